@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"maps"
+	"path/filepath"
+	"strings"
+)
+
+// OneShot is the Lifecycle of bounded work: ending is success, not a crash.
+const OneShot = "one_shot"
+
+// Config says what a session runs and how it becomes ready. All-zero hints
+// mean: create the session, run the command, do nothing else.
+type Config struct {
+	WorkDir string            // absolute; empty = the home folder
+	Command string            // a shell command line; empty = the user's shell
+	Env     map[string]string // added to the base environment; "" unsets the variable
+
+	Lifecycle string // "" long-lived, or OneShot
+	Upstream  string // identity of the model service; in the launch fingerprint
+
+	PromptSuffix string // shell-quoted prompt appended to Command; in no fingerprint
+	PromptFlag   string // put before PromptSuffix when set
+
+	ReadyPromptPrefix      string   // a line with this prefix on the screen means ready
+	ReadyDelayMs           int      // without a prefix: wait this long
+	ProcessNames           []string // names that prove the agent alive
+	EmitsPermissionWarning bool
+	AcceptStartupDialogs   *bool // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
+	MouseOn                bool
+	Nudge                  string // typed when ready
+
+	PreStart           []string // shell commands before the session exists; a failure aborts
+	SessionSetup       []string // shell commands after creation, with GC_SESSION set
+	SessionSetupScript string
+	SessionLive        []string // idempotent, run again by RunLive
+
+	ProviderName        string
+	ProviderOverlayName string
+	InstallAgentHooks   []string
+	PackOverlayDirs     []string
+	OverlayDir          string
+	CopyFiles           []CopyFile
+
+	FingerprintExtra []string
+
+	Cols, Rows      int   // terminal size; 0 = 120×40
+	ScrollbackLines int   // 0 = the backend's default
+	ScrollbackBytes int64 // 0 = the backend's default
+}
+
+// CopyFile is one entry staged before the command runs.
+type CopyFile struct {
+	Src         string
+	RelDst      string // empty = the work dir
+	Probed      bool   // found by looking rather than configured
+	ContentHash string
+}
+
+// SyncWorkDirEnv returns a copy whose Env has GC_DIR equal to WorkDir. The
+// caller's map is never changed.
+func SyncWorkDirEnv(cfg Config) Config {
+	env := maps.Clone(cfg.Env)
+	if env == nil {
+		env = make(map[string]string, 1)
+	}
+	env["GC_DIR"] = cfg.WorkDir
+	cfg.Env = env
+	return cfg
+}
+
+// TextContent wraps a string as one message.
+func TextContent(s string) []ContentBlock {
+	return []ContentBlock{{Type: BlockText, Text: s}}
+}
+
+// FlattenText joins text blocks with newlines; a file block becomes
+// "[File: <base name>]".
+func FlattenText(blocks []ContentBlock) string {
+	parts := make([]string, 0, len(blocks))
+	for _, b := range blocks {
+		if b.Type == BlockFilePath {
+			parts = append(parts, "[File: "+filepath.Base(b.Path)+"]")
+			continue
+		}
+		parts = append(parts, b.Text)
+	}
+	return strings.Join(parts, "\n")
+}

@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Errors of the contract. Compare with [errors.Is]; providers map backend text
+// to a sentinel at their own edge.
+var (
+	ErrSessionExists            = errors.New("session already exists")
+	ErrSessionNotFound          = errors.New("session not found")
+	ErrSessionInitializing      = errors.New("session is still initializing")
+	ErrSessionDiedDuringStartup = errors.New("session died during startup")
+	ErrInteractionUnsupported   = errors.New("interaction not supported")
+	ErrExecUnsupported          = errors.New("exec not supported")
+	ErrRelaunchUnsupported      = errors.New("relaunch not supported")
+	ErrBadName                  = errors.New("bad session name")
+	ErrUnknownKey               = errors.New("unknown key")
+	ErrPathEscapes              = errors.New("path escapes the work dir")
+	ErrUnsupported              = errors.New("not supported by this provider")
+	ErrBackendUnreachable       = errors.New("cannot reach the session backend")
+)
+
+// StartupDeath is the error of a session that ended before it was ready. It
+// matches ErrSessionDiedDuringStartup.
+type StartupDeath struct {
+	Session string
+	Code    int    // exit status; 128+n for signal n
+	Signal  string // "SIGKILL", empty when it exited by itself
+	Screen  string // the last screen as text, may be empty
+}
+
+// Error is one line; the screen is for the caller to show.
+func (e *StartupDeath) Error() string {
+	if e.Signal != "" {
+		return fmt.Sprintf("%s: %v (%s)", e.Session, ErrSessionDiedDuringStartup, e.Signal)
+	}
+	return fmt.Sprintf("%s: %v (exit status %d)", e.Session, ErrSessionDiedDuringStartup, e.Code)
+}
+
+// Is makes errors.Is(err, ErrSessionDiedDuringStartup) true.
+func (e *StartupDeath) Is(target error) bool { return target == ErrSessionDiedDuringStartup }
+
+// IsSessionGone reports whether err says that the session does not exist. The
+// phrases stand for errors of old scripts only; program output is never matched.
+func IsSessionGone(err error) bool {
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, ErrSessionNotFound) {
+		return true
+	}
+	text := strings.ToLower(err.Error())
+	for _, phrase := range []string{"session not found", "not running", "not found", "no tmux server running"} {
+		if strings.Contains(text, phrase) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxName is the longest session name in bytes.
+const maxName = 200
+
+// CheckName returns an ErrBadName unless name is 1 to 200 bytes of
+// [A-Za-z0-9._-] that do not start with "-" or ".".
+func CheckName(name string) error {
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("%w: %q must have 1 to %d bytes", ErrBadName, clip(name), maxName)
+	}
+	if name[0] == '-' || name[0] == '.' {
+		return fmt.Errorf("%w: %q starts with %q", ErrBadName, name, name[0])
+	}
+	for i := 0; i < len(name); i++ {
+		if !nameByte(name[i]) {
+			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", ErrBadName, name, name[i])
+		}
+	}
+	return nil
+}
+
+func nameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+}
+
+func clip(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}

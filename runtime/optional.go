@@ -64,6 +64,17 @@ type Waiter interface {
 	WaitFor(ctx context.Context, name string, any []Condition) (int, error)
 }
 
+// RelaunchProvider starts the agent again inside its warm session: the same
+// box, environment, staged files and metadata. It is what a change of the
+// launch half of the fingerprint needs.
+type RelaunchProvider interface {
+	// Relaunch ends the session's agent and starts cfg.Command in its place;
+	// serving variables in cfg.Env are added. ErrSessionNotFound without a
+	// session; ErrRelaunchUnsupported when this session cannot: the caller
+	// then stops and starts.
+	Relaunch(ctx context.Context, name string, cfg Config) error
+}
+
 // As finds an optional interface on p, looking through wrappers that have an
 // Unwrap() Provider method.
 func As[T any](p Provider) (T, bool) {

@@ -117,6 +117,9 @@ type Capabilities struct {
 	DurableMeta     bool // metadata outlives the provider's process
 	LastScreen      bool // Peek answers for a while after the session's exit
 	ProcessTree     bool // ProcessAlive sees the session's processes
+	Relaunch        bool // the agent can be started again inside its session
+	Exec            bool // commands can be run inside the session's box
+	Simulated       bool // no program really runs (the fake)
 }
 
 // Terminal is a person's terminal as Attach uses it.

@@ -1,0 +1,265 @@
+package rule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Found is a dialog on a screen.
+type Found struct {
+	Dialog   Dialog // zero for an unknown one
+	Known    bool
+	Question string // the line that identified it, or stands above the options
+	Options  []Option
+	Marked   int // index of the selected option; -1 when it cannot be told
+	Wanted   int // index of the wanted option; -1 when there is none
+}
+
+// Answerable reports whether keys may be sent to it: known, meant to be
+// answered, with the selection and the wanted label in sight.
+func (f Found) Answerable() bool {
+	return f.Known && f.Dialog.When == Startup && f.Marked >= 0 && f.Wanted >= 0
+}
+
+// Labels returns the options' labels.
+func (f Found) Labels() []string {
+	out := make([]string, len(f.Options))
+	for i, o := range f.Options {
+		out[i] = o.Label
+	}
+	return out
+}
+
+// tailRows is how many rows with text may stand between a menu and the bottom
+// of the screen. What is higher up is history, not an open dialog.
+const tailRows = 8
+
+// Find returns the dialog that stands on the live screen: the first row of
+// the table that matches, else a menu nobody knows. Pass the screen's text,
+// never scrollback.
+func Find(screen string, table []Dialog) (Found, bool) {
+	lines := strings.Split(screen, "\n")
+	f := flatten(lines)
+	for _, d := range table {
+		if d.taken(f) {
+			return Found{}, false
+		}
+		if found, ok := d.find(lines, f); ok {
+			return found, true
+		}
+	}
+	return findUnknown(lines)
+}
+
+// Taken reports whether the screen says that d was answered, although it may
+// still be painted.
+func (d Dialog) Taken(screen string) bool {
+	return d.taken(flatten(strings.Split(screen, "\n")))
+}
+
+func (d Dialog) taken(f flat) bool {
+	if _, _, ok := f.last(d.Verify); !ok {
+		return false
+	}
+	_, _, ok := f.last(d.Detect)
+	return ok
+}
+
+func (d Dialog) find(lines []string, f flat) (Found, bool) {
+	if _, _, ok := f.last(d.Detect); !ok {
+		return Found{}, false
+	}
+	// "trust this folder" also stands in an option: the question is elsewhere.
+	question, end, ok := flatten(d.withoutOptions(lines)).last(d.Detect)
+	if !ok {
+		return Found{}, false
+	}
+	found := Found{Dialog: d, Known: true, Question: cleanLine(lines[question]), Marked: -1, Wanted: -1}
+	if d.When == Report {
+		menu, ok := findUnknown(lines)
+		if !ok || len(menu.Options) == 0 || menu.Options[0].Row < question {
+			return Found{}, false
+		}
+		found.Options, found.Marked = menu.Options, menu.Marked
+		return found, true
+	}
+	found.Options = d.optionsBelow(lines, end)
+	if len(found.Options) < 2 || !nearBottom(lines, found.Options) {
+		return Found{}, false
+	}
+	marks := 0
+	for i, o := range found.Options {
+		if o.Marked {
+			marks++
+			found.Marked = i
+		}
+		if SameLabel(o.Label, d.Wanted) {
+			if found.Wanted >= 0 {
+				return Found{}, false
+			}
+			found.Wanted = i
+		}
+	}
+	if marks != 1 {
+		found.Marked = -1
+	}
+	return found, found.Wanted >= 0
+}
+
+func (d Dialog) withoutOptions(lines []string) []string {
+	out := slices.Clone(lines)
+	for i, l := range lines {
+		if o, ok := parseOption(i, l); ok && d.offers(o.Label) {
+			out[i] = ""
+		}
+	}
+	return out
+}
+
+// offers reports whether a label is one of the known options.
+func (d Dialog) offers(label string) bool {
+	return slices.ContainsFunc(d.Options, func(l string) bool { return SameLabel(label, l) })
+}
+
+// optionsBelow returns the option lines after the row: those with a known
+// label, and everything that lines up with them as a numbered option.
+func (d Dialog) optionsBelow(lines []string, row int) []Option {
+	var all, known []Option
+	for i := row; i < len(lines); i++ {
+		o, ok := parseOption(i, lines[i])
+		if !ok {
+			continue
+		}
+		all = append(all, o)
+		if d.offers(o.Label) {
+			known = append(known, o)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	var out []Option
+	for _, o := range all {
+		isKnown := slices.Contains(known, o)
+		if isKnown || o.Col == known[0].Col && (o.Number > 0 && known[0].Number > 0 || o.Marked) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// nearBottom reports whether nothing but a few lines follows the options.
+func nearBottom(lines []string, options []Option) bool {
+	below := 0
+	for _, l := range lines[options[len(options)-1].Row+1:] {
+		if cleanLine(l) != "" {
+			below++
+		}
+	}
+	return below <= tailRows
+}
+
+// hint matches the lines with which menus explain their keys.
+var hint = regexp.MustCompile(`(?i)\benter (to )?(confirm|select|submit|continue|accept)\b|(↑/?↓|⇆|↑↓|arrow keys).*\b(navigate|select|move|choose)\b|\[y/n\]|\(y/n\)`)
+
+// findUnknown looks for a menu of any kind: numbered options with a
+// selection, a frame with a question and a selection among lines that line
+// up, or the line that explains a menu's keys.
+func findUnknown(lines []string) (Found, bool) {
+	found := Found{Marked: -1, Wanted: -1}
+	var all []Option
+	for i, l := range lines {
+		if o, ok := parseOption(i, l); ok {
+			all = append(all, o)
+		}
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		if !all[i].Marked {
+			continue
+		}
+		group := siblings(all, i)
+		if len(group) < 2 || !nearBottom(lines, group) {
+			continue
+		}
+		found.Options = group
+		for j, o := range group {
+			if o.Row == all[i].Row {
+				found.Marked = j
+			}
+		}
+		found.Question = questionAbove(lines, group[0].Row)
+		return found, true
+	}
+	below := 0
+	for i := len(lines) - 1; i >= 0 && below < tailRows; i-- {
+		if cleanLine(lines[i]) == "" {
+			continue
+		}
+		below++
+		if hint.MatchString(lines[i]) {
+			found.Question = cleanLine(lines[i])
+			return found, true
+		}
+	}
+	return Found{}, false
+}
+
+// siblings returns the options that belong with the marked one.
+func siblings(all []Option, at int) []Option {
+	m := all[at]
+	if m.Number > 0 {
+		return numbered(all, at)
+	}
+	first := at
+	for first > 0 && all[first-1].boxed && m.boxed {
+		first--
+	}
+	if !m.boxed || first == at { // a frame that begins with the marker is a composer
+		return nil
+	}
+	var out []Option
+	for i := first; i < len(all) && all[i].boxed; i++ {
+		if all[i].Col == m.Col && !strings.Contains(all[i].Label, "──") {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// numbered returns the run 1, 2, 3 … around the option at index at.
+func numbered(all []Option, at int) []Option {
+	out := []Option{all[at]}
+	want := all[at].Number - 1
+	for i := at - 1; i >= 0 && want >= 1; i-- {
+		if all[i].Number == want && all[i].Col == all[at].Col && !all[i].Marked {
+			out = append([]Option{all[i]}, out...)
+			want--
+		}
+	}
+	if want >= 1 {
+		return nil
+	}
+	want = all[at].Number + 1
+	for i := at + 1; i < len(all); i++ {
+		if all[i].Number == want && all[i].Col == all[at].Col && !all[i].Marked {
+			out = append(out, all[i])
+			want++
+		}
+	}
+	return out
+}
+
+func questionAbove(lines []string, row int) string {
+	for i := row - 1; i >= 0; i-- {
+		if s := cleanLine(lines[i]); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// cleanLine cuts frames and white space at both ends.
+func cleanLine(l string) string {
+	return strings.Trim(l, frames+" \t\r\u00a0")
+}

@@ -1,0 +1,125 @@
+# gc: `make help` lists the targets. Nothing here needs more than Go, git and make.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO        ?= go
+BIN       := bin/gc
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+GOFILES    = $(shell git ls-files --cached --others --exclude-standard '*.go')
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+FUZZTIME  ?= 30s
+BENCHTIME ?= 1s
+
+export CGO_ENABLED := 0
+
+##@ Build
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## the static binary bin/gc
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gc
+
+.PHONY: dist
+dist: ## binaries for every platform and their checksums, in dist/
+	@rm -rf dist && mkdir -p dist
+	@for p in $(PLATFORMS); do \
+	  out=dist/gc_$(VERSION)_$${p%/*}_$${p#*/}; echo $$out; \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/gc; \
+	done
+	@cd dist && sha256sum gc_* > SHA256SUMS
+
+.PHONY: clean
+clean: ## remove bin/ and dist/ (`make demo-stop` first, if the demo runs)
+	@if [ -S bin/demo/mux.sock ]; then echo 'the demo is there: make demo-stop' >&2; exit 1; fi
+	rm -rf bin dist
+
+##@ Check
+
+.PHONY: check
+check: fmt vet staticcheck imports docs-check cross ## everything that needs no run: format, vet, staticcheck, imports, docs, other platforms
+
+.PHONY: fmt
+fmt:
+	@bad=$$(gofmt -l $(GOFILES)); if [ -n "$$bad" ]; then echo "gofmt these:" $$bad >&2; exit 1; fi
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./...
+
+.PHONY: staticcheck
+staticcheck:
+	$(GO) tool -modfile=tools/go.mod staticcheck -tags e2e ./...
+
+# The table of imports, the deny-list of cmd/gc and the rules about source files.
+.PHONY: imports
+imports:
+	$(GO) test -count=1 .
+
+.PHONY: docs
+docs: ## write docs/cli from the commands
+	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$' -update
+
+.PHONY: docs-check
+docs-check:
+	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$'
+
+.PHONY: cross
+cross:
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+	GOOS=linux GOARCH=arm64 $(GO) vet ./...
+
+##@ Test
+
+# The race detector is the one thing that needs a C compiler on Linux.
+.PHONY: test
+test: ## every test, with the race detector; no set-up of any kind
+	@if command -v $${CC:-gcc} >/dev/null; then export CGO_ENABLED=1; race=-race; \
+	else echo 'no C compiler here: testing without the race detector' >&2; race=; fi; \
+	set -x; $(GO) test $$race -timeout 5m ./...
+
+.PHONY: e2e
+e2e: build ## real programs compared with tmux (tmux, vim, less, python3; with CI=true a missing one fails)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m ./test/...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (30s) each
+	@for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+##@ Measure
+
+.PHONY: bench
+bench: bench-vt bench-tmux ## every measurement
+
+.PHONY: bench-vt
+bench-vt: ## throughput and memory of the terminal engine
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./vt
+
+.PHONY: bench-tmux
+bench-tmux: build ## start-up, peek, restart and ingest beside tmux, in one run
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 20m ./test/...
+
+##@ Demo
+
+.PHONY: demo
+demo: build ## start examples/demo and show what gc does with it
+	@examples/demo/run.sh start
+
+.PHONY: demo-stop
+demo-stop: ## stop the demo and remove every trace of it
+	@examples/demo/run.sh stop

@@ -1,6 +1,6 @@
 module gascity.dev/gc
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/clipperhouse/displaywidth v0.11.0 // indirect

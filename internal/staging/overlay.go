@@ -1,0 +1,245 @@
+package staging
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// perProvider is the folder of an overlay with what only some agents get.
+	perProvider = "per-provider"
+
+	stateDir = ".gc"
+	manifest = ".gc/staged.json"
+
+	// lockRetry is the pause between two tries for a lock that another gc
+	// holds: staging takes milliseconds.
+	lockRetry = 5 * time.Millisecond
+)
+
+// Slots returns which per-provider folders apply: the overlay name, else the
+// provider's, then each hook's; blanks and repetitions left out. An overlay
+// name that no folder of dirs knows falls back to the provider's name.
+func Slots(dirs []string, overlayName, providerName string, hooks []string) []string {
+	first := overlayName
+	if first == "" || !slices.ContainsFunc(dirs, func(d string) bool {
+		info, err := os.Stat(filepath.Join(d, perProvider, first))
+		return err == nil && info.IsDir() && filepath.IsLocal(first)
+	}) {
+		first = providerName
+	}
+	var out []string
+	for _, s := range append([]string{first}, hooks...) {
+		if s != "" && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// staged is the manifest: which files are ours, as they were written.
+type staged struct {
+	Version int               `json:"version"` // 1
+	Files   map[string]string `json:"files"`   // path below the work dir → SHA-256
+}
+
+// Overlay merges the folders, the last one strongest, and copies the result
+// into workDir. Within one folder the slots' per-provider files beat the
+// others, later slots earlier ones. A file that is not ours, or that was
+// changed since we wrote it, is left alone; the manifest .gc/staged.json in
+// the work dir tells. A folder that does not exist is an error, and so is a
+// link out of a folder; nothing is written before all of it was read.
+func Overlay(ctx context.Context, workDir string, dirs, slots []string) error {
+	if len(dirs) == 0 {
+		return nil
+	}
+	entries, done, err := merge(ctx, dirs, slots)
+	defer done()
+	if err != nil {
+		return fmt.Errorf("overlay: %w", err)
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	work, err := os.OpenRoot(workDir)
+	if err != nil {
+		return fmt.Errorf("overlay: work dir: %w", err)
+	}
+	defer work.Close()
+	if err := work.MkdirAll(stateDir, 0o755); err != nil {
+		return fmt.Errorf("overlay: %w", err)
+	}
+	unlock, err := lock(ctx, work)
+	if err != nil {
+		return fmt.Errorf("overlay: %w", err)
+	}
+	defer unlock()
+	if err := apply(ctx, work, entries); err != nil {
+		return fmt.Errorf("overlay: %w", err)
+	}
+	return nil
+}
+
+// merge returns the strongest entry of every path. done closes the roots.
+func merge(ctx context.Context, dirs, slots []string) (entries []entry, done func(), err error) {
+	var roots []*os.Root
+	done = func() {
+		for _, r := range roots {
+			r.Close()
+		}
+	}
+	byRel := map[string]entry{}
+	add := func(root *os.Root, skip ...string) error {
+		roots = append(roots, root)
+		es, err := list(ctx, root, "", skip...)
+		for _, e := range es {
+			byRel[e.rel] = e
+		}
+		return err
+	}
+	for _, dir := range dirs {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, done, err
+		}
+		if err := add(root, perProvider); err != nil {
+			return nil, done, err
+		}
+		for _, slot := range slots {
+			sub, err := root.OpenRoot(perProvider + "/" + slot)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, done, escape(filepath.Join(dir, perProvider, slot), err)
+			}
+			if err := add(sub); err != nil {
+				return nil, done, err
+			}
+		}
+	}
+	for _, e := range byRel {
+		if e.rel == manifest {
+			return nil, done, fmt.Errorf("%s is gc's own file", manifest)
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.rel < b.rel {
+			return -1
+		}
+		return 1
+	})
+	return entries, done, nil
+}
+
+// apply writes what may be written and then the manifest. The manifest is
+// also written when it fails in between, so that what was written stays known
+// as ours.
+func apply(ctx context.Context, work *os.Root, entries []entry) (err error) {
+	m, err := readManifest(work)
+	if err != nil {
+		return err
+	}
+	changed := false
+	defer func() {
+		if !changed {
+			return
+		}
+		if werr := writeManifest(work, m); err == nil {
+			err = werr
+		}
+	}()
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		have, err := existing(work, e.rel)
+		if err != nil {
+			return err
+		}
+		if have != "" && have != m.Files[e.rel] {
+			continue // the user's
+		}
+		want, err := e.hash()
+		if err != nil {
+			return err
+		}
+		if have == want {
+			continue
+		}
+		m.Files[e.rel] = want
+		changed = true
+		if err := e.write(work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readManifest(work *os.Root) (staged, error) {
+	m := staged{Version: 1, Files: map[string]string{}}
+	data, err := work.ReadFile(manifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return m, fmt.Errorf("%s: %w", manifest, err)
+	}
+	if m.Version != 1 {
+		return m, fmt.Errorf("%s: version %d is newer than this gc", manifest, m.Version)
+	}
+	if m.Files == nil {
+		m.Files = map[string]string{}
+	}
+	return m, nil
+}
+
+func writeManifest(work *os.Root, m staged) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	const tmp = manifest + ".new"
+	if err := work.WriteFile(tmp, append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	return work.Rename(tmp, manifest)
+}
+
+// lock keeps other gc processes and goroutines from staging into the same
+// work dir. It locks the state folder itself, so that no lock file is left.
+func lock(ctx context.Context, work *os.Root) (unlock func(), err error) {
+	dir, err := work.Open(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { dir.Close() }, nil
+		}
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			dir.Close()
+			return nil, fmt.Errorf("lock %s: %w", dir.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			dir.Close()
+			return nil, fmt.Errorf("lock %s: %w", dir.Name(), ctx.Err())
+		case <-time.After(lockRetry):
+		}
+	}
+}

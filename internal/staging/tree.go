@@ -1,0 +1,201 @@
+// Package staging puts files into a work dir before an agent runs there:
+// overlay folders, and copies of single files and folders.
+//
+// Its invariants: nothing is read or written outside the trees named, whatever
+// links stand in them; a file appears whole or not at all; and a file of the
+// user's is never overwritten by an overlay. It serves the start sequence.
+package staging
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// ErrEscapes is a path or a link that leads out of its tree.
+var ErrEscapes = errors.New("leads out of the tree")
+
+// entry is one file or link of a source tree.
+type entry struct {
+	root *os.Root
+	src  string // path in root, slashes
+	rel  string // destination below the work dir, slashes
+	mode fs.FileMode
+	link string // target, for a link
+}
+
+// list returns the files and links below root at dir, sorted by path, each
+// with its destination below dst. Folders named in skip (relative to dir) are
+// left out. Sockets, pipes and devices are errors.
+func list(ctx context.Context, root *os.Root, dst string, skip ...string) ([]entry, error) {
+	var out []entry
+	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if d.IsDir() {
+			for _, s := range skip {
+				if p == s {
+					return fs.SkipDir
+				}
+			}
+			return nil
+		}
+		e, err := newEntry(root, p, path.Join(dst, p))
+		if err != nil {
+			return err
+		}
+		out = append(out, e)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", root.Name(), err)
+	}
+	return out, nil
+}
+
+func newEntry(root *os.Root, p, rel string) (entry, error) {
+	info, err := root.Lstat(p)
+	if err != nil {
+		return entry{}, err
+	}
+	e := entry{root: root, src: p, rel: rel, mode: info.Mode().Perm()}
+	switch {
+	case info.Mode().IsRegular():
+		return e, nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		e.link, err = root.Readlink(p)
+		if err != nil {
+			return entry{}, err
+		}
+		// Stat in a Root follows links, but not out of the root.
+		if _, err := root.Stat(p); err != nil || filepath.IsAbs(e.link) {
+			return entry{}, fmt.Errorf("link %s to %s: %w", filepath.Join(root.Name(), p), e.link, ErrEscapes)
+		}
+		return e, nil
+	default:
+		return entry{}, fmt.Errorf("%s is no file, folder or link", filepath.Join(root.Name(), p))
+	}
+}
+
+// hash identifies what the entry would write.
+func (e entry) hash() (string, error) {
+	if e.link != "" {
+		return hashLink(e.link), nil
+	}
+	return hashFile(e.root, e.src)
+}
+
+func hashLink(target string) string {
+	sum := sha256.Sum256([]byte("link:" + target))
+	return hex.EncodeToString(sum[:])
+}
+
+func hashFile(root *os.Root, p string) (string, error) {
+	f, err := root.Open(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// existing hashes what stands at rel in the work dir. "" without an error
+// means that nothing does; a folder or anything else is "other".
+func existing(work *os.Root, rel string) (string, error) {
+	info, err := work.Lstat(rel)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", escape(rel, err)
+	case info.Mode().IsRegular():
+		return hashFile(work, rel)
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := work.Readlink(rel)
+		return hashLink(target), err
+	default:
+		return "other", nil
+	}
+}
+
+// write puts the entry at its place in one step: it is complete in a
+// neighbour file before it gets its name.
+func (e entry) write(work *os.Root) error {
+	if dir := path.Dir(e.rel); dir != "." {
+		if err := work.MkdirAll(dir, 0o755); err != nil {
+			return escape(e.rel, err)
+		}
+	}
+	tmp := path.Join(path.Dir(e.rel), "."+path.Base(e.rel)+".gc-staging")
+	if err := work.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return escape(e.rel, err)
+	}
+	if err := e.fill(work, tmp); err != nil {
+		_ = work.Remove(tmp) // the first error counts
+		return escape(e.rel, err)
+	}
+	if err := work.Rename(tmp, e.rel); err != nil {
+		_ = work.Remove(tmp)
+		return escape(e.rel, err)
+	}
+	return nil
+}
+
+func (e entry) fill(work *os.Root, tmp string) error {
+	if e.link != "" {
+		return work.Symlink(e.link, tmp)
+	}
+	in, err := e.root.Open(e.src)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := work.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		err = out.Chmod(e.mode)
+	}
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// escape wraps an error about a destination; one of os.Root's refusals also
+// becomes ErrEscapes.
+func escape(rel string, err error) error {
+	if strings.Contains(err.Error(), "path escapes from parent") { // os.errPathEscapes is not exported
+		return fmt.Errorf("%s: %w", rel, ErrEscapes)
+	}
+	return fmt.Errorf("stage %s: %w", rel, err)
+}
+
+// checkRel refuses a destination that is not below the work dir.
+func checkRel(rel string) (string, error) {
+	if rel == "" {
+		return ".", nil
+	}
+	if !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%q: %w", rel, ErrEscapes)
+	}
+	return path.Clean(filepath.ToSlash(rel)), nil
+}

@@ -1,0 +1,256 @@
+package mux
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// The flags of the kitty keyboard protocol that matter to a key press. Presses
+// are sent without an event type, which means press, and no releases: a key
+// that is named is a key that was struck.
+const (
+	kittyDisambiguate = 1  // what is ambiguous becomes CSI u
+	kittyAlternates   = 4  // the shifted code beside the plain one
+	kittyAllKeys      = 8  // text becomes CSI u too
+	kittyText         = 16 // and carries its code points
+)
+
+// appendKey appends what a terminal sends for one press.
+func appendKey(dst []byte, k keyPress, m KeyModes) []byte {
+	kitty := m.KittyFlags&(kittyDisambiguate|kittyAllKeys) != 0
+	if k.text != "" {
+		switch {
+		case kitty:
+			return appendKittyText(dst, k, m.KittyFlags)
+		case modifiesOther(k, m.ModifyOtherKeys):
+			return appendOtherKey(dst, otherCode(k), k.mods)
+		}
+		return appendLegacyText(dst, k)
+	}
+	d, _ := lookupKey(k.code)
+	if kitty {
+		return appendKitty(dst, d, k.mods, m.KittyFlags)
+	}
+	return appendLegacy(dst, d, k, m)
+}
+
+// appendLegacyText appends a character key without any keyboard protocol: Ctrl
+// makes a control byte where there is one, Alt puts ESC in front.
+func appendLegacyText(dst []byte, k keyPress) []byte {
+	if k.mods&modAlt != 0 {
+		dst = append(dst, 0x1b)
+	}
+	if k.mods&modCtrl != 0 {
+		if b, ok := controlByte(k.code); ok {
+			return append(dst, b)
+		}
+	}
+	return append(dst, k.text...)
+}
+
+// modifiesOther reports whether modifyOtherKeys replaces the legacy form of a
+// character key. Level 1 leaves alone what has a well-known meaning: Ctrl with
+// a control byte, and Alt, which stays ESC as in iTerm2 and tmux (xterm itself
+// depends on its resources there). Level 2 takes all but Shift alone.
+func modifiesOther(k keyPress, level int) bool {
+	if level <= 0 || utf8.RuneCountInString(k.text) > 1 {
+		return false
+	}
+	switch k.mods {
+	case 0:
+		return false
+	case modShift:
+		return level >= 2 && k.code == ' '
+	case modAlt, modAlt | modShift:
+		return level >= 2
+	case modCtrl:
+		_, known := controlByte(k.code)
+		return level >= 2 || !known
+	}
+	return true
+}
+
+// otherCode is the code of a character key in modifyOtherKeys: that of the
+// character with Shift applied.
+func otherCode(k keyPress) int {
+	r, _ := utf8.DecodeRuneInString(k.text)
+	return int(r)
+}
+
+// appendOtherKey appends modifyOtherKeys' form, CSI 27 ; modifiers ; code ~.
+func appendOtherKey(dst []byte, code int, mods keyMods) []byte {
+	dst = append(dst, "\x1b[27;"...)
+	dst = strconv.AppendInt(dst, int64(mods)+1, 10)
+	dst = append(dst, ';')
+	dst = strconv.AppendInt(dst, int64(code), 10)
+	return append(dst, '~')
+}
+
+// appendLegacy appends a key that is not a character, without the kitty
+// protocol.
+func appendLegacy(dst []byte, d keyDef, k keyPress, m KeyModes) []byte {
+	switch {
+	case d.c0 != 0:
+		if modifiesC0(d, k.mods, m.ModifyOtherKeys) {
+			code := int(d.c0)
+			if d.code == keyBackspace && m.BackarrowSendsBS {
+				code = '\b'
+			}
+			return appendOtherKey(dst, code, k.mods)
+		}
+		return appendLegacyC0(dst, d, k.mods, m)
+	case d.ss3 == ss3AppKeypad:
+		return appendLegacyKeypad(dst, d, k.mods, m)
+	case k.mods != 0:
+		return appendCSI(dst, d.num, k.mods, d.final)
+	case d.ss3 == ss3Always || d.ss3 == ss3AppCursor && m.AppCursor:
+		return append(dst, 0x1b, 'O', d.final)
+	}
+	return appendCSI(dst, d.num, 0, d.final)
+}
+
+// modifiesC0 is modifiesOther for Enter, Tab, Escape and Backspace: S-Tab has
+// its own sequence, and Backspace stays what it is at level 1, at level 2 with
+// Ctrl alone (xterm, input.c).
+func modifiesC0(d keyDef, mods keyMods, level int) bool {
+	if level <= 0 || mods == 0 {
+		return false
+	}
+	switch d.code {
+	case keyTab:
+		if mods == modShift {
+			return false
+		}
+	case keyBackspace:
+		return level >= 2 && mods != modCtrl
+	}
+	return level >= 2 || mods != modAlt
+}
+
+// appendLegacyC0 appends Enter, Tab, Escape or Backspace as bytes.
+func appendLegacyC0(dst []byte, d keyDef, mods keyMods, m KeyModes) []byte {
+	if mods&modAlt != 0 {
+		dst = append(dst, 0x1b)
+	}
+	switch {
+	case d.code == keyTab && mods&modShift != 0:
+		return append(dst, "\x1b[Z"...) // CBT
+	case d.code == keyEnter && m.NewLine:
+		return append(dst, "\r\n"...)
+	case d.code == keyBackspace && m.BackarrowSendsBS != (mods&modCtrl != 0):
+		return append(dst, '\b')
+	}
+	return append(dst, d.c0)
+}
+
+// appendLegacyKeypad appends a keypad key: SS3 with DECKPAM, else its
+// character.
+func appendLegacyKeypad(dst []byte, d keyDef, mods keyMods, m KeyModes) []byte {
+	if m.AppKeypad && mods&^modAlt == 0 {
+		if mods&modAlt != 0 {
+			dst = append(dst, 0x1b)
+		}
+		return append(dst, 0x1b, 'O', d.final)
+	}
+	m.AppKeypad = false
+	if d.char == '\r' {
+		return appendKey(dst, keyPress{code: keyEnter, mods: mods}, m)
+	}
+	return appendKey(dst, keyPress{code: keyCode(d.char), text: string(rune(d.char)), mods: mods}, m)
+}
+
+// appendCSI appends CSI num ; modifiers final; without modifiers the number of
+// a key with a letter is left out.
+func appendCSI(dst []byte, num int, mods keyMods, final byte) []byte {
+	dst = append(dst, 0x1b, '[')
+	if num != 1 || mods != 0 {
+		dst = strconv.AppendInt(dst, int64(num), 10)
+	}
+	if mods != 0 {
+		dst = append(dst, ';')
+		dst = strconv.AppendInt(dst, int64(mods)+1, 10)
+	}
+	return append(dst, final)
+}
+
+// appendKitty appends a key that is not a character in the kitty protocol:
+// Enter, Tab and Backspace stay bytes unless modified or all keys are wanted;
+// Escape never does; the rest keeps its CSI form, never SS3; the keypad has
+// numbers of its own, used where its key types no text.
+func appendKitty(dst []byte, d keyDef, mods keyMods, flags int) []byte {
+	all := flags&kittyAllKeys != 0
+	switch {
+	case d.c0 != 0:
+		if mods == 0 && !all && d.code != keyEscape {
+			return append(dst, d.c0)
+		}
+		return appendCSI(dst, int(d.c0), mods, 'u')
+	case d.ss3 == ss3AppKeypad:
+		typesText := d.char != '\r' && mods&^modShift == 0
+		if typesText && !all {
+			return append(dst, d.char)
+		}
+		if typesText && flags&kittyText != 0 {
+			return appendKittyFields(dst, d.kitty, 0, mods, string(rune(d.char)))
+		}
+		return appendCSI(dst, d.kitty, mods, 'u')
+	case d.code == keyF1+2:
+		return appendCSI(dst, d.kitty, mods, '~')
+	case d.kitty != 0:
+		return appendCSI(dst, d.kitty, mods, 'u')
+	}
+	return appendCSI(dst, d.num, mods, d.final)
+}
+
+// appendKittyText appends a character key in the kitty protocol: text stays
+// text unless all keys are wanted as sequences. A cluster of several code
+// points has no key of its own: it is sent as text, under key number 0 where
+// the protocol has a place for it.
+func appendKittyText(dst []byte, k keyPress, flags int) []byte {
+	all := flags&kittyAllKeys != 0
+	typesText := k.mods&^modShift == 0
+	if typesText && !all {
+		return append(dst, k.text...)
+	}
+	code, text := int(k.code), ""
+	if all && typesText && flags&kittyText != 0 {
+		text = k.text
+	}
+	if utf8.RuneCountInString(k.text) > 1 {
+		if text == "" {
+			return appendLegacyText(dst, k)
+		}
+		return appendKittyFields(dst, 0, 0, 0, text)
+	}
+	shifted := 0
+	if flags&kittyAlternates != 0 && k.mods&modShift != 0 && otherCode(k) != code {
+		shifted = otherCode(k)
+	}
+	return appendKittyFields(dst, code, shifted, k.mods, text)
+}
+
+// appendKittyFields appends CSI code:shifted ; modifiers ; text u, without the
+// fields that are empty.
+func appendKittyFields(dst []byte, code, shifted int, mods keyMods, text string) []byte {
+	dst = append(dst, 0x1b, '[')
+	dst = strconv.AppendInt(dst, int64(code), 10)
+	if shifted != 0 {
+		dst = append(dst, ':')
+		dst = strconv.AppendInt(dst, int64(shifted), 10)
+	}
+	if mods != 0 || text != "" {
+		dst = append(dst, ';')
+	}
+	if mods != 0 {
+		dst = strconv.AppendInt(dst, int64(mods)+1, 10)
+	}
+	for i, r := range text {
+		sep := byte(':')
+		if i == 0 {
+			sep = ';'
+		}
+		dst = append(dst, sep)
+		dst = strconv.AppendInt(dst, int64(r), 10)
+	}
+	return append(dst, 'u')
+}

@@ -1,0 +1,105 @@
+package store
+
+import "errors"
+
+// batchCall is one caller of Batch.
+type batchCall struct {
+	fn   func(*Tx) error
+	err  error
+	pan  any           // what fn panicked with
+	done chan struct{} // closed when the outcome is known
+	lead chan struct{} // closed to make this caller commit the next group
+}
+
+// errRetry rolls a group back so that it can run again without one call.
+var errRetry = errors.New("group rolled back")
+
+// Batch is Update for many concurrent callers: those that arrive while a
+// commit is under way share the next one, so that they pay one fsync between
+// them, and a lone caller waits for nobody. fn may run more than once (another
+// member of its group failed) and must not depend on having run once. Each
+// caller gets its own fn's error, and a failing fn undoes only itself.
+func (db *DB) Batch(fn func(*Tx) error) error {
+	c := &batchCall{fn: fn, done: make(chan struct{}), lead: make(chan struct{})}
+	db.mu.Lock()
+	db.queue = append(db.queue, c)
+	first := !db.committing
+	db.committing = true
+	db.mu.Unlock()
+	if first {
+		db.lead()
+	} else {
+		select {
+		case <-c.done:
+		case <-c.lead:
+			db.lead()
+		}
+	}
+	<-c.done
+	if c.pan != nil {
+		panic(c.pan)
+	}
+	return c.err
+}
+
+// lead commits everything queued, then hands the lead to the first of those
+// who came meanwhile. The caller's own call is always in the group.
+func (db *DB) lead() {
+	db.mu.Lock()
+	group := db.queue
+	db.queue = nil
+	db.mu.Unlock()
+
+	db.commit(group)
+
+	db.mu.Lock()
+	if len(db.queue) > 0 {
+		close(db.queue[0].lead)
+	} else {
+		db.committing = false
+	}
+	db.mu.Unlock()
+}
+
+// commit runs the calls in one transaction, taking out each that fails, until
+// the rest commits together.
+func (db *DB) commit(group []*batchCall) {
+	for len(group) > 0 {
+		failed := -1
+		err := db.Update(func(tx *Tx) error {
+			for i, c := range group {
+				if c.run(tx) {
+					continue
+				}
+				failed = i
+				return errRetry
+			}
+			return nil
+		})
+		if failed >= 0 {
+			close(group[failed].done)
+			group = append(group[:failed:failed], group[failed+1:]...)
+			continue
+		}
+		for _, c := range group {
+			c.err = err
+			close(c.done)
+		}
+		return
+	}
+}
+
+// run calls fn and reports success; a panic is kept for the caller's own
+// goroutine.
+func (c *batchCall) run(tx *Tx) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.pan, ok = p, false
+		}
+	}()
+	c.err = c.fn(tx)
+	if c.err == nil {
+		c.err, tx.err = tx.err, nil
+	}
+	return c.err == nil
+}

@@ -1,0 +1,108 @@
+// Package store keeps typed records in one bbolt file: buckets of JSON values
+// under string keys, with a versioned schema.
+//
+// Its invariant: what Update or Batch acknowledged is on disk, whatever kills
+// the process afterwards, and a file that cannot be understood is reported and
+// left exactly as it is. One process has a file open at a time. It serves the
+// mux server (mux.db) and the controller (city.db), and is the only package
+// that knows bbolt.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// MaxKey is the longest key in bytes.
+const MaxKey = bolt.MaxKeySize
+
+// Schema says what a file holds. Name tells the databases of the program
+// apart; Version counts its layouts from 0. Migrate[i] takes version i to i+1;
+// a missing or nil entry changes nothing but the number. A new file starts at
+// version 0 and passes through all of them. All migrations of one Open run in
+// one transaction: either every one took place, or none.
+type Schema struct {
+	Name    string
+	Version int
+	Migrate []func(*Tx) error
+}
+
+func (s Schema) check() error {
+	if s.Name == "" || s.Version < 0 || len(s.Migrate) > s.Version {
+		return fmt.Errorf("schema %q version %d with %d migrations is not consistent",
+			s.Name, s.Version, len(s.Migrate))
+	}
+	return nil
+}
+
+// DB is an open database, safe for concurrent use.
+type DB struct {
+	path string
+	bolt *bolt.DB
+
+	mu         sync.Mutex
+	queue      []*batchCall // waiting for the next group commit
+	committing bool
+}
+
+// Path is the file's path as given to Open.
+func (db *DB) Path() string { return db.path }
+
+// Tx is a transaction, good only inside the function that received it and
+// only on that goroutine.
+type Tx struct {
+	db   *DB
+	bolt *bolt.Tx
+	err  error // the first failure inside an iteration; ends the transaction
+}
+
+func (tx *Tx) fail(err error) {
+	if tx.err == nil {
+		tx.err = err
+	}
+}
+
+// Update runs fn in a read-write transaction and commits it durably; an error
+// of fn rolls it back and is returned. Writers run one at a time: fn must not
+// call Update or Batch of the same DB.
+func (db *DB) Update(fn func(*Tx) error) error {
+	return db.wrap(db.bolt.Update(func(btx *bolt.Tx) error {
+		return db.run(btx, fn)
+	}))
+}
+
+// View runs fn over a consistent snapshot. It blocks no writer and no other
+// reader.
+func (db *DB) View(fn func(*Tx) error) error {
+	return db.wrap(db.bolt.View(func(btx *bolt.Tx) error {
+		return db.run(btx, fn)
+	}))
+}
+
+func (db *DB) run(btx *bolt.Tx, fn func(*Tx) error) error {
+	tx := &Tx{db: db, bolt: btx}
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.err
+}
+
+// Close waits for running transactions and releases the file. Closing twice
+// is harmless.
+func (db *DB) Close() error { return db.wrap(db.bolt.Close()) }
+
+// wrap turns bbolt's errors into this package's.
+func (db *DB) wrap(err error) error {
+	switch {
+	case errors.Is(err, berrors.ErrDatabaseNotOpen):
+		return fmt.Errorf("%s: %w", db.path, ErrClosed)
+	case errors.Is(err, berrors.ErrTxNotWritable):
+		return fmt.Errorf("%s: %w", db.path, ErrReadOnly)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,211 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// DefaultDetachKeys is what a person types to leave a session running.
+const DefaultDetachKeys = "ctrl-b d"
+
+// maxDetachKeys is how many keys a sequence may have.
+const maxDetachKeys = 8
+
+// DetachKeys are the keys that end an attach. The zero value means
+// [DefaultDetachKeys].
+type DetachKeys struct {
+	spec string
+	keys []keyIdentity
+	none bool
+}
+
+// ParseDetachKeys reads a sequence of keys, as [EncodeKeys] names them, with
+// blanks or commas between them: "ctrl-b d", "C-q", "ctrl-p,ctrl-q". "none"
+// means that nothing detaches, "" the default. Characters must be ASCII. The
+// error of an unknown name wraps [ErrUnknownKey].
+func ParseDetachKeys(spec string) (DetachKeys, error) {
+	trimmed := strings.TrimSpace(spec)
+	switch {
+	case trimmed == "":
+		trimmed = DefaultDetachKeys
+	case strings.EqualFold(trimmed, "none"):
+		return DetachKeys{spec: "none", none: true}, nil
+	}
+	d := DetachKeys{spec: trimmed}
+	for _, name := range detachNames(trimmed) {
+		k, ok := parseKey(name)
+		if !ok {
+			return DetachKeys{}, fmt.Errorf("detach keys %q: %w", spec, &KeyError{Key: name, Nearest: nearestKey(name)})
+		}
+		if k.text != "" && (k.code < ' ' || k.code > '~' || len(k.text) > 1) {
+			return DetachKeys{}, fmt.Errorf("detach keys %q: %q is not an ASCII character", spec, name)
+		}
+		d.keys = append(d.keys, identify(k.code, k.mods))
+	}
+	if len(d.keys) > maxDetachKeys {
+		return DetachKeys{}, fmt.Errorf("detach keys %q: more than %d keys", spec, maxDetachKeys)
+	}
+	return d, nil
+}
+
+// detachNames splits a specification: at blanks, and what is then not a key by
+// itself at commas, so that "ctrl-," is a key.
+func detachNames(spec string) []string {
+	var names []string
+	for _, field := range strings.Fields(spec) {
+		if _, ok := parseKey(field); ok {
+			names = append(names, field)
+			continue
+		}
+		for _, name := range strings.Split(field, ",") {
+			if name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// String returns the keys as they were given.
+func (d DetachKeys) String() string {
+	if d.spec == "" {
+		return DefaultDetachKeys
+	}
+	return d.spec
+}
+
+// None reports whether nothing detaches.
+func (d DetachKeys) None() bool { return d.none }
+
+// sequence returns the keys to match.
+func (d DetachKeys) sequence() []keyIdentity {
+	if d.none || len(d.keys) > 0 {
+		return d.keys
+	}
+	return []keyIdentity{identify('b', modCtrl), identify('d', 0)}
+}
+
+// maxDetachHeld bounds what is held while the sequence is half typed: a mouse
+// that moves all the time must not fill the memory.
+const maxDetachHeld = 4 << 10
+
+// errDetached is why an attachment ends when its detach keys were typed.
+var errDetached = errors.New("detached")
+
+// DetachMatcher finds the detach keys in what a terminal sends, in every
+// encoding of keys there is (plain bytes, CSI u of the kitty protocol with its
+// event types, alternates, text and locks, xterm's modifyOtherKeys) and however
+// the bytes are cut. The zero value matches [DefaultDetachKeys].
+//
+//   - While the sequence is half typed its bytes are held. Another key then
+//     sends them after all, with that key.
+//   - The first key twice sends it once.
+//   - Releases, modifiers, focus reports and mouse motion in between change
+//     nothing; a mouse button or a paste counts as another key.
+//   - Inside a bracketed paste nothing matches.
+//
+// An unfinished escape sequence is held as well. As a person may have pressed
+// nothing but Escape, the owner calls Flush when Pending reports one and no
+// byte came for a moment (some 50 ms): then ESC, alone or with one byte, is a
+// key; what is longer is held for ten such moments. A key that the network cuts
+// in two at such a place and delays longer than that is not recognised.
+//
+// A DetachMatcher is not safe for concurrent use.
+type DetachMatcher struct {
+	keys    []keyIdentity
+	set     bool
+	scan    inputScanner
+	matched int    // keys of the sequence that were typed
+	held    []byte // their bytes, with what came between them
+	out     []byte
+	found   bool
+	rest    []byte
+}
+
+// NewDetachMatcher returns a matcher of keys.
+func NewDetachMatcher(keys DetachKeys) *DetachMatcher {
+	return &DetachMatcher{keys: keys.sequence(), set: true}
+}
+
+// Feed takes the next input and returns what of it, and of what was held, is
+// for the session. detach reports that the sequence is complete: forward is
+// then what came before it, and Rest what came behind. forward is valid until
+// the next call.
+func (m *DetachMatcher) Feed(p []byte) (forward []byte, detach bool) {
+	m.start()
+	m.scan.feed(p, m.take)
+	if m.found && m.scan.pending() {
+		m.rest = append(m.rest, m.scan.buf...)
+		m.scan = inputScanner{}
+	}
+	return m.out, m.found
+}
+
+// Flush returns what is for the session when no byte came for a moment. Keys
+// of the sequence stay held: a person may take their time.
+func (m *DetachMatcher) Flush() (forward []byte, detach bool) {
+	m.start()
+	m.scan.flush(m.take)
+	return m.out, m.found
+}
+
+// Pending reports whether an unfinished escape sequence is held.
+func (m *DetachMatcher) Pending() bool { return m.scan.pending() }
+
+// Rest returns the input that followed the sequence in the same Feed and is not
+// for the session.
+func (m *DetachMatcher) Rest() []byte { return m.rest }
+
+func (m *DetachMatcher) start() {
+	if !m.set {
+		m.keys, m.set = DetachKeys{}.sequence(), true
+	}
+	m.out, m.rest, m.found = m.out[:0], nil, false
+}
+
+// take decides about one token.
+func (m *DetachMatcher) take(tok inputToken) {
+	if m.found {
+		m.rest = append(m.rest, tok.data...)
+		return
+	}
+	if tok.kind == inPaste || len(m.keys) == 0 {
+		m.out = append(m.out, tok.data...)
+		return
+	}
+	event, keys := decodeInput(tok)
+	switch {
+	case event == eventKey && slices.Contains(keys, m.keys[m.matched]):
+		m.held = append(m.held, tok.data...)
+		if m.matched++; m.matched == len(m.keys) {
+			m.found, m.matched, m.held = true, 0, m.held[:0]
+		}
+	case m.matched == 0:
+		m.out = append(m.out, tok.data...)
+	case event == eventQuiet && len(m.held) < maxDetachHeld:
+		m.held = append(m.held, tok.data...)
+	case event == eventKey && slices.Contains(keys, m.keys[0]):
+		m.repeat(tok)
+	default:
+		m.release()
+		m.out = append(m.out, tok.data...)
+	}
+}
+
+// repeat handles the first key in the place of another: the second of two in a
+// row is dropped, later it starts the sequence anew.
+func (m *DetachMatcher) repeat(tok inputToken) {
+	anew := m.matched > 1
+	m.release()
+	if anew {
+		m.held, m.matched = append(m.held, tok.data...), 1
+	}
+}
+
+// release sends what is held after all.
+func (m *DetachMatcher) release() {
+	m.out = append(m.out, m.held...)
+	m.held, m.matched = m.held[:0], 0
+}

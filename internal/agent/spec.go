@@ -1,0 +1,314 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+)
+
+// Keys of a session's metadata that the controller sets.
+const (
+	MetaConfigHash    = "GC_CONFIG_HASH"
+	MetaLaunchHash    = "GC_LAUNCH_HASH"
+	MetaProvisionHash = "GC_PROVISION_HASH"
+	MetaLiveHash      = "GC_LIVE_HASH"
+	MetaCityPath      = "GC_CITY_PATH"
+	MetaAgent         = "GC_AGENT"
+	MetaSessionID     = "GC_SESSION_ID"
+	MetaEpoch         = "GC_RUNTIME_EPOCH"
+	MetaToken         = "GC_INSTANCE_TOKEN"
+	MetaDrain         = "GC_DRAIN"     // unix seconds of the request
+	MetaDrainAck      = "GC_DRAIN_ACK" // "1": the agent agrees to be stopped
+	MetaDrained       = "GC_DRAINED"   // "1": the agent was drained
+	MetaRestart       = "GC_RESTART_REQUESTED"
+)
+
+// Spec is one agent of a city with everything its sessions need. It does not
+// change after Build.
+type Spec struct {
+	City     *config.City
+	Resolved config.Resolved
+	Session  string         // the session's name
+	Config   runtime.Config // complete but for the prompt and the incarnation's variables
+	Hashes   Hashes
+	vars     config.Vars
+}
+
+// Hashes are the fingerprints of a spec; see the runtime contract.
+type Hashes struct {
+	Core, Launch, Provision, Live string
+}
+
+// BuildOptions say what the environment of the city is.
+type BuildOptions struct {
+	Environ []string // "K=V" of whoever starts the city
+	Bin     string   // the gc program, for GC_BIN
+}
+
+// Name is the qualified name of the agent.
+func (s *Spec) Name() string { return s.Resolved.Name }
+
+// Build makes the specs of every agent of the city, in the order of the file; a
+// pool is one spec, whose members come from [Member]. Two agents that end with
+// the same session name are a *config.Problems.
+func Build(c *config.City, o BuildOptions) ([]*Spec, error) {
+	specs := make([]*Spec, 0, len(c.Agents))
+	for i := range c.Agents {
+		r, err := c.Resolve(&c.Agents[i])
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", c.Agents[i].QualifiedName(), err)
+		}
+		s, err := build(c, r, o)
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", r.Name, err)
+		}
+		specs = append(specs, s)
+	}
+	return specs, checkNames(c, specs)
+}
+
+// Member makes the spec of one member of a pool, by its bare name.
+func Member(pool *Spec, bare string, o BuildOptions) (*Spec, error) {
+	a, ok := pool.City.Agent(pool.Resolved.Template)
+	if !ok {
+		return nil, fmt.Errorf("member %s: no pool is named %s", bare, pool.Resolved.Template)
+	}
+	r, err := pool.City.ResolveMember(a, bare)
+	if err != nil {
+		return nil, fmt.Errorf("member %s: %w", bare, err)
+	}
+	return build(pool.City, r, o)
+}
+
+// MemberNames are the bare names of the first n members: those of namepool,
+// then "<agent>-<n>" counted from 1.
+func MemberNames(pool *Spec, n int) []string {
+	names := make([]string, 0, n)
+	for i := range n {
+		if list := pool.Resolved.Pool.NamePool; i < len(list) {
+			names = append(names, list[i])
+			continue
+		}
+		names = append(names, pool.Resolved.Base+"-"+strconv.Itoa(i+1))
+	}
+	return names
+}
+
+// TemplateWarnings tells for which agents the session template is not used,
+// one line each cause.
+func TemplateWarnings(c *config.City) []string {
+	var out []string
+	for i := range c.Agents {
+		err := CheckTemplate(c.Name(), c.Workspace.SessionTemplate, c.Agents[i].QualifiedName())
+		if err != nil && !slices.Contains(out, err.Error()) {
+			out = append(out, err.Error())
+		}
+	}
+	return out
+}
+
+// checkNames reports agents that would share a session.
+func checkNames(c *config.City, specs []*Spec) error {
+	first := map[string]*Spec{}
+	var list []config.Problem
+	for _, s := range specs {
+		old, dup := first[s.Session]
+		if !dup {
+			first[s.Session] = s
+			continue
+		}
+		line := 0
+		if a, ok := c.Agent(s.Name()); ok {
+			line = a.At.Line
+		}
+		list = append(list, config.Problem{
+			File: c.File, Line: line,
+			Msg:  fmt.Sprintf("agents %q and %q both get the session name %q", old.Name(), s.Name(), s.Session),
+			Hint: "use {{.Agent}} in session_template",
+		})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &config.Problems{List: list}
+}
+
+func build(c *config.City, r config.Resolved, o BuildOptions) (*Spec, error) {
+	s := &Spec{City: c, Resolved: r, Session: SessionNameFor(c.Name(), c.Workspace.SessionTemplate, r.Name)}
+	s.vars = config.Vars{
+		Session: s.Session, Agent: r.Name, AgentBase: r.Base, Rig: r.Rig, RigRoot: r.RigRoot,
+		CityRoot: c.Dir, CityName: c.Name(), ConfigDir: filepath.Dir(c.File),
+	}
+	dir, err := config.Expand(r.WorkDir, s.vars)
+	if err != nil {
+		return nil, err
+	}
+	s.vars.WorkDir = config.Place(c.Dir, dir)
+	if s.Config, err = s.runtimeConfig(o); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// runtimeConfig fills the contract's Config and the hashes.
+func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
+	r, c := &s.Resolved, s.City
+	cfg := runtime.Config{
+		WorkDir: s.vars.WorkDir, Lifecycle: r.Lifecycle, Upstream: r.Upstream,
+		ReadyPromptPrefix: r.ReadyPromptPrefix, ReadyDelayMs: r.ReadyDelayMS,
+		ProcessNames: r.ProcessNames, EmitsPermissionWarning: r.EmitsPermissionWarning,
+		AcceptStartupDialogs: r.AcceptStartupDialogs, MouseOn: r.Mouse,
+		ProviderName: r.Family, ProviderOverlayName: r.OverlayProvider, InstallAgentHooks: r.InstallAgentHooks,
+		PackOverlayDirs: r.PackOverlays, OverlayDir: r.OverlayDir,
+		Cols: c.Session.Size.Cols, Rows: c.Session.Size.Rows,
+		ScrollbackLines: c.Session.ScrollbackLines, ScrollbackBytes: int64(c.Session.ScrollbackBytes),
+	}
+	if cfg.ProviderName == "" {
+		cfg.ProviderName = r.Provider
+	}
+	for _, f := range r.CopyFiles {
+		cfg.CopyFiles = append(cfg.CopyFiles, runtime.CopyFile{Src: f.Src, RelDst: f.Dst})
+	}
+	if err := s.expandCommands(&cfg); err != nil {
+		return cfg, err
+	}
+	configured := r.ConfiguredEnv(o.Environ)
+	cfg.Env = configured
+	s.Hashes = hashes(cfg)
+	cfg.Env = s.environment(configured, o)
+	return cfg, nil
+}
+
+func (s *Spec) expandCommands(cfg *runtime.Config) error {
+	r := &s.Resolved
+	var err error
+	if cfg.Command, err = config.Expand(r.Command, s.vars); err != nil {
+		return err
+	}
+	args, err := config.ExpandAll(r.Args, s.vars)
+	if err != nil {
+		return err
+	}
+	if cfg.Command == "" && len(args) > 0 {
+		cfg.Command = `"${SHELL:-/bin/sh}"`
+	}
+	for _, a := range args {
+		cfg.Command += " " + config.Quote(a)
+	}
+	for _, list := range []struct {
+		dst *[]string
+		src []string
+	}{{&cfg.PreStart, r.PreStart}, {&cfg.SessionSetup, r.SessionSetup}, {&cfg.SessionLive, r.SessionLive}} {
+		if *list.dst, err = config.ExpandAll(list.src, s.vars); err != nil {
+			return err
+		}
+	}
+	if cfg.SessionSetupScript, err = config.Expand(r.SessionSetupScript, s.vars); err != nil {
+		return err
+	}
+	cfg.Nudge, err = config.Expand(r.Nudge, s.vars)
+	return err
+}
+
+// environment is the whole of what the agent sees but for the incarnation's
+// own variables: inherited, then configured, then fixed.
+func (s *Spec) environment(configured map[string]string, o BuildOptions) map[string]string {
+	env := map[string]string{}
+	if !s.remote() {
+		env = config.Inherit(o.Environ, s.City.Daemon.InheritEnv)
+	}
+	maps.Copy(env, configured)
+	r := &s.Resolved
+	maps.Copy(env, map[string]string{
+		"GC_SESSION_NAME": s.Session, "GC_AGENT": r.Name, "GC_CITY": s.City.Name(), "GC_CITY_PATH": s.City.Dir,
+		"GC_DIR": s.vars.WorkDir, "GC_TEMPLATE": r.Template,
+	})
+	if o.Bin != "" {
+		env["GC_BIN"] = o.Bin
+	}
+	if r.Rig != "" {
+		env["GC_RIG"], env["GC_RIG_ROOT"] = r.Rig, r.RigRoot
+	}
+	return env
+}
+
+// remote reports agents that do not run on this machine.
+func (s *Spec) remote() bool { return s.Resolved.Session == "k8s" }
+
+// StartConfig is the Config of one incarnation: with its prompt and variables.
+// A work dir that does not exist is an error with a hint.
+func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
+	cfg := s.Config
+	if err := s.checkWorkDir(); err != nil {
+		return cfg, err
+	}
+	cfg.Env = maps.Clone(cfg.Env)
+	cfg.Env["GC_SESSION_ID"] = inst.ID
+	cfg.Env["GC_RUNTIME_EPOCH"] = strconv.FormatInt(inst.Epoch, 10)
+	cfg.Env["GC_INSTANCE_TOKEN"] = inst.Token
+	return cfg, s.addPrompt(&cfg, inst)
+}
+
+// Mark writes the metadata that identifies a started session: whose it is and
+// what it was started with.
+func (s *Spec) Mark(ctx context.Context, p runtime.Provider, inst Instance) error {
+	for _, kv := range [][2]string{
+		{MetaCityPath, s.City.Dir}, {MetaAgent, s.Name()}, {MetaSessionID, inst.ID},
+		{MetaEpoch, strconv.FormatInt(inst.Epoch, 10)}, {MetaToken, inst.Token},
+		{MetaLaunchHash, s.Hashes.Launch}, {MetaProvisionHash, s.Hashes.Provision},
+		{MetaLiveHash, s.Hashes.Live}, {MetaConfigHash, s.Hashes.Core},
+	} {
+		if err := p.SetMeta(ctx, s.Session, kv[0], kv[1]); err != nil {
+			return fmt.Errorf("mark %s: %w", s.Session, err)
+		}
+	}
+	return nil
+}
+
+// StartError is a start that cannot work until somebody changes something.
+type StartError struct {
+	Msg  string
+	Help string
+}
+
+func (e *StartError) Error() string { return e.Msg }
+
+// Hint says what to do.
+func (e *StartError) Hint() string { return e.Help }
+
+func (s *Spec) checkWorkDir() error {
+	if s.remote() || len(s.Resolved.PreStart) > 0 { // PreStart may make it
+		return nil
+	}
+	st, err := os.Stat(s.vars.WorkDir)
+	origin := s.Resolved.Origins["work_dir"]
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return &StartError{
+			Msg:  fmt.Sprintf("work dir %s does not exist", s.vars.WorkDir),
+			Help: fmt.Sprintf("make the folder, or change work_dir of agent %s; it comes from: %s", s.Name(), origin),
+		}
+	case err != nil:
+		return fmt.Errorf("work dir: %w", err)
+	case !st.IsDir():
+		return &StartError{Msg: fmt.Sprintf("work dir %s is not a folder", s.vars.WorkDir), Help: "it comes from: " + origin.String()}
+	}
+	return nil
+}
+
+// isInline tells the text of a prompt from the path of one: see PromptText.
+func isInline(v string) bool {
+	if strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../") || strings.HasPrefix(v, "~/") {
+		return false
+	}
+	return strings.ContainsAny(v, " \t\n") || strings.Contains(v, "{{")
+}

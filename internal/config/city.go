@@ -1,0 +1,283 @@
+// Package config reads city.toml and resolves what every agent of a city runs.
+//
+// Its one invariant: nothing is guessed. Every key of the file is known and has
+// the right type, or loading fails with every problem at its place; every
+// resolved value knows where it came from. It serves the agents, the controller
+// and the command line, starts nothing and writes nothing (but Init).
+package config
+
+import (
+	"time"
+)
+
+// FileName is the name of a city's config.
+const FileName = "city.toml"
+
+// City is a loaded and valid city.toml.
+type City struct {
+	Dir  string `toml:"-"` // absolute, symbolic links resolved
+	File string `toml:"-"`
+
+	Workspace   Workspace           `toml:"workspace"`
+	Providers   map[string]Provider `toml:"providers"`
+	Agents      []Agent             `toml:"agents"`
+	Rigs        []Rig               `toml:"rigs"`
+	Session     Session             `toml:"session"`
+	Daemon      Daemon              `toml:"daemon"`
+	Dialogs     []Dialog            `toml:"dialogs"`
+	StatusRules []StatusRule        `toml:"status_rules"`
+	API         API                 `toml:"api"`
+	Where
+
+	presets map[string]Provider
+}
+
+// Name is the city's name.
+func (c *City) Name() string { return c.Workspace.Name }
+
+// Workspace is the [workspace] table: the city itself and defaults of its
+// agents.
+type Workspace struct {
+	Name              string   `toml:"name"`
+	Provider          string   `toml:"provider"`
+	StartCommand      string   `toml:"start_command"`
+	SessionTemplate   string   `toml:"session_template"`
+	Suspended         bool     `toml:"suspended"`
+	InstallAgentHooks []string `toml:"install_agent_hooks"`
+	PackOverlays      []string `toml:"pack_overlays"`
+	GlobalFragments   []string `toml:"global_fragments"`
+	Where
+}
+
+// Prompt modes.
+const (
+	PromptArg  = "arg"  // the prompt is the command's last argument
+	PromptFlag = "flag" // the prompt follows prompt_flag
+	PromptNone = "none" // the prompt is dropped
+)
+
+// Hints are the keys that a provider and an agent have in common.
+type Hints struct {
+	PromptMode             string            `toml:"prompt_mode"`
+	PromptFlag             string            `toml:"prompt_flag"`
+	Env                    map[string]string `toml:"env"`
+	ReadyPromptPrefix      string            `toml:"ready_prompt_prefix"`
+	ReadyDelayMS           int               `toml:"ready_delay_ms"`
+	ProcessNames           []string          `toml:"process_names"`
+	EmitsPermissionWarning bool              `toml:"emits_permission_warning"`
+	AcceptStartupDialogs   *bool             `toml:"accept_startup_dialogs"`
+}
+
+// Provider is one [providers.NAME] table, or a preset.
+type Provider struct {
+	Base             string   `toml:"base"`
+	DisplayName      string   `toml:"display_name"`
+	Command          string   `toml:"command,start_command"`
+	Args             []string `toml:"args"`
+	SupportsACP      bool     `toml:"supports_acp"`
+	SupportsHooks    bool     `toml:"supports_hooks"`
+	InstructionsFile string   `toml:"instructions_file"`
+	ResumeFlag       string   `toml:"resume_flag"`
+	ResumeStyle      string   `toml:"resume_style"`
+	SessionIDFlag    string   `toml:"session_id_flag"`
+	Hints
+	Where
+}
+
+// Lifecycle of an agent.
+const OneShot = "one_shot"
+
+// Wake modes: what a start after a stop does with the conversation.
+const (
+	WakeResume = "resume"
+	WakeFresh  = "fresh"
+)
+
+// Agent is one [[agents]] table as it stands in the file; Resolve gives the
+// whole of what it runs.
+type Agent struct {
+	Name               string        `toml:"name"`
+	Description        string        `toml:"description"`
+	Dir                string        `toml:"dir"`
+	WorkDir            string        `toml:"work_dir"`
+	Suspended          bool          `toml:"suspended"`
+	Provider           string        `toml:"provider"`
+	Session            string        `toml:"session"`
+	StartCommand       string        `toml:"start_command,command"`
+	Args               []string      `toml:"args"`
+	PromptTemplate     string        `toml:"prompt_template"`
+	Nudge              string        `toml:"nudge"`
+	PreStart           []string      `toml:"pre_start"`
+	SessionSetup       []string      `toml:"session_setup"`
+	SessionSetupScript string        `toml:"session_setup_script"`
+	SessionLive        []string      `toml:"session_live"`
+	OverlayDir         string        `toml:"overlay_dir"`
+	OverlayProvider    string        `toml:"overlay_provider"`
+	InstallAgentHooks  []string      `toml:"install_agent_hooks"`
+	CopyFiles          []CopyFile    `toml:"copy_files"`
+	Mouse              bool          `toml:"mouse"`
+	Upstream           string        `toml:"upstream"`
+	MCPServers         []string      `toml:"mcp_servers"`
+	Lifecycle          string        `toml:"lifecycle"`
+	IdleTimeout        time.Duration `toml:"idle_timeout"`
+	DependsOn          []string      `toml:"depends_on"`
+	WakeMode           string        `toml:"wake_mode"`
+	Attach             *bool         `toml:"attach"`
+	Limits             Limits        `toml:"limits"`
+	Pool               *Pool         `toml:"pool"`
+	Hints
+	Where
+}
+
+// QualifiedName is the agent's identity in its city: "dir/name", or the bare
+// name without a dir.
+func (a *Agent) QualifiedName() string {
+	if a.Dir == "" {
+		return a.Name
+	}
+	return a.Dir + "/" + a.Name
+}
+
+// CopyFile is one entry of copy_files; a relative Src starts at the city.
+type CopyFile struct {
+	Src string `toml:"src"`
+	Dst string `toml:"dst"`
+	Where
+}
+
+// Limits bound an agent's processes; zero is no limit.
+type Limits struct {
+	Memory Bytes `toml:"memory"`
+	CPU    CPU   `toml:"cpu"`
+	PIDs   int   `toml:"pids"`
+	Where
+}
+
+// Pool makes an agent a template of several members.
+type Pool struct {
+	Min          int           `toml:"min"`
+	Max          int           `toml:"max"` // 0 = no pool, -1 = unlimited
+	Check        string        `toml:"check"`
+	DrainTimeout time.Duration `toml:"drain_timeout"`
+	OnBoot       string        `toml:"on_boot"`
+	OnDeath      string        `toml:"on_death"`
+	NamePool     []string      `toml:"namepool"`
+	Where
+}
+
+// Rig is a project folder that agents work in; a relative Path starts at the
+// city.
+type Rig struct {
+	Name      string `toml:"name"`
+	Path      string `toml:"path"`
+	Suspended bool   `toml:"suspended"`
+	Where
+}
+
+// Session is the [session] table: where and how sessions are hosted.
+type Session struct {
+	Provider        string        `toml:"provider"`
+	SetupTimeout    time.Duration `toml:"setup_timeout"`
+	StartupTimeout  time.Duration `toml:"startup_timeout"`
+	RemoteMatch     []string      `toml:"remote_match"`
+	ScrollbackLines int           `toml:"scrollback_lines"`
+	ScrollbackBytes Bytes         `toml:"scrollback_bytes"`
+	Size            Size          `toml:"size"`
+	DetachKeys      string        `toml:"detach_keys"`
+	K8s             K8s           `toml:"k8s"`
+	ACP             ACP           `toml:"acp"`
+	Where
+}
+
+// K8s is [session.k8s].
+type K8s struct {
+	Namespace       string            `toml:"namespace"`
+	Image           string            `toml:"image"`
+	Context         string            `toml:"context"`
+	Kubeconfig      string            `toml:"kubeconfig"`
+	ServiceAccount  string            `toml:"service_account"`
+	ImagePullPolicy string            `toml:"image_pull_policy"`
+	PullSecrets     []string          `toml:"image_pull_secrets"`
+	Requests        map[string]string `toml:"requests"`
+	Limits          map[string]string `toml:"limits"`
+	NodeSelector    map[string]string `toml:"node_selector"`
+	Labels          map[string]string `toml:"labels"`
+	Where
+}
+
+// ACP is [session.acp].
+type ACP struct {
+	HandshakeTimeout time.Duration `toml:"handshake_timeout"`
+	NudgeBusyTimeout time.Duration `toml:"nudge_busy_timeout"`
+	OutputLines      int           `toml:"output_lines"`
+	Where
+}
+
+// Daemon is the [daemon] table: how the controller behaves.
+type Daemon struct {
+	InheritEnv        []string      `toml:"inherit_env"`
+	PatrolInterval    time.Duration `toml:"patrol_interval"`
+	MaxRestarts       int           `toml:"max_restarts"` // 0 = no limit
+	RestartWindow     time.Duration `toml:"restart_window"`
+	ShutdownTimeout   time.Duration `toml:"shutdown_timeout"`
+	DriftDrainTimeout time.Duration `toml:"drift_drain_timeout"`
+	MaxParallelStarts int           `toml:"max_parallel_starts"`
+	Where
+}
+
+// Dialog is one [[dialogs]] entry: an addition to the known dialogs.
+type Dialog struct {
+	Name    string   `toml:"name"`
+	Detect  []string `toml:"detect"`
+	Options []string `toml:"options"`
+	Wanted  string   `toml:"wanted"`
+	When    string   `toml:"when"`
+	Where
+}
+
+// StatusRule is one [[status_rules]] entry.
+type StatusRule struct {
+	Name     string   `toml:"name"`
+	Provider string   `toml:"provider"`
+	State    string   `toml:"state"`
+	Kind     string   `toml:"kind"`
+	Region   string   `toml:"region"`
+	All      []string `toml:"all"`
+	Any      []string `toml:"any"`
+	Not      []string `toml:"not"`
+	Priority int      `toml:"priority"`
+	Where
+}
+
+// API is the [api] table; port 0 means off.
+type API struct {
+	Bind string `toml:"bind"`
+	Port int    `toml:"port"`
+	Where
+}
+
+// setDefaults fills in what a file that says nothing means. It runs before
+// decoding, so that a written zero stays a zero.
+func (c *City) setDefaults() {
+	c.Session.SetupTimeout = 10 * time.Second
+	c.Session.StartupTimeout = time.Minute
+	c.Session.ScrollbackLines = 100_000
+	c.Session.Size = Size{Cols: 120, Rows: 40}
+	c.Daemon.PatrolInterval = 30 * time.Second
+	c.Daemon.MaxRestarts = 5
+	c.Daemon.RestartWindow = time.Hour
+	c.Daemon.ShutdownTimeout = 5 * time.Second
+	c.Daemon.DriftDrainTimeout = 2 * time.Minute
+	c.Daemon.MaxParallelStarts = 8
+	c.API.Bind = "127.0.0.1"
+}
+
+// setPoolDefaults fills the keys that a pool leaves out.
+func (p *Pool) setPoolDefaults() {
+	if !p.Has("check") {
+		p.Check = "echo 1"
+	}
+	if !p.Has("drain_timeout") {
+		p.DrainTimeout = 5 * time.Minute
+	}
+}

@@ -1,0 +1,254 @@
+package config
+
+import (
+	"reflect"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Where records which keys of a table the file sets, and at which place. A
+// struct that embeds it has it filled in while decoding.
+type Where struct {
+	At   Pos            // the table itself
+	Keys map[string]Pos // every key that was set
+}
+
+// Has reports whether the file sets key.
+func (w Where) Has(key string) bool {
+	_, ok := w.Keys[key]
+	return ok
+}
+
+// Place is the position of key, or of the table when the key is not set.
+func (w Where) Place(key string) Pos {
+	if p, ok := w.Keys[key]; ok {
+		return p
+	}
+	return w.At
+}
+
+// field is one key that a struct accepts.
+type field struct {
+	name  string // canonical
+	index []int
+}
+
+// decoder fills structs from nodes. Every mismatch is reported with its place
+// and decoding goes on.
+type decoder struct {
+	out  *collector
+	seen map[reflect.Type]map[string]field // fields, computed once per type
+}
+
+func (d *decoder) fields(t reflect.Type) map[string]field {
+	if f, ok := d.seen[t]; ok {
+		return f
+	}
+	if d.seen == nil {
+		d.seen = map[reflect.Type]map[string]field{}
+	}
+	d.seen[t] = fields(t, nil)
+	return d.seen[t]
+}
+
+// fields lists the keys of a struct type by every accepted spelling.
+func fields(t reflect.Type, prefix []int) map[string]field {
+	all := map[string]field{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(append([]int(nil), prefix...), i)
+		if f.Anonymous {
+			for k, v := range fields(f.Type, index) {
+				all[k] = v
+			}
+			continue
+		}
+		tag := f.Tag.Get("toml")
+		if tag == "" || tag == "-" {
+			continue
+		}
+		names := strings.Split(tag, ",")
+		for _, n := range names {
+			all[n] = field{name: names[0], index: index}
+		}
+	}
+	return all
+}
+
+// table decodes n into the struct v. path is the header as a person writes it.
+func (d *decoder) table(n *node, v reflect.Value, path string) {
+	known := d.fields(v.Type())
+	where := Where{At: n.at, Keys: make(map[string]Pos, len(n.keys))}
+	for _, key := range n.keys {
+		child := n.table[key]
+		f, ok := known[key]
+		if !ok {
+			d.unknown(key, child.at, known, path)
+			continue
+		}
+		if _, dup := where.Keys[f.name]; dup {
+			d.out.add(child.at, "keep one of the two spellings", "%q sets %q a second time", key, f.name)
+			continue
+		}
+		where.Keys[f.name] = child.at
+		d.value(child, v.FieldByIndex(f.index), join(path, key))
+	}
+	if w := v.FieldByName("Where"); w.IsValid() {
+		w.Set(reflect.ValueOf(where))
+	}
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func (d *decoder) unknown(key string, at Pos, known map[string]field, path string) {
+	names := make([]string, 0, len(known))
+	for n := range known {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	hint := ""
+	if near := nearest(key, names); near != "" {
+		hint = "did you mean " + quote(near) + "?"
+	} else {
+		hint = "valid keys: " + strings.Join(names, ", ")
+	}
+	if path == "" {
+		d.out.add(at, hint, "unknown table or key %s", quote(key))
+		return
+	}
+	d.out.add(at, hint, "unknown key %s in %s", quote(key), path)
+}
+
+func quote(s string) string { return `"` + s + `"` }
+
+// textValue is a type with its own spelling in the file.
+type textValue interface {
+	parse(n *node) (hint string, err error)
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+// value decodes n into v, a settable value.
+func (d *decoder) value(n *node, v reflect.Value, path string) {
+	if tv, ok := v.Addr().Interface().(textValue); ok {
+		if hint, err := tv.parse(n); err != nil {
+			d.out.add(n.at, hint, "%s: %v", path, err)
+		}
+		return
+	}
+	if v.Type() == durationType {
+		d.duration(n, v, path)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		p := reflect.New(v.Type().Elem())
+		d.value(n, p.Elem(), path)
+		v.Set(p)
+	case reflect.String:
+		if d.want(n, kindString, path) {
+			v.SetString(n.str)
+		}
+	case reflect.Bool:
+		if d.want(n, kindBool, path) {
+			v.SetBool(n.truth)
+		}
+	case reflect.Int, reflect.Int64:
+		if d.want(n, kindInt, path) {
+			v.SetInt(n.num)
+		}
+	case reflect.Float64:
+		d.float(n, v, path)
+	case reflect.Slice:
+		d.slice(n, v, path)
+	case reflect.Map:
+		d.mapping(n, v, path)
+	case reflect.Struct:
+		if d.want(n, kindTable, path) {
+			d.table(n, v, path)
+		}
+	}
+}
+
+// want reports a value of another type.
+func (d *decoder) want(n *node, k kind, path string) bool {
+	if n.kind == k {
+		return true
+	}
+	hint := ""
+	switch {
+	case k == kindString:
+		hint = "put the value in quotes"
+	case k == kindBool:
+		hint = "write true or false, without quotes"
+	case k == kindArray:
+		hint = `write ["a", "b"]`
+	}
+	d.out.add(n.at, hint, "%s must be %s, not %s", path, k, n.kind)
+	return false
+}
+
+func (d *decoder) float(n *node, v reflect.Value, path string) {
+	if n.kind == kindInt {
+		v.SetFloat(float64(n.num))
+		return
+	}
+	if d.want(n, kindFloat, path) {
+		v.SetFloat(n.float)
+	}
+}
+
+func (d *decoder) duration(n *node, v reflect.Value, path string) {
+	const hint = `write a number with a unit: "500ms", "30s", "5m", "1h"`
+	if n.kind != kindString {
+		d.out.add(n.at, hint, "%s must be a duration, not %s", path, n.kind)
+		return
+	}
+	if n.str == "off" {
+		v.SetInt(0)
+		return
+	}
+	dur, err := time.ParseDuration(n.str)
+	switch {
+	case err != nil:
+		d.out.add(n.at, hint, "%s: %s is not a duration", path, quote(n.str))
+	case dur < 0:
+		d.out.add(n.at, hint, "%s: %s is negative", path, quote(n.str))
+	default:
+		v.SetInt(int64(dur))
+	}
+}
+
+func (d *decoder) slice(n *node, v reflect.Value, path string) {
+	if !d.want(n, kindArray, path) {
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
+	for i, item := range n.items {
+		elem := path
+		if item.kind == kindTable {
+			elem = "[[" + path + "]]"
+		}
+		d.value(item, out.Index(i), elem)
+	}
+	v.Set(out)
+}
+
+func (d *decoder) mapping(n *node, v reflect.Value, path string) {
+	if !d.want(n, kindTable, path) {
+		return
+	}
+	out := reflect.MakeMapWithSize(v.Type(), len(n.keys))
+	for _, key := range n.keys {
+		elem := reflect.New(v.Type().Elem()).Elem()
+		d.value(n.table[key], elem, join(path, key))
+		out.SetMapIndex(reflect.ValueOf(key), elem)
+	}
+	v.Set(out)
+}

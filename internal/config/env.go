@@ -1,0 +1,125 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// inherited are the variables an agent gets from whoever starts the city.
+var inherited = [...]string{
+	"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR", "SSH_AUTH_SOCK",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY",
+	"http_proxy", "https_proxy", "no_proxy", "all_proxy", "ftp_proxy",
+}
+
+// Inherit picks from a caller's environment ("K=V" lines, the last of a name
+// counts) what its agents may see: the fixed list, LC_*, and the names and
+// "PREFIX_*" patterns of extra. Nothing else ever gets through.
+func Inherit(caller []string, extra []string) map[string]string {
+	out := map[string]string{}
+	for _, kv := range caller {
+		k, v, ok := strings.Cut(kv, "=")
+		if ok && k != "" && inherits(k, extra) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func inherits(name string, extra []string) bool {
+	for _, k := range inherited {
+		if k == name {
+			return true
+		}
+	}
+	if strings.HasPrefix(name, "LC_") {
+		return true
+	}
+	for _, k := range extra {
+		if prefix, ok := strings.CutSuffix(k, "*"); ok && strings.HasPrefix(name, prefix) || k == name {
+			return true
+		}
+	}
+	return false
+}
+
+// ConfiguredEnv is what the file sets for the agent: the provider's variables
+// with $VAR filled from the caller's whole environment (naming a variable is
+// what lets it through), then the agent's own. A value of "" unsets.
+func (r *Resolved) ConfiguredEnv(caller []string) map[string]string {
+	lookup := make(map[string]string, len(caller))
+	for _, kv := range caller {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			lookup[k] = v
+		}
+	}
+	out := make(map[string]string, len(r.ProviderEnv)+len(r.AgentEnv))
+	for k, v := range r.ProviderEnv {
+		out[k] = expandVars(v, lookup)
+	}
+	for k, v := range r.AgentEnv {
+		out[k] = v
+	}
+	return out
+}
+
+// expandVars fills $VAR and ${VAR}; a $ that starts no name stays, and so does
+// everything after it.
+func expandVars(s string, vars map[string]string) string {
+	if !strings.Contains(s, "$") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if s[i] != '$' {
+			b.WriteByte(s[i])
+			i++
+			continue
+		}
+		name, size := varName(s[i+1:])
+		if size == 0 {
+			b.WriteByte('$')
+			i++
+			continue
+		}
+		b.WriteString(vars[name])
+		i += 1 + size
+	}
+	return b.String()
+}
+
+// varName reads NAME or {NAME} and returns the bytes it took; 0 for neither.
+func varName(s string) (string, int) {
+	braced := strings.HasPrefix(s, "{")
+	start := 0
+	if braced {
+		start = 1
+	}
+	end := start
+	for end < len(s) && (s[end] == '_' || s[end] >= 'A' && s[end] <= 'Z' || s[end] >= 'a' && s[end] <= 'z' || end > start && s[end] >= '0' && s[end] <= '9') {
+		end++
+	}
+	if end == start || braced && (end == len(s) || s[end] != '}') {
+		return "", 0
+	}
+	if braced {
+		return s[start:end], end + 1
+	}
+	return s[start:end], end
+}
+
+// Place makes p absolute below dir; "~/" is the home folder.
+func Place(dir, p string) string {
+	switch {
+	case p == "":
+		return ""
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, strings.TrimPrefix(p[1:], "/"))
+		}
+	case filepath.IsAbs(p):
+		return filepath.Clean(p)
+	}
+	return filepath.Join(dir, p)
+}

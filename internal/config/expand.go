@@ -1,0 +1,88 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+// Vars is what templates in commands and prompts may use.
+type Vars struct {
+	Session   string // session name
+	Agent     string // qualified name
+	AgentBase string // bare name
+	Rig       string // name of the rig, may be empty
+	RigRoot   string // its folder
+	CityRoot  string // the city's folder
+	CityName  string
+	WorkDir   string
+	ConfigDir string // folder of the file that defines the agent
+}
+
+// Expand fills the {{.Name}} templates of one command. Text without a template
+// is returned as it is.
+func Expand(text string, v Vars) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	t, err := template.New("command").Option("missingkey=error").Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("bad template %q: %s", clip(text), plainTemplateError(err))
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, v); err != nil {
+		return "", fmt.Errorf("bad template %q: %s", clip(text), plainTemplateError(err))
+	}
+	return b.String(), nil
+}
+
+// ExpandAll expands every element; the input is not changed.
+func ExpandAll(list []string, v Vars) ([]string, error) {
+	out := make([]string, len(list))
+	for i, s := range list {
+		var err error
+		if out[i], err = Expand(s, v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// plainTemplateError cuts the library's own prefix and positions, which mean
+// nothing in a one-line command.
+func plainTemplateError(err error) string {
+	msg := strings.TrimPrefix(err.Error(), "template: ")
+	if _, rest, ok := strings.Cut(msg, ">: "); ok {
+		return rest
+	}
+	msg = strings.TrimPrefix(msg, "command:")
+	return strings.TrimLeft(msg, "0123456789: ")
+}
+
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// Quote makes one shell word of s.
+func Quote(s string) string {
+	if s != "" && strings.IndexFunc(s, unsafeInShell) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func unsafeInShell(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune("_-./:,+@%", r)
+}

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+)
+
+// maxFile is the largest city.toml that is read, in bytes.
+const maxFile = 8 << 20
+
+// Load reads DIR/city.toml. The error is a *Problems with everything wrong, or
+// ErrNoCity, or what reading the file gave.
+func Load(dir string) (*City, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", dir, err)
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	file := filepath.Join(abs, FileName)
+	st, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %s does not exist", ErrNoCity, file)
+	case err != nil:
+		return nil, fmt.Errorf("load %s: %w", file, err)
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("load %s: not a file", file)
+	case st.Size() > maxFile:
+		return nil, fmt.Errorf("load %s: larger than %d bytes", file, maxFile)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", file, err)
+	}
+	return Parse(file, data)
+}
+
+// Parse reads the text of a city.toml; file is its absolute path, which need
+// not exist. No other file is opened.
+func Parse(file string, data []byte) (*City, error) {
+	out := &collector{file: file}
+	c := &City{Dir: filepath.Dir(file), File: file}
+	c.setDefaults()
+	root := parseTree(data, out)
+	if tables, ok := root.table["agent"]; ok {
+		mergeAgentSpelling(root, tables, out)
+	}
+	d := &decoder{out: out}
+	d.table(root, reflect.ValueOf(c).Elem(), "")
+	for i := range c.Agents {
+		if c.Agents[i].Pool != nil {
+			c.Agents[i].Pool.setPoolDefaults()
+		}
+	}
+	presets, err := Presets()
+	if err != nil {
+		return nil, err
+	}
+	c.presets = presets
+	c.validate(out)
+	if err := out.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// mergeAgentSpelling makes [[agent]] mean [[agents]].
+func mergeAgentSpelling(root, tables *node, out *collector) {
+	delete(root.table, "agent")
+	for i, k := range root.keys {
+		if k == "agent" {
+			root.keys = append(root.keys[:i:i], root.keys[i+1:]...)
+			break
+		}
+	}
+	all, ok := root.table["agents"]
+	switch {
+	case !ok:
+		root.put("agents", tables)
+	case all.kind == kindArray && tables.kind == kindArray:
+		all.items = append(all.items, tables.items...)
+	default:
+		out.add(tables.at, "write [[agents]]", "agent must be an array of tables")
+	}
+}

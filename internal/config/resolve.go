@@ -1,0 +1,380 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Origin tells where a resolved value came from.
+type Origin struct {
+	Source string // "default", "preset claude", "providers.x", "workspace", "agent", "rig x"
+	File   string // base name; empty for defaults
+	Line   int    // 0 for defaults
+}
+
+// String is "agent (city.toml:12)".
+func (o Origin) String() string {
+	if o.File == "" {
+		return o.Source
+	}
+	return fmt.Sprintf("%s (%s:%d)", o.Source, o.File, o.Line)
+}
+
+// Resolved is everything an agent runs with: preset, provider, workspace and
+// its own keys merged. Commands still hold their templates.
+type Resolved struct {
+	Name     string // qualified
+	Base     string // bare
+	Template string // qualified name of the [[agents]] entry; of a pool member, the pool
+	Dir      string
+	Rig      string // name of the rig, "" without one
+	RigRoot  string // absolute
+	WorkDir  string // absolute, not checked to exist
+
+	Description string
+	Suspended   bool   // the agent, its rig or the whole city
+	Provider    string // name of the preset or [providers.X]; "" for a bare start_command
+	Family      string // the preset at the end of the base chain, "" for none
+	Session     string // the agent's own session provider, or the city's
+
+	Command        string   // a shell command line; "" = the user's shell
+	Args           []string // appended, one shell word each
+	PromptMode     string
+	PromptFlag     string
+	PromptTemplate string
+	Fragments      []string // global_fragments
+	Nudge          string
+
+	ProviderEnv map[string]string // $VAR not expanded yet
+	AgentEnv    map[string]string
+
+	ReadyPromptPrefix      string
+	ReadyDelayMS           int
+	ProcessNames           []string
+	EmitsPermissionWarning bool
+	AcceptStartupDialogs   *bool
+	SupportsACP            bool
+	SupportsHooks          bool
+	InstructionsFile       string
+	ResumeFlag             string
+	ResumeStyle            string
+	SessionIDFlag          string
+
+	PreStart           []string
+	SessionSetup       []string
+	SessionSetupScript string
+	SessionLive        []string
+	OverlayDir         string
+	OverlayProvider    string
+	PackOverlays       []string
+	InstallAgentHooks  []string
+	CopyFiles          []CopyFile
+	Mouse              bool
+	Upstream           string
+	MCPServers         []string
+	Lifecycle          string
+	IdleTimeout        time.Duration
+	DependsOn          []string // qualified
+	WakeMode           string
+	Attach             bool
+	Limits             Limits
+	Pool               *Pool // nil for an agent that is no pool
+
+	Origins map[string]Origin // by key of the file
+}
+
+// Resolve merges everything that applies to the agent: built-in preset, the
+// provider's chain of bases, [workspace], the agent's own keys. The error is
+// about a name that is no agent.
+func (c *City) Resolve(a *Agent) (Resolved, error) { return c.resolve(a, a.Name) }
+
+// ResolveMember is Resolve for one member of a pool, by its bare name.
+func (c *City) ResolveMember(a *Agent, member string) (Resolved, error) {
+	r, err := c.resolve(a, member)
+	r.Pool = nil
+	return r, err
+}
+
+// Agent finds an agent by its qualified name, else by a bare name that only one
+// agent has.
+func (c *City) Agent(name string) (*Agent, bool) {
+	var byBase *Agent
+	for i := range c.Agents {
+		a := &c.Agents[i]
+		if a.QualifiedName() == name {
+			return a, true
+		}
+		if a.Name == name {
+			if byBase != nil {
+				return nil, false
+			}
+			byBase = a
+		}
+	}
+	return byBase, byBase != nil
+}
+
+func (c *City) resolve(a *Agent, bare string) (Resolved, error) {
+	r := Resolved{
+		Name: qualify(a.Dir, bare), Base: bare, Template: a.QualifiedName(), Dir: a.Dir,
+		PromptMode: PromptArg, WakeMode: WakeResume, Attach: true, Suspended: a.Suspended || c.Workspace.Suspended,
+		ProviderEnv: map[string]string{}, AgentEnv: map[string]string{}, Origins: map[string]Origin{},
+	}
+	for _, k := range []string{"prompt_mode", "wake_mode", "attach"} {
+		r.Origins[k] = Origin{Source: "default"}
+	}
+	if err := c.applyProvider(&r, a); err != nil {
+		return r, err
+	}
+	c.applyWorkspace(&r)
+	c.applyAgent(&r, a)
+	c.applyPlace(&r, a)
+	return r, nil
+}
+
+// layer is one source of values while resolving.
+type layer struct {
+	r      *Resolved
+	source string
+	file   string
+	where  Where
+}
+
+// set copies src to dst when the layer has the key.
+func set[T any](l layer, key string, dst *T, src T) {
+	if l.where.Has(key) {
+		*dst = src
+		l.mark(key)
+	}
+}
+
+func (l layer) mark(key string) {
+	l.r.Origins[key] = Origin{Source: l.source, File: filepath.Base(l.file), Line: l.where.Place(key).Line}
+}
+
+func (l layer) hints(h *Hints, env map[string]string) {
+	set(l, "prompt_mode", &l.r.PromptMode, h.PromptMode)
+	set(l, "prompt_flag", &l.r.PromptFlag, h.PromptFlag)
+	set(l, "ready_prompt_prefix", &l.r.ReadyPromptPrefix, h.ReadyPromptPrefix)
+	set(l, "ready_delay_ms", &l.r.ReadyDelayMS, h.ReadyDelayMS)
+	set(l, "process_names", &l.r.ProcessNames, h.ProcessNames)
+	set(l, "emits_permission_warning", &l.r.EmitsPermissionWarning, h.EmitsPermissionWarning)
+	set(l, "accept_startup_dialogs", &l.r.AcceptStartupDialogs, h.AcceptStartupDialogs)
+	maps.Copy(env, h.Env)
+	for k := range h.Env {
+		l.r.Origins["env."+k] = Origin{Source: l.source, File: filepath.Base(l.file), Line: l.where.Place("env").Line}
+	}
+}
+
+// providerName is the provider an agent names, directly or by default.
+func (c *City) providerName(a *Agent) string {
+	switch {
+	case a.Provider != "":
+		return a.Provider
+	case a.StartCommand != "":
+		return "" // a bare command has no preset's hints
+	case c.Workspace.Provider != "":
+		return c.Workspace.Provider
+	case c.Workspace.StartCommand != "":
+		return ""
+	}
+	return "shell"
+}
+
+// applyProvider applies the chain of bases, the farthest first.
+func (c *City) applyProvider(r *Resolved, a *Agent) error {
+	r.Provider = c.providerName(a)
+	r.Origins["provider"] = c.providerOrigin(a)
+	if r.Provider == "" {
+		return nil
+	}
+	chain, err := c.chain(r.Provider)
+	if err != nil {
+		return err
+	}
+	for _, link := range slices.Backward(chain) {
+		l := layer{r: r, source: "providers." + link.name, file: c.File, where: link.p.Where}
+		if link.preset {
+			l.source, l.file = "preset "+link.name, "presets.toml"
+			r.Family = link.name
+		}
+		p := link.p
+		set(l, "command", &r.Command, p.Command)
+		set(l, "args", &r.Args, p.Args)
+		set(l, "supports_acp", &r.SupportsACP, p.SupportsACP)
+		set(l, "supports_hooks", &r.SupportsHooks, p.SupportsHooks)
+		set(l, "instructions_file", &r.InstructionsFile, p.InstructionsFile)
+		set(l, "resume_flag", &r.ResumeFlag, p.ResumeFlag)
+		set(l, "resume_style", &r.ResumeStyle, p.ResumeStyle)
+		set(l, "session_id_flag", &r.SessionIDFlag, p.SessionIDFlag)
+		l.hints(&p.Hints, r.ProviderEnv)
+	}
+	return nil
+}
+
+func (c *City) providerOrigin(a *Agent) Origin {
+	file := filepath.Base(c.File)
+	switch {
+	case a.Provider != "":
+		return Origin{Source: "agent", File: file, Line: a.Place("provider").Line}
+	case a.StartCommand != "":
+		return Origin{Source: "agent", File: file, Line: a.Place("start_command").Line}
+	case c.Workspace.Provider != "" || c.Workspace.StartCommand != "":
+		return Origin{Source: "workspace", File: file, Line: c.Workspace.Place("provider").Line}
+	}
+	return Origin{Source: "default"}
+}
+
+// link is one provider of a chain of bases.
+type link struct {
+	name   string
+	p      Provider
+	preset bool
+}
+
+// chain follows base from the named provider to its end. A [providers.X] that
+// does not set base and has a preset's name starts from that preset; base = ""
+// makes it start from nothing.
+func (c *City) chain(name string) ([]link, error) {
+	var out []link
+	seen := map[string]bool{}
+	for name != "" {
+		p, ok := c.Providers[name]
+		if !ok || seen[name] && (p.Base == name || !p.Has("base")) {
+			preset, isPreset := c.presets[name]
+			if !isPreset {
+				return nil, fmt.Errorf("no provider is named %q", name)
+			}
+			return append(out, link{name: name, p: preset, preset: true}), nil
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("the bases of provider %q form a cycle", name)
+		}
+		seen[name] = true
+		out = append(out, link{name: name, p: p})
+		if _, isPreset := c.presets[name]; isPreset && !p.Has("base") {
+			continue // once more by the same name: the preset
+		}
+		name = p.Base
+	}
+	return out, nil
+}
+
+func (c *City) applyWorkspace(r *Resolved) {
+	w := &c.Workspace
+	l := layer{r: r, source: "workspace", file: c.File, where: w.Where}
+	if w.StartCommand != "" && (r.Provider == "" || r.Origins["provider"].Source == "workspace") {
+		r.Command, r.Args = w.StartCommand, nil
+		l.mark("start_command")
+		delete(r.Origins, "command")
+		delete(r.Origins, "args")
+	}
+	set(l, "install_agent_hooks", &r.InstallAgentHooks, w.InstallAgentHooks)
+	set(l, "pack_overlays", &r.PackOverlays, c.paths(w.PackOverlays))
+	set(l, "global_fragments", &r.Fragments, w.GlobalFragments)
+	r.Session = c.Session.Provider
+	if c.Session.Has("provider") {
+		r.Origins["session"] = Origin{Source: "session", File: filepath.Base(c.File), Line: c.Session.Place("provider").Line}
+	}
+}
+
+func (c *City) applyAgent(r *Resolved, a *Agent) {
+	l := layer{r: r, source: "agent", file: c.File, where: a.Where}
+	if a.StartCommand != "" {
+		r.Command, r.Args = a.StartCommand, nil
+		l.mark("start_command")
+		delete(r.Origins, "command")
+	}
+	if len(a.Args) > 0 {
+		r.Args = append(slices.Clone(r.Args), a.Args...)
+		l.mark("args")
+	}
+	l.hints(&a.Hints, r.AgentEnv)
+	set(l, "description", &r.Description, a.Description)
+	set(l, "suspended", new(bool), a.Suspended)
+	set(l, "session", &r.Session, a.Session)
+	set(l, "prompt_template", &r.PromptTemplate, a.PromptTemplate)
+	set(l, "nudge", &r.Nudge, a.Nudge)
+	set(l, "pre_start", &r.PreStart, a.PreStart)
+	set(l, "session_setup", &r.SessionSetup, a.SessionSetup)
+	set(l, "session_setup_script", &r.SessionSetupScript, a.SessionSetupScript)
+	set(l, "session_live", &r.SessionLive, a.SessionLive)
+	set(l, "overlay_dir", &r.OverlayDir, c.path(a.OverlayDir))
+	set(l, "overlay_provider", &r.OverlayProvider, a.OverlayProvider)
+	set(l, "install_agent_hooks", &r.InstallAgentHooks, a.InstallAgentHooks)
+	set(l, "copy_files", &r.CopyFiles, c.copyFiles(a.CopyFiles))
+	set(l, "mouse", &r.Mouse, a.Mouse)
+	set(l, "upstream", &r.Upstream, a.Upstream)
+	set(l, "mcp_servers", &r.MCPServers, a.MCPServers)
+	set(l, "lifecycle", &r.Lifecycle, a.Lifecycle)
+	set(l, "idle_timeout", &r.IdleTimeout, a.IdleTimeout)
+	set(l, "wake_mode", &r.WakeMode, a.WakeMode)
+	if a.Attach != nil {
+		set(l, "attach", &r.Attach, *a.Attach)
+	}
+	set(l, "limits", &r.Limits, a.Limits)
+	if a.Pool != nil && a.Pool.Max != 0 {
+		r.Pool = a.Pool
+		l.mark("pool")
+	}
+	if a.Has("depends_on") {
+		l.mark("depends_on")
+		names := c.names()
+		for _, dep := range a.DependsOn {
+			if q, ok := c.dependency(a, dep, names); ok {
+				r.DependsOn = append(r.DependsOn, q)
+			}
+		}
+	}
+}
+
+// names is every identity that depends_on can mean.
+func (c *City) names() map[string]Pos {
+	all := make(map[string]Pos, len(c.Agents))
+	for i := range c.Agents {
+		all[c.Agents[i].QualifiedName()] = c.Agents[i].At
+	}
+	return all
+}
+
+// applyPlace finds the rig and the folder.
+func (c *City) applyPlace(r *Resolved, a *Agent) {
+	file := filepath.Base(c.File)
+	r.WorkDir = c.Dir
+	r.Origins["work_dir"] = Origin{Source: "default"}
+	for i := range c.Rigs {
+		rig := &c.Rigs[i]
+		if a.Dir != "" && rig.Name == a.Dir {
+			r.Rig, r.RigRoot = rig.Name, c.path(rig.Path)
+			r.WorkDir = r.RigRoot
+			r.Suspended = r.Suspended || rig.Suspended
+			r.Origins["work_dir"] = Origin{Source: "rig " + rig.Name, File: file, Line: rig.Place("path").Line}
+		}
+	}
+	if a.WorkDir != "" {
+		r.WorkDir = a.WorkDir // absolute once its templates are filled: see Place
+		r.Origins["work_dir"] = Origin{Source: "agent", File: file, Line: a.Place("work_dir").Line}
+	}
+}
+
+// path makes a path of the file absolute; "~/" is the home folder.
+func (c *City) path(p string) string { return Place(c.Dir, p) }
+
+func (c *City) paths(list []string) []string {
+	out := make([]string, len(list))
+	for i, p := range list {
+		out[i] = c.path(p)
+	}
+	return out
+}
+
+func (c *City) copyFiles(list []CopyFile) []CopyFile {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Src = c.path(out[i].Src)
+	}
+	return out
+}

@@ -1,0 +1,248 @@
+package config
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// SessionProviders are the valid values of [session] provider; "exec:" is
+// followed by a script.
+func SessionProviders() []string {
+	return []string{"native", "tmux", "subprocess", "exec:<script>", "k8s", "acp", "auto", "hybrid", "fake"}
+}
+
+// ValidSessionProvider reports whether name selects a session provider.
+func ValidSessionProvider(name string) bool {
+	if script, ok := strings.CutPrefix(name, "exec:"); ok {
+		return script != ""
+	}
+	return name != "exec:<script>" && slices.Contains(SessionProviders(), name)
+}
+
+// validate checks everything that one value's type cannot say.
+func (c *City) validate(out *collector) {
+	c.validateWorkspace(out)
+	c.validateProviders(out)
+	c.validateRigs(out)
+	names := c.validateNames(out)
+	for i := range c.Agents {
+		c.validateAgent(&c.Agents[i], out)
+	}
+	c.validateDepends(names, out)
+	c.validateSession(out)
+	c.validateDaemon(out)
+	c.validateTables(out)
+}
+
+func (c *City) validateWorkspace(out *collector) {
+	w := &c.Workspace
+	switch {
+	case w.At == Pos{}:
+		out.add(Pos{}, `add [workspace] with name = "my-city"`, "no [workspace] table")
+	case w.Name == "" && !w.Has("name"):
+		out.add(w.At, `add name = "my-city"`, "[workspace] has no name")
+	case w.Name == "" || len(w.Name) > 100 || badText(w.Name) || strings.Contains(w.Name, "/"):
+		out.add(w.Place("name"), "use 1 to 100 letters, digits, '.', '_' or '-'", "workspace.name: %q cannot be a city's name", clip(w.Name))
+	}
+	c.checkProvider(w.Provider, w.Place("provider"), "workspace.provider", out)
+	checkTemplates(out, w.Place("start_command"), "workspace.start_command", w.StartCommand)
+}
+
+// badText reports control characters.
+func badText(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
+}
+
+// known finds a provider of the city, else a preset.
+func (c *City) known(name string) (Provider, bool) {
+	if p, ok := c.Providers[name]; ok {
+		return p, true
+	}
+	p, ok := c.presets[name]
+	return p, ok
+}
+
+func (c *City) checkProvider(name string, at Pos, key string, out *collector) {
+	if name == "" {
+		return
+	}
+	if _, ok := c.known(name); ok {
+		return
+	}
+	all := append(sortedKeys(c.Providers), sortedKeys(c.presets)...)
+	hint := "presets: " + strings.Join(sortedKeys(c.presets), ", ")
+	if near := nearest(name, all); near != "" {
+		hint = "did you mean " + quote(near) + "?"
+	}
+	out.add(at, hint, "%s: no provider is named %q", key, clip(name))
+}
+
+func (c *City) validateProviders(out *collector) {
+	for _, name := range sortedKeys(c.Providers) {
+		p := c.Providers[name]
+		where := "providers." + name
+		if name == "" || badText(name) {
+			out.add(p.At, "", "%q cannot be a provider's name", name)
+		}
+		if p.Base != name { // a table of a preset's name may start from the preset
+			c.checkProvider(p.Base, p.Place("base"), where+".base", out)
+		} else if _, ok := c.presets[name]; !ok && p.Base != "" {
+			out.add(p.Place("base"), "", "%s.base: %q is its own base", where, name)
+		}
+		if _, ok := c.presets[name]; !ok && p.Base == "" && p.Command == "" {
+			out.add(p.At, `add base = "claude", or command = "..."`, "%s has neither base nor command", where)
+		}
+		c.checkCycle(name, out)
+		oneOf(out, p.Place("resume_style"), where+".resume_style", p.ResumeStyle, "flag", "subcommand")
+		checkHints(out, &p.Hints, p.Where, where)
+		checkTemplates(out, p.Place("command"), where+".command", p.Command)
+		checkTemplates(out, p.Place("args"), where+".args", p.Args...)
+	}
+}
+
+// checkCycle reports a base chain that comes back to name, once per cycle: at
+// its first member by name.
+func (c *City) checkCycle(name string, out *collector) {
+	chain := []string{name}
+	for cur := name; ; {
+		p, ok := c.Providers[cur]
+		if !ok || p.Base == "" || p.Base == cur {
+			return
+		}
+		cur = p.Base
+		if cur == name {
+			if slices.Min(chain) == name {
+				out.add(c.Providers[name].Place("base"), "a chain of bases must end at a preset or a provider without base",
+					"providers.%s.base: cycle %s", name, strings.Join(append(chain, name), " -> "))
+			}
+			return
+		}
+		if slices.Contains(chain, cur) {
+			return
+		}
+		chain = append(chain, cur)
+	}
+}
+
+func checkHints(out *collector, h *Hints, w Where, where string) {
+	oneOf(out, w.Place("prompt_mode"), where+".prompt_mode", h.PromptMode, PromptArg, PromptFlag, PromptNone)
+	if h.ReadyDelayMS < 0 {
+		out.add(w.Place("ready_delay_ms"), "", "%s.ready_delay_ms: %d is negative", where, h.ReadyDelayMS)
+	}
+	for _, k := range sortedKeys(h.Env) {
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(h.Env[k], "\x00") {
+			out.add(w.Place("env"), "", "%s.env: %q cannot be set as an environment variable", where, clip(k))
+		}
+	}
+}
+
+// oneOf reports a value that is set and not allowed.
+func oneOf(out *collector, at Pos, key, value string, allowed ...string) {
+	if value == "" || slices.Contains(allowed, value) {
+		return
+	}
+	hint := "valid: " + strings.Join(allowed, ", ")
+	if near := nearest(value, allowed); near != "" {
+		hint = "did you mean " + quote(near) + "? " + hint
+	}
+	out.add(at, hint, "%s: %q is not valid", key, clip(value))
+}
+
+// checkTemplates reports templates that cannot be filled.
+func checkTemplates(out *collector, at Pos, key string, texts ...string) {
+	for _, t := range texts {
+		if _, err := Expand(t, Vars{}); err != nil {
+			out.add(at, "templates may use Session, Agent, AgentBase, Rig, RigRoot, CityRoot, CityName, WorkDir, ConfigDir", "%s: %v", key, err)
+		}
+		if strings.Contains(t, "\x00") {
+			out.add(at, "", "%s holds a NUL byte", key)
+		}
+	}
+}
+
+func (c *City) validateRigs(out *collector) {
+	first := map[string]Pos{}
+	for i := range c.Rigs {
+		r := &c.Rigs[i]
+		if r.Name == "" {
+			out.add(r.Place("name"), `add name = "my-project"`, "[[rigs]] has no name")
+		} else if !validName(r.Name) {
+			out.add(r.Place("name"), "", "rigs.name: %q cannot be a rig's name", clip(r.Name))
+		} else if at, dup := first[r.Name]; dup {
+			out.add(r.Place("name"), "", "rig %q is defined twice, first on line %d", r.Name, at.Line)
+		} else {
+			first[r.Name] = r.Place("name")
+		}
+		if r.Path == "" {
+			out.add(r.Place("path"), `add path = "../my-project"`, "rig %q has no path", clip(r.Name))
+		}
+	}
+}
+
+func (c *City) validateSession(out *collector) {
+	s := &c.Session
+	checkSession(out, s.Place("provider"), "session.provider", s.Provider)
+	if s.ScrollbackLines < 0 {
+		out.add(s.Place("scrollback_lines"), "", "session.scrollback_lines: %d is negative", s.ScrollbackLines)
+	}
+	for _, p := range s.RemoteMatch {
+		if _, err := path.Match(p, ""); err != nil {
+			out.add(s.Place("remote_match"), "", "session.remote_match: %q is not a pattern", clip(p))
+		}
+	}
+}
+
+func checkSession(out *collector, at Pos, key, name string) {
+	if name == "" || ValidSessionProvider(name) {
+		return
+	}
+	out.add(at, "valid: "+strings.Join(SessionProviders(), ", "), "%s: %q is not a session provider", key, clip(name))
+}
+
+func (c *City) validateDaemon(out *collector) {
+	d := &c.Daemon
+	if d.MaxRestarts < 0 {
+		out.add(d.Place("max_restarts"), "0 means no limit", "daemon.max_restarts: %d is negative", d.MaxRestarts)
+	}
+	if d.MaxParallelStarts < 1 {
+		out.add(d.Place("max_parallel_starts"), "", "daemon.max_parallel_starts: %d starts at once start nothing", d.MaxParallelStarts)
+	}
+	if d.PatrolInterval <= 0 {
+		out.add(d.Place("patrol_interval"), `write "30s"`, "daemon.patrol_interval must be longer than zero")
+	}
+	if d.RestartWindow <= 0 {
+		out.add(d.Place("restart_window"), `write "1h"`, "daemon.restart_window must be longer than zero")
+	}
+	for _, k := range d.InheritEnv {
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(strings.TrimSuffix(k, "*"), "*") {
+			out.add(d.Place("inherit_env"), `write names, "AWS_PROFILE" or "AWS_*"`, "daemon.inherit_env: %q is not the name of a variable", clip(k))
+		}
+	}
+}
+
+func (c *City) validateTables(out *collector) {
+	for i := range c.Dialogs {
+		d := &c.Dialogs[i]
+		if d.Name == "" {
+			out.add(d.Place("name"), "", "[[dialogs]] has no name")
+		}
+		if len(d.Detect) == 0 {
+			out.add(d.Place("detect"), "name the texts that identify the dialog", "dialog %q has nothing to detect it by", clip(d.Name))
+		}
+	}
+	for i := range c.StatusRules {
+		r := &c.StatusRules[i]
+		if r.Name == "" {
+			out.add(r.Place("name"), "", "[[status_rules]] has no name")
+		}
+		if r.State == "" {
+			out.add(r.Place("state"), "", "status rule %q has no state", clip(r.Name))
+		}
+		oneOf(out, r.Place("state"), "status_rules.state", r.State,
+			"starting", "idle", "working", "blocked", "done", "error", "stuck", "exited", "unknown")
+	}
+	if c.API.Port < 0 || c.API.Port > 65535 {
+		out.add(c.API.Place("port"), "0 means off", "api.port: %d is not a port", c.API.Port)
+	}
+}

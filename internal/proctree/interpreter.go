@@ -1,0 +1,161 @@
+package proctree
+
+import (
+	"slices"
+	"strings"
+)
+
+// language says how an interpreter reads its command line, as far as it takes
+// to find the script. Sources: each interpreter's manual page or --help.
+type language struct {
+	// short options inside one word, each a letter:
+	none  string // the code is in the arguments or on stdin: no script
+	value string // takes a value: the rest of the word, or the next word
+	next  string // takes the next word, whatever else the word holds
+	rest  string // takes the rest of the word, which may be empty
+	mod   string // takes a value, and that is a module to run
+	// long options, and words that begin with one dash like them:
+	longNone  []string
+	longValue []string
+	// verbs that come before the script.
+	verbs     []string
+	verbsNone []string
+	plus      bool // options may begin with + (shells)
+}
+
+var languages = map[string]*language{
+	"node": {
+		none: "epsi", value: "rC",
+		longNone:  []string{"--eval", "--print", "--interactive", "--test", "--run"},
+		longValue: []string{"--require", "--import", "--loader", "--experimental-loader", "--conditions", "--env-file", "--title", "--input-type", "--inspect-port", "--icu-data-dir", "--openssl-config"},
+		verbs:     []string{"inspect"},
+	},
+	"python": {
+		none: "c", value: "WXQ", mod: "m",
+		longValue: []string{"--check-hash-based-pycs"},
+	},
+	"shell": {
+		none: "cs", next: "oO", plus: true,
+		longValue: []string{"--rcfile", "--init-file", "--emulate"},
+	},
+	"bun": {
+		none: "ep", value: "rcd",
+		longNone:  []string{"--eval", "--print"},
+		longValue: []string{"--preload", "--require", "--import", "--cwd", "--config", "--define", "--env-file", "--loader", "--tsconfig-override", "--conditions", "--port"},
+		verbs:     []string{"run", "x"},
+		verbsNone: []string{"test", "repl", "install", "build", "exec"},
+	},
+	"deno": {
+		value:     "cL",
+		longValue: []string{"--config", "--log-level", "--import-map", "--lock", "--cert", "--location", "--seed", "--preload"},
+		verbs:     []string{"run", "serve", "task"},
+		verbsNone: []string{"eval", "repl", "test", "bench", "lsp"},
+	},
+	"ruby": {
+		none: "e", value: "rICE", rest: "FKxi",
+		longValue: []string{"--encoding", "--external-encoding", "--internal-encoding"},
+	},
+	"perl": {
+		none: "eE", value: "I", rest: "mMFxdDCVi",
+	},
+}
+
+var interpreters = map[string]string{
+	"node": "node", "nodejs": "node", "tsx": "node", "ts-node": "node",
+	"python": "python", "pypy": "python",
+	"sh": "shell", "bash": "shell", "dash": "shell", "zsh": "shell", "ksh": "shell", "ash": "shell", "mksh": "shell",
+	"bun": "bun", "bunx": "bun", "deno": "deno", "ruby": "ruby", "perl": "perl",
+}
+
+// interpreter knows an executable by its base name, with a version behind it
+// ("python3.11") or in capitals (macOS: "Python").
+func interpreter(base string) *language {
+	name := strings.TrimRight(strings.ToLower(base), "0123456789.-")
+	return languages[interpreters[name]]
+}
+
+// script finds the script in the arguments behind argv[0]: "" when there is
+// none. module is set for a module's name instead of a path.
+func (l *language) script(args []string) (name string, module bool) {
+	verbs := l.verbs
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			return at(args, i+1), false
+		case arg == "-":
+			return "", false // the script comes on stdin
+		case strings.HasPrefix(arg, "-") || l.plus && strings.HasPrefix(arg, "+"):
+			o := l.option(arg)
+			switch {
+			case o.none:
+				return "", false
+			case o.module:
+				if o.value != "" {
+					return o.value, true
+				}
+				return at(args, i+1), true
+			}
+			i += o.skip
+		case slices.Contains(l.verbsNone, arg):
+			return "", false
+		case slices.Contains(verbs, arg):
+			verbs = nil // the next word is the script even if it is called "run"
+		default:
+			return arg, false
+		}
+	}
+	return "", false
+}
+
+// outcome says what one option word means for the search.
+type outcome struct {
+	none   bool   // there is no script
+	skip   int    // values in the words that follow
+	module bool   // a module follows, or is value
+	value  string // the module's name when it stands in the same word
+}
+
+func (l *language) option(arg string) outcome {
+	name, _, hasValue := strings.Cut(arg, "=")
+	if strings.HasPrefix(arg, "--") {
+		switch {
+		case slices.Contains(l.longNone, name):
+			return outcome{none: true}
+		case slices.Contains(l.longValue, name) && !hasValue:
+			return outcome{skip: 1}
+		}
+		return outcome{}
+	}
+	return l.short(arg[1:])
+}
+
+// short reads a word of one-letter options.
+func (l *language) short(word string) (o outcome) {
+	for i, c := range word {
+		last := i+1 == len(word)
+		switch {
+		case strings.ContainsRune(l.none, c):
+			return outcome{none: true}
+		case strings.ContainsRune(l.mod, c):
+			return outcome{module: true, value: word[i+1:]}
+		case strings.ContainsRune(l.next, c):
+			o.skip++
+		case strings.ContainsRune(l.value, c):
+			if last {
+				o.skip++
+			}
+			return o
+		case strings.ContainsRune(l.rest, c):
+			return o
+		}
+	}
+	return o
+}
+
+func at(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return ""
+}

@@ -1,0 +1,181 @@
+package proctree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// killWait bounds the wait after KILL: only a process in uninterruptible sleep
+// survives that long.
+const killWait = 5 * time.Second
+
+// ErrRemain: part of the tree is still there; the error's text names it.
+var ErrRemain = errors.New("processes remain")
+
+// Kill ends a tree: TERM to every member, KILL after grace to those that are
+// left, and nil when none runs. Members is asked again until it names nobody
+// new, so that what is born meanwhile is found; zombies and the calling process
+// don't count. A stopped process is continued, so that it can act on TERM. With
+// grace ≤ 0 KILL comes at once.
+//
+// Kill waits for exits, not for time to pass, and returns as soon as the last
+// member ended. A signal only goes to the incarnation that members named. An
+// end of ctx, or members that survive (another user's, or in the kernel), give
+// an error that names them, ErrRemain or ctx.Err() under it.
+func Kill(ctx context.Context, members func() ([]Proc, error), grace time.Duration) error {
+	k := &killer{members: members, held: make(map[key]*target)}
+	defer k.close()
+	if grace > 0 {
+		done, err := k.pass(ctx, syscall.SIGTERM, time.Now().Add(grace))
+		if done || err != nil {
+			return err
+		}
+	}
+	done, err := k.pass(ctx, syscall.SIGKILL, time.Now().Add(killWait))
+	if done || err != nil {
+		return err
+	}
+	return k.remain(ErrRemain)
+}
+
+// key is one incarnation of a pid.
+type key struct {
+	pid   int
+	start uint64
+}
+
+// target is a member that Kill works on.
+type target struct {
+	proc   Proc
+	handle *handle
+	sent   syscall.Signal // the strongest signal it got, 0 for none
+	err    error          // why it could not be signalled
+}
+
+type killer struct {
+	members func() ([]Proc, error)
+	held    map[key]*target // the live members of the last scan
+}
+
+// pass signals every member and waits until none is left (done) or the time is
+// over.
+func (k *killer) pass(ctx context.Context, sig syscall.Signal, until time.Time) (done bool, err error) {
+	for {
+		if err := k.signalAll(ctx, sig); err != nil {
+			return false, err
+		}
+		if len(k.held) == 0 {
+			return true, nil
+		}
+		if !time.Now().Before(until) || sig == syscall.SIGKILL && k.hopeless() {
+			return false, nil
+		}
+		handles := make([]*handle, 0, len(k.held))
+		for _, t := range k.held {
+			handles = append(handles, t.handle)
+		}
+		if err := waitAny(ctx, handles, until); err != nil {
+			return false, k.remain(err)
+		}
+	}
+}
+
+// signalAll scans until a scan finds nobody who has not got sig.
+func (k *killer) signalAll(ctx context.Context, sig syscall.Signal) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return k.remain(err)
+		}
+		if err := k.scan(); err != nil {
+			return err
+		}
+		fresh := false
+		for _, t := range k.held {
+			if t.sent != sig {
+				fresh = true
+				t.signal(sig)
+			}
+		}
+		if !fresh {
+			return nil
+		}
+	}
+}
+
+// scan makes held the set of live members.
+func (k *killer) scan() error {
+	procs, err := k.members()
+	if err != nil {
+		return fmt.Errorf("end process tree: %w", err)
+	}
+	now := make(map[key]*target, len(procs))
+	for _, p := range procs {
+		if self(p) || p.Zombie() {
+			continue
+		}
+		id := key{p.PID, p.Start}
+		t := k.held[id]
+		if t == nil {
+			h, alive := openHandle(p)
+			if !alive {
+				continue
+			}
+			t = &target{handle: h}
+		}
+		t.proc = p
+		now[id] = t
+		delete(k.held, id)
+	}
+	k.close()
+	k.held = now
+	return nil
+}
+
+// signal sends sig, and CONT behind it to a process that is stopped.
+func (t *target) signal(sig syscall.Signal) {
+	t.sent = sig
+	t.err = t.handle.signal(sig)
+	if t.err == nil && sig != syscall.SIGKILL && t.proc.Stopped() {
+		t.err = t.handle.signal(syscall.SIGCONT)
+	}
+	if errors.Is(t.err, syscall.ESRCH) {
+		t.err = nil // it ended; the next scan will not list it
+	}
+}
+
+// hopeless: none of those who are left can be signalled at all.
+func (k *killer) hopeless() bool {
+	for _, t := range k.held {
+		if t.err == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// remain names the members that the last scan found.
+func (k *killer) remain(cause error) error {
+	var names []string
+	for _, t := range k.held {
+		name := fmt.Sprintf("%d (%s)", t.proc.PID, t.proc.Comm)
+		if t.err != nil {
+			name += ": " + t.err.Error()
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("end process tree: %w", cause)
+	}
+	return fmt.Errorf("end process tree: %w: %s", cause, strings.Join(names, ", "))
+}
+
+func (k *killer) close() {
+	for _, t := range k.held {
+		t.handle.close()
+	}
+	clear(k.held)
+}

@@ -1,0 +1,65 @@
+package proctree
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Matches reports whether pid runs (a zombie does not) under one of the names:
+// the base name of its executable, of argv[0], or, for an interpreter, of the
+// script it runs, with or without the script's extension; for python -m the
+// module. Names are compared exactly; no names match nothing.
+func Matches(pid int, names []string) bool {
+	p, err := get(pid)
+	if err != nil || p.Zombie() {
+		return false
+	}
+	var titles []string
+	path, err := exe(pid)
+	if err == nil {
+		titles = append(titles, filepath.Base(path))
+	}
+	argv, err := cmdline(pid)
+	if err == nil && len(argv) > 0 {
+		titles = append(titles, argvNames(path, argv)...)
+	}
+	for _, t := range titles {
+		if slices.Contains(names, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// argvNames lists what an argument list says the process is called.
+func argvNames(exePath string, argv []string) []string {
+	// A login shell has "-" before its name.
+	zero := filepath.Base(strings.TrimPrefix(argv[0], "-"))
+	names := []string{zero}
+	lang := interpreter(filepath.Base(exePath))
+	if lang == nil {
+		lang = interpreter(zero)
+	}
+	if lang == nil {
+		return names
+	}
+	script, module := lang.script(argv[1:])
+	switch {
+	case script == "":
+		return names
+	case module:
+		return append(names, script)
+	}
+	base := filepath.Base(script)
+	names = append(names, base)
+	if ext := filepath.Ext(base); slices.Contains(scriptExts, ext) {
+		names = append(names, strings.TrimSuffix(base, ext))
+	}
+	return names
+}
+
+var scriptExts = []string{
+	".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx",
+	".py", ".pyc", ".pyz", ".sh", ".bash", ".zsh", ".rb", ".pl",
+}

@@ -1,0 +1,178 @@
+package proctree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+func get(pid int) (Proc, error) {
+	var buf [1024]byte
+	return readStat(pid, buf[:])
+}
+
+func table() ([]Proc, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("process table: %w", err)
+	}
+	names, err := dir.Readdirnames(-1)
+	_ = dir.Close()
+	if err != nil {
+		return nil, fmt.Errorf("process table: %w", err)
+	}
+	procs := make([]Proc, 0, len(names))
+	var buf [1024]byte
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		p, err := readStat(pid, buf[:])
+		if errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		procs = append(procs, p)
+	}
+	slices.SortFunc(procs, func(a, b Proc) int { return a.PID - b.PID })
+	return procs, nil
+}
+
+// readStat reads /proc/PID/stat. buf bounds it: the line has some 350 bytes.
+func readStat(pid int, buf []byte) (Proc, error) {
+	path := procPath(pid, "stat")
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return Proc{}, procError(pid, err)
+	}
+	n, err := syscall.Read(fd, buf)
+	_ = syscall.Close(fd)
+	if err != nil {
+		return Proc{}, procError(pid, err)
+	}
+	p, ok := parseStat(buf[:n])
+	if !ok {
+		return Proc{}, fmt.Errorf("%s: unexpected format %.80q", path, buf[:n])
+	}
+	return p, nil
+}
+
+// parseStat parses a stat line. The name in parentheses may hold spaces and
+// parentheses, so that the last one closes it. Fields — proc_pid_stat(5).
+func parseStat(line []byte) (p Proc, ok bool) {
+	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if open < 2 || end < open {
+		return p, false
+	}
+	f := strings.Fields(string(line[end+1:]))
+	if len(f) < 20 || len(f[0]) != 1 {
+		return p, false
+	}
+	ok = true
+	num := func(s string) int {
+		n, err := strconv.Atoi(s)
+		ok = ok && err == nil
+		return n
+	}
+	p.PID = num(string(bytes.TrimSpace(line[:open])))
+	p.Comm = string(line[open+1 : end])
+	p.State = f[0][0]
+	p.PPID, p.PGID, p.SID = num(f[1]), num(f[2]), num(f[3])
+	p.TTY, p.TPGID = uint64(uint32(num(f[4]))), num(f[5])
+	p.Threads = num(f[17])
+	start, err := strconv.ParseUint(f[19], 10, 64)
+	p.Start = start
+	return p, ok && err == nil
+}
+
+func environ(pid int) (map[string]string, error) {
+	data, err := readProc(pid, "environ")
+	if err != nil {
+		return nil, err
+	}
+	env := make(map[string]string)
+	for _, kv := range splitNul(data) {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			env[name] = value
+		}
+	}
+	return env, nil
+}
+
+// marked reports whether a process was started with GC_SESSION_ID=id. One
+// whose environment cannot be read is not marked.
+func marked(pid int, id string) bool {
+	data, err := readProc(pid, "environ")
+	if err != nil {
+		return false
+	}
+	want := []byte(SessionVar + "=" + id)
+	for len(data) > 0 {
+		var kv []byte
+		kv, data, _ = bytes.Cut(data, []byte{0})
+		if bytes.Equal(kv, want) {
+			return true
+		}
+	}
+	return false
+}
+
+func cmdline(pid int) ([]string, error) {
+	data, err := readProc(pid, "cmdline")
+	if err != nil {
+		return nil, err
+	}
+	return splitNul(data), nil
+}
+
+func exe(pid int) (string, error) {
+	path, err := os.Readlink(procPath(pid, "exe"))
+	if err != nil {
+		return "", procError(pid, err)
+	}
+	// The kernel's mark for an executable that was replaced or removed.
+	return strings.TrimSuffix(path, " (deleted)"), nil
+}
+
+func readProc(pid int, name string) ([]byte, error) {
+	f, err := os.Open(procPath(pid, name))
+	if err != nil {
+		return nil, procError(pid, err)
+	}
+	data, err := io.ReadAll(f)
+	_ = f.Close()
+	if err != nil {
+		return nil, procError(pid, err)
+	}
+	return data, nil
+}
+
+func procPath(pid int, name string) string {
+	return "/proc/" + strconv.Itoa(pid) + "/" + name
+}
+
+// procError: a process that ends while it is read gives ESRCH.
+func procError(pid int, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		err = ErrNotFound
+	}
+	return fmt.Errorf("process %d: %w", pid, err)
+}
+
+// splitNul splits NUL-terminated strings.
+func splitNul(data []byte) []string {
+	if len(data) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+}

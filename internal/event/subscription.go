@@ -1,0 +1,128 @@
+package event
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// SlowError drops a subscriber that fell behind; it is an ErrSlow.
+type SlowError struct {
+	// Resume is a position to subscribe at again: the last event delivered, or
+	// the oldest kept where that one is gone.
+	Resume Position
+	// Missed counts the events between the last one delivered and Resume.
+	Missed uint64
+}
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("%v: resume after %v, %d events missed", ErrSlow, e.Resume, e.Missed)
+}
+
+// Is makes errors.Is(err, ErrSlow) true.
+func (e *SlowError) Is(target error) bool { return target == ErrSlow }
+
+// Item is an event and its number.
+type Item[T any] struct {
+	Seq   uint64
+	Value T
+}
+
+// Subscription follows a log. Next is for one goroutine at a time; Close may
+// come from any.
+type Subscription[T any] struct {
+	log *Log[T]
+
+	mu     sync.Mutex
+	at     uint64 // number of the last event delivered
+	err    error  // why it ended
+	closed chan struct{}
+}
+
+// Subscribe follows the log behind a position. ErrGone for one that is too old
+// or of another epoch, or lies in the future; ErrClosed after Close.
+func (l *Log[T]) Subscribe(after Position) (*Subscription[T], error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	at := after.Seq
+	switch {
+	case after == (Position{}):
+		at = l.last
+	case after.Epoch != l.epoch:
+		return nil, fmt.Errorf("%w: %v is of another epoch than %s", ErrGone, after, l.epoch)
+	case at < l.dropped() || at > l.last:
+		return nil, fmt.Errorf("%w: %v, kept are %d to %d", ErrGone, after, l.dropped(), l.last)
+	}
+	return &Subscription[T]{log: l, at: at, closed: make(chan struct{})}, nil
+}
+
+// Next waits for the next event. It fails with the context's error, and may
+// then be called again; with a SlowError when the subscriber was dropped; with
+// ErrClosed when the log ended and everything was delivered, or the
+// subscription was closed.
+func (s *Subscription[T]) Next(ctx context.Context) (Item[T], error) {
+	for {
+		item, wake, err := s.step()
+		if err != nil || wake == nil {
+			return item, err
+		}
+		select {
+		case <-wake:
+		case <-s.closed:
+		case <-ctx.Done():
+			return Item[T]{}, ctx.Err()
+		}
+	}
+}
+
+// Position is the place after the last event delivered: where a new
+// subscription would go on.
+func (s *Subscription[T]) Position() Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Position{s.log.epoch, s.at}
+}
+
+// Close ends the subscription and wakes Next. Closing twice is harmless.
+func (s *Subscription[T]) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.closed:
+	default:
+		close(s.closed)
+	}
+	s.err = ErrClosed
+}
+
+// step takes one event, or returns the channel that closes when there may be
+// one.
+func (s *Subscription[T]) step() (item Item[T], wake <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return item, nil, s.err
+	}
+	l := s.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch lag := l.last - s.at; {
+	case lag > l.behind:
+		resume := max(s.at, l.dropped())
+		s.err = &SlowError{Resume: Position{l.epoch, resume}, Missed: resume - s.at}
+		return item, nil, s.err
+	case lag > 0:
+		s.at++
+		return Item[T]{Seq: s.at, Value: l.ring[(s.at-1)%uint64(l.keep)]}, nil, nil
+	case l.closed:
+		s.err = ErrClosed
+		return item, nil, s.err
+	}
+	if l.wake == nil {
+		l.wake = make(chan struct{})
+	}
+	return item, l.wake, nil
+}

@@ -1,0 +1,92 @@
+package mux
+
+import (
+	"bytes"
+	"strings"
+)
+
+// replyFilter takes a terminal's replies out of what a person types. The
+// server answers every query of a program itself, attached or not, and takes
+// queries out of what it sends to clients; a reply that still arrives answers
+// something older (a query of the shell before, one that was on its way) and
+// would reach the program as keys.
+//
+// Dropped: DA, DSR and cursor position reports, DECRPM, window reports, kitty's
+// answer about its flags, every OSC and DCS string. Kept, because a program
+// asked the person's terminal for them: answers about kitty graphics (APC G)
+// and XTSMGRAPHICS (CSI ? … S), mouse, focus, the colour scheme notice of mode
+// 2031. Inside a bracketed paste everything is kept.
+//
+// CSI 1 ; n R is the one form with two meanings: F3 with modifiers in xterm, and
+// the position of a cursor in the first row. It is a key when n is a modifier
+// parameter (2 to 16), as nothing here asks for a position; every other CSI … R
+// with parameters is a report. (kitty sends CSI 13 ~ for F3 for this reason.)
+//
+// An unfinished sequence is held, as in [DetachMatcher]; flush is called under
+// the same rule. A reply that never ends is dropped.
+type replyFilter struct {
+	scan inputScanner
+	out  []byte
+}
+
+// feed returns p without replies, in a slice that is valid until the next call.
+func (f *replyFilter) feed(p []byte) []byte {
+	f.out = f.out[:0]
+	f.scan.feed(p, f.take)
+	return f.out
+}
+
+// flush returns what was held of keys when no byte came for a moment.
+func (f *replyFilter) flush() []byte {
+	f.out = f.out[:0]
+	f.scan.flush(f.take)
+	return f.out
+}
+
+func (f *replyFilter) take(tok inputToken) {
+	if !isReply(tok) {
+		f.out = append(f.out, tok.data...)
+	}
+}
+
+// isReply reports whether a token answers a query that the server answers.
+func isReply(tok inputToken) bool {
+	switch tok.kind {
+	case inString:
+		return !bytes.HasPrefix(tok.data, []byte("\x1b_"))
+	case inBroken:
+		return len(tok.data) > 2 && (tok.data[1] == ']' || tok.data[1] == 'P')
+	case inCSI:
+		last := len(tok.data) - 1
+		return isReplyCSI(string(tok.data[2:last]), tok.data[last])
+	}
+	return false
+}
+
+// isReplyCSI is isReply for CSI params final.
+func isReplyCSI(params string, final byte) bool {
+	private := strings.HasPrefix(params, "?")
+	switch final {
+	case 'c': // DA1, DA2; without a marker it is Shift-Right of rxvt
+		return private || strings.HasPrefix(params, ">") || strings.HasPrefix(params, "=")
+	case 'n': // DSR
+		return !strings.HasPrefix(params, "?997;") && params != ""
+	case 'R': // CPR, DECXCPR
+		return private || params != "" && !isModifiedF3(params)
+	case 'y': // DECRPM
+		return strings.HasSuffix(params, "$") || private
+	case 't', 'x': // XTWINOPS, DECREPTPARM
+		return params != ""
+	case 'u': // kitty's flags
+		return private
+	case 'm': // XTQMODKEYS
+		return strings.HasPrefix(params, ">")
+	}
+	return false
+}
+
+// isModifiedF3 reports whether CSI params R can be F3 with modifiers.
+func isModifiedF3(params string) bool {
+	f := splitCSI(params)
+	return len(f) == 2 && f.num(0, 0) == 1 && f.num(1, 0) >= 2 && f.num(1, 0) <= 16
+}

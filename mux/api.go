@@ -1,0 +1,307 @@
+package mux
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+)
+
+// Size is a terminal size in cells.
+type Size struct {
+	Cols int `json:"cols"`
+	Rows int `json:"rows"`
+}
+
+// The size of a session that asked for none.
+const (
+	DefaultCols = 120
+	DefaultRows = 40
+)
+
+// Limits are resource limits of a session's processes; zero is no limit.
+type Limits struct {
+	MemoryBytes int64 `json:"memoryBytes,omitempty"` // address space of each process
+	OpenFiles   int64 `json:"openFiles,omitempty"`
+	Processes   int64 `json:"processes,omitempty"` // of the user, as RLIMIT_NPROC counts
+	CPUSeconds  int64 `json:"cpuSeconds,omitempty"`
+}
+
+// CreateRequest describes a session to start. Exactly one of Command and Argv
+// is set; with neither, the shell of Env runs.
+type CreateRequest struct {
+	Name            string            `json:"name"`
+	Command         string            `json:"command,omitempty"` // a shell command line, run by $SHELL -c of Env, else /bin/sh -c
+	Argv            []string          `json:"argv,omitempty"`
+	WorkDir         string            `json:"workDir,omitempty"` // absolute; empty: HOME of Env, else /
+	Env             []string          `json:"-"`                 // the whole environment, "K=V"; GC_SESSION_ID, TERM and COLORTERM are set by the server
+	Umask           *int              `json:"umask,omitempty"`   // nil: 022
+	Cols            int               `json:"cols,omitempty"`    // 0: DefaultCols
+	Rows            int               `json:"rows,omitempty"`    // 0: DefaultRows
+	ScrollbackLines int               `json:"scrollbackLines,omitempty"`
+	ScrollbackBytes int64             `json:"scrollbackBytes,omitempty"`
+	Meta            map[string]string `json:"-"` // any bytes
+	Limits          Limits            `json:"limits,omitzero"`
+	Recording       bool              `json:"recording,omitempty"` // keep the raw output in a capped file
+}
+
+// createWire is CreateRequest in JSON: strings that are not UTF-8 go in base64.
+type createWire struct {
+	createPlain
+	Env      []string          `json:"env,omitempty"`
+	EnvBytes [][]byte          `json:"envBytes,omitempty"`
+	Meta     map[string][]byte `json:"meta,omitempty"`
+}
+
+type createPlain CreateRequest
+
+// MarshalJSON keeps environment values and metadata that are not UTF-8.
+func (r CreateRequest) MarshalJSON() ([]byte, error) {
+	w := createWire{createPlain: createPlain(r), Meta: metaWire(r.Meta)}
+	for _, kv := range r.Env {
+		if utf8.ValidString(kv) {
+			w.Env = append(w.Env, kv)
+		} else {
+			w.EnvBytes = append(w.EnvBytes, []byte(kv))
+		}
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (r *CreateRequest) UnmarshalJSON(b []byte) error {
+	var w createWire
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*r = CreateRequest(w.createPlain)
+	r.Env = w.Env
+	for _, kv := range w.EnvBytes {
+		r.Env = append(r.Env, string(kv))
+	}
+	r.Meta = metaStrings(w.Meta)
+	return nil
+}
+
+func metaWire(m map[string]string) map[string][]byte {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string][]byte, len(m))
+	for k, v := range m {
+		out[k] = []byte(v)
+	}
+	return out
+}
+
+func metaStrings(m map[string][]byte) map[string]string {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = string(v)
+	}
+	return out
+}
+
+// States of a session.
+const (
+	StateRunning = "running"
+	StateExited  = "exited"
+)
+
+// Reasons of an exit.
+const (
+	ReasonExited   = "exited"            // by itself, with Code
+	ReasonKilled   = "killed"            // by a signal that Stop did not send
+	ReasonStopped  = "stopped"           // by Kill
+	ReasonNotFound = "command not found" // status 127 or 126 of the shell at once
+	ReasonUnknown  = "unknown"           // the keeper was lost and the kernel does not tell
+)
+
+// Exit tells how a session's leader ended.
+type Exit struct {
+	Code   int       `json:"code"`             // exit status; 128+n for signal n; -1 unknown
+	Signal string    `json:"signal,omitempty"` // "SIGKILL"
+	Reason string    `json:"reason,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// SessionInfo is what is known of one session.
+type SessionInfo struct {
+	ID         string    `json:"id"` // of this incarnation
+	Name       string    `json:"name"`
+	State      string    `json:"state"`
+	PID        int       `json:"pid"` // of the leader; 0 once it was reaped
+	Command    string    `json:"command"`
+	WorkDir    string    `json:"workDir"`
+	Size       Size      `json:"size"`
+	Title      string    `json:"title,omitempty"`
+	Created    time.Time `json:"created"`
+	Started    time.Time `json:"started"`
+	LastInput  time.Time `json:"lastInput,omitzero"`
+	LastOutput time.Time `json:"lastOutput,omitzero"`
+	Attached   int       `json:"attached"` // number of clients
+	Revision   uint64    `json:"revision"` // changes with the screen
+	Output     uint64    `json:"output"`   // bytes of output so far
+	ScreenLost bool      `json:"screenLost,omitempty"`
+	Recording  bool      `json:"recording,omitempty"`
+	Exit       *Exit     `json:"exit,omitempty"`
+}
+
+// ProcessStatus is one of the multiplexer's own processes.
+type ProcessStatus struct {
+	PID         int       `json:"pid"`
+	Since       time.Time `json:"since,omitzero"`
+	MemoryBytes int64     `json:"memoryBytes"` // resident
+}
+
+// ServerStatus is what `gc mux status` shows.
+type ServerStatus struct {
+	Version  string        `json:"version"`
+	API      int           `json:"api"` // 1
+	Features []string      `json:"features"`
+	Socket   string        `json:"socket"`
+	StateDir string        `json:"stateDir"`
+	Epoch    string        `json:"epoch"` // of the event sequence
+	Server   ProcessStatus `json:"server"`
+	Keeper   ProcessStatus `json:"keeper"`
+	Sessions int           `json:"sessions"` // running
+	Exited   int           `json:"exited"`   // kept
+	Restarts int           `json:"restarts"` // of the server, by the keeper
+}
+
+// Formats of a peek.
+const (
+	FormatText = "text"
+	FormatANSI = "ansi"
+	FormatJSON = "json"
+)
+
+// PeekRequest asks what a session shows.
+type PeekRequest struct {
+	Name       string `json:"name"`
+	Lines      int    `json:"lines,omitempty"`      // from the bottom of screen and history; <= 0: all
+	Screen     bool   `json:"screen,omitempty"`     // the screen only
+	Format     string `json:"format,omitempty"`     // "" is FormatText
+	Join       bool   `json:"join,omitempty"`       // wrapped lines as one
+	IfRevision uint64 `json:"ifRevision,omitempty"` // answer Unchanged when the screen still has it; 0: always answer
+}
+
+// KeysRequest presses keys.
+type KeysRequest struct {
+	Keys    []string `json:"keys"`
+	Literal bool     `json:"literal,omitempty"` // Keys are text, not names
+}
+
+// NudgeRequest is a message to be typed and submitted.
+type NudgeRequest struct {
+	Text    string        `json:"text"`
+	Timeout time.Duration `json:"timeout,omitempty"` // for a dialog or a draft to go away, in ns; 0: 30 s
+}
+
+// States of a [Receipt]; the same strings as the runtime contract's.
+const (
+	Submitted  = "submitted"
+	Drafted    = "drafted"
+	Blocked    = "blocked"
+	Refused    = "refused"
+	Dead       = "dead"
+	Unverified = "unverified"
+)
+
+// Receipt is what is known about one nudge.
+type Receipt struct {
+	State  string `json:"state"`
+	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"
+	Detail string `json:"detail,omitempty"` // one line for a person
+}
+
+// Condition is one thing to wait for. Exactly one field is set.
+type Condition struct {
+	Text   string        `json:"text,omitempty"`   // RE2 on a line of the live screen
+	Quiet  time.Duration `json:"quiet,omitempty"`  // no output for this long, in ns
+	Exit   bool          `json:"exit,omitempty"`   // the session ended
+	Title  string        `json:"title,omitempty"`  // RE2 on the window title
+	Bell   bool          `json:"bell,omitempty"`   // BEL after the wait began
+	Prompt bool          `json:"prompt,omitempty"` // a shell prompt is open (OSC 133)
+}
+
+// WaitRequest waits until one of the conditions holds.
+type WaitRequest struct {
+	Conditions []Condition   `json:"conditions"`
+	Timeout    time.Duration `json:"timeout,omitempty"` // in ns; 0: no limit but the context's
+}
+
+// WaitResult is the end of a wait. The session's end without a matching
+// condition gives Met -1 and Exit set.
+type WaitResult struct {
+	Met      int   `json:"met"` // index of the first condition that held; -1: none
+	TimedOut bool  `json:"timedOut,omitempty"`
+	Exit     *Exit `json:"exit,omitempty"`
+}
+
+// ProcessInfo is one process of a session's tree.
+type ProcessInfo struct {
+	PID     int      `json:"pid"`
+	PPID    int      `json:"ppid"`
+	PGID    int      `json:"pgid"`
+	SID     int      `json:"sid"`
+	State   string   `json:"state"` // letter of /proc/PID/stat
+	Command string   `json:"command"`
+	Argv    []string `json:"argv,omitempty"`
+}
+
+// Types of an [Event].
+const (
+	EventStarted  = "session.started"
+	EventExited   = "session.exited"
+	EventRemoved  = "session.removed" // collected: nothing is kept of it
+	EventTitle    = "session.title"
+	EventBell     = "session.bell"
+	EventAttached = "session.attached"
+	EventDetached = "session.detached"
+	EventResized  = "session.resized"
+	EventNudged   = "session.nudged"
+	EventLost     = "session.screen-lost"
+	EventServer   = "server.started"
+)
+
+// Event is one thing that happened. ID is "epoch-sequence" and is what after
+// takes.
+type Event struct {
+	ID      string    `json:"id"`
+	Type    string    `json:"type"`
+	Time    time.Time `json:"time"`
+	Session string    `json:"session,omitempty"` // name
+	SID     string    `json:"sessionId,omitempty"`
+	Exit    *Exit     `json:"exit,omitempty"`
+	Title   string    `json:"title,omitempty"`
+	Size    *Size     `json:"size,omitempty"`
+	Receipt *Receipt  `json:"receipt,omitempty"`
+}
+
+// AttachRequest connects a terminal to a session.
+type AttachRequest struct {
+	Name       string
+	Cols, Rows int // of the client's terminal; 0: the session's
+	ReadOnly   bool
+	Scrollback bool   // paint the history first
+	Offset     uint64 // resume here, after a lost connection; 0: paint
+	Resume     bool   // Offset is meant
+}
+
+// Control messages of an attach connection are WebSocket text messages with
+// one JSON object of this shape; binary messages are terminal bytes.
+//
+// Client to server: "resize". Server to client: "paint" (the next binary
+// message repaints the terminal, and raw output goes on at Offset), "offset"
+// (raw output up to here was sent), "exit" (the program ended; the connection
+// closes).
+type AttachControl struct {
+	Type   string `json:"type"`
+	Cols   int    `json:"cols,omitempty"`
+	Rows   int    `json:"rows,omitempty"`
+	Offset uint64 `json:"offset,omitempty"`
+	Exit   *Exit  `json:"exit,omitempty"`
+}

@@ -1,0 +1,237 @@
+package mux
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Client talks to one server over its socket, with connections kept alive. It
+// is safe for concurrent use. Methods with a session's name also take its id;
+// they return ErrNotFound when there is no such session, and ErrUnreachable
+// when the server cannot be asked, in which case nothing is known.
+type Client struct {
+	paths Paths
+	http  *http.Client
+	dial  func(ctx context.Context) (net.Conn, error)
+
+	mu    sync.Mutex
+	first net.Conn // the connection that proved the server, for the first request
+}
+
+// host is the authority of the requests; nothing resolves it.
+const host = "mux"
+
+// newClient returns a client that connects with dial; first may be nil.
+func newClient(p Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
+	c := &Client{paths: p, first: first, dial: dial}
+	c.http = &http.Client{Transport: &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return c.connect(ctx) },
+		MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     time.Minute,
+		DisableCompression:  true,
+		WriteBufferSize:     4096,
+		ReadBufferSize:      4096,
+	}}
+	return c
+}
+
+// NewClient returns a client over any stream that reaches a server's socket,
+// such as the standard streams of `ssh HOST gc mux dial`. Every connection is
+// made with dial.
+func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
+	return newClient(Paths{}, nil, dial)
+}
+
+func (c *Client) connect(ctx context.Context) (net.Conn, error) {
+	c.mu.Lock()
+	first := c.first
+	c.first = nil
+	c.mu.Unlock()
+	if first != nil {
+		return first, nil
+	}
+	return c.dial(ctx)
+}
+
+// Paths returns where the server lives; zero for a client of [NewClient].
+func (c *Client) Paths() Paths { return c.paths }
+
+// Close closes idle connections. It is idempotent and always returns nil.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	first := c.first
+	c.first = nil
+	c.mu.Unlock()
+	if first != nil {
+		first.Close()
+	}
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// sessionPath is the path of a session's resource.
+func sessionPath(name string, more string) string {
+	return "/v1/sessions/" + url.PathEscape(name) + more
+}
+
+// maxReply bounds what a client reads of one reply: 100,000 lines of history
+// with attributes fit.
+const maxReply = 256 << 20
+
+// call sends in as JSON and decodes the reply into out; either may be nil.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	resp, err := c.send(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReply)).Decode(out); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return nil
+}
+
+// send returns the reply to a request that succeeded; the caller closes it.
+func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+host+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, replyError(resp)
+}
+
+// replyError reads the error of a reply.
+func replyError(resp *http.Response) error {
+	e := &RemoteError{Status: resp.StatusCode}
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if json.Unmarshal(b, e) != nil || e.Message == "" {
+		e.Message = fmt.Sprintf("mux server: %s", resp.Status)
+	}
+	return e
+}
+
+// Status tells what the server and its keeper are.
+func (c *Client) Status(ctx context.Context) (ServerStatus, error) {
+	var s ServerStatus
+	err := c.call(ctx, "GET", "/v1/status", nil, &s)
+	return s, err
+}
+
+// Shutdown ends the server and the keeper and returns when both are gone.
+// ErrBusy with running sessions, unless force kills them first.
+func (c *Client) Shutdown(ctx context.Context, force bool) error {
+	s, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.call(ctx, "POST", "/v1/shutdown?force="+strconv.FormatBool(force), nil, nil)
+	if err != nil {
+		return err
+	}
+	c.http.CloseIdleConnections()
+	if c.paths.Dir == "" {
+		return nil
+	}
+	return waitGone(ctx, c.paths, s.Keeper.PID, s.Server.PID)
+}
+
+// Upgrade replaces the server's program by the one at path, under the running
+// sessions, and returns when the new server answers. ErrUpgrade when it did
+// not become ready within 5 s; the old program then serves again.
+func (c *Client) Upgrade(ctx context.Context, path string) error {
+	err := c.call(ctx, "POST", "/v1/upgrade", map[string]string{"path": path}, nil)
+	c.http.CloseIdleConnections()
+	return err
+}
+
+// Create starts a session. ErrExists for a live name, ErrBadName, ErrSize,
+// ErrWorkDir, ErrSpawn. A program that is not found still gives a session,
+// which exits with status 127 and shows why.
+func (c *Client) Create(ctx context.Context, r CreateRequest) (SessionInfo, error) {
+	var s SessionInfo
+	err := c.call(ctx, "POST", "/v1/sessions", r, &s)
+	return s, err
+}
+
+// List returns the sessions with the prefix, sorted by name and then age; all
+// adds those that exited and are still kept.
+func (c *Client) List(ctx context.Context, prefix string, all bool) ([]SessionInfo, error) {
+	var out struct {
+		Sessions []SessionInfo `json:"sessions"`
+	}
+	q := url.Values{}
+	if prefix != "" {
+		q.Set("prefix", prefix)
+	}
+	if all {
+		q.Set("all", "true")
+	}
+	err := c.call(ctx, "GET", "/v1/sessions?"+q.Encode(), nil, &out)
+	return out.Sessions, err
+}
+
+// Get returns the live session of the name, else the newest one that exited.
+func (c *Client) Get(ctx context.Context, name string) (SessionInfo, error) {
+	var s SessionInfo
+	err := c.call(ctx, "GET", sessionPath(name, ""), nil, &s)
+	return s, err
+}
+
+// Kill ends the session's whole process tree (TERM, after grace KILL) and
+// collects the session: its screen and metadata are gone when it returns.
+func (c *Client) Kill(ctx context.Context, name string, grace time.Duration) error {
+	return c.call(ctx, "DELETE", sessionPath(name, "?grace="+url.QueryEscape(grace.String())), nil, nil)
+}
+
+// Events subscribes to what happens after the event with the id after; "" is
+// from now on. The subscription is complete when Events returns. ErrTooOld
+// when the events after it are not kept any more.
+func (c *Client) Events(ctx context.Context, after string) (*EventStream, error) {
+	q := ""
+	if after != "" {
+		q = "?after=" + url.QueryEscape(after)
+	}
+	resp, err := c.send(ctx, "GET", "/v1/events"+q, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newEventStream(resp.Body), nil
+}

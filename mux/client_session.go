@@ -1,0 +1,123 @@
+package mux
+
+import (
+	"context"
+	"net/url"
+)
+
+// Interrupt types Ctrl-C without waiting for other input; when the program
+// does not read, its foreground process group gets SIGINT.
+func (c *Client) Interrupt(ctx context.Context, name string) error {
+	return c.call(ctx, "POST", sessionPath(name, "/interrupt"), nil, nil)
+}
+
+// Signal sends a signal ("TERM", "SIGUSR1") to the foreground process group.
+// ErrRequest for a name that is no signal, ErrExited after the end.
+func (c *Client) Signal(ctx context.Context, name, sig string) error {
+	return c.call(ctx, "POST", sessionPath(name, "/signal"), map[string]string{"signal": sig}, nil)
+}
+
+// Resize sets the size that the session has without clients. ErrSize outside
+// the limits.
+func (c *Client) Resize(ctx context.Context, name string, cols, rows int) error {
+	return c.call(ctx, "POST", sessionPath(name, "/resize"), Size{Cols: cols, Rows: rows}, nil)
+}
+
+// Peek returns what a session shows; an exited one answers while it is kept.
+func (c *Client) Peek(ctx context.Context, r PeekRequest) (PeekResult, error) {
+	var out PeekResult
+	err := c.call(ctx, "POST", sessionPath(r.Name, "/peek"), r, &out)
+	return out, err
+}
+
+// PeekMany answers many requests at once, in their order. A session that is
+// not there has Error set; the call itself fails only when the server does.
+func (c *Client) PeekMany(ctx context.Context, rs []PeekRequest) ([]PeekResult, error) {
+	var out struct {
+		Results []PeekResult `json:"results"`
+	}
+	in := map[string][]PeekRequest{"requests": rs}
+	err := c.call(ctx, "POST", "/v1/peek", in, &out)
+	return out.Results, err
+}
+
+// Keys presses keys by name ([KeyNames]), encoded as the program's modes ask;
+// literal sends them as text. The error wraps ErrUnknownKey for a key without
+// a meaning, and nothing is sent then. ErrExited after the session's end.
+func (c *Client) Keys(ctx context.Context, name string, keys []string, literal bool) error {
+	return c.call(ctx, "POST", sessionPath(name, "/keys"), KeysRequest{Keys: keys, Literal: literal}, nil)
+}
+
+// Paste types data as one paste, bracketed when the program asked for that.
+func (c *Client) Paste(ctx context.Context, name string, data []byte) error {
+	return c.call(ctx, "POST", sessionPath(name, "/paste"), map[string][]byte{"data": data}, nil)
+}
+
+// Nudge types a message and submits it. Every outcome but a missing session is
+// in the receipt.
+func (c *Client) Nudge(ctx context.Context, name string, r NudgeRequest) (Receipt, error) {
+	var out Receipt
+	err := c.call(ctx, "POST", sessionPath(name, "/nudge"), r, &out)
+	return out, err
+}
+
+// Wait blocks until a condition holds, the session ends or the time is over.
+func (c *Client) Wait(ctx context.Context, name string, r WaitRequest) (WaitResult, error) {
+	var out WaitResult
+	err := c.call(ctx, "POST", sessionPath(name, "/wait"), r, &out)
+	return out, err
+}
+
+// Meta returns the session's metadata.
+func (c *Client) Meta(ctx context.Context, name string) (map[string]string, error) {
+	var out struct {
+		Meta map[string][]byte `json:"meta"`
+	}
+	err := c.call(ctx, "GET", sessionPath(name, "/meta"), nil, &out)
+	return metaStrings(out.Meta), err
+}
+
+// GetMeta returns one value; "" when it is not set.
+func (c *Client) GetMeta(ctx context.Context, name, key string) (string, error) {
+	var out struct {
+		Value []byte `json:"value"`
+	}
+	err := c.call(ctx, "GET", sessionPath(name, "/meta?key="+url.QueryEscape(key)), nil, &out)
+	return string(out.Value), err
+}
+
+// SetMeta sets one value, which may hold any bytes. It is durable when SetMeta
+// returns.
+func (c *Client) SetMeta(ctx context.Context, name, key, value string) error {
+	in := map[string][]byte{"value": []byte(value)}
+	return c.call(ctx, "PUT", sessionPath(name, "/meta?key="+url.QueryEscape(key)), in, nil)
+}
+
+// RemoveMeta removes one value; nil when it was not set.
+func (c *Client) RemoveMeta(ctx context.Context, name, key string) error {
+	return c.call(ctx, "DELETE", sessionPath(name, "/meta?key="+url.QueryEscape(key)), nil, nil)
+}
+
+// ClearHistory forgets the scrollback and keeps the screen.
+func (c *Client) ClearHistory(ctx context.Context, name string) error {
+	return c.call(ctx, "POST", sessionPath(name, "/clear"), nil, nil)
+}
+
+// Processes returns the live processes of the session's tree.
+func (c *Client) Processes(ctx context.Context, name string) ([]ProcessInfo, error) {
+	var out struct {
+		Processes []ProcessInfo `json:"processes"`
+	}
+	err := c.call(ctx, "GET", sessionPath(name, "/processes"), nil, &out)
+	return out.Processes, err
+}
+
+// ProcessAlive reports whether a live process with one of the names is in the
+// session's tree; true when names is empty.
+func (c *Client) ProcessAlive(ctx context.Context, name string, names []string) (bool, error) {
+	var out struct {
+		Alive bool `json:"alive"`
+	}
+	err := c.call(ctx, "POST", sessionPath(name, "/alive"), map[string][]string{"names": names}, &out)
+	return out.Alive, err
+}

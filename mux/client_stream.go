@@ -1,0 +1,148 @@
+package mux
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/coder/websocket"
+)
+
+// EventStream delivers events in order. One goroutine reads it.
+type EventStream struct {
+	body io.ReadCloser
+	r    *bufio.Reader
+	last string
+}
+
+func newEventStream(body io.ReadCloser) *EventStream {
+	return &EventStream{body: body, r: bufio.NewReader(body)}
+}
+
+// maxEvent bounds one event on the wire.
+const maxEvent = 1 << 20
+
+// Next blocks for the next event. ErrSlow: events were dropped, and a new
+// subscription after Last may still find them. Any other error means that the
+// server is gone or ctx of Events ended.
+func (s *EventStream) Next() (Event, error) {
+	var data []byte
+	kind := ""
+	for {
+		line, err := s.r.ReadBytes('\n')
+		if err != nil {
+			return Event{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		switch {
+		case len(line) == 0 && kind == "slow":
+			return Event{}, ErrSlow
+		case len(line) == 0 && data != nil:
+			var e Event
+			if err := json.Unmarshal(data, &e); err != nil {
+				return Event{}, fmt.Errorf("%w: event: %w", ErrUnreachable, err)
+			}
+			s.last = e.ID
+			return e, nil
+		case bytes.HasPrefix(line, []byte("event: ")):
+			kind = string(line[7:])
+		case bytes.HasPrefix(line, []byte("data: ")):
+			data = append(data, line[6:]...)
+		}
+		if len(data) > maxEvent {
+			return Event{}, fmt.Errorf("%w: event too long", ErrUnreachable)
+		}
+	}
+}
+
+// Last is the id of the newest event that Next returned, for a subscription
+// that goes on after it.
+func (s *EventStream) Last() string { return s.last }
+
+// Close ends the subscription; a Next that waits returns.
+func (s *EventStream) Close() error { return s.body.Close() }
+
+// AttachConn is a client's end of an attach connection. One goroutine may read
+// while another writes.
+type AttachConn struct {
+	ws *websocket.Conn
+}
+
+// maxFrame bounds one message of an attach connection: a full history paint.
+const maxFrame = 64 << 20
+
+// Attach connects to a session. ErrNotFound when there is none, ErrSize.
+func (c *Client) Attach(ctx context.Context, r AttachRequest) (*AttachConn, error) {
+	q := url.Values{}
+	q.Set("cols", strconv.Itoa(r.Cols))
+	q.Set("rows", strconv.Itoa(r.Rows))
+	if r.ReadOnly {
+		q.Set("readonly", "true")
+	}
+	if r.Scrollback {
+		q.Set("scrollback", "true")
+	}
+	if r.Resume {
+		q.Set("offset", strconv.FormatUint(r.Offset, 10))
+	}
+	ws, resp, err := websocket.Dial(ctx, "http://"+host+sessionPath(r.Name, "/attach?"+q.Encode()),
+		&websocket.DialOptions{HTTPClient: c.http, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if resp != nil && resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+			return nil, replyError(resp)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	ws.SetReadLimit(maxFrame)
+	return &AttachConn{ws: ws}, nil
+}
+
+// Read returns the next message: a control message, or terminal bytes. io.EOF
+// after the server closed the connection in order.
+func (a *AttachConn) Read(ctx context.Context) (*AttachControl, []byte, error) {
+	typ, data, err := a.ws.Read(ctx)
+	if err != nil {
+		var closed websocket.CloseError
+		if errors.As(err, &closed) && closed.Code == websocket.StatusNormalClosure {
+			return nil, nil, io.EOF
+		}
+		return nil, nil, err
+	}
+	if typ == websocket.MessageBinary {
+		return nil, data, nil
+	}
+	m := new(AttachControl)
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, nil, fmt.Errorf("attach: bad control message: %w", err)
+	}
+	return m, nil, nil
+}
+
+// Write sends input bytes.
+func (a *AttachConn) Write(ctx context.Context, p []byte) error {
+	return a.ws.Write(ctx, websocket.MessageBinary, p)
+}
+
+// Resize tells the size of the client's terminal.
+func (a *AttachConn) Resize(ctx context.Context, cols, rows int) error {
+	b, err := json.Marshal(AttachControl{Type: "resize", Cols: cols, Rows: rows})
+	if err != nil {
+		return err
+	}
+	return a.ws.Write(ctx, websocket.MessageText, b)
+}
+
+// Close detaches. It is safe while another goroutine reads.
+func (a *AttachConn) Close() error {
+	return a.ws.Close(websocket.StatusNormalClosure, "")
+}

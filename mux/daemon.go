@@ -1,0 +1,37 @@
+package mux
+
+import (
+	"fmt"
+	"os"
+)
+
+// Names that argv[0] has in the two daemons, and the mark of this protocol in
+// argv[1]. A person who runs gc has neither.
+const (
+	keeperName = "gc-keeper"
+	serverName = "gc-server"
+	spawnName  = "gc-spawn"
+	daemonMark = "mux-1"
+)
+
+// IsDaemon reports whether the process was started as a keeper or a server.
+// main asks before anything else.
+func IsDaemon(argv []string) bool {
+	return len(argv) > 1 && argv[1] == daemonMark &&
+		(argv[0] == keeperName || argv[0] == serverName || argv[0] == spawnName)
+}
+
+// RunDaemon is the whole life of a keeper or a server; it returns the exit
+// status.
+func RunDaemon(argv []string) int {
+	switch argv[0] {
+	case keeperName:
+		return runKeeper(argv[2:])
+	case serverName:
+		return runServer(argv[2:])
+	case spawnName:
+		return runSpawn(argv[2:])
+	}
+	fmt.Fprintln(os.Stderr, "gc: not a daemon:", argv[0])
+	return 2
+}

@@ -1,0 +1,92 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of the multiplexer; compare with [errors.Is]. Those that a server
+// reports cross the socket as a stable code and come back as the same value.
+var (
+	ErrNoServer    = errors.New("no mux server is running")
+	ErrUnreachable = errors.New("the mux server does not answer")
+	ErrStateDir    = errors.New("the mux state directory cannot be used")
+	ErrStart       = errors.New("the mux server did not start")
+
+	ErrNotFound  = errors.New("session not found")
+	ErrExists    = errors.New("session already exists")
+	ErrBusy      = errors.New("sessions are running")
+	ErrExited    = errors.New("the session has exited")
+	ErrBadName   = errors.New("bad session name")
+	ErrWorkDir   = errors.New("bad work dir")
+	ErrSpawn     = errors.New("the program cannot be started")
+	ErrSize      = errors.New("bad terminal size")
+	ErrRequest   = errors.New("bad request")
+	ErrTooLarge  = errors.New("request too large")
+	ErrInputFull = errors.New("the program does not read its input")
+	ErrTooOld    = errors.New("these events are not kept any more")
+	ErrForeign   = errors.New("the socket belongs to another user")
+	ErrSlow      = errors.New("the subscriber did not keep up")
+	ErrUpgrade   = errors.New("the new server did not become ready")
+)
+
+// codes are the names of the sentinels on the wire. They are only ever added
+// to.
+var codes = []struct {
+	code string
+	http int
+	err  error
+}{
+	{"not_found", 404, ErrNotFound},
+	{"exists", 409, ErrExists},
+	{"busy", 409, ErrBusy},
+	{"exited", 409, ErrExited},
+	{"bad_name", 400, ErrBadName},
+	{"work_dir", 400, ErrWorkDir},
+	{"spawn", 500, ErrSpawn},
+	{"size", 400, ErrSize},
+	{"unknown_key", 400, ErrUnknownKey},
+	{"too_large", 413, ErrTooLarge},
+	{"input_full", 503, ErrInputFull},
+	{"too_old", 410, ErrTooOld},
+	{"state_dir", 500, ErrStateDir},
+	{"foreign", 403, ErrForeign},
+	{"upgrade", 500, ErrUpgrade},
+	{"request", 400, ErrRequest},
+}
+
+// RemoteError is an error that the server reported. It unwraps to the sentinel
+// of its code; an unknown code unwraps to nothing.
+type RemoteError struct {
+	Status  int    `json:"-"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error is the server's own sentence.
+func (e *RemoteError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("mux server: status %d", e.Status)
+	}
+	return e.Message
+}
+
+// Unwrap returns the sentinel that the code names.
+func (e *RemoteError) Unwrap() error {
+	for _, c := range codes {
+		if c.code == e.Code {
+			return c.err
+		}
+	}
+	return nil
+}
+
+// remote turns an error of the server into what it sends.
+func remote(err error) *RemoteError {
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return &RemoteError{Status: c.http, Code: c.code, Message: err.Error()}
+		}
+	}
+	return &RemoteError{Status: 500, Code: "internal", Message: err.Error()}
+}

@@ -1,0 +1,219 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How long a starter waits for a new server, and for one that holds the lock
+// but does not listen (it makes its socket again, or is about to end).
+const (
+	startTimeout  = 20 * time.Second
+	relistTimeout = 5 * time.Second
+	relistStep    = 10 * time.Millisecond
+)
+
+// Dial connects to the running server. ErrNoServer when the lock says that
+// there is none; ErrUnreachable when there is one that does not answer.
+func Dial(ctx context.Context, p Paths) (*Client, error) {
+	return locate(ctx, p, func(*os.File) error { return ErrNoServer })
+}
+
+// Ensure connects to the server and starts it when there is none; version is
+// what a new server reports. Starters that race start one server. ErrStateDir
+// when the directory or the socket cannot be made, ErrStart with what the
+// server said when it ended at once.
+func Ensure(ctx context.Context, p Paths, version string) (*Client, error) {
+	if c, err := connectClient(ctx, p); err == nil {
+		return c, nil
+	}
+	if err := makeStateDir(p.Dir); err != nil {
+		return nil, err
+	}
+	return locate(ctx, p, func(lock *os.File) error { return startKeeper(ctx, p, version, lock) })
+}
+
+// locate connects; when nobody answers and the lock is free, it calls absent
+// with the lock held and connects again after its success.
+func locate(ctx context.Context, p Paths, absent func(lock *os.File) error) (*Client, error) {
+	c, err := connectClient(ctx, p)
+	if err == nil || !isNobody(err) {
+		return c, err
+	}
+	starter, err := lockFile(ctx, p.start())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, ErrNoServer
+	} else if err != nil {
+		return nil, err
+	}
+	defer starter.Close()
+	return locateLocked(ctx, p, absent)
+}
+
+// locateLocked is locate with the starters' lock held.
+func locateLocked(ctx context.Context, p Paths, absent func(lock *os.File) error) (*Client, error) {
+	deadline := time.Now().Add(relistTimeout)
+	for woken := false; ; {
+		c, err := connectClient(ctx, p)
+		if err == nil || !isNobody(err) {
+			return c, err
+		}
+		lock, err := os.OpenFile(p.lock(), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+		}
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			err = absent(lock)
+			lock.Close()
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if !woken {
+			woken = true
+			wakeServer(lock)
+		}
+		lock.Close()
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%w: a process holds %s, but nobody listens at %s", ErrUnreachable, p.lock(), p.Socket)
+		}
+		if err := sleep(ctx, relistStep); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wakeServer asks the server whose pid stands in the lock file to make its
+// socket again. The lock is held, so that somebody of that server lives.
+func wakeServer(lock *os.File) {
+	b, _ := io.ReadAll(io.LimitReader(lock, 64))
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && pid > 1 {
+		_ = unix.Kill(pid, unix.SIGUSR1)
+	}
+}
+
+// connectClient connects once. errors.Is(err, ErrUnreachable) unless ctx ended.
+func connectClient(ctx context.Context, p Paths) (*Client, error) {
+	dial := func(ctx context.Context) (net.Conn, error) {
+		conn, err := dialSocket(ctx, p.Socket)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkPeer(conn); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return conn, nil
+	}
+	conn, err := dial(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return newClient(p, conn, dial), nil
+}
+
+// isNobody reports whether nobody listens at a socket.
+func isNobody(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOTSOCK)
+}
+
+// makeStateDir makes the directory, 0700, and refuses one that others can
+// write to or own.
+func makeStateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("%w: %w", ErrStateDir, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrStateDir, dir, err)
+	}
+	if int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%w: %s belongs to uid %d", ErrStateDir, dir, st.Uid)
+	}
+	if st.Mode&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return fmt.Errorf("%w: %w", ErrStateDir, err)
+		}
+	}
+	return nil
+}
+
+// lockFile opens path and waits for its exclusive lock, which ends when the
+// file is closed. It does not make the directory.
+func lockFile(ctx context.Context, path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		return f, nil
+	}
+	locked := make(chan error, 1)
+	go func() { locked <- flockWait(f) }() // ends at the latest when the holder does
+	select {
+	case err := <-locked:
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%w: lock %s: %w", ErrStateDir, path, err)
+		}
+		return f, nil
+	case <-ctx.Done():
+		go func() { <-locked; f.Close() }()
+		return nil, ctx.Err()
+	}
+}
+
+func flockWait(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// waitGone waits until the lock is free and the two processes are gone.
+func waitGone(ctx context.Context, p Paths, pids ...int) error {
+	f, err := lockFile(ctx, p.lock())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, pid := range pids {
+		if err := waitProcess(ctx, pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
 )
 
 // OneShot is the Lifecycle of bounded work: ending is success, not a crash.
@@ -15,6 +18,7 @@ type Config struct {
 	WorkDir string            // absolute; empty = the home folder
 	Command string            // a shell command line; empty = the user's shell
 	Env     map[string]string // added to the base environment; "" unsets the variable
+	BaseEnv map[string]string // below Env: what config inherits from the caller; in no fingerprint
 
 	Lifecycle string // "" long-lived, or OneShot
 	Upstream  string // identity of the model service; in the launch fingerprint
@@ -26,14 +30,16 @@ type Config struct {
 	ReadyDelayMs           int      // without a prefix: wait this long
 	ProcessNames           []string // names that prove the agent alive
 	EmitsPermissionWarning bool
-	AcceptStartupDialogs   *bool // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
+	AcceptStartupDialogs   *bool         // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
+	Dialogs                []rule.Dialog // known besides the built-in ones, and before them
 	MouseOn                bool
 	Nudge                  string // typed when ready
 
 	PreStart           []string // shell commands before the session exists; a failure aborts
 	SessionSetup       []string // shell commands after creation, with GC_SESSION set
 	SessionSetupScript string
-	SessionLive        []string // idempotent, run again by RunLive
+	SetupTimeout       time.Duration // for each of those commands; 0 = 10 s
+	SessionLive        []string      // idempotent, run again by RunLive
 
 	ProviderName        string
 	ProviderOverlayName string

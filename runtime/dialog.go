@@ -1,0 +1,223 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+)
+
+// ErrStartupBlocked is a start that stopped at a dialog nobody may answer.
+var ErrStartupBlocked = errors.New("a dialog blocks the start")
+
+// StartupBlocked tells which dialog. It matches ErrStartupBlocked. Nothing was
+// typed into it.
+type StartupBlocked struct {
+	Session  string
+	Dialog   string // name in the table; "" for an unknown one
+	Question string
+	Screen   string // as it stood
+	Detail   string // why a known one was not answered
+}
+
+// Error is one line; the screen is for the caller to show.
+func (e *StartupBlocked) Error() string {
+	what := "an unknown dialog"
+	if e.Dialog != "" {
+		what = "the dialog " + e.Dialog
+	}
+	text := fmt.Sprintf("%s: %s blocks the start: %q", e.Session, what, e.Question)
+	if e.Detail != "" {
+		text += " (" + e.Detail + ")"
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrStartupBlocked) true.
+func (e *StartupBlocked) Is(target error) bool { return target == ErrStartupBlocked }
+
+func blockedBy(session, screen string, f rule.Found) *StartupBlocked {
+	return &StartupBlocked{
+		Session: session, Dialog: f.Dialog.Name, Question: f.Question, Screen: LastLines(screen, 0),
+	}
+}
+
+// maxDialogs is how many dialogs one start may open, one after the other.
+const maxDialogs = 8
+
+// answerer reads dialogs and answers the known ones: the selection is moved
+// one step at a time, the screen is read again after each, and Enter is
+// pressed only while the wanted label is the selected one.
+type answerer struct {
+	session string
+	h       Hooks
+	lim     Limits
+	table   []rule.Dialog
+	prompt  string // the ready prefix: where it stands, nothing unknown blocks
+}
+
+// DismissDialogs answers the known start-up dialogs that stand on the screen.
+// It is idempotent: with no such dialog nothing is sent. An unknown dialog, or
+// one whose selection cannot be told, gets no key and is a *StartupBlocked.
+// table is asked before the built-in dialogs.
+func DismissDialogs(ctx context.Context, session string, h Hooks, table []rule.Dialog) error {
+	a := &answerer{
+		session: session, h: h, lim: h.Limits.withDefaults(),
+		table: append(slices.Clone(table), rule.Dialogs()...),
+	}
+	return a.all(ctx)
+}
+
+// all answers dialogs until none is open.
+func (a *answerer) all(ctx context.Context) error {
+	unknown := settled{after: a.lim.Settle}
+	for n := 0; n < maxDialogs; {
+		screen, found, open, err := a.look(ctx)
+		if err != nil {
+			return err
+		}
+		if !open || !found.Known && len(found.Options) == 0 {
+			return nil // a line that only explains keys may be anything
+		}
+		if found.Answerable() {
+			if err := a.one(ctx); err != nil {
+				return err
+			}
+			n++
+			unknown.reset()
+			continue
+		}
+		if a.prompt != "" && PromptLine(screen, a.prompt, found) {
+			return nil
+		}
+		if unknown.stands(found) {
+			return blockedBy(a.session, screen, found)
+		}
+		if err := a.h.wait(ctx, a.lim.Poll, unknown.left()); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: more than %d dialogs one after the other", a.session, maxDialogs)
+}
+
+func (a *answerer) look(ctx context.Context) (screen string, f rule.Found, open bool, err error) {
+	screen, err = a.h.Screen(ctx)
+	if err != nil {
+		return "", rule.Found{}, false, err
+	}
+	f, open = rule.Find(screen, a.table)
+	return screen, f, open, nil
+}
+
+// one answers the dialog on the screen. nil: it is gone, or has gone by itself.
+func (a *answerer) one(ctx context.Context) error {
+	_, first, open, err := a.look(ctx)
+	if err != nil || !open {
+		return err
+	}
+	for range 2*len(first.Options) + 2 {
+		screen, f, open, err := a.look(ctx)
+		if err != nil || !open || f.Dialog.Name != first.Dialog.Name {
+			return err
+		}
+		if !f.Answerable() {
+			if f, err = a.await(ctx, f, a.lim.Move, rule.Found.Answerable); err != nil {
+				return err
+			}
+			if !f.Answerable() {
+				return a.stuck(screen, f, "the selection cannot be told")
+			}
+			continue
+		}
+		if f.Marked == f.Wanted {
+			return a.confirm(ctx, f)
+		}
+		key := "Down"
+		if f.Wanted < f.Marked {
+			key = "Up"
+		}
+		if err := a.h.Keys(ctx, key); err != nil {
+			return err
+		}
+		was := f.Marked
+		moved, err := a.await(ctx, f, a.lim.Move, func(g rule.Found) bool { return g.Marked >= 0 && g.Marked != was })
+		if err != nil {
+			return err
+		}
+		if moved.Known && moved.Marked == was {
+			return a.stuck(screen, f, "the selection does not follow the keys")
+		}
+	}
+	screen, f, open, err := a.look(ctx)
+	if err != nil || !open {
+		return err
+	}
+	return a.stuck(screen, f, "the selection never reaches "+f.Dialog.Wanted)
+}
+
+// confirm presses Enter on a second look that agrees with the first, and waits
+// until the dialog is gone. It never presses twice.
+func (a *answerer) confirm(ctx context.Context, f rule.Found) error {
+	screen, g, open, err := a.look(ctx)
+	if err != nil || !open || g.Dialog.Name != f.Dialog.Name {
+		return err
+	}
+	if !g.Answerable() || g.Marked != g.Wanted {
+		return a.stuck(screen, g, "the selection moves by itself")
+	}
+	if err := a.h.Keys(ctx, "Enter"); err != nil {
+		return err
+	}
+	left, err := a.await(ctx, g, a.lim.Gone, func(rule.Found) bool { return false })
+	if err != nil {
+		return err
+	}
+	if left.Known {
+		return a.stuck(screen, left, "it is still open after Enter")
+	}
+	return nil
+}
+
+// await looks again at every change until ok, the dialog is no longer the
+// same, or limit passed. The result is what was seen last; not Known when the
+// dialog is gone.
+func (a *answerer) await(ctx context.Context, f rule.Found, limit time.Duration, ok func(rule.Found) bool) (rule.Found, error) {
+	inner, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		if err := a.h.wait(inner, a.lim.Poll, 0); err != nil {
+			if ctx.Err() != nil {
+				return f, ctx.Err()
+			}
+			if inner.Err() == nil {
+				return f, err
+			}
+			return f, nil
+		}
+		_, g, open, err := a.look(ctx)
+		if err != nil {
+			return f, err
+		}
+		if !open || g.Dialog.Name != f.Dialog.Name {
+			return rule.Found{}, nil
+		}
+		f = g
+		if ok(g) {
+			return g, nil
+		}
+		if a.h.Ended != nil {
+			if exit, err := a.h.Ended(ctx); err != nil || exit != nil {
+				return rule.Found{}, err
+			}
+		}
+	}
+}
+
+func (a *answerer) stuck(screen string, f rule.Found, detail string) error {
+	b := blockedBy(a.session, screen, f)
+	b.Detail = detail
+	return b
+}

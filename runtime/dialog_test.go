@@ -1,0 +1,206 @@
+package runtime_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/runtime"
+)
+
+const trustHead = " Quick safety check: Is this a project you created or one you trust?"
+
+var trustLabels = []string{"Yes, I trust this folder", "No, exit"}
+
+// ready is what an agent shows after its dialogs; exited what it shows after
+// a wrong answer.
+func ready(label string) string { return "you chose " + label + "\n\n❯ \n" }
+
+func TestTrustDialogWithEitherDefault(t *testing.T) {
+	for _, polling := range []bool{true, false} {
+		for marked := range trustLabels {
+			for _, labels := range [][]string{trustLabels, {trustLabels[1], trustLabels[0]}} {
+				// a sim made inside its bubble, for its channels
+				synctest.Test(t, func(t *testing.T) {
+					s := menuSim(trustHead, labels, marked, ready)
+					if err := runtime.RunStart(t.Context(), "a", runtime.Config{ReadyPromptPrefix: "❯ "}, s.hooks(polling)); err != nil {
+						t.Fatal(err)
+					}
+					if !strings.HasPrefix(s.screen, "you chose Yes, I trust") {
+						t.Fatalf("keys %v led to %q", s.keys, s.screen)
+					}
+					if n := len(s.keys); n > 2 || s.keys[n-1] != "Enter" {
+						t.Fatalf("keys %v", s.keys)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestDialogsOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *sim
+		second := menuSim(" WARNING: running in Bypass Permissions mode", []string{"No, exit", "Yes, I accept"}, 0, ready)
+		s = menuSim(trustHead, trustLabels, 0, func(string) string { return second.screen })
+		first := s.onKey
+		s.onKey = func(s *sim, key string) {
+			if strings.Contains(s.screen, "Bypass") {
+				second.onKey(second, key)
+				s.screen = second.screen
+				return
+			}
+			first(s, key)
+		}
+		if err := runtime.RunStart(t.Context(), "a", runtime.Config{ReadyPromptPrefix: "❯ "}, s.hooks(false)); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"Enter", "Down", "Enter"}; !slices.Equal(s.keys, want) {
+			t.Fatalf("keys %v", s.keys)
+		}
+	})
+}
+
+func TestUnknownDialogGetsNoKey(t *testing.T) {
+	for name, head := range map[string]string{
+		"unknown question":            " Shall I upload the folder to the cloud?",
+		"known question, odd options": trustHead,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := menuSim(head, []string{"Sure", "Never"}, 0, ready)
+				begin := time.Now()
+				err := runtime.RunStart(t.Context(), "a", runtime.Config{ReadyPromptPrefix: "❯ "}, s.hooks(false))
+				var b *runtime.StartupBlocked
+				if !errors.As(err, &b) || !strings.Contains(b.Screen, head) {
+					t.Fatalf("error %v", err)
+				}
+				if len(s.keys) > 0 || !s.gone {
+					t.Fatalf("keys %v, destroyed %v", s.keys, s.gone)
+				}
+				if took := time.Since(begin); took > 5*time.Second {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+func TestUnknownDialogAfterADelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := menuSim(" Pick one", []string{"A", "B"}, 0, ready)
+		err := runtime.RunStart(t.Context(), "a", runtime.Config{ReadyDelayMs: 1000}, s.hooks(true))
+		if !errors.Is(err, runtime.ErrStartupBlocked) || len(s.keys) > 0 {
+			t.Fatalf("%v, keys %v", err, s.keys)
+		}
+	})
+}
+
+func TestRecordedScreensAreNeverTypedInto(t *testing.T) {
+	files, err := filepath.Glob("../internal/rule/testdata/*.screen")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, screen, _ := strings.Cut(string(data), "\n")
+		if strings.HasPrefix(want, "known") && !strings.Contains(want, "rate limit") {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			s := newSim(screen)
+			err := runtime.RunStart(t.Context(), "a", runtime.Config{ReadyDelayMs: 100}, s.hooks(false))
+			if strings.Contains(want, "marked") != errors.Is(err, runtime.ErrStartupBlocked) {
+				t.Errorf("%s (%s): %v", f, want, err)
+			}
+			if len(s.keys) > 0 {
+				t.Errorf("%s: typed %v", f, s.keys)
+			}
+		})
+	}
+}
+
+func TestSelectionThatDoesNotMoveIsNeverConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := menuSim(trustHead, trustLabels, 1, ready)
+		s.onKey = func(*sim, string) {} // deaf
+		err := runtime.RunStart(t.Context(), "a", runtime.Config{ReadyPromptPrefix: "❯ "}, s.hooks(false))
+		if !errors.Is(err, runtime.ErrStartupBlocked) || slices.Contains(s.keys, "Enter") {
+			t.Fatalf("%v, keys %v", err, s.keys)
+		}
+	})
+}
+
+func TestDialogThatStaysGetsOneEnter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := menuSim(trustHead, trustLabels, 0, ready)
+		s.onKey = func(*sim, string) {}
+		err := runtime.RunStart(t.Context(), "a", runtime.Config{ReadyPromptPrefix: "❯ "}, s.hooks(false))
+		if !errors.Is(err, runtime.ErrStartupBlocked) || !slices.Equal(s.keys, []string{"Enter"}) {
+			t.Fatalf("%v, keys %v", err, s.keys)
+		}
+	})
+}
+
+func TestDialogSwappedUnderTheSelection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := menuSim(trustHead, trustLabels, 1, ready)
+		// Another question comes up instead of the moved selection.
+		s.onKey = func(s *sim, key string) {
+			s.screen = " Delete all files?\n\n ❯ 1. Yes\n   2. No\n"
+		}
+		err := runtime.RunStart(t.Context(), "a", runtime.Config{ReadyPromptPrefix: "❯ "}, s.hooks(false))
+		if !errors.Is(err, runtime.ErrStartupBlocked) || !slices.Equal(s.keys, []string{"Up"}) {
+			t.Fatalf("%v, keys %v", err, s.keys)
+		}
+	})
+}
+
+func TestDialogsOffTypesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		off := false
+		s := menuSim(trustHead, trustLabels, 0, ready)
+		cfg := runtime.Config{ReadyPromptPrefix: "❯ ", AcceptStartupDialogs: &off}
+		if err := runtime.RunStart(t.Context(), "a", cfg, s.hooks(false)); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.keys) > 0 {
+			t.Fatalf("keys %v", s.keys)
+		}
+	})
+}
+
+func TestDismissIsIdempotent(t *testing.T) {
+	s := newSim("just a conversation about Bypass Permissions mode\n❯ ")
+	for range 2 {
+		if err := runtime.DismissDialogs(t.Context(), "a", s.hooks(false), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.keys) > 0 {
+		t.Fatalf("keys %v", s.keys)
+	}
+}
+
+func TestOwnDialogsOfAConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := rule.Dialog{Name: "telemetry", Detect: []string{"Send usage data?"}, Options: []string{"Send", "Keep"}, Wanted: "Keep", When: rule.Startup}
+		s := menuSim(" Send usage data?", []string{"Send", "Keep"}, 0, ready)
+		cfg := runtime.Config{ReadyPromptPrefix: "❯ ", Dialogs: []rule.Dialog{own}}
+		if err := runtime.RunStart(t.Context(), "a", cfg, s.hooks(false)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(s.screen, "you chose Keep") {
+			t.Fatalf("%q", s.screen)
+		}
+	})
+}

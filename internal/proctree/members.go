@@ -21,7 +21,27 @@ type Tree struct {
 // Members lists what belongs to the tree now, zombies included, by rising pid:
 // the root and its descendants, the session, the marked processes, and the
 // descendants of all of them. The calling process and pid 1 never belong.
-func (t Tree) Members() ([]Proc, error) {
+func (t Tree) Members() ([]Proc, error) { return t.members(marked) }
+
+// Scanner returns Members for repeated use, as in Kill: it reads the
+// environment of each process once, which is most of the work on a machine
+// with many of them. Not for concurrent use.
+func (t Tree) Scanner() func() ([]Proc, error) {
+	type verdict struct{ known, marked bool }
+	cache := make(map[key]verdict)
+	return func() ([]Proc, error) {
+		return t.members(func(p Proc, id string) bool {
+			v := cache[key{p.PID, p.Start}]
+			if !v.known {
+				v = verdict{true, marked(p, id)}
+				cache[key{p.PID, p.Start}] = v
+			}
+			return v.marked
+		})
+	}
+}
+
+func (t Tree) members(marked func(Proc, string) bool) ([]Proc, error) {
 	all, err := Table()
 	if err != nil {
 		return nil, err
@@ -36,7 +56,7 @@ func (t Tree) Members() ([]Proc, error) {
 			in[p.PID] = !reused[t.SID]
 		}
 		if !in[p.PID] && t.ID != "" && !p.Zombie() {
-			in[p.PID] = marked(p.PID, t.ID)
+			in[p.PID] = marked(p, t.ID)
 		}
 	}
 	return withDescendants(all, in), nil

@@ -104,8 +104,8 @@ func environ(pid int) (map[string]string, error) {
 	return env, nil
 }
 
-func marked(pid int, id string) bool {
-	_, _, env, err := procArgs(pid)
+func marked(p Proc, id string) bool {
+	_, _, env, err := procArgs(p.PID)
 	return err == nil && slices.Contains(env, SessionVar+"="+id)
 }
 

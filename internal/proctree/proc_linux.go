@@ -111,8 +111,8 @@ func environ(pid int) (map[string]string, error) {
 
 // marked reports whether a process was started with GC_SESSION_ID=id. One
 // whose environment cannot be read is not marked.
-func marked(pid int, id string) bool {
-	data, err := readProc(pid, "environ")
+func marked(p Proc, id string) bool {
+	data, err := readProc(p.PID, "environ")
 	if err != nil {
 		return false
 	}

@@ -63,19 +63,16 @@ func ParsePosition(s string) (Position, error) {
 
 // Options of a log; the zero value is right for most.
 type Options struct {
-	// Keep is the number of events kept; 0 = DefaultKeep.
+	// Keep is the number of events kept, and so the number a subscriber may
+	// fall behind before it is dropped; 0 = DefaultKeep.
 	Keep int
-	// Behind is the number of events a subscriber may fall behind before it is
-	// dropped, at most Keep; 0 = Keep.
-	Behind int
 }
 
 // Log is the sequence; safe for concurrent use. Events are shared with every
 // subscriber and must not be changed after Append.
 type Log[T any] struct {
-	epoch  string
-	keep   int
-	behind uint64
+	epoch string
+	keep  int
 
 	mu     sync.Mutex
 	ring   []T           // event n stands at (n-1) % keep; grows up to keep
@@ -89,10 +86,7 @@ func NewLog[T any](o Options) *Log[T] {
 	if o.Keep <= 0 {
 		o.Keep = DefaultKeep
 	}
-	if o.Behind <= 0 || o.Behind > o.Keep {
-		o.Behind = o.Keep
-	}
-	return &Log[T]{epoch: strings.ToLower(rand.Text()), keep: o.Keep, behind: uint64(o.Behind)}
+	return &Log[T]{epoch: strings.ToLower(rand.Text()), keep: o.Keep}
 }
 
 // Epoch identifies this sequence among all others.

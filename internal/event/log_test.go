@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newLog(keep, behind int) *Log[int] { return NewLog[int](Options{Keep: keep, Behind: behind}) }
+func newLog(keep int) *Log[int] { return NewLog[int](Options{Keep: keep}) }
 
 func appendN(l *Log[int], from, to int) {
 	for i := from; i <= to; i++ {
@@ -41,7 +41,7 @@ func next(t *testing.T, s *Subscription[int], want int) {
 }
 
 func TestFollow(t *testing.T) {
-	l := newLog(0, 0)
+	l := newLog(0)
 	appendN(l, 1, 3)
 	all := subscribe(t, l, Position{l.Epoch(), 0})
 	mid := subscribe(t, l, Position{l.Epoch(), 2})
@@ -62,7 +62,7 @@ func TestFollow(t *testing.T) {
 }
 
 func TestPositions(t *testing.T) {
-	l := newLog(10, 0)
+	l := newLog(10)
 	appendN(l, 1, 25)
 	cases := []struct {
 		name  string
@@ -87,13 +87,13 @@ func TestPositions(t *testing.T) {
 		})
 	}
 	next(t, subscribe(t, l, l.Oldest()), 16)
-	if l.Epoch() == newLog(0, 0).Epoch() {
+	if l.Epoch() == newLog(0).Epoch() {
 		t.Error("two logs have one epoch")
 	}
 }
 
 func TestPositionText(t *testing.T) {
-	l := newLog(0, 0)
+	l := newLog(0)
 	appendN(l, 1, 3)
 	for _, p := range []Position{{}, l.Position(), {l.Epoch(), 0}} {
 		if got, err := ParsePosition(p.String()); err != nil || got != p {
@@ -109,7 +109,7 @@ func TestPositionText(t *testing.T) {
 
 func TestNextWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLog(0, 0)
+		l := newLog(0)
 		s := subscribe(t, l, Position{})
 		var got Item[int]
 		done := make(chan struct{})
@@ -143,7 +143,7 @@ func TestNextEnds(t *testing.T) {
 	for name, c := range ends {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLog(0, 0)
+				l := newLog(0)
 				s := subscribe(t, l, Position{})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -160,7 +160,7 @@ func TestNextEnds(t *testing.T) {
 }
 
 func TestContextEndsOneCallOnly(t *testing.T) {
-	l := newLog(0, 0)
+	l := newLog(0)
 	s := subscribe(t, l, Position{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -172,7 +172,7 @@ func TestContextEndsOneCallOnly(t *testing.T) {
 }
 
 func TestCloseDeliversTheRest(t *testing.T) {
-	l := newLog(0, 0)
+	l := newLog(0)
 	s := subscribe(t, l, Position{})
 	l.Append(1)
 	l.Close()
@@ -190,22 +190,19 @@ func TestCloseDeliversTheRest(t *testing.T) {
 
 func TestSlowSubscriber(t *testing.T) {
 	cases := []struct {
-		name         string
-		keep, behind int
-		events       int
-		resume       uint64
-		missed       uint64
-		slow         bool
+		name   string
+		events int
+		resume uint64
+		missed uint64
+		slow   bool
 	}{
-		{"just in time", 10, 0, 12, 0, 0, false},
-		{"events lost", 10, 0, 13, 3, 1, true},
-		{"many lost", 10, 0, 100, 90, 88, true},
-		{"behind, nothing lost", 10, 4, 7, 2, 0, true},
-		{"as far behind as allowed", 10, 4, 6, 0, 0, false},
+		{"just in time", 12, 0, 0, false},
+		{"one lost", 13, 3, 1, true},
+		{"many lost", 100, 90, 88, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLog(c.keep, c.behind)
+			l := newLog(10)
 			s := subscribe(t, l, Position{})
 			appendN(l, 1, 2)
 			next(t, s, 1)
@@ -234,7 +231,7 @@ func TestSlowSubscriber(t *testing.T) {
 // and a subscriber that does not read holds nobody up.
 func TestManySubscribers(t *testing.T) {
 	const writers, events, readers = 4, 500, 16
-	l := newLog(writers*events, 0)
+	l := newLog(writers*events)
 	idle := subscribe(t, l, Position{})
 	var wg sync.WaitGroup
 	for range readers {
@@ -263,7 +260,7 @@ func TestManySubscribers(t *testing.T) {
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		keep := rapid.IntRange(1, 20).Draw(rt, "keep")
-		l := newLog(keep, rapid.IntRange(0, 25).Draw(rt, "behind"))
+		l := newLog(keep)
 		s, err := l.Subscribe(Position{})
 		if err != nil {
 			rt.Fatal(err)

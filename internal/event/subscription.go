@@ -6,12 +6,13 @@ import (
 	"sync"
 )
 
-// SlowError drops a subscriber that fell behind; it is an ErrSlow.
+// SlowError drops a subscriber whose next event is no longer kept; it is an
+// ErrSlow.
 type SlowError struct {
-	// Resume is a position to subscribe at again: the last event delivered, or
-	// the oldest kept where that one is gone.
+	// Resume is the position to subscribe at again: before the oldest event
+	// that was kept at that moment.
 	Resume Position
-	// Missed counts the events between the last one delivered and Resume.
+	// Missed counts the events that were never delivered up to Resume.
 	Missed uint64
 }
 
@@ -109,12 +110,11 @@ func (s *Subscription[T]) step() (item Item[T], wake <-chan struct{}, err error)
 	l := s.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch lag := l.last - s.at; {
-	case lag > l.behind:
-		resume := max(s.at, l.dropped())
-		s.err = &SlowError{Resume: Position{l.epoch, resume}, Missed: resume - s.at}
+	switch dropped := l.dropped(); {
+	case s.at < dropped:
+		s.err = &SlowError{Resume: Position{l.epoch, dropped}, Missed: dropped - s.at}
 		return item, nil, s.err
-	case lag > 0:
+	case s.at < l.last:
 		s.at++
 		return Item[T]{Seq: s.at, Value: l.ring[(s.at-1)%uint64(l.keep)]}, nil, nil
 	case l.closed:

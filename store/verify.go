@@ -57,6 +57,10 @@ func verify(file *os.File) error {
 		return fmt.Errorf("read: %w", err)
 	}
 	defer func() { _ = unix.Munmap(data) }()
+	return verifyData(data)
+}
+
+func verifyData(data []byte) error {
 	meta, ok := newestMeta(data)
 	if !ok {
 		return fmt.Errorf("%w: no valid header", ErrCorrupt)

@@ -31,7 +31,7 @@ type Config struct {
 	ProcessNames           []string // names that prove the agent alive
 	EmitsPermissionWarning bool
 	AcceptStartupDialogs   *bool         // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
-	Dialogs                []rule.Dialog // known besides the built-in ones, and before them
+	Dialogs                []Dialog // known besides the built-in ones, and before them
 	MouseOn                bool
 	Nudge                  string // typed when ready
 
@@ -54,6 +54,10 @@ type Config struct {
 	ScrollbackLines int   // 0 = the backend's default
 	ScrollbackBytes int64 // 0 = the backend's default
 }
+
+// Dialog is a known dialog: what identifies it, what it offers, and the one
+// label that may be confirmed.
+type Dialog = rule.Dialog
 
 // CopyFile is one entry staged before the command runs.
 type CopyFile struct {

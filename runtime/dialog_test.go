@@ -193,9 +193,9 @@ func TestDismissIsIdempotent(t *testing.T) {
 
 func TestOwnDialogsOfAConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		own := rule.Dialog{Name: "telemetry", Detect: []string{"Send usage data?"}, Options: []string{"Send", "Keep"}, Wanted: "Keep", When: rule.Startup}
+		own := runtime.Dialog{Name: "telemetry", Detect: []string{"Send usage data?"}, Options: []string{"Send", "Keep"}, Wanted: "Keep", When: rule.Startup}
 		s := menuSim(" Send usage data?", []string{"Send", "Keep"}, 0, ready)
-		cfg := runtime.Config{ReadyPromptPrefix: "❯ ", Dialogs: []rule.Dialog{own}}
+		cfg := runtime.Config{ReadyPromptPrefix: "❯ ", Dialogs: []runtime.Dialog{own}}
 		if err := runtime.RunStart(t.Context(), "a", cfg, s.hooks(false)); err != nil {
 			t.Fatal(err)
 		}

@@ -75,6 +75,74 @@ type RelaunchProvider interface {
 	Relaunch(ctx context.Context, name string, cfg Config) error
 }
 
+// IdleWaitProvider waits for a moment at which input disturbs nothing.
+type IdleWaitProvider interface {
+	// WaitForIdle returns nil at a safe boundary for input: the program says
+	// that it is idle, or a prompt stands open, and no dialog does. timeout is
+	// a hard bound; when it passes the error matches
+	// context.DeadlineExceeded. ErrSessionNotFound without a session.
+	WaitForIdle(ctx context.Context, name string, timeout time.Duration) error
+}
+
+// ImmediateNudgeProvider delivers input without waiting for anything.
+type ImmediateNudgeProvider interface {
+	// NudgeNow is Nudge without an idle heuristic. A dialog or a person's
+	// draft makes the receipt Blocked at once. ErrSessionNotFound without a
+	// session.
+	NudgeNow(ctx context.Context, name string, content []ContentBlock) (Receipt, error)
+}
+
+// ExecProvider runs commands beside the agent, in the same box.
+type ExecProvider interface {
+	// Exec runs argv, without a shell, in the session's work dir and
+	// environment, and returns its standard output verbatim and its exit
+	// status. A status that is not zero is no error; one that cannot be known
+	// is 1. The error means that it could not run at all: ErrSessionNotFound,
+	// ErrExecUnsupported, or the cause.
+	Exec(ctx context.Context, name string, argv []string) (output []byte, code int, err error)
+}
+
+// DialogProvider answers known start-up dialogs on request.
+type DialogProvider interface {
+	// DismissKnownDialogs is DismissDialogs on the session's screen, for at
+	// most timeout. Idempotent: with no known dialog nothing is sent. A dialog
+	// that may not be answered is a *StartupBlocked.
+	DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error
+}
+
+// LiveRuntime is an agent's root process found in the process table, whether
+// or not the provider knows the session.
+type LiveRuntime struct {
+	SessionID string `json:"session_id"`
+	City      string `json:"city"`  // GC_CITY_PATH, else GC_CITY; "": never ended by anybody
+	Epoch     int64  `json:"epoch"` // 0 when absent or unreadable
+	PID       int    `json:"pid"`
+	Provider  string `json:"provider"`
+	Tracked   bool   `json:"tracked"` // the provider has a session for it
+	Start     uint64 `json:"start"`   // start time in the kernel's unit, against reuse of the PID
+}
+
+// ProcessTableScanner finds agents by GC_SESSION_ID in the environment of live
+// processes.
+type ProcessTableScanner interface {
+	// FindRuntimesBySessionID returns the root process of every agent with the
+	// id, of every agent when it is "". Results may come with an error: they
+	// are then partial, and still true.
+	FindRuntimesBySessionID(ctx context.Context, id string) ([]LiveRuntime, error)
+	// TerminateRuntime ends one with its descendants. nil when it is gone;
+	// one without a city is refused.
+	TerminateRuntime(ctx context.Context, r LiveRuntime) error
+}
+
+// ServerLifecycleProvider has one server behind all sessions.
+type ServerLifecycleProvider interface {
+	// ConfigureServer brings the server up. Idempotent; an error is a warning.
+	ConfigureServer(ctx context.Context) error
+	// TeardownServer ends the server after all sessions drained. nil when it
+	// is gone; it does nothing while sessions live in it, whoever's they are.
+	TeardownServer(ctx context.Context) error
+}
+
 // As finds an optional interface on p, looking through wrappers that have an
 // Unwrap() Provider method.
 func As[T any](p Provider) (T, bool) {

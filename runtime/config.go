@@ -30,7 +30,7 @@ type Config struct {
 	ReadyDelayMs           int      // without a prefix: wait this long
 	ProcessNames           []string // names that prove the agent alive
 	EmitsPermissionWarning bool
-	AcceptStartupDialogs   *bool         // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
+	AcceptStartupDialogs   *bool    // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
 	Dialogs                []Dialog // known besides the built-in ones, and before them
 	MouseOn                bool
 	Nudge                  string // typed when ready

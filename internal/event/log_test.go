@@ -231,7 +231,7 @@ func TestSlowSubscriber(t *testing.T) {
 // and a subscriber that does not read holds nobody up.
 func TestManySubscribers(t *testing.T) {
 	const writers, events, readers = 4, 500, 16
-	l := newLog(writers*events)
+	l := newLog(writers * events)
 	idle := subscribe(t, l, Position{})
 	var wg sync.WaitGroup
 	for range readers {

@@ -21,31 +21,39 @@ type Tree struct {
 // Members lists what belongs to the tree now, zombies included, by rising pid:
 // the root and its descendants, the session, the marked processes, and the
 // descendants of all of them. The calling process and pid 1 never belong.
-func (t Tree) Members() ([]Proc, error) { return t.members(marked) }
+func (t Tree) Members() ([]Proc, error) {
+	all, err := Table()
+	if err != nil {
+		return nil, err
+	}
+	return t.members(all, marked), nil
+}
 
 // Scanner returns Members for repeated use, as in Kill: it reads the
 // environment of each process once, which is most of the work on a machine
 // with many of them. Not for concurrent use.
 func (t Tree) Scanner() func() ([]Proc, error) {
-	type verdict struct{ known, marked bool }
+	type verdict struct{ marked, known bool }
 	cache := make(map[key]verdict)
+	cached := func(p Proc, id string) (is, known bool) {
+		v := cache[key{p.PID, p.Start}]
+		if !v.known {
+			v.marked, v.known = marked(p, id)
+			cache[key{p.PID, p.Start}] = v
+		}
+		return v.marked, v.known
+	}
 	return func() ([]Proc, error) {
-		return t.members(func(p Proc, id string) bool {
-			v := cache[key{p.PID, p.Start}]
-			if !v.known {
-				v = verdict{true, marked(p, id)}
-				cache[key{p.PID, p.Start}] = v
-			}
-			return v.marked
-		})
+		all, err := Table()
+		if err != nil {
+			return nil, err
+		}
+		return t.members(all, cached), nil
 	}
 }
 
-func (t Tree) members(marked func(Proc, string) bool) ([]Proc, error) {
-	all, err := Table()
-	if err != nil {
-		return nil, err
-	}
+// members picks from a table; marked looks at a process's environment.
+func (t Tree) members(all []Proc, marked func(Proc, string) (is, known bool)) []Proc {
 	reused := t.reused(all)
 	in := make(map[int]bool)
 	for _, p := range all {
@@ -56,10 +64,10 @@ func (t Tree) members(marked func(Proc, string) bool) ([]Proc, error) {
 			in[p.PID] = !reused[t.SID]
 		}
 		if !in[p.PID] && t.ID != "" && !p.Zombie() {
-			in[p.PID] = marked(p, t.ID)
+			in[p.PID], _ = marked(p, t.ID)
 		}
 	}
-	return withDescendants(all, in), nil
+	return withDescendants(all, in)
 }
 
 // reused says of Root and SID whether the number now belongs to a process

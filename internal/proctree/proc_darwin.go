@@ -104,9 +104,9 @@ func environ(pid int) (map[string]string, error) {
 	return env, nil
 }
 
-func marked(p Proc, id string) bool {
+func marked(p Proc, id string) (is, known bool) {
 	_, _, env, err := procArgs(p.PID)
-	return err == nil && slices.Contains(env, SessionVar+"="+id)
+	return err == nil && slices.Contains(env, SessionVar+"="+id), true
 }
 
 func cmdline(pid int) ([]string, error) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func get(pid int) (Proc, error) {
@@ -18,34 +19,48 @@ func get(pid int) (Proc, error) {
 	return readStat(pid, buf[:])
 }
 
+// table reads every process, then looks again for those born meanwhile, until
+// there is none. Without that, a process whose child is born behind the first
+// look and which then ends itself would hide the child: so everything alive at
+// the last look is in the table.
 func table() ([]Proc, error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("process table: %w", err)
-	}
-	names, err := dir.Readdirnames(-1)
-	_ = dir.Close()
-	if err != nil {
-		return nil, fmt.Errorf("process table: %w", err)
-	}
-	procs := make([]Proc, 0, len(names))
+	var procs []Proc
 	var buf [1024]byte
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
+	seen := make(map[string]bool)
+	for grown := true; grown; {
+		names, err := procNames()
 		if err != nil {
-			continue
+			return nil, fmt.Errorf("process table: %w", err)
 		}
-		p, err := readStat(pid, buf[:])
-		if errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrPermission) {
-			continue
+		grown = false
+		for _, name := range names {
+			pid, err := strconv.Atoi(name)
+			if err != nil || seen[name] {
+				continue
+			}
+			seen[name], grown = true, true
+			p, err := readStat(pid, buf[:])
+			if errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrPermission) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			procs = append(procs, p)
 		}
-		if err != nil {
-			return nil, err
-		}
-		procs = append(procs, p)
 	}
 	slices.SortFunc(procs, func(a, b Proc) int { return a.PID - b.PID })
 	return procs, nil
+}
+
+func procNames() ([]string, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	_ = dir.Close()
+	return names, err
 }
 
 // readStat reads /proc/PID/stat. buf bounds it: the line has some 350 bytes.
@@ -109,23 +124,52 @@ func environ(pid int) (map[string]string, error) {
 	return env, nil
 }
 
-// marked reports whether a process was started with GC_SESSION_ID=id. One
-// whose environment cannot be read is not marked.
-func marked(p Proc, id string) bool {
-	data, err := readProc(p.PID, "environ")
-	if err != nil {
+// execWait bounds the wait for a process that is inside execve.
+const (
+	execWait  = 20 * time.Millisecond
+	execRetry = 200 * time.Microsecond
+)
+
+// marked reports whether a process was started with GC_SESSION_ID=id; known is
+// false when that cannot be told yet. One whose environment may not be read is
+// not marked.
+func marked(p Proc, id string) (is, known bool) {
+	want := []byte(SessionVar + "=" + id)
+	for deadline := time.Now().Add(execWait); ; time.Sleep(execRetry) {
+		data, err := readProc(p.PID, "environ")
+		if err != nil {
+			return false, true
+		}
+		if len(data) == 0 && insideExec(p) {
+			if time.Now().Before(deadline) {
+				continue
+			}
+			return false, false
+		}
+		for len(data) > 0 {
+			var kv []byte
+			kv, data, _ = bytes.Cut(data, []byte{0})
+			if bytes.Equal(kv, want) {
+				return true, true
+			}
+		}
+		return false, true
+	}
+}
+
+// insideExec: in the middle of execve a process has lost its old environment
+// and arguments and not got the new ones (mm->env_end is 0, fs/proc/base.c); a
+// kernel thread never has any.
+func insideExec(p Proc) bool {
+	if p.PID == kthreadd || p.PPID == kthreadd {
 		return false
 	}
-	want := []byte(SessionVar + "=" + id)
-	for len(data) > 0 {
-		var kv []byte
-		kv, data, _ = bytes.Cut(data, []byte{0})
-		if bytes.Equal(kv, want) {
-			return true
-		}
-	}
-	return false
+	argv, err := readProc(p.PID, "cmdline")
+	return err == nil && len(argv) == 0 && p.Alive()
 }
+
+// kthreadd is the parent of all kernel threads.
+const kthreadd = 2
 
 func cmdline(pid int) ([]string, error) {
 	data, err := readProc(pid, "cmdline")

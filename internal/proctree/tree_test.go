@@ -1,0 +1,77 @@
+package proctree
+
+import (
+	"slices"
+	"testing"
+)
+
+func pids(procs []Proc) (list []int) {
+	for _, p := range procs {
+		list = append(list, p.PID)
+	}
+	return list
+}
+
+// fixture: 10 is a session leader with a tree, 30 an orphan of its session, 40
+// left the session but has the mark, 50 is a stranger that has 40's old parent.
+var fixture = []Proc{
+	{PID: 1, PPID: 0, SID: 1, Start: 1},
+	{PID: 10, PPID: 1, SID: 10, Start: 100},
+	{PID: 11, PPID: 10, SID: 10, Start: 101},
+	{PID: 12, PPID: 11, SID: 12, Start: 102},
+	{PID: 13, PPID: 10, SID: 10, Start: 103, State: 'Z'},
+	{PID: 30, PPID: 1, SID: 10, Start: 104},
+	{PID: 31, PPID: 30, SID: 31, Start: 105},
+	{PID: 40, PPID: 1, SID: 40, Start: 106},
+	{PID: 41, PPID: 40, SID: 41, Start: 107},
+	{PID: 50, PPID: 1, SID: 50, Start: 108},
+}
+
+func TestDescendants(t *testing.T) {
+	cases := map[int][]int{
+		10: {11, 13, 12}, 12: nil, 99: nil, 1: {10, 30, 40, 50, 11, 13, 31, 41, 12},
+	}
+	for pid, want := range cases {
+		if got := pids(Descendants(fixture, pid)); !slices.Equal(got, want) {
+			t.Errorf("of %d: %v", pid, got)
+		}
+	}
+	loop := []Proc{{PID: 2, PPID: 3}, {PID: 3, PPID: 2}, {PID: 4, PPID: 4}}
+	if got := pids(Descendants(loop, 2)); !slices.Equal(got, []int{3, 2}) {
+		t.Errorf("in a loop: %v", got)
+	}
+}
+
+func TestSession(t *testing.T) {
+	if got := pids(Session(fixture, 10)); !slices.Equal(got, []int{10, 11, 13, 30}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestTreeMembers(t *testing.T) {
+	isMarked := func(p Proc, id string) (is, known bool) { return p.PID == 40 && id == "mark", true }
+	reused := slices.Clone(fixture)
+	reused[1].Start = 500
+	cases := []struct {
+		name  string
+		tree  Tree
+		table []Proc
+		want  []int
+	}{
+		{"root", Tree{Root: 10}, fixture, []int{10, 11, 12, 13}},
+		{"session", Tree{SID: 10}, fixture, []int{10, 11, 12, 13, 30, 31}},
+		{"mark", Tree{ID: "mark"}, fixture, []int{40, 41}},
+		{"all", Tree{Root: 10, SID: 10, ID: "mark", RootStart: 100}, fixture, []int{10, 11, 12, 13, 30, 31, 40, 41}},
+		{"another mark", Tree{ID: "other"}, fixture, nil},
+		{"nothing", Tree{}, fixture, nil},
+		{"root is gone, its session is not", Tree{Root: 9, SID: 10, RootStart: 99}, fixture[2:], []int{11, 12, 13, 30, 31}},
+		{"root's pid was reused", Tree{Root: 10, SID: 10, ID: "mark", RootStart: 100}, reused, []int{40, 41}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := pids(c.tree.members(c.table, isMarked)); !slices.Equal(got, c.want) {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

@@ -1,23 +1,16 @@
 package agent
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
+import "gascity.dev/gc/runtime"
 
-	"gascity.dev/gc/runtime"
-)
+// Hashes are the fingerprints of a spec; see the runtime contract.
+type Hashes struct {
+	Core, Launch, Provision, Live string
+}
 
-// hashes computes the fingerprints of a Config that holds only what config set.
+// hashes computes all of them; what gc itself sets is in none.
 func hashes(cfg runtime.Config) Hashes {
-	h := func(v ...any) string {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%q", v))
-		return hex.EncodeToString(sum[:])
-	}
 	return Hashes{
-		Core:      h(cfg.Command, cfg.Env, cfg.FingerprintExtra, cfg.CopyFiles, cfg.Upstream),
-		Launch:    h(cfg.Command, cfg.Upstream),
-		Provision: h(cfg.Env, cfg.FingerprintExtra, cfg.CopyFiles),
-		Live:      h(cfg.SessionLive),
+		Core: runtime.CoreHash(cfg), Launch: runtime.LaunchHash(cfg),
+		Provision: runtime.ProvisionHash(cfg), Live: runtime.LiveHash(cfg),
 	}
 }

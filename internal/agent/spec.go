@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
@@ -41,11 +40,6 @@ type Spec struct {
 	Config   runtime.Config // complete but for the prompt and the incarnation's variables
 	Hashes   Hashes
 	vars     config.Vars
-}
-
-// Hashes are the fingerprints of a spec; see the runtime contract.
-type Hashes struct {
-	Core, Launch, Provision, Live string
 }
 
 // BuildOptions say what the environment of the city is.
@@ -170,6 +164,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		ProviderName: r.Family, ProviderOverlayName: r.OverlayProvider, InstallAgentHooks: r.InstallAgentHooks,
 		PackOverlayDirs: r.PackOverlays, OverlayDir: r.OverlayDir,
 		Cols: c.Session.Size.Cols, Rows: c.Session.Size.Rows,
+		SetupTimeout:    c.Session.SetupTimeout,
 		ScrollbackLines: c.Session.ScrollbackLines, ScrollbackBytes: int64(c.Session.ScrollbackBytes),
 	}
 	if cfg.ProviderName == "" {
@@ -181,10 +176,11 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	if err := s.expandCommands(&cfg); err != nil {
 		return cfg, err
 	}
-	configured := r.ConfiguredEnv(o.Environ)
-	cfg.Env = configured
+	cfg.Env = s.environment(o)
+	if !s.remote() {
+		cfg.BaseEnv = config.Inherit(o.Environ, c.Daemon.InheritEnv)
+	}
 	s.Hashes = hashes(cfg)
-	cfg.Env = s.environment(configured, o)
 	return cfg, nil
 }
 
@@ -219,14 +215,10 @@ func (s *Spec) expandCommands(cfg *runtime.Config) error {
 	return err
 }
 
-// environment is the whole of what the agent sees but for the incarnation's
-// own variables: inherited, then configured, then fixed.
-func (s *Spec) environment(configured map[string]string, o BuildOptions) map[string]string {
-	env := map[string]string{}
-	if !s.remote() {
-		env = config.Inherit(o.Environ, s.City.Daemon.InheritEnv)
-	}
-	maps.Copy(env, configured)
+// environment is what config sets, then the fixed variables; those of the
+// incarnation come with StartConfig.
+func (s *Spec) environment(o BuildOptions) map[string]string {
+	env := s.Resolved.ConfiguredEnv(o.Environ)
 	r := &s.Resolved
 	maps.Copy(env, map[string]string{
 		"GC_SESSION_NAME": s.Session, "GC_AGENT": r.Name, "GC_CITY": s.City.Name(), "GC_CITY_PATH": s.City.Dir,
@@ -303,12 +295,4 @@ func (s *Spec) checkWorkDir() error {
 		return &StartError{Msg: fmt.Sprintf("work dir %s is not a folder", s.vars.WorkDir), Help: "it comes from: " + origin.String()}
 	}
 	return nil
-}
-
-// isInline tells the text of a prompt from the path of one: see PromptText.
-func isInline(v string) bool {
-	if strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../") || strings.HasPrefix(v, "~/") {
-		return false
-	}
-	return strings.ContainsAny(v, " \t\n") || strings.Contains(v, "{{")
 }

@@ -1,0 +1,400 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
+)
+
+// Operations in flight, one per member at most.
+const (
+	opStart    = "start"
+	opStop     = "stop"
+	opProbe    = "probe"
+	opDrain    = "drain"
+	opUndrain  = "undrain"
+	opRelaunch = "relaunch"
+	opLive     = "run-live"
+)
+
+// stopTimeout bounds one Stop: a backend's grace period and more.
+const stopTimeout = time.Minute
+
+func (m *member) name() string {
+	if m.seen.Agent != "" {
+		return m.seen.Agent
+	}
+	return m.seen.Session
+}
+
+func (l *loop) begin(m *member, op string) {
+	m.op = op
+	m.version++
+}
+
+// endOp frees the member. An exit that came meanwhile may have been of this
+// incarnation or the one before: look.
+func (l *loop) endOp(m *member) {
+	m.op = ""
+	m.version++
+	if m.exitSeen {
+		m.exitSeen = false
+		l.look()
+	}
+}
+
+func (l *loop) budget() session.Budget {
+	return session.Budget{Max: l.o.City.Daemon.MaxRestarts, Window: l.o.City.Daemon.RestartWindow}
+}
+
+// save writes the member's record. A disk that fails is said and lived with:
+// the city goes on.
+func (l *loop) save(m *member) {
+	if m.seen.Agent == "" {
+		return
+	}
+	ticket, name := l.book.Save(m.seen.Record), m.name()
+	l.work.Go(func() {
+		if err := ticket.Wait(); err != nil {
+			l.post(func() { l.logf("%s: cannot save its record: %v", name, err) })
+		}
+	})
+}
+
+// act begins one action of the plan.
+func (l *loop) act(a Action) {
+	m := l.members[a.Session]
+	if m == nil || m.op != "" {
+		return
+	}
+	switch a.Kind {
+	case ActStart:
+		l.start(m, a.Why)
+	case ActStop:
+		if a.Why == WhyStopped {
+			l.stopGently(m)
+			return
+		}
+		l.stop(m, a.Why)
+	case ActDrain:
+		l.drain(m, a.Why, a.Limit)
+	case ActCancelDrain:
+		l.undrain(m)
+	case ActRelaunch:
+		l.relaunch(m)
+	case ActRunLive:
+		l.runLive(m)
+	}
+}
+
+// start begins a new incarnation. Its identity is on record before the session
+// exists.
+func (l *loop) start(m *member, why string) {
+	r, now := &m.seen.Record, time.Now()
+	if r.Crashed {
+		r.Restarted(now)
+	}
+	inst := agent.NewInstance(r.Epoch+1, now)
+	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
+	if m.oneShot() {
+		r.Job = session.Job{Run: l.runID, Hash: m.spec.Hashes.Core}
+	}
+	ticket := l.book.Save(*r)
+	m.attempts++
+	l.begin(m, opStart)
+	l.logf("%s: starting (%s)", m.name(), why)
+	spec := m.spec
+	l.work.Go(func() {
+		// Without the record a crash of the controller would lose the session.
+		err := ticket.Wait()
+		if err == nil {
+			err = launch(l.starts, l.p, spec, inst, l.startLimit())
+		}
+		l.post(func() { l.started(m, spec, err) })
+	})
+}
+
+// startLimit is the deadline of a whole start.
+func (l *loop) startLimit() time.Duration {
+	s := &l.o.City.Session
+	return s.StartupTimeout + s.SetupTimeout
+}
+
+// launch starts the session and marks it as this city's.
+func launch(ctx context.Context, p runtime.Provider, spec *agent.Spec, inst agent.Instance, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cfg, err := spec.StartConfig(inst)
+	if err != nil {
+		return err
+	}
+	if err := p.Start(ctx, spec.Session, cfg); err != nil {
+		return err
+	}
+	err = spec.Mark(ctx, p, inst)
+	if errors.Is(err, runtime.ErrSessionNotFound) {
+		return nil // it has ended already; its exit tells how
+	}
+	return err
+}
+
+// started takes in the end of a start.
+func (l *loop) started(m *member, spec *agent.Spec, err error) {
+	r := &m.seen.Record
+	l.endOp(m)
+	if err != nil {
+		l.startFailed(m, err)
+		return
+	}
+	r.LastError, r.LastHint = "", ""
+	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = Alive, true, spec.Hashes, time.Now()
+	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, Drain{}, false
+	l.save(m)
+	l.logf("%s: started as session %s", m.name(), m.seen.Session)
+	if _, pushed := runtime.As[runtime.EventSource](l.p); !pushed && m.oneShot() {
+		l.look() // it may have ended already, and nobody will say so
+	}
+}
+
+// startFailed accounts for a start that made no session.
+func (l *loop) startFailed(m *member, err error) {
+	r, now := &m.seen.Record, time.Now()
+	if errors.Is(err, runtime.ErrSessionExists) {
+		l.logf("%s: session %s exists already", m.name(), m.seen.Session)
+		m.seen.Presence = Unknown
+		l.look()
+		return
+	}
+	if l.starts.Err() != nil {
+		r.Open = false
+		m.seen.Presence = Unknown
+		l.save(m)
+		return // the city is being stopped
+	}
+	r.Open = false
+	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)
+	exit := &runtime.Exit{Code: -1, Reason: "start failed", Time: now}
+	var death *runtime.StartupDeath
+	if errors.As(err, &death) {
+		exit = &runtime.Exit{Code: death.Code, Signal: death.Signal, Reason: "died during startup", Time: now}
+		if death.Code == 127 && death.Signal == "" {
+			exit.Reason = "command not found"
+			r.LastHint = "the command of the agent was not found; check start_command (command) and PATH"
+		}
+		r.LastScreen = death.Screen
+		r.LastExit = exit
+	}
+	m.seen.Presence = Gone
+	m.seen.Record.Crashed = true
+	if m.oneShot() {
+		r.Crashed = false
+		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
+		l.logf("%s: failed to start: %s", m.name(), r.LastError)
+		l.save(m)
+		return
+	}
+	r.Died(now, l.budget())
+	l.crashed(m, "start failed: "+r.LastError)
+	l.save(m)
+}
+
+func oneLine(s string) string {
+	for i, c := range s {
+		if c == '\n' {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// stop ends a session now. Asked-for ends count against no budget; a zombie's
+// does.
+func (l *loop) stop(m *member, why string) {
+	l.begin(m, opStop)
+	l.logf("%s: stopping (%s)", m.name(), why)
+	t := l.target(m)
+	l.work.Go(func() {
+		screen := ""
+		if why == WhyZombie {
+			_, screen = lastWords(l.opCtx, l.p, t.session)
+		}
+		err := stopOne(l.opCtx, l.p, t)
+		l.post(func() { l.stopEnded(m, why, screen, err) })
+	})
+}
+
+// stopEnded takes in the end of a Stop.
+func (l *loop) stopEnded(m *member, why, screen string, err error) {
+	m.exitSeen = false
+	l.endOp(m)
+	if err != nil {
+		m.queryErr = err.Error()
+		l.logf("%s: cannot stop: %v", m.name(), err)
+		if errors.Is(err, errNewer) {
+			m.seen.Presence = Unknown
+		}
+		l.look()
+		return
+	}
+	m.seen.Presence, m.queryErr = Gone, ""
+	exit := &runtime.Exit{Code: 143, Signal: "SIGTERM", Reason: "stopped", Time: time.Now()}
+	switch why {
+	case WhyZombie:
+		exit = &runtime.Exit{Code: -1, Reason: "its process was gone", Time: time.Now()}
+		l.died(m, exit, screen)
+		return
+	case WhyIdle:
+		m.seen.Record.Asleep = true
+	}
+	m.intended = true
+	l.died(m, exit, "")
+}
+
+// target is what a stop needs to know.
+func (l *loop) target(m *member) target {
+	t := target{session: m.seen.Session, agent: m.name(), token: m.seen.Record.Token}
+	if m.spec != nil {
+		t.deps = m.spec.Resolved.DependsOn
+	}
+	if m.seen.Agent == "" {
+		t.token = ""
+	}
+	return t
+}
+
+// stopGently interrupts, waits for the agent to end by itself, then stops it.
+func (l *loop) stopGently(m *member) {
+	l.begin(m, opStop)
+	m.intended = true
+	l.logf("%s: stopping (%s)", m.name(), WhyStopped)
+	t, limit := l.target(m), l.o.City.Daemon.ShutdownTimeout
+	l.work.Go(func() {
+		errs := stopAll(l.opCtx, l.p, []target{t}, limit)
+		l.post(func() { l.stopEnded(m, WhyStopped, "", errs) })
+	})
+}
+
+// drain asks the agent to end: one interrupt, and a mark that it can see.
+func (l *loop) drain(m *member, why string, limit time.Duration) {
+	now := time.Now()
+	l.begin(m, opDrain)
+	l.logf("%s: draining (%s), at most %v", m.name(), why, limit)
+	name := m.seen.Session
+	l.work.Go(func() {
+		err := setMeta(l.opCtx, l.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
+		if err == nil {
+			_, err = ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, l.p.Interrupt(ctx, name) })
+		}
+		l.post(func() {
+			if err == nil {
+				m.seen.Drain = Drain{Since: now, Why: why, Limit: limit}
+			}
+			l.settle(m, "drain", err)
+		})
+	})
+}
+
+// undrain takes the wish back.
+func (l *loop) undrain(m *member) {
+	l.begin(m, opUndrain)
+	l.logf("%s: drain cancelled (%s)", m.name(), WhyWanted)
+	name := m.seen.Session
+	l.work.Go(func() {
+		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, errors.Join(l.p.RemoveMeta(ctx, name, agent.MetaDrain), l.p.RemoveMeta(ctx, name, agent.MetaDrainAck))
+		})
+		l.post(func() {
+			if err == nil {
+				m.seen.Drain = Drain{}
+			}
+			l.settle(m, "cancel the drain", err)
+		})
+	})
+}
+
+// settle ends a small operation. An error is said, and the patrol tries again.
+func (l *loop) settle(m *member, what string, err error) {
+	l.endOp(m)
+	if err == nil {
+		return
+	}
+	m.queryErr = err.Error()
+	l.logf("%s: %s: %v", m.name(), what, err)
+	if m.seen.Presence == Alive {
+		m.seen.Presence = Unknown // until the next look: no second try at once
+	}
+	if errors.Is(err, runtime.ErrSessionNotFound) {
+		l.look()
+	}
+}
+
+// relaunch starts the agent again inside its warm session.
+func (l *loop) relaunch(m *member) {
+	warm, ok := runtime.As[runtime.RelaunchProvider](l.p)
+	if !ok {
+		m.noWarm = true
+		return
+	}
+	l.begin(m, opRelaunch)
+	l.logf("%s: relaunching (%s)", m.name(), WhyLaunch)
+	spec, inst := m.spec, agent.Instance{ID: m.seen.Record.ID, Epoch: m.seen.Record.Epoch, Token: m.seen.Record.Token, At: time.Now()}
+	l.work.Go(func() {
+		ctx, cancel := context.WithTimeout(l.opCtx, l.startLimit())
+		defer cancel()
+		cfg, err := spec.StartConfig(inst)
+		if err == nil {
+			err = warm.Relaunch(ctx, spec.Session, cfg)
+		}
+		if err == nil {
+			err = spec.Mark(ctx, l.p, inst)
+		}
+		l.post(func() {
+			if err == nil {
+				m.seen.Hashes = spec.Hashes
+				l.logf("%s: relaunched", m.name())
+			}
+			if errors.Is(err, runtime.ErrRelaunchUnsupported) {
+				m.noWarm, err = true, nil
+			}
+			l.settle(m, "relaunch", err)
+		})
+	})
+}
+
+// runLive applies the live commands of a changed config.
+func (l *loop) runLive(m *member) {
+	l.begin(m, opLive)
+	l.logf("%s: applying its live commands again", m.name())
+	spec := m.spec
+	l.work.Go(func() {
+		ctx, cancel := context.WithTimeout(l.opCtx, l.startLimit())
+		defer cancel()
+		err := l.p.RunLive(ctx, spec.Session, spec.Config)
+		if err == nil {
+			err = setMeta(ctx, l.p, spec.Session, map[string]string{agent.MetaLiveHash: spec.Hashes.Live})
+		}
+		l.post(func() {
+			if err == nil {
+				m.seen.Hashes.Live = spec.Hashes.Live
+			}
+			l.settle(m, "live commands", err)
+		})
+	})
+}
+
+func setMeta(ctx context.Context, p runtime.Provider, name string, kv map[string]string) error {
+	_, err := ask(ctx, func(ctx context.Context) (struct{}, error) {
+		for k, v := range kv {
+			if err := p.SetMeta(ctx, name, k, v); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, nil
+	})
+	return err
+}

@@ -1,0 +1,192 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Client talks to the controller of one city. It is safe for concurrent use.
+type Client struct {
+	dir  string
+	http *http.Client
+}
+
+// Dial connects to the controller of the city in dir; ErrNoController when
+// none answers.
+func Dial(dir string) (*Client, error) {
+	sock := socketPath(dir)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, sock) }
+	conn, err := dial(context.Background(), "", "")
+	if err != nil {
+		if noListener(err) {
+			return nil, &Error{Err: fmt.Errorf("%w: %s", ErrNoController, dir), Help: "gc start"}
+		}
+		return nil, fmt.Errorf("controller of %s: %w", dir, err)
+	}
+	first := make(chan net.Conn, 1)
+	first <- conn
+	tr := &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			select {
+			case c := <-first:
+				return c, nil
+			default:
+				return dial(ctx, network, addr)
+			}
+		},
+		MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second,
+	}
+	return &Client{dir: dir, http: &http.Client{Transport: tr}}, nil
+}
+
+// Close drops the connection.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Status returns what the controller knows, without asking any backend.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.call(ctx, http.MethodGet, "/v1/status", nil, &s)
+	return s, err
+}
+
+// Stop ends every agent and the controller, gracefully. It returns when both
+// are gone. The result tells how each agent ended.
+func (c *Client) Stop(ctx context.Context) error {
+	if err := c.call(ctx, http.MethodPost, "/v1/stop", struct{}{}, nil); err != nil {
+		return err
+	}
+	return waitUnlocked(ctx, lockPath(c.dir))
+}
+
+// Restart ends and starts the agents again, or all without names. It clears
+// quarantine, runs a one_shot once more, and counts against no budget. It
+// returns when the starts are done; their failures are in the error.
+func (c *Client) Restart(ctx context.Context, agents ...string) error {
+	return c.call(ctx, http.MethodPost, "/v1/restart", names{agents}, nil)
+}
+
+// StopAgents ends the agents gracefully and keeps them down until Restart,
+// Resume or the next gc start. It returns when they are gone.
+func (c *Client) StopAgents(ctx context.Context, agents ...string) error {
+	return c.call(ctx, http.MethodPost, "/v1/agents/stop", names{agents}, nil)
+}
+
+// Suspend takes the agents (all without names) out of the city until Resume;
+// running ones are drained.
+func (c *Client) Suspend(ctx context.Context, agents ...string) error {
+	return c.call(ctx, http.MethodPost, "/v1/agents/suspend", names{agents}, nil)
+}
+
+// Resume undoes Suspend and StopAgents.
+func (c *Client) Resume(ctx context.Context, agents ...string) error {
+	return c.call(ctx, http.MethodPost, "/v1/agents/resume", names{agents}, nil)
+}
+
+// Poke makes the controller look at the city now, as the patrol would.
+func (c *Client) Poke(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, "/v1/poke", struct{}{}, nil)
+}
+
+// Reload reads city.toml again; a broken file is the error and changes nothing.
+func (c *Client) Reload(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, "/v1/reload", struct{}{}, nil)
+}
+
+// names is the body of calls about agents.
+type names struct {
+	Agents []string `json:"agents"`
+}
+
+// wireError is the body of every answer that is not 200.
+type wireError struct {
+	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"`
+	Code  string `json:"code,omitempty"`
+}
+
+// codes are the sentinels that keep their identity over the socket.
+var codes = map[string]error{
+	"unknown_agent": ErrUnknownAgent, "shutting_down": ErrShuttingDown,
+}
+
+func codeOf(err error) string {
+	for code, sentinel := range codes {
+		if errors.Is(err, sentinel) {
+			return code
+		}
+	}
+	return ""
+}
+
+// remoteError is an error of the controller with its identity and hint.
+type remoteError struct {
+	wire wireError
+}
+
+func (e *remoteError) Error() string        { return e.wire.Error }
+func (e *remoteError) Hint() string         { return e.wire.Hint }
+func (e *remoteError) Is(target error) bool { return codes[e.wire.Code] == target && target != nil }
+
+func (c *Client) call(ctx context.Context, method, path string, body, out any) error {
+	var rd io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("controller %s: %w", path, err)
+		}
+		rd = bytes.NewReader(b)
+	}
+	u := url.URL{Scheme: "http", Host: "controller", Path: path}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), rd)
+	if err != nil {
+		return fmt.Errorf("controller %s: %w", path, err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if noListener(err) {
+			return &Error{Err: fmt.Errorf("%w: %s", ErrNoController, c.dir), Help: "gc start"}
+		}
+		return fmt.Errorf("controller %s: %w", path, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		var w wireError
+		if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&w); err != nil || w.Error == "" {
+			return fmt.Errorf("controller %s: %s", path, resp.Status)
+		}
+		return &remoteError{wire: w}
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("controller %s: %w", path, err)
+	}
+	return nil
+}
+
+// stateDir is the city's folder for what gc itself keeps.
+func stateDir(city string) string { return filepath.Join(city, ".gc") }
+
+func socketPath(city string) string { return filepath.Join(stateDir(city), "controller.sock") }
+func lockPath(city string) string   { return filepath.Join(stateDir(city), "controller.lock") }
+
+// LogPath is where a background controller writes.
+func LogPath(city string) string { return filepath.Join(stateDir(city), "controller.log") }
+
+func noListener(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || isRefused(err)
+}

@@ -1,0 +1,175 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// pick finds members by agent name, pool name or a bare name that only one
+// agent has; no names mean all. It runs on the loop.
+func (l *loop) pick(list []string) ([]*member, error) {
+	if l.stopping || l.ended {
+		return nil, ErrShuttingDown
+	}
+	var out []*member
+	if len(list) == 0 {
+		for _, name := range l.order {
+			out = append(out, l.members[name])
+		}
+		return out, nil
+	}
+	for _, want := range list {
+		found := l.match(want)
+		if len(found) == 0 {
+			return nil, &Error{Err: fmt.Errorf("%w: %s", ErrUnknownAgent, want), Help: "gc status lists the agents"}
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func (l *loop) match(want string) []*member {
+	var exact, pool, bare []*member
+	for _, name := range l.order {
+		m := l.members[name]
+		r := &m.spec.Resolved
+		switch {
+		case r.Name == want || name == want:
+			exact = append(exact, m)
+		case r.Template == want:
+			pool = append(pool, m)
+		case r.Base == want:
+			bare = append(bare, m)
+		}
+	}
+	switch {
+	case len(exact) > 0:
+		return exact
+	case len(pool) > 0:
+		return pool
+	case len(bare) == 1:
+		return bare
+	}
+	return nil
+}
+
+// restartAgents ends and starts agents; it returns when the starts are over.
+func (l *loop) restartAgents(ctx context.Context, list []string) error {
+	var picked []*member
+	var err error
+	before := map[*member]int{}
+	in := l.inLoop(ctx, func() {
+		if picked, err = l.pick(list); err != nil {
+			return
+		}
+		for _, m := range picked {
+			before[m] = m.attempts
+			r := &m.seen.Record
+			r.Clear()
+			r.Stopped, r.Asleep = false, false
+			l.save(m)
+			switch {
+			case m.op == opStart:
+				before[m]-- // the start in flight is what is asked for
+			case m.op == "" && (m.seen.Presence == Alive || m.seen.Presence == Zombie) && m.seen.Owned:
+				l.stopGently(m)
+			}
+		}
+	})
+	if err = errors.Join(in, err); err != nil {
+		return err
+	}
+	settled := func(m *member) bool {
+		if m.spec == nil || m.seen.Presence == Unknown || m.seen.Record.Suspended || m.spec.Resolved.Suspended {
+			return true
+		}
+		return m.op == "" && (m.attempts > before[m] || l.waitsFor(m) != "")
+	}
+	wait := l.awaitIn(ctx, func() bool {
+		for _, m := range picked {
+			if !settled(m) {
+				return false
+			}
+		}
+		return true
+	})
+	return errors.Join(wait, l.failures(ctx, picked))
+}
+
+// failures joins why agents did not start.
+func (l *loop) failures(ctx context.Context, list []*member) error {
+	var lines []string
+	hint := ""
+	err := l.inLoop(ctx, func() {
+		for _, m := range list {
+			if r := &m.seen.Record; r.LastError != "" {
+				lines = append(lines, m.name()+": "+r.LastError)
+				if hint == "" {
+					hint = r.LastHint
+				}
+			}
+		}
+	})
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	return &Error{Err: errors.New(strings.Join(lines, "; ")), Help: hint}
+}
+
+// stopAgents ends agents and keeps them down.
+func (l *loop) stopAgents(ctx context.Context, list []string) error {
+	var picked []*member
+	var err error
+	in := l.inLoop(ctx, func() {
+		if picked, err = l.pick(list); err != nil {
+			return
+		}
+		for _, m := range picked {
+			m.seen.Record.Stopped = true
+			l.save(m)
+		}
+	})
+	if err = errors.Join(in, err); err != nil {
+		return err
+	}
+	return l.awaitIn(ctx, func() bool {
+		for _, m := range picked {
+			if m.op != "" || (m.seen.Presence != Gone && m.seen.Presence != Unknown && m.seen.Owned) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// suspendAgents takes agents out of the city until resumed; it does not wait
+// for the drains.
+func (l *loop) suspendAgents(ctx context.Context, list []string) error {
+	return l.mark(ctx, list, func(m *member) { m.seen.Record.Suspended = true })
+}
+
+func (l *loop) resumeAgents(ctx context.Context, list []string) error {
+	return l.mark(ctx, list, func(m *member) {
+		r := &m.seen.Record
+		r.Suspended, r.Stopped, r.Asleep = false, false, false
+	})
+}
+
+func (l *loop) mark(ctx context.Context, list []string, set func(*member)) error {
+	var err error
+	in := l.inLoop(ctx, func() {
+		var picked []*member
+		if picked, err = l.pick(list); err != nil {
+			return
+		}
+		for _, m := range picked {
+			set(m)
+			l.save(m)
+		}
+		l.patrol = time.Now() // look at once
+	})
+	return errors.Join(in, err)
+}

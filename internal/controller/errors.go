@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of this package; compare with [errors.Is].
+var (
+	// ErrNoController means that no controller runs for the city.
+	ErrNoController = errors.New("no controller is running for this city")
+	// ErrControllerRunning means that the city has a controller already.
+	ErrControllerRunning = errors.New("the city has a controller already")
+	// ErrUnknownAgent means that the city has no agent of that name.
+	ErrUnknownAgent = errors.New("no such agent")
+	// ErrStateDir means that the city's .gc folder cannot be used.
+	ErrStateDir = errors.New("cannot use the city's .gc folder")
+	// ErrShuttingDown means that the controller is stopping the city.
+	ErrShuttingDown = errors.New("the city is being stopped")
+	// ErrTimeout means that a run with a time limit did not end in time.
+	ErrTimeout = errors.New("timed out")
+)
+
+// Error is an error with a hint for the person.
+type Error struct {
+	Err  error
+	Help string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error itself.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint says what to do about it.
+func (e *Error) Hint() string { return e.Help }
+
+func hinted(hint, format string, args ...any) error {
+	return &Error{Err: fmt.Errorf(format, args...), Help: hint}
+}
+
+// Hint returns the hint that an error carries anywhere in its chain, or "".
+func Hint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
+}

@@ -1,0 +1,347 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
+)
+
+// loop owns the state of one city. Everything but the inbox belongs to the
+// goroutine that is in run; workers and the server send it functions.
+type loop struct {
+	o     Options
+	p     runtime.Provider
+	book  *session.Book
+	began time.Time
+	runID string // this gc start
+
+	records map[string]session.Record // as read at the start
+
+	specs   []*agent.Spec
+	members map[string]*member // by session name
+	order   []string           // wanted sessions in the order of the file
+	foreign map[string]bool    // running sessions known not to be this city's
+
+	inbox   chan func()
+	done    chan struct{} // closed when nobody reads the inbox any more
+	work    sync.WaitGroup
+	cancel  context.CancelFunc // ends every operation
+	opCtx   context.Context
+	starts  context.Context // ends every start
+	noMore  context.CancelFunc
+	awaits  []await
+	timer   *time.Timer
+	patrol  time.Time // the next one
+	looking bool      // an observation is in flight
+	looked  bool      // the first one is done
+	again   bool      // look once more when it returns
+
+	events     <-chan runtime.Event
+	stopOnly   bool // stop what runs, start nothing
+	stopping   bool
+	stopDone   bool
+	stopErr    error
+	stopped    chan error // gets the result of the shutdown
+	reconciled bool
+	goal       bool // Until is reached
+	ended      bool // run shall return
+	result     error
+	configErr  string
+}
+
+// member is one session the controller deals with.
+type member struct {
+	spec     *agent.Spec // nil: not in config
+	seen     Seen
+	version  int    // changes when an operation begins or ends
+	op       string // the operation in flight, for status
+	since    time.Time
+	state    State // as last shown, to know since when
+	attempts int   // starts tried
+	intended bool  // the end that comes was asked for
+	exitSeen bool  // an exit event came during an operation
+	foreign  bool  // somebody else's session has the name
+	noWarm   bool  // Relaunch is unsupported for it
+	queryErr string
+}
+
+// await is somebody waiting for a condition on the state.
+type await struct {
+	met  func() bool
+	done chan struct{}
+}
+
+// inboxSize lets workers hand in results without waiting for each other.
+const inboxSize = 256
+
+func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
+	l := &loop{
+		o: o, p: o.Provider, began: time.Now(), specs: specs,
+		members: map[string]*member{}, foreign: map[string]bool{},
+		inbox: make(chan func(), inboxSize), done: make(chan struct{}), stopped: make(chan error, 1),
+	}
+	var err error
+	if l.book, err = openBook(o.City.Dir); err != nil {
+		return nil, err
+	}
+	if err := l.readBook(); err != nil {
+		return nil, errors.Join(err, l.book.Close())
+	}
+	l.setSpecs(specs)
+	return l, nil
+}
+
+// readBook takes up the run. A new one forgets what ended with the last.
+func (l *loop) readBook() error {
+	id, fresh, err := l.book.Run()
+	if err != nil {
+		return err
+	}
+	l.runID = id
+	if l.records, err = l.book.Records(); err != nil || !fresh {
+		return err
+	}
+	for name, r := range l.records {
+		r.Stopped, r.Asleep = false, false
+		l.records[name] = r
+	}
+	return nil
+}
+
+// setSpecs makes the wanted set. Members that are no longer in it lose their
+// spec and keep their session until it is gone.
+func (l *loop) setSpecs(specs []*agent.Spec) {
+	l.specs, l.order = specs, l.order[:0]
+	wanted := map[string]bool{}
+	for _, s := range specs {
+		if s.Resolved.Pool != nil {
+			continue // its members are specs of their own
+		}
+		wanted[s.Session] = true
+		l.order = append(l.order, s.Session)
+		m := l.members[s.Session]
+		if m == nil {
+			m = &member{since: l.began, seen: Seen{Session: s.Session, Record: l.records[s.Name()]}}
+			l.members[s.Session] = m
+		}
+		l.setSpec(m, s)
+	}
+	for name, m := range l.members {
+		if !wanted[name] && m.spec != nil {
+			m.spec = nil
+		}
+	}
+}
+
+func (l *loop) setSpec(m *member, s *agent.Spec) {
+	r := &m.seen.Record
+	if r.CoreHash != "" && r.CoreHash != s.Hashes.Core { // a new config is a new chance
+		job := r.Job
+		r.Clear()
+		r.Job = job
+	}
+	r.Agent, r.Session, r.CoreHash = s.Name(), s.Session, s.Hashes.Core
+	m.spec, m.seen.Agent = s, s.Name()
+}
+
+// post hands fn to the loop; it is dropped when the loop has ended.
+func (l *loop) post(fn func()) {
+	select {
+	case l.inbox <- fn:
+	case <-l.done:
+	}
+}
+
+// run is the loop. It owns l until it returns, and returns after every worker.
+func (l *loop) run(ctx context.Context) error {
+	l.opCtx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	l.starts, l.noMore = context.WithCancel(l.opCtx)
+	defer func() {
+		l.cancel()
+		close(l.done)
+		l.work.Wait()
+	}()
+	l.timer = time.NewTimer(0)
+	defer l.timer.Stop()
+	l.logf("controller starts: city %s, %d agents", l.o.City.Name(), len(l.order))
+	l.subscribe()
+	l.look()
+	limit, stopLimit := l.limit()
+	defer stopLimit()
+	ctxDone := ctx.Done()
+	for !l.ended {
+		select {
+		case fn := <-l.inbox:
+			fn()
+			l.drainInbox()
+		case ev, ok := <-l.events:
+			l.event(ev, ok)
+		case <-l.timer.C:
+		case <-limit:
+			limit = nil
+			l.finish(fmt.Errorf("%w after %v", ErrTimeout, l.o.Timeout))
+		case err := <-l.stopped:
+			l.ended = true
+			l.result = err
+		case <-ctxDone:
+			ctxDone = nil
+			if !l.o.StopOnCancel {
+				l.ended = true
+				break
+			}
+			l.shutdown()
+		}
+		l.step()
+	}
+	l.wake(true)
+	l.logf("controller ends")
+	return l.result
+}
+
+// limit is the channel of Options.Timeout.
+func (l *loop) limit() (<-chan time.Time, func()) {
+	if l.o.Timeout <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(l.o.Timeout)
+	return t.C, func() { t.Stop() }
+}
+
+// drainInbox takes what is there already, so that one step serves all.
+func (l *loop) drainInbox() {
+	for range inboxSize {
+		select {
+		case fn := <-l.inbox:
+			fn()
+		default:
+			return
+		}
+	}
+}
+
+// finish ends the run with a result and leaves the agents as they are.
+func (l *loop) finish(err error) {
+	if !l.ended {
+		l.ended, l.result = true, err
+	}
+}
+
+// step compares, acts, and sets the clock for what comes by itself.
+func (l *loop) step() {
+	now := time.Now()
+	if !now.Before(l.patrol) {
+		l.look()
+	}
+	next := l.patrol
+	if l.stopOnly && l.looked {
+		l.shutdown()
+	}
+	if !l.stopping && !l.ended && l.looked {
+		for _, a := range Plan(l.desired(), l.actual(), now) {
+			if a.Kind == ActWait {
+				if a.At.Before(next) {
+					next = a.At
+				}
+				continue
+			}
+			l.act(a)
+		}
+	}
+	l.noteStates(now)
+	l.checkReady()
+	l.checkUntil()
+	l.wake(false)
+	l.timer.Reset(max(time.Until(next), 0))
+}
+
+// desired is the wanted half of the plan.
+func (l *loop) desired() Desired {
+	d := Desired{
+		Run: l.runID, MaxStarts: l.o.City.Daemon.MaxParallelStarts, DriftDrain: l.o.City.Daemon.DriftDrainTimeout,
+		Agents: make([]Wanted, 0, len(l.order)),
+	}
+	_, warm := runtime.As[runtime.RelaunchProvider](l.p)
+	for _, name := range l.order {
+		m := l.members[name]
+		r := &m.spec.Resolved
+		d.Agents = append(d.Agents, Wanted{
+			Name: r.Name, Session: name, Hashes: m.spec.Hashes, OneShot: m.oneShot(), DependsOn: r.DependsOn,
+			Suspended: r.Suspended, IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
+		})
+	}
+	return d
+}
+
+// actual is the other half.
+func (l *loop) actual() Actual {
+	a := Actual{Sessions: make([]Seen, 0, len(l.members))}
+	for _, m := range l.members {
+		s := m.seen
+		s.Busy, s.Starting = m.op != "", m.op == opStart
+		if m.spec == nil && s.Presence == Gone {
+			continue
+		}
+		a.Sessions = append(a.Sessions, s)
+	}
+	return a
+}
+
+func (m *member) oneShot() bool {
+	return m.spec != nil && m.spec.Resolved.Lifecycle == runtime.OneShot
+}
+
+// wake tells those whose condition is met, or all at the end.
+func (l *loop) wake(all bool) {
+	kept := l.awaits[:0]
+	for _, a := range l.awaits {
+		if all || a.met() {
+			close(a.done)
+			continue
+		}
+		kept = append(kept, a)
+	}
+	clear(l.awaits[len(kept):])
+	l.awaits = kept
+}
+
+// checkReady notices the end of the first reconcile: every agent was looked at
+// and every start that could be tried was tried once.
+func (l *loop) checkReady() {
+	if l.reconciled || !l.looked || l.ended {
+		return
+	}
+	for _, m := range l.members {
+		if m.op == opStart && m.attempts <= 1 {
+			return
+		}
+	}
+	d := l.desired()
+	d.MaxStarts = 1 << 30
+	for _, a := range Plan(d, l.actual(), time.Now()) {
+		if a.Kind == ActStart && l.members[a.Session].attempts == 0 {
+			return
+		}
+	}
+	l.reconciled = true
+	l.logf("first reconcile done")
+	if l.o.Ready != nil {
+		l.o.Ready(l.status())
+	}
+	if l.o.Once {
+		l.finish(nil)
+	}
+}
+
+func (l *loop) logf(format string, args ...any) {
+	if l.o.Log == nil {
+		return
+	}
+	line := time.Now().UTC().Format("2006-01-02T15:04:05.000Z") + " " + fmt.Sprintf(format, args...)
+	fmt.Fprintln(l.o.Log, line)
+}

@@ -1,0 +1,85 @@
+// Package controller keeps a city as its config wants it: it starts, restarts,
+// drains and stops agents, one controller per city.
+//
+// Its one invariant: unknown is not dead. What to do is decided by the pure
+// function Plan on what was positively seen; an error of a backend changes
+// nothing. It serves the command line, the API and CI runs.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+)
+
+// Options are what a controller runs with. City and Provider are required.
+type Options struct {
+	City     *config.City
+	Provider runtime.Provider
+	Build    agent.BuildOptions
+
+	Log io.Writer // one line per thing that happened; nil = nowhere
+
+	// Ready is called once, from Run's own goroutine, when the first reconcile
+	// is done and the socket answers.
+	Ready func(Status)
+
+	Once         bool // return after the first reconcile; the agents stay
+	StopOnCancel bool // when ctx ends, stop the city as gc stop would
+	Until        Until
+	Timeout      time.Duration // with Until; 0 = none
+	Settled      func(context.Context, Status) error
+}
+
+// Until ends a run by itself.
+type Until string
+
+// When a run ends.
+const (
+	UntilStopped Until = ""     // by gc stop
+	UntilDone    Until = "done" // every one_shot agent has ended
+	UntilIdle    Until = "idle" // every agent is idle, or has ended
+)
+
+// Run takes the city's lock and controls it until ctx ends, a client says stop,
+// or Once or Until is fulfilled. ErrControllerRunning when somebody holds the
+// lock. Agents stay when Run returns, except after a stop.
+func Run(ctx context.Context, o Options) (err error) {
+	if err := checkUntil(o.Until); err != nil {
+		return err
+	}
+	specs, err := agent.Build(o.City, o.Build)
+	if err != nil {
+		return err
+	}
+	lk, err := takeLock(o.City.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lk.Close()) }()
+	l, err := newLoop(o, specs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.book.Close()) }()
+	srv, err := serve(o.City.Dir, l)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	return l.run(ctx)
+}
+
+func checkUntil(u Until) error {
+	switch u {
+	case UntilStopped, UntilDone, UntilIdle:
+		return nil
+	}
+	return fmt.Errorf("--until %s: only done and idle are known", u)
+}

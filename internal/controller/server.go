@@ -1,0 +1,168 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+)
+
+// server answers on the city's socket.
+type server struct {
+	l    *loop
+	http *http.Server
+	ln   net.Listener
+	done chan struct{}
+}
+
+// bodyLimit bounds a request's body, in bytes.
+const bodyLimit = 1 << 20
+
+func serve(city string, l *loop) (*server, error) {
+	ln, err := listenUnix(socketPath(city))
+	if err != nil {
+		return nil, stateDirError(city, err)
+	}
+	s := &server{l: l, ln: ln, done: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/status", s.status)
+	mux.HandleFunc("POST /v1/stop", s.stop)
+	mux.HandleFunc("POST /v1/restart", s.named(l.restartAgents))
+	mux.HandleFunc("POST /v1/agents/stop", s.named(l.stopAgents))
+	mux.HandleFunc("POST /v1/agents/suspend", s.named(l.suspendAgents))
+	mux.HandleFunc("POST /v1/agents/resume", s.named(l.resumeAgents))
+	mux.HandleFunc("POST /v1/poke", s.poke)
+	s.http = &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(ln) // ends with close
+	}()
+	return s, nil
+}
+
+// close lets running answers out and removes the socket.
+func (s *server) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		s.http.Close()
+	}
+	<-s.done
+}
+
+// inLoop runs fn on the loop and waits for it.
+func (l *loop) inLoop(ctx context.Context, fn func()) error {
+	done := make(chan struct{})
+	select {
+	case l.inbox <- func() { fn(); close(done) }:
+	case <-l.done:
+		return ErrShuttingDown
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-l.done:
+		return ErrShuttingDown
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// awaitIn registers a condition from outside the loop and waits for it, or for
+// the end of the loop.
+func (l *loop) awaitIn(ctx context.Context, met func() bool) error {
+	a := await{met: met, done: make(chan struct{})}
+	if err := l.inLoop(ctx, func() { l.awaits = append(l.awaits, a) }); err != nil {
+		return err
+	}
+	select {
+	case <-a.done:
+		return nil
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // the client is gone: nothing to do
+}
+
+func fail(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	switch {
+	case errors.Is(err, ErrUnknownAgent):
+		status = http.StatusNotFound
+	case errors.Is(err, ErrShuttingDown):
+		status = http.StatusConflict
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(wireError{Error: err.Error(), Hint: Hint(err), Code: codeOf(err)})
+}
+
+func (s *server) status(w http.ResponseWriter, r *http.Request) {
+	var st Status
+	if err := s.l.inLoop(r.Context(), func() { st = s.l.status() }); err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, st)
+}
+
+// stop answers when every agent has ended. The client going away changes
+// nothing.
+func (s *server) stop(w http.ResponseWriter, r *http.Request) {
+	ctx := context.WithoutCancel(r.Context())
+	if err := s.l.inLoop(ctx, s.l.shutdown); err != nil {
+		fail(w, err)
+		return
+	}
+	if err := s.l.awaitIn(ctx, func() bool { return s.l.stopDone }); err != nil && !errors.Is(err, ErrShuttingDown) {
+		fail(w, err)
+		return
+	}
+	<-s.l.done
+	if err := s.l.stopErr; err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, struct{}{})
+}
+
+func (s *server) poke(w http.ResponseWriter, r *http.Request) {
+	if err := s.l.inLoop(r.Context(), s.l.look); err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, struct{}{})
+}
+
+// named serves a call about agents.
+func (s *server) named(do func(context.Context, []string) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var body names
+		if err := json.NewDecoder(io.LimitReader(r.Body, bodyLimit)).Decode(&body); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			reply(w, wireError{Error: fmt.Sprintf("bad request: %v", err)})
+			return
+		}
+		if err := do(r.Context(), body.Agents); err != nil {
+			fail(w, err)
+			return
+		}
+		reply(w, struct{}{})
+	}
+}

@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// maxSocketPath is the longest path a socket address holds everywhere: 104
+// bytes with the final NUL on macOS, 108 on Linux.
+const maxSocketPath = 103
+
+// withSocketPath calls use with a path for the socket that fits an address: the
+// path itself, or one through a short alias of its folder.
+func withSocketPath(path string, use func(string) error) error {
+	if len(path) <= maxSocketPath {
+		return use(path)
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	alias, done, err := shortAlias(dir)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return use(filepath.Join(alias, filepath.Base(path)))
+}
+
+// listenUnix makes the socket, private, in place of one that a dead controller
+// left. The caller holds the city's lock.
+func listenUnix(path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var l *net.UnixListener
+	err := withSocketPath(path, func(short string) error {
+		var err error
+		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+		if err == nil {
+			l.SetUnlinkOnClose(false)
+			err = os.Chmod(path, 0o600)
+		}
+		return err
+	})
+	if err != nil {
+		if l != nil {
+			l.Close()
+		}
+		return nil, err
+	}
+	return &ownListener{UnixListener: l, path: path}, nil
+}
+
+// ownListener accepts connections of this user alone and removes its socket
+// when it is closed.
+type ownListener struct {
+	*net.UnixListener
+	path string
+}
+
+// Accept implements [net.Listener].
+func (l *ownListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if uid, err := peerUID(c); err == nil && (uid == os.Geteuid() || uid == 0) {
+			return c, nil
+		}
+		c.Close()
+	}
+}
+
+// Close implements [net.Listener].
+func (l *ownListener) Close() error {
+	os.Remove(l.path)
+	return l.UnixListener.Close()
+}
+
+func dialUnix(ctx context.Context, path string) (net.Conn, error) {
+	var conn net.Conn
+	err := withSocketPath(path, func(short string) error {
+		var d net.Dialer
+		var err error
+		conn, err = d.DialContext(ctx, "unix", short)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return conn, nil
+}
+
+func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// peerUID asks the kernel who is on the other end.
+func peerUID(c *net.UnixConn) (int, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	uid, inner := 0, error(nil)
+	if err := raw.Control(func(fd uintptr) { uid, inner = peerUIDOf(int(fd)) }); err != nil {
+		return 0, err
+	}
+	return uid, inner
+}

@@ -1,0 +1,165 @@
+package controller
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
+)
+
+// openBook opens the city's database. The caller holds the city's lock.
+func openBook(city string) (*session.Book, error) {
+	return session.Open(filepath.Join(stateDir(city), "city.db"))
+}
+
+// stateOf is what status says of a member.
+func (l *loop) stateOf(m *member) State {
+	s := &m.seen
+	r := &s.Record
+	switch {
+	case m.op == opStart:
+		return StateStarting
+	case !s.Drain.Since.IsZero() || m.op == opDrain:
+		return StateDraining
+	case m.foreign || s.Presence == Unknown:
+		return StateUnknown
+	case s.Presence == Alive:
+		return StateRunning
+	case s.Presence == Zombie:
+		return StateCrashed
+	case r.Suspended || m.spec != nil && m.spec.Resolved.Suspended:
+		return StateSuspended
+	case r.Stopped || r.Asleep || m.spec == nil || l.stopping:
+		return StateStopped
+	case m.oneShot() && r.Job.Done && r.Job.Run == l.runID:
+		if r.Job.Code == 0 {
+			return StateExited
+		}
+		return StateCrashed
+	case r.Quarantined():
+		return StateQuarantined
+	case r.LastError != "" || r.Crashed:
+		return StateCrashed
+	}
+	return StateStopped
+}
+
+// noteStates keeps since when each member is in its state.
+func (l *loop) noteStates(now time.Time) {
+	for _, m := range l.members {
+		if st := l.stateOf(m); st != m.state {
+			m.state, m.since = st, now
+		}
+	}
+}
+
+// status is the answer to `gc status`.
+func (l *loop) status() Status {
+	since := l.began
+	st := Status{
+		City: l.o.City.Name(), CityPath: l.o.City.Dir, Reconciled: l.reconciled, ConfigError: l.configErr,
+		Controller: ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []AgentStatus{},
+	}
+	for _, name := range l.order {
+		st.Agents = append(st.Agents, l.agentStatus(l.members[name]))
+	}
+	var rest []AgentStatus
+	for _, m := range l.members {
+		if m.spec == nil && m.seen.Presence != Gone {
+			rest = append(rest, l.agentStatus(m))
+		}
+	}
+	slices.SortFunc(rest, func(a, b AgentStatus) int { return strings.Compare(a.Session, b.Session) })
+	st.Agents = append(st.Agents, rest...)
+	return st
+}
+
+func (l *loop) agentStatus(m *member) AgentStatus {
+	r := &m.seen.Record
+	a := AgentStatus{
+		Name: m.name(), Session: m.seen.Session, State: l.stateOf(m), Activity: "unknown",
+		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen,
+		OneShot: m.oneShot(),
+	}
+	if m.spec != nil {
+		a.Provider, a.Description = m.spec.Resolved.Provider, m.spec.Resolved.Description
+		if m.spec.Resolved.Template != m.spec.Resolved.Name {
+			a.Pool = m.spec.Resolved.Template
+		}
+	}
+	if a.State != m.state {
+		m.state, m.since = a.State, time.Now()
+	}
+	since := m.since
+	a.Since = &since
+	if !m.seen.LastActivity.IsZero() {
+		at := m.seen.LastActivity
+		a.LastActivity = &at
+	}
+	switch {
+	case m.foreign:
+		a.Error, a.Hint = "a session of this name exists and is not this city's", "end it, or rename the agent or the city"
+	case m.queryErr != "":
+		a.Error = m.queryErr
+	}
+	if a.State == StateQuarantined {
+		at := r.RetryAt
+		a.RetryAt = &at
+		if a.Hint == "" {
+			a.Hint = "gc restart " + m.name()
+		}
+	}
+	if m.spec != nil && m.seen.Presence == Gone && m.op == "" {
+		a.WaitsFor = l.waitsFor(m)
+	}
+	if a.State == StateExited || a.State == StateStopped || a.State == StateStarting {
+		a.Activity = string(a.State)
+	}
+	return a
+}
+
+// waitsFor names the dependency that keeps a member from starting, or "".
+func (l *loop) waitsFor(m *member) string {
+	if len(m.spec.Resolved.DependsOn) == 0 {
+		return ""
+	}
+	d := l.desired()
+	p := &planner{want: d, seen: map[string]*Seen{}, wanted: map[string]*Wanted{}}
+	for i := range d.Agents {
+		p.wanted[d.Agents[i].Name] = &d.Agents[i]
+		s := l.members[d.Agents[i].Session].seen
+		p.seen[d.Agents[i].Name] = &s
+	}
+	return p.blockedBy(p.wanted[m.seen.Agent])
+}
+
+// Offline is the status of a city without a controller, as far as the backend
+// tells: which of its agents have a session. Names come from config alone.
+func Offline(c *config.City, running map[string]bool, sessions map[string]string) Status {
+	st := Status{City: c.Name(), CityPath: c.Dir, Agents: []AgentStatus{}}
+	for i := range c.Agents {
+		r, err := c.Resolve(&c.Agents[i])
+		if err != nil {
+			continue
+		}
+		a := AgentStatus{
+			Name: r.Name, Session: sessions[r.Name], Provider: r.Provider, Description: r.Description,
+			State: StateStopped, Activity: "unknown", OneShot: r.Lifecycle == runtime.OneShot,
+		}
+		switch {
+		case running == nil:
+			a.State = StateUnknown
+		case running[a.Session]:
+			a.State = StateRunning
+		case r.Suspended:
+			a.State = StateSuspended
+		}
+		st.Agents = append(st.Agents, a)
+	}
+	return st
+}

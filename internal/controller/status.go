@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// State is what the controller knows of an agent.
+type State string
+
+// The states of `gc status`.
+const (
+	StateStopped     State = "stopped"
+	StateStarting    State = "starting"
+	StateRunning     State = "running"
+	StateDraining    State = "draining"
+	StateExited      State = "exited" // a one_shot that ended with 0
+	StateCrashed     State = "crashed"
+	StateQuarantined State = "quarantined"
+	StateSuspended   State = "suspended"
+	StateUnknown     State = "unknown" // the backend does not answer
+)
+
+// Status is the JSON of `gc status --json`. Fields are only ever added.
+type Status struct {
+	City       string         `json:"city"`
+	CityPath   string         `json:"cityPath"`
+	Controller ControllerInfo `json:"controller"`
+	Agents     []AgentStatus  `json:"agents"`
+	// ConfigError is why a changed city.toml is not in use.
+	ConfigError string `json:"configError,omitempty"`
+	// Reconciled is true when the first reconcile is done.
+	Reconciled bool `json:"reconciled"`
+}
+
+// ControllerInfo identifies the controller; PID 0 means that none runs.
+type ControllerInfo struct {
+	PID   int        `json:"pid"`
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// AgentStatus is one agent, or one member of a pool.
+type AgentStatus struct {
+	Name         string        `json:"name"`
+	Session      string        `json:"session"`
+	Provider     string        `json:"provider"`
+	Description  string        `json:"description,omitempty"`
+	Pool         string        `json:"pool,omitempty"`
+	State        State         `json:"state"`
+	Activity     string        `json:"activity"`
+	Since        *time.Time    `json:"since,omitempty"`
+	Restarts     int           `json:"restarts"`
+	LastExit     *runtime.Exit `json:"lastExit,omitempty"`
+	LastActivity *time.Time    `json:"lastActivity,omitempty"`
+	RetryAt      *time.Time    `json:"retryAt,omitempty"`  // quarantined: the next try
+	WaitsFor     string        `json:"waitsFor,omitempty"` // a dependency that is not up
+	Error        string        `json:"error,omitempty"`    // why it is not as wanted, one line
+	Hint         string        `json:"hint,omitempty"`
+	LastScreen   string        `json:"lastScreen,omitempty"` // of the last crash
+	OneShot      bool          `json:"oneShot,omitempty"`
+}

@@ -1,0 +1,197 @@
+package session
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/store"
+)
+
+// schema of city.db. Version 1: records, the run.
+var schema = store.Schema{Name: "city", Version: 1}
+
+var (
+	records = store.NewBucket[Record]("records")
+	runs    = store.NewBucket[run]("run")
+)
+
+// run is one gc start; it lasts until gc stop, over any number of controllers.
+type run struct {
+	ID    string    `json:"id"`
+	Began time.Time `json:"began"`
+}
+
+const runKey = "current"
+
+// Book is a city's database. It is safe for concurrent use. Saves are grouped:
+// all that come while the disk is busy are written together.
+type Book struct {
+	db   *store.DB
+	wake chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex
+	pending map[string]*Record // nil: delete
+	ticket  *Ticket            // of the group that collects
+	closed  bool
+}
+
+// Ticket tells when what was saved is on disk.
+type Ticket struct {
+	done chan struct{}
+	err  error
+}
+
+// Wait returns when it is, or failed to be.
+func (t *Ticket) Wait() error {
+	<-t.done
+	return t.err
+}
+
+// errClosed is what a save after Close gets.
+var errClosed = errors.New("the city's database is closed")
+
+// Open opens the database at path, and makes it when there is none. A file that
+// is damaged, of a newer program, or held by another process is an error of
+// package store and is left as it is.
+func Open(path string) (*Book, error) {
+	db, err := store.Open(path, schema)
+	if err != nil {
+		return nil, err
+	}
+	b := &Book{db: db, wake: make(chan struct{}, 1), done: make(chan struct{}), pending: map[string]*Record{}}
+	b.ticket = &Ticket{done: make(chan struct{})}
+	go b.writer()
+	return b, nil
+}
+
+// Close writes what is pending and closes the file.
+func (b *Book) Close() error {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil
+	}
+	b.closed = true
+	b.mu.Unlock()
+	close(b.wake)
+	<-b.done
+	return b.db.Close()
+}
+
+// Run returns the id of the current run. One that was not ended by EndRun goes
+// on; fresh reports whether a new one began.
+func (b *Book) Run() (id string, fresh bool, err error) {
+	err = b.db.Update(func(tx *store.Tx) error {
+		r, ok, err := runs.Get(tx, runKey)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			fresh = true
+			r = run{ID: newID(), Began: time.Now().UTC()}
+			err = runs.Put(tx, runKey, r)
+		}
+		id = r.ID
+		return err
+	})
+	return id, fresh, err
+}
+
+// EndRun ends the current run: the next Run begins a new one.
+func (b *Book) EndRun() error {
+	return b.db.Update(func(tx *store.Tx) error { return runs.Delete(tx, runKey) })
+}
+
+func newID() string {
+	var id [8]byte
+	rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// Records returns every record by agent.
+func (b *Book) Records() (map[string]Record, error) {
+	all := map[string]Record{}
+	err := b.db.View(func(tx *store.Tx) error {
+		return records.Each(tx, "", func(key string, r Record) error {
+			all[key] = r
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the records: %w", err)
+	}
+	return all, nil
+}
+
+// Save writes the record of its agent, soon. A later Save of the agent in the
+// same group replaces it.
+func (b *Book) Save(r Record) *Ticket {
+	r.Restarts = append([]time.Time(nil), r.Restarts...) // the caller goes on with its own
+	return b.put(r.Agent, &r)
+}
+
+// Delete forgets an agent.
+func (b *Book) Delete(agent string) *Ticket { return b.put(agent, nil) }
+
+func (b *Book) put(agent string, r *Record) *Ticket {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		t := &Ticket{done: make(chan struct{}), err: errClosed}
+		close(t.done)
+		return t
+	}
+	b.pending[agent] = r
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+	return b.ticket
+}
+
+// writer writes group after group until the book is closed.
+func (b *Book) writer() {
+	defer close(b.done)
+	for range b.wake {
+		b.flush()
+	}
+	b.flush()
+}
+
+func (b *Book) flush() {
+	b.mu.Lock()
+	group, t := b.pending, b.ticket
+	b.pending, b.ticket = map[string]*Record{}, &Ticket{done: make(chan struct{})}
+	b.mu.Unlock()
+	if len(group) > 0 {
+		t.err = b.write(maps.Clone(group))
+	}
+	close(t.done)
+}
+
+func (b *Book) write(group map[string]*Record) error {
+	err := b.db.Update(func(tx *store.Tx) error {
+		for agent, r := range group {
+			if r == nil {
+				if err := records.Delete(tx, agent); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := records.Put(tx, agent, *r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("save %d records: %w", len(group), err)
+	}
+	return nil
+}

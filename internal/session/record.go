@@ -1,0 +1,127 @@
+// Package session keeps what a city knows about its sessions beyond their
+// lives: records, waits and queued nudges.
+//
+// Its one invariant: what was acknowledged is on disk, and nothing is dropped
+// silently. The controller alone opens it; commands go through the controller.
+package session
+
+import (
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Record is what is known of one agent's sessions.
+type Record struct {
+	Agent   string `json:"agent"`
+	Session string `json:"session"` // the session's name
+
+	// The newest incarnation, written before it is started.
+	ID      string    `json:"id,omitempty"`
+	Epoch   int64     `json:"epoch"`
+	Token   string    `json:"token,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+
+	LastExit   *runtime.Exit `json:"lastExit,omitempty"`
+	LastScreen string        `json:"lastScreen,omitempty"` // of the last crash
+	LastError  string        `json:"lastError,omitempty"`  // of the last start that failed
+	LastHint   string        `json:"lastHint,omitempty"`
+
+	Restarts []time.Time `json:"restarts,omitempty"` // restarts after deaths, within the window
+	Total    int         `json:"total"`              // restarts after deaths since the agent was cleared
+	Tries    int         `json:"tries,omitempty"`    // quarantined: tries so far
+	RetryAt  time.Time   `json:"retryAt,omitzero"`   // quarantined: not before this
+	Crashed  bool        `json:"crashed,omitempty"`  // the last incarnation died unasked
+	Open     bool        `json:"open,omitempty"`     // started, or about to be, and no end seen
+	CoreHash string      `json:"coreHash,omitempty"` // what Tries and Restarts are about
+
+	Stopped   bool `json:"stopped,omitempty"`   // a person stopped it
+	Suspended bool `json:"suspended,omitempty"` // a person suspended it
+	Asleep    bool `json:"asleep,omitempty"`    // stopped because it was idle
+
+	Job Job `json:"job,omitzero"` // of a one_shot
+}
+
+// Job is how far a one_shot got.
+type Job struct {
+	Run  string `json:"run,omitempty"`  // the gc start that ran it
+	Hash string `json:"hash,omitempty"` // the core hash it ran with
+	Done bool   `json:"done,omitempty"`
+	Code int    `json:"code"`
+}
+
+// Quarantined reports whether the agent used up its restart budget.
+func (r *Record) Quarantined() bool { return r.Tries > 0 }
+
+// Budget bounds restarts.
+type Budget struct {
+	Max    int           // 0 = no limit
+	Window time.Duration // within this
+}
+
+// The back-off between tries of a quarantined agent.
+const (
+	firstBackOff = time.Second
+	maxBackOff   = time.Minute
+)
+
+// Died accounts for a death that nobody asked for: it decides whether the
+// agent may be restarted at once, and otherwise when. Times in the future (the
+// clock was set back) count as now.
+func (r *Record) Died(now time.Time, b Budget) {
+	r.Crashed = true
+	kept := r.Restarts[:0]
+	for _, t := range r.Restarts {
+		if t.After(now) {
+			t = now
+		}
+		if now.Sub(t) < b.Window {
+			kept = append(kept, t)
+		}
+	}
+	r.Restarts = kept
+	if b.Max <= 0 || len(r.Restarts) < b.Max {
+		r.Tries, r.RetryAt = 0, time.Time{}
+		return
+	}
+	r.Tries++
+	r.RetryAt = now.Add(backOff(r.Tries))
+	if over := len(r.Restarts) - b.Max; over > 0 { // no more than Max tell the same
+		r.Restarts = append(r.Restarts[:0], r.Restarts[over:]...)
+	}
+}
+
+// backOff is 1 s for the first try, doubling to 1 min.
+func backOff(try int) time.Duration {
+	d := firstBackOff
+	for range try - 1 {
+		if d *= 2; d >= maxBackOff {
+			return maxBackOff
+		}
+	}
+	return d
+}
+
+// MayStart reports whether the back-off has passed; at is when it will have. A
+// wait longer than any back-off means that the clock was set back: no wait.
+func (r *Record) MayStart(now time.Time) (ok bool, at time.Time) {
+	wait := r.RetryAt.Sub(now)
+	if r.RetryAt.IsZero() || wait <= 0 || wait > maxBackOff {
+		return true, time.Time{}
+	}
+	return false, r.RetryAt
+}
+
+// Restarted notes a restart that counts against the budget.
+func (r *Record) Restarted(now time.Time) {
+	r.Restarts = append(r.Restarts, now)
+	r.Total++
+	r.Crashed = false
+}
+
+// Clear forgets failures, as a person's restart or a change of config does.
+func (r *Record) Clear() {
+	r.Restarts, r.Tries, r.RetryAt, r.Total = nil, 0, time.Time{}, 0
+	r.LastError, r.LastHint, r.LastScreen = "", "", ""
+	r.Job, r.Crashed = Job{}, false
+}

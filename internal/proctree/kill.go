@@ -106,7 +106,8 @@ func (k *killer) signalAll(ctx context.Context, sig syscall.Signal) error {
 	}
 }
 
-// scan makes held the set of live members.
+// scan makes held the set of live members. Who was a member stays one: when
+// its parent ended first, members may have no way to see that it belongs.
 func (k *killer) scan() error {
 	procs, err := k.members()
 	if err != nil {
@@ -114,24 +115,53 @@ func (k *killer) scan() error {
 	}
 	now := make(map[key]*target, len(procs))
 	for _, p := range procs {
-		if self(p) || p.Zombie() {
-			continue
-		}
-		id := key{p.PID, p.Start}
-		t := k.held[id]
-		if t == nil {
-			h, alive := openHandle(p)
-			if !alive {
-				continue
-			}
-			t = &target{handle: h}
-		}
-		t.proc = p
-		now[id] = t
-		delete(k.held, id)
+		k.keep(now, p)
+	}
+	if err := k.keepOrphans(now); err != nil {
+		return fmt.Errorf("end process tree: %w", err)
 	}
 	k.close()
 	k.held = now
+	return nil
+}
+
+// keep moves a live process from held to now, or opens it.
+func (k *killer) keep(now map[key]*target, p Proc) {
+	id := key{p.PID, p.Start}
+	if self(p) || p.Zombie() || now[id] != nil {
+		return
+	}
+	t := k.held[id]
+	if t == nil {
+		h, alive := openHandle(p)
+		if !alive {
+			return
+		}
+		t = &target{handle: h}
+	}
+	t.proc = p
+	now[id] = t
+	delete(k.held, id)
+}
+
+// keepOrphans keeps what is left in held and alive, and its descendants.
+func (k *killer) keepOrphans(now map[key]*target) error {
+	if len(k.held) == 0 {
+		return nil
+	}
+	all, err := Table()
+	if err != nil {
+		return err
+	}
+	in := make(map[int]bool)
+	for _, p := range all {
+		if k.held[key{p.PID, p.Start}] != nil && !p.Zombie() {
+			in[p.PID] = true
+		}
+	}
+	for _, p := range withDescendants(all, in) {
+		k.keep(now, p)
+	}
 	return nil
 }
 

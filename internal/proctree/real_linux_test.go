@@ -328,7 +328,7 @@ func TestKillWithTerm(t *testing.T) {
 }
 
 func TestKillWhatIgnoresTerm(t *testing.T) {
-	c := sh(t, `trap '' TERM; sleep 1000 & echo $!; wait`)
+	c := sh(t, `trap '' TERM; sleep 1000 & echo $!; wait; read`)
 	sleeper := c.pid()
 	const grace = 150 * time.Millisecond
 	start := time.Now()
@@ -364,6 +364,20 @@ func TestKillWhatLeftTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.expectGone(all...)
+}
+
+// TestKillWhatLostItsParent: the parent obeys TERM, and its child, which has
+// neither mark nor session in common with it, does not.
+func TestKillWhatLostItsParent(t *testing.T) {
+	c := sh(t, `env -u GC_SESSION_ID setsid bash -c 'trap "" TERM; sleep 1000 & echo $$ $!; wait; wait' & trap exit TERM; wait`)
+	var pids [2]int
+	if _, err := fmt.Sscan(c.line(), &pids[0], &pids[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.kill(100 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	c.expectGone(pids[:]...)
 }
 
 // TestKillWhatIsBornMeanwhile: on TERM the parent starts a successor in a

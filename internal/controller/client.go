@@ -120,6 +120,7 @@ type wireError struct {
 // codes are the sentinels that keep their identity over the socket.
 var codes = map[string]error{
 	"unknown_agent": ErrUnknownAgent, "shutting_down": ErrShuttingDown,
+	"controller_running": ErrControllerRunning, "state_dir": ErrStateDir, "timeout": ErrTimeout,
 }
 
 func codeOf(err error) string {

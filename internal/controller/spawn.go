@@ -1,0 +1,180 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// readyFD names, in the environment of a background controller, the descriptor
+// of the pipe that it reports its readiness through.
+const readyFD = "GC_CONTROLLER_READY_FD"
+
+// logLimit is the size from which a log makes way for a new one, in bytes; one
+// older one is kept.
+const logLimit = 4 << 20
+
+// SpawnOptions say how a background controller is started.
+type SpawnOptions struct {
+	City string   // the city's folder, absolute
+	Bin  string   // the gc program
+	Args []string // its arguments: the hidden command that calls Child
+	Env  []string // its environment, which its agents inherit from
+}
+
+// report is what a background controller says about its start, once.
+type report struct {
+	Status *Status    `json:"status,omitempty"`
+	Err    *wireError `json:"err,omitempty"`
+}
+
+// Spawn starts a controller in the background, in a session of its own, and
+// returns its status when the first reconcile is done. The error is that of the
+// controller, with its hint; then no controller is left.
+//
+// When ctx ends first, the controller goes on.
+func Spawn(ctx context.Context, o SpawnOptions) (Status, error) {
+	made, err := makeStateDir(o.City)
+	if err != nil {
+		return Status{}, err
+	}
+	log, err := openLog(o.City)
+	if err != nil {
+		if made {
+			os.RemoveAll(stateDir(o.City))
+		}
+		return Status{}, stateDirError(o.City, err)
+	}
+	defer log.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return Status{}, fmt.Errorf("start the controller: %w", err)
+	}
+	defer r.Close()
+	cmd := exec.Command(o.Bin, o.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	cmd.Env = append(append([]string(nil), o.Env...), readyFD+"=3")
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return Status{}, fmt.Errorf("start the controller: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return awaitReport(ctx, r, ended, o.City)
+}
+
+// awaitReport reads the child's report; the end of the pipe without one is the
+// end of the child.
+func awaitReport(ctx context.Context, r *os.File, ended <-chan error, city string) (Status, error) {
+	type result struct {
+		rep report
+		err error
+	}
+	got := make(chan result, 1)
+	go func() {
+		var res result
+		b, err := io.ReadAll(r)
+		if res.err = err; err == nil {
+			res.err = json.Unmarshal(b, &res.rep)
+		}
+		got <- res
+	}()
+	select {
+	case <-ctx.Done():
+		r.Close()
+		return Status{}, &Error{Err: fmt.Errorf("wait for the controller: %w", ctx.Err()), Help: "it goes on in the background: gc status"}
+	case res := <-got:
+		switch {
+		case res.err == nil && res.rep.Status != nil:
+			return *res.rep.Status, nil
+		case res.err == nil && res.rep.Err != nil:
+			<-ended // nothing is left when the error is shown
+			return Status{}, &remoteError{wire: *res.rep.Err}
+		}
+		err := <-ended
+		return Status{}, &Error{
+			Err:  fmt.Errorf("the controller ended before it was ready (%s)", endText(err)),
+			Help: "its log says why: " + LogPath(city),
+		}
+	}
+}
+
+func endText(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
+}
+
+// openLog opens the controller's log for appending, private.
+func openLog(city string) (*os.File, error) {
+	path := LogPath(city)
+	if st, err := os.Stat(path); err == nil && st.Size() > logLimit {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+}
+
+// Child is the whole of the hidden command that Spawn runs: it makes the
+// options, runs the controller and reports its readiness, or its first error,
+// to the parent. Standard error is the log.
+func Child(ctx context.Context, options func() (Options, error)) error {
+	tell := reporter()
+	o, err := options()
+	if err == nil {
+		o.Log = os.Stderr
+		o.Ready = func(st Status) { tell(report{Status: &st}) }
+		err = Run(ctx, o)
+	}
+	if err != nil {
+		tell(report{Err: &wireError{Error: err.Error(), Hint: Hint(err), Code: codeOf(err)}})
+	}
+	return err
+}
+
+// reporter returns a function that sends one report and closes the pipe; later
+// reports go nowhere.
+func reporter() func(report) {
+	fd, err := strconv.Atoi(os.Getenv(readyFD))
+	os.Unsetenv(readyFD)
+	if err != nil || fd < 3 {
+		return func(report) {}
+	}
+	syscall.CloseOnExec(fd)
+	pipe := os.NewFile(uintptr(fd), "ready")
+	return func(r report) {
+		if pipe == nil {
+			return
+		}
+		if b, err := json.Marshal(r); err == nil {
+			_, err = pipe.Write(b)
+			if err != nil && !errors.Is(err, syscall.EPIPE) {
+				fmt.Fprintln(os.Stderr, "report:", err)
+			}
+		}
+		pipe.Close()
+		pipe = nil
+	}
+}
+
+// LastLog returns the last lines of the city's controller log, for messages.
+func LastLog(city string, lines int) string {
+	b, err := os.ReadFile(LogPath(city))
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Shows what gc is for, on real programs: `make demo` calls it with start,
+# `make demo-stop` with stop. All of its state is in bin/demo and in
+# examples/demo/.gc; stop removes both.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+state=$root/bin/demo
+export GC_MUX_SOCKET=$state/mux.sock
+unset GC_SESSION GC_CITY GC_CITY_PATH
+gc=$state/gc
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+# show prints a command as a person would type it, and runs it.
+show() {
+	printf '$ gc'
+	printf ' %q' "$@"
+	printf '\n'
+	"$gc" "$@"
+}
+
+# screen shows the last lines of an agent's screen, set off from the rest.
+screen() {
+	printf '$ gc peek %s -n %s\n' "$1" "$2"
+	"$gc" peek "$1" -n "$2" | cut -c1-100 | sed 's/^/  | /'
+}
+
+pid_of() { "$gc" session list | awk -v name="gc-demo-$1" '$1 == name { print $3 }'; }
+
+make_wrapper() {
+	mkdir -p "$state"
+	chmod 700 "$state"
+	printf '#!/bin/sh\n# gc on the demo city.\nGC_MUX_SOCKET=%q exec %q --city %q "$@"\n' \
+		"$GC_MUX_SOCKET" "$root/bin/gc" "$here" >"$gc"
+	chmod 755 "$gc"
+}
+
+stop() {
+	if [[ -x $gc ]]; then
+		"$gc" stop
+		"$gc" mux stop --force
+	fi
+	rm -rf "$state" "$here/.gc"
+}
+
+start() {
+	if [[ -e $state ]]; then
+		say 'The demo of last time is still there; stopping it first.'
+		stop
+	fi
+	make_wrapper
+
+	say 'A city is a folder with a city.toml. This one has four agents, all real programs:'
+	show agent list
+
+	say 'gc starts each on a terminal of its own, waits until it is ready, and watches it.'
+	show start
+
+	say 'A nudge types a message, submits it, and reads the screen to see that it was taken.'
+	show nudge assistant 'how many words are there?'
+	"$gc" wait assistant --until 'text=^There are .* words' --timeout 10s >/dev/null
+	screen assistant 4
+
+	say 'You can look at every screen without touching it: a shell, a full-screen program, a job that is done.'
+	"$gc" nudge shell 'ls inbox' >/dev/null
+	screen shell 6
+	screen monitor 10
+	screen report 8
+
+	say 'An agent that dies comes back at once.'
+	restart_demo
+	show status
+
+	say 'Now you. Each command works as it is, from this folder:'
+	cat <<-TEXT
+		  bin/demo/gc attach shell      your terminal in its place; leave it with ctrl-b d
+		  bin/demo/gc attach monitor    a full-screen program, as it stands
+		  bin/demo/gc nudge assistant 'who wants screen'
+		  bin/demo/gc peek assistant
+		  bin/demo/gc status
+		  make demo-stop                end all of it, leave nothing behind
+
+		(bin/demo/gc is bin/gc with --city examples/demo and a mux server of its own.
+		The programs run on when you close this terminal.)
+	TEXT
+}
+
+# restart_demo kills the assistant and waits for the next one.
+restart_demo() {
+	local old new tries=0
+	old=$(pid_of assistant)
+	printf '$ kill -9 %s    # the assistant\n' "$old"
+	kill -9 "$old"
+	until new=$(pid_of assistant) && [[ -n $new && $new != "$old" ]]; do
+		((++tries < 100)) || { echo 'the assistant did not come back' >&2; return 1; }
+		sleep 0.05
+	done
+	printf 'the assistant is back as process %s\n' "$new"
+	"$gc" wait assistant --until 'text=^ask> ' --timeout 10s >/dev/null
+}
+
+case ${1-} in
+start) start ;;
+stop) stop ;;
+*) echo "usage: $0 start|stop" >&2; exit 2 ;;
+esac

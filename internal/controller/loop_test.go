@@ -1,0 +1,631 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+)
+
+// rig is one city with a fake backend, in a synctest bubble without sockets.
+type rig struct {
+	t    *testing.T
+	dir  string
+	fake *runtime.Fake
+	log  *syncBuffer
+
+	l      *loop
+	cancel context.CancelFunc
+	result chan error
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func newRig(t *testing.T, toml string) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), fake: runtime.NewFake(), log: &syncBuffer{}}
+	r.write(toml)
+	return r
+}
+
+func (r *rig) write(toml string) {
+	r.t.Helper()
+	text := "[workspace]\nname = \"city\"\n" + toml
+	if err := os.WriteFile(filepath.Join(r.dir, config.FileName), []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) options() Options {
+	r.t.Helper()
+	c, err := config.Load(r.dir)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return Options{City: c, Provider: r.fake, Log: r.log, Build: agent.BuildOptions{Environ: []string{"HOME=/home/me", "SECRET=x"}}}
+}
+
+// start runs a controller until the test says otherwise.
+func (r *rig) start(change ...func(*Options)) {
+	r.t.Helper()
+	o := r.options()
+	for _, c := range change {
+		c(&o)
+	}
+	specs, err := agent.Build(o.City, o.Build)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := makeStateDir(r.dir); err != nil {
+		r.t.Fatal(err)
+	}
+	if r.l, err = newLoop(o, specs); err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel, r.result = cancel, make(chan error, 1)
+	l := r.l
+	go func() {
+		err := l.run(ctx)
+		r.result <- errors.Join(err, l.book.Close())
+	}()
+	synctest.Wait()
+}
+
+// end stops the controller, not the agents, and returns its result.
+func (r *rig) end() error {
+	r.t.Helper()
+	r.cancel()
+	return <-r.result
+}
+
+func (r *rig) status(name string) AgentStatus {
+	r.t.Helper()
+	synctest.Wait()
+	var st Status
+	if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, a := range st.Agents {
+		if a.Name == name {
+			return a
+		}
+	}
+	r.t.Fatalf("no agent %s in %+v", name, st)
+	return AgentStatus{}
+}
+
+func (r *rig) wantState(name string, want State) AgentStatus {
+	r.t.Helper()
+	a := r.status(name)
+	if a.State != want {
+		r.t.Fatalf("%s is %s, want %s; log:\n%s", name, a.State, want, r.log)
+	}
+	return a
+}
+
+func (r *rig) starts(session string) int { return len(r.fake.CallsOf("Start", session)) }
+
+func bubble(t *testing.T, toml string, fn func(*rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { fn(newRig(t, toml)) })
+}
+
+const oneAgent = "[[agents]]\nname = \"a\"\nstart_command = \"agent\"\n"
+
+func TestStartsAgentsWithTheirIdentity(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.wantState("a", StateRunning)
+		meta := r.fake.MetaOf("gc-city-a")
+		cfg, _ := r.fake.ConfigOf("gc-city-a")
+		for _, k := range []string{"GC_SESSION_ID", "GC_RUNTIME_EPOCH", "GC_INSTANCE_TOKEN", "GC_CITY_PATH", "GC_AGENT"} {
+			if meta[k] == "" || meta[k] != cfg.Env[k] {
+				t.Errorf("%s: metadata %q, environment %q", k, meta[k], cfg.Env[k])
+			}
+		}
+		for _, k := range []string{agent.MetaConfigHash, agent.MetaLaunchHash, agent.MetaProvisionHash, agent.MetaLiveHash} {
+			if len(meta[k]) != 64 {
+				t.Errorf("%s is %q", k, meta[k])
+			}
+		}
+		if cfg.BaseEnv["HOME"] != "/home/me" || cfg.BaseEnv["SECRET"] != "" || cfg.Env["SECRET"] != "" {
+			t.Errorf("base %v, env %v", cfg.BaseEnv, cfg.Env)
+		}
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+		if list, _ := r.fake.ListRunning(t.Context(), ""); len(list) != 1 {
+			t.Errorf("the agents must outlive the controller: %v", list)
+		}
+	})
+}
+
+func TestRestartsAtOnceAndCountsIt(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		before := time.Now()
+		r.fake.SetPeek("gc-city-a", "panic: oh no")
+		r.fake.Exit("gc-city-a", 7)
+		a := r.wantState("a", StateRunning)
+		if d := time.Since(before); d != 0 {
+			t.Errorf("the restart waited %v", d)
+		}
+		if a.Restarts != 1 || a.LastExit == nil || a.LastExit.Code != 7 || !strings.Contains(a.LastScreen, "oh no") {
+			t.Errorf("status %+v", a)
+		}
+		if r.starts("gc-city-a") != 2 {
+			t.Errorf("%d starts", r.starts("gc-city-a"))
+		}
+		r.end()
+	})
+}
+
+func TestQuarantineBacksOffAndIsCleared(t *testing.T) {
+	bubble(t, "[daemon]\nmax_restarts = 2\n"+oneAgent, func(r *rig) {
+		r.start()
+		for range 3 {
+			r.fake.Exit("gc-city-a", 1)
+			synctest.Wait()
+		}
+		a := r.wantState("a", StateQuarantined)
+		if r.starts("gc-city-a") != 3 {
+			t.Fatalf("%d starts, want the first and two restarts", r.starts("gc-city-a"))
+		}
+		if a.RetryAt == nil || time.Until(*a.RetryAt) != time.Second {
+			t.Fatalf("first try at %v", a.RetryAt)
+		}
+		for i, wait := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+			time.Sleep(wait*time.Second - time.Millisecond)
+			synctest.Wait()
+			if n := r.starts("gc-city-a"); n != 3+i {
+				t.Fatalf("try %d came early: %d starts", i+1, n)
+			}
+			time.Sleep(time.Millisecond)
+			r.wantState("a", StateRunning)
+			r.fake.Exit("gc-city-a", 1)
+			r.wantState("a", StateQuarantined)
+		}
+		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		if a := r.wantState("a", StateRunning); a.Restarts != 0 {
+			t.Errorf("gc restart must clear the budget: %+v", a)
+		}
+		r.end()
+	})
+}
+
+func TestQuarantineSurvivesTheController(t *testing.T) {
+	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
+		r.start()
+		for range 2 {
+			r.fake.Exit("gc-city-a", 1)
+			synctest.Wait()
+		}
+		r.wantState("a", StateQuarantined)
+		r.end()
+		r.start()
+		a := r.wantState("a", StateQuarantined)
+		if a.Restarts != 1 || r.starts("gc-city-a") != 2 {
+			t.Errorf("restarts %d, starts %d", a.Restarts, r.starts("gc-city-a"))
+		}
+		time.Sleep(time.Second)
+		r.wantState("a", StateRunning)
+		r.end()
+	})
+}
+
+func TestAdoptsRunningAgents(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.end()
+		r.start()
+		r.wantState("a", StateRunning)
+		if n := r.starts("gc-city-a"); n != 1 {
+			t.Errorf("%d starts", n)
+		}
+		r.fake.Exit("gc-city-a", 1)
+		r.wantState("a", StateRunning)
+		if n := r.starts("gc-city-a"); n != 2 {
+			t.Errorf("%d starts", n)
+		}
+		r.end()
+	})
+}
+
+func TestDeathWhileNoControllerRanIsCounted(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.end()
+		r.fake.Exit("gc-city-a", 9)
+		r.start()
+		a := r.wantState("a", StateRunning)
+		if a.Restarts != 1 || a.LastExit == nil || a.LastExit.Code != 9 {
+			t.Errorf("status %+v", a)
+		}
+		r.end()
+	})
+}
+
+func TestUnknownIsNotDead(t *testing.T) {
+	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent+"process_names = [\"agent\"]\n", func(r *rig) {
+		r.start()
+		for _, method := range []string{"ListRunning", "IsRunning", "ProcessAlive"} {
+			r.fake.Fail(method, "", runtime.ErrBackendUnreachable)
+			time.Sleep(5 * time.Second)
+			a := r.status("a")
+			if a.State != StateRunning || a.Error == "" || r.starts("gc-city-a") != 1 || len(r.fake.CallsOf("Stop", "")) != 0 {
+				t.Errorf("%s fails: %+v", method, a)
+			}
+			r.fake.Fail(method, "", nil)
+		}
+		time.Sleep(2 * time.Second)
+		if a := r.wantState("a", StateRunning); a.Error != "" {
+			t.Errorf("the error stays: %+v", a)
+		}
+		r.end()
+	})
+}
+
+func TestBackendUnreachableAtTheStart(t *testing.T) {
+	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent, func(r *rig) {
+		r.fake.Fail("ListRunning", "", runtime.ErrBackendUnreachable)
+		r.start()
+		r.wantState("a", StateUnknown)
+		if r.starts("") != 0 {
+			t.Error("started on an error")
+		}
+		r.fake.Fail("ListRunning", "", nil)
+		time.Sleep(2 * time.Second)
+		r.wantState("a", StateRunning)
+		r.end()
+	})
+}
+
+func TestZombieIsStoppedAndRestartedWithinBudget(t *testing.T) {
+	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent+"process_names = [\"agent\"]\n", func(r *rig) {
+		r.start()
+		r.fake.SetPeek("gc-city-a", "Segmentation fault")
+		r.fake.SetZombie("gc-city-a", true)
+		time.Sleep(time.Second)
+		a := r.wantState("a", StateRunning)
+		if a.Restarts != 1 || !strings.Contains(a.LastScreen, "Segmentation") || r.starts("gc-city-a") != 2 {
+			t.Errorf("status %+v", a)
+		}
+		r.end()
+	})
+}
+
+const oneJob = "[[agents]]\nname = \"job\"\nstart_command = \"make\"\nlifecycle = \"one_shot\"\n"
+
+func TestOneShotOnceForEveryGcStart(t *testing.T) {
+	bubble(t, oneJob, func(r *rig) {
+		r.start()
+		r.fake.Exit("gc-city-job", 0)
+		r.wantState("job", StateExited)
+		r.end() // a controller restart does not run it again
+		r.start()
+		r.wantState("job", StateExited)
+		if n := r.starts("gc-city-job"); n != 1 {
+			t.Errorf("%d starts", n)
+		}
+		r.l.post(r.l.shutdown) // gc stop does
+		if err := <-r.result; err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+		r.wantState("job", StateRunning)
+		if n := r.starts("gc-city-job"); n != 2 {
+			t.Errorf("%d starts after the next gc start", n)
+		}
+		r.end()
+	})
+}
+
+func TestOneShotThatFailsIsNotRestarted(t *testing.T) {
+	bubble(t, oneJob, func(r *rig) {
+		r.start()
+		r.fake.SetPeek("gc-city-job", "2 tests failed")
+		r.fake.Exit("gc-city-job", 3)
+		a := r.wantState("job", StateCrashed)
+		if a.LastExit.Code != 3 || a.Restarts != 0 || r.starts("gc-city-job") != 1 || a.LastScreen != "2 tests failed" {
+			t.Errorf("status %+v", a)
+		}
+		if err := r.l.restartAgents(context.Background(), []string{"job"}); err != nil {
+			t.Fatal(err)
+		}
+		r.wantState("job", StateRunning)
+		r.end()
+	})
+}
+
+func TestStartFailureIsShownWithItsHint(t *testing.T) {
+	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent+"work_dir = \"missing\"\n", func(r *rig) {
+		r.start()
+		a := r.wantState("a", StateQuarantined)
+		if !strings.Contains(a.Error, "does not exist") || !strings.Contains(a.Hint, "work_dir") {
+			t.Errorf("status %+v", a)
+		}
+		if r.starts("") != 0 {
+			t.Error("a start without its folder reached the backend")
+		}
+		if err := os.Mkdir(filepath.Join(r.dir, "missing"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		if a := r.wantState("a", StateRunning); a.Error != "" {
+			t.Errorf("the error stays: %+v", a)
+		}
+		r.end()
+	})
+}
+
+func TestCommandNotFoundKeepsTheScreen(t *testing.T) {
+	bubble(t, oneJob, func(r *rig) {
+		r.fake.Fail("Start", "gc-city-job", &runtime.StartupDeath{Session: "gc-city-job", Code: 127, Screen: "sh: make: not found"})
+		r.start()
+		a := r.wantState("job", StateCrashed)
+		if a.LastExit == nil || a.LastExit.Code != 127 || a.LastExit.Reason != "command not found" || a.LastScreen == "" || a.Hint == "" {
+			t.Errorf("status %+v", a)
+		}
+		r.end()
+	})
+}
+
+func TestForeignSessionIsNeverTouched(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		if err := r.fake.Start(t.Context(), "gc-city-a", runtime.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaCityPath, "/another/city"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.fake.Start(t.Context(), "mine", runtime.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+		a := r.wantState("a", StateUnknown)
+		if a.Error == "" || r.starts("gc-city-a") != 1 {
+			t.Errorf("status %+v", a)
+		}
+		r.l.post(r.l.shutdown)
+		if err := <-r.result; err != nil {
+			t.Fatal(err)
+		}
+		if len(r.fake.CallsOf("Stop", "")) != 0 || len(r.fake.CallsOf("Interrupt", "")) != 0 {
+			t.Errorf("another's session was touched: %v", r.fake.Calls())
+		}
+	})
+}
+
+func TestOrphanOfThisCityIsDrainedThenStopped(t *testing.T) {
+	bubble(t, "[daemon]\ndrift_drain_timeout = \"10s\"\n"+oneAgent, func(r *rig) {
+		if err := r.fake.Start(t.Context(), "old", runtime.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.fake.SetMeta(t.Context(), "old", agent.MetaCityPath, r.options().City.Dir); err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+		if r.fake.MetaOf("old")[agent.MetaDrain] == "" || len(r.fake.CallsOf("Interrupt", "old")) != 1 {
+			t.Errorf("the orphan is not drained; log:\n%s", r.log)
+		}
+		time.Sleep(9 * time.Second)
+		synctest.Wait()
+		if len(r.fake.CallsOf("Stop", "old")) != 0 {
+			t.Error("stopped before the drain was over")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(r.fake.CallsOf("Stop", "old")) != 1 {
+			t.Errorf("the orphan was not stopped; log:\n%s", r.log)
+		}
+		r.end()
+	})
+}
+
+func TestDependenciesStartFirst(t *testing.T) {
+	bubble(t, `
+[[agents]]
+name = "web"
+start_command = "web"
+depends_on = ["db"]
+[[agents]]
+name = "db"
+start_command = "db"
+`, func(r *rig) {
+		r.fake.Hang("Start", "gc-city-db", true)
+		r.start()
+		if r.starts("gc-city-web") != 0 {
+			t.Error("web started before db")
+		}
+		if a := r.status("web"); a.WaitsFor != "db" {
+			t.Errorf("web waits for %q", a.WaitsFor)
+		}
+		r.fake.Hang("Start", "gc-city-db", false)
+		r.wantState("web", StateRunning)
+		r.end()
+	})
+}
+
+func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		if err := r.l.stopAgents(context.Background(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		if a := r.wantState("a", StateStopped); a.Restarts != 0 {
+			t.Errorf("counted: %+v", a)
+		}
+		r.end()
+		r.start() // the controller's restart does not undo it
+		r.wantState("a", StateStopped)
+		if err := r.l.resumeAgents(context.Background(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		r.wantState("a", StateRunning)
+		r.end()
+	})
+}
+
+func TestStopGivesTheAgentTimeToEnd(t *testing.T) {
+	bubble(t, "[daemon]\nshutdown_timeout = \"3s\"\n"+oneAgent, func(r *rig) {
+		r.start()
+		began := time.Now()
+		go func() {
+			if _, err := r.fake.AwaitCalls(context.Background(), "Interrupt", "gc-city-a", 1); err == nil {
+				time.Sleep(time.Second)
+				r.fake.Exit("gc-city-a", 0)
+			}
+		}()
+		r.l.post(r.l.shutdown)
+		if err := <-r.result; err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(began); d != time.Second {
+			t.Errorf("stop took %v, the agent needed 1s", d)
+		}
+	})
+}
+
+func TestStopEndsTheRestInReverseOrder(t *testing.T) {
+	bubble(t, `
+[daemon]
+shutdown_timeout = "3s"
+[[agents]]
+name = "web"
+start_command = "web"
+depends_on = ["db"]
+[[agents]]
+name = "db"
+start_command = "db"
+`, func(r *rig) {
+		r.start()
+		r.wantState("web", StateRunning)
+		began := time.Now()
+		r.l.post(r.l.shutdown)
+		if err := <-r.result; err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(began); d != 3*time.Second {
+			t.Errorf("stop took %v", d)
+		}
+		var order []string
+		for _, c := range r.fake.CallsOf("Stop", "") {
+			order = append(order, c.Session)
+		}
+		if strings.Join(order, " ") != "gc-city-web gc-city-db" {
+			t.Errorf("stopped in the order %v", order)
+		}
+	})
+}
+
+func TestStopDoesNotEndANewerInstance(t *testing.T) {
+	bubble(t, "[daemon]\nshutdown_timeout = \"1s\"\n"+oneAgent, func(r *rig) {
+		r.start()
+		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaToken, "newer"); err != nil {
+			t.Fatal(err)
+		}
+		r.l.post(r.l.shutdown)
+		if err := <-r.result; !errors.Is(err, errNewer) {
+			t.Errorf("stop of a newer instance: %v", err)
+		}
+		if len(r.fake.CallsOf("Stop", "")) != 0 {
+			t.Error("the newer instance was stopped")
+		}
+	})
+}
+
+func TestOnceReturnsAfterTheFirstReconcile(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start(func(o *Options) { o.Once = true })
+		if err := <-r.result; err != nil {
+			t.Fatal(err)
+		}
+		if list, _ := r.fake.ListRunning(t.Context(), ""); len(list) != 1 {
+			t.Errorf("running: %v", list)
+		}
+	})
+}
+
+func TestUntilDone(t *testing.T) {
+	two := oneJob + strings.ReplaceAll(oneJob, `"job"`, `"job2"`)
+	bubble(t, two, func(r *rig) {
+		r.start(func(o *Options) { o.Until = UntilDone; o.Timeout = time.Hour })
+		r.fake.Exit("gc-city-job", 0)
+		synctest.Wait()
+		r.fake.Exit("gc-city-job2", 4)
+		var failed *FailedError
+		if err := <-r.result; !errors.As(err, &failed) || failed.Code != 4 || failed.Agent != "job2" {
+			t.Errorf("result %v", err)
+		}
+	})
+	bubble(t, oneJob, func(r *rig) {
+		r.start(func(o *Options) { o.Until = UntilDone; o.Timeout = time.Hour })
+		if err := <-r.result; !errors.Is(err, ErrTimeout) {
+			t.Errorf("result %v", err)
+		}
+	})
+}
+
+func TestLostEventsAreMadeUpByThePatrol(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.fake.Vanish("gc-city-a")
+		time.Sleep(30 * time.Second)
+		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+			t.Errorf("status %+v", a)
+		}
+		r.fake.DropSubscribers()
+		synctest.Wait()
+		r.fake.Exit("gc-city-a", 1)
+		if a := r.wantState("a", StateRunning); a.Restarts != 2 {
+			t.Errorf("after a lost subscription: %+v", a)
+		}
+		r.end()
+	})
+}
+
+func TestCutShortStartIsAdopted(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.fake.Hang("SetMeta", "", true) // the session exists, its mark does not
+		r.start()
+		r.end()
+		r.fake.Hang("SetMeta", "", false)
+		r.start()
+		r.wantState("a", StateRunning)
+		if n := r.starts("gc-city-a"); n != 1 {
+			t.Errorf("%d starts", n)
+		}
+		r.end()
+	})
+}

@@ -221,3 +221,10 @@ func (a *answerer) stuck(screen string, f rule.Found, detail string) error {
 	b.Detail = detail
 	return b
 }
+
+// DialogOpen reports whether a dialog, known or not, stands on the live
+// screen. table is asked before the built-in dialogs.
+func DialogOpen(screen string, table ...rule.Dialog) bool {
+	_, open := rule.Find(screen, append(slices.Clone(table), rule.Dialogs()...))
+	return open
+}

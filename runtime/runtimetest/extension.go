@@ -1,0 +1,244 @@
+package runtimetest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+var extensionCases = []testCase{
+	{name: "exec runs beside the agent in its box", needs: []need{programs, execs}, test: func(t *T) {
+		x, ok := runtime.As[runtime.ExecProvider](t.P)
+		if !ok {
+			t.Fatal("Exec is claimed and not there")
+		}
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		t.must(err)
+		name := t.start(runtime.Config{WorkDir: dir, Command: "exec cat", Env: map[string]string{"MARK": "in the box"}})
+		out, code, err := x.Exec(t.Ctx, name, []string{"sh", "-c", "pwd -P; printf '%s' \"$MARK\"; echo noise >&2; exit 3"})
+		if err != nil || code != 3 || string(out) != dir+"\nin the box" {
+			t.Fatalf("%q, %d, %v", out, code, err)
+		}
+		if out, code, err = x.Exec(t.Ctx, name, []string{"printf", "%s", "$HOME *"}); err != nil || code != 0 || string(out) != "$HOME *" {
+			t.Fatalf("without a shell: %q, %d, %v", out, code, err)
+		}
+		if _, _, err = x.Exec(t.Ctx, name, []string{"no-such-command"}); err == nil {
+			t.Fatal("a missing command gave no error")
+		}
+		if _, _, err = x.Exec(t.Ctx, t.name(), []string{"true"}); !errors.Is(err, runtime.ErrSessionNotFound) {
+			t.Fatalf("missing session: %v", err)
+		}
+	}},
+	{name: "exec ends with its context", needs: []need{programs, execs}, test: func(t *T) {
+		x, _ := runtime.As[runtime.ExecProvider](t.P)
+		ctx, cancel := context.WithTimeout(t.Ctx, 100*time.Millisecond)
+		defer cancel()
+		begin := time.Now()
+		_, _, err := x.Exec(ctx, t.idle(), []string{"sleep", "1000"})
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 5*time.Second {
+			t.Fatalf("%v after %v", err, time.Since(begin))
+		}
+	}},
+	{name: "an immediate nudge is typed", needs: []need{keys}, test: func(t *T) {
+		n, ok := runtime.As[runtime.ImmediateNudgeProvider](t.P)
+		if !ok {
+			return
+		}
+		name := t.idle()
+		if _, err := n.NudgeNow(t.Ctx, name, runtime.TextContent("right now")); err != nil {
+			t.Fatal(err)
+		}
+		t.shows(name, "right now")
+		if _, err := n.NudgeNow(t.Ctx, t.name(), runtime.TextContent("x")); !errors.Is(err, runtime.ErrSessionNotFound) {
+			t.Fatalf("missing session: %v", err)
+		}
+	}},
+	{name: "waiting for idle ends at a quiet prompt", needs: []need{programs, keys}, test: func(t *T) {
+		w, ok := runtime.As[runtime.IdleWaitProvider](t.P)
+		if !ok {
+			return
+		}
+		name := t.start(runtime.Config{ReadyPromptPrefix: "agent> ", Command: "printf 'agent> '; exec cat"})
+		t.must(w.WaitForIdle(t.Ctx, name, effectLimit))
+		busy := t.start(runtime.Config{ReadyPromptPrefix: "agent> ", Command: "printf 'agent> \\n'; while :; do echo work; sleep 0.1; done"})
+		if err := w.WaitForIdle(t.Ctx, busy, 200*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("busy: %v", err)
+		}
+		if err := w.WaitForIdle(t.Ctx, t.name(), time.Second); !errors.Is(err, runtime.ErrSessionNotFound) {
+			t.Fatalf("missing session: %v", err)
+		}
+	}},
+	{name: "dialogs are dismissed on request, and only dialogs", needs: []need{programs, keys, exactPeek}, test: func(t *T) {
+		d, ok := runtime.As[runtime.DialogProvider](t.P)
+		if !ok {
+			return
+		}
+		plain := t.sh(rawCat)
+		t.shows(plain, "ready")
+		t.must(d.DismissKnownDialogs(t.Ctx, plain, time.Second))
+		t.must(d.DismissKnownDialogs(t.Ctx, plain, time.Second))
+		t.must(t.P.SendKeys(t.Ctx, plain, "!"))
+		t.shows(plain, "ready!")
+		dir := t.TempDir()
+		name := t.start(runtime.Config{WorkDir: dir, Command: t.script("a", dialogAgent) + " 1 'Quick safety check' 'Yes, I trust this folder' 'No, exit'"})
+		t.shows(name, "Quick safety check")
+		t.must(d.DismissKnownDialogs(t.Ctx, name, effectLimit))
+		if got := t.file(filepath.Join(dir, "answer")); got != "Yes, I trust this folder" {
+			t.Fatalf("answered %q", got)
+		}
+	}},
+	{name: "agents are found in the process table", needs: []need{programs, tree}, test: func(t *T) {
+		s, ok := runtime.As[runtime.ProcessTableScanner](t.P)
+		if !ok {
+			return
+		}
+		dir := t.TempDir()
+		name := t.start(runtime.Config{
+			WorkDir: dir, Command: "echo $GC_SESSION_ID > id; exec cat",
+			Env: map[string]string{"GC_CITY": "testville", "GC_CITY_PATH": dir, "GC_RUNTIME_EPOCH": "12"},
+		})
+		id := t.file(filepath.Join(dir, "id"))
+		found, err := s.FindRuntimesBySessionID(t.Ctx, id)
+		if err != nil || len(found) != 1 || found[0].City != dir || found[0].Epoch != 12 || !found[0].Tracked || found[0].SessionID != id {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		t.must(s.TerminateRuntime(t.Ctx, found[0]))
+		t.ends(name)
+		t.must(s.TerminateRuntime(t.Ctx, found[0]))
+	}},
+	{name: "an agent without a city is never ended", needs: []need{programs, tree}, test: func(t *T) {
+		s, ok := runtime.As[runtime.ProcessTableScanner](t.P)
+		if !ok {
+			return
+		}
+		dir := t.TempDir()
+		name := t.start(runtime.Config{WorkDir: dir, Command: "echo $GC_SESSION_ID > id; exec cat"})
+		found, err := s.FindRuntimesBySessionID(t.Ctx, t.file(filepath.Join(dir, "id")))
+		if err != nil || len(found) != 1 || found[0].City != "" {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		if err := s.TerminateRuntime(t.Ctx, found[0]); err == nil {
+			t.Error("no error")
+		}
+		t.running(name, true)
+	}},
+	{name: "relaunch needs a session", test: func(t *T) {
+		r, ok := runtime.As[runtime.RelaunchProvider](t.P)
+		if !ok {
+			return
+		}
+		if err := r.Relaunch(t.Ctx, t.name(), runtime.Config{Command: "exec cat"}); !errors.Is(err, runtime.ErrSessionNotFound) {
+			t.Fatalf("relaunch: %v", err)
+		}
+		name := t.idle()
+		t.must(t.P.SetMeta(t.Ctx, name, "k", "v"))
+		t.must(r.Relaunch(t.Ctx, name, runtime.Config{Command: "exec cat"}))
+		t.running(name, true)
+		if v, err := t.P.GetMeta(t.Ctx, name, "k"); v != "v" || err != nil {
+			t.Fatalf("metadata %q, %v", v, err)
+		}
+	}},
+	{name: "a simulated crash looks like a real one", needs: []need{simulated}, test: func(t *T) {
+		name := t.idle()
+		f, ok := runtime.As[interface{ Exit(string, int) }](t.P)
+		if !ok {
+			t.Fatal("a simulation without Exit")
+		}
+		f.Exit(name, 9)
+		t.running(name, false)
+	}},
+}
+
+var lossCases = []testCase{
+	{name: "a backend that hangs is an error and never an answer", own: true, test: func(t *T) {
+		name := t.idle()
+		resume := t.Hang(t.T)
+		ctx, cancel := context.WithTimeout(t.Ctx, 300*time.Millisecond)
+		defer cancel()
+		check := func(what string, err error) {
+			if err == nil {
+				t.Errorf("%s answered", what)
+			}
+			if runtime.IsSessionGone(err) {
+				t.Errorf("%s says that the session is gone: %v", what, err)
+			}
+		}
+		_, err := t.P.IsRunning(ctx, name)
+		check("IsRunning", err)
+		_, err = t.P.ListRunning(ctx, "")
+		check("ListRunning", err)
+		_, err = t.P.ProcessAlive(ctx, name, []string{"cat"})
+		check("ProcessAlive", err)
+		_, err = t.P.Peek(ctx, name, 0)
+		check("Peek", err)
+		_, err = t.P.GetMeta(ctx, name, "k")
+		check("GetMeta", err)
+		_, err = t.P.GetLastActivity(ctx, name)
+		check("GetLastActivity", err)
+		_, err = runtime.ObserveLiveness(ctx, t.P, name, nil)
+		check("ObserveLiveness", err)
+		check("Stop", t.P.Stop(ctx, name))
+		resume()
+		t.eventually("the answer after the hang", func() error {
+			running, err := t.P.IsRunning(t.Ctx, name)
+			if err == nil && !running {
+				t.Fatal("the session is gone")
+			}
+			return err
+		})
+	}},
+	{name: "a backend that was never started has no sessions", own: true, test: func(t *T) {
+		t.running("anything", false)
+		if got, err := t.P.ListRunning(t.Ctx, ""); len(got) > 0 || err != nil {
+			t.Fatalf("listed %q, %v", got, err)
+		}
+		t.must(t.P.Stop(t.Ctx, "anything"))
+		if _, err := t.P.Peek(t.Ctx, "anything", 0); !errors.Is(err, runtime.ErrSessionNotFound) {
+			t.Fatalf("peek: %v", err)
+		}
+	}},
+	{name: "another process sees and ends the same sessions", needs: []need{durable}, test: func(t *T) {
+		name := t.idle()
+		other := t.Reopen(t.T)
+		if ok, err := other.IsRunning(t.Ctx, name); !ok || err != nil {
+			t.Fatalf("%v, %v", ok, err)
+		}
+		if err := other.Start(t.Ctx, name, runtime.Config{WorkDir: t.TempDir(), Command: "exec cat"}); !errors.Is(err, runtime.ErrSessionExists) {
+			t.Fatalf("start: %v", err)
+		}
+		t.must(other.Stop(t.Ctx, name))
+		t.running(name, false)
+	}},
+	{name: "the backend's server comes and goes", own: true, test: func(t *T) {
+		s, ok := runtime.As[runtime.ServerLifecycleProvider](t.P)
+		if !ok {
+			return
+		}
+		t.must(s.TeardownServer(t.Ctx))
+		t.must(s.ConfigureServer(t.Ctx))
+		t.must(s.ConfigureServer(t.Ctx))
+		name := t.idle()
+		t.must(s.TeardownServer(t.Ctx)) // does nothing while a session lives
+		t.running(name, true)
+		t.must(t.P.Stop(t.Ctx, name))
+		t.must(s.TeardownServer(t.Ctx))
+		t.running(name, false)
+		t.running(t.idle(), true)
+	}},
+	{name: "the environment of this process stays out", own: true, needs: []need{programs}, test: func(t *T) {
+		t.Setenv("GC_RUNTIMETEST_SECRET", "do not pass on")
+		dir := t.TempDir()
+		t.start(runtime.Config{WorkDir: dir, Command: "env > vars; echo end=end > done; exec cat"})
+		t.file(filepath.Join(dir, "done"))
+		data, err := os.ReadFile(filepath.Join(dir, "vars"))
+		t.must(err)
+		if strings.Contains(string(data), "do not pass on") {
+			t.Fatal("a variable leaked")
+		}
+	}},
+}

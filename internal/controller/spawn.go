@@ -68,44 +68,33 @@ func Spawn(ctx context.Context, o SpawnOptions) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("start the controller: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	return awaitReport(ctx, r, ended, o.City)
+	return awaitReport(ctx, r, cmd, o.City)
 }
 
 // awaitReport reads the child's report; the end of the pipe without one is the
 // end of the child.
-func awaitReport(ctx context.Context, r *os.File, ended <-chan error, city string) (Status, error) {
-	type result struct {
-		rep report
-		err error
+func awaitReport(ctx context.Context, r *os.File, cmd *exec.Cmd, city string) (Status, error) {
+	done := context.AfterFunc(ctx, func() { r.Close() })
+	defer done()
+	var rep report
+	b, err := io.ReadAll(r)
+	if err == nil {
+		err = json.Unmarshal(b, &rep)
 	}
-	got := make(chan result, 1)
-	go func() {
-		var res result
-		b, err := io.ReadAll(r)
-		if res.err = err; err == nil {
-			res.err = json.Unmarshal(b, &res.rep)
-		}
-		got <- res
-	}()
-	select {
-	case <-ctx.Done():
-		r.Close()
-		return Status{}, &Error{Err: fmt.Errorf("wait for the controller: %w", ctx.Err()), Help: "it goes on in the background: gc status"}
-	case res := <-got:
-		switch {
-		case res.err == nil && res.rep.Status != nil:
-			return *res.rep.Status, nil
-		case res.err == nil && res.rep.Err != nil:
-			<-ended // nothing is left when the error is shown
-			return Status{}, &remoteError{wire: *res.rep.Err}
-		}
-		err := <-ended
-		return Status{}, &Error{
-			Err:  fmt.Errorf("the controller ended before it was ready (%s)", endText(err)),
-			Help: "its log says why: " + LogPath(city),
-		}
+	switch {
+	case err == nil && rep.Status != nil:
+		return *rep.Status, cmd.Process.Release()
+	case err == nil && rep.Err != nil:
+		_ = cmd.Wait() // nothing is left when the error is shown
+		return Status{}, &remoteError{wire: *rep.Err}
+	case ctx.Err() != nil:
+		return Status{}, errors.Join(
+			&Error{Err: fmt.Errorf("wait for the controller: %w", ctx.Err()), Help: "it goes on in the background: gc status"},
+			cmd.Process.Release())
+	}
+	return Status{}, &Error{
+		Err:  fmt.Errorf("the controller ended before it was ready (%s)", endText(cmd.Wait())),
+		Help: "its log says why: " + LogPath(city),
 	}
 }
 

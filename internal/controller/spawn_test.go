@@ -41,7 +41,7 @@ func spawnCity(t *testing.T, toml string) (string, func() (Status, error)) {
 }
 
 func TestSpawnedControllerAnswersAndStops(t *testing.T) {
-	dir, spawn := spawnCity(t, "[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"\n")
+	dir, spawn := spawnCity(t, "[workspace]\nname = \"c\"\n[daemon]\nshutdown_timeout = \"50ms\"\n[[agents]]\nname = \"a\"\n")
 	st, err := spawn()
 	if err != nil {
 		t.Fatalf("%v; log: %s", err, LastLog(dir, 20))

@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// limit is what the restart of a killed agent may take to begin.
+const limit = 20 * time.Millisecond
+
+const cityFile = `[workspace]
+name = "bench"
+
+[daemon]
+max_restarts = 0
+
+[[agents]]
+name = "victim"
+start_command = "exec %s %s"
+prompt_mode = "none"
+`
+
+// BenchmarkRestart kills an agent again and again, and measures from the moment
+// the kernel says that it is dead to the first instruction of its successor's
+// main, so that the start of the process is in it.
+func BenchmarkRestart(b *testing.B) {
+	w := newWorld(b)
+	city := filepath.Join(w.dir, "city")
+	fifo := filepath.Join(w.dir, "started")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Mkdir(city, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	config := fmt.Sprintf(cityFile, built(b, "victim"), fifo)
+	if err := os.WriteFile(filepath.Join(city, "city.toml"), []byte(config), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	// Open for both: the victims come and go, and this end never sees an end.
+	reports, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = reports.Close() }()
+	lines := bufio.NewScanner(reports)
+
+	w.run(w.gc, "start", city)
+	b.Cleanup(func() { w.run(w.gc, "stop", city) })
+	restart := &samples{name: "restart"}
+	pid, _ := report(b, lines)
+	for b.Loop() {
+		for range rounds {
+			w.until("the agent runs", func() bool { return w.agentRuns(city, pid) })
+			died := kill(b, pid)
+			var started time.Time
+			pid, started = report(b, lines)
+			restart.add(started.Sub(died))
+		}
+	}
+	table(b, "restart of a killed agent", restart)
+	metrics(b, "restart", restart)
+	if restart.median() > limit {
+		b.Errorf("the median is over the limit of %v", limit)
+	}
+}
+
+// report reads what the next victim says of its start.
+func report(b *testing.B, lines *bufio.Scanner) (pid int, started time.Time) {
+	b.Helper()
+	var ns int64
+	if !lines.Scan() {
+		b.Fatal(lines.Err())
+	}
+	if _, err := fmt.Sscan(lines.Text(), &pid, &ns); err != nil {
+		b.Fatal(err)
+	}
+	return pid, time.Unix(0, ns)
+}
+
+// kill ends a process and returns when it was dead.
+func kill(b *testing.B, pid int) time.Time {
+	b.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if err := unix.PidfdSendSignal(fd, syscall.SIGKILL, nil, 0); err != nil {
+		b.Fatal(err)
+	}
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000)
+		switch {
+		case n > 0:
+			return time.Now()
+		case err != nil && err != unix.EINTR || err == nil:
+			b.Fatalf("the process does not die: %v", err)
+		}
+	}
+}
+
+// agentRuns reports whether the controller knows of the running agent.
+func (w *world) agentRuns(city string, pid int) bool {
+	var s struct{ Agents []struct{ State string } }
+	if err := json.Unmarshal([]byte(w.run(w.gc, "--city", city, "status", "--json")), &s); err != nil {
+		w.b.Fatal(err)
+	}
+	return len(s.Agents) == 1 && s.Agents[0].State == "running"
+}

@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// rounds is the least number of runs behind a figure.
+const rounds = 60
+
+// samples are the durations of one thing measured.
+type samples struct {
+	name string
+	all  []time.Duration
+}
+
+func (s *samples) add(d time.Duration) { s.all = append(s.all, d) }
+
+func (s *samples) min() time.Duration { return slices.Min(s.all) }
+
+func (s *samples) median() time.Duration {
+	sorted := slices.Sorted(slices.Values(s.all))
+	return sorted[len(sorted)/2]
+}
+
+func (s *samples) max() time.Duration { return slices.Max(s.all) }
+
+// table prints samples, and each as a ratio of the first.
+func table(b *testing.B, title string, list ...*samples) {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "\tmin\tmedian\tmax\tmin ÷ %[1]s\tmedian ÷ %[1]s\t\n", list[0].name)
+	for _, s := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f\t%.2f\t\n", s.name, ms(s.min()), ms(s.median()), ms(s.max()),
+			ratio(s.min(), list[0].min()), ratio(s.median(), list[0].median()))
+	}
+	_ = w.Flush()
+	b.Logf("%s (%d runs each; %s)\n%s", title, len(list[0].all), machine(), out.String())
+}
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
+
+// metrics adds what tools that compare runs read.
+func metrics(b *testing.B, prefix string, s *samples) {
+	b.ReportMetric(float64(s.median())/1e6, prefix+"-median-ms")
+	b.ReportMetric(float64(s.min())/1e6, prefix+"-min-ms")
+}
+
+// machine says where and under which load a figure was taken.
+func machine() string {
+	cpu := "unknown processor"
+	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for _, line := range strings.Split(string(data), "\n") {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				cpu = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	load := "?"
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ = strings.Cut(string(data), " ")
+	}
+	return fmt.Sprintf("%d × %s, %s/%s, %s, load %s", goruntime.NumCPU(), cpu, goruntime.GOOS, goruntime.GOARCH, goruntime.Version(), load)
+}
+
+// alternate runs each command in turn, count times, and measures from its start
+// to its end.
+func alternate(b *testing.B, count int, env []string, names []string, argvs ...[]string) []*samples {
+	b.Helper()
+	list := make([]*samples, len(argvs))
+	for i, name := range names {
+		list[i] = &samples{name: name}
+	}
+	for range count {
+		for i, argv := range argvs {
+			cmd := exec.Command(argv[0], argv[1:]...)
+			cmd.Env = env
+			start := time.Now()
+			err := cmd.Run()
+			list[i].add(time.Since(start))
+			if err != nil {
+				b.Fatalf("%s: %v", strings.Join(argv, " "), err)
+			}
+		}
+	}
+	return list
+}
+
+var (
+	buildOnce sync.Once
+	buildDir  string
+	buildErr  error
+)
+
+// built returns the path of a program of this module, built in this run: gc
+// (or GC_E2E_BIN), hello, victim.
+func built(b *testing.B, name string) string {
+	b.Helper()
+	buildOnce.Do(func() { buildDir, buildErr = buildAll() })
+	if buildErr != nil {
+		b.Fatal(buildErr)
+	}
+	if path := os.Getenv("GC_E2E_BIN"); name == "gc" && path != "" {
+		return path
+	}
+	return buildDir + "/" + name
+}
+
+func buildAll() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "gc-bench-"); err != nil {
+		return "", err
+	}
+	pkgs := []string{"./hello", "./victim"}
+	if os.Getenv("GC_E2E_BIN") == "" {
+		pkgs = append(pkgs, "gascity.dev/gc/cmd/gc")
+	}
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, pkgs...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return dir, nil
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,226 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+)
+
+// patience is how long a test waits for what must come; only a failing test
+// waits that long.
+const patience = 15 * time.Second
+
+// box is one test's private world.
+type box struct {
+	t      *testing.T
+	dir    string
+	home   string
+	socket string
+	env    []string
+}
+
+func newBox(t *testing.T) *box {
+	t.Helper()
+	b := &box{t: t, dir: t.TempDir()}
+	b.home = filepath.Join(b.dir, "home")
+	b.socket = filepath.Join(b.dir, "mux.sock")
+	if err := os.Mkdir(b.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SHELL=/bin/bash", "LANG=C.UTF-8",
+		"XDG_STATE_HOME=" + filepath.Join(b.dir, "state"), "GC_MUX_SOCKET=" + b.socket,
+		"TERM=xterm-256color", "TZ=UTC",
+	}
+	t.Cleanup(b.shutdown)
+	return b
+}
+
+// shutdown ends the mux and checks that it and its keeper are gone.
+func (b *box) shutdown() {
+	if _, err := os.Stat(b.socket); errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	before := b.status()
+	if r := b.run("mux", "stop", "--force"); r.code != 0 && r.code != 3 {
+		b.t.Errorf("mux stop: %s", r)
+	}
+	for _, pid := range []int{before.Server.PID, before.Keeper.PID} {
+		if p, err := proctree.Get(pid); pid != 0 && err == nil && !p.Zombie() {
+			b.t.Errorf("process %d (%s) outlived mux stop", pid, p.Comm)
+		}
+	}
+}
+
+// result is what one command gave.
+type result struct {
+	args     []string
+	out, err string
+	code     int
+}
+
+func (r result) String() string {
+	return strings.Join(r.args, " ") + "\nexit " + itoa(r.code) + "\nstdout: " + r.out + "\nstderr: " + r.err
+}
+
+// run carries out gc with the box's environment.
+func (b *box) run(args ...string) result { return b.runIn("", args...) }
+
+func (b *box) runIn(stdin string, args ...string) result {
+	b.t.Helper()
+	cmd := exec.Command(gcBin, args...)
+	cmd.Env, cmd.Dir = b.env, b.dir
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	// A session of its own: no terminal of whoever runs the tests.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		b.t.Fatal(err)
+	}
+	return result{args, out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+// gc is run for a command that must succeed; it returns standard output.
+func (b *box) gc(args ...string) string {
+	b.t.Helper()
+	r := b.run(args...)
+	if r.code != 0 {
+		b.t.Fatalf("gc %s", r)
+	}
+	return r.out
+}
+
+// fails is run for a command that must fail with the status, with one "gc:"
+// line that holds every one of the texts, and with a hint.
+func (b *box) fails(code int, args []string, texts ...string) result {
+	b.t.Helper()
+	r := b.run(args...)
+	var first, hint string
+	lines := 0
+	for _, line := range strings.Split(r.err, "\n") {
+		if strings.HasPrefix(line, "gc: ") {
+			first = line
+			lines++
+		}
+		if strings.HasPrefix(line, "hint: ") {
+			hint = line
+		}
+	}
+	if r.code != code || lines != 1 || hint == "" {
+		b.t.Errorf("want status %d, one line of error and a hint: gc %s", code, r)
+	}
+	for _, text := range texts {
+		if !strings.Contains(first, text) {
+			b.t.Errorf("the error does not say %q: gc %s", text, r)
+		}
+	}
+	return r
+}
+
+// muxStatus is gc mux status --json.
+type muxStatus struct {
+	Version string
+	Socket  string
+	Server  struct {
+		PID         int
+		MemoryBytes int64
+	}
+	Keeper struct {
+		PID         int
+		MemoryBytes int64
+	}
+	Sessions int
+}
+
+// status is zero when there is no server.
+func (b *box) status() (s muxStatus) {
+	b.t.Helper()
+	r := b.run("mux", "status", "--json")
+	if r.code == 0 {
+		b.decode(r.out, &s)
+	}
+	return s
+}
+
+// sessionInfo is an element of gc session list --json.
+type sessionInfo struct {
+	ID, Name, State, Command, WorkDir string
+	PID, Attached                     int
+	Size                              struct{ Cols, Rows int }
+	Exit                              *struct {
+		Code           int
+		Signal, Reason string
+	}
+}
+
+func (b *box) list(flags ...string) (list []sessionInfo) {
+	b.t.Helper()
+	b.decode(b.gc(append([]string{"session", "list", "--json"}, flags...)...), &list)
+	return list
+}
+
+// session is the listed session of that name.
+func (b *box) session(name string) sessionInfo {
+	b.t.Helper()
+	for _, s := range b.list("--all") {
+		if s.Name == name {
+			return s
+		}
+	}
+	b.t.Fatalf("%s is not listed", name)
+	return sessionInfo{}
+}
+
+func (b *box) decode(text string, v any) {
+	b.t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		b.t.Fatalf("%v in %s", err, text)
+	}
+}
+
+// file writes a file in the box and returns its path.
+func (b *box) file(name, content string) string {
+	b.t.Helper()
+	path := filepath.Join(b.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	return path
+}
+
+func (b *box) read(path string) string {
+	b.t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// eventually looks until ok holds: for what has no event to wait for.
+func eventually(t *testing.T, what func() string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(15 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("did not happen in %v: %s", patience, what())
+		}
+		<-tick.C
+	}
+}

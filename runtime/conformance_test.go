@@ -8,24 +8,20 @@ import (
 )
 
 func TestFakeConforms(t *testing.T) {
-	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {
-		f := runtime.NewFake()
-		return runtimetest.Harness{
-			Provider: f,
-			Reopen:   func(*testing.T) runtime.Provider { return f },
-			Hang: func(*testing.T) func() {
-				methods := []string{
-					"IsRunning", "ListRunning", "ProcessAlive", "Peek", "GetMeta", "GetLastActivity", "Stop",
-				}
-				for _, m := range methods {
-					f.Hang(m, "", true)
-				}
-				return func() {
-					for _, m := range methods {
-						f.Hang(m, "", false)
-					}
-				}
-			},
+	runtimetest.Run(t, func(*testing.T) runtimetest.Harness { return fakeHarness() })
+}
+
+func fakeHarness() runtimetest.Harness {
+	f := runtime.NewFake()
+	queries := []string{"IsRunning", "ListRunning", "ProcessAlive", "Peek", "GetMeta", "GetLastActivity", "Stop"}
+	hang := func(on bool) {
+		for _, m := range queries {
+			f.Hang(m, "", on)
 		}
-	})
+	}
+	return runtimetest.Harness{
+		Provider: f,
+		Reopen:   func(*testing.T) runtime.Provider { return f },
+		Hang:     func(*testing.T) func() { hang(true); return func() { hang(false) } },
+	}
 }

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"gascity.dev/gc/runtime"
@@ -261,9 +264,16 @@ var endCases = []testCase{
 // processGone reports whether no live process has the pid. A zombie that its
 // parent has not collected counts as gone.
 func processGone(pid string) bool {
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return false
+	}
+	if syscall.Kill(n, 0) == syscall.ESRCH {
+		return true
+	}
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return true
+		return errors.Is(err, os.ErrNotExist) && goruntime.GOOS == "linux"
 	}
 	_, rest, ok := strings.Cut(string(data), ") ")
 	return ok && strings.HasPrefix(rest, "Z")

@@ -53,7 +53,7 @@ func newPair(t *testing.T, prepare func(dir string), argv ...string) *pair {
 	// and what gc adds must.
 	inner := append([]string{"env", "-u", "TMUX", "-u", "TMUX_PANE", "-u", "TERM_PROGRAM", "-u", "TERM_PROGRAM_VERSION", "COLORTERM=truecolor", prompt}, argv...)
 	p.tmuxEnv = append(p.env, "TMUX_TMPDIR="+p.dir)
-	t.Cleanup(func() { p.tmux("kill-server") })
+	t.Cleanup(func() { _ = p.tmuxCommand("kill-server").Run() }) // it ends with its last session
 	p.tmux(append([]string{
 		"start-server", ";", "set", "-g", "default-terminal", "xterm-256color", ";", "set", "-g", "status", "off", ";",
 		"set", "-s", "escape-time", "0", ";", "set", "-g", "history-limit", "100000", ";",
@@ -65,13 +65,17 @@ func newPair(t *testing.T, prepare func(dir string), argv ...string) *pair {
 // tmux runs a command of the private tmux server.
 func (p *pair) tmux(args ...string) string {
 	p.t.Helper()
-	cmd := exec.Command(p.tmuxBin, append([]string{"-L", "e2e", "-f", "/dev/null"}, args...)...)
-	cmd.Env, cmd.Dir = p.tmuxEnv, p.dir
-	out, err := cmd.CombinedOutput()
+	out, err := p.tmuxCommand(args...).CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("tmux %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+func (p *pair) tmuxCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command(p.tmuxBin, append([]string{"-L", "e2e", "-f", "/dev/null"}, args...)...)
+	cmd.Env, cmd.Dir = p.tmuxEnv, p.dir
+	return cmd
 }
 
 // keys presses keys by name in both.
@@ -84,8 +88,8 @@ func (p *pair) keys(keys ...string) {
 // text types characters in both.
 func (p *pair) text(s string) {
 	p.t.Helper()
-	p.gc("session", "keys", "--literal", name, s)
-	p.tmux("send-keys", "-t", name, "-l", s)
+	p.gc("session", "keys", "--literal", name, "--", s)
+	p.tmux("send-keys", "-t", name, "-l", "--", s)
 }
 
 // nudge types a message and Enter in both; gc must see it submitted.
@@ -94,7 +98,7 @@ func (p *pair) nudge(s string) {
 	if out := p.gc("session", "nudge", name, s); strings.TrimSpace(out) != "submitted" {
 		p.t.Errorf("nudge: %q", out)
 	}
-	p.tmux("send-keys", "-t", name, "-l", s)
+	p.tmux("send-keys", "-t", name, "-l", "--", s)
 	p.tmux("send-keys", "-t", name, "Enter")
 }
 

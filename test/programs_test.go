@@ -44,7 +44,7 @@ func TestBash(t *testing.T) {
 	p.keys("C-a", "M-f", "C-f", "C-k")
 	p.text("changed")
 	p.keys("Left", "Left", "BSpace", "C-e", "Enter")
-	p.until(`^chaged$`)
+	p.until(`^chaned$`)
 	p.same()
 	p.keys("Up", "Up", "C-c")
 	p.same()
@@ -201,7 +201,9 @@ func TestTop(t *testing.T) {
 	p.keys("h")
 	p.until(`^Help for Interactive Commands`)
 	p.sameAfter(func(s string) string { return number.ReplaceAllString(s, "#") })
-	p.keys("q", "q")
+	p.keys("q")
+	p.until(`^ *PID USER`)
+	p.keys("q")
 	if code := p.exit(); code != 0 {
 		t.Errorf("exit %d", code)
 	}

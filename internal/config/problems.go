@@ -80,6 +80,16 @@ func (c *collector) add(at Pos, hint, format string, args ...any) {
 	c.list = append(c.list, Problem{File: c.file, Line: at.Line, Column: at.Column, Msg: fmt.Sprintf(format, args...), Hint: hint})
 }
 
+// reported reports whether there is a problem at this place already.
+func (c *collector) reported(at Pos) bool {
+	for _, p := range c.list {
+		if p.Line == at.Line && p.Column == at.Column {
+			return true
+		}
+	}
+	return false
+}
+
 // err is nil when nothing was added.
 func (c *collector) err() error {
 	if len(c.list) == 0 {

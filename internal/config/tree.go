@@ -260,6 +260,7 @@ func (b *builder) value(n *unstable.Node, near Pos) *node {
 		v, err := strconv.ParseInt(string(n.Data), 0, 64)
 		if err != nil {
 			b.out.add(out.at, "", "%s does not fit in a 64-bit integer", n.Data)
+			v = 0
 		}
 		out.num = v
 	case unstable.Float:

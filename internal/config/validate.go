@@ -95,7 +95,7 @@ func (c *City) validateProviders(out *collector) {
 		}
 		c.checkCycle(name, out)
 		oneOf(out, p.Place("resume_style"), where+".resume_style", p.ResumeStyle, "flag", "subcommand")
-		checkHints(out, &p.Hints, p.Where, where)
+		checkHints(out, &p.Hints, p.Where, where+".")
 		checkTemplates(out, p.Place("command"), where+".command", p.Command)
 		checkTemplates(out, p.Place("args"), where+".args", p.Args...)
 	}
@@ -125,14 +125,15 @@ func (c *City) checkCycle(name string, out *collector) {
 	}
 }
 
+// checkHints checks the shared keys; where ends in what joins it to a key.
 func checkHints(out *collector, h *Hints, w Where, where string) {
-	oneOf(out, w.Place("prompt_mode"), where+".prompt_mode", h.PromptMode, PromptArg, PromptFlag, PromptNone)
+	oneOf(out, w.Place("prompt_mode"), where+"prompt_mode", h.PromptMode, PromptArg, PromptFlag, PromptNone)
 	if h.ReadyDelayMS < 0 {
-		out.add(w.Place("ready_delay_ms"), "", "%s.ready_delay_ms: %d is negative", where, h.ReadyDelayMS)
+		out.add(w.Place("ready_delay_ms"), "", "%sready_delay_ms: %d is negative", where, h.ReadyDelayMS)
 	}
 	for _, k := range sortedKeys(h.Env) {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(h.Env[k], "\x00") {
-			out.add(w.Place("env"), "", "%s.env: %q cannot be set as an environment variable", where, clip(k))
+			out.add(w.Place("env"), "", "%senv: %q cannot be set as an environment variable", where, clip(k))
 		}
 	}
 }

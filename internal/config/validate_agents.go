@@ -25,7 +25,9 @@ func (c *City) validateNames(out *collector) map[string]Pos {
 		a := &c.Agents[i]
 		switch {
 		case a.Name == "":
-			out.add(a.Place("name"), `add name = "worker"`, "[[agents]] has no name")
+			if !out.reported(a.Place("name")) { // else it is no string
+				out.add(a.Place("name"), `add name = "worker"`, "[[agents]] has no name")
+			}
 			continue
 		case !validName(a.Name):
 			out.add(a.Place("name"), "use letters, digits, '.', '_' and '-'", "agents.name: %q cannot be an agent's name", clip(a.Name))
@@ -70,7 +72,7 @@ func (c *City) validateAgent(a *Agent, out *collector) {
 	checkSession(out, a.Place("session"), where+": session", a.Session)
 	oneOf(out, a.Place("lifecycle"), where+": lifecycle", a.Lifecycle, OneShot)
 	oneOf(out, a.Place("wake_mode"), where+": wake_mode", a.WakeMode, WakeResume, WakeFresh)
-	checkHints(out, &a.Hints, a.Where, where)
+	checkHints(out, &a.Hints, a.Where, where+": ")
 	checkTemplates(out, a.Place("start_command"), where+": start_command", a.StartCommand)
 	checkTemplates(out, a.Place("args"), where+": args", a.Args...)
 	checkTemplates(out, a.Place("pre_start"), where+": pre_start", a.PreStart...)

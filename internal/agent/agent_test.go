@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+)
+
+func specs(t *testing.T, dir, toml string) []*Spec {
+	t.Helper()
+	c, err := config.Parse(filepath.Join(dir, config.FileName), []byte("[workspace]\nname = \"city\"\n"+toml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := Build(c, BuildOptions{Environ: []string{"HOME=/h", "TOKEN=secret"}, Bin: "/bin/gc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+var instance = Instance{ID: "id", Epoch: 3, Token: "token", At: time.Date(2026, 3, 1, 15, 4, 5, 0, time.UTC)}
+
+func TestCommandsAndTemplates(t *testing.T) {
+	dir := t.TempDir()
+	list := specs(t, dir, `
+[[rigs]]
+name = "web"
+path = "web dir"
+[[agents]]
+name = "a"
+dir = "web"
+start_command = "run {{.AgentBase}} {{.Session}}"
+args = ["--root={{.RigRoot}}", "it's"]
+session_setup = ["echo {{.Agent}} {{.CityName}}"]
+session_live = ["echo {{.WorkDir}}"]
+pre_start = ["mkdir -p {{.CityRoot}}/x"]
+nudge = "hello {{.Rig}}"
+[[agents]]
+name = "sh"
+args = ["-l"]
+`)
+	cfg := list[0].Config
+	web := filepath.Join(dir, "web dir")
+	if want := "run a gc-city-web--a '--root=" + web + `' 'it'\''s'`; cfg.Command != want {
+		t.Errorf("command %s\nwant    %s", cfg.Command, want)
+	}
+	got := []string{cfg.SessionSetup[0], cfg.SessionLive[0], cfg.PreStart[0], cfg.Nudge}
+	if diff := cmp.Diff([]string{"echo web/a city", "echo " + web, "mkdir -p " + dir + "/x", "hello web"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if list[1].Config.Command != `"${SHELL:-/bin/sh}" -l` {
+		t.Errorf("shell with args: %s", list[1].Config.Command)
+	}
+}
+
+func TestEnvironmentAndHashes(t *testing.T) {
+	dir := t.TempDir()
+	text := "[[agents]]\nname = \"a\"\nstart_command = \"x\"\nenv = {A = \"1\", TERM = \"\"}\n"
+	s := specs(t, dir, text)[0]
+	cfg, err := s.StartConfig(instance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"A": "1", "TERM": "", "GC_SESSION_NAME": "gc-city-a", "GC_AGENT": "a", "GC_CITY": "city", "GC_CITY_PATH": dir,
+		"GC_DIR": dir, "GC_TEMPLATE": "a", "GC_BIN": "/bin/gc", "GC_SESSION_ID": "id", "GC_RUNTIME_EPOCH": "3", "GC_INSTANCE_TOKEN": "token",
+	}
+	if diff := cmp.Diff(want, cfg.Env); diff != "" {
+		t.Errorf("env:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"HOME": "/h"}, cfg.BaseEnv); diff != "" {
+		t.Errorf("inherited:\n%s", diff)
+	}
+	if s.Config.Env["GC_SESSION_ID"] != "" {
+		t.Error("StartConfig changed the spec")
+	}
+	same := specs(t, dir, text+"nudge = \"hi\"\nready_delay_ms = 5\n")[0]
+	if diff := cmp.Diff(s.Hashes, same.Hashes); diff != "" {
+		t.Errorf("hints are in a hash:\n%s", diff)
+	}
+	other := specs(t, dir, strings.Replace(text, `"1"`, `"2"`, 1))[0]
+	if other.Hashes.Core == s.Hashes.Core || other.Hashes.Launch != s.Hashes.Launch {
+		t.Errorf("hashes of another env: %+v and %+v", s.Hashes, other.Hashes)
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "p.md"), []byte("Work on {{.Agent}}.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, keys, flag, prompt string }{
+		{"plain program", `start_command = "x"`, "", ""},
+		{"none", `provider = "shell"` + "\nprompt_template = \"do it\"", "", ""},
+		{"preset without text has the beacon", `provider = "claude"`, "", "[city] a . 2026-03-01T15:04:05"},
+		{"without hooks", `provider = "amp"`, "", "[city] a . 2026-03-01T15:04:05\n\nRun `gc prime $GC_AGENT` to initialize your context."},
+		{"file", `provider = "claude"` + "\nprompt_template = \"p.md\"", "", "[city] a . 2026-03-01T15:04:05\n\nWork on a."},
+		{"inline", `provider = "claude"` + "\nprompt_template = \"it's {{.CityName}}\"", "", "[city] a . 2026-03-01T15:04:05\n\nit's city"},
+		{"flag", `provider = "opencode"` + "\nprompt_template = \"do it\"", "--prompt", "[city] a . 2026-03-01T15:04:05\n\nRun `gc prime $GC_AGENT` to initialize your context.\n\ndo it"},
+		{"text for a plain program", `start_command = "x"` + "\nprompt_template = \"do it\"", "", "[city] a . 2026-03-01T15:04:05\n\nRun `gc prime $GC_AGENT` to initialize your context.\n\ndo it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg, err := specs(t, dir, "[[agents]]\nname = \"a\"\n"+tt.keys)[0].StartConfig(instance)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := ""
+			if tt.prompt != "" {
+				want = runtime.ShellQuote(tt.prompt)
+			}
+			if cfg.PromptSuffix != want || cfg.PromptFlag != tt.flag {
+				t.Errorf("suffix %s flag %q\nwant   %s", cfg.PromptSuffix, cfg.PromptFlag, want)
+			}
+		})
+	}
+}
+
+func TestStartErrorsHaveHints(t *testing.T) {
+	dir := t.TempDir()
+	for keys, want := range map[string]string{
+		`work_dir = "nowhere"`: "work dir " + filepath.Join(dir, "nowhere") + " does not exist",
+		`provider = "claude"` + "\nprompt_template = \"nowhere.md\"": "prompt file " + filepath.Join(dir, "nowhere.md") + " does not exist",
+	} {
+		_, err := specs(t, dir, "[[agents]]\nname = \"a\"\n"+keys)[0].StartConfig(instance)
+		var se *StartError
+		if !errors.As(err, &se) || se.Msg != want || se.Hint() == "" {
+			t.Errorf("%s: %v", keys, err)
+		}
+	}
+	if _, err := specs(t, dir, "[[agents]]\nname = \"a\"\nwork_dir = \"later\"\npre_start = [\"mkdir later\"]\n")[0].StartConfig(instance); err != nil {
+		t.Errorf("pre_start may make the folder: %v", err)
+	}
+}
+
+func TestTwoAgentsWithOneSessionName(t *testing.T) {
+	c, err := config.Parse("/c/city.toml", []byte("[workspace]\nname = \"c\"\nsession_template = \"{{.City}}\"\n[[agents]]\nname = \"a\"\n[[agents]]\nname = \"b\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Build(c, BuildOptions{})
+	var p *config.Problems
+	if !errors.As(err, &p) || p.List[0].Line != 6 || !strings.Contains(err.Error(), `"a" and "b"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPoolMembers(t *testing.T) {
+	pool := specs(t, t.TempDir(), "[[rigs]]\nname = \"r\"\npath = \".\"\n[[agents]]\nname = \"w\"\ndir = \"r\"\nstart_command = \"x {{.Agent}}\"\n[agents.pool]\nmax = 5\nnamepool = [\"ann\", \"bob\"]\n")[0]
+	if diff := cmp.Diff([]string{"ann", "bob", "w-3"}, MemberNames(pool, 3)); diff != "" {
+		t.Error(diff)
+	}
+	m, err := Member(pool, "bob", BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Name() != "r/bob" || m.Session != "gc-city-r--bob" || m.Config.Command != "x r/bob" || m.Config.Env["GC_TEMPLATE"] != "r/w" || m.Resolved.Pool != nil {
+		t.Errorf("member %+v", m)
+	}
+}
+
+func TestBoundAgent(t *testing.T) {
+	fake := runtime.NewFake()
+	a := Bind(specs(t, t.TempDir(), "[[agents]]\nname = \"a\"\nstart_command = \"x\"\nprocess_names = [\"x\"]\n")[0], fake)
+	if up, err := a.IsRunning(t.Context()); up || err != nil {
+		t.Errorf("running before its start: %v %v", up, err)
+	}
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if up, err := a.IsRunning(t.Context()); !up || err != nil {
+		t.Errorf("running %v %v", up, err)
+	}
+	if fake.MetaOf(a.SessionName())[MetaAgent] != "a" {
+		t.Errorf("metadata %v", fake.MetaOf(a.SessionName()))
+	}
+	fake.SetZombie(a.SessionName(), true)
+	if up, err := a.IsRunning(t.Context()); up || err != nil {
+		t.Errorf("a zombie is running: %v %v", up, err)
+	}
+	fake.Fail("IsRunning", "", runtime.ErrBackendUnreachable)
+	if _, err := a.IsRunning(t.Context()); !errors.Is(err, runtime.ErrBackendUnreachable) {
+		t.Errorf("error %v", err)
+	}
+	fake.Fail("IsRunning", "", nil)
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := fake.ListRunning(t.Context(), ""); len(list) != 0 {
+		t.Errorf("left: %v", list)
+	}
+}
+
+func TestFakeAgent(t *testing.T) {
+	f := NewFake("a", "s")
+	var a Agent = f
+	if _, err := a.Peek(t.Context(), 0); !errors.Is(err, runtime.ErrSessionNotFound) {
+		t.Errorf("peek before the start: %v", err)
+	}
+	if err := errors.Join(a.Start(t.Context()), a.Attach(t.Context(), runtime.Terminal{})); err != nil {
+		t.Fatal(err)
+	}
+	f.SetPeek("one\ntwo")
+	if text, err := a.Peek(t.Context(), 1); text != "two" || err != nil {
+		t.Errorf("peek %q %v", text, err)
+	}
+	if r, err := a.Nudge(t.Context(), runtime.TextContent("hi")); r.State != runtime.Submitted || err != nil {
+		t.Errorf("nudge %v %v", r, err)
+	}
+	f.SetZombie(true)
+	if up, _ := a.IsRunning(t.Context()); up {
+		t.Error("a zombie is running")
+	}
+	f.Fail("Stop", runtime.ErrBackendUnreachable)
+	if err := a.Stop(t.Context()); !errors.Is(err, runtime.ErrBackendUnreachable) {
+		t.Errorf("stop: %v", err)
+	}
+	if diff := cmp.Diff([]string{"Peek", "Start", "Attach", "Peek", "Nudge hi", "IsRunning", "Stop"}, f.Calls()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,251 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// ErrLost is wrapped by the error of an attachment whose server went away and
+// did not come back. The session itself is not affected.
+var ErrLost = errors.New("the connection to the mux server was lost")
+
+// SignalError is the error of an attachment that a signal to this process
+// ended; the session goes on.
+type SignalError struct{ Signal os.Signal }
+
+// Error names the signal.
+func (e *SignalError) Error() string { return "ended by signal: " + e.Signal.String() }
+
+// AttachReason says why an attachment ended.
+type AttachReason string
+
+// Reasons of the end of an attachment.
+const (
+	AttachDetached AttachReason = "detached" // the person left, or had to; the session goes on
+	AttachExited   AttachReason = "exited"   // the program ended
+	AttachLost     AttachReason = "lost"     // the server went away, or the terminal
+	AttachKicked   AttachReason = "kicked"   // the server sent the client away
+)
+
+// StatusKicked is the WebSocket status with which a server tells a client not
+// to come back.
+const StatusKicked websocket.StatusCode = 4001
+
+// AttachOptions are a person's terminal and how it is connected. The zero value
+// shows the session and takes no input.
+type AttachOptions struct {
+	// In is where keys come from. A terminal is put in raw mode until the end.
+	// Nothing is read from an *os.File after the end; from another reader
+	// without SetReadDeadline one Read may still be under way.
+	In io.Reader
+	// Out is where the screen goes.
+	Out io.Writer
+	// Size returns the columns and rows of the terminal. nil asks Out, then In;
+	// an error or a size of 0 means that of the session.
+	Size func() (cols, rows int, err error)
+	// Resized delivers a value when the size changed; nil means SIGWINCH.
+	Resized <-chan struct{}
+
+	ReadOnly   bool       // send no input; the detach keys still work
+	DetachKeys DetachKeys // zero: DefaultDetachKeys
+	Scrollback bool       // show the history first
+
+	// Reconnect is how long a server that went away is waited for. 0: 10 s;
+	// negative: not at all.
+	Reconnect time.Duration
+}
+
+// AttachResult is how an attachment ended.
+type AttachResult struct {
+	Reason AttachReason
+	Exit   *Exit  // of the program, for AttachExited; nil when it is not known
+	Rest   []byte // typed behind the detach keys and read with them
+}
+
+// AttachTerminal connects a person's terminal to a session until the detach
+// keys, the program's end, ctx, or SIGINT, SIGTERM or SIGHUP to this process,
+// which it catches meanwhile. The terminal's modes are those from before in
+// every case, a panic included, and its cursor stands on a fresh last line.
+//
+// When the server goes away, it is waited for and the session painted again;
+// what was typed meanwhile is sent then. The error is nil when the person
+// detached, the program ended or the server sent the client away; ErrNotFound
+// or ErrExited when there is no such session running; a [*SignalError]; or it
+// wraps ErrLost or the error of ctx.
+//
+// It writes what the session shows and nothing of its own.
+func (c *Client) AttachTerminal(ctx context.Context, name string, o AttachOptions) (AttachResult, error) {
+	return attachTerminal(ctx, &clientSession{c: c, name: name}, o)
+}
+
+// attachSession is the session that an attachment shows.
+type attachSession interface {
+	// dial opens a connection; it may be called again when one was lost.
+	dial(ctx context.Context, cols, rows int, o AttachOptions) (*websocket.Conn, error)
+	// exit returns how the session ended, nil when that is not known.
+	exit(ctx context.Context) *Exit
+}
+
+const (
+	attachQueue     = 256     // messages to the server that wait
+	attachReadSize  = 4 << 10 // bytes of input read at once
+	attachReconnect = 10 * time.Second
+	keyTimeout      = 50 * time.Millisecond  // of silence that ends an unfinished key
+	drainTimeout    = 300 * time.Millisecond // for what was typed before the detach keys
+)
+
+// attachMessage is one message to the server, or the wish to know that those
+// before it were written.
+type attachMessage struct {
+	input   []byte
+	drained chan struct{}
+}
+
+// attachment is one run of AttachTerminal.
+type attachment struct {
+	o       AttachOptions
+	session attachSession
+	screen  *outerTerminal
+
+	ctx    context.Context // ends with the attachment; its cause says why
+	cancel context.CancelCauseFunc
+	tasks  sync.WaitGroup
+
+	messages chan attachMessage
+	resized  chan struct{} // the size changed; capacity 1
+	unsent   []byte        // input that the last connection did not take; of its writer
+
+	mu   sync.Mutex
+	conn *websocket.Conn // the connection in use, nil in between
+	rest []byte
+}
+
+// panicError carries a panic of a task to the caller's goroutine.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+func attachTerminal(ctx context.Context, session attachSession, o AttachOptions) (AttachResult, error) {
+	a := &attachment{
+		o: o, session: session,
+		messages: make(chan attachMessage, attachQueue),
+		resized:  make(chan struct{}, 1),
+	}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	defer a.cancel(nil)
+	a.screen = newOuterTerminal(o)
+
+	// The first connection comes before the terminal is touched, so that an
+	// error finds it as it was.
+	cols, rows := a.screen.size()
+	conn, err := session.dial(a.ctx, cols, rows, o)
+	if err != nil {
+		return AttachResult{}, err
+	}
+	defer conn.CloseNow()
+	signals := a.catchSignals()
+	defer signal.Stop(signals)
+	if err := a.screen.open(a.ctx); err != nil {
+		return AttachResult{}, err
+	}
+	defer a.screen.restore()
+	result, err := a.run(conn, signals)
+	a.screen.restore()
+	var p *panicError
+	if errors.As(err, &p) {
+		panic(p)
+	}
+	return result, err
+}
+
+// run shows the session until the end and waits for every task.
+func (a *attachment) run(conn *websocket.Conn, signals <-chan os.Signal) (AttachResult, error) {
+	input, err := openInput(a.ctx, a.o.In)
+	if err != nil {
+		return AttachResult{Reason: AttachLost}, err
+	}
+	defer func() {
+		a.cancel(nil)
+		input.wake()
+		a.tasks.Wait()
+		input.close()
+	}()
+	if a.o.In != nil {
+		a.start(func() { a.readKeys(input) })
+	}
+	a.start(func() { a.watch(signals) })
+	for {
+		end := a.serve(conn)
+		if end.lost != nil && a.ctx.Err() == nil {
+			if conn, end = a.reconnect(end.lost); conn != nil {
+				continue
+			}
+		}
+		if a.ctx.Err() != nil && !end.exited && !end.kicked {
+			end = ending{cause: context.Cause(a.ctx)}
+		}
+		return a.result(end)
+	}
+}
+
+// start runs a task; a panic in it ends the attachment instead of the process,
+// so that the terminal can be restored first.
+func (a *attachment) start(task func()) {
+	a.tasks.Go(func() {
+		defer a.catch()
+		task()
+	})
+}
+
+// catch ends the attachment with a panic; it is deferred.
+func (a *attachment) catch() {
+	if v := recover(); v != nil {
+		a.cancel(&panicError{v, debug.Stack()})
+	}
+}
+
+// ending is why a connection, and perhaps the attachment, ended: one of them.
+type ending struct {
+	cause  error // what cancelled the attachment
+	lost   error // the connection broke
+	failed error // the terminal or the session does not allow to go on
+	kicked bool
+	exited bool
+	exit   *Exit
+}
+
+// result says what an ending means to the caller.
+func (a *attachment) result(e ending) (AttachResult, error) {
+	var p *panicError
+	switch {
+	case errors.Is(e.cause, errDetached):
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return AttachResult{Reason: AttachDetached, Rest: a.rest}, nil
+	case errors.As(e.cause, &p):
+		return AttachResult{Reason: AttachLost}, e.cause
+	case errors.Is(e.cause, errTerminalGone):
+		return AttachResult{Reason: AttachLost}, e.cause
+	case e.cause != nil:
+		return AttachResult{Reason: AttachDetached}, e.cause
+	case e.exited:
+		return AttachResult{Reason: AttachExited, Exit: e.exit}, nil
+	case e.kicked:
+		return AttachResult{Reason: AttachKicked}, nil
+	case e.failed != nil:
+		return AttachResult{Reason: AttachLost}, e.failed
+	}
+	return AttachResult{Reason: AttachLost}, fmt.Errorf("%w: %w", ErrLost, e.lost)
+}

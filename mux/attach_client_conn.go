@@ -1,0 +1,202 @@
+package mux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// maxControl bounds a control message of the server, in bytes.
+const maxControl = 64 << 10
+
+// clientSession is a session reached through a Client.
+type clientSession struct {
+	c    *Client
+	name string
+	id   string // once it is known: a new session of the same name is another one
+}
+
+func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOptions) (*websocket.Conn, error) {
+	if s.id == "" {
+		info, err := s.c.Get(ctx, s.name)
+		if err != nil {
+			return nil, err
+		}
+		s.id = info.ID
+	}
+	conn, err := s.c.Attach(ctx, AttachRequest{
+		Name: s.id, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return conn.ws, nil
+}
+
+func (s *clientSession) exit(ctx context.Context) *Exit {
+	info, err := s.c.Get(ctx, s.id)
+	if err != nil {
+		return nil
+	}
+	return info.Exit
+}
+
+// serve uses one connection until it ends.
+func (a *attachment) serve(conn *websocket.Conn) ending {
+	conn.SetReadLimit(-1) // a paint may be large; it is passed on in pieces
+	ctx, cancel := context.WithCancel(a.ctx)
+	a.setConn(conn)
+	written := make(chan struct{})
+	a.start(func() {
+		defer close(written)
+		// A connection that cannot be written is not read any more either.
+		defer cancel()
+		a.writeMessages(ctx, conn)
+	})
+	end := a.readMessages(ctx, conn)
+	cancel()
+	a.setConn(nil)
+	conn.CloseNow()
+	<-written
+	return end
+}
+
+func (a *attachment) setConn(conn *websocket.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conn = conn
+}
+
+// drop gives up the connection in use; a new one brings a fresh paint.
+func (a *attachment) drop() {
+	a.mu.Lock()
+	conn := a.conn
+	a.mu.Unlock()
+	if conn != nil {
+		conn.CloseNow()
+	}
+}
+
+// writeMessages sends input and sizes until an error. Input that could not be
+// written goes first on the next connection; what was written and not read by a
+// server that died is lost, as nobody can know.
+func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
+	if len(a.unsent) > 0 {
+		if conn.Write(ctx, websocket.MessageBinary, a.unsent) != nil {
+			return
+		}
+		a.unsent = nil
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.resized:
+			cols, rows := a.screen.size()
+			b, err := json.Marshal(AttachControl{Type: "resize", Cols: cols, Rows: rows})
+			if err != nil || conn.Write(ctx, websocket.MessageText, b) != nil {
+				return
+			}
+		case m := <-a.messages:
+			if m.drained != nil {
+				close(m.drained)
+				continue
+			}
+			if conn.Write(ctx, websocket.MessageBinary, m.input) != nil {
+				a.unsent = m.input
+				return
+			}
+		}
+	}
+}
+
+// readMessages shows what the server sends until the connection ends.
+func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) ending {
+	var exited bool
+	var exit *Exit
+	for {
+		kind, r, err := conn.Reader(ctx)
+		switch {
+		case err != nil && exited:
+			return ending{exited: true, exit: exit}
+		case websocket.CloseStatus(err) == StatusKicked:
+			return ending{kicked: true}
+		case err != nil:
+			return ending{lost: err}
+		case kind == websocket.MessageBinary:
+			if end, ok := a.show(r); !ok {
+				return end
+			}
+			continue
+		}
+		b, err := io.ReadAll(io.LimitReader(r, maxControl+1))
+		if err != nil {
+			return ending{lost: err}
+		}
+		// Unknown messages, and what is none, are for other clients.
+		var control AttachControl
+		if len(b) <= maxControl && json.Unmarshal(b, &control) == nil && control.Type == "exit" {
+			exited, exit = true, control.Exit
+		}
+	}
+}
+
+// show copies one message to the terminal.
+func (a *attachment) show(r io.Reader) (ending, bool) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if werr := a.screen.write(buf[:n]); werr != nil {
+				return ending{failed: fmt.Errorf("write to the terminal: %w", werr)}, false
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return ending{}, true
+		case err != nil:
+			return ending{lost: err}, false
+		}
+	}
+}
+
+// reconnect waits for the server to come back. Without a connection the ending
+// says why.
+func (a *attachment) reconnect(lost error) (*websocket.Conn, ending) {
+	limit := a.o.Reconnect
+	if limit == 0 {
+		limit = attachReconnect
+	}
+	if limit < 0 {
+		return nil, ending{lost: lost}
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, limit)
+	defer cancel()
+	const mostDelay = 250 * time.Millisecond
+	for delay := 5 * time.Millisecond; ; delay = min(2*delay, mostDelay) {
+		cols, rows := a.screen.size()
+		conn, err := a.session.dial(ctx, cols, rows, a.o)
+		switch {
+		case err == nil:
+			// The old connection may have ended inside of anything.
+			a.screen.reset()
+			return conn, ending{}
+		case errors.Is(err, ErrNotFound), errors.Is(err, ErrExited):
+			return nil, ending{exited: true, exit: a.session.exit(ctx)}
+		case errors.Is(err, ErrForeign):
+			return nil, ending{lost: err}
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ending{lost: lost}
+		case <-timer.C:
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package mux
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"time"
+)
+
+// errTerminalGone is why an attachment ends whose terminal was closed.
+var errTerminalGone = errors.New("the terminal is gone")
+
+// attachKeys is what stands between a person's terminal and the session.
+type attachKeys struct {
+	replies replyFilter
+	detach  *DetachMatcher
+}
+
+// feed takes input and returns what of it goes to the session.
+func (k *attachKeys) feed(p []byte) (forward []byte, detach bool) {
+	return k.detach.Feed(k.replies.feed(p))
+}
+
+// flush does the same when no byte came for keyTimeout.
+func (k *attachKeys) flush() (forward []byte, detach bool) {
+	forward, detach = k.detach.Feed(k.replies.flush())
+	if detach || k.replies.scan.pending() {
+		return forward, detach
+	}
+	forward = slices.Clone(forward)
+	more, detach := k.detach.Flush()
+	return append(forward, more...), detach
+}
+
+// pending reports whether an unfinished key is held.
+func (k *attachKeys) pending() bool { return k.replies.scan.pending() || k.detach.Pending() }
+
+// rest returns what was read behind the detach keys.
+func (k *attachKeys) rest() []byte {
+	return slices.Concat(k.detach.Rest(), k.replies.scan.buf)
+}
+
+// readKeys sends what a person types until the end.
+func (a *attachment) readKeys(in inputSource) {
+	keys := attachKeys{detach: NewDetachMatcher(a.o.DetachKeys)}
+	for a.ctx.Err() == nil {
+		timeout := time.Duration(-1)
+		if keys.pending() {
+			timeout = keyTimeout
+		}
+		p, err := in.read(timeout)
+		var forward []byte
+		var detach bool
+		switch {
+		case errors.Is(err, errInputQuiet):
+			forward, detach = keys.flush()
+		case err != nil:
+			a.inputEnded(err)
+			return
+		default:
+			forward, detach = keys.feed(p)
+		}
+		if len(forward) > 0 && !a.o.ReadOnly {
+			a.send(attachMessage{input: slices.Clone(forward)})
+		}
+		if detach {
+			a.mu.Lock()
+			a.rest = keys.rest()
+			a.mu.Unlock()
+			a.drain()
+			a.cancel(errDetached)
+			return
+		}
+	}
+}
+
+// send queues a message; while the server takes none and the queue is full it
+// waits, and with it what the person types.
+func (a *attachment) send(m attachMessage) {
+	select {
+	case a.messages <- m:
+	case <-a.ctx.Done():
+	}
+}
+
+// drain waits a moment until what is queued was sent.
+func (a *attachment) drain() {
+	timer := time.NewTimer(drainTimeout)
+	defer timer.Stop()
+	drained := make(chan struct{})
+	select {
+	case a.messages <- attachMessage{drained: drained}:
+	case <-timer.C:
+		return
+	case <-a.ctx.Done():
+		return
+	}
+	select {
+	case <-drained:
+	case <-timer.C:
+	case <-a.ctx.Done():
+	}
+}
+
+// inputEnded ends the attachment with its input: a pipe that was read to its
+// end is a detach, a terminal that hung up is an error.
+func (a *attachment) inputEnded(err error) {
+	switch {
+	case errors.Is(err, errInputClosed):
+	case errors.Is(err, io.EOF) && !a.screen.raw():
+		a.drain()
+		a.cancel(errDetached)
+	default:
+		a.cancel(errors.Join(errTerminalGone, err))
+	}
+}

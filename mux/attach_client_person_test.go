@@ -1,0 +1,216 @@
+//go:build unix
+
+package mux
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// person is somebody at a terminal: the outer end of a PTY pair that reads all
+// the time, as a terminal emulator does.
+type person struct {
+	t          *testing.T
+	outer, tty *os.File
+	before     *term.State
+
+	mu     sync.Mutex
+	cond   *sync.Cond
+	seen   []byte
+	closed bool
+}
+
+// newPerson opens a terminal of 80×24.
+func newPerson(t *testing.T) *person {
+	p := openPerson(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := p.outer.Read(buf)
+			p.mu.Lock()
+			p.seen = append(p.seen, buf[:n]...)
+			p.closed = err != nil
+			p.cond.Broadcast()
+			p.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { p.outer.Close(); <-done })
+	return p
+}
+
+// openPerson is a person who does not look: nothing reads the terminal.
+func openPerson(t *testing.T) *person {
+	t.Helper()
+	outer, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &person{t: t, outer: pollable(t, outer), tty: tty}
+	p.cond = sync.NewCond(&p.mu)
+	p.resize(80, 24)
+	p.before = p.state()
+	t.Cleanup(func() { tty.Close(); outer.Close() })
+	return p
+}
+
+// pollable returns f as a file whose reads end when it is closed, and closes f.
+func pollable(t *testing.T, f *os.File) *os.File {
+	t.Helper()
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(fd), "outer")
+}
+
+func (p *person) resize(cols, rows int) {
+	p.t.Helper()
+	err := withFD(p.outer, func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(cols), Row: uint16(rows)})
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// state returns the terminal's modes.
+func (p *person) state() *term.State {
+	p.t.Helper()
+	var s *term.State
+	err := withFD(p.tty, func(fd int) (err error) { s, err = term.GetState(fd); return err })
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return s
+}
+
+// checkRestored fails when the modes are not those from before.
+func (p *person) checkRestored() {
+	p.t.Helper()
+	if now := p.state(); *now != *p.before {
+		p.t.Errorf("the terminal's modes are %+v, were %+v", *now, *p.before)
+	}
+}
+
+func (p *person) types(keys string) {
+	p.t.Helper()
+	if _, err := p.outer.WriteString(keys); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// sees waits until text came since the last call of forget.
+func (p *person) sees(text string) {
+	p.t.Helper()
+	timer := time.AfterFunc(patience, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.closed = true
+		p.cond.Broadcast()
+	})
+	defer timer.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !bytes.Contains(p.seen, []byte(text)) {
+		if p.closed {
+			p.t.Fatalf("%q does not come, only %q", text, p.seen)
+		}
+		p.cond.Wait()
+	}
+}
+
+// forget drops what came so far.
+func (p *person) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = nil
+}
+
+// all returns what came so far.
+func (p *person) all() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.seen)
+}
+
+// attachRun is an AttachTerminal that is under way.
+type attachRun struct {
+	t      *testing.T
+	cancel context.CancelFunc
+	done   chan struct{}
+	result AttachResult
+	err    error
+	panic  any
+}
+
+// attachPerson attaches the person's terminal.
+func attachPerson(p *person, c *Client, name string, change func(*AttachOptions)) *attachRun {
+	o := AttachOptions{In: p.tty, Out: p.tty}
+	if change != nil {
+		change(&o)
+	}
+	return attachWith(p.t, c, name, o)
+}
+
+func attachWith(t *testing.T, c *Client, name string, o AttachOptions) *attachRun {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &attachRun{t: t, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		defer func() { r.panic = recover() }()
+		r.result, r.err = c.AttachTerminal(ctx, name, o)
+	}()
+	t.Cleanup(func() { cancel(); <-r.done })
+	return r
+}
+
+// ended waits for the end and returns how it was.
+func (r *attachRun) ended() (AttachResult, error) {
+	r.t.Helper()
+	select {
+	case <-r.done:
+	case <-time.After(patience):
+		r.t.Fatal("the attachment does not end")
+	}
+	return r.result, r.err
+}
+
+// want fails when the end is not this reason without an error.
+func (r *attachRun) want(reason AttachReason) AttachResult {
+	r.t.Helper()
+	res, err := r.ended()
+	if err != nil || res.Reason != reason || r.panic != nil {
+		r.t.Errorf("ended %q, %v, panic %v; want %q", res.Reason, err, r.panic, reason)
+	}
+	return res
+}
+
+// signalSelf sends this process a signal that an attachment catches.
+func signalSelf(t *testing.T, s unix.Signal) {
+	t.Helper()
+	if err := unix.Kill(os.Getpid(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restoreState gives the terminal the modes from before, as a shell does.
+func restoreState(p *person) error {
+	return withFD(p.tty, func(fd int) error { return term.Restore(fd, p.before) })
+}

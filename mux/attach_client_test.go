@@ -1,0 +1,449 @@
+//go:build unix
+
+package mux
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sys/unix"
+)
+
+// attachDemo attaches a person to the fake session and shows them a first
+// screen.
+func attachDemo(t *testing.T, change func(*AttachOptions)) (*fakeServer, *fakeConn, *person, *attachRun) {
+	t.Helper()
+	s, p := newFakeServer(t), newPerson(t)
+	r := attachPerson(p, s.client(), "demo", change)
+	c := s.next()
+	c.paint("first screen")
+	p.sees("first screen")
+	return s, c, p, r
+}
+
+func TestAttachShowsAndTypes(t *testing.T) {
+	_, c, p, r := attachDemo(t, nil)
+	if c.path != "id-1" || c.query.Get("cols") != "80" || c.query.Get("rows") != "24" || c.query.Has("readonly") {
+		t.Errorf("attached to %s with %v", c.path, c.query)
+	}
+	p.types("ls\r\x03\x1b[A\x04\x1a")
+	if got := c.input(9); got != "ls\r\x03\x1b[A\x04\x1a" {
+		t.Errorf("the session got %q", got)
+	}
+	// A terminal's replies are not keys; a lone Escape is one, after a moment.
+	p.types("\x1b[?64;1c\x1b]11;rgb:0/0/0\x07a\x1b")
+	if got := c.input(2); got != "a\x1b" {
+		t.Errorf("the session got %q", got)
+	}
+	c.control(map[string]any{"type": "news", "of": []string{"later servers"}})
+	c.control("nonsense")
+	c.control(AttachControl{Type: "offset", Offset: 99})
+	big := strings.Repeat("0123456789abcdef", 1<<16) + "end of it"
+	c.raw(big)
+	p.sees("end of it")
+	if !strings.Contains(p.all(), big) {
+		t.Error("the output is not what was sent")
+	}
+	p.types("\x02d")
+	r.want(AttachDetached)
+	p.checkRestored()
+	if got := c.rest(); got != "" {
+		t.Errorf("the session got %q with the detach keys", got)
+	}
+}
+
+func TestAttachDetachKeys(t *testing.T) {
+	for name, keys := range map[string]string{
+		"legacy": "\x02d", "kitty": "\x1b[98;5u\x1b[98;5:3ud", "modifyOtherKeys": "\x1b[27;5;98~d",
+		"kitty with everything": "\x1b[57442;5u\x1b[98:66;5:1u\x1b[98;5:3u\x1b[57442;1:3u\x1b[100;;100u",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, c, p, r := attachDemo(t, nil)
+			p.forget()
+			p.types("exit\r" + keys + "typed ahead")
+			res := r.want(AttachDetached)
+			if got := c.rest(); got != "exit\r" && !strings.Contains(keys, "57442") {
+				t.Errorf("the session got %q", got)
+			}
+			if string(res.Rest) != "typed ahead" {
+				t.Errorf("behind the keys: %q", res.Rest)
+			}
+			p.checkRestored()
+			p.sees("\x1b[?1049l")
+			p.sees("\x1b[9999;1H\r\n")
+			// What is typed after the end is the next program's.
+			p.types("next\n")
+			buf := make([]byte, 64)
+			n, err := p.tty.Read(buf)
+			if err != nil || string(buf[:n]) != "next\n" {
+				t.Errorf("the next reader gets %q, %v", buf[:n], err)
+			}
+		})
+	}
+}
+
+func TestAttachOtherDetachKeys(t *testing.T) {
+	keys, err := ParseDetachKeys("ctrl-q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.DetachKeys = keys })
+	p.types("\x02d")
+	if got := c.input(2); got != "\x02d" {
+		t.Errorf("the session got %q", got)
+	}
+	p.types("\x11")
+	r.want(AttachDetached)
+}
+
+func TestAttachExit(t *testing.T) {
+	_, c, p, r := attachDemo(t, nil)
+	c.raw("bye")
+	c.control(AttachControl{Type: "exit", Exit: &Exit{Code: 3, Reason: ReasonExited}})
+	c.end(websocket.StatusNormalClosure)
+	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 3 {
+		t.Errorf("exit %+v", res.Exit)
+	}
+	p.sees("bye")
+	p.checkRestored()
+}
+
+func TestAttachKicked(t *testing.T) {
+	_, c, p, r := attachDemo(t, nil)
+	c.end(StatusKicked)
+	r.want(AttachKicked)
+	p.checkRestored()
+}
+
+func TestAttachNoSession(t *testing.T) {
+	s, p := newFakeServer(t), newPerson(t)
+	s.fail(ErrNotFound)
+	r := attachPerson(p, s.client(), "gone", nil)
+	if _, err := r.ended(); !errors.Is(err, ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+	p.checkRestored()
+	if p.all() != "" {
+		t.Errorf("written: %q", p.all())
+	}
+}
+
+func TestAttachReconnects(t *testing.T) {
+	s, c, p, r := attachDemo(t, nil)
+	s.stop()
+	c.drop()
+	p.types("while away")
+	s.listen()
+	c = s.next()
+	if c.path != "id-1" {
+		t.Errorf("connected again to %s", c.path)
+	}
+	p.forget()
+	c.paint("second screen")
+	p.sees("second screen")
+	if got := c.input(10); got != "while away" {
+		t.Errorf("the session got %q", got)
+	}
+	p.types("\x02d")
+	r.want(AttachDetached)
+	p.checkRestored()
+}
+
+// TestAttachResetsBeforeRepaint: the lost connection may have ended in the
+// middle of a sequence, and with modes that the new paint does not mention.
+func TestAttachResetsBeforeRepaint(t *testing.T) {
+	s, c, p, _ := attachDemo(t, nil)
+	c.raw("half\x1b[3")
+	p.sees("half")
+	s.stop()
+	c.drop()
+	s.listen()
+	s.next().paint("second screen")
+	p.sees("second screen")
+	_, after, _ := strings.Cut(p.all(), "half")
+	if reset := string(appendOuterReset(nil)); !strings.HasPrefix(after, "\x1b[3"+reset+"second") {
+		t.Errorf("came: %q", after)
+	}
+}
+
+func TestAttachLost(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"not waited for": -1, "does not come back": 30 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			s, c, p, r := attachDemo(t, func(o *AttachOptions) { o.Reconnect = wait })
+			s.stop()
+			c.drop()
+			res, err := r.ended()
+			if res.Reason != AttachLost || !errors.Is(err, ErrLost) {
+				t.Errorf("ended %q, %v", res.Reason, err)
+			}
+			p.checkRestored()
+		})
+	}
+}
+
+// TestAttachExitWhileAway: the program ended while the server was gone.
+func TestAttachExitWhileAway(t *testing.T) {
+	s, c, p, r := attachDemo(t, nil)
+	s.set(func(i *SessionInfo) { i.State, i.Exit = StateExited, &Exit{Code: 130, Signal: "SIGINT"} })
+	s.fail(ErrExited)
+	c.drop()
+	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 130 {
+		t.Errorf("exit %+v", res.Exit)
+	}
+	p.checkRestored()
+}
+
+func TestAttachDetachWhileAway(t *testing.T) {
+	s, c, p, r := attachDemo(t, nil)
+	s.stop()
+	c.drop()
+	p.types("\x02d")
+	r.want(AttachDetached)
+	p.checkRestored()
+}
+
+// TestAttachHungServer: a server that reads nothing and says nothing.
+func TestAttachHungServer(t *testing.T) {
+	_, _, p, r := attachDemo(t, nil)
+	p.types("some keys")
+	p.types("\x02d")
+	r.want(AttachDetached)
+	p.checkRestored()
+}
+
+func TestAttachResize(t *testing.T) {
+	_, c, p, r := attachDemo(t, nil)
+	p.resize(100, 30)
+	signalSelf(t, unix.SIGWINCH)
+	if m := c.resize(); m.Cols != 100 || m.Rows != 30 {
+		t.Errorf("size %+v", m)
+	}
+	p.types("\x02d")
+	r.want(AttachDetached)
+}
+
+func TestAttachResizedByOwner(t *testing.T) {
+	resized := make(chan struct{})
+	cols := 90
+	_, c, p, r := attachDemo(t, func(o *AttachOptions) {
+		o.Resized = resized
+		o.Size = func() (int, int, error) { return cols, 1 << 20, nil }
+	})
+	if c.query.Get("cols") != "90" || c.query.Get("rows") != "2000" {
+		t.Errorf("attached with %v", c.query)
+	}
+	cols = 91
+	resized <- struct{}{}
+	if m := c.resize(); m.Cols != 91 {
+		t.Errorf("size %+v", m)
+	}
+	close(resized)
+	p.types("x")
+	if got := c.input(1); got != "x" {
+		t.Errorf("the session got %q", got)
+	}
+	p.types("\x02d")
+	r.want(AttachDetached)
+}
+
+func TestAttachReadOnly(t *testing.T) {
+	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.ReadOnly, o.Scrollback = true, true })
+	if c.query.Get("readonly") != "true" || c.query.Get("scrollback") != "true" {
+		t.Errorf("attached with %v", c.query)
+	}
+	p.types("rm -rf\r\x03\x02\x02\x02x\x02d")
+	r.want(AttachDetached)
+	if got := c.rest(); got != "" {
+		t.Errorf("the session got %q", got)
+	}
+	p.checkRestored()
+}
+
+func TestAttachSignals(t *testing.T) {
+	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGINT} {
+		_, c, p, r := attachDemo(t, nil)
+		signalSelf(t, s)
+		res, err := r.ended()
+		var se *SignalError
+		if !errors.As(err, &se) || se.Signal != s || res.Reason != AttachDetached {
+			t.Errorf("%v: ended %q, %v", s, res.Reason, err)
+		}
+		c.rest()
+		p.checkRestored()
+		p.sees("\x1b[?1049l")
+	}
+}
+
+// TestAttachContinued: the process was stopped, and a shell had the terminal.
+func TestAttachContinued(t *testing.T) {
+	s, _, p, r := attachDemo(t, nil)
+	if err := restoreState(p); err != nil {
+		t.Fatal(err)
+	}
+	signalSelf(t, unix.SIGCONT)
+	c := s.next()
+	if *p.state() == *p.before {
+		t.Error("the terminal is not in raw mode again")
+	}
+	c.paint("second screen")
+	p.sees("second screen")
+	p.types("\x02d")
+	r.want(AttachDetached)
+	p.checkRestored()
+}
+
+func TestAttachContext(t *testing.T) {
+	_, c, p, r := attachDemo(t, nil)
+	r.cancel()
+	if res, err := r.ended(); res.Reason != AttachDetached || err == nil {
+		t.Errorf("ended %q, %v", res.Reason, err)
+	}
+	c.rest()
+	p.checkRestored()
+}
+
+func TestAttachPanic(t *testing.T) {
+	resized := make(chan struct{}, 1)
+	broken := false
+	_, _, p, r := attachDemo(t, func(o *AttachOptions) {
+		o.Resized = resized
+		o.Size = func() (int, int, error) {
+			if broken {
+				panic("size of what")
+			}
+			return 80, 24, nil
+		}
+	})
+	broken = true
+	resized <- struct{}{}
+	if r.ended(); r.panic == nil || !strings.Contains(r.panic.(error).Error(), "size of what") {
+		t.Errorf("panic %v", r.panic)
+	}
+	p.checkRestored()
+	p.sees("\x1b[?1049l")
+}
+
+func TestAttachTerminalGone(t *testing.T) {
+	_, c, p, r := attachDemo(t, nil)
+	p.outer.Close()
+	if res, err := r.ended(); res.Reason != AttachLost || err == nil {
+		t.Errorf("ended %q, %v", res.Reason, err)
+	}
+	c.rest()
+}
+
+// TestAttachStoppedTerminal: a terminal that takes nothing any more holds up
+// neither the end nor the modes.
+func TestAttachStoppedTerminal(t *testing.T) {
+	s, p := newFakeServer(t), openPerson(t)
+	r := attachPerson(p, s.client(), "demo", nil)
+	c := s.next()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		ctx, cancel := c.context()
+		defer cancel()
+		// It ends in an error, as the client goes away in the middle.
+		c.ws.Write(ctx, websocket.MessageBinary, bytes.Repeat([]byte("much more than a terminal holds "), 1<<14))
+	}()
+	if _, err := io.ReadFull(p.outer, make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	r.cancel()
+	r.ended()
+	if took := time.Since(start); took > 5*restoreTimeout {
+		t.Errorf("the end took %v", took)
+	}
+	p.checkRestored()
+	<-sent
+}
+
+func TestAttachWriteError(t *testing.T) {
+	s, p := newFakeServer(t), newPerson(t)
+	r := attachPerson(p, s.client(), "demo", func(o *AttachOptions) { o.Out = failingWriter{} })
+	s.next().paint("screen")
+	if res, err := r.ended(); res.Reason != AttachLost || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("ended %q, %v", res.Reason, err)
+	}
+	p.checkRestored()
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// TestAttachStreams: streams that are no terminal.
+func TestAttachStreams(t *testing.T) {
+	pr, pw, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pr.Close()
+	defer pw.Close()
+	local, far := net.Pipe()
+	defer local.Close()
+	defer far.Close()
+	plainR, plainW := io.Pipe()
+	defer plainW.Close()
+	for name, in := range map[string]struct {
+		r io.Reader
+		w io.WriteCloser
+	}{"pipe": {pr, pw}, "connection": {local, far}, "reader": {plainR, plainW}} {
+		t.Run(name, func(t *testing.T) {
+			s := newFakeServer(t)
+			var out strings.Builder
+			r := attachWith(t, s.client(), "demo", AttachOptions{In: in.r, Out: &out})
+			c := s.next()
+			if c.query.Get("cols") != "0" {
+				t.Errorf("attached with %v", c.query)
+			}
+			c.paint("screen")
+			in.w.Write([]byte("ls\r"))
+			if got := c.input(3); got != "ls\r" {
+				t.Errorf("the session got %q", got)
+			}
+			in.w.Close()
+			r.want(AttachDetached)
+			c.rest()
+			if !strings.Contains(out.String(), "screen") {
+				t.Errorf("shown: %q", out.String())
+			}
+		})
+	}
+}
+
+// TestAttachReaderIsLeftAlone: after the end nothing reads from a connection.
+func TestAttachReaderIsLeftAlone(t *testing.T) {
+	local, far := net.Pipe()
+	defer local.Close()
+	defer far.Close()
+	s := newFakeServer(t)
+	r := attachWith(t, s.client(), "demo", AttachOptions{In: local})
+	c := s.next()
+	c.control(AttachControl{Type: "exit", Exit: &Exit{}})
+	c.end(websocket.StatusNormalClosure)
+	r.want(AttachExited)
+	go far.Write([]byte("next"))
+	buf := make([]byte, 8)
+	if n, err := local.Read(buf); err != nil || string(buf[:n]) != "next" {
+		t.Errorf("the next reader gets %q, %v", buf[:n], err)
+	}
+}
+
+func TestAttachWithoutInput(t *testing.T) {
+	s := newFakeServer(t)
+	r := attachWith(t, s.client(), "demo", AttachOptions{ReadOnly: true})
+	c := s.next()
+	c.paint("screen")
+	c.control(AttachControl{Type: "exit", Exit: &Exit{}})
+	c.end(websocket.StatusNormalClosure)
+	r.want(AttachExited)
+}

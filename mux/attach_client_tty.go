@@ -1,0 +1,197 @@
+package mux
+
+import (
+	"context"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// restoreTimeout is how long a terminal that does not take its bytes is waited
+// for at the end.
+const restoreTimeout = 500 * time.Millisecond
+
+// outerTerminal is a person's terminal as far as it is written to and has
+// modes: raw mode while it is open, and every mode reset at the end.
+type outerTerminal struct {
+	in, out *os.File // nil when they are no terminals
+	asked   func() (cols, rows int, err error)
+
+	w        io.Writer
+	reopened *os.File // out once more, so that a write can be cut short
+	deadline deadliner
+	stop     func() bool
+
+	mu      sync.Mutex // guards what follows
+	saved   *term.State
+	opened  bool
+	written bool
+}
+
+// deadliner is a writer whose Write can be made to return.
+type deadliner interface{ SetWriteDeadline(time.Time) error }
+
+func newOuterTerminal(o AttachOptions) *outerTerminal {
+	t := &outerTerminal{in: terminalFile(o.In), out: terminalFile(o.Out), asked: o.Size, w: o.Out}
+	if o.Out == nil {
+		t.w = io.Discard
+	}
+	return t
+}
+
+// terminalFile returns v when it is a terminal.
+func terminalFile(v any) *os.File {
+	f, ok := v.(*os.File)
+	if !ok || f == nil {
+		return nil
+	}
+	is := false
+	if withFD(f, func(fd int) error { is = term.IsTerminal(fd); return nil }) != nil || !is {
+		return nil
+	}
+	return f
+}
+
+// withFD calls do with a descriptor, without changing the file's mode as Fd
+// would.
+func withFD(f *os.File, do func(fd int) error) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := c.Control(func(fd uintptr) { inner = do(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}
+
+// size returns columns and rows within the limits of a session, 0 and 0 when
+// they are not known.
+func (t *outerTerminal) size() (cols, rows int) {
+	ask := t.asked
+	if ask == nil {
+		ask = t.ask
+	}
+	cols, rows, err := ask()
+	if err != nil || cols <= 0 || rows <= 0 {
+		return 0, 0
+	}
+	return min(max(cols, 2), 2000), min(max(rows, 1), 2000)
+}
+
+func (t *outerTerminal) ask() (cols, rows int, err error) {
+	f := t.out
+	if f == nil {
+		f = t.in
+	}
+	if f == nil {
+		return 0, 0, nil
+	}
+	err = withFD(f, func(fd int) (err error) { cols, rows, err = term.GetSize(fd); return err })
+	return cols, rows, err
+}
+
+// open puts the terminal in raw mode. When ctx ends, a write that the terminal
+// does not take ends too.
+//
+// For that it is opened a second time, as a deadline needs a description of our
+// own: non-blocking mode on the person's would be felt by every program that
+// shares it. Where that is not possible a stopped terminal can hold the end up.
+func (t *outerTerminal) open(ctx context.Context) error {
+	if t.out != nil {
+		if f, err := reopenTerminal(t.out); err == nil {
+			t.reopened, t.w, t.deadline = f, f, f
+		}
+	} else if d, ok := t.w.(deadliner); ok {
+		t.deadline = d
+	}
+	if t.deadline != nil && t.deadline.SetWriteDeadline(time.Time{}) != nil {
+		t.deadline = nil
+		if t.reopened != nil {
+			t.reopened.Close()
+			t.reopened, t.w = nil, t.out
+		}
+	}
+	t.stop = func() bool { return false }
+	if d := t.deadline; d != nil {
+		t.stop = context.AfterFunc(ctx, func() { d.SetWriteDeadline(time.Now()) })
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.opened = true
+	if t.in == nil {
+		return nil
+	}
+	return withFD(t.in, func(fd int) (err error) { t.saved, err = term.MakeRaw(fd); return err })
+}
+
+// raw reports whether the input is a terminal in raw mode.
+func (t *outerTerminal) raw() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.saved != nil
+}
+
+// again puts the terminal back in raw mode after a shell had it in between.
+func (t *outerTerminal) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.saved != nil {
+		withFD(t.in, func(fd int) error { _, err := term.MakeRaw(fd); return err })
+	}
+}
+
+// write shows bytes of the session.
+func (t *outerTerminal) write(p []byte) error {
+	t.mu.Lock()
+	t.written = true
+	t.mu.Unlock()
+	_, err := t.w.Write(p)
+	return err
+}
+
+// reset brings the terminal to a known state; a paint has to follow.
+func (t *outerTerminal) reset() { t.w.Write(appendOuterReset(nil)) }
+
+// restore undoes everything, once: the modes that the session set, the place of
+// the cursor, raw mode.
+func (t *outerTerminal) restore() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.opened {
+		return
+	}
+	t.opened = false
+	t.stop()
+	if t.written {
+		if t.deadline != nil {
+			t.deadline.SetWriteDeadline(time.Now().Add(restoreTimeout))
+		}
+		end := appendOuterReset(nil)
+		if t.out != nil {
+			end = append(end, "\x1b[9999;1H\r\n"...)
+		}
+		t.w.Write(end)
+	}
+	if t.deadline != nil {
+		t.deadline.SetWriteDeadline(time.Time{})
+	}
+	if t.saved != nil {
+		withFD(t.in, func(fd int) error { return term.Restore(fd, t.saved) })
+		t.saved = nil
+	}
+	if t.reopened != nil {
+		t.reopened.Close()
+	}
+}
+
+// appendOuterReset appends what ends an unfinished sequence and string, and
+// resets every mode.
+func appendOuterReset(dst []byte) []byte {
+	dst = append(dst, "\x1b\\"...)
+	return append(dst, "\x1b[?1049l\x1b[?25h\x1b[m"...)
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"go.uber.org/goleak"
 )
 
 // patience is how long a test waits for what must happen.
@@ -42,6 +43,8 @@ type fakeConn struct {
 }
 
 func newFakeServer(t *testing.T) *fakeServer {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	s := &fakeServer{
 		t: t, socket: filepath.Join(t.TempDir(), "mux.sock"), attached: make(chan *fakeConn, 16),
 		info: SessionInfo{ID: "id-1", Name: "demo", State: StateRunning},

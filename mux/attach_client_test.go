@@ -399,13 +399,16 @@ func TestAttachStreams(t *testing.T) {
 	}{"pipe": {pr, pw}, "connection": {local, far}, "reader": {plainR, plainW}} {
 		t.Run(name, func(t *testing.T) {
 			s := newFakeServer(t)
-			var out strings.Builder
-			r := attachWith(t, s.client(), "demo", AttachOptions{In: in.r, Out: &out})
+			shown := make(shownWriter, 8)
+			r := attachWith(t, s.client(), "demo", AttachOptions{In: in.r, Out: shown})
 			c := s.next()
 			if c.query.Get("cols") != "0" {
 				t.Errorf("attached with %v", c.query)
 			}
 			c.paint("screen")
+			if got := <-shown; got != "screen" {
+				t.Errorf("shown: %q", got)
+			}
 			in.w.Write([]byte("ls\r"))
 			if got := c.input(3); got != "ls\r" {
 				t.Errorf("the session got %q", got)
@@ -413,11 +416,16 @@ func TestAttachStreams(t *testing.T) {
 			in.w.Close()
 			r.want(AttachDetached)
 			c.rest()
-			if !strings.Contains(out.String(), "screen") {
-				t.Errorf("shown: %q", out.String())
-			}
 		})
 	}
+}
+
+// shownWriter tells what is written.
+type shownWriter chan string
+
+func (w shownWriter) Write(p []byte) (int, error) {
+	w <- string(p)
+	return len(p), nil
 }
 
 // TestAttachReaderIsLeftAlone: after the end nothing reads from a connection.

@@ -107,7 +107,7 @@ func (l *loop) start(m *member, why string) {
 	ticket := l.book.Save(*r)
 	m.attempts++
 	l.begin(m, opStart)
-	l.logf("%s: starting (%s)", m.name(), why)
+	l.noteAgent(m, EventStarting, why, "")
 	spec := m.spec
 	l.work.Go(func() {
 		// Without the record a crash of the controller would lose the session.
@@ -155,7 +155,8 @@ func (l *loop) started(m *member, spec *agent.Spec, err error) {
 	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = Alive, true, spec.Hashes, time.Now()
 	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, Drain{}, false
 	l.save(m)
-	l.logf("%s: started as session %s", m.name(), m.seen.Session)
+	l.noteAgent(m, EventStarted, "", "")
+	l.hook(m, "on_boot", onBoot)
 	if _, pushed := runtime.As[runtime.EventSource](l.p); !pushed && m.oneShot() {
 		l.look() // it may have ended already, and nobody will say so
 	}
@@ -194,12 +195,13 @@ func (l *loop) startFailed(m *member, err error) {
 	if m.oneShot() {
 		r.Crashed = false
 		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
-		l.logf("%s: failed to start: %s", m.name(), r.LastError)
+		l.noteEnd(m, EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
 		l.save(m)
 		return
 	}
 	r.Died(now, l.budget())
-	l.crashed(m, "start failed: "+r.LastError)
+	l.noteEnd(m, EventStartFailed, nil, "", r.LastError)
+	l.quarantined(m)
 	l.save(m)
 }
 
@@ -216,7 +218,7 @@ func oneLine(s string) string {
 // does.
 func (l *loop) stop(m *member, why string) {
 	l.begin(m, opStop)
-	l.logf("%s: stopping (%s)", m.name(), why)
+	l.noteAgent(m, EventStopping, why, "")
 	t := l.target(m)
 	l.work.Go(func() {
 		screen := ""
@@ -271,7 +273,7 @@ func (l *loop) target(m *member) target {
 func (l *loop) stopGently(m *member) {
 	l.begin(m, opStop)
 	m.intended = true
-	l.logf("%s: stopping (%s)", m.name(), WhyStopped)
+	l.noteAgent(m, EventStopping, WhyStopped, "")
 	t, limit := l.target(m), l.o.City.Daemon.ShutdownTimeout
 	l.work.Go(func() {
 		errs := stopAll(l.opCtx, l.p, []target{t}, limit)
@@ -283,7 +285,7 @@ func (l *loop) stopGently(m *member) {
 func (l *loop) drain(m *member, why string, limit time.Duration) {
 	now := time.Now()
 	l.begin(m, opDrain)
-	l.logf("%s: draining (%s), at most %v", m.name(), why, limit)
+	l.noteAgent(m, EventDraining, why, "at most "+limit.String())
 	name := m.seen.Session
 	l.work.Go(func() {
 		err := setMeta(l.opCtx, l.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
@@ -302,7 +304,7 @@ func (l *loop) drain(m *member, why string, limit time.Duration) {
 // undrain takes the wish back.
 func (l *loop) undrain(m *member) {
 	l.begin(m, opUndrain)
-	l.logf("%s: drain cancelled (%s)", m.name(), WhyWanted)
+	l.noteAgent(m, EventDrainCancelled, WhyWanted, "")
 	name := m.seen.Session
 	l.work.Go(func() {
 		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) {
@@ -341,7 +343,6 @@ func (l *loop) relaunch(m *member) {
 		return
 	}
 	l.begin(m, opRelaunch)
-	l.logf("%s: relaunching (%s)", m.name(), WhyLaunch)
 	spec, inst := m.spec, agent.Instance{ID: m.seen.Record.ID, Epoch: m.seen.Record.Epoch, Token: m.seen.Record.Token, At: time.Now()}
 	l.work.Go(func() {
 		ctx, cancel := context.WithTimeout(l.opCtx, l.startLimit())
@@ -356,7 +357,7 @@ func (l *loop) relaunch(m *member) {
 		l.post(func() {
 			if err == nil {
 				m.seen.Hashes = spec.Hashes
-				l.logf("%s: relaunched", m.name())
+				l.noteAgent(m, EventRelaunched, WhyLaunch, "")
 			}
 			if errors.Is(err, runtime.ErrRelaunchUnsupported) {
 				m.noWarm, err = true, nil

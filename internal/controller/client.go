@@ -164,11 +164,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, out any) e
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		var w wireError
-		if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&w); err != nil || w.Error == "" {
-			return fmt.Errorf("controller %s: %s", path, resp.Status)
-		}
-		return &remoteError{wire: w}
+		return decodeError(resp, path)
 	}
 	if out == nil {
 		return nil
@@ -177,6 +173,15 @@ func (c *Client) call(ctx context.Context, method, path string, body, out any) e
 		return fmt.Errorf("controller %s: %w", path, err)
 	}
 	return nil
+}
+
+// decodeError reads the body of an answer that is not 200.
+func decodeError(resp *http.Response, path string) error {
+	var w wireError
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&w); err != nil || w.Error == "" {
+		return fmt.Errorf("controller %s: %s", path, resp.Status)
+	}
+	return &remoteError{wire: w}
 }
 
 // stateDir is the city's folder for what gc itself keeps.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -23,10 +24,12 @@ type loop struct {
 
 	records map[string]session.Record // as read at the start
 
-	specs   []*agent.Spec
-	members map[string]*member // by session name
-	order   []string           // wanted sessions in the order of the file
-	foreign map[string]bool    // running sessions known not to be this city's
+	templates []*agent.Spec    // of the config: agents and pools
+	pools     map[string]*pool // by name
+	feed      feed
+	members   map[string]*member // by session name
+	order     []string           // wanted sessions in the order of the file
+	foreign   map[string]bool    // running sessions known not to be this city's
 
 	inbox   chan func()
 	done    chan struct{} // closed when nobody reads the inbox any more
@@ -52,7 +55,11 @@ type loop struct {
 	goal       bool // Until is reached
 	ended      bool // run shall return
 	result     error
-	configErr  string
+	configErr  string // why the newest city.toml is not in use
+	configHint string
+	reading    bool // city.toml is being read
+	readAgain  bool // and has changed meanwhile
+	reads      int  // how often it was read
 }
 
 // member is one session the controller deals with.
@@ -68,7 +75,9 @@ type member struct {
 	exitSeen bool  // an exit event came during an operation
 	foreign  bool  // somebody else's session has the name
 	noWarm   bool  // Relaunch is unsupported for it
-	queryErr string
+
+	drainLimit time.Duration // once it is no longer wanted; 0 = the city's
+	queryErr   string
 }
 
 // await is somebody waiting for a condition on the state.
@@ -82,7 +91,7 @@ const inboxSize = 256
 
 func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 	l := &loop{
-		o: o, p: o.Provider, began: time.Now(), specs: specs,
+		o: o, p: o.Provider, began: time.Now(),
 		members: map[string]*member{}, foreign: map[string]bool{},
 		inbox: make(chan func(), inboxSize), done: make(chan struct{}), stopped: make(chan error, 1),
 	}
@@ -93,7 +102,7 @@ func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 	if err := l.readBook(); err != nil {
 		return nil, errors.Join(err, l.book.Close())
 	}
-	l.setSpecs(specs)
+	l.setTemplates(specs)
 	return l, nil
 }
 
@@ -117,12 +126,9 @@ func (l *loop) readBook() error {
 // setSpecs makes the wanted set. Members that are no longer in it lose their
 // spec and keep their session until it is gone.
 func (l *loop) setSpecs(specs []*agent.Spec) {
-	l.specs, l.order = specs, l.order[:0]
+	l.order = l.order[:0]
 	wanted := map[string]bool{}
 	for _, s := range specs {
-		if s.Resolved.Pool != nil {
-			continue // its members are specs of their own
-		}
 		wanted[s.Session] = true
 		l.order = append(l.order, s.Session)
 		m := l.members[s.Session]
@@ -134,6 +140,7 @@ func (l *loop) setSpecs(specs []*agent.Spec) {
 	}
 	for name, m := range l.members {
 		if !wanted[name] && m.spec != nil {
+			m.drainLimit = l.drainLimit(m)
 			m.spec = nil
 		}
 	}
@@ -165,11 +172,12 @@ func (l *loop) run(ctx context.Context) error {
 	defer func() {
 		l.cancel()
 		close(l.done)
+		l.feed.close()
 		l.work.Wait()
 	}()
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
-	l.logf("controller starts: city %s, %d agents", l.o.City.Name(), len(l.order))
+	l.note(Event{Kind: EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %d agents", os.Getpid(), len(l.order))})
 	l.subscribe()
 	l.look()
 	limit, stopLimit := l.limit()
@@ -200,7 +208,7 @@ func (l *loop) run(ctx context.Context) error {
 		l.step()
 	}
 	l.wake(true)
-	l.logf("controller ends")
+	l.note(Event{Kind: EventController, Why: "ends"})
 	return l.result
 }
 
@@ -271,11 +279,43 @@ func (l *loop) desired() Desired {
 		m := l.members[name]
 		r := &m.spec.Resolved
 		d.Agents = append(d.Agents, Wanted{
-			Name: r.Name, Session: name, Hashes: m.spec.Hashes, OneShot: m.oneShot(), DependsOn: r.DependsOn,
+			Name: r.Name, Session: name, Hashes: m.spec.Hashes, OneShot: m.oneShot(), DependsOn: l.dependencies(r.DependsOn),
 			Suspended: r.Suspended, IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
 		})
 	}
 	return d
+}
+
+// dependencies puts a pool's members in the place of its name.
+func (l *loop) dependencies(list []string) []string {
+	var out []string
+	for i, name := range list {
+		p := l.pools[name]
+		if p == nil {
+			if out != nil {
+				out = append(out, name)
+			}
+			continue
+		}
+		if out == nil {
+			out = append([]string{}, list[:i]...)
+		}
+		for _, m := range p.members {
+			out = append(out, m.Name())
+		}
+	}
+	if out == nil {
+		return list
+	}
+	return out
+}
+
+// drainLimit is how long a member may take to end when it is not wanted.
+func (l *loop) drainLimit(m *member) time.Duration {
+	if p := l.poolOf(m); p != nil {
+		return p.spec.Resolved.Pool.DrainTimeout
+	}
+	return 0
 }
 
 // actual is the other half.
@@ -283,7 +323,7 @@ func (l *loop) actual() Actual {
 	a := Actual{Sessions: make([]Seen, 0, len(l.members))}
 	for _, m := range l.members {
 		s := m.seen
-		s.Busy, s.Starting = m.op != "", m.op == opStart
+		s.Busy, s.Starting, s.DrainLimit = m.op != "", m.op == opStart, m.drainLimit
 		if m.spec == nil && s.Presence == Gone {
 			continue
 		}
@@ -315,6 +355,11 @@ func (l *loop) wake(all bool) {
 func (l *loop) checkReady() {
 	if l.reconciled || !l.looked || l.ended {
 		return
+	}
+	for _, p := range l.pools {
+		if !p.checked {
+			return
+		}
 	}
 	for _, m := range l.members {
 		if m.op == opStart && m.attempts <= 1 {

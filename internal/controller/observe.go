@@ -61,6 +61,7 @@ func (l *loop) look() {
 		return
 	}
 	l.looking, l.again = true, false
+	l.checkPools()
 	var qs []question
 	for _, m := range l.members {
 		if m.op == "" {
@@ -249,7 +250,7 @@ func (l *loop) found(f findings) {
 				m := &member{since: time.Now(), seen: Seen{Session: a.session}}
 				l.members[a.session] = m
 				l.take(m, a)
-				l.logf("orphan session %s (agent %s): unknown to city.toml", a.session, a.meta[agent.MetaAgent])
+				l.note(Event{Kind: EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
 			}
 		}
 		for name := range l.foreign {
@@ -305,7 +306,7 @@ func (l *loop) take(m *member, a answer) {
 		m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
 	}
 	if a.presence == Zombie && m.seen.Presence != Zombie {
-		l.logf("%s: its process is gone, the session is not", m.name())
+		l.noteAgent(m, EventZombie, "", WhyZombie)
 	}
 	m.seen.Presence = a.presence
 	if a.attach {
@@ -325,7 +326,7 @@ func (l *loop) identify(m *member, a answer) {
 	ours := owner == l.o.City.Dir || owner == "" && r.Open && a.meta[agent.MetaSessionID] == ""
 	if !ours {
 		if !m.foreign {
-			l.logf("%s: a session named %s exists and is not this city's", m.name(), m.seen.Session)
+			l.noteAgent(m, EventForeign, "", "a session of this name exists and is not this city's")
 		}
 		m.foreign, m.seen.Owned = true, false
 		return
@@ -351,7 +352,7 @@ func (l *loop) identify(m *member, a answer) {
 		}
 		r.Open = true
 		l.save(m)
-		l.logf("%s: adopted running session %s", m.name(), m.seen.Session)
+		l.noteAgent(m, EventAdopted, "", "")
 	}
 }
 
@@ -439,25 +440,28 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 		if exit.Code != 0 {
 			r.LastScreen = screen
 		}
-		l.logf("%s: finished, %s", m.name(), exitText(exit))
+		kind := EventExited
+		if exit.Code != 0 {
+			kind = EventCrashed
+		}
+		l.noteEnd(m, kind, exit, r.LastScreen, "one_shot")
 	case asked:
-		l.logf("%s: ended, %s", m.name(), exitText(exit))
+		l.noteEnd(m, EventExited, exit, "", "")
 	default:
 		r.LastScreen = screen
 		r.Died(now, l.budget())
-		l.crashed(m, exitText(exit))
+		l.noteEnd(m, EventCrashed, exit, screen, "")
+		l.quarantined(m)
 	}
 	l.save(m)
+	l.hook(m, "on_death", onDeath)
 }
 
-// crashed reports a death with what happens next.
-func (l *loop) crashed(m *member, how string) {
-	r := &m.seen.Record
-	if r.Quarantined() {
-		l.logf("%s: crashed, %s; quarantined, try %d at %s", m.name(), how, r.Tries, r.RetryAt.UTC().Format("15:04:05.000Z"))
-		return
+// quarantined says when the restart of a member is put off.
+func (l *loop) quarantined(m *member) {
+	if r := &m.seen.Record; r.Quarantined() {
+		l.noteAgent(m, EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format("15:04:05.000Z")))
 	}
-	l.logf("%s: crashed, %s; restart %d", m.name(), how, len(r.Restarts)+1)
 }
 
 func exitText(e *runtime.Exit) string {

@@ -73,6 +73,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer srv.close()
+	if w, err := watch(l, o.City.Dir); err == nil {
+		defer w.close()
+	} else {
+		l.logf("changes of %s are not followed: %v", o.City.File, err)
+	}
 	return l.run(ctx)
 }
 

@@ -95,6 +95,7 @@ type Seen struct {
 	Hashes       agent.Hashes // what it was started with; "" when not known
 
 	Drain        Drain
+	DrainLimit   time.Duration // when it is not wanted; 0 = the city's
 	RestartAsked bool
 
 	Record session.Record
@@ -189,7 +190,11 @@ func (p *planner) unwanted(s *Seen) {
 	case Zombie:
 		p.add(ActStop, s, why)
 	case Alive:
-		p.drain(s, why, p.want.DriftDrain)
+		limit := s.DrainLimit
+		if limit == 0 {
+			limit = p.want.DriftDrain
+		}
+		p.drain(s, why, limit)
 	}
 }
 

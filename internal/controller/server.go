@@ -37,6 +37,8 @@ func serve(city string, l *loop) (*server, error) {
 	mux.HandleFunc("POST /v1/agents/suspend", s.named(l.suspendAgents))
 	mux.HandleFunc("POST /v1/agents/resume", s.named(l.resumeAgents))
 	mux.HandleFunc("POST /v1/poke", s.poke)
+	mux.HandleFunc("POST /v1/reload", s.reload)
+	mux.HandleFunc("GET /v1/events", s.events)
 	s.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0),
@@ -144,6 +146,33 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) poke(w http.ResponseWriter, r *http.Request) {
 	if err := s.l.inLoop(r.Context(), s.l.look); err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, struct{}{})
+}
+
+// reload answers when the file was read; a broken one is the error.
+func (s *server) reload(w http.ResponseWriter, r *http.Request) {
+	l, reads := s.l, 0
+	err := l.inLoop(r.Context(), func() {
+		if reads = l.reads + 1; l.reading {
+			reads++ // the one in flight may have read the file too early
+		}
+		l.reload()
+	})
+	if err == nil {
+		err = l.awaitIn(r.Context(), func() bool { return l.reads >= reads })
+	}
+	var bad error
+	if err == nil {
+		err = l.inLoop(r.Context(), func() {
+			if l.configErr != "" {
+				bad = hinted(l.configHint, "%s", l.configErr)
+			}
+		})
+	}
+	if err = errors.Join(err, bad); err != nil {
 		fail(w, err)
 		return
 	}

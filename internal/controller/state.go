@@ -62,7 +62,7 @@ func (l *loop) noteStates(now time.Time) {
 func (l *loop) status() Status {
 	since := l.began
 	st := Status{
-		City: l.o.City.Name(), CityPath: l.o.City.Dir, Reconciled: l.reconciled, ConfigError: l.configErr,
+		City: l.o.City.Name(), CityPath: l.o.City.Dir, Reconciled: l.reconciled, ConfigError: l.configErr, Seq: l.book.Seq(),
 		Controller: ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []AgentStatus{},
 	}
 	for _, name := range l.order {

@@ -32,6 +32,8 @@ type Status struct {
 	ConfigError string `json:"configError,omitempty"`
 	// Reconciled is true when the first reconcile is done.
 	Reconciled bool `json:"reconciled"`
+	// Seq is the number of the newest event.
+	Seq uint64 `json:"seq"`
 }
 
 // ControllerInfo identifies the controller; PID 0 means that none runs.

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -37,6 +36,8 @@ type Book struct {
 
 	mu      sync.Mutex
 	pending map[string]*Record // nil: delete
+	events  []Event            // not written yet
+	seq     uint64             // of the newest event
 	ticket  *Ticket            // of the group that collects
 	closed  bool
 }
@@ -66,6 +67,13 @@ func Open(path string) (*Book, error) {
 	}
 	b := &Book{db: db, wake: make(chan struct{}, 1), done: make(chan struct{}), pending: map[string]*Record{}}
 	b.ticket = &Ticket{done: make(chan struct{})}
+	err = db.View(func(tx *store.Tx) (err error) {
+		b.seq, err = lastSeq(tx)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	go b.writer()
 	return b, nil
 }
@@ -148,11 +156,15 @@ func (b *Book) put(agent string, r *Record) *Ticket {
 		return t
 	}
 	b.pending[agent] = r
+	b.wakeLocked()
+	return b.ticket
+}
+
+func (b *Book) wakeLocked() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
 	}
-	return b.ticket
 }
 
 // writer writes group after group until the book is closed.
@@ -166,32 +178,35 @@ func (b *Book) writer() {
 
 func (b *Book) flush() {
 	b.mu.Lock()
-	group, t := b.pending, b.ticket
+	group, t, list := b.pending, b.ticket, b.events
 	b.pending, b.ticket = map[string]*Record{}, &Ticket{done: make(chan struct{})}
 	b.mu.Unlock()
-	if len(group) > 0 {
-		t.err = b.write(maps.Clone(group))
+	if len(group) > 0 || len(list) > 0 {
+		t.err = b.write(group, list)
 	}
+	b.mu.Lock()
+	b.events = b.events[len(list):] // kept until now, for Events; lost when the disk fails
+	b.mu.Unlock()
 	close(t.done)
 }
 
-func (b *Book) write(group map[string]*Record) error {
+func (b *Book) write(group map[string]*Record, list []Event) error {
 	err := b.db.Update(func(tx *store.Tx) error {
 		for agent, r := range group {
+			var err error
 			if r == nil {
-				if err := records.Delete(tx, agent); err != nil {
-					return err
-				}
-				continue
+				err = records.Delete(tx, agent)
+			} else {
+				err = records.Put(tx, agent, *r)
 			}
-			if err := records.Put(tx, agent, *r); err != nil {
+			if err != nil {
 				return err
 			}
 		}
-		return nil
+		return writeEvents(tx, list)
 	})
 	if err != nil {
-		return fmt.Errorf("save %d records: %w", len(group), err)
+		return fmt.Errorf("save %d records and %d events: %w", len(group), len(list), err)
 	}
 	return nil
 }

@@ -1,0 +1,223 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+)
+
+const (
+	checkTimeout = 30 * time.Second // for one pool check or hook
+	checkDrain   = time.Second      // its output is read this long after its end
+	maxMembers   = 10_000           // of an unlimited pool
+)
+
+// pool is one pool of the config.
+type pool struct {
+	spec    *agent.Spec
+	size    int  // members wanted now
+	checked bool // its check has returned once
+	asking  bool
+	failed  string // why the last check told nothing
+	members map[string]*agent.Spec
+}
+
+// setTemplates takes a new config: pools keep their size, agents and members
+// become the wanted set.
+func (l *loop) setTemplates(specs []*agent.Spec) {
+	old := l.pools
+	l.templates, l.pools = specs, map[string]*pool{}
+	for _, s := range specs {
+		if s.Resolved.Pool == nil {
+			continue
+		}
+		p := &pool{spec: s, size: s.Resolved.Pool.Min, members: map[string]*agent.Spec{}}
+		if was, ok := old[s.Name()]; ok {
+			p.size, p.checked = clampSize(s, was.size), was.checked
+		}
+		l.pools[s.Name()] = p
+	}
+	l.expand()
+}
+
+// expand makes the wanted set of the templates and the pools' sizes.
+func (l *loop) expand() {
+	var all []*agent.Spec
+	taken := map[string]string{}
+	for _, s := range l.templates {
+		if s.Resolved.Pool == nil {
+			taken[s.Session] = s.Name()
+			all = append(all, s)
+		}
+	}
+	for _, s := range l.templates {
+		p := l.pools[s.Name()]
+		if p == nil {
+			continue
+		}
+		for _, bare := range agent.MemberNames(s, p.size) {
+			m, err := l.memberSpec(p, bare)
+			if err != nil {
+				l.logf("pool %s: %v", s.Name(), err)
+				continue
+			}
+			if other, dup := taken[m.Session]; dup {
+				l.logf("pool %s: member %s would share its session with %s", s.Name(), m.Name(), other)
+				continue
+			}
+			taken[m.Session] = m.Name()
+			all = append(all, m)
+		}
+	}
+	l.setSpecs(all)
+}
+
+func (l *loop) memberSpec(p *pool, bare string) (*agent.Spec, error) {
+	if m, ok := p.members[bare]; ok {
+		return m, nil
+	}
+	m, err := agent.Member(p.spec, bare, l.o.Build)
+	if err == nil {
+		p.members[bare] = m
+	}
+	return m, err
+}
+
+func clampSize(s *agent.Spec, n int) int {
+	cfg := s.Resolved.Pool
+	limit := cfg.Max
+	if limit < 0 {
+		limit = maxMembers
+	}
+	return min(max(n, cfg.Min), limit)
+}
+
+// checkPools asks every pool's check how many members it wants, in parallel.
+// One that hangs is asked again only when it has given up.
+func (l *loop) checkPools() {
+	for _, p := range l.pools {
+		if p.asking || p.spec.Resolved.Suspended {
+			p.checked = p.checked || p.spec.Resolved.Suspended
+			continue
+		}
+		p.asking = true
+		l.work.Go(func() {
+			n, err := poolWants(l.opCtx, p.spec)
+			l.post(func() { l.poolSaid(p, n, err) })
+		})
+	}
+}
+
+func poolWants(ctx context.Context, s *agent.Spec) (int, error) {
+	out, err := runHook(ctx, s, s.Resolved.Pool.Check)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("check printed %q, not a number", oneLine(strings.TrimSpace(out)))
+	}
+	return n, nil
+}
+
+// runHook runs a command of a pool's config in the agent's folder, with the
+// agent's variables, in a process group that is killed with ctx.
+func runHook(ctx context.Context, s *agent.Spec, command string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+	cmd.Dir = s.Config.WorkDir
+	for _, env := range []map[string]string{s.Config.BaseEnv, s.Config.Env} {
+		for k, v := range env {
+			cmd.Env = append(cmd.Env, k+"="+v)
+		}
+	}
+	var out bytes.Buffer
+	cmd.Stdout = &limited{b: &out, left: 64 << 10}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = checkDrain
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it ended; a child of its own holds the pipe
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("%q gave no answer in %v", command, checkTimeout)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", command, err)
+	}
+	return out.String(), nil
+}
+
+// limited keeps the first bytes and swallows the rest.
+type limited struct {
+	b    *bytes.Buffer
+	left int
+}
+
+func (w *limited) Write(p []byte) (int, error) {
+	n := min(len(p), w.left)
+	w.b.Write(p[:n])
+	w.left -= n
+	return len(p), nil
+}
+
+// poolSaid takes in a check's answer. A check that fails keeps the minimum.
+func (l *loop) poolSaid(p *pool, n int, err error) {
+	p.asking, p.checked = false, true
+	if l.pools[p.spec.Name()] != p {
+		return // of an older config
+	}
+	if err != nil {
+		n = p.spec.Resolved.Pool.Min
+		if p.failed != err.Error() {
+			l.logf("pool %s: %v; it keeps its minimum of %d", p.spec.Name(), err, n)
+		}
+		p.failed = err.Error()
+	} else {
+		p.failed = ""
+	}
+	n = clampSize(p.spec, n)
+	if n != p.size {
+		l.note(Event{Kind: EventPool, Agent: p.spec.Name(), Detail: fmt.Sprintf("%d members, was %d", n, p.size)})
+		p.size = n
+		l.expand()
+	}
+}
+
+// poolOf is the pool of a member, or nil.
+func (l *loop) poolOf(m *member) *pool {
+	if m.spec == nil || m.spec.Resolved.Template == m.spec.Resolved.Name {
+		return nil
+	}
+	return l.pools[m.spec.Resolved.Template]
+}
+
+// hook runs on_boot or on_death of a member's pool, in the background.
+func (l *loop) hook(m *member, name string, command func(*agent.Spec) string) {
+	p := l.poolOf(m)
+	if p == nil {
+		return
+	}
+	line, spec, who := command(p.spec), m.spec, m.name()
+	if line == "" {
+		return
+	}
+	l.work.Go(func() {
+		if _, err := runHook(l.opCtx, spec, line); err != nil && l.opCtx.Err() == nil {
+			l.post(func() { l.logf("%s: %s: %v", who, name, err) })
+		}
+	})
+}
+
+func onBoot(s *agent.Spec) string  { return s.Resolved.Pool.OnBoot }
+func onDeath(s *agent.Spec) string { return s.Resolved.Pool.OnDeath }

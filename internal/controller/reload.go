@@ -1,0 +1,112 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
+)
+
+// reloadDelay is how long city.toml must be quiet before it is read: an editor
+// writes it in several steps.
+const reloadDelay = 150 * time.Millisecond
+
+// watcher tells the loop about changes of city.toml.
+type watcher struct {
+	fs   *fsnotify.Watcher
+	done chan struct{}
+}
+
+// watch follows the city's folder (a file that is replaced loses its own
+// watch). Without it the controller works; gc says so in its log.
+func watch(l *loop, dir string) (*watcher, error) {
+	fs, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", dir, err)
+	}
+	if err := fs.Add(dir); err != nil {
+		return nil, fmt.Errorf("watch %s: %w", dir, errors.Join(err, fs.Close()))
+	}
+	w := &watcher{fs: fs, done: make(chan struct{})}
+	go w.run(l)
+	return w, nil
+}
+
+func (w *watcher) run(l *loop) {
+	defer close(w.done)
+	quiet := time.NewTimer(time.Hour)
+	quiet.Stop()
+	defer quiet.Stop()
+	for {
+		select {
+		case ev, ok := <-w.fs.Events:
+			if !ok {
+				return
+			}
+			if filepath.Base(ev.Name) == config.FileName && !ev.Has(fsnotify.Chmod) {
+				quiet.Reset(reloadDelay)
+			}
+		case _, ok := <-w.fs.Errors: // an overflow: read it, to be sure
+			if !ok {
+				return
+			}
+			quiet.Reset(reloadDelay)
+		case <-quiet.C:
+			l.post(l.reload)
+		}
+	}
+}
+
+func (w *watcher) close() {
+	w.fs.Close()
+	<-w.done
+}
+
+// reload reads city.toml in the background and takes it over when it is
+// valid. A broken file keeps the old config, and status says why.
+func (l *loop) reload() {
+	if l.reading {
+		l.readAgain = true
+		return
+	}
+	l.reading, l.readAgain = true, false
+	dir, build := l.o.City.Dir, l.o.Build
+	l.work.Go(func() {
+		c, err := config.Load(dir)
+		var specs []*agent.Spec
+		if err == nil {
+			specs, err = agent.Build(c, build)
+		}
+		l.post(func() { l.reloaded(c, specs, err) })
+	})
+}
+
+func (l *loop) reloaded(c *config.City, specs []*agent.Spec, err error) {
+	l.reading = false
+	l.reads++
+	switch {
+	case err != nil:
+		l.configErr, l.configHint = err.Error(), Hint(err)
+		l.note(Event{Kind: EventConfigRejected, Detail: oneLine(err.Error())})
+	default:
+		if a, b := l.o.City.Session.Provider, c.Session.Provider; a != b {
+			l.logf("session provider %q is used from the next gc start on", b)
+		}
+		for _, w := range agent.TemplateWarnings(c) {
+			l.logf("%s", w)
+		}
+		l.configErr, l.configHint = "", ""
+		l.o.City = c
+		l.setTemplates(specs)
+		l.note(Event{Kind: EventConfigReloaded, Detail: fmt.Sprintf("%d agents", len(l.order))})
+		l.look()
+	}
+	if l.readAgain {
+		l.reload()
+	}
+}

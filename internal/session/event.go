@@ -1,0 +1,132 @@
+package session
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/store"
+)
+
+// Event is one thing that happened in a city. Fields are only ever added.
+type Event struct {
+	Seq     uint64        `json:"seq"` // counts from 1 for the life of the city
+	Time    time.Time     `json:"time"`
+	Kind    string        `json:"kind"`
+	Agent   string        `json:"agent,omitempty"`
+	Session string        `json:"session,omitempty"`
+	Why     string        `json:"why,omitempty"`
+	Detail  string        `json:"detail,omitempty"`
+	Exit    *runtime.Exit `json:"exit,omitempty"`
+	Screen  string        `json:"screen,omitempty"` // the last one, of a crash
+}
+
+// keepEvents is how many events a city keeps.
+const keepEvents = 10_000
+
+var events = store.NewBucket[Event]("events")
+
+// eventKey sorts as the numbers do.
+func eventKey(seq uint64) string { return fmt.Sprintf("%020d", seq) }
+
+// Append numbers the event and writes it, soon; it returns it with its number.
+func (b *Book) Append(e Event) Event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seq++
+	e.Seq = b.seq
+	if !b.closed {
+		b.events = append(b.events, e)
+		b.wakeLocked()
+	}
+	return e
+}
+
+// Seq is the number of the newest event, 0 before the first.
+func (b *Book) Seq() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.seq
+}
+
+// Events returns the kept events after seq, oldest first, at most limit (0 =
+// all), also those that are not on disk yet.
+func (b *Book) Events(after uint64, limit int) ([]Event, error) {
+	b.mu.Lock()
+	fresh := append([]Event(nil), b.events...)
+	b.mu.Unlock()
+	var out []Event
+	err := b.db.View(func(tx *store.Tx) error {
+		for seq := after + 1; ; seq++ {
+			e, ok, err := events.Get(tx, eventKey(seq))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				if first := b.oldest(tx); seq < first {
+					seq = first - 1
+					continue
+				}
+				return nil
+			}
+			if out = append(out, e); limit > 0 && len(out) == limit {
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the events: %w", err)
+	}
+	last := after
+	if len(out) > 0 {
+		last = out[len(out)-1].Seq
+	}
+	for _, e := range fresh {
+		if e.Seq > last && (limit <= 0 || len(out) < limit) {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// oldest is the number of the first event kept, 0 without any.
+func (b *Book) oldest(tx *store.Tx) uint64 {
+	for key := range events.All(tx, "") {
+		seq, err := strconv.ParseUint(key, 10, 64)
+		if err != nil {
+			return 0
+		}
+		return seq
+	}
+	return 0
+}
+
+// lastSeq finds where the sequence goes on.
+func lastSeq(tx *store.Tx) (uint64, error) {
+	last, _, err := counters.Get(tx, lastEvent)
+	return last, err
+}
+
+// counters holds the number of the newest event, which outlives the event.
+var counters = store.NewBucket[uint64]("counters")
+
+const lastEvent = "events"
+
+// writeEvents puts new events and drops the oldest.
+func writeEvents(tx *store.Tx, list []Event) error {
+	for _, e := range list {
+		if err := events.Put(tx, eventKey(e.Seq), e); err != nil {
+			return err
+		}
+		if e.Seq > keepEvents {
+			if err := events.Delete(tx, eventKey(e.Seq-keepEvents)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return counters.Put(tx, lastEvent, list[len(list)-1].Seq)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+type attachOptions struct {
+	readOnly   bool
+	detachKeys string
+}
+
+func newAttachCmd(a *app, s scope) *cobra.Command {
+	var o attachOptions
+	cmd := &cobra.Command{
+		Use:               "attach " + s.noun,
+		Short:             "Connect your terminal, until you press ctrl-b d",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runAttach(cmd.Context(), a, t, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.readOnly, "read-only", false, "only look: no key reaches the program, its size stays")
+	f.StringVar(&o.detachKeys, "detach-keys", "", `keys that detach, such as "ctrl-q" or "none" (default: GC_DETACH_KEYS, else detach_keys of the city, else "ctrl-b d")`)
+	return describe(cmd, `Shows the session as it stands and passes everything through, both ways, until
+the detach keys, the end of the program or of the connection. ctrl-b twice sends
+one ctrl-b. Your terminal is restored in every case.`, fmt.Sprintf(`
+		%[1]s attach %[2]s
+		%[1]s attach %[2]s --read-only
+		%[1]s attach %[2]s --detach-keys 'ctrl-q'`, s.path, s.word),
+		statuses{exitOK: "detached, or the program ended", exitNotFound: "", exitUnsupported: ""})
+}
+
+func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
+	keys := firstOf(o.detachKeys, os.Getenv("GC_DETACH_KEYS"), t.detach)
+	if _, err := mux.ParseDetachKeys(keys); err != nil {
+		return fail(exitUsage, `such as "ctrl-b d", "ctrl-q,x" or "none"`, "%v", err)
+	}
+	if !t.provider.Capabilities().Attach {
+		return fmt.Errorf("attach %s: %w", t.label, runtime.ErrUnsupported)
+	}
+	if err := mustExist(ctx, t); err != nil {
+		return err
+	}
+	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return fail(exitUsage, "peek, nudge and keys need none", "attach needs a terminal, and standard input is none")
+	}
+	return t.provider.Attach(ctx, t.session, runtime.Terminal{In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: keys})
+}
+
+// firstOf is the first text that is not empty.
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+)
+
+// cityDir is the folder of the city that the command is about; see
+// [config.Find].
+func (a *app) cityDir() (string, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return config.Find(a.city, here, os.Getenv)
+}
+
+// loadCity reads that city.
+func (a *app) loadCity() (*config.City, error) {
+	dir, err := a.cityDir()
+	if err != nil {
+		return nil, err
+	}
+	return config.Load(dir)
+}
+
+// optionalCity is loadCity for commands that need none: nil without one, unless
+// --city asked for it.
+func (a *app) optionalCity() (*config.City, error) {
+	city, err := a.loadCity()
+	if errors.Is(err, config.ErrNoCity) && a.city == "" {
+		return nil, nil
+	}
+	return city, err
+}
+
+// target is the session that a command acts on.
+type target struct {
+	label    string // as the person wrote it
+	session  string
+	provider runtime.Provider
+	prefix   string // ready prefix of the agent, may be empty
+	detach   string // detach keys of the city, may be empty
+}
+
+// scope is the difference between a command on an agent (gc peek AGENT) and
+// the same command on a session (gc session peek NAME).
+type scope struct {
+	path     string // "gc" or "gc session"
+	noun     string // "AGENT" or "NAME"
+	word     string // "agent" or "session"
+	target   func(ctx context.Context, name string) (*target, error)
+	complete cobra.CompletionFunc
+}
+
+func sessionScope(a *app) scope {
+	return scope{
+		path: "gc session", noun: "NAME", word: "session", complete: a.completeSessions,
+		target: func(_ context.Context, name string) (*target, error) {
+			if err := runtime.CheckName(name); err != nil {
+				return nil, err
+			}
+			p, err := a.sessionProvider()
+			if err != nil {
+				return nil, err
+			}
+			t := &target{label: name, session: name, provider: p}
+			if city, err := a.optionalCity(); err == nil && city != nil {
+				t.detach = city.Session.DetachKeys
+			}
+			return t, nil
+		},
+	}
+}
+
+func agentScope(a *app) scope {
+	return scope{
+		path: "gc", noun: "AGENT", word: "agent", complete: a.completeAgents,
+		target: func(ctx context.Context, name string) (*target, error) {
+			city, err := a.loadCity()
+			if err != nil {
+				return nil, err
+			}
+			spec, err := a.findAgent(city, name)
+			if err != nil {
+				return nil, err
+			}
+			p, err := a.agentProvider(ctx, city, spec)
+			if err != nil {
+				return nil, err
+			}
+			return &target{
+				label: spec.Name(), session: spec.Session, provider: p,
+				prefix: spec.Resolved.ReadyPromptPrefix, detach: city.Session.DetachKeys,
+			}, nil
+		},
+	}
+}

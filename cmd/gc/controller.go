@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller"
+)
+
+// newControllerCmd is for gc start, which runs it in the background.
+func newControllerCmd(a *app) *cobra.Command {
+	runCmd := &cobra.Command{
+		Use:    "run",
+		Short:  "Be the controller of the city (gc start runs this)",
+		Args:   exactly(0),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return controller.Child(cmd.Context(), a.controllerOptions)
+		},
+	}
+	g := group("controller", "The process that keeps a city running",
+		"Internal: gc start runs it in the background.", "gc start", runCmd)
+	g.Hidden = true
+	return g
+}
+
+// controllerOptions are what every form of gc start runs the city with.
+func (a *app) controllerOptions() (controller.Options, error) {
+	city, err := a.loadCity()
+	if err != nil {
+		return controller.Options{}, err
+	}
+	name, origin := selected(city.Session.Provider)
+	p, err := newProvider(name, origin)
+	if err != nil {
+		return controller.Options{}, err
+	}
+	for i := range city.Agents {
+		if own := city.Agents[i].Session; own != "" && own != name {
+			if _, err := newProvider(own, "session of agent "+city.Agents[i].QualifiedName()); err != nil {
+				return controller.Options{}, err
+			}
+			return controller.Options{}, fail(exitUnsupported, "remove the agent's session key",
+				"agent %s wants sessions by %s, the city's are by %s: one city has one provider", city.Agents[i].QualifiedName(), own, name)
+		}
+	}
+	for _, w := range agent.TemplateWarnings(city) {
+		a.warn("%s", w)
+	}
+	bin, err := os.Executable()
+	if err != nil {
+		return controller.Options{}, err
+	}
+	return controller.Options{
+		City: city, Provider: p,
+		Build: agent.BuildOptions{Environ: os.Environ(), Bin: bin},
+	}, nil
+}
+
+// launchController starts a controller in the background and returns the
+// city's status after its first reconcile.
+func launchController(ctx context.Context, o controller.Options) (controller.Status, error) {
+	return controller.Spawn(ctx, controller.SpawnOptions{
+		City: o.City.Dir, Bin: o.Build.Bin, Env: o.Build.Environ,
+		Args: []string{"controller", "run", "--city", o.City.Dir},
+	})
+}

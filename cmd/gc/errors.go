@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// failure is an error with the exit status it ends the command with.
+type failure struct {
+	err    error
+	status int
+	hint   string
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// Hint is the next step, or "".
+func (f *failure) Hint() string { return f.hint }
+
+// fail makes an error that ends with the status.
+func fail(status int, hint, format string, args ...any) error {
+	return &failure{err: fmt.Errorf(format, args...), status: status, hint: hint}
+}
+
+// quiet ends the command with a status and no message: the output has said it.
+type quiet int
+
+func (q quiet) Error() string { return fmt.Sprintf("exit status %d", int(q)) }
+
+func usageError(cmd *cobra.Command, msg string) error {
+	return fail(exitUsage, cmd.CommandPath()+" --help", "%s", msg)
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	hint := cmd.CommandPath() + " --help lists the commands"
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		hint = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
+	}
+	return fail(exitUsage, hint, "unknown command %q", name)
+}
+
+// sentinels map the errors of the packages to exit statuses and to the next
+// step, where it does not depend on the case. The first match counts.
+var sentinels = []struct {
+	err    error
+	status int
+	hint   string
+}{
+	{config.ErrNoCity, exitNotFound, "gc init DIR makes a city; --city DIR names one"},
+	{controller.ErrNoController, exitNotFound, "gc start"},
+	{runtime.ErrSessionNotFound, exitNotFound, "gc session list --all"},
+	{mux.ErrNotFound, exitNotFound, "gc session list --all"},
+	{runtime.ErrSessionExists, exitFailure, "gc session kill NAME ends the one that runs"},
+	{mux.ErrExists, exitFailure, "gc session kill NAME ends the one that runs"},
+	{runtime.ErrBadName, exitUsage, ""},
+	{runtime.ErrUnknownKey, exitUsage, "gc keys --help lists the names; --literal sends the text as it is"},
+	{mux.ErrUnknownKey, exitUsage, "gc keys --help lists the names; --literal sends the text as it is"},
+	{mux.ErrNoServer, exitNotFound, "the first session starts it: gc session new NAME -- COMMAND"},
+	{mux.ErrUnreachable, exitCannotTell, "gc mux status"},
+	{mux.ErrStateDir, exitFailure, "XDG_STATE_HOME or GC_MUX_SOCKET name another place"},
+	{mux.ErrBadName, exitUsage, ""},
+	{mux.ErrSize, exitUsage, ""},
+	{controller.ErrUnknownAgent, exitNotFound, "gc agent list"},
+	{controller.ErrControllerRunning, exitFailure, "gc status shows it, gc stop ends it"},
+	{mux.ErrBusy, exitFailure, "gc mux stop --force ends the sessions too"},
+	{runtime.ErrBackendUnreachable, exitCannotTell, "gc mux status"},
+	{runtime.ErrInteractionUnsupported, exitUnsupported, ""},
+	{runtime.ErrExecUnsupported, exitUnsupported, ""},
+	{runtime.ErrRelaunchUnsupported, exitUnsupported, ""},
+	{runtime.ErrUnsupported, exitUnsupported, ""},
+}
+
+// statusOf maps an error to the exit status, and to a hint when the error has
+// none of its own.
+func statusOf(err error) (status int, hint string) {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.status, f.hint
+	}
+	if errors.Is(err, context.Canceled) {
+		return exitInterrupted, ""
+	}
+	for _, s := range sentinels {
+		if errors.Is(err, s.err) {
+			return s.status, s.hint
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return exitTimeout, ""
+	}
+	return exitFailure, ""
+}
+
+// explain is the exit status and the hint of an error.
+func explain(err error) (status int, hint string) {
+	status, hint = statusOf(err)
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		hint = h.Hint()
+	}
+	return status, hint
+}
+
+// report prints err for a person and returns the exit status.
+func report(w io.Writer, cmd *cobra.Command, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var q quiet
+	if errors.As(err, &q) {
+		return int(q)
+	}
+	status, hint := explain(err)
+	var problems *config.Problems
+	if errors.As(err, &problems) {
+		for _, p := range problems.List {
+			printError(w, p.String(), p.Hint)
+		}
+		return exitFailure
+	}
+	var death *runtime.StartupDeath
+	if errors.As(err, &death) {
+		if screen := strings.TrimSpace(death.Screen); screen != "" {
+			fmt.Fprintf(w, "%s\n", cleanText(screen))
+		}
+		if hint == "" && death.Code == 127 {
+			hint = "127 means that the command was not found: check the spelling and PATH"
+		}
+	}
+	if hint == "" && status == exitUsage && cmd != nil {
+		hint = cmd.CommandPath() + " --help"
+	}
+	printError(w, err.Error(), hint)
+	return status
+}
+
+// printError writes one line, and the next step under it when it is known.
+func printError(w io.Writer, msg, hint string) {
+	msg = strings.TrimSpace(strings.ReplaceAll(strings.TrimSpace(msg), "\n", "; "))
+	fmt.Fprintf(w, "gc: %s\n", cleanLine(msg))
+	if hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", cleanLine(hint))
+	}
+}
+
+// warn tells a person something that does not end the command.
+func (a *app) warn(format string, args ...any) {
+	fmt.Fprintf(a.err, "gc: warning: %s\n", cleanLine(fmt.Sprintf(format, args...)))
+}

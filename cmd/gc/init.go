@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+)
+
+func newInitCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Make a city that starts at once",
+		Args:  between(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return runInit(a, dir)
+		},
+	}
+	return describe(cmd, `Writes a city.toml with comments into the folder (made when it is not there,
+here without one). A city.toml that is there is never touched.`, `
+		gc init my-city
+		cd my-city && gc start`, statuses{exitFailure: "failure, or there is a city already"})
+}
+
+func runInit(a *app, dir string) error {
+	file, err := config.Init(dir)
+	if errors.Is(err, config.ErrCityExists) {
+		return fail(exitFailure, "gc start "+runtime.ShellQuote(dir), "%s: %v", file, config.ErrCityExists)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.out, cleanLine(file)); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "start it: gc start %s\n", cleanLine(runtime.ShellQuote(filepath.Dir(file))))
+	return nil
+}

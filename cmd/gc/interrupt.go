@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newInterruptCmd(a *app, s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "interrupt " + s.noun,
+		Short:             "Press Ctrl-C, without waiting for anybody's input",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runInterrupt(cmd.Context(), t)
+		},
+	}
+	return describe(cmd, `Interrupts what runs in the foreground. It does not wait for a message that is
+being typed, and a program that reads no input gets the signal itself.`,
+		fmt.Sprintf("%s interrupt %s", s.path, s.word), statuses{exitNotFound: "", exitCannotTell: ""})
+}
+
+func runInterrupt(ctx context.Context, t *target) error {
+	if err := mustExist(ctx, t); err != nil {
+		return err
+	}
+	return t.provider.Interrupt(ctx, t.session)
+}

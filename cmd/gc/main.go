@@ -1,0 +1,24 @@
+// Command gc is the terminal multiplexer and orchestrator for fleets of coding
+// agents.
+//
+// Its one invariant: a command parses, calls one of the packages and prints; it
+// decides nothing. Data goes to standard output, everything else to standard
+// error, and the exit status says what happened (see help.go).
+package main
+
+import (
+	"context"
+	"os"
+
+	"gascity.dev/gc/mux"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	if mux.IsDaemon(os.Args) {
+		os.Exit(mux.RunDaemon(os.Args))
+	}
+	os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/mux"
+)
+
+func newMuxCmd(a *app) *cobra.Command {
+	return group("mux", "The server that holds the native sessions",
+		`Two processes hold the sessions: the keeper, parent of every program, and the
+server, which owns the screens and may die at any moment without ending a
+session. The first session starts them; they end ten minutes after the last one.
+They live in $XDG_STATE_HOME/gc, or at GC_MUX_SOCKET when it is set. Every process
+of your user can control every session.`, `
+		gc mux status
+		gc mux stop --force`,
+		newMuxStatusCmd(a), newMuxStopCmd(a))
+}
+
+// dialMux connects to the server that runs; it never starts one.
+func dialMux(ctx context.Context) (*mux.Client, error) {
+	paths, err := mux.DefaultPaths(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return mux.Dial(ctx, paths)
+}
+
+func isNoServer(err error) bool { return errors.Is(err, mux.ErrNoServer) }
+
+func newMuxStatusCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the server, the keeper and what they use",
+		Args:  exactly(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStatus(cmd.Context(), a, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return describe(cmd, "Shows what runs. It never starts a server.", `
+		gc mux status
+		gc mux status --json`, statuses{exitNotFound: "no server runs", exitCannotTell: ""})
+}
+
+func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
+	client, err := dialMux(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	s, err := client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(s)
+	}
+	now := time.Now()
+	t := table{width: a.width()}
+	t.add("version", s.Version)
+	t.add("socket", s.Socket)
+	t.add("state", s.StateDir)
+	t.add("server", fmt.Sprintf("pid %d, up %s, %s", s.Server.PID, ago(s.Server.Since, now), memory(s.Server.MemoryBytes)))
+	t.add("keeper", fmt.Sprintf("pid %d, up %s, %s", s.Keeper.PID, ago(s.Keeper.Since, now), memory(s.Keeper.MemoryBytes)))
+	t.add("sessions", fmt.Sprintf("%d running, %d ended and kept", s.Sessions, s.Exited))
+	return t.print(a.out)
+}
+
+func newMuxStopCmd(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "stop",
+		Short: "End the server and the keeper",
+		Args:  exactly(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStop(cmd.Context(), a, force) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "end running sessions first")
+	return describe(cmd, "Ends both and returns when they are gone. It refuses while sessions run, unless\nforced. When no server runs there is nothing to do, and that is no error.", `
+		gc mux stop
+		gc mux stop --force`, statuses{exitFailure: "failure, or sessions are running", exitCannotTell: ""})
+}
+
+func runMuxStop(ctx context.Context, a *app, force bool) error {
+	client, err := dialMux(ctx)
+	if isNoServer(err) {
+		fmt.Fprintln(a.err, "no mux server is running")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.Shutdown(ctx, force)
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/mux"
+)
+
+type peekOptions struct {
+	lines  int
+	all    bool
+	format string
+	join   bool
+}
+
+func newPeekCmd(a *app, s scope) *cobra.Command {
+	var o peekOptions
+	cmd := &cobra.Command{
+		Use:               "peek " + s.noun,
+		Short:             "Show what is on the screen",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runPeek(cmd.Context(), a, t, o)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVarP(&o.lines, "lines", "n", 0, "the last N lines of screen and scrollback")
+	f.BoolVar(&o.all, "all", false, "the whole scrollback and the screen")
+	f.StringVar(&o.format, "format", "text", "text, ansi or json")
+	f.BoolVar(&o.join, "join", false, "join lines that the terminal wrapped")
+	return describe(cmd, `Prints the screen as a person would see it now; with -n or --all also what
+scrolled off. It answers after the program's end too, while the session is
+kept. Text never holds control characters; ansi is the screen with its colours;
+json holds runs of text with attributes, cursor, modes, title and revision.`, fmt.Sprintf(`
+		%[1]s peek %[2]s
+		%[1]s peek %[2]s -n 100 --join
+		%[1]s peek %[2]s --format json`, s.path, s.word),
+		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: "the provider has no such format"})
+}
+
+func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
+	switch {
+	case o.format != "text" && o.format != "ansi" && o.format != "json":
+		return fail(exitUsage, "valid values: text, ansi, json", "unknown format %q", o.format)
+	case o.lines < 0:
+		return fail(exitUsage, "--all shows everything", "-n %d: want at least 1", o.lines)
+	}
+	if o.format == "text" && !hasMux(t.provider) {
+		lines := o.lines
+		if lines == 0 && !o.all {
+			lines = mux.DefaultRows
+		}
+		text, err := t.provider.Peek(ctx, t.session, lines)
+		if err != nil {
+			return err
+		}
+		return a.printScreen(text)
+	}
+	client, err := sessionClient(ctx, t, "peek --format "+o.format)
+	if err != nil {
+		return err
+	}
+	res, err := client.Peek(ctx, mux.PeekRequest{
+		Name: t.session, Lines: o.lines, Screen: o.lines == 0 && !o.all, Format: o.format, Join: o.join,
+	})
+	if err != nil {
+		return err
+	}
+	switch o.format {
+	case "json":
+		return a.printJSON(res)
+	case "ansi":
+		_, err = fmt.Fprint(a.out, res.Text)
+	default:
+		err = a.printScreen(res.Text)
+	}
+	return err
+}
+
+// printScreen prints text of a screen, never a control character of it, and
+// nothing at all for an empty one.
+func (a *app) printScreen(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(a.out, cleanText(text))
+	return err
+}

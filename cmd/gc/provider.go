@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/native"
+)
+
+// providers names every way to host sessions that this program has, and makes
+// it. This is the only place that knows concrete providers.
+var providers = map[string]func() (runtime.Provider, error){
+	"native": newNative,
+	"fake":   func() (runtime.Provider, error) { return runtime.NewFake(), nil },
+}
+
+const defaultProvider = "native"
+
+func providerNames() []string {
+	names := make([]string, 0, len(providers))
+	for n := range providers {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func newNative() (runtime.Provider, error) {
+	return native.New(native.Options{Version: version})
+}
+
+// selected is the name of the provider: GC_SESSION, else configured
+// ([session] provider, may be empty), else native. Inside a session GC_SESSION
+// may hold the session's own name; that is no selection.
+func selected(configured string) (name, origin string) {
+	env := os.Getenv("GC_SESSION")
+	switch {
+	case env != "" && env != os.Getenv("GC_SESSION_NAME"):
+		return env, "GC_SESSION"
+	case configured != "":
+		return configured, "[session] provider"
+	}
+	return defaultProvider, "default"
+}
+
+// newProvider makes the provider of that name; origin says who chose it.
+func newProvider(name, origin string) (runtime.Provider, error) {
+	make, ok := providers[name]
+	if !ok {
+		return nil, fail(exitUsage, "valid values: "+strings.Join(providerNames(), ", "),
+			"unknown session provider %q (from %s)", name, origin)
+	}
+	return make()
+}
+
+// sessionProvider is the selected provider of the session commands: the
+// nearest city has a say, but none is needed.
+func (a *app) sessionProvider() (runtime.Provider, error) {
+	configured := ""
+	if _, chosen := selected(""); chosen != "GC_SESSION" {
+		city, err := a.optionalCity()
+		if err != nil {
+			return nil, err
+		}
+		if city != nil {
+			configured = city.Session.Provider
+		}
+	}
+	return newProvider(selected(configured))
+}
+
+// muxed is a provider whose sessions live in a mux.
+type muxed interface {
+	Client(context.Context) (*mux.Client, error)
+}
+
+func hasMux(p runtime.Provider) bool {
+	_, ok := runtime.As[muxed](p)
+	return ok
+}
+
+// muxClient is the mux behind a provider, for what the contract does not have.
+// Providers without one make the command fail with exitUnsupported.
+func muxClient(ctx context.Context, p runtime.Provider, what string) (*mux.Client, error) {
+	m, ok := runtime.As[muxed](p)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", what, runtime.ErrUnsupported)
+	}
+	return m.Client(ctx)
+}
+
+// sessionClient is muxClient for one session: without a server there is none.
+func sessionClient(ctx context.Context, t *target, what string) (*mux.Client, error) {
+	c, err := muxClient(ctx, t.provider, what)
+	if isNoServer(err) {
+		return nil, fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+	}
+	return c, err
+}
+
+// mustExist makes a missing session an error where the contract's operation is
+// best effort and would say nothing.
+func mustExist(ctx context.Context, t *target) error {
+	running, err := t.provider.IsRunning(ctx, t.session)
+	if err != nil {
+		return err
+	}
+	if !running {
+		return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+	}
+	return nil
+}

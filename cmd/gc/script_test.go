@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux"
+)
+
+var update = flag.Bool("update", false, "write docs/cli anew, and what scripts compare with cmp")
+
+// The test binary is gc: testscript puts it on PATH by that name, and the
+// server, keeper and controller that it starts are the test binary again.
+func TestMain(m *testing.M) {
+	if mux.IsDaemon(os.Args) {
+		os.Exit(mux.RunDaemon(os.Args))
+	}
+	testscript.Main(m, map[string]func(){"gc": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		Setup:         setupScript,
+		UpdateScripts: *update,
+		Condition: func(cond string) (bool, error) {
+			if cond != "root" {
+				return false, fmt.Errorf("unknown condition %s", cond)
+			}
+			return os.Geteuid() == 0, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": cmdStatus,
+			"term":   cmdTerm,
+			"kill":   cmdKill,
+			"gone":   cmdGone,
+			"until":  cmdUntil,
+		},
+	})
+}
+
+// setupScript gives every script its own home and mux server, and afterwards
+// fails the script when anything of it is left.
+func setupScript(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, ".home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	env.Setenv("HOME", home)
+	env.Setenv("SHELL", "/bin/sh")
+	env.Setenv("PS1", "$ ")
+	env.Setenv("LANG", "C.UTF-8")
+	env.Setenv("EVIL", "\x1b[31mred\a\u009b0m")
+	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
+	env.Setenv("GC_MUX_SOCKET", filepath.Join(env.WorkDir, ".mux", "sock"))
+	// The race detector otherwise sleeps a second at every exit.
+	env.Setenv("GORACE", "atexit_sleep_ms=10")
+	if err := os.MkdirAll(filepath.Join(env.WorkDir, ".mux"), 0o700); err != nil {
+		return err
+	}
+	t := env.T().(testing.TB)
+	env.Defer(func() { cleanUp(t, env) })
+	return nil
+}
+
+// cleanUp stops the controllers and the mux server of a script and looks for
+// processes that are left.
+func cleanUp(t testing.TB, env *testscript.Env) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_ = filepath.WalkDir(env.WorkDir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "city.toml" {
+			if c, err := controller.Dial(filepath.Dir(path)); err == nil {
+				if err := c.Stop(ctx); err != nil {
+					t.Errorf("stop the controller of %s: %v", path, err)
+				}
+			}
+		}
+		return nil
+	})
+	paths, err := mux.DefaultPaths(env.Getenv)
+	if err != nil {
+		t.Errorf("mux paths: %v", err)
+		return
+	}
+	if c, err := mux.Dial(ctx, paths); err == nil {
+		if err := c.Shutdown(ctx, true); err != nil {
+			t.Errorf("stop the mux server: %v", err)
+		}
+		_ = c.Close()
+	}
+	for _, p := range leftOvers(t, env.Getenv("HOME"), paths.Dir) {
+		t.Errorf("left behind: process %d %s", p.PID, p.Comm)
+	}
+}
+
+// leftOvers are the live processes with the script's HOME in their
+// environment, or its state folder in their arguments (the daemons have an
+// empty environment).
+func leftOvers(t testing.TB, home, state string) []proctree.Proc {
+	procs, err := proctree.Table()
+	if err != nil {
+		t.Errorf("process table: %v", err)
+		return nil
+	}
+	var left []proctree.Proc
+	for _, p := range procs {
+		if p.PID == os.Getpid() || p.Zombie() {
+			continue
+		}
+		env, err := proctree.Environ(p.PID)
+		args, _ := proctree.Cmdline(p.PID)
+		if err == nil && env["HOME"] == home || strings.Contains(strings.Join(args, "\n"), state) {
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// cmdStatus is `status N COMMAND…`: runs it and wants that exit status.
+func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N command...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// cmdKill is `kill SIGNAL FILE`: signals the process whose number stands in
+// the file.
+func cmdKill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: kill SIGNAL file")
+	}
+	ts.Check(exec.Command("kill", "-"+args[0], strings.TrimSpace(ts.ReadFile(args[1]))).Run())
+}
+
+// cmdGone is `gone FILE`: the process whose number stands in the file has
+// ended.
+func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: gone file")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
+	ts.Check(err)
+	if p, err := proctree.Get(pid); err == nil && p.Alive() {
+		ts.Fatalf("process %d is still there: %s", pid, p.Comm)
+	}
+}
+
+// cmdUntil is `until PATTERN COMMAND…`: runs the command again and again until
+// its output matches. It is for what has no event to wait for.
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until pattern command...")
+	}
+	re := compile(ts, args[0])
+	if !eventually(func() bool {
+		return ts.Exec(args[1], args[2:]...) == nil && re.MatchString(ts.ReadFile("stdout"))
+	}) {
+		ts.Fatalf("never matched %s", args[0])
+	}
+}
+
+// eventually asks until ok says yes, for patience at most.
+func eventually(ok func() bool) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func newSessionClearCmd(_ *app, s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "clear NAME",
+		Short:             "Forget the scrollback, keep the screen",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runSessionClear(cmd.Context(), t)
+		},
+	}
+	return describe(cmd, "Forgets what scrolled off the screen. The screen itself stays.",
+		"gc session clear build", statuses{exitNotFound: "", exitCannotTell: ""})
+}
+
+func runSessionClear(ctx context.Context, t *target) error {
+	if err := mustExist(ctx, t); err != nil {
+		return err
+	}
+	return t.provider.ClearScrollback(ctx, t.session)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/mux"
+)
+
+// inspection is what gc session inspect --json prints.
+type inspection struct {
+	mux.SessionInfo
+	Meta      map[string]string `json:"meta"`
+	Processes []mux.ProcessInfo `json:"processes"`
+}
+
+func newSessionInspectCmd(a *app, s scope) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "inspect NAME",
+		Short:             "Show everything known of a session",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runSessionInspect(cmd.Context(), a, t, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return describe(cmd, "Shows a session's identity, program, times, end, metadata and process tree.",
+		"gc session inspect build --json", statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+}
+
+func runSessionInspect(ctx context.Context, a *app, t *target, asJSON bool) error {
+	client, err := sessionClient(ctx, t, "session inspect")
+	if err != nil {
+		return err
+	}
+	info, err := client.Get(ctx, t.session)
+	if err != nil {
+		return err
+	}
+	in := inspection{SessionInfo: info, Meta: map[string]string{}, Processes: []mux.ProcessInfo{}}
+	if meta, err := client.Meta(ctx, info.ID); err != nil {
+		return err
+	} else if meta != nil {
+		in.Meta = meta
+	}
+	if info.State == mux.StateRunning {
+		tree, err := client.Processes(ctx, info.ID)
+		if err != nil {
+			return err
+		}
+		in.Processes = append(in.Processes, tree...)
+	}
+	if asJSON {
+		return a.printJSON(in)
+	}
+	return in.print(a)
+}
+
+// print shows it to a person, one fact a line.
+func (in *inspection) print(a *app) error {
+	t := table{width: a.width()}
+	fact := func(name, value string) {
+		if value != "" {
+			t.add(name, value)
+		}
+	}
+	fact("name", in.Name)
+	fact("id", in.ID)
+	fact("state", in.State)
+	if in.Exit != nil {
+		fact("exit", exitText(runtimeExit(in.Exit))+", "+in.Exit.Reason+", "+moment(in.Exit.Time))
+	}
+	if in.PID != 0 {
+		fact("pid", fmt.Sprint(in.PID))
+	}
+	fact("command", in.Command)
+	fact("work dir", in.WorkDir)
+	fact("size", fmt.Sprintf("%dx%d", in.Size.Cols, in.Size.Rows))
+	fact("title", in.Title)
+	fact("created", moment(in.Created))
+	fact("last input", moment(in.LastInput))
+	fact("last output", moment(in.LastOutput))
+	fact("output", fmt.Sprintf("%d bytes", in.Output))
+	fact("attached", fmt.Sprint(in.Attached))
+	for _, k := range sortedKeys(in.Meta) {
+		fact("meta "+k, in.Meta[k])
+	}
+	for _, p := range in.Processes {
+		line := p.Command
+		if len(p.Argv) > 0 {
+			line = strings.Join(p.Argv, " ")
+		}
+		fact(fmt.Sprintf("process %d", p.PID), fmt.Sprintf("%s parent %d: %s", p.State, p.PPID, line))
+	}
+	return t.print(a.out)
+}
+
+// moment is a time of day as a person reads it, "" for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05.000")
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

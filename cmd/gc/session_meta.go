@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/runtime"
+)
+
+func newSessionMetaCmd(a *app, s scope) *cobra.Command {
+	return group("meta", "Key-value pairs that belong to a session",
+		`Metadata belongs to one incarnation of a session: it survives the mux server,
+stays readable while an ended session is kept, and never reaches the next
+session of that name.`, `
+		gc session meta set build branch main
+		gc session meta get build branch`,
+		newMetaGetCmd(a, s), newMetaSetCmd(a, s), newMetaRmCmd(s), newMetaListCmd(a, s))
+}
+
+// newMetaCmd is one meta command with the session resolved and known to exist.
+func newMetaCmd(use, short, long, example string, s scope, args int, act func(ctx context.Context, t *target, args []string) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: exactly(args), ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			t, err := s.target(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			known, err := isKnown(ctx, t)
+			if err != nil {
+				return err
+			}
+			if !known {
+				return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+			}
+			return act(ctx, t, args[1:])
+		},
+	}
+	return describe(cmd, long, example, statuses{exitNotFound: "", exitCannotTell: ""})
+}
+
+func newMetaGetCmd(a *app, s scope) *cobra.Command {
+	return newMetaCmd("get NAME KEY", "Print one value", "Prints the value and a line end; an empty line when the key is not set.",
+		"gc session meta get build branch", s, 2, func(ctx context.Context, t *target, args []string) error {
+			v, err := t.provider.GetMeta(ctx, t.session, args[0])
+			if err != nil {
+				return err
+			}
+			if a.width() > 0 {
+				v = cleanText(v)
+			}
+			_, err = fmt.Fprintln(a.out, v)
+			return err
+		})
+}
+
+func newMetaSetCmd(a *app, s scope) *cobra.Command {
+	return newMetaCmd("set NAME KEY VALUE|-", "Set one value", "Sets the value, which may hold any bytes; - reads standard input. It is durable when\nthe command returns.", `
+		gc session meta set build branch main
+		gc session meta set build notes - < notes.txt`, s, 3, func(ctx context.Context, t *target, args []string) error {
+		value := args[1]
+		if value == "-" {
+			text, err := a.readMessage()
+			if err != nil {
+				return err
+			}
+			value = text
+		}
+		return t.provider.SetMeta(ctx, t.session, args[0], value)
+	})
+}
+
+func newMetaRmCmd(s scope) *cobra.Command {
+	return newMetaCmd("rm NAME KEY", "Remove one value", "Removes the key. One that is not set is no error.",
+		"gc session meta rm build branch", s, 2, func(ctx context.Context, t *target, args []string) error {
+			return t.provider.RemoveMeta(ctx, t.session, args[0])
+		})
+}
+
+func newMetaListCmd(a *app, s scope) *cobra.Command {
+	var asJSON bool
+	cmd := newMetaCmd("list NAME", "List keys and values", "Lists everything that is set, by key.",
+		"gc session meta list build --json", s, 1, func(ctx context.Context, t *target, _ []string) error {
+			client, err := sessionClient(ctx, t, "session meta list")
+			if err != nil {
+				return err
+			}
+			meta, err := client.Meta(ctx, t.session)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if meta == nil {
+					meta = map[string]string{}
+				}
+				return a.printJSON(meta)
+			}
+			list := table{width: a.width()}
+			for _, k := range sortedKeys(meta) {
+				list.add(k, meta[k])
+			}
+			return list.print(a.out)
+		})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON object")
+	return cmd
+}

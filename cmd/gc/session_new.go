@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/runtime"
+)
+
+// deathWatch bounds how long session new waits for the end of a command that
+// was not found here: the shell says so at once.
+const deathWatch = 5 * time.Second
+
+type sessionNewOptions struct {
+	name  string
+	cwd   string
+	env   []string
+	size  string
+	ready string
+	argv  []string
+	json  bool
+}
+
+func newSessionNewCmd(a *app) *cobra.Command {
+	var o sessionNewOptions
+	cmd := &cobra.Command{
+		Use:   "new NAME [-- COMMAND...]",
+		Short: "Start a program in a session of its own",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
+				return usageError(cmd, "put -- before the command: "+cmd.UseLine())
+			}
+			return between(1, -1)(cmd, args)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name, o.argv = args[0], args[1:]
+			return runSessionNew(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.cwd, "cwd", "", "folder the program starts in (default: here)")
+	f.StringArrayVar(&o.env, "env", nil, "a variable K=V for the program; K= unsets it")
+	f.StringVar(&o.size, "size", "", "COLSxROWS of the terminal while nobody is attached (default 120x40)")
+	f.StringVar(&o.ready, "ready-prefix", "", "return when a line of the screen starts with this")
+	f.BoolVar(&o.json, "json", false, "the new session as JSON")
+	return describe(cmd, `Starts the command and returns. Several words are a program and its arguments;
+one word alone is a shell command line; without a command your shell runs. The
+program sees HOME, PATH, SHELL, locale, time zone and proxy variables of yours,
+nothing else, and what --env adds.`, `
+		gc session new notes -- vim notes.txt
+		gc session new build --cwd ~/src -- 'make && make test'
+		gc session new py --ready-prefix '>>>' --size 80x24 -- python3`,
+		statuses{exitFailure: "failure: the name is taken, the command was not found …", exitCannotTell: ""})
+}
+
+func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
+	if err := runtime.CheckName(o.name); err != nil {
+		return err
+	}
+	cfg, err := o.config()
+	if err != nil {
+		return err
+	}
+	p, err := a.sessionProvider()
+	if err != nil {
+		return err
+	}
+	if err := p.Start(ctx, o.name, cfg); err != nil {
+		return err
+	}
+	if !o.found(cfg.WorkDir) {
+		if err := reportDeath(ctx, p, o.name); err != nil {
+			return err
+		}
+	}
+	if !o.json {
+		return nil
+	}
+	client, err := muxClient(ctx, p, "session new --json")
+	if err != nil {
+		return err
+	}
+	info, err := client.Get(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	return a.printJSON(info)
+}
+
+// config is the session as the contract wants it.
+func (o *sessionNewOptions) config() (runtime.Config, error) {
+	cfg := runtime.Config{Command: shellLine(o.argv), ReadyPromptPrefix: o.ready, Env: map[string]string{}}
+	var err error
+	if cfg.WorkDir, err = filepath.Abs(o.cwd); err != nil {
+		return cfg, err
+	}
+	switch st, err := os.Stat(cfg.WorkDir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return cfg, fail(exitFailure, "make the folder, or name another with --cwd", "work dir %s does not exist", cfg.WorkDir)
+	case err != nil:
+		return cfg, fmt.Errorf("work dir: %w", err)
+	case !st.IsDir():
+		return cfg, fail(exitFailure, "--cwd names a folder", "work dir %s is not a folder", cfg.WorkDir)
+	}
+	for _, kv := range o.env {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return cfg, fail(exitUsage, "such as --env LANG=C", "--env %s: want K=V", kv)
+		}
+		cfg.Env[k] = v
+	}
+	if o.size != "" {
+		if cfg.Cols, cfg.Rows, err = parseSize(o.size); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, nil
+}
+
+// found reports whether the program can be found from here. It decides nothing
+// but whether an early end is waited for: a shell knows more than PATH.
+func (o *sessionNewOptions) found(dir string) bool {
+	if len(o.argv) == 0 || len(o.argv) == 1 && strings.ContainsAny(o.argv[0], " \t\n;|&<>()$`\\\"'*?[]#~=%!{}") {
+		return true
+	}
+	program := o.argv[0]
+	if strings.ContainsRune(program, '/') && !filepath.IsAbs(program) {
+		program = filepath.Join(dir, program)
+	}
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
+// reportDeath waits for the end of a session and, when its command was not
+// found, removes the session and returns its exit status and last screen.
+func reportDeath(ctx context.Context, p runtime.Provider, name string) error {
+	waiter, ok := runtime.As[runtime.Waiter](p)
+	if !ok {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, deathWatch)
+	defer cancel()
+	if _, err := waiter.WaitFor(limited, name, []runtime.Condition{{Exit: true}}); err != nil {
+		return nil // it runs: the shell found what we did not
+	}
+	exit := lastExit(ctx, &target{session: name, provider: p})
+	if exit == nil || exit.Code != 126 && exit.Code != 127 {
+		return nil
+	}
+	screen, _ := p.Peek(ctx, name, 0)
+	if err := p.Stop(ctx, name); err != nil {
+		return err
+	}
+	return fmt.Errorf("start %w", &runtime.StartupDeath{Session: name, Code: exit.Code, Signal: exit.Signal, Screen: screen})
+}
+
+// parseSize reads COLSxROWS.
+func parseSize(s string) (cols, rows int, err error) {
+	var rest string
+	n, _ := fmt.Sscanf(s+" .", "%dx%d %s", &cols, &rows, &rest)
+	if n != 3 || rest != "." || cols < 1 || rows < 1 {
+		return 0, 0, fail(exitUsage, "such as 120x40", "size %q: want COLSxROWS", s)
+	}
+	return cols, rows, nil
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+type statusOptions struct {
+	json  bool
+	watch bool
+}
+
+// watchInterval is how often --watch looks again.
+const watchInterval = time.Second
+
+func newStatusCmd(a *app) *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the agents: state, since when, restarts, last line",
+		Args:  exactly(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) },
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "show it again every second, until Ctrl-C")
+	return describe(cmd, `Shows every agent of the city. An agent is stopped, starting, running, draining,
+exited (a one_shot that is done), crashed, quarantined (it died too often),
+suspended, or unknown when the backend gives no answer. It works without a
+controller too, but then knows only what runs.`, `
+		gc status
+		gc status --json | jq -r '.agents[] | select(.state != "running").name'`,
+		statuses{exitNotFound: "no city here", exitCannotTell: ""})
+}
+
+func runStatus(ctx context.Context, a *app, o statusOptions) error {
+	if o.watch && o.json {
+		return fail(exitUsage, "gc status --json gives one status", "--watch and --json exclude each other")
+	}
+	if o.watch {
+		return watchStatus(ctx, a)
+	}
+	city, err := a.loadCity()
+	if err != nil {
+		return err
+	}
+	status, err := cityStatus(ctx, a, city)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.printJSON(status)
+	}
+	return a.printStatus(ctx, status)
+}
+
+// watchStatus paints the status over the last one until ctx ends.
+func watchStatus(ctx context.Context, a *app) error {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		var frame bytes.Buffer
+		once := &app{stdio: stdio{in: a.in, out: &frame, err: &frame}, city: a.city, cols: a.width()}
+		if err := runStatus(ctx, once, statusOptions{}); err != nil && ctx.Err() == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		// ED and CUP, ECMA-48 8.3.39 and 8.3.21: home, then what is below goes.
+		if _, err := fmt.Fprintf(a.out, "\x1b[H\x1b[J%s", frame.Bytes()); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// cityStatus asks the controller, or the provider when none runs.
+func cityStatus(ctx context.Context, a *app, city *config.City) (controller.Status, error) {
+	c, err := controller.Dial(city.Dir)
+	if errors.Is(err, controller.ErrNoController) {
+		return a.offlineStatus(ctx, city)
+	}
+	if err != nil {
+		return controller.Status{}, fail(exitCannotTell, "gc start", "%v", err)
+	}
+	defer c.Close()
+	return c.Status(ctx)
+}
+
+// offlineStatus is what a provider knows of a city without a controller.
+func (a *app) offlineStatus(ctx context.Context, city *config.City) (controller.Status, error) {
+	status := controller.Status{City: city.Name(), CityPath: city.Dir, Agents: []controller.AgentStatus{}}
+	specs, err := members(city)
+	if err != nil {
+		return status, err
+	}
+	p, err := newProvider(selected(city.Session.Provider))
+	if err != nil {
+		return status, err
+	}
+	for _, s := range specs {
+		status.Agents = append(status.Agents, offlineAgent(ctx, p, s))
+	}
+	return status, nil
+}
+
+func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) controller.AgentStatus {
+	ag := controller.AgentStatus{
+		Name: s.Name(), Session: s.Session, Provider: s.Resolved.Provider, Description: s.Resolved.Description,
+		State: controller.StateStopped, Activity: "unknown", OneShot: s.Config.Lifecycle == runtime.OneShot,
+	}
+	live, err := runtime.ObserveLiveness(ctx, p, s.Session, s.Config.ProcessNames)
+	switch {
+	case err != nil:
+		ag.State, ag.Error = controller.StateUnknown, err.Error()
+	case live == runtime.Alive:
+		ag.State = controller.StateRunning
+	case live == runtime.Zombie:
+		ag.State = controller.StateCrashed
+	case s.Resolved.Suspended:
+		ag.State = controller.StateSuspended
+	}
+	if at, err := p.GetLastActivity(ctx, s.Session); err == nil && !at.IsZero() {
+		ag.LastActivity = &at
+	}
+	ag.LastExit = lastExit(ctx, &target{session: s.Session, provider: p})
+	return ag
+}
+
+// printStatus is the table for a person.
+func (a *app) printStatus(ctx context.Context, s controller.Status) error {
+	if s.Controller.PID != 0 {
+		since := "-"
+		if s.Controller.Since != nil {
+			since = ago(*s.Controller.Since, time.Now())
+		}
+		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", cleanLine(s.City), s.Controller.PID, since)
+	} else {
+		fmt.Fprintf(a.err, "city %s: no controller (gc start)\n", cleanLine(s.City))
+	}
+	if s.ConfigError != "" {
+		a.warn("the old config is in use: %s", s.ConfigError)
+	}
+	last := lastLines(ctx, s.Agents)
+	now := time.Now()
+	t := table{width: a.width()}
+	t.add("AGENT", "STATE", "SINCE", "RESTARTS", "LAST LINE")
+	for _, ag := range s.Agents {
+		since := "-"
+		if ag.Since != nil {
+			since = ago(*ag.Since, now)
+		}
+		t.add(ag.Name, stateText(ag), since, strconv.Itoa(ag.Restarts), last[ag.Session])
+	}
+	return t.print(a.out)
+}
+
+// stateText is the state with what a person wants to know beside it.
+func stateText(ag controller.AgentStatus) string {
+	text := string(ag.State)
+	switch {
+	case ag.WaitsFor != "":
+		return text + " (waits for " + ag.WaitsFor + ")"
+	case ag.LastExit == nil:
+		return text
+	case ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined || ag.State == controller.StateExited:
+		return text + " (" + exitText(ag.LastExit) + ")"
+	}
+	return text
+}
+
+// lastLines is the last line of each session's screen, as far as it can be had:
+// one request for all that live in a mux.
+func lastLines(ctx context.Context, agents []controller.AgentStatus) map[string]string {
+	last := map[string]string{}
+	var inMux []mux.PeekRequest
+	for _, ag := range agents {
+		inMux = append(inMux, mux.PeekRequest{Name: ag.Session, Screen: true})
+	}
+	client, err := dialMux(ctx)
+	if err != nil || len(inMux) == 0 {
+		return last
+	}
+	defer client.Close()
+	screens, err := client.PeekMany(ctx, inMux)
+	if err != nil {
+		return last
+	}
+	for i, s := range screens {
+		if i < len(inMux) {
+			last[inMux[i].Name] = lastLine(s.Text)
+		}
+	}
+	return last
+}
+
+func lastLine(text string) string {
+	return strings.TrimSpace(runtime.LastLines(text, 1))
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/runtime"
+)
+
+type waitOptions struct {
+	until   []string
+	timeout time.Duration
+	json    bool
+}
+
+// waitResult is what gc wait --json prints.
+type waitResult struct {
+	Met  string        `json:"met"` // the condition as it was asked for
+	Exit *runtime.Exit `json:"exit,omitempty"`
+}
+
+func newWaitCmd(a *app, s scope) *cobra.Command {
+	var o waitOptions
+	cmd := &cobra.Command{
+		Use:               "wait " + s.noun,
+		Short:             "Wait until something is on the screen, or the program ends",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runWait(cmd.Context(), a, t, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.until, "until", []string{"exit"}, "what to wait for; given several times, the first that holds counts")
+	f.DurationVar(&o.timeout, "timeout", 0, "give up after this long (default: never)")
+	f.BoolVar(&o.json, "json", false, "what was met as JSON")
+	return describe(cmd, `Waits until a condition holds, told by the backend and not by polling, and
+prints which one:
+
+  exit        the program ended
+  idle        the program waits for input: its prompt stands and nothing moves
+  text=RE     a line of the screen matches the regular expression
+  quiet=2s    no output for this long
+  title=RE    the window title matches
+  bell        the bell rang
+  prompt      a shell prompt is open (OSC 133)`, fmt.Sprintf(`
+		%[1]s wait %[2]s
+		%[1]s wait %[2]s --until 'text=^PASS' --until exit --timeout 10m
+		%[1]s wait %[2]s --until quiet=3s`, s.path, s.word),
+		statuses{exitFailure: "failure, or the session ended before a condition held", exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
+}
+
+func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
+	if o.timeout < 0 {
+		return fail(exitUsage, "", "--timeout %v is negative", o.timeout)
+	}
+	if slices.Contains(o.until, "idle") {
+		return waitIdle(ctx, a, t, o)
+	}
+	conditions := make([]runtime.Condition, len(o.until))
+	for i, u := range o.until {
+		c, err := parseCondition(u)
+		if err != nil {
+			return err
+		}
+		conditions[i] = c
+	}
+	waiter, ok := runtime.As[runtime.Waiter](t.provider)
+	if !ok {
+		return fmt.Errorf("wait: %w", runtime.ErrUnsupported)
+	}
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.timeout)
+		defer cancel()
+	}
+	met, err := waiter.WaitFor(ctx, t.session, conditions)
+	if err != nil {
+		return waitFailed(ctx, t, o, err)
+	}
+	return a.printWait(ctx, t, o, met)
+}
+
+// forEver is the time limit of a wait that has none.
+const forEver = 365 * 24 * time.Hour
+
+// waitIdle is the wait for a safe boundary for input, which is asked of the
+// provider in a way of its own.
+func waitIdle(ctx context.Context, a *app, t *target, o waitOptions) error {
+	if len(o.until) > 1 {
+		return fail(exitUsage, "", "--until idle cannot be combined with others")
+	}
+	p, ok := runtime.As[runtime.IdleWaitProvider](t.provider)
+	if !ok {
+		return fmt.Errorf("wait --until idle: %w", runtime.ErrUnsupported)
+	}
+	limit := o.timeout
+	if limit == 0 {
+		limit = forEver
+	}
+	if err := p.WaitForIdle(ctx, t.session, limit); err != nil {
+		return waitFailed(ctx, t, o, err)
+	}
+	return a.printWait(ctx, t, o, 0)
+}
+
+// waitFailed tells a session that ended meanwhile from one that never was.
+func waitFailed(ctx context.Context, t *target, o waitOptions, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fail(exitTimeout, "gc peek shows the screen", "%s: %s did not happen within %v", t.label, strings.Join(o.until, ", "), o.timeout)
+	}
+	if !errors.Is(err, runtime.ErrSessionNotFound) {
+		return err
+	}
+	if exit := lastExit(ctx, t); exit != nil {
+		return fail(exitFailure, "", "%s ended (%s) before %s", t.label, exitText(exit), strings.Join(o.until, ", "))
+	}
+	return err
+}
+
+func (a *app) printWait(ctx context.Context, t *target, o waitOptions, met int) error {
+	res := waitResult{Met: o.until[met]}
+	if res.Met == "exit" {
+		res.Exit = lastExit(ctx, t)
+	}
+	if o.json {
+		return a.printJSON(res)
+	}
+	line := res.Met
+	if res.Exit != nil {
+		line += ": " + exitText(res.Exit)
+	}
+	_, err := fmt.Fprintln(a.out, cleanLine(line))
+	return err
+}
+
+// lastExit is how the session ended, nil where that is not known.
+func lastExit(ctx context.Context, t *target) *runtime.Exit {
+	r, ok := runtime.As[runtime.ExitReporter](t.provider)
+	if !ok {
+		return nil
+	}
+	exit, err := r.LastExit(ctx, t.session)
+	if err != nil {
+		return nil
+	}
+	return exit
+}
+
+// exitText is "exit status 3", "SIGKILL" or "exit status unknown".
+func exitText(e *runtime.Exit) string {
+	switch {
+	case e.Signal != "":
+		return e.Signal
+	case e.Code < 0:
+		return "exit status unknown"
+	}
+	return "exit status " + strconv.Itoa(e.Code)
+}
+
+// parseCondition reads one --until.
+func parseCondition(s string) (runtime.Condition, error) {
+	word, value, has := strings.Cut(s, "=")
+	bad := func(format string, args ...any) (runtime.Condition, error) {
+		return runtime.Condition{}, fail(exitUsage, "valid: exit, idle, text=RE, quiet=DURATION, title=RE, bell, prompt", format, args...)
+	}
+	if s == "blocked" {
+		return runtime.Condition{}, fail(exitUnsupported, "text=RE finds a question that you know", "--until blocked: no provider here can tell")
+	}
+	if plain := word == "exit" || word == "bell" || word == "prompt"; plain == has {
+		return bad("--until %s: not a condition", s)
+	}
+	switch word {
+	case "exit":
+		return runtime.Condition{Exit: true}, nil
+	case "bell":
+		return runtime.Condition{Bell: true}, nil
+	case "prompt":
+		return runtime.Condition{Prompt: true}, nil
+	case "quiet":
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			return bad("--until %s: want a duration such as 2s", s)
+		}
+		return runtime.Condition{Quiet: d}, nil
+	case "text", "title":
+		if value == "" {
+			return bad("--until %s: the expression is empty", s)
+		}
+		if _, err := regexp.Compile(value); err != nil {
+			return bad("--until %s: %v", s, err)
+		}
+		if word == "text" {
+			return runtime.Condition{Text: value}, nil
+		}
+		return runtime.Condition{Title: value}, nil
+	}
+	return bad("--until %s: not a condition", s)
+}

@@ -89,6 +89,10 @@ func (l *loop) act(a Action) {
 		l.relaunch(m)
 	case ActRunLive:
 		l.runLive(m)
+	case ActLook:
+		if m.queryErr == "" { // else the patrol asks again
+			l.look()
+		}
 	}
 }
 

@@ -154,6 +154,9 @@ func (l *loop) setSpec(m *member, s *agent.Spec) {
 		r.Job = job
 	}
 	r.Agent, r.Session, r.CoreHash = s.Name(), s.Session, s.Hashes.Core
+	if m.spec != s {
+		m.seen.Asked = time.Time{} // other questions matter now
+	}
 	m.spec, m.seen.Agent = s, s.Name()
 }
 
@@ -179,7 +182,7 @@ func (l *loop) run(ctx context.Context) error {
 	defer l.timer.Stop()
 	l.note(Event{Kind: EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %d agents", os.Getpid(), len(l.order))})
 	l.subscribe()
-	l.look()
+	l.patrolNow()
 	limit, stopLimit := l.limit()
 	defer stopLimit()
 	ctxDone := ctx.Done()
@@ -244,7 +247,7 @@ func (l *loop) finish(err error) {
 func (l *loop) step() {
 	now := time.Now()
 	if !now.Before(l.patrol) {
-		l.look()
+		l.patrolNow()
 	}
 	next := l.patrol
 	if l.stopOnly && l.looked {
@@ -281,6 +284,7 @@ func (l *loop) desired() Desired {
 		d.Agents = append(d.Agents, Wanted{
 			Name: r.Name, Session: name, Hashes: m.spec.Hashes, OneShot: m.oneShot(), DependsOn: l.dependencies(r.DependsOn),
 			Suspended: r.Suspended, IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
+			WaitsFor: l.unchecked(r.DependsOn),
 		})
 	}
 	return d
@@ -308,6 +312,16 @@ func (l *loop) dependencies(list []string) []string {
 		return list
 	}
 	return out
+}
+
+// unchecked names a pool of the list whose size is not known yet, or "".
+func (l *loop) unchecked(list []string) string {
+	for _, name := range list {
+		if p := l.pools[name]; p != nil && !p.checked {
+			return name
+		}
+	}
+	return ""
 }
 
 // drainLimit is how long a member may take to end when it is not wanted.
@@ -362,7 +376,8 @@ func (l *loop) checkReady() {
 		}
 	}
 	for _, m := range l.members {
-		if m.op == opStart && m.attempts <= 1 {
+		notAsked := m.spec != nil && m.seen.Presence == Unknown && m.queryErr == "" && !m.foreign
+		if m.op == opStart && m.attempts <= 1 || m.op == "" && notAsked {
 			return
 		}
 	}

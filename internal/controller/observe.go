@@ -28,6 +28,7 @@ type question struct {
 	drain   bool     // did it acknowledge
 	attach  bool
 	active  bool
+	at      time.Time
 }
 
 // answer is what was positively learned; err means nothing was.
@@ -52,16 +53,22 @@ var identityKeys = [...]string{
 // drainKeys are those that an agent changes from inside.
 var drainKeys = [...]string{agent.MetaDrainAck, agent.MetaRestart}
 
+// patrolNow looks at everything that does not tell by itself: the backend and
+// the pools' checks.
+func (l *loop) patrolNow() {
+	l.patrol = time.Now().Add(l.o.City.Daemon.PatrolInterval)
+	l.checkPools()
+	l.look()
+}
+
 // look asks the backend about everything, in the background. One at a time: a
 // wish in between makes it look again.
 func (l *loop) look() {
-	l.patrol = time.Now().Add(l.o.City.Daemon.PatrolInterval)
 	if l.looking {
 		l.again = true
 		return
 	}
 	l.looking, l.again = true, false
-	l.checkPools()
 	var qs []question
 	for _, m := range l.members {
 		if m.op == "" {
@@ -82,7 +89,7 @@ func (l *loop) look() {
 }
 
 func (l *loop) question(m *member) question {
-	q := question{session: m.seen.Session, version: m.version}
+	q := question{session: m.seen.Session, version: m.version, at: time.Now()}
 	s := &m.seen
 	if m.spec != nil {
 		q.names = m.spec.Config.ProcessNames
@@ -310,7 +317,7 @@ func (l *loop) take(m *member, a answer) {
 	}
 	m.seen.Presence = a.presence
 	if a.attach {
-		m.seen.Attached = a.attached
+		m.seen.Attached, m.seen.Asked = a.attached, a.at
 	}
 	if a.active {
 		m.seen.LastActivity = a.activity

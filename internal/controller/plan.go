@@ -19,6 +19,7 @@ const (
 	ActRelaunch    Kind = "relaunch"     // start the agent again in its warm session
 	ActRunLive     Kind = "run-live"     // apply the live commands again
 	ActWait        Kind = "wait"         // nothing to do before At
+	ActLook        Kind = "look"         // ask again before something is done to it
 )
 
 // Why an action is taken.
@@ -60,6 +61,7 @@ type Wanted struct {
 	Suspended   bool
 	IdleTimeout time.Duration // 0 = off
 	CanRelaunch bool
+	WaitsFor    string // something it must not start before, "" for nothing
 }
 
 // Desired is the city as config wants it.
@@ -92,6 +94,7 @@ type Seen struct {
 
 	Attached     bool
 	LastActivity time.Time    // zero when not known
+	Asked        time.Time    // when Attached and LastActivity were; zero: never
 	Hashes       agent.Hashes // what it was started with; "" when not known
 
 	Drain        Drain
@@ -247,6 +250,9 @@ func (p *planner) gone(w *Wanted, s *Seen) {
 
 // blockedBy names the first dependency that is not up, or "".
 func (p *planner) blockedBy(w *Wanted) string {
+	if w.WaitsFor != "" {
+		return w.WaitsFor
+	}
 	for _, name := range w.DependsOn {
 		dw, known := p.wanted[name]
 		ds, seen := p.seen[name]
@@ -280,6 +286,9 @@ func (p *planner) alive(w *Wanted, s *Seen) {
 	case s.RestartAsked:
 		p.add(ActStop, s, WhyRequested)
 		return
+	case core && s.Asked.IsZero() && s.Drain.Since.IsZero():
+		p.add(ActLook, s, WhyDrift)
+		return
 	case core && s.Attached && s.Drain.Since.IsZero():
 		return // not while a person is attached
 	case core && w.CanRelaunch && s.Hashes.Provision == w.Hashes.Provision && s.Drain.Since.IsZero():
@@ -297,10 +306,13 @@ func (p *planner) alive(w *Wanted, s *Seen) {
 	}
 	if w.IdleTimeout > 0 && !s.LastActivity.IsZero() && !s.Attached {
 		at := s.LastActivity.Add(w.IdleTimeout)
-		if !p.now.Before(at) {
+		switch {
+		case p.now.Before(at):
+			p.wait(s, at, WhyIdle)
+		case s.Asked.Before(at): // what is known is older than the deadline
+			p.add(ActLook, s, WhyIdle)
+		default:
 			p.add(ActStop, s, WhyIdle)
-			return
 		}
-		p.wait(s, at, WhyIdle)
 	}
 }

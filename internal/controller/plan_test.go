@@ -24,7 +24,7 @@ func wanted(name string, deps ...string) Wanted {
 }
 
 func seen(name string, p Presence) Seen {
-	s := Seen{Agent: name, Session: "s-" + name, Presence: p, Owned: p == Alive || p == Zombie}
+	s := Seen{Agent: name, Session: "s-" + name, Presence: p, Owned: p == Alive || p == Zombie, Asked: noon}
 	if s.Owned {
 		s.Hashes = hashesOf("1")
 	}
@@ -105,6 +105,7 @@ func TestPlanRules(t *testing.T) {
 
 		{"core drift is drained", []Wanted{a}, []Seen{with(seen("a", Alive), func(s *Seen) { s.Hashes = hashesOf("0") })}, []string{"drain a: its config changed <2m0s"}},
 		{"core drift waits for the person attached", []Wanted{a}, []Seen{with(seen("a", Alive), func(s *Seen) { s.Hashes, s.Attached = hashesOf("0"), true })}, nil},
+		{"core drift asks first who is attached", []Wanted{a}, []Seen{with(seen("a", Alive), func(s *Seen) { s.Hashes, s.Asked = hashesOf("0"), time.Time{} })}, []string{"look a: its config changed"}},
 		{"unknown hash is no drift", []Wanted{a}, []Seen{with(seen("a", Alive), func(s *Seen) { s.Hashes = agent.Hashes{} })}, nil},
 		{"launch drift is relaunched", []Wanted{with(a, func(w *Wanted) { w.CanRelaunch = true })},
 			[]Seen{with(seen("a", Alive), func(s *Seen) { s.Hashes.Core, s.Hashes.Launch = "core 0", "launch 0" })}, []string{"relaunch a: its command changed"}},
@@ -136,6 +137,10 @@ func TestPlanRules(t *testing.T) {
 
 		{"idle too long is stopped", []Wanted{with(a, func(w *Wanted) { w.IdleTimeout = time.Minute })},
 			[]Seen{with(seen("a", Alive), func(s *Seen) { s.LastActivity = noon.Add(-time.Minute) })}, []string{"stop a: idle"}},
+		{"idle as of an old look", []Wanted{with(a, func(w *Wanted) { w.IdleTimeout = time.Minute })},
+			[]Seen{with(seen("a", Alive), func(s *Seen) {
+				s.LastActivity, s.Asked = noon.Add(-time.Minute), noon.Add(-time.Second)
+			})}, []string{"look a: idle"}},
 		{"idle not long enough", []Wanted{with(a, func(w *Wanted) { w.IdleTimeout = time.Minute })},
 			[]Seen{with(seen("a", Alive), func(s *Seen) { s.LastActivity = noon.Add(-50 * time.Second) })}, []string{"wait a: idle +10s"}},
 		{"idle but attached", []Wanted{with(a, func(w *Wanted) { w.IdleTimeout = time.Minute })},

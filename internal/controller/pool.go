@@ -191,6 +191,7 @@ func (l *loop) poolSaid(p *pool, n int, err error) {
 		l.note(Event{Kind: EventPool, Agent: p.spec.Name(), Detail: fmt.Sprintf("%d members, was %d", n, p.size)})
 		p.size = n
 		l.expand()
+		l.look()
 	}
 }
 

@@ -104,7 +104,7 @@ func (l *loop) reloaded(c *config.City, specs []*agent.Spec, err error) {
 		l.o.City = c
 		l.setTemplates(specs)
 		l.note(Event{Kind: EventConfigReloaded, Detail: fmt.Sprintf("%d agents", len(l.order))})
-		l.look()
+		l.patrolNow()
 	}
 	if l.readAgain {
 		l.reload()

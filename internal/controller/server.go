@@ -145,7 +145,7 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) poke(w http.ResponseWriter, r *http.Request) {
-	if err := s.l.inLoop(r.Context(), s.l.look); err != nil {
+	if err := s.l.inLoop(r.Context(), s.l.patrolNow); err != nil {
 		fail(w, err)
 		return
 	}

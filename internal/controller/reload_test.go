@@ -1,0 +1,383 @@
+package controller
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/runtime"
+)
+
+// reload writes a new city.toml and has it read.
+func (r *rig) reload(toml string) {
+	r.t.Helper()
+	r.write(toml)
+	r.l.post(r.l.reload)
+	synctest.Wait()
+}
+
+func (r *rig) states() map[string]State {
+	r.t.Helper()
+	synctest.Wait()
+	out := map[string]State{}
+	if err := r.l.inLoop(context.Background(), func() {
+		for _, a := range r.l.status().Agents {
+			out[a.Name] = a.State
+		}
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
+func TestReloadStartsAndStopsAgents(t *testing.T) {
+	bubble(t, "[daemon]\ndrift_drain_timeout = \"5s\"\n"+oneAgent, func(r *rig) {
+		r.start()
+		r.reload("[daemon]\ndrift_drain_timeout = \"5s\"\n" + strings.ReplaceAll(oneAgent, `"a"`, `"b"`))
+		if diff := cmp.Diff(map[string]State{"a": StateDraining, "b": StateRunning}, r.states()); diff != "" {
+			t.Errorf("states:\n%s\nlog:\n%s", diff, r.log)
+		}
+		time.Sleep(5 * time.Second)
+		if diff := cmp.Diff(map[string]State{"b": StateRunning}, r.states()); diff != "" {
+			t.Errorf("states:\n%s", diff)
+		}
+		r.end()
+	})
+}
+
+func TestBrokenFileKeepsTheOldConfig(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.reload("[[agents]]\nname = \"a\"\nnme = 1\n")
+		var st Status
+		if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(st.ConfigError, `unknown key "nme"`) || st.Agents[0].State != StateRunning || r.starts("") != 1 {
+			t.Errorf("status %+v", st)
+		}
+		r.reload(oneAgent)
+		if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
+			t.Fatal(err)
+		}
+		if st.ConfigError != "" || r.starts("") != 1 {
+			t.Errorf("after the repair: %+v, %d starts", st, r.starts(""))
+		}
+		r.end()
+	})
+}
+
+func TestCoreDriftDrainsThenRestarts(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.reload(oneAgent + "env = {A = \"1\"}\n")
+		r.wantState("a", StateDraining)
+		if r.fake.MetaOf("gc-city-a")[agent.MetaDrain] == "" || len(r.fake.CallsOf("Interrupt", "gc-city-a")) != 1 {
+			t.Error("the agent was not asked")
+		}
+		r.fake.Exit("gc-city-a", 0) // it obeys
+		if a := r.wantState("a", StateRunning); a.Restarts != 0 {
+			t.Errorf("a drain is no crash: %+v", a)
+		}
+		cfg, _ := r.fake.ConfigOf("gc-city-a")
+		if cfg.Env["A"] != "1" || len(r.fake.CallsOf("Stop", "")) != 0 {
+			t.Errorf("env %v, %d stops", cfg.Env, len(r.fake.CallsOf("Stop", "")))
+		}
+		r.end()
+	})
+}
+
+func TestDrainAckEndsTheDrain(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.reload(oneAgent + "env = {A = \"1\"}\n")
+		r.wantState("a", StateDraining)
+		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaDrainAck, "1"); err != nil {
+			t.Fatal(err)
+		}
+		r.l.post(r.l.look) // gc runtime drain-ack pokes
+		r.wantState("a", StateRunning)
+		if r.starts("gc-city-a") != 2 {
+			t.Errorf("%d starts", r.starts("gc-city-a"))
+		}
+		r.end()
+	})
+}
+
+func TestDrainIsCancelledWhenWantedAgain(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.reload(oneAgent + "env = {A = \"1\"}\n")
+		r.wantState("a", StateDraining)
+		r.reload(oneAgent)
+		r.wantState("a", StateRunning)
+		if r.fake.MetaOf("gc-city-a")[agent.MetaDrain] != "" || r.starts("gc-city-a") != 1 {
+			t.Errorf("metadata %v, %d starts", r.fake.MetaOf("gc-city-a"), r.starts("gc-city-a"))
+		}
+		r.end()
+	})
+}
+
+func TestDriftIsPutOffWhileAPersonIsAttached(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.fake.SetAttached("gc-city-a", true)
+		r.reload(oneAgent + "env = {A = \"1\"}\n")
+		time.Sleep(time.Minute)
+		r.wantState("a", StateRunning)
+		r.fake.SetAttached("gc-city-a", false)
+		time.Sleep(30 * time.Second)
+		r.wantState("a", StateDraining)
+		r.end()
+	})
+}
+
+func TestLaunchDriftRelaunches(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.reload(strings.Replace(oneAgent, `"agent"`, `"agent --new"`, 1))
+		r.wantState("a", StateRunning)
+		if n := len(r.fake.CallsOf("Relaunch", "gc-city-a")); n != 1 || r.starts("gc-city-a") != 1 {
+			t.Errorf("%d relaunches, %d starts", n, r.starts("gc-city-a"))
+		}
+		r.l.post(r.l.look)
+		r.wantState("a", StateRunning)
+		if n := len(r.fake.CallsOf("Relaunch", "gc-city-a")); n != 1 {
+			t.Errorf("%d relaunches after the next look", n)
+		}
+		r.end()
+	})
+}
+
+func TestLaunchDriftWithoutRelaunchDrains(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.fake.Fail("Relaunch", "", runtime.ErrRelaunchUnsupported)
+		r.start()
+		r.reload(strings.Replace(oneAgent, `"agent"`, `"agent --new"`, 1))
+		r.wantState("a", StateDraining)
+		r.end()
+	})
+}
+
+func TestLiveDriftRunsTheCommandsAlone(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.reload(oneAgent + "session_live = [\"true\"]\n")
+		r.wantState("a", StateRunning)
+		if n := len(r.fake.CallsOf("RunLive", "gc-city-a")); n != 1 || r.starts("gc-city-a") != 1 {
+			t.Errorf("%d live runs, %d starts", n, r.starts("gc-city-a"))
+		}
+		r.end()
+	})
+}
+
+func TestConfigChangeClearsQuarantine(t *testing.T) {
+	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
+		r.start()
+		for range 2 {
+			r.fake.Exit("gc-city-a", 1)
+			synctest.Wait()
+		}
+		r.wantState("a", StateQuarantined)
+		r.reload("[daemon]\nmax_restarts = 1\n" + strings.Replace(oneAgent, `"agent"`, `"agent --fixed"`, 1))
+		if a := r.wantState("a", StateRunning); a.Restarts != 0 {
+			t.Errorf("status %+v", a)
+		}
+		r.end()
+	})
+}
+
+func TestIdleAgentIsPutToSleep(t *testing.T) {
+	bubble(t, oneAgent+"idle_timeout = \"2m\"\n", func(r *rig) {
+		r.start()
+		time.Sleep(2*time.Minute - time.Second)
+		r.wantState("a", StateRunning)
+		time.Sleep(time.Second)
+		r.wantState("a", StateStopped)
+		time.Sleep(time.Hour)
+		if a := r.wantState("a", StateStopped); a.Restarts != 0 {
+			t.Errorf("status %+v", a)
+		}
+		if err := r.l.resumeAgents(context.Background(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		r.wantState("a", StateRunning)
+		r.end()
+	})
+}
+
+func TestSuspendIsKeptOverAControllerRestart(t *testing.T) {
+	bubble(t, "[daemon]\ndrift_drain_timeout = \"5s\"\n"+oneAgent, func(r *rig) {
+		r.start()
+		if err := r.l.suspendAgents(context.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+		r.wantState("a", StateDraining)
+		time.Sleep(5 * time.Second)
+		r.wantState("a", StateSuspended)
+		r.l.post(r.l.shutdown)
+		if err := <-r.result; err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+		r.wantState("a", StateSuspended)
+		r.end()
+	})
+}
+
+const poolCity = `
+[daemon]
+patrol_interval = "10s"
+[[agents]]
+name = "w"
+start_command = "worker"
+[agents.pool]
+max = 4
+check = "cat size"
+drain_timeout = "1m"
+[[agents]]
+name = "boss"
+start_command = "boss"
+depends_on = ["w"]
+`
+
+func (r *rig) poolSize(text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, "size"), []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestPoolFollowsItsCheck(t *testing.T) {
+	bubble(t, poolCity, func(r *rig) {
+		r.poolSize("2\n")
+		r.start()
+		if diff := cmp.Diff(map[string]State{"w-1": StateRunning, "w-2": StateRunning, "boss": StateRunning}, r.states()); diff != "" {
+			t.Fatalf("states:\n%s\nlog:\n%s", diff, r.log)
+		}
+		if a := r.status("w-1"); a.Pool != "w" || a.Session != "gc-city-w-1" {
+			t.Errorf("member %+v", a)
+		}
+		r.poolSize("9") // more than max
+		time.Sleep(10 * time.Second)
+		if n := len(r.states()); n != 5 {
+			t.Errorf("%d agents, want 4 members and one more", n)
+		}
+		r.poolSize("1")
+		time.Sleep(10 * time.Second)
+		if got := r.states(); got["w-1"] != StateRunning || got["w-2"] != StateDraining || got["w-4"] != StateDraining {
+			t.Errorf("states %v", got)
+		}
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff(map[string]State{"w-1": StateRunning, "boss": StateRunning}, r.states()); diff != "" {
+			t.Errorf("states:\n%s", diff)
+		}
+		r.end()
+	})
+}
+
+func TestFailingPoolCheckKeepsTheMinimum(t *testing.T) {
+	for _, check := range []string{"exit 3", "echo many", "echo -1", "sleep 100"} {
+		toml := strings.Replace(strings.Replace(poolCity, "cat size", check, 1), "max = 4", "max = 4\nmin = 1", 1)
+		if check == "sleep 100" {
+			continue // real time: see TestHangingCheckEndsWithItsContext
+		}
+		bubble(t, toml, func(r *rig) {
+			r.start()
+			if diff := cmp.Diff(map[string]State{"w-1": StateRunning, "boss": StateRunning}, r.states()); diff != "" {
+				t.Errorf("%s: states:\n%s", check, diff)
+			}
+			if !strings.Contains(r.log.String(), "keeps its minimum of 1") {
+				t.Errorf("%s: log %s", check, r.log)
+			}
+			r.end()
+		})
+	}
+}
+
+func TestHangingCheckEndsWithItsContext(t *testing.T) {
+	r := newRig(t, poolCity)
+	list, err := agent.Build(r.options().City, agent.BuildOptions{Environ: os.Environ()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := runHook(ctx, list[0], "sleep 100 & sleep 100"); err == nil || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+func TestPoolHooksRun(t *testing.T) {
+	bubble(t, strings.Replace(poolCity, "max = 4", "max = 4\non_boot = \"echo $GC_AGENT >> booted\"\non_death = \"echo $GC_AGENT >> died\"", 1), func(r *rig) {
+		r.poolSize("1")
+		r.start()
+		r.wantState("w-1", StateRunning)
+		r.fake.Exit("gc-city-w-1", 1)
+		r.wantState("w-1", StateRunning)
+		for file, want := range map[string]string{"booted": "w-1\nw-1\n", "died": "w-1\n"} {
+			if b, err := os.ReadFile(filepath.Join(r.dir, file)); err != nil || string(b) != want {
+				t.Errorf("%s: %q, %v", file, b, err)
+			}
+		}
+		r.end()
+	})
+}
+
+func TestEventsAreASequenceForEver(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.fake.SetPeek("gc-city-a", "boom")
+		r.fake.Exit("gc-city-a", 2)
+		r.wantState("a", StateRunning)
+		r.end()
+		r.start()
+		r.wantState("a", StateRunning)
+		list, err := r.l.book.Events(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for i, e := range list {
+			if e.Seq != uint64(i+1) {
+				t.Errorf("event %d has number %d", i, e.Seq)
+			}
+			kinds = append(kinds, e.Kind)
+			if e.Kind == EventCrashed && (e.Screen != "boom" || e.Exit == nil || e.Exit.Code != 2) {
+				t.Errorf("crash event %+v", e)
+			}
+		}
+		want := []string{"controller", "starting", "started", "crashed", "starting", "started", "controller", "controller", "adopted"}
+		if diff := cmp.Diff(want, kinds); diff != "" {
+			t.Errorf("events:\n%s", diff)
+		}
+		if after, _ := r.l.book.Events(3, 2); len(after) != 2 || after[0].Seq != 4 {
+			t.Errorf("after 3: %+v", after)
+		}
+		r.end()
+	})
+}
+
+func TestActivityAfterTheLastLookIsSeen(t *testing.T) {
+	bubble(t, "[daemon]\npatrol_interval = \"1h\"\n"+oneAgent+"idle_timeout = \"2m\"\n", func(r *rig) {
+		r.start()
+		time.Sleep(time.Minute)
+		r.fake.SetActivity("gc-city-a", time.Now())
+		time.Sleep(time.Minute) // what the first look said is over now
+		r.wantState("a", StateRunning)
+		time.Sleep(time.Minute)
+		r.wantState("a", StateStopped)
+		r.end()
+	})
+}

@@ -44,7 +44,7 @@ func (l *loop) endOp(m *member) {
 	m.version++
 	if m.exitSeen {
 		m.exitSeen = false
-		l.look()
+		l.wantLook = true // once the operation's result is taken in
 	}
 }
 

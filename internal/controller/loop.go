@@ -45,6 +45,8 @@ type loop struct {
 	looked  bool      // the first one is done
 	again   bool      // look once more when it returns
 
+	wantLook bool // look before the next plan
+
 	events     <-chan runtime.Event
 	stopOnly   bool // stop what runs, start nothing
 	stopping   bool
@@ -248,6 +250,10 @@ func (l *loop) step() {
 	now := time.Now()
 	if !now.Before(l.patrol) {
 		l.patrolNow()
+	}
+	if l.wantLook {
+		l.wantLook = false
+		l.look()
 	}
 	next := l.patrol
 	if l.stopOnly && l.looked {

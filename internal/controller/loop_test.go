@@ -330,3 +330,17 @@ func TestCutShortStartIsAdopted(t *testing.T) {
 		r.end()
 	})
 }
+
+func TestEndDuringTheStartKeepsItsStatus(t *testing.T) {
+	bubble(t, oneJob, func(r *rig) {
+		r.fake.Hang("SetMeta", "", true) // the session runs, its start goes on
+		r.start()
+		r.fake.SetPeek("gc-city-job", "hi")
+		r.fake.Exit("gc-city-job", 0)
+		r.fake.Hang("SetMeta", "", false)
+		if a := r.wantState("job", StateExited); a.LastExit == nil || a.LastExit.Code != 0 {
+			t.Errorf("status %+v", a)
+		}
+		r.end()
+	})
+}

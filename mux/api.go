@@ -29,6 +29,7 @@ type Limits struct {
 // CreateRequest describes a session to start. Exactly one of Command and Argv
 // is set; with neither, the shell of Env runs.
 type CreateRequest struct {
+	ID              string            `json:"id,omitempty"` // of the incarnation, formed like a name; empty: the server makes one
 	Name            string            `json:"name"`
 	Command         string            `json:"command,omitempty"` // a shell command line, run by $SHELL -c of Env, else /bin/sh -c
 	Argv            []string          `json:"argv,omitempty"`
@@ -169,6 +170,8 @@ type ServerStatus struct {
 	Sessions int           `json:"sessions"` // running
 	Exited   int           `json:"exited"`   // kept
 	Restarts int           `json:"restarts"` // of the server, by the keeper
+
+	UpgradeFailed string `json:"upgradeFailed,omitempty"` // why the last upgrade was undone
 }
 
 // Formats of a peek.

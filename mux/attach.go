@@ -1,0 +1,333 @@
+package mux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	clientBacklog  = 1 << 20          // bytes of output a client may be behind
+	clientInput    = 1 << 20          // bytes of one input message
+	paintInterval  = time.Second / 30 // for a client of another size
+	offsetInterval = 2 * time.Second  // between notes of where raw output stands
+	clientWrite    = 30 * time.Second // a client that takes nothing for so long is gone
+	clientChunk    = 64 << 10         // bytes of one message
+)
+
+// attachClient is one terminal that looks at a session.
+//
+// The fields below the line are guarded by the session's mu. The session never
+// waits for a client: output goes into a bounded backlog, and a client that
+// does not keep up loses it and gets a fresh paint.
+type attachClient struct {
+	s          *session
+	ws         *websocket.Conn
+	readOnly   bool
+	scrollback bool // paint the history first, once
+	wake       chan struct{}
+	scan       inputScanner // of the person's input; only the reader uses it
+
+	cols, rows int
+	filter     queryFilter
+	backlog    []byte
+	sent       uint64 // offset up to which output is in the backlog or was sent
+	repaint    bool   // paint before anything else
+	dirty      bool   // the screen changed; for a client that gets paints
+	active     time.Time
+	gone       bool
+}
+
+// poke wakes the client's writer.
+func (c *attachClient) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// raw reports whether the client gets the program's own bytes. mu is held.
+func (c *attachClient) raw() bool { return c.cols == c.s.cols && c.rows == c.s.rows }
+
+// output notes new output that ends at offset. mu is held.
+func (c *attachClient) output(p []byte, offset uint64) {
+	switch {
+	case c.repaint:
+	case !c.raw():
+		c.dirty = true
+	case len(c.backlog)+len(p) > clientBacklog:
+		c.resync()
+	default:
+		c.backlog = c.filter.Filter(c.backlog, p)
+		c.sent = offset
+	}
+	c.poke()
+}
+
+// resync drops the backlog and asks for a paint. mu is held.
+func (c *attachClient) resync() {
+	c.backlog, c.repaint = nil, true
+	c.poke()
+}
+
+// ended notes that the session ended. mu is held.
+func (c *attachClient) ended() { c.poke() }
+
+// message is what the writer sends next.
+type message struct {
+	paint  bool
+	offset uint64
+	data   []byte
+	exit   *Exit
+	pause  time.Duration // before the next one
+}
+
+// next takes what is to be sent; ok is false when there is nothing.
+func (c *attachClient) next() (m message, ok bool) {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case c.repaint || c.dirty:
+		o := paintOptions{Scrollback: c.scrollback}
+		if !c.raw() {
+			o.Cols, o.Rows = c.cols, c.rows
+			m.pause = paintInterval
+		}
+		c.scrollback = false
+		m.paint, m.offset, m.data = true, s.out, appendPaint(nil, s.term, o)
+		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
+		c.filter = queryFilter{}
+		if c.raw() {
+			m.data = c.filter.Filter(m.data, pendingBytes(s.term))
+		}
+		return m, true
+	case len(c.backlog) > 0:
+		m.data, m.offset = c.backlog, c.sent
+		c.backlog = nil
+		return m, true
+	case s.exit != nil:
+		m.exit = s.exitCopy()
+		return m, true
+	}
+	return m, false
+}
+
+// write sends until the session or the connection ends.
+func (c *attachClient) write(ctx context.Context) error {
+	noted := time.Now()
+	for {
+		m, ok := c.next()
+		if !ok {
+			select {
+			case <-c.wake:
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := c.sendMessage(ctx, m); err != nil || m.exit != nil {
+			return err
+		}
+		if !m.paint && time.Since(noted) > offsetInterval {
+			noted = time.Now()
+			if err := c.control(ctx, AttachControl{Type: "offset", Offset: m.offset}); err != nil {
+				return err
+			}
+		}
+		if m.pause > 0 {
+			if err := sleep(ctx, m.pause); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (c *attachClient) sendMessage(ctx context.Context, m message) error {
+	if m.exit != nil {
+		return c.control(ctx, AttachControl{Type: "exit", Exit: m.exit})
+	}
+	if m.paint {
+		if err := c.control(ctx, AttachControl{Type: "paint", Offset: m.offset}); err != nil {
+			return err
+		}
+		return c.binary(ctx, m.data)
+	}
+	for part := range slices.Chunk(m.data, clientChunk) {
+		if err := c.binary(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *attachClient) binary(ctx context.Context, p []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, clientWrite)
+	defer cancel()
+	return c.ws.Write(ctx, websocket.MessageBinary, p)
+}
+
+func (c *attachClient) control(ctx context.Context, m AttachControl) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, clientWrite)
+	defer cancel()
+	return c.ws.Write(ctx, websocket.MessageText, b)
+}
+
+// read takes the client's input and sizes until the connection ends.
+func (c *attachClient) read(ctx context.Context) error {
+	for {
+		typ, data, err := c.ws.Read(ctx)
+		if err != nil {
+			return err
+		}
+		if typ == websocket.MessageBinary {
+			err = c.typed(ctx, data)
+		} else {
+			err = c.told(data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// told carries out a control message; what is not known is ignored.
+func (c *attachClient) told(data []byte) error {
+	var m AttachControl
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil
+	}
+	if m.Type != "resize" || checkSize(m.Cols, m.Rows) != nil {
+		return nil
+	}
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.cols, c.rows = m.Cols, m.Rows
+	c.resync()
+	if s.leader == c {
+		return s.follow()
+	}
+	return nil
+}
+
+// typed passes a person's input on.
+func (c *attachClient) typed(ctx context.Context, p []byte) error {
+	if c.readOnly {
+		return nil
+	}
+	s := c.s
+	s.mu.Lock()
+	now := time.Now()
+	c.active = now
+	if s.leader != c {
+		s.leader = c
+		_ = s.follow()
+	}
+	before := s.in.draft
+	c.scan.feed(p, func(tok inputToken) { s.in.draft.typed(c, tok, now) })
+	if before.owner != nil && s.in.draft.owner == nil {
+		s.broadcast() // a nudge may wait for it
+	}
+	s.mu.Unlock()
+	err := s.send(ctx, p)
+	if errors.Is(err, ErrExited) || errors.Is(err, ErrInputFull) {
+		return nil // the writer tells about the end
+	}
+	return err
+}
+
+// follow puts the size in force that the session should have now. mu is held.
+func (s *session) follow() error {
+	if s.exit != nil {
+		return nil
+	}
+	if s.leader != nil {
+		return s.resizeTo(s.leader.cols, s.leader.rows)
+	}
+	return s.resizeTo(s.rec.Cols, s.rec.Rows)
+}
+
+// join adds a client. It is painted unless it resumes where it left off.
+func (s *session) join(c *attachClient) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.cols == 0 || c.rows == 0 {
+		c.cols, c.rows = s.cols, s.rows
+	}
+	s.clients = append(s.clients, c)
+	c.repaint = true
+	if !c.readOnly {
+		c.active = time.Now()
+		if s.leader == nil {
+			s.leader = c
+			same := c.raw()
+			_ = s.follow()
+			if same && s.exit == nil && s.dead == nil {
+				_ = s.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
+			}
+		}
+	}
+	s.broadcast()
+	s.srv.emit(s, Event{Type: EventAttached})
+}
+
+// leave removes a client; its draft goes with it, and the size follows who
+// typed last of those that are left.
+func (s *session) leave(c *attachClient) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.clients, c)
+	if i < 0 {
+		return
+	}
+	s.clients = slices.Delete(s.clients, i, i+1)
+	if len(s.clients) == 0 {
+		s.clients = nil
+	}
+	if s.in.draft.owner == c {
+		s.in.draft.clear()
+	}
+	if s.leader == c {
+		s.leader = nil
+		for _, o := range s.clients {
+			if !o.readOnly && (s.leader == nil || o.active.After(s.leader.active)) {
+				s.leader = o
+			}
+		}
+		_ = s.follow()
+	}
+	s.broadcast()
+	s.srv.emit(s, Event{Type: EventDetached})
+}
+
+// attach serves one client until it, the session or ctx ends.
+func (s *session) attach(ctx context.Context, c *attachClient) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.ws.SetReadLimit(clientInput)
+	s.join(c)
+	defer s.leave(c)
+	readDone := make(chan struct{})
+	go func() {
+		defer close(readDone)
+		defer cancel()
+		_ = c.read(ctx)
+	}()
+	err := c.write(ctx)
+	if err == nil {
+		c.ws.Close(websocket.StatusNormalClosure, "the session ended")
+	}
+	cancel()
+	c.ws.CloseNow()
+	<-readDone
+}

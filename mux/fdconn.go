@@ -1,0 +1,160 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// fdConn carries frames with descriptors over a unix stream. One goroutine
+// reads; send may be called from any.
+type fdConn struct {
+	conn *net.UnixConn
+	buf  []byte // bytes read and not used yet
+	fds  []int  // descriptors received and not used yet
+	oob  []byte
+
+	mu sync.Mutex // one frame at a time
+}
+
+// newFDConn takes over the descriptor of a connected unix stream socket.
+func newFDConn(fd int) (*fdConn, error) {
+	f := os.NewFile(uintptr(fd), "keeper")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	uc, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("%w: not a unix socket", errProtocol)
+	}
+	return &fdConn{conn: uc, oob: make([]byte, unix.CmsgSpace(4*maxKeeperFDs))}, nil
+}
+
+// send writes one frame. The descriptors stay the caller's.
+func (c *fdConn) send(kind uint16, body []byte, fds ...int) error {
+	b, err := appendFrame(make([]byte, 0, frameHeader+len(body)), kind, body, len(fds))
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	n, oobn, err := c.conn.WriteMsgUnix(b, oob, nil)
+	if err != nil {
+		return err
+	}
+	if oobn != len(oob) {
+		return io.ErrShortWrite
+	}
+	for n < len(b) {
+		m, err := c.conn.Write(b[n:])
+		if err != nil {
+			return err
+		}
+		n += m
+	}
+	return nil
+}
+
+// recv reads one frame; its descriptors are the caller's, close-on-exec. The
+// body is valid until the next recv.
+func (c *fdConn) recv() (frame, error) {
+	if err := c.fill(frameHeader); err != nil {
+		return frame{}, err
+	}
+	size, kind, nfds, err := frameSize(c.buf)
+	if err != nil {
+		return frame{}, err
+	}
+	if err := c.fill(frameHeader + size); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return frame{}, err
+	}
+	if int(nfds) > len(c.fds) {
+		return frame{}, fmt.Errorf("%w: %d of %d descriptors", errProtocol, len(c.fds), nfds)
+	}
+	f := frame{kind: kind, body: c.buf[frameHeader : frameHeader+size], fds: c.fds[:nfds:nfds]}
+	c.fds = c.fds[nfds:]
+	c.buf = c.buf[frameHeader+size:]
+	return f, nil
+}
+
+// fill reads until n bytes are there.
+func (c *fdConn) fill(n int) error {
+	if len(c.buf) >= n {
+		return nil
+	}
+	if cap(c.buf) < n || cap(c.buf)-len(c.buf) < 512 {
+		grown := make([]byte, len(c.buf), max(n, 4096))
+		copy(grown, c.buf)
+		c.buf = grown
+	}
+	for len(c.buf) < n {
+		m, oobn, flags, _, err := c.conn.ReadMsgUnix(c.buf[len(c.buf):cap(c.buf)], c.oob)
+		if err != nil {
+			return err
+		}
+		if flags&unix.MSG_CTRUNC != 0 {
+			return fmt.Errorf("%w: descriptors were lost (too many open files?)", errProtocol)
+		}
+		if oobn > 0 {
+			if err := c.rights(c.oob[:oobn]); err != nil {
+				return err
+			}
+		}
+		if m == 0 && oobn == 0 {
+			return io.EOF
+		}
+		c.buf = c.buf[:len(c.buf)+m]
+	}
+	return nil
+}
+
+func (c *fdConn) rights(oob []byte) error {
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return err
+	}
+	for i := range msgs {
+		fds, err := unix.ParseUnixRights(&msgs[i])
+		if err != nil {
+			continue // another kind of control message
+		}
+		c.fds = append(c.fds, fds...)
+	}
+	return nil
+}
+
+// close ends the connection; a recv that waits returns.
+func (c *fdConn) close() { c.conn.Close() }
+
+// dropFDs closes what was received and never claimed. Only after the reader
+// ended.
+func (c *fdConn) dropFDs() {
+	for _, fd := range c.fds {
+		unix.Close(fd)
+	}
+	c.fds = nil
+}
+
+// socketPair returns a connected pair of stream sockets, close-on-exec.
+func socketPair() (a, b int, err error) {
+	p, err := cloexecPair()
+	if err != nil {
+		return -1, -1, fmt.Errorf("socketpair: %w", err)
+	}
+	return p[0], p[1], nil
+}

@@ -1,0 +1,314 @@
+package mux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Limits of requests.
+const (
+	maxRequest    = 24 << 20 // bytes of a body: the largest paste in base64
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = 60 * time.Second
+	maxHeader     = 64 << 10
+	idleConn      = 5 * time.Minute
+	defaultGrace  = 5 * time.Second
+)
+
+// features are what this server can do beyond the first version of /v1.
+var features = []string{"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade"}
+
+// newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
+func (srv *server) newHTTP() *http.Server {
+	m := http.NewServeMux()
+	handle := func(pattern string, h func(w http.ResponseWriter, r *http.Request) (any, error)) {
+		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { serveJSON(w, r, h) })
+	}
+	handle("GET /v1/status", srv.handleStatus)
+	handle("POST /v1/shutdown", srv.handleShutdown)
+	handle("POST /v1/upgrade", srv.handleUpgrade)
+	handle("GET /v1/sessions", srv.handleList)
+	handle("POST /v1/sessions", srv.handleCreate)
+	handle("POST /v1/peek", srv.handlePeekMany)
+	handle("GET /v1/events", srv.handleEvents)
+	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
+		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
+			s, err := srv.find(r.PathValue("name"))
+			if err != nil {
+				return nil, err
+			}
+			return h(s, w, r)
+		})
+	}
+	session("GET /v1/sessions/{name}", handleGet)
+	session("DELETE /v1/sessions/{name}", srv.handleKill)
+	session("POST /v1/sessions/{name}/interrupt", handleInterrupt)
+	session("POST /v1/sessions/{name}/signal", handleSignal)
+	session("POST /v1/sessions/{name}/resize", handleResize)
+	session("POST /v1/sessions/{name}/peek", handlePeek)
+	session("POST /v1/sessions/{name}/keys", handleKeys)
+	session("POST /v1/sessions/{name}/paste", handlePaste)
+	session("POST /v1/sessions/{name}/nudge", handleNudge)
+	session("POST /v1/sessions/{name}/wait", handleWait)
+	session("POST /v1/sessions/{name}/clear", handleClear)
+	session("GET /v1/sessions/{name}/meta", srv.handleMetaGet)
+	session("PUT /v1/sessions/{name}/meta", srv.handleMetaSet)
+	session("DELETE /v1/sessions/{name}/meta", srv.handleMetaRemove)
+	session("GET /v1/sessions/{name}/processes", handleProcesses)
+	session("POST /v1/sessions/{name}/alive", handleAlive)
+	session("GET /v1/sessions/{name}/attach", handleAttach)
+	return &http.Server{
+		Handler: m, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
+		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags),
+	}
+}
+
+// hijacked is the result of a handler that wrote the reply itself.
+type hijacked struct{}
+
+// serveJSON runs a handler and writes its result. A panic costs one request.
+func serveJSON(w http.ResponseWriter, r *http.Request, h func(http.ResponseWriter, *http.Request) (any, error)) {
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			logf("%s %s: panic: %v\n%s", r.Method, r.URL.Path, p, debug.Stack())
+			writeError(w, errors.New("internal error; see the server's log"))
+		}
+	}()
+	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+	out, err := h(w, r)
+	if err != nil {
+		if r.Context().Err() == nil {
+			writeError(w, err)
+		}
+		return
+	}
+	if _, ok := out.(hijacked); ok {
+		return
+	}
+	if out == nil {
+		out = struct{}{}
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	_, _ = w.Write(b)
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
+		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, big.Limit)
+	}
+	e := remote(err)
+	b, _ := json.Marshal(e)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(b)
+}
+
+// readJSON decodes a request's body. Unknown fields are ignored: clients may
+// be newer.
+func readJSON(w http.ResponseWriter, r *http.Request, out any) error {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	b, err := io.ReadAll(r.Body)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	return nil
+}
+
+func boolQuery(r *http.Request, key string) bool {
+	v, _ := strconv.ParseBool(r.URL.Query().Get(key))
+	return v
+}
+
+func (srv *server) handleList(_ http.ResponseWriter, r *http.Request) (any, error) {
+	return map[string][]SessionInfo{"sessions": srv.list(r.URL.Query().Get("prefix"), boolQuery(r, "all"))}, nil
+}
+
+func (srv *server) handleCreate(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in CreateRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	s, err := srv.create(in)
+	if err != nil {
+		return nil, err
+	}
+	return s.info(), nil
+}
+
+func handleGet(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	return s.info(), nil
+}
+
+func (srv *server) handleKill(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	grace := defaultGrace
+	if v := r.URL.Query().Get("grace"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			return nil, fmt.Errorf("%w: grace: %w", ErrRequest, err)
+		}
+		grace = d
+	}
+	// What was begun is finished, whether or not the client waits.
+	return nil, srv.kill(context.WithoutCancel(r.Context()), s, grace)
+}
+
+func handleInterrupt(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	return nil, s.interrupt()
+}
+
+func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Signal string `json:"signal"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.signal(in.Signal)
+}
+
+func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in Size
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.configureSize(in.Cols, in.Rows)
+}
+
+func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in PeekRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return s.peek(in)
+}
+
+func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Requests []PeekRequest `json:"requests"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Requests) > maxPeeks {
+		return nil, fmt.Errorf("%w: %d peeks, at most %d", ErrTooLarge, len(in.Requests), maxPeeks)
+	}
+	return map[string][]PeekResult{"results": srv.peekMany(in.Requests)}, nil
+}
+
+func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in KeysRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.keys(r.Context(), in)
+}
+
+func handlePaste(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Data []byte `json:"data"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Data) > maxPaste {
+		return nil, fmt.Errorf("%w: a paste of %d bytes, at most %d", ErrTooLarge, len(in.Data), maxPaste)
+	}
+	return nil, s.paste(r.Context(), in.Data)
+}
+
+func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in NudgeRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return s.runNudge(r.Context(), in)
+}
+
+func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in WaitRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return s.waitFor(r.Context(), in)
+}
+
+func handleClear(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	s.clearHistory()
+	return nil, nil
+}
+
+func (srv *server) handleMetaGet(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if !r.URL.Query().Has("key") {
+		m, err := srv.allMeta(s.rec.ID)
+		return map[string]map[string][]byte{"meta": m}, err
+	}
+	v, err := srv.getMeta(s.rec.ID, r.URL.Query().Get("key"))
+	return map[string][]byte{"value": v}, err
+}
+
+func (srv *server) handleMetaSet(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Value []byte `json:"value"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, srv.putMeta(s.rec.ID, map[string]string{r.URL.Query().Get("key"): string(in.Value)})
+}
+
+func (srv *server) handleMetaRemove(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	return nil, srv.removeMeta(s.rec.ID, r.URL.Query().Get("key"))
+}
+
+func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	q := r.URL.Query()
+	cols, _ := strconv.Atoi(q.Get("cols"))
+	rows, _ := strconv.Atoi(q.Get("rows"))
+	if cols != 0 || rows != 0 {
+		if err := checkSize(cols, rows); err != nil {
+			return nil, err
+		}
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return nil, fmt.Errorf("%w: attach is a WebSocket", ErrRequest)
+	}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // no browser reaches this socket; its peer's uid was checked
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return hijacked{}, nil // Accept has answered
+	}
+	c := &attachClient{
+		s: s, ws: ws, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
+		scrollback: boolQuery(r, "scrollback"), wake: make(chan struct{}, 1),
+	}
+	s.attach(r.Context(), c)
+	return hijacked{}, nil
+}

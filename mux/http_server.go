@@ -1,0 +1,229 @@
+package mux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/event"
+	"gascity.dev/gc/internal/proctree"
+)
+
+// emit publishes an event of a session. It never blocks.
+func (srv *server) emit(s *session, e Event) {
+	e.Time, e.Session, e.SID = time.Now(), s.rec.Name, s.rec.ID
+	srv.events.Append(e)
+}
+
+// emitServer publishes that the server serves.
+func (srv *server) emitServer() {
+	srv.events.Append(Event{Type: EventServer, Time: time.Now()})
+}
+
+func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	k := srv.link.info
+	return ServerStatus{
+		Version: srv.version, API: 1, Features: features, Socket: srv.paths.Socket, StateDir: srv.paths.Dir,
+		Epoch:    srv.events.Epoch(),
+		Server:   ProcessStatus{PID: os.Getpid(), Since: srv.since, MemoryBytes: residentBytes(os.Getpid())},
+		Keeper:   ProcessStatus{PID: k.PID, Since: k.Since, MemoryBytes: residentBytes(k.PID)},
+		Sessions: len(srv.live), Exited: len(srv.exited), Restarts: k.Restarts, UpgradeFailed: k.LastFail,
+	}, nil
+}
+
+// residentBytes is a process's resident memory; 0 where it is not known.
+func residentBytes(pid int) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b))
+	if len(f) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(f[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+func (srv *server) handleShutdown(w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := srv.shutdown(context.WithoutCancel(r.Context()), boolQuery(r, "force")); err != nil {
+		return nil, err
+	}
+	w.Header().Set("Connection", "close")
+	_, _ = w.Write([]byte("{}"))
+	_ = http.NewResponseController(w).Flush()
+	srv.end()
+	return hijacked{}, nil
+}
+
+// handleUpgrade gives the keeper the image of the new binary and ends this
+// server in order; the keeper starts the new one, or this one again.
+func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Path string `json:"path"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if !isExecutable(in.Path) {
+		return nil, fmt.Errorf("%w: %s is no executable file", ErrRequest, in.Path)
+	}
+	fd, err := unix.Open(in.Path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRequest, in.Path, err)
+	}
+	defer unix.Close(fd)
+	if err := srv.currentLink().upgrade(in.Path, fd); err != nil {
+		return nil, err
+	}
+	w.Header().Set("Connection", "close")
+	_, _ = w.Write([]byte("{}"))
+	_ = http.NewResponseController(w).Flush()
+	srv.leave()
+	return hijacked{}, nil
+}
+
+// handleEvents streams events as they come, as server-sent events.
+func (srv *server) handleEvents(w http.ResponseWriter, r *http.Request) (any, error) {
+	after := r.URL.Query().Get("after")
+	if after == "" {
+		after = r.Header.Get("Last-Event-ID")
+	}
+	pos, err := event.ParsePosition(after)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	sub, err := srv.events.Subscribe(pos)
+	if errors.Is(err, event.ErrGone) {
+		return nil, fmt.Errorf("%w: %w", ErrTooOld, err)
+	} else if err != nil {
+		return nil, err
+	}
+	defer sub.Close()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	out := http.NewResponseController(w)
+	if err := out.Flush(); err != nil {
+		return hijacked{}, nil
+	}
+	srv.stream(r.Context(), w, out, sub)
+	return hijacked{}, nil
+}
+
+// eventWrite is how long a subscriber may take for one event.
+const eventWrite = 10 * time.Second
+
+func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[Event]) {
+	epoch := srv.events.Epoch()
+	for {
+		item, err := sub.Next(ctx)
+		_ = out.SetWriteDeadline(time.Now().Add(eventWrite))
+		var slow *event.SlowError
+		if errors.As(err, &slow) {
+			fmt.Fprintf(w, "event: slow\ndata: %s\n\n", slow.Resume)
+			_ = out.Flush()
+			return
+		}
+		if err != nil {
+			return
+		}
+		e := item.Value
+		e.ID = event.Position{Epoch: epoch, Seq: item.Seq}.String()
+		b, err := json.Marshal(e)
+		if err != nil {
+			logf("event: %v", err)
+			continue
+		}
+		fmt.Fprintf(w, "id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Type, b)
+		if out.Flush() != nil {
+			return
+		}
+	}
+}
+
+// configureSize sets the size that the session has without clients.
+func (s *session) configureSize(cols, rows int) error {
+	if err := checkSize(cols, rows); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exit != nil {
+		return ErrExited
+	}
+	s.rec.Cols, s.rec.Rows = cols, rows
+	if s.leader != nil {
+		return nil
+	}
+	return s.resizeTo(cols, rows)
+}
+
+func (s *session) clearHistory() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.term.ClearHistory()
+	s.broadcast()
+}
+
+func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	members, err := s.tree().Members()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]ProcessInfo, 0, len(members))
+	for _, p := range members {
+		if p.Zombie() {
+			continue
+		}
+		argv, _ := proctree.Cmdline(p.PID) // it may end meanwhile
+		list = append(list, ProcessInfo{
+			PID: p.PID, PPID: p.PPID, PGID: p.PGID, SID: p.SID, State: string(rune(p.State)), Command: p.Comm, Argv: argv,
+		})
+	}
+	return map[string][]ProcessInfo{"processes": list}, nil
+}
+
+func handleAlive(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Names []string `json:"names"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	alive, err := s.processAlive(in.Names)
+	return map[string]bool{"alive": alive}, err
+}
+
+// processAlive reports whether a live process of the tree has one of the
+// names; true when names is empty.
+func (s *session) processAlive(names []string) (bool, error) {
+	if !s.isRunning() {
+		return false, nil
+	}
+	if len(names) == 0 {
+		return true, nil
+	}
+	if p, err := proctree.Get(s.pid); err == nil && p.Alive() && (s.start == 0 || p.Start == s.start) && proctree.Matches(s.pid, names) {
+		return true, nil // most often it is the leader: no scan of the whole table
+	}
+	members, err := s.tree().Members()
+	if err != nil {
+		return false, err
+	}
+	for _, p := range members {
+		if p.Alive() && proctree.Matches(p.PID, names) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,332 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of a session's input.
+const (
+	maxInputWaiters = 1024     // writers in the queue
+	maxReplies      = 64 << 10 // terminal replies that the program did not read
+	maxPaste        = 16 << 20
+	maxNudge        = 1 << 20
+)
+
+// input is the way into a session's terminal. Every writer takes its lock, in
+// the order of arrival, for as long as its bytes must stay together. What the
+// program does not read stays with the writer, who waits: nothing is buffered
+// but the terminal's own replies.
+//
+// The fields are guarded by session.mu.
+type input struct {
+	held    bool
+	queue   []chan struct{} // writers that wait for the lock, first come first
+	room    chan struct{}   // closed when the terminal takes bytes again; nil while nobody waits
+	writing bool            // a writer is between its first and its last byte
+	replies []byte
+	cancel  context.CancelCauseFunc // of the nudge that holds the lock
+	nudging bool                    // a nudge is under way
+	nudges  []chan struct{}         // nudges that wait for it
+	draft   draft
+}
+
+// errCancelled is why a nudge ends when a person presses Ctrl-C.
+var errCancelled = errors.New("interrupted")
+
+// errStuck is a terminal that took no byte for too long.
+var errStuck = errors.New("the program does not read its input")
+
+// lockInput waits for the lock. ErrExited after the session's end, ErrInputFull
+// when too many wait.
+func (s *session) lockInput(ctx context.Context) error {
+	s.mu.Lock()
+	if s.exit != nil {
+		s.mu.Unlock()
+		return ErrExited
+	}
+	if !s.in.held {
+		s.in.held = true
+		s.mu.Unlock()
+		return nil
+	}
+	if len(s.in.queue) >= maxInputWaiters {
+		s.mu.Unlock()
+		return fmt.Errorf("%w: %d writers wait", ErrInputFull, maxInputWaiters)
+	}
+	turn := make(chan struct{})
+	s.in.queue = append(s.in.queue, turn)
+	s.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	i := slices.Index(s.in.queue, turn)
+	if i >= 0 {
+		s.in.queue = slices.Delete(s.in.queue, i, i+1)
+	}
+	s.mu.Unlock()
+	if i < 0 { // it was granted meanwhile
+		s.unlockInput()
+	}
+	return ctx.Err()
+}
+
+// unlockInput gives the lock to the next writer.
+func (s *session) unlockInput() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.in.cancel = nil
+	if len(s.in.queue) == 0 {
+		s.in.held = false
+		s.in.queue = nil
+		return
+	}
+	close(s.in.queue[0])
+	s.in.queue = s.in.queue[1:]
+}
+
+// writeInput writes all of p, as fast as the program reads, and returns how
+// much the terminal took. The caller has the input lock. errStuck when the
+// terminal took nothing for patience (0: no limit), ErrExited after the end.
+func (s *session) writeInput(ctx context.Context, p []byte, patience time.Duration) (int, error) {
+	done := 0
+	s.mu.Lock()
+	s.in.writing = true
+	defer func() {
+		s.in.writing = false
+		s.lastIn = time.Now().UnixNano()
+		s.flushReplies()
+		s.mu.Unlock()
+	}()
+	for done < len(p) {
+		if err := ctx.Err(); err != nil {
+			return done, context.Cause(ctx)
+		}
+		if s.fd < 0 || s.exit != nil {
+			return done, ErrExited
+		}
+		n, err := unix.Write(s.fd, p[done:])
+		if n > 0 {
+			done += n
+			continue
+		}
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			return done, ErrExited // EIO: nobody has the terminal open
+		}
+		if s.in.room == nil {
+			s.in.room = make(chan struct{})
+		}
+		room := s.in.room
+		s.srv.loop.armLocked(s)
+		s.mu.Unlock()
+		err = waitRoom(ctx, room, patience)
+		s.mu.Lock()
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+func waitRoom(ctx context.Context, room <-chan struct{}, patience time.Duration) error {
+	var late <-chan time.Time
+	if patience > 0 {
+		t := time.NewTimer(patience)
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case <-room:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-late:
+		return errStuck
+	}
+}
+
+// writable wakes the writer that waits for room. mu is held.
+func (i *input) writable() {
+	if i.room != nil {
+		close(i.room)
+		i.room = nil
+	}
+}
+
+// wantsWrite reports whether somebody waits for room. mu is held.
+func (i *input) wantsWrite() bool {
+	return i.room != nil || len(i.replies) > 0 && !i.writing
+}
+
+// addReplies queues what the terminal answers to the program; a program that
+// asks and never reads loses answers. mu is held.
+func (i *input) addReplies(p []byte) {
+	if len(p) > 0 && len(i.replies)+len(p) <= maxReplies {
+		i.replies = append(i.replies, p...)
+	}
+}
+
+// flushReplies writes queued replies, never into the middle of what a writer
+// sends. mu is held.
+func (s *session) flushReplies() {
+	for len(s.in.replies) > 0 && !s.in.writing && s.fd >= 0 {
+		n, err := unix.Write(s.fd, s.in.replies)
+		if n > 0 {
+			s.in.replies = s.in.replies[n:]
+			continue
+		}
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			s.in.replies = nil
+		}
+		break
+	}
+	if len(s.in.replies) == 0 {
+		s.in.replies = nil
+	}
+}
+
+// send takes the lock, writes p and gives the lock back.
+func (s *session) send(ctx context.Context, p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if slices.Contains(p, ctrlC) {
+		s.cancelNudge()
+	}
+	if err := s.lockInput(ctx); err != nil {
+		return err
+	}
+	defer s.unlockInput()
+	_, err := s.writeInput(ctx, p, 0)
+	return err
+}
+
+const ctrlC = 0x03
+
+// cancelNudge ends the nudge that holds the lock, if one does.
+func (s *session) cancelNudge() {
+	s.mu.Lock()
+	cancel := s.in.cancel
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(errCancelled)
+	}
+}
+
+// keys types keys as the modes of the program ask, or text as it is.
+func (s *session) keys(ctx context.Context, r KeysRequest) error {
+	if r.Literal {
+		var p []byte
+		for _, k := range r.Keys {
+			p = append(p, k...)
+		}
+		return s.send(ctx, p)
+	}
+	if _, err := EncodeKeys(nil, r.Keys, KeyModes{}); err != nil {
+		return err
+	}
+	for _, k := range r.Keys {
+		if p, err := EncodeKeys(nil, []string{k}, KeyModes{}); err == nil && slices.Contains(p, ctrlC) {
+			s.cancelNudge()
+		}
+	}
+	if err := s.lockInput(ctx); err != nil {
+		return err
+	}
+	defer s.unlockInput()
+	p, err := EncodeKeys(nil, r.Keys, s.keyModes())
+	if err != nil {
+		return err
+	}
+	_, err = s.writeInput(ctx, p, 0)
+	return err
+}
+
+// keyModes are the modes in force that change what keys send.
+func (s *session) keyModes() KeyModes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.term.Modes()
+	return KeyModes{
+		AppCursor: m.AppCursor, AppKeypad: m.AppKeypad, NewLine: m.NewLine,
+		BackarrowSendsBS: m.BackarrowSendsBS, ModifyOtherKeys: m.ModifyOtherKeys, KittyFlags: m.KittyFlags,
+	}
+}
+
+// paste types data as one paste.
+func (s *session) paste(ctx context.Context, data []byte) error {
+	if err := s.lockInput(ctx); err != nil {
+		return err
+	}
+	defer s.unlockInput()
+	s.mu.Lock()
+	bracketed := s.term.Modes().BracketedPaste
+	s.mu.Unlock()
+	_, err := s.writeInput(ctx, appendPaste(nil, data, bracketed), 0)
+	return err
+}
+
+// interrupt types Ctrl-C past everybody who waits; a program that does not
+// read gets SIGINT.
+func (s *session) interrupt() error {
+	s.cancelNudge()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fd < 0 || s.exit != nil {
+		return ErrExited
+	}
+	s.lastIn = time.Now().UnixNano()
+	s.in.draft.clear()
+	n, err := unix.Write(s.fd, []byte{ctrlC})
+	if n == 1 {
+		return nil
+	}
+	if !errors.Is(err, unix.EAGAIN) && err != nil {
+		return fmt.Errorf("%w: %w", ErrExited, err)
+	}
+	return s.signalForeground(unix.SIGINT)
+}
+
+// signal sends a signal by name to the foreground process group.
+func (s *session) signal(name string) error {
+	sig, err := parseSignal(name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exit != nil || s.dead != nil {
+		return ErrExited
+	}
+	return s.signalForeground(sig)
+}
+
+// signalForeground signals the terminal's foreground process group, else the
+// leader's. mu is held and the leader was not reaped.
+func (s *session) signalForeground(sig unix.Signal) error {
+	pgrp := 0
+	if s.fd >= 0 {
+		pgrp, _ = unix.IoctlGetInt(s.fd, unix.TIOCGPGRP)
+	}
+	if pgrp <= 1 {
+		pgrp = s.pid
+	}
+	if err := unix.Kill(-pgrp, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signal: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	goruntime "runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// keeper is the parent of every session's program and of the server. It does
+// nothing else, so that nothing in it can fail: it opens terminals, forks,
+// reaps, holds descriptors, and starts the server again when that died.
+//
+// mu guards everything below it. Spawning and reaping happen under it, so that
+// a child is in the table before its end can be noticed.
+type keeper struct {
+	dir, socket, version string
+	since                int64
+	lock                 int // the state directory's lock, shared with the server
+
+	mu       sync.Mutex
+	table    map[string]*keptEntry
+	byPID    map[int]*keptEntry
+	image    program
+	next     *program // of an upgrade that is being tried
+	lastFail string   // why the last upgrade failed
+	server   *generation
+	restarts int
+	stop     bool
+	ready    *os.File // the starter's pipe, until the first server serves
+	quit     chan int // exit status
+}
+
+// program is what a server is started from.
+type program struct {
+	fd   int    // open image, -1 where the system cannot execute one
+	path string // used when fd is -1
+}
+
+// generation is one run of the server.
+type generation struct {
+	pid     int
+	conn    *fdConn
+	program program
+	started time.Time
+	ready   bool
+	fails   int           // servers before it that ended without being ready, in a row
+	exits   []*keptEntry  // to be noticed; guarded by keeper.mu
+	wake    chan struct{} // 1: exits is not empty
+	done    chan struct{} // closed when the reader ended
+	trial   *time.Timer   // of an upgrade
+}
+
+// Limits of the keeper's heap: the collector runs only near the limit, and a
+// keeper of 1000 sessions stays far below it.
+const keeperHeap = 8 << 20
+
+// Descriptors that a keeper is born with.
+const (
+	keeperLockFD  = 3
+	keeperReadyFD = 4 // the starter's pipe; or, for "adopt", the server's socket
+)
+
+// runKeeper is the keeper's life. args: stage, dir, socket, version, and for
+// the stage "adopt" the pid of the server that lost its keeper.
+func runKeeper(args []string) int {
+	if len(args) < 4 {
+		return 2
+	}
+	switch args[0] {
+	case "detach", "detach-adopt":
+		return detachKeeper(args)
+	}
+	dropImage(keeperReadyFD + 1)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(keeperHeap)
+	goruntime.GOMAXPROCS(1)
+	setSubreaper()
+	setProcessName(keeperName)
+	unix.Umask(0o077)
+	k := &keeper{
+		dir: args[1], socket: args[2], version: args[3], since: time.Now().UnixNano(),
+		lock:  moveFD(keeperLockFD),
+		table: make(map[string]*keptEntry), byPID: make(map[int]*keptEntry),
+		quit: make(chan int, 1),
+	}
+	k.image = ownProgram()
+	first := moveFD(keeperReadyFD)
+	if args[0] == "adopt" {
+		if len(args) < 5 {
+			return 2
+		}
+		pid, _ := strconv.Atoi(args[4])
+		return k.run(func() error { return k.watchServer(pid, first) })
+	}
+	k.ready = os.NewFile(uintptr(first), "ready")
+	return k.run(func() error { return k.startServer(0) })
+}
+
+// detachKeeper starts the real keeper and ends, so that the keeper has no
+// parent that would have to reap it.
+func detachKeeper(args []string) int {
+	dropImage(keeperReadyFD + 1)
+	p := ownProgram()
+	stage := map[string]string{"detach": "run", "detach-adopt": "adopt"}[args[0]]
+	argv := append([]string{keeperName, daemonMark, stage}, args[1:]...)
+	_, err := p.start(argv, []uintptr{0, 1, 2, keeperLockFD, keeperReadyFD}, nil, &syscall.SysProcAttr{Setsid: true})
+	if err != nil {
+		if stage == "run" {
+			fmt.Fprintf(os.NewFile(keeperReadyFD, "ready"), "error: keeper: %v", err)
+		}
+		return 1
+	}
+	return 0
+}
+
+// ownProgram is the image that this process runs, open for ever, so that a
+// restart does not depend on what stands at the path by then.
+func ownProgram() program {
+	path, err := os.Executable()
+	if err != nil {
+		path = "/proc/self/exe"
+	}
+	if goruntime.GOOS != "linux" {
+		return program{fd: -1, path: path}
+	}
+	fd, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return program{fd: -1, path: path}
+	}
+	return program{fd: moveFD(fd), path: path}
+}
+
+// start executes the program with the descriptors and an empty environment but
+// for env, in /. On Linux the image is the descriptor after the last of files:
+// a child may have anything else at the number that the image has here.
+func (p program) start(argv []string, files []uintptr, env []string, attr *syscall.SysProcAttr) (int, error) {
+	path := p.path
+	if p.fd >= 0 {
+		path = "/proc/self/fd/" + strconv.Itoa(len(files))
+		files = append(files, uintptr(p.fd))
+	}
+	return syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attr})
+}
+
+// dropImage closes the descriptor that this process was executed from; n is
+// the number of descriptors it was given besides.
+func dropImage(n int) {
+	var a, b unix.Stat_t
+	if unix.Fstat(n, &a) == nil && unix.Stat("/proc/self/exe", &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino {
+		unix.Close(n)
+	}
+}
+
+// highFD is above every descriptor that a child is given by number.
+const highFD = 32
+
+// moveFD moves a descriptor out of the way of children's numbers.
+func moveFD(fd int) int {
+	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, highFD)
+	if err != nil {
+		unix.CloseOnExec(fd)
+		return fd
+	}
+	unix.Close(fd)
+	return high
+}
+
+// run starts or adopts the first server by begin and works until it is done.
+func (k *keeper) run(begin func() error) int {
+	signals := make(chan os.Signal, 64)
+	// Caught and dropped, not ignored: what is ignored stays so in children.
+	signal.Notify(signals, unix.SIGCHLD, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+	k.mu.Lock()
+	err := begin()
+	k.mu.Unlock()
+	if err != nil {
+		k.report("error: " + err.Error())
+		return 1
+	}
+	for {
+		select {
+		case status := <-k.quit:
+			return status
+		case sig := <-signals:
+			if sig == unix.SIGCHLD {
+				k.reap()
+			}
+		}
+	}
+}
+
+// reap collects every child that ended.
+func (k *keeper) reap() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return
+		}
+		if k.server != nil && pid == k.server.pid {
+			k.serverEnded(fmt.Sprintf("status %#x", uint32(ws)))
+			continue
+		}
+		e := k.byPID[pid]
+		if e == nil {
+			continue // an orphan of a session
+		}
+		delete(k.byPID, pid)
+		e.Exited, e.Status, e.Ended = true, uint32(ws), time.Now().UnixNano()
+		k.notice(e)
+	}
+}
+
+// notice queues an exit for the server. mu is held.
+func (k *keeper) notice(e *keptEntry) {
+	if g := k.server; g != nil {
+		g.exits = append(g.exits, e)
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// report answers the starter, once. mu is not held.
+func (k *keeper) report(text string) {
+	k.mu.Lock()
+	f := k.ready
+	k.ready = nil
+	k.mu.Unlock()
+	if f != nil {
+		_, _ = f.WriteString(text)
+		f.Close()
+	}
+}
+
+// forget closes an entry's descriptors and drops it. mu is held.
+func (k *keeper) forget(id string) {
+	e := k.table[id]
+	if e == nil {
+		return
+	}
+	closeAll(e.FDs)
+	delete(k.table, id)
+	if e.PID > 0 && k.byPID[e.PID] == e {
+		delete(k.byPID, e.PID) // its end is then that of an orphan
+	}
+}
+
+// rows returns the table's entries. mu is held.
+func (k *keeper) rows() []*keptEntry {
+	out := make([]*keptEntry, 0, len(k.table))
+	for e := range maps.Values(k.table) {
+		out = append(out, e)
+	}
+	return out
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}

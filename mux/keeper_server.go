@@ -1,0 +1,226 @@
+package mux
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How long the keeper waits before it starts a server again that keeps ending
+// before it was ready, and how long an upgraded one may take.
+const (
+	restartFirst = 10 * time.Millisecond
+	restartMax   = 5 * time.Second
+	upgradeLimit = 5 * time.Second
+)
+
+// Descriptors that a server is born with.
+const (
+	serverControlFD = 3
+	serverLockFD    = 4
+)
+
+// startServer starts the next generation; fails counts those before it that
+// were never ready. mu is held.
+func (k *keeper) startServer(fails int) error {
+	mine, theirs, err := socketPair()
+	if err != nil {
+		return err
+	}
+	p := k.image
+	if k.next != nil {
+		p = *k.next
+	}
+	argv := []string{serverName, daemonMark, k.dir, k.socket, k.version}
+	pid, err := p.start(argv, []uintptr{0, 1, 2, uintptr(theirs), uintptr(k.lock)}, nil, &syscall.SysProcAttr{})
+	unix.Close(theirs)
+	if err != nil {
+		unix.Close(mine)
+		return fmt.Errorf("start the server: %w", err)
+	}
+	conn, err := newFDConn(mine)
+	if err != nil {
+		_ = unix.Kill(pid, unix.SIGKILL)
+		return err
+	}
+	k.writePID(pid)
+	g := k.serve(pid, conn, fails)
+	g.program = p
+	if k.next != nil {
+		g.trial = time.AfterFunc(upgradeLimit, func() { k.giveUp(g) })
+	}
+	return nil
+}
+
+// serve makes pid, at the other end of conn, the server. mu is held.
+func (k *keeper) serve(pid int, conn *fdConn, fails int) *generation {
+	g := &generation{
+		pid: pid, conn: conn, program: k.image, started: time.Now(), fails: fails,
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	k.server = g
+	go k.listen(g)
+	go k.sendExits(g)
+	return g
+}
+
+// watchServer adopts a running server that is not a child: its keeper died,
+// and it started this one. mu is held.
+func (k *keeper) watchServer(pid, fd int) error {
+	conn, err := newFDConn(fd)
+	if err != nil {
+		return err
+	}
+	g := k.serve(pid, conn, 0)
+	g.ready = true
+	k.writePID(pid)
+	go func() {
+		<-g.done // the socket ends with the process
+		waitPID(pid)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.server == g {
+			k.serverEnded("its socket was closed")
+		}
+	}()
+	return nil
+}
+
+// writePID tells starters whom to wake; the lock file is the place, because a
+// pid in it is good exactly as long as the lock is held.
+func (k *keeper) writePID(pid int) {
+	b := []byte(fmt.Sprintf("%-20d\n", pid))
+	_, _ = unix.Pwrite(k.lock, b, 0)
+}
+
+// serverEnded starts the next server or ends the keeper. mu is held.
+func (k *keeper) serverEnded(how string) {
+	g := k.server
+	k.server = nil
+	g.conn.close()
+	if g.trial != nil {
+		g.trial.Stop()
+	}
+	if k.stop {
+		k.end(0)
+		return
+	}
+	logf("server %d ended: %s", g.pid, how)
+	k.restarts++
+	fails := 0
+	if !g.ready {
+		if k.ready != nil { // nobody was ever served: the starter is told instead
+			k.failStart("the server ended at once: " + how)
+			return
+		}
+		fails = g.fails + 1
+		if k.next != nil {
+			k.dropUpgrade("the new server ended before it was ready: " + how)
+			fails = 0
+		}
+	} else if time.Since(g.started) < time.Second {
+		fails = g.fails + 1
+	}
+	k.restartAfter(g.done, fails)
+}
+
+// restartAfter starts a server when the reader of the last one ended, so that
+// no request of the dead one is carried out after the hand-over, and after the
+// back-off. mu is held.
+func (k *keeper) restartAfter(done <-chan struct{}, fails int) {
+	go func() {
+		<-done
+		time.Sleep(backoff(fails))
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.server != nil {
+			return
+		}
+		if k.stop {
+			k.end(0)
+			return
+		}
+		err := k.startServer(fails)
+		if err == nil {
+			return
+		}
+		logf("%v", err)
+		if k.next != nil {
+			k.dropUpgrade(err.Error())
+		}
+		k.restartAfter(done, fails+1)
+	}()
+}
+
+// backoff is the pause before a start after so many failures in a row. Three
+// quick ones are free: a crash is answered at once.
+func backoff(fails int) time.Duration {
+	if fails <= 3 {
+		return 0
+	}
+	d := restartFirst << min(fails-4, 20)
+	return min(d, restartMax)
+}
+
+// failStart tells the starter and ends the keeper. mu is held.
+func (k *keeper) failStart(text string) {
+	if f := k.ready; f != nil {
+		k.ready = nil
+		_, _ = f.WriteString("error: " + text)
+		f.Close()
+	}
+	k.end(1)
+}
+
+// end ends the keeper. mu is held.
+func (k *keeper) end(status int) {
+	select {
+	case k.quit <- status:
+	default:
+	}
+}
+
+// giveUp ends an upgraded server that did not become ready.
+func (k *keeper) giveUp(g *generation) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.server == g && !g.ready {
+		_ = unix.Kill(g.pid, unix.SIGKILL) // serverEnded goes on
+	}
+}
+
+// dropUpgrade goes back to the old image. mu is held.
+func (k *keeper) dropUpgrade(why string) {
+	if k.next.fd >= 0 {
+		unix.Close(k.next.fd)
+	}
+	k.next, k.lastFail = nil, why
+	logf("upgrade: %s", why)
+}
+
+// served notes that the server is ready. mu is not held.
+func (k *keeper) served(g *generation) {
+	k.mu.Lock()
+	g.ready = true
+	if g.trial != nil {
+		g.trial.Stop()
+	}
+	if k.next != nil && k.server == g {
+		if k.image.fd >= 0 {
+			unix.Close(k.image.fd)
+		}
+		k.image, k.next, k.lastFail = *k.next, nil, ""
+	}
+	k.mu.Unlock()
+	k.report("ready")
+}
+
+// logf writes one line to the log, which is a daemon's standard error.
+func logf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s %s[%s]: %s\n", time.Now().Format(time.RFC3339Nano), os.Args[0],
+		strconv.Itoa(os.Getpid()), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,188 @@
+package mux
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/proctree"
+)
+
+// fork starts the program of s on a terminal or on pipes and enters it into
+// the table. mu is held, so that reaping waits.
+func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
+	if s.ID == "" || len(s.Argv) == 0 || k.table[s.ID] != nil || len(s.Data) > maxEntryData {
+		return nil, fmt.Errorf("%w: spawn %q", errProtocol, s.ID)
+	}
+	ours, theirs, err := openStdio(s)
+	if err != nil {
+		return nil, err
+	}
+	attr := &syscall.SysProcAttr{Setsid: true, Setctty: s.Stdio == stdioPTY}
+	closeCgroup, err := joinCgroup(attr, s.Cgroup)
+	if err != nil {
+		closeAll(append(ours, theirs...))
+		return nil, err
+	}
+	path, argv := s.Path, s.Argv
+	files := []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])}
+	if len(s.Rlimits) > 0 {
+		path, argv, files = k.limited(s, files)
+	}
+	old := unix.Umask(s.Umask)
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Dir: s.Dir, Env: s.Env, Sys: attr, Files: files,
+	})
+	unix.Umask(old)
+	closeCgroup()
+	closeUnique(theirs)
+	if err != nil {
+		closeAll(ours)
+		return nil, fmt.Errorf("%s: %w", s.Path, err)
+	}
+	e := &keptEntry{ID: s.ID, Kind: entrySession, PID: pid, Data: s.Data, FDs: ours, Own: len(ours)}
+	if p, err := proctree.Get(pid); err == nil { // not reaped yet: mu is held
+		e.Start = p.Start
+	}
+	k.table[s.ID], k.byPID[pid] = e, e
+	return e, nil
+}
+
+// openStdio returns the keeper's ends and the child's standard descriptors.
+func openStdio(s *spawnSpec) (ours, theirs []int, err error) {
+	if s.Stdio == stdioPipes {
+		return openPipes()
+	}
+	master, slave, err := pty.Open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a terminal: %w", err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	if err := pty.Setsize(master, &pty.Winsize{Rows: s.Rows, Cols: s.Cols}); err != nil {
+		return nil, nil, fmt.Errorf("set the terminal's size: %w", err)
+	}
+	m, err := dupHigh(master)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Nonblocking is a property of the shared description: set here, once.
+	if err := unix.SetNonblock(m, true); err != nil {
+		unix.Close(m)
+		return nil, nil, err
+	}
+	t, err := dupHigh(slave)
+	if err != nil {
+		unix.Close(m)
+		return nil, nil, err
+	}
+	if err := unix.SetNonblock(t, false); err != nil {
+		closeAll([]int{m, t})
+		return nil, nil, err
+	}
+	return []int{m}, []int{t, t, t}, nil
+}
+
+// openPipes returns the outer ends (stdin, stdout, stderr) and the child's.
+func openPipes() (ours, theirs []int, err error) {
+	for i := range 3 {
+		r, w, err := cloexecPipe()
+		if err != nil {
+			closeAll(append(ours, theirs...))
+			return nil, nil, fmt.Errorf("open a pipe: %w", err)
+		}
+		mine, yours := r, w
+		if i == 0 {
+			mine, yours = w, r
+		}
+		ours, theirs = append(ours, moveFD(mine)), append(theirs, moveFD(yours))
+		_ = unix.SetNonblock(ours[i], true)
+	}
+	return ours, theirs, nil
+}
+
+// dupHigh duplicates f's descriptor above those that children get by number,
+// without the poller of os.File.
+func dupHigh(f *os.File) (int, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	fd, dupErr := -1, error(nil)
+	if err := raw.Control(func(old uintptr) {
+		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, highFD)
+	}); err != nil {
+		return -1, err
+	}
+	return fd, dupErr
+}
+
+// closeUnique closes descriptors that may be repeated.
+func closeUnique(fds []int) {
+	for i, fd := range fds {
+		if i == 0 || fd != fds[i-1] {
+			unix.Close(fd)
+		}
+	}
+}
+
+// limited is the command that sets limits on itself and then becomes the
+// program: a limit set from outside would come after the program's start.
+func (k *keeper) limited(s *spawnSpec, files []uintptr) (path string, argv []string, more []uintptr) {
+	var packed []byte
+	for _, r := range s.Rlimits {
+		for _, v := range r {
+			packed = binary.LittleEndian.AppendUint64(packed, v)
+		}
+	}
+	path = k.image.path
+	if k.image.fd >= 0 {
+		path = fmt.Sprintf("/proc/self/fd/%d", len(files))
+		files = append(files, uintptr(k.image.fd))
+	}
+	return path, append([]string{spawnName, daemonMark, hex.EncodeToString(packed), s.Path}, s.Argv...), files
+}
+
+// runSpawn sets the limits in args[0] and executes args[1] with the arguments
+// args[2:]. It returns only when that fails.
+func runSpawn(args []string) int {
+	if len(args) < 3 {
+		return 2
+	}
+	dropImage(3)
+	packed, err := hex.DecodeString(args[0])
+	if err != nil || len(packed)%24 != 0 {
+		return 2
+	}
+	for ; len(packed) > 0; packed = packed[24:] {
+		r := unix.Rlimit{}
+		setRlimit(&r, num(packed[8:16]), num(packed[16:24]))
+		if err := unix.Setrlimit(int(num(packed[:8])), &r); err != nil {
+			fmt.Fprintf(os.Stderr, "gc: limit %d: %v\n", num(packed[:8]), err)
+			return 126
+		}
+	}
+	err = syscall.Exec(args[1], args[2:], os.Environ())
+	fmt.Fprintf(os.Stderr, "gc: %s: %v\n", args[1], err)
+	return 126
+}
+
+// waitPID waits until a process that need not be a child has ended.
+func waitPID(pid int) {
+	for {
+		p, err := proctree.Get(pid)
+		if err != nil || p.Zombie() {
+			return
+		}
+		if pollExit(pid) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

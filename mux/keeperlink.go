@@ -1,0 +1,275 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// errKeeperLost is every request's error when the keeper has died.
+var errKeeperLost = errors.New("the keeper is gone")
+
+// keeperLink is the server's end of the keeper protocol. Requests may be made
+// from any goroutine; they block until the keeper answered.
+type keeperLink struct {
+	conn *fdConn
+	pid  int // of the keeper
+	info keeperInfo
+
+	mu      sync.Mutex
+	seq     uint64
+	waiting map[uint64]chan linkReply
+	lost    bool
+	done    chan struct{} // closed when the reader ended
+}
+
+type linkReply struct {
+	kind    uint16
+	body    []byte
+	fds     []int
+	entries []keptEntry // of a list
+}
+
+// keeperInfo is what the keeper says of itself.
+type keeperInfo struct {
+	PID      int
+	Since    time.Time
+	Restarts int
+	LastFail string // of an upgrade
+}
+
+// exitNotice says that a session's process ended.
+type exitNotice struct {
+	ID     string
+	Status uint32
+	At     time.Time
+}
+
+// newKeeperLink takes over the socket. onExit is called by the reader for
+// every notice and must not block; onLost when the keeper is gone.
+func newKeeperLink(fd int, onExit func(exitNotice), onLost func()) (*keeperLink, error) {
+	conn, err := newFDConn(fd)
+	if err != nil {
+		return nil, err
+	}
+	l := &keeperLink{conn: conn, waiting: make(map[uint64]chan linkReply), done: make(chan struct{})}
+	go l.read(onExit, onLost)
+	return l, nil
+}
+
+// read dispatches what comes from the keeper.
+func (l *keeperLink) read(onExit func(exitNotice), onLost func()) {
+	defer close(l.done)
+	lists := make(map[uint64]*linkReply)
+	for {
+		f, err := l.conn.recv()
+		if err != nil {
+			break
+		}
+		switch f.kind {
+		case kindExit:
+			closeAll(f.fds)
+			onExit(decodeExit(f.body))
+		case kindEntries:
+			if l.collect(lists, f) != nil {
+				l.conn.close()
+			}
+		default:
+			r := linkReply{kind: f.kind, body: slices.Clone(f.body), fds: slices.Clone(f.fds)}
+			seq := seqOf(f.body)
+			if list := lists[seq]; list != nil && f.kind == kindListed {
+				r.entries = list.entries
+				delete(lists, seq)
+			}
+			l.answer(seq, r)
+		}
+	}
+	l.conn.dropFDs()
+	l.mu.Lock()
+	l.lost = true
+	for seq, ch := range l.waiting {
+		close(ch)
+		delete(l.waiting, seq)
+	}
+	l.mu.Unlock()
+	onLost()
+}
+
+func decodeExit(body []byte) (n exitNotice) {
+	_ = eachField(body, func(tag uint16, v []byte) error {
+		switch tag {
+		case tagID:
+			n.ID = string(v)
+		case tagStatus:
+			n.Status = uint32(num(v))
+		case tagTime:
+			n.At = time.Unix(0, int64(num(v)))
+		}
+		return nil
+	})
+	return n
+}
+
+// collect adds a message's entries to the list they belong to.
+func (l *keeperLink) collect(lists map[uint64]*linkReply, f frame) error {
+	seq := seqOf(f.body)
+	list := lists[seq]
+	if list == nil {
+		list = &linkReply{}
+		lists[seq] = list
+	}
+	fds := slices.Clone(f.fds)
+	err := eachField(f.body, func(tag uint16, v []byte) error {
+		if tag != tagEntry {
+			return nil
+		}
+		e, n, err := decodeEntry(v)
+		if err != nil {
+			return err
+		}
+		if n > len(fds) {
+			return fmt.Errorf("%w: entry %q lacks descriptors", errProtocol, e.ID)
+		}
+		e.FDs, fds = fds[:n:n], fds[n:]
+		list.entries = append(list.entries, e)
+		return nil
+	})
+	closeAll(fds)
+	return err
+}
+
+func (l *keeperLink) answer(seq uint64, r linkReply) {
+	l.mu.Lock()
+	ch := l.waiting[seq]
+	delete(l.waiting, seq)
+	l.mu.Unlock()
+	if ch == nil {
+		closeAll(r.fds)
+		return
+	}
+	ch <- r
+}
+
+// request sends one request and waits for its reply.
+func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, error) {
+	ch := make(chan linkReply, 1)
+	l.mu.Lock()
+	if l.lost {
+		l.mu.Unlock()
+		return linkReply{}, errKeeperLost
+	}
+	l.seq++
+	seq := l.seq
+	l.waiting[seq] = ch
+	l.mu.Unlock()
+	if err := l.conn.send(kind, fields(nil).num(tagSeq, seq).raw(f), fds...); err != nil {
+		l.mu.Lock()
+		delete(l.waiting, seq)
+		l.mu.Unlock()
+		if errors.Is(err, ErrTooLarge) {
+			return linkReply{}, err
+		}
+		return linkReply{}, fmt.Errorf("%w: %w", errKeeperLost, err)
+	}
+	r, ok := <-ch
+	if !ok {
+		return linkReply{}, errKeeperLost
+	}
+	return r, nil
+}
+
+// hello introduces the server and learns about the keeper.
+func (l *keeperLink) hello() error {
+	r, err := l.request(kindHello, fields(nil).num(tagVersion, keeperProtocol))
+	if err != nil {
+		return err
+	}
+	if r.kind != kindWelcome {
+		return fmt.Errorf("%w: kind %d instead of a welcome", errProtocol, r.kind)
+	}
+	return eachField(r.body, func(tag uint16, v []byte) error {
+		switch tag {
+		case tagPID:
+			l.info.PID = int(num(v))
+		case tagSince:
+			l.info.Since = time.Unix(0, int64(num(v)))
+		case tagRestarts:
+			l.info.Restarts = int(num(v))
+		case tagText:
+			l.info.LastFail = string(v)
+		}
+		return nil
+	})
+}
+
+// list returns the keeper's table; the descriptors are the caller's.
+func (l *keeperLink) list() ([]keptEntry, error) {
+	r, err := l.request(kindList, nil)
+	return r.entries, err
+}
+
+// spawned is a program that runs.
+type spawned struct {
+	PID   int
+	Start uint64
+	FDs   []int
+}
+
+// spawn starts a program. ErrSpawn with the errno under it when it cannot.
+func (l *keeperLink) spawn(s *spawnSpec) (spawned, error) {
+	r, err := l.request(kindSpawn, s.encode())
+	if err != nil {
+		return spawned{}, fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	var out spawned
+	var text string
+	_ = eachField(r.body, func(tag uint16, v []byte) error {
+		switch tag {
+		case tagPID:
+			out.PID = int(num(v))
+		case tagStart:
+			out.Start = num(v)
+		case tagText:
+			text = string(v)
+		}
+		return nil
+	})
+	if r.kind != kindSpawned || len(r.fds) == 0 {
+		closeAll(r.fds)
+		return spawned{}, fmt.Errorf("%w: %s", ErrSpawn, text)
+	}
+	out.FDs = r.fds
+	return out, nil
+}
+
+// deposit gives the keeper data and descriptors to hold under an id.
+func (l *keeperLink) deposit(id string, data []byte, fds ...int) error {
+	_, err := l.request(kindDeposit, fields(nil).str(tagID, id).bytes(tagData, data), fds...)
+	return err
+}
+
+// forget drops entries.
+func (l *keeperLink) forget(ids ...string) error {
+	var f fields
+	for _, id := range ids {
+		f = f.str(tagID, id)
+	}
+	_, err := l.request(kindForget, f)
+	return err
+}
+
+// upgrade gives the keeper the image of the next server.
+func (l *keeperLink) upgrade(path string, fd int) error {
+	_, err := l.request(kindUpgrade, fields(nil).str(tagText, path), fd)
+	return err
+}
+
+// tell sends a message that has no reply.
+func (l *keeperLink) tell(kind uint16, text string) error {
+	return l.conn.send(kind, fields(nil).str(tagText, text))
+}
+
+// raw appends fields that are already encoded.
+func (f fields) raw(more fields) fields { return append(f, more...) }

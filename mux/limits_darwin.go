@@ -1,0 +1,3 @@
+package mux
+
+const rlimitNproc = 7 // RLIMIT_NPROC, sys/resource.h

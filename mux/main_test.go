@@ -1,0 +1,110 @@
+package mux
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain turns the test binary into the daemon when it is started as one, so
+// that tests run real keepers and servers.
+func TestMain(m *testing.M) {
+	if IsDaemon(os.Args) {
+		os.Exit(RunDaemon(os.Args))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// testPaths is a state directory of the test's own, with a short path.
+func testPaths(t testing.TB) Paths {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	sock := filepath.Join(dir, "s")
+	p, err := DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": sock}[k] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// startServer starts a keeper and a server and ends them with the test.
+func startServer(t testing.TB) *Client {
+	t.Helper()
+	return startServerAt(t, testPaths(t))
+}
+
+func startServerAt(t testing.TB, p Paths) *Client {
+	t.Helper()
+	c, err := Ensure(t.Context(), p, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		c.Close()
+		c, err := Dial(ctx, p)
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		if err := c.Shutdown(ctx, true); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		if t.Failed() {
+			log, _ := os.ReadFile(p.log())
+			t.Logf("log:\n%s", log)
+		}
+	})
+	return c
+}
+
+var testEnv = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "PS1=$ ", "SHELL=/bin/sh"}
+
+// create starts a session.
+func create(t testing.TB, c *Client, name, command string) SessionInfo {
+	t.Helper()
+	s, err := c.Create(t.Context(), CreateRequest{Name: name, Command: command, Env: testEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// await waits until a line of the screen matches.
+func await(t testing.TB, c *Client, name, pattern string) {
+	t.Helper()
+	r, err := c.Wait(t.Context(), name, WaitRequest{Conditions: []Condition{{Text: pattern}}, Timeout: 10 * time.Second})
+	if err != nil || r.Met != 0 {
+		p, _ := c.Peek(t.Context(), PeekRequest{Name: name})
+		t.Fatalf("wait for %q: %+v, %v; screen:\n%s", pattern, r, err, p.Text)
+	}
+}
+
+// awaitExit waits for the session's end.
+func awaitExit(t testing.TB, c *Client, name string) Exit {
+	t.Helper()
+	r, err := c.Wait(t.Context(), name, WaitRequest{Conditions: []Condition{{Exit: true}}, Timeout: 10 * time.Second})
+	if err != nil || r.Exit == nil {
+		t.Fatalf("wait for the exit: %+v, %v", r, err)
+	}
+	return *r.Exit
+}
+
+// screen is what the session shows.
+func screen(t testing.TB, c *Client, name string) string {
+	t.Helper()
+	p, err := c.Peek(t.Context(), PeekRequest{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Text
+}

@@ -1,0 +1,336 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+)
+
+// Times of the nudge transaction.
+const (
+	nudgeWait    = 30 * time.Second       // for a dialog or a draft to go away
+	nudgeStuck   = 2 * time.Second        // the terminal takes no byte
+	nudgeWrite   = 20 * time.Second       // all bytes of a long message
+	settleTime   = 150 * time.Millisecond // of quiet: the text was consumed
+	settleLimit  = time.Second            // a program that never is quiet
+	burstGap     = 150 * time.Millisecond // from the burst to Enter; agents take Enter within 120 ms for a newline
+	verifyTime   = 1500 * time.Millisecond
+	consumeTick  = 5 * time.Millisecond
+	maxCanonical = 4095 // bytes of a line that a cooked terminal keeps (N_TTY_BUF_SIZE - 1)
+)
+
+// nudge is one transaction: one message typed and submitted.
+type nudge struct {
+	s       *session
+	text    string
+	print   string // fingerprint of the text
+	wait    time.Duration
+	cooked  bool // the terminal edits lines itself
+	crnl    bool // and turns CR into LF
+	bracket bool
+	before  nudgeView // when the text was written
+	typed   nudgeView // when it was consumed
+}
+
+// nudgeView is what can be seen of a session at one moment.
+type nudgeView struct {
+	output   uint64
+	screen   string // squeezed
+	cursor   string // the cursor's line, squeezed
+	standing bool   // the end of the text stands on the cursor's line
+}
+
+// runNudge carries out one nudge. The error is ErrTooLarge or that of ctx,
+// with nothing delivered; every other outcome is the receipt.
+func (s *session) runNudge(ctx context.Context, r NudgeRequest) (Receipt, error) {
+	if len(r.Text) > maxNudge {
+		return Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", ErrTooLarge, len(r.Text), maxNudge)
+	}
+	n := &nudge{s: s, text: cleanMessage(r.Text), wait: r.Timeout}
+	if n.wait <= 0 {
+		n.wait = nudgeWait
+	}
+	n.print = fingerprint(n.text)
+	if err := s.lockNudges(ctx); err != nil {
+		if errors.Is(err, ErrExited) {
+			return Receipt{State: Dead, Detail: err.Error()}, nil
+		}
+		return Receipt{}, err
+	}
+	defer s.unlockNudges()
+	rec := n.run(ctx)
+	s.srv.emit(s, Event{Type: EventNudged, Receipt: &rec})
+	return rec, nil
+}
+
+// lockNudges queues nudges of one session in the order they came.
+func (s *session) lockNudges(ctx context.Context) error {
+	s.mu.Lock()
+	if s.exit != nil {
+		s.mu.Unlock()
+		return ErrExited
+	}
+	if !s.in.nudging {
+		s.in.nudging = true
+		s.mu.Unlock()
+		return nil
+	}
+	if len(s.in.nudges) >= maxInputWaiters {
+		s.mu.Unlock()
+		return fmt.Errorf("%w: %d nudges wait", ErrInputFull, maxInputWaiters)
+	}
+	turn := make(chan struct{})
+	s.in.nudges = append(s.in.nudges, turn)
+	s.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	i := slices.Index(s.in.nudges, turn)
+	if i >= 0 {
+		s.in.nudges = slices.Delete(s.in.nudges, i, i+1)
+	}
+	s.mu.Unlock()
+	if i < 0 {
+		s.unlockNudges()
+	}
+	return ctx.Err()
+}
+
+func (s *session) unlockNudges() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.in.nudges) == 0 {
+		s.in.nudging, s.in.nudges = false, nil
+		return
+	}
+	close(s.in.nudges[0])
+	s.in.nudges = s.in.nudges[1:]
+}
+
+// run is the transaction. What the caller's end of ctx means is only that
+// nobody waits for a dialog any more: bytes that were begun are finished.
+func (n *nudge) run(ctx context.Context) Receipt {
+	rec, ok := n.open(ctx)
+	if !ok {
+		return rec
+	}
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	n.s.mu.Lock()
+	n.s.in.cancel = cancel
+	n.s.mu.Unlock()
+	rec, ok = n.write(work)
+	n.s.unlockInput()
+	if !ok {
+		return rec
+	}
+	return n.verify(work)
+}
+
+// open waits until nothing stands in the way and returns with the input lock.
+func (n *nudge) open(ctx context.Context) (Receipt, bool) {
+	limit := time.NewTimer(n.wait)
+	defer limit.Stop()
+	for {
+		if err := n.s.lockInput(ctx); err != nil {
+			return failedNudge(err), false
+		}
+		by, detail, until, change := n.obstacle()
+		if by == "" {
+			return Receipt{}, true
+		}
+		n.s.unlockInput()
+		var expires <-chan time.Time
+		if !until.IsZero() {
+			t := time.NewTimer(time.Until(until))
+			defer t.Stop()
+			expires = t.C
+		}
+		select {
+		case <-change:
+		case <-expires:
+		case <-limit.C:
+			return Receipt{State: Blocked, By: by, Detail: detail}, false
+		case <-ctx.Done():
+			return Receipt{State: Blocked, By: by, Detail: detail}, false
+		}
+	}
+}
+
+// obstacle says what stands in the way: a dialog, or a person's draft until a
+// time; and what to wait on.
+func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan struct{}) {
+	s := n.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exit != nil {
+		return "", "", time.Time{}, nil // the writer finds out
+	}
+	if found, ok := rule.Find(s.term.ScreenText(), s.srv.dialogs); ok {
+		return "dialog", dialogName(found), time.Time{}, s.change()
+	}
+	if until, ok := s.in.draft.stands(time.Now()); ok {
+		return "draft", "a person is typing", until, s.change()
+	}
+	return "", "", time.Time{}, nil
+}
+
+func dialogName(f rule.Found) string {
+	if f.Known {
+		return f.Dialog.Name + ": " + f.Question
+	}
+	return f.Question
+}
+
+// write types the text and Enter. The caller has the input lock. It reports
+// whether Enter was sent.
+func (n *nudge) write(ctx context.Context) (Receipt, bool) {
+	n.modes()
+	if n.cooked && !n.bracket {
+		for line := range strings.SplitSeq(n.text, "\n") {
+			if len(line) > maxCanonical {
+				return Receipt{State: Refused, Detail: fmt.Sprintf(
+					"a line of %d bytes; the program reads cooked lines of at most %d", len(line), maxCanonical)}, false
+			}
+		}
+	}
+	n.before = n.view()
+	p := appendPaste(nil, []byte(n.text), n.bracket)
+	limited, cancel := context.WithTimeoutCause(ctx, nudgeWrite, errStuck)
+	defer cancel()
+	done, err := n.s.writeInput(limited, p, nudgeStuck)
+	if err != nil {
+		n.closePaste(done, len(p))
+		return n.failedWrite(err, done, len(p)), false
+	}
+	if err := n.settle(ctx); err != nil {
+		return n.failedWrite(err, done, len(p)), false
+	}
+	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
+		return n.failedWrite(err, done, len(p)), false
+	}
+	return Receipt{}, true
+}
+
+// closePaste ends a paste that was cut short, so that the program does not
+// take what comes next for more of it.
+func (n *nudge) closePaste(done, all int) {
+	if n.bracket && done > 0 && done < all {
+		ctx, cancel := context.WithTimeout(context.Background(), nudgeStuck)
+		defer cancel()
+		_, _ = n.s.writeInput(ctx, []byte(pasteEnd), settleTime)
+	}
+}
+
+func (n *nudge) failedWrite(err error, done, all int) Receipt {
+	switch {
+	case errors.Is(err, ErrExited):
+		return Receipt{State: Dead, Detail: ErrExited.Error()}
+	case done > 0 && done == all:
+		return Receipt{State: Drafted, Detail: "typed, not submitted: " + err.Error()}
+	case done > 0:
+		return Receipt{State: Refused, Detail: fmt.Sprintf("%v: it took %d of %d bytes", err, done, all)}
+	}
+	return Receipt{State: Refused, Detail: err.Error()}
+}
+
+func failedNudge(err error) Receipt {
+	if errors.Is(err, ErrExited) {
+		return Receipt{State: Dead, Detail: err.Error()}
+	}
+	return Receipt{State: Refused, Detail: err.Error()}
+}
+
+// modes notes how the program reads.
+func (n *nudge) modes() {
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
+	n.bracket = n.s.term.Modes().BracketedPaste
+	n.cooked, n.crnl = cookedMode(n.s.fd)
+}
+
+// enter is what submits.
+func (n *nudge) enter() []byte {
+	if n.cooked && !n.crnl {
+		return []byte{'\n'}
+	}
+	p, err := EncodeKeys(nil, []string{"Enter"}, n.s.keyModes())
+	if err != nil {
+		return []byte{'\r'}
+	}
+	return p
+}
+
+// settle waits until the text was consumed and a burst is over: the program
+// has read it, and it stands on the screen, or the program was quiet for
+// settleTime. A terminal that edits lines itself needs no pause.
+func (n *nudge) settle(ctx context.Context) error {
+	end := time.Now()
+	read := end // when the program was last seen not to have read everything
+	for {
+		now := time.Now()
+		view, last, change, gone := n.observe()
+		if gone {
+			return ErrExited
+		}
+		unread, known := n.unread()
+		if known && unread > 0 && !n.cooked {
+			read = now
+		}
+		n.typed = view
+		if n.cooked && !n.bracket {
+			return nil
+		}
+		seen := n.print != "" && strings.Contains(view.screen, n.print) && !strings.Contains(n.before.screen, n.print)
+		quiet := now.Sub(latest(end, read, last)) >= settleTime
+		if (seen || quiet || now.Sub(end) > settleLimit && unread == 0) && now.Sub(latest(end, read)) >= burstGap {
+			return nil
+		}
+		if now.Sub(end) > nudgeStuck+settleLimit {
+			return errStuck
+		}
+		if err := waitChange(ctx, change, consumeTick); err != nil {
+			return err
+		}
+	}
+}
+
+func latest(first time.Time, more ...time.Time) time.Time {
+	for _, t := range more {
+		if t.After(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// unread is how many bytes the program has not read; known is false where the
+// system does not tell.
+func (n *nudge) unread() (bytes int, known bool) {
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
+	return unreadInput(n.s.fd)
+}
+
+// waitChange waits for a change, d or the end of ctx.
+func waitChange(ctx context.Context, change <-chan struct{}, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-change:
+		// A program that writes without end must not keep this one busy.
+		return sleep(ctx, time.Millisecond)
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,144 @@
+package mux
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+)
+
+// view reads the session.
+func (n *nudge) view() nudgeView {
+	v, _, _, _ := n.observe()
+	return v
+}
+
+// observe reads what can be seen now, when output last came, what to wait on
+// for a change, and whether the session ended.
+func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, gone bool) {
+	s := n.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.term.Cursor().Row
+	line := squeeze(s.term.Line(row))
+	above := ""
+	if row > 0 {
+		above = squeeze(s.term.Line(row - 1))
+	}
+	v = nudgeView{
+		output: s.out, screen: squeeze(s.term.ScreenText()), cursor: line,
+		standing: stands(n.print, above, line),
+	}
+	return v, unixTime(s.lastOut), s.change(), s.exit != nil || s.dead != nil
+}
+
+// stands reports whether the end of a text stands on the cursor's line, or
+// wraps from the line above onto it.
+func stands(print, above, line string) bool {
+	if print == "" {
+		return false
+	}
+	if strings.Contains(line, print) {
+		return true
+	}
+	if line == "" || len(line) >= len(print) {
+		return false
+	}
+	return strings.HasSuffix(print, line) && strings.HasSuffix(above, print[:len(print)-len(line)])
+}
+
+// verify finds out whether Enter submitted the text.
+func (n *nudge) verify(ctx context.Context) Receipt {
+	rec, again := n.watch(ctx)
+	if !again {
+		return rec
+	}
+	if !n.secondEnter(ctx) {
+		return rec
+	}
+	rec, _ = n.watch(ctx)
+	return rec
+}
+
+// watch looks at the screen until it tells. again: the text still stands on
+// the cursor's line.
+func (n *nudge) watch(ctx context.Context) (rec Receipt, again bool) {
+	start := time.Now()
+	for {
+		v, last, change, gone := n.observe()
+		unread, known := n.unread()
+		if n.submitted(v, unread) {
+			return Receipt{State: Submitted}, false
+		}
+		if gone {
+			return n.died(v), false
+		}
+		late := time.Since(start) > verifyTime
+		quiet := time.Since(latest(start, last)) > settleTime
+		if late && (quiet || time.Since(start) > 2*verifyTime) {
+			return n.unsure(v, unread, known)
+		}
+		if waitChange(ctx, change, settleTime/4) != nil {
+			return Receipt{State: Drafted, Detail: "interrupted before it could be verified"}, false
+		}
+	}
+}
+
+// submitted reports whether the screen says so: the text, or the place it was
+// typed at, could be seen and is not on the cursor's line any more.
+func (n *nudge) submitted(v nudgeView, unread int) bool {
+	if v.output == n.typed.output || v.standing || n.cooked && unread > 0 {
+		return false
+	}
+	echoed := n.typed.standing || n.print != "" && strings.Contains(n.typed.screen, n.print) && !strings.Contains(n.before.screen, n.print)
+	shown := n.typed.screen != n.before.screen // a placeholder for a long paste
+	if n.cooked && !n.bracket {
+		// The terminal echoes at once, so that the text may first be seen
+		// together with what Enter did.
+		echoed = echoed || n.print != "" && strings.Count(v.screen, n.print) > strings.Count(n.before.screen, n.print)
+		return echoed
+	}
+	return (echoed || shown) && v.screen != n.typed.screen
+}
+
+// died is the receipt of a program that ended: it is submitted when its screen
+// says so, else it may have been read or not.
+func (n *nudge) died(v nudgeView) Receipt {
+	if v.output != n.typed.output && n.typed.standing && !v.standing {
+		return Receipt{State: Submitted, Detail: "the program ended afterwards"}
+	}
+	return Receipt{State: Dead, Detail: "the program ended before the text was seen to be submitted"}
+}
+
+// unsure is the receipt when time is up.
+func (n *nudge) unsure(v nudgeView, unread int, known bool) (Receipt, bool) {
+	switch {
+	case n.cooked && known && unread > 0:
+		return Receipt{State: Unverified, Detail: "typed and entered; the program has not read it"}, false
+	case v.standing:
+		return Receipt{State: Drafted, Detail: "the text still stands on the cursor's line"}, true
+	case n.typed.screen == n.before.screen:
+		return Receipt{State: Unverified, Detail: "typed and entered; nothing could be seen"}, false
+	}
+	return Receipt{State: Unverified, Detail: "typed and entered; the screen did not change"}, false
+}
+
+// secondEnter presses Enter once more, when that cannot answer anything but
+// the text: it still stands, and no dialog came up.
+func (n *nudge) secondEnter(ctx context.Context) bool {
+	if err := n.s.lockInput(ctx); err != nil {
+		return false
+	}
+	defer n.s.unlockInput()
+	v := n.view()
+	n.s.mu.Lock()
+	_, dialog := rule.Find(n.s.term.ScreenText(), n.s.srv.dialogs)
+	n.s.mu.Unlock()
+	if !v.standing || dialog {
+		return false
+	}
+	n.typed = v
+	_, err := n.s.writeInput(ctx, n.enter(), nudgeStuck)
+	return err == nil
+}

@@ -1,0 +1,305 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/event"
+	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/store"
+)
+
+// server owns the sessions: their screens, input, metadata and the API. It
+// may die at any moment; what must survive is with the keeper and in mux.db.
+//
+// mu guards everything below it. It is taken before a session's mu, never
+// after.
+type server struct {
+	paths   Paths
+	version string
+	since   time.Time
+	loop    *loop
+	db      *store.DB
+	events  *event.Log[Event]
+	dialogs []rule.Dialog
+	http    *http.Server
+	times   timing
+	done    chan struct{} // closed when the server should end
+	endOnce sync.Once
+	work    sync.WaitGroup // goroutines of the server
+	ended   chan *session  // sessions whose tree must be swept
+
+	mu       sync.Mutex
+	link     *keeperLink
+	listener *net.UnixListener
+	sock     socketID              // what the listener's socket is in the file system
+	sessions map[string]*session   // by id
+	live     map[string]*session   // by name; nil while one is being created
+	exited   []*session            // oldest first
+	idle     *time.Timer           // runs while there is no session at all
+	sweep    *time.Timer           // runs while exited sessions are kept
+	early    map[string]exitNotice // exits that overtook their session
+	stopping bool
+}
+
+// timing are the server's periods.
+type timing struct {
+	idle     time.Duration // without a session until the server ends itself
+	keep     time.Duration // an exited session
+	keepMost int           // exited sessions
+}
+
+var defaultTiming = timing{idle: 10 * time.Minute, keep: time.Hour, keepMost: 200}
+
+// runServer is the server's life. args: dir, socket, version.
+func runServer(args []string) int {
+	if len(args) < 3 {
+		return 2
+	}
+	dropImage(serverLockFD + 1)
+	setProcessName(serverName)
+	debug.SetGCPercent(serverGC)
+	unix.Umask(0o077)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+	control := moveFD(serverControlFD)
+	moveFD(serverLockFD) // held as long as this process lives
+	srv := &server{
+		paths: Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
+		events: event.NewLog[Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
+		done: make(chan struct{}), ended: make(chan *session, 1024),
+		sessions: make(map[string]*session), live: make(map[string]*session),
+	}
+	if err := srv.open(control); err != nil {
+		logf("%v", err)
+		if srv.link != nil {
+			_ = srv.link.tell(kindRefuse, err.Error())
+		}
+		return 1
+	}
+	go func() {
+		for sig := range signals {
+			if sig == unix.SIGUSR1 {
+				srv.relisten()
+			}
+		}
+	}()
+	srv.serve()
+	return 0
+}
+
+// serverGC is the collector's target: screens live long, so that the heap
+// stays small at little cost.
+const serverGC = 50
+
+// open adopts what the keeper holds and makes everything that is missing.
+func (srv *server) open(control int) error {
+	link, err := newKeeperLink(control, srv.exitNoticed, srv.keeperLost)
+	if err != nil {
+		return err
+	}
+	srv.link = link
+	if err := link.hello(); err != nil {
+		return err
+	}
+	entries, err := link.list()
+	if err != nil {
+		return err
+	}
+	if srv.loop, err = newLoop(); err != nil {
+		return err
+	}
+	if srv.db, err = openState(srv.paths.db()); err != nil {
+		return err
+	}
+	srv.adopt(entries)
+	if err := srv.listen(entries); err != nil {
+		return err
+	}
+	srv.mu.Lock()
+	srv.checkIdle()
+	srv.mu.Unlock()
+	return nil
+}
+
+// serve answers requests until the server should end.
+func (srv *server) serve() {
+	srv.http = srv.newHTTP()
+	srv.work.Go(srv.sweepTrees)
+	srv.serveOn(srv.listener)
+	srv.emitServer()
+	if err := srv.link.tell(kindReady, ""); err != nil {
+		logf("ready: %v", err)
+	}
+	<-srv.done
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	srv.events.Close()
+	_ = srv.http.Shutdown(ctx)
+	_ = srv.http.Close()
+	srv.loop.close()
+	srv.work.Wait()
+	_ = srv.db.Close()
+}
+
+// serveOn accepts connections of one listener.
+func (srv *server) serveOn(l *net.UnixListener) {
+	srv.work.Go(func() {
+		err := srv.http.Serve(peerListener{l})
+		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			logf("serve: %v", err)
+		}
+	})
+}
+
+// end lets serve return; the keeper ends too.
+func (srv *server) end() {
+	srv.endOnce.Do(func() {
+		_ = srv.currentLink().tell(kindStop, "")
+		close(srv.done)
+	})
+}
+
+// leave lets serve return; the keeper starts the next server.
+func (srv *server) leave() { srv.endOnce.Do(func() { close(srv.done) }) }
+
+func (srv *server) currentLink() *keeperLink {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.link
+}
+
+// peerListener refuses connections of other users.
+type peerListener struct{ *net.UnixListener }
+
+func (l peerListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.UnixListener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if err := checkPeer(c); err != nil {
+			logf("connection refused: %v", err)
+			c.Close()
+			continue
+		}
+		return c, nil
+	}
+}
+
+// socketID tells whether a path still is the socket that was made there.
+type socketID struct{ dev, ino uint64 }
+
+func statSocket(path string) socketID {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return socketID{}
+	}
+	return socketID{uint64(st.Dev), st.Ino}
+}
+
+// listenerID is the keeper's entry of the listening socket. Its data is the
+// socket's identity in the file system.
+const listenerID = "listener"
+
+// listen takes the listening socket that the keeper holds, so that nobody who
+// connected during a restart is lost, or makes one.
+func (srv *server) listen(entries []keptEntry) error {
+	for _, e := range entries {
+		if e.ID != listenerID || len(e.FDs) == 0 {
+			continue
+		}
+		f := os.NewFile(uintptr(e.FDs[0]), "listener")
+		l, err := net.FileListener(f)
+		f.Close()
+		ul, ok := l.(*net.UnixListener)
+		if err != nil || !ok {
+			logf("listener: %v", err)
+			continue
+		}
+		ul.SetUnlinkOnClose(false)
+		var id socketID
+		_, _ = fmt.Sscanf(string(e.Data), "%d:%d", &id.dev, &id.ino)
+		srv.listener, srv.sock = ul, id
+		if statSocket(srv.paths.Socket) == id {
+			return nil
+		}
+		ul.Close()
+	}
+	return srv.newListener()
+}
+
+// newListener makes the socket and lets the keeper hold it.
+func (srv *server) newListener() error {
+	l, err := listenSocket(srv.paths.Socket)
+	if err != nil {
+		return fmt.Errorf("%w: listen at %s: %w", ErrStateDir, srv.paths.Socket, err)
+	}
+	f, err := l.File()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	id := statSocket(srv.paths.Socket)
+	if err := srv.link.deposit(listenerID, fmt.Appendf(nil, "%d:%d", id.dev, id.ino), int(f.Fd())); err != nil {
+		return err
+	}
+	srv.listener, srv.sock = l, id
+	return nil
+}
+
+// relisten makes the socket again when it was unlinked or replaced.
+func (srv *server) relisten() {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.http == nil || srv.listener == nil || statSocket(srv.paths.Socket) == srv.sock {
+		return
+	}
+	old := srv.listener
+	if err := srv.newListener(); err != nil {
+		logf("%v", err)
+		return
+	}
+	srv.serveOn(srv.listener)
+	old.Close()
+}
+
+// readTiming reads timing from the state directory, for tests: a file that
+// nobody else makes.
+func readTiming(dir string) timing {
+	t := defaultTiming
+	b, err := os.ReadFile(dir + "/timing")
+	if err != nil {
+		return t
+	}
+	var idle, keep time.Duration
+	var most int
+	if n, _ := fmt.Sscan(string(b), (*durationFlag)(&idle), (*durationFlag)(&keep), &most); n == 3 {
+		t = timing{idle, keep, most}
+	}
+	return t
+}
+
+// durationFlag scans a duration such as "150ms".
+type durationFlag time.Duration
+
+// Scan reads one word.
+func (d *durationFlag) Scan(st fmt.ScanState, _ rune) error {
+	word, err := st.Token(true, nil)
+	if err != nil {
+		return err
+	}
+	v, err := time.ParseDuration(string(word))
+	*d = durationFlag(v)
+	return err
+}

@@ -1,0 +1,318 @@
+package mux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/proctree"
+)
+
+// exitNoticed is called by the keeper's link for every exit.
+func (srv *server) exitNoticed(n exitNotice) {
+	srv.mu.Lock()
+	s := srv.sessions[n.ID]
+	if s == nil {
+		// The notice overtook the session's entry; lateExit finds it.
+		if srv.early == nil {
+			srv.early = make(map[string]exitNotice)
+		}
+		srv.early[n.ID] = n
+	}
+	srv.mu.Unlock()
+	if s != nil {
+		s.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
+	}
+}
+
+// lateExit delivers a notice that came before the session was entered.
+func (srv *server) lateExit(s *session) {
+	srv.mu.Lock()
+	n, ok := srv.early[s.rec.ID]
+	delete(srv.early, s.rec.ID)
+	srv.mu.Unlock()
+	if ok {
+		s.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
+	}
+}
+
+// sessionEnded enters the session among the exited ones. The session's mu is
+// held, so that the work that needs the server's own is done elsewhere.
+func (srv *server) sessionEnded(s *session) {
+	exit := *s.exit
+	srv.emit(s, Event{Type: EventExited, Exit: &exit})
+	srv.work.Go(func() { srv.moveExited(s) })
+}
+
+// moveExited frees the name and lets the sweeper end what is left of the tree.
+func (srv *server) moveExited(s *session) {
+	srv.mu.Lock()
+	if srv.live[s.rec.Name] == s {
+		delete(srv.live, s.rec.Name)
+	}
+	if srv.sessions[s.rec.ID] == s && !slices.Contains(srv.exited, s) {
+		srv.exited = append(srv.exited, s)
+	}
+	drop := srv.overdue(time.Now())
+	srv.armSweep()
+	srv.checkIdle()
+	srv.mu.Unlock()
+	srv.collect(drop)
+	select {
+	case srv.ended <- s:
+	default: // a thousand at once: their orphans are listed, not swept
+	}
+}
+
+// overdue takes the exited sessions that are not kept any longer. mu is held.
+func (srv *server) overdue(now time.Time) []*session {
+	n := max(0, len(srv.exited)-srv.times.keepMost)
+	for n < len(srv.exited) && now.Sub(srv.exited[n].endTime()) >= srv.times.keep {
+		n++
+	}
+	drop := slices.Clone(srv.exited[:n])
+	srv.exited = slices.Delete(srv.exited, 0, n)
+	return drop
+}
+
+func (s *session) endTime() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exit == nil {
+		return time.Now()
+	}
+	return s.exit.Time
+}
+
+// armSweep sets the one timer that collects exited sessions. mu is held.
+func (srv *server) armSweep() {
+	if srv.sweep != nil {
+		srv.sweep.Stop()
+		srv.sweep = nil
+	}
+	if len(srv.exited) == 0 {
+		return
+	}
+	srv.sweep = time.AfterFunc(time.Until(srv.exited[0].endTime().Add(srv.times.keep))+time.Millisecond, func() {
+		srv.mu.Lock()
+		drop := srv.overdue(time.Now())
+		srv.armSweep()
+		srv.mu.Unlock()
+		srv.collect(drop)
+	})
+}
+
+// collect forgets sessions: nothing of them is left.
+func (srv *server) collect(drop []*session) {
+	if len(drop) == 0 {
+		return
+	}
+	var ids []string
+	for _, s := range drop {
+		ids = append(ids, s.rec.ID)
+		s.mu.Lock()
+		s.collected = true
+		s.broadcast()
+		s.mu.Unlock()
+	}
+	if err := srv.currentLink().forget(ids...); err != nil {
+		logf("forget: %v", err)
+	}
+	if err := srv.dropMeta(ids...); err != nil {
+		logf("forget: %v", err)
+	}
+	srv.mu.Lock()
+	for _, s := range drop {
+		delete(srv.sessions, s.rec.ID)
+	}
+	srv.checkIdle()
+	srv.mu.Unlock()
+	for _, s := range drop {
+		srv.emit(s, Event{Type: EventRemoved})
+	}
+}
+
+// checkIdle runs the timer that ends a server without sessions. mu is held.
+func (srv *server) checkIdle() {
+	if len(srv.live) > 0 || len(srv.sessions) > 0 {
+		if srv.idle != nil {
+			srv.idle.Stop()
+			srv.idle = nil
+		}
+		return
+	}
+	if srv.idle == nil {
+		srv.idle = time.AfterFunc(srv.times.idle, func() {
+			srv.mu.Lock()
+			empty := len(srv.live) == 0 && len(srv.sessions) == 0
+			srv.stopping = srv.stopping || empty
+			srv.mu.Unlock()
+			if empty {
+				srv.end()
+			}
+		})
+	}
+}
+
+// kill ends a session's tree and collects it.
+func (srv *server) kill(ctx context.Context, s *session, grace time.Duration) error {
+	s.mu.Lock()
+	s.stopping = true
+	running := s.exit == nil
+	s.mu.Unlock()
+	if running {
+		if err := srv.endTree(ctx, s, grace); err != nil {
+			return err
+		}
+	}
+	srv.remove(s)
+	return nil
+}
+
+// endTree ends the processes and waits for the session's end.
+func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration) error {
+	err := proctree.Kill(ctx, s.tree().Scanner(), grace)
+	if err != nil {
+		return fmt.Errorf("kill %s: %w", s.rec.Name, err)
+	}
+	for {
+		s.mu.Lock()
+		over, change := s.exit != nil, s.change()
+		s.mu.Unlock()
+		if over {
+			return nil
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// remove collects one session at once.
+func (srv *server) remove(s *session) {
+	srv.mu.Lock()
+	if srv.sessions[s.rec.ID] != s {
+		srv.mu.Unlock()
+		return // somebody else did
+	}
+	if srv.live[s.rec.Name] == s {
+		delete(srv.live, s.rec.Name)
+	}
+	if i := slices.Index(srv.exited, s); i >= 0 {
+		srv.exited = slices.Delete(srv.exited, i, i+1)
+	}
+	srv.mu.Unlock()
+	srv.collect([]*session{s})
+}
+
+// killAll ends sessions in parallel.
+func (srv *server) killAll(ctx context.Context, all []*session) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(all))
+	limit := make(chan struct{}, 16)
+	for i, s := range all {
+		wg.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			errs[i] = srv.kill(ctx, s, time.Second)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// sweepTrees ends what a session's end has left behind: HUP, then as Kill.
+func (srv *server) sweepTrees() {
+	for {
+		var s *session
+		select {
+		case s = <-srv.ended:
+		case <-srv.done:
+			return
+		}
+		tree := s.tree()
+		left, err := tree.Members()
+		if err != nil || len(left) == 0 {
+			continue
+		}
+		for _, p := range left {
+			if p.Alive() {
+				_ = unix.Kill(p.PID, unix.SIGHUP)
+			}
+		}
+		srv.work.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			if err := proctree.Kill(ctx, tree.Scanner(), sweepGrace); err != nil {
+				logf("session %s: %v", s.rec.ID, err)
+			}
+		})
+	}
+}
+
+// sweepGrace is what the rest of a tree has between TERM and KILL.
+const sweepGrace = 2 * time.Second
+
+// adopt makes sessions of what the keeper holds.
+func (srv *server) adopt(entries []keptEntry) {
+	for _, e := range entries {
+		if e.Kind != entrySession {
+			continue
+		}
+		var rec sessionRecord
+		if err := json.Unmarshal(e.Data, &rec); err != nil || len(e.FDs) == 0 {
+			logf("entry %s: %v", e.ID, err)
+			closeAll(e.FDs)
+			continue
+		}
+		srv.adoptSession(rec, e)
+	}
+	slices.SortFunc(srv.exited, func(a, b *session) int { return a.endTime().Compare(b.endTime()) })
+}
+
+func (srv *server) adoptSession(rec sessionRecord, e keptEntry) {
+	closeAll(e.FDs[1:])
+	s, err := newSession(srv, rec, e.PID, e.Start, e.FDs[0])
+	if err != nil {
+		logf("session %s: %v", rec.ID, err)
+		closeAll(e.FDs[:1])
+		return
+	}
+	if ws, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ); err == nil && checkSize(int(ws.Col), int(ws.Row)) == nil {
+		s.cols, s.rows = int(ws.Col), int(ws.Row)
+		_ = s.term.Resize(s.cols, s.rows)
+	}
+	srv.mu.Lock()
+	srv.sessions[rec.ID] = s
+	if !e.Exited {
+		srv.live[rec.Name] = s
+	}
+	srv.mu.Unlock()
+	if err := srv.loop.add(s); err != nil {
+		logf("session %s: %v", rec.ID, err)
+	}
+	if e.Exited {
+		s.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
+	} else {
+		srv.lateExit(s)
+	}
+}
+
+// keeperLost is called when the keeper has died.
+func (srv *server) keeperLost() {
+	select {
+	case <-srv.done:
+	default:
+		logf("the keeper is gone")
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,362 @@
+package mux
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/vt"
+)
+
+// maxName is the longest session name in bytes.
+const maxName = 200
+
+// checkName returns ErrBadName unless name is 1 to 200 bytes of
+// [A-Za-z0-9._-] that do not start with "-" or ".".
+func checkName(name string) error {
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("%w: it must have 1 to %d bytes", ErrBadName, maxName)
+	}
+	if name[0] == '-' || name[0] == '.' {
+		return fmt.Errorf("%w: %q starts with %q", ErrBadName, name, name[0])
+	}
+	for _, c := range []byte(name) {
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+		if !ok {
+			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", ErrBadName, name, c)
+		}
+	}
+	return nil
+}
+
+func checkSize(cols, rows int) error {
+	if cols < vt.MinCols || rows < vt.MinRows || cols > vt.MaxCols || rows > vt.MaxRows {
+		return fmt.Errorf("%w: %dx%d; %dx%d to %dx%d are possible", ErrSize, cols, rows, vt.MinCols, vt.MinRows, vt.MaxCols, vt.MaxRows)
+	}
+	return nil
+}
+
+// create starts a session.
+func (srv *server) create(r CreateRequest) (*session, error) {
+	if r.Cols == 0 {
+		r.Cols = DefaultCols
+	}
+	if r.Rows == 0 {
+		r.Rows = DefaultRows
+	}
+	if err := checkCreate(&r); err != nil {
+		return nil, err
+	}
+	if err := srv.reserve(r.Name, r.ID); err != nil {
+		return nil, err
+	}
+	s, err := srv.spawn(r)
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if err != nil {
+		delete(srv.live, r.Name)
+		srv.checkIdle()
+		return nil, err
+	}
+	return s, nil
+}
+
+func checkCreate(r *CreateRequest) error {
+	if err := checkName(r.Name); err != nil {
+		return err
+	}
+	if r.ID != "" {
+		if err := checkName(r.ID); err != nil {
+			return fmt.Errorf("session id: %w", err)
+		}
+	}
+	if r.Command != "" && len(r.Argv) > 0 {
+		return fmt.Errorf("%w: command and argv exclude each other", ErrRequest)
+	}
+	for _, s := range slices.Concat(r.Argv, r.Env, []string{r.Command, r.WorkDir}) {
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", ErrRequest)
+		}
+	}
+	return checkSize(r.Cols, r.Rows)
+}
+
+// reserve takes the name, so that of two creates one wins.
+func (srv *server) reserve(name, id string) error {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.stopping {
+		return fmt.Errorf("%w: the server is ending", ErrSpawn)
+	}
+	if s, taken := srv.live[name]; taken && (s == nil || s.isRunning()) {
+		return fmt.Errorf("%w: %s", ErrExists, name)
+	}
+	if id != "" && srv.sessions[id] != nil {
+		return fmt.Errorf("%w: id %s", ErrExists, id)
+	}
+	srv.live[name] = nil
+	srv.checkIdle()
+	return nil
+}
+
+// spawn starts the program of a reserved name and enters the session.
+func (srv *server) spawn(r CreateRequest) (*session, error) {
+	rec := sessionRecord{
+		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
+		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
+	}
+	if rec.ID == "" {
+		rec.ID = newID(time.Now())
+	}
+	spec, err := spawnFor(&r, &rec)
+	if err != nil {
+		return nil, err
+	}
+	if err := srv.putMeta(rec.ID, r.Meta); err != nil {
+		return nil, err
+	}
+	rec.Started = time.Now().UnixNano()
+	spec.Data = rec.encode()
+	p, err := srv.currentLink().spawn(spec)
+	if err != nil {
+		_ = srv.dropMeta(rec.ID)
+		return nil, err
+	}
+	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0])
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSize, err) // checkSize leaves nothing
+	}
+	srv.mu.Lock()
+	srv.sessions[rec.ID], srv.live[rec.Name] = s, s
+	srv.mu.Unlock()
+	if err := srv.loop.add(s); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	srv.emit(s, Event{Type: EventStarted})
+	srv.lateExit(s)
+	return s, nil
+}
+
+// newID is a fresh session id: creation time first, so that ids sort by age.
+func newID(now time.Time) string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%012x%s", now.UnixMilli(), hex.EncodeToString(b[:]))
+}
+
+// spawnFor builds what the keeper executes.
+func spawnFor(r *CreateRequest, rec *sessionRecord) (*spawnSpec, error) {
+	env := sessionEnv(r.Env, rec.ID)
+	dir, err := workDir(r.WorkDir, lookupEnv(env, "HOME"))
+	if err != nil {
+		return nil, err
+	}
+	spec := &spawnSpec{
+		ID: rec.ID, Env: env, Dir: dir, Umask: 0o022, Stdio: stdioPTY,
+		Cols: uint16(r.Cols), Rows: uint16(r.Rows), Rlimits: rlimits(r.Limits),
+	}
+	if r.Umask != nil {
+		spec.Umask = *r.Umask & 0o777
+	}
+	shell := lookupEnv(env, "SHELL")
+	if !isExecutable(shell) {
+		shell = "/bin/sh"
+	}
+	switch {
+	case len(r.Argv) > 0:
+		spec.Argv = r.Argv
+		rec.Command = strings.Join(r.Argv, " ")
+		spec.Path, spec.Argv = resolve(r.Argv, lookupEnv(env, "PATH"), dir)
+	case r.Command != "":
+		rec.Command = r.Command
+		spec.Path, spec.Argv = shell, []string{shell, "-c", r.Command}
+	default:
+		rec.Command = shell
+		spec.Path, spec.Argv = shell, []string{shell}
+	}
+	rec.WorkDir = dir
+	return spec, nil
+}
+
+// workDir checks the directory a program is to start in.
+func workDir(dir, home string) (string, error) {
+	if dir == "" {
+		dir = home
+		if fi, err := os.Stat(dir); dir == "" || err != nil || !fi.IsDir() {
+			dir = "/"
+		}
+	}
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("%w: %s is not absolute", ErrWorkDir, dir)
+	}
+	fi, err := os.Stat(dir)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return "", fmt.Errorf("%w: %s: %w", ErrWorkDir, dir, err)
+	}
+	if !fi.IsDir() {
+		return "", fmt.Errorf("%w: %s is no directory", ErrWorkDir, dir)
+	}
+	if unix.Access(dir, unix.X_OK) != nil {
+		return "", fmt.Errorf("%w: %s: permission denied", ErrWorkDir, dir)
+	}
+	return dir, nil
+}
+
+// sessionEnv is the program's environment: the caller's, with what the
+// terminal is and the session's mark.
+func sessionEnv(env []string, id string) []string {
+	out := make([]string, 0, len(env)+3)
+	for _, kv := range env {
+		key, _, ok := strings.Cut(kv, "=")
+		if !ok || key == "" || key == "TERM" || key == "COLORTERM" || key == "GC_SESSION_ID" {
+			continue
+		}
+		out = append(out, kv)
+	}
+	return append(out, "TERM=xterm-256color", "COLORTERM=truecolor", "GC_SESSION_ID="+id)
+}
+
+func lookupEnv(env []string, key string) string {
+	value := ""
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
+			value = v
+		}
+	}
+	return value
+}
+
+func isExecutable(path string) bool {
+	fi, err := os.Stat(path)
+	return filepath.IsAbs(path) && err == nil && fi.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
+}
+
+// resolve finds argv's program as a shell would. One that is not there becomes
+// a shell that says so and exits with 127, or 126 where it cannot be executed.
+func resolve(argv []string, path, dir string) (string, []string) {
+	name := argv[0]
+	found := ""
+	switch {
+	case strings.Contains(name, "/"):
+		found = name
+		if !filepath.IsAbs(name) {
+			found = filepath.Join(dir, name)
+		}
+	default:
+		if path == "" {
+			path = "/usr/local/bin:/usr/bin:/bin"
+		}
+		for _, d := range filepath.SplitList(path) {
+			if !filepath.IsAbs(d) {
+				d = filepath.Join(dir, d)
+			}
+			if p := filepath.Join(d, name); isExecutable(p) {
+				return p, argv
+			}
+		}
+	}
+	why, status := "command not found", "127"
+	if fi, err := os.Stat(found); found != "" && err == nil {
+		if isExecutable(found) {
+			return found, argv
+		}
+		why, status = "permission denied", "126"
+		if fi.IsDir() {
+			why = "is a directory"
+		}
+	}
+	const script = `printf 'gc: %s: %s\n' "$1" "$2" >&2; exit "$3"`
+	return "/bin/sh", []string{"/bin/sh", "-c", script, "gc", name, why, status}
+}
+
+func rlimits(l Limits) [][3]uint64 {
+	var out [][3]uint64
+	for _, x := range []struct {
+		res   int
+		value int64
+	}{
+		{unix.RLIMIT_AS, l.MemoryBytes}, {unix.RLIMIT_NOFILE, l.OpenFiles},
+		{rlimitNproc, l.Processes}, {unix.RLIMIT_CPU, l.CPUSeconds},
+	} {
+		if x.value > 0 {
+			out = append(out, [3]uint64{uint64(x.res), uint64(x.value), uint64(x.value)})
+		}
+	}
+	return out
+}
+
+// find returns the session of a name: the live one, else the newest that
+// exited; or the one of an id.
+func (srv *server) find(name string) (*session, error) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if s := srv.live[name]; s != nil {
+		return s, nil
+	}
+	for _, s := range slices.Backward(srv.exited) {
+		if s.rec.Name == name {
+			return s, nil
+		}
+	}
+	if s := srv.sessions[name]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
+}
+
+// list returns the sessions, by name and then age.
+func (srv *server) list(prefix string, all bool) []SessionInfo {
+	srv.mu.Lock()
+	var found []*session
+	for _, s := range srv.sessions {
+		if strings.HasPrefix(s.rec.Name, prefix) {
+			found = append(found, s)
+		}
+	}
+	srv.mu.Unlock()
+	slices.SortFunc(found, func(a, b *session) int {
+		if c := strings.Compare(a.rec.Name, b.rec.Name); c != 0 {
+			return c
+		}
+		return int(min(1, max(-1, a.rec.Created-b.rec.Created)))
+	})
+	out := make([]SessionInfo, 0, len(found))
+	for _, s := range found {
+		if i := s.info(); all || i.State == StateRunning {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// shutdown ends everything; ErrBusy with running sessions unless forced.
+func (srv *server) shutdown(ctx context.Context, force bool) error {
+	srv.mu.Lock()
+	n := len(srv.live)
+	if n > 0 && !force {
+		srv.mu.Unlock()
+		return fmt.Errorf("%w: %d", ErrBusy, n)
+	}
+	srv.stopping = true
+	var all []*session
+	for _, s := range srv.live {
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	srv.mu.Unlock()
+	return srv.killAll(ctx, all)
+}

@@ -1,0 +1,183 @@
+package mux
+
+import (
+	"encoding/json"
+	"time"
+
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/vt"
+)
+
+// sessionRecord is what a session is; the keeper holds it beside the process,
+// so that a new server knows everything without a file. JSON, fields are only
+// added.
+type sessionRecord struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Command   string `json:"command"`
+	WorkDir   string `json:"workDir"`
+	Created   int64  `json:"created"` // Unix nanoseconds
+	Started   int64  `json:"started,omitempty"`
+	Cols      int    `json:"cols"` // the size without clients
+	Rows      int    `json:"rows"`
+	HistLines int    `json:"histLines,omitempty"`
+	HistBytes int64  `json:"histBytes,omitempty"`
+	Recording bool   `json:"recording,omitempty"`
+}
+
+func (r *sessionRecord) encode() []byte {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic("session record: " + err.Error()) // strings and numbers only
+	}
+	return b
+}
+
+// session is one incarnation: a program on a terminal, its screen, and
+// everybody who looks at it. An idle one has no goroutine, buffer or timer.
+//
+// mu guards everything below it, the emulator included. It is held for the
+// time of a read and its emulation at most, never while anything is waited
+// for. Input has a lock of its own, see input.
+type session struct {
+	srv   *server
+	rec   sessionRecord
+	pid   int
+	start uint64 // of pid, against its reuse
+	slot  uint64 // in the readiness loop
+
+	mu         sync.Mutex
+	term       *vt.Terminal
+	fd         int // the terminal's master; -1 after the end
+	cols, rows int // in force
+	out        uint64
+	lastIn     int64 // Unix nanoseconds
+	lastOut    int64
+	bells      uint64
+	prompt     bool          // a shell prompt is open
+	changed    chan struct{} // closed at the next change; nil while nobody waits
+	eof        bool          // nothing more will come from the terminal
+	dead       *Exit         // the leader ended; output may still be drained
+	exit       *Exit         // the session ended
+	collected  bool          // no trace is left
+	stopping   bool          // Kill began
+	lost       bool          // the screen was lost
+	panics     int
+	clients    []*attachClient
+	leader     *attachClient // whose size is in force
+	in         input
+	drain      *time.Timer
+}
+
+// terminal options that every session shares.
+func (s *session) options() vt.Options {
+	return vt.Options{
+		Cols: s.rec.Cols, Rows: s.rec.Rows, HistoryLines: s.rec.HistLines, HistoryBytes: s.rec.HistBytes,
+		Version: "gc " + s.srv.version,
+	}
+}
+
+// newSession makes the session of a record; fd is taken over.
+func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int) (*session, error) {
+	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, cols: rec.Cols, rows: rec.Rows}
+	t, err := vt.New(s.options())
+	if err != nil {
+		return nil, err
+	}
+	s.term = t
+	return s, nil
+}
+
+// tree is the session's processes, also after the leader was reaped.
+func (s *session) tree() proctree.Tree {
+	return proctree.Tree{Root: s.pid, RootStart: s.start, SID: s.pid, ID: s.rec.ID}
+}
+
+// broadcast wakes everybody who waits for a change. mu is held.
+func (s *session) broadcast() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// change returns the channel that closes at the next change. mu is held.
+func (s *session) change() <-chan struct{} {
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// info is what the API shows.
+func (s *session) info() SessionInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := SessionInfo{
+		ID: s.rec.ID, Name: s.rec.Name, State: StateRunning, PID: s.pid,
+		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: Size{s.cols, s.rows},
+		Title: s.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
+		LastInput: unixTime(s.lastIn), LastOutput: unixTime(s.lastOut), Attached: len(s.clients),
+		Revision: s.term.Revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
+	}
+	if s.exit != nil {
+		e := *s.exit
+		i.State, i.PID, i.Exit = StateExited, 0, &e
+	}
+	return i
+}
+
+func unixTime(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+// isRunning reports whether the session has not ended.
+func (s *session) isRunning() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.exit == nil
+}
+
+// resizeTo puts a size in force: the emulator first, then the terminal, so
+// that what the program writes for the new size meets the new screen. mu is
+// held.
+func (s *session) resizeTo(cols, rows int) error {
+	if cols == s.cols && rows == s.rows {
+		return nil
+	}
+	if err := s.term.Resize(cols, rows); err != nil {
+		return err
+	}
+	s.cols, s.rows = cols, rows
+	if s.fd >= 0 {
+		ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
+		if err := unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &ws); err != nil {
+			return err
+		}
+	}
+	for _, c := range s.clients {
+		c.resync()
+	}
+	s.broadcast()
+	s.srv.emit(s, Event{Type: EventResized, Size: &Size{cols, rows}})
+	return nil
+}
+
+// exitOf translates a wait status.
+func exitOf(ws unix.WaitStatus, at time.Time) *Exit {
+	switch {
+	case ws.Exited():
+		e := &Exit{Code: ws.ExitStatus(), Reason: ReasonExited, Time: at}
+		return e
+	case ws.Signaled():
+		return &Exit{Code: 128 + int(ws.Signal()), Signal: unix.SignalName(ws.Signal()), Reason: ReasonKilled, Time: at}
+	}
+	return &Exit{Code: -1, Reason: ReasonUnknown, Time: at}
+}

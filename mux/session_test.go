@@ -1,0 +1,67 @@
+package mux
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSessionShowsWhatItsProgramWrites(t *testing.T) {
+	c := startServer(t)
+	create(t, c, "a", `printf 'hello\nworld\n'; exec cat`)
+	await(t, c, "a", "^world")
+	if got := screen(t, c, "a"); got != "hello\nworld" {
+		t.Fatalf("screen %q", got)
+	}
+	if err := c.Keys(t.Context(), "a", []string{"x", "y", "Enter"}, false); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "a", "^xy$")
+	if err := c.Kill(t.Context(), "a", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Get(t.Context(), "a"); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("after kill: %v", err)
+	}
+}
+
+func TestExitIsKept(t *testing.T) {
+	c := startServer(t)
+	for _, tc := range []struct {
+		command, signal, reason, screen string
+		code                            int
+	}{
+		{"echo bye; exit 7", "", ReasonExited, "bye", 7},
+		{"kill -9 $$", "SIGKILL", ReasonKilled, "", 137},
+		{"gc-no-such-command", "", ReasonNotFound, "not found", 127},
+	} {
+		create(t, c, "e", tc.command)
+		x := awaitExit(t, c, "e")
+		if x.Code != tc.code || x.Signal != tc.signal || x.Reason != tc.reason {
+			t.Errorf("%s: exit %+v", tc.command, x)
+		}
+		if got := screen(t, c, "e"); !strings.Contains(got, tc.screen) {
+			t.Errorf("%s: screen %q", tc.command, got)
+		}
+	}
+	all, err := c.List(t.Context(), "", true)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("list: %+v, %v", all, err)
+	}
+	if live, _ := c.List(t.Context(), "", false); len(live) != 0 {
+		t.Fatalf("live: %+v", live)
+	}
+}
+
+func TestNudgeSubmits(t *testing.T) {
+	c := startServer(t)
+	create(t, c, "n", "exec cat")
+	r, err := c.Nudge(t.Context(), "n", NudgeRequest{Text: "hello there"})
+	if err != nil || r.State != Submitted {
+		t.Fatalf("receipt %+v, %v", r, err)
+	}
+	if got := screen(t, c, "n"); got != "hello there\nhello there" {
+		t.Fatalf("screen %q", got)
+	}
+}

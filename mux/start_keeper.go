@@ -1,0 +1,97 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxLog is the size at which the daemons' log is begun anew.
+const maxLog = 1 << 20
+
+// startKeeper starts a keeper and its server with the held lock and waits
+// until the server serves. The error holds what the server said.
+func startKeeper(ctx context.Context, p Paths, version string, lock *os.File) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	defer r.Close()
+	err = launchKeeper(p, lock, w, "detach", p.Dir, p.Socket, version)
+	w.Close()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Now()) })
+	defer stop()
+	b, err := io.ReadAll(io.LimitReader(r, 64<<10))
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrStart, ctx.Err())
+	}
+	text := string(b)
+	if text == "ready" {
+		return nil
+	}
+	if why, ok := strings.CutPrefix(text, "error: "); ok {
+		return fmt.Errorf("%w: %s", ErrStart, why)
+	}
+	return fmt.Errorf("%w: it ended at once; see %s", ErrStart, p.log())
+}
+
+// launchKeeper runs the detaching stage of a keeper with the descriptor w and
+// waits for that stage's end.
+func launchKeeper(p Paths, lock, w *os.File, args ...string) error {
+	log, err := openLog(p)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	defer null.Close()
+	files := []uintptr{null.Fd(), null.Fd(), log.Fd(), lock.Fd(), w.Fd()}
+	image := ownProgram()
+	if image.fd >= 0 {
+		defer unix.Close(image.fd)
+	}
+	argv := append([]string{keeperName, daemonMark}, args...)
+	pid, err := image.start(argv, files, nil, &syscall.SysProcAttr{Setsid: true})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	for {
+		var ws unix.WaitStatus
+		_, err := unix.Wait4(pid, &ws, 0, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || ws.ExitStatus() != 0 {
+			return fmt.Errorf("%w: the keeper's first stage ended with status %d (%v); see %s", ErrStart, ws.ExitStatus(), err, p.log())
+		}
+		return nil
+	}
+}
+
+// openLog opens the daemons' log for appending; an old one that grew too long
+// is moved aside.
+func openLog(p Paths) (*os.File, error) {
+	if fi, err := os.Stat(p.log()); err == nil && fi.Size() > maxLog {
+		_ = os.Rename(p.log(), p.log()+".1")
+	}
+	f, err := os.OpenFile(p.log(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,123 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"gascity.dev/gc/store"
+)
+
+// schema of mux.db. Version 1: the bucket of metadata.
+var schema = store.Schema{Name: "mux", Version: 1}
+
+// metaBucket holds the metadata: session id, NUL, key. Nothing else has to be
+// durable: what a session is lives with the keeper, as long as the session.
+var metaBucket = store.NewBucket[[]byte]("meta")
+
+const (
+	maxMetaKey   = 1024
+	maxMetaValue = 1 << 20
+	maxMetaKeys  = 1024
+)
+
+// openState opens mux.db. A file that cannot be read is put aside, never
+// removed: sessions without metadata are better than no sessions.
+func openState(path string) (*store.DB, error) {
+	db, err := store.Open(path, schema)
+	if errors.Is(err, store.ErrCorrupt) {
+		aside := fmt.Sprintf("%s.corrupt-%d", path, time.Now().Unix())
+		logf("%v; it is kept as %s", err, aside)
+		if err := os.Rename(path, aside); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+		}
+		db, err = store.Open(path, schema)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+	}
+	return db, nil
+}
+
+func metaKey(id, key string) string { return id + "\x00" + key }
+
+func checkMeta(key string, value []byte) error {
+	if key == "" || len(key) > maxMetaKey {
+		return fmt.Errorf("%w: a metadata key must have 1 to %d bytes", ErrRequest, maxMetaKey)
+	}
+	if len(value) > maxMetaValue {
+		return fmt.Errorf("%w: a metadata value of %d bytes, at most %d", ErrTooLarge, len(value), maxMetaValue)
+	}
+	return nil
+}
+
+// putMeta writes metadata of a session; it is durable when putMeta returns.
+func (srv *server) putMeta(id string, meta map[string]string) error {
+	if len(meta) == 0 {
+		return nil
+	}
+	for k, v := range meta {
+		if err := checkMeta(k, []byte(v)); err != nil {
+			return err
+		}
+	}
+	return srv.db.Batch(func(tx *store.Tx) error {
+		if n := metaBucket.Len(tx, metaKey(id, "")); n+len(meta) > maxMetaKeys {
+			return fmt.Errorf("%w: at most %d metadata keys", ErrTooLarge, maxMetaKeys)
+		}
+		for k, v := range meta {
+			if err := metaBucket.Put(tx, metaKey(id, k), []byte(v)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// getMeta reads one value.
+func (srv *server) getMeta(id, key string) (value []byte, err error) {
+	if err := checkMeta(key, nil); err != nil {
+		return nil, err
+	}
+	err = srv.db.View(func(tx *store.Tx) error {
+		value, _, err = metaBucket.Get(tx, metaKey(id, key))
+		return err
+	})
+	return value, err
+}
+
+// allMeta reads a session's metadata.
+func (srv *server) allMeta(id string) (map[string][]byte, error) {
+	out := make(map[string][]byte)
+	prefix := metaKey(id, "")
+	err := srv.db.View(func(tx *store.Tx) error {
+		return metaBucket.Each(tx, prefix, func(key string, v []byte) error {
+			out[key[len(prefix):]] = v
+			return nil
+		})
+	})
+	return out, err
+}
+
+// removeMeta removes one value.
+func (srv *server) removeMeta(id, key string) error {
+	if err := checkMeta(key, nil); err != nil {
+		return err
+	}
+	return srv.db.Batch(func(tx *store.Tx) error { return metaBucket.Delete(tx, metaKey(id, key)) })
+}
+
+// dropMeta removes everything of sessions.
+func (srv *server) dropMeta(ids ...string) error {
+	return srv.db.Batch(func(tx *store.Tx) error {
+		for _, id := range ids {
+			for key := range metaBucket.All(tx, metaKey(id, "")) {
+				if err := metaBucket.Delete(tx, key); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

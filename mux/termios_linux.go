@@ -1,0 +1,33 @@
+package mux
+
+import "golang.org/x/sys/unix"
+
+// cookedMode reports whether the terminal edits lines itself (ICANON) and
+// turns CR into LF (ICRNL). The master shows the slave's settings.
+func cookedMode(fd int) (canonical, crnl bool) {
+	if fd < 0 {
+		return false, false
+	}
+	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return false, false
+	}
+	return t.Lflag&unix.ICANON != 0, t.Iflag&unix.ICRNL != 0
+}
+
+// unreadInput is how many bytes of input the program has not read; in cooked
+// mode those of finished lines. Only the slave tells, so it is opened for a
+// moment, without becoming anybody's terminal.
+func unreadInput(fd int) (n int, known bool) {
+	if fd < 0 {
+		return 0, false
+	}
+	const flags = unix.O_RDONLY | unix.O_NOCTTY | unix.O_CLOEXEC | unix.O_NONBLOCK
+	slave, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, flags)
+	if errno != 0 {
+		return 0, false
+	}
+	defer unix.Close(int(slave))
+	n, err := unix.IoctlGetInt(int(slave), unix.TIOCINQ)
+	return n, err == nil
+}

@@ -1,0 +1,143 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// maxConditions bounds one wait.
+const maxConditions = 64
+
+// condition is a compiled Condition.
+type condition struct {
+	Condition
+	text, title *regexp.Regexp
+}
+
+func compileConditions(cs []Condition) ([]condition, error) {
+	if len(cs) == 0 || len(cs) > maxConditions {
+		return nil, fmt.Errorf("%w: a wait needs 1 to %d conditions", ErrRequest, maxConditions)
+	}
+	out := make([]condition, len(cs))
+	for i, c := range cs {
+		out[i].Condition = c
+		set := 0
+		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt} {
+			if is {
+				set++
+			}
+		}
+		if set != 1 || c.Quiet < 0 {
+			return nil, fmt.Errorf("%w: condition %d must have exactly one field", ErrRequest, i)
+		}
+		var err error
+		if c.Text != "" {
+			out[i].text, err = regexp.Compile(c.Text)
+		} else if c.Title != "" {
+			out[i].title, err = regexp.Compile(c.Title)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: condition %d: %w", ErrRequest, i, err)
+		}
+	}
+	return out, nil
+}
+
+// waitFor blocks until a condition holds, the session ends or the time is
+// over. Conditions are looked at when something changed, never in between.
+func (s *session) waitFor(ctx context.Context, r WaitRequest) (WaitResult, error) {
+	cs, err := compileConditions(r.Conditions)
+	if err != nil {
+		return WaitResult{}, err
+	}
+	var limit <-chan time.Time
+	if r.Timeout > 0 {
+		t := time.NewTimer(r.Timeout)
+		defer t.Stop()
+		limit = t.C
+	}
+	s.mu.Lock()
+	bells := s.bells
+	s.mu.Unlock()
+	began := time.Now()
+	for {
+		res, done, quiet, change := s.check(cs, bells, began)
+		if done {
+			return res, nil
+		}
+		var silent <-chan time.Time
+		if quiet >= 0 {
+			t := time.NewTimer(quiet)
+			defer t.Stop()
+			silent = t.C
+		}
+		select {
+		case <-change:
+		case <-silent:
+		case <-limit:
+			return WaitResult{Met: -1, TimedOut: true}, nil
+		case <-ctx.Done():
+			return WaitResult{}, ctx.Err()
+		}
+	}
+}
+
+// check looks at the conditions now. quiet is how long no output may come
+// before one holds, -1 for none.
+func (s *session) check(cs []condition, bells uint64, began time.Time) (res WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	quiet = -1
+	for i, c := range cs {
+		if c.Quiet > 0 {
+			last := unixTime(max(s.lastOut, s.rec.Started))
+			left := time.Until(last.Add(c.Quiet))
+			if left > 0 {
+				if quiet < 0 || left < quiet {
+					quiet = left
+				}
+				continue
+			}
+		} else if !s.holds(c, bells) {
+			continue
+		}
+		return WaitResult{Met: i, Exit: s.exitCopy()}, true, quiet, nil
+	}
+	if s.exit != nil {
+		return WaitResult{Met: -1, Exit: s.exitCopy()}, true, quiet, nil
+	}
+	return WaitResult{}, false, quiet, s.change()
+}
+
+// holds looks at one condition that is not about time. mu is held.
+func (s *session) holds(c condition, bells uint64) bool {
+	switch {
+	case c.Exit:
+		return s.exit != nil
+	case c.Bell:
+		return s.bells > bells
+	case c.Prompt:
+		return s.prompt
+	case c.title != nil:
+		return c.title.MatchString(s.term.Title())
+	case c.text != nil:
+		_, rows := s.term.Size()
+		for i := range rows {
+			if c.text.MatchString(s.term.Line(i)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// exitCopy is the exit, for others to keep. mu is held.
+func (s *session) exitCopy() *Exit {
+	if s.exit == nil {
+		return nil
+	}
+	e := *s.exit
+	return &e
+}

@@ -1,0 +1,150 @@
+package vt
+
+// charset is a set of 94 characters (ECMA-35), by its final byte, with 0x80
+// added for those designated with an intermediate; 0 is ASCII.
+type charset uint8
+
+// charsets is the state of ECMA-35: what is designated and what is invoked.
+type charsets struct {
+	g      [4]charset
+	gl, gr uint8 // set in use for bytes 0x20–0x7F and, outside of UTF-8, 0xA0–0xFF
+	single uint8 // set for the next character, plus one (SS2, SS3)
+}
+
+const (
+	setGraphics   charset = '0' // DEC special graphics, VT100
+	setTechnical  charset = '>' // DEC technical, VT340
+	setSupplement charset = '<' // DEC supplemental, VT200
+)
+
+// nrcs are the national replacement sets (DEC STD 070, VT510 table 2-x): what
+// stands in place of # @ [ \ ] ^ _ ` { | } ~
+var nrcs = map[charset][12]rune{
+	'A':        {'£', '@', '[', '\\', ']', '^', '_', '`', '{', '|', '}', '~'}, // United Kingdom
+	'4':        {'£', '¾', 'ĳ', '½', '|', '^', '_', '`', '¨', 'f', '¼', '´'},  // Dutch
+	'C':        {'#', '@', 'Ä', 'Ö', 'Å', 'Ü', '_', 'é', 'ä', 'ö', 'å', 'ü'},  // Finnish
+	'R':        {'£', 'à', '°', 'ç', '§', '^', '_', '`', 'é', 'ù', 'è', '¨'},  // French
+	'Q':        {'#', 'à', 'â', 'ç', 'ê', 'î', '_', 'ô', 'é', 'ù', 'è', 'û'},  // French Canadian
+	'K':        {'#', '§', 'Ä', 'Ö', 'Ü', '^', '_', '`', 'ä', 'ö', 'ü', 'ß'},  // German
+	'Y':        {'£', '§', '°', 'ç', 'é', '^', '_', 'ù', 'à', 'ò', 'è', 'ì'},  // Italian
+	'E':        {'#', 'Ä', 'Æ', 'Ø', 'Å', 'Ü', '_', 'ä', 'æ', 'ø', 'å', 'ü'},  // Norwegian, Danish
+	'%' | 0x80: {'#', '@', 'Ã', 'Ç', 'Õ', '^', '_', '`', 'ã', 'ç', 'õ', '~'},  // Portuguese (%6)
+	'Z':        {'£', '§', '¡', 'Ñ', '¿', '^', '_', '`', '°', 'ñ', 'ç', '~'},  // Spanish
+	'H':        {'#', 'É', 'Ä', 'Ö', 'Å', 'Ü', '_', 'é', 'ä', 'ö', 'å', 'ü'},  // Swedish
+	'=':        {'ù', 'à', 'é', 'ç', 'ê', 'î', 'è', 'ô', 'ä', 'ö', 'ü', 'û'},  // Swiss
+}
+
+// nrcsSame are other final bytes of the same sets.
+var nrcsSame = map[charset]charset{
+	'5': 'C', 'f': 'R', '9': 'Q', '6': 'E', '`': 'E', '7': 'H',
+}
+
+const nrcsPlaces = "#@[\\]^_`{|}~"
+
+// graphics is DEC special graphics from 0x5F on (VT100 user guide, table 3-9).
+var graphics = [...]rune{
+	' ', '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼',
+	'⎺', '⎻', '─', '⎼', '⎽', '├', '┤', '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',
+}
+
+// technical is the DEC technical set from 0x21 on; 0 is undefined.
+var technical = []rune("⎷┌─⌠⌡│⎡⎣⎤⎦⎛⎝⎞⎠⎨⎬" + "\x00\x00\x00\x00\x00\x00\x00" + "≤≠≥∫∴∝∞÷Δ∇ΦΓ∼≃Θ×Λ⇔⇒≡ΠΨ\x00Σ\x00\x00√ΩΞΥ⊂⊃∩∪∧∨¬αβχδεφγηιθκλ\x00ν∂πψρστ\x00ƒωξυζ←↑→↓")
+
+// plain reports whether ASCII bytes print as they are.
+func (c *charsets) plain() bool { return c.g[c.gl] == 0 && c.single == 0 }
+
+// left returns the character of a byte 0x20–0x7E.
+func (c *charsets) left(b byte) rune {
+	set := c.g[c.gl]
+	if c.single != 0 {
+		set = c.g[c.single-1]
+		c.single = 0
+	}
+	return set.lookup(b)
+}
+
+// right returns the character of a byte 0xA0–0xFF outside of UTF-8: Latin-1
+// unless the program designated another set.
+func (c *charsets) right(b byte) rune {
+	if set := c.g[c.gr&3]; c.gr != 0 && set != 0 && b > 0xa0 && b < 0xff {
+		return set.lookup(b & 0x7f)
+	}
+	return rune(b)
+}
+
+func (s charset) lookup(b byte) rune {
+	switch s {
+	case 0:
+		return rune(b)
+	case setGraphics:
+		if b >= 0x5f && b < 0x7f {
+			return graphics[b-0x5f]
+		}
+		return rune(b)
+	case setTechnical:
+		if b > 0x20 && int(b-0x21) < len(technical) && technical[b-0x21] != 0 {
+			return technical[b-0x21]
+		}
+		return rune(b)
+	case setSupplement:
+		if b > 0x20 {
+			return rune(b) | 0x80
+		}
+		return rune(b)
+	}
+	if same, ok := nrcsSame[s]; ok {
+		s = same
+	}
+	if set, ok := nrcs[s]; ok {
+		for i := range nrcsPlaces {
+			if nrcsPlaces[i] == b {
+				return set[i]
+			}
+		}
+	}
+	return rune(b)
+}
+
+// known returns the set with this designator, ASCII for one nobody uses.
+func knownCharset(final byte, inter byte) charset {
+	s := charset(final)
+	if inter != 0 {
+		switch {
+		case inter == '%' && final == '6':
+			return '%' | 0x80
+		case inter == '%' && final == '5':
+			return setSupplement
+		}
+		return 0
+	}
+	switch s {
+	case setGraphics, setTechnical, setSupplement:
+		return s
+	case '2': // DEC alternate graphics
+		return setGraphics
+	}
+	if same, ok := nrcsSame[s]; ok {
+		s = same
+	}
+	if _, ok := nrcs[s]; ok {
+		return s
+	}
+	return 0
+}
+
+// designate puts a set into G0–G3 (ECMA-35 14.3).
+func (t *Terminal) designate(g int, final, inter byte) {
+	t.chars.g[g] = knownCharset(final, inter)
+	t.updateSlow()
+}
+
+// shift invokes G0–G3 into the left half (LS0–LS3).
+func (t *Terminal) shift(g uint8) {
+	t.chars.gl = g
+	t.updateSlow()
+}
+
+// updateSlow decides whether ASCII can be copied straight into cells.
+func (t *Terminal) updateSlow() {
+	t.slow = !t.chars.plain() || t.modes&modeInsert != 0
+}

@@ -1,0 +1,182 @@
+package vt
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Default colours that are answered when a program asks and none was set.
+const (
+	defaultForeground = 0xd8d8d8
+	defaultBackground = 0x000000
+	colorSet          = 1 << 24
+)
+
+// terminator is what ended the OSC: answers end alike (xterm).
+func (t *Terminal) terminator() string {
+	if t.parser.str.bel {
+		return "\a"
+	}
+	return "\x1b\\"
+}
+
+// oscPalette is OSC 4 ; number ; colour …: set, or with "?" asked for.
+func (t *Terminal) oscPalette(text string) {
+	fields := strings.Split(text, ";")
+	for i := 0; i+1 < len(fields); i += 2 {
+		n, err := strconv.Atoi(fields[i])
+		if err != nil || n < 0 || n > 255 {
+			continue
+		}
+		if fields[i+1] == "?" {
+			b := append(t.beginReply(), "\x1b]4;"...)
+			b = append(appendInt(b, n), ';')
+			b = appendColor(b, t.paletteColor(n))
+			t.endReply(append(b, t.terminator()...))
+			continue
+		}
+		if v, ok := parseColor(fields[i+1]); ok {
+			e := t.more()
+			if e.palette == nil {
+				e.palette = make(map[int]uint32)
+			}
+			e.palette[n] = v
+			t.changed = true
+		}
+	}
+}
+
+// oscPaletteReset is OSC 104: the numbers named, or all.
+func (t *Terminal) oscPaletteReset(text string) {
+	if t.extra == nil {
+		return
+	}
+	t.changed = true
+	if text == "" {
+		t.extra.palette = nil
+		return
+	}
+	for _, f := range strings.Split(text, ";") {
+		if n, err := strconv.Atoi(f); err == nil {
+			delete(t.extra.palette, n)
+		}
+	}
+}
+
+// oscDynamic is OSC 10 to 19: foreground, background, cursor and others; each
+// further colour is for the next number.
+func (t *Terminal) oscDynamic(n int, text string) {
+	for _, f := range strings.Split(text, ";") {
+		if n > 9 {
+			return
+		}
+		if f == "?" {
+			b := appendInt(append(t.beginReply(), "\x1b]"...), n+10)
+			b = appendColor(append(b, ';'), t.dynamicColor(n))
+			t.endReply(append(b, t.terminator()...))
+		} else if v, ok := parseColor(f); ok {
+			t.more().dynamic[n] = v | colorSet
+			t.changed = true
+		}
+		n++
+	}
+}
+
+// dynamicColor returns colour 10+n, by what was set or the defaults: those of
+// text for a foreground, of the background for the rest.
+func (t *Terminal) dynamicColor(n int) uint32 {
+	if t.extra != nil && t.extra.dynamic[n] != 0 {
+		return t.extra.dynamic[n] &^ colorSet
+	}
+	switch n {
+	case 1, 4, 6, 9:
+		if n != 1 {
+			return t.dynamicColor(1)
+		}
+		return defaultBackground
+	case 0:
+		return defaultForeground
+	}
+	return t.dynamicColor(0)
+}
+
+// paletteColor returns a colour of the palette: xterm's, unless changed.
+func (t *Terminal) paletteColor(n int) uint32 {
+	if t.extra != nil {
+		if v, ok := t.extra.palette[n]; ok {
+			return v
+		}
+	}
+	switch {
+	case n < 16:
+		return systemColors[n]
+	case n < 232: // a cube of 6×6×6
+		n -= 16
+		level := func(v int) uint32 {
+			if v == 0 {
+				return 0
+			}
+			return uint32(55 + 40*v)
+		}
+		return level(n/36)<<16 | level(n/6%6)<<8 | level(n%6)
+	}
+	g := uint32(8 + 10*(n-232))
+	return g<<16 | g<<8 | g
+}
+
+var systemColors = [16]uint32{
+	0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5,
+	0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00, 0x5c5cff, 0xff00ff, 0x00ffff, 0xffffff,
+}
+
+// appendColor writes rgb:rrrr/gggg/bbbb.
+func appendColor(dst []byte, v uint32) []byte {
+	dst = append(dst, "rgb:"...)
+	for shift := 16; shift >= 0; shift -= 8 {
+		hi, lo := hexDigits[v>>(shift+4)&15], hexDigits[v>>shift&15]
+		dst = append(dst, hi, lo, hi, lo)
+		if shift > 0 {
+			dst = append(dst, '/')
+		}
+	}
+	return dst
+}
+
+// parseColor reads rgb:r/g/b with one to four digits each, #rgb, #rrggbb and
+// longer, and the names programs use (XParseColor(3)).
+func parseColor(s string) (uint32, bool) {
+	if v, ok := colorNames[strings.ToLower(s)]; ok {
+		return v, true
+	}
+	var parts []string
+	if rest, ok := strings.CutPrefix(s, "rgb:"); ok {
+		parts = strings.Split(rest, "/")
+	} else if rest, ok := strings.CutPrefix(s, "#"); ok && len(rest)%3 == 0 && len(rest) > 0 && len(rest) <= 12 {
+		n := len(rest) / 3
+		parts = []string{rest[:n], rest[n : 2*n], rest[2*n:]}
+		if n == 1 { // #rgb has the upper digits only
+			for i := range parts {
+				parts[i] += "0"
+			}
+		}
+	}
+	if len(parts) != 3 {
+		return 0, false
+	}
+	var v uint32
+	for _, p := range parts {
+		n, err := strconv.ParseUint(p, 16, 16)
+		if err != nil || len(p) > 4 {
+			return 0, false
+		}
+		full := uint64(1)<<(4*len(p)) - 1
+		v = v<<8 | uint32(n*255/full)
+	}
+	return v, true
+}
+
+var colorNames = map[string]uint32{
+	"black": 0x000000, "red": 0xff0000, "green": 0x00ff00, "yellow": 0xffff00, "blue": 0x0000ff,
+	"magenta": 0xff00ff, "cyan": 0x00ffff, "white": 0xffffff, "gray": 0xbebebe, "grey": 0xbebebe,
+	"orange": 0xffa500, "purple": 0xa020f0, "brown": 0xa52a2a, "pink": 0xffc0cb,
+}

@@ -1,0 +1,223 @@
+package vt
+
+// kittyFlags writes the stack of keyboard flags of the screen in use.
+func (p *painter) kittyFlags(k *kittyStack) {
+	if *k == (kittyStack{}) {
+		return
+	}
+	stack := append(append([]uint8(nil), k.below[:k.n]...), k.flags)
+	for i, f := range stack {
+		if i == 0 {
+			p.str("\x1b[=")
+		} else {
+			p.str("\x1b[>")
+		}
+		p.b = append(appendInt(p.b, int(f)), 'u')
+	}
+}
+
+// savedPlace puts cursor, pen, character sets and origin mode as they were
+// saved.
+func (p *painter) savedPlace(s *saved) {
+	p.charsets(&s.chars)
+	if s.origin {
+		p.str("\x1b[?6h")
+	}
+	p.moveTo(s.x, s.y, s.origin)
+	p.pen(&s.pen)
+}
+
+// savedCursor writes the saved cursor of the screen in use (DECSC).
+func (p *painter) savedCursor(s *screen) {
+	if s.saved == (saved{}) {
+		return
+	}
+	p.margins()
+	p.savedPlace(&s.saved)
+	p.str("\x1b7")
+	if s.saved.origin {
+		p.str("\x1b[?6l")
+	}
+}
+
+// moveTo addresses a cell, counted from the margins in origin mode.
+func (p *painter) moveTo(x, y int, origin bool) {
+	if origin {
+		x, y = max(x-p.t.left, 0), max(y-p.t.top, 0)
+	}
+	p.csi("H", y+1, x+1)
+}
+
+func (p *painter) pen(pen *pen) {
+	l := look{style: pen.style, bits: pen.attr & (cellProtected | cellSem)}
+	if id := pen.attr.link(); id != 0 {
+		l.link = p.t.links.get(uint32(id))
+	}
+	p.look(l)
+}
+
+// charsets designates and invokes.
+func (p *painter) charsets(c *charsets) {
+	for i, s := range c.g {
+		p.str("\x1b")
+		p.b = append(p.b, '('+byte(i))
+		switch {
+		case s == '%'|0x80:
+			p.str("%6")
+		case s == 0:
+			p.str("B")
+		default:
+			p.b = append(p.b, byte(s))
+		}
+	}
+	p.str([...]string{"\x0f", "\x0e", "\x1bn", "\x1bo"}[c.gl&3])
+	if c.gr != 0 {
+		p.str([...]string{"", "\x1b~", "\x1b}", "\x1b|"}[c.gr&3])
+	}
+}
+
+// toggles are the modes that are written as they are, by number.
+var toggles = [...]int{1, 5, 7, 9, 12, 25, 40, 42, 45, 66, 67, 95, 1000, 1002, 1003, 1004,
+	1005, 1006, 1007, 1015, 1016, 1045, 2004, 2027, 2031}
+
+// restModes writes the modes that differ from a fresh terminal's, margins, tab
+// stops, titles, colours, keyboard resources.
+func (p *painter) restModes() {
+	t := p.t
+	fresh := defaultModes
+	for _, n := range toggles {
+		m := decModes[n]
+		if n != 2027 && (t.modes^fresh)&m != 0 {
+			p.mode(n, t.modes&m != 0)
+		}
+	}
+	if t.modes&modeInsert != 0 {
+		p.str("\x1b[4h")
+	}
+	if t.modes&modeLNM != 0 {
+		p.str("\x1b[20h")
+	}
+	p.tabs()
+	p.margins()
+	p.rare()
+	if t.title != "" {
+		p.str("\x1b]2;" + t.title + "\x1b\\")
+	}
+}
+
+// margins sets those that are not the whole screen.
+func (p *painter) margins() {
+	t := p.t
+	if t.modes&modeLRMM != 0 {
+		p.str("\x1b[?69h")
+		p.csi("s", t.left+1, t.right+1)
+	}
+	if t.top != 0 || t.bot != t.rows-1 {
+		p.csi("r", t.top+1, t.bot+1)
+	}
+}
+
+func (p *painter) mode(n int, on bool) {
+	p.str("\x1b[?")
+	p.b = appendInt(p.b, n)
+	if on {
+		p.b = append(p.b, 'h')
+	} else {
+		p.b = append(p.b, 'l')
+	}
+}
+
+func (p *painter) tabs() {
+	t := p.t
+	if t.tabs == nil {
+		return
+	}
+	p.str("\x1b[3g")
+	for x := range t.cols {
+		if t.isTab(x) {
+			p.csi("G", x+1)
+			p.str("\x1bH")
+		}
+	}
+}
+
+// rare writes what few programs set.
+func (p *painter) rare() {
+	e := p.t.extra
+	if e == nil {
+		return
+	}
+	if e.cursorKind != 0 {
+		p.csi(" q", int(e.cursorKind))
+		if blink := p.t.modes&modeBlink != 0; blink != (e.cursorKind&1 == 1) {
+			p.mode(12, blink)
+		}
+	}
+	for i, v := range e.modKeys {
+		if v != 0 {
+			p.str("\x1b[>")
+			p.b = appendInt(p.b, i)
+			p.b = append(appendInt(append(p.b, ';'), int(v)), 'm')
+		}
+	}
+	for n := range 256 {
+		if v, ok := e.palette[n]; ok {
+			p.b = appendColor(append(appendInt(append(p.b, "\x1b]4;"...), n), ';'), v)
+			p.str("\x1b\\")
+		}
+	}
+	for i, v := range e.dynamic {
+		if v != 0 {
+			p.b = appendColor(append(appendInt(append(p.b, "\x1b]"...), 10+i), ';'), v&^colorSet)
+			p.str("\x1b\\")
+		}
+	}
+	if e.workDir != "" {
+		p.str("\x1b]7;" + e.workDir + "\x1b\\")
+	}
+	if e.sacExtent != 0 {
+		p.csi("*x", int(e.sacExtent))
+	}
+	if e.latin {
+		p.str("\x1b%@")
+	}
+}
+
+// cursor puts character sets, origin mode, cursor and pen as they are now.
+func (p *painter) cursor() {
+	t := p.t
+	p.charsets(&t.chars)
+	origin := t.modes&modeOrigin != 0
+	if origin {
+		p.str("\x1b[?6h")
+	}
+	x := t.x
+	if t.pending {
+		if r := t.scr.view(t.y); r.at(x).isTail() {
+			x--
+		}
+	}
+	p.moveTo(x, t.y, origin)
+	if t.pending {
+		p.again(x)
+	}
+	p.pen(&t.pen)
+}
+
+// again prints the cell at the end of a line once more, so that the cursor
+// waits there to wrap.
+func (p *painter) again(x int) {
+	t := p.t
+	c := t.scr.view(t.y).at(x)
+	p.str("\x1b[?7h\x1b[4l\x1b(B\x0f")
+	p.setLook(c)
+	text := appendContent(nil, t, c)
+	if len(text) == 0 {
+		text = append(text, ' ')
+	}
+	p.b = append(p.b, text...)
+	if t.modes&modeInsert != 0 {
+		p.str("\x1b[4h")
+	}
+	p.charsets(&t.chars)
+}

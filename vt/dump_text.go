@@ -1,0 +1,160 @@
+package vt
+
+import "strings"
+
+// TextOptions say what Text returns.
+type TextOptions struct {
+	Lines      int  // how many rows, counted from the bottom; <= 0 is all
+	Join       bool // rows that were wrapped are one line; Lines counts those
+	ScreenOnly bool // no history
+}
+
+// appendRow writes the text of a row: a blank cell is a space, blank cells at
+// the end are cut unless the row continues.
+func (t *Terminal) appendRow(dst []byte, r *row) []byte {
+	for x := range r.length() {
+		c := r.cells[x]
+		switch {
+		case c&cellKind == cellTail, c&cellKind == cellSpacer && x == t.cols-1:
+		case c&cellContent == 0:
+			dst = append(dst, ' ')
+		case c&cellContent < 0x80:
+			dst = append(dst, byte(c))
+		default:
+			dst = appendContent(dst, t, c)
+		}
+	}
+	return dst
+}
+
+// trimBlanks cuts the blanks at the end of text from index from on.
+func trimBlanks(b []byte, from int) []byte {
+	for len(b) > from && b[len(b)-1] == ' ' {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// Line returns the text of a row of the screen, blanks at the end cut; "" for
+// a row that is not on the screen.
+func (t *Terminal) Line(y int) string {
+	if y < 0 || y >= t.rows {
+		return ""
+	}
+	return string(trimBlanks(t.appendRow(nil, t.seen().view(y)), 0))
+}
+
+// ScreenText returns the screen as a person sees it: rows with newlines
+// between, blanks at their ends and blank rows at the end cut.
+func (t *Terminal) ScreenText() string {
+	return t.Text(TextOptions{ScreenOnly: true})
+}
+
+// Text returns the newest rows of history and screen, with newlines between.
+// Blank rows below the last text do not count. On the alternate screen its rows
+// come last, and above them the history of the primary one.
+func (t *Terminal) Text(o TextOptions) string {
+	c := collector{limit: o.Lines, join: o.Join}
+	if o.Lines <= 0 {
+		c.limit = int(^uint(0) >> 1)
+	}
+	s := t.seen()
+	y := t.rows - 1
+	for y >= 0 && len(trimBlanks(t.appendRow(nil, s.view(y)), 0)) == 0 {
+		y--
+	}
+	for ; y >= 0 && !c.full(); y-- {
+		r := s.view(y)
+		c.add(string(t.appendRow(nil, r)), r.flags&rowWrapped != 0)
+	}
+	if !o.ScreenOnly {
+		t.collectHistory(&c)
+	}
+	return c.text()
+}
+
+// collector gathers rows from the last one up.
+type collector struct {
+	limit int
+	join  bool
+	rows  []string // last first
+	begun bool     // rows' last one may still grow at its front
+}
+
+// full reports whether no further row is wanted; a joined line must be
+// complete first.
+func (c *collector) full() bool {
+	return len(c.rows) > c.limit || !c.join && len(c.rows) == c.limit
+}
+
+// add takes the row above those taken before; wrapped says that it continues
+// on the row below.
+func (c *collector) add(text string, wrapped bool) {
+	if c.join && wrapped && len(c.rows) > 0 {
+		c.rows[len(c.rows)-1] = text + c.rows[len(c.rows)-1]
+		return
+	}
+	c.rows = append(c.rows, text)
+}
+
+func (c *collector) text() string {
+	rows := c.rows[:min(len(c.rows), c.limit)]
+	size := 0
+	for _, r := range rows {
+		size += len(r) + 1
+	}
+	b := make([]byte, 0, size)
+	for i := len(rows) - 1; i >= 0; i-- {
+		from := len(b)
+		b = trimBlanks(append(b, rows[i]...), from)
+		if i > 0 {
+			b = append(b, '\n')
+		}
+	}
+	return string(b)
+}
+
+// collectHistory adds the history's rows, newest first.
+func (t *Terminal) collectHistory(c *collector) {
+	h := t.hist
+	if h == nil {
+		return
+	}
+	next, open, flags := h.closed, h.open.text, h.open.flags
+	if f := t.frozen; f != nil {
+		next, open = f.lines, f.open
+	}
+	if len(open) > 0 || h.open.any && t.frozen == nil {
+		onMain := t.seen() == &t.main || t.frozen != nil && !t.frozen.alt
+		c.addLine(string(open), flags, t.cols, onMain)
+	}
+	var buf [64]span
+	for n := next; n > h.base() && !c.full(); n-- {
+		p, i := h.pageOf(n - 1)
+		l := h.line(p, i, buf[:0])
+		c.addLine(string(l.text), l.flags, t.cols, l.flags&lineContinued != 0)
+	}
+}
+
+// addLine adds a logical line of history, wrapped at cols; more says that it
+// continues below.
+func (c *collector) addLine(text string, flags lineFlags, cols int, more bool) {
+	if c.join {
+		c.add(text, more)
+		return
+	}
+	first := len(c.rows)
+	for rest := []byte(text); ; {
+		n := rowBytes(rest, flags, cols)
+		c.rows = append(c.rows, string(rest[:n]))
+		if rest = rest[n:]; len(rest) == 0 {
+			break
+		}
+	}
+	for i, j := first, len(c.rows)-1; i < j; i, j = i+1, j-1 {
+		c.rows[i], c.rows[j] = c.rows[j], c.rows[i]
+	}
+}
+
+// blankText reports whether text has nothing but spaces.
+func blankText(s string) bool { return strings.Trim(s, " ") == "" }

@@ -1,0 +1,127 @@
+package vt
+
+// EventKind says what an Event is.
+type EventKind uint8
+
+// The kinds of events and what they fill in.
+const (
+	EventBell      EventKind = iota // BEL; Count of them
+	EventTitle                      // OSC 0, 2: Text
+	EventIcon                       // OSC 1: Text
+	EventClipboard                  // OSC 52: Name is the selection, Data what was put there
+	EventProgress                   // OSC 9;4: State 0 none, 1 normal, 2 error, 3 indeterminate, 4 paused; Percent
+	EventPrompt                     // OSC 133, 633: Name is A, B, C or D; Exit after D, -1 when unknown
+	EventStatus                     // OSC 7501: Text, everything after the number
+	EventNotify                     // OSC 9, 99, 777: Name is the title, Text the body
+	EventWorkDir                    // OSC 7: Text, as sent
+	EventPointer                    // OSC 22: Text, the shape's name
+	EventReset                      // RIS
+)
+
+var eventNames = [...]string{
+	"bell", "title", "icon", "clipboard", "progress", "prompt", "status",
+	"notify", "workdir", "pointer", "reset",
+}
+
+// String names the kind.
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return ""
+}
+
+// Event is something the program told the terminal that is not on the screen.
+type Event struct {
+	Kind    EventKind
+	Name    string
+	Text    string
+	Data    []byte
+	State   int
+	Percent int
+	Exit    int
+	Count   int
+}
+
+// Limits of the events that wait to be taken. When there are more, the oldest
+// go.
+const (
+	maxEvents     = 256
+	maxEventBytes = 4 << 20
+)
+
+// TakeEvents returns the events since the last call, oldest first.
+func (t *Terminal) TakeEvents() []Event {
+	e := t.events
+	t.events = nil
+	return e
+}
+
+// event keeps an event. Bells in a row are one with a count.
+func (t *Terminal) event(e Event) {
+	n := len(t.events)
+	if e.Kind == EventBell {
+		if n > 0 && t.events[n-1].Kind == EventBell {
+			t.events[n-1].Count++
+			return
+		}
+		e.Count = 1
+	}
+	size := len(e.Data) + len(e.Text)
+	if size > 4096 {
+		for _, old := range t.events {
+			size += len(old.Data) + len(old.Text)
+		}
+	}
+	if n >= maxEvents || size > maxEventBytes {
+		drop := max(n/2, 1)
+		t.events = append(t.events[:0], t.events[min(drop, n):]...)
+	}
+	t.events = append(t.events, e)
+}
+
+// plainText removes control characters, C1 and DEL among them, and what is no
+// UTF-8.
+func plainText(s string) string {
+	clean := true
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] >= 0x7f {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for p := []byte(s); len(p) > 0; {
+		r, n := decode(p)
+		if n == 0 {
+			break
+		}
+		p = p[n:]
+		if r >= 0x20 && (r < 0x7f || r >= 0xa0) {
+			b = appendRune(b, r)
+		}
+	}
+	return string(b)
+}
+
+// maxTitle bounds a title, in bytes.
+const maxTitle = 1024
+
+func (t *Terminal) setTitle(s string) {
+	s = plainText(s)
+	if len(s) > maxTitle {
+		n := maxTitle
+		for n > 0 && s[n]&0xc0 == 0x80 {
+			n--
+		}
+		s = s[:n]
+	}
+	if s != t.title {
+		t.changed = true
+	}
+	t.title = s
+	t.event(Event{Kind: EventTitle, Text: s})
+}

@@ -1,0 +1,229 @@
+package vt
+
+//go:generate go run gen_tables.go
+
+// The byte of a code point in the tables.
+const (
+	propWidth      = 3      // columns: 0, 1 or 2
+	propVS         = 4      // VS16 makes it wide
+	propClass      = 15     // after propClassShift
+	propClassShift = 3      //
+	propSpacing    = 1 << 7 // takes a column when it stands alone (category Mc)
+)
+
+// Classes of code points (UAX 29 table 2, with Indic_Conjunct_Break).
+const (
+	classOther = iota
+	classControl
+	classExtend
+	classLinker     // Extend, Indic_Conjunct_Break=Linker
+	classExtendOnly // Extend, Indic_Conjunct_Break=None
+	classZWJ
+	classSpacing
+	classPrepend
+	classRegional
+	classL
+	classV
+	classT
+	classLV
+	classLVT
+	classPictograph
+	classConsonant
+)
+
+// property returns the byte of a code point.
+func property(r rune) byte {
+	if uint32(r) > 0x10ffff {
+		return 1
+	}
+	return propBlocks[int(propIndex[uint32(r)>>8])<<8|int(r&0xff)]
+}
+
+// wcwidth is the width of a code point that stands for itself, as the C
+// library gives it.
+func wcwidth(r rune, p byte) int {
+	switch {
+	case p&propSpacing != 0:
+		return 1
+	case p>>propClassShift&propClass == classRegional:
+		return 1
+	}
+	return int(p & propWidth)
+}
+
+// States within a cluster: what may join it next.
+const (
+	grNone    = iota // nothing is known
+	grOther          // marks only
+	grPrepend        // anything
+	grL              // hangul: leading consonant
+	grV
+	grT
+	grPict    // pictograph and marks
+	grPictZWJ // … and ZWJ
+	grRI      // an odd number of regional indicators
+	grCons    // Indic consonant and marks
+	grConsLink
+)
+
+// grStart is the state after a code point that begins a cluster.
+func grStart(class byte) uint16 {
+	switch class {
+	case classPrepend:
+		return grPrepend
+	case classL:
+		return grL
+	case classV, classLV:
+		return grV
+	case classT, classLVT:
+		return grT
+	case classPictograph:
+		return grPict
+	case classRegional:
+		return grRI
+	case classConsonant:
+		return grCons
+	}
+	return grOther
+}
+
+// grNext says whether a code point joins the cluster, and the state then
+// (UAX 29, GB6–GB13).
+func grNext(gr uint16, class byte) (next uint16, joins bool) {
+	switch class {
+	case classExtend, classLinker, classExtendOnly, classZWJ, classSpacing:
+		return grMark(gr, class), true
+	case classControl:
+		return 0, false
+	}
+	start := grStart(class)
+	switch gr {
+	case grPrepend:
+		return start, true
+	case grL:
+		return start, class == classL || class == classV || class == classLV || class == classLVT
+	case grV:
+		return start, class == classV || class == classT
+	case grT:
+		return start, class == classT
+	case grPictZWJ:
+		return start, class == classPictograph
+	case grRI:
+		return grOther, class == classRegional
+	case grConsLink:
+		return start, class == classConsonant
+	}
+	return start, false
+}
+
+// grMark is the state after a mark.
+func grMark(gr uint16, class byte) uint16 {
+	switch {
+	case gr == grPict && class == classZWJ:
+		return grPictZWJ
+	case gr == grPict && class != classSpacing:
+		return grPict
+	case (gr == grCons || gr == grConsLink) && class == classLinker:
+		return grConsLink
+	case (gr == grCons || gr == grConsLink) && (class == classExtend || class == classZWJ):
+		return gr
+	}
+	return grOther
+}
+
+// joined puts r into the character printed before, if it belongs to it.
+func (t *Terminal) joined(r rune, p byte) bool {
+	if !t.last.join || t.modes&modeGrapheme == 0 {
+		return false
+	}
+	next, ok := grNext(t.last.gr, p>>propClassShift&propClass)
+	if !ok {
+		return false
+	}
+	t.extend(int(t.last.x), int(t.last.y), r)
+	t.last.gr = next
+	return true
+}
+
+// mark puts a code point without width into the cell left of the cursor; at
+// the left edge, and when it is invisible, it is dropped.
+func (t *Terminal) mark(r rune) {
+	class := property(r) >> propClassShift & propClass
+	x := t.x
+	if !t.pending {
+		x--
+	}
+	if x < 0 || class == classControl {
+		return
+	}
+	if t.scr.view(t.y).at(x).isTail() {
+		x--
+	}
+	t.extend(x, t.y, r)
+}
+
+// extend adds a code point to the character at a cell.
+func (t *Terminal) extend(x, y int, r rune) {
+	row := t.touch(y)
+	c := row.at(x)
+	var buf [maxClusterBytes + 8]byte
+	text := appendContent(buf[:0], t, c)
+	if len(text) == 0 {
+		text = append(text, ' ')
+	}
+	base := firstRune(text)
+	if len(text) >= maxClusterBytes {
+		return
+	}
+	text = appendRune(text, r)
+	content := t.clusterCell(text) | c&cellKind
+	row.set(x, c&cellAttr|content)
+	t.last.cell = content
+	if r == 0xfe0f && c&cellKind == cellNarrow && property(base)&propVS != 0 &&
+		t.modes&modeGrapheme != 0 && t.last.join {
+		t.widen(x, y)
+	}
+}
+
+// widen makes the character just printed two columns wide, and moves it to the
+// next line when only one is left.
+func (t *Terminal) widen(x, y int) {
+	content, gr := t.last.cell, t.last.gr
+	row := t.touch(y)
+	t.pending = false
+	if x+1 < t.cols && x != t.right {
+		t.x, t.y = x, y
+		t.put(content, 2)
+	} else if t.modes&modeAutowrap != 0 {
+		row.cells[x] = row.cells[x].blanked()
+		t.x, t.y = x, y
+		t.put(content, 2)
+	} else {
+		return
+	}
+	t.last.gr = gr
+}
+
+// appendContent writes the text of a cell: nothing for a blank one or a tail.
+func appendContent(dst []byte, t *Terminal, c cell) []byte {
+	if c&cellCluster != 0 {
+		return append(dst, t.clusters.get(uint32(c&cellRune))...)
+	}
+	if r := rune(c & cellRune); r != 0 {
+		return appendRune(dst, r)
+	}
+	return dst
+}
+
+// appendRune is utf8.AppendRune without its checks: r is always right.
+func appendRune(dst []byte, r rune) []byte {
+	switch {
+	case r < 0x80:
+		return append(dst, byte(r))
+	case r < 0x800:
+		return append(dst, 0xc0|byte(r>>6), 0x80|byte(r&0x3f))
+	case r < 0x10000:
+		return append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
+	}
+	return append(dst, 0xf0|byte(r>>18), 0x80|byte(r>>12&0x3f), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
+}

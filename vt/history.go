@@ -1,0 +1,381 @@
+package vt
+
+import "sort"
+
+// lineFlags say what is special about a line of history.
+type lineFlags uint8
+
+const (
+	lineWide      lineFlags = 1 << iota // has characters of two columns
+	linePlain                           // one byte a column
+	lineContinued                       // too long: goes on in the next line
+	linePrompt                          // a prompt begins here
+	lineWcwidth                         // written under the wcwidth policy
+)
+
+// maxOpenLine is how long a line may become, in bytes, before it is cut.
+const maxOpenLine = 32 << 10
+
+// lineRef finds a line in its page: offset (24 bits), columns (32), flags (8).
+type lineRef uint64
+
+func makeRef(offset, cols int, flags lineFlags) lineRef {
+	return lineRef(offset)<<40 | lineRef(uint32(cols))<<8 | lineRef(flags)
+}
+
+func (r lineRef) offset() int      { return int(r >> 40) }
+func (r lineRef) cols() int        { return int(uint32(r >> 8)) }
+func (r lineRef) flags() lineFlags { return lineFlags(r) }
+
+// page is a page of history: sealed, or the one that is being written.
+type page struct {
+	first  uint64 // number of its first line
+	refs   []lineRef
+	looks  []look
+	lines  []byte // nil when the page is kept by Pages
+	number uint64 // there
+	size   int64
+	sealed bool
+}
+
+// history is what has left the top of the primary screen: logical lines,
+// numbered for ever, wrapped when they are read.
+type history struct {
+	pages  []*page // oldest first; the last one is written
+	open   openLine
+	count  int    // lines in pages
+	closed uint64 // lines ever closed: the number of the next one
+	bytes  int64
+	rows   int // physical rows of the lines in pages at width wide
+	wide   int // 0: rows is not known
+	store  Pages
+	lookOf map[cell]int // look of the attributes of cells, in the page being written
+	last   cell         // attributes looked up last
+	lastN  int
+	cache  cachedPage
+}
+
+// openLine is the line whose end has not left the screen yet.
+type openLine struct {
+	text  []byte
+	spans []span
+	cols  int
+	any   bool
+	flags lineFlags
+}
+
+// next is the number of the next line.
+func (h *history) next() uint64 { return h.closed }
+
+// base is the number of the oldest line.
+func (h *history) base() uint64 { return h.closed - uint64(h.count) }
+
+// push takes a row that leaves the top of the primary screen.
+func (t *Terminal) push(r *row) {
+	h := t.hist
+	if h == nil {
+		o := t.option()
+		if o.HistoryLines < 0 {
+			return
+		}
+		h = &history{store: o.Pages}
+		t.hist = h
+	}
+	o := &h.open
+	if !o.any {
+		o.any = true
+		o.flags = linePlain
+		if r.flags&rowPrompt != 0 {
+			o.flags |= linePrompt
+		}
+		if t.modes&modeGrapheme == 0 {
+			o.flags |= lineWcwidth
+		}
+	}
+	wrapped := r.flags&rowWrapped != 0
+	t.addRow(h, r, wrapped)
+	if !wrapped {
+		t.closeLine()
+	} else if len(o.text) > maxOpenLine {
+		o.flags |= lineContinued
+		t.closeLine()
+	}
+}
+
+// addRow appends a row's text to the open line.
+func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
+	o := &h.open
+	n := r.length()
+	o.cols += n
+	for x := 0; x < n; {
+		attr := r.cells[x] & cellAttr
+		from, start := x, len(o.text)
+		if r.flags&(rowWide|rowCluster) == 0 {
+			x = o.addPlain(r.cells[:n], x, attr)
+		} else {
+			x = o.addCells(t, r.cells[:n], x, attr)
+		}
+		if len(o.text)-start != x-from {
+			o.flags &^= linePlain
+		}
+		look := 0
+		if attr != 0 {
+			look = t.lookFor(h, attr)
+		}
+		o.addSpan(len(o.text)-start, look)
+	}
+	if wrapped && n < t.cols { // a row that continues is full
+		k := t.cols - n
+		for range k {
+			o.text = append(o.text, ' ')
+		}
+		o.cols += k
+		o.addSpan(k, 0)
+	}
+}
+
+// addSpan counts bytes of one look.
+func (o *openLine) addSpan(bytes, look int) {
+	if k := len(o.spans); k > 0 && o.spans[k-1].look == look {
+		o.spans[k-1].bytes += bytes
+		return
+	}
+	o.spans = append(o.spans, span{bytes, look})
+}
+
+// addPlain appends cells of one look, none of them wide or a cluster, and
+// returns where the next look begins.
+func (o *openLine) addPlain(cells []cell, x int, attr cell) int {
+	b := o.text
+	for ; x < len(cells); x++ {
+		c := cells[x] ^ attr
+		switch {
+		case c == 0:
+			b = append(b, ' ')
+		case c < 0x80:
+			b = append(b, byte(c))
+		case c <= cellRune:
+			b = appendRune(b, rune(c))
+		default:
+			o.text = b
+			return x
+		}
+	}
+	o.text = b
+	return x
+}
+
+// addCells is addPlain for cells of every kind.
+func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
+	for ; x < len(cells) && cells[x]&cellAttr == attr; x++ {
+		c := cells[x]
+		switch c.kind() {
+		case cellTail:
+			continue
+		case cellSpacer:
+			if x == len(cells)-1 {
+				o.cols--
+				continue
+			}
+		case cellWide:
+			o.flags |= lineWide
+		}
+		if c&cellContent == 0 {
+			o.text = append(o.text, ' ')
+		} else {
+			o.text = appendContent(o.text, t, c)
+		}
+	}
+	return x
+}
+
+// lookFor returns the number of a look in the page being written.
+func (t *Terminal) lookFor(h *history, attr cell) int {
+	if attr == h.last && h.lastN != 0 {
+		return h.lastN
+	}
+	p := h.writing()
+	n, ok := h.lookOf[attr]
+	if !ok {
+		l := look{style: t.styles.get(attr.style()), bits: attr & (cellProtected | cellSem)}
+		if id := attr.link(); id != 0 {
+			l.link = t.links.get(uint32(id))
+		}
+		p.looks = append(p.looks, l)
+		n = len(p.looks)
+		if h.lookOf == nil {
+			h.lookOf = make(map[cell]int)
+		}
+		h.lookOf[attr] = n
+	}
+	h.last, h.lastN = attr, n
+	return n
+}
+
+// forgetLooks must be called when numbers of styles or links change their
+// meaning.
+func (h *history) forgetLooks() {
+	clear(h.lookOf)
+	h.last, h.lastN = 0, 0
+}
+
+// writing returns the page that lines are added to.
+func (h *history) writing() *page {
+	if n := len(h.pages); n > 0 && !h.pages[n-1].sealed {
+		return h.pages[n-1]
+	}
+	p := &page{first: h.closed}
+	h.pages = append(h.pages, p)
+	h.forgetLooks()
+	return p
+}
+
+// closeLine ends the open line and puts it into the page.
+func (t *Terminal) closeLine() {
+	h := t.hist
+	o := &h.open
+	if !o.any {
+		return
+	}
+	if n := len(o.spans); n > 0 && o.spans[n-1].look == 0 {
+		o.spans = o.spans[:n-1]
+	}
+	p := h.writing()
+	before := len(p.lines)
+	p.refs = append(p.refs, makeRef(before, o.cols, o.flags))
+	p.lines = appendRecord(p.lines, o.text, o.spans)
+	h.closed++
+	h.count++
+	h.grow(p, int64(len(p.lines)-before)+8)
+	if h.wide == t.cols {
+		h.rows += t.lineRows(p.refs[len(p.refs)-1], o.text, h.wide)
+	}
+	*o = openLine{text: o.text[:0], spans: o.spans[:0]}
+	if len(p.lines) >= pageSize {
+		h.seal(p)
+	}
+	t.trimHistory()
+}
+
+func (h *history) grow(p *page, n int64) {
+	p.size += n
+	h.bytes += n
+}
+
+// seal ends a page: it goes to Pages, or stays in memory at its exact size.
+func (h *history) seal(p *page) {
+	p.sealed = true
+	if h.store != nil {
+		b := append(appendLooks(nil, p.looks), p.lines...)
+		if number, err := h.store.Append(b); err == nil {
+			p.number, p.lines, p.looks = number, nil, nil
+		}
+	}
+	if p.lines != nil {
+		p.lines = append(make([]byte, 0, len(p.lines)), p.lines...)
+	}
+	p.refs = append(make([]lineRef, 0, len(p.refs)), p.refs...)
+	h.forgetLooks()
+}
+
+// trimHistory drops the oldest lines beyond the caps: in rows, and in bytes by
+// whole pages.
+func (t *Terminal) trimHistory() {
+	h := t.hist
+	o := t.option()
+	maxLines, maxBytes := o.HistoryLines, o.HistoryBytes
+	for h.count > 1 && t.historyRows() > maxLines {
+		t.dropLine()
+	}
+	for h.bytes > maxBytes && len(h.pages) > 1 {
+		n := len(h.pages[0].refs)
+		for range n {
+			t.dropLine()
+		}
+		if n == 0 {
+			h.dropPage()
+		}
+	}
+}
+
+// dropLine forgets the oldest line.
+func (t *Terminal) dropLine() {
+	h := t.hist
+	p := h.pages[0]
+	if h.wide != 0 {
+		h.rows -= t.refRows(p, 0, h.wide)
+	}
+	p.refs = p.refs[1:]
+	p.first++
+	h.count--
+	if len(p.refs) == 0 && len(h.pages) > 1 {
+		h.dropPage()
+	}
+}
+
+func (h *history) dropPage() {
+	p := h.pages[0]
+	h.bytes -= p.size
+	if d, ok := h.store.(PageDropper); ok && p.lines == nil && p.sealed {
+		d.Drop(p.number)
+	}
+	h.pages[0] = nil
+	h.pages = h.pages[1:]
+}
+
+// ClearHistory forgets every line above the screen (ED 3).
+func (t *Terminal) ClearHistory() {
+	h := t.hist
+	t.changed = true
+	if h != nil {
+		for len(h.pages) > 0 {
+			h.dropPage()
+		}
+		t.hist = &history{store: h.store, closed: h.closed}
+	}
+	if t.parser.src == nil { // called by the owner, not by ED 3
+		t.commit()
+	}
+}
+
+// pageOf finds the page of a line that is there, and its index in it.
+func (h *history) pageOf(number uint64) (*page, int) {
+	i := sort.Search(len(h.pages), func(i int) bool { return h.pages[i].first > number }) - 1
+	for i > 0 && int(number-h.pages[i].first) >= len(h.pages[i].refs) {
+		i--
+	}
+	p := h.pages[i]
+	return p, int(number - p.first)
+}
+
+// content returns the looks and lines of a page.
+func (h *history) content(p *page) ([]look, []byte) {
+	if p.lines != nil || !p.sealed {
+		return p.looks, p.lines
+	}
+	if h.cache.valid && h.cache.number == p.number {
+		return h.cache.looks, h.cache.lines
+	}
+	b, err := h.store.Read(p.number)
+	if err != nil {
+		return nil, nil
+	}
+	looks, lines, err := readLooks(b)
+	if err != nil {
+		return nil, nil
+	}
+	h.cache = cachedPage{number: p.number, looks: looks, lines: lines, valid: true}
+	return looks, lines
+}
+
+// line decodes a line; its spans are appended to buf.
+func (h *history) line(p *page, i int, buf []span) line {
+	ref := p.refs[i]
+	looks, lines := h.content(p)
+	var l line
+	if ref.offset() < len(lines) {
+		l, _ = readRecord(lines[ref.offset():], buf)
+	}
+	l.looks, l.flags, l.cols = looks, ref.flags(), ref.cols()
+	return l
+}

@@ -1,0 +1,98 @@
+package vt
+
+// openLine returns the open line as a line.
+func (h *history) openLine() line {
+	o := &h.open
+	l := line{text: o.text, spans: o.spans, flags: o.flags, cols: o.cols}
+	if len(h.pages) > 0 {
+		l.looks = h.pages[len(h.pages)-1].looks
+	}
+	return l
+}
+
+// popLine takes the newest line out of the history, to be shown on the screen
+// again.
+func (t *Terminal) popLine() (line, bool) {
+	h := t.hist
+	if h == nil || h.count == 0 {
+		return line{}, false
+	}
+	for len(h.pages[len(h.pages)-1].refs) == 0 {
+		h.popPage()
+	}
+	p := h.pages[len(h.pages)-1]
+	i := len(p.refs) - 1
+	l := h.line(p, i, nil)
+	l.text = append([]byte(nil), l.text...)
+	if h.wide != 0 {
+		h.rows -= t.refRows(p, i, h.wide)
+	}
+	if !p.sealed {
+		n := int64(len(p.lines)-p.refs[i].offset()) + 8
+		p.lines = p.lines[:p.refs[i].offset()]
+		h.grow(p, -n)
+	}
+	p.refs = p.refs[:i]
+	h.count--
+	h.closed--
+	return l, true
+}
+
+// popPage forgets the newest page, which has no lines left.
+func (h *history) popPage() {
+	n := len(h.pages) - 1
+	p := h.pages[n]
+	h.bytes -= p.size
+	if d, ok := h.store.(PageDropper); ok && p.lines == nil && p.sealed {
+		d.Drop(p.number)
+	}
+	h.pages[n] = nil
+	h.pages = h.pages[:n]
+	h.forgetLooks()
+}
+
+// fromHistory turns a line of history into cells.
+func (f *flow) fromHistory(l line) flowLine {
+	t := f.t
+	out := flowLine{prompt: l.flags&linePrompt != 0}
+	out.cells = make([]cell, 0, l.cols)
+	text := l.text
+	spans := append(append([]span(nil), l.spans...), span{bytes: len(text)})
+	for _, s := range spans {
+		n := min(s.bytes, len(text))
+		attr := t.attrOf(l.look(s))
+		part := text[:n]
+		text = text[n:]
+		for len(part) > 0 {
+			k, width := nextCluster(part, l.flags&lineWcwidth == 0)
+			out.cells = t.appendCluster(out.cells, part[:k], width, attr)
+			part = part[k:]
+		}
+	}
+	return out
+}
+
+// appendCluster adds the cells of one character.
+func (t *Terminal) appendCluster(cells []cell, text []byte, width int, attr cell) []cell {
+	r, n := decode(text)
+	content := cell(r)
+	if n < len(text) {
+		content = t.clusterCell(text)
+	}
+	if width == 2 {
+		return append(cells, attr|content|cellWide, attr|cellTail)
+	}
+	return append(cells, attr|content)
+}
+
+// attrOf returns the bits of a cell in a look.
+func (t *Terminal) attrOf(l look) cell {
+	attr := l.bits
+	if l.style != (style{}) {
+		attr |= cell(t.styleID(l.style)) << cellStyleShift
+	}
+	if l.link.uri != "" {
+		attr |= cell(t.linkID(l.link)) << cellLinkShift
+	}
+	return attr
+}

@@ -1,0 +1,137 @@
+package vt
+
+// HistoryLen is the number of rows above the screen, at its present width.
+func (t *Terminal) HistoryLen() int {
+	h := t.hist
+	if h == nil {
+		return 0
+	}
+	n := t.historyRows()
+	if h.open.any {
+		n += textRows(h.open.text, h.open.cols, h.open.flags, t.cols)
+	}
+	return n
+}
+
+// HistoryBytes is the memory that the history counts against its cap.
+func (t *Terminal) HistoryBytes() int64 {
+	if t.hist == nil {
+		return 0
+	}
+	return t.hist.bytes
+}
+
+// HistoryTotal is the number of logical lines that ever left the screen; lines
+// are numbered from 0 for ever.
+func (t *Terminal) HistoryTotal() uint64 {
+	if t.hist == nil {
+		return 0
+	}
+	return t.hist.closed
+}
+
+// historyRows counts the rows of the lines in pages, which costs something
+// only after the width has changed.
+func (t *Terminal) historyRows() int {
+	h := t.hist
+	if h.wide == t.cols {
+		return h.rows
+	}
+	h.rows, h.wide = 0, t.cols
+	for _, p := range h.pages {
+		for i := range p.refs {
+			h.rows += t.refRows(p, i, t.cols)
+		}
+	}
+	return h.rows
+}
+
+// refRows is the number of rows of a line at a width.
+func (t *Terminal) refRows(p *page, i, cols int) int {
+	ref := p.refs[i]
+	if ref.cols() <= cols || ref.flags()&lineWide == 0 {
+		return t.lineRows(ref, nil, cols)
+	}
+	var buf [16]span
+	l := t.hist.line(p, i, buf[:0])
+	return t.lineRows(ref, l.text, cols)
+}
+
+// lineRows is refRows with the text at hand, which is read only when the line
+// has wide characters and is longer than a row.
+func (t *Terminal) lineRows(ref lineRef, text []byte, cols int) int {
+	return textRows(text, ref.cols(), ref.flags(), cols)
+}
+
+func textRows(text []byte, width int, flags lineFlags, cols int) int {
+	switch {
+	case width <= cols:
+		return 1
+	case flags&lineWide == 0:
+		return (width + cols - 1) / cols
+	}
+	n := 0
+	for len(text) > 0 {
+		text = text[rowBytes(text, flags, cols):]
+		n++
+	}
+	return max(n, 1)
+}
+
+// rowBytes returns how many bytes of a line's text fill a row.
+func rowBytes(text []byte, flags lineFlags, cols int) int {
+	if flags&linePlain != 0 {
+		return min(len(text), cols)
+	}
+	n, x := 0, 0
+	for n < len(text) {
+		k, w := nextCluster(text[n:], flags&lineWcwidth == 0)
+		if x += w; x > cols && n > 0 {
+			break
+		}
+		n += k
+	}
+	return n
+}
+
+// nextCluster returns the length and the columns of the character at the start
+// of text, which is not empty.
+func nextCluster(text []byte, grapheme bool) (n, width int) {
+	r, n := decode(text)
+	if n == 0 {
+		return len(text), 1
+	}
+	p := property(r)
+	width = int(p & propWidth)
+	if !grapheme {
+		width = wcwidth(r, p)
+	}
+	gr := grStart(p >> propClassShift & propClass)
+	for n < len(text) {
+		if text[n] < 0x80 && gr != grPrepend {
+			break
+		}
+		next, k := decode(text[n:])
+		if k == 0 {
+			break
+		}
+		np := property(next)
+		joins := wcwidth(next, np) == 0
+		if grapheme {
+			gr, joins = grNext(gr, np>>propClassShift&propClass)
+			if next == 0xfe0f && n == utf8Len(r) && p&propVS != 0 && joins {
+				width = 2
+			}
+		}
+		if !joins {
+			break
+		}
+		n += k
+	}
+	return n, max(width, 1)
+}
+
+func utf8Len(r rune) int {
+	var b [4]byte
+	return len(appendRune(b[:0], r))
+}

@@ -1,0 +1,88 @@
+package vt
+
+// kittyStack is the stack of keyboard flags of one screen (kitty keyboard
+// protocol): the flags in force and those below, the newest last. The stack is
+// bounded, the oldest falls out.
+type kittyStack struct {
+	flags uint8
+	n     uint8
+	below [15]uint8
+}
+
+// kittyAll are the flags there are: disambiguate, event types, alternate keys,
+// all keys, text.
+const kittyAll = 31
+
+func (k *kittyStack) push(flags uint8) {
+	if int(k.n) == len(k.below) {
+		copy(k.below[:], k.below[1:])
+		k.n--
+	}
+	k.below[k.n] = k.flags
+	k.n++
+	k.flags = flags
+}
+
+func (k *kittyStack) pop(n int) {
+	for ; n > 0 && k.n > 0; n-- {
+		k.n--
+		k.flags = k.below[k.n]
+	}
+	if n > 0 {
+		k.flags = 0
+	}
+}
+
+// kitty carries out CSI ? u (query), > u (push), < u (pop), = u (set).
+func (t *Terminal) kitty(c *csi) {
+	k := &t.scr.kitty
+	flags := uint8(c.arg(0, 0) & kittyAll)
+	switch c.prefix {
+	case '?':
+		b := append(t.beginReply(), "\x1b[?"...)
+		t.endReply(append(appendInt(b, int(k.flags)), 'u'))
+		return
+	case '>':
+		k.push(flags)
+	case '<':
+		k.pop(c.arg(0, 1))
+	case '=':
+		switch c.arg(1, 1) {
+		case 1:
+			k.flags = flags
+		case 2:
+			k.flags |= flags
+		case 3:
+			k.flags &^= flags
+		}
+	}
+	t.changed = true
+}
+
+// setModKeys is XTMODKEYS (xterm ctlseqs): CSI > resource ; value m. Without a
+// value the resource is reset, without both all are.
+func (t *Terminal) setModKeys(c *csi) {
+	t.changed = true
+	switch {
+	case c.count() == 0:
+		if t.extra != nil {
+			t.extra.modKeys = [8]uint16{}
+		}
+	case c.arg(0, 0) < 8:
+		t.more().modKeys[c.arg(0, 0)] = uint16(min(c.arg(1, 0), 9))
+	}
+}
+
+// replyModKeys is XTQMODKEYS.
+func (t *Terminal) replyModKeys(resource int) {
+	if resource >= 8 {
+		return
+	}
+	value := 0
+	if t.extra != nil {
+		value = int(t.extra.modKeys[resource])
+	}
+	b := appendInt(append(t.beginReply(), "\x1b[>"...), resource)
+	b = appendInt(append(b, ';'), value)
+	t.endReply(append(b, 'm'))
+}

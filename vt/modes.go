@@ -1,0 +1,294 @@
+package vt
+
+// modeSet is the modes that are set or reset.
+type modeSet uint64
+
+const (
+	modeInsert modeSet = 1 << iota // IRM
+	modeLNM                        // LNM
+	modeAppCursor
+	modeColumns // DECCOLM
+	modeReverseVideo
+	modeOrigin
+	modeAutowrap
+	modeMouseX10
+	modeBlink
+	modeVisible
+	modeAllowColumns
+	modeReverse
+	modeNRCS
+	modeAlt47
+	modeAppKeypad
+	modeBackarrow
+	modeLRMM
+	modeNoClear // DECNCSM
+	modeMouse
+	modeMouseDrag
+	modeMouseAny
+	modeFocus
+	modeMouseUTF8
+	modeMouseSGR
+	modeAltScroll
+	modeMouseURXVT
+	modeMousePixels
+	modeReverseExt
+	modeAlt1047
+	modeAlt1049
+	modePaste
+	modeSync
+	modeGrapheme
+	modeColorScheme
+	modeInBandSize
+
+	defaultModes = modeAutowrap | modeVisible | modeBlink | modeGrapheme | modeAltScroll
+
+	mouseModes    = modeMouseX10 | modeMouse | modeMouseDrag | modeMouseAny
+	mouseEncoding = modeMouseUTF8 | modeMouseSGR | modeMouseURXVT | modeMousePixels
+	altModes      = modeAlt47 | modeAlt1047 | modeAlt1049
+)
+
+// decModes are the DEC private modes a program may set and reset.
+var decModes = map[int]modeSet{
+	1: modeAppCursor, 3: modeColumns, 5: modeReverseVideo, 6: modeOrigin, 7: modeAutowrap,
+	9: modeMouseX10, 12: modeBlink, 25: modeVisible, 40: modeAllowColumns, 42: modeNRCS,
+	45: modeReverse, 47: modeAlt47, 66: modeAppKeypad, 67: modeBackarrow, 69: modeLRMM,
+	95: modeNoClear, 1000: modeMouse, 1002: modeMouseDrag, 1003: modeMouseAny, 1004: modeFocus,
+	1005: modeMouseUTF8, 1006: modeMouseSGR, 1007: modeAltScroll, 1015: modeMouseURXVT,
+	1016: modeMousePixels, 1045: modeReverseExt, 1047: modeAlt1047, 1049: modeAlt1049,
+	2004: modePaste, 2026: modeSync, 2027: modeGrapheme, 2031: modeColorScheme, 2048: modeInBandSize,
+}
+
+// ansiModes are the modes of ECMA-48 a program may set and reset.
+var ansiModes = map[int]modeSet{4: modeInsert, 20: modeLNM}
+
+// Answers of DECRQM that never change: 3 is permanently set, 4 permanently
+// reset.
+var (
+	decFixed = map[int]int{
+		2:  3,        // DECANM: never VT52
+		4:  4,        // DECSCLM: always jump scrolling
+		8:  3,        // DECARM: the keyboard repeats
+		18: 4, 19: 4, // printing
+		1001: 4,                   // highlight mouse tracking
+		1034: 4, 1036: 3, 1039: 3, // Meta sends ESC
+	}
+	ansiFixed = map[int]int{
+		2: 4, 12: 3, // KAM: the keyboard is never locked; SRM: no local echo
+		// What ECMA-48 7.2 has and no terminal does.
+		1: 4, 3: 4, 5: 4, 7: 4, 10: 4, 11: 4, 13: 4, 14: 4, 15: 4, 16: 4, 17: 4, 18: 4, 19: 4,
+	}
+)
+
+// setMode sets or resets one bit without further effect.
+func (t *Terminal) setMode(m modeSet, on bool) {
+	if on {
+		t.modes |= m
+	} else {
+		t.modes &^= m
+	}
+}
+
+// changeModes is SM, RM, DECSET and DECRST (ECMA-48 8.3.125, 8.3.106).
+func (t *Terminal) changeModes(c *csi, on bool) {
+	for i := range int(c.n) {
+		t.changeMode(int(c.param[i]), c.prefix == '?', on)
+	}
+}
+
+func (t *Terminal) changeMode(n int, dec, on bool) {
+	t.changed = true
+	if !dec {
+		t.setMode(ansiModes[n], on)
+		t.updateSlow()
+		return
+	}
+	m, ok := decModes[n]
+	if !ok {
+		if n == 1048 {
+			if on {
+				t.saveCursor()
+			} else {
+				t.restoreCursor()
+			}
+		}
+		return
+	}
+	switch {
+	case m&altModes != 0:
+		t.switchScreen(m, on)
+		return
+	case m&mouseModes != 0: // one takes the place of the other (xterm)
+		t.modes &^= mouseModes
+	case m&mouseEncoding != 0 && on:
+		t.modes &^= mouseEncoding
+	}
+	if m == modeSync {
+		t.syncMode(on)
+		return
+	}
+	t.setMode(m, on)
+	t.modeEffect(m, on)
+}
+
+// modeEffect is what changes with a mode besides the mode.
+func (t *Terminal) modeEffect(m modeSet, on bool) {
+	switch m {
+	case modeOrigin: // DECOM homes the cursor — DEC STD 070
+		t.address(1, 1)
+	case modeAutowrap:
+		if !on {
+			t.pending = false
+		}
+	case modeLRMM: // DECLRMM reset takes the margins away
+		if !on {
+			t.left, t.right = 0, t.cols-1
+		}
+	case modeColumns:
+		t.columnMode()
+	case modeInBandSize:
+		if on {
+			t.replySize()
+		}
+	}
+}
+
+// columnMode is the effect of DECCOLM, permitted by mode 40: the screen is
+// cleared, margins and cursor are reset. The number of columns is the owner's.
+func (t *Terminal) columnMode() {
+	if t.modes&modeAllowColumns == 0 {
+		t.modes &^= modeColumns
+		return
+	}
+	t.fullMargins()
+	t.modes &^= modeLRMM
+	if t.modes&modeNoClear == 0 {
+		t.clearScreen(0)
+	}
+	t.moveTo(0, 0)
+}
+
+// switchScreen is modes 47, 1047 and 1049 (xterm ctlseqs).
+func (t *Terminal) switchScreen(m modeSet, on bool) {
+	if on == (t.scr == &t.alt) {
+		if !on && m == modeAlt1049 {
+			t.restoreCursor()
+		}
+		return
+	}
+	if on {
+		if m == modeAlt1049 {
+			t.saveCursor()
+		}
+		t.scr = &t.alt
+		if m == modeAlt1049 {
+			t.clearScreen(t.penBlank())
+		}
+		t.modes |= m
+	} else {
+		if m == modeAlt1047 {
+			t.clearScreen(0)
+		}
+		t.scr = &t.main
+		t.modes &^= altModes
+		if m == modeAlt1049 {
+			t.restoreCursor()
+		}
+	}
+	t.scr.moved = t.nextRev
+	t.pending = t.pending && m != modeAlt1049
+}
+
+// reportMode answers DECRQM (DEC STD 070).
+func (t *Terminal) reportMode(n int, dec bool) {
+	modes, fixed, prefix := ansiModes, ansiFixed, "\x1b["
+	if dec {
+		modes, fixed, prefix = decModes, decFixed, "\x1b[?"
+	}
+	state := fixed[n]
+	if m, ok := modes[n]; ok {
+		state = 2
+		if t.modes&m != 0 || m&altModes != 0 && t.scr == &t.alt {
+			state = 1
+		}
+	} else if dec && n == 1048 {
+		state = 2
+		if t.scr.saved != (saved{}) {
+			state = 1
+		}
+	}
+	b := appendInt(append(t.beginReply(), prefix...), n)
+	b = appendInt(append(b, ';'), state)
+	t.endReply(append(b, "$y"...))
+}
+
+// saveModes and restoreModes are XTSAVE and XTRESTORE (xterm ctlseqs).
+func (t *Terminal) saveModes(c *csi) {
+	e := t.more()
+	if e.savedModes == nil {
+		e.savedModes = make(map[uint32]bool)
+	}
+	for i := range int(c.n) {
+		if m, ok := decModes[int(c.param[i])]; ok {
+			e.savedModes[uint32(c.param[i])] = t.modes&m != 0
+		}
+	}
+}
+
+func (t *Terminal) restoreModes(c *csi) {
+	if t.extra == nil {
+		return
+	}
+	for i := range int(c.n) {
+		if on, ok := t.extra.savedModes[uint32(c.param[i])]; ok {
+			t.changeMode(int(c.param[i]), true, on)
+		}
+	}
+}
+
+// softReset is DECSTR (DEC STD 070, VT510): modes, margins, rendition,
+// character sets and the saved cursor; text and cursor stay.
+func (t *Terminal) softReset() {
+	t.modes &^= modeInsert | modeOrigin | modeAppCursor | modeAppKeypad | modeLRMM |
+		modeReverse | modeReverseExt | modeNRCS
+	t.modes |= modeVisible | modeAutowrap
+	t.fullMargins()
+	t.pen = pen{attr: t.pen.attr & cellLink}
+	t.pen.stale = true
+	t.chars = charsets{}
+	t.scr.saved = saved{}
+	t.scr.kitty = kittyStack{}
+	t.pending = false
+	if t.extra != nil {
+		t.extra.sacExtent = 0
+		t.extra.modKeys = [8]uint16{}
+	}
+	t.updateSlow()
+	t.changed = true
+}
+
+// reset is RIS (ECMA-48 8.3.105): all as new but the size, the history and
+// what waits to be taken.
+func (t *Terminal) reset() {
+	width := t.modes & 0
+	if t.option().Width == WidthGrapheme {
+		width = modeGrapheme
+	}
+	t.endSync()
+	t.main.drop()
+	t.alt = screen{}
+	t.main = screen{}
+	t.scr = &t.main
+	t.main.moved = t.nextRev
+	t.modes = defaultModes&^modeGrapheme | width
+	t.pen, t.chars, t.last = pen{}, charsets{}, lastText{}
+	t.tabs = nil
+	t.extra = nil
+	t.title = ""
+	t.x, t.y, t.pending, t.slow = 0, 0, false, false
+	t.fullMargins()
+	if t.hist != nil {
+		t.closeLine()
+	}
+	t.event(Event{Kind: EventReset})
+	t.changed = true
+}

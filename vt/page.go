@@ -1,0 +1,159 @@
+package vt
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Pages keeps sealed pages of history for a Terminal: in memory by default, in
+// files in the multiplexer. Pages are at most a few hundred KiB, usually 64.
+type Pages interface {
+	// Append keeps a page, which nobody changes afterwards, and returns its
+	// number. After an error the terminal keeps the page in memory.
+	Append(page []byte) (number uint64, err error)
+	// Read returns a page; the terminal does not change it. After an error the
+	// page's lines read as blank.
+	Read(number uint64) ([]byte, error)
+}
+
+// PageDropper is what Pages may implement to learn that a page is not needed
+// any more: the history has reached its caps or was cleared.
+type PageDropper interface {
+	Drop(number uint64)
+}
+
+// A page is a version, the renditions its lines use, and the lines:
+//
+//	byte    1
+//	uvarint number of renditions; each: fg, bg, underline colour, attributes,
+//	        semantic (uvarints), link id, link URI (length and bytes)
+//	lines, each: uvarint length of the text, uvarint number of runs, the text
+//	        in UTF-8, the runs: uvarint bytes, uvarint rendition from 1, 0 for
+//	        the default
+const pageVersion = 1
+
+// pageSize is when a page is sealed, in bytes of its lines.
+const pageSize = 64 << 10
+
+var errPage = errors.New("vt: not a page of history")
+
+// look is a rendition within a page.
+type look struct {
+	style style
+	link  link
+	bits  cell // protected and semantic bits
+}
+
+// span is a run of text in one look: an index of the page's looks plus one.
+type span struct{ bytes, look int }
+
+// line is a line of history, decoded. Its slices are the page's own.
+type line struct {
+	text  []byte
+	spans []span
+	looks []look
+	flags lineFlags
+	cols  int
+}
+
+// look returns the rendition of a span.
+func (l *line) look(s span) look {
+	if s.look == 0 || s.look > len(l.looks) {
+		return look{}
+	}
+	return l.looks[s.look-1]
+}
+
+// appendRecord writes a line as a page holds it.
+func appendRecord(dst, text []byte, spans []span) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(text)))
+	dst = binary.AppendUvarint(dst, uint64(len(spans)))
+	dst = append(dst, text...)
+	for _, s := range spans {
+		dst = binary.AppendUvarint(dst, uint64(s.bytes))
+		dst = binary.AppendUvarint(dst, uint64(s.look))
+	}
+	return dst
+}
+
+// reader takes values from the front of bytes; bad is set when they end.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) uint() int {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > 1<<31 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return int(v)
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.b) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	b := r.b[:n:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) string() string { return string(r.bytes(r.uint())) }
+
+// readRecord decodes a line; spans are appended to buf.
+func readRecord(b []byte, buf []span) (line, bool) {
+	r := reader{b: b}
+	size, count := r.uint(), r.uint()
+	l := line{text: r.bytes(size), spans: buf}
+	for range min(count, len(r.b)) {
+		l.spans = append(l.spans, span{r.uint(), r.uint()})
+	}
+	return l, !r.bad
+}
+
+// appendLooks writes the head of a page.
+func appendLooks(dst []byte, looks []look) []byte {
+	dst = append(dst, pageVersion)
+	dst = binary.AppendUvarint(dst, uint64(len(looks)))
+	for _, l := range looks {
+		s := l.style
+		for _, v := range [...]uint64{uint64(s.fg), uint64(s.bg), uint64(s.ul), uint64(s.attrs), uint64(l.bits >> 56)} {
+			dst = binary.AppendUvarint(dst, v)
+		}
+		for _, v := range [...]string{l.link.id, l.link.uri} {
+			dst = append(binary.AppendUvarint(dst, uint64(len(v))), v...)
+		}
+	}
+	return dst
+}
+
+// readLooks decodes the head of a page and returns where its lines begin.
+func readLooks(page []byte) (looks []look, lines []byte, err error) {
+	if len(page) == 0 || page[0] != pageVersion {
+		return nil, nil, errPage
+	}
+	r := reader{b: page[1:]}
+	for range min(r.uint(), len(r.b)) {
+		var l look
+		l.style = style{fg: color(r.uint()), bg: color(r.uint()), ul: color(r.uint()), attrs: attrs(r.uint())}
+		l.bits = cell(r.uint()) << 56 & (cellProtected | cellSem)
+		l.link = link{id: r.string(), uri: r.string()}
+		looks = append(looks, l)
+	}
+	if r.bad {
+		return nil, nil, errPage
+	}
+	return looks, r.b, nil
+}
+
+// cachedPage is the page of Pages that was read last.
+type cachedPage struct {
+	number uint64
+	looks  []look
+	lines  []byte
+	valid  bool
+}

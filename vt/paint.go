@@ -1,0 +1,186 @@
+package vt
+
+// PaintOptions say how AppendPaint paints.
+type PaintOptions struct {
+	Cols, Rows int  // size of the outer terminal; 0 = the session's
+	Scrollback bool // write the history first, so that it scrolls off outside
+}
+
+// AppendPaint appends what shows the live state on an outer terminal whose
+// modes are reset (AppendReset): the screens, modes, cursor, rendition and
+// title, so that the program's further output does there what it does here.
+// The outer screen is cleared first. When the outer terminal is smaller, the
+// part with the cursor is shown; a wide character that does not fit is cut.
+func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
+	if o.Cols <= 0 {
+		o.Cols = t.cols
+	}
+	if o.Rows <= 0 {
+		o.Rows = t.rows
+	}
+	p := painter{t: t, b: dst, plain: true}
+	p.str("\x1b[?2026h\x1b[m\x1b[H\x1b[2J")
+	if o.Scrollback {
+		p.str("\x1b[3J")
+		p.history()
+		p.scrollOff(o.Rows)
+	}
+	cur := t.Cursor()
+	if t.seenAlt() {
+		s := &t.main.saved
+		p.window(&t.main, o, s.y)
+		p.kittyFlags(&t.main.kitty)
+		p.look(look{})
+		p.csi("H", clampRow(s.y, s.y, o, t)+1, min(s.x, o.Cols-1)+1)
+		p.str("\x1b[?1049h\x1b[H\x1b[2J")
+	}
+	p.window(t.seen(), o, cur.Row)
+	p.kittyFlags(&t.scr.kitty)
+	p.outerModes(o)
+	p.look(look{})
+	row := clampRow(cur.Row, cur.Row, o, t)
+	p.csi("H", row+1, min(cur.Col, o.Cols-1)+1)
+	if t.modes&modeOrigin != 0 && o.Cols == t.cols && o.Rows == t.rows {
+		p.str("\x1b[?6h")
+		p.moveTo(t.x, t.y, true)
+	}
+	if cur.PendingWrap && o.Cols == t.cols {
+		p.pendingOuter(cur)
+	}
+	p.charsetsOuter()
+	p.pen(&t.pen)
+	p.str("\x1b[?2026l")
+	return p.b
+}
+
+func (t *Terminal) seenAlt() bool {
+	if t.frozen != nil {
+		return t.frozen.alt
+	}
+	return t.scr == &t.alt
+}
+
+// clampRow is the row of the outer terminal where row y is shown when the
+// window must have row cursor in it.
+func clampRow(y, cursor int, o PaintOptions, t *Terminal) int {
+	return min(max(y-windowTop(cursor, o, t), 0), o.Rows-1)
+}
+
+// windowTop is the first row shown: the last rows that have the cursor.
+func windowTop(cursor int, o PaintOptions, t *Terminal) int {
+	if o.Rows >= t.rows {
+		return 0
+	}
+	return min(max(cursor-o.Rows+1, 0), t.rows-o.Rows)
+}
+
+// scrollOff ends the history and moves it off an outer screen.
+func (p *painter) scrollOff(rows int) {
+	p.look(look{})
+	p.str("\r\n")
+	p.csi("H", rows, 1)
+	for range rows {
+		p.str("\n")
+	}
+	p.str("\x1b[H\x1b[2J")
+}
+
+// window writes the part of a screen that an outer terminal has room for, row
+// by row: nothing of it relies on wrapping.
+func (p *painter) window(s *screen, o PaintOptions, cursor int) {
+	t := p.t
+	top := windowTop(cursor, o, t)
+	for y := range min(o.Rows, t.rows) {
+		r := s.view(top + y)
+		n := min(r.length(), o.Cols)
+		if n == 0 {
+			continue
+		}
+		if n < int(r.used) && r.cells[n].isTail() {
+			n--
+		}
+		p.csi("H", y+1, 1)
+		full := *r
+		full.flags &^= rowWrapped
+		p.row(&full, 0, n, false)
+	}
+	p.look(look{})
+}
+
+// outerModes sets the modes that differ from a reset terminal's, and margins
+// when the sizes are the same.
+func (p *painter) outerModes(o PaintOptions) {
+	t := p.t
+	for _, n := range [...]int{1, 5, 7, 9, 25, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006,
+		1007, 1015, 1016, 2004, 2031} {
+		if m := decModes[n]; (t.modes^defaultModes)&m != 0 {
+			p.mode(n, t.modes&m != 0)
+		}
+	}
+	if t.modes&modeInsert != 0 {
+		p.str("\x1b[4h")
+	}
+	if t.modes&modeLNM != 0 {
+		p.str("\x1b[20h")
+	}
+	if o.Cols == t.cols && o.Rows == t.rows {
+		p.margins()
+	}
+	if e := t.extra; e != nil {
+		if e.cursorKind != 0 {
+			p.csi(" q", int(e.cursorKind))
+		}
+		if v := e.modKeys[4]; v != 0 {
+			p.b = append(appendInt(append(p.b, "\x1b[>4;"...), int(v)), 'm')
+		}
+	}
+	if title := t.Title(); title != "" {
+		p.str("\x1b]2;" + title + "\x1b\\")
+	}
+}
+
+// pendingOuter prints the last cell of the cursor's row again, so that the
+// outer cursor waits to wrap as this one does.
+func (p *painter) pendingOuter(cur Cursor) {
+	r := p.t.seen().view(cur.Row)
+	c := r.at(cur.Col)
+	x := cur.Col
+	if c.isTail() {
+		x--
+		c = r.at(x)
+		p.str("\b")
+	}
+	if c&cellContent != 0 && p.t.modes&(modeInsert|modeOrigin) == 0 {
+		p.setLook(c)
+		p.b = appendContent(p.b, p.t, c)
+	}
+}
+
+// charsetsOuter designates what is not ASCII.
+func (p *painter) charsetsOuter() {
+	if p.t.chars != (charsets{}) {
+		p.charsets(&p.t.chars)
+	}
+}
+
+// AppendReset appends what resets everything on an outer terminal that
+// AppendPaint or a program behind it may have set, and leaves the alternate
+// screen: the last thing written to it on detach. The cursor goes to column 1
+// of a line of its own.
+func AppendReset(dst []byte) []byte {
+	dst = append(dst,
+		"\x18"+ // ends a sequence that was cut
+			"\x1b\\"+ // or a string
+			"\x1b[?2026l"+
+			"\x1b[<99u\x1b[=0u"+ // keyboard flags of the alternate screen
+			"\x1b[?1049l"+
+			"\x1b[<99u\x1b[=0u"+ // and of the primary one
+			"\x1b[>4;0m"+
+			"\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l"+
+			"\x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?2048l"+
+			"\x1b[?1l\x1b[?66l\x1b>\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?45l\x1b[?67l\x1b[?1007h"+
+			"\x1b[4l\x1b[20l\x1b[?69l\x1b[r"+
+			"\x1b(B\x1b)B\x0f\x1b[m\x1b]8;;\x1b\\\x1b[0\"q\x1b[0 q\x1b[?25h"+
+			"\x1b[999;1H\r\n"...)
+	return dst
+}

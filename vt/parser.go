@@ -1,0 +1,190 @@
+package vt
+
+// state is where the parser is (ECMA-48 5.3–5.6, DEC STD 070 3.5).
+type state uint8
+
+const (
+	stGround  state = iota
+	stEscape        // ESC and intermediates
+	stCSI           // CSI and parameters
+	stCSITail       // CSI, its intermediates
+	stCSISkip       // CSI that is wrong, to its end
+	stString        // OSC, DCS, APC, PM, SOS: to ST
+	stStringE       // ESC within a string
+)
+
+// maxPending bounds what is kept of a sequence that is not complete, in bytes.
+const maxPending = 1 << 20
+
+// parser is what is kept between writes.
+type parser struct {
+	state  state
+	utf8n  uint8   // length of utf8
+	utf8   [4]byte // a character that is not complete
+	inter  uint16  // intermediates of an ESC or CSI sequence, see interKey
+	cont   bool    // the sequence began in an earlier write
+	prevC2 bool    // 0xC2 was the last byte of a string: 0x9C makes it ST
+	start  int     // where the sequence begins in this write
+	src    []byte  // the bytes being written
+	csi    csi
+	str    str
+	raw    []byte // the bytes of the sequence that is not complete
+}
+
+func (ps *parser) idle() bool { return ps.state == stGround && ps.utf8n == 0 }
+
+// feed is the parser's loop: each state takes what it can of p.
+func (t *Terminal) feed(p []byte) {
+	ps := &t.parser
+	ps.cont, ps.start, ps.src = !ps.idle(), 0, p
+	for i := 0; i < len(p); {
+		switch ps.state {
+		case stGround:
+			i = t.ground(p, i)
+		case stEscape:
+			i += t.escape(p[i])
+		case stCSI, stCSITail, stCSISkip:
+			i += t.csiBytes(p[i:])
+		default:
+			i += t.stringBytes(p[i:])
+		}
+	}
+	ps.src = nil
+	if !ps.idle() || len(ps.raw) > 0 {
+		ps.keep(p)
+	}
+}
+
+// keep remembers the bytes of a sequence that is not complete.
+func (ps *parser) keep(p []byte) {
+	if !ps.cont || ps.idle() {
+		ps.raw = ps.raw[:0]
+		p = p[min(ps.start, len(p)):]
+	}
+	if ps.idle() {
+		if cap(ps.raw) > 4096 {
+			ps.raw = nil
+		}
+		return
+	}
+	ps.raw = append(ps.raw, p[:min(len(p), maxPending-len(ps.raw))]...)
+}
+
+// Pending returns the bytes of the escape sequence or character that has begun
+// and not ended; of a string longer than 1 MiB only the beginning.
+func (t *Terminal) Pending() []byte {
+	if t.parser.idle() {
+		return nil
+	}
+	return append([]byte(nil), t.parser.raw...)
+}
+
+// ground takes text and control characters, and the common sequences whole.
+func (t *Terminal) ground(p []byte, i int) int {
+	ps := &t.parser
+	if ps.utf8n > 0 {
+		i = t.resume(p, i)
+	}
+	for i < len(p) && ps.state == stGround {
+		c := p[i]
+		switch {
+		case c >= 0x20 && c < 0x7f:
+			i += t.printASCII(p[i:])
+		case c >= 0x80:
+			i = t.printUTF8(p, i)
+		case c == 0x1b:
+			ps.cont, ps.start = false, i
+			i++
+			if i < len(p) && p[i] == '[' {
+				t.beginCSI()
+				i++
+				i += t.csiBytes(p[i:])
+				continue
+			}
+			t.beginEscape()
+		default:
+			t.control(c)
+			i++
+		}
+	}
+	return i
+}
+
+// beginEscape forgets the sequence before and enters a new one.
+func (t *Terminal) beginEscape() {
+	t.parser.state = stEscape
+	t.parser.inter = 0
+}
+
+// control executes a C0 control character (ECMA-48 5.2). Those without a
+// function, DEL too, do nothing.
+func (t *Terminal) control(c byte) {
+	switch c {
+	case 0x0a, 0x0b, 0x0c: // LF, VT, FF — DEC STD 070: all three feed a line
+		t.lineFeed()
+		if t.modes&modeLNM != 0 {
+			t.carriageReturn()
+		}
+	case 0x0d: // CR — ECMA-48 8.3.15
+		t.carriageReturn()
+	case 0x08: // BS — ECMA-48 8.3.5
+		t.back(1)
+	case 0x09: // HT — ECMA-48 8.3.60
+		t.tab(1)
+	case 0x07: // BEL — ECMA-48 8.3.3
+		t.event(Event{Kind: EventBell})
+	case 0x0e: // SO — LS1, ECMA-35 7.3
+		t.shift(1)
+	case 0x0f: // SI — LS0
+		t.shift(0)
+	case 0x1b:
+		t.beginEscape()
+	case 0x18, 0x1a: // CAN, SUB: end the sequence they stand in
+		t.parser.state = stGround
+	}
+	t.last.join = false
+}
+
+// control1 executes a C1 control character in its 8-bit form (ECMA-48 5.3 b).
+func (t *Terminal) control1(c byte) {
+	t.last.join = false
+	t.escapeFinal(c - 0x40)
+}
+
+// escape takes one byte after ESC (ECMA-35 13, ECMA-48 5.3) and returns how
+// many it took: a byte above ASCII is no part of a sequence, it ends it and is
+// text.
+func (t *Terminal) escape(c byte) int {
+	ps := &t.parser
+	switch {
+	case c < 0x20:
+		t.control(c)
+	case c < 0x30:
+		ps.inter = interAdd(ps.inter, c)
+	case c < 0x7f:
+		ps.state = stGround
+		t.last.join = false
+		if ps.inter == 0 {
+			t.escapeFinal(c)
+		} else {
+			t.escapeInter(ps.inter, c)
+		}
+	case c == 0x7f:
+	default:
+		ps.state, ps.cont = stGround, false
+		return 0
+	}
+	return 1
+}
+
+// interAdd collects intermediates, two at most: the first in the lower byte.
+// More make a key that is nobody's.
+func interAdd(key uint16, c byte) uint16 {
+	switch {
+	case key == 0:
+		return uint16(c)
+	case key < 0x100:
+		return key | uint16(c)<<8
+	}
+	return 0xffff
+}

@@ -1,0 +1,243 @@
+package vt
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// pen is what new characters look like.
+type pen struct {
+	style   style
+	attr    cell // style, link, protection and semantic bits
+	blank   cell // what erasing leaves, when blankOK
+	blankOK bool
+	stale   bool // style has changed since attr was made
+}
+
+// lastText is the character printed last, for REP and for marks that join.
+type lastText struct {
+	cell cell   // its content and kind
+	x, y int32  // its place
+	join bool   // nothing but SGR came since
+	gr   uint16 // state of the grapheme cluster, see joins
+}
+
+// attr returns the bits of new cells.
+func (t *Terminal) penAttr() cell {
+	if t.pen.stale {
+		t.pen.stale = false
+		id := t.styleID(t.pen.style)
+		t.pen.attr = t.pen.attr&^cellStyle | cell(id)<<cellStyleShift
+	}
+	return t.pen.attr
+}
+
+// penBlank returns the cell that erasing leaves: the background of the pen
+// (xterm's back colour erase).
+func (t *Terminal) penBlank() cell {
+	if t.pen.style.bg == 0 {
+		return 0
+	}
+	if !t.pen.blankOK {
+		id := t.styleID(style{bg: t.pen.style.bg})
+		t.pen.blank = cell(id) << cellStyleShift
+		t.pen.blankOK = true
+	}
+	return t.pen.blank
+}
+
+// asciiRun returns the length of the printable ASCII at the start of p.
+func asciiRun(p []byte) int {
+	const high, ones = 0x8080808080808080, 0x0101010101010101
+	i := 0
+	for ; i+8 <= len(p); i += 8 {
+		v := binary.LittleEndian.Uint64(p[i:])
+		// The top bit of each byte: 0x80 and above, below 0x20, or 0x7F.
+		m := (v | (v - 0x20*ones) | (v + ones)) & high
+		if m != 0 {
+			// A borrow or carry only spoils bytes above the first hit.
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for i < len(p) && p[i] >= 0x20 && p[i] < 0x7f {
+		i++
+	}
+	return i
+}
+
+// lineEnd returns the column after the last one that text may take.
+func (t *Terminal) lineEnd() int {
+	if t.x <= t.right {
+		return t.right + 1
+	}
+	return t.cols
+}
+
+// printASCII prints the printable ASCII at the start of p, at least one byte,
+// and returns its length.
+func (t *Terminal) printASCII(p []byte) int {
+	if t.slow || t.last.gr == grPrepend && t.last.join {
+		t.printRune(t.chars.left(p[0]))
+		t.updateSlow()
+		return 1
+	}
+	n := asciiRun(p)
+	attr := t.penAttr()
+	for i := 0; i < n; {
+		if t.pending {
+			t.wrap()
+		}
+		end := t.lineEnd()
+		k := min(n-i, end-t.x)
+		t.putASCII(p[i:i+k], attr)
+		i += k
+		if t.x += k; t.x < end {
+			break
+		}
+		t.x--
+		if t.modes&modeAutowrap != 0 {
+			t.pending = true
+			continue
+		}
+		if i < n { // only the last one stays
+			t.putASCII(p[n-1:n], attr)
+			i = n
+		}
+	}
+	t.last = lastText{cell: cell(p[n-1]), x: int32(t.x), y: int32(t.y), join: true, gr: grOther}
+	if !t.pending {
+		t.last.x--
+	}
+	return n
+}
+
+// putASCII writes text into cells at the cursor; it fits.
+func (t *Terminal) putASCII(p []byte, attr cell) {
+	r := t.touch(t.y)
+	x, end := t.x, t.x+len(p)
+	if r.flags&rowWide != 0 {
+		r.splitAt(x)
+		r.splitAt(end)
+		if end == t.cols && r.cells[end-1].kind() == cellSpacer {
+			r.flags &^= rowWrapped
+		}
+	}
+	dst := r.cells[x:end]
+	for len(p) >= 8 && len(dst) >= 8 {
+		v := binary.LittleEndian.Uint64(p)
+		dst[0] = attr | cell(v&0xff)
+		dst[1] = attr | cell(v>>8&0xff)
+		dst[2] = attr | cell(v>>16&0xff)
+		dst[3] = attr | cell(v>>24&0xff)
+		dst[4] = attr | cell(v>>32&0xff)
+		dst[5] = attr | cell(v>>40&0xff)
+		dst[6] = attr | cell(v>>48&0xff)
+		dst[7] = attr | cell(v>>56)
+		p, dst = p[8:], dst[8:]
+	}
+	for i := range min(len(p), len(dst)) {
+		dst[i] = attr | cell(p[i])
+	}
+	r.used = max(r.used, int32(end))
+}
+
+// wrap goes to the next line, which the row is marked to continue on. The last
+// column flag is set only with DECAWM, and DECAWM reset clears it.
+func (t *Terminal) wrap() {
+	t.pending = false
+	if t.x == t.cols-1 || t.x == t.right {
+		t.touch(t.y).flags |= rowWrapped
+	}
+	t.index()
+	t.x = t.left
+}
+
+// printRune prints one character that is not a control character.
+func (t *Terminal) printRune(r rune) {
+	p := property(r)
+	class := p >> propClassShift
+	gr := uint16(grOther)
+	if class != classOther || t.last.gr > grOther {
+		if t.joined(r, p) {
+			return
+		}
+		gr = grStart(class)
+	}
+	width := int(p & propWidth)
+	if t.modes&modeGrapheme == 0 {
+		width = wcwidth(r, p)
+	}
+	if width == 0 {
+		t.mark(r)
+		return
+	}
+	t.put(cell(r), width)
+	t.last.gr = gr
+}
+
+// put prints a cell's content, one or two columns wide.
+func (t *Terminal) put(content cell, width int) {
+	if t.pending {
+		t.wrap()
+	}
+	end := t.lineEnd()
+	if width == 2 && t.x+2 > end {
+		t.makeRoom(end)
+		end = t.lineEnd()
+	}
+	if t.modes&modeInsert != 0 {
+		t.insertCells(width)
+	}
+	attr := t.penAttr()
+	r := t.touch(t.y)
+	x := t.x
+	r.splitAt(x)
+	r.splitAt(x + width)
+	if width == 1 {
+		r.cells[x] = attr | content
+	} else {
+		content |= cellWide
+		r.cells[x] = attr | content
+		r.cells[x+1] = attr | cellTail
+	}
+	r.used = max(r.used, int32(x+width))
+	r.note(content)
+	t.last = lastText{cell: content, x: int32(x), y: int32(t.y), join: true}
+	if t.x += width; t.x >= end {
+		t.x = end - 1
+		t.pending = t.modes&modeAutowrap != 0
+	}
+}
+
+// makeRoom moves the cursor to where a wide character fits: the next line, or
+// without DECAWM the last two columns.
+func (t *Terminal) makeRoom(end int) {
+	if t.modes&modeAutowrap == 0 {
+		t.x = end - 2
+		return
+	}
+	if end == t.cols {
+		r := t.touch(t.y)
+		r.splitAt(t.x)
+		r.set(t.x, t.penBlank()|cellSpacer)
+	}
+	t.wrap()
+}
+
+// insertCells shifts the rest of the line right by n columns (IRM, ICH).
+func (t *Terminal) insertCells(n int) {
+	end := t.lineEnd()
+	r := t.touch(t.y)
+	x := t.x
+	n = min(n, end-x)
+	r.splitAt(x)
+	r.splitAt(end)
+	r.splitAt(end - n)
+	copy(r.cells[x+n:end], r.cells[x:end-n])
+	r.used = int32(t.cols)
+	r.fill(x, x+n, t.penBlank())
+	r.trim()
+	if end == t.cols {
+		r.flags &^= rowWrapped
+	}
+}

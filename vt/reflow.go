@@ -1,0 +1,260 @@
+package vt
+
+// flowLine is a logical line: cells without the spacers of wrapped rows.
+type flowLine struct {
+	cells  []cell
+	prompt bool
+}
+
+// place is a position that is kept through a reflow: first of a row and
+// column, then within the lines, then of a row and column again.
+type place struct {
+	x, y      int
+	line, off int
+	pending   bool
+	found     bool
+}
+
+// flow is the state of one reflow of the primary screen.
+type flow struct {
+	t      *Terminal
+	cols   int
+	lines  []flowLine
+	places [2]place // cursor, saved cursor
+	rows   []row
+}
+
+// reflow gives the primary screen a new size. What does not fit goes to the
+// history, and comes back from there when a screen that was full has room.
+func (t *Terminal) reflow(cols, rows int) {
+	s := &t.main
+	f := flow{t: t, cols: cols}
+	f.places[0] = place{x: t.x, y: t.y, pending: t.pending}
+	f.places[1] = place{x: s.saved.x, y: s.saved.y, pending: s.saved.pending}
+	if s.rows == nil {
+		t.cols, t.rows = cols, rows
+		t.moveTo(t.x, t.y)
+		return
+	}
+	last := f.lastRow()
+	full := last == t.rows-1
+	t.held = true
+	f.gather(last)
+	f.takeOpen()
+	if full {
+		f.pull(rows)
+	}
+	t.cols, t.rows = cols, rows
+	f.layout()
+	t.held = false
+	f.place(rows)
+}
+
+// lastRow is the last row that counts: with text, or the cursor's.
+func (f *flow) lastRow() int {
+	t := f.t
+	y := t.rows - 1
+	for y > 0 && t.main.row(y).length() == 0 && !(y == t.y && t.scr == &t.main) {
+		y--
+	}
+	return y
+}
+
+// gather joins the rows up to the last one into lines.
+func (f *flow) gather(last int) {
+	t := f.t
+	var l flowLine
+	for y := range last + 1 {
+		r := t.main.row(y)
+		if r.flags&rowPrompt != 0 && len(l.cells) == 0 {
+			l.prompt = true
+		}
+		f.enter(y, len(f.lines), len(l.cells))
+		wrapped := r.flags&rowWrapped != 0
+		n := r.length()
+		l.cells = append(l.cells, r.cells[:n]...)
+		if wrapped {
+			if n == t.cols && r.cells[n-1].kind() == cellSpacer {
+				l.cells = l.cells[:len(l.cells)-1]
+			} else {
+				l.cells = append(l.cells, make([]cell, t.cols-n)...)
+			}
+		}
+		if !wrapped || y == last {
+			f.lines = append(f.lines, l)
+			l = flowLine{}
+		}
+	}
+}
+
+// enter notes the places of row y, which begins in a line at off.
+func (f *flow) enter(y, line, off int) {
+	for i := range f.places {
+		if p := &f.places[i]; p.y == y && !p.found {
+			p.found = true
+			p.line, p.off = line, off+p.x
+			if p.pending {
+				p.off++
+			}
+		}
+	}
+}
+
+// takeOpen puts the history's open line before the first one, which continues
+// it.
+func (f *flow) takeOpen() {
+	h := f.t.hist
+	if h == nil || !h.open.any || len(f.lines) == 0 {
+		return
+	}
+	l := f.fromHistory(h.openLine())
+	h.open = openLine{text: h.open.text[:0], spans: h.open.spans[:0]}
+	f.prepend(l)
+}
+
+// prepend puts cells before the first line.
+func (f *flow) prepend(l flowLine) {
+	for i := range f.places {
+		if p := &f.places[i]; p.found && p.line == 0 {
+			p.off += len(l.cells)
+		}
+	}
+	f.lines[0].cells = append(l.cells, f.lines[0].cells...)
+	f.lines[0].prompt = l.prompt
+}
+
+// pull takes lines back from the history until there are rows enough.
+func (f *flow) pull(rows int) {
+	have := 0
+	for _, l := range f.lines {
+		have += f.height(l.cells)
+	}
+	for have < rows {
+		hl, ok := f.t.popLine()
+		if !ok {
+			return
+		}
+		l := f.fromHistory(hl)
+		if hl.flags&lineContinued != 0 {
+			have -= f.height(f.lines[0].cells)
+			f.prepend(l)
+		} else {
+			f.lines = append([]flowLine{l}, f.lines...)
+			for i := range f.places {
+				f.places[i].line++
+			}
+		}
+		have += f.height(f.lines[0].cells)
+	}
+}
+
+// height is how many rows a line takes.
+func (f *flow) height(cells []cell) int {
+	n := 1
+	for len(cells) > f.cols {
+		k := f.fit(cells)
+		if cells = cells[k:]; blankCells(cells) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// fit is how many cells of a line go into a row: a wide one is not cut.
+func (f *flow) fit(cells []cell) int {
+	if len(cells) <= f.cols {
+		return len(cells)
+	}
+	if cells[f.cols].isTail() {
+		return f.cols - 1
+	}
+	return f.cols
+}
+
+// blankCells reports whether cells have no text: colour alone is not wrapped.
+func blankCells(cells []cell) bool {
+	for _, c := range cells {
+		if c&cellContent != 0 || c.isTail() {
+			return false
+		}
+	}
+	return true
+}
+
+// layout wraps the lines into rows.
+func (f *flow) layout() {
+	for i, l := range f.lines {
+		pos := 0
+		for {
+			rest := l.cells[pos:]
+			n := f.fit(rest)
+			more := n < len(rest) && !blankCells(rest[n:])
+			f.addRow(rest[:n], more, l.prompt && pos == 0)
+			f.leave(i, pos, n, !more)
+			if pos += n; !more {
+				break
+			}
+		}
+	}
+}
+
+// addRow makes one row.
+func (f *flow) addRow(cells []cell, more, prompt bool) {
+	r := row{rev: f.t.nextRev}
+	if len(cells) > 0 {
+		r.cells = make([]cell, f.cols)
+		r.used = int32(copy(r.cells, cells))
+		for _, c := range cells {
+			r.note(c)
+		}
+	}
+	if more {
+		r.flags |= rowWrapped
+		if len(cells) < f.cols {
+			r.set(f.cols-1, cellSpacer)
+		}
+	}
+	if prompt {
+		r.flags |= rowPrompt
+	}
+	f.rows = append(f.rows, r)
+}
+
+// leave gives the places within a row of a line their row and column.
+func (f *flow) leave(line, pos, n int, last bool) {
+	for i := range f.places {
+		p := &f.places[i]
+		if !p.found || p.line != line || p.off < pos || p.off >= pos+n && !last {
+			continue
+		}
+		p.y = len(f.rows) - 1
+		p.x = p.off - pos
+		p.pending = p.x == f.cols && n == f.cols
+		p.x = min(p.x, f.cols-1)
+		p.line = -1
+	}
+}
+
+// place puts the rows on the screen, those that are too many into the history.
+func (f *flow) place(rows int) {
+	t, s := f.t, &f.t.main
+	surplus := max(len(f.rows)-rows, 0)
+	for i := range surplus {
+		t.push(&f.rows[i])
+	}
+	s.rows, s.top = make([]row, rows), 0
+	copy(s.rows, f.rows[surplus:])
+	for i := range s.rows {
+		s.rows[i].rev = t.nextRev
+	}
+	cur, sav := &f.places[0], &f.places[1]
+	if t.scr == s {
+		t.moveTo(cur.x, cur.y-surplus)
+		t.pending = cur.pending && cur.y >= surplus && t.modes&modeAutowrap != 0
+	}
+	if s.saved != (saved{}) {
+		s.saved.x, s.saved.y = min(sav.x, t.cols-1), min(max(sav.y-surplus, 0), rows-1)
+		s.saved.pending = sav.pending
+	}
+}

@@ -1,0 +1,226 @@
+package vt
+
+import "strings"
+
+// maxReplies bounds what waits to be written back to the program, in bytes: a
+// program that asks and never reads gets no further answers.
+const maxReplies = 64 << 10
+
+// TakeReplies returns what the terminal answered (DA, DSR, …) since the last
+// call, to be written to the program; nil when there is nothing.
+func (t *Terminal) TakeReplies() []byte {
+	if len(t.replies) == 0 {
+		return nil
+	}
+	b := t.replies
+	t.replies = nil
+	return b
+}
+
+// beginReply returns where a reply is appended to, for endReply.
+func (t *Terminal) beginReply() []byte { return t.replies }
+
+// endReply keeps a reply if there is room for the whole of it. With 8-bit
+// controls chosen (S8C1T) its CSI, DCS, OSC and ST are C1 controls.
+func (t *Terminal) endReply(b []byte) {
+	n := len(t.replies)
+	if len(b) > maxReplies {
+		return
+	}
+	if t.extra != nil && t.extra.protect8 {
+		tail := strings.NewReplacer("\x1b[", "\x9b", "\x1bP", "\x90", "\x1b]", "\x9d", "\x1b\\", "\x9c").
+			Replace(string(b[n:]))
+		b = append(b[:n], tail...)
+	}
+	t.replies = b
+}
+
+func (t *Terminal) reply(s string) { t.endReply(append(t.beginReply(), s...)) }
+
+// replyDA1 answers DA1 as a VT420 with 132 columns (1), selective erase (6),
+// national sets (9), horizontal scrolling (21), colour (22), rectangles (28)
+// and a clipboard to write (52) — DEC STD 070, xterm ctlseqs.
+func (t *Terminal) replyDA1() { t.reply("\x1b[?64;1;6;9;21;22;28;52c") }
+
+// replyDA2 answers DA2. Programs read the second number as the patch level of
+// xterm and choose mouse encodings by it; 380 has all of those known here.
+func (t *Terminal) replyDA2() { t.reply("\x1b[>41;380;0c") }
+
+// replyVersion answers XTVERSION (xterm ctlseqs).
+func (t *Terminal) replyVersion() {
+	version := t.option().Version
+	if version == "" {
+		version = "dev"
+	}
+	t.reply("\x1bP>|gc(" + plainText(version) + ")\x1b\\")
+}
+
+// replyStatus answers DSR (ECMA-48 8.3.35, DEC STD 070).
+func (t *Terminal) replyStatus(n int, dec bool) {
+	switch {
+	case n == 5 && !dec:
+		t.reply("\x1b[0n")
+	case n == 6:
+		t.replyPosition(dec)
+	case dec:
+		if s, ok := decStatus[n]; ok {
+			t.reply(s)
+		}
+	}
+}
+
+// decStatus are the answers of DSR that never change: no printer, no user
+// defined keys locked, a North American keyboard, no locator, no macros, no
+// data errors, no sessions, a dark background.
+var decStatus = map[int]string{
+	15:  "\x1b[?13n",
+	25:  "\x1b[?21n",
+	26:  "\x1b[?27;1;0;0n",
+	53:  "\x1b[?50n",
+	55:  "\x1b[?50n",
+	56:  "\x1b[?57;0n",
+	62:  "\x1b[0*{",
+	63:  "\x1bP0!~0000\x1b\\",
+	75:  "\x1b[?70n",
+	85:  "\x1b[?83n",
+	996: "\x1b[?997;1n",
+}
+
+// replyPosition is CPR (ECMA-48 8.3.14) and DECXCPR, which has the page too.
+func (t *Terminal) replyPosition(dec bool) {
+	ox, oy := t.origin()
+	b := append(t.beginReply(), "\x1b["...)
+	if dec {
+		b = append(b, '?')
+	}
+	b = appendInt(b, max(t.y-oy, 0)+1)
+	b = appendInt(append(b, ';'), max(t.x-ox, 0)+1)
+	if dec {
+		b = append(b, ";1"...)
+	}
+	t.endReply(append(b, 'R'))
+}
+
+// replyParameters is DECREPTPARM (DEC STD 070, VT100): no parity, 8 bits, 38400.
+func (t *Terminal) replyParameters(n int) {
+	if n <= 1 {
+		b := appendInt(append(t.beginReply(), "\x1b["...), n+2)
+		t.endReply(append(b, ";1;1;128;128;1;0x"...))
+	}
+}
+
+// Pixels of a cell, for programs that ask: there are none here.
+const cellWidth, cellHeight = 10, 20
+
+// window is XTWINOPS (xterm ctlseqs): reports, and the stack of titles.
+func (t *Terminal) window(c *csi) {
+	three := func(kind, a, b int) {
+		r := appendInt(append(t.beginReply(), "\x1b["...), kind)
+		r = appendInt(append(r, ';'), a)
+		r = appendInt(append(r, ';'), b)
+		t.endReply(append(r, 't'))
+	}
+	switch c.arg(0, 0) {
+	case 11:
+		t.reply("\x1b[1t")
+	case 13:
+		three(3, 0, 0)
+	case 14:
+		three(4, t.rows*cellHeight, t.cols*cellWidth)
+	case 15:
+		three(5, t.rows*cellHeight, t.cols*cellWidth)
+	case 16:
+		three(6, cellHeight, cellWidth)
+	case 18:
+		three(8, t.rows, t.cols)
+	case 19:
+		three(9, t.rows, t.cols)
+	case 20: // the title is not given back: it could be typed by another program
+		t.reply("\x1b]L\x1b\\")
+	case 21:
+		t.reply("\x1b]l\x1b\\")
+	case 22:
+		t.pushTitle()
+	case 23:
+		t.popTitle()
+	}
+}
+
+func (t *Terminal) pushTitle() {
+	e := t.more()
+	if len(e.titles) >= 10 {
+		e.titles = append(e.titles[:0], e.titles[1:]...)
+	}
+	e.titles = append(e.titles, t.title)
+}
+
+func (t *Terminal) popTitle() {
+	if t.extra == nil || len(t.extra.titles) == 0 {
+		return
+	}
+	n := len(t.extra.titles) - 1
+	t.setTitle(t.extra.titles[n])
+	t.extra.titles = t.extra.titles[:n]
+}
+
+// replySize is the report of mode 2048 (in-band resize): cells and pixels.
+func (t *Terminal) replySize() {
+	b := append(t.beginReply(), "\x1b[48"...)
+	for _, n := range [...]int{t.rows, t.cols, t.rows * cellHeight, t.cols * cellWidth} {
+		b = appendInt(append(b, ';'), n)
+	}
+	t.endReply(append(b, 't'))
+}
+
+// replyPresentation is DECRQPSR: DECCIR for 1, DECTABSR for 2 (DEC STD 070).
+func (t *Terminal) replyPresentation(n int) {
+	switch n {
+	case 1:
+		t.replyCursorInfo()
+	case 2:
+		b := append(t.beginReply(), "\x1bP2$u"...)
+		sep := false
+		for x := range t.cols {
+			if !t.isTab(x) {
+				continue
+			}
+			if sep {
+				b = append(b, '/')
+			}
+			b, sep = appendInt(b, x+1), true
+		}
+		t.endReply(append(b, "\x1b\\"...))
+	}
+}
+
+func (t *Terminal) replyCursorInfo() {
+	b := appendInt(append(t.beginReply(), "\x1bP1$u"...), t.y+1)
+	b = appendInt(append(b, ';'), t.x+1)
+	rend, prot, flags := byte('@'), byte('@'), byte('@')
+	for i, a := range [...]attrs{attrBold, attrUnderline, attrBlink, attrInverse} {
+		if t.pen.style.attrs&a != 0 {
+			rend |= 1 << i
+		}
+	}
+	if t.pen.attr&cellProtected != 0 {
+		prot |= 1
+	}
+	if t.modes&modeOrigin != 0 {
+		flags |= 1
+	}
+	if t.chars.single != 0 {
+		flags |= 1 << (t.chars.single - 2)
+	}
+	if t.pending {
+		flags |= 8
+	}
+	b = append(b, ";1;"...)
+	b = append(b, rend, ';', prot, ';', flags, ';', '0'+t.chars.gl, ';', '0'+t.chars.gr, ';', '@', ';')
+	for _, s := range t.chars.g {
+		if s == 0 || s >= 0x80 {
+			s = 'B'
+		}
+		b = append(b, byte(s))
+	}
+	t.endReply(append(b, "\x1b\\"...))
+}

@@ -1,0 +1,72 @@
+package vt
+
+// Resize changes the size. The primary screen flows again: rows that were
+// wrapped are joined and wrapped anew, and the cursor stays on its character.
+// The alternate screen is cut. It returns ErrSize for a size outside of
+// MinCols … MaxRows, and then changes nothing.
+func (t *Terminal) Resize(cols, rows int) error {
+	if !validSize(cols, rows) {
+		return ErrSize
+	}
+	if cols == t.cols && rows == t.rows {
+		return nil
+	}
+	t.endSync()
+	t.spare = nil
+	onMain := t.scr == &t.main
+	if onMain {
+		t.cutScreen(&t.alt, cols, rows, nil)
+		t.reflow(cols, rows)
+	} else {
+		x, y, pending := t.x, t.y, t.pending
+		t.cutScreen(&t.alt, cols, rows, &y)
+		t.reflow(cols, rows)
+		t.x, t.y, t.pending = min(x, cols-1), min(y, rows-1), pending && x == cols-1
+	}
+	t.fullMargins()
+	t.modes &^= modeLRMM
+	t.last.join = false
+	t.scr.moved = t.nextRev
+	t.changed = true
+	if t.modes&modeInBandSize != 0 {
+		t.replySize()
+	}
+	t.commit()
+	return nil
+}
+
+// cutScreen gives a screen a new size without wrapping: rows go and come at
+// the bottom, or at the top when the cursor's row y would go.
+func (t *Terminal) cutScreen(s *screen, cols, rows int, y *int) {
+	if s.rows == nil {
+		return
+	}
+	s.linear()
+	if y != nil && *y >= rows {
+		s.rows = s.rows[*y-rows+1:]
+		*y = rows - 1
+	}
+	old := s.rows
+	s.rows = make([]row, rows)
+	copy(s.rows, old)
+	for i := range s.rows {
+		s.rows[i].cut(cols)
+		s.rows[i].rev = t.nextRev
+	}
+}
+
+// cut gives a row a new length.
+func (r *row) cut(cols int) {
+	if r.cells == nil {
+		return
+	}
+	r.splitAt(cols)
+	cells := make([]cell, cols)
+	n := copy(cells, r.cells[:r.used])
+	if n > 0 && cells[n-1].kind() == cellSpacer {
+		cells[n-1] = cells[n-1].blanked()
+	}
+	r.cells, r.used = cells, int32(n)
+	r.flags &^= rowWrapped
+	r.trim()
+}

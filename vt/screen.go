@@ -1,0 +1,103 @@
+package vt
+
+// screen is one of the two grids: a ring of rows, made on first write.
+type screen struct {
+	rows  []row  // nil: nothing was ever written
+	top   int    // index of row 0
+	moved uint64 // revision of the last scrolling of the whole screen
+	saved saved
+	kitty kittyStack
+}
+
+// saved is what DECSC keeps.
+type saved struct {
+	x, y    int
+	pending bool
+	origin  bool
+	pen     pen
+	chars   charsets
+}
+
+// row returns row y, which may be blank and without cells. The rows exist.
+func (s *screen) row(y int) *row {
+	i := s.top + y
+	if i >= len(s.rows) {
+		i -= len(s.rows)
+	}
+	return &s.rows[i]
+}
+
+// view returns row y to be read.
+func (s *screen) view(y int) *row {
+	if s.rows == nil {
+		return &blankRow
+	}
+	return s.row(y)
+}
+
+var blankRow row
+
+// touch returns row y of the screen in use with its cells made, and notes the
+// change.
+func (t *Terminal) touch(y int) *row {
+	s := t.scr
+	if s.rows == nil {
+		s.rows = make([]row, t.rows)
+	}
+	r := s.row(y)
+	if r.cells == nil {
+		r.cells = make([]cell, t.cols)
+	}
+	r.rev = t.nextRev
+	t.changed = true
+	return r
+}
+
+// written returns row y noted as changed, or nil when it is blank without
+// cells: what erases has nothing to do there.
+func (t *Terminal) written(y int) *row {
+	if t.scr.rows == nil || t.scr.row(y).cells == nil {
+		return nil
+	}
+	return t.touch(y)
+}
+
+// drop forgets the rows.
+func (s *screen) drop() { s.rows, s.top = nil, 0 }
+
+// linear turns the ring so that row 0 is first.
+func (s *screen) linear() {
+	if s.top == 0 {
+		return
+	}
+	rows := make([]row, 0, len(s.rows))
+	rows = append(append(rows, s.rows[s.top:]...), s.rows[:s.top]...)
+	s.rows, s.top = rows, 0
+}
+
+// clear blanks the screen in use, row by row.
+func (t *Terminal) clearScreen(blank cell) {
+	s := t.scr
+	t.changed = true
+	if s.rows == nil && blank == 0 {
+		return
+	}
+	for y := range t.rows {
+		t.clearRow(y, blank)
+	}
+}
+
+// clearRow blanks one row of the screen in use.
+func (t *Terminal) clearRow(y int, blank cell) {
+	if blank == 0 {
+		if r := t.written(y); r != nil {
+			r.reset(t.nextRev)
+		} else if t.scr.rows != nil {
+			t.scr.row(y).reset(t.nextRev)
+		}
+		return
+	}
+	r := t.touch(y)
+	r.flags = 0
+	r.fill(0, t.cols, blank)
+}

@@ -1,0 +1,143 @@
+package vt
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// SearchOptions say what Search looks for.
+type SearchOptions struct {
+	Pattern    string
+	Regexp     bool // Pattern is a regular expression (package regexp)
+	IgnoreCase bool
+	Limit      int // matches returned, the newest; <= 0 is 1000
+}
+
+// Match is a place where a pattern was found.
+type Match struct {
+	Row     int    `json:"row"` // of the screen; the row above it is -1, and so on up the history
+	Col     int    `json:"col"`
+	EndRow  int    `json:"endRow"` // of the column after the match
+	EndCol  int    `json:"endCol"`
+	Text    string `json:"text"`    // what matched
+	Context string `json:"context"` // the whole line, as it was before it was wrapped
+}
+
+// Search finds a pattern on the screen and in the history, newest first.
+// Wrapped rows are searched as the line they are; a pattern does not match
+// over several lines. It returns an error for a wrong regular expression.
+func (t *Terminal) Search(o SearchOptions) ([]Match, error) {
+	pattern := o.Pattern
+	if !o.Regexp {
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	if o.IgnoreCase {
+		pattern = "(?i)" + pattern
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("search pattern: %w", err)
+	}
+	if o.Limit <= 0 {
+		o.Limit = 1000
+	}
+	f := finder{re: re, limit: o.Limit, cols: t.cols, grapheme: t.modes&modeGrapheme != 0}
+	t.searchScreen(&f)
+	t.searchHistory(&f)
+	return f.found, nil
+}
+
+// finder collects matches, line by line from the last one up.
+type finder struct {
+	re       *regexp.Regexp
+	limit    int
+	cols     int
+	grapheme bool
+	found    []Match
+}
+
+// line looks into one line, whose rows begin at the byte offsets starts and of
+// which the first is row.
+func (f *finder) line(text []byte, starts []int, row int) {
+	text = trimBlanks(text, 0)
+	all := f.re.FindAllIndex(text, -1)
+	for i := len(all) - 1; i >= 0 && len(f.found) < f.limit; i-- {
+		from, to := all[i][0], all[i][1]
+		if from == to {
+			continue
+		}
+		m := Match{Text: string(text[from:to]), Context: string(text)}
+		m.Row, m.Col = f.place(text, starts, row, from)
+		m.EndRow, m.EndCol = f.place(text, starts, row, to)
+		f.found = append(f.found, m)
+	}
+}
+
+// place is the row and column of a byte of a line.
+func (f *finder) place(text []byte, starts []int, row, at int) (y, x int) {
+	i := len(starts) - 1
+	for i > 0 && starts[i] > at {
+		i--
+	}
+	for n := starts[i]; n < at; {
+		k, w := nextCluster(text[n:], f.grapheme)
+		n += k
+		x += w
+	}
+	return row + i, x
+}
+
+func (t *Terminal) searchScreen(f *finder) {
+	s := t.seen()
+	for y := t.rows - 1; y >= 0; {
+		first := y
+		for first > 0 && s.view(first-1).flags&rowWrapped != 0 {
+			first--
+		}
+		var text []byte
+		var starts []int
+		row := first
+		if h := t.hist; first == 0 && h != nil && h.open.any && s == &t.main {
+			text, starts = wrapStarts(append(text, h.open.text...), h.open.flags, t.cols)
+			row -= len(starts)
+		}
+		for i := first; i <= y; i++ {
+			starts = append(starts, len(text))
+			text = t.appendRow(text, s.view(i))
+		}
+		f.line(text, starts, row)
+		y = first - 1
+	}
+}
+
+// wrapStarts returns where the rows of a line begin.
+func wrapStarts(text []byte, flags lineFlags, cols int) ([]byte, []int) {
+	starts := []int{0}
+	for n := rowBytes(text, flags, cols); n < len(text); n += rowBytes(text[n:], flags, cols) {
+		starts = append(starts, n)
+	}
+	return text, starts
+}
+
+func (t *Terminal) searchHistory(f *finder) {
+	h := t.hist
+	if h == nil {
+		return
+	}
+	row := 0
+	if h.open.any {
+		_, starts := wrapStarts(h.open.text, h.open.flags, t.cols)
+		row -= len(starts)
+		if t.seen() != &t.main {
+			f.line(h.open.text, starts, row)
+		}
+	}
+	var buf [64]span
+	for n := h.closed; n > h.base() && len(f.found) < f.limit; n-- {
+		p, i := h.pageOf(n - 1)
+		l := h.line(p, i, buf[:0])
+		text, starts := wrapStarts(l.text, l.flags, t.cols)
+		row -= len(starts)
+		f.line(text, starts, row)
+	}
+}

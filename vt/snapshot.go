@@ -1,0 +1,174 @@
+package vt
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// ErrSnapshot says that bytes are no snapshot, or one of a later version.
+var ErrSnapshot = errors.New("vt: not a snapshot of a terminal")
+
+// snapshotMagic begins a snapshot: the magic, the length of the dump (uvarint),
+// the dump (ANSI), and the tail (JSON).
+const (
+	snapshotMagic   = "gcvt"
+	snapshotVersion = 1
+)
+
+// tail is what a dump cannot say. Unknown fields are ignored, so that versions
+// with more of them stay readable.
+type tail struct {
+	Version    int             `json:"version"`
+	Cols       int             `json:"cols"`
+	Rows       int             `json:"rows"`
+	Revision   uint64          `json:"revision"`
+	FirstLine  uint64          `json:"firstLine,omitempty"` // number of the oldest line of history
+	Pending    []byte          `json:"pending,omitempty"`
+	Replies    []byte          `json:"replies,omitempty"`
+	Events     []Event         `json:"events,omitempty"`
+	Icon       string          `json:"icon,omitempty"`
+	Titles     []string        `json:"titles,omitempty"`
+	Pointer    string          `json:"pointer,omitempty"`
+	SavedModes map[uint32]bool `json:"savedModes,omitempty"`
+	Wrapped    []int           `json:"wrapped,omitempty"` // rows of the screen in use that continue
+	EightBit   bool            `json:"eightBit,omitempty"`
+	Conformity uint8           `json:"conformity,omitempty"`
+	Columns    bool            `json:"columns,omitempty"` // DECCOLM
+	InBand     bool            `json:"inBand,omitempty"`
+	Sync       bool            `json:"sync,omitempty"`
+	LastRune   rune            `json:"lastRune,omitempty"` // for REP
+}
+
+// Snapshot returns the whole state, for Restore: what ANSI returns, and what
+// only a snapshot can say (revision, line numbers, the sequence that has begun,
+// replies and events that wait).
+func (t *Terminal) Snapshot() []byte {
+	dump := t.ANSI()
+	b := append([]byte(snapshotMagic), snapshotVersion)
+	b = binary.AppendUvarint(b, uint64(len(dump)))
+	b = append(b, dump...)
+	end, err := json.Marshal(t.tail())
+	if err != nil { // numbers, strings and bytes only: it cannot fail
+		return b
+	}
+	return append(b, end...)
+}
+
+func (t *Terminal) tail() tail {
+	s := tail{
+		Version: snapshotVersion, Cols: t.cols, Rows: t.rows, Revision: t.rev,
+		Pending: t.Pending(), Replies: t.replies, Events: t.events,
+		Columns: t.modes&modeColumns != 0, InBand: t.modes&modeInBandSize != 0, Sync: t.modes&modeSync != 0,
+	}
+	if t.hist != nil {
+		s.FirstLine = t.hist.base()
+	}
+	if c := t.last.cell; c&cellCluster == 0 {
+		s.LastRune = rune(c & cellRune)
+	}
+	for y := range t.rows {
+		if t.scr.view(y).flags&rowWrapped != 0 {
+			s.Wrapped = append(s.Wrapped, y)
+		}
+	}
+	if e := t.extra; e != nil {
+		s.Icon, s.Titles, s.Pointer, s.SavedModes = e.icon, e.titles, e.pointer, e.savedModes
+		s.EightBit, s.Conformity = e.protect8, e.conformity
+	}
+	return s
+}
+
+// Restore makes a terminal of a snapshot. The size is the snapshot's; one in o
+// that differs is applied afterwards. It returns ErrSnapshot for other bytes,
+// and ErrSize for a size that cannot be.
+func Restore(b []byte, o Options) (*Terminal, error) {
+	dump, s, err := readSnapshot(b)
+	if err != nil {
+		return nil, err
+	}
+	cols, rows := o.Cols, o.Rows
+	o.Cols, o.Rows = s.Cols, s.Rows
+	t, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.HistoryLines >= 0 {
+		t.hist = &history{store: o.Pages, closed: s.FirstLine}
+	}
+	t.feed(dump)
+	t.apply(s)
+	t.commit()
+	if cols != 0 || rows != 0 {
+		if cols == 0 {
+			cols = s.Cols
+		}
+		if rows == 0 {
+			rows = s.Rows
+		}
+		if err := t.Resize(cols, rows); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func readSnapshot(b []byte) (dump []byte, s tail, err error) {
+	n := len(snapshotMagic)
+	if len(b) <= n || string(b[:n]) != snapshotMagic || b[n] != snapshotVersion {
+		return nil, s, ErrSnapshot
+	}
+	b = b[n+1:]
+	size, k := binary.Uvarint(b)
+	if k <= 0 || size > uint64(len(b)-k) {
+		return nil, s, ErrSnapshot
+	}
+	dump, b = b[k:k+int(size)], b[k+int(size):]
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, s, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	if !validSize(s.Cols, s.Rows) {
+		return nil, s, ErrSize
+	}
+	return dump, s, nil
+}
+
+// apply takes over what the dump could not say.
+func (t *Terminal) apply(s tail) {
+	t.setMode(modeColumns, s.Columns)
+	t.setMode(modeInBandSize, s.InBand)
+	for y := range t.rows {
+		if t.scr.rows != nil {
+			t.scr.row(y).flags &^= rowWrapped
+		}
+	}
+	for _, y := range s.Wrapped {
+		if y >= 0 && y < t.rows && t.scr.rows != nil {
+			t.scr.row(y).flags |= rowWrapped
+		}
+	}
+	if s.Icon != "" || s.Titles != nil || s.Pointer != "" || s.SavedModes != nil || s.EightBit || s.Conformity != 0 {
+		e := t.more()
+		e.icon, e.titles, e.pointer, e.savedModes = s.Icon, s.Titles, s.Pointer, s.SavedModes
+		e.protect8, e.conformity = s.EightBit, s.Conformity
+	}
+	t.last = lastText{}
+	if s.LastRune > 0 && s.LastRune <= 0x10ffff {
+		t.last.cell = cell(s.LastRune)
+		if property(s.LastRune)&propWidth == 2 {
+			t.last.cell |= cellWide
+		}
+	}
+	t.replies = append([]byte(nil), s.Replies[:min(len(s.Replies), maxReplies)]...)
+	t.events = s.Events[:min(len(s.Events), maxEvents):min(len(s.Events), maxEvents)]
+	if s.Sync {
+		t.modes |= modeSync
+	}
+	t.changed = true
+	t.nextRev = max(s.Revision, 1)
+	t.main.moved, t.alt.moved = t.nextRev, t.nextRev
+	if len(s.Pending) > 0 {
+		t.feed(s.Pending)
+	}
+}

@@ -245,13 +245,16 @@ func (srv *server) newListener() error {
 	if err != nil {
 		return fmt.Errorf("%w: listen at %s: %w", ErrStateDir, srv.paths.Socket, err)
 	}
-	f, err := l.File()
+	raw, err := l.SyscallConn() // File() and Fd() would make the shared description blocking
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	id := statSocket(srv.paths.Socket)
-	if err := srv.link.deposit(listenerID, fmt.Appendf(nil, "%d:%d", id.dev, id.ino), int(f.Fd())); err != nil {
+	var depositErr error
+	err = raw.Control(func(fd uintptr) {
+		depositErr = srv.link.deposit(listenerID, fmt.Appendf(nil, "%d:%d", id.dev, id.ino), int(fd))
+	})
+	if err := errors.Join(err, depositErr); err != nil {
 		return err
 	}
 	srv.listener, srv.sock = l, id

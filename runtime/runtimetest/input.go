@@ -154,7 +154,7 @@ var keyCases = []testCase{
 		name := t.sh(rawCat)
 		t.shows(name, "ready")
 		sent := []struct{ key, bytes string }{
-			{"a", "a"}, {"Enter", "^M"}, {"Tab", "^I"}, {"Space", " "}, {"Escape", "^["}, {"BSpace", "^?"},
+			{"a", "a"}, {"Enter", "^M"}, {"Tab", "\t"}, {"Space", " "}, {"Escape", "^["}, {"BSpace", "^?"},
 			{"C-c", "^C"}, {"C-a", "^A"}, {"M-x", "^[x"}, {"é", "M-CM-)"},
 			{"Up", "^[[A"}, {"Down", "^[[B"}, {"Right", "^[[C"}, {"Left", "^[[D"},
 			{"Home", "^[[H"}, {"End", "^[[F"}, {"PPage", "^[[5~"}, {"NPage", "^[[6~"}, {"DC", "^[[3~"}, {"IC", "^[[2~"},
@@ -165,11 +165,13 @@ var keyCases = []testCase{
 			t.must(t.P.SendKeys(t.Ctx, name, s.key))
 			// "|" ends what a key sent, so that each is seen on its own.
 			t.must(t.P.SendKeys(t.Ctx, name, "|"))
-			want += strings.Replace(s.bytes, "^I", "^I", 1) + "|"
+			want += s.bytes + "|"
 		}
 		t.eventually("the bytes", func() error {
 			got := strings.ReplaceAll(t.peek(name), "\n", "")
-			if got = strings.ReplaceAll(got, "\t", "^I"); squeeze(got) != squeeze(want) {
+			// VT220 and xterm differ here; the terminal's own entry decides.
+			got = strings.NewReplacer("^[[1~", "^[[H", "^[[4~", "^[[F").Replace(got)
+			if squeeze(got) != squeeze(want) {
 				return fmt.Errorf("got %q, want %q", got, want)
 			}
 			return nil
@@ -210,5 +212,5 @@ var keyCases = []testCase{
 	}},
 }
 
-// squeeze removes what wrapping and tab stops may add.
-func squeeze(s string) string { return strings.ReplaceAll(s, " ", "") }
+// squeeze removes blanks: a tab shows as any number of them.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }

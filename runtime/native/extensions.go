@@ -1,0 +1,141 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// idleQuiet is how long a prompt must have stood without output to count.
+const idleQuiet = 1500 * time.Millisecond
+
+// WaitForIdle implements runtime.IdleWaitProvider: a shell prompt is open (OSC
+// 133), or the ready prefix of the session's start stands on the screen with
+// 1.5 s of quiet; and no dialog is open.
+func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Duration) error {
+	inner, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	info, err := p.live(inner, name)
+	if err != nil {
+		return fmt.Errorf("idle %s: %w", name, err)
+	}
+	prefix, err := p.GetMeta(inner, info.ID, readyMeta)
+	if err != nil {
+		return err
+	}
+	for {
+		if err := p.idleOnce(inner, info.ID, prefix); err != nil {
+			return fmt.Errorf("idle %s: %w", name, err)
+		}
+		s := &starter{p: p, name: name, id: info.ID}
+		screen, err := s.screen(inner)
+		if err != nil {
+			return fmt.Errorf("idle %s: %w", name, err)
+		}
+		if !runtime.DialogOpen(screen) {
+			return nil
+		}
+		if err := s.changed(inner); err != nil {
+			return fmt.Errorf("idle %s: %w", name, err)
+		}
+	}
+}
+
+// idleOnce waits for one sign of idleness.
+func (p *Provider) idleOnce(ctx context.Context, id, prefix string) error {
+	conditions := []mux.Condition{{Prompt: true}}
+	if prefix != "" {
+		conditions = append(conditions, mux.Condition{Text: `^[│┃║|\s]*` + regexp.QuoteMeta(strings.TrimRight(prefix, " "))})
+	}
+	met, err := p.wait(ctx, id, conditions)
+	if err != nil || met == 0 {
+		return err
+	}
+	_, err = p.wait(ctx, id, []mux.Condition{{Quiet: idleQuiet}})
+	return err
+}
+
+func (p *Provider) wait(ctx context.Context, id string, conditions []mux.Condition) (int, error) {
+	var r mux.WaitResult
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		r, err = c.Wait(ctx, id, mux.WaitRequest{Conditions: conditions})
+		return err
+	})
+	if err == nil && r.Met < 0 {
+		err = runtime.ErrSessionNotFound
+	}
+	return r.Met, err
+}
+
+// DismissKnownDialogs implements runtime.DialogProvider.
+func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error {
+	inner, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	info, err := p.live(inner, name)
+	if err != nil {
+		return fmt.Errorf("dialogs of %s: %w", name, err)
+	}
+	s := &starter{p: p, name: name, id: info.ID}
+	return runtime.DismissDialogs(inner, name, s.hooks(), nil)
+}
+
+// Exec implements runtime.ExecProvider: the box of a native session is this
+// machine, in the work dir and with the environment of its leader.
+func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
+	if len(argv) == 0 {
+		return nil, 0, errors.New("exec: no command")
+	}
+	info, err := p.live(ctx, name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	env, err := proctree.Environ(info.PID)
+	if err != nil {
+		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	path, err := lookPath(argv[0], env["PATH"], info.WorkDir)
+	if err != nil {
+		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	cmd := exec.CommandContext(ctx, path, argv[1:]...)
+	cmd.Args[0] = argv[0]
+	cmd.Dir = info.WorkDir
+	cmd.Env = []string{} // not nil, which would be this process's own
+	for k, v := range env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return out.Bytes(), 1, fmt.Errorf("exec in %s: %w", name, ctx.Err())
+	case errors.As(err, &exit):
+		return out.Bytes(), exitCode(exit), nil
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	return out.Bytes(), 0, nil
+}
+
+// exitCode is 128+n for signal n.
+func exitCode(e *exec.ExitError) int {
+	if ws, ok := e.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return e.ExitCode()
+}

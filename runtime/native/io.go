@@ -1,0 +1,192 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// Attach implements runtime.Provider.
+func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
+	o := mux.AttachOptions{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly}
+	if t.DetachKeys != "" {
+		keys, err := mux.ParseDetachKeys(t.DetachKeys)
+		if err != nil {
+			return fmt.Errorf("attach %s: %w", name, err)
+		}
+		o.DetachKeys = keys
+	}
+	info, err := p.live(ctx, name)
+	if err != nil {
+		return fmt.Errorf("attach %s: %w", name, err)
+	}
+	c, err := p.Client(ctx)
+	if err != nil {
+		return fmt.Errorf("attach %s: %w", name, convert(err))
+	}
+	_, err = c.AttachTerminal(ctx, info.ID, o)
+	switch {
+	case err == nil, errors.Is(err, mux.ErrExited):
+		return nil
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return nil // ctx is one of the regular ends
+	}
+	return fmt.Errorf("attach %s: %w", name, convert(err))
+}
+
+// Nudge implements runtime.Provider.
+func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	return p.nudgeNamed(ctx, name, mux.NudgeRequest{Text: runtime.FlattenText(content)})
+}
+
+// NudgeNow implements runtime.ImmediateNudgeProvider.
+func (p *Provider) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	return p.nudgeNamed(ctx, name, mux.NudgeRequest{Text: runtime.FlattenText(content), Timeout: time.Nanosecond})
+}
+
+func (p *Provider) nudgeNamed(ctx context.Context, name string, r mux.NudgeRequest) (runtime.Receipt, error) {
+	info, err := p.live(ctx, name) // proves the connection, too
+	if err != nil {
+		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
+	}
+	got, err := p.nudge(ctx, info.ID, r)
+	if err != nil {
+		return got, fmt.Errorf("nudge %s: %w", name, err)
+	}
+	return got, nil
+}
+
+// nudge sends once. A connection lost meanwhile is an error that says so: the
+// text may have been typed.
+func (p *Provider) nudge(ctx context.Context, id string, r mux.NudgeRequest) (runtime.Receipt, error) {
+	c, err := p.Client(ctx)
+	if err != nil {
+		return runtime.Receipt{}, convert(err)
+	}
+	got, err := c.Nudge(ctx, id, r)
+	if errors.Is(err, mux.ErrExited) {
+		return runtime.Receipt{State: runtime.Dead, Detail: "the session ended"}, nil
+	}
+	if errors.Is(err, mux.ErrUnreachable) {
+		p.drop(c)
+	}
+	if err != nil {
+		return runtime.Receipt{}, convert(err)
+	}
+	return runtime.Receipt{State: runtime.State(got.State), By: got.By, Detail: got.Detail}, nil
+}
+
+// SendKeys implements runtime.Provider.
+func (p *Provider) SendKeys(ctx context.Context, name string, keys ...string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	if _, err := mux.EncodeKeys(nil, keys, mux.KeyModes{}); err != nil {
+		return fmt.Errorf("keys %s: %w", name, convert(err)) // also without a session
+	}
+	err := p.send(ctx, func(c *mux.Client) error { return c.Keys(ctx, name, keys, false) })
+	return bestEffort("keys", name, err)
+}
+
+// Peek implements runtime.Provider.
+func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, error) {
+	var r mux.PeekResult
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		r, err = c.Peek(ctx, mux.PeekRequest{Name: name, Lines: lines})
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("peek %s: %w", name, err)
+	}
+	return r.Text, nil
+}
+
+// ClearScrollback implements runtime.Provider.
+func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
+	err := p.query(ctx, func(c *mux.Client) error { return c.ClearHistory(ctx, name) })
+	return bestEffort("clear", name, err)
+}
+
+// WaitFor implements runtime.Waiter. A server that restarts is asked again.
+func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condition) (int, error) {
+	info, err := p.get(ctx, name)
+	if err != nil {
+		return 0, fmt.Errorf("wait for %s: %w", name, err)
+	}
+	req := mux.WaitRequest{Conditions: make([]mux.Condition, len(any))}
+	for i, c := range any {
+		req.Conditions[i] = mux.Condition(c)
+	}
+	var r mux.WaitResult
+	err = p.query(ctx, func(c *mux.Client) (err error) {
+		r, err = c.Wait(ctx, info.ID, req)
+		return err
+	})
+	switch {
+	case err != nil:
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return 0, fmt.Errorf("wait for %s: %w", name, err)
+	case r.Met < 0:
+		return 0, fmt.Errorf("wait for %s: it ended: %w", name, runtime.ErrSessionNotFound)
+	}
+	return r.Met, nil
+}
+
+// Events implements runtime.EventSource. It starts a server when there is
+// none: without one there would be nothing to subscribe to.
+func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
+	c, err := p.EnsureClient(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("events: %w", convert(err))
+	}
+	stream, err := c.Events(ctx, "")
+	if errors.Is(err, mux.ErrUnreachable) && ctx.Err() == nil {
+		p.drop(c)
+		if c, err = p.EnsureClient(ctx); err == nil {
+			stream, err = c.Events(ctx, "")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("events: %w", convert(err))
+	}
+	out := make(chan runtime.Event, eventBuffer)
+	go pump(ctx, stream, out)
+	return out, nil
+}
+
+// eventBuffer is how far a subscriber may lag behind before the server's own
+// queue fills.
+const eventBuffer = 64
+
+// pump ends with ctx or the stream, and closes out: whoever listens lists
+// again then.
+func pump(ctx context.Context, stream *mux.EventStream, out chan<- runtime.Event) {
+	defer close(out)
+	defer stream.Close()
+	for {
+		e, err := stream.Next()
+		if err != nil {
+			return
+		}
+		ev := runtime.Event{Session: e.Session, Time: e.Time}
+		switch e.Type {
+		case mux.EventStarted:
+			ev.Kind = runtime.EventStarted
+		case mux.EventExited:
+			ev.Kind, ev.Exit = runtime.EventExited, exitOf(e.Exit)
+		default:
+			continue
+		}
+		select {
+		case out <- ev:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package native_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/native"
+	"gascity.dev/gc/runtime/runtimetest"
+)
+
+// TestMain lets the test binary be the keeper and the server, too.
+func TestMain(m *testing.M) {
+	if mux.IsDaemon(os.Args) {
+		os.Exit(mux.RunDaemon(os.Args))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// backend is a multiplexer of one test's own.
+type backend struct{ paths mux.Paths }
+
+func newBackend(t testing.TB) *backend {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "mux.sock")
+	b := &backend{mux.Paths{Dir: socket + ".d", Socket: socket}}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		c, err := mux.Dial(ctx, b.paths)
+		if err != nil {
+			return // it was never started, or ended
+		}
+		defer c.Close()
+		if err := c.Shutdown(ctx, true); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return b
+}
+
+func (b *backend) provider(t testing.TB) *native.Provider {
+	t.Helper()
+	p, err := native.New(native.Options{Paths: b.paths, Version: "test", StopGrace: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// signal sends a signal to the server process.
+func (b *backend) signal(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	c, err := mux.Dial(t.Context(), b.paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(s.Server.PID, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *backend) harness(t *testing.T) runtimetest.Harness {
+	return runtimetest.Harness{
+		Provider: b.provider(t),
+		Reopen:   func(t *testing.T) runtime.Provider { return b.provider(t) },
+		Hang: func(t *testing.T) func() {
+			c, err := mux.Dial(t.Context(), b.paths)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			s, err := c.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(s.Server.PID, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			return func() {
+				if err := syscall.Kill(s.Server.PID, syscall.SIGCONT); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return newBackend(t).harness(t) })
+}

@@ -1,0 +1,244 @@
+// Package native is the runtime provider over gc's own multiplexer.
+//
+// Its invariant: what it answers comes from the server or from the lock of the
+// server's state directory, and from nothing else. No server at all means no
+// sessions; a server that cannot be asked means ErrBackendUnreachable. Only
+// Start, Events and ConfigureServer bring a server up; no query spawns a
+// process. It serves every city that selects no other provider.
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// Options configure a Provider. The zero value is the user's own server.
+type Options struct {
+	Paths   mux.Paths // zero: mux.DefaultPaths of this process
+	Version string    // what a server started by us reports
+
+	// Environ is the environment that sessions inherit the named variables
+	// from; nil: this process's.
+	Environ []string
+
+	StopGrace time.Duration      // between TERM and KILL; 0 = 5 s
+	Limits    runtime.Limits     // of the start sequence
+	Report    func(runtime.Step) // of every step of every start; may be nil
+}
+
+// defaultGrace is how long Stop lets a tree end by itself.
+const defaultGrace = 5 * time.Second
+
+// Provider implements runtime.Provider. It connects at the first use and again
+// after the server restarted. Safe for concurrent use.
+type Provider struct {
+	o Options
+
+	mu       sync.Mutex
+	client   *mux.Client     // nil until the first use, and after a loss
+	starting map[string]bool // names whose Start is under way here
+}
+
+var (
+	_ runtime.Provider                = (*Provider)(nil)
+	_ runtime.EventSource             = (*Provider)(nil)
+	_ runtime.ExitReporter            = (*Provider)(nil)
+	_ runtime.Waiter                  = (*Provider)(nil)
+	_ runtime.IdleWaitProvider        = (*Provider)(nil)
+	_ runtime.ImmediateNudgeProvider  = (*Provider)(nil)
+	_ runtime.ExecProvider            = (*Provider)(nil)
+	_ runtime.DialogProvider          = (*Provider)(nil)
+	_ runtime.ProcessTableScanner     = (*Provider)(nil)
+	_ runtime.ServerLifecycleProvider = (*Provider)(nil)
+)
+
+// New returns a provider. Nothing is started or connected yet. The error says
+// that the state directory cannot be named.
+func New(o Options) (*Provider, error) {
+	if o.Paths == (mux.Paths{}) {
+		paths, err := mux.DefaultPaths(os.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		o.Paths = paths
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.StopGrace <= 0 {
+		o.StopGrace = defaultGrace
+	}
+	return &Provider{o: o, starting: map[string]bool{}}, nil
+}
+
+// Close drops the connection. Sessions and server go on; a later call connects
+// again.
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	c := p.client
+	p.client = nil
+	p.mu.Unlock()
+	if c != nil {
+		return c.Close()
+	}
+	return nil
+}
+
+// Capabilities implements runtime.Provider.
+func (p *Provider) Capabilities() runtime.Capabilities {
+	return runtime.Capabilities{
+		Attach: true, AttachDetection: true, Activity: true, ExactPeek: true, Keys: true,
+		DurableMeta: true, LastScreen: true, ProcessTree: true, Exec: true,
+	}
+}
+
+// Client returns a connection to the running server, for what goes beyond the
+// contract. It belongs to the provider: do not close it. The error matches
+// mux.ErrNoServer when there is none.
+func (p *Provider) Client(ctx context.Context) (*mux.Client, error) {
+	return p.connect(ctx, mux.Dial)
+}
+
+// EnsureClient is Client, but starts a server when there is none.
+func (p *Provider) EnsureClient(ctx context.Context) (*mux.Client, error) {
+	return p.connect(ctx, func(ctx context.Context, paths mux.Paths) (*mux.Client, error) {
+		return mux.Ensure(ctx, paths, p.o.Version)
+	})
+}
+
+func (p *Provider) connect(ctx context.Context, dial func(context.Context, mux.Paths) (*mux.Client, error)) (*mux.Client, error) {
+	p.mu.Lock()
+	c := p.client
+	p.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	c, err := dial(ctx, p.o.Paths)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client != nil { // somebody else was faster
+		c.Close()
+		return p.client, nil
+	}
+	p.client = c
+	return c, nil
+}
+
+// drop forgets a client whose server did not answer.
+func (p *Provider) drop(c *mux.Client) {
+	p.mu.Lock()
+	if p.client == c {
+		p.client = nil
+	}
+	p.mu.Unlock()
+	c.Close()
+}
+
+// tries is how often a request that may be repeated is made while its server
+// restarts.
+const tries = 3
+
+// query runs f, which may be repeated safely. A lost connection is made again:
+// mux.Dial waits for a server that is restarting and says when there is none.
+func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
+	var err error
+	for range tries {
+		var c *mux.Client
+		c, err = p.Client(ctx)
+		if err != nil {
+			return convert(err)
+		}
+		err = f(c)
+		if err == nil || !errors.Is(err, mux.ErrUnreachable) {
+			break
+		}
+		p.drop(c)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return convert(err)
+}
+
+// send runs f once, after the connection was proved: what may have been
+// delivered is never sent again.
+func (p *Provider) send(ctx context.Context, f func(*mux.Client) error) error {
+	err := p.query(ctx, func(c *mux.Client) error { _, err := c.Status(ctx); return err })
+	if err != nil {
+		return err
+	}
+	c, err := p.Client(ctx)
+	if err != nil {
+		return convert(err)
+	}
+	err = f(c)
+	if errors.Is(err, mux.ErrUnreachable) {
+		p.drop(c)
+	}
+	return convert(err)
+}
+
+// convert maps the multiplexer's errors to the contract's. No server is
+// ErrSessionNotFound: there is nothing it could be found in.
+func convert(err error) error {
+	var to error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, mux.ErrNoServer), errors.Is(err, mux.ErrNotFound):
+		to = runtime.ErrSessionNotFound
+	case errors.Is(err, mux.ErrExists):
+		to = runtime.ErrSessionExists
+	case errors.Is(err, mux.ErrUnknownKey):
+		to = runtime.ErrUnknownKey
+	case errors.Is(err, mux.ErrBadName):
+		to = runtime.ErrBadName
+	case errors.Is(err, mux.ErrUnreachable),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		to = runtime.ErrBackendUnreachable
+	default:
+		return err
+	}
+	if errors.Is(err, to) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", to, err)
+}
+
+// gone reports whether err says that there is no running session.
+func gone(err error) bool {
+	return errors.Is(err, runtime.ErrSessionNotFound) || errors.Is(err, mux.ErrExited)
+}
+
+// get returns the session of the name, running or exited.
+func (p *Provider) get(ctx context.Context, name string) (mux.SessionInfo, error) {
+	var info mux.SessionInfo
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		info, err = c.Get(ctx, name)
+		return err
+	})
+	if err == nil && info.Name != name { // the server also takes ids
+		return mux.SessionInfo{}, runtime.ErrSessionNotFound
+	}
+	return info, err
+}
+
+// live returns the running session of the name; ErrSessionNotFound for one
+// that exited.
+func (p *Provider) live(ctx context.Context, name string) (mux.SessionInfo, error) {
+	info, err := p.get(ctx, name)
+	if err == nil && info.State != mux.StateRunning {
+		return info, runtime.ErrSessionNotFound
+	}
+	return info, err
+}

@@ -1,0 +1,223 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// Stop implements runtime.Provider. It also forgets a session that exited.
+func (p *Provider) Stop(ctx context.Context, name string) error {
+	if runtime.CheckName(name) != nil {
+		return nil
+	}
+	info, err := p.get(ctx, name)
+	for err == nil {
+		// By id: a session that takes the name meanwhile is not ours to end.
+		err = p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, info.ID, p.o.StopGrace) })
+		if err != nil && !gone(err) {
+			break
+		}
+		// An older one that exited under the same name would come to light.
+		if info, err = p.get(ctx, name); err == nil && info.State == mux.StateRunning {
+			return nil
+		}
+	}
+	if gone(err) {
+		return nil
+	}
+	return fmt.Errorf("stop %s: %w", name, err)
+}
+
+// Interrupt implements runtime.Provider.
+func (p *Provider) Interrupt(ctx context.Context, name string) error {
+	err := p.query(ctx, func(c *mux.Client) error { return c.Interrupt(ctx, name) })
+	return bestEffort("interrupt", name, err)
+}
+
+// bestEffort drops the errors that say that there is no running session.
+func bestEffort(what, name string, err error) error {
+	if err == nil || gone(err) {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", what, name, err)
+}
+
+// IsRunning implements runtime.Provider.
+func (p *Provider) IsRunning(ctx context.Context, name string) (bool, error) {
+	_, err := p.live(ctx, name)
+	if err != nil && !gone(err) {
+		return false, fmt.Errorf("state of %s: %w", name, err)
+	}
+	return err == nil, nil
+}
+
+// IsAttached implements runtime.Provider.
+func (p *Provider) IsAttached(ctx context.Context, name string) (bool, error) {
+	info, err := p.live(ctx, name)
+	if err != nil && !gone(err) {
+		return false, fmt.Errorf("clients of %s: %w", name, err)
+	}
+	return err == nil && info.Attached > 0, nil
+}
+
+// ProcessAlive implements runtime.Provider.
+func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string) (bool, error) {
+	if len(names) == 0 {
+		return true, nil
+	}
+	alive := false
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		alive, err = c.ProcessAlive(ctx, name, names)
+		return err
+	})
+	if err != nil && !gone(err) {
+		return false, fmt.Errorf("processes of %s: %w", name, err)
+	}
+	return err == nil && alive, nil
+}
+
+// ListRunning implements runtime.Provider.
+func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
+	var infos []mux.SessionInfo
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		infos, err = c.List(ctx, prefix, false)
+		return err
+	})
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	var names []string
+	for _, info := range infos {
+		if info.State == mux.StateRunning {
+			names = append(names, info.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// GetLastActivity implements runtime.Provider.
+func (p *Provider) GetLastActivity(ctx context.Context, name string) (time.Time, error) {
+	info, err := p.get(ctx, name)
+	if gone(err) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("activity of %s: %w", name, err)
+	}
+	if info.LastInput.After(info.LastOutput) {
+		return info.LastInput, nil
+	}
+	return info.LastOutput, nil
+}
+
+// CopyTo implements runtime.Provider.
+func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
+	info, err := p.live(ctx, name)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("copy to %s: %w", name, err)
+	}
+	if err := runtime.CopyLocal(ctx, info.WorkDir, src, relDst); err != nil {
+		return fmt.Errorf("copy to %s: %w", name, err)
+	}
+	return nil
+}
+
+// RunLive implements runtime.Provider. A command's failure is reported as a
+// warning of the setup step.
+func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config) error {
+	if _, err := p.live(ctx, name); gone(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("run live %s: %w", name, err)
+	}
+	begin := time.Now()
+	err := runtime.RunSetup(ctx, name, cfg, cfg.SessionLive)
+	if p.o.Report != nil {
+		p.o.Report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err})
+	}
+	return nil
+}
+
+// LastExit implements runtime.ExitReporter.
+func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, error) {
+	info, err := p.get(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("exit of %s: %w", name, err)
+	}
+	if info.State == mux.StateRunning {
+		return nil, nil
+	}
+	return exitOf(info.Exit), nil
+}
+
+// SetMeta implements runtime.Provider.
+func (p *Provider) SetMeta(ctx context.Context, name, key, value string) error {
+	err := p.query(ctx, func(c *mux.Client) error { return c.SetMeta(ctx, name, key, value) })
+	if err != nil {
+		return fmt.Errorf("set meta of %s: %w", name, err)
+	}
+	return nil
+}
+
+// GetMeta implements runtime.Provider.
+func (p *Provider) GetMeta(ctx context.Context, name, key string) (string, error) {
+	value := ""
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		value, err = c.GetMeta(ctx, name, key)
+		return err
+	})
+	if errors.Is(err, runtime.ErrSessionNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("meta of %s: %w", name, err)
+	}
+	return value, nil
+}
+
+// RemoveMeta implements runtime.Provider.
+func (p *Provider) RemoveMeta(ctx context.Context, name, key string) error {
+	err := p.query(ctx, func(c *mux.Client) error { return c.RemoveMeta(ctx, name, key) })
+	return bestEffort("remove meta of", name, err)
+}
+
+// ConfigureServer implements runtime.ServerLifecycleProvider.
+func (p *Provider) ConfigureServer(ctx context.Context) error {
+	_, err := p.EnsureClient(ctx)
+	return convert(err)
+}
+
+// TeardownServer implements runtime.ServerLifecycleProvider.
+func (p *Provider) TeardownServer(ctx context.Context) error {
+	c, err := p.Client(ctx)
+	if errors.Is(err, mux.ErrNoServer) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stop the mux server: %w", convert(err))
+	}
+	err = c.Shutdown(ctx, false)
+	if errors.Is(err, mux.ErrUnreachable) { // it may have ended by itself
+		p.drop(c)
+		if _, derr := p.Client(ctx); errors.Is(derr, mux.ErrNoServer) {
+			return nil
+		}
+	}
+	if err != nil && !errors.Is(err, mux.ErrBusy) {
+		return fmt.Errorf("stop the mux server: %w", convert(err))
+	}
+	if err == nil {
+		p.drop(c)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// Start implements runtime.Provider.
+func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
+	if err := runtime.CheckName(name); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	if err := p.reserve(ctx, name); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	defer p.release(name)
+	s := &starter{p: p, name: name, cfg: cfg}
+	err := runtime.RunStart(ctx, name, cfg, s.hooks())
+	if err != nil && s.id == "" && !errors.Is(err, runtime.ErrSessionExists) {
+		// Another gc may have won while our own preparation failed.
+		if _, live := p.live(ctx, name); live == nil {
+			err = fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	return nil
+}
+
+// reserve keeps a second Start of the name out while the first prepares.
+func (p *Provider) reserve(ctx context.Context, name string) error {
+	p.mu.Lock()
+	taken := p.starting[name]
+	p.starting[name] = true
+	p.mu.Unlock()
+	if taken {
+		return runtime.ErrSessionExists
+	}
+	_, err := p.live(ctx, name)
+	switch {
+	case err == nil:
+		err = runtime.ErrSessionExists
+	case errors.Is(err, runtime.ErrSessionNotFound):
+		return nil
+	}
+	p.release(name)
+	return err
+}
+
+func (p *Provider) release(name string) {
+	p.mu.Lock()
+	delete(p.starting, name)
+	p.mu.Unlock()
+}
+
+// starter is one start: the hooks of the sequence, and what the last look at
+// the session was.
+type starter struct {
+	p    *Provider
+	name string
+	cfg  runtime.Config
+	id   string // of the incarnation; "" before it exists
+
+	revision uint64 // of the screen as last read
+	looked   bool
+}
+
+func (s *starter) hooks() runtime.Hooks {
+	return runtime.Hooks{
+		Create: s.create, Destroy: s.destroy, Ended: s.ended, Alive: s.alive,
+		Screen: s.screen, Changed: s.changed, Keys: s.keys, Nudge: s.nudge,
+		Report: s.p.o.Report, Limits: s.p.o.Limits,
+	}
+}
+
+func (s *starter) create(ctx context.Context) error {
+	if dir := s.cfg.WorkDir; dir != "" {
+		if info, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("work dir: %w", err)
+		} else if !info.IsDir() {
+			return fmt.Errorf("work dir %s is no folder", dir)
+		}
+	}
+	line, err := runtime.CommandLine(s.name, s.cfg)
+	if err != nil {
+		return err
+	}
+	c, err := s.p.EnsureClient(ctx)
+	if err != nil {
+		return convert(err)
+	}
+	// The connection may be one to a server that has ended meanwhile.
+	if _, err := c.Status(ctx); errors.Is(err, mux.ErrUnreachable) {
+		s.p.drop(c)
+		if c, err = s.p.EnsureClient(ctx); err != nil {
+			return convert(err)
+		}
+	}
+	info, err := c.Create(ctx, mux.CreateRequest{
+		Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
+		Env:  runtime.Environment(s.p.o.Environ, s.cfg.BaseEnv, s.cfg.Env),
+		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
+		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
+	})
+	if err != nil {
+		return convert(err)
+	}
+	s.id = info.ID
+	if s.cfg.ReadyPromptPrefix != "" {
+		if err := c.SetMeta(ctx, s.id, readyMeta, s.cfg.ReadyPromptPrefix); err != nil && !gone(convert(err)) {
+			return errors.Join(convert(err), s.destroy(context.WithoutCancel(ctx)))
+		}
+	}
+	return nil
+}
+
+// readyMeta keeps the ready prefix with the session, for WaitForIdle of any
+// process.
+const readyMeta = "gc.ready-prefix"
+
+func (s *starter) destroy(ctx context.Context) error {
+	err := s.p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, s.id, s.p.o.StopGrace) })
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) {
+	var info mux.SessionInfo
+	err := s.p.query(ctx, func(c *mux.Client) (err error) {
+		info, err = c.Get(ctx, s.id)
+		return err
+	})
+	switch {
+	case gone(err):
+		return &runtime.Exit{Code: -1, Reason: mux.ReasonUnknown, Time: time.Now()}, nil
+	case err != nil:
+		return nil, err
+	case info.State == mux.StateRunning:
+		return nil, nil
+	}
+	return exitOf(info.Exit), nil
+}
+
+func exitOf(e *mux.Exit) *runtime.Exit {
+	if e == nil {
+		return &runtime.Exit{Code: -1, Reason: mux.ReasonUnknown}
+	}
+	return &runtime.Exit{Code: e.Code, Signal: e.Signal, Reason: e.Reason, Time: e.Time}
+}
+
+func (s *starter) alive(ctx context.Context, names []string) (alive bool, err error) {
+	err = s.p.query(ctx, func(c *mux.Client) (err error) {
+		alive, err = c.ProcessAlive(ctx, s.id, names)
+		return err
+	})
+	if gone(err) {
+		return false, nil
+	}
+	return alive, err
+}
+
+func (s *starter) screen(ctx context.Context) (string, error) {
+	var r mux.PeekResult
+	err := s.p.query(ctx, func(c *mux.Client) (err error) {
+		r, err = c.Peek(ctx, mux.PeekRequest{Name: s.id, Screen: true})
+		return err
+	})
+	if gone(err) {
+		return "", nil
+	}
+	s.revision, s.looked = r.Revision, true
+	return r.Text, err
+}
+
+// lookAgain is how long a screen may have changed before it is noticed.
+const lookAgain = 15 * time.Millisecond
+
+// changed waits for another revision of the screen than the one last read, or
+// for the end. Asking costs the server no rendering while nothing changed.
+func (s *starter) changed(ctx context.Context) error {
+	t := time.NewTicker(lookAgain)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+		var r mux.PeekResult
+		err := s.p.query(ctx, func(c *mux.Client) (err error) {
+			r, err = c.Peek(ctx, mux.PeekRequest{Name: s.id, Screen: true, IfRevision: s.revision})
+			return err
+		})
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !s.looked || !r.Unchanged || r.Revision != s.revision || r.State == mux.StateExited || r.Exit != nil {
+			return nil
+		}
+	}
+}
+
+func (s *starter) keys(ctx context.Context, keys ...string) error {
+	err := s.p.send(ctx, func(c *mux.Client) error { return c.Keys(ctx, s.id, keys, false) })
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+func (s *starter) nudge(ctx context.Context, text string) (runtime.Receipt, error) {
+	return s.p.nudge(ctx, s.id, mux.NudgeRequest{Text: text})
+}

@@ -1,0 +1,313 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Peek implements runtime.Provider.
+func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, error) {
+	above := fromTop
+	if lines > 0 {
+		above = strconv.Itoa(-lines)
+	}
+	text, err := p.capture(ctx, target(name), above)
+	if err != nil {
+		return "", fmt.Errorf("peek %s: %w", name, err)
+	}
+	return runtime.LastLines(text, lines), nil
+}
+
+// capture reads the screen, and above it as much of the scrollback as lines
+// are asked for; fromTop: all of it, -n: n lines, 0: none.
+func (p *Provider) capture(ctx context.Context, target string, above string) (string, error) {
+	got, err := p.query(ctx, "capture-pane", "-p", "-t", target, "-S", above)
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(got, "\n"), nil
+}
+
+// Where a capture begins.
+const (
+	fromTop    = "-"
+	fromScreen = "0"
+)
+
+// ClearScrollback implements runtime.Provider.
+func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
+	_, err := p.query(ctx, "clear-history", "-t", target(name))
+	return bestEffort("clear", name, err)
+}
+
+// keyNames are names of the contract that tmux spells differently.
+var keyNames = map[string]string{
+	"esc": "Escape", "return": "Enter", "backspace": "BSpace", "backtab": "BTab", "delete": "DC", "insert": "IC",
+}
+
+// keyName returns tmux's name of a key, and whether it is a plain character.
+func keyName(key string) string {
+	mods, base := "", key
+	for len(base) > 2 && base[1] == '-' && strings.IndexByte("CMS", base[0]) >= 0 {
+		mods, base = mods+base[:2], base[2:]
+	}
+	lower := strings.ToLower(base)
+	if name, ok := keyNames[lower]; ok {
+		base = name
+	}
+	if digits, ok := strings.CutPrefix(lower, "f"); ok {
+		if n, err := strconv.Atoi(digits); err == nil && n > 12 { // xterm's F13 is S-F1
+			mods, base = mods+"S-", "F"+strconv.Itoa(n-12)
+		}
+	}
+	if strings.EqualFold(base, "tab") && strings.Contains(mods, "S-") {
+		mods, base = strings.ReplaceAll(mods, "S-", ""), "BTab"
+	}
+	return mods + base
+}
+
+// SendKeys implements runtime.Provider.
+func (p *Provider) SendKeys(ctx context.Context, name string, keys ...string) error {
+	for _, k := range keys {
+		if !runtime.KnownKey(k) {
+			return fmt.Errorf("keys %s: %w: %q", name, runtime.ErrUnknownKey, k)
+		}
+	}
+	v, err := p.live(ctx, name)
+	if err == nil {
+		err = p.sendKeys(ctx, name, v.id+":", keys)
+	}
+	return bestEffort("keys", name, err)
+}
+
+func (p *Provider) sendKeys(ctx context.Context, name, target string, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	release, err := p.lockInput(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return p.pressKeys(ctx, target, keys)
+}
+
+func (p *Provider) pressKeys(ctx context.Context, target string, keys []string) error {
+	words := []string{"send-keys", "-t", target, "--"}
+	for _, k := range keys {
+		words = append(words, keyName(k))
+	}
+	_, err := p.once(ctx, words...)
+	return err
+}
+
+// lockInput makes the caller the only writer of the session among those of
+// this provider.
+func (p *Provider) lockInput(ctx context.Context, name string) (release func(), err error) {
+	v, _ := p.input.LoadOrStore(name, make(chan struct{}, 1))
+	token := v.(chan struct{})
+	select {
+	case token <- struct{}{}:
+		return func() { <-token }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Times of a nudge; the multiplexer's transaction has the same.
+const (
+	dialogPatience = 30 * time.Second       // for a dialog to go away
+	dialogStep     = 250 * time.Millisecond // between two looks at it
+	echoStep       = 15 * time.Millisecond  // between two looks at the screen
+	echoLimit      = 2 * time.Second        // for the text to show up
+	noEcho         = 300 * time.Millisecond // of an unchanged screen: it will not
+	burst          = 150 * time.Millisecond // agents take Enter sooner for a newline
+	takenLimit     = 2 * time.Second        // for the text to leave its line after Enter
+)
+
+// Nudge implements runtime.Provider.
+func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	return p.nudge(ctx, name, content, dialogPatience)
+}
+
+// NudgeNow implements runtime.ImmediateNudgeProvider.
+func (p *Provider) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	return p.nudge(ctx, name, content, 0)
+}
+
+func (p *Provider) nudge(ctx context.Context, name string, content []runtime.ContentBlock, patience time.Duration) (runtime.Receipt, error) {
+	v, err := p.live(ctx, name)
+	if err != nil {
+		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
+	}
+	r, err := p.typeText(ctx, name, v.id+":", runtime.FlattenText(content), patience)
+	if gone(err) {
+		return runtime.Receipt{State: runtime.Dead, Detail: "the session ended"}, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("nudge %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// typeText is the transaction: wait for dialogs, paste, wait for the echo,
+// Enter, look whether the text was taken. Nobody else types meanwhile.
+func (p *Provider) typeText(ctx context.Context, name, target, text string, patience time.Duration) (runtime.Receipt, error) {
+	release, err := p.lockInput(ctx, name)
+	if err != nil {
+		return runtime.Receipt{}, err
+	}
+	defer release()
+	if blocked, err := p.waitDialog(ctx, target, patience); err != nil || blocked {
+		return runtime.Receipt{State: runtime.Blocked, By: "dialog", Detail: "a dialog is open"}, err
+	}
+	text = strings.TrimRight(strings.ReplaceAll(text, "\x00", ""), "\n")
+	before, err := p.capture(ctx, target, fromScreen)
+	if err != nil {
+		return runtime.Receipt{}, err
+	}
+	if err := p.paste(ctx, target, text); err != nil {
+		return runtime.Receipt{}, err
+	}
+	shown, err := p.waitEcho(ctx, target, before, lastWord(text))
+	if err != nil {
+		return runtime.Receipt{State: runtime.Drafted, Detail: "typed, not submitted"}, err
+	}
+	if err := sleep(ctx, burst); err != nil {
+		return runtime.Receipt{State: runtime.Drafted, Detail: "typed, not submitted"}, err
+	}
+	if err := p.pressKeys(ctx, target, []string{"Enter"}); err != nil {
+		return runtime.Receipt{}, err
+	}
+	if !shown {
+		return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered, nothing could be seen"}, nil
+	}
+	return p.verify(ctx, target, lastWord(text))
+}
+
+// waitDialog waits until no dialog is open; true when one still is.
+func (p *Provider) waitDialog(ctx context.Context, target string, patience time.Duration) (bool, error) {
+	deadline := time.Now().Add(patience)
+	for {
+		screen, err := p.capture(ctx, target, fromScreen)
+		if err != nil {
+			return false, err
+		}
+		if !runtime.DialogOpen(screen) {
+			return false, nil
+		}
+		if !time.Now().Before(deadline) {
+			return true, nil
+		}
+		if err := sleep(ctx, dialogStep); err != nil {
+			return false, err
+		}
+	}
+}
+
+var buffers atomic.Int64
+
+// chunk is how many bytes of a paste go into one command.
+const chunk = 16 << 10
+
+// paste types text through a buffer, bracketed when the program asked for it.
+func (p *Provider) paste(ctx context.Context, target, text string) error {
+	if text == "" {
+		return nil
+	}
+	buffer := fmt.Sprintf("gc-%d-%d", time.Now().UnixNano(), buffers.Add(1))
+	for first := true; len(text) > 0; first = false {
+		part := text[:min(chunk, len(text))]
+		text = text[len(part):]
+		words := []string{"set-buffer", "-b", buffer}
+		if !first {
+			words = append(words, "-a")
+		}
+		if _, err := p.once(ctx, append(words, "--", part)...); err != nil {
+			return err
+		}
+	}
+	_, err := p.once(ctx, "paste-buffer", "-d", "-p", "-b", buffer, "-t", target)
+	return err
+}
+
+// lastWord is the end of the text as it must show up on a screen.
+func lastWord(text string) string {
+	f := strings.Fields(text)
+	if len(f) == 0 {
+		return ""
+	}
+	r := []rune(f[len(f)-1])
+	return string(r[max(0, len(r)-12):])
+}
+
+// waitEcho waits until the end of the text is on the screen; false when the
+// screen says that it will not come.
+func (p *Provider) waitEcho(ctx context.Context, target, before, end string) (bool, error) {
+	begin, last, since := time.Now(), before, time.Now()
+	count := strings.Count(before, end)
+	for {
+		screen, err := p.capture(ctx, target, fromScreen)
+		if err != nil {
+			return false, err
+		}
+		if end != "" && (strings.Count(screen, end) > count || screen != before && strings.Contains(screen, end)) {
+			return true, nil
+		}
+		if screen != last {
+			last, since = screen, time.Now()
+		}
+		if time.Since(since) > noEcho || time.Since(begin) > echoLimit {
+			return false, nil
+		}
+		if err := sleep(ctx, echoStep); err != nil {
+			return false, err
+		}
+	}
+}
+
+// verify looks whether the text left the cursor's line after Enter.
+func (p *Provider) verify(ctx context.Context, target, end string) (runtime.Receipt, error) {
+	begin := time.Now()
+	for {
+		line, err := p.cursorLine(ctx, target)
+		if err != nil {
+			return runtime.Receipt{}, err
+		}
+		if !strings.Contains(line, end) {
+			return runtime.Receipt{State: runtime.Submitted}, nil
+		}
+		if time.Since(begin) > takenLimit {
+			return runtime.Receipt{State: runtime.Drafted, Detail: "the text still stands on the cursor's line"}, nil
+		}
+		if err := sleep(ctx, echoStep); err != nil {
+			return runtime.Receipt{}, err
+		}
+	}
+}
+
+func (p *Provider) cursorLine(ctx context.Context, target string) (string, error) {
+	at, err := p.query(ctx, "display-message", "-p", "-t", target, "#{cursor_y}")
+	if err != nil || len(at) != 1 {
+		return "", err
+	}
+	lines, err := p.query(ctx, "capture-pane", "-p", "-t", target, "-S", at[0], "-E", at[0])
+	return strings.Join(lines, ""), err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,96 @@
+package tmux
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gascity.dev/gc/runtime"
+)
+
+// encodeText makes any bytes fit for an option or a variable.
+func encodeText(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+// decodeText undoes encodeText; "" for anything else.
+func decodeText(s string) string {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// variable is a name that a shell can export.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// launchFile writes the file that starts a session's program: it removes
+// itself, sets exactly the environment, and becomes the command. Going through
+// a file keeps values out of the process table and lines of any length whole.
+func (p *Provider) launchFile(name string, cfg runtime.Config, mark string) (string, error) {
+	line, err := runtime.CommandLine(name, cfg)
+	if err != nil {
+		return "", err
+	}
+	env := runtime.Environment(p.o.Environ, cfg.BaseEnv, cfg.Env)
+	var b strings.Builder
+	b.WriteString("rm -f -- \"$0\"\n")
+	shell := "/bin/sh"
+	for _, kv := range env {
+		k, v, _ := strings.Cut(kv, "=")
+		if !variable.MatchString(k) {
+			return "", fmt.Errorf("variable %q cannot be set through a shell", k)
+		}
+		if k == "TERM" || k == "COLORTERM" || k == markVar {
+			continue
+		}
+		if k == "SHELL" && v != "" {
+			shell = v
+		}
+		fmt.Fprintf(&b, "export %s=%s\n", k, runtime.ShellQuote(v))
+	}
+	fmt.Fprintf(&b, "export %s=%s COLORTERM=truecolor\n", markVar, runtime.ShellQuote(mark))
+	b.WriteString("unset OLDPWD PWD\n")
+	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
+		b.WriteString("unset PATH\n")
+	}
+	if line == "" {
+		fmt.Fprintf(&b, "exec %s\n", runtime.ShellQuote(shell))
+	} else {
+		fmt.Fprintf(&b, "exec /bin/sh -c %s\n", runtime.ShellQuote(line))
+	}
+	dir := filepath.Dir(p.o.Socket)
+	f, err := os.CreateTemp(dir, "launch-*") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(b.String())
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// launchArgs run the file with nothing of tmux's environment but TERM.
+func launchArgs(file string) []string {
+	return []string{"/bin/sh", "-c", `exec env -i TERM="$TERM" /bin/sh ` + runtime.ShellQuote(file)}
+}
+
+// markVar is in the environment of every process of a session.
+const markVar = "GC_SESSION_ID"
+
+// mark is the session id that config gave, or a random one.
+func mark(cfg runtime.Config) string {
+	if id := cfg.Env[markVar]; id != "" && !strings.ContainsAny(id, ",\n") {
+		return id
+	}
+	return "tmux-" + rand.Text()
+}

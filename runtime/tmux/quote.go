@@ -1,0 +1,47 @@
+package tmux
+
+import (
+	"fmt"
+	"strings"
+)
+
+// quoteLine makes one line of words for tmux's command parser. Every byte that
+// could mean something to it is written as an octal escape.
+func quoteLine(words []string) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		quoteWord(&b, w)
+	}
+	return b.String()
+}
+
+func quoteWord(b *strings.Builder, w string) {
+	b.WriteByte('"')
+	for i := 0; i < len(w); i++ {
+		c := w[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
+			strings.IndexByte(" -_=+./:,#{}@%!?*()<>[]|&^", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(b, `\%03o`, c)
+		}
+	}
+	b.WriteByte('"')
+}
+
+// encodeName turns a session name of ours into one of tmux's, which cannot
+// hold "." or ":". Different names stay different: "+" is in none of ours.
+func encodeName(name string) string { return strings.ReplaceAll(name, ".", "+2e") }
+
+// decodeName undoes encodeName. ok is false for a session that is not ours.
+func decodeName(enc string) (name string, ok bool) {
+	name = strings.ReplaceAll(enc, "+2e", ".")
+	return name, !strings.Contains(name, "+")
+}
+
+// target names exactly one session.
+func target(name string) string { return "=" + encodeName(name) + ":" }

@@ -1,0 +1,257 @@
+package tmux
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/runtime"
+)
+
+// Stop implements runtime.Provider.
+func (p *Provider) Stop(ctx context.Context, name string) error {
+	v, err := p.get(ctx, target(name))
+	if err == nil {
+		err = p.end(ctx, v)
+	}
+	if err != nil && !gone(err) {
+		return fmt.Errorf("stop %s: %w", name, err)
+	}
+	return nil
+}
+
+// Interrupt implements runtime.Provider.
+func (p *Provider) Interrupt(ctx context.Context, name string) error {
+	_, err := p.once(ctx, "send-keys", "-t", target(name), "C-c")
+	return bestEffort("interrupt", name, err)
+}
+
+func bestEffort(what, name string, err error) error {
+	if err == nil || gone(err) {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", what, name, err)
+}
+
+// IsRunning implements runtime.Provider.
+func (p *Provider) IsRunning(ctx context.Context, name string) (bool, error) {
+	_, err := p.live(ctx, name)
+	if err != nil && !gone(err) {
+		return false, fmt.Errorf("state of %s: %w", name, err)
+	}
+	return err == nil, nil
+}
+
+// IsAttached implements runtime.Provider.
+func (p *Provider) IsAttached(ctx context.Context, name string) (bool, error) {
+	v, err := p.live(ctx, name)
+	if err != nil && !gone(err) {
+		return false, fmt.Errorf("clients of %s: %w", name, err)
+	}
+	return err == nil && v.attached > 0, nil
+}
+
+// ProcessAlive implements runtime.Provider.
+func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string) (bool, error) {
+	if len(names) == 0 {
+		return true, nil
+	}
+	v, err := p.live(ctx, name)
+	if gone(err) {
+		return false, nil
+	}
+	if err == nil {
+		var alive bool
+		if alive, err = v.alive(names); err == nil {
+			return alive, nil
+		}
+	}
+	return false, fmt.Errorf("processes of %s: %w", name, err)
+}
+
+func (v pane) alive(names []string) (bool, error) {
+	if v.dead {
+		return false, nil
+	}
+	members, err := proctree.Members(v.pid, v.pid, v.mark)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(members, func(m proctree.Proc) bool {
+		return !m.Zombie() && proctree.Matches(m.PID, names)
+	}), nil
+}
+
+// ListRunning implements runtime.Provider.
+func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
+	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
+	if gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	var names []string
+	for _, l := range lines {
+		if v, ok := parsePane(l); ok && !v.dead && strings.HasPrefix(v.name, prefix) {
+			names = append(names, v.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// GetLastActivity implements runtime.Provider, in whole seconds.
+func (p *Provider) GetLastActivity(ctx context.Context, name string) (time.Time, error) {
+	v, err := p.get(ctx, target(name))
+	if gone(err) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("activity of %s: %w", name, err)
+	}
+	return v.activity, nil
+}
+
+// exit is how the program ended; meaningless while it runs.
+func (v pane) exit() *runtime.Exit {
+	e := &runtime.Exit{Code: v.code, Reason: "exited", Time: v.died}
+	if e.Time.IsZero() {
+		e.Time = v.activity
+	}
+	if !v.known {
+		e.Code, e.Reason = -1, "unknown"
+	}
+	if v.signal > 0 {
+		e.Code, e.Signal, e.Reason = 128+v.signal, unix.SignalName(unix.Signal(v.signal)), "killed"
+	}
+	return e
+}
+
+// LastExit implements runtime.ExitReporter.
+func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, error) {
+	v, err := p.get(ctx, target(name))
+	if err != nil {
+		return nil, fmt.Errorf("exit of %s: %w", name, err)
+	}
+	if !v.dead {
+		return nil, nil
+	}
+	return v.exit(), nil
+}
+
+// metaVar is the variable of the session's environment that holds a key.
+func metaVar(key string) string { return "GCM_" + hex.EncodeToString([]byte(key)) }
+
+// SetMeta implements runtime.Provider.
+func (p *Provider) SetMeta(ctx context.Context, name, key, value string) error {
+	if _, err := p.query(ctx, "set-environment", "-t", target(name), metaVar(key), "v"+encodeText(value)); err != nil {
+		return fmt.Errorf("set meta of %s: %w", name, err)
+	}
+	return nil
+}
+
+// GetMeta implements runtime.Provider.
+func (p *Provider) GetMeta(ctx context.Context, name, key string) (string, error) {
+	lines, err := p.query(ctx, "show-environment", "-t", target(name), metaVar(key))
+	var refused *commandError
+	if gone(err) || errors.As(err, &refused) && strings.HasPrefix(refused.message, "unknown variable") {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("meta of %s: %w", name, err)
+	}
+	for _, l := range lines {
+		if v, ok := strings.CutPrefix(l, metaVar(key)+"=v"); ok {
+			return decodeText(v), nil
+		}
+	}
+	return "", nil
+}
+
+// RemoveMeta implements runtime.Provider.
+func (p *Provider) RemoveMeta(ctx context.Context, name, key string) error {
+	_, err := p.query(ctx, "set-environment", "-u", "-t", target(name), metaVar(key))
+	return bestEffort("remove meta of", name, err)
+}
+
+// CopyTo implements runtime.Provider.
+func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
+	v, err := p.live(ctx, name)
+	if gone(err) {
+		return nil
+	}
+	if err == nil {
+		err = runtime.CopyLocal(ctx, v.workDir, src, relDst)
+	}
+	if err != nil {
+		return fmt.Errorf("copy to %s: %w", name, err)
+	}
+	return nil
+}
+
+// RunLive implements runtime.Provider.
+func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config) error {
+	if _, err := p.live(ctx, name); gone(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("run live %s: %w", name, err)
+	}
+	begin := time.Now()
+	err := runtime.RunSetup(ctx, name, cfg, cfg.SessionLive)
+	if p.o.Report != nil {
+		p.o.Report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err})
+	}
+	return nil
+}
+
+// DismissKnownDialogs implements runtime.DialogProvider.
+func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error {
+	inner, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	v, err := p.live(inner, name)
+	if err != nil {
+		return fmt.Errorf("dialogs of %s: %w", name, err)
+	}
+	s := &starter{p: p, name: name, target: v.id}
+	return runtime.DismissDialogs(inner, name, s.hooks(), nil)
+}
+
+// ConfigureServer implements runtime.ServerLifecycleProvider.
+func (p *Provider) ConfigureServer(ctx context.Context) error {
+	_, err := p.connect(ctx, true)
+	return convert(err)
+}
+
+// TeardownServer implements runtime.ServerLifecycleProvider.
+func (p *Provider) TeardownServer(ctx context.Context) error {
+	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stop tmux: %w", err)
+	}
+	for _, l := range lines {
+		if v, ok := parsePane(l); !ok && !strings.HasSuffix(l, ","+holder) || ok && !v.dead {
+			return nil // somebody lives in it
+		}
+	}
+	c, err := p.connect(ctx, false)
+	if err != nil {
+		return convert(err)
+	}
+	// The answer may be lost with the server.
+	if _, err := c.run(ctx, "kill-server"); err != nil && !errors.Is(err, errLost) {
+		return fmt.Errorf("stop tmux: %w", convert(err))
+	}
+	p.drop(c)
+	return nil
+}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/vt"
 )
 
 const (
@@ -34,7 +36,7 @@ type attachClient struct {
 	scan       inputScanner // of the person's input; only the reader uses it
 
 	cols, rows int
-	filter     queryFilter
+	filter     vt.QueryFilter
 	backlog    []byte
 	sent       uint64 // offset up to which output is in the backlog or was sent
 	repaint    bool   // paint before anything else
@@ -94,17 +96,17 @@ func (c *attachClient) next() (m message, ok bool) {
 	defer s.mu.Unlock()
 	switch {
 	case c.repaint || c.dirty:
-		o := paintOptions{Scrollback: c.scrollback}
+		o := vt.PaintOptions{Scrollback: c.scrollback}
 		if !c.raw() {
 			o.Cols, o.Rows = c.cols, c.rows
 			m.pause = paintInterval
 		}
 		c.scrollback = false
-		m.paint, m.offset, m.data = true, s.out, appendPaint(nil, s.term, o)
+		m.paint, m.offset, m.data = true, s.out, s.term.AppendPaint(nil, o)
 		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
-		c.filter = queryFilter{}
+		c.filter = vt.QueryFilter{}
 		if c.raw() {
-			m.data = c.filter.Filter(m.data, pendingBytes(s.term))
+			m.data = c.filter.Filter(m.data, s.term.Pending())
 		}
 		return m, true
 	case len(c.backlog) > 0:

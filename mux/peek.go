@@ -50,9 +50,9 @@ func (s *session) text(r PeekRequest) string {
 // gives the same picture. mu is held.
 func (s *session) ansi(r PeekRequest) string {
 	if r.Screen {
-		return string(appendPaint(nil, s.term, paintOptions{}))
+		return string(s.term.AppendPaint(nil, vt.PaintOptions{}))
 	}
-	return string(ansiDump(s.term))
+	return string(s.term.ANSI())
 }
 
 // peekMany answers many requests; a session that is not there is an entry with

@@ -306,10 +306,14 @@ func (srv *server) find(name string) (*session, error) {
 	if s := srv.live[name]; s != nil {
 		return s, nil
 	}
-	for _, s := range slices.Backward(srv.exited) {
-		if s.rec.Name == name {
-			return s, nil
+	var newest *session
+	for _, s := range srv.sessions {
+		if s.rec.Name == name && (newest == nil || s.rec.Created > newest.rec.Created) {
+			newest = s
 		}
+	}
+	if newest != nil {
+		return newest, nil
 	}
 	if s := srv.sessions[name]; s != nil {
 		return s, nil

@@ -1,0 +1,240 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killServer ends the server as nothing else does and returns when the keeper
+// has started another.
+func killServer(t testing.TB, c *Client) {
+	t.Helper()
+	before, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(before.Server.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		after, err := c.Status(t.Context())
+		if err == nil && after.Server.PID != before.Server.PID {
+			return
+		}
+		if err != nil && !errors.Is(err, ErrUnreachable) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSessionsSurviveTheServer(t *testing.T) {
+	c := startServer(t)
+	s := create(t, c, "live", "exec cat")
+	create(t, c, "gone", "exit 3")
+	awaitExit(t, c, "gone")
+	if err := c.SetMeta(t.Context(), "live", "k", "v\x00\xff"); err != nil {
+		t.Fatal(err)
+	}
+	killServer(t, c)
+	after, err := c.Get(t.Context(), "live")
+	if err != nil || after.ID != s.ID || after.PID != s.PID || after.State != StateRunning {
+		t.Fatalf("after the crash: %+v, %v", after, err)
+	}
+	if v, err := c.GetMeta(t.Context(), "live", "k"); err != nil || v != "v\x00\xff" {
+		t.Fatalf("metadata %q, %v", v, err)
+	}
+	if x := awaitExit(t, c, "gone"); x.Code != 3 || x.Reason != ReasonExited {
+		t.Fatalf("exit %+v", x)
+	}
+	if r, err := c.Nudge(t.Context(), "live", NudgeRequest{Text: "still here"}); err != nil || r.State != Submitted {
+		t.Fatalf("nudge %+v, %v", r, err)
+	}
+	await(t, c, "live", "still here")
+}
+
+func TestExitDuringACrashIsKept(t *testing.T) {
+	c := startServer(t)
+	gate := t.TempDir() + "/gate"
+	if err := unix.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	create(t, c, "x", "read line < "+gate+"; kill -TERM $$")
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(gate, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(st.Server.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(w, "go")
+	w.Close()
+	for {
+		r, err := c.Wait(t.Context(), "x", WaitRequest{Conditions: []Condition{{Exit: true}}})
+		if errors.Is(err, ErrUnreachable) {
+			continue
+		}
+		if err != nil || r.Exit == nil || r.Exit.Signal != "SIGTERM" || r.Exit.Code != 143 {
+			t.Fatalf("exit %+v, %v", r.Exit, err)
+		}
+		return
+	}
+}
+
+func TestStartersRace(t *testing.T) {
+	p := testPaths(t)
+	var wg sync.WaitGroup
+	pids := make([]int, 6)
+	for i := range pids {
+		wg.Go(func() {
+			c, err := Ensure(t.Context(), p, "test")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			st, err := c.Status(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			pids[i] = st.Server.PID
+		})
+	}
+	wg.Wait()
+	startServerAt(t, p)
+	for _, pid := range pids {
+		if pid != pids[0] {
+			t.Fatalf("servers %v", pids)
+		}
+	}
+}
+
+func TestDialWithoutAServer(t *testing.T) {
+	p := testPaths(t)
+	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
+		t.Fatalf("no state directory: %v", err)
+	}
+	c := startServerAt(t, p)
+	if err := c.Shutdown(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(p.Socket); err != nil {
+		t.Fatalf("the dead server's socket should be there: %v", err)
+	}
+	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
+		t.Fatalf("after shutdown: %v", err)
+	}
+	startServerAt(t, p)
+}
+
+func TestUnlinkedSocketIsMadeAgain(t *testing.T) {
+	p := testPaths(t)
+	c := startServerAt(t, p)
+	if err := os.Remove(p.Socket); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Dial(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	a, _ := c.Status(t.Context())
+	b, err := again.Status(t.Context())
+	if err != nil || a.Server.PID != b.Server.PID {
+		t.Fatalf("%+v, %+v, %v", a, b, err)
+	}
+}
+
+func TestLongSocketPath(t *testing.T) {
+	p := testPaths(t)
+	dir := p.Socket + strings.Repeat("/long-directory-name", 8)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p = Paths{Dir: dir + "/s.d", Socket: dir + "/s"}
+	c := startServerAt(t, p)
+	create(t, c, "a", "echo deep; exec cat")
+	await(t, c, "a", "deep")
+}
+
+func TestStateDirThatCannotBeUsed(t *testing.T) {
+	p := testPaths(t)
+	if err := os.WriteFile(p.Dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ensure(t.Context(), p, "test"); !errors.Is(err, ErrStateDir) {
+		t.Fatalf("a file in its place: %v", err)
+	}
+}
+
+func TestShutdownRefusesWithSessions(t *testing.T) {
+	c := startServer(t)
+	create(t, c, "a", "exec cat")
+	if err := c.Shutdown(t.Context(), false); !errors.Is(err, ErrBusy) {
+		t.Fatal(err)
+	}
+}
+
+func TestServerEndsWhenNothingIsLeft(t *testing.T) {
+	p := testPaths(t)
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.Dir+"/timing", []byte("50ms 50ms 2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Ensure(t.Context(), p, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	create(t, c, "a", "exit 0")
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if err := waitGone(t.Context(), p, st.Server.PID, st.Keeper.PID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
+		t.Fatal(err)
+	}
+}
+
+func TestKillEndsTheWholeTree(t *testing.T) {
+	c := startServer(t)
+	// One child ignores TERM, one left the group, one was reparented.
+	create(t, c, "tree", `(trap '' TERM; sleep 1000) & setsid sleep 1000 & (setsid sleep 1000 & ); echo ready; exec cat`)
+	await(t, c, "tree", "ready")
+	ps, err := c.Processes(t.Context(), "tree")
+	if err != nil || len(ps) < 4 {
+		t.Fatalf("processes %+v, %v", ps, err)
+	}
+	alive, err := c.ProcessAlive(t.Context(), "tree", []string{"sleep"})
+	if err != nil || !alive {
+		t.Fatalf("alive %v, %v", alive, err)
+	}
+	began := time.Now()
+	if err := c.Kill(t.Context(), "tree", 200*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("kill took %v", d)
+	}
+	for _, p := range ps {
+		if err := unix.Kill(p.PID, 0); err == nil {
+			t.Errorf("%d (%s) is left", p.PID, p.Command)
+		}
+	}
+}

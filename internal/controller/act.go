@@ -20,6 +20,7 @@ const (
 	opUndrain  = "undrain"
 	opRelaunch = "relaunch"
 	opLive     = "run-live"
+	opMark     = "mark"
 )
 
 // stopTimeout bounds one Stop: a backend's grace period and more.
@@ -105,6 +106,7 @@ func (l *loop) start(m *member, why string) {
 	}
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
+	r.StartedWith = m.spec.Hashes.Core
 	if m.oneShot() {
 		r.Job = session.Job{Run: l.runID, Hash: m.spec.Hashes.Core}
 	}
@@ -388,6 +390,27 @@ func (l *loop) runLive(m *member) {
 				m.seen.Hashes.Live = spec.Hashes.Live
 			}
 			l.settle(m, "live commands", err)
+		})
+	})
+}
+
+// remark completes the metadata of a start that was cut short. One that ran
+// with another config than today's is drift.
+func (l *loop) remark(m *member) {
+	if core := m.seen.Record.StartedWith; core != m.spec.Hashes.Core {
+		m.seen.Hashes = agent.Hashes{Core: core}
+		return
+	}
+	l.begin(m, opMark)
+	r, spec, name := &m.seen.Record, m.spec, m.seen.Session
+	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token}
+	l.work.Go(func() {
+		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, spec.Mark(ctx, l.p, inst) })
+		l.post(func() {
+			if err == nil {
+				m.seen.Hashes = spec.Hashes
+			}
+			l.settle(m, "mark session "+name, err)
 		})
 	})
 }

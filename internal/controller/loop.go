@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,12 +72,14 @@ type member struct {
 	version  int    // changes when an operation begins or ends
 	op       string // the operation in flight, for status
 	since    time.Time
-	state    State // as last shown, to know since when
-	attempts int   // starts tried
-	intended bool  // the end that comes was asked for
-	exitSeen bool  // an exit event came during an operation
-	foreign  bool  // somebody else's session has the name
-	noWarm   bool  // Relaunch is unsupported for it
+	state    State  // as last shown, to know since when
+	attempts int    // starts tried
+	intended bool   // the end that comes was asked for
+	exitSeen bool   // an exit event came during an operation
+	foreign  bool   // somebody else's session has the name
+	noWarm   bool   // Relaunch is unsupported for it
+	idle     bool   // it was seen idle
+	idleOf   string // by its session id: who is waited for, or was seen idle
 
 	drainLimit time.Duration // once it is no longer wanted; 0 = the city's
 	queryErr   string
@@ -198,10 +201,10 @@ func (l *loop) run(ctx context.Context) error {
 		case <-l.timer.C:
 		case <-limit:
 			limit = nil
-			l.finish(fmt.Errorf("%w after %v", ErrTimeout, l.o.Timeout))
+			l.settleRun(fmt.Errorf("%w after %v", ErrTimeout, l.o.Timeout))
 		case err := <-l.stopped:
 			l.ended = true
-			l.result = err
+			l.result = cmp.Or(l.result, err)
 		case <-ctxDone:
 			ctxDone = nil
 			if !l.o.StopOnCancel {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -29,6 +28,7 @@ type question struct {
 	attach  bool
 	active  bool
 	at      time.Time
+	openID  string // a start of this session id was begun and may have been cut short
 }
 
 // answer is what was positively learned; err means nothing was.
@@ -82,8 +82,12 @@ func (l *loop) look() {
 	for name := range l.foreign {
 		skip[name] = true
 	}
+	city, first := l.o.City.Dir, !l.looked
 	l.work.Go(func() {
-		found := lookAt(l.opCtx, l.p, l.o.City.Dir, qs, skip)
+		found := lookAt(l.opCtx, l.p, city, qs, skip)
+		if first && found.err == nil {
+			l.endStrays(city)
+		}
 		l.post(func() { l.found(found) })
 	})
 }
@@ -100,6 +104,9 @@ func (l *loop) question(m *member) question {
 	q.wasUp = s.Presence == Alive || s.Presence == Zombie || s.Presence == Unknown && s.Record.Open
 	q.meta = s.Presence != Alive && s.Presence != Zombie || s.Presence == Alive && !s.Owned
 	q.drain = !q.meta
+	if s.Record.Open {
+		q.openID = s.Record.ID
+	}
 	return q
 }
 
@@ -128,7 +135,7 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 	}
 	all := append(qs, unknown...)
 	answers := make([]answer, len(all))
-	parallel(len(all), func(i int) { answers[i] = inspect(ctx, p, all[i], f.running[all[i].session]) })
+	parallel(len(all), func(i int) { answers[i] = inspect(ctx, p, city, all[i], f.running[all[i].session]) })
 	f.answers = answers[:len(qs)]
 	for _, a := range answers[len(qs):] {
 		switch {
@@ -167,7 +174,7 @@ func ask[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, er
 }
 
 // inspect learns about one session whose existence is known.
-func inspect(ctx context.Context, p runtime.Provider, q question, running bool) answer {
+func inspect(ctx context.Context, p runtime.Provider, city string, q question, running bool) answer {
 	a := answer{question: q, presence: Gone}
 	if !running {
 		if q.wasUp {
@@ -186,12 +193,14 @@ func inspect(ctx context.Context, p runtime.Provider, q question, running bool) 
 		}
 		switch live {
 		case runtime.Gone:
-			return inspect(ctx, p, q, false)
+			return inspect(ctx, p, city, q, false)
 		case runtime.Zombie:
 			a.presence = Zombie
 		}
 	}
-	a.err = a.details(ctx, p)
+	if a.err = a.details(ctx, p); a.err == nil && q.meta && a.meta[agent.MetaCityPath] == "" && q.openID != "" {
+		a.err = a.byEnvironment(ctx, p, city)
+	}
 	return a
 }
 
@@ -285,81 +294,6 @@ func (l *loop) unreachable(err error) {
 	l.logf("the session backend does not answer: %v", err)
 	for _, m := range l.members {
 		m.queryErr = err.Error()
-	}
-}
-
-// take updates one member by what was learned of it.
-func (l *loop) take(m *member, a answer) {
-	if a.err != nil {
-		if m.queryErr == "" {
-			l.logf("%s: cannot tell: %v", m.name(), a.err)
-		}
-		m.queryErr = a.err.Error()
-		return
-	}
-	m.queryErr = ""
-	if a.presence == Gone {
-		up := m.seen.Presence == Alive || m.seen.Presence == Zombie || m.seen.Presence == Unknown && m.seen.Record.Open
-		if up {
-			l.died(m, a.exit, a.screen)
-		}
-		m.seen.Presence, m.foreign = Gone, false
-		return
-	}
-	if a.question.meta {
-		l.identify(m, a)
-	} else if a.meta != nil {
-		m.seen.Drain.Ack = a.meta[agent.MetaDrainAck] == "1"
-		m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
-	}
-	if a.presence == Zombie && m.seen.Presence != Zombie {
-		l.noteAgent(m, EventZombie, "", WhyZombie)
-	}
-	m.seen.Presence = a.presence
-	if a.attach {
-		m.seen.Attached, m.seen.Asked = a.attached, a.at
-	}
-	if a.active {
-		m.seen.LastActivity = a.activity
-	}
-}
-
-// identify decides whose a running session is, and adopts this city's.
-func (l *loop) identify(m *member, a answer) {
-	r := &m.seen.Record
-	owner := a.meta[agent.MetaCityPath]
-	// A start that was cut short before it could mark its session: the intent
-	// is on record, and nobody else claims the session.
-	ours := owner == l.o.City.Dir || owner == "" && r.Open && a.meta[agent.MetaSessionID] == ""
-	if !ours {
-		if !m.foreign {
-			l.noteAgent(m, EventForeign, "", "a session of this name exists and is not this city's")
-		}
-		m.foreign, m.seen.Owned = true, false
-		return
-	}
-	m.foreign, m.seen.Owned = false, true
-	m.seen.Hashes = agent.Hashes{
-		Core: a.meta[agent.MetaConfigHash], Launch: a.meta[agent.MetaLaunchHash],
-		Provision: a.meta[agent.MetaProvisionHash], Live: a.meta[agent.MetaLiveHash],
-	}
-	if id := a.meta[agent.MetaSessionID]; id != "" {
-		r.ID, r.Token = id, a.meta[agent.MetaToken]
-		if epoch, err := strconv.ParseInt(a.meta[agent.MetaEpoch], 10, 64); err == nil {
-			r.Epoch = max(r.Epoch, epoch)
-		}
-	}
-	if sec, err := strconv.ParseInt(a.meta[agent.MetaDrain], 10, 64); err == nil {
-		m.seen.Drain = Drain{Since: time.Unix(sec, 0), Why: WhyDrained, Limit: l.o.City.Daemon.DriftDrainTimeout, Ack: a.meta[agent.MetaDrainAck] == "1"}
-	}
-	m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
-	if m.spec != nil && m.seen.Presence != Alive {
-		if m.oneShot() && r.Job.Run == "" {
-			r.Job.Run, r.Job.Hash = l.runID, m.seen.Hashes.Core
-		}
-		r.Open = true
-		l.save(m)
-		l.noteAgent(m, EventAdopted, "", "")
 	}
 }
 

@@ -33,8 +33,12 @@ type Options struct {
 	Once         bool // return after the first reconcile; the agents stay
 	StopOnCancel bool // when ctx ends, stop the city as gc stop would
 	Until        Until
-	Timeout      time.Duration // with Until; 0 = none
-	Settled      func(context.Context, Status) error
+	Timeout      time.Duration // with Until: then ErrTimeout; 0 = none
+
+	// At the end of an Until, while the sessions are still there:
+	Artifacts string                              // a folder to fill, "" = none
+	Record    Recorder                            // for the artifacts; nil = no recordings
+	Settled   func(context.Context, Status) error // called last; may be nil
 }
 
 // Until ends a run by itself.
@@ -49,7 +53,8 @@ const (
 
 // Run takes the city's lock and controls it until ctx ends, a client says stop,
 // or Once or Until is fulfilled. ErrControllerRunning when somebody holds the
-// lock. Agents stay when Run returns, except after a stop.
+// lock. Agents stay when Run returns, except after a stop, and with
+// StopOnCancel. An Until ends with nil, a *FailedError or ErrTimeout.
 func Run(ctx context.Context, o Options) (err error) {
 	if err := checkUntil(o.Until); err != nil {
 		return err

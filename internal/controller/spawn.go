@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"gascity.dev/gc/runtime"
 )
 
 // readyFD names, in the environment of a background controller, the descriptor
@@ -60,7 +62,7 @@ func Spawn(ctx context.Context, o SpawnOptions) (Status, error) {
 	defer r.Close()
 	cmd := exec.Command(o.Bin, o.Args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
-	cmd.Env = append(append([]string(nil), o.Env...), readyFD+"=3")
+	cmd.Env = append(unmarked(o.Env), readyFD+"=3")
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -69,6 +71,26 @@ func Spawn(ctx context.Context, o SpawnOptions) (Status, error) {
 		return Status{}, fmt.Errorf("start the controller: %w", err)
 	}
 	return awaitReport(ctx, r, cmd, o.City)
+}
+
+// unmarked drops the variables that mark the processes of an agent: a
+// controller that an agent starts is not part of the agent. GC_SESSION stays
+// when it selects a provider; inside a session it may hold the session's name.
+func unmarked(env []string) []string {
+	out := make([]string, 0, len(env)+1)
+	self := ""
+	for _, kv := range env {
+		if name, ok := strings.CutPrefix(kv, "GC_SESSION_NAME="); ok {
+			self = name
+		}
+	}
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if !runtime.IsFixedEnv(name) || name == "GC_SESSION" && value != self {
+			out = append(out, kv)
+		}
+	}
+	return out
 }
 
 // awaitReport reads the child's report; the end of the pipe without one is the

@@ -22,6 +22,8 @@ type Record struct {
 	Token   string    `json:"token,omitempty"`
 	Started time.Time `json:"started,omitzero"`
 
+	StartedWith string `json:"startedWith,omitempty"` // core hash of the newest incarnation
+
 	LastExit   *runtime.Exit `json:"lastExit,omitempty"`
 	LastScreen string        `json:"lastScreen,omitempty"` // of the last crash
 	LastError  string        `json:"lastError,omitempty"`  // of the last start that failed

@@ -1,0 +1,96 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gascity.dev/gc/runtime"
+)
+
+// scanner is a fake that also sees the process table.
+type scanner struct {
+	*runtime.Fake
+	mu    sync.Mutex
+	live  []runtime.LiveRuntime
+	ended []int
+}
+
+func (s *scanner) FindRuntimesBySessionID(_ context.Context, id string) ([]runtime.LiveRuntime, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []runtime.LiveRuntime
+	for _, r := range s.live {
+		if id == "" || r.SessionID == id {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func (s *scanner) TerminateRuntime(_ context.Context, r runtime.LiveRuntime) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, r.PID)
+	return nil
+}
+
+func TestStraysOfThisCityAreEndedBeforeTheFirstStart(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		dir := r.options().City.Dir
+		sc := &scanner{Fake: r.fake, live: []runtime.LiveRuntime{
+			{SessionID: "lost", City: dir, PID: 1},
+			{SessionID: "other", City: "/another/city", PID: 2},
+			{SessionID: "none", PID: 3},
+			{SessionID: "known", City: dir, PID: 4, Tracked: true},
+			{SessionID: "known", City: dir, PID: 5}, // a child that left the tree
+		}}
+		r.start(func(o *Options) { o.Provider = sc })
+		r.wantState("a", StateRunning)
+		if diff := cmp.Diff([]int{1}, sc.ended); diff != "" {
+			t.Errorf("ended:\n%s", diff)
+		}
+		r.end()
+	})
+}
+
+func TestCutShortStartIsKnownByItsEnvironment(t *testing.T) {
+	for _, ours := range []bool{true, false} {
+		bubble(t, oneAgent, func(r *rig) {
+			sc := &scanner{Fake: r.fake}
+			r.fake.Hang("SetMeta", "", true)
+			r.start(func(o *Options) { o.Provider = sc })
+			r.end()
+			cfg, _ := r.fake.ConfigOf("gc-city-a")
+			if ours {
+				sc.live = []runtime.LiveRuntime{{SessionID: cfg.Env["GC_SESSION_ID"], City: cfg.Env["GC_CITY_PATH"], PID: 1, Tracked: true}}
+			}
+			r.fake.Hang("SetMeta", "", false)
+			r.start(func(o *Options) { o.Provider = sc })
+			time.Sleep(time.Second)
+			want := StateRunning
+			if !ours {
+				want = StateUnknown
+			}
+			r.wantState("a", want)
+			if n := r.starts("gc-city-a"); n != 1 || (r.fake.MetaOf("gc-city-a")["GC_CITY_PATH"] != "") != ours {
+				t.Errorf("ours %v: %d starts, metadata %v", ours, n, r.fake.MetaOf("gc-city-a"))
+			}
+			r.end()
+		})
+	}
+}
+
+func TestUnmarkedEnvironment(t *testing.T) {
+	got := unmarked([]string{"PATH=/bin", "GC_SESSION=s", "GC_SESSION_NAME=s", "GC_SESSION_ID=x", "GC_CITY_PATH=/c"})
+	if !slices.Equal(got, []string{"PATH=/bin"}) {
+		t.Errorf("inside a session: %v", got)
+	}
+	if got := unmarked([]string{"GC_SESSION=tmux"}); !slices.Equal(got, []string{"GC_SESSION=tmux"}) {
+		t.Errorf("a selection: %v", got)
+	}
+}

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Shown is the resolved config with where each value came from, for
+// `gc config show`; its JSON is stable.
+type Shown struct {
+	File   string       `json:"file"`
+	City   []ShownValue `json:"city"`
+	Agents []ShownAgent `json:"agents"`
+}
+
+// ShownAgent is one agent, or one pool.
+type ShownAgent struct {
+	Name   string       `json:"name"`
+	Values []ShownValue `json:"values"`
+}
+
+// ShownValue is one value. Commands still hold their templates, and $VAR of a
+// provider's env is not filled.
+type ShownValue struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"` // "default", "agent (city.toml:12)", "preset claude (presets.toml:5)"
+}
+
+// Show resolves everything. Agents are in the order of the file; names, when
+// given, choose among them.
+func Show(c *City, names ...string) (Shown, error) {
+	out := Shown{File: c.File, City: c.shownTables()}
+	for i := range c.Agents {
+		a := &c.Agents[i]
+		if len(names) > 0 && !slices.Contains(names, a.QualifiedName()) {
+			continue
+		}
+		r, err := c.Resolve(a)
+		if err != nil {
+			return out, fmt.Errorf("agent %s: %w", a.QualifiedName(), err)
+		}
+		out.Agents = append(out.Agents, ShownAgent{Name: r.Name, Values: r.shown()})
+	}
+	return out, nil
+}
+
+// shownTables lists the tables of the city as a whole.
+func (c *City) shownTables() []ShownValue {
+	var out []ShownValue
+	file := filepath.Base(c.File)
+	for _, t := range []struct {
+		name  string
+		value any
+	}{{"workspace", c.Workspace}, {"session", c.Session}, {"daemon", c.Daemon}, {"api", c.API}} {
+		out = append(out, tableValues(t.name, reflect.ValueOf(t.value), file)...)
+	}
+	for i := range c.Rigs {
+		r := &c.Rigs[i]
+		out = append(out, ShownValue{Key: "rigs." + r.Name, Value: c.path(r.Path), Origin: Origin{Source: "city", File: file, Line: r.At.Line}.String()})
+	}
+	return out
+}
+
+// tableValues lists the keys of one table in the order of its struct; empty
+// values that the file does not set are left out.
+func tableValues(prefix string, v reflect.Value, file string) []ShownValue {
+	where, _ := v.FieldByName("Where").Interface().(Where)
+	var out []ShownValue
+	for i := range v.NumField() {
+		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
+		if key == "" {
+			continue
+		}
+		f := v.Field(i)
+		if f.Kind() == reflect.Struct && f.FieldByName("Where").IsValid() {
+			out = append(out, tableValues(prefix+"."+key, f, file)...)
+			continue
+		}
+		origin := Origin{Source: "default"}
+		if where.Has(key) {
+			origin = Origin{Source: prefix, File: file, Line: where.Place(key).Line}
+		} else if f.IsZero() {
+			continue
+		}
+		out = append(out, ShownValue{Key: prefix + "." + key, Value: shownValue(f.Interface()), Origin: origin.String()})
+	}
+	return out
+}
+
+// shownValue spells durations and sizes as the file does.
+func shownValue(v any) any {
+	switch v := v.(type) {
+	case time.Duration:
+		return v.String()
+	case Size:
+		return v.String()
+	}
+	return v
+}
+
+// shown lists what an agent runs with; empty values nobody set are left out.
+func (r *Resolved) shown() []ShownValue {
+	command := r.Command
+	if command == "" {
+		command = "(the user's shell)"
+	}
+	commandKey := "command"
+	if _, ok := r.Origins["start_command"]; ok {
+		commandKey = "start_command"
+	}
+	all := []ShownValue{
+		{Key: "provider", Value: r.Provider}, {Key: commandKey, Value: command}, {Key: "args", Value: r.Args},
+		{Key: "work_dir", Value: r.WorkDir}, {Key: "description", Value: r.Description}, {Key: "suspended", Value: r.Suspended},
+		{Key: "session", Value: r.Session}, {Key: "prompt_mode", Value: r.PromptMode}, {Key: "prompt_flag", Value: r.PromptFlag},
+		{Key: "prompt_template", Value: r.PromptTemplate}, {Key: "global_fragments", Value: r.Fragments}, {Key: "nudge", Value: r.Nudge},
+		{Key: "ready_prompt_prefix", Value: r.ReadyPromptPrefix}, {Key: "ready_delay_ms", Value: r.ReadyDelayMS},
+		{Key: "process_names", Value: r.ProcessNames}, {Key: "emits_permission_warning", Value: r.EmitsPermissionWarning},
+		{Key: "accept_startup_dialogs", Value: r.AcceptStartupDialogs}, {Key: "supports_acp", Value: r.SupportsACP},
+		{Key: "supports_hooks", Value: r.SupportsHooks}, {Key: "instructions_file", Value: r.InstructionsFile},
+		{Key: "resume_flag", Value: r.ResumeFlag}, {Key: "resume_style", Value: r.ResumeStyle}, {Key: "session_id_flag", Value: r.SessionIDFlag},
+		{Key: "pre_start", Value: r.PreStart}, {Key: "session_setup", Value: r.SessionSetup},
+		{Key: "session_setup_script", Value: r.SessionSetupScript}, {Key: "session_live", Value: r.SessionLive},
+		{Key: "overlay_dir", Value: r.OverlayDir}, {Key: "overlay_provider", Value: r.OverlayProvider},
+		{Key: "pack_overlays", Value: r.PackOverlays}, {Key: "install_agent_hooks", Value: r.InstallAgentHooks},
+		{Key: "copy_files", Value: copyNames(r.CopyFiles)}, {Key: "mouse", Value: r.Mouse}, {Key: "upstream", Value: r.Upstream},
+		{Key: "mcp_servers", Value: r.MCPServers}, {Key: "lifecycle", Value: r.Lifecycle}, {Key: "idle_timeout", Value: r.IdleTimeout},
+		{Key: "depends_on", Value: r.DependsOn}, {Key: "wake_mode", Value: r.WakeMode}, {Key: "attach", Value: r.Attach},
+	}
+	if p := r.Pool; p != nil {
+		all = append(all, ShownValue{Key: "pool", Value: fmt.Sprintf("min %d, max %d, check %q, drain %v", p.Min, p.Max, p.Check, p.DrainTimeout)})
+	}
+	out := make([]ShownValue, 0, len(all))
+	for _, v := range all {
+		o, set := r.Origins[v.Key]
+		if !set && reflect.ValueOf(v.Value).IsZero() {
+			continue
+		}
+		if !set {
+			o = Origin{Source: "default"}
+		}
+		v.Value, v.Origin = shownValue(v.Value), o.String()
+		out = append(out, v)
+	}
+	return append(out, r.shownEnv()...)
+}
+
+func (r *Resolved) shownEnv() []ShownValue {
+	env := map[string]string{}
+	for k, v := range r.ProviderEnv {
+		env[k] = v
+	}
+	for k, v := range r.AgentEnv {
+		env[k] = v
+	}
+	var out []ShownValue
+	for _, k := range sortedKeys(env) {
+		out = append(out, ShownValue{Key: "env." + k, Value: env[k], Origin: r.Origins["env."+k].String()})
+	}
+	return out
+}
+
+func copyNames(list []CopyFile) []string {
+	var out []string
+	for _, f := range list {
+		out = append(out, f.Src+" -> "+f.Dst)
+	}
+	return out
+}
+
+// WriteText writes it for a person, one value a line, in columns.
+func (s Shown) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", s.File)
+	writeValues(&b, s.City)
+	for _, a := range s.Agents {
+		fmt.Fprintf(&b, "\nagent %s\n", a.Name)
+		writeValues(&b, a.Values)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeValues(b *strings.Builder, list []ShownValue) {
+	const most = 60
+	keys, values := 0, 0
+	text := make([]string, len(list))
+	for i, v := range list {
+		text[i] = plain(v.Value)
+		keys = max(keys, len(v.Key))
+		values = max(values, min(len([]rune(text[i])), most))
+	}
+	for i, v := range list {
+		pad := max(0, values-len([]rune(text[i])))
+		fmt.Fprintf(b, "  %-*s  %s%s  # %s\n", keys, v.Key, text[i], strings.Repeat(" ", pad), v.Origin)
+	}
+}
+
+// plain is a value on one line, without control characters.
+func plain(v any) string {
+	switch v := v.(type) {
+	case string:
+		if v == "" || badText(v) || strings.ContainsAny(v, `"#`) {
+			return fmt.Sprintf("%q", v)
+		}
+		return v
+	case []string:
+		parts := make([]string, len(v))
+		for i, s := range v {
+			parts[i] = fmt.Sprintf("%q", s)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case *bool:
+		if v != nil {
+			return fmt.Sprint(*v)
+		}
+		return "unset"
+	}
+	return fmt.Sprint(v)
+}

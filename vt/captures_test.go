@@ -1,0 +1,114 @@
+package vt_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gascity.dev/gc/vt"
+)
+
+// The captures are what real agents' terminal programs wrote at 120x40, first
+// screens and turns, with what tmux 3.3a showed when the next key was about to
+// be typed. testdata/captures/README.md tells their form. They are replayed as
+// the recordings are, and the differences told in the same way.
+
+const capturesDifferences = "testdata/captures/differences.txt"
+
+// mark is a place in a capture: so many bytes were written, tmux showed this,
+// and the key was typed before.
+type mark struct {
+	at        int
+	shot, key string
+}
+
+func TestCaptures(t *testing.T) {
+	files, err := filepath.Glob("testdata/captures/*.marks")
+	if err != nil || len(files) < 6 {
+		t.Fatalf("%d captures: %v", len(files), err)
+	}
+	explained := readDifferences(t, capturesDifferences)
+	for _, file := range files {
+		base := strings.TrimSuffix(file, ".marks")
+		t.Run(filepath.Base(base), func(t *testing.T) {
+			raw, err := os.ReadFile(base + ".raw")
+			if err != nil {
+				t.Fatal(err)
+			}
+			term := mustNew(t, vt.Options{Cols: 120, Rows: 40})
+			at := 0
+			for _, m := range readMarks(t, file) {
+				for ; at < m.at; at++ { // a byte a write, as bad as it gets
+					term.Write(raw[at : at+1])
+				}
+				ours := shoot(term)
+				ours.history = nil // the captures have the screen only
+				theirs := readGolden(t, filepath.Join("testdata/captures", m.shot), 40)
+				theirs.history = nil
+				checkDifferences(t, m.shot, ours, theirs, explained[m.shot])
+			}
+		})
+	}
+}
+
+func readMarks(t *testing.T, file string) (marks []mark) {
+	t.Helper()
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(src)) {
+		words := strings.Fields(line)
+		if len(words) != 3 || words[0] == "#" {
+			continue
+		}
+		at, err := strconv.Atoi(words[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks = append(marks, mark{at, words[1], words[2]})
+	}
+	if len(marks) < 2 {
+		t.Fatalf("%s: %d marks", file, len(marks))
+	}
+	return marks
+}
+
+// TestCapturesAsked: the questions these programs ask are answered, each once,
+// and the filter for attached clients takes out exactly those.
+func TestCapturesAsked(t *testing.T) {
+	for name, asked := range map[string][]string{
+		"pi":       {"\x1b[?u"},
+		"gemini":   {"\x1b[?u", "\x1b]11;?", "\x1b[>q", "\x1b[c"},
+		"cline":    {"\x1b]10;?", "\x1b]11;?", "\x1b[>0q", "\x1b[6n", "\x1bP+q", "\x1b[?1016$p", "\x1b[?2026$p"},
+		"opencode": {"\x1b]10;?", "\x1b]11;?", "\x1b[>0q", "\x1b[6n", "\x1bP+q", "\x1b[?1016$p", "\x1b[?2026$p"},
+	} {
+		raw, err := os.ReadFile("testdata/captures/" + name + ".raw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f vt.QueryFilter
+		through := f.Filter(nil, raw)
+		for _, q := range asked {
+			if !bytes.Contains(raw, []byte(q)) {
+				t.Errorf("%s never asks %q", name, q)
+			}
+			if bytes.Contains(through, []byte(q)) {
+				t.Errorf("%s: the question %q goes through the filter", name, q)
+			}
+		}
+		term := mustNew(t, vt.Options{Cols: 120, Rows: 40})
+		term.Write(raw)
+		if replies := term.TakeReplies(); len(replies) < 4*len(asked) {
+			t.Errorf("%s asks %q and hears %q", name, asked, replies)
+		}
+		passed := mustNew(t, vt.Options{Cols: 120, Rows: 40})
+		passed.Write(through)
+		if d := diffVisible(term, passed); d != "" {
+			t.Errorf("%s: what the filter lets through shows another screen: %s", name, d)
+		}
+	}
+}

@@ -20,13 +20,11 @@ var detachKeys = map[string]string{
 	"kitty with releases": "\x1b[98;5:1u\x1b[98;5:3u\x1b[100;1:1u",
 }
 
-const prompt = "PS1=ready> "
-
 // newBash is a box with a shell in session x.
 func newBash(t *testing.T) *box {
 	t.Helper()
 	b := newBox(t)
-	b.gc("session", "new", name, "--env", prompt, "--", need(t, "bash"), "--norc", "--noprofile", "-i")
+	b.gc(append([]string{"session", "new", name, "--"}, b.bashArgs()...)...)
 	b.waits("text=^ready>")
 	return b
 }
@@ -227,8 +225,10 @@ func TestAttachToVim(t *testing.T) {
 	b.waits("text=^~")
 	p := b.sit(cols, rows, "session", "attach", name)
 	p.sees(`^~`)
-	p.types("iDear ünï,\rbye\x1b")
+	p.types("iDear ünï,\rbye")
 	p.sees(`^bye`)
+	p.types("\x1b") // alone: with ctrl-b right behind it, it would be Alt-ctrl-b
+	p.sees(`2,3`)
 	p.types("\x02d")
 	p.done()
 	p.restored()

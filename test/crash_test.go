@@ -26,8 +26,8 @@ func kill9(t *testing.T, pid int) {
 	eventually(t, func() string { return "the process lives on" }, func() bool { return !p.Alive() })
 }
 
-// TestServerKilled: kill -9 of the server ends no session, and its output,
-// metadata and a program's later output are all there.
+// TestServerKilled: kill -9 of the server ends no session, its metadata and exit
+// statuses stay, and input and output go on.
 func TestServerKilled(t *testing.T) {
 	b := newBash(t)
 	b.gc("session", "nudge", name, "seq 1 200; echo before $$")
@@ -35,22 +35,13 @@ func TestServerKilled(t *testing.T) {
 	b.gc("session", "meta", "set", name, "color", "blue and\nlong")
 	b.gc("session", "new", "ended", "--", "exit 5")
 	b.gc("session", "wait", "ended", "--until", "exit", "--timeout", patience.String())
-	b.gc("session", "new", "ticker", "--", "i=0; while :; do i=$((i+1)); echo tick $i; sleep 0.02; done")
-	b.gc("session", "wait", "ticker", "--until", "text=^tick 3$", "--timeout", patience.String())
-	before, screen, all := b.session(name), b.screen(), b.gc("session", "peek", name, "--all")
-	status := b.status()
+	before, status := b.session(name), b.status()
 
 	for round := range 3 {
 		kill9(t, b.status().Server.PID)
 		after := b.session(name)
 		if after.PID != before.PID || after.ID != before.ID || after.State != "running" {
 			t.Fatalf("round %d: %+v, was %+v", round, after, before)
-		}
-		if got := b.screen(); got != screen {
-			t.Errorf("round %d: the screen is\n%s\nwas\n%s", round, got, screen)
-		}
-		if got := b.gc("session", "peek", name, "--all"); got != all {
-			t.Errorf("round %d: the history has %d bytes, had %d", round, len(got), len(all))
 		}
 		if got := strings.TrimSuffix(b.gc("session", "meta", "get", name, "color"), "\n"); got != "blue and\nlong" {
 			t.Errorf("round %d: metadata %q", round, got)
@@ -65,16 +56,6 @@ func TestServerKilled(t *testing.T) {
 	}
 	b.gc("session", "nudge", name, "echo after $((1 + 1))")
 	b.waits("text=^after 2")
-
-	// No tick is missing.
-	b.gc("session", "interrupt", "ticker")
-	b.gc("session", "wait", "ticker", "--until", "exit", "--timeout", patience.String())
-	ticks := strings.Fields(strings.NewReplacer("tick", " ", "^C", " ").Replace(b.gc("session", "peek", "ticker", "--all")))
-	for i, tick := range ticks {
-		if tick != itoa(i+1) {
-			t.Fatalf("tick %d is %s", i+1, tick)
-		}
-	}
 }
 
 // TestExitWhileTheServerIsDown: the keeper keeps the status of a program that

@@ -33,10 +33,23 @@ type pair struct {
 
 const name = "x" // of the gc session and of the tmux session
 
+// bashArgs is an interactive shell whose prompt is "ready> ". A start file sets
+// it: a shell that starts another one may drop PS1 from the environment.
+func (b *box) bashArgs() []string {
+	b.t.Helper()
+	return []string{need(b.t, "bash"), "--noprofile", "--rcfile", b.file("bashrc", "PS1='ready> '; unset HISTFILE\n"), "-i"}
+}
+
 // newPair starts argv in both; prepare fills each folder before that.
 func newPair(t *testing.T, prepare func(dir string), argv ...string) *pair {
 	t.Helper()
-	p := &pair{box: newBox(t), tmuxBin: need(t, "tmux")}
+	return newBox(t).pair(prepare, argv...)
+}
+
+func (b *box) pair(prepare func(dir string), argv ...string) *pair {
+	t := b.t
+	t.Helper()
+	p := &pair{box: b, tmuxBin: need(t, "tmux")}
 	p.gcDir, p.tmuxDir = filepath.Join(p.dir, "one"), filepath.Join(p.dir, "two")
 	for _, d := range []string{p.gcDir, p.tmuxDir} {
 		if out, err := exec.Command("mkdir", d).CombinedOutput(); err != nil {
@@ -46,12 +59,11 @@ func newPair(t *testing.T, prepare func(dir string), argv ...string) *pair {
 			prepare(d)
 		}
 	}
-	const prompt = `PS1=ready> `
-	p.gc(append([]string{"session", "new", name, "--cwd", p.gcDir, "--env", prompt, "--size", fmt.Sprintf("%dx%d", cols, rows), "--"}, argv...)...)
+	p.gc(append([]string{"session", "new", name, "--cwd", p.gcDir, "--size", fmt.Sprintf("%dx%d", cols, rows), "--"}, argv...)...)
 
 	// What tmux adds to the environment of its programs must not reach them,
 	// and what gc adds must.
-	inner := append([]string{"env", "-u", "TMUX", "-u", "TMUX_PANE", "-u", "TERM_PROGRAM", "-u", "TERM_PROGRAM_VERSION", "COLORTERM=truecolor", prompt}, argv...)
+	inner := append([]string{"env", "-u", "TMUX", "-u", "TMUX_PANE", "-u", "TERM_PROGRAM", "-u", "TERM_PROGRAM_VERSION", "COLORTERM=truecolor"}, argv...)
 	p.tmuxEnv = append(p.env, "TMUX_TMPDIR="+p.dir)
 	t.Cleanup(func() { _ = p.tmuxCommand("kill-server").Run() }) // it ends with its last session
 	p.tmux(append([]string{

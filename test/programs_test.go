@@ -20,7 +20,8 @@ func write(t *testing.T, file, content string) func(dir string) {
 }
 
 func TestBash(t *testing.T) {
-	p := newPair(t, nil, need(t, "bash"), "--norc", "--noprofile", "-i")
+	b := newBox(t)
+	p := b.pair(nil, b.bashArgs()...)
 	p.until(`^ready>`)
 	p.same()
 
@@ -113,7 +114,8 @@ func TestVimEditSaveQuit(t *testing.T) {
 
 // TestVimLeavesTheScreen: what was there before vim is there after it.
 func TestVimLeavesTheScreen(t *testing.T) {
-	p := newPair(t, nil, need(t, "bash"), "--norc", "--noprofile", "-i")
+	b := newBox(t)
+	p := b.pair(nil, b.bashArgs()...)
 	vim := need(t, "vim")
 	p.nudge("seq 1 50")
 	p.until(`^50$`)

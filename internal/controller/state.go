@@ -1,20 +1,37 @@
 package controller
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/session"
-	"gascity.dev/gc/runtime"
 )
 
-// openBook opens the city's database. The caller holds the city's lock.
+// dbName is the city's database in its .gc folder.
+const dbName = "city.db"
+
+// openBook opens the city's database. The caller holds the city's lock. A file
+// that cannot be used is left as it is.
 func openBook(city string) (*session.Book, error) {
-	return session.Open(filepath.Join(stateDir(city), "city.db"))
+	path := filepath.Join(stateDir(city), dbName)
+	b, err := session.Open(path)
+	switch {
+	case err == nil:
+		return b, nil
+	case errors.Is(err, session.ErrCorrupt):
+		return nil, hinted("move "+path+" away to go on with empty records; running agents are adopted", "%w", err)
+	case errors.Is(err, session.ErrNewer):
+		return nil, hinted("use the newer gc that wrote it", "%w", err)
+	case errors.Is(err, session.ErrLocked):
+		return nil, hinted("another program has it open: fuser "+path, "%w", err)
+	case errors.Is(err, os.ErrPermission):
+		return nil, stateDirError(city, err)
+	}
+	return nil, err
 }
 
 // stateOf is what status says of a member.
@@ -136,30 +153,4 @@ func (l *loop) waitsFor(m *member) string {
 		p.seen[d.Agents[i].Name] = &s
 	}
 	return p.blockedBy(p.wanted[m.seen.Agent])
-}
-
-// Offline is the status of a city without a controller, as far as the backend
-// tells: which of its agents have a session. Names come from config alone.
-func Offline(c *config.City, running map[string]bool, sessions map[string]string) Status {
-	st := Status{City: c.Name(), CityPath: c.Dir, Agents: []AgentStatus{}}
-	for i := range c.Agents {
-		r, err := c.Resolve(&c.Agents[i])
-		if err != nil {
-			continue
-		}
-		a := AgentStatus{
-			Name: r.Name, Session: sessions[r.Name], Provider: r.Provider, Description: r.Description,
-			State: StateStopped, Activity: "unknown", OneShot: r.Lifecycle == runtime.OneShot,
-		}
-		switch {
-		case running == nil:
-			a.State = StateUnknown
-		case running[a.Session]:
-			a.State = StateRunning
-		case r.Suspended:
-			a.State = StateSuspended
-		}
-		st.Agents = append(st.Agents, a)
-	}
-	return st
 }

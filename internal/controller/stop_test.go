@@ -3,12 +3,15 @@ package controller
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
 
@@ -187,4 +190,25 @@ func TestOnceReturnsAfterTheFirstReconcile(t *testing.T) {
 			t.Errorf("running: %v", list)
 		}
 	})
+}
+
+func TestDamagedDatabaseIsNeverReplaced(t *testing.T) {
+	r := newRig(t, oneAgent)
+	if err := os.Mkdir(stateDir(r.dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(stateDir(r.dir), dbName)
+	if err := os.WriteFile(path, []byte("not a database"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := Run(t.Context(), r.options())
+	if !errors.Is(err, session.ErrCorrupt) || !strings.Contains(Hint(err), path) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, hint %q", err, Hint(err))
+	}
+	if b, _ := os.ReadFile(path); string(b) != "not a database" {
+		t.Errorf("the file is %q now", b)
+	}
+	if r.starts("") != 0 {
+		t.Error("agents were started")
+	}
 }

@@ -27,6 +27,13 @@ type run struct {
 
 const runKey = "current"
 
+// Errors of Open, of package store.
+var (
+	ErrLocked  = store.ErrLocked
+	ErrCorrupt = store.ErrCorrupt
+	ErrNewer   = store.ErrNewer
+)
+
 // Book is a city's database. It is safe for concurrent use. Saves are grouped:
 // all that come while the disk is busy are written together.
 type Book struct {

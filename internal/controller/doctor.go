@@ -1,0 +1,273 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+	"golang.org/x/sys/unix"
+)
+
+// Level of a finding.
+type Level string
+
+// Levels.
+const (
+	LevelOK   Level = "ok"
+	LevelWarn Level = "warning" // works, but not as one would think
+	LevelFail Level = "problem"
+)
+
+// Finding is one thing that `gc doctor` looked at.
+type Finding struct {
+	Level Level  `json:"level"`
+	About string `json:"about"` // "config", "agent x", "controller" …
+	Text  string `json:"text"`
+	Hint  string `json:"hint,omitempty"` // what to do
+}
+
+// doctor collects findings.
+type doctor struct {
+	list []Finding
+}
+
+func (d *doctor) ok(about, format string, args ...any) {
+	d.list = append(d.list, Finding{Level: LevelOK, About: about, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *doctor) warn(about, hint, format string, args ...any) {
+	d.list = append(d.list, Finding{Level: LevelWarn, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+func (d *doctor) fail(about, hint, format string, args ...any) {
+	d.list = append(d.list, Finding{Level: LevelFail, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Diagnose looks at a city from outside and says what is wrong and what to do.
+// It changes nothing. provider may be nil when none can be made.
+func Diagnose(ctx context.Context, dir string, provider runtime.Provider, o agent.BuildOptions) []Finding {
+	d := &doctor{}
+	specs := d.config(dir, o)
+	d.stateDir(dir)
+	running := d.controller(ctx, dir)
+	sessions := d.backend(ctx, provider)
+	for _, s := range specs {
+		d.agent(s)
+	}
+	if !running && provider != nil && len(specs) > 0 {
+		d.left(ctx, provider, specs[0].City.Dir, sessions)
+	}
+	return d.list
+}
+
+func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
+	c, err := config.Load(dir)
+	var specs []*agent.Spec
+	if err == nil {
+		specs, err = agent.Build(c, o)
+	}
+	var p *config.Problems
+	switch {
+	case errors.As(err, &p):
+		for _, one := range p.List {
+			d.fail("config", one.Hint, "%s", one)
+		}
+		return nil
+	case err != nil:
+		d.fail("config", "gc init makes a city", "%v", err)
+		return nil
+	}
+	d.ok("config", "%s: %d agents", c.File, len(specs))
+	for _, w := range agent.TemplateWarnings(c) {
+		d.warn("config", "templates may use City, Agent, Dir, Name", "%s", w)
+	}
+	for i := range c.Rigs {
+		path := config.Place(c.Dir, c.Rigs[i].Path)
+		if st, err := os.Stat(path); err != nil || !st.IsDir() {
+			d.fail("rig "+c.Rigs[i].Name, "make the folder or change the rig's path", "%s is no folder", path)
+		}
+	}
+	if !slices.ContainsFunc(o.Environ, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }) {
+		d.warn("environment", "agents keep their settings and logins there", "HOME is not set")
+	}
+	return specs
+}
+
+func (d *doctor) stateDir(dir string) {
+	state := stateDir(dir)
+	st, err := os.Stat(state)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if unix.Access(dir, unix.W_OK) != nil {
+			d.fail("state", "make the folder writable for you, or copy the city to one that is", "%s cannot be written", dir)
+			return
+		}
+		d.ok("state", "no %s yet: the city was never started", state)
+		return
+	case err != nil:
+		d.fail("state", "", "%v", err)
+		return
+	case !st.IsDir() || unix.Access(state, unix.W_OK) != nil:
+		d.fail("state", "remove what is in its place, or make it writable for you", "%s cannot be used", state)
+		return
+	case st.Mode().Perm()&0o077 != 0:
+		d.warn("state", "chmod 700 "+state, "%s can be read by others", state)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(state, &fs); err == nil {
+		if free := uint64(fs.Bavail) * uint64(fs.Bsize); free < lowDisk {
+			d.warn("state", "make room: records and logs need it", "only %d MiB free on the disk of %s", free>>20, state)
+		}
+	}
+}
+
+// lowDisk is when doctor warns, in bytes.
+const lowDisk = 256 << 20
+
+// controller reports whether one runs.
+func (d *doctor) controller(ctx context.Context, dir string) bool {
+	c, err := Dial(dir)
+	switch {
+	case err == nil:
+		defer c.Close()
+		st, err := c.Status(ctx)
+		if err != nil {
+			d.fail("controller", "gc stop, then gc start", "it runs but does not answer: %v", err)
+			return true
+		}
+		d.ok("controller", "pid %d", st.Controller.PID)
+		if st.ConfigError != "" {
+			d.fail("controller", "correct city.toml: it is read again at once", "the old config is in use: %s", oneLine(st.ConfigError))
+		}
+		for _, a := range st.Agents {
+			d.running(a)
+		}
+		return true
+	case errors.Is(err, ErrNoController):
+		d.ok("controller", "none is running")
+		d.database(dir)
+		return false
+	}
+	d.fail("controller", "", "%v", err)
+	return false
+}
+
+func (d *doctor) running(a AgentStatus) {
+	about := "agent " + a.Name
+	switch {
+	case a.State == StateQuarantined:
+		d.fail(about, "gc peek "+a.Name+" shows why; gc restart "+a.Name+" tries again", "it died too often and waits (%d restarts)", a.Restarts)
+	case a.State == StateCrashed:
+		d.fail(about, cmpHint(a.Hint, "gc peek "+a.Name), "it has crashed%s", because(a))
+	case a.Error != "":
+		d.warn(about, a.Hint, "%s", a.Error)
+	}
+}
+
+func cmpHint(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func because(a AgentStatus) string {
+	switch {
+	case a.Error != "":
+		return ": " + a.Error
+	case a.LastExit != nil:
+		return ", " + exitText(a.LastExit)
+	}
+	return ""
+}
+
+// database opens and closes city.db, which nobody holds.
+func (d *doctor) database(dir string) {
+	path := filepath.Join(stateDir(dir), dbName)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	b, err := openBook(dir)
+	if err != nil {
+		d.fail("state", "move "+path+" away to start with empty records; the agents are not touched by that", "%v", err)
+		return
+	}
+	if err := b.Close(); err != nil {
+		d.fail("state", "", "%v", err)
+	}
+}
+
+// backend asks what runs; nil when it cannot tell.
+func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
+	if p == nil {
+		return nil
+	}
+	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
+	if err != nil {
+		d.fail("sessions", "gc mux status, or the provider's own tools, tell more", "the session backend does not answer: %v", err)
+		return nil
+	}
+	d.ok("sessions", "the backend answers; %d running", len(list))
+	return list
+}
+
+// agent looks at what a start of it needs.
+func (d *doctor) agent(s *agent.Spec) {
+	about := "agent " + s.Name()
+	if _, err := s.StartConfig(agent.Instance{}); err != nil {
+		d.fail(about, Hint(err), "%v", err)
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(s.Config.Command), " ")
+	if word == "" || strings.ContainsAny(word, "\"'$`\\=(){};&|<>*?[]~#") || shellWords[word] {
+		return // the shell's business
+	}
+	if !found(word, s.Config.BaseEnv["PATH"], s.Config.Env["PATH"], s.Config.WorkDir) {
+		d.fail(about, "install it, or change start_command (command) or PATH", "its command %s was not found", word)
+	}
+}
+
+// shellWords are commands that need no file.
+var shellWords = map[string]bool{
+	"exec": true, "cd": true, "set": true, "export": true, "if": true, "while": true, "for": true, "until": true,
+	"case": true, "true": true, "false": true, "echo": true, "trap": true, "exit": true, "read": true, "eval": true,
+	".": true, ":": true, "test": true, "wait": true, "ulimit": true, "umask": true, "command": true, "printf": true,
+}
+
+func found(word, base, own, dir string) bool {
+	if strings.Contains(word, "/") {
+		return executable(config.Place(dir, word))
+	}
+	if own != "" {
+		base = own
+	}
+	for _, p := range filepath.SplitList(base) {
+		if executable(config.Place(dir, filepath.Join(p, word))) {
+			return true
+		}
+	}
+	_, err := exec.LookPath(word)
+	return base == "" && err == nil
+}
+
+func executable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir() && st.Mode()&0o111 != 0
+}
+
+// left reports sessions of the city that nobody controls.
+func (d *doctor) left(ctx context.Context, p runtime.Provider, city string, sessions []string) {
+	for _, name := range sessions {
+		owner, err := ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, name, agent.MetaCityPath) })
+		if err == nil && owner == city {
+			d.warn("session "+name, "gc start takes it over, gc stop ends it", "it runs without a controller")
+		}
+	}
+}

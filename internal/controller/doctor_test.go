@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/runtime"
+)
+
+func TestDoctor(t *testing.T) {
+	r := newRig(t, `
+[[rigs]]
+name = "gone"
+path = "nowhere"
+[[agents]]
+name = "a"
+start_command = "surely-no-such-program --x"
+[[agents]]
+name = "b"
+work_dir = "missing"
+[[agents]]
+name = "c"
+start_command = "exec sleep 1"
+`)
+	c := r.options().City
+	if err := r.fake.Start(t.Context(), "left", runtime.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.fake.SetMeta(t.Context(), "left", agent.MetaCityPath, c.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(stateDir(r.dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(stateDir(r.dir), dbName), []byte("no database"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := Diagnose(t.Context(), r.dir, r.fake, agent.BuildOptions{Environ: []string{"PATH=/bin:/usr/bin", "HOME=/h"}})
+	var text []string
+	for _, f := range got {
+		if f.Level != LevelOK {
+			text = append(text, string(f.Level)+" "+f.About+": "+f.Text)
+			if f.Hint == "" {
+				t.Errorf("no hint: %+v", f)
+			}
+		}
+	}
+	all := strings.Join(text, "\n")
+	for _, want := range []string{
+		"problem rig gone: ", "problem agent a: its command surely-no-such-program was not found",
+		"problem agent b: work dir ", "problem state: ", "warning session left: it runs without a controller",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is missing in:\n%s", want, all)
+		}
+	}
+	if len(text) != 5 {
+		t.Errorf("findings:\n%s", all)
+	}
+	if b, _ := os.ReadFile(filepath.Join(stateDir(r.dir), dbName)); string(b) != "no database" {
+		t.Error("doctor changed the database")
+	}
+}
+
+func TestDoctorOfABrokenConfig(t *testing.T) {
+	r := newRig(t, "[daemon]\nmax_restart = 1\n[[agents]]\nnme = \"x\"\n")
+	var problems int
+	for _, f := range Diagnose(t.Context(), r.dir, nil, agent.BuildOptions{Environ: []string{"HOME=/h"}}) {
+		if f.Level == LevelFail && f.About == "config" {
+			problems++
+		}
+	}
+	if problems != 3 {
+		t.Errorf("%d problems of the config, want each of the three", problems)
+	}
+}

@@ -16,6 +16,9 @@ func TestMain(m *testing.M) {
 	if IsDaemon(os.Args) {
 		os.Exit(RunDaemon(os.Args))
 	}
+	if mode := os.Getenv(receiverVar); mode != "" {
+		os.Exit(runReceiver(mode))
+	}
 	goleak.VerifyTestMain(m)
 }
 

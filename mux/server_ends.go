@@ -3,11 +3,9 @@ package mux
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,7 +55,7 @@ func (srv *server) moveExited(s *session) {
 	if srv.live[s.rec.Name] == s {
 		delete(srv.live, s.rec.Name)
 	}
-	if srv.sessions[s.rec.ID] == s && !slices.Contains(srv.exited, s) {
+	if srv.sessions[s.rec.ID] == s && !s.taken && !slices.Contains(srv.exited, s) {
 		srv.exited = append(srv.exited, s)
 	}
 	drop := srv.overdue(time.Now())
@@ -78,6 +76,9 @@ func (srv *server) overdue(now time.Time) []*session {
 		n++
 	}
 	drop := slices.Clone(srv.exited[:n])
+	for _, s := range drop {
+		s.taken = true
+	}
 	srv.exited = slices.Delete(srv.exited, 0, n)
 	return drop
 }
@@ -182,6 +183,11 @@ func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration)
 	if err != nil {
 		return fmt.Errorf("kill %s: %w", s.rec.Name, err)
 	}
+	return s.awaitEnd(ctx)
+}
+
+// awaitEnd waits for the session's end.
+func (s *session) awaitEnd(ctx context.Context) error {
 	for {
 		s.mu.Lock()
 		over, change := s.exit != nil, s.change()
@@ -197,66 +203,90 @@ func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration)
 	}
 }
 
-// remove collects one session at once.
-func (srv *server) remove(s *session) {
+// remove collects sessions at once; those that somebody else collects are left
+// to them.
+func (srv *server) remove(all ...*session) {
+	var mine []*session
 	srv.mu.Lock()
-	if srv.sessions[s.rec.ID] != s {
-		srv.mu.Unlock()
-		return // somebody else did
-	}
-	if srv.live[s.rec.Name] == s {
-		delete(srv.live, s.rec.Name)
-	}
-	if i := slices.Index(srv.exited, s); i >= 0 {
-		srv.exited = slices.Delete(srv.exited, i, i+1)
+	for _, s := range all {
+		if srv.sessions[s.rec.ID] != s || s.taken {
+			continue
+		}
+		s.taken = true
+		mine = append(mine, s)
+		if srv.live[s.rec.Name] == s {
+			delete(srv.live, s.rec.Name)
+		}
+		if i := slices.Index(srv.exited, s); i >= 0 {
+			srv.exited = slices.Delete(srv.exited, i, i+1)
+		}
 	}
 	srv.mu.Unlock()
-	srv.collect([]*session{s})
+	srv.collect(mine)
 }
 
-// killAll ends sessions in parallel.
+// killAll ends many sessions at once and collects them.
 func (srv *server) killAll(ctx context.Context, all []*session) error {
-	var wg sync.WaitGroup
-	errs := make([]error, len(all))
-	limit := make(chan struct{}, 16)
-	for i, s := range all {
-		wg.Go(func() {
-			limit <- struct{}{}
-			defer func() { <-limit }()
-			errs[i] = srv.kill(ctx, s, time.Second)
-		})
+	if len(all) == 0 {
+		return nil
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	for _, s := range all {
+		s.mu.Lock()
+		s.stopping = true
+		s.mu.Unlock()
+	}
+	if err := proctree.Kill(ctx, forest(all), time.Second); err != nil {
+		return fmt.Errorf("kill %d sessions: %w", len(all), err)
+	}
+	for _, s := range all {
+		if err := s.awaitEnd(ctx); err != nil {
+			return err
+		}
+	}
+	srv.remove(all...)
+	return nil
 }
 
-// sweepTrees ends what a session's end has left behind: HUP, then as Kill.
+// sweepTrees ends what sessions have left behind at their end: HUP, then as
+// Kill. Those that ended together are swept together.
 func (srv *server) sweepTrees() {
 	for {
-		var s *session
+		var batch []*session
 		select {
-		case s = <-srv.ended:
+		case s := <-srv.ended:
+			batch = append(batch, s)
 		case <-srv.done:
 			return
 		}
-		tree := s.tree()
-		left, err := tree.Members()
-		if err != nil || len(left) == 0 {
-			continue
-		}
-		for _, p := range left {
-			if p.Alive() {
-				_ = unix.Kill(p.PID, unix.SIGHUP)
+		for more := true; more; {
+			select {
+			case s := <-srv.ended:
+				batch = append(batch, s)
+			default:
+				more = false
 			}
 		}
-		srv.work.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-			defer cancel()
-			if err := proctree.Kill(ctx, tree.Scanner(), sweepGrace); err != nil {
-				logf("session %s: %v", s.rec.ID, err)
-			}
-		})
+		srv.sweepBatch(batch)
 	}
+}
+
+func (srv *server) sweepBatch(batch []*session) {
+	left, err := forest(batch)()
+	if err != nil || len(left) == 0 {
+		return
+	}
+	for _, p := range left {
+		if p.Alive() {
+			_ = unix.Kill(p.PID, unix.SIGHUP)
+		}
+	}
+	srv.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := proctree.Kill(ctx, forest(batch), sweepGrace); err != nil {
+			logf("what is left of %d sessions: %v", len(batch), err)
+		}
+	})
 }
 
 // sweepGrace is what the rest of a tree has between TERM and KILL.

@@ -49,6 +49,7 @@ type session struct {
 	pid   int
 	start uint64 // of pid, against its reuse
 	slot  uint64 // in the readiness loop
+	taken bool   // somebody collects it; guarded by server.mu
 
 	mu         sync.Mutex
 	term       *vt.Terminal
@@ -71,6 +72,7 @@ type session struct {
 	leader     *attachClient // whose size is in force
 	in         input
 	drain      *time.Timer
+	sync       *time.Timer // runs while a synchronized update is on
 }
 
 // terminal options that every session shares.

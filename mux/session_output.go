@@ -87,7 +87,33 @@ func (s *session) feed(p []byte) {
 	for _, c := range s.clients {
 		c.output(p, s.out)
 	}
+	s.watchSync()
 	s.broadcast()
+}
+
+// syncTime is how long a program may hold back what readers see.
+const syncTime = 150 * time.Millisecond
+
+// watchSync ends a synchronized update that its program does not end. mu is
+// held.
+func (s *session) watchSync() {
+	on := s.term.Modes().SyncUpdate
+	switch {
+	case on && s.sync == nil:
+		s.sync = time.AfterFunc(syncTime, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.sync = nil
+			s.term.ReleaseSync()
+			for _, c := range s.clients {
+				c.output(nil, s.out)
+			}
+			s.broadcast()
+		})
+	case !on && s.sync != nil:
+		s.sync.Stop()
+		s.sync = nil
+	}
 }
 
 // terminalEvent notes what the program told its terminal. mu is held.

@@ -1,0 +1,123 @@
+package mux
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// startReceiver runs the composer and returns the file of what it submitted.
+func startReceiver(t *testing.T, c *Client, name, mode string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir() + "/out"
+	_, err = c.Create(t.Context(), CreateRequest{
+		Name: name, Argv: []string{exe},
+		Env: append([]string{receiverVar + "=" + mode, "MUX_TEST_OUT=" + out}, testEnv...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode != "mute" {
+		await(t, c, name, "^> ?$")
+	} else {
+		await(t, c, name, "ready")
+	}
+	return out
+}
+
+// submitted reads what the composer got.
+func submitted(t *testing.T, path string) []string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		s, err := strconv.Unquote(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func TestNudgesOfManyWritersAreIntact(t *testing.T) {
+	c := startServer(t)
+	for _, mode := range []string{"paste", "plain", "slow"} {
+		t.Run(mode, func(t *testing.T) {
+			out := startReceiver(t, c, mode, mode)
+			want := map[string]bool{}
+			var wg sync.WaitGroup
+			for i := range 8 {
+				text := fmt.Sprintf("writer %d: %s\nsecond line %d", i, strings.Repeat("words and ", 200), i)
+				want[text] = true
+				wg.Go(func() {
+					r, err := c.Nudge(t.Context(), mode, NudgeRequest{Text: text})
+					if err != nil || r.State != Submitted {
+						t.Errorf("writer %d: %+v, %v", i, r, err)
+					}
+				})
+			}
+			wg.Wait()
+			got := submitted(t, out)
+			for _, g := range got {
+				if !want[g] {
+					t.Errorf("not intact: %q", g)
+				}
+				delete(want, g)
+			}
+			if len(want) != 0 {
+				t.Errorf("%d of 8 are missing", len(want))
+			}
+		})
+	}
+}
+
+func TestNudgeReceipts(t *testing.T) {
+	c := startServer(t)
+	nudge := func(name, text string, timeout time.Duration) Receipt {
+		t.Helper()
+		r, err := c.Nudge(t.Context(), name, NudgeRequest{Text: text, Timeout: timeout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	startReceiver(t, c, "mute", "mute")
+	if r := nudge("mute", "seen by nobody", 0); r.State != Unverified {
+		t.Errorf("echo off: %+v", r)
+	}
+	create(t, c, "deaf", "sleep 1000")
+	if r := nudge("deaf", "is anybody there", 0); r.State != Unverified {
+		t.Errorf("a program that does not read: %+v", r)
+	}
+	create(t, c, "cooked", "exec cat")
+	if r := nudge("cooked", strings.Repeat("x", 4096), 0); r.State != Refused {
+		t.Errorf("a line too long for cooked mode: %+v", r)
+	}
+	create(t, c, "asks", `printf 'Do you want to proceed?\n❯ 1. Yes\n  2. No\n'; exec cat`)
+	await(t, c, "asks", "2. No")
+	if r := nudge("asks", "hello", 50*time.Millisecond); r.State != Blocked || r.By != "dialog" {
+		t.Errorf("a dialog: %+v", r)
+	}
+	create(t, c, "short", "exit 0")
+	awaitExit(t, c, "short")
+	if r := nudge("short", "too late", 0); r.State != Dead {
+		t.Errorf("after the end: %+v", r)
+	}
+	create(t, c, "stuck", "stty raw -echo; echo ready; exec sleep 1000")
+	await(t, c, "stuck", "ready")
+	if r := nudge("stuck", strings.Repeat("never read ", 20000), 0); r.State != Refused {
+		t.Errorf("a program that never reads: %+v", r)
+	}
+}

@@ -1,0 +1,103 @@
+package mux
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// receiverVar makes the test binary an agent's composer: raw mode, and Enter
+// within burstTime of other input is a newline, as agents do. Its value says
+// how: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing.
+const (
+	receiverVar = "MUX_TEST_RECEIVER"
+	burstTime   = 120 * time.Millisecond
+)
+
+// runReceiver shows the composer's content behind "> " and writes every
+// submitted message, quoted, as a line of the file in MUX_TEST_OUT.
+func runReceiver(mode string) int {
+	out, err := os.OpenFile(os.Getenv("MUX_TEST_OUT"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 1
+	}
+	if err := rawTerminal(0); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if mode == "paste" {
+		fmt.Print("\x1b[?2004h")
+	}
+	r := &receiver{out: out, mute: mode == "mute"}
+	fmt.Print("ready\r\n> ")
+	buf := make([]byte, 4096)
+	for {
+		n, err := os.Stdin.Read(buf)
+		if err != nil || n == 0 {
+			return 0
+		}
+		if mode == "slow" {
+			time.Sleep(time.Millisecond)
+		}
+		r.take(buf[:n])
+	}
+}
+
+type receiver struct {
+	out   *os.File
+	mute  bool
+	text  []byte
+	last  time.Time // of the last byte that was no Enter
+	paste bool
+}
+
+func (r *receiver) take(p []byte) {
+	now := time.Now()
+	for len(p) > 0 {
+		switch {
+		case bytes.HasPrefix(p, []byte(pasteStart)):
+			r.paste, p = true, p[len(pasteStart):]
+			continue
+		case bytes.HasPrefix(p, []byte(pasteEnd)):
+			r.paste, r.last, p = false, now, p[len(pasteEnd):]
+			continue
+		}
+		b := p[0]
+		p = p[1:]
+		if b == '\r' && !r.paste && now.Sub(r.last) > burstTime {
+			fmt.Fprintf(r.out, "%q\n", r.text)
+			r.text = nil
+			r.show("\r\nok\r\n> ")
+			continue
+		}
+		if b == '\r' {
+			b = '\n'
+		}
+		if b == 4 && len(r.text) == 0 {
+			os.Exit(0)
+		}
+		r.text, r.last = append(r.text, b), now
+		r.show(strings.ReplaceAll(string(b), "\n", "\r\n"))
+	}
+}
+
+func (r *receiver) show(s string) {
+	if !r.mute {
+		fmt.Print(s)
+	}
+}
+
+func rawTerminal(fd int) error {
+	t, err := unix.IoctlGetTermios(fd, tcgets)
+	if err != nil {
+		return err
+	}
+	t.Iflag &^= unix.ICRNL | unix.IXON | unix.ISTRIP | unix.INLCR | unix.IGNCR
+	t.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN
+	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+	return unix.IoctlSetTermios(fd, tcsets, t)
+}

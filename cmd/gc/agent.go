@@ -178,7 +178,7 @@ func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spe
 	name, origin := selected(firstOf(s.Resolved.Session, city.Session.Provider))
 	c, err := controller.Dial(city.Dir)
 	if err != nil {
-		return newProvider(name, origin) // no controller, or one that gives no answer
+		return a.newProvider(name, origin) // no controller, or one that gives no answer
 	}
 	defer c.Close()
 	status, err := c.Status(ctx)
@@ -190,8 +190,8 @@ func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spe
 			if origin == "GC_SESSION" {
 				a.warn("GC_SESSION=%s is not used: the city's controller runs %s by %s", name, ag.Name, ag.Provider)
 			}
-			return newProvider(ag.Provider, "the city's controller")
+			return a.newProvider(ag.Provider, "the city's controller")
 		}
 	}
-	return newProvider(name, origin)
+	return a.newProvider(name, origin)
 }

@@ -34,13 +34,13 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	name, origin := selected(city.Session.Provider)
-	p, err := newProvider(name, origin)
+	p, err := a.newProvider(name, origin)
 	if err != nil {
 		return controller.Options{}, err
 	}
 	for i := range city.Agents {
 		if own := city.Agents[i].Session; own != "" && own != name {
-			if _, err := newProvider(own, "session of agent "+city.Agents[i].QualifiedName()); err != nil {
+			if _, err := a.newProvider(own, "session of agent "+city.Agents[i].QualifiedName()); err != nil {
 				return controller.Options{}, err
 			}
 			return controller.Options{}, fail(exitUnsupported, "remove the agent's session key",

@@ -14,9 +14,9 @@ import (
 
 // providers names every way to host sessions that this program has, and makes
 // it. This is the only place that knows concrete providers.
-var providers = map[string]func() (runtime.Provider, error){
+var providers = map[string]func(a *app) (runtime.Provider, error){
 	"native": newNative,
-	"fake":   func() (runtime.Provider, error) { return runtime.NewFake(), nil },
+	"fake":   func(*app) (runtime.Provider, error) { return runtime.NewFake(), nil },
 }
 
 const defaultProvider = "native"
@@ -30,8 +30,18 @@ func providerNames() []string {
 	return names
 }
 
-func newNative() (runtime.Provider, error) {
-	return native.New(native.Options{Version: version})
+func newNative(a *app) (runtime.Provider, error) {
+	return native.New(native.Options{Version: version, Report: a.startStep})
+}
+
+// startStep keeps what went wrong in a step of a start. It is a warning when
+// the start succeeds all the same, else part of its error.
+func (a *app) startStep(s runtime.Step) {
+	if s.Err != nil {
+		a.mu.Lock()
+		a.warnings = append(a.warnings, fmt.Sprintf("%s: %s: %v", s.Session, s.Name, s.Err))
+		a.mu.Unlock()
+	}
 }
 
 // selected is the name of the provider: GC_SESSION, else configured
@@ -49,13 +59,13 @@ func selected(configured string) (name, origin string) {
 }
 
 // newProvider makes the provider of that name; origin says who chose it.
-func newProvider(name, origin string) (runtime.Provider, error) {
+func (a *app) newProvider(name, origin string) (runtime.Provider, error) {
 	make, ok := providers[name]
 	if !ok {
 		return nil, fail(exitUsage, "valid values: "+strings.Join(providerNames(), ", "),
 			"unknown session provider %q (from %s)", name, origin)
 	}
-	return make()
+	return make(a)
 }
 
 // sessionProvider is the selected provider of the session commands: the
@@ -71,7 +81,7 @@ func (a *app) sessionProvider() (runtime.Provider, error) {
 			configured = city.Session.Provider
 		}
 	}
-	return newProvider(selected(configured))
+	return a.newProvider(selected(configured))
 }
 
 // muxed is a provider whose sessions live in a mux.

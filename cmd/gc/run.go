@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,9 @@ type app struct {
 	stdio
 	city string // --city
 	cols int    // width of the terminal behind out, where out cannot tell
+
+	mu       sync.Mutex
+	warnings []string // of the steps of a start
 }
 
 // run carries out one command line and returns the exit status.

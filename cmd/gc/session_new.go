@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	}
 	if err := p.Start(ctx, o.name, cfg); err != nil {
 		return err
+	}
+	for _, w := range a.warnings {
+		a.warn("%s", w)
 	}
 	if !o.found(cfg.WorkDir) {
 		if err := reportDeath(ctx, p, o.name); err != nil {
@@ -166,9 +170,10 @@ func reportDeath(ctx context.Context, p runtime.Provider, name string) error {
 
 // parseSize reads COLSxROWS.
 func parseSize(s string) (cols, rows int, err error) {
-	var rest string
-	n, _ := fmt.Sscanf(s+" .", "%dx%d %s", &cols, &rows, &rest)
-	if n != 3 || rest != "." || cols < 1 || rows < 1 {
+	c, r, _ := strings.Cut(s, "x")
+	cols, errCols := strconv.Atoi(c)
+	rows, errRows := strconv.Atoi(r)
+	if errCols != nil || errRows != nil || cols < 1 || rows < 1 {
 		return 0, 0, fail(exitUsage, "such as 120x40", "size %q: want COLSxROWS", s)
 	}
 	return cols, rows, nil

@@ -111,7 +111,7 @@ func (a *app) offlineStatus(ctx context.Context, city *config.City) (controller.
 	if err != nil {
 		return status, err
 	}
-	p, err := newProvider(selected(city.Session.Provider))
+	p, err := a.newProvider(selected(city.Session.Provider))
 	if err != nil {
 		return status, err
 	}

@@ -126,15 +126,29 @@ func memory(n int64) string {
 	return fmt.Sprintf("%d MiB", n/mib)
 }
 
-// shellLine makes one shell command line of a program and its arguments. One
-// argument alone is a command line already.
+// shellLine makes one shell command line of a program and its arguments, which
+// takes the shell's place. One argument alone is a command line already.
 func shellLine(argv []string) string {
-	if len(argv) == 1 {
+	switch len(argv) {
+	case 0:
+		return ""
+	case 1:
 		return argv[0]
 	}
 	quoted := make([]string, len(argv))
 	for i, a := range argv {
-		quoted[i] = runtime.ShellQuote(a)
+		quoted[i] = shellWord(a)
 	}
-	return strings.Join(quoted, " ")
+	return "exec " + strings.Join(quoted, " ")
+}
+
+// shellWord quotes a word for a shell where it needs it.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:@%+,", r))
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return runtime.ShellQuote(s)
 }

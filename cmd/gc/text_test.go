@@ -84,7 +84,7 @@ func TestShellLine(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]string{"make && make test"}, "make && make test"},
-		{[]string{"sh", "-c", "echo $HOME"}, "sh -c 'echo $HOME'"},
+		{[]string{"sh", "-c", "echo $HOME"}, "exec sh -c 'echo $HOME'"},
 	} {
 		if got := shellLine(c.argv); got != c.want {
 			t.Errorf("shellLine(%q) = %q, want %q", c.argv, got, c.want)

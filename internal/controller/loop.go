@@ -28,6 +28,8 @@ type loop struct {
 	templates []*agent.Spec    // of the config: agents and pools
 	pools     map[string]*pool // by name
 	feed      feed
+	nudges    []*session.Nudge // in the order they came
+	waits     []*waiting
 	members   map[string]*member // by session name
 	order     []string           // wanted sessions in the order of the file
 	foreign   map[string]bool    // running sessions known not to be this city's
@@ -67,19 +69,20 @@ type loop struct {
 
 // member is one session the controller deals with.
 type member struct {
-	spec     *agent.Spec // nil: not in config
-	seen     Seen
-	version  int    // changes when an operation begins or ends
-	op       string // the operation in flight, for status
-	since    time.Time
-	state    State  // as last shown, to know since when
-	attempts int    // starts tried
-	intended bool   // the end that comes was asked for
-	exitSeen bool   // an exit event came during an operation
-	foreign  bool   // somebody else's session has the name
-	noWarm   bool   // Relaunch is unsupported for it
-	idle     bool   // it was seen idle
-	idleOf   string // by its session id: who is waited for, or was seen idle
+	spec       *agent.Spec // nil: not in config
+	seen       Seen
+	version    int    // changes when an operation begins or ends
+	op         string // the operation in flight, for status
+	since      time.Time
+	state      State  // as last shown, to know since when
+	attempts   int    // starts tried
+	intended   bool   // the end that comes was asked for
+	exitSeen   bool   // an exit event came during an operation
+	foreign    bool   // somebody else's session has the name
+	noWarm     bool   // Relaunch is unsupported for it
+	idle       bool   // it was seen idle
+	delivering bool   // a nudge waits for it to be idle, or is typed
+	idleOf     string // by its session id: who is waited for, or was seen idle
 
 	drainLimit time.Duration // once it is no longer wanted; 0 = the city's
 	queryErr   string
@@ -118,7 +121,10 @@ func (l *loop) readBook() error {
 		return err
 	}
 	l.runID = id
-	if l.records, err = l.book.Records(); err != nil || !fresh {
+	if l.records, err = l.book.Records(); err == nil {
+		err = l.readQueue()
+	}
+	if err != nil || !fresh {
 		return err
 	}
 	for name, r := range l.records {
@@ -272,6 +278,7 @@ func (l *loop) step() {
 			}
 			l.act(a)
 		}
+		next = l.deliver(now, l.watchWaits(now, next))
 	}
 	l.noteStates(now)
 	l.checkReady()

@@ -396,6 +396,7 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 	}
 	l.save(m)
 	l.hook(m, "on_death", onDeath)
+	l.exitWaits(m)
 }
 
 // quarantined says when the restart of a member is put off.

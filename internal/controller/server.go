@@ -21,7 +21,7 @@ type server struct {
 }
 
 // bodyLimit bounds a request's body, in bytes.
-const bodyLimit = 1 << 20
+const bodyLimit = 8 << 20
 
 func serve(city string, l *loop) (*server, error) {
 	ln, err := listenUnix(socketPath(city))
@@ -39,6 +39,12 @@ func serve(city string, l *loop) (*server, error) {
 	mux.HandleFunc("POST /v1/poke", s.poke)
 	mux.HandleFunc("POST /v1/reload", s.reload)
 	mux.HandleFunc("GET /v1/events", s.events)
+	mux.HandleFunc("GET /v1/nudges", s.nudges)
+	mux.HandleFunc("POST /v1/nudges", s.queue)
+	mux.HandleFunc("DELETE /v1/nudges/{id}", s.dropNudge)
+	mux.HandleFunc("GET /v1/waits", s.waits)
+	mux.HandleFunc("POST /v1/waits", s.storeWait)
+	mux.HandleFunc("DELETE /v1/waits/{id}", s.dropWait)
 	s.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0),
@@ -179,13 +185,21 @@ func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 	reply(w, struct{}{})
 }
 
+// decode reads a request's body, or answers that it cannot.
+func decode(w http.ResponseWriter, r *http.Request, v any) bool {
+	err := json.NewDecoder(io.LimitReader(r.Body, bodyLimit)).Decode(v)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		reply(w, wireError{Error: fmt.Sprintf("bad request: %v", err)})
+	}
+	return err == nil
+}
+
 // named serves a call about agents.
 func (s *server) named(do func(context.Context, []string) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body names
-		if err := json.NewDecoder(io.LimitReader(r.Body, bodyLimit)).Decode(&body); err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			reply(w, wireError{Error: fmt.Sprintf("bad request: %v", err)})
+		if !decode(w, r, &body) {
 			return
 		}
 		if err := do(r.Context(), body.Agents); err != nil {

@@ -42,10 +42,11 @@ type Book struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	pending map[string]*Record // nil: delete
-	events  []Event            // not written yet
-	seq     uint64             // of the newest event
-	ticket  *Ticket            // of the group that collects
+	pending []func(*store.Tx) error // writes, in order
+	events  []Event                 // not written yet
+	seq     uint64                  // of the newest event
+	ids     uint64                  // of the newest nudge or wait
+	ticket  *Ticket                 // of the group that collects
 	closed  bool
 }
 
@@ -72,10 +73,12 @@ func Open(path string) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Book{db: db, wake: make(chan struct{}, 1), done: make(chan struct{}), pending: map[string]*Record{}}
+	b := &Book{db: db, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	b.ticket = &Ticket{done: make(chan struct{})}
 	err = db.View(func(tx *store.Tx) (err error) {
-		b.seq, err = lastSeq(tx)
+		if b.seq, err = lastSeq(tx); err == nil {
+			b.ids, _, err = counters.Get(tx, lastID)
+		}
 		return err
 	})
 	if err != nil {
@@ -144,27 +147,39 @@ func (b *Book) Records() (map[string]Record, error) {
 	return all, nil
 }
 
-// Save writes the record of its agent, soon. A later Save of the agent in the
-// same group replaces it.
+// Save writes the record of its agent, soon.
 func (b *Book) Save(r Record) *Ticket {
 	r.Restarts = append([]time.Time(nil), r.Restarts...) // the caller goes on with its own
-	return b.put(r.Agent, &r)
+	return b.put(func(tx *store.Tx) error { return records.Put(tx, r.Agent, r) })
 }
 
-// Delete forgets an agent.
-func (b *Book) Delete(agent string) *Ticket { return b.put(agent, nil) }
-
-func (b *Book) put(agent string, r *Record) *Ticket {
+// put queues a write. Writes are carried out in the order they came.
+func (b *Book) put(write func(*store.Tx) error) *Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.putLocked(write)
+}
+
+func (b *Book) putLocked(write func(*store.Tx) error) *Ticket {
 	if b.closed {
 		t := &Ticket{done: make(chan struct{}), err: errClosed}
 		close(t.done)
 		return t
 	}
-	b.pending[agent] = r
+	b.pending = append(b.pending, write)
 	b.wakeLocked()
 	return b.ticket
+}
+
+// nextID makes an id that sorts after all earlier ones, also those of earlier
+// controllers.
+func (b *Book) nextID() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ids++
+	id := b.ids
+	b.putLocked(func(tx *store.Tx) error { return counters.Put(tx, lastID, id) })
+	return eventKey(id)
 }
 
 func (b *Book) wakeLocked() {
@@ -186,7 +201,7 @@ func (b *Book) writer() {
 func (b *Book) flush() {
 	b.mu.Lock()
 	group, t, list := b.pending, b.ticket, b.events
-	b.pending, b.ticket = map[string]*Record{}, &Ticket{done: make(chan struct{})}
+	b.pending, b.ticket = nil, &Ticket{done: make(chan struct{})}
 	b.mu.Unlock()
 	if len(group) > 0 || len(list) > 0 {
 		t.err = b.write(group, list)
@@ -197,16 +212,10 @@ func (b *Book) flush() {
 	close(t.done)
 }
 
-func (b *Book) write(group map[string]*Record, list []Event) error {
+func (b *Book) write(group []func(*store.Tx) error, list []Event) error {
 	err := b.db.Update(func(tx *store.Tx) error {
-		for agent, r := range group {
-			var err error
-			if r == nil {
-				err = records.Delete(tx, agent)
-			} else {
-				err = records.Put(tx, agent, *r)
-			}
-			if err != nil {
+		for _, write := range group {
+			if err := write(tx); err != nil {
 				return err
 			}
 		}

@@ -108,10 +108,13 @@ func lastSeq(tx *store.Tx) (uint64, error) {
 	return last, err
 }
 
-// counters holds the number of the newest event, which outlives the event.
+// counters holds numbers that outlive what they count.
 var counters = store.NewBucket[uint64]("counters")
 
-const lastEvent = "events"
+const (
+	lastEvent = "events"
+	lastID    = "ids"
+)
 
 // writeEvents puts new events and drops the oldest.
 func writeEvents(tx *store.Tx, list []Event) error {

@@ -1,0 +1,288 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
+)
+
+const (
+	idleChunk    = time.Minute     // one wait for an agent to become idle
+	typeTimeout  = 2 * time.Minute // one try to type
+	maxNudgeText = 1 << 20         // bytes
+)
+
+// readQueue takes up nudges and waits of an earlier controller.
+func (l *loop) readQueue() error {
+	list, err := l.book.Nudges()
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Recover(time.Now()) {
+			l.book.SaveNudge(list[i])
+		}
+		l.nudges = append(l.nudges, &list[i])
+	}
+	stored, err := l.book.Waits()
+	for i := range stored {
+		l.waits = append(l.waits, &waiting{Wait: stored[i]})
+	}
+	return err
+}
+
+// deliver moves queued nudges on and returns when it wants to be called again.
+func (l *loop) deliver(now, next time.Time) time.Time {
+	busy := map[string]bool{}
+	for _, n := range l.nudges {
+		if n.State == session.NudgeDelivering {
+			busy[n.Agent] = true
+		}
+	}
+	for _, n := range l.nudges {
+		if !n.Open() {
+			continue
+		}
+		m := l.agentNamed(n.Agent)
+		if id := l.incarnation(m); n.Fence(now, id) {
+			l.nudgeMoved(n)
+			continue
+		}
+		for _, at := range []time.Time{n.Expires, n.NotBefore} {
+			if at.After(now) && at.Before(next) {
+				next = at
+			}
+		}
+		if busy[n.Agent] {
+			continue // nudges of one agent are delivered in the order they came
+		}
+		busy[n.Agent] = true
+		if m == nil || m.seen.Presence != Alive || m.op != "" || m.delivering || !m.seen.Drain.Since.IsZero() || now.Before(n.NotBefore) {
+			continue
+		}
+		l.tryNudge(m, n)
+	}
+	return next
+}
+
+func (l *loop) agentNamed(name string) *member {
+	for _, m := range l.members {
+		if m.spec != nil && m.seen.Agent == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// incarnation is the session id of what runs, or of what ran last; "" when
+// that is not known.
+func (l *loop) incarnation(m *member) string {
+	if m == nil || m.seen.Presence == Unknown {
+		return ""
+	}
+	return m.seen.Record.ID
+}
+
+// tryNudge waits until the agent is idle, in the background, then types.
+func (l *loop) tryNudge(m *member, n *session.Nudge) {
+	m.delivering = true
+	id, name := m.seen.Record.ID, m.seen.Session
+	if n.Immediate {
+		l.typeNudge(m, n, id)
+		return
+	}
+	w, ok := runtime.As[runtime.IdleWaitProvider](l.p)
+	if !ok {
+		m.delivering = false
+		l.nudgeWaits(n, "whether the agent is idle cannot be told")
+		return
+	}
+	l.work.Go(func() {
+		err := w.WaitForIdle(l.opCtx, name, idleChunk)
+		l.post(func() {
+			if err == nil {
+				l.typeNudge(m, n, id)
+				return
+			}
+			m.delivering = false
+			switch {
+			case errors.Is(err, runtime.ErrSessionNotFound): // its exit is on the way
+			case errors.Is(err, context.DeadlineExceeded):
+				l.nudgeWaits(n, "the agent is not known to be idle")
+			default:
+				l.nudgeWaits(n, err.Error())
+			}
+		})
+	})
+}
+
+// nudgeWaits keeps a nudge queued and says why.
+func (l *loop) nudgeWaits(n *session.Nudge, why string) {
+	if !n.Open() {
+		return
+	}
+	n.Wait(time.Now(), oneLine(why))
+	l.book.SaveNudge(*n)
+}
+
+// typeNudge types a leased nudge, once. The lease is on disk before.
+func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
+	now := time.Now()
+	if !n.Open() || m.seen.Record.ID != id || m.seen.Presence != Alive {
+		m.delivering = false
+		return
+	}
+	n.Begin(now, id, m.seen.Record.Epoch)
+	ticket, name, text := l.book.SaveNudge(*n), m.seen.Session, n.Text
+	l.work.Go(func() {
+		var r runtime.Receipt
+		err := ticket.Wait()
+		if err == nil {
+			ctx, cancel := context.WithTimeout(l.opCtx, typeTimeout)
+			r, err = l.p.Nudge(ctx, name, runtime.TextContent(text))
+			cancel()
+		}
+		l.post(func() {
+			m.delivering = false
+			n.End(time.Now(), r, err)
+			l.nudgeMoved(n)
+		})
+	})
+}
+
+// nudgeMoved writes and tells a change of a nudge's state.
+func (l *loop) nudgeMoved(n *session.Nudge) {
+	l.book.SaveNudge(*n)
+	if n.State != session.NudgeQueued {
+		l.note(Event{Kind: EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
+	}
+}
+
+// QueueRequest asks for a nudge to be delivered when its agent is idle.
+type QueueRequest struct {
+	Agent     string        `json:"agent"`
+	Text      string        `json:"text"`
+	Immediate bool          `json:"immediate,omitempty"` // do not wait until it is idle
+	TTL       time.Duration `json:"ttl,omitempty"`       // nanoseconds; 0 = 24 h
+}
+
+// queue adds a nudge for the agent's incarnation of now, or for its next when
+// it does not run.
+func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error) {
+	var n session.Nudge
+	var ticket *session.Ticket
+	var err error
+	in := l.inLoop(ctx, func() {
+		var picked []*member
+		if picked, err = l.pick([]string{q.Agent}); err != nil {
+			return
+		}
+		switch {
+		case len(picked) != 1:
+			err = fmt.Errorf("%w: %s is a pool of %d, name one member", ErrUnknownAgent, q.Agent, len(picked))
+		case q.Text == "":
+			err = errors.New("a nudge without text")
+		case len(q.Text) > maxNudgeText:
+			err = fmt.Errorf("a nudge has at most %d bytes", maxNudgeText)
+		}
+		if err != nil {
+			return
+		}
+		n, ticket = l.enqueue(picked[0], session.Nudge{Text: q.Text, Immediate: q.Immediate}, q.TTL)
+	})
+	if err = errors.Join(in, err); err != nil {
+		return n, err
+	}
+	return n, ticket.Wait() // acknowledged is on disk
+}
+
+func (l *loop) enqueue(m *member, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Ticket) {
+	n.Agent = m.name()
+	if m.seen.Presence == Alive || m.seen.Presence == Zombie {
+		n.SessionID, n.Epoch = m.seen.Record.ID, m.seen.Record.Epoch
+	}
+	n = l.book.NewNudge(n, ttl)
+	ticket := l.book.SaveNudge(n)
+	l.nudges = append(l.nudges, &n)
+	return n, ticket
+}
+
+// dropNudge forgets a nudge that is not being typed.
+func (l *loop) dropNudge(ctx context.Context, id string) error {
+	var err error
+	in := l.inLoop(ctx, func() {
+		for i, n := range l.nudges {
+			switch {
+			case n.ID != id:
+			case n.State == session.NudgeDelivering:
+				err = fmt.Errorf("nudge %s is being delivered", id)
+				return
+			default:
+				l.nudges = append(l.nudges[:i:i], l.nudges[i+1:]...)
+				l.book.DeleteNudge(id)
+				return
+			}
+		}
+		err = fmt.Errorf("no nudge %s", id)
+	})
+	return errors.Join(in, err)
+}
+
+func (s *server) nudges(w http.ResponseWriter, r *http.Request) {
+	list := []session.Nudge{}
+	if err := s.l.inLoop(r.Context(), func() {
+		for _, n := range s.l.nudges {
+			list = append(list, *n)
+		}
+	}); err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, list)
+}
+
+func (s *server) queue(w http.ResponseWriter, r *http.Request) {
+	var q QueueRequest
+	if !decode(w, r, &q) {
+		return
+	}
+	n, err := s.l.queue(r.Context(), q)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, n)
+}
+
+func (s *server) dropNudge(w http.ResponseWriter, r *http.Request) {
+	if err := s.l.dropNudge(r.Context(), r.PathValue("id")); err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, struct{}{})
+}
+
+// Queue leaves a nudge for an agent; it is on disk when Queue returns.
+func (c *Client) Queue(ctx context.Context, q QueueRequest) (session.Nudge, error) {
+	var n session.Nudge
+	err := c.call(ctx, http.MethodPost, "/v1/nudges", q, &n)
+	return n, err
+}
+
+// Nudges returns the queue with what was delivered and given up lately, in the
+// order they came.
+func (c *Client) Nudges(ctx context.Context) ([]session.Nudge, error) {
+	var list []session.Nudge
+	err := c.call(ctx, http.MethodGet, "/v1/nudges", nil, &list)
+	return list, err
+}
+
+// DropNudge forgets a nudge.
+func (c *Client) DropNudge(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, "/v1/nudges/"+id, nil, nil)
+}

@@ -1,0 +1,230 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
+)
+
+// idler is a fake whose agents are idle when it says so.
+type idler struct {
+	*runtime.Fake
+	idle atomic.Bool
+}
+
+func (p *idler) WaitForIdle(ctx context.Context, _ string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for !p.idle.Load() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return nil
+}
+
+func idleBubble(t *testing.T, toml string, fn func(*rig, *idler)) {
+	bubble(t, toml, func(r *rig) {
+		p := &idler{Fake: r.fake}
+		r.start(func(o *Options) { o.Provider = p })
+		fn(r, p)
+		r.end()
+	})
+}
+
+func (r *rig) queue(q QueueRequest) session.Nudge {
+	r.t.Helper()
+	n, err := r.l.queue(context.Background(), q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	synctest.Wait()
+	return n
+}
+
+func (r *rig) nudge(id string) session.Nudge {
+	r.t.Helper()
+	synctest.Wait()
+	var out session.Nudge
+	if err := r.l.inLoop(context.Background(), func() {
+		for _, n := range r.l.nudges {
+			if n.ID == id {
+				out = *n
+			}
+		}
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
+func TestQueuedNudgeWaitsForIdle(t *testing.T) {
+	idleBubble(t, oneAgent, func(r *rig, p *idler) {
+		n := r.queue(QueueRequest{Agent: "a", Text: "hello"})
+		time.Sleep(10 * time.Minute)
+		if got := r.nudge(n.ID); got.State != session.NudgeQueued || got.Detail == "" || len(r.fake.CallsOf("Nudge", "")) != 0 {
+			t.Fatalf("typed into an agent that is not idle: %+v", got)
+		}
+		p.idle.Store(true)
+		time.Sleep(maxRetry)
+		if got := r.nudge(n.ID); got.State != session.NudgeDelivered || got.Receipt != runtime.Submitted {
+			t.Errorf("nudge %+v; log:\n%s", got, r.log)
+		}
+		if calls := r.fake.CallsOf("Nudge", "gc-city-a"); len(calls) != 1 || calls[0].Text != "hello" {
+			t.Errorf("calls %+v", calls)
+		}
+	})
+}
+
+// maxRetry is longer than any back-off of a nudge.
+const maxRetry = 7 * time.Minute
+
+func TestNudgesOfOneAgentKeepTheirOrder(t *testing.T) {
+	idleBubble(t, oneAgent, func(r *rig, p *idler) {
+		p.idle.Store(true)
+		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Blocked, By: "dialog"})
+		first := r.queue(QueueRequest{Agent: "a", Text: "1"})
+		r.queue(QueueRequest{Agent: "a", Text: "2"})
+		if got := r.nudge(first.ID); got.State != session.NudgeQueued || !strings.Contains(got.Detail, "dialog") {
+			t.Errorf("blocked: %+v", got)
+		}
+		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Submitted})
+		time.Sleep(maxRetry)
+		synctest.Wait()
+		var texts []string
+		for _, c := range r.fake.CallsOf("Nudge", "") {
+			texts = append(texts, c.Text)
+		}
+		if got := strings.Join(texts, " "); got != "1 1 2" {
+			t.Errorf("typed %s", got)
+		}
+	})
+}
+
+func TestNudgeIsFencedByIncarnation(t *testing.T) {
+	idleBubble(t, oneAgent, func(r *rig, p *idler) {
+		n := r.queue(QueueRequest{Agent: "a", Text: "for the old one"})
+		r.fake.Exit("gc-city-a", 1)
+		r.wantState("a", StateRunning)
+		p.idle.Store(true)
+		time.Sleep(maxRetry)
+		if got := r.nudge(n.ID); got.State != session.NudgeDead || got.Detail == "" || len(r.fake.CallsOf("Nudge", "")) != 0 {
+			t.Errorf("nudge %+v", got)
+		}
+	})
+}
+
+func TestNudgeExpires(t *testing.T) {
+	idleBubble(t, oneAgent, func(r *rig, p *idler) {
+		n := r.queue(QueueRequest{Agent: "a", Text: "x", TTL: time.Minute})
+		time.Sleep(3 * time.Minute)
+		p.idle.Store(true)
+		time.Sleep(maxRetry)
+		if got := r.nudge(n.ID); got.State != session.NudgeDead || !strings.HasPrefix(got.Detail, "expired") {
+			t.Errorf("nudge %+v", got)
+		}
+		if len(r.fake.CallsOf("Nudge", "")) != 0 {
+			t.Error("an expired nudge was typed")
+		}
+	})
+}
+
+func TestQueueSurvivesTheController(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		p := &idler{Fake: r.fake}
+		r.start(func(o *Options) { o.Provider = p })
+		n := r.queue(QueueRequest{Agent: "a", Text: "later"})
+		r.end()
+		p.idle.Store(true)
+		r.start(func(o *Options) { o.Provider = p })
+		time.Sleep(maxRetry)
+		if got := r.nudge(n.ID); got.State != session.NudgeDelivered {
+			t.Errorf("nudge %+v", got)
+		}
+		r.end()
+	})
+}
+
+func TestQueueRefusesNonsense(t *testing.T) {
+	idleBubble(t, oneAgent, func(r *rig, _ *idler) {
+		for _, q := range []QueueRequest{{Agent: "nobody", Text: "x"}, {Agent: "a"}, {Agent: "a", Text: strings.Repeat("x", maxNudgeText+1)}} {
+			if _, err := r.l.queue(context.Background(), q); err == nil {
+				t.Errorf("accepted %.20q for %s", q.Text, q.Agent)
+			}
+		}
+		if _, err := r.l.queue(context.Background(), QueueRequest{Agent: "nobody", Text: "x"}); !errors.Is(err, ErrUnknownAgent) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestStoredWaitsWakeWithANote(t *testing.T) {
+	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
+	for _, until := range []string{"exit", "text=all green", "idle"} {
+		idleBubble(t, two, func(r *rig, p *idler) {
+			if _, err := r.l.storeWait(context.Background(), WaitRequest{Agent: "a", Until: until, Wake: "b", Note: "go on"}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if len(r.fake.CallsOf("Nudge", "")) != 0 {
+				t.Fatalf("%s: woken too early", until)
+			}
+			switch until {
+			case "exit":
+				r.fake.Exit("gc-city-a", 0)
+			case "text=all green":
+				r.fake.SetPeek("gc-city-a", "42 tests, all green")
+			}
+			p.idle.Store(true)
+			time.Sleep(maxRetry)
+			synctest.Wait()
+			calls := r.fake.CallsOf("Nudge", "gc-city-b")
+			if len(calls) != 1 || !strings.Contains(calls[0].Text, "go on") || !strings.Contains(calls[0].Text, until) {
+				t.Errorf("%s: nudges %+v; log:\n%s", until, calls, r.log)
+			}
+		})
+	}
+}
+
+func TestParseUntil(t *testing.T) {
+	for _, bad := range []string{"", "blocked", "exit=1", "text=", "text=(", "quiet=", "quiet=-1s", "sometime"} {
+		if c, err := ParseUntil(bad); err == nil {
+			t.Errorf("%q gives %+v", bad, c)
+		}
+	}
+	if c, err := ParseUntil("quiet=2s"); err != nil || c.Quiet != 2*time.Second {
+		t.Errorf("%+v %v", c, err)
+	}
+}
+
+func TestUntilIdle(t *testing.T) {
+	bubble(t, oneAgent+oneJob, func(r *rig) {
+		p := &idler{Fake: r.fake}
+		dir := t.TempDir()
+		r.start(func(o *Options) {
+			o.Provider, o.Until, o.Timeout, o.StopOnCancel, o.Artifacts = p, UntilIdle, time.Hour, true, dir
+		})
+		r.fake.SetPeek("gc-city-job", "all done")
+		r.fake.Exit("gc-city-job", 0)
+		time.Sleep(time.Minute)
+		r.wantState("a", StateRunning)
+		p.idle.Store(true)
+		if err := <-r.result; err != nil {
+			t.Fatal(err)
+		}
+		if list, _ := r.fake.ListRunning(t.Context(), ""); len(list) != 0 {
+			t.Errorf("left running: %v", list)
+		}
+		wantArtifacts(t, dir)
+	})
+}

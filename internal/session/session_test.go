@@ -1,0 +1,261 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"gascity.dev/gc/runtime"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func open(t *testing.T, path string) *Book {
+	t.Helper()
+	b, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func TestBudget(t *testing.T) {
+	b := Budget{Max: 3, Window: time.Hour}
+	var r Record
+	now := noon
+	var got []string
+	for range 12 {
+		r.Died(now, b)
+		if ok, at := r.MayStart(now); !ok {
+			got = append(got, at.Sub(now).String())
+			now = at
+		} else {
+			got = append(got, "now")
+		}
+		r.Restarted(now)
+	}
+	want := []string{"now", "now", "now", "1s", "2s", "4s", "8s", "16s", "32s", "1m0s", "1m0s", "1m0s"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+	if len(r.Restarts) > b.Max+1 || r.Total != 12 {
+		t.Errorf("%d restarts kept, total %d", len(r.Restarts), r.Total)
+	}
+	r.Died(now.Add(2*time.Hour), b)
+	if ok, _ := r.MayStart(now.Add(2 * time.Hour)); !ok || r.Quarantined() {
+		t.Error("a quiet window ends the quarantine")
+	}
+	r.Clear()
+	if r.Quarantined() || r.Total != 0 || r.Crashed {
+		t.Errorf("cleared: %+v", r)
+	}
+}
+
+func TestBudgetWithoutLimitAndWithClockJumps(t *testing.T) {
+	var free Record
+	for range 100 {
+		free.Died(noon, Budget{Window: time.Hour})
+		free.Restarted(noon)
+		if free.Quarantined() {
+			t.Fatal("no limit, but quarantined")
+		}
+	}
+	var r Record
+	b := Budget{Max: 1, Window: time.Hour}
+	r.Died(noon, b)
+	r.Restarted(noon)
+	r.Died(noon, b)
+	back := noon.Add(-24 * time.Hour) // the clock is set back
+	if ok, _ := r.MayStart(back); !ok {
+		t.Error("a back-off of a day")
+	}
+	r.Died(back, b)
+	if !r.Quarantined() {
+		t.Error("a jump must not give a new budget")
+	}
+	r.Died(back.Add(time.Hour+time.Second), b)
+	if r.Quarantined() {
+		t.Error("restarts from the future count for ever")
+	}
+}
+
+func TestRecordsRunsAndEventsSurvive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "city.db")
+	b, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, fresh, err := b.Run()
+	if err != nil || !fresh {
+		t.Fatalf("run %q %v %v", run, fresh, err)
+	}
+	rec := Record{Agent: "a", Session: "s", Epoch: 4, LastExit: &runtime.Exit{Code: 3, Time: noon}, Restarts: []time.Time{noon}}
+	if err := b.Save(rec).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if e := b.Append(Event{Kind: fmt.Sprint(i), Time: noon}); e.Seq != uint64(i+1) {
+			t.Errorf("event %d has number %d", i, e.Seq)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Save(rec).Wait(); !errors.Is(err, errClosed) {
+		t.Errorf("save after close: %v", err)
+	}
+
+	b = open(t, path)
+	again, fresh, err := b.Run()
+	if err != nil || fresh || again != run {
+		t.Errorf("run goes on: %q %v %v", again, fresh, err)
+	}
+	all, err := b.Records()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]Record{"a": rec}, all); diff != "" {
+		t.Error(diff)
+	}
+	if e := b.Append(Event{Kind: "3", Time: noon}); e.Seq != 4 {
+		t.Errorf("the sequence goes on at %d", e.Seq)
+	}
+	list, err := b.Events(1, 0)
+	if err != nil || len(list) != 3 || list[0].Seq != 2 || list[2].Kind != "3" {
+		t.Errorf("events %+v, %v", list, err)
+	}
+	if err := b.EndRun(); err != nil {
+		t.Fatal(err)
+	}
+	if id, fresh, _ := b.Run(); !fresh || id == run {
+		t.Error("EndRun ends the run")
+	}
+}
+
+func TestEventsAreCapped(t *testing.T) {
+	b := open(t, filepath.Join(t.TempDir(), "city.db"))
+	for range keepEvents + 50 {
+		b.Append(Event{Kind: "x"})
+	}
+	if err := b.Save(Record{Agent: "a"}).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := b.Events(0, 10)
+	if err != nil || len(list) != 10 || list[0].Seq != 51 {
+		t.Errorf("the oldest kept: %+v, %v", list, err)
+	}
+}
+
+func TestNudgeLife(t *testing.T) {
+	fresh := func() *Nudge {
+		return &Nudge{ID: "1", State: NudgeQueued, SessionID: "s", Expires: noon.Add(time.Hour)}
+	}
+	n := fresh()
+	if n.Fence(noon, "s") || n.Fence(noon, "") || !n.Fence(noon, "other") || n.State != NudgeDead || n.Detail == "" {
+		t.Errorf("fence: %+v", n)
+	}
+	if n = fresh(); !n.Fence(noon.Add(time.Hour), "s") || n.State != NudgeDead {
+		t.Errorf("expiry: %+v", n)
+	}
+	outcomes := []struct {
+		r    runtime.Receipt
+		err  error
+		want NudgeState
+	}{
+		{runtime.Receipt{State: runtime.Submitted}, nil, NudgeDelivered},
+		{runtime.Receipt{State: runtime.Unverified}, nil, NudgeDelivered},
+		{runtime.Receipt{State: runtime.Blocked, By: "dialog"}, nil, NudgeQueued},
+		{runtime.Receipt{State: runtime.Refused}, nil, NudgeQueued},
+		{runtime.Receipt{State: runtime.Drafted}, nil, NudgeDead},
+		{runtime.Receipt{State: runtime.Dead}, nil, NudgeDead},
+		{runtime.Receipt{}, runtime.ErrSessionNotFound, NudgeDead},
+		{runtime.Receipt{}, runtime.ErrBackendUnreachable, NudgeDead},
+	}
+	for _, o := range outcomes {
+		n := fresh()
+		n.Begin(noon, "s", 1)
+		if n.State != NudgeDelivering || n.Lease.IsZero() || n.Tries != 1 {
+			t.Errorf("leased: %+v", n)
+		}
+		n.End(noon, o.r, o.err)
+		if n.State != o.want || n.State == NudgeDead && n.Detail == "" || n.State == NudgeQueued && !n.NotBefore.After(noon) {
+			t.Errorf("%v %v: %+v", o.r, o.err, n)
+		}
+	}
+	n = fresh()
+	n.Begin(noon, "s", 1)
+	if !n.Recover(noon) || n.State != NudgeDead {
+		t.Errorf("a controller that died while typing: %+v", n)
+	}
+}
+
+func TestNudgesAndWaitsSurviveInOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "city.db")
+	b, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		n := b.NewNudge(Nudge{Agent: "a", Text: fmt.Sprint(i)}, 0)
+		if d := n.Expires.Sub(n.Created); d != DefaultTTL {
+			t.Errorf("lives %v", d)
+		}
+		b.SaveNudge(n)
+	}
+	w := b.NewWait(Wait{Agent: "a", Until: "exit", Wake: "b"})
+	b.SaveWait(w)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = open(t, path)
+	list, err := b.Nudges()
+	if err != nil || len(list) != 12 || list[11].Text != "11" {
+		t.Errorf("nudges %+v, %v", list, err)
+	}
+	stored, err := b.Waits()
+	if err != nil || len(stored) != 1 || stored[0].Until != "exit" {
+		t.Errorf("waits %+v, %v", stored, err)
+	}
+	last := b.NewNudge(Nudge{Agent: "b", Text: "met"}, time.Minute)
+	if last.ID <= w.ID {
+		t.Errorf("id %s does not sort after %s", last.ID, w.ID)
+	}
+	if err := b.MeetWait(w.ID, last).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if stored, _ := b.Waits(); len(stored) != 0 {
+		t.Errorf("the wait is left: %+v", stored)
+	}
+	if list, _ := b.Nudges(); len(list) != 13 {
+		t.Errorf("%d nudges", len(list))
+	}
+}
+
+func TestDoneNudgesAreForgottenInTheEnd(t *testing.T) {
+	b := open(t, filepath.Join(t.TempDir(), "city.db"))
+	for range keepEnded + 20 {
+		n := b.NewNudge(Nudge{Agent: "a"}, 0)
+		n.State, n.Ended = NudgeDelivered, noon
+		b.SaveNudge(n)
+	}
+	open := b.NewNudge(Nudge{Agent: "a"}, 0)
+	if err := b.SaveNudge(open).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := b.Nudges()
+	if err != nil || len(list) != keepEnded+1 || list[len(list)-1].ID != open.ID || list[0].ID != eventKey(21) {
+		t.Errorf("%d nudges from %s, %v", len(list), list[0].ID, err)
+	}
+}

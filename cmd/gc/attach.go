@@ -58,7 +58,19 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return fail(exitUsage, "peek, nudge and keys need none", "attach needs a terminal, and standard input is none")
 	}
-	return t.provider.Attach(ctx, t.session, runtime.Terminal{In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: keys})
+	err := t.provider.Attach(ctx, t.session, runtime.Terminal{In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: keys})
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil: // a signal ended it
+		return ctx.Err()
+	}
+	if exit := lastExit(ctx, t); exit != nil {
+		fmt.Fprintf(a.err, "%s ended: %s\n", t.label, exitText(exit))
+	} else {
+		fmt.Fprintf(a.err, "detached from %s\n", t.label)
+	}
+	return nil
 }
 
 // firstOf is the first text that is not empty.

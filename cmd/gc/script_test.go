@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus,
 			"term":   cmdTerm,
-			"kill":   cmdKill,
+			"signal": cmdSignal,
 			"gone":   cmdGone,
 			"until":  cmdUntil,
 		},
@@ -151,11 +151,11 @@ func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdKill is `kill SIGNAL FILE`: signals the process whose number stands in
+// cmdSignal is `signal NAME FILE`: signals the process whose number stands in
 // the file.
-func cmdKill(ts *testscript.TestScript, neg bool, args []string) {
+func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: kill SIGNAL file")
+		ts.Fatalf("usage: signal NAME file")
 	}
 	ts.Check(exec.Command("kill", "-"+args[0], strings.TrimSpace(ts.ReadFile(args[1]))).Run())
 }

@@ -71,10 +71,16 @@ func (a *app) stopOrphans(ctx context.Context) error {
 		if owner != o.City.Dir {
 			continue
 		}
+		running, err := o.Provider.IsRunning(ctx, s.Session)
+		if err != nil {
+			return err
+		}
 		if err := o.Provider.Stop(ctx, s.Session); err != nil {
 			return err
 		}
-		stopped++
+		if running {
+			stopped++
+		}
 	}
 	fmt.Fprintf(a.err, "no controller was running; %d sessions stopped\n", stopped)
 	return nil

@@ -114,7 +114,7 @@ func (a *answerer) look(ctx context.Context) (screen string, f rule.Found, open 
 
 // one answers the dialog on the screen. nil: it is gone, or has gone by itself.
 func (a *answerer) one(ctx context.Context) error {
-	_, first, open, err := a.look(ctx)
+	first, open, err := a.stands(ctx)
 	if err != nil || !open {
 		return err
 	}
@@ -156,6 +156,21 @@ func (a *answerer) one(ctx context.Context) error {
 		return err
 	}
 	return a.stuck(screen, f, "the selection never reaches "+f.Dialog.Wanted)
+}
+
+// stands returns the known dialog on the screen once it did not change for a
+// while: text that is still coming in may only pass by.
+func (a *answerer) stands(ctx context.Context) (f rule.Found, open bool, err error) {
+	same := settled{after: a.lim.Quiet}
+	for {
+		_, f, open, err = a.look(ctx)
+		if err != nil || !open || !f.Known || same.stands(f) {
+			return f, open && f.Known, err
+		}
+		if err := a.h.wait(ctx, a.lim.Poll, same.left()); err != nil {
+			return f, false, err
+		}
+	}
 }
 
 // confirm presses Enter on a second look that agrees with the first, and waits

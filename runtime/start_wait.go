@@ -216,7 +216,7 @@ type settled struct {
 func (u *settled) reset() { u.key = "" }
 
 func (u *settled) stands(f rule.Found) bool {
-	key := f.Dialog.Name + "\x00" + f.Question + "\x00" + strings.Join(f.Labels(), "\x00")
+	key := fmt.Sprintf("%s\x00%s\x00%d\x00%q", f.Dialog.Name, f.Question, f.Marked, f.Labels())
 	if u.key != key {
 		u.key, u.since = key, time.Now()
 		return false

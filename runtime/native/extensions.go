@@ -99,7 +99,7 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	if err != nil {
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
 	}
-	env, err := proctree.Environ(info.PID)
+	env, err := leaderEnv(ctx, info.PID)
 	if err != nil {
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
 	}
@@ -130,6 +130,24 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
 	}
 	return out.Bytes(), 0, nil
+}
+
+// leaderEnv reads the environment of a session's leader. While the leader
+// becomes another program it shows none; the mark of the session tells.
+func leaderEnv(ctx context.Context, pid int) (map[string]string, error) {
+	t := time.NewTicker(lookAgain)
+	defer t.Stop()
+	for {
+		env, err := proctree.Environ(pid)
+		if err != nil || env[proctree.SessionVar] != "" {
+			return env, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-t.C:
+		}
+	}
 }
 
 // exitCode is 128+n for signal n.

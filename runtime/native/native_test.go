@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
@@ -56,8 +57,8 @@ func (b *backend) provider(t testing.TB) *native.Provider {
 	return p
 }
 
-// signal sends a signal to the server process.
-func (b *backend) signal(t testing.TB, sig syscall.Signal) {
+// server returns the pid of the server process.
+func (b *backend) server(t testing.TB) int {
 	t.Helper()
 	c, err := mux.Dial(t.Context(), b.paths)
 	if err != nil {
@@ -68,7 +69,27 @@ func (b *backend) signal(t testing.TB, sig syscall.Signal) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(s.Server.PID, sig); err != nil {
+	return s.Server.PID
+}
+
+// hang stops the server; it returns when no thread of it runs any more.
+func (b *backend) hang(t *testing.T) (resume func()) {
+	pid := b.server(t)
+	kill(t, pid, syscall.SIGSTOP)
+	for {
+		p, err := proctree.Get(pid)
+		if err != nil || t.Context().Err() != nil {
+			t.Fatal(err, t.Context().Err())
+		}
+		if p.Stopped() {
+			return func() { kill(t, pid, syscall.SIGCONT) }
+		}
+	}
+}
+
+func kill(t testing.TB, pid int, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -77,25 +98,7 @@ func (b *backend) harness(t *testing.T) runtimetest.Harness {
 	return runtimetest.Harness{
 		Provider: b.provider(t),
 		Reopen:   func(t *testing.T) runtime.Provider { return b.provider(t) },
-		Hang: func(t *testing.T) func() {
-			c, err := mux.Dial(t.Context(), b.paths)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			s, err := c.Status(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Kill(s.Server.PID, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-			return func() {
-				if err := syscall.Kill(s.Server.PID, syscall.SIGCONT); err != nil {
-					t.Fatal(err)
-				}
-			}
-		},
+		Hang:     b.hang,
 	}
 }
 

@@ -103,6 +103,38 @@ func (s *starter) create(ctx context.Context) error {
 			return convert(err)
 		}
 	}
+	made := make(chan error, 1)
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
+	go func() {
+		defer cancel()
+		made <- s.make(detached, c, line)
+	}()
+	select {
+	case err := <-made:
+		return err
+	case <-ctx.Done():
+	}
+	// The request may have arrived: a session that nobody knows of must not
+	// stay. A server that hangs is not waited for much longer.
+	select {
+	case err := <-made:
+		if err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		return errors.Join(ctx.Err(), s.destroy(context.WithoutCancel(ctx)))
+	case <-time.After(createGrace):
+		cancel()
+		return errors.Join(ctx.Err(), <-made)
+	}
+}
+
+const (
+	createLimit = 30 * time.Second // for the server to make a session
+	createGrace = 3 * time.Second  // of it, after the caller gave up
+)
+
+// make makes the session and notes the ready prefix with it.
+func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
 	info, err := c.Create(ctx, mux.CreateRequest{
 		Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
 		Env:  runtime.Environment(s.p.o.Environ, s.cfg.BaseEnv, s.cfg.Env),
@@ -113,10 +145,12 @@ func (s *starter) create(ctx context.Context) error {
 		return convert(err)
 	}
 	s.id = info.ID
-	if s.cfg.ReadyPromptPrefix != "" {
-		if err := c.SetMeta(ctx, s.id, readyMeta, s.cfg.ReadyPromptPrefix); err != nil && !gone(convert(err)) {
-			return errors.Join(convert(err), s.destroy(context.WithoutCancel(ctx)))
-		}
+	if s.cfg.ReadyPromptPrefix == "" {
+		return nil
+	}
+	err = convert(c.SetMeta(ctx, s.id, readyMeta, s.cfg.ReadyPromptPrefix))
+	if err != nil && !gone(err) {
+		return errors.Join(err, s.destroy(context.WithoutCancel(ctx)))
 	}
 	return nil
 }

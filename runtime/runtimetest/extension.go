@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,9 +104,9 @@ var extensionCases = []testCase{
 			Env: map[string]string{"GC_CITY": "testville", "GC_CITY_PATH": dir, "GC_RUNTIME_EPOCH": "12"},
 		})
 		id := t.file(filepath.Join(dir, "id"))
-		found, err := s.FindRuntimesBySessionID(t.Ctx, id)
-		if err != nil || len(found) != 1 || found[0].City != dir || found[0].Epoch != 12 || !found[0].Tracked || found[0].SessionID != id {
-			t.Fatalf("%+v, %v", found, err)
+		found := t.runtimes(s, id)
+		if found[0].City != dir || found[0].Epoch != 12 || !found[0].Tracked || found[0].SessionID != id {
+			t.Fatalf("%+v", found)
 		}
 		t.must(s.TerminateRuntime(t.Ctx, found[0]))
 		t.ends(name)
@@ -118,9 +119,9 @@ var extensionCases = []testCase{
 		}
 		dir := t.TempDir()
 		name := t.start(runtime.Config{WorkDir: dir, Command: "echo $GC_SESSION_ID > id; exec cat"})
-		found, err := s.FindRuntimesBySessionID(t.Ctx, t.file(filepath.Join(dir, "id")))
-		if err != nil || len(found) != 1 || found[0].City != "" {
-			t.Fatalf("%+v, %v", found, err)
+		found := t.runtimes(s, t.file(filepath.Join(dir, "id")))
+		if found[0].City != "" {
+			t.Fatalf("%+v", found)
 		}
 		if err := s.TerminateRuntime(t.Ctx, found[0]); err == nil {
 			t.Error("no error")
@@ -152,6 +153,21 @@ var extensionCases = []testCase{
 		f.Exit(name, 9)
 		t.running(name, false)
 	}},
+}
+
+// runtimes waits until exactly one agent with the id is found: a process that
+// becomes another program has no environment for a moment.
+func (t *T) runtimes(s runtime.ProcessTableScanner, id string) []runtime.LiveRuntime {
+	t.Helper()
+	var found []runtime.LiveRuntime
+	t.eventually("the agent in the process table", func() (err error) {
+		found, err = s.FindRuntimesBySessionID(t.Ctx, id)
+		if err == nil && len(found) != 1 {
+			err = fmt.Errorf("found %+v", found)
+		}
+		return err
+	})
+	return found
 }
 
 var lossCases = []testCase{

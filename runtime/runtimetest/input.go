@@ -68,8 +68,8 @@ var inputCases = []testCase{
 		dir := t.TempDir()
 		// bash's line editor switches bracketed paste on.
 		name := t.start(runtime.Config{
-			WorkDir: dir, Command: "exec bash --norc --noprofile -i",
-			Env: map[string]string{"PS1": "prompt> ", "INPUTRC": t.script("inputrc", "set enable-bracketed-paste on\n")},
+			WorkDir: dir, Command: "exec bash --noprofile --rcfile " + t.script("rc", "PS1='prompt> '\n") + " -i",
+			Env: map[string]string{"INPUTRC": t.script("inputrc", "set enable-bracketed-paste on\n")},
 		})
 		t.shows(name, "prompt>")
 		t.nudge(name, "cat > out <<EOT\nfirst\nsecond\nEOT")

@@ -135,7 +135,8 @@ var startCases = []testCase{
 		}()
 		t.file(filepath.Join(dir, "up"))
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
+		err := <-done
+		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "clean up") {
 			t.Errorf("start: %v", err)
 		}
 		t.noneLeft(name)
@@ -222,10 +223,14 @@ var dialogCases = []testCase{
 	}},
 	{name: "a dialog in the scrollback is not answered", needs: []need{programs, keys, exactPeek}, test: func(t *T) {
 		dir := t.TempDir()
-		screen := "Quick safety check\n ❯ 1. Yes, I trust this folder\n   2. No, exit\n"
+		var old strings.Builder
+		old.WriteString("Quick safety check\n ❯ 1. Yes, I trust this folder\n   2. No, exit\n")
+		for i := range 100 {
+			fmt.Fprintln(&old, i+1)
+		}
 		name := t.start(runtime.Config{
 			WorkDir: dir, ReadyPromptPrefix: "❯ ",
-			Command: "stty raw -echo opost; cat " + t.put(t.TempDir(), "old", screen) + "; seq 1 100; printf '\\n❯ '; exec cat -v",
+			Command: "stty raw -echo opost; cat " + t.put(t.TempDir(), "old", old.String()+"\n❯ ") + "; exec cat -v",
 		})
 		t.shows(name, "100")
 		t.must(t.P.SendKeys(t.Ctx, name, "!"))

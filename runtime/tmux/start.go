@@ -117,7 +117,10 @@ func (s *starter) create(ctx context.Context) (err error) {
 		"new-session", "-d", "-P", "-F", "#{session_id}", "-s", encodeName(s.name),
 		"-x", strconv.Itoa(cols), "-y", strconv.Itoa(rows), "-c", dir, "--",
 	}
-	lines, err := c.run(ctx, append(words, launchArgs(file)...)...)
+	// Not cut short by ctx: a session that nobody knows of must not stay.
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
+	defer cancel()
+	lines, err := c.run(detached, append(words, launchArgs(file)...)...)
 	if err != nil {
 		return convert(err)
 	}
@@ -125,8 +128,11 @@ func (s *starter) create(ctx context.Context) (err error) {
 		return fmt.Errorf("tmux answered %q to new-session", lines)
 	}
 	s.target = lines[0]
-	return s.describe(ctx, c, id, dir)
+	return s.describe(detached, c, id, dir)
 }
+
+// createLimit is how long tmux may take to make a session.
+const createLimit = 5 * time.Second
 
 // describe sets what belongs to one session.
 func (s *starter) describe(ctx context.Context, c *control, id, dir string) error {

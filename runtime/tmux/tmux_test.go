@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimetest"
 	"gascity.dev/gc/runtime/tmux"
@@ -41,6 +42,13 @@ func TestConformance(t *testing.T) {
 					}
 				}
 				signal(syscall.SIGSTOP)
+				for stopped := false; !stopped; {
+					proc, err := proctree.Get(pid)
+					if err != nil || t.Context().Err() != nil {
+						t.Fatal(err, t.Context().Err())
+					}
+					stopped = proc.Stopped()
+				}
 				return func() { signal(syscall.SIGCONT) }
 			},
 		}

@@ -175,6 +175,13 @@ func TestStateDirThatCannotBeUsed(t *testing.T) {
 	if _, err := Ensure(t.Context(), p, "test"); !errors.Is(err, ErrStateDir) {
 		t.Fatalf("a file in its place: %v", err)
 	}
+	below := Paths{Dir: p.Dir + "/s.d", Socket: p.Dir + "/s"}
+	if _, err := Dial(t.Context(), below); !errors.Is(err, ErrNoServer) {
+		t.Fatalf("dial below a file: %v", err)
+	}
+	if _, err := Ensure(t.Context(), below, "test"); !errors.Is(err, ErrStateDir) {
+		t.Fatalf("start below a file: %v", err)
+	}
 }
 
 func TestShutdownRefusesWithSessions(t *testing.T) {
@@ -190,7 +197,7 @@ func TestServerEndsWhenNothingIsLeft(t *testing.T) {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(p.Dir+"/timing", []byte("50ms 50ms 2"), 0o600); err != nil {
+	if err := os.WriteFile(p.Dir+"/timing", []byte("1s 50ms 2"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Ensure(t.Context(), p, "test")

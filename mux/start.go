@@ -50,7 +50,7 @@ func locate(ctx context.Context, p Paths, absent func(lock *os.File) error) (*Cl
 		return c, err
 	}
 	starter, err := lockFile(ctx, p.start())
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil, ErrNoServer
 	} else if err != nil {
 		return nil, err
@@ -128,7 +128,8 @@ func connectClient(ctx context.Context, p Paths) (*Client, error) {
 
 // isNobody reports whether nobody listens at a socket.
 func isNobody(err error) bool {
-	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOTSOCK)
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) ||
+		errors.Is(err, unix.ENOTSOCK) || errors.Is(err, unix.ENOTDIR)
 }
 
 // makeStateDir makes the directory, 0700, and refuses one that others can

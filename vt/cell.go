@@ -46,7 +46,12 @@ func (c cell) halfWide() bool { k := c & cellKind; return k == cellWide || k == 
 
 // blanked is the cell with its content gone and its style kept: what is left
 // of a wide character when its other half is overwritten.
-func (c cell) blanked() cell { return c & (cellStyle | cellSem) }
+func (c cell) blanked() cell {
+	if c&cellStyle == 0 {
+		return 0
+	}
+	return c&cellStyle | ' '
+}
 
 // Semantic values of a cell (OSC 133).
 const (

@@ -155,6 +155,7 @@ func (t *Terminal) dispatchCSI(final byte) {
 		t.sgr(c)
 		return
 	}
+	t.last.rep = t.last.join
 	t.last.join = false
 	switch {
 	case ps.inter == 0 && c.prefix == 0:

@@ -8,31 +8,78 @@ type painter struct {
 	link  link
 	bits  cell // protected and semantic bits
 	plain bool // for an outer terminal: no OSC 133, no protection
+	begun bool // what readers see during a synchronized update is written
 }
 
 // ANSI returns the whole state as bytes: written to a fresh terminal of the
 // same size and options they give the same history, screens, modes, cursor and
-// title. What waits to be taken and a sequence that is not complete (Pending)
-// are not in it.
+// title, and what is written next does the same. What waits to be taken is not
+// in it.
 func (t *Terminal) ANSI() []byte {
 	p := painter{t: t}
 	if t.modes&modeGrapheme == 0 {
 		p.str("\x1b[?2027l")
 	}
-	p.history()
+	from, skip := uint64(0), 0
+	if f := t.frozen; f != nil {
+		p.frozen(f)
+		from, skip = f.lines, len(f.open)
+	}
+	p.history(from, skip)
 	p.screen(&t.main, t.hist != nil)
 	p.kittyFlags(&t.main.kitty)
 	if t.scr == &t.alt {
 		p.savedCursor(&t.main)
-		p.look(look{})
-		p.str("\x1b[?69l\x1b[r\x1b(B\x0f\x1b[?47h\x1b[H")
+		p.toAlt()
 		p.screen(&t.alt, false)
 		p.kittyFlags(&t.alt.kitty)
 	}
 	p.restModes()
 	p.savedCursor(t.scr)
 	p.cursor()
+	p.b = append(p.b, t.parser.pending()...)
 	return p.b
+}
+
+// toAlt enters the alternate screen, plain and at home, and keeps the saved
+// cursor of the primary one as it is.
+func (p *painter) toAlt() {
+	p.look(look{})
+	p.str("\x1b[?69l\x1b[r\x1b(B\x0f\x1b[?47h\x1b[H")
+}
+
+// frozen writes what readers see during a synchronized update, begins that
+// update, and makes the screens blank for what the program has done since.
+func (p *painter) frozen(f *frozen) {
+	h := p.t.hist
+	if h != nil {
+		p.lines(0, f.lines, 0)
+		p.b = append(p.b, f.open...)
+	}
+	if f.alt {
+		p.toAlt()
+	}
+	p.screen(&f.screen, h != nil && !f.alt)
+	p.look(look{})
+	if f.title != "" {
+		p.str("\x1b]2;" + f.title + "\x1b\\")
+	}
+	for _, n := range [...]int{12, 25} {
+		if m := decModes[n]; (f.modes^defaultModes)&m != 0 {
+			p.mode(n, f.modes&m != 0)
+		}
+	}
+	p.csi("H", f.y+1, f.x+1)
+	p.again(&f.screen, f.x, f.y, f.pending)
+	p.look(look{})
+	p.str("\x1b[?2026h")
+	if f.alt {
+		p.str("\x1b[H\x1b[2J\x1b[?47l")
+	}
+	p.str("\x1b[?12h\x1b[?25h\x1b[H\x1b[2J")
+	if f.title != "" {
+		p.str("\x1b]2;\x1b\\")
+	}
 }
 
 func (p *painter) str(s string) { p.b = append(p.b, s...) }
@@ -83,50 +130,91 @@ func (p *painter) look(l look) {
 		p.csi("\"q", int(l.bits&cellProtected/cellProtected))
 	}
 	if (l.bits^p.bits)&cellSem != 0 {
-		p.str("\x1b]133;" + [...]string{"C", "A", "B", "C"}[l.bits&cellSem>>cellSemShift] + "\x1b\\")
+		p.str("\x1b]133;" + [...]string{"C", "P", "B", "C"}[l.bits&cellSem>>cellSemShift] + "\x1b\\")
 	}
 	p.bits = l.bits
 }
 
-// history writes the lines that have left the screen; the open one last,
-// without its end.
-func (p *painter) history() {
+// history writes the lines that have left the screen, from a number on and of
+// that one without the first skip bytes; the open line last, without its end.
+func (p *painter) history(from uint64, skip int) {
 	h := p.t.hist
 	if h == nil {
 		return
 	}
-	var buf [64]span
-	for _, pg := range h.pages {
-		for i := range pg.refs {
-			l := h.line(pg, i, buf[:0])
-			p.line(l)
-			if l.flags&lineContinued == 0 {
-				p.look(look{})
-				p.str("\r\n")
-			}
-		}
-	}
+	p.lines(from, h.closed, skip)
 	if h.open.any {
-		p.line(h.openLine())
+		if h.closed > from {
+			skip = 0
+		}
+		p.line(h.openLine(), skip)
 	}
 }
 
-func (p *painter) line(l line) {
-	if l.flags&linePrompt != 0 && !p.plain {
+// lines writes the closed lines of [from, to).
+func (p *painter) lines(from, to uint64, skip int) {
+	h := p.t.hist
+	var buf [64]span
+	for n := max(from, h.base()); n < to; n++ {
+		pg, i := h.pageOf(n)
+		l := h.line(pg, i, buf[:0])
+		k := 0
+		if n == from {
+			k = skip
+		}
+		p.line(l, k)
+		if l.flags&lineContinued == 0 {
+			p.look(look{})
+			p.str("\r\n")
+		}
+	}
+}
+
+// line writes a line of history without its first skip bytes.
+func (p *painter) line(l line, skip int) {
+	if l.flags&linePrompt != 0 && !p.plain && skip == 0 {
 		p.str("\x1b]133;A\x1b\\")
 		p.bits = p.bits&^cellSem | semPrompt<<cellSemShift
 	}
-	text := l.text
+	_, starts := wrapStarts(l.text, l.flags, p.t.cols)
+	at := 0
+	part := func(lk look, end int) {
+		for at < end {
+			for len(starts) > 1 && starts[1] <= at {
+				starts = starts[1:]
+			}
+			stop := end
+			if len(starts) > 1 {
+				stop = min(end, starts[1])
+			}
+			if from := max(at, skip); from < stop {
+				if at == starts[0] && at > 0 && lk.style.bg != 0 {
+					p.wrapPlain(l.text[at:], l.flags&lineWcwidth == 0)
+				}
+				p.look(lk)
+				p.b = append(p.b, l.text[from:stop]...)
+			}
+			at = stop
+		}
+	}
 	for _, s := range l.spans {
-		n := min(s.bytes, len(text))
-		p.look(l.look(s))
-		p.b = append(p.b, text[:n]...)
-		text = text[n:]
+		part(l.look(s), min(at+s.bytes, len(l.text)))
 	}
+	part(look{}, len(l.text))
+}
+
+// wrapPlain makes the waiting cursor wrap in the default rendition: a row that
+// scrolls in takes its background from the pen. text begins the next row: a
+// wide character wraps by itself, from wherever it does not fit.
+func (p *painter) wrapPlain(text []byte, grapheme bool) {
+	p.look(look{bits: p.bits})
 	if len(text) > 0 {
-		p.look(look{})
-		p.b = append(p.b, text...)
+		if n, width := nextCluster(text, grapheme); width == 2 {
+			p.b = append(append(p.b, text[:n]...), '\r')
+			return
+		}
 	}
+	p.str(" \r\x1b[X")
 }
 
 // screen writes the rows of a screen from the cursor on, which stands on row 0
@@ -136,29 +224,44 @@ func (p *painter) screen(s *screen, flow bool) {
 	t := p.t
 	last := t.rows - 1
 	if !flow {
-		for last > 0 && s.view(last).length() == 0 && s.view(last).flags&rowPrompt == 0 {
+		for last > 0 && s.view(last).length() == 0 && s.view(last).flags&rowPrompt == 0 &&
+			s.view(last-1).flags&rowWrapped == 0 {
 			last--
 		}
 	}
-	cont := flow && t.hist != nil && t.hist.open.any
+	cont := flow && p.openLine()
 	for y := range last + 1 {
 		r := s.view(y)
+		if y == 0 && cont && p.t.hist.open.spacer && !r.at(0).isWide() {
+			p.look(look{})
+			p.str(" ")
+		}
 		if y > 0 && !cont {
 			p.look(look{bits: p.bits & cellSem})
 			p.str("\r\n")
 		}
-		cont = p.row(r, 0, r.length(), cont)
+		cont = p.row(r, 0, r.length(), cont, s.wideBelow(y))
 	}
+}
+
+// openLine reports whether row 0 continues a line of the history.
+func (p *painter) openLine() bool {
+	if f := p.t.frozen; f != nil && !p.begun {
+		p.begun = true
+		return len(f.open) > 0
+	}
+	return p.t.hist.open.any
 }
 
 // row writes columns [x0, x1) of a row; the cursor stands on x0, or, when cont
 // is set, waits at the end of the row above to wrap. It reports whether the
-// row continues, and then leaves the cursor waiting too.
-func (p *painter) row(r *row, x0, x1 int, cont bool) bool {
+// row continues, and then leaves the cursor waiting too. wide says that the
+// row below begins with a wide character, which leaves a spacer here.
+func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 	t := p.t
-	if cont && (x1 == 0 || r.cells[0]&cellContent == 0 || r.cells[0].isTail()) {
-		p.look(look{})
-		p.str(" \r\x1b[X") // wraps, and leaves the first cell blank
+	if cont && (x1 == 0 || r.flags&rowPrompt != 0 || r.cells[0]&cellContent == 0 || r.cells[0].isTail() ||
+		t.styles.get(r.cells[0].style()).bg != 0) {
+		p.wrapPlain(appendContent(nil, t, r.at(0)), t.modes&modeGrapheme != 0)
 	}
 	if r.flags&rowPrompt != 0 && !p.plain {
 		p.str("\x1b]133;A\x1b\\")
@@ -173,7 +276,7 @@ func (p *painter) row(r *row, x0, x1 int, cont bool) bool {
 			continue
 		}
 		if c&cellContent == 0 {
-			if c.kind() == cellSpacer && x == t.cols-1 {
+			if c.kind() == cellSpacer && x == t.cols-1 && wide {
 				break
 			}
 			x = p.blanks(r, x, x1, wrapped)

@@ -34,15 +34,22 @@ func (t *Terminal) Screen() Screen {
 	}
 	view := t.seen()
 	for y := range s.Lines {
-		s.Lines[y] = t.line(view.view(y))
+		s.Lines[y] = t.line(view, y)
 	}
 	return s
 }
 
-func (t *Terminal) line(r *row) Line {
+// blankRun reports whether a cell is blank in no rendition, written or not.
+func blankRun(c cell) bool {
+	c &^= cellProtected | cellSem
+	return c == 0 || c == ' ' || c == cellSpacer
+}
+
+func (t *Terminal) line(s *screen, y int) Line {
+	r := s.view(y)
 	l := Line{Wrapped: r.flags&rowWrapped != 0, Prompt: r.flags&rowPrompt != 0}
 	n := r.length()
-	for n > 0 && r.cells[n-1]&^(cellProtected|cellSem) == ' ' { // written blanks in no rendition
+	for n > 0 && blankRun(r.cells[n-1]) {
 		n--
 	}
 	const same = cellStyle | cellLink
@@ -53,7 +60,7 @@ func (t *Terminal) line(r *row) Line {
 		for ; x < n && r.cells[x]&same == attr; x++ {
 			c := r.cells[x]
 			switch {
-			case c.isTail(), c.kind() == cellSpacer && x == t.cols-1:
+			case c.isTail(), c.kind() == cellSpacer && x == t.cols-1 && s.wideBelow(y):
 			case c&cellContent == 0:
 				text = append(text, ' ')
 			default:

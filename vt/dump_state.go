@@ -78,7 +78,7 @@ func (p *painter) charsets(c *charsets) {
 
 // toggles are the modes that are written as they are, by number.
 var toggles = [...]int{1, 5, 7, 9, 12, 25, 40, 42, 45, 66, 67, 95, 1000, 1002, 1003, 1004,
-	1005, 1006, 1007, 1015, 1016, 1045, 2004, 2027, 2031}
+	1005, 1006, 1007, 1015, 1016, 1045, 2004, 2027, 2031, 2048}
 
 // restModes writes the modes that differ from a fresh terminal's, margins, tab
 // stops, titles, colours, keyboard resources.
@@ -191,24 +191,55 @@ func (p *painter) cursor() {
 	if origin {
 		p.str("\x1b[?6h")
 	}
-	x := t.x
-	if t.pending {
-		if r := t.scr.view(t.y); r.at(x).isTail() {
-			x--
-		}
+	if t.last.join && p.rejoin() {
+		return
 	}
-	p.moveTo(x, t.y, origin)
-	if t.pending {
-		p.again(x)
+	p.moveTo(t.x, t.y, origin)
+	p.again(t.scr, t.x, t.y, t.pending)
+	if t.modes&modeInsert != 0 {
+		p.str("\x1b[4h")
 	}
 	p.pen(&t.pen)
+	if n := t.chars.single; n != 0 {
+		p.b = append(p.b, 0x1b, 'N'+n-3)
+	}
 }
 
-// again prints the cell at the end of a line once more, so that the cursor
-// waits there to wrap.
-func (p *painter) again(x int) {
+// rejoin prints the last character once more where it stands, so that a mark
+// that comes next joins it and REP repeats it. It reports whether it could.
+func (p *painter) rejoin() bool {
 	t := p.t
-	c := t.scr.view(t.y).at(x)
+	x, y := int(t.last.x), int(t.last.y)
+	c := t.scr.view(y).at(x)
+	if c&(cellContent|cellKind) != t.last.cell || t.last.cell&cellContent == 0 {
+		return false
+	}
+	text := appendContent(nil, t, c)
+	if text[0] < 0x80 && !t.chars.plain() {
+		return false
+	}
+	p.moveTo(x, y, t.modes&modeOrigin != 0)
+	if t.modes&modeInsert != 0 {
+		p.csi("P", 1+int(c&cellWide/cellWide))
+	}
+	p.setLook(c)
+	p.b = append(p.b, text...)
+	p.pen(&t.pen)
+	return true
+}
+
+// again prints the character at the end of a line once more, so that the
+// cursor waits there to wrap.
+func (p *painter) again(s *screen, x, y int, pending bool) {
+	if !pending {
+		return
+	}
+	t := p.t
+	c := s.view(y).at(x)
+	if c.isTail() {
+		c = s.view(y).at(x - 1)
+		p.str("\x1b[D")
+	}
 	p.str("\x1b[?7h\x1b[4l\x1b(B\x0f")
 	p.setLook(c)
 	text := appendContent(nil, t, c)
@@ -216,8 +247,5 @@ func (p *painter) again(x int) {
 		text = append(text, ' ')
 	}
 	p.b = append(p.b, text...)
-	if t.modes&modeInsert != 0 {
-		p.str("\x1b[4h")
-	}
 	p.charsets(&t.chars)
 }

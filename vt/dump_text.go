@@ -11,11 +11,12 @@ type TextOptions struct {
 
 // appendRow writes the text of a row: a blank cell is a space, blank cells at
 // the end are cut unless the row continues.
-func (t *Terminal) appendRow(dst []byte, r *row) []byte {
+func (t *Terminal) appendRow(dst []byte, s *screen, y int) []byte {
+	r := s.view(y)
 	for x := range r.length() {
 		c := r.cells[x]
 		switch {
-		case c&cellKind == cellTail, c&cellKind == cellSpacer && x == t.cols-1:
+		case c&cellKind == cellTail, c&cellKind == cellSpacer && x == t.cols-1 && s.wideBelow(y):
 		case c&cellContent == 0:
 			dst = append(dst, ' ')
 		case c&cellContent < 0x80:
@@ -41,7 +42,7 @@ func (t *Terminal) Line(y int) string {
 	if y < 0 || y >= t.rows {
 		return ""
 	}
-	return string(trimBlanks(t.appendRow(nil, t.seen().view(y)), 0))
+	return string(trimBlanks(t.appendRow(nil, t.seen(), y), 0))
 }
 
 // ScreenText returns the screen as a person sees it: rows with newlines
@@ -59,13 +60,9 @@ func (t *Terminal) Text(o TextOptions) string {
 		c.limit = int(^uint(0) >> 1)
 	}
 	s := t.seen()
-	y := t.rows - 1
-	for y >= 0 && len(trimBlanks(t.appendRow(nil, s.view(y)), 0)) == 0 {
-		y--
-	}
-	for ; y >= 0 && !c.full(); y-- {
+	for y := t.rows - 1; y >= 0 && !c.full(); y-- {
 		r := s.view(y)
-		c.add(string(t.appendRow(nil, r)), r.flags&rowWrapped != 0)
+		c.add(string(t.appendRow(nil, s, y)), r.flags&rowWrapped != 0)
 	}
 	if !o.ScreenOnly {
 		t.collectHistory(&c)
@@ -94,7 +91,9 @@ func (c *collector) add(text string, wrapped bool) {
 		c.rows[len(c.rows)-1] = text + c.rows[len(c.rows)-1]
 		return
 	}
-	c.rows = append(c.rows, text)
+	if len(c.rows) > 0 || !blankText(text) { // blank rows below the last text do not count
+		c.rows = append(c.rows, text)
+	}
 }
 
 func (c *collector) text() string {
@@ -120,7 +119,7 @@ func (t *Terminal) collectHistory(c *collector) {
 	if h == nil {
 		return
 	}
-	next, open, flags := h.closed, h.open.text, h.open.flags
+	next, open, flags := h.closed, h.openText(&t.main), h.open.flags
 	if f := t.frozen; f != nil {
 		next, open = f.lines, f.open
 	}
@@ -143,16 +142,10 @@ func (c *collector) addLine(text string, flags lineFlags, cols int, more bool) {
 		c.add(text, more)
 		return
 	}
-	first := len(c.rows)
-	for rest := []byte(text); ; {
-		n := rowBytes(rest, flags, cols)
-		c.rows = append(c.rows, string(rest[:n]))
-		if rest = rest[n:]; len(rest) == 0 {
-			break
-		}
-	}
-	for i, j := first, len(c.rows)-1; i < j; i, j = i+1, j-1 {
-		c.rows[i], c.rows[j] = c.rows[j], c.rows[i]
+	_, starts := wrapStarts([]byte(text), flags, cols)
+	for i := len(starts) - 1; i >= 0; i-- {
+		c.add(text[starts[i]:], false)
+		text = text[:starts[i]]
 	}
 }
 

@@ -34,7 +34,7 @@ func (t *Terminal) escapeFinal(c byte) {
 		t.restoreCursor()
 	case '=', '>': // DECKPAM, DECKPNM
 		t.setMode(modeAppKeypad, c == '=')
-		t.changed = true
+		t.changed, t.outside = true, true
 	case 'c': // RIS
 		t.reset()
 	default:

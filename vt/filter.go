@@ -10,6 +10,7 @@ type QueryFilter struct {
 	held  []byte // the sequence that has begun
 	state filterState
 	c2    bool // 0xC2 was the last byte
+	last  byte // of a control string that passes
 }
 
 type filterState uint8
@@ -97,14 +98,13 @@ func (f *QueryFilter) afterC2(dst []byte, src *[]byte) []byte {
 func (f *QueryFilter) sequence(dst []byte, c byte) []byte {
 	switch f.state {
 	case ftPass, ftPassE:
-		f.pass(c)
-		return append(dst, c)
+		return f.pass(dst, c)
 	case ftString, ftStringE:
 		return f.string(dst, c)
 	}
-	if c == 0x1b { // the sequence before is cut off
-		dst = append(dst, f.held...)
-		f.held, f.state = append(f.held[:0], c), ftEscape
+	if c == 0x1b { // the sequence before is cut off and void
+		dst = f.drop(dst)
+		f.held, f.state = append(f.held, c), ftEscape
 		return dst
 	}
 	f.held = append(f.held, c)
@@ -131,7 +131,7 @@ func (f *QueryFilter) escape(dst []byte, c byte) []byte {
 		f.state = ftString
 	case c >= 0x20 && c < 0x30:
 	case c == 'Z' && len(f.held) == 2: // DECID
-		f.held, f.state = f.held[:0], ftText
+		return f.drop(dst)
 	default:
 		return f.release(dst)
 	}
@@ -145,24 +145,40 @@ func (f *QueryFilter) release(dst []byte) []byte {
 	return dst
 }
 
-// pass follows a control string that passes to its end.
-func (f *QueryFilter) pass(c byte) {
-	switch {
-	case f.state == ftPassE:
-		f.state = ftPass
-		if c == '\\' {
-			f.state = ftText
-		} else if c == '[' {
-			f.held, f.state = f.held[:0], ftText
+// drop takes out what is held, but for the control characters within, which
+// act by themselves.
+func (f *QueryFilter) drop(dst []byte) []byte {
+	for _, c := range f.held {
+		if c < 0x20 && c != 0x1b && c != 0x05 {
+			dst = append(dst, c)
 		}
+	}
+	f.held, f.state = f.held[:0], ftText
+	return dst
+}
+
+// pass follows a control string that passes to its end. When another sequence
+// cuts it off it is made void (CAN), so that the sequence can be looked at.
+func (f *QueryFilter) pass(dst []byte, c byte) []byte {
+	osc := f.held[1] == ']'
+	switch {
+	case f.state == ftPassE && c == '\\':
+		dst = append(dst, 0x1b, c)
+		f.held, f.state = f.held[:0], ftText
+	case f.state == ftPassE:
+		dst = append(dst, 0x18)
+		f.held, f.state = append(f.held[:0], 0x1b), ftEscape
+		return f.sequence(dst, c)
 	case c == 0x1b:
 		f.state = ftPassE
-	case c == 0x18 || c == 0x1a || c == 0x07 && f.held != nil && len(f.held) > 1 && f.held[1] == ']':
-		f.state = ftText
+	default:
+		dst = append(dst, c)
+		if c == 0x18 || c == 0x1a || c == 0x07 && osc || c == 0x9c && f.last == 0xc2 {
+			f.held, f.state = f.held[:0], ftText
+		}
+		f.last = c
 	}
-	if f.state == ftText {
-		f.held = f.held[:0]
-	}
+	return dst
 }
 
 // string takes a byte of a control string that is held.
@@ -173,6 +189,9 @@ func (f *QueryFilter) string(dst []byte, c byte) []byte {
 		c == 0x9c && len(f.held) > 3 && f.held[len(f.held)-2] == 0xc2
 	switch {
 	case end:
+		if f.isPassthrough() {
+			return f.unwrap(dst)
+		}
 		if isStringQuery(f.held) {
 			f.held, f.state = f.held[:0], ftText
 			return dst
@@ -180,16 +199,16 @@ func (f *QueryFilter) string(dst []byte, c byte) []byte {
 		return f.release(dst)
 	case c == 0x18 || c == 0x1a:
 		return f.release(dst)
-	case f.state == ftStringE && c == 0x1b && bytes.HasPrefix(f.held[2:], tmuxPrefix):
+	case f.state == ftStringE && c == 0x1b && f.isPassthrough():
+		f.held = f.held[:len(f.held)-1] // two ESC are one of the payload
 		f.state = ftString
 		return dst
 	case f.state == ftStringE && c != 0x1b: // another sequence begins
-		dst = append(dst, f.held[:len(f.held)-2]...)
 		f.held, f.state = append(f.held[:0], 0x1b), ftEscape
 		return f.sequence(dst, c)
 	case c == 0x1b:
 		f.state = ftStringE
-	case len(f.held) > maxHeld:
+	case len(f.held) > maxHeld && !(f.isPassthrough() && len(f.held) < maxDCS):
 		dst = append(dst, f.held...)
 		f.held, f.state = f.held[:2], ftPass
 		return dst
@@ -200,12 +219,26 @@ func (f *QueryFilter) string(dst []byte, c byte) []byte {
 	return dst
 }
 
+// isPassthrough reports whether a string for tmux to pass on is held. This is
+// no tmux, and other terminals would take what is within as it stands.
+func (f *QueryFilter) isPassthrough() bool {
+	return f.held[1] == 'P' && bytes.HasPrefix(f.held[2:], tmuxPrefix)
+}
+
+// unwrap lets what is within a passthrough pass, without its questions.
+func (f *QueryFilter) unwrap(dst []byte) []byte {
+	inner := bytes.TrimSuffix(f.held[2+len(tmuxPrefix):], []byte("\x1b\\"))
+	var g QueryFilter
+	dst = g.Filter(dst, inner)
+	f.held, f.state = f.held[:0], ftText
+	return dst
+}
+
 // csi lets a complete control sequence pass, or not. Mode 2048 is taken out of
 // what sets modes: the outer terminal's reports would come as if typed.
 func (f *QueryFilter) csi(dst []byte) []byte {
-	if isCSIQuery(f.held[2:]) {
-		f.held, f.state = f.held[:0], ftText
-		return dst
+	if isCSIQuery(plainText(string(f.held[2:]))) {
+		return f.drop(dst)
 	}
 	if b := f.held; b[len(b)-1] == 'h' && bytes.Contains(b, []byte("2048")) {
 		f.held = withoutMode(b, "2048")
@@ -238,7 +271,11 @@ func withoutMode(b []byte, mode string) []byte {
 
 // isCSIQuery reports whether a control sequence, without its CSI, is answered
 // by terminals.
-func isCSIQuery(b []byte) bool {
+func isCSIQuery(s string) bool {
+	b := []byte(s)
+	if len(b) == 0 {
+		return false
+	}
 	final, b := b[len(b)-1], b[:len(b)-1]
 	var prefix, inter byte
 	if len(b) > 0 && b[0] >= '<' && b[0] <= '?' {

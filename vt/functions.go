@@ -107,11 +107,12 @@ func decslrm(t *Terminal, c *csi) {
 	t.address(1, 1)
 }
 
-// repeat is REP: the last character again, n times. A full screen of it is the
-// most that can be told apart.
+// repeat is REP: the last character again, n times, if nothing but SGR came
+// since (ECMA-48 leaves the rest undefined). A full screen of it is the most
+// that can be told apart.
 func (t *Terminal) repeat(n int) {
 	c := t.last.cell
-	if c == 0 {
+	if c == 0 || !t.last.rep {
 		return
 	}
 	width := 1
@@ -121,7 +122,7 @@ func (t *Terminal) repeat(n int) {
 	for range min(n, t.cols*t.rows) {
 		t.put(c&cellContent, width)
 	}
-	t.last.join = false
+	t.last.gr = grOther
 }
 
 // csiPrivate carries out control functions with a prefix.

@@ -131,18 +131,67 @@ func grMark(gr uint16, class byte) uint16 {
 	return grOther
 }
 
-// joined puts r into the character printed before, if it belongs to it.
+// joined puts r into the character left of the cursor, if it belongs to it.
+// What stands there decides, not how it came there, so that a mark may be
+// written after a movement, as in other terminals with mode 2027.
 func (t *Terminal) joined(r rune, p byte) bool {
-	if !t.last.join || t.modes&modeGrapheme == 0 {
+	if t.modes&modeGrapheme == 0 {
 		return false
 	}
-	next, ok := grNext(t.last.gr, p>>propClassShift&propClass)
+	x, y, gr := int(t.last.x), int(t.last.y), t.last.gr
+	if !t.last.join {
+		if x, gr = t.leftCluster(); gr == grNone {
+			return false
+		}
+		y = t.y
+	}
+	class := p >> propClassShift & propClass
+	next, ok := grNext(gr, class)
 	if !ok {
-		return false
+		if p&propWidth != 0 || class == classControl {
+			return false
+		}
+		next = gr // no column of its own: with what is left of it
 	}
-	t.extend(int(t.last.x), int(t.last.y), r)
+	t.extend(x, y, r)
 	t.last.gr = next
 	return true
+}
+
+// leftCluster returns the column of the character left of the cursor, and the
+// state after it; grNone when there is none.
+func (t *Terminal) leftCluster() (x int, gr uint16) {
+	x = t.x
+	if !t.pending {
+		x--
+	}
+	row := t.scr.view(t.y)
+	if x > 0 && row.at(x).isTail() {
+		x--
+	}
+	if x < 0 || row.at(x)&cellContent == 0 {
+		return 0, grNone
+	}
+	var buf [maxClusterBytes + 8]byte
+	text := appendContent(buf[:0], t, row.at(x))
+	gr = grState(text)
+	if gr == grPrepend { // prepended only when it was just printed
+		gr = grOther
+	}
+	return x, gr
+}
+
+// grState is the state at the end of a cluster.
+func grState(text []byte) uint16 {
+	r, n := decode(text)
+	gr := grStart(property(r) >> propClassShift & propClass)
+	for text = text[n:]; len(text) > 0; text = text[n:] {
+		r, n = decode(text)
+		if next, ok := grNext(gr, property(r)>>propClassShift&propClass); ok {
+			gr = next
+		}
+	}
+	return gr
 }
 
 // mark puts a code point without width into the cell left of the cursor; at
@@ -180,7 +229,8 @@ func (t *Terminal) extend(x, y int, r rune) {
 	row.set(x, c&cellAttr|content)
 	t.last.cell = content
 	if r == 0xfe0f && c&cellKind == cellNarrow && property(base)&propVS != 0 &&
-		t.modes&modeGrapheme != 0 && t.last.join {
+		len(text) == utf8Len(base)+3 && t.modes&modeGrapheme != 0 {
+		t.last.x, t.last.y, t.last.join = int32(x), int32(y), true
 		t.widen(x, y)
 	}
 }

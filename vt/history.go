@@ -62,6 +62,9 @@ type openLine struct {
 	cols  int
 	any   bool
 	flags lineFlags
+	// spacer: the last row left its last column to a wide character, which
+	// should begin the next row.
+	spacer bool
 }
 
 // next is the number of the next line.
@@ -106,6 +109,12 @@ func (t *Terminal) push(r *row) {
 func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 	o := &h.open
 	n := r.length()
+	if o.spacer && !r.at(0).isWide() { // it was overwritten since
+		o.text = append(o.text, ' ')
+		o.cols++
+		o.addSpan(1, 0)
+	}
+	o.spacer = false
 	o.cols += n
 	for x := 0; x < n; {
 		attr := r.cells[x] & cellAttr
@@ -175,6 +184,7 @@ func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
 		case cellSpacer:
 			if x == len(cells)-1 {
 				o.cols--
+				o.spacer = true
 				continue
 			}
 		case cellWide:
@@ -278,13 +288,13 @@ func (h *history) seal(p *page) {
 	h.forgetLooks()
 }
 
-// trimHistory drops the oldest lines beyond the caps: in rows, and in bytes by
-// whole pages.
+// trimHistory drops the oldest lines beyond the caps: in rows, of which the
+// oldest line may have some more, and in bytes by whole pages.
 func (t *Terminal) trimHistory() {
 	h := t.hist
 	o := t.option()
 	maxLines, maxBytes := o.HistoryLines, o.HistoryBytes
-	for h.count > 1 && t.historyRows() > maxLines {
+	for h.count > 1 && t.historyRows()-t.refRows(h.pages[0], 0, t.cols) >= maxLines {
 		t.dropLine()
 	}
 	for h.bytes > maxBytes && len(h.pages) > 1 {

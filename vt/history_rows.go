@@ -13,6 +13,15 @@ func (t *Terminal) HistoryLen() int {
 	return n
 }
 
+// openText is the text of the open line, when s is the screen below it.
+func (h *history) openText(s *screen) []byte {
+	o := &h.open
+	if o.spacer && !s.view(0).at(0).isWide() { // what the spacer was left for is gone
+		return append(o.text[:len(o.text):len(o.text)], ' ')
+	}
+	return o.text
+}
+
 // HistoryBytes is the memory that the history counts against its cap.
 func (t *Terminal) HistoryBytes() int64 {
 	if t.hist == nil {
@@ -118,7 +127,11 @@ func nextCluster(text []byte, grapheme bool) (n, width int) {
 		np := property(next)
 		joins := wcwidth(next, np) == 0
 		if grapheme {
-			gr, joins = grNext(gr, np>>propClassShift&propClass)
+			after, ok := grNext(gr, np>>propClassShift&propClass)
+			if ok {
+				gr = after
+			}
+			joins = ok || np&propWidth == 0 && np>>propClassShift&propClass != classControl
 			if next == 0xfe0f && n == utf8Len(r) && p&propVS != 0 && joins {
 				width = 2
 			}

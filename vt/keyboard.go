@@ -56,13 +56,13 @@ func (t *Terminal) kitty(c *csi) {
 			k.flags &^= flags
 		}
 	}
-	t.changed = true
+	t.changed, t.outside = true, true
 }
 
 // setModKeys is XTMODKEYS (xterm ctlseqs): CSI > resource ; value m. Without a
 // value the resource is reset, without both all are.
 func (t *Terminal) setModKeys(c *csi) {
-	t.changed = true
+	t.changed, t.outside = true, true
 	switch {
 	case c.count() == 0:
 		if t.extra != nil {

@@ -96,7 +96,7 @@ func (t *Terminal) changeModes(c *csi, on bool) {
 }
 
 func (t *Terminal) changeMode(n int, dec, on bool) {
-	t.changed = true
+	t.changed, t.outside = true, true
 	if !dec {
 		t.setMode(ansiModes[n], on)
 		t.updateSlow()

@@ -67,7 +67,7 @@ func (t *Terminal) setWorkDir(s string) {
 		return
 	}
 	t.more().workDir = s
-	t.changed = true
+	t.changed, t.outside = true, true
 	t.event(Event{Kind: EventWorkDir, Text: s})
 }
 
@@ -157,7 +157,9 @@ func (t *Terminal) oscPrompt(text string) {
 	case "P":
 		if dir, ok := strings.CutPrefix(rest, "Cwd="); ok {
 			t.setWorkDir(dir)
+			return
 		}
+		t.pen.attr = t.pen.attr&^cellSem | semPrompt<<cellSemShift // a prompt goes on
 		return
 	default:
 		return

@@ -22,7 +22,7 @@ func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 	p.str("\x1b[?2026h\x1b[m\x1b[H\x1b[2J")
 	if o.Scrollback {
 		p.str("\x1b[3J")
-		p.history()
+		p.history(0, 0)
 		p.scrollOff(o.Rows)
 	}
 	cur := t.Cursor()
@@ -102,7 +102,7 @@ func (p *painter) window(s *screen, o PaintOptions, cursor int) {
 		p.csi("H", y+1, 1)
 		full := *r
 		full.flags &^= rowWrapped
-		p.row(&full, 0, n, false)
+		p.row(&full, 0, n, false, true)
 	}
 	p.look(look{})
 }

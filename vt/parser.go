@@ -73,10 +73,14 @@ func (ps *parser) keep(p []byte) {
 // Pending returns the bytes of the escape sequence or character that has begun
 // and not ended; of a string longer than 1 MiB only the beginning.
 func (t *Terminal) Pending() []byte {
-	if t.parser.idle() {
+	return append([]byte(nil), t.parser.pending()...)
+}
+
+func (ps *parser) pending() []byte {
+	if ps.idle() {
 		return nil
 	}
-	return append([]byte(nil), t.parser.raw...)
+	return ps.raw
 }
 
 // ground takes text and control characters, and the common sequences whole.
@@ -147,7 +151,7 @@ func (t *Terminal) control(c byte) {
 
 // control1 executes a C1 control character in its 8-bit form (ECMA-48 5.3 b).
 func (t *Terminal) control1(c byte) {
-	t.last.join = false
+	t.last.join = t.last.join && c == 0x9b
 	t.escapeFinal(c - 0x40)
 }
 
@@ -163,7 +167,7 @@ func (t *Terminal) escape(c byte) int {
 		ps.inter = interAdd(ps.inter, c)
 	case c < 0x7f:
 		ps.state = stGround
-		t.last.join = false
+		t.last.join = t.last.join && c == '[' && ps.inter == 0 // SGR ends nothing
 		if ps.inter == 0 {
 			t.escapeFinal(c)
 		} else {

@@ -19,6 +19,7 @@ type lastText struct {
 	cell cell   // its content and kind
 	x, y int32  // its place
 	join bool   // nothing but SGR came since
+	rep  bool   // join before the control sequence that is carried out
 	gr   uint16 // state of the grapheme cluster, see joins
 }
 
@@ -145,7 +146,7 @@ func (t *Terminal) putASCII(p []byte, attr cell) {
 // column flag is set only with DECAWM, and DECAWM reset clears it.
 func (t *Terminal) wrap() {
 	t.pending = false
-	if t.x == t.cols-1 || t.x == t.right {
+	if t.x == t.cols-1 && t.left == 0 && (t.y == t.bot || t.y < t.rows-1) {
 		t.touch(t.y).flags |= rowWrapped
 	}
 	t.index()
@@ -155,13 +156,17 @@ func (t *Terminal) wrap() {
 // printRune prints one character that is not a control character.
 func (t *Terminal) printRune(r rune) {
 	p := property(r)
-	class := p >> propClassShift
+	class := p >> propClassShift & propClass
 	gr := uint16(grOther)
-	if class != classOther || t.last.gr > grOther {
+	if class != classOther || t.last.gr > grOther && t.last.join {
 		if t.joined(r, p) {
 			return
 		}
 		gr = grStart(class)
+		if class == classSpacing { // without a base: one that is blank
+			t.put(t.clusterCell(appendRune([]byte{' '}, r)), 1)
+			return
+		}
 	}
 	width := int(p & propWidth)
 	if t.modes&modeGrapheme == 0 {
@@ -219,7 +224,7 @@ func (t *Terminal) makeRoom(end int) {
 	if end == t.cols {
 		r := t.touch(t.y)
 		r.splitAt(t.x)
-		r.set(t.x, t.penBlank()|cellSpacer)
+		r.set(t.x, cellSpacer)
 	}
 	t.wrap()
 }

@@ -160,7 +160,11 @@ func (t *Terminal) changeCells(c *csi, y, x0, x1 int, reverse bool) {
 		} else {
 			s = c.areaRendition(s, 4)
 		}
-		r.cells[x] = r.cells[x]&^cellStyle | cell(t.styleID(s))<<cellStyleShift
+		c := r.cells[x]&^cellStyle | cell(t.styleID(s))<<cellStyleShift
+		if c&cellGlyph == 0 && c != 0 {
+			c |= ' '
+		}
+		r.cells[x] = c
 	}
 	r.used = max(r.used, int32(x1))
 	r.trim()

@@ -76,6 +76,9 @@ func (f *flow) gather(last int) {
 		if wrapped {
 			if n == t.cols && r.cells[n-1].kind() == cellSpacer {
 				l.cells = l.cells[:len(l.cells)-1]
+				if !t.main.wideBelow(y) {
+					l.cells = append(l.cells, 0)
+				}
 			} else {
 				l.cells = append(l.cells, make([]cell, t.cols-n)...)
 			}
@@ -108,6 +111,9 @@ func (f *flow) takeOpen() {
 		return
 	}
 	l := f.fromHistory(h.openLine())
+	if c := f.lines[0].cells; h.open.spacer && (len(c) == 0 || !c[0].isWide()) {
+		l.cells = append(l.cells, 0)
+	}
 	h.open = openLine{text: h.open.text[:0], spans: h.open.spans[:0]}
 	f.prepend(l)
 }

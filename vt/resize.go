@@ -23,6 +23,9 @@ func (t *Terminal) Resize(cols, rows int) error {
 		t.reflow(cols, rows)
 		t.x, t.y, t.pending = min(x, cols-1), min(y, rows-1), pending && x == cols-1
 	}
+	if t.hist != nil {
+		t.trimHistory()
+	}
 	t.fullMargins()
 	t.modes &^= modeLRMM
 	t.last.join = false

@@ -84,8 +84,12 @@ func (r *row) fill(x0, x1 int, c cell) {
 }
 
 // splitAt blanks both halves of the wide cell that the edge left of column x
-// would cut.
+// would cut, and the spacer at the end of the row.
 func (r *row) splitAt(x int) {
+	if x == int(r.used) && x == len(r.cells) && r.cells[x-1].kind() == cellSpacer {
+		r.cells[x-1] = r.cells[x-1].blanked() // it may be moved
+		r.trim()
+	}
 	if r.flags&rowWide == 0 || x <= 0 || x >= int(r.used) || !r.cells[x].isTail() {
 		return
 	}

@@ -62,6 +62,12 @@ func (t *Terminal) written(y int) *row {
 	return t.touch(y)
 }
 
+// wideBelow reports whether the row below y begins with a wide character: a
+// spacer at the end of y belongs to it then, and is a blank else.
+func (s *screen) wideBelow(y int) bool {
+	return y+1 < len(s.rows) && s.row(y+1).at(0).isWide()
+}
+
 // drop forgets the rows.
 func (s *screen) drop() { s.rows, s.top = nil, 0 }
 

@@ -88,7 +88,11 @@ func (t *Terminal) rotate(top, bot, n int) {
 		}
 		r.rev = t.nextRev
 	}
-	// What continued across the region's edges does no more.
+	// What continued across the region's edges does no more. (Going up, the
+	// last row may have just been wrapped.)
+	if n < 0 {
+		s.row(bot).flags &^= rowWrapped
+	}
 	if top > 0 {
 		s.row(top - 1).flags &^= rowWrapped
 	}

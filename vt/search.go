@@ -98,12 +98,12 @@ func (t *Terminal) searchScreen(f *finder) {
 		var starts []int
 		row := first
 		if h := t.hist; first == 0 && h != nil && h.open.any && s == &t.main {
-			text, starts = wrapStarts(append(text, h.open.text...), h.open.flags, t.cols)
+			text, starts = wrapStarts(append(text, h.openText(s)...), h.open.flags, t.cols)
 			row -= len(starts)
 		}
 		for i := first; i <= y; i++ {
 			starts = append(starts, len(text))
-			text = t.appendRow(text, s.view(i))
+			text = t.appendRow(text, s, i)
 		}
 		f.line(text, starts, row)
 		y = first - 1

@@ -25,7 +25,6 @@ type tail struct {
 	Rows       int             `json:"rows"`
 	Revision   uint64          `json:"revision"`
 	FirstLine  uint64          `json:"firstLine,omitempty"` // number of the oldest line of history
-	Pending    []byte          `json:"pending,omitempty"`
 	Replies    []byte          `json:"replies,omitempty"`
 	Events     []Event         `json:"events,omitempty"`
 	Icon       string          `json:"icon,omitempty"`
@@ -36,9 +35,6 @@ type tail struct {
 	EightBit   bool            `json:"eightBit,omitempty"`
 	Conformity uint8           `json:"conformity,omitempty"`
 	Columns    bool            `json:"columns,omitempty"` // DECCOLM
-	InBand     bool            `json:"inBand,omitempty"`
-	Sync       bool            `json:"sync,omitempty"`
-	LastRune   rune            `json:"lastRune,omitempty"` // for REP
 }
 
 // Snapshot returns the whole state, for Restore: what ANSI returns, and what
@@ -59,14 +55,11 @@ func (t *Terminal) Snapshot() []byte {
 func (t *Terminal) tail() tail {
 	s := tail{
 		Version: snapshotVersion, Cols: t.cols, Rows: t.rows, Revision: t.rev,
-		Pending: t.Pending(), Replies: t.replies, Events: t.events,
-		Columns: t.modes&modeColumns != 0, InBand: t.modes&modeInBandSize != 0, Sync: t.modes&modeSync != 0,
+		Replies: t.replies, Events: t.events,
+		Columns: t.modes&modeColumns != 0,
 	}
 	if t.hist != nil {
 		s.FirstLine = t.hist.base()
-	}
-	if c := t.last.cell; c&cellCluster == 0 {
-		s.LastRune = rune(c & cellRune)
 	}
 	for y := range t.rows {
 		if t.scr.view(y).flags&rowWrapped != 0 {
@@ -80,15 +73,14 @@ func (t *Terminal) tail() tail {
 	return s
 }
 
-// Restore makes a terminal of a snapshot. The size is the snapshot's; one in o
-// that differs is applied afterwards. It returns ErrSnapshot for other bytes,
+// Restore makes a terminal of a snapshot. Its size is the snapshot's, whatever
+// o says; the rest of o is as for New. It returns ErrSnapshot for other bytes,
 // and ErrSize for a size that cannot be.
 func Restore(b []byte, o Options) (*Terminal, error) {
 	dump, s, err := readSnapshot(b)
 	if err != nil {
 		return nil, err
 	}
-	cols, rows := o.Cols, o.Rows
 	o.Cols, o.Rows = s.Cols, s.Rows
 	t, err := New(o)
 	if err != nil {
@@ -100,17 +92,6 @@ func Restore(b []byte, o Options) (*Terminal, error) {
 	t.feed(dump)
 	t.apply(s)
 	t.commit()
-	if cols != 0 || rows != 0 {
-		if cols == 0 {
-			cols = s.Cols
-		}
-		if rows == 0 {
-			rows = s.Rows
-		}
-		if err := t.Resize(cols, rows); err != nil {
-			return nil, err
-		}
-	}
 	return t, nil
 }
 
@@ -137,7 +118,6 @@ func readSnapshot(b []byte) (dump []byte, s tail, err error) {
 // apply takes over what the dump could not say.
 func (t *Terminal) apply(s tail) {
 	t.setMode(modeColumns, s.Columns)
-	t.setMode(modeInBandSize, s.InBand)
 	for y := range t.rows {
 		if t.scr.rows != nil {
 			t.scr.row(y).flags &^= rowWrapped
@@ -153,22 +133,9 @@ func (t *Terminal) apply(s tail) {
 		e.icon, e.titles, e.pointer, e.savedModes = s.Icon, s.Titles, s.Pointer, s.SavedModes
 		e.protect8, e.conformity = s.EightBit, s.Conformity
 	}
-	t.last = lastText{}
-	if s.LastRune > 0 && s.LastRune <= 0x10ffff {
-		t.last.cell = cell(s.LastRune)
-		if property(s.LastRune)&propWidth == 2 {
-			t.last.cell |= cellWide
-		}
-	}
 	t.replies = append([]byte(nil), s.Replies[:min(len(s.Replies), maxReplies)]...)
 	t.events = s.Events[:min(len(s.Events), maxEvents):min(len(s.Events), maxEvents)]
-	if s.Sync {
-		t.modes |= modeSync
-	}
 	t.changed = true
 	t.nextRev = max(s.Revision, 1)
 	t.main.moved, t.alt.moved = t.nextRev, t.nextRev
-	if len(s.Pending) > 0 {
-		t.feed(s.Pending)
-	}
 }

@@ -60,7 +60,7 @@ func (t *Terminal) freeze() {
 	}
 	if h := t.hist; h != nil {
 		f.lines = h.next()
-		f.open = append(f.open, h.open.text...)
+		f.open = append(f.open, h.openText(&t.main)...)
 	}
 	t.frozen = f
 }

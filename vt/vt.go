@@ -55,6 +55,7 @@ type Terminal struct {
 	x, y       int
 	pending    bool // the next character wraps first (last column flag)
 	changed    bool // something a reader can see changed since the last Write
+	outside    bool // something that synchronized updates do not hold back changed
 	slow       bool // text needs a charset, insert mode or a single shift
 
 	top, bot    int // scroll region, inclusive
@@ -172,7 +173,8 @@ func (t *Terminal) Write(p []byte) (int, error) {
 // commit gives the changes since the last commit a revision, unless readers do
 // not see them yet.
 func (t *Terminal) commit() {
-	if t.changed && t.frozen == nil {
+	if t.changed && t.frozen == nil || t.outside {
+		t.outside = false
 		t.rev = t.nextRev
 		t.nextRev++
 		t.changed = false

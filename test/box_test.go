@@ -32,6 +32,7 @@ type box struct {
 
 func newBox(t *testing.T) *box {
 	t.Helper()
+	t.Parallel() // every box is alone in its world
 	b := &box{t: t, dir: t.TempDir()}
 	b.home = filepath.Join(b.dir, "home")
 	b.socket = filepath.Join(b.dir, "mux.sock")

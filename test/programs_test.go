@@ -69,6 +69,7 @@ func TestVimEditSaveQuit(t *testing.T) {
 	}
 	p := newPair(t, write(t, "notes.c", text.String()), need(t, "vim"), "--clean", "-i", "NONE", "-n", "notes.c")
 	p.until(`^line 1 of`)
+	p.keys("C-l") // vim leaves out the ruler when an answer of the terminal is pending
 	p.same()
 	p.sameCursor()
 
@@ -122,6 +123,7 @@ func TestVimLeavesTheScreen(t *testing.T) {
 	p.text(vim + " --clean -i NONE -n new.txt")
 	p.keys("Enter")
 	p.until(`^~`)
+	p.keys("C-l")
 	p.same()
 	p.text("ihello")
 	p.keys("Escape")

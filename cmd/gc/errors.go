@@ -141,6 +141,10 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	if hint == "" && status == exitUsage && cmd != nil {
 		hint = cmd.CommandPath() + " --help"
 	}
+	if status == exitInterrupted {
+		printError(w, "interrupted", "")
+		return status
+	}
 	printError(w, err.Error(), hint)
 	return status
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,6 +106,7 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 	}
 	for _, p := range leftOvers(t, env.Getenv("HOME"), paths.Dir) {
 		t.Errorf("left behind: process %d %s", p.PID, p.Comm)
+		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}
 }
 

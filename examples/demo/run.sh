@@ -11,20 +11,25 @@ export GC_MUX_SOCKET=$state/mux.sock
 unset GC_SESSION GC_CITY GC_CITY_PATH
 gc=$state/gc
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold='' plain=''
+[[ -t 1 ]] && bold=$'\033[1m' plain=$'\033[0m'
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
 # show prints a command as a person would type it, and runs it.
 show() {
-	printf '$ gc'
-	printf ' %q' "$@"
-	printf '\n'
+	local word line='$ gc'
+	for word; do
+		[[ $word == *[!a-zA-Z0-9./=-]* ]] && word="'$word'"
+		line+=" $word"
+	done
+	printf '%s\n' "$line"
 	"$gc" "$@"
 }
 
-# screen shows the last lines of an agent's screen, set off from the rest.
+# screen shows the first lines of an agent's screen, set off from the rest.
 screen() {
-	printf '$ gc peek %s -n %s\n' "$1" "$2"
-	"$gc" peek "$1" -n "$2" | cut -c1-100 | sed 's/^/  | /'
+	printf '$ gc peek %s\n' "$1"
+	"$gc" peek "$1" | head -n "$2" | cut -c1-90 | sed 's/^/  | /'
 }
 
 pid_of() { "$gc" session list | awk -v name="gc-demo-$1" '$1 == name { print $3 }'; }
@@ -61,12 +66,13 @@ start() {
 	say 'A nudge types a message, submits it, and reads the screen to see that it was taken.'
 	show nudge assistant 'how many words are there?'
 	"$gc" wait assistant --until 'text=^There are .* words' --timeout 10s >/dev/null
-	screen assistant 4
+	screen assistant 8
 
 	say 'You can look at every screen without touching it: a shell, a full-screen program, a job that is done.'
-	"$gc" nudge shell 'ls inbox' >/dev/null
-	screen shell 6
-	screen monitor 10
+	"$gc" nudge shell 'head -n 1 inbox/*' >/dev/null
+	"$gc" wait shell --until quiet=200ms --timeout 10s >/dev/null
+	screen shell 10
+	screen monitor 9
 	screen report 8
 
 	say 'An agent that dies comes back at once.'
@@ -98,7 +104,11 @@ restart_demo() {
 		sleep 0.05
 	done
 	printf 'the assistant is back as process %s\n' "$new"
-	"$gc" wait assistant --until 'text=^ask> ' --timeout 10s >/dev/null
+	tries=0
+	until "$gc" status 2>/dev/null | grep -q '^assistant *running'; do
+		((++tries < 100)) || break
+		sleep 0.05
+	done
 }
 
 case ${1-} in

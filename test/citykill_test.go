@@ -175,7 +175,8 @@ func (k *killCity) stopped() {
 	k.t.Helper()
 	k.gc("--city", k.path, "stop")
 	if left := k.processes(); len(left) > 0 {
-		k.t.Errorf("gc stop left %v", left)
+		log, _ := os.ReadFile(filepath.Join(k.path, ".gc", "controller.log"))
+		k.t.Errorf("gc stop left %v; the end of the log:\n%s", left, log[max(0, len(log)-3000):])
 	}
 }
 

@@ -33,6 +33,10 @@ func TestBash(t *testing.T) {
 	p.nudge(`printf '\e[31;1mred\e[0m \e[4mline\e[0m\ttab\r\noverwritten\rOVER\n'`)
 	p.until(`^OVERwritten`)
 	p.same()
+	p.nudge(`for i in {0..255}; do printf '\e[38;5;%d;48;5;%dm%d ' $i $((255 - i)) $i; done; printf '\e[m\n\e[1mb\e[2md\e[22;3mi\e[23;4mu\e[24;5;7mr\e[27;8mh\e[28;9ms\e[0m \e[38;2;1;22;233mrgb\e[m \e[91;102mbright\e[m styled\n'`)
+	p.until(`styled$`)
+	p.same()
+	p.sameColours()
 
 	// A line longer than the screen wraps, and history keeps it whole.
 	p.nudge(`printf 'x%.0s' {1..300}; echo; seq 1 100`)
@@ -67,7 +71,7 @@ func TestVimEditSaveQuit(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&text, "line %d of the file\n", i+1)
 	}
-	p := newPair(t, write(t, "notes.c", text.String()), need(t, "vim"), "--clean", "-i", "NONE", "-n", "notes.c")
+	p := newPair(t, write(t, "notes.c", text.String()), need(t, "vim"), "--clean", "-i", "NONE", "-n", "-c", "set background=dark", "notes.c")
 	p.until(`^line 1 of`)
 	p.keys("C-l") // vim leaves out the ruler when an answer of the terminal is pending
 	p.same()
@@ -78,6 +82,7 @@ func TestVimEditSaveQuit(t *testing.T) {
 	p.keys("Escape")
 	p.until(`^int main`)
 	p.same()
+	p.sameColours()
 	p.sameCursor()
 
 	p.keys("C-f")
@@ -95,6 +100,7 @@ func TestVimEditSaveQuit(t *testing.T) {
 	p.keys("Enter")
 	p.same()
 	p.sameCursor()
+	p.sameColours() // of the highlighted matches and the status lines
 	p.text("VGd")
 	p.keys("C-w", "o")
 	p.same()
@@ -156,6 +162,7 @@ func TestLess(t *testing.T) {
 	p.text("-S")
 	p.keys("Enter", "Right")
 	p.same()
+	p.sameColours()
 	p.sameCursor()
 	p.keys("q")
 	if code := p.exit(); code != 0 {

@@ -239,15 +239,18 @@ func (s *sequence) dialogsOn() bool {
 		len(s.cfg.ProcessNames) > 0 || s.cfg.EmitsPermissionWarning
 }
 
-// paintLimit is how long step 7 waits for something on the screen when
-// nothing in the config told when the program is ready.
-const paintLimit = 5 * time.Second
+// When nothing in the config tells when the program is ready, step 7 waits
+// until it has painted something and then paused, but not longer than that.
+const (
+	paintLimit = 3 * time.Second
+	paintPause = 400 * time.Millisecond
+)
 
 func (s *sequence) dialogs(ctx context.Context) error {
 	inner, cancel := limited(ctx, s.lim.Dialogs)
 	defer cancel()
 	if !s.waitsReady() {
-		if err := s.firstPaint(inner); err != nil {
+		if err := s.painted(inner); err != nil {
 			return passed(ctx, inner, err, "nothing on the screen")
 		}
 		if s.ended {
@@ -265,13 +268,23 @@ func (s *sequence) dialogs(ctx context.Context) error {
 	return passed(ctx, inner, err, "start-up dialogs")
 }
 
-// firstPaint waits until the program has written something, for a while.
-func (s *sequence) firstPaint(ctx context.Context) error {
+func (s *sequence) painted(ctx context.Context) error {
 	inner, cancel := limited(ctx, paintLimit)
 	defer cancel()
+	last, since := "", time.Now()
 	err := s.until(inner, func() (bool, time.Duration, error) {
 		screen, err := s.h.Screen(inner)
-		return strings.TrimSpace(screen) != "", 0, err
+		if err != nil {
+			return false, 0, err
+		}
+		if screen != last {
+			last, since = screen, time.Now()
+		}
+		if strings.TrimSpace(screen) == "" {
+			return false, 0, nil
+		}
+		left := paintPause - time.Since(since)
+		return left <= 0, max(left, firstLook), nil
 	})
 	if inner.Err() != nil && ctx.Err() == nil {
 		return nil

@@ -1,6 +1,9 @@
 package vt
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // lineFlags say what is special about a line of history.
 type lineFlags uint8
@@ -53,6 +56,11 @@ type history struct {
 	last   cell         // attributes looked up last
 	lastN  int
 	cache  cachedPage
+	// Memory used again: of the page being written, and of a page dropped.
+	buf, spare []byte
+	refs       []lineRef
+	maxLines   int
+	maxBytes   int64
 }
 
 // openLine is the line whose end has not left the screen yet.
@@ -81,7 +89,7 @@ func (t *Terminal) push(r *row) {
 		if o.HistoryLines < 0 {
 			return
 		}
-		h = &history{store: o.Pages}
+		h = newHistory(o)
 		t.hist = h
 	}
 	o := &h.open
@@ -103,6 +111,10 @@ func (t *Terminal) push(r *row) {
 		o.flags |= lineContinued
 		t.closeLine()
 	}
+}
+
+func newHistory(o Options) *history {
+	return &history{store: o.Pages, maxLines: o.HistoryLines, maxBytes: o.HistoryBytes}
 }
 
 // addRow appends a row's text to the open line.
@@ -155,47 +167,72 @@ func (o *openLine) addSpan(bytes, look int) {
 // addPlain appends cells of one look, none of them wide or a cluster, and
 // returns where the next look begins.
 func (o *openLine) addPlain(cells []cell, x int, attr cell) int {
-	b := o.text
-	for ; x < len(cells); x++ {
+	b := slices.Grow(o.text, len(cells)-x+8)
+	for x < len(cells) {
+		if s := cells[x:]; len(s) >= 8 {
+			c0, c1, c2, c3 := s[0]^attr, s[1]^attr, s[2]^attr, s[3]^attr
+			c4, c5, c6, c7 := s[4]^attr, s[5]^attr, s[6]^attr, s[7]^attr
+			if c0|c1|c2|c3|c4|c5|c6|c7 < 0x80 {
+				n := len(b)
+				d := b[n : n+8 : n+8]
+				d[0], d[1], d[2], d[3] = shown(c0), shown(c1), shown(c2), shown(c3)
+				d[4], d[5], d[6], d[7] = shown(c4), shown(c5), shown(c6), shown(c7)
+				b = b[:n+8]
+				x += 8
+				continue
+			}
+		}
 		c := cells[x] ^ attr
 		switch {
-		case c == 0:
-			b = append(b, ' ')
 		case c < 0x80:
-			b = append(b, byte(c))
+			b = append(b, shown(c))
 		case c <= cellRune:
 			b = appendRune(b, rune(c))
+			b = slices.Grow(b, len(cells)-x+8)
 		default:
 			o.text = b
 			return x
 		}
+		x++
 	}
 	o.text = b
 	return x
 }
 
+// shown is the byte of an ASCII cell; a blank one is a space.
+func shown(c cell) byte { return byte(c | (c-1)>>58&0x20) }
+
 // addCells is addPlain for cells of every kind.
 func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
+	b := o.text
 	for ; x < len(cells) && cells[x]&cellAttr == attr; x++ {
 		c := cells[x]
-		switch c.kind() {
-		case cellTail:
-			continue
-		case cellSpacer:
-			if x == len(cells)-1 {
+		kind := c & cellKind
+		if kind != cellNarrow {
+			if kind == cellTail {
+				continue
+			}
+			if kind == cellSpacer && x == len(cells)-1 {
 				o.cols--
 				o.spacer = true
 				continue
 			}
-		case cellWide:
-			o.flags |= lineWide
+			if kind == cellWide {
+				o.flags |= lineWide
+			}
 		}
-		if c&cellContent == 0 {
-			o.text = append(o.text, ' ')
-		} else {
-			o.text = appendContent(o.text, t, c)
+		switch r := c & cellContent; {
+		case r == 0:
+			b = append(b, ' ')
+		case r >= 0x800 && r < 0x10000:
+			b = append(b, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
+		case r&cellCluster == 0:
+			b = appendRune(b, rune(r))
+		default:
+			b = appendContent(b, t, c)
 		}
 	}
+	o.text = b
 	return x
 }
 
@@ -234,7 +271,8 @@ func (h *history) writing() *page {
 	if n := len(h.pages); n > 0 && !h.pages[n-1].sealed {
 		return h.pages[n-1]
 	}
-	p := &page{first: h.closed}
+	p := &page{first: h.closed, lines: h.buf[:0], refs: h.refs[:0]}
+	h.buf, h.refs = nil, nil
 	h.pages = append(h.pages, p)
 	h.forgetLooks()
 	return p
@@ -275,29 +313,41 @@ func (h *history) grow(p *page, n int64) {
 // seal ends a page: it goes to Pages, or stays in memory at its exact size.
 func (h *history) seal(p *page) {
 	p.sealed = true
+	lines := p.lines
 	if h.store != nil {
 		b := append(appendLooks(nil, p.looks), p.lines...)
 		if number, err := h.store.Append(b); err == nil {
 			p.number, p.lines, p.looks = number, nil, nil
 		}
 	}
-	if p.lines != nil {
-		p.lines = append(make([]byte, 0, len(p.lines)), p.lines...)
+	if cap(lines) <= 4*pageSize {
+		h.buf = lines[:0]
 	}
+	if p.lines != nil {
+		p.lines = append(h.memory(len(lines)), lines...)
+	}
+	h.refs = p.refs[:0]
 	p.refs = append(make([]lineRef, 0, len(p.refs)), p.refs...)
 	h.forgetLooks()
+}
+
+// memory returns room for a sealed page.
+func (h *history) memory(n int) []byte {
+	if b := h.spare; cap(b) >= n && cap(b) <= n+n/8 {
+		h.spare = nil
+		return b[:0]
+	}
+	return make([]byte, 0, n)
 }
 
 // trimHistory drops the oldest lines beyond the caps: in rows, of which the
 // oldest line may have some more, and in bytes by whole pages.
 func (t *Terminal) trimHistory() {
 	h := t.hist
-	o := t.option()
-	maxLines, maxBytes := o.HistoryLines, o.HistoryBytes
-	for h.count > 1 && t.historyRows()-t.refRows(h.pages[0], 0, t.cols) >= maxLines {
+	for h.count > 1 && t.historyRows() > h.maxLines && h.rows-t.refRows(h.pages[0], 0, t.cols) >= h.maxLines {
 		t.dropLine()
 	}
-	for h.bytes > maxBytes && len(h.pages) > 1 {
+	for h.bytes > h.maxBytes && len(h.pages) > 1 {
 		n := len(h.pages[0].refs)
 		for range n {
 			t.dropLine()
@@ -329,6 +379,9 @@ func (h *history) dropPage() {
 	if d, ok := h.store.(PageDropper); ok && p.lines == nil && p.sealed {
 		d.Drop(p.number)
 	}
+	if p.lines != nil && p.sealed {
+		h.spare = p.lines
+	}
 	h.pages[0] = nil
 	h.pages = h.pages[1:]
 }
@@ -341,7 +394,8 @@ func (t *Terminal) ClearHistory() {
 		for len(h.pages) > 0 {
 			h.dropPage()
 		}
-		t.hist = &history{store: h.store, closed: h.closed}
+		t.hist = newHistory(t.option())
+		t.hist.closed = h.closed
 	}
 	if t.parser.src == nil { // called by the owner, not by ED 3
 		t.commit()

@@ -87,7 +87,8 @@ func Restore(b []byte, o Options) (*Terminal, error) {
 		return nil, err
 	}
 	if o.HistoryLines >= 0 {
-		t.hist = &history{store: o.Pages, closed: s.FirstLine}
+		t.hist = newHistory(t.option())
+		t.hist.closed = s.FirstLine
 	}
 	t.feed(dump)
 	t.apply(s)

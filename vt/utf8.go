@@ -73,10 +73,8 @@ func (t *Terminal) printUTF8(p []byte, i int) int {
 		return t.print8(p, i)
 	}
 	for i < len(p) && p[i] >= 0x80 && ps.state == stGround {
-		if c := p[i]; c >= 0xe1 && c <= 0xef && c != 0xed && i+2 < len(p) &&
-			p[i+1]&0xc0 == 0x80 && p[i+2]&0xc0 == 0x80 {
-			t.printRune(rune(c&0x0f)<<12 | rune(p[i+1]&0x3f)<<6 | rune(p[i+2]&0x3f))
-			i += 3
+		if n := t.printRun(p[i:]); n > 0 {
+			i += n
 			continue
 		}
 		r, n := decode(p[i:])

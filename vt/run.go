@@ -1,0 +1,78 @@
+package vt
+
+// runRune reads a character of two or three bytes that is right and not cut,
+// and returns 0 for anything else, which takes the longer way.
+func runRune(p []byte) (r rune, n int) {
+	switch c := p[0]; {
+	case c >= 0xe1 && c <= 0xef && c != 0xed && len(p) >= 3 && p[1]&0xc0 == 0x80 && p[2]&0xc0 == 0x80:
+		return rune(c&0x0f)<<12 | rune(p[1]&0x3f)<<6 | rune(p[2]&0x3f), 3
+	case c >= 0xc3 && c <= 0xdf && len(p) >= 2 && p[1]&0xc0 == 0x80:
+		return rune(c&0x1f)<<6 | rune(p[1]&0x3f), 2
+	}
+	return 0, 0
+}
+
+// printRun prints the characters at the start of p that stand for themselves:
+// of one or two columns, in no cluster with others. It returns how many bytes
+// it took, 0 when there is none.
+func (t *Terminal) printRun(p []byte) int {
+	if t.modes&modeInsert != 0 || t.last.join && t.last.gr > grOther {
+		return 0
+	}
+	attr := t.penAttr()
+	var row *row
+	x, end, n := t.x, t.lineEnd(), 0
+	var content cell
+	var at int
+	for n < len(p) {
+		r, size := runRune(p[n:])
+		if size == 0 {
+			break
+		}
+		width := int(property(r))
+		if width != 1 && width != 2 { // no class, no more than a width
+			break
+		}
+		if t.pending || x+width > end {
+			if x+width > end && !t.pending && (width == 1 || t.modes&modeAutowrap == 0) {
+				break
+			}
+			t.x = x
+			if !t.pending {
+				t.makeRoom(end)
+			} else {
+				t.wrap()
+			}
+			row, x, end = nil, t.x, t.lineEnd()
+		}
+		if row == nil {
+			row = t.touch(t.y)
+		}
+		if x < int(row.used) {
+			row.splitAt(x)
+			row.splitAt(x + width)
+		}
+		content, at = cell(r), x
+		if width == 2 {
+			content |= cellWide
+			row.cells[x+1] = attr | cellTail
+			row.flags |= rowWide
+		}
+		row.cells[x] = attr | content
+		n += size
+		x += width
+		row.used = max(row.used, int32(x))
+		if x >= end {
+			x = end - 1
+			t.pending = t.modes&modeAutowrap != 0
+			if !t.pending { // each further one takes the same place
+				break
+			}
+		}
+	}
+	if n > 0 {
+		t.x = x
+		t.last = lastText{cell: content, x: int32(at), y: int32(t.y), join: true, gr: grOther}
+	}
+	return n
+}

@@ -162,6 +162,9 @@ func (s *session) configureSize(cols, rows int) error {
 		return ErrExited
 	}
 	s.rec.Cols, s.rec.Rows = cols, rows
+	if err := s.srv.currentLink().deposit(s.rec.ID, s.rec.encode()); err != nil {
+		logf("session %s: %v", s.rec.ID, err)
+	}
 	if s.leader != nil {
 		return nil
 	}
@@ -172,6 +175,9 @@ func (s *session) clearHistory() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.term.ClearHistory()
+	if !s.collected {
+		s.nextSegment()
+	}
 	s.broadcast()
 }
 

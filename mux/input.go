@@ -102,7 +102,7 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 	s.in.writing = true
 	defer func() {
 		s.in.writing = false
-		s.lastIn = time.Now().UnixNano()
+		s.noteInput()
 		s.flushReplies()
 		s.mu.Unlock()
 	}()
@@ -137,6 +137,14 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 		}
 	}
 	return done, nil
+}
+
+// noteInput notes that a writer wrote. mu is held.
+func (s *session) noteInput() {
+	s.lastIn = time.Now().UnixNano()
+	if s.fd >= 0 {
+		s.j.lastIn.Store(s.lastIn)
+	}
 }
 
 func waitRoom(ctx context.Context, room <-chan struct{}, patience time.Duration) error {
@@ -289,7 +297,7 @@ func (s *session) interrupt() error {
 	if s.fd < 0 || s.exit != nil {
 		return ErrExited
 	}
-	s.lastIn = time.Now().UnixNano()
+	s.noteInput()
 	s.in.draft.clear()
 	n, err := unix.Write(s.fd, []byte{ctrlC})
 	if n == 1 {

@@ -58,8 +58,7 @@ func (k *keeper) handle(g *generation, f frame) error {
 	case kindHello:
 		return k.hello(g, f)
 	case kindSpawn:
-		closeAll(f.fds)
-		return k.spawn(g, f.body)
+		return k.spawn(g, f)
 	case kindDeposit, kindAdopt:
 		return k.deposit(g, f)
 	case kindForget:
@@ -116,16 +115,22 @@ func (k *keeper) hello(g *generation, f frame) error {
 	return g.conn.send(kindWelcome, b)
 }
 
-// spawn starts a program and enters it into the table.
-func (k *keeper) spawn(g *generation, body []byte) error {
-	s, seq, err := decodeSpawn(body)
+// spawn starts a program and enters it into the table, with the descriptors
+// that came with the request.
+func (k *keeper) spawn(g *generation, f frame) error {
+	s, seq, err := decodeSpawn(f.body)
 	if err != nil {
+		closeAll(f.fds)
 		return err
 	}
 	k.mu.Lock()
 	e, err := k.fork(&s)
+	if err == nil {
+		e.FDs = append(e.FDs, f.fds...)
+	}
 	k.mu.Unlock()
 	if err != nil {
+		closeAll(f.fds)
 		var errno syscall.Errno
 		errors.As(err, &errno)
 		return g.conn.send(kindFailed, fields(nil).num(tagSeq, seq).num(tagErrno, uint64(errno)).str(tagText, err.Error()))

@@ -217,9 +217,10 @@ type spawned struct {
 	FDs   []int
 }
 
-// spawn starts a program. ErrSpawn with the errno under it when it cannot.
-func (l *keeperLink) spawn(s *spawnSpec) (spawned, error) {
-	r, err := l.request(kindSpawn, s.encode())
+// spawn starts a program; the keeper holds fds with it. ErrSpawn when it
+// cannot.
+func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
+	r, err := l.request(kindSpawn, s.encode(), fds...)
 	if err != nil {
 		return spawned{}, fmt.Errorf("%w: %w", ErrSpawn, err)
 	}

@@ -29,7 +29,7 @@ import (
 //	server → keeper
 //	hello     version                             → welcome
 //	spawn     id argv… env… path dir umask rlimit… stdio cols rows cgroup data
-//	                                              → spawned | failed
+//	          fd…   descriptors to hold with the process    → spawned | failed
 //	deposit   id data fd…   new entry, or the entry's new data and descriptors
 //	                        (those of a session's process stay)   → ok
 //	adopt     id pid start data exit fd…  a session whose keeper died → ok

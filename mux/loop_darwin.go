@@ -36,13 +36,12 @@ func (l *loop) add(s *session) error {
 	l.mu.Unlock()
 	l.work.Go(func() {
 		defer f.Close()
-		buf := make([]byte, turnBytes)
 		for alive := true; alive; {
 			first := true
 			err := raw.Read(func(uintptr) bool {
 				if first {
 					first = false
-					alive = s.turn(buf, false)
+					alive = s.turn(false)
 					return !alive
 				}
 				return true

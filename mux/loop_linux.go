@@ -83,9 +83,8 @@ func (l *loop) wait() {
 }
 
 func (l *loop) worker() {
-	buf := make([]byte, turnBytes)
 	for r := range l.ready {
-		if r.s.turn(buf, r.writable) {
+		if r.s.turn(r.writable) {
 			l.arm(r.s)
 		}
 	}

@@ -30,6 +30,7 @@ type server struct {
 	since   time.Time
 	loop    *loop
 	db      *store.DB
+	table   *slotTable
 	events  *event.Log[Event]
 	dialogs []rule.Dialog
 	http    *http.Server
@@ -120,6 +121,9 @@ func (srv *server) open(control int) error {
 		return err
 	}
 	if srv.db, err = openState(srv.paths.db()); err != nil {
+		return err
+	}
+	if err := srv.openTable(entries); err != nil {
 		return err
 	}
 	srv.adopt(entries)

@@ -2,7 +2,6 @@ package mux
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -44,8 +43,10 @@ func (srv *server) lateExit(s *session) {
 // sessionEnded enters the session among the exited ones. The session's mu is
 // held, so that the work that needs the server's own is done elsewhere.
 func (srv *server) sessionEnded(s *session) {
-	exit := *s.exit
-	srv.emit(s, Event{Type: EventExited, Exit: &exit})
+	if s.j.flags.Or(flagEnded)&flagEnded == 0 { // else a server before this one said so
+		exit := *s.exit
+		srv.emit(s, Event{Type: EventExited, Exit: &exit})
+	}
 	srv.work.Go(func() { srv.moveExited(s) })
 }
 
@@ -120,6 +121,7 @@ func (srv *server) collect(drop []*session) {
 		ids = append(ids, s.rec.ID)
 		s.mu.Lock()
 		s.collected = true
+		s.j.close()
 		s.broadcast()
 		s.mu.Unlock()
 	}
@@ -132,6 +134,7 @@ func (srv *server) collect(drop []*session) {
 	srv.mu.Lock()
 	for _, s := range drop {
 		delete(srv.sessions, s.rec.ID)
+		srv.table.release(s.rec.Slot)
 	}
 	srv.checkIdle()
 	srv.mu.Unlock()
@@ -291,51 +294,6 @@ func (srv *server) sweepBatch(batch []*session) {
 
 // sweepGrace is what the rest of a tree has between TERM and KILL.
 const sweepGrace = 2 * time.Second
-
-// adopt makes sessions of what the keeper holds.
-func (srv *server) adopt(entries []keptEntry) {
-	for _, e := range entries {
-		if e.Kind != entrySession {
-			continue
-		}
-		var rec sessionRecord
-		if err := json.Unmarshal(e.Data, &rec); err != nil || len(e.FDs) == 0 {
-			logf("entry %s: %v", e.ID, err)
-			closeAll(e.FDs)
-			continue
-		}
-		srv.adoptSession(rec, e)
-	}
-	slices.SortFunc(srv.exited, func(a, b *session) int { return a.endTime().Compare(b.endTime()) })
-}
-
-func (srv *server) adoptSession(rec sessionRecord, e keptEntry) {
-	closeAll(e.FDs[1:])
-	s, err := newSession(srv, rec, e.PID, e.Start, e.FDs[0])
-	if err != nil {
-		logf("session %s: %v", rec.ID, err)
-		closeAll(e.FDs[:1])
-		return
-	}
-	if ws, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ); err == nil && checkSize(int(ws.Col), int(ws.Row)) == nil {
-		s.cols, s.rows = int(ws.Col), int(ws.Row)
-		_ = s.term.Resize(s.cols, s.rows)
-	}
-	srv.mu.Lock()
-	srv.sessions[rec.ID] = s
-	if !e.Exited {
-		srv.live[rec.Name] = s
-	}
-	srv.mu.Unlock()
-	if err := srv.loop.add(s); err != nil {
-		logf("session %s: %v", rec.ID, err)
-	}
-	if e.Exited {
-		s.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
-	} else {
-		srv.lateExit(s)
-	}
-}
 
 // keeperLost is called when the keeper has died.
 func (srv *server) keeperLost() {

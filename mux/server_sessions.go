@@ -124,16 +124,10 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	if err := srv.putMeta(rec.ID, r.Meta); err != nil {
 		return nil, err
 	}
-	rec.Started = time.Now().UnixNano()
-	spec.Data = rec.encode()
-	p, err := srv.currentLink().spawn(spec)
+	s, err := srv.launch(spec, rec)
 	if err != nil {
 		_ = srv.dropMeta(rec.ID)
 		return nil, err
-	}
-	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0])
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSize, err) // checkSize leaves nothing
 	}
 	srv.mu.Lock()
 	srv.sessions[rec.ID], srv.live[rec.Name] = s, s
@@ -143,6 +137,37 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	}
 	srv.emit(s, Event{Type: EventStarted})
 	srv.lateExit(s)
+	return s, nil
+}
+
+// launch makes the journal and starts the program.
+func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) {
+	var err error
+	if rec.Slot, err = srv.table.alloc(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	fd, err := newMemory(srv.paths.Dir, journalSize)
+	if err != nil {
+		srv.table.release(rec.Slot)
+		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	j, err := openJournal(fd, srv.table.at(rec.Slot))
+	if err != nil {
+		srv.table.release(rec.Slot)
+		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	rec.Started = time.Now().UnixNano()
+	spec.Data = rec.encode()
+	p, err := srv.currentLink().spawn(spec, fd)
+	if err != nil {
+		j.close()
+		srv.table.release(rec.Slot)
+		return nil, err
+	}
+	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSize, err) // checkSize leaves nothing
+	}
 	return s, nil
 }
 

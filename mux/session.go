@@ -27,6 +27,7 @@ type sessionRecord struct {
 	HistLines int    `json:"histLines,omitempty"`
 	HistBytes int64  `json:"histBytes,omitempty"`
 	Recording bool   `json:"recording,omitempty"`
+	Slot      int    `json:"slot"` // of the journal's header
 }
 
 func (r *sessionRecord) encode() []byte {
@@ -53,10 +54,11 @@ type session struct {
 
 	mu         sync.Mutex
 	term       *vt.Terminal
-	fd         int // the terminal's master; -1 after the end
-	cols, rows int // in force
-	out        uint64
-	lastIn     int64 // Unix nanoseconds
+	j          *journal
+	fd         int    // the terminal's master; -1 after the end
+	cols, rows int    // in force
+	out        uint64 // bytes of output that the screen shows
+	lastIn     int64  // Unix nanoseconds
 	lastOut    int64
 	bells      uint64
 	prompt     bool          // a shell prompt is open
@@ -83,9 +85,10 @@ func (s *session) options() vt.Options {
 	}
 }
 
-// newSession makes the session of a record; fd is taken over.
-func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int) (*session, error) {
-	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, cols: rec.Cols, rows: rec.Rows}
+// newSession makes the session of a record, with a fresh screen; fd and j are
+// taken over.
+func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal) (*session, error) {
+	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, cols: rec.Cols, rows: rec.Rows}
 	t, err := vt.New(s.options())
 	if err != nil {
 		return nil, err
@@ -147,9 +150,9 @@ func (s *session) isRunning() bool {
 	return s.exit == nil
 }
 
-// resizeTo puts a size in force: the emulator first, then the terminal, so
-// that what the program writes for the new size meets the new screen. mu is
-// held.
+// resizeTo puts a size in force: the emulator first, then the journal, then the
+// terminal, so that what the program writes for the new size meets the new
+// screen, now and in a replay. mu is held.
 func (s *session) resizeTo(cols, rows int) error {
 	if cols == s.cols && rows == s.rows {
 		return nil
@@ -158,6 +161,7 @@ func (s *session) resizeTo(cols, rows int) error {
 		return err
 	}
 	s.cols, s.rows = cols, rows
+	s.nextSegment()
 	if s.fd >= 0 {
 		ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
 		if err := unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &ws); err != nil {

@@ -16,9 +16,9 @@ const turnBytes = 64 << 10
 // process holds the terminal.
 const drainTime = 250 * time.Millisecond
 
-// turn reads what the terminal has, at most len(buf) bytes, and feeds it to
-// the screen. It reports whether the session still wants to be called.
-func (s *session) turn(buf []byte, writable bool) (again bool) {
+// turn reads what the terminal has, at most turnBytes, and feeds it to the
+// screen. It reports whether the session still wants to be called.
+func (s *session) turn(writable bool) (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fd < 0 {
@@ -27,24 +27,7 @@ func (s *session) turn(buf []byte, writable bool) (again bool) {
 	if writable {
 		s.in.writable()
 	}
-	n := 0
-	for n < len(buf) && !s.eof {
-		m, err := unix.Read(s.fd, buf[n:])
-		if m > 0 {
-			n += m
-			continue
-		}
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if !errors.Is(err, unix.EAGAIN) {
-			s.eof = true // EIO: the last of the programs closed the terminal
-		}
-		break
-	}
-	if n > 0 {
-		s.feed(buf[:n])
-	}
+	s.read(turnBytes)
 	if s.eof {
 		s.in.writable() // who waits to write finds out
 		if s.dead != nil {
@@ -56,6 +39,37 @@ func (s *session) turn(buf []byte, writable bool) (again bool) {
 	}
 	s.flushReplies()
 	return true
+}
+
+// read reads at most limit bytes into the journal and shows them. It returns
+// how many came. mu is held.
+func (s *session) read(limit int) int {
+	n := 0
+	for n < limit && !s.eof {
+		space := s.j.space()
+		if len(space) < segmentPad {
+			s.show()
+			s.nextSegment()
+			if space = s.j.space(); len(space) < segmentPad {
+				break // the snapshot could not be written: output stays with the program
+			}
+		}
+		m, err := unix.Read(s.fd, space[:min(len(space), limit-n)])
+		if m > 0 {
+			s.j.commit(m)
+			n += m
+			continue
+		}
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			s.eof = true // EIO: the last of the programs closed the terminal
+		}
+		break
+	}
+	s.show()
+	return n
 }
 
 // reopenTime is how often a terminal is looked at that all programs closed
@@ -70,25 +84,6 @@ func (s *session) reopened() {
 		s.eof = false
 		s.srv.loop.armLocked(s)
 	}
-}
-
-// feed shows bytes of the program to the emulator and to everybody who looks.
-// mu is held.
-func (s *session) feed(p []byte) {
-	s.out += uint64(len(p))
-	s.lastOut = time.Now().UnixNano()
-	if _, err := s.term.Write(p); err != nil {
-		logf("session %s: %v", s.rec.ID, err)
-	}
-	s.in.addReplies(s.term.TakeReplies())
-	for _, e := range s.term.TakeEvents() {
-		s.terminalEvent(e)
-	}
-	for _, c := range s.clients {
-		c.output(p, s.out)
-	}
-	s.watchSync()
-	s.broadcast()
 }
 
 // syncTime is how long a program may hold back what readers see.
@@ -126,6 +121,11 @@ func (s *session) terminalEvent(e vt.Event) {
 		s.srv.emit(s, Event{Type: EventTitle, Title: e.Text})
 	case vt.EventPrompt:
 		s.prompt = e.Name == "A" || e.Name == "B"
+		if s.prompt {
+			s.j.flags.Or(flagPrompt)
+		} else {
+			s.j.flags.And(^uint64(flagPrompt))
+		}
 	}
 }
 
@@ -162,15 +162,12 @@ const lastBytes = 4 << 20
 func (s *session) drained() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	buf := make([]byte, turnBytes)
 	for total := 0; total < lastBytes && s.fd >= 0 && s.exit == nil; {
-		n, err := unix.Read(s.fd, buf)
-		if n > 0 {
-			s.feed(buf[:n])
-			total += n
-		} else if !errors.Is(err, unix.EINTR) {
+		n := s.read(turnBytes)
+		if n == 0 {
 			break
 		}
+		total += n
 	}
 	s.finish()
 }

@@ -1,0 +1,286 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A journal holds the output that is not in a snapshot yet, so that a new
+// server has every byte. It is memory that the keeper holds beside the
+// terminal's master: two segments that are used in turn, and before each the
+// snapshot of the screen at its beginning.
+//
+//	0        segment 0, segmentSize bytes of raw output
+//	128 KiB  segment 1
+//	1 MiB    snapshot at the beginning of segment 0
+//	65 MiB   snapshot at the beginning of segment 1
+//
+// read(2) goes straight into the mapped segment, behind its length; then the
+// length moves, then the screen is fed. What lies behind the length is zero,
+// and a NUL is nothing to a terminal: after a crash, bytes that are not zero
+// there are a read whose length was not moved. Everything is sparse: what is
+// not used takes no memory, and what was used is given back.
+//
+// What changes the screen and is no output (a resize, a cleared history) begins
+// a new segment, with the changed screen as its snapshot. So the order of
+// things is always that of the bytes, and no list of such marks is needed.
+const (
+	segmentSize  = 128 << 10
+	segmentPad   = 4096 // a read of a terminal gives at most this much
+	snapshotArea = 1 << 20
+	snapshotMax  = 64 << 20
+	journalSize  = snapshotArea + 2*snapshotMax
+)
+
+// slot is a journal's header, in the table that all journals share: a page
+// each would cost more than an idle session otherwise takes. Every field is
+// written by one store, so that a kill leaves the old or the new value.
+type slot struct {
+	turn    atomic.Uint64    // number of segments begun; its last bit is the one in use
+	length  [2]atomic.Uint64 // bytes in each segment
+	base    [2]atomic.Uint64 // offset of each segment in the session's output
+	snap    [2]atomic.Uint64 // bytes of each snapshot; 0: a fresh terminal
+	pages   [2]atomic.Uint64 // pages of history that each snapshot refers to
+	effect  atomic.Uint64    // offset up to which replies and events went out
+	lastIn  atomic.Int64     // Unix nanoseconds
+	lastOut atomic.Int64
+	tries   atomic.Uint64 // replays that began and did not end
+	flags   atomic.Uint64
+	_       [2]uint64
+}
+
+const (
+	slotSize  = 128
+	tableSize = 65536 // slots; sparse
+)
+
+// flags of a slot.
+const (
+	flagLost   = 1 << 0 // the screen was lost
+	flagPrompt = 1 << 1 // a shell prompt is open
+	flagEnded  = 1 << 2 // the end was announced
+)
+
+// slotTable is the table of headers.
+type slotTable struct {
+	mem []byte
+
+	mu   sync.Mutex
+	used []bool
+	low  int // no free slot is below
+}
+
+var errNoSlot = errors.New("too many sessions")
+
+// mapTable maps the memory behind fd, which stays the caller's.
+func mapTable(fd int) (*slotTable, error) {
+	mem, err := unix.Mmap(fd, 0, slotSize*tableSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map the table of journals: %w", err)
+	}
+	return &slotTable{mem: mem}, nil
+}
+
+// at returns a slot.
+func (t *slotTable) at(i int) *slot {
+	return (*slot)(unsafe.Pointer(&t.mem[i*slotSize]))
+}
+
+// take marks a slot as used; false when it is taken or not there.
+func (t *slotTable) take(i int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i < 0 || i >= tableSize {
+		return false
+	}
+	for len(t.used) <= i {
+		t.used = append(t.used, false)
+	}
+	if t.used[i] {
+		return false
+	}
+	t.used[i] = true
+	return true
+}
+
+// alloc returns a free slot, zeroed.
+func (t *slotTable) alloc() (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := t.low
+	for i < len(t.used) && t.used[i] {
+		i++
+	}
+	if i >= tableSize {
+		return -1, errNoSlot
+	}
+	if i == len(t.used) {
+		t.used = append(t.used, false)
+	}
+	t.used[i], t.low = true, i+1
+	clear(t.mem[i*slotSize : (i+1)*slotSize])
+	return i, nil
+}
+
+// release gives a slot back.
+func (t *slotTable) release(i int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i >= 0 && i < len(t.used) && t.used[i] {
+		t.used[i] = false
+		t.low = min(t.low, i)
+	}
+}
+
+// journal is one session's. Its owner serialises all calls.
+type journal struct {
+	*slot
+	fd  int
+	mem []byte // both segments
+}
+
+// openJournal maps the memory behind fd, which is taken over.
+func openJournal(fd int, s *slot) (*journal, error) {
+	mem, err := unix.Mmap(fd, 0, 2*segmentSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("map a journal: %w", err)
+	}
+	return &journal{slot: s, fd: fd, mem: mem}, nil
+}
+
+// current is the segment in use.
+func (j *journal) current() int { return int(j.turn.Load() & 1) }
+
+// segment returns all of segment i.
+func (j *journal) segment(i int) []byte { return j.mem[i*segmentSize : (i+1)*segmentSize] }
+
+// space is where the next read goes: zeros behind the length.
+func (j *journal) space() []byte {
+	i := j.current()
+	return j.segment(i)[j.length[i].Load():]
+}
+
+// commit takes n bytes at the beginning of space into the journal.
+func (j *journal) commit(n int) {
+	l := &j.length[j.current()]
+	l.Store(l.Load() + uint64(n))
+}
+
+// from returns the bytes of the segment in use from an offset of the
+// session's output on.
+func (j *journal) from(offset uint64) []byte {
+	i := j.current()
+	base, n := j.base[i].Load(), j.length[i].Load()
+	if offset < base || offset > base+n {
+		return nil
+	}
+	return j.segment(i)[offset-base : n]
+}
+
+// end is the offset behind the last byte.
+func (j *journal) end() uint64 {
+	i := j.current()
+	return j.base[i].Load() + j.length[i].Load()
+}
+
+// begin starts the next segment: snapshot is the screen with every byte so far,
+// and refers to pages pages of history. One store makes it the segment in use;
+// a kill before it leaves the old one, complete.
+func (j *journal) begin(snapshot []byte, pages uint64) error {
+	if len(snapshot) > snapshotMax {
+		return fmt.Errorf("%w: a snapshot of %d bytes", ErrTooLarge, len(snapshot))
+	}
+	old := j.current()
+	next := 1 - old
+	if err := writeAt(j.fd, snapshot, snapshotOffset(next)); err != nil {
+		return fmt.Errorf("write a snapshot: %w", err)
+	}
+	j.snap[next].Store(uint64(len(snapshot)))
+	j.pages[next].Store(pages)
+	j.base[next].Store(j.end())
+	j.length[next].Store(0)
+	j.turn.Add(1)
+	j.clean(old)
+	return nil
+}
+
+// clean gives back and zeroes what segment i took.
+func (j *journal) clean(i int) {
+	if n := j.length[i].Load(); n > 0 {
+		seg := j.segment(i)
+		giveBack(j.fd, int64(i)*segmentSize, seg[:min(segmentSize, (n+segmentPad-1)/segmentPad*segmentPad)])
+	}
+	if n := j.snap[i].Load(); n > 0 {
+		giveBackFile(j.fd, snapshotOffset(i), int64(n))
+	}
+}
+
+func snapshotOffset(i int) int64 { return snapshotArea + int64(i)*snapshotMax }
+
+// recovered returns what a dead server left: the snapshot (empty: a fresh
+// terminal), the offset behind it, and every byte of output since, those of a
+// read included whose length was not moved.
+func (j *journal) recovered() (snapshot []byte, base uint64, data []byte, err error) {
+	i := j.current()
+	seg := j.segment(i)
+	n := min(j.length[i].Load(), segmentSize)
+	end := segmentSize
+	for uint64(end) > n && seg[end-1] == 0 {
+		end--
+	}
+	if uint64(end) > n {
+		j.length[i].Store(uint64(end))
+	}
+	// A kill while the last segment was cleaned leaves it dirty.
+	other := j.segment(1 - i)
+	giveBack(j.fd, int64(1-i)*segmentSize, other)
+	snapshot = make([]byte, min(j.snap[i].Load(), snapshotMax))
+	if err := readAt(j.fd, snapshot, snapshotOffset(i)); err != nil {
+		return nil, 0, nil, fmt.Errorf("read a snapshot: %w", err)
+	}
+	return snapshot, j.base[i].Load(), seg[:j.length[i].Load()], nil
+}
+
+// close unmaps the journal. What the keeper holds stays.
+func (j *journal) close() {
+	_ = unix.Munmap(j.mem)
+	unix.Close(j.fd)
+	j.mem, j.fd = nil, -1
+}
+
+func writeAt(fd int, p []byte, off int64) error {
+	for len(p) > 0 {
+		n, err := unix.Pwrite(fd, p, off)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p, off = p[n:], off+int64(n)
+	}
+	return nil
+}
+
+func readAt(fd int, p []byte, off int64) error {
+	for len(p) > 0 {
+		n, err := unix.Pread(fd, p, off)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errors.New("it is cut short")
+		}
+		p, off = p[n:], off+int64(n)
+	}
+	return nil
+}

@@ -53,6 +53,7 @@ var (
 	_ runtime.Waiter                  = (*Provider)(nil)
 	_ runtime.IdleWaitProvider        = (*Provider)(nil)
 	_ runtime.ImmediateNudgeProvider  = (*Provider)(nil)
+	_ runtime.RelaunchProvider        = (*Provider)(nil)
 	_ runtime.ExecProvider            = (*Provider)(nil)
 	_ runtime.DialogProvider          = (*Provider)(nil)
 	_ runtime.ProcessTableScanner     = (*Provider)(nil)
@@ -95,7 +96,7 @@ func (p *Provider) Close() error {
 func (p *Provider) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Attach: true, AttachDetection: true, Activity: true, ExactPeek: true, Keys: true,
-		DurableMeta: true, LastScreen: true, ProcessTree: true, Exec: true,
+		DurableMeta: true, LastScreen: true, ProcessTree: true, Exec: true, Relaunch: true,
 	}
 }
 

@@ -144,6 +144,28 @@ var extensionCases = []testCase{
 			t.Fatalf("metadata %q, %v", v, err)
 		}
 	}},
+	{name: "relaunch starts another program in the same box", needs: []need{programs, relaunches}, test: func(t *T) {
+		r, ok := runtime.As[runtime.RelaunchProvider](t.P)
+		if !ok {
+			t.Fatal("Relaunch is claimed and not there")
+		}
+		dir := t.TempDir()
+		name := t.start(runtime.Config{
+			WorkDir: dir, Command: "echo $KEPT $KEY > first; exec cat", Cols: 90, Rows: 20,
+			Env: map[string]string{"KEPT": "kept", "KEY": "old"}, PreStart: []string{"echo once >> prestart"},
+		})
+		t.file(filepath.Join(dir, "first"))
+		t.must(r.Relaunch(t.Ctx, name, runtime.Config{
+			WorkDir: dir, Command: "echo $KEPT $KEY $(stty size) > second; exec sleep 1000",
+			Env: map[string]string{"KEPT": "kept", "KEY": "new"}, PreStart: []string{"echo twice >> prestart"},
+		}))
+		if got := t.file(filepath.Join(dir, "second")); got != "kept new 20 90" {
+			t.Fatalf("%q", got)
+		}
+		t.alive(name, true, "sleep")
+		t.alive(name, false, "cat")
+		t.holds(filepath.Join(dir, "prestart"), "once\n")
+	}},
 	{name: "a simulated crash looks like a real one", needs: []need{simulated}, test: func(t *T) {
 		name := t.idle()
 		f, ok := runtime.As[interface{ Exit(string, int) }](t.P)

@@ -76,17 +76,18 @@ type need struct {
 }
 
 var (
-	programs  = need{"programs that really run", func(c runtime.Capabilities) bool { return !c.Simulated }}
-	simulated = need{"a simulation", func(c runtime.Capabilities) bool { return c.Simulated }}
-	keys      = need{"Keys", func(c runtime.Capabilities) bool { return c.Keys }}
-	attach    = need{"Attach", func(c runtime.Capabilities) bool { return c.Attach }}
-	attached  = need{"AttachDetection", func(c runtime.Capabilities) bool { return c.AttachDetection }}
-	activity  = need{"Activity", func(c runtime.Capabilities) bool { return c.Activity }}
-	exactPeek = need{"ExactPeek", func(c runtime.Capabilities) bool { return c.ExactPeek }}
-	durable   = need{"DurableMeta", func(c runtime.Capabilities) bool { return c.DurableMeta }}
-	lastShown = need{"LastScreen", func(c runtime.Capabilities) bool { return c.LastScreen }}
-	tree      = need{"ProcessTree", func(c runtime.Capabilities) bool { return c.ProcessTree }}
-	execs     = need{"Exec", func(c runtime.Capabilities) bool { return c.Exec }}
+	programs   = need{"programs that really run", func(c runtime.Capabilities) bool { return !c.Simulated }}
+	simulated  = need{"a simulation", func(c runtime.Capabilities) bool { return c.Simulated }}
+	keys       = need{"Keys", func(c runtime.Capabilities) bool { return c.Keys }}
+	attach     = need{"Attach", func(c runtime.Capabilities) bool { return c.Attach }}
+	attached   = need{"AttachDetection", func(c runtime.Capabilities) bool { return c.AttachDetection }}
+	activity   = need{"Activity", func(c runtime.Capabilities) bool { return c.Activity }}
+	exactPeek  = need{"ExactPeek", func(c runtime.Capabilities) bool { return c.ExactPeek }}
+	durable    = need{"DurableMeta", func(c runtime.Capabilities) bool { return c.DurableMeta }}
+	lastShown  = need{"LastScreen", func(c runtime.Capabilities) bool { return c.LastScreen }}
+	tree       = need{"ProcessTree", func(c runtime.Capabilities) bool { return c.ProcessTree }}
+	relaunches = need{"Relaunch", func(c runtime.Capabilities) bool { return c.Relaunch }}
+	execs      = need{"Exec", func(c runtime.Capabilities) bool { return c.Exec }}
 )
 
 func cases() []testCase {

@@ -1,0 +1,83 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// volatile are variables that a program sets for itself; a new one starts
+// without them.
+var volatile = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true, "TERM": true, "COLORTERM": true}
+
+// Relaunch implements runtime.RelaunchProvider. The multiplexer binds a
+// terminal to its program's life, so the session is made again in place: same
+// name, work dir, size, environment, files and metadata, no step of the start
+// sequence. Scrollback and attached people do not pass over.
+func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config) error {
+	p.mu.Lock()
+	taken := p.starting[name]
+	p.starting[name] = true
+	p.mu.Unlock()
+	if taken {
+		return fmt.Errorf("relaunch %s: %w", name, runtime.ErrSessionInitializing)
+	}
+	defer p.release(name)
+	if err := p.relaunch(ctx, name, cfg); err != nil {
+		return fmt.Errorf("relaunch %s: %w", name, err)
+	}
+	return nil
+}
+
+func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config) error {
+	info, err := p.live(ctx, name)
+	if err != nil {
+		return err
+	}
+	was, err := leaderEnv(ctx, info.PID)
+	if err != nil {
+		return fmt.Errorf("%w: environment of the session: %w", runtime.ErrRelaunchUnsupported, err)
+	}
+	maps.DeleteFunc(was, func(k, _ string) bool { return volatile[k] })
+	for k, v := range cfg.Env {
+		if v == "" {
+			delete(was, k)
+		} else {
+			was[k] = v
+		}
+	}
+	var env []string
+	for k, v := range was {
+		env = append(env, k+"="+v)
+	}
+	cfg.WorkDir = info.WorkDir
+	line, err := runtime.CommandLine(name, cfg)
+	if err != nil {
+		return err
+	}
+	var meta map[string]string
+	err = p.query(ctx, func(c *mux.Client) (err error) { meta, err = c.Meta(ctx, info.ID); return err })
+	if err != nil {
+		return err
+	}
+	// From here on the caller's end would leave no session at all.
+	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, createLimit+p.o.StopGrace)
+	defer cancel()
+	err = p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, info.ID, p.o.StopGrace) })
+	if err != nil && !gone(err) {
+		return err
+	}
+	return p.send(ctx, func(c *mux.Client) error {
+		_, err := c.Create(ctx, mux.CreateRequest{
+			Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
+			Cols: info.Size.Cols, Rows: info.Size.Rows,
+			ScrollbackLines: cfg.ScrollbackLines, ScrollbackBytes: cfg.ScrollbackBytes,
+		})
+		return err
+	})
+}

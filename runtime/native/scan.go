@@ -55,7 +55,7 @@ func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]ru
 			epoch = 0
 		}
 		out = append(out, runtime.LiveRuntime{
-			SessionID: sid, City: city, Epoch: epoch, PID: proc.PID,
+			SessionID: sid, Session: env["GC_SESSION_NAME"], City: city, Epoch: epoch, PID: proc.PID,
 			Provider: providerName, Tracked: tracked[proc.PID], Start: proc.Start,
 		})
 	}

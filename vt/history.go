@@ -19,16 +19,26 @@ const (
 // maxOpenLine is how long a line may become, in bytes, before it is cut.
 const maxOpenLine = 32 << 10
 
-// lineRef finds a line in its page: offset (24 bits), columns (32), flags (8).
+// lineRef finds a line in its page: offset (24 bits), columns (20), rows at the
+// width of history.wide if that is known (12), flags (8).
 type lineRef uint64
 
+// maxRefRows says that there are more rows than a lineRef holds.
+const maxRefRows = 1<<12 - 1
+
 func makeRef(offset, cols int, flags lineFlags) lineRef {
-	return lineRef(offset)<<40 | lineRef(uint32(cols))<<8 | lineRef(flags)
+	return lineRef(offset)<<40 | lineRef(cols&(1<<20-1))<<20 | lineRef(flags)
 }
 
 func (r lineRef) offset() int      { return int(r >> 40) }
-func (r lineRef) cols() int        { return int(uint32(r >> 8)) }
+func (r lineRef) cols() int        { return int(r >> 20 & (1<<20 - 1)) }
+func (r lineRef) rows() int        { return int(r >> 8 & maxRefRows) }
 func (r lineRef) flags() lineFlags { return lineFlags(r) }
+
+// setRows keeps a number of rows, as far as there is room for it.
+func (r *lineRef) setRows(n int) {
+	*r = *r&^(maxRefRows<<8) | lineRef(min(n, maxRefRows))<<8
+}
 
 // page is a page of history: sealed, or the one that is being written.
 type page struct {
@@ -68,6 +78,7 @@ type openLine struct {
 	text  []byte
 	spans []span
 	cols  int
+	rows  int // pushed so far, 0 when they must be counted
 	any   bool
 	flags lineFlags
 	// spacer: the last row left its last column to a wide character, which
@@ -128,6 +139,9 @@ func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 	}
 	o.spacer = false
 	o.cols += n
+	if o.rows++; r.flags&rowCluster != 0 {
+		o.rows = -1 << 30 // its text decides
+	}
 	for x := 0; x < n; {
 		attr := r.cells[x] & cellAttr
 		from, start := x, len(o.text)
@@ -204,9 +218,17 @@ func shown(c cell) byte { return byte(c | (c-1)>>58&0x20) }
 
 // addCells is addPlain for cells of every kind.
 func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
-	b := o.text
+	b := slices.Grow(o.text, 2*(len(cells)-x))
 	for ; x < len(cells) && cells[x]&cellAttr == attr; x++ {
 		c := cells[x]
+		if c&(cellKind|cellCluster) == cellWide && c&cellRune >= 0x800 && c&cellRune < 0x10000 {
+			b = append(b, 0xe0|byte(c>>12&0x0f), 0x80|byte(c>>6&0x3f), 0x80|byte(c&0x3f))
+			o.flags |= lineWide
+			if x+1 < len(cells) && cells[x+1] == attr|cellTail {
+				x++
+			}
+			continue
+		}
 		kind := c & cellKind
 		if kind != cellNarrow {
 			if kind == cellTail {
@@ -224,7 +246,7 @@ func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
 		switch r := c & cellContent; {
 		case r == 0:
 			b = append(b, ' ')
-		case r >= 0x800 && r < 0x10000:
+		case r >= 0x800 && r < 0x10000: // box drawing and the like
 			b = append(b, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
 		case r&cellCluster == 0:
 			b = appendRune(b, rune(r))
@@ -296,7 +318,12 @@ func (t *Terminal) closeLine() {
 	h.count++
 	h.grow(p, int64(len(p.lines)-before)+8)
 	if h.wide == t.cols {
-		h.rows += t.lineRows(p.refs[len(p.refs)-1], o.text, h.wide)
+		n := o.rows
+		if n <= 0 {
+			n = textRows(o.text, o.cols, o.flags, h.wide)
+		}
+		p.refs[len(p.refs)-1].setRows(n)
+		h.rows += n
 	}
 	*o = openLine{text: o.text[:0], spans: o.spans[:0]}
 	if len(p.lines) >= pageSize {
@@ -344,7 +371,7 @@ func (h *history) memory(n int) []byte {
 // oldest line may have some more, and in bytes by whole pages.
 func (t *Terminal) trimHistory() {
 	h := t.hist
-	for h.count > 1 && t.historyRows() > h.maxLines && h.rows-t.refRows(h.pages[0], 0, t.cols) >= h.maxLines {
+	for h.count > 1 && t.historyRows() > h.maxLines && h.rows-t.refRows(h.pages[0], 0) >= h.maxLines {
 		t.dropLine()
 	}
 	for h.bytes > h.maxBytes && len(h.pages) > 1 {
@@ -363,7 +390,7 @@ func (t *Terminal) dropLine() {
 	h := t.hist
 	p := h.pages[0]
 	if h.wide != 0 {
-		h.rows -= t.refRows(p, 0, h.wide)
+		h.rows -= t.refRows(p, 0)
 	}
 	p.refs = p.refs[1:]
 	p.first++

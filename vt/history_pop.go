@@ -25,7 +25,7 @@ func (t *Terminal) popLine() (line, bool) {
 	l := h.line(p, i, nil)
 	l.text = append([]byte(nil), l.text...)
 	if h.wide != 0 {
-		h.rows -= t.refRows(p, i, h.wide)
+		h.rows -= t.refRows(p, i)
 	}
 	if !p.sealed {
 		n := int64(len(p.lines)-p.refs[i].offset()) + 8

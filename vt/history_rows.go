@@ -49,27 +49,30 @@ func (t *Terminal) historyRows() int {
 	h.rows, h.wide = 0, t.cols
 	for _, p := range h.pages {
 		for i := range p.refs {
-			h.rows += t.refRows(p, i, t.cols)
+			n := t.countRows(p, i)
+			p.refs[i].setRows(n)
+			h.rows += n
 		}
 	}
 	return h.rows
 }
 
-// refRows is the number of rows of a line at a width.
-func (t *Terminal) refRows(p *page, i, cols int) int {
-	ref := p.refs[i]
-	if ref.cols() <= cols || ref.flags()&lineWide == 0 {
-		return t.lineRows(ref, nil, cols)
+// refRows is the number of rows of a line at the width h.wide.
+func (t *Terminal) refRows(p *page, i int) int {
+	if n := p.refs[i].rows(); n < maxRefRows {
+		return n
 	}
-	var buf [16]span
-	l := t.hist.line(p, i, buf[:0])
-	return t.lineRows(ref, l.text, cols)
+	return t.countRows(p, i)
 }
 
-// lineRows is refRows with the text at hand, which is read only when the line
-// has wide characters and is longer than a row.
-func (t *Terminal) lineRows(ref lineRef, text []byte, cols int) int {
-	return textRows(text, ref.cols(), ref.flags(), cols)
+// countRows counts them, from the text if there are wide characters.
+func (t *Terminal) countRows(p *page, i int) int {
+	ref, cols := p.refs[i], t.hist.wide
+	if ref.cols() <= cols || ref.flags()&lineWide == 0 {
+		return textRows(nil, ref.cols(), ref.flags(), cols)
+	}
+	var buf [16]span
+	return textRows(t.hist.line(p, i, buf[:0]).text, ref.cols(), ref.flags(), cols)
 }
 
 func textRows(text []byte, width int, flags lineFlags, cols int) int {

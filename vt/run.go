@@ -29,7 +29,10 @@ func (t *Terminal) printRun(p []byte) int {
 		if size == 0 {
 			break
 		}
-		width := int(property(r))
+		width := 2
+		if r < 0x4e00 || r > 0x9fff { // the ideographs are known
+			width = int(property(r))
+		}
 		if width != 1 && width != 2 { // no class, no more than a width
 			break
 		}

@@ -257,11 +257,11 @@ func TestSynchronizedUpdate(t *testing.T) {
 func TestBlankIsSmall(t *testing.T) {
 	const n = 200
 	terms := make([]*vt.Terminal, n)
-	before := heap()
+	before := keptHeap()
 	for i := range terms {
 		terms[i] = mustNew(t, vt.Options{Cols: 80, Rows: 24})
 	}
-	each := int64(heap()-before) / n
+	each := int64(keptHeap()-before) / n
 	if each > 3<<10 {
 		t.Errorf("a blank terminal takes %d bytes", each)
 	}

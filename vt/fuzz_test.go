@@ -220,10 +220,10 @@ func TestBoundedMemory(t *testing.T) {
 		"history":          mega("", "a line of text\r\n", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := heap()
+			before := keptHeap()
 			term := mustNew(t, fuzzOptions)
 			term.Write(input)
-			if grown := int64(heap()) - int64(before); grown > fuzzMemory {
+			if grown := int64(keptHeap()) - int64(before); grown > fuzzMemory {
 				t.Errorf("%d MiB kept after %d KiB", grown>>20, len(input)>>10)
 			}
 			checkShape(t, term)
@@ -233,8 +233,8 @@ func TestBoundedMemory(t *testing.T) {
 	}
 }
 
-// heap is what is in use after a collection, in bytes.
-func heap() uint64 {
+// keptHeap is what is in use after a collection, in bytes.
+func keptHeap() uint64 {
 	goruntime.GC()
 	var m goruntime.MemStats
 	goruntime.ReadMemStats(&m)

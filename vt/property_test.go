@@ -282,7 +282,7 @@ func TestPaint(t *testing.T) {
 		term := mustNewRapid(t, o)
 		input := drawInput(t, 40)
 		term.Write(input)
-		outer := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows})
+		outer := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows, Width: term.Width()})
 		paint := term.AppendPaint([]byte("kept"), vt.PaintOptions{})
 		if !bytes.HasPrefix(paint, []byte("kept")) {
 			t.Fatalf("AppendPaint does not append")
@@ -292,7 +292,7 @@ func TestPaint(t *testing.T) {
 			t.Fatalf("%+v %q painted %q:\n%s", o, input, paint, d)
 		}
 		outer.Write(vt.AppendReset(nil))
-		fresh := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows})
+		fresh := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows, Width: term.Width()})
 		if d := cmp.Diff(fresh.Modes(), outer.Modes()); d != "" {
 			t.Fatalf("%q: modes after AppendReset:\n%s", input, d)
 		}
@@ -366,7 +366,8 @@ func TestRevision(t *testing.T) {
 func TestFilter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := vt.Options{Cols: 20, Rows: 6}
-		input := drawInput(t, 30)
+		// REP repeats nothing after a control function, and the filter takes some out.
+		input := bytes.ReplaceAll(drawInput(t, 30), []byte("b"), []byte("B"))
 		var whole, split vt.QueryFilter
 		want := whole.Filter(nil, input)
 		var got []byte
@@ -382,7 +383,7 @@ func TestFilter(t *testing.T) {
 		direct.Write(input)
 		filtered.Write(want)
 		filtered.TakeReplies()
-		if d := diffVisible(direct, filtered); d != "" && len(direct.Pending()) == 0 {
+		if d := diffVisible(direct, filtered); d != "" && len(direct.Pending()) == 0 && len(filtered.Pending()) == 0 {
 			t.Fatalf("%q filtered to %q shows another screen: %s", input, want, d)
 		}
 	})

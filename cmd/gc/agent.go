@@ -185,13 +185,11 @@ func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spe
 	if err != nil {
 		return nil, fmt.Errorf("controller of %s: %w", city.Name(), err)
 	}
-	for _, ag := range status.Agents {
-		if ag.Name == s.Name() && ag.Provider != "" && ag.Provider != name {
-			if origin == "GC_SESSION" {
-				a.warn("GC_SESSION=%s is not used: the city's controller runs %s by %s", name, ag.Name, ag.Provider)
-			}
-			return a.newProvider(ag.Provider, "the city's controller")
+	if by := status.SessionProvider; by != "" && by != name {
+		if origin == "GC_SESSION" {
+			a.warn("GC_SESSION=%s is not used: the city's controller runs its agents by %s", name, by)
 		}
+		return a.newProvider(by, "the city's controller")
 	}
 	return a.newProvider(name, origin)
 }

@@ -55,7 +55,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	return controller.Options{
-		City: city, Provider: p,
+		City: city, Provider: p, ProviderName: name,
 		Build: agent.BuildOptions{Environ: os.Environ(), Bin: bin},
 	}, nil
 }

@@ -22,7 +22,9 @@ import (
 type Options struct {
 	City     *config.City
 	Provider runtime.Provider
-	Build    agent.BuildOptions
+	// ProviderName is the provider as GC_SESSION spells it, for the status.
+	ProviderName string
+	Build        agent.BuildOptions
 
 	Log io.Writer // one line per thing that happened; nil = nowhere
 

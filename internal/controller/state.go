@@ -81,6 +81,7 @@ func (l *loop) status() Status {
 	st := Status{
 		City: l.o.City.Name(), CityPath: l.o.City.Dir, Reconciled: l.reconciled, ConfigError: l.configErr, Seq: l.book.Seq(),
 		Controller: ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []AgentStatus{},
+		SessionProvider: l.o.ProviderName,
 	}
 	for _, name := range l.order {
 		st.Agents = append(st.Agents, l.agentStatus(l.members[name]))

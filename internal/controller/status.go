@@ -28,6 +28,9 @@ type Status struct {
 	CityPath   string         `json:"cityPath"`
 	Controller ControllerInfo `json:"controller"`
 	Agents     []AgentStatus  `json:"agents"`
+	// SessionProvider is what hosts the sessions: "native", "tmux" …; its
+	// choice goes before GC_SESSION of a later command.
+	SessionProvider string `json:"sessionProvider,omitempty"`
 	// ConfigError is why a changed city.toml is not in use.
 	ConfigError string `json:"configError,omitempty"`
 	// Reconciled is true when the first reconcile is done.

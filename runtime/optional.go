@@ -115,8 +115,8 @@ type DialogProvider interface {
 type LiveRuntime struct {
 	SessionID string `json:"session_id"`
 	Session   string `json:"session"` // GC_SESSION_NAME: the name it was started under, may be empty
-	City      string `json:"city"`  // GC_CITY_PATH, else GC_CITY; "": never ended by anybody
-	Epoch     int64  `json:"epoch"` // 0 when absent or unreadable
+	City      string `json:"city"`    // GC_CITY_PATH, else GC_CITY; "": never ended by anybody
+	Epoch     int64  `json:"epoch"`   // 0 when absent or unreadable
 	PID       int    `json:"pid"`
 	Provider  string `json:"provider"`
 	Tracked   bool   `json:"tracked"` // the provider has a session for it

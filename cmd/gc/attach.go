@@ -63,7 +63,7 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 	case err != nil:
 		return err
 	case ctx.Err() != nil: // a signal ended it
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	if exit := lastExit(ctx, t); exit != nil {
 		fmt.Fprintf(a.err, "%s ended: %s\n", t.label, exitText(exit))

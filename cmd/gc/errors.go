@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -88,8 +89,11 @@ func statusOf(err error) (status int, hint string) {
 	if errors.As(err, &f) {
 		return f.status, f.hint
 	}
-	if errors.Is(err, context.Canceled) {
-		return exitInterrupted, ""
+	var sig *mux.SignalError
+	if errors.As(err, &sig) {
+		if n, ok := sig.Signal.(syscall.Signal); ok {
+			return exitSignal + int(n), ""
+		}
 	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
@@ -140,10 +144,6 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	}
 	if hint == "" && status == exitUsage && cmd != nil {
 		hint = cmd.CommandPath() + " --help"
-	}
-	if status == exitInterrupted {
-		printError(w, "interrupted", "")
-		return status
 	}
 	printError(w, err.Error(), hint)
 	return status

@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -31,7 +31,7 @@ func TestReport(t *testing.T) {
 		{fmt.Errorf("x: %w", runtime.ErrSessionNotFound), 3, "gc: x: session not found\nhint: gc session list --all\n"},
 		{fmt.Errorf("wait: %w", runtime.ErrUnsupported), 5, "gc: wait: not supported by this provider\n"},
 		{fmt.Errorf("peek: %w", mux.ErrUnreachable), 4, "gc: peek: the mux server does not answer\nhint: gc mux status\n"},
-		{fmt.Errorf("x: %w", context.Canceled), 130, "gc: interrupted\n"},
+		{fmt.Errorf("attach x: %w", &mux.SignalError{Signal: syscall.SIGTERM}), 143, "gc: attach x: ended by signal: terminated\n"},
 		{fail(124, "", "a: exit did not happen"), 124, "gc: a: exit did not happen\n"},
 		{&controller.Error{Err: controller.ErrControllerRunning, Help: "try gc stop"}, 1, "gc: the city has a controller already\nhint: try gc stop\n"},
 		{errors.New("says \x1b[31m"), 1, "gc: says \\x1b[31m\n"},

@@ -18,7 +18,7 @@ const (
 	exitCannotTell  = 4
 	exitUnsupported = 5
 	exitTimeout     = 124
-	exitInterrupted = 130
+	exitSignal      = 128 // + its number, when a signal ended the command
 )
 
 // statusText says what each status means; a command may say it more exactly.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"gascity.dev/gc/mux"
 )
 
 // stdio is the three streams of a command.
@@ -29,16 +32,30 @@ type app struct {
 	warnings []string // of the steps of a start
 }
 
-// run carries out one command line and returns the exit status.
+// run carries out one command line and returns the exit status. SIGINT, SIGTERM
+// and SIGHUP end it through its context.
 func run(ctx context.Context, args []string, s stdio) int {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	go func() {
+		select {
+		case sig := <-signals:
+			cancel(&mux.SignalError{Signal: sig})
+		case <-ctx.Done():
+		}
+	}()
 	root := newRootCmd(&app{stdio: s})
 	root.SetArgs(args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	cmd, err := root.ExecuteContextC(ctx)
+	if errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx)
+	}
 	return report(s.err, cmd, err)
 }
 

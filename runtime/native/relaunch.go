@@ -74,7 +74,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 	}
 	return p.send(ctx, func(c *mux.Client) error {
 		_, err := c.Create(ctx, mux.CreateRequest{
-			Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
+			ID: sessionID(was), Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
 			Cols: info.Size.Cols, Rows: info.Size.Rows,
 			ScrollbackLines: cfg.ScrollbackLines, ScrollbackBytes: cfg.ScrollbackBytes,
 		})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -136,7 +137,7 @@ const (
 // make makes the session and notes the ready prefix with it.
 func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
 	info, err := c.Create(ctx, mux.CreateRequest{
-		Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
+		ID: sessionID(s.cfg.Env), Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
 		Env:  runtime.Environment(s.p.o.Environ, s.cfg.BaseEnv, s.cfg.Env),
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
 		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
@@ -153,6 +154,16 @@ func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
 		return errors.Join(err, s.destroy(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// sessionID is the id that config gives the incarnation, "" when it gives none
+// or one that cannot be used. It is in the environment of every process.
+func sessionID(env map[string]string) string {
+	id := env[proctree.SessionVar]
+	if runtime.CheckName(id) != nil {
+		return ""
+	}
+	return id
 }
 
 // readyMeta keeps the ready prefix with the session, for WaitForIdle of any

@@ -2,6 +2,7 @@ package runtimetest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -98,12 +99,17 @@ var extensionCases = []testCase{
 		if !ok {
 			return
 		}
-		dir := t.TempDir()
-		name := t.start(runtime.Config{
+		dir, name := t.TempDir(), t.name()
+		// Unique on the machine: every process that bears it is ended with it.
+		own := name + "-" + rand.Text()
+		t.startAs(name, runtime.Config{
 			WorkDir: dir, Command: "echo $GC_SESSION_ID > id; exec cat",
-			Env: map[string]string{"GC_CITY": "testville", "GC_CITY_PATH": dir, "GC_RUNTIME_EPOCH": "12"},
+			Env: map[string]string{"GC_CITY": "testville", "GC_CITY_PATH": dir, "GC_RUNTIME_EPOCH": "12", "GC_SESSION_ID": own},
 		})
 		id := t.file(filepath.Join(dir, "id"))
+		if id != own {
+			t.Fatalf("session id %q", id)
+		}
 		found := t.runtimes(s, id)
 		if found[0].City != dir || found[0].Epoch != 12 || !found[0].Tracked || found[0].SessionID != id {
 			t.Fatalf("%+v", found)

@@ -297,7 +297,7 @@ type AttachRequest struct {
 // Control messages of an attach connection are WebSocket text messages with
 // one JSON object of this shape; binary messages are terminal bytes.
 //
-// Client to server: "resize". Server to client: "paint" (the next binary
+// Client to server: "resize", and "detach" before it closes. Server to client: "paint" (the next binary
 // message repaints the terminal, and raw output goes on at Offset), "offset"
 // (raw output up to here was sent), "exit" (the program ended; the connection
 // closes).

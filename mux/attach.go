@@ -208,6 +208,9 @@ func (c *attachClient) told(data []byte) error {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil
 	}
+	if m.Type == "detach" {
+		return errDetached
+	}
 	if m.Type != "resize" || checkSize(m.Cols, m.Rows) != nil {
 		return nil
 	}
@@ -323,7 +326,10 @@ func (s *session) attach(ctx context.Context, c *attachClient) {
 	go func() {
 		defer close(readDone)
 		defer cancel()
-		_ = c.read(ctx)
+		if errors.Is(c.read(ctx), errDetached) {
+			s.leave(c) // before the client is answered
+			c.ws.Close(websocket.StatusNormalClosure, "detached")
+		}
 	}()
 	err := c.write(ctx)
 	if err == nil {

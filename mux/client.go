@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -174,12 +175,36 @@ func (c *Client) Shutdown(ctx context.Context, force bool) error {
 }
 
 // Upgrade replaces the server's program by the one at path, under the running
-// sessions, and returns when the new server answers. ErrUpgrade when it did
-// not become ready within 5 s; the old program then serves again.
-func (c *Client) Upgrade(ctx context.Context, path string) error {
-	err := c.call(ctx, "POST", "/v1/upgrade", map[string]string{"path": path}, nil)
-	c.http.CloseIdleConnections()
-	return err
+// sessions, and returns when the new server answers; version is what that one
+// reports. ErrUpgrade when it did not become ready within 5 s; the old program
+// then serves again, and nothing is lost.
+func (c *Client) Upgrade(ctx context.Context, path, version string) error {
+	before, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	in := map[string]string{"path": path, "version": version}
+	if err := c.call(ctx, "POST", "/v1/upgrade", in, nil); err != nil {
+		return err
+	}
+	for {
+		c.http.CloseIdleConnections()
+		after, err := c.Status(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && !errors.Is(err, ErrUnreachable):
+			return err
+		case err == nil && after.Server.PID != before.Server.PID:
+			if after.UpgradeFailed != "" {
+				return fmt.Errorf("%w: %s", ErrUpgrade, after.UpgradeFailed)
+			}
+			return nil
+		}
+		if err := sleep(ctx, relistStep); err != nil {
+			return err
+		}
+	}
 }
 
 // Create starts a session. ErrExists for a live name, ErrBadName, ErrSize,

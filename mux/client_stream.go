@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -142,7 +143,19 @@ func (a *AttachConn) Resize(ctx context.Context, cols, rows int) error {
 	return a.ws.Write(ctx, websocket.MessageText, b)
 }
 
-// Close detaches. It is safe while another goroutine reads.
+// detachTime bounds what Close takes with a server that does not answer.
+const detachTime = time.Second
+
+// Close detaches: when it returns, the server does not count the client any
+// more, unless it did not answer in time. It is safe while another goroutine
+// reads.
 func (a *AttachConn) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), detachTime)
+	defer cancel()
+	if b, err := json.Marshal(AttachControl{Type: "detach"}); err == nil {
+		_ = a.ws.Write(ctx, websocket.MessageText, b)
+	}
+	late := time.AfterFunc(detachTime, func() { a.ws.CloseNow() })
+	defer late.Stop()
 	return a.ws.Close(websocket.StatusNormalClosure, "")
 }

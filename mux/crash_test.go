@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -128,11 +129,21 @@ func TestDialWithoutAServer(t *testing.T) {
 	if err := c.Shutdown(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(p.Socket); err != nil {
-		t.Fatalf("the dead server's socket should be there: %v", err)
+	if _, err := os.Stat(p.Socket); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("the socket is left: %v", err)
 	}
 	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
 		t.Fatalf("after shutdown: %v", err)
+	}
+	// A dead server's socket is replaced.
+	l, err := net.Listen("unix", p.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	l.Close()
+	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
+		t.Fatalf("a socket that nobody listens at: %v", err)
 	}
 	startServerAt(t, p)
 }
@@ -243,5 +254,84 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 		if err := unix.Kill(p.PID, 0); err == nil {
 			t.Errorf("%d (%s) is left", p.PID, p.Command)
 		}
+	}
+}
+
+func TestSessionsSurviveTheKeeper(t *testing.T) {
+	c := startServer(t)
+	create(t, c, "live", "exec cat")
+	create(t, c, "ends", "read line; exit 5")
+	create(t, c, "done", "exit 4")
+	awaitExit(t, c, "done")
+	before, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(before.Keeper.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	var after ServerStatus
+	for after.Keeper.PID == 0 || after.Keeper.PID == before.Keeper.PID {
+		if after, err = c.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after.Server.PID != before.Server.PID {
+		t.Fatalf("the server did not survive: %+v, %+v", before, after)
+	}
+	if err := c.Keys(t.Context(), "ends", []string{"Enter"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if x := awaitExit(t, c, "ends"); x.Code != 5 && x.Reason != ReasonUnknown {
+		t.Errorf("exit %+v", x)
+	}
+	create(t, c, "new", "exec cat")
+	killServer(t, c)
+	for _, name := range []string{"live", "new"} {
+		if r, err := c.Nudge(t.Context(), name, NudgeRequest{Text: "after all that"}); err != nil || r.State != Submitted {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	if x := awaitExit(t, c, "done"); x.Code != 4 {
+		t.Errorf("exit %+v", x)
+	}
+	if x := awaitExit(t, c, "ends"); x.Code != 5 && x.Reason != ReasonUnknown {
+		t.Errorf("exit after the second crash: %+v", x)
+	}
+	if err := c.Keys(t.Context(), "live", []string{"C-d"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if x := awaitExit(t, c, "live"); x.Code != 0 && x.Reason != ReasonUnknown {
+		t.Errorf("exit %+v", x)
+	}
+}
+
+func TestUpgrade(t *testing.T) {
+	c := startServer(t)
+	create(t, c, "live", "exec cat")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Upgrade(t.Context(), exe, "newer"); err != nil {
+		t.Fatal(err)
+	}
+	st, err := c.Status(t.Context())
+	if err != nil || st.Version != "newer" || st.Sessions != 1 {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	// One that ends at once is undone.
+	if err := c.Upgrade(t.Context(), "/bin/true", "broken"); !errors.Is(err, ErrUpgrade) {
+		t.Fatal(err)
+	}
+	st, err = c.Status(t.Context())
+	if err != nil || st.Version != "newer" || st.Sessions != 1 {
+		t.Fatalf("after a failed one: %+v, %v", st, err)
+	}
+	if err := c.Upgrade(t.Context(), "/no/such/binary", "none"); !errors.Is(err, ErrRequest) {
+		t.Fatal(err)
+	}
+	if r, err := c.Nudge(t.Context(), "live", NudgeRequest{Text: "still here"}); err != nil || r.State != Submitted {
+		t.Fatalf("%+v, %v", r, err)
 	}
 }

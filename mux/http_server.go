@@ -70,7 +70,8 @@ func (srv *server) handleShutdown(w http.ResponseWriter, r *http.Request) (any, 
 // server in order; the keeper starts the new one, or this one again.
 func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
-		Path string `json:"path"`
+		Path    string `json:"path"`
+		Version string `json:"version"`
 	}
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 		return nil, fmt.Errorf("%w: %s: %w", ErrRequest, in.Path, err)
 	}
 	defer unix.Close(fd)
-	if err := srv.currentLink().upgrade(in.Path, fd); err != nil {
+	if err := srv.currentLink().upgrade(in.Path, in.Version, fd); err != nil {
 		return nil, err
 	}
 	w.Header().Set("Connection", "close")

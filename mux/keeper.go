@@ -23,9 +23,9 @@ import (
 // mu guards everything below it. Spawning and reaping happen under it, so that
 // a child is in the table before its end can be noticed.
 type keeper struct {
-	dir, socket, version string
-	since                int64
-	lock                 int // the state directory's lock, shared with the server
+	dir, socket string
+	since       int64
+	lock        int // the state directory's lock, shared with the server
 
 	mu       sync.Mutex
 	table    map[string]*keptEntry
@@ -44,6 +44,8 @@ type keeper struct {
 type program struct {
 	fd   int    // open image, -1 where the system cannot execute one
 	path string // used when fd is -1
+
+	version string // that the server is to report
 }
 
 // generation is one run of the server.
@@ -88,12 +90,13 @@ func runKeeper(args []string) int {
 	setProcessName(keeperName)
 	unix.Umask(0o077)
 	k := &keeper{
-		dir: args[1], socket: args[2], version: args[3], since: time.Now().UnixNano(),
+		dir: args[1], socket: args[2], since: time.Now().UnixNano(),
 		lock:  moveFD(keeperLockFD),
 		table: make(map[string]*keptEntry), byPID: make(map[int]*keptEntry),
 		quit: make(chan int, 1),
 	}
 	k.image = ownProgram()
+	k.image.version = args[3]
 	first := moveFD(keeperReadyFD)
 	if args[0] == "adopt" {
 		if len(args) < 5 {

@@ -152,7 +152,7 @@ func (k *keeper) deposit(g *generation, f frame) error {
 	switch {
 	case f.kind == kindAdopt:
 		k.forget(e.ID)
-		e.Kind = entrySession
+		e.Kind, e.Foreign, e.Own = entrySession, true, min(e.Own, len(e.FDs))
 		k.table[e.ID] = &e
 	case old == nil:
 		e.Kind, e.PID, e.Own, e.Exited = entryDeposit, 0, 0, false
@@ -225,16 +225,23 @@ func (k *keeper) list(g *generation, seq uint64) error {
 // upgrade keeps the image for the next server, which is tried when the current
 // one ends.
 func (k *keeper) upgrade(g *generation, f frame) error {
+	version := ""
+	_ = eachField(f.body, func(tag uint16, v []byte) error {
+		if tag == tagData {
+			version = string(v)
+		}
+		return nil
+	})
 	k.mu.Lock()
 	if k.next != nil && k.next.fd >= 0 {
 		unix.Close(k.next.fd)
 		k.next = nil
 	}
 	if len(f.fds) > 0 {
-		k.next = &program{fd: moveFD(f.fds[0]), path: textOf(f.body)}
+		k.next = &program{fd: moveFD(f.fds[0]), path: textOf(f.body), version: version}
 		closeAll(f.fds[1:])
 	} else if p := textOf(f.body); p != "" {
-		k.next = &program{fd: -1, path: p}
+		k.next = &program{fd: -1, path: p, version: version}
 	}
 	k.mu.Unlock()
 	return g.conn.send(kindOK, fields(nil).num(tagSeq, seqOf(f.body)))

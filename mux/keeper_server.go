@@ -35,7 +35,7 @@ func (k *keeper) startServer(fails int) error {
 	if k.next != nil {
 		p = *k.next
 	}
-	argv := []string{serverName, daemonMark, k.dir, k.socket, k.version}
+	argv := []string{serverName, daemonMark, k.dir, k.socket, p.version}
 	pid, err := p.start(argv, []uintptr{0, 1, 2, uintptr(theirs), uintptr(k.lock)}, nil, &syscall.SysProcAttr{})
 	unix.Close(theirs)
 	if err != nil {

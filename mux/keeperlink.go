@@ -251,6 +251,12 @@ func (l *keeperLink) deposit(id string, data []byte, fds ...int) error {
 	return err
 }
 
+// adopt gives a new keeper a session that is not its child.
+func (l *keeperLink) adopt(e *keptEntry, fds ...int) error {
+	_, err := l.request(kindAdopt, e.encode(), fds...)
+	return err
+}
+
 // forget drops entries.
 func (l *keeperLink) forget(ids ...string) error {
 	var f fields
@@ -262,8 +268,8 @@ func (l *keeperLink) forget(ids ...string) error {
 }
 
 // upgrade gives the keeper the image of the next server.
-func (l *keeperLink) upgrade(path string, fd int) error {
-	_, err := l.request(kindUpgrade, fields(nil).str(tagText, path), fd)
+func (l *keeperLink) upgrade(path, version string, fd int) error {
+	_, err := l.request(kindUpgrade, fields(nil).str(tagText, path).str(tagData, version), fd)
 	return err
 }
 

@@ -35,7 +35,7 @@ import (
 //	adopt     id pid start data exit fd…  a session whose keeper died → ok
 //	forget    id…           closes descriptors, drops entries     → ok
 //	list                    → entries…, then listed
-//	upgrade   fd            image of the next server              → ok
+//	upgrade   fd text data  image, path and version of the next server → ok
 //	ready                   the server serves
 //	refuse    text          the server cannot start, and why
 //	stop                    when this server ends, end too
@@ -100,6 +100,7 @@ const (
 	tagSince    = 25 // Unix nanoseconds
 	tagExited   = 26 // 1: the process ended
 	tagOwnFDs   = 27 // of an entry's descriptors, how many came with its process
+	tagForeign  = 28 // 1: adopted, so that the keeper is not told of its end
 )
 
 // Values of tagStdio and tagKind.
@@ -277,22 +278,26 @@ func decodeSpawn(body []byte) (s spawnSpec, seq uint64, err error) {
 
 // keptEntry is one row of the keeper's table, as both ends see it.
 type keptEntry struct {
-	ID     string
-	Kind   uint64
-	PID    int
-	Start  uint64
-	Data   []byte
-	Exited bool
-	Status uint32
-	Ended  int64 // Unix nanoseconds
-	Own    int   // of FDs, how many came with the process
-	FDs    []int // the master or pipes first, then deposits
+	ID      string
+	Kind    uint64
+	PID     int
+	Start   uint64
+	Data    []byte
+	Exited  bool
+	Status  uint32
+	Ended   int64 // Unix nanoseconds
+	Own     int   // of FDs, how many came with the process
+	Foreign bool  // adopted: the keeper is not its parent
+	FDs     []int // the master or pipes first, then deposits
 }
 
 func (e *keptEntry) encode() fields {
 	var f fields
 	f = f.str(tagID, e.ID).num(tagKind, e.Kind).num(tagPID, uint64(e.PID)).num(tagStart, e.Start)
 	f = f.num(tagFDs, uint64(len(e.FDs))).num(tagOwnFDs, uint64(e.Own)).bytes(tagData, e.Data)
+	if e.Foreign {
+		f = f.num(tagForeign, 1)
+	}
 	if e.Exited {
 		f = f.num(tagExited, 1).num(tagStatus, uint64(e.Status)).num(tagTime, uint64(e.Ended))
 	}
@@ -319,6 +324,8 @@ func decodeEntry(body []byte) (e keptEntry, nfds int, err error) {
 			e.Status = uint32(num(v))
 		case tagTime:
 			e.Ended = int64(num(v))
+		case tagForeign:
+			e.Foreign = num(v) == 1
 		case tagFDs:
 			if num(v) > maxKeeperFDs {
 				return fmt.Errorf("%w: entry with %d descriptors", errProtocol, num(v))

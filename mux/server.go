@@ -31,6 +31,8 @@ type server struct {
 	loop    *loop
 	db      *store.DB
 	table   *slotTable
+	tableFD int
+	lockFD  int
 	events  *event.Log[Event]
 	dialogs []rule.Dialog
 	http    *http.Server
@@ -74,11 +76,11 @@ func runServer(args []string) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	control := moveFD(serverControlFD)
-	moveFD(serverLockFD) // held as long as this process lives
+	lock := moveFD(serverLockFD) // held as long as this process lives
 	srv := &server{
 		paths: Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
 		events: event.NewLog[Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
-		done: make(chan struct{}), ended: make(chan *session, 1024),
+		lockFD: lock, done: make(chan struct{}), ended: make(chan *session, 1024),
 		sessions: make(map[string]*session), live: make(map[string]*session),
 	}
 	if err := srv.open(control); err != nil {
@@ -170,6 +172,11 @@ func (srv *server) serveOn(l *net.UnixListener) {
 func (srv *server) end() {
 	srv.endOnce.Do(func() {
 		_ = srv.currentLink().tell(kindStop, "")
+		srv.mu.Lock()
+		if statSocket(srv.paths.Socket) == srv.sock {
+			_ = os.Remove(srv.paths.Socket) // the lock is still held: nobody makes another
+		}
+		srv.mu.Unlock()
 		close(srv.done)
 	})
 }

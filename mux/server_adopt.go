@@ -17,7 +17,7 @@ const tableID = "table"
 func (srv *server) openTable(entries []keptEntry) error {
 	for _, e := range entries {
 		if e.ID == tableID && len(e.FDs) == 1 {
-			defer unix.Close(e.FDs[0])
+			srv.tableFD = e.FDs[0]
 			t, err := mapTable(e.FDs[0])
 			srv.table = t
 			return err
@@ -27,7 +27,7 @@ func (srv *server) openTable(entries []keptEntry) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	srv.tableFD = fd
 	if srv.table, err = mapTable(fd); err != nil {
 		return err
 	}
@@ -51,11 +51,16 @@ func (srv *server) adopt(entries []keptEntry) {
 // the keeper.
 func (srv *server) adoptSession(e keptEntry) error {
 	var rec sessionRecord
-	if err := json.Unmarshal(e.Data, &rec); err != nil || e.Own < 1 || len(e.FDs) != e.Own+1 {
+	if err := json.Unmarshal(e.Data, &rec); err != nil || e.Own < 1 || len(e.FDs) < e.Own+1 {
 		closeAll(e.FDs)
 		return fmt.Errorf("%w: an entry with %d descriptors (%v)", errProtocol, len(e.FDs), err)
 	}
 	closeAll(e.FDs[1:e.Own])
+	watch := -1
+	if len(e.FDs) > e.Own+1 { // a descriptor of the process: an earlier keeper was its parent
+		watch = e.FDs[e.Own+1]
+		closeAll(e.FDs[e.Own+2:])
+	}
 	if !srv.table.take(rec.Slot) {
 		closeAll([]int{e.FDs[0], e.FDs[e.Own]})
 		return errors.New("its journal's slot belongs to another session")
@@ -70,6 +75,7 @@ func (srv *server) adoptSession(e keptEntry) error {
 		unix.Close(e.FDs[0])
 		return err
 	}
+	s.watch = watch
 	s.recoverScreen()
 	s.fixSize()
 	srv.mu.Lock()
@@ -79,11 +85,14 @@ func (srv *server) adoptSession(e keptEntry) error {
 	}
 	srv.mu.Unlock()
 	if err := srv.loop.add(s); err != nil {
-		return err
+		s.eof = true // an ended session's stand-in is no terminal
 	}
-	if e.Exited {
+	switch {
+	case e.Exited:
 		s.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
-	} else {
+	case watch >= 0 || e.Foreign:
+		srv.work.Go(func() { srv.watchForeign(s) })
+	default:
 		srv.lateExit(s)
 	}
 	return nil

@@ -3,7 +3,6 @@ package mux
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -122,6 +121,10 @@ func (srv *server) collect(drop []*session) {
 		s.mu.Lock()
 		s.collected = true
 		s.j.close()
+		if s.watch >= 0 {
+			unix.Close(s.watch)
+			s.watch = -1
+		}
 		s.broadcast()
 		s.mu.Unlock()
 	}
@@ -294,13 +297,3 @@ func (srv *server) sweepBatch(batch []*session) {
 
 // sweepGrace is what the rest of a tree has between TERM and KILL.
 const sweepGrace = 2 * time.Second
-
-// keeperLost is called when the keeper has died.
-func (srv *server) keeperLost() {
-	select {
-	case <-srv.done:
-	default:
-		logf("the keeper is gone")
-		os.Exit(1)
-	}
-}

@@ -50,6 +50,7 @@ type session struct {
 	pid   int
 	start uint64 // of pid, against its reuse
 	slot  uint64 // in the readiness loop
+	watch int    // descriptor of pid when a lost keeper was its parent, else -1
 	taken bool   // somebody collects it; guarded by server.mu
 
 	mu         sync.Mutex
@@ -88,7 +89,7 @@ func (s *session) options() vt.Options {
 // newSession makes the session of a record, with a fresh screen; fd and j are
 // taken over.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal) (*session, error) {
-	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, cols: rec.Cols, rows: rec.Rows}
+	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows}
 	t, err := vt.New(s.options())
 	if err != nil {
 		return nil, err

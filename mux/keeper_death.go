@@ -1,0 +1,166 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The keeper is small so that it does not die; when somebody kills it, the
+// server still has every master and journal. It starts a new keeper, which
+// watches this server and holds everything again. The programs are then
+// nobody's children here: their exits are known by a descriptor of the process,
+// which the new keeper holds too.
+
+// Pauses between tries to start a new keeper.
+const (
+	keeperFirst = 20 * time.Millisecond
+	keeperMax   = 5 * time.Second
+)
+
+// keeperLost is called when the keeper has died.
+func (srv *server) keeperLost() {
+	select {
+	case <-srv.done:
+		return
+	default:
+	}
+	logf("the keeper is gone")
+	srv.work.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			select {
+			case <-srv.done:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		for pause := keeperFirst; ; pause = min(2*pause, keeperMax) {
+			err := srv.newKeeper()
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			logf("%v", err)
+			if sleep(ctx, pause) != nil {
+				return
+			}
+		}
+	})
+}
+
+// newKeeper starts a keeper and gives it everything to hold.
+func (srv *server) newKeeper() error {
+	dup, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, highFD)
+	if err != nil {
+		return err
+	}
+	lock := os.NewFile(uintptr(dup), "lock")
+	defer lock.Close()
+	mine, theirs, err := socketPair()
+	if err != nil {
+		return err
+	}
+	end := os.NewFile(uintptr(theirs), "keeper")
+	err = launchKeeper(srv.paths, lock, end, "detach-adopt", srv.paths.Dir, srv.paths.Socket, srv.version, strconv.Itoa(os.Getpid()))
+	end.Close()
+	if err != nil {
+		unix.Close(mine)
+		return err
+	}
+	link, err := newKeeperLink(mine, srv.exitNoticed, srv.keeperLost)
+	if err != nil {
+		return err
+	}
+	if err := srv.handOver(link); err != nil {
+		link.conn.close() // keeperLost goes on
+		return fmt.Errorf("hand over to a new keeper: %w", err)
+	}
+	return nil
+}
+
+// handOver makes link the server's and deposits everything.
+func (srv *server) handOver(link *keeperLink) error {
+	if err := link.hello(); err != nil {
+		return err
+	}
+	srv.mu.Lock()
+	srv.link = link
+	all := make([]*session, 0, len(srv.sessions))
+	for _, s := range srv.sessions {
+		all = append(all, s)
+	}
+	listener, sock := srv.listener, srv.sock
+	srv.mu.Unlock()
+	errs := []error{link.deposit(tableID, nil, srv.tableFD)}
+	raw, err := listener.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			errs = append(errs, link.deposit(listenerID, fmt.Appendf(nil, "%d:%d", sock.dev, sock.ino), int(fd)))
+		})
+	}
+	errs = append(errs, err)
+	for _, s := range all {
+		errs = append(errs, srv.giveForeign(link, s))
+	}
+	return errors.Join(errs...)
+}
+
+// giveForeign lets the keeper hold a session that is not its child, and
+// watches the session's leader.
+func (srv *server) giveForeign(link *keeperLink, s *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.collected {
+		return nil
+	}
+	e := keptEntry{ID: s.rec.ID, PID: s.pid, Start: s.start, Data: s.rec.encode(), Own: 1}
+	fds := []int{s.fd, s.j.fd}
+	if s.fd < 0 { // ended: any descriptor stands in for the master
+		fds[0] = s.j.fd
+	}
+	if exit := s.dead; exit != nil {
+		e.Exited, e.Status, e.Ended = true, waitStatusOf(exit), exit.Time.UnixNano()
+	} else if s.watch < 0 {
+		s.watch = openProcess(s.pid, s.start)
+		srv.work.Go(func() { srv.watchForeign(s) })
+	}
+	if s.watch >= 0 {
+		fds = append(fds, s.watch)
+	}
+	return link.adopt(&e, fds...)
+}
+
+// watchForeign waits for the end of a leader that is nobody's child here.
+func (srv *server) watchForeign(s *session) {
+	status, known, ok := awaitProcess(s.watch, s.pid, s.start, srv.done)
+	if !ok {
+		return // the server ends
+	}
+	exit := &Exit{Code: -1, Reason: ReasonUnknown, Time: time.Now()}
+	if known {
+		exit = exitOf(status, time.Now())
+	}
+	s.leaderEnded(exit)
+	_ = srv.giveForeign(srv.currentLink(), s) // the next server is told how it ended
+}
+
+// waitStatusOf is the inverse of exitOf; a status that is not known is one that
+// no process can have.
+func waitStatusOf(e *Exit) uint32 {
+	switch {
+	case e.Reason == ReasonUnknown:
+		return unknownStatus
+	case e.Signal != "":
+		return uint32(unix.SignalNum(e.Signal))
+	}
+	return uint32(e.Code&0xff) << 8
+}
+
+// unknownStatus reads as neither exited nor signalled.
+const unknownStatus = 0xffff

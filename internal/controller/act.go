@@ -178,10 +178,8 @@ func (l *loop) startFailed(m *member, err error) {
 		return
 	}
 	if l.starts.Err() != nil {
-		r.Open = false
-		m.seen.Presence = Unknown
-		l.save(m)
-		return // the city is being stopped
+		m.seen.Presence = Unknown // the city is being stopped; the stop makes sure of it
+		return
 	}
 	r.Open = false
 	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"gascity.dev/gc/internal/agent"
@@ -23,7 +24,14 @@ func (l *loop) take(m *member, a answer) {
 	m.queryErr = ""
 	if a.presence == Gone {
 		up := m.seen.Presence == Alive || m.seen.Presence == Zombie || m.seen.Presence == Unknown && m.seen.Record.Open
-		if up {
+		cut := up && m.seen.Presence == Unknown && a.neverRan
+		switch {
+		case cut && m.oneShot() && time.Since(a.begun) < lateStart:
+			l.lookBy(a.begun.Add(lateStart))
+			return
+		case cut:
+			l.neverStarted(m)
+		case up:
 			l.died(m, a.exit, a.screen)
 		}
 		m.seen.Presence, m.foreign = Gone, false
@@ -47,6 +55,19 @@ func (l *loop) take(m *member, a answer) {
 	}
 }
 
+// lateStart is how long a backend may take to carry out a request whose sender
+// has died. A one_shot that is started again earlier could run twice; a session
+// that lasts cannot, by its name.
+const lateStart = 2 * time.Second
+
+// neverStarted takes back a start that an earlier controller wrote down and did
+// not live to make: it is no crash, and a one_shot has not had its run.
+func (l *loop) neverStarted(m *member) {
+	m.seen.Record.CutShort()
+	l.save(m)
+	l.noteAgent(m, EventStartFailed, "", "the controller ended before it was started")
+}
+
 // identify decides whose a running session is, and adopts this city's.
 func (l *loop) identify(m *member, a answer) {
 	r := &m.seen.Record
@@ -68,6 +89,10 @@ func (l *loop) identify(m *member, a answer) {
 			r.Epoch = max(r.Epoch, epoch)
 		}
 	}
+	if a.found != nil && a.found.Epoch != r.Epoch {
+		r.Token, r.Epoch = "", max(r.Epoch, a.found.Epoch) // of an older start
+		r.StartedWith = ""
+	}
 	if sec, err := strconv.ParseInt(a.meta[agent.MetaDrain], 10, 64); err == nil {
 		m.seen.Drain = Drain{Since: time.Unix(sec, 0), Why: WhyDrained, Limit: l.o.City.Daemon.DriftDrainTimeout, Ack: a.meta[agent.MetaDrainAck] == "1"}
 	}
@@ -85,25 +110,47 @@ func (l *loop) identify(m *member, a answer) {
 	}
 }
 
-// byEnvironment asks the process table whose a session without a mark is: a
-// start that was cut short left it so. Where the table cannot be asked, the
-// intent on record decides: nobody else claims the session.
-func (a *answer) byEnvironment(ctx context.Context, p runtime.Provider, city string) error {
+// environment asks the process table, once for a whole look, which sessions
+// hold processes of this city.
+type environment struct {
+	city string
+	once sync.Once
+	live map[string]runtime.LiveRuntime // by session name
+	err  error
+}
+
+func (e *environment) of(ctx context.Context, scan runtime.ProcessTableScanner, name string) (*runtime.LiveRuntime, error) {
+	e.once.Do(func() {
+		e.live = map[string]runtime.LiveRuntime{}
+		list, err := ask(ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) { return scan.FindRuntimesBySessionID(ctx, "") })
+		e.err = err
+		for _, r := range list {
+			if r.City == e.city && r.Session != "" && r.Tracked {
+				e.live[r.Session] = r
+			}
+		}
+	})
+	if r, ok := e.live[name]; ok {
+		return &r, nil
+	}
+	return nil, e.err
+}
+
+// byEnvironment learns whose a session without a mark is: a start that was cut
+// short left it so. Where the process table cannot be asked, the intent on
+// record decides: nobody else claims the session.
+func (a *answer) byEnvironment(ctx context.Context, p runtime.Provider, env *environment) error {
 	scan, ok := runtime.As[runtime.ProcessTableScanner](p)
 	if !ok {
-		if a.meta[agent.MetaSessionID] == "" {
-			a.meta[agent.MetaCityPath] = city
+		if !a.begun.IsZero() {
+			a.meta[agent.MetaCityPath] = env.city
 		}
 		return nil
 	}
-	live, err := ask(ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) {
-		return scan.FindRuntimesBySessionID(ctx, a.openID)
-	})
-	for _, r := range live {
-		if r.City == city {
-			a.meta[agent.MetaCityPath] = city
-			return nil
-		}
+	var err error
+	if a.found, err = env.of(ctx, scan, a.session); a.found != nil {
+		a.meta[agent.MetaCityPath] = env.city
+		return nil
 	}
 	return err
 }

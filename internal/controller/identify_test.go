@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,7 +68,7 @@ func TestCutShortStartIsKnownByItsEnvironment(t *testing.T) {
 			r.end()
 			cfg, _ := r.fake.ConfigOf("gc-city-a")
 			if ours {
-				sc.live = []runtime.LiveRuntime{{SessionID: cfg.Env["GC_SESSION_ID"], City: cfg.Env["GC_CITY_PATH"], PID: 1, Tracked: true}}
+				sc.live = []runtime.LiveRuntime{{SessionID: "the backend's", Session: "gc-city-a", Epoch: 1, City: cfg.Env["GC_CITY_PATH"], PID: 1, Tracked: true}}
 			}
 			r.fake.Hang("SetMeta", "", false)
 			r.start(func(o *Options) { o.Provider = sc })
@@ -92,5 +93,32 @@ func TestUnmarkedEnvironment(t *testing.T) {
 	}
 	if got := unmarked([]string{"GC_SESSION=tmux"}); !slices.Equal(got, []string{"GC_SESSION=tmux"}) {
 		t.Errorf("a selection: %v", got)
+	}
+}
+
+// The controller died between its record and the start: nothing ran, so it runs
+// now, but a one_shot only when no late start can come any more.
+func TestStartThatWasOnlyWrittenDown(t *testing.T) {
+	for _, toml := range []string{oneAgent, oneJob} {
+		bubble(t, toml, func(r *rig) {
+			r.fake.Hang("Start", "", true)
+			r.start()
+			r.end()
+			r.fake.Hang("Start", "", false)
+			before := len(r.fake.CallsOf("Start", ""))
+			r.start()
+			late := len(r.fake.CallsOf("Start", "")) - before
+			time.Sleep(lateStart)
+			synctest.Wait()
+			if n := len(r.fake.CallsOf("Start", "")) - before; n != 1 || toml == oneJob && late != 0 || toml == oneAgent && late != 1 {
+				t.Errorf("%d starts, %d of them at once; log:\n%s", n, late, r.log)
+			}
+			for name, state := range r.states() {
+				if a := r.status(name); state != StateRunning || a.Restarts != 0 {
+					t.Errorf("%s: %+v", name, a)
+				}
+			}
+			r.end()
+		})
 	}
 }

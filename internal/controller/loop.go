@@ -48,7 +48,8 @@ type loop struct {
 	looked  bool      // the first one is done
 	again   bool      // look once more when it returns
 
-	wantLook bool // look before the next plan
+	wantLook bool      // look before the next plan
+	lookAt   time.Time // look at this time at the latest; zero: with the patrol
 
 	events     <-chan runtime.Event
 	stopOnly   bool // stop what runs, start nothing
@@ -260,11 +261,17 @@ func (l *loop) step() {
 	if !now.Before(l.patrol) {
 		l.patrolNow()
 	}
+	if !l.lookAt.IsZero() && !now.Before(l.lookAt) {
+		l.wantLook, l.lookAt = true, time.Time{}
+	}
 	if l.wantLook {
 		l.wantLook = false
 		l.look()
 	}
 	next := l.patrol
+	if !l.lookAt.IsZero() && l.lookAt.Before(next) {
+		next = l.lookAt
+	}
 	if l.stopOnly && l.looked {
 		l.shutdown()
 	}
@@ -285,6 +292,13 @@ func (l *loop) step() {
 	l.checkUntil()
 	l.wake(false)
 	l.timer.Reset(max(time.Until(next), 0))
+}
+
+// lookBy asks for a look at the given time at the latest.
+func (l *loop) lookBy(at time.Time) {
+	if l.lookAt.IsZero() || at.Before(l.lookAt) {
+		l.lookAt = at
+	}
 }
 
 // desired is the wanted half of the plan.

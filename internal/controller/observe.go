@@ -28,7 +28,8 @@ type question struct {
 	attach  bool
 	active  bool
 	at      time.Time
-	openID  string // a start of this session id was begun and may have been cut short
+
+	begun time.Time // a start, of which it is not known how it went on; else zero
 }
 
 // answer is what was positively learned; err means nothing was.
@@ -38,6 +39,9 @@ type answer struct {
 	presence Presence
 	exit     *runtime.Exit
 	screen   string
+	neverRan bool                 // the start was cut short before there was a session
+	found    *runtime.LiveRuntime // whose it is by its environment; nil: not asked, or not seen
+
 	meta     map[string]string // nil: not asked
 	attached bool
 	activity time.Time
@@ -105,7 +109,7 @@ func (l *loop) question(m *member) question {
 	q.meta = s.Presence != Alive && s.Presence != Zombie || s.Presence == Alive && !s.Owned
 	q.drain = !q.meta
 	if s.Record.Open {
-		q.openID = s.Record.ID
+		q.begun = s.Record.Started
 	}
 	return q
 }
@@ -134,8 +138,9 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 		}
 	}
 	all := append(qs, unknown...)
+	env := &environment{city: city}
 	answers := make([]answer, len(all))
-	parallel(len(all), func(i int) { answers[i] = inspect(ctx, p, city, all[i], f.running[all[i].session]) })
+	parallel(len(all), func(i int) { answers[i] = inspect(ctx, p, env, all[i], f.running[all[i].session]) })
 	f.answers = answers[:len(qs)]
 	for _, a := range answers[len(qs):] {
 		switch {
@@ -174,11 +179,12 @@ func ask[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, er
 }
 
 // inspect learns about one session whose existence is known.
-func inspect(ctx context.Context, p runtime.Provider, city string, q question, running bool) answer {
+func inspect(ctx context.Context, p runtime.Provider, env *environment, q question, running bool) answer {
 	a := answer{question: q, presence: Gone}
 	if !running {
 		if q.wasUp {
 			a.exit, a.screen = lastWords(ctx, p, q.session)
+			a.neverRan = neverRan(ctx, p, q, a.exit)
 		}
 		return a
 	}
@@ -193,13 +199,13 @@ func inspect(ctx context.Context, p runtime.Provider, city string, q question, r
 		}
 		switch live {
 		case runtime.Gone:
-			return inspect(ctx, p, city, q, false)
+			return inspect(ctx, p, env, q, false)
 		case runtime.Zombie:
 			a.presence = Zombie
 		}
 	}
-	if a.err = a.details(ctx, p); a.err == nil && q.meta && a.meta[agent.MetaCityPath] == "" && q.openID != "" {
-		a.err = a.byEnvironment(ctx, p, city)
+	if a.err = a.details(ctx, p); a.err == nil && q.meta && a.meta[agent.MetaCityPath] == "" {
+		a.err = a.byEnvironment(ctx, p, env)
 	}
 	return a
 }
@@ -248,6 +254,23 @@ func lastWords(ctx context.Context, p runtime.Provider, name string) (*runtime.E
 		screen = ""
 	}
 	return exit, screen
+}
+
+// keptExits is how long every backend that tells exits surely keeps them.
+const keptExits = 30 * time.Minute
+
+// neverRan reports whether a start on record certainly made no session: the
+// backend keeps exits, and has none that is later.
+func neverRan(ctx context.Context, p runtime.Provider, q question, exit *runtime.Exit) bool {
+	r, ok := runtime.As[runtime.ExitReporter](p)
+	if !ok || q.begun.IsZero() || q.at.Sub(q.begun) > keptExits || q.begun.After(q.at) {
+		return false
+	}
+	if exit != nil {
+		return exit.Time.Before(q.begun)
+	}
+	_, err := ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, q.session) })
+	return errors.Is(err, runtime.ErrSessionNotFound)
 }
 
 // found takes in the result of a look.

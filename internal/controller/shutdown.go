@@ -64,6 +64,22 @@ func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit ti
 	}
 	interrupt(ctx, p, left)
 	waitGone(ctx, p, left, events, limit)
+	if err := stopLevels(ctx, p, left); err != nil {
+		return err
+	}
+	return stopLate(ctx, p, targets)
+}
+
+// stopLate makes sure: a start that was cut short may have been carried out by
+// its backend while the rest was being stopped.
+func stopLate(ctx context.Context, p runtime.Provider, targets []target) error {
+	left := make(map[string]target, len(targets))
+	for _, t := range targets {
+		left[t.session] = t
+	}
+	if n, err := forgetGone(ctx, p, left); err != nil || n == 0 {
+		return err
+	}
 	return stopLevels(ctx, p, left)
 }
 

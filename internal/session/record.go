@@ -52,6 +52,14 @@ type Job struct {
 	Code int    `json:"code"`
 }
 
+// CutShort takes back a start of which it is known that it made no session.
+func (r *Record) CutShort() {
+	r.Open = false
+	if !r.Job.Done {
+		r.Job = Job{}
+	}
+}
+
 // Quarantined reports whether the agent used up its restart budget.
 func (r *Record) Quarantined() bool { return r.Tries > 0 }
 

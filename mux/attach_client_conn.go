@@ -56,6 +56,7 @@ func (a *attachment) serve(conn *websocket.Conn) ending {
 		defer close(written)
 		// A connection that cannot be written is not read any more either.
 		defer cancel()
+		defer a.catch() // a panic ends the attachment before it ends the connection
 		a.writeMessages(ctx, conn)
 	})
 	end := a.readMessages(ctx, conn)

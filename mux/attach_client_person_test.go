@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"gascity.dev/gc/vt"
 )
 
 // person is somebody at a terminal: the outer end of a PTY pair that reads all
@@ -25,6 +28,7 @@ type person struct {
 	mu     sync.Mutex
 	cond   *sync.Cond
 	seen   []byte
+	screen *vt.Terminal // what the terminal shows of it
 	closed bool
 }
 
@@ -39,6 +43,7 @@ func newPerson(t *testing.T) *person {
 			n, err := p.outer.Read(buf)
 			p.mu.Lock()
 			p.seen = append(p.seen, buf[:n]...)
+			p.screen.Write(buf[:n])
 			p.closed = err != nil
 			p.cond.Broadcast()
 			p.mu.Unlock()
@@ -58,7 +63,11 @@ func openPerson(t *testing.T) *person {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &person{t: t, outer: pollable(t, outer), tty: tty}
+	screen, err := vt.New(vt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &person{t: t, outer: pollable(t, outer), tty: tty, screen: screen}
 	p.cond = sync.NewCond(&p.mu)
 	p.resize(80, 24)
 	p.before = p.state()
@@ -86,6 +95,11 @@ func (p *person) resize(cols, rows int) {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(cols), Row: uint16(rows)})
 	})
 	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.screen.Resize(cols, rows); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -119,18 +133,31 @@ func (p *person) types(keys string) {
 // sees waits until text came since the last call of forget.
 func (p *person) sees(text string) {
 	p.t.Helper()
+	p.await(text, func() bool { return bytes.Contains(p.seen, []byte(text)) })
+}
+
+// shows waits until the terminal shows text.
+func (p *person) shows(text string) {
+	p.t.Helper()
+	p.await(text, func() bool { return strings.Contains(p.screen.ScreenText(), text) })
+}
+
+// await waits until what came makes is true.
+func (p *person) await(what string, is func() bool) {
+	p.t.Helper()
+	late := false
 	timer := time.AfterFunc(patience, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.closed = true
+		late = true
 		p.cond.Broadcast()
 	})
 	defer timer.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !bytes.Contains(p.seen, []byte(text)) {
-		if p.closed {
-			p.t.Fatalf("%q does not come, only %q", text, p.seen)
+	for !is() {
+		if p.closed || late {
+			p.t.Fatalf("%q does not come, only %q; the screen:\n%s", what, p.seen, p.screen.ScreenText())
 		}
 		p.cond.Wait()
 	}

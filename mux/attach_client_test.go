@@ -5,6 +5,7 @@ package mux
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/vt"
 )
 
 // attachDemo attaches a person to the fake session and shows them a first
@@ -76,8 +79,7 @@ func TestAttachDetachKeys(t *testing.T) {
 				t.Errorf("behind the keys: %q", res.Rest)
 			}
 			p.checkRestored()
-			p.sees("\x1b[?1049l")
-			p.sees("\x1b[9999;1H\r\n")
+			p.sees(string(vt.AppendReset(nil)))
 			// What is typed after the end is the next program's.
 			p.types("next\n")
 			buf := make([]byte, 64)
@@ -168,7 +170,7 @@ func TestAttachResetsBeforeRepaint(t *testing.T) {
 	s.next().paint("second screen")
 	p.sees("second screen")
 	_, after, _ := strings.Cut(p.all(), "half")
-	if reset := string(appendOuterReset(nil)); !strings.HasPrefix(after, "\x1b[3"+reset+"second") {
+	if reset := string(vt.AppendReset(nil)); !strings.HasPrefix(after, "\x1b[3"+reset+"second") {
 		t.Errorf("came: %q", after)
 	}
 }
@@ -323,7 +325,7 @@ func TestAttachPanic(t *testing.T) {
 	})
 	broken = true
 	resized <- struct{}{}
-	if r.ended(); r.panic == nil || !strings.Contains(r.panic.(error).Error(), "size of what") {
+	if r.ended(); r.panic == nil || !strings.Contains(fmt.Sprint(r.panic), "size of what") {
 		t.Errorf("panic %v", r.panic)
 	}
 	p.checkRestored()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"gascity.dev/gc/vt"
 )
 
 // restoreTimeout is how long a terminal that does not take its bytes is waited
@@ -80,7 +82,7 @@ func (t *outerTerminal) size() (cols, rows int) {
 	if err != nil || cols <= 0 || rows <= 0 {
 		return 0, 0
 	}
-	return min(max(cols, 2), 2000), min(max(rows, 1), 2000)
+	return min(max(cols, vt.MinCols), vt.MaxCols), min(max(rows, vt.MinRows), vt.MaxRows)
 }
 
 func (t *outerTerminal) ask() (cols, rows int, err error) {
@@ -155,7 +157,7 @@ func (t *outerTerminal) write(p []byte) error {
 }
 
 // reset brings the terminal to a known state; a paint has to follow.
-func (t *outerTerminal) reset() { t.w.Write(appendOuterReset(nil)) }
+func (t *outerTerminal) reset() { t.w.Write(vt.AppendReset(nil)) }
 
 // restore undoes everything, once: the modes that the session set, the place of
 // the cursor, raw mode.
@@ -171,11 +173,7 @@ func (t *outerTerminal) restore() {
 		if t.deadline != nil {
 			t.deadline.SetWriteDeadline(time.Now().Add(restoreTimeout))
 		}
-		end := appendOuterReset(nil)
-		if t.out != nil {
-			end = append(end, "\x1b[9999;1H\r\n"...)
-		}
-		t.w.Write(end)
+		t.w.Write(vt.AppendReset(nil))
 	}
 	if t.deadline != nil {
 		t.deadline.SetWriteDeadline(time.Time{})
@@ -187,11 +185,4 @@ func (t *outerTerminal) restore() {
 	if t.reopened != nil {
 		t.reopened.Close()
 	}
-}
-
-// appendOuterReset appends what ends an unfinished sequence and string, and
-// resets every mode.
-func appendOuterReset(dst []byte) []byte {
-	dst = append(dst, "\x1b\\"...)
-	return append(dst, "\x1b[?1049l\x1b[?25h\x1b[m"...)
 }

@@ -169,7 +169,13 @@ END
 printf 'name,kind,size\nalpha,dir,10\nβeta,file,200\n漢字,file,3000\n' >table.csv
 for i in $(seq 1 120); do printf 'line %d: \u00e9\u00e8 some words that make a longer line of text, sometimes beyond the edge of it %d\n' "$i" $((i * i)); done >text.txt
 mkdir -p tree/a/b tree/c 'tree/with space' && touch tree/a/x.tar.gz tree/a/b/y.png tree/c/run.sh 'tree/漢字.txt' && chmod +x tree/c/run.sh && ln -s ../a tree/c/link && ln -s nowhere tree/broken
-touch -d 2024-05-06T07:08:09Z tree/a/* tree/a/b/* tree/c/* tree/*
+find tree -exec touch -h -d 2024-05-06T07:08:09Z {} +
+mkdir -p share
+for i in alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi psi omega; do
+	mkdir "share/$i" "share/$i-common" "share/lib$i-2.0"
+	: >"share/$i.conf"
+	ln -s "$i" "share/$i-1"
+done
 cat >.gitconfig <<'END'
 [user]
 	name = Demo
@@ -202,7 +208,7 @@ record go-build 'cd gomod; go build ./...' END
 record go-test 'cd gotest; go test -v ./... | sed "s/[0-9.]*s)/0.00s)/"' END
 record make 'make -j2; make e' END
 record ls-long 'ls --color=always -la tree tree/a tree/c' END
-record ls-columns 'ls --color=always -CF /usr/share' END
+record ls-columns 'ls --color=always -CF share' END
 record git-log-graph 'cd repo; git log --color=always --graph --stat' END
 record git-diff 'cd repo; git diff --color=always --color-words; git diff --color=always; git status' END
 record git-log-less 'cd repo; git -c color.ui=always log -p | less -R' ':' 'Space' '' '/change Enter' '' ''
@@ -236,7 +242,6 @@ record bc 'bc -q' '' '2^200 Enter' '16' '' ''
 record diff 'diff --color=always -u broken.c templates.cc' END
 record perl 'perl -MPOSIX -e "\$|=1; for (1..30) { printf qq(\r%s %d), (qw(| / - \\\\))[\$_%4], \$_; select undef,undef,undef,0.01 } print qq(\n)"' END
 record dircolors 'dircolors --print-ls-colors | tail -40' END
-record apt 'apt-get -s -o APT::Color=1 -o Dpkg::Progress-Fancy=1 install --reinstall less bash | head -40' END
 record nano 'nano -l text.txt' 'line 3:' 'Down Down End Space new' '' 'C-k C-k C-u' '' 'C-w words Enter' '' 'C-g' 'help|Help' ''
 record htop 'htop -d 10' 'F10' 'F5' '' 'Down Down' '' 'F2' 'Setup|Categories' ''
 record mc 'mc -a tree /tmp/demo/repo' '10Quit|Quit' 'Tab Down Down' '' 'F9' '' 'Enter' '' ''
@@ -248,7 +253,7 @@ record whiptail 'whiptail --title "A title" --radiolist "pick" 15 50 4 a one on 
 record ncdu 'ncdu tree' 'Total|dir' 'Down' '' 'i' '' ''
 record tree 'tree -C -a tree repo -I .git' END
 record tig 'cd repo; tig --all' 'change' 'Down Down' '' 'Enter' '' ''
-record fzf 'ls -1 /usr/share | fzf --color=16' '[0-9]+/[0-9]+' 'm a' '' 'Up Up' '' ''
+record fzf 'ls -1 share | fzf --color=16' '[0-9]+/[0-9]+' 'm a' '' 'Up Up' '' ''
 record micro 'micro broken.c' 'broken' 'Down Down End Enter //x' '' 'C-e' '' 'Escape' '' ''
 record pv 'head -c 3000000 /dev/zero | pv -L 3m -s 3000000 >/dev/null' END
 record figlet 'figlet-figlet demo' END

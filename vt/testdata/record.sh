@@ -12,6 +12,7 @@
 #
 # Needs Linux, bash, tmux, util-linux (unshare) and the right to use it.
 set -euo pipefail
+set -f # keys are words, and a star is a key
 
 here=$(cd "$(dirname "$0")" && pwd)
 out=$here/recordings prefix=

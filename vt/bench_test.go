@@ -199,7 +199,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 	measure("blank", 1000, func(*vt.Terminal) {})
 	measure("screen", 100, func(t *vt.Terminal) { t.Write(full) })
-	measure("screen-packed", 100, func(t *vt.Terminal) { t.Write(full) })
+	measure("screen-packed", 100, func(t *vt.Terminal) { t.Write(full); t.Pack() })
 	measure("history", 4, func(t *vt.Terminal) { writeChunks(t.Write, lines) })
 }
 

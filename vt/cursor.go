@@ -221,7 +221,7 @@ func (t *Terminal) ownTabs() {
 	if t.tabs != nil {
 		return
 	}
-	t.tabs = make([]uint64, (MaxCols+63)/64)
+	t.tabs = new(tabStops)
 	for i := range t.tabs {
 		t.tabs[i] = 0x0101010101010101
 	}

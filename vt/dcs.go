@@ -158,7 +158,7 @@ func (t *Terminal) restorePresentation(kind byte, data string) {
 		return
 	}
 	t.ownTabs()
-	clear(t.tabs)
+	*t.tabs = tabStops{}
 	n := 0
 	for _, c := range []byte(data + "/") {
 		switch {

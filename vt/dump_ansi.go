@@ -2,13 +2,14 @@ package vt
 
 // painter writes what brings a fresh terminal into the state of this one.
 type painter struct {
-	t     *Terminal
-	b     []byte
-	style style
-	link  link
-	bits  cell // protected and semantic bits
-	plain bool // for an outer terminal: no OSC 133, no protection
-	begun bool // what readers see during a synchronized update is written
+	t        *Terminal
+	b        []byte
+	style    style
+	link     link
+	bits     cell // protected and semantic bits
+	plain    bool // for an outer terminal: no OSC 133, no protection
+	begun    bool // what readers see during a synchronized update is written
+	grapheme bool // width policy in force there
 }
 
 // ANSI returns the whole state as bytes: written to a fresh terminal of the
@@ -16,9 +17,10 @@ type painter struct {
 // title, and what is written next does the same. What waits to be taken is not
 // in it.
 func (t *Terminal) ANSI() []byte {
-	p := painter{t: t}
-	if t.modes&modeGrapheme == 0 {
-		p.str("\x1b[?2027l")
+	t.seen()
+	p := painter{t: t, grapheme: t.option().Width == WidthGrapheme}
+	if t.modes&modeGrapheme == 0 == p.grapheme {
+		p.policy(!p.grapheme)
 	}
 	from, skip := uint64(0), 0
 	if f := t.frozen; f != nil {
@@ -37,6 +39,7 @@ func (t *Terminal) ANSI() []byte {
 	p.restModes()
 	p.savedCursor(t.scr)
 	p.cursor()
+	p.policy(t.modes&modeGrapheme != 0)
 	p.b = append(p.b, t.parser.pending()...)
 	return p.b
 }
@@ -54,6 +57,7 @@ func (p *painter) frozen(f *frozen) {
 	h := p.t.hist
 	if h != nil {
 		p.lines(0, f.lines, 0)
+		p.policy(f.flags&lineWcwidth == 0)
 		p.b = append(p.b, f.open...)
 	}
 	if f.alt {
@@ -176,6 +180,7 @@ func (p *painter) line(l line, skip int) {
 		p.str("\x1b]133;A\x1b\\")
 		p.bits = p.bits&^cellSem | semPrompt<<cellSemShift
 	}
+	p.policy(l.flags&lineWcwidth == 0)
 	_, starts := wrapStarts(l.text, l.flags, p.t.cols)
 	at := 0
 	part := func(lk look, end int) {
@@ -288,10 +293,43 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 		if joinsText(prev, text) {
 			p.csi("G", x+1) // keeps it from joining the character before
 		}
-		p.b = append(p.b, text...)
+		p.glyph(text, c.isWide())
 		prev = append(prev[:0], text...)
 	}
 	return wrapped
+}
+
+// glyph writes the text of a cell under the width policy that makes the same
+// cell of it: the program may have changed it (mode 2027).
+func (p *painter) glyph(text []byte, wide bool) {
+	if text[0] >= 0x80 || len(text) > 1 {
+		width := 1
+		if wide {
+			width = 2
+		}
+		if !remakes(text, width, p.grapheme) && remakes(text, width, !p.grapheme) {
+			p.policy(!p.grapheme)
+		}
+	}
+	p.b = append(p.b, text...)
+}
+
+// remakes reports whether text makes one cell of its own again.
+func remakes(text []byte, width int, grapheme bool) bool {
+	class := property(firstRune(text)) >> propClassShift & propClass
+	if grapheme && (class == classSpacing || class == classExtend) {
+		return false
+	}
+	n, w := nextCluster(text, grapheme)
+	return n == len(text) && w == width
+}
+
+// policy changes the width policy of the terminal that is painted on.
+func (p *painter) policy(grapheme bool) {
+	if p.grapheme != grapheme && !p.plain {
+		p.mode(2027, grapheme)
+	}
+	p.grapheme = grapheme
 }
 
 // blanks writes a run of blank cells of one look and returns its last column.

@@ -223,7 +223,7 @@ func (p *painter) rejoin() bool {
 		p.csi("P", 1+int(c&cellWide/cellWide))
 	}
 	p.setLook(c)
-	p.b = append(p.b, text...)
+	p.glyph(text, c.isWide())
 	p.pen(&t.pen)
 	return true
 }

@@ -121,7 +121,7 @@ func (t *Terminal) collectHistory(c *collector) {
 	}
 	next, open, flags := h.closed, h.openText(&t.main), h.open.flags
 	if f := t.frozen; f != nil {
-		next, open = f.lines, f.open
+		next, open, flags = f.lines, f.open, f.flags
 	}
 	if len(open) > 0 || h.open.any && t.frozen == nil {
 		onMain := t.seen() == &t.main || t.frozen != nil && !t.frozen.alt

@@ -76,7 +76,7 @@ func tbc(t *Terminal, c *csi) {
 		t.setTab(t.x, false)
 	case 2, 3, 5:
 		t.ownTabs()
-		clear(t.tabs)
+		*t.tabs = tabStops{}
 	}
 }
 

@@ -388,6 +388,7 @@ func (t *Terminal) trimHistory() {
 // dropLine forgets the oldest line.
 func (t *Terminal) dropLine() {
 	h := t.hist
+	t.outside = t.outside || t.frozen != nil
 	p := h.pages[0]
 	if h.wide != 0 {
 		h.rows -= t.refRows(p, 0)
@@ -416,7 +417,7 @@ func (h *history) dropPage() {
 // ClearHistory forgets every line above the screen (ED 3).
 func (t *Terminal) ClearHistory() {
 	h := t.hist
-	t.changed = true
+	t.changed, t.outside = true, true
 	if h != nil {
 		for len(h.pages) > 0 {
 			h.dropPage()

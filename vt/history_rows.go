@@ -7,6 +7,16 @@ func (t *Terminal) HistoryLen() int {
 		return 0
 	}
 	n := t.historyRows()
+	if f := t.frozen; f != nil { // without what has been pushed since
+		for k := h.closed; k > max(f.lines, h.base()); k-- {
+			p, i := h.pageOf(k - 1)
+			n -= t.refRows(p, i)
+		}
+		if len(f.open) > 0 {
+			n += textRows(f.open, MaxCols+1, f.flags&^linePlain|lineWide, t.cols)
+		}
+		return n
+	}
 	if h.open.any {
 		n += textRows(h.open.text, h.open.cols, h.open.flags, t.cols)
 	}

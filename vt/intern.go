@@ -193,6 +193,9 @@ func (t *Terminal) linkID(l link) uint16 {
 	if l.uri == "" {
 		return 0
 	}
+	if t.links == nil {
+		t.links = &interned[link]{}
+	}
 	if id, ok := t.links.index[l]; ok {
 		return uint16(id)
 	}

@@ -18,6 +18,7 @@ func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 	if o.Rows <= 0 {
 		o.Rows = t.rows
 	}
+	t.seen()
 	p := painter{t: t, b: dst, plain: true}
 	p.str("\x1b[?2026h\x1b[m\x1b[H\x1b[2J")
 	if o.Scrollback {
@@ -25,39 +26,73 @@ func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 		p.history(0, 0)
 		p.scrollOff(o.Rows)
 	}
-	cur := t.Cursor()
-	if t.seenAlt() {
+	if t.frozen != nil {
+		p.paintFrozen(t.frozen, o)
+	}
+	if t.scr == &t.alt {
 		s := &t.main.saved
 		p.window(&t.main, o, s.y)
 		p.kittyFlags(&t.main.kitty)
-		p.look(look{})
 		p.csi("H", clampRow(s.y, s.y, o, t)+1, min(s.x, o.Cols-1)+1)
 		p.str("\x1b[?1049h\x1b[H\x1b[2J")
 	}
-	p.window(t.seen(), o, cur.Row)
+	p.window(t.scr, o, t.y)
 	p.kittyFlags(&t.scr.kitty)
 	p.outerModes(o)
-	p.look(look{})
-	row := clampRow(cur.Row, cur.Row, o, t)
-	p.csi("H", row+1, min(cur.Col, o.Cols-1)+1)
+	p.title(t.title)
+	p.cursorOuter(t.scr, t.x, t.y, t.pending, o)
 	if t.modes&modeOrigin != 0 && o.Cols == t.cols && o.Rows == t.rows {
 		p.str("\x1b[?6h")
 		p.moveTo(t.x, t.y, true)
 	}
-	if cur.PendingWrap && o.Cols == t.cols {
-		p.pendingOuter(cur)
-	}
 	p.charsetsOuter()
 	p.pen(&t.pen)
-	p.str("\x1b[?2026l")
+	if t.modes&modeSync == 0 {
+		p.str("\x1b[?2026l")
+	}
 	return p.b
 }
 
-func (t *Terminal) seenAlt() bool {
-	if t.frozen != nil {
-		return t.frozen.alt
+// paintFrozen shows what readers see during a synchronized update, and begins
+// that update outside, for what has been done since.
+func (p *painter) paintFrozen(f *frozen, o PaintOptions) {
+	if f.alt {
+		p.str("\x1b[?1049h\x1b[H\x1b[2J")
 	}
-	return t.scr == &t.alt
+	p.window(&f.screen, o, f.y)
+	p.title(f.title)
+	p.mode(25, f.modes&modeVisible != 0)
+	p.cursorOuter(&f.screen, f.x, f.y, f.pending, o)
+	p.look(look{})
+	p.str("\x1b[?2026l\x1b[?2026h\x1b[?25h")
+	if f.alt {
+		p.str("\x1b[?1049l")
+	}
+	p.str("\x1b[H\x1b[2J")
+}
+
+func (p *painter) title(s string) {
+	if s != "" {
+		p.str("\x1b]2;" + s + "\x1b\\")
+	}
+}
+
+// cursorOuter puts the outer cursor, waiting to wrap if this one does.
+func (p *painter) cursorOuter(s *screen, x, y int, pending bool, o PaintOptions) {
+	p.look(look{})
+	p.csi("H", clampRow(y, y, o, p.t)+1, min(x, o.Cols-1)+1)
+	if !pending || o.Cols != p.t.cols {
+		return
+	}
+	c := s.view(y).at(x)
+	if c.isTail() {
+		c = s.view(y).at(x - 1)
+		p.str("\b")
+	}
+	if c&cellContent != 0 && p.t.modes&(modeInsert|modeOrigin) == 0 {
+		p.setLook(c)
+		p.b = appendContent(p.b, p.t, c)
+	}
 }
 
 // clampRow is the row of the outer terminal where row y is shown when the
@@ -133,26 +168,6 @@ func (p *painter) outerModes(o PaintOptions) {
 		if v := e.modKeys[4]; v != 0 {
 			p.b = append(appendInt(append(p.b, "\x1b[>4;"...), int(v)), 'm')
 		}
-	}
-	if title := t.Title(); title != "" {
-		p.str("\x1b]2;" + title + "\x1b\\")
-	}
-}
-
-// pendingOuter prints the last cell of the cursor's row again, so that the
-// outer cursor waits to wrap as this one does.
-func (p *painter) pendingOuter(cur Cursor) {
-	r := p.t.seen().view(cur.Row)
-	c := r.at(cur.Col)
-	x := cur.Col
-	if c.isTail() {
-		x--
-		c = r.at(x)
-		p.str("\b")
-	}
-	if c&cellContent != 0 && p.t.modes&(modeInsert|modeOrigin) == 0 {
-		p.setLook(c)
-		p.b = appendContent(p.b, p.t, c)
 	}
 }
 

@@ -35,6 +35,9 @@ func (ps *parser) idle() bool { return ps.state == stGround && ps.utf8n == 0 }
 
 // feed is the parser's loop: each state takes what it can of p.
 func (t *Terminal) feed(p []byte) {
+	if t.packed != nil {
+		t.unpack()
+	}
 	ps := &t.parser
 	ps.cont, ps.start, ps.src = !ps.idle(), 0, p
 	for i := 0; i < len(p); {

@@ -147,7 +147,9 @@ func (t *Terminal) putASCII(p []byte, attr cell) {
 func (t *Terminal) wrap() {
 	t.pending = false
 	if t.x == t.cols-1 && t.left == 0 && (t.y == t.bot || t.y < t.rows-1) {
-		t.touch(t.y).flags |= rowWrapped
+		if r := t.touch(t.y); int(r.used) == t.cols && r.cells[t.x] != 0 {
+			r.flags |= rowWrapped
+		}
 	}
 	t.index()
 	t.x = t.left
@@ -163,7 +165,7 @@ func (t *Terminal) printRune(r rune) {
 			return
 		}
 		gr = grStart(class)
-		if class == classSpacing { // without a base: one that is blank
+		if class == classSpacing && t.modes&modeGrapheme != 0 { // without a base: one that is blank
 			t.put(t.clusterCell(appendRune([]byte{' '}, r)), 1)
 			return
 		}

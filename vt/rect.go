@@ -77,7 +77,9 @@ func (t *Terminal) copyArea(c *csi) {
 		copy(r.cells[x:], src)
 		r.used = max(r.used, int32(x+w))
 		r.flags |= rowWide | rowCluster
-		r.trim()
+		if r.trim(); int(r.used) < t.cols {
+			r.flags &^= rowWrapped
+		}
 	}
 }
 

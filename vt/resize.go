@@ -11,6 +11,7 @@ func (t *Terminal) Resize(cols, rows int) error {
 	if cols == t.cols && rows == t.rows {
 		return nil
 	}
+	t.seen()
 	t.endSync()
 	t.spare = nil
 	onMain := t.scr == &t.main

@@ -53,6 +53,7 @@ func (t *Terminal) Snapshot() []byte {
 }
 
 func (t *Terminal) tail() tail {
+	t.seen()
 	s := tail{
 		Version: snapshotVersion, Cols: t.cols, Rows: t.rows, Revision: t.rev,
 		Replies: t.replies, Events: t.events,

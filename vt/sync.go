@@ -13,6 +13,7 @@ type frozen struct {
 	title   string
 	lines   uint64 // lines of history then, by number
 	open    []byte // text of the history's open line then
+	flags   lineFlags
 }
 
 var syncOn, syncOff = []byte("\x1b[?2026h"), []byte("\x1b[?2026l")
@@ -61,6 +62,7 @@ func (t *Terminal) freeze() {
 	if h := t.hist; h != nil {
 		f.lines = h.next()
 		f.open = append(f.open, h.openText(&t.main)...)
+		f.flags = h.open.flags
 	}
 	t.frozen = f
 }
@@ -85,6 +87,9 @@ func (t *Terminal) ReleaseSync() {
 
 // seen is the screen that readers see.
 func (t *Terminal) seen() *screen {
+	if t.packed != nil {
+		t.unpack()
+	}
 	if t.frozen != nil {
 		return &t.frozen.screen
 	}

@@ -74,14 +74,15 @@ type Terminal struct {
 	nextRev uint64
 
 	main, alt screen
-	tabs      []uint64 // bit per column; nil = every eighth
+	tabs      *tabStops // nil = every eighth column
 	styles    styles
-	links     interned[link]
+	links     *interned[link]
 	clusters  interned[string]
 	hist      *history
 	frozen    *frozen // what readers see during a synchronized update
 	spare     *frozen // its memory, kept for the next update
 	extra     *extra  // what few programs use
+	packed    *[]byte // the screens, see Pack
 	held      bool    // a resize is under way: nothing interned is swept
 	title     string
 	replies   []byte
@@ -159,6 +160,9 @@ func (t *Terminal) more() *extra {
 	}
 	return t.extra
 }
+
+// tabStops has a bit for each column.
+type tabStops [(MaxCols + 63) / 64]uint64
 
 // Write takes bytes from the program. It never fails and never blocks, and the
 // bytes may be split anywhere. It does not keep p.

@@ -243,3 +243,10 @@ func DialogOpen(screen string, table ...rule.Dialog) bool {
 	_, open := rule.Find(screen, append(slices.Clone(table), rule.Dialogs()...))
 	return open
 }
+
+// PromptOpen reports whether a line of the screen begins with the ready prefix
+// and no dialog is open.
+func PromptOpen(screen, prefix string, table ...rule.Dialog) bool {
+	found, open := rule.Find(screen, append(slices.Clone(table), rule.Dialogs()...))
+	return !open && PromptLine(screen, prefix, found)
+}

@@ -1,14 +1,10 @@
 package native
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
@@ -92,9 +88,6 @@ func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout
 // Exec implements runtime.ExecProvider: the box of a native session is this
 // machine, in the work dir and with the environment of its leader.
 func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
-	if len(argv) == 0 {
-		return nil, 0, errors.New("exec: no command")
-	}
 	info, err := p.live(ctx, name)
 	if err != nil {
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
@@ -103,33 +96,11 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	if err != nil {
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
 	}
-	path, err := lookPath(argv[0], env["PATH"], info.WorkDir)
+	out, code, err := runtime.ExecLocal(ctx, info.WorkDir, env, argv)
 	if err != nil {
-		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
+		return out, code, fmt.Errorf("exec in %s: %w", name, err)
 	}
-	cmd := exec.CommandContext(ctx, path, argv[1:]...)
-	cmd.Args[0] = argv[0]
-	cmd.Dir = info.WorkDir
-	cmd.Env = []string{} // not nil, which would be this process's own
-	for k, v := range env {
-		cmd.Env = append(cmd.Env, k+"="+v)
-	}
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err = cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return out.Bytes(), 1, fmt.Errorf("exec in %s: %w", name, ctx.Err())
-	case errors.As(err, &exit):
-		return out.Bytes(), exitCode(exit), nil
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
-	}
-	return out.Bytes(), 0, nil
+	return out, code, nil
 }
 
 // leaderEnv reads the environment of a session's leader. While the leader
@@ -148,12 +119,4 @@ func leaderEnv(ctx context.Context, pid int) (map[string]string, error) {
 		case <-t.C:
 		}
 	}
-}
-
-// exitCode is 128+n for signal n.
-func exitCode(e *exec.ExitError) int {
-	if ws, ok := e.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return e.ExitCode()
 }

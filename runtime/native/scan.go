@@ -4,75 +4,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
 
 // providerName is what runtimes found in the process table are reported under.
 const providerName = "native"
 
-// FindRuntimesBySessionID implements runtime.ProcessTableScanner. A root is a
-// marked process whose parent does not carry the same mark.
+// FindRuntimesBySessionID implements runtime.ProcessTableScanner.
 func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]runtime.LiveRuntime, error) {
-	table, err := proctree.Table()
+	roots, err := proctree.Roots(id)
 	if err != nil {
 		return nil, fmt.Errorf("process table: %w", err)
 	}
-	marks := map[int]string{}
-	envs := map[int]map[string]string{}
-	for _, proc := range table {
-		if proc.Zombie() || ctx.Err() != nil {
-			continue
-		}
-		env, err := proctree.Environ(proc.PID)
-		if err != nil {
-			continue // gone, or another user's
-		}
-		if sid := env[proctree.SessionVar]; sid != "" {
-			marks[proc.PID], envs[proc.PID] = sid, env
-		}
-	}
-	tracked, listErr := p.trackedPIDs(ctx)
-	var out []runtime.LiveRuntime
-	for _, proc := range table {
-		sid := marks[proc.PID]
-		if sid == "" || id != "" && sid != id || marks[proc.PPID] == sid {
-			continue
-		}
-		env := envs[proc.PID]
-		city := env["GC_CITY_PATH"]
+	tracked, err := p.trackedPIDs(ctx)
+	out := make([]runtime.LiveRuntime, 0, len(roots))
+	for _, r := range roots {
+		city := r.Env["GC_CITY_PATH"]
 		if city == "" {
-			city = env["GC_CITY"]
+			city = r.Env["GC_CITY"]
 		}
-		epoch, err := strconv.ParseInt(env["GC_RUNTIME_EPOCH"], 10, 64)
-		if err != nil {
+		epoch, perr := strconv.ParseInt(r.Env["GC_RUNTIME_EPOCH"], 10, 64)
+		if perr != nil {
 			epoch = 0
 		}
 		out = append(out, runtime.LiveRuntime{
-			SessionID: sid, Session: env["GC_SESSION_NAME"], City: city, Epoch: epoch, PID: proc.PID,
-			Provider: providerName, Tracked: tracked[proc.PID], Start: proc.Start,
+			SessionID: r.Env[proctree.SessionVar], Session: r.Env["GC_SESSION_NAME"], City: city, Epoch: epoch, PID: r.PID,
+			Provider: providerName, Tracked: tracked[r.PID], Start: r.Start,
 		})
 	}
-	return out, errors.Join(listErr, ctx.Err())
+	return out, err
 }
 
 // trackedPIDs are the leaders of the sessions that the server has.
 func (p *Provider) trackedPIDs(ctx context.Context) (map[int]bool, error) {
-	names, err := p.ListRunning(ctx, "")
-	if err != nil {
-		return nil, err
+	var infos []mux.SessionInfo
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		infos, err = c.List(ctx, "", false)
+		return err
+	})
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("list sessions: %w", err)
 	}
-	pids := map[int]bool{}
-	for _, name := range names {
-		if info, err := p.live(ctx, name); err == nil {
-			pids[info.PID] = true
-		}
+	pids := make(map[int]bool, len(infos))
+	for _, info := range infos {
+		pids[info.PID] = true
 	}
 	return pids, nil
 }
@@ -92,38 +71,6 @@ func (p *Provider) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) 
 	tree := proctree.Tree{Root: r.PID, RootStart: r.Start, ID: r.SessionID}
 	if err := proctree.Kill(ctx, tree.Members, p.o.StopGrace); err != nil {
 		return fmt.Errorf("end process %d: %w", r.PID, err)
-	}
-	return nil
-}
-
-// lookPath finds a command as the session would: in its PATH, relative to its
-// work dir.
-func lookPath(name, path, dir string) (string, error) {
-	if filepath.Base(name) != name {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		return name, executable(name)
-	}
-	for _, d := range filepath.SplitList(path) {
-		if !filepath.IsAbs(d) {
-			d = filepath.Join(dir, d)
-		}
-		full := filepath.Join(d, name)
-		if executable(full) == nil {
-			return full, nil
-		}
-	}
-	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
-}
-
-func executable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return fs.ErrPermission
 	}
 	return nil
 }

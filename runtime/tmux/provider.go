@@ -49,7 +49,7 @@ type Provider struct {
 	opening  chan struct{}   // closed when the connection under way is there
 	starting map[string]bool // names whose Start is under way here
 
-	input sync.Map // name → *sync.Mutex-like token channel: one writer a session
+	input sync.Map // name → chan struct{} of one token: who has it may type
 }
 
 var (
@@ -57,6 +57,9 @@ var (
 	_ runtime.ExitReporter            = (*Provider)(nil)
 	_ runtime.RelaunchProvider        = (*Provider)(nil)
 	_ runtime.DialogProvider          = (*Provider)(nil)
+	_ runtime.IdleWaitProvider        = (*Provider)(nil)
+	_ runtime.ExecProvider            = (*Provider)(nil)
+	_ runtime.ProcessTableScanner     = (*Provider)(nil)
 	_ runtime.ImmediateNudgeProvider  = (*Provider)(nil)
 	_ runtime.ServerLifecycleProvider = (*Provider)(nil)
 )
@@ -87,7 +90,7 @@ func New(o Options) (*Provider, error) {
 func (p *Provider) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Attach: true, AttachDetection: true, ExactPeek: true, Keys: true,
-		DurableMeta: true, LastScreen: true, ProcessTree: true, Relaunch: true,
+		DurableMeta: true, LastScreen: true, ProcessTree: true, Exec: true, Relaunch: true,
 	}
 }
 
@@ -316,22 +319,23 @@ type pane struct {
 	activity time.Time
 	attached int
 	workDir  string
+	ready    string // the ready prefix of its start
 	mark     string // GC_SESSION_ID of the session's processes
 }
 
 // paneFormat ends with the name; the others hold no comma.
 const paneFormat = "#{session_id},#{pane_pid},#{pane_dead},#{pane_dead_status},#{pane_dead_signal},#{pane_dead_time}," +
-	"#{window_activity},#{session_attached},#{@gc_mark},#{@gc_workdir},#{session_name}"
+	"#{window_activity},#{session_attached},#{@gc_mark},#{@gc_workdir},#{@gc_ready},#{session_name}"
 
 func parsePane(line string) (pane, bool) {
-	f := strings.SplitN(line, ",", 11)
-	if len(f) != 11 {
+	f := strings.SplitN(line, ",", 12)
+	if len(f) != 12 {
 		return pane{}, false
 	}
-	name, ok := decodeName(f[10])
+	name, ok := decodeName(f[11])
 	return pane{
 		id: f[0], pid: number(f[1]), dead: f[2] == "1", known: f[3] != "" || f[4] != "", code: number(f[3]), signal: number(f[4]), died: seconds(f[5]),
-		activity: seconds(f[6]), attached: number(f[7]), mark: f[8], workDir: decodeText(f[9]), name: name,
+		activity: seconds(f[6]), attached: number(f[7]), mark: f[8], workDir: decodeText(f[9]), ready: decodeText(f[10]), name: name,
 	}, ok
 }
 

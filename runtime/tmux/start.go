@@ -141,7 +141,7 @@ func (s *starter) describe(ctx context.Context, c *control, id, dir string) erro
 		mouse = "on"
 	}
 	for _, o := range [][2]string{
-		{"@gc_mark", id}, {"@gc_workdir", encodeText(dir)}, {"mouse", mouse},
+		{"@gc_mark", id}, {"@gc_workdir", encodeText(dir)}, {"@gc_ready", encodeText(s.cfg.ReadyPromptPrefix)}, {"mouse", mouse},
 		{"@gc_city", s.cfg.Env["GC_CITY"]}, {"@gc_agent", s.cfg.Env["GC_AGENT"]},
 	} {
 		if _, err := c.run(ctx, "set-option", "-t", s.target, o[0], o[1]); err != nil {

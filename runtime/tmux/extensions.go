@@ -1,0 +1,129 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/runtime"
+)
+
+// idleQuiet is how long a prompt must have stood unchanged to count.
+const idleQuiet = 1500 * time.Millisecond
+
+// WaitForIdle implements runtime.IdleWaitProvider: the ready prefix of the
+// session's start stands on a screen that did not change for 1.5 s, and no
+// dialog is open. Without a prefix nothing proves idleness, and the time runs
+// out.
+func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Duration) error {
+	inner, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	v, err := p.live(inner, name)
+	if err != nil {
+		return fmt.Errorf("idle %s: %w", name, err)
+	}
+	last, since := "", time.Now()
+	for {
+		screen, err := p.capture(inner, v.id+":", fromScreen)
+		if err != nil {
+			return fmt.Errorf("idle %s: %w", name, err)
+		}
+		if screen != last {
+			last, since = screen, time.Now()
+		}
+		if v.ready != "" && time.Since(since) >= idleQuiet && runtime.PromptOpen(screen, v.ready) {
+			return nil
+		}
+		if err := sleep(inner, dialogStep); err != nil {
+			return fmt.Errorf("idle %s: %w", name, err)
+		}
+	}
+}
+
+// Exec implements runtime.ExecProvider: the box of a session is this machine,
+// in the work dir and with the environment of its program.
+func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
+	v, err := p.live(ctx, name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	env, err := programEnv(ctx, v.pid)
+	if err != nil {
+		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	out, code, err := runtime.ExecLocal(ctx, v.workDir, env, argv)
+	if err != nil {
+		return out, code, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	return out, code, nil
+}
+
+// programEnv reads the environment of a session's program once the launch file
+// has set it.
+func programEnv(ctx context.Context, pid int) (map[string]string, error) {
+	for {
+		env, err := proctree.Environ(pid)
+		if err != nil || env[markVar] != "" {
+			return env, err
+		}
+		if err := sleep(ctx, echoStep); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// FindRuntimesBySessionID implements runtime.ProcessTableScanner.
+func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]runtime.LiveRuntime, error) {
+	roots, err := proctree.Roots(id)
+	if err != nil {
+		return nil, fmt.Errorf("process table: %w", err)
+	}
+	tracked := map[int]bool{}
+	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
+	if gone(err) {
+		err = nil
+	}
+	for _, l := range lines {
+		if v, ok := parsePane(l); ok && !v.dead {
+			tracked[v.pid] = true
+		}
+	}
+	out := make([]runtime.LiveRuntime, 0, len(roots))
+	for _, r := range roots {
+		city := r.Env["GC_CITY_PATH"]
+		if city == "" {
+			city = r.Env["GC_CITY"]
+		}
+		epoch, perr := strconv.ParseInt(r.Env["GC_RUNTIME_EPOCH"], 10, 64)
+		if perr != nil {
+			epoch = 0
+		}
+		out = append(out, runtime.LiveRuntime{
+			SessionID: r.Env[markVar], City: city, Epoch: epoch, PID: r.PID,
+			Provider: "tmux", Tracked: tracked[r.PID], Start: r.Start,
+		})
+	}
+	return out, err
+}
+
+// TerminateRuntime implements runtime.ProcessTableScanner.
+func (p *Provider) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) error {
+	if r.City == "" {
+		return fmt.Errorf("end process %d: it belongs to no city", r.PID)
+	}
+	proc, err := proctree.Get(r.PID)
+	if errors.Is(err, proctree.ErrNotFound) || err == nil && (proc.Start != r.Start || proc.Zombie()) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("end process %d: %w", r.PID, err)
+	}
+	tree := proctree.Tree{Root: r.PID, RootStart: r.Start, ID: r.SessionID}
+	if err := proctree.Kill(ctx, tree.Members, p.o.StopGrace); err != nil {
+		return fmt.Errorf("end process %d: %w", r.PID, err)
+	}
+	return nil
+}

@@ -33,10 +33,11 @@ func (s *session) show() {
 	}
 	s.lastOut = time.Now().UnixNano()
 	s.j.lastOut.Store(s.lastOut)
+	end := s.out + uint64(len(p))
 	if err := protect(func() { _, _ = s.term.Write(p) }); err != nil {
 		s.screenPanic(err)
 	}
-	s.out += uint64(len(p))
+	s.out = end
 	s.effects()
 	for _, c := range s.clients {
 		c.output(p, s.out)

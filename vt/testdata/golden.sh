@@ -18,11 +18,13 @@ done
 shift $((OPTIND - 1))
 
 tmp=$(mktemp -d)
-trap 'tmux -L golden kill-server 2>/dev/null || true; rm -rf "$tmp"' EXIT
+trap 'tm kill-server 2>/dev/null || true; rm -rf "$tmp"' EXIT
 printf '%s\n' 'set -g status off' 'set -g history-limit 50000' 'set -g allow-rename off' >"$tmp/tmux.conf"
-tm() { tmux -L golden -f "$tmp/tmux.conf" "$@"; }
+run=0 # a server for each file: a new one may meet the old one still going
+tm() { tmux -S "$tmp/socket$run" -f "$tmp/tmux.conf" "$@"; }
 
 for raw in "$@"; do
+	run=$((run + 1))
 	base=${raw%.raw}
 	cp "$raw" "$tmp/in"
 	# The end of the output is known by a channel, not by a pause: tmux reads
@@ -40,5 +42,4 @@ alternate=#{alternate_on}
 history=#{history_size}
 visible=#{cursor_flag}' >"$base.state"
 	tm kill-server
-	while tm has-session 2>/dev/null; do sleep 0.05; done
 done

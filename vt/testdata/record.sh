@@ -52,7 +52,8 @@ env_clean=(env -i HOME=$demo USER=demo LOGNAME=demo SHELL=/bin/bash TERM=xterm-2
 	TZ=UTC MANWIDTH=80 LESSHISTFILE=- GOFLAGS=-mod=mod GOCACHE=$demo/.state/go GOTOOLCHAIN=local
 	GOTELEMETRY=off NO_UPDATE_NOTIFIER=1 npm_config_update_notifier=false npm_config_audit=false)
 printf '%s\n' 'set -g status off' 'set -g escape-time 0' 'set -g history-limit 50000' >$demo/.state/tmux.conf
-tm() { tmux -L record -f $demo/.state/tmux.conf "$@"; }
+run=0 # a server for each program: a new one may meet the old one still going
+tm() { tmux -S $demo/.state/tmux$run -f $demo/.state/tmux.conf "$@"; }
 
 # shown waits until the pane shows the pattern, for at most a minute.
 shown() {
@@ -91,6 +92,7 @@ record() {
 		return 0
 	fi
 	: >"$raw"
+	run=$((run + 1))
 	rm -f $demo/.state/end $demo/.state/go.ok
 	printf '%s\n' "$command" >$demo/.state/command
 	tm new-session -d -s r -x 80 -y 24 -c $demo "${env_clean[@]}" TMUX= bash --norc --noprofile -c \

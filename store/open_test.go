@@ -173,6 +173,7 @@ func TestDamaged(t *testing.T) {
 			continue
 		}
 		_ = db.View(func(tx *Tx) error { return records.Each(tx, "", func(string, record) error { return nil }) })
+		db.bolt.NoSync = true
 		_ = db.Update(func(tx *Tx) error { return records.Put(tx, "new", record{}) })
 		_ = db.Close()
 	}

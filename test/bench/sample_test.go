@@ -33,14 +33,21 @@ func (s *samples) median() time.Duration {
 
 func (s *samples) max() time.Duration { return slices.Max(s.all) }
 
-// table prints samples, and each as a ratio of the first.
+// table prints samples, and each of several as a ratio of the first.
 func table(b *testing.B, title string, list ...*samples) {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "\tmin\tmedian\tmax\tmin ÷ %[1]s\tmedian ÷ %[1]s\t\n", list[0].name)
+	fmt.Fprint(w, "\tmin\tmedian\tmax\t")
+	if len(list) > 1 {
+		fmt.Fprintf(w, "min ÷ %[1]s\tmedian ÷ %[1]s\t", list[0].name)
+	}
+	fmt.Fprintln(w)
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f\t%.2f\t\n", s.name, ms(s.min()), ms(s.median()), ms(s.max()),
-			ratio(s.min(), list[0].min()), ratio(s.median(), list[0].median()))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", s.name, ms(s.min()), ms(s.median()), ms(s.max()))
+		if len(list) > 1 {
+			fmt.Fprintf(w, "%.2f\t%.2f\t", ratio(s.min(), list[0].min()), ratio(s.median(), list[0].median()))
+		}
+		fmt.Fprintln(w)
 	}
 	_ = w.Flush()
 	b.Logf("%s (%d runs each; %s)\n%s", title, len(list[0].all), machine(), out.String())

@@ -199,6 +199,7 @@ type KeysRequest struct {
 
 // NudgeRequest is a message to be typed and submitted.
 type NudgeRequest struct {
+	ID      string        `json:"id,omitempty"` // a request with the id of an earlier one is answered with that one's receipt; empty: Client makes one
 	Text    string        `json:"text"`
 	Timeout time.Duration `json:"timeout,omitempty"` // for a dialog or a draft to go away, in ns; 0: 30 s
 }

@@ -42,7 +42,6 @@ type attachClient struct {
 	repaint    bool   // paint before anything else
 	dirty      bool   // the screen changed; for a client that gets paints
 	active     time.Time
-	gone       bool
 }
 
 // poke wakes the client's writer.

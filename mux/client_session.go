@@ -2,7 +2,10 @@ package mux
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"net/url"
+	"time"
 )
 
 // Interrupt types Ctrl-C without waiting for other input; when the program
@@ -54,18 +57,58 @@ func (c *Client) Paste(ctx context.Context, name string, data []byte) error {
 }
 
 // Nudge types a message and submits it. Every outcome but a missing session is
-// in the receipt.
+// in the receipt. When the server is restarted meanwhile, the receipt says how
+// far the message came; it is never typed twice.
 func (c *Client) Nudge(ctx context.Context, name string, r NudgeRequest) (Receipt, error) {
+	if r.ID == "" {
+		r.ID = rand.Text()
+	}
 	var out Receipt
-	err := c.call(ctx, "POST", sessionPath(name, "/nudge"), r, &out)
+	err := c.across(ctx, func() error { return c.call(ctx, "POST", sessionPath(name, "/nudge"), r, &out) })
 	return out, err
 }
 
-// Wait blocks until a condition holds, the session ends or the time is over.
+// Wait blocks until a condition holds, the session ends or the time is over,
+// also across a restart of the server.
 func (c *Client) Wait(ctx context.Context, name string, r WaitRequest) (WaitResult, error) {
 	var out WaitResult
-	err := c.call(ctx, "POST", sessionPath(name, "/wait"), r, &out)
+	end := time.Now().Add(r.Timeout)
+	err := c.across(ctx, func() error {
+		if r.Timeout > 0 {
+			r.Timeout = max(time.Until(end), time.Nanosecond)
+		}
+		return c.call(ctx, "POST", sessionPath(name, "/wait"), r, &out)
+	})
 	return out, err
+}
+
+// Pauses and limit of requests that outlive a server.
+const (
+	acrossStep  = 5 * time.Millisecond
+	acrossLimit = 15 * time.Second
+)
+
+// across repeats a request that the server's end has cut off. A keeper starts
+// the next one, and holds the socket meanwhile; without a keeper nobody
+// listens, and the error is returned.
+func (c *Client) across(ctx context.Context, f func() error) error {
+	failing := time.Time{}
+	for {
+		began := time.Now()
+		err := f()
+		if err == nil || !errors.Is(err, ErrUnreachable) || isNobody(err) {
+			return err
+		}
+		if failing.IsZero() || time.Since(began) > acrossLimit {
+			failing = time.Now()
+		}
+		if time.Since(failing) > acrossLimit {
+			return err
+		}
+		if err := sleep(ctx, acrossStep); err != nil {
+			return err
+		}
+	}
 }
 
 // Meta returns the session's metadata.

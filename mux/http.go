@@ -247,7 +247,7 @@ func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return s.runNudge(r.Context(), in)
+	return s.nudgeOnce(r.Context(), in)
 }
 
 func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {

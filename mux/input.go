@@ -34,6 +34,9 @@ type input struct {
 	nudging bool                    // a nudge is under way
 	nudges  []chan struct{}         // nudges that wait for it
 	draft   draft
+
+	flights  map[uint64]*flight // nudges with an id that are under way
+	nextMark int                // where the next one's mark goes
 }
 
 // errCancelled is why a nudge ends when a person presses Ctrl-C.

@@ -52,10 +52,21 @@ type slot struct {
 	tries   atomic.Uint64 // replays that began and did not end
 	flags   atomic.Uint64
 	_       [2]uint64
+	nudges  [nudgeMemory]nudgeMark
 }
 
+// nudgeMark says how far a nudge came, for a server after a crash: it is
+// finished or reported, never repeated.
+type nudgeMark struct {
+	id    atomic.Uint64 // hash of the nudge's id; 0: free
+	stage atomic.Uint64
+}
+
+// nudgeMemory is how many of a session's last nudges are known after a crash.
+const nudgeMemory = 8
+
 const (
-	slotSize  = 128
+	slotSize  = 256
 	tableSize = 65536 // slots; sparse
 )
 

@@ -15,7 +15,6 @@ var errKeeperLost = errors.New("the keeper is gone")
 // from any goroutine; they block until the keeper answered.
 type keeperLink struct {
 	conn *fdConn
-	pid  int // of the keeper
 	info keeperInfo
 
 	mu      sync.Mutex

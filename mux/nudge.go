@@ -35,6 +35,7 @@ type nudge struct {
 	bracket bool
 	before  nudgeView // when the text was written
 	typed   nudgeView // when it was consumed
+	mark    func(stage uint64)
 }
 
 // nudgeView is what can be seen of a session at one moment.
@@ -45,13 +46,17 @@ type nudgeView struct {
 	standing bool   // the end of the text stands on the cursor's line
 }
 
-// runNudge carries out one nudge. The error is ErrTooLarge or that of ctx,
+// runNudge carries out one nudge; mark, which may be nil, is told how far it
+// came, before each step. The error is ErrTooLarge or that of ctx,
 // with nothing delivered; every other outcome is the receipt.
-func (s *session) runNudge(ctx context.Context, r NudgeRequest) (Receipt, error) {
+func (s *session) runNudge(ctx context.Context, r NudgeRequest, mark func(stage uint64)) (Receipt, error) {
 	if len(r.Text) > maxNudge {
 		return Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", ErrTooLarge, len(r.Text), maxNudge)
 	}
-	n := &nudge{s: s, text: cleanMessage(r.Text), wait: r.Timeout}
+	n := &nudge{s: s, text: cleanMessage(r.Text), wait: r.Timeout, mark: mark}
+	if mark == nil {
+		n.mark = func(uint64) {}
+	}
 	if n.wait <= 0 {
 		n.wait = nudgeWait
 	}
@@ -64,6 +69,7 @@ func (s *session) runNudge(ctx context.Context, r NudgeRequest) (Receipt, error)
 	}
 	defer s.unlockNudges()
 	rec := n.run(ctx)
+	n.mark(receiptStage(rec))
 	s.srv.emit(s, Event{Type: EventNudged, Receipt: &rec})
 	return rec, nil
 }
@@ -203,6 +209,7 @@ func (n *nudge) write(ctx context.Context) (Receipt, bool) {
 		}
 	}
 	n.before = n.view()
+	n.mark(stageTyping)
 	p := appendPaste(nil, []byte(n.text), n.bracket)
 	limited, cancel := context.WithTimeoutCause(ctx, nudgeWrite, errStuck)
 	defer cancel()
@@ -214,6 +221,7 @@ func (n *nudge) write(ctx context.Context) (Receipt, bool) {
 	if err := n.settle(ctx); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}
+	n.mark(stageEntered)
 	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}

@@ -121,3 +121,57 @@ func TestNudgeReceipts(t *testing.T) {
 		t.Errorf("a program that never reads: %+v", r)
 	}
 }
+
+func TestNudgesAcrossACrashAreTrue(t *testing.T) {
+	c := startServer(t)
+	out := startReceiver(t, c, "r", "paste")
+	type result struct {
+		text string
+		rec  Receipt
+	}
+	results := make(chan result, 6)
+	for i := range cap(results) {
+		text := fmt.Sprintf("message %d", i)
+		go func() {
+			r, err := c.Nudge(t.Context(), "r", NudgeRequest{Text: text})
+			if err != nil {
+				t.Error(err)
+			}
+			results <- result{text, r}
+		}()
+	}
+	// Somewhere in the first nudges.
+	await(t, c, "r", "message")
+	killServer(t, c)
+	counts := map[string]int{}
+	var all []result
+	for range cap(results) {
+		all = append(all, <-results)
+	}
+	for _, g := range submitted(t, out) {
+		counts[g]++
+	}
+	for _, r := range all {
+		switch n := counts[r.text]; {
+		case n > 1:
+			t.Errorf("%q was submitted %d times", r.text, n)
+		case r.rec.State == Submitted && n == 0 && !strings.Contains(fmt.Sprint(counts), r.text):
+			t.Errorf("%q: %+v, but it did not arrive: %v", r.text, r.rec, counts)
+		}
+	}
+}
+
+func TestNudgeWithTheSameIDIsNotRepeated(t *testing.T) {
+	c := startServer(t)
+	create(t, c, "n", "exec cat")
+	for range 2 {
+		r, err := c.Nudge(t.Context(), "n", NudgeRequest{ID: "one", Text: "only once"})
+		if err != nil || r.State != Submitted {
+			t.Fatal(r, err)
+		}
+		killServer(t, c)
+	}
+	if got := screen(t, c, "n"); got != "only once\nonly once" {
+		t.Fatalf("screen %q", got)
+	}
+}

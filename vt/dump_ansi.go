@@ -197,6 +197,7 @@ func (p *painter) line(l line, skip int) {
 					p.wrapPlain(l.text[at:], l.flags&lineWcwidth == 0)
 				}
 				p.look(lk)
+				from += p.first(l, from)
 				p.b = append(p.b, l.text[from:stop]...)
 			}
 			at = stop
@@ -206,6 +207,22 @@ func (p *painter) line(l line, skip int) {
 		part(l.look(s), min(at+s.bytes, len(l.text)))
 	}
 	part(look{}, len(l.text))
+}
+
+// first writes the first character of a line when it is a mark that stands
+// alone, and returns its length.
+func (p *painter) first(l line, from int) int {
+	if from > 0 || l.text[0] < 0x80 {
+		return 0
+	}
+	grapheme := p.grapheme
+	n, width := nextCluster(l.text, grapheme)
+	if remakes(l.text[:n], width, grapheme) {
+		return 0
+	}
+	p.glyph(l.text[:n], width == 2)
+	p.policy(grapheme)
+	return n
 }
 
 // wrapPlain makes the waiting cursor wrap in the default rendition: a row that

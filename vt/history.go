@@ -104,6 +104,10 @@ func (t *Terminal) push(r *row) {
 		t.hist = h
 	}
 	o := &h.open
+	if o.any && len(o.text) > 0 && t.joinsOpen(o, r) {
+		o.flags |= lineContinued
+		t.closeLine()
+	}
 	if !o.any {
 		o.any = true
 		o.flags = linePlain
@@ -128,6 +132,25 @@ func newHistory(o Options) *history {
 	return &history{store: o.Pages, maxLines: o.HistoryLines, maxBytes: o.HistoryBytes}
 }
 
+// joinsOpen reports whether a row's first character, a mark that stands alone,
+// would be read as a part of the open line's last one.
+func (t *Terminal) joinsOpen(o *openLine, r *row) bool {
+	c := r.at(0)
+	if c&cellContent < 0x300 {
+		return false
+	}
+	var buf [maxClusterBytes + 8]byte
+	text := appendContent(buf[:0], t, c)
+	if property(firstRune(text))>>propClassShift&propClass == classOther {
+		return false
+	}
+	from := max(len(o.text)-maxClusterBytes, 0)
+	for from < len(o.text) && o.text[from]&0xc0 == 0x80 {
+		from++
+	}
+	return joinsText(o.text[from:], text)
+}
+
 // addRow appends a row's text to the open line.
 func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 	o := &h.open
@@ -139,7 +162,7 @@ func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 	}
 	o.spacer = false
 	o.cols += n
-	if o.rows++; r.flags&rowCluster != 0 {
+	if o.rows++; r.flags&rowCluster != 0 || n == 0 && o.rows > 1 {
 		o.rows = -1 << 30 // its text decides
 	}
 	for x := 0; x < n; {
@@ -223,7 +246,7 @@ func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
 		c := cells[x]
 		if c&(cellKind|cellCluster) == cellWide && c&cellRune >= 0x800 && c&cellRune < 0x10000 {
 			b = append(b, 0xe0|byte(c>>12&0x0f), 0x80|byte(c>>6&0x3f), 0x80|byte(c&0x3f))
-			o.flags |= lineWide
+			o.flags = o.flags&^linePlain | lineWide
 			if x+1 < len(cells) && cells[x+1] == attr|cellTail {
 				x++
 			}
@@ -240,7 +263,7 @@ func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
 				continue
 			}
 			if kind == cellWide {
-				o.flags |= lineWide
+				o.flags = o.flags&^linePlain | lineWide
 			}
 		}
 		switch r := c & cellContent; {

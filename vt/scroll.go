@@ -55,12 +55,20 @@ func (t *Terminal) scrollDown(top, bot, n int) {
 	}
 	s := t.scr
 	if s.rows != nil {
+		t.cutOpen(top)
 		t.rotate(top, bot, -n)
 	}
 	if blank := t.penBlank(); blank != 0 {
 		for y := top; y < top+n; y++ {
 			t.clearRow(y, blank)
 		}
+	}
+}
+
+// cutOpen ends the history's open line: another row is going to be row 0.
+func (t *Terminal) cutOpen(top int) {
+	if top == 0 && t.scr == &t.main && t.hist != nil {
+		t.closeLine()
 	}
 }
 
@@ -154,6 +162,7 @@ func (t *Terminal) deleteLines(n int) {
 	if n = min(n, t.bot-t.y+1); t.y == 0 && t.left == 0 && t.right == t.cols-1 {
 		t.changed = true
 		if t.scr.rows != nil {
+			t.cutOpen(0)
 			t.rotate(0, t.bot, n)
 		}
 		if blank := t.penBlank(); blank != 0 {

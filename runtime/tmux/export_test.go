@@ -7,9 +7,16 @@ import (
 )
 
 // Ask returns what a format is on the server.
-func Ask(t *testing.T, socket, format string) string {
+func Ask(t testing.TB, socket, format string) string { t.Helper(); return AskAt(t, socket, "", format) }
+
+// AskAt returns what a format is for a target.
+func AskAt(t testing.TB, socket, target, format string) string {
 	t.Helper()
-	out, err := exec.Command("tmux", "-S", socket, "display-message", "-p", format).Output()
+	args := []string{"-S", socket, "display-message", "-p"}
+	if target != "" {
+		args = append(args, "-t", target)
+	}
+	out, err := exec.Command("tmux", append(args, format)...).Output()
 	if err != nil {
 		t.Fatalf("ask tmux: %v", err)
 	}
@@ -17,9 +24,10 @@ func Ask(t *testing.T, socket, format string) string {
 }
 
 // KillServer ends the server when there is one.
-func KillServer(t *testing.T, socket string) {
+func KillServer(t testing.TB, socket string) {
 	t.Helper()
-	if out, err := exec.Command("tmux", "-S", socket, "kill-server").CombinedOutput(); err != nil && !strings.Contains(string(out), "no server running") && !strings.Contains(string(out), "error connecting") {
+	out, err := exec.Command("tmux", "-S", socket, "kill-server").CombinedOutput()
+	if err != nil && !strings.Contains(string(out), "no server running") && !strings.Contains(string(out), "error connecting") {
 		t.Errorf("kill tmux: %s", out)
 	}
 }

@@ -1,11 +1,15 @@
 package tmux_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
@@ -13,9 +17,20 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-func open(t *testing.T, socket string) *tmux.Provider {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// backend is a tmux server of one test's own.
+type backend struct{ socket string }
+
+func newBackend(t testing.TB) backend {
+	b := backend{filepath.Join(t.TempDir(), "tmux.sock")}
+	t.Cleanup(func() { tmux.KillServer(t, b.socket) })
+	return b
+}
+
+func (b backend) provider(t testing.TB) *tmux.Provider {
 	t.Helper()
-	p, err := tmux.New(tmux.Options{Socket: socket, StopGrace: 500 * time.Millisecond})
+	p, err := tmux.New(tmux.Options{Socket: b.socket, StopGrace: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,34 +38,108 @@ func open(t *testing.T, socket string) *tmux.Provider {
 	return p
 }
 
-func TestConformance(t *testing.T) {
-	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {
-		socket := filepath.Join(t.TempDir(), "tmux.sock")
-		p := open(t, socket)
-		t.Cleanup(func() { tmux.KillServer(t, socket) })
-		return runtimetest.Harness{
-			Provider: p,
-			Reopen:   func(t *testing.T) runtime.Provider { return open(t, socket) },
-			Hang: func(t *testing.T) func() {
-				pid, err := strconv.Atoi(tmux.Ask(t, socket, "#{pid}"))
-				if err != nil {
+func (b backend) signal(t testing.TB, sig syscall.Signal) (pid int) {
+	t.Helper()
+	pid, err := strconv.Atoi(tmux.Ask(t, b.socket, "#{pid}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// hang stops the server; it returns when it does not run any more.
+func (b backend) hang(t *testing.T) (resume func()) {
+	pid := b.signal(t, syscall.SIGSTOP)
+	for {
+		proc, err := proctree.Get(pid)
+		if err != nil || t.Context().Err() != nil {
+			t.Fatal(err, t.Context().Err())
+		}
+		if proc.Stopped() {
+			return func() {
+				if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 					t.Fatal(err)
 				}
-				signal := func(s syscall.Signal) {
-					if err := syscall.Kill(pid, s); err != nil {
-						t.Fatal(err)
-					}
-				}
-				signal(syscall.SIGSTOP)
-				for stopped := false; !stopped; {
-					proc, err := proctree.Get(pid)
-					if err != nil || t.Context().Err() != nil {
-						t.Fatal(err, t.Context().Err())
-					}
-					stopped = proc.Stopped()
-				}
-				return func() { signal(syscall.SIGCONT) }
-			},
+			}
+		}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {
+		b := newBackend(t)
+		return runtimetest.Harness{
+			Provider: b.provider(t),
+			Reopen:   func(t *testing.T) runtime.Provider { return b.provider(t) },
+			Hang:     b.hang,
 		}
 	})
+}
+
+func BenchmarkProvider(b *testing.B) {
+	runtimetest.Benchmark(b, func(b *testing.B) runtime.Provider { return newBackend(b).provider(b) })
+}
+
+// A tmux that is killed takes its sessions along; that is said, and a start
+// brings up a new one.
+func TestServerKilled(t *testing.T) {
+	b := newBackend(t)
+	p := b.provider(t)
+	ctx := t.Context()
+	cfg := runtime.Config{WorkDir: t.TempDir(), Command: "exec cat"}
+	if err := p.Start(ctx, "a", cfg); err != nil {
+		t.Fatal(err)
+	}
+	pid := b.signal(t, syscall.SIGKILL)
+	for {
+		if _, err := proctree.Get(pid); errors.Is(err, proctree.ErrNotFound) {
+			break
+		}
+	}
+	if ok, err := p.IsRunning(ctx, "a"); ok || err != nil {
+		t.Fatalf("running: %v, %v", ok, err)
+	}
+	if _, err := p.Nudge(ctx, "a", runtime.TextContent("x")); !errors.Is(err, runtime.ErrSessionNotFound) {
+		t.Fatalf("nudge: %v", err)
+	}
+	if err := p.Start(ctx, "a", cfg); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := p.IsRunning(ctx, "a"); !ok || err != nil {
+		t.Fatalf("running: %v, %v", ok, err)
+	}
+}
+
+// A machine without tmux is told at selection.
+func TestMissingTmux(t *testing.T) {
+	_, err := tmux.New(tmux.Options{Socket: filepath.Join(t.TempDir(), "s"), Binary: "no-such-tmux"})
+	if err == nil || !strings.Contains(err.Error(), "cannot be found") {
+		t.Fatal(err)
+	}
+}
+
+// The status line names the city and the agent; the mouse is off unless asked.
+func TestOptionsOfASession(t *testing.T) {
+	b := newBackend(t)
+	p := b.provider(t)
+	for name, mouse := range map[string]bool{"plain": false, "clicks.x": true} {
+		err := p.Start(t.Context(), name, runtime.Config{
+			WorkDir: t.TempDir(), Command: "exec cat", MouseOn: mouse,
+			Env: map[string]string{"GC_CITY": "oz", "GC_AGENT": "rig/tin man"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "0 oz rig/tin man off"
+		if mouse {
+			want = "1 oz rig/tin man off"
+		}
+		got := tmux.AskAt(t, b.socket, "="+strings.ReplaceAll(name, ".", "+2e")+":", "#{mouse} #{@gc_city} #{@gc_agent} #{?monitor-activity,on,off}")
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
 }

@@ -1,0 +1,32 @@
+package tmux
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Distinct names of ours are distinct names of tmux's, and come back.
+func TestNamesAreEncodedWithoutCollision(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		gen := rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9._-]{0,20}`)
+		a, b := gen.Draw(t, "a"), gen.Draw(t, "b")
+		if (encodeName(a) == encodeName(b)) != (a == b) {
+			t.Fatalf("%q and %q", a, b)
+		}
+		if back, ok := decodeName(encodeName(a)); !ok || back != a {
+			t.Fatalf("%q came back as %q", a, back)
+		}
+	})
+	if _, ok := decodeName(holder); ok {
+		t.Fatal("the holder looks like a session of ours")
+	}
+}
+
+func TestQuoteLine(t *testing.T) {
+	got := quoteLine([]string{"set", "a b", "$x;'\"\\~\n\x01é"})
+	want := `"set" "a b" "\044x\073\047\042\134\176\012\001\303\251"`
+	if got != want {
+		t.Fatalf("%s", got)
+	}
+}

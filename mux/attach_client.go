@@ -100,14 +100,13 @@ const (
 	attachReadSize  = 4 << 10 // bytes of input read at once
 	attachReconnect = 10 * time.Second
 	keyTimeout      = 50 * time.Millisecond  // of silence that ends an unfinished key
-	drainTimeout    = 300 * time.Millisecond // for what was typed before the detach keys
+	leaveTimeout    = 300 * time.Millisecond // for the server to take what was typed before a detach, and the detach
 )
 
-// attachMessage is one message to the server, or the wish to know that those
-// before it were written.
+// attachMessage is one message to the server: input, or the last one.
 type attachMessage struct {
-	input   []byte
-	drained chan struct{}
+	input  []byte
+	detach bool
 }
 
 // attachment is one run of AttachTerminal.
@@ -124,9 +123,10 @@ type attachment struct {
 	resized  chan struct{} // the size changed; capacity 1
 	unsent   []byte        // input that the last connection did not take; of its writer
 
-	mu   sync.Mutex
-	conn *websocket.Conn // the connection in use, nil in between
-	rest []byte
+	mu      sync.Mutex
+	conn    *websocket.Conn // the connection in use, nil in between
+	leaving bool            // the detach keys were typed; the server may close now
+	rest    []byte          // what was typed behind them
 }
 
 // panicError carries a panic of a task to the caller's goroutine.
@@ -188,6 +188,9 @@ func (a *attachment) run(conn *websocket.Conn, signals <-chan os.Signal) (Attach
 	a.start(func() { a.watch(signals) })
 	for {
 		end := a.serve(conn)
+		if a.left(end) {
+			a.cancel(errDetached)
+		}
 		if end.lost != nil && a.ctx.Err() == nil {
 			if conn, end = a.reconnect(end.lost); conn != nil {
 				continue

@@ -104,8 +104,10 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 				return
 			}
 		case m := <-a.messages:
-			if m.drained != nil {
-				close(m.drained)
+			if m.detach {
+				if conn.Write(ctx, websocket.MessageText, []byte(`{"type":"detach"}`)) != nil {
+					return
+				}
 				continue
 			}
 			if conn.Write(ctx, websocket.MessageBinary, m.input) != nil {

@@ -250,7 +250,8 @@ func (c *fakeConn) read() (websocket.MessageType, []byte) {
 	return kind, p
 }
 
-// rest reads until the client is gone and returns the input that came.
+// rest reads until the client is gone and returns the input that came. It
+// answers a detach as a server does.
 func (c *fakeConn) rest() string {
 	c.t.Helper()
 	ctx, cancel := c.context()
@@ -266,6 +267,12 @@ func (c *fakeConn) rest() string {
 		}
 		if kind == websocket.MessageBinary {
 			got = append(got, p...)
+			continue
+		}
+		var m AttachControl
+		if json.Unmarshal(p, &m) == nil && m.Type == "detach" {
+			c.ws.Close(websocket.StatusNormalClosure, "detached")
+			return string(got)
 		}
 	}
 }

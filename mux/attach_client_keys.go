@@ -64,11 +64,7 @@ func (a *attachment) readKeys(in inputSource) {
 			a.send(attachMessage{input: slices.Clone(forward)})
 		}
 		if detach {
-			a.mu.Lock()
-			a.rest = keys.rest()
-			a.mu.Unlock()
-			a.drain()
-			a.cancel(errDetached)
+			a.leave(keys.rest())
 			return
 		}
 	}
@@ -83,23 +79,35 @@ func (a *attachment) send(m attachMessage) {
 	}
 }
 
-// drain waits a moment until what is queued was sent.
-func (a *attachment) drain() {
-	timer := time.NewTimer(drainTimeout)
+// leave ends the attachment from the person's side. The server closes the
+// connection when it has taken what was typed before and does not count this
+// client any more; one that does not answer is not waited for.
+func (a *attachment) leave(rest []byte) {
+	a.mu.Lock()
+	a.leaving, a.rest = true, rest
+	a.mu.Unlock()
+	timer := time.NewTimer(leaveTimeout)
 	defer timer.Stop()
-	drained := make(chan struct{})
 	select {
-	case a.messages <- attachMessage{drained: drained}:
+	case a.messages <- attachMessage{detach: true}:
 	case <-timer.C:
+		a.cancel(errDetached)
 		return
 	case <-a.ctx.Done():
 		return
 	}
 	select {
-	case <-drained:
 	case <-timer.C:
+		a.cancel(errDetached)
 	case <-a.ctx.Done():
 	}
+}
+
+// left reports whether a connection ended because of leave.
+func (a *attachment) left(e ending) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.leaving && e.lost != nil
 }
 
 // inputEnded ends the attachment with its input: a pipe that was read to its
@@ -108,8 +116,7 @@ func (a *attachment) inputEnded(err error) {
 	switch {
 	case errors.Is(err, errInputClosed):
 	case errors.Is(err, io.EOF) && !a.screen.raw():
-		a.drain()
-		a.cancel(errDetached)
+		a.leave(nil)
 	default:
 		a.cancel(errors.Join(errTerminalGone, err))
 	}

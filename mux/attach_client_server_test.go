@@ -196,6 +196,9 @@ func attachRealTyping(t *testing.T, c *Client) {
 	p.shows("got two")
 	p.types("\x02\x02\r\x02d")
 	r.want(AttachDetached)
+	if info, err := c.Get(context.Background(), "demo"); err != nil || info.Attached != 0 {
+		t.Errorf("after the detach %d clients are counted, %v", info.Attached, err)
+	}
 	waitText(t, c, "^got$")
 	p.checkRestored()
 }

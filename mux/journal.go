@@ -15,10 +15,13 @@ import (
 // terminal's master: two segments that are used in turn, and before each the
 // snapshot of the screen at its beginning.
 //
-//	0        segment 0, segmentSize bytes of raw output
-//	128 KiB  segment 1
-//	1 MiB    snapshot at the beginning of segment 0
-//	65 MiB   snapshot at the beginning of segment 1
+//	0        segment 0, raw output
+//	8 MiB    segment 1
+//	16 MiB   snapshot at the beginning of segment 0
+//	80 MiB   snapshot at the beginning of segment 1
+//
+// A segment is 128 KiB long, or twice as long as its snapshot, so that
+// snapshots of a long history never cost more than the output does.
 //
 // read(2) goes straight into the mapped segment, behind its length; then the
 // length moves, then the screen is fed. What lies behind the length is zero,
@@ -30,9 +33,10 @@ import (
 // a new segment, with the changed screen as its snapshot. So the order of
 // things is always that of the bytes, and no list of such marks is needed.
 const (
-	segmentSize  = 128 << 10
+	segmentArea  = 8 << 20
+	segmentLeast = 128 << 10
 	segmentPad   = 4096 // a read of a terminal gives at most this much
-	snapshotArea = 1 << 20
+	snapshotArea = 2 * segmentArea
 	snapshotMax  = 64 << 20
 	journalSize  = snapshotArea + 2*snapshotMax
 )
@@ -157,7 +161,7 @@ type journal struct {
 
 // openJournal maps the memory behind fd, which is taken over.
 func openJournal(fd int, s *slot) (*journal, error) {
-	mem, err := unix.Mmap(fd, 0, 2*segmentSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := unix.Mmap(fd, 0, 2*segmentArea, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("map a journal: %w", err)
@@ -168,8 +172,11 @@ func openJournal(fd int, s *slot) (*journal, error) {
 // current is the segment in use.
 func (j *journal) current() int { return int(j.turn.Load() & 1) }
 
-// segment returns all of segment i.
-func (j *journal) segment(i int) []byte { return j.mem[i*segmentSize : (i+1)*segmentSize] }
+// segment returns all of segment i, as long as its snapshot makes it.
+func (j *journal) segment(i int) []byte {
+	n := min(max(segmentLeast, 2*j.snap[i].Load()), segmentArea)
+	return j.mem[i*segmentArea:][:n]
+}
 
 // space is where the next read goes: zeros behind the length.
 func (j *journal) space() []byte {
@@ -225,7 +232,7 @@ func (j *journal) begin(snapshot []byte, pages uint64) error {
 func (j *journal) clean(i int) {
 	if n := j.length[i].Load(); n > 0 {
 		seg := j.segment(i)
-		giveBack(j.fd, int64(i)*segmentSize, seg[:min(segmentSize, (n+segmentPad-1)/segmentPad*segmentPad)])
+		giveBack(j.fd, int64(i)*segmentArea, seg[:min(uint64(len(seg)), (n+segmentPad-1)/segmentPad*segmentPad)])
 	}
 	if n := j.snap[i].Load(); n > 0 {
 		giveBackFile(j.fd, snapshotOffset(i), int64(n))
@@ -240,8 +247,8 @@ func snapshotOffset(i int) int64 { return snapshotArea + int64(i)*snapshotMax }
 func (j *journal) recovered() (snapshot []byte, base uint64, data []byte, err error) {
 	i := j.current()
 	seg := j.segment(i)
-	n := min(j.length[i].Load(), segmentSize)
-	end := segmentSize
+	n := min(j.length[i].Load(), uint64(len(seg)))
+	end := len(seg)
 	for uint64(end) > n && seg[end-1] == 0 {
 		end--
 	}
@@ -249,8 +256,7 @@ func (j *journal) recovered() (snapshot []byte, base uint64, data []byte, err er
 		j.length[i].Store(uint64(end))
 	}
 	// A kill while the last segment was cleaned leaves it dirty.
-	other := j.segment(1 - i)
-	giveBack(j.fd, int64(1-i)*segmentSize, other)
+	giveBack(j.fd, int64(1-i)*segmentArea, j.mem[(1-i)*segmentArea:][:segmentArea])
 	snapshot = make([]byte, min(j.snap[i].Load(), snapshotMax))
 	if err := readAt(j.fd, snapshot, snapshotOffset(i)); err != nil {
 		return nil, 0, nil, fmt.Errorf("read a snapshot: %w", err)

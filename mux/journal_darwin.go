@@ -8,9 +8,7 @@ import (
 )
 
 // newMemory returns a file in dir that has no name any more: this system has
-// no memory with a descriptor that could be mapped after a hand-over. Its
-// blocks for the segments are allocated at once, so that a full disk cannot
-// lose output.
+// no memory with a descriptor that could be mapped after a hand-over.
 func newMemory(dir string, size int64) (int, error) {
 	f, err := os.CreateTemp(dir, "journal-*")
 	if err != nil {
@@ -18,9 +16,6 @@ func newMemory(dir string, size int64) (int, error) {
 	}
 	defer f.Close()
 	if err := os.Remove(f.Name()); err != nil {
-		return -1, fmt.Errorf("journal: %w", err)
-	}
-	if _, err := f.WriteAt(make([]byte, min(size, 2*segmentSize)), 0); err != nil {
 		return -1, fmt.Errorf("journal: %w", err)
 	}
 	if err := f.Truncate(size); err != nil {

@@ -77,8 +77,8 @@ func (l *loop) act(a Action) {
 	case ActStart:
 		l.start(m, a.Why)
 	case ActStop:
-		if a.Why == WhyStopped {
-			l.stopGently(m)
+		if a.Why == WhyStopped || a.Why == WhyIdle {
+			l.stopGently(m, a.Why)
 			return
 		}
 		l.stop(m, a.Why)
@@ -274,14 +274,14 @@ func (l *loop) target(m *member) target {
 }
 
 // stopGently interrupts, waits for the agent to end by itself, then stops it.
-func (l *loop) stopGently(m *member) {
+func (l *loop) stopGently(m *member, why string) {
 	l.begin(m, opStop)
 	m.intended = true
-	l.noteAgent(m, EventStopping, WhyStopped, "")
+	l.noteAgent(m, EventStopping, why, "")
 	t, limit := l.target(m), l.o.City.Daemon.ShutdownTimeout
 	l.work.Go(func() {
 		errs := stopAll(l.opCtx, l.p, []target{t}, limit)
-		l.post(func() { l.stopEnded(m, WhyStopped, "", errs) })
+		l.post(func() { l.stopEnded(m, why, "", errs) })
 	})
 }
 

@@ -95,7 +95,8 @@ func (c *Client) Resume(ctx context.Context, agents ...string) error {
 	return c.call(ctx, http.MethodPost, "/v1/agents/resume", names{agents}, nil)
 }
 
-// Poke makes the controller look at the city now, as the patrol would.
+// Poke makes the controller look at the city now, as the patrol would, and read
+// what agents set in their metadata (GC_DRAIN_ACK, GC_RESTART_REQUESTED).
 func (c *Client) Poke(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/poke", struct{}{}, nil)
 }

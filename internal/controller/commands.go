@@ -75,7 +75,7 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 			case m.op == opStart:
 				before[m]-- // the start in flight is what is asked for
 			case m.op == "" && (m.seen.Presence == Alive || m.seen.Presence == Zombie) && m.seen.Owned:
-				l.stopGently(m)
+				l.stopGently(m, WhyRestart)
 			}
 		}
 	})

@@ -48,6 +48,7 @@ type loop struct {
 	looked  bool      // the first one is done
 	again   bool      // look once more when it returns
 
+	poked    bool      // the next look reads what agents set from inside
 	wantLook bool      // look before the next plan
 	lookAt   time.Time // look at this time at the latest; zero: with the patrol
 

@@ -154,7 +154,7 @@ func TestDeathWhileNoControllerRanIsCounted(t *testing.T) {
 func TestUnknownIsNotDead(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent+"process_names = [\"agent\"]\n", func(r *rig) {
 		r.start()
-		for _, method := range []string{"ListRunning", "IsRunning", "ProcessAlive"} {
+		for _, method := range []string{"ListRunning", "ProcessAlive"} {
 			r.fake.Fail(method, "", runtime.ErrBackendUnreachable)
 			time.Sleep(5 * time.Second)
 			a := r.status("a")

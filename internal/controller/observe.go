@@ -86,6 +86,7 @@ func (l *loop) look() {
 	for name := range l.foreign {
 		skip[name] = true
 	}
+	l.poked = false
 	city, first := l.o.City.Dir, !l.looked
 	l.work.Go(func() {
 		found := lookAt(l.opCtx, l.p, city, qs, skip)
@@ -107,7 +108,7 @@ func (l *loop) question(m *member) question {
 	}
 	q.wasUp = s.Presence == Alive || s.Presence == Zombie || s.Presence == Unknown && s.Record.Open
 	q.meta = s.Presence != Alive && s.Presence != Zombie || s.Presence == Alive && !s.Owned
-	q.drain = !q.meta
+	q.drain = !q.meta && (l.poked || !s.Drain.Since.IsZero())
 	if s.Record.Open {
 		q.begun = s.Record.Started
 	}
@@ -190,9 +191,7 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q questi
 	}
 	a.presence = Alive
 	if len(q.names) > 0 {
-		live, err := ask(ctx, func(ctx context.Context) (runtime.Liveness, error) {
-			return runtime.ObserveLiveness(ctx, p, q.session, q.names)
-		})
+		live, err := liveness(ctx, p, q)
 		if err != nil {
 			a.err = err
 			return a
@@ -208,6 +207,17 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q questi
 		a.err = a.byEnvironment(ctx, p, env)
 	}
 	return a
+}
+
+// liveness asks about the process of a session that was listed; only when it
+// is gone is the session asked for once more.
+func liveness(ctx context.Context, p runtime.Provider, q question) (runtime.Liveness, error) {
+	return ask(ctx, func(ctx context.Context) (runtime.Liveness, error) {
+		if alive, err := p.ProcessAlive(ctx, q.session, q.names); err == nil && alive {
+			return runtime.Alive, nil
+		}
+		return runtime.ObserveLiveness(ctx, p, q.session, q.names)
+	})
 }
 
 // details asks the optional questions.

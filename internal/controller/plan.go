@@ -33,6 +33,7 @@ const (
 	WhySuspended = "suspended"
 	WhyStopped   = "stopped by a person"
 	WhyIdle      = "idle"
+	WhyRestart   = "restarted by a person"
 	WhyUnwanted  = "no longer wanted"
 	WhyOrphan    = "unknown to city.toml"
 	WhyRequested = "it asked for a restart"

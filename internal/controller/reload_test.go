@@ -200,6 +200,11 @@ func TestIdleAgentIsPutToSleep(t *testing.T) {
 		time.Sleep(2*time.Minute - time.Second)
 		r.wantState("a", StateRunning)
 		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := len(r.fake.CallsOf("Interrupt", "gc-city-a")); n != 1 {
+			t.Errorf("%d interrupts", n)
+		}
+		time.Sleep(5 * time.Second)
 		r.wantState("a", StateStopped)
 		time.Sleep(time.Hour)
 		if a := r.wantState("a", StateStopped); a.Restarts != 0 {
@@ -376,8 +381,43 @@ func TestActivityAfterTheLastLookIsSeen(t *testing.T) {
 		r.fake.SetActivity("gc-city-a", time.Now())
 		time.Sleep(time.Minute) // what the first look said is over now
 		r.wantState("a", StateRunning)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + 5*time.Second)
 		r.wantState("a", StateStopped)
+		r.end()
+	})
+}
+
+func TestRestartAskedFromInside(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaRestart, "1"); err != nil {
+			t.Fatal(err)
+		}
+		r.l.post(r.l.poke) // gc runtime request-restart does
+		if a := r.wantState("a", StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 2 {
+			t.Errorf("%d starts, status %+v", r.starts("gc-city-a"), a)
+		}
+		r.end()
+	})
+}
+
+// An unchanged city costs one question, and one more for each agent with
+// process names.
+func TestPatrolAsksLittle(t *testing.T) {
+	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`) + "process_names = [\"agent\"]\n"
+	bubble(t, two, func(r *rig) {
+		r.start()
+		r.wantState("b", StateRunning)
+		r.fake.ForgetCalls()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		var got []string
+		for _, c := range r.fake.Calls() {
+			got = append(got, c.Method+" "+c.Session)
+		}
+		if diff := cmp.Diff([]string{"ListRunning ", "ProcessAlive gc-city-b"}, got); diff != "" {
+			t.Errorf("calls of one patrol:\n%s", diff)
+		}
 		r.end()
 	})
 }

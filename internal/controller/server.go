@@ -151,11 +151,17 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) poke(w http.ResponseWriter, r *http.Request) {
-	if err := s.l.inLoop(r.Context(), s.l.patrolNow); err != nil {
+	if err := s.l.inLoop(r.Context(), s.l.poke); err != nil {
 		fail(w, err)
 		return
 	}
 	reply(w, struct{}{})
+}
+
+// poke looks at everything now, also at what agents set from inside.
+func (l *loop) poke() {
+	l.poked = true
+	l.patrolNow()
 }
 
 // reload answers when the file was read; a broken one is the error.

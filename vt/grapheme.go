@@ -131,6 +131,9 @@ func grMark(gr uint16, class byte) uint16 {
 	return grOther
 }
 
+// isMark reports whether a class joins whatever stands before it.
+func isMark(class byte) bool { return class >= classExtend && class <= classSpacing }
+
 // joined puts r into the character left of the cursor, if it belongs to it.
 // What stands there decides, not how it came there, so that a mark may be
 // written after a movement, as in other terminals with mode 2027.

@@ -71,6 +71,24 @@ func (ps *parser) keep(p []byte) {
 		return
 	}
 	ps.raw = append(ps.raw, p[:min(len(p), maxPending-len(ps.raw))]...)
+	if ps.state < stString && ps.utf8n == 0 {
+		ps.raw = sequenceOnly(ps.raw)
+	}
+}
+
+// sequenceOnly takes out of a control sequence the control characters that
+// were carried out within it, and what stands before its own ESC.
+func sequenceOnly(raw []byte) []byte {
+	out := raw[:0]
+	for _, c := range raw {
+		switch {
+		case c == 0x1b:
+			out = append(out[:0], c)
+		case c >= 0x20:
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // Pending returns the bytes of the escape sequence or character that has begun

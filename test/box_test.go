@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -20,6 +21,9 @@ import (
 // patience is how long a test waits for what must come; only a failing test
 // waits that long.
 const patience = 15 * time.Second
+
+// hangs is how long one command may take.
+const hangs = time.Minute
 
 // box is one test's private world.
 type box struct {
@@ -80,7 +84,9 @@ func (b *box) run(args ...string) result { return b.runIn("", args...) }
 
 func (b *box) runIn(stdin string, args ...string) result {
 	b.t.Helper()
-	cmd := exec.Command(gcBin, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), hangs)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, gcBin, args...)
 	cmd.Env, cmd.Dir = b.env, b.dir
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
@@ -88,6 +94,9 @@ func (b *box) runIn(stdin string, args ...string) result {
 	// A session of its own: no terminal of whoever runs the tests.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err := cmd.Run()
+	if ctx.Err() != nil {
+		b.t.Fatalf("gc %s hangs", strings.Join(args, " "))
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		b.t.Fatal(err)

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -58,6 +59,37 @@ func TestServerKilled(t *testing.T) {
 	b.waits("text=^after 2")
 }
 
+// TestServerKilledKeepsEveryByte: screen, history and what a program writes while
+// servers die are all there afterwards.
+func TestServerKilledKeepsEveryByte(t *testing.T) {
+	b := newBash(t)
+	b.gc("session", "nudge", name, "seq 1 3000; printf '\\e[31;44mcolour\\e[m\\n'; echo before $$")
+	b.waits("text=^before ")
+	screen, all, ansi := b.screen(), b.gc("session", "peek", name, "--all"), b.gc("session", "peek", name, "--format", "ansi")
+	b.gc("session", "new", "ticker", "--", "i=0; while :; do i=$((i+1)); echo tick $i; sleep 0.01; done")
+	b.gc("session", "wait", "ticker", "--until", "text=^tick 3$", "--timeout", patience.String())
+	for round := range 4 {
+		kill9(t, b.status().Server.PID)
+		if got := b.screen(); got != screen {
+			t.Errorf("round %d: the screen is\n%s\nwas\n%s", round, got, screen)
+		}
+		if got := b.gc("session", "peek", name, "--all"); got != all {
+			t.Errorf("round %d: the history has %d bytes, had %d", round, len(got), len(all))
+		}
+		if got := b.gc("session", "peek", name, "--format", "ansi"); got != ansi {
+			t.Errorf("round %d: the attributes are\n%q\nwere\n%q", round, got, ansi)
+		}
+	}
+	b.gc("session", "interrupt", "ticker")
+	b.gc("session", "wait", "ticker", "--until", "exit", "--timeout", patience.String())
+	ticks := strings.Fields(strings.NewReplacer("tick", " ", "^C", " ").Replace(b.gc("session", "peek", "ticker", "--all")))
+	for i, tick := range ticks {
+		if tick != itoa(i+1) {
+			t.Fatalf("tick %d is %s", i+1, tick)
+		}
+	}
+}
+
 // TestExitWhileTheServerIsDown: the keeper keeps the status of a program that
 // ends at that moment.
 func TestExitWhileTheServerIsDown(t *testing.T) {
@@ -100,10 +132,12 @@ func TestEverythingKilled(t *testing.T) {
 	b := newBash(t)
 	shell := b.session(name).PID
 	s := b.status()
-	kill9(t, s.Keeper.PID)
-	if p, err := proctree.Get(s.Server.PID); err == nil && !p.Zombie() {
-		kill9(t, s.Server.PID)
+	// Stopped first, so that it can't save anything from the dying keeper.
+	if err := syscall.Kill(s.Server.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
 	}
+	kill9(t, s.Keeper.PID)
+	kill9(t, s.Server.PID)
 	if p, err := proctree.Get(shell); err == nil && !p.Zombie() {
 		// The hang-up of its terminal ends the shell.
 		eventually(t, func() string { return "the shell lives on" }, func() bool { return !p.Alive() })
@@ -115,6 +149,33 @@ func TestEverythingKilled(t *testing.T) {
 	for _, s := range b.list() {
 		if s.Name != "again" {
 			t.Errorf("%+v is listed as running", s)
+		}
+	}
+}
+
+// TestKeeperKilled: the server holds the terminals, finds another keeper, and the
+// sessions go on, even over the death of the server after that.
+func TestKeeperKilled(t *testing.T) {
+	b := newBash(t)
+	b.gc("session", "meta", "set", name, "k", "v")
+	before, first := b.session(name), b.status()
+	kill9(t, first.Keeper.PID)
+	eventually(t, func() string { return fmt.Sprintf("no other keeper: %+v", b.status()) }, func() bool {
+		s := b.status()
+		return s.Keeper.PID != 0 && s.Keeper.PID != first.Keeper.PID
+	})
+	for _, what := range []string{"keeper", "keeper and server"} {
+		if what != "keeper" {
+			kill9(t, b.status().Server.PID)
+		}
+		after := b.session(name)
+		if after.PID != before.PID || after.ID != before.ID || after.State != "running" {
+			t.Fatalf("after the death of the %s: %+v, was %+v", what, after, before)
+		}
+		b.gc("session", "nudge", name, "echo "+strings.ReplaceAll(what, " ", "-")+" is gone")
+		b.waits("text=^" + strings.ReplaceAll(what, " ", "-") + " is gone")
+		if got := strings.TrimSpace(b.gc("session", "meta", "get", name, "k")); got != "v" {
+			t.Errorf("metadata %q", got)
 		}
 	}
 }

@@ -229,6 +229,9 @@ type Condition struct {
 	Title  string        `json:"title,omitempty"`  // RE2 on the window title
 	Bell   bool          `json:"bell,omitempty"`   // BEL after the wait began
 	Prompt bool          `json:"prompt,omitempty"` // a shell prompt is open (OSC 133)
+	// Changed is a revision that the screen does not have any more, as told by
+	// a peek.
+	Changed *uint64 `json:"changed,omitempty"`
 }
 
 // WaitRequest waits until one of the conditions holds.

@@ -24,7 +24,7 @@ func compileConditions(cs []Condition) ([]condition, error) {
 	for i, c := range cs {
 		out[i].Condition = c
 		set := 0
-		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt} {
+		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt, c.Changed != nil} {
 			if is {
 				set++
 			}
@@ -120,6 +120,8 @@ func (s *session) holds(c condition, bells uint64) bool {
 		return s.bells > bells
 	case c.Prompt:
 		return s.prompt
+	case c.Changed != nil:
+		return s.term.Revision() != *c.Changed
 	case c.title != nil:
 		return c.title.MatchString(s.term.Title())
 	case c.text != nil:

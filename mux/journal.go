@@ -248,7 +248,8 @@ func (j *journal) recovered() (snapshot []byte, base uint64, data []byte, err er
 	i := j.current()
 	seg := j.segment(i)
 	n := min(j.length[i].Load(), uint64(len(seg)))
-	end := len(seg)
+	// Memory that was never touched must not be by looking at it.
+	end := max(int(n), touched(j.fd, int64(i)*segmentArea+int64(n), len(seg)-int(n))+int(n))
 	for uint64(end) > n && seg[end-1] == 0 {
 		end--
 	}

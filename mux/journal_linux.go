@@ -32,3 +32,21 @@ func giveBackFile(fd int, off, n int64) error {
 	n = (n + 4095) &^ 4095
 	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }
+
+// touched is the end, counted from off, of what takes memory in the n bytes
+// from off on.
+func touched(fd int, off int64, n int) int {
+	end := 0
+	for at := off; at < off+int64(n); {
+		data, err := unix.Seek(fd, at, unix.SEEK_DATA)
+		if err != nil || data >= off+int64(n) {
+			break
+		}
+		hole, err := unix.Seek(fd, data, unix.SEEK_HOLE)
+		if err != nil {
+			return n
+		}
+		end, at = int(min(hole-off, int64(n))), hole
+	}
+	return end
+}

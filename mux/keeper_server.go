@@ -217,6 +217,7 @@ func (k *keeper) served(g *generation) {
 	}
 	k.mu.Unlock()
 	k.report("ready")
+	time.AfterFunc(restTime, trimMemory)
 }
 
 // logf writes one line to the log, which is a daemon's standard error.

@@ -138,6 +138,9 @@ func (srv *server) open(control int) error {
 	return nil
 }
 
+// restTime is when a daemon has come to rest after its start.
+const restTime = 300 * time.Millisecond
+
 // serve answers requests until the server should end.
 func (srv *server) serve() {
 	srv.http = srv.newHTTP()
@@ -147,6 +150,8 @@ func (srv *server) serve() {
 	if err := srv.link.tell(kindReady, ""); err != nil {
 		logf("ready: %v", err)
 	}
+	rest := time.AfterFunc(restTime, trimMemory)
+	defer rest.Stop()
 	<-srv.done
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

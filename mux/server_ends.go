@@ -156,6 +156,9 @@ func (srv *server) checkIdle() {
 		return
 	}
 	if srv.idle == nil {
+		if srv.http != nil {
+			time.AfterFunc(restTime, trimMemory)
+		}
 		srv.idle = time.AfterFunc(srv.times.idle, func() {
 			srv.mu.Lock()
 			empty := len(srv.live) == 0 && len(srv.sessions) == 0

@@ -1,0 +1,6 @@
+package mux
+
+import "runtime/debug"
+
+// trimMemory gives back freed heap.
+func trimMemory() { debug.FreeOSMemory() }

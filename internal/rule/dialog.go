@@ -8,13 +8,12 @@
 package rule
 
 import (
+	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // When says in which situations a dialog may be answered.
@@ -25,21 +24,30 @@ const (
 	Report  When = "report"  // never: it is only named
 )
 
-// Dialog is one row of the table.
+// Dialog is one row of the table. Of the rows that match, the first wins.
+// Labels are compared whole; a bracketed remark behind one, as in "Trust folder
+// (work)", does not count.
 type Dialog struct {
-	Name    string   `toml:"name"`
-	Detect  []string `toml:"detect"`  // any of them identifies it
-	Options []string `toml:"options"` // labels it is known to offer
-	Wanted  string   `toml:"wanted"`  // the only label that may be confirmed
-	Verify  []string `toml:"verify"`  // any of them: the answer was taken
-	When    When     `toml:"when"`    // "" is Startup
+	Name string `json:"name"` // for reports
+	// Detect: any of these texts, anywhere above the options, identifies it.
+	// Case counts; line breaks and box lines do not.
+	Detect  []string `json:"detect"`
+	Options []string `json:"options"` // labels it is known to offer
+	Wanted  string   `json:"wanted"`  // the only label that Enter may ever be pressed on; "": never
+	// Verify: any of these texts means that the answer was taken, although the
+	// dialog may still be painted.
+	Verify []string `json:"verify"`
+	When   When     `json:"when"` // "" is Startup
 }
 
 type table struct {
-	Dialogs []Dialog `toml:"dialogs"`
+	Dialogs []Dialog `json:"dialogs"`
 }
 
-//go:embed dialogs.toml
+// The table is JSON and not TOML: this package is a leaf, and only
+// internal/config knows the TOML library.
+//
+//go:embed dialogs.json
 var builtin []byte
 
 var builtinDialogs = sync.OnceValues(func() ([]Dialog, error) { return ParseDialogs(builtin) })
@@ -54,10 +62,10 @@ func Dialogs() []Dialog {
 	return slices.Clone(ds)
 }
 
-// ParseDialogs reads a table in TOML. Unknown keys are errors.
+// ParseDialogs reads a table in JSON. Unknown keys are errors.
 func ParseDialogs(text []byte) ([]Dialog, error) {
 	var t table
-	dec := toml.NewDecoder(strings.NewReader(string(text)))
+	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&t); err != nil {
 		return nil, fmt.Errorf("dialog table: %w", err)

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Found is a dialog on a screen.
@@ -161,7 +162,9 @@ func nearBottom(lines []string, options []Option) bool {
 }
 
 // hint matches the lines with which menus explain their keys.
-var hint = regexp.MustCompile(`(?i)\benter (to )?(confirm|select|submit|continue|accept)\b|(↑/?↓|⇆|↑↓|arrow keys).*\b(navigate|select|move|choose)\b|\[y/n\]|\(y/n\)`)
+var hint = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\benter (to )?(confirm|select|submit|continue|accept)\b|(↑/?↓|⇆|↑↓|arrow keys).*\b(navigate|select|move|choose)\b|\[y/n\]|\(y/n\)`)
+})
 
 // findUnknown looks for a menu of any kind: numbered options with a
 // selection, a frame with a question and a selection among lines that line
@@ -197,7 +200,7 @@ func findUnknown(lines []string) (Found, bool) {
 			continue
 		}
 		below++
-		if hint.MatchString(lines[i]) {
+		if hint().MatchString(lines[i]) {
 			found.Question = cleanLine(lines[i])
 			return found, true
 		}

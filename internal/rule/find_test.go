@@ -23,15 +23,15 @@ func TestBuiltinTableIsValid(t *testing.T) {
 
 func TestParseDialogsRefuses(t *testing.T) {
 	for name, text := range map[string]string{
-		"unknown key":       "[[dialogs]]\nname='a'\ndetect=['x']\nwnated='y'",
-		"no name":           "[[dialogs]]\ndetect=['x']\noptions=['y']\nwanted='y'",
-		"no detect":         "[[dialogs]]\nname='a'\noptions=['y']\nwanted='y'",
-		"empty detect":      "[[dialogs]]\nname='a'\ndetect=['']\noptions=['y']\nwanted='y'",
-		"wanted not there":  "[[dialogs]]\nname='a'\ndetect=['x']\noptions=['z']\nwanted='y'",
-		"nothing wanted":    "[[dialogs]]\nname='a'\ndetect=['x']\noptions=['z']",
-		"unknown situation": "[[dialogs]]\nname='a'\ndetect=['x']\noptions=['y']\nwanted='y'\nwhen='often'",
+		"unknown key":       `"name":"a","detect":["x"],"wnated":"y"`,
+		"no name":           `"detect":["x"],"options":["y"],"wanted":"y"`,
+		"no detect":         `"name":"a","options":["y"],"wanted":"y"`,
+		"empty detect":      `"name":"a","detect":[""],"options":["y"],"wanted":"y"`,
+		"wanted not there":  `"name":"a","detect":["x"],"options":["z"],"wanted":"y"`,
+		"nothing wanted":    `"name":"a","detect":["x"],"options":["z"]`,
+		"unknown situation": `"name":"a","detect":["x"],"options":["y"],"wanted":"y","when":"often"`,
 	} {
-		if _, err := rule.ParseDialogs([]byte(text)); err == nil {
+		if _, err := rule.ParseDialogs([]byte(`{"dialogs":[{` + text + `}]}`)); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -165,7 +165,7 @@ func TestSameLabel(t *testing.T) {
 }
 
 func TestAdditionsComeFirstOrLastAsGiven(t *testing.T) {
-	own, err := rule.ParseDialogs([]byte("[[dialogs]]\nname='mine'\ndetect=['Pick a colour']\noptions=['Red','Blue']\nwanted='Blue'"))
+	own, err := rule.ParseDialogs([]byte(`{"dialogs":[{"name":"mine","detect":["Pick a colour"],"options":["Red","Blue"],"wanted":"Blue"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

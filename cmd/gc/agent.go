@@ -15,11 +15,14 @@ import (
 )
 
 func newAgentCmd(a *app) *cobra.Command {
-	return group("agent", "The agents of the city",
+	return a.newGroup("agent", "The agents of the city",
 		"gc status shows how the agents are; these are about which there are.", `
 		gc agent list
 		gc agent stop worker`,
-		newAgentListCmd(a), newAgentStopCmd(a))
+		[]entry{
+			{"list", "", func() *cobra.Command { return newAgentListCmd(a) }},
+			{"stop", "", func() *cobra.Command { return newAgentStopCmd(a) }},
+		})
 }
 
 // agentInfo is one agent in gc agent list --json.

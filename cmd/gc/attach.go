@@ -24,13 +24,13 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 		Short:             "Connect your terminal, until you press ctrl-b d",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: graceful(func(cmd *cobra.Command, args []string) error {
 			t, err := s.target(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			return runAttach(cmd.Context(), a, t, o)
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.readOnly, "read-only", false, "only look: no key reaches the program, its size stays")

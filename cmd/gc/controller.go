@@ -17,12 +17,13 @@ func newControllerCmd(a *app) *cobra.Command {
 		Short:  "Be the controller of the city (gc start runs this)",
 		Args:   exactly(0),
 		Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: graceful(func(cmd *cobra.Command, _ []string) error {
 			return controller.Child(cmd.Context(), a.controllerOptions)
-		},
+		}),
 	}
-	g := group("controller", "The process that keeps a city running",
-		"Internal: gc start runs it in the background.", "gc start", runCmd)
+	g := a.newGroup("controller", "The process that keeps a city running",
+		"Internal: gc start runs it in the background.", "gc start",
+		[]entry{{"run", "", func() *cobra.Command { return runCmd }}})
 	g.Hidden = true
 	return g
 }

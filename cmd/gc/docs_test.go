@@ -56,6 +56,24 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 	})
 }
 
+// Making only the command that is named gives the same command.
+func TestOneCommandIsMade(t *testing.T) {
+	eachCommand(newRootCmd(&app{}), func(cmd *cobra.Command) {
+		words := strings.Fields(cmd.CommandPath())[1:]
+		root := newRootCmd(&app{words: commandWords(append([]string{"--city", "x"}, words...))})
+		got, _, err := root.Find(words)
+		if err != nil || got.CommandPath() != cmd.CommandPath() {
+			t.Fatalf("%s: found %s, %v", cmd.CommandPath(), got.CommandPath(), err)
+		}
+		if n := len(root.Commands()); len(words) > 0 && n != 1 {
+			t.Errorf("%s: %d commands were made", cmd.CommandPath(), n)
+		}
+		if diff := cmp.Diff(page(cmd), page(got)); diff != "" {
+			t.Errorf("%s: another help: %s", cmd.CommandPath(), diff)
+		}
+	})
+}
+
 func eachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
 	if cmd.Hidden || cmd.Name() == "help" {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newInterruptCmd(a *app, s scope) *cobra.Command {
+func newInterruptCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "interrupt " + s.noun,
 		Short:             "Press Ctrl-C, without waiting for anybody's input",

@@ -13,7 +13,7 @@ import (
 )
 
 func newMuxCmd(a *app) *cobra.Command {
-	return group("mux", "The server that holds the native sessions",
+	return a.newGroup("mux", "The server that holds the native sessions",
 		`Two processes hold the sessions: the keeper, parent of every program, and the
 server, which owns the screens and may die at any moment without ending a
 session. The first session starts them; they end ten minutes after the last one.
@@ -21,7 +21,10 @@ They live in $XDG_STATE_HOME/gc, or at GC_MUX_SOCKET when it is set. Every proce
 of your user can control every session.`, `
 		gc mux status
 		gc mux stop --force`,
-		newMuxStatusCmd(a), newMuxStopCmd(a))
+		[]entry{
+			{"status", "", func() *cobra.Command { return newMuxStatusCmd(a) }},
+			{"stop", "", func() *cobra.Command { return newMuxStopCmd(a) }},
+		})
 }
 
 // dialMux connects to the server that runs; it never starts one.

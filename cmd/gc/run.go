@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -28,35 +30,54 @@ type app struct {
 	city string // --city
 	cols int    // width of the terminal behind out, where out cannot tell
 
+	words []string // of the command line, to find the one command to make; none: all
+
 	mu       sync.Mutex
 	warnings []string // of the steps of a start
 }
 
-// run carries out one command line and returns the exit status. SIGINT, SIGTERM
-// and SIGHUP end it through its context.
+// run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, s stdio) int {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	go func() {
-		select {
-		case sig := <-signals:
-			cancel(&mux.SignalError{Signal: sig})
-		case <-ctx.Done():
-		}
-	}()
-	root := newRootCmd(&app{stdio: s})
+	a := &app{stdio: s, words: commandWords(args)}
+	if len(args) == 1 && args[0] == "version" {
+		return report(s.err, nil, runVersion(a, false)) // without the cost of making a command
+	}
+	root := newRootCmd(a)
 	root.SetArgs(args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	cmd, err := root.ExecuteContextC(ctx)
-	if errors.Is(err, context.Canceled) {
-		err = context.Cause(ctx)
-	}
 	return report(s.err, cmd, err)
+}
+
+// runE is what cobra calls.
+type runE = func(cmd *cobra.Command, args []string) error
+
+// graceful makes SIGINT, SIGTERM and SIGHUP end the command's context, for a
+// command that has something to put in order before it ends. The others just
+// end: catching signals costs a thread.
+func graceful(act runE) runE {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := context.WithCancelCause(cmd.Context())
+		defer cancel(nil)
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		defer signal.Stop(signals)
+		go func() {
+			select {
+			case sig := <-signals:
+				cancel(&mux.SignalError{Signal: sig})
+			case <-ctx.Done():
+			}
+		}()
+		cmd.SetContext(ctx)
+		err := act(cmd, args)
+		if errors.Is(err, context.Canceled) {
+			err = context.Cause(ctx)
+		}
+		return err
+	}
 }
 
 func newRootCmd(a *app) *cobra.Command {
@@ -95,18 +116,26 @@ else native).`, `
 	root.PersistentFlags().StringVar(&a.city, "city", "", "folder of the city (default: GC_CITY_PATH, else the nearest city.toml upwards)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err.Error()) })
 	root.AddGroup(&cobra.Group{ID: groupCity, Title: "A city:"}, &cobra.Group{ID: groupAgent, Title: "One agent:"}, &cobra.Group{ID: groupOther, Title: "Sessions and the rest:"})
-	add := func(group string, cmds ...*cobra.Command) {
-		for _, c := range cmds {
-			c.GroupID = group
-			root.AddCommand(c)
-		}
-	}
-	agents := agentScope(a)
-	add(groupCity, newInitCmd(a), newStartCmd(a), newStopCmd(a), newStatusCmd(a), newRestartCmd(a))
-	add(groupAgent, newAttachCmd(a, agents), newPeekCmd(a, agents), newNudgeCmd(a, agents), newKeysCmd(a, agents),
-		newInterruptCmd(a, agents), newWaitCmd(a, agents))
-	add(groupOther, newAgentCmd(a), newSessionCmd(a), newMuxCmd(a), newVersionCmd(a), newCompletionCmd(a))
-	root.AddCommand(newControllerCmd(a))
+	s := agentScope(a)
+	a.addTo(root, []entry{
+		{"init", groupCity, func() *cobra.Command { return newInitCmd(a) }},
+		{"start", groupCity, func() *cobra.Command { return newStartCmd(a) }},
+		{"stop", groupCity, func() *cobra.Command { return newStopCmd(a) }},
+		{"status", groupCity, func() *cobra.Command { return newStatusCmd(a) }},
+		{"restart", groupCity, func() *cobra.Command { return newRestartCmd(a) }},
+		{"attach", groupAgent, func() *cobra.Command { return newAttachCmd(a, s) }},
+		{"peek", groupAgent, func() *cobra.Command { return newPeekCmd(a, s) }},
+		{"nudge", groupAgent, func() *cobra.Command { return newNudgeCmd(a, s) }},
+		{"keys", groupAgent, func() *cobra.Command { return newKeysCmd(a, s) }},
+		{"interrupt", groupAgent, func() *cobra.Command { return newInterruptCmd(s) }},
+		{"wait", groupAgent, func() *cobra.Command { return newWaitCmd(a, s) }},
+		{"agent", groupOther, func() *cobra.Command { return newAgentCmd(a) }},
+		{"session", groupOther, func() *cobra.Command { return newSessionCmd(a) }},
+		{"mux", groupOther, func() *cobra.Command { return newMuxCmd(a) }},
+		{"version", groupOther, func() *cobra.Command { return newVersionCmd(a) }},
+		{"completion", groupOther, func() *cobra.Command { return newCompletionCmd(a) }},
+		{"controller", "", func() *cobra.Command { return newControllerCmd(a) }},
+	})
 	root.SetHelpCommandGroupID(groupOther)
 	return root
 }
@@ -118,8 +147,48 @@ const (
 	groupOther = "other"
 )
 
-// group makes a command that only holds others.
-func group(use, short, long, example string, cmds ...*cobra.Command) *cobra.Command {
+// entry is one command of a group, made when it is needed.
+type entry struct {
+	name  string
+	group string // in the help, may be empty
+	make  func() *cobra.Command
+}
+
+// addTo adds to a group the one command that the next word names, else all of
+// them: making every command costs as much as starting the program.
+func (a *app) addTo(parent *cobra.Command, entries []entry) {
+	word := ""
+	if len(a.words) > 0 {
+		word, a.words = a.words[0], a.words[1:]
+	}
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == word })
+	if i >= 0 {
+		entries = entries[i : i+1]
+	} else {
+		a.words = nil
+	}
+	for _, e := range entries {
+		cmd := e.make()
+		cmd.GroupID = e.group
+		parent.AddCommand(cmd)
+	}
+}
+
+// commandWords are the words at the head of a command line that may name
+// commands.
+func commandWords(args []string) []string {
+	for len(args) > 1 && args[0] == "--city" {
+		args = args[2:]
+	}
+	n := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if n >= 0 {
+		args = args[:n]
+	}
+	return args
+}
+
+// newGroup makes a command that only holds others.
+func (a *app) newGroup(use, short, long, example string, entries []entry) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return unknownCommand(cmd, args[0])
@@ -128,7 +197,7 @@ func group(use, short, long, example string, cmds ...*cobra.Command) *cobra.Comm
 	}}
 	g.SuggestionsMinimumDistance = 2
 	describe(g, long, example, statuses{})
-	g.AddCommand(cmds...)
+	a.addTo(g, entries)
 	return g
 }
 

@@ -104,7 +104,12 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 		}
 		_ = c.Close()
 	}
-	for _, p := range leftOvers(t, env.Getenv("HOME"), paths.Dir) {
+	var left []proctree.Proc
+	eventually(func() bool { // a process has just given back its lock
+		left = leftOvers(t, env.Getenv("HOME"), paths.Dir)
+		return len(left) == 0
+	})
+	for _, p := range left {
 		t.Errorf("left behind: process %d %s", p.PID, p.Comm)
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}

@@ -6,15 +6,27 @@ import (
 
 func newSessionCmd(a *app) *cobra.Command {
 	s := sessionScope(a)
-	return group("session", "Sessions of any program, no city needed",
+	return a.newGroup("session", "Sessions of any program, no city needed",
 		`A session is one program on a terminal of its own. It lives until the program
 ends, whatever happens to your terminal. Its last screen, exit status and
 metadata stay readable for a while after that.`, `
 		gc session new build -- make -j4
 		gc session peek build
 		gc session wait build && gc session list --all`,
-		newSessionNewCmd(a), newSessionListCmd(a), newSessionInspectCmd(a, s),
-		newAttachCmd(a, s), newPeekCmd(a, s), newNudgeCmd(a, s), newKeysCmd(a, s), newSessionPasteCmd(a, s),
-		newInterruptCmd(a, s), newWaitCmd(a, s), newSessionResizeCmd(a, s), newSessionClearCmd(a, s),
-		newSessionMetaCmd(a, s), newSessionKillCmd(a, s))
+		[]entry{
+			{"new", "", func() *cobra.Command { return newSessionNewCmd(a) }},
+			{"list", "", func() *cobra.Command { return newSessionListCmd(a) }},
+			{"inspect", "", func() *cobra.Command { return newSessionInspectCmd(a, s) }},
+			{"attach", "", func() *cobra.Command { return newAttachCmd(a, s) }},
+			{"peek", "", func() *cobra.Command { return newPeekCmd(a, s) }},
+			{"nudge", "", func() *cobra.Command { return newNudgeCmd(a, s) }},
+			{"keys", "", func() *cobra.Command { return newKeysCmd(a, s) }},
+			{"paste", "", func() *cobra.Command { return newSessionPasteCmd(a, s) }},
+			{"interrupt", "", func() *cobra.Command { return newInterruptCmd(s) }},
+			{"wait", "", func() *cobra.Command { return newWaitCmd(a, s) }},
+			{"resize", "", func() *cobra.Command { return newSessionResizeCmd(s) }},
+			{"clear", "", func() *cobra.Command { return newSessionClearCmd(s) }},
+			{"meta", "", func() *cobra.Command { return newSessionMetaCmd(a, s) }},
+			{"kill", "", func() *cobra.Command { return newSessionKillCmd(s) }},
+		})
 }

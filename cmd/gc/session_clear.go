@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newSessionClearCmd(_ *app, s scope) *cobra.Command {
+func newSessionClearCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "clear NAME",
 		Short:             "Forget the scrollback, keep the screen",

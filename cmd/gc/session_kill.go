@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-func newSessionKillCmd(a *app, s scope) *cobra.Command {
+func newSessionKillCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kill NAME...",
 		Short: "End sessions with everything that runs in them",

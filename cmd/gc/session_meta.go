@@ -10,13 +10,18 @@ import (
 )
 
 func newSessionMetaCmd(a *app, s scope) *cobra.Command {
-	return group("meta", "Key-value pairs that belong to a session",
+	return a.newGroup("meta", "Key-value pairs that belong to a session",
 		`Metadata belongs to one incarnation of a session: it survives the mux server,
 stays readable while an ended session is kept, and never reaches the next
 session of that name.`, `
 		gc session meta set build branch main
 		gc session meta get build branch`,
-		newMetaGetCmd(a, s), newMetaSetCmd(a, s), newMetaRmCmd(s), newMetaListCmd(a, s))
+		[]entry{
+			{"get", "", func() *cobra.Command { return newMetaGetCmd(a, s) }},
+			{"set", "", func() *cobra.Command { return newMetaSetCmd(a, s) }},
+			{"rm", "", func() *cobra.Command { return newMetaRmCmd(s) }},
+			{"list", "", func() *cobra.Command { return newMetaListCmd(a, s) }},
+		})
 }
 
 // newMetaCmd is one meta command with the session resolved and known to exist.

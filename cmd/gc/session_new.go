@@ -43,10 +43,10 @@ func newSessionNewCmd(a *app) *cobra.Command {
 			return between(1, -1)(cmd, args)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: graceful(func(cmd *cobra.Command, args []string) error {
 			o.name, o.argv = args[0], args[1:]
 			return runSessionNew(cmd.Context(), a, o)
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.cwd, "cwd", "", "folder the program starts in (default: here)")

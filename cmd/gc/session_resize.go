@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newSessionResizeCmd(_ *app, s scope) *cobra.Command {
+func newSessionResizeCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resize NAME COLSxROWS",
 		Short:             "Set the size of the terminal while nobody is attached",

@@ -24,12 +24,12 @@ func newStartCmd(a *app) *cobra.Command {
 		Use:   "start [DIR]",
 		Short: "Start the city's agents and keep them running",
 		Args:  between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: graceful(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				a.city = args[0]
 			}
 			return runStart(cmd.Context(), a, o)
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.foreground, "foreground", false, "stay, log what happens, and stop the city on Ctrl-C")

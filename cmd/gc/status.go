@@ -32,7 +32,7 @@ func newStatusCmd(a *app) *cobra.Command {
 		Use:   "status",
 		Short: "Show the agents: state, since when, restarts, last line",
 		Args:  exactly(0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) },
+		RunE:  graceful(func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) }),
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "as JSON")
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "show it again every second, until Ctrl-C")

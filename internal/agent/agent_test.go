@@ -228,3 +228,28 @@ func TestFakeAgent(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestDialogsOfTheCity(t *testing.T) {
+	list := specs(t, t.TempDir(), `
+[[dialogs]]
+name = "licence"
+detect = ["Accept the licence?"]
+options = ["Yes", "No"]
+wanted = "Yes"
+[[dialogs]]
+name = "limit"
+detect = ["Limit reached"]
+when = "report"
+[[agents]]
+name = "a"
+start_command = "x"
+`)[0].Config.Dialogs
+	if len(list) != 2 || list[0].When != "startup" || list[1].When != "report" {
+		t.Fatalf("dialogs %+v", list)
+	}
+	for i := range list {
+		if err := list[i].Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -170,6 +170,9 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	if cfg.ProviderName == "" {
 		cfg.ProviderName = r.Provider
 	}
+	for i := range c.Dialogs {
+		cfg.Dialogs = append(cfg.Dialogs, dialog(&c.Dialogs[i]))
+	}
 	for _, f := range r.CopyFiles {
 		cfg.CopyFiles = append(cfg.CopyFiles, runtime.CopyFile{Src: f.Src, RelDst: f.Dst})
 	}
@@ -182,6 +185,15 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	}
 	s.Hashes = hashes(cfg)
 	return cfg, nil
+}
+
+// dialog is a [[dialogs]] entry as the runtime knows it.
+func dialog(d *config.Dialog) runtime.Dialog {
+	out := runtime.Dialog{Name: d.Name, Detect: d.Detect, Options: d.Options, Wanted: d.Wanted, When: config.WhenStartup}
+	if d.When == config.WhenReport {
+		out.When = config.WhenReport
+	}
+	return out
 }
 
 func (s *Spec) expandCommands(cfg *runtime.Config) error {

@@ -225,6 +225,12 @@ type Daemon struct {
 	Where
 }
 
+// When a dialog may be answered.
+const (
+	WhenStartup = "startup" // while a session starts; the default
+	WhenReport  = "report"  // never: it is only named
+)
+
 // Dialog is one [[dialogs]] entry: an addition to the known dialogs.
 type Dialog struct {
 	Name    string   `toml:"name"`

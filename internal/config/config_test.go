@@ -82,7 +82,7 @@ func TestProblems(t *testing.T) {
 		{"env", "[[agents]]\nname = \"a\"\nenv = {\"A=B\" = \"x\", C = 1}\n", []string{
 			`5:1 agent "a": env: "A=B" cannot be set as an environment variable`, `5:21 [[agents]].env.C must be a string, not an integer`}},
 		{"starts", "[daemon]\nmax_parallel_starts = 0\n", []string{`4:1 daemon.max_parallel_starts: 0 starts`}},
-		{"dialogs", "[[dialogs]]\nname = \"d\"\n", []string{`3:3 dialog "d" has nothing to detect it by`}},
+		{"dialogs", "[[dialogs]]\nname = \"d\"\nwanted = \"Yes\"\noptions = [\"No\"]\n", []string{`3:3 dialog "d" has nothing to detect it by`, `5:1 dialog "d": wanted "Yes" is not among its options`}},
 		{"status rules", "[[status_rules]]\nname = \"d\"\nstate = \"ilde\"\n", []string{`5:1 status_rules.state: "ilde" is not valid | did you mean "idle"?`}},
 		{"port", "[api]\nport = 70000\n", []string{`4:1 api.port: 70000 is not a port`}},
 		{"agent as table", "agent = 1\n[workspace]\nname=\"c\"\n", []string{`1:1 agents must be an array, not an integer`}},

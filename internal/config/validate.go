@@ -231,6 +231,11 @@ func (c *City) validateTables(out *collector) {
 		if len(d.Detect) == 0 {
 			out.add(d.Place("detect"), "name the texts that identify the dialog", "dialog %q has nothing to detect it by", clip(d.Name))
 		}
+		oneOf(out, d.Place("when"), "dialogs.when", d.When, WhenStartup, WhenReport)
+		if d.When != WhenReport && !slices.Contains(d.Options, d.Wanted) {
+			out.add(d.Place("wanted"), `list the labels in options and the one to choose in wanted, or write when = "report"`,
+				"dialog %q: wanted %q is not among its options", clip(d.Name), clip(d.Wanted))
+		}
 	}
 	for i := range c.StatusRules {
 		r := &c.StatusRules[i]

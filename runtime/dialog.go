@@ -45,6 +45,10 @@ func blockedBy(session, screen string, f rule.Found) *StartupBlocked {
 	}
 }
 
+// stillLooks is how often a screen that keeps changing is looked at before it
+// counts as one without a dialog.
+const stillLooks = 10
+
 // maxDialogs is how many dialogs one start may open, one after the other.
 const maxDialogs = 8
 
@@ -74,13 +78,21 @@ func DismissDialogs(ctx context.Context, session string, h Hooks, table []rule.D
 // all answers dialogs until none is open.
 func (a *answerer) all(ctx context.Context) error {
 	unknown := settled{after: a.lim.Settle}
+	last, looks := "", 0
 	for n := 0; n < maxDialogs; {
 		screen, found, open, err := a.look(ctx)
 		if err != nil {
 			return err
 		}
-		if !open || !found.Known && len(found.Options) == 0 {
-			return nil // a line that only explains keys may be anything
+		if !open || !found.Known && len(found.Options) == 0 { // a line that only explains keys may be anything
+			if looks++; screen == last || looks > stillLooks {
+				return nil
+			}
+			last = screen // a dialog may be half painted
+			if err := a.h.wait(ctx, a.lim.Poll, a.lim.Still); err != nil {
+				return err
+			}
+			continue
 		}
 		if found.Answerable() {
 			if err := a.one(ctx); err != nil {

@@ -69,6 +69,7 @@ type Limits struct {
 	Ready   time.Duration // for the prompt prefix; 60 s
 	Dialogs time.Duration // for all start-up dialogs; 20 s
 	Settle  time.Duration // an unknown dialog stands this long before it counts; 2 s
+	Still   time.Duration // the prompt stands this long before it counts: a dialog is painted in parts; 50 ms
 	Quiet   time.Duration // a known dialog stands unchanged this long before its first key; 200 ms
 	Move    time.Duration // for the selection to follow a key; 2 s
 	Gone    time.Duration // for a dialog to go after Enter; 10 s
@@ -87,6 +88,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Ready, 60*time.Second)
 	set(&l.Dialogs, 20*time.Second)
 	set(&l.Settle, 2*time.Second)
+	set(&l.Still, 50*time.Millisecond)
 	set(&l.Quiet, 200*time.Millisecond)
 	set(&l.Move, 2*time.Second)
 	set(&l.Gone, 10*time.Second)

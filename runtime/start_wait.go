@@ -143,6 +143,7 @@ func (s *sequence) ready(ctx context.Context) error {
 	inner, cancel := limited(ctx, s.lim.Ready)
 	defer cancel()
 	unknown := settled{after: s.lim.Settle}
+	var prompt time.Time // since when it stands
 	var blocked *StartupBlocked
 	err := s.until(inner, func() (bool, time.Duration, error) {
 		blocked = nil
@@ -152,8 +153,13 @@ func (s *sequence) ready(ctx context.Context) error {
 		}
 		found, open := rule.Find(screen, s.table)
 		if PromptLine(screen, s.cfg.ReadyPromptPrefix, found) {
-			return true, 0, nil
+			if prompt.IsZero() {
+				prompt = time.Now()
+			}
+			left := s.lim.Still - time.Since(prompt)
+			return left <= 0, left, nil
 		}
+		prompt = time.Time{}
 		if !open || !s.dialogsOn() {
 			unknown.reset()
 			return false, 0, nil

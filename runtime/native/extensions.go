@@ -103,6 +103,10 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	return out, code, nil
 }
 
+// lookAgain is the pause between two looks at a process that is becoming
+// another program; nothing tells when it has.
+const lookAgain = 5 * time.Millisecond
+
 // leaderEnv reads the environment of a session's leader. While the leader
 // becomes another program it shows none; the mark of the session tells.
 func leaderEnv(ctx context.Context, pid int) (map[string]string, error) {

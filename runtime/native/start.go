@@ -226,35 +226,23 @@ func (s *starter) screen(ctx context.Context) (string, error) {
 	return r.Text, err
 }
 
-// lookAgain is how long a screen may have changed before it is noticed.
-const lookAgain = 15 * time.Millisecond
-
 // changed waits for another revision of the screen than the one last read, or
-// for the end. Asking costs the server no rendering while nothing changed.
+// for the end: the server answers when it happens.
 func (s *starter) changed(ctx context.Context) error {
-	t := time.NewTicker(lookAgain)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C:
-		}
-		var r mux.PeekResult
-		err := s.p.query(ctx, func(c *mux.Client) (err error) {
-			r, err = c.Peek(ctx, mux.PeekRequest{Name: s.id, Screen: true, IfRevision: s.revision})
+	if !s.looked {
+		if _, err := s.screen(ctx); err != nil {
 			return err
-		})
-		if gone(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !s.looked || !r.Unchanged || r.Revision != s.revision || r.State == mux.StateExited || r.Exit != nil {
-			return nil
 		}
 	}
+	revision := s.revision
+	_, err := s.p.wait(ctx, s.id, []mux.Condition{{Changed: &revision}, {Exit: true}})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if gone(err) {
+		return nil
+	}
+	return err
 }
 
 func (s *starter) keys(ctx context.Context, keys ...string) error {

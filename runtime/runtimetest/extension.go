@@ -88,7 +88,7 @@ var extensionCases = []testCase{
 		t.shows(plain, "ready!")
 		dir := t.TempDir()
 		name := t.start(runtime.Config{WorkDir: dir, Command: t.script("a", dialogAgent) + " 1 'Quick safety check' 'Yes, I trust this folder' 'No, exit'"})
-		t.shows(name, "Quick safety check")
+		t.shows(name, "Enter to confirm")
 		t.must(d.DismissKnownDialogs(t.Ctx, name, effectLimit))
 		if got := t.file(filepath.Join(dir, "answer")); got != "Yes, I trust this folder" {
 			t.Fatalf("answered %q", got)

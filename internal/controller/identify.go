@@ -79,10 +79,7 @@ func (l *loop) identify(m *member, a answer) {
 		return
 	}
 	m.foreign, m.seen.Owned = false, true
-	m.seen.Hashes = agent.Hashes{
-		Core: a.meta[agent.MetaConfigHash], Launch: a.meta[agent.MetaLaunchHash],
-		Provision: a.meta[agent.MetaProvisionHash], Live: a.meta[agent.MetaLiveHash],
-	}
+	m.seen.Hashes = hashesFrom(a.meta)
 	if id := a.meta[agent.MetaSessionID]; id != "" {
 		r.ID, r.Token = id, a.meta[agent.MetaToken]
 		if epoch, err := strconv.ParseInt(a.meta[agent.MetaEpoch], 10, 64); err == nil {

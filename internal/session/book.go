@@ -121,6 +121,16 @@ func (b *Book) Run() (id string, fresh bool, err error) {
 	return id, fresh, err
 }
 
+// CurrentRun returns the id of the run that goes on, if one does.
+func (b *Book) CurrentRun() (id string, ok bool, err error) {
+	err = b.db.View(func(tx *store.Tx) error {
+		r, found, err := runs.Get(tx, runKey)
+		id, ok = r.ID, found
+		return err
+	})
+	return id, ok, err
+}
+
 // EndRun ends the current run: the next Run begins a new one.
 func (b *Book) EndRun() error {
 	return b.db.Update(func(tx *store.Tx) error { return runs.Delete(tx, runKey) })

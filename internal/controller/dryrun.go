@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+)
+
+// DryRun says what a start of the city would do, and does nothing: it asks the
+// backend, reads the records and plans. ErrControllerRunning when a controller
+// does it already. Pools count with their minimum, their checks are not run.
+func DryRun(ctx context.Context, o Options) ([]Action, error) {
+	specs, err := agent.Build(o.City, o.Build)
+	if err != nil {
+		return nil, err
+	}
+	if c, err := Dial(o.City.Dir); err == nil {
+		defer c.Close()
+		st, err := c.Status(ctx)
+		return nil, errors.Join(runningError(o.City.Dir, owner{PID: st.Controller.PID}), err)
+	}
+	l := &loop{o: o, p: o.Provider, began: time.Now(), members: map[string]*member{}, runID: "dry run"}
+	if err := l.readRecords(); err != nil {
+		return nil, err
+	}
+	l.setTemplates(specs)
+	var qs []question
+	skip := map[string]bool{}
+	for name, m := range l.members {
+		qs, skip[name] = append(qs, l.question(m)), true
+	}
+	f := lookAt(ctx, l.p, o.City.Dir, qs, skip)
+	if f.err != nil {
+		return nil, f.err
+	}
+	for _, a := range f.answers {
+		m := l.members[a.session]
+		if a.err != nil {
+			continue // unknown: nothing is planned for it
+		}
+		m.seen.Presence, m.seen.Asked, m.seen.Attached = a.presence, a.at, a.attached
+		m.seen.Owned = a.meta[agent.MetaCityPath] == o.City.Dir
+		m.seen.Hashes = hashesFrom(a.meta)
+	}
+	actual := l.actual()
+	for _, a := range f.orphans {
+		actual.Sessions = append(actual.Sessions, Seen{Session: a.session, Presence: a.presence, Owned: true})
+	}
+	return Plan(l.desired(), actual, time.Now()), nil
+}
+
+// readRecords reads city.db where there is one.
+func (l *loop) readRecords() error {
+	if _, err := os.Stat(filepath.Join(stateDir(l.o.City.Dir), dbName)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	b, err := openBook(l.o.City.Dir)
+	if err != nil {
+		return err
+	}
+	l.records, err = b.Records()
+	id, ok, e := b.CurrentRun()
+	if ok {
+		l.runID = id
+	}
+	return errors.Join(err, e, b.Close())
+}
+
+func hashesFrom(meta map[string]string) agent.Hashes {
+	return agent.Hashes{
+		Core: meta[agent.MetaConfigHash], Launch: meta[agent.MetaLaunchHash],
+		Provision: meta[agent.MetaProvisionHash], Live: meta[agent.MetaLiveHash],
+	}
+}

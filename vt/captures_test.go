@@ -49,8 +49,26 @@ func TestCaptures(t *testing.T) {
 				theirs := readGolden(t, filepath.Join("testdata/captures", m.shot), 40)
 				theirs.history = nil
 				checkDifferences(t, m.shot, ours, theirs, explained[m.shot])
+				checkCopies(t, m.shot, term)
 			}
 		})
+	}
+}
+
+// checkCopies holds a dump, a snapshot and a repaint of the terminal against it.
+func checkCopies(t *testing.T, name string, term *vt.Terminal) {
+	t.Helper()
+	if d := checkDump(term, vt.Options{}, nil); d != "" {
+		t.Errorf("%s: %s", name, d)
+	}
+	if d := checkSnapshot(term, vt.Options{}, nil); d != "" {
+		t.Errorf("%s: %s", name, d)
+	}
+	cols, rows := term.Size()
+	outer := mustNew(t, vt.Options{Cols: cols, Rows: rows})
+	outer.Write(term.AppendPaint(nil, vt.PaintOptions{}))
+	if d := diffVisible(term, outer); d != "" {
+		t.Errorf("%s painted: %s", name, d)
 	}
 }
 

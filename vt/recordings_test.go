@@ -86,12 +86,7 @@ func TestRecordingsSplit(t *testing.T) {
 		if d := diffStates(stateOf(whole), stateOf(split)); d != "" {
 			t.Errorf("%s: %s", file, d)
 		}
-		if d := checkDump(whole, vt.Options{}, nil); d != "" {
-			t.Errorf("%s: %s", file, d)
-		}
-		if d := checkSnapshot(whole, vt.Options{}, nil); d != "" {
-			t.Errorf("%s: %s", file, d)
-		}
+		checkCopies(t, file, whole)
 	}
 }
 

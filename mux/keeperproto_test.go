@@ -1,0 +1,227 @@
+package mux
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+func connPair(t testing.TB) (a, b *fdConn) {
+	t.Helper()
+	x, y, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = newFDConn(x); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = newFDConn(y); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.close(); b.close() })
+	return a, b
+}
+
+func TestFramesCarryBytesAndDescriptors(t *testing.T) {
+	a, b := connPair(t)
+	r, w, err := cloexecPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll([]int{r, w})
+	body := fields(nil).str(tagID, "id").num(tagPID, 7).bytes(tagData, make([]byte, 300<<10))
+	done := make(chan error, 1)
+	go func() {
+		err := a.send(kindDeposit, body, r, w)
+		if err == nil {
+			err = a.send(kindOK, nil)
+		}
+		done <- err
+	}()
+	f, err := b.recv()
+	if err != nil || f.kind != kindDeposit || len(f.fds) != 2 || len(f.body) != len(body) {
+		t.Fatalf("kind %d, %d descriptors, %d bytes, %v", f.kind, len(f.fds), len(f.body), err)
+	}
+	if _, err := unix.Write(f.fds[1], []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	var p [1]byte
+	if n, err := unix.Read(r, p[:]); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	closeAll(f.fds)
+	if f, err := b.recv(); err != nil || f.kind != kindOK || len(f.fds) != 0 {
+		t.Fatal(f, err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFramesAreCheckedBeforeAllocation(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		bytes []byte
+		want  error
+	}{
+		{"too long", binary.LittleEndian.AppendUint32(nil, maxKeeperFrame+1), errProtocol},
+		{"too short", binary.LittleEndian.AppendUint32(nil, 3), errProtocol},
+		{"descriptors that did not come", []byte{4, 0, 0, 0, 1, 0, 2, 0}, errProtocol},
+		{"too many descriptors", []byte{4, 0, 0, 0, 1, 0, 254, 0}, errProtocol},
+		{"cut short", []byte{9, 0, 0, 0, 1, 0, 0, 0, 1}, io.ErrUnexpectedEOF},
+	} {
+		a, b := connPair(t)
+		for len(tc.bytes) < frameHeader {
+			tc.bytes = append(tc.bytes, 0)
+		}
+		if _, err := a.conn.Write(tc.bytes); err != nil {
+			t.Fatal(err)
+		}
+		a.close()
+		if _, err := b.recv(); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+	if _, err := appendFrame(nil, 1, make([]byte, maxKeeperFrame), 0); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+}
+
+func TestSpawnRequestsComeThrough(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[a-z\x80-\xff ]{0,20}`)
+		s := spawnSpec{
+			ID: text.Draw(t, "id"), Path: text.Draw(t, "path"), Dir: text.Draw(t, "dir"), Cgroup: text.Draw(t, "cgroup"),
+			Argv: rapid.SliceOf(text).Draw(t, "argv"), Env: rapid.SliceOf(text).Draw(t, "env"),
+			Umask: rapid.IntRange(0, 0o777).Draw(t, "umask"), Stdio: rapid.Uint64().Draw(t, "stdio"),
+			Cols: rapid.Uint16().Draw(t, "cols"), Rows: rapid.Uint16().Draw(t, "rows"),
+			Rlimits: [][3]uint64{{1, 2, rapid.Uint64().Draw(t, "hard")}}, Data: []byte(text.Draw(t, "data")),
+		}
+		// A later version's field is ignored.
+		got, seq, err := decodeSpawn(fields(nil).num(tagSeq, 9).str(60000, "new").raw(s.encode()))
+		if err != nil || seq != 9 {
+			t.Fatal(seq, err)
+		}
+		again, _, err := decodeSpawn(got.encode())
+		if err != nil || got.ID != s.ID || len(got.Argv) != len(s.Argv) || got.Rlimits[0] != s.Rlimits[0] || string(again.encode()) != string(got.encode()) {
+			t.Fatalf("%+v became %+v (%v)", s, got, err)
+		}
+	})
+}
+
+func FuzzKeeperBodies(f *testing.F) {
+	f.Add([]byte(fields(nil).num(tagSeq, 1).str(tagID, "x").num(tagFDs, 2)))
+	f.Add([]byte((&spawnSpec{ID: "a", Argv: []string{"b"}}).encode()))
+	f.Add([]byte{1, 0, 255, 255, 255, 255})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		_, _, _ = decodeSpawn(body)
+		_, _, _ = decodeEntry(body)
+		_ = decodeExit(body)
+		_ = seqOf(body)
+		_ = textOf(body)
+	})
+}
+
+// startKeeperAlone runs a keeper with this process as its server.
+func startKeeperAlone(t *testing.T) *keeperLink {
+	t.Helper()
+	p := testPaths(t)
+	if err := makeStateDir(p.Dir); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(p.lock(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	mine, theirs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := os.NewFile(uintptr(theirs), "keeper")
+	defer end.Close()
+	if err := launchKeeper(p, lock, end, "detach-adopt", p.Dir, p.Socket, "test", "0"); err != nil {
+		t.Fatal(err)
+	}
+	l, err := newKeeperLink(mine, func(exitNotice) {}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = l.tell(kindStop, "")
+		l.conn.close()
+		<-l.done
+		if err := waitProcess(t.Context(), l.info.PID); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	if err := l.hello(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestKeeperRunsPipesToo(t *testing.T) {
+	l := startKeeperAlone(t)
+	p, err := l.spawn(&spawnSpec{
+		ID: "pipes", Path: "/bin/sh", Argv: []string{"sh", "-c", "read x; echo out $x; echo err >&2; exit 6"},
+		Dir: "/", Stdio: stdioPipes, Umask: 0o022,
+	})
+	if err != nil || len(p.FDs) != 3 {
+		t.Fatal(p, err)
+	}
+	stdin, stdout, stderr := os.NewFile(uintptr(p.FDs[0]), "in"), os.NewFile(uintptr(p.FDs[1]), "out"), os.NewFile(uintptr(p.FDs[2]), "err")
+	defer stdin.Close()
+	defer stdout.Close()
+	defer stderr.Close()
+	if _, err := stdin.WriteString("hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(stdout)
+	if err != nil || string(out) != "out hello\n" {
+		t.Fatalf("%q, %v", out, err)
+	}
+	if e, err := io.ReadAll(stderr); err != nil || string(e) != "err\n" {
+		t.Fatalf("%q, %v", e, err)
+	}
+	if _, err := l.spawn(&spawnSpec{ID: "bad", Path: "/no/such/file", Argv: []string{"x"}, Dir: "/"}); !errors.Is(err, ErrSpawn) {
+		t.Fatal(err)
+	}
+	if err := l.forget("pipes", "not there"); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := l.list()
+	if err != nil || len(entries) != 0 {
+		t.Fatal(entries, err)
+	}
+}
+
+func TestKeeperHandsOverManyDescriptors(t *testing.T) {
+	l := startKeeperAlone(t)
+	r, w, err := cloexecPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll([]int{r, w})
+	const n = 300 // more than fit into one message
+	for i := range n {
+		if err := l.deposit(string(rune('a'+i%26))+string(rune('0'+i/26)), []byte{byte(i)}, r, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := l.list()
+	if err != nil || len(entries) != n {
+		t.Fatal(len(entries), err)
+	}
+	for _, e := range entries {
+		if len(e.FDs) != 2 || e.Kind != entryDeposit {
+			t.Fatalf("%+v", e)
+		}
+		closeAll(e.FDs)
+	}
+}

@@ -30,3 +30,28 @@ func TestQuoteLine(t *testing.T) {
 		t.Fatalf("%s", got)
 	}
 }
+
+func TestDefaultSocket(t *testing.T) {
+	env := func(kv map[string]string) func(string) string { return func(k string) string { return kv[k] } }
+	for _, c := range []struct {
+		env        map[string]string
+		city, want string
+	}{
+		{map[string]string{"GC_TMUX_SOCKET": "/s", "HOME": "/h"}, "/c", "/s"},
+		{map[string]string{"XDG_STATE_HOME": "/x", "HOME": "/h"}, "", "/x/gc/tmux/default"},
+		{map[string]string{"XDG_STATE_HOME": "rel", "HOME": "/h"}, "", "/h/.local/state/gc/tmux/default"},
+	} {
+		if got, err := DefaultSocket(env(c.env), c.city); err != nil || got != c.want {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
+	}
+	home := env(map[string]string{"HOME": "/h"})
+	a, errA := DefaultSocket(home, "/a")
+	b, errB := DefaultSocket(home, "/b")
+	if a == b || errA != nil || errB != nil {
+		t.Errorf("two cities share %q", a)
+	}
+	if _, err := DefaultSocket(env(nil), ""); err == nil {
+		t.Error("no error without a home")
+	}
+}

@@ -1,0 +1,33 @@
+package tmux
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+)
+
+// DefaultSocket is where the server of a city listens: GC_TMUX_SOCKET, else
+// $XDG_STATE_HOME/gc/tmux (~/.local/state/gc/tmux) and a name that the city's
+// folder gives. The folder is private to the user; no city meets another one's
+// sessions, nor those of the user's own tmux. city is an absolute path, "" for
+// sessions of no city.
+func DefaultSocket(getenv func(string) string, city string) (string, error) {
+	if s := getenv("GC_TMUX_SOCKET"); s != "" {
+		return filepath.Abs(s)
+	}
+	state := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return "", errors.New("neither XDG_STATE_HOME, HOME nor GC_TMUX_SOCKET is set")
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	name := "default"
+	if city != "" {
+		sum := sha256.Sum256([]byte(city))
+		name = hex.EncodeToString(sum[:6]) // a socket's path has 107 bytes at most
+	}
+	return filepath.Join(state, "gc", "tmux", name), nil
+}

@@ -52,21 +52,24 @@ type loop struct {
 	wantLook bool      // look before the next plan
 	lookAt   time.Time // look at this time at the latest; zero: with the patrol
 
-	events     <-chan runtime.Event
-	stopOnly   bool // stop what runs, start nothing
-	stopping   bool
-	stopDone   bool
-	stopErr    error
-	stopped    chan error // gets the result of the shutdown
-	reconciled bool
-	goal       bool // Until is reached
-	ended      bool // run shall return
-	result     error
-	configErr  string // why the newest city.toml is not in use
-	configHint string
-	reading    bool // city.toml is being read
-	readAgain  bool // and has changed meanwhile
-	reads      int  // how often it was read
+	events        <-chan runtime.Event
+	subscribing   bool
+	subscribeAt   time.Time // try again then; zero: no need
+	subscribeWait time.Duration
+	stopOnly      bool // stop what runs, start nothing
+	stopping      bool
+	stopDone      bool
+	stopErr       error
+	stopped       chan error // gets the result of the shutdown
+	reconciled    bool
+	goal          bool // Until is reached
+	ended         bool // run shall return
+	result        error
+	configErr     string // why the newest city.toml is not in use
+	configHint    string
+	reading       bool // city.toml is being read
+	readAgain     bool // and has changed meanwhile
+	reads         int  // how often it was read
 }
 
 // member is one session the controller deals with.
@@ -194,8 +197,8 @@ func (l *loop) run(ctx context.Context) error {
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
 	l.note(Event{Kind: EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %d agents", os.Getpid(), len(l.order))})
-	l.subscribe()
 	l.patrolNow()
+	l.subscribe()
 	limit, stopLimit := l.limit()
 	defer stopLimit()
 	ctxDone := ctx.Done()
@@ -270,6 +273,13 @@ func (l *loop) step() {
 		l.look()
 	}
 	next := l.patrol
+	if at := l.subscribeAt; !at.IsZero() {
+		if !now.Before(at) {
+			l.subscribe()
+		} else if at.Before(next) {
+			next = at
+		}
+	}
 	if !l.lookAt.IsZero() && l.lookAt.Before(next) {
 		next = l.lookAt
 	}

@@ -344,3 +344,18 @@ func TestEndDuringTheStartKeepsItsStatus(t *testing.T) {
 		r.end()
 	})
 }
+
+func TestSubscriptionIsTriedAgain(t *testing.T) {
+	bubble(t, "[daemon]\npatrol_interval = \"1h\"\n"+oneAgent, func(r *rig) {
+		r.fake.Fail("Events", "", runtime.ErrBackendUnreachable)
+		r.start()
+		r.wantState("a", StateRunning)
+		r.fake.Fail("Events", "", nil)
+		time.Sleep(time.Second)
+		r.fake.Exit("gc-city-a", 1)
+		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+			t.Errorf("the exit was not seen: %+v", a)
+		}
+		r.end()
+	})
+}

@@ -330,20 +330,39 @@ func (l *loop) unreachable(err error) {
 	}
 }
 
-// subscribe follows the provider's events, where it has them.
+// The back-off of a subscription that cannot be had.
+const (
+	firstResubscribe = 500 * time.Millisecond
+	maxResubscribe   = 30 * time.Second
+)
+
+// subscribe follows the provider's events, where it has them. Until it does,
+// and whenever it cannot, the patrol remains, and it tries again. What happened
+// in between is found by a look.
 func (l *loop) subscribe() {
 	src, ok := runtime.As[runtime.EventSource](l.p)
-	if !ok {
+	if !ok || l.subscribing || l.events != nil {
 		return
 	}
-	ch, err := src.Events(l.opCtx)
-	if err != nil {
-		if !errors.Is(err, context.Canceled) {
-			l.logf("no events from the session backend, the patrol remains: %v", err)
-		}
+	l.subscribing, l.subscribeAt = true, time.Time{}
+	l.work.Go(func() {
+		ch, err := src.Events(l.opCtx)
+		l.post(func() { l.subscribed(ch, err) })
+	})
+}
+
+func (l *loop) subscribed(ch <-chan runtime.Event, err error) {
+	l.subscribing = false
+	if err == nil {
+		l.events, l.subscribeWait = ch, 0
+		l.look()
 		return
 	}
-	l.events = ch
+	if l.subscribeWait == 0 {
+		l.logf("no events from the session backend, the patrol remains: %v", err)
+	}
+	l.subscribeWait = min(max(2*l.subscribeWait, firstResubscribe), maxResubscribe)
+	l.subscribeAt = time.Now().Add(l.subscribeWait)
 }
 
 // event acts on something the provider pushed.
@@ -352,7 +371,6 @@ func (l *loop) event(ev runtime.Event, ok bool) {
 		l.events = nil
 		if l.opCtx.Err() == nil && !l.ended {
 			l.subscribe()
-			l.look()
 		}
 		return
 	}

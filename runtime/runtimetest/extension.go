@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"gascity.dev/gc/runtime"
@@ -273,16 +271,5 @@ var lossCases = []testCase{
 		t.must(s.TeardownServer(t.Ctx))
 		t.running(name, false)
 		t.running(t.idle(), true)
-	}},
-	{name: "the environment of this process stays out", own: true, needs: []need{programs}, test: func(t *T) {
-		t.Setenv("GC_RUNTIMETEST_SECRET", "do not pass on")
-		dir := t.TempDir()
-		t.start(runtime.Config{WorkDir: dir, Command: "env > vars; echo end=end > done; exec cat"})
-		t.file(filepath.Join(dir, "done"))
-		data, err := os.ReadFile(filepath.Join(dir, "vars"))
-		t.must(err)
-		if strings.Contains(string(data), "do not pass on") {
-			t.Fatal("a variable leaked")
-		}
 	}},
 }

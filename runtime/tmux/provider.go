@@ -252,20 +252,32 @@ func (p *Provider) drop(c *control) {
 // query runs one command that may be repeated safely.
 func (p *Provider) query(ctx context.Context, words ...string) ([]string, error) {
 	var err error
-	for range 2 {
+	for range tries {
 		var c *control
-		if c, err = p.connect(ctx, false); err != nil {
+		if c, err = p.connect(ctx, false); err == nil {
+			var lines []string
+			lines, err = c.run(ctx, words...)
+			if !errors.Is(err, errLost) {
+				return lines, convert(err)
+			}
+			p.drop(c)
+		}
+		if !errors.Is(err, errLost) {
 			return nil, convert(err)
 		}
-		var lines []string
-		lines, err = c.run(ctx, words...)
-		if !errors.Is(err, errLost) {
-			return lines, convert(err)
+		// A server that is ending still takes connections for a moment.
+		if serr := sleep(ctx, lostPause); serr != nil {
+			return nil, convert(errors.Join(err, serr))
 		}
-		p.drop(c)
 	}
 	return nil, convert(err)
 }
+
+// How often, and how far apart, a query is made while its server goes away.
+const (
+	tries     = 5
+	lostPause = 20 * time.Millisecond
+)
 
 // once runs one command that is never repeated.
 func (p *Provider) once(ctx context.Context, words ...string) ([]string, error) {

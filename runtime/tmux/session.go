@@ -253,5 +253,10 @@ func (p *Provider) TeardownServer(ctx context.Context) error {
 		return fmt.Errorf("stop tmux: %w", convert(err))
 	}
 	p.drop(c)
+	for !errors.Is(p.listening(ctx), errNoServer) {
+		if err := sleep(ctx, echoStep); err != nil {
+			return fmt.Errorf("stop tmux: %w", convert(err))
+		}
+	}
 	return nil
 }

@@ -101,7 +101,8 @@ func (k *keeper) writePID(pid int) {
 func (k *keeper) serverEnded(how string) {
 	g := k.server
 	k.server = nil
-	g.conn.close()
+	// What it sent before its end is still read, its stop above all.
+	go func() { <-g.done; g.conn.close() }()
 	if g.trial != nil {
 		g.trial.Stop()
 	}

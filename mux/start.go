@@ -177,7 +177,7 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 		return f, nil
 	case <-ctx.Done():
 		go func() { <-locked; f.Close() }()
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -190,8 +190,13 @@ func flockWait(f *os.File) error {
 	}
 }
 
-// waitGone waits until the lock is free and the two processes are gone.
+// goneLimit bounds the wait for the end of a server that has agreed to end.
+const goneLimit = 30 * time.Second
+
+// waitGone waits until the lock is free and the processes are gone.
 func waitGone(ctx context.Context, p Paths, pids ...int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, goneLimit, fmt.Errorf("%w: the server did not end within %v", ErrUnreachable, goneLimit))
+	defer cancel()
 	f, err := lockFile(ctx, p.lock())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -61,6 +61,7 @@ func (p *painter) frozen(f *frozen) {
 		p.b = append(p.b, f.open...)
 	}
 	if f.alt {
+		p.screen(&p.t.main, h != nil)
 		p.toAlt()
 	}
 	p.screen(&f.screen, h != nil && !f.alt)

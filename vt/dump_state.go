@@ -100,7 +100,7 @@ func (p *painter) restModes() {
 	p.tabs()
 	p.margins()
 	p.rare()
-	if t.title != "" {
+	if t.title != "" || t.extra != nil && len(t.extra.titles) > 0 {
 		p.str("\x1b]2;" + t.title + "\x1b\\")
 	}
 }
@@ -146,6 +146,13 @@ func (p *painter) rare() {
 	e := p.t.extra
 	if e == nil {
 		return
+	}
+	for _, s := range e.sgrStack {
+		p.look(look{style: s, bits: p.bits})
+		p.str("\x1b[#{")
+	}
+	for _, s := range e.titles {
+		p.str("\x1b]2;" + s + "\x1b\\\x1b[22t")
 	}
 	if e.cursorKind != 0 {
 		p.csi(" q", int(e.cursorKind))

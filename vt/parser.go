@@ -26,6 +26,7 @@ type parser struct {
 	prevC2 bool    // 0xC2 was the last byte of a string: 0x9C makes it ST
 	start  int     // where the sequence begins in this write
 	src    []byte  // the bytes being written
+	pos    int     // where the control sequence being read began in src, or 0
 	csi    csi
 	str    str
 	raw    []byte // the bytes of the sequence that is not complete
@@ -39,7 +40,7 @@ func (t *Terminal) feed(p []byte) {
 		t.unpack()
 	}
 	ps := &t.parser
-	ps.cont, ps.start, ps.src = !ps.idle(), 0, p
+	ps.cont, ps.start, ps.src, ps.pos = !ps.idle(), 0, p, 0
 	for i := 0; i < len(p); {
 		switch ps.state {
 		case stGround:
@@ -122,6 +123,7 @@ func (t *Terminal) ground(p []byte, i int) int {
 			i++
 			if i < len(p) && p[i] == '[' {
 				t.beginCSI()
+				ps.pos = i - 1
 				i++
 				i += t.csiBytes(p[i:])
 				continue

@@ -165,7 +165,7 @@ func (t *Terminal) printRune(r rune) {
 			return
 		}
 		gr = grStart(class)
-		if isMark(class) && p&propWidth == 1 && t.modes&modeGrapheme != 0 { // without a base: one that is blank
+		if isMark(class) && (p&propWidth == 1 || class == classSpacing) && t.modes&modeGrapheme != 0 { // without a base: one that is blank
 			t.put(t.clusterCell(appendRune([]byte{' '}, r)), 1)
 			return
 		}

@@ -28,7 +28,6 @@ type tail struct {
 	Replies    []byte          `json:"replies,omitempty"`
 	Events     []Event         `json:"events,omitempty"`
 	Icon       string          `json:"icon,omitempty"`
-	Titles     []string        `json:"titles,omitempty"`
 	Pointer    string          `json:"pointer,omitempty"`
 	SavedModes map[uint32]bool `json:"savedModes,omitempty"`
 	Wrapped    []int           `json:"wrapped,omitempty"` // rows of the screen in use that continue
@@ -68,7 +67,7 @@ func (t *Terminal) tail() tail {
 		}
 	}
 	if e := t.extra; e != nil {
-		s.Icon, s.Titles, s.Pointer, s.SavedModes = e.icon, e.titles, e.pointer, e.savedModes
+		s.Icon, s.Pointer, s.SavedModes = e.icon, e.pointer, e.savedModes
 		s.EightBit, s.Conformity = e.protect8, e.conformity
 	}
 	return s
@@ -130,9 +129,9 @@ func (t *Terminal) apply(s tail) {
 			t.scr.row(y).flags |= rowWrapped
 		}
 	}
-	if s.Icon != "" || s.Titles != nil || s.Pointer != "" || s.SavedModes != nil || s.EightBit || s.Conformity != 0 {
+	if s.Icon != "" || s.Pointer != "" || s.SavedModes != nil || s.EightBit || s.Conformity != 0 {
 		e := t.more()
-		e.icon, e.titles, e.pointer, e.savedModes = s.Icon, s.Titles, s.Pointer, s.SavedModes
+		e.icon, e.pointer, e.savedModes = s.Icon, s.Pointer, s.SavedModes
 		e.protect8, e.conformity = s.EightBit, s.Conformity
 	}
 	t.replies = append([]byte(nil), s.Replies[:min(len(s.Replies), maxReplies)]...)

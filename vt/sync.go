@@ -16,7 +16,7 @@ type frozen struct {
 	flags   lineFlags
 }
 
-var syncOn, syncOff = []byte("\x1b[?2026h"), []byte("\x1b[?2026l")
+var syncOff = []byte("\x1b[?2026l")
 
 // syncMode begins or ends a synchronized update. Nothing is copied when the
 // bytes being written end the update too: no reader comes between.
@@ -28,11 +28,37 @@ func (t *Terminal) syncMode(on bool) {
 	if t.modes&modeSync != 0 {
 		return
 	}
-	src := t.parser.src
-	if end := bytes.LastIndex(src, syncOff); end < 0 || bytes.LastIndex(src, syncOn) > end {
+	if !t.endsSoon() {
 		t.freeze()
 	}
 	t.modes |= modeSync
+}
+
+// endsSoon reports whether the update that begins is certain to end within the
+// bytes being written: its end is there, and nothing but text and control
+// sequences before it, so that no string can swallow it.
+func (t *Terminal) endsSoon() bool {
+	src := t.parser.src[t.parser.pos:]
+	end := bytes.Index(src, syncOff)
+	if end < 0 || t.eightBit() {
+		return false
+	}
+	for src = src[:end]; ; src = src[1:] {
+		i := bytes.IndexByte(src, 0x1b)
+		if i < 0 {
+			break
+		}
+		if src = src[i:]; len(src) > 1 && src[1] != '[' {
+			return false
+		}
+	}
+	src = t.parser.src[t.parser.pos:][:end]
+	for i := bytes.IndexByte(src, 0xc2); i >= 0; i = bytes.IndexByte(src, 0xc2) {
+		if src = src[i+1:]; len(src) == 0 || src[0] < 0xa0 {
+			return false
+		}
+	}
+	return true
 }
 
 // freeze copies what readers see.

@@ -28,7 +28,7 @@ const (
 )
 
 // features are what this server can do beyond the first version of /v1.
-var features = []string{"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade"}
+var features = []string{"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue"}
 
 // newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
 func (srv *server) newHTTP() *http.Server {
@@ -43,6 +43,9 @@ func (srv *server) newHTTP() *http.Server {
 	handle("POST /v1/sessions", srv.handleCreate)
 	handle("POST /v1/peek", srv.handlePeekMany)
 	handle("GET /v1/events", srv.handleEvents)
+	handle("POST /v1/queue", srv.handleEnqueue)
+	handle("GET /v1/queue", srv.handleQueue)
+	handle("DELETE /v1/queue/{id}", srv.handleDequeue)
 	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			s, err := srv.find(r.PathValue("name"))

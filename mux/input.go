@@ -29,6 +29,7 @@ type input struct {
 	queue   []chan struct{} // writers that wait for the lock, first come first
 	room    chan struct{}   // closed when the terminal takes bytes again; nil while nobody waits
 	writing bool            // a writer is between its first and its last byte
+	tracked bool            // it writes a nudge's text
 	replies []byte
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
 	nudging bool                    // a nudge is under way
@@ -116,7 +117,7 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 		if s.fd < 0 || s.exit != nil {
 			return done, ErrExited
 		}
-		n, err := unix.Write(s.fd, p[done:])
+		n, err := s.put(p[done:])
 		if n > 0 {
 			done += n
 			continue
@@ -140,6 +141,21 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 		}
 	}
 	return done, nil
+}
+
+// put writes once. Of a nudge's text the journal knows how much the terminal
+// took, but for a kill within the call. mu is held.
+func (s *session) put(p []byte) (int, error) {
+	if !s.in.tracked {
+		return unix.Write(s.fd, p)
+	}
+	done := s.j.aheadDone.Load()
+	s.j.aheadNext.Store(done + uint64(len(p)))
+	n, err := unix.Write(s.fd, p)
+	done += uint64(max(n, 0))
+	s.j.aheadDone.Store(done)
+	s.j.aheadNext.Store(done)
+	return n, err
 }
 
 // noteInput notes that a writer wrote. mu is held.

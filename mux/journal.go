@@ -19,6 +19,7 @@ import (
 //	8 MiB    segment 1
 //	16 MiB   snapshot at the beginning of segment 0
 //	80 MiB   snapshot at the beginning of segment 1
+//	144 MiB  the nudge under way
 //
 // A segment is 128 KiB long, or twice as long as its snapshot, so that
 // snapshots of a long history never cost more than the output does.
@@ -38,7 +39,7 @@ const (
 	segmentPad   = 4096 // a read of a terminal gives at most this much
 	snapshotArea = 2 * segmentArea
 	snapshotMax  = 64 << 20
-	journalSize  = snapshotArea + 2*snapshotMax
+	journalSize  = aheadArea + 8 + aheadMax
 )
 
 // slot is a journal's header, in the table that all journals share: a page
@@ -55,8 +56,10 @@ type slot struct {
 	lastOut atomic.Int64
 	tries   atomic.Uint64 // replays that began and did not end
 	flags   atomic.Uint64
-	_       [2]uint64
-	nudges  [nudgeMemory]nudgeMark
+
+	aheadDone atomic.Uint64 // bytes of the nudge under way that the terminal took
+	aheadNext atomic.Uint64 // and would have with the write that was begun
+	nudges    [nudgeMemory]nudgeMark
 }
 
 // nudgeMark says how far a nudge came, for a server after a crash: it is

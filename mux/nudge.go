@@ -35,6 +35,7 @@ type nudge struct {
 	bracket bool
 	before  nudgeView // when the text was written
 	typed   nudgeView // when it was consumed
+	key     uint64    // of its id, 0 without one
 	mark    func(stage uint64)
 }
 
@@ -46,14 +47,14 @@ type nudgeView struct {
 	standing bool   // the end of the text stands on the cursor's line
 }
 
-// runNudge carries out one nudge; mark, which may be nil, is told how far it
-// came, before each step. The error is ErrTooLarge or that of ctx,
+// runNudge carries out one nudge; key stands for its id, and mark, which may be
+// nil, is told how far it came, before each step. The error is ErrTooLarge or that of ctx,
 // with nothing delivered; every other outcome is the receipt.
-func (s *session) runNudge(ctx context.Context, r NudgeRequest, mark func(stage uint64)) (Receipt, error) {
+func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark func(stage uint64)) (Receipt, error) {
 	if len(r.Text) > maxNudge {
 		return Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", ErrTooLarge, len(r.Text), maxNudge)
 	}
-	n := &nudge{s: s, text: cleanMessage(r.Text), wait: r.Timeout, mark: mark}
+	n := &nudge{s: s, text: cleanMessage(r.Text), wait: r.Timeout, key: key, mark: mark}
 	if mark == nil {
 		n.mark = func(uint64) {}
 	}
@@ -209,11 +210,25 @@ func (n *nudge) write(ctx context.Context) (Receipt, bool) {
 		}
 	}
 	n.before = n.view()
-	n.mark(stageTyping)
 	p := appendPaste(nil, []byte(n.text), n.bracket)
+	n.s.mu.Lock()
+	err := n.s.j.ahead(nudgeAhead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
+	n.s.mu.Unlock()
+	if err != nil {
+		return Receipt{State: Refused, Detail: err.Error()}, false
+	}
+	n.mark(stageTyping)
+	return n.finishWrite(ctx, p, 0)
+}
+
+// finishWrite types p from the byte from on, and then Enter.
+func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, nudgeWrite, errStuck)
 	defer cancel()
-	done, err := n.s.writeInput(limited, p, nudgeStuck)
+	n.track(true)
+	done, err := n.s.writeInput(limited, p[from:], nudgeStuck)
+	n.track(false)
+	done += from
 	if err != nil {
 		n.closePaste(done, len(p))
 		return n.failedWrite(err, done, len(p)), false
@@ -226,6 +241,13 @@ func (n *nudge) write(ctx context.Context) (Receipt, bool) {
 		return n.failedWrite(err, done, len(p)), false
 	}
 	return Receipt{}, true
+}
+
+// track lets the journal know how much of the text the terminal takes.
+func (n *nudge) track(on bool) {
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
+	n.s.in.tracked = on && n.key != 0
 }
 
 // closePaste ends a paste that was cut short, so that the program does not

@@ -35,7 +35,7 @@ func nudgeKey(id string) uint64 {
 // how that one ended.
 func (s *session) nudgeOnce(ctx context.Context, r NudgeRequest) (Receipt, error) {
 	if r.ID == "" {
-		return s.runNudge(ctx, r, nil)
+		return s.runNudge(ctx, r, 0, nil)
 	}
 	key := nudgeKey(r.ID)
 	s.mu.Lock()
@@ -58,7 +58,7 @@ func (s *session) nudgeOnce(ctx context.Context, r NudgeRequest) (Receipt, error
 	}
 	s.in.flights[key] = f
 	s.mu.Unlock()
-	f.rec, f.err = s.runNudge(ctx, r, func(stage uint64) { s.mark(key, stage) })
+	f.rec, f.err = s.runNudge(ctx, r, key, func(stage uint64) { s.mark(key, stage) })
 	s.mu.Lock()
 	delete(s.in.flights, key)
 	if len(s.in.flights) == 0 {

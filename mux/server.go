@@ -30,9 +30,11 @@ type server struct {
 	since   time.Time
 	loop    *loop
 	db      *store.DB
+	queue   *deliveries
 	table   *slotTable
 	tableFD int
 	lockFD  int
+	resumed []func(context.Context) // nudges of the server before, to be finished
 	events  *event.Log[Event]
 	dialogs []rule.Dialog
 	http    *http.Server
@@ -83,6 +85,7 @@ func runServer(args []string) int {
 		lockFD: lock, done: make(chan struct{}), ended: make(chan *session, 1024),
 		sessions: make(map[string]*session), live: make(map[string]*session),
 	}
+	srv.queue = newDeliveries(srv)
 	if err := srv.open(control); err != nil {
 		logf("%v", err)
 		if srv.link != nil {
@@ -145,6 +148,11 @@ const restTime = 300 * time.Millisecond
 func (srv *server) serve() {
 	srv.http = srv.newHTTP()
 	srv.work.Go(srv.sweepTrees)
+	for _, finish := range srv.resumed {
+		srv.work.Go(func() { finish(context.Background()) })
+	}
+	srv.resumed = nil
+	srv.work.Go(func() { srv.queue.run(srv.done) })
 	srv.serveOn(srv.listener)
 	srv.emitServer()
 	if err := srv.link.tell(kindReady, ""); err != nil {

@@ -78,6 +78,11 @@ func (srv *server) adoptSession(e keptEntry) error {
 	s.watch = watch
 	s.recoverScreen()
 	s.fixSize()
+	if !e.Exited {
+		if finish := s.claimNudge(); finish != nil {
+			srv.resumed = append(srv.resumed, finish)
+		}
+	}
 	srv.mu.Lock()
 	srv.sessions[rec.ID] = s
 	if !e.Exited {

@@ -63,6 +63,7 @@ func (srv *server) moveExited(s *session) {
 	srv.checkIdle()
 	srv.mu.Unlock()
 	srv.collect(drop)
+	srv.queue.wake()
 	select {
 	case srv.ended <- s:
 	default: // a thousand at once: their orphans are listed, not swept

@@ -136,6 +136,7 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
 	}
 	srv.emit(s, Event{Type: EventStarted})
+	srv.queue.wake()
 	srv.lateExit(s)
 	return s, nil
 }

@@ -1,0 +1,294 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/store"
+)
+
+// Times and bounds of the queue.
+const (
+	queueTTL     = 24 * time.Hour
+	queueLease   = 2 * time.Minute
+	queueIdle    = time.Second // of quiet, for PolicyWaitIdle
+	queuePause   = time.Second // after the first failed try, doubled up to queuePauses
+	queuePauses  = time.Minute
+	queueTries   = 50
+	queueKeep    = time.Hour // a delivered message
+	maxQueue     = 10_000
+	queueWorkers = 8 // sessions at once
+)
+
+// queueBucket holds the messages by id; ids sort by age.
+var queueBucket = store.NewBucket[QueueItem]("queue")
+
+// deliveries hands queued messages to their sessions: one at a time for each
+// name, in order. A message is leased before it is tried, and its nudge has the
+// message's id: after a crash it is known whether it was typed, and it is never
+// typed again.
+type deliveries struct {
+	srv   *server
+	kick  chan struct{}
+	limit chan struct{}
+	work  sync.WaitGroup
+
+	mu   sync.Mutex
+	busy map[string]bool // names with a delivery under way
+}
+
+func newDeliveries(srv *server) *deliveries {
+	return &deliveries{
+		srv: srv, kick: make(chan struct{}, 1), limit: make(chan struct{}, queueWorkers), busy: make(map[string]bool),
+	}
+}
+
+// wake makes the loop look at the queue.
+func (d *deliveries) wake() {
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+// run delivers until done is closed.
+func (d *deliveries) run(done <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer d.work.Wait()
+	defer cancel()
+	for {
+		next := d.pass(ctx)
+		var later <-chan time.Time
+		var t *time.Timer
+		if !next.IsZero() {
+			t = time.NewTimer(time.Until(next))
+			later = t.C
+		}
+		select {
+		case <-d.kick:
+		case <-later:
+		case <-done:
+			cancel()
+			return
+		}
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// pass starts what is due and returns when to look again; zero: when
+// something happens.
+func (d *deliveries) pass(ctx context.Context) (next time.Time) {
+	items, err := d.list("")
+	if err != nil {
+		logf("queue: %v", err)
+		return time.Now().Add(queuePause)
+	}
+	now := time.Now()
+	soonest := func(t time.Time) {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	seen := make(map[string]bool)
+	for _, it := range items {
+		switch {
+		case it.State == QueueDelivered:
+			if now.Sub(it.Done) > queueKeep {
+				_ = d.remove(it.ID)
+			} else {
+				soonest(it.Done.Add(queueKeep + time.Second))
+			}
+			continue
+		case it.State == QueueDead || seen[it.Target]:
+			continue
+		case now.After(it.Expires):
+			d.finish(it, QueueDead, "its time was over")
+			continue
+		}
+		seen[it.Target] = true
+		soonest(it.Expires.Add(time.Second))
+		if it.Next.After(now) {
+			soonest(it.Next)
+			continue
+		}
+		d.start(ctx, it)
+	}
+	return next
+}
+
+// start delivers a message in the background, unless its session is not there
+// or busy with another one.
+func (d *deliveries) start(ctx context.Context, it QueueItem) {
+	d.srv.mu.Lock()
+	s := d.srv.live[it.Target]
+	d.srv.mu.Unlock()
+	if it.Session != "" && (s == nil || s.rec.ID != it.Session) {
+		if gone, err := d.srv.find(it.Session); err != nil || !gone.isRunning() {
+			d.finish(it, QueueDead, "the session has ended")
+		}
+		return
+	}
+	if s == nil {
+		return // its start wakes the loop
+	}
+	d.mu.Lock()
+	busy := d.busy[it.Target]
+	d.busy[it.Target] = true
+	d.mu.Unlock()
+	if busy {
+		return
+	}
+	d.work.Go(func() {
+		d.limit <- struct{}{}
+		defer func() { <-d.limit }()
+		d.deliver(ctx, s, it)
+		d.mu.Lock()
+		delete(d.busy, it.Target)
+		d.mu.Unlock()
+		d.wake()
+	})
+}
+
+// deliver tries one message once.
+func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
+	ctx, cancel := context.WithDeadline(ctx, it.Expires)
+	defer cancel()
+	if it.Policy == PolicyWaitIdle {
+		r, err := s.waitFor(ctx, WaitRequest{Conditions: []Condition{{Quiet: queueIdle}}})
+		if err != nil || r.Met != 0 || r.Exit != nil {
+			return // looked at again
+		}
+	}
+	it.State, it.Tries, it.Lease = QueueLeased, it.Tries+1, time.Now().Add(queueLease)
+	if err := d.put(it); err != nil {
+		logf("queue: %v", err)
+		return
+	}
+	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: "queue-" + it.ID, Text: it.Text})
+	if err != nil {
+		d.retry(it, err.Error())
+		return
+	}
+	it.Receipt = &rec
+	switch rec.State {
+	case Submitted:
+		d.finish(it, QueueDelivered, "")
+	case Drafted, Unverified:
+		d.finish(it, QueueDead, "it was typed and is not typed again: "+rec.Detail)
+	case Dead:
+		if it.Session != "" {
+			d.finish(it, QueueDead, "the session has ended")
+			return
+		}
+		d.retry(it, rec.Detail)
+	default:
+		d.retry(it, rec.Detail)
+	}
+}
+
+// retry puts a message back for later.
+func (d *deliveries) retry(it QueueItem, why string) {
+	if it.Tries >= queueTries {
+		d.finish(it, QueueDead, fmt.Sprintf("%d tries: %s", it.Tries, why))
+		return
+	}
+	it.State, it.Lease, it.Detail = QueueWaiting, time.Time{}, why
+	it.Next = time.Now().Add(min(queuePause<<min(it.Tries-1, 10), queuePauses))
+	if err := d.put(it); err != nil {
+		logf("queue: %v", err)
+	}
+}
+
+func (d *deliveries) finish(it QueueItem, state, detail string) {
+	it.State, it.Detail, it.Lease, it.Next, it.Done = state, detail, time.Time{}, time.Time{}, time.Now()
+	if err := d.put(it); err != nil {
+		logf("queue: %v", err)
+	}
+}
+
+// put writes a message that is still wanted.
+func (d *deliveries) put(it QueueItem) error {
+	return d.srv.db.Batch(func(tx *store.Tx) error {
+		if _, ok, err := queueBucket.Get(tx, it.ID); err != nil || !ok {
+			return err
+		}
+		return queueBucket.Put(tx, it.ID, it)
+	})
+}
+
+func (d *deliveries) remove(id string) error {
+	return d.srv.db.Batch(func(tx *store.Tx) error { return queueBucket.Delete(tx, id) })
+}
+
+func (d *deliveries) list(target string) ([]QueueItem, error) {
+	out := []QueueItem{}
+	err := d.srv.db.View(func(tx *store.Tx) error {
+		return queueBucket.Each(tx, "", func(_ string, it QueueItem) error {
+			if target == "" || it.Target == target {
+				out = append(out, it)
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+// enqueue checks a message and writes it.
+func (d *deliveries) enqueue(r QueueRequest) (QueueItem, error) {
+	if err := checkName(r.Target); err != nil {
+		return QueueItem{}, err
+	}
+	if r.Policy == "" {
+		r.Policy = PolicyWaitIdle
+	}
+	if r.Policy != PolicyWaitIdle && r.Policy != PolicyImmediate {
+		return QueueItem{}, fmt.Errorf("%w: policy %q (%s, %s)", ErrRequest, r.Policy, PolicyWaitIdle, PolicyImmediate)
+	}
+	if len(r.Text) > maxNudge {
+		return QueueItem{}, fmt.Errorf("%w: a message of %d bytes, at most %d", ErrTooLarge, len(r.Text), maxNudge)
+	}
+	if r.TTL <= 0 {
+		r.TTL = queueTTL
+	}
+	now := time.Now()
+	it := QueueItem{QueueRequest: r, State: QueueWaiting, Created: now, Expires: now.Add(r.TTL)}
+	err := d.srv.db.Batch(func(tx *store.Tx) error {
+		if queueBucket.Len(tx, "") >= maxQueue {
+			return fmt.Errorf("%w: %d messages are queued", ErrTooLarge, maxQueue)
+		}
+		n, err := queueBucket.NextSequence(tx)
+		if err != nil {
+			return err
+		}
+		it.ID = fmt.Sprintf("%016x", n)
+		return queueBucket.Put(tx, it.ID, it)
+	})
+	d.wake()
+	return it, err
+}
+
+func (srv *server) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in QueueRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return srv.queue.enqueue(in)
+}
+
+func (srv *server) handleQueue(_ http.ResponseWriter, r *http.Request) (any, error) {
+	items, err := srv.queue.list(r.URL.Query().Get("target"))
+	return map[string][]QueueItem{"items": items}, err
+}
+
+func (srv *server) handleDequeue(_ http.ResponseWriter, r *http.Request) (any, error) {
+	id := r.PathValue("id")
+	if id == "" || len(id) > 64 {
+		return nil, fmt.Errorf("%w: bad id", ErrRequest)
+	}
+	return nil, srv.queue.remove(id)
+}

@@ -183,12 +183,13 @@ const (
 
 // PeekRequest asks what a session shows.
 type PeekRequest struct {
-	Name       string `json:"name"`
-	Lines      int    `json:"lines,omitempty"`      // from the bottom of screen and history; <= 0: all
-	Screen     bool   `json:"screen,omitempty"`     // the screen only
-	Format     string `json:"format,omitempty"`     // "" is FormatText
-	Join       bool   `json:"join,omitempty"`       // wrapped lines as one
-	IfRevision uint64 `json:"ifRevision,omitempty"` // answer Unchanged when the screen still has it; 0: always answer
+	Name       string    `json:"name"`
+	Lines      int       `json:"lines,omitempty"`      // from the bottom of screen and history; <= 0: all
+	Screen     bool      `json:"screen,omitempty"`     // the screen only
+	Format     string    `json:"format,omitempty"`     // "" is FormatText
+	Join       bool      `json:"join,omitempty"`       // wrapped lines as one
+	At         time.Time `json:"at,omitzero"`          // as it was then; needs a recording
+	IfRevision uint64    `json:"ifRevision,omitempty"` // answer Unchanged when the screen still has it; 0: always answer
 }
 
 // KeysRequest presses keys.

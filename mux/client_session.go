@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"net/url"
 	"time"
 )
@@ -163,4 +164,17 @@ func (c *Client) ProcessAlive(ctx context.Context, name string, names []string) 
 	}
 	err := c.call(ctx, "POST", sessionPath(name, "/alive"), map[string][]string{"names": names}, &out)
 	return out.Alive, err
+}
+
+// Recording writes the session's recording to w, as RecordingASCIICast or
+// RecordingRaw; "" is the first. ErrRequest when the session was started
+// without one.
+func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer) error {
+	resp, err := c.send(ctx, "GET", sessionPath(name, "/recording?format="+url.QueryEscape(format)), nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(w, resp.Body)
+	return err
 }

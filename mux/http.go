@@ -28,7 +28,7 @@ const (
 )
 
 // features are what this server can do beyond the first version of /v1.
-var features = []string{"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue"}
+var features = []string{"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording"}
 
 // newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
 func (srv *server) newHTTP() *http.Server {
@@ -72,6 +72,7 @@ func (srv *server) newHTTP() *http.Server {
 	session("GET /v1/sessions/{name}/processes", handleProcesses)
 	session("POST /v1/sessions/{name}/alive", handleAlive)
 	session("GET /v1/sessions/{name}/attach", handleAttach)
+	session("GET /v1/sessions/{name}/recording", handleRecording)
 	return &http.Server{
 		Handler: m, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags),
@@ -84,7 +85,11 @@ type hijacked struct{}
 // serveJSON runs a handler and writes its result. A panic costs one request.
 func serveJSON(w http.ResponseWriter, r *http.Request, h func(http.ResponseWriter, *http.Request) (any, error)) {
 	defer func() {
-		if p := recover(); p != nil && p != http.ErrAbortHandler {
+		p := recover()
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		if p != nil {
 			logf("%s %s: panic: %v\n%s", r.Method, r.URL.Path, p, debug.Stack())
 			writeError(w, errors.New("internal error; see the server's log"))
 		}
@@ -287,6 +292,24 @@ func (srv *server) handleMetaSet(s *session, w http.ResponseWriter, r *http.Requ
 
 func (srv *server) handleMetaRemove(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
 	return nil, srv.removeMeta(s.rec.ID, r.URL.Query().Get("key"))
+}
+
+func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	format := r.URL.Query().Get("format")
+	if format != "" && format != RecordingASCIICast && format != RecordingRaw {
+		return nil, fmt.Errorf("%w: format %q (%s, %s)", ErrRequest, format, RecordingASCIICast, RecordingRaw)
+	}
+	f, err := s.readRecording()
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if err := s.export(w, format); err != nil {
+		logf("session %s: recording: %v", s.rec.ID, err)
+		panic(http.ErrAbortHandler) // the client must not take half of it for all
+	}
+	return hijacked{}, nil
 }
 
 func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, error) {

@@ -11,6 +11,9 @@ const maxPeeks = 4096
 
 // peek reads what a session shows.
 func (s *session) peek(r PeekRequest) (PeekResult, error) {
+	if !r.At.IsZero() {
+		return s.peekAt(r)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := PeekResult{
@@ -24,35 +27,53 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 		out.Unchanged = true
 		return out, nil
 	}
+	err := dump(s.term, r, &out)
+	return out, err
+}
+
+// peekAt reads what a recorded session showed at a time. The screen of then is
+// made aside, so that the session goes on meanwhile.
+func (s *session) peekAt(r PeekRequest) (PeekResult, error) {
+	t, err := s.terminalAt(r.At)
+	if err != nil {
+		return PeekResult{}, err
+	}
+	out := PeekResult{ID: s.rec.ID, Name: s.rec.Name, Revision: t.Revision()}
+	err = dump(t, r, &out)
+	return out, err
+}
+
+// dump fills in what a peek asks for.
+func dump(t *vt.Terminal, r PeekRequest, out *PeekResult) error {
 	switch r.Format {
 	case "", FormatText:
-		out.Text = s.text(r)
+		out.Text = dumpText(t, r)
 	case FormatANSI:
-		out.Text = s.ansi(r)
+		out.Text = dumpANSI(t, r)
 	case FormatJSON:
-		screen := s.term.Screen()
+		screen := t.Screen()
 		out.Screen = &screen
 	default:
-		return PeekResult{}, fmt.Errorf("%w: unknown format %q (text, ansi, json)", ErrRequest, r.Format)
+		return fmt.Errorf("%w: unknown format %q (text, ansi, json)", ErrRequest, r.Format)
 	}
-	return out, nil
+	return nil
 }
 
-// text is the peek of FormatText. mu is held.
-func (s *session) text(r PeekRequest) string {
+// dumpText is the peek of FormatText.
+func dumpText(t *vt.Terminal, r PeekRequest) string {
 	if r.Screen && r.Lines <= 0 && !r.Join {
-		return s.term.ScreenText()
+		return t.ScreenText()
 	}
-	return s.term.Text(vt.TextOptions{Lines: r.Lines, Join: r.Join, ScreenOnly: r.Screen})
+	return t.Text(vt.TextOptions{Lines: r.Lines, Join: r.Join, ScreenOnly: r.Screen})
 }
 
-// ansi is the peek of FormatANSI: fed to a terminal of the session's size it
-// gives the same picture. mu is held.
-func (s *session) ansi(r PeekRequest) string {
+// dumpANSI is the peek of FormatANSI: fed to a terminal of the session's size
+// it gives the same picture.
+func dumpANSI(t *vt.Terminal, r PeekRequest) string {
 	if r.Screen {
-		return string(s.term.AppendPaint(nil, vt.PaintOptions{}))
+		return string(t.AppendPaint(nil, vt.PaintOptions{}))
 	}
-	return string(s.term.ANSI())
+	return string(t.ANSI())
 }
 
 // peekMany answers many requests; a session that is not there is an entry with

@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -122,6 +123,11 @@ func (srv *server) collect(drop []*session) {
 		s.mu.Lock()
 		s.collected = true
 		s.j.close()
+		if s.tape != nil {
+			s.tape.close()
+			s.tape = nil
+			_ = os.Remove(srv.recordingPath(s.rec.ID))
+		}
 		if s.watch >= 0 {
 			unix.Close(s.watch)
 			s.watch = -1

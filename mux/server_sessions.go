@@ -129,8 +129,11 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 		_ = srv.dropMeta(rec.ID)
 		return nil, err
 	}
+	s.mu.Lock()
+	s.startRecording()
+	s.mu.Unlock()
 	srv.mu.Lock()
-	srv.sessions[rec.ID], srv.live[rec.Name] = s, s
+	srv.sessions[s.rec.ID], srv.live[s.rec.Name] = s, s
 	srv.mu.Unlock()
 	if err := srv.loop.add(s); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)

@@ -56,10 +56,11 @@ type session struct {
 	mu         sync.Mutex
 	term       *vt.Terminal
 	j          *journal
-	fd         int    // the terminal's master; -1 after the end
-	cols, rows int    // in force
-	out        uint64 // bytes of output that the screen shows
-	lastIn     int64  // Unix nanoseconds
+	tape       *recording // nil without
+	fd         int        // the terminal's master; -1 after the end
+	cols, rows int        // in force
+	out        uint64     // bytes of output that the screen shows
+	lastIn     int64      // Unix nanoseconds
 	lastOut    int64
 	bells      uint64
 	prompt     bool          // a shell prompt is open
@@ -163,6 +164,9 @@ func (s *session) resizeTo(cols, rows int) error {
 	}
 	s.cols, s.rows = cols, rows
 	s.nextSegment()
+	if s.tape != nil {
+		s.tape.resize(cols, rows)
+	}
 	if s.fd >= 0 {
 		ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
 		if err := unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &ws); err != nil {

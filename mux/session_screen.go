@@ -37,6 +37,7 @@ func (s *session) show() {
 	if err := protect(func() { _, _ = s.term.Write(p) }); err != nil {
 		s.screenPanic(err)
 	}
+	s.tape.output(p, s.out)
 	s.out = end
 	s.effects()
 	for _, c := range s.clients {
@@ -164,5 +165,6 @@ func (s *session) recoverScreen() {
 		s.screenPanic(err)
 		return
 	}
+	s.startRecording()
 	s.show()
 }

@@ -41,6 +41,8 @@ type attachClient struct {
 	sent       uint64 // offset up to which output is in the backlog or was sent
 	repaint    bool   // paint before anything else
 	dirty      bool   // the screen changed; for a client that gets paints
+	painted    bool   // it was painted before
+	modes      vt.Modes
 	active     time.Time
 }
 
@@ -95,12 +97,14 @@ func (c *attachClient) next() (m message, ok bool) {
 	defer s.mu.Unlock()
 	switch {
 	case c.repaint || c.dirty:
-		o := vt.PaintOptions{Scrollback: c.scrollback}
+		modes := s.term.Modes()
+		o := vt.PaintOptions{Scrollback: c.scrollback, Again: c.painted}
 		if !c.raw() {
 			o.Cols, o.Rows = c.cols, c.rows
+			o.Content = c.painted && !c.repaint && modes == c.modes
 			m.pause = paintInterval
 		}
-		c.scrollback = false
+		c.scrollback, c.painted, c.modes = false, true, modes
 		m.paint, m.offset, m.data = true, s.out, s.term.AppendPaint(nil, o)
 		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
 		c.filter = vt.QueryFilter{}

@@ -28,6 +28,7 @@ func TestAttachReal(t *testing.T) {
 		"killed":        attachRealKilled,
 		"resize":        attachRealResize,
 		"small":         attachRealSmall,
+		"small, modes":  attachRealSmallModes,
 		"two":           attachRealTwo,
 		"queries":       attachRealQueries,
 		"server killed": attachRealServerKilled,
@@ -266,6 +267,50 @@ func attachRealSmall(t *testing.T, c *Client) {
 	r.want(AttachDetached)
 	waitText(t, c, "at the top a$|at the top a[^t]")
 	p.checkRestored()
+}
+
+// attachRealSmallModes: modes that go off in the session go off on a terminal
+// of another size too, and painting again and again leaves nothing behind.
+func attachRealSmallModes(t *testing.T, c *Client) {
+	startScript(t, c, `stty -echo; echo ready; while read -r x; do case $x in
+on) printf '\033[?1049h\033[2J\033[H\033[?1002h\033[?2004h\033[?1h\033[>1u\033[3;4HALT';;
+off) printf '\033[<u\033[?1l\033[?2004l\033[?1002l\033[?1049lMAIN';;
+*) printf '\033[2;1H%s\033[K' "$x";; esac; done`, "ready")
+	p := newPerson(t)
+	p.resize(20, 5)
+	fresh, err := vt.New(vt.Options{Cols: 20, Rows: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := attachPerson(p, c, "demo", func(o *AttachOptions) { o.ReadOnly = true })
+	p.shows("ready")
+	typed := func(line string) {
+		if err := c.Keys(context.Background(), "demo", []string{line + "\r"}, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		typed("on")
+		p.shows("ALT")
+		p.await("the modes", func() bool {
+			m := p.screen.Modes()
+			return m.AltScreen && m.Mouse == vt.MouseDrag && m.BracketedPaste && m.AppCursor && m.KittyFlags == 1
+		})
+		for i := range 5 {
+			typed(fmt.Sprintf("text %d", i))
+			p.shows(fmt.Sprintf("text %d", i))
+		}
+		typed("off")
+		p.shows("MAIN")
+		p.await("no modes", func() bool { return p.screen.Modes() == fresh.Modes() })
+	}
+	p.mu.Lock()
+	if n := p.screen.HistoryLen(); n > 0 {
+		t.Errorf("painting scrolled %d lines", n)
+	}
+	p.mu.Unlock()
+	p.types("\x02d")
+	r.want(AttachDetached)
 }
 
 // attachRealTwo: the size follows who typed last.

@@ -4,6 +4,15 @@ package vt
 type PaintOptions struct {
 	Cols, Rows int  // size of the outer terminal; 0 = the session's
 	Scrollback bool // write the history first, so that it scrolls off outside
+
+	// Again says that the outer terminal shows an earlier state, perhaps with
+	// half a sequence behind it: its modes are reset first, in the same
+	// synchronized update and without scrolling.
+	Again bool
+	// Content says that it shows an earlier paint with the same Modes for the
+	// same size, which is not the session's: only what it shows is written, in
+	// place, so that nothing flickers.
+	Content bool
 }
 
 // AppendPaint appends what shows the live state on an outer terminal whose
@@ -20,7 +29,17 @@ func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 	}
 	t.seen()
 	p := painter{t: t, b: dst, plain: true}
-	p.str("\x1b[?2026h\x1b[m\x1b[H\x1b[2J")
+	if o.Content {
+		return p.content(o)
+	}
+	if o.Again {
+		p.str(cutOuter)
+	}
+	p.str("\x1b[?2026h")
+	if o.Again {
+		p.str(resetOuter)
+	}
+	p.str("\x1b[m\x1b[H\x1b[2J")
 	if o.Scrollback {
 		p.str("\x1b[3J")
 		p.history(0, 0)
@@ -123,30 +142,33 @@ func (p *painter) scrollOff(rows int) {
 // window writes the part of a screen that an outer terminal has room for, row
 // by row: nothing of it relies on wrapping.
 func (p *painter) window(s *screen, o PaintOptions, cursor int) {
-	t := p.t
-	top := windowTop(cursor, o, t)
-	for y := range min(o.Rows, t.rows) {
-		r := s.view(top + y)
-		n := min(r.length(), o.Cols)
-		if n == 0 {
-			continue
-		}
-		if n < int(r.used) && r.cells[n].isTail() {
-			n--
-		}
-		p.csi("H", y+1, 1)
-		full := *r
-		full.flags &^= rowWrapped
-		p.row(&full, 0, n, false, true)
+	top := windowTop(cursor, o, p.t)
+	for y := range min(o.Rows, p.t.rows) {
+		p.windowRow(s.view(top+y), y, o)
 	}
 	p.look(look{})
+}
+
+// windowRow writes what the outer row y shows of r.
+func (p *painter) windowRow(r *row, y int, o PaintOptions) {
+	n := min(r.length(), o.Cols)
+	if n == 0 {
+		return
+	}
+	if n < int(r.used) && r.cells[n].isTail() {
+		n--
+	}
+	p.csi("H", y+1, 1)
+	full := *r
+	full.flags &^= rowWrapped
+	p.row(&full, 0, n, false, true)
 }
 
 // outerModes sets the modes that differ from a reset terminal's, and margins
 // when the sizes are the same.
 func (p *painter) outerModes(o PaintOptions) {
 	t := p.t
-	for _, n := range [...]int{1, 5, 7, 9, 25, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006,
+	for _, n := range [...]int{1, 5, 7, 9, 12, 25, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006,
 		1007, 1015, 1016, 2004, 2031} {
 		if m := decModes[n]; (t.modes^defaultModes)&m != 0 {
 			p.mode(n, t.modes&m != 0)
@@ -176,26 +198,4 @@ func (p *painter) charsetsOuter() {
 	if p.t.chars != (charsets{}) {
 		p.charsets(&p.t.chars)
 	}
-}
-
-// AppendReset appends what resets everything on an outer terminal that
-// AppendPaint or a program behind it may have set, and leaves the alternate
-// screen: the last thing written to it on detach. The cursor goes to column 1
-// of a line of its own.
-func AppendReset(dst []byte) []byte {
-	dst = append(dst,
-		"\x18"+ // ends a sequence that was cut
-			"\x1b\\"+ // or a string
-			"\x1b[?2026l"+
-			"\x1b[<99u\x1b[=0u"+ // keyboard flags of the alternate screen
-			"\x1b[?1049l"+
-			"\x1b[<99u\x1b[=0u"+ // and of the primary one
-			"\x1b[>4;0m"+
-			"\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l"+
-			"\x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?2048l"+
-			"\x1b[?1l\x1b[?66l\x1b>\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?45l\x1b[?67l\x1b[?1007h"+
-			"\x1b[4l\x1b[20l\x1b[?69l\x1b[r"+
-			"\x1b(B\x1b)B\x0f\x1b[m\x1b]8;;\x1b\\\x1b[0\"q\x1b[0 q\x1b[?25h"+
-			"\x1b[999;1H\r\n"...)
-	return dst
 }

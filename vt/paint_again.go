@@ -1,0 +1,59 @@
+package vt
+
+// cutOuter ends a sequence or a string that was cut.
+const cutOuter = "\x18\x1b\\"
+
+// resetOuter resets everything that AppendPaint or a program behind it may have
+// set, and leaves the alternate screen. It moves the cursor but does not
+// scroll.
+const resetOuter = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate screen
+	"\x1b[?1049l" +
+	"\x1b[<99u\x1b[=0u" + // and of the primary one
+	"\x1b[>4;0m" +
+	"\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" +
+	"\x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?2048l" +
+	"\x1b[?1l\x1b[?66l\x1b>\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?45l\x1b[?67l\x1b[?1007h" +
+	"\x1b[4l\x1b[20l\x1b[?69l\x1b[r" +
+	"\x1b(B\x1b)B\x0f\x1b[m\x1b]8;;\x1b\\\x1b[0\"q\x1b[0 q\x1b[?25h"
+
+// AppendReset appends what resets everything on an outer terminal that
+// AppendPaint or a program behind it may have set, and leaves the alternate
+// screen: the last thing written to it on detach. The cursor goes to column 1
+// of a line of its own.
+func AppendReset(dst []byte) []byte {
+	return append(dst, cutOuter+"\x1b[?2026l"+resetOuter+"\x1b[999;1H\r\n"...)
+}
+
+// content paints what readers see over an earlier paint with the same modes.
+// The rendition, the character sets and insert mode of that one are switched
+// off, as no output of the program follows on a terminal of another size.
+func (p *painter) content(o PaintOptions) []byte {
+	t := p.t
+	s, x, y, title, kind := t.scr, t.x, t.y, t.title, 0
+	if f := t.frozen; f != nil {
+		s, x, y, title = &f.screen, f.x, f.y, f.title
+	}
+	if t.extra != nil {
+		kind = int(t.extra.cursorKind)
+	}
+	p.str("\x1b[?2026h\x1b[?7h\x1b[4l\x1b(B\x0f\x1b[m\x1b]8;;\x1b\\")
+	top := windowTop(y, o, t)
+	for row := range o.Rows {
+		p.look(look{})
+		p.csi("H", row+1, 1)
+		p.str("\x1b[2K")
+		if row < t.rows {
+			p.windowRow(s.view(top+row), row, o)
+		}
+	}
+	p.title(title)
+	if t.modes&modeAutowrap == 0 {
+		p.mode(7, false)
+	}
+	p.mode(25, t.Cursor().Visible)
+	p.csi(" q", kind)
+	p.look(look{})
+	p.csi("H", clampRow(y, y, o, t)+1, min(x, o.Cols-1)+1)
+	p.str("\x1b[?2026l")
+	return p.b
+}

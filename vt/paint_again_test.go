@@ -1,0 +1,81 @@
+package vt_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"gascity.dev/gc/vt"
+)
+
+// TestPaintAgain: painting over an earlier state, whatever raw output came
+// between and wherever it was cut, leaves what painting a fresh terminal does.
+func TestPaintAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawTerminal(t)
+		term := mustNewRapid(t, o)
+		term.Write(drawInput(t, 20))
+		view := vt.PaintOptions{Cols: o.Cols, Rows: o.Rows}
+		if rapid.Bool().Draw(t, "other size") {
+			view.Cols, view.Rows = rapid.IntRange(2, 40).Draw(t, "cols"), rapid.IntRange(1, 12).Draw(t, "rows")
+		}
+		outerOptions := vt.Options{Cols: view.Cols, Rows: view.Rows, Width: o.Width}
+		again, fresh := mustNewRapid(t, outerOptions), mustNewRapid(t, outerOptions)
+		again.Write(term.AppendPaint(nil, view))
+		more := drawInput(t, 20)
+		term.Write(more)
+		if cut := rapid.IntRange(0, len(more)).Draw(t, "cut"); view.Cols == o.Cols && view.Rows == o.Rows {
+			again.Write(more[:cut])
+		}
+		fresh.Write(term.AppendPaint(nil, view))
+		view.Again = true
+		paint := term.AppendPaint(nil, view)
+		again.Write(paint)
+		checkPainted(t, paint, fresh, again)
+	})
+}
+
+// TestPaintContent: so does writing the content only, as long as the modes are
+// the same.
+func TestPaintContent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawTerminal(t)
+		term := mustNewRapid(t, o)
+		term.Write(drawInput(t, 20))
+		view := vt.PaintOptions{Cols: rapid.IntRange(2, 40).Draw(t, "cols"), Rows: rapid.IntRange(1, 12).Draw(t, "rows")}
+		outerOptions := vt.Options{Cols: view.Cols, Rows: view.Rows, Width: o.Width}
+		over, fresh := mustNewRapid(t, outerOptions), mustNewRapid(t, outerOptions)
+		over.Write(term.AppendPaint(nil, view))
+		modes := term.Modes()
+		term.Write(drawInput(t, 20))
+		if view.Cols == o.Cols && view.Rows == o.Rows || modes.SyncUpdate || term.Modes() != modes {
+			return
+		}
+		fresh.Write(term.AppendPaint(nil, view))
+		view.Content = true
+		paint := term.AppendPaint(nil, view)
+		over.Write(paint)
+		checkPainted(t, paint, fresh, over)
+	})
+}
+
+// checkPainted compares two outer terminals: what they show and the modes.
+func checkPainted(t *rapid.T, paint []byte, want, got *vt.Terminal) {
+	if want.Modes().SyncUpdate { // what they show then is in between
+		want.Write([]byte("\x1b[?2026l"))
+		got.Write([]byte("\x1b[?2026l"))
+	}
+	if want.Title() == "" { // the title of a person's terminal is not taken away
+		want.Write([]byte("\x1b]2;" + got.Title() + "\a"))
+	}
+	if d := diffVisible(want, got); d != "" {
+		t.Fatalf("painted %q:\n%s", paint, d)
+	}
+	a, b := want.Modes(), got.Modes()
+	a.Insert, b.Insert = false, false // of output only
+	if !reflect.DeepEqual(a, b) {
+		t.Fatalf("painted %q: modes\n%s", paint, cmp.Diff(a, b))
+	}
+}

@@ -49,7 +49,7 @@ func recordedScreen(t *testing.T, p *native.Provider, name, file string) {
 	}
 	// Every key is kept in a file; the screen never changes.
 	err = p.Start(t.Context(), name, runtime.Config{
-		WorkDir: dir, Command: "stty raw -echo opost; cat screen; exec cat > keys", ReadyDelayMs: 100,
+		WorkDir: dir, Command: "stty raw -echo opost; cat screen; exec cat > keys", ProcessNames: []string{"cat"},
 	})
 	defer func() {
 		if err := p.Stop(t.Context(), name); err != nil {

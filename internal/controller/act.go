@@ -114,21 +114,28 @@ func (l *loop) start(m *member, why string) {
 	m.attempts++
 	l.begin(m, opStart)
 	l.noteAgent(m, EventStarting, why, "")
-	spec := m.spec
+	spec, limit := m.spec, l.startLimit(m.spec)
 	l.work.Go(func() {
 		// Without the record a crash of the controller would lose the session.
 		err := ticket.Wait()
 		if err == nil {
-			err = launch(l.starts, l.p, spec, inst, l.startLimit())
+			err = launch(l.starts, l.p, spec, inst, limit)
 		}
 		l.post(func() { l.started(m, spec, err) })
 	})
 }
 
-// startLimit is the deadline of a whole start.
-func (l *loop) startLimit() time.Duration {
-	s := &l.o.City.Session
-	return s.StartupTimeout + s.SetupTimeout
+// restOfStart is what the steps of a start may take that have limits of their
+// own: until the process lives, dialogs, the nudge.
+const restOfStart = 2 * time.Minute
+
+// startLimit is the deadline of a whole start of an agent: startup_timeout for
+// becoming ready and for each command before it, setup_timeout for each command
+// after it.
+func (l *loop) startLimit(spec *agent.Spec) time.Duration {
+	s, cfg := &l.o.City.Session, &spec.Config
+	setups := len(cfg.SessionSetup) + len(cfg.SessionLive) + 1
+	return s.StartupTimeout*time.Duration(1+len(cfg.PreStart)) + s.SetupTimeout*time.Duration(setups) + restOfStart
 }
 
 // launch starts the session and marks it as this city's.
@@ -226,8 +233,11 @@ func (l *loop) stop(m *member, why string) {
 	t := l.target(m)
 	l.work.Go(func() {
 		screen := ""
-		if why == WhyZombie {
+		switch why {
+		case WhyZombie:
 			_, screen = lastWords(l.opCtx, l.p, t.session)
+		case WhyDrained:
+			_ = setMeta(l.opCtx, l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // a note for others, no more
 		}
 		err := stopOne(l.opCtx, l.p, t)
 		l.post(func() { l.stopEnded(m, why, screen, err) })
@@ -348,8 +358,9 @@ func (l *loop) relaunch(m *member) {
 	}
 	l.begin(m, opRelaunch)
 	spec, inst := m.spec, agent.Instance{ID: m.seen.Record.ID, Epoch: m.seen.Record.Epoch, Token: m.seen.Record.Token, At: time.Now()}
+	limit := l.startLimit(spec)
 	l.work.Go(func() {
-		ctx, cancel := context.WithTimeout(l.opCtx, l.startLimit())
+		ctx, cancel := context.WithTimeout(l.opCtx, limit)
 		defer cancel()
 		cfg, err := spec.StartConfig(inst)
 		if err == nil {
@@ -375,9 +386,9 @@ func (l *loop) relaunch(m *member) {
 func (l *loop) runLive(m *member) {
 	l.begin(m, opLive)
 	l.logf("%s: applying its live commands again", m.name())
-	spec := m.spec
+	spec, limit := m.spec, l.startLimit(m.spec)
 	l.work.Go(func() {
-		ctx, cancel := context.WithTimeout(l.opCtx, l.startLimit())
+		ctx, cancel := context.WithTimeout(l.opCtx, limit)
 		defer cancel()
 		err := l.p.RunLive(ctx, spec.Session, spec.Config)
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -102,8 +103,11 @@ func TestDrainAckEndsTheDrain(t *testing.T) {
 		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaDrainAck, "1"); err != nil {
 			t.Fatal(err)
 		}
-		r.l.post(r.l.look) // gc runtime drain-ack pokes
+		r.l.post(r.l.poke) // gc runtime drain-ack does
 		r.wantState("a", StateRunning)
+		if calls := r.fake.CallsOf("SetMeta", "gc-city-a"); !slices.ContainsFunc(calls, func(c runtime.Call) bool { return c.Key == agent.MetaDrained }) {
+			t.Error("nobody can see that it was drained")
+		}
 		if r.starts("gc-city-a") != 2 {
 			t.Errorf("%d starts", r.starts("gc-city-a"))
 		}

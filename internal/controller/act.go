@@ -190,19 +190,9 @@ func (l *loop) startFailed(m *member, err error) {
 	}
 	r.Open = false
 	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)
-	exit := &runtime.Exit{Code: -1, Reason: "start failed", Time: now}
-	var death *runtime.StartupDeath
-	if errors.As(err, &death) {
-		exit = &runtime.Exit{Code: death.Code, Signal: death.Signal, Reason: "died during startup", Time: now}
-		if death.Code == 127 && death.Signal == "" {
-			exit.Reason = "command not found"
-			r.LastHint = "the command of the agent was not found; check start_command (command) and PATH"
-		}
-		r.LastScreen = death.Screen
-		r.LastExit = exit
-	}
+	exit := whyNotStarted(r, err, now)
 	m.seen.Presence = Gone
-	m.seen.Record.Crashed = true
+	r.Crashed = true
 	if m.oneShot() {
 		r.Crashed = false
 		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
@@ -214,6 +204,28 @@ func (l *loop) startFailed(m *member, err error) {
 	l.noteEnd(m, EventStartFailed, nil, "", r.LastError)
 	l.quarantined(m)
 	l.save(m)
+}
+
+// whyNotStarted keeps what an error of a start tells: exit, screen, hint.
+func whyNotStarted(r *session.Record, err error, now time.Time) *runtime.Exit {
+	var death *runtime.StartupDeath
+	var blocked *runtime.StartupBlocked
+	switch {
+	case errors.As(err, &death):
+		r.LastScreen = death.Screen
+		r.LastExit = &runtime.Exit{Code: death.Code, Signal: death.Signal, Reason: "died during startup", Time: now}
+		if death.Code == 127 && death.Signal == "" {
+			r.LastExit.Reason = "command not found"
+			r.LastHint = "the command of the agent was not found; check start_command (command) and PATH"
+		}
+		return r.LastExit
+	case errors.As(err, &blocked):
+		r.LastScreen = blocked.Screen
+		if r.LastHint == "" {
+			r.LastHint = "answer it once by hand, or describe it in [[dialogs]]"
+		}
+	}
+	return &runtime.Exit{Code: -1, Reason: "start failed", Time: now}
 }
 
 func oneLine(s string) string {

@@ -335,3 +335,19 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
+
+func TestKillOfAnInteractiveShellIsQuick(t *testing.T) {
+	c := startServer(t)
+	_, err := c.Create(t.Context(), CreateRequest{Name: "sh", Argv: []string{"bash", "--norc", "-i"}, Env: testEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "sh", `\$`)
+	began := time.Now()
+	if err := c.Kill(t.Context(), "sh", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}

@@ -195,11 +195,22 @@ func (srv *server) kill(ctx context.Context, s *session, grace time.Duration) er
 
 // endTree ends the processes and waits for the session's end.
 func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration) error {
-	err := proctree.Kill(ctx, s.tree().Scanner(), grace)
-	if err != nil {
+	if err := endProcesses(ctx, s.tree().Scanner(), grace); err != nil {
 		return fmt.Errorf("kill %s: %w", s.rec.Name, err)
 	}
 	return s.awaitEnd(ctx)
+}
+
+// endProcesses is proctree.Kill, with HUP for those that ignore TERM.
+func endProcesses(ctx context.Context, list func() ([]proctree.Proc, error), grace time.Duration) error {
+	if grace > 0 {
+		now, err := list()
+		if err != nil {
+			return err
+		}
+		hangUp(now)
+	}
+	return proctree.Kill(ctx, list, grace)
 }
 
 // awaitEnd waits for the session's end.
@@ -251,7 +262,7 @@ func (srv *server) killAll(ctx context.Context, all []*session) error {
 		s.stopping = true
 		s.mu.Unlock()
 	}
-	if err := proctree.Kill(ctx, forest(all), time.Second); err != nil {
+	if err := endProcesses(ctx, forest(all), time.Second); err != nil {
 		return fmt.Errorf("kill %d sessions: %w", len(all), err)
 	}
 	for _, s := range all {

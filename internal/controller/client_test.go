@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
+)
+
+// served runs a whole controller in this process and connects to it.
+func served(t *testing.T, toml string) (*rig, *Client) {
+	t.Helper()
+	r := newRig(t, toml)
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, result := make(chan Status, 1), make(chan error, 1)
+	o := r.options()
+	o.Ready = func(st Status) { ready <- st }
+	go func() { result <- Run(ctx, o) }()
+	t.Cleanup(func() {
+		cancel()
+		<-result
+	})
+	select {
+	case <-ready:
+	case err := <-result:
+		result <- err
+		t.Fatal(err)
+	}
+	c, err := Dial(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return r, c
+}
+
+// until follows the events to the first of a kind.
+func until(t *testing.T, c *Client, kind string) Event {
+	t.Helper()
+	var found Event
+	stop := errors.New("found")
+	err := c.Events(t.Context(), 0, true, func(e Event) error {
+		if e.Kind == kind {
+			found = e
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) {
+		t.Fatalf("no event %s: %v", kind, err)
+	}
+	return found
+}
+
+func TestClientQueuesAndFollows(t *testing.T) {
+	r, c := served(t, oneAgent)
+	n, err := c.Queue(t.Context(), QueueRequest{Agent: "a", Text: "hello", Immediate: true})
+	if err != nil || n.ID == "" {
+		t.Fatalf("queue: %+v, %v", n, err)
+	}
+	if e := until(t, c, EventNudge); e.Agent != "a" || e.Why != string(session.NudgeDelivered) {
+		t.Errorf("event %+v", e)
+	}
+	list, err := c.Nudges(t.Context())
+	if err != nil || len(list) != 1 || list[0].State != session.NudgeDelivered || list[0].Text != "hello" {
+		t.Errorf("nudges %+v, %v", list, err)
+	}
+	if err := c.DropNudge(t.Context(), n.ID); err != nil {
+		t.Error(err)
+	}
+	if err := c.DropNudge(t.Context(), n.ID); err == nil {
+		t.Error("dropped twice")
+	}
+	if _, err := c.Queue(t.Context(), QueueRequest{Agent: "x", Text: "y"}); !errors.Is(err, ErrUnknownAgent) || Hint(err) == "" {
+		t.Errorf("queue for nobody: %v", err)
+	}
+	r.fake.Exit("gc-city-a", 3)
+	if e := until(t, c, EventCrashed); e.Exit == nil || e.Exit.Code != 3 {
+		t.Errorf("event %+v", e)
+	}
+	var seqs []uint64
+	if err := c.Events(t.Context(), 1, false, func(e Event) error { seqs = append(seqs, e.Seq); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(seqs) < 3 || seqs[0] != 2 || !slices.IsSorted(seqs) {
+		t.Errorf("numbers after 1: %v", seqs)
+	}
+}
+
+func TestClientStoresWaits(t *testing.T) {
+	_, c := served(t, oneAgent)
+	w, err := c.StoreWait(t.Context(), WaitRequest{Agent: "a", Until: "exit", Wake: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := c.Waits(t.Context()); err != nil || len(list) != 1 || list[0].ID != w.ID {
+		t.Errorf("waits %+v, %v", list, err)
+	}
+	if err := c.DropWait(t.Context(), w.ID); err != nil {
+		t.Error(err)
+	}
+	if list, err := c.Waits(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("waits %+v, %v", list, err)
+	}
+	if _, err := c.StoreWait(t.Context(), WaitRequest{Agent: "a", Until: "sometime", Wake: "a"}); err == nil || Hint(err) == "" {
+		t.Errorf("a wait for nonsense: %v", err)
+	}
+}
+
+func TestClientReloadsAndCommands(t *testing.T) {
+	r, c := served(t, "[daemon]\nshutdown_timeout = \"20ms\"\n"+oneAgent)
+	r.write("[[agents]]\nnme = \"a\"\n")
+	if err := c.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), `unknown key "nme"`) || Hint(err) == "" {
+		t.Errorf("a broken file: %v", err)
+	}
+	r.write("[daemon]\nshutdown_timeout = \"20ms\"\n" + oneAgent)
+	if err := c.Reload(t.Context()); err != nil {
+		t.Errorf("the repaired file: %v", err)
+	}
+	if err := errors.Join(c.Poke(t.Context()), c.StopAgents(t.Context(), "a")); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := r.fake.ListRunning(t.Context(), ""); len(list) != 0 {
+		t.Errorf("running after the stop: %v", list)
+	}
+	if err := errors.Join(c.Suspend(t.Context()), c.Resume(t.Context()), c.Restart(t.Context(), "a")); err != nil {
+		t.Fatal(err)
+	}
+	st, err := c.Status(t.Context())
+	if err != nil || st.Agents[0].State != StateRunning || st.Seq == 0 || !st.Reconciled {
+		t.Errorf("status %+v, %v", st, err)
+	}
+	if err := c.Restart(t.Context(), "a", "b"); !errors.Is(err, ErrUnknownAgent) {
+		t.Errorf("restart of nobody: %v", err)
+	}
+	r.fake.Fail("Start", "", runtime.ErrBackendUnreachable)
+	if err := c.Restart(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "cannot reach") {
+		t.Errorf("a restart that fails: %v", err)
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Status(t.Context()); !errors.Is(err, ErrNoController) {
+		t.Errorf("after the stop: %v", err)
+	}
+}
+
+// A second Run of a city in any process is refused with the holder's pid, and a
+// city without a controller can be stopped all the same.
+func TestOneControllerPerCity(t *testing.T) {
+	r, c := served(t, oneAgent)
+	if err := Run(t.Context(), r.options()); !errors.Is(err, ErrControllerRunning) || !strings.Contains(err.Error(), "pid ") {
+		t.Errorf("second controller: %v", err)
+	}
+	if err := StopCity(t.Context(), r.options()); !errors.Is(err, ErrControllerRunning) {
+		t.Errorf("stop around the controller: %v", err)
+	}
+	if _, err := DryRun(t.Context(), r.options()); !errors.Is(err, ErrControllerRunning) {
+		t.Errorf("dry run beside the controller: %v", err)
+	}
+	if _, err := c.Status(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStopCityWithoutAController(t *testing.T) {
+	r := newRig(t, "[daemon]\nshutdown_timeout = \"10ms\"\n"+oneAgent)
+	o := r.options()
+	o.Once = true
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := r.fake.ListRunning(t.Context(), ""); len(list) != 1 {
+		t.Fatalf("running after --once: %v", list)
+	}
+	if err := StopCity(t.Context(), r.options()); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := r.fake.ListRunning(t.Context(), ""); len(list) != 0 {
+		t.Errorf("left: %v", list)
+	}
+	if n := r.starts(""); n != 1 {
+		t.Errorf("a stop started something: %d starts", n)
+	}
+}

@@ -236,17 +236,28 @@ func (c *attachClient) typed(ctx context.Context, p []byte) error {
 	s := c.s
 	s.mu.Lock()
 	now := time.Now()
+	interrupted := false
+	take := func(tok inputToken) {
+		interrupted = interrupted || isInterrupt(tok)
+		s.in.draft.typed(c, tok, now)
+	}
+	before := s.in.draft
+	if now.Sub(c.active) > keyTimeout {
+		c.scan.flush(take) // what was pressed before is not the start of this
+	}
+	c.scan.feed(p, take)
 	c.active = now
 	if s.leader != c {
 		s.leader = c
 		_ = s.follow()
 	}
-	before := s.in.draft
-	c.scan.feed(p, func(tok inputToken) { s.in.draft.typed(c, tok, now) })
 	if before.owner != nil && s.in.draft.owner == nil {
 		s.broadcast() // a nudge may wait for it
 	}
 	s.mu.Unlock()
+	if interrupted {
+		s.cancelNudge()
+	}
 	err := s.send(ctx, p)
 	if errors.Is(err, ErrExited) || errors.Is(err, ErrInputFull) {
 		return nil // the writer tells about the end

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"slices"
 	"time"
 	"unicode"
 )
@@ -60,6 +61,15 @@ func endsDraft(k keyIdentity) bool {
 }
 
 const ctrlU = 0x15
+
+// isInterrupt reports whether a person pressed Ctrl-C, in any encoding.
+func isInterrupt(tok inputToken) bool {
+	if tok.kind == inPaste {
+		return false
+	}
+	ev, keys := decodeInput(tok)
+	return ev == eventKey && slices.Contains(keys, keyIdentity{ctrlC, 0})
+}
 
 // isPrintable reports whether the key leaves text behind.
 func isPrintable(k keyIdentity) bool {

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 
 	"gascity.dev/gc/runtime"
 )
@@ -144,6 +147,40 @@ var attachCases = []testCase{
 		t.eventually("nobody attached", func() error { return t.isAttached(name, false) })
 	}},
 	{name: "a missing session has nobody attached", test: func(t *T) { t.must(t.isAttached(t.name(), false)) }},
+	{name: "attach gives the terminal its modes back", needs: []need{programs, attach, keys}, test: func(t *T) {
+		name := t.sh("echo hello; exec cat")
+		t.shows(name, "hello")
+		master, slave, err := runtime.OpenPTY()
+		t.must(err)
+		defer slave.Close()
+		defer master.Close()
+		before, err := term.GetState(int(slave.Fd()))
+		t.must(err)
+		out := &screenBuffer{}
+		go func() { _, _ = io.Copy(out, master) }() // ends when the pair is closed
+		done := make(chan error, 1)
+		go func() {
+			done <- t.P.Attach(t.Ctx, name, runtime.Terminal{
+				In: slave, Out: slave, Resized: make(chan struct{}),
+				Size: func() (int, int, error) { return 120, 40, nil },
+			})
+		}()
+		p := &person{t: t, out: out, done: done}
+		p.sees("hello")
+		during, err := term.GetState(int(slave.Fd()))
+		t.must(err)
+		if reflect.DeepEqual(before, during) {
+			t.Error("the terminal is not raw while attached")
+		}
+		_, err = io.WriteString(master, "\x02d")
+		t.must(err)
+		t.must(p.leaves())
+		after, err := term.GetState(int(slave.Fd()))
+		t.must(err)
+		if !reflect.DeepEqual(before, after) {
+			t.Errorf("modes %+v became %+v", before, after)
+		}
+	}},
 	{name: "a reader only looks", needs: []need{programs, attach, keys}, test: func(t *T) {
 		name := t.sh("echo hello; exec cat")
 		p := t.attach(name, true)

@@ -64,7 +64,7 @@ func (p *Provider) attach(ctx context.Context, id string, t runtime.Terminal) er
 		}
 		defer func() { _ = term.Restore(int(in.Fd()), old) }() // nothing is left to do about it
 	}
-	master, slave, err := openPTY()
+	master, slave, err := runtime.OpenPTY()
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package tmux
+package runtime
 
 import (
 	"os"
@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPTY opens a pair for one client (pty(7)).
-func openPTY() (master, slave *os.File, err error) {
+// OpenPTY opens a pair of terminals (pty(7)), for providers that connect a
+// program to a terminal of its own. The caller closes both.
+func OpenPTY() (master, slave *os.File, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("open /dev/ptmx", err)

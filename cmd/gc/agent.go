@@ -178,21 +178,21 @@ func members(city *config.City) ([]*agent.Spec, error) {
 // agentProvider is where the agent's session lives: the controller's choice
 // when one runs, else the selection.
 func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spec) (runtime.Provider, error) {
-	name, origin := selected(firstOf(s.Resolved.Session, city.Session.Provider))
-	c, err := controller.Dial(city.Dir)
+	c := selected(firstOf(s.Resolved.Session, city.Session.Provider))
+	client, err := controller.Dial(city.Dir)
 	if err != nil {
-		return a.newProvider(name, origin) // no controller, or one that gives no answer
+		return a.newProvider(c, city.Dir) // no controller, or one that gives no answer
 	}
-	defer c.Close()
-	status, err := c.Status(ctx)
+	defer client.Close()
+	status, err := client.Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("controller of %s: %w", city.Name(), err)
 	}
-	if by := status.SessionProvider; by != "" && by != name {
-		if origin == "GC_SESSION" {
-			a.warn("GC_SESSION=%s is not used: the city's controller runs its agents by %s", name, by)
+	if by := status.SessionProvider; by != "" && by != c.name {
+		if c.origin == fromEnv {
+			a.warn("GC_SESSION=%s is not used: the city's controller runs its agents by %s", c.name, by)
 		}
-		return a.newProvider(by, "the city's controller")
+		c = choice{by, "the city's controller"}
 	}
-	return a.newProvider(name, origin)
+	return a.newProvider(c, city.Dir)
 }

@@ -34,18 +34,18 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	if err != nil {
 		return controller.Options{}, err
 	}
-	name, origin := selected(city.Session.Provider)
-	p, err := a.newProvider(name, origin)
+	c := selected(city.Session.Provider)
+	p, err := a.newProvider(c, city.Dir)
 	if err != nil {
 		return controller.Options{}, err
 	}
 	for i := range city.Agents {
-		if own := city.Agents[i].Session; own != "" && own != name {
-			if _, err := a.newProvider(own, "session of agent "+city.Agents[i].QualifiedName()); err != nil {
+		if own := city.Agents[i].Session; own != "" && own != c.name {
+			if _, err := a.newProvider(choice{own, "session of agent " + city.Agents[i].QualifiedName()}, city.Dir); err != nil {
 				return controller.Options{}, err
 			}
 			return controller.Options{}, fail(exitUnsupported, "remove the agent's session key",
-				"agent %s wants sessions by %s, the city's are by %s: one city has one provider", city.Agents[i].QualifiedName(), own, name)
+				"agent %s wants sessions by %s, the city's are by %s: one city has one provider", city.Agents[i].QualifiedName(), own, c.name)
 		}
 	}
 	for _, w := range agent.TemplateWarnings(city) {
@@ -56,7 +56,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	return controller.Options{
-		City: city, Provider: p, ProviderName: name,
+		City: city, Provider: p, ProviderName: c.name,
 		Build: agent.BuildOptions{Environ: os.Environ(), Bin: bin},
 	}, nil
 }

@@ -10,13 +10,16 @@ import (
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
+	"gascity.dev/gc/runtime/tmux"
 )
 
 // providers names every way to host sessions that this program has, and makes
-// it. This is the only place that knows concrete providers.
-var providers = map[string]func(a *app) (runtime.Provider, error){
+// it for a city's folder ("" for none). This is the only place that knows
+// concrete providers.
+var providers = map[string]func(a *app, city string) (runtime.Provider, error){
 	"native": newNative,
-	"fake":   func(*app) (runtime.Provider, error) { return runtime.NewFake(), nil },
+	"tmux":   newTmux,
+	"fake":   func(*app, string) (runtime.Provider, error) { return runtime.NewFake(), nil },
 }
 
 const defaultProvider = "native"
@@ -30,8 +33,16 @@ func providerNames() []string {
 	return names
 }
 
-func newNative(a *app) (runtime.Provider, error) {
+func newNative(a *app, _ string) (runtime.Provider, error) {
 	return native.New(native.Options{Version: version, Report: a.startStep})
+}
+
+func newTmux(a *app, city string) (runtime.Provider, error) {
+	socket, err := tmux.DefaultSocket(os.Getenv, city)
+	if err != nil {
+		return nil, err
+	}
+	return tmux.New(tmux.Options{Socket: socket, Report: a.startStep})
 }
 
 // startStep keeps what went wrong in a step of a start. It is a warning when
@@ -44,44 +55,54 @@ func (a *app) startStep(s runtime.Step) {
 	}
 }
 
-// selected is the name of the provider: GC_SESSION, else configured
+// selected is the provider of a command: GC_SESSION, else configured
 // ([session] provider, may be empty), else native. Inside a session GC_SESSION
 // may hold the session's own name; that is no selection.
-func selected(configured string) (name, origin string) {
+func selected(configured string) choice {
 	env := os.Getenv("GC_SESSION")
 	switch {
 	case env != "" && env != os.Getenv("GC_SESSION_NAME"):
-		return env, "GC_SESSION"
+		return choice{env, fromEnv}
 	case configured != "":
-		return configured, "[session] provider"
+		return choice{configured, "[session] provider"}
 	}
-	return defaultProvider, "default"
+	return choice{defaultProvider, "default"}
 }
 
-// newProvider makes the provider of that name; origin says who chose it.
-func (a *app) newProvider(name, origin string) (runtime.Provider, error) {
-	make, ok := providers[name]
+// fromEnv is the origin of a choice by the environment.
+const fromEnv = "GC_SESSION"
+
+// choice is a selected provider.
+type choice struct {
+	name   string
+	origin string // who chose it
+}
+
+// newProvider makes the chosen provider for the city's folder, "" for none.
+func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
+	make, ok := providers[c.name]
 	if !ok {
 		return nil, fail(exitUsage, "valid values: "+strings.Join(providerNames(), ", "),
-			"unknown session provider %q (from %s)", name, origin)
+			"unknown session provider %q (from %s)", c.name, c.origin)
 	}
-	return make(a)
+	return make(a, city)
 }
 
 // sessionProvider is the selected provider of the session commands: the
 // nearest city has a say, but none is needed.
 func (a *app) sessionProvider() (runtime.Provider, error) {
-	configured := ""
-	if _, chosen := selected(""); chosen != "GC_SESSION" {
-		city, err := a.optionalCity()
-		if err != nil {
-			return nil, err
-		}
-		if city != nil {
-			configured = city.Session.Provider
-		}
+	if c := selected(""); c.origin == fromEnv {
+		dir, _ := a.cityDir() // a broken city is in nobody's way here
+		return a.newProvider(c, dir)
 	}
-	return a.newProvider(selected(configured))
+	city, err := a.optionalCity()
+	if err != nil {
+		return nil, err
+	}
+	if city == nil {
+		return a.newProvider(selected(""), "")
+	}
+	return a.newProvider(selected(city.Session.Provider), city.Dir)
 }
 
 // muxed is a provider whose sessions live in a mux.

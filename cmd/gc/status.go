@@ -111,7 +111,9 @@ func (a *app) offlineStatus(ctx context.Context, city *config.City) (controller.
 	if err != nil {
 		return status, err
 	}
-	p, err := a.newProvider(selected(city.Session.Provider))
+	c := selected(city.Session.Provider)
+	status.SessionProvider = c.name
+	p, err := a.newProvider(c, city.Dir)
 	if err != nil {
 		return status, err
 	}
@@ -158,7 +160,7 @@ func (a *app) printStatus(ctx context.Context, s controller.Status) error {
 	if s.ConfigError != "" {
 		a.warn("the old config is in use: %s", s.ConfigError)
 	}
-	last := lastLines(ctx, s.Agents)
+	last := a.lastLines(ctx, s)
 	now := time.Now()
 	t := table{width: a.width()}
 	t.add("AGENT", "STATE", "SINCE", "RESTARTS", "LAST LINE")
@@ -188,24 +190,35 @@ func stateText(ag controller.AgentStatus) string {
 
 // lastLines is the last line of each session's screen, as far as it can be had:
 // one request for all that live in a mux.
-func lastLines(ctx context.Context, agents []controller.AgentStatus) map[string]string {
+func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]string {
 	last := map[string]string{}
-	var inMux []mux.PeekRequest
-	for _, ag := range agents {
-		inMux = append(inMux, mux.PeekRequest{Name: ag.Session, Screen: true})
-	}
-	client, err := dialMux(ctx)
-	if err != nil || len(inMux) == 0 {
-		return last
-	}
-	defer client.Close()
-	screens, err := client.PeekMany(ctx, inMux)
+	p, err := a.newProvider(choice{s.SessionProvider, "the city"}, s.CityPath)
 	if err != nil {
 		return last
 	}
-	for i, s := range screens {
-		if i < len(inMux) {
-			last[inMux[i].Name] = lastLine(s.Text)
+	if !hasMux(p) {
+		for _, ag := range s.Agents {
+			if text, err := p.Peek(ctx, ag.Session, 1); err == nil {
+				last[ag.Session] = lastLine(text)
+			}
+		}
+		return last
+	}
+	var requests []mux.PeekRequest
+	for _, ag := range s.Agents {
+		requests = append(requests, mux.PeekRequest{Name: ag.Session, Screen: true})
+	}
+	client, err := muxClient(ctx, p, "peek")
+	if err != nil || len(requests) == 0 {
+		return last
+	}
+	screens, err := client.PeekMany(ctx, requests)
+	if err != nil {
+		return last
+	}
+	for i, screen := range screens {
+		if i < len(requests) {
+			last[requests[i].Name] = lastLine(screen.Text)
 		}
 	}
 	return last

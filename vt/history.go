@@ -136,7 +136,7 @@ func newHistory(o Options) *history {
 // would be read as a part of the open line's last one.
 func (t *Terminal) joinsOpen(o *openLine, r *row) bool {
 	c := r.at(0)
-	if c&cellContent < 0x300 {
+	if c&cellContent < 0x300 || o.flags&lineWcwidth != 0 {
 		return false
 	}
 	var buf [maxClusterBytes + 8]byte

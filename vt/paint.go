@@ -168,7 +168,7 @@ func (p *painter) windowRow(r *row, y int, o PaintOptions) {
 // when the sizes are the same.
 func (p *painter) outerModes(o PaintOptions) {
 	t := p.t
-	for _, n := range [...]int{1, 5, 7, 9, 12, 25, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006,
+	for _, n := range [...]int{1, 5, 7, 9, 25, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006,
 		1007, 1015, 1016, 2004, 2031} {
 		if m := decModes[n]; (t.modes^defaultModes)&m != 0 {
 			p.mode(n, t.modes&m != 0)
@@ -187,9 +187,21 @@ func (p *painter) outerModes(o PaintOptions) {
 		if e.cursorKind != 0 {
 			p.csi(" q", int(e.cursorKind))
 		}
+	}
+	p.blink()
+	if e := t.extra; e != nil {
 		if v := e.modKeys[4]; v != 0 {
 			p.b = append(appendInt(append(p.b, "\x1b[>4;"...), int(v)), 'm')
 		}
+	}
+}
+
+// blink follows DECSCUSR when mode 12 has changed what that said.
+func (p *painter) blink() {
+	t := p.t
+	said := t.extra == nil || t.extra.cursorKind == 0 || t.extra.cursorKind&1 == 1
+	if on := t.modes&modeBlink != 0; on != said {
+		p.mode(12, on)
 	}
 }
 

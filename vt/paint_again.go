@@ -52,6 +52,7 @@ func (p *painter) content(o PaintOptions) []byte {
 	}
 	p.mode(25, t.Cursor().Visible)
 	p.csi(" q", kind)
+	p.blink()
 	p.look(look{})
 	p.csi("H", clampRow(y, y, o, t)+1, min(x, o.Cols-1)+1)
 	p.str("\x1b[?2026l")

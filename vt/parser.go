@@ -46,17 +46,42 @@ func (t *Terminal) feed(p []byte) {
 		case stGround:
 			i = t.ground(p, i)
 		case stEscape:
-			i += t.escape(p[i])
+			n := t.escape(p[i])
+			if i += n; n > 0 {
+				ps.restart(p, i)
+			}
 		case stCSI, stCSITail, stCSISkip:
 			i += t.csiBytes(p[i:])
+			ps.restart(p, i)
 		default:
-			i += t.stringBytes(p[i:])
+			n := t.stringBytes(p[i:])
+			if i += n; n == 0 { // another sequence than ST: the string is void
+				ps.escaped(p, i)
+			}
 		}
 	}
 	ps.src = nil
 	if !ps.idle() || len(ps.raw) > 0 {
 		ps.keep(p)
 	}
+}
+
+// restart notes that the byte before i, which was read within a sequence, is an
+// ESC: what came before it is not carried out any more.
+func (ps *parser) restart(p []byte, i int) {
+	if ps.state == stEscape && i > 0 && p[i-1] == 0x1b {
+		ps.cont, ps.start = false, i-1
+	}
+}
+
+// escaped notes that the byte before i, which may be of an earlier write, is the
+// ESC of a sequence that began within a string.
+func (ps *parser) escaped(p []byte, i int) {
+	if i == 0 {
+		ps.raw = append(ps.raw[:0], 0x1b)
+		return
+	}
+	ps.restart(p, i)
 }
 
 // keep remembers the bytes of a sequence that is not complete.
@@ -71,25 +96,23 @@ func (ps *parser) keep(p []byte) {
 		}
 		return
 	}
-	ps.raw = append(ps.raw, p[:min(len(p), maxPending-len(ps.raw))]...)
+	old := len(ps.raw)
+	ps.raw = append(ps.raw, p[:min(len(p), maxPending-old)]...)
 	if ps.state < stString && ps.utf8n == 0 {
-		ps.raw = sequenceOnly(ps.raw)
+		ps.raw = ps.raw[:old+sequenceOnly(ps.raw[old:])]
 	}
 }
 
-// sequenceOnly takes out of a control sequence the control characters that
-// were carried out within it, and what stands before its own ESC.
-func sequenceOnly(raw []byte) []byte {
-	out := raw[:0]
-	for _, c := range raw {
-		switch {
-		case c == 0x1b:
-			out = append(out[:0], c)
-		case c >= 0x20:
+// sequenceOnly takes out of a part of a control sequence the control characters
+// that were carried out within it, and returns what is left in bytes.
+func sequenceOnly(part []byte) int {
+	out := part[:0]
+	for _, c := range part {
+		if c >= 0x20 || c == 0x1b {
 			out = append(out, c)
 		}
 	}
-	return out
+	return len(out)
 }
 
 // Pending returns the bytes of the escape sequence or character that has begun
@@ -126,6 +149,7 @@ func (t *Terminal) ground(p []byte, i int) int {
 				ps.pos = i - 1
 				i++
 				i += t.csiBytes(p[i:])
+				ps.restart(p, i)
 				continue
 			}
 			t.beginEscape()

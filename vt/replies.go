@@ -62,6 +62,9 @@ func (t *Terminal) replyStatus(n int, dec bool) {
 		t.reply("\x1b[0n")
 	case n == 6:
 		t.replyPosition(dec)
+	case n == 63 && dec: // DECCKSR, of macros, of which there are none
+		b := appendInt(append(t.beginReply(), "\x1bP"...), t.parser.csi.arg(1, 0))
+		t.endReply(append(b, "!~0000\x1b\\"...))
 	case dec:
 		if s, ok := decStatus[n]; ok {
 			t.reply(s)
@@ -80,7 +83,6 @@ var decStatus = map[int]string{
 	55:  "\x1b[?50n",
 	56:  "\x1b[?57;0n",
 	62:  "\x1b[0*{",
-	63:  "\x1bP0!~0000\x1b\\",
 	75:  "\x1b[?70n",
 	85:  "\x1b[?83n",
 	996: "\x1b[?997;1n",

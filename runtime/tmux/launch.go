@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -25,8 +24,19 @@ func decodeText(s string) string {
 	return string(b)
 }
 
-// variable is a name that a shell can export.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// isVariable reports names that a shell can export.
+func isVariable(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c == '_', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		case i > 0 && c >= '0' && c <= '9':
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
 
 // launchFile writes the file that starts a session's program: it removes
 // itself, sets exactly the environment, and becomes the command. Going through
@@ -42,7 +52,7 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark string) (str
 	shell := "/bin/sh"
 	for _, kv := range env {
 		k, v, _ := strings.Cut(kv, "=")
-		if !variable.MatchString(k) {
+		if !isVariable(k) {
 			return "", fmt.Errorf("variable %q cannot be set through a shell", k)
 		}
 		if k == "TERM" || k == "COLORTERM" || k == markVar {

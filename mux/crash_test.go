@@ -204,6 +204,7 @@ func TestShutdownRefusesWithSessions(t *testing.T) {
 }
 
 func TestServerEndsWhenNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	p := testPaths(t)
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -231,6 +232,7 @@ func TestServerEndsWhenNothingIsLeft(t *testing.T) {
 }
 
 func TestKillEndsTheWholeTree(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	// One child ignores TERM, one left the group, one was reparented.
 	create(t, c, "tree", `(trap '' TERM; sleep 1000) & setsid sleep 1000 & (setsid sleep 1000 & ); echo ready; exec cat`)
@@ -258,6 +260,7 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 }
 
 func TestSessionsSurviveTheKeeper(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "live", "exec cat")
 	create(t, c, "ends", "read line; exit 5")
@@ -307,6 +310,7 @@ func TestSessionsSurviveTheKeeper(t *testing.T) {
 }
 
 func TestUpgrade(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "live", "exec cat")
 	exe, err := os.Executable()

@@ -52,6 +52,7 @@ func submitted(t *testing.T, path string) []string {
 }
 
 func TestNudgesOfManyWritersAreIntact(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	for _, mode := range []string{"paste", "plain", "slow"} {
 		t.Run(mode, func(t *testing.T) {
@@ -84,6 +85,7 @@ func TestNudgesOfManyWritersAreIntact(t *testing.T) {
 }
 
 func TestNudgeReceipts(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	nudge := func(name, text string, timeout time.Duration) Receipt {
 		t.Helper()
@@ -123,6 +125,7 @@ func TestNudgeReceipts(t *testing.T) {
 }
 
 func TestNudgesAcrossACrashAreTrue(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	out := startReceiver(t, c, "r", "paste")
 	type result struct {
@@ -163,6 +166,7 @@ func TestNudgesAcrossACrashAreTrue(t *testing.T) {
 }
 
 func TestNudgeWithTheSameIDIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "n", "exec cat")
 	for range 2 {

@@ -28,6 +28,7 @@ func awaitQueue(t *testing.T, c *Client, id, state string) QueueItem {
 }
 
 func TestQueueDeliversInOrderAndOnce(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	var last QueueItem
 	for _, text := range []string{"first", "second", "third"} {
@@ -47,6 +48,7 @@ func TestQueueDeliversInOrderAndOnce(t *testing.T) {
 }
 
 func TestQueueGivesUp(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	s := create(t, c, "q", "exec cat")
 	fenced, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Session: "another", Text: "x"})

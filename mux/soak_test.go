@@ -20,13 +20,14 @@ func soakKills() int {
 	if n, err := strconv.Atoi(os.Getenv("GC_SOAK_KILLS")); err == nil {
 		return n
 	}
-	return 12
+	return 8
 }
 
 // TestNoByteIsLost kills the server at random moments under writers at full
 // speed, and compares screen and history with what was written.
 func TestNoByteIsLost(t *testing.T) {
-	const writers, lines = 4, 60000
+	t.Parallel()
+	const writers, lines = 4, 15000
 	c := startServer(t)
 	dir := t.TempDir()
 	want := make([]string, writers)

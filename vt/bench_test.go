@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
@@ -169,10 +169,10 @@ func BenchmarkRatio(b *testing.B) {
 
 // heapInUse is the memory in use, in bytes.
 func heapInUse() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
+	var m goruntime.MemStats
+	goruntime.GC()
+	goruntime.GC()
+	goruntime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
@@ -192,7 +192,7 @@ func BenchmarkMemory(b *testing.B) {
 				}
 				after := heapInUse()
 				b.ReportMetric(float64(after-before)/float64(count), "B/terminal")
-				runtime.KeepAlive(terms)
+				goruntime.KeepAlive(terms)
 			}
 			b.ReportMetric(0, "ns/op")
 		})

@@ -37,12 +37,11 @@ const (
 	cellSem      cell = 3 << cellSemShift
 )
 
-func (c cell) style() uint16  { return uint16(c >> cellStyleShift) }
-func (c cell) link() uint16   { return uint16(c >> cellLinkShift) }
-func (c cell) kind() cell     { return c & cellKind }
-func (c cell) isWide() bool   { return c&cellKind == cellWide }
-func (c cell) isTail() bool   { return c&cellKind == cellTail }
-func (c cell) halfWide() bool { k := c & cellKind; return k == cellWide || k == cellTail }
+func (c cell) style() uint16 { return uint16(c >> cellStyleShift) }
+func (c cell) link() uint16  { return uint16(c >> cellLinkShift) }
+func (c cell) kind() cell    { return c & cellKind }
+func (c cell) isWide() bool  { return c&cellKind == cellWide }
+func (c cell) isTail() bool  { return c&cellKind == cellTail }
 
 // blanked is the cell with its content gone and its style kept: what is left
 // of a wide character when its other half is overwritten.

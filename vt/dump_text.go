@@ -75,7 +75,6 @@ type collector struct {
 	limit int
 	join  bool
 	rows  []string // last first
-	begun bool     // rows' last one may still grow at its front
 }
 
 // full reports whether no further row is wanted; a joined line must be

@@ -269,7 +269,7 @@ func (t *Terminal) softReset() {
 // reset is RIS (ECMA-48 8.3.105): all as new but the size, the history and
 // what waits to be taken.
 func (t *Terminal) reset() {
-	width := t.modes & 0
+	var width modeSet
 	if t.option().Width == WidthGrapheme {
 		width = modeGrapheme
 	}

@@ -81,9 +81,11 @@ func (p *painter) paintFrozen(f *frozen, o PaintOptions) {
 	p.window(&f.screen, o, f.y)
 	p.title(f.title)
 	p.mode(25, f.modes&modeVisible != 0)
+	p.mode(12, f.modes&modeBlink != 0)
+	p.mode(12, f.modes&modeBlink != 0)
 	p.cursorOuter(&f.screen, f.x, f.y, f.pending, o)
 	p.look(look{})
-	p.str("\x1b[?2026l\x1b[?2026h\x1b[?25h")
+	p.str("\x1b[?2026l\x1b[?2026h\x1b[?25h\x1b[?12h")
 	if f.alt {
 		p.str("\x1b[?1049l")
 	}

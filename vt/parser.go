@@ -98,8 +98,16 @@ func (ps *parser) keep(p []byte) {
 	}
 	old := len(ps.raw)
 	ps.raw = append(ps.raw, p[:min(len(p), maxPending-old)]...)
-	if ps.state < stString && ps.utf8n == 0 {
+	switch {
+	case ps.utf8n > 0:
+	case ps.state < stString:
 		ps.raw = ps.raw[:old+sequenceOnly(ps.raw[old:])]
+	case old <= 1 && len(ps.raw) > 0 && ps.raw[0] == 0x1b: // what stands between ESC and the introducer of the string
+		n := 1
+		for n < len(ps.raw) && ps.raw[n] < 0x20 {
+			n++
+		}
+		ps.raw = append(ps.raw[:1], ps.raw[n:]...)
 	}
 }
 

@@ -12,6 +12,20 @@ func runRune(p []byte) (r rune, n int) {
 	return 0, 0
 }
 
+// roomFor wraps, so that a character of width columns fits before end. It
+// reports false when what is to be done is not for a run.
+func (t *Terminal) roomFor(width, end int) bool {
+	switch {
+	case t.pending:
+		t.wrap()
+	case width == 1 || t.modes&modeAutowrap == 0:
+		return false
+	default:
+		t.makeRoom(end)
+	}
+	return true
+}
+
 // printRun prints the characters at the start of p that stand for themselves:
 // of one or two columns, in no cluster with others. It returns how many bytes
 // it took, 0 when there is none.
@@ -37,14 +51,9 @@ func (t *Terminal) printRun(p []byte) int {
 			break
 		}
 		if t.pending || x+width > end {
-			if x+width > end && !t.pending && (width == 1 || t.modes&modeAutowrap == 0) {
-				break
-			}
 			t.x = x
-			if !t.pending {
-				t.makeRoom(end)
-			} else {
-				t.wrap()
+			if !t.roomFor(width, end) {
+				break
 			}
 			row, x, end = nil, t.x, t.lineEnd()
 		}

@@ -18,6 +18,7 @@ type fdConn struct {
 	buf  []byte // bytes read and not used yet
 	fds  []int  // descriptors received and not used yet
 	oob  []byte
+	cut  bool // descriptors were lost on the way: this process has too many
 
 	mu sync.Mutex // one frame at a time
 }
@@ -84,7 +85,15 @@ func (c *fdConn) recv() (frame, error) {
 		return frame{}, err
 	}
 	if int(nfds) > len(c.fds) {
-		return frame{}, fmt.Errorf("%w: %d of %d descriptors", errProtocol, len(c.fds), nfds)
+		if !c.cut {
+			return frame{}, fmt.Errorf("%w: %d of %d descriptors", errProtocol, len(c.fds), nfds)
+		}
+		// The kernel keeps the order: those that are there are this frame's.
+		c.dropFDs()
+		c.cut = false
+		f := frame{kind: kind, body: c.buf[frameHeader : frameHeader+size], lost: true}
+		c.buf = c.buf[frameHeader+size:]
+		return f, nil
 	}
 	f := frame{kind: kind, body: c.buf[frameHeader : frameHeader+size], fds: c.fds[:nfds:nfds]}
 	c.fds = c.fds[nfds:]
@@ -107,9 +116,7 @@ func (c *fdConn) fill(n int) error {
 		if err != nil {
 			return err
 		}
-		if flags&unix.MSG_CTRUNC != 0 {
-			return fmt.Errorf("%w: descriptors were lost (too many open files?)", errProtocol)
-		}
+		c.cut = c.cut || flags&unix.MSG_CTRUNC != 0
 		if oobn > 0 {
 			if err := c.rights(c.oob[:oobn]); err != nil {
 				return err

@@ -17,10 +17,15 @@ func (k *keeper) listen(g *generation) {
 		f, err := g.conn.recv()
 		if err != nil {
 			g.conn.dropFDs()
+			if errors.Is(err, errProtocol) {
+				logf("server %d: %v", g.pid, err)
+				_ = unix.Kill(g.pid, unix.SIGKILL)
+			}
 			return
 		}
 		if err := k.handle(g, f); err != nil {
 			logf("server %d: %v", g.pid, err)
+			_ = unix.Kill(g.pid, unix.SIGKILL) // the next one begins anew
 			return
 		}
 	}
@@ -54,6 +59,10 @@ func (k *keeper) sendExits(g *generation) {
 // handle carries out one request. The descriptors of f are used or closed. An
 // error ends the conversation.
 func (k *keeper) handle(g *generation, f frame) error {
+	if f.lost {
+		b := fields(nil).num(tagSeq, seqOf(f.body)).num(tagErrno, uint64(unix.EMFILE)).str(tagText, "keeper: "+unix.EMFILE.Error())
+		return g.conn.send(kindFailed, b)
+	}
 	switch f.kind {
 	case kindHello:
 		return k.hello(g, f)

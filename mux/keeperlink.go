@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // errKeeperLost is every request's error when the keeper has died.
@@ -236,7 +238,13 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 		}
 		return nil
 	})
-	if r.kind != kindSpawned || len(r.fds) == 0 {
+	if r.kind == kindSpawned && len(r.fds) == 0 {
+		// It runs, and its terminal did not arrive: as if it never had.
+		_ = unix.Kill(-out.PID, unix.SIGKILL)
+		_ = l.forget(s.ID)
+		return spawned{}, fmt.Errorf("%w: %w", ErrSpawn, unix.EMFILE)
+	}
+	if r.kind != kindSpawned {
 		closeAll(r.fds)
 		return spawned{}, fmt.Errorf("%w: %s", ErrSpawn, text)
 	}
@@ -246,13 +254,21 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 
 // deposit gives the keeper data and descriptors to hold under an id.
 func (l *keeperLink) deposit(id string, data []byte, fds ...int) error {
-	_, err := l.request(kindDeposit, fields(nil).str(tagID, id).bytes(tagData, data), fds...)
-	return err
+	r, err := l.request(kindDeposit, fields(nil).str(tagID, id).bytes(tagData, data), fds...)
+	return kept(r, err)
 }
 
 // adopt gives a new keeper a session that is not its child.
 func (l *keeperLink) adopt(e *keptEntry, fds ...int) error {
-	_, err := l.request(kindAdopt, e.encode(), fds...)
+	r, err := l.request(kindAdopt, e.encode(), fds...)
+	return kept(r, err)
+}
+
+// kept is the error of a request that hands descriptors over.
+func kept(r linkReply, err error) error {
+	if err == nil && r.kind == kindFailed {
+		return fmt.Errorf("the keeper refused: %s", textOf(r.body))
+	}
 	return err
 }
 
@@ -268,8 +284,8 @@ func (l *keeperLink) forget(ids ...string) error {
 
 // upgrade gives the keeper the image of the next server.
 func (l *keeperLink) upgrade(path, version string, fd int) error {
-	_, err := l.request(kindUpgrade, fields(nil).str(tagText, path).str(tagData, version), fd)
-	return err
+	r, err := l.request(kindUpgrade, fields(nil).str(tagText, path).str(tagData, version), fd)
+	return kept(r, err)
 }
 
 // tell sends a message that has no reply.

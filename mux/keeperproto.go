@@ -128,6 +128,7 @@ type frame struct {
 	kind uint16
 	body []byte
 	fds  []int
+	lost bool // its descriptors did not arrive: too many open files here
 }
 
 // fields is a body under construction.

@@ -141,6 +141,10 @@ func (srv *server) open(control int) error {
 	return nil
 }
 
+// lastReplies is how long requests that are being answered keep a server that
+// ends in order; those that wait for something are cut off.
+const lastReplies = 250 * time.Millisecond
+
 // restTime is when a daemon has come to rest after its start.
 const restTime = 300 * time.Millisecond
 
@@ -161,7 +165,7 @@ func (srv *server) serve() {
 	rest := time.AfterFunc(restTime, trimMemory)
 	defer rest.Stop()
 	<-srv.done
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), lastReplies)
 	defer cancel()
 	srv.events.Close()
 	_ = srv.http.Shutdown(ctx)

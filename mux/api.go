@@ -275,7 +275,7 @@ const (
 	EventServer   = "server.started"
 )
 
-// Event is one thing that happened. ID is "epoch-sequence" and is what after
+// Event is one thing that happened. ID is "EPOCH:SEQUENCE" and is what after
 // takes.
 type Event struct {
 	ID      string    `json:"id"`

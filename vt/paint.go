@@ -102,7 +102,7 @@ func (p *painter) title(s string) {
 func (p *painter) cursorOuter(s *screen, x, y int, pending bool, o PaintOptions) {
 	p.look(look{})
 	p.csi("H", clampRow(y, y, o, p.t)+1, min(x, o.Cols-1)+1)
-	if !pending || o.Cols != p.t.cols {
+	if !pending || o.Cols != p.t.cols || p.t.modes&(modeInsert|modeOrigin) != 0 {
 		return
 	}
 	c := s.view(y).at(x)
@@ -110,7 +110,7 @@ func (p *painter) cursorOuter(s *screen, x, y int, pending bool, o PaintOptions)
 		c = s.view(y).at(x - 1)
 		p.str("\b")
 	}
-	if c&cellContent != 0 && p.t.modes&(modeInsert|modeOrigin) == 0 {
+	if c&cellContent != 0 {
 		p.setLook(c)
 		p.b = appendContent(p.b, p.t, c)
 	}

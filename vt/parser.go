@@ -45,6 +45,7 @@ func (t *Terminal) feed(p []byte) {
 		switch ps.state {
 		case stGround:
 			i = t.ground(p, i)
+			continue
 		case stEscape:
 			n := t.escape(p[i])
 			if i += n; n > 0 {
@@ -104,7 +105,7 @@ func (ps *parser) keep(p []byte) {
 		ps.raw = ps.raw[:old+sequenceOnly(ps.raw[old:])]
 	case old <= 1 && len(ps.raw) > 0 && ps.raw[0] == 0x1b: // what stands between ESC and the introducer of the string
 		n := 1
-		for n < len(ps.raw) && ps.raw[n] < 0x20 {
+		for n < len(ps.raw) && (ps.raw[n] < 0x20 || ps.raw[n] == 0x7f) {
 			n++
 		}
 		ps.raw = append(ps.raw[:1], ps.raw[n:]...)
@@ -112,11 +113,11 @@ func (ps *parser) keep(p []byte) {
 }
 
 // sequenceOnly takes out of a part of a control sequence the control characters
-// that were carried out within it, and returns what is left in bytes.
+// that were carried out within it, and DEL, and returns what is left in bytes.
 func sequenceOnly(part []byte) int {
 	out := part[:0]
 	for _, c := range part {
-		if c >= 0x20 || c == 0x1b {
+		if c >= 0x20 && c != 0x7f || c == 0x1b {
 			out = append(out, c)
 		}
 	}

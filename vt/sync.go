@@ -14,6 +14,22 @@ type frozen struct {
 	lines   uint64 // lines of history then, by number
 	open    []byte // text of the history's open line then
 	flags   lineFlags
+	live    live
+}
+
+// live is what readers see at once, also during a synchronized update.
+type live struct {
+	modes   Modes
+	workDir string
+	shape   int
+}
+
+// follow reports whether what is seen at once has changed since it was asked
+// last.
+func (f *frozen) follow(t *Terminal) bool {
+	was := f.live
+	f.live = live{t.Modes(), t.WorkDir(), t.cursorNumber()}
+	return f.live != was
 }
 
 var syncOff = []byte("\x1b[?2026l")

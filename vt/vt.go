@@ -177,6 +177,9 @@ func (t *Terminal) Write(p []byte) (int, error) {
 // commit gives the changes since the last commit a revision, unless readers do
 // not see them yet.
 func (t *Terminal) commit() {
+	if t.frozen != nil && t.frozen.follow(t) {
+		t.outside = true
+	}
 	if t.changed && t.frozen == nil || t.outside {
 		t.outside = false
 		t.rev = t.nextRev

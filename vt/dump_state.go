@@ -225,6 +225,9 @@ func (p *painter) rejoin() bool {
 	if text[0] < 0x80 && !t.chars.plain() {
 		return false
 	}
+	if t.modes&modeInsert != 0 && (x < t.left || x > t.right) { // DCH does nothing there
+		return false
+	}
 	p.moveTo(x, y, t.modes&modeOrigin != 0)
 	if t.modes&modeInsert != 0 {
 		p.csi("P", 1+int(c&cellWide/cellWide))

@@ -147,7 +147,6 @@ func queryAttr(p *player, arg string) (string, error) {
 // column of a character and is "" in its second; a blank is " ".
 type screenCell struct {
 	text, attr string
-	linked     string
 }
 
 // screenCells spreads the runs of Screen over columns.

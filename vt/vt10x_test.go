@@ -41,7 +41,6 @@ type oracleInput struct {
 	buf        strings.Builder
 	cols, rows int
 	tall       bool // margins set
-	alt        bool
 }
 
 func (g *oracleInput) draw(t *rapid.T) {

@@ -38,6 +38,7 @@ func newJournalBench(t testing.TB) *journalBench {
 	}
 	b := &journalBench{srv: &server{events: event.NewLog[Event](event.Options{}), table: table, version: "test"}, fd: fd}
 	t.Cleanup(func() {
+		b.srv.resting.close()
 		b.s.j.close()
 		unix.Close(fd)
 		_ = unix.Munmap(table.mem)
@@ -144,6 +145,9 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 				if err := want.Resize(cols, rows); err != nil {
 					rt.Fatal(err)
 				}
+			}
+			if rapid.Bool().Draw(rt, "rest") {
+				b.s.rest(b.s.used)
 			}
 			if rest := p; len(rest) > 0 {
 				b.write(rest)

@@ -16,8 +16,8 @@ const (
 	nudgeWait    = 30 * time.Second       // for a dialog or a draft to go away
 	nudgeStuck   = 2 * time.Second        // the terminal takes no byte
 	nudgeWrite   = 20 * time.Second       // all bytes of a long message
-	settleTime   = 150 * time.Millisecond // of quiet: the text was consumed
-	settleLimit  = time.Second            // a program that never is quiet
+	settleTime   = 150 * time.Millisecond // of quiet
+	settleLimit  = time.Second            // a program that shows nothing, or is never quiet
 	burstGap     = 150 * time.Millisecond // from the burst to Enter; agents take Enter within 120 ms for a newline
 	verifyTime   = 1500 * time.Millisecond
 	consumeTick  = 5 * time.Millisecond
@@ -299,29 +299,34 @@ func (n *nudge) enter() []byte {
 	return p
 }
 
-// settle waits until the text was consumed and a burst is over: the program
-// has read it, and it stands on the screen, or the program was quiet for
-// settleTime. A terminal that edits lines itself needs no pause.
+// settle waits until the text was consumed and the burst is over: the program
+// has read it, has shown something since, and burstGap passed after that. The
+// clock of a program that is starved of the processor starts when it shows what
+// it read, not when it read it. One that shows nothing, or never stops to, gets
+// settleLimit. A terminal that edits lines itself needs no pause.
 func (n *nudge) settle(ctx context.Context) error {
 	end := time.Now()
 	read := end // when the program was last seen not to have read everything
+	var seen time.Time
 	for {
 		now := time.Now()
 		view, last, change, gone := n.observe()
 		if gone {
 			return ErrExited
 		}
-		unread, known := n.unread()
-		if known && unread > 0 && !n.cooked {
-			read = now
-		}
 		n.typed = view
 		if n.cooked && !n.bracket {
 			return nil
 		}
-		seen := n.print != "" && strings.Contains(view.screen, n.print) && !strings.Contains(n.before.screen, n.print)
-		quiet := now.Sub(latest(end, read, last)) >= settleTime
-		if (seen || quiet || now.Sub(end) > settleLimit && unread == 0) && now.Sub(latest(end, read)) >= burstGap {
+		if unread, known := n.unread(); known && unread > 0 && !n.cooked {
+			read = now
+		}
+		if seen.IsZero() && n.print != "" && strings.Contains(view.screen, n.print) && !strings.Contains(n.before.screen, n.print) {
+			seen = now
+		}
+		shown := view.output != n.before.output && now.Sub(latest(read, last)) >= burstGap
+		echoed := !seen.IsZero() && now.Sub(latest(read, seen)) >= burstGap
+		if now.Sub(read) >= burstGap && (shown || echoed || now.Sub(read) > settleLimit) {
 			return nil
 		}
 		if now.Sub(end) > nudgeStuck+settleLimit {

@@ -168,15 +168,16 @@ func TestNudgesAcrossACrashAreTrue(t *testing.T) {
 func TestNudgeWithTheSameIDIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	create(t, c, "n", "exec cat")
+	create(t, c, "n", `while read -r x; do echo "got $x"; done`)
 	for range 2 {
 		r, err := c.Nudge(t.Context(), "n", NudgeRequest{ID: "one", Text: "only once"})
 		if err != nil || r.State != Submitted {
 			t.Fatal(r, err)
 		}
+		await(t, c, "n", "^got only once$")
 		killServer(t, c)
 	}
-	if got := screen(t, c, "n"); got != "only once\nonly once" {
+	if got := screen(t, c, "n"); got != "only once\ngot only once" {
 		t.Fatalf("screen %q", got)
 	}
 }

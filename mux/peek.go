@@ -27,6 +27,9 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 		out.Unchanged = true
 		return out, nil
 	}
+	if !s.collected {
+		s.srv.resting.use(s)
+	}
 	err := dump(s.term, r, &out)
 	return out, err
 }

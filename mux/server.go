@@ -31,6 +31,7 @@ type server struct {
 	loop    *loop
 	db      *store.DB
 	queue   *deliveries
+	resting resting
 	table   *slotTable
 	tableFD int
 	lockFD  int
@@ -168,6 +169,7 @@ func (srv *server) serve() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastReplies)
 	defer cancel()
 	srv.events.Close()
+	srv.resting.close()
 	_ = srv.http.Shutdown(ctx)
 	_ = srv.http.Close()
 	srv.loop.close()

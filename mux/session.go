@@ -69,6 +69,8 @@ type session struct {
 	dead       *Exit         // the leader ended; output may still be drained
 	exit       *Exit         // the session ended
 	collected  bool          // no trace is left
+	used       int64         // when the screen was last written to or read, Unix nanoseconds
+	inUse      bool          // srv.resting knows it
 	stopping   bool          // Kill began
 	lost       bool          // the screen was lost
 	panics     int

@@ -33,6 +33,7 @@ func (s *session) show() {
 	}
 	s.lastOut = time.Now().UnixNano()
 	s.j.lastOut.Store(s.lastOut)
+	s.srv.resting.use(s)
 	end := s.out + uint64(len(p))
 	if err := protect(func() { _, _ = s.term.Write(p) }); err != nil {
 		s.screenPanic(err)

@@ -56,12 +56,13 @@ func TestExitIsKept(t *testing.T) {
 
 func TestNudgeSubmits(t *testing.T) {
 	c := startServer(t)
-	create(t, c, "n", "exec cat")
+	create(t, c, "n", `while read -r x; do echo "got $x"; done`)
 	r, err := c.Nudge(t.Context(), "n", NudgeRequest{Text: "hello there"})
 	if err != nil || r.State != Submitted {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
-	if got := screen(t, c, "n"); got != "hello there\nhello there" {
+	await(t, c, "n", "^got hello there$")
+	if got := screen(t, c, "n"); got != "hello there\ngot hello there" {
 		t.Fatalf("screen %q", got)
 	}
 }

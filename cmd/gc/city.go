@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/runtime"
 )
 
@@ -85,7 +86,7 @@ func agentScope(a *app) scope {
 		target: func(ctx context.Context, name string) (*target, error) {
 			city, err := a.loadCity()
 			if err != nil {
-				return nil, err
+				return a.liveTarget(ctx, name, err)
 			}
 			spec, err := a.findAgent(city, name)
 			if err != nil {
@@ -101,4 +102,34 @@ func agentScope(a *app) scope {
 			}, nil
 		},
 	}
+}
+
+// liveTarget is an agent as the running controller knows it, for the time in
+// which the config cannot be read; broken is why, and the error without a
+// controller.
+func (a *app) liveTarget(ctx context.Context, name string, broken error) (*target, error) {
+	dir, err := a.cityDir()
+	if err != nil {
+		return nil, broken
+	}
+	client, err := controller.Dial(dir)
+	if err != nil {
+		return nil, broken
+	}
+	defer client.Close()
+	status, err := client.Status(ctx)
+	if err != nil {
+		return nil, broken
+	}
+	for _, ag := range status.Agents {
+		if ag.Name != name {
+			continue
+		}
+		p, err := a.newProvider(choice{status.SessionProvider, "the city's controller"}, dir)
+		if err != nil {
+			return nil, err
+		}
+		return &target{label: ag.Name, session: ag.Session, provider: p}, nil
+	}
+	return nil, broken
 }

@@ -52,11 +52,7 @@ func runStatus(ctx context.Context, a *app, o statusOptions) error {
 	if o.watch {
 		return watchStatus(ctx, a)
 	}
-	city, err := a.loadCity()
-	if err != nil {
-		return err
-	}
-	status, err := cityStatus(ctx, a, city)
+	status, err := cityStatus(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -91,10 +87,19 @@ func watchStatus(ctx context.Context, a *app) error {
 	}
 }
 
-// cityStatus asks the controller, or the provider when none runs.
-func cityStatus(ctx context.Context, a *app, city *config.City) (controller.Status, error) {
-	c, err := controller.Dial(city.Dir)
+// cityStatus asks the controller, or the provider when none runs. The config is
+// read only for the latter, so that a broken one hides nothing that runs.
+func cityStatus(ctx context.Context, a *app) (controller.Status, error) {
+	dir, err := a.cityDir()
+	if err != nil {
+		return controller.Status{}, err
+	}
+	c, err := controller.Dial(dir)
 	if errors.Is(err, controller.ErrNoController) {
+		city, err := config.Load(dir)
+		if err != nil {
+			return controller.Status{}, err
+		}
 		return a.offlineStatus(ctx, city)
 	}
 	if err != nil {

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/controller"
 )
 
@@ -36,14 +34,15 @@ until gc restart, or the next gc start. A city that is not running is no error.`
 		gc stop worker`, statuses{exitNotFound: "", exitCannotTell: ""})
 }
 
+// runStop needs no config that can be read: a controller that runs has its own.
 func runStop(ctx context.Context, a *app) error {
-	city, err := a.loadCity()
+	dir, err := a.cityDir()
 	if err != nil {
 		return err
 	}
-	c, err := controller.Dial(city.Dir)
+	c, err := controller.Dial(dir)
 	if errors.Is(err, controller.ErrNoController) {
-		return a.stopOrphans(ctx)
+		return a.stopOrphans(ctx, dir)
 	}
 	if err != nil {
 		return err
@@ -52,36 +51,15 @@ func runStop(ctx context.Context, a *app) error {
 	return c.Stop(ctx)
 }
 
-// stopOrphans ends the agents of a city whose controller is gone.
-func (a *app) stopOrphans(ctx context.Context) error {
+// stopOrphans ends the agents of a city whose controller is gone. A city that
+// was never started has no state, and nothing is made for it.
+func (a *app) stopOrphans(ctx context.Context, dir string) error {
+	if _, err := os.Stat(controller.StateDir(dir)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	o, err := a.controllerOptions()
 	if err != nil {
 		return err
 	}
-	specs, err := agent.Build(o.City, o.Build)
-	if err != nil {
-		return err
-	}
-	stopped := 0
-	for _, s := range specs {
-		owner, err := o.Provider.GetMeta(ctx, s.Session, agent.MetaCityPath)
-		if err != nil {
-			return err
-		}
-		if owner != o.City.Dir {
-			continue
-		}
-		running, err := o.Provider.IsRunning(ctx, s.Session)
-		if err != nil {
-			return err
-		}
-		if err := o.Provider.Stop(ctx, s.Session); err != nil {
-			return err
-		}
-		if running {
-			stopped++
-		}
-	}
-	fmt.Fprintf(a.err, "no controller was running; %d sessions stopped\n", stopped)
-	return nil
+	return controller.StopCity(ctx, o)
 }

@@ -71,6 +71,7 @@ const maxProblems = 100
 type collector struct {
 	file string
 	list []Problem
+	cut  bool // the text could not be read to its end: what is missing may stand there
 }
 
 func (c *collector) add(at Pos, hint, format string, args ...any) {

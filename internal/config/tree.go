@@ -86,6 +86,7 @@ func parseTree(data []byte, out *collector) *node {
 	}
 	if err := b.p.Error(); err != nil {
 		b.syntax(err)
+		out.cut = true
 		return root
 	}
 	if len(out.list) == before {

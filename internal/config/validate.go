@@ -38,6 +38,7 @@ func (c *City) validate(out *collector) {
 func (c *City) validateWorkspace(out *collector) {
 	w := &c.Workspace
 	switch {
+	case w.At == Pos{} && out.cut:
 	case w.At == Pos{}:
 		out.add(Pos{}, `add [workspace] with name = "my-city"`, "no [workspace] table")
 	case w.Name == "" && !w.Has("name"):

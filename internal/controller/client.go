@@ -185,14 +185,14 @@ func decodeError(resp *http.Response, path string) error {
 	return &remoteError{wire: w}
 }
 
-// stateDir is the city's folder for what gc itself keeps.
-func stateDir(city string) string { return filepath.Join(city, ".gc") }
+// StateDir is the city's folder for what gc itself keeps.
+func StateDir(city string) string { return filepath.Join(city, ".gc") }
 
-func socketPath(city string) string { return filepath.Join(stateDir(city), "controller.sock") }
-func lockPath(city string) string   { return filepath.Join(stateDir(city), "controller.lock") }
+func socketPath(city string) string { return filepath.Join(StateDir(city), "controller.sock") }
+func lockPath(city string) string   { return filepath.Join(StateDir(city), "controller.lock") }
 
 // LogPath is where a background controller writes.
-func LogPath(city string) string { return filepath.Join(stateDir(city), "controller.log") }
+func LogPath(city string) string { return filepath.Join(StateDir(city), "controller.log") }
 
 func noListener(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || isRefused(err)

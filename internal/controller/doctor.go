@@ -56,7 +56,7 @@ func (d *doctor) fail(about, hint, format string, args ...any) {
 func Diagnose(ctx context.Context, dir string, provider runtime.Provider, o agent.BuildOptions) []Finding {
 	d := &doctor{}
 	specs := d.config(dir, o)
-	d.stateDir(dir)
+	d.StateDir(dir)
 	running := d.controller(ctx, dir)
 	sessions := d.backend(ctx, provider)
 	for _, s := range specs {
@@ -101,8 +101,8 @@ func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
 	return specs
 }
 
-func (d *doctor) stateDir(dir string) {
-	state := stateDir(dir)
+func (d *doctor) StateDir(dir string) {
+	state := StateDir(dir)
 	st, err := os.Stat(state)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -191,7 +191,7 @@ func because(a AgentStatus) string {
 
 // database opens and closes city.db, which nobody holds.
 func (d *doctor) database(dir string) {
-	path := filepath.Join(stateDir(dir), dbName)
+	path := filepath.Join(StateDir(dir), dbName)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return
 	}

@@ -32,10 +32,10 @@ start_command = "exec sleep 1"
 	if err := r.fake.SetMeta(t.Context(), "left", agent.MetaCityPath, c.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(stateDir(r.dir), 0o700); err != nil {
+	if err := os.Mkdir(StateDir(r.dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(stateDir(r.dir), dbName), []byte("no database"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(StateDir(r.dir), dbName), []byte("no database"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got := Diagnose(t.Context(), r.dir, r.fake, agent.BuildOptions{Environ: []string{"PATH=/bin:/usr/bin", "HOME=/h"}})
@@ -60,7 +60,7 @@ start_command = "exec sleep 1"
 	if len(text) != 5 {
 		t.Errorf("findings:\n%s", all)
 	}
-	if b, _ := os.ReadFile(filepath.Join(stateDir(r.dir), dbName)); string(b) != "no database" {
+	if b, _ := os.ReadFile(filepath.Join(StateDir(r.dir), dbName)); string(b) != "no database" {
 		t.Error("doctor changed the database")
 	}
 }

@@ -55,7 +55,7 @@ func DryRun(ctx context.Context, o Options) ([]Action, error) {
 
 // readRecords reads city.db where there is one.
 func (l *loop) readRecords() error {
-	if _, err := os.Stat(filepath.Join(stateDir(l.o.City.Dir), dbName)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(StateDir(l.o.City.Dir), dbName)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	b, err := openBook(l.o.City.Dir)

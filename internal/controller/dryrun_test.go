@@ -37,7 +37,7 @@ func TestDryRunPlansAndDoesNothing(t *testing.T) {
 			t.Errorf("a dry run called %s", c.Method)
 		}
 	}
-	if _, err := os.Stat(stateDir(r.dir)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(StateDir(r.dir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a dry run made the state folder: %v", err)
 	}
 	r.fake.Fail("ListRunning", "", runtime.ErrBackendUnreachable)

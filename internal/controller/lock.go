@@ -36,7 +36,7 @@ func takeLock(city string) (*lock, error) {
 	f, err := os.OpenFile(lockPath(city), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		if made {
-			os.Remove(stateDir(city))
+			os.Remove(StateDir(city))
 		}
 		return nil, stateDirError(city, err)
 	}
@@ -72,12 +72,12 @@ func runningError(city string, held owner) error {
 
 // makeStateDir makes CITY/.gc, private, and reports whether it did.
 func makeStateDir(city string) (made bool, err error) {
-	err = os.Mkdir(stateDir(city), 0o700)
+	err = os.Mkdir(StateDir(city), 0o700)
 	switch {
 	case err == nil:
 		ignore := []byte("*\n")
-		if err := os.WriteFile(stateDir(city)+"/.gitignore", ignore, 0o600); err != nil {
-			os.Remove(stateDir(city))
+		if err := os.WriteFile(StateDir(city)+"/.gitignore", ignore, 0o600); err != nil {
+			os.Remove(StateDir(city))
 			return false, stateDirError(city, err)
 		}
 		return true, nil

@@ -50,7 +50,7 @@ func Spawn(ctx context.Context, o SpawnOptions) (Status, error) {
 	log, err := openLog(o.City)
 	if err != nil {
 		if made {
-			os.RemoveAll(stateDir(o.City))
+			os.RemoveAll(StateDir(o.City))
 		}
 		return Status{}, stateDirError(o.City, err)
 	}

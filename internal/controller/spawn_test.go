@@ -92,7 +92,7 @@ func TestSpawnReportsTheChildsError(t *testing.T) {
 func TestSpawnInAFolderWithoutWritePermission(t *testing.T) {
 	if os.Geteuid() == 0 {
 		dir, spawn := spawnCity(t, "[workspace]\nname = \"c\"\n")
-		if err := os.WriteFile(stateDir(dir), nil, 0o600); err != nil { // root may write anywhere but here
+		if err := os.WriteFile(StateDir(dir), nil, 0o600); err != nil { // root may write anywhere but here
 			t.Fatal(err)
 		}
 		if _, err := spawn(); !errors.Is(err, ErrStateDir) || Hint(err) == "" || strings.Contains(err.Error(), "\n") {

@@ -17,7 +17,7 @@ const dbName = "city.db"
 // openBook opens the city's database. The caller holds the city's lock. A file
 // that cannot be used is left as it is.
 func openBook(city string) (*session.Book, error) {
-	path := filepath.Join(stateDir(city), dbName)
+	path := filepath.Join(StateDir(city), dbName)
 	b, err := session.Open(path)
 	switch {
 	case err == nil:

@@ -194,10 +194,10 @@ func TestOnceReturnsAfterTheFirstReconcile(t *testing.T) {
 
 func TestDamagedDatabaseIsNeverReplaced(t *testing.T) {
 	r := newRig(t, oneAgent)
-	if err := os.Mkdir(stateDir(r.dir), 0o700); err != nil {
+	if err := os.Mkdir(StateDir(r.dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(stateDir(r.dir), dbName)
+	path := filepath.Join(StateDir(r.dir), dbName)
 	if err := os.WriteFile(path, []byte("not a database"), 0o600); err != nil {
 		t.Fatal(err)
 	}

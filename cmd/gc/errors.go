@@ -134,19 +134,28 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 		return exitFailure
 	}
 	var death *runtime.StartupDeath
-	if errors.As(err, &death) {
-		if screen := strings.TrimSpace(death.Screen); screen != "" {
-			fmt.Fprintf(w, "%s\n", cleanText(screen))
-		}
+	var blocked *runtime.StartupBlocked
+	switch {
+	case errors.As(err, &death):
+		printScreen(w, death.Screen)
 		if hint == "" && death.Code == 127 {
 			hint = "127 means that the command was not found: check the spelling and PATH"
 		}
+	case errors.As(err, &blocked):
+		printScreen(w, blocked.Screen)
 	}
 	if hint == "" && status == exitUsage && cmd != nil {
 		hint = cmd.CommandPath() + " --help"
 	}
 	printError(w, err.Error(), hint)
 	return status
+}
+
+// printScreen shows what stood on a session's screen when its start failed.
+func printScreen(w io.Writer, screen string) {
+	if screen = strings.TrimSpace(screen); screen != "" {
+		fmt.Fprintf(w, "%s\n", cleanText(screen))
+	}
 }
 
 // printError writes one line, and the next step under it when it is known.

@@ -44,6 +44,10 @@ func TestReport(t *testing.T) {
 			"sh: nope\\x1b: not found\ngc: start x: session died during startup (exit status 127)\n" +
 				"hint: 127 means that the command was not found: check the spelling and PATH\n",
 		},
+		{
+			fmt.Errorf("start %w", &runtime.StartupBlocked{Session: "x", Question: "Go on?", Screen: "Go on?\n1. \x1bYes\n"}), 1,
+			"Go on?\n1. \\x1bYes\ngc: start x: an unknown dialog blocks the start: \"Go on?\"\n",
+		},
 	} {
 		var b bytes.Buffer
 		if got := report(&b, nil, c.err); got != c.status || b.String() != c.text {

@@ -15,8 +15,14 @@ type painter struct {
 // ANSI returns the whole state as bytes: written to a fresh terminal of the
 // same size and options they give the same history, screens, modes, cursor and
 // title, and what is written next does the same. What waits to be taken is not
-// in it.
+// in it, nor is what the alternate screen had when it was left.
 func (t *Terminal) ANSI() []byte {
+	return t.ansi(false)
+}
+
+// ansi is ANSI, on request with the alternate screen that is not in use, which
+// mode 47 shows again.
+func (t *Terminal) ansi(hidden bool) []byte {
 	t.seen()
 	p := painter{t: t, grapheme: t.option().Width == WidthGrapheme}
 	if t.modes&modeGrapheme == 0 == p.grapheme {
@@ -26,6 +32,9 @@ func (t *Terminal) ANSI() []byte {
 	if f := t.frozen; f != nil {
 		p.frozen(f)
 		from, skip = f.lines, len(f.open)
+	}
+	if hidden && t.scr == &t.main {
+		p.hiddenAlt()
 	}
 	p.history(from, skip)
 	p.screen(&t.main, t.hist != nil)
@@ -49,6 +58,22 @@ func (t *Terminal) ANSI() []byte {
 func (p *painter) toAlt() {
 	p.look(look{})
 	p.str("\x1b[?69l\x1b[r\x1b(B\x0f\x1b[?47h\x1b[H")
+}
+
+// hiddenAlt writes the alternate screen while the primary one is in use; the
+// cursor is at home on that, before and after.
+func (p *painter) hiddenAlt() {
+	s := &p.t.alt
+	if s.blank() && s.saved == (saved{}) && s.kitty == (kittyStack{}) {
+		return
+	}
+	p.toAlt()
+	p.screen(s, false)
+	p.kittyFlags(&s.kitty)
+	p.savedCursor(s)
+	p.look(look{})
+	p.charsets(&charsets{})
+	p.str("\x1b[?69l\x1b[r\x1b[?47l\x1b[H")
 }
 
 // frozen writes what readers see during a synchronized update, begins that
@@ -252,10 +277,13 @@ func (p *painter) screen(s *screen, flow bool) {
 			last--
 		}
 	}
-	cont := flow && p.openLine()
+	cont, spacer := false, false
+	if flow {
+		cont, spacer = p.openLine()
+	}
 	for y := range last + 1 {
 		r := s.view(y)
-		if y == 0 && cont && p.t.hist.open.spacer && !r.at(0).isWide() {
+		if y == 0 && spacer && !r.at(0).isWide() {
 			p.look(look{})
 			p.str(" ")
 		}
@@ -263,17 +291,20 @@ func (p *painter) screen(s *screen, flow bool) {
 			p.look(look{bits: p.bits & cellSem})
 			p.str("\r\n")
 		}
-		cont = p.row(r, 0, r.length(), cont, s.wideBelow(y))
+		cont = p.row(r, 0, r.extent(), cont, s.wideBelow(y))
 	}
 }
 
-// openLine reports whether row 0 continues a line of the history.
-func (p *painter) openLine() bool {
+// openLine reports whether row 0 continues a line of the history, and whether
+// that line has left its last column to a wide character and is not written
+// with a blank there.
+func (p *painter) openLine() (cont, spacer bool) {
 	if f := p.t.frozen; f != nil && !p.begun {
 		p.begun = true
-		return len(f.open) > 0
+		return len(f.open) > 0, false
 	}
-	return p.t.hist.open.any
+	o := &p.t.hist.open
+	return o.any, o.any && o.spacer
 }
 
 // row writes columns [x0, x1) of a row; the cursor stands on x0, or, when cont

@@ -13,7 +13,7 @@ type TextOptions struct {
 // the end are cut unless the row continues.
 func (t *Terminal) appendRow(dst []byte, s *screen, y int) []byte {
 	r := s.view(y)
-	for x := range r.length() {
+	for x := range r.extent() {
 		c := r.cells[x]
 		switch {
 		case c&cellKind == cellTail, c&cellKind == cellSpacer && x == t.cols-1 && s.wideBelow(y):

@@ -260,6 +260,7 @@ func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
 			if kind == cellSpacer && x == len(cells)-1 {
 				o.cols--
 				o.spacer = true
+				o.flags &^= linePlain
 				continue
 			}
 			if kind == cellWide {

@@ -10,7 +10,9 @@ func (t *Terminal) Pack() {
 		return
 	}
 	t.spare = nil
-	t.parser.str.buf = nil
+	if s := t.parser.state; s != stString && s != stStringE { // else a half of it is there
+		t.parser.str.buf = nil
+	}
 	var b []byte
 	for _, s := range [...]*screen{&t.main, &t.alt} {
 		b = binary.AppendUvarint(b, uint64(len(s.rows)))
@@ -67,7 +69,7 @@ func (t *Terminal) unpack() {
 			r.flags = rowFlags(b[0])
 			b = b[1:]
 			r.rev = next()
-			if r.used == 0 {
+			if r.used == 0 && r.flags&rowWrapped == 0 {
 				continue
 			}
 			r.cells = make([]cell, t.cols)

@@ -105,3 +105,12 @@ func (r *row) length() int {
 	}
 	return n
 }
+
+// extent is the number of columns that belong to the line: all of a row that
+// continues, even when its end has been blanked since.
+func (r *row) extent() int {
+	if r.flags&rowWrapped != 0 {
+		return len(r.cells)
+	}
+	return r.length()
+}

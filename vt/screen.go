@@ -37,6 +37,16 @@ func (s *screen) view(y int) *row {
 
 var blankRow row
 
+// blank reports whether there is nothing on the screen.
+func (s *screen) blank() bool {
+	for y := range s.rows {
+		if s.rows[y].length() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // touch returns row y of the screen in use with its cells made, and notes the
 // change.
 func (t *Terminal) touch(y int) *row {

@@ -37,10 +37,10 @@ type tail struct {
 }
 
 // Snapshot returns the whole state, for Restore: what ANSI returns, and what
-// only a snapshot can say (revision, line numbers, the sequence that has begun,
+// only a snapshot can say (the other screen, revision, line numbers, the sequence that has begun,
 // replies and events that wait).
 func (t *Terminal) Snapshot() []byte {
-	dump := t.ANSI()
+	dump := t.ansi(true)
 	b := append([]byte(snapshotMagic), snapshotVersion)
 	b = binary.AppendUvarint(b, uint64(len(dump)))
 	b = append(b, dump...)

@@ -92,7 +92,11 @@ func (t *Terminal) freeze() {
 		src, dst := t.scr.row(y), &rows[y]
 		cells := dst.cells[:0]
 		*dst = *src
-		dst.cells = append(cells, src.cells[:src.used]...)
+		n := int(src.used)
+		if src.flags&rowWrapped != 0 { // its end may have been blanked since
+			n = len(src.cells)
+		}
+		dst.cells = append(cells, src.cells[:n]...)
 	}
 	*f = frozen{
 		screen: screen{rows: rows, moved: t.scr.moved}, alt: t.scr == &t.alt,

@@ -1,0 +1,38 @@
+package vt_test
+
+import (
+	"testing"
+
+	"gascity.dev/gc/vt"
+)
+
+// dumpCases are inputs that a dump or a snapshot once said wrong, and what is
+// written afterwards.
+var dumpCases = []struct {
+	name        string
+	cols, rows  int
+	input, more string
+}{
+	{"continuation overwritten by blanks", 5, 3, "             字漢\r\r    \x1b[0;5H     ", ""},
+	{"pending wrap of the other screen", 2, 1, "\r \x1b[?47h           \x1b[A\x1b[?1049l     ", "\x1b[0m \x1b[?47h"},
+	{"spacer pushed during an update", 2, 1, "      \x1b[?2026h                           漢", ""},
+	{"letter of two bytes before a spacer", 2, 1, "ǅ漢\r!", ""},
+	{"wide character over a cluster", 2, 2, " Aǅ\r\x1b[2;2H字漢\x1b[A ", ""},
+}
+
+func TestDumpCases(t *testing.T) {
+	for _, c := range dumpCases {
+		t.Run(c.name, func(t *testing.T) {
+			o := vt.Options{Cols: c.cols, Rows: c.rows}
+			dumped, kept := mustNew(t, o), mustNew(t, o)
+			dumped.Write([]byte(c.input))
+			if d := checkDump(dumped, o, otherAlt([]byte(c.more))); d != "" {
+				t.Error(d)
+			}
+			kept.Write([]byte(c.input))
+			if d := checkSnapshot(kept, o, []byte(c.more)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/internal/proctree"
@@ -39,10 +40,13 @@ func TestScripts(t *testing.T) {
 		Setup:         setupScript,
 		UpdateScripts: *update,
 		Condition: func(cond string) (bool, error) {
-			if cond != "root" {
-				return false, fmt.Errorf("unknown condition %s", cond)
+			switch cond {
+			case "root":
+				return os.Geteuid() == 0, nil
+			case "ci":
+				return os.Getenv("CI") == "true", nil
 			}
-			return os.Geteuid() == 0, nil
+			return false, fmt.Errorf("unknown condition %s", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus,
@@ -164,7 +168,18 @@ func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: signal NAME file")
 	}
-	ts.Check(exec.Command("kill", "-"+args[0], strings.TrimSpace(ts.ReadFile(args[1]))).Run())
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
+	ts.Check(err)
+	ts.Check(sendSignal(pid, args[0]))
+}
+
+// sendSignal sends a signal by its name without SIG.
+func sendSignal(pid int, name string) error {
+	number := unix.SignalNum("SIG" + name)
+	if number == 0 {
+		return fmt.Errorf("no signal %q", name)
+	}
+	return unix.Kill(pid, number)
 }
 
 // cmdGone is `gone FILE`: the process whose number stands in the file has

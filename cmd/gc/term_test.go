@@ -164,7 +164,7 @@ func (p *person) step(line string) {
 			p.ts.Fatalf("%s: %v\n%s", line, err, out)
 		}
 	case "signal":
-		p.check(line, exec.Command("kill", "-"+rest, strconv.Itoa(p.cmd.Process.Pid)).Run())
+		p.check(line, sendSignal(p.cmd.Process.Pid, rest))
 	default:
 		p.ts.Fatalf("unknown step: %s", line)
 	}

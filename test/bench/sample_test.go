@@ -142,6 +142,7 @@ func buildAll() (dir string, err error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	fmt.Print(verdicts())
 	if buildDir != "" {
 		_ = os.RemoveAll(buildDir)
 	}

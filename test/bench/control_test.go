@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/mux"
+)
+
+// control is a held connection to tmux: its control mode.
+type control struct {
+	b   *testing.B
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// control attaches to tmux's session name in control mode.
+func (w *world) control(name string) *control {
+	w.b.Helper()
+	cmd := w.command(w.tmux, "-L", "bench", "-C", "attach", "-t", name)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.b.Fatal(err)
+	}
+	w.b.Cleanup(func() { // before the world's: closing the input detaches
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+	})
+	c := &control{b: w.b, in: in, out: bufio.NewReaderSize(out, 1<<16)}
+	c.answer() // of the attach itself
+	return c
+}
+
+// ask sends commands in one write and reads an answer to each. It returns the
+// last one.
+func (c *control) ask(commands ...string) string {
+	c.b.Helper()
+	if _, err := io.WriteString(c.in, strings.Join(commands, "\n")+"\n"); err != nil {
+		c.b.Fatal(err)
+	}
+	last := ""
+	for range commands {
+		last = c.answer()
+	}
+	return last
+}
+
+// answer reads the lines between the next %begin and its %end.
+func (c *control) answer() string {
+	c.b.Helper()
+	var body strings.Builder
+	for inside := false; ; {
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			c.b.Fatalf("tmux control mode: %v", err)
+		}
+		switch {
+		case !inside:
+			inside = strings.HasPrefix(line, "%begin ")
+		case strings.HasPrefix(line, "%error "):
+			c.b.Fatalf("tmux control mode: %s", body.String())
+		case strings.HasPrefix(line, "%end "):
+			return body.String()
+		default:
+			body.WriteString(line)
+		}
+	}
+}
+
+// client is a held connection to the mux server, which has to run.
+func (w *world) client() *mux.Client {
+	w.b.Helper()
+	paths, err := mux.DefaultPaths(w.getenv)
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	c, err := mux.Dial(context.Background(), paths)
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	w.b.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (w *world) getenv(key string) string {
+	for _, kv := range w.env {
+		if k, v, _ := strings.Cut(kv, "="); k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// needTmux ends a benchmark that says nothing without tmux.
+func (w *world) needTmux() {
+	w.b.Helper()
+	if w.tmux == "" {
+		w.b.Skip("tmux is not installed: nothing to compare with")
+	}
+}
+
+// tick is the unit of /proc/PID/stat: USER_HZ, 100 on every Linux platform
+// that gc is built for.
+const tick = 10 * time.Millisecond
+
+// cpu is the user and system time of processes so far, in whole ticks each.
+func cpu(b *testing.B, pids ...int) (sum time.Duration) {
+	b.Helper()
+	for _, pid := range pids {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			b.Skipf("no CPU times here: %v", err)
+		}
+		_, rest, _ := strings.Cut(string(data), ") ") // the names here have no parenthesis
+		f := strings.Fields(rest)
+		for _, i := range []int{11, 12} { // utime, stime: proc_pid_stat(5) 14 and 15
+			n, err := strconv.Atoi(f[i])
+			if err != nil {
+				b.Fatal(err)
+			}
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum
+}

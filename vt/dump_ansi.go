@@ -9,6 +9,7 @@ type painter struct {
 	bits     cell // protected and semantic bits
 	plain    bool // for an outer terminal: no OSC 133, no protection
 	begun    bool // what readers see during a synchronized update is written
+	rest     bool // the modes are set, see restModes
 	grapheme bool // width policy in force there
 }
 
@@ -100,7 +101,7 @@ func (p *painter) frozen(f *frozen) {
 		}
 	}
 	p.csi("H", f.y+1, f.x+1)
-	p.again(&f.screen, f.x, f.y, f.pending)
+	p.again(&f.screen, f.x, f.y, f.pending, &p.t.chars)
 	p.look(look{})
 	p.str("\x1b[?2026h")
 	if f.alt {
@@ -403,6 +404,7 @@ func (p *painter) blanks(r *row, x, x1 int, wrapped bool) int {
 		}
 		return x + n - 1
 	}
+	p.setLook(c)
 	p.str(" ")
 	return x
 }

@@ -17,6 +17,9 @@ var dumpCases = []struct {
 	{"pending wrap of the other screen", 2, 1, "\r \x1b[?47h           \x1b[A\x1b[?1049l     ", "\x1b[0m \x1b[?47h"},
 	{"spacer pushed during an update", 2, 1, "      \x1b[?2026h                           漢", ""},
 	{"letter of two bytes before a spacer", 2, 1, "ǅ漢\r!", ""},
+	{"saved cursor that waits to wrap", 2, 1, "          \x1b7    ", "\x1b[?1049l"},
+	{"saved cursor that waited, no wrapping now", 2, 1, "    \x1b7                                  \x1b[?7l", ""},
+	{"saved cursor that waits, insert mode and the other screen", 4, 3, "abcd\x1b7\x1b[4h\x1b[?47habcd\x1b7", "x\x1b8y\x1b[?47l\x1b8z"},
 	{"wide character over a cluster", 2, 2, " Aǅ\r\x1b[2;2H字漢\x1b[A ", ""},
 }
 

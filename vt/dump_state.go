@@ -18,13 +18,31 @@ func (p *painter) kittyFlags(k *kittyStack) {
 
 // savedPlace puts cursor, pen, character sets and origin mode as they were
 // saved.
-func (p *painter) savedPlace(s *saved) {
+func (p *painter) savedPlace(scr *screen) {
+	s, t := &scr.saved, p.t
 	p.charsets(&s.chars)
 	if s.origin {
 		p.str("\x1b[?6h")
 	}
 	p.moveTo(s.x, s.y, s.origin)
+	if s.pending && s.x == t.cols-1 && s.y < t.rows && t.right == t.cols-1 && scr.view(s.y).at(s.x) != 0 {
+		p.again(scr, s.x, s.y, true, &s.chars)
+		p.printModes()
+	}
 	p.pen(&s.pen)
+}
+
+// printModes sets what again has reset, if it was in force.
+func (p *painter) printModes() {
+	if !p.rest {
+		return
+	}
+	if p.t.modes&modeInsert != 0 {
+		p.str("\x1b[4h")
+	}
+	if p.t.modes&modeAutowrap == 0 {
+		p.str("\x1b[?7l")
+	}
 }
 
 // savedCursor writes the saved cursor of the screen in use (DECSC).
@@ -33,7 +51,7 @@ func (p *painter) savedCursor(s *screen) {
 		return
 	}
 	p.margins()
-	p.savedPlace(&s.saved)
+	p.savedPlace(s)
 	p.str("\x1b7")
 	if s.saved.origin {
 		p.str("\x1b[?6l")
@@ -84,6 +102,7 @@ var toggles = [...]int{1, 5, 7, 9, 12, 25, 40, 42, 45, 66, 67, 95, 1000, 1002, 1
 // stops, titles, colours, keyboard resources.
 func (p *painter) restModes() {
 	t := p.t
+	p.rest = true
 	fresh := defaultModes
 	for _, n := range toggles {
 		m := decModes[n]
@@ -202,7 +221,7 @@ func (p *painter) cursor() {
 		return
 	}
 	p.moveTo(t.x, t.y, origin)
-	p.again(t.scr, t.x, t.y, t.pending)
+	p.again(t.scr, t.x, t.y, t.pending, &t.chars)
 	if t.modes&modeInsert != 0 {
 		p.str("\x1b[4h")
 	}
@@ -240,7 +259,7 @@ func (p *painter) rejoin() bool {
 
 // again prints the character at the end of a line once more, so that the
 // cursor waits there to wrap.
-func (p *painter) again(s *screen, x, y int, pending bool) {
+func (p *painter) again(s *screen, x, y int, pending bool, chars *charsets) {
 	if !pending {
 		return
 	}
@@ -257,5 +276,5 @@ func (p *painter) again(s *screen, x, y int, pending bool) {
 		text = append(text, ' ')
 	}
 	p.b = append(p.b, text...)
-	p.charsets(&t.chars)
+	p.charsets(chars)
 }

@@ -31,6 +31,7 @@ type tail struct {
 	Pointer    string          `json:"pointer,omitempty"`
 	SavedModes map[uint32]bool `json:"savedModes,omitempty"`
 	Wrapped    []int           `json:"wrapped,omitempty"` // rows of the screen in use that continue
+	Waits      []bool          `json:"waits,omitempty"`   // the saved cursor of either screen waits to wrap
 	EightBit   bool            `json:"eightBit,omitempty"`
 	Conformity uint8           `json:"conformity,omitempty"`
 	Columns    bool            `json:"columns,omitempty"` // DECCOLM
@@ -65,6 +66,9 @@ func (t *Terminal) tail() tail {
 		if t.scr.view(y).flags&rowWrapped != 0 {
 			s.Wrapped = append(s.Wrapped, y)
 		}
+	}
+	if t.main.saved.pending || t.alt.saved.pending {
+		s.Waits = []bool{t.main.saved.pending, t.alt.saved.pending}
 	}
 	if e := t.extra; e != nil {
 		s.Icon, s.Pointer, s.SavedModes = e.icon, e.pointer, e.savedModes
@@ -128,6 +132,9 @@ func (t *Terminal) apply(s tail) {
 		if y >= 0 && y < t.rows && t.scr.rows != nil {
 			t.scr.row(y).flags |= rowWrapped
 		}
+	}
+	if len(s.Waits) == 2 {
+		t.main.saved.pending, t.alt.saved.pending = s.Waits[0], s.Waits[1]
 	}
 	if s.Icon != "" || s.Pointer != "" || s.SavedModes != nil || s.EightBit || s.Conformity != 0 {
 		e := t.more()

@@ -20,6 +20,7 @@ var dumpCases = []struct {
 	{"saved cursor that waits to wrap", 2, 1, "          \x1b7    ", "\x1b[?1049l"},
 	{"saved cursor that waited, no wrapping now", 2, 1, "    \x1b7                                  \x1b[?7l", ""},
 	{"saved cursor that waits, insert mode and the other screen", 4, 3, "abcd\x1b7\x1b[4h\x1b[?47habcd\x1b7", "x\x1b8y\x1b[?47l\x1b8z"},
+	{"emoji presentation in the last column without wrapping", 2, 1, "       \x1b[?7l       ❤️", ""},
 	{"wide character over a cluster", 2, 2, " Aǅ\r\x1b[2;2H字漢\x1b[A ", ""},
 }
 
@@ -37,5 +38,26 @@ func TestDumpCases(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestHistoryLenBackAgain: a line that leaves the screen at another width is
+// counted when the width is the first one again.
+func TestHistoryLenBackAgain(t *testing.T) {
+	term := mustNew(t, vt.Options{Cols: 2, Rows: 1})
+	term.Write([]byte("a\r\nb"))
+	if got := term.HistoryLen(); got != 1 {
+		t.Fatalf("%d rows of history, want 1", got)
+	}
+	for _, size := range [][2]int{{9, 2}, {2, 1}} {
+		if size[0] == 2 {
+			term.Write([]byte("\r\n123456\r\n"))
+		}
+		if err := term.Resize(size[0], size[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := term.HistoryLen(), 5; got != want { // a, b, 12, 34, 56
+		t.Fatalf("%d rows of history, want %d: %q", got, want, term.Text(vt.TextOptions{}))
 	}
 }

@@ -247,6 +247,9 @@ func (p *painter) rejoin() bool {
 	if t.modes&modeInsert != 0 && (x < t.left || x > t.right) { // DCH does nothing there
 		return false
 	}
+	if t.modes&modeAutowrap == 0 && !remakes(text, 1+int(c&cellWide/cellWide), p.grapheme) {
+		return false // code point by code point, in the last column, it would not stay one
+	}
 	p.moveTo(x, y, t.modes&modeOrigin != 0)
 	if t.modes&modeInsert != 0 {
 		p.csi("P", 1+int(c&cellWide/cellWide))

@@ -348,6 +348,8 @@ func (t *Terminal) closeLine() {
 		}
 		p.refs[len(p.refs)-1].setRows(n)
 		h.rows += n
+	} else {
+		h.wide = 0 // this line is not counted at that width
 	}
 	*o = openLine{text: o.text[:0], spans: o.spans[:0]}
 	if len(p.lines) >= pageSize {

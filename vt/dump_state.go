@@ -247,8 +247,8 @@ func (p *painter) rejoin() bool {
 	if t.modes&modeInsert != 0 && (x < t.left || x > t.right) { // DCH does nothing there
 		return false
 	}
-	if t.modes&modeAutowrap == 0 && !remakes(text, 1+int(c&cellWide/cellWide), p.grapheme) {
-		return false // code point by code point, in the last column, it would not stay one
+	if t.modes&modeAutowrap == 0 && t.x == x && len(text) > utf8Len(firstRune(text)) {
+		return false // under wcwidth a mark would join what stands before
 	}
 	p.moveTo(x, y, t.modes&modeOrigin != 0)
 	if t.modes&modeInsert != 0 {

@@ -1,6 +1,7 @@
 package vt_test
 
 import (
+	"strings"
 	"testing"
 
 	"gascity.dev/gc/vt"
@@ -45,19 +46,25 @@ func TestDumpCases(t *testing.T) {
 // counted when the width is the first one again.
 func TestHistoryLenBackAgain(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 2, Rows: 1})
-	term.Write([]byte("a\r\nb"))
-	if got := term.HistoryLen(); got != 1 {
-		t.Fatalf("%d rows of history, want 1", got)
-	}
-	for _, size := range [][2]int{{9, 2}, {2, 1}} {
-		if size[0] == 2 {
-			term.Write([]byte("\r\n123456\r\n"))
-		}
-		if err := term.Resize(size[0], size[1]); err != nil {
+	for _, s := range []struct {
+		text       string
+		cols, rows int
+	}{
+		{strings.Repeat(" ", 14), 5, 6},
+		{"\x1b[6;0H\r     ", 2, 1},
+		{"\r       ", 6, 6},
+		{"      \n", 2, 1},
+	} {
+		term.Write([]byte(s.text))
+		if err := term.Resize(s.cols, s.rows); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := term.HistoryLen(), 5; got != want { // a, b, 12, 34, 56
-		t.Fatalf("%d rows of history, want %d: %q", got, want, term.Text(vt.TextOptions{}))
+	back, err := vt.Restore(term.Snapshot(), vt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := term.HistoryLen(), back.HistoryLen(); got != want {
+		t.Fatalf("%d rows of history, restored %d", got, want)
 	}
 }

@@ -22,6 +22,7 @@ var dumpCases = []struct {
 	{"saved cursor that waited, no wrapping now", 2, 1, "    \x1b7                                  \x1b[?7l", ""},
 	{"saved cursor that waits, insert mode and the other screen", 4, 3, "abcd\x1b7\x1b[4h\x1b[?47habcd\x1b7", "x\x1b8y\x1b[?47l\x1b8z"},
 	{"emoji presentation in the last column without wrapping", 2, 1, "       \x1b[?7l       ❤️", ""},
+	{"character repeated in the British set", 2, 1, "  \x1b(A     \u009b", "b"},
 	{"wide character over a cluster", 2, 2, " Aǅ\r\x1b[2;2H字漢\x1b[A ", ""},
 }
 
@@ -66,5 +67,21 @@ func TestHistoryLenBackAgain(t *testing.T) {
 	}
 	if got, want := term.HistoryLen(), back.HistoryLen(); got != want {
 		t.Fatalf("%d rows of history, restored %d", got, want)
+	}
+}
+
+// TestFrozenTitle: during a synchronized update the screen as data has the
+// title that Title gives, the one before.
+func TestFrozenTitle(t *testing.T) {
+	term := mustNew(t, vt.Options{})
+	term.Write([]byte("\x1b]2;before\a\x1b[?2026h"))
+	rev := term.Revision()
+	term.Write([]byte("\x1b]2;after\a"))
+	if got := term.Screen().Title; got != "before" || term.Title() != "before" || term.Revision() != rev {
+		t.Errorf("title %q, Title %q, revision %d -> %d", got, term.Title(), rev, term.Revision())
+	}
+	term.Write([]byte("\x1b[?2026l"))
+	if got := term.Screen().Title; got != "after" || term.Title() != "after" || term.Revision() == rev {
+		t.Errorf("after the update: title %q, Title %q, revision %d", got, term.Title(), term.Revision())
 	}
 }

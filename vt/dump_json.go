@@ -29,7 +29,7 @@ type Run struct {
 // Screen returns the screen as data.
 func (t *Terminal) Screen() Screen {
 	s := Screen{
-		Cols: t.cols, Rows: t.rows, Revision: t.rev, Title: t.title, WorkDir: t.WorkDir(),
+		Cols: t.cols, Rows: t.rows, Revision: t.rev, Title: t.Title(), WorkDir: t.WorkDir(),
 		Cursor: t.Cursor(), Modes: t.Modes(), Lines: make([]Line, t.rows),
 	}
 	view := t.seen()

@@ -241,7 +241,7 @@ func (p *painter) rejoin() bool {
 		return false
 	}
 	text := appendContent(nil, t, c)
-	if text[0] < 0x80 && !t.chars.plain() {
+	if sets := t.chars; text[0] < 0x80 && sets.left(text[0]) != rune(text[0]) {
 		return false
 	}
 	if t.modes&modeInsert != 0 && (x < t.left || x > t.right) { // DCH does nothing there

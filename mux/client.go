@@ -24,8 +24,9 @@ type Client struct {
 	http  *http.Client
 	dial  func(ctx context.Context) (net.Conn, error)
 
-	mu    sync.Mutex
-	first net.Conn // the connection that proved the server, for the first request
+	mu      sync.Mutex
+	first   net.Conn // the connection that proved the server, for the first request
+	firstAt time.Time
 }
 
 // host is the authority of the requests; nothing resolves it.
@@ -33,7 +34,7 @@ const host = "mux"
 
 // newClient returns a client that connects with dial; first may be nil.
 func newClient(p Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
-	c := &Client{paths: p, first: first, dial: dial}
+	c := &Client{paths: p, first: first, firstAt: time.Now(), dial: dial}
 	c.http = &http.Client{Transport: &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return c.connect(ctx) },
 		MaxIdleConnsPerHost: 8,
@@ -57,8 +58,12 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 	first := c.first
 	c.first = nil
 	c.mu.Unlock()
-	if first != nil {
+	switch {
+	case first == nil:
+	case time.Since(c.firstAt) < headerTimeout/2:
 		return first, nil
+	default: // the server hangs up on who says nothing for headerTimeout
+		first.Close()
 	}
 	return c.dial(ctx)
 }

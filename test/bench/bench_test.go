@@ -67,5 +67,9 @@ func BenchmarkMemory(b *testing.B) {
 		full := memoryOf(b, server).plus(memoryOf(b, keeper))
 		b.Logf("%d idle sessions: %v", sessions, full)
 		b.ReportMetric(float64(full.pss-empty.pss)/sessions/1e3, "kB/idle-session")
+		w.run(w.gc, "mux", "stop", "--force")
+		if w.tmux != "" {
+			w.run(w.tmux, "-L", "bench", "kill-server")
+		}
 	}
 }

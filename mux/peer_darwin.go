@@ -3,39 +3,18 @@ package mux
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// checkPeer returns ErrForeign unless the other end of a unix connection runs
-// as the same user.
-func checkPeer(conn net.Conn) error {
-	uc, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil
-	}
-	raw, err := uc.SyscallConn()
+// peerUID is the user at the other end of a unix socket (LOCAL_PEERCRED of unix(4)).
+func peerUID(fd int) (int, error) {
+	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var cred *unix.Xucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
-	}); err != nil {
-		return err
-	}
-	if credErr != nil {
-		return credErr
-	}
-	if int(cred.Uid) != os.Geteuid() {
-		return fmt.Errorf("%w: uid %d", ErrForeign, cred.Uid)
-	}
-	return nil
+	return int(cred.Uid), nil
 }
 
 // waitProcess waits until the process has ended; there is no descriptor to

@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -20,18 +21,26 @@ func (t *Terminal) terminator() string {
 	return "\x1b\\"
 }
 
-// oscPalette is OSC 4 ; number ; colour …: set, or with "?" asked for.
-func (t *Terminal) oscPalette(text string) {
+// The special colours, for bold, underline, blink, inverse and italic, stand
+// behind the palette (xterm): OSC 5 counts from the first of them.
+const (
+	paletteSize   = 256
+	specialColors = 5
+)
+
+// oscPalette is OSC 4 and OSC 5 ; number ; colour …: set, or with "?" asked for.
+func (t *Terminal) oscPalette(code int, text string) {
+	first := firstColor(code)
 	fields := strings.Split(text, ";")
 	for i := 0; i+1 < len(fields); i += 2 {
 		n, err := strconv.Atoi(fields[i])
-		if err != nil || n < 0 || n > 255 {
+		if err != nil || n < 0 || n >= paletteSize+specialColors-first {
 			continue
 		}
 		if fields[i+1] == "?" {
-			b := append(t.beginReply(), "\x1b]4;"...)
-			b = append(appendInt(b, n), ';')
-			b = appendColor(b, t.paletteColor(n))
+			b := appendInt(append(t.beginReply(), "\x1b]"...), code)
+			b = append(appendInt(append(b, ';'), n), ';')
+			b = appendColor(b, t.paletteColor(first+n))
 			t.endReply(append(b, t.terminator()...))
 			continue
 		}
@@ -40,25 +49,35 @@ func (t *Terminal) oscPalette(text string) {
 			if e.palette == nil {
 				e.palette = make(map[int]uint32)
 			}
-			e.palette[n] = v
+			e.palette[first+n] = v
 			t.changed = true
 		}
 	}
 }
 
-// oscPaletteReset is OSC 104: the numbers named, or all.
-func (t *Terminal) oscPaletteReset(text string) {
+// firstColor is the number in the palette of colour 0 of an OSC: 4 and 104
+// count all of them, 5 and 105 the special ones.
+func firstColor(code int) int {
+	if code == 5 || code == 105 {
+		return paletteSize
+	}
+	return 0
+}
+
+// oscPaletteReset is OSC 104 and OSC 105: the numbers named, or all.
+func (t *Terminal) oscPaletteReset(code int, text string) {
 	if t.extra == nil {
 		return
 	}
 	t.changed = true
+	first := firstColor(code)
 	if text == "" {
-		t.extra.palette = nil
+		maps.DeleteFunc(t.extra.palette, func(n int, _ uint32) bool { return (n >= paletteSize) == (first > 0) })
 		return
 	}
 	for _, f := range strings.Split(text, ";") {
 		if n, err := strconv.Atoi(f); err == nil {
-			delete(t.extra.palette, n)
+			delete(t.extra.palette, first+n)
 		}
 	}
 }
@@ -93,9 +112,11 @@ func (t *Terminal) dynamicColor(n int) uint32 {
 		if n != 1 {
 			return t.dynamicColor(1)
 		}
-		return defaultBackground
+		_, b := t.textColors()
+		return b
 	case 0:
-		return defaultForeground
+		f, _ := t.textColors()
+		return f
 	}
 	return t.dynamicColor(0)
 }
@@ -108,6 +129,8 @@ func (t *Terminal) paletteColor(n int) uint32 {
 		}
 	}
 	switch {
+	case n >= paletteSize: // as the text, until set
+		return t.dynamicColor(0)
 	case n < 16:
 		return systemColors[n]
 	case n < 232: // a cube of 6×6×6

@@ -103,11 +103,8 @@ func (t *Terminal) cursorNumber() int {
 }
 
 func (t *Terminal) appendConformance(b []byte) []byte {
-	level, controls := 64, 1
+	level, controls := 60+t.level(), 1
 	if t.extra != nil {
-		if t.extra.conformity != 0 {
-			level = 60 + int(t.extra.conformity)
-		}
 		if t.extra.protect8 {
 			controls = 0
 		}

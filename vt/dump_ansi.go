@@ -6,11 +6,13 @@ type painter struct {
 	b        []byte
 	style    style
 	link     link
-	bits     cell // protected and semantic bits
-	plain    bool // for an outer terminal: no OSC 133, no protection
-	begun    bool // what readers see during a synchronized update is written
-	rest     bool // the modes are set, see restModes
-	grapheme bool // width policy in force there
+	bits     cell   // protected and semantic bits
+	plain    bool   // for an outer terminal: no OSC 133, no protection
+	begun    bool   // what readers see during a synchronized update is written
+	rest     bool   // the modes are set, see restModes
+	grapheme bool   // width policy in force there
+	kept     uint64 // lines of history before this one are kept elsewhere
+	eight    bool   // it has left UTF-8, see latin
 }
 
 // ANSI returns the whole state as bytes: written to a fresh terminal of the
@@ -18,14 +20,14 @@ type painter struct {
 // title, and what is written next does the same. What waits to be taken is not
 // in it, nor is what the alternate screen had when it was left.
 func (t *Terminal) ANSI() []byte {
-	return t.ansi(false)
+	return t.ansi(nil, false, 0)
 }
 
-// ansi is ANSI, on request with the alternate screen that is not in use, which
-// mode 47 shows again.
-func (t *Terminal) ansi(hidden bool) []byte {
+// ansi appends ANSI without the lines of history before kept, and on request
+// with the alternate screen that is not in use, which mode 47 shows again.
+func (t *Terminal) ansi(dst []byte, hidden bool, kept uint64) []byte {
 	t.seen()
-	p := painter{t: t, grapheme: t.option().Width == WidthGrapheme}
+	p := painter{t: t, b: dst, kept: kept, grapheme: t.option().Width == WidthGrapheme}
 	if t.modes&modeGrapheme == 0 == p.grapheme {
 		p.policy(!p.grapheme)
 	}
@@ -50,6 +52,7 @@ func (t *Terminal) ansi(hidden bool) []byte {
 	p.savedCursor(t.scr)
 	p.cursor()
 	p.policy(t.modes&modeGrapheme != 0)
+	p.latin()
 	p.b = append(p.b, t.parser.pending()...)
 	return p.b
 }
@@ -83,8 +86,12 @@ func (p *painter) frozen(f *frozen) {
 	h := p.t.hist
 	if h != nil {
 		p.lines(0, f.lines, 0)
-		p.policy(f.flags&lineWcwidth == 0)
-		p.b = append(p.b, f.open...)
+		if len(f.open) > 0 {
+			grapheme := p.grapheme
+			p.policy(f.flags&lineWcwidth == 0)
+			p.b = append(p.b, f.open...)
+			p.policy(grapheme)
+		}
 	}
 	if f.alt {
 		p.screen(&p.t.main, h != nil)
@@ -186,9 +193,12 @@ func (p *painter) history(from uint64, skip int) {
 func (p *painter) lines(from, to uint64, skip int) {
 	h := p.t.hist
 	var buf [64]span
-	for n := max(from, h.base()); n < to; n++ {
+	for n := max(from, h.base(), p.kept); n < to; n++ {
 		pg, i := h.pageOf(n)
 		l := h.line(pg, i, buf[:0])
+		if l.flags&lineGone != 0 {
+			continue
+		}
 		k := 0
 		if n == from {
 			k = skip

@@ -23,6 +23,15 @@ var dumpCases = []struct {
 	{"saved cursor that waits, insert mode and the other screen", 4, 3, "abcd\x1b7\x1b[4h\x1b[?47habcd\x1b7", "x\x1b8y\x1b[?47l\x1b8z"},
 	{"emoji presentation in the last column without wrapping", 2, 1, "       \x1b[?7l       ❤️", ""},
 	{"character repeated in the British set", 2, 1, "  \x1b(A     \u009b", "b"},
+	{"emoji modifier after a blank that was never written", 3, 1, "\r       \n🏻 ", ""},
+	{"wcwidth policy in the line above an update", 5, 6, "        \n\x1b[?2027l   👨\u200d👩                    \x1b[?2026h", ""},
+	{"presentation selector in insert mode", 7, 1, "\x1b[4h     \r  ❤️", "x"},
+	{"saved cursor that waits behind a spacer", 9, 4, "\r                           \x1b7      AA\u3000", ""},
+	{"saved cursor that waits behind what was never written", 2, 1, "    \x1b[?1048h\x1b[1;1H\r   \r", " \x1b8"},
+	{"rendition of a place left to a wide character", 2, 2, "   \u3000\r\x1b[L\r\x1b[$t", ""},
+	{"mark after the last column without wrapping", 4, 1, "  \x1b[?7l\x1b[1;4H ", "\u0903"},
+	{"last character when UTF-8 is left", 8, 2, "\x1b%@\xe6", "\x1b[2b\xe7"},
+	{"last character of UTF-8 before it is left", 8, 2, "漢\x1b%@", "\x1b[2b\xe7"},
 	{"wide character over a cluster", 2, 2, " Aǅ\r\x1b[2;2H字漢\x1b[A ", ""},
 }
 

@@ -19,17 +19,25 @@ func (p *painter) kittyFlags(k *kittyStack) {
 // savedPlace puts cursor, pen, character sets and origin mode as they were
 // saved.
 func (p *painter) savedPlace(scr *screen) {
-	s, t := &scr.saved, p.t
+	s := &scr.saved
 	p.charsets(&s.chars)
 	if s.origin {
 		p.str("\x1b[?6h")
 	}
 	p.moveTo(s.x, s.y, s.origin)
-	if s.pending && s.x == t.cols-1 && s.y < t.rows && t.right == t.cols-1 && scr.view(s.y).at(s.x) != 0 {
+	if p.savedWaits(scr) {
 		p.again(scr, s.x, s.y, true, &s.chars)
 		p.printModes()
 	}
 	p.pen(&s.pen)
+}
+
+// savedWaits reports whether the saved cursor waits to wrap at a place where
+// writing can make it wait again.
+func (p *painter) savedWaits(scr *screen) bool {
+	s, t := &scr.saved, p.t
+	return s.pending && s.x == t.cols-1 && s.y < t.rows && t.right == t.cols-1 &&
+		scr.view(s.y).at(s.x).kind() != cellSpacer
 }
 
 // printModes sets what again has reset, if it was in force.
@@ -53,6 +61,13 @@ func (p *painter) savedCursor(s *screen) {
 	p.margins()
 	p.savedPlace(s)
 	p.str("\x1b7")
+	if p.savedWaits(s) {
+		if c := s.view(s.saved.y).at(s.saved.x); c&(cellContent|cellKind) == 0 {
+			p.moveTo(s.saved.x, s.saved.y, s.saved.origin)
+			p.setLook(c)
+			p.csi("X", 1) // what was written there to wait behind it
+		}
+	}
 	if s.saved.origin {
 		p.str("\x1b[?6l")
 	}
@@ -186,7 +201,7 @@ func (p *painter) rare() {
 			p.b = append(appendInt(append(p.b, ';'), int(v)), 'm')
 		}
 	}
-	for n := range 256 {
+	for n := range paletteSize + specialColors {
 		if v, ok := e.palette[n]; ok {
 			p.b = appendColor(append(appendInt(append(p.b, "\x1b]4;"...), n), ';'), v)
 			p.str("\x1b\\")
@@ -203,9 +218,6 @@ func (p *painter) rare() {
 	}
 	if e.sacExtent != 0 {
 		p.csi("*x", int(e.sacExtent))
-	}
-	if e.latin {
-		p.str("\x1b%@")
 	}
 }
 
@@ -250,14 +262,34 @@ func (p *painter) rejoin() bool {
 	if t.modes&modeAutowrap == 0 && t.x == x && len(text) > utf8Len(firstRune(text)) {
 		return false // under wcwidth a mark would join what stands before
 	}
+	if t.extra != nil && t.extra.latin {
+		r := firstRune(text)
+		if len(text) != utf8Len(r) || r > 0xff || r > 0x7f && t.chars.right(byte(r)) != r {
+			return false
+		}
+		p.latin()
+		text = []byte{byte(r)}
+	}
 	p.moveTo(x, y, t.modes&modeOrigin != 0)
 	if t.modes&modeInsert != 0 {
 		p.csi("P", 1+int(c&cellWide/cellWide))
 	}
 	p.setLook(c)
-	p.glyph(text, c.isWide())
+	if p.eight {
+		p.b = append(p.b, text...)
+	} else {
+		p.glyph(text, c.isWide())
+	}
 	p.pen(&t.pen)
 	return true
+}
+
+// latin leaves UTF-8 as the program did, once all that is UTF-8 is written.
+func (p *painter) latin() {
+	if e := p.t.extra; e != nil && e.latin && !p.eight {
+		p.str("\x1b%@")
+		p.eight = true
+	}
 }
 
 // again prints the character at the end of a line once more, so that the

@@ -130,6 +130,9 @@ func (t *Terminal) collectHistory(c *collector) {
 	for n := next; n > h.base() && !c.full(); n-- {
 		p, i := h.pageOf(n - 1)
 		l := h.line(p, i, buf[:0])
+		if l.flags&lineGone != 0 {
+			continue
+		}
 		c.addLine(string(l.text), l.flags, t.cols, l.flags&lineContinued != 0)
 	}
 }

@@ -236,3 +236,11 @@ func (t *Terminal) conformance(c *csi) {
 	t.more().conformity = uint8(min(level, 64) - 60)
 	t.eightBitControls(level > 61 && c.count() > 1 && c.arg(1, 0) != 1)
 }
+
+// level is the conformance level in force, 1 to 4.
+func (t *Terminal) level() int {
+	if t.extra == nil || t.extra.conformity == 0 {
+		return 4
+	}
+	return int(t.extra.conformity)
+}

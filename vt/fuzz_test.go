@@ -138,13 +138,14 @@ func FuzzSnapshot(f *testing.F) {
 // FuzzRestore: a snapshot is read from a file that may be cut or wrong; it is
 // refused or it gives a terminal that works.
 func FuzzRestore(f *testing.F) {
-	for _, input := range []string{"", "text", "\x1b[1;31m漢\r\n", "\x1b[?1049hx\x1b[2;3r", "\x1b]8;;http://a/\ae\u0301\x1b[38;2;1;2;3m"} {
+	for _, input := range []string{"", "text", strings.Repeat("漢 line\r\n", 40), "\x1b[1;31m漢\r\n", "\x1b[?1049hx\x1b[2;3r", "\x1b]8;;http://a/\ae\u0301\x1b[38;2;1;2;3m"} {
 		term, err := vt.New(fuzzOptions)
 		if err != nil {
 			f.Fatal(err)
 		}
 		term.Write([]byte(input))
 		f.Add(term.Snapshot())
+		f.Add(term.SnapshotPages())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		term, err := vt.Restore(b, fuzzOptions)

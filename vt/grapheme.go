@@ -231,29 +231,40 @@ func (t *Terminal) extend(x, y int, r rune) {
 	content := t.clusterCell(text) | c&cellKind
 	row.set(x, c&cellAttr|content)
 	t.last.cell = content
-	if r == 0xfe0f && c&cellKind == cellNarrow && property(base)&propVS != 0 &&
-		len(text) == utf8Len(base)+3 && t.modes&modeGrapheme != 0 {
+	if c&cellKind == cellNarrow && len(text) == utf8Len(base)+utf8Len(r) &&
+		widens(base, r) && t.modes&modeGrapheme != 0 {
 		t.last.x, t.last.y, t.last.join = int32(x), int32(y), true
 		t.widen(x, y)
 	}
 }
 
-// widen makes the character just printed two columns wide, and moves it to the
-// next line when only one is left.
+// widens reports whether r, as its second code point, makes a cluster two
+// columns wide: VS16 after a character that has an emoji presentation, and a mark
+// of two columns (an emoji modifier) that has a blank for its base.
+func widens(base, r rune) bool {
+	if r == 0xfe0f {
+		return property(base)&propVS != 0
+	}
+	return base == ' ' && property(r)&propWidth == 2
+}
+
+// widen makes the character just printed two columns wide. Where only one is
+// left it goes where a wide character goes: see makeRoom.
 func (t *Terminal) widen(x, y int) {
 	content, gr := t.last.cell, t.last.gr
 	row := t.touch(y)
 	t.pending = false
-	if x+1 < t.cols && x != t.right {
-		t.x, t.y = x, y
-		t.put(content, 2)
-	} else if t.modes&modeAutowrap != 0 {
-		row.cells[x] = row.cells[x].blanked()
-		t.x, t.y = x, y
-		t.put(content, 2)
-	} else {
-		return
+	t.x, t.y = x, y
+	row.cells[x] = row.cells[x].blanked()
+	insert := t.modes & modeInsert
+	if x+1 < t.lineEnd() && insert != 0 { // its first column was made room for already
+		t.x++
+		t.insertCells(1)
+		t.x--
+		t.modes &^= modeInsert
 	}
+	t.put(content, 2)
+	t.modes |= insert
 	t.last.gr = gr
 }
 

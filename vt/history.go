@@ -1,8 +1,8 @@
 package vt
 
 import (
+	"encoding/binary"
 	"slices"
-	"sort"
 )
 
 // lineFlags say what is special about a line of history.
@@ -14,6 +14,7 @@ const (
 	lineContinued                       // too long: goes on in the next line
 	linePrompt                          // a prompt begins here
 	lineWcwidth                         // written under the wcwidth policy
+	lineGone                            // its page could not be read: no row stands for it
 )
 
 // maxOpenLine is how long a line may become, in bytes, before it is cut.
@@ -38,17 +39,6 @@ func (r lineRef) flags() lineFlags { return lineFlags(r) }
 // setRows keeps a number of rows, as far as there is room for it.
 func (r *lineRef) setRows(n int) {
 	*r = *r&^(maxRefRows<<8) | lineRef(min(n, maxRefRows))<<8
-}
-
-// page is a page of history: sealed, or the one that is being written.
-type page struct {
-	first  uint64 // number of its first line
-	refs   []lineRef
-	looks  []look
-	lines  []byte // nil when the page is kept by Pages
-	number uint64 // there
-	size   int64
-	sealed bool
 }
 
 // history is what has left the top of the primary screen: logical lines,
@@ -210,10 +200,11 @@ func (o *openLine) addPlain(cells []cell, x int, attr cell) int {
 			c0, c1, c2, c3 := s[0]^attr, s[1]^attr, s[2]^attr, s[3]^attr
 			c4, c5, c6, c7 := s[4]^attr, s[5]^attr, s[6]^attr, s[7]^attr
 			if c0|c1|c2|c3|c4|c5|c6|c7 < 0x80 {
+				const high, low = 0x8080808080808080, 0x7f7f7f7f7f7f7f7f
+				v := uint64(c0 | c1<<8 | c2<<16 | c3<<24 | c4<<32 | c5<<40 | c6<<48 | c7<<56)
+				v |= (^(v + low) & high) >> 2 // 0, a blank cell, is shown as a space
 				n := len(b)
-				d := b[n : n+8 : n+8]
-				d[0], d[1], d[2], d[3] = shown(c0), shown(c1), shown(c2), shown(c3)
-				d[4], d[5], d[6], d[7] = shown(c4), shown(c5), shown(c6), shown(c7)
+				binary.LittleEndian.PutUint64(b[n:n+8], v)
 				b = b[:n+8]
 				x += 8
 				continue
@@ -312,18 +303,6 @@ func (h *history) forgetLooks() {
 	h.last, h.lastN = 0, 0
 }
 
-// writing returns the page that lines are added to.
-func (h *history) writing() *page {
-	if n := len(h.pages); n > 0 && !h.pages[n-1].sealed {
-		return h.pages[n-1]
-	}
-	p := &page{first: h.closed, lines: h.buf[:0], refs: h.refs[:0]}
-	h.buf, h.refs = nil, nil
-	h.pages = append(h.pages, p)
-	h.forgetLooks()
-	return p
-}
-
 // closeLine ends the open line and puts it into the page.
 func (t *Terminal) closeLine() {
 	h := t.hist
@@ -338,6 +317,8 @@ func (t *Terminal) closeLine() {
 	before := len(p.lines)
 	p.refs = append(p.refs, makeRef(before, o.cols, o.flags))
 	p.lines = appendRecord(p.lines, o.text, o.spans)
+	p.count++
+	p.widest = max(p.widest, o.cols)
 	h.closed++
 	h.count++
 	h.grow(p, int64(len(p.lines)-before)+8)
@@ -347,6 +328,7 @@ func (t *Terminal) closeLine() {
 			n = textRows(o.text, o.cols, o.flags, h.wide)
 		}
 		p.refs[len(p.refs)-1].setRows(n)
+		p.rows += n
 		h.rows += n
 	} else {
 		h.wide = 0 // this line is not counted at that width
@@ -356,144 +338,4 @@ func (t *Terminal) closeLine() {
 		h.seal(p)
 	}
 	t.trimHistory()
-}
-
-func (h *history) grow(p *page, n int64) {
-	p.size += n
-	h.bytes += n
-}
-
-// seal ends a page: it goes to Pages, or stays in memory at its exact size.
-func (h *history) seal(p *page) {
-	p.sealed = true
-	lines := p.lines
-	if h.store != nil {
-		b := append(appendLooks(nil, p.looks), p.lines...)
-		if number, err := h.store.Append(b); err == nil {
-			p.number, p.lines, p.looks = number, nil, nil
-		}
-	}
-	if cap(lines) <= 4*pageSize {
-		h.buf = lines[:0]
-	}
-	if p.lines != nil {
-		p.lines = append(h.memory(len(lines)), lines...)
-	}
-	h.refs = p.refs[:0]
-	p.refs = append(make([]lineRef, 0, len(p.refs)), p.refs...)
-	h.forgetLooks()
-}
-
-// memory returns room for a sealed page.
-func (h *history) memory(n int) []byte {
-	if b := h.spare; cap(b) >= n && cap(b) <= n+n/8 {
-		h.spare = nil
-		return b[:0]
-	}
-	return make([]byte, 0, n)
-}
-
-// trimHistory drops the oldest lines beyond the caps: in rows, of which the
-// oldest line may have some more, and in bytes by whole pages.
-func (t *Terminal) trimHistory() {
-	h := t.hist
-	for h.count > 1 && t.historyRows() > h.maxLines && h.rows-t.refRows(h.pages[0], 0) >= h.maxLines {
-		t.dropLine()
-	}
-	for h.bytes > h.maxBytes && len(h.pages) > 1 {
-		n := len(h.pages[0].refs)
-		for range n {
-			t.dropLine()
-		}
-		if n == 0 {
-			h.dropPage()
-		}
-	}
-}
-
-// dropLine forgets the oldest line.
-func (t *Terminal) dropLine() {
-	h := t.hist
-	t.outside = t.outside || t.frozen != nil
-	p := h.pages[0]
-	if h.wide != 0 {
-		h.rows -= t.refRows(p, 0)
-	}
-	p.refs = p.refs[1:]
-	p.first++
-	h.count--
-	if len(p.refs) == 0 && len(h.pages) > 1 {
-		h.dropPage()
-	}
-}
-
-func (h *history) dropPage() {
-	p := h.pages[0]
-	h.bytes -= p.size
-	if d, ok := h.store.(PageDropper); ok && p.lines == nil && p.sealed {
-		d.Drop(p.number)
-	}
-	if p.lines != nil && p.sealed {
-		h.spare = p.lines
-	}
-	h.pages[0] = nil
-	h.pages = h.pages[1:]
-}
-
-// ClearHistory forgets every line above the screen (ED 3).
-func (t *Terminal) ClearHistory() {
-	h := t.hist
-	t.changed, t.outside = true, true
-	if h != nil {
-		for len(h.pages) > 0 {
-			h.dropPage()
-		}
-		t.hist = newHistory(t.option())
-		t.hist.closed = h.closed
-	}
-	if t.parser.src == nil { // called by the owner, not by ED 3
-		t.commit()
-	}
-}
-
-// pageOf finds the page of a line that is there, and its index in it.
-func (h *history) pageOf(number uint64) (*page, int) {
-	i := sort.Search(len(h.pages), func(i int) bool { return h.pages[i].first > number }) - 1
-	for i > 0 && int(number-h.pages[i].first) >= len(h.pages[i].refs) {
-		i--
-	}
-	p := h.pages[i]
-	return p, int(number - p.first)
-}
-
-// content returns the looks and lines of a page.
-func (h *history) content(p *page) ([]look, []byte) {
-	if p.lines != nil || !p.sealed {
-		return p.looks, p.lines
-	}
-	if h.cache.valid && h.cache.number == p.number {
-		return h.cache.looks, h.cache.lines
-	}
-	b, err := h.store.Read(p.number)
-	if err != nil {
-		return nil, nil
-	}
-	looks, lines, err := readLooks(b)
-	if err != nil {
-		return nil, nil
-	}
-	h.cache = cachedPage{number: p.number, looks: looks, lines: lines, valid: true}
-	return looks, lines
-}
-
-// line decodes a line; its spans are appended to buf.
-func (h *history) line(p *page, i int, buf []span) line {
-	ref := p.refs[i]
-	looks, lines := h.content(p)
-	var l line
-	if ref.offset() < len(lines) {
-		l, _ = readRecord(lines[ref.offset():], buf)
-	}
-	l.looks, l.flags, l.cols = looks, ref.flags(), ref.cols()
-	return l
 }

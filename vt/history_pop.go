@@ -17,25 +17,40 @@ func (t *Terminal) popLine() (line, bool) {
 	if h == nil || h.count == 0 {
 		return line{}, false
 	}
-	for len(h.pages[len(h.pages)-1].refs) == 0 {
+	for h.pages[len(h.pages)-1].count == 0 {
 		h.popPage()
 	}
 	p := h.pages[len(h.pages)-1]
-	i := len(p.refs) - 1
+	i := p.count - 1
 	l := h.line(p, i, nil)
 	l.text = append([]byte(nil), l.text...)
-	if h.wide != 0 {
-		h.rows -= t.refRows(p, i)
+	if p.lost {
+		h.popLost(p)
+		return l, true
 	}
+	if h.wide != 0 {
+		h.uncount(p, i)
+	}
+	p.count--
 	if !p.sealed {
-		n := int64(len(p.lines)-p.refs[i].offset()) + 8
-		p.lines = p.lines[:p.refs[i].offset()]
+		from := p.refs[p.skip+i].offset()
+		n := int64(len(p.lines)-from) + 8
+		p.lines, p.refs = p.lines[:from], p.refs[:p.skip+i]
 		h.grow(p, -n)
 	}
-	p.refs = p.refs[:i]
 	h.count--
 	h.closed--
 	return l, true
+}
+
+// popLost takes out a page that is lost, whose one row was taken.
+func (h *history) popLost(p *page) {
+	if h.wide != 0 {
+		h.rows -= p.rows
+	}
+	h.count -= p.count
+	h.closed -= uint64(p.count)
+	p.count, p.rows = 0, 0
 }
 
 // popPage forgets the newest page, which has no lines left.
@@ -43,9 +58,7 @@ func (h *history) popPage() {
 	n := len(h.pages) - 1
 	p := h.pages[n]
 	h.bytes -= p.size
-	if d, ok := h.store.(PageDropper); ok && p.lines == nil && p.sealed {
-		d.Drop(p.number)
-	}
+	h.drop(p)
 	h.pages[n] = nil
 	h.pages = h.pages[:n]
 	h.forgetLooks()

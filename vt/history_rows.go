@@ -10,7 +10,7 @@ func (t *Terminal) HistoryLen() int {
 	if f := t.frozen; f != nil { // without what has been pushed since
 		for k := h.closed; k > max(f.lines, h.base()); k-- {
 			p, i := h.pageOf(k - 1)
-			n -= t.refRows(p, i)
+			n -= h.refRows(p, i)
 		}
 		if len(f.open) > 0 {
 			n += textRows(f.open, MaxCols+1, f.flags&^linePlain|lineWide, t.cols)
@@ -56,33 +56,90 @@ func (t *Terminal) historyRows() int {
 	if h.wide == t.cols {
 		return h.rows
 	}
-	h.rows, h.wide = 0, t.cols
+	h.wide = 0
+	total := 0
 	for _, p := range h.pages {
-		for i := range p.refs {
-			n := t.countRows(p, i)
-			p.refs[i].setRows(n)
-			h.rows += n
-		}
+		h.countPage(p, t.cols)
+		total += p.rows
 	}
+	h.rows, h.wide = total, t.cols
 	return h.rows
 }
 
-// refRows is the number of rows of a line at the width h.wide.
-func (t *Terminal) refRows(p *page, i int) int {
-	if n := p.refs[i].rows(); n < maxRefRows {
-		return n
+// countPage counts the rows of a page's lines. A page that Pages keeps is read
+// only when one of its lines may be longer than a row.
+func (h *history) countPage(p *page, cols int) {
+	refs, lines := p.refs, p.lines
+	if p.kept() {
+		if p.lost {
+			return
+		}
+		if p.widest <= cols {
+			p.rows = p.count
+			return
+		}
+		c := h.load(p)
+		if c == nil {
+			return
+		}
+		c.count(cols)
+		refs, lines = c.refs, c.lines
+	} else {
+		countRefs(refs, lines, cols)
 	}
-	return t.countRows(p, i)
+	p.rows = 0
+	for _, r := range refs[p.skip:][:p.count] {
+		p.rows += r.rowsIn(lines, cols)
+	}
 }
 
-// countRows counts them, from the text if there are wide characters.
-func (t *Terminal) countRows(p *page, i int) int {
-	ref, cols := p.refs[i], t.hist.wide
-	if ref.cols() <= cols || ref.flags()&lineWide == 0 {
-		return textRows(nil, ref.cols(), ref.flags(), cols)
+// countRefs sets the number of rows of every line of a page.
+func countRefs(refs []lineRef, lines []byte, cols int) {
+	for i := range refs {
+		refs[i].setRows(refs[i].count(lines, cols))
+	}
+}
+
+// refRows is the number of rows of a line at the width h.wide.
+func (h *history) refRows(p *page, i int) int {
+	refs, lines := p.refs, p.lines
+	if p.kept() {
+		if p.rows == p.count && !p.lost {
+			return 1 // each has at least one
+		}
+		c := h.load(p)
+		if c == nil {
+			return boolInt(i == p.count-1)
+		}
+		c.count(h.wide)
+		refs, lines = c.refs, c.lines
+	}
+	return refs[p.skip+i].rowsIn(lines, h.wide)
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// rowsIn is the number of rows that was counted at a width.
+func (r lineRef) rowsIn(lines []byte, cols int) int {
+	if n := r.rows(); n < maxRefRows {
+		return n
+	}
+	return r.count(lines, cols)
+}
+
+// count counts them, from the text if there are wide characters.
+func (r lineRef) count(lines []byte, cols int) int {
+	if r.cols() <= cols || r.flags()&lineWide == 0 || r.offset() >= len(lines) {
+		return textRows(nil, r.cols(), r.flags(), cols)
 	}
 	var buf [16]span
-	return textRows(t.hist.line(p, i, buf[:0]).text, ref.cols(), ref.flags(), cols)
+	l, _ := readRecord(lines[r.offset():], buf[:0])
+	return textRows(l.text, r.cols(), r.flags(), cols)
 }
 
 func textRows(text []byte, width int, flags lineFlags, cols int) int {
@@ -145,7 +202,7 @@ func nextCluster(text []byte, grapheme bool) (n, width int) {
 				gr = after
 			}
 			joins = ok || np&propWidth == 0 && np>>propClassShift&propClass != classControl
-			if next == 0xfe0f && n == utf8Len(r) && p&propVS != 0 && joins {
+			if joins && n == utf8Len(r) && widens(r, next) {
 				width = 2
 			}
 		}

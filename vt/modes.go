@@ -126,6 +126,9 @@ func (t *Terminal) changeMode(n int, dec, on bool) {
 		t.syncMode(on)
 		return
 	}
+	if m == modeLRMM && t.level() < 4 { // the VT300 had none
+		return
+	}
 	t.setMode(m, on)
 	t.modeEffect(m, on)
 }
@@ -200,6 +203,9 @@ func (t *Terminal) switchScreen(m modeSet, on bool) {
 
 // reportMode answers DECRQM (DEC STD 070).
 func (t *Terminal) reportMode(n int, dec bool) {
+	if t.level() < 3 { // it came with the VT300
+		return
+	}
 	modes, fixed, prefix := ansiModes, ansiFixed, "\x1b["
 	if dec {
 		modes, fixed, prefix = decModes, decFixed, "\x1b[?"

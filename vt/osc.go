@@ -22,10 +22,10 @@ func (t *Terminal) osc(b []byte) {
 	case 1:
 		t.more().icon = plainText(text)
 		t.event(Event{Kind: EventIcon, Text: plainText(text)})
-	case 4:
-		t.oscPalette(text)
-	case 104:
-		t.oscPaletteReset(text)
+	case 4, 5:
+		t.oscPalette(number, text)
+	case 104, 105:
+		t.oscPaletteReset(number, text)
 	case 7:
 		t.setWorkDir(text)
 	case 8:
@@ -178,7 +178,7 @@ func (t *Terminal) oscStatus(text string) {
 		return
 	}
 	if strings.HasPrefix(text, "?") {
-		t.reply("\x1b]7501;?;1\x1b\\")
+		t.reply("\x1b]7501;?\x1b\\") // the same bytes
 		return
 	}
 	t.event(Event{Kind: EventStatus, Text: plainText(text)})

@@ -10,6 +10,9 @@ func (t *Terminal) Pack() {
 		return
 	}
 	t.spare = nil
+	if t.hist != nil {
+		t.hist.pack()
+	}
 	if s := t.parser.state; s != stString && s != stStringE { // else a half of it is there
 		t.parser.str.buf = nil
 	}

@@ -3,6 +3,7 @@ package vt
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 )
 
 // Pages keeps sealed pages of history for a Terminal: in memory by default, in
@@ -22,11 +23,14 @@ type PageDropper interface {
 	Drop(number uint64)
 }
 
-// A page is a version, the renditions its lines use, and the lines:
+// A page is a version, the renditions its lines use, where they are, and the
+// lines:
 //
 //	byte    1
 //	uvarint number of renditions; each: fg, bg, underline colour, attributes,
 //	        semantic (uvarints), link id, link URI (length and bytes)
+//	uvarint width at which rows were counted, 0 for none
+//	uvarint number of lines; each: bytes, columns, rows, flags (uvarints)
 //	lines, each: uvarint length of the text, uvarint number of runs, the text
 //	        in UTF-8, the runs: uvarint bytes, uvarint rendition from 1, 0 for
 //	        the default
@@ -131,29 +135,72 @@ func appendLooks(dst []byte, looks []look) []byte {
 	return dst
 }
 
-// readLooks decodes the head of a page and returns where its lines begin.
-func readLooks(page []byte) (looks []look, lines []byte, err error) {
-	if len(page) == 0 || page[0] != pageVersion {
-		return nil, nil, errPage
+// appendPage writes a page.
+func appendPage(dst []byte, looks []look, refs []lineRef, lines []byte, wide int) []byte {
+	dst = slices.Grow(dst, len(lines)+6*len(refs)+64)
+	dst = appendLooks(dst, looks)
+	dst = binary.AppendUvarint(dst, uint64(wide))
+	dst = binary.AppendUvarint(dst, uint64(len(refs)))
+	for i, r := range refs {
+		end := len(lines)
+		if i+1 < len(refs) {
+			end = refs[i+1].offset()
+		}
+		dst = binary.AppendUvarint(dst, uint64(end-r.offset()))
+		dst = binary.AppendUvarint(dst, uint64(r.cols()))
+		dst = binary.AppendUvarint(dst, uint64(r.rows()))
+		dst = binary.AppendUvarint(dst, uint64(r.flags()))
 	}
-	r := reader{b: page[1:]}
+	if len(refs) == 0 {
+		return dst
+	}
+	return append(dst, lines[refs[0].offset():]...)
+}
+
+// readPage decodes a page; its lines are those of b.
+func readPage(b []byte) (cachedPage, error) {
+	var c cachedPage
+	if len(b) == 0 || b[0] != pageVersion {
+		return c, errPage
+	}
+	r := reader{b: b[1:]}
 	for range min(r.uint(), len(r.b)) {
 		var l look
 		l.style = style{fg: color(r.uint()), bg: color(r.uint()), ul: color(r.uint()), attrs: attrs(r.uint())}
 		l.bits = cell(r.uint()) << 56 & (cellProtected | cellSem)
 		l.link = link{id: r.string(), uri: r.string()}
-		looks = append(looks, l)
+		c.looks = append(c.looks, l)
 	}
-	if r.bad {
-		return nil, nil, errPage
+	c.wide = r.uint()
+	at := 0
+	for range min(r.uint(), len(r.b)) {
+		size := r.uint()
+		ref := makeRef(at, r.uint(), 0)
+		ref.setRows(r.uint())
+		c.refs = append(c.refs, ref|lineRef(lineFlags(r.uint())))
+		at += size
 	}
-	return looks, r.b, nil
+	if r.bad || at != len(r.b) {
+		return c, errPage
+	}
+	c.lines = r.b
+	return c, nil
 }
 
-// cachedPage is the page of Pages that was read last.
+// cachedPage is a page of Pages that was read.
 type cachedPage struct {
 	number uint64
+	refs   []lineRef
 	looks  []look
 	lines  []byte
+	wide   int // at which the rows of refs were counted
 	valid  bool
+}
+
+// count counts the rows at a width, unless that was done.
+func (c *cachedPage) count(cols int) {
+	if c.wide != cols {
+		countRefs(c.refs, c.lines, cols)
+		c.wide = cols
+	}
 }

@@ -84,6 +84,7 @@ func (t *Terminal) printASCII(p []byte) int {
 	}
 	n := asciiRun(p)
 	attr := t.penAttr()
+	edge := false // the last one stands in the last column, and the cursor on it
 	for i := 0; i < n; {
 		if t.pending {
 			t.wrap()
@@ -93,9 +94,11 @@ func (t *Terminal) printASCII(p []byte) int {
 		t.putASCII(p[i:i+k], attr)
 		i += k
 		if t.x += k; t.x < end {
+			edge = false
 			break
 		}
 		t.x--
+		edge = true
 		if t.modes&modeAutowrap != 0 {
 			t.pending = true
 			continue
@@ -106,7 +109,7 @@ func (t *Terminal) printASCII(p []byte) int {
 		}
 	}
 	t.last = lastText{cell: cell(p[n-1]), x: int32(t.x), y: int32(t.y), join: true, gr: grOther}
-	if !t.pending {
+	if !edge {
 		t.last.x--
 	}
 	return n
@@ -165,8 +168,8 @@ func (t *Terminal) printRune(r rune) {
 			return
 		}
 		gr = grStart(class)
-		if isMark(class) && (p&propWidth == 1 || class == classSpacing) && t.modes&modeGrapheme != 0 { // without a base: one that is blank
-			t.put(t.clusterCell(appendRune([]byte{' '}, r)), 1)
+		if w := int(p & propWidth); isMark(class) && (w > 0 || class == classSpacing) && t.modes&modeGrapheme != 0 { // without a base: one that is blank
+			t.put(t.clusterCell(appendRune([]byte{' '}, r)), max(w, 1))
 			return
 		}
 	}

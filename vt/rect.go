@@ -88,8 +88,11 @@ func healEdges(s []cell) {
 	if s[0].isTail() {
 		s[0] = s[0].blanked()
 	}
-	if n := len(s) - 1; s[n].isWide() || s[n].kind() == cellSpacer {
+	switch n := len(s) - 1; {
+	case s[n].isWide():
 		s[n] = s[n].blanked()
+	case s[n].kind() == cellSpacer:
+		s[n] = s[n].blanked() | ' '
 	}
 }
 
@@ -163,8 +166,8 @@ func (t *Terminal) changeCells(c *csi, y, x0, x1 int, reverse bool) {
 			s = c.areaRendition(s, 4)
 		}
 		c := r.cells[x]&^cellStyle | cell(t.styleID(s))<<cellStyleShift
-		if c&cellGlyph == 0 && c != 0 {
-			c |= ' '
+		if kind := c.kind(); kind == cellSpacer && c != cellSpacer || c&cellGlyph == 0 && c != 0 {
+			c = c&^cellKind | ' ' // it shows now
 		}
 		r.cells[x] = c
 	}

@@ -111,7 +111,7 @@ func (t *Terminal) replyParameters(n int) {
 	}
 }
 
-// Pixels of a cell, for programs that ask: there are none here.
+// Pixels of a cell, for programs that ask, where nobody shows the screen.
 const cellWidth, cellHeight = 10, 20
 
 // window is XTWINOPS (xterm ctlseqs): reports, and the stack of titles.
@@ -122,17 +122,18 @@ func (t *Terminal) window(c *csi) {
 		r = appendInt(append(r, ';'), b)
 		t.endReply(append(r, 't'))
 	}
+	w, h := t.cell()
 	switch c.arg(0, 0) {
 	case 11:
 		t.reply("\x1b[1t")
 	case 13:
 		three(3, 0, 0)
 	case 14:
-		three(4, t.rows*cellHeight, t.cols*cellWidth)
+		three(4, t.rows*h, t.cols*w)
 	case 15:
-		three(5, t.rows*cellHeight, t.cols*cellWidth)
+		three(5, t.rows*h, t.cols*w)
 	case 16:
-		three(6, cellHeight, cellWidth)
+		three(6, h, w)
 	case 18:
 		three(8, t.rows, t.cols)
 	case 19:
@@ -167,8 +168,9 @@ func (t *Terminal) popTitle() {
 
 // replySize is the report of mode 2048 (in-band resize): cells and pixels.
 func (t *Terminal) replySize() {
+	w, h := t.cell()
 	b := append(t.beginReply(), "\x1b[48"...)
-	for _, n := range [...]int{t.rows, t.cols, t.rows * cellHeight, t.cols * cellWidth} {
+	for _, n := range [...]int{t.rows, t.cols, t.rows * h, t.cols * w} {
 		b = appendInt(append(b, ';'), n)
 	}
 	t.endReply(append(b, 't'))

@@ -27,6 +27,8 @@ func (t *Terminal) Resize(cols, rows int) error {
 	if t.hist != nil {
 		t.trimHistory()
 	}
+	t.main.saved.clamp(cols, rows)
+	t.alt.saved.clamp(cols, rows)
 	t.fullMargins()
 	t.modes &^= modeLRMM
 	t.last.join = false
@@ -37,6 +39,12 @@ func (t *Terminal) Resize(cols, rows int) error {
 	}
 	t.commit()
 	return nil
+}
+
+// clamp brings a saved cursor onto a screen of another size.
+func (s *saved) clamp(cols, rows int) {
+	s.pending = s.pending && s.x <= cols-1
+	s.x, s.y = min(s.x, cols-1), min(s.y, rows-1)
 }
 
 // cutScreen gives a screen a new size without wrapping: rows go and come at

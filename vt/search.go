@@ -136,6 +136,9 @@ func (t *Terminal) searchHistory(f *finder) {
 	for n := h.closed; n > h.base() && len(f.found) < f.limit; n-- {
 		p, i := h.pageOf(n - 1)
 		l := h.line(p, i, buf[:0])
+		if l.flags&lineGone != 0 {
+			continue
+		}
 		text, starts := wrapStarts(l.text, l.flags, t.cols)
 		row -= len(starts)
 		f.line(text, starts, row)

@@ -10,11 +10,14 @@ import (
 // ErrSnapshot says that bytes are no snapshot, or one of a later version.
 var ErrSnapshot = errors.New("vt: not a snapshot of a terminal")
 
-// snapshotMagic begins a snapshot: the magic, the length of the dump (uvarint),
-// the dump (ANSI), and the tail (JSON).
+// snapshotMagic begins a snapshot: the magic, a byte of the version, the length
+// of the dump (uvarint), the dump (ANSI), and the tail (JSON). Version 2 has
+// pages of history too, length and bytes, before the dump, which has no line
+// of theirs.
 const (
-	snapshotMagic   = "gcvt"
-	snapshotVersion = 1
+	snapshotMagic = "gcvt"
+	snapshotWhole = 1
+	snapshotPages = 2
 )
 
 // tail is what a dump cannot say. Unknown fields are ignored, so that versions
@@ -31,6 +34,7 @@ type tail struct {
 	Pointer    string          `json:"pointer,omitempty"`
 	SavedModes map[uint32]bool `json:"savedModes,omitempty"`
 	Wrapped    []int           `json:"wrapped,omitempty"` // rows of the screen in use that continue
+	Spacers    [][]int         `json:"spacers,omitempty"` // see staleSpacers, of either screen
 	Waits      []bool          `json:"waits,omitempty"`   // the saved cursor of either screen waits to wrap
 	EightBit   bool            `json:"eightBit,omitempty"`
 	Conformity uint8           `json:"conformity,omitempty"`
@@ -41,10 +45,54 @@ type tail struct {
 // only a snapshot can say (the other screen, revision, line numbers, the sequence that has begun,
 // replies and events that wait).
 func (t *Terminal) Snapshot() []byte {
-	dump := t.ansi(true)
-	b := append([]byte(snapshotMagic), snapshotVersion)
-	b = binary.AppendUvarint(b, uint64(len(dump)))
-	b = append(b, dump...)
+	return t.endSnapshot(append([]byte(snapshotMagic), snapshotWhole), 0)
+}
+
+// SnapshotPages is AppendSnapshot to nothing.
+func (t *Terminal) SnapshotPages() []byte { return t.AppendSnapshot(nil) }
+
+// AppendSnapshot appends a Snapshot without the pages of history that Pages
+// keeps: it refers to them, and Restore must be given the same Pages. Its size
+// is that of the screens and of a page, however long the history is.
+func (t *Terminal) AppendSnapshot(dst []byte) []byte {
+	b := append(append(dst, snapshotMagic...), snapshotPages)
+	t.seen()
+	if t.hist == nil {
+		return t.endSnapshot(binary.AppendUvarint(b, 0), 0)
+	}
+	kept := t.hist.closed
+	if t.frozen != nil {
+		kept = max(min(kept, t.frozen.lines), t.hist.base())
+	}
+	b, at := beginLength(b)
+	b = endLength(t.hist.appendPages(b, kept), at)
+	return t.endSnapshot(b, kept)
+}
+
+// lengthBytes is what beginLength leaves room for: a length of 256 MiB.
+const lengthBytes = 4
+
+// beginLength leaves room for the length of what is appended next.
+func beginLength(b []byte) (_ []byte, at int) {
+	return append(b, make([]byte, lengthBytes)...), len(b)
+}
+
+// endLength writes that length: a uvarint with leading zeros, which read as any
+// other.
+func endLength(b []byte, at int) []byte {
+	n := len(b) - at - lengthBytes
+	for i := range lengthBytes {
+		b[at+i] = byte(n>>(7*i))&0x7f | 0x80
+	}
+	b[at+lengthBytes-1] &= 0x7f
+	return b
+}
+
+// endSnapshot appends the dump, with the lines of history from kept on, and
+// the tail.
+func (t *Terminal) endSnapshot(b []byte, kept uint64) []byte {
+	b, at := beginLength(b)
+	b = endLength(t.ansi(b, true, kept), at)
 	end, err := json.Marshal(t.tail())
 	if err != nil { // numbers, strings and bytes only: it cannot fail
 		return b
@@ -55,7 +103,7 @@ func (t *Terminal) Snapshot() []byte {
 func (t *Terminal) tail() tail {
 	t.seen()
 	s := tail{
-		Version: snapshotVersion, Cols: t.cols, Rows: t.rows, Revision: t.rev,
+		Version: snapshotWhole, Cols: t.cols, Rows: t.rows, Revision: t.rev,
 		Replies: t.replies, Events: t.events,
 		Columns: t.modes&modeColumns != 0,
 	}
@@ -66,6 +114,9 @@ func (t *Terminal) tail() tail {
 		if t.scr.view(y).flags&rowWrapped != 0 {
 			s.Wrapped = append(s.Wrapped, y)
 		}
+	}
+	if a, b := t.main.staleSpacers(), t.alt.staleSpacers(); a != nil || b != nil {
+		s.Spacers = [][]int{a, b}
 	}
 	if t.main.saved.pending || t.alt.saved.pending {
 		s.Waits = []bool{t.main.saved.pending, t.alt.saved.pending}
@@ -79,9 +130,9 @@ func (t *Terminal) tail() tail {
 
 // Restore makes a terminal of a snapshot. Its size is the snapshot's, whatever
 // o says; the rest of o is as for New. It returns ErrSnapshot for other bytes,
-// and ErrSize for a size that cannot be.
+// and ErrSize for a size that cannot be. It reads no page.
 func Restore(b []byte, o Options) (*Terminal, error) {
-	dump, s, err := readSnapshot(b)
+	pages, dump, s, err := readSnapshot(b)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +141,12 @@ func Restore(b []byte, o Options) (*Terminal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.HistoryLines >= 0 {
+	if o.HistoryLines >= 0 && (len(pages) > 0 || s.FirstLine > 0) {
 		t.hist = newHistory(t.option())
 		t.hist.closed = s.FirstLine
+		if err := t.hist.readPages(pages); err != nil {
+			return nil, err
+		}
 	}
 	t.feed(dump)
 	t.apply(s)
@@ -100,24 +154,26 @@ func Restore(b []byte, o Options) (*Terminal, error) {
 	return t, nil
 }
 
-func readSnapshot(b []byte) (dump []byte, s tail, err error) {
+func readSnapshot(b []byte) (pages, dump []byte, s tail, err error) {
 	n := len(snapshotMagic)
-	if len(b) <= n || string(b[:n]) != snapshotMagic || b[n] != snapshotVersion {
-		return nil, s, ErrSnapshot
+	if len(b) <= n || string(b[:n]) != snapshotMagic || b[n] != snapshotWhole && b[n] != snapshotPages {
+		return nil, nil, s, ErrSnapshot
 	}
-	b = b[n+1:]
-	size, k := binary.Uvarint(b)
-	if k <= 0 || size > uint64(len(b)-k) {
-		return nil, s, ErrSnapshot
+	r := reader{b: b[n+1:]}
+	if b[n] == snapshotPages {
+		pages = r.bytes(r.uint())
 	}
-	dump, b = b[k:k+int(size)], b[k+int(size):]
-	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, s, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	dump = r.bytes(r.uint())
+	if r.bad {
+		return nil, nil, s, ErrSnapshot
+	}
+	if err := json.Unmarshal(r.b, &s); err != nil {
+		return nil, nil, s, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
 	if !validSize(s.Cols, s.Rows) {
-		return nil, s, ErrSize
+		return nil, nil, s, ErrSize
 	}
-	return dump, s, nil
+	return pages, dump, s, nil
 }
 
 // apply takes over what the dump could not say.
@@ -133,6 +189,10 @@ func (t *Terminal) apply(s tail) {
 			t.scr.row(y).flags |= rowWrapped
 		}
 	}
+	if len(s.Spacers) == 2 {
+		t.main.putSpacers(s.Spacers[0])
+		t.alt.putSpacers(s.Spacers[1])
+	}
 	if len(s.Waits) == 2 {
 		t.main.saved.pending, t.alt.saved.pending = s.Waits[0], s.Waits[1]
 	}
@@ -146,4 +206,29 @@ func (t *Terminal) apply(s tail) {
 	t.changed = true
 	t.nextRev = max(s.Revision, 1)
 	t.main.moved, t.alt.moved = t.nextRev, t.nextRev
+}
+
+// staleSpacers are the rows that left their last column to a wide character
+// which does not stand below any more. A dump has a blank there; it is left out
+// of the text again when another wide character comes to stand below.
+func (s *screen) staleSpacers() (rows []int) {
+	for y := range s.rows {
+		r := s.row(y)
+		if n := len(r.cells); n > 0 && r.at(n-1) == cellSpacer && !s.wideBelow(y) {
+			rows = append(rows, y)
+		}
+	}
+	return rows
+}
+
+// putSpacers puts them back.
+func (s *screen) putSpacers(rows []int) {
+	for _, y := range rows {
+		if y < 0 || y >= len(s.rows) {
+			continue
+		}
+		if r := s.row(y); len(r.cells) > 0 {
+			r.set(len(r.cells)-1, cellSpacer)
+		}
+	}
 }

@@ -61,6 +61,7 @@ type Terminal struct {
 	top, bot    int // scroll region, inclusive
 	left, right int // margins, inclusive (DECSLRM)
 
+	outer *Outer // what shows it; nil: nobody said
 	pen   pen
 	last  lastText
 	chars charsets

@@ -1,0 +1,249 @@
+package vt
+
+import (
+	"sort"
+	"strconv"
+)
+
+// page is a page of history: sealed, or the one that is being written. Of a
+// page that Pages keeps nothing else is in memory; it is read when it is
+// wanted.
+type page struct {
+	first  uint64    // number of its first line
+	skip   int       // lines that were dropped before that one
+	count  int       // lines it has
+	rows   int       // of these lines, at the width history.wide
+	widest int       // columns of the longest line
+	refs   []lineRef // of every line it was written with; nil when kept by Pages
+	looks  []look
+	lines  []byte // nil when kept by Pages
+	number uint64 // there
+	size   int64
+	sealed bool
+	lost   bool // Pages could not return it
+}
+
+// kept reports whether Pages has the page.
+func (p *page) kept() bool { return p.sealed && p.lines == nil }
+
+// writing returns the page that lines are added to.
+func (h *history) writing() *page {
+	if n := len(h.pages); n > 0 && !h.pages[n-1].sealed {
+		return h.pages[n-1]
+	}
+	p := &page{first: h.closed, lines: h.buf[:0], refs: h.refs[:0]}
+	h.buf, h.refs = nil, nil
+	h.pages = append(h.pages, p)
+	h.forgetLooks()
+	return p
+}
+
+func (h *history) grow(p *page, n int64) {
+	p.size += n
+	h.bytes += n
+}
+
+// seal ends a page: it goes to Pages, or stays in memory at its exact size.
+func (h *history) seal(p *page) {
+	p.sealed = true
+	lines := p.lines
+	if h.store != nil {
+		if number, err := h.store.Append(appendPage(nil, p.looks, p.refs, p.lines, h.wide)); err == nil {
+			p.number, p.lines, p.looks = number, nil, nil
+		}
+	}
+	if cap(lines) <= 4*pageSize {
+		h.buf = lines[:0]
+	}
+	h.refs = p.refs[:0]
+	if p.kept() {
+		p.refs = nil
+	} else {
+		p.lines = append(h.memory(len(lines)), lines...)
+		p.refs = append(make([]lineRef, 0, len(p.refs)), p.refs...)
+	}
+	h.forgetLooks()
+}
+
+// memory returns room for a sealed page.
+func (h *history) memory(n int) []byte {
+	if b := h.spare; cap(b) >= n && cap(b) <= n+n/8 {
+		h.spare = nil
+		return b[:0]
+	}
+	return make([]byte, 0, n)
+}
+
+// pack gives back what is only kept to be used again.
+func (h *history) pack() {
+	h.buf, h.spare, h.refs, h.cache = nil, nil, nil, cachedPage{}
+	if n := len(h.pages); n > 0 && !h.pages[n-1].sealed {
+		p := h.pages[n-1]
+		p.lines = append(make([]byte, 0, len(p.lines)), p.lines...)
+		p.refs = append(make([]lineRef, 0, len(p.refs)), p.refs...)
+	}
+}
+
+// trimHistory drops the oldest lines beyond the caps: in rows, of which the
+// oldest line may have some more, and in bytes by whole pages.
+func (t *Terminal) trimHistory() {
+	h := t.hist
+	for h.count > 1 && t.historyRows() > h.maxLines && h.rows-h.refRows(h.pages[0], 0) >= h.maxLines {
+		t.dropLine()
+	}
+	for h.bytes > h.maxBytes && len(h.pages) > 1 {
+		p := h.pages[0]
+		t.outside = t.outside || t.frozen != nil
+		if h.wide != 0 {
+			h.rows -= p.rows
+		}
+		h.count -= p.count
+		h.dropPage()
+	}
+}
+
+// dropLine forgets the oldest line.
+func (t *Terminal) dropLine() {
+	h := t.hist
+	t.outside = t.outside || t.frozen != nil
+	p := h.pages[0]
+	if h.wide != 0 {
+		h.uncount(p, 0)
+	}
+	p.skip++
+	p.count--
+	p.first++
+	h.count--
+	if p.count == 0 && len(h.pages) > 1 {
+		h.dropPage()
+	}
+}
+
+// uncount takes the rows of a line that goes out of the sums.
+func (h *history) uncount(p *page, i int) {
+	n := h.refRows(p, i)
+	p.rows -= n
+	h.rows -= n
+}
+
+// dropPage forgets the oldest page.
+func (h *history) dropPage() {
+	p := h.pages[0]
+	h.bytes -= p.size
+	h.drop(p)
+	if p.lines != nil && p.sealed {
+		h.spare = p.lines
+	}
+	h.pages[0] = nil
+	h.pages = h.pages[1:]
+}
+
+// drop tells Pages that a page is not needed.
+func (h *history) drop(p *page) {
+	if d, ok := h.store.(PageDropper); ok && p.kept() {
+		d.Drop(p.number)
+	}
+}
+
+// ClearHistory forgets every line above the screen (ED 3).
+func (t *Terminal) ClearHistory() {
+	h := t.hist
+	t.changed, t.outside = true, true
+	if h != nil {
+		for len(h.pages) > 0 {
+			h.dropPage()
+		}
+		t.hist = newHistory(t.option())
+		t.hist.closed = h.closed
+	}
+	if t.parser.src == nil { // called by the owner, not by ED 3
+		t.commit()
+	}
+}
+
+// pageOf finds the page of a line that is there, and its index in it.
+func (h *history) pageOf(number uint64) (*page, int) {
+	i := sort.Search(len(h.pages), func(i int) bool { return h.pages[i].first > number }) - 1
+	for i > 0 && int(number-h.pages[i].first) >= h.pages[i].count {
+		i--
+	}
+	p := h.pages[i]
+	return p, int(number - p.first)
+}
+
+// load reads a page that Pages keeps; nil when it is lost.
+func (h *history) load(p *page) *cachedPage {
+	if p.lost {
+		return nil
+	}
+	if h.cache.valid && h.cache.number == p.number {
+		return &h.cache
+	}
+	if h.store == nil {
+		h.lose(p)
+		return nil
+	}
+	b, err := h.store.Read(p.number)
+	if err != nil {
+		h.lose(p)
+		return nil
+	}
+	c, err := readPage(b)
+	if err != nil || p.skip+p.count > len(c.refs) {
+		h.lose(p)
+		return nil
+	}
+	c.number, c.valid = p.number, true
+	h.cache = c
+	return &h.cache
+}
+
+// lose notes that a page cannot be read: one row says so, in the place of its
+// last line, and none stands for the others.
+func (h *history) lose(p *page) {
+	p.lost = true
+	if h.wide != 0 {
+		h.rows += 1 - p.rows
+	}
+	p.rows = 1
+}
+
+// line decodes a line; its spans are appended to buf.
+func (h *history) line(p *page, i int, buf []span) line {
+	c := &cachedPage{refs: p.refs, looks: p.looks, lines: p.lines}
+	if p.kept() {
+		if c = h.load(p); c == nil {
+			return p.lostLine(i)
+		}
+	}
+	ref := c.refs[p.skip+i]
+	var l line
+	if ref.offset() < len(c.lines) {
+		l, _ = readRecord(c.lines[ref.offset():], buf)
+	}
+	l.looks, l.flags, l.cols = c.looks, ref.flags(), ref.cols()
+	return l
+}
+
+// lostLine stands for a line of a page that is lost.
+func (p *page) lostLine(i int) line {
+	if i < p.count-1 {
+		return line{flags: lineGone}
+	}
+	text := "[lost: " + strconv.Itoa(p.skip+p.count) + " lines of history]"
+	return line{text: []byte(text), cols: len(text), flags: linePlain}
+}
+
+// HistoryLost is the number of lines in the history that could not be read
+// back from Pages. What shows the history has one line in their place.
+func (t *Terminal) HistoryLost() int {
+	n := 0
+	if t.hist != nil {
+		for _, p := range t.hist.pages {
+			if p.lost {
+				n += p.count
+			}
+		}
+	}
+	return n
+}

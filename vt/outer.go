@@ -1,0 +1,43 @@
+package vt
+
+// Outer is what the emulator says of the terminal that shows it, when a program
+// asks (OSC 10 and 11, XTWINOPS 14 to 16, mode 2048). It is no part of the screen: no
+// snapshot and no dump holds it. The zero value is a terminal without an owner.
+type Outer struct {
+	Foreground, Background *uint32 // 0xRRGGBB; nil = the emulator's own
+	CellWidth, CellHeight  int     // pixels of a cell; 0 = 10 and 20
+}
+
+// SetOuter says what shows the screen from now on. It answers questions only;
+// what a program set itself (OSC 10 and its like) goes before it.
+func (t *Terminal) SetOuter(o Outer) {
+	if o == (Outer{}) {
+		t.outer = nil
+		return
+	}
+	t.outer = &o
+}
+
+// cell is the size of a cell in pixels.
+func (t *Terminal) cell() (width, height int) {
+	if t.outer == nil || t.outer.CellWidth <= 0 || t.outer.CellHeight <= 0 {
+		return cellWidth, cellHeight
+	}
+	return t.outer.CellWidth, t.outer.CellHeight
+}
+
+// textColors are the colours of text that nobody set.
+func (t *Terminal) textColors() (foreground, background uint32) {
+	foreground, background = defaultForeground, defaultBackground
+	if t.outer != nil && t.outer.Foreground != nil {
+		foreground = *t.outer.Foreground
+	}
+	if t.outer != nil && t.outer.Background != nil {
+		background = *t.outer.Background
+	}
+	return foreground, background
+}
+
+// ParseColor reads a colour as OSC 10 has it: rgb:RR/GG/BB with one to four
+// digits each, or #RRGGBB. The value is 0xRRGGBB.
+func ParseColor(s string) (uint32, bool) { return parseColor(s) }

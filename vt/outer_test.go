@@ -1,0 +1,34 @@
+package vt_test
+
+import (
+	"testing"
+
+	"gascity.dev/gc/vt"
+)
+
+// TestOuter: questions about the terminal that shows the screen are answered for
+// that one; what the program set goes before it.
+func TestOuter(t *testing.T) {
+	term, err := vt.New(vt.Options{Cols: 100, Rows: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(what, want string) {
+		t.Helper()
+		term.Write([]byte(what))
+		if got := string(term.TakeReplies()); got != want {
+			t.Errorf("%q: %q, want %q", what, got, want)
+		}
+	}
+	ask("\x1b[16t", "\x1b[6;20;10t")
+	light, dark := uint32(0xfdf6e3), uint32(0x586e75)
+	term.SetOuter(vt.Outer{Foreground: &dark, Background: &light, CellWidth: 9, CellHeight: 18})
+	ask("\x1b]10;?\x1b\\", "\x1b]10;rgb:5858/6e6e/7575\x1b\\")
+	ask("\x1b]11;?\a", "\x1b]11;rgb:fdfd/f6f6/e3e3\a")
+	ask("\x1b[16t", "\x1b[6;18;9t")
+	ask("\x1b[14t", "\x1b[4;540;900t")
+	ask("\x1b]11;#000000\a\x1b]11;?\a", "\x1b]11;rgb:0000/0000/0000\a")
+	ask("\x1bc\x1b]111\a\x1b]11;?\a", "\x1b]11;rgb:fdfd/f6f6/e3e3\a")
+	term.SetOuter(vt.Outer{})
+	ask("\x1b[14t", "\x1b[4;600;1000t")
+}

@@ -59,6 +59,8 @@ type target struct {
 type killer struct {
 	members func() ([]Proc, error)
 	held    map[key]*target // the live members of the last scan
+	scans   int
+	born    bool // a member came to light after the first scan
 }
 
 // pass signals every member and waits until none is left (done) or the time is
@@ -69,7 +71,13 @@ func (k *killer) pass(ctx context.Context, sig syscall.Signal, until time.Time) 
 			return false, err
 		}
 		if len(k.held) == 0 {
-			return true, nil
+			if !k.born {
+				return true, nil
+			}
+			// A scan is no snapshot: where pids wrap around, a child may be
+			// born behind it and its parent end before it.
+			k.born = false
+			continue
 		}
 		if !time.Now().Before(until) || sig == syscall.SIGKILL && k.hopeless() {
 			return false, nil
@@ -95,10 +103,12 @@ func (k *killer) signalAll(ctx context.Context, sig syscall.Signal) error {
 		}
 		fresh := false
 		for _, t := range k.held {
-			if t.sent != sig {
-				fresh = true
-				t.signal(sig)
+			if t.sent == sig {
+				continue
 			}
+			fresh = true
+			k.born = k.born || k.scans > 1 && t.sent == 0
+			t.signal(sig)
 		}
 		if !fresh {
 			return nil
@@ -113,6 +123,7 @@ func (k *killer) scan() error {
 	if err != nil {
 		return fmt.Errorf("end process tree: %w", err)
 	}
+	k.scans++
 	now := make(map[key]*target, len(procs))
 	for _, p := range procs {
 		k.keep(now, p)

@@ -1,5 +1,12 @@
 package proctree
 
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+)
+
 // Root is the first process of a marked tree, with its environment.
 type Root struct {
 	Proc
@@ -35,4 +42,36 @@ func Roots(id string) ([]Root, error) {
 		out = append(out, Root{Proc: p, Env: env})
 	}
 	return out, nil
+}
+
+// City is the folder or the name of the city that the tree belongs to, "" for
+// none.
+func (r Root) City() string {
+	if path := r.Env["GC_CITY_PATH"]; path != "" {
+		return path
+	}
+	return r.Env["GC_CITY"]
+}
+
+// Epoch is the start of its agent that the tree belongs to, 0 when that cannot
+// be read.
+func (r Root) Epoch() int64 {
+	n, err := strconv.ParseInt(r.Env["GC_RUNTIME_EPOCH"], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// End ends the tree of a root, found by its pid, start time and mark; nil when
+// it is gone.
+func End(ctx context.Context, pid int, start uint64, id string, grace time.Duration) error {
+	now, err := Get(pid)
+	if errors.Is(err, ErrNotFound) || err == nil && (now.Start != start || now.Zombie()) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return Kill(ctx, Tree{Root: pid, RootStart: start, ID: id}.Members, grace)
 }

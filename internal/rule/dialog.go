@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -29,6 +30,7 @@ const (
 // (work)", does not count.
 type Dialog struct {
 	Name string `json:"name"` // for reports
+	Kind string `json:"kind"` // what it blocks on: permission, question, auth, trust, ratelimit; "" is question
 	// Detect: any of these texts, anywhere above the options, identifies it.
 	// Case counts; line breaks and box lines do not.
 	Detect  []string `json:"detect"`
@@ -39,6 +41,9 @@ type Dialog struct {
 	Verify []string `json:"verify"`
 	When   When     `json:"when"` // "" is Startup
 }
+
+// kinds are what a dialog may block on.
+var kinds = []string{"permission", "question", "auth", "trust", "ratelimit"}
 
 type table struct {
 	Dialogs []Dialog `json:"dialogs"`
@@ -84,11 +89,16 @@ func (d *Dialog) Check() error {
 	if d.When == "" {
 		d.When = Startup
 	}
+	if d.Kind == "" {
+		d.Kind = "question"
+	}
 	switch {
 	case d.Name == "":
 		return fmt.Errorf("dialog without a name")
 	case len(d.Detect) == 0 || slices.Contains(d.Detect, ""):
 		return fmt.Errorf("dialog %q: detect needs texts that are not empty", d.Name)
+	case !slices.Contains(kinds, d.Kind):
+		return fmt.Errorf("dialog %q: kind is %q; valid: %s", d.Name, d.Kind, strings.Join(kinds, ", "))
 	case d.When != Startup && d.When != Report:
 		return fmt.Errorf("dialog %q: when is %q; valid: %q, %q", d.Name, d.When, Startup, Report)
 	case d.When == Startup && d.Wanted == "":

@@ -1,0 +1,265 @@
+package process
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gascity.dev/gc/store"
+)
+
+// The buckets of a book. Deliveries move to settled when they are final, so
+// that what is open is found without reading what is done.
+var (
+	records    = store.NewBucket[Record]("exec.records")
+	running    = store.NewBucket[bool]("exec.running") // owner NUL id
+	keys       = store.NewBucket[string]("exec.keys")  // owner NUL key → id
+	events     = store.NewBucket[Event]("exec.events")
+	deliveries = store.NewBucket[Delivery]("exec.deliveries")
+	settled    = store.NewBucket[Delivery]("exec.settled")
+)
+
+// Book is the transactions over records, events and deliveries. Its methods
+// are meant to be called inside a transaction of the store, which makes them
+// one write.
+type Book struct{}
+
+func owned(owner, id string) string { return owner + "\x00" + id }
+
+// Begin enters a record before its process starts. A record of the same owner
+// with the same key is returned instead, with existed. ErrLimit when the owner
+// has MaxRunning commands.
+func (Book) Begin(tx *store.Tx, r Record) (rec Record, existed bool, err error) {
+	if r.Key != "" {
+		id, ok, err := keys.Get(tx, owned(r.Owner, r.Key))
+		if err != nil {
+			return r, false, err
+		}
+		if ok {
+			if old, ok, err := records.Get(tx, id); err != nil || ok {
+				return old, ok, err
+			}
+		}
+	}
+	if n := running.Len(tx, owned(r.Owner, "")); n >= MaxRunning {
+		return r, false, fmt.Errorf("%w: %q has %d, the most of one owner", ErrLimit, r.Owner, n)
+	}
+	r.Status = Running
+	if r.Key != "" {
+		if err := keys.Put(tx, owned(r.Owner, r.Key), r.ID); err != nil {
+			return r, false, err
+		}
+	}
+	if err := running.Put(tx, owned(r.Owner, r.ID), true); err != nil {
+		return r, false, err
+	}
+	return r, false, records.Put(tx, r.ID, r)
+}
+
+// Update changes a record by f; ErrNotFound without one. f must not change
+// what an end changes.
+func (Book) Update(tx *store.Tx, id string, f func(*Record)) (Record, error) {
+	r, ok, err := records.Get(tx, id)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	if err != nil {
+		return r, err
+	}
+	f(&r)
+	return r, records.Put(tx, id, r)
+}
+
+// Finish writes the end, its event and the delivery to the owner; all three or
+// none. first is false when the end was written before: nothing changes then.
+func (Book) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err error) {
+	r, ok, err := records.Get(tx, id)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	if err != nil || r.Status.Ended() {
+		return r, false, err
+	}
+	r = r.Finish(e)
+	if err := records.Put(tx, id, r); err != nil {
+		return r, false, err
+	}
+	if err := running.Delete(tx, owned(r.Owner, id)); err != nil {
+		return r, false, err
+	}
+	if err := events.Put(tx, r.EventID(), r.Event()); err != nil {
+		return r, false, err
+	}
+	if r.Wakes() {
+		d := Delivery{
+			Event: r.EventID(), Session: id, Owner: r.Owner, Always: r.Notify == NotifyAlways,
+			State: Pending, Created: e.At, Updated: e.At,
+		}
+		if err := deliveries.Put(tx, d.Event, d); err != nil {
+			return r, false, err
+		}
+	}
+	return r, true, nil
+}
+
+// See notes that the owner saw the end by itself, and consumes the delivery
+// unless the message has won already.
+func (Book) See(tx *store.Tx, id string, now time.Time) (Record, error) {
+	r, ok, err := records.Get(tx, id)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	if err != nil || !r.Status.Ended() {
+		return r, err
+	}
+	d, ok, err := deliveries.Get(tx, r.EventID())
+	if err != nil {
+		return r, err
+	}
+	if ok && !d.Always {
+		if c, err := d.Consume(now); err == nil {
+			if err := settle(tx, c); err != nil {
+				return r, err
+			}
+		}
+	}
+	if r.Seen.IsZero() {
+		r.Seen = now
+		err = records.Put(tx, id, r)
+	}
+	return r, err
+}
+
+// settle moves a delivery that became final.
+func settle(tx *store.Tx, d Delivery) error {
+	if err := deliveries.Delete(tx, d.Event); err != nil {
+		return err
+	}
+	return settled.Put(tx, d.Event, d)
+}
+
+// put writes a delivery where it belongs.
+func put(tx *store.Tx, d Delivery) error {
+	if d.State.Final() {
+		return settle(tx, d)
+	}
+	return deliveries.Put(tx, d.Event, d)
+}
+
+// Step applies one transition to several deliveries and returns those that it
+// fitted; the others are left alone.
+func (Book) Step(tx *store.Tx, ids []string, f func(Delivery) (Delivery, error)) (done []Delivery, err error) {
+	for _, id := range ids {
+		d, ok, err := deliveries.Get(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if d, err = f(d); err != nil {
+			continue
+		}
+		if err := put(tx, d); err != nil {
+			return nil, err
+		}
+		done = append(done, d)
+	}
+	return done, nil
+}
+
+// Open returns the deliveries that are not final, oldest first.
+func (Book) Open(tx *store.Tx) ([]Delivery, error) { return all(tx, deliveries) }
+
+// Settled returns the final ones that are still kept, oldest first.
+func (Book) Settled(tx *store.Tx) ([]Delivery, error) { return all(tx, settled) }
+
+func all(tx *store.Tx, b store.Bucket[Delivery]) ([]Delivery, error) {
+	var out []Delivery
+	err := b.Each(tx, "", func(_ string, d Delivery) error {
+		out = append(out, d)
+		return nil
+	})
+	slices.SortStableFunc(out, func(a, b Delivery) int { return a.Created.Compare(b.Created) })
+	return out, err
+}
+
+// Records returns every record, oldest first: ids sort by age.
+func (Book) Records(tx *store.Tx) ([]Record, error) {
+	var out []Record
+	err := records.Each(tx, "", func(_ string, r Record) error {
+		out = append(out, r)
+		return nil
+	})
+	return out, err
+}
+
+// Event returns the event of an end.
+func (Book) Event(tx *store.Tx, id string) (Event, bool, error) { return events.Get(tx, id) }
+
+// Events returns the events of all ends that are kept.
+func (Book) Events(tx *store.Tx) ([]Event, error) {
+	var out []Event
+	err := events.Each(tx, "", func(_ string, e Event) error {
+		out = append(out, e)
+		return nil
+	})
+	return out, err
+}
+
+// Remove forgets a command with its event and delivery; ErrRunning before its
+// end. A delivery that was not made yet is never made.
+func (Book) Remove(tx *store.Tx, id string) error {
+	r, ok, err := records.Get(tx, id)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	if err == nil && !r.Status.Ended() {
+		err = fmt.Errorf("%w: %s", ErrRunning, id)
+	}
+	if err != nil {
+		return err
+	}
+	return drop(tx, r)
+}
+
+// Cancel forgets a record whose process never started.
+func (Book) Cancel(tx *store.Tx, id string) error {
+	r, ok, err := records.Get(tx, id)
+	if err != nil || !ok {
+		return err
+	}
+	return drop(tx, r)
+}
+
+func drop(tx *store.Tx, r Record) error {
+	if r.Key != "" {
+		if id, ok, err := keys.Get(tx, owned(r.Owner, r.Key)); err != nil {
+			return err
+		} else if ok && id == r.ID {
+			if err := keys.Delete(tx, owned(r.Owner, r.Key)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := running.Delete(tx, owned(r.Owner, r.ID)); err != nil {
+		return err
+	}
+	for _, b := range []interface {
+		Delete(*store.Tx, string) error
+	}{events, deliveries, settled} {
+		if err := b.Delete(tx, r.EventID()); err != nil {
+			return err
+		}
+	}
+	return records.Delete(tx, r.ID)
+}
+
+// Delivery returns the delivery of an event, open or settled.
+func (Book) Delivery(tx *store.Tx, event string) (Delivery, bool, error) {
+	d, ok, err := deliveries.Get(tx, event)
+	if err != nil || ok {
+		return d, ok, err
+	}
+	return settled.Get(tx, event)
+}

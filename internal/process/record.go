@@ -1,0 +1,224 @@
+// Package process is what is known of background commands: their records, the
+// events of their ends, how far the waking of their owners came, and the ring
+// of their output on disk.
+//
+// Its invariant: an end is written once, together with its event and the
+// delivery to the owner, and of a delivery and the owner's own look exactly one
+// wins. Everything but the [Ring] and the transactions of a [Book] is a pure
+// function of its arguments. It serves the multiplexer, which starts the
+// commands and types the messages.
+package process
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Status of a command.
+type Status string
+
+// The statuses. Completed means exit status 0; a timeout is never completed.
+const (
+	Running   Status = "running"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	TimedOut  Status = "timed_out"
+	Killed    Status = "killed"
+	Lost      Status = "lost" // how it ended cannot be known
+)
+
+// Ended reports whether the status is final.
+func (s Status) Ended() bool { return s != Running }
+
+// When the owner is woken.
+const (
+	NotifyAuto    = "auto"    // it went to the background, and the owner has not seen the end
+	NotifyAlways  = "always"  // also when the owner was there
+	NotifyFailure = "failure" // as auto, unless it completed
+	NotifyNever   = "never"
+)
+
+// Intents say why gc is about to end a command; they are written before the
+// first signal, so that the end is told rightly whatever dies meanwhile.
+const (
+	IntentNone     = ""
+	IntentTimeout  = "timeout"
+	IntentIdle     = "idle timeout"
+	IntentKill     = "killed on request"
+	IntentShutdown = "gc was shut down" // wakes nobody
+)
+
+// Limits.
+const (
+	MaxRunning = 64 // commands of one owner at once
+	MaxKept    = 50 // ended ones of one owner
+	KeepSeen   = 30 * time.Minute
+	KeepMost   = 24 * time.Hour
+	MaxTail    = 4000 // characters of output in an event
+)
+
+// Errors of this package; compare with errors.Is.
+var (
+	ErrLimit    = errors.New("too many background commands")
+	ErrNotFound = errors.New("no such background command")
+	ErrRunning  = errors.New("the background command is running")
+	ErrState    = errors.New("not possible in this state")
+	ErrCursor   = errors.New("bad cursor")
+	ErrNotify   = errors.New("bad notify")
+)
+
+// Record is one command. JSON; fields are only ever added.
+type Record struct {
+	ID          string        `json:"id"` // of the session that it runs in
+	Label       string        `json:"label,omitempty"`
+	Command     string        `json:"command"`
+	WorkDir     string        `json:"workDir,omitempty"`
+	PTY         bool          `json:"pty,omitempty"`
+	Owner       string        `json:"owner,omitempty"` // name of the session that is woken
+	CallID      string        `json:"callId,omitempty"`
+	Key         string        `json:"key,omitempty"` // idempotency
+	Notify      string        `json:"notify,omitempty"`
+	Background  bool          `json:"background,omitempty"`
+	Timeout     time.Duration `json:"timeout,omitempty"`
+	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
+	Created     time.Time     `json:"created"`
+	Started     time.Time     `json:"started,omitzero"`
+	PID         int           `json:"pid,omitempty"`
+	Intent      string        `json:"intent,omitempty"`
+	Acked       uint64        `json:"acked,omitempty"` // output the owner acknowledged, in bytes
+
+	Status   Status        `json:"status"`
+	ExitCode int           `json:"exitCode"`
+	Signal   string        `json:"signal,omitempty"`
+	Reason   string        `json:"reason,omitempty"`
+	Ended    time.Time     `json:"ended,omitzero"`
+	Duration time.Duration `json:"duration,omitempty"`
+	Tail     string        `json:"tail,omitempty"` // the end of the output, as text
+	Seen     time.Time     `json:"seen,omitzero"`  // when the owner saw the end
+}
+
+// EventID is the id of the event of the command's end. It is derived, so that
+// saying it again cannot make a second one.
+func (r *Record) EventID() string { return r.ID + "/exit" }
+
+// CheckNotify returns ErrNotify for a word that is none; "" is auto.
+func CheckNotify(word string) error {
+	switch word {
+	case "", NotifyAuto, NotifyAlways, NotifyFailure, NotifyNever:
+		return nil
+	}
+	return fmt.Errorf("%w: %q (auto, always, failure, never)", ErrNotify, word)
+}
+
+// End is how a command's session ended.
+type End struct {
+	Code   int    // exit status; 128+n for signal n; -1 not known
+	Signal string // "SIGKILL"
+	Reason string // for a person
+	Lost   bool   // it cannot be known
+	At     time.Time
+	Took   time.Duration // 0: from the times
+	Tail   string
+}
+
+// outside are signals by which people and systems end a command, as against
+// those by which it ends itself.
+var outside = map[string]bool{"SIGKILL": true, "SIGTERM": true, "SIGINT": true, "SIGHUP": true, "SIGQUIT": true}
+
+// Finish is the record after the end. An ended one stays as it is: the first
+// end counts.
+func (r Record) Finish(e End) Record {
+	if r.Status.Ended() {
+		return r
+	}
+	r.ExitCode, r.Signal, r.Reason, r.Ended, r.Tail = e.Code, e.Signal, e.Reason, e.At, e.Tail
+	r.Duration = e.Took
+	if r.Duration <= 0 && !r.Started.IsZero() {
+		r.Duration = max(0, e.At.Sub(r.Started))
+	}
+	switch {
+	case r.Intent == IntentTimeout || r.Intent == IntentIdle:
+		r.Status, r.Reason = TimedOut, r.Intent
+	case r.Intent == IntentKill || r.Intent == IntentShutdown:
+		r.Status, r.Reason = Killed, r.Intent
+	case e.Lost:
+		r.Status, r.ExitCode = Lost, -1
+	case outside[e.Signal]:
+		r.Status = Killed
+	case e.Code == 0 && e.Signal == "":
+		r.Status = Completed
+	default:
+		r.Status = Failed
+	}
+	return r
+}
+
+// Wakes reports whether the end of an ended record is told to its owner.
+func (r *Record) Wakes() bool {
+	if r.Owner == "" || r.Intent == IntentShutdown {
+		return false
+	}
+	switch r.Notify {
+	case NotifyNever:
+		return false
+	case NotifyAlways:
+		return true
+	case NotifyFailure:
+		return r.Background && r.Seen.IsZero() && r.Status != Completed
+	}
+	return r.Background && r.Seen.IsZero()
+}
+
+// Types of events.
+const (
+	EventStarted  = "exec.started"
+	EventFinished = "exec.finished"
+	EventFailed   = "exec.failed"
+	EventTimedOut = "exec.timed_out"
+	EventKilled   = "exec.killed"
+	EventLost     = "exec.lost"
+)
+
+// EventType is the type of the event that tells of the status.
+func (s Status) EventType() string {
+	switch s {
+	case Running:
+		return EventStarted
+	case Completed:
+		return EventFinished
+	}
+	return "exec." + string(s)
+}
+
+// Event is one thing that happened to a command.
+type Event struct {
+	ID       string    `json:"eventId"`
+	Type     string    `json:"type"`
+	Session  string    `json:"sessionId"`
+	Label    string    `json:"label,omitempty"`
+	Command  string    `json:"command"`
+	Owner    string    `json:"owner,omitempty"`
+	CallID   string    `json:"callId,omitempty"`
+	ExitCode int       `json:"exitCode"`
+	Signal   string    `json:"signal,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Tail     string    `json:"tail,omitempty"`
+	Started  time.Time `json:"startedAt,omitzero"`
+	Ended    time.Time `json:"endedAt,omitzero"`
+
+	DurationMS int64 `json:"durationMs,omitempty"`
+}
+
+// Event is what the record's status says to the world.
+func (r *Record) Event() Event {
+	e := Event{
+		ID: r.EventID(), Type: r.Status.EventType(), Session: r.ID, Label: r.Label, Command: r.Command, Owner: r.Owner,
+		CallID: r.CallID, ExitCode: r.ExitCode, Signal: r.Signal, Reason: r.Reason, Tail: r.Tail,
+		Started: r.Started, Ended: r.Ended, DurationMS: r.Duration.Milliseconds(),
+	}
+	if !r.Status.Ended() {
+		e.ID = r.ID + "/start"
+	}
+	return e
+}

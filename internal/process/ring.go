@@ -1,0 +1,245 @@
+package process
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// Sizes of a ring, in bytes.
+const (
+	RingHead = 1 << 20 // the first output is kept for ever
+	RingTail = 7 << 20 // and so much of the last
+)
+
+// The file of a ring: a header, the head, and the tail, in which the byte at
+// offset o of the output stands at (o-RingHead) mod RingTail. The header is
+// written after the bytes it counts, in one small write: a kill in between
+// leaves the old one, and the bytes come again.
+//
+//	u64 magic, bytes, lines, last byte, gaps   little endian
+//	gaps × u64 from, to, lines      output that could not be written
+const (
+	ringMagic  = 0x31676e6952636721 // "!gcRing1"
+	ringHeader = 4096
+	maxGaps    = 64
+)
+
+// file is what a ring needs of one.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+}
+
+// gap is a range of the output that is not there: the disk was full.
+type gap struct {
+	from, to uint64
+	lines    uint64 // line ends in it
+}
+
+// Ring keeps the beginning and the end of a command's output on disk. It is
+// safe for concurrent use. A write never fails: what the disk does not take is
+// a gap.
+type Ring struct {
+	mu    sync.Mutex
+	f     file
+	total uint64 // bytes
+	ends  uint64 // line ends
+	last  byte   // of the output
+	gaps  []gap
+	err   error // of the last write
+}
+
+// OpenRing opens or makes the ring at path (0600). A file that is not a ring is
+// an error and left as it is.
+func OpenRing(path string) (*Ring, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("output ring: %w", err)
+	}
+	r, err := newRing(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("output ring %s: %w", path, err)
+	}
+	return r, nil
+}
+
+var errRing = errors.New("not an output ring")
+
+func newRing(f file) (*Ring, error) {
+	r := &Ring{f: f}
+	head := make([]byte, ringHeader)
+	n, err := f.ReadAt(head, 0)
+	if n == 0 && errors.Is(err, io.EOF) {
+		r.writeHeader()
+		return r, nil // a full disk is no reason not to start
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(head[8*i:]) }
+	if n < 40 || word(0) != ringMagic || word(4) > maxGaps {
+		return nil, errRing
+	}
+	r.total, r.ends, r.last = word(1), word(2), byte(word(3))
+	for i := range int(word(4)) {
+		r.gaps = append(r.gaps, gap{word(5 + 3*i), word(6 + 3*i), word(7 + 3*i)})
+	}
+	return r, nil
+}
+
+func (r *Ring) writeHeader() {
+	b := make([]byte, 0, 40+24*len(r.gaps))
+	for _, v := range []uint64{ringMagic, r.total, r.ends, uint64(r.last), uint64(len(r.gaps))} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	for _, g := range r.gaps {
+		for _, v := range []uint64{g.from, g.to, g.lines} {
+			b = binary.LittleEndian.AppendUint64(b, v)
+		}
+	}
+	if _, err := r.f.WriteAt(b, 0); err != nil {
+		r.err = err
+	}
+}
+
+// Close closes the file.
+func (r *Ring) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.f.Close()
+}
+
+// Total is the number of bytes of output so far, kept or not.
+func (r *Ring) Total() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.total
+}
+
+// OpenLine reports whether the output does not end with a line end, as after a
+// prompt.
+func (r *Ring) OpenLine() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.total > 0 && r.last != '\n'
+}
+
+// Write takes the output that stands at offset. What it has already is left
+// out; a hole before it is a gap.
+func (r *Ring) Write(p []byte, offset uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if offset+uint64(len(p)) <= r.total {
+		return
+	}
+	if offset > r.total {
+		r.addGap(gap{from: r.total, to: offset})
+		r.total = offset
+	}
+	p = p[r.total-offset:]
+	for len(p) > 0 {
+		at, room := place(r.total)
+		part := p[:min(uint64(len(p)), room)]
+		lines := uint64(bytes.Count(part, []byte{'\n'}))
+		if _, err := r.f.WriteAt(part, at); err != nil {
+			r.err = err
+			r.addGap(gap{from: r.total, to: r.total + uint64(len(part)), lines: lines})
+		}
+		r.total += uint64(len(part))
+		r.ends += lines
+		r.last = part[len(part)-1]
+		p = p[len(part):]
+	}
+	r.dropGaps()
+	r.writeHeader()
+}
+
+// place is where in the file the byte at an offset stands, and how many can
+// follow it there.
+func place(offset uint64) (at int64, room uint64) {
+	if offset < RingHead {
+		return int64(ringHeader + offset), RingHead - offset
+	}
+	in := (offset - RingHead) % RingTail
+	return int64(ringHeader + RingHead + in), RingTail - in
+}
+
+// addGap adds a gap at the end; none goes from the head into the tail. When there are too many, the two nearest become
+// one: what stands between them is given up too.
+func (r *Ring) addGap(g gap) {
+	if n := len(r.gaps); n > 0 && r.gaps[n-1].to == g.from && g.from != RingHead {
+		r.gaps[n-1].to, r.gaps[n-1].lines = g.to, r.gaps[n-1].lines+g.lines
+		return
+	}
+	r.gaps = append(r.gaps, g)
+	if len(r.gaps) <= maxGaps {
+		return
+	}
+	best := 1
+	for i := 2; i < len(r.gaps); i++ {
+		if r.gaps[i].from-r.gaps[i-1].to < r.gaps[best].from-r.gaps[best-1].to {
+			best = i
+		}
+	}
+	a, b := &r.gaps[best-1], r.gaps[best]
+	between, _ := r.countLines(a.to, b.from)
+	a.to, a.lines = b.to, a.lines+between+b.lines
+	r.gaps = append(r.gaps[:best], r.gaps[best+1:]...)
+}
+
+// tailFrom is the offset of the first byte of the tail that is kept.
+func (r *Ring) tailFrom() uint64 {
+	if r.total <= RingHead+RingTail {
+		return RingHead
+	}
+	return r.total - RingTail
+}
+
+// dropGaps forgets gaps that left the tail.
+func (r *Ring) dropGaps() {
+	from := r.tailFrom()
+	kept := r.gaps[:0]
+	for _, g := range r.gaps {
+		if g.from < RingHead || g.to > from {
+			kept = append(kept, g)
+		}
+	}
+	r.gaps = kept
+}
+
+// readRaw fills p from an offset, whatever the gaps.
+func (r *Ring) readRaw(p []byte, offset uint64) error {
+	for len(p) > 0 {
+		at, room := place(offset)
+		n := min(uint64(len(p)), room)
+		if _, err := r.f.ReadAt(p[:n], at); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		p, offset = p[n:], offset+n
+	}
+	return nil
+}
+
+// countLines counts line ends in a range that has no gap.
+func (r *Ring) countLines(from, to uint64) (n uint64, err error) {
+	buf := make([]byte, min(chunk, to-from))
+	for from < to {
+		b := buf[:min(uint64(len(buf)), to-from)]
+		if err := r.readRaw(b, from); err != nil {
+			return n, err
+		}
+		n += uint64(bytes.Count(b, []byte{'\n'}))
+		from += uint64(len(b))
+	}
+	return n, nil
+}
+
+// chunk is how much is read at once.
+const chunk = 256 << 10

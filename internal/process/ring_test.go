@@ -1,0 +1,224 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+// disk is a file in memory that can be full.
+type disk struct {
+	data []byte
+	full bool
+}
+
+func (d *disk) ReadAt(p []byte, off int64) (int, error) {
+	if off >= int64(len(d.data)) {
+		return 0, io.EOF
+	}
+	n := copy(p, d.data[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (d *disk) WriteAt(p []byte, off int64) (int, error) {
+	if d.full && off >= ringHeader { // the header's block is there
+		return 0, unix.ENOSPC
+	}
+	if need := int(off) + len(p); need > len(d.data) {
+		d.data = append(d.data, make([]byte, need-len(d.data))...)
+	}
+	return copy(d.data[off:], p), nil
+}
+
+func (d *disk) Close() error { return nil }
+
+// TestRingAgainstModel: whatever is written, restarted and refused by the disk,
+// every line that is kept has its number and its text, and what is not kept is
+// marked.
+func TestRingAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := &disk{}
+		r, err := newRing(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []byte
+		steps := rapid.IntRange(1, 5).Draw(t, "steps")
+		for range steps {
+			size := rapid.SampledFrom([]int{1, 10, 1000, 300_000, 1_500_000, 3_000_000}).Draw(t, "size")
+			width := rapid.SampledFrom([]int{80, 5000, 200_000}).Draw(t, "width")
+			p := make([]byte, size)
+			for j := range p {
+				p[j] = byte('a' + (len(all)+j)%26)
+				if (j+1)%width == 0 {
+					p[j] = '\n'
+				}
+			}
+			d.full = rapid.IntRange(0, 4).Draw(t, "full") == 0
+			back := rapid.IntRange(0, min(len(all), 5000)).Draw(t, "again") // said again after a crash
+			if d.full {
+				back = 0
+			}
+			r.Write(append(bytes.Clone(all[len(all)-back:]), p...), uint64(len(all)-back))
+			all = append(all, p...)
+			if rapid.Bool().Draw(t, "restart") {
+				if r, err = newRing(d); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		checkRing(t, r, all)
+		checkRead(t, r, all)
+	})
+}
+
+func checkRing(t *rapid.T, r *Ring, all []byte) {
+	lines := uint64(bytes.Count(all, []byte{'\n'}))
+	if len(all) > 0 && all[len(all)-1] != '\n' {
+		lines++
+	}
+	whole := bytes.Split(all, []byte{'\n'})
+	for first := uint64(1); ; {
+		limit := rapid.IntRange(1000, 400_000).Draw(t, "limit")
+		p, err := r.Page(first, limit, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.TotalLines != lines || p.TotalBytes != uint64(len(all)) {
+			t.Fatalf("totals %d %d, want %d %d", p.TotalLines, p.TotalBytes, lines, len(all))
+		}
+		for _, l := range p.Lines {
+			if l.Missing > 0 {
+				continue
+			}
+			want := whole[l.N-1]
+			if l.Cut && !bytes.Contains(want, l.Text) || !l.Cut && !bytes.Equal(want, l.Text) && !bytes.HasPrefix(want, l.Text) {
+				t.Fatalf("line %d is %.80q, want %.80q", l.N, l.Text, want)
+			}
+		}
+		if p.Next <= first {
+			if first <= lines {
+				t.Fatalf("no way on from line %d of %d", first, lines)
+			}
+			return
+		}
+		if p.Next > lines {
+			return
+		}
+		first = p.Next
+	}
+}
+
+func checkRead(t *rapid.T, r *Ring, all []byte) {
+	var at uint64
+	for at < uint64(len(all)) {
+		data, next, missing, err := r.Read(at, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := at + missing
+		if !bytes.Equal(data, all[from:from+uint64(len(data))]) {
+			t.Fatalf("bytes at %d are wrong", from)
+		}
+		if next != from+uint64(len(data)) || next <= at {
+			t.Fatalf("from %d to %d with %d missing and %d bytes", at, next, missing, len(data))
+		}
+		at = next
+	}
+	if _, _, _, err := r.Read(uint64(len(all))+1, 10); !errors.Is(err, ErrCursor) {
+		t.Fatalf("behind the end: %v", err)
+	}
+}
+
+func TestRingKeepsHeadAndTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ring")
+	r, err := OpenRing(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n uint64
+	for i := range 400_000 {
+		line := fmt.Sprintf("line %d %s\n", i+1, strings.Repeat(".", 50))
+		r.Write([]byte(line), n)
+		n += uint64(len(line))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = OpenRing(path); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	first, err := r.Page(1, 3, nil)
+	if err != nil || len(first.Lines) != 3 || !strings.HasPrefix(string(first.Lines[2].Text), "line 3 ") || first.Next != 4 {
+		t.Fatalf("first page %+v, %v", first, err)
+	}
+	last, err := r.Last(200)
+	if err != nil || len(last.Lines) != 200 || last.Lines[199].N != 400_000 || last.TotalLines != 400_000 || last.TotalBytes != n {
+		t.Fatalf("last page: %d lines, %v", len(last.Lines), err)
+	}
+	if got := string(last.Lines[0].Text); !strings.HasPrefix(got, "line 399801 ") {
+		t.Fatalf("line 399801 is %q", got)
+	}
+	mid, err := r.Page(200_000, 10, nil)
+	if err != nil || len(mid.Lines) == 0 || mid.Lines[0].Missing == 0 {
+		t.Fatalf("the gap is not marked: %+v, %v", mid, err)
+	}
+	found, err := r.Page(1, 5, func(l Line) bool { return bytes.Contains(l.Text, []byte("399999 ")) })
+	if err != nil || len(found.Lines) < 1 || found.Lines[len(found.Lines)-1].N != 399_999 {
+		t.Fatalf("search: %+v, %v", found.Lines, err)
+	}
+}
+
+func TestRingRefusesAnotherFile(t *testing.T) {
+	if _, err := newRing(&disk{data: bytes.Repeat([]byte("x"), 5000)}); !errors.Is(err, errRing) {
+		t.Fatalf("a file that is no ring: %v", err)
+	}
+}
+
+func TestRingOpenLine(t *testing.T) {
+	r, _ := newRing(&disk{})
+	if r.OpenLine() {
+		t.Error("no output has no open line")
+	}
+	r.Write([]byte("name: "), 0)
+	if !r.OpenLine() {
+		t.Error("a prompt is an open line")
+	}
+	r.Write([]byte("x\n"), 6)
+	if r.OpenLine() {
+		t.Error("a line end is no open line")
+	}
+}
+
+func BenchmarkRingPage(b *testing.B) {
+	r, err := OpenRing(filepath.Join(b.TempDir(), "ring"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	block := bytes.Repeat([]byte(strings.Repeat("x", 99)+"\n"), 640)
+	for n := 0; n < 100<<20; n += len(block) {
+		r.Write(block, uint64(n))
+	}
+	total, _ := r.Last(1)
+	pages := []uint64{1, 5000, total.TotalLines / 2, total.TotalLines - 70_000, total.TotalLines - 200}
+	for b.Loop() {
+		for _, first := range pages {
+			if _, err := r.Page(first, 200, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*len(pages)), "ms/page")
+}

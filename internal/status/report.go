@@ -1,0 +1,166 @@
+package status
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of the Program Status Protocol, revision 0.2 (2026-10-06).
+const (
+	maxReport  = 4096 // bytes from OSC to ST
+	frameBytes = len("\x1b]7501;") + 2
+	maxKey     = 16
+	maxSegment = 32 // also of app
+	maxID      = 128
+	maxDepth   = 8
+	maxMsg     = 2048 // decoded
+	maxTitle   = 192
+	maxRecords = 256
+)
+
+// record is what a program last said under one id.
+type record struct {
+	ID       string    `json:"id,omitempty"`
+	State    string    `json:"state"`
+	Kind     string    `json:"kind,omitempty"`
+	Progress int       `json:"progress,omitempty"`
+	App      string    `json:"app,omitempty"`
+	Title    string    `json:"title,omitempty"`
+	Msg      string    `json:"msg,omitempty"`
+	Since    time.Time `json:"since"`          // of State and Kind
+	Held     bool      `json:"held,omitempty"` // it was working before it was idle
+}
+
+const stateClear = "clear"
+
+var (
+	reportStates = []string{Idle, Working, Done, Blocked, Error, stateClear}
+	reportKinds  = []string{Permission, Question, Auth}
+)
+
+// errReport is a report that must be discarded.
+var errReport = errors.New("not a status report")
+
+// parseReport reads what stands behind "7501;": key=value pairs with colons
+// between. A malformed pair is skipped and an unknown key ignored, the last of
+// duplicates counts; a broken limit discards all of it.
+func parseReport(text string) (record, error) {
+	if len(text)+frameBytes > maxReport {
+		return record{}, errReport
+	}
+	var r record
+	for pair := range strings.SplitSeq(text, ":") {
+		key, value, ok := strings.Cut(pair, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if len(key) > maxKey {
+			return r, errReport
+		}
+		if !ok || !consistsOf(key, isLower) || !consistsOf(value, isValue) && value != "" {
+			continue
+		}
+		if err := r.set(key, value); err != nil {
+			return r, err
+		}
+	}
+	if !slices.Contains(reportStates, r.State) {
+		return r, errReport
+	}
+	if r.State != Blocked {
+		r.Kind = ""
+	}
+	if r.State != Blocked && r.State != Working {
+		r.Progress = 0
+	}
+	return r, nil
+}
+
+// set takes one pair over.
+func (r *record) set(key, value string) (err error) {
+	switch key {
+	case "state":
+		r.State = value
+	case "id":
+		r.ID, err = value, checkID(value)
+	case "kind":
+		if r.Kind = ""; slices.Contains(reportKinds, value) {
+			r.Kind = value
+		}
+	case "progress":
+		n, nerr := strconv.Atoi(value)
+		if r.Progress = 0; nerr == nil && n >= 0 && n <= 100 {
+			r.Progress = n
+		}
+	case "app":
+		if len(value) > maxSegment {
+			return errReport
+		}
+		if r.App = ""; consistsOf(value, isName) {
+			r.App = value
+		}
+	case "title":
+		r.Title, err = decodeText(value, maxTitle)
+	case "msg":
+		r.Msg, err = decodeText(value, maxMsg)
+	}
+	return err
+}
+
+// checkID refuses what is no path of names.
+func checkID(id string) error {
+	segments := strings.Split(id, "/")
+	if len(id) > maxID || len(segments) > maxDepth {
+		return errReport
+	}
+	for _, s := range segments {
+		if len(s) > maxSegment || !consistsOf(s, isName) {
+			return errReport
+		}
+	}
+	return nil
+}
+
+// decodeText reads base64 of one line of UTF-8, with or without padding.
+func decodeText(value string, limit int) (string, error) {
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
+	if err != nil || len(b) > limit || !utf8.Valid(b) {
+		return "", errReport
+	}
+	if slices.ContainsFunc([]rune(string(b)), unicode.IsControl) {
+		return "", errReport
+	}
+	return visible(string(b)), nil
+}
+
+// visible takes out what is seen nowhere and can turn a line around: format
+// characters (Unicode Cf) such as U+202E.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func consistsOf(s string, ok func(c byte) bool) bool {
+	for i := range len(s) {
+		if !ok(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+
+func isName(c byte) bool {
+	return isLower(c) || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_.+-", c) >= 0
+}
+
+func isValue(c byte) bool { return isName(c) || strings.IndexByte(",/=", c) >= 0 }

@@ -1,0 +1,148 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/vt"
+)
+
+// holdIdle is how long a claim to be idle must stand after work: between two
+// steps agents say so for a moment.
+const holdIdle = 1500 * time.Millisecond
+
+// States of a shell (OSC 133).
+const (
+	shellPrompt  = "prompt"  // A, B: it waits for a command
+	shellCommand = "command" // C: one runs
+)
+
+// signals is what the program told its terminal: records of OSC 7501, the
+// least lately updated first, OSC 133 marks, OSC 9;4 progress.
+type signals struct {
+	Records    []record  `json:"records,omitempty"`
+	Shell      string    `json:"shell,omitempty"` // "": it never said, or the command ended
+	ShellSince time.Time `json:"shellSince,omitzero"`
+	ShellHeld  bool      `json:"shellHeld,omitempty"` // a command ran before the prompt
+	Busy       bool      `json:"busy,omitempty"`      // progress is shown
+	Percent    int       `json:"percent,omitempty"`
+	BusySince  time.Time `json:"busySince,omitzero"`
+}
+
+// apply takes an event over and reports whether it changed anything.
+func (s *signals) apply(e vt.Event, now time.Time) bool {
+	switch e.Kind {
+	case vt.EventStatus:
+		return s.report(e.Text, now)
+	case vt.EventPrompt:
+		s.mark(e.Name, now)
+		return true
+	case vt.EventProgress:
+		busy := e.State == 1 || e.State == 3 // normal, indeterminate
+		if busy == s.Busy {
+			s.Percent = e.Percent
+			return false
+		}
+		s.Busy, s.Percent, s.BusySince = busy, e.Percent, now
+		return true
+	case vt.EventReset:
+		*s = signals{}
+		return true
+	}
+	return false
+}
+
+// report replaces a record, or clears records.
+func (s *signals) report(text string, now time.Time) bool {
+	r, err := parseReport(text)
+	if err != nil {
+		return false
+	}
+	if r.State == stateClear {
+		s.drop(func(old record) bool {
+			return r.ID == "" || old.ID == r.ID || strings.HasPrefix(old.ID, r.ID+"/")
+		})
+		return true
+	}
+	r.Since = now
+	if i := slices.IndexFunc(s.Records, func(old record) bool { return old.ID == r.ID }); i >= 0 {
+		old := s.Records[i]
+		r.Held = r.State == Idle && old.State == Working
+		if old.State == r.State && old.Kind == r.Kind {
+			r.Since, r.Held = old.Since, old.Held
+		}
+		s.Records = slices.Delete(s.Records, i, i+1)
+	} else if len(s.Records) >= maxRecords {
+		s.Records = slices.Delete(s.Records, 0, 1)
+	}
+	s.Records = append(s.Records, r)
+	return true
+}
+
+// mark notes a shell's prompt mark. A new prompt ends what the command before
+// it said of itself.
+func (s *signals) mark(name string, now time.Time) {
+	state := ""
+	switch name {
+	case "A", "B":
+		state = shellPrompt
+	case "C":
+		state = shellCommand
+	}
+	if name == "A" {
+		s.drop(isUnderWay)
+	}
+	if name == "A" || name == "D" {
+		s.Busy = false
+	}
+	if state == s.Shell {
+		return
+	}
+	if state == shellPrompt {
+		s.ShellHeld = s.ShellHeld || s.Shell == shellCommand
+	} else if name == "C" {
+		s.ShellHeld = true // until the prompt after it
+	}
+	s.Shell, s.ShellSince = state, now
+}
+
+// isUnderWay: a record that ends with the program.
+func isUnderWay(r record) bool { return r.State == Working || r.State == Blocked }
+
+func (s *signals) drop(which func(record) bool) {
+	s.Records = slices.DeleteFunc(s.Records, which)
+}
+
+// save returns the signals in JSON, for a process that comes after a crash.
+func (s *signals) save() ([]byte, error) { return json.Marshal(s) }
+
+func (s *signals) load(b []byte) error {
+	var in signals
+	if err := json.Unmarshal(b, &in); err != nil {
+		return fmt.Errorf("status of before: %w", err)
+	}
+	*s = in
+	return nil
+}
+
+// reported is what the records say together: any that is blocked, else the
+// program's own one, else the busiest of its parts.
+func (s *signals) reported() (record, bool) {
+	order := []string{Blocked, Working, Error, Done, Idle}
+	var best record
+	found := false
+	for _, r := range s.Records {
+		switch {
+		case r.State == Blocked:
+			return r, true
+		case r.ID == "":
+			best, found = r, true
+		case !found || best.ID != "" && slices.Index(order, r.State) < slices.Index(order, best.State):
+			best, found = r, true
+		}
+	}
+	return best, found
+}

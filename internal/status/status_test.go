@@ -1,0 +1,339 @@
+package status_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/vt"
+)
+
+// rig is a terminal with a detector behind it, and a clock.
+type rig struct {
+	t    *testing.T
+	term *vt.Terminal
+	d    status.Detector
+	f    status.Facts
+	now  time.Time
+}
+
+func newRig(t *testing.T) *rig {
+	term, err := vt.New(vt.Options{Cols: 100, Rows: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_800_000_000, 0)
+	return &rig{t: t, term: term, now: now, f: status.Facts{Started: now, Dialogs: rule.Dialogs()}}
+}
+
+func (r *rig) write(text string) {
+	_, _ = r.term.Write([]byte(text))
+	r.f.LastOutput = r.now
+	for _, e := range r.term.TakeEvents() {
+		r.d.Event(e, r.now)
+	}
+}
+
+func (r *rig) pass(d time.Duration) { r.now = r.now.Add(d) }
+
+// is checks the state, "blocked/permission" with its kind.
+func (r *rig) is(want string) (status.Activity, time.Duration) {
+	r.t.Helper()
+	a, again := r.d.Detect(r.term, r.f, r.now)
+	got := a.State
+	if a.Kind != "" {
+		got += "/" + a.Kind
+	}
+	if got != want {
+		r.t.Fatalf("%s, want %s: %+v", got, want, a)
+	}
+	if again.IsZero() {
+		return a, 0
+	}
+	return a, again.Sub(r.now)
+}
+
+func report(pairs string) string { return "\x1b]7501;" + pairs + "\x1b\\" }
+
+func text(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+const menu = "\r\nRemove it?\r\n❯ 1. Yes\r\n  2. No\r\n"
+
+func TestNothingIsUnknown(t *testing.T) {
+	r := newRig(t)
+	r.is("unknown")
+	r.write("compiling…\r\n> ")
+	r.pass(time.Hour)
+	a, _ := r.is("unknown")
+	if !a.Since.Equal(r.f.LastOutput) || len(a.Sources) != 7 {
+		t.Fatalf("%+v", a)
+	}
+}
+
+func TestWorkingToIdleIsHeld(t *testing.T) {
+	r := newRig(t)
+	r.write(report("state=idle"))
+	r.is("idle") // never worked: at once
+	r.write(report("state=working"))
+	r.is("working")
+	r.pass(time.Minute)
+	r.write(report("state=idle"))
+	if _, d := r.is("working"); d != 1500*time.Millisecond {
+		t.Fatal(d)
+	}
+	r.pass(time.Second)
+	r.write(report("state=idle")) // said again: the time counts from the first
+	if _, d := r.is("working"); d != 500*time.Millisecond {
+		t.Fatal(d)
+	}
+	r.pass(500 * time.Millisecond)
+	a, d := r.is("idle")
+	if d != 0 || r.now.Sub(a.Since) != 1500*time.Millisecond {
+		t.Fatal(a, d)
+	}
+	r.write(report("state=blocked:kind=auth"))
+	r.is("blocked/auth") // at once
+}
+
+func TestShellMarks(t *testing.T) {
+	r := newRig(t)
+	r.write("\x1b]133;A\x1b\\$ \x1b]133;B\x1b\\")
+	r.is("idle")
+	r.pass(time.Second)
+	r.write("make\r\n\x1b]133;C\x1b\\")
+	r.is("working")
+	r.write(report("state=blocked:kind=question"))
+	r.is("blocked/question")
+	r.pass(time.Second)
+	r.write("\x1b]133;D;0\x1b\\")
+	r.is("blocked/question") // until the next prompt
+	r.write("\x1b]133;A\x1b\\$ \x1b]133;B\x1b\\")
+	if _, d := r.is("working"); d != 1500*time.Millisecond {
+		t.Fatal(d)
+	}
+	r.pass(1500 * time.Millisecond)
+	r.is("idle")
+	r.write(report("state=done"))
+	r.write("\x1b]133;A\x1b\\")
+	r.is("done") // a result survives the prompt
+	r.write("\x1bc")
+	r.is("unknown")
+}
+
+func TestQuestionWinsOverAnOlderClaim(t *testing.T) {
+	r := newRig(t)
+	r.write(report("state=working"))
+	r.is("working")
+	r.pass(time.Second)
+	r.write(menu)
+	first, _ := r.is("blocked/permission")
+	r.pass(time.Minute)
+	r.write(report("state=working")) // the same claim again
+	a, _ := r.is("blocked/permission")
+	if !a.Since.Equal(first.Since) || a.Pending.ID != first.Pending.ID {
+		t.Fatalf("%+v, first %+v", a, first)
+	}
+	r.pass(time.Second)
+	r.write(report("state=blocked:kind=question"))
+	r.is("blocked/question") // its own word says of which kind
+	r.pass(time.Second)
+	r.write(report("state=working")) // answered; the menu is still painted
+	r.is("working")
+}
+
+func TestReadyPrefix(t *testing.T) {
+	r := newRig(t)
+	r.f.Ready = "❯ "
+	r.write("working hard\r\n❯ ")
+	if _, d := r.is("unknown"); d != 1500*time.Millisecond {
+		t.Fatal(d)
+	}
+	r.pass(1500 * time.Millisecond)
+	a, _ := r.is("idle")
+	if a.Source != status.FromReady {
+		t.Fatalf("%+v", a)
+	}
+	r.write("\r\nmore text\r\n") // the cursor left the prompt
+	r.pass(2 * time.Second)
+	r.is("unknown")
+	r.write("\x1b[?25l\x1b[2J\x1b[H│ ❯ │\r\n  ? for shortcuts\r\n") // it paints a cursor of its own
+	r.pass(2 * time.Second)
+	r.is("idle")
+	r.write("\x1b[2J\x1b[H❯ tell me\r\n" + strings.Repeat("a long answer\r\n", 12))
+	r.pass(2 * time.Second)
+	r.is("unknown") // a prompt of the conversation above
+	r.write("\x1b[?25h\x1b[2J\x1b[H❯ 1. Yes\r\n  2. No\x1b[1;1H")
+	r.pass(2 * time.Second)
+	r.is("blocked/permission")
+}
+
+func TestTitleAndProgress(t *testing.T) {
+	r := newRig(t)
+	r.write("\x1b]0;⠂ thinking\x07")
+	_, d := r.is("working")
+	if d <= 3*time.Second || d > 3100*time.Millisecond {
+		t.Fatal(d)
+	}
+	r.pass(4 * time.Second)
+	r.is("unknown") // it stands still
+	r.write("\x1b]9;4;3\x07")
+	r.is("working")
+	r.pass(time.Hour)
+	r.is("working")
+	r.write("\x1b]9;4;0\x07\x1b]0;✳ ready\x07")
+	r.is("unknown")
+}
+
+func TestRecordsTogether(t *testing.T) {
+	for _, c := range []struct{ want, reports string }{
+		{"working", "id=a:state=idle id=b:state=working id=c:state=done"},
+		{"error", "id=a:state=done id=b:state=error"},
+		{"idle", "id=a:state=working state=idle"}, // its own word counts
+		{"blocked/auth", "state=idle id=a/b:state=blocked:kind=auth"},
+		{"unknown", "id=a:state=working id=a/b:state=blocked id=a:state=clear"},
+		{"done", "id=a:state=working id=ab:state=done id=a:state=clear"},
+		{"unknown", "state=working id=a:state=done state=clear"},
+		{"working", "state=working:progress=40:app=cargo:later=x state=what"},
+	} {
+		r := newRig(t)
+		for p := range strings.FieldsSeq(c.reports) {
+			r.write(report(p))
+		}
+		r.is(c.want)
+	}
+}
+
+func TestReportsThatAreDiscarded(t *testing.T) {
+	for name, pairs := range map[string]string{
+		"no state":        "app=x",
+		"unknown state":   "state=busy",
+		"long":            "state=working:x=" + strings.Repeat("a", 4090),
+		"long key":        "state=working:" + strings.Repeat("k", 17) + "=1",
+		"long id":         "state=working:id=" + strings.Repeat("a", 33),
+		"deep id":         "state=working:id=1/2/3/4/5/6/7/8/9",
+		"empty segment":   "state=working:id=a//b",
+		"long app":        "state=working:app=" + strings.Repeat("a", 33),
+		"bad base64":      "state=working:msg=a",
+		"long text":       "state=working:title=" + text(strings.Repeat("a", 193)),
+		"control in text": "state=working:msg=" + text("a\x1b[2Jb"),
+		"no UTF-8":        "state=working:msg=" + text("\xff"),
+	} {
+		r := newRig(t)
+		r.write(report("state=idle") + report(pairs))
+		if a, _ := r.d.Detect(r.term, r.f, r.now); a.State != "idle" {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}
+
+func TestReportsThatCount(t *testing.T) {
+	r := newRig(t)
+	r.write(report("no pair:state=blocked:KIND=x:kind=nothing:msg=" + text("Why \u202eeno?")))
+	a, _ := r.is("blocked/question")
+	if a.Pending.Prompt != "Why eno?" || len(a.Pending.Options) != 0 {
+		t.Fatalf("%+v", a.Pending)
+	}
+	first := a.Pending.ID
+	r.pass(time.Second)
+	r.write(report("state=working") + report("state=blocked:msg="+text("Why \u202eeno?")))
+	if a, _ = r.is("blocked/question"); a.Pending.ID == first {
+		t.Fatal("asked again, it is the same question")
+	}
+}
+
+func TestRecordsAreBounded(t *testing.T) {
+	r := newRig(t)
+	for i := range 300 {
+		r.write(report(fmt.Sprintf("state=working:id=n%d:msg=%s", i, text(strings.Repeat("m", 2048)))))
+	}
+	b, err := r.d.Save()
+	if err != nil || strings.Count(string(b), `"id"`) != 256 || strings.Contains(string(b), `"n43"`) || len(b) > 1<<20 {
+		t.Fatalf("%v, %d bytes, %d records", err, len(b), strings.Count(string(b), `"id"`))
+	}
+}
+
+func TestSavedAndLoaded(t *testing.T) {
+	r := newRig(t)
+	r.write("\x1b]9;4;3\x07" + report("state=working:app=x") + report("state=idle"))
+	b, err := r.d.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var next status.Detector
+	if err := next.Load(b); err != nil {
+		t.Fatal(err)
+	}
+	r.d = next
+	r.is("working")
+	r.pass(1500 * time.Millisecond)
+	r.is("idle")
+	if next.Load([]byte(`{"records":`)) == nil {
+		t.Fatal("half of it was taken for all")
+	}
+}
+
+func TestEnded(t *testing.T) {
+	r := newRig(t)
+	r.write(report("state=idle") + menu)
+	r.f.Ended, r.f.EndedAt = "exit status 3", r.now
+	a, _ := r.is("exited")
+	if a.Source != status.FromProcess || a.Evidence != "exit status 3" || a.Pending != nil {
+		t.Fatalf("%+v", a)
+	}
+}
+
+// Recorded screens of agents: what is a menu for sure blocks, and nothing else
+// does.
+func TestRecordedScreens(t *testing.T) {
+	files, err := filepath.Glob("../rule/testdata/*.screen")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{
+		"bypass": "permission", "gemini-trust": "trust", "permission-numbered": "permission",
+		"rate-limit": "ratelimit", "update": "question",
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, screen, _ := strings.Cut(string(b), "\n")
+		r := newRig(t)
+		if err := r.term.Resize(160, 60); err != nil {
+			t.Fatal(err)
+		}
+		r.write(strings.ReplaceAll(strings.TrimRight(screen, "\n"), "\n", "\r\n"))
+		a, _ := r.d.Detect(r.term, r.f, r.now)
+		name := strings.TrimSuffix(filepath.Base(f), ".screen")
+		if menu := strings.Contains(want, "marked"); menu != (a.State == status.Blocked) {
+			t.Errorf("%s (%s): %+v", name, want, a)
+		}
+		if kind := kinds[name]; kind != "" && a.Kind != kind {
+			t.Errorf("%s: kind %s, want %s", name, a.Kind, kind)
+		}
+	}
+}
+
+func FuzzReport(f *testing.F) {
+	f.Add("state=working:app=x:progress=3")
+	f.Add("state=blocked:kind=permission:id=a/b:msg=" + text("Go?"))
+	f.Fuzz(func(t *testing.T, pairs string) {
+		var d status.Detector
+		d.Event(vt.Event{Kind: vt.EventStatus, Text: pairs}, time.Unix(1, 0))
+		b, err := d.Save()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again status.Detector
+		if err := again.Load(b); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 	"unicode/utf8"
+
+	"gascity.dev/gc/internal/process"
 )
 
 // Size is a terminal size in cells.
@@ -17,14 +19,6 @@ const (
 	DefaultCols = 120
 	DefaultRows = 40
 )
-
-// Limits are resource limits of a session's processes; zero is no limit.
-type Limits struct {
-	MemoryBytes int64 `json:"memoryBytes,omitempty"` // address space of each process
-	OpenFiles   int64 `json:"openFiles,omitempty"`
-	Processes   int64 `json:"processes,omitempty"` // of the user, as RLIMIT_NPROC counts
-	CPUSeconds  int64 `json:"cpuSeconds,omitempty"`
-}
 
 // CreateRequest describes a session to start. Exactly one of Command and Argv
 // is set; with neither, the shell of Env runs.
@@ -43,6 +37,9 @@ type CreateRequest struct {
 	Meta            map[string]string `json:"-"` // any bytes
 	Limits          Limits            `json:"limits,omitzero"`
 	Recording       bool              `json:"recording,omitempty"` // keep the raw output in a capped file
+
+	exec        *execStart // a background command; only the server itself makes one
+	ReadyPrefix string     `json:"readyPrefix,omitempty"` // what the program's prompt begins with; a sign of idleness
 }
 
 // createWire is CreateRequest in JSON: strings that are not UTF-8 go in base64.
@@ -105,6 +102,9 @@ func metaStrings(m map[string][]byte) map[string]string {
 	return out
 }
 
+// KindExec is the kind of a session that a background command runs in.
+const KindExec = "exec"
+
 // States of a session.
 const (
 	StateRunning = "running"
@@ -130,24 +130,28 @@ type Exit struct {
 
 // SessionInfo is what is known of one session.
 type SessionInfo struct {
-	ID         string    `json:"id"` // of this incarnation
-	Name       string    `json:"name"`
-	State      string    `json:"state"`
-	PID        int       `json:"pid"` // of the leader; 0 once it was reaped
-	Command    string    `json:"command"`
-	WorkDir    string    `json:"workDir"`
-	Size       Size      `json:"size"`
-	Title      string    `json:"title,omitempty"`
-	Created    time.Time `json:"created"`
-	Started    time.Time `json:"started"`
-	LastInput  time.Time `json:"lastInput,omitzero"`
-	LastOutput time.Time `json:"lastOutput,omitzero"`
-	Attached   int       `json:"attached"` // number of clients
-	Revision   uint64    `json:"revision"` // changes with the screen
-	Output     uint64    `json:"output"`   // bytes of output so far
-	ScreenLost bool      `json:"screenLost,omitempty"`
-	Recording  bool      `json:"recording,omitempty"`
-	Exit       *Exit     `json:"exit,omitempty"`
+	ID          string      `json:"id"` // of this incarnation
+	Name        string      `json:"name"`
+	State       string      `json:"state"`
+	PID         int         `json:"pid"` // of the leader; 0 once it was reaped
+	Command     string      `json:"command"`
+	WorkDir     string      `json:"workDir"`
+	Size        Size        `json:"size"`
+	Title       string      `json:"title,omitempty"`
+	Created     time.Time   `json:"created"`
+	Started     time.Time   `json:"started"`
+	LastInput   time.Time   `json:"lastInput,omitzero"`
+	LastOutput  time.Time   `json:"lastOutput,omitzero"`
+	Attached    int         `json:"attached"` // number of clients
+	Revision    uint64      `json:"revision"` // changes with the screen
+	Output      uint64      `json:"output"`   // bytes of output so far
+	ScreenLost  bool        `json:"screenLost,omitempty"`
+	Recording   bool        `json:"recording,omitempty"`
+	Kind        string      `json:"kind,omitempty"`  // KindExec; empty for others
+	Owner       string      `json:"owner,omitempty"` // the session that a background command belongs to
+	ReadyPrefix string      `json:"readyPrefix,omitempty"`
+	Limits      []LimitInfo `json:"limits,omitempty"`
+	Exit        *Exit       `json:"exit,omitempty"`
 }
 
 // ProcessStatus is one of the multiplexer's own processes.
@@ -188,8 +192,11 @@ type PeekRequest struct {
 	Screen     bool      `json:"screen,omitempty"`     // the screen only
 	Format     string    `json:"format,omitempty"`     // "" is FormatText
 	Join       bool      `json:"join,omitempty"`       // wrapped lines as one
-	At         time.Time `json:"at,omitzero"`          // as it was then; needs a recording
+	At         time.Time `json:"at,omitzero"`          // as it was then; needs a recording, as the last two
 	IfRevision uint64    `json:"ifRevision,omitempty"` // answer Unchanged when the screen still has it; 0: always answer
+
+	Elapsed  *time.Duration `json:"elapsed,omitempty"`  // At as the time since the recording began, in ns
+	AtOutput *uint64        `json:"atOutput,omitempty"` // At as the bytes of output so far
 }
 
 // KeysRequest presses keys.
@@ -224,12 +231,14 @@ type Receipt struct {
 
 // Condition is one thing to wait for. Exactly one field is set.
 type Condition struct {
-	Text   string        `json:"text,omitempty"`   // RE2 on a line of the live screen
-	Quiet  time.Duration `json:"quiet,omitempty"`  // no output for this long, in ns
-	Exit   bool          `json:"exit,omitempty"`   // the session ended
-	Title  string        `json:"title,omitempty"`  // RE2 on the window title
-	Bell   bool          `json:"bell,omitempty"`   // BEL after the wait began
-	Prompt bool          `json:"prompt,omitempty"` // a shell prompt is open (OSC 133)
+	Text    string        `json:"text,omitempty"`    // RE2 on a line of the live screen
+	Quiet   time.Duration `json:"quiet,omitempty"`   // no output for this long, in ns
+	Exit    bool          `json:"exit,omitempty"`    // the session ended
+	Title   string        `json:"title,omitempty"`   // RE2 on the window title
+	Bell    bool          `json:"bell,omitempty"`    // BEL after the wait began
+	Prompt  bool          `json:"prompt,omitempty"`  // a shell prompt is open (OSC 133)
+	Idle    bool          `json:"idle,omitempty"`    // the program is ActivityIdle
+	Blocked bool          `json:"blocked,omitempty"` // the program is ActivityBlocked
 	// Changed is a revision that the screen does not have any more, as told by
 	// a peek.
 	Changed *uint64 `json:"changed,omitempty"`
@@ -287,6 +296,8 @@ type Event struct {
 	Title   string    `json:"title,omitempty"`
 	Size    *Size     `json:"size,omitempty"`
 	Receipt *Receipt  `json:"receipt,omitempty"`
+
+	Exec *process.Event `json:"exec,omitempty"` // of the exec.* types
 }
 
 // AttachRequest connects a terminal to a session.
@@ -294,22 +305,38 @@ type AttachRequest struct {
 	Name       string
 	Cols, Rows int // of the client's terminal; 0: the session's
 	ReadOnly   bool
-	Scrollback bool   // paint the history first
-	Offset     uint64 // resume here, after a lost connection; 0: paint
-	Resume     bool   // Offset is meant
+	Scrollback bool // paint the history first
+	Alone      bool // send the other clients away
+	Running    bool // ErrExited for a session that ended, instead of its last screen
+
+	// Back says that the client was attached before and lost its server. With
+	// Resume it goes on behind Offset, as the last "paint" or "offset" told, and
+	// the Skip bytes that it got after that, where the server still has them.
+	Back         bool
+	Resume       bool
+	Offset, Skip uint64
 }
 
 // Control messages of an attach connection are WebSocket text messages with
 // one JSON object of this shape; binary messages are terminal bytes.
 //
-// Client to server: "resize", and "detach" before it closes. Server to client: "paint" (the next binary
-// message repaints the terminal, and raw output goes on at Offset), "offset"
-// (raw output up to here was sent), "exit" (the program ended; the connection
-// closes).
+// Client to server: "resize"; "terminal" (the colours and the cells of the
+// client's terminal, for programs that ask); "detach" before it closes. Server to client:
+// "paint" (the next binary message repaints a terminal of Cols and Rows; with
+// Raw the program's output goes on at Offset), "resume" (instead of a first
+// paint: output goes on where the client was), "offset" (raw output up to here
+// was sent), "exit" (the program ended; the connection closes).
 type AttachControl struct {
 	Type   string `json:"type"`
 	Cols   int    `json:"cols,omitempty"`
 	Rows   int    `json:"rows,omitempty"`
 	Offset uint64 `json:"offset,omitempty"`
-	Exit   *Exit  `json:"exit,omitempty"`
+	Raw    bool   `json:"raw,omitempty"`
+
+	Foreground string `json:"foreground,omitempty"` // as OSC 10 has it
+	Background string `json:"background,omitempty"`
+	CellWidth  int    `json:"cellWidth,omitempty"` // pixels
+	CellHeight int    `json:"cellHeight,omitempty"`
+
+	Exit *Exit `json:"exit,omitempty"`
 }

@@ -13,6 +13,7 @@ import (
 )
 
 func TestBadRequests(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "taken", "exec cat")
 	umask := 0o077
@@ -58,6 +59,7 @@ func TestBadRequests(t *testing.T) {
 }
 
 func TestHalfRequestsAndClientsThatVanish(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "a", "exec cat")
 	for _, text := range []string{"", "GET", "POST /v1/sessions HTTP/1.1\r\nContent-Length: 100\r\n\r\n{", "\x00\xff\xfe\r\n\r\n"} {
@@ -74,6 +76,7 @@ func TestHalfRequestsAndClientsThatVanish(t *testing.T) {
 }
 
 func TestCreateOfOneNameHasOneWinner(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	var mu sync.Mutex
 	won := 0
@@ -97,6 +100,7 @@ func TestCreateOfOneNameHasOneWinner(t *testing.T) {
 }
 
 func TestEnvironmentAndUmaskAreTheCallers(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	umask := 0o027
 	dir := t.TempDir()
@@ -121,6 +125,7 @@ func TestEnvironmentAndUmaskAreTheCallers(t *testing.T) {
 }
 
 func TestArgvThatIsNotFound(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	for argv0, code := range map[string]int{"gc-no-such-program": 127, "/etc/passwd": 126, "/": 126} {
 		if _, err := c.Create(t.Context(), CreateRequest{Name: "n", Argv: []string{argv0}, Env: testEnv}); err != nil {
@@ -136,9 +141,10 @@ func TestArgvThatIsNotFound(t *testing.T) {
 }
 
 func TestLimitsHold(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	_, err := c.Create(t.Context(), CreateRequest{
-		Name: "l", Command: "ulimit -n; ulimit -v; exec cat", Env: testEnv,
+		Name: "l", Command: "ulimit -n; ulimit -d; exec cat", Env: testEnv,
 		Limits: Limits{OpenFiles: 77, MemoryBytes: 512 << 20},
 	})
 	if err != nil {
@@ -151,6 +157,7 @@ func TestLimitsHold(t *testing.T) {
 }
 
 func TestMetadataBelongsToTheIncarnation(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	ctx := t.Context()
 	_, err := c.Create(ctx, CreateRequest{Name: "m", Command: "exec cat", Env: testEnv, Meta: map[string]string{"a": "1"}})
@@ -179,6 +186,7 @@ func TestMetadataBelongsToTheIncarnation(t *testing.T) {
 }
 
 func TestEventsAreInOrderAndCanBeResumed(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	ev, err := c.Events(t.Context(), "")
 	if err != nil {
@@ -221,6 +229,7 @@ func TestEventsAreInOrderAndCanBeResumed(t *testing.T) {
 }
 
 func TestWaitConditions(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "w", `while read -r line; do eval "$line"; done`)
 	for _, tc := range []struct {
@@ -269,6 +278,7 @@ func TestWaitConditions(t *testing.T) {
 }
 
 func TestPeekManyAndUnchanged(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "p1", "echo one; exec cat")
 	create(t, c, "p2", "echo two; exec cat")
@@ -296,6 +306,7 @@ func TestPeekManyAndUnchanged(t *testing.T) {
 }
 
 func TestOutputOfAClosingProgramIsComplete(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	f := t.TempDir() + "/big"
 	var want strings.Builder
@@ -313,6 +324,7 @@ func TestOutputOfAClosingProgramIsComplete(t *testing.T) {
 }
 
 func TestInterruptAndSignal(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "i", `trap 'echo INT' INT; trap 'echo USR1' USR1; echo ready; while :; do sleep 0.01; done`)
 	await(t, c, "i", "ready")

@@ -17,7 +17,8 @@ const (
 	clientBacklog  = 1 << 20          // bytes of output a client may be behind
 	clientInput    = 1 << 20          // bytes of one input message
 	paintInterval  = time.Second / 30 // for a client of another size
-	offsetInterval = 2 * time.Second  // between notes of where raw output stands
+	offsetInterval = 2 * time.Second  // between notes of where raw output stands, at most
+	offsetBytes    = 16 << 10         // of output between them, at most
 	clientWrite    = 30 * time.Second // a client that takes nothing for so long is gone
 	clientChunk    = 64 << 10         // bytes of one message
 )
@@ -33,18 +34,26 @@ type attachClient struct {
 	readOnly   bool
 	scrollback bool // paint the history first, once
 	wake       chan struct{}
+	alone      bool         // it sends the others away
+	back       *place       // a client that lost its server, and how far it came
 	scan       inputScanner // of the person's input; only the reader uses it
 
 	cols, rows int
+	outer      vt.Outer // what its terminal looks like
 	filter     vt.QueryFilter
 	backlog    []byte
 	sent       uint64 // offset up to which output is in the backlog or was sent
 	repaint    bool   // paint before anything else
 	dirty      bool   // the screen changed; for a client that gets paints
 	painted    bool   // it was painted before
+	resumed    bool   // it is to be told that it goes on where it was
+	kicked     bool   // it is to be sent away
 	modes      vt.Modes
 	active     time.Time
 }
+
+// errKicked ends a client that another one sends away.
+var errKicked = errors.New("sent away")
 
 // poke wakes the client's writer.
 func (c *attachClient) poke() {
@@ -54,8 +63,11 @@ func (c *attachClient) poke() {
 	}
 }
 
-// raw reports whether the client gets the program's own bytes. mu is held.
-func (c *attachClient) raw() bool { return c.cols == c.s.cols && c.rows == c.s.rows }
+// raw reports whether the client gets the program's own bytes, which without a
+// terminal have no carriage returns. mu is held.
+func (c *attachClient) raw() bool {
+	return c.cols == c.s.cols && c.rows == c.s.rows && !c.s.rec.Pipes
+}
 
 // output notes new output that ends at offset. mu is held.
 func (c *attachClient) output(p []byte, offset uint64) {
@@ -84,6 +96,10 @@ func (c *attachClient) ended() { c.poke() }
 // message is what the writer sends next.
 type message struct {
 	paint  bool
+	raw    bool // paint: what follows is the program's output
+	size   Size // paint: of the terminal it is for
+	resume bool
+	kick   bool
 	offset uint64
 	data   []byte
 	exit   *Exit
@@ -96,6 +112,11 @@ func (c *attachClient) next() (m message, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case c.kicked:
+		return message{kick: true}, true
+	case c.resumed:
+		c.resumed = false
+		return message{resume: true, offset: c.back.offset}, true
 	case c.repaint || c.dirty:
 		modes := s.term.Modes()
 		o := vt.PaintOptions{Scrollback: c.scrollback, Again: c.painted}
@@ -105,6 +126,7 @@ func (c *attachClient) next() (m message, ok bool) {
 			m.pause = paintInterval
 		}
 		c.scrollback, c.painted, c.modes = false, true, modes
+		m.raw, m.size = c.raw(), Size{c.cols, c.rows}
 		m.paint, m.offset, m.data = true, s.out, s.term.AppendPaint(nil, o)
 		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
 		c.filter = vt.QueryFilter{}
@@ -123,9 +145,12 @@ func (c *attachClient) next() (m message, ok bool) {
 	return m, false
 }
 
+// noted reports whether the message says where raw output stands.
+func (m *message) noted() bool { return m.paint || m.resume }
+
 // write sends until the session or the connection ends.
 func (c *attachClient) write(ctx context.Context) error {
-	noted := time.Now()
+	noted, passed := time.Now(), 0
 	for {
 		m, ok := c.next()
 		if !ok {
@@ -136,11 +161,17 @@ func (c *attachClient) write(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
+		if m.kick {
+			return errKicked
+		}
 		if err := c.sendMessage(ctx, m); err != nil || m.exit != nil {
 			return err
 		}
-		if !m.paint && time.Since(noted) > offsetInterval {
-			noted = time.Now()
+		passed += len(m.data)
+		if m.noted() {
+			noted, passed = time.Now(), 0
+		} else if passed > offsetBytes || time.Since(noted) > offsetInterval {
+			noted, passed = time.Now(), 0
 			if err := c.control(ctx, AttachControl{Type: "offset", Offset: m.offset}); err != nil {
 				return err
 			}
@@ -157,8 +188,11 @@ func (c *attachClient) sendMessage(ctx context.Context, m message) error {
 	if m.exit != nil {
 		return c.control(ctx, AttachControl{Type: "exit", Exit: m.exit})
 	}
+	if m.resume {
+		return c.control(ctx, AttachControl{Type: "resume", Offset: m.offset})
+	}
 	if m.paint {
-		if err := c.control(ctx, AttachControl{Type: "paint", Offset: m.offset}); err != nil {
+		if err := c.control(ctx, AttachControl{Type: "paint", Offset: m.offset, Raw: m.raw, Cols: m.size.Cols, Rows: m.size.Rows}); err != nil {
 			return err
 		}
 		return c.binary(ctx, m.data)
@@ -211,8 +245,12 @@ func (c *attachClient) told(data []byte) error {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil
 	}
-	if m.Type == "detach" {
+	switch m.Type {
+	case "detach":
 		return errDetached
+	case "terminal":
+		c.looks(m)
+		return nil
 	}
 	if m.Type != "resize" || checkSize(m.Cols, m.Rows) != nil {
 		return nil
@@ -222,6 +260,9 @@ func (c *attachClient) told(data []byte) error {
 	defer s.mu.Unlock()
 	c.cols, c.rows = m.Cols, m.Rows
 	c.resync()
+	if s.leader == nil && !c.readOnly {
+		s.leader = c
+	}
 	if s.leader == c {
 		return s.follow()
 	}
@@ -236,8 +277,9 @@ func (c *attachClient) typed(ctx context.Context, p []byte) error {
 	s := c.s
 	s.mu.Lock()
 	now := time.Now()
-	interrupted := false
+	interrupted, person := false, false
 	take := func(tok inputToken) {
+		person = person || !answersImages(tok)
 		interrupted = interrupted || isInterrupt(tok)
 		s.in.draft.typed(c, tok, now)
 	}
@@ -246,6 +288,10 @@ func (c *attachClient) typed(ctx context.Context, p []byte) error {
 		c.scan.flush(take) // what was pressed before is not the start of this
 	}
 	c.scan.feed(p, take)
+	if s.leader != nil && s.leader != c && !person && !c.scan.pending() {
+		s.mu.Unlock() // the question went to every terminal, and one answer is enough
+		return nil
+	}
 	c.active = now
 	if s.leader != c {
 		s.leader = c
@@ -271,33 +317,49 @@ func (s *session) follow() error {
 		return nil
 	}
 	if s.leader != nil {
+		s.term.SetOuter(s.leader.outer)
 		return s.resizeTo(s.leader.cols, s.leader.rows)
 	}
 	return s.resizeTo(s.rec.Cols, s.rec.Rows)
 }
 
-// join adds a client. It is painted unless it resumes where it left off.
+// join adds a client. It is painted unless it goes on where it left off.
 func (s *session) join(c *attachClient) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.cols == 0 || c.rows == 0 {
 		c.cols, c.rows = s.cols, s.rows
 	}
-	s.clients = append(s.clients, c)
-	c.repaint = true
-	if !c.readOnly {
-		c.active = time.Now()
-		if s.leader == nil {
-			s.leader = c
-			same := c.raw()
-			_ = s.follow()
-			if same && s.exit == nil && s.dead == nil {
-				_ = s.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
-			}
+	if c.alone {
+		for _, o := range s.clients {
+			o.kicked = true
+			o.poke()
 		}
+	}
+	s.clients = append(s.clients, c)
+	c.repaint = c.back == nil || !c.resume(*c.back)
+	if !c.readOnly {
+		s.joinTyping(c)
 	}
 	s.broadcast()
 	s.srv.emit(s, Event{Type: EventAttached})
+}
+
+// joinTyping makes the first client that may type the one whose size is in
+// force. After a restart of the server the size is still that of who typed
+// last: others that are back wait for that one, or for their first key. mu is
+// held.
+func (s *session) joinTyping(c *attachClient) {
+	c.active = time.Now()
+	same := c.raw()
+	if s.leader != nil || c.back != nil && !same {
+		return
+	}
+	s.leader = c
+	_ = s.follow()
+	if same && c.back == nil && s.exit == nil && s.dead == nil {
+		_ = s.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
+	}
 }
 
 // leave removes a client; its draft goes with it, and the size follows who
@@ -317,16 +379,21 @@ func (s *session) leave(c *attachClient) {
 		s.in.draft.clear()
 	}
 	if s.leader == c {
-		s.leader = nil
-		for _, o := range s.clients {
-			if !o.readOnly && (s.leader == nil || o.active.After(s.leader.active)) {
-				s.leader = o
-			}
-		}
-		_ = s.follow()
+		s.elect()
 	}
 	s.broadcast()
 	s.srv.emit(s, Event{Type: EventDetached})
+}
+
+// elect lets the size follow who typed last of those that are there. mu is held.
+func (s *session) elect() {
+	s.leader = nil
+	for _, o := range s.clients {
+		if !o.readOnly && (s.leader == nil || o.active.After(s.leader.active)) {
+			s.leader = o
+		}
+	}
+	_ = s.follow()
 }
 
 // attach serves one client until it, the session or ctx ends.
@@ -346,8 +413,12 @@ func (s *session) attach(ctx context.Context, c *attachClient) {
 		}
 	}()
 	err := c.write(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		c.ws.Close(websocket.StatusNormalClosure, "the session ended")
+	case errors.Is(err, errKicked):
+		s.leave(c) // before the client knows
+		c.ws.Close(StatusKicked, "another terminal sent this one away")
 	}
 	cancel()
 	c.ws.CloseNow()

@@ -58,6 +58,7 @@ type AttachOptions struct {
 	ReadOnly   bool       // send no input; the detach keys still work
 	DetachKeys DetachKeys // zero: DefaultDetachKeys
 	Scrollback bool       // show the history first
+	Alone      bool       // send the other terminals away
 
 	// Reconnect is how long a server that went away is waited for. 0: 10 s;
 	// negative: not at all.
@@ -89,8 +90,9 @@ func (c *Client) AttachTerminal(ctx context.Context, name string, o AttachOption
 
 // attachSession is the session that an attachment shows.
 type attachSession interface {
-	// dial opens a connection; it may be called again when one was lost.
-	dial(ctx context.Context, cols, rows int, o AttachOptions) (*websocket.Conn, error)
+	// dial opens a connection. One that takes the place of a lost one says with
+	// at how far the terminal came; nil is the first.
+	dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress) (*websocket.Conn, error)
 	// exit returns how the session ended, nil when that is not known.
 	exit(ctx context.Context) *Exit
 }
@@ -121,10 +123,15 @@ type attachment struct {
 
 	messages chan attachMessage
 	resized  chan struct{} // the size changed; capacity 1
-	unsent   []byte        // input that the last connection did not take; of its writer
+	looked   chan struct{} // the terminal said what it looks like; capacity 1
+	look     outerLook
+	unsent   []byte   // input that the last connection did not take; of its writer
+	shown    progress // how far the terminal came; of the reader
+	again    bool     // the connection is not the first; of the reader
 
 	mu      sync.Mutex
 	conn    *websocket.Conn // the connection in use, nil in between
+	stale   bool            // somebody else wrote on the terminal
 	leaving bool            // the detach keys were typed; the server may close now
 	rest    []byte          // what was typed behind them
 }
@@ -142,6 +149,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 		o: o, session: session,
 		messages: make(chan attachMessage, attachQueue),
 		resized:  make(chan struct{}, 1),
+		looked:   make(chan struct{}, 1),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
@@ -150,7 +158,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	// The first connection comes before the terminal is touched, so that an
 	// error finds it as it was.
 	cols, rows := a.screen.size()
-	conn, err := session.dial(a.ctx, cols, rows, o)
+	conn, err := session.dial(a.ctx, cols, rows, o, nil)
 	if err != nil {
 		return AttachResult{}, err
 	}
@@ -161,6 +169,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 		return AttachResult{}, err
 	}
 	defer a.screen.restore()
+	a.look.ask(a.screen)
 	result, err := a.run(conn, signals)
 	a.screen.restore()
 	var p *panicError
@@ -180,6 +189,7 @@ func (a *attachment) run(conn *websocket.Conn, signals <-chan os.Signal) (Attach
 		a.cancel(nil)
 		input.wake()
 		a.tasks.Wait()
+		a.swallow(input)
 		input.close()
 	}()
 	if a.o.In != nil {

@@ -21,24 +21,64 @@ type clientSession struct {
 	id   string // once it is known: a new session of the same name is another one
 }
 
-func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOptions) (*websocket.Conn, error) {
+func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress) (*websocket.Conn, error) {
+	r := AttachRequest{Name: s.name, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback, Alone: o.Alone, Running: at == nil}
+	if s.id != "" {
+		r.Name = s.id
+	}
+	if at != nil {
+		r.Back, r.Scrollback, r.Alone = true, false, false // that was done
+		r.Resume = at.known && at.size == Size{cols, rows}
+		r.Offset, r.Skip = at.offset, at.behind
+	}
+	conn, err := s.c.Attach(ctx, r)
+	if err != nil {
+		return nil, err
+	}
 	if s.id == "" {
+		s.id = conn.id
+	}
+	if s.id == "" { // a server from before the header
 		info, err := s.c.Get(ctx, s.name)
 		if err != nil {
+			conn.ws.CloseNow()
 			return nil, err
 		}
 		s.id = info.ID
 	}
-	conn, err := s.c.Attach(ctx, AttachRequest{
-		Name: s.id, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback,
-	})
-	if err != nil {
-		return nil, err
-	}
 	return conn.ws, nil
 }
 
+// progress is how far a terminal came in a session's output.
+type progress struct {
+	known  bool // else it has to be painted
+	size   Size // of the terminal, as it was painted
+	offset uint64
+	behind uint64         // bytes shown that came after offset
+	paint  *AttachControl // the next bytes are this paint
+}
+
+// told notes what the server says about the bytes that follow.
+func (p *progress) told(m AttachControl) {
+	switch m.Type {
+	case "paint":
+		*p = progress{paint: &m}
+	case "offset":
+		p.offset, p.behind = m.Offset, 0
+	}
+}
+
+// finished notes that a message was shown as a whole.
+func (p *progress) finished() {
+	if m := p.paint; m != nil {
+		*p = progress{known: m.Raw, size: Size{m.Cols, m.Rows}, offset: m.Offset}
+	}
+}
+
 func (s *clientSession) exit(ctx context.Context) *Exit {
+	if s.id == "" {
+		return nil
+	}
 	info, err := s.c.Get(ctx, s.id)
 	if err != nil {
 		return nil
@@ -77,6 +117,7 @@ func (a *attachment) setConn(conn *websocket.Conn) {
 func (a *attachment) drop() {
 	a.mu.Lock()
 	conn := a.conn
+	a.stale = true
 	a.mu.Unlock()
 	if conn != nil {
 		conn.CloseNow()
@@ -93,14 +134,21 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 		}
 		a.unsent = nil
 	}
+	if a.tell(ctx, conn) != nil {
+		return
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-a.looked:
+			if a.tell(ctx, conn) != nil {
+				return
+			}
 		case <-a.resized:
 			cols, rows := a.screen.size()
 			b, err := json.Marshal(AttachControl{Type: "resize", Cols: cols, Rows: rows})
-			if err != nil || conn.Write(ctx, websocket.MessageText, b) != nil {
+			if err != nil || conn.Write(ctx, websocket.MessageText, b) != nil || a.tell(ctx, conn) != nil {
 				return
 			}
 		case m := <-a.messages:
@@ -116,6 +164,19 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 			}
 		}
 	}
+}
+
+// tell says what the terminal looks like, when that is known.
+func (a *attachment) tell(ctx context.Context, conn *websocket.Conn) error {
+	m, known := a.look.control(a.screen)
+	if !known {
+		return nil
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return conn.Write(ctx, websocket.MessageText, b)
 }
 
 // readMessages shows what the server sends until the connection ends.
@@ -143,9 +204,19 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 		}
 		// Unknown messages, and what is none, are for other clients.
 		var control AttachControl
-		if len(b) <= maxControl && json.Unmarshal(b, &control) == nil && control.Type == "exit" {
-			exited, exit = true, control.Exit
+		if len(b) > maxControl || json.Unmarshal(b, &control) != nil {
+			continue
 		}
+		switch control.Type {
+		case "exit":
+			exited, exit = true, control.Exit
+		case "paint":
+			if a.again { // the last connection may have ended inside of anything
+				a.again = false
+				a.screen.reset()
+			}
+		}
+		a.shown.told(control)
 	}
 }
 
@@ -158,9 +229,11 @@ func (a *attachment) show(r io.Reader) (ending, bool) {
 			if werr := a.screen.write(buf[:n]); werr != nil {
 				return ending{failed: fmt.Errorf("write to the terminal: %w", werr)}, false
 			}
+			a.shown.behind += uint64(n)
 		}
 		switch {
 		case err == io.EOF:
+			a.shown.finished()
 			return ending{}, true
 		case err != nil:
 			return ending{lost: err}, false
@@ -178,16 +251,20 @@ func (a *attachment) reconnect(lost error) (*websocket.Conn, ending) {
 	if limit < 0 {
 		return nil, ending{lost: lost}
 	}
+	a.mu.Lock()
+	if a.stale {
+		a.stale, a.shown = false, progress{}
+	}
+	a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(a.ctx, limit)
 	defer cancel()
 	const mostDelay = 250 * time.Millisecond
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, mostDelay) {
 		cols, rows := a.screen.size()
-		conn, err := a.session.dial(ctx, cols, rows, a.o)
+		conn, err := a.session.dial(ctx, cols, rows, a.o, &a.shown)
 		switch {
 		case err == nil:
-			// The old connection may have ended inside of anything.
-			a.screen.reset()
+			a.again = true
 			return conn, ending{}
 		case errors.Is(err, ErrNotFound), errors.Is(err, ErrExited):
 			return nil, ending{exited: true, exit: a.session.exit(ctx)}

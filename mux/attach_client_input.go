@@ -25,6 +25,7 @@ import (
 // An unfinished sequence is held, as in [DetachMatcher]; flush is called under
 // the same rule. A reply that never ends is dropped.
 type replyFilter struct {
+	note func(reply []byte) // of every reply that is dropped; may be nil
 	scan inputScanner
 	out  []byte
 }
@@ -44,8 +45,11 @@ func (f *replyFilter) flush() []byte {
 }
 
 func (f *replyFilter) take(tok inputToken) {
-	if !isReply(tok) {
+	switch {
+	case !isReply(tok):
 		f.out = append(f.out, tok.data...)
+	case f.note != nil:
+		f.note(tok.data)
 	}
 }
 

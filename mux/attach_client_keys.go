@@ -42,7 +42,7 @@ func (k *attachKeys) rest() []byte {
 
 // readKeys sends what a person types until the end.
 func (a *attachment) readKeys(in inputSource) {
-	keys := attachKeys{detach: NewDetachMatcher(a.o.DetachKeys)}
+	keys := attachKeys{replies: replyFilter{note: a.answer}, detach: NewDetachMatcher(a.o.DetachKeys)}
 	for a.ctx.Err() == nil {
 		timeout := time.Duration(-1)
 		if keys.pending() {

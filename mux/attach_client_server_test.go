@@ -20,6 +20,7 @@ import (
 // TestAttachReal attaches terminals to sessions of a real server; all of it to
 // one, as a server under the race detector takes seconds to end.
 func TestAttachReal(t *testing.T) {
+	t.Parallel()
 	c := attachServer(t)
 	for name, test := range map[string]func(*testing.T, *Client){
 		"paint":         attachRealPaint,
@@ -34,6 +35,7 @@ func TestAttachReal(t *testing.T) {
 		"server killed": attachRealServerKilled,
 		"scrollback":    attachRealScrollback,
 		"missing":       attachRealMissing,
+		"alone":         attachRealAlone,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}
@@ -351,6 +353,9 @@ dd bs=1 count=1 2>/dev/null | od -An -c | tr -d '\n'; printf 'asked %s\r\n' "$k"
 	p := newPerson(t)
 	r := attachPerson(p, c, "demo", nil)
 	p.shows("ready")
+	p.mu.Lock()
+	p.screen.TakeReplies() // to what the attachment asked when it began
+	p.mu.Unlock()
 	p.types("x")
 	p.shows("asked x")
 	p.mu.Lock()
@@ -411,4 +416,27 @@ func attachRealMissing(t *testing.T, c *Client) {
 		t.Errorf("error %v after %v", err, time.Since(start))
 	}
 	p.checkRestored()
+}
+
+// attachRealAlone: a client that wants to be alone sends the others away, for
+// good; they are told, and their terminals are as before.
+func attachRealAlone(t *testing.T, c *Client) {
+	startScript(t, c, `echo ready; exec cat`, "ready")
+	var people []*person
+	var runs []*attachRun
+	for i := range 4 {
+		p := newPerson(t)
+		runs = append(runs, attachPerson(p, c, "demo", func(o *AttachOptions) { o.ReadOnly, o.Alone = i == 1, i == 3 }))
+		p.shows("ready")
+		people = append(people, p)
+	}
+	for i := range 3 {
+		runs[i].want(AttachKicked)
+		people[i].checkRestored()
+	}
+	waitClients(t, c, 1)
+	people[3].types("alone\r")
+	people[3].shows("alone")
+	people[3].types("\x02d")
+	runs[3].want(AttachDetached)
 }

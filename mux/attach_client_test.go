@@ -33,7 +33,7 @@ func attachDemo(t *testing.T, change func(*AttachOptions)) (*fakeServer, *fakeCo
 
 func TestAttachShowsAndTypes(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
-	if c.path != "id-1" || c.query.Get("cols") != "80" || c.query.Get("rows") != "24" || c.query.Has("readonly") {
+	if c.path != "demo" || c.query.Get("cols") != "80" || c.query.Get("rows") != "24" || c.query.Has("readonly") {
 		t.Errorf("attached to %s with %v", c.path, c.query)
 	}
 	p.types("ls\r\x03\x1b[A\x04\x1a")

@@ -25,7 +25,9 @@ type inputSource interface {
 	// read returns the next input, valid until the next call; errInputQuiet when
 	// none came within timeout (negative: no limit), errInputClosed after wake.
 	read(timeout time.Duration) ([]byte, error)
-	wake()  // ends the read under way and every later one
+	wake() // ends the read under way and every later one
+	// last reads once more after wake; an error where nothing can be read.
+	last(timeout time.Duration) ([]byte, error)
 	close() // after the last read
 }
 
@@ -73,13 +75,23 @@ func (i *fileInput) read(timeout time.Duration) (p []byte, err error) {
 	return p, err
 }
 
+func (i *fileInput) last(timeout time.Duration) (p []byte, err error) {
+	err = withFD(i.f, func(fd int) (err error) { p, err = i.pollBoth(-1, fd, timeout); return err })
+	return p, err
+}
+
 func (i *fileInput) poll(fd int, timeout time.Duration) ([]byte, error) {
+	return i.pollBoth(i.wakeR, fd, timeout)
+}
+
+// pollBoth reads from fd, unless wake can be read; poll(2) ignores a wake of -1.
+func (i *fileInput) pollBoth(wake, fd int, timeout time.Duration) ([]byte, error) {
 	ms := -1
 	if timeout >= 0 {
 		ms = int(timeout.Milliseconds())
 	}
 	for {
-		fds := []unix.PollFd{{Fd: int32(i.wakeR), Events: unix.POLLIN}, {Fd: int32(fd), Events: unix.POLLIN}}
+		fds := []unix.PollFd{{Fd: int32(wake), Events: unix.POLLIN}, {Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(fds, ms)
 		switch {
 		case err == unix.EINTR:
@@ -177,6 +189,9 @@ func (i *readerInput) read(timeout time.Duration) ([]byte, error) {
 		return nil, errInputClosed
 	}
 }
+
+// last implements inputSource: what is no file is no terminal that answers.
+func (i *readerInput) last(time.Duration) ([]byte, error) { return nil, errInputClosed }
 
 func (i *readerInput) wake() {
 	if i.interrupt != nil {

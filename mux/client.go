@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -53,6 +54,14 @@ func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
 	return newClient(Paths{}, nil, dial)
 }
 
+// limitIdle bounds the connections that are kept at rest. It is called before
+// the first request.
+func (c *Client) limitIdle(n int) { c.http.Transport.(*http.Transport).MaxIdleConnsPerHost = n }
+
+// Stream returns a connection to the server's socket, for `gc mux dial`; the
+// caller closes it.
+func (c *Client) Stream(ctx context.Context) (net.Conn, error) { return c.connect(ctx) }
+
 func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 	c.mu.Lock()
 	first := c.first
@@ -86,7 +95,11 @@ func (c *Client) Close() error {
 
 // sessionPath is the path of a session's resource.
 func sessionPath(name string, more string) string {
-	return "/v1/sessions/" + url.PathEscape(name) + more
+	name = url.PathEscape(name)
+	if name == "." || name == ".." { // no step up the path
+		name = strings.ReplaceAll(name, ".", "%2E")
+	}
+	return "/v1/sessions/" + name + more
 }
 
 // maxReply bounds what a client reads of one reply: 100,000 lines of history
@@ -116,7 +129,9 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 // send returns the reply to a request that succeeded; the caller closes it.
 func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	var body io.Reader
-	if in != nil {
+	if raw, ok := in.(rawJSON); ok {
+		body = bytes.NewReader(raw)
+	} else if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrRequest, err)
@@ -135,13 +150,22 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, unreachable(err)
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	return nil, replyError(resp)
+}
+
+// unreachable is the error of a request without a reply.
+func unreachable(err error) error {
+	var h *HostError
+	if errors.As(err, &h) {
+		return h // it says all, and how it happened is of no use to anyone
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
 // replyError reads the error of a reply.
@@ -174,9 +198,28 @@ func (c *Client) Shutdown(ctx context.Context, force bool) error {
 	}
 	c.http.CloseIdleConnections()
 	if c.paths.Dir == "" {
-		return nil
+		return c.awaitGone(ctx)
 	}
 	return waitGone(ctx, c.paths, s.Keeper.PID, s.Server.PID)
+}
+
+// awaitGone waits until a server on another machine does not answer any more.
+func (c *Client) awaitGone(ctx context.Context) error {
+	for deadline := time.Now().Add(goneLimit); time.Now().Before(deadline); {
+		switch _, err := c.Status(ctx); {
+		case errors.Is(err, ErrNoServer):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && !errors.As(err, new(*HostError)):
+			return nil // nobody who could say more
+		}
+		c.http.CloseIdleConnections()
+		if err := sleep(ctx, relistStep); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: the server did not end within %v", ErrUnreachable, goneLimit)
 }
 
 // Upgrade replaces the server's program by the one at path, under the running

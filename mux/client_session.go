@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/url"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Interrupt types Ctrl-C without waiting for other input; when the program
@@ -25,24 +27,6 @@ func (c *Client) Signal(ctx context.Context, name, sig string) error {
 // the limits.
 func (c *Client) Resize(ctx context.Context, name string, cols, rows int) error {
 	return c.call(ctx, "POST", sessionPath(name, "/resize"), Size{Cols: cols, Rows: rows}, nil)
-}
-
-// Peek returns what a session shows; an exited one answers while it is kept.
-func (c *Client) Peek(ctx context.Context, r PeekRequest) (PeekResult, error) {
-	var out PeekResult
-	err := c.call(ctx, "POST", sessionPath(r.Name, "/peek"), r, &out)
-	return out, err
-}
-
-// PeekMany answers many requests at once, in their order. A session that is
-// not there has Error set; the call itself fails only when the server does.
-func (c *Client) PeekMany(ctx context.Context, rs []PeekRequest) ([]PeekResult, error) {
-	var out struct {
-		Results []PeekResult `json:"results"`
-	}
-	in := map[string][]PeekRequest{"requests": rs}
-	err := c.call(ctx, "POST", "/v1/peek", in, &out)
-	return out.Results, err
 }
 
 // Keys presses keys by name ([KeyNames]), encoded as the program's modes ask;
@@ -83,33 +67,46 @@ func (c *Client) Wait(ctx context.Context, name string, r WaitRequest) (WaitResu
 	return out, err
 }
 
-// Pauses and limit of requests that outlive a server.
+// Pauses and limits of requests that outlive a server.
 const (
 	acrossStep  = 5 * time.Millisecond
-	acrossLimit = 15 * time.Second
+	acrossMost  = 250 * time.Millisecond
+	acrossLimit = 15 * time.Second // without any server
+	acrossCuts  = 1000             // servers that died with the request: it may be to blame
 )
 
 // across repeats a request that the server's end has cut off. A keeper starts
 // the next one, and holds the socket meanwhile; without a keeper nobody
 // listens, and the error is returned.
 func (c *Client) across(ctx context.Context, f func() error) error {
-	failing := time.Time{}
-	for {
-		began := time.Now()
+	reached := time.Now() // when a server was last known to be there
+	pause := acrossStep
+	for cuts := 0; ; pause = min(2*pause, acrossMost) {
 		err := f()
-		if err == nil || !errors.Is(err, ErrUnreachable) || isNobody(err) {
+		if err == nil || !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNoServer) || isNobody(err) {
 			return err
 		}
-		if failing.IsZero() || time.Since(began) > acrossLimit {
-			failing = time.Now()
+		if wasCut(err) {
+			reached, pause = time.Now(), acrossStep
+			cuts++
 		}
-		if time.Since(failing) > acrossLimit {
+		if time.Since(reached) > acrossLimit || cuts > acrossCuts {
 			return err
 		}
-		if err := sleep(ctx, acrossStep); err != nil {
+		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
+}
+
+// wasCut reports whether a connection broke that a server had taken.
+func wasCut(err error) bool {
+	for _, cut := range []error{io.EOF, io.ErrUnexpectedEOF, unix.ECONNRESET, unix.EPIPE} {
+		if errors.Is(err, cut) {
+			return true
+		}
+	}
+	return false
 }
 
 // Meta returns the session's metadata.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -73,13 +74,19 @@ func (s *EventStream) Close() error { return s.body.Close() }
 // AttachConn is a client's end of an attach connection. One goroutine may read
 // while another writes.
 type AttachConn struct {
-	ws *websocket.Conn
+	id    string // of the session
+	ws    *websocket.Conn
+	ended atomic.Bool // the server closed the connection in order
 }
+
+// sessionHeader tells the id of the session that an attach connection shows.
+const sessionHeader = "Gc-Session-Id"
 
 // maxFrame bounds one message of an attach connection: a full history paint.
 const maxFrame = 64 << 20
 
-// Attach connects to a session. ErrNotFound when there is none, ErrSize.
+// Attach connects to a session. ErrNotFound when there is none, ErrExited for
+// one that ended when a running one is wanted, ErrSize.
 func (c *Client) Attach(ctx context.Context, r AttachRequest) (*AttachConn, error) {
 	q := url.Values{}
 	q.Set("cols", strconv.Itoa(r.Cols))
@@ -90,11 +97,21 @@ func (c *Client) Attach(ctx context.Context, r AttachRequest) (*AttachConn, erro
 	if r.Scrollback {
 		q.Set("scrollback", "true")
 	}
+	if r.Alone {
+		q.Set("alone", "true")
+	}
+	if r.Running {
+		q.Set("running", "true")
+	}
+	if r.Back {
+		q.Set("back", "true")
+	}
 	if r.Resume {
 		q.Set("offset", strconv.FormatUint(r.Offset, 10))
+		q.Set("skip", strconv.FormatUint(r.Skip, 10))
 	}
 	ws, resp, err := websocket.Dial(ctx, "http://"+host+sessionPath(r.Name, "/attach?"+q.Encode()),
-		&websocket.DialOptions{HTTPClient: c.http, CompressionMode: websocket.CompressionDisabled})
+		&websocket.DialOptions{HTTPClient: &http.Client{Transport: upgrader{c}}, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -102,10 +119,10 @@ func (c *Client) Attach(ctx context.Context, r AttachRequest) (*AttachConn, erro
 		if resp != nil && resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
 			return nil, replyError(resp)
 		}
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, unreachable(err)
 	}
 	ws.SetReadLimit(maxFrame)
-	return &AttachConn{ws: ws}, nil
+	return &AttachConn{ws: ws, id: resp.Header.Get(sessionHeader)}, nil
 }
 
 // Read returns the next message: a control message, or terminal bytes. io.EOF
@@ -115,6 +132,7 @@ func (a *AttachConn) Read(ctx context.Context) (*AttachControl, []byte, error) {
 	if err != nil {
 		var closed websocket.CloseError
 		if errors.As(err, &closed) && closed.Code == websocket.StatusNormalClosure {
+			a.ended.Store(true)
 			return nil, nil, io.EOF
 		}
 		return nil, nil, err
@@ -143,17 +161,22 @@ func (a *AttachConn) Resize(ctx context.Context, cols, rows int) error {
 	return a.ws.Write(ctx, websocket.MessageText, b)
 }
 
-// detachTime bounds how long Close tries to say that it detaches.
+// detachTime bounds Close.
 const detachTime = time.Second
 
 // Close detaches: when it returns without an error, the server does not count
-// the client any more. A server that hangs costs 5 s, the closing handshake's
-// limit. It is safe while another goroutine reads.
+// the client any more. A server that hangs costs detachTime. It is safe while
+// another goroutine reads.
 func (a *AttachConn) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 	defer cancel()
-	if b, err := json.Marshal(AttachControl{Type: "detach"}); err == nil {
-		_ = a.ws.Write(ctx, websocket.MessageText, b)
+	err := a.ws.Write(ctx, websocket.MessageText, []byte(`{"type":"detach"}`))
+	for err == nil {
+		_, _, err = a.Read(ctx) // until the server closes
 	}
-	return a.ws.Close(websocket.StatusNormalClosure, "")
+	_ = a.ws.CloseNow()
+	if a.ended.Load() {
+		return nil
+	}
+	return fmt.Errorf("%w: detach: %w", ErrUnreachable, err)
 }

@@ -36,6 +36,7 @@ func killServer(t testing.TB, c *Client) {
 }
 
 func TestSessionsSurviveTheServer(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	s := create(t, c, "live", "exec cat")
 	create(t, c, "gone", "exit 3")
@@ -61,6 +62,7 @@ func TestSessionsSurviveTheServer(t *testing.T) {
 }
 
 func TestExitDuringACrashIsKept(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	gate := t.TempDir() + "/gate"
 	if err := unix.Mkfifo(gate, 0o600); err != nil {
@@ -121,6 +123,7 @@ func TestStartersRace(t *testing.T) {
 }
 
 func TestDialWithoutAServer(t *testing.T) {
+	t.Parallel()
 	p := testPaths(t)
 	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
 		t.Fatalf("no state directory: %v", err)
@@ -149,6 +152,7 @@ func TestDialWithoutAServer(t *testing.T) {
 }
 
 func TestUnlinkedSocketIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	p := testPaths(t)
 	c := startServerAt(t, p)
 	if err := os.Remove(p.Socket); err != nil {
@@ -167,6 +171,7 @@ func TestUnlinkedSocketIsMadeAgain(t *testing.T) {
 }
 
 func TestLongSocketPath(t *testing.T) {
+	t.Parallel()
 	p := testPaths(t)
 	dir := p.Socket + strings.Repeat("/long-directory-name", 8)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -196,6 +201,7 @@ func TestStateDirThatCannotBeUsed(t *testing.T) {
 }
 
 func TestShutdownRefusesWithSessions(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "a", "exec cat")
 	if err := c.Shutdown(t.Context(), false); !errors.Is(err, ErrBusy) {
@@ -235,7 +241,7 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	// One child ignores TERM, one left the group, one was reparented.
-	create(t, c, "tree", `(trap '' TERM; sleep 1000) & setsid sleep 1000 & (setsid sleep 1000 & ); echo ready; exec cat`)
+	s := create(t, c, "tree", `(trap '' TERM; sleep 1000) & setsid sleep 1000 & (setsid sleep 1000 & ); echo ready; exec cat`)
 	await(t, c, "tree", "ready")
 	ps, err := c.Processes(t.Context(), "tree")
 	if err != nil || len(ps) < 4 {
@@ -252,11 +258,7 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("kill took %v", d)
 	}
-	for _, p := range ps {
-		if err := unix.Kill(p.PID, 0); err == nil {
-			t.Errorf("%d (%s) is left", p.PID, p.Command)
-		}
-	}
+	noneIsLeft(t, s)
 }
 
 func TestSessionsSurviveTheKeeper(t *testing.T) {

@@ -3,6 +3,8 @@ package mux
 import (
 	"errors"
 	"fmt"
+
+	"gascity.dev/gc/internal/process"
 )
 
 // Errors of the multiplexer; compare with [errors.Is]. Those that a server
@@ -28,6 +30,9 @@ var (
 	ErrForeign   = errors.New("the socket belongs to another user")
 	ErrSlow      = errors.New("the subscriber did not keep up")
 	ErrUpgrade   = errors.New("the new server did not become ready")
+	ErrLimit     = process.ErrLimit
+	ErrNoMessage = errors.New("no such message in the queue")
+	ErrQuestion  = errors.New("the question was not answered")
 )
 
 // codes are the names of the sentinels on the wire. They are only ever added
@@ -52,6 +57,9 @@ var codes = []struct {
 	{"state_dir", 500, ErrStateDir},
 	{"foreign", 403, ErrForeign},
 	{"upgrade", 500, ErrUpgrade},
+	{"limit", 429, ErrLimit},
+	{"question", 409, ErrQuestion},
+	{"no_message", 404, ErrNoMessage},
 	{"request", 400, ErrRequest},
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -28,13 +29,19 @@ const (
 )
 
 // features are what this server can do beyond the first version of /v1.
-var features = []string{"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording"}
+var features = []string{
+	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
+	"resume",
+}
 
 // newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
 func (srv *server) newHTTP() *http.Server {
 	m := http.NewServeMux()
 	handle := func(pattern string, h func(w http.ResponseWriter, r *http.Request) (any, error)) {
-		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { serveJSON(w, r, h) })
+		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			defer srv.trim.note()
+			serveJSON(w, r, h)
+		})
 	}
 	handle("GET /v1/status", srv.handleStatus)
 	handle("POST /v1/shutdown", srv.handleShutdown)
@@ -42,10 +49,36 @@ func (srv *server) newHTTP() *http.Server {
 	handle("GET /v1/sessions", srv.handleList)
 	handle("POST /v1/sessions", srv.handleCreate)
 	handle("POST /v1/peek", srv.handlePeekMany)
+	handle("POST /v1/activity", srv.handleActivities)
+	handle("POST /v1/alive", srv.handleAliveMany)
 	handle("GET /v1/events", srv.handleEvents)
 	handle("POST /v1/queue", srv.handleEnqueue)
 	handle("GET /v1/queue", srv.handleQueue)
+	handle("GET /v1/queue/{id}", srv.handleQueueItem)
 	handle("DELETE /v1/queue/{id}", srv.handleDequeue)
+	handle("POST /v1/exec", srv.execs.handleExec)
+	handle("GET /v1/processes", srv.execs.handleList)
+	handle("GET /v1/deliveries", srv.execs.handleDeliveries)
+	proc := func(pattern string, h func(p *proc, w http.ResponseWriter, r *http.Request) (any, error)) {
+		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
+			p, err := srv.execs.find(r.PathValue("id"))
+			if err != nil {
+				return nil, err
+			}
+			return h(p, w, r)
+		})
+	}
+	proc("GET /v1/processes/{id}", srv.execs.handleGet)
+	proc("DELETE /v1/processes/{id}", srv.execs.handleRemove)
+	proc("POST /v1/processes/{id}/poll", srv.execs.handlePoll)
+	proc("POST /v1/processes/{id}/wait", srv.execs.handleWait)
+	proc("POST /v1/processes/{id}/log", srv.execs.handleLog)
+	proc("POST /v1/processes/{id}/write", srv.execs.handleWrite)
+	proc("POST /v1/processes/{id}/keys", srv.execs.handleKeys)
+	proc("POST /v1/processes/{id}/paste", srv.execs.handlePaste)
+	proc("POST /v1/processes/{id}/signal", srv.execs.handleSignal)
+	proc("POST /v1/processes/{id}/kill", srv.execs.handleKill)
+	proc("POST /v1/processes/{id}/background", srv.execs.handleBackground)
 	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			s, err := srv.find(r.PathValue("name"))
@@ -65,6 +98,8 @@ func (srv *server) newHTTP() *http.Server {
 	session("POST /v1/sessions/{name}/paste", handlePaste)
 	session("POST /v1/sessions/{name}/nudge", handleNudge)
 	session("POST /v1/sessions/{name}/wait", handleWait)
+	session("GET /v1/sessions/{name}/activity", handleActivity)
+	session("POST /v1/sessions/{name}/respond", handleRespond)
 	session("POST /v1/sessions/{name}/clear", handleClear)
 	session("GET /v1/sessions/{name}/meta", srv.handleMetaGet)
 	session("PUT /v1/sessions/{name}/meta", srv.handleMetaSet)
@@ -108,10 +143,12 @@ func serveJSON(w http.ResponseWriter, r *http.Request, h func(http.ResponseWrite
 	if out == nil {
 		out = struct{}{}
 	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		writeError(w, err)
-		return
+	b, ok := out.(rawJSON)
+	if !ok {
+		if b, err = json.Marshal(out); err != nil {
+			writeError(w, err)
+			return
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
@@ -130,17 +167,37 @@ func writeError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(b)
 }
 
+// readBody reads a request's body, which must come within bodyTimeout.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
+	b, err := readAll(r.Body, r.ContentLength)
+	_ = c.SetReadDeadline(time.Time{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	return b, nil
+}
+
+// readAll is io.ReadAll with the length that was told, -1 for none.
+func readAll(from io.Reader, length int64) ([]byte, error) {
+	if length < 0 || length > maxAhead {
+		return io.ReadAll(from)
+	}
+	b := make([]byte, length)
+	_, err := io.ReadFull(from, b)
+	return b, err
+}
+
+// maxAhead is the most memory that is taken on the word of the other side.
+const maxAhead = 1 << 20
+
 // readJSON decodes a request's body. Unknown fields are ignored: clients may
 // be newer.
 func readJSON(w http.ResponseWriter, r *http.Request, out any) error {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	b, err := io.ReadAll(r.Body)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRequest, err)
-	}
-	if len(b) == 0 {
-		return nil
+	b, err := readBody(w, r)
+	if err != nil || len(b) == 0 {
+		return err
 	}
 	if err := json.Unmarshal(b, out); err != nil {
 		return fmt.Errorf("%w: %w", ErrRequest, err)
@@ -206,27 +263,6 @@ func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 		return nil, err
 	}
 	return nil, s.configureSize(in.Cols, in.Rows)
-}
-
-func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in PeekRequest
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
-	}
-	return s.peek(in)
-}
-
-func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in struct {
-		Requests []PeekRequest `json:"requests"`
-	}
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
-	}
-	if len(in.Requests) > maxPeeks {
-		return nil, fmt.Errorf("%w: %d peeks, at most %d", ErrTooLarge, len(in.Requests), maxPeeks)
-	}
-	return map[string][]PeekResult{"results": srv.peekMany(in.Requests)}, nil
 }
 
 func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -321,9 +357,13 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 			return nil, err
 		}
 	}
+	if boolQuery(r, "running") && !s.isRunning() {
+		return nil, fmt.Errorf("%s: %w", s.rec.Name, ErrExited)
+	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return nil, fmt.Errorf("%w: attach is a WebSocket", ErrRequest)
 	}
+	w.Header().Set(sessionHeader, s.rec.ID) // so that a client need not ask before
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // no browser reaches this socket; its peer's uid was checked
 		CompressionMode:    websocket.CompressionDisabled,
@@ -333,8 +373,23 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	}
 	c := &attachClient{
 		s: s, ws: ws, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
-		scrollback: boolQuery(r, "scrollback"), wake: make(chan struct{}, 1),
+		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
 	}
 	s.attach(r.Context(), c)
 	return hijacked{}, nil
+}
+
+// placeOf is how far a client came that is back; nil for a new one. One that
+// must be painted is at a place that no output has.
+func placeOf(r *http.Request) *place {
+	if !boolQuery(r, "back") {
+		return nil
+	}
+	q := r.URL.Query()
+	offset, err := strconv.ParseUint(q.Get("offset"), 10, 64)
+	skip, serr := strconv.ParseUint(q.Get("skip"), 10, 64)
+	if err != nil || serr != nil {
+		return &place{offset: math.MaxUint64}
+	}
+	return &place{offset, skip}
 }

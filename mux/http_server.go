@@ -220,7 +220,7 @@ func (s *session) processAlive(names []string) (bool, error) {
 	if len(names) == 0 {
 		return true, nil
 	}
-	if p, err := proctree.Get(s.pid); err == nil && p.Alive() && (s.start == 0 || p.Start == s.start) && proctree.Matches(s.pid, names) {
+	if s.leaderIs(names) {
 		return true, nil // most often it is the leader: no scan of the whole table
 	}
 	members, err := s.tree().Members()

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,9 @@ import (
 
 // Bounds of a session's input.
 const (
-	maxInputWaiters = 1024     // writers in the queue
-	maxReplies      = 64 << 10 // terminal replies that the program did not read
-	maxPaste        = 16 << 20
-	maxNudge        = 1 << 20
+	maxReplies = 64 << 10 // terminal replies that the program did not read
+	maxPaste   = 16 << 20
+	maxNudge   = 1 << 20
 )
 
 // input is the way into a session's terminal. Every writer takes its lock, in
@@ -23,18 +23,18 @@ const (
 // program does not read stays with the writer, who waits: nothing is buffered
 // but the terminal's own replies.
 //
-// The fields are guarded by session.mu.
+// All but the locks is guarded by session.mu.
 type input struct {
-	held    bool
-	queue   []chan struct{} // writers that wait for the lock, first come first
-	room    chan struct{}   // closed when the terminal takes bytes again; nil while nobody waits
-	writing bool            // a writer is between its first and its last byte
-	tracked bool            // it writes a nudge's text
+	lock   fifo // of who types
+	nudges fifo // of whose nudge is under way
+
+	room    chan struct{} // closed when the terminal takes bytes again; nil while nobody waits
+	writing bool          // a writer is between its first and its last byte
+	tracked bool          // it writes a nudge's text
 	replies []byte
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
-	nudging bool                    // a nudge is under way
-	nudges  []chan struct{}         // nudges that wait for it
 	draft   draft
+	left    string // fingerprint of a nudge that was typed and not submitted
 
 	flights  map[uint64]*flight // nudges with an id that are under way
 	nextMark int                // where the next one's mark goes
@@ -49,58 +49,27 @@ var errStuck = errors.New("the program does not read its input")
 // lockInput waits for the lock. ErrExited after the session's end, ErrInputFull
 // when too many wait.
 func (s *session) lockInput(ctx context.Context) error {
-	s.mu.Lock()
-	if s.exit != nil {
-		s.mu.Unlock()
+	if !s.isRunning() {
 		return ErrExited
 	}
-	if !s.in.held {
-		s.in.held = true
-		s.mu.Unlock()
-		return nil
-	}
-	if len(s.in.queue) >= maxInputWaiters {
-		s.mu.Unlock()
-		return fmt.Errorf("%w: %d writers wait", ErrInputFull, maxInputWaiters)
-	}
-	turn := make(chan struct{})
-	s.in.queue = append(s.in.queue, turn)
-	s.mu.Unlock()
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	i := slices.Index(s.in.queue, turn)
-	if i >= 0 {
-		s.in.queue = slices.Delete(s.in.queue, i, i+1)
-	}
-	s.mu.Unlock()
-	if i < 0 { // it was granted meanwhile
-		s.unlockInput()
-	}
-	return ctx.Err()
+	return s.in.lock.lock(ctx)
 }
 
 // unlockInput gives the lock to the next writer.
 func (s *session) unlockInput() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.in.cancel = nil
-	if len(s.in.queue) == 0 {
-		s.in.held = false
-		s.in.queue = nil
-		return
-	}
-	close(s.in.queue[0])
-	s.in.queue = s.in.queue[1:]
+	s.mu.Unlock()
+	s.in.lock.unlock()
 }
 
 // writeInput writes all of p, as fast as the program reads, and returns how
 // much the terminal took. The caller has the input lock. errStuck when the
 // terminal took nothing for patience (0: no limit), ErrExited after the end.
 func (s *session) writeInput(ctx context.Context, p []byte, patience time.Duration) (int, error) {
+	if s.rec.Pipes {
+		return s.writePipe(ctx, p, patience)
+	}
 	done := 0
 	s.mu.Lock()
 	s.in.writing = true
@@ -279,6 +248,9 @@ func (s *session) keys(ctx context.Context, r KeysRequest) error {
 	if err != nil {
 		return err
 	}
+	if s.rec.Pipes { // no terminal makes a line end of Enter
+		p = bytes.ReplaceAll(bytes.ReplaceAll(p, []byte("\r\n"), []byte{'\n'}), []byte{'\r'}, []byte{'\n'})
+	}
 	_, err = s.writeInput(ctx, p, 0)
 	return err
 }
@@ -318,6 +290,9 @@ func (s *session) interrupt() error {
 	}
 	s.noteInput()
 	s.in.draft.clear()
+	if s.rec.Pipes {
+		return s.signalForeground(unix.SIGINT)
+	}
 	n, err := unix.Write(s.fd, []byte{ctrlC})
 	if n == 1 {
 		return nil
@@ -346,7 +321,7 @@ func (s *session) signal(name string) error {
 // leader's. mu is held and the leader was not reaped.
 func (s *session) signalForeground(sig unix.Signal) error {
 	pgrp := 0
-	if s.fd >= 0 {
+	if s.fd >= 0 && !s.rec.Pipes {
 		pgrp, _ = unix.IoctlGetInt(s.fd, unix.TIOCGPGRP)
 	}
 	if pgrp <= 1 {

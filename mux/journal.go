@@ -19,10 +19,11 @@ import (
 //	8 MiB    segment 1
 //	16 MiB   snapshot at the beginning of segment 0
 //	80 MiB   snapshot at the beginning of segment 1
-//	144 MiB  the nudge under way
+//	144 MiB  the nudge under way, and what the program said it is doing
 //
-// A segment is 128 KiB long, or twice as long as its snapshot, so that
-// snapshots of a long history never cost more than the output does.
+// A segment is 128 KiB long, or twice as long as its snapshot where the screen
+// is a large and colourful one, so that snapshots never cost more than the
+// output does. History is not in it: see historyFile.
 //
 // read(2) goes straight into the mapped segment, behind its length; then the
 // length moves, then the screen is fed. What lies behind the length is zero,
@@ -39,7 +40,7 @@ const (
 	segmentPad   = 4096 // a read of a terminal gives at most this much
 	snapshotArea = 2 * segmentArea
 	snapshotMax  = 64 << 20
-	journalSize  = aheadArea + 8 + aheadMax
+	journalSize  = statusArea + 8 + statusMax
 )
 
 // slot is a journal's header, in the table that all journals share: a page
@@ -50,11 +51,11 @@ type slot struct {
 	length  [2]atomic.Uint64 // bytes in each segment
 	base    [2]atomic.Uint64 // offset of each segment in the session's output
 	snap    [2]atomic.Uint64 // bytes of each snapshot; 0: a fresh terminal
-	pages   [2]atomic.Uint64 // pages of history that each snapshot refers to
+	mark    [2]atomic.Uint64 // bytes at the beginning of each snapshot that are the history's mark
 	effect  atomic.Uint64    // offset up to which replies and events went out
 	lastIn  atomic.Int64     // Unix nanoseconds
 	lastOut atomic.Int64
-	tries   atomic.Uint64 // replays that began and did not end
+	tries   atomic.Uint64 // replays that began and did not end, see session.guilty
 	flags   atomic.Uint64
 
 	aheadDone atomic.Uint64 // bytes of the nudge under way that the terminal took
@@ -204,6 +205,9 @@ func (j *journal) from(offset uint64) []byte {
 	return j.segment(i)[offset-base : n]
 }
 
+// start is the offset of the segment in use.
+func (j *journal) start() uint64 { return j.base[j.current()].Load() }
+
 // end is the offset behind the last byte.
 func (j *journal) end() uint64 {
 	i := j.current()
@@ -211,19 +215,27 @@ func (j *journal) end() uint64 {
 }
 
 // begin starts the next segment: snapshot is the screen with every byte so far,
-// and refers to pages pages of history. One store makes it the segment in use;
-// a kill before it leaves the old one, complete.
-func (j *journal) begin(snapshot []byte, pages uint64) error {
-	if len(snapshot) > snapshotMax {
-		return fmt.Errorf("%w: a snapshot of %d bytes", ErrTooLarge, len(snapshot))
+// mark that of the history's file, in parts. One store makes it the segment in
+// use; a kill before it leaves the old one, complete.
+func (j *journal) begin(mark [][]byte, snapshot []byte) error {
+	size := 0
+	for _, p := range mark {
+		size += len(p)
+	}
+	if size+len(snapshot) > snapshotMax {
+		return fmt.Errorf("%w: a snapshot of %d bytes", ErrTooLarge, size+len(snapshot))
 	}
 	old := j.current()
 	next := 1 - old
-	if err := writeAt(j.fd, snapshot, snapshotOffset(next)); err != nil {
-		return fmt.Errorf("write a snapshot: %w", err)
+	at := snapshotOffset(next)
+	for _, p := range append(mark, snapshot) {
+		if err := writeAt(j.fd, p, at); err != nil {
+			return fmt.Errorf("write a snapshot: %w", err)
+		}
+		at += int64(len(p))
 	}
-	j.snap[next].Store(uint64(len(snapshot)))
-	j.pages[next].Store(pages)
+	j.snap[next].Store(uint64(size + len(snapshot)))
+	j.mark[next].Store(uint64(size))
 	j.base[next].Store(j.end())
 	j.length[next].Store(0)
 	j.turn.Add(1)
@@ -244,10 +256,17 @@ func (j *journal) clean(i int) {
 
 func snapshotOffset(i int) int64 { return snapshotArea + int64(i)*snapshotMax }
 
-// recovered returns what a dead server left: the snapshot (empty: a fresh
-// terminal), the offset behind it, and every byte of output since, those of a
-// read included whose length was not moved.
-func (j *journal) recovered() (snapshot []byte, base uint64, data []byte, err error) {
+// leftover is what a dead server left: the history's mark and the snapshot
+// (empty: a fresh terminal), the offset behind it, and every byte of output
+// since, those of a read included whose length was not moved.
+type leftover struct {
+	mark, snapshot []byte
+	base           uint64
+	data           []byte // of the mapped segment
+}
+
+// recovered returns it.
+func (j *journal) recovered() (leftover, error) {
 	i := j.current()
 	seg := j.segment(i)
 	n := min(j.length[i].Load(), uint64(len(seg)))
@@ -261,11 +280,12 @@ func (j *journal) recovered() (snapshot []byte, base uint64, data []byte, err er
 	}
 	// A kill while the last segment was cleaned leaves it dirty.
 	giveBack(j.fd, int64(1-i)*segmentArea, j.mem[(1-i)*segmentArea:][:segmentArea])
-	snapshot = make([]byte, min(j.snap[i].Load(), snapshotMax))
-	if err := readAt(j.fd, snapshot, snapshotOffset(i)); err != nil {
-		return nil, 0, nil, fmt.Errorf("read a snapshot: %w", err)
+	b := make([]byte, min(j.snap[i].Load(), snapshotMax))
+	if err := readAt(j.fd, b, snapshotOffset(i)); err != nil {
+		return leftover{}, fmt.Errorf("read a snapshot: %w", err)
 	}
-	return snapshot, j.base[i].Load(), seg[:j.length[i].Load()], nil
+	k := min(j.mark[i].Load(), uint64(len(b)))
+	return leftover{mark: b[:k], snapshot: b[k:], base: j.base[i].Load(), data: seg[:j.length[i].Load()]}, nil
 }
 
 // close unmaps the journal. What the keeper holds stays.
@@ -289,6 +309,9 @@ func writeAt(fd int, p []byte, off int64) error {
 	return nil
 }
 
+// errShort is memory that an older server made smaller.
+var errShort = errors.New("it is cut short")
+
 func readAt(fd int, p []byte, off int64) error {
 	for len(p) > 0 {
 		n, err := unix.Pread(fd, p, off)
@@ -299,7 +322,7 @@ func readAt(fd int, p []byte, off int64) error {
 			return err
 		}
 		if n == 0 {
-			return errors.New("it is cut short")
+			return errShort
 		}
 		p, off = p[n:], off+int64(n)
 	}

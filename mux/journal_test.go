@@ -36,9 +36,9 @@ func newJournalBench(t testing.TB) *journalBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &journalBench{srv: &server{events: event.NewLog[Event](event.Options{}), table: table, version: "test"}, fd: fd}
+	b := &journalBench{srv: &server{paths: Paths{Dir: dir}, history: newHistoryWriter(), events: event.NewLog[Event](event.Options{}), table: table, version: "test"}, fd: fd}
+	b.srv.resting.close() // the test says when a session rests
 	t.Cleanup(func() {
-		b.srv.resting.close()
 		b.s.j.close()
 		unix.Close(fd)
 		_ = unix.Munmap(table.mem)
@@ -85,6 +85,7 @@ func (b *journalBench) sent() {
 // crash drops the session as a kill does, and recovers it.
 func (b *journalBench) crash(t testing.TB) {
 	b.s.j.close()
+	b.srv.history = newHistoryWriter() // what was not written never is
 	b.open(t)
 	b.s.recoverScreen()
 	b.sent()
@@ -113,12 +114,14 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 	pieces := []string{
 		"plain text ", "\r\n", "\x1b[31mred\x1b[m", "世界", "\x1b[2J\x1b[H", "\x1b[?1049h", "\x1b[?1049l",
 		"\x1b[?2004h", "\x1b]2;title\x07", "\x1b[5;3H", "\x1b[c", "\a", "\x1b]11;?\x07",
-		strings.Repeat("many lines of output\r\n", 700),
+		strings.Repeat("many lines of output\r\n", 200), strings.Repeat("\x1b[32mmore \x1b[1mthan\x1b[m one page\r\n", 2200),
 	}
 	b := newJournalBench(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b.reset(t)
-		want, err := vt.New(b.s.options())
+		o := b.s.options()
+		o.Pages = nil
+		want, err := vt.New(o)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -129,7 +132,7 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 			b.write(head)
 			_, _ = want.Write(head)
 			p = p[len(head):]
-			switch rapid.IntRange(0, 7).Draw(rt, "step") {
+			switch rapid.IntRange(0, 8).Draw(rt, "step") {
 			case 0:
 				b.crash(t)
 			case 1: // killed between the read and the length
@@ -138,6 +141,8 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 				_, _ = want.Write(p[:min(len(p), segmentPad)])
 				p = p[min(len(p), segmentPad):]
 			case 2:
+				b.srv.history.flush()
+			case 3:
 				cols, rows := rapid.IntRange(10, 60).Draw(rt, "cols"), rapid.IntRange(3, 20).Draw(rt, "rows")
 				if err := b.s.resizeTo(cols, rows); err != nil {
 					rt.Fatal(err)
@@ -178,7 +183,7 @@ func TestPanicEndsNothingElse(t *testing.T) {
 		t.Fatalf("after one panic: %q, lost %v", got, b.s.lost)
 	}
 	// The replay fails too: the screen is lost, and the bytes go on.
-	if err := b.s.j.begin([]byte("no snapshot"), 0); err != nil {
+	if err := b.s.j.begin(nil, []byte("no snapshot")); err != nil {
 		t.Fatal(err)
 	}
 	b.s.panics, b.s.term = 0, nil
@@ -208,9 +213,22 @@ func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 		t.Fatalf("%q, lost %v", b.s.term.ScreenText(), b.s.lost)
 	}
 	b.write([]byte("goes on"))
+	b.srv.killed = true // and these were killed in it, which is nobody's fault
+	for range 10 {
+		b.s.j.tries.Add(1)
+		b.s.lost = false
+		b.crash(t)
+		b.s.j.tries.Add(1)
+	}
 	b.crash(t)
 	if got := b.s.term.ScreenText(); got != "goes on" {
 		t.Fatal(got)
+	}
+	b.srv.killed = false
+	b.s.j.tries.Store(1)
+	b.crash(t)
+	if got := b.s.term.ScreenText(); got != "goes on" {
+		t.Fatalf("after one crash: %q", got)
 	}
 }
 

@@ -26,6 +26,7 @@ type keeper struct {
 	dir, socket string
 	since       int64
 	lock        int // the state directory's lock, shared with the server
+	trimmer     trimmer
 
 	mu       sync.Mutex
 	table    map[string]*keptEntry
@@ -35,6 +36,7 @@ type keeper struct {
 	lastFail string   // why the last upgrade failed
 	server   *generation
 	restarts int
+	killed   bool // the last server was, see serverEnded
 	stop     bool
 	ready    *os.File // the starter's pipe, until the first server serves
 	quit     chan int // exit status
@@ -197,6 +199,7 @@ func (k *keeper) run(begin func() error) int {
 		case sig := <-signals:
 			if sig == unix.SIGCHLD {
 				k.reap()
+				k.trimmer.note()
 			}
 		}
 	}
@@ -216,7 +219,7 @@ func (k *keeper) reap() {
 			return
 		}
 		if k.server != nil && pid == k.server.pid {
-			k.serverEnded(fmt.Sprintf("status %#x", uint32(ws)))
+			k.serverEnded(fmt.Sprintf("status %#x", uint32(ws)), ws.Signaled() && ws.Signal() == unix.SIGKILL)
 			continue
 		}
 		e := k.byPID[pid]

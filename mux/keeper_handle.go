@@ -23,6 +23,7 @@ func (k *keeper) listen(g *generation) {
 			}
 			return
 		}
+		k.trimmer.note()
 		if err := k.handle(g, f); err != nil {
 			logf("server %d: %v", g.pid, err)
 			_ = unix.Kill(g.pid, unix.SIGKILL) // the next one begins anew
@@ -85,6 +86,8 @@ func (k *keeper) handle(g *generation, f frame) error {
 			k.failStart(textOf(f.body))
 		}
 		k.mu.Unlock()
+	case kindTrim:
+		k.trim(f.body)
 	case kindStop:
 		k.mu.Lock()
 		k.stop = true
@@ -231,6 +234,22 @@ func (k *keeper) list(g *generation, seq uint64) error {
 	return g.conn.send(kindListed, head)
 }
 
+// trim closes descriptors of a process that its server is done with, such as
+// the pipe of its standard input: the program sees the end of it.
+func (k *keeper) trim(body []byte) {
+	want, _, err := decodeEntry(body)
+	if err != nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e := k.table[want.ID]; e != nil && want.Own < e.Own {
+		closeAll(e.FDs[want.Own:e.Own])
+		e.FDs = slices.Delete(e.FDs, want.Own, e.Own)
+		e.Own = want.Own
+	}
+}
+
 // upgrade keeps the image for the next server, which is tried when the current
 // one ends.
 func (k *keeper) upgrade(g *generation, f frame) error {
@@ -246,6 +265,7 @@ func (k *keeper) upgrade(g *generation, f frame) error {
 		unix.Close(k.next.fd)
 		k.next = nil
 	}
+	k.lastFail = "" // of an earlier one: the next server is told at its start
 	if len(f.fds) > 0 {
 		k.next = &program{fd: moveFD(f.fds[0]), path: textOf(f.body), version: version}
 		closeAll(f.fds[1:])

@@ -36,6 +36,9 @@ func (k *keeper) startServer(fails int) error {
 		p = *k.next
 	}
 	argv := []string{serverName, daemonMark, k.dir, k.socket, p.version}
+	if k.killed {
+		argv = append(argv, serverKilled)
+	}
 	pid, err := p.start(argv, []uintptr{0, 1, 2, uintptr(theirs), uintptr(k.lock)}, nil, &syscall.SysProcAttr{})
 	unix.Close(theirs)
 	if err != nil {
@@ -84,7 +87,7 @@ func (k *keeper) watchServer(pid, fd int) error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.server == g {
-			k.serverEnded("its socket was closed")
+			k.serverEnded("its socket was closed", true) // nobody saw it crash
 		}
 	}()
 	return nil
@@ -97,8 +100,18 @@ func (k *keeper) writePID(pid int) {
 	_, _ = unix.Pwrite(k.lock, b, 0)
 }
 
-// serverEnded starts the next server or ends the keeper. mu is held.
-func (k *keeper) serverEnded(how string) {
+// serverKilled tells a server that the one before it did not end by a fault of
+// its own.
+const serverKilled = "killed"
+
+// killedFails bounds the failures that count of a server that somebody killed:
+// it is no reason to wait for long.
+const killedFails = 7
+
+// serverEnded starts the next server or ends the keeper; killed says that
+// somebody else ended the last one. mu is held.
+func (k *keeper) serverEnded(how string, killed bool) {
+	k.killed = killed
 	g := k.server
 	k.server = nil
 	// What it sent before its end is still read, its stop above all.
@@ -125,6 +138,9 @@ func (k *keeper) serverEnded(how string) {
 		}
 	} else if time.Since(g.started) < time.Second {
 		fails = g.fails + 1
+	}
+	if killed {
+		fails = min(fails, killedFails)
 	}
 	k.restartAfter(g.done, fails)
 }

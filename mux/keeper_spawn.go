@@ -56,8 +56,16 @@ func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
 
 // openStdio returns the keeper's ends and the child's standard descriptors.
 func openStdio(s *spawnSpec) (ours, theirs []int, err error) {
-	if s.Stdio == stdioPipes {
+	switch s.Stdio {
+	case stdioPipes:
 		return openPipes()
+	case stdioMixed:
+		ours, theirs, err := openPipes()
+		if err != nil {
+			return nil, nil, err
+		}
+		closeAll([]int{ours[2], theirs[2]})
+		return []int{ours[1], ours[0]}, []int{theirs[0], theirs[1], theirs[1]}, nil
 	}
 	master, slave, err := pty.Open()
 	if err != nil {

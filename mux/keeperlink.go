@@ -288,6 +288,11 @@ func (l *keeperLink) upgrade(path, version string, fd int) error {
 	return kept(r, err)
 }
 
+// trim makes the keeper close all but the first own descriptors of a process.
+func (l *keeperLink) trim(id string, own int) error {
+	return l.conn.send(kindTrim, fields(nil).str(tagID, id).num(tagOwnFDs, uint64(own)))
+}
+
 // tell sends a message that has no reply.
 func (l *keeperLink) tell(kind uint16, text string) error {
 	return l.conn.send(kind, fields(nil).str(tagText, text))

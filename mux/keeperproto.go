@@ -39,10 +39,11 @@ import (
 //	ready                   the server serves
 //	refuse    text          the server cannot start, and why
 //	stop                    when this server ends, end too
+//	trim      id ownfds     closes all but the first of a process's descriptors
 //
 //	keeper → server
 //	welcome   version pid since restarts text (why the last upgrade failed)
-//	spawned   id pid start fd…    master; or stdin, stdout, stderr
+//	spawned   id pid start fd…    master; or stdin, stdout, stderr; or output, stdin
 //	failed    errno text
 //	entries   entry…        each field holds fields: id kind pid start nfds
 //	                        data exit; fds in the entries' order
@@ -61,6 +62,7 @@ const (
 	kindReady   = 8
 	kindRefuse  = 9
 	kindStop    = 10
+	kindTrim    = 11
 
 	kindWelcome = 65
 	kindSpawned = 66
@@ -88,7 +90,7 @@ const (
 	tagDir      = 13 //
 	tagUmask    = 14 //
 	tagRlimit   = 15 // repeated: resource, soft, hard as three u64
-	tagStdio    = 16 // stdioPTY, stdioPipes
+	tagStdio    = 16 // stdioPTY, stdioPipes, stdioMixed
 	tagCols     = 17 //
 	tagRows     = 18 //
 	tagCgroup   = 19 // directory of a cgroup v2 to be born in
@@ -107,6 +109,7 @@ const (
 const (
 	stdioPTY   = 0
 	stdioPipes = 1
+	stdioMixed = 2 // one pipe for stdout and stderr, and one for stdin: the order of output is kept
 
 	entrySession = 0
 	entryDeposit = 1

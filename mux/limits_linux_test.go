@@ -1,9 +1,15 @@
 package mux
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,5 +65,174 @@ func TestDescriptorsRunOut(t *testing.T) {
 	}
 	if r, err := c.Nudge(t.Context(), "lives", NudgeRequest{Text: "still"}); err != nil || r.State != Submitted {
 		t.Fatal(r, err)
+	}
+}
+
+// fakeGroup makes a directory that looks like a cgroup.
+func fakeGroup(t *testing.T, dir, controllers string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"cgroup.procs": "", "cgroup.subtree_control": controllers} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCgroupOfALimit: the group that gives the controllers is used, and what
+// they are set to is what was asked for.
+func TestCgroupOfALimit(t *testing.T) {
+	top := t.TempDir()
+	own := filepath.Join(top, "user", "scope")
+	fakeGroup(t, top, "")
+	fakeGroup(t, filepath.Join(top, "user"), "memory pids")
+	fakeGroup(t, own, "")
+	session := filepath.Join(top, "user", "gc-x", "s1")
+	if err := os.MkdirAll(session, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"memory.max", "pids.max"} {
+		if err := os.WriteFile(filepath.Join(session, f), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := Limits{MemoryBytes: 1 << 20, PIDs: 7, CPUs: 1.5, OpenFiles: 99}
+	// Files are not the kernel's: nothing answers "+memory".
+	if err := os.Chmod(filepath.Join(own, "cgroup.subtree_control"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	g := makeCgroupBelow(filepath.Join(top, "user"), top, "gc-x", "s1", l)
+	if g.dir != session || !g.holds(controlMemory) || !g.holds(controlPIDs) || g.holds(controlCPU) {
+		t.Fatalf("%+v", g)
+	}
+	for f, want := range map[string]string{"memory.max": "1048576", "pids.max": "7"} {
+		if b, err := os.ReadFile(filepath.Join(session, f)); err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v", f, b, err)
+		}
+	}
+	rs, infos := planLimits(l, g)
+	by := map[string]string{}
+	for _, i := range infos {
+		by[i.Limit] = i.By
+	}
+	if by["memory"] != ByCgroup || by["pids"] != ByCgroup || by["cpu"] != ByNobody || by["openFiles"] != ByRlimit || len(rs) != 1 {
+		t.Fatalf("%v, %v", infos, rs)
+	}
+	_, infos = planLimits(l, &cgroup{reason: "not this user's"})
+	for _, i := range infos {
+		if i.By == ByCgroup || i.Limit != "openFiles" && !strings.Contains(i.Detail, "not this user's") {
+			t.Errorf("%+v", i)
+		}
+	}
+}
+
+// TestLimitsAreHeldOrSaidNotToBe runs on whatever this machine can hold.
+func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	l := Limits{MemoryBytes: 64 << 20, CPUs: 1, PIDs: 50, OpenFiles: 40}
+	s, err := c.Create(t.Context(), CreateRequest{Name: "l", Command: `ulimit -n; grep -i "max data" /proc/self/limits; exec sleep 1000`, Env: testEnv, Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Limits) != 4 {
+		t.Fatalf("%+v", s.Limits)
+	}
+	await(t, c, "l", "^40$")
+	for _, i := range s.Limits {
+		if i.By == ByNobody && i.Detail == "" {
+			t.Errorf("not held, and not said why: %+v", i)
+		}
+		if i.Limit == "memory" && i.By == ByRlimit {
+			await(t, c, "l", "(?i)^max data size +67108864")
+		}
+	}
+	if _, err := c.Create(t.Context(), CreateRequest{Name: "neg", Env: testEnv, Limits: Limits{PIDs: -1}}); !errors.Is(err, ErrRequest) {
+		t.Errorf("a negative limit: %v", err)
+	}
+	killServer(t, c)
+	again, err := c.Get(t.Context(), "l")
+	if err != nil || !slices.Equal(again.Limits, s.Limits) {
+		t.Errorf("after a crash %+v, %v", again.Limits, err)
+	}
+	dir := cgroupOf(t, s.PID)
+	if err := c.Kill(t.Context(), "l", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(dir, "gc-mux-") {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for unix.Access(dir, unix.F_OK) == nil {
+			if err := sleep(ctx, time.Millisecond); err != nil {
+				t.Fatalf("%s stays: %v", dir, err)
+			}
+		}
+		if err := c.Shutdown(ctx, true); err != nil {
+			t.Fatal(err)
+		}
+		if unix.Access(filepath.Dir(dir), unix.F_OK) == nil {
+			t.Errorf("%s stays", filepath.Dir(dir))
+		}
+	}
+}
+
+// cgroupOf is the directory of a process's cgroup, "" where there is none.
+func cgroupOf(t *testing.T, pid int) string {
+	t.Helper()
+	own, top, err := ownCgroup()
+	if err != nil || own == "" {
+		return ""
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "0::"); ok {
+			return filepath.Join(top, strings.TrimSpace(rest))
+		}
+	}
+	return ""
+}
+
+// bomb forks without end, and ignores TERM and HUP.
+const bomb = `trap "" TERM HUP; b() { while :; do (b) & done; }
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do sleep 1000 & done
+echo ready; (b 2>/dev/null) & (b 2>/dev/null) & (b 2>/dev/null); wait`
+
+// TestForkBomb: the server stays, and the session can be ended, in a cgroup and
+// without one.
+func TestForkBomb(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	r := CreateRequest{Env: testEnv, Limits: Limits{Processes: 60}, Argv: []string{"sh", "-c", bomb}}
+	if os.Geteuid() == 0 { // RLIMIT_NPROC does not bind root
+		r.Argv = append([]string{"setpriv", "--reuid=64001", "--regid=64001", "--clear-groups"}, r.Argv...)
+	} else if n, err := userTasks(); err == nil {
+		r.Limits.Processes += int64(n)
+	}
+	for name, pids := range map[string]int64{"rlimit": 0, "cgroup": 60} {
+		r.Name, r.Limits.PIDs = name, pids
+		s, err := c.Create(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		await(t, c, name, "ready")
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		if list, err := c.Processes(ctx, name); err != nil || len(list) < 20 {
+			t.Fatalf("%d processes, %v", len(list), err)
+		}
+		if _, err := c.Status(ctx); err != nil {
+			t.Fatalf("the server under a fork bomb: %v", err)
+		}
+		began := time.Now()
+		if err := c.Kill(ctx, name, 100*time.Millisecond); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		t.Logf("%s: ended in %v", name, time.Since(began))
+		cancel()
+		noneIsLeft(t, s)
 	}
 }

@@ -41,7 +41,9 @@ func (l *loop) add(s *session) error {
 			err := raw.Read(func(uintptr) bool {
 				if first {
 					first = false
+					s.mu.Lock()
 					alive = s.turn(false)
+					s.mu.Unlock()
 					return !alive
 				}
 				return true

@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop waits for all terminals at once. It only hands a ready session to one
-// of GOMAXPROCS workers; readiness is one-shot, so that no two workers have
-// the same session, and a turn is bounded, so that no session starves another.
+// loop waits for all terminals at once. It gives ready sessions to GOMAXPROCS
+// workers, and serves the last of them itself: a single busy session wakes
+// nobody up. Readiness is one-shot, so that no two have the same session, and a
+// turn is bounded, so that no session starves another.
 type loop struct {
 	ep    *os.File // the epoll descriptor, itself watched by the runtime's poller
 	epfd  int
@@ -70,23 +71,45 @@ func (l *loop) wait() {
 		if err != nil || n < 0 {
 			return // closed
 		}
-		for _, e := range events[:n] {
+		for i, e := range events[:n] {
 			slot := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
 			l.mu.Lock()
 			s := l.slots[slot]
 			l.mu.Unlock()
 			if s != nil {
-				l.ready <- readiness{s, e.Events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0}
+				l.give(readiness{s, e.Events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0}, i == n-1)
 			}
 		}
 	}
 }
 
+// give lets a worker have a session, or serves it here when it is the last one
+// or all are at work; but never waits for somebody who has the session's lock.
+func (l *loop) give(r readiness, last bool) {
+	if !last {
+		select {
+		case l.ready <- r:
+			return
+		default:
+		}
+	}
+	if !r.s.mu.TryLock() {
+		l.ready <- r
+		return
+	}
+	defer r.s.mu.Unlock()
+	if r.s.turn(r.writable) {
+		l.armLocked(r.s)
+	}
+}
+
 func (l *loop) worker() {
 	for r := range l.ready {
+		r.s.mu.Lock()
 		if r.s.turn(r.writable) {
-			l.arm(r.s)
+			l.armLocked(r.s)
 		}
+		r.s.mu.Unlock()
 	}
 }
 
@@ -104,14 +127,8 @@ func (l *loop) add(s *session) error {
 	return nil
 }
 
-// arm asks for the next readiness, of writing too when input waits.
-func (l *loop) arm(s *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l.armLocked(s)
-}
-
-// armLocked is arm with the session's mu held.
+// armLocked asks for the next readiness, of writing too when input waits. The
+// session's mu is held.
 func (l *loop) armLocked(s *session) {
 	if s.fd < 0 {
 		return

@@ -2,24 +2,46 @@ package mux
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"gascity.dev/gc/internal/proctree"
 )
 
 // TestMain turns the test binary into the daemon when it is started as one, so
 // that tests run real keepers and servers.
 func TestMain(m *testing.M) {
 	if IsDaemon(os.Args) {
+		execFault = dieAt(os.Args)
 		os.Exit(RunDaemon(os.Args))
 	}
 	if mode := os.Getenv(receiverVar); mode != "" {
 		os.Exit(runReceiver(mode))
 	}
+	if mode := os.Getenv(menuVar); mode != "" {
+		os.Exit(runMenu(mode))
+	}
+	if socket := os.Getenv("GC_TEST_DIAL"); socket != "" {
+		os.Exit(dialForTest(socket))
+	}
+	sideBySide()
 	goleak.VerifyTestMain(m)
+}
+
+// sideBySide lets more tests run at once than there are cores, unless -parallel
+// says otherwise: they wait for programs most of their time.
+func sideBySide() {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		_ = flag.Set("test.parallel", "3") // the flag is there, and a number
+	}
 }
 
 // testPaths is a state directory of the test's own, with a short path.
@@ -110,4 +132,18 @@ func screen(t testing.TB, c *Client, name string) string {
 		t.Fatal(err)
 	}
 	return p.Text
+}
+
+// noneIsLeft checks that no process of a session is alive.
+func noneIsLeft(t testing.TB, s SessionInfo) {
+	t.Helper()
+	left, err := proctree.Members(0, s.PID, s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range left {
+		if p.Alive() {
+			t.Errorf("%s: %d (%s) is left", s.Name, p.PID, p.Comm)
+		}
+	}
 }

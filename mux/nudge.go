@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,24 +25,26 @@ const (
 
 // nudge is one transaction: one message typed and submitted.
 type nudge struct {
-	s       *session
-	text    string
-	print   string // fingerprint of the text
-	wait    time.Duration
-	cooked  bool // the terminal edits lines itself
-	crnl    bool // and turns CR into LF
-	bracket bool
-	before  nudgeView // when the text was written
-	typed   nudgeView // when it was consumed
-	key     uint64    // of its id, 0 without one
-	mark    func(stage uint64)
+	s        *session
+	text     string
+	print    string // fingerprint of the text
+	wait     time.Duration
+	cooked   bool // the terminal edits lines itself
+	crnl     bool // and turns CR into LF
+	bracket  bool
+	before   nudgeView  // when the text was written
+	typed    nudgeView  // when it was consumed
+	seen     *nudgeView // of the screen's revision; nil before the first look
+	revision uint64
+	left     string // what of it stands there, not submitted
+	key      uint64 // of its id, 0 without one
+	mark     func(stage uint64)
 }
 
 // nudgeView is what can be seen of a session at one moment.
 type nudgeView struct {
 	output   uint64
 	screen   string // squeezed
-	cursor   string // the cursor's line, squeezed
 	standing bool   // the end of the text stands on the cursor's line
 }
 
@@ -62,64 +63,18 @@ func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark
 		n.wait = nudgeWait
 	}
 	n.print = fingerprint(n.text)
-	if err := s.lockNudges(ctx); err != nil {
-		if errors.Is(err, ErrExited) {
-			return Receipt{State: Dead, Detail: err.Error()}, nil
-		}
+	if !s.isRunning() {
+		return Receipt{State: Dead, Detail: ErrExited.Error()}, nil
+	}
+	if err := s.in.nudges.lock(ctx); err != nil { // in the order they came
 		return Receipt{}, err
 	}
-	defer s.unlockNudges()
+	defer s.in.nudges.unlock()
 	rec := n.run(ctx)
+	n.leave(rec)
 	n.mark(receiptStage(rec))
 	s.srv.emit(s, Event{Type: EventNudged, Receipt: &rec})
 	return rec, nil
-}
-
-// lockNudges queues nudges of one session in the order they came.
-func (s *session) lockNudges(ctx context.Context) error {
-	s.mu.Lock()
-	if s.exit != nil {
-		s.mu.Unlock()
-		return ErrExited
-	}
-	if !s.in.nudging {
-		s.in.nudging = true
-		s.mu.Unlock()
-		return nil
-	}
-	if len(s.in.nudges) >= maxInputWaiters {
-		s.mu.Unlock()
-		return fmt.Errorf("%w: %d nudges wait", ErrInputFull, maxInputWaiters)
-	}
-	turn := make(chan struct{})
-	s.in.nudges = append(s.in.nudges, turn)
-	s.mu.Unlock()
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	i := slices.Index(s.in.nudges, turn)
-	if i >= 0 {
-		s.in.nudges = slices.Delete(s.in.nudges, i, i+1)
-	}
-	s.mu.Unlock()
-	if i < 0 {
-		s.unlockNudges()
-	}
-	return ctx.Err()
-}
-
-func (s *session) unlockNudges() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.in.nudges) == 0 {
-		s.in.nudging, s.in.nudges = false, nil
-		return
-	}
-	close(s.in.nudges[0])
-	s.in.nudges = s.in.nudges[1:]
 }
 
 // run is the transaction. What the caller's end of ctx means is only that
@@ -144,8 +99,7 @@ func (n *nudge) run(ctx context.Context) Receipt {
 
 // open waits until nothing stands in the way and returns with the input lock.
 func (n *nudge) open(ctx context.Context) (Receipt, bool) {
-	limit := time.NewTimer(n.wait)
-	defer limit.Stop()
+	limit := time.After(n.wait)
 	for {
 		if err := n.s.lockInput(ctx); err != nil {
 			return failedNudge(err), false
@@ -155,20 +109,22 @@ func (n *nudge) open(ctx context.Context) (Receipt, bool) {
 			return Receipt{}, true
 		}
 		n.s.unlockInput()
-		var expires <-chan time.Time
+		d := time.Duration(-1)
 		if !until.IsZero() {
-			t := time.NewTimer(time.Until(until))
-			defer t.Stop()
-			expires = t.C
+			d = max(time.Until(until), 0)
 		}
+		expires, stop := after(d)
 		select {
 		case <-change:
+			stop()
+			continue
 		case <-expires:
-		case <-limit.C:
-			return Receipt{State: Blocked, By: by, Detail: detail}, false
+			continue
+		case <-limit:
 		case <-ctx.Done():
-			return Receipt{State: Blocked, By: by, Detail: detail}, false
 		}
+		stop()
+		return Receipt{State: Blocked, By: by, Detail: detail}, false
 	}
 }
 
@@ -184,10 +140,30 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	if found, ok := rule.Find(s.term.ScreenText(), s.srv.dialogs); ok {
 		return "dialog", dialogName(found), time.Time{}, s.change()
 	}
+	if s.in.left != "" {
+		if s.standing(s.in.left) {
+			return "draft", "an earlier message stands there, not submitted", time.Time{}, s.change()
+		}
+		s.in.left = ""
+	}
 	if until, ok := s.in.draft.stands(time.Now()); ok {
 		return "draft", "a person is typing", until, s.change()
 	}
 	return "", "", time.Time{}, nil
+}
+
+// leave notes a message that was typed and not submitted: the next one must
+// not be typed behind it.
+func (n *nudge) leave(rec Receipt) {
+	if rec.State == Drafted {
+		n.left = n.print
+	}
+	if n.left == "" {
+		return
+	}
+	n.s.mu.Lock()
+	n.s.in.left = n.left
+	n.s.mu.Unlock()
 }
 
 func dialogName(f rule.Found) string {
@@ -267,6 +243,10 @@ func (n *nudge) failedWrite(err error, done, all int) Receipt {
 	case done > 0 && done == all:
 		return Receipt{State: Drafted, Detail: "typed, not submitted: " + err.Error()}
 	case done > 0:
+		if n.bracket {
+			done, all = max(done-len(pasteStart), 0), all-len(pasteStart)-len(pasteEnd)
+		}
+		n.left = fingerprint(n.text[:min(done, len(n.text))])
 		return Receipt{State: Refused, Detail: fmt.Sprintf("%v: it took %d of %d bytes", err, done, all)}
 	}
 	return Receipt{State: Refused, Detail: err.Error()}
@@ -285,6 +265,9 @@ func (n *nudge) modes() {
 	defer n.s.mu.Unlock()
 	n.bracket = n.s.term.Modes().BracketedPaste
 	n.cooked, n.crnl = cookedMode(n.s.fd)
+	if n.s.rec.Pipes {
+		n.cooked, n.crnl, n.bracket = true, false, false
+	}
 }
 
 // enter is what submits.
@@ -352,6 +335,9 @@ func latest(first time.Time, more ...time.Time) time.Time {
 func (n *nudge) unread() (bytes int, known bool) {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
+	if n.s.rec.Pipes {
+		return 0, false
+	}
 	return unreadInput(n.s.fd)
 }
 

@@ -19,7 +19,7 @@ func startReceiver(t *testing.T, c *Client, name, mode string) string {
 	}
 	out := t.TempDir() + "/out"
 	_, err = c.Create(t.Context(), CreateRequest{
-		Name: name, Argv: []string{exe},
+		Name: name, Argv: []string{exe}, ReadyPrefix: "> ",
 		Env: append([]string{receiverVar + "=" + mode, "MUX_TEST_OUT=" + out}, testEnv...),
 	})
 	if err != nil {
@@ -116,6 +116,20 @@ func TestNudgeReceipts(t *testing.T) {
 	awaitExit(t, c, "short")
 	if r := nudge("short", "too late", 0); r.State != Dead {
 		t.Errorf("after the end: %+v", r)
+	}
+	create(t, c, "stands", "stty -icanon -icrnl -echoctl echo; echo ready; exec cat >/dev/null")
+	await(t, c, "stands", "ready")
+	if r := nudge("stands", "it stays where it is", 0); r.State != Drafted {
+		t.Errorf("Enter does nothing: %+v", r)
+	}
+	if r := nudge("stands", "behind it", 50*time.Millisecond); r.State != Blocked || r.By != "draft" {
+		t.Errorf("an earlier message stands there: %+v", r)
+	}
+	if err := c.Keys(t.Context(), "stands", []string{"C-j"}, false); err != nil { // it goes
+		t.Fatal(err)
+	}
+	if r := nudge("stands", "then this one", 0); r.State == Blocked {
+		t.Errorf("the earlier message is gone: %+v", r)
 	}
 	create(t, c, "stuck", "stty raw -echo; echo ready; exec sleep 1000")
 	await(t, c, "stuck", "ready")

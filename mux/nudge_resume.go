@@ -85,13 +85,14 @@ func (s *session) claimNudge() (finish func(ctx context.Context)) {
 	}
 	f := &flight{done: make(chan struct{})}
 	s.in.flights = map[uint64]*flight{key: f}
-	s.in.nudging, s.in.held = true, true
+	s.in.nudges.held, s.in.lock.held = true, true // nobody else has the session yet
 	n := &nudge{s: s, text: string(a.Text), bracket: a.Bracket, key: key}
 	n.print = fingerprint(n.text)
 	n.mark = func(stage uint64) { s.mark(key, stage) }
 	return func(ctx context.Context) {
-		defer s.unlockNudges()
+		defer s.in.nudges.unlock()
 		f.rec = n.resume(ctx, stage)
+		n.leave(f.rec)
 		n.mark(receiptStage(f.rec))
 		s.mu.Lock()
 		delete(s.in.flights, key)
@@ -117,10 +118,14 @@ func (n *nudge) resume(ctx context.Context, stage uint64) Receipt {
 	done, next := s.j.aheadDone.Load(), s.j.aheadNext.Load()
 	s.mu.Unlock()
 	if done != next || done > uint64(len(p)) {
-		// Killed inside a write: whether the terminal took it is not known.
+		// Killed inside a write: only the screen can tell whether the terminal
+		// took it.
 		n.closePaste(1, len(p))
-		s.unlockInput()
-		return Receipt{State: Drafted, Detail: "the server was restarted while the text was typed"}
+		if err := n.settle(ctx); err != nil || !n.typed.standing {
+			s.unlockInput()
+			return Receipt{State: Drafted, Detail: "the server was restarted while the text was typed"}
+		}
+		done = uint64(len(p))
 	}
 	rec, ok := n.finishWrite(ctx, p, int(done))
 	s.unlockInput()

@@ -20,17 +20,24 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 	s := n.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if revision := s.term.Revision(); n.seen == nil || n.revision != revision {
+		n.revision = revision
+		n.seen = &nudgeView{screen: squeeze(s.term.ScreenText()), standing: s.standing(n.print)}
+	}
+	v = *n.seen
+	v.output = s.out
+	return v, unixTime(s.lastOut), s.change(), s.exit != nil || s.dead != nil
+}
+
+// standing reports whether the end of a text stands on the cursor's line, or
+// wraps onto it. mu is held.
+func (s *session) standing(print string) bool {
 	row := s.term.Cursor().Row
-	line := squeeze(s.term.Line(row))
 	above := ""
 	if row > 0 {
 		above = squeeze(s.term.Line(row - 1))
 	}
-	v = nudgeView{
-		output: s.out, screen: squeeze(s.term.ScreenText()), cursor: line,
-		standing: stands(n.print, above, line),
-	}
-	return v, unixTime(s.lastOut), s.change(), s.exit != nil || s.dead != nil
+	return stands(print, above, squeeze(s.term.Line(row)))
 }
 
 // stands reports whether the end of a text stands on the cursor's line, or

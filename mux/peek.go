@@ -2,6 +2,7 @@ package mux
 
 import (
 	"fmt"
+	"strings"
 
 	"gascity.dev/gc/vt"
 )
@@ -11,7 +12,7 @@ const maxPeeks = 4096
 
 // peek reads what a session shows.
 func (s *session) peek(r PeekRequest) (PeekResult, error) {
-	if !r.At.IsZero() {
+	if !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil {
 		return s.peekAt(r)
 	}
 	s.mu.Lock()
@@ -31,13 +32,14 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 		s.srv.resting.use(s)
 	}
 	err := dump(s.term, r, &out)
+	out.HistoryLost = s.term.HistoryLost()
 	return out, err
 }
 
 // peekAt reads what a recorded session showed at a time. The screen of then is
 // made aside, so that the session goes on meanwhile.
 func (s *session) peekAt(r PeekRequest) (PeekResult, error) {
-	t, err := s.terminalAt(r.At)
+	t, err := s.terminalAt(r)
 	if err != nil {
 		return PeekResult{}, err
 	}
@@ -51,6 +53,9 @@ func dump(t *vt.Terminal, r PeekRequest, out *PeekResult) error {
 	switch r.Format {
 	case "", FormatText:
 		out.Text = dumpText(t, r)
+		if r.Join && !r.Screen {
+			out.Lines = lineNumbers(t, out.Text)
+		}
 	case FormatANSI:
 		out.Text = dumpANSI(t, r)
 	case FormatJSON:
@@ -60,6 +65,23 @@ func dump(t *vt.Terminal, r PeekRequest, out *PeekResult) error {
 		return fmt.Errorf("%w: unknown format %q (text, ansi, json)", ErrRequest, r.Format)
 	}
 	return nil
+}
+
+// lineNumbers numbers the lines of joined text; nil where they have no numbers.
+func lineNumbers(t *vt.Terminal, text string) *LineNumbers {
+	shown := t.Text(vt.TextOptions{Join: true, ScreenOnly: true})
+	if shown == "" || t.Modes().AltScreen {
+		return nil
+	}
+	n := &LineNumbers{Closed: t.HistoryTotal()}
+	n.Cursor = n.Closed
+	for y, line := range t.Screen().Lines {
+		if y < t.Cursor().Row && !line.Wrapped {
+			n.Cursor++
+		}
+	}
+	n.First = n.Closed + uint64(strings.Count(shown, "\n")) - uint64(strings.Count(text, "\n"))
+	return n
 }
 
 // dumpText is the peek of FormatText.

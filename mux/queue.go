@@ -3,7 +3,6 @@ package mux
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -14,13 +13,13 @@ import (
 const (
 	queueTTL     = 24 * time.Hour
 	queueLease   = 2 * time.Minute
-	queueIdle    = time.Second // of quiet, for PolicyWaitIdle
+	queueIdle    = time.Second // of quiet, before a background command's end is told
 	queuePause   = time.Second // after the first failed try, doubled up to queuePauses
 	queuePauses  = time.Minute
 	queueTries   = 50
 	queueKeep    = time.Hour // a delivered message
 	maxQueue     = 10_000
-	queueWorkers = 8 // sessions at once
+	queueWorkers = 8 // messages typed at once
 )
 
 // queueBucket holds the messages by id; ids sort by age.
@@ -36,8 +35,9 @@ type deliveries struct {
 	limit chan struct{}
 	work  sync.WaitGroup
 
-	mu   sync.Mutex
-	busy map[string]bool // names with a delivery under way
+	mu      sync.Mutex
+	busy    map[string]bool // names with a delivery under way
+	changed chan struct{}   // closed at the next change of a message; nil while nobody waits
 }
 
 func newDeliveries(srv *server) *deliveries {
@@ -144,8 +144,6 @@ func (d *deliveries) start(ctx context.Context, it QueueItem) {
 		return
 	}
 	d.work.Go(func() {
-		d.limit <- struct{}{}
-		defer func() { <-d.limit }()
 		d.deliver(ctx, s, it)
 		d.mu.Lock()
 		delete(d.busy, it.Target)
@@ -158,15 +156,16 @@ func (d *deliveries) start(ctx context.Context, it QueueItem) {
 func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
 	ctx, cancel := context.WithDeadline(ctx, it.Expires)
 	defer cancel()
-	if it.Policy == PolicyWaitIdle {
-		r, err := s.waitFor(ctx, WaitRequest{Conditions: []Condition{{Quiet: queueIdle}}})
-		if err != nil || r.Met != 0 || r.Exit != nil {
-			return // looked at again
-		}
+	if it.Policy == PolicyWaitIdle && !d.awaitIdle(ctx, s, &it) {
+		return // looked at again
 	}
-	it.State, it.Tries, it.Lease = QueueLeased, it.Tries+1, time.Now().Add(queueLease)
-	if err := d.put(it); err != nil {
-		logf("queue: %v", err)
+	d.limit <- struct{}{}
+	defer func() { <-d.limit }()
+	it.State, it.Detail, it.Tries, it.Lease = QueueLeased, "", it.Tries+1, time.Now().Add(queueLease)
+	if kept, err := d.put(it); err != nil || !kept {
+		if err != nil {
+			logf("queue: %v", err)
+		}
 		return
 	}
 	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: "queue-" + it.ID, Text: it.Text})
@@ -191,6 +190,30 @@ func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
 	}
 }
 
+// awaitIdle waits until the program is known to be idle, and says with the
+// message why it waits. false: it ended, or the message is not wanted any more.
+func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *QueueItem) bool {
+	for {
+		a, err := s.currentActivity(ctx)
+		if err != nil || a.State == ActivityExited {
+			return false
+		}
+		if a.State == ActivityIdle {
+			return true
+		}
+		if why := "waiting until it is idle: it is " + a.State + ": " + a.Evidence; why != it.Detail {
+			it.Detail = why
+			if kept, err := d.put(*it); err != nil || !kept {
+				return false
+			}
+		}
+		err = s.awaitActivity(ctx, func(now Activity) bool { return now.State != a.State || now.Evidence != a.Evidence })
+		if err != nil {
+			return false
+		}
+	}
+}
+
 // retry puts a message back for later.
 func (d *deliveries) retry(it QueueItem, why string) {
 	if it.Tries >= queueTries {
@@ -199,30 +222,81 @@ func (d *deliveries) retry(it QueueItem, why string) {
 	}
 	it.State, it.Lease, it.Detail = QueueWaiting, time.Time{}, why
 	it.Next = time.Now().Add(min(queuePause<<min(it.Tries-1, 10), queuePauses))
-	if err := d.put(it); err != nil {
+	if _, err := d.put(it); err != nil {
 		logf("queue: %v", err)
 	}
 }
 
 func (d *deliveries) finish(it QueueItem, state, detail string) {
 	it.State, it.Detail, it.Lease, it.Next, it.Done = state, detail, time.Time{}, time.Time{}, time.Now()
-	if err := d.put(it); err != nil {
+	if _, err := d.put(it); err != nil {
 		logf("queue: %v", err)
 	}
 }
 
-// put writes a message that is still wanted.
-func (d *deliveries) put(it QueueItem) error {
-	return d.srv.db.Batch(func(tx *store.Tx) error {
-		if _, ok, err := queueBucket.Get(tx, it.ID); err != nil || !ok {
+// put writes a message that is still wanted; kept is false for one that was
+// removed meanwhile.
+func (d *deliveries) put(it QueueItem) (kept bool, err error) {
+	defer d.notify()
+	err = d.srv.db.Batch(func(tx *store.Tx) error {
+		if _, kept, err = queueBucket.Get(tx, it.ID); err != nil || !kept {
 			return err
 		}
 		return queueBucket.Put(tx, it.ID, it)
 	})
+	return kept && err == nil, err
 }
 
 func (d *deliveries) remove(id string) error {
+	defer d.notify()
 	return d.srv.db.Batch(func(tx *store.Tx) error { return queueBucket.Delete(tx, id) })
+}
+
+// notify wakes those who wait for the end of a message.
+func (d *deliveries) notify() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.changed != nil {
+		close(d.changed)
+		d.changed = nil
+	}
+}
+
+// await returns a message when it was delivered or given up, or as it is after
+// limit. ErrNoMessage when there is none.
+func (d *deliveries) await(ctx context.Context, id string, limit time.Duration) (it QueueItem, err error) {
+	late, stop := after(limit)
+	defer stop()
+	for {
+		d.mu.Lock()
+		if d.changed == nil {
+			d.changed = make(chan struct{})
+		}
+		changed := d.changed
+		d.mu.Unlock()
+		found := false
+		err = d.srv.db.View(func(tx *store.Tx) error {
+			it, found, err = queueBucket.Get(tx, id)
+			return err
+		})
+		switch {
+		case err != nil:
+			return it, err
+		case !found:
+			return it, fmt.Errorf("%w: %s", ErrNoMessage, id)
+		case it.State == QueueDelivered || it.State == QueueDead:
+			return it, nil
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return it, nil
+		case <-d.srv.done:
+			return it, nil
+		case <-ctx.Done():
+			return it, ctx.Err()
+		}
+	}
 }
 
 func (d *deliveries) list(target string) ([]QueueItem, error) {
@@ -270,25 +344,4 @@ func (d *deliveries) enqueue(r QueueRequest) (QueueItem, error) {
 	})
 	d.wake()
 	return it, err
-}
-
-func (srv *server) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in QueueRequest
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
-	}
-	return srv.queue.enqueue(in)
-}
-
-func (srv *server) handleQueue(_ http.ResponseWriter, r *http.Request) (any, error) {
-	items, err := srv.queue.list(r.URL.Query().Get("target"))
-	return map[string][]QueueItem{"items": items}, err
-}
-
-func (srv *server) handleDequeue(_ http.ResponseWriter, r *http.Request) (any, error) {
-	id := r.PathValue("id")
-	if id == "" || len(id) > 64 {
-		return nil, fmt.Errorf("%w: bad id", ErrRequest)
-	}
-	return nil, srv.queue.remove(id)
 }

@@ -8,8 +8,8 @@ import (
 
 // Policies of a queued message.
 const (
-	PolicyImmediate = "immediate" // as soon as the session is there
-	PolicyWaitIdle  = "wait-idle" // when it was quiet for a moment
+	PolicyImmediate = "immediate" // as soon as the session is there, ready or not
+	PolicyWaitIdle  = "wait-idle" // when the program is known to be idle
 )
 
 // States of a queued message.
@@ -41,7 +41,7 @@ type QueueItem struct {
 	Lease   time.Time `json:"lease,omitzero"` // of a delivery under way
 	Done    time.Time `json:"done,omitzero"`
 	Receipt *Receipt  `json:"receipt,omitempty"` // of the last try
-	Detail  string    `json:"detail,omitempty"`
+	Detail  string    `json:"detail,omitempty"`  // why it waits, or was given up
 }
 
 // Enqueue puts a message into the queue; it is durable when Enqueue returns.
@@ -60,6 +60,24 @@ func (c *Client) Queue(ctx context.Context, target string) ([]QueueItem, error) 
 	err := c.call(ctx, "GET", "/v1/queue?target="+url.QueryEscape(target), nil, &out)
 	return out.Items, err
 }
+
+// AwaitQueued returns a message when it was delivered or given up, also across
+// a restart of the server. ErrNoMessage when it is not there, or was removed
+// meanwhile.
+func (c *Client) AwaitQueued(ctx context.Context, id string) (QueueItem, error) {
+	for {
+		var out QueueItem
+		err := c.across(ctx, func() error {
+			return c.call(ctx, "GET", "/v1/queue/"+url.PathEscape(id)+"?wait="+queueWait.String(), nil, &out)
+		})
+		if err != nil || out.State == QueueDelivered || out.State == QueueDead {
+			return out, err
+		}
+	}
+}
+
+// queueWait is how long one request of AwaitQueued lasts.
+const queueWait = time.Hour
 
 // Dequeue removes a message; nil when it is not there. One that is being
 // delivered may still arrive.

@@ -2,6 +2,8 @@ package mux
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -38,6 +40,9 @@ func TestQueueDeliversInOrderAndOnce(t *testing.T) {
 		}
 		last = it
 	}
+	if it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: "not wanted"}); err != nil || c.Dequeue(t.Context(), it.ID) != nil {
+		t.Fatal(err)
+	}
 	killServer(t, c) // the queue is durable, and waits for the session
 	out := startReceiver(t, c, "q", "paste")
 	killServer(t, c)
@@ -63,7 +68,7 @@ func TestQueueGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitQueue(t, c, short.ID, QueueDead)
-	ok, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Session: s.ID, Text: "when you are idle"})
+	ok, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Session: s.ID, Text: "at once", Policy: PolicyImmediate})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +80,59 @@ func TestQueueGivesUp(t *testing.T) {
 		t.Fatal(items, err)
 	}
 	if _, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Policy: "sometimes"}); !errors.Is(err, ErrRequest) {
+		t.Fatal(err)
+	}
+}
+
+// TestQueueWaitsForIdle: a message waits, and says why, until the program is
+// known to be idle; those of other sessions do not wait for it.
+func TestQueueWaitsForIdle(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	ctx := t.Context()
+	for i := range queueWorkers + 1 {
+		name := fmt.Sprintf("busy%d", i)
+		create(t, c, name, say("7501;state=working")+`read x; printf '\033]7501;state=idle\033\\'; exec cat`)
+		if _, err := c.Enqueue(ctx, QueueRequest{Target: name, Text: "for " + name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := c.Create(ctx, CreateRequest{Name: "ready", Command: "printf 'agent> '; exec cat", Env: testEnv, ReadyPrefix: "agent> "})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := c.Enqueue(ctx, QueueRequest{Target: "ready", Text: "hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it, err = c.AwaitQueued(ctx, it.ID); err != nil || it.State != QueueDelivered || it.Receipt.State != Submitted {
+		t.Fatalf("%+v, %v", it, err)
+	}
+	all, err := c.Queue(ctx, "busy0")
+	if err != nil || len(all) != 1 || all[0].State != QueueWaiting || all[0].Tries != 0 || !strings.Contains(all[0].Detail, "state=working") {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	killServer(t, c)
+	if err := c.Keys(ctx, "busy0", []string{"Enter"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if it, err = c.AwaitQueued(ctx, all[0].ID); err != nil || it.State != QueueDelivered {
+		t.Fatalf("%+v, %v", it, err)
+	}
+	await(t, c, "busy0", "^for busy0$")
+	all, err = c.Queue(ctx, "busy1")
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	gone := make(chan error)
+	go func() { _, err := c.AwaitQueued(ctx, all[0].ID); gone <- err }()
+	if err := c.Dequeue(ctx, all[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-gone; !errors.Is(err, ErrNoMessage) {
+		t.Fatal(err)
+	}
+	if err := c.Kill(ctx, "busy2", time.Second); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -32,7 +32,7 @@ func runReceiver(mode string) int {
 	if mode == "paste" {
 		fmt.Print("\x1b[?2004h")
 	}
-	r := &receiver{out: out, mute: mode == "mute"}
+	r := &receiver{out: out, mute: mode == "mute", die: os.Getenv("MUX_TEST_DIE")}
 	fmt.Print("ready\r\n> ")
 	buf := make([]byte, 4096)
 	for {
@@ -40,6 +40,7 @@ func runReceiver(mode string) int {
 		if err != nil || n == 0 {
 			return 0
 		}
+		dieIf(r.die == "read")
 		if mode == "slow" {
 			time.Sleep(time.Millisecond)
 		}
@@ -49,14 +50,26 @@ func runReceiver(mode string) int {
 
 type receiver struct {
 	out   *os.File
+	echo  strings.Builder // of one read
 	mute  bool
 	text  []byte
 	last  time.Time // of the last byte that was no Enter
 	paste bool
+	die   string // where it kills itself; "no": nowhere, but it repeats on the terminal what was submitted
+}
+
+func dieIf(now bool) {
+	if now {
+		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+	}
 }
 
 func (r *receiver) take(p []byte) {
 	now := time.Now()
+	defer func() {
+		fmt.Print(r.echo.String())
+		r.echo.Reset()
+	}()
 	for len(p) > 0 {
 		switch {
 		case bytes.HasPrefix(p, []byte(pasteStart)):
@@ -69,7 +82,12 @@ func (r *receiver) take(p []byte) {
 		b := p[0]
 		p = p[1:]
 		if b == '\r' && !r.paste && now.Sub(r.last) > burstTime {
+			dieIf(r.die == "submit")
 			fmt.Fprintf(r.out, "%q\n", r.text)
+			if r.die != "" {
+				fmt.Printf("\r\nsaid %q\r\n", r.text)
+			}
+			dieIf(r.die == "said")
 			r.text = nil
 			r.show("\r\nok\r\n> ")
 			continue
@@ -87,7 +105,7 @@ func (r *receiver) take(p []byte) {
 
 func (r *receiver) show(s string) {
 	if !r.mute {
-		fmt.Print(s)
+		r.echo.WriteString(s)
 	}
 }
 

@@ -3,27 +3,30 @@ package mux
 import (
 	"bufio"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"gascity.dev/gc/vt"
 )
 
-// A recording is a session's raw output with times, in a file of its own: a
+// A recording is a session's raw output with times, in files of its own: a
 // frame is i64 Unix nanoseconds, u64 offset in the output, u32 kind and length
 // (little endian), and the bytes.
+//
+// It keeps the newest: at half of the cap the file becomes the older one, in the
+// place of the one that was, and the next begins with a picture of the screen,
+// from which on it can be shown when the older one is gone.
 const (
-	recordingMax  = 256 << 20
+	recordingMax  = 256 << 20 // of both files
 	frameHead     = 20
 	frameOutput   = 0
 	frameResize   = 1 // cols and rows, two u32
+	frameScreen   = 2 // what paints the screen as it is; for those who have not seen what was before
+	frameGap      = 3 // the same, where output could not be recorded: it is always painted
 	frameKindBits = 28
 	maxRecFrame   = 1<<frameKindBits - 1
 )
@@ -31,10 +34,16 @@ const (
 // recording writes one. The session's mu guards it.
 type recording struct {
 	f    *os.File
+	path string
 	size int64
+	most int64  // of this file
 	next uint64 // offset of the next byte
-	full bool   // the cap, or the disk
+	gap  bool   // the disk did not take something
 }
+
+// older is where the older half of a recording stands. A session's id has no
+// such character.
+func olderRecording(path string) string { return path + "~" }
 
 // recordingPath is where a session's recording stands.
 func (srv *server) recordingPath(id string) string {
@@ -57,11 +66,55 @@ func (s *session) startRecording() {
 	}
 	if s.tape.size == 0 {
 		s.tape.resize(s.cols, s.rows)
+		if s.out > 0 { // killed between two files
+			s.paintTape(frameScreen)
+		}
 	}
 	// What the last server showed and did not come to record.
-	if p := s.j.from(s.tape.next); len(p) > 0 && s.tape.next < s.out {
+	if s.tape.next < s.out {
+		p := s.j.from(s.tape.next)
+		if len(p) == 0 {
+			s.tape.gap = true
+			s.record(nil)
+			return
+		}
 		s.tape.output(p[:s.out-s.tape.next], s.tape.next)
 	}
+}
+
+// record takes what was shown, up to s.out, into the recording. mu is held.
+func (s *session) record(p []byte) {
+	r := s.tape
+	if r == nil {
+		return
+	}
+	if r.gap { // the picture has what p did
+		r.gap = false
+		r.resize(s.cols, s.rows)
+		s.paintTape(frameGap)
+		return
+	}
+	r.output(p, s.out-uint64(len(p)))
+	if r.size < r.most || r.gap {
+		return
+	}
+	if err := r.rotate(); err != nil {
+		logf("session %s: recording: %v", s.rec.ID, err)
+		r.most += r.most / 8 // it goes on in this file, and is tried again
+		return
+	}
+	r.resize(s.cols, s.rows)
+	s.paintTape(frameScreen)
+}
+
+// paintTape records what the screen shows. mu is held.
+func (s *session) paintTape(kind int) {
+	paint := []byte("\x1bc") // the picture is for a terminal that was reset
+	if err := protect(func() { paint = s.term.AppendPaint(paint, vt.PaintOptions{}) }); err != nil {
+		return // a screen that panics is made anew where it is written to
+	}
+	s.tape.write(kind, s.out, paint)
+	s.tape.next = s.out
 }
 
 // openRecording cuts off half a frame that a kill left.
@@ -70,11 +123,14 @@ func openRecording(path string) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{f: f}
+	r := &recording{f: f, path: path, most: recordingMax / 2}
 	err = eachFrame(bufio.NewReader(f), func(fr recFrame) error {
 		r.size += frameHead + int64(len(fr.data))
-		if fr.kind == frameOutput {
+		switch fr.kind {
+		case frameOutput:
 			r.next = fr.offset + uint64(len(fr.data))
+		case frameScreen, frameGap:
+			r.next = fr.offset
 		}
 		return nil
 	})
@@ -88,14 +144,24 @@ func openRecording(path string) (*recording, error) {
 	return r, nil
 }
 
-// write appends a frame. A full disk or the cap ends the recording, and
+// rotate makes the file the older one, and begins another.
+func (r *recording) rotate() error {
+	if err := os.Rename(r.path, olderRecording(r.path)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return errors.Join(err, os.Rename(olderRecording(r.path), r.path))
+	}
+	r.f.Close()
+	r.f, r.size = f, 0
+	return nil
+}
+
+// write appends a frame. A full disk leaves a gap in the recording, and does
 // nothing else.
 func (r *recording) write(kind int, offset uint64, p []byte) {
-	if r == nil || r.full {
-		return
-	}
-	if r.size+frameHead+int64(len(p)) > recordingMax {
-		r.full = true
+	if r.gap {
 		return
 	}
 	b := make([]byte, 0, frameHead+len(p))
@@ -106,16 +172,13 @@ func (r *recording) write(kind int, offset uint64, p []byte) {
 	if _, err := r.f.WriteAt(b, r.size); err != nil {
 		logf("recording: %v", err)
 		_ = r.f.Truncate(r.size)
-		r.full = true
+		r.gap = true
 		return
 	}
 	r.size += int64(len(b))
 }
 
 func (r *recording) output(p []byte, offset uint64) {
-	if r == nil {
-		return
-	}
 	r.write(frameOutput, offset, p)
 	r.next = offset + uint64(len(p))
 }
@@ -125,10 +188,11 @@ func (r *recording) resize(cols, rows int) {
 	r.write(frameResize, 0, binary.LittleEndian.AppendUint32(b, uint32(rows)))
 }
 
-func (r *recording) close() {
-	if r != nil {
-		r.f.Close()
-	}
+// remove ends the recording and removes its files.
+func (r *recording) remove() {
+	r.f.Close()
+	_ = os.Remove(r.path)
+	_ = os.Remove(olderRecording(r.path)) // there is none before the first was full
 }
 
 // recFrame is one frame, read.
@@ -179,132 +243,4 @@ func eachFrame(r io.Reader, fn func(recFrame) error) error {
 			return err
 		}
 	}
-}
-
-// Formats of a recording.
-const (
-	RecordingASCIICast = "asciicast" // version 2
-	RecordingRaw       = "raw"       // the bytes alone
-)
-
-// readRecording opens a session's recording for reading. ErrRequest when it
-// has none.
-func (s *session) readRecording() (*os.File, error) {
-	f, err := os.Open(s.srv.recordingPath(s.rec.ID))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s was started without recording", ErrRequest, s.rec.Name)
-	}
-	return f, nil
-}
-
-// export writes a recording in a format.
-func (s *session) export(w io.Writer, format string) error {
-	f, err := s.readRecording()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	out := bufio.NewWriter(w)
-	if format == RecordingRaw {
-		err = eachFrame(bufio.NewReader(f), func(fr recFrame) error {
-			if fr.kind == frameOutput {
-				_, err := out.Write(fr.data)
-				return err
-			}
-			return nil
-		})
-	} else {
-		err = s.asciicast(out, bufio.NewReader(f))
-	}
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	return out.Flush()
-}
-
-// asciicast writes asciicast v2 (docs.asciinema.org/manual/asciicast/v2): a
-// header, then [seconds, "o", text] and [seconds, "r", "COLSxROWS"]. A character
-// that is split between frames goes with the second.
-func (s *session) asciicast(w io.Writer, r io.Reader) error {
-	var begin time.Time
-	var rest []byte
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	event := func(at time.Time, kind, text string) error {
-		return enc.Encode([]any{float64(at.Sub(begin).Microseconds()) / 1e6, kind, text})
-	}
-	return eachFrame(r, func(f recFrame) error {
-		cols, rows, sized := f.size()
-		switch {
-		case begin.IsZero():
-			begin = f.at
-			if !sized {
-				cols, rows = s.rec.Cols, s.rec.Rows
-			}
-			head := map[string]any{
-				"version": 2, "width": cols, "height": rows, "timestamp": begin.Unix(), "title": s.rec.Name,
-				"env": map[string]string{"TERM": "xterm-256color"},
-			}
-			if err := enc.Encode(head); err != nil || sized {
-				return err
-			}
-		case sized:
-			return event(f.at, "r", fmt.Sprintf("%dx%d", cols, rows))
-		}
-		if f.kind != frameOutput {
-			return nil
-		}
-		rest = append(rest, f.data...)
-		n := wholeRunes(rest)
-		text := strings.ToValidUTF8(string(rest[:n]), "\uFFFD")
-		rest = append(rest[:0], rest[n:]...)
-		if text == "" {
-			return nil
-		}
-		return event(f.at, "o", text)
-	})
-}
-
-// wholeRunes is the length of p without a character that is not complete.
-func wholeRunes(p []byte) int {
-	for i := 1; i < utf8.UTFMax && i <= len(p); i++ {
-		if b := p[len(p)-i]; utf8.RuneStart(b) {
-			if b >= utf8.RuneSelf && !utf8.FullRune(p[len(p)-i:]) {
-				return len(p) - i
-			}
-			break
-		}
-	}
-	return len(p)
-}
-
-// terminalAt is the terminal as it was at a time, from the recording.
-func (s *session) terminalAt(at time.Time) (*vt.Terminal, error) {
-	f, err := s.readRecording()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	o := s.options()
-	t, err := vt.New(o)
-	if err != nil {
-		return nil, err
-	}
-	errStop := errors.New("later")
-	err = eachFrame(bufio.NewReader(f), func(fr recFrame) error {
-		if fr.at.After(at) {
-			return errStop
-		}
-		if cols, rows, ok := fr.size(); ok {
-			return t.Resize(cols, rows)
-		}
-		_, _ = t.Write(fr.data)
-		t.TakeReplies()
-		t.TakeEvents()
-		return nil
-	})
-	if err != nil && !errors.Is(err, errStop) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	return t, nil
 }

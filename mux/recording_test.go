@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/vt"
 )
 
 func TestRecording(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	_, err := c.Create(t.Context(), CreateRequest{
 		Name: "r", Env: testEnv, Recording: true,
@@ -64,5 +70,120 @@ func TestRecording(t *testing.T) {
 	create(t, c, "plain", "exec cat")
 	if err := c.Recording(t.Context(), "plain", "", &raw); !errors.Is(err, ErrRequest) {
 		t.Errorf("without a recording: %v", err)
+	}
+}
+
+// TestRecordingKeepsTheNewest: at its cap a recording loses the older half, and
+// what is left shows the screen as it was at any time of it.
+func TestRecordingKeepsTheNewest(t *testing.T) {
+	b := newJournalBench(t)
+	b.s.rec.Recording = true
+	b.s.startRecording()
+	b.s.tape.most = 64 << 10
+	want := map[uint64]string{} // by offset
+	for i := range 4000 {
+		b.write([]byte("\x1b[32mline " + strconv.Itoa(i) + "\x1b[m of what was written\r\n"))
+		if i%100 == 0 {
+			want[b.s.out] = b.s.term.ScreenText()
+		}
+		if i == 2500 { // a kill between the two files, at worst
+			b.crash(t)
+			b.s.rec.Recording = true
+			b.s.startRecording()
+			b.s.tape.most = 64 << 10
+		}
+	}
+	kept := int64(0)
+	for _, path := range []string{b.s.tape.path, olderRecording(b.s.tape.path)} {
+		fi, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept += fi.Size()
+	}
+	if kept > 2*(64<<10+8<<10) {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	known := 0
+	for offset, text := range want {
+		term, err := b.s.terminalAt(PeekRequest{AtOutput: &offset})
+		if err != nil {
+			if !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), "begins at") {
+				t.Fatalf("at %d: %v", offset, err)
+			}
+			continue
+		}
+		known++
+		if got := term.ScreenText(); got != text {
+			t.Errorf("at %d: %q, want %q", offset, got, text)
+		}
+	}
+	if known == 0 || known == len(want) {
+		t.Errorf("%d of %d screens are known", known, len(want))
+	}
+	var cast bytes.Buffer
+	if err := b.s.export(&cast, RecordingASCIICast); err != nil {
+		t.Fatal(err)
+	}
+	player := lastScreen(t, cast.Bytes())
+	if got := player.ScreenText(); got != b.s.term.ScreenText() {
+		t.Errorf("played %q, want %q", got, b.s.term.ScreenText())
+	}
+	b.s.tape.remove()
+	if left, err := filepath.Glob(b.s.tape.path + "*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// lastScreen plays an asciicast.
+func lastScreen(t *testing.T, cast []byte) *vt.Terminal {
+	t.Helper()
+	lines := bytes.Split(bytes.TrimSpace(cast), []byte("\n"))
+	var head struct{ Width, Height int }
+	if err := json.Unmarshal(lines[0], &head); err != nil {
+		t.Fatal(err)
+	}
+	term, err := vt.New(vt.Options{Cols: head.Width, Rows: head.Height})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		var e [3]any
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e[1] == "o" {
+			_, _ = term.Write([]byte(e[2].(string)))
+		}
+	}
+	return term
+}
+
+// TestRecordingGap: what a full disk did not take is missing, and the screen is
+// right again from the moment there is room.
+func TestRecordingGap(t *testing.T) {
+	b := newJournalBench(t)
+	b.s.rec.Recording = true
+	b.s.startRecording()
+	defer b.s.tape.remove()
+	b.write([]byte("recorded\r\n"))
+	whole := b.s.tape.f
+	closed, err := os.Open(os.DevNull) // nothing can be written to it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed.Close()
+	b.s.tape.f = closed
+	b.write([]byte("not recorded\r\n"))
+	b.s.tape.f = whole
+	b.write([]byte("again\r\n"))
+	b.write([]byte("and on\r\n"))
+	term, err := b.s.terminalAt(PeekRequest{At: time.Now()})
+	if err != nil || term.ScreenText() != b.s.term.ScreenText() {
+		t.Fatalf("%q, %v; want %q", term.ScreenText(), err, b.s.term.ScreenText())
+	}
+	var raw bytes.Buffer
+	if err := b.s.export(&raw, RecordingRaw); err != nil || raw.String() != "recorded\r\nand on\r\n" {
+		t.Errorf("raw %q, %v", raw.String(), err)
 	}
 }

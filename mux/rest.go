@@ -89,7 +89,7 @@ func (s *session) rest(since int64) bool {
 	if s.collected {
 		return true
 	}
-	if n := s.j.length[s.j.current()].Load(); n > quietOutput && s.term.HistoryBytes() < quietOutput && s.out == s.j.end() {
+	if n := s.j.length[s.j.current()].Load(); n > quietOutput && s.out == s.j.end() {
 		s.nextSegment()
 	}
 	if len(s.term.Pending()) > 0 {
@@ -98,5 +98,6 @@ func (s *session) rest(since int64) bool {
 	if err := protect(s.term.Pack); err != nil {
 		s.screenPanic(err)
 	}
+	s.srv.trim.note()
 	return true
 }

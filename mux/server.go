@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +32,15 @@ type server struct {
 	loop    *loop
 	db      *store.DB
 	queue   *deliveries
+	execs   *execs
 	resting resting
+	trim    trimmer
+	history *historyWriter
 	table   *slotTable
 	tableFD int
 	lockFD  int
+	killed  bool                    // the server before was: see session.guilty
+	adopted []adopted               // until restore has made their screens
 	resumed []func(context.Context) // nudges of the server before, to be finished
 	events  *event.Log[Event]
 	dialogs []rule.Dialog
@@ -67,7 +73,8 @@ type timing struct {
 
 var defaultTiming = timing{idle: 10 * time.Minute, keep: time.Hour, keepMost: 200}
 
-// runServer is the server's life. args: dir, socket, version.
+// runServer is the server's life. args: dir, socket, version, and serverKilled
+// when it applies.
 func runServer(args []string) int {
 	if len(args) < 3 {
 		return 2
@@ -82,11 +89,13 @@ func runServer(args []string) int {
 	lock := moveFD(serverLockFD) // held as long as this process lives
 	srv := &server{
 		paths: Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
+		killed: slices.Contains(args[3:], serverKilled),
 		events: event.NewLog[Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
-		lockFD: lock, done: make(chan struct{}), ended: make(chan *session, 1024),
-		sessions: make(map[string]*session), live: make(map[string]*session),
+		lockFD: lock, history: newHistoryWriter(), done: make(chan struct{}), ended: make(chan *session, 1024),
+		sessions: make(map[string]*session), live: make(map[string]*session), trim: trimmer{worth: trimWorth},
 	}
 	srv.queue = newDeliveries(srv)
+	srv.execs = newExecs(srv)
 	if err := srv.open(control); err != nil {
 		logf("%v", err)
 		if srv.link != nil {
@@ -132,7 +141,12 @@ func (srv *server) open(control int) error {
 	if err := srv.openTable(entries); err != nil {
 		return err
 	}
+	if err := srv.execs.load(); err != nil {
+		return err
+	}
 	srv.adopt(entries)
+	srv.sweepFiles()
+	srv.execs.reconcile()
 	if err := srv.listen(entries); err != nil {
 		return err
 	}
@@ -153,18 +167,23 @@ const restTime = 300 * time.Millisecond
 func (srv *server) serve() {
 	srv.http = srv.newHTTP()
 	srv.work.Go(srv.sweepTrees)
+	srv.work.Go(func() { srv.history.run(srv.done) })
 	for _, finish := range srv.resumed {
 		srv.work.Go(func() { finish(context.Background()) })
 	}
 	srv.resumed = nil
 	srv.work.Go(func() { srv.queue.run(srv.done) })
+	srv.work.Go(srv.execs.run)
 	srv.serveOn(srv.listener)
 	srv.emitServer()
+	srv.restore()
 	if err := srv.link.tell(kindReady, ""); err != nil {
 		logf("ready: %v", err)
 	}
 	rest := time.AfterFunc(restTime, trimMemory)
 	defer rest.Stop()
+	gone := time.AfterFunc(attachReconnect, srv.forgetSizes)
+	defer gone.Stop()
 	<-srv.done
 	ctx, cancel := context.WithTimeout(context.Background(), lastReplies)
 	defer cancel()
@@ -174,6 +193,7 @@ func (srv *server) serve() {
 	_ = srv.http.Close()
 	srv.loop.close()
 	srv.work.Wait()
+	srv.execs.close()
 	_ = srv.db.Close()
 }
 

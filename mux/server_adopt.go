@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goruntime "runtime"
+	"runtime/debug"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,28 +38,90 @@ func (srv *server) openTable(entries []keptEntry) error {
 	return srv.link.deposit(tableID, nil, fd)
 }
 
-// adopt makes sessions of what the keeper holds.
+// adopt makes sessions of what the keeper holds. They are there at once, each
+// locked until restore has made its screen: who asks for one waits for that
+// alone.
 func (srv *server) adopt(entries []keptEntry) {
-	for _, e := range entries {
-		if e.Kind != entrySession {
-			continue
-		}
-		if err := srv.adoptSession(e); err != nil {
-			logf("entry %s: %v", e.ID, err)
+	for _, running := range [...]bool{true, false} {
+		for _, e := range entries {
+			if e.Kind != entrySession || e.Exited == running {
+				continue
+			}
+			s, err := srv.adoptSession(e)
+			if err != nil {
+				logf("entry %s: %v", e.ID, err)
+				continue
+			}
+			srv.adopted = append(srv.adopted, adopted{s, e})
 		}
 	}
-	slices.SortFunc(srv.exited, func(a, b *session) int { return a.endTime().Compare(b.endTime()) })
 }
 
-// adoptSession makes one session: its screen from the journal, its exit from
-// the keeper.
-func (srv *server) adoptSession(e keptEntry) error {
+// adopted is a session whose screen is still to be made.
+type adopted struct {
+	s *session
+	e keptEntry
+}
+
+// recoveryGC is the collector's target while screens are made: what comes then
+// stays.
+const recoveryGC = 400
+
+// restore makes the screens of what was adopted, on every processor.
+func (srv *server) restore() {
+	if len(srv.adopted) == 0 {
+		return
+	}
+	debug.SetGCPercent(recoveryGC)
+	defer debug.SetGCPercent(serverGC)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range goruntime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(srv.adopted)); i = next.Add(1) - 1 {
+				srv.restoreSession(srv.adopted[i])
+			}
+		})
+	}
+	all.Wait()
+	srv.adopted = nil
+	srv.mu.Lock()
+	slices.SortFunc(srv.exited, func(a, b *session) int { return a.endTime().Compare(b.endTime()) })
+	srv.mu.Unlock()
+}
+
+// restoreSession makes one screen from the journal, and then lets the session
+// go on, or end.
+func (srv *server) restoreSession(a adopted) {
+	s, e := a.s, a.e
+	func() {
+		defer s.mu.Unlock() // adoptSession has locked it
+		s.recoverScreen()
+		s.fixSize()
+	}()
+	if err := srv.loop.add(s); err != nil {
+		s.mu.Lock()
+		s.eof = true // an ended session's stand-in is no terminal
+		s.mu.Unlock()
+	}
+	switch {
+	case e.Exited:
+		s.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
+	case s.watch >= 0 || e.Foreign:
+		srv.work.Go(func() { srv.watchForeign(s) })
+	default:
+		srv.lateExit(s)
+	}
+}
+
+// adoptSession makes one session, without its screen, and locks it.
+func (srv *server) adoptSession(e keptEntry) (*session, error) {
 	var rec sessionRecord
 	if err := json.Unmarshal(e.Data, &rec); err != nil || e.Own < 1 || len(e.FDs) < e.Own+1 {
 		closeAll(e.FDs)
-		return fmt.Errorf("%w: an entry with %d descriptors (%v)", errProtocol, len(e.FDs), err)
+		return nil, fmt.Errorf("%w: an entry with %d descriptors (%v)", errProtocol, len(e.FDs), err)
 	}
-	closeAll(e.FDs[1:e.Own])
+	in := newStdin(rec, e.FDs[1:e.Own])
 	watch := -1
 	if len(e.FDs) > e.Own+1 { // a descriptor of the process: an earlier keeper was its parent
 		watch = e.FDs[e.Own+1]
@@ -63,51 +129,42 @@ func (srv *server) adoptSession(e keptEntry) error {
 	}
 	if !srv.table.take(rec.Slot) {
 		closeAll([]int{e.FDs[0], e.FDs[e.Own]})
-		return errors.New("its journal's slot belongs to another session")
+		return nil, errors.New("its journal's slot belongs to another session")
 	}
 	j, err := openJournal(e.FDs[e.Own], srv.table.at(rec.Slot))
 	if err != nil {
 		unix.Close(e.FDs[0])
-		return err
+		return nil, err
 	}
 	s, err := newSession(srv, rec, e.PID, e.Start, e.FDs[0], j)
 	if err != nil {
 		unix.Close(e.FDs[0])
-		return err
+		return nil, err
 	}
-	s.watch = watch
-	s.recoverScreen()
-	s.fixSize()
+	s.watch, s.stdin = watch, in
+	s.ring = srv.execs.ring(rec)
 	if !e.Exited {
 		if finish := s.claimNudge(); finish != nil {
 			srv.resumed = append(srv.resumed, finish)
 		}
 	}
+	s.mu.Lock() // until restoreSession
 	srv.mu.Lock()
 	srv.sessions[rec.ID] = s
 	if !e.Exited {
 		srv.live[rec.Name] = s
 	}
 	srv.mu.Unlock()
-	if err := srv.loop.add(s); err != nil {
-		s.eof = true // an ended session's stand-in is no terminal
-	}
-	switch {
-	case e.Exited:
-		s.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
-	case watch >= 0 || e.Foreign:
-		srv.work.Go(func() { srv.watchForeign(s) })
-	default:
-		srv.lateExit(s)
-	}
-	return nil
+	return s, nil
 }
 
 // fixSize gives the terminal the screen's size, where the last server died
 // between the two, and then the size that is configured: the clients are gone.
+// mu is held.
 func (s *session) fixSize() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if s.rec.Pipes {
+		return
+	}
 	ws, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ)
 	if err == nil && (int(ws.Col) != s.cols || int(ws.Row) != s.rows) {
 		want := unix.Winsize{Col: uint16(s.cols), Row: uint16(s.rows)}

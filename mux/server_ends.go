@@ -3,7 +3,6 @@ package mux
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -52,6 +51,7 @@ func (srv *server) sessionEnded(s *session) {
 
 // moveExited frees the name and lets the sweeper end what is left of the tree.
 func (srv *server) moveExited(s *session) {
+	srv.execs.ended(s)
 	srv.mu.Lock()
 	if srv.live[s.rec.Name] == s {
 		delete(srv.live, s.rec.Name)
@@ -65,6 +65,7 @@ func (srv *server) moveExited(s *session) {
 	srv.mu.Unlock()
 	srv.collect(drop)
 	srv.queue.wake()
+	srv.execs.wake()
 	select {
 	case srv.ended <- s:
 	default: // a thousand at once: their orphans are listed, not swept
@@ -73,15 +74,24 @@ func (srv *server) moveExited(s *session) {
 
 // overdue takes the exited sessions that are not kept any longer. mu is held.
 func (srv *server) overdue(now time.Time) []*session {
-	n := max(0, len(srv.exited)-srv.times.keepMost)
-	for n < len(srv.exited) && now.Sub(srv.exited[n].endTime()) >= srv.times.keep {
-		n++
+	left := map[bool]int{} // of background commands, and of the others
+	for _, s := range srv.exited {
+		left[s.rec.Exec]++
 	}
-	drop := slices.Clone(srv.exited[:n])
-	for _, s := range drop {
+	var drop []*session
+	srv.exited = slices.DeleteFunc(srv.exited, func(s *session) bool {
+		most := srv.times.keepMost
+		if s.rec.Exec {
+			most = min(most, keepExecs)
+		}
+		if left[s.rec.Exec] <= most && now.Sub(s.endTime()) < srv.times.keep {
+			return false
+		}
+		left[s.rec.Exec]--
 		s.taken = true
-	}
-	srv.exited = slices.Delete(srv.exited, 0, n)
+		drop = append(drop, s)
+		return true
+	})
 	return drop
 }
 
@@ -123,10 +133,10 @@ func (srv *server) collect(drop []*session) {
 		s.mu.Lock()
 		s.collected = true
 		s.j.close()
+		s.hist.remove()
 		if s.tape != nil {
-			s.tape.close()
+			s.tape.remove()
 			s.tape = nil
-			_ = os.Remove(srv.recordingPath(s.rec.ID))
 		}
 		if s.watch >= 0 {
 			unix.Close(s.watch)
@@ -140,6 +150,16 @@ func (srv *server) collect(drop []*session) {
 	}
 	if err := srv.dropMeta(ids...); err != nil {
 		logf("forget: %v", err)
+	}
+	for _, s := range drop {
+		if s.rec.Cgroup == "" {
+			continue
+		}
+		srv.work.Go(func() {
+			if err := removeCgroup(s.rec.Cgroup); err != nil {
+				logf("cgroup %s: %v", s.rec.Cgroup, err)
+			}
+		})
 	}
 	srv.mu.Lock()
 	for _, s := range drop {
@@ -183,9 +203,13 @@ func (srv *server) kill(ctx context.Context, s *session, grace time.Duration) er
 	s.mu.Lock()
 	s.stopping = true
 	running := s.exit == nil
+	if running {
+		s.killers++
+	}
 	s.mu.Unlock()
 	if running {
 		if err := srv.endTree(ctx, s, grace); err != nil {
+			srv.unkilled(s)
 			return err
 		}
 	}
@@ -193,9 +217,24 @@ func (srv *server) kill(ctx context.Context, s *session, grace time.Duration) er
 	return nil
 }
 
+// unkilled gives what a Kill left over to the sweeper.
+func (srv *server) unkilled(s *session) {
+	s.mu.Lock()
+	s.killers--
+	over := s.exit != nil
+	s.mu.Unlock()
+	if over {
+		select {
+		case srv.ended <- s:
+		default:
+		}
+	}
+}
+
 // endTree ends the processes and waits for the session's end.
 func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration) error {
-	if err := endProcesses(ctx, s.tree().Scanner(), grace); err != nil {
+	defer killLate(grace, s)()
+	if err := endProcesses(ctx, withCgroups(s.tree().Scanner(), s), grace); err != nil {
 		return fmt.Errorf("kill %s: %w", s.rec.Name, err)
 	}
 	return s.awaitEnd(ctx)
@@ -252,6 +291,10 @@ func (srv *server) remove(all ...*session) {
 	srv.collect(mine)
 }
 
+// killAllGrace is what processes have between TERM and KILL when the server
+// ends.
+const killAllGrace = time.Second
+
 // killAll ends many sessions at once and collects them.
 func (srv *server) killAll(ctx context.Context, all []*session) error {
 	if len(all) == 0 {
@@ -262,7 +305,8 @@ func (srv *server) killAll(ctx context.Context, all []*session) error {
 		s.stopping = true
 		s.mu.Unlock()
 	}
-	if err := endProcesses(ctx, forest(all), time.Second); err != nil {
+	defer killLate(killAllGrace, all...)()
+	if err := endProcesses(ctx, withCgroups(forest(all), all...), killAllGrace); err != nil {
 		return fmt.Errorf("kill %d sessions: %w", len(all), err)
 	}
 	for _, s := range all {
@@ -297,8 +341,19 @@ func (srv *server) sweepTrees() {
 	}
 }
 
+// Not those that Kill ends: the next session may bear the same id, as after a
+// relaunch, and would be swept with them. For the same reason what belongs to
+// a later session of the id is left alone.
 func (srv *server) sweepBatch(batch []*session) {
-	left, err := forest(batch)()
+	batch = slices.DeleteFunc(batch, func(s *session) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.killers > 0
+	})
+	if len(batch) == 0 {
+		return
+	}
+	left, err := srv.withoutHeirs(withCgroups(forest(batch), batch...), batch)()
 	if err != nil || len(left) == 0 {
 		return
 	}
@@ -310,10 +365,42 @@ func (srv *server) sweepBatch(batch []*session) {
 	srv.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		if err := proctree.Kill(ctx, forest(batch), sweepGrace); err != nil {
+		defer killLate(sweepGrace, batch...)()
+		if err := proctree.Kill(ctx, srv.withoutHeirs(withCgroups(forest(batch), batch...), batch), sweepGrace); err != nil {
 			logf("what is left of %d sessions: %v", len(batch), err)
 		}
 	})
+}
+
+// withoutHeirs leaves out what belongs to later sessions with the ids of these.
+func (srv *server) withoutHeirs(list func() ([]proctree.Proc, error), batch []*session) func() ([]proctree.Proc, error) {
+	return func() ([]proctree.Proc, error) {
+		procs, err := list()
+		if err != nil || len(procs) == 0 {
+			return procs, err
+		}
+		theirs := map[int]bool{}
+		srv.mu.Lock()
+		var heirs []*session
+		for _, s := range batch {
+			if heir := srv.sessions[s.rec.ID]; heir != nil && heir != s {
+				heirs = append(heirs, heir)
+			}
+		}
+		srv.mu.Unlock()
+		for _, h := range heirs {
+			tree := h.tree()
+			tree.ID = ""
+			own, err := tree.Members()
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range own {
+				theirs[p.PID] = true
+			}
+		}
+		return slices.DeleteFunc(procs, func(p proctree.Proc) bool { return theirs[p.PID] }), nil
+	}
 }
 
 // sweepGrace is what the rest of a tree has between TERM and KILL.

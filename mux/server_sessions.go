@@ -87,6 +87,9 @@ func checkCreate(r *CreateRequest) error {
 			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", ErrRequest)
 		}
 	}
+	if err := checkLimits(r.Limits); err != nil {
+		return err
+	}
 	return checkSize(r.Cols, r.Rows)
 }
 
@@ -113,6 +116,10 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	rec := sessionRecord{
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
+		Ready: r.ReadyPrefix,
+	}
+	if r.exec != nil {
+		rec.Exec, rec.Pipes, rec.Owner = true, r.exec.pipes, r.exec.owner
 	}
 	if rec.ID == "" {
 		rec.ID = newID(time.Now())
@@ -124,24 +131,50 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	if err := srv.putMeta(rec.ID, r.Meta); err != nil {
 		return nil, err
 	}
-	s, err := srv.launch(spec, rec)
+	s, err := srv.launchLimited(spec, rec, r.Limits)
 	if err != nil {
 		_ = srv.dropMeta(rec.ID)
 		return nil, err
 	}
 	s.mu.Lock()
 	s.startRecording()
+	s.ring = srv.execs.ring(rec)
 	s.mu.Unlock()
 	srv.mu.Lock()
 	srv.sessions[s.rec.ID], srv.live[s.rec.Name] = s, s
+	srv.emit(s, Event{Type: EventStarted}) // under mu, and so before its exit is noticed
 	srv.mu.Unlock()
 	if err := srv.loop.add(s); err != nil {
+		srv.work.Go(func() { _ = srv.kill(context.Background(), s, 0) }) // nobody would read its output
 		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
 	}
-	srv.emit(s, Event{Type: EventStarted})
 	srv.queue.wake()
+	srv.execs.wake()
 	srv.lateExit(s)
 	return s, nil
+}
+
+// launchLimited is launch with limits: in a cgroup, and without it when the
+// program cannot be born there.
+func (srv *server) launchLimited(spec *spawnSpec, rec sessionRecord, l Limits) (*session, error) {
+	var group *cgroup
+	if l.wantsCgroup() {
+		group = makeCgroup(srv.paths, rec.ID, l)
+	}
+	rec.Cgroup = group.path()
+	spec.Cgroup = rec.Cgroup
+	spec.Rlimits, rec.Limits = planLimits(l, group)
+	s, err := srv.launch(spec, rec)
+	if err == nil || rec.Cgroup == "" {
+		return s, err
+	}
+	if err := removeCgroup(rec.Cgroup); err != nil {
+		logf("cgroup %s: %v", rec.Cgroup, err)
+	}
+	group = &cgroup{reason: err.Error()}
+	rec.Cgroup, spec.Cgroup = "", ""
+	spec.Rlimits, rec.Limits = planLimits(l, group)
+	return srv.launch(spec, rec)
 }
 
 // launch makes the journal and starts the program.
@@ -168,10 +201,19 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 		srv.table.release(rec.Slot)
 		return nil, err
 	}
+	if rec.Pipes && len(p.FDs) < 2 { // a keeper from before there were pipes gave a terminal
+		_ = unix.Kill(-p.PID, unix.SIGKILL)
+		_ = srv.currentLink().forget(rec.ID)
+		closeAll(p.FDs)
+		j.close()
+		srv.table.release(rec.Slot)
+		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", ErrSpawn)
+	}
 	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSize, err) // checkSize leaves nothing
 	}
+	s.stdin = newStdin(rec, p.FDs[1:])
 	return s, nil
 }
 
@@ -190,8 +232,8 @@ func spawnFor(r *CreateRequest, rec *sessionRecord) (*spawnSpec, error) {
 		return nil, err
 	}
 	spec := &spawnSpec{
-		ID: rec.ID, Env: env, Dir: dir, Umask: 0o022, Stdio: stdioPTY,
-		Cols: uint16(r.Cols), Rows: uint16(r.Rows), Rlimits: rlimits(r.Limits),
+		ID: rec.ID, Env: env, Dir: dir, Umask: 0o022, Stdio: rec.stdio(),
+		Cols: uint16(r.Cols), Rows: uint16(r.Rows),
 	}
 	if r.Umask != nil {
 		spec.Umask = *r.Umask & 0o777
@@ -309,22 +351,6 @@ func resolve(argv []string, path, dir string) (string, []string) {
 	}
 	const script = `printf 'gc: %s: %s\n' "$1" "$2" >&2; exit "$3"`
 	return "/bin/sh", []string{"/bin/sh", "-c", script, "gc", name, why, status}
-}
-
-func rlimits(l Limits) [][3]uint64 {
-	var out [][3]uint64
-	for _, x := range []struct {
-		res   int
-		value int64
-	}{
-		{unix.RLIMIT_AS, l.MemoryBytes}, {unix.RLIMIT_NOFILE, l.OpenFiles},
-		{rlimitNproc, l.Processes}, {unix.RLIMIT_CPU, l.CPUSeconds},
-	} {
-		if x.value > 0 {
-			out = append(out, [3]uint64{uint64(x.res), uint64(x.value), uint64(x.value)})
-		}
-	}
-	return out
 }
 
 // find returns the session of a name: the live one, else the newest that

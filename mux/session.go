@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/vt"
 )
@@ -16,18 +17,24 @@ import (
 // so that a new server knows everything without a file. JSON, fields are only
 // added.
 type sessionRecord struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	Command   string `json:"command"`
-	WorkDir   string `json:"workDir"`
-	Created   int64  `json:"created"` // Unix nanoseconds
-	Started   int64  `json:"started,omitempty"`
-	Cols      int    `json:"cols"` // the size without clients
-	Rows      int    `json:"rows"`
-	HistLines int    `json:"histLines,omitempty"`
-	HistBytes int64  `json:"histBytes,omitempty"`
-	Recording bool   `json:"recording,omitempty"`
-	Slot      int    `json:"slot"` // of the journal's header
+	ID        string      `json:"id"`
+	Name      string      `json:"name"`
+	Command   string      `json:"command"`
+	WorkDir   string      `json:"workDir"`
+	Created   int64       `json:"created"` // Unix nanoseconds
+	Started   int64       `json:"started,omitempty"`
+	Cols      int         `json:"cols"` // the size without clients
+	Rows      int         `json:"rows"`
+	HistLines int         `json:"histLines,omitempty"`
+	HistBytes int64       `json:"histBytes,omitempty"`
+	Recording bool        `json:"recording,omitempty"`
+	Ready     string      `json:"ready,omitempty"`
+	Cgroup    string      `json:"cgroup,omitempty"` // directory; "": none
+	Limits    []LimitInfo `json:"limits,omitempty"`
+	Slot      int         `json:"slot"`            // of the journal's header
+	Exec      bool        `json:"exec,omitempty"`  // a background command
+	Pipes     bool        `json:"pipes,omitempty"` // no terminal
+	Owner     string      `json:"owner,omitempty"` // of a background command
 }
 
 func (r *sessionRecord) encode() []byte {
@@ -56,14 +63,19 @@ type session struct {
 	mu         sync.Mutex
 	term       *vt.Terminal
 	j          *journal
-	tape       *recording // nil without
-	fd         int        // the terminal's master; -1 after the end
-	cols, rows int        // in force
-	out        uint64     // bytes of output that the screen shows
-	lastIn     int64      // Unix nanoseconds
+	hist       *historyFile
+	tape       *recording    // nil without
+	fd         int           // the terminal's master; -1 after the end
+	cols, rows int           // in force
+	out        uint64        // bytes of output that the screen shows
+	opened     []byte        // the sequence that was open where the journal's segment begins
+	lastIn     int64         // Unix nanoseconds
+	ring       *process.Ring // output of a background command; nil without
+	stdin      *stdin        // nil on a terminal
 	lastOut    int64
 	bells      uint64
 	prompt     bool          // a shell prompt is open
+	doing      *activity     // nil while nothing told and nobody asked
 	changed    chan struct{} // closed at the next change; nil while nobody waits
 	eof        bool          // nothing more will come from the terminal
 	dead       *Exit         // the leader ended; output may still be drained
@@ -72,6 +84,7 @@ type session struct {
 	used       int64         // when the screen was last written to or read, Unix nanoseconds
 	inUse      bool          // srv.resting knows it
 	stopping   bool          // Kill began
+	killers    int           // Kills that are under way, or ended the whole tree
 	lost       bool          // the screen was lost
 	panics     int
 	clients    []*attachClient
@@ -85,7 +98,7 @@ type session struct {
 func (s *session) options() vt.Options {
 	return vt.Options{
 		Cols: s.rec.Cols, Rows: s.rec.Rows, HistoryLines: s.rec.HistLines, HistoryBytes: s.rec.HistBytes,
-		Version: "gc " + s.srv.version,
+		Version: "gc " + s.srv.version, Pages: s.hist,
 	}
 }
 
@@ -93,10 +106,12 @@ func (s *session) options() vt.Options {
 // taken over.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal) (*session, error) {
 	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows}
+	s.hist = &historyFile{path: srv.historyPath(rec.ID), writer: srv.history}
 	t, err := vt.New(s.options())
 	if err != nil {
 		return nil, err
 	}
+	s.prepare(t)
 	s.term = t
 	return s, nil
 }
@@ -131,7 +146,8 @@ func (s *session) info() SessionInfo {
 		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: Size{s.cols, s.rows},
 		Title: s.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
 		LastInput: unixTime(s.lastIn), LastOutput: unixTime(s.lastOut), Attached: len(s.clients),
-		Revision: s.term.Revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
+		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.term.Revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
+		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits,
 	}
 	if s.exit != nil {
 		e := *s.exit
@@ -169,7 +185,7 @@ func (s *session) resizeTo(cols, rows int) error {
 	if s.tape != nil {
 		s.tape.resize(cols, rows)
 	}
-	if s.fd >= 0 {
+	if s.fd >= 0 && !s.rec.Pipes {
 		ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
 		if err := unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &ws); err != nil {
 			return err

@@ -17,10 +17,8 @@ const turnBytes = 64 << 10
 const drainTime = 250 * time.Millisecond
 
 // turn reads what the terminal has, at most turnBytes, and feeds it to the
-// screen. It reports whether the session still wants to be called.
+// screen. It reports whether the session still wants to be called. mu is held.
 func (s *session) turn(writable bool) (again bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.fd < 0 {
 		return false
 	}
@@ -32,7 +30,7 @@ func (s *session) turn(writable bool) (again bool) {
 		s.in.writable() // who waits to write finds out
 		if s.dead != nil {
 			s.finish()
-		} else {
+		} else if !s.rec.Pipes { // a pipe is never opened again
 			s.drain = time.AfterFunc(reopenTime, s.reopened)
 		}
 		return false
@@ -185,6 +183,7 @@ func (s *session) finish() {
 		s.srv.loop.remove(s)
 		unix.Close(s.fd)
 		s.fd = -1
+		s.stdin.close()
 	}
 	s.in.writable()
 	for _, c := range s.clients {

@@ -1,8 +1,11 @@
 package mux
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"gascity.dev/gc/vt"
@@ -38,8 +41,11 @@ func (s *session) show() {
 	if err := protect(func() { _, _ = s.term.Write(p) }); err != nil {
 		s.screenPanic(err)
 	}
-	s.tape.output(p, s.out)
+	if s.ring != nil {
+		s.ring.Write(p, s.out)
+	}
 	s.out = end
+	s.record(p)
 	s.effects()
 	for _, c := range s.clients {
 		c.output(p, s.out)
@@ -52,8 +58,12 @@ func (s *session) show() {
 // went out is never said again by a replay. mu is held.
 func (s *session) effects() {
 	s.j.effect.Store(s.out)
-	s.in.addReplies(s.term.TakeReplies())
-	for _, e := range s.term.TakeEvents() {
+	if replies := s.term.TakeReplies(); !s.rec.Pipes { // a pipe is no terminal: nobody waits for answers
+		s.in.addReplies(replies)
+	}
+	events := s.term.TakeEvents()
+	s.noteActivity(events)
+	for _, e := range events {
 		s.terminalEvent(e)
 	}
 }
@@ -61,19 +71,30 @@ func (s *session) effects() {
 // nextSegment begins a new segment of the journal with the screen as it is.
 // Every byte so far was shown. mu is held.
 func (s *session) nextSegment() {
-	var snapshot []byte
-	err := protect(func() { snapshot = s.term.Snapshot() })
-	if err == nil && len(snapshot) > snapshotMax {
-		s.term.ClearHistory() // unreachable with caps below 64 MiB
-		err = protect(func() { snapshot = s.term.Snapshot() })
+	buf, _ := snapshots.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
 	}
-	if err != nil {
+	defer snapshots.Put(buf)
+	if err := protect(func() { *buf = s.term.AppendSnapshot((*buf)[:0]) }); err != nil {
 		s.screenPanic(err)
 		return
 	}
-	if err := s.j.begin(snapshot, 0); err != nil {
+	s.beginSegment(*buf)
+}
+
+// snapshots are buffers, *[]byte, for the next snapshot.
+var snapshots sync.Pool
+
+// beginSegment begins a new segment with a snapshot of all that was shown. mu
+// is held.
+func (s *session) beginSegment(snapshot []byte) {
+	if err := s.j.begin(s.hist.mark(), snapshot); err != nil {
 		logf("session %s: %v", s.rec.ID, err)
+		return
 	}
+	s.opened = slices.Clone(s.term.Pending())
+	s.hist.marked()
 }
 
 // screenPanic replaces an emulator that panicked: by one that replays the
@@ -99,12 +120,12 @@ func (s *session) loseScreen() {
 		logf("session %s: %v", s.rec.ID, err) // the size was checked
 		return
 	}
+	s.prepare(t)
 	s.term, s.lost, s.panics = t, true, 0
 	s.out = s.j.end()
 	s.j.flags.Or(flagLost)
-	if err := s.j.begin(t.Snapshot(), 0); err != nil {
-		logf("session %s: %v", s.rec.ID, err)
-	}
+	s.j.tries.Store(0)
+	s.beginSegment(t.SnapshotPages())
 	for _, c := range s.clients {
 		c.resync()
 	}
@@ -114,28 +135,29 @@ func (s *session) loseScreen() {
 // replay makes the screen from the journal, up to an offset, and says nothing.
 // mu is held.
 func (s *session) replay(upTo uint64) error {
-	snapshot, base, data, err := s.j.recovered()
+	left, err := s.j.recovered()
 	if err != nil {
+		return err
+	}
+	if err := s.hist.restore(left.mark); err != nil {
 		return err
 	}
 	s.j.tries.Add(1)
-	var t *vt.Terminal
-	if len(snapshot) == 0 {
-		t, err = vt.New(s.options())
-	} else {
-		t, err = vt.Restore(snapshot, s.options())
-	}
+	t, err := s.restored(left.snapshot)
 	if err != nil {
 		return err
 	}
+	s.opened = slices.Clone(t.Pending())
+	base, data := left.base, left.data
 	if upTo < base {
 		upTo = base
 	}
 	data = data[:min(uint64(len(data)), upTo-base)]
+	var told []vt.Event
 	err = protect(func() {
 		_, _ = t.Write(data)
 		t.TakeReplies()
-		t.TakeEvents()
+		told = t.TakeEvents()
 	})
 	if err != nil {
 		return err
@@ -143,21 +165,51 @@ func (s *session) replay(upTo uint64) error {
 	s.j.tries.Store(0)
 	s.term, s.out = t, base+uint64(len(data))
 	s.cols, s.rows = t.Size()
+	s.noteActivity(told)
 	return nil
 }
 
+// restored makes a terminal of a snapshot, or a fresh one of none.
+func (s *session) restored(snapshot []byte) (t *vt.Terminal, err error) {
+	if len(snapshot) == 0 {
+		if t, err = vt.New(s.options()); err == nil {
+			s.prepare(t)
+		}
+		return t, err
+	}
+	panicked := protect(func() { t, err = vt.Restore(snapshot, s.options()) })
+	return t, errors.Join(panicked, err)
+}
+
+// killedTry is what a replay counts in slot.tries that ended because somebody
+// killed the server: many of them are needed to look like a replay's fault (one
+// that takes all memory ends so too).
+const (
+	killedTry      = 1 << 32
+	maxKilledTries = 1000
+)
+
+// guilty reports whether the replay of this session is what ended servers: it
+// is not tried again. mu is held.
+func (s *session) guilty() bool {
+	n := s.j.tries.Load()
+	if crashed := n % killedTry; s.srv.killed && crashed > 0 {
+		n += killedTry - 1
+		s.j.tries.Store(n)
+	}
+	return n%killedTry >= maxTries || n/killedTry >= maxKilledTries
+}
+
 // recoverScreen makes the screen of a session whose server died: silently what
-// had its effects, then the rest as if it came now.
+// had its effects, then the rest as if it came now. mu is held.
 func (s *session) recoverScreen() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.lastIn, s.lastOut = s.j.lastIn.Load(), s.j.lastOut.Load()
 	flags := s.j.flags.Load()
+	s.recoverActivity()
 	s.lost, s.prompt = flags&flagLost != 0, flags&flagPrompt != 0
-	if s.j.tries.Load() >= maxTries {
-		_, _, _, err := s.j.recovered()
+	if s.guilty() {
+		_, err := s.j.recovered()
 		logf("session %s: its screen was lost (%v)", s.rec.ID, err)
-		s.j.tries.Store(0)
 		s.loseScreen()
 		return
 	}
@@ -167,5 +219,6 @@ func (s *session) recoverScreen() {
 		return
 	}
 	s.startRecording()
+	s.fillRing()
 	s.show()
 }

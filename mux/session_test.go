@@ -8,6 +8,7 @@ import (
 )
 
 func TestSessionShowsWhatItsProgramWrites(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "a", `printf 'hello\nworld\n'; exec cat`)
 	await(t, c, "a", "^world")
@@ -27,6 +28,7 @@ func TestSessionShowsWhatItsProgramWrites(t *testing.T) {
 }
 
 func TestExitIsKept(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	for _, tc := range []struct {
 		command, signal, reason, screen string
@@ -55,6 +57,7 @@ func TestExitIsKept(t *testing.T) {
 }
 
 func TestNudgeSubmits(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "n", `while read -r x; do echo "got $x"; done`)
 	r, err := c.Nudge(t.Context(), "n", NudgeRequest{Text: "hello there"})

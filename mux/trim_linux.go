@@ -6,35 +6,54 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// trimMemory gives back what only the start needed: freed heap, and the pages
-// of the executable that initialisation touched. They are clean and come back
-// from the page cache when they are used. A daemon calls it when it has come to
-// rest.
+// trimMemory gives back what nobody needs at rest: freed heap, and the pages of
+// the executable that were used. They are clean and come back from the page
+// cache when they are used again.
 func trimMemory() {
 	debug.FreeOSMemory()
-	exe, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		return
-	}
-	f, err := os.Open("/proc/self/maps")
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var from, to uintptr
-		var perm string
-		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &perm); err != nil {
-			continue
-		}
-		if !strings.HasPrefix(perm, "r") || perm[1] == 'w' || !strings.HasSuffix(lines.Text(), exe) {
-			continue
-		}
+	for _, part := range imageParts() {
 		// Clean file pages only: nothing is lost.
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, part.from, part.to-part.from, unix.MADV_DONTNEED)
 	}
 }
+
+// addresses are those of a mapping.
+type addresses struct{ from, to uintptr }
+
+// imageParts are the mappings of the executable that were never written to: a
+// relocated part would come back without its relocations. They stay where they
+// are, so that they are looked up once: the journals of a thousand sessions
+// make the list long.
+var imageParts = sync.OnceValue(func() (parts []addresses) {
+	exe, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return nil
+	}
+	f, err := os.Open("/proc/self/smaps") // proc_pid_smaps(5)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var part addresses
+	var ours bool
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := lines.Text()
+		var from, to uintptr
+		var perm string
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); n == 3 {
+			part = addresses{from, to}
+			ours = strings.HasPrefix(perm, "r") && perm[1] != 'w' && strings.HasSuffix(line, " "+exe)
+			continue
+		}
+		written, found := strings.CutPrefix(line, "Anonymous:")
+		if found && ours && strings.TrimSpace(written) == "0 kB" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+})

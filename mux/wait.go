@@ -24,7 +24,7 @@ func compileConditions(cs []Condition) ([]condition, error) {
 	for i, c := range cs {
 		out[i].Condition = c
 		set := 0
-		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt, c.Changed != nil} {
+		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt, c.Idle, c.Blocked, c.Changed != nil} {
 			if is {
 				set++
 			}
@@ -61,49 +61,66 @@ func (s *session) waitFor(ctx context.Context, r WaitRequest) (WaitResult, error
 	s.mu.Lock()
 	bells := s.bells
 	s.mu.Unlock()
-	began := time.Now()
 	for {
-		res, done, quiet, change := s.check(cs, bells, began)
+		res, done, quiet, change := s.check(cs, bells)
 		if done {
 			return res, nil
 		}
-		var silent <-chan time.Time
-		if quiet >= 0 {
-			t := time.NewTimer(quiet)
-			defer t.Stop()
-			silent = t.C
-		}
+		silent, stop := after(quiet)
 		select {
 		case <-change:
 		case <-silent:
 		case <-limit:
-			return WaitResult{Met: -1, TimedOut: true}, nil
+			res = WaitResult{Met: -1, TimedOut: true}
+			done = true
 		case <-ctx.Done():
+			stop()
 			return WaitResult{}, ctx.Err()
+		}
+		stop()
+		if done {
+			return res, nil
 		}
 	}
 }
 
+// after is a timer; a negative d never fires.
+func after(d time.Duration) (fires <-chan time.Time, stop func()) {
+	if d < 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
 // check looks at the conditions now. quiet is how long no output may come
 // before one holds, -1 for none.
-func (s *session) check(cs []condition, bells uint64, began time.Time) (res WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
+func (s *session) check(cs []condition, bells uint64) (res WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	quiet = -1
-	for i, c := range cs {
-		if c.Quiet > 0 {
-			last := unixTime(max(s.lastOut, s.rec.Started))
-			left := time.Until(last.Add(c.Quiet))
-			if left > 0 {
-				if quiet < 0 || left < quiet {
-					quiet = left
-				}
-				continue
-			}
-		} else if !s.holds(c, bells) {
-			continue
+	again := func(d time.Duration) {
+		if d > 0 && (quiet < 0 || d < quiet) {
+			quiet = d
 		}
-		return WaitResult{Met: i, Exit: s.exitCopy()}, true, quiet, nil
+	}
+	for i, c := range cs {
+		var held bool
+		switch {
+		case c.Quiet > 0:
+			left := time.Until(unixTime(max(s.lastOut, s.rec.Started)).Add(c.Quiet))
+			held = left <= 0
+			again(left)
+		case c.Idle || c.Blocked:
+			a, ok, d := s.detect()
+			held = ok && (c.Idle && a.State == ActivityIdle || c.Blocked && a.State == ActivityBlocked)
+			again(d)
+		default:
+			held = s.holds(c, bells)
+		}
+		if held {
+			return WaitResult{Met: i, Exit: s.exitCopy()}, true, quiet, nil
+		}
 	}
 	if s.exit != nil {
 		return WaitResult{Met: -1, Exit: s.exitCopy()}, true, quiet, nil

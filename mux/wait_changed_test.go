@@ -6,6 +6,7 @@ import (
 )
 
 func TestWaitForAnotherScreen(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "w", `echo up; read -r x; echo more; exec cat`)
 	if _, err := c.Wait(t.Context(), "w", WaitRequest{Conditions: []Condition{{Text: "^up$"}}}); err != nil {

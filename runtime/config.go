@@ -20,6 +20,7 @@ type Config struct {
 	Env     map[string]string // added to the base environment; "" unsets the variable
 	BaseEnv map[string]string // below Env: what config inherits from the caller; in no fingerprint
 
+	Transport string // who is to host it ("tmux", "exec:…"); "" = no wish. Routers look at it, in no fingerprint
 	Lifecycle string // "" long-lived, or OneShot
 	Upstream  string // identity of the model service; in the launch fingerprint
 
@@ -53,6 +54,17 @@ type Config struct {
 	Cols, Rows      int   // terminal size; 0 = 120×40
 	ScrollbackLines int   // 0 = the backend's default
 	ScrollbackBytes int64 // 0 = the backend's default
+
+	Resources Resources // bounds of the session's processes, where the backend can hold them
+	Record    bool      // keep a recording of the output, where the backend can
+}
+
+// Resources bound all processes of a session together; zero is no bound. They
+// are in no fingerprint: another bound restarts nothing.
+type Resources struct {
+	MemoryBytes int64
+	CPUs        float64 // processors
+	PIDs        int     // processes and threads
 }
 
 // Dialog is a known dialog: what identifies it, what it offers, and the one

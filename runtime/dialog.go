@@ -136,7 +136,7 @@ func (a *answerer) one(ctx context.Context) error {
 			return err
 		}
 		if !f.Answerable() {
-			if f, err = a.await(ctx, f, a.lim.Move, rule.Found.Answerable); err != nil {
+			if f, err = a.await(ctx, f, a.lim.Move, true, rule.Found.Answerable); err != nil {
 				return err
 			}
 			if !f.Answerable() {
@@ -155,11 +155,11 @@ func (a *answerer) one(ctx context.Context) error {
 			return err
 		}
 		was := f.Marked
-		moved, err := a.await(ctx, f, a.lim.Move, func(g rule.Found) bool { return g.Marked >= 0 && g.Marked != was })
+		moved, err := a.await(ctx, f, a.lim.Move, true, func(g rule.Found) bool { return g.Marked >= 0 && g.Marked != was })
 		if err != nil {
 			return err
 		}
-		if moved.Known && moved.Marked == was {
+		if moved.Dialog.Name == f.Dialog.Name && moved.Known && moved.Marked == was {
 			return a.stuck(screen, f, "the selection does not follow the keys")
 		}
 	}
@@ -198,7 +198,7 @@ func (a *answerer) confirm(ctx context.Context, f rule.Found) error {
 	if err := a.h.Keys(ctx, "Enter"); err != nil {
 		return err
 	}
-	left, err := a.await(ctx, g, a.lim.Gone, func(rule.Found) bool { return false })
+	left, err := a.await(ctx, g, a.lim.Gone, false, func(rule.Found) bool { return false })
 	if err != nil {
 		return err
 	}
@@ -210,10 +210,12 @@ func (a *answerer) confirm(ctx context.Context, f rule.Found) error {
 
 // await looks again at every change until ok, the dialog is no longer the
 // same, or limit passed. The result is what was seen last; not Known when the
-// dialog is gone.
-func (a *answerer) await(ctx context.Context, f rule.Found, limit time.Duration, ok func(rule.Found) bool) (rule.Found, error) {
+// dialog is gone. repaints: no key that ends it was sent, so while it is not
+// there it is being painted.
+func (a *answerer) await(ctx context.Context, f rule.Found, limit time.Duration, repaints bool, ok func(rule.Found) bool) (rule.Found, error) {
 	inner, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	name := f.Dialog.Name
 	for {
 		if err := a.h.wait(inner, a.lim.Poll, 0); err != nil {
 			if ctx.Err() != nil {
@@ -228,11 +230,12 @@ func (a *answerer) await(ctx context.Context, f rule.Found, limit time.Duration,
 		if err != nil {
 			return f, err
 		}
-		if !open || g.Dialog.Name != f.Dialog.Name {
+		same := open && g.Dialog.Name == name
+		if !same && !repaints {
 			return rule.Found{}, nil
 		}
 		f = g
-		if ok(g) {
+		if same && ok(g) {
 			return g, nil
 		}
 		if a.h.Ended != nil {

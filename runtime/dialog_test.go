@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -201,6 +202,40 @@ func TestOwnDialogsOfAConfig(t *testing.T) {
 		}
 		if !strings.Contains(s.screen, "you chose Keep") {
 			t.Fatalf("%q", s.screen)
+		}
+	})
+}
+
+// A program that is slow to paint again after a key is not taken for one whose
+// dialog has gone.
+func TestADialogThatIsPaintedSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const question = " Quick safety check\n\n"
+		screen := question + " ❯ 1. No, exit\n   2. Yes, I trust this folder\n\n Enter to confirm"
+		var keys []string
+		var painted time.Time
+		h := runtime.Hooks{
+			Screen: func(context.Context) (string, error) {
+				if time.Now().Before(painted) {
+					return "", nil
+				}
+				return screen, nil
+			},
+			Keys: func(_ context.Context, k ...string) error {
+				keys = append(keys, k...)
+				screen = question + "   1. No, exit\n ❯ 2. Yes, I trust this folder\n\n Enter to confirm"
+				painted = time.Now().Add(time.Second)
+				if k[0] == "Enter" {
+					screen = "welcome"
+				}
+				return nil
+			},
+		}
+		if err := runtime.DismissDialogs(t.Context(), "a", h, nil); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(keys, " "); got != "Down Enter" {
+			t.Errorf("keys %q", got)
 		}
 	})
 }

@@ -20,6 +20,7 @@ var (
 	ErrUnknownKey               = errors.New("unknown key")
 	ErrPathEscapes              = errors.New("path escapes the work dir")
 	ErrUnsupported              = errors.New("not supported by this provider")
+	ErrSentAway                 = errors.New("another terminal took the session")
 	ErrBackendUnreachable       = errors.New("cannot reach the session backend")
 )
 
@@ -51,6 +52,9 @@ func IsSessionGone(err error) bool {
 	}
 	if errors.Is(err, ErrSessionNotFound) {
 		return true
+	}
+	if errors.Is(err, ErrBackendUnreachable) {
+		return false
 	}
 	text := strings.ToLower(err.Error())
 	for _, phrase := range []string{"session not found", "not running", "not found", "no tmux server running"} {

@@ -212,6 +212,8 @@ func fakeMet(s *fakeSession, gone bool, any []Condition) (int, time.Duration, er
 	var wait time.Duration
 	for i, c := range any {
 		switch {
+		case c.Idle || c.Blocked:
+			return 0, 0, fmt.Errorf("activity: %w", ErrUnsupported)
 		case c.Exit:
 			if gone || s.exit != nil {
 				return i, 0, nil

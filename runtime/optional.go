@@ -54,6 +54,10 @@ type Condition struct {
 	Title  string        // regular expression on the window title
 	Bell   bool          // BEL was received after the wait began
 	Prompt bool          // a shell prompt is open (OSC 133)
+	// Idle and Blocked are the activities of that name. A backend that cannot
+	// tell answers ErrUnsupported.
+	Idle    bool
+	Blocked bool
 }
 
 // Waiter blocks on conditions that the backend evaluates on change.
@@ -142,21 +146,4 @@ type ServerLifecycleProvider interface {
 	// TeardownServer ends the server after all sessions drained. nil when it
 	// is gone; it does nothing while sessions live in it, whoever's they are.
 	TeardownServer(ctx context.Context) error
-}
-
-// As finds an optional interface on p, looking through wrappers that have an
-// Unwrap() Provider method.
-func As[T any](p Provider) (T, bool) {
-	for p != nil {
-		if t, ok := p.(T); ok {
-			return t, true
-		}
-		w, ok := p.(interface{ Unwrap() Provider })
-		if !ok {
-			break
-		}
-		p = w.Unwrap()
-	}
-	var zero T
-	return zero, false
 }

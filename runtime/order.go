@@ -16,6 +16,7 @@ func InOrder(p Provider) Provider {
 
 type ordered struct {
 	Provider
+	unlessDone bool // not where Capabilities.Ordered; asked at the first input, for it may take a call
 
 	mu    sync.Mutex
 	turns map[string]*turn // sessions with a call under way
@@ -71,7 +72,13 @@ func (o *ordered) give(name string) {
 	close(next)
 }
 
+// done reports whether the backend keeps the order itself.
+func (o *ordered) done() bool { return o.unlessDone && o.Capabilities().Ordered }
+
 func (o *ordered) Nudge(ctx context.Context, name string, content []ContentBlock) (Receipt, error) {
+	if o.done() {
+		return o.Provider.Nudge(ctx, name, content)
+	}
 	if err := o.take(ctx, name); err != nil {
 		return Receipt{}, fmt.Errorf("nudge %s: waiting for earlier input: %w", name, err)
 	}
@@ -80,6 +87,9 @@ func (o *ordered) Nudge(ctx context.Context, name string, content []ContentBlock
 }
 
 func (o *ordered) SendKeys(ctx context.Context, name string, keys ...string) error {
+	if o.done() {
+		return o.Provider.SendKeys(ctx, name, keys...)
+	}
 	if err := o.take(ctx, name); err != nil {
 		return fmt.Errorf("keys %s: waiting for earlier input: %w", name, err)
 	}

@@ -117,8 +117,10 @@ type Capabilities struct {
 	DurableMeta     bool // metadata outlives the provider's process
 	LastScreen      bool // Peek answers for a while after the session's exit
 	ProcessTree     bool // ProcessAlive sees the session's processes
+	KeyModes        bool // keys are encoded as the modes of the session's program ask
 	Relaunch        bool // the agent can be started again inside its session
 	Exec            bool // commands can be run inside the session's box
+	Ordered         bool // nudges and keys of a session queue in the backend, whoever sends them
 	Simulated       bool // no program really runs (the fake)
 }
 
@@ -135,6 +137,8 @@ type Terminal struct {
 
 	ReadOnly   bool   // never send input, never resize
 	DetachKeys string // "ctrl-b d" when empty
+	Alone      bool   // send the other terminals away; ErrUnsupported where that cannot be
+	Scrollback bool   // show the history first, where the provider can
 }
 
 // State is the outcome of a nudge.

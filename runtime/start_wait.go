@@ -195,16 +195,13 @@ func (s *sequence) delay(ctx context.Context) error {
 // frame and blanks before it do not count, and neither do the options of the
 // dialog found there, which begin like a prompt.
 func PromptLine(screen, prefix string, found rule.Found) bool {
-	bare := strings.TrimRight(prefix, " ")
 	options := map[int]bool{}
 	for _, o := range found.Options {
 		options[o.Row] = true
 	}
 	row := 0
 	for line := range strings.SplitSeq(screen, "\n") {
-		line = strings.ReplaceAll(line, "\u00a0", " ")
-		line = strings.TrimLeft(strings.TrimLeft(line, " \t"), "│┃║| ")
-		if !options[row] && (strings.HasPrefix(line, prefix) || bare != "" && strings.TrimRight(line, " │┃║|") == bare) {
+		if !options[row] && rule.IsPrompt(line, prefix) {
 			return true
 		}
 		row++

@@ -14,6 +14,9 @@ type Instance struct {
 	Epoch int64     // GC_RUNTIME_EPOCH, counts the starts of this agent
 	Token string    // GC_INSTANCE_TOKEN, secret-free random
 	At    time.Time // for the beacon
+
+	Conversation string // id of the agent's own conversation, "" for none
+	Resume       bool   // it is taken up again, else it begins
 }
 
 // NewInstance makes a new identity; it never repeats one.

@@ -63,7 +63,8 @@ func isInline(v string) bool {
 
 // Prompt is what an incarnation is told at its start: the beacon, then the
 // text. It is "" when the mode is none, and for a plain program: no text, and
-// nobody set a mode.
+// nobody set a mode. A conversation that is taken up again has had the text: it
+// gets the beacon alone.
 func (s *Spec) Prompt(inst Instance) (string, error) {
 	if s.Resolved.PromptMode == config.PromptNone {
 		return "", nil
@@ -76,7 +77,7 @@ func (s *Spec) Prompt(inst Instance) (string, error) {
 		return "", nil
 	}
 	full := runtime.Beacon(s.City.Name(), s.Name(), inst.At, s.Resolved.SupportsHooks)
-	if text != "" {
+	if text != "" && !inst.Resume {
 		full += "\n\n" + text
 	}
 	if strings.Contains(full, "\x00") {

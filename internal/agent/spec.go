@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
@@ -46,6 +47,7 @@ type Spec struct {
 type BuildOptions struct {
 	Environ []string // "K=V" of whoever starts the city
 	Bin     string   // the gc program, for GC_BIN
+	Record  bool     // keep recordings of the sessions
 }
 
 // Name is the qualified name of the agent.
@@ -95,6 +97,25 @@ func MemberNames(pool *Spec, n int) []string {
 		names = append(names, pool.Resolved.Base+"-"+strconv.Itoa(i+1))
 	}
 	return names
+}
+
+// IsMemberName reports whether a qualified name is one that the pool gives to
+// its members, whatever its size.
+func IsMemberName(pool *Spec, name string) bool {
+	r := &pool.Resolved
+	bare := name
+	if r.Dir != "" {
+		var in bool
+		if bare, in = strings.CutPrefix(name, r.Dir+"/"); !in {
+			return false
+		}
+	}
+	if slices.Contains(r.Pool.NamePool, bare) {
+		return true
+	}
+	number, numbered := strings.CutPrefix(bare, r.Base+"-")
+	n, err := strconv.Atoi(number)
+	return numbered && err == nil && n > len(r.Pool.NamePool) && strconv.Itoa(n) == number
 }
 
 // TemplateWarnings tells for which agents the session template is not used,
@@ -166,6 +187,11 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		Cols: c.Session.Size.Cols, Rows: c.Session.Size.Rows,
 		SetupTimeout:    c.Session.SetupTimeout,
 		ScrollbackLines: c.Session.ScrollbackLines, ScrollbackBytes: int64(c.Session.ScrollbackBytes),
+		Resources: runtime.Resources{MemoryBytes: int64(r.Limits.Memory), CPUs: float64(r.Limits.CPU), PIDs: r.Limits.PIDs},
+		Record:    o.Record,
+	}
+	if r.Session != c.Session.Provider { // its own wish
+		cfg.Transport = r.Session
 	}
 	if cfg.ProviderName == "" {
 		cfg.ProviderName = r.Provider
@@ -259,6 +285,7 @@ func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
 	cfg.Env["GC_SESSION_ID"] = inst.ID
 	cfg.Env["GC_RUNTIME_EPOCH"] = strconv.FormatInt(inst.Epoch, 10)
 	cfg.Env["GC_INSTANCE_TOKEN"] = inst.Token
+	cfg.Command = s.converse(cfg.Command, inst)
 	return cfg, s.addPrompt(&cfg, inst)
 }
 

@@ -93,6 +93,12 @@ const (
 	WakeFresh  = "fresh"
 )
 
+// Resume styles: where resume_flag stands.
+const (
+	ResumeByFlag     = "flag"       // behind the command
+	ResumeSubcommand = "subcommand" // behind its first word
+)
+
 // Agent is one [[agents]] table as it stands in the file; Resolve gives the
 // whole of what it runs.
 type Agent struct {
@@ -180,6 +186,8 @@ type Session struct {
 	SetupTimeout    time.Duration `toml:"setup_timeout"`
 	StartupTimeout  time.Duration `toml:"startup_timeout"`
 	RemoteMatch     []string      `toml:"remote_match"`
+	Local           string        `toml:"local"`  // hybrid: who hosts the others; "" = native
+	Remote          string        `toml:"remote"` // hybrid: who hosts what RemoteMatch names; "" = k8s
 	ScrollbackLines int           `toml:"scrollback_lines"`
 	ScrollbackBytes Bytes         `toml:"scrollback_bytes"`
 	Size            Size          `toml:"size"`

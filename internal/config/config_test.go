@@ -297,6 +297,9 @@ func TestInherit(t *testing.T) {
 	if diff := cmp.Diff(want, Inherit(caller, nil)); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff(map[string]string{"GC_MUX_SOCKET": "/s"}, Inherit([]string{"GC_MUX_SOCKET=/s", "XDG_STATE_HOME=rel", "GC_SESSION=x"}, nil)); diff != "" {
+		t.Error(diff)
+	}
 	want["AWS_PROFILE"], want["SECRET"] = "p", "s"
 	if diff := cmp.Diff(want, Inherit(caller, []string{"AWS_*", "SECRET"})); diff != "" {
 		t.Error(diff)

@@ -113,7 +113,7 @@ func (d *decoder) unknown(key string, at Pos, known map[string]field, path strin
 	}
 	sort.Strings(names)
 	hint := ""
-	if near := nearest(key, names); near != "" {
+	if near := Nearest(key, names); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	} else {
 		hint = "valid keys: " + strings.Join(names, ", ")

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -13,14 +14,19 @@ var inherited = [...]string{
 	"http_proxy", "https_proxy", "no_proxy", "all_proxy", "ftp_proxy",
 }
 
+// places say where gc keeps its state, so that gc inside an agent's session
+// speaks to the multiplexer that hosts it. A relative path would be another one
+// in the agent's folder.
+var places = [...]string{"GC_MUX_SOCKET", "GC_TMUX_SOCKET", "XDG_STATE_HOME"}
+
 // Inherit picks from a caller's environment ("K=V" lines, the last of a name
-// counts) what its agents may see: the fixed list, LC_*, and the names and
+// counts) what its agents may see: the fixed list, LC_*, the places above, and the names and
 // "PREFIX_*" patterns of extra. Nothing else ever gets through.
 func Inherit(caller []string, extra []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range caller {
 		k, v, ok := strings.Cut(kv, "=")
-		if ok && k != "" && inherits(k, extra) {
+		if ok && k != "" && (inherits(k, extra) || filepath.IsAbs(v) && slices.Contains(places[:], k)) {
 			out[k] = v
 		}
 	}

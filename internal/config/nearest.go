@@ -1,8 +1,8 @@
 package config
 
-// nearest returns the candidate closest to word by edit distance, or "" when
+// Nearest returns the candidate closest to word by edit distance, or "" when
 // none is close enough to be meant.
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	best, bestDist := "", len(word)/2+1
 	for _, c := range candidates {
 		if d := distance(word, c, bestDist); d < bestDist || d == bestDist && best != "" && c < best {

@@ -73,7 +73,7 @@ func (c *City) checkProvider(name string, at Pos, key string, out *collector) {
 	}
 	all := append(sortedKeys(c.Providers), sortedKeys(c.presets)...)
 	hint := "presets: " + strings.Join(sortedKeys(c.presets), ", ")
-	if near := nearest(name, all); near != "" {
+	if near := Nearest(name, all); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	}
 	out.add(at, hint, "%s: no provider is named %q", key, clip(name))
@@ -95,7 +95,7 @@ func (c *City) validateProviders(out *collector) {
 			out.add(p.At, `add base = "claude", or command = "..."`, "%s has neither base nor command", where)
 		}
 		c.checkCycle(name, out)
-		oneOf(out, p.Place("resume_style"), where+".resume_style", p.ResumeStyle, "flag", "subcommand")
+		oneOf(out, p.Place("resume_style"), where+".resume_style", p.ResumeStyle, ResumeByFlag, ResumeSubcommand)
 		checkHints(out, &p.Hints, p.Where, where+".")
 		checkTemplates(out, p.Place("command"), where+".command", p.Command)
 		checkTemplates(out, p.Place("args"), where+".args", p.Args...)
@@ -145,7 +145,7 @@ func oneOf(out *collector, at Pos, key, value string, allowed ...string) {
 		return
 	}
 	hint := "valid: " + strings.Join(allowed, ", ")
-	if near := nearest(value, allowed); near != "" {
+	if near := Nearest(value, allowed); near != "" {
 		hint = "did you mean " + quote(near) + "? " + hint
 	}
 	out.add(at, hint, "%s: %q is not valid", key, clip(value))
@@ -185,6 +185,8 @@ func (c *City) validateRigs(out *collector) {
 func (c *City) validateSession(out *collector) {
 	s := &c.Session
 	checkSession(out, s.Place("provider"), "session.provider", s.Provider)
+	checkSide(out, s.Place("local"), "session.local", s.Local)
+	checkSide(out, s.Place("remote"), "session.remote", s.Remote)
 	if s.ScrollbackLines < 0 {
 		out.add(s.Place("scrollback_lines"), "", "session.scrollback_lines: %d is negative", s.ScrollbackLines)
 	}
@@ -200,6 +202,15 @@ func checkSession(out *collector, at Pos, key, name string) {
 		return
 	}
 	out.add(at, "valid: "+strings.Join(SessionProviders(), ", "), "%s: %q is not a session provider", key, clip(name))
+}
+
+// checkSide is checkSession for one that hosts sessions itself.
+func checkSide(out *collector, at Pos, key, name string) {
+	if name == "auto" || name == "hybrid" {
+		out.add(at, "", "%s: %q hosts no session itself", key, name)
+		return
+	}
+	checkSession(out, at, key, name)
 }
 
 func (c *City) validateDaemon(out *collector) {

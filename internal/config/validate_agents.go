@@ -69,7 +69,7 @@ func qualify(dir, name string) string {
 func (c *City) validateAgent(a *Agent, out *collector) {
 	where := "agent " + quote(clip(a.QualifiedName()))
 	c.checkProvider(a.Provider, a.Place("provider"), where+": provider", out)
-	checkSession(out, a.Place("session"), where+": session", a.Session)
+	checkSide(out, a.Place("session"), where+": session", a.Session)
 	oneOf(out, a.Place("lifecycle"), where+": lifecycle", a.Lifecycle, OneShot)
 	oneOf(out, a.Place("wake_mode"), where+": wake_mode", a.WakeMode, WakeResume, WakeFresh)
 	checkHints(out, &a.Hints, a.Where, where+": ")
@@ -152,7 +152,7 @@ func (c *City) validateDepends(names map[string]Pos, out *collector) {
 			switch {
 			case !ok:
 				hint := ""
-				if near := nearest(dep, sortedKeys(names)); near != "" {
+				if near := Nearest(dep, sortedKeys(names)); near != "" {
 					hint = "did you mean " + quote(near) + "?"
 				}
 				out.add(a.Place("depends_on"), hint, "agent %q depends on %q, which is no agent", self, clip(dep))

@@ -14,6 +14,7 @@ import (
 // Operations in flight, one per member at most.
 const (
 	opStart    = "start"
+	opSettle   = "settle" // started, and not seen to run yet
 	opStop     = "stop"
 	opProbe    = "probe"
 	opDrain    = "drain"
@@ -55,16 +56,18 @@ func (l *loop) budget() session.Budget {
 
 // save writes the member's record. A disk that fails is said and lived with:
 // the city goes on.
-func (l *loop) save(m *member) {
+func (l *loop) save(m *member) *session.Ticket {
 	if m.seen.Agent == "" {
-		return
+		return nil
 	}
+	l.records[m.seen.Agent] = m.seen.Record
 	ticket, name := l.book.Save(m.seen.Record), m.name()
 	l.work.Go(func() {
 		if err := ticket.Wait(); err != nil {
 			l.post(func() { l.logf("%s: cannot save its record: %v", name, err) })
 		}
 	})
+	return ticket
 }
 
 // act begins one action of the plan.
@@ -95,137 +98,6 @@ func (l *loop) act(a Action) {
 			l.look()
 		}
 	}
-}
-
-// start begins a new incarnation. Its identity is on record before the session
-// exists.
-func (l *loop) start(m *member, why string) {
-	r, now := &m.seen.Record, time.Now()
-	if r.Crashed {
-		r.Restarted(now)
-	}
-	inst := agent.NewInstance(r.Epoch+1, now)
-	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
-	r.StartedWith = m.spec.Hashes.Core
-	if m.oneShot() {
-		r.Job = session.Job{Run: l.runID, Hash: m.spec.Hashes.Core}
-	}
-	ticket := l.book.Save(*r)
-	m.attempts++
-	l.begin(m, opStart)
-	l.noteAgent(m, EventStarting, why, "")
-	spec, limit := m.spec, l.startLimit(m.spec)
-	l.work.Go(func() {
-		// Without the record a crash of the controller would lose the session.
-		err := ticket.Wait()
-		if err == nil {
-			err = launch(l.starts, l.p, spec, inst, limit)
-		}
-		l.post(func() { l.started(m, spec, err) })
-	})
-}
-
-// restOfStart is what the steps of a start may take that have limits of their
-// own: until the process lives, dialogs, the nudge.
-const restOfStart = 2 * time.Minute
-
-// startLimit is the deadline of a whole start of an agent: startup_timeout for
-// becoming ready and for each command before it, setup_timeout for each command
-// after it.
-func (l *loop) startLimit(spec *agent.Spec) time.Duration {
-	s, cfg := &l.o.City.Session, &spec.Config
-	setups := len(cfg.SessionSetup) + len(cfg.SessionLive) + 1
-	return s.StartupTimeout*time.Duration(1+len(cfg.PreStart)) + s.SetupTimeout*time.Duration(setups) + restOfStart
-}
-
-// launch starts the session and marks it as this city's.
-func launch(ctx context.Context, p runtime.Provider, spec *agent.Spec, inst agent.Instance, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	cfg, err := spec.StartConfig(inst)
-	if err != nil {
-		return err
-	}
-	if err := p.Start(ctx, spec.Session, cfg); err != nil {
-		return err
-	}
-	err = spec.Mark(ctx, p, inst)
-	if errors.Is(err, runtime.ErrSessionNotFound) {
-		return nil // it has ended already; its exit tells how
-	}
-	return err
-}
-
-// started takes in the end of a start.
-func (l *loop) started(m *member, spec *agent.Spec, err error) {
-	r := &m.seen.Record
-	l.endOp(m)
-	if err != nil {
-		l.startFailed(m, err)
-		return
-	}
-	r.LastError, r.LastHint = "", ""
-	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = Alive, true, spec.Hashes, time.Now()
-	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, Drain{}, false
-	l.save(m)
-	l.noteAgent(m, EventStarted, "", "")
-	l.hook(m, "on_boot", onBoot)
-	if _, pushed := runtime.As[runtime.EventSource](l.p); !pushed && m.oneShot() {
-		l.look() // it may have ended already, and nobody will say so
-	}
-}
-
-// startFailed accounts for a start that made no session.
-func (l *loop) startFailed(m *member, err error) {
-	r, now := &m.seen.Record, time.Now()
-	if errors.Is(err, runtime.ErrSessionExists) {
-		l.logf("%s: session %s exists already", m.name(), m.seen.Session)
-		m.seen.Presence = Unknown
-		l.look()
-		return
-	}
-	if l.starts.Err() != nil {
-		m.seen.Presence = Unknown // the city is being stopped; the stop makes sure of it
-		return
-	}
-	r.Open = false
-	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)
-	exit := whyNotStarted(r, err, now)
-	m.seen.Presence = Gone
-	r.Crashed = true
-	if m.oneShot() {
-		r.Crashed = false
-		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
-		l.noteEnd(m, EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
-		l.save(m)
-		return
-	}
-	r.Died(now, l.budget())
-	l.noteEnd(m, EventStartFailed, nil, "", r.LastError)
-	l.quarantined(m)
-	l.save(m)
-}
-
-// whyNotStarted keeps what an error of a start tells: exit, screen, hint.
-func whyNotStarted(r *session.Record, err error, now time.Time) *runtime.Exit {
-	var death *runtime.StartupDeath
-	var blocked *runtime.StartupBlocked
-	switch {
-	case errors.As(err, &death):
-		r.LastScreen = death.Screen
-		r.LastExit = &runtime.Exit{Code: death.Code, Signal: death.Signal, Reason: "died during startup", Time: now}
-		if death.Code == 127 && death.Signal == "" {
-			r.LastExit.Reason = "command not found"
-			r.LastHint = "the command of the agent was not found; check start_command (command) and PATH"
-		}
-		return r.LastExit
-	case errors.As(err, &blocked):
-		r.LastScreen = blocked.Screen
-		if r.LastHint == "" {
-			r.LastHint = "answer it once by hand, or describe it in [[dialogs]]"
-		}
-	}
-	return &runtime.Exit{Code: -1, Reason: "start failed", Time: now}
 }
 
 func oneLine(s string) string {
@@ -338,7 +210,7 @@ func (l *loop) undrain(m *member) {
 		})
 		l.post(func() {
 			if err == nil {
-				m.seen.Drain = Drain{}
+				m.seen.Drain, m.spared = Drain{}, time.Now()
 			}
 			l.settle(m, "cancel the drain", err)
 		})
@@ -369,7 +241,9 @@ func (l *loop) relaunch(m *member) {
 		return
 	}
 	l.begin(m, opRelaunch)
-	spec, inst := m.spec, agent.Instance{ID: m.seen.Record.ID, Epoch: m.seen.Record.Epoch, Token: m.seen.Record.Token, At: time.Now()}
+	spec, r := m.spec, &m.seen.Record
+	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token, At: time.Now()}
+	inst.Conversation, inst.Resume = converse(r, spec)
 	limit := l.startLimit(spec)
 	l.work.Go(func() {
 		ctx, cancel := context.WithTimeout(l.opCtx, limit)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +14,20 @@ import (
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
 )
+
+// reconcileLimit is the target for a reconcile of 1000 unchanged agents.
+const reconcileLimit = 50 * time.Millisecond
+
+// faults counts the page faults of all children that ended (getrusage(2),
+// RUSAGE_CHILDREN): no process runs without one.
+func faults(b *testing.B) int64 {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
+		b.Fatal(err)
+	}
+	return int64(used.Minflt)
+}
 
 // BenchmarkReconcile is one look at 1000 unchanged agents and the plan for
 // them, without the backend's own time.
@@ -64,11 +79,18 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 	once() // the first look adopts
 	fake.ForgetCalls()
+	began := faults(b)
 	for b.Loop() {
 		once()
 		b.StopTimer()
 		fake.ForgetCalls()
 		b.StartTimer()
+	}
+	if took := b.Elapsed() / time.Duration(b.N); took > reconcileLimit {
+		b.Errorf("a reconcile took %v, at most %v", took, reconcileLimit)
+	}
+	if faults(b) != began {
+		b.Error("a reconcile started processes")
 	}
 }
 

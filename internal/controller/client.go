@@ -84,17 +84,6 @@ func (c *Client) StopAgents(ctx context.Context, agents ...string) error {
 	return c.call(ctx, http.MethodPost, "/v1/agents/stop", names{agents}, nil)
 }
 
-// Suspend takes the agents (all without names) out of the city until Resume;
-// running ones are drained.
-func (c *Client) Suspend(ctx context.Context, agents ...string) error {
-	return c.call(ctx, http.MethodPost, "/v1/agents/suspend", names{agents}, nil)
-}
-
-// Resume undoes Suspend and StopAgents.
-func (c *Client) Resume(ctx context.Context, agents ...string) error {
-	return c.call(ctx, http.MethodPost, "/v1/agents/resume", names{agents}, nil)
-}
-
 // Poke makes the controller look at the city now, as the patrol would, and read
 // what agents set in their metadata (GC_DRAIN_ACK, GC_RESTART_REQUESTED).
 func (c *Client) Poke(ctx context.Context) error {
@@ -120,7 +109,8 @@ type wireError struct {
 
 // codes are the sentinels that keep their identity over the socket.
 var codes = map[string]error{
-	"unknown_agent": ErrUnknownAgent, "shutting_down": ErrShuttingDown,
+	"unknown_agent": ErrUnknownAgent, "unknown_rig": ErrUnknownRig,
+	"earlier_instance": ErrEarlierInstance, "not_draining": ErrNotDraining, "shutting_down": ErrShuttingDown,
 	"controller_running": ErrControllerRunning, "state_dir": ErrStateDir, "timeout": ErrTimeout,
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // pick finds members by agent name, pool name or a bare name that only one
@@ -69,10 +68,10 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 			before[m] = m.attempts
 			r := &m.seen.Record
 			r.Clear()
-			r.Stopped, r.Asleep = false, false
+			r.Stopped, r.Asleep, r.Drained = false, false, false
 			l.save(m)
 			switch {
-			case m.op == opStart:
+			case m.op == opStart || m.op == opSettle:
 				before[m]-- // the start in flight is what is asked for
 			case m.op == "" && (m.seen.Presence == Alive || m.seen.Presence == Zombie) && m.seen.Owned:
 				l.stopGently(m, WhyRestart)
@@ -83,7 +82,7 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 		return err
 	}
 	settled := func(m *member) bool {
-		if m.spec == nil || m.seen.Presence == Unknown || m.seen.Record.Suspended || m.spec.Resolved.Suspended {
+		if m.spec == nil || m.seen.Presence == Unknown || l.suspendedBy(m) != "" {
 			return true
 		}
 		return m.op == "" && (m.attempts > before[m] || l.waitsFor(m) != "")
@@ -105,6 +104,9 @@ func (l *loop) failures(ctx context.Context, list []*member) error {
 	hint := ""
 	err := l.inLoop(ctx, func() {
 		for _, m := range list {
+			if m.notStarted != "" {
+				lines = append(lines, m.name()+": "+m.notStarted)
+			}
 			if r := &m.seen.Record; r.LastError != "" {
 				lines = append(lines, m.name()+": "+r.LastError)
 				if hint == "" {
@@ -143,33 +145,4 @@ func (l *loop) stopAgents(ctx context.Context, list []string) error {
 		}
 		return true
 	})
-}
-
-// suspendAgents takes agents out of the city until resumed; it does not wait
-// for the drains.
-func (l *loop) suspendAgents(ctx context.Context, list []string) error {
-	return l.mark(ctx, list, func(m *member) { m.seen.Record.Suspended = true })
-}
-
-func (l *loop) resumeAgents(ctx context.Context, list []string) error {
-	return l.mark(ctx, list, func(m *member) {
-		r := &m.seen.Record
-		r.Suspended, r.Stopped, r.Asleep = false, false, false
-	})
-}
-
-func (l *loop) mark(ctx context.Context, list []string, set func(*member)) error {
-	var err error
-	in := l.inLoop(ctx, func() {
-		var picked []*member
-		if picked, err = l.pick(list); err != nil {
-			return
-		}
-		for _, m := range picked {
-			set(m)
-			l.save(m)
-		}
-		l.patrol = time.Now() // look at once
-	})
-	return errors.Join(in, err)
 }

@@ -198,7 +198,10 @@ func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error)
 	if err = errors.Join(in, err); err != nil {
 		return n, err
 	}
-	return n, ticket.Wait() // acknowledged is on disk
+	if err := ticket.Wait(); err != nil { // acknowledged is on disk; what is not is forgotten
+		return n, errors.Join(err, l.dropNudge(ctx, n.ID))
+	}
+	return n, nil
 }
 
 func (l *loop) enqueue(m *member, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Ticket) {

@@ -34,21 +34,29 @@ type Finding struct {
 	Hint  string `json:"hint,omitempty"` // what to do
 }
 
-// doctor collects findings.
+// Findings collects what was looked at.
+type Findings struct {
+	List []Finding
+}
+
+// OK notes something that is as it should be.
+func (f *Findings) OK(about, format string, args ...any) {
+	f.List = append(f.List, Finding{Level: LevelOK, About: about, Text: fmt.Sprintf(format, args...)})
+}
+
+// Warn notes something that works, but not as one would think.
+func (f *Findings) Warn(about, hint, format string, args ...any) {
+	f.List = append(f.List, Finding{Level: LevelWarn, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Fail notes a problem.
+func (f *Findings) Fail(about, hint, format string, args ...any) {
+	f.List = append(f.List, Finding{Level: LevelFail, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// doctor looks at one city.
 type doctor struct {
-	list []Finding
-}
-
-func (d *doctor) ok(about, format string, args ...any) {
-	d.list = append(d.list, Finding{Level: LevelOK, About: about, Text: fmt.Sprintf(format, args...)})
-}
-
-func (d *doctor) warn(about, hint, format string, args ...any) {
-	d.list = append(d.list, Finding{Level: LevelWarn, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
-}
-
-func (d *doctor) fail(about, hint, format string, args ...any) {
-	d.list = append(d.list, Finding{Level: LevelFail, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
+	Findings
 }
 
 // Diagnose looks at a city from outside and says what is wrong and what to do.
@@ -56,7 +64,7 @@ func (d *doctor) fail(about, hint, format string, args ...any) {
 func Diagnose(ctx context.Context, dir string, provider runtime.Provider, o agent.BuildOptions) []Finding {
 	d := &doctor{}
 	specs := d.config(dir, o)
-	d.StateDir(dir)
+	d.stateDir(dir)
 	running := d.controller(ctx, dir)
 	sessions := d.backend(ctx, provider)
 	for _, s := range specs {
@@ -65,7 +73,7 @@ func Diagnose(ctx context.Context, dir string, provider runtime.Provider, o agen
 	if !running && provider != nil && len(specs) > 0 {
 		d.left(ctx, provider, specs[0].City.Dir, sessions)
 	}
-	return d.list
+	return d.List
 }
 
 func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
@@ -78,53 +86,53 @@ func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
 	switch {
 	case errors.As(err, &p):
 		for _, one := range p.List {
-			d.fail("config", one.Hint, "%s", one)
+			d.Fail("config", one.Hint, "%s", one)
 		}
 		return nil
 	case err != nil:
-		d.fail("config", "gc init makes a city", "%v", err)
+		d.Fail("config", "gc init makes a city", "%v", err)
 		return nil
 	}
-	d.ok("config", "%s: %d agents", c.File, len(specs))
+	d.OK("config", "%s: %d agents", c.File, len(specs))
 	for _, w := range agent.TemplateWarnings(c) {
-		d.warn("config", "templates may use City, Agent, Dir, Name", "%s", w)
+		d.Warn("config", "templates may use City, Agent, Dir, Name", "%s", w)
 	}
 	for i := range c.Rigs {
 		path := config.Place(c.Dir, c.Rigs[i].Path)
 		if st, err := os.Stat(path); err != nil || !st.IsDir() {
-			d.fail("rig "+c.Rigs[i].Name, "make the folder or change the rig's path", "%s is no folder", path)
+			d.Fail("rig "+c.Rigs[i].Name, "make the folder or change the rig's path", "%s is no folder", path)
 		}
 	}
 	if !slices.ContainsFunc(o.Environ, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }) {
-		d.warn("environment", "agents keep their settings and logins there", "HOME is not set")
+		d.Warn("environment", "agents keep their settings and logins there", "HOME is not set")
 	}
 	return specs
 }
 
-func (d *doctor) StateDir(dir string) {
+func (d *doctor) stateDir(dir string) {
 	state := StateDir(dir)
 	st, err := os.Stat(state)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		if unix.Access(dir, unix.W_OK) != nil {
-			d.fail("state", "make the folder writable for you, or copy the city to one that is", "%s cannot be written", dir)
+			d.Fail("state", "make the folder writable for you, or copy the city to one that is", "%s cannot be written", dir)
 			return
 		}
-		d.ok("state", "no %s yet: the city was never started", state)
+		d.OK("state", "no %s yet: the city was never started", state)
 		return
 	case err != nil:
-		d.fail("state", "", "%v", err)
+		d.Fail("state", "", "%v", err)
 		return
 	case !st.IsDir() || unix.Access(state, unix.W_OK) != nil:
-		d.fail("state", "remove what is in its place, or make it writable for you", "%s cannot be used", state)
+		d.Fail("state", "remove what is in its place, or make it writable for you", "%s cannot be used", state)
 		return
 	case st.Mode().Perm()&0o077 != 0:
-		d.warn("state", "chmod 700 "+state, "%s can be read by others", state)
+		d.Warn("state", "chmod 700 "+state, "%s can be read by others", state)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(state, &fs); err == nil {
 		if free := uint64(fs.Bavail) * uint64(fs.Bsize); free < lowDisk {
-			d.warn("state", "make room: records and logs need it", "only %d MiB free on the disk of %s", free>>20, state)
+			d.Warn("state", "make room: records and logs need it", "only %d MiB free on the disk of %s", free>>20, state)
 		}
 	}
 }
@@ -140,35 +148,60 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 		defer c.Close()
 		st, err := c.Status(ctx)
 		if err != nil {
-			d.fail("controller", "gc stop, then gc start", "it runs but does not answer: %v", err)
+			d.Fail("controller", "gc stop, then gc start", "it runs but does not answer: %v", err)
 			return true
 		}
-		d.ok("controller", "pid %d", st.Controller.PID)
+		d.OK("controller", "pid %d", st.Controller.PID)
 		if st.ConfigError != "" {
-			d.fail("controller", "correct city.toml: it is read again at once", "the old config is in use: %s", oneLine(st.ConfigError))
+			d.Fail("controller", "correct city.toml: it is read again at once", "the old config is in use: %s", oneLine(st.ConfigError))
 		}
 		for _, a := range st.Agents {
 			d.running(a)
 		}
 		return true
 	case errors.Is(err, ErrNoController):
-		d.ok("controller", "none is running")
-		d.database(dir)
+		d.noController(dir)
 		return false
 	}
-	d.fail("controller", "", "%v", err)
+	d.Fail("controller", "", "%v", err)
 	return false
+}
+
+// noController tells one that is not there from one that does not listen.
+func (d *doctor) noController(dir string) {
+	f, err := os.Open(lockPath(dir))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		d.OK("controller", "none is running")
+		d.database(dir)
+		return
+	case err != nil:
+		d.Fail("controller", "make the folder readable for you", "%v", err)
+		return
+	}
+	defer f.Close()
+	if err := flock(f, unix.LOCK_SH|unix.LOCK_NB); err != nil {
+		held := readOwner(f)
+		d.Fail("controller", fmt.Sprintf("wait a moment; if it stays so: kill %d, then gc start adopts the agents", held.PID), "pid %d holds the city's lock but does not listen", held.PID)
+		return
+	}
+	if _, err := os.Lstat(socketPath(dir)); err == nil {
+		d.Warn("controller", "gc start starts another, which adopts the agents", "the last one died: its socket is still there")
+	} else {
+		d.OK("controller", "none is running")
+	}
+	d.database(dir)
 }
 
 func (d *doctor) running(a AgentStatus) {
 	about := "agent " + a.Name
 	switch {
 	case a.State == StateQuarantined:
-		d.fail(about, "gc peek "+a.Name+" shows why; gc restart "+a.Name+" tries again", "it died too often and waits (%d restarts)", a.Restarts)
+		d.Fail(about, "gc peek "+a.Name+" shows why; gc restart "+a.Name+" tries again", "it died too often and waits (%d restarts)", a.Restarts)
 	case a.State == StateCrashed:
-		d.fail(about, cmpHint(a.Hint, "gc peek "+a.Name), "it has crashed%s", because(a))
+		d.Fail(about, cmpHint(a.Hint, "gc peek "+a.Name), "it has crashed%s", because(a))
 	case a.Error != "":
-		d.warn(about, a.Hint, "%s", a.Error)
+		d.Warn(about, a.Hint, "%s", a.Error)
 	}
 }
 
@@ -197,11 +230,11 @@ func (d *doctor) database(dir string) {
 	}
 	b, err := openBook(dir)
 	if err != nil {
-		d.fail("state", "move "+path+" away to start with empty records; the agents are not touched by that", "%v", err)
+		d.Fail("state", "move "+path+" away to start with empty records; the agents are not touched by that", "%v", err)
 		return
 	}
 	if err := b.Close(); err != nil {
-		d.fail("state", "", "%v", err)
+		d.Fail("state", "", "%v", err)
 	}
 }
 
@@ -212,10 +245,10 @@ func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 	}
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil {
-		d.fail("sessions", "gc mux status, or the provider's own tools, tell more", "the session backend does not answer: %v", err)
+		d.Fail("sessions", "gc mux status, or the provider's own tools, tell more", "the session backend does not answer: %v", err)
 		return nil
 	}
-	d.ok("sessions", "the backend answers; %d running", len(list))
+	d.OK("sessions", "the backend answers; %d running", len(list))
 	return list
 }
 
@@ -223,14 +256,14 @@ func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 func (d *doctor) agent(s *agent.Spec) {
 	about := "agent " + s.Name()
 	if _, err := s.StartConfig(agent.Instance{}); err != nil {
-		d.fail(about, Hint(err), "%v", err)
+		d.Fail(about, Hint(err), "%v", err)
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(s.Config.Command), " ")
 	if word == "" || strings.ContainsAny(word, "\"'$`\\=(){};&|<>*?[]~#") || shellWords[word] {
 		return // the shell's business
 	}
 	if !found(word, s.Config.BaseEnv["PATH"], s.Config.Env["PATH"], s.Config.WorkDir) {
-		d.fail(about, "install it, or change start_command (command) or PATH", "its command %s was not found", word)
+		d.Fail(about, "install it, or change start_command (command) or PATH", "its command %s was not found", word)
 	}
 }
 
@@ -267,7 +300,7 @@ func (d *doctor) left(ctx context.Context, p runtime.Provider, city string, sess
 	for _, name := range sessions {
 		owner, err := ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, name, agent.MetaCityPath) })
 		if err == nil && owner == city {
-			d.warn("session "+name, "gc start takes it over, gc stop ends it", "it runs without a controller")
+			d.Warn("session "+name, "gc start takes it over, gc stop ends it", "it runs without a controller")
 		}
 	}
 }

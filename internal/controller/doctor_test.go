@@ -77,3 +77,35 @@ func TestDoctorOfABrokenConfig(t *testing.T) {
 		t.Errorf("%d problems of the config, want each of the three", problems)
 	}
 }
+
+// A controller that died is told from one that does not listen.
+func TestDoctorOfTheControllersLock(t *testing.T) {
+	r := newRig(t, "[[agents]]\nname = \"a\"\nstart_command = \"exec cat\"\n")
+	about := func() string {
+		for _, f := range Diagnose(t.Context(), r.dir, nil, agent.BuildOptions{Environ: []string{"PATH=/bin:/usr/bin", "HOME=/h"}}) {
+			if f.About == "controller" {
+				return string(f.Level) + " " + f.Text
+			}
+		}
+		return ""
+	}
+	if got := about(); got != "ok none is running" {
+		t.Errorf("never started: %s", got)
+	}
+	lock, err := takeLock(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := about(); !strings.HasPrefix(got, "problem pid ") || !strings.Contains(got, "does not listen") {
+		t.Errorf("the lock is held: %s", got)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(socketPath(r.dir), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := about(); got != "warning the last one died: its socket is still there" {
+		t.Errorf("a socket is left: %s", got)
+	}
+}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestDryRunPlansAndDoesNothing(t *testing.T) {
-	r := newRig(t, oneAgent+"depends_on = [\"b\"]\n[[agents]]\nname = \"b\"\nstart_command = \"b\"\n")
+	r := newRig(t, oneAgent+"depends_on = [\"b\"]\n[[agents]]\nname = \"b\"\nstart_command = \"b\"\nlifecycle = \"one_shot\"\n")
 	o := r.options()
 	if err := r.fake.Start(t.Context(), "left", runtime.Config{}); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestDryRunPlansAndDoesNothing(t *testing.T) {
 	for _, a := range acts {
 		got = append(got, string(a.Kind)+" "+a.Session)
 	}
-	if diff := cmp.Diff([]string{"drain left", "start gc-city-b"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"drain left", "start gc-city-b", "start gc-city-a"}, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range r.fake.Calls() {

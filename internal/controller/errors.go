@@ -13,6 +13,13 @@ var (
 	ErrControllerRunning = errors.New("the city has a controller already")
 	// ErrUnknownAgent means that the city has no agent of that name.
 	ErrUnknownAgent = errors.New("no such agent")
+	// ErrUnknownRig means that the city has no rig of that name.
+	ErrUnknownRig = errors.New("no such rig")
+	// ErrEarlierInstance means that a process of an instance that has ended, or
+	// of none, decides for its agent.
+	ErrEarlierInstance = errors.New("only the running instance of an agent may ask that")
+	// ErrNotDraining means that there is no drain to agree to.
+	ErrNotDraining = errors.New("the agent was not asked to drain")
 	// ErrStateDir means that the city's .gc folder cannot be used.
 	ErrStateDir = errors.New("cannot use the city's .gc folder")
 	// ErrShuttingDown means that the controller is stopping the city.

@@ -34,6 +34,9 @@ const (
 	EventWait           = "wait"
 )
 
+// WhyEnds is the Why of the last event of a controller.
+const WhyEnds = "ends"
+
 // note puts an event in the sequence and a line in the log.
 func (l *loop) note(e Event) {
 	e.Time = time.Now().UTC()

@@ -51,7 +51,8 @@ func (l *loop) take(m *member, a answer) {
 		m.seen.Attached, m.seen.Asked = a.attached, a.at
 	}
 	if a.active {
-		m.seen.LastActivity = a.activity
+		m.noteQuiet(a.activity, a.at)
+		m.seen.Working = a.working
 	}
 }
 

@@ -23,7 +23,8 @@ type loop struct {
 	began time.Time
 	runID string // this gc start
 
-	records map[string]session.Record // as read at the start
+	records map[string]session.Record // by agent, also of those that are not wanted now
+	pauses  map[string]session.Pause  // what is suspended beside single agents
 
 	templates []*agent.Spec    // of the config: agents and pools
 	pools     map[string]*pool // by name
@@ -79,17 +80,24 @@ type member struct {
 	version    int    // changes when an operation begins or ends
 	op         string // the operation in flight, for status
 	since      time.Time
-	state      State  // as last shown, to know since when
-	attempts   int    // starts tried
-	intended   bool   // the end that comes was asked for
-	exitSeen   bool   // an exit event came during an operation
-	foreign    bool   // somebody else's session has the name
-	noWarm     bool   // Relaunch is unsupported for it
-	idle       bool   // it was seen idle
-	delivering bool   // a nudge waits for it to be idle, or is typed
-	idleOf     string // by its session id: who is waited for, or was seen idle
+	state      State         // as last shown, to know since when
+	attempts   int           // starts tried
+	intended   bool          // the end that comes was asked for
+	exitSeen   bool          // an exit event came during an operation
+	over       chan struct{} // opSettle: closed when the session has ended
+	foreign    bool          // somebody else's session has the name
+	noWarm     bool          // Relaunch is unsupported for it
+	idle       bool          // it was seen idle
+	delivering bool          // a nudge waits for it to be idle, or is typed
+	idleOf     string        // by its session id: who is waited for, or was seen idle
 
-	drainLimit time.Duration // once it is no longer wanted; 0 = the city's
+	doing      runtime.SessionActivity // while a status is made
+	lastSeen   time.Time               // LastActivity as the backend said it
+	pushed     bool                    // its end is told by an event
+	notStarted string                  // why a start was put off
+	claims     string                  // without a spec: the agent that its metadata names
+	spared     time.Time               // when its last drain was taken back
+	drainLimit time.Duration           // once it is no longer wanted; 0 = the city's
 	queryErr   string
 }
 
@@ -129,11 +137,14 @@ func (l *loop) readBook() error {
 	if l.records, err = l.book.Records(); err == nil {
 		err = l.readQueue()
 	}
+	if err == nil {
+		l.pauses, err = l.book.Pauses()
+	}
 	if err != nil || !fresh {
 		return err
 	}
 	for name, r := range l.records {
-		r.Stopped, r.Asleep = false, false
+		r.Stopped, r.Asleep, r.Drained = false, false, false
 		l.records[name] = r
 	}
 	return nil
@@ -149,7 +160,7 @@ func (l *loop) setSpecs(specs []*agent.Spec) {
 		l.order = append(l.order, s.Session)
 		m := l.members[s.Session]
 		if m == nil {
-			m = &member{since: l.began, seen: Seen{Session: s.Session, Record: l.records[s.Name()]}}
+			m = &member{since: l.began, seen: Seen{Session: s.Session}}
 			l.members[s.Session] = m
 		}
 		l.setSpec(m, s)
@@ -164,6 +175,13 @@ func (l *loop) setSpecs(specs []*agent.Spec) {
 
 func (l *loop) setSpec(m *member, s *agent.Spec) {
 	r := &m.seen.Record
+	if r.Agent == "" { // it was running before it was known to be wanted
+		known := l.records[s.Name()]
+		if r.ID != "" {
+			known.ID, known.Token, known.Epoch, known.Open = r.ID, r.Token, max(r.Epoch, known.Epoch), true
+		}
+		*r = known
+	}
 	if r.CoreHash != "" && r.CoreHash != s.Hashes.Core { // a new config is a new chance
 		job := r.Job
 		r.Clear()
@@ -227,7 +245,7 @@ func (l *loop) run(ctx context.Context) error {
 		l.step()
 	}
 	l.wake(true)
-	l.note(Event{Kind: EventController, Why: "ends"})
+	l.note(Event{Kind: EventController, Why: WhyEnds})
 	return l.result
 }
 
@@ -324,7 +342,7 @@ func (l *loop) desired() Desired {
 		r := &m.spec.Resolved
 		d.Agents = append(d.Agents, Wanted{
 			Name: r.Name, Session: name, Hashes: m.spec.Hashes, OneShot: m.oneShot(), DependsOn: l.dependencies(r.DependsOn),
-			Suspended: r.Suspended, IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
+			Suspended: l.pausedBy(m.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
 			WaitsFor: l.unchecked(r.DependsOn),
 		})
 	}
@@ -379,6 +397,7 @@ func (l *loop) actual() Actual {
 	for _, m := range l.members {
 		s := m.seen
 		s.Busy, s.Starting, s.DrainLimit = m.op != "", m.op == opStart, m.drainLimit
+		s.Held = m.spec == nil && l.mayBeMember(m.claims)
 		if m.spec == nil && s.Presence == Gone {
 			continue
 		}
@@ -418,7 +437,7 @@ func (l *loop) checkReady() {
 	}
 	for _, m := range l.members {
 		notAsked := m.spec != nil && m.seen.Presence == Unknown && m.queryErr == "" && !m.foreign
-		if m.op == opStart && m.attempts <= 1 || m.op == "" && notAsked {
+		if (m.op == opStart || m.op == opSettle) && m.attempts <= 1 || m.op == "" && notAsked {
 			return
 		}
 	}

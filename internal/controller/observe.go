@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -22,6 +21,7 @@ type question struct {
 	session string
 	version int
 	names   []string // ProcessNames
+	seen    bool     // one of them was seen
 	wasUp   bool     // it may have died unseen: ask how
 	meta    bool     // whose is it, what was it started with
 	drain   bool     // did it acknowledge
@@ -30,6 +30,7 @@ type question struct {
 	at      time.Time
 
 	begun time.Time // a start, of which it is not known how it went on; else zero
+	wish  bool      // it may be hosted by another provider than that of the rest
 }
 
 // answer is what was positively learned; err means nothing was.
@@ -45,6 +46,7 @@ type answer struct {
 	meta     map[string]string // nil: not asked
 	attached bool
 	activity time.Time
+	working  bool // it says that it works, or waits for an answer
 }
 
 // identityKeys are the metadata that a first look reads.
@@ -90,7 +92,7 @@ func (l *loop) look() {
 	city, first := l.o.City.Dir, !l.looked
 	l.work.Go(func() {
 		found := lookAt(l.opCtx, l.p, city, qs, skip)
-		if first && found.err == nil {
+		if first && found.err == nil && found.part == nil {
 			l.endStrays(city)
 		}
 		l.post(func() { l.found(found) })
@@ -101,7 +103,7 @@ func (l *loop) question(m *member) question {
 	q := question{session: m.seen.Session, version: m.version, at: time.Now()}
 	s := &m.seen
 	if m.spec != nil {
-		q.names = m.spec.Config.ProcessNames
+		q.names, q.wish = m.spec.Config.ProcessNames, m.spec.Config.Transport != ""
 		q.active = m.spec.Resolved.IdleTimeout > 0
 		drift := s.Hashes.Core != "" && s.Hashes.Core != m.spec.Hashes.Core
 		q.attach = q.active || drift
@@ -118,6 +120,7 @@ func (l *loop) question(m *member) question {
 // findings is the result of one look.
 type findings struct {
 	err     error // the list could not be had: nothing is known
+	part    error // of a router: a side gave no list
 	answers []answer
 	orphans []answer        // sessions of this city that no member has
 	foreign map[string]bool // sessions that are not
@@ -128,8 +131,11 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 	f := findings{running: map[string]bool{}, foreign: map[string]bool{}}
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil {
-		f.err = err
-		return f
+		if !routes(p) {
+			f.err = err
+			return f
+		}
+		f.part = err
 	}
 	var unknown []question
 	for _, name := range list {
@@ -141,7 +147,19 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 	all := append(qs, unknown...)
 	env := &environment{city: city}
 	answers := make([]answer, len(all))
-	parallel(len(all), func(i int) { answers[i] = inspect(ctx, p, env, all[i], f.running[all[i].session]) })
+	alive := seenAlive(ctx, p, all, f.running)
+	parallel(len(all), func(i int) {
+		running, err := f.running[all[i].session], error(nil)
+		if f.part != nil && !running { // it may be with the side that gave no list
+			running, err = ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, all[i].session) })
+		}
+		if err != nil {
+			answers[i] = answer{question: all[i], err: err}
+			return
+		}
+		all[i].seen = alive[all[i].session]
+		answers[i] = inspect(ctx, p, env, all[i], running)
+	})
 	f.answers = answers[:len(qs)]
 	for _, a := range answers[len(qs):] {
 		switch {
@@ -154,6 +172,33 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 	}
 	return f
 }
+
+// seenAlive asks for the processes of all sessions at once, where the backend
+// can. What is missing is asked for alone.
+func seenAlive(ctx context.Context, p runtime.Provider, qs []question, running map[string]bool) map[string]bool {
+	many, ok := runtime.As[runtime.ManyProcesses](p)
+	names := map[string][]string{}
+	for _, q := range qs {
+		if len(q.names) > 0 && running[q.session] {
+			names[q.session] = q.names
+		}
+	}
+	if !ok || len(names) == 0 {
+		return nil
+	}
+	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return many.SeenAlive(ctx, names) })
+	if err != nil && len(list) == 0 {
+		return nil
+	}
+	seen := make(map[string]bool, len(list))
+	for _, name := range list {
+		seen[name] = true
+	}
+	return seen
+}
+
+// routes reports a provider whose list may be partial.
+func routes(p runtime.Provider) bool { return runtime.RouterOf(p) != nil }
 
 // parallel calls fn for 0…n-1, queryWorkers at a time, and returns after all.
 func parallel(n int, fn func(int)) {
@@ -190,7 +235,7 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q questi
 		return a
 	}
 	a.presence = Alive
-	if len(q.names) > 0 {
+	if len(q.names) > 0 && !q.seen {
 		live, err := liveness(ctx, p, q)
 		if err != nil {
 			a.err = err
@@ -245,7 +290,9 @@ func (a *answer) details(ctx context.Context, p runtime.Provider) error {
 		}
 	}
 	if a.active {
-		a.activity, err = ask(ctx, func(ctx context.Context) (time.Time, error) { return p.GetLastActivity(ctx, a.session) })
+		doing, e := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, p, a.session) })
+		a.activity, err = doing.Last, e
+		a.working = doing.State == runtime.ActivityWorking || doing.State == runtime.ActivityBlocked
 	}
 	return err
 }
@@ -273,7 +320,7 @@ const keptExits = 30 * time.Minute
 // backend keeps exits, and has none that is later.
 func neverRan(ctx context.Context, p runtime.Provider, q question, exit *runtime.Exit) bool {
 	r, ok := runtime.As[runtime.ExitReporter](p)
-	if !ok || q.begun.IsZero() || q.at.Sub(q.begun) > keptExits || q.begun.After(q.at) {
+	if !ok || q.wish || q.begun.IsZero() || q.at.Sub(q.begun) > keptExits || q.begun.After(q.at) {
 		return false
 	}
 	if exit != nil {
@@ -286,6 +333,9 @@ func neverRan(ctx context.Context, p runtime.Provider, q question, exit *runtime
 // found takes in the result of a look.
 func (l *loop) found(f findings) {
 	l.looking = false
+	if f.part != nil {
+		l.logf("a part of the sessions cannot be listed: %v", f.part)
+	}
 	if f.err != nil {
 		l.unreachable(f.err)
 	} else {
@@ -296,7 +346,7 @@ func (l *loop) found(f findings) {
 		}
 		for _, a := range f.orphans {
 			if l.members[a.session] == nil {
-				m := &member{since: time.Now(), seen: Seen{Session: a.session}}
+				m := &member{since: time.Now(), seen: Seen{Session: a.session}, claims: a.meta[agent.MetaAgent]}
 				l.members[a.session] = m
 				l.take(m, a)
 				l.note(Event{Kind: EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
@@ -328,142 +378,4 @@ func (l *loop) unreachable(err error) {
 	for _, m := range l.members {
 		m.queryErr = err.Error()
 	}
-}
-
-// The back-off of a subscription that cannot be had.
-const (
-	firstResubscribe = 500 * time.Millisecond
-	maxResubscribe   = 30 * time.Second
-)
-
-// subscribe follows the provider's events, where it has them. Until it does,
-// and whenever it cannot, the patrol remains, and it tries again. What happened
-// in between is found by a look.
-func (l *loop) subscribe() {
-	src, ok := runtime.As[runtime.EventSource](l.p)
-	if !ok || l.subscribing || l.events != nil {
-		return
-	}
-	l.subscribing, l.subscribeAt = true, time.Time{}
-	l.work.Go(func() {
-		ch, err := src.Events(l.opCtx)
-		l.post(func() { l.subscribed(ch, err) })
-	})
-}
-
-func (l *loop) subscribed(ch <-chan runtime.Event, err error) {
-	l.subscribing = false
-	if err == nil {
-		l.events, l.subscribeWait = ch, 0
-		l.look()
-		return
-	}
-	if l.subscribeWait == 0 {
-		l.logf("no events from the session backend, the patrol remains: %v", err)
-	}
-	l.subscribeWait = min(max(2*l.subscribeWait, firstResubscribe), maxResubscribe)
-	l.subscribeAt = time.Now().Add(l.subscribeWait)
-}
-
-// event acts on something the provider pushed.
-func (l *loop) event(ev runtime.Event, ok bool) {
-	if !ok {
-		l.events = nil
-		if l.opCtx.Err() == nil && !l.ended {
-			l.subscribe()
-		}
-		return
-	}
-	m := l.members[ev.Session]
-	if m == nil || ev.Kind != runtime.EventExited {
-		return
-	}
-	switch {
-	case m.op != "":
-		m.exitSeen = true
-	case m.foreign || m.seen.Presence == Unknown:
-		l.look()
-	case m.seen.Presence != Gone:
-		l.probe(m, ev.Exit)
-	}
-}
-
-// probe makes sure of an exit (a late event may be about an older incarnation)
-// and reads the last screen before a start replaces it.
-func (l *loop) probe(m *member, exit *runtime.Exit) {
-	l.begin(m, opProbe)
-	name := m.seen.Session
-	l.work.Go(func() {
-		running, err := ask(l.opCtx, func(ctx context.Context) (bool, error) { return l.p.IsRunning(ctx, name) })
-		var screen string
-		if err == nil && !running {
-			var e *runtime.Exit
-			if e, screen = lastWords(l.opCtx, l.p, name); e != nil {
-				exit = e
-			}
-		}
-		l.post(func() {
-			l.endOp(m)
-			switch {
-			case err != nil:
-				m.queryErr = err.Error()
-				l.look()
-			case !running:
-				l.died(m, exit, screen)
-				m.seen.Presence, m.queryErr = Gone, ""
-			}
-		})
-	})
-}
-
-// died accounts for the end of a member's session.
-func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
-	r, now := &m.seen.Record, time.Now()
-	if exit == nil {
-		exit = &runtime.Exit{Code: -1, Reason: "unknown", Time: now}
-	}
-	asked := m.intended || !m.seen.Drain.Since.IsZero() || r.Stopped || r.Suspended || m.spec == nil
-	r.LastExit, r.Open = exit, false
-	m.seen.Drain, m.seen.RestartAsked, m.seen.Attached, m.seen.Hashes = Drain{}, false, false, agent.Hashes{}
-	m.intended = false
-	switch {
-	case m.oneShot() && !asked:
-		r.Job.Done, r.Job.Code = true, exit.Code
-		if exit.Code != 0 {
-			r.LastScreen = screen
-		}
-		kind := EventExited
-		if exit.Code != 0 {
-			kind = EventCrashed
-		}
-		l.noteEnd(m, kind, exit, r.LastScreen, "one_shot")
-	case asked:
-		l.noteEnd(m, EventExited, exit, "", "")
-	default:
-		r.LastScreen = screen
-		r.Died(now, l.budget())
-		l.noteEnd(m, EventCrashed, exit, screen, "")
-		l.quarantined(m)
-	}
-	l.save(m)
-	l.hook(m, "on_death", onDeath)
-	l.exitWaits(m)
-}
-
-// quarantined says when the restart of a member is put off.
-func (l *loop) quarantined(m *member) {
-	if r := &m.seen.Record; r.Quarantined() {
-		l.noteAgent(m, EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format("15:04:05.000Z")))
-	}
-}
-
-func exitText(e *runtime.Exit) string {
-	text := fmt.Sprintf("exit status %d", e.Code)
-	if e.Signal != "" {
-		text = e.Signal
-	}
-	if e.Reason != "" && e.Reason != "exited" {
-		text += " (" + e.Reason + ")"
-	}
-	return text
 }

@@ -38,6 +38,7 @@ const (
 	WhyOrphan    = "unknown to city.toml"
 	WhyRequested = "it asked for a restart"
 	WhyDrained   = "drained"
+	WhyAsked     = "asked to drain"
 	WhyWanted    = "wanted again"
 	WhyRetry     = "quarantined"
 )
@@ -95,11 +96,13 @@ type Seen struct {
 
 	Attached     bool
 	LastActivity time.Time    // zero when not known
+	Working      bool         // it says that it works, or that it waits for an answer
 	Asked        time.Time    // when Attached and LastActivity were; zero: never
 	Hashes       agent.Hashes // what it was started with; "" when not known
 
 	Drain        Drain
 	DrainLimit   time.Duration // when it is not wanted; 0 = the city's
+	Held         bool          // it may be wanted: a pool of which the size is not known yet
 	RestartAsked bool
 
 	Record session.Record
@@ -183,7 +186,7 @@ func (p *planner) drain(s *Seen, why string, limit time.Duration) {
 
 // unwanted handles a session that config does not ask for.
 func (p *planner) unwanted(s *Seen) {
-	if s.Busy || !s.Owned {
+	if s.Busy || !s.Owned || s.Held {
 		return
 	}
 	why := WhyOrphan
@@ -218,6 +221,8 @@ func (p *planner) agent(w *Wanted, s *Seen) {
 			return
 		}
 		p.drain(s, WhySuspended, p.want.DriftDrain)
+	case s.Record.Drained && s.Presence == Alive:
+		p.drain(s, WhyAsked, p.want.DriftDrain)
 	case s.Presence == Zombie:
 		p.add(ActStop, s, WhyZombie)
 	default:
@@ -228,7 +233,7 @@ func (p *planner) agent(w *Wanted, s *Seen) {
 // gone starts what is wanted and not there.
 func (p *planner) gone(w *Wanted, s *Seen) {
 	r := &s.Record
-	if w.Suspended || r.Suspended || r.Stopped || r.Asleep {
+	if w.Suspended || r.Suspended || r.Stopped || r.Asleep || r.Drained {
 		return
 	}
 	if w.OneShot && r.Job.Run == p.want.Run && r.Job.Hash == w.Hashes.Core {
@@ -243,7 +248,7 @@ func (p *planner) gone(w *Wanted, s *Seen) {
 	}
 	p.free--
 	why := WhyNew
-	if r.LastExit != nil || r.LastError != "" {
+	if r.Crashed {
 		why = WhyCrashed
 	}
 	p.add(ActStart, s, why)
@@ -271,7 +276,7 @@ func (p *planner) blockedBy(w *Wanted) string {
 // done, or a person took it out.
 func up(w *Wanted, s *Seen, run string) bool {
 	r := &s.Record
-	if w.Suspended || r.Suspended || r.Stopped || r.Asleep {
+	if w.Suspended || r.Suspended || r.Stopped || r.Asleep || r.Drained {
 		return true
 	}
 	if w.OneShot {
@@ -305,7 +310,7 @@ func (p *planner) alive(w *Wanted, s *Seen) {
 	if s.Hashes.Live != "" && s.Hashes.Live != w.Hashes.Live {
 		p.add(ActRunLive, s, WhyLive)
 	}
-	if w.IdleTimeout > 0 && !s.LastActivity.IsZero() && !s.Attached {
+	if w.IdleTimeout > 0 && !s.LastActivity.IsZero() && !s.Attached && !s.Working {
 		at := s.LastActivity.Add(w.IdleTimeout)
 		switch {
 		case p.now.Before(at):

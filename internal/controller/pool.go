@@ -104,8 +104,8 @@ func clampSize(s *agent.Spec, n int) int {
 // One that hangs is asked again only when it has given up.
 func (l *loop) checkPools() {
 	for _, p := range l.pools {
-		if p.asking || p.spec.Resolved.Suspended {
-			p.checked = p.checked || p.spec.Resolved.Suspended
+		if out := l.pausedBy(p.spec) != ""; p.asking || out {
+			p.checked = p.checked || out
 			continue
 		}
 		p.asking = true
@@ -193,6 +193,17 @@ func (l *loop) poolSaid(p *pool, n int, err error) {
 		l.expand()
 		l.look()
 	}
+}
+
+// mayBeMember reports whether an agent's name is one that a pool gives, of
+// which the size is not known yet.
+func (l *loop) mayBeMember(name string) bool {
+	for _, p := range l.pools {
+		if !p.checked && agent.IsMemberName(p.spec, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // poolOf is the pool of a member, or nil.

@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
 )
 
 // reloadDelay is how long city.toml must be quiet before it is read: an editor
@@ -82,6 +83,9 @@ func (l *loop) reload() {
 		if err == nil {
 			specs, err = agent.Build(c, build)
 		}
+		if err == nil {
+			err = l.hostable(c, specs)
+		}
 		l.post(func() { l.reloaded(c, specs, err) })
 	})
 }
@@ -109,4 +113,19 @@ func (l *loop) reloaded(c *config.City, specs []*agent.Spec, err error) {
 	if l.readAgain {
 		l.reload()
 	}
+}
+
+// hostable reports the first agent that wants a provider which this controller
+// does not have: it cannot be made while others run.
+func (l *loop) hostable(c *config.City, specs []*agent.Spec) error {
+	router, ok := runtime.RouterOf(l.p).(runtime.TransportCapabilityProvider)
+	for _, s := range specs {
+		wish := s.Config.Transport
+		if wish == "" || wish == l.o.ProviderName || ok && router.SupportsTransport(wish) {
+			continue
+		}
+		return hinted("gc stop, then gc start", "%s: agent %s wants sessions by %s, which the running controller does not have",
+			filepath.Base(c.File), s.Name(), wish)
+	}
+	return nil
 }

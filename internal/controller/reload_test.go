@@ -2,10 +2,12 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -214,7 +216,7 @@ func TestIdleAgentIsPutToSleep(t *testing.T) {
 		if a := r.wantState("a", StateStopped); a.Restarts != 0 {
 			t.Errorf("status %+v", a)
 		}
-		if err := r.l.resumeAgents(context.Background(), []string{"a"}); err != nil {
+		if err := r.l.setSuspended(context.Background(), []string{"a"}, false); err != nil {
 			t.Fatal(err)
 		}
 		r.wantState("a", StateRunning)
@@ -225,7 +227,7 @@ func TestIdleAgentIsPutToSleep(t *testing.T) {
 func TestSuspendIsKeptOverAControllerRestart(t *testing.T) {
 	bubble(t, "[daemon]\ndrift_drain_timeout = \"5s\"\n"+oneAgent, func(r *rig) {
 		r.start()
-		if err := r.l.suspendAgents(context.Background(), nil); err != nil {
+		if err := r.l.setSuspended(context.Background(), nil, true); err != nil {
 			t.Fatal(err)
 		}
 		r.wantState("a", StateDraining)
@@ -287,6 +289,45 @@ func TestPoolFollowsItsCheck(t *testing.T) {
 		time.Sleep(time.Minute)
 		if diff := cmp.Diff(map[string]State{"w-1": StateRunning, "boss": StateRunning}, r.states()); diff != "" {
 			t.Errorf("states:\n%s", diff)
+		}
+		r.end()
+	})
+}
+
+// A new controller knows the size of a pool only when its check has returned:
+// until then no member is ended.
+func TestPoolMembersAreKeptUntilTheCheckReturns(t *testing.T) {
+	bubble(t, poolCity, func(r *rig) {
+		r.poolSize("3")
+		r.start()
+		r.fake.Exit("gc-city-w-3", 1)
+		r.wantState("w-3", StateRunning)
+		r.end()
+
+		gate := filepath.Join(r.dir, "gate")
+		if err := syscall.Mkfifo(gate, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.write(strings.Replace(poolCity, "cat size", "read go < gate; cat size", 1))
+		r.fake.ForgetCalls()
+		open := make(chan error, 1)
+		go func() {
+			_, err := r.fake.AwaitCalls(context.Background(), "ListRunning", "", 2)
+			for range 2 { // what the first look found was acted on
+				err = errors.Join(err, r.l.inLoop(context.Background(), func() {}))
+			}
+			open <- errors.Join(err, os.WriteFile(gate, []byte("go\n"), 0))
+		}()
+		r.start()
+		if err := <-open; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := len(r.fake.CallsOf("Interrupt", "")) + len(r.fake.CallsOf("Stop", "")); n != 0 {
+			t.Errorf("%d members were ended; log:\n%s", n, r.log)
+		}
+		if a := r.wantState("w-3", StateRunning); a.Restarts != 1 || r.starts("") != 0 {
+			t.Errorf("%+v, %d starts", a, r.starts("gc-city-w-3"))
 		}
 		r.end()
 	})

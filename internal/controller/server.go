@@ -34,8 +34,8 @@ func serve(city string, l *loop) (*server, error) {
 	mux.HandleFunc("POST /v1/stop", s.stop)
 	mux.HandleFunc("POST /v1/restart", s.named(l.restartAgents))
 	mux.HandleFunc("POST /v1/agents/stop", s.named(l.stopAgents))
-	mux.HandleFunc("POST /v1/agents/suspend", s.named(l.suspendAgents))
-	mux.HandleFunc("POST /v1/agents/resume", s.named(l.resumeAgents))
+	s.serveSuspend(mux)
+	s.serveInside(mux)
 	mux.HandleFunc("POST /v1/poke", s.poke)
 	mux.HandleFunc("POST /v1/reload", s.reload)
 	mux.HandleFunc("GET /v1/events", s.events)
@@ -111,9 +111,9 @@ func reply(w http.ResponseWriter, v any) {
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {
-	case errors.Is(err, ErrUnknownAgent):
+	case errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrUnknownRig):
 		status = http.StatusNotFound
-	case errors.Is(err, ErrShuttingDown):
+	case errors.Is(err, ErrShuttingDown), errors.Is(err, ErrEarlierInstance), errors.Is(err, ErrNotDraining):
 		status = http.StatusConflict
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -122,8 +122,8 @@ func fail(w http.ResponseWriter, err error) {
 }
 
 func (s *server) status(w http.ResponseWriter, r *http.Request) {
-	var st Status
-	if err := s.l.inLoop(r.Context(), func() { st = s.l.status() }); err != nil {
+	st, err := s.l.currentStatus(r.Context())
+	if err != nil {
 		fail(w, err)
 		return
 	}

@@ -58,12 +58,13 @@ func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit ti
 			events = ch
 		}
 	}
-	if _, err := forgetGone(ctx, p, left); err != nil {
+	if _, err := forgetGone(ctx, p, left); err != nil && !routes(p) {
 		// Nobody can tell what runs: Stop itself is idempotent and will say.
 		return stopLevels(ctx, p, left)
 	}
 	interrupt(ctx, p, left)
-	waitGone(ctx, p, left, events, limit)
+	silent := slices.ContainsFunc(targets, func(t target) bool { return !pushes(ctx, p, t.session) })
+	waitGone(ctx, p, left, events, silent, limit)
 	if err := stopLevels(ctx, p, left); err != nil {
 		return err
 	}
@@ -112,12 +113,13 @@ func interrupt(ctx context.Context, p runtime.Provider, left map[string]target) 
 	})
 }
 
-// waitGone waits until nothing of left runs, limit has passed or ctx ends.
-func waitGone(ctx context.Context, p runtime.Provider, left map[string]target, events <-chan runtime.Event, limit time.Duration) {
+// waitGone waits until nothing of left runs, limit has passed or ctx ends. With
+// silent sessions among them the backend is asked, beside its events.
+func waitGone(ctx context.Context, p runtime.Provider, left map[string]target, events <-chan runtime.Event, silent bool, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	var poll <-chan time.Time
-	if events == nil {
+	if events == nil || silent {
 		t := time.NewTicker(goneInterval)
 		defer t.Stop()
 		poll = t.C

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/session"
 )
 
@@ -39,7 +40,7 @@ func (l *loop) stateOf(m *member) State {
 	s := &m.seen
 	r := &s.Record
 	switch {
-	case m.op == opStart:
+	case m.op == opStart || m.op == opSettle:
 		return StateStarting
 	case !s.Drain.Since.IsZero() || m.op == opDrain:
 		return StateDraining
@@ -49,9 +50,9 @@ func (l *loop) stateOf(m *member) State {
 		return StateRunning
 	case s.Presence == Zombie:
 		return StateCrashed
-	case r.Suspended || m.spec != nil && m.spec.Resolved.Suspended:
+	case l.suspendedBy(m) != "":
 		return StateSuspended
-	case r.Stopped || r.Asleep || m.spec == nil || l.stopping:
+	case r.Stopped || r.Asleep || r.Drained || m.spec == nil || l.stopping:
 		return StateStopped
 	case m.oneShot() && r.Job.Done && r.Job.Run == l.runID:
 		if r.Job.Code == 0 {
@@ -81,7 +82,13 @@ func (l *loop) status() Status {
 	st := Status{
 		City: l.o.City.Name(), CityPath: l.o.City.Dir, Reconciled: l.reconciled, ConfigError: l.configErr, Seq: l.book.Seq(),
 		Controller: ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []AgentStatus{},
-		SessionProvider: l.o.ProviderName,
+		SessionProvider: l.o.ProviderName, StoreError: l.storeError(), Suspended: l.paused(session.PauseCity) || l.o.City.Workspace.Suspended,
+	}
+	for i := range l.o.City.Rigs {
+		r := &l.o.City.Rigs[i]
+		st.Rigs = append(st.Rigs, RigStatus{
+			Name: r.Name, Path: config.Place(l.o.City.Dir, r.Path), Suspended: r.Suspended || l.paused(session.PauseRig(r.Name)),
+		})
 	}
 	for _, name := range l.order {
 		st.Agents = append(st.Agents, l.agentStatus(l.members[name]))
@@ -97,12 +104,20 @@ func (l *loop) status() Status {
 	return st
 }
 
+// storeError is why the newest changes are not on disk, "" when they are.
+func (l *loop) storeError() string {
+	if err := l.book.Err(); err != nil {
+		return oneLine(err.Error())
+	}
+	return ""
+}
+
 func (l *loop) agentStatus(m *member) AgentStatus {
 	r := &m.seen.Record
 	a := AgentStatus{
-		Name: m.name(), Session: m.seen.Session, State: l.stateOf(m), Activity: "unknown",
+		Name: m.name(), Session: m.seen.Session, State: l.stateOf(m),
 		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen,
-		OneShot: m.oneShot(),
+		OneShot: m.oneShot(), SuspendedBy: l.suspendedBy(m), Drain: m.drainStatus(),
 	}
 	if m.spec != nil {
 		a.Provider, a.Description = m.spec.Resolved.Provider, m.spec.Resolved.Description
@@ -115,15 +130,13 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	}
 	since := m.since
 	a.Since = &since
-	if !m.seen.LastActivity.IsZero() {
-		at := m.seen.LastActivity
-		a.LastActivity = &at
-	}
 	switch {
 	case m.foreign:
 		a.Error, a.Hint = "a session of this name exists and is not this city's", "end it, or rename the agent or the city"
 	case m.queryErr != "":
 		a.Error = m.queryErr
+	case m.notStarted != "":
+		a.Error, a.Hint = m.notStarted, "make room on the disk of "+StateDir(l.o.City.Dir)
 	}
 	if a.State == StateQuarantined {
 		at := r.RetryAt
@@ -135,9 +148,7 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	if m.spec != nil && m.seen.Presence == Gone && m.op == "" {
 		a.WaitsFor = l.waitsFor(m)
 	}
-	if a.State == StateExited || a.State == StateStopped || a.State == StateStarting {
-		a.Activity = string(a.State)
-	}
+	a.showActivity(m)
 	return a
 }
 

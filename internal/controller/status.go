@@ -33,8 +33,15 @@ type Status struct {
 	SessionProvider string `json:"sessionProvider,omitempty"`
 	// ConfigError is why a changed city.toml is not in use.
 	ConfigError string `json:"configError,omitempty"`
+	// StoreError is why the newest records are not on disk; they are kept in
+	// memory until they are.
+	StoreError string `json:"storeError,omitempty"`
 	// Reconciled is true when the first reconcile is done.
 	Reconciled bool `json:"reconciled"`
+	// Suspended is true when the whole city is, by gc suspend or its config.
+	Suspended bool `json:"suspended,omitempty"`
+	// Rigs are the rigs of the config.
+	Rigs []RigStatus `json:"rigs,omitempty"`
 	// Seq is the number of the newest event.
 	Seq uint64 `json:"seq"`
 }
@@ -45,6 +52,13 @@ type ControllerInfo struct {
 	Since *time.Time `json:"since,omitempty"`
 }
 
+// RigStatus is one rig; Path is absolute.
+type RigStatus struct {
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	Suspended bool   `json:"suspended"`
+}
+
 // AgentStatus is one agent, or one member of a pool.
 type AgentStatus struct {
 	Name         string        `json:"name"`
@@ -53,15 +67,20 @@ type AgentStatus struct {
 	Description  string        `json:"description,omitempty"`
 	Pool         string        `json:"pool,omitempty"`
 	State        State         `json:"state"`
-	Activity     string        `json:"activity"`
+	Activity     string        `json:"activity"` // runtime.ActivityIdle …
 	Since        *time.Time    `json:"since,omitempty"`
 	Restarts     int           `json:"restarts"`
 	LastExit     *runtime.Exit `json:"lastExit,omitempty"`
-	LastActivity *time.Time    `json:"lastActivity,omitempty"`
-	RetryAt      *time.Time    `json:"retryAt,omitempty"`  // quarantined: the next try
-	WaitsFor     string        `json:"waitsFor,omitempty"` // a dependency that is not up
-	Error        string        `json:"error,omitempty"`    // why it is not as wanted, one line
+	LastActivity *time.Time    `json:"lastActivity,omitempty"` // of input or output
+	RetryAt      *time.Time    `json:"retryAt,omitempty"`      // quarantined: the next try
+	WaitsFor     string        `json:"waitsFor,omitempty"`     // a dependency that is not up
+	Error        string        `json:"error,omitempty"`        // why it is not as wanted, one line
 	Hint         string        `json:"hint,omitempty"`
 	LastScreen   string        `json:"lastScreen,omitempty"` // of the last crash
 	OneShot      bool          `json:"oneShot,omitempty"`
+	Drain        *DrainStatus  `json:"drain,omitempty"`
+	SuspendedBy  string        `json:"suspendedBy,omitempty"` // agent, city, config, "rig NAME", "pool NAME"
+	// ActivityInfo is why Activity is believed, and the question of one that
+	// is blocked.
+	ActivityInfo *runtime.Activity `json:"activityInfo,omitempty"`
 }

@@ -104,7 +104,7 @@ func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
 		r.end()
 		r.start() // the controller's restart does not undo it
 		r.wantState("a", StateStopped)
-		if err := r.l.resumeAgents(context.Background(), []string{"a"}); err != nil {
+		if err := r.l.setSuspended(context.Background(), []string{"a"}, false); err != nil {
 			t.Fatal(err)
 		}
 		r.wantState("a", StateRunning)

@@ -33,7 +33,7 @@ func (l *loop) checkUntil() {
 		m := l.members[name]
 		r := &m.seen.Record
 		switch {
-		case r.Suspended || m.spec.Resolved.Suspended:
+		case l.suspendedBy(m) != "":
 		case !m.oneShot():
 			if l.o.Until == UntilIdle && !l.idleNow(m) {
 				return
@@ -79,7 +79,7 @@ func (l *loop) hopeless(m *member, visited map[string]bool) bool {
 func (l *loop) idleNow(m *member) bool {
 	if m.seen.Presence == Gone && m.op == "" {
 		r := &m.seen.Record
-		return r.Stopped || r.Asleep || r.Quarantined()
+		return r.Stopped || r.Asleep || r.Drained || r.Quarantined()
 	}
 	if m.seen.Presence != Alive || m.op != "" {
 		return false

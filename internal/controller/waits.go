@@ -192,7 +192,13 @@ func (l *loop) storeWait(ctx context.Context, q WaitRequest) (session.Wait, erro
 	if err = errors.Join(in, err); err != nil {
 		return w, err
 	}
-	return w, ticket.Wait()
+	if err = ticket.Wait(); err != nil { // what is not acknowledged is forgotten
+		err = errors.Join(err, l.inLoop(ctx, func() {
+			l.forgetWait(w.ID)
+			l.book.DeleteWait(w.ID)
+		}))
+	}
+	return w, err
 }
 
 func (s *server) storeWait(w http.ResponseWriter, r *http.Request) {

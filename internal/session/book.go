@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +25,7 @@ var (
 type run struct {
 	ID    string    `json:"id"`
 	Began time.Time `json:"began"`
+	Boot  string    `json:"boot,omitempty"` // of the machine, where it tells
 }
 
 const runKey = "current"
@@ -37,17 +40,26 @@ var (
 // Book is a city's database. It is safe for concurrent use. Saves are grouped:
 // all that come while the disk is busy are written together.
 type Book struct {
-	db   *store.DB
-	wake chan struct{}
-	done chan struct{}
+	db     *store.DB
+	update func(func(*store.Tx) error) error // the database's
+	wake   chan struct{}
+	done   chan struct{}
 
 	mu      sync.Mutex
-	pending []func(*store.Tx) error // writes, in order
-	events  []Event                 // not written yet
-	seq     uint64                  // of the newest event
-	ids     uint64                  // of the newest nudge or wait
-	ticket  *Ticket                 // of the group that collects
+	pending []write // in order
+	events  []Event // not written yet
+	failed  error   // why the last write failed; nil: it did not
+	seq     uint64  // of the newest event
+	ids     uint64  // of the newest nudge or wait
+	ticket  *Ticket // of the group that collects
 	closed  bool
+}
+
+// write is one change of the database. A newer one of the same key replaces
+// it, where it has one.
+type write struct {
+	key string
+	do  func(*store.Tx) error
 }
 
 // Ticket tells when what was saved is on disk.
@@ -73,7 +85,7 @@ func Open(path string) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Book{db: db, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	b := &Book{db: db, update: db.Update, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	b.ticket = &Ticket{done: make(chan struct{})}
 	err = db.View(func(tx *store.Tx) (err error) {
 		if b.seq, err = lastSeq(tx); err == nil {
@@ -88,7 +100,8 @@ func Open(path string) (*Book, error) {
 	return b, nil
 }
 
-// Close writes what is pending and closes the file.
+// Close writes what is pending and closes the file. What the disk does not take
+// is lost, and is the error.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -99,26 +112,37 @@ func (b *Book) Close() error {
 	b.mu.Unlock()
 	close(b.wake)
 	<-b.done
-	return b.db.Close()
+	return errors.Join(b.Err(), b.db.Close())
 }
 
 // Run returns the id of the current run. One that was not ended by EndRun goes
-// on; fresh reports whether a new one began.
+// on, unless the machine was booted since; fresh reports whether a new one began.
 func (b *Book) Run() (id string, fresh bool, err error) {
 	err = b.db.Update(func(tx *store.Tx) error {
 		r, ok, err := runs.Get(tx, runKey)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		boot := bootID()
+		if !ok || r.Boot != "" && boot != "" && r.Boot != boot {
 			fresh = true
-			r = run{ID: newID(), Began: time.Now().UTC()}
+			r = run{ID: newID(), Began: time.Now().UTC(), Boot: boot}
 			err = runs.Put(tx, runKey, r)
 		}
 		id = r.ID
 		return err
 	})
 	return id, fresh, err
+}
+
+// bootID identifies the boot of the machine (proc(5), random/boot_id); "" where
+// there is no such file.
+func bootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
 }
 
 // CurrentRun returns the id of the run that goes on, if one does.
@@ -160,23 +184,23 @@ func (b *Book) Records() (map[string]Record, error) {
 // Save writes the record of its agent, soon.
 func (b *Book) Save(r Record) *Ticket {
 	r.Restarts = append([]time.Time(nil), r.Restarts...) // the caller goes on with its own
-	return b.put(func(tx *store.Tx) error { return records.Put(tx, r.Agent, r) })
+	return b.put("record "+r.Agent, func(tx *store.Tx) error { return records.Put(tx, r.Agent, r) })
 }
 
 // put queues a write. Writes are carried out in the order they came.
-func (b *Book) put(write func(*store.Tx) error) *Ticket {
+func (b *Book) put(key string, do func(*store.Tx) error) *Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.putLocked(write)
+	return b.putLocked(write{key, do})
 }
 
-func (b *Book) putLocked(write func(*store.Tx) error) *Ticket {
+func (b *Book) putLocked(w write) *Ticket {
 	if b.closed {
 		t := &Ticket{done: make(chan struct{}), err: errClosed}
 		close(t.done)
 		return t
 	}
-	b.pending = append(b.pending, write)
+	b.pending = append(b.pending, w)
 	b.wakeLocked()
 	return b.ticket
 }
@@ -188,7 +212,7 @@ func (b *Book) nextID() string {
 	defer b.mu.Unlock()
 	b.ids++
 	id := b.ids
-	b.putLocked(func(tx *store.Tx) error { return counters.Put(tx, lastID, id) })
+	b.putLocked(write{"last id", func(tx *store.Tx) error { return counters.Put(tx, lastID, id) }})
 	return eventKey(id)
 }
 
@@ -208,6 +232,12 @@ func (b *Book) writer() {
 	b.flush()
 }
 
+// retryWrite is how long a disk that fails is left alone.
+const retryWrite = time.Second
+
+// flush writes what is pending. What the disk does not take is kept and tried
+// again, the newest of each key: nothing that was put is lost but by the end of
+// the program.
 func (b *Book) flush() {
 	b.mu.Lock()
 	group, t, list := b.pending, b.ticket, b.events
@@ -217,15 +247,52 @@ func (b *Book) flush() {
 		t.err = b.write(group, list)
 	}
 	b.mu.Lock()
-	b.events = b.events[len(list):] // kept until now, for Events; lost when the disk fails
+	if b.failed = t.err; t.err == nil {
+		b.events = b.events[len(list):] // kept until now, for Events
+	} else {
+		b.pending = newest(append(group, b.pending...))
+		b.events = b.events[max(0, len(b.events)-keepEvents):]
+		time.AfterFunc(retryWrite, b.retry)
+	}
 	b.mu.Unlock()
 	close(t.done)
 }
 
-func (b *Book) write(group []func(*store.Tx) error, list []Event) error {
-	err := b.db.Update(func(tx *store.Tx) error {
-		for _, write := range group {
-			if err := write(tx); err != nil {
+func (b *Book) retry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.wakeLocked()
+	}
+}
+
+// Err is why the newest changes are not on disk, nil when they are or were not
+// tried yet.
+func (b *Book) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
+}
+
+// newest drops writes that a later one of their key replaces.
+func newest(list []write) []write {
+	last := make(map[string]int, len(list))
+	for i, w := range list {
+		last[w.key] = i
+	}
+	kept := list[:0]
+	for i, w := range list {
+		if w.key == "" || last[w.key] == i {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+func (b *Book) write(group []write, list []Event) error {
+	err := b.update(func(tx *store.Tx) error {
+		for _, w := range group {
+			if err := w.do(tx); err != nil {
 				return err
 			}
 		}

@@ -64,11 +64,16 @@ func (b *Book) Events(after uint64, limit int) ([]Event, error) {
 				return err
 			}
 			if !ok {
-				if first := b.oldest(tx); seq < first {
-					seq = first - 1
-					continue
+				last, err := lastSeq(tx)
+				if err != nil || seq >= last {
+					return err
 				}
-				return nil
+				next := nextEvent(tx, seq)
+				if next == 0 {
+					return nil
+				}
+				seq = next - 1
+				continue
 			}
 			if out = append(out, e); limit > 0 && len(out) == limit {
 				return nil
@@ -90,14 +95,14 @@ func (b *Book) Events(after uint64, limit int) ([]Event, error) {
 	return out, nil
 }
 
-// oldest is the number of the first event kept, 0 without any.
-func (b *Book) oldest(tx *store.Tx) uint64 {
+// nextEvent is the number of the first kept event after seq, 0 without one:
+// the oldest are dropped, and a disk that failed for long leaves a gap.
+func nextEvent(tx *store.Tx, seq uint64) uint64 {
 	for key := range events.All(tx, "") {
-		seq, err := strconv.ParseUint(key, 10, 64)
-		if err != nil {
-			return 0
+		n, err := strconv.ParseUint(key, 10, 64)
+		if err == nil && n > seq {
+			return n
 		}
-		return seq
 	}
 	return 0
 }

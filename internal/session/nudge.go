@@ -148,12 +148,12 @@ func (b *Book) NewNudge(n Nudge, ttl time.Duration) Nudge {
 
 // SaveNudge writes it, soon.
 func (b *Book) SaveNudge(n Nudge) *Ticket {
-	return b.put(func(tx *store.Tx) error { return nudges.Put(tx, n.ID, n) })
+	return b.put("nudge "+n.ID, func(tx *store.Tx) error { return nudges.Put(tx, n.ID, n) })
 }
 
 // DeleteNudge forgets it.
 func (b *Book) DeleteNudge(id string) *Ticket {
-	return b.put(func(tx *store.Tx) error { return nudges.Delete(tx, id) })
+	return b.put("nudge "+id, func(tx *store.Tx) error { return nudges.Delete(tx, id) })
 }
 
 // Nudges returns all of them in the order they came, and forgets the oldest of
@@ -210,12 +210,12 @@ func (b *Book) NewWait(w Wait) Wait {
 
 // SaveWait writes it, soon.
 func (b *Book) SaveWait(w Wait) *Ticket {
-	return b.put(func(tx *store.Tx) error { return waits.Put(tx, w.ID, w) })
+	return b.put("wait "+w.ID, func(tx *store.Tx) error { return waits.Put(tx, w.ID, w) })
 }
 
 // MeetWait replaces a wait by the nudge that tells of it, in one step.
 func (b *Book) MeetWait(id string, n Nudge) *Ticket {
-	return b.put(func(tx *store.Tx) error {
+	return b.put("", func(tx *store.Tx) error {
 		if err := waits.Delete(tx, id); err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (b *Book) MeetWait(id string, n Nudge) *Ticket {
 
 // DeleteWait forgets it.
 func (b *Book) DeleteWait(id string) *Ticket {
-	return b.put(func(tx *store.Tx) error { return waits.Delete(tx, id) })
+	return b.put("wait "+id, func(tx *store.Tx) error { return waits.Delete(tx, id) })
 }
 
 // Waits returns all stored waits in the order they came.

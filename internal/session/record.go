@@ -24,6 +24,12 @@ type Record struct {
 
 	StartedWith string `json:"startedWith,omitempty"` // core hash of the newest incarnation
 
+	// The agent's own conversation, which a later start may take up again.
+	Conversation string `json:"conversation,omitempty"`
+	ConversesBy  string `json:"conversesBy,omitempty"` // the provider whose it is
+	Conversed    bool   `json:"conversed,omitempty"`   // an incarnation with it became ready
+	Resumed      bool   `json:"resumed,omitempty"`     // the newest incarnation took it up
+
 	LastExit   *runtime.Exit `json:"lastExit,omitempty"`
 	LastScreen string        `json:"lastScreen,omitempty"` // of the last crash
 	LastError  string        `json:"lastError,omitempty"`  // of the last start that failed
@@ -40,6 +46,7 @@ type Record struct {
 	Stopped   bool `json:"stopped,omitempty"`   // a person stopped it
 	Suspended bool `json:"suspended,omitempty"` // a person suspended it
 	Asleep    bool `json:"asleep,omitempty"`    // stopped because it was idle
+	Drained   bool `json:"drained,omitempty"`   // asked to end by itself and stay down
 
 	Job Job `json:"job,omitzero"` // of a one_shot
 }

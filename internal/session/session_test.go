@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -257,5 +259,101 @@ func TestDoneNudgesAreForgottenInTheEnd(t *testing.T) {
 	list, err := b.Nudges()
 	if err != nil || len(list) != keepEnded+1 || list[len(list)-1].ID != open.ID || list[0].ID != eventKey(21) {
 		t.Errorf("%d nudges from %s, %v", len(list), list[0].ID, err)
+	}
+}
+
+// A disk that fails is reported to whoever waits, and written to when it can:
+// the newest of each record, and every event.
+func TestFailingDiskLosesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "city.db")
+	b, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, write := true, b.update
+	b.mu.Lock() // the writer looks at it below the lock, for the first time
+	b.update = func(fn func(*store.Tx) error) error {
+		b.mu.Lock()
+		fails := full
+		b.mu.Unlock()
+		if fails {
+			return syscall.ENOSPC
+		}
+		return write(fn)
+	}
+	b.mu.Unlock()
+	first := b.Append(Event{Kind: "one"})
+	if err := b.Save(Record{Agent: "a", Epoch: 1}).Wait(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error %v", err)
+	}
+	b.Append(Event{Kind: "two"})
+	n := b.NewNudge(Nudge{Agent: "a"}, 0)
+	if err := b.SaveNudge(n).Wait(); err == nil {
+		t.Error("a nudge was saved on a full disk")
+	}
+	if !errors.Is(b.Err(), syscall.ENOSPC) {
+		t.Errorf("Err is %v", b.Err())
+	}
+	if list, err := b.Events(0, 0); err != nil || len(list) != 2 {
+		t.Errorf("events %+v, %v", list, err)
+	}
+	b.mu.Lock()
+	full = false
+	b.mu.Unlock()
+	if err := b.Save(Record{Agent: "b", Epoch: 2}).Wait(); err != nil || b.Err() != nil {
+		t.Errorf("%v, %v", err, b.Err())
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = open(t, path)
+	all, err := b.Records()
+	if err != nil || all["a"].Epoch != 1 || all["b"].Epoch != 2 {
+		t.Errorf("records %+v, %v", all, err)
+	}
+	if list, err := b.Nudges(); err != nil || len(list) != 1 || list[0].ID != n.ID {
+		t.Errorf("nudges %+v, %v", list, err)
+	}
+	if list, err := b.Events(0, 0); err != nil || len(list) != 2 || list[0].Seq != first.Seq {
+		t.Errorf("events %+v, %v", list, err)
+	}
+}
+
+// A gap in the sequence hides nothing behind it.
+func TestEventsBehindAGap(t *testing.T) {
+	b := open(t, filepath.Join(t.TempDir(), "city.db"))
+	for range 5 {
+		b.Append(Event{Kind: "e"})
+	}
+	if err := b.Save(Record{Agent: "a"}).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.db.Update(func(tx *store.Tx) error { return events.Delete(tx, eventKey(3)) }); err != nil {
+		t.Fatal(err)
+	}
+	list, err := b.Events(1, 0)
+	if err != nil || len(list) != 3 || list[1].Seq != 4 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// What ended with the machine is no longer the same run.
+func TestRunEndsWithTheMachine(t *testing.T) {
+	b := open(t, filepath.Join(t.TempDir(), "city.db"))
+	first, fresh, err := b.Run()
+	if err != nil || !fresh {
+		t.Fatal(fresh, err)
+	}
+	if again, fresh, err := b.Run(); err != nil || fresh || again != first {
+		t.Errorf("%s, %v, %v", again, fresh, err)
+	}
+	if bootID() == "" {
+		return // the system does not tell
+	}
+	if err := b.db.Update(func(tx *store.Tx) error { return runs.Put(tx, runKey, run{ID: first, Boot: "another"}) }); err != nil {
+		t.Fatal(err)
+	}
+	if again, fresh, err := b.Run(); err != nil || !fresh || again == first {
+		t.Errorf("after a boot: %s, %v, %v", again, fresh, err)
 	}
 }

@@ -3,8 +3,6 @@ package native
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
@@ -12,53 +10,18 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// idleQuiet is how long a prompt must have stood without output to count.
-const idleQuiet = 1500 * time.Millisecond
-
-// WaitForIdle implements runtime.IdleWaitProvider: a shell prompt is open (OSC
-// 133), or the ready prefix of the session's start stands on the screen with
-// 1.5 s of quiet; and no dialog is open.
+// WaitForIdle implements runtime.IdleWaitProvider: Activity is idle.
 func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Duration) error {
 	inner, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	info, err := p.live(inner, name)
+	if err == nil {
+		_, err = p.wait(inner, info.ID, []mux.Condition{{Idle: true}})
+	}
 	if err != nil {
 		return fmt.Errorf("idle %s: %w", name, err)
 	}
-	prefix, err := p.GetMeta(inner, info.ID, readyMeta)
-	if err != nil {
-		return err
-	}
-	for {
-		if err := p.idleOnce(inner, info.ID, prefix); err != nil {
-			return fmt.Errorf("idle %s: %w", name, err)
-		}
-		s := &starter{p: p, name: name, id: info.ID}
-		screen, err := s.screen(inner)
-		if err != nil {
-			return fmt.Errorf("idle %s: %w", name, err)
-		}
-		if !runtime.DialogOpen(screen) {
-			return nil
-		}
-		if err := s.changed(inner); err != nil {
-			return fmt.Errorf("idle %s: %w", name, err)
-		}
-	}
-}
-
-// idleOnce waits for one sign of idleness.
-func (p *Provider) idleOnce(ctx context.Context, id, prefix string) error {
-	conditions := []mux.Condition{{Prompt: true}}
-	if prefix != "" {
-		conditions = append(conditions, mux.Condition{Text: `^[│┃║|\s]*` + regexp.QuoteMeta(strings.TrimRight(prefix, " "))})
-	}
-	met, err := p.wait(ctx, id, conditions)
-	if err != nil || met == 0 {
-		return err
-	}
-	_, err = p.wait(ctx, id, []mux.Condition{{Quiet: idleQuiet}})
-	return err
+	return nil
 }
 
 func (p *Provider) wait(ctx context.Context, id string, conditions []mux.Condition) (int, error) {
@@ -85,22 +48,28 @@ func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout
 	return runtime.DismissDialogs(inner, name, s.hooks(), nil)
 }
 
-// Exec implements runtime.ExecProvider: the box of a native session is this
-// machine, in the work dir and with the environment of its leader.
+// Exec implements runtime.ExecProvider.
 func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
-	info, err := p.live(ctx, name)
+	dir, env, err := p.Box(ctx, name)
 	if err != nil {
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
 	}
-	env, err := leaderEnv(ctx, info.PID)
-	if err != nil {
-		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
-	}
-	out, code, err := runtime.ExecLocal(ctx, info.WorkDir, env, argv)
+	out, code, err := runtime.ExecLocal(ctx, dir, env, argv)
 	if err != nil {
 		return out, code, fmt.Errorf("exec in %s: %w", name, err)
 	}
 	return out, code, nil
+}
+
+// Box is where commands beside the agent run: this machine, in the work dir
+// and with the environment of the session's leader.
+func (p *Provider) Box(ctx context.Context, name string) (dir string, env map[string]string, err error) {
+	info, err := p.live(ctx, name)
+	if err != nil {
+		return "", nil, err
+	}
+	env, err = leaderEnv(ctx, info.PID)
+	return info.WorkDir, env, err
 }
 
 // lookAgain is the pause between two looks at a process that is becoming

@@ -12,7 +12,7 @@ import (
 
 // Attach implements runtime.Provider.
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
-	o := mux.AttachOptions{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly}
+	o := mux.AttachOptions{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback}
 	if t.DetachKeys != "" {
 		keys, err := mux.ParseDetachKeys(t.DetachKeys)
 		if err != nil {
@@ -20,17 +20,23 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		}
 		o.DetachKeys = keys
 	}
-	info, err := p.live(ctx, name)
-	if err != nil {
-		return fmt.Errorf("attach %s: %w", name, err)
-	}
 	c, err := p.Client(ctx)
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", name, convert(err))
 	}
-	_, err = c.AttachTerminal(ctx, info.ID, o)
+	res, err := c.AttachTerminal(ctx, name, o)
 	switch {
-	case err == nil, errors.Is(err, mux.ErrExited):
+	case errors.Is(err, mux.ErrUnreachable) && !errors.Is(err, mux.ErrLost):
+		// A held connection knows nothing of a server that ended since.
+		p.drop(c)
+		if _, live := p.live(ctx, name); gone(live) {
+			err = live
+		}
+	case errors.Is(err, mux.ErrExited):
+		return fmt.Errorf("attach %s: %w", name, runtime.ErrSessionNotFound)
+	case err == nil && res.Reason == mux.AttachKicked:
+		return fmt.Errorf("attach %s: %w", name, runtime.ErrSentAway)
+	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil // ctx is one of the regular ends
@@ -119,7 +125,7 @@ func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condi
 	}
 	req := mux.WaitRequest{Conditions: make([]mux.Condition, len(any))}
 	for i, c := range any {
-		req.Conditions[i] = mux.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt}
+		req.Conditions[i] = mux.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt, Idle: c.Idle, Blocked: c.Blocked}
 	}
 	var r mux.WaitResult
 	err = p.query(ctx, func(c *mux.Client) (err error) {

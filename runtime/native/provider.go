@@ -23,9 +23,10 @@ import (
 type Options struct {
 	Paths   mux.Paths // zero: mux.DefaultPaths of this process
 	Version string    // what a server started by us reports
+	Host    *mux.Host // whose server it is; nil: this machine's, at Paths
 
 	// Environ is the environment that sessions inherit the named variables
-	// from; nil: this process's.
+	// from; nil: this process's, or what a command gets on Host.
 	Environ []string
 
 	StopGrace time.Duration      // between TERM and KILL; 0 = 5 s
@@ -63,14 +64,14 @@ var (
 // New returns a provider. Nothing is started or connected yet. The error says
 // that the state directory cannot be named.
 func New(o Options) (*Provider, error) {
-	if o.Paths == (mux.Paths{}) {
+	if o.Paths == (mux.Paths{}) && o.Host == nil {
 		paths, err := mux.DefaultPaths(os.Getenv)
 		if err != nil {
 			return nil, err
 		}
 		o.Paths = paths
 	}
-	if o.Environ == nil {
+	if o.Environ == nil && o.Host == nil {
 		o.Environ = os.Environ()
 	}
 	if o.StopGrace <= 0 {
@@ -96,7 +97,7 @@ func (p *Provider) Close() error {
 func (p *Provider) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Attach: true, AttachDetection: true, Activity: true, ExactPeek: true, Keys: true,
-		DurableMeta: true, LastScreen: true, ProcessTree: true, Exec: true, Relaunch: true,
+		DurableMeta: true, LastScreen: true, ProcessTree: true, KeyModes: true, Exec: true, Relaunch: true, Ordered: true,
 	}
 }
 
@@ -104,24 +105,32 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 // contract. It belongs to the provider: do not close it. The error matches
 // mux.ErrNoServer when there is none.
 func (p *Provider) Client(ctx context.Context) (*mux.Client, error) {
-	return p.connect(ctx, mux.Dial)
+	return p.connect(ctx, func(ctx context.Context) (*mux.Client, error) {
+		if p.o.Host != nil {
+			return p.o.Host.Dial(ctx)
+		}
+		return mux.Dial(ctx, p.o.Paths)
+	})
 }
 
 // EnsureClient is Client, but starts a server when there is none.
 func (p *Provider) EnsureClient(ctx context.Context) (*mux.Client, error) {
-	return p.connect(ctx, func(ctx context.Context, paths mux.Paths) (*mux.Client, error) {
-		return mux.Ensure(ctx, paths, p.o.Version)
+	return p.connect(ctx, func(ctx context.Context) (*mux.Client, error) {
+		if p.o.Host != nil {
+			return p.o.Host.Ensure(ctx)
+		}
+		return mux.Ensure(ctx, p.o.Paths, p.o.Version)
 	})
 }
 
-func (p *Provider) connect(ctx context.Context, dial func(context.Context, mux.Paths) (*mux.Client, error)) (*mux.Client, error) {
+func (p *Provider) connect(ctx context.Context, dial func(context.Context) (*mux.Client, error)) (*mux.Client, error) {
 	p.mu.Lock()
 	c := p.client
 	p.mu.Unlock()
 	if c != nil {
 		return c, nil
 	}
-	c, err := dial(ctx, p.o.Paths)
+	c, err := dial(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,7 @@ package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
@@ -23,16 +21,8 @@ func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]ru
 	tracked, err := p.trackedPIDs(ctx)
 	out := make([]runtime.LiveRuntime, 0, len(roots))
 	for _, r := range roots {
-		city := r.Env["GC_CITY_PATH"]
-		if city == "" {
-			city = r.Env["GC_CITY"]
-		}
-		epoch, perr := strconv.ParseInt(r.Env["GC_RUNTIME_EPOCH"], 10, 64)
-		if perr != nil {
-			epoch = 0
-		}
 		out = append(out, runtime.LiveRuntime{
-			SessionID: r.Env[proctree.SessionVar], Session: r.Env["GC_SESSION_NAME"], City: city, Epoch: epoch, PID: r.PID,
+			SessionID: r.Env[proctree.SessionVar], Session: r.Env["GC_SESSION_NAME"], City: r.City(), Epoch: r.Epoch(), PID: r.PID,
 			Provider: providerName, Tracked: tracked[r.PID], Start: r.Start,
 		})
 	}
@@ -61,15 +51,7 @@ func (p *Provider) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) 
 	if r.City == "" {
 		return fmt.Errorf("end process %d: it belongs to no city", r.PID)
 	}
-	proc, err := proctree.Get(r.PID)
-	if errors.Is(err, proctree.ErrNotFound) || err == nil && (proc.Start != r.Start || proc.Zombie()) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("end process %d: %w", r.PID, err)
-	}
-	tree := proctree.Tree{Root: r.PID, RootStart: r.Start, ID: r.SessionID}
-	if err := proctree.Kill(ctx, tree.Members, p.o.StopGrace); err != nil {
+	if err := proctree.End(ctx, r.PID, r.Start, r.SessionID, p.o.StopGrace); err != nil {
 		return fmt.Errorf("end process %d: %w", r.PID, err)
 	}
 	return nil

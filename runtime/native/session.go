@@ -82,7 +82,8 @@ func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string
 	return err == nil && alive, nil
 }
 
-// ListRunning implements runtime.Provider.
+// ListRunning implements runtime.Provider. Background commands are sessions of
+// the mux, and of nobody here.
 func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
 	var infos []mux.SessionInfo
 	err := p.query(ctx, func(c *mux.Client) (err error) {
@@ -94,7 +95,7 @@ func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, er
 	}
 	var names []string
 	for _, info := range infos {
-		if info.State == mux.StateRunning {
+		if info.State == mux.StateRunning && info.Kind != mux.KindExec {
 			names = append(names, info.Name)
 		}
 	}
@@ -125,6 +126,9 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("copy to %s: %w", name, err)
+	}
+	if p.o.Host != nil {
+		return fmt.Errorf("copy to %s on %s: %w", name, p.o.Host, runtime.ErrUnsupported)
 	}
 	if err := runtime.CopyLocal(ctx, info.WorkDir, src, relDst); err != nil {
 		return fmt.Errorf("copy to %s: %w", name, err)

@@ -82,7 +82,7 @@ func (s *starter) hooks() runtime.Hooks {
 }
 
 func (s *starter) create(ctx context.Context) error {
-	if dir := s.cfg.WorkDir; dir != "" {
+	if dir := s.cfg.WorkDir; dir != "" && s.p.o.Host == nil {
 		if info, err := os.Stat(dir); err != nil {
 			return fmt.Errorf("work dir: %w", err)
 		} else if !info.IsDir() {
@@ -134,26 +134,37 @@ const (
 	createGrace = 3 * time.Second  // of it, after the caller gave up
 )
 
-// make makes the session and notes the ready prefix with it.
+// make makes the session.
 func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
+	environ, err := s.environ(ctx)
+	if err != nil {
+		return convert(err)
+	}
 	info, err := c.Create(ctx, mux.CreateRequest{
 		ID: sessionID(s.cfg.Env), Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
-		Env:  runtime.Environment(s.p.o.Environ, s.cfg.BaseEnv, s.cfg.Env),
+		Env:  runtime.Environment(environ, s.cfg.BaseEnv, s.cfg.Env),
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
 		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
+		ReadyPrefix: s.cfg.ReadyPromptPrefix, Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
 	})
 	if err != nil {
 		return convert(err)
 	}
 	s.id = info.ID
-	if s.cfg.ReadyPromptPrefix == "" {
-		return nil
-	}
-	err = convert(c.SetMeta(ctx, s.id, readyMeta, s.cfg.ReadyPromptPrefix))
-	if err != nil && !gone(err) {
-		return errors.Join(err, s.destroy(context.WithoutCancel(ctx)))
-	}
 	return nil
+}
+
+// environ is what the session inherits from.
+func (s *starter) environ(ctx context.Context) ([]string, error) {
+	if s.p.o.Environ == nil && s.p.o.Host != nil {
+		return s.p.o.Host.Environ(ctx)
+	}
+	return s.p.o.Environ, nil
+}
+
+// limits are the bounds of a config as the multiplexer takes them.
+func limits(r runtime.Resources) mux.Limits {
+	return mux.Limits{MemoryBytes: r.MemoryBytes, CPUs: r.CPUs, PIDs: int64(r.PIDs)}
 }
 
 // sessionID is the id that config gives the incarnation, "" when it gives none
@@ -165,10 +176,6 @@ func sessionID(env map[string]string) string {
 	}
 	return id
 }
-
-// readyMeta keeps the ready prefix with the session, for WaitForIdle of any
-// process.
-const readyMeta = "gc.ready-prefix"
 
 func (s *starter) destroy(ctx context.Context) error {
 	err := s.p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, s.id, s.p.o.StopGrace) })

@@ -45,10 +45,7 @@ var extensionCases = []testCase{
 		}
 	}},
 	{name: "an immediate nudge is typed", needs: []need{keys}, test: func(t *T) {
-		n, ok := runtime.As[runtime.ImmediateNudgeProvider](t.P)
-		if !ok {
-			return
-		}
+		n := extension[runtime.ImmediateNudgeProvider](t)
 		name := t.idle()
 		if _, err := n.NudgeNow(t.Ctx, name, runtime.TextContent("right now")); err != nil {
 			t.Fatal(err)
@@ -59,10 +56,7 @@ var extensionCases = []testCase{
 		}
 	}},
 	{name: "waiting for idle ends at a quiet prompt", needs: []need{programs, keys}, test: func(t *T) {
-		w, ok := runtime.As[runtime.IdleWaitProvider](t.P)
-		if !ok {
-			return
-		}
+		w := extension[runtime.IdleWaitProvider](t)
 		name := t.start(runtime.Config{ReadyPromptPrefix: "agent> ", Command: "printf 'agent> '; exec cat"})
 		t.must(w.WaitForIdle(t.Ctx, name, effectLimit))
 		busy := t.start(runtime.Config{ReadyPromptPrefix: "agent> ", Command: "printf 'agent> \\n'; while :; do echo work; sleep 0.1; done"})
@@ -74,10 +68,7 @@ var extensionCases = []testCase{
 		}
 	}},
 	{name: "dialogs are dismissed on request, and only dialogs", needs: []need{programs, keys, exactPeek}, test: func(t *T) {
-		d, ok := runtime.As[runtime.DialogProvider](t.P)
-		if !ok {
-			return
-		}
+		d := extension[runtime.DialogProvider](t)
 		plain := t.sh(rawCat)
 		t.shows(plain, "ready")
 		t.must(d.DismissKnownDialogs(t.Ctx, plain, time.Second))
@@ -93,10 +84,7 @@ var extensionCases = []testCase{
 		}
 	}},
 	{name: "agents are found in the process table", needs: []need{programs, tree}, test: func(t *T) {
-		s, ok := runtime.As[runtime.ProcessTableScanner](t.P)
-		if !ok {
-			return
-		}
+		s := extension[runtime.ProcessTableScanner](t)
 		dir, name := t.TempDir(), t.name()
 		// Unique on the machine: every process that bears it is ended with it.
 		own := name + "-" + rand.Text()
@@ -117,10 +105,7 @@ var extensionCases = []testCase{
 		t.must(s.TerminateRuntime(t.Ctx, found[0]))
 	}},
 	{name: "an agent without a city is never ended", needs: []need{programs, tree}, test: func(t *T) {
-		s, ok := runtime.As[runtime.ProcessTableScanner](t.P)
-		if !ok {
-			return
-		}
+		s := extension[runtime.ProcessTableScanner](t)
 		dir := t.TempDir()
 		name := t.start(runtime.Config{WorkDir: dir, Command: "echo $GC_SESSION_ID > id; exec cat"})
 		found := t.runtimes(s, t.file(filepath.Join(dir, "id")))
@@ -133,10 +118,7 @@ var extensionCases = []testCase{
 		t.running(name, true)
 	}},
 	{name: "relaunch needs a session", test: func(t *T) {
-		r, ok := runtime.As[runtime.RelaunchProvider](t.P)
-		if !ok {
-			return
-		}
+		r := extension[runtime.RelaunchProvider](t)
 		if err := r.Relaunch(t.Ctx, t.name(), runtime.Config{Command: "exec cat"}); !errors.Is(err, runtime.ErrSessionNotFound) {
 			t.Fatalf("relaunch: %v", err)
 		}
@@ -257,10 +239,7 @@ var lossCases = []testCase{
 		t.running(name, false)
 	}},
 	{name: "the backend's server comes and goes", own: true, test: func(t *T) {
-		s, ok := runtime.As[runtime.ServerLifecycleProvider](t.P)
-		if !ok {
-			return
-		}
+		s := extension[runtime.ServerLifecycleProvider](t)
 		t.must(s.TeardownServer(t.Ctx))
 		t.must(s.ConfigureServer(t.Ctx))
 		t.must(s.ConfigureServer(t.Ctx))

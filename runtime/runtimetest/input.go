@@ -185,7 +185,7 @@ var keyCases = []testCase{
 		t.must(t.P.SendKeys(t.Ctx, name, "."))
 		t.shows(name, "readyyes^[[B!.")
 	}},
-	{name: "arrows follow the application cursor mode", needs: []need{programs, keys, exactPeek}, test: func(t *T) {
+	{name: "arrows follow the application cursor mode", needs: []need{programs, keys, keyModes}, test: func(t *T) {
 		name := t.sh("stty raw -echo; printf '\\033[?1hready'; exec cat -v")
 		t.shows(name, "ready")
 		t.must(t.P.SendKeys(t.Ctx, name, "Down"))

@@ -39,7 +39,7 @@ var processCases = []testCase{
 		}
 	}},
 	{name: "a process is known by the script it interprets", needs: []need{programs, tree}, test: func(t *T) {
-		script := t.script("my-agent", "#!/bin/sh\nread x\n")
+		script := t.script("my-agent", "#!/bin/sh\nsleep 1000\nexit\n")
 		t.alive(t.sh(script), true, "my-agent")
 		t.alive(t.sh("exec sh "+script+" --flag"), true, "my-agent")
 	}},

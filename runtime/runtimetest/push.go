@@ -207,13 +207,11 @@ func (t *T) isAttached(name string, want bool) error {
 
 var pushCases = []testCase{
 	{name: "an end is pushed with its status", needs: []need{programs}, test: func(t *T) {
-		src, ok := runtime.As[runtime.EventSource](t.P)
-		if !ok {
-			return
-		}
+		src := extension[runtime.EventSource](t)
 		events, err := src.Events(t.Ctx)
 		t.must(err)
 		name := t.sh("exit 6")
+		extensionOf[runtime.EventSource](t, name)
 		var kinds []string
 		for e := range events {
 			if e.Session != name {
@@ -232,10 +230,7 @@ var pushCases = []testCase{
 		}
 	}},
 	{name: "events end with their context", test: func(t *T) {
-		src, ok := runtime.As[runtime.EventSource](t.P)
-		if !ok {
-			return
-		}
+		src := extension[runtime.EventSource](t)
 		ctx, cancel := context.WithCancel(t.Ctx)
 		events, err := src.Events(ctx)
 		t.must(err)
@@ -252,14 +247,12 @@ var pushCases = []testCase{
 		}
 	}},
 	{name: "the last exit is reported", needs: []need{programs}, test: func(t *T) {
-		rep, ok := runtime.As[runtime.ExitReporter](t.P)
-		if !ok {
-			return
-		}
 		name := t.idle()
+		rep := extensionOf[runtime.ExitReporter](t, name)
 		if e, err := rep.LastExit(t.Ctx, name); e != nil || err != nil {
 			t.Fatalf("running: %+v, %v", e, err)
 		}
+		rep = extension[runtime.ExitReporter](t)
 		killed, coded := t.sh("kill -KILL $$"), t.sh("exit 42")
 		for name, want := range map[string]runtime.Exit{killed: {Code: 137, Signal: "SIGKILL"}, coded: {Code: 42}} {
 			t.ends(name)
@@ -273,12 +266,9 @@ var pushCases = []testCase{
 		}
 	}},
 	{name: "a wait returns when its text appears", needs: []need{programs}, test: func(t *T) {
-		w, ok := runtime.As[runtime.Waiter](t.P)
-		if !ok {
-			return
-		}
 		dir := t.TempDir()
 		name := t.start(runtime.Config{WorkDir: dir, Command: "mkfifo gate; read x < gate; echo answer 42; exec cat"})
+		w := extensionOf[runtime.Waiter](t, name)
 		t.eventually("the pipe", func() error { return statFifo(dir) })
 		done := make(chan error, 1)
 		go func() {
@@ -292,17 +282,15 @@ var pushCases = []testCase{
 		t.must(<-done)
 	}},
 	{name: "a wait ends with the session and with its context", needs: []need{programs}, test: func(t *T) {
-		w, ok := runtime.As[runtime.Waiter](t.P)
-		if !ok {
-			return
-		}
 		name := t.idle()
+		w := extensionOf[runtime.Waiter](t, name)
 		ctx, cancel := context.WithTimeout(t.Ctx, 50*time.Millisecond)
 		defer cancel()
 		if _, err := w.WaitFor(ctx, name, []runtime.Condition{{Text: "never"}}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("timeout: %v", err)
 		}
 		short := t.sh("exit 0")
+		w = extensionOf[runtime.Waiter](t, short)
 		if _, err := w.WaitFor(t.Ctx, short, []runtime.Condition{{Text: "never"}}); !errors.Is(err, runtime.ErrSessionNotFound) {
 			t.Errorf("end: %v", err)
 		}

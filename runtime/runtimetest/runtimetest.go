@@ -26,6 +26,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,6 +84,7 @@ var (
 	attached   = need{"AttachDetection", func(c runtime.Capabilities) bool { return c.AttachDetection }}
 	activity   = need{"Activity", func(c runtime.Capabilities) bool { return c.Activity }}
 	exactPeek  = need{"ExactPeek", func(c runtime.Capabilities) bool { return c.ExactPeek }}
+	keyModes   = need{"KeyModes", func(c runtime.Capabilities) bool { return c.KeyModes }}
 	durable    = need{"DurableMeta", func(c runtime.Capabilities) bool { return c.DurableMeta }}
 	lastShown  = need{"LastScreen", func(c runtime.Capabilities) bool { return c.LastScreen }}
 	tree       = need{"ProcessTree", func(c runtime.Capabilities) bool { return c.ProcessTree }}
@@ -116,7 +118,56 @@ func (c testCase) body(t *testing.T, h Harness) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), caseLimit)
 	defer cancel()
-	c.test(&T{T: t, Harness: h, P: h.Provider, Ctx: ctx})
+	p := h.Provider
+	if !p.Capabilities().Keys {
+		p = inputless{p, pipe(t)}
+	}
+	c.test(&T{T: t, Harness: h, P: p, Ctx: ctx})
+}
+
+// inputless lets cat wait where standard input ends at once: at a pipe that
+// nobody writes to.
+type inputless struct {
+	runtime.Provider
+	pipe string
+}
+
+func (i inputless) Unwrap() runtime.Provider { return i.Provider }
+
+func (i inputless) Start(ctx context.Context, name string, cfg runtime.Config) error {
+	cfg.Command = strings.ReplaceAll(cfg.Command, "exec cat", "exec cat "+i.pipe)
+	return i.Provider.Start(ctx, name, cfg)
+}
+
+func pipe(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// extension is an optional interface of the provider; without it the case has
+// no object.
+func extension[X any](t *T) X {
+	t.Helper()
+	x, ok := runtime.As[X](t.P)
+	if !ok {
+		t.Skipf("the provider has no %T", (*X)(nil))
+	}
+	return x
+}
+
+// extensionOf is extension for one session.
+func extensionOf[X any](t *T, name string) X {
+	t.Helper()
+	x, ok, err := runtime.AsFor[X](t.Ctx, t.P, name)
+	t.must(err)
+	if !ok {
+		t.Skipf("the session's provider has no %T", (*X)(nil))
+	}
+	return x
 }
 
 const (

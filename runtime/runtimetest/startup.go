@@ -93,7 +93,7 @@ var startCases = []testCase{
 		}
 	}},
 	{name: "start returns when the process is alive", needs: []need{programs, tree}, test: func(t *T) {
-		agent := t.script("slow-agent", "#!/bin/sh\necho up\nread x\n")
+		agent := t.script("slow-agent", "#!/bin/sh\necho up\nsleep 1000\nexit\n")
 		name := t.start(runtime.Config{Command: "sleep 0.2; exec " + agent, ProcessNames: []string{"slow-agent"}})
 		if ok, err := t.P.ProcessAlive(t.Ctx, name, []string{"slow-agent"}); !ok || err != nil {
 			t.Fatalf("%v, %v", ok, err)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -20,6 +21,8 @@ var errLost = errors.New("the connection to tmux was lost")
 type commandError struct{ message string }
 
 func (e *commandError) Error() string { return "tmux: " + e.message }
+
+func (e *commandError) duplicate() bool { return strings.HasPrefix(e.message, "duplicate session") }
 
 // maxReplyLine bounds one line of an answer: a wide pane with long graphemes.
 const maxReplyLine = 4 << 20
@@ -47,12 +50,13 @@ type reply struct {
 }
 
 // openControl starts a control-mode client and waits for its first block, the
-// answer to args. ctx bounds only that.
+// answer to args. When ctx ends first the client is ended.
 func openControl(ctx context.Context, binary string, env []string, args ...string) (*control, error) {
 	c := &control{cmd: exec.Command(binary, args...), done: make(chan struct{})}
 	c.cmd.Env = env
 	c.cmd.Dir = "/"
 	c.cmd.Stderr = &c.stderr
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keys for gc are not for it
 	var err error
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -31,3 +31,13 @@ func KillServer(t testing.TB, socket string) {
 		t.Errorf("kill tmux: %s", out)
 	}
 }
+
+// FewQueries is how many queries are made without a connection.
+const FewQueries = fewQueries
+
+// Connected reports whether there is a connection.
+func (p *Provider) Connected() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conn != nil
+}

@@ -107,17 +107,22 @@ func (p *Provider) pressKeys(ctx context.Context, target string, keys []string) 
 	return err
 }
 
-// lockInput makes the caller the only writer of the session among those of
-// this provider.
+// lockInput makes the caller the only writer of the session: among those of
+// this provider in the order of their calls, and against other processes.
 func (p *Provider) lockInput(ctx context.Context, name string) (release func(), err error) {
 	v, _ := p.input.LoadOrStore(name, make(chan struct{}, 1))
 	token := v.(chan struct{})
 	select {
 	case token <- struct{}{}:
-		return func() { <-token }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	unlock, err := p.typing(ctx, name)
+	if err != nil {
+		<-token
+		return nil, err
+	}
+	return func() { unlock(); <-token }, nil
 }
 
 // Times of a nudge; the multiplexer's transaction has the same.
@@ -159,14 +164,14 @@ func (p *Provider) nudge(ctx context.Context, name string, content []runtime.Con
 // typeText is the transaction: wait for dialogs, paste, wait for the echo,
 // Enter, look whether the text was taken. Nobody else types meanwhile.
 func (p *Provider) typeText(ctx context.Context, name, target, text string, patience time.Duration) (runtime.Receipt, error) {
-	release, err := p.lockInput(ctx, name)
+	release, err := p.lockPastDialogs(ctx, name, target, patience)
 	if err != nil {
 		return runtime.Receipt{}, err
 	}
-	defer release()
-	if blocked, err := p.waitDialog(ctx, target, patience); err != nil || blocked {
-		return runtime.Receipt{State: runtime.Blocked, By: "dialog", Detail: "a dialog is open"}, err
+	if release == nil {
+		return runtime.Receipt{State: runtime.Blocked, By: "dialog", Detail: "a dialog is open"}, nil
 	}
+	defer release()
 	text = strings.TrimRight(strings.ReplaceAll(text, "\x00", ""), "\n")
 	before, err := p.capture(ctx, target, fromScreen)
 	if err != nil {
@@ -191,22 +196,28 @@ func (p *Provider) typeText(ctx context.Context, name, target, text string, pati
 	return p.verify(ctx, target, lastWord(text))
 }
 
-// waitDialog waits until no dialog is open; true when one still is.
-func (p *Provider) waitDialog(ctx context.Context, target string, patience time.Duration) (bool, error) {
+// lockPastDialogs takes the session's input when no dialog is open. While one
+// is, others may type: somebody has to answer it. nil when one still is after
+// patience.
+func (p *Provider) lockPastDialogs(ctx context.Context, name, target string, patience time.Duration) (release func(), err error) {
 	deadline := time.Now().Add(patience)
 	for {
-		screen, err := p.capture(ctx, target, fromScreen)
-		if err != nil {
-			return false, err
+		if release, err = p.lockInput(ctx, name); err != nil {
+			return nil, err
 		}
-		if !runtime.DialogOpen(screen) {
-			return false, nil
+		screen, err := p.capture(ctx, target, fromScreen)
+		if err == nil && !runtime.DialogOpen(screen) {
+			return release, nil
+		}
+		release()
+		if err != nil {
+			return nil, err
 		}
 		if !time.Now().Before(deadline) {
-			return true, nil
+			return nil, nil
 		}
 		if err := sleep(ctx, dialogStep); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
 }
@@ -221,6 +232,11 @@ func (p *Provider) paste(ctx context.Context, target, text string) error {
 	if text == "" {
 		return nil
 	}
+	release, err := p.noticing(ctx) // tmux 3.4 and later tell of every buffer
+	if err != nil {
+		return convert(err)
+	}
+	defer release()
 	buffer := fmt.Sprintf("gc-%d-%d", time.Now().UnixNano(), buffers.Add(1))
 	for first := true; len(text) > 0; first = false {
 		part := text[:min(chunk, len(text))]
@@ -233,7 +249,7 @@ func (p *Provider) paste(ctx context.Context, target, text string) error {
 			return err
 		}
 	}
-	_, err := p.once(ctx, "paste-buffer", "-d", "-p", "-b", buffer, "-t", target)
+	_, err = p.once(ctx, "paste-buffer", "-d", "-p", "-b", buffer, "-t", target)
 	return err
 }
 

@@ -1,10 +1,10 @@
 // Package tmux is the runtime provider over a tmux server of its own, tmux 3.0
 // and later.
 //
-// Its invariant: one control-mode connection carries every query, so that no
-// process is spawned for one; and "no session" is said only when tmux says so
-// or nobody listens at the socket. A tmux that hangs is ErrBackendUnreachable.
-// It serves cities whose people want to stay in tmux.
+// Its invariant: whoever asks much keeps one control-mode connection, so that no
+// process is spawned for a query; and "no session" is said only when tmux says
+// so or nobody listens at the socket. A tmux that hangs is
+// ErrBackendUnreachable. It serves cities whose people want to stay in tmux.
 //
 // What it cannot do, as Capabilities say or as noted here: activity counts
 // whole seconds; nothing is pushed, so that nobody can subscribe to events.
@@ -14,14 +14,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"gascity.dev/gc/runtime"
@@ -44,12 +42,19 @@ type Options struct {
 type Provider struct {
 	o Options
 
-	mu       sync.Mutex
-	conn     *control
-	opening  chan struct{}   // closed when the connection under way is there
-	starting map[string]bool // names whose Start is under way here
+	mu        sync.Mutex
+	conn      *control        // nil until enough was asked
+	opening   bool            // a connection is under way
+	closed    bool            // by Close: no connection is kept any more
+	notBefore time.Time       // of the next connection
+	pause     time.Duration   // after the next try
+	asked     int             // queries made without a connection
+	ready     bool            // the server was seen with its settings
+	starting  map[string]bool // names whose Start is under way here
+	tasks     sync.WaitGroup  // connections under way
 
-	input sync.Map // name → chan struct{} of one token: who has it may type
+	input   sync.Map // name → chan struct{} of one token: who has it may type
+	unknown sync.Map // ids of dead panes whose status tmux never told
 }
 
 var (
@@ -83,27 +88,21 @@ func New(o Options) (*Provider, error) {
 	if o.StopGrace <= 0 {
 		o.StopGrace = 5 * time.Second
 	}
-	return &Provider{o: o, starting: map[string]bool{}}, nil
+	return &Provider{o: o, starting: map[string]bool{}, pause: firstPause}, nil
+}
+
+// Installed reports whether tmux is in PATH.
+func Installed() bool {
+	_, err := exec.LookPath("tmux")
+	return err == nil
 }
 
 // Capabilities implements runtime.Provider.
 func (p *Provider) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Attach: true, AttachDetection: true, ExactPeek: true, Keys: true,
-		DurableMeta: true, LastScreen: true, ProcessTree: true, Exec: true, Relaunch: true,
+		DurableMeta: true, LastScreen: true, ProcessTree: true, KeyModes: true, Exec: true, Relaunch: true, Ordered: true,
 	}
-}
-
-// Close ends the connection; the server and its sessions go on.
-func (p *Provider) Close() error {
-	p.mu.Lock()
-	c := p.conn
-	p.conn = nil
-	p.mu.Unlock()
-	if c != nil {
-		c.close()
-	}
-	return nil
 }
 
 // errNoServer says that nobody listens at the socket.
@@ -129,169 +128,6 @@ func (p *Provider) environ() []string {
 	return env
 }
 
-// listening reports whether somebody listens at the socket.
-func (p *Provider) listening(ctx context.Context) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", p.o.Socket)
-	if err == nil {
-		return conn.Close()
-	}
-	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
-		return errNoServer
-	}
-	return err
-}
-
-// connect returns the connection; start also brings a server up.
-func (p *Provider) connect(ctx context.Context, start bool) (*control, error) {
-	for {
-		p.mu.Lock()
-		if c := p.conn; c != nil {
-			p.mu.Unlock()
-			return c, nil
-		}
-		wait := p.opening
-		if wait == nil {
-			p.opening = make(chan struct{})
-			p.mu.Unlock()
-			break
-		}
-		p.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	c, err := p.open(ctx, start)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.opening)
-	p.opening = nil
-	if err != nil {
-		return nil, err
-	}
-	p.conn = c
-	return c, nil
-}
-
-func (p *Provider) open(ctx context.Context, start bool) (*control, error) {
-	err := p.listening(ctx)
-	if err != nil && !(start && errors.Is(err, errNoServer)) {
-		return nil, err
-	}
-	if start {
-		if err := os.MkdirAll(filepath.Dir(p.o.Socket), 0o700); err != nil {
-			return nil, err
-		}
-	}
-	// -A attaches when it is there. The program of the holder only waits.
-	args := p.serverArgs("-C", "new-session", "-A", "-s", holder, "-x", "80", "-y", "24", "-c", "/", "exec cat >/dev/null")
-	c, err := openControl(ctx, p.o.Binary, p.environ(), args...)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.configure(ctx, c); err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
-}
-
-// settings are the server's options. Those that an older tmux does not know
-// are left out.
-var settings = [][]string{
-	{"set-option", "-s", "exit-empty", "off"},
-	{"set-option", "-s", "escape-time", "20"},
-	{"set-option", "-g", "default-terminal", "screen-256color"},
-	{"set-option", "-g", "mouse", "off"},
-	{"set-option", "-g", "update-environment", ""},
-	{"set-option", "-g", "prefix", "C-b"},
-	{"set-option", "-g", "status-interval", "0"},
-	{"set-option", "-g", "status-left", " #{@gc_city} #{@gc_agent} "},
-	{"set-option", "-g", "status-left-length", "120"},
-	{"set-option", "-g", "status-right", ""},
-	{"set-option", "-g", "status-style", "default"},
-	{"set-option", "-g", "window-status-format", ""},
-	{"set-option", "-g", "window-status-current-format", ""},
-	{"set-option", "-g", "destroy-unattached", "off"},
-	{"set-option", "-wg", "remain-on-exit", "on"},
-	{"set-option", "-wg", "remain-on-exit-format", ""},
-	{"set-option", "-wg", "monitor-activity", "off"},
-	{"set-option", "-wg", "monitor-bell", "off"},
-	{"set-option", "-wg", "allow-rename", "off"},
-	{"set-option", "-wg", "automatic-rename", "off"},
-	{"set-option", "-wg", "aggressive-resize", "off"},
-	{"unbind-key", "-a", "-T", "root"},
-	{"unbind-key", "-a", "-T", "prefix"},
-	{"bind-key", "-T", "prefix", "d", "detach-client"},
-	{"bind-key", "-T", "prefix", "C-b", "send-prefix"},
-}
-
-func (p *Provider) configure(ctx context.Context, c *control) error {
-	for _, words := range settings {
-		_, err := c.run(ctx, words...)
-		var refused *commandError
-		if err != nil && !errors.As(err, &refused) {
-			return err
-		}
-	}
-	return nil
-}
-
-// drop forgets a connection that was lost.
-func (p *Provider) drop(c *control) {
-	p.mu.Lock()
-	if p.conn == c {
-		p.conn = nil
-	}
-	p.mu.Unlock()
-	c.close()
-}
-
-// query runs one command that may be repeated safely.
-func (p *Provider) query(ctx context.Context, words ...string) ([]string, error) {
-	var err error
-	for range tries {
-		var c *control
-		if c, err = p.connect(ctx, false); err == nil {
-			var lines []string
-			lines, err = c.run(ctx, words...)
-			if !errors.Is(err, errLost) {
-				return lines, convert(err)
-			}
-			p.drop(c)
-		}
-		if !errors.Is(err, errLost) {
-			return nil, convert(err)
-		}
-		// A server that is ending still takes connections for a moment.
-		if serr := sleep(ctx, lostPause); serr != nil {
-			return nil, convert(errors.Join(err, serr))
-		}
-	}
-	return nil, convert(err)
-}
-
-// How often, and how far apart, a query is made while its server goes away.
-const (
-	tries     = 5
-	lostPause = 20 * time.Millisecond
-)
-
-// once runs one command that is never repeated.
-func (p *Provider) once(ctx context.Context, words ...string) ([]string, error) {
-	c, err := p.connect(ctx, false)
-	if err != nil {
-		return nil, convert(err)
-	}
-	lines, err := c.run(ctx, words...)
-	if errors.Is(err, errLost) {
-		p.drop(c)
-	}
-	return lines, convert(err)
-}
-
 // convert maps tmux's errors to the contract's, here and nowhere else.
 func convert(err error) error {
 	var refused *commandError
@@ -305,7 +141,7 @@ func convert(err error) error {
 		switch {
 		case strings.HasPrefix(m, "can't find "), strings.HasPrefix(m, "no such session"), strings.HasPrefix(m, "no current "):
 			return fmt.Errorf("%w: %w", runtime.ErrSessionNotFound, err)
-		case strings.HasPrefix(m, "duplicate session"):
+		case refused.duplicate():
 			return fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
 		}
 		return err
@@ -368,8 +204,8 @@ func seconds(s string) time.Time {
 
 // statusLimit is how long a dead pane may be without its status: tmux sees the
 // end of the output before it has collected the process. Before 3.3 it never
-// tells a signal.
-const statusLimit = 500 * time.Millisecond
+// tells a signal, which is waited for once.
+const statusLimit = 3 * time.Second
 
 // get returns the session that a target names.
 func (p *Provider) get(ctx context.Context, target string) (pane, error) {
@@ -386,7 +222,11 @@ func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 		if !ok {
 			return pane{}, fmt.Errorf("%w: tmux answered %q", runtime.ErrBackendUnreachable, lines[0])
 		}
-		if !v.dead || v.known || time.Since(begin) > statusLimit {
+		if !v.dead || v.known {
+			return v, nil
+		}
+		if _, never := p.unknown.Load(v.id); never || time.Since(begin) > statusLimit {
+			p.unknown.Store(v.id, true)
 			return v, nil
 		}
 		if err := sleep(ctx, echoStep); err != nil {

@@ -24,6 +24,9 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 	if err != nil && !gone(err) {
 		return fmt.Errorf("stop %s: %w", name, err)
 	}
+	if err == nil {
+		_ = p.endEmpty(ctx) // best effort: the session is stopped
+	}
 	return nil
 }
 
@@ -222,41 +225,4 @@ func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout
 	}
 	s := &starter{p: p, name: name, target: v.id}
 	return runtime.DismissDialogs(inner, name, s.hooks(), nil)
-}
-
-// ConfigureServer implements runtime.ServerLifecycleProvider.
-func (p *Provider) ConfigureServer(ctx context.Context) error {
-	_, err := p.connect(ctx, true)
-	return convert(err)
-}
-
-// TeardownServer implements runtime.ServerLifecycleProvider.
-func (p *Provider) TeardownServer(ctx context.Context) error {
-	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
-	if gone(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("stop tmux: %w", err)
-	}
-	for _, l := range lines {
-		if v, ok := parsePane(l); !ok && !strings.HasSuffix(l, ","+holder) || ok && !v.dead {
-			return nil // somebody lives in it
-		}
-	}
-	c, err := p.connect(ctx, false)
-	if err != nil {
-		return convert(err)
-	}
-	// The answer may be lost with the server.
-	if _, err := c.run(ctx, "kill-server"); err != nil && !errors.Is(err, errLost) {
-		return fmt.Errorf("stop tmux: %w", convert(err))
-	}
-	p.drop(c)
-	for !errors.Is(p.listening(ctx), errNoServer) {
-		if err := sleep(ctx, echoStep); err != nil {
-			return fmt.Errorf("stop tmux: %w", convert(err))
-		}
-	}
-	return nil
 }

@@ -79,15 +79,11 @@ func (s *starter) create(ctx context.Context) (err error) {
 	} else if !info.IsDir() {
 		return fmt.Errorf("work dir %s is no folder", dir)
 	}
-	c, err := s.p.connect(ctx, true)
+	release, err := s.p.noticing(ctx)
 	if err != nil {
 		return convert(err)
 	}
-	if old, err := s.p.get(ctx, target(s.name)); err == nil && old.dead {
-		if _, err := s.p.query(ctx, "kill-session", "-t", old.id); err != nil && !gone(err) {
-			return err
-		}
-	}
+	defer func() { release() }()
 	id := mark(s.cfg)
 	file, err := s.p.launchFile(s.name, s.cfg, id)
 	if err != nil {
@@ -98,6 +94,40 @@ func (s *starter) create(ctx context.Context) (err error) {
 			os.Remove(file)
 		}
 	}()
+	// Not cut short by ctx: a session that nobody knows of must not stay.
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
+	defer cancel()
+	for try := 0; ; try++ {
+		err = s.place(ctx, detached, dir, file)
+		if !errors.Is(err, errNoServer) || try == tries {
+			break
+		}
+		// The server went away before it was asked for anything.
+	}
+	if err != nil {
+		return err
+	}
+	release()
+	release = func() {}
+	return s.describe(detached, id, dir)
+}
+
+// place makes the session on a server that is there, in the place of one of its
+// name that has ended.
+func (s *starter) place(ctx, detached context.Context, dir, file string) error {
+	if err := s.p.ensure(ctx); err != nil {
+		return convert(err)
+	}
+	if old, err := s.p.get(ctx, target(s.name)); err == nil && old.dead {
+		if _, err := s.p.query(ctx, "kill-session", "-t", old.id); err != nil && !gone(err) {
+			return err
+		}
+	}
+	return s.newSession(detached, dir, file)
+}
+
+// newSession makes the session, in which the launch file is run.
+func (s *starter) newSession(ctx context.Context, dir, file string) error {
 	history := s.cfg.ScrollbackLines
 	if history <= 0 {
 		history = defaultHistory
@@ -110,44 +140,42 @@ func (s *starter) create(ctx context.Context) (err error) {
 		rows = 40
 	}
 	// The limit is read when a pane is made.
-	if _, err := c.run(ctx, "set-option", "-g", "history-limit", strconv.Itoa(history)); err != nil {
-		return convert(err)
+	if _, err := s.p.query(ctx, "set-option", "-g", "history-limit", strconv.Itoa(history)); err != nil {
+		return err
 	}
 	words := []string{
 		"new-session", "-d", "-P", "-F", "#{session_id}", "-s", encodeName(s.name),
 		"-x", strconv.Itoa(cols), "-y", strconv.Itoa(rows), "-c", dir, "--",
 	}
-	// Not cut short by ctx: a session that nobody knows of must not stay.
-	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
-	defer cancel()
-	lines, err := c.run(detached, append(words, launchArgs(file)...)...)
+	lines, err := s.p.once(ctx, append(words, launchArgs(file)...)...)
 	if err != nil {
-		return convert(err)
+		return err
 	}
 	if len(lines) != 1 {
 		return fmt.Errorf("tmux answered %q to new-session", lines)
 	}
 	s.target = lines[0]
-	return s.describe(detached, c, id, dir)
+	return nil
 }
 
 // createLimit is how long tmux may take to make a session.
-const createLimit = 5 * time.Second
+const createLimit = 30 * time.Second
 
 // describe sets what belongs to one session.
-func (s *starter) describe(ctx context.Context, c *control, id, dir string) error {
+func (s *starter) describe(ctx context.Context, id, dir string) error {
 	mouse := "off"
 	if s.cfg.MouseOn {
 		mouse = "on"
 	}
+	var list [][]string
 	for _, o := range [][2]string{
 		{"@gc_mark", id}, {"@gc_workdir", encodeText(dir)}, {"@gc_ready", encodeText(s.cfg.ReadyPromptPrefix)}, {"mouse", mouse},
 		{"@gc_city", s.cfg.Env["GC_CITY"]}, {"@gc_agent", s.cfg.Env["GC_AGENT"]},
 	} {
-		if _, err := c.run(ctx, "set-option", "-t", s.target, o[0], o[1]); err != nil {
-			clean := context.WithoutCancel(ctx)
-			return errors.Join(convert(err), s.destroy(clean))
-		}
+		list = append(list, []string{"set-option", "-t", s.target, o[0], o[1]})
+	}
+	if err := s.p.all(ctx, list); err != nil {
+		return errors.Join(err, s.destroy(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
@@ -178,7 +206,7 @@ func (p *Provider) end(ctx context.Context, v pane) error {
 			return err
 		}
 	}
-	if _, err := p.query(ctx, "kill-session", "-t", v.id); err != nil && !gone(err) {
+	if _, err := p.noticed(ctx, "kill-session", "-t", v.id); err != nil && !gone(err) {
 		return err
 	}
 	return nil
@@ -242,7 +270,7 @@ func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config
 		return fmt.Errorf("relaunch %s: %w", name, err)
 	}
 	words := []string{"respawn-pane", "-k", "-c", cfg.WorkDir, "-t", v.id + ":", "--"}
-	if _, err := p.once(ctx, append(words, launchArgs(file)...)...); err != nil {
+	if _, err := p.noticed(ctx, append(words, launchArgs(file)...)...); err != nil {
 		os.Remove(file)
 		return fmt.Errorf("relaunch %s: %w", name, err)
 	}

@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"gascity.dev/gc/internal/config"
+)
+
+// A conversation is what an agent's program remembers over its own end, by an
+// id that it is given with session_id_flag and takes up again with resume_flag.
+
+// Resumes reports whether a start of the agent may take up an earlier
+// conversation. A one_shot never does: each run is a new piece of work.
+func (s *Spec) Resumes() bool {
+	r := &s.Resolved
+	return r.WakeMode == config.WakeResume && r.Lifecycle != config.OneShot && r.SessionIDFlag != "" && r.ResumeFlag != ""
+}
+
+// NewConversation makes the id of one: a UUID of version 4 (RFC 9562, 5.4), the
+// form that agents ask for.
+func NewConversation() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// converse adds the conversation of an incarnation to its command.
+func (s *Spec) converse(command string, inst Instance) string {
+	r := &s.Resolved
+	id := config.Quote(inst.Conversation)
+	switch {
+	case inst.Conversation == "" || command == "":
+		return command
+	case !inst.Resume:
+		return command + " " + r.SessionIDFlag + " " + id
+	case r.ResumeStyle == config.ResumeSubcommand:
+		program, rest, _ := strings.Cut(command, " ")
+		return strings.TrimRight(program+" "+r.ResumeFlag+" "+id+" "+rest, " ")
+	}
+	return command + " " + r.ResumeFlag + " " + id
+}

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Errors of the edits; compare with [errors.Is].
+var (
+	ErrRigExists  = errors.New("the city has a rig of this name already")
+	ErrUnknownRig = errors.New("no such rig")
+	ErrRigInUse   = errors.New("agents work in this rig")
+	// ErrByHand means that a city.toml is written in a way that is not edited
+	// here; it is left as it was.
+	ErrByHand = errors.New("cannot change city.toml without touching more than that: edit it by hand")
+)
+
+// AddRig adds a [[rigs]] table to the end of the city's file. Everything else
+// in it, comments and order, stays as it is. path is written as it stands.
+func AddRig(c *City, name, path string) error {
+	if !validName(name) {
+		return fmt.Errorf("%q cannot be a rig's name: use letters, digits, '.', '_' and '-'", clip(name))
+	}
+	return edit(c, func(now *City, text []byte) ([]byte, error) {
+		if slices.ContainsFunc(now.Rigs, func(r Rig) bool { return r.Name == name }) {
+			return nil, fmt.Errorf("%w: %s", ErrRigExists, name)
+		}
+		var b bytes.Buffer
+		b.Write(text)
+		if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "\n[[rigs]]\nname = %s\npath = %s\n", strconv.Quote(name), strconv.Quote(path))
+		return b.Bytes(), nil
+	}, func(old, changed *City) bool {
+		return len(changed.Rigs) == len(old.Rigs)+1 && changed.Rigs[len(old.Rigs)].Name == name && changed.Rigs[len(old.Rigs)].Path == path
+	})
+}
+
+// RemoveRig takes a [[rigs]] table out of the city's file, from its header to
+// its last key. Comments around it stay. A rig that agents work in is
+// ErrRigInUse: without it they would run somewhere else.
+func RemoveRig(c *City, name string) error {
+	return edit(c, func(now *City, text []byte) ([]byte, error) {
+		i := slices.IndexFunc(now.Rigs, func(r Rig) bool { return r.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: %s", ErrUnknownRig, name)
+		}
+		var users []string
+		for j := range now.Agents {
+			if now.Agents[j].Dir == name {
+				users = append(users, now.Agents[j].QualifiedName())
+			}
+		}
+		if len(users) > 0 {
+			return nil, fmt.Errorf("%w: %s", ErrRigInUse, strings.Join(users, ", "))
+		}
+		return cutTable(text, now.Rigs[i].At.Line), nil
+	}, func(old, changed *City) bool {
+		return len(changed.Rigs) == len(old.Rigs)-1 && !slices.ContainsFunc(changed.Rigs, func(r Rig) bool { return r.Name == name })
+	})
+}
+
+// cutTable removes the lines of the table whose header stands on a line,
+// counted from 1: up to its last key, and one blank line where two would meet.
+func cutTable(text []byte, header int) []byte {
+	lines := strings.SplitAfter(string(text), "\n")
+	start := header - 1
+	if start < 0 || start >= len(lines) {
+		return text
+	}
+	end := start + 1
+	for i := end; i < len(lines); i++ {
+		line := strings.TrimSpace(lines[i])
+		if strings.HasPrefix(line, "[") {
+			break
+		}
+		if line != "" && !strings.HasPrefix(line, "#") {
+			end = i + 1
+		}
+	}
+	blank := func(i int) bool { return i < 0 || i >= len(lines) || strings.TrimSpace(lines[i]) == "" }
+	switch {
+	case start > 0 && blank(start-1) && strings.Join(lines[end:], "") == "":
+		start-- // it was the last
+	case blank(start-1) && end < len(lines) && blank(end):
+		end++
+	}
+	return []byte(strings.Join(append(lines[:start:start], lines[end:]...), ""))
+}
+
+// edit changes the city's file: it reads it afresh, makes the new text, makes
+// sure that it means what was meant and nothing else, and puts it in place of
+// the old one at once.
+func edit(c *City, change func(*City, []byte) ([]byte, error), meant func(old, changed *City) bool) error {
+	file := c.File
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("change %s: %w", c.File, err)
+	}
+	old, err := Parse(c.File, text)
+	if err != nil {
+		return err
+	}
+	text, err = change(old, text)
+	if err != nil {
+		return err
+	}
+	changed, err := Parse(c.File, text)
+	if err != nil || !meant(old, changed) || len(changed.Agents) != len(old.Agents) {
+		return ErrByHand
+	}
+	return replaceFile(file, text)
+}
+
+// replaceFile writes a file anew with the permissions it has. A crash leaves
+// the old one or the new one.
+func replaceFile(file string, text []byte) error {
+	st, err := os.Stat(file)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".city-*.toml")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	defer os.Remove(tmp.Name()) // gone when all went well
+	_, err = tmp.Write(text)
+	err = errors.Join(err, tmp.Chmod(st.Mode().Perm()), tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
+}

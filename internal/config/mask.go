@@ -1,0 +1,46 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+// masked stands for a secret.
+const masked = "********"
+
+// secretNames are parts of the names of variables that hold secrets.
+var secretNames = []string{"TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTHORIZATION", "COOKIE"}
+
+// secretValue finds what is a secret whatever its variable is called: known
+// prefixes of keys, a URL with a password, a private key.
+var secretValue = regexp.MustCompile(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_|\bglpat-|\bxox[abprs]-|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.|://[^/\s:@]*:[^/\s@]+@|-----BEGIN [A-Z ]*PRIVATE KEY`)
+
+// Mask replaces the values of env that look like secrets. A value that only
+// names variables ("$TOKEN") holds none.
+func (s *Shown) Mask() {
+	for _, a := range s.Agents {
+		for i := range a.Values {
+			v := &a.Values[i]
+			name, isEnv := strings.CutPrefix(v.Key, "env.")
+			if text, ok := v.Value.(string); isEnv && ok && isSecret(name, text) {
+				v.Value = masked
+			}
+		}
+	}
+}
+
+// onlyVariables is a value without text of its own.
+var onlyVariables = regexp.MustCompile(`^(\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})*$`)
+
+func isSecret(name, value string) bool {
+	if onlyVariables.MatchString(value) { // "" unsets
+		return false
+	}
+	name = strings.ToUpper(name)
+	for _, part := range secretNames {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return name == "KEY" || strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_AUTH") || secretValue.MatchString(value)
+}

@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// activityTimeout bounds what a status asks the backend.
+const activityTimeout = time.Second
+
+// activities asks what sessions are doing and when they last had input or
+// output. What cannot be told in time is missing.
+func activities(ctx context.Context, p runtime.Provider, names []string) map[string]runtime.SessionActivity {
+	if len(names) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
+	defer cancel()
+	out := make(map[string]runtime.SessionActivity, len(names))
+	if many, ok := runtime.As[runtime.ManyActivities](p); ok {
+		list, err := many.Activities(ctx, names)
+		maps.Copy(out, list)
+		if err == nil && len(list) == len(names) {
+			return out
+		}
+	}
+	var mu sync.Mutex
+	parallel(len(names), func(i int) {
+		mu.Lock()
+		_, known := out[names[i]]
+		mu.Unlock()
+		if known {
+			return
+		}
+		if a, err := activityOf(ctx, p, names[i]); err == nil {
+			mu.Lock()
+			out[names[i]] = a
+			mu.Unlock()
+		}
+	})
+	return out
+}
+
+// activityOf asks about one session.
+func activityOf(ctx context.Context, p runtime.Provider, name string) (runtime.SessionActivity, error) {
+	a := runtime.SessionActivity{Activity: runtime.Activity{State: runtime.ActivityUnknown}}
+	var err error
+	if can, e := runtime.CapabilitiesFor(ctx, p, name); e == nil && can.Activity {
+		if a.Last, err = p.GetLastActivity(ctx, name); err != nil {
+			return a, err
+		}
+	}
+	w, ok := runtime.As[runtime.ActivityProvider](p)
+	if !ok {
+		return a, nil
+	}
+	if a.Activity, err = w.Activity(ctx, name); errors.Is(err, runtime.ErrUnsupported) {
+		a.Activity, err = runtime.Activity{State: runtime.ActivityUnknown}, nil
+	}
+	a.Sources = nil
+	return a, err
+}
+
+// currentStatus is status with what the agents are doing now.
+func (l *loop) currentStatus(ctx context.Context) (Status, error) {
+	ids := map[string]string{}
+	var names []string
+	if err := l.inLoop(ctx, func() {
+		for name, m := range l.members {
+			if m.seen.Presence == Alive && !m.foreign {
+				names, ids[name] = append(names, name), m.seen.Record.ID
+			}
+		}
+	}); err != nil {
+		return Status{}, err
+	}
+	doing := activities(ctx, l.p, names)
+	var st Status
+	err := l.inLoop(ctx, func() {
+		for name, a := range doing {
+			if m := l.members[name]; m != nil && m.seen.Presence == Alive && m.seen.Record.ID == ids[name] {
+				m.doing = a
+			}
+		}
+		st = l.status()
+		for name := range doing { // it is old with the next question
+			if m := l.members[name]; m != nil {
+				m.doing = runtime.SessionActivity{}
+			}
+		}
+	})
+	return st, err
+}
+
+// showActivity fills in what the agent is doing.
+func (a *AgentStatus) showActivity(m *member) {
+	a.Activity = runtime.ActivityUnknown
+	switch {
+	case a.State == StateStarting:
+		a.Activity = runtime.ActivityStarting
+	case m.seen.Presence == Gone && m.op == "":
+		if m.seen.Record.LastExit != nil || m.seen.Record.Job.Done {
+			a.Activity = runtime.ActivityExited
+		}
+	case m.doing.State != "":
+		info := m.doing.Activity
+		a.Activity = info.State
+		if info.State != runtime.ActivityUnknown {
+			a.ActivityInfo = &info
+		}
+	}
+	last := m.doing.Last
+	if last.IsZero() {
+		last = m.seen.LastActivity
+	}
+	if !last.IsZero() && m.seen.Presence == Alive {
+		a.LastActivity = &last
+	}
+}
+
+// noteQuiet takes over the time of a session's last input or output, so that it
+// can be compared with a clock that nobody sets: a time that was seen before
+// keeps its distance to now.
+func (m *member) noteQuiet(last, asked time.Time) {
+	if last.Equal(m.lastSeen) {
+		return
+	}
+	m.lastSeen = last
+	if last.IsZero() {
+		m.seen.LastActivity = time.Time{}
+		return
+	}
+	at := asked.Add(-max(asked.Sub(last), 0)) // of the monotonic clock, as asked is
+	if at.After(m.seen.LastActivity) {
+		m.seen.LastActivity = at
+	}
+}

@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// halfLost is a router of which one side is lost while lost is set: its list
+// holds only the names of the other, and nothing can be told of its own.
+type halfLost struct {
+	*runtime.Fake
+	gone string // a session of the side
+	lost atomic.Bool
+}
+
+func (h *halfLost) Sides() []runtime.Provider { return []runtime.Provider{h.Fake} }
+
+func (h *halfLost) SideFor(context.Context, string) (runtime.Provider, error) { return h.Fake, nil }
+
+func (h *halfLost) ListRunning(ctx context.Context, prefix string) ([]string, error) {
+	list, err := h.Fake.ListRunning(ctx, prefix)
+	if !h.lost.Load() || err != nil {
+		return list, err
+	}
+	var known []string
+	for _, name := range list {
+		if name != h.gone {
+			known = append(known, name)
+		}
+	}
+	return known, runtime.ErrBackendUnreachable
+}
+
+func (h *halfLost) IsRunning(ctx context.Context, name string) (bool, error) {
+	if h.lost.Load() && name == h.gone {
+		return false, runtime.ErrBackendUnreachable
+	}
+	return h.Fake.IsRunning(ctx, name)
+}
+
+// What a lost side of a router hosts is unknown, and so not dead; what the
+// others host is looked after.
+func TestPartialListIsNoDeath(t *testing.T) {
+	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {
+		h := &halfLost{Fake: r.fake, gone: "gc-city-a"}
+		r.start(func(o *Options) { o.Provider = h })
+		r.wantState("a", StateRunning)
+		h.lost.Store(true)
+		r.fake.Vanish("gc-city-b")
+		time.Sleep(1500 * time.Millisecond)
+		r.wantState("b", StateRunning)
+		if a := r.status("a"); a.State != StateRunning || a.Error == "" {
+			t.Errorf("%+v", a)
+		}
+		if n, m := r.starts("gc-city-a"), r.starts("gc-city-b"); n != 1 || m != 2 {
+			t.Errorf("%d starts of the unknown, %d of the dead; log:\n%s", n, m, r.log)
+		}
+		h.lost.Store(false)
+		time.Sleep(time.Second)
+		if a := r.wantState("a", StateRunning); a.Error != "" {
+			t.Errorf("%+v", a)
+		}
+		r.end()
+	})
+}
+
+// A provider that the controller does not have cannot come with a reload.
+func TestReloadWithAnotherProviderIsRefused(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.reload(oneAgent + "session = \"tmux\"\n")
+		var st Status
+		if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(st.ConfigError, "agent a wants sessions by tmux") {
+			t.Errorf("%q", st.ConfigError)
+		}
+		r.wantState("a", StateRunning)
+		r.end()
+	})
+}

@@ -1,0 +1,125 @@
+package controller
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/runtime"
+)
+
+// A start without any hint of readiness returns when the backend has made the
+// session, and says nothing about the command: it may not even be found. Until
+// its program was seen in the process table the agent is starting.
+const (
+	settleLimit = 250 * time.Millisecond // then a session that is there runs
+	firstSettle = 2 * time.Millisecond   // between two looks, doubling
+)
+
+// needsSettling reports a config whose start sequence did not wait for the
+// program.
+func needsSettling(c *runtime.Config) bool {
+	return c.ReadyPromptPrefix == "" && c.ReadyDelayMs == 0 && len(c.ProcessNames) == 0
+}
+
+// settleStart waits until the program of a started session is seen, or the
+// session has ended. It takes no place among the starts.
+func (l *loop) settleStart(m *member, spec *agent.Spec) {
+	l.begin(m, opSettle)
+	over := make(chan struct{})
+	m.over = over
+	l.work.Go(func() {
+		var exit *runtime.Exit
+		var screen string
+		gone := settled(l.starts, l.p, spec, over)
+		if gone {
+			exit, screen = lastWords(l.opCtx, l.p, spec.Session)
+		}
+		l.post(func() {
+			m.over = nil
+			if !gone {
+				l.endOp(m)
+				l.runs(m)
+				return
+			}
+			m.exitSeen = false // this one
+			l.endOp(m)
+			if m.seen.Record.Resumed {
+				m.seen.Record.Conversation = ""
+			}
+			l.died(m, exit, screen)
+			m.seen.Presence = Gone
+		})
+	})
+}
+
+// settled returns true when the session has ended. over is closed when the
+// backend says that one of its name has; ctx ends the waiting.
+func settled(ctx context.Context, p runtime.Provider, spec *agent.Spec, over <-chan struct{}) (gone bool) {
+	names := programNames(&spec.Config)
+	limit := time.NewTimer(settleLimit)
+	defer limit.Stop()
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for wait := firstSettle; ; wait *= 2 {
+		last := false
+		select {
+		case <-over:
+			over = nil
+		case <-limit.C:
+			last = true
+		case <-again.C:
+		case <-ctx.Done():
+			return false
+		}
+		running, err := ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, spec.Session) })
+		if err == nil && !running || last {
+			return err == nil && !running
+		}
+		if len(names) > 0 {
+			alive, err := ask(ctx, func(ctx context.Context) (bool, error) { return p.ProcessAlive(ctx, spec.Session, names) })
+			if err == nil && alive {
+				return false
+			}
+		}
+		again.Reset(wait)
+	}
+}
+
+// programNames is the program that a command line runs, where its first word
+// says so; nil for what the shell does itself.
+func programNames(c *runtime.Config) []string {
+	shell := "sh"
+	for _, env := range []map[string]string{c.Env, c.BaseEnv} {
+		if s := env["SHELL"]; s != "" {
+			shell = filepath.Base(s)
+			break
+		}
+	}
+	if strings.TrimSpace(c.Command) == "" {
+		return []string{shell}
+	}
+	for word := range strings.FieldsSeq(c.Command) {
+		if word == "exec" || isAssignment(word) {
+			continue
+		}
+		if strings.ContainsAny(word, "\"'`$\\;&|<>(){}*?[]~#") {
+			return nil
+		}
+		if base := filepath.Base(word); base != shell && base != "sh" {
+			return []string{base}
+		}
+		return nil
+	}
+	return nil
+}
+
+// isAssignment reports "NAME=value" before a command.
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) < 0
+}

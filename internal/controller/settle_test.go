@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Nothing says of a bare command that it runs but its process.
+func TestAgentIsStartingUntilItsProgramWasSeen(t *testing.T) {
+	bubble(t, oneAgent+"[[agents]]\nname = \"b\"\nstart_command = \"b\"\ndepends_on = [\"a\"]\n", func(r *rig) {
+		r.fake.FailTimes("ProcessAlive", "gc-city-a", context.DeadlineExceeded, 3)
+		r.start()
+		r.wantState("a", StateStarting)
+		if r.status("b").State != StateStopped {
+			t.Error("b started before what it depends on was seen")
+		}
+		time.Sleep(settleLimit)
+		r.wantState("a", StateRunning)
+		r.wantState("b", StateRunning)
+		r.end()
+	})
+}
+
+// A command that is not found was never running.
+func TestEndBeforeTheProgramWasSeenIsNoRun(t *testing.T) {
+	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
+		r.fake.Fail("ProcessAlive", "gc-city-a", context.DeadlineExceeded)
+		r.start()
+		for range 2 {
+			r.wantState("a", StateStarting)
+			r.fake.ExitWith("gc-city-a", runtime.Exit{Code: 127, Reason: "exited", Time: time.Now()})
+			synctest.Wait()
+		}
+		if a := r.wantState("a", StateQuarantined); a.Hint == "" || a.LastExit.Code != 127 {
+			t.Errorf("%+v", a)
+		}
+		list, err := r.l.book.Events(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if e.Kind == EventStarted {
+				t.Errorf("%+v", e)
+			}
+		}
+		r.end()
+	})
+}
+
+func TestProgramNames(t *testing.T) {
+	base := map[string]string{"SHELL": "/bin/bash"}
+	tests := map[string][]string{
+		"":                              {"bash"},
+		"sleep 1000":                    {"sleep"},
+		"exec /usr/bin/sleep 9":         {"sleep"},
+		"A=1 B_2=x exec claude --model": {"claude"},
+		"bash -c foo":                   nil, // the shell that reads the line is there before
+		"sh run.sh":                     nil,
+		"while :; do sleep 1; done":     {"while"}, // never seen: the limit decides
+		`"$HOME/bin/agent"`:             nil,
+		"(sleep 1)":                     nil,
+		"{ sleep 1; }":                  nil,
+	}
+	for line, want := range tests {
+		if diff := cmp.Diff(want, programNames(&runtime.Config{Command: line, BaseEnv: base})); diff != "" {
+			t.Errorf("%q: %s", line, diff)
+		}
+	}
+}

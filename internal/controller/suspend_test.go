@@ -1,0 +1,168 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+const suspendCity = `
+[daemon]
+drift_drain_timeout = "5s"
+patrol_interval = "10s"
+[[rigs]]
+name = "east"
+path = "."
+[[agents]]
+name = "a"
+start_command = "a"
+[[agents]]
+name = "b"
+dir = "east"
+start_command = "b"
+[[agents]]
+name = "off"
+start_command = "off"
+suspended = true
+`
+
+// What is suspended is told apart, kept over controllers and gc stop, and only
+// what was suspended is resumed.
+func TestSuspendOfCityRigAndAgent(t *testing.T) {
+	bubble(t, suspendCity, func(r *rig) {
+		ctx := context.Background()
+		do := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		by := func(name, want string) {
+			t.Helper()
+			if got := r.status(name).SuspendedBy; got != want {
+				t.Errorf("%s is suspended by %q, want %q", name, got, want)
+			}
+		}
+		r.start()
+		by("off", ByConfig)
+		do(r.l.setRigs(ctx, []string{"east"}, true))
+		r.wantState("a", StateRunning)
+		r.wantState("east/b", StateDraining)
+		time.Sleep(5 * time.Second)
+		r.wantState("east/b", StateSuspended)
+		by("east/b", ByRig+" east")
+		if err := r.l.setRigs(ctx, []string{"east", "west"}, false); !errors.Is(err, ErrUnknownRig) || Hint(err) == "" {
+			t.Errorf("a rig that is not there: %v", err)
+		}
+		r.wantState("east/b", StateSuspended)
+		do(r.l.setSuspended(ctx, nil, true))
+		do(r.l.setSuspended(ctx, []string{"a"}, true))
+		time.Sleep(5 * time.Second)
+		r.wantState("a", StateSuspended)
+		by("east/b", ByCity)
+
+		r.l.post(r.l.shutdown) // gc stop, and another gc start
+		do(<-r.result)
+		r.start()
+		r.wantState("a", StateSuspended)
+		do(r.l.setSuspended(ctx, nil, false))
+		r.wantState("a", StateSuspended)
+		by("a", ByAgent)
+		by("east/b", ByRig+" east")
+		do(r.l.setRigs(ctx, []string{"east"}, false))
+		do(r.l.setSuspended(ctx, []string{"a", "off"}, false))
+		r.wantState("a", StateRunning)
+		r.wantState("east/b", StateRunning)
+		r.wantState("off", StateSuspended)
+		by("off", ByConfig)
+		r.end()
+	})
+}
+
+// The suspension of a pool covers members that its check asks for later.
+func TestSuspendOfAPool(t *testing.T) {
+	bubble(t, poolCity, func(r *rig) {
+		ctx := context.Background()
+		r.poolSize("1")
+		r.start()
+		r.wantState("w-1", StateRunning)
+		if err := r.l.setSuspended(ctx, []string{"w"}, true); err != nil {
+			t.Fatal(err)
+		}
+		r.poolSize("3")
+		time.Sleep(3 * time.Minute)
+		r.wantState("w-1", StateSuspended)
+		if n := r.starts("gc-city-w-3"); n != 0 {
+			t.Errorf("a member of a suspended pool was started %d times", n)
+		}
+		if err := r.l.setSuspended(ctx, []string{"w"}, false); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		r.wantState("w-1", StateRunning)
+		r.wantState("w-3", StateRunning)
+		r.end()
+	})
+}
+
+// An agent that was asked to drain ends, is no crash, and stays down until it is
+// taken back; a drain that is not over is cancelled.
+func TestDrainOnRequest(t *testing.T) {
+	bubble(t, suspendCity, func(r *rig) {
+		ctx := context.Background()
+		drain := func(on bool) {
+			t.Helper()
+			if err := r.l.setDrained(ctx, []string{"a"}, on); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.start()
+		drain(true)
+		r.wantState("a", StateDraining)
+		drain(false)
+		r.wantState("a", StateRunning)
+		drain(true)
+		r.wantState("a", StateDraining)
+		r.fake.Exit("gc-city-a", 0)
+		if a := r.wantState("a", StateStopped); a.Restarts != 0 || a.LastExit == nil {
+			t.Errorf("status %+v", a)
+		}
+		time.Sleep(time.Minute)
+		if n := r.starts("gc-city-a"); n != 1 {
+			t.Errorf("%d starts, want the first alone", n)
+		}
+		drain(false)
+		r.wantState("a", StateRunning)
+		if err := r.l.setDrained(ctx, nil, true); !errors.Is(err, ErrUnknownAgent) {
+			t.Errorf("a drain of nobody: %v", err)
+		}
+		r.end()
+	})
+}
+
+// The interrupt of a drain that was taken back may still end the agent: that is
+// no crash, and it is started again.
+func TestAnEndAfterACancelledDrainIsNoCrash(t *testing.T) {
+	bubble(t, suspendCity, func(r *rig) {
+		r.start()
+		for _, on := range []bool{true, false} {
+			if err := r.l.setSuspended(context.Background(), []string{"a"}, on); err != nil {
+				t.Fatal(err)
+			}
+			r.status("a")
+		}
+		r.wantState("a", StateRunning)
+		time.Sleep(time.Second)
+		r.fake.Exit("gc-city-a", 130)
+		if a := r.wantState("a", StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 2 {
+			t.Errorf("%d starts, %d restarts", r.starts("gc-city-a"), a.Restarts)
+		}
+		time.Sleep(time.Minute)
+		r.fake.Exit("gc-city-a", 130)
+		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+			t.Errorf("a crash later: %d restarts", a.Restarts)
+		}
+		r.end()
+	})
+}

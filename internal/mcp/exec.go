@@ -1,0 +1,202 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gascity.dev/gc/mux"
+)
+
+// Bounds of yieldMs.
+const (
+	yieldDefault = 10_000
+	yieldLeast   = 250
+	yieldMost    = 30_000
+)
+
+type execInput struct {
+	Command       string            `json:"command,omitempty" jsonschema:"a shell command line; or give argv"`
+	Argv          []string          `json:"argv,omitempty" jsonschema:"a program and its arguments, without a shell"`
+	Background    bool              `json:"background,omitempty" jsonschema:"answer at once"`
+	YieldMS       int64             `json:"yieldMs,omitempty" jsonschema:"wait this long for the end, then let it go on in the background; 250 to 30000, default 10000"`
+	PTY           bool              `json:"pty,omitempty" jsonschema:"run on a terminal instead of pipes"`
+	Cols          int               `json:"cols,omitempty" jsonschema:"columns of the terminal, default 120"`
+	Rows          int               `json:"rows,omitempty" jsonschema:"rows of the terminal, default 40"`
+	TimeoutMS     int64             `json:"timeoutMs,omitempty" jsonschema:"end it after this long; default 1800000 until it goes to the background, then none"`
+	IdleTimeoutMS int64             `json:"idleTimeoutMs,omitempty" jsonschema:"end it when it says nothing for this long"`
+	Stdin         string            `json:"stdin,omitempty" jsonschema:"written to its standard input at the start"`
+	EOF           bool              `json:"eof,omitempty" jsonschema:"close its standard input behind stdin"`
+	WorkDir       string            `json:"cwd,omitempty" jsonschema:"folder it starts in"`
+	Env           map[string]string `json:"env,omitempty" jsonschema:"variables added to the environment"`
+	Label         string            `json:"label,omitempty" jsonschema:"a name for people"`
+	CallID        string            `json:"callId,omitempty" jsonschema:"your own id of this call, told with the end"`
+	Key           string            `json:"idempotencyKey,omitempty" jsonschema:"a second call with the same key starts nothing and answers with the first command"`
+	Notify        string            `json:"notify,omitempty" jsonschema:"when you are woken at its end, default auto"`
+}
+
+func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput) (*mcp.CallToolResult, mux.ExecResult, error) {
+	var out mux.ExecResult
+	client, err := s.Connect(ctx, true)
+	if err != nil {
+		return nil, out, err
+	}
+	defer client.Close()
+	yield := in.YieldMS
+	if yield == 0 {
+		yield = yieldDefault
+	}
+	dir := in.WorkDir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(s.Dir, dir)
+	}
+	out, err = client.Exec(ctx, mux.ExecRequest{
+		Command: in.Command, Argv: in.Argv, Background: in.Background, YieldMS: min(max(yield, yieldLeast), yieldMost),
+		PTY: in.PTY, Cols: in.Cols, Rows: in.Rows, TimeoutMS: in.TimeoutMS, IdleTimeoutMS: in.IdleTimeoutMS,
+		Stdin: []byte(in.Stdin), EOF: in.EOF, WorkDir: dir, Env: s.environ(in.Env), Label: in.Label,
+		Owner: s.Caller, CallID: in.CallID, Key: in.Key, Notify: in.Notify,
+	})
+	return nil, out, err
+}
+
+func (s *server) environ(more map[string]string) []string {
+	env := slices.DeleteFunc(slices.Clone(s.Env), func(kv string) bool {
+		k, _, _ := strings.Cut(kv, "=")
+		_, replaced := more[k]
+		return replaced
+	})
+	for _, k := range slices.Sorted(maps.Keys(more)) {
+		env = append(env, k+"="+more[k])
+	}
+	return env
+}
+
+type processInput struct {
+	Action    string   `json:"action" jsonschema:"what to do"`
+	ID        string   `json:"id,omitempty" jsonschema:"sessionId of the command; for every action but list"`
+	Cursor    *uint64  `json:"cursor,omitempty" jsonschema:"poll: where the new output begins; acknowledges what is before"`
+	WaitMS    int64    `json:"waitMs,omitempty" jsonschema:"poll: wait this long for output or the end, 30000 at most"`
+	TimeoutMS int64    `json:"timeoutMs,omitempty" jsonschema:"wait: no longer than this, 30000 unless given"`
+	Offset    uint64   `json:"offset,omitempty" jsonschema:"log: number of the first line"`
+	Limit     int      `json:"limit,omitempty" jsonschema:"log: lines at most, default 200"`
+	Tail      int      `json:"tail,omitempty" jsonschema:"log: the last so many lines"`
+	Match     string   `json:"match,omitempty" jsonschema:"log: only lines that match this RE2 pattern"`
+	Format    string   `json:"format,omitempty" jsonschema:"log: default text"`
+	Data      string   `json:"data,omitempty" jsonschema:"write, submit, paste: the text"`
+	EOF       bool     `json:"eof,omitempty" jsonschema:"write: close the input behind it"`
+	Keys      []string `json:"keys,omitempty" jsonschema:"keys: names such as Up, Enter, C-c"`
+	Signal    string   `json:"signal,omitempty" jsonschema:"signal: such as TERM"`
+	GraceMS   *int64   `json:"graceMs,omitempty" jsonschema:"kill: between TERM and KILL, default 5000"`
+	All       bool     `json:"all,omitempty" jsonschema:"list: everybody's, and those that ended"`
+}
+
+// done is the answer of an action that has none.
+type done struct {
+	OK bool `json:"ok"`
+}
+
+// processAction is one action of the tool process.
+type processAction struct {
+	changes bool // something of the command
+	act     func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error)
+}
+
+// processWait is how long wait waits unless it is told.
+const processWait = 30 * time.Second
+
+// ok is an action without an answer.
+func ok(f func(ctx context.Context, c *mux.Client, in processInput) error) processAction {
+	return processAction{true, func(ctx context.Context, _ *server, c *mux.Client, in processInput) (any, error) {
+		return done{true}, f(ctx, c, in)
+	}}
+}
+
+var processActions = map[string]processAction{
+	"poll": {false, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
+		return c.ProcessPoll(ctx, in.ID, mux.PollRequest{Cursor: in.Cursor, WaitMS: in.WaitMS, Caller: s.Caller})
+	}},
+	"wait": {false, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
+		limit := time.Duration(in.TimeoutMS) * time.Millisecond
+		if limit <= 0 {
+			limit = processWait
+		}
+		return c.ProcessWait(ctx, in.ID, s.Caller, limit)
+	}},
+	"log": {false, func(ctx context.Context, _ *server, c *mux.Client, in processInput) (any, error) {
+		return c.ProcessLog(ctx, in.ID, mux.LogRequest{Offset: in.Offset, Limit: in.Limit, Tail: in.Tail, Match: in.Match, Format: in.Format})
+	}},
+	"kill": {true, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
+		grace := 5 * time.Second
+		if in.GraceMS != nil {
+			grace = time.Duration(max(0, *in.GraceMS)) * time.Millisecond
+		}
+		return c.ProcessKill(ctx, in.ID, s.Caller, grace)
+	}},
+	"write": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+		return c.ProcessWrite(ctx, in.ID, mux.WriteRequest{Data: []byte(in.Data), EOF: in.EOF})
+	}),
+	"submit": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+		return c.ProcessWrite(ctx, in.ID, mux.WriteRequest{Data: []byte(in.Data), Submit: true})
+	}),
+	"keys": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+		return c.ProcessKeys(ctx, in.ID, in.Keys, false)
+	}),
+	"paste": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+		return c.ProcessPaste(ctx, in.ID, []byte(in.Data))
+	}),
+	"signal": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+		return c.ProcessSignal(ctx, in.ID, in.Signal)
+	}),
+	"clear": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+		return c.ProcessRemove(ctx, in.ID, false)
+	}),
+	"remove": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+		return c.ProcessRemove(ctx, in.ID, true)
+	}),
+}
+
+// actions are the names of all actions.
+func actions() []any {
+	all := []any{"list"}
+	for _, name := range slices.Sorted(maps.Keys(processActions)) {
+		all = append(all, name)
+	}
+	return all
+}
+
+func (s *server) process(ctx context.Context, _ *mcp.CallToolRequest, in processInput) (*mcp.CallToolResult, any, error) {
+	client, err := s.client(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer client.Close()
+	if in.Action == "list" {
+		owner := s.Caller
+		if in.All {
+			owner = ""
+		}
+		all, err := client.ProcessList(ctx, owner, in.All)
+		return nil, map[string]any{"processes": all}, err
+	}
+	a, known := processActions[in.Action]
+	if !known || in.ID == "" {
+		return nil, nil, fmt.Errorf("give an action (%v) and the id of a command", actions())
+	}
+	if a.changes {
+		p, err := client.Process(ctx, in.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := s.mayChange(in.ID, p.Owner); err != nil {
+			return nil, nil, err
+		}
+	}
+	out, err := a.act(ctx, s, client, in)
+	return nil, out, err
+}

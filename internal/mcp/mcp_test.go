@@ -1,0 +1,260 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"gascity.dev/gc/mux"
+)
+
+// serverVar makes the test binary the server; its value is "control" or "read".
+const serverVar = "MCP_TEST_SERVER"
+
+// TestMain turns the test binary into the program that a client starts, and
+// into the daemons of the sessions.
+func TestMain(m *testing.M) {
+	if mux.IsDaemon(os.Args) {
+		os.Exit(mux.RunDaemon(os.Args))
+	}
+	if mode := os.Getenv(serverVar); mode != "" {
+		err := Serve(context.Background(), Options{
+			Version: "test", Caller: os.Getenv("GC_SESSION_NAME"), Control: mode == "control",
+			Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"}, Dir: "/",
+			Connect: func(ctx context.Context, start bool) (*mux.Client, error) {
+				paths, err := mux.DefaultPaths(os.Getenv)
+				if err != nil || !start {
+					c, dialErr := mux.Dial(ctx, paths)
+					return c, dialErr
+				}
+				return mux.Ensure(ctx, paths, "test")
+			},
+		})
+		if err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// world is a mux of the test's own, and clients of the protocol.
+type world struct {
+	t     *testing.T
+	paths mux.Paths
+	mux   *mux.Client
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	sock := filepath.Join(dir, "s")
+	w := &world{t: t, paths: mux.Paths{Dir: sock + ".d", Socket: sock}}
+	if w.mux, err = mux.Ensure(t.Context(), w.paths, "test"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := w.mux.Shutdown(ctx, true); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		w.mux.Close()
+	})
+	return w
+}
+
+// connect starts a server as a process of its own and connects to it over its
+// standard streams.
+func (w *world) connect(caller, mode string) *mcp.ClientSession {
+	w.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{
+		serverVar + "=" + mode, "GC_MUX_SOCKET=" + w.paths.Socket, "GC_SESSION_NAME=" + caller,
+		"PATH=" + os.Getenv("PATH"), "HOME=/",
+	}
+	cmd.Stderr = os.Stderr
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	s, err := client.Connect(w.t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			w.t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// call calls a tool and returns what it answers; "" and the error's text when
+// it failed.
+func call(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any) (out map[string]any, failed string) {
+	t.Helper()
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		return nil, err.Error()
+	}
+	text := ""
+	for _, c := range r.Content {
+		if tc, ok := c.(*mcp.TextContent); ok {
+			text += tc.Text
+		}
+	}
+	if r.IsError {
+		return nil, text
+	}
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatalf("%s: %q: %v", tool, text, err)
+	}
+	return out, ""
+}
+
+func must(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any) map[string]any {
+	t.Helper()
+	out, failed := call(t, s, tool, args)
+	if failed != "" {
+		t.Fatalf("%s %v: %s", tool, args, failed)
+	}
+	return out
+}
+
+type args = map[string]any
+
+// TestClientRunsABackgroundCommand: a client starts one, polls it, writes to it
+// and sees its end, over two connections.
+func TestClientRunsABackgroundCommand(t *testing.T) {
+	w := newWorld(t)
+	s := w.connect("me", "read")
+	tools, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range tools.Tools {
+		names = append(names, tool.Name)
+		if tool.Description == "" || tool.InputSchema == nil {
+			t.Errorf("%s has no description or schema", tool.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "exec process session_list session_peek session_respond session_send session_wait" {
+		t.Errorf("tools: %s", got)
+	}
+	if r := must(t, s, "exec", args{"command": "echo fast; exit 3"}); r["status"] != "failed" || r["exitCode"] != 3.0 || r["output"] != "fast\n" {
+		t.Errorf("a fast one: %v", r)
+	}
+	r := must(t, s, "exec", args{"command": "echo ready; read x; echo got $x $V; exit 4", "yieldMs": 250, "env": args{"V": "v"}})
+	if r["status"] != "running" || r["owner"] != "me" {
+		t.Fatalf("started: %v", r)
+	}
+	id := r["sessionId"].(string)
+	p := must(t, s, "process", args{"action": "poll", "id": id, "cursor": 0, "waitMs": 5000})
+	if p["output"] != "ready\n" {
+		t.Errorf("poll: %v", p)
+	}
+	// The command outlives the connection.
+	again := w.connect("me", "read")
+	if r := must(t, again, "process", args{"action": "submit", "id": id, "data": "word"}); r["ok"] != true {
+		t.Errorf("submit: %v", r)
+	}
+	end := must(t, again, "process", args{"action": "wait", "id": id, "timeoutMs": 20000})
+	if end["status"] != "failed" || end["exitCode"] != 4.0 || !strings.Contains(end["tail"].(string), "got word v") {
+		t.Errorf("the end: %v", end)
+	}
+	l := must(t, again, "process", args{"action": "log", "id": id, "match": "^got"})
+	if lines := l["lines"].([]any); len(lines) != 1 || lines[0].(map[string]any)["n"] != 2.0 {
+		t.Errorf("log: %v", l)
+	}
+	if d, err := w.mux.Process(t.Context(), id); err != nil || d.Delivery != "consumed" {
+		t.Errorf("the owner saw the end, and its delivery is %q, %v", d.Delivery, err)
+	}
+	must(t, again, "process", args{"action": "clear", "id": id})
+	if _, failed := call(t, again, "process", args{"action": "poll", "id": id}); !strings.Contains(failed, "not found") {
+		t.Errorf("after clear: %s", failed)
+	}
+}
+
+// TestOthersAreReadOnly: what is not the caller's own is changed with control
+// alone.
+func TestOthersAreReadOnly(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	if _, err := w.mux.Create(ctx, mux.CreateRequest{Name: "other", Argv: []string{"cat"}, Env: []string{"PATH=" + os.Getenv("PATH")}}); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := w.mux.Exec(ctx, mux.ExecRequest{Argv: []string{"sleep", "60"}, Background: true, Owner: "other", Env: []string{"PATH=" + os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := w.connect("me", "read")
+	for tool, in := range map[string]args{
+		"session_send":    {"name": "other", "text": "hi"},
+		"session_respond": {"name": "other", "action": "Yes"},
+		"process":         {"action": "kill", "id": foreign.ID},
+	} {
+		if _, failed := call(t, s, tool, in); !strings.Contains(failed, "without --control") {
+			t.Errorf("%s on another's: %q", tool, failed)
+		}
+	}
+	if r := must(t, s, "session_list", args{}); len(r["sessions"].([]any)) != 2 {
+		t.Errorf("list: %v", r)
+	}
+	if r := must(t, s, "process", args{"action": "poll", "id": foreign.ID}); r["status"] != "running" {
+		t.Errorf("poll of another's: %v", r)
+	}
+	c := w.connect("me", "control")
+	if r := must(t, c, "session_send", args{"name": "other", "text": "hello there"}); r["state"] != mux.Submitted {
+		t.Errorf("send with control: %v", r)
+	}
+	if r := must(t, s, "session_wait", args{"name": "other", "until": "text", "text": "hello there"}); r["met"] != true {
+		t.Errorf("wait: %v", r)
+	}
+	if r := must(t, s, "session_peek", args{"name": "other"}); !strings.Contains(r["text"].(string), "hello there") {
+		t.Errorf("peek: %v", r)
+	}
+	if r := must(t, c, "process", args{"action": "kill", "id": foreign.ID}); r["status"] != "killed" {
+		t.Errorf("kill with control: %v", r)
+	}
+}
+
+// TestBadCalls: what makes no sense is an error of the tool, and the server
+// goes on.
+func TestBadCalls(t *testing.T) {
+	w := newWorld(t)
+	s := w.connect("me", "read")
+	for _, bad := range []struct {
+		tool string
+		in   args
+	}{
+		{"exec", args{}},
+		{"exec", args{"command": "true", "argv": []string{"true"}}},
+		{"exec", args{"command": "true", "notify": "sometimes"}},
+		{"exec", args{"command": "true", "cwd": "/no/such/place"}},
+		{"exec", args{"command": 7}},
+		{"process", args{"action": "dance"}},
+		{"process", args{"action": "poll"}},
+		{"process", args{"action": "poll", "id": "nobody"}},
+		{"session_peek", args{"name": "nobody"}},
+		{"session_wait", args{"name": "nobody", "until": "text"}},
+		{"no_such_tool", args{}},
+	} {
+		if out, failed := call(t, s, bad.tool, bad.in); failed == "" {
+			t.Errorf("%s %v: %v", bad.tool, bad.in, out)
+		}
+	}
+	if r := must(t, s, "exec", args{"command": "echo still here"}); r["output"] != "still here\n" {
+		t.Errorf("afterwards: %v", r)
+	}
+}

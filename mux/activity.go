@@ -1,0 +1,228 @@
+package mux
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/vt"
+)
+
+// Activity is what the program of a session is doing; Pending a question that
+// it asks. Finding is what one source of evidence says.
+type (
+	Activity = status.Activity
+	Pending  = status.Pending
+	Finding  = status.Finding
+)
+
+// States of an [Activity].
+const (
+	ActivityIdle    = status.Idle
+	ActivityWorking = status.Working
+	ActivityBlocked = status.Blocked
+	ActivityDone    = status.Done
+	ActivityError   = status.Error
+	ActivityExited  = status.Exited
+	ActivityUnknown = status.Unknown
+)
+
+// While output comes the screen may be half painted: it is looked at after a
+// pause of lookQuiet, and at least every lookEvery.
+const (
+	lookQuiet = 16 * time.Millisecond
+	lookEvery = 250 * time.Millisecond
+)
+
+// activity is what a session's detector needs. It is made with the first event
+// that tells something, or the first who asks.
+type activity struct {
+	status.Detector
+	last   Activity
+	again  time.Time // last may be another one from then on; zero: only by output
+	output uint64    // s.out and the screen's revision when it was made
+	screen uint64
+	at     time.Time // zero: never, or outdated
+}
+
+// detector is the session's. mu is held.
+func (s *session) detector() *activity {
+	if s.doing == nil {
+		s.doing = &activity{}
+	}
+	return s.doing
+}
+
+// noteActivity takes over events that tell what the program is doing. mu is
+// held.
+func (s *session) noteActivity(events []vt.Event) {
+	changed := false
+	now := unixTime(max(s.lastOut, s.rec.Started)) // one time for what came together
+	for _, e := range events {
+		switch e.Kind {
+		case vt.EventStatus, vt.EventPrompt, vt.EventProgress:
+			changed = s.detector().Event(e, now) || changed
+		case vt.EventReset:
+			changed = s.doing != nil && s.doing.Event(e, now) || changed
+		}
+	}
+	if !changed {
+		return
+	}
+	s.doing.at = time.Time{}
+	b, err := s.doing.Save()
+	if err == nil {
+		err = s.j.keepStatus(b)
+	}
+	if err != nil {
+		logf("session %s: %v", s.rec.ID, err)
+	}
+}
+
+// recoverActivity takes over what a dead server knew. Events of the replay
+// come after it: of each thing the last word counts, so that some of them may
+// come twice. mu is held.
+func (s *session) recoverActivity() {
+	b, err := s.j.keptStatus()
+	if err == nil && len(b) > 0 {
+		err = s.detector().Load(b)
+	}
+	if err != nil {
+		logf("session %s: %v", s.rec.ID, err)
+	}
+}
+
+// detect says what the program is doing. ok is false while the screen is being
+// painted: then, or when a result may change by itself, it is worth asking
+// again after d (0: only after a change). mu is held.
+func (s *session) detect() (a Activity, ok bool, d time.Duration) {
+	now := time.Now()
+	doing := s.detector()
+	fresh := !doing.at.IsZero() && doing.output == s.out && doing.screen == s.term.Revision() && s.exit == nil && (doing.again.IsZero() || now.Before(doing.again))
+	if !fresh {
+		quiet, every := unixTime(s.lastOut).Add(lookQuiet), doing.at.Add(lookEvery)
+		if s.exit == nil && now.Before(quiet) && now.Before(every) {
+			return Activity{}, false, min(quiet.Sub(now), every.Sub(now))
+		}
+		doing.last, doing.again = doing.Detect(s.term, s.facts(), now)
+		doing.output, doing.screen, doing.at = s.out, s.term.Revision(), now
+	}
+	if !doing.again.IsZero() {
+		d = max(doing.again.Sub(now), time.Millisecond)
+	}
+	return doing.last, true, d
+}
+
+// facts are what the detector wants to know. mu is held.
+func (s *session) facts() status.Facts {
+	f := status.Facts{
+		Ready: s.rec.Ready, Dialogs: s.srv.dialogs,
+		Started: unixTime(s.rec.Started), LastOutput: unixTime(s.lastOut),
+	}
+	if s.exit != nil {
+		f.Ended, f.EndedAt = exitLine(s.exit), s.exit.Time
+	}
+	return f
+}
+
+// exitLine is how a program ended, for a person.
+func exitLine(e *Exit) string {
+	if e.Signal != "" {
+		return e.Signal
+	}
+	if e.Code < 0 {
+		return "exit status unknown"
+	}
+	return fmt.Sprintf("exit status %d", e.Code)
+}
+
+// currentActivity waits until the screen is whole, at most lookEvery, and says
+// what the program is doing.
+func (s *session) currentActivity(ctx context.Context) (Activity, error) {
+	for {
+		s.mu.Lock()
+		a, ok, d := s.detect()
+		s.mu.Unlock()
+		if ok {
+			return a, nil
+		}
+		if err := sleep(ctx, d); err != nil {
+			return Activity{}, err
+		}
+	}
+}
+
+// awaitActivity looks at what the program is doing at every change until ok, or
+// its end.
+func (s *session) awaitActivity(ctx context.Context, ok func(Activity) bool) error {
+	for {
+		s.mu.Lock()
+		a, whole, d := s.detect()
+		change, ended := s.change(), s.exit != nil
+		s.mu.Unlock()
+		if ended || whole && ok(a) {
+			return nil
+		}
+		if d <= 0 {
+			d = -1
+		}
+		if !whole {
+			change = nil // nothing can be said before d passed
+		}
+		again, stop := after(d)
+		select {
+		case <-change:
+		case <-again:
+		case <-ctx.Done():
+			stop()
+			return context.Cause(ctx)
+		}
+		stop()
+	}
+}
+
+func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	return s.currentActivity(r.Context())
+}
+
+// What the detector knew is kept in the journal's memory, behind the nudge
+// under way: its length and its JSON. A kill within the write leaves what
+// cannot be read, and so nothing.
+const (
+	statusArea = aheadArea + 8 + aheadMax
+	statusMax  = 2 << 20
+)
+
+// keepStatus writes what a detector saved.
+func (j *journal) keepStatus(b []byte) error {
+	if len(b) > statusMax {
+		return fmt.Errorf("%w: a status of %d bytes", ErrTooLarge, len(b))
+	}
+	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
+	if err := writeAt(j.fd, b, statusArea); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return nil
+}
+
+// keptStatus is what keepStatus wrote last; empty for nothing.
+func (j *journal) keptStatus() ([]byte, error) {
+	var head [8]byte
+	err := readAt(j.fd, head[:], statusArea)
+	if errors.Is(err, errShort) {
+		return nil, nil // of a server that kept none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the status: %w", err)
+	}
+	n := binary.LittleEndian.Uint64(head[:])
+	if n > statusMax {
+		return nil, fmt.Errorf("%w: a status of %d bytes", ErrTooLarge, n)
+	}
+	b := make([]byte, n)
+	return b, readAt(j.fd, b, statusArea+8)
+}

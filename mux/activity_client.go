@@ -1,0 +1,27 @@
+package mux
+
+import "context"
+
+// Activity says what the program of a session is doing, from evidence only;
+// without any it is ActivityUnknown. It answers within 250 ms of output.
+// ErrNotFound without a session.
+func (c *Client) Activity(ctx context.Context, name string) (Activity, error) {
+	var out Activity
+	err := c.call(ctx, "GET", sessionPath(name, "/activity"), nil, &out)
+	return out, err
+}
+
+// Respond answers the question that stands on the session's screen: the option
+// with the label is selected step by step and confirmed while it is the
+// selected one, and the question is seen to be gone. ErrQuestion: nothing was
+// confirmed, as another question stands, or none, or it has no such option, or
+// its selection did not follow the keys.
+func (c *Client) Respond(ctx context.Context, name string, r RespondRequest) error {
+	return c.call(ctx, "POST", sessionPath(name, "/respond"), r, nil)
+}
+
+// RespondRequest answers a [Pending].
+type RespondRequest struct {
+	ID     string `json:"requestId,omitempty"` // the question's; empty: whatever is asked now
+	Action string `json:"action"`              // the label of an option, whole
+}

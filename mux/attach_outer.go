@@ -1,0 +1,45 @@
+package mux
+
+import (
+	"bytes"
+
+	"gascity.dev/gc/vt"
+)
+
+// maxCell bounds the pixels of a cell that a client may claim.
+const maxCell = 1000
+
+// looks notes what the client's terminal looks like. Programs that ask get the
+// answers for the terminal whose size is in force; after it left, those of the
+// last one.
+func (c *attachClient) looks(m AttachControl) {
+	o := vt.Outer{CellWidth: m.CellWidth, CellHeight: m.CellHeight}
+	if min(m.CellWidth, m.CellHeight) <= 0 || max(m.CellWidth, m.CellHeight) > maxCell {
+		o.CellWidth, o.CellHeight = 0, 0
+	}
+	if v, ok := vt.ParseColor(m.Foreground); ok {
+		o.Foreground = &v
+	}
+	if v, ok := vt.ParseColor(m.Background); ok {
+		o.Background = &v
+	}
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.outer = o
+	if s.leader == c {
+		s.term.SetOuter(o)
+	}
+}
+
+// answersImages reports whether a token answers a question about images, which
+// only a person's terminal can: of kitty's protocol, or XTSMGRAPHICS.
+func answersImages(tok inputToken) bool {
+	switch tok.kind {
+	case inString:
+		return bytes.HasPrefix(tok.data, []byte("\x1b_G"))
+	case inCSI:
+		return bytes.HasPrefix(tok.data, []byte("\x1b[?")) && tok.data[len(tok.data)-1] == 'S'
+	}
+	return false
+}

@@ -1,0 +1,295 @@
+package mux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Host is another machine with a gc of its own, reached through a program such
+// as ssh that runs a command there and passes its standard streams on.
+//
+// Every connection is one run of `gc mux dial`. A held [Client] keeps two of
+// them at rest, so that its requests need no new process; an attachment uses
+// one alone. Several streams over one process would have to share its flow:
+// one terminal that does not read would hold up every request beside it, and
+// ssh itself shares a connection where its user wants that (ControlMaster).
+type Host struct {
+	User string // empty: the program's choice
+	Name string
+	Port int // 0: the program's choice
+
+	// Program replaces ssh: a shell command line that gets ssh's arguments.
+	Program string
+}
+
+// hostIdle is how many connections to a host a client keeps at rest.
+const hostIdle = 2
+
+// ParseHost reads ssh://[user@]HOST[:port]. ErrRequest for anything else; a
+// password is refused, since every process could read it.
+func ParseHost(s string) (Host, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return Host{}, fmt.Errorf("%w: host %q: want ssh://[user@]HOST[:port]", ErrRequest, s)
+	}
+	h := Host{User: u.User.Username(), Name: u.Hostname()}
+	if _, has := u.User.Password(); has {
+		return Host{}, fmt.Errorf("%w: a password in the name of a host can be read by every process; use a key", ErrRequest)
+	}
+	if strings.HasPrefix(h.User, "-") || strings.HasPrefix(h.Name, "-") {
+		return Host{}, fmt.Errorf("%w: host %q: a name does not start with -", ErrRequest, s)
+	}
+	if p := u.Port(); p != "" {
+		if h.Port, err = strconv.Atoi(p); err != nil || h.Port < 1 || h.Port > 65535 {
+			return Host{}, fmt.Errorf("%w: host %q: port %s", ErrRequest, s, p)
+		}
+	}
+	return h, nil
+}
+
+// String is the name of the host as ParseHost reads it.
+func (h Host) String() string {
+	u := url.URL{Scheme: "ssh", Host: h.Name}
+	if strings.Contains(h.Name, ":") {
+		u.Host = "[" + h.Name + "]"
+	}
+	if h.Port != 0 {
+		u.Host += ":" + strconv.Itoa(h.Port)
+	}
+	if h.User != "" {
+		u.User = url.User(h.User)
+	}
+	return u.String()
+}
+
+// argv is the program that runs words on the host. A link that is dead is
+// noticed within a minute.
+func (h Host) argv(words ...string) []string {
+	args := []string{"-T", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"}
+	if h.Port != 0 {
+		args = append(args, "-p", strconv.Itoa(h.Port))
+	}
+	if h.User != "" {
+		args = append(args, "-l", h.User)
+	}
+	args = append(args, "--", h.Name)
+	args = append(args, words...)
+	if h.Program == "" {
+		return append([]string{"ssh"}, args...)
+	}
+	return append([]string{"/bin/sh", "-c", "exec " + h.Program + ` "$@"`, "gc-ssh"}, args...)
+}
+
+// Dial connects to the server of the host and asks for its status. ErrNoServer
+// when none runs there; a *HostError when the program failed or found no gc.
+func (h Host) Dial(ctx context.Context) (*Client, error) { return h.connect(ctx, "gc", "mux", "dial") }
+
+// Ensure is Dial, but starts a server when there is none.
+func (h Host) Ensure(ctx context.Context) (*Client, error) {
+	return h.connect(ctx, "gc", "mux", "dial", "--start")
+}
+
+func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
+	conn, err := h.dial(first...)
+	if err != nil {
+		return nil, err
+	}
+	c := newClient(Paths{}, conn, func(context.Context) (net.Conn, error) { return h.dial("gc", "mux", "dial") })
+	c.limitIdle(hostIdle)
+	if _, err := c.Status(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Environ is what a session there inherits: of the environment that a command
+// gets on the host, what its gc passes on.
+func (h Host) Environ(ctx context.Context) ([]string, error) {
+	argv := h.argv("gc", "mux", "dial", "--environ")
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	said := new(tail)
+	cmd.Stderr, cmd.WaitDelay = said, hostLast/4
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+		return nil, &HostError{Host: h.String(), Status: exit.ExitCode(), Output: said.String()}
+	}
+	var environ []string
+	if err == nil {
+		err = json.Unmarshal(out, &environ)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: environment of %s: %w", ErrUnreachable, h, err)
+	}
+	return environ, nil
+}
+
+// dial runs words on the host; its standard streams are the connection.
+func (h Host) dial(words ...string) (net.Conn, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	theirFile := os.NewFile(uintptr(theirs), "program")
+	ourFile := os.NewFile(uintptr(ours), "connection")
+	conn, err := net.FileConn(ourFile)
+	ourFile.Close()
+	if err != nil {
+		theirFile.Close()
+		return nil, err
+	}
+	argv := h.argv(words...)
+	c := &hostConn{Conn: conn, host: h, cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirFile, theirFile, &c.said
+	c.cmd.WaitDelay = hostLast / 4 // a helper of the program may hold its streams
+	err = c.cmd.Start()
+	theirFile.Close()
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnreachable, h, err)
+	}
+	go func() {
+		_ = c.cmd.Wait() // the status is in ProcessState
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// hostLast is how long a program whose connection ended may take to say why.
+const hostLast = time.Second
+
+// hostConn is a connection that a program carries. A read that fails says why
+// the program ended.
+type hostConn struct {
+	net.Conn
+	host  Host
+	cmd   *exec.Cmd
+	said  tail
+	ended chan struct{} // closed when the program has ended and was collected
+	once  sync.Once
+	got   atomic.Bool // something was read
+}
+
+func (c *hostConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.got.Store(true)
+	}
+	return n, c.why(err)
+}
+
+func (c *hostConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, c.why(err)
+}
+
+// why replaces the error of a connection that never worked by what its program
+// said.
+func (c *hostConn) why(err error) error {
+	if err == nil || c.got.Load() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(hostLast):
+		return err
+	}
+	if code := c.cmd.ProcessState.ExitCode(); code > 0 {
+		return &HostError{Host: c.host.String(), Status: code, Output: c.said.String()}
+	}
+	return err
+}
+
+// Close ends the program too.
+func (c *hostConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() { _ = c.cmd.Process.Signal(unix.SIGTERM) })
+	return err
+}
+
+// HostError says that a host's program ended before it delivered anything.
+type HostError struct {
+	Host   string
+	Status int    // of the program; 255 is ssh's own failure
+	Output string // the last lines of its standard error
+}
+
+// Statuses of the remote command: gc's own for "no server", and the shell's for
+// a command that it does not find.
+const (
+	hostNoServer = 3
+	hostNoGC     = 127
+)
+
+// Error tells what the program said.
+func (e *HostError) Error() string {
+	switch {
+	case e.Status == hostNoServer:
+		return e.Host + ": " + ErrNoServer.Error()
+	case e.Status == hostNoGC:
+		return e.Host + ": gc was not found there"
+	case e.Output != "":
+		return e.Host + ": " + e.Output
+	}
+	return fmt.Sprintf("%s: the connection ended with status %d", e.Host, e.Status)
+}
+
+// Hint is the next step, or "".
+func (e *HostError) Hint() string {
+	switch e.Status {
+	case hostNoGC:
+		return "gc has to be on the PATH that a command of ssh gets: ssh HOST command -v gc"
+	case 255:
+		return "try it by hand: ssh HOST gc mux status"
+	}
+	return ""
+}
+
+// Unwrap is ErrNoServer where the host's gc said so, else ErrUnreachable.
+func (e *HostError) Unwrap() error {
+	if e.Status == hostNoServer {
+		return ErrNoServer
+	}
+	return ErrUnreachable
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const tailBytes = 1 << 10
+
+// Write never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	t.buf = t.buf[max(0, len(t.buf)-tailBytes):]
+	return len(p), nil
+}
+
+// String is what was written last, trimmed.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.buf))
+}

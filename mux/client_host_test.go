@@ -1,0 +1,133 @@
+//go:build unix
+
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestParseHost(t *testing.T) {
+	for in, want := range map[string]Host{
+		"ssh://h":                {Name: "h"},
+		"ssh://me@h.example:22/": {User: "me", Name: "h.example", Port: 22},
+		"ssh://[::1]:2222":       {Name: "::1", Port: 2222},
+	} {
+		got, err := ParseHost(in)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v", in, got, err)
+		}
+		if again, err := ParseHost(got.String()); err != nil || again != want {
+			t.Errorf("%s: said %s, read again %+v, %v", in, got, again, err)
+		}
+	}
+	for _, in := range []string{
+		"", "h", "http://h", "ssh://", "ssh://h/x", "ssh://h?x", "ssh://h#x", "ssh://me:pw@h", "ssh://-oX=1", "ssh://-l@h", "ssh://h:0", "ssh://h:99999", "ssh://h:x",
+	} {
+		if h, err := ParseHost(in); !errors.Is(err, ErrRequest) {
+			t.Errorf("%q: %+v, %v", in, h, err)
+		}
+	}
+}
+
+// farHost is a host whose program passes every connection to a server of this
+// machine, as gc mux dial does, and notes each run in the file.
+func farHost(t *testing.T, c *Client) (Host, string) {
+	t.Helper()
+	runs := filepath.Join(t.TempDir(), "runs")
+	t.Setenv("GC_TEST_DIAL", c.Paths().Socket)
+	t.Setenv("GC_TEST_RUNS", runs)
+	return Host{Name: "far", Program: os.Args[0]}, runs
+}
+
+// dialForTest is the test binary as such a program; see TestMain.
+func dialForTest(socket string) int {
+	f, err := os.OpenFile(os.Getenv("GC_TEST_RUNS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString("x")
+	}
+	conn, derr := net.Dial("unix", socket)
+	if err = errors.Join(err, derr); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin)
+		_ = conn.(*net.UnixConn).CloseWrite()
+	}()
+	_, _ = io.Copy(os.Stdout, conn)
+	return 0
+}
+
+// TestHostHeld: the requests of a held client share two processes at most,
+// however many there are, and an attachment works beside them.
+func TestHostHeld(t *testing.T) {
+	c := startServer(t)
+	create(t, c, "demo", "stty -echo; echo ready; exec cat")
+	await(t, c, "demo", "ready")
+	h, runs := farHost(t, c)
+	far, err := h.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	for range 50 {
+		if _, err := far.Peek(t.Context(), PeekRequest{Name: "demo"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, _ := os.ReadFile(runs); len(b) != 1 {
+		t.Errorf("%d processes for requests one after the other", len(b))
+	}
+	p := newPerson(t)
+	p.resize(120, 40)
+	r := attachPerson(p, far, "demo", nil)
+	p.shows("ready")
+	p.types("over there\r")
+	p.shows("over there")
+	var tasks sync.WaitGroup
+	for range 2 {
+		tasks.Go(func() {
+			for range 20 {
+				if _, err := far.Get(t.Context(), "demo"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	tasks.Wait()
+	if b, _ := os.ReadFile(runs); len(b) > 1+1+2 {
+		t.Errorf("%d processes for an attachment and two streams of requests", len(b))
+	}
+	p.types("\x02d")
+	r.want(AttachDetached)
+}
+
+func TestHostFails(t *testing.T) {
+	for program, want := range map[string]struct {
+		err  error
+		text string
+	}{
+		`sh -c 'echo no route >&2; exit 255'`: {ErrUnreachable, "no route"},
+		`sh -c 'exit 127'`:                    {ErrUnreachable, "gc was not found there"},
+		`sh -c 'exit 3'`:                      {ErrNoServer, "no mux server"},
+		`sh -c 'echo hello'`:                  {ErrUnreachable, ""},
+		`/no/such/program`:                    {ErrUnreachable, ""},
+		`sh -c 'sleep 2 >&- & exit 1'`:        {ErrUnreachable, "status 1"},
+	} {
+		_, err := Host{Name: "far", Program: program}.Dial(t.Context())
+		if !errors.Is(err, want.err) || !strings.Contains(err.Error(), want.text) {
+			t.Errorf("%s: %v", program, err)
+		}
+		if _, err := (Host{Name: "far", Program: program}).Environ(t.Context()); err == nil {
+			t.Errorf("%s: an environment", program)
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/store"
+)
+
+func commandLine(r *ExecRequest) string {
+	if r.Command != "" {
+		return r.Command
+	}
+	return strings.Join(r.Argv, " ")
+}
+
+// tell publishes the newest event of a command.
+func (x *execs) tell(p *proc) {
+	p.mu.Lock()
+	e := p.rec.Event()
+	p.mu.Unlock()
+	x.srv.events.Append(Event{Type: e.Type, Time: time.Now(), Session: "exec-" + p.id, SID: p.id, Exec: &e})
+}
+
+// ended writes down the end of a session that is a command. Its output was
+// drained. The caller has no lock.
+func (x *execs) ended(s *session) {
+	if !s.rec.Exec {
+		return
+	}
+	p, err := x.find(s.rec.ID)
+	if err != nil || p.ended() {
+		return
+	}
+	<-p.started
+	execFault("ended")
+	s.mu.Lock()
+	exit := *s.exit
+	s.mu.Unlock()
+	p.mu.Lock()
+	p.stopTimers()
+	p.mu.Unlock()
+	end := process.End{Code: exit.Code, Signal: exit.Signal, At: exit.Time, Took: exit.Time.Sub(time.Unix(0, s.rec.Started))}
+	switch exit.Reason {
+	case ReasonUnknown:
+		end.Lost, end.Reason = true, "its keeper was gone, and the system does not tell how it ended"
+	case ReasonStopped:
+		end.Reason = process.IntentKill
+	case ReasonNotFound:
+		end.Reason = ReasonNotFound
+	}
+	end.Tail = p.tail()
+	x.finish(p, end)
+}
+
+// finish writes the end, its event and its delivery in one transaction, again
+// and again until the disk takes it.
+func (x *execs) finish(p *proc, end process.End) {
+	p.mu.Lock()
+	now, watched := p.rec, p.followers > 0
+	p.mu.Unlock()
+	x.srv.mu.Lock()
+	if x.srv.stopping {
+		now.Intent = process.IntentShutdown
+	}
+	x.srv.mu.Unlock()
+	if now.Intent == "" && end.Reason == process.IntentKill {
+		now.Intent = process.IntentKill
+	}
+	var rec process.Record
+	pause := execRetry
+	for {
+		err := x.srv.db.Batch(func(tx *store.Tx) error {
+			_, err := x.book.Update(tx, p.id, func(r *process.Record) {
+				r.Started, r.PID, r.Acked = now.Started, now.PID, now.Acked
+				r.Background = r.Background || now.Background || !watched
+				if r.Intent == "" {
+					r.Intent = now.Intent
+				}
+				if !r.Background {
+					r.Seen = end.At // somebody waits for it
+				}
+			})
+			if err == nil {
+				rec, _, err = x.book.Finish(tx, p.id, end)
+			}
+			return err
+		})
+		if err == nil {
+			break
+		}
+		if errors.Is(err, process.ErrNotFound) || errors.Is(err, store.ErrClosed) {
+			logf("background command %s: %v", p.id, err)
+			return
+		}
+		logf("background command %s has ended, which cannot be written down yet: %v", p.id, err)
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, execRetryMax)
+		case <-x.srv.done:
+			return // the keeper tells the next server
+		}
+	}
+	execFault("finished")
+	p.mu.Lock()
+	rec.Acked = max(rec.Acked, p.rec.Acked)
+	p.rec = rec
+	p.mu.Unlock()
+	if rec.Wakes() {
+		x.mu.Lock()
+		x.open[rec.EventID()] = true
+		x.mu.Unlock()
+	}
+	close(p.done)
+	x.tell(p)
+	x.wake()
+	x.armSweep()
+}
+
+// arm starts the command's timers, for what is left of its time. mu is held.
+func (p *proc) arm() {
+	if d := p.rec.Timeout; d > 0 {
+		left := d - min(d, max(0, time.Since(p.rec.Started)))
+		p.timer = time.AfterFunc(left, func() { p.expire(process.IntentTimeout) })
+	}
+	if d := p.rec.IdleTimeout; d > 0 {
+		p.idle = time.AfterFunc(d, p.quiet)
+	}
+}
+
+// stopTimers ends the timers. mu is held.
+func (p *proc) stopTimers() {
+	for _, t := range []*time.Timer{p.timer, p.idle} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	p.timer, p.idle = nil, nil
+}
+
+// quiet looks whether the command was silent for its idle timeout.
+func (p *proc) quiet() {
+	p.mu.Lock()
+	s, limit := p.s, p.rec.IdleTimeout
+	p.mu.Unlock()
+	s.mu.Lock()
+	last := unixTime(max(s.lastOut, s.rec.Started))
+	s.mu.Unlock()
+	silent := time.Since(last)
+	if silent < 0 || silent >= limit+time.Hour { // the clock was set: count anew
+		silent = 0
+		s.mu.Lock()
+		s.lastOut = time.Now().UnixNano()
+		s.mu.Unlock()
+	}
+	if silent >= limit {
+		p.expire(process.IntentIdle)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idle != nil {
+		p.idle = time.AfterFunc(limit-silent, p.quiet)
+	}
+}
+
+// expire ends a command whose time is up.
+func (p *proc) expire(intent string) {
+	if err := p.end(context.Background(), intent, execGrace); err != nil {
+		logf("background command %s: %v", p.id, err)
+	}
+}
+
+// end ends the whole tree, because of intent, and returns when the end is
+// written down. The intent is on disk before the first signal.
+func (p *proc) end(ctx context.Context, intent string, grace time.Duration) error {
+	s, err := p.input(ctx)
+	if errors.Is(err, ErrExited) {
+		return p.await(ctx)
+	} else if err != nil {
+		return err
+	}
+	err = p.change(func(r *process.Record) {
+		if r.Intent == "" {
+			r.Intent = intent
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.x.srv.endTree(ctx, s, grace); err != nil {
+		return err
+	}
+	return p.await(ctx)
+}
+
+// change changes the record of a running command, durably.
+func (p *proc) change(f func(*process.Record)) error {
+	err := p.x.srv.db.Batch(func(tx *store.Tx) error {
+		_, err := p.x.book.Update(tx, p.id, func(r *process.Record) {
+			if !r.Status.Ended() {
+				f(r)
+			}
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.rec.Status.Ended() {
+		f(&p.rec)
+	}
+	return nil
+}
+
+// background lets a command of the foreground go on without its caller: its
+// timeout lapses, and its owner is told of the end.
+func (p *proc) background() error {
+	err := p.change(func(r *process.Record) { r.Background, r.Timeout = true, 0 })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	return err
+}
+
+// await waits until the end is written down.
+func (p *proc) await(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// armSweep looks for records that are kept no longer, now and when the next
+// one is due.
+func (x *execs) armSweep() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sweepIn(time.Second) // many end at once
+}
+
+// sweepIn sets the timer that collects, unless it is set to an earlier time. mu
+// is held.
+func (x *execs) sweepIn(d time.Duration) {
+	at := time.Now().Add(d)
+	if x.closing || x.sweep != nil && !at.Before(x.sweepAt) {
+		return
+	}
+	if x.sweep != nil {
+		x.sweep.Stop()
+	}
+	x.sweep, x.sweepAt = time.AfterFunc(d, x.collect), at
+}
+
+// collect forgets what is kept no longer.
+func (x *execs) collect() {
+	x.mu.Lock()
+	x.sweep = nil
+	open := make(map[string]bool, len(x.open))
+	for id := range x.open {
+		open[id] = true
+	}
+	var all []process.Record
+	for _, p := range x.procs {
+		p.mu.Lock()
+		all = append(all, p.rec)
+		p.mu.Unlock()
+	}
+	x.mu.Unlock()
+	ids, next := process.Overdue(all, open, time.Now())
+	for _, id := range ids {
+		if err := x.remove(id); err != nil {
+			logf("background command %s: %v", id, err)
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !next.IsZero() {
+		x.sweepIn(max(time.Until(next), time.Second))
+	}
+}
+
+// remove forgets an ended command: its record, its session, its output.
+func (x *execs) remove(id string) error {
+	p, err := x.find(id)
+	if err != nil {
+		return err
+	}
+	err = x.srv.db.Batch(func(tx *store.Tx) error { return x.book.Remove(tx, id) })
+	if errors.Is(err, process.ErrRunning) {
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	delete(x.open, p.id+"/exit")
+	x.mu.Unlock()
+	x.srv.mu.Lock()
+	s := x.srv.sessions[id]
+	x.srv.mu.Unlock()
+	if s != nil {
+		x.srv.remove(s)
+	}
+	x.drop(id)
+	return nil
+}

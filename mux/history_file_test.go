@@ -1,0 +1,123 @@
+package mux
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestHistoryFile holds the file against a plain map: every page that was not
+// dropped is read back, now and after a crash, whatever the writer came to do.
+func TestHistoryFile(t *testing.T) {
+	root := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(root, "h")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		w := newHistoryWriter()
+		f := &historyFile{path: filepath.Join(dir, "history", "id"), writer: w}
+		type state struct {
+			mark  []byte
+			pages map[uint64][]byte
+		}
+		pages, saved := map[uint64][]byte{}, state{pages: map[uint64][]byte{}}
+		snapshot := func() {
+			saved = state{mark: bytes.Join(f.mark(), nil), pages: map[uint64][]byte{}}
+			for n, p := range pages {
+				saved.pages[n] = p
+			}
+			f.marked()
+		}
+		snapshot()
+		for i := range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			case 0, 1:
+				p := bytes.Repeat([]byte{byte(i + 1)}, rapid.IntRange(1, 20000).Draw(rt, "size"))
+				n, err := f.Append(p)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				pages[n] = p
+			case 2:
+				for n := range pages {
+					f.Drop(n)
+					delete(pages, n)
+					break
+				}
+			case 3:
+				w.flush()
+			case 4:
+				snapshot()
+			case 5: // a kill
+				w = newHistoryWriter()
+				f = &historyFile{path: f.path, writer: w}
+				if err := f.restore(saved.mark); err != nil {
+					rt.Fatal(err)
+				}
+				pages = map[uint64][]byte{}
+				for n, p := range saved.pages {
+					pages[n] = p
+				}
+			}
+			for n, want := range pages {
+				if got, err := f.Read(n); err != nil || !bytes.Equal(got, want) {
+					rt.Fatalf("page %x: %d bytes, %v; want %d", n, len(got), err, len(want))
+				}
+			}
+		}
+		f.remove()
+		w.flush()
+		if _, err := os.Stat(f.path); !os.IsNotExist(err) {
+			rt.Fatalf("after remove: %v", err)
+		}
+	})
+}
+
+// TestHistoryFileIsPrivate: nobody else reads what programs wrote.
+func TestHistoryFileIsPrivate(t *testing.T) {
+	w := newHistoryWriter()
+	f := &historyFile{path: filepath.Join(t.TempDir(), "history", "id"), writer: w}
+	n, err := f.Append([]byte("page"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.flush()
+	for path, want := range map[string]os.FileMode{f.path: 0o600, filepath.Dir(f.path): 0o700 | os.ModeDir} {
+		if fi, err := os.Stat(path); err != nil || fi.Mode() != want {
+			t.Errorf("%s: %v, %v; want %v", path, fi.Mode(), err, want)
+		}
+	}
+	if err := os.WriteFile(f.path, []byte("something else is there"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := f.Read(n); err == nil {
+		t.Errorf("a page that was changed is read: %q", b)
+	}
+}
+
+// TestLeftoverFilesAreSwept: a new server removes what sessions of a dead
+// keeper left.
+func TestLeftoverFilesAreSwept(t *testing.T) {
+	p := testPaths(t)
+	var left []string
+	for _, dir := range []string{"history", "recordings"} {
+		if err := os.MkdirAll(filepath.Join(p.Dir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(p.Dir, dir, "0123")
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, path)
+	}
+	startServerAt(t, p)
+	for _, path := range left {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s is still there", path)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package mux
+
+import (
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits are resource limits of a session's processes; zero is no limit. Memory,
+// cpu and pids hold for all of them together where the server's user may make
+// cgroups (version 2) with these controllers. How each is held, and which is
+// not, stands in [SessionInfo].
+type Limits struct {
+	MemoryBytes int64   `json:"memoryBytes,omitempty"` // else of each process, RLIMIT_DATA
+	CPUs        float64 `json:"cpus,omitempty"`        // processors; else not held
+	PIDs        int64   `json:"pids,omitempty"`        // processes and threads; else beyond what the user has now, RLIMIT_NPROC
+	OpenFiles   int64   `json:"openFiles,omitempty"`   // of each process
+	Processes   int64   `json:"processes,omitempty"`   // of the user, as RLIMIT_NPROC counts
+	CPUSeconds  int64   `json:"cpuSeconds,omitempty"`  // of each process
+}
+
+// What holds a limit.
+const (
+	ByCgroup = "cgroup"
+	ByRlimit = "rlimit"
+	ByNobody = "none"
+)
+
+// LimitInfo is one limit of a session and what holds it.
+type LimitInfo struct {
+	Limit  string `json:"limit"` // memory, cpu, pids, openFiles, processes, cpuSeconds
+	Value  string `json:"value"`
+	By     string `json:"by"`               // ByCgroup, ByRlimit, ByNobody
+	Detail string `json:"detail,omitempty"` // one line
+}
+
+// rlimit is a limit as the keeper sets it: resource, soft, hard.
+type rlimit = [3]uint64
+
+// checkLimits refuses what is no limit.
+func checkLimits(l Limits) error {
+	if l.MemoryBytes < 0 || l.CPUs < 0 || l.PIDs < 0 || l.OpenFiles < 0 || l.Processes < 0 || l.CPUSeconds < 0 {
+		return fmt.Errorf("%w: a negative limit", ErrRequest)
+	}
+	return nil
+}
+
+// wantsCgroup reports whether a cgroup could hold some of the limits.
+func (l Limits) wantsCgroup() bool { return l.MemoryBytes > 0 || l.CPUs > 0 || l.PIDs > 0 }
+
+// planLimits says what holds each limit, given what the cgroup holds, and which
+// rlimits are needed besides.
+func planLimits(l Limits, group *cgroup) (rs []rlimit, infos []LimitInfo) {
+	add := func(name, value, by, detail string) {
+		infos = append(infos, LimitInfo{Limit: name, Value: value, By: by, Detail: detail})
+	}
+	bound := func(resource int, n int64) { rs = append(rs, rlimit{uint64(resource), uint64(n), uint64(n)}) }
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	if n := l.MemoryBytes; n > 0 {
+		if group.holds(controlMemory) {
+			add("memory", number(n), ByCgroup, "")
+		} else {
+			bound(rlimitMemory, n)
+			add("memory", number(n), ByRlimit, "of each process: "+group.why(controlMemory))
+		}
+	}
+	if l.CPUs > 0 {
+		value := strconv.FormatFloat(l.CPUs, 'g', -1, 64)
+		if group.holds(controlCPU) {
+			add("cpu", value, ByCgroup, "")
+		} else {
+			add("cpu", value, ByNobody, group.why(controlCPU))
+		}
+	}
+	if n := l.PIDs; n > 0 {
+		most, err := userTasks()
+		switch {
+		case group.holds(controlPIDs):
+			add("pids", number(n), ByCgroup, "")
+		case unix.Geteuid() == 0:
+			add("pids", number(n), ByNobody, "RLIMIT_NPROC does not bind root: "+group.why(controlPIDs))
+		case err != nil:
+			add("pids", number(n), ByNobody, err.Error())
+		default:
+			bound(rlimitNproc, int64(most)+n)
+			add("pids", number(n), ByRlimit, fmt.Sprintf("beyond the %d of the user at the start: %s", most, group.why(controlPIDs)))
+		}
+	}
+	for _, x := range []struct {
+		name     string
+		resource int
+		n        int64
+	}{{"openFiles", unix.RLIMIT_NOFILE, l.OpenFiles}, {"processes", rlimitNproc, l.Processes}, {"cpuSeconds", unix.RLIMIT_CPU, l.CPUSeconds}} {
+		if x.n > 0 {
+			bound(x.resource, x.n)
+			add(x.name, number(x.n), ByRlimit, "")
+		}
+	}
+	return rs, infos
+}
+
+// Controllers of cgroups.
+const (
+	controlMemory = "memory"
+	controlCPU    = "cpu"
+	controlPIDs   = "pids"
+)
+
+// cgroup is a session's group of processes; nil is none.
+type cgroup struct {
+	dir     string          // "": none could be made, and reason says why
+	control map[string]bool // limits that it holds
+	reason  string
+}
+
+func (g *cgroup) holds(controller string) bool {
+	return g != nil && g.dir != "" && g.control[controller]
+}
+
+// why says why a limit is not held.
+func (g *cgroup) why(controller string) string {
+	switch {
+	case g == nil:
+		return "no cgroup was asked for"
+	case g.reason != "":
+		return g.reason
+	}
+	return "no cgroup of this user has the controller " + controller
+}
+
+// path is the group's directory, "" for none.
+func (g *cgroup) path() string {
+	if g == nil {
+		return ""
+	}
+	return g.dir
+}

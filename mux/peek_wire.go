@@ -1,0 +1,377 @@
+package mux
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Requests and replies of peeks are written and read here, not by
+// encoding/json: asking a hundred sessions whether anything changed is what
+// watchers do all day, and reflection was three quarters of it. What is written
+// is plain JSON; what is read falls back to encoding/json at the first thing
+// that is not in the common shape, so that both accept the same.
+
+// rawJSON is a body that is JSON already.
+type rawJSON []byte
+
+// appendRequest appends a request as JSON.
+func appendRequest(b []byte, r *PeekRequest) ([]byte, error) {
+	common := PeekRequest{
+		Name: r.Name, Lines: r.Lines, Screen: r.Screen, Format: r.Format, Join: r.Join, IfRevision: r.IfRevision,
+	}
+	if *r != common {
+		more, err := json.Marshal(r)
+		return append(b, more...), err
+	}
+	b = append(b, `{"name":`...)
+	b = appendString(b, r.Name)
+	if r.Lines != 0 {
+		b = strconv.AppendInt(append(b, `,"lines":`...), int64(r.Lines), 10)
+	}
+	if r.Screen {
+		b = append(b, `,"screen":true`...)
+	}
+	if r.Format != "" {
+		b = appendString(append(b, `,"format":`...), r.Format)
+	}
+	if r.Join {
+		b = append(b, `,"join":true`...)
+	}
+	if r.IfRevision != 0 {
+		b = strconv.AppendUint(append(b, `,"ifRevision":`...), r.IfRevision, 10)
+	}
+	return append(b, '}'), nil
+}
+
+// appendPeekResult appends a result as JSON.
+func appendPeekResult(b []byte, r *PeekResult) ([]byte, error) {
+	common := PeekResult{
+		ID: r.ID, Name: r.Name, State: r.State, Revision: r.Revision, Unchanged: r.Unchanged, Text: r.Text,
+	}
+	if *r != common {
+		more, err := json.Marshal(r)
+		return append(b, more...), err
+	}
+	b = append(b, '{')
+	if r.ID != "" {
+		b = append(appendString(append(b, `"id":`...), r.ID), ',')
+	}
+	b = appendString(append(b, `"name":`...), r.Name)
+	if r.State != "" {
+		b = appendString(append(b, `,"state":`...), r.State)
+	}
+	b = strconv.AppendUint(append(b, `,"revision":`...), r.Revision, 10)
+	if r.Unchanged {
+		b = append(b, `,"unchanged":true`...)
+	}
+	if r.Text != "" {
+		b = appendString(append(b, `,"text":`...), r.Text)
+	}
+	return append(b, '}'), nil
+}
+
+// appendList appends {"name":[…]}.
+func appendList[T any](b []byte, name string, list []T, one func([]byte, *T) ([]byte, error)) ([]byte, error) {
+	b = append(appendString(append(b, '{'), name), ':', '[')
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = one(b, &list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, ']', '}'), nil
+}
+
+// appendString appends a JSON string (RFC 8259, 7).
+func appendString(b []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		more, _ := json.Marshal(s) // a string never fails
+		return append(b, more...)
+	}
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if asIs[c] || c >= utf8.RuneSelf {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = fmt.Appendf(b, `\u%04x`, c)
+		}
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+// reading is a position in JSON of a known shape. The first thing that does
+// not fit makes bad true, and then nothing counts that was read. Strings are
+// parts of s wherever they can be.
+type reading struct {
+	s   string
+	i   int
+	bad bool
+}
+
+// next skips white space and takes c, if it stands there.
+func (r *reading) next(c byte) bool {
+	for r.i < len(r.s) && (r.s[r.i] == ' ' || r.s[r.i] == '\n' || r.s[r.i] == '\t' || r.s[r.i] == '\r') {
+		r.i++
+	}
+	if r.i < len(r.s) && r.s[r.i] == c {
+		r.i++
+		return true
+	}
+	return false
+}
+
+func (r *reading) must(c byte) {
+	if !r.next(c) {
+		r.bad = true
+	}
+}
+
+// asIs are the bytes that stand for themselves in a string.
+var asIs = func() (t [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
+// text reads a string. Escapes but those of a line's end, a tab, a quote and a
+// backslash are left to encoding/json.
+func (r *reading) text() string {
+	r.must('"')
+	from := r.i
+	var out []byte
+	ascii := true
+	for !r.bad {
+		for r.i < len(r.s) && asIs[r.s[r.i]] {
+			r.i++
+		}
+		if r.i == len(r.s) {
+			break
+		}
+		switch c := r.s[r.i]; {
+		case c == '"':
+			text := r.s[from:r.i]
+			if out != nil {
+				text = string(append(out, text...))
+			}
+			r.i++
+			r.bad = !ascii && !utf8.ValidString(text)
+			return text
+		case c >= utf8.RuneSelf:
+			ascii = false
+			r.i++
+		case c == '\\':
+			if out == nil {
+				out = make([]byte, 0, r.i-from+512)
+			}
+			out = append(out, r.s[from:r.i]...)
+			out = r.escape(out)
+			from = r.i
+		default:
+			r.bad = true
+		}
+	}
+	r.bad = true
+	return ""
+}
+
+// escape appends what the escape at the position stands for.
+func (r *reading) escape(out []byte) []byte {
+	if r.i+1 >= len(r.s) {
+		r.bad = true
+		return out
+	}
+	c := r.s[r.i+1]
+	r.i += 2
+	switch c {
+	case 'n':
+		return append(out, '\n')
+	case 't':
+		return append(out, '\t')
+	case '"', '\\':
+		return append(out, c)
+	}
+	r.bad = true
+	return out
+}
+
+// number reads an integer.
+func (r *reading) number() string {
+	r.next(' ')
+	from := r.i
+	for r.i < len(r.s) && (r.s[r.i] == '-' || r.s[r.i] >= '0' && r.s[r.i] <= '9') {
+		r.i++
+	}
+	s := r.s[from:r.i]
+	if len(s) > 1 && (s[0] == '0' || s[:2] == "-0") {
+		r.bad = true
+	}
+	return s
+}
+
+func (r *reading) unsigned() uint64 {
+	n, err := strconv.ParseUint(r.number(), 10, 64)
+	r.bad = r.bad || err != nil
+	return n
+}
+
+func (r *reading) integer() int {
+	n, err := strconv.Atoi(r.number())
+	r.bad = r.bad || err != nil
+	return n
+}
+
+// yes reads true; false is not written.
+func (r *reading) yes() bool {
+	r.next(' ')
+	if !strings.HasPrefix(r.s[r.i:], "true") {
+		r.bad = true
+		return false
+	}
+	r.i += len("true")
+	return true
+}
+
+// more goes to the next part of an object or a list, which end with end; first
+// is true for the first one. false: there is none.
+func (r *reading) more(end byte, first bool) bool {
+	switch {
+	case r.bad:
+		return false
+	case first:
+		return !r.next(end)
+	case r.next(','):
+		return true
+	}
+	r.must(end)
+	return false
+}
+
+// key reads the name of an object's next field, and the colon; "" when there is
+// none.
+func (r *reading) key(first bool) string {
+	if !r.more('}', first) {
+		return ""
+	}
+	key := r.text()
+	r.must(':')
+	if r.bad {
+		return ""
+	}
+	r.bad = key == ""
+	return key
+}
+
+// done reports whether everything fitted.
+func (r *reading) done() bool {
+	r.next(' ')
+	return !r.bad && r.i == len(r.s)
+}
+
+func (r *reading) peekRequest() (q PeekRequest) {
+	r.must('{')
+	for key := r.key(true); key != ""; key = r.key(false) {
+		switch key {
+		case "name":
+			q.Name = r.text()
+		case "lines":
+			q.Lines = r.integer()
+		case "screen":
+			q.Screen = r.yes()
+		case "format":
+			q.Format = r.text()
+		case "join":
+			q.Join = r.yes()
+		case "ifRevision":
+			q.IfRevision = r.unsigned()
+		default:
+			r.bad = true
+		}
+	}
+	return q
+}
+
+func (r *reading) peekResult() (q PeekResult) {
+	r.must('{')
+	for key := r.key(true); key != ""; key = r.key(false) {
+		switch key {
+		case "id":
+			q.ID = r.text()
+		case "name":
+			q.Name = r.text()
+		case "state":
+			q.State = r.text()
+		case "revision":
+			q.Revision = r.unsigned()
+		case "unchanged":
+			q.Unchanged = r.yes()
+		case "text":
+			q.Text = r.text()
+		default:
+			r.bad = true
+		}
+	}
+	return q
+}
+
+// list reads {"name":[…]}.
+func list[T any](r *reading, name string, one func(*reading) T) []T {
+	r.must('{')
+	if r.key(true) != name {
+		r.bad = true
+		return nil
+	}
+	r.must('[')
+	out := make([]T, 0, min(strings.Count(r.s, "{"), maxPeeks))
+	for first := true; r.more(']', first); first = false {
+		out = append(out, one(r))
+	}
+	r.must('}')
+	return out
+}
+
+// decodePeek reads one request or result.
+func decodePeek[T any](b []byte, one func(*reading) T) (out T, err error) {
+	r := &reading{s: string(b)}
+	if out = one(r); r.done() {
+		return out, nil
+	}
+	var again T
+	err = json.Unmarshal(b, &again)
+	return again, err
+}
+
+// decodePeeks reads {"name":[…]}.
+func decodePeeks[T any](b []byte, name string, one func(*reading) T) (out []T, err error) {
+	r := &reading{s: string(b)}
+	if out = list(r, name, one); r.done() {
+		return out, nil
+	}
+	var again map[string]json.RawMessage
+	if err := json.Unmarshal(b, &again); err != nil {
+		return nil, err
+	}
+	out = nil
+	if list := again[name]; list != nil {
+		err = json.Unmarshal(list, &out)
+	}
+	return out, err
+}

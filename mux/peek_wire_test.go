@@ -1,0 +1,132 @@
+package mux
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"gascity.dev/gc/vt"
+)
+
+func anyRequest(t *rapid.T) PeekRequest {
+	r := PeekRequest{
+		Name: rapid.String().Draw(t, "name"), Lines: rapid.Int().Draw(t, "lines"), Screen: rapid.Bool().Draw(t, "screen"),
+		Format: rapid.SampledFrom([]string{"", "text", "json"}).Draw(t, "format"), Join: rapid.Bool().Draw(t, "join"),
+		IfRevision: rapid.Uint64().Draw(t, "revision"),
+	}
+	switch rapid.IntRange(0, 4).Draw(t, "past") {
+	case 0:
+		r.At = time.Unix(1_800_000_000, 0).UTC()
+	case 1:
+		r.Elapsed = ptr(5 * time.Second)
+	case 2:
+		r.AtOutput = ptr(uint64(7))
+	}
+	return r
+}
+
+func anyResult(t *rapid.T) PeekResult {
+	r := PeekResult{
+		ID: rapid.String().Draw(t, "id"), Name: rapid.String().Draw(t, "name"), State: rapid.SampledFrom([]string{"", "running"}).Draw(t, "state"),
+		Revision: rapid.Uint64().Draw(t, "revision"), Unchanged: rapid.Bool().Draw(t, "unchanged"), Text: rapid.String().Draw(t, "text"),
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "more") {
+	case 0:
+		r.Exit = &Exit{Code: 3, Time: time.Unix(1_800_000_000, 0).UTC()}
+	case 1:
+		r.Error = &RemoteError{Code: "not_found", Message: "no \"x\""}
+	case 2:
+		r.Screen = &vt.Screen{Cols: 3}
+	case 3:
+		r.ScreenLost = true
+	}
+	return r
+}
+
+// valid is what encoding/json makes of a value: what the wire can carry.
+func valid[T any](t *rapid.T, in T) (out T) {
+	b, err := json.Marshal(in)
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// What is written here reads as the same there, and the other way round.
+func TestPeekWireIsJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		reqs, res := rapid.SliceOfN(rapid.Custom(anyRequest), 0, 4).Draw(t, "requests"), rapid.SliceOfN(rapid.Custom(anyResult), 0, 4).Draw(t, "results")
+		check(t, "requests", reqs, appendRequest, (*reading).peekRequest)
+		check(t, "results", res, appendPeekResult, (*reading).peekResult)
+	})
+}
+
+func check[T any](t *rapid.T, name string, list []T, one func([]byte, *T) ([]byte, error), read func(*reading) T) {
+	want := valid(t, map[string][]T{name: list})[name]
+	b, err := appendList(nil, name, list, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var by map[string][]T
+	if err := json.Unmarshal(b, &by); err != nil || !reflect.DeepEqual(by[name], want) {
+		t.Fatalf("encoding/json reads %+v of %s, want %+v (%v)", by[name], b, want, err)
+	}
+	std, err := json.MarshalIndent(map[string][]T{name: list}, " ", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range [][]byte{b, std} {
+		if got, err := decodePeeks(text, name, read); err != nil || len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s reads as %+v, want %+v (%v)", text, got, want, err)
+		}
+	}
+}
+
+// The common shapes are read without encoding/json: else this file is in vain.
+func TestPeekWireIsQuick(t *testing.T) {
+	rs := []PeekResult{
+		{ID: "i", Name: "a", State: "running", Revision: 7, Unchanged: true},
+		{ID: "i", Name: "b", State: "running", Revision: 8, Text: "two\nlines with \"quotes\" and \\ and ä 漢"},
+	}
+	b, err := appendList(nil, "results", rs, appendPeekResult)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reading{s: string(b)}
+	if got := list(r, "results", (*reading).peekResult); !r.done() || !reflect.DeepEqual(got, rs) {
+		t.Fatalf("%s: stopped at %.20q", b, b[r.i:])
+	}
+}
+
+func FuzzPeekWire(f *testing.F) {
+	for _, s := range []string{
+		`{"requests":[{"name":"a","screen":true,"ifRevision":3}]}`, `{"requests":[]}`, `{"requests":null}`, `{}`, `[]`, ``,
+		`{"requests":[{"name":"\ud83d\ude00","lines":-3}],"later":1}`, `{"requests":[{"Name":"a"}]}`, `{"requests":[{"lines":01}]}`,
+		"{\"requests\":[{\"name\":\"a\nb\"}]}", `{"requests":[{"name":"a"},]}`, strings.Repeat("[", 100),
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want struct {
+			Requests []PeekRequest `json:"requests"`
+		}
+		wantErr := json.Unmarshal([]byte(text), &want)
+		r := &reading{s: text}
+		got := list(r, "requests", (*reading).peekRequest)
+		if !r.done() {
+			return
+		}
+		if wantErr != nil || len(got) != len(want.Requests) || len(got) > 0 && !reflect.DeepEqual(got, want.Requests) {
+			t.Fatalf("%q reads as %+v, encoding/json says %+v, %v", text, got, want.Requests, wantErr)
+		}
+	})
+}
+
+func ptr[T any](v T) *T { return &v }

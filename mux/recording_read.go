@@ -1,0 +1,236 @@
+package mux
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gascity.dev/gc/vt"
+)
+
+// Formats of a recording.
+const (
+	RecordingASCIICast = "asciicast" // version 2
+	RecordingRaw       = "raw"       // the bytes alone
+)
+
+// tapeReader reads a recording, the older half first.
+type tapeReader struct {
+	io.Reader
+	files []*os.File
+}
+
+func (r *tapeReader) Close() {
+	for _, f := range r.files {
+		f.Close()
+	}
+}
+
+// readRecording opens a session's recording for reading. ErrRequest when it
+// has none.
+func (s *session) readRecording() (*tapeReader, error) {
+	s.mu.Lock() // the two files do not change places meanwhile
+	defer s.mu.Unlock()
+	path := s.srv.recordingPath(s.rec.ID)
+	r := &tapeReader{}
+	var readers []io.Reader
+	for _, p := range []string{olderRecording(path), path} {
+		f, err := os.Open(p)
+		if err != nil {
+			continue
+		}
+		r.files = append(r.files, f)
+		readers = append(readers, bufio.NewReader(f))
+	}
+	if len(readers) == 0 {
+		return nil, fmt.Errorf("%w: %s was started without recording", ErrRequest, s.rec.Name)
+	}
+	r.Reader = io.MultiReader(readers...)
+	return r, nil
+}
+
+// eachShown is eachFrame without pictures of what was shown before; what is
+// left of them is output.
+func eachShown(r io.Reader, fn func(recFrame) error) error {
+	seen := false
+	return eachFrame(r, func(f recFrame) error {
+		if f.kind == frameScreen && seen {
+			return nil
+		}
+		seen = seen || f.kind != frameResize
+		return fn(f)
+	})
+}
+
+// shows reports whether a frame has bytes for the screen.
+func (f *recFrame) shows() bool {
+	return f.kind == frameOutput || f.kind == frameScreen || f.kind == frameGap
+}
+
+// export writes a recording in a format.
+func (s *session) export(w io.Writer, format string) error {
+	f, err := s.readRecording()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	out := bufio.NewWriter(w)
+	if format == RecordingRaw {
+		err = eachFrame(f, func(fr recFrame) error {
+			if fr.kind == frameOutput {
+				_, err := out.Write(fr.data)
+				return err
+			}
+			return nil
+		})
+	} else {
+		err = s.asciicast(out, f)
+	}
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	return out.Flush()
+}
+
+// asciicast writes asciicast v2 (docs.asciinema.org/manual/asciicast/v2): a
+// header, then [seconds, "o", text] and [seconds, "r", "COLSxROWS"]. A character
+// that is split between frames goes with the second.
+func (s *session) asciicast(w io.Writer, r io.Reader) error {
+	var begin time.Time
+	var rest []byte
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	event := func(at time.Time, kind, text string) error {
+		return enc.Encode([]any{float64(at.Sub(begin).Microseconds()) / 1e6, kind, text})
+	}
+	return eachShown(r, func(f recFrame) error {
+		cols, rows, sized := f.size()
+		switch {
+		case begin.IsZero():
+			begin = f.at
+			if !sized {
+				cols, rows = s.rec.Cols, s.rec.Rows
+			}
+			head := map[string]any{
+				"version": 2, "width": cols, "height": rows, "timestamp": begin.Unix(), "title": s.rec.Name,
+				"env": map[string]string{"TERM": "xterm-256color"},
+			}
+			if err := enc.Encode(head); err != nil || sized {
+				return err
+			}
+		case sized:
+			return event(f.at, "r", fmt.Sprintf("%dx%d", cols, rows))
+		}
+		if !f.shows() {
+			return nil
+		}
+		rest = append(rest, f.data...)
+		n := wholeRunes(rest)
+		text := strings.ToValidUTF8(string(rest[:n]), "\uFFFD")
+		rest = append(rest[:0], rest[n:]...)
+		if text == "" {
+			return nil
+		}
+		return event(f.at, "o", text)
+	})
+}
+
+// wholeRunes is the length of p without a character that is not complete.
+func wholeRunes(p []byte) int {
+	for i := 1; i < utf8.UTFMax && i <= len(p); i++ {
+		if b := p[len(p)-i]; utf8.RuneStart(b) {
+			if b >= utf8.RuneSelf && !utf8.FullRune(p[len(p)-i:]) {
+				return len(p) - i
+			}
+			break
+		}
+	}
+	return len(p)
+}
+
+// terminalAt is the terminal as it was at the moment of a request, from the
+// recording. ErrRequest when that is not kept any more.
+func (s *session) terminalAt(r PeekRequest) (*vt.Terminal, error) {
+	f, err := s.readRecording()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	o := s.options()
+	o.Pages = nil // those are of the screen as it is now
+	t, err := vt.New(o)
+	if err != nil {
+		return nil, err
+	}
+	s.prepare(t)
+	p := pastScreen{r: r, t: t}
+	err = eachShown(f, p.frame)
+	if p.dropped {
+		return nil, fmt.Errorf("%w: the recording of %s begins at %s, what was before is not kept",
+			ErrRequest, s.rec.Name, p.begin.Format(time.RFC3339))
+	}
+	if err != nil && !errors.Is(err, errLater) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return t, nil
+}
+
+// errLater ends the reading of a recording.
+var errLater = errors.New("later than what was asked for")
+
+// pastScreen makes a screen of a recording.
+type pastScreen struct {
+	r       PeekRequest
+	t       *vt.Terminal
+	begin   time.Time
+	shown   bool
+	dropped bool // the moment is before what is kept
+}
+
+// frame takes the next frame; errLater behind the moment.
+func (p *pastScreen) frame(f recFrame) error {
+	if p.begin.IsZero() {
+		p.begin = f.at
+	}
+	if p.later(f) {
+		p.dropped = !p.shown && f.kind == frameScreen
+		return errLater
+	}
+	if cols, rows, ok := f.size(); ok {
+		return p.t.Resize(cols, rows)
+	}
+	if !f.shows() {
+		return nil
+	}
+	p.shown = true
+	data := f.data
+	if p.r.AtOutput != nil && f.kind == frameOutput {
+		data = data[:min(uint64(len(data)), *p.r.AtOutput-f.offset)]
+	}
+	_, _ = p.t.Write(data)
+	p.t.TakeReplies()
+	p.t.TakeEvents()
+	return nil
+}
+
+// later reports whether a frame is behind the moment that was asked for.
+func (p *pastScreen) later(f recFrame) bool {
+	r := p.r
+	switch {
+	case !r.At.IsZero() && f.at.After(r.At):
+		return true
+	case r.Elapsed != nil && f.at.Sub(p.begin) > *r.Elapsed:
+		return true
+	case r.AtOutput == nil || !f.shows():
+		return false
+	case f.kind == frameOutput:
+		return f.offset >= *r.AtOutput
+	}
+	return f.offset > *r.AtOutput
+}

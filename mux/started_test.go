@@ -1,0 +1,47 @@
+package mux
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// TestStartedComesFirst: of a program that ends at once, too.
+func TestStartedComesFirst(t *testing.T) {
+	t.Parallel()
+	const workers, each = 6, 40
+	c := startServer(t)
+	events, err := c.Events(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := range each {
+				name := fmt.Sprintf("s%d-%d", w, i)
+				if _, err := c.Create(t.Context(), CreateRequest{Name: name, Argv: []string{"true"}, Env: testEnv}); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+	started, exited := map[string]bool{}, 0
+	for exited < workers*each && !t.Failed() {
+		e, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Type {
+		case EventStarted:
+			started[e.SID] = true
+		case EventExited:
+			exited++
+			if !started[e.SID] {
+				t.Errorf("%s exited before it started", e.Session)
+			}
+		}
+	}
+	wg.Wait()
+}

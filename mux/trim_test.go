@@ -1,0 +1,58 @@
+package mux
+
+import (
+	"runtime/metrics"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestTrimAtRest: memory goes back once, after the work, and not during it;
+// little work is not worth it.
+func TestTrimAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr trimmer
+		for range 5 {
+			tr.note()
+			time.Sleep(trimAfter * 3 / 4)
+			if tr.done.Load() != 0 {
+				t.Fatal("memory went back while there was work")
+			}
+		}
+		touchMemory(64 << 20)
+		before := returned()
+		tr.note()
+		time.Sleep(3 * trimAfter)
+		synctest.Wait()
+		if tr.done.Load() == 0 || tr.state.Load() != trimResting {
+			t.Fatalf("after the work: state %d, nothing went back", tr.state.Load())
+		}
+		if n := returned() - before; n < 32<<20 {
+			t.Errorf("%d bytes went back of 64 MiB that nobody needs", n)
+		}
+
+		tr.worth = 1 << 40
+		last := tr.done.Load()
+		tr.note()
+		time.Sleep(3 * trimAfter)
+		synctest.Wait()
+		if tr.done.Load() != last || tr.state.Load() != trimResting {
+			t.Error("memory went back after little work")
+		}
+	})
+}
+
+// touchMemory uses so many bytes and drops them.
+func touchMemory(n int) {
+	p := make([]byte, n)
+	for i := 0; i < n; i += 4096 {
+		p[i] = 1
+	}
+}
+
+// returned is how much memory this process has given back to the system.
+func returned() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64())
+}

@@ -1,0 +1,181 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/exec"
+	"gascity.dev/gc/runtime/runtimetest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// built is the gc that the native script runs.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func gcBinary(t testing.TB) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "gc-exec-"); built.err != nil {
+			return
+		}
+		cmd := osexec.Command("go", "build", "-o", filepath.Join(built.dir, "gc"), "gascity.dev/gc/cmd/gc")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("build: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, "gc")
+}
+
+// contrib is a script of this repository, by its absolute path.
+func contrib(t testing.TB, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("../../contrib/session-scripts", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// need fails in CI, and skips elsewhere, when a program is missing.
+func need(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := osexec.LookPath(program); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skipf("%s is not installed", program)
+		}
+	}
+}
+
+// backend is one script with a state of its own. It hangs while the pipe gate
+// is there.
+type backend struct {
+	env    []string
+	gate   string
+	script string
+}
+
+func newBackend(t testing.TB, script string, env ...string) *backend {
+	t.Helper()
+	dir := t.TempDir()
+	b := &backend{env: append(os.Environ(), env...), gate: filepath.Join(dir, "gate"), script: filepath.Join(dir, filepath.Base(script))}
+	text := fmt.Sprintf("#!/bin/sh\n[ ! -p %s ] || read x < %[1]s\nexec %s \"$@\"\n", runtime.ShellQuote(b.gate), runtime.ShellQuote(script))
+	if err := os.WriteFile(b.script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *backend) provider(t testing.TB) *exec.Provider {
+	t.Helper()
+	p, err := exec.New(exec.Options{Script: b.script, Environ: b.env, Limits: runtime.Limits{Poll: 50 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (b *backend) harness(t *testing.T) runtimetest.Harness {
+	return runtimetest.Harness{
+		Provider: b.provider(t),
+		Reopen:   func(t *testing.T) runtime.Provider { return b.provider(t) },
+		Hang: func(t *testing.T) (resume func()) {
+			if err := syscall.Mkfifo(b.gate, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return func() { os.Remove(b.gate) }
+		},
+	}
+}
+
+func newNative(t testing.TB) *backend {
+	t.Helper()
+	gc := gcBinary(t)
+	socket := filepath.Join(t.TempDir(), "mux.sock")
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		c, err := mux.Dial(ctx, mux.Paths{Dir: socket + ".d", Socket: socket})
+		if err != nil {
+			return // it was never started, or ended
+		}
+		defer c.Close()
+		if err := c.Shutdown(ctx, true); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return newBackend(t, contrib(t, "gc-session-native"), "GC_BIN="+gc, "GC_MUX_SOCKET="+socket, "GC_EXEC_STATE_DIR="+t.TempDir())
+}
+
+func TestConformanceNative(t *testing.T) {
+	t.Parallel()
+	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return newNative(t).harness(t) })
+}
+
+func newScreen(t testing.TB) *backend {
+	t.Helper()
+	need(t, "screen", "jq", "bash", "script", "setsid", "flock")
+	state, err := os.MkdirTemp("", "gcx") // short: it holds sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(state) })
+	return newBackend(t, contrib(t, "gc-session-screen"), "GC_EXEC_STATE_DIR="+state, "GC_SCREEN_GRACE=1")
+}
+
+func TestConformanceScreen(t *testing.T) {
+	t.Parallel()
+	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return newScreen(t).harness(t) })
+}
+
+// The native script is a line over gc session-op; nobody maintains a second one.
+func TestNativeScriptIsOneLine(t *testing.T) {
+	data, err := os.ReadFile(contrib(t, "gc-session-native"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for line := range strings.Lines(string(data)) {
+		if !strings.HasPrefix(line, "#") {
+			lines++
+		}
+	}
+	if lines != 1 {
+		t.Fatalf("%d lines", lines)
+	}
+}

@@ -1,0 +1,188 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Nudge implements runtime.Provider. The receipt is the script's own; from one
+// that prints none it is unverified.
+func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	if err := checkName(name); err != nil {
+		return runtime.Receipt{}, fmt.Errorf("nudge: %w: %w", runtime.ErrSessionNotFound, err)
+	}
+	return p.nudge(ctx, name, runtime.FlattenText(content))
+}
+
+func (p *Provider) nudge(ctx context.Context, name, text string) (runtime.Receipt, error) {
+	release, err := p.lockInput(ctx, name)
+	if err != nil {
+		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
+	}
+	defer release()
+	r := request{op: opNudge, name: name, stdin: text, keeps: true}
+	a, err := p.call(ctx, r)
+	if err != nil {
+		return runtime.Receipt{}, err
+	}
+	if receipt, ok := parseReceipt(a.out); ok {
+		return receipt, nil
+	}
+	switch a.code {
+	case 0:
+	case exitNotImplemented:
+		return runtime.Receipt{State: runtime.Refused, Detail: "the session script takes no input"}, nil
+	default:
+		return runtime.Receipt{}, p.failure(ctx, r, a)
+	}
+	if err := p.live(ctx, name); gone(err) {
+		return runtime.Receipt{State: runtime.Dead, Detail: "the session has ended"}, nil
+	}
+	return runtime.Receipt{State: runtime.Unverified, Detail: "the session script does not say what became of it"}, nil
+}
+
+// SendKeys implements runtime.Provider.
+func (p *Provider) SendKeys(ctx context.Context, name string, keys ...string) error {
+	for _, k := range keys {
+		if !runtime.KnownKey(k) {
+			return fmt.Errorf("keys %s: %w: %q", name, runtime.ErrUnknownKey, k)
+		}
+	}
+	if err := checkName(name); err != nil || len(keys) == 0 {
+		return err
+	}
+	release, err := p.lockInput(ctx, name)
+	if err != nil {
+		return fmt.Errorf("keys %s: %w", name, err)
+	}
+	defer release()
+	return bestEffort(p.do(ctx, request{op: opSendKeys, name: name, args: keys}))
+}
+
+// Exec implements runtime.ExecProvider.
+func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
+	h, err := p.handshake(ctx)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !h.has(capExec):
+		return nil, 0, fmt.Errorf("%s: %w", p.what(request{op: opExec, name: name}), runtime.ErrExecUnsupported)
+	case len(argv) == 0:
+		return nil, 0, errors.New("exec: no command")
+	case checkName(name) != nil:
+		return nil, 0, fmt.Errorf("exec in %q: %w", name, runtime.ErrSessionNotFound)
+	}
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = runtime.ShellQuote(w)
+	}
+	out, code, err := p.execLine(ctx, name, "exec "+strings.Join(words, " "))
+	if err != nil || code != exitCannotRun && code != exitNoCommand {
+		return out, code, err
+	}
+	// The status may be the command's own, or the shell's that found none.
+	_, missing, err := p.execLine(ctx, name, "command -v "+words[0]+" >/dev/null 2>&1")
+	if err == nil && missing != 0 {
+		err = fmt.Errorf("exec in %s: %s: command not found", name, argv[0])
+	}
+	return out, code, err
+}
+
+// execLine runs one command line in the session's box.
+func (p *Provider) execLine(ctx context.Context, name, line string) ([]byte, int, error) {
+	r := request{op: opExec, name: name, stdin: line}
+	a, err := p.call(ctx, r)
+	if err != nil {
+		return nil, 1, err
+	}
+	// A script without such a session fails as a command may.
+	if a.code == 1 && strings.Contains(strings.ToLower(a.stderr), "session not found") {
+		if err := p.live(ctx, name); err != nil {
+			return nil, 1, err
+		}
+	}
+	return a.out, a.code, nil
+}
+
+// readyMeta keeps the ready prefix of a session's start with it, for
+// WaitForIdle of any process.
+const readyMeta = "gc.ready-prefix"
+
+const (
+	idleQuiet   = 1500 * time.Millisecond // a prompt stands unchanged this long
+	exitTimeout = 124                     // of wait-idle, as timeout(1) has it
+)
+
+// WaitForIdle implements runtime.IdleWaitProvider. A script that lacks
+// wait-idle is asked for its screen until the ready prefix has stood for 1.5 s.
+func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Duration) error {
+	inner, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := p.live(inner, name); err != nil {
+		return fmt.Errorf("idle %s: %w", name, err)
+	}
+	seconds := strconv.Itoa(int((timeout + time.Second - 1) / time.Second))
+	r := request{op: opWaitIdle, name: name, args: []string{seconds}, noEnd: true}
+	a, err := p.call(inner, r)
+	switch {
+	case inner.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("idle %s: %w", name, inner.Err())
+	case err != nil || a.code == 0:
+		return err
+	case a.code == exitTimeout:
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, p.failure(ctx, r, a))
+	case a.code != exitNotImplemented:
+		return p.failure(ctx, r, a)
+	}
+	if err := p.watchIdle(inner, name); err != nil {
+		return fmt.Errorf("idle %s: %w", name, err)
+	}
+	return nil
+}
+
+// watchIdle looks at the screen until it shows an idle prompt.
+func (p *Provider) watchIdle(ctx context.Context, name string) error {
+	prefix, err := p.GetMeta(ctx, name, readyMeta)
+	if err != nil {
+		return err
+	}
+	s := &starter{p: p, name: name}
+	last, since := "", time.Now()
+	for {
+		screen, err := s.screen(ctx)
+		if err != nil {
+			return err
+		}
+		if screen != last {
+			last, since = screen, time.Now()
+		}
+		if prefix != "" && time.Since(since) >= idleQuiet && runtime.PromptOpen(screen, prefix) {
+			return nil
+		}
+		if err := p.live(ctx, name); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(p.o.Limits.Poll):
+		}
+	}
+}
+
+// DismissKnownDialogs implements runtime.DialogProvider.
+func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error {
+	inner, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := p.live(inner, name); err != nil {
+		return fmt.Errorf("dialogs of %s: %w", name, err)
+	}
+	s := &starter{p: p, name: name}
+	return runtime.DismissDialogs(inner, name, s.hooks(nil), nil)
+}

@@ -1,0 +1,170 @@
+// Package exec is the runtime provider over a script: one executable that hosts
+// sessions by the exec session protocol (docs/exec-protocol.md).
+//
+// Its invariant: only a well-formed answer counts. A script that hangs, floods,
+// vanishes or prints something else is an error that names the script and the
+// operation and, for a query, matches runtime.ErrBackendUnreachable: nobody may
+// act on it. It serves multiplexers and sandboxes that no Go code here knows.
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Options configure a Provider.
+type Options struct {
+	Script string // path, or a bare name that is looked up on PATH
+
+	// Timeout is how long one call may take; 0 = 30 s. Start has its caller's
+	// context, Attach no limit.
+	Timeout time.Duration
+	// PeekLimit bounds what Peek reads, in bytes; 0 = 64 MiB. Every other
+	// answer is bounded by 1 MiB.
+	PeekLimit int
+
+	Environ []string // of the script; nil: this process's
+	Limits  runtime.Limits
+	Report  func(runtime.Step) // of every step of every start; may be nil
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	outputLimit    = 1 << 20
+	defaultPeek    = 64 << 20
+	defaultPoll    = 250 * time.Millisecond // between two looks during a start: each is a process
+)
+
+// Provider implements runtime.Provider. Safe for concurrent use.
+type Provider struct {
+	o    Options
+	path string // absolute
+
+	mu       sync.Mutex
+	starting map[string]bool // names whose Start is under way here
+	asking   chan struct{}   // one token: who has it asks for the handshake
+	shake    *handshake      // nil until the script answered
+
+	input sync.Map // name → chan struct{} of one token: who has it may type
+}
+
+var (
+	_ runtime.Provider         = (*Provider)(nil)
+	_ runtime.ExecProvider     = (*Provider)(nil)
+	_ runtime.ExitReporter     = (*Provider)(nil)
+	_ runtime.IdleWaitProvider = (*Provider)(nil)
+	_ runtime.DialogProvider   = (*Provider)(nil)
+)
+
+// New finds the script and returns a provider; nothing is run yet. The error
+// names a script that is missing or not executable.
+func New(o Options) (*Provider, error) {
+	path, err := find(o.Script)
+	if err != nil {
+		return nil, fmt.Errorf("session script %q: %w", o.Script, err)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.PeekLimit <= 0 {
+		o.PeekLimit = defaultPeek
+	}
+	if o.Limits.Poll <= 0 {
+		o.Limits.Poll = defaultPoll
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	// A script that runs gc must not be sent back to itself.
+	o.Environ = without(o.Environ, "GC_SESSION")
+	return &Provider{o: o, path: path, starting: map[string]bool{}, asking: make(chan struct{}, 1)}, nil
+}
+
+// find returns the absolute path of an executable script.
+func find(script string) (string, error) {
+	if script == "" {
+		return "", errors.New("no script is named")
+	}
+	if !strings.ContainsRune(script, filepath.Separator) {
+		found, err := exec.LookPath(script)
+		if err != nil && !errors.Is(err, exec.ErrDot) {
+			return "", err
+		}
+		return filepath.Abs(found)
+	}
+	path, err := filepath.Abs(script)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errors.New("no such file")
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return "", errors.New("it is a folder")
+	case info.Mode()&0o111 == 0:
+		return "", errors.New("it is not executable")
+	}
+	return path, nil
+}
+
+func without(env []string, name string) []string {
+	out := make([]string, 0, len(env))
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, name+"=") {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+// Capabilities implements runtime.Provider. A script without a handshake has
+// what every script must have.
+func (p *Provider) Capabilities() runtime.Capabilities {
+	c := runtime.Capabilities{Attach: true, Keys: true, DurableMeta: true, ProcessTree: true}
+	h, err := p.handshake(context.Background())
+	if err != nil || !h.spoken {
+		return c
+	}
+	c.Attach = h.has(capAttach)
+	c.AttachDetection = h.has(capAttachment)
+	c.Activity = h.has(capActivity)
+	c.Exec = h.has(capExec)
+	c.ExactPeek = h.has(capExactPeek)
+	c.KeyModes = h.has(capKeyModes)
+	c.LastScreen = h.has(capLastScreen)
+	return c
+}
+
+// lockInput makes the caller the only one of this provider that types into the
+// session; callers get their turn in order.
+func (p *Provider) lockInput(ctx context.Context, name string) (release func(), err error) {
+	v, _ := p.input.LoadOrStore(name, make(chan struct{}, 1))
+	token := v.(chan struct{})
+	select {
+	case token <- struct{}{}:
+		return func() { <-token }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for earlier input: %w", ctx.Err())
+	}
+}
+
+// checkName is what a name must be to be an argument of a script.
+func checkName(name string) error {
+	if name == "" || name[0] == '-' || strings.ContainsAny(name, "\x00\n") {
+		return fmt.Errorf("%w: %q", runtime.ErrBadName, name)
+	}
+	return nil
+}

@@ -1,0 +1,326 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// do runs an operation that changes something. One that the script does not
+// have is done.
+func (p *Provider) do(ctx context.Context, r request) error {
+	r.keeps = true
+	a, err := p.call(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case a.code == 0 || a.code == exitNotImplemented:
+		return nil
+	}
+	return p.failure(ctx, r, a)
+}
+
+// bestEffort drops the error that there is no session.
+func bestEffort(err error) error {
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+// Stop implements runtime.Provider. A script that cannot stop is an error:
+// nothing may believe that the session ended.
+func (p *Provider) Stop(ctx context.Context, name string) error {
+	if checkName(name) != nil {
+		return nil
+	}
+	r := request{op: opStop, name: name, keeps: true}
+	a, err := p.call(ctx, r)
+	if err != nil || a.code == 0 {
+		return err
+	}
+	return bestEffort(p.failure(ctx, r, a))
+}
+
+// Interrupt implements runtime.Provider.
+func (p *Provider) Interrupt(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	return bestEffort(p.do(ctx, request{op: opInterrupt, name: name}))
+}
+
+// yes runs a query that is answered with true or false. A script that lacks it
+// answers missing, or cannot tell when there is no such answer.
+func (p *Provider) yes(ctx context.Context, r request, missing func() (bool, error)) (bool, error) {
+	if checkName(r.name) != nil {
+		return false, nil // there cannot be such a session
+	}
+	a, err := p.call(ctx, r)
+	switch {
+	case err != nil:
+		return false, err
+	case a.code == exitNotImplemented && missing != nil:
+		return missing()
+	case a.code != 0:
+		err = p.unknown(ctx, r, a)
+		return false, bestEffort(err)
+	}
+	v, err := parseBool(a.out)
+	if err != nil {
+		return false, p.misread(r, err)
+	}
+	return v, nil
+}
+
+// IsRunning implements runtime.Provider.
+func (p *Provider) IsRunning(ctx context.Context, name string) (bool, error) {
+	return p.yes(ctx, request{op: opIsRunning, name: name}, nil)
+}
+
+// IsAttached implements runtime.Provider.
+func (p *Provider) IsAttached(ctx context.Context, name string) (bool, error) {
+	return p.yes(ctx, request{op: opIsAttached, name: name}, func() (bool, error) { return false, nil })
+}
+
+// ProcessAlive implements runtime.Provider. A script that knows no processes
+// has one for every session.
+func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string) (bool, error) {
+	if len(names) == 0 {
+		return true, nil
+	}
+	r := request{op: opProcessAlive, name: name, stdin: strings.Join(names, "\n") + "\n"}
+	return p.yes(ctx, r, func() (bool, error) { return p.IsRunning(ctx, name) })
+}
+
+// live returns ErrSessionNotFound unless the session runs.
+func (p *Provider) live(ctx context.Context, name string) error {
+	ok, err := p.IsRunning(ctx, name)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: %w", name, runtime.ErrSessionNotFound)
+	}
+	return err
+}
+
+// ListRunning implements runtime.Provider. Names that the contract does not
+// allow are others' sessions.
+func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
+	r := request{op: opListRunning, name: prefix}
+	a, err := p.call(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.code == exitNotImplemented:
+		return nil, nil
+	case a.code != 0:
+		return nil, bestEffort(p.unknown(ctx, r, a))
+	}
+	names, err := parseNames(a.out, prefix)
+	if err != nil {
+		return nil, p.misread(r, err)
+	}
+	return names, nil
+}
+
+// GetLastActivity implements runtime.Provider.
+func (p *Provider) GetLastActivity(ctx context.Context, name string) (time.Time, error) {
+	if checkName(name) != nil {
+		return time.Time{}, nil
+	}
+	r := request{op: opActivity, name: name}
+	a, err := p.call(ctx, r)
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case a.code == exitNotImplemented:
+		return time.Time{}, nil
+	case a.code != 0:
+		return time.Time{}, bestEffort(p.unknown(ctx, r, a))
+	}
+	at, err := parseTime(a.out)
+	if err != nil {
+		return time.Time{}, p.misread(r, err)
+	}
+	return at, nil
+}
+
+// checkMeta is what a key must be to be an argument.
+func checkMeta(name, key string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if key == "" || strings.ContainsRune(key, 0) {
+		return fmt.Errorf("metadata of %s: bad key %q", name, key)
+	}
+	return nil
+}
+
+// SetMeta implements runtime.Provider.
+func (p *Provider) SetMeta(ctx context.Context, name, key, value string) error {
+	if err := checkMeta(name, key); err != nil {
+		return err
+	}
+	return p.do(ctx, request{op: opSetMeta, name: name, args: []string{key}, stdin: value})
+}
+
+// GetMeta implements runtime.Provider. Trailing newlines are the script's own,
+// unless it declares exact-meta.
+func (p *Provider) GetMeta(ctx context.Context, name, key string) (string, error) {
+	if checkMeta(name, key) != nil {
+		return "", nil
+	}
+	r := request{op: opGetMeta, name: name, args: []string{key}}
+	a, err := p.call(ctx, r)
+	switch {
+	case err != nil:
+		return "", err
+	case a.code == exitNotImplemented:
+		return "", nil
+	case a.code != 0:
+		return "", bestEffort(p.unknown(ctx, r, a))
+	}
+	value := string(a.out)
+	if !strings.HasSuffix(value, "\n") {
+		return value, nil
+	}
+	h, err := p.handshake(ctx)
+	if err != nil {
+		return "", err
+	}
+	if h.has(capExactMeta) {
+		return value, nil
+	}
+	return strings.TrimRight(value, "\n"), nil
+}
+
+// RemoveMeta implements runtime.Provider.
+func (p *Provider) RemoveMeta(ctx context.Context, name, key string) error {
+	if err := checkMeta(name, key); err != nil {
+		return err
+	}
+	return bestEffort(p.do(ctx, request{op: opRemoveMeta, name: name, args: []string{key}}))
+}
+
+// Peek implements runtime.Provider. Bytes that are no UTF-8 show as U+FFFD.
+func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, error) {
+	text, err := p.peek(ctx, name, strconv.Itoa(max(lines, 0)))
+	return runtime.LastLines(text, lines), err
+}
+
+// peekScreen is the argument of peek for the live screen alone.
+const peekScreen = "screen"
+
+// screen is the live screen; from a script that cannot give it alone, the last
+// rows lines.
+func (p *Provider) screen(ctx context.Context, name string, rows int) (string, error) {
+	h, err := p.handshake(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !h.has(capPeekScreen) {
+		return p.Peek(ctx, name, rows)
+	}
+	text, err := p.peek(ctx, name, peekScreen)
+	return runtime.LastLines(text, 0), err
+}
+
+func (p *Provider) peek(ctx context.Context, name, what string) (string, error) {
+	if checkName(name) != nil {
+		return "", fmt.Errorf("peek %q: %w", name, runtime.ErrSessionNotFound)
+	}
+	r := request{op: opPeek, name: name, args: []string{what}, limit: p.o.PeekLimit}
+	a, err := p.call(ctx, r)
+	switch {
+	case err != nil:
+		return "", err
+	case a.code == exitNotImplemented:
+		a.out = nil
+	case a.code != 0:
+		return "", p.unknown(ctx, r, a)
+	}
+	text := plain(string(a.out))
+	if strings.TrimSpace(text) == "" { // an empty screen, or none
+		return "", p.live(ctx, name)
+	}
+	return text, nil
+}
+
+// ClearScrollback implements runtime.Provider.
+func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	return bestEffort(p.do(ctx, request{op: opClear, name: name}))
+}
+
+// CopyTo implements runtime.Provider.
+func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if relDst != "" && !filepath.IsLocal(relDst) {
+		return fmt.Errorf("copy to %s: %w: %s", name, runtime.ErrPathEscapes, relDst)
+	}
+	abs, err := filepath.Abs(src)
+	if err != nil {
+		return fmt.Errorf("copy to %s: %w", name, err)
+	}
+	if _, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return bestEffort(p.do(ctx, request{op: opCopyTo, name: name, args: []string{abs, relDst}}))
+}
+
+// RunLive implements runtime.Provider: the commands run here; the script is
+// told, and may do its part.
+func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config) error {
+	if err := p.live(ctx, name); err != nil {
+		return bestEffort(err)
+	}
+	begin := time.Now()
+	config, err := encodeConfig(name, cfg, false)
+	if err == nil {
+		err = bestEffort(p.do(ctx, request{op: opRunLive, name: name, stdin: config}))
+	}
+	err = errors.Join(err, runtime.RunSetup(ctx, name, cfg, cfg.SessionLive))
+	if p.o.Report != nil {
+		p.o.Report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err})
+	}
+	return nil
+}
+
+// LastExit implements runtime.ExitReporter. A script that does not declare
+// last-exit cannot tell how a session ended.
+func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, error) {
+	r := request{op: opLastExit, name: name}
+	h, err := p.handshake(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !h.has(capLastExit) {
+		return nil, fmt.Errorf("%s: %w", p.what(r), runtime.ErrUnsupported)
+	}
+	if checkName(name) != nil {
+		return nil, fmt.Errorf("exit of %q: %w", name, runtime.ErrSessionNotFound)
+	}
+	a, err := p.call(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.code != 0:
+		return nil, p.unknown(ctx, r, a)
+	}
+	e, err := parseExit(a.out)
+	if err != nil {
+		return nil, p.misread(r, err)
+	}
+	return e, nil
+}

@@ -1,0 +1,200 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Start implements runtime.Provider. The choreography stays here; the script
+// makes the session and returns.
+func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
+	if err := runtime.CheckName(name); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	p.mu.Lock()
+	taken := p.starting[name]
+	p.starting[name] = true
+	p.mu.Unlock()
+	if taken {
+		return fmt.Errorf("start %s: %w", name, runtime.ErrSessionExists)
+	}
+	defer func() {
+		p.mu.Lock()
+		delete(p.starting, name)
+		p.mu.Unlock()
+	}()
+	if err := p.start(ctx, name, cfg); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	return nil
+}
+
+func (p *Provider) start(ctx context.Context, name string, cfg runtime.Config) error {
+	h, err := p.handshake(ctx)
+	if err != nil {
+		return err
+	}
+	switch err := p.live(ctx, name); {
+	case err == nil:
+		return runtime.ErrSessionExists
+	case !gone(err):
+		return err
+	}
+	s := &starter{p: p, name: name, cfg: cfg}
+	err = runtime.RunStart(ctx, name, cfg, s.hooks(h))
+	switch {
+	case err == nil || s.created || errors.Is(err, runtime.ErrSessionExists):
+		return err
+	case s.boxed:
+		err = s.undo(ctx, err)
+	}
+	if live := p.live(context.WithoutCancel(ctx), name); live == nil {
+		// Another gc won while our own preparation failed.
+		err = fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
+	}
+	return err
+}
+
+// starter is one start, or one session that the hooks reach.
+type starter struct {
+	p       *Provider
+	name    string
+	cfg     runtime.Config
+	created bool
+	boxed   bool // provision made the box
+}
+
+// hooks reach the session through the script; h may be nil for one that is not
+// being started.
+func (s *starter) hooks(h *handshake) runtime.Hooks {
+	hooks := runtime.Hooks{
+		Create: func(ctx context.Context) error { return s.create(ctx, h) }, Destroy: s.destroy,
+		Ended: s.ended, Alive: s.alive, Screen: s.screen, Keys: s.keys, Nudge: s.nudge,
+		Report: s.p.o.Report, Limits: s.p.o.Limits,
+	}
+	if h == nil {
+		return hooks
+	}
+	if h.has(capStartNudge) {
+		hooks.Nudge = nil // the script has typed it
+	}
+	if h.has(capProvision) && h.has(capExec) {
+		hooks.PreStart = s.preStart
+	}
+	return hooks
+}
+
+// preStart runs one command in the session's box, which is made for the first.
+func (s *starter) preStart(ctx context.Context, line string) error {
+	if !s.boxed {
+		config, err := encodeConfig(s.name, s.cfg, false)
+		if err != nil {
+			return err
+		}
+		r := request{op: opProvision, name: s.name, stdin: config, keeps: true}
+		a, err := s.p.call(ctx, r)
+		if err == nil && a.code != 0 {
+			err = s.p.failure(ctx, r, a)
+		}
+		if err != nil {
+			return err
+		}
+		s.boxed = true
+	}
+	r := request{op: opExec, name: s.name, noEnd: true,
+		stdin: "GC_SESSION=" + runtime.ShellQuote(s.name) + " GC_DIR=" + runtime.ShellQuote(s.cfg.WorkDir) + "\n" +
+			"export GC_SESSION GC_DIR\n" + line}
+	a, err := s.p.call(ctx, r)
+	if err == nil && a.code != 0 {
+		text := strings.Trim(message(a.out)+"; "+a.stderr, "; ")
+		err = fmt.Errorf("%q: exit status %d: %s", line, a.code, text)
+	}
+	return err
+}
+
+// create makes the session. When the caller gives up in the middle of it, the
+// session may exist with nobody to know it: it is removed.
+func (s *starter) create(ctx context.Context, h *handshake) error {
+	config, err := encodeConfig(s.name, s.cfg, h.has(capStartNudge))
+	if err != nil {
+		return err
+	}
+	r := request{op: opStart, name: s.name, stdin: config, noEnd: true, keeps: true}
+	a, err := s.p.call(ctx, r)
+	if err != nil {
+		return s.undo(ctx, err)
+	}
+	if a.code != 0 {
+		return s.p.failure(ctx, r, a)
+	}
+	s.created = true
+	if s.cfg.ReadyPromptPrefix == "" {
+		return nil
+	}
+	err = s.p.SetMeta(ctx, s.name, readyMeta, s.cfg.ReadyPromptPrefix)
+	if err != nil && !gone(err) {
+		return s.undo(ctx, err)
+	}
+	return nil
+}
+
+// undoLimit is how long a failed start may take to remove what it made.
+const undoLimit = 15 * time.Second
+
+func (s *starter) undo(ctx context.Context, err error) error {
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	defer cancel()
+	if derr := s.destroy(clean); derr != nil {
+		return errors.Join(err, fmt.Errorf("clean up: %w", derr))
+	}
+	return err
+}
+
+func (s *starter) destroy(ctx context.Context) error { return s.p.Stop(ctx, s.name) }
+
+func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) {
+	running, err := s.p.IsRunning(ctx, s.name)
+	if err != nil || running {
+		return nil, err
+	}
+	e, err := s.p.LastExit(ctx, s.name)
+	switch {
+	case err == nil && e != nil:
+		return e, nil
+	case err == nil, gone(err), errors.Is(err, runtime.ErrUnsupported):
+		return &runtime.Exit{Code: -1, Reason: "unknown"}, nil
+	}
+	return nil, err
+}
+
+func (s *starter) alive(ctx context.Context, names []string) (bool, error) {
+	return s.p.ProcessAlive(ctx, s.name, names)
+}
+
+// defaultRows is the height of a session that config gives none.
+const defaultRows = 40
+
+func (s *starter) screen(ctx context.Context) (string, error) {
+	rows := s.cfg.Rows
+	if rows <= 0 {
+		rows = defaultRows
+	}
+	text, err := s.p.screen(ctx, s.name, rows)
+	if gone(err) {
+		return "", nil
+	}
+	return text, err
+}
+
+func (s *starter) keys(ctx context.Context, keys ...string) error {
+	return s.p.SendKeys(ctx, s.name, keys...)
+}
+
+func (s *starter) nudge(ctx context.Context, text string) (runtime.Receipt, error) {
+	return s.p.nudge(ctx, s.name, text)
+}

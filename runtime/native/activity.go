@@ -1,0 +1,126 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// Activity implements runtime.ActivityProvider.
+func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity, error) {
+	a, err := p.activity(ctx, name)
+	if err != nil {
+		return runtime.Activity{}, fmt.Errorf("activity of %s: %w", name, err)
+	}
+	out := activityOf(a)
+	for _, s := range a.Sources {
+		out.Sources = append(out.Sources, runtime.ActivitySource(s))
+	}
+	return out, nil
+}
+
+// activityOf is an activity in the contract's form, without its sources.
+func activityOf(a mux.Activity) runtime.Activity {
+	return runtime.Activity{
+		State: a.State, Kind: a.Kind, Source: a.Source, Evidence: a.Evidence, Since: a.Since, Pending: interaction(a.Pending),
+	}
+}
+
+// Activities implements runtime.ManyActivities.
+func (p *Provider) Activities(ctx context.Context, names []string) (map[string]runtime.SessionActivity, error) {
+	var list []mux.SessionActivity
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		list, err = c.Activities(ctx, names)
+		return err
+	})
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("activities: %w", err)
+	}
+	out := make(map[string]runtime.SessionActivity, len(list))
+	for _, s := range list {
+		last := s.LastOutput
+		if s.LastInput.After(last) {
+			last = s.LastInput
+		}
+		out[s.Name] = runtime.SessionActivity{Activity: activityOf(s.Activity), Last: last}
+	}
+	return out, nil
+}
+
+func (p *Provider) activity(ctx context.Context, name string) (a mux.Activity, err error) {
+	info, err := p.get(ctx, name)
+	if err != nil {
+		return a, err
+	}
+	err = p.query(ctx, func(c *mux.Client) (err error) {
+		a, err = c.Activity(ctx, info.ID)
+		return err
+	})
+	return a, err
+}
+
+// interaction is a question in the contract's form.
+func interaction(q *mux.Pending) *runtime.Interaction {
+	if q == nil {
+		return nil
+	}
+	i := &runtime.Interaction{RequestID: q.ID, Kind: q.Kind, Prompt: q.Prompt, Options: q.Options, Metadata: map[string]string{}}
+	for key, value := range map[string]string{"context": q.Context, "marked": q.Marked, "dialog": q.Dialog} {
+		if value != "" {
+			i.Metadata[key] = value
+		}
+	}
+	return i
+}
+
+// Pending implements runtime.InteractionProvider.
+func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interaction, error) {
+	a, err := p.activity(ctx, name)
+	if err == nil && a.State == mux.ActivityExited {
+		err = runtime.ErrSessionNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("question of %s: %w", name, err)
+	}
+	return interaction(a.Pending), nil
+}
+
+// Respond implements runtime.InteractionProvider. The answer is one of the
+// options; a question that wants text is answered with a nudge.
+func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) error {
+	if a.Text != "" {
+		return fmt.Errorf("answer %s: text: %w", name, runtime.ErrInteractionUnsupported)
+	}
+	info, err := p.live(ctx, name)
+	if err == nil {
+		r := mux.RespondRequest{ID: a.RequestID, Action: a.Action}
+		err = p.send(ctx, func(c *mux.Client) error { return c.Respond(ctx, info.ID, r) })
+	}
+	if errors.Is(err, mux.ErrExited) {
+		err = errors.Join(runtime.ErrSessionNotFound, err)
+	}
+	if err != nil {
+		return fmt.Errorf("answer %s: %w", name, err)
+	}
+	return nil
+}
+
+// SeenAlive implements runtime.ManyProcesses.
+func (p *Provider) SeenAlive(ctx context.Context, names map[string][]string) ([]string, error) {
+	rs := make([]mux.AliveRequest, 0, len(names))
+	for name, list := range names {
+		rs = append(rs, mux.AliveRequest{Name: name, Names: list})
+	}
+	var alive []string
+	err := p.query(ctx, func(c *mux.Client) (err error) {
+		alive, err = c.AliveMany(ctx, rs)
+		return err
+	})
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("processes: %w", err)
+	}
+	return alive, nil
+}

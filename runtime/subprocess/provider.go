@@ -1,0 +1,123 @@
+// Package subprocess is the runtime provider of plain child processes: no
+// terminal, no input.
+//
+// Its invariant: a session runs exactly while its process, known by pid and
+// start time, is in the process table; files only say which process that is. A
+// small parent, gc itself in another mode, keeps the output and the exit status;
+// so every gc process sees the same sessions, and none has to live on. It serves
+// bounded work and programs that need no terminal.
+//
+// What it has not, as Capabilities say: Attach, keys, a screen. Nudge is
+// refused, and standard input is empty.
+package subprocess
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Options configure a Provider.
+type Options struct {
+	Dir string // of everything that is kept; private to the user
+
+	// Environ is the environment that sessions inherit the contract's
+	// variables from; nil: this process's.
+	Environ   []string
+	StopGrace time.Duration // between TERM and KILL; 0 = 5 s
+	Limits    runtime.Limits
+	Report    func(runtime.Step) // of every step of every start; may be nil
+}
+
+// Provider implements runtime.Provider. Safe for concurrent use.
+type Provider struct {
+	o Options
+
+	mu       sync.Mutex
+	starting map[string]bool // names whose Start is under way here
+}
+
+var (
+	_ runtime.Provider            = (*Provider)(nil)
+	_ runtime.ExitReporter        = (*Provider)(nil)
+	_ runtime.ExecProvider        = (*Provider)(nil)
+	_ runtime.ProcessTableScanner = (*Provider)(nil)
+)
+
+// DefaultDir is where the sessions of a city are kept: GC_SUBPROCESS_DIR, else
+// $XDG_STATE_HOME/gc/subprocess (~/.local/state/gc/subprocess) and a name that
+// the city's folder gives. city is an absolute path, "" for sessions of no city.
+func DefaultDir(getenv func(string) string, city string) (string, error) {
+	if dir := getenv("GC_SUBPROCESS_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	state := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return "", errors.New("neither XDG_STATE_HOME, HOME nor GC_SUBPROCESS_DIR is set")
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	name := "default"
+	if city != "" {
+		sum := sha256.Sum256([]byte(city))
+		name = hex.EncodeToString(sum[:6])
+	}
+	return filepath.Join(state, "gc", "subprocess", name), nil
+}
+
+// New returns a provider. Nothing is made yet.
+func New(o Options) (*Provider, error) {
+	if o.Dir == "" {
+		return nil, errors.New("subprocess: no folder to keep sessions in")
+	}
+	var err error
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, err
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.StopGrace <= 0 {
+		o.StopGrace = 5 * time.Second
+	}
+	return &Provider{o: o, starting: map[string]bool{}}, nil
+}
+
+// Capabilities implements runtime.Provider.
+func (p *Provider) Capabilities() runtime.Capabilities {
+	return runtime.Capabilities{
+		Activity: true, DurableMeta: true, LastScreen: true, ProcessTree: true, Exec: true, Ordered: true,
+	}
+}
+
+// folder is where a session is kept. Names that differ in case only are apart on
+// every file system.
+func (p *Provider) folder(name string) string {
+	lower := strings.ToLower(name)
+	if lower != name {
+		sum := sha256.Sum256([]byte(name))
+		lower += "+" + hex.EncodeToString(sum[:6])
+	}
+	return filepath.Join(p.o.Dir, sessionsDir, lower)
+}
+
+// sessionsDir holds one folder a session.
+const sessionsDir = "sessions"
+
+// unreachable marks an error of the file system or of the process table:
+// nothing is known then.
+func unreachable(err error) error {
+	return fmt.Errorf("%w: %w", runtime.ErrBackendUnreachable, err)
+}
+
+func gone(err error) bool { return errors.Is(err, runtime.ErrSessionNotFound) }

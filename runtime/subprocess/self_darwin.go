@@ -1,0 +1,6 @@
+package subprocess
+
+import "os"
+
+// executable is this program.
+func executable() (string, error) { return os.Executable() }

@@ -1,0 +1,230 @@
+package subprocess
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/runtime"
+)
+
+// Start implements runtime.Provider.
+func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
+	if err := runtime.CheckName(name); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	if err := p.reserve(name); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	defer p.release(name)
+	s := &starter{p: p, name: name, cfg: cfg}
+	err := runtime.RunStart(ctx, name, cfg, s.hooks())
+	if err != nil && s.made.Process.PID == 0 && !errors.Is(err, runtime.ErrSessionExists) {
+		// Another gc may have won while our own preparation failed.
+		if _, live := p.live(name); live == nil {
+			err = fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	return nil
+}
+
+// reserve keeps a second Start of the name out while the first prepares.
+func (p *Provider) reserve(name string) error {
+	p.mu.Lock()
+	taken := p.starting[name]
+	p.starting[name] = true
+	p.mu.Unlock()
+	if taken {
+		return runtime.ErrSessionExists
+	}
+	_, err := p.live(name)
+	switch {
+	case err == nil:
+		err = runtime.ErrSessionExists
+	case gone(err):
+		return nil
+	}
+	p.release(name)
+	return err
+}
+
+func (p *Provider) release(name string) {
+	p.mu.Lock()
+	delete(p.starting, name)
+	p.mu.Unlock()
+}
+
+// starter is one start.
+type starter struct {
+	p    *Provider
+	name string
+	cfg  runtime.Config
+	made state // Process.PID is 0 before it exists
+}
+
+func (s *starter) hooks() runtime.Hooks {
+	return runtime.Hooks{
+		Create: s.create, Destroy: s.destroy, Ended: s.ended, Alive: s.alive, Screen: s.screen,
+		Report: s.p.o.Report, Limits: s.p.o.Limits,
+	}
+}
+
+func (s *starter) create(ctx context.Context) error {
+	o, err := s.order()
+	if err != nil {
+		return err
+	}
+	release, err := s.p.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.p.clear(ctx, s.name); err != nil {
+		return err
+	}
+	for _, dir := range []string{o.Dir, filepath.Join(o.Dir, metaDir)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	err = spawn(context.WithoutCancel(ctx), o) // not cut short: a session that nobody knows of must not stay
+	if err == nil {
+		s.made, err = readState(o.Dir)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(o.Dir))
+	}
+	return nil
+}
+
+// order is what the parent is to do.
+func (s *starter) order() (order, error) {
+	dir := s.cfg.WorkDir
+	if dir == "" {
+		dir = "/"
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return order{}, fmt.Errorf("work dir: %w", err)
+	} else if !info.IsDir() {
+		return order{}, fmt.Errorf("work dir %s is no folder", dir)
+	}
+	line, err := runtime.CommandLine(s.name, s.cfg)
+	if err != nil {
+		return order{}, err
+	}
+	env := runtime.Environment(s.p.o.Environ, s.cfg.BaseEnv, s.cfg.Env)
+	id := s.cfg.Env[proctree.SessionVar]
+	if id == "" {
+		id = "subprocess-" + rand.Text()
+		env = append(env, proctree.SessionVar+"="+id)
+	}
+	shell := "/bin/sh"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "SHELL="); ok && v != "" {
+			shell = v
+		}
+	}
+	argv := []string{"/bin/sh", "-c", line}
+	if line == "" {
+		argv = []string{shell}
+	}
+	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "TERM=") }) {
+		env = append(env, "TERM=dumb")
+	}
+	return order{
+		Dir: s.p.folder(s.name), Name: s.name, ID: id, Argv: argv, Env: env, WorkDir: dir, Limit: s.cfg.ScrollbackBytes,
+	}, nil
+}
+
+// clear removes what an ended session of the name left; ErrSessionExists for one
+// that runs.
+func (p *Provider) clear(ctx context.Context, name string) error {
+	old, err := p.read(name)
+	if err == nil {
+		var running bool
+		if running, err = old.Process.alive(); running && err == nil {
+			err = runtime.ErrSessionExists
+		}
+		if err == nil {
+			err = old.settled(ctx)
+		}
+	}
+	if err != nil && !gone(err) {
+		return err
+	}
+	return os.RemoveAll(p.folder(name)) // also what a start left that was cut off by a crash
+}
+
+// spawnLimit is how long a parent may take to start its child.
+const spawnLimit = 30 * time.Second
+
+// spawn starts a parent and returns when its child runs.
+func spawn(ctx context.Context, o order) error {
+	ctx, cancel := context.WithTimeout(ctx, spawnLimit)
+	defer cancel()
+	self, err := executable()
+	if err != nil {
+		return err
+	}
+	in, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self)
+	cmd.Args = []string{parentName, parentMark}
+	cmd.Env = []string{} // nothing of a session that this gc may run in
+	cmd.Dir = "/"
+	cmd.Stdin = strings.NewReader(string(in))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	answered := make(chan error, 1)
+	go func() {
+		var r reply
+		err := json.NewDecoder(out).Decode(&r)
+		if err != nil {
+			err = fmt.Errorf("the session's parent did not answer: %w", err)
+		} else if r.Error != "" {
+			err = errors.New(r.Error)
+		}
+		answered <- err
+	}()
+	select {
+	case err = <-answered:
+	case <-ctx.Done():
+		_ = cmd.Process.Kill() // the child is not there yet, or is found by its mark
+		err = errors.Join(ctx.Err(), <-answered)
+	}
+	go func() { _ = cmd.Wait() }() // it lives as long as the session; its status says nothing
+	return err
+}
+
+func (s *starter) destroy(ctx context.Context) error { return s.p.end(ctx, s.made) }
+
+func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) { return s.made.exit(ctx) }
+
+func (s *starter) alive(_ context.Context, names []string) (bool, error) { return s.made.runs(names) }
+
+// screen is the end of the output: what a screen would show.
+func (s *starter) screen(context.Context) (string, error) {
+	text, err := s.made.shown()
+	return runtime.LastLines(text, screenLines), err
+}

@@ -1,0 +1,88 @@
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// oneShot runs each command in a client of its own.
+type oneShot struct{ p *Provider }
+
+// separator stands between two commands.
+const separator = ";"
+
+// private are the commands whose words may hold what is not for the process
+// table; they go through a file.
+var private = map[string]bool{"set-buffer": true, "set-environment": true, "send-keys": true}
+
+func (o oneShot) run(ctx context.Context, words ...string) ([]string, error) {
+	if !private[words[0]] {
+		return o.commands(ctx, arguments(words))
+	}
+	f, err := os.CreateTemp(filepath.Dir(o.p.o.Socket), "command-*") // 0600
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(quoteLine(words) + "\n")
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines, err := o.commands(ctx, []string{"source-file", f.Name()})
+	var refused *commandError
+	if errors.As(err, &refused) {
+		refused.message = strings.TrimPrefix(refused.message, f.Name()+":1: ")
+	}
+	return lines, err
+}
+
+// arguments are the words of one command as the command line takes them.
+func arguments(words []string) []string {
+	args := make([]string, len(words))
+	for i, w := range words {
+		if strings.HasSuffix(w, separator) { // it would end the command
+			w = w[:len(w)-1] + `\` + separator
+		}
+		args[i] = w
+	}
+	return args
+}
+
+// commands runs commands that are separated by separator.
+func (o oneShot) commands(ctx context.Context, args []string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, o.p.o.Binary, o.p.serverArgs(args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = o.p.environ(), "/", &stdout, &stderr
+	cmd.WaitDelay = time.Second // a server that it started may hold the pipes
+	err := cmd.Run()
+	var exit *exec.ExitError
+	message := strings.TrimSpace(stderr.String())
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case !errors.As(err, &exit):
+		return nil, err
+	case strings.HasPrefix(message, "no server running"), strings.HasPrefix(message, "error connecting"):
+		return nil, fmt.Errorf("%w: %s", errLost, message) // asked again, it is clear
+	case !exit.Exited(), strings.Contains(message, "server exited"), strings.Contains(message, "lost server"):
+		return nil, fmt.Errorf("%w: %w: %s", errLost, err, message)
+	default:
+		return nil, &commandError{message}
+	}
+	text := strings.TrimSuffix(stdout.String(), "\n")
+	if text == "" && stdout.Len() == 0 {
+		return nil, nil
+	}
+	return strings.Split(text, "\n"), nil
+}

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,18 +20,29 @@ func newAgentCmd(a *app) *cobra.Command {
 		[]entry{
 			{"list", "", func() *cobra.Command { return newAgentListCmd(a) }},
 			{"stop", "", func() *cobra.Command { return newAgentStopCmd(a) }},
+			{"suspend", "", func() *cobra.Command { return newAgentSuspendCmd(a) }},
+			{"resume", "", func() *cobra.Command { return newAgentResumeCmd(a) }},
 		})
 }
 
-// agentInfo is one agent in gc agent list --json.
+// agentInfo is one agent, or pool, in gc agent list --json.
 type agentInfo struct {
-	Name        string `json:"name"`
-	Session     string `json:"session"`
-	Description string `json:"description,omitempty"`
-	Command     string `json:"command"`
-	WorkDir     string `json:"workDir"`
-	Lifecycle   string `json:"lifecycle,omitempty"`
-	Suspended   bool   `json:"suspended,omitempty"`
+	Name        string    `json:"name"`
+	Session     string    `json:"session"`
+	Description string    `json:"description,omitempty"`
+	Provider    string    `json:"provider,omitempty"` // preset or [providers.NAME]
+	Command     string    `json:"command"`
+	WorkDir     string    `json:"workDir"`
+	Lifecycle   string    `json:"lifecycle,omitempty"`
+	Suspended   bool      `json:"suspended,omitempty"`
+	DependsOn   []string  `json:"dependsOn,omitempty"`
+	Pool        *poolInfo `json:"pool,omitempty"`
+}
+
+// poolInfo is how many members a pool may have; max -1 is no limit.
+type poolInfo struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
 }
 
 func newAgentListCmd(a *app) *cobra.Command {
@@ -45,7 +54,10 @@ func newAgentListCmd(a *app) *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return runAgentList(a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
-	return describe(cmd, "Lists what city.toml says, whether it runs or not.", "gc agent list --json", statuses{exitNotFound: ""})
+	return describe(cmd, `Lists what city.toml says, whether it runs or not. A pool is one line with how
+many members it may have; gc status shows the members.`, `
+		gc agent list
+		gc agent list --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no city here"})
 }
 
 func runAgentList(a *app, asJSON bool) error {
@@ -53,7 +65,7 @@ func runAgentList(a *app, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	specs, err := members(city)
+	specs, _, err := templates(city)
 	if err != nil {
 		return err
 	}
@@ -61,124 +73,72 @@ func runAgentList(a *app, asJSON bool) error {
 	t := table{width: a.width()}
 	t.add("AGENT", "SESSION", "COMMAND", "DESCRIPTION")
 	for _, s := range specs {
-		in := agentInfo{
-			Name: s.Name(), Session: s.Session, Description: s.Resolved.Description, Command: s.Config.Command,
-			WorkDir: s.Config.WorkDir, Lifecycle: s.Config.Lifecycle, Suspended: s.Resolved.Suspended,
-		}
+		in := listedAgent(s)
 		agents = append(agents, in)
-		t.add(in.Name, in.Session, firstOf(in.Command, "(your shell)"), in.Description)
+		name := in.Name
+		if in.Pool != nil {
+			name += " (pool of " + poolSize(in.Pool) + ")"
+		}
+		t.add(name, firstOf(in.Session, "-"), firstOf(in.Command, "(your shell)"), in.Description)
 	}
 	if asJSON {
 		return a.printJSON(agents)
 	}
+	if len(agents) == 0 {
+		fmt.Fprintf(a.err, "no agents: add [[agents]] to %s\n", cleanLine(city.File))
+		return nil
+	}
 	return t.print(a.out)
+}
+
+func listedAgent(s *agent.Spec) agentInfo {
+	r := &s.Resolved
+	in := agentInfo{
+		Name: s.Name(), Session: s.Session, Description: r.Description, Provider: r.Provider, Command: s.Config.Command,
+		WorkDir: s.Config.WorkDir, Lifecycle: s.Config.Lifecycle, Suspended: r.Suspended, DependsOn: r.DependsOn,
+	}
+	if isPool(s) {
+		in.Session = "" // its members have one each
+		in.Pool = &poolInfo{Min: r.Pool.Min, Max: r.Pool.Max}
+	}
+	return in
+}
+
+func poolSize(p *poolInfo) string {
+	switch {
+	case p.Max < 0:
+		return fmt.Sprintf("%d or more", p.Min)
+	case p.Min == p.Max:
+		return fmt.Sprint(p.Min)
+	}
+	return fmt.Sprintf("%d to %d", p.Min, p.Max)
 }
 
 func newAgentStopCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "stop AGENT...",
-		Short: "Stop agents; they stay down until gc restart",
-		Args:  between(1, -1),
-		ValidArgsFunction: func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			return a.agentNames(prefix), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runAgentStop(cmd.Context(), a, args) },
+		Use:               "stop AGENT...",
+		Short:             "Stop agents; they stay down until gc restart",
+		Args:              between(1, -1),
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runAgentStop(cmd.Context(), a, args) },
 	}
 	return describe(cmd, "Ends the agents gracefully and returns when they are gone. They stay down until\ngc restart, or the next gc start.",
 		"gc agent stop worker", statuses{exitNotFound: "", exitCannotTell: ""})
 }
 
 func runAgentStop(ctx context.Context, a *app, names []string) error {
-	city, err := a.loadCity()
-	if err != nil {
-		return err
-	}
-	qualified, err := a.qualify(city, names)
-	if err != nil {
-		return err
-	}
-	c, err := controller.Dial(city.Dir)
+	c, names, err := a.cityController(names...)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return c.StopAgents(ctx, qualified...)
-}
-
-// qualify finds the agents that a person named.
-func (a *app) qualify(city *config.City, names []string) ([]string, error) {
-	out := make([]string, len(names))
-	for i, n := range names {
-		s, err := a.findAgent(city, n)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = s.Name()
-	}
-	return out, nil
-}
-
-// findAgent finds an agent, or a member of a pool, by its qualified name or by
-// a bare name that only one has.
-func (a *app) findAgent(city *config.City, name string) (*agent.Spec, error) {
-	specs, err := members(city)
-	if err != nil {
-		return nil, err
-	}
-	var found []*agent.Spec
-	var names []string
-	for _, s := range specs {
-		switch {
-		case s.Name() == name:
-			return s, nil
-		case s.Resolved.Base == name:
-			found = append(found, s)
-		}
-		names = append(names, s.Name())
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return nil, fail(exitNotFound, "agents of this city: "+strings.Join(names, ", "), "no agent %q in city %s", name, city.Name())
-	}
-	return nil, fail(exitUsage, "such as "+found[0].Name(), "several agents are named %q: say which", name)
-}
-
-// members makes the specs of every agent of the city as they are started from
-// here, a pool's members (as many as it may have) in the place of the pool.
-func members(city *config.City) ([]*agent.Spec, error) {
-	bin, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	o := agent.BuildOptions{Environ: os.Environ(), Bin: bin}
-	specs, err := agent.Build(city, o)
-	if err != nil {
-		return nil, err
-	}
-	var all []*agent.Spec
-	for _, s := range specs {
-		pool := s.Resolved.Pool
-		if pool == nil || pool.Max == 0 {
-			all = append(all, s)
-			continue
-		}
-		for _, bare := range agent.MemberNames(s, max(pool.Max, pool.Min)) {
-			m, err := agent.Member(s, bare, o)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, m)
-		}
-	}
-	return all, nil
+	return c.StopAgents(ctx, names...)
 }
 
 // agentProvider is where the agent's session lives: the controller's choice
 // when one runs, else the selection.
 func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spec) (runtime.Provider, error) {
-	c := selected(firstOf(s.Resolved.Session, city.Session.Provider))
+	c := selectedIn(city)
 	client, err := controller.Dial(city.Dir)
 	if err != nil {
 		return a.newProvider(c, city.Dir) // no controller, or one that gives no answer

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -15,6 +16,8 @@ import (
 type attachOptions struct {
 	readOnly   bool
 	detachKeys string
+	alone      bool
+	scrollback bool
 }
 
 func newAttachCmd(a *app, s scope) *cobra.Command {
@@ -25,23 +28,41 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE: graceful(func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
+			t, err := attachTarget(cmd.Context(), a, s, args[0])
 			if err != nil {
 				return err
 			}
 			return runAttach(cmd.Context(), a, t, o)
 		}),
 	}
+	long := ""
+	if s.word == "agent" { // the session commands have the flag together
+		addHost(a, cmd)
+		long = " With --host the name\nis that of a session there."
+	}
 	f := cmd.Flags()
 	f.BoolVar(&o.readOnly, "read-only", false, "only look: no key reaches the program, its size stays")
 	f.StringVar(&o.detachKeys, "detach-keys", "", `keys that detach, such as "ctrl-q" or "none" (default: GC_DETACH_KEYS, else detach_keys of the city, else "ctrl-b d")`)
+	f.BoolVar(&o.alone, "detach-others", false, "send the other terminals away, as tmux attach -d does")
+	f.BoolVar(&o.scrollback, "scrollback", false, "print the history first, into your terminal's own")
 	return describe(cmd, `Shows the session as it stands and passes everything through, both ways, until
 the detach keys, the end of the program or of the connection. ctrl-b twice sends
-one ctrl-b. Your terminal is restored in every case.`, fmt.Sprintf(`
+one ctrl-b. Your terminal is restored in every case.`+long, fmt.Sprintf(`
 		%[1]s attach %[2]s
 		%[1]s attach %[2]s --read-only
 		%[1]s attach %[2]s --detach-keys 'ctrl-q'`, s.path, s.word),
-		statuses{exitOK: "detached, or the program ended", exitNotFound: "", exitUnsupported: ""})
+		statuses{exitOK: "detached, sent away, or the program ended", exitNotFound: "", exitUnsupported: ""})
+}
+
+// attachTarget is the session to attach to: on another machine there is no city
+// to look a name up in.
+func attachTarget(ctx context.Context, a *app, s scope, name string) (*target, error) {
+	if h, err := a.remote(); err != nil {
+		return nil, err
+	} else if h != nil {
+		s = sessionScope(a)
+	}
+	return s.target(ctx, name)
 }
 
 func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
@@ -52,14 +73,29 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 	if !t.provider.Capabilities().Attach {
 		return fmt.Errorf("attach %s: %w", t.label, runtime.ErrUnsupported)
 	}
-	if err := mustExist(ctx, t); err != nil {
-		return err
+	if t.lookOnly && !o.readOnly {
+		return fail(exitFailure, "gc attach "+shellWord(t.label)+" --read-only, or gc nudge", "agent %s has attach = false in city.toml", t.label)
+	}
+	if o.scrollback {
+		if muxed, err := inMux(ctx, t); err != nil {
+			return err
+		} else if !muxed {
+			return fmt.Errorf("attach --scrollback %s: %w", t.label, runtime.ErrUnsupported)
+		}
 	}
 	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		if err := mustExist(ctx, t); err != nil {
+			return err
+		}
 		return fail(exitUsage, "peek, nudge and keys need none", "attach needs a terminal, and standard input is none")
 	}
-	err := t.provider.Attach(ctx, t.session, runtime.Terminal{In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: keys})
+	err := t.provider.Attach(ctx, t.session, runtime.Terminal{
+		In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: keys, Alone: o.alone, Scrollback: o.scrollback,
+	})
 	switch {
+	case errors.Is(err, runtime.ErrSentAway):
+		fmt.Fprintf(a.err, "detached from %s: %v\n", t.label, runtime.ErrSentAway)
+		return nil
 	case err != nil:
 		return err
 	case ctx.Err() != nil: // a signal ended it

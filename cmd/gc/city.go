@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,6 +49,7 @@ type target struct {
 	provider runtime.Provider
 	prefix   string // ready prefix of the agent, may be empty
 	detach   string // detach keys of the city, may be empty
+	lookOnly bool   // attach = false: nobody types into it by attaching
 }
 
 // scope is the difference between a command on an agent (gc peek AGENT) and
@@ -96,10 +98,11 @@ func agentScope(a *app) scope {
 			if err != nil {
 				return nil, err
 			}
-			return &target{
+			a.agent = &target{
 				label: spec.Name(), session: spec.Session, provider: p,
-				prefix: spec.Resolved.ReadyPromptPrefix, detach: city.Session.DetachKeys,
-			}, nil
+				prefix: spec.Resolved.ReadyPromptPrefix, detach: city.Session.DetachKeys, lookOnly: !spec.Resolved.Attach,
+			}
+			return a.agent, nil
 		},
 	}
 }
@@ -122,14 +125,15 @@ func (a *app) liveTarget(ctx context.Context, name string, broken error) (*targe
 		return nil, broken
 	}
 	for _, ag := range status.Agents {
-		if ag.Name != name {
+		if ag.Name != name && !strings.HasSuffix(ag.Name, "/"+name) {
 			continue
 		}
 		p, err := a.newProvider(choice{status.SessionProvider, "the city's controller"}, dir)
 		if err != nil {
 			return nil, err
 		}
-		return &target{label: ag.Name, session: ag.Session, provider: p}, nil
+		a.agent = &target{label: ag.Name, session: ag.Session, provider: p}
+		return a.agent, nil
 	}
 	return nil, broken
 }

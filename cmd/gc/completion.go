@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
 )
 
 // completeLimit bounds how long a Tab may take.
@@ -60,31 +64,77 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, prefix string)
 
 // completeAgents completes the first argument with the names of the city's
 // agents.
-func (a *app) completeAgents(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeAgents(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.agentNames(prefix), cobra.ShellCompDirectiveNoFileComp
+	return a.liveNames(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
-// agentNames are the names of the city's agents with the prefix, as far as the
-// config can be read.
-func (a *app) agentNames(prefix string) []string {
-	city, err := a.loadCity()
-	if err != nil {
-		return nil
-	}
-	specs, err := members(city)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, s := range specs {
-		if strings.HasPrefix(s.Name(), prefix) {
-			names = append(names, s.Name())
+// completeEveryAgent completes every argument with those that are not there
+// yet, pools among them.
+func (a *app) completeEveryAgent(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	names := a.liveNames(cmd.Context(), prefix)
+	if city, err := a.loadCity(); err == nil {
+		for _, n := range withPrefix(templateNames(city), prefix) {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
 		}
 	}
-	return names
+	return without(names, args), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeEveryTemplate is completeEveryAgent with the names of city.toml: pools
+// in the place of their members.
+func (a *app) completeEveryTemplate(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	city, err := a.loadCity()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return without(withPrefix(templateNames(city), prefix), args), cobra.ShellCompDirectiveNoFileComp
+}
+
+// liveNames are the names of the agents that a Tab offers: those of the running
+// controller, else those of the config as far as it can be read.
+func (a *app) liveNames(ctx context.Context, prefix string) []string {
+	dir, err := a.cityDir()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeLimit)
+	defer cancel()
+	var names []string
+	if c, err := controller.Dial(dir); err == nil {
+		defer c.Close()
+		if st, err := c.Status(ctx); err == nil {
+			for _, ag := range st.Agents {
+				names = append(names, ag.Name)
+			}
+			return withPrefix(names, prefix)
+		}
+	}
+	city, err := config.Load(dir)
+	if err != nil {
+		return nil
+	}
+	specs, err := members(city, func(string) bool { return false })
+	if err != nil {
+		return nil
+	}
+	for _, s := range specs {
+		names = append(names, s.Name())
+	}
+	return withPrefix(names, prefix)
+}
+
+func withPrefix(names []string, prefix string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, prefix) })
+}
+
+// without is names but for those that were given already.
+func without(names, given []string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(given, n) })
 }
 
 // completeThen completes the first argument as the scope does and the others

@@ -34,19 +34,10 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	if err != nil {
 		return controller.Options{}, err
 	}
-	c := selected(city.Session.Provider)
+	c := selectedIn(city)
 	p, err := a.newProvider(c, city.Dir)
 	if err != nil {
 		return controller.Options{}, err
-	}
-	for i := range city.Agents {
-		if own := city.Agents[i].Session; own != "" && own != c.name {
-			if _, err := a.newProvider(choice{own, "session of agent " + city.Agents[i].QualifiedName()}, city.Dir); err != nil {
-				return controller.Options{}, err
-			}
-			return controller.Options{}, fail(exitUnsupported, "remove the agent's session key",
-				"agent %s wants sessions by %s, the city's are by %s: one city has one provider", city.Agents[i].QualifiedName(), own, c.name)
-		}
 	}
 	for _, w := range agent.TemplateWarnings(city) {
 		a.warn("%s", w)

@@ -58,8 +58,8 @@ func TestReport(t *testing.T) {
 
 func TestParseCondition(t *testing.T) {
 	for in, ok := range map[string]bool{
-		"exit": true, "bell": true, "prompt": true, "text=^a": true, "title=x": true, "quiet=2s": true,
-		"": false, "exit=1": false, "text": false, "text=": false, "text=(": false, "quiet=0s": false, "quiet=-1s": false, "quiet=x": false, "idle=": false, "blocked": false,
+		"exit": true, "bell": true, "prompt": true, "idle": true, "blocked": true, "text=^a": true, "title=x": true, "quiet=2s": true,
+		"": false, "exit=1": false, "text": false, "text=": false, "text=(": false, "quiet=0s": false, "quiet=-1s": false, "quiet=x": false, "idle=": false, "blocked=x": false,
 	} {
 		if _, err := parseCondition(in); (err == nil) != ok {
 			t.Errorf("parseCondition(%q): %v", in, err)

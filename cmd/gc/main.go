@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime/subprocess"
 )
 
 // version is set by the linker.
@@ -19,6 +20,9 @@ var version = "dev"
 func main() {
 	if mux.IsDaemon(os.Args) {
 		os.Exit(mux.RunDaemon(os.Args))
+	}
+	if subprocess.IsParent(os.Args) {
+		os.Exit(subprocess.RunParent())
 	}
 	os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
 }

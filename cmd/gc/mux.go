@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,27 +12,23 @@ import (
 )
 
 func newMuxCmd(a *app) *cobra.Command {
-	return a.newGroup("mux", "The server that holds the native sessions",
+	cmd := a.newGroup("mux", "The server that holds the native sessions",
 		`Two processes hold the sessions: the keeper, parent of every program, and the
 server, which owns the screens and may die at any moment without ending a
 session. The first session starts them; they end ten minutes after the last one.
 They live in $XDG_STATE_HOME/gc, or at GC_MUX_SOCKET when it is set. Every process
 of your user can control every session.`, `
 		gc mux status
+		gc mux upgrade
 		gc mux stop --force`,
 		[]entry{
 			{"status", "", func() *cobra.Command { return newMuxStatusCmd(a) }},
 			{"stop", "", func() *cobra.Command { return newMuxStopCmd(a) }},
+			{"upgrade", "", func() *cobra.Command { return newMuxUpgradeCmd(a) }},
+			{"dial", "", func() *cobra.Command { return newMuxDialCmd(a) }},
 		})
-}
-
-// dialMux connects to the server that runs; it never starts one.
-func dialMux(ctx context.Context) (*mux.Client, error) {
-	paths, err := mux.DefaultPaths(os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	return mux.Dial(ctx, paths)
+	addHost(a, cmd)
+	return cmd
 }
 
 func isNoServer(err error) bool { return errors.Is(err, mux.ErrNoServer) }
@@ -53,7 +48,7 @@ func newMuxStatusCmd(a *app) *cobra.Command {
 }
 
 func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
-	client, err := dialMux(ctx)
+	client, err := a.dialMux(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +86,7 @@ func newMuxStopCmd(a *app) *cobra.Command {
 }
 
 func runMuxStop(ctx context.Context, a *app, force bool) error {
-	client, err := dialMux(ctx)
+	client, err := a.dialMux(ctx)
 	if isNoServer(err) {
 		fmt.Fprintln(a.err, "no mux server is running")
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,9 @@ type nudgeOptions struct {
 	text  string
 	stdin bool
 	json  bool
+
+	delivery string        // of gc session nudge; gc nudge has its own
+	ttl      time.Duration // of a message in the queue
 }
 
 func newNudgeCmd(a *app, s scope) *cobra.Command {
@@ -39,10 +43,21 @@ func newNudgeCmd(a *app, s scope) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runNudge(cmd.Context(), a, t, o)
+			switch o.delivery {
+			case deliverImmediate:
+				return runNudge(cmd.Context(), a, t, o)
+			case deliverWaitIdle, deliverQueue:
+				return a.deliverToSession(cmd.Context(), t, o)
+			}
+			return fail(exitUsage, "valid values: immediate, wait-idle, queue", "--delivery %s is not known", o.delivery)
 		},
 	}
-	cmd.Flags().BoolVar(&o.json, "json", false, "the receipt as JSON")
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "the receipt as JSON; with --delivery queue the entry in the queue")
+	f.StringVar(&o.delivery, "delivery", deliverImmediate, "immediate, wait-idle or queue")
+	f.DurationVar(&o.ttl, "ttl", 0, "how long a message may wait before it is a dead letter (default 24h)")
+	values := cobra.FixedCompletions([]string{deliverImmediate, deliverWaitIdle, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag is there
 	return describe(cmd, `Delivers the text as one message and submits it with Enter. No other input gets
 in between, an open dialog is never answered, and the screen is read afterwards.
 Prints the receipt:
@@ -52,22 +67,35 @@ Prints the receipt:
   blocked     not typed: a dialog or a person's draft was in the way
   refused     the session takes no input
   dead        the session ended first
-  unverified  typed and entered, but nothing could be seen (echo is off)`, fmt.Sprintf(`
+  unverified  typed and entered, but nothing could be seen (echo is off)
+
+With --delivery wait-idle it is typed when the program is known to be idle, and not
+before; with queue the command does not wait for that (gc session queue). A message
+that waits is on disk, and for this session only, not for a later one of the name.`, fmt.Sprintf(`
 		%[1]s nudge %[2]s 'please run the tests'
+		%[1]s nudge %[2]s 'and then the linter' --delivery queue
 		git diff | %[1]s nudge %[2]s -`, s.path, s.word),
-		statuses{exitOK: "submitted", exitFailure: "drafted, blocked, refused or dead", exitNotFound: "", exitCannotTell: "unverified"})
+		statuses{exitOK: "submitted; with --delivery queue: queued", exitFailure: "drafted, blocked, refused or dead", exitNotFound: "", exitCannotTell: "unverified"})
 }
 
-func runNudge(ctx context.Context, a *app, t *target, o nudgeOptions) error {
+// messageText reads the message from standard input where it comes from there.
+func (a *app) messageText(t *target, o *nudgeOptions) error {
 	if o.stdin {
 		text, err := a.readMessage()
 		if err != nil {
 			return err
 		}
-		o.text = strings.TrimRight(text, "\n")
+		o.text, o.stdin = strings.TrimRight(text, "\n"), false
 	}
 	if o.text == "" {
 		return fail(exitUsage, "gc keys "+t.label+" Enter presses Enter alone", "the message is empty")
+	}
+	return nil
+}
+
+func runNudge(ctx context.Context, a *app, t *target, o nudgeOptions) error {
+	if err := a.messageText(t, &o); err != nil {
+		return err
 	}
 	r, err := t.provider.Nudge(ctx, t.session, runtime.TextContent(o.text))
 	if err != nil {

@@ -14,6 +14,7 @@ type peekOptions struct {
 	all    bool
 	format string
 	join   bool
+	at     string
 }
 
 func newPeekCmd(a *app, s scope) *cobra.Command {
@@ -36,13 +37,16 @@ func newPeekCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "the whole scrollback and the screen")
 	f.StringVar(&o.format, "format", "text", "text, ansi or json")
 	f.BoolVar(&o.join, "join", false, "join lines that the terminal wrapped")
+	f.StringVar(&o.at, "at", "", "as it was then, for a recorded session: a time, 90s since its start, -30s from now, or a number of bytes of output")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{mux.FormatText, mux.FormatANSI, mux.FormatJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return describe(cmd, `Prints the screen as a person would see it now; with -n or --all also what
 scrolled off. It answers after the program's end too, while the session is
 kept. Text never holds control characters; ansi is the screen with its colours;
 json holds runs of text with attributes, cursor, modes, title and revision.`, fmt.Sprintf(`
 		%[1]s peek %[2]s
 		%[1]s peek %[2]s -n 100 --join
-		%[1]s peek %[2]s --format json`, s.path, s.word),
+		%[1]s peek %[2]s --format json
+		%[1]s peek %[2]s --at -30s`, s.path, s.word),
 		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: "the provider has no such format"})
 }
 
@@ -53,7 +57,17 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 	case o.lines < 0:
 		return fail(exitUsage, "--all shows everything", "-n %d: want at least 1", o.lines)
 	}
-	if o.format == "text" && !hasMux(t.provider) {
+	r := mux.PeekRequest{
+		Name: t.session, Lines: o.lines, Screen: o.lines == 0 && !o.all, Format: o.format, Join: o.join,
+	}
+	if o.at != "" {
+		return peekAt(ctx, a, t, r, o.at)
+	}
+	muxed, err := inMux(ctx, t)
+	if err != nil {
+		return err
+	}
+	if o.format == "text" && !muxed {
 		lines := o.lines
 		if lines == 0 && !o.all {
 			lines = mux.DefaultRows
@@ -68,21 +82,22 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 	if err != nil {
 		return err
 	}
-	res, err := client.Peek(ctx, mux.PeekRequest{
-		Name: t.session, Lines: o.lines, Screen: o.lines == 0 && !o.all, Format: o.format, Join: o.join,
-	})
+	res, err := client.Peek(ctx, r)
 	if err != nil {
 		return err
 	}
-	switch o.format {
-	case "json":
+	return a.printPeek(res, o.format)
+}
+
+func (a *app) printPeek(res mux.PeekResult, format string) error {
+	switch format {
+	case mux.FormatJSON:
 		return a.printJSON(res)
-	case "ansi":
-		_, err = fmt.Fprint(a.out, res.Text)
-	default:
-		err = a.printScreen(res.Text)
+	case mux.FormatANSI:
+		_, err := fmt.Fprint(a.out, res.Text)
+		return err
 	}
-	return err
+	return a.printScreen(res.Text)
 }
 
 // printScreen prints text of a screen, never a control character of it, and

@@ -2,14 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/exec"
 	"gascity.dev/gc/runtime/native"
+	"gascity.dev/gc/runtime/subprocess"
 	"gascity.dev/gc/runtime/tmux"
 )
 
@@ -17,15 +23,16 @@ import (
 // it for a city's folder ("" for none). This is the only place that knows
 // concrete providers.
 var providers = map[string]func(a *app, city string) (runtime.Provider, error){
-	"native": newNative,
-	"tmux":   newTmux,
-	"fake":   func(*app, string) (runtime.Provider, error) { return runtime.NewFake(), nil },
+	"native":     newNative,
+	"tmux":       newTmux,
+	"subprocess": newSubprocess,
+	"fake":       func(*app, string) (runtime.Provider, error) { return runtime.NewFake(), nil },
 }
 
 const defaultProvider = "native"
 
 func providerNames() []string {
-	names := make([]string, 0, len(providers))
+	names := []string{autoProvider, hybridProvider}
 	for n := range providers {
 		names = append(names, n)
 	}
@@ -45,6 +52,14 @@ func newTmux(a *app, city string) (runtime.Provider, error) {
 	return tmux.New(tmux.Options{Socket: socket, Report: a.startStep})
 }
 
+func newSubprocess(a *app, city string) (runtime.Provider, error) {
+	dir, err := subprocess.DefaultDir(os.Getenv, city)
+	if err != nil {
+		return nil, err
+	}
+	return subprocess.New(subprocess.Options{Dir: dir, Report: a.startStep})
+}
+
 // startStep keeps what went wrong in a step of a start. It is a warning when
 // the start succeeds all the same, else part of its error.
 func (a *app) startStep(s runtime.Step) {
@@ -59,7 +74,7 @@ func (a *app) startStep(s runtime.Step) {
 // ([session] provider, may be empty), else native. Inside a session GC_SESSION
 // may hold the session's own name; that is no selection.
 func selected(configured string) choice {
-	env := os.Getenv("GC_SESSION")
+	env := absoluteScript(os.Getenv("GC_SESSION"))
 	switch {
 	case env != "" && env != os.Getenv("GC_SESSION_NAME"):
 		return choice{env, fromEnv}
@@ -78,31 +93,118 @@ type choice struct {
 	origin string // who chose it
 }
 
+// execPrefix selects a session script.
+const execPrefix = "exec:"
+
+// absoluteScript is GC_SESSION with the path of a session script made absolute,
+// here and for a controller that is started from here and runs elsewhere.
+func absoluteScript(env string) string {
+	script, ok := strings.CutPrefix(env, execPrefix)
+	if !ok || filepath.IsAbs(script) || !strings.ContainsRune(script, filepath.Separator) {
+		return env
+	}
+	if abs, err := filepath.Abs(script); err == nil {
+		env = execPrefix + abs
+		_ = os.Setenv("GC_SESSION", env) // the name and the value have no NUL: they come from the environment
+	}
+	return env
+}
+
+// newExec makes the provider over a script. A relative path is the city's.
+func newExec(a *app, script, city string) (runtime.Provider, error) {
+	if city != "" && !filepath.IsAbs(script) && strings.ContainsRune(script, filepath.Separator) {
+		script = filepath.Join(city, script)
+	}
+	env := os.Environ()
+	if self, err := os.Executable(); err == nil && os.Getenv("GC_BIN") == "" {
+		env = append(env, "GC_BIN="+self) // for scripts over this program
+	}
+	p, err := exec.New(exec.Options{Script: script, Environ: env, Report: a.startStep})
+	if err != nil {
+		return nil, fail(exitFailure, "exec: takes the path of an executable, or a name on PATH", "%v", err)
+	}
+	return p, nil
+}
+
+// selectedIn is the provider of a city's agents: one for all, or auto when
+// agents name their own. GC_SESSION is above both.
+func selectedIn(city *config.City) choice {
+	c := selected(city.Session.Provider)
+	if c.origin == fromEnv || isRouter(c.name) {
+		return c
+	}
+	for i := range city.Agents {
+		if own := city.Agents[i].Session; own != "" && own != c.name {
+			return choice{autoProvider, "session of agent " + city.Agents[i].QualifiedName()}
+		}
+	}
+	return c
+}
+
 // newProvider makes the chosen provider for the city's folder, "" for none.
+// Everything that it needs is checked before anything is touched.
 func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
+	switch c.name {
+	case autoProvider:
+		return a.newAuto(city)
+	case hybridProvider:
+		return a.newHybrid(c, city)
+	}
+	return a.newSide(c, city)
+}
+
+// newSide makes a provider that routes nothing. This is where every provider
+// gets its decoration.
+func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
+	p, err := a.construct(c, city)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := p.(io.Closer); ok {
+		a.mu.Lock()
+		a.opened = append(a.opened, c)
+		a.mu.Unlock()
+	}
+	return runtime.Decorate(p, runtime.Decoration{}), nil
+}
+
+func (a *app) construct(c choice, city string) (runtime.Provider, error) {
+	if script, ok := strings.CutPrefix(c.name, execPrefix); ok {
+		return newExec(a, script, city)
+	}
 	make, ok := providers[c.name]
 	if !ok {
-		return nil, fail(exitUsage, "valid values: "+strings.Join(providerNames(), ", "),
+		return nil, fail(exitUsage, "valid values: "+strings.Join(append(providerNames(), execPrefix+"<script>"), ", "),
 			"unknown session provider %q (from %s)", c.name, c.origin)
 	}
 	return make(a, city)
 }
 
-// sessionProvider is the selected provider of the session commands: the
-// nearest city has a say, but none is needed.
+// sessionProvider is the selected provider of the session commands: another
+// machine's with --host, else the nearest city has a say, but none is needed.
 func (a *app) sessionProvider() (runtime.Provider, error) {
+	if h, err := a.remote(); err != nil {
+		return nil, err
+	} else if h != nil {
+		return a.remoteProvider(h)
+	}
 	if c := selected(""); c.origin == fromEnv {
 		dir, _ := a.cityDir() // a broken city is in nobody's way here
 		return a.newProvider(c, dir)
 	}
 	city, err := a.optionalCity()
-	if err != nil {
+	var problems *config.Problems
+	switch {
+	case errors.As(err, &problems):
+		// The sessions need no city: a config that cannot be read is not theirs.
+		a.warn("city.toml cannot be used (%s); taking the %s provider, GC_SESSION selects another", problems.List[0], defaultProvider)
+		return a.newProvider(selected(""), "")
+	case err != nil:
 		return nil, err
-	}
-	if city == nil {
+	case city == nil:
 		return a.newProvider(selected(""), "")
 	}
-	return a.newProvider(selected(city.Session.Provider), city.Dir)
+	return a.newProvider(selectedIn(city), city.Dir)
 }
 
 // muxed is a provider whose sessions live in a mux.
@@ -125,9 +227,22 @@ func muxClient(ctx context.Context, p runtime.Provider, what string) (*mux.Clien
 	return m.Client(ctx)
 }
 
+// inMux reports whether the session lives in a mux, or would.
+func inMux(ctx context.Context, t *target) (bool, error) {
+	_, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
+	return ok, err
+}
+
 // sessionClient is muxClient for one session: without a server there is none.
 func sessionClient(ctx context.Context, t *target, what string) (*mux.Client, error) {
-	c, err := muxClient(ctx, t.provider, what)
+	m, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", what, runtime.ErrUnsupported)
+	}
+	c, err := m.Client(ctx)
 	if isNoServer(err) {
 		return nil, fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
 	}

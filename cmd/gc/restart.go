@@ -10,12 +10,10 @@ import (
 
 func newRestartCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "restart [AGENT...]",
-		Short: "Stop and start agents again, or all of them",
-		ValidArgsFunction: func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			return a.agentNames(prefix), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runRestart(cmd.Context(), a, args) },
+		Use:               "restart [AGENT...]",
+		Short:             "Stop and start agents again, or all of them",
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRestart(cmd.Context(), a, args) },
 	}
 	return describe(cmd, `Ends the agents and starts them again, whatever state they are in; it clears
 quarantine and counts against no budget. Without names it is every agent.
@@ -25,18 +23,18 @@ Returns when the starts are done.`, `
 }
 
 func runRestart(ctx context.Context, a *app, names []string) error {
-	city, err := a.loadCity()
-	if err != nil {
-		return err
-	}
-	qualified, err := a.qualify(city, names)
-	if err != nil {
-		return err
-	}
-	c, err := controller.Dial(city.Dir)
+	c, names, err := a.cityController(names...)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return c.Restart(ctx, qualified...)
+	if err := c.Restart(ctx, names...); err != nil {
+		return err
+	}
+	status, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	a.warnSuspended(status, func(ag controller.AgentStatus) bool { return isAmong(ag, names) })
+	return nil
 }

@@ -28,19 +28,33 @@ type stdio struct {
 type app struct {
 	stdio
 	city string // --city
+	host string // --host
 	cols int    // width of the terminal behind out, where out cannot tell
 
+	agent *target  // the agent that the command is about, nil for none
 	words []string // of the command line, to find the one command to make; none: all
 
 	mu       sync.Mutex
-	warnings []string // of the steps of a start
+	warnings []string    // of the steps of a start
+	opened   []io.Closer // providers that hold connections
+}
+
+// close ends the connections of the command.
+func (a *app) close() {
+	for _, c := range a.opened {
+		_ = c.Close() // the command is over, and has said what it had to
+	}
 }
 
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, s stdio) int {
 	a := &app{stdio: s, words: commandWords(args)}
+	defer a.close()
 	if len(args) == 1 && args[0] == "version" {
 		return report(s.err, nil, runVersion(a, false)) // without the cost of making a command
+	}
+	if len(args) > 0 && args[0] == sessionOpName && !wantsHelp(args[1:]) {
+		return runSessionOp(ctx, a, args[1:]) // the same, many times a second
 	}
 	root := newRootCmd(a)
 	root.SetArgs(args)
@@ -48,6 +62,7 @@ func run(ctx context.Context, args []string, s stdio) int {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	cmd, err := root.ExecuteContextC(ctx)
+	err = a.agentDown(ctx, err)
 	return report(s.err, cmd, err)
 }
 
@@ -116,28 +131,49 @@ else native).`, `
 	root.PersistentFlags().StringVar(&a.city, "city", "", "folder of the city (default: GC_CITY_PATH, else the nearest city.toml upwards)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err.Error()) })
 	root.AddGroup(&cobra.Group{ID: groupCity, Title: "A city:"}, &cobra.Group{ID: groupAgent, Title: "One agent:"}, &cobra.Group{ID: groupOther, Title: "Sessions and the rest:"})
+	a.addTo(root, rootEntries(a))
+	root.SetHelpCommandGroupID(groupOther)
+	return root
+}
+
+// rootEntries are the commands of the first level.
+func rootEntries(a *app) []entry {
 	s := agentScope(a)
-	a.addTo(root, []entry{
+	return []entry{
 		{"init", groupCity, func() *cobra.Command { return newInitCmd(a) }},
 		{"start", groupCity, func() *cobra.Command { return newStartCmd(a) }},
 		{"stop", groupCity, func() *cobra.Command { return newStopCmd(a) }},
 		{"status", groupCity, func() *cobra.Command { return newStatusCmd(a) }},
 		{"restart", groupCity, func() *cobra.Command { return newRestartCmd(a) }},
+		{"suspend", groupCity, func() *cobra.Command { return newSuspendCmd(a) }},
+		{"resume", groupCity, func() *cobra.Command { return newResumeCmd(a) }},
+		{"rig", groupCity, func() *cobra.Command { return newRigCmd(a) }},
+		{"events", groupCity, func() *cobra.Command { return newEventsCmd(a) }},
+		{"config", groupCity, func() *cobra.Command { return newConfigCmd(a) }},
+		{"doctor", groupCity, func() *cobra.Command { return newDoctorCmd(a) }},
 		{"attach", groupAgent, func() *cobra.Command { return newAttachCmd(a, s) }},
 		{"peek", groupAgent, func() *cobra.Command { return newPeekCmd(a, s) }},
-		{"nudge", groupAgent, func() *cobra.Command { return newNudgeCmd(a, s) }},
+		{"nudge", groupAgent, func() *cobra.Command { return newAgentNudgeCmd(a, s) }},
 		{"keys", groupAgent, func() *cobra.Command { return newKeysCmd(a, s) }},
 		{"interrupt", groupAgent, func() *cobra.Command { return newInterruptCmd(s) }},
-		{"wait", groupAgent, func() *cobra.Command { return newWaitCmd(a, s) }},
-		{"agent", groupOther, func() *cobra.Command { return newAgentCmd(a) }},
+		{"logs", groupAgent, func() *cobra.Command { return newLogsCmd(a, s) }},
+		{"wait", groupAgent, func() *cobra.Command { return newAgentWaitCmd(a, s) }},
+		{"pending", groupAgent, func() *cobra.Command { return newPendingCmd(a, s) }},
+		{"respond", groupAgent, func() *cobra.Command { return newRespondCmd(a, s) }},
+		{"explain", groupAgent, func() *cobra.Command { return newExplainCmd(a, s) }},
+		{"prime", groupAgent, func() *cobra.Command { return newPrimeCmd(a) }},
+		{"agent", groupCity, func() *cobra.Command { return newAgentCmd(a) }},
+		{"runtime", groupAgent, func() *cobra.Command { return newRuntimeCmd(a) }},
 		{"session", groupOther, func() *cobra.Command { return newSessionCmd(a) }},
+		{"exec", groupOther, func() *cobra.Command { return newExecCmd(a) }},
+		{"process", groupOther, func() *cobra.Command { return newProcessCmd(a) }},
+		{"mcp", groupOther, newMCPCmd},
 		{"mux", groupOther, func() *cobra.Command { return newMuxCmd(a) }},
+		{sessionOpName, groupOther, func() *cobra.Command { return newSessionOpCmd(a) }},
 		{"version", groupOther, func() *cobra.Command { return newVersionCmd(a) }},
 		{"completion", groupOther, func() *cobra.Command { return newCompletionCmd(a) }},
 		{"controller", "", func() *cobra.Command { return newControllerCmd(a) }},
-	})
-	root.SetHelpCommandGroupID(groupOther)
-	return root
+	}
 }
 
 // Groups of commands in the help.
@@ -236,6 +272,19 @@ func (a *app) width() int {
 		return 0
 	}
 	return cols
+}
+
+// height is the rows of the terminal that standard output is, else 0.
+func (a *app) height() int {
+	f, ok := a.out.(*os.File)
+	if !ok {
+		return 0
+	}
+	_, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return rows
 }
 
 // interactive reports whether standard input is a terminal.

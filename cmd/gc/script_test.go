@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime/subprocess"
 )
 
 var update = flag.Bool("update", false, "write docs/cli anew, and what scripts compare with cmp")
@@ -31,7 +33,24 @@ func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
 		os.Exit(mux.RunDaemon(os.Args))
 	}
+	if subprocess.IsParent(os.Args) {
+		os.Exit(subprocess.RunParent())
+	}
+	if strings.HasSuffix(os.Args[0], ".test") { // and is not gc in a script
+		sideBySide()
+	}
 	testscript.Main(m, map[string]func(){"gc": main})
+}
+
+// sideBySide lets more scripts run at once than there are cores, unless
+// -parallel says otherwise: they wait for programs most of their time.
+func sideBySide() {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		_ = flag.Set("test.parallel", "4") // the flag is there, and a number
+	}
 }
 
 func TestScripts(t *testing.T) {
@@ -97,6 +116,7 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 		}
 		return nil
 	})
+	endTmux(ctx, t, filepath.Join(env.Getenv("XDG_STATE_HOME"), "gc", "tmux"))
 	paths, err := mux.DefaultPaths(env.Getenv)
 	if err != nil {
 		t.Errorf("mux paths: %v", err)
@@ -110,7 +130,7 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 	}
 	var left []proctree.Proc
 	eventually(func() bool { // a process has just given back its lock
-		left = leftOvers(t, env.Getenv("HOME"), paths.Dir)
+		left = leftOvers(t, env.Getenv("HOME"), paths.Dir, env.Getenv("XDG_STATE_HOME"))
 		return len(left) == 0
 	})
 	for _, p := range left {
@@ -119,10 +139,23 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 	}
 }
 
+// endTmux ends the servers of a script that still have sessions.
+func endTmux(ctx context.Context, t testing.TB, dir string) {
+	sockets, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, s := range sockets {
+		if info, err := os.Stat(s); err == nil && info.Mode()&fs.ModeSocket != 0 {
+			_ = exec.CommandContext(ctx, "tmux", "-S", s, "kill-server").Run() // it may have ended
+		}
+	}
+}
+
 // leftOvers are the live processes with the script's HOME in their
 // environment, or its state folder in their arguments (the daemons have an
 // empty environment).
-func leftOvers(t testing.TB, home, state string) []proctree.Proc {
+func leftOvers(t testing.TB, home string, state ...string) []proctree.Proc {
 	procs, err := proctree.Table()
 	if err != nil {
 		t.Errorf("process table: %v", err)
@@ -135,7 +168,7 @@ func leftOvers(t testing.TB, home, state string) []proctree.Proc {
 		}
 		env, err := proctree.Environ(p.PID)
 		args, _ := proctree.Cmdline(p.PID)
-		if err == nil && env["HOME"] == home || strings.Contains(strings.Join(args, "\n"), state) {
+		if err == nil && env["HOME"] == home || slices.ContainsFunc(state, func(s string) bool { return strings.Contains(strings.Join(args, "\n"), s) }) {
 			left = append(left, p)
 		}
 	}

@@ -6,10 +6,11 @@ import (
 
 func newSessionCmd(a *app) *cobra.Command {
 	s := sessionScope(a)
-	return a.newGroup("session", "Sessions of any program, no city needed",
+	cmd := a.newGroup("session", "Sessions of any program, no city needed",
 		`A session is one program on a terminal of its own. It lives until the program
 ends, whatever happens to your terminal. Its last screen, exit status and
-metadata stay readable for a while after that.`, `
+metadata stay readable for a while after that. With --host, or GC_HOST, the
+sessions are those of another machine, reached by ssh (GC_SSH replaces it).`, `
 		gc session new build -- make -j4
 		gc session peek build
 		gc session wait build && gc session list --all`,
@@ -20,6 +21,7 @@ metadata stay readable for a while after that.`, `
 			{"attach", "", func() *cobra.Command { return newAttachCmd(a, s) }},
 			{"peek", "", func() *cobra.Command { return newPeekCmd(a, s) }},
 			{"nudge", "", func() *cobra.Command { return newNudgeCmd(a, s) }},
+			{"queue", "", func() *cobra.Command { return newSessionQueueCmd(a, s) }},
 			{"keys", "", func() *cobra.Command { return newKeysCmd(a, s) }},
 			{"paste", "", func() *cobra.Command { return newSessionPasteCmd(a, s) }},
 			{"interrupt", "", func() *cobra.Command { return newInterruptCmd(s) }},
@@ -27,6 +29,10 @@ metadata stay readable for a while after that.`, `
 			{"resize", "", func() *cobra.Command { return newSessionResizeCmd(s) }},
 			{"clear", "", func() *cobra.Command { return newSessionClearCmd(s) }},
 			{"meta", "", func() *cobra.Command { return newSessionMetaCmd(a, s) }},
+			{"record", "", func() *cobra.Command { return newSessionRecordCmd(a, s) }},
+			{"copy-to", "", func() *cobra.Command { return newSessionCopyCmd(s) }},
 			{"kill", "", func() *cobra.Command { return newSessionKillCmd(s) }},
 		})
+	addHost(a, cmd)
+	return cmd
 }

@@ -93,6 +93,13 @@ func (in *inspection) print(a *app) error {
 	fact("last output", moment(in.LastOutput))
 	fact("output", fmt.Sprintf("%d bytes", in.Output))
 	fact("attached", fmt.Sprint(in.Attached))
+	for _, l := range in.Limits {
+		value := l.Value + ", held by " + l.By
+		if l.Detail != "" {
+			value += " (" + l.Detail + ")"
+		}
+		fact("limit "+l.Limit, value)
+	}
 	for _, k := range sortedKeys(in.Meta) {
 		fact("meta "+k, in.Meta[k])
 	}

@@ -22,13 +22,14 @@ import (
 const deathWatch = 5 * time.Second
 
 type sessionNewOptions struct {
-	name  string
-	cwd   string
-	env   []string
-	size  string
-	ready string
-	argv  []string
-	json  bool
+	name   string
+	record bool
+	cwd    string
+	env    []string
+	size   string
+	ready  string
+	argv   []string
+	json   bool
 }
 
 func newSessionNewCmd(a *app) *cobra.Command {
@@ -53,6 +54,7 @@ func newSessionNewCmd(a *app) *cobra.Command {
 	f.StringArrayVar(&o.env, "env", nil, "a variable K=V for the program; K= unsets it")
 	f.StringVar(&o.size, "size", "", "COLSxROWS of the terminal while nobody is attached (default 120x40)")
 	f.StringVar(&o.ready, "ready-prefix", "", "return when a line of the screen starts with this")
+	f.BoolVar(&o.record, "record", false, "keep the output with times, for session record and peek --at")
 	f.BoolVar(&o.json, "json", false, "the new session as JSON")
 	return describe(cmd, `Starts the command and returns. Several words are a program and its arguments;
 one word alone is a shell command line; without a command your shell runs. The
@@ -68,7 +70,11 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	if err := runtime.CheckName(o.name); err != nil {
 		return err
 	}
-	cfg, err := o.config()
+	h, err := a.remote()
+	if err != nil {
+		return err
+	}
+	cfg, err := o.config(h != nil)
 	if err != nil {
 		return err
 	}
@@ -76,13 +82,16 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.record && !hasMux(p) {
+		return fmt.Errorf("session new --record: %w", runtime.ErrUnsupported)
+	}
 	if err := p.Start(ctx, o.name, cfg); err != nil {
 		return err
 	}
 	for _, w := range a.warnings {
 		a.warn("%s", w)
 	}
-	if !o.found(cfg.WorkDir) {
+	if h == nil && !o.found(cfg.WorkDir) {
 		if err := reportDeath(ctx, p, o.name); err != nil {
 			return err
 		}
@@ -90,7 +99,7 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	if !o.json {
 		return nil
 	}
-	client, err := muxClient(ctx, p, "session new --json")
+	client, err := sessionClient(ctx, &target{label: o.name, session: o.name, provider: p}, "session new --json")
 	if err != nil {
 		return err
 	}
@@ -101,20 +110,20 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	return a.printJSON(info)
 }
 
-// config is the session as the contract wants it.
-func (o *sessionNewOptions) config() (runtime.Config, error) {
-	cfg := runtime.Config{Command: shellLine(o.argv), ReadyPromptPrefix: o.ready, Env: map[string]string{}}
-	var err error
-	if cfg.WorkDir, err = filepath.Abs(o.cwd); err != nil {
-		return cfg, err
+// config is the session as the contract wants it. With away its folder is on
+// another machine: no folder is the home folder there.
+func (o *sessionNewOptions) config(away bool) (runtime.Config, error) {
+	cfg := runtime.Config{
+		Command: shellLine(o.argv), WorkDir: o.cwd, ReadyPromptPrefix: o.ready, Env: map[string]string{}, Record: o.record,
 	}
-	switch st, err := os.Stat(cfg.WorkDir); {
-	case errors.Is(err, fs.ErrNotExist):
-		return cfg, fail(exitFailure, "make the folder, or name another with --cwd", "work dir %s does not exist", cfg.WorkDir)
-	case err != nil:
-		return cfg, fmt.Errorf("work dir: %w", err)
-	case !st.IsDir():
-		return cfg, fail(exitFailure, "--cwd names a folder", "work dir %s is not a folder", cfg.WorkDir)
+	var err error
+	switch {
+	case !away:
+		if cfg.WorkDir, err = localDir(o.cwd); err != nil {
+			return cfg, err
+		}
+	case o.cwd != "" && !filepath.IsAbs(o.cwd):
+		return cfg, fail(exitUsage, "it is a folder of the other machine", "--cwd %s: want an absolute path with --host", o.cwd)
 	}
 	for _, kv := range o.env {
 		k, v, ok := strings.Cut(kv, "=")
@@ -129,6 +138,23 @@ func (o *sessionNewOptions) config() (runtime.Config, error) {
 		}
 	}
 	return cfg, nil
+}
+
+// localDir is an existing folder as an absolute path.
+func localDir(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	switch st, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fail(exitFailure, "make the folder, or name another with --cwd", "work dir %s does not exist", dir)
+	case err != nil:
+		return "", fmt.Errorf("work dir: %w", err)
+	case !st.IsDir():
+		return "", fail(exitFailure, "--cwd names a folder", "work dir %s is not a folder", dir)
+	}
+	return dir, nil
 }
 
 // found reports whether the program can be found from here. It decides nothing
@@ -148,8 +174,8 @@ func (o *sessionNewOptions) found(dir string) bool {
 // reportDeath waits for the end of a session and, when its command was not
 // found, removes the session and returns its exit status and last screen.
 func reportDeath(ctx context.Context, p runtime.Provider, name string) error {
-	waiter, ok := runtime.As[runtime.Waiter](p)
-	if !ok {
+	waiter, ok, err := runtime.AsFor[runtime.Waiter](ctx, p, name)
+	if !ok || err != nil {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, deathWatch)

@@ -4,18 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
 )
 
 type startOptions struct {
 	foreground bool
 	once       bool
+	dryRun     bool
+	json       bool
 	until      string
 	timeout    time.Duration
+	artifacts  string
 }
 
 func newStartCmd(a *app) *cobra.Command {
@@ -34,39 +40,72 @@ func newStartCmd(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.foreground, "foreground", false, "stay, log what happens, and stop the city on Ctrl-C")
 	f.BoolVar(&o.once, "once", false, "start what is missing and return; nobody watches the agents then")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	f.BoolVar(&o.json, "json", false, "with --dry-run: as a JSON array")
 	f.StringVar(&o.until, "until", "", "with --foreground: done (every one_shot agent has ended) or idle")
 	f.DurationVar(&o.timeout, "timeout", 0, "with --until: give up after this long")
+	f.StringVar(&o.artifacts, "artifacts", "", "with --until: keep what the agents leave in this `FOLDER`")
 	return describe(cmd, `Starts a controller in the background, which starts the agents, dependencies
 first, restarts them when they die, and follows changes of city.toml. Returns
-when every agent was tried once, and shows them.`, `
+when every agent was tried once, and shows them.
+
+With --foreground --until it is a run for a build machine: it needs no terminal,
+ends by itself, and its exit status is 0, or that of the first one_shot agent that
+failed. --artifacts keeps, in a folder for each session, the last screen
+(screen.txt), the scrollback (scrollback.txt), a recording where the sessions
+have one (session.cast, for asciinema) and the result (result.json), and beside
+them the status of the city (summary.json).`, `
 		gc start
 		gc start examples/demo
-		gc start --foreground --until done --timeout 10m`,
+		gc start --dry-run
+		gc start --foreground --until done --timeout 10m --artifacts out`,
 		statuses{exitFailure: "failure: an agent did not start, the city is running already …", exitNotFound: "", exitTimeout: ""})
 }
 
-func runStart(ctx context.Context, a *app, o startOptions) error {
+// check finds flags that do not fit together.
+func (o *startOptions) check() error {
 	switch {
 	case o.foreground && o.once:
 		return fail(exitUsage, "", "--foreground and --once exclude each other")
+	case o.dryRun && (o.foreground || o.once):
+		return fail(exitUsage, "", "--dry-run goes with no other form of start")
+	case o.json && !o.dryRun:
+		return fail(exitUsage, "gc status --json", "--json needs --dry-run")
 	case o.until != "" && !o.foreground:
 		return fail(exitUsage, "gc start --foreground --until "+o.until, "--until needs --foreground")
 	case o.timeout != 0 && o.until == "":
 		return fail(exitUsage, "", "--timeout needs --until")
+	case o.artifacts != "" && o.until == "":
+		return fail(exitUsage, "gc start --foreground --until done --artifacts "+shellWord(o.artifacts), "--artifacts needs --until")
 	case o.until != "" && o.until != string(controller.UntilDone) && o.until != string(controller.UntilIdle):
 		return fail(exitUsage, "valid values: done, idle", "--until %s is not known", o.until)
+	}
+	return nil
+}
+
+func runStart(ctx context.Context, a *app, o startOptions) error {
+	if err := o.check(); err != nil {
+		return err
 	}
 	opts, err := a.controllerOptions()
 	if err != nil {
 		return err
 	}
-	if !o.foreground && !o.once {
-		status, err := launchController(ctx, opts)
-		if err != nil {
-			return err
-		}
-		return a.showStarted(ctx, status)
+	switch {
+	case o.dryRun:
+		return dryRun(ctx, a, opts, o.json)
+	case o.foreground || o.once:
+		return a.runHere(ctx, opts, o)
 	}
+	status, err := launchController(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return a.showStarted(ctx, status)
+}
+
+// runHere is the controller in this process.
+func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptions) error {
 	var last controller.Status
 	opts.Once, opts.Until, opts.Timeout, opts.StopOnCancel = o.once, controller.Until(o.until), o.timeout, o.foreground
 	opts.Ready = func(s controller.Status) { last = s }
@@ -74,17 +113,88 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	if o.foreground {
 		opts.Log = a.err
 	}
-	err = controller.Run(ctx, opts)
-	if errors.Is(err, controller.ErrTimeout) {
-		err = fail(exitTimeout, "gc status shows what is missing", "%v", err)
+	if o.artifacts != "" {
+		opts.Artifacts, opts.Build.Record, opts.Record = o.artifacts, true, recorder(opts.Provider)
 	}
-	if err != nil {
+	err := controller.Run(ctx, opts)
+	var failed *controller.FailedError
+	switch {
+	case errors.Is(err, controller.ErrTimeout):
+		return errors.Join(a.printStatus(ctx, last), fail(exitTimeout, "", "%w", err))
+	case errors.As(err, &failed):
+		return errors.Join(a.printStatus(ctx, last), a.failedAgent(last, failed))
+	case err != nil:
 		return err
-	}
-	if o.foreground && o.until == "" {
+	case o.foreground && o.until == "":
 		return nil
 	}
 	return a.showStarted(ctx, last)
+}
+
+// failedAgent ends a run with the exit status of the agent that failed first.
+func (a *app) failedAgent(s controller.Status, failed *controller.FailedError) error {
+	for _, ag := range s.Agents {
+		if ag.Name == failed.Agent {
+			a.explainAgent(ag)
+		}
+	}
+	if failed.Code < 1 || failed.Code > 255 {
+		return quiet(exitFailure)
+	}
+	return quiet(failed.Code)
+}
+
+// recorder takes recordings from the mux behind a provider, where it has one.
+func recorder(p runtime.Provider) controller.Recorder {
+	return func(ctx context.Context, session string, w io.Writer) error {
+		c, err := muxClient(ctx, p, "recording")
+		if err != nil {
+			return err
+		}
+		err = c.Recording(ctx, session, mux.RecordingASCIICast, w)
+		switch {
+		case errors.Is(err, mux.ErrRequest): // an agent that ran before
+			return fmt.Errorf("recording of %s: %w", session, runtime.ErrUnsupported)
+		case errors.Is(err, mux.ErrNotFound):
+			return fmt.Errorf("recording of %s: %w", session, runtime.ErrSessionNotFound)
+		}
+		return err
+	}
+}
+
+// plannedAction is one line of gc start --dry-run --json.
+type plannedAction struct {
+	Action  string     `json:"action"`
+	Agent   string     `json:"agent,omitempty"` // none: a session that city.toml does not know
+	Session string     `json:"session"`
+	Why     string     `json:"why"`
+	At      *time.Time `json:"at,omitempty"` // of a wait
+}
+
+func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) error {
+	actions, err := controller.DryRun(ctx, opts)
+	if err != nil {
+		return err
+	}
+	list := make([]plannedAction, 0, len(actions))
+	t := table{width: a.width()}
+	t.add("ACTION", "AGENT", "SESSION", "WHY")
+	for _, act := range actions {
+		p := plannedAction{Action: string(act.Kind), Agent: act.Agent, Session: act.Session, Why: act.Why}
+		if !act.At.IsZero() {
+			p.At = &act.At
+		}
+		list = append(list, p)
+		t.add(p.Action, firstOf(p.Agent, "-"), p.Session, p.Why)
+	}
+	switch {
+	case asJSON:
+		return a.printJSON(list)
+	case len(list) == 0:
+		fmt.Fprintln(a.err, "nothing to do")
+		return nil
+	}
+	return t.print(a.out)
 }
 
 // showStarted prints the agents, and fails when one is not as it should be.
@@ -94,7 +204,9 @@ func (a *app) showStarted(ctx context.Context, s controller.Status) error {
 	}
 	bad := 0
 	for _, ag := range s.Agents {
-		if ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined || ag.Error != "" {
+		again := ag.State == controller.StateStarting && s.Controller.Since != nil &&
+			ag.LastExit != nil && ag.LastExit.Time.After(*s.Controller.Since)
+		if again || ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined || ag.Error != "" {
 			a.explainAgent(ag)
 			bad++
 		}

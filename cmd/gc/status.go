@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func newStatusCmd(a *app) *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the agents: state, since when, restarts, last line",
+		Short: "Show the agents: state, what they are doing, restarts, last line",
 		Args:  exactly(0),
 		RunE:  graceful(func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) }),
 	}
@@ -38,8 +39,9 @@ func newStatusCmd(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "show it again every second, until Ctrl-C")
 	return describe(cmd, `Shows every agent of the city. An agent is stopped, starting, running, draining,
 exited (a one_shot that is done), crashed, quarantined (it died too often),
-suspended, or unknown when the backend gives no answer. It works without a
-controller too, but then knows only what runs.`, `
+suspended, or unknown when the backend gives no answer. The status is what there
+is evidence for: idle, working, blocked by a permission, a question …, else "-".
+It works without a controller too, but then knows only what runs.`, `
 		gc status
 		gc status --json | jq -r '.agents[] | select(.state != "running").name'`,
 		statuses{exitNotFound: "no city here", exitCannotTell: ""})
@@ -48,6 +50,9 @@ controller too, but then knows only what runs.`, `
 func runStatus(ctx context.Context, a *app, o statusOptions) error {
 	if o.watch && o.json {
 		return fail(exitUsage, "gc status --json gives one status", "--watch and --json exclude each other")
+	}
+	if o.watch && a.width() == 0 {
+		return fail(exitUsage, "gc events --follow is for pipes and files", "--watch needs a terminal, and standard output is none")
 	}
 	if o.watch {
 		return watchStatus(ctx, a)
@@ -76,7 +81,7 @@ func watchStatus(ctx context.Context, a *app) error {
 			return nil
 		}
 		// ED and CUP, ECMA-48 8.3.39 and 8.3.21: home, then what is below goes.
-		if _, err := fmt.Fprintf(a.out, "\x1b[H\x1b[J%s", frame.Bytes()); err != nil {
+		if _, err := fmt.Fprintf(a.out, "\x1b[H\x1b[J%s", a.fit(frame.String())); err != nil {
 			return err
 		}
 		select {
@@ -85,6 +90,16 @@ func watchStatus(ctx context.Context, a *app) error {
 			return nil
 		}
 	}
+}
+
+// fit cuts text to the height of the terminal, so that its top stays in sight.
+func (a *app) fit(text string) string {
+	rows := a.height()
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	if rows < 3 || len(lines) < rows {
+		return text
+	}
+	return strings.Join(lines[:rows-2], "") + fmt.Sprintf("… %d more\n", len(lines)-rows+2)
 }
 
 // cityStatus asks the controller, or the provider when none runs. The config is
@@ -112,13 +127,14 @@ func cityStatus(ctx context.Context, a *app) (controller.Status, error) {
 // offlineStatus is what a provider knows of a city without a controller.
 func (a *app) offlineStatus(ctx context.Context, city *config.City) (controller.Status, error) {
 	status := controller.Status{City: city.Name(), CityPath: city.Dir, Agents: []controller.AgentStatus{}}
-	specs, err := members(city)
+	c := selectedIn(city)
+	status.SessionProvider = c.name
+	p, err := a.newProvider(c, city.Dir)
 	if err != nil {
 		return status, err
 	}
-	c := selected(city.Session.Provider)
-	status.SessionProvider = c.name
-	p, err := a.newProvider(c, city.Dir)
+	running, _ := p.ListRunning(ctx, "") // a failure shows at each agent
+	specs, err := members(city, func(session string) bool { return slices.Contains(running, session) })
 	if err != nil {
 		return status, err
 	}
@@ -139,6 +155,11 @@ func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) contro
 		ag.State, ag.Error = controller.StateUnknown, err.Error()
 	case live == runtime.Alive:
 		ag.State = controller.StateRunning
+		if w, ok := runtime.As[runtime.ActivityProvider](p); ok {
+			if doing, err := w.Activity(ctx, s.Session); err == nil {
+				ag.Activity, doing.Sources, ag.ActivityInfo = doing.State, nil, &doing
+			}
+		}
 	case live == runtime.Zombie:
 		ag.State = controller.StateCrashed
 	case s.Resolved.Suspended:
@@ -162,27 +183,46 @@ func (a *app) printStatus(ctx context.Context, s controller.Status) error {
 	} else {
 		fmt.Fprintf(a.err, "city %s: no controller (gc start)\n", cleanLine(s.City))
 	}
+	if s.Suspended {
+		fmt.Fprintln(a.err, "the city is suspended: gc resume lets it run")
+	}
 	if s.ConfigError != "" {
 		a.warn("the old config is in use: %s", s.ConfigError)
+	}
+	if s.StoreError != "" {
+		a.warn("the city's records are not saved: %s", s.StoreError)
 	}
 	last := a.lastLines(ctx, s)
 	now := time.Now()
 	t := table{width: a.width()}
-	t.add("AGENT", "STATE", "SINCE", "RESTARTS", "LAST LINE")
+	t.add("AGENT", "STATE", "SINCE", "STATUS", "RESTARTS", "LAST LINE")
 	for _, ag := range s.Agents {
 		since := "-"
 		if ag.Since != nil {
 			since = ago(*ag.Since, now)
 		}
-		t.add(ag.Name, stateText(ag), since, strconv.Itoa(ag.Restarts), last[ag.Session])
+		t.add(ag.Name, stateText(ag), since, activityText(ag), strconv.Itoa(ag.Restarts), last[ag.Session])
 	}
 	return t.print(a.out)
+}
+
+// activityText is what an agent is doing; "-" without evidence.
+func activityText(ag controller.AgentStatus) string {
+	switch {
+	case ag.Activity == "" || ag.Activity == runtime.ActivityUnknown || ag.Activity == string(ag.State):
+		return "-"
+	case ag.ActivityInfo != nil && ag.ActivityInfo.Kind != "":
+		return ag.Activity + " (" + ag.ActivityInfo.Kind + ")"
+	}
+	return ag.Activity
 }
 
 // stateText is the state with what a person wants to know beside it.
 func stateText(ag controller.AgentStatus) string {
 	text := string(ag.State)
 	switch {
+	case ag.State == controller.StateSuspended && ag.SuspendedBy != "" && ag.SuspendedBy != controller.ByAgent:
+		return text + " (" + ag.SuspendedBy + ")"
 	case ag.WaitsFor != "":
 		return text + " (waits for " + ag.WaitsFor + ")"
 	case ag.LastExit == nil:

@@ -126,6 +126,14 @@ func memory(n int64) string {
 	return fmt.Sprintf("%d MiB", n/mib)
 }
 
+// count is "1 agent" or "3 agents".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
 // shellLine makes one shell command line of a program and its arguments, which
 // takes the shell's place. One argument alone is a command line already.
 func shellLine(argv []string) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,9 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 prints which one:
 
   exit        the program ended
-  idle        the program waits for input: its prompt stands and nothing moves
+  idle        the program waits for input: it says so, or its prompt stands and
+              nothing moves, and it asks nothing
+  blocked     the program asks something, or waits for a permission
   text=RE     a line of the screen matches the regular expression
   quiet=2s    no output for this long
   title=RE    the window title matches
@@ -58,16 +61,13 @@ prints which one:
   prompt      a shell prompt is open (OSC 133)`, fmt.Sprintf(`
 		%[1]s wait %[2]s
 		%[1]s wait %[2]s --until 'text=^PASS' --until exit --timeout 10m
-		%[1]s wait %[2]s --until quiet=3s`, s.path, s.word),
+		%[1]s wait %[2]s --until idle --until blocked --timeout 1h`, s.path, s.word),
 		statuses{exitFailure: "failure, or the session ended before a condition held", exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
 }
 
 func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
 	if o.timeout < 0 {
 		return fail(exitUsage, "", "--timeout %v is negative", o.timeout)
-	}
-	if slices.Contains(o.until, "idle") {
-		return waitIdle(ctx, a, t, o)
 	}
 	conditions := make([]runtime.Condition, len(o.until))
 	for i, u := range o.until {
@@ -77,8 +77,13 @@ func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
 		}
 		conditions[i] = c
 	}
-	waiter, ok := runtime.As[runtime.Waiter](t.provider)
-	if !ok {
+	waiter, ok, err := runtime.AsFor[runtime.Waiter](ctx, t.provider, t.session)
+	if err != nil {
+		return err
+	}
+	if !ok && len(o.until) == 1 && conditions[0].Idle {
+		return waitIdle(ctx, a, t, o)
+	} else if !ok {
 		return fmt.Errorf("wait: %w", runtime.ErrUnsupported)
 	}
 	if o.timeout > 0 {
@@ -96,21 +101,16 @@ func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
 // forEver is the time limit of a wait that has none.
 const forEver = 365 * 24 * time.Hour
 
-// waitIdle is the wait for a safe boundary for input, which is asked of the
-// provider in a way of its own.
+// waitIdle is the wait of a provider that knows no other condition.
 func waitIdle(ctx context.Context, a *app, t *target, o waitOptions) error {
-	if len(o.until) > 1 {
-		return fail(exitUsage, "", "--until idle cannot be combined with others")
+	p, ok, err := runtime.AsFor[runtime.IdleWaitProvider](ctx, t.provider, t.session)
+	if err != nil {
+		return err
 	}
-	p, ok := runtime.As[runtime.IdleWaitProvider](t.provider)
 	if !ok {
 		return fmt.Errorf("wait --until idle: %w", runtime.ErrUnsupported)
 	}
-	limit := o.timeout
-	if limit == 0 {
-		limit = forEver
-	}
-	if err := p.WaitForIdle(ctx, t.session, limit); err != nil {
+	if err := p.WaitForIdle(ctx, t.session, cmp.Or(o.timeout, forEver)); err != nil {
 		return waitFailed(ctx, t, o, err)
 	}
 	return a.printWait(ctx, t, o, 0)
@@ -148,8 +148,8 @@ func (a *app) printWait(ctx context.Context, t *target, o waitOptions, met int) 
 
 // lastExit is how the session ended, nil where that is not known.
 func lastExit(ctx context.Context, t *target) *runtime.Exit {
-	r, ok := runtime.As[runtime.ExitReporter](t.provider)
-	if !ok {
+	r, ok, err := runtime.AsFor[runtime.ExitReporter](ctx, t.provider, t.session)
+	if !ok || err != nil {
 		return nil
 	}
 	exit, err := r.LastExit(ctx, t.session)
@@ -174,17 +174,18 @@ func exitText(e *runtime.Exit) string {
 func parseCondition(s string) (runtime.Condition, error) {
 	word, value, has := strings.Cut(s, "=")
 	bad := func(format string, args ...any) (runtime.Condition, error) {
-		return runtime.Condition{}, fail(exitUsage, "valid: exit, idle, text=RE, quiet=DURATION, title=RE, bell, prompt", format, args...)
+		return runtime.Condition{}, fail(exitUsage, "valid: exit, idle, blocked, text=RE, quiet=DURATION, title=RE, bell, prompt", format, args...)
 	}
-	if s == "blocked" {
-		return runtime.Condition{}, fail(exitUnsupported, "text=RE finds a question that you know", "--until blocked: no provider here can tell")
-	}
-	if plain := word == "exit" || word == "bell" || word == "prompt"; plain == has {
+	if plain := slices.Contains([]string{"exit", "idle", "blocked", "bell", "prompt"}, word); plain == has {
 		return bad("--until %s: not a condition", s)
 	}
 	switch word {
 	case "exit":
 		return runtime.Condition{Exit: true}, nil
+	case "idle":
+		return runtime.Condition{Idle: true}, nil
+	case "blocked":
+		return runtime.Condition{Blocked: true}, nil
 	case "bell":
 		return runtime.Condition{Bell: true}, nil
 	case "prompt":

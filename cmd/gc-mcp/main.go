@@ -1,0 +1,80 @@
+// Command gc-mcp serves gc's sessions and background commands to agents that
+// speak the Model Context Protocol, over standard input and output. `gc mcp`
+// executes it; it is a program of its own so that every other call of gc does
+// not pay for the protocol's start.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"gascity.dev/gc/internal/mcp"
+	"gascity.dev/gc/mux"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() { os.Exit(run(context.Background(), os.Args[1:])) }
+
+// run carries out one command line and returns the exit status.
+func run(ctx context.Context, args []string) int {
+	f := flag.NewFlagSet("gc-mcp", flag.ContinueOnError)
+	control := f.Bool("control", false, "others' sessions may be changed too")
+	gc := f.String("gc", "", "the gc that starts the server of the sessions (default: beside this program, else on PATH)")
+	if err := f.Parse(args); err != nil {
+		return 2
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "/"
+	}
+	err = mcp.Serve(ctx, mcp.Options{
+		Version: version, Caller: os.Getenv("GC_SESSION_NAME"), Control: *control, Env: os.Environ(), Dir: dir,
+		Connect: func(ctx context.Context, start bool) (*mux.Client, error) { return connect(ctx, *gc, start) },
+	})
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "gc: mcp: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// connect reaches the server. gc starts one where there is none: its image is
+// what the server and the keeper are to run.
+func connect(ctx context.Context, gc string, start bool) (*mux.Client, error) {
+	paths, err := mux.DefaultPaths(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	c, err := mux.Dial(ctx, paths)
+	if !start || !errors.Is(err, mux.ErrNoServer) {
+		return c, err
+	}
+	if gc == "" {
+		gc = beside("gc")
+	}
+	out, err := exec.CommandContext(ctx, gc, "mux", "dial", "--start").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("start the server of the sessions: %w: %s", err, out)
+	}
+	return mux.Dial(ctx, paths)
+}
+
+// beside is a program in this one's folder, else the name, for PATH.
+func beside(name string) string {
+	self, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	path := filepath.Join(filepath.Dir(self), name)
+	if _, err := os.Stat(path); err != nil {
+		return name
+	}
+	return path
+}

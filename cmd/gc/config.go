@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
+)
+
+func newConfigCmd(a *app) *cobra.Command {
+	return a.newGroup("config", "Check city.toml, or show what it comes to",
+		"A change of city.toml is taken over by a running city at once, when it is valid.", `
+		gc config check
+		gc config show worker`,
+		[]entry{
+			{"check", "", func() *cobra.Command { return newConfigCheckCmd(a) }},
+			{"show", "", func() *cobra.Command { return newConfigShowCmd(a) }},
+		})
+}
+
+// configReport is gc config check --json.
+type configReport struct {
+	File     string          `json:"file"`
+	OK       bool            `json:"ok"`
+	Agents   int             `json:"agents"`
+	Problems []configProblem `json:"problems"`
+	Warnings []string        `json:"warnings"`
+}
+
+// configProblem is one problem; line and column count from 1, 0 = the whole
+// file.
+type configProblem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func newConfigCheckCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Report every problem of city.toml, each with its place",
+		Args:  exactly(0),
+		RunE:  func(*cobra.Command, []string) error { return runConfigCheck(a, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: file, ok, agents, problems, warnings")
+	return describe(cmd, `Reads city.toml as gc start would, and prints all that is wrong with it: file, line
+and column, and what was probably meant. It starts and changes nothing.`, `
+		gc config check
+		gc config check --json`, statuses{exitOK: "no problems", exitFailure: "there are problems", exitNotFound: "no city here"})
+}
+
+func runConfigCheck(a *app, asJSON bool) error {
+	dir, err := a.cityDir()
+	if err != nil {
+		return err
+	}
+	r := configReport{Problems: []configProblem{}, Warnings: []string{}}
+	city, err := config.Load(dir)
+	if err == nil {
+		r.File, r.Agents, r.Warnings = city.File, len(city.Agents), append(r.Warnings, agent.TemplateWarnings(city)...)
+		_, err = agent.Build(city, agent.BuildOptions{Environ: os.Environ()})
+	}
+	var problems *config.Problems
+	if err != nil && (!asJSON || !errors.As(err, &problems)) {
+		return err
+	}
+	if problems != nil {
+		for _, p := range problems.List {
+			r.File = p.File
+			r.Problems = append(r.Problems, configProblem{File: p.File, Line: p.Line, Column: p.Column, Message: p.Msg, Hint: p.Hint})
+		}
+	}
+	r.OK = len(r.Problems) == 0
+	if asJSON {
+		if err := a.printJSON(r); err != nil || r.OK {
+			return err
+		}
+		return quiet(exitFailure)
+	}
+	for _, w := range r.Warnings {
+		a.warn("%s", w)
+	}
+	_, err = fmt.Fprintf(a.out, "%s: no problems, %s\n", cleanLine(r.File), count(r.Agents, "agent"))
+	return err
+}
+
+type configShowOptions struct {
+	json   bool
+	reveal bool
+}
+
+func newConfigShowCmd(a *app) *cobra.Command {
+	var o configShowOptions
+	cmd := &cobra.Command{
+		Use:               "show [AGENT...]",
+		Short:             "Show the resolved config and where each value came from",
+		ValidArgsFunction: a.completeEveryTemplate,
+		RunE:              func(_ *cobra.Command, args []string) error { return runConfigShow(a, args, o) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "as JSON: file, city, agents, each value with key, value and origin")
+	f.BoolVar(&o.reveal, "reveal", false, "show secrets in env too")
+	return describe(cmd, `Shows what each agent runs with after presets, providers, [workspace] and its own
+keys are merged, and the file and line of every value. Values of env that look like
+secrets are masked; commands still hold their templates.`, `
+		gc config show
+		gc config show worker
+		gc config show --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no such agent or city"})
+}
+
+func runConfigShow(a *app, names []string, o configShowOptions) error {
+	city, err := a.loadCity()
+	if err != nil {
+		return err
+	}
+	for i, n := range names {
+		ag, ok := city.Agent(n)
+		if !ok {
+			return noTemplate(city, n)
+		}
+		names[i] = ag.QualifiedName()
+	}
+	shown, err := config.Show(city, names...)
+	if err != nil {
+		return err
+	}
+	if !o.reveal {
+		shown.Mask()
+	}
+	if o.json {
+		return a.printJSON(shown)
+	}
+	return shown.WriteText(a.out)
+}
+
+// templateNames are the agents and pools as city.toml names them.
+func templateNames(city *config.City) []string {
+	var names []string
+	for i := range city.Agents {
+		names = append(names, city.Agents[i].QualifiedName())
+	}
+	return names
+}
+
+// noTemplate is the error for a name that city.toml does not have.
+func noTemplate(city *config.City, name string) error {
+	return fail(exitNotFound, agentsHint(templateNames(city), name), "no agent %q in city %s", name, city.Name())
+}

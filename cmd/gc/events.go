@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
+)
+
+type eventsOptions struct {
+	agents []string
+	follow bool
+	json   bool
+	after  int64
+	last   int
+}
+
+// followLast is how many past events --follow shows when nothing else is asked
+// for.
+const followLast = 10
+
+func newEventsCmd(a *app) *cobra.Command {
+	var o eventsOptions
+	cmd := &cobra.Command{
+		Use:               "events [AGENT...]",
+		Short:             "Show what happened in the city, and follow it",
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+			o.agents = args
+			if o.follow && !cmd.Flags().Changed("after") && !cmd.Flags().Changed("last") {
+				o.last = followLast
+			}
+			return runEvents(cmd.Context(), a, o)
+		}),
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens, until Ctrl-C or the end of the controller")
+	f.BoolVar(&o.json, "json", false, "one JSON object a line: seq, time, kind, agent, session, why, detail, exit, screen")
+	f.Int64Var(&o.after, "after", 0, "only events after this number (seq)")
+	f.IntVarP(&o.last, "last", "n", 0, "of the past ones only the last N (with --follow 10, unless --after is given)")
+	return describe(cmd, `Shows the city's events, oldest first: starts, exits, crashes, drains, changes of the
+config, deliveries. They are numbered without a gap for the life of the city, and the
+last 10000 are kept, so that a reader which remembers the number of the last one it
+saw misses none. With names only the events of those agents.
+
+Kinds: controller, config-reloaded, config-rejected, pool, starting, started, adopted,
+start-failed, exited (as asked for), crashed, quarantined, zombie, draining,
+drain-cancelled, stopping, relaunched, orphan, foreign, nudge, wait.`, `
+		gc events -n 20
+		gc events --follow worker
+		gc events --follow --json --after 1234 | jq -r 'select(.kind == "crashed").agent'`,
+		statuses{exitNotFound: "no such agent, city or controller"})
+}
+
+func runEvents(ctx context.Context, a *app, o eventsOptions) error {
+	switch {
+	case o.after < 0:
+		return fail(exitUsage, "", "--after %d is negative", o.after)
+	case o.last < 0:
+		return fail(exitUsage, "", "-n %d is negative", o.last)
+	}
+	c, agents, err := a.cityController(o.agents...)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	status, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	s := &eventStream{app: a, o: o, agents: agents, pools: poolsAmong(status.CityPath, agents), after: uint64(o.after)}
+	if o.last > 0 {
+		if err := s.past(ctx, c); err != nil {
+			return err
+		}
+	} else if !o.follow {
+		return c.Events(ctx, s.after, false, s.print)
+	}
+	for o.follow {
+		err := c.Events(ctx, s.after, true, s.print)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case s.ended:
+			fmt.Fprintln(a.err, "the controller has ended")
+			return nil
+		case s.failed != nil:
+			return s.failed
+		case err != nil:
+			if _, gone := controller.Dial(status.CityPath); gone != nil {
+				return gone
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// eventStream prints events and remembers how far it is.
+type eventStream struct {
+	app    *app
+	o      eventsOptions
+	agents []string
+	pools  []*agent.Spec // among the agents
+	after  uint64
+	ended  bool  // the controller said that it ends
+	failed error // of writing
+}
+
+// poolsAmong finds the pools among names, as far as the config can be read.
+func poolsAmong(dir string, names []string) []*agent.Spec {
+	city, err := config.Load(dir)
+	if err != nil || len(names) == 0 {
+		return nil
+	}
+	specs, _, err := templates(city)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(specs, func(s *agent.Spec) bool { return !isPool(s) || !slices.Contains(names, s.Name()) })
+}
+
+// past prints the last events that there are.
+func (s *eventStream) past(ctx context.Context, c *controller.Client) error {
+	var list []controller.Event
+	err := c.Events(ctx, s.after, false, func(e controller.Event) error {
+		s.after = e.Seq
+		if s.wanted(e) {
+			list = append(list, e)
+		}
+		if len(list) > 2*s.o.last {
+			list = slices.Clone(list[len(list)-s.o.last:])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range list[max(0, len(list)-s.o.last):] {
+		if err := s.show(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *eventStream) wanted(e controller.Event) bool {
+	return len(s.agents) == 0 || slices.Contains(s.agents, e.Agent) ||
+		slices.ContainsFunc(s.pools, func(pool *agent.Spec) bool { return isMember(pool, e.Agent) })
+}
+
+func (s *eventStream) print(e controller.Event) error {
+	s.after, s.ended = e.Seq, e.Kind == controller.EventController && e.Why == controller.WhyEnds
+	if !s.wanted(e) {
+		return nil
+	}
+	s.failed = s.show(e)
+	return s.failed
+}
+
+func (s *eventStream) show(e controller.Event) error {
+	if s.o.json {
+		enc := json.NewEncoder(s.app.out)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(e)
+	}
+	at, now := e.Time.Local(), time.Now()
+	format := time.DateTime
+	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
+		format = time.TimeOnly
+	}
+	line := fmt.Sprintf("%6d  %s  %s", e.Seq, at.Format(format), eventText(e))
+	_, err := fmt.Fprintln(s.app.out, cut(cleanLine(line), s.app.width()))
+	return err
+}
+
+// eventText is "worker crashed (why), exit status 3, detail".
+func eventText(e controller.Event) string {
+	text := e.Kind
+	if who := firstOf(e.Agent, e.Session); who != "" {
+		text = who + " " + text
+	}
+	if e.Why != "" {
+		text += " (" + e.Why + ")"
+	}
+	if e.Exit != nil {
+		text += ", " + exitText(e.Exit)
+	}
+	if e.Detail != "" {
+		text += ", " + e.Detail
+	}
+	return text
+}

@@ -1,0 +1,343 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux"
+)
+
+// Exit statuses of gc exec, besides those of the command.
+const (
+	exitRunning = 75  // EX_TEMPFAIL of sysexits: it goes on in the background
+	exitOwn     = 125 // gc's own failure
+)
+
+type execOptions struct {
+	background bool
+	yield      time.Duration
+	timeout    time.Duration
+	limited    bool // --timeout was given
+	idle       time.Duration
+	pty        bool
+	size       string
+	cwd        string
+	env        []string
+	label      string
+	owner      string
+	callID     string
+	notify     string
+	key        string
+	json       bool
+	argv       []string
+}
+
+func newExecCmd(a *app) *cobra.Command {
+	var o execOptions
+	cmd := &cobra.Command{
+		Use:               "exec [flags] -- COMMAND...",
+		Short:             "Run a command that may go on in the background and wakes you at its end",
+		Args:              func(cmd *cobra.Command, args []string) error { return ownFailure(between(1, -1)(cmd, args)) },
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.argv, o.limited = args, cmd.Flags().Changed("timeout")
+			return ownFailure(runExec(cmd.Context(), a, o))
+		},
+	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fail(exitOwn, cmd.CommandPath()+" --help", "%v", err)
+	})
+	f := cmd.Flags()
+	f.SetInterspersed(false)
+	f.BoolVar(&o.background, "bg", false, "print the id and return at once")
+	f.DurationVar(&o.yield, "yield", 0, "wait so long, then let it go on in the background")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end it after so long; 0: never (with --bg: never unless given)")
+	f.DurationVar(&o.idle, "idle-timeout", 0, "end it when it says nothing for so long")
+	f.BoolVar(&o.pty, "pty", false, "on a terminal instead of pipes")
+	f.StringVar(&o.size, "size", "", "COLSxROWS of the terminal (default 120x40)")
+	f.StringVar(&o.cwd, "cwd", "", "folder it starts in (default: here)")
+	f.StringArrayVar(&o.env, "env", nil, "a variable K=V for it; K= unsets it")
+	f.StringVar(&o.label, "label", "", "a name for people")
+	f.StringVar(&o.owner, "owner", os.Getenv("GC_SESSION_NAME"), "session that is woken (default: GC_SESSION_NAME)")
+	f.StringVar(&o.callID, "call-id", "", "the caller's own id of this call, told with the end")
+	f.StringVar(&o.notify, "notify", process.NotifyAuto, "when the owner is woken: auto, always, failure, never")
+	f.StringVar(&o.key, "key", "", "a second call of the owner with the same key starts nothing")
+	f.BoolVar(&o.json, "json", false, "the result as JSON instead of the output")
+	_ = cmd.RegisterFlagCompletionFunc("notify", cobra.FixedCompletions(
+		[]string{process.NotifyAuto, process.NotifyAlways, process.NotifyFailure, process.NotifyNever}, cobra.ShellCompDirectiveNoFileComp))
+	describe(cmd, `Runs a command in a session of its own and passes input, output and exit status
+on. Several words are a program and its arguments; one word alone is a shell
+command line. It keeps your environment.
+
+With --bg, or when --yield is over, its id is printed and it goes on in the
+background. At its end the owner's session is told in a message with the end of
+the output, when it is idle, once; what the owner saw by itself (process poll,
+wait) it is not told. A command survives the death of its caller, its owner and
+the server. gc process lists, reads, feeds and ends it.`, `
+		gc exec -- make test
+		gc exec --yield 10s -- ./slow-build.sh
+		id=$(gc exec --bg --label deploy -- ./deploy.sh) || true
+		gc exec --timeout 5m --json -- 'make && make test'`,
+		statuses{exitOK: "the command's own", exitFailure: "the command's own, as is every other", exitTimeout: "timed out",
+			exitOwn: "gc's own failure; nothing is known to run", exitSignal: "and n more: ended by signal n", exitRunning: "still running; its id is on standard output"})
+	return cmd
+}
+
+// ownFailure gives an error of gc the status that no command's own is mistaken
+// for.
+func ownFailure(err error) error {
+	var q quiet
+	if err == nil || errors.As(err, &q) {
+		return err
+	}
+	_, hint := explain(err)
+	return &failure{err: err, status: exitOwn, hint: hint}
+}
+
+func runExec(ctx context.Context, a *app, o execOptions) error {
+	r, err := o.request(a)
+	if err != nil {
+		return err
+	}
+	client, err := a.ensureMux(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	res, err := client.Exec(ctx, r)
+	if err != nil {
+		return err
+	}
+	if o.background {
+		return a.leftRunning(res, o.json)
+	}
+	fg := &foreground{app: a, client: client, options: o, id: res.ID, caller: o.owner}
+	return fg.run(ctx)
+}
+
+// ensureMux connects to the server, and starts it when there is none.
+func (a *app) ensureMux(ctx context.Context) (*mux.Client, error) {
+	h, err := a.remote()
+	if err != nil {
+		return nil, err
+	}
+	if h != nil {
+		return h.Ensure(ctx)
+	}
+	paths, err := mux.DefaultPaths(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return mux.Ensure(ctx, paths, version)
+}
+
+// request is what the server is asked for.
+func (o *execOptions) request(a *app) (mux.ExecRequest, error) {
+	r := mux.ExecRequest{
+		Background: o.background, Follow: !o.background, PTY: o.pty, IdleTimeoutMS: o.idle.Milliseconds(),
+		Env: os.Environ(), Label: o.label, Owner: o.owner, CallID: o.callID, Key: o.key, Notify: o.notify,
+	}
+	if len(o.argv) == 1 {
+		r.Command = o.argv[0]
+	} else {
+		r.Argv = o.argv
+	}
+	switch {
+	case o.timeout < 0 || o.yield < 0 || o.idle < 0:
+		return r, fail(exitOwn, "such as --timeout 90s", "a time cannot be negative")
+	case o.limited && o.timeout == 0:
+		r.TimeoutMS = -1
+	case o.limited || !o.background:
+		r.TimeoutMS = max(1, o.timeout.Milliseconds())
+	}
+	var err error
+	if r.WorkDir, err = filepath.Abs(o.cwd); err != nil {
+		return r, err
+	}
+	for _, kv := range o.env {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return r, fail(exitOwn, "such as --env LANG=C", "--env %s: want K=V", kv)
+		}
+		r.Env = withoutVar(r.Env, k)
+		if v != "" {
+			r.Env = append(r.Env, kv)
+		}
+	}
+	if o.size != "" {
+		if r.Cols, r.Rows, err = parseSize(o.size); err != nil {
+			return r, err
+		}
+	}
+	if f, ok := a.in.(*os.File); ok && o.background {
+		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
+			r.EOF = true
+			if r.Stdin, err = io.ReadAll(io.LimitReader(f, maxExecStdin+1)); err != nil {
+				return r, fmt.Errorf("read standard input: %w", err)
+			}
+			if len(r.Stdin) > maxExecStdin {
+				return r, fail(exitOwn, "gc exec --bg -- 'COMMAND < FILE'", "standard input has more than %d bytes", maxExecStdin)
+			}
+		}
+	}
+	return r, nil
+}
+
+// maxExecStdin is what a background command is given of a file at its start.
+const maxExecStdin = 12 << 20
+
+func withoutVar(env []string, key string) []string {
+	out := env[:0:0]
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, key+"=") {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+// leftRunning says that a command goes on.
+func (a *app) leftRunning(res mux.ExecResult, asJSON bool) error {
+	if asJSON {
+		if err := a.printJSON(res); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprintln(a.out, res.ID); err != nil {
+		return err
+	}
+	return quiet(exitRunning)
+}
+
+// foreground is a command that is waited for.
+type foreground struct {
+	*app
+	client  *mux.Client
+	options execOptions
+	id      string
+	caller  string
+	cursor  uint64
+	signals int
+}
+
+// run passes input, output and signals on until the end or the yield.
+func (f *foreground) run(ctx context.Context) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	go f.forward(ctx, signals)
+	go f.feed(ctx)
+	var late time.Time
+	if f.options.yield > 0 {
+		late = time.Now().Add(f.options.yield)
+	}
+	for {
+		wait := 30 * time.Second
+		if !late.IsZero() {
+			wait = min(wait, time.Until(late))
+			if wait <= 0 {
+				return f.leave(ctx)
+			}
+		}
+		res, err := f.client.ProcessPoll(ctx, f.id, mux.PollRequest{
+			Cursor: &f.cursor, WaitMS: max(1, wait.Milliseconds()), Raw: true, Bytes: 512 << 10, Caller: f.caller,
+		})
+		if err != nil {
+			return err
+		}
+		f.cursor = res.Cursor
+		if !f.options.json {
+			if res.Missing > 0 {
+				f.warn("%d bytes of output are not kept", res.Missing)
+			}
+			if _, err := f.out.Write(res.Data); err != nil {
+				return f.leave(ctx)
+			}
+		}
+		if res.Status.Ended() && !res.Truncated {
+			return f.end(ctx, res)
+		}
+	}
+}
+
+// leave lets the command go on in the background, if it still runs.
+func (f *foreground) leave(ctx context.Context) error {
+	res, err := f.client.ProcessBackground(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	if res.Status.Ended() {
+		return f.end(ctx, res)
+	}
+	return f.leftRunning(res, f.options.json)
+}
+
+func (f *foreground) end(ctx context.Context, res mux.ExecResult) error {
+	if f.options.json {
+		start := uint64(0)
+		res, err := f.client.ProcessPoll(ctx, f.id, mux.PollRequest{Cursor: &start, Caller: f.caller})
+		if err != nil {
+			return err
+		}
+		if err := f.printJSON(res); err != nil {
+			return err
+		}
+	}
+	return endOf(f.app, res)
+}
+
+// endOf is the exit status that stands for an ended command.
+func endOf(a *app, res mux.ExecResult) error {
+	switch {
+	case res.Status == process.TimedOut:
+		fmt.Fprintf(a.err, "gc: timed out (%s) after %s\n", cleanLine(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
+		return quiet(exitTimeout)
+	case res.Status == process.Lost || res.ExitCode == nil:
+		return fail(exitOwn, "gc process log "+res.ID, "the command is lost: %s", res.Reason)
+	case *res.ExitCode == 0 && res.Status == process.Completed:
+		return nil
+	}
+	if *res.ExitCode == 0 { // killed on request, and it ended as if all was well
+		return quiet(exitSignal + int(unix.SIGTERM))
+	}
+	return quiet(*res.ExitCode)
+}
+
+// forward passes signals on; the third ends the command.
+func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal) {
+	for sig := range signals {
+		n, _ := sig.(syscall.Signal)
+		f.signals++
+		if f.signals > 2 {
+			_, _ = f.client.ProcessKill(ctx, f.id, f.caller, time.Second)
+			continue
+		}
+		_ = f.client.ProcessSignal(ctx, f.id, unix.SignalName(n))
+	}
+}
+
+// feed passes standard input on, as fast as the command reads.
+func (f *foreground) feed(ctx context.Context) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := f.in.Read(buf)
+		if n > 0 && f.client.ProcessWrite(ctx, f.id, mux.WriteRequest{Data: buf[:n]}) != nil {
+			return
+		}
+		if err != nil {
+			_ = f.client.ProcessWrite(ctx, f.id, mux.WriteRequest{EOF: true})
+			return
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/runtime"
+)
+
+// explained is gc explain --json.
+type explained struct {
+	Agent    string                  `json:"agent"`
+	Session  string                  `json:"session"`
+	Activity *runtime.Activity       `json:"activity,omitempty"` // nil without a session
+	Status   *controller.AgentStatus `json:"status,omitempty"`   // nil without a controller
+}
+
+func newExplainCmd(a *app, s scope) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "explain " + s.noun,
+		Short:             "Say what an agent is doing, and why that is believed",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runExplain(cmd.Context(), a, t, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: agent, session, activity with its sources, status")
+	return describe(cmd, `Says what the agent is doing (idle, working, blocked, done, error, unknown), and prints
+every source of evidence, the strongest first, with what it says or why it says
+nothing. The first that says something counts; without any it is unknown, and nothing
+is typed into it by a waiting nudge. For an agent that is down it says why.`, fmt.Sprintf(`
+		%[1]s explain %[2]s
+		%[1]s explain %[2]s --json | jq .activity.state`, s.path, s.word),
+		statuses{exitNotFound: "no such agent or city", exitCannotTell: "", exitUnsupported: ""})
+}
+
+func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
+	e := explained{Agent: t.label, Session: t.session, Status: a.statusOf(ctx, t)}
+	p, ok := runtime.As[runtime.ActivityProvider](t.provider)
+	if !ok {
+		return fmt.Errorf("explain %s: %w", t.label, runtime.ErrUnsupported)
+	}
+	act, err := p.Activity(ctx, t.session)
+	switch {
+	case err == nil:
+		e.Activity = &act
+	case !errors.Is(err, runtime.ErrSessionNotFound):
+		return err
+	}
+	if asJSON {
+		return a.printJSON(e)
+	}
+	return a.printExplained(e, time.Now())
+}
+
+// statusOf is what a running controller knows of the agent, nil otherwise.
+func (a *app) statusOf(ctx context.Context, t *target) *controller.AgentStatus {
+	dir, err := a.cityDir()
+	if err != nil {
+		return nil
+	}
+	c, err := controller.Dial(dir)
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	status, err := c.Status(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, ag := range status.Agents {
+		if ag.Session == t.session {
+			return &ag
+		}
+	}
+	return nil
+}
+
+func (a *app) printExplained(e explained, now time.Time) error {
+	facts := table{width: a.width()}
+	facts.add("agent", e.Agent)
+	facts.add("session", e.Session)
+	if e.Status != nil {
+		addStatusFacts(&facts, e.Status)
+	} else {
+		facts.add("controller", "none that knows it (gc start)")
+	}
+	if e.Activity == nil {
+		return facts.print(a.out)
+	}
+	act := e.Activity
+	doing := act.State
+	if act.Kind != "" {
+		doing += " (" + act.Kind + ")"
+	}
+	if !act.Since.IsZero() {
+		doing += " for " + ago(act.Since, now)
+	}
+	facts.add("activity", doing)
+	if act.Source != "" {
+		facts.add("because", act.Source+": "+act.Evidence)
+	}
+	if err := facts.print(a.out); err != nil {
+		return err
+	}
+	if act.Pending != nil {
+		if _, err := fmt.Fprintf(a.out, "\n%s", questionText(act.Pending)); err != nil {
+			return err
+		}
+	}
+	if len(act.Sources) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.out)
+	t := table{width: a.width()}
+	t.add("SOURCE", "SAYS", "SINCE", "EVIDENCE")
+	for _, s := range act.Sources {
+		says := firstOf(s.State, "-")
+		if s.Kind != "" {
+			says += " (" + s.Kind + ")"
+		}
+		t.add(s.Source, says, ago(s.Since, now), s.Evidence)
+	}
+	return t.print(a.out)
+}
+
+// addStatusFacts adds what the controller knows, and the next step where one is
+// needed.
+func addStatusFacts(facts *table, s *controller.AgentStatus) {
+	facts.add("state", stateText(*s))
+	if s.Error != "" {
+		facts.add("error", s.Error)
+	}
+	hint := s.Hint
+	if s.SuspendedBy != "" {
+		_, hint = suspendedText(*s)
+	}
+	if s.RetryAt != nil {
+		facts.add("next try", s.RetryAt.Local().Format(time.DateTime))
+	}
+	if s.State == controller.StateStopped && hint == "" {
+		hint = "gc restart " + s.Name
+	}
+	if hint != "" {
+		facts.add("hint", hint)
+	}
+}

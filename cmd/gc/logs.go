@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+type logsOptions struct {
+	follow bool
+	lines  int
+}
+
+func newLogsCmd(a *app, s scope) *cobra.Command {
+	var o logsOptions
+	cmd := &cobra.Command{
+		Use:               "logs " + s.noun,
+		Short:             "Show what an agent printed, and follow it",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runLogs(cmd.Context(), a, t, o)
+		}),
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what it prints, until it ends or Ctrl-C")
+	f.IntVarP(&o.lines, "lines", "n", 0, "of what it printed so far only the last N lines (default: all that is kept)")
+	return describe(cmd, `Prints scrollback and screen as text, without control sequences, a line as the program
+wrote it, however the terminal wrapped it. With -f a line follows once it stands: above
+the cursor and unchanged for a moment, or scrolled off. What a program paints over is
+shown again when it comes to rest; full-screen programs are for gc attach and gc peek.`, fmt.Sprintf(`
+		%[1]s logs %[2]s -n 100
+		%[1]s logs %[2]s -f | grep --line-buffered ERROR`, s.path, s.word),
+		statuses{exitOK: "done; with -f: the program ended", exitNotFound: "", exitCannotTell: "", exitUnsupported: "this provider cannot follow"})
+}
+
+func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
+	if o.lines < 0 {
+		return fail(exitUsage, "", "-n %d: want at least 1", o.lines)
+	}
+	muxed, err := inMux(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !muxed {
+		if o.follow {
+			return fmt.Errorf("logs -f: %w", runtime.ErrUnsupported)
+		}
+		text, err := t.provider.Peek(ctx, t.session, o.lines)
+		if err != nil {
+			return err
+		}
+		return a.printScreen(text)
+	}
+	client, err := sessionClient(ctx, t, "logs")
+	if err != nil {
+		return err
+	}
+	res, err := client.Peek(ctx, mux.PeekRequest{Name: t.session, Lines: o.lines, Join: true})
+	if err != nil {
+		return err
+	}
+	if !o.follow || res.Exit != nil {
+		if err := a.printScreen(res.Text); err != nil || !o.follow {
+			return err
+		}
+		fmt.Fprintf(a.err, "%s ended: %s\n", cleanLine(t.label), exitText(runtimeExit(res.Exit)))
+		return nil
+	}
+	l := &follower{app: a, client: client, id: res.ID}
+	exit, err := l.run(ctx, res)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil && exit != nil {
+		fmt.Fprintf(a.err, "%s ended: %s\n", cleanLine(t.label), exitText(runtimeExit(exit)))
+	}
+	return err
+}
+
+// linesOf are the lines of a text; none of an empty one.
+func linesOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/session"
+)
+
+type nudgeListOptions struct {
+	agents []string
+	all    bool
+	json   bool
+}
+
+func newNudgeListCmd(a *app) *cobra.Command {
+	var o nudgeListOptions
+	cmd := &cobra.Command{
+		Use:               "list [AGENT...]",
+		Short:             "List messages that wait, and those that were given up",
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.agents = args
+			return runNudgeList(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "delivered ones too, while they are kept")
+	f.BoolVar(&o.json, "json", false, "as a JSON array")
+	return describe(cmd, `Lists the city's queue in the order of delivery. A message is queued (why it waits
+stands under DETAIL), delivering, delivered, or dead: given up, because its session
+ended, its time was over, or it cannot be told whether it was typed. Nothing is dropped
+silently; gc nudge drop forgets one.`, `
+		gc nudge list
+		gc nudge list worker --all --json`, statuses{exitNotFound: "no such agent, city or controller"})
+}
+
+func runNudgeList(ctx context.Context, a *app, o nudgeListOptions) error {
+	c, names, err := a.cityController(o.agents...)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	all, err := c.Nudges(ctx)
+	if err != nil {
+		return err
+	}
+	list := []session.Nudge{}
+	for _, n := range all {
+		if (o.all || n.State != session.NudgeDelivered) && (len(names) == 0 || slices.Contains(names, n.Agent)) {
+			list = append(list, n)
+		}
+	}
+	if o.json {
+		return a.printJSON(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.err, "no messages")
+		return nil
+	}
+	now := time.Now()
+	t := table{width: a.width()}
+	t.add("ID", "AGENT", "STATE", "AGE", "TRIES", "DETAIL", "TEXT")
+	for _, n := range list {
+		t.add(shortID(n.ID), n.Agent, string(n.State), ago(n.Created, now), strconv.Itoa(n.Tries), cut(firstOf(n.Detail, "-"), 50), n.Text)
+	}
+	return t.print(a.out)
+}
+
+func newNudgeDropCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drop ID...",
+		Short: "Forget messages of the queue",
+		Args:  between(1, -1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			return without(withPrefix(a.nudgeIDs(cmd.Context()), prefix), args), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runNudgeDrop(cmd.Context(), a, args) },
+	}
+	return describe(cmd, "Takes messages out of the queue, waiting or dead ones. One that is being typed is not\ntaken back.",
+		"gc nudge drop 7", statuses{exitNotFound: "no such message, city or controller"})
+}
+
+// nudgeIDs are the messages that a Tab offers to drop.
+func (a *app) nudgeIDs(ctx context.Context) []string {
+	c, _, err := a.cityController()
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, completeLimit)
+	defer cancel()
+	list, err := c.Nudges(ctx)
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, n := range list {
+		ids = append(ids, shortID(n.ID))
+	}
+	return ids
+}
+
+func runNudgeDrop(ctx context.Context, a *app, ids []string) error {
+	c, _, err := a.cityController()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	list, err := c.Nudges(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		i := slices.IndexFunc(list, func(n session.Nudge) bool { return shortID(n.ID) == shortID(id) })
+		if i < 0 {
+			return fail(exitNotFound, "gc nudge list --all", "no message %s", id)
+		}
+		if err := c.DropNudge(ctx, list[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

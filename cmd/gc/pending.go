@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/runtime"
+)
+
+func newPendingCmd(a *app, s scope) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "pending " + s.noun,
+		Short:             "Show the question that an agent waits with",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runPending(cmd.Context(), a, t, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: request_id, kind, prompt, options; null without a question")
+	return describe(cmd, `Prints the question that stands on the agent's screen, and its options: a permission,
+a trust dialog, a choice. gc respond answers it.`, fmt.Sprintf(`
+		%[1]s pending %[2]s
+		%[1]s wait %[2]s --until blocked && %[1]s pending %[2]s`, s.path, s.word),
+		statuses{exitOK: "it asks something", exitFailure: "it asks nothing, or failure", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+}
+
+// asked is the question that stands now, nil when none does.
+func asked(ctx context.Context, t *target) (*runtime.Interaction, runtime.InteractionProvider, error) {
+	p, ok := runtime.As[runtime.InteractionProvider](t.provider)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: %w", t.label, runtime.ErrInteractionUnsupported)
+	}
+	q, err := p.Pending(ctx, t.session)
+	return q, p, err
+}
+
+func runPending(ctx context.Context, a *app, t *target, asJSON bool) error {
+	q, _, err := asked(ctx, t)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = a.printJSON(q)
+	} else if q != nil {
+		_, err = fmt.Fprint(a.out, questionText(q))
+	}
+	if err == nil && q == nil {
+		fmt.Fprintf(a.err, "%s asks nothing\n", cleanLine(t.label))
+		return quiet(exitFailure)
+	}
+	return err
+}
+
+// questionText is a question for a person: what it is about, the question, the
+// options with their numbers.
+func questionText(q *runtime.Interaction) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", cleanLine(firstOf(q.Kind, "question")))
+	if name := q.Metadata["dialog"]; name != "" {
+		fmt.Fprintf(&b, " (%s)", cleanLine(name))
+	}
+	fmt.Fprintf(&b, ": %s\n", cleanLine(q.Prompt))
+	for _, line := range strings.Split(q.Metadata["context"], "\n") {
+		if strings.TrimSpace(line) != "" {
+			fmt.Fprintf(&b, "    %s\n", cleanLine(line))
+		}
+	}
+	for i, o := range q.Options {
+		mark := " "
+		if o == q.Metadata["marked"] {
+			mark = ">"
+		}
+		fmt.Fprintf(&b, "  %s %d. %s\n", mark, i+1, cleanLine(o))
+	}
+	return b.String()
+}

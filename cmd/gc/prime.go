@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func newPrimeCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "prime [AGENT]",
+		Short:             "Print the prompt of an agent",
+		Args:              between(0, 1),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := os.Getenv("GC_AGENT")
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return runPrime(a, name)
+		},
+	}
+	return describe(cmd, `Prints what the agent is told at its start: prompt_template and global_fragments of
+city.toml with their templates filled. Inside a session the agent is the session's
+own (GC_AGENT), so that an agent which lost its context finds it again. An agent
+without a prompt prints nothing.`, `
+		gc prime worker
+		gc prime                  # inside a session`,
+		statuses{exitUsage: "wrong usage, or no agent named outside a session", exitNotFound: "no such agent or city"})
+}
+
+func runPrime(a *app, name string) error {
+	if name == "" {
+		return fail(exitUsage, "gc prime AGENT", "which agent: GC_AGENT is not set, so this is no agent's session")
+	}
+	city, err := a.loadCity()
+	if err != nil {
+		return err
+	}
+	spec, err := a.findAgent(city, name)
+	if err != nil {
+		return err
+	}
+	text, err := spec.PromptText()
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		fmt.Fprintf(a.err, "agent %s has no prompt (prompt_template)\n", cleanLine(spec.Name()))
+		return nil
+	}
+	_, err = fmt.Fprintln(a.out, text)
+	return err
+}

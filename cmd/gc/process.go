@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/mux"
+)
+
+func newProcessCmd(a *app) *cobra.Command {
+	cmd := a.newGroup("process", "Look at, feed and end background commands",
+		`A background command is started by gc exec and is known by the id that it
+printed. It is a session of kind exec too: gc session peek, attach and wait work
+on its id. What it prints is kept on disk (the first MiB and the last 7 MiB), with
+line numbers that never shift.`, `
+		gc process list
+		gc process log ID --tail 50
+		gc process wait ID --timeout 5m`,
+		[]entry{
+			{"list", "", func() *cobra.Command { return newProcessListCmd(a) }},
+			{"poll", "", func() *cobra.Command { return newProcessPollCmd(a) }},
+			{"log", "", func() *cobra.Command { return newProcessLogCmd(a) }},
+			{"wait", "", func() *cobra.Command { return newProcessWaitCmd(a) }},
+			{"write", "", func() *cobra.Command { return newProcessWriteCmd(a) }},
+			{"submit", "", func() *cobra.Command { return newProcessSubmitCmd(a) }},
+			{"keys", "", func() *cobra.Command { return newProcessKeysCmd(a) }},
+			{"paste", "", func() *cobra.Command { return newProcessPasteCmd(a) }},
+			{"signal", "", func() *cobra.Command { return newProcessSignalCmd(a) }},
+			{"kill", "", func() *cobra.Command { return newProcessKillCmd(a) }},
+			{"clear", "", func() *cobra.Command { return newProcessClearCmd(a) }},
+			{"remove", "", func() *cobra.Command { return newProcessRemoveCmd(a) }},
+		})
+	addHost(a, cmd)
+	return cmd
+}
+
+// callerName is the session that asks: a command's owner that has seen its end
+// is not told of it.
+func callerName() string { return os.Getenv("GC_SESSION_NAME") }
+
+// onProcess makes a command's act with a client and the arguments, of which the
+// first is an id.
+func (a *app) onProcess(act func(ctx context.Context, c *mux.Client, args []string) error) runE {
+	return func(cmd *cobra.Command, args []string) error {
+		client, err := a.dialMux(cmd.Context())
+		if isNoServer(err) && len(args) > 0 {
+			err = fmt.Errorf("%w: background command %s", mux.ErrNotFound, args[0])
+		}
+		if err == nil {
+			defer client.Close()
+			err = act(cmd.Context(), client, args)
+		}
+		if errors.Is(err, mux.ErrNotFound) {
+			return fail(exitNotFound, "gc process list", "%v", strings.TrimPrefix(err.Error(), mux.ErrNotFound.Error()+": ")+" is not known")
+		}
+		return err
+	}
+}
+
+// completeProcesses completes ids of background commands.
+func (a *app) completeProcesses(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
+	defer cancel()
+	client, err := a.dialMux(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer client.Close()
+	all, err := client.ProcessList(ctx, "", true)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []string
+	for _, p := range all {
+		if strings.HasPrefix(p.ID, prefix) {
+			ids = append(ids, p.ID+"\t"+cut(cleanLine(p.Command), 40))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+func newProcessListCmd(a *app) *cobra.Command {
+	var owner string
+	var running, asJSON bool
+	cmd := &cobra.Command{
+		Use:               "list",
+		Short:             "List background commands",
+		Args:              exactly(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runProcessList(cmd.Context(), a, owner, running, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&owner, "owner", callerName(), "of this session only (default: GC_SESSION_NAME, else everybody's)")
+	f.BoolVar(&running, "running", false, "only those that run")
+	f.BoolVar(&asJSON, "json", false, "as JSON")
+	return describe(cmd, `Lists the commands that run and those that ended and are still kept: 30 minutes
+after their owner saw the end, 24 hours at most, 50 of an owner.`, `
+		gc process list
+		gc process list --running --owner '' --json`, statuses{exitCannotTell: ""})
+}
+
+func runProcessList(ctx context.Context, a *app, owner string, running, asJSON bool) error {
+	all := []mux.ExecResult{}
+	client, err := a.dialMux(ctx)
+	switch {
+	case isNoServer(err):
+	case err != nil:
+		return err
+	default:
+		defer client.Close()
+		if all, err = client.ProcessList(ctx, owner, !running); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{"processes": all})
+	}
+	t := &table{width: a.width()}
+	t.add("ID", "STATUS", "AGE", "OWNER", "COMMAND")
+	for _, p := range all {
+		status := string(p.Status)
+		if p.ExitCode != nil && *p.ExitCode != 0 {
+			status += fmt.Sprintf(" %d", *p.ExitCode)
+		}
+		command := p.Command
+		if p.Label != "" {
+			command = p.Label + ": " + command
+		}
+		t.add(p.ID, status, ago(p.Started, time.Now()), p.Owner, command)
+	}
+	return t.print(a.out)
+}
+
+func newProcessPollCmd(a *app) *cobra.Command {
+	var wait time.Duration
+	var cursor uint64
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "poll ID",
+		Short:             "Print what is new of the output",
+		Args:              exactly(1),
+		ValidArgsFunction: a.completeProcesses,
+	}
+	f := cmd.Flags()
+	f.DurationVar(&wait, "wait", 0, "wait so long for output or the end, 30s at most")
+	f.Uint64Var(&cursor, "cursor", 0, "from here on; acknowledges what is before (default: from what was acknowledged last)")
+	f.BoolVar(&asJSON, "json", false, "the result as JSON")
+	cmd.RunE = a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+		r := mux.PollRequest{WaitMS: wait.Milliseconds(), Caller: callerName()}
+		if cmd.Flags().Changed("cursor") {
+			r.Cursor = &cursor
+		}
+		res, err := c.ProcessPoll(ctx, args[0], r)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return a.printJSON(res)
+		}
+		if _, err := fmt.Fprint(a.out, cleanText(res.Output)); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.err, "%s, cursor %d\n", res.Status, res.Cursor)
+		return nil
+	})
+	return describe(cmd, `Prints the output behind the cursor. Nothing is consumed: the same is printed
+again until a poll with the next cursor acknowledges it. Control characters are
+shown as escapes. The status and the next cursor are on standard error. An owner
+that polls the end is not woken for it.`, `
+		gc process poll 01a1fcd101fd490729a25aa5
+		gc process poll ID --cursor 4096 --wait 20s --json`, statuses{exitNotFound: "no such command", exitCannotTell: ""})
+}
+
+func newProcessWaitCmd(a *app) *cobra.Command {
+	var timeout time.Duration
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "wait ID",
+		Short:             "Wait for the end and exit as the command did",
+		Args:              exactly(1),
+		ValidArgsFunction: a.completeProcesses,
+		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+			res, err := c.ProcessWait(ctx, args[0], callerName(), timeout)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := a.printJSON(res); err != nil {
+					return err
+				}
+			}
+			if !res.Status.Ended() {
+				return quiet(exitRunning)
+			}
+			return endOf(a, res)
+		}),
+	}
+	f := cmd.Flags()
+	f.DurationVar(&timeout, "timeout", 0, "wait no longer than this")
+	f.BoolVar(&asJSON, "json", false, "the result as JSON")
+	return describe(cmd, "Waits for the end. An owner that has waited for it is not woken for it.", `
+		gc process wait ID && echo fine
+		gc process wait ID --timeout 1m --json`,
+		statuses{exitOK: "the command's own, as with gc exec", exitNotFound: "the command's own, or: no such command",
+			exitRunning: "still running at the end of --timeout", exitTimeout: "the command had timed out", exitOwn: "the command is lost"})
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Every provider that a command can select is decorated, those behind a router
+// too: a backend that hangs becomes an error by itself.
+func TestProvidersAreDecorated(t *testing.T) {
+	dir := t.TempDir()
+	for k, v := range map[string]string{"HOME": dir, "XDG_STATE_HOME": dir, "GC_MUX_SOCKET": filepath.Join(dir, "mux.sock")} {
+		t.Setenv(k, v)
+	}
+	real := providers
+	t.Cleanup(func() { providers = real })
+	fakes := map[string]*runtime.Fake{}
+	providers = map[string]func(*app, string) (runtime.Provider, error){}
+	for name := range real {
+		providers[name] = func(*app, string) (runtime.Provider, error) {
+			f := runtime.NewFake()
+			f.Hang("IsRunning", "", true)
+			fakes[name] = f
+			return f, nil
+		}
+	}
+	city := filepath.Join(dir, "town")
+	if err := os.Mkdir(city, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := "[workspace]\nname = \"town\"\n[session]\nremote = \"tmux\"\nremote_match = [\"a*\"]\n[[agents]]\nname = \"a\"\nsession = \"tmux\"\nstart_command = \"cat\"\n"
+	if err := os.WriteFile(filepath.Join(city, "city.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range providerNames() {
+		synctest.Test(t, func(t *testing.T) {
+			a := &app{stdio: stdio{nil, io.Discard, io.Discard}}
+			p, err := a.newProvider(choice{name, "the test"}, city)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			begin := time.Now()
+			_, err = p.IsRunning(t.Context(), "a")
+			if !errors.Is(err, runtime.ErrBackendUnreachable) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 2*time.Minute {
+				t.Errorf("%s: %v after %v", name, err, time.Since(begin))
+			}
+		})
+	}
+	if len(fakes) != len(real) {
+		t.Errorf("%d of %d providers were made", len(fakes), len(real))
+	}
+}

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
+)
+
+func newRigCmd(a *app) *cobra.Command {
+	return a.newGroup("rig", "The project folders that agents work in",
+		`A rig is a folder with a name. An agent with  dir = "RIG"  is called RIG/NAME and runs
+there. Which rigs there are stands in city.toml; that one is suspended is remembered
+by the city, so that city.toml need not change for it.`, `
+		gc rig add web ../web
+		gc rig list
+		gc rig suspend web`,
+		[]entry{
+			{"list", "", func() *cobra.Command { return newRigListCmd(a) }},
+			{"add", "", func() *cobra.Command { return newRigAddCmd(a) }},
+			{"remove", "", func() *cobra.Command { return newRigRemoveCmd(a) }},
+			{"suspend", "", func() *cobra.Command { return newRigSuspendCmd(a) }},
+			{"resume", "", func() *cobra.Command { return newRigResumeCmd(a) }},
+		})
+}
+
+// rigInfo is one rig in gc rig list --json.
+type rigInfo struct {
+	Name      string   `json:"name"`
+	Path      string   `json:"path"` // absolute
+	Exists    bool     `json:"exists"`
+	Suspended bool     `json:"suspended"`
+	Agents    []string `json:"agents"` // agents and pools of the config
+}
+
+func newRigListCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the rigs with their folders and agents",
+		Args:  exactly(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runRigList(cmd.Context(), a, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
+	return describe(cmd, "Lists the rigs of city.toml. Whether one is suspended by gc rig suspend is known while\nthe city runs.", `
+		gc rig list
+		gc rig list --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no city here"})
+}
+
+func runRigList(ctx context.Context, a *app, asJSON bool) error {
+	city, err := a.loadCity()
+	if err != nil {
+		return err
+	}
+	rigs := rigsOf(city)
+	if c, err := controller.Dial(city.Dir); err == nil {
+		defer c.Close()
+		status, err := c.Status(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range status.Rigs {
+			for i := range rigs {
+				if rigs[i].Name == r.Name {
+					rigs[i].Suspended = r.Suspended
+				}
+			}
+		}
+	}
+	if asJSON {
+		return a.printJSON(rigs)
+	}
+	if len(rigs) == 0 {
+		fmt.Fprintln(a.err, "no rigs: gc rig add NAME PATH")
+		return nil
+	}
+	t := table{width: a.width()}
+	t.add("RIG", "STATE", "PATH", "AGENTS")
+	for _, r := range rigs {
+		state := "active"
+		switch {
+		case !r.Exists:
+			state = "no folder"
+		case r.Suspended:
+			state = "suspended"
+		}
+		t.add(r.Name, state, r.Path, strings.Join(r.Agents, ", "))
+	}
+	return t.print(a.out)
+}
+
+// rigsOf is never nil, so that JSON has an array.
+func rigsOf(city *config.City) []rigInfo {
+	rigs := []rigInfo{}
+	for i := range city.Rigs {
+		r := &city.Rigs[i]
+		in := rigInfo{Name: r.Name, Path: config.Place(city.Dir, r.Path), Suspended: r.Suspended || city.Workspace.Suspended, Agents: []string{}}
+		st, err := os.Stat(in.Path)
+		in.Exists = err == nil && st.IsDir()
+		for j := range city.Agents {
+			if city.Agents[j].Dir == r.Name {
+				in.Agents = append(in.Agents, city.Agents[j].QualifiedName())
+			}
+		}
+		rigs = append(rigs, in)
+	}
+	return rigs
+}
+
+func newRigAddCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add NAME [PATH]",
+		Short: "Add a rig to city.toml",
+		Args:  between(1, 2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := "."
+			if len(args) == 2 {
+				path = args[1]
+			}
+			return runRigAdd(cmd.Context(), a, args[0], path)
+		},
+	}
+	return describe(cmd, `Adds [[rigs]] to the end of city.toml, for the folder (here without one), and
+changes nothing else in the file. A folder inside the city or beside it is written
+relative to the city. A running city takes it over at once.`, `
+		gc rig add web ../web
+		cd ~/src/api && gc --city ~/city rig add api`,
+		statuses{exitFailure: "failure, the rig is there already, or city.toml has problems", exitNotFound: "no city here, or no such folder"})
+}
+
+func runRigAdd(ctx context.Context, a *app, name, path string) error {
+	city, err := a.loadCity()
+	if err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if st, err := os.Stat(abs); err != nil || !st.IsDir() {
+		return fail(exitNotFound, "mkdir -p "+shellWord(path), "%s is no folder", path)
+	}
+	if err := config.AddRig(city, name, rigPath(city.Dir, abs)); err != nil {
+		return rigError(err)
+	}
+	return reloadCity(ctx, city.Dir)
+}
+
+// rigPath is how a folder is written in city.toml: relative to the city when it
+// is inside or beside it.
+func rigPath(city, abs string) string {
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	rel, err := filepath.Rel(city, abs)
+	if err != nil || strings.HasPrefix(rel, filepath.Join("..", "..")) {
+		return abs
+	}
+	return rel
+}
+
+func newRigRemoveCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "remove NAME",
+		Short:             "Remove a rig from city.toml; its folder is not touched",
+		Args:              exactly(1),
+		ValidArgsFunction: a.completeRigs,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRigRemove(cmd.Context(), a, args[0]) },
+	}
+	return describe(cmd, `Takes the [[rigs]] table out of city.toml; comments around it stay. A rig that agents
+work in is not removed: they would run somewhere else.`, "gc rig remove web",
+		statuses{exitFailure: "failure, or agents work in it", exitNotFound: "no such rig or city"})
+}
+
+func runRigRemove(ctx context.Context, a *app, name string) error {
+	city, err := a.loadCity()
+	if err != nil {
+		return err
+	}
+	if err := config.RemoveRig(city, name); err != nil {
+		return rigError(err)
+	}
+	return reloadCity(ctx, city.Dir)
+}
+
+// rigError adds the next step.
+func rigError(err error) error {
+	switch {
+	case errors.Is(err, config.ErrUnknownRig):
+		return fail(exitNotFound, "gc rig list", "%v", err)
+	case errors.Is(err, config.ErrRigInUse):
+		return fail(exitFailure, "change their dir in city.toml first, or gc rig suspend", "%v", err)
+	}
+	return err
+}
+
+// reloadCity makes a running controller take over the changed file.
+func reloadCity(ctx context.Context, dir string) error {
+	c, err := controller.Dial(dir)
+	if errors.Is(err, controller.ErrNoController) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Reload(ctx)
+}
+
+func newRigSuspendCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "suspend NAME...",
+		Short:             "Take the agents of rigs down until gc rig resume",
+		Args:              between(1, -1),
+		ValidArgsFunction: a.completeRigs,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRigSuspend(cmd.Context(), a, args) },
+	}
+	return describe(cmd, `Drains the agents of the rigs and keeps them down until gc rig resume, over gc stop
+and gc start. Returns when that is written down.`, "gc rig suspend web", statuses{exitNotFound: "no such rig, city or controller"})
+}
+
+func runRigSuspend(ctx context.Context, a *app, names []string) error {
+	c, _, err := a.cityController()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.SuspendRigs(ctx, names...)
+}
+
+func newRigResumeCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "resume NAME...",
+		Short:             "Let the agents of suspended rigs run again",
+		Args:              between(1, -1),
+		ValidArgsFunction: a.completeRigs,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRigResume(cmd.Context(), a, args) },
+	}
+	return describe(cmd, "Undoes gc rig suspend. A warning names agents that stay down for another reason.",
+		"gc rig resume web", statuses{exitNotFound: "no such rig, city or controller"})
+}
+
+func runRigResume(ctx context.Context, a *app, names []string) error {
+	c, _, err := a.cityController()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.ResumeRigs(ctx, names...); err != nil {
+		return err
+	}
+	status, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	a.warnSuspended(status, func(ag controller.AgentStatus) bool {
+		for _, n := range names {
+			if strings.HasPrefix(ag.Name, n+"/") {
+				return true
+			}
+		}
+		return false
+	})
+	return nil
+}
+
+// completeRigs completes every argument with the rigs that are not there yet.
+func (a *app) completeRigs(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	city, err := a.loadCity()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for i := range city.Rigs {
+		names = append(names, city.Rigs[i].Name)
+	}
+	return without(withPrefix(names, prefix), args), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/controller"
+)
+
+func newRuntimeCmd(a *app) *cobra.Command {
+	return a.newGroup("runtime", "For agents: drain or restart yourself, from inside a session",
+		`An agent that shall end is drained: it gets one Ctrl-C and may finish what it does.
+It sees that by drain-check, and says that it is done by drain-ack, or simply ends.
+What these commands are about is told by GC_AGENT, GC_CITY_PATH and GC_INSTANCE_TOKEN
+of the session; drain, undrain and drain-check also take a name, from anywhere.`, `
+		gc runtime drain-check && gc runtime drain-ack
+		gc runtime request-restart`,
+		[]entry{
+			{"drain", "", func() *cobra.Command { return newRuntimeDrainCmd(a) }},
+			{"undrain", "", func() *cobra.Command { return newRuntimeUndrainCmd(a) }},
+			{"drain-check", "", func() *cobra.Command { return newRuntimeDrainCheckCmd(a) }},
+			{"drain-ack", "", func() *cobra.Command { return newRuntimeDrainAckCmd(a) }},
+			{"request-restart", "", func() *cobra.Command { return newRuntimeRestartCmd(a) }},
+		})
+}
+
+// self is the agent whose session this process runs in.
+func self() (controller.InsideRequest, error) {
+	q := controller.InsideRequest{Agent: os.Getenv("GC_AGENT"), Token: os.Getenv("GC_INSTANCE_TOKEN")}
+	if q.Agent == "" {
+		return q, fail(exitUsage, "gc agent and gc restart are for people", "this is no agent's session: GC_AGENT is not set")
+	}
+	return q, nil
+}
+
+// aboutSelf asks the controller something for the agent inside whose session it
+// runs.
+func (a *app) aboutSelf(ask func(*controller.Client, controller.InsideRequest) error) error {
+	q, err := self()
+	if err != nil {
+		return err
+	}
+	c, _, err := a.cityController()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return ask(c, q)
+}
+
+func newRuntimeDrainCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "drain [AGENT...]",
+		Short:             "Let an agent finish and end; it stays down",
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.aboutSelf(func(c *controller.Client, q controller.InsideRequest) error { return c.DrainSelf(cmd.Context(), q) })
+			}
+			return runRuntimeDrain(cmd.Context(), a, args, (*controller.Client).Drain)
+		},
+	}
+	return describe(cmd, `Starts a drain: one Ctrl-C, then the agent may end by itself or agree (drain-ack); after
+drift_drain_timeout it is ended. It stays down until undrain, gc restart, gc agent
+resume or the next gc start. Without a name the agent of this session.`, `
+		gc runtime drain
+		gc runtime drain worker-2`, statuses{exitNotFound: "no such agent, city or controller"})
+}
+
+func newRuntimeUndrainCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "undrain [AGENT...]",
+		Short:             "Take a drain back, or start again what was drained",
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				q, err := self()
+				if err != nil {
+					return err
+				}
+				args = []string{q.Agent}
+			}
+			return runRuntimeDrain(cmd.Context(), a, args, (*controller.Client).Undrain)
+		},
+	}
+	return describe(cmd, `Takes gc runtime drain back: a drain that is not over is cancelled, an agent that has
+ended is started. Drains that a change of the config asked for are not touched.`, "gc runtime undrain worker-2",
+		statuses{exitNotFound: "no such agent, city or controller"})
+}
+
+func runRuntimeDrain(ctx context.Context, a *app, names []string, act func(*controller.Client, context.Context, ...string) error) error {
+	c, names, err := a.cityController(names...)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return act(c, ctx, names...)
+}
+
+func newRuntimeDrainCheckCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "drain-check [AGENT]",
+		Short:             "Tell whether an agent was asked to end",
+		Args:              between(0, 1),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := ""
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return runRuntimeDrainCheck(cmd.Context(), a, name, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: since, until, why, acked; null without a drain")
+	return describe(cmd, `Prints the drain of the agent, if there is one, with the time it has left. Without a
+name the agent of this session. An agent asks this between two pieces of work.`, `
+		gc runtime drain-check && exit 0
+		gc runtime drain-check worker-2 --json`,
+		statuses{exitOK: "it is draining", exitFailure: "it is not, or failure", exitNotFound: "no such agent, city or controller"})
+}
+
+func runRuntimeDrainCheck(ctx context.Context, a *app, name string, asJSON bool) error {
+	if name == "" {
+		q, err := self()
+		if err != nil {
+			return err
+		}
+		name = q.Agent
+	}
+	c, names, err := a.cityController(name)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	status, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, ag := range status.Agents {
+		if ag.Name == names[0] {
+			return a.printDrain(ag, asJSON)
+		}
+	}
+	return fmt.Errorf("%w: %s", controller.ErrUnknownAgent, names[0])
+}
+
+func (a *app) printDrain(ag controller.AgentStatus, asJSON bool) error {
+	var err error
+	switch {
+	case asJSON:
+		err = a.printJSON(ag.Drain)
+	case ag.Drain != nil:
+		left := max(time.Until(ag.Drain.Until), 0).Round(time.Second)
+		_, err = fmt.Fprintf(a.out, "draining: %s, %s left\n", cleanLine(ag.Drain.Why), left)
+	}
+	if err == nil && ag.Drain == nil {
+		return quiet(exitFailure)
+	}
+	return err
+}
+
+func newRuntimeDrainAckCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drain-ack",
+		Short: "Agree to be ended now, during a drain",
+		Args:  exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.aboutSelf(func(c *controller.Client, q controller.InsideRequest) error { return c.AckDrain(cmd.Context(), q) })
+		},
+	}
+	return describe(cmd, `Says that the agent of this session has finished: the session is ended at once, and not
+after the rest of its time.`, "gc runtime drain-check && gc runtime drain-ack",
+		statuses{exitFailure: "failure, no drain, or another instance runs by now", exitNotFound: "no city or controller"})
+}
+
+func newRuntimeRestartCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "request-restart",
+		Short: "Ask to be ended and started afresh",
+		Args:  exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.aboutSelf(func(c *controller.Client, q controller.InsideRequest) error {
+				return c.RequestRestart(cmd.Context(), q)
+			})
+		},
+	}
+	return describe(cmd, `Ends the session of this agent and starts it again, with its config as it is then: for
+an agent whose context is full. It counts against no restart budget. Returns when the
+wish is written down; the end comes soon after.`, "gc runtime request-restart",
+		statuses{exitFailure: "failure, or another instance runs by now", exitNotFound: "no city or controller"})
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"gascity.dev/gc/runtime"
+)
+
+// opExec becomes the shell that runs the command line, so that status, output
+// and signals are the command's own.
+func opExec(c *opCall) error {
+	line, err := c.stdin()
+	if err != nil {
+		return err
+	}
+	dir, env, err := c.p.Box(c.ctx, c.name)
+	if errors.Is(err, runtime.ErrSessionNotFound) {
+		dir, env, err = provisioned(c.name)
+	}
+	if err != nil {
+		return fmt.Errorf("exec in %s: %w", c.name, err)
+	}
+	if dir != "" {
+		if err := os.Chdir(dir); err != nil {
+			return fmt.Errorf("exec in %s: %w", c.name, err)
+		}
+	}
+	list := make([]string, 0, len(env))
+	for k, v := range env {
+		list = append(list, k+"="+v)
+	}
+	return fmt.Errorf("exec in %s: %w", c.name, syscall.Exec("/bin/sh", []string{"sh", "-c", string(line)}, list))
+}
+
+// opProvision keeps the work dir and environment that commands get before
+// there is a session.
+func opProvision(c *opCall) error {
+	o, err := c.config()
+	if err != nil {
+		return err
+	}
+	running, err := c.p.IsRunning(c.ctx, c.name)
+	if err == nil && running {
+		err = runtime.ErrSessionExists
+	}
+	if err != nil {
+		return fmt.Errorf("provision %s: %w", c.name, err)
+	}
+	dir, err := stateDir()
+	if err != nil {
+		return fmt.Errorf("provision %s: %w", c.name, err)
+	}
+	o.Command = ""
+	data, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(boxFile(dir, c.name), data, 0o600); err != nil {
+		return fmt.Errorf("provision %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// provisioned is the box of a name without a session.
+func provisioned(name string) (dir string, env map[string]string, err error) {
+	state := stateFolder()
+	if err := private(state); err != nil {
+		return "", nil, runtime.ErrSessionNotFound
+	}
+	data, err := os.ReadFile(boxFile(state, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, runtime.ErrSessionNotFound
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	var o opConfig
+	if err := json.Unmarshal(data, &o); err != nil {
+		return "", nil, err
+	}
+	env = map[string]string{}
+	for _, kv := range runtime.Environment(os.Environ(), o.Env) {
+		k, v, _ := strings.Cut(kv, "=")
+		env[k] = v
+	}
+	return o.WorkDir, env, nil
+}
+
+func forgetBox(name string) error {
+	state := stateFolder()
+	if private(state) != nil {
+		return nil // nothing of ours is there
+	}
+	if err := os.Remove(boxFile(state, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func boxFile(state, name string) string { return filepath.Join(state, name+".box") }
+
+// stateFolder is where sidecar files are.
+func stateFolder() string {
+	if dir := os.Getenv("GC_EXEC_STATE_DIR"); dir != "" {
+		return dir
+	}
+	return filepath.Join(os.TempDir(), "gc-session-op-"+strconv.Itoa(os.Getuid()))
+}
+
+// stateDir makes the folder; the error says that it is not private.
+func stateDir() (string, error) {
+	dir := stateFolder()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return dir, private(dir)
+}
+
+// private reports whether a folder is this user's alone.
+func private(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(st.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s is not a folder that only this user writes to", dir)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+type sessionQueueOptions struct {
+	name string
+	all  bool
+	drop []string
+	json bool
+}
+
+func newSessionQueueCmd(a *app, s scope) *cobra.Command {
+	var o sessionQueueOptions
+	cmd := &cobra.Command{
+		Use:               "queue [NAME]",
+		Short:             "List or drop messages that wait for a session, and those that were given up",
+		Args:              between(0, 1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.name = args[0]
+			}
+			return runSessionQueue(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "delivered ones too, while they are kept")
+	f.StringArrayVar(&o.drop, "drop", nil, "forget the message with this ID; again for more of them")
+	f.BoolVar(&o.json, "json", false, "as a JSON array")
+	return describe(cmd, `Lists the multiplexer's queue in the order of delivery. A message is waiting (why
+stands under DETAIL), leased (being delivered), delivered, or dead: given up, because
+its session ended, its time was over, or it cannot be told whether it was typed. Dead
+ones stay until they are dropped. One that is being typed is not taken back.`, `
+		gc session queue build
+		gc session queue --drop 7`, statuses{exitNotFound: "no such message", exitCannotTell: "", exitUnsupported: ""})
+}
+
+func runSessionQueue(ctx context.Context, a *app, o sessionQueueOptions) error {
+	p, err := a.sessionProvider()
+	if err != nil {
+		return err
+	}
+	client, err := sessionClient(ctx, &target{label: o.name, session: o.name, provider: p}, "session queue")
+	if errors.Is(err, runtime.ErrSessionNotFound) && len(o.drop) == 0 {
+		return a.printQueue(nil, o.json) // no server: nothing waits
+	}
+	if err != nil {
+		return err
+	}
+	items, err := client.Queue(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	if len(o.drop) > 0 {
+		return dropQueued(ctx, client, items, o.drop)
+	}
+	if !o.all {
+		items = slices.DeleteFunc(items, func(it mux.QueueItem) bool { return it.State == mux.QueueDelivered })
+	}
+	return a.printQueue(items, o.json)
+}
+
+func dropQueued(ctx context.Context, c *mux.Client, items []mux.QueueItem, ids []string) error {
+	for _, id := range ids {
+		i := slices.IndexFunc(items, func(it mux.QueueItem) bool { return shortID(it.ID) == shortID(id) })
+		if i < 0 {
+			return fail(exitNotFound, "gc session queue --all", "no message %s", id)
+		}
+		if err := c.Dequeue(ctx, items[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printQueue(items []mux.QueueItem, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(slices.Concat([]mux.QueueItem{}, items))
+	}
+	if len(items) == 0 {
+		fmt.Fprintln(a.err, "no messages")
+		return nil
+	}
+	now := time.Now()
+	t := table{width: a.width()}
+	t.add("ID", "SESSION", "STATE", "POLICY", "AGE", "TRIES", "DETAIL", "TEXT")
+	for _, it := range items {
+		t.add(shortID(it.ID), it.Target, it.State, it.Policy, ago(it.Created, now), strconv.Itoa(it.Tries), cut(firstOf(it.Detail, "-"), 60), it.Text)
+	}
+	return t.print(a.out)
+}
+
+// deliverToSession is gc session nudge with --delivery wait-idle or queue.
+func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) error {
+	if err := a.messageText(t, &o); err != nil {
+		return err
+	}
+	client, err := sessionClient(ctx, t, "nudge --delivery "+o.delivery)
+	if err != nil {
+		return err
+	}
+	info, err := client.Get(ctx, t.session)
+	if err != nil {
+		return err
+	}
+	if info.State != mux.StateRunning {
+		return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+	}
+	it, err := client.Enqueue(ctx, mux.QueueRequest{
+		Target: info.Name, Session: info.ID, Text: o.text, Policy: mux.PolicyWaitIdle, TTL: o.ttl,
+	})
+	if err != nil || o.delivery == deliverQueue {
+		return errors.Join(err, a.printWaiting(it, o.json))
+	}
+	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C takes it back)\n", shortID(it.ID), cleanLine(t.label))
+	done, err := client.AwaitQueued(ctx, it.ID)
+	if ctx.Err() != nil {
+		if err := client.Dequeue(context.WithoutCancel(ctx), it.ID); err != nil {
+			a.warn("the message may still be delivered: %v", err)
+		}
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	r := receiptOfQueued(done)
+	if err := a.printReceipt(r, o.json); err != nil {
+		return err
+	}
+	return receiptStatus(r)
+}
+
+// receiptOfQueued is what became of a message.
+func receiptOfQueued(it mux.QueueItem) runtime.Receipt {
+	if it.Receipt == nil {
+		return runtime.Receipt{State: runtime.Dead, Detail: it.Detail}
+	}
+	r := runtime.Receipt{State: runtime.State(it.Receipt.State), By: it.Receipt.By, Detail: it.Receipt.Detail}
+	if r.Detail == "" {
+		r.Detail = it.Detail
+	}
+	return r
+}
+
+// printWaiting tells of a message that was put into the queue.
+func (a *app) printWaiting(it mux.QueueItem, asJSON bool) error {
+	if it.ID == "" {
+		return nil
+	}
+	if asJSON {
+		return a.printJSON(it)
+	}
+	_, err := fmt.Fprintln(a.out, "queued as "+shortID(it.ID))
+	return err
+}

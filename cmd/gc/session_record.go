@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"gascity.dev/gc/mux"
+)
+
+type recordOptions struct {
+	format string
+	file   string
+}
+
+func newSessionRecordCmd(a *app, s scope) *cobra.Command {
+	var o recordOptions
+	cmd := &cobra.Command{
+		Use:               "record NAME",
+		Short:             "Export the recording of a session",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runSessionRecord(cmd.Context(), a, t, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", mux.RecordingASCIICast, "asciicast (version 2, for asciinema and its players) or raw (the bytes alone)")
+	f.StringVarP(&o.file, "output", "o", "", "the file to write (default: standard output)")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{mux.RecordingASCIICast, mux.RecordingRaw}, cobra.ShellCompDirectiveNoFileComp))
+	return describe(cmd, `Writes everything that the program has written so far, with times and sizes. The
+session has to be started with --record; its output is kept in a file of at most
+256 MiB beside the server's state, and goes with the session. A file is written whole
+or not at all.`, `
+		gc session new build --record -- make -j4
+		gc session record build -o build.cast && asciinema play build.cast
+		gc session record build --format raw | less -R`,
+		statuses{exitFailure: "failure, or the session is not recorded", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+}
+
+func runSessionRecord(ctx context.Context, a *app, t *target, o recordOptions) error {
+	if o.format != mux.RecordingASCIICast && o.format != mux.RecordingRaw {
+		return fail(exitUsage, "valid values: asciicast, raw", "unknown format %q", o.format)
+	}
+	if f, ok := a.out.(*os.File); ok && o.file == "" && o.format == mux.RecordingRaw && term.IsTerminal(int(f.Fd())) {
+		return fail(exitUsage, "-o FILE", "the raw bytes of a program do not go to a terminal")
+	}
+	client, err := recordedClient(ctx, t, "session record")
+	if err != nil {
+		return err
+	}
+	if o.file == "" {
+		return client.Recording(ctx, t.session, o.format, a.out)
+	}
+	return writeWhole(o.file, func(w io.Writer) error { return client.Recording(ctx, t.session, o.format, w) })
+}
+
+// recordedClient is sessionClient for a session that has a recording.
+func recordedClient(ctx context.Context, t *target, what string) (*mux.Client, error) {
+	client, err := sessionClient(ctx, t, what)
+	if err != nil {
+		return nil, err
+	}
+	info, err := client.Get(ctx, t.session)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Recording {
+		return nil, fail(exitFailure, "a session is recorded from its start: gc session new NAME --record -- COMMAND",
+			"%s is not recorded", t.label)
+	}
+	return client, nil
+}
+
+// writeWhole makes the file path with what write writes; an error leaves what
+// stood there before.
+func writeWhole(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer os.Remove(f.Name()) // not there any more after the rename
+	err = write(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/controller"
+)
+
+func newSuspendCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "suspend",
+		Short: "Take every agent down until gc resume; the controller stays",
+		Args:  exactly(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runSuspend(cmd.Context(), a, nil) },
+	}
+	return describe(cmd, `Drains every agent (one interrupt, then at most drift_drain_timeout) and starts none,
+until gc resume. It lasts over gc stop and gc start. Returns when that is written
+down; gc status shows the drains. gc agent suspend and gc rig suspend take down less.`, `
+		gc suspend
+		gc resume`, statuses{exitNotFound: "no city, or no controller"})
+}
+
+func newResumeCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "resume",
+		Short: "Let the agents of a suspended city run again",
+		Args:  exactly(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runResume(cmd.Context(), a, nil) },
+	}
+	return describe(cmd, `Undoes gc suspend. Agents and rigs that were suspended by name stay so, and so does
+what city.toml suspends; a warning names them.`, "gc resume", statuses{exitNotFound: "no city, or no controller"})
+}
+
+func newAgentSuspendCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "suspend AGENT...",
+		Short:             "Take agents down until gc agent resume",
+		Args:              between(1, -1),
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runSuspend(cmd.Context(), a, args) },
+	}
+	return describe(cmd, `Drains the agents (one interrupt, then at most drift_drain_timeout) and keeps them
+down until gc agent resume, over gc stop and gc start. A pool's name means all of its
+members, also those that its check asks for later. Returns when that is written down.`, `
+		gc agent suspend worker
+		gc agent suspend worker tester`, statuses{exitNotFound: "no such agent, city or controller"})
+}
+
+func newAgentResumeCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "resume AGENT...",
+		Short:             "Let suspended, stopped or drained agents run again",
+		Args:              between(1, -1),
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runResume(cmd.Context(), a, args) },
+	}
+	return describe(cmd, `Undoes gc agent suspend, gc agent stop and gc runtime drain. A warning names agents
+that stay down, because their rig, the city or city.toml suspends them.`,
+		"gc agent resume worker", statuses{exitNotFound: "no such agent, city or controller"})
+}
+
+// runSuspend suspends agents, or the city without names.
+func runSuspend(ctx context.Context, a *app, names []string) error {
+	c, names, err := a.cityController(names...)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Suspend(ctx, names...)
+}
+
+// runResume is the way back; what stays down all the same is told.
+func runResume(ctx context.Context, a *app, names []string) error {
+	c, names, err := a.cityController(names...)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Resume(ctx, names...); err != nil {
+		return err
+	}
+	status, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	a.warnSuspended(status, func(ag controller.AgentStatus) bool {
+		return len(names) == 0 || isAmong(ag, names)
+	})
+	return nil
+}
+
+// isAmong reports whether an agent was named, by itself or by its pool.
+func isAmong(ag controller.AgentStatus, names []string) bool {
+	for _, n := range names {
+		if n == ag.Name || n == ag.Pool {
+			return true
+		}
+	}
+	return false
+}
+
+// warnSuspended names the agents that are suspended, with what ends that.
+func (a *app) warnSuspended(s controller.Status, about func(controller.AgentStatus) bool) {
+	for _, ag := range s.Agents {
+		if ag.SuspendedBy == "" || !about(ag) {
+			continue
+		}
+		why, hint := suspendedText(ag)
+		a.warn("%s is still suspended: %s", ag.Name, why)
+		fmt.Fprintf(a.err, "hint: %s\n", cleanLine(hint))
+	}
+}
+
+// suspendedText says who suspends an agent, and what ends it.
+func suspendedText(ag controller.AgentStatus) (why, hint string) {
+	by, name, _ := strings.Cut(ag.SuspendedBy, " ")
+	switch by {
+	case controller.ByCity:
+		return "the whole city is", "gc resume"
+	case controller.ByRig:
+		return "rig " + name + " is", "gc rig resume " + name
+	case controller.ByPool:
+		return "pool " + name + " is", "gc agent resume " + name
+	case controller.ByConfig:
+		return "city.toml says so", "remove suspended = true there, of the agent, its rig or [workspace]"
+	}
+	return "by name", "gc agent resume " + ag.Name
+}

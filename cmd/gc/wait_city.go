@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/session"
+)
+
+type agentWaitOptions struct {
+	waitOptions
+	wake string
+	note string
+}
+
+// newAgentWaitCmd is gc wait: newWaitCmd with waits that the city keeps.
+func newAgentWaitCmd(a *app, s scope) *cobra.Command {
+	cmd, o := newWaitCmd(a, s), &agentWaitOptions{}
+	cmd.Long = strings.Replace(cmd.Long, "\n\nExit status:", `
+
+With --wake nobody waits: the city keeps the wait (exit, idle, text or quiet) over
+every restart, and nudges the agent when it is met. gc wait list shows them.
+
+Exit status:`, 1)
+	cmd.Example += "\n  " + `gc wait tester --until exit --wake worker --note 'read the results'`
+	f := cmd.Flags()
+	f.StringVar(&o.wake, "wake", "", "do not wait: leave it to the city, which nudges this agent when it is met")
+	f.StringVar(&o.note, "note", "", "with --wake: what the agent is told then")
+	_ = cmd.RegisterFlagCompletionFunc("wake", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return a.liveNames(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
+	}) // the flag is there
+	block := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case o.wake == "" && o.note != "":
+			return usageError(cmd, "--note needs --wake")
+		case o.wake == "":
+			return block(cmd, args)
+		case cmd.Flags().Changed("timeout"):
+			return usageError(cmd, "--wake and --timeout exclude each other: a stored wait lasts until it is met")
+		}
+		until, err := cmd.Flags().GetStringArray("until")
+		if err != nil {
+			return err
+		}
+		asJSON, err := cmd.Flags().GetBool("json")
+		if err != nil {
+			return err
+		}
+		o.until, o.json = until, asJSON
+		return runStoreWait(cmd.Context(), a, args[0], *o)
+	}
+	a.addTo(cmd, []entry{
+		{"list", "", func() *cobra.Command { return newWaitListCmd(a) }},
+		{"drop", "", func() *cobra.Command { return newWaitDropCmd(a) }},
+	})
+	return cmd
+}
+
+func runStoreWait(ctx context.Context, a *app, name string, o agentWaitOptions) error {
+	if len(o.until) != 1 {
+		return fail(exitUsage, "store one wait for each", "--wake takes one --until")
+	}
+	if _, err := controller.ParseUntil(o.until[0]); err != nil {
+		return fail(exitUsage, controller.Hint(err), "%v", err)
+	}
+	c, names, err := a.cityController(name, o.wake)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	w, err := c.StoreWait(ctx, controller.WaitRequest{Agent: names[0], Until: o.until[0], Wake: names[1], Note: o.note})
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.printJSON(w)
+	}
+	_, err = fmt.Fprintf(a.out, "stored as %s\n", shortID(w.ID))
+	return err
+}
+
+func newWaitListCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the stored waits that are not met",
+		Args:  exactly(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runWaitList(cmd.Context(), a, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
+	return describe(cmd, "Lists what gc wait --wake stored. A wait that was met is a message in gc nudge list.", `
+		gc wait list
+		gc wait list --json`, statuses{exitNotFound: "no city or controller"})
+}
+
+func runWaitList(ctx context.Context, a *app, asJSON bool) error {
+	c, _, err := a.cityController()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	list, err := c.Waits(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(append([]session.Wait{}, list...))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.err, "no waits")
+		return nil
+	}
+	now := time.Now()
+	t := table{width: a.width()}
+	t.add("ID", "AGENT", "UNTIL", "WAKES", "AGE", "NOTE")
+	for _, w := range list {
+		t.add(shortID(w.ID), w.Agent, w.Until, w.Wake, ago(w.Created, now), firstOf(w.Detail, w.Note))
+	}
+	return t.print(a.out)
+}
+
+func newWaitDropCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drop ID...",
+		Short: "Forget stored waits",
+		Args:  between(1, -1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return runWaitDrop(cmd.Context(), a, args) },
+	}
+	return describe(cmd, "Forgets stored waits: nobody is woken for them.", "gc wait drop 3", statuses{exitNotFound: "no such wait, city or controller"})
+}
+
+func runWaitDrop(ctx context.Context, a *app, ids []string) error {
+	c, _, err := a.cityController()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	list, err := c.Waits(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		i := slices.IndexFunc(list, func(w session.Wait) bool { return shortID(w.ID) == shortID(id) })
+		if i < 0 {
+			return fail(exitNotFound, "gc wait list", "no wait %s", id)
+		}
+		if err := c.DropWait(ctx, list[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

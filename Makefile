@@ -23,18 +23,21 @@ help: ## list the targets
 	  /^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## the static binary bin/gc
+build: ## the static binaries bin/gc and bin/gc-mcp
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gc
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)-mcp ./cmd/gc-mcp
 
 .PHONY: dist
 dist: ## binaries for every platform and their checksums, in dist/
 	@rm -rf dist && mkdir -p dist
 	@for p in $(PLATFORMS); do \
-	  out=dist/gc_$(VERSION)_$${p%/*}_$${p#*/}; echo $$out; \
-	  GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/gc; \
+	  for c in gc gc-mcp; do \
+	    out=dist/$${c}_$(VERSION)_$${p%/*}_$${p#*/}; echo $$out; \
+	    GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/$$c; \
+	  done; \
 	done
-	@cd dist && sha256sum gc_* > SHA256SUMS
+	@cd dist && sha256sum gc* > SHA256SUMS
 
 .PHONY: clean
 clean: ## remove bin/ and dist/ (`make demo-stop` first, if the demo runs)
@@ -86,11 +89,17 @@ cross:
 test: ## every test, with the race detector; no set-up of any kind
 	@if command -v $${CC:-gcc} >/dev/null; then export CGO_ENABLED=1; race=-race; \
 	else echo 'no C compiler here: testing without the race detector' >&2; race=; fi; \
-	set -x; $(GO) test $$race -timeout 5m ./...
+	set -x; $(GO) test $$race -timeout 10m ./...
 
 .PHONY: e2e
 e2e: build ## real programs compared with tmux (tmux, vim, less, python3; with CI=true a missing one fails)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m ./test/...
+
+.PHONY: soak
+soak: build ## the long forms: kills of the server and of controllers, 10,000 nudges from eight writers (minutes)
+	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled)' ./test
+	GC_SOAK=1 GC_SOAK_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run '^(TestScale|TestNoByteIsLost)' ./mux
+	GC_SOAK_RUNS=1000 $(GO) test -count=1 -timeout 60m -v -run '^TestExecRandomKills' ./mux
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (30s) each
@@ -103,14 +112,18 @@ fuzz: ## every fuzz target for FUZZTIME (30s) each
 ##@ Measure
 
 .PHONY: bench
-bench: bench-vt bench-tmux ## every measurement
+bench: bench-vt bench-city bench-tmux ## every measurement
 
 .PHONY: bench-vt
 bench-vt: ## throughput and memory of the terminal engine
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./vt
 
+.PHONY: bench-city
+bench-city: ## reconcile of 1000 agents, and reading a city of 100
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./internal/controller
+
 .PHONY: bench-tmux
-bench-tmux: build ## start-up, peek, restart and ingest beside tmux, in one run
+bench-tmux: build ## start-up, peek, restart, cities and ingest beside tmux, in one run
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 20m ./test/...
 
 ##@ Demo

@@ -61,6 +61,7 @@ var arrows = map[string][]string{
 	"internal/api": {anything},
 	"internal/mcp": {anything},
 	"cmd/gc":       {anything},
+	"cmd/gc-mcp":   {"internal/mcp", "mux"},
 }
 
 // helpers are packages that only tests, benchmarks and the arrows' own package

@@ -241,3 +241,41 @@ func TestAttachToVim(t *testing.T) {
 		t.Errorf("vim wrote %q", got)
 	}
 }
+
+// TestDetachOthers: the others are sent away, are told, and end with status 0.
+func TestDetachOthers(t *testing.T) {
+	b := newBash(t)
+	one := b.sit(cols, rows, "session", "attach", name)
+	two := b.sit(60, 20, "session", "attach", name, "--read-only")
+	one.sees(`^ready>`)
+	two.sees(`^ready>`)
+	three := b.sit(80, 24, "session", "attach", name, "--detach-others")
+	three.sees(`^ready>`)
+	for _, p := range []*person{one, two} {
+		if code := p.done(); code != 0 {
+			t.Errorf("exit %d", code)
+		}
+		p.restored()
+		p.sees("detached from " + name + ": another terminal took the session")
+	}
+	three.types("stty size\r")
+	three.sees(`^24 80`)
+	three.types("\x02d")
+	three.done()
+	three.restored()
+}
+
+// TestAttachScrollback: the history comes into the terminal's own.
+func TestAttachScrollback(t *testing.T) {
+	b := newBash(t)
+	b.gc("session", "nudge", name, "seq 1 300")
+	b.waits("text=^300$")
+	p := b.sit(cols, rows, "session", "attach", name, "--scrollback")
+	p.sees(`^300$`)
+	p.types("\x02d")
+	p.done()
+	p.restored()
+	if all := p.everything(); !strings.Contains(all, "\n1\n2\n3\n") || !strings.Contains(all, "\n299\n300\n") {
+		t.Errorf("the terminal's history:\n%s", all)
+	}
+}

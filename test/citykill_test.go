@@ -75,11 +75,14 @@ func (k *killCity) count(agent string) int {
 }
 
 // processes counts the sleeping processes of each agent.
-func (k *killCity) processes() map[string][]int {
-	k.t.Helper()
+func (k *killCity) processes() map[string][]int { return sleeping(k.t, k.path) }
+
+// sleeping are the processes of the city's agents that are a sleep, by agent.
+func sleeping(t *testing.T, city string) map[string][]int {
+	t.Helper()
 	table, err := proctree.Table()
 	if err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
 	found := map[string][]int{}
 	for _, p := range table {
@@ -87,7 +90,7 @@ func (k *killCity) processes() map[string][]int {
 			continue
 		}
 		env, err := proctree.Environ(p.PID)
-		if err == nil && env["GC_CITY_PATH"] == k.path {
+		if err == nil && env["GC_CITY_PATH"] == city {
 			found[env["GC_AGENT"]] = append(found[env["GC_AGENT"]], p.PID)
 		}
 	}
@@ -184,7 +187,7 @@ func (k *killCity) stopped() {
 // twice, none is lost, the one_shot runs once, the restart budget is kept.
 func TestControllerKilledDuringStartsAndDrains(t *testing.T) {
 	k := newKillCity(t)
-	for range 120 {
+	for range max(120, soakKills()) {
 		k.life(3)
 	}
 	k.settled()
@@ -202,7 +205,7 @@ func TestControllerKilledDuringStartsAndDrains(t *testing.T) {
 // The same with gc stop in between.
 func TestControllerKilledDuringStops(t *testing.T) {
 	k := newKillCity(t)
-	for range 80 {
+	for range max(80, soakKills()) {
 		k.life(4)
 	}
 	k.settled()

@@ -175,3 +175,10 @@ func (p *person) signal(sig syscall.Signal) {
 		p.t.Fatal(err)
 	}
 }
+
+// everything is what the person can scroll back to, and the screen.
+func (p *person) everything() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.vt.Text(vt.TextOptions{})
+}

@@ -45,8 +45,8 @@ func BenchmarkPeek(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory: server and keeper with no session (10 MB at most), and what
-// an idle session adds.
+// BenchmarkMemory: server and keeper at rest with no session (10 MB at most),
+// and what an idle session adds.
 func BenchmarkMemory(b *testing.B) {
 	const sessions = 50
 	w := newWorld(b)
@@ -54,7 +54,7 @@ func BenchmarkMemory(b *testing.B) {
 		w.session("first", "echo up; exec sleep 1000", "up")
 		server, keeper := w.daemons()
 		w.run(w.gc, "session", "kill", "first")
-		empty := memoryOf(b, server).plus(memoryOf(b, keeper))
+		empty := w.atRest(server, keeper)
 		b.Logf("no session; %s\n  server  %v\n  keeper  %v\n  both    %v", machine(), memoryOf(b, server), memoryOf(b, keeper), empty)
 		b.ReportMetric(float64(empty.pss)/1e6, "empty-PSS-MB")
 		b.ReportMetric(float64(empty.rss)/1e6, "empty-RSS-MB")
@@ -64,7 +64,7 @@ func BenchmarkMemory(b *testing.B) {
 		for i := range sessions {
 			w.run(w.gc, "session", "new", "idle-"+string(rune('A'+i%26))+string(rune('a'+i/26)), "--", "sleep 1000")
 		}
-		full := memoryOf(b, server).plus(memoryOf(b, keeper))
+		full := w.atRest(server, keeper)
 		b.Logf("%d idle sessions: %v", sessions, full)
 		b.ReportMetric(float64(full.pss-empty.pss)/sessions/1e3, "kB/idle-session")
 		w.run(w.gc, "mux", "stop", "--force")

@@ -85,16 +85,22 @@ func (c *control) answer() string {
 // client is a held connection to the mux server, which has to run.
 func (w *world) client() *mux.Client {
 	w.b.Helper()
-	paths, err := mux.DefaultPaths(w.getenv)
-	if err != nil {
-		w.b.Fatal(err)
-	}
-	c, err := mux.Dial(context.Background(), paths)
+	c, err := mux.Dial(context.Background(), w.paths())
 	if err != nil {
 		w.b.Fatal(err)
 	}
 	w.b.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// paths are where the world's server lives.
+func (w *world) paths() mux.Paths {
+	w.b.Helper()
+	p, err := mux.DefaultPaths(w.getenv)
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	return p
 }
 
 func (w *world) getenv(key string) string {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"gascity.dev/gc/mux"
 )
 
 // rounds is the least number of runs behind a figure.
@@ -140,7 +142,11 @@ func buildAll() (dir string, err error) {
 	return dir, nil
 }
 
+// TestMain lets the test binary be the keeper and the server, too.
 func TestMain(m *testing.M) {
+	if mux.IsDaemon(os.Args) {
+		os.Exit(mux.RunDaemon(os.Args))
+	}
 	code := m.Run()
 	fmt.Print(verdicts())
 	if buildDir != "" {

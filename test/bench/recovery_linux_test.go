@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/mux"
+)
+
+// recoveryRounds is how often the server is killed.
+const recoveryRounds = 7
+
+// BenchmarkKillServer: from just before SIGKILL of the server until every
+// session's screen was answered, in one request, over a new connection.
+func BenchmarkKillServer(b *testing.B) {
+	for _, load := range []struct {
+		name       string
+		sessions   int
+		command    string
+		must, goal time.Duration
+	}{
+		{"100 sessions back after kill -9", 100, screenful, 50 * time.Millisecond, 0},
+		{"1000 sessions back after kill -9", 1000, screenful, 0, 100 * time.Millisecond},
+		{"8 sessions of 7 MB of output back", 8, "seq 1 1000000; echo ready; exec sleep 1000", 50 * time.Millisecond, 0},
+	} {
+		b.Run(load.name, func(b *testing.B) {
+			w := newWorld(b)
+			w.run(w.gc, "session", "new", "first", "--", "sleep 1000")
+			c := w.client()
+			var asked []mux.PeekRequest
+			for i := range load.sessions {
+				name := fmt.Sprintf("s%d", i)
+				w.create(c, name, load.command)
+				asked = append(asked, mux.PeekRequest{Name: name, Screen: true})
+			}
+			for _, r := range asked {
+				w.waitText(c, r.Name, "ready")
+			}
+			took := &samples{name: load.name}
+			for b.Loop() {
+				for range recoveryRounds {
+					server, _ := w.daemons()
+					start := time.Now()
+					kill(b, server)
+					w.allReady(server, asked)
+					took.add(time.Since(start))
+				}
+			}
+			table(b, "recovery", took)
+			must := load.must
+			if must == 0 {
+				must = load.goal
+			}
+			judge(b, target{
+				name: load.name, gc: ms(took.median()) + " (least " + ms(took.min()) + ")",
+				value: float64(took.median()) / 1e6, unit: "ms", must: float64(must) / 1e6, goal: float64(load.goal) / 1e6,
+			})
+		})
+	}
+}
+
+// waitText waits for a text on a session's screen.
+func (w *world) waitText(c *mux.Client, name, text string) {
+	w.b.Helper()
+	r, err := c.Wait(context.Background(), name, mux.WaitRequest{Conditions: []mux.Condition{{Text: text}}, Timeout: time.Minute})
+	if err != nil || r.Met != 0 {
+		w.b.Fatalf("%s: wait for %s: %+v, %v", name, text, r, err)
+	}
+}
+
+// allReady returns when the server after the one of that pid shows what every
+// session showed.
+func (w *world) allReady(old int, asked []mux.PeekRequest) {
+	w.b.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		c, err := mux.Dial(context.Background(), w.paths())
+		if err != nil {
+			continue // between two servers
+		}
+		got, err := c.PeekMany(context.Background(), asked)
+		c.Close()
+		if err != nil {
+			continue
+		}
+		for _, r := range got {
+			if !strings.Contains(r.Text, "ready") {
+				w.b.Fatalf("%s after the kill of %d: %q %+v", r.Name, old, r.Text, r.Error)
+			}
+		}
+		return
+	}
+	w.b.Fatal("no server came")
+}

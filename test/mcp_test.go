@@ -1,0 +1,119 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// inspectorPackage is the protocol's own client for the command line.
+const inspectorPackage = "@modelcontextprotocol/inspector@2.12.0"
+
+// placeMCP puts gc-mcp beside the binary under test: what was built, or built
+// now.
+func placeMCP(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(gcBin), "gc-mcp")
+	if built := os.Getenv("GC_E2E_BIN"); built != "" {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(built), "gc-mcp"))
+		if err != nil {
+			t.Fatalf("make build makes it: %v", err)
+		}
+		if err := os.WriteFile(path, data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "gascity.dev/gc/cmd/gc-mcp")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build gc-mcp: %v\n%s", err, out)
+	}
+}
+
+// inspector calls `gc mcp` as a client that nobody here wrote.
+type inspector struct {
+	b   *box
+	npx string
+}
+
+func (i *inspector) run(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(i.b.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, i.npx, append([]string{"-y", inspectorPackage, "--cli"}, args...)...)
+	cmd.Env = append(i.b.env, "npm_config_cache="+filepath.Join(os.TempDir(), "gc-e2e-npm"), "npm_config_update_notifier=false")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return string(out), fmt.Errorf("%w: %s%s", err, out, stderr.Bytes())
+	}
+	return string(out), nil
+}
+
+// call calls a tool and returns what it answers.
+func (i *inspector) call(tool string, args ...string) map[string]any {
+	i.b.t.Helper()
+	words := []string{gcBin, "mcp", "-e", "GC_MUX_SOCKET=" + i.b.socket, "-e", "GC_SESSION_NAME=me", "--method", "tools/call", "--tool-name", tool}
+	for _, a := range args {
+		words = append(words, "--tool-arg", a)
+	}
+	out, err := i.run(words...)
+	if err != nil {
+		i.b.t.Fatalf("%s %v: %v", tool, args, err)
+	}
+	var r struct {
+		StructuredContent map[string]any
+		IsError           bool
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.IsError {
+		i.b.t.Fatalf("%s %v: %v: %s", tool, args, err, out)
+	}
+	return r.StructuredContent
+}
+
+// TestInspectorRunsABackgroundCommand: the official inspector starts a command,
+// polls it, writes to it and sees its end; each call is a connection of its own.
+func TestInspectorRunsABackgroundCommand(t *testing.T) {
+	npx := need(t, "npx")
+	b := newBox(t)
+	placeMCP(t)
+	i := &inspector{b, npx}
+	if _, err := i.run("--help"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the inspector cannot be installed: %v", err)
+		}
+		t.Skipf("the inspector cannot be installed: %v", err)
+	}
+	tools, err := i.run(gcBin, "mcp", "-e", "GC_MUX_SOCKET="+b.socket, "--method", "tools/list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"exec", "process", "session_list", "session_peek", "session_send", "session_wait", "session_respond"} {
+		if !strings.Contains(tools, `"name": "`+name+`"`) {
+			t.Errorf("no tool %s in %s", name, tools)
+		}
+	}
+	r := i.call("exec", "command=echo ready; read x; echo got $x; exit 5", "background=true")
+	id, _ := r["sessionId"].(string)
+	if r["status"] != "running" || id == "" {
+		t.Fatalf("started: %v", r)
+	}
+	if r = i.call("process", "action=poll", "id="+id, "cursor=0", "waitMs=5000"); r["output"] != "ready\n" {
+		t.Errorf("polled: %v", r)
+	}
+	i.call("process", "action=submit", "id="+id, "data=word")
+	r = i.call("process", "action=wait", "id="+id)
+	if tail, _ := r["tail"].(string); r["status"] != "failed" || r["exitCode"] != 5.0 || !strings.Contains(tail, "got word") {
+		t.Errorf("the end: %v", r)
+	}
+}

@@ -93,19 +93,18 @@ func (t *Terminal) trimHistory() {
 	}
 	for h.bytes > h.maxBytes && len(h.pages) > 1 {
 		p := h.pages[0]
-		t.outside = t.outside || t.frozen != nil
 		if h.wide != 0 {
 			h.rows -= p.rows
 		}
 		h.count -= p.count
 		h.dropPage()
+		t.dropped()
 	}
 }
 
 // dropLine forgets the oldest line.
 func (t *Terminal) dropLine() {
 	h := t.hist
-	t.outside = t.outside || t.frozen != nil
 	p := h.pages[0]
 	if h.wide != 0 {
 		h.uncount(p, 0)
@@ -116,6 +115,20 @@ func (t *Terminal) dropLine() {
 	h.count--
 	if p.count == 0 && len(h.pages) > 1 {
 		h.dropPage()
+	}
+	t.dropped()
+}
+
+// dropped takes lines that were forgotten from what readers see during a
+// synchronized update: with the last one before it, the one that was open.
+func (t *Terminal) dropped() {
+	f := t.frozen
+	if f == nil {
+		return
+	}
+	t.outside = true
+	if t.hist.base() > f.lines {
+		f.open = f.open[:0]
 	}
 }
 
@@ -155,6 +168,9 @@ func (t *Terminal) ClearHistory() {
 		}
 		t.hist = newHistory(t.option())
 		t.hist.closed = h.closed
+		if f := t.frozen; f != nil {
+			f.open = f.open[:0]
+		}
 	}
 	if t.parser.src == nil { // called by the owner, not by ED 3
 		t.commit()

@@ -32,9 +32,12 @@ func (t *Terminal) reflow(cols, rows int) {
 	f.places[0] = place{x: t.x, y: t.y, pending: t.pending}
 	f.places[1] = place{x: s.saved.x, y: s.saved.y, pending: s.saved.pending}
 	if s.rows == nil {
-		t.cols, t.rows = cols, rows
-		t.moveTo(t.x, t.y)
-		return
+		if t.hist == nil && (t.scr != s || t.y < rows) { // nothing moves but the cursor
+			t.cols, t.rows = cols, rows
+			t.moveTo(t.x, t.y)
+			return
+		}
+		s.rows = make([]row, t.rows)
 	}
 	last := f.lastRow()
 	full := last == t.rows-1

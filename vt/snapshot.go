@@ -39,6 +39,7 @@ type tail struct {
 	EightBit   bool            `json:"eightBit,omitempty"`
 	Conformity uint8           `json:"conformity,omitempty"`
 	Columns    bool            `json:"columns,omitempty"` // DECCOLM
+	Tabs       *tabStops       `json:"tabs,omitempty"`    // those beyond the last column too
 }
 
 // Snapshot returns the whole state, for Restore: what ANSI returns, and what
@@ -105,7 +106,7 @@ func (t *Terminal) tail() tail {
 	s := tail{
 		Version: snapshotWhole, Cols: t.cols, Rows: t.rows, Revision: t.rev,
 		Replies: t.replies, Events: t.events,
-		Columns: t.modes&modeColumns != 0,
+		Columns: t.modes&modeColumns != 0, Tabs: t.tabs,
 	}
 	if t.hist != nil {
 		s.FirstLine = t.hist.base()
@@ -179,6 +180,9 @@ func readSnapshot(b []byte) (pages, dump []byte, s tail, err error) {
 // apply takes over what the dump could not say.
 func (t *Terminal) apply(s tail) {
 	t.setMode(modeColumns, s.Columns)
+	if s.Tabs != nil {
+		t.tabs = s.Tabs
+	}
 	for y := range t.rows {
 		if t.scr.rows != nil {
 			t.scr.row(y).flags &^= rowWrapped

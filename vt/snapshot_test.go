@@ -54,6 +54,13 @@ func TestSnapshotPages(t *testing.T) {
 		if d := diffStates(stateOf(term), stateOf(back)); d != "" {
 			t.Fatalf("%+v %d bytes, restored:\n%s", o, len(input), d)
 		}
+		cols, rows := rapid.IntRange(2, 40).Draw(t, "cols then"), rapid.IntRange(1, 12).Draw(t, "rows then")
+		if err := errors.Join(term.Resize(cols, rows), back.Resize(cols, rows)); err != nil {
+			t.Fatal(err)
+		}
+		if d := diffStates(stateOf(term), stateOf(back)); d != "" {
+			t.Fatalf("%+v after a resize to %dx%d:\n%s", o, cols, rows, d)
+		}
 		more := drawLong(t)
 		term.Write(more)
 		back.Write(more)

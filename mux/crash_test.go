@@ -357,3 +357,19 @@ func TestKillOfAnInteractiveShellIsQuick(t *testing.T) {
 		t.Errorf("it took %v", d)
 	}
 }
+
+// TestKillHangsUpAgain: a shell that noted HUP just before it went to wait for a
+// key only acts on the next one.
+func TestKillHangsUpAgain(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "deaf", `trap '' TERM; trap 'trap "exit 7" HUP' HUP; echo ready; while :; do read key; done`)
+	await(t, c, "deaf", "ready")
+	began := time.Now()
+	if err := c.Kill(t.Context(), "deaf", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}

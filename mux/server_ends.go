@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -247,7 +248,11 @@ func endProcesses(ctx context.Context, list func() ([]proctree.Proc, error), gra
 		if err != nil {
 			return err
 		}
-		hangUp(now)
+		hanging, stop := context.WithTimeout(ctx, grace)
+		var done sync.WaitGroup
+		defer done.Wait()
+		defer stop()
+		done.Go(func() { hangUp(hanging, slices.Clone(now)) })
 	}
 	return proctree.Kill(ctx, list, grace)
 }

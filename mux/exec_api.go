@@ -262,7 +262,10 @@ func (c *Client) ProcessRemove(ctx context.Context, id string, kill bool) error 
 // Deliveries lists what owners are told: what is open, and what was done with
 // the commands that are still kept. State "" is all.
 func (c *Client) Deliveries(ctx context.Context, owner, state string) ([]Delivery, error) {
-	q := url.Values{"owner": {owner}, "state": {state}}
+	return c.deliveries(ctx, url.Values{"owner": {owner}, "state": {state}})
+}
+
+func (c *Client) deliveries(ctx context.Context, q url.Values) ([]Delivery, error) {
 	var out struct {
 		Deliveries []Delivery `json:"deliveries"`
 	}

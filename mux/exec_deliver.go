@@ -73,12 +73,10 @@ func (x *execs) pass(ctx context.Context, limit chan struct{}) time.Duration {
 	owners := make(map[string]bool)
 	for _, d := range open {
 		if d.Expired(now) {
-			x.step([]string{d.Event}, func(d process.Delivery) (process.Delivery, error) {
-				return d.GiveUp(now, "its owner was not there for 24 h")
-			})
+			x.giveUp(d, now)
 			continue
 		}
-		if d.State == process.Injecting || d.Due(now) {
+		if d.State == process.Injecting && d.By == "" || d.Due(now) {
 			owners[d.Owner] = true
 		} else if wait := d.Next.Sub(now); wait > 0 {
 			next = min(next, wait)
@@ -90,28 +88,29 @@ func (x *execs) pass(ctx context.Context, limit chan struct{}) time.Duration {
 	return next
 }
 
+// giveUp makes a delivery that waited too long a dead letter.
+func (x *execs) giveUp(d process.Delivery, now time.Time) {
+	why := "its owner was not there for 24 h"
+	if d.State == process.Injecting {
+		why = "nobody said in 24 h what became of it, as it was typed by " + d.By
+	}
+	x.step([]string{d.Event}, func(d process.Delivery) (process.Delivery, error) { return d.GiveUp(now, why) })
+}
+
 // tellOwner begins to tell one owner in the background, when its session is
 // there. Its start wakes the loop otherwise.
 func (x *execs) tellOwner(ctx context.Context, owner string, limit chan struct{}) {
 	x.srv.mu.Lock()
 	s := x.srv.live[owner]
 	x.srv.mu.Unlock()
-	x.mu.Lock()
-	busy := x.busy[owner]
-	if s != nil && !busy {
-		x.busy[owner] = true
-	}
-	x.mu.Unlock()
-	if s == nil || busy {
+	if s == nil || !x.reserve(owner) {
 		return
 	}
 	x.srv.work.Go(func() {
 		if more := x.tellOnce(ctx, s, owner, limit); more {
 			defer x.wake()
 		}
-		x.mu.Lock()
-		delete(x.busy, owner)
-		x.mu.Unlock()
+		x.release(owner)
 	})
 }
 
@@ -176,7 +175,7 @@ func (x *execs) tellOnce(ctx context.Context, s *session, owner string, limit ch
 	case <-ctx.Done():
 		return false
 	}
-	batch, events, text := x.take(s, owner)
+	batch, events, text := x.take(s.rec.ID, owner, "")
 	if len(events) == 0 {
 		return false
 	}
@@ -190,8 +189,9 @@ func (x *execs) tellOnce(ctx context.Context, s *session, owner string, limit ch
 	return true
 }
 
-// take leases what is due for an owner, oldest first, and makes the message.
-func (x *execs) take(s *session, owner string) (batch string, events []string, text string) {
+// take leases what is due for an owner, oldest first, and makes the message,
+// which by ("": this server) types into the session with the id.
+func (x *execs) take(session, owner, by string) (batch string, events []string, text string) {
 	open, err := x.deliveries()
 	if err != nil {
 		logf("deliveries: %v", err)
@@ -216,8 +216,8 @@ func (x *execs) take(s *session, owner string) (batch string, events []string, t
 	if len(events) == 0 {
 		return "", nil, ""
 	}
-	batch = fmt.Sprintf("%s %s %d", s.rec.ID, events[0], leased[0].Tries)
-	injected := x.step(events, func(d process.Delivery) (process.Delivery, error) { return d.Inject(batch, x.seen.Now()) })
+	batch = fmt.Sprintf("%s %s %d", session, events[0], leased[0].Tries)
+	injected := x.step(events, func(d process.Delivery) (process.Delivery, error) { return d.Inject(batch, by, x.seen.Now()) })
 	events = nil
 	err = x.srv.db.View(func(tx *store.Tx) error {
 		for _, d := range injected {
@@ -298,7 +298,7 @@ func (x *execs) finishInjected(ctx context.Context, owner string) bool {
 	batches := make(map[string][]string)
 	var order []string
 	for _, d := range open {
-		if d.Owner != owner || d.State != process.Injecting {
+		if d.Owner != owner || d.State != process.Injecting || d.By != "" {
 			continue
 		}
 		if batches[d.Batch] == nil {

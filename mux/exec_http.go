@@ -272,6 +272,10 @@ func (x *execs) handleRemove(p *proc, _ http.ResponseWriter, r *http.Request) (a
 }
 
 func (x *execs) handleDeliveries(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if boolQuery(r, "away") {
+		away, err := x.away()
+		return map[string]any{"deliveries": away}, err
+	}
 	owner, state := r.URL.Query().Get("owner"), r.URL.Query().Get("state")
 	out := []Delivery{}
 	counts := make(map[process.DeliveryState]int)

@@ -59,6 +59,8 @@ func (srv *server) newHTTP() *http.Server {
 	handle("POST /v1/exec", srv.execs.handleExec)
 	handle("GET /v1/processes", srv.execs.handleList)
 	handle("GET /v1/deliveries", srv.execs.handleDeliveries)
+	handle("POST /v1/deliveries/claim", srv.execs.handleClaim)
+	handle("POST /v1/deliveries/settle", srv.execs.handleSettle)
 	proc := func(pattern string, h func(p *proc, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			p, err := srv.execs.find(r.PathValue("id"))

@@ -41,6 +41,7 @@ type Delivery struct {
 	Always  bool          `json:"always,omitempty"` // the owner's own look does not count
 	State   DeliveryState `json:"state"`
 	Batch   string        `json:"batch,omitempty"` // the message that carries it
+	By      string        `json:"by,omitempty"`    // injecting: who types it; "": the multiplexer itself
 	Tries   int           `json:"tries"`
 	Created time.Time     `json:"created"`
 	Updated time.Time     `json:"updated"`
@@ -67,9 +68,11 @@ func ahead(t, now time.Time, most time.Duration) bool {
 	return !t.IsZero() && d > 0 && d <= most
 }
 
-// Expired reports whether it waited so long that it is given up.
+// Expired reports whether it waited so long that it is given up: for its owner,
+// or for somebody else to say what became of it.
 func (d *Delivery) Expired(now time.Time) bool {
-	return d.State == Pending && now.Sub(d.Created) >= DeadAfter
+	waits := d.State == Pending || d.State == Injecting && d.By != ""
+	return waits && now.Sub(d.Created) >= DeadAfter
 }
 
 func (d Delivery) to(s DeliveryState, now time.Time, detail string) Delivery {
@@ -93,14 +96,14 @@ func (d Delivery) Acquire(now time.Time) (Delivery, error) {
 	return d, nil
 }
 
-// Inject notes that it is about to be typed, as part of a message; ErrState
-// unless it is leased.
-func (d Delivery) Inject(batch string, now time.Time) (Delivery, error) {
+// Inject notes that it is about to be typed, as part of a message, by somebody
+// outside of the multiplexer unless by is ""; ErrState unless it is leased.
+func (d Delivery) Inject(batch, by string, now time.Time) (Delivery, error) {
 	if d.State != Leased {
 		return d, d.refuse("inject")
 	}
 	d = d.to(Injecting, now, "")
-	d.Batch = batch
+	d.Batch, d.By = batch, by
 	return d, nil
 }
 
@@ -118,7 +121,7 @@ func (d Delivery) Retry(now time.Time, why string) (Delivery, error) {
 		return d, d.refuse("retry")
 	}
 	d = d.to(Pending, now, why)
-	d.Batch = ""
+	d.Batch, d.By = "", ""
 	d.Next = now.Add(min(FirstPause<<min(max(d.Tries-1, 0), 10), MaxPause))
 	return d, nil
 }

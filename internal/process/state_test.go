@@ -88,7 +88,7 @@ func TestDeliveryEnds(t *testing.T) {
 			case "lease":
 				d, err = d.Acquire(now)
 			case "inject":
-				if d, err = d.Inject("b", now); err == nil {
+				if d, err = d.Inject("b", "", now); err == nil {
 					typed++
 				}
 			case "deliver":

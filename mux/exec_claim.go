@@ -1,0 +1,152 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/store"
+)
+
+// Claim is a message about ended commands that its claimer is to type. Batch is
+// "" when there is nothing to type.
+type Claim struct {
+	Batch  string   `json:"batch"`
+	Events []string `json:"events"` // whose tags stand in Text
+	Text   string   `json:"text"`
+}
+
+// DeliveriesAway lists what is open for owners that have no session here, oldest
+// first: for whoever hosts them elsewhere, or can start them.
+func (c *Client) DeliveriesAway(ctx context.Context) ([]Delivery, error) {
+	return c.deliveries(ctx, url.Values{"away": {"true"}})
+}
+
+// ClaimDeliveries takes what is due to an owner that has no session here, in
+// the name of by. It is empty when nothing is due, and when the server tells the
+// owner itself. What was claimed is settled by SettleDeliveries.
+func (c *Client) ClaimDeliveries(ctx context.Context, owner, by string) (Claim, error) {
+	var out Claim
+	err := c.call(ctx, "POST", "/v1/deliveries/claim", map[string]string{"owner": owner, "by": by}, &out)
+	return out, err
+}
+
+// SettleDeliveries says what became of a claim: Delivered, Dead, or Pending for
+// one that was not submitted and is due again later. Idempotent.
+func (c *Client) SettleDeliveries(ctx context.Context, batch string, state process.DeliveryState, detail string) error {
+	return c.across(ctx, func() error {
+		return c.call(ctx, "POST", "/v1/deliveries/settle", map[string]string{"batch": batch, "state": string(state), "detail": detail}, nil)
+	})
+}
+
+// hosts reports whether the owner has a session here.
+func (x *execs) hosts(owner string) bool {
+	x.srv.mu.Lock()
+	defer x.srv.mu.Unlock()
+	return x.srv.live[owner] != nil
+}
+
+// away are the open deliveries to owners without a session here.
+func (x *execs) away() ([]Delivery, error) {
+	open, err := x.deliveries()
+	out := []Delivery{}
+	for _, d := range open {
+		if !x.hosts(d.Owner) {
+			out = append(out, d)
+		}
+	}
+	return out, err
+}
+
+func (x *execs) handleClaim(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct{ Owner, By string }
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if in.Owner == "" || in.By == "" {
+		return nil, fmt.Errorf("%w: a claim names the owner, and whose it is", ErrRequest)
+	}
+	if !x.reserve(in.Owner) { // it is being told
+		return Claim{}, nil
+	}
+	defer func() {
+		x.release(in.Owner)
+		if x.hosts(in.Owner) { // it came meanwhile
+			x.wake()
+		}
+	}()
+	if x.hosts(in.Owner) {
+		return Claim{}, nil
+	}
+	batch, events, text := x.take("away", in.Owner, in.By)
+	if len(events) == 0 {
+		return Claim{}, nil
+	}
+	return Claim{Batch: batch, Events: events, Text: text}, nil
+}
+
+// reserve makes the caller the only one who tells an owner; false when somebody
+// does.
+func (x *execs) reserve(owner string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.busy[owner] {
+		return false
+	}
+	x.busy[owner] = true
+	return true
+}
+
+func (x *execs) release(owner string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.busy, owner)
+}
+
+func (x *execs) handleSettle(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Batch, Detail string
+		State         process.DeliveryState
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	now := x.seen.Now()
+	settle := map[process.DeliveryState]func(process.Delivery) (process.Delivery, error){
+		process.Delivered: func(d process.Delivery) (process.Delivery, error) { return d.Deliver(now, in.Detail) },
+		process.Pending:   func(d process.Delivery) (process.Delivery, error) { return d.Retry(now, in.Detail) },
+		process.Dead:      func(d process.Delivery) (process.Delivery, error) { return d.GiveUp(now, in.Detail) },
+	}[in.State]
+	if settle == nil || in.Batch == "" {
+		return nil, fmt.Errorf("%w: a batch is settled as delivered, pending or dead", ErrRequest)
+	}
+	open, err := x.deliveries()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, d := range open {
+		if d.Batch == in.Batch && d.By != "" && d.State == process.Injecting {
+			ids = append(ids, d.Event)
+		}
+	}
+	err = x.srv.db.Batch(func(tx *store.Tx) error {
+		_, err := x.book.Step(tx, ids, func(d process.Delivery) (process.Delivery, error) {
+			if d.Batch != in.Batch || d.By == "" {
+				return d, process.ErrState // settled meanwhile
+			}
+			return settle(d)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		x.refresh(id)
+	}
+	x.wake() // its session may have come here meanwhile
+	return nil, nil
+}

@@ -56,7 +56,7 @@ var arrows = map[string][]string{
 	"internal/session": {"store", "internal/event", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config", "internal/event",
-		"internal/session", "internal/status",
+		"internal/session", "internal/status", "internal/process",
 	},
 	"internal/api": {anything},
 	"internal/mcp": {anything},

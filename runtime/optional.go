@@ -114,6 +114,13 @@ type DialogProvider interface {
 	DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error
 }
 
+// CursorLineProvider shows where input would go.
+type CursorLineProvider interface {
+	// CursorLine returns the line of the screen that the cursor stands on.
+	// ErrSessionNotFound without a session.
+	CursorLine(ctx context.Context, name string) (string, error)
+}
+
 // LiveRuntime is an agent's root process found in the process table, whether
 // or not the provider knows the session.
 type LiveRuntime struct {

@@ -150,6 +150,9 @@ func (l *loop) stopEnded(m *member, why, screen string, err error) {
 		return
 	case WhyIdle:
 		m.seen.Record.Asleep = true
+		if l.o.Background != nil {
+			l.askEnds() // what waits for it is known from now on
+		}
 	}
 	m.intended = true
 	l.died(m, exit, "")

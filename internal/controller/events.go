@@ -32,6 +32,7 @@ const (
 	EventForeign        = "foreign"
 	EventNudge          = "nudge"
 	EventWait           = "wait"
+	EventCommand        = "command" // the end of a background command and its owner
 )
 
 // WhyEnds is the Why of the last event of a controller.

@@ -31,6 +31,7 @@ type loop struct {
 	feed      feed
 	nudges    []*session.Nudge // in the order they came
 	waits     []*waiting
+	ends      ends               // of background commands
 	members   map[string]*member // by session name
 	order     []string           // wanted sessions in the order of the file
 	foreign   map[string]bool    // running sessions known not to be this city's
@@ -89,6 +90,7 @@ type member struct {
 	noWarm     bool          // Relaunch is unsupported for it
 	idle       bool          // it was seen idle
 	delivering bool          // a nudge waits for it to be idle, or is typed
+	tellAt     time.Time     // ends of background commands wait until then
 	idleOf     string        // by its session id: who is waited for, or was seen idle
 
 	doing      runtime.SessionActivity // while a status is made
@@ -217,6 +219,7 @@ func (l *loop) run(ctx context.Context) error {
 	l.note(Event{Kind: EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %d agents", os.Getpid(), len(l.order))})
 	l.patrolNow()
 	l.subscribe()
+	l.followEnds()
 	limit, stopLimit := l.limit()
 	defer stopLimit()
 	ctxDone := ctx.Done()
@@ -305,6 +308,7 @@ func (l *loop) step() {
 		l.shutdown()
 	}
 	if !l.stopping && !l.ended && l.looked {
+		next = l.tellEnds(now, next)
 		for _, a := range Plan(l.desired(), l.actual(), now) {
 			if a.Kind == ActWait {
 				if a.At.Before(next) {

@@ -26,6 +26,10 @@ type Options struct {
 	ProviderName string
 	Build        agent.BuildOptions
 
+	// Background tells of background commands whose owners sleep, or live with
+	// another provider than the multiplexer; nil = their ends wait.
+	Background Background
+
 	Log io.Writer // one line per thing that happened; nil = nowhere
 
 	// Ready is called once, from Run's own goroutine, when the first reconcile

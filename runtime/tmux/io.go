@@ -308,6 +308,15 @@ func (p *Provider) verify(ctx context.Context, target, end string) (runtime.Rece
 	}
 }
 
+// CursorLine implements runtime.CursorLineProvider.
+func (p *Provider) CursorLine(ctx context.Context, name string) (string, error) {
+	line, err := p.cursorLine(ctx, target(name))
+	if err != nil {
+		return "", fmt.Errorf("cursor of %s: %w", name, convert(err))
+	}
+	return line, nil
+}
+
 func (p *Provider) cursorLine(ctx context.Context, target string) (string, error) {
 	at, err := p.query(ctx, "display-message", "-p", "-t", target, "#{cursor_y}")
 	if err != nil || len(at) != 1 {

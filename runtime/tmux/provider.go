@@ -63,6 +63,7 @@ var (
 	_ runtime.RelaunchProvider        = (*Provider)(nil)
 	_ runtime.DialogProvider          = (*Provider)(nil)
 	_ runtime.IdleWaitProvider        = (*Provider)(nil)
+	_ runtime.CursorLineProvider      = (*Provider)(nil)
 	_ runtime.ExecProvider            = (*Provider)(nil)
 	_ runtime.ProcessTableScanner     = (*Provider)(nil)
 	_ runtime.ImmediateNudgeProvider  = (*Provider)(nil)

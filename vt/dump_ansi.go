@@ -88,8 +88,7 @@ func (p *painter) frozen(f *frozen) {
 		p.lines(0, f.lines, 0)
 		if len(f.open) > 0 {
 			grapheme := p.grapheme
-			p.policy(f.flags&lineWcwidth == 0)
-			p.b = append(p.b, f.open...)
+			p.line(h.wasOpen(f), 0)
 			p.policy(grapheme)
 		}
 	}
@@ -118,6 +117,18 @@ func (p *painter) frozen(f *frozen) {
 	if f.title != "" {
 		p.str("\x1b]2;\x1b\\")
 	}
+}
+
+// wasOpen is the line that was open when an update began, in the looks of what
+// it became.
+func (h *history) wasOpen(f *frozen) line {
+	l := h.openLine()
+	if f.lines < h.closed {
+		p, i := h.pageOf(f.lines)
+		l = h.line(p, i, nil)
+	}
+	l.text, l.flags = f.open, f.flags
+	return l
 }
 
 func (p *painter) str(s string) { p.b = append(p.b, s...) }

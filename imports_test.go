@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"vt":                {},
 	"store":             {},
 	"internal/event":    {},
+	"internal/testenv":  {},
 	"internal/proctree": {},
 	"internal/staging":  {},
 	"internal/config":   {},

@@ -2,7 +2,6 @@ package mux
 
 import (
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 )
 
 // TestMain turns the test binary into the daemon when it is started as one, so
@@ -29,19 +29,8 @@ func TestMain(m *testing.M) {
 	if socket := os.Getenv("GC_TEST_DIAL"); socket != "" {
 		os.Exit(dialForTest(socket))
 	}
-	sideBySide()
+	testenv.SideBySide(3) // they wait for programs most of their time
 	goleak.VerifyTestMain(m)
-}
-
-// sideBySide lets more tests run at once than there are cores, unless -parallel
-// says otherwise: they wait for programs most of their time.
-func sideBySide() {
-	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
-	if !said {
-		_ = flag.Set("test.parallel", "3") // the flag is there, and a number
-	}
 }
 
 // testPaths is a state directory of the test's own, with a short path.

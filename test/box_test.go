@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,8 +49,25 @@ func newBox(t *testing.T) *box {
 		"XDG_STATE_HOME=" + filepath.Join(b.dir, "state"), "GC_MUX_SOCKET=" + b.socket,
 		"TERM=xterm-256color", "TZ=UTC",
 	}
+	t.Cleanup(b.endTmux)
 	t.Cleanup(b.shutdown)
 	return b
+}
+
+// endTmux ends the tmux servers that still hold the last screens of sessions.
+func (b *box) endTmux() {
+	sockets, err := filepath.Glob(filepath.Join(b.dir, "state", "gc", "tmux", "*"))
+	if err != nil {
+		b.t.Error(err)
+	}
+	for _, s := range sockets {
+		if info, err := os.Stat(s); err != nil || info.Mode()&fs.ModeSocket == 0 {
+			continue
+		}
+		if out, err := exec.Command("tmux", "-S", s, "kill-server").CombinedOutput(); err != nil && !strings.Contains(string(out), "no server") {
+			b.t.Errorf("tmux kill-server: %v: %s", err, out)
+		}
+	}
 }
 
 // shutdown ends the mux and checks that it and its keeper are gone.

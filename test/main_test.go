@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 )
 
 // gcBin is the binary under test, at a path that nothing else runs from.
@@ -74,13 +75,7 @@ func runningFrom(exe string) []proctree.Proc {
 // need returns the path of a program that this machine must have.
 func need(t testing.TB, program string) string {
 	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is missing, and CI must have it", program)
-		}
-		t.Skipf("%s is not installed", program)
-	}
+	path := testenv.Need(t, program)
 	if program != "python3" {
 		return path
 	}

@@ -21,6 +21,7 @@ import (
 
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime/subprocess"
 )
@@ -37,20 +38,9 @@ func TestMain(m *testing.M) {
 		os.Exit(subprocess.RunParent())
 	}
 	if strings.HasSuffix(os.Args[0], ".test") { // and is not gc in a script
-		sideBySide()
+		testenv.SideBySide(4) // they wait for programs most of their time
 	}
 	testscript.Main(m, map[string]func(){"gc": main})
-}
-
-// sideBySide lets more scripts run at once than there are cores, unless
-// -parallel says otherwise: they wait for programs most of their time.
-func sideBySide() {
-	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
-	if !said {
-		_ = flag.Set("test.parallel", "4") // the flag is there, and a number
-	}
 }
 
 func TestScripts(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/exec"
@@ -67,19 +68,6 @@ func contrib(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// need fails in CI, and skips elsewhere, when a program is missing.
-func need(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, program := range programs {
-		if _, err := osexec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skipf("%s is not installed", program)
-		}
-	}
 }
 
 // backend is one script with a state of its own. It hangs while the pipe gate
@@ -149,7 +137,7 @@ func TestConformanceNative(t *testing.T) {
 
 func newScreen(t testing.TB) *backend {
 	t.Helper()
-	need(t, "screen", "jq", "bash", "script", "setsid", "flock")
+	testenv.Need(t, "screen", "jq", "bash", "script", "setsid", "flock")
 	state, err := os.MkdirTemp("", "gcx") // short: it holds sockets
 	if err != nil {
 		t.Fatal(err)

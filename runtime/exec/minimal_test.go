@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/runtime"
 )
 
@@ -19,7 +20,7 @@ import (
 // and harms nothing.
 func TestMinimalScript(t *testing.T) {
 	t.Parallel()
-	need(t, "jq", "setsid")
+	testenv.Need(t, "jq", "setsid")
 	p := newBackend(t, contrib(t, "gc-session-minimal"), "GC_EXEC_STATE_DIR="+t.TempDir()).provider(t)
 	ctx, dir := t.Context(), t.TempDir()
 	cfg := runtime.Config{WorkDir: dir, Command: `echo "$WORD"; pwd; echo $$ > up; exec sleep 1000`, Env: map[string]string{"WORD": "it's\ntwo lines"}}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
@@ -38,12 +39,7 @@ type backend struct {
 
 func newBackend(t *testing.T) *backend {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("tmux is not installed")
-	}
+	testenv.Need(t, "tmux")
 	dir := t.TempDir()
 	b := &backend{paths: mux.Paths{Dir: filepath.Join(dir, "mux.d"), Socket: filepath.Join(dir, "mux.sock")}, socket: filepath.Join(dir, "tmux.sock")}
 	t.Cleanup(func() {

@@ -2,8 +2,6 @@ package tmux_test
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimetest"
 	"gascity.dev/gc/runtime/tmux"
@@ -27,12 +26,7 @@ type backend struct{ socket string }
 // newBackend skips where there is no tmux, but not in CI, which installs it.
 func newBackend(t testing.TB) backend {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("tmux is not installed")
-	}
+	testenv.Need(t, "tmux")
 	b := backend{filepath.Join(t.TempDir(), "tmux.sock")}
 	t.Cleanup(func() { tmux.KillServer(t, b.socket) })
 	return b

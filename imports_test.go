@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"store":             {},
 	"internal/event":    {},
 	"internal/testenv":  {},
+	"internal/clock":    {},
 	"internal/proctree": {},
 	"internal/staging":  {},
 	"internal/config":   {},
@@ -40,7 +41,7 @@ var arrows = map[string][]string{
 	"internal/process": {"store", "internal/event"},
 	"mux": {
 		"vt", "store", "internal/proctree", "internal/event", "internal/rule",
-		"internal/status", "internal/process",
+		"internal/status", "internal/process", "internal/clock",
 	},
 
 	"runtime":             {"internal/staging", "internal/event", "internal/rule"},
@@ -54,7 +55,7 @@ var arrows = map[string][]string{
 	"runtime/acp":         {"runtime", "internal/proctree"},
 
 	"internal/agent":   {"runtime", "internal/config"},
-	"internal/session": {"store", "internal/event", "runtime"},
+	"internal/session": {"store", "internal/event", "internal/clock", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config", "internal/event",
 		"internal/session", "internal/status", "internal/process",

@@ -61,7 +61,7 @@ func (s *session) detector() *activity {
 // held.
 func (s *session) noteActivity(events []vt.Event) {
 	changed := false
-	now := unixTime(max(s.lastOut, s.rec.Started)) // one time for what came together
+	now := unixTime(max(s.lastOut, s.born)) // one time for what came together
 	for _, e := range events {
 		switch e.Kind {
 		case vt.EventStatus, vt.EventPrompt, vt.EventProgress:
@@ -100,7 +100,7 @@ func (s *session) recoverActivity() {
 // painted: then, or when a result may change by itself, it is worth asking
 // again after d (0: only after a change). mu is held.
 func (s *session) detect() (a Activity, ok bool, d time.Duration) {
-	now := time.Now()
+	now := s.srv.clock.Now()
 	doing := s.detector()
 	fresh := !doing.at.IsZero() && doing.output == s.out && doing.screen == s.term.Revision() && s.exit == nil && (doing.again.IsZero() || now.Before(doing.again))
 	if !fresh {
@@ -121,7 +121,7 @@ func (s *session) detect() (a Activity, ok bool, d time.Duration) {
 func (s *session) facts() status.Facts {
 	f := status.Facts{
 		Ready: s.rec.Ready, Dialogs: s.srv.dialogs,
-		Started: unixTime(s.rec.Started), LastOutput: unixTime(s.lastOut),
+		Started: unixTime(s.born), LastOutput: unixTime(s.lastOut),
 	}
 	if s.exit != nil {
 		f.Ended, f.EndedAt = exitLine(s.exit), s.exit.Time

@@ -63,6 +63,6 @@ func (s *session) brief(name string) SessionActivity {
 	}
 	a.Sources = nil
 	return SessionActivity{
-		Name: name, Activity: a, Attached: len(s.clients), LastInput: unixTime(s.lastIn), LastOutput: unixTime(s.lastOut),
+		Name: name, Activity: a, Attached: len(s.clients), LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)),
 	}
 }

@@ -40,7 +40,6 @@ type execs struct {
 	srv  *server
 	book process.Book
 	kick chan struct{}
-	seen *process.Clock
 
 	mu      sync.Mutex
 	procs   map[string]*proc
@@ -70,7 +69,7 @@ type proc struct {
 
 func newExecs(srv *server) *execs {
 	return &execs{
-		srv: srv, kick: make(chan struct{}, 1), seen: process.NewClock(),
+		srv: srv, kick: make(chan struct{}, 1),
 		procs: make(map[string]*proc), open: make(map[string]bool), busy: make(map[string]bool),
 	}
 }
@@ -101,7 +100,7 @@ func (x *execs) find(id string) (*proc, error) {
 
 // load reads what an earlier server wrote down.
 func (x *execs) load() error {
-	now := x.seen.Now()
+	now := x.srv.clock.Now()
 	var all []process.Record
 	err := x.srv.db.Update(func(tx *store.Tx) error {
 		var err error
@@ -148,7 +147,7 @@ func (x *execs) reconcile() {
 		if s == nil {
 			close(p.started)
 			x.srv.work.Go(func() {
-				x.finish(p, process.End{Code: -1, Lost: true, Reason: "its process is gone, and nobody saw how it ended", At: time.Now()})
+				x.finish(p, process.End{Code: -1, Lost: true, Reason: "its process is gone, and nobody saw how it ended", At: time.Now(), Now: x.srv.clock.Now()})
 			})
 			continue
 		}
@@ -303,7 +302,7 @@ func (x *execs) plan(r *ExecRequest) (process.Record, CreateRequest, error) {
 	}
 	rec := process.Record{
 		ID: id, Label: r.Label, Command: commandLine(r), WorkDir: r.WorkDir, PTY: r.PTY, Owner: r.Owner, CallID: r.CallID,
-		Key: r.Key, Notify: r.Notify, Background: r.Background, Created: now, Status: process.Running,
+		Key: r.Key, Notify: r.Notify, Background: r.Background, Created: now, Begun: x.srv.clock.Now(), Status: process.Running,
 		IdleTimeout: time.Duration(max(0, r.IdleTimeoutMS)) * time.Millisecond,
 	}
 	switch {

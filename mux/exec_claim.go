@@ -113,7 +113,7 @@ func (x *execs) handleSettle(w http.ResponseWriter, r *http.Request) (any, error
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	now := x.seen.Now()
+	now := x.srv.clock.Now()
 	settle := map[process.DeliveryState]func(process.Delivery) (process.Delivery, error){
 		process.Delivered: func(d process.Delivery) (process.Delivery, error) { return d.Deliver(now, in.Detail) },
 		process.Pending:   func(d process.Delivery) (process.Delivery, error) { return d.Retry(now, in.Detail) },

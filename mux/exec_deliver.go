@@ -69,7 +69,7 @@ func (x *execs) pass(ctx context.Context, limit chan struct{}) time.Duration {
 		logf("deliveries: %v", err)
 		return execRetryMax
 	}
-	now, next := x.seen.Now(), wakeTick
+	now, next := x.srv.clock.Now(), wakeTick
 	owners := make(map[string]bool)
 	for _, d := range open {
 		if d.Expired(now) {
@@ -197,7 +197,7 @@ func (x *execs) take(session, owner, by string) (batch string, events []string, 
 		logf("deliveries: %v", err)
 		return "", nil, ""
 	}
-	now := x.seen.Now()
+	now := x.srv.clock.Now()
 	var ids []string
 	for _, d := range open {
 		if d.Owner == owner && d.Due(now) && len(ids) < process.MaxBatch && !x.watched(d.Session) {
@@ -217,7 +217,7 @@ func (x *execs) take(session, owner, by string) (batch string, events []string, 
 		return "", nil, ""
 	}
 	batch = fmt.Sprintf("%s %s %d", session, events[0], leased[0].Tries)
-	injected := x.step(events, func(d process.Delivery) (process.Delivery, error) { return d.Inject(batch, by, x.seen.Now()) })
+	injected := x.step(events, func(d process.Delivery) (process.Delivery, error) { return d.Inject(batch, by, x.srv.clock.Now()) })
 	events = nil
 	err = x.srv.db.View(func(tx *store.Tx) error {
 		for _, d := range injected {
@@ -255,7 +255,7 @@ func (x *execs) settle(ctx context.Context, s *session, events []string, rec Rec
 	if rec.State == Dead { // what it said last is still to be read
 		_ = s.awaitEnd(ctx)
 	}
-	now := x.seen.Now()
+	now := x.srv.clock.Now()
 	delivered := func(detail string) {
 		x.step(events, func(d process.Delivery) (process.Delivery, error) { return d.Deliver(now, detail) })
 	}
@@ -333,7 +333,7 @@ func (x *execs) finishBatch(ctx context.Context, batch string, events []string) 
 
 // settleGone puts back what was typed into a session of which nothing is left.
 func (x *execs) settleGone(events []string) {
-	now := x.seen.Now()
+	now := x.srv.clock.Now()
 	x.step(events, func(d process.Delivery) (process.Delivery, error) {
 		return d.Retry(now, "the session it was typed into is gone")
 	})

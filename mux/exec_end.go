@@ -44,7 +44,8 @@ func (x *execs) ended(s *session) {
 	p.mu.Lock()
 	p.stopTimers()
 	p.mu.Unlock()
-	end := process.End{Code: exit.Code, Signal: exit.Signal, At: exit.Time, Took: exit.Time.Sub(time.Unix(0, s.rec.Started))}
+	end := process.End{Code: exit.Code, Signal: exit.Signal, At: exit.Time, Now: x.srv.clock.Now()}
+	end.Took = took(exit.Time.Sub(time.Unix(0, s.rec.Started)), p.running())
 	switch exit.Reason {
 	case ReasonUnknown:
 		end.Lost, end.Reason = true, "its keeper was gone, and the system does not tell how it ended"
@@ -55,6 +56,30 @@ func (x *execs) ended(s *session) {
 	}
 	end.Tail = p.tail()
 	x.finish(p, end)
+}
+
+// took is how long a command ran: by the system's clock, which the keeper reads
+// at the very end, unless that was set meanwhile; then as long as it was seen to.
+func took(wall, seen time.Duration) time.Duration {
+	if wall < 0 || wall > seen+time.Second {
+		return seen
+	}
+	return wall
+}
+
+// running is how long ago the command was begun.
+func (p *proc) running() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.age()
+}
+
+// age is running. mu is held.
+func (p *proc) age() time.Duration {
+	if p.rec.Begun.IsZero() { // an earlier program wrote it
+		return max(0, time.Since(p.rec.Started))
+	}
+	return max(0, p.x.srv.clock.Since(p.rec.Begun))
 }
 
 // finish writes the end, its event and its delivery in one transaction, again
@@ -82,7 +107,7 @@ func (x *execs) finish(p *proc, end process.End) {
 					r.Intent = now.Intent
 				}
 				if !r.Background {
-					r.Seen = end.At // somebody waits for it
+					r.Seen = end.Now // somebody waits for it
 				}
 			})
 			if err == nil {
@@ -124,7 +149,7 @@ func (x *execs) finish(p *proc, end process.End) {
 // arm starts the command's timers, for what is left of its time. mu is held.
 func (p *proc) arm() {
 	if d := p.rec.Timeout; d > 0 {
-		left := d - min(d, max(0, time.Since(p.rec.Started)))
+		left := d - min(d, p.age())
 		p.timer = time.AfterFunc(left, func() { p.expire(process.IntentTimeout) })
 	}
 	if d := p.rec.IdleTimeout; d > 0 {
@@ -148,15 +173,8 @@ func (p *proc) quiet() {
 	s, limit := p.s, p.rec.IdleTimeout
 	p.mu.Unlock()
 	s.mu.Lock()
-	last := unixTime(max(s.lastOut, s.rec.Started))
+	silent := s.silent()
 	s.mu.Unlock()
-	silent := time.Since(last)
-	if silent < 0 || silent >= limit+time.Hour { // the clock was set: count anew
-		silent = 0
-		s.mu.Lock()
-		s.lastOut = time.Now().UnixNano()
-		s.mu.Unlock()
-	}
 	if silent >= limit {
 		p.expire(process.IntentIdle)
 		return
@@ -278,7 +296,7 @@ func (x *execs) collect() {
 		p.mu.Unlock()
 	}
 	x.mu.Unlock()
-	ids, next := process.Overdue(all, open, time.Now())
+	ids, next := process.Overdue(all, open, x.srv.clock.Now())
 	for _, id := range ids {
 		if err := x.remove(id); err != nil {
 			logf("background command %s: %v", id, err)
@@ -287,7 +305,7 @@ func (x *execs) collect() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !next.IsZero() {
-		x.sweepIn(max(time.Until(next), time.Second))
+		x.sweepIn(max(-x.srv.clock.Since(next), time.Second))
 	}
 }
 

@@ -102,11 +102,10 @@ func (p *proc) result() ExecResult {
 	if s == nil {
 		return res
 	}
-	res.DurationMS = max(0, time.Since(r.Started).Milliseconds())
+	res.DurationMS = p.running().Milliseconds()
 	s.mu.Lock()
-	last := unixTime(max(s.lastOut, s.rec.Started))
+	silent := s.silent()
 	s.mu.Unlock()
-	silent := max(0, time.Since(last))
 	res.IdleMS = silent.Milliseconds()
 	res.Waiting = silent >= waitingTime && out != nil && out.OpenLine()
 	return res
@@ -231,7 +230,7 @@ func (p *proc) see(caller string, res *ExecResult) error {
 	var rec process.Record
 	err := p.x.srv.db.Batch(func(tx *store.Tx) error {
 		var err error
-		rec, err = p.x.book.See(tx, p.id, p.x.seen.Now())
+		rec, err = p.x.book.See(tx, p.id, p.x.srv.clock.Now())
 		return err
 	})
 	if err != nil {

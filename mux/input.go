@@ -129,7 +129,7 @@ func (s *session) put(p []byte) (int, error) {
 
 // noteInput notes that a writer wrote. mu is held.
 func (s *session) noteInput() {
-	s.lastIn = time.Now().UnixNano()
+	s.lastIn = s.srv.clock.Now().UnixNano()
 	if s.fd >= 0 {
 		s.j.lastIn.Store(s.lastIn)
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/vt"
 )
@@ -36,7 +37,7 @@ func newJournalBench(t testing.TB) *journalBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &journalBench{srv: &server{paths: Paths{Dir: dir}, history: newHistoryWriter(), events: event.NewLog[Event](event.Options{}), table: table, version: "test"}, fd: fd}
+	b := &journalBench{srv: &server{clock: clock.New(), paths: Paths{Dir: dir}, history: newHistoryWriter(), events: event.NewLog[Event](event.Options{}), table: table, version: "test"}, fd: fd}
 	b.srv.resting.close() // the test says when a session rests
 	t.Cleanup(func() {
 		b.s.j.close()

@@ -26,7 +26,10 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 	}
 	v = *n.seen
 	v.output = s.out
-	return v, unixTime(s.lastOut), s.change(), s.exit != nil || s.dead != nil
+	if s.lastOut != 0 {
+		last = time.Now().Add(-s.srv.clock.Since(unixTime(s.lastOut)))
+	}
+	return v, last, s.change(), s.exit != nil || s.dead != nil
 }
 
 // standing reports whether the end of a text stands on the cursor's line, or

@@ -64,7 +64,7 @@ func (d *deliveries) run(done <-chan struct{}) {
 		var later <-chan time.Time
 		var t *time.Timer
 		if !next.IsZero() {
-			t = time.NewTimer(time.Until(next))
+			t = time.NewTimer(-d.srv.clock.Since(next))
 			later = t.C
 		}
 		select {
@@ -86,9 +86,9 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 	items, err := d.list("")
 	if err != nil {
 		logf("queue: %v", err)
-		return time.Now().Add(queuePause)
+		return d.srv.clock.Now().Add(queuePause)
 	}
-	now := time.Now()
+	now := d.srv.clock.Now()
 	soonest := func(t time.Time) {
 		if next.IsZero() || t.Before(next) {
 			next = t
@@ -154,14 +154,14 @@ func (d *deliveries) start(ctx context.Context, it QueueItem) {
 
 // deliver tries one message once.
 func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
-	ctx, cancel := context.WithDeadline(ctx, it.Expires)
+	ctx, cancel := context.WithTimeout(ctx, -d.srv.clock.Since(it.Expires))
 	defer cancel()
 	if it.Policy == PolicyWaitIdle && !d.awaitIdle(ctx, s, &it) {
 		return // looked at again
 	}
 	d.limit <- struct{}{}
 	defer func() { <-d.limit }()
-	it.State, it.Detail, it.Tries, it.Lease = QueueLeased, "", it.Tries+1, time.Now().Add(queueLease)
+	it.State, it.Detail, it.Tries, it.Lease = QueueLeased, "", it.Tries+1, d.srv.clock.Now().Add(queueLease)
 	if kept, err := d.put(it); err != nil || !kept {
 		if err != nil {
 			logf("queue: %v", err)
@@ -221,14 +221,14 @@ func (d *deliveries) retry(it QueueItem, why string) {
 		return
 	}
 	it.State, it.Lease, it.Detail = QueueWaiting, time.Time{}, why
-	it.Next = time.Now().Add(min(queuePause<<min(it.Tries-1, 10), queuePauses))
+	it.Next = d.srv.clock.Now().Add(min(queuePause<<min(it.Tries-1, 10), queuePauses))
 	if _, err := d.put(it); err != nil {
 		logf("queue: %v", err)
 	}
 }
 
 func (d *deliveries) finish(it QueueItem, state, detail string) {
-	it.State, it.Detail, it.Lease, it.Next, it.Done = state, detail, time.Time{}, time.Time{}, time.Now()
+	it.State, it.Detail, it.Lease, it.Next, it.Done = state, detail, time.Time{}, time.Time{}, d.srv.clock.Now()
 	if _, err := d.put(it); err != nil {
 		logf("queue: %v", err)
 	}
@@ -329,7 +329,7 @@ func (d *deliveries) enqueue(r QueueRequest) (QueueItem, error) {
 	if r.TTL <= 0 {
 		r.TTL = queueTTL
 	}
-	now := time.Now()
+	now := d.srv.clock.Now()
 	it := QueueItem{QueueRequest: r, State: QueueWaiting, Created: now, Expires: now.Add(r.TTL)}
 	err := d.srv.db.Batch(func(tx *store.Tx) error {
 		if queueBucket.Len(tx, "") >= maxQueue {

@@ -35,6 +35,7 @@ const (
 type recording struct {
 	f    *os.File
 	path string
+	now  func() time.Time // even, so that no pause of a replay is longer than it was
 	size int64
 	most int64  // of this file
 	next uint64 // offset of the next byte
@@ -58,7 +59,7 @@ func (s *session) startRecording() {
 	path := s.srv.recordingPath(s.rec.ID)
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		s.tape, err = openRecording(path)
+		s.tape, err = openRecording(path, s.srv.clock.Now)
 	}
 	if err != nil {
 		logf("session %s: recording: %v", s.rec.ID, err)
@@ -118,12 +119,12 @@ func (s *session) paintTape(kind int) {
 }
 
 // openRecording cuts off half a frame that a kill left.
-func openRecording(path string) (*recording, error) {
+func openRecording(path string, now func() time.Time) (*recording, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{f: f, path: path, most: recordingMax / 2}
+	r := &recording{f: f, path: path, now: now, most: recordingMax / 2}
 	err = eachFrame(bufio.NewReader(f), func(fr recFrame) error {
 		r.size += frameHead + int64(len(fr.data))
 		switch fr.kind {
@@ -165,7 +166,7 @@ func (r *recording) write(kind int, offset uint64, p []byte) {
 		return
 	}
 	b := make([]byte, 0, frameHead+len(p))
-	b = binary.LittleEndian.AppendUint64(b, uint64(time.Now().UnixNano()))
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.now().UnixNano()))
 	b = binary.LittleEndian.AppendUint64(b, offset)
 	b = binary.LittleEndian.AppendUint32(b, uint32(kind)<<frameKindBits|uint32(len(p)))
 	b = append(b, p...)

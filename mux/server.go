@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/store"
@@ -31,6 +32,7 @@ type server struct {
 	since   time.Time
 	loop    *loop
 	db      *store.DB
+	clock   *clock.Clock // all times that are compared later are its
 	queue   *deliveries
 	execs   *execs
 	resting resting
@@ -138,6 +140,7 @@ func (srv *server) open(control int) error {
 	if srv.db, err = openState(srv.paths.db()); err != nil {
 		return err
 	}
+	srv.clock = resumeClock(srv.db)
 	if err := srv.openTable(entries); err != nil {
 		return err
 	}

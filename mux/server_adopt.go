@@ -86,7 +86,7 @@ func (srv *server) restore() {
 	all.Wait()
 	srv.adopted = nil
 	srv.mu.Lock()
-	slices.SortFunc(srv.exited, func(a, b *session) int { return a.endTime().Compare(b.endTime()) })
+	slices.SortFunc(srv.exited, func(a, b *session) int { return a.exitTime().Compare(b.exitTime()) })
 	srv.mu.Unlock()
 }
 

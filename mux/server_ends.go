@@ -58,9 +58,10 @@ func (srv *server) moveExited(s *session) {
 		delete(srv.live, s.rec.Name)
 	}
 	if srv.sessions[s.rec.ID] == s && !s.taken && !slices.Contains(srv.exited, s) {
+		s.over = srv.clock.Now()
 		srv.exited = append(srv.exited, s)
 	}
-	drop := srv.overdue(time.Now())
+	drop := srv.overdue(srv.clock.Now())
 	srv.armSweep()
 	srv.checkIdle()
 	srv.mu.Unlock()
@@ -85,7 +86,7 @@ func (srv *server) overdue(now time.Time) []*session {
 		if s.rec.Exec {
 			most = min(most, keepExecs)
 		}
-		if left[s.rec.Exec] <= most && now.Sub(s.endTime()) < srv.times.keep {
+		if left[s.rec.Exec] <= most && now.Sub(s.over) < srv.times.keep {
 			return false
 		}
 		left[s.rec.Exec]--
@@ -96,13 +97,14 @@ func (srv *server) overdue(now time.Time) []*session {
 	return drop
 }
 
-func (s *session) endTime() time.Time {
+// exitTime is when the session ended by the system's clock, as its keeper saw it.
+func (s *session) exitTime() (t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.exit == nil {
-		return time.Now()
+	if s.exit != nil {
+		t = s.exit.Time
 	}
-	return s.exit.Time
+	return t
 }
 
 // armSweep sets the one timer that collects exited sessions. mu is held.
@@ -114,9 +116,9 @@ func (srv *server) armSweep() {
 	if len(srv.exited) == 0 {
 		return
 	}
-	srv.sweep = time.AfterFunc(time.Until(srv.exited[0].endTime().Add(srv.times.keep))+time.Millisecond, func() {
+	srv.sweep = time.AfterFunc(srv.times.keep-srv.clock.Since(srv.exited[0].over)+time.Millisecond, func() {
 		srv.mu.Lock()
-		drop := srv.overdue(time.Now())
+		drop := srv.overdue(srv.clock.Now())
 		srv.armSweep()
 		srv.mu.Unlock()
 		srv.collect(drop)

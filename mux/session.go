@@ -55,10 +55,11 @@ type session struct {
 	srv   *server
 	rec   sessionRecord
 	pid   int
-	start uint64 // of pid, against its reuse
-	slot  uint64 // in the readiness loop
-	watch int    // descriptor of pid when a lost keeper was its parent, else -1
-	taken bool   // somebody collects it; guarded by server.mu
+	start uint64    // of pid, against its reuse
+	slot  uint64    // in the readiness loop
+	watch int       // descriptor of pid when a lost keeper was its parent, else -1
+	over  time.Time // when it was kept as an ended one, by the server's clock; guarded by server.mu
+	taken bool      // somebody collects it; guarded by server.mu
 
 	mu         sync.Mutex
 	term       *vt.Terminal
@@ -72,7 +73,7 @@ type session struct {
 	lastIn     int64         // Unix nanoseconds
 	ring       *process.Ring // output of a background command; nil without
 	stdin      *stdin        // nil on a terminal
-	lastOut    int64
+	lastOut    int64         // both by the server's clock
 	bells      uint64
 	prompt     bool          // a shell prompt is open
 	doing      *activity     // nil while nothing told and nobody asked
@@ -81,6 +82,7 @@ type session struct {
 	dead       *Exit         // the leader ended; output may still be drained
 	exit       *Exit         // the session ended
 	collected  bool          // no trace is left
+	born       int64         // when it began, by the server's clock
 	used       int64         // when the screen was last written to or read, Unix nanoseconds
 	inUse      bool          // srv.resting knows it
 	stopping   bool          // Kill began
@@ -106,6 +108,7 @@ func (s *session) options() vt.Options {
 // taken over.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal) (*session, error) {
 	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows}
+	s.born = srv.clock.Now().Add(-max(0, time.Since(time.Unix(0, rec.Started)))).UnixNano()
 	s.hist = &historyFile{path: srv.historyPath(rec.ID), writer: srv.history}
 	t, err := vt.New(s.options())
 	if err != nil {
@@ -119,6 +122,11 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 // tree is the session's processes, also after the leader was reaped.
 func (s *session) tree() proctree.Tree {
 	return proctree.Tree{Root: s.pid, RootStart: s.start, SID: s.pid, ID: s.rec.ID}
+}
+
+// silent is how long there was no output, if ever. mu is held.
+func (s *session) silent() time.Duration {
+	return max(0, s.srv.clock.Since(unixTime(max(s.lastOut, s.born))))
 }
 
 // broadcast wakes everybody who waits for a change. mu is held.
@@ -145,7 +153,7 @@ func (s *session) info() SessionInfo {
 		ID: s.rec.ID, Name: s.rec.Name, State: StateRunning, PID: s.pid,
 		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: Size{s.cols, s.rows},
 		Title: s.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
-		LastInput: unixTime(s.lastIn), LastOutput: unixTime(s.lastOut), Attached: len(s.clients),
+		LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)), Attached: len(s.clients),
 		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.term.Revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
 		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits,
 	}

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"time"
 
 	"gascity.dev/gc/vt"
 )
@@ -34,7 +33,7 @@ func (s *session) show() {
 	if len(p) == 0 {
 		return
 	}
-	s.lastOut = time.Now().UnixNano()
+	s.lastOut = s.srv.clock.Now().UnixNano()
 	s.j.lastOut.Store(s.lastOut)
 	s.srv.resting.use(s)
 	end := s.out + uint64(len(p))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/store"
 )
 
@@ -38,6 +39,29 @@ func openState(path string) (*store.DB, error) {
 		return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
 	}
 	return db, nil
+}
+
+// clockBucket holds where the even clock stands.
+var clockBucket = store.NewBucket[clock.Anchor]("clock")
+
+const clockKey = "server"
+
+// resumeClock goes on with the clock of the last server. A disk that takes no
+// write leaves the next server at an older mark, no more.
+func resumeClock(db *store.DB) *clock.Clock {
+	var a clock.Anchor
+	err := db.View(func(tx *store.Tx) (err error) {
+		a, _, err = clockBucket.Get(tx, clockKey)
+		return err
+	})
+	c := clock.Resume(a)
+	if err == nil {
+		err = db.Update(func(tx *store.Tx) error { return clockBucket.Put(tx, clockKey, c.Anchor()) })
+	}
+	if err != nil {
+		logf("clock: %v", err)
+	}
+	return c
 }
 
 func metaKey(id, key string) string { return id + "\x00" + key }

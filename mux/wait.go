@@ -108,7 +108,7 @@ func (s *session) check(cs []condition, bells uint64) (res WaitResult, done bool
 		var held bool
 		switch {
 		case c.Quiet > 0:
-			left := time.Until(unixTime(max(s.lastOut, s.rec.Started)).Add(c.Quiet))
+			left := c.Quiet - s.silent()
 			held = left <= 0
 			again(left)
 		case c.Idle || c.Blocked:

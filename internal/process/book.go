@@ -93,7 +93,7 @@ func (Book) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err er
 	if r.Wakes() {
 		d := Delivery{
 			Event: r.EventID(), Session: id, Owner: r.Owner, Always: r.Notify == NotifyAlways,
-			State: Pending, Created: e.At, Updated: e.At,
+			State: Pending, Created: r.Over, Updated: r.Over,
 		}
 		if err := deliveries.Put(tx, d.Event, d); err != nil {
 			return r, false, err

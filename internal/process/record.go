@@ -96,6 +96,10 @@ type Record struct {
 	Duration time.Duration `json:"duration,omitempty"`
 	Tail     string        `json:"tail,omitempty"` // the end of the output, as text
 	Seen     time.Time     `json:"seen,omitzero"`  // when the owner saw the end
+
+	// By the even clock, for limits and for what is kept.
+	Begun time.Time `json:"begun,omitzero"`
+	Over  time.Time `json:"over,omitzero"`
 }
 
 // EventID is the id of the event of the command's end. It is derived, so that
@@ -118,6 +122,7 @@ type End struct {
 	Reason string // for a person
 	Lost   bool   // it cannot be known
 	At     time.Time
+	Now    time.Time     // by the even clock; zero: as At
 	Took   time.Duration // 0: from the times
 	Tail   string
 }
@@ -133,6 +138,9 @@ func (r Record) Finish(e End) Record {
 		return r
 	}
 	r.ExitCode, r.Signal, r.Reason, r.Ended, r.Tail = e.Code, e.Signal, e.Reason, e.At, e.Tail
+	if r.Over = e.Now; r.Over.IsZero() {
+		r.Over = e.At
+	}
 	r.Duration = e.Took
 	if r.Duration <= 0 && !r.Started.IsZero() {
 		r.Duration = max(0, e.At.Sub(r.Started))

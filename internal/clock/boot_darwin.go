@@ -1,0 +1,13 @@
+package clock
+
+import "golang.org/x/sys/unix"
+
+// Boot identifies the boot of the machine (sysctl(3), kern.bootsessionuuid);
+// "" where it is not told.
+func Boot() string {
+	id, err := unix.Sysctl("kern.bootsessionuuid")
+	if err != nil {
+		return ""
+	}
+	return id
+}

@@ -1,0 +1,16 @@
+package clock
+
+import (
+	"os"
+	"strings"
+)
+
+// Boot identifies the boot of the machine (proc(5), random/boot_id); "" where
+// there is no such file.
+func Boot() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}

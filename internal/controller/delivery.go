@@ -24,7 +24,7 @@ func (l *loop) readQueue() error {
 		return err
 	}
 	for i := range list {
-		if list[i].Recover(time.Now()) {
+		if list[i].Recover(l.book.Now()) {
 			l.book.SaveNudge(list[i])
 		}
 		l.nudges = append(l.nudges, &list[i])
@@ -38,6 +38,7 @@ func (l *loop) readQueue() error {
 
 // deliver moves queued nudges on and returns when it wants to be called again.
 func (l *loop) deliver(now, next time.Time) time.Time {
+	even := l.book.Now()
 	busy := map[string]bool{}
 	for _, n := range l.nudges {
 		if n.State == session.NudgeDelivering {
@@ -49,20 +50,20 @@ func (l *loop) deliver(now, next time.Time) time.Time {
 			continue
 		}
 		m := l.agentNamed(n.Agent)
-		if id := l.incarnation(m); n.Fence(now, id) {
+		if id := l.incarnation(m); n.Fence(even, id) {
 			l.nudgeMoved(n)
 			continue
 		}
 		for _, at := range []time.Time{n.Expires, n.NotBefore} {
-			if at.After(now) && at.Before(next) {
-				next = at
+			if left := at.Sub(even); left > 0 && now.Add(left).Before(next) {
+				next = now.Add(left)
 			}
 		}
 		if busy[n.Agent] {
 			continue // nudges of one agent are delivered in the order they came
 		}
 		busy[n.Agent] = true
-		if m == nil || m.seen.Presence != Alive || m.op != "" || m.delivering || !m.seen.Drain.Since.IsZero() || now.Before(n.NotBefore) {
+		if m == nil || m.seen.Presence != Alive || m.op != "" || m.delivering || !m.seen.Drain.Since.IsZero() || even.Before(n.NotBefore) {
 			continue
 		}
 		l.tryNudge(m, n)
@@ -126,13 +127,13 @@ func (l *loop) nudgeWaits(n *session.Nudge, why string) {
 	if !n.Open() {
 		return
 	}
-	n.Wait(time.Now(), oneLine(why))
+	n.Wait(l.book.Now(), oneLine(why))
 	l.book.SaveNudge(*n)
 }
 
 // typeNudge types a leased nudge, once. The lease is on disk before.
 func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
-	now := time.Now()
+	now := l.book.Now()
 	if !n.Open() || m.seen.Record.ID != id || m.seen.Presence != Alive {
 		m.delivering = false
 		return
@@ -149,7 +150,7 @@ func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 		}
 		l.post(func() {
 			m.delivering = false
-			n.End(time.Now(), r, err)
+			n.End(l.book.Now(), r, err)
 			l.nudgeMoved(n)
 		})
 	})
@@ -240,13 +241,21 @@ func (s *server) nudges(w http.ResponseWriter, r *http.Request) {
 	list := []session.Nudge{}
 	if err := s.l.inLoop(r.Context(), func() {
 		for _, n := range s.l.nudges {
-			list = append(list, *n)
+			list = append(list, s.l.shown(*n))
 		}
 	}); err != nil {
 		fail(w, err)
 		return
 	}
 	reply(w, list)
+}
+
+// shown is a nudge with its times as the system's clock tells them.
+func (l *loop) shown(n session.Nudge) session.Nudge {
+	for _, t := range []*time.Time{&n.Created, &n.Expires, &n.NotBefore, &n.Lease, &n.Ended} {
+		*t = l.book.Wall(*t)
+	}
+	return n
 }
 
 func (s *server) queue(w http.ResponseWriter, r *http.Request) {
@@ -259,7 +268,7 @@ func (s *server) queue(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	reply(w, n)
+	reply(w, s.l.shown(n))
 }
 
 func (s *server) dropNudge(w http.ResponseWriter, r *http.Request) {

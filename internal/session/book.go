@@ -5,11 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/store"
 )
 
@@ -30,6 +29,11 @@ type run struct {
 
 const runKey = "current"
 
+// clocks holds where the city's even clock stands.
+var clocks = store.NewBucket[clock.Anchor]("clock")
+
+const clockKey = "city"
+
 // Errors of Open, of package store.
 var (
 	ErrLocked  = store.ErrLocked
@@ -42,6 +46,7 @@ var (
 type Book struct {
 	db     *store.DB
 	update func(func(*store.Tx) error) error // the database's
+	clock  *clock.Clock
 	wake   chan struct{}
 	done   chan struct{}
 
@@ -86,19 +91,32 @@ func Open(path string) (*Book, error) {
 		return nil, err
 	}
 	b := &Book{db: db, update: db.Update, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	var mark clock.Anchor
 	b.ticket = &Ticket{done: make(chan struct{})}
 	err = db.View(func(tx *store.Tx) (err error) {
 		if b.seq, err = lastSeq(tx); err == nil {
 			b.ids, _, err = counters.Get(tx, lastID)
+		}
+		if err == nil {
+			mark, _, err = clocks.Get(tx, clockKey)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	b.clock = clock.Resume(mark)
+	b.put("clock", func(tx *store.Tx) error { return clocks.Put(tx, clockKey, b.clock.Anchor()) })
 	go b.writer()
 	return b, nil
 }
+
+// Now is the time by the city's even clock, which goes on over restarts and
+// changes of the system's clock. Times of nudges are of it.
+func (b *Book) Now() time.Time { return b.clock.Now() }
+
+// Wall is a time of the even clock as the system's would show it, for people.
+func (b *Book) Wall(t time.Time) time.Time { return b.clock.Wall(t) }
 
 // Close writes what is pending and closes the file. What the disk does not take
 // is lost, and is the error.
@@ -123,7 +141,7 @@ func (b *Book) Run() (id string, fresh bool, err error) {
 		if err != nil {
 			return err
 		}
-		boot := bootID()
+		boot := clock.Boot()
 		if !ok || r.Boot != "" && boot != "" && r.Boot != boot {
 			fresh = true
 			r = run{ID: newID(), Began: time.Now().UTC(), Boot: boot}
@@ -133,16 +151,6 @@ func (b *Book) Run() (id string, fresh bool, err error) {
 		return err
 	})
 	return id, fresh, err
-}
-
-// bootID identifies the boot of the machine (proc(5), random/boot_id); "" where
-// there is no such file.
-func bootID() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
 }
 
 // CurrentRun returns the id of the run that goes on, if one does.

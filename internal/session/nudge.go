@@ -141,7 +141,7 @@ func (b *Book) NewNudge(n Nudge, ttl time.Duration) Nudge {
 		ttl = DefaultTTL
 	}
 	n.ID = b.nextID()
-	n.State, n.Created = NudgeQueued, time.Now().UTC()
+	n.State, n.Created = NudgeQueued, b.Now().UTC()
 	n.Expires = n.Created.Add(ttl)
 	return n
 }

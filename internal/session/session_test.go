@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/store"
 )
@@ -347,7 +348,7 @@ func TestRunEndsWithTheMachine(t *testing.T) {
 	if again, fresh, err := b.Run(); err != nil || fresh || again != first {
 		t.Errorf("%s, %v, %v", again, fresh, err)
 	}
-	if bootID() == "" {
+	if clock.Boot() == "" {
 		return // the system does not tell
 	}
 	if err := b.db.Update(func(tx *store.Tx) error { return runs.Put(tx, runKey, run{ID: first, Boot: "another"}) }); err != nil {
@@ -355,5 +356,44 @@ func TestRunEndsWithTheMachine(t *testing.T) {
 	}
 	if again, fresh, err := b.Run(); err != nil || !fresh || again == first {
 		t.Errorf("after a boot: %s, %v, %v", again, fresh, err)
+	}
+}
+
+// TestTimesAreEven: the clock of nudges does not follow the system's, also over
+// a restart, and people are shown times as the system's clock tells them.
+func TestTimesAreEven(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for _, jump := range []time.Duration{time.Hour, -time.Hour, year, -year} {
+		path := filepath.Join(t.TempDir(), "city.db")
+		b, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := clock.New().Anchor()
+		a.At = a.At.Add(-jump) // as if the system's clock had been set by jump since
+		if err := b.put("clock", func(tx *store.Tx) error { return clocks.Put(tx, clockKey, a) }).Wait(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time from the mark that the first left
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if b, err = Open(path); err != nil {
+				t.Fatal(err)
+			}
+			if d := b.Now().Sub(time.Now().Add(-jump)); clock.Boot() != "" && d.Abs() > time.Minute {
+				t.Errorf("jump %v: the clock is %v off", jump, d)
+			}
+			n := b.NewNudge(Nudge{Agent: "a", Text: "x"}, time.Hour)
+			if n.Fence(b.Now(), "") || !n.Fence(b.Now().Add(time.Hour), "") {
+				t.Errorf("jump %v: a nudge of an hour: %+v", jump, n)
+			}
+			if shown := b.Wall(n.Created); time.Since(shown).Abs() > time.Minute {
+				t.Errorf("jump %v: made now, shown as of %v", jump, shown)
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -25,7 +25,8 @@ import (
 type keeper struct {
 	dir, socket string
 	since       int64
-	lock        int // the state directory's lock, shared with the server
+	lock        int      // the state directory's lock, shared with the server
+	starters    []rlimit // limits that programs get, see liftLimits
 	trimmer     trimmer
 
 	mu       sync.Mutex
@@ -75,7 +76,8 @@ const (
 )
 
 // runKeeper is the keeper's life. args: stage, dir, socket, version, and for
-// the stage "adopt" the pid of the server that lost its keeper.
+// the stage "adopt" the pid of the server that lost its keeper, and the limits
+// that programs get.
 func runKeeper(args []string) int {
 	if len(args) < 4 {
 		return 2
@@ -100,15 +102,25 @@ func runKeeper(args []string) int {
 	k.image = ownProgram()
 	k.image.version = args[3]
 	first := moveFD(keeperReadyFD)
+	found, err := liftLimits()
 	if args[0] == "adopt" {
 		if len(args) < 5 {
 			return 2
 		}
 		pid, _ := strconv.Atoi(args[4])
+		if len(args) > 5 {
+			k.starters, _ = parseRlimits(args[5]) // none rather than no keeper
+		}
 		return k.run(func() error { return k.watchServer(pid, first) })
 	}
+	k.starters = found
 	k.ready = os.NewFile(uintptr(first), "ready")
-	return k.run(func() error { return k.startServer(0) })
+	return k.run(func() error {
+		if err != nil {
+			return err
+		}
+		return k.startServer(0)
+	})
 }
 
 // detachKeeper starts the real keeper and ends, so that the keeper has no

@@ -67,7 +67,8 @@ func (srv *server) newKeeper() error {
 		return err
 	}
 	end := os.NewFile(uintptr(theirs), "keeper")
-	err = launchKeeper(srv.paths, lock, end, "detach-adopt", srv.paths.Dir, srv.paths.Socket, srv.version, strconv.Itoa(os.Getpid()))
+	err = launchKeeper(srv.paths, lock, end, "detach-adopt", srv.paths.Dir, srv.paths.Socket, srv.version,
+		strconv.Itoa(os.Getpid()), formatRlimits(srv.currentLink().info.Starters))
 	end.Close()
 	if err != nil {
 		unix.Close(mine)

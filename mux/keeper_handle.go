@@ -123,6 +123,9 @@ func (k *keeper) hello(g *generation, f frame) error {
 	b := fields(nil).num(tagSeq, seqOf(f.body)).num(tagVersion, keeperProtocol).
 		num(tagPID, uint64(os.Getpid())).num(tagSince, uint64(k.since)).
 		num(tagRestarts, uint64(k.restarts)).str(tagText, k.lastFail)
+	for _, r := range k.starters {
+		b = b.bytes(tagRlimit, packRlimit(nil, r))
+	}
 	k.mu.Unlock()
 	return g.conn.send(kindWelcome, b)
 }

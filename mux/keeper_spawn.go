@@ -1,8 +1,6 @@
 package mux
 
 import (
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"syscall"
@@ -32,8 +30,8 @@ func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
 	}
 	path, argv := s.Path, s.Argv
 	files := []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])}
-	if len(s.Rlimits) > 0 {
-		path, argv, files = k.limited(s, files)
+	if limits := withStarters(s.Rlimits, k.starters); len(limits) > 0 {
+		path, argv, files = k.limited(s, limits, files)
 	}
 	old := unix.Umask(s.Umask)
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
@@ -142,19 +140,13 @@ func closeUnique(fds []int) {
 
 // limited is the command that sets limits on itself and then becomes the
 // program: a limit set from outside would come after the program's start.
-func (k *keeper) limited(s *spawnSpec, files []uintptr) (path string, argv []string, more []uintptr) {
-	var packed []byte
-	for _, r := range s.Rlimits {
-		for _, v := range r {
-			packed = binary.LittleEndian.AppendUint64(packed, v)
-		}
-	}
+func (k *keeper) limited(s *spawnSpec, limits []rlimit, files []uintptr) (path string, argv []string, more []uintptr) {
 	path = k.image.path
 	if k.image.fd >= 0 {
 		path = fmt.Sprintf("/proc/self/fd/%d", len(files))
 		files = append(files, uintptr(k.image.fd))
 	}
-	return path, append([]string{spawnName, daemonMark, hex.EncodeToString(packed), s.Path}, s.Argv...), files
+	return path, append([]string{spawnName, daemonMark, formatRlimits(limits), s.Path}, s.Argv...), files
 }
 
 // runSpawn sets the limits in args[0] and executes args[1] with the arguments
@@ -164,15 +156,15 @@ func runSpawn(args []string) int {
 		return 2
 	}
 	dropImage(3)
-	packed, err := hex.DecodeString(args[0])
-	if err != nil || len(packed)%24 != 0 {
+	limits, err := parseRlimits(args[0])
+	if err != nil {
 		return 2
 	}
-	for ; len(packed) > 0; packed = packed[24:] {
+	for _, l := range limits {
 		r := unix.Rlimit{}
-		setRlimit(&r, num(packed[8:16]), num(packed[16:24]))
-		if err := unix.Setrlimit(int(num(packed[:8])), &r); err != nil {
-			fmt.Fprintf(os.Stderr, "gc: limit %d: %v\n", num(packed[:8]), err)
+		setRlimit(&r, l[1], l[2])
+		if err := unix.Setrlimit(int(l[0]), &r); err != nil {
+			fmt.Fprintf(os.Stderr, "gc: limit %d: %v\n", l[0], err)
 			return 126
 		}
 	}

@@ -39,6 +39,7 @@ type keeperInfo struct {
 	Since    time.Time
 	Restarts int
 	LastFail string // of an upgrade
+	Starters []rlimit
 }
 
 // exitNotice says that a session's process ended.
@@ -200,6 +201,10 @@ func (l *keeperLink) hello() error {
 			l.info.Restarts = int(num(v))
 		case tagText:
 			l.info.LastFail = string(v)
+		case tagRlimit:
+			if len(v) == packedRlimit {
+				l.info.Starters = append(l.info.Starters, unpackRlimit(v))
+			}
 		}
 		return nil
 	})

@@ -43,6 +43,7 @@ import (
 //
 //	keeper → server
 //	welcome   version pid since restarts text (why the last upgrade failed)
+//	          rlimit… (the starter's, which programs get)
 //	spawned   id pid start fd…    master; or stdin, stdout, stderr; or output, stdin
 //	failed    errno text
 //	entries   entry…        each field holds fields: id kind pid start nfds
@@ -215,7 +216,7 @@ type spawnSpec struct {
 	Argv, Env  []string
 	Dir        string
 	Umask      int
-	Rlimits    [][3]uint64 // resource, soft, hard
+	Rlimits    []rlimit
 	Stdio      uint64
 	Cols, Rows uint16
 	Cgroup     string
@@ -234,11 +235,7 @@ func (s *spawnSpec) encode() fields {
 		f = f.str(tagEnv, e)
 	}
 	for _, r := range s.Rlimits {
-		var b []byte
-		for _, v := range r {
-			b = binary.LittleEndian.AppendUint64(b, v)
-		}
-		f = f.bytes(tagRlimit, b)
+		f = f.bytes(tagRlimit, packRlimit(nil, r))
 	}
 	return f
 }
@@ -271,8 +268,8 @@ func decodeSpawn(body []byte) (s spawnSpec, seq uint64, err error) {
 		case tagData:
 			s.Data = append([]byte(nil), v...)
 		case tagRlimit:
-			if len(v) == 24 {
-				s.Rlimits = append(s.Rlimits, [3]uint64{num(v[:8]), num(v[8:16]), num(v[16:])})
+			if len(v) == packedRlimit {
+				s.Rlimits = append(s.Rlimits, unpackRlimit(v))
 			}
 		}
 		return nil

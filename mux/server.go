@@ -85,6 +85,9 @@ func runServer(args []string) int {
 	setProcessName(serverName)
 	debug.SetGCPercent(serverGC)
 	unix.Umask(0o077)
+	if _, err := liftLimits(); err != nil { // an older keeper did not
+		logf("%v", err)
+	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	control := moveFD(serverControlFD)

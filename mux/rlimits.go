@@ -1,0 +1,91 @@
+package mux
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the starter's shell limits (ulimit), it would limit in the keeper and the
+// server, too: a bound on the size of files is one on memory without a name, so
+// that no session could be created, and pages of history would be lost. Both
+// lift such limits for themselves, and programs are started with what the
+// starter had.
+var liftedLimits = []int{unix.RLIMIT_FSIZE, unix.RLIMIT_CPU}
+
+// leastFile is the size that files must be allowed to have.
+const leastFile = 1 << 30
+
+// liftLimits lifts the limits of this process as far as it may and returns those
+// that it found. The error says that what is left is not enough.
+func liftLimits() (found []rlimit, err error) {
+	for _, resource := range liftedLimits {
+		var old unix.Rlimit
+		if unix.Getrlimit(resource, &old) != nil || old.Cur == unix.RLIM_INFINITY {
+			continue
+		}
+		found = append(found, rlimit{uint64(resource), uint64(old.Cur), uint64(old.Max)})
+		most := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+		if unix.Setrlimit(resource, &most) == nil {
+			continue
+		}
+		most = unix.Rlimit{Cur: old.Max, Max: old.Max}
+		if e := unix.Setrlimit(resource, &most); e != nil {
+			most = old
+		}
+		if resource == unix.RLIMIT_FSIZE && most.Cur < leastFile {
+			err = fmt.Errorf("files of this process may have %d bytes at most; start it from a shell whose hard limit (ulimit -H -f) is unlimited", most.Cur)
+		}
+	}
+	return found, err
+}
+
+// withStarters adds the starter's limits to those of a program; its own ones
+// come first.
+func withStarters(own, starters []rlimit) []rlimit {
+	all := slices.Clone(own)
+	for _, r := range starters {
+		if !slices.ContainsFunc(own, func(o rlimit) bool { return o[0] == r[0] }) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// packRlimit is a limit's form on the wire and, in hexadecimal, in arguments.
+func packRlimit(dst []byte, r rlimit) []byte {
+	for _, v := range r {
+		dst = binary.LittleEndian.AppendUint64(dst, v)
+	}
+	return dst
+}
+
+// packedRlimit is the length of that form.
+const packedRlimit = 24
+
+func unpackRlimit(b []byte) rlimit { return rlimit{num(b[:8]), num(b[8:16]), num(b[16:packedRlimit])} }
+
+// formatRlimits makes one argument of limits.
+func formatRlimits(all []rlimit) string {
+	var packed []byte
+	for _, r := range all {
+		packed = packRlimit(packed, r)
+	}
+	return hex.EncodeToString(packed)
+}
+
+// parseRlimits is the inverse of formatRlimits.
+func parseRlimits(arg string) ([]rlimit, error) {
+	packed, err := hex.DecodeString(arg)
+	if err != nil || len(packed)%packedRlimit != 0 {
+		return nil, fmt.Errorf("%w: limits %q", errProtocol, arg)
+	}
+	var all []rlimit
+	for b := range slices.Chunk(packed, packedRlimit) {
+		all = append(all, unpackRlimit(b))
+	}
+	return all, nil
+}

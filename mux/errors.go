@@ -22,6 +22,7 @@ var (
 	ErrBadName   = errors.New("bad session name")
 	ErrWorkDir   = errors.New("bad work dir")
 	ErrSpawn     = errors.New("the program cannot be started")
+	ErrTerminals = fmt.Errorf("%w: no terminal is free", ErrSpawn)
 	ErrSize      = errors.New("bad terminal size")
 	ErrRequest   = errors.New("bad request")
 	ErrTooLarge  = errors.New("request too large")
@@ -48,6 +49,7 @@ var codes = []struct {
 	{"exited", 409, ErrExited},
 	{"bad_name", 400, ErrBadName},
 	{"work_dir", 400, ErrWorkDir},
+	{"terminals", 503, ErrTerminals},
 	{"spawn", 500, ErrSpawn},
 	{"size", 400, ErrSize},
 	{"unknown_key", 400, ErrUnknownKey},

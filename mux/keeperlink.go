@@ -224,7 +224,7 @@ type spawned struct {
 }
 
 // spawn starts a program; the keeper holds fds with it. ErrSpawn when it
-// cannot.
+// cannot, ErrTerminals when only a terminal is missing.
 func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 	r, err := l.request(kindSpawn, s.encode(), fds...)
 	if err != nil {
@@ -232,6 +232,7 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 	}
 	var out spawned
 	var text string
+	var errno unix.Errno
 	_ = eachField(r.body, func(tag uint16, v []byte) error {
 		switch tag {
 		case tagPID:
@@ -240,6 +241,8 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 			out.Start = num(v)
 		case tagText:
 			text = string(v)
+		case tagErrno:
+			errno = unix.Errno(num(v))
 		}
 		return nil
 	})
@@ -251,10 +254,19 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 	}
 	if r.kind != kindSpawned {
 		closeAll(r.fds)
-		return spawned{}, fmt.Errorf("%w: %s", ErrSpawn, text)
+		return spawned{}, spawnError(s, errno, text)
 	}
 	out.FDs = r.fds
 	return out, nil
+}
+
+// spawnError is why the keeper did not start a program. A terminal that cannot
+// be opened is said to find no space (ptmx(4) of Linux).
+func spawnError(s *spawnSpec, errno unix.Errno, text string) error {
+	if s.Stdio == stdioPTY && errno == unix.ENOSPC {
+		return ErrTerminals
+	}
+	return fmt.Errorf("%w: %s", ErrSpawn, text)
 }
 
 // deposit gives the keeper data and descriptors to hold under an id.

@@ -80,6 +80,16 @@ func setupEnv(name string, cfg Config) map[string]string {
 	return env
 }
 
+// RunLive runs the live commands of a session; how that went goes to report,
+// which may be nil.
+func RunLive(ctx context.Context, name string, cfg Config, report func(Step)) {
+	begin := time.Now()
+	err := RunSetup(ctx, name, cfg, cfg.SessionLive)
+	if report != nil {
+		report(Step{Session: name, Name: StepSetup, Took: time.Since(begin), Err: err})
+	}
+}
+
 // RunSetup runs setup commands one after the other in this process's
 // environment, with GC_SESSION set, each for at most Config.SetupTimeout. All
 // of them run; the error joins the failures.

@@ -50,10 +50,10 @@ type Provider struct {
 	o    Options
 	path string // absolute
 
-	mu       sync.Mutex
-	starting map[string]bool // names whose Start is under way here
-	asking   chan struct{}   // one token: who has it asks for the handshake
-	shake    *handshake      // nil until the script answered
+	starts runtime.Starts
+	mu     sync.Mutex
+	asking chan struct{} // one token: who has it asks for the handshake
+	shake  *handshake    // nil until the script answered
 
 	input sync.Map // name → chan struct{} of one token: who has it may type
 }
@@ -87,7 +87,7 @@ func New(o Options) (*Provider, error) {
 	}
 	// A script that runs gc must not be sent back to itself.
 	o.Environ = without(o.Environ, "GC_SESSION")
-	return &Provider{o: o, path: path, starting: map[string]bool{}, asking: make(chan struct{}, 1)}, nil
+	return &Provider{o: o, path: path, asking: make(chan struct{}, 1)}, nil
 }
 
 // find returns the absolute path of an executable script.

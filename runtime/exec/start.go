@@ -13,51 +13,22 @@ import (
 // Start implements runtime.Provider. The choreography stays here; the script
 // makes the session and returns.
 func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
-	if err := runtime.CheckName(name); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	p.mu.Lock()
-	taken := p.starting[name]
-	p.starting[name] = true
-	p.mu.Unlock()
-	if taken {
-		return fmt.Errorf("start %s: %w", name, runtime.ErrSessionExists)
-	}
-	defer func() {
-		p.mu.Lock()
-		delete(p.starting, name)
-		p.mu.Unlock()
-	}()
-	if err := p.start(ctx, name, cfg); err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	return nil
-}
-
-func (p *Provider) start(ctx context.Context, name string, cfg runtime.Config) error {
-	h, err := p.handshake(ctx)
-	if err != nil {
-		return err
-	}
-	switch err := p.live(ctx, name); {
-	case err == nil:
-		return runtime.ErrSessionExists
-	case !gone(err):
-		return err
-	}
+	var h *handshake
 	s := &starter{p: p, name: name, cfg: cfg}
-	err = runtime.RunStart(ctx, name, cfg, s.hooks(h))
-	switch {
-	case err == nil || s.created || errors.Is(err, runtime.ErrSessionExists):
-		return err
-	case s.boxed:
-		err = s.undo(ctx, err)
-	}
-	if live := p.live(context.WithoutCancel(ctx), name); live == nil {
-		// Another gc won while our own preparation failed.
-		err = fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
-	}
-	return err
+	return p.starts.Start(name, func() (err error) {
+		if h == nil {
+			if h, err = p.handshake(ctx); err != nil {
+				return err
+			}
+		}
+		return p.live(context.WithoutCancel(ctx), name)
+	}, func() (bool, error) {
+		err := runtime.RunStart(ctx, name, cfg, s.hooks(h))
+		if err != nil && s.boxed && !s.created && !errors.Is(err, runtime.ErrSessionExists) {
+			err = s.undo(ctx, err)
+		}
+		return s.created, err
+	})
 }
 
 // starter is one start, or one session that the hooks reach.

@@ -42,9 +42,9 @@ const defaultGrace = 5 * time.Second
 type Provider struct {
 	o Options
 
-	mu       sync.Mutex
-	client   *mux.Client     // nil until the first use, and after a loss
-	starting map[string]bool // names whose Start is under way here
+	starts runtime.Starts
+	mu     sync.Mutex
+	client *mux.Client // nil until the first use, and after a loss
 }
 
 var (
@@ -77,7 +77,7 @@ func New(o Options) (*Provider, error) {
 	if o.StopGrace <= 0 {
 		o.StopGrace = defaultGrace
 	}
-	return &Provider{o: o, starting: map[string]bool{}}, nil
+	return &Provider{o: o}, nil
 }
 
 // Close drops the connection. Sessions and server go on; a later call connects

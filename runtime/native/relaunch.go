@@ -20,14 +20,11 @@ var volatile = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": 
 // name, work dir, size, environment, files and metadata, no step of the start
 // sequence. Scrollback and attached people do not pass over.
 func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config) error {
-	p.mu.Lock()
-	taken := p.starting[name]
-	p.starting[name] = true
-	p.mu.Unlock()
-	if taken {
+	release, ok := p.starts.Hold(name)
+	if !ok {
 		return fmt.Errorf("relaunch %s: %w", name, runtime.ErrSessionInitializing)
 	}
-	defer p.release(name)
+	defer release()
 	if err := p.relaunch(ctx, name, cfg); err != nil {
 		return fmt.Errorf("relaunch %s: %w", name, err)
 	}

@@ -14,51 +14,14 @@ import (
 
 // Start implements runtime.Provider.
 func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
-	if err := runtime.CheckName(name); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	if err := p.reserve(ctx, name); err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	defer p.release(name)
 	s := &starter{p: p, name: name, cfg: cfg}
-	err := runtime.RunStart(ctx, name, cfg, s.hooks())
-	if err != nil && s.id == "" && !errors.Is(err, runtime.ErrSessionExists) {
-		// Another gc may have won while our own preparation failed.
-		if _, live := p.live(ctx, name); live == nil {
-			err = fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	return nil
-}
-
-// reserve keeps a second Start of the name out while the first prepares.
-func (p *Provider) reserve(ctx context.Context, name string) error {
-	p.mu.Lock()
-	taken := p.starting[name]
-	p.starting[name] = true
-	p.mu.Unlock()
-	if taken {
-		return runtime.ErrSessionExists
-	}
-	_, err := p.live(ctx, name)
-	switch {
-	case err == nil:
-		err = runtime.ErrSessionExists
-	case errors.Is(err, runtime.ErrSessionNotFound):
-		return nil
-	}
-	p.release(name)
-	return err
-}
-
-func (p *Provider) release(name string) {
-	p.mu.Lock()
-	delete(p.starting, name)
-	p.mu.Unlock()
+	return p.starts.Start(name, func() error {
+		_, err := p.live(ctx, name)
+		return err
+	}, func() (bool, error) {
+		err := runtime.RunStart(ctx, name, cfg, s.hooks())
+		return s.id != "", err
+	})
 }
 
 // starter is one start: the hooks of the sequence, and what the last look at

@@ -63,7 +63,7 @@ var extensionCases = []testCase{
 		if err := w.WaitForIdle(t.Ctx, busy, 200*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("busy: %v", err)
 		}
-		if err := w.WaitForIdle(t.Ctx, t.name(), time.Second); !errors.Is(err, runtime.ErrSessionNotFound) {
+		if err := w.WaitForIdle(t.Ctx, t.name(), effectLimit); !errors.Is(err, runtime.ErrSessionNotFound) {
 			t.Fatalf("missing session: %v", err)
 		}
 	}},
@@ -71,8 +71,8 @@ var extensionCases = []testCase{
 		d := extension[runtime.DialogProvider](t)
 		plain := t.sh(rawCat)
 		t.shows(plain, "ready")
-		t.must(d.DismissKnownDialogs(t.Ctx, plain, time.Second))
-		t.must(d.DismissKnownDialogs(t.Ctx, plain, time.Second))
+		t.must(d.DismissKnownDialogs(t.Ctx, plain, effectLimit))
+		t.must(d.DismissKnownDialogs(t.Ctx, plain, effectLimit))
 		t.must(t.P.SendKeys(t.Ctx, plain, "!"))
 		t.shows(plain, "ready!")
 		dir := t.TempDir()

@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"gascity.dev/gc/runtime"
@@ -41,8 +40,7 @@ type Options struct {
 type Provider struct {
 	o Options
 
-	mu       sync.Mutex
-	starting map[string]bool // names whose Start is under way here
+	starts runtime.Starts
 }
 
 var (
@@ -90,7 +88,7 @@ func New(o Options) (*Provider, error) {
 	if o.StopGrace <= 0 {
 		o.StopGrace = 5 * time.Second
 	}
-	return &Provider{o: o, starting: map[string]bool{}}, nil
+	return &Provider{o: o}, nil
 }
 
 // Capabilities implements runtime.Provider.

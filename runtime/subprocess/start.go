@@ -20,51 +20,14 @@ import (
 
 // Start implements runtime.Provider.
 func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
-	if err := runtime.CheckName(name); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	if err := p.reserve(name); err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	defer p.release(name)
 	s := &starter{p: p, name: name, cfg: cfg}
-	err := runtime.RunStart(ctx, name, cfg, s.hooks())
-	if err != nil && s.made.Process.PID == 0 && !errors.Is(err, runtime.ErrSessionExists) {
-		// Another gc may have won while our own preparation failed.
-		if _, live := p.live(name); live == nil {
-			err = fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	return nil
-}
-
-// reserve keeps a second Start of the name out while the first prepares.
-func (p *Provider) reserve(name string) error {
-	p.mu.Lock()
-	taken := p.starting[name]
-	p.starting[name] = true
-	p.mu.Unlock()
-	if taken {
-		return runtime.ErrSessionExists
-	}
-	_, err := p.live(name)
-	switch {
-	case err == nil:
-		err = runtime.ErrSessionExists
-	case gone(err):
-		return nil
-	}
-	p.release(name)
-	return err
-}
-
-func (p *Provider) release(name string) {
-	p.mu.Lock()
-	delete(p.starting, name)
-	p.mu.Unlock()
+	return p.starts.Start(name, func() error {
+		_, err := p.live(name)
+		return err
+	}, func() (bool, error) {
+		err := runtime.RunStart(ctx, name, cfg, s.hooks())
+		return s.made.Process.PID != 0, err
+	})
 }
 
 // starter is one start.

@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -17,23 +18,25 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", name, err)
 	}
-	if err := p.bindDetach(ctx, v.id, t.DetachKeys); err != nil {
+	if err := p.bindDetach(ctx, v.target, t.DetachKeys); err != nil {
 		return fmt.Errorf("attach %s: %w", name, err)
 	}
+	// Of several people the one who typed last sets the size, since tmux 3.1.
+	_, _ = p.query(ctx, "set-option", "-qw", "-t", v.target, "window-size", "latest")
 	// Its coming and its going are told to every connection.
 	release, err := p.noticing(ctx)
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", name, convert(err))
 	}
 	defer release()
-	if err := p.attach(ctx, v.id, t); err != nil {
+	if err := p.attach(ctx, v.target, t); err != nil {
 		return fmt.Errorf("attach %s: %w", name, err)
 	}
 	return nil
 }
 
 // bindDetach sets the keys that leave: "ctrl-b d" and its like, or "none".
-func (p *Provider) bindDetach(ctx context.Context, id, spec string) error {
+func (p *Provider) bindDetach(ctx context.Context, target, spec string) error {
 	prefix, key := "C-b", "d"
 	switch f := strings.FieldsFunc(spec, func(r rune) bool { return r == ' ' || r == ',' }); {
 	case spec == "":
@@ -44,7 +47,7 @@ func (p *Provider) bindDetach(ctx context.Context, id, spec string) error {
 	default:
 		return fmt.Errorf("detach keys %q: %w; tmux takes two, the first with ctrl", spec, runtime.ErrUnsupported)
 	}
-	if _, err := p.query(ctx, "set-option", "-t", id, "prefix", prefix); err != nil || key == "" {
+	if _, err := p.query(ctx, "set-option", "-t", target, "prefix", prefix); err != nil || key == "" {
 		return err
 	}
 	_, err := p.query(ctx, "bind-key", "-T", "prefix", key, "detach-client")
@@ -52,8 +55,8 @@ func (p *Provider) bindDetach(ctx context.Context, id, spec string) error {
 }
 
 // attach runs the client.
-func (p *Provider) attach(ctx context.Context, id string, t runtime.Terminal) error {
-	args := p.serverArgs("attach-session", "-t", id)
+func (p *Provider) attach(ctx context.Context, target string, t runtime.Terminal) error {
+	args := p.serverArgs("attach-session", "-t", target)
 	if t.ReadOnly {
 		args = append(args, "-r")
 	}
@@ -62,7 +65,14 @@ func (p *Provider) attach(ctx context.Context, id string, t runtime.Terminal) er
 	}
 	cmd := exec.Command(p.o.Binary, args...)
 	cmd.Env = append(p.environ(), "TERM="+outerTerm(p.o.Environ))
-	return runtime.RunOnTerminal(ctx, cmd, t, nil)
+	err := runtime.RunOnTerminal(ctx, cmd, t, nil)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) { // its words are on the terminal; why is asked
+		if _, gerr := p.get(ctx, target); gerr != nil {
+			return gerr
+		}
+	}
+	return err
 }
 
 func outerTerm(env []string) string {

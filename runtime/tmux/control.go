@@ -128,12 +128,14 @@ func (c *control) read(stdout io.Reader) {
 	if err != nil {
 		_ = c.cmd.Process.Kill() // a line too long: the stream cannot be followed
 	}
-	werr := c.cmd.Wait()
+	err = errors.Join(err, c.cmd.Wait())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lost = fmt.Errorf("%w: %w", errLost, errors.Join(err, werr))
+	c.lost = errLost
 	if text := strings.TrimSpace(c.stderr.String()); text != "" {
 		c.lost = fmt.Errorf("%w: %s", errLost, text)
+	} else if err != nil {
+		c.lost = fmt.Errorf("%w: %w", errLost, err)
 	}
 	for _, p := range c.pending {
 		p <- reply{err: c.lost}

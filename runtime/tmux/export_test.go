@@ -27,7 +27,8 @@ func AskAt(t testing.TB, socket, target, format string) string {
 func KillServer(t testing.TB, socket string) {
 	t.Helper()
 	out, err := exec.Command("tmux", "-S", socket, "kill-server").CombinedOutput()
-	if err != nil && !strings.Contains(string(out), "no server running") && !strings.Contains(string(out), "error connecting") {
+	if err != nil && !strings.Contains(string(out), "no server running") && !strings.Contains(string(out), "error connecting") &&
+		!strings.Contains(string(out), "server exited") { // it was ending
 		t.Errorf("kill tmux: %s", out)
 	}
 }

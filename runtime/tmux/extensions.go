@@ -25,7 +25,7 @@ func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Du
 	}
 	last, since := "", time.Now()
 	for {
-		screen, err := p.capture(inner, v.id+":", fromScreen)
+		screen, err := p.capture(inner, v.target, fromScreen)
 		if err != nil {
 			return fmt.Errorf("idle %s: %w", name, err)
 		}

@@ -81,7 +81,7 @@ func (p *Provider) SendKeys(ctx context.Context, name string, keys ...string) er
 	}
 	v, err := p.live(ctx, name)
 	if err == nil {
-		err = p.sendKeys(ctx, name, v.id+":", keys)
+		err = p.sendKeys(ctx, name, v.target, keys)
 	}
 	return bestEffort("keys", name, err)
 }
@@ -103,7 +103,7 @@ func (p *Provider) pressKeys(ctx context.Context, target string, keys []string) 
 	for _, k := range keys {
 		words = append(words, keyName(k))
 	}
-	_, err := p.once(ctx, words...)
+	_, err := p.once(ctx, target, words...)
 	return err
 }
 
@@ -151,7 +151,7 @@ func (p *Provider) nudge(ctx context.Context, name string, content []runtime.Con
 	if err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
 	}
-	r, err := p.typeText(ctx, name, v.id+":", runtime.FlattenText(content), patience)
+	r, err := p.typeText(ctx, name, v.target, runtime.FlattenText(content), patience)
 	if gone(err) {
 		return runtime.Receipt{State: runtime.Dead, Detail: "the session ended"}, nil
 	}
@@ -245,11 +245,11 @@ func (p *Provider) paste(ctx context.Context, target, text string) error {
 		if !first {
 			words = append(words, "-a")
 		}
-		if _, err := p.once(ctx, append(words, "--", part)...); err != nil {
+		if _, err := p.once(ctx, target, append(words, "--", part)...); err != nil {
 			return err
 		}
 	}
-	_, err = p.once(ctx, "paste-buffer", "-d", "-p", "-b", buffer, "-t", target)
+	_, err = p.once(ctx, target, "paste-buffer", "-d", "-p", "-b", buffer, "-t", target)
 	return err
 }
 

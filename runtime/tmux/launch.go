@@ -41,7 +41,7 @@ func isVariable(s string) bool {
 // launchFile writes the file that starts a session's program: it removes
 // itself, sets exactly the environment, and becomes the command. Going through
 // a file keeps values out of the process table and lines of any length whole.
-func (p *Provider) launchFile(name string, cfg runtime.Config, mark string) (string, error) {
+func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token string) (string, error) {
 	line, err := runtime.CommandLine(name, cfg)
 	if err != nil {
 		return "", err
@@ -73,8 +73,7 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark string) (str
 	} else {
 		fmt.Fprintf(&b, "exec /bin/sh -c %s\n", runtime.ShellQuote(line))
 	}
-	dir := filepath.Dir(p.o.Socket)
-	f, err := os.CreateTemp(dir, "launch-*") // 0600
+	f, err := os.CreateTemp(filepath.Dir(p.o.Socket), launchPrefix+token+"-*") // 0600
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +86,18 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark string) (str
 		return "", err
 	}
 	return f.Name(), nil
+}
+
+const launchPrefix = "launch-"
+
+// forget removes the launch files of an incarnation whose program did not come
+// to do so itself, and reports whether there was one.
+func (p *Provider) forget(token string) (was bool) {
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(p.o.Socket), launchPrefix+token+"-*"))
+	for _, f := range files {
+		was = os.Remove(f) == nil || was
+	}
+	return was
 }
 
 // launchArgs run the file with nothing of tmux's environment but TERM.

@@ -73,8 +73,10 @@ func (o oneShot) commands(ctx context.Context, args []string) ([]string, error) 
 		return nil, ctx.Err()
 	case !errors.As(err, &exit):
 		return nil, err
-	case strings.HasPrefix(message, "no server running"), strings.HasPrefix(message, "error connecting"):
-		return nil, fmt.Errorf("%w: %s", errLost, message) // asked again, it is clear
+	case strings.HasPrefix(message, "no server running"), strings.HasPrefix(message, "error connecting") && strings.Contains(message, "(No such file"):
+		return nil, errNoServer
+	case strings.HasPrefix(message, "error connecting"):
+		return nil, errors.New("tmux: " + message)
 	case !exit.Exited(), strings.Contains(message, "server exited"), strings.Contains(message, "lost server"):
 		return nil, fmt.Errorf("%w: %w: %s", errLost, err, message)
 	default:

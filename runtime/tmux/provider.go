@@ -49,12 +49,11 @@ type Provider struct {
 	notBefore time.Time       // of the next connection
 	pause     time.Duration   // after the next try
 	asked     int             // queries made without a connection
-	ready     bool            // the server was seen with its settings
 	starting  map[string]bool // names whose Start is under way here
 	tasks     sync.WaitGroup  // connections under way
 
 	input   sync.Map // name → chan struct{} of one token: who has it may type
-	unknown sync.Map // ids of dead panes whose status tmux never told
+	unknown sync.Map // targets of dead panes whose status tmux never told
 }
 
 var (
@@ -109,13 +108,10 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 // errNoServer says that nobody listens at the socket.
 var errNoServer = errors.New("no tmux server is running")
 
-// holder is the session that keeps the control client's place. "+" is in no
-// name of ours.
-const holder = "+gc"
-
-// serverArgs come before every command of the binary.
+// serverArgs come before every command of the binary. Any of them may find
+// that it is the first and start the server: with our settings in every case.
 func (p *Provider) serverArgs(more ...string) []string {
-	return append([]string{"-u", "-f", "/dev/null", "-S", p.o.Socket}, more...)
+	return append([]string{"-u", "-f", p.settingsFile(), "-S", p.o.Socket}, more...)
 }
 
 // environ is what the server itself gets: nothing that sessions could see.
@@ -157,8 +153,9 @@ func gone(err error) bool { return errors.Is(err, runtime.ErrSessionNotFound) }
 
 // pane is what tmux knows of one session.
 type pane struct {
-	id       string // of the session, "$3": one incarnation
 	name     string
+	target   string // of this incarnation, see [incarnation]
+	token    string
 	pid      int
 	dead     bool
 	known    bool // how it died is known
@@ -173,7 +170,7 @@ type pane struct {
 }
 
 // paneFormat ends with the name; the others hold no comma.
-const paneFormat = "#{session_id},#{pane_pid},#{pane_dead},#{pane_dead_status},#{pane_dead_signal},#{pane_dead_time}," +
+const paneFormat = "#{window_name},#{pane_pid},#{pane_dead},#{pane_dead_status},#{pane_dead_signal},#{pane_dead_time}," +
 	"#{window_activity},#{session_attached},#{@gc_mark},#{@gc_workdir},#{@gc_ready},#{session_name}"
 
 func parsePane(line string) (pane, bool) {
@@ -183,7 +180,7 @@ func parsePane(line string) (pane, bool) {
 	}
 	name, ok := decodeName(f[11])
 	return pane{
-		id: f[0], pid: number(f[1]), dead: f[2] == "1", known: f[3] != "" || f[4] != "", code: number(f[3]), signal: number(f[4]), died: seconds(f[5]),
+		target: incarnation(name, f[0]), token: f[0], pid: number(f[1]), dead: f[2] == "1", known: f[3] != "" || f[4] != "", code: number(f[3]), signal: number(f[4]), died: seconds(f[5]),
 		activity: seconds(f[6]), attached: number(f[7]), mark: f[8], workDir: decodeText(f[9]), ready: decodeText(f[10]), name: name,
 	}, ok
 }
@@ -226,8 +223,8 @@ func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 		if !v.dead || v.known {
 			return v, nil
 		}
-		if _, never := p.unknown.Load(v.id); never || time.Since(begin) > statusLimit {
-			p.unknown.Store(v.id, true)
+		if _, never := p.unknown.Load(v.target); never || time.Since(begin) > statusLimit {
+			p.unknown.Store(v.target, true)
 			return v, nil
 		}
 		if err := sleep(ctx, echoStep); err != nil {

@@ -45,3 +45,7 @@ func decodeName(enc string) (name string, ok bool) {
 
 // target names exactly one session.
 func target(name string) string { return "=" + encodeName(name) + ":" }
+
+// incarnation names one start of a session, which has its token as the name of
+// its window. tmux's own ids begin anew with every server.
+func incarnation(name, token string) string { return target(name) + "=" + token }

@@ -4,80 +4,143 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
-	"time"
 )
 
-// ConfigureServer implements runtime.ServerLifecycleProvider.
-func (p *Provider) ConfigureServer(ctx context.Context) error {
-	release, err := p.noticing(ctx)
-	if err != nil {
-		return convert(err)
-	}
-	defer release()
-	return convert(p.ensure(ctx))
+// The server begins with the first session and ends with the last, which is
+// tmux's own doing (exit-empty) and the only way that nobody is met by
+// surprise. A session whose program has ended counts: its last screen can be
+// read. So do the connections, by the session that they share, the holder.
+//
+// Whoever makes a session may be the one that starts the server, and people who
+// attach by hand may be, too; so the settings are in a file that every command
+// names and that a server reads before anything else.
+
+// holder is the session that connections are attached to; its program only
+// waits. "+" is in no name of ours.
+const holder = "+gc"
+
+// settings are the server's options. Those that an older tmux does not know
+// are passed over (-q).
+var settings = [][]string{
+	{"set-option", "-qs", "exit-empty", "on"},
+	{"set-option", "-qs", "escape-time", "20"},
+	{"set-option", "-qg", "default-terminal", "screen-256color"},
+	{"set-option", "-qg", "mouse", "off"},
+	{"set-option", "-qg", "update-environment", ""},
+	{"set-option", "-qg", "prefix", "C-b"},
+	// Or two keys within a millisecond are a paste and do not detach.
+	{"set-option", "-qg", "assume-paste-time", "0"},
+	{"set-option", "-qg", "status-interval", "0"},
+	{"set-option", "-qg", "status-left", " #{@gc_city} #{@gc_agent} "},
+	{"set-option", "-qg", "status-left-length", "120"},
+	{"set-option", "-qg", "status-right", ""},
+	{"set-option", "-qg", "status-style", "default"},
+	{"set-option", "-qg", "window-status-format", ""},
+	{"set-option", "-qg", "window-status-current-format", ""},
+	{"set-option", "-qg", "destroy-unattached", "off"},
+	{"set-option", "-qwg", "remain-on-exit", "on"},
+	{"set-option", "-qwg", "remain-on-exit-format", ""},
+	{"set-option", "-qwg", "monitor-activity", "off"},
+	{"set-option", "-qwg", "monitor-bell", "off"},
+	{"set-option", "-qwg", "allow-rename", "off"},
+	{"set-option", "-qwg", "automatic-rename", "off"},
+	{"set-option", "-qwg", "aggressive-resize", "off"},
+	// With "latest" a new session gets the size of whoever is attached to
+	// another one. 3.3 crashes with "manual".
+	{"set-option", "-qwg", "window-size", "largest"},
+	{"unbind-key", "-a", "-T", "root"},
+	{"unbind-key", "-a", "-T", "prefix"},
+	{"bind-key", "-T", "prefix", "d", "detach-client"},
+	{"bind-key", "-T", "prefix", "C-b", "send-prefix"},
+	// The holder ends with the last connection, however that ends. 3.3 crashes
+	// with destroy-unattached.
+	{"set-hook", "-g", "client-detached", `if-shell -F -t "=+gc:" "#{==:#{session_attached},0}" "kill-session -t =+gc:"`},
 }
 
-// TeardownServer implements runtime.ServerLifecycleProvider. What ended, and is
-// kept for its last screen, goes with the server.
-func (p *Provider) TeardownServer(ctx context.Context) error {
-	err := p.endServer(ctx, func(v pane) bool { return v.dead })
-	if err != nil {
-		return fmt.Errorf("stop tmux: %w", err)
-	}
-	return nil
-}
+func (p *Provider) settingsFile() string { return p.o.Socket + ".conf" }
 
-// endEmpty ends a server that has no session any more, not even one that ended.
-func (p *Provider) endEmpty(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, leaveLimit)
-	defer cancel()
-	return p.endServer(ctx, func(pane) bool { return false })
-}
-
-// endLimit is how long a server may take to go.
-const endLimit = 30 * time.Second
-
-// endServer ends the server unless a session is in it that must not go. No gc
-// begins one meanwhile.
-func (p *Provider) endServer(ctx context.Context, mayGo func(pane) bool) error {
-	release, err := p.quiet(ctx)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil // somebody is in it
+// writeSettings puts the settings where a server that starts finds them.
+func (p *Provider) writeSettings() error {
+	var b strings.Builder
+	for _, s := range settings {
+		b.WriteString(quoteLine(s) + "\n")
 	}
-	if err != nil {
-		return convert(err)
-	}
-	defer release()
-	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
-	if gone(err) {
+	file := p.settingsFile()
+	if old, err := os.ReadFile(file); err == nil && string(old) == b.String() {
 		return nil
 	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "settings-*")
 	if err != nil {
 		return err
 	}
+	_, err = f.WriteString(b.String())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// ConfigureServer implements runtime.ServerLifecycleProvider. The server itself
+// comes with the first session.
+func (p *Provider) ConfigureServer(context.Context) error { return p.writeSettings() }
+
+// TeardownServer implements runtime.ServerLifecycleProvider. What ended, and is
+// kept for its last screen, goes; the server goes with it, when no other
+// process has a connection.
+func (p *Provider) TeardownServer(ctx context.Context) error {
+	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
+	if err != nil && !gone(err) {
+		return fmt.Errorf("stop tmux: %w", err)
+	}
+	var ended []pane
 	for _, l := range lines {
-		if v, ok := parsePane(l); !ok && !strings.HasSuffix(l, ","+holder) || ok && !mayGo(v) {
+		v, ours := parsePane(l)
+		if ours && !v.dead {
 			return nil
 		}
-	}
-	// Not cut short: nobody may meet a server that is going. The answer may be
-	// lost with it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
-	defer cancel()
-	if _, err := (oneShot{p}).run(ctx, "kill-server"); err != nil && !errors.Is(err, errLost) {
-		return convert(err)
-	}
-	for !errors.Is(p.listening(ctx), errNoServer) {
-		if err := sleep(ctx, echoStep); err != nil {
-			return convert(err)
+		if ours {
+			ended = append(ended, v)
 		}
 	}
-	// tmux leaves it.
-	if err := os.Remove(p.o.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, v := range ended {
+		if err := p.end(ctx, v); err != nil {
+			return fmt.Errorf("stop tmux: %w", err)
+		}
 	}
+	p.disconnect()
+	p.tidy(ctx)
 	return nil
+}
+
+// tidy removes the socket of a server that ended, for tmux leaves it. Best
+// effort: a stale one does no harm.
+func (p *Provider) tidy(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveLimit)
+	defer cancel()
+	lines, err := p.query(ctx, "list-sessions", "-F", "#{session_name}")
+	if err != nil && !gone(err) || len(lines) > 0 {
+		return
+	}
+	for !errors.Is(p.listening(ctx), errNoServer) { // it ends when nobody asks
+		if sleep(ctx, echoStep) != nil {
+			return
+		}
+	}
+	release, err := p.quiet(ctx) // nobody starts a server now
+	if err != nil {
+		return
+	}
+	defer release()
+	if errors.Is(p.listening(ctx), errNoServer) {
+		os.Remove(p.o.Socket)
+	}
 }

@@ -25,14 +25,14 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 		return fmt.Errorf("stop %s: %w", name, err)
 	}
 	if err == nil {
-		_ = p.endEmpty(ctx) // best effort: the session is stopped
+		p.tidy(ctx)
 	}
 	return nil
 }
 
 // Interrupt implements runtime.Provider.
 func (p *Provider) Interrupt(ctx context.Context, name string) error {
-	_, err := p.once(ctx, "send-keys", "-t", target(name), "C-c")
+	_, err := p.once(ctx, target(name), "send-keys", "-t", target(name), "C-c")
 	return bestEffort("interrupt", name, err)
 }
 
@@ -223,6 +223,6 @@ func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout
 	if err != nil {
 		return fmt.Errorf("dialogs of %s: %w", name, err)
 	}
-	s := &starter{p: p, name: name, target: v.id}
+	s := &starter{p: p, name: name, target: v.target}
 	return runtime.DismissDialogs(inner, name, s.hooks(), nil)
 }

@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 	}
 	s := &starter{p: p, name: name, cfg: cfg}
 	err = runtime.RunStart(ctx, name, cfg, s.hooks())
-	if err != nil && s.target == "" && !errors.Is(err, runtime.ErrSessionExists) {
+	if err != nil && !s.made && !errors.Is(err, runtime.ErrSessionExists) {
 		if _, live := p.live(ctx, name); live == nil {
 			err = fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
 		}
@@ -54,7 +55,9 @@ type starter struct {
 	p      *Provider
 	name   string
 	cfg    runtime.Config
-	target string // of the incarnation; "" before it exists
+	target string // of the incarnation
+	mark   string // of its processes
+	made   bool   // it was there
 	dead   bool   // its end was seen
 }
 
@@ -69,7 +72,7 @@ func (s *starter) hooks() runtime.Hooks {
 // defaultHistory is the scrollback when config names none.
 const defaultHistory = 100_000
 
-func (s *starter) create(ctx context.Context) (err error) {
+func (s *starter) create(ctx context.Context) error {
 	dir := s.cfg.WorkDir
 	if dir == "" {
 		dir = "/"
@@ -79,106 +82,112 @@ func (s *starter) create(ctx context.Context) (err error) {
 	} else if !info.IsDir() {
 		return fmt.Errorf("work dir %s is no folder", dir)
 	}
+	if err := s.p.writeSettings(); err != nil {
+		return err
+	}
+	// Not cut short by ctx: a session that nobody knows of must not stay.
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
+	defer cancel()
+	token := rand.Text()
+	s.target, s.mark = incarnation(s.name, token), mark(s.cfg)
+	err := s.begin(ctx, detached, dir, token)
+	s.made = err == nil
+	if err == nil || errors.Is(err, runtime.ErrSessionExists) {
+		return err
+	}
+	if derr := s.destroy(detached); !errors.Is(derr, runtime.ErrBackendUnreachable) { // that is said already
+		err = errors.Join(err, derr)
+	}
+	return err
+}
+
+// begin makes the session, on a server that it may have to start.
+func (s *starter) begin(ctx, detached context.Context, dir, token string) error {
 	release, err := s.p.noticing(ctx)
 	if err != nil {
 		return convert(err)
 	}
-	defer func() { release() }()
-	id := mark(s.cfg)
-	file, err := s.p.launchFile(s.name, s.cfg, id)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(file)
+	defer release()
+	for range tries {
+		err = s.place(detached, dir, token)
+		if err == nil {
+			return nil
 		}
-	}()
-	// Not cut short by ctx: a session that nobody knows of must not stay.
-	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
-	defer cancel()
-	for try := 0; ; try++ {
-		err = s.place(ctx, detached, dir, file)
-		if !errors.Is(err, errNoServer) || try == tries {
+		ran := !s.p.forget(token)
+		if !errors.Is(err, errLost) {
 			break
 		}
-		// The server went away before it was asked for anything.
+		// The server ended, just then or before: what became of it is read.
+		if _, gerr := s.p.get(detached, s.target); !gone(gerr) {
+			return gerr
+		}
+		if ran {
+			if err := s.endOrphans(detached); err != nil {
+				return err
+			}
+		}
 	}
+	return convert(err)
+}
+
+// tries is how many servers may end while a session is begun.
+const tries = 10
+
+// endOrphans ends what a session that went with its server left. While another
+// one has its name, its processes may bear the same mark.
+func (s *starter) endOrphans(ctx context.Context) error {
+	if _, err := s.p.live(ctx, s.name); !gone(err) {
+		return err
+	}
+	return proctree.Kill(ctx, proctree.Tree{ID: s.mark}.Members, s.p.o.StopGrace)
+}
+
+// place makes the session, in which the launch file is run, with all that
+// belongs to it, in the place of one of its name that has ended. It is one
+// list of commands, into which nobody comes.
+func (s *starter) place(ctx context.Context, dir, token string) error {
+	file, err := s.p.launchFile(s.name, s.cfg, s.mark, token)
 	if err != nil {
 		return err
 	}
-	release()
-	release = func() {}
-	return s.describe(detached, id, dir)
-}
-
-// place makes the session on a server that is there, in the place of one of its
-// name that has ended.
-func (s *starter) place(ctx, detached context.Context, dir, file string) error {
-	if err := s.p.ensure(ctx); err != nil {
-		return convert(err)
-	}
-	if old, err := s.p.get(ctx, target(s.name)); err == nil && old.dead {
-		if _, err := s.p.query(ctx, "kill-session", "-t", old.id); err != nil && !gone(err) {
-			return err
-		}
-	}
-	return s.newSession(detached, dir, file)
-}
-
-// newSession makes the session, in which the launch file is run.
-func (s *starter) newSession(ctx context.Context, dir, file string) error {
-	history := s.cfg.ScrollbackLines
+	history, cols, rows, mouse := s.cfg.ScrollbackLines, s.cfg.Cols, s.cfg.Rows, "off"
 	if history <= 0 {
 		history = defaultHistory
 	}
-	cols, rows := s.cfg.Cols, s.cfg.Rows
 	if cols <= 0 {
 		cols = 120
 	}
 	if rows <= 0 {
 		rows = 40
 	}
-	// The limit is read when a pane is made.
-	if _, err := s.p.query(ctx, "set-option", "-g", "history-limit", strconv.Itoa(history)); err != nil {
-		return err
+	if s.cfg.MouseOn {
+		mouse = "on"
 	}
-	words := []string{
-		"new-session", "-d", "-P", "-F", "#{session_id}", "-s", encodeName(s.name),
-		"-x", strconv.Itoa(cols), "-y", strconv.Itoa(rows), "-c", dir, "--",
+	to := target(s.name)
+	list := [][]string{
+		{"if-shell", "-F", "-t", to, "#{pane_dead}", quoteLine([]string{"kill-session", "-t", to})},
+		{"set-option", "-g", "history-limit", strconv.Itoa(history)}, // read when a pane is made
+		append([]string{
+			"new-session", "-d", "-s", encodeName(s.name), "-n", token,
+			"-x", strconv.Itoa(cols), "-y", strconv.Itoa(rows), "-c", dir, "--",
+		}, launchArgs(file)...),
 	}
-	lines, err := s.p.once(ctx, append(words, launchArgs(file)...)...)
-	if err != nil {
-		return err
+	for _, o := range [][2]string{
+		{"@gc_mark", s.mark}, {"@gc_workdir", encodeText(dir)}, {"@gc_ready", encodeText(s.cfg.ReadyPromptPrefix)}, {"mouse", mouse},
+		{"@gc_city", s.cfg.Env["GC_CITY"]}, {"@gc_agent", s.cfg.Env["GC_AGENT"]},
+	} {
+		list = append(list, []string{"set-option", "-t", to, o[0], o[1]})
 	}
-	if len(lines) != 1 {
-		return fmt.Errorf("tmux answered %q to new-session", lines)
+	var words []string
+	for _, l := range list {
+		words = append(append(words, arguments(l)...), separator)
 	}
-	s.target = lines[0]
-	return nil
+	_, err = oneShot{s.p}.commands(ctx, words[:len(words)-1])
+	return err
 }
 
 // createLimit is how long tmux may take to make a session.
 const createLimit = 30 * time.Second
-
-// describe sets what belongs to one session.
-func (s *starter) describe(ctx context.Context, id, dir string) error {
-	mouse := "off"
-	if s.cfg.MouseOn {
-		mouse = "on"
-	}
-	var list [][]string
-	for _, o := range [][2]string{
-		{"@gc_mark", id}, {"@gc_workdir", encodeText(dir)}, {"@gc_ready", encodeText(s.cfg.ReadyPromptPrefix)}, {"mouse", mouse},
-		{"@gc_city", s.cfg.Env["GC_CITY"]}, {"@gc_agent", s.cfg.Env["GC_AGENT"]},
-	} {
-		list = append(list, []string{"set-option", "-t", s.target, o[0], o[1]})
-	}
-	if err := s.p.all(ctx, list); err != nil {
-		return errors.Join(err, s.destroy(context.WithoutCancel(ctx)))
-	}
-	return nil
-}
 
 func (s *starter) destroy(ctx context.Context) error {
 	v, err := s.p.get(ctx, s.target)
@@ -186,7 +195,7 @@ func (s *starter) destroy(ctx context.Context) error {
 		err = s.p.end(ctx, v)
 	}
 	if gone(err) {
-		return nil
+		return s.endOrphans(ctx)
 	}
 	return err
 }
@@ -206,7 +215,13 @@ func (p *Provider) end(ctx context.Context, v pane) error {
 			return err
 		}
 	}
-	if _, err := p.noticed(ctx, "kill-session", "-t", v.id); err != nil && !gone(err) {
+	p.forget(v.token)
+	release, err := p.noticing(ctx)
+	if err != nil {
+		return convert(err)
+	}
+	defer release()
+	if _, err := p.query(ctx, "kill-session", "-t", v.target); err != nil && !gone(err) {
 		return err
 	}
 	return nil
@@ -265,12 +280,18 @@ func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config
 	if cfg.WorkDir == "" {
 		cfg.WorkDir = v.workDir
 	}
-	file, err := p.launchFile(name, cfg, v.mark)
+	file, err := p.launchFile(name, cfg, v.mark, v.token)
 	if err != nil {
 		return fmt.Errorf("relaunch %s: %w", name, err)
 	}
-	words := []string{"respawn-pane", "-k", "-c", cfg.WorkDir, "-t", v.id + ":", "--"}
-	if _, err := p.noticed(ctx, append(words, launchArgs(file)...)...); err != nil {
+	release, err := p.noticing(ctx)
+	if err != nil {
+		os.Remove(file)
+		return fmt.Errorf("relaunch %s: %w", name, convert(err))
+	}
+	defer release()
+	words := []string{"respawn-pane", "-k", "-c", cfg.WorkDir, "-t", v.target, "--"}
+	if _, err := p.once(ctx, v.target, append(words, launchArgs(file)...)...); err != nil {
 		os.Remove(file)
 		return fmt.Errorf("relaunch %s: %w", name, err)
 	}

@@ -1,7 +1,6 @@
 package tmux_test
 
 import (
-	"errors"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -85,36 +84,6 @@ func TestConformance(t *testing.T) {
 
 func BenchmarkProvider(b *testing.B) {
 	runtimetest.Benchmark(b, func(b *testing.B) runtime.Provider { return newBackend(b).provider(b) })
-}
-
-// A tmux that is killed takes its sessions along; that is said, and a start
-// brings up a new one.
-func TestServerKilled(t *testing.T) {
-	b := newBackend(t)
-	p := b.provider(t)
-	ctx := t.Context()
-	cfg := runtime.Config{WorkDir: t.TempDir(), Command: "exec cat"}
-	if err := p.Start(ctx, "a", cfg); err != nil {
-		t.Fatal(err)
-	}
-	pid := b.signal(t, syscall.SIGKILL)
-	for {
-		if _, err := proctree.Get(pid); errors.Is(err, proctree.ErrNotFound) {
-			break
-		}
-	}
-	if ok, err := p.IsRunning(ctx, "a"); ok || err != nil {
-		t.Fatalf("running: %v, %v", ok, err)
-	}
-	if _, err := p.Nudge(ctx, "a", runtime.TextContent("x")); !errors.Is(err, runtime.ErrSessionNotFound) {
-		t.Fatalf("nudge: %v", err)
-	}
-	if err := p.Start(ctx, "a", cfg); err != nil {
-		t.Fatal(err)
-	}
-	if ok, err := p.IsRunning(ctx, "a"); !ok || err != nil {
-		t.Fatalf("running: %v, %v", ok, err)
-	}
 }
 
 // A machine without tmux is told at selection.

@@ -42,15 +42,15 @@ type Options struct {
 type Provider struct {
 	o Options
 
+	starts    runtime.Starts
 	mu        sync.Mutex
-	conn      *control        // nil until enough was asked
-	opening   bool            // a connection is under way
-	closed    bool            // by Close: no connection is kept any more
-	notBefore time.Time       // of the next connection
-	pause     time.Duration   // after the next try
-	asked     int             // queries made without a connection
-	starting  map[string]bool // names whose Start is under way here
-	tasks     sync.WaitGroup  // connections under way
+	conn      *control       // nil until enough was asked
+	opening   bool           // a connection is under way
+	closed    bool           // by Close: no connection is kept any more
+	notBefore time.Time      // of the next connection
+	pause     time.Duration  // after the next try
+	asked     int            // queries made without a connection
+	tasks     sync.WaitGroup // connections under way
 
 	input   sync.Map // name → chan struct{} of one token: who has it may type
 	unknown sync.Map // targets of dead panes whose status tmux never told
@@ -88,7 +88,7 @@ func New(o Options) (*Provider, error) {
 	if o.StopGrace <= 0 {
 		o.StopGrace = 5 * time.Second
 	}
-	return &Provider{o: o, starting: map[string]bool{}, pause: firstPause}, nil
+	return &Provider{o: o, pause: firstPause}, nil
 }
 
 // Installed reports whether tmux is in PATH.

@@ -207,11 +207,7 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	} else if err != nil {
 		return fmt.Errorf("run live %s: %w", name, err)
 	}
-	begin := time.Now()
-	err := runtime.RunSetup(ctx, name, cfg, cfg.SessionLive)
-	if p.o.Report != nil {
-		p.o.Report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err})
-	}
+	runtime.RunLive(ctx, name, cfg, p.o.Report)
 	return nil
 }
 

@@ -15,39 +15,14 @@ import (
 
 // Start implements runtime.Provider.
 func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
-	if err := runtime.CheckName(name); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	p.mu.Lock()
-	taken := p.starting[name]
-	p.starting[name] = true
-	p.mu.Unlock()
-	if taken {
-		return fmt.Errorf("start %s: %w", name, runtime.ErrSessionExists)
-	}
-	defer func() {
-		p.mu.Lock()
-		delete(p.starting, name)
-		p.mu.Unlock()
-	}()
-	_, err := p.live(ctx, name)
-	if err == nil {
-		err = runtime.ErrSessionExists
-	}
-	if !gone(err) {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
 	s := &starter{p: p, name: name, cfg: cfg}
-	err = runtime.RunStart(ctx, name, cfg, s.hooks())
-	if err != nil && !s.made && !errors.Is(err, runtime.ErrSessionExists) {
-		if _, live := p.live(ctx, name); live == nil {
-			err = fmt.Errorf("%w: %w", runtime.ErrSessionExists, err)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	return nil
+	return p.starts.Start(name, func() error {
+		_, err := p.live(ctx, name)
+		return err
+	}, func() (bool, error) {
+		err := runtime.RunStart(ctx, name, cfg, s.hooks())
+		return s.made, err
+	})
 }
 
 // starter is one start, or one session that the hooks reach.

@@ -32,6 +32,9 @@ func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error)
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	k := srv.link.info
+	if srv.handing {
+		k = keeperInfo{}
+	}
 	return ServerStatus{
 		Version: srv.version, API: 1, Features: features, Socket: srv.paths.Socket, StateDir: srv.paths.Dir,
 		Epoch:    srv.events.Epoch(),

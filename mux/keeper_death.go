@@ -74,24 +74,33 @@ func (srv *server) newKeeper() error {
 		unix.Close(mine)
 		return err
 	}
-	link, err := newKeeperLink(mine, srv.exitNoticed, srv.keeperLost)
+	holds := make(chan bool, 1)
+	link, err := newKeeperLink(mine, srv.exitNoticed, func() {
+		if <-holds { // else the caller tries again
+			srv.keeperLost()
+		}
+	})
 	if err != nil {
 		return err
 	}
-	if err := srv.handOver(link); err != nil {
-		link.conn.close() // keeperLost goes on
+	err = srv.handOver(link)
+	holds <- err == nil
+	if err != nil {
+		_ = link.tell(kindStop, "") // two keepers would start two servers
+		link.conn.close()
 		return fmt.Errorf("hand over to a new keeper: %w", err)
 	}
 	return nil
 }
 
-// handOver makes link the server's and deposits everything.
+// handOver makes link the server's and deposits everything. Until it is done the
+// server's status has no keeper: what dies then is lost.
 func (srv *server) handOver(link *keeperLink) error {
 	if err := link.hello(); err != nil {
 		return err
 	}
 	srv.mu.Lock()
-	srv.link = link
+	srv.link, srv.handing = link, true
 	all := make([]*session, 0, len(srv.sessions))
 	for _, s := range srv.sessions {
 		all = append(all, s)
@@ -109,7 +118,13 @@ func (srv *server) handOver(link *keeperLink) error {
 	for _, s := range all {
 		errs = append(errs, srv.giveForeign(link, s))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	srv.mu.Lock()
+	srv.handing = false
+	srv.mu.Unlock()
+	return nil
 }
 
 // giveForeign lets the keeper hold a session that is not its child, and

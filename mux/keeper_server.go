@@ -82,10 +82,16 @@ func (k *keeper) watchServer(pid, fd int) error {
 	g.ready = true
 	k.writePID(pid)
 	go func() {
-		<-g.done // the socket ends with the process
-		waitPID(pid)
+		<-g.done // the socket ends with the process, or the server gives this keeper up
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		if k.stop {
+			k.end(0)
+			return
+		}
+		k.mu.Unlock()
+		waitPID(pid)
+		k.mu.Lock()
 		if k.server == g {
 			k.serverEnded("its socket was closed", true) // nobody saw it crash
 		}

@@ -55,6 +55,7 @@ type server struct {
 
 	mu       sync.Mutex
 	link     *keeperLink
+	handing  bool // a new keeper does not hold everything yet
 	listener *net.UnixListener
 	sock     socketID              // what the listener's socket is in the file system
 	sessions map[string]*session   // by id

@@ -143,7 +143,13 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	srv.mu.Lock()
 	srv.sessions[s.rec.ID], srv.live[s.rec.Name] = s, s
 	srv.emit(s, Event{Type: EventStarted}) // under mu, and so before its exit is noticed
+	later := srv.link
 	srv.mu.Unlock()
+	if later != s.spawner { // its keeper died, and the next one got everything before this was there
+		if err := srv.giveForeign(later, s); err != nil {
+			logf("%s: %v", s.rec.Name, err)
+		}
+	}
 	if err := srv.loop.add(s); err != nil {
 		srv.work.Go(func() { _ = srv.kill(context.Background(), s, 0) }) // nobody would read its output
 		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
@@ -195,7 +201,8 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 	}
 	rec.Started = time.Now().UnixNano()
 	spec.Data = rec.encode()
-	p, err := srv.currentLink().spawn(spec, fd)
+	link := srv.currentLink()
+	p, err := link.spawn(spec, fd)
 	if err != nil {
 		j.close()
 		srv.table.release(rec.Slot)
@@ -213,7 +220,7 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSize, err) // checkSize leaves nothing
 	}
-	s.stdin = newStdin(rec, p.FDs[1:])
+	s.stdin, s.spawner = newStdin(rec, p.FDs[1:]), link
 	return s, nil
 }
 

@@ -52,14 +52,15 @@ func (r *sessionRecord) encode() []byte {
 // time of a read and its emulation at most, never while anything is waited
 // for. Input has a lock of its own, see input.
 type session struct {
-	srv   *server
-	rec   sessionRecord
-	pid   int
-	start uint64    // of pid, against its reuse
-	slot  uint64    // in the readiness loop
-	watch int       // descriptor of pid when a lost keeper was its parent, else -1
-	over  time.Time // when it was kept as an ended one, by the server's clock; guarded by server.mu
-	taken bool      // somebody collects it; guarded by server.mu
+	srv     *server
+	rec     sessionRecord
+	pid     int
+	start   uint64      // of pid, against its reuse
+	slot    uint64      // in the readiness loop
+	watch   int         // descriptor of pid when a lost keeper was its parent, else -1
+	over    time.Time   // when it was kept as an ended one, by the server's clock; guarded by server.mu
+	spawner *keeperLink // whose keeper started it; nil for one that was adopted
+	taken   bool        // somebody collects it; guarded by server.mu
 
 	mu         sync.Mutex
 	term       *vt.Terminal

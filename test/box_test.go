@@ -189,10 +189,13 @@ type sessionInfo struct {
 	ID, Name, State, Command, WorkDir string
 	PID, Attached                     int
 	Size                              struct{ Cols, Rows int }
-	Exit                              *struct {
-		Code           int
-		Signal, Reason string
-	}
+	Exit                              *exitInfo
+}
+
+// exitInfo is how a session ended.
+type exitInfo struct {
+	Code           int
+	Signal, Reason string
 }
 
 func (b *box) list(flags ...string) (list []sessionInfo) {

@@ -133,6 +133,8 @@ func (t *Terminal) index() {
 		if t.y < t.rows-1 {
 			t.y++
 		}
+	case t.top == 0 && t.bot == t.rows-1 && t.left == 0 && t.right == t.cols-1 && t.scr.rows != nil:
+		t.scrollScreen()
 	case t.x >= t.left && t.x <= t.right:
 		t.scrollUp(t.top, t.bot, 1)
 	}

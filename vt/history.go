@@ -53,14 +53,19 @@ type history struct {
 	wide   int // 0: rows is not known
 	store  Pages
 	lookOf map[cell]int // look of the attributes of cells, in the page being written
-	last   cell         // attributes looked up last
-	lastN  int
+	late   [8]lateLook  // those looked up lately
 	cache  cachedPage
 	// Memory used again: of the page being written, and of a page dropped.
 	buf, spare []byte
 	refs       []lineRef
 	maxLines   int
 	maxBytes   int64
+}
+
+// lateLook is the look of attributes that are not 0.
+type lateLook struct {
+	attr cell
+	n    int
 }
 
 // openLine is the line whose end has not left the screen yet.
@@ -93,6 +98,12 @@ func (t *Terminal) push(r *row) {
 		h = newHistory(o)
 		t.hist = h
 	}
+	if r.flags&rowText != 0 {
+		if t.pushText(h, r) {
+			return
+		}
+		r.toCells()
+	}
 	o := &h.open
 	if o.any && len(o.text) > 0 && t.joinsOpen(o, r) {
 		o.flags |= lineContinued
@@ -100,13 +111,7 @@ func (t *Terminal) push(r *row) {
 	}
 	if !o.any {
 		o.any = true
-		o.flags = linePlain
-		if r.flags&rowPrompt != 0 {
-			o.flags |= linePrompt
-		}
-		if t.modes&modeGrapheme == 0 {
-			o.flags |= lineWcwidth
-		}
+		o.flags = t.newLine(r)
 	}
 	wrapped := r.flags&rowWrapped != 0
 	t.addRow(h, r, wrapped)
@@ -116,6 +121,18 @@ func (t *Terminal) push(r *row) {
 		o.flags |= lineContinued
 		t.closeLine()
 	}
+}
+
+// newLine is what is known of a line that begins with a row.
+func (t *Terminal) newLine(r *row) lineFlags {
+	flags := linePlain
+	if r.flags&rowPrompt != 0 {
+		flags |= linePrompt
+	}
+	if t.modes&modeGrapheme == 0 {
+		flags |= lineWcwidth
+	}
+	return flags
 }
 
 func newHistory(o Options) *history {
@@ -275,8 +292,9 @@ func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
 
 // lookFor returns the number of a look in the page being written.
 func (t *Terminal) lookFor(h *history, attr cell) int {
-	if attr == h.last && h.lastN != 0 {
-		return h.lastN
+	late := &h.late[attr>>cellStyleShift&7]
+	if attr == late.attr {
+		return late.n
 	}
 	p := h.writing()
 	n, ok := h.lookOf[attr]
@@ -292,7 +310,7 @@ func (t *Terminal) lookFor(h *history, attr cell) int {
 		}
 		h.lookOf[attr] = n
 	}
-	h.last, h.lastN = attr, n
+	*late = lateLook{attr, n}
 	return n
 }
 
@@ -300,7 +318,7 @@ func (t *Terminal) lookFor(h *history, attr cell) int {
 // meaning.
 func (h *history) forgetLooks() {
 	clear(h.lookOf)
-	h.last, h.lastN = 0, 0
+	h.late = [8]lateLook{}
 }
 
 // closeLine ends the open line and puts it into the page.
@@ -317,23 +335,30 @@ func (t *Terminal) closeLine() {
 	before := len(p.lines)
 	p.refs = append(p.refs, makeRef(before, o.cols, o.flags))
 	p.lines = appendRecord(p.lines, o.text, o.spans)
+	rows := o.rows
+	if rows <= 0 && h.wide == t.cols {
+		rows = textRows(o.text, o.cols, o.flags, h.wide)
+	}
+	*o = openLine{text: o.text[:0], spans: o.spans[:0]}
+	t.lineAdded(p, rows)
+}
+
+// lineAdded counts the line that was just added to the page being written.
+func (t *Terminal) lineAdded(p *page, rows int) {
+	h := t.hist
+	ref := &p.refs[len(p.refs)-1]
 	p.count++
-	p.widest = max(p.widest, o.cols)
+	p.widest = max(p.widest, ref.cols())
 	h.closed++
 	h.count++
-	h.grow(p, int64(len(p.lines)-before)+8)
+	h.grow(p, int64(len(p.lines)-ref.offset())+8)
 	if h.wide == t.cols {
-		n := o.rows
-		if n <= 0 {
-			n = textRows(o.text, o.cols, o.flags, h.wide)
-		}
-		p.refs[len(p.refs)-1].setRows(n)
-		p.rows += n
-		h.rows += n
+		ref.setRows(rows)
+		p.rows += rows
+		h.rows += rows
 	} else {
 		h.wide = 0 // this line is not counted at that width
 	}
-	*o = openLine{text: o.text[:0], spans: o.spans[:0]}
 	if len(p.lines) >= pageSize {
 		h.seal(p)
 	}

@@ -88,8 +88,15 @@ func (h *history) pack() {
 // oldest line may have some more, and in bytes by whole pages.
 func (t *Terminal) trimHistory() {
 	h := t.hist
-	for h.count > 1 && t.historyRows() > h.maxLines && h.rows-h.refRows(h.pages[0], 0) >= h.maxLines {
-		t.dropLine()
+	if h.wide != t.cols {
+		t.historyRows()
+	}
+	for h.rows > h.maxLines && h.count > 1 {
+		n := h.refRows(h.pages[0], 0)
+		if h.rows-n < h.maxLines {
+			break
+		}
+		t.dropLine(n)
 	}
 	for h.bytes > h.maxBytes && len(h.pages) > 1 {
 		p := h.pages[0]
@@ -102,13 +109,12 @@ func (t *Terminal) trimHistory() {
 	}
 }
 
-// dropLine forgets the oldest line.
-func (t *Terminal) dropLine() {
+// dropLine forgets the oldest line, which has so many rows.
+func (t *Terminal) dropLine(rows int) {
 	h := t.hist
 	p := h.pages[0]
-	if h.wide != 0 {
-		h.uncount(p, 0)
-	}
+	p.rows -= rows
+	h.rows -= rows
 	p.skip++
 	p.count--
 	p.first++

@@ -19,7 +19,8 @@ type styles struct {
 	list  []style
 	index []uint16 // hash → number, 0 is empty; a power of two
 	free  []uint16
-	wait  int // lookups to refuse before the next sweep
+	wait  int       // lookups to refuse before the next sweep
+	sgr   *sgrCache // nil while a style has no number
 }
 
 func (s style) hash() uint64 {
@@ -103,7 +104,7 @@ func (t *styles) rehash() {
 
 // sweep frees every number that is not in live and returns how many it freed.
 func (t *styles) sweep(live []bool) int {
-	t.free = t.free[:0]
+	t.free, t.sgr = t.free[:0], nil
 	for id := 1; id < len(t.list); id++ {
 		if !live[id] {
 			t.list[id] = style{}
@@ -174,6 +175,7 @@ func (t *Terminal) styleID(s style) uint16 {
 		return id
 	}
 	if t.styles.wait--; t.styles.wait > 0 || t.held {
+		t.styles.sgr = nil // it takes the pen's style to have a number
 		return 0
 	}
 	live := make([]bool, len(t.styles.list))
@@ -242,7 +244,7 @@ func (t *Terminal) forgetLooks() {
 func (t *Terminal) eachLiveCell(visit func(cell)) {
 	for _, s := range [...]*screen{&t.main, &t.alt} {
 		for i := range s.rows {
-			r := &s.rows[i]
+			r := s.row(i)
 			for _, c := range r.cells[:r.used] {
 				visit(c)
 			}

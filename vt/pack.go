@@ -9,7 +9,7 @@ func (t *Terminal) Pack() {
 	if t.packed != nil || t.frozen != nil || t.main.rows == nil && t.alt.rows == nil {
 		return
 	}
-	t.spare = nil
+	t.spare, t.styles.sgr = nil, nil
 	if t.hist != nil {
 		t.hist.pack()
 	}

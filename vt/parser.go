@@ -151,16 +151,20 @@ func (t *Terminal) ground(p []byte, i int) int {
 		case c >= 0x80:
 			i = t.printUTF8(p, i)
 		case c == 0x1b:
-			ps.cont, ps.start = false, i
-			i++
-			if i < len(p) && p[i] == '[' {
+			if i+1 < len(p) && p[i+1] == '[' {
+				if n := t.sgrAgain(p[i+2:]); n > 0 {
+					i += 2 + n
+					continue
+				}
+				ps.cont, ps.start, ps.pos = false, i, i
 				t.beginCSI()
-				ps.pos = i - 1
-				i++
-				i += t.csiBytes(p[i:])
+				i += 2
+				i += t.sgrLearn(p[i:])
 				ps.restart(p, i)
 				continue
 			}
+			ps.cont, ps.start = false, i
+			i++
 			t.beginEscape()
 		default:
 			t.control(c)

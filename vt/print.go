@@ -49,14 +49,9 @@ func (t *Terminal) penBlank() cell {
 
 // asciiRun returns the length of the printable ASCII at the start of p.
 func asciiRun(p []byte) int {
-	const high, ones = 0x8080808080808080, 0x0101010101010101
 	i := 0
 	for ; i+8 <= len(p); i += 8 {
-		v := binary.LittleEndian.Uint64(p[i:])
-		// The top bit of each byte: 0x80 and above, below 0x20, or 0x7F.
-		m := (v | (v - 0x20*ones) | (v + ones)) & high
-		if m != 0 {
-			// A borrow or carry only spoils bytes above the first hit.
+		if m := notPrintable(binary.LittleEndian.Uint64(p[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)/8
 		}
 	}
@@ -81,6 +76,9 @@ func (t *Terminal) printASCII(p []byte) int {
 		t.printRune(t.chars.left(p[0]))
 		t.updateSlow()
 		return 1
+	}
+	if n := t.appendText(p); n > 0 {
+		return n
 	}
 	n := asciiRun(p)
 	attr := t.penAttr()
@@ -150,8 +148,13 @@ func (t *Terminal) putASCII(p []byte, attr cell) {
 func (t *Terminal) wrap() {
 	t.pending = false
 	if t.x == t.cols-1 && t.left == 0 && (t.y == t.bot || t.y < t.rows-1) {
-		if r := t.touch(t.y); int(r.used) == t.cols && r.cells[t.x] != 0 {
+		r := t.scr.raw(t.y)
+		if r.flags&rowText == 0 {
+			r = t.touch(t.y)
+		}
+		if int(r.used) == t.cols && (r.flags&rowText != 0 || r.cells[t.x] != 0) {
 			r.flags |= rowWrapped
+			r.rev = t.nextRev
 		}
 	}
 	t.index()

@@ -72,6 +72,9 @@ func (r *row) cut(cols int) {
 	if r.cells == nil {
 		return
 	}
+	if r.flags&rowText != 0 {
+		r.toCells()
+	}
 	r.splitAt(cols)
 	cells := make([]cell, cols)
 	n := copy(cells, r.cells[:r.used])

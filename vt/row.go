@@ -9,21 +9,25 @@ const (
 	rowWide                         // may hold wide cells
 	rowCluster                      // may hold clusters
 	rowPrompt                       // a prompt begins here (OSC 133;A)
+	rowText                         // kept as text and not as cells, see text.go
 )
 
 // row is one line of the screen. Its cells are made on first write; every cell
-// from used on is the zero cell.
+// from used on is the zero cell, unless the row is kept as text.
 type row struct {
 	cells []cell
 	rev   uint64 // revision of the last change
 	used  int32
 	flags rowFlags
+	runs  uint8 // of a row kept as text
 }
 
 // reset makes the row blank and keeps its memory.
 func (r *row) reset(rev uint64) {
-	clear(r.cells[:r.used])
-	r.used, r.flags, r.rev = 0, 0, rev
+	if r.flags&rowText == 0 { // what text leaves has no meaning
+		clear(r.cells[:r.used])
+	}
+	r.used, r.runs, r.flags, r.rev = 0, 0, r.flags&rowText, rev
 }
 
 // at returns a cell; columns beyond the cells are blank.

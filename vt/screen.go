@@ -20,6 +20,15 @@ type saved struct {
 
 // row returns row y, which may be blank and without cells. The rows exist.
 func (s *screen) row(y int) *row {
+	r := s.raw(y)
+	if r.flags&rowText != 0 {
+		r.toCells()
+	}
+	return r
+}
+
+// raw returns row y as it is kept, which may be as text.
+func (s *screen) raw(y int) *row {
 	i := s.top + y
 	if i >= len(s.rows) {
 		i -= len(s.rows)
@@ -40,7 +49,8 @@ var blankRow row
 // blank reports whether there is nothing on the screen.
 func (s *screen) blank() bool {
 	for y := range s.rows {
-		if s.rows[y].length() > 0 {
+		r := &s.rows[y]
+		if r.flags&rowText != 0 && r.used > 0 || r.flags&rowText == 0 && r.length() > 0 {
 			return false
 		}
 	}
@@ -66,7 +76,7 @@ func (t *Terminal) touch(y int) *row {
 // written returns row y noted as changed, or nil when it is blank without
 // cells: what erases has nothing to do there.
 func (t *Terminal) written(y int) *row {
-	if t.scr.rows == nil || t.scr.row(y).cells == nil {
+	if t.scr.rows == nil || t.scr.raw(y).cells == nil {
 		return nil
 	}
 	return t.touch(y)
@@ -106,10 +116,10 @@ func (t *Terminal) clearScreen(blank cell) {
 // clearRow blanks one row of the screen in use.
 func (t *Terminal) clearRow(y int, blank cell) {
 	if blank == 0 {
-		if r := t.written(y); r != nil {
+		if t.scr.rows != nil {
+			r := t.scr.raw(y)
+			t.changed = t.changed || r.cells != nil
 			r.reset(t.nextRev)
-		} else if t.scr.rows != nil {
-			t.scr.row(y).reset(t.nextRev)
 		}
 		return
 	}

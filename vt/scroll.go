@@ -18,19 +18,14 @@ func (t *Terminal) scrollUp(top, bot, n int) {
 	}
 	if top == 0 && s == &t.main {
 		for y := range n {
-			t.push(s.row(y))
+			t.push(s.raw(y))
 		}
 	}
 	blank := t.penBlank()
 	if top == 0 && bot == t.rows-1 {
 		for range n {
-			r := &s.rows[s.top]
-			r.reset(t.nextRev)
-			if s.top++; s.top == len(s.rows) {
-				s.top = 0
-			}
+			t.turn()
 		}
-		s.moved = t.nextRev
 	} else {
 		t.rotate(top, bot, n)
 	}
@@ -39,6 +34,27 @@ func (t *Terminal) scrollUp(top, bot, n int) {
 			t.clearRow(y, blank)
 		}
 	}
+}
+
+// scrollScreen is scrollUp of the whole screen by one row.
+func (t *Terminal) scrollScreen() {
+	if s := t.scr; s == &t.main {
+		t.push(&s.rows[s.top])
+	}
+	t.turn()
+	if t.pen.style.bg != 0 {
+		t.clearRow(t.bot, t.penBlank())
+	}
+}
+
+// turn blanks the first row of the screen and makes it the last one.
+func (t *Terminal) turn() {
+	s := t.scr
+	s.rows[s.top].reset(t.nextRev)
+	if s.top++; s.top == len(s.rows) {
+		s.top = 0
+	}
+	s.moved = t.nextRev
 }
 
 // scrollDown moves the rows of a region down by n; blank ones come in at its
@@ -90,7 +106,7 @@ func (t *Terminal) rotate(top, bot, n int) {
 		first, last = top, top-n-1
 	}
 	for y := top; y <= bot; y++ {
-		r := s.row(y)
+		r := s.raw(y)
 		if y >= first && y <= last {
 			r.reset(t.nextRev)
 		}
@@ -99,16 +115,16 @@ func (t *Terminal) rotate(top, bot, n int) {
 	// What continued across the region's edges does no more. (Going up, the
 	// last row may have just been wrapped.)
 	if n < 0 {
-		s.row(bot).flags &^= rowWrapped
+		s.raw(bot).flags &^= rowWrapped
 	}
 	if top > 0 {
-		s.row(top - 1).flags &^= rowWrapped
+		s.raw(top - 1).flags &^= rowWrapped
 	}
 }
 
 func reverseRows(s *screen, y0, y1 int) {
 	for ; y0 < y1; y0, y1 = y0+1, y1-1 {
-		a, b := s.row(y0), s.row(y1)
+		a, b := s.raw(y0), s.raw(y1)
 		*a, *b = *b, *a
 	}
 }

@@ -202,7 +202,10 @@ func (t *Terminal) RowRevision(y int) uint64 {
 		return 0
 	}
 	s := t.seen()
-	return max(s.row(y).rev, s.moved)
+	if s.rows == nil {
+		return s.moved
+	}
+	return max(s.raw(y).rev, s.moved)
 }
 
 // Title is what the program set (OSC 0 or 2), without control characters.

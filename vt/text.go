@@ -41,13 +41,16 @@ func (t *Terminal) appendText(p []byte) int {
 	if t.pending {
 		t.wrap()
 	}
-	if t.pen.stale {
-		t.penAttr()
-	}
 	if t.scr.rows == nil {
 		t.touch(t.y)
 	}
 	r, x := t.scr.raw(t.y), t.x
+	if r.flags&rowText == 0 && r.used > 0 {
+		return 0
+	}
+	if t.pen.stale {
+		t.penAttr()
+	}
 	if r.flags&rowText == 0 || int(r.used) != x {
 		if !t.textHere(r) {
 			return 0
@@ -75,10 +78,7 @@ func (t *Terminal) appendText(p []byte) int {
 // textHere makes the cursor's row ready for text at the cursor, if it can be
 // kept as text.
 func (t *Terminal) textHere(r *row) bool {
-	if r.flags&rowText == 0 {
-		if r.used != 0 {
-			return false
-		}
+	if r.flags&rowText == 0 { // it is blank
 		if r.cells == nil {
 			r.cells = make([]cell, t.cols)
 		}

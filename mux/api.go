@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/internal/rule"
 )
 
 // Size is a terminal size in cells.
@@ -40,7 +41,12 @@ type CreateRequest struct {
 
 	exec        *execStart // a background command; only the server itself makes one
 	ReadyPrefix string     `json:"readyPrefix,omitempty"` // what the program's prompt begins with; a sign of idleness
+
+	StatusRules []StatusRule `json:"statusRules,omitempty"` // what the screen tells of the program's status
 }
+
+// StatusRule tells from a screen what a program is doing.
+type StatusRule = rule.Status
 
 // createWire is CreateRequest in JSON: strings that are not UTF-8 go in base64.
 type createWire struct {

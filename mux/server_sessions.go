@@ -90,8 +90,19 @@ func checkCreate(r *CreateRequest) error {
 	if err := checkLimits(r.Limits); err != nil {
 		return err
 	}
+	if len(r.StatusRules) > maxRules {
+		return fmt.Errorf("%w: %d status rules, at most %d", ErrTooLarge, len(r.StatusRules), maxRules)
+	}
+	for i := range r.StatusRules {
+		if err := r.StatusRules[i].Check(); err != nil {
+			return fmt.Errorf("%w: %w", ErrRequest, err)
+		}
+	}
 	return checkSize(r.Cols, r.Rows)
 }
+
+// maxRules is how many status rules a session may have.
+const maxRules = 100
 
 // reserve takes the name, so that of two creates one wins.
 func (srv *server) reserve(name, id string) error {
@@ -116,7 +127,7 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	rec := sessionRecord{
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
-		Ready: r.ReadyPrefix,
+		Ready: r.ReadyPrefix, Rules: r.StatusRules,
 	}
 	if r.exec != nil {
 		rec.Exec, rec.Pipes, rec.Owner = true, r.exec.pipes, r.exec.owner

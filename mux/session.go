@@ -17,24 +17,25 @@ import (
 // so that a new server knows everything without a file. JSON, fields are only
 // added.
 type sessionRecord struct {
-	ID        string      `json:"id"`
-	Name      string      `json:"name"`
-	Command   string      `json:"command"`
-	WorkDir   string      `json:"workDir"`
-	Created   int64       `json:"created"` // Unix nanoseconds
-	Started   int64       `json:"started,omitempty"`
-	Cols      int         `json:"cols"` // the size without clients
-	Rows      int         `json:"rows"`
-	HistLines int         `json:"histLines,omitempty"`
-	HistBytes int64       `json:"histBytes,omitempty"`
-	Recording bool        `json:"recording,omitempty"`
-	Ready     string      `json:"ready,omitempty"`
-	Cgroup    string      `json:"cgroup,omitempty"` // directory; "": none
-	Limits    []LimitInfo `json:"limits,omitempty"`
-	Slot      int         `json:"slot"`            // of the journal's header
-	Exec      bool        `json:"exec,omitempty"`  // a background command
-	Pipes     bool        `json:"pipes,omitempty"` // no terminal
-	Owner     string      `json:"owner,omitempty"` // of a background command
+	ID        string       `json:"id"`
+	Name      string       `json:"name"`
+	Command   string       `json:"command"`
+	WorkDir   string       `json:"workDir"`
+	Created   int64        `json:"created"` // Unix nanoseconds
+	Started   int64        `json:"started,omitempty"`
+	Cols      int          `json:"cols"` // the size without clients
+	Rows      int          `json:"rows"`
+	HistLines int          `json:"histLines,omitempty"`
+	HistBytes int64        `json:"histBytes,omitempty"`
+	Recording bool         `json:"recording,omitempty"`
+	Ready     string       `json:"ready,omitempty"`
+	Rules     []StatusRule `json:"rules,omitempty"`
+	Cgroup    string       `json:"cgroup,omitempty"` // directory; "": none
+	Limits    []LimitInfo  `json:"limits,omitempty"`
+	Slot      int          `json:"slot"`            // of the journal's header
+	Exec      bool         `json:"exec,omitempty"`  // a background command
+	Pipes     bool         `json:"pipes,omitempty"` // no terminal
+	Owner     string       `json:"owner,omitempty"` // of a background command
 }
 
 func (r *sessionRecord) encode() []byte {

@@ -31,8 +31,9 @@ type Config struct {
 	ReadyDelayMs           int      // without a prefix: wait this long
 	ProcessNames           []string // names that prove the agent alive
 	EmitsPermissionWarning bool
-	AcceptStartupDialogs   *bool    // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
-	Dialogs                []Dialog // known besides the built-in ones, and before them
+	AcceptStartupDialogs   *bool        // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
+	Dialogs                []Dialog     // known besides the built-in ones, and before them
+	StatusRules            []StatusRule // what the agent's screen tells of what it is doing
 	MouseOn                bool
 	Nudge                  string // typed when ready
 
@@ -70,6 +71,9 @@ type Resources struct {
 // Dialog is a known dialog: what identifies it, what it offers, and the one
 // label that may be confirmed.
 type Dialog = rule.Dialog
+
+// StatusRule is a rule about what an agent's screen tells; see [rule.Status].
+type StatusRule = rule.Status
 
 // CopyFile is one entry staged before the command runs.
 type CopyFile struct {

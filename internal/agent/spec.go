@@ -199,6 +199,11 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	for i := range c.Dialogs {
 		cfg.Dialogs = append(cfg.Dialogs, dialog(&c.Dialogs[i]))
 	}
+	for i := range c.StatusRules {
+		if of := c.StatusRules[i].Provider; of == "" || of == r.Provider || of == r.Family {
+			cfg.StatusRules = append(cfg.StatusRules, statusRule(&c.StatusRules[i]))
+		}
+	}
 	for _, f := range r.CopyFiles {
 		cfg.CopyFiles = append(cfg.CopyFiles, runtime.CopyFile{Src: f.Src, RelDst: f.Dst})
 	}
@@ -220,6 +225,13 @@ func dialog(d *config.Dialog) runtime.Dialog {
 		out.When = config.WhenReport
 	}
 	return out
+}
+
+// statusRule is a [[status_rules]] entry as the runtime knows it.
+func statusRule(r *config.StatusRule) runtime.StatusRule {
+	return runtime.StatusRule{
+		Name: r.Name, State: r.State, Kind: r.Kind, Region: r.Region, All: r.All, Any: r.Any, Not: r.Not, Priority: r.Priority,
+	}
 }
 
 func (s *Spec) expandCommands(cfg *runtime.Config) error {

@@ -251,16 +251,33 @@ func (c *City) validateTables(out *collector) {
 	}
 	for i := range c.StatusRules {
 		r := &c.StatusRules[i]
-		if r.Name == "" {
-			out.add(r.Place("name"), "", "[[status_rules]] has no name")
-		}
-		if r.State == "" {
-			out.add(r.Place("state"), "", "status rule %q has no state", clip(r.Name))
-		}
-		oneOf(out, r.Place("state"), "status_rules.state", r.State,
-			"starting", "idle", "working", "blocked", "done", "error", "stuck", "exited", "unknown")
+		r.validate(out)
+		c.checkProvider(r.Provider, r.Place("provider"), "status_rules.provider", out)
 	}
 	if c.API.Port < 0 || c.API.Port > 65535 {
 		out.add(c.API.Place("port"), "0 means off", "api.port: %d is not a port", c.API.Port)
+	}
+}
+
+func (r *StatusRule) validate(out *collector) {
+	if r.Name == "" {
+		out.add(r.Place("name"), "", "[[status_rules]] has no name")
+	}
+	if r.State == "" {
+		out.add(r.Place("state"), "", "status rule %q has no state", clip(r.Name))
+	}
+	oneOf(out, r.Place("state"), "status_rules.state", r.State, "idle", "working", "blocked", "done", "error")
+	oneOf(out, r.Place("kind"), "status_rules.kind", r.Kind, "permission", "question", "auth", "trust", "ratelimit")
+	oneOf(out, r.Place("region"), "status_rules.region", r.Region, "bottom", "screen", "line", "title")
+	if r.Kind != "" && r.State != "blocked" {
+		out.add(r.Place("kind"), `leave it out, or write state = "blocked"`, "status rule %q: kind is for blocked alone", clip(r.Name))
+	}
+	if len(r.All)+len(r.Any) == 0 {
+		out.add(r.Place("all"), "name the texts that stand on the screen", "status rule %q has no text in all or any", clip(r.Name))
+	}
+	for key, list := range map[string][]string{"all": r.All, "any": r.Any, "not": r.Not} {
+		if slices.Contains(list, "") {
+			out.add(r.Place(key), "", "status rule %q: a text of %s is empty", clip(r.Name), key)
+		}
 	}
 }

@@ -88,6 +88,10 @@ func (c *City) validateAgent(a *Agent, out *collector) {
 	if a.Limits.PIDs < 0 {
 		out.add(a.Limits.Place("pids"), "0 means no limit", "%s: limits.pids is negative", where)
 	}
+	if len(a.MCPServers) > 0 && a.Session != "acp" && c.Session.Provider != "acp" {
+		out.add(a.Place("mcp_servers"), "name them in the agent's own config, by overlay_dir or args; acp alone hands them over",
+			"%s: mcp_servers would have no effect: its session is a terminal", where)
+	}
 	if a.Pool != nil {
 		validatePool(a.Pool, a.Lifecycle, where, out)
 	}

@@ -23,6 +23,7 @@ const spinTime = 3 * time.Second
 type Facts struct {
 	Ready      string        // the ready prefix; "": none
 	Dialogs    []rule.Dialog // known ones
+	Rules      []rule.Status // of config, for this agent
 	Started    time.Time
 	LastOutput time.Time // zero: none yet
 	Ended      string    // how the program ended; "" while it runs
@@ -48,6 +49,8 @@ type look struct {
 	hint    bool // a line explains a menu's keys
 	pending Pending
 	ready   string // the line with the ready prefix; "": none
+	rule    *rule.Status
+	ruleWhy string // the line it found; without one why no rule holds
 }
 
 // Event takes over what the program told its terminal. changed: Save has
@@ -74,7 +77,7 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 	}
 	all := []Finding{
 		d.dialog(f), d.report(now, soon), d.progress(), d.prompt(now, soon),
-		title(t.Title(), f, now, soon), d.ready(f, now, soon), d.command(),
+		title(t.Title(), f, now, soon), d.screen(f, now, soon), d.ready(f, now, soon), d.command(),
 	}
 	best := Finding{State: Unknown, Evidence: "nothing says what it is doing"}
 	for _, x := range all {
@@ -82,6 +85,9 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 			best = x
 			break
 		}
+	}
+	if seen := all[5]; seen.State == Blocked && best.Source != FromDialog && !best.Since.After(seen.Since) {
+		best = seen // a blocker in sight overrides an older claim
 	}
 	if best.Source == FromDialog && all[1].State != "" && all[1].State != Blocked && all[1].Since.After(best.Since) {
 		best = all[1] // a claim made after the question was seen
@@ -134,6 +140,7 @@ func (d *Detector) see(t *vt.Terminal, f Facts) {
 	if f.Ready != "" {
 		l.ready = readyLine(t, screen, cursor, f.Ready, found)
 	}
+	l.rule, l.ruleWhy = rule.FindStatus(rule.View{Screen: screen, Line: t.Line(cursor.Row), Title: t.Title()}, f.Rules)
 }
 
 // readyLine is the line that the ready prefix stands on: the cursor's, or, for
@@ -268,6 +275,31 @@ func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
 		x.Evidence = "the prompt stands, but there was output a moment ago"
 	default:
 		x.State, x.Since, x.Evidence = Idle, until, fmt.Sprintf("the prompt stands: %q", d.look.ready)
+	}
+	return x
+}
+
+// screen is a status rule that holds. Idle is believed after the quiet that the
+// ready prefix needs: agents paint their prompt while they work, too.
+func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding {
+	x := Finding{Source: FromScreen, Evidence: d.look.ruleWhy}
+	r := d.look.rule
+	switch {
+	case len(f.Rules) == 0:
+		x.Evidence = "no [[status_rules]] are for this agent"
+		return x
+	case r == nil:
+		return x
+	}
+	x.Since, x.Evidence = latest(f.Started, f.LastOutput), fmt.Sprintf("rule %s: %q", r.Name, d.look.ruleWhy)
+	if until := x.Since.Add(quietReady); r.State == Idle && now.Before(until) {
+		soon(until)
+		x.Since, x.Evidence = time.Time{}, x.Evidence+", but there was output a moment ago"
+		return x
+	}
+	x.State, x.Kind = r.State, r.Kind
+	if d.was.Source == FromScreen && d.was.State == x.State && d.was.Kind == x.Kind {
+		x.Since = d.was.Since
 	}
 	return x
 }

@@ -21,6 +21,9 @@ func (d *Detector) pending(x Finding) *Pending {
 		p.Kind = x.Kind
 		return &p
 	}
+	if x.Source == FromScreen {
+		return &Pending{Kind: x.Kind, Prompt: d.look.ruleWhy, Selected: -1, ID: fingerprint(x.Source, x.Kind, d.look.ruleWhy)}
+	}
 	r, _ := d.s.reported()
 	p := Pending{Kind: x.Kind, Prompt: r.Msg, Context: r.Title, Selected: -1}
 	p.ID = fingerprint(x.Source, r.ID, r.Kind, r.Msg, r.Since.String())

@@ -38,6 +38,7 @@ const (
 	FromProgress = "progress" // OSC 9;4
 	FromPrompt   = "prompt"   // OSC 133: a shell's prompt
 	FromTitle    = "title"    // a spinner in the window title
+	FromScreen   = "screen"   // a status rule of config that holds on the screen
 	FromReady    = "ready"    // the ready prefix on the cursor's line
 	FromCommand  = "command"  // OSC 133: a shell's command runs
 )

@@ -71,7 +71,7 @@ func TestNothingIsUnknown(t *testing.T) {
 	r.write("compiling…\r\n> ")
 	r.pass(time.Hour)
 	a, _ := r.is("unknown")
-	if !a.Since.Equal(r.f.LastOutput) || len(a.Sources) != 7 {
+	if !a.Since.Equal(r.f.LastOutput) || len(a.Sources) != 8 {
 		t.Fatalf("%+v", a)
 	}
 }
@@ -336,4 +336,48 @@ func FuzzReport(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestStatusRules: rules of config tell, below the program's own word and above
+// the ready prefix; idle is believed after a quiet, and a blocker in sight
+// overrides an older claim.
+func TestStatusRules(t *testing.T) {
+	r := newRig(t)
+	r.f.Ready = "> "
+	r.f.Rules = []rule.Status{
+		{Name: "busy", State: "working", Any: []string{"esc to interrupt"}, Priority: 1},
+		{Name: "free", State: "idle", All: []string{"? for shortcuts"}},
+		{Name: "login", State: "blocked", Kind: "auth", Any: []string{"Please log in"}, Priority: 2},
+	}
+	r.write("Thinking (esc to interrupt)\r\n> ")
+	a, _ := r.is("working")
+	if a.Source != status.FromScreen || !strings.Contains(a.Evidence, "rule busy") || !strings.Contains(a.Evidence, "esc to interrupt") {
+		t.Errorf("%+v", a)
+	}
+	since := a.Since
+	r.pass(time.Minute)
+	r.write("\x1b[HThinking more (esc to interrupt)")
+	if a, _ := r.is("working"); !a.Since.Equal(since) {
+		t.Errorf("it works since %v, not %v", since, a.Since)
+	}
+	r.write("\x1b[2J\x1b[H? for shortcuts")
+	if _, again := r.is("unknown"); again != 1500*time.Millisecond {
+		t.Errorf("looked at again after %v", again)
+	}
+	r.pass(1500 * time.Millisecond)
+	if a, _ := r.is("idle"); a.Source != status.FromScreen {
+		t.Errorf("%+v", a)
+	}
+	r.write(report("state=working"))
+	r.is("working") // its own word is stronger
+	r.pass(time.Minute)
+	r.write("\r\nPlease log in")
+	a, _ = r.is("blocked/auth")
+	if a.Source != status.FromScreen {
+		t.Errorf("a blocker in sight does not override an older claim: %+v", a)
+	}
+	r.write("\x1b[2J\x1b[H" + menu)
+	if a, _ := r.is("blocked/permission"); a.Source != status.FromDialog {
+		t.Errorf("%+v", a)
+	}
 }

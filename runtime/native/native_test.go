@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
 		os.Exit(mux.RunDaemon(os.Args))
 	}
+	testenv.SideBySide(4) // they wait for programs most of their time
 	goleak.VerifyTestMain(m)
 }
 

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
 		os.Exit(mux.RunDaemon(os.Args))
 	}
+	testenv.SideBySide(4) // they wait for programs most of their time
 	goleak.VerifyTestMain(m)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimetest"
 	"gascity.dev/gc/runtime/subprocess"
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 	if subprocess.IsParent(os.Args) {
 		os.Exit(subprocess.RunParent())
 	}
+	testenv.SideBySide(4) // they wait for programs most of their time
 	goleak.VerifyTestMain(m)
 }
 

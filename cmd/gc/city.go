@@ -62,6 +62,18 @@ type scope struct {
 	complete cobra.CompletionFunc
 }
 
+// on is the action of a command about the one session that its first argument
+// names.
+func (s scope) on(act func(ctx context.Context, t *target) error) runE {
+	return func(cmd *cobra.Command, args []string) error {
+		t, err := s.target(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return act(cmd.Context(), t)
+	}
+}
+
 func sessionScope(a *app) scope {
 	return scope{
 		path: "gc session", noun: "NAME", word: "session", complete: a.completeSessions,

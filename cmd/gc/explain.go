@@ -27,13 +27,7 @@ func newExplainCmd(a *app, s scope) *cobra.Command {
 		Short:             "Say what an agent is doing, and why that is believed",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runExplain(cmd.Context(), a, t, asJSON)
-		},
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runExplain(ctx, a, t, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: agent, session, activity with its sources, status")
 	return describe(cmd, `Says what the agent is doing (idle, working, blocked, done, error, unknown), and prints

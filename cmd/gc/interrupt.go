@@ -13,13 +13,7 @@ func newInterruptCmd(s scope) *cobra.Command {
 		Short:             "Press Ctrl-C, without waiting for anybody's input",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runInterrupt(cmd.Context(), t)
-		},
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runInterrupt(ctx, t) }),
 	}
 	return describe(cmd, `Interrupts what runs in the foreground. It does not wait for a message that is
 being typed, and a program that reads no input gets the signal itself.`,

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/mux"
-	"gascity.dev/gc/runtime"
 )
 
 type logsOptions struct {
@@ -23,13 +22,7 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 		Short:             "Show what an agent printed, and follow it",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runLogs(cmd.Context(), a, t, o)
-		}),
+		RunE:              graceful(s.on(func(ctx context.Context, t *target) error { return runLogs(ctx, a, t, o) })),
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what it prints, until it ends or Ctrl-C")
@@ -53,7 +46,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	}
 	if !muxed {
 		if o.follow {
-			return fmt.Errorf("logs -f: %w", runtime.ErrUnsupported)
+			return fail(exitUnsupported, followHint(t), "%s: logs -f: its provider does not tell when something was printed", cleanLine(t.label))
 		}
 		text, err := t.provider.Peek(ctx, t.session, o.lines)
 		if err != nil {
@@ -85,6 +78,11 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		fmt.Fprintf(a.err, "%s ended: %s\n", cleanLine(t.label), exitText(runtimeExit(exit)))
 	}
 	return err
+}
+
+// followHint is what to do where following is not possible.
+func followHint(t *target) string {
+	return fmt.Sprintf("gc logs %[1]s shows what is there, gc attach %[1]s --read-only follows it", t.label)
 }
 
 // linesOf are the lines of a text; none of an empty one.

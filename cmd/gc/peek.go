@@ -24,13 +24,7 @@ func newPeekCmd(a *app, s scope) *cobra.Command {
 		Short:             "Show what is on the screen",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runPeek(cmd.Context(), a, t, o)
-		},
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runPeek(ctx, a, t, o) }),
 	}
 	f := cmd.Flags()
 	f.IntVarP(&o.lines, "lines", "n", 0, "the last N lines of screen and scrollback")

@@ -17,13 +17,7 @@ func newPendingCmd(a *app, s scope) *cobra.Command {
 		Short:             "Show the question that an agent waits with",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runPending(cmd.Context(), a, t, asJSON)
-		},
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runPending(ctx, a, t, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: request_id, kind, prompt, options; null without a question")
 	return describe(cmd, `Prints the question that stands on the agent's screen, and its options: a permission,

@@ -12,13 +12,7 @@ func newSessionClearCmd(s scope) *cobra.Command {
 		Short:             "Forget the scrollback, keep the screen",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runSessionClear(cmd.Context(), t)
-		},
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionClear(ctx, t) }),
 	}
 	return describe(cmd, "Forgets what scrolled off the screen. The screen itself stays.",
 		"gc session clear build", statuses{exitNotFound: "", exitCannotTell: ""})

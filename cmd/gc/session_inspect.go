@@ -26,13 +26,7 @@ func newSessionInspectCmd(a *app, s scope) *cobra.Command {
 		Short:             "Show everything known of a session",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runSessionInspect(cmd.Context(), a, t, asJSON)
-		},
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionInspect(ctx, a, t, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return describe(cmd, "Shows a session's identity, program, times, end, metadata and process tree.",

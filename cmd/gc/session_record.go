@@ -25,13 +25,7 @@ func newSessionRecordCmd(a *app, s scope) *cobra.Command {
 		Short:             "Export the recording of a session",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runSessionRecord(cmd.Context(), a, t, o)
-		},
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionRecord(ctx, a, t, o) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", mux.RecordingASCIICast, "asciicast (version 2, for asciinema and its players) or raw (the bytes alone)")

@@ -35,13 +35,7 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 		Short:             "Wait until something is on the screen, or the program ends",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
-			t, err := s.target(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return runWait(cmd.Context(), a, t, o)
-		}),
+		RunE:              graceful(s.on(func(ctx context.Context, t *target) error { return runWait(ctx, a, t, o) })),
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.until, "until", []string{"exit"}, "what to wait for; given several times, the first that holds counts")

@@ -107,7 +107,7 @@ func (p *painter) frozen(f *frozen) {
 		}
 	}
 	p.csi("H", f.y+1, f.x+1)
-	p.again(&f.screen, f.x, f.y, f.pending, &p.t.chars)
+	p.again(&f.screen, f.x, f.y, f.pending, &charsets{}) // what is written next is text as it is
 	p.look(look{})
 	p.str("\x1b[?2026h")
 	if f.alt {

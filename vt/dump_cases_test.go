@@ -32,6 +32,7 @@ var dumpCases = []struct {
 	{"mark after the last column without wrapping", 4, 1, "  \x1b[?7l\x1b[1;4H ", "\u0903"},
 	{"last character when UTF-8 is left", 8, 2, "\x1b%@\xe6", "\x1b[2b\xe7"},
 	{"last character of UTF-8 before it is left", 8, 2, "漢\x1b%@", "\x1b[2b\xe7"},
+	{"character set chosen in an update that began before a wrap", 2, 1, "ab\x1b[?2026h\x1b(0\r\n\r\n", "\x1b[?2026l"},
 	{"wide character over a cluster", 2, 2, " Aǅ\r\x1b[2;2H字漢\x1b[A ", ""},
 }
 

@@ -64,13 +64,22 @@ func (t *Terminal) touch(y int) *row {
 	if s.rows == nil {
 		s.rows = make([]row, t.rows)
 	}
-	r := s.row(y)
-	if r.cells == nil {
-		r.cells = make([]cell, t.cols)
+	r := s.raw(y)
+	if r.cells == nil || r.flags&rowText != 0 {
+		r.make(t.cols)
 	}
 	r.rev = t.nextRev
 	t.changed = true
 	return r
+}
+
+// make makes a row's cells.
+func (r *row) make(cols int) {
+	if r.cells == nil {
+		r.cells = make([]cell, cols)
+	} else {
+		r.toCells()
+	}
 }
 
 // written returns row y noted as changed, or nil when it is blank without

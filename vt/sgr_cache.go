@@ -24,11 +24,12 @@ type sgrText struct{ lo, hi uint64 }
 // the number of bytes. It may be no SGR, or longer.
 func readSGR(p *[16]byte) (s sgrText, n int) {
 	const upper = 0xc0 * eachOne // parameters and what comes before them have none of these
-	lo, hi := binary.LittleEndian.Uint64(p[:8]), binary.LittleEndian.Uint64(p[8:])
-	m, more := lo&upper, hi&upper
+	s.lo, s.hi = binary.LittleEndian.Uint64(p[:8]), binary.LittleEndian.Uint64(p[8:])
+	m, more := s.lo&upper, s.hi&upper
 	long := (m|-m)>>63 - 1 // all bits, when the first word has no such byte
-	s = sgrText{lo & (m ^ (m - 1)), hi & (more ^ (more - 1)) & long}
-	return s, bits.TrailingZeros64(m)/8 + (bits.TrailingZeros64(more)/8)&int(long) + 1
+	s.lo &= m ^ (m - 1)
+	s.hi &= (more ^ (more - 1)) & long
+	return s, (bits.TrailingZeros64(m)+bits.TrailingZeros64(more)&int(long))/8 + 1
 }
 
 // places are where the cache keeps a sequence.

@@ -32,7 +32,25 @@ func (f *frozen) follow(t *Terminal) bool {
 	return f.live != was
 }
 
-var syncOff = []byte("\x1b[?2026l")
+// syncOff ends a synchronized update. It is searched without its CSI, which is
+// what many sequences begin with.
+var (
+	csiStart = []byte("\x1b[")
+	syncOff  = []byte("?2026l")
+)
+
+// syncEnd returns where the sequence that ends an update begins in p, or -1.
+func syncEnd(p []byte) int {
+	for at := 0; ; at++ {
+		i := bytes.Index(p[at:], syncOff)
+		if i < 0 {
+			return -1
+		}
+		if at += i; bytes.HasSuffix(p[:at], csiStart) {
+			return at - len(csiStart)
+		}
+	}
+}
 
 // syncMode begins or ends a synchronized update. Nothing is copied when the
 // bytes being written end the update too: no reader comes between.
@@ -55,7 +73,7 @@ func (t *Terminal) syncMode(on bool) {
 // sequences before it, so that no string can swallow it.
 func (t *Terminal) endsSoon() bool {
 	src := t.parser.src[t.parser.pos:]
-	end := bytes.Index(src, syncOff)
+	end := syncEnd(src)
 	if end < 0 || t.eightBit() {
 		return false
 	}

@@ -77,13 +77,18 @@ func (l *loop) probe(m *member, exit *runtime.Exit) {
 	l.begin(m, opProbe)
 	name := m.seen.Session
 	l.work.Go(func() {
-		running, err := ask(l.opCtx, func(ctx context.Context) (bool, error) { return l.p.IsRunning(ctx, name) })
+		var running bool
+		var err error
+		var e *runtime.Exit
 		var screen string
-		if err == nil && !running {
-			var e *runtime.Exit
-			if e, screen = lastWords(l.opCtx, l.p, name); e != nil {
-				exit = e
-			}
+		together( // the restart waits for the slowest of them
+			func() {
+				running, err = ask(l.opCtx, func(ctx context.Context) (bool, error) { return l.p.IsRunning(ctx, name) })
+			},
+			func() { e, screen = lastWords(l.opCtx, l.p, name) },
+		)
+		if e != nil {
+			exit = e
 		}
 		l.post(func() {
 			l.endOp(m)

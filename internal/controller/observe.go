@@ -301,16 +301,29 @@ func (a *answer) details(ctx context.Context, p runtime.Provider) error {
 // as the backend keeps it.
 func lastWords(ctx context.Context, p runtime.Provider, name string) (*runtime.Exit, string) {
 	var exit *runtime.Exit
-	if r, ok := runtime.As[runtime.ExitReporter](p); ok {
-		if e, err := ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, name) }); err == nil {
-			exit = e
+	var screen string
+	together(func() {
+		if r, ok := runtime.As[runtime.ExitReporter](p); ok {
+			if e, err := ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, name) }); err == nil {
+				exit = e
+			}
 		}
-	}
-	screen, err := ask(ctx, func(ctx context.Context) (string, error) { return p.Peek(ctx, name, screenLines) })
-	if err != nil {
-		screen = ""
-	}
+	}, func() {
+		if text, err := ask(ctx, func(ctx context.Context) (string, error) { return p.Peek(ctx, name, screenLines) }); err == nil {
+			screen = text
+		}
+	})
 	return exit, screen
+}
+
+// together calls all of them at once and returns after the last.
+func together(fns ...func()) {
+	var wg sync.WaitGroup
+	for _, fn := range fns[1:] {
+		wg.Go(fn)
+	}
+	fns[0]()
+	wg.Wait()
 }
 
 // keptExits is how long every backend that tells exits surely keeps them.

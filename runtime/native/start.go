@@ -17,6 +17,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 	s := &starter{p: p, name: name, cfg: cfg}
 	return p.starts.Start(name, func() error {
 		_, err := p.live(ctx, name)
+		s.proved = time.Now()
 		return err
 	}, func() (bool, error) {
 		err := runtime.RunStart(ctx, name, cfg, s.hooks())
@@ -31,6 +32,8 @@ type starter struct {
 	name string
 	cfg  runtime.Config
 	id   string // of the incarnation; "" before it exists
+
+	proved time.Time // when the server was last asked something
 
 	revision uint64 // of the screen as last read
 	looked   bool
@@ -60,11 +63,12 @@ func (s *starter) create(ctx context.Context) error {
 	if err != nil {
 		return convert(err)
 	}
-	// The connection may be one to a server that has ended meanwhile.
-	if _, err := c.Status(ctx); errors.Is(err, mux.ErrUnreachable) {
-		s.p.drop(c)
-		if c, err = s.p.EnsureClient(ctx); err != nil {
-			return convert(err)
+	if time.Since(s.proved) > provedTime { // the server may have ended meanwhile
+		if _, err := c.Status(ctx); errors.Is(err, mux.ErrUnreachable) {
+			s.p.drop(c)
+			if c, err = s.p.EnsureClient(ctx); err != nil {
+				return convert(err)
+			}
 		}
 	}
 	made := make(chan error, 1)
@@ -95,6 +99,8 @@ func (s *starter) create(ctx context.Context) error {
 const (
 	createLimit = 30 * time.Second // for the server to make a session
 	createGrace = 3 * time.Second  // of it, after the caller gave up
+
+	provedTime = 50 * time.Millisecond // for which a server that answered is believed to be there
 )
 
 // make makes the session.

@@ -119,7 +119,7 @@ bench-vt: ## throughput and memory of the terminal engine
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./vt
 
 .PHONY: bench-city
-bench-city: ## reconcile of 1000 agents, and reading a city of 100
+bench-city: ## reconcile of 1000 agents, also of live ones on native, and reading a city of 100
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./internal/controller
 
 .PHONY: bench-tmux

@@ -57,7 +57,7 @@ func (s *session) seenAlive(names []string, table *map[int][]proctree.Proc) bool
 		*table = bySession()
 	}
 	for _, p := range (*table)[s.pid] {
-		if p.Alive() && proctree.Matches(p.PID, names) {
+		if now, err := proctree.Get(p.PID); err == nil && now.Start == p.Start && now.Matches(names) {
 			return true
 		}
 	}
@@ -82,5 +82,5 @@ func bySession() map[int][]proctree.Proc {
 // names.
 func (s *session) leaderIs(names []string) bool {
 	p, err := proctree.Get(s.pid)
-	return err == nil && p.Alive() && (s.start == 0 || p.Start == s.start) && proctree.Matches(s.pid, names)
+	return err == nil && (s.start == 0 || p.Start == s.start) && p.Matches(names)
 }

@@ -12,7 +12,9 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/native"
 )
 
 // reconcileLimit is the target for a reconcile of 1000 unchanged agents.
@@ -29,14 +31,15 @@ func faults(b *testing.B) int64 {
 	return int64(used.Minflt)
 }
 
-// BenchmarkReconcile is one look at 1000 unchanged agents and the plan for
-// them, without the backend's own time.
-func BenchmarkReconcile(b *testing.B) {
+// thousand is a city of 1000 agents and its loop over a provider. start makes
+// their sessions.
+func thousand(b *testing.B, p runtime.Provider, command, process string, start func([]*agent.Spec)) *loop {
+	b.Helper()
 	dir := b.TempDir()
 	var text strings.Builder
 	text.WriteString("[workspace]\nname = \"bench\"\n")
 	for i := range 1000 {
-		fmt.Fprintf(&text, "[[agents]]\nname = \"a%d\"\nstart_command = \"agent\"\nprocess_names = [\"agent\"]\n", i)
+		fmt.Fprintf(&text, "[[agents]]\nname = \"a%d\"\nstart_command = %q\nprocess_names = [%q]\n", i, command, process)
 	}
 	if err := os.WriteFile(filepath.Join(dir, config.FileName), []byte(text.String()), 0o600); err != nil {
 		b.Fatal(err)
@@ -45,53 +48,126 @@ func BenchmarkReconcile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	specs, err := agent.Build(c, agent.BuildOptions{})
+	specs, err := agent.Build(c, agent.BuildOptions{Environ: os.Environ()})
 	if err != nil {
 		b.Fatal(err)
 	}
-	fake := runtime.NewFake()
-	for _, s := range specs {
-		if err := agent.Bind(s, fake).Start(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
+	start(specs)
 	if _, err := makeStateDir(c.Dir); err != nil {
 		b.Fatal(err)
 	}
-	l, err := newLoop(Options{City: c, Provider: fake}, specs)
+	l, err := newLoop(Options{City: c, Provider: p}, specs)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer l.book.Close()
+	b.Cleanup(func() { l.book.Close() })
 	l.opCtx, l.timer = context.Background(), time.NewTimer(time.Hour)
-	defer l.timer.Stop()
-	once := func() {
-		var qs []question
-		known := map[string]bool{}
-		for name, m := range l.members {
-			qs, known[name] = append(qs, l.question(m)), true
-		}
-		l.looking = true
-		l.found(lookAt(b.Context(), fake, c.Dir, qs, known))
-		if acts := Plan(l.desired(), l.actual(), time.Now()); len(acts) != 0 {
-			b.Fatalf("%d actions, first %+v", len(acts), acts[0])
-		}
+	b.Cleanup(func() { l.timer.Stop() })
+	return l
+}
+
+// reconcile is one look at everything and the plan for it, which does nothing.
+func reconcile(b *testing.B, l *loop) {
+	var qs []question
+	known := map[string]bool{}
+	for name, m := range l.members {
+		qs, known[name] = append(qs, l.question(m)), true
 	}
-	once() // the first look adopts
-	fake.ForgetCalls()
-	began := faults(b)
-	for b.Loop() {
-		once()
-		b.StopTimer()
-		fake.ForgetCalls()
-		b.StartTimer()
+	l.looking = true
+	l.found(lookAt(b.Context(), l.p, l.o.City.Dir, qs, known))
+	if acts := Plan(l.desired(), l.actual(), time.Now()); len(acts) != 0 {
+		b.Fatalf("%d actions, first %+v", len(acts), acts[0])
 	}
+}
+
+// judge fails a benchmark whose reconciles took too long, or started processes
+// since began.
+func judge(b *testing.B, began int64) {
+	b.Helper()
 	if took := b.Elapsed() / time.Duration(b.N); took > reconcileLimit {
 		b.Errorf("a reconcile took %v, at most %v", took, reconcileLimit)
 	}
 	if faults(b) != began {
 		b.Error("a reconcile started processes")
 	}
+}
+
+// BenchmarkReconcile is one look at 1000 unchanged agents and the plan for
+// them, without the backend's own time.
+func BenchmarkReconcile(b *testing.B) {
+	fake := runtime.NewFake()
+	l := thousand(b, fake, "agent", "agent", func(specs []*agent.Spec) {
+		for _, s := range specs {
+			if err := agent.Bind(s, fake).Start(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	reconcile(b, l) // the first look adopts
+	fake.ForgetCalls()
+	began := faults(b)
+	for b.Loop() {
+		reconcile(b, l)
+		b.StopTimer()
+		fake.ForgetCalls()
+		b.StartTimer()
+	}
+	judge(b, began)
+}
+
+// BenchmarkReconcileNative is the same over 1000 live processes in the
+// multiplexer.
+func BenchmarkReconcileNative(b *testing.B) {
+	dir, err := os.MkdirTemp("", "gc") // a socket's path is short
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	paths, err := mux.DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": filepath.Join(dir, "s")}[k] })
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := native.New(native.Options{Paths: paths, Version: "bench"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	client, err := p.EnsureClient(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := client.Shutdown(context.Background(), true); err != nil {
+			b.Error(err)
+		}
+		p.Close()
+	})
+	l := thousand(b, p, "exec sleep 100000", "sleep", func(specs []*agent.Spec) {
+		parallel(len(specs), func(i int) {
+			s := specs[i]
+			inst := agent.NewInstance(1, time.Now())
+			meta := map[string]string{
+				agent.MetaCityPath: s.City.Dir, agent.MetaAgent: s.Name(), agent.MetaSessionID: inst.ID, agent.MetaEpoch: "1",
+				agent.MetaToken: inst.Token, agent.MetaLaunchHash: s.Hashes.Launch, agent.MetaProvisionHash: s.Hashes.Provision,
+				agent.MetaLiveHash: s.Hashes.Live, agent.MetaConfigHash: s.Hashes.Core,
+			}
+			_, err := client.Create(b.Context(), mux.CreateRequest{
+				ID: inst.ID, Name: s.Session, Argv: []string{"sleep", "100000"}, Env: os.Environ(), Meta: meta, ScrollbackLines: 100,
+			})
+			if err != nil {
+				b.Error(err)
+			}
+		})
+	})
+	reconcile(b, l)
+	began := faults(b)
+	least := time.Hour
+	for b.Loop() {
+		start := time.Now()
+		reconcile(b, l)
+		least = min(least, time.Since(start))
+	}
+	b.Logf("least: %v", least)
+	judge(b, began)
 }
 
 // BenchmarkLoad reads and resolves a city of 100 agents.

@@ -6,9 +6,14 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"gascity.dev/gc/mux"
 )
 
 func TestMain(m *testing.M) {
+	if mux.IsDaemon(os.Args) {
+		os.Exit(mux.RunDaemon(os.Args))
+	}
 	if os.Getenv(childEnv) != "" {
 		os.Exit(childMain(context.Background()))
 	}

@@ -12,24 +12,23 @@ import (
 // module. Names are compared exactly; no names match nothing.
 func Matches(pid int, names []string) bool {
 	p, err := get(pid)
-	if err != nil || p.Zombie() {
+	return err == nil && p.Matches(names)
+}
+
+// Matches is [Matches] of a process that was just looked at.
+func (p Proc) Matches(names []string) bool {
+	if p.Zombie() {
 		return false
 	}
-	var titles []string
-	path, err := exe(pid)
-	if err == nil {
-		titles = append(titles, filepath.Base(path))
+	path, err := exe(p.PID)
+	if err == nil && slices.Contains(names, filepath.Base(path)) {
+		return true
 	}
-	argv, err := cmdline(pid)
-	if err == nil && len(argv) > 0 {
-		titles = append(titles, argvNames(path, argv)...)
+	argv, err := cmdline(p.PID)
+	if err != nil || len(argv) == 0 {
+		return false
 	}
-	for _, t := range titles {
-		if slices.Contains(names, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(argvNames(path, argv), func(t string) bool { return slices.Contains(names, t) })
 }
 
 // argvNames lists what an argument list says the process is called.

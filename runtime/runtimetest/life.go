@@ -160,6 +160,17 @@ var lifeCases = []testCase{
 		}
 		t.running(name, false)
 	}},
+	{name: "a work dir that vanishes during the start is an error and leaves nothing", needs: []need{programs}, test: func(t *T) {
+		name, dir := t.name(), filepath.Join(t.TempDir(), "dir")
+		t.must(os.Mkdir(dir, 0o700))
+		err := t.P.Start(t.Ctx, name, runtime.Config{
+			WorkDir: dir, Command: "exec cat", PreStart: []string{"rm -r " + runtime.ShellQuote(dir)},
+		})
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("error: %v", err)
+		}
+		t.running(name, false)
+	}},
 	{name: "the terminal has the size asked for", needs: []need{programs, keys}, test: func(t *T) {
 		dir := t.TempDir()
 		t.start(runtime.Config{WorkDir: dir, Cols: 91, Rows: 17, Command: "stty size > size; exec cat"})

@@ -35,6 +35,28 @@ func (b *screenBuffer) String() string {
 	return b.buf.String()
 }
 
+// hasty is the terminal of somebody who types as soon as a text is shown.
+type hasty struct {
+	screenBuffer
+	on, keys string
+	to       io.Writer
+	once     sync.Once
+	written  chan error
+}
+
+func (h *hasty) Write(p []byte) (int, error) {
+	n, err := h.screenBuffer.Write(p)
+	if strings.Contains(h.String(), h.on) {
+		h.once.Do(func() {
+			go func() {
+				_, werr := io.WriteString(h.to, h.keys)
+				h.written <- werr
+			}()
+		})
+	}
+	return n, err
+}
+
 // person is somebody attached to a session.
 type person struct {
 	t    *T
@@ -107,6 +129,34 @@ var attachCases = []testCase{
 		p.types("\x02d")
 		t.must(p.leaves())
 		t.running(name, true)
+	}},
+	{name: "the detach keys leave however fast they come", needs: []need{programs, attach, keys}, test: func(t *T) {
+		name := t.sh("echo hello; exec cat")
+		t.shows(name, "hello")
+		for range 10 {
+			in, w := io.Pipe()
+			keys := &hasty{on: "hello", keys: "\x02d", to: w, written: make(chan error, 1)}
+			err := t.P.Attach(t.Ctx, name, runtime.Terminal{
+				In: in, Out: keys, Resized: make(chan struct{}), Size: func() (int, int, error) { return 120, 40, nil },
+			})
+			in.Close()
+			t.must(err)
+			t.must(t.Ctx.Err())
+			t.must(<-keys.written)
+		}
+		if got := t.peek(name); strings.TrimSpace(got) != "hello" {
+			t.Fatalf("the program got the keys: %q", got)
+		}
+	}},
+	{name: "a session that begins beside attached people has its own size", needs: []need{programs, attach, attached, keys}, test: func(t *T) {
+		name := t.idle()
+		t.attach(name, false)
+		t.eventually("a person attached", func() error { return t.isAttached(name, true) })
+		dir := t.TempDir()
+		t.start(runtime.Config{WorkDir: dir, Cols: 91, Rows: 17, Command: "stty size > size; exec cat"})
+		if got := t.file(filepath.Join(dir, "size")); got != "17 91" {
+			t.Fatalf("size %q", got)
+		}
 	}},
 	{name: "ctrl-b twice sends one", needs: []need{programs, attach, keys}, test: func(t *T) {
 		name := t.sh(rawCat)

@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -49,6 +50,8 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token strin
 	env := runtime.Environment(p.o.Environ, cfg.BaseEnv, cfg.Env)
 	var b strings.Builder
 	b.WriteString("rm -f -- \"$0\"\n")
+	// tmux would go elsewhere when it is not there any more.
+	fmt.Fprintf(&b, "cd -- %s || exit 126\n", runtime.ShellQuote(cmp.Or(cfg.WorkDir, "/")))
 	shell := "/bin/sh"
 	for _, kv := range env {
 		k, v, _ := strings.Cut(kv, "=")

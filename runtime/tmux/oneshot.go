@@ -1,15 +1,14 @@
 package tmux
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // oneShot runs each command in a client of its own.
@@ -60,13 +59,25 @@ func arguments(words []string) []string {
 
 // commands runs commands that are separated by separator.
 func (o oneShot) commands(ctx context.Context, args []string) ([]string, error) {
+	var out [2]*os.File
+	for i := range out {
+		f, err := o.scratch()
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		out[i] = f
+	}
 	cmd := exec.CommandContext(ctx, o.p.o.Binary, o.p.serverArgs(args...)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = o.p.environ(), "/", &stdout, &stderr
-	cmd.WaitDelay = time.Second // a server that it started may hold the pipes
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = o.p.environ(), "/", out[0], out[1]
 	err := cmd.Run()
+	text, oerr := written(out[0])
+	message, merr := written(out[1])
+	if rerr := errors.Join(oerr, merr); rerr != nil {
+		return nil, rerr
+	}
+	message = strings.TrimSpace(message)
 	var exit *exec.ExitError
-	message := strings.TrimSpace(stderr.String())
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -82,9 +93,31 @@ func (o oneShot) commands(ctx context.Context, args []string) ([]string, error) 
 	default:
 		return nil, &commandError{message}
 	}
-	text := strings.TrimSuffix(stdout.String(), "\n")
-	if text == "" && stdout.Len() == 0 {
+	if text == "" {
 		return nil, nil
 	}
-	return strings.Split(text, "\n"), nil
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), nil
+}
+
+// scratch is a file without a name, for what a client says. The end of a pipe
+// would not come before the server, which has it, too, lets it go.
+func (o oneShot) scratch() (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(o.p.o.Socket), "answer-*") // 0600
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// written is all that a file holds.
+func written(f *os.File) (string, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(f)
+	return string(data), err
 }

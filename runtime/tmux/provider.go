@@ -208,7 +208,7 @@ const statusLimit = 3 * time.Second
 // get returns the session that a target names.
 func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 	begin := time.Now()
-	for {
+	for look := 1; ; look++ {
 		lines, err := p.query(ctx, "list-panes", "-t", target, "-F", paneFormat)
 		if err != nil {
 			return pane{}, err
@@ -227,11 +227,19 @@ func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 			p.unknown.Store(v.target, true)
 			return v, nil
 		}
+		if look%looksUncollected == 0 {
+			_, _ = p.query(ctx, "run-shell", "-b", "true") // or it stays unknown
+		}
 		if err := sleep(ctx, echoStep); err != nil {
 			return pane{}, convert(err)
 		}
 	}
 }
+
+// looksUncollected is after how many looks tmux must have missed the signal of
+// a child's end, as it does once in some hundred times. Then it collects all
+// when the next child ends.
+const looksUncollected = 8
 
 // live returns the session of the name when its program runs.
 func (p *Provider) live(ctx context.Context, name string) (pane, error) {

@@ -49,3 +49,11 @@ func target(name string) string { return "=" + encodeName(name) + ":" }
 // incarnation names one start of a session, which has its token as the name of
 // its window. tmux's own ids begin anew with every server.
 func incarnation(name, token string) string { return target(name) + "=" + token }
+
+// ifSession is the command that carries out another one on a session, named as
+// tmux does, when the format is true of it. Without the session tmux would ask
+// the format of any other one, so that its name is in it.
+func ifSession(enc, format, command string) []string {
+	to := "=" + enc + ":"
+	return []string{"if-shell", "-F", "-t", to, "#{&&:#{==:#{session_name}," + enc + "}," + format + "}", quoteLine([]string{command, "-t", to})}
+}

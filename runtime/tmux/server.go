@@ -57,7 +57,7 @@ var settings = [][]string{
 	{"bind-key", "-T", "prefix", "C-b", "send-prefix"},
 	// The holder ends with the last connection, however that ends. 3.3 crashes
 	// with destroy-unattached.
-	{"set-hook", "-g", "client-detached", `if-shell -F -t "=+gc:" "#{==:#{session_attached},0}" "kill-session -t =+gc:"`},
+	{"set-hook", "-g", "client-detached", quoteLine(ifSession(holder, "#{==:#{session_attached},0}", "kill-session"))},
 }
 
 func (p *Provider) settingsFile() string { return p.o.Socket + ".conf" }

@@ -65,15 +65,15 @@ func (s *starter) create(ctx context.Context) error {
 	defer cancel()
 	token := rand.Text()
 	s.target, s.mark = incarnation(s.name, token), mark(s.cfg)
-	err := s.begin(ctx, detached, dir, token)
-	s.made = err == nil
-	if err == nil || errors.Is(err, runtime.ErrSessionExists) {
+	if err := s.begin(ctx, detached, dir, token); err != nil {
+		if v, gerr := s.p.get(detached, s.target); gerr == nil {
+			err = errors.Join(err, s.p.end(detached, v))
+		}
+		s.p.forget(token)
 		return err
 	}
-	if derr := s.destroy(detached); !errors.Is(derr, runtime.ErrBackendUnreachable) { // that is said already
-		err = errors.Join(err, derr)
-	}
-	return err
+	s.made = true
+	return nil
 }
 
 // begin makes the session, on a server that it may have to start.
@@ -84,19 +84,14 @@ func (s *starter) begin(ctx, detached context.Context, dir, token string) error 
 	}
 	defer release()
 	for range tries {
-		err = s.place(detached, dir, token)
-		if err == nil {
-			return nil
-		}
-		ran := !s.p.forget(token)
-		if !errors.Is(err, errLost) {
+		if err = s.place(detached, dir, token); !errors.Is(err, errLost) {
 			break
 		}
 		// The server ended, just then or before: what became of it is read.
 		if _, gerr := s.p.get(detached, s.target); !gone(gerr) {
 			return gerr
 		}
-		if ran {
+		if ran := !s.p.forget(token); ran {
 			if err := s.endOrphans(detached); err != nil {
 				return err
 			}
@@ -140,7 +135,7 @@ func (s *starter) place(ctx context.Context, dir, token string) error {
 	}
 	to := target(s.name)
 	list := [][]string{
-		{"if-shell", "-F", "-t", to, "#{pane_dead}", quoteLine([]string{"kill-session", "-t", to})},
+		ifSession(encodeName(s.name), "#{pane_dead}", "kill-session"),
 		{"set-option", "-g", "history-limit", strconv.Itoa(history)}, // read when a pane is made
 		append([]string{
 			"new-session", "-d", "-s", encodeName(s.name), "-n", token,

@@ -1,6 +1,8 @@
 package tmux_test
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -84,6 +86,62 @@ func TestConformance(t *testing.T) {
 
 func BenchmarkProvider(b *testing.B) {
 	runtimetest.Benchmark(b, func(b *testing.B) runtime.Provider { return newBackend(b).provider(b) })
+}
+
+// Who has a connection spawns no client of tmux for what is asked, typed and
+// noted; a start takes one.
+func TestQueriesSpawnNothing(t *testing.T) {
+	b := newBackend(t)
+	dir := t.TempDir()
+	calls, wrapper := filepath.Join(dir, "calls"), filepath.Join(dir, "tmux")
+	script := "#!/bin/sh\necho x >> " + runtime.ShellQuote(calls) + "\nexec " + testenv.Need(t, "tmux") + " \"$@\"\n"
+	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	count := func() int {
+		data, err := os.ReadFile(calls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(data), "x")
+	}
+	p, err := tmux.New(tmux.Options{Socket: b.socket, Binary: wrapper, StopGrace: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	ctx := t.Context()
+	begin(t, p, "a", "exec cat")
+	for !p.Connected() {
+		if _, err := p.IsRunning(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := count()
+	for range 20 {
+		_, err1 := p.IsRunning(ctx, "a")
+		_, err2 := p.ListRunning(ctx, "")
+		_, err3 := p.ProcessAlive(ctx, "a", []string{"cat"})
+		_, err4 := p.Peek(ctx, "a", 0)
+		_, err5 := p.GetLastActivity(ctx, "a")
+		_, err6 := p.IsAttached(ctx, "a")
+		err7 := p.SetMeta(ctx, "a", "k", "v")
+		_, err8 := p.GetMeta(ctx, "a", "k")
+		err9 := p.SendKeys(ctx, "a", "x", "Enter")
+		if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Nudge(ctx, "a", runtime.TextContent("some text")); err != nil {
+		t.Fatal(err)
+	}
+	if n := count() - before; n != 0 {
+		t.Errorf("%d clients were spawned", n)
+	}
+	begin(t, p, "b", "exec cat")
+	if n := count() - before; n != 1 {
+		t.Errorf("a start spawned %d clients", n)
+	}
 }
 
 // A machine without tmux is told at selection.

@@ -18,6 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	if IsDaemon(os.Args) {
 		execFault = dieAt(os.Args)
+		feedFault = panicAt
 		os.Exit(RunDaemon(os.Args))
 	}
 	if mode := os.Getenv(receiverVar); mode != "" {

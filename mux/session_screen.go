@@ -37,7 +37,7 @@ func (s *session) show() {
 	s.j.lastOut.Store(s.lastOut)
 	s.srv.resting.use(s)
 	end := s.out + uint64(len(p))
-	if err := protect(func() { _, _ = s.term.Write(p) }); err != nil {
+	if err := protect(func() { feed(s.term, p) }); err != nil {
 		s.screenPanic(err)
 	}
 	if s.ring != nil {
@@ -52,6 +52,16 @@ func (s *session) show() {
 	s.watchSync()
 	s.broadcast()
 }
+
+// feed gives a screen its bytes. It may panic.
+func feed(t *vt.Terminal, p []byte) {
+	feedFault(p)
+	_, _ = t.Write(p) // never fails
+}
+
+// feedFault is called before a screen is fed; tests replace it to end in the
+// middle.
+var feedFault = func([]byte) {}
 
 // effects lets out what the emulator wants to say. The cursor moves first: what
 // went out is never said again by a replay. mu is held.
@@ -154,7 +164,7 @@ func (s *session) replay(upTo uint64) error {
 	data = data[:min(uint64(len(data)), upTo-base)]
 	var told []vt.Event
 	err = protect(func() {
-		_, _ = t.Write(data)
+		feed(t, data)
 		t.TakeReplies()
 		told = t.TakeEvents()
 	})

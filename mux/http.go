@@ -34,15 +34,29 @@ var features = []string{
 	"resume",
 }
 
+// handler answers one request with what is sent as JSON.
+type handler = func(w http.ResponseWriter, r *http.Request) (any, error)
+
 // newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
 func (srv *server) newHTTP() *http.Server {
 	m := http.NewServeMux()
-	handle := func(pattern string, h func(w http.ResponseWriter, r *http.Request) (any, error)) {
+	handle := func(pattern string, h handler) {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			defer srv.trim.note()
 			serveJSON(w, r, h)
 		})
 	}
+	srv.routes(handle)
+	srv.processRoutes(handle)
+	srv.sessionRoutes(handle)
+	return &http.Server{
+		Handler: m, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
+		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags),
+	}
+}
+
+// routes are those of the server and of many sessions at once.
+func (srv *server) routes(handle func(string, handler)) {
 	handle("GET /v1/status", srv.handleStatus)
 	handle("POST /v1/shutdown", srv.handleShutdown)
 	handle("POST /v1/upgrade", srv.handleUpgrade)
@@ -61,6 +75,10 @@ func (srv *server) newHTTP() *http.Server {
 	handle("GET /v1/deliveries", srv.execs.handleDeliveries)
 	handle("POST /v1/deliveries/claim", srv.execs.handleClaim)
 	handle("POST /v1/deliveries/settle", srv.execs.handleSettle)
+}
+
+// processRoutes are those of one background command.
+func (srv *server) processRoutes(handle func(string, handler)) {
 	proc := func(pattern string, h func(p *proc, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			p, err := srv.execs.find(r.PathValue("id"))
@@ -81,6 +99,10 @@ func (srv *server) newHTTP() *http.Server {
 	proc("POST /v1/processes/{id}/signal", srv.execs.handleSignal)
 	proc("POST /v1/processes/{id}/kill", srv.execs.handleKill)
 	proc("POST /v1/processes/{id}/background", srv.execs.handleBackground)
+}
+
+// sessionRoutes are those of one session.
+func (srv *server) sessionRoutes(handle func(string, handler)) {
 	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			s, err := srv.find(r.PathValue("name"))
@@ -110,17 +132,13 @@ func (srv *server) newHTTP() *http.Server {
 	session("POST /v1/sessions/{name}/alive", handleAlive)
 	session("GET /v1/sessions/{name}/attach", handleAttach)
 	session("GET /v1/sessions/{name}/recording", handleRecording)
-	return &http.Server{
-		Handler: m, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags),
-	}
 }
 
 // hijacked is the result of a handler that wrote the reply itself.
 type hijacked struct{}
 
 // serveJSON runs a handler and writes its result. A panic costs one request.
-func serveJSON(w http.ResponseWriter, r *http.Request, h func(http.ResponseWriter, *http.Request) (any, error)) {
+func serveJSON(w http.ResponseWriter, r *http.Request, h handler) {
 	defer func() {
 		p := recover()
 		if p == http.ErrAbortHandler {

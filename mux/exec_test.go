@@ -267,11 +267,10 @@ func TestExecChildOnThePipe(t *testing.T) {
 	}
 	pid := 0
 	fmt.Sscan(r.Output, &pid)
-	for end := time.Now().Add(10 * time.Second); unix.Kill(pid, 0) == nil; {
-		if time.Now().After(end) {
-			t.Fatalf("process %d is left", pid)
-		}
-		time.Sleep(5 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := waitProcess(ctx, pid); err != nil {
+		t.Fatalf("process %d is left: %v", pid, err)
 	}
 }
 

@@ -280,6 +280,16 @@ func (r *reading) key(first bool) string {
 	return key
 }
 
+// object reads an object; field reads the value of a key that it knows.
+func (r *reading) object(field func(key string) (known bool)) {
+	r.must('{')
+	for key := r.key(true); key != ""; key = r.key(false) {
+		if !field(key) {
+			r.bad = true
+		}
+	}
+}
+
 // done reports whether everything fitted.
 func (r *reading) done() bool {
 	r.next(' ')
@@ -287,8 +297,7 @@ func (r *reading) done() bool {
 }
 
 func (r *reading) peekRequest() (q PeekRequest) {
-	r.must('{')
-	for key := r.key(true); key != ""; key = r.key(false) {
+	r.object(func(key string) (known bool) {
 		switch key {
 		case "name":
 			q.Name = r.text()
@@ -303,15 +312,15 @@ func (r *reading) peekRequest() (q PeekRequest) {
 		case "ifRevision":
 			q.IfRevision = r.unsigned()
 		default:
-			r.bad = true
+			return false
 		}
-	}
+		return true
+	})
 	return q
 }
 
 func (r *reading) peekResult() (q PeekResult) {
-	r.must('{')
-	for key := r.key(true); key != ""; key = r.key(false) {
+	r.object(func(key string) (known bool) {
 		switch key {
 		case "id":
 			q.ID = r.text()
@@ -326,9 +335,10 @@ func (r *reading) peekResult() (q PeekResult) {
 		case "text":
 			q.Text = r.text()
 		default:
-			r.bad = true
+			return false
 		}
-	}
+		return true
+	})
 	return q
 }
 

@@ -149,12 +149,18 @@ func serveJSON(w http.ResponseWriter, r *http.Request, h handler) {
 			writeError(w, errors.New("internal error; see the server's log"))
 		}
 	}()
+	if r.ContentLength > maxRequest { // do not wait for it
+		w.Header().Set("Connection", "close")
+		writeError(w, &http.MaxBytesError{Limit: maxRequest})
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
 	out, err := h(w, r)
 	if err != nil {
-		if r.Context().Err() == nil {
-			writeError(w, err)
+		if r.Context().Err() != nil {
+			panic(http.ErrAbortHandler) // an empty reply would say 200
 		}
+		writeError(w, err)
 		return
 	}
 	if _, ok := out.(hijacked); ok {

@@ -1,0 +1,238 @@
+package mux
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rawConn is a connection to the server's socket, for bytes that no client
+// sends.
+type rawConn struct {
+	*net.UnixConn
+	t *testing.T
+	r *bufio.Reader
+}
+
+func dialRaw(t *testing.T, c *Client) *rawConn {
+	t.Helper()
+	conn, err := net.Dial("unix", c.Paths().Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return &rawConn{conn.(*net.UnixConn), t, bufio.NewReader(conn)}
+}
+
+// says writes what the server may have hung up on meanwhile.
+func (c *rawConn) says(text string) { _, _ = c.Write([]byte(text)) }
+
+// status reads a status line and the head; 0 when the server hung up.
+func (c *rawConn) status() int {
+	line, err := c.r.ReadString('\n')
+	if err != nil {
+		return 0
+	}
+	for head := line; head != "\r\n" && err == nil; {
+		head, err = c.r.ReadString('\n')
+	}
+	code, _ := strconv.Atoi(strings.SplitN(line+" ", " ", 3)[1])
+	return code
+}
+
+// event reads one server-sent event; "" at the end of the stream. The chunks'
+// lengths (RFC 9112, 7.1) stand on lines of their own, which no field has.
+func (c *rawConn) event() (kind, id, data string) {
+	for {
+		line, err := c.r.ReadString('\n')
+		field, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch {
+		case err != nil:
+			return "", "", ""
+		case line == "\n" && kind != "":
+			return kind, id, data
+		case ok && field == "event":
+			kind = value
+		case ok && field == "id":
+			id = value
+		case ok && field == "data":
+			data = value
+		}
+	}
+}
+
+const getEvents = "GET /v1/events%s HTTP/1.1\r\nHost: mux\r\n\r\n"
+
+// TestSlowSubscriber: who does not read takes no memory and holds nobody up; it
+// is told of the gap, and where to go on.
+func TestSlowSubscriber(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "n", `stty -echo; echo ready; read x; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); printf '\033]2;t%d\007' $i; done; echo written; exec cat`)
+	await(t, c, "n", "^ready")
+	slow := dialRaw(t, c)
+	slow.says(fmt.Sprintf(getEvents, ""))
+	if code := slow.status(); code != 200 {
+		t.Fatal(code)
+	}
+	before := serverMemory(t, c)
+	if err := c.Keys(t.Context(), "n", []string{"Enter"}, false); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "n", "^written")
+	if grown := serverMemory(t, c) - before; grown > 48<<20 {
+		t.Errorf("%d bytes for a subscriber that does not read", grown)
+	}
+	events, last := 0, uint64(0)
+	for {
+		kind, id, data := slow.event()
+		if kind == "slow" {
+			if events == 0 || events > 50000 {
+				t.Errorf("%d events came before the gap", events)
+			}
+			again := dialRaw(t, c)
+			again.says(fmt.Sprintf(getEvents, "?after="+data))
+			if code := again.status(); code != 200 {
+				t.Fatalf("after %q: status %d", data, code)
+			}
+			if kind, id, _ := again.event(); kind != EventTitle || eventNumber(t, id) != eventNumber(t, data)+1 {
+				t.Errorf("after %q came %s %s", data, kind, id)
+			}
+			break
+		}
+		if kind == "" {
+			t.Fatalf("the stream ended after %d events without a word", events)
+		}
+		if n := eventNumber(t, id); last != 0 && n != last+1 {
+			t.Fatalf("event %d follows %d", n, last)
+		} else {
+			last = n
+		}
+		events++
+	}
+	stale := dialRaw(t, c)
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale.says(fmt.Sprintf(getEvents, "?after="+st.Epoch+":1"))
+	if code := stale.status(); code != 410 {
+		t.Errorf("a place that is not kept: %d", code)
+	}
+}
+
+// eventNumber is the number in an event's id.
+func eventNumber(t *testing.T, id string) uint64 {
+	t.Helper()
+	_, seq, _ := strings.Cut(id, ":")
+	n, err := strconv.ParseUint(seq, 10, 64)
+	if err != nil {
+		t.Fatalf("id %q", id)
+	}
+	return n
+}
+
+func serverMemory(t *testing.T, c *Client) int64 {
+	t.Helper()
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Server.MemoryBytes
+}
+
+// TestSubscribersThatVanish leave nothing behind in the server.
+func TestSubscribersThatVanish(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "n", "while :; do printf '\\a'; sleep 0.01; done")
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() int {
+		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", st.Server.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(fds)
+	}
+	before := open()
+	for range 3 {
+		var all []*rawConn
+		for i := range 40 {
+			r := dialRaw(t, c)
+			r.says(fmt.Sprintf(getEvents, ""))
+			if i%2 == 0 { // the others vanish before the answer
+				if kind, _, _ := r.event(); kind == "" {
+					t.Fatal("no event came")
+				}
+			}
+			all = append(all, r)
+		}
+		for _, r := range all {
+			r.Close()
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for open() > before+2 { // the next event finds out
+		if err := ctx.Err(); err != nil {
+			t.Fatalf("%d descriptors, %d before", open(), before)
+		}
+	}
+}
+
+// TestHalfRequests: what is cut off does nothing, and what is no request is
+// refused.
+func TestHalfRequests(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "h", "exec cat")
+	const paste = "POST /v1/sessions/h/paste HTTP/1.1\r\nHost: mux\r\nContent-Type: application/json\r\n"
+	for _, cut := range []string{
+		"", "G", "GET /v1/sta", "GET /v1/status HTTP/1.1\r\nHost: m", paste, paste + "Content-Length: 100\r\n\r\n",
+		paste + "Content-Length: 100\r\n\r\n" + `{"data":"aGVsbG8="`,
+		paste + "Transfer-Encoding: chunked\r\n\r\n13\r\n" + `{"data":"aGVsbG8="}`,
+	} {
+		conn := dialRaw(t, c)
+		conn.says(cut)
+		conn.Close()
+		conn = dialRaw(t, c)
+		conn.says(cut)
+		if err := conn.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if code := conn.status(); code == 200 {
+			t.Errorf("%q was carried out", cut)
+		}
+	}
+	for text, want := range map[string]int{
+		"hello\r\n\r\n": 400,
+		"GET /v1/status HTTP/9.9\r\nHost: mux\r\n\r\n":                                                505,
+		paste + "Content-Length: -1\r\n\r\n":                                                          400,
+		paste + "Content-Length: 1099511627776\r\n\r\n":                                               413,
+		paste + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n":                                           400,
+		"GET /" + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n":                                       431,
+		"GET /v1/status HTTP/1.1\r\nHost: mux\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n": 431,
+		fmt.Sprintf(getEvents, "?after="+strings.Repeat("x", 4096)):                                   400,
+	} {
+		conn := dialRaw(t, c)
+		conn.says(text)
+		if code := conn.status(); code != want {
+			t.Errorf("%.60q: status %d, want %d", text, code, want)
+		}
+	}
+	if got := screen(t, c, "h"); got != "" {
+		t.Errorf("something was typed: %q", got)
+	}
+}

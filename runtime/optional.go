@@ -148,7 +148,8 @@ type ProcessTableScanner interface {
 
 // ServerLifecycleProvider has one server behind all sessions.
 type ServerLifecycleProvider interface {
-	// ConfigureServer brings the server up. Idempotent; an error is a warning.
+	// ConfigureServer readies the server, and brings it up when it can be there
+	// without a session. Idempotent; an error is a warning.
 	ConfigureServer(ctx context.Context) error
 	// TeardownServer ends the server after all sessions drained. nil when it
 	// is gone; it does nothing while sessions live in it, whoever's they are.

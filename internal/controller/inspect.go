@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/runtime"
+)
+
+// inspect learns about one session whose existence is known.
+func inspect(ctx context.Context, p runtime.Provider, env *environment, q question, running bool) answer {
+	a := answer{question: q, presence: Gone}
+	if !running {
+		if q.wasUp {
+			a.exit, a.screen = lastWords(ctx, p, q.session)
+			a.neverRan = neverRan(ctx, p, q, a.exit)
+		}
+		return a
+	}
+	a.presence = Alive
+	if len(q.names) > 0 && !q.seen {
+		live, err := liveness(ctx, p, q)
+		if err != nil {
+			a.err = err
+			return a
+		}
+		switch live {
+		case runtime.Gone:
+			return inspect(ctx, p, env, q, false)
+		case runtime.Zombie:
+			a.presence = Zombie
+		}
+	}
+	if a.err = a.details(ctx, p); a.err == nil && q.meta && a.meta[agent.MetaCityPath] == "" {
+		a.err = a.byEnvironment(ctx, p, env)
+	}
+	return a
+}
+
+// liveness asks about the process of a session that was listed; only when it
+// is gone is the session asked for once more.
+func liveness(ctx context.Context, p runtime.Provider, q question) (runtime.Liveness, error) {
+	return ask(ctx, func(ctx context.Context) (runtime.Liveness, error) {
+		if alive, err := p.ProcessAlive(ctx, q.session, q.names); err == nil && alive {
+			return runtime.Alive, nil
+		}
+		return runtime.ObserveLiveness(ctx, p, q.session, q.names)
+	})
+}
+
+// details asks the optional questions.
+func (a *answer) details(ctx context.Context, p runtime.Provider) error {
+	keys := identityKeys[:0:0]
+	if a.question.meta {
+		keys = identityKeys[:]
+	} else if a.drain {
+		keys = drainKeys[:]
+	}
+	if len(keys) > 0 {
+		a.meta = make(map[string]string, len(keys))
+	}
+	for _, k := range keys {
+		v, err := ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, a.session, k) })
+		if err != nil {
+			return err
+		}
+		a.meta[k] = v
+	}
+	var err error
+	if a.attach {
+		if a.attached, err = ask(ctx, func(ctx context.Context) (bool, error) { return p.IsAttached(ctx, a.session) }); err != nil {
+			return err
+		}
+	}
+	if a.active {
+		doing, e := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, p, a.session) })
+		a.activity, err = doing.Last, e
+		a.working = doing.State == runtime.ActivityWorking || doing.State == runtime.ActivityBlocked
+	}
+	return err
+}
+
+// lastWords finds out how a session ended and what its screen showed, as far
+// as the backend keeps it.
+func lastWords(ctx context.Context, p runtime.Provider, name string) (*runtime.Exit, string) {
+	var exit *runtime.Exit
+	var screen string
+	together(func() {
+		if r, ok := runtime.As[runtime.ExitReporter](p); ok {
+			if e, err := ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, name) }); err == nil {
+				exit = e
+			}
+		}
+	}, func() {
+		if text, err := ask(ctx, func(ctx context.Context) (string, error) { return p.Peek(ctx, name, screenLines) }); err == nil {
+			screen = text
+		}
+	})
+	return exit, screen
+}
+
+// together calls all of them at once and returns after the last.
+func together(fns ...func()) {
+	var wg sync.WaitGroup
+	for _, fn := range fns[1:] {
+		wg.Go(fn)
+	}
+	fns[0]()
+	wg.Wait()
+}
+
+// keptExits is how long every backend that tells exits surely keeps them.
+const keptExits = 30 * time.Minute
+
+// neverRan reports whether a start on record certainly made no session: the
+// backend keeps exits, and has none that is later.
+func neverRan(ctx context.Context, p runtime.Provider, q question, exit *runtime.Exit) bool {
+	r, ok := runtime.As[runtime.ExitReporter](p)
+	if !ok || q.wish || q.begun.IsZero() || q.at.Sub(q.begun) > keptExits || q.begun.After(q.at) {
+		return false
+	}
+	if exit != nil {
+		return exit.Time.Before(q.begun)
+	}
+	_, err := ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, q.session) })
+	return errors.Is(err, runtime.ErrSessionNotFound)
+}

@@ -61,7 +61,7 @@ func agentArtifacts(ctx context.Context, p runtime.Provider, dir string, a Agent
 		if text != "" {
 			text += "\n"
 		}
-		errs = append(errs, os.WriteFile(filepath.Join(dir, f.name), []byte(text), 0o644))
+		errs = append(errs, writeFile(filepath.Join(dir, f.name), []byte(text)))
 	}
 	if rec != nil {
 		errs = append(errs, record(ctx, filepath.Join(dir, ArtifactCast), a.Session, rec))
@@ -91,5 +91,14 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(b, '\n'), 0o644)
+	return writeFile(path, append(b, '\n'))
+}
+
+// writeFile writes a whole file or, as on a full disk, leaves none.
+func writeFile(path string, b []byte) error {
+	err := os.WriteFile(path, b, 0o644)
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
 }

@@ -5,10 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/internal/session"
 )
 
 // diskChild is set in the process that runs TestFullDisk.
@@ -46,8 +49,12 @@ func TestFullDisk(t *testing.T) {
 	bubble(t, oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {
 		r.start()
 		r.wantState("b", StateRunning)
+		letter := r.queue(QueueRequest{Agent: "b", Text: "too late", TTL: 30 * time.Second})
 		defer full(t, false)
 		full(t, true)
+		if _, err := r.l.queue(context.Background(), QueueRequest{Agent: "b", Text: "not on disk"}); err == nil {
+			t.Error("a nudge that is not on disk was acknowledged")
+		}
 		r.fake.Exit("gc-city-a", 1)
 		a := r.status("a")
 		if a.State == StateRunning || !strings.Contains(a.Error, "file too large") || a.Hint == "" || r.starts("gc-city-a") != 1 {
@@ -66,6 +73,15 @@ func TestFullDisk(t *testing.T) {
 		if a := r.status("a"); a.Restarts != 0 || a.State == StateQuarantined {
 			t.Errorf("a full disk is no crash: %+v", a)
 		}
+		wantDead(r, letter.ID)
+		wantCrash(r) // it is told although it is not on disk
+		dir := t.TempDir()
+		if err := writeArtifacts(context.Background(), r.fake, dir, r.l.status(), nil); err == nil || !strings.Contains(err.Error(), "file too large") {
+			t.Errorf("artifacts on a full disk: %v", err)
+		}
+		if left, _ := filepath.Glob(dir + "/*/" + ArtifactResult); len(left) > 0 {
+			t.Errorf("half of the artifacts: %v", left)
+		}
 		full(t, false)
 		time.Sleep(saveRetry + time.Second)
 		if a := r.wantState("a", StateRunning); a.Restarts != 1 || a.Error != "" {
@@ -74,9 +90,51 @@ func TestFullDisk(t *testing.T) {
 		r.end()
 		r.start()
 		r.wantState("b", StateStopped) // what the person wanted was not lost
+		wantDead(r, letter.ID)
+		wantCrash(r)
 		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
 			t.Errorf("%+v", a)
 		}
 		r.end()
 	})
+}
+
+// wantDead wants one nudge in the queue, the dead letter.
+func wantDead(r *rig, id string) {
+	r.t.Helper()
+	if n := r.nudge(id); n.State != session.NudgeDead || !strings.HasPrefix(n.Detail, "expired") {
+		r.t.Errorf("the dead letter: %+v", n)
+	}
+	if err := r.l.inLoop(context.Background(), func() {
+		if len(r.l.nudges) != 1 {
+			r.t.Errorf("%d nudges", len(r.l.nudges))
+		}
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// wantCrash wants the events of a's crash and of the dead letter, and no gap
+// in the sequence.
+func wantCrash(r *rig) {
+	r.t.Helper()
+	list, err := r.l.book.Events(0, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	crashes, letters := 0, 0
+	for i, e := range list {
+		if e.Seq != uint64(i+1) {
+			r.t.Errorf("event %d stands at place %d", e.Seq, i+1)
+		}
+		switch {
+		case e.Kind == EventCrashed && e.Agent == "a":
+			crashes++
+		case e.Kind == EventNudge && e.Why == string(session.NudgeDead):
+			letters++
+		}
+	}
+	if crashes != 1 || letters != 1 {
+		r.t.Errorf("%d crashes and %d dead letters among %d events", crashes, letters, len(list))
+	}
 }

@@ -76,7 +76,11 @@ func TestFullDisk(t *testing.T) {
 		wantDead(r, letter.ID)
 		wantCrash(r) // it is told although it is not on disk
 		dir := t.TempDir()
-		if err := writeArtifacts(context.Background(), r.fake, dir, r.l.status(), nil); err == nil || !strings.Contains(err.Error(), "file too large") {
+		st, err := r.l.currentStatus(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := writeArtifacts(context.Background(), r.fake, dir, st, nil); err == nil || !strings.Contains(err.Error(), "file too large") {
 			t.Errorf("artifacts on a full disk: %v", err)
 		}
 		if left, _ := filepath.Glob(dir + "/*/" + ArtifactResult); len(left) > 0 {

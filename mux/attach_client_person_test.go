@@ -157,7 +157,8 @@ func (p *person) await(what string, is func() bool) {
 	defer p.mu.Unlock()
 	for !is() {
 		if p.closed || late {
-			p.t.Fatalf("%q does not come, only %q; the screen:\n%s", what, p.seen, p.screen.ScreenText())
+			p.t.Fatalf("%q does not come; the last of %d bytes: %q; the screen:\n%s",
+				what, len(p.seen), p.seen[max(0, len(p.seen)-2000):], p.screen.ScreenText())
 		}
 		p.cond.Wait()
 	}

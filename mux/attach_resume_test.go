@@ -45,6 +45,7 @@ func checkNumbers(t *testing.T, what, text string) (first, last int) {
 // again and again gets every byte once, and nothing else, as long as the next
 // server has the bytes that it missed.
 func TestAttachResumes(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", numbered(1500, 5))
 	p := newPerson(t)
@@ -80,6 +81,7 @@ func TestAttachResumes(t *testing.T) {
 // TestAttachResumesOrPaints: at full speed the bytes are gone now and then; the
 // terminal is painted then, and what comes after is exact again.
 func TestAttachResumesOrPaints(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", numbered(40000, 200))
 	p := newPerson(t)

@@ -238,6 +238,12 @@ func (f *foreground) run(ctx context.Context) error {
 	defer signal.Stop(signals)
 	go f.forward(ctx, signals)
 	go f.feed(ctx)
+	var missing uint64 // the command writes faster than its output is taken
+	defer func() {
+		if missing > 0 {
+			f.warn("%d bytes of output are not kept", missing)
+		}
+	}()
 	var late time.Time
 	if f.options.yield > 0 {
 		late = time.Now().Add(f.options.yield)
@@ -258,9 +264,7 @@ func (f *foreground) run(ctx context.Context) error {
 		}
 		f.cursor = res.Cursor
 		if !f.options.json {
-			if res.Missing > 0 {
-				f.warn("%d bytes of output are not kept", res.Missing)
-			}
+			missing += res.Missing
 			if _, err := f.out.Write(res.Data); err != nil {
 				return f.leave(ctx)
 			}

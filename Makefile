@@ -87,7 +87,7 @@ cross:
 # The race detector is the one thing that needs a C compiler on Linux.
 .PHONY: test
 test: ## every test, with the race detector; no set-up of any kind
-	@if command -v $${CC:-gcc} >/dev/null; then export CGO_ENABLED=1; race=-race; \
+	@if command -v $${CC:-gcc} >/dev/null; then export CGO_ENABLED=1 GORACE=atexit_sleep_ms=0; race=-race; \
 	else echo 'no C compiler here: testing without the race detector' >&2; race=; fi; \
 	set -x; $(GO) test $$race -timeout 10m ./...
 

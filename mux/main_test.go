@@ -19,13 +19,13 @@ func TestMain(m *testing.M) {
 	if IsDaemon(os.Args) {
 		execFault = dieAt(os.Args)
 		feedFault = panicAt
-		os.Exit(RunDaemon(os.Args))
+		testenv.Exit(RunDaemon(os.Args))
 	}
 	if mode := os.Getenv(receiverVar); mode != "" {
-		os.Exit(runReceiver(mode))
+		testenv.Exit(runReceiver(mode))
 	}
 	if mode := os.Getenv(menuVar); mode != "" {
-		os.Exit(runMenu(mode))
+		testenv.Exit(runMenu(mode))
 	}
 	if socket := os.Getenv("GC_TEST_DIAL"); socket != "" {
 		os.Exit(dialForTest(socket))

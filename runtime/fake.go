@@ -86,7 +86,7 @@ func NewFake() *Fake {
 		changed:  make(chan struct{}),
 		caps: Capabilities{
 			Attach: true, AttachDetection: true, Activity: true, Keys: true,
-			LastScreen: true, Relaunch: true, Simulated: true,
+			LastScreen: true, LastWords: true, Relaunch: true, Simulated: true,
 		},
 	}
 }

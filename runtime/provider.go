@@ -116,6 +116,7 @@ type Capabilities struct {
 	Keys            bool // SendKeys and Nudge reach a terminal
 	DurableMeta     bool // metadata outlives the provider's process
 	LastScreen      bool // Peek answers for a while after the session's exit
+	LastWords       bool // and with all that the program had written by then
 	ProcessTree     bool // ProcessAlive sees the session's processes
 	KeyModes        bool // keys are encoded as the modes of the session's program ask
 	Relaunch        bool // the agent can be started again inside its session

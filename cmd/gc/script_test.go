@@ -32,10 +32,10 @@ var update = flag.Bool("update", false, "write docs/cli anew, and what scripts c
 // server, keeper and controller that it starts are the test binary again.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
-		os.Exit(mux.RunDaemon(os.Args))
+		testenv.Exit(mux.RunDaemon(os.Args))
 	}
 	if subprocess.IsParent(os.Args) {
-		os.Exit(subprocess.RunParent())
+		testenv.Exit(subprocess.RunParent())
 	}
 	if strings.HasSuffix(os.Args[0], ".test") { // and is not gc in a script
 		testenv.SideBySide(4) // they wait for programs most of their time
@@ -82,7 +82,7 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 	env.Setenv("GC_MUX_SOCKET", filepath.Join(env.WorkDir, ".mux", "sock"))
 	// The race detector otherwise sleeps a second at every exit.
-	env.Setenv("GORACE", "atexit_sleep_ms=10")
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
 	if err := os.MkdirAll(filepath.Join(env.WorkDir, ".mux"), 0o700); err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func sessionOpError(ctx context.Context, a *app, args []string) error {
 	switch word {
 	case "protocol":
 		_, err := fmt.Fprintln(a.out, `{"version":1,"capabilities":["report-attachment","report-activity","proc.exec","proc.provision","tty.attach",`+
-			`"exact-peek","peek-screen","key-modes","last-screen","exact-meta","last-exit"]}`)
+			`"exact-peek","peek-screen","key-modes","last-screen","last-words","exact-meta","last-exit"]}`)
 		return err
 	case "list-running":
 		return opListRunning(ctx, a, args)

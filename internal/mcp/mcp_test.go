@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 )
 
@@ -23,7 +24,7 @@ const serverVar = "MCP_TEST_SERVER"
 // into the daemons of the sessions.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
-		os.Exit(mux.RunDaemon(os.Args))
+		testenv.Exit(mux.RunDaemon(os.Args))
 	}
 	if mode := os.Getenv(serverVar); mode != "" {
 		err := Serve(context.Background(), Options{

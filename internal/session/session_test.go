@@ -271,8 +271,11 @@ func TestFailingDiskLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := b.Save(Record{Agent: "z"}).Wait(); err != nil { // the writer waits now
+		t.Fatal(err)
+	}
 	full, write := true, b.update
-	b.mu.Lock() // the writer looks at it below the lock, for the first time
+	b.mu.Lock()
 	b.update = func(fn func(*store.Tx) error) error {
 		b.mu.Lock()
 		fails := full

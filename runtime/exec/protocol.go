@@ -54,6 +54,7 @@ const (
 	capExactPeek  = "exact-peek"  // peek comes from a terminal emulator, cell by cell
 	capKeyModes   = "key-modes"   // keys are encoded as the program's modes ask
 	capLastScreen = "last-screen" // peek answers after the session's exit
+	capLastWords  = "last-words"  // and with all that was written by then
 	capExactMeta  = "exact-meta"  // get-meta prints the value and nothing else
 	capPeekScreen = "peek-screen" // peek takes "screen": the live screen alone
 	capLastExit   = "last-exit"   // last-exit tells how a session ended

@@ -145,6 +145,7 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 	c.ExactPeek = h.has(capExactPeek)
 	c.KeyModes = h.has(capKeyModes)
 	c.LastScreen = h.has(capLastScreen)
+	c.LastWords = h.has(capLastWords)
 	return c
 }
 

@@ -97,7 +97,7 @@ func (p *Provider) Close() error {
 func (p *Provider) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Attach: true, AttachDetection: true, Activity: true, ExactPeek: true, Keys: true,
-		DurableMeta: true, LastScreen: true, ProcessTree: true, KeyModes: true, Exec: true, Relaunch: true, Ordered: true,
+		DurableMeta: true, LastScreen: true, LastWords: true, ProcessTree: true, KeyModes: true, Exec: true, Relaunch: true, Ordered: true,
 	}
 }
 

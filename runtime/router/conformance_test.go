@@ -26,7 +26,7 @@ import (
 // TestMain lets the test binary be the keeper and the server, too.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
-		os.Exit(mux.RunDaemon(os.Args))
+		testenv.Exit(mux.RunDaemon(os.Args))
 	}
 	testenv.SideBySide(4) // they wait for programs most of their time
 	goleak.VerifyTestMain(m)

@@ -275,14 +275,21 @@ var endCases = []testCase{
 		}
 	}},
 	{name: "stop of a polite program does not wait for the grace period", needs: []need{programs}, test: func(t *T) {
-		name := t.sh("exec sleep 1000")
-		begin := time.Now()
-		t.must(t.P.Stop(t.Ctx, name))
-		if took := time.Since(begin); took > 2*time.Second {
-			t.Fatalf("took %v", took)
+		quickest := time.Hour // of a few: a busy machine may slow down one
+		for range 5 {
+			name := t.sh("exec sleep 1000")
+			begin := time.Now()
+			t.must(t.P.Stop(t.Ctx, name))
+			if quickest = min(quickest, time.Since(begin)); quickest < politeLimit {
+				return
+			}
 		}
+		t.Fatalf("took %v", quickest)
 	}},
 }
+
+// politeLimit is less than the grace period of any provider under test.
+const politeLimit = 400 * time.Millisecond
 
 // processGone reports whether no live process has the pid. A zombie that its
 // parent has not collected counts as gone.

@@ -3,6 +3,8 @@ package runtimetest
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -63,6 +65,14 @@ var outputCases = []testCase{
 		})
 	}},
 	{name: "the last screen of an exited session is kept", needs: []need{programs, lastShown}, test: func(t *T) {
+		goOn := filepath.Join(t.TempDir(), "go-on")
+		name := t.sh("echo last words; until test -e " + goOn + "; do sleep 0.01; done; exit 4")
+		t.shows(name, "last words")
+		t.must(os.WriteFile(goOn, nil, 0o600))
+		t.ends(name)
+		t.shows(name, "last words")
+	}},
+	{name: "what a program writes right before its end is kept", needs: []need{programs, lastWords}, test: func(t *T) {
 		name := t.sh("echo last words; exit 4")
 		t.ends(name)
 		t.shows(name, "last words")

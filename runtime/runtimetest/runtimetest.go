@@ -87,6 +87,7 @@ var (
 	keyModes   = need{"KeyModes", func(c runtime.Capabilities) bool { return c.KeyModes }}
 	durable    = need{"DurableMeta", func(c runtime.Capabilities) bool { return c.DurableMeta }}
 	lastShown  = need{"LastScreen", func(c runtime.Capabilities) bool { return c.LastScreen }}
+	lastWords  = need{"LastWords", func(c runtime.Capabilities) bool { return c.LastWords }}
 	tree       = need{"ProcessTree", func(c runtime.Capabilities) bool { return c.ProcessTree }}
 	relaunches = need{"Relaunch", func(c runtime.Capabilities) bool { return c.Relaunch }}
 	execs      = need{"Exec", func(c runtime.Capabilities) bool { return c.Exec }}

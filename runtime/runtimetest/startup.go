@@ -74,7 +74,7 @@ var startCases = []testCase{
 		if !errors.Is(err, runtime.ErrSessionDiedDuringStartup) || !errors.As(err, &dead) || dead.Code != 5 {
 			t.Fatalf("start: %v", err)
 		}
-		if t.P.Capabilities().LastScreen && !strings.Contains(dead.Screen, "bad flag") {
+		if t.P.Capabilities().LastWords && !strings.Contains(dead.Screen, "bad flag") {
 			t.Errorf("screen %q", dead.Screen)
 		}
 		t.noneLeft(name)
@@ -88,7 +88,7 @@ var startCases = []testCase{
 		if !errors.As(err, &dead) || dead.Code != 127 {
 			t.Fatalf("start: %v", err)
 		}
-		if t.P.Capabilities().LastScreen && !strings.Contains(dead.Screen, "not found") {
+		if t.P.Capabilities().LastWords && !strings.Contains(dead.Screen, "not found") {
 			t.Errorf("screen %q", dead.Screen)
 		}
 	}},

@@ -94,7 +94,7 @@ func New(o Options) (*Provider, error) {
 // Capabilities implements runtime.Provider.
 func (p *Provider) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
-		Activity: true, DurableMeta: true, LastScreen: true, ProcessTree: true, Exec: true, Ordered: true,
+		Activity: true, DurableMeta: true, LastScreen: true, LastWords: true, ProcessTree: true, Exec: true, Ordered: true,
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // TestMain lets the test binary be the parent of a session, too.
 func TestMain(m *testing.M) {
 	if subprocess.IsParent(os.Args) {
-		os.Exit(subprocess.RunParent())
+		testenv.Exit(subprocess.RunParent())
 	}
 	testenv.SideBySide(4) // they wait for programs most of their time
 	goleak.VerifyTestMain(m)

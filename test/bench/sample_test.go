@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 )
 
@@ -145,7 +146,7 @@ func buildAll() (dir string, err error) {
 // TestMain lets the test binary be the keeper and the server, too.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
-		os.Exit(mux.RunDaemon(os.Args))
+		testenv.Exit(mux.RunDaemon(os.Args))
 	}
 	code := m.Run()
 	fmt.Print(verdicts())

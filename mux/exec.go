@@ -206,19 +206,6 @@ func (p *proc) ring() (*process.Ring, error) {
 	return p.out, err
 }
 
-// fillRing gives the ring what the last server showed and did not come to
-// write. mu is held.
-func (s *session) fillRing() {
-	if s.ring == nil {
-		return
-	}
-	if from := s.ring.Total(); from < s.out {
-		if data := s.j.from(from); len(data) > 0 {
-			s.ring.Write(data[:min(uint64(len(data)), s.out-from)], from)
-		}
-	}
-}
-
 // start begins a command. The record is on disk before the process is there.
 // existed is true when the key was known; nothing is started then.
 func (x *execs) start(r ExecRequest) (p *proc, existed bool, err error) {

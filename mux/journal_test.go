@@ -20,7 +20,8 @@ type journalBench struct {
 	fd  int
 	s   *session
 
-	replies []byte // that went out
+	replies []byte         // that went out
+	keeps   func(*session) // what keeps the output of every session on the journal; nil: nothing
 }
 
 func newJournalBench(t testing.TB) *journalBench {
@@ -88,6 +89,9 @@ func (b *journalBench) crash(t testing.TB) {
 	b.s.j.close()
 	b.srv.history = newHistoryWriter() // what was not written never is
 	b.open(t)
+	if b.keeps != nil {
+		b.keeps(b.s)
+	}
 	b.s.recoverScreen()
 	b.sent()
 }

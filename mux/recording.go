@@ -33,13 +33,15 @@ const (
 
 // recording writes one. The session's mu guards it.
 type recording struct {
-	f    *os.File
-	path string
-	now  func() time.Time // even, so that no pause of a replay is longer than it was
-	size int64
-	most int64  // of this file
-	next uint64 // offset of the next byte
-	gap  bool   // the disk did not take something
+	f          *os.File
+	path       string
+	now        func() time.Time // even, so that no pause of a replay is longer than it was
+	size       int64
+	most       int64  // of this file
+	next       uint64 // offset of the next byte
+	cols, rows int    // as recorded last
+	owed       int    // the picture that must come before more output, a kind of frame; 0: none
+	full       bool   // the disk did not take the last frame
 }
 
 // older is where the older half of a recording stands. A session's id has no
@@ -65,57 +67,66 @@ func (s *session) startRecording() {
 		logf("session %s: recording: %v", s.rec.ID, err)
 		return
 	}
-	if s.tape.size == 0 {
+	if s.tape.size == 0 && s.tape.owed == 0 {
 		s.tape.resize(s.cols, s.rows)
-		if s.out > 0 { // killed between two files
-			s.paintTape(frameScreen)
-		}
-	}
-	// What the last server showed and did not come to record.
-	if s.tape.next < s.out {
-		p := s.j.from(s.tape.next)
-		if len(p) == 0 {
-			s.tape.gap = true
-			s.record(nil)
-			return
-		}
-		s.tape.output(p[:s.out-s.tape.next], s.tape.next)
 	}
 }
 
-// record takes what was shown, up to s.out, into the recording. mu is held.
-func (s *session) record(p []byte) {
+// keep takes what the journal has into the recording and the ring of a background
+// command, before the screen is fed: a screen that panics loses none of it. What
+// they have already, since a server was killed behind it, is left out. mu is held.
+func (s *session) keep() {
+	end := s.j.end()
+	if s.ring != nil {
+		if from := max(s.ring.Total(), s.j.start()); from < end {
+			s.ring.Write(s.j.from(from), from)
+		}
+	}
 	r := s.tape
 	if r == nil {
 		return
 	}
-	if r.gap { // the picture has what p did
-		r.gap = false
-		r.resize(s.cols, s.rows)
-		s.paintTape(frameGap)
+	if r.full { // there may be room again, and the picture has what is missing
+		r.full, r.owed = false, frameGap
+	}
+	if r.owed != 0 || r.next >= end {
 		return
 	}
-	r.output(p, s.out-uint64(len(p)))
-	if r.size < r.most || r.gap {
-		return
+	if p := s.j.from(r.next); len(p) > 0 {
+		r.output(p, r.next)
+	} else {
+		r.owed = frameGap
 	}
-	if err := r.rotate(); err != nil {
-		logf("session %s: recording: %v", s.rec.ID, err)
-		r.most += r.most / 8 // it goes on in this file, and is tried again
-		return
-	}
-	r.resize(s.cols, s.rows)
-	s.paintTape(frameScreen)
 }
 
-// paintTape records what the screen shows. mu is held.
-func (s *session) paintTape(kind int) {
+// paintTape records what the screen shows, where the recording needs it. The
+// effects of all output were let out, so that no server shows any of it again.
+// mu is held.
+func (s *session) paintTape() {
+	r := s.tape
+	if r == nil || r.full {
+		return
+	}
+	if r.owed == 0 && r.size >= r.most {
+		if err := r.rotate(); err != nil {
+			logf("session %s: recording: %v", s.rec.ID, err)
+			r.most += r.most / 8 // it goes on in this file, and is tried again
+			return
+		}
+		r.owed = frameScreen
+	}
+	if r.owed == 0 {
+		return
+	}
 	paint := []byte("\x1bc") // the picture is for a terminal that was reset
 	if err := protect(func() { paint = s.term.AppendPaint(paint, vt.PaintOptions{}) }); err != nil {
 		return // a screen that panics is made anew where it is written to
 	}
-	s.tape.write(kind, s.out, paint)
-	s.tape.next = s.out
+	kind := r.owed
+	r.owed, r.cols, r.rows = 0, 0, 0 // a picture has its size before it
+	r.resize(s.cols, s.rows)
+	r.write(kind, s.out, paint)
+	r.next = s.out
 }
 
 // openRecording cuts off half a frame that a kill left.
@@ -132,9 +143,14 @@ func openRecording(path string, now func() time.Time) (*recording, error) {
 			r.next = fr.offset + uint64(len(fr.data))
 		case frameScreen, frameGap:
 			r.next = fr.offset
+		case frameResize:
+			r.cols, r.rows, _ = fr.size()
 		}
 		return nil
 	})
+	if _, gone := os.Stat(olderRecording(path)); r.size == 0 && gone == nil {
+		r.owed = frameScreen // killed between two files
+	}
 	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = f.Truncate(r.size)
 	}
@@ -155,14 +171,14 @@ func (r *recording) rotate() error {
 		return errors.Join(err, os.Rename(olderRecording(r.path), r.path))
 	}
 	r.f.Close()
-	r.f, r.size = f, 0
+	r.f, r.size, r.cols, r.rows = f, 0, 0, 0
 	return nil
 }
 
 // write appends a frame. A full disk leaves a gap in the recording, and does
 // nothing else.
 func (r *recording) write(kind int, offset uint64, p []byte) {
-	if r.gap {
+	if r.full {
 		return
 	}
 	b := make([]byte, 0, frameHead+len(p))
@@ -173,7 +189,7 @@ func (r *recording) write(kind int, offset uint64, p []byte) {
 	if _, err := r.f.WriteAt(b, r.size); err != nil {
 		logf("recording: %v", err)
 		_ = r.f.Truncate(r.size)
-		r.gap = true
+		r.full = true
 		return
 	}
 	r.size += int64(len(b))
@@ -184,7 +200,12 @@ func (r *recording) output(p []byte, offset uint64) {
 	r.next = offset + uint64(len(p))
 }
 
+// resize records a size, unless it is the one that is recorded.
 func (r *recording) resize(cols, rows int) {
+	if cols == r.cols && rows == r.rows {
+		return
+	}
+	r.cols, r.rows = cols, rows
 	b := binary.LittleEndian.AppendUint32(nil, uint32(cols))
 	r.write(frameResize, 0, binary.LittleEndian.AppendUint32(b, uint32(rows)))
 }

@@ -36,16 +36,15 @@ func (s *session) show() {
 	s.lastOut = s.srv.clock.Now().UnixNano()
 	s.j.lastOut.Store(s.lastOut)
 	s.srv.resting.use(s)
-	end := s.out + uint64(len(p))
+	s.keep()
+	start := s.out
 	if err := protect(func() { feed(s.term, p) }); err != nil {
 		s.screenPanic(err)
+		p = s.j.from(start) // nil when the segment went with the screen
 	}
-	if s.ring != nil {
-		s.ring.Write(p, s.out)
-	}
-	s.out = end
-	s.record(p)
+	s.out = s.j.end()
 	s.effects()
+	s.paintTape()
 	for _, c := range s.clients {
 		c.output(p, s.out)
 	}
@@ -134,6 +133,10 @@ func (s *session) loseScreen() {
 	s.out = s.j.end()
 	s.j.flags.Or(flagLost)
 	s.j.tries.Store(0)
+	s.keep()
+	if s.tape != nil {
+		s.tape.owed = frameGap
+	}
 	s.beginSegment(t.SnapshotPages())
 	for _, c := range s.clients {
 		c.resync()
@@ -216,18 +219,18 @@ func (s *session) recoverScreen() {
 	flags := s.j.flags.Load()
 	s.recoverActivity()
 	s.lost, s.prompt = flags&flagLost != 0, flags&flagPrompt != 0
+	s.startRecording()
 	if s.guilty() {
 		_, err := s.j.recovered()
 		logf("session %s: its screen was lost (%v)", s.rec.ID, err)
 		s.loseScreen()
-		return
-	}
-	err := s.replay(s.j.effect.Load())
-	if err != nil {
+	} else if err := s.replay(s.j.effect.Load()); err != nil {
 		s.screenPanic(err)
-		return
 	}
-	s.startRecording()
-	s.fillRing()
+	if s.tape != nil && s.tape.owed == 0 {
+		s.tape.resize(s.cols, s.rows) // killed before it was recorded
+	}
+	s.paintTape()
+	s.keep() // also where nothing is left to be shown
 	s.show()
 }

@@ -24,9 +24,9 @@ func openProcess(pid int, start uint64) int {
 }
 
 // reapWait is how long the kernel may take to tell an exit status: until the
-// process's new parent reaped it.
+// process's new parent reaped it. There are ones that look every second or two.
 const (
-	reapWait = 2 * time.Second
+	reapWait = 5 * time.Second
 	reapStep = 2 * time.Millisecond
 )
 

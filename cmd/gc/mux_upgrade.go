@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,11 @@ func upgradeProgram(ctx context.Context, path string) (program, says string, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program, "version").Output()
+	cmd := exec.CommandContext(ctx, program, "version")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // what left the group may hold the pipe
+	out, err := cmd.Output()
 	says, ok := strings.CutPrefix(strings.TrimSpace(string(out)), "gc ")
 	if err != nil || !ok {
 		return "", "", fail(exitUsage, program+" version has to answer", "%s is no gc that runs here", path)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/proctree"
+)
+
+// TestUpgradeProgramThatHangs: a program that never says its version is no gc,
+// also where a child of it holds its output open.
+func TestUpgradeProgramThatHangs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program, pidFile := filepath.Join(dir, "program"), filepath.Join(dir, "pid")
+	script := "#!/bin/sh\nsleep 600 & echo $! >" + pidFile + "\nwait\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	start := time.Now()
+	_, _, err := upgradeProgram(ctx, program)
+	var e *failure
+	if !errors.As(err, &e) || e.status != exitUsage {
+		t.Errorf("%v", err)
+	}
+	if d := time.Since(start); d > time.Minute {
+		t.Errorf("it took %v", d)
+	}
+	b, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL) })
+	for p, err := proctree.Get(pid); err == nil && p.Alive(); p, err = proctree.Get(pid) {
+		if time.Since(start) > time.Minute {
+			t.Fatalf("its child lives: %+v", p)
+		}
+		goruntime.Gosched()
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/runtime"
@@ -114,7 +115,7 @@ func agentScope(a *app) scope {
 				label: spec.Name(), session: spec.Session, provider: p,
 				prefix: spec.Resolved.ReadyPromptPrefix, detach: city.Session.DetachKeys, lookOnly: !spec.Resolved.Attach,
 			}
-			return a.agent, nil
+			return a.agent, a.agent.ofCity(ctx, city.Dir)
 		},
 	}
 }
@@ -145,7 +146,18 @@ func (a *app) liveTarget(ctx context.Context, name string, broken error) (*targe
 			return nil, err
 		}
 		a.agent = &target{label: ag.Name, session: ag.Session, provider: p}
-		return a.agent, nil
+		return a.agent, a.agent.ofCity(ctx, dir)
 	}
 	return nil, broken
+}
+
+// ofCity fails when the session bears another city's mark, as in two cities of
+// one name: what is meant for this agent must not reach that one. A session
+// without a mark may be a start that is under way.
+func (t *target) ofCity(ctx context.Context, dir string) error {
+	mark, err := t.provider.GetMeta(ctx, t.session, agent.MetaCityPath)
+	if err != nil || mark == "" || mark == dir {
+		return nil // an error comes again with what is asked for
+	}
+	return fail(exitFailure, controller.ForeignHint, "agent %s: %w: it belongs to %s", t.label, controller.ErrForeign, cleanLine(mark))
 }

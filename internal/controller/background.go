@@ -106,7 +106,7 @@ func (l *loop) tellEnds(now, next time.Time) time.Time {
 			l.noteAgent(m, EventCommand, "wakes it", list[0].Event)
 			continue
 		}
-		if m.seen.Presence != Alive || m.delivering || !m.seen.Drain.Since.IsZero() {
+		if m.foreign || m.seen.Presence != Alive || m.delivering || !m.seen.Drain.Since.IsZero() {
 			continue
 		}
 		at, ok := m.tellAt, !now.Before(m.tellAt)

@@ -82,7 +82,7 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 		return err
 	}
 	settled := func(m *member) bool {
-		if m.spec == nil || m.seen.Presence == Unknown || l.suspendedBy(m) != "" {
+		if m.spec == nil || m.foreign || m.seen.Presence == Unknown || l.suspendedBy(m) != "" {
 			return true
 		}
 		return m.op == "" && (m.attempts > before[m] || l.waitsFor(m) != "")
@@ -104,6 +104,10 @@ func (l *loop) failures(ctx context.Context, list []*member) error {
 	hint := ""
 	err := l.inLoop(ctx, func() {
 		for _, m := range list {
+			if m.foreign {
+				lines, hint = append(lines, m.name()+": "+ErrForeign.Error()), ForeignHint
+				continue
+			}
 			if m.notStarted != "" {
 				lines = append(lines, m.name()+": "+m.notStarted)
 			}

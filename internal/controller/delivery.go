@@ -66,6 +66,10 @@ func (l *loop) deliver(now, next time.Time) time.Time {
 		if m == nil || m.seen.Presence != Alive || m.op != "" || m.delivering || !m.seen.Drain.Since.IsZero() || even.Before(n.NotBefore) {
 			continue
 		}
+		if m.foreign {
+			l.nudgeWaits(n, ErrForeign.Error())
+			continue
+		}
 		l.tryNudge(m, n)
 	}
 	return next
@@ -83,7 +87,7 @@ func (l *loop) agentNamed(name string) *member {
 // incarnation is the session id of what runs, or of what ran last; "" when
 // that is not known.
 func (l *loop) incarnation(m *member) string {
-	if m == nil || m.seen.Presence == Unknown {
+	if m == nil || m.foreign || m.seen.Presence == Unknown {
 		return ""
 	}
 	return m.seen.Record.ID
@@ -207,7 +211,7 @@ func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error)
 
 func (l *loop) enqueue(m *member, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Ticket) {
 	n.Agent = m.name()
-	if m.seen.Presence == Alive || m.seen.Presence == Zombie {
+	if !m.foreign && (m.seen.Presence == Alive || m.seen.Presence == Zombie) {
 		n.SessionID, n.Epoch = m.seen.Record.ID, m.seen.Record.Epoch
 	}
 	n = l.book.NewNudge(n, ttl)

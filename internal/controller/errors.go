@@ -24,9 +24,14 @@ var (
 	ErrStateDir = errors.New("cannot use the city's .gc folder")
 	// ErrShuttingDown means that the controller is stopping the city.
 	ErrShuttingDown = errors.New("the city is being stopped")
+	// ErrForeign means that somebody else's session has the name of an agent's.
+	ErrForeign = errors.New("a session of this name exists and is not this city's")
 	// ErrTimeout means that a run with a time limit did not end in time.
 	ErrTimeout = errors.New("timed out")
 )
+
+// ForeignHint is what to do about [ErrForeign].
+const ForeignHint = "end it, or rename the agent or the city"
 
 // Error is an error with a hint for the person.
 type Error struct {

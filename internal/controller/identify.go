@@ -74,7 +74,7 @@ func (l *loop) identify(m *member, a answer) {
 	r := &m.seen.Record
 	if a.meta[agent.MetaCityPath] != l.o.City.Dir {
 		if !m.foreign {
-			l.noteAgent(m, EventForeign, "", "a session of this name exists and is not this city's")
+			l.noteAgent(m, EventForeign, "", ErrForeign.Error())
 		}
 		m.foreign, m.seen.Owned = true, false
 		return

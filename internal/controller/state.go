@@ -132,7 +132,7 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	a.Since = &since
 	switch {
 	case m.foreign:
-		a.Error, a.Hint = "a session of this name exists and is not this city's", "end it, or rename the agent or the city"
+		a.Error, a.Hint = ErrForeign.Error(), ForeignHint
 	case m.queryErr != "":
 		a.Error = m.queryErr
 	case m.notStarted != "":

@@ -31,11 +31,19 @@ func TestForeignSessionIsNeverTouched(t *testing.T) {
 		if a.Error == "" || r.starts("gc-city-a") != 1 {
 			t.Errorf("status %+v", a)
 		}
+		n := r.queue(QueueRequest{Agent: "a", Text: "hello", Immediate: true})
+		if err := r.l.restartAgents(context.Background(), []string{"a"}); err == nil || !strings.Contains(err.Error(), ErrForeign.Error()) {
+			t.Errorf("restart: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if got := r.nudge(n.ID); got.State != session.NudgeQueued || got.Detail != ErrForeign.Error() || got.SessionID != "" {
+			t.Errorf("nudge %+v", got)
+		}
 		r.l.post(r.l.shutdown)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
-		if len(r.fake.CallsOf("Stop", "")) != 0 || len(r.fake.CallsOf("Interrupt", "")) != 0 {
+		if len(r.fake.CallsOf("Stop", "")) != 0 || len(r.fake.CallsOf("Interrupt", "")) != 0 || len(r.fake.CallsOf("Nudge", "")) != 0 {
 			t.Errorf("another's session was touched: %v", r.fake.Calls())
 		}
 	})

@@ -62,7 +62,7 @@ func ParseUntil(until string) (Condition, error) {
 func (l *loop) watchWaits(now, next time.Time) time.Time {
 	for _, w := range l.waits {
 		m := l.agentNamed(w.Agent)
-		if w.asking || m == nil || m.seen.Presence != Alive || m.op != "" {
+		if w.asking || m == nil || m.foreign || m.seen.Presence != Alive || m.op != "" {
 			continue
 		}
 		if now.Before(w.notYet) {

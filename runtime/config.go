@@ -37,8 +37,9 @@ type Config struct {
 	MouseOn                bool
 	Nudge                  string // typed when ready
 
-	PreStart           []string // shell commands before the session exists; a failure aborts
-	SessionSetup       []string // shell commands after creation, with GC_SESSION set
+	PreStart           []string      // shell commands before the session exists; a failure aborts
+	PreStartTimeout    time.Duration // for each of them; 0 = the deadline of the start
+	SessionSetup       []string      // shell commands after creation, with GC_SESSION set
 	SessionSetupScript string
 	SetupTimeout       time.Duration // for each of those commands; 0 = 10 s
 	SessionLive        []string      // idempotent, run again by RunLive

@@ -36,9 +36,9 @@ type StartupDeath struct {
 // Error is one line; the screen is for the caller to show.
 func (e *StartupDeath) Error() string {
 	if e.Signal != "" {
-		return fmt.Sprintf("%s: %v (%s)", e.Session, ErrSessionDiedDuringStartup, e.Signal)
+		return fmt.Sprintf("%v (%s)", ErrSessionDiedDuringStartup, e.Signal)
 	}
-	return fmt.Sprintf("%s: %v (exit status %d)", e.Session, ErrSessionDiedDuringStartup, e.Code)
+	return fmt.Sprintf("%v (exit status %d)", ErrSessionDiedDuringStartup, e.Code)
 }
 
 // Is makes errors.Is(err, ErrSessionDiedDuringStartup) true.
@@ -77,9 +77,9 @@ func CheckName(name string) error {
 	if name[0] == '-' || name[0] == '.' {
 		return fmt.Errorf("%w: %q starts with %q", ErrBadName, name, name[0])
 	}
-	for i := 0; i < len(name); i++ {
-		if !nameByte(name[i]) {
-			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", ErrBadName, name, name[i])
+	for _, r := range name {
+		if r > 0x7f || !nameByte(byte(r)) {
+			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", ErrBadName, name, r)
 		}
 	}
 	return nil

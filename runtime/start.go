@@ -197,11 +197,26 @@ func (s *sequence) preStart(ctx context.Context) error {
 		}
 	}
 	for _, line := range s.cfg.PreStart {
-		if err := run(ctx, line); err != nil {
+		if err := s.limited(ctx, line, run); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// limited gives one pre-start command its time.
+func (s *sequence) limited(ctx context.Context, line string, run func(context.Context, string) error) error {
+	limit := s.cfg.PreStartTimeout
+	if limit <= 0 {
+		return run(ctx, line)
+	}
+	one, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := run(one, line)
+	if err != nil && one.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%q is not done after %v: %w", line, limit, context.DeadlineExceeded)
+	}
+	return err
 }
 
 // stages reports whether step 2 has input.

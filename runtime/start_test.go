@@ -122,6 +122,16 @@ func TestHangingPreStartEndsWithTheDeadline(t *testing.T) {
 	}
 }
 
+func TestPreStartHasATimeOfItsOwn(t *testing.T) {
+	s := newSim("")
+	err := runtime.RunStart(t.Context(), "a", runtime.Config{
+		PreStart: []string{"sleep 1000 & wait"}, PreStartTimeout: 50 * time.Millisecond,
+	}, s.hooks(false))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"sleep 1000 & wait" is not done after 50ms`) || len(s.order) > 0 {
+		t.Fatalf("%v, did %v", err, s.order)
+	}
+}
+
 func TestDeathDuringStartup(t *testing.T) {
 	for _, polling := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -185,7 +185,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		ProviderName: r.Family, ProviderOverlayName: r.OverlayProvider, InstallAgentHooks: r.InstallAgentHooks,
 		PackOverlayDirs: r.PackOverlays, OverlayDir: r.OverlayDir,
 		Cols: c.Session.Size.Cols, Rows: c.Session.Size.Rows,
-		SetupTimeout:    c.Session.SetupTimeout,
+		SetupTimeout: c.Session.SetupTimeout, PreStartTimeout: c.Session.StartupTimeout,
 		ScrollbackLines: c.Session.ScrollbackLines, ScrollbackBytes: int64(c.Session.ScrollbackBytes),
 		Resources: runtime.Resources{MemoryBytes: int64(r.Limits.Memory), CPUs: float64(r.Limits.CPU), PIDs: r.Limits.PIDs},
 		Record:    o.Record,

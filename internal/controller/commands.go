@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -61,24 +62,15 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 	var err error
 	before := map[*member]int{}
 	in := l.inLoop(ctx, func() {
-		if picked, err = l.pick(list); err != nil {
-			return
-		}
+		picked, err = l.pick(list)
 		for _, m := range picked {
 			before[m] = m.attempts
-			r := &m.seen.Record
-			r.Clear()
-			r.Stopped, r.Asleep, r.Drained = false, false, false
-			l.save(m)
-			switch {
-			case m.op == opStart || m.op == opSettle:
-				before[m]-- // the start in flight is what is asked for
-			case m.op == "" && (m.seen.Presence == Alive || m.seen.Presence == Zombie) && m.seen.Owned:
-				l.stopGently(m, WhyRestart)
-			}
 		}
 	})
 	if err = errors.Join(in, err); err != nil {
+		return err
+	}
+	if err := l.beginRestarts(ctx, picked, before); err != nil {
 		return err
 	}
 	settled := func(m *member) bool {
@@ -96,6 +88,39 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 		return true
 	})
 	return errors.Join(wait, l.failures(ctx, picked))
+}
+
+// beginRestarts takes down what runs. Who is in the middle of something short,
+// a drain that is taken back for one, is waited for.
+func (l *loop) beginRestarts(ctx context.Context, list []*member, before map[*member]int) error {
+	for left := list; len(left) > 0; {
+		var busy []*member
+		err := l.inLoop(ctx, func() {
+			for _, m := range left {
+				r := &m.seen.Record
+				r.Clear()
+				r.Stopped, r.Asleep, r.Drained = false, false, false
+				l.save(m)
+				switch {
+				case m.op == opStart || m.op == opSettle:
+					before[m] = m.attempts - 1 // the start in flight is what is asked for
+				case m.op == opStop: // the start comes after it
+				case m.op != "":
+					busy = append(busy, m)
+				case (m.seen.Presence == Alive || m.seen.Presence == Zombie) && m.seen.Owned:
+					l.stopGently(m, WhyRestart)
+				}
+			}
+		})
+		if err == nil && len(busy) > 0 {
+			err = l.awaitIn(ctx, func() bool { return !slices.ContainsFunc(busy, func(m *member) bool { return m.op != "" }) })
+		}
+		if err != nil {
+			return err
+		}
+		left = busy
+	}
+	return nil
 }
 
 // failures joins why agents did not start.

@@ -279,30 +279,6 @@ func (s *session) paste(ctx context.Context, data []byte) error {
 	return err
 }
 
-// interrupt types Ctrl-C past everybody who waits; a program that does not
-// read gets SIGINT.
-func (s *session) interrupt() error {
-	s.cancelNudge()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fd < 0 || s.exit != nil {
-		return ErrExited
-	}
-	s.noteInput()
-	s.in.draft.clear()
-	if s.rec.Pipes {
-		return s.signalForeground(unix.SIGINT)
-	}
-	n, err := unix.Write(s.fd, []byte{ctrlC})
-	if n == 1 {
-		return nil
-	}
-	if !errors.Is(err, unix.EAGAIN) && err != nil {
-		return fmt.Errorf("%w: %w", ErrExited, err)
-	}
-	return s.signalForeground(unix.SIGINT)
-}
-
 // signal sends a signal by name to the foreground process group.
 func (s *session) signal(name string) error {
 	sig, err := parseSignal(name)

@@ -29,7 +29,7 @@ func checkName(name string) error {
 	if name[0] == '-' || name[0] == '.' {
 		return fmt.Errorf("%w: %q starts with %q", ErrBadName, name, name[0])
 	}
-	for _, c := range []byte(name) {
+	for _, c := range name {
 		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
 		if !ok {
 			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", ErrBadName, name, c)

@@ -17,3 +17,6 @@ func cookedMode(fd int) (canonical, crnl bool) {
 
 // unreadInput: this system does not tell.
 func unreadInput(int) (n int, known bool) { return 0, false }
+
+// signalsInput is asked only where unreadInput tells.
+func signalsInput(int) bool { return false }

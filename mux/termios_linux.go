@@ -15,6 +15,13 @@ func cookedMode(fd int) (canonical, crnl bool) {
 	return t.Lflag&unix.ICANON != 0, t.Iflag&unix.ICRNL != 0
 }
 
+// signalsInput reports whether the terminal makes SIGINT of Ctrl-C and drops the
+// input before it (ISIG without NOFLSH).
+func signalsInput(fd int) bool {
+	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil && t.Lflag&(unix.ISIG|unix.NOFLSH) == unix.ISIG && t.Cc[unix.VINTR] == ctrlC
+}
+
 // unreadInput is how many bytes of input the program has not read; in cooked
 // mode those of finished lines. Only the slave tells, so it is opened for a
 // moment, without becoming anybody's terminal.

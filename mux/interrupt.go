@@ -1,0 +1,73 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Times for a terminal to make a signal of Ctrl-C: it does so within a
+// millisecond, or the Ctrl-C stands behind what does not fit into its queue.
+const (
+	interruptTime  = 100 * time.Millisecond
+	interruptQuiet = 50 * time.Millisecond // with no input that is seen to be unread
+	interruptStep  = 2 * time.Millisecond
+)
+
+// interrupt types Ctrl-C past everybody who waits; where a full input queue keeps
+// it from the program, the foreground group gets SIGINT.
+func (s *session) interrupt() error {
+	s.cancelNudge()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fd < 0 || s.exit != nil {
+		return ErrExited
+	}
+	s.noteInput()
+	s.in.draft.clear()
+	if s.rec.Pipes {
+		return s.signalForeground(unix.SIGINT)
+	}
+	if unread, _ := unreadInput(s.fd); unread >= maxCanonical { // what is typed now waits behind the queue
+		return s.signalForeground(unix.SIGINT)
+	}
+	n, err := unix.Write(s.fd, []byte{ctrlC})
+	if n != 1 {
+		if !errors.Is(err, unix.EAGAIN) && err != nil {
+			return fmt.Errorf("%w: %w", ErrExited, err)
+		}
+		return s.signalForeground(unix.SIGINT)
+	}
+	if s.stuckInput() {
+		return s.signalForeground(unix.SIGINT)
+	}
+	return nil
+}
+
+// stuckInput reports whether the Ctrl-C that was typed does not get through: a
+// terminal that makes a signal of it drops the input that nobody read, another
+// one has room for it. Of cooked input only the finished lines are counted, so
+// that a full queue does not show before; and what was typed a moment ago may not
+// be counted yet. mu is held, but not all the time.
+func (s *session) stuckInput() bool {
+	stuck, out, most := false, s.out, 0
+	if !signalsInput(s.fd) {
+		most = maxCanonical - 1
+	}
+	for start := time.Now(); time.Since(start) < interruptTime; {
+		unread, known := unreadInput(s.fd)
+		stuck = unread > most
+		if !known || !stuck && (s.out != out || time.Since(start) > interruptQuiet) {
+			return false
+		}
+		s.mu.Unlock()
+		time.Sleep(interruptStep)
+		s.mu.Lock()
+		if s.fd < 0 || s.exit != nil || s.dead != nil {
+			return false
+		}
+	}
+	return stuck
+}

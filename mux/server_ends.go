@@ -325,6 +325,11 @@ func (srv *server) killAll(ctx context.Context, all []*session) error {
 	return nil
 }
 
+// sweepPause is how long after an end its tree is swept. The process table is
+// read for it, which takes a core for milliseconds, and just then the session is
+// being started again.
+const sweepPause = 50 * time.Millisecond
+
 // sweepTrees ends what sessions have left behind at their end: HUP, then as
 // Kill. Those that ended together are swept together.
 func (srv *server) sweepTrees() {
@@ -336,12 +341,15 @@ func (srv *server) sweepTrees() {
 		case <-srv.done:
 			return
 		}
+		pause := time.NewTimer(sweepPause)
 		for more := true; more; {
 			select {
 			case s := <-srv.ended:
 				batch = append(batch, s)
-			default:
+			case <-pause.C:
 				more = false
+			case <-srv.done:
+				return
 			}
 		}
 		srv.sweepBatch(batch)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
@@ -303,16 +304,28 @@ func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
 
 // Mark writes the metadata that identifies a started session: whose it is and
 // what it was started with.
+//
+// The config hash comes last, alone: where it stands, the rest does too. The
+// others are written at once, so that a backend that keeps them on disk can
+// write them together.
 func (s *Spec) Mark(ctx context.Context, p runtime.Provider, inst Instance) error {
-	for _, kv := range [][2]string{
+	keys := [...][2]string{
 		{MetaCityPath, s.City.Dir}, {MetaAgent, s.Name()}, {MetaSessionID, inst.ID},
 		{MetaEpoch, strconv.FormatInt(inst.Epoch, 10)}, {MetaToken, inst.Token},
-		{MetaLaunchHash, s.Hashes.Launch}, {MetaProvisionHash, s.Hashes.Provision},
-		{MetaLiveHash, s.Hashes.Live}, {MetaConfigHash, s.Hashes.Core},
-	} {
-		if err := p.SetMeta(ctx, s.Session, kv[0], kv[1]); err != nil {
-			return fmt.Errorf("mark %s: %w", s.Session, err)
-		}
+		{MetaLaunchHash, s.Hashes.Launch}, {MetaProvisionHash, s.Hashes.Provision}, {MetaLiveHash, s.Hashes.Live},
+	}
+	var wg sync.WaitGroup
+	var errs [len(keys)]error
+	for i, kv := range keys {
+		wg.Go(func() { errs[i] = p.SetMeta(ctx, s.Session, kv[0], kv[1]) })
+	}
+	wg.Wait()
+	err := errors.Join(errs[:]...)
+	if err == nil {
+		err = p.SetMeta(ctx, s.Session, MetaConfigHash, s.Hashes.Core)
+	}
+	if err != nil {
+		return fmt.Errorf("mark %s: %w", s.Session, err)
 	}
 	return nil
 }

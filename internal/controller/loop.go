@@ -224,32 +224,47 @@ func (l *loop) run(ctx context.Context) error {
 	defer stopLimit()
 	ctxDone := ctx.Done()
 	for !l.ended {
+		var happened func()
 		select {
 		case fn := <-l.inbox:
-			fn()
-			l.drainInbox()
+			happened = func() { fn(); l.drainInbox() }
 		case ev, ok := <-l.events:
-			l.event(ev, ok)
+			happened = func() { l.event(ev, ok) }
 		case <-l.timer.C:
 		case <-limit:
 			limit = nil
-			l.settleRun(fmt.Errorf("%w after %v", ErrTimeout, l.o.Timeout))
+			happened = func() { l.settleRun(fmt.Errorf("%w after %v", ErrTimeout, l.o.Timeout)) }
 		case err := <-l.stopped:
-			l.ended = true
-			l.result = cmp.Or(l.result, err)
+			happened = func() { l.finish(cmp.Or(l.result, err)) }
 		case <-ctxDone:
 			ctxDone = nil
-			if !l.o.StopOnCancel {
-				l.ended = true
-				break
-			}
-			l.shutdown()
+			happened = l.cancelled
 		}
-		l.step()
+		l.turn(happened)
 	}
 	l.wake(true)
 	l.note(Event{Kind: EventController, Why: WhyEnds})
 	return l.result
+}
+
+// turn takes in what happened and acts on it. An end and the start that follows
+// it are one write.
+func (l *loop) turn(happened func()) {
+	l.book.Hold()
+	defer l.book.Release()
+	if happened != nil {
+		happened()
+	}
+	l.step()
+}
+
+// cancelled is the end of the context of Run.
+func (l *loop) cancelled() {
+	if l.o.StopOnCancel {
+		l.shutdown()
+		return
+	}
+	l.ended = true
 }
 
 // limit is the channel of Options.Timeout.

@@ -57,6 +57,8 @@ type Book struct {
 	seq     uint64  // of the newest event
 	ids     uint64  // of the newest nudge or wait
 	ticket  *Ticket // of the group that collects
+	held    bool    // by Hold
+	waiting bool    // to be written when it no longer is
 	closed  bool
 }
 
@@ -224,7 +226,30 @@ func (b *Book) nextID() string {
 	return eventKey(id)
 }
 
+// Hold keeps back what is put from now on until Release, so that it is written
+// together. Whoever holds does not wait for a ticket.
+func (b *Book) Hold() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = true
+}
+
+// Release writes, soon, what Hold kept back.
+func (b *Book) Release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = false
+	if b.waiting && !b.closed {
+		b.waiting = false
+		b.wakeLocked()
+	}
+}
+
 func (b *Book) wakeLocked() {
+	if b.held {
+		b.waiting = true
+		return
+	}
 	select {
 	case b.wake <- struct{}{}:
 	default:

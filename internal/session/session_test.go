@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -398,5 +399,48 @@ func TestTimesAreEven(t *testing.T) {
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What is put between Hold and Release is one write: neither is the first of it
+// written early, nor is anything of it forgotten.
+func TestHeldIsOneWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "city.db")
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, path)
+		writes := 0
+		synctest.Wait() // what Open put is written
+		update := b.update
+		b.update = func(fn func(*store.Tx) error) error {
+			writes++
+			return update(fn)
+		}
+		b.Hold()
+		b.Append(Event{Kind: "crashed"})
+		b.Save(Record{Agent: "a", Epoch: 1})
+		synctest.Wait()
+		ticket := b.Save(Record{Agent: "a", Epoch: 2})
+		synctest.Wait()
+		if writes != 0 {
+			t.Errorf("%d writes while it is held", writes)
+		}
+		b.Release()
+		if err := ticket.Wait(); err != nil || writes != 1 {
+			t.Errorf("%d writes, %v", writes, err)
+		}
+		all, err := b.Records()
+		if err != nil || all["a"].Epoch != 2 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if list, err := b.Events(0, 0); err != nil || len(list) != 1 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		b.Release() // of nothing
+		b.Hold()    // Close does not wait for a Release
+		b.Save(Record{Agent: "b"})
+	})
+	b := open(t, path)
+	if all, err := b.Records(); err != nil || len(all) != 2 {
+		t.Errorf("%+v, %v", all, err)
 	}
 }

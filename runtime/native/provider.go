@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gascity.dev/gc/mux"
@@ -42,7 +43,9 @@ const defaultGrace = 5 * time.Second
 type Provider struct {
 	o Options
 
-	starts runtime.Starts
+	starts   runtime.Starts
+	answered atomic.Int64 // when the server last answered, in nanoseconds since epoch
+
 	mu     sync.Mutex
 	client *mux.Client // nil until the first use, and after a loss
 }
@@ -154,6 +157,16 @@ func (p *Provider) drop(c *mux.Client) {
 	c.Close()
 }
 
+// epoch is when the process began, for times that no change of the clock moves.
+var epoch = time.Now()
+
+// proved reports whether the server has answered so lately that it is believed
+// to be there.
+func (p *Provider) proved() bool {
+	at := p.answered.Load()
+	return at > 0 && time.Since(epoch)-time.Duration(at) < provedTime
+}
+
 // tries is how often a request that may be repeated is made while its server
 // restarts.
 const tries = 3
@@ -169,6 +182,9 @@ func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
 			return convert(err)
 		}
 		err = f(c)
+		if err == nil || errors.Is(err, mux.ErrNotFound) {
+			p.answered.Store(int64(time.Since(epoch)))
+		}
 		if err == nil || !errors.Is(err, mux.ErrUnreachable) {
 			break
 		}

@@ -15,9 +15,15 @@ import (
 // Start implements runtime.Provider.
 func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
 	s := &starter{p: p, name: name, cfg: cfg}
+	// The server itself refuses a name that lives. It need not be asked first
+	// where nothing is done before that, and where it was heard of just now.
+	known := !s.prepares() && p.proved()
 	return p.starts.Start(name, func() error {
+		if known {
+			known = false
+			return runtime.ErrSessionNotFound
+		}
 		_, err := p.live(ctx, name)
-		s.proved = time.Now()
 		return err
 	}, func() (bool, error) {
 		err := runtime.RunStart(ctx, name, cfg, s.hooks())
@@ -33,10 +39,15 @@ type starter struct {
 	cfg  runtime.Config
 	id   string // of the incarnation; "" before it exists
 
-	proved time.Time // when the server was last asked something
-
 	revision uint64 // of the screen as last read
 	looked   bool
+}
+
+// prepares reports whether something is done before the session is created
+// that must not be done beside one that lives: commands, files, a long prompt.
+func (s *starter) prepares() bool {
+	c := &s.cfg
+	return len(c.PreStart)+len(c.PackOverlayDirs)+len(c.CopyFiles) > 0 || c.OverlayDir != "" || len(c.PromptSuffix) > shortPrompt
 }
 
 func (s *starter) hooks() runtime.Hooks {
@@ -63,7 +74,7 @@ func (s *starter) create(ctx context.Context) error {
 	if err != nil {
 		return convert(err)
 	}
-	if time.Since(s.proved) > provedTime { // the server may have ended meanwhile
+	if !s.p.proved() { // the server may have ended meanwhile
 		if _, err := c.Status(ctx); errors.Is(err, mux.ErrUnreachable) {
 			s.p.drop(c)
 			if c, err = s.p.EnsureClient(ctx); err != nil {
@@ -99,6 +110,8 @@ func (s *starter) create(ctx context.Context) error {
 const (
 	createLimit = 30 * time.Second // for the server to make a session
 	createGrace = 3 * time.Second  // of it, after the caller gave up
+
+	shortPrompt = 16 << 10 // bytes of a prompt that surely is an argument, not a file
 
 	provedTime = 50 * time.Millisecond // for which a server that answered is believed to be there
 )

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -16,9 +17,9 @@ import (
 
 // RunOnTerminal runs a backend's own attach client on a terminal of its own and
 // passes bytes and sizes both ways, until it ends or ctx does; then the client
-// gets HUP. The caller's terminal is raw meanwhile and gets its modes back in
-// every case. Input goes through filter when there is one: what it returns is
-// sent, and leave ends the client.
+// gets HUP, and two seconds later KILL. The caller's terminal is raw meanwhile
+// and gets its modes back in every case. Input goes through filter when there is
+// one: what it returns is sent, and leave ends the client.
 //
 // A client that a signal ended, or that ended after ctx, is no error; another
 // status is an *exec.ExitError.
@@ -56,6 +57,11 @@ func RunOnTerminal(ctx context.Context, cmd *exec.Cmd, t Terminal, filter func(k
 			return
 		}
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP) // the client detaches
+		select {
+		case <-time.After(hangupTime):
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		case <-ended:
+		}
 	})
 	go func() { // ends with t.In, or the next key after the end
 		if passKeys(master, t.In, filter) {
@@ -64,6 +70,7 @@ func RunOnTerminal(ctx context.Context, cmd *exec.Cmd, t Terminal, filter func(k
 	}()
 	err = cmd.Wait()
 	close(ended)
+	_ = master.SetReadDeadline(time.Now().Add(lastOutput)) // somebody may still hold the terminal
 	tasks.Wait()
 	var exit *exec.ExitError
 	if ctx.Err() != nil || errors.As(err, &exit) && !exit.Exited() {
@@ -71,6 +78,12 @@ func RunOnTerminal(ctx context.Context, cmd *exec.Cmd, t Terminal, filter func(k
 	}
 	return err
 }
+
+// hangupTime is how long a client may take to detach.
+const hangupTime = 2 * time.Second
+
+// lastOutput is how long what a client wrote is read after its end.
+const lastOutput = 500 * time.Millisecond
 
 // passKeys copies input; true when filter says that the person leaves.
 func passKeys(to io.Writer, from io.Reader, filter func([]byte) ([]byte, bool)) (leave bool) {

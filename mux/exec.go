@@ -64,7 +64,9 @@ type proc struct {
 	out       *process.Ring
 	timer     *time.Timer
 	idle      *time.Timer
-	followers int // callers in the foreground that wait for the end
+	away      *time.Timer // runs while nobody takes the output of a command in the foreground
+	readers   []*reader   // callers that take it
+	followers int         // callers in the foreground that wait for the end
 }
 
 func newExecs(srv *server) *execs {
@@ -172,6 +174,7 @@ func (p *proc) run(s *session) {
 	p.rec.Started, p.rec.PID = time.Unix(0, s.rec.Started), s.pid
 	close(p.started)
 	p.arm()
+	p.awaitReader()
 }
 
 // ring is the output of a command that is about to run, or runs; nil for other
@@ -289,7 +292,7 @@ func (x *execs) plan(r *ExecRequest) (process.Record, CreateRequest, error) {
 	}
 	rec := process.Record{
 		ID: id, Label: r.Label, Command: commandLine(r), WorkDir: r.WorkDir, PTY: r.PTY, Owner: r.Owner, CallID: r.CallID,
-		Key: r.Key, Notify: r.Notify, Background: r.Background, Created: now, Begun: x.srv.clock.Now(), Status: process.Running,
+		Key: r.Key, Notify: r.Notify, Background: r.Background, Follow: r.Follow, Created: now, Begun: x.srv.clock.Now(), Status: process.Running,
 		IdleTimeout: time.Duration(max(0, r.IdleTimeoutMS)) * time.Millisecond,
 	}
 	switch {

@@ -16,7 +16,7 @@ type ExecRequest struct {
 	Argv          []string `json:"argv,omitempty"`
 	Background    bool     `json:"background,omitempty"`    // answer at once
 	YieldMS       int64    `json:"yieldMs,omitempty"`       // wait so long, then go on in the background; 0: to the end
-	Follow        bool     `json:"follow,omitempty"`        // answer at once, and stay in the foreground: the caller polls
+	Follow        bool     `json:"follow,omitempty"`        // stay in the foreground, and answer with a stream; see ExecFollow
 	PTY           bool     `json:"pty,omitempty"`           // on a terminal instead of pipes
 	Cols          int      `json:"cols,omitempty"`          // 0: DefaultCols
 	Rows          int      `json:"rows,omitempty"`          // 0: DefaultRows
@@ -133,18 +133,7 @@ func processPath(id, more string) string { return "/v1/processes/" + url.PathEsc
 // otherwise, also across a restart of the server: nothing is started twice.
 // ErrLimit when the owner has too many, and the errors of Create.
 func (c *Client) Exec(ctx context.Context, r ExecRequest) (ExecResult, error) {
-	made := r.Key == ""
-	if made { // so that it can be asked again when the server dies meanwhile
-		r.Key = rand.Text()
-	}
-	w := execWire{execPlain: execPlain(r)}
-	for _, kv := range r.Env {
-		if utf8.ValidString(kv) {
-			w.Env = append(w.Env, kv)
-		} else {
-			w.EnvBytes = append(w.EnvBytes, []byte(kv))
-		}
-	}
+	w, made := execBody(r)
 	var out ExecResult
 	err := c.across(ctx, func() error {
 		out = ExecResult{}
@@ -152,6 +141,23 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest) (ExecResult, error) {
 	})
 	out.Existed = out.Existed && !made
 	return out, err
+}
+
+// execBody is a request as it is sent, with a key, so that it can be asked again
+// when the server dies meanwhile. made: the caller gave none.
+func execBody(r ExecRequest) (w execWire, made bool) {
+	if made = r.Key == ""; made {
+		r.Key = rand.Text()
+	}
+	w = execWire{execPlain: execPlain(r)}
+	for _, kv := range r.Env {
+		if utf8.ValidString(kv) {
+			w.Env = append(w.Env, kv)
+		} else {
+			w.EnvBytes = append(w.EnvBytes, []byte(kv))
+		}
+	}
+	return w, made
 }
 
 // ProcessList lists the background commands of an owner, oldest first; "" is

@@ -159,12 +159,12 @@ func (p *proc) arm() {
 
 // stopTimers ends the timers. mu is held.
 func (p *proc) stopTimers() {
-	for _, t := range []*time.Timer{p.timer, p.idle} {
+	for _, t := range []*time.Timer{p.timer, p.idle, p.away} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	p.timer, p.idle = nil, nil
+	p.timer, p.idle, p.away = nil, nil, nil
 }
 
 // quiet looks whether the command was silent for its idle timeout.
@@ -174,6 +174,9 @@ func (p *proc) quiet() {
 	p.mu.Unlock()
 	s.mu.Lock()
 	silent := s.silent()
+	if s.held() { // its caller is behind
+		silent = 0
+	}
 	s.mu.Unlock()
 	if silent >= limit {
 		p.expire(process.IntentIdle)
@@ -246,6 +249,9 @@ func (p *proc) background() error {
 	if p.timer != nil {
 		p.timer.Stop()
 		p.timer = nil
+	}
+	if p.s != nil {
+		p.s.changeFlow(func(f *flow) { f.on = false })
 	}
 	return err
 }

@@ -30,7 +30,11 @@ func (x *execs) handleExec(w http.ResponseWriter, r *http.Request) (any, error) 
 	if !existed {
 		x.feed(p, req)
 	}
-	if !req.Background && !req.Follow && !p.ended() {
+	if req.Follow && !req.Background {
+		p.stream(r.Context(), w, 0, req.Owner, existed)
+		return hijacked{}, nil
+	}
+	if !req.Background && !p.ended() {
 		if err := p.foreground(r.Context(), time.Duration(req.YieldMS)*time.Millisecond); err != nil {
 			return nil, err
 		}

@@ -104,10 +104,10 @@ func (p *proc) result() ExecResult {
 	}
 	res.DurationMS = p.running().Milliseconds()
 	s.mu.Lock()
-	silent := s.silent()
+	silent, held := s.silent(), s.held()
 	s.mu.Unlock()
 	res.IdleMS = silent.Milliseconds()
-	res.Waiting = silent >= waitingTime && out != nil && out.OpenLine()
+	res.Waiting = !held && silent >= waitingTime && out != nil && out.OpenLine()
 	return res
 }
 

@@ -91,6 +91,7 @@ func (srv *server) processRoutes(handle func(string, handler)) {
 	proc("GET /v1/processes/{id}", srv.execs.handleGet)
 	proc("DELETE /v1/processes/{id}", srv.execs.handleRemove)
 	proc("POST /v1/processes/{id}/poll", srv.execs.handlePoll)
+	proc("POST /v1/processes/{id}/follow", srv.execs.handleFollow)
 	proc("POST /v1/processes/{id}/wait", srv.execs.handleWait)
 	proc("POST /v1/processes/{id}/log", srv.execs.handleLog)
 	proc("POST /v1/processes/{id}/write", srv.execs.handleWrite)

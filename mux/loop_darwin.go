@@ -36,15 +36,15 @@ func (l *loop) add(s *session) error {
 	l.mu.Unlock()
 	l.work.Go(func() {
 		defer f.Close()
-		for alive := true; alive; {
+		for alive := true; alive && s.awaitFlow(); {
 			first := true
 			err := raw.Read(func(uintptr) bool {
 				if first {
 					first = false
 					s.mu.Lock()
+					defer s.mu.Unlock()
 					alive = s.turn(false)
-					s.mu.Unlock()
-					return !alive
+					return !alive || s.held()
 				}
 				return true
 			})
@@ -54,6 +54,28 @@ func (l *loop) add(s *session) error {
 		}
 	})
 	return nil
+}
+
+// awaitFlow waits while the session's output stays with its program; false when
+// the server ends.
+func (s *session) awaitFlow() bool {
+	for {
+		s.mu.Lock()
+		if s.fd < 0 || !s.held() {
+			s.mu.Unlock()
+			return true
+		}
+		if s.flow.moved == nil {
+			s.flow.moved = make(chan struct{})
+		}
+		moved := s.flow.moved
+		s.mu.Unlock()
+		select {
+		case <-moved:
+		case <-s.srv.done:
+			return false
+		}
+	}
 }
 
 // armLocked waits for room to write, when input waits for it.

@@ -134,11 +134,14 @@ func (l *loop) armLocked(s *session) {
 		return
 	}
 	want := uint32(unix.EPOLLONESHOT)
-	if !s.eof {
+	if !s.eof && !s.held() {
 		want |= unix.EPOLLIN
 	}
 	if s.in.wantsWrite() {
 		want |= unix.EPOLLOUT
+	}
+	if want == unix.EPOLLONESHOT { // a hang-up would be told again and again
+		return
 	}
 	ev := epollEvent(s.slot, want)
 	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, s.fd, &ev)

@@ -98,6 +98,7 @@ func (srv *server) restoreSession(a adopted) {
 		defer s.mu.Unlock() // adoptSession has locked it
 		s.recoverScreen()
 		s.fixSize()
+		s.resumeFlow()
 	}()
 	if err := srv.loop.add(s); err != nil {
 		s.mu.Lock()
@@ -142,7 +143,7 @@ func (srv *server) adoptSession(e keptEntry) (*session, error) {
 		return nil, err
 	}
 	s.watch, s.stdin = watch, in
-	s.ring = srv.execs.ring(rec)
+	s.openOutput()
 	if !e.Exited {
 		if finish := s.claimNudge(); finish != nil {
 			srv.resumed = append(srv.resumed, finish)

@@ -149,7 +149,7 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	}
 	s.mu.Lock()
 	s.startRecording()
-	s.ring = srv.execs.ring(rec)
+	s.openOutput()
 	s.mu.Unlock()
 	srv.mu.Lock()
 	srv.sessions[s.rec.ID], srv.live[s.rec.Name] = s, s

@@ -74,6 +74,7 @@ type session struct {
 	opened     []byte        // the sequence that was open where the journal's segment begins
 	lastIn     int64         // Unix nanoseconds
 	ring       *process.Ring // output of a background command; nil without
+	flow       flow          // of that output to its caller
 	stdin      *stdin        // nil on a terminal
 	lastOut    int64         // both by the server's clock
 	bells      uint64

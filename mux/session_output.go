@@ -25,7 +25,9 @@ func (s *session) turn(writable bool) (again bool) {
 	if writable {
 		s.in.writable()
 	}
-	s.read(turnBytes)
+	if !s.held() {
+		s.read(turnBytes)
+	}
 	if s.eof {
 		s.in.writable() // who waits to write finds out
 		if s.dead != nil {
@@ -135,6 +137,7 @@ func (s *session) leaderEnded(e *Exit) {
 	if s.dead != nil {
 		return
 	}
+	held := s.held()
 	s.dead = e
 	switch {
 	case s.stopping:
@@ -150,6 +153,9 @@ func (s *session) leaderEnded(e *Exit) {
 		s.drain.Stop()
 	}
 	s.drain = time.AfterFunc(drainTime, s.drained)
+	if held { // what is in the pipe is read now
+		s.flowMoved()
+	}
 }
 
 // lastBytes bounds what is read of a terminal when its time is up.
@@ -160,7 +166,7 @@ const lastBytes = 4 << 20
 func (s *session) drained() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for total := 0; total < lastBytes && s.fd >= 0 && s.exit == nil; {
+	for total := 0; total < lastBytes && s.fd >= 0 && s.exit == nil && !s.held(); {
 		n := s.read(turnBytes)
 		if n == 0 {
 			break
@@ -186,6 +192,7 @@ func (s *session) finish() {
 		s.stdin.close()
 	}
 	s.in.writable()
+	s.flow.end()
 	for _, c := range s.clients {
 		c.ended()
 	}

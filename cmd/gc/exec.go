@@ -116,15 +116,15 @@ func runExec(ctx context.Context, a *app, o execOptions) error {
 		return err
 	}
 	defer client.Close()
-	res, err := client.Exec(ctx, r)
-	if err != nil {
-		return err
-	}
 	if o.background {
+		res, err := client.Exec(ctx, r)
+		if err != nil {
+			return err
+		}
 		return a.leftRunning(res, o.json)
 	}
-	fg := &foreground{app: a, client: client, options: o, id: res.ID, caller: o.owner}
-	return fg.run(ctx)
+	fg := &foreground{app: a, client: client, options: o, caller: o.owner}
+	return fg.run(ctx, r)
 }
 
 // ensureMux connects to the server, and starts it when there is none.
@@ -146,7 +146,7 @@ func (a *app) ensureMux(ctx context.Context) (*mux.Client, error) {
 // request is what the server is asked for.
 func (o *execOptions) request(a *app) (mux.ExecRequest, error) {
 	r := mux.ExecRequest{
-		Background: o.background, Follow: !o.background, PTY: o.pty, IdleTimeoutMS: o.idle.Milliseconds(),
+		Background: o.background, PTY: o.pty, IdleTimeoutMS: o.idle.Milliseconds(),
 		Env: os.Environ(), Label: o.label, Owner: o.owner, CallID: o.callID, Key: o.key, Notify: o.notify,
 	}
 	if len(o.argv) == 1 {
@@ -227,52 +227,74 @@ type foreground struct {
 	options execOptions
 	id      string
 	caller  string
-	cursor  uint64
+	missing uint64 // bytes of output that the server did not keep
+	unread  bool   // nobody takes it
 	signals int
+	last    mux.ExecResult
 }
 
+// errUnwritten ends the passing on of output that nobody takes.
+var errUnwritten = errors.New("standard output takes no more")
+
 // run passes input, output and signals on until the end or the yield.
-func (f *foreground) run(ctx context.Context) error {
+func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	go f.forward(ctx, signals)
-	go f.feed(ctx)
-	var missing uint64 // the command writes faster than its output is taken
+	pipe := make(chan os.Signal, 1) // so that a write tells of it
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
 	defer func() {
-		if missing > 0 {
-			f.warn("%d bytes of output are not kept", missing)
+		if f.missing > 0 { // the disk had no room
+			f.warn("%d bytes of output are not kept", f.missing)
 		}
 	}()
-	var late time.Time
-	if f.options.yield > 0 {
-		late = time.Now().Add(f.options.yield)
-	}
-	for {
-		wait := 30 * time.Second
-		if !late.IsZero() {
-			wait = min(wait, time.Until(late))
-			if wait <= 0 {
-				return f.leave(ctx)
+	limited, yield := context.WithCancel(ctx)
+	defer yield()
+	err := f.client.ExecFollow(limited, r, func(res mux.ExecResult) error {
+		if f.id == "" {
+			f.id = res.ID
+			if f.options.yield > 0 {
+				time.AfterFunc(f.options.yield, yield)
 			}
+			go f.forward(ctx, signals)
+			go f.feed(ctx)
 		}
-		res, err := f.client.ProcessPoll(ctx, f.id, mux.PollRequest{
-			Cursor: &f.cursor, WaitMS: max(1, wait.Milliseconds()), Raw: true, Bytes: 512 << 10, Caller: f.caller,
-		})
-		if err != nil {
-			return err
-		}
-		f.cursor = res.Cursor
-		if !f.options.json {
-			missing += res.Missing
-			if _, err := f.out.Write(res.Data); err != nil {
-				return f.leave(ctx)
-			}
-		}
-		if res.Status.Ended() && !res.Truncated {
-			return f.end(ctx, res)
-		}
+		return f.take(ctx, res)
+	})
+	switch {
+	case errors.Is(err, errUnwritten), err != nil && f.id != "" && ctx.Err() == nil && limited.Err() != nil:
+		return f.leave(ctx)
+	case err != nil:
+		return err
 	}
+	return f.end(ctx, f.last)
+}
+
+// take passes output on.
+func (f *foreground) take(ctx context.Context, res mux.ExecResult) error {
+	f.last = res
+	if f.options.json {
+		return nil
+	}
+	f.missing += res.Missing
+	if len(res.Data) == 0 {
+		return nil
+	}
+	if f.unread {
+		return nil
+	}
+	_, err := f.out.Write(res.Data)
+	switch {
+	case errors.Is(err, unix.EPIPE): // as if the command itself had written
+		f.unread = true
+		if !res.Status.Ended() {
+			_ = f.client.ProcessSignal(ctx, f.id, "SIGPIPE")
+		}
+	case err != nil:
+		return errUnwritten
+	}
+	return nil
 }
 
 // leave lets the command go on in the background, if it still runs.

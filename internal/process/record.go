@@ -80,6 +80,7 @@ type Record struct {
 	Key         string        `json:"key,omitempty"` // idempotency
 	Notify      string        `json:"notify,omitempty"`
 	Background  bool          `json:"background,omitempty"`
+	Follow      bool          `json:"follow,omitempty"` // its caller takes the output as it comes
 	Timeout     time.Duration `json:"timeout,omitempty"`
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
 	Created     time.Time     `json:"created"`

@@ -247,13 +247,16 @@ func (l *loop) relaunch(m *member) {
 	spec, r := m.spec, &m.seen.Record
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token, At: time.Now()}
 	inst.Conversation, inst.Resume = converse(r, spec)
-	limit := l.startLimit(spec)
+	limit, live := l.startLimit(spec), m.seen.Hashes.Live
 	l.work.Go(func() {
 		ctx, cancel := context.WithTimeout(l.opCtx, limit)
 		defer cancel()
 		cfg, err := spec.StartConfig(inst)
 		if err == nil {
 			err = warm.Relaunch(ctx, spec.Session, cfg)
+		}
+		if err == nil && live != spec.Hashes.Live { // changed with the rest: no step of a start ran
+			err = l.p.RunLive(ctx, spec.Session, spec.Config)
 		}
 		if err == nil {
 			err = spec.Mark(ctx, l.p, inst)

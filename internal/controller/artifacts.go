@@ -25,36 +25,56 @@ const (
 	ArtifactSummary    = "summary.json" // beside the agents' folders
 )
 
-// writeArtifacts keeps what a run leaves: for each agent its last screen, its
-// scrollback, its recording and a JSON result; and the status of the city. What
-// cannot be had for one agent does not keep it from the others.
-func writeArtifacts(ctx context.Context, p runtime.Provider, dir string, st Status, rec Recorder) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// artifacts is what a run leaves.
+type artifacts struct {
+	p      runtime.Provider
+	dir    string
+	rows   int // of a screen
+	status Status
+	absent map[string]bool // sessions that were not there: what is kept under the name is of an earlier run
+	record Recorder        // may be nil
+}
+
+// artifacts collects what is to be kept of this run.
+func (l *loop) artifacts(st Status) artifacts {
+	a := artifacts{
+		p: l.p, dir: l.o.Artifacts, rows: l.o.City.Session.Size.Rows, status: st,
+		absent: map[string]bool{}, record: l.o.Record,
+	}
+	for name, m := range l.members {
+		ranBefore := m.oneShot() && m.seen.Record.Job.Run == l.runID // under an earlier controller
+		a.absent[name] = m.foreign || m.attempts == 0 && m.seen.Presence == Gone && !ranBefore
+	}
+	return a
+}
+
+// write keeps for each agent its last screen, its scrollback, its recording and
+// a JSON result; and the status of the city. What cannot be had for one agent
+// does not keep it from the others.
+func (a *artifacts) write(ctx context.Context) error {
+	if err := os.MkdirAll(a.dir, 0o755); err != nil {
 		return fmt.Errorf("artifacts: %w", err)
 	}
 	var errs []error
-	for _, a := range st.Agents {
-		if err := agentArtifacts(ctx, p, filepath.Join(dir, a.Session), a, rec); err != nil {
-			errs = append(errs, fmt.Errorf("artifacts of %s: %w", a.Name, err))
+	for _, s := range a.status.Agents {
+		if err := a.agent(ctx, filepath.Join(a.dir, s.Session), s); err != nil {
+			errs = append(errs, fmt.Errorf("artifacts of %s: %w", s.Name, err))
 		}
 	}
-	return errors.Join(append(errs, writeJSON(filepath.Join(dir, ArtifactSummary), st))...)
+	return errors.Join(append(errs, writeJSON(filepath.Join(a.dir, ArtifactSummary), a.status))...)
 }
 
-func agentArtifacts(ctx context.Context, p runtime.Provider, dir string, a AgentStatus, rec Recorder) error {
+func (a *artifacts) agent(ctx context.Context, dir string, s AgentStatus) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	errs := []error{writeJSON(filepath.Join(dir, ArtifactResult), a)}
+	errs := []error{writeJSON(filepath.Join(dir, ArtifactResult), s)}
 	for _, f := range []struct {
 		name  string
 		lines int
-	}{{ArtifactScreen, screenLines}, {ArtifactScrollback, 0}} {
-		text, err := ask(ctx, func(ctx context.Context) (string, error) { return p.Peek(ctx, a.Session, f.lines) })
-		switch {
-		case errors.Is(err, runtime.ErrSessionNotFound):
-			text = "" // it never ran, or nothing of it is kept
-		case err != nil:
+	}{{ArtifactScreen, a.rows}, {ArtifactScrollback, 0}} {
+		text, err := a.peek(ctx, s.Session, f.lines)
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -63,14 +83,26 @@ func agentArtifacts(ctx context.Context, p runtime.Provider, dir string, a Agent
 		}
 		errs = append(errs, writeFile(filepath.Join(dir, f.name), []byte(text)))
 	}
-	if rec != nil {
-		errs = append(errs, record(ctx, filepath.Join(dir, ArtifactCast), a.Session, rec))
+	if a.record != nil && !a.absent[s.Session] {
+		errs = append(errs, writeRecording(ctx, filepath.Join(dir, ArtifactCast), s.Session, a.record))
 	}
 	return errors.Join(errs...)
 }
 
-// record writes one recording; an unsupported one leaves no file.
-func record(ctx context.Context, path, session string, rec Recorder) error {
+// peek is "" for a session that never ran, or of which nothing is kept.
+func (a *artifacts) peek(ctx context.Context, session string, lines int) (string, error) {
+	if a.absent[session] {
+		return "", nil
+	}
+	text, err := ask(ctx, func(ctx context.Context) (string, error) { return a.p.Peek(ctx, session, lines) })
+	if errors.Is(err, runtime.ErrSessionNotFound) {
+		return "", nil
+	}
+	return text, err
+}
+
+// writeRecording writes one recording; an unsupported one leaves no file.
+func writeRecording(ctx context.Context, path, session string, rec Recorder) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err

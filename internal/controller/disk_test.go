@@ -80,11 +80,12 @@ func TestFullDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := writeArtifacts(context.Background(), r.fake, dir, st, nil); err == nil || !strings.Contains(err.Error(), "file too large") {
+		left := artifacts{p: r.fake, dir: dir, status: st}
+		if err := left.write(context.Background()); err == nil || !strings.Contains(err.Error(), "file too large") {
 			t.Errorf("artifacts on a full disk: %v", err)
 		}
-		if left, _ := filepath.Glob(dir + "/*/" + ArtifactResult); len(left) > 0 {
-			t.Errorf("half of the artifacts: %v", left)
+		if half, _ := filepath.Glob(dir + "/*/" + ArtifactResult); len(half) > 0 {
+			t.Errorf("half of the artifacts: %v", half)
 		}
 		full(t, false)
 		time.Sleep(saveRetry + time.Second)

@@ -77,6 +77,7 @@ type loop struct {
 // member is one session the controller deals with.
 type member struct {
 	spec       *agent.Spec // nil: not in config
+	left       *agent.Spec // what spec was before
 	seen       Seen
 	version    int    // changes when an operation begins or ends
 	op         string // the operation in flight, for status
@@ -170,7 +171,7 @@ func (l *loop) setSpecs(specs []*agent.Spec) {
 	for name, m := range l.members {
 		if !wanted[name] && m.spec != nil {
 			m.drainLimit = l.drainLimit(m)
-			m.spec = nil
+			m.left, m.spec = m.spec, nil
 		}
 	}
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,19 +209,25 @@ func (l *loop) mayBeMember(name string) bool {
 
 // poolOf is the pool of a member, or nil.
 func (l *loop) poolOf(m *member) *pool {
-	if m.spec == nil || m.spec.Resolved.Template == m.spec.Resolved.Name {
-		return nil
+	return l.pools[templateOf(m.spec)]
+}
+
+// templateOf is the name of a member's pool, "" for what is no member.
+func templateOf(s *agent.Spec) string {
+	if s == nil || s.Resolved.Template == s.Resolved.Name {
+		return ""
 	}
-	return l.pools[m.spec.Resolved.Template]
+	return s.Resolved.Template
 }
 
 // hook runs on_boot or on_death of a member's pool, in the background.
 func (l *loop) hook(m *member, name string, command func(*agent.Spec) string) {
-	p := l.poolOf(m)
-	if p == nil {
+	spec, who := cmp.Or(m.spec, m.left), m.name() // one that leaves the pool dies in it
+	pool := l.pools[templateOf(spec)]
+	if pool == nil {
 		return
 	}
-	line, spec, who := command(p.spec), m.spec, m.name()
+	line := command(pool.spec)
 	if line == "" {
 		return
 	}

@@ -162,6 +162,23 @@ func TestLaunchDriftRelaunches(t *testing.T) {
 	})
 }
 
+// A command and live commands that change together are both applied.
+func TestLaunchAndLiveDriftTogether(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.reload(strings.Replace(oneAgent, `"agent"`, "\"agent --new\"\nsession_live = [\"true\"]", 1))
+		r.wantState("a", StateRunning)
+		n, live := len(r.fake.CallsOf("Relaunch", "gc-city-a")), r.fake.CallsOf("RunLive", "gc-city-a")
+		if n != 1 || len(live) != 1 || r.starts("gc-city-a") != 1 {
+			t.Fatalf("%d relaunches, %d times live commands, %d starts", n, len(live), r.starts("gc-city-a"))
+		}
+		if diff := cmp.Diff([]string{"true"}, live[0].Config.SessionLive); diff != "" {
+			t.Error(diff)
+		}
+		r.end()
+	})
+}
+
 func TestLaunchDriftWithoutRelaunchDrains(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.fake.Fail("Relaunch", "", runtime.ErrRelaunchUnsupported)
@@ -413,7 +430,10 @@ func TestPoolHooksRun(t *testing.T) {
 		r.wantState("w-1", StateRunning)
 		r.fake.Exit("gc-city-w-1", 1)
 		r.wantState("w-1", StateRunning)
-		for file, want := range map[string]string{"booted": "w-1\nw-1\n", "died": "w-1\n"} {
+		r.poolSize("0")
+		time.Sleep(time.Hour) // its drain is over; hooks are in the real world
+		r.status("boss")
+		for file, want := range map[string]string{"booted": "w-1\nw-1\n", "died": "w-1\nw-1\n"} {
 			if b, err := os.ReadFile(filepath.Join(r.dir, file)); err != nil || string(b) != want {
 				t.Errorf("%s: %q, %v", file, b, err)
 			}

@@ -118,12 +118,13 @@ func (l *loop) settleRun(result error) {
 	}
 	l.goal = true
 	st := l.status()
+	left := l.artifacts(st)
 	l.work.Go(func() {
 		ctx, cancel := context.WithTimeout(l.opCtx, settleTimeout)
 		defer cancel()
 		var err error
 		if l.o.Artifacts != "" {
-			err = writeArtifacts(ctx, l.p, l.o.Artifacts, st, l.o.Record)
+			err = left.write(ctx)
 		}
 		if l.o.Settled != nil {
 			err = errors.Join(err, l.o.Settled(ctx, st))

@@ -100,6 +100,7 @@ soak: build ## the long forms: kills of the server and of controllers, 10,000 nu
 	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled)' ./test
 	GC_SOAK=1 GC_SOAK_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run '^(TestScale|TestNoByteIsLost)' ./mux
 	GC_SOAK_RUNS=1000 $(GO) test -count=1 -timeout 60m -v -run '^TestExecRandomKills' ./mux
+	GC_SOAK_RUNS=1000 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 60m -v -run '^TestControllerKilledWhileItTells' ./test
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (30s) each

@@ -1,6 +1,13 @@
 package agent
 
-import "gascity.dev/gc/runtime"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+)
 
 // Hashes are the fingerprints of a spec; see the runtime contract.
 type Hashes struct {
@@ -13,4 +20,20 @@ func hashes(cfg runtime.Config) Hashes {
 		Core: runtime.CoreHash(cfg), Launch: runtime.LaunchHash(cfg),
 		Provision: runtime.ProvisionHash(cfg), Live: runtime.LiveHash(cfg),
 	}
+}
+
+// digest covers everything that config says about how an agent is started, also
+// what is in no fingerprint, and nothing that depends on who starts the city.
+func digest(r *config.Resolved, cfg runtime.Config) string {
+	cfg.BaseEnv, cfg.Env = nil, nil // with the values of whoever starts the city
+	b, err := json.Marshal(struct {
+		Config           runtime.Config
+		Env, ProviderEnv map[string]string
+		Prompt           []string
+	}{cfg, r.AgentEnv, r.ProviderEnv, append([]string{r.PromptMode, r.PromptFlag, r.PromptTemplate}, r.Fragments...)})
+	if err != nil {
+		return "" // a change is not noticed then
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }

@@ -41,6 +41,7 @@ type Spec struct {
 	Session  string         // the session's name
 	Config   runtime.Config // complete but for the prompt and the incarnation's variables
 	Hashes   Hashes
+	Digest   string // of all that config says about its start
 	vars     config.Vars
 }
 
@@ -215,7 +216,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	if !s.remote() {
 		cfg.BaseEnv = config.Inherit(o.Environ, c.Daemon.InheritEnv)
 	}
-	s.Hashes = hashes(cfg)
+	s.Hashes, s.Digest = hashes(cfg), digest(r, cfg)
 	return cfg, nil
 }
 

@@ -185,17 +185,20 @@ func (l *loop) setSpec(m *member, s *agent.Spec) {
 		}
 		*r = known
 	}
-	if r.CoreHash != "" && r.CoreHash != s.Hashes.Core { // a new config is a new chance
+	if differ(r.CoreHash, s.Hashes.Core) || differ(r.Digest, s.Digest) { // a new config is a new chance
 		job := r.Job
 		r.Clear()
 		r.Job = job
 	}
-	r.Agent, r.Session, r.CoreHash = s.Name(), s.Session, s.Hashes.Core
+	r.Agent, r.Session, r.CoreHash, r.Digest = s.Name(), s.Session, s.Hashes.Core, s.Digest
 	if m.spec != s {
 		m.seen.Asked = time.Time{} // other questions matter now
 	}
 	m.spec, m.seen.Agent = s, s.Name()
 }
+
+// differ reports two hashes that are known and not the same.
+func differ(was, is string) bool { return was != "" && is != "" && was != is }
 
 // post hands fn to the loop; it is dropped when the loop has ended.
 func (l *loop) post(fn func()) {

@@ -119,6 +119,25 @@ func TestQuarantineSurvivesTheController(t *testing.T) {
 	})
 }
 
+// What a start fails of may be in no fingerprint, as pre_start is.
+func TestAnyChangeOfConfigClearsQuarantine(t *testing.T) {
+	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
+		r.start()
+		for range 2 {
+			r.fake.Exit("gc-city-a", 1)
+			synctest.Wait()
+		}
+		r.wantState("a", StateQuarantined)
+		r.reload("[daemon]\nmax_restarts = 1\n# only a comment\n" + oneAgent)
+		r.wantState("a", StateQuarantined)
+		r.reload("[daemon]\nmax_restarts = 1\n" + oneAgent + "pre_start = [\"true\"]\n")
+		if a := r.wantState("a", StateRunning); a.Restarts != 0 {
+			t.Errorf("%+v", a)
+		}
+		r.end()
+	})
+}
+
 func TestAdoptsRunningAgents(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()

@@ -42,6 +42,7 @@ type Record struct {
 	Crashed  bool        `json:"crashed,omitempty"`  // the last incarnation died unasked
 	Open     bool        `json:"open,omitempty"`     // started, or about to be, and no end seen
 	CoreHash string      `json:"coreHash,omitempty"` // what Tries and Restarts are about
+	Digest   string      `json:"digest,omitempty"`   // the same, of all of the config
 
 	Stopped   bool `json:"stopped,omitempty"`   // a person stopped it
 	Suspended bool `json:"suspended,omitempty"` // a person suspended it

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,9 @@ func (a *app) onProcess(act func(ctx context.Context, c *mux.Client, args []stri
 			defer client.Close()
 			err = act(cmd.Context(), client, args)
 		}
+		if errors.Is(err, mux.ErrExited) {
+			return fail(exitFailure, "gc process poll "+args[0], "background command %s has ended, or closed its input", args[0])
+		}
 		if errors.Is(err, mux.ErrNotFound) {
 			return fail(exitNotFound, "gc process list", "%v", strings.TrimPrefix(err.Error(), mux.ErrNotFound.Error()+": ")+" is not known")
 		}
@@ -63,11 +67,17 @@ func (a *app) onProcess(act func(ctx context.Context, c *mux.Client, args []stri
 	}
 }
 
-// completeProcesses completes ids of background commands.
+// completeProcesses completes the first argument with ids of background
+// commands.
 func (a *app) completeProcesses(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return a.completeEveryProcess(cmd, args, prefix)
+}
+
+// completeEveryProcess completes every argument with ids that are not there yet.
+func (a *app) completeEveryProcess(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
 	defer cancel()
 	client, err := a.dialMux(ctx)
@@ -81,11 +91,21 @@ func (a *app) completeProcesses(cmd *cobra.Command, args []string, prefix string
 	}
 	var ids []string
 	for _, p := range all {
-		if strings.HasPrefix(p.ID, prefix) {
+		if strings.HasPrefix(p.ID, prefix) && !slices.Contains(args, p.ID) {
 			ids = append(ids, p.ID+"\t"+cut(cleanLine(p.Command), 40))
 		}
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeProcessThen completes an id, and then words.
+func (a *app) completeProcessThen(words ...string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return a.completeProcesses(cmd, args, prefix)
+		}
+		return withPrefix(slices.Clone(words), prefix), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 func newProcessListCmd(a *app) *cobra.Command {

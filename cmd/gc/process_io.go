@@ -133,7 +133,7 @@ func newProcessKeysCmd(a *app) *cobra.Command {
 		Use:               "keys ID KEY...",
 		Short:             "Press keys",
 		Args:              between(2, -1),
-		ValidArgsFunction: a.completeProcesses,
+		ValidArgsFunction: a.completeProcessThen(append(mux.KeyNames(), "C-c", "C-d")...),
 		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
 			return c.ProcessKeys(ctx, args[0], args[1:], literal)
 		}),
@@ -166,7 +166,7 @@ func newProcessSignalCmd(a *app) *cobra.Command {
 		Use:               "signal ID SIGNAL",
 		Short:             "Send a signal",
 		Args:              exactly(2),
-		ValidArgsFunction: a.completeProcesses,
+		ValidArgsFunction: a.completeProcessThen("HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "TSTP", "WINCH"),
 		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
 			return c.ProcessSignal(ctx, args[0], args[1])
 		}),
@@ -192,7 +192,7 @@ func newProcessKillCmd(a *app) *cobra.Command {
 		Use:               "kill ID...",
 		Short:             "End commands with everything that runs in them",
 		Args:              between(1, -1),
-		ValidArgsFunction: a.completeProcesses,
+		ValidArgsFunction: a.completeEveryProcess,
 		RunE: a.onEach(func(ctx context.Context, c *mux.Client, id string) error {
 			_, err := c.ProcessKill(ctx, id, callerName(), grace)
 			return err
@@ -208,7 +208,7 @@ func newProcessClearCmd(a *app) *cobra.Command {
 		Use:               "clear ID...",
 		Short:             "Forget commands that have ended",
 		Args:              between(1, -1),
-		ValidArgsFunction: a.completeProcesses,
+		ValidArgsFunction: a.completeEveryProcess,
 		RunE: a.onEach(func(ctx context.Context, c *mux.Client, id string) error {
 			err := c.ProcessRemove(ctx, id, false)
 			if errors.Is(err, mux.ErrBusy) {
@@ -226,7 +226,7 @@ func newProcessRemoveCmd(a *app) *cobra.Command {
 		Use:               "remove ID...",
 		Short:             "End commands if they run, and forget them",
 		Args:              between(1, -1),
-		ValidArgsFunction: a.completeProcesses,
+		ValidArgsFunction: a.completeEveryProcess,
 		RunE:              a.onEach(func(ctx context.Context, c *mux.Client, id string) error { return c.ProcessRemove(ctx, id, true) }),
 	}
 	return describe(cmd, "Kills what still runs, and forgets the commands and their output.", "gc process remove ID", processStatuses)

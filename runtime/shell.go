@@ -86,7 +86,7 @@ func RunLive(ctx context.Context, name string, cfg Config, report func(Step)) {
 	begin := time.Now()
 	err := RunSetup(ctx, name, cfg, cfg.SessionLive)
 	if report != nil {
-		report(Step{Session: name, Name: StepSetup, Took: time.Since(begin), Err: err})
+		report(Step{Session: name, Name: StepSetup, Took: time.Since(begin), Err: err, Warning: err != nil})
 	}
 }
 

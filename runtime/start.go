@@ -32,7 +32,8 @@ type Step struct {
 	Session string
 	Name    StepName
 	Took    time.Duration
-	Err     error // also a warning: the start went on when RunStart returns nil
+	Err     error
+	Warning bool // Err did not end the start
 }
 
 // Hooks is how the start sequence reaches one session of a backend. Create and
@@ -166,11 +167,12 @@ func (s *sequence) step(ctx context.Context, name StepName, run func(context.Con
 	}
 	begin := time.Now()
 	err := run(ctx)
-	if s.h.Report != nil {
-		s.h.Report(Step{Session: s.name, Name: name, Took: time.Since(begin), Err: err})
-	}
 	var w warning
-	if err == nil || errors.As(err, &w) && ctx.Err() == nil {
+	warned := errors.As(err, &w) && ctx.Err() == nil
+	if s.h.Report != nil {
+		s.h.Report(Step{Session: s.name, Name: name, Took: time.Since(begin), Err: err, Warning: warned})
+	}
+	if err == nil || warned {
 		return nil
 	}
 	if errors.Is(err, ErrSessionDiedDuringStartup) || errors.Is(err, ErrStartupBlocked) || name == StepCreate {

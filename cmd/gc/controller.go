@@ -47,7 +47,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	return controller.Options{
-		City: city, Provider: p, ProviderName: c.name, Background: &commands{},
+		City: city, Provider: p, ProviderName: c.name, Background: &commands{}, Steps: a.tellSteps,
 		Build: agent.BuildOptions{Environ: os.Environ(), Bin: bin},
 	}, nil
 }

@@ -51,8 +51,8 @@ last 10000 are kept, so that a reader which remembers the number of the last one
 saw misses none. With names only the events of those agents.
 
 Kinds: controller, config-reloaded, config-rejected, pool, starting, started, adopted,
-start-failed, exited (as asked for), crashed, quarantined, zombie, draining,
-drain-cancelled, stopping, relaunched, orphan, foreign, nudge, wait.`, `
+start-failed, warning, exited (as asked for), crashed, quarantined, zombie, draining,
+drain-cancelled, stopping, relaunched, orphan, foreign, nudge, wait, command.`, `
 		gc events -n 20
 		gc events --follow worker
 		gc events --follow --json --after 1234 | jq -r 'select(.kind == "crashed").agent'`,

@@ -63,11 +63,22 @@ func newSubprocess(a *app, city string) (runtime.Provider, error) {
 // startStep keeps what went wrong in a step of a start. It is a warning when
 // the start succeeds all the same, else part of its error.
 func (a *app) startStep(s runtime.Step) {
-	if s.Err != nil {
-		a.mu.Lock()
+	a.mu.Lock()
+	tell := a.tellStep
+	if tell == nil && s.Err != nil {
 		a.warnings = append(a.warnings, fmt.Sprintf("%s: %s: %v", s.Session, s.Name, s.Err))
-		a.mu.Unlock()
 	}
+	a.mu.Unlock()
+	if tell != nil {
+		tell(s)
+	}
+}
+
+// tellSteps passes the steps of starts on from now on, and keeps none.
+func (a *app) tellSteps(told func(runtime.Step)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tellStep = told
 }
 
 // selected is the provider of a command: GC_SESSION, else configured

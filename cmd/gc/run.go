@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
 )
 
 // stdio is the three streams of a command.
@@ -35,8 +36,9 @@ type app struct {
 	words []string // of the command line, to find the one command to make; none: all
 
 	mu       sync.Mutex
-	warnings []string    // of the steps of a start
-	opened   []io.Closer // providers that hold connections
+	warnings []string           // of the steps of a start
+	tellStep func(runtime.Step) // instead: who is told of every step
+	opened   []io.Closer        // providers that hold connections
 }
 
 // close ends the connections of the command.

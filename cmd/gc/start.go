@@ -210,6 +210,9 @@ func (a *app) showStarted(ctx context.Context, s controller.Status) error {
 			a.explainAgent(ag)
 			bad++
 		}
+		if ag.Warning != "" {
+			a.warn("agent %s: %s", ag.Name, ag.Warning)
+		}
 	}
 	if bad > 0 {
 		return quiet(exitFailure)

@@ -20,7 +20,8 @@ const (
 	EventStarted        = "started"
 	EventAdopted        = "adopted"
 	EventStartFailed    = "start-failed"
-	EventExited         = "exited" // ended as asked for, or a one_shot
+	EventWarning        = "warning" // a step of a start went wrong, and the start went on
+	EventExited         = "exited"  // ended as asked for, or a one_shot
 	EventCrashed        = "crashed"
 	EventQuarantined    = "quarantined"
 	EventZombie         = "zombie"

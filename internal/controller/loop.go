@@ -98,6 +98,7 @@ type member struct {
 	lastSeen   time.Time               // LastActivity as the backend said it
 	pushed     bool                    // its end is told by an event
 	notStarted string                  // why a start was put off
+	warning    string                  // of the newest start: what went wrong in a step, and did not end it
 	claims     string                  // without a spec: the agent that its metadata names
 	spared     time.Time               // when its last drain was taken back
 	drainLimit time.Duration           // once it is no longer wanted; 0 = the city's
@@ -221,6 +222,9 @@ func (l *loop) run(ctx context.Context) error {
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
 	l.note(Event{Kind: EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %d agents", os.Getpid(), len(l.order))})
+	if l.o.Steps != nil {
+		l.o.Steps(l.stepDone)
+	}
 	l.patrolNow()
 	l.subscribe()
 	l.followEnds()

@@ -26,6 +26,10 @@ type Options struct {
 	ProviderName string
 	Build        agent.BuildOptions
 
+	// Steps is called once, before anything is started, with who wants to be told
+	// of the steps of starts; nil = nobody tells.
+	Steps func(told func(runtime.Step))
+
 	// Background tells of background commands whose owners sleep, or live with
 	// another provider than the multiplexer; nil = their ends wait.
 	Background Background

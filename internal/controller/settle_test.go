@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,4 +73,31 @@ func TestProgramNames(t *testing.T) {
 			t.Errorf("%q: %s", line, diff)
 		}
 	}
+}
+
+// A step that goes wrong without ending the start is an event, and in the status
+// until the next start.
+func TestWarningsOfAStart(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		var told func(runtime.Step)
+		r.start(func(o *Options) { o.Steps = func(f func(runtime.Step)) { told = f } })
+		step := runtime.Step{Session: "gc-city-a", Name: runtime.StepSetup, Took: 7 * time.Millisecond, Err: errors.New("one\ntwo")}
+		told(step) // of a start that ends with it
+		if a := r.wantState("a", StateRunning); a.Warning != "" {
+			t.Errorf("%+v", a)
+		}
+		step.Warning = true
+		told(step)
+		if a := r.wantState("a", StateRunning); a.Warning != "setup: one; two" {
+			t.Errorf("%+v", a)
+		}
+		if list, err := r.l.book.Events(0, 0); err != nil || list[len(list)-1].Kind != EventWarning || list[len(list)-1].Detail != "one; two, after 7ms" {
+			t.Errorf("%+v, %v", list, err)
+		}
+		r.fake.Exit("gc-city-a", 1)
+		if a := r.wantState("a", StateRunning); a.Warning != "" {
+			t.Errorf("%+v", a)
+		}
+		r.end()
+	})
 }

@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/agent"
@@ -27,7 +29,7 @@ func (l *loop) start(m *member, why string) {
 	}
 	ticket := l.save(m)
 	m.attempts++
-	m.notStarted = ""
+	m.notStarted, m.warning = "", ""
 	l.begin(m, opStart)
 	l.noteAgent(m, EventStarting, why, "")
 	spec, limit := m.spec, l.startLimit(m.spec)
@@ -62,6 +64,23 @@ func converse(r *session.Record, s *agent.Spec) (id string, resume bool) {
 // restOfStart is what the steps of a start may take that have limits of their
 // own: until the process lives, dialogs, the nudge.
 const restOfStart = 2 * time.Minute
+
+// stepDone tells of a step that went wrong and did not end the start, or the
+// live commands: nobody else would. It is called by the backend.
+func (l *loop) stepDone(s runtime.Step) {
+	if !s.Warning {
+		return
+	}
+	l.post(func() {
+		m := l.members[s.Session]
+		if m == nil {
+			return
+		}
+		text := strings.ReplaceAll(s.Err.Error(), "\n", "; ")
+		m.warning = fmt.Sprintf("%s: %s", s.Name, text)
+		l.noteAgent(m, EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
+	})
+}
 
 // startLimit is the deadline of a whole start of an agent: startup_timeout for
 // becoming ready and for each command before it, setup_timeout for each command

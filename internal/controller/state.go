@@ -116,7 +116,7 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	r := &m.seen.Record
 	a := AgentStatus{
 		Name: m.name(), Session: m.seen.Session, State: l.stateOf(m),
-		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen,
+		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen, Warning: m.warning,
 		OneShot: m.oneShot(), SuspendedBy: l.suspendedBy(m), Drain: m.drainStatus(),
 	}
 	if m.spec != nil {

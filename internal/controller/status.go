@@ -76,6 +76,7 @@ type AgentStatus struct {
 	WaitsFor     string        `json:"waitsFor,omitempty"`     // a dependency that is not up
 	Error        string        `json:"error,omitempty"`        // why it is not as wanted, one line
 	Hint         string        `json:"hint,omitempty"`
+	Warning      string        `json:"warning,omitempty"`    // what went wrong in its start and did not end it
 	LastScreen   string        `json:"lastScreen,omitempty"` // of the last crash
 	OneShot      bool          `json:"oneShot,omitempty"`
 	Drain        *DrainStatus  `json:"drain,omitempty"`

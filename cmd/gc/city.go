@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
 
@@ -30,7 +31,17 @@ func (a *app) loadCity() (*config.City, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.Load(dir)
+	return config.Load(dir, checkDetachKeys)
+}
+
+// checkDetachKeys finds keys that gc attach would not know.
+func checkDetachKeys(c *config.City) []config.Problem {
+	_, err := mux.ParseDetachKeys(c.Session.DetachKeys)
+	if err == nil {
+		return nil
+	}
+	at := c.Session.Place("detach_keys")
+	return []config.Problem{{Line: at.Line, Column: at.Column, Msg: "session.detach_keys: " + err.Error(), Hint: `write "ctrl-b d", or "none"`}}
 }
 
 // optionalCity is loadCity for commands that need none: nil without one, unless

@@ -62,7 +62,7 @@ func runConfigCheck(a *app, asJSON bool) error {
 		return err
 	}
 	r := configReport{Problems: []configProblem{}, Warnings: []string{}}
-	city, err := config.Load(dir)
+	city, err := config.Load(dir, checkDetachKeys)
 	if err == nil {
 		r.File, r.Agents, r.Warnings = city.File, len(city.Agents), append(r.Warnings, agent.TemplateWarnings(city)...)
 		_, err = agent.Build(city, agent.BuildOptions{Environ: os.Environ()})

@@ -82,6 +82,12 @@ func TestProblems(t *testing.T) {
 		{"env", "[[agents]]\nname = \"a\"\nenv = {\"A=B\" = \"x\", C = 1}\n", []string{
 			`5:1 agent "a": env: "A=B" cannot be set as an environment variable`, `5:21 [[agents]].env.C must be a string, not an integer`}},
 		{"starts", "[daemon]\nmax_parallel_starts = 0\n", []string{`4:1 daemon.max_parallel_starts: 0 starts`}},
+		{"process names", "[[agents]]\nname = \"a\"\nprocess_names = [\"\", \"node\", \"/bin/x\"]\n[providers.p]\ncommand = \"x\"\nprocess_names = [\"a\\tb\"]\n", []string{
+			`5:1 agent "a": process_names: no process is named "" | write the name of the program`, `5:1 agent "a": process_names: no process is named "/bin/x"`,
+			`8:1 providers.p.process_names: no process is named "a\tb"`}},
+		{"copy files", "[[agents]]\nname = \"a\"\ncopy_files = [{src = \"f\", dest = \"g\"}, {src = \"f\", dst = \"a/../../b\"}, {src = \"f\", dst = \"/b\"}, {src = \"f\", dst = \"a/b/\"}]\n", []string{
+			`5:27 unknown key "dest" in [[agents.copy_files]] | did you mean "dst"?`,
+			`5:52 agent "a": copy_files: dst "a/../../b" leads out of the work dir | a path below`, `5:84 agent "a": copy_files: dst "/b" leads out of the work dir`}},
 		{"dialogs", "[[dialogs]]\nname = \"d\"\nwanted = \"Yes\"\noptions = [\"No\"]\n", []string{`3:3 dialog "d" has nothing to detect it by`, `5:1 dialog "d": wanted "Yes" is not among its options`}},
 		{"status rules", "[[status_rules]]\nname = \"d\"\nstate = \"ilde\"\nany = [\"x\"]\n", []string{`5:1 status_rules.state: "ilde" is not valid | did you mean "idle"?`}},
 		{"status rules without effect", "[[status_rules]]\nname = \"d\"\nstate = \"idle\"\nkind = \"auth\"\nregion = \"top\"\nprovider = \"cluade\"\nany = [\"\"]\n", []string{

@@ -233,7 +233,7 @@ func (d *decoder) slice(n *node, v reflect.Value, path string) {
 	for i, item := range n.items {
 		elem := path
 		if item.kind == kindTable {
-			elem = "[[" + path + "]]"
+			elem = "[[" + strings.NewReplacer("[[", "", "]]", "").Replace(path) + "]]"
 		}
 		d.value(item, out.Index(i), elem)
 	}

@@ -12,9 +12,13 @@ import (
 // maxFile is the largest city.toml that is read, in bytes.
 const maxFile = 8 << 20
 
-// Load reads DIR/city.toml. The error is a *Problems with everything wrong, or
-// ErrNoCity, or what reading the file gave.
-func Load(dir string) (*City, error) {
+// A Check finds what is wrong with values that mean nothing in this package. The
+// city may have other problems.
+type Check func(*City) []Problem
+
+// Load reads DIR/city.toml. The error is a *Problems with everything wrong, also
+// by the checks, or ErrNoCity, or what reading the file gave.
+func Load(dir string, checks ...Check) (*City, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", dir, err)
@@ -38,12 +42,12 @@ func Load(dir string) (*City, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", file, err)
 	}
-	return Parse(file, data)
+	return Parse(file, data, checks...)
 }
 
 // Parse reads the text of a city.toml; file is its absolute path, which need
 // not exist. No other file is opened.
-func Parse(file string, data []byte) (*City, error) {
+func Parse(file string, data []byte, checks ...Check) (*City, error) {
 	out := &collector{file: file}
 	c := &City{Dir: filepath.Dir(file), File: file}
 	c.setDefaults()
@@ -64,6 +68,11 @@ func Parse(file string, data []byte) (*City, error) {
 	}
 	c.presets = presets
 	c.validate(out)
+	for _, check := range checks {
+		for _, p := range check(c) {
+			out.add(Pos{p.Line, p.Column}, p.Hint, "%s", p.Msg)
+		}
+	}
 	if err := out.err(); err != nil {
 		return nil, err
 	}

@@ -132,6 +132,12 @@ func checkHints(out *collector, h *Hints, w Where, where string) {
 	if h.ReadyDelayMS < 0 {
 		out.add(w.Place("ready_delay_ms"), "", "%sready_delay_ms: %d is negative", where, h.ReadyDelayMS)
 	}
+	for _, name := range h.ProcessNames {
+		if name == "" || badText(name) || strings.Contains(name, "/") {
+			out.add(w.Place("process_names"), "write the name of the program without its folder, as ps -o comm shows it",
+				"%sprocess_names: no process is named %q", where, clip(name))
+		}
+	}
 	for _, k := range sortedKeys(h.Env) {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(h.Env[k], "\x00") {
 			out.add(w.Place("env"), "", "%senv: %q cannot be set as an environment variable", where, clip(k))

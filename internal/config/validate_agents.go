@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -83,6 +84,9 @@ func (c *City) validateAgent(a *Agent, out *collector) {
 	for _, f := range a.CopyFiles {
 		if f.Src == "" {
 			out.add(f.At, `write {src = "FILE", dst = "FOLDER"}`, "%s: an entry of copy_files has no src", where)
+		}
+		if f.Dst != "" && !filepath.IsLocal(f.Dst) {
+			out.add(f.Place("dst"), "a path below the work dir", "%s: copy_files: dst %q leads out of the work dir", where, clip(f.Dst))
 		}
 	}
 	if a.Limits.PIDs < 0 {

@@ -135,6 +135,9 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	if rec.ID == "" {
 		rec.ID = newID(time.Now())
 	}
+	if err := srv.spareDescriptors(); err != nil {
+		return nil, err
+	}
 	spec, err := spawnFor(&r, &rec)
 	if err != nil {
 		return nil, err
@@ -169,6 +172,31 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	srv.execs.wake()
 	srv.lateExit(s)
 	return s, nil
+}
+
+// sparedFDs is how many descriptors no session gets: clients are served and trees
+// ended also when there are no more for sessions.
+const sparedFDs = 24
+
+// spareDescriptors returns an ErrSpawn when there are no others left.
+func (srv *server) spareDescriptors() error {
+	var l unix.Rlimit
+	srv.mu.Lock()
+	guess := 4*uint64(len(srv.sessions)) + 256 // more than are open, but for clients
+	srv.mu.Unlock()
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && guess < l.Cur {
+		return nil
+	}
+	var probes []int
+	defer func() { closeAll(probes) }()
+	for range sparedFDs {
+		fd, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrSpawn, err)
+		}
+		probes = append(probes, fd)
+	}
+	return nil
 }
 
 // launchLimited is launch with limits: in a cgroup, and without it when the

@@ -29,7 +29,9 @@ func openHandle(p Proc) (h *handle, alive bool) {
 		return nil, false
 	}
 	h = &handle{proc: p, fd: -1}
-	if err == nil {
+	if err == nil && scarce(fd) {
+		_ = unix.Close(fd)
+	} else if err == nil {
 		h.fd = fd
 	}
 	// Once the descriptor is open the pid can't be given to anyone else without
@@ -39,6 +41,17 @@ func openHandle(p Proc) (h *handle, alive bool) {
 		return nil, false
 	}
 	return h, true
+}
+
+// spare is how many descriptors are left for looks at the process table, and to
+// whoever else needs one while a tree ends.
+const spare = 16
+
+// scarce reports whether descriptors are about to run out, by one that was just
+// opened: it is the lowest that was free.
+func scarce(fd int) bool {
+	var l unix.Rlimit
+	return unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && uint64(fd)+spare >= l.Cur
 }
 
 func (h *handle) signal(sig syscall.Signal) error {

@@ -192,6 +192,11 @@ func (a *app) printStatus(ctx context.Context, s controller.Status) error {
 	if s.StoreError != "" {
 		a.warn("the city's records are not saved: %s", s.StoreError)
 	}
+	for _, p := range s.Pools {
+		if p.Error != "" {
+			a.warn("pool %s: its check failed: %s; it keeps its minimum of %d", p.Name, p.Error, p.Min)
+		}
+	}
 	last := a.lastLines(ctx, s)
 	now := time.Now()
 	t := table{width: a.width()}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -141,5 +142,17 @@ func wantCrash(r *rig) {
 	}
 	if crashes != 1 || letters != 1 {
 		r.t.Errorf("%d crashes and %d dead letters among %d events", crashes, letters, len(list))
+	}
+}
+
+// A full disk is not a folder of somebody else's.
+func TestHintOfAStateFolder(t *testing.T) {
+	for err, want := range map[error]string{
+		&os.PathError{Op: "write", Err: syscall.ENOSPC}: "make room on the disk of ",
+		&os.PathError{Op: "open", Err: syscall.EROFS}:   "make the folder writable",
+	} {
+		if got := stateDirError("/city", err); !strings.HasPrefix(Hint(got), want) || !errors.Is(got, ErrStateDir) {
+			t.Errorf("%v: %q", got, Hint(got))
+		}
 	}
 }

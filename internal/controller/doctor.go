@@ -155,6 +155,11 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 		if st.ConfigError != "" {
 			d.Fail("controller", "correct city.toml: it is read again at once", "the old config is in use: %s", oneLine(st.ConfigError))
 		}
+		for _, p := range st.Pools {
+			if p.Error != "" {
+				d.Warn("pool "+p.Name, "its check must print a number within "+checkTimeout.String(), "%s; it keeps its minimum of %d", p.Error, p.Min)
+			}
+		}
 		for _, a := range st.Agents {
 			d.running(a)
 		}
@@ -202,6 +207,8 @@ func (d *doctor) running(a AgentStatus) {
 		d.Fail(about, cmpHint(a.Hint, "gc peek "+a.Name), "it has crashed%s", because(a))
 	case a.Error != "":
 		d.Warn(about, a.Hint, "%s", a.Error)
+	case a.Warning != "":
+		d.Warn(about, "gc restart "+a.Name+" once it is mended", "%s", a.Warning)
 	}
 }
 
@@ -230,7 +237,7 @@ func (d *doctor) database(dir string) {
 	}
 	b, err := openBook(dir)
 	if err != nil {
-		d.Fail("state", "move "+path+" away to start with empty records; the agents are not touched by that", "%v", err)
+		d.Fail("state", Hint(err), "%v", err)
 		return
 	}
 	if err := b.Close(); err != nil {

@@ -65,6 +65,25 @@ start_command = "exec sleep 1"
 	}
 }
 
+// A database that somebody holds is not to be moved away.
+func TestDoctorOfAHeldDatabase(t *testing.T) {
+	r := newRig(t, "")
+	if err := os.Mkdir(StateDir(r.dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b, err := openBook(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for _, f := range Diagnose(t.Context(), r.dir, nil, agent.BuildOptions{Environ: []string{"HOME=/h"}}) {
+		if f.About == "state" && f.Level == LevelFail && strings.Contains(f.Text, "held") && strings.Contains(f.Hint, "fuser") {
+			return
+		}
+	}
+	t.Error("nothing is said of it")
+}
+
 func TestDoctorOfABrokenConfig(t *testing.T) {
 	r := newRig(t, "[daemon]\nmax_restart = 1\n[[agents]]\nnme = \"x\"\n")
 	var problems int

@@ -88,7 +88,11 @@ func makeStateDir(city string) (made bool, err error) {
 }
 
 func stateDirError(city string, err error) error {
-	return hinted("make the folder writable for you, or copy the city to one that is", "%w: %w", ErrStateDir, err)
+	hint := "make the folder writable for you, or copy the city to one that is"
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		hint = "make room on the disk of " + StateDir(city)
+	}
+	return hinted(hint, "%w: %w", ErrStateDir, err)
 }
 
 func readOwner(f *os.File) owner {

@@ -181,7 +181,7 @@ func (l *loop) poolSaid(p *pool, n int, err error) {
 	if err != nil {
 		n = p.spec.Resolved.Pool.Min
 		if p.failed != err.Error() {
-			l.logf("pool %s: %v; it keeps its minimum of %d", p.spec.Name(), err, n)
+			l.note(Event{Kind: EventPool, Agent: p.spec.Name(), Why: "its check failed", Detail: fmt.Sprintf("%v; it keeps its minimum of %d", err, n)})
 		}
 		p.failed = err.Error()
 	} else {
@@ -194,6 +194,18 @@ func (l *loop) poolSaid(p *pool, n int, err error) {
 		l.expand()
 		l.look()
 	}
+}
+
+// poolStatus is what status says of the pools, in the order of the file.
+func (l *loop) poolStatus() []PoolStatus {
+	var out []PoolStatus
+	for _, s := range l.templates {
+		if p := l.pools[s.Name()]; p != nil {
+			cfg := s.Resolved.Pool
+			out = append(out, PoolStatus{Name: s.Name(), Size: p.size, Min: cfg.Min, Max: cfg.Max, Error: p.failed})
+		}
+	}
+	return out
 }
 
 // mayBeMember reports whether an agent's name is one that a pool gives, of

@@ -401,6 +401,10 @@ func TestFailingPoolCheckKeepsTheMinimum(t *testing.T) {
 			if !strings.Contains(r.log.String(), "keeps its minimum of 1") {
 				t.Errorf("%s: log %s", check, r.log)
 			}
+			st, err := r.l.currentStatus(context.Background())
+			if err != nil || len(st.Pools) != 1 || st.Pools[0].Error == "" || st.Pools[0].Size != 1 {
+				t.Errorf("%s: pools %+v, %v", check, st.Pools, err)
+			}
 			r.end()
 		})
 	}

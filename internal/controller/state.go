@@ -90,6 +90,7 @@ func (l *loop) status() Status {
 			Name: r.Name, Path: config.Place(l.o.City.Dir, r.Path), Suspended: r.Suspended || l.paused(session.PauseRig(r.Name)),
 		})
 	}
+	st.Pools = l.poolStatus()
 	for _, name := range l.order {
 		st.Agents = append(st.Agents, l.agentStatus(l.members[name]))
 	}

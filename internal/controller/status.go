@@ -42,6 +42,8 @@ type Status struct {
 	Suspended bool `json:"suspended,omitempty"`
 	// Rigs are the rigs of the config.
 	Rigs []RigStatus `json:"rigs,omitempty"`
+	// Pools are the pools of the config.
+	Pools []PoolStatus `json:"pools,omitempty"`
 	// Seq is the number of the newest event.
 	Seq uint64 `json:"seq"`
 }
@@ -57,6 +59,16 @@ type RigStatus struct {
 	Name      string `json:"name"`
 	Path      string `json:"path"`
 	Suspended bool   `json:"suspended"`
+}
+
+// PoolStatus is one pool. Size is how many members are wanted, Max -1 no limit,
+// and Error why the newest check told nothing.
+type PoolStatus struct {
+	Name  string `json:"name"`
+	Size  int    `json:"size"`
+	Min   int    `json:"min"`
+	Max   int    `json:"max"`
+	Error string `json:"error,omitempty"`
 }
 
 // AgentStatus is one agent, or one member of a pool.

@@ -29,7 +29,7 @@ func (e *StartupBlocked) Error() string {
 	if e.Dialog != "" {
 		what = "the dialog " + e.Dialog
 	}
-	text := fmt.Sprintf("%s: %s blocks the start: %q", e.Session, what, e.Question)
+	text := fmt.Sprintf("%s blocks the start: %q", what, e.Question)
 	if e.Detail != "" {
 		text += " (" + e.Detail + ")"
 	}

@@ -79,7 +79,7 @@ var sentinels = []struct {
 	{controller.ErrControllerRunning, exitFailure, "gc status shows it, gc stop ends it"},
 	{mux.ErrLimit, exitFailure, "gc process list --running shows them, gc process kill ID ends one"},
 	{mux.ErrBusy, exitFailure, "gc mux stop --force ends the sessions too"},
-	{runtime.ErrBackendUnreachable, exitCannotTell, "gc mux status"},
+	{runtime.ErrBackendUnreachable, exitCannotTell, "gc doctor"},
 	{mux.ErrNoMessage, exitNotFound, "gc session queue --all"},
 	{mux.ErrQuestion, exitFailure, "gc pending shows what it asks now"},
 	{runtime.ErrInteractionUnsupported, exitUnsupported, ""},

@@ -40,12 +40,12 @@ func TestReport(t *testing.T) {
 			1, "gc: city.toml:3: first\nhint: h\ngc: city.toml:5: second\n",
 		},
 		{
-			fmt.Errorf("start %w", &runtime.StartupDeath{Session: "x", Code: 127, Screen: "sh: nope\x1b: not found\n"}), 1,
+			fmt.Errorf("start x: %w", &runtime.StartupDeath{Session: "x", Code: 127, Screen: "sh: nope\x1b: not found\n"}), 1,
 			"sh: nope\\x1b: not found\ngc: start x: session died during startup (exit status 127)\n" +
 				"hint: 127 means that the command was not found: check the spelling and PATH\n",
 		},
 		{
-			fmt.Errorf("start %w", &runtime.StartupBlocked{Session: "x", Question: "Go on?", Screen: "Go on?\n1. \x1bYes\n"}), 1,
+			fmt.Errorf("start x: %w", &runtime.StartupBlocked{Session: "x", Question: "Go on?", Screen: "Go on?\n1. \x1bYes\n"}), 1,
 			"Go on?\n1. \\x1bYes\ngc: start x: an unknown dialog blocks the start: \"Go on?\"\n",
 		},
 	} {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux"
@@ -164,6 +165,9 @@ func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
 	return a.newSide(c, city)
 }
 
+// queryTime is when a person hears that a backend gives no answer.
+const queryTime = 10 * time.Second
+
 // newSide makes a provider that routes nothing. This is where every provider
 // gets its decoration.
 func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
@@ -176,7 +180,11 @@ func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
 		a.opened = append(a.opened, c)
 		a.mu.Unlock()
 	}
-	return runtime.Decorate(p, runtime.Decoration{}), nil
+	var d runtime.Decoration
+	if !strings.HasPrefix(c.name, execPrefix) { // scripts have their own, longer deadline
+		d.Deadlines.Query = queryTime
+	}
+	return runtime.Decorate(p, d), nil
 }
 
 func (a *app) construct(c choice, city string) (runtime.Provider, error) {

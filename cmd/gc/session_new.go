@@ -191,7 +191,7 @@ func reportDeath(ctx context.Context, p runtime.Provider, name string) error {
 	if err := p.Stop(ctx, name); err != nil {
 		return err
 	}
-	return fmt.Errorf("start %w", &runtime.StartupDeath{Session: name, Code: exit.Code, Signal: exit.Signal, Screen: screen})
+	return fmt.Errorf("start %s: %w", name, &runtime.StartupDeath{Session: name, Code: exit.Code, Signal: exit.Signal, Screen: screen})
 }
 
 // parseSize reads COLSxROWS.

@@ -238,9 +238,14 @@ func stateText(ag controller.AgentStatus) string {
 	return text
 }
 
-// lastLines is the last line of each session's screen, as far as it can be had:
-// one request for all that live in a mux.
+// lastLinesTime bounds what last lines may cost a status.
+const lastLinesTime = 2 * time.Second
+
+// lastLines is the last line of each session's screen, as far as it can be had
+// in time: one request for all that live in a mux.
 func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, lastLinesTime)
+	defer cancel()
 	last := map[string]string{}
 	p, err := a.newProvider(choice{s.SessionProvider, "the city"}, s.CityPath)
 	if err != nil {

@@ -47,6 +47,7 @@ type loop struct {
 	timer   *time.Timer
 	patrol  time.Time // the next one
 	looking bool      // an observation is in flight
+	silent  bool      // the last observation got no answer
 	looked  bool      // the first one is done
 	again   bool      // look once more when it returns
 

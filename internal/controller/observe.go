@@ -232,6 +232,10 @@ func (l *loop) found(f findings) {
 	if f.err != nil {
 		l.unreachable(f.err)
 	} else {
+		if l.silent {
+			l.logf("the session backend answers again")
+		}
+		l.silent = false
 		for _, a := range f.answers {
 			if m := l.members[a.session]; m != nil && m.op == "" && m.version == a.version {
 				l.take(m, a)
@@ -267,7 +271,10 @@ func (l *loop) found(f findings) {
 
 // unreachable keeps what was known: unknown is not dead.
 func (l *loop) unreachable(err error) {
-	l.logf("the session backend does not answer: %v", err)
+	if !l.silent {
+		l.logf("the session backend does not answer: %v", err)
+	}
+	l.silent = true
 	for _, m := range l.members {
 		m.queryErr = err.Error()
 	}

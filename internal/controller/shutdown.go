@@ -227,6 +227,9 @@ func (l *loop) shutdown() {
 		limit := l.o.City.Daemon.ShutdownTimeout
 		l.work.Go(func() {
 			err := stopAll(l.opCtx, l.p, targets, limit)
+			if err == nil {
+				l.teardown()
+			}
 			l.post(func() { l.allStopped(err) })
 		})
 	})
@@ -251,6 +254,18 @@ func (l *loop) awaitIdle(fn func()) {
 		case <-l.opCtx.Done():
 		}
 	})
+}
+
+// teardown ends a server behind the sessions that has none left, of any city.
+func (l *loop) teardown() {
+	server, ok := runtime.As[runtime.ServerLifecycleProvider](l.p)
+	if !ok {
+		return
+	}
+	_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, server.TeardownServer(ctx) })
+	if err != nil {
+		l.logf("the server of the sessions is left: %v", err)
+	}
 }
 
 // allStopped ends the run.

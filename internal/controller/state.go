@@ -44,7 +44,7 @@ func (l *loop) stateOf(m *member) State {
 		return StateStarting
 	case !s.Drain.Since.IsZero() || m.op == opDrain:
 		return StateDraining
-	case m.foreign || s.Presence == Unknown:
+	case m.foreign || s.Presence == Unknown || l.silent && s.Presence == Alive:
 		return StateUnknown
 	case s.Presence == Alive:
 		return StateRunning

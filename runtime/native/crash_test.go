@@ -33,6 +33,9 @@ func TestServerKilled(t *testing.T) {
 	if err := p.SetMeta(ctx, "a", "k", "v"); err != nil {
 		t.Fatal(err)
 	}
+	if i, err := p.WaitFor(ctx, "a", []runtime.Condition{{Text: "^before$"}}); i != 0 || err != nil {
+		t.Fatalf("wait: %d, %v", i, err)
+	}
 	events, err := p.Events(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -197,7 +197,8 @@ func (p *Provider) ConfigureServer(ctx context.Context) error {
 	return convert(err)
 }
 
-// TeardownServer implements runtime.ServerLifecycleProvider.
+// TeardownServer implements runtime.ServerLifecycleProvider. A server that still
+// keeps last screens is left: it ends by itself when it has forgotten them.
 func (p *Provider) TeardownServer(ctx context.Context) error {
 	c, err := p.Client(ctx)
 	if errors.Is(err, mux.ErrNoServer) {
@@ -205,6 +206,9 @@ func (p *Provider) TeardownServer(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("stop the mux server: %w", convert(err))
+	}
+	if s, err := c.Status(ctx); err == nil && s.Exited > 0 {
+		return nil
 	}
 	err = c.Shutdown(ctx, false)
 	if errors.Is(err, mux.ErrUnreachable) { // it may have ended by itself

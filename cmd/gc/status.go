@@ -64,7 +64,34 @@ func runStatus(ctx context.Context, a *app, o statusOptions) error {
 	if o.json {
 		return a.printJSON(status)
 	}
+	a.warnUncertain(status)
 	return a.printStatus(ctx, status)
+}
+
+// warnUncertain says why the state of agents is only what was last seen, or not
+// known, once for all of whom it holds.
+func (a *app) warnUncertain(s controller.Status) {
+	var reasons []string
+	about := map[string][]string{}
+	for _, ag := range s.Agents {
+		if !uncertain(ag) {
+			continue
+		}
+		if about[ag.Error] == nil {
+			reasons = append(reasons, ag.Error)
+		}
+		about[ag.Error] = append(about[ag.Error], ag.Name)
+	}
+	for _, why := range reasons {
+		a.warn("%s: %s", strings.Join(about[why], ", "), why)
+	}
+}
+
+// uncertain reports an agent about which the backend could not be asked, or
+// whose session is somebody else's.
+func uncertain(ag controller.AgentStatus) bool {
+	up := ag.State == controller.StateRunning || ag.State == controller.StateDraining || ag.State == controller.StateUnknown
+	return up && ag.Error != ""
 }
 
 // watchStatus paints the status over the last one until ctx ends.
@@ -230,6 +257,8 @@ func stateText(ag controller.AgentStatus) string {
 		return text + " (" + ag.SuspendedBy + ")"
 	case ag.WaitsFor != "":
 		return text + " (waits for " + ag.WaitsFor + ")"
+	case uncertain(ag) && ag.State != controller.StateUnknown:
+		return text + " (last seen)"
 	case ag.LastExit == nil:
 		return text
 	case ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined || ag.State == controller.StateExited:

@@ -24,6 +24,7 @@ type person struct {
 	t          *testing.T
 	outer, tty *os.File
 	before     *term.State
+	resized    chan struct{} // tells an attachment of resize
 
 	mu     sync.Mutex
 	cond   *sync.Cond
@@ -67,7 +68,7 @@ func openPerson(t *testing.T) *person {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &person{t: t, outer: pollable(t, outer), tty: tty, screen: screen}
+	p := &person{t: t, outer: pollable(t, outer), tty: tty, resized: make(chan struct{}), screen: screen}
 	p.cond = sync.NewCond(&p.mu)
 	p.resize(80, 24)
 	p.before = p.state()
@@ -188,9 +189,10 @@ type attachRun struct {
 	panic  any
 }
 
-// attachPerson attaches the person's terminal.
+// attachPerson attaches the person's terminal. A SIGWINCH would be that of every
+// terminal that the process has: the person's window tells of its own size.
 func attachPerson(p *person, c *Client, name string, change func(*AttachOptions)) *attachRun {
-	o := AttachOptions{In: p.tty, Out: p.tty}
+	o := AttachOptions{In: p.tty, Out: p.tty, Resized: p.resized}
 	if change != nil {
 		change(&o)
 	}

@@ -239,7 +239,7 @@ func attachRealResize(t *testing.T, c *Client) {
 	r := attachPerson(p, c, "demo", nil)
 	p.shows("24 80")
 	p.resize(100, 30)
-	signalSelf(t, unix.SIGWINCH)
+	p.resized <- struct{}{}
 	p.shows("30 100")
 	p.types("\x02d")
 	r.want(AttachDetached)

@@ -221,7 +221,7 @@ func TestAttachHungServer(t *testing.T) {
 }
 
 func TestAttachResize(t *testing.T) {
-	_, c, p, r := attachDemo(t, nil)
+	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.Resized = nil })
 	p.resize(100, 30)
 	signalSelf(t, unix.SIGWINCH)
 	if m := c.resize(); m.Cols != 100 || m.Rows != 30 {

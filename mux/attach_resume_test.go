@@ -44,10 +44,8 @@ func checkNumbers(t *testing.T, what, text string) (first, last int) {
 // TestAttachResumes: a terminal that is attached while its server is killed
 // again and again gets every byte once, and nothing else, as long as the next
 // server has the bytes that it missed.
-//
-// Not beside others: a SIGWINCH that another test sends to this process has
-// every terminal in it painted anew.
 func TestAttachResumes(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", numbered(1500, 5))
 	p := newPerson(t)
@@ -82,9 +80,8 @@ func TestAttachResumes(t *testing.T) {
 
 // TestAttachResumesOrPaints: at full speed the bytes are gone now and then; the
 // terminal is painted then, and what comes after is exact again.
-//
-// Not beside others, as TestAttachResumes.
 func TestAttachResumesOrPaints(t *testing.T) {
+	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", numbered(40000, 200))
 	p := newPerson(t)

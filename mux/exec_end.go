@@ -303,10 +303,8 @@ func (x *execs) collect() {
 	}
 	x.mu.Unlock()
 	ids, next := process.Overdue(all, open, x.srv.clock.Now())
-	for _, id := range ids {
-		if err := x.remove(id); err != nil {
-			logf("background command %s: %v", id, err)
-		}
+	if err := x.remove(ids...); err != nil {
+		logf("background commands: %v", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -315,28 +313,41 @@ func (x *execs) collect() {
 	}
 }
 
-// remove forgets an ended command: its record, its session, its output.
-func (x *execs) remove(id string) error {
-	p, err := x.find(id)
-	if err != nil {
-		return err
+// remove forgets ended commands: their records in one transaction, their
+// sessions, their output.
+func (x *execs) remove(ids ...string) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	err = x.srv.db.Batch(func(tx *store.Tx) error { return x.book.Remove(tx, id) })
+	err := x.srv.db.Batch(func(tx *store.Tx) error {
+		for _, id := range ids {
+			err := x.book.Remove(tx, id)
+			if err != nil && (len(ids) == 1 || !errors.Is(err, process.ErrNotFound)) { // a person was faster
+				return err
+			}
+		}
+		return nil
+	})
 	if errors.Is(err, process.ErrRunning) {
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	if err != nil {
 		return err
 	}
-	x.mu.Lock()
-	delete(x.open, p.id+"/exit")
-	x.mu.Unlock()
+	var sessions []*session
 	x.srv.mu.Lock()
-	s := x.srv.sessions[id]
-	x.srv.mu.Unlock()
-	if s != nil {
-		x.srv.remove(s)
+	for _, id := range ids {
+		if s := x.srv.sessions[id]; s != nil {
+			sessions = append(sessions, s)
+		}
 	}
-	x.drop(id)
+	x.srv.mu.Unlock()
+	x.srv.remove(sessions...)
+	for _, id := range ids {
+		x.mu.Lock()
+		delete(x.open, id+"/exit")
+		x.mu.Unlock()
+		x.drop(id)
+	}
 	return nil
 }

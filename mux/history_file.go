@@ -54,7 +54,9 @@ const (
 	waitingFull = 8
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is made by the first who needs it: every gc would pay for it at its
+// start.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 func pageBlock(number uint64) int64 { return int64(number>>pageLenBits) * historyBlock }
 func pageLen(number uint64) int     { return int(number & (1<<pageLenBits - 1)) }
@@ -105,7 +107,7 @@ func (f *historyFile) Read(number uint64) ([]byte, error) {
 	if _, err := file.ReadAt(b, pageBlock(number)); err != nil {
 		return nil, err
 	}
-	if page := b[historySum:]; binary.LittleEndian.Uint32(b) == crc32.Checksum(page, castagnoli) {
+	if page := b[historySum:]; binary.LittleEndian.Uint32(b) == crc32.Checksum(page, castagnoli()) {
 		return page, nil
 	}
 	return nil, errPageLost
@@ -267,7 +269,7 @@ func writeHistory(file *os.File, p waitingPage, holes []uint64) error {
 	if p.data == nil {
 		return nil
 	}
-	sum := binary.LittleEndian.AppendUint32(nil, crc32.Checksum(p.data, castagnoli))
+	sum := binary.LittleEndian.AppendUint32(nil, crc32.Checksum(p.data, castagnoli()))
 	if _, err := file.WriteAt(sum, pageBlock(p.number)); err != nil {
 		return err
 	}

@@ -181,22 +181,47 @@ func (o *execOptions) request(a *app) (mux.ExecRequest, error) {
 			return r, err
 		}
 	}
-	if f, ok := a.in.(*os.File); ok && o.background {
-		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
-			r.EOF = true
-			if r.Stdin, err = io.ReadAll(io.LimitReader(f, maxExecStdin+1)); err != nil {
-				return r, fmt.Errorf("read standard input: %w", err)
-			}
-			if len(r.Stdin) > maxExecStdin {
-				return r, fail(exitOwn, "gc exec --bg -- 'COMMAND < FILE'", "standard input has more than %d bytes", maxExecStdin)
-			}
-		}
-	}
-	return r, nil
+	return r, o.readInput(a, &r)
 }
 
-// maxExecStdin is what a background command is given of a file at its start.
-const maxExecStdin = 12 << 20
+// readInput puts standard input into the request where that waits for nobody: a
+// file, in the foreground a small one (0 may be one of /proc, as long as it
+// likes), and there the null device.
+func (o *execOptions) readInput(a *app, r *mux.ExecRequest) error {
+	f, ok := a.in.(*os.File)
+	if !ok {
+		return nil
+	}
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil
+	case st.Mode().IsRegular() && (o.background || st.Size() > 0 && st.Size() <= smallStdin):
+	case !o.background && isNull(st):
+	default:
+		return nil
+	}
+	if r.Stdin, err = io.ReadAll(io.LimitReader(f, maxExecStdin+1)); err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	if r.EOF = true; len(r.Stdin) > maxExecStdin {
+		return fail(exitOwn, "gc exec --bg -- 'COMMAND < FILE'", "standard input has more than %d bytes", maxExecStdin)
+	}
+	return nil
+}
+
+// isNull reports whether a file is the one that has nothing.
+func isNull(st os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(st, null)
+}
+
+// What a command is given of a file at its start: in the background all of it,
+// in the foreground what is not worth a request of its own.
+const (
+	maxExecStdin = 12 << 20
+	smallStdin   = 64 << 10
+)
 
 func withoutVar(env []string, key string) []string {
 	out := env[:0:0]
@@ -258,7 +283,9 @@ func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
 				time.AfterFunc(f.options.yield, yield)
 			}
 			go f.forward(ctx, signals)
-			go f.feed(ctx)
+			if !r.EOF {
+				go f.feed(ctx)
+			}
 		}
 		return f.take(ctx, res)
 	})

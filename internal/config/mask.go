@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // masked stands for a secret.
@@ -11,9 +12,15 @@ const masked = "********"
 // secretNames are parts of the names of variables that hold secrets.
 var secretNames = []string{"TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTHORIZATION", "COOKIE"}
 
+// lazily is a pattern that is compiled when it is first needed, not at every
+// start of gc.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 // secretValue finds what is a secret whatever its variable is called: known
 // prefixes of keys, a URL with a password, a private key.
-var secretValue = regexp.MustCompile(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_|\bglpat-|\bxox[abprs]-|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.|://[^/\s:@]*:[^/\s@]+@|-----BEGIN [A-Z ]*PRIVATE KEY`)
+var secretValue = lazily(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_|\bglpat-|\bxox[abprs]-|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.|://[^/\s:@]*:[^/\s@]+@|-----BEGIN [A-Z ]*PRIVATE KEY`)
 
 // Mask replaces the values of env that look like secrets. A value that only
 // names variables ("$TOKEN") holds none.
@@ -30,10 +37,10 @@ func (s *Shown) Mask() {
 }
 
 // onlyVariables is a value without text of its own.
-var onlyVariables = regexp.MustCompile(`^(\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})*$`)
+var onlyVariables = lazily(`^(\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})*$`)
 
 func isSecret(name, value string) bool {
-	if onlyVariables.MatchString(value) { // "" unsets
+	if onlyVariables().MatchString(value) { // "" unsets
 		return false
 	}
 	name = strings.ToUpper(name)
@@ -42,5 +49,5 @@ func isSecret(name, value string) bool {
 			return true
 		}
 	}
-	return name == "KEY" || strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_AUTH") || secretValue.MatchString(value)
+	return name == "KEY" || strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_AUTH") || secretValue().MatchString(value)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -226,14 +227,16 @@ func (a *app) explainAgent(ag controller.AgentStatus) {
 	if ag.LastScreen != "" {
 		fmt.Fprintln(a.err, cleanText(ag.LastScreen))
 	}
-	why := ag.Error
-	if why == "" && ag.LastExit != nil {
+	why, hint := ag.Error, ag.Hint
+	switch {
+	case why == "" && ag.LastExit != nil && ag.State == controller.StateStarting:
+		why = "ended (" + exitText(ag.LastExit) + ") and is started again"
+		hint = cmp.Or(hint, "gc status shows how it goes on")
+	case why == "" && ag.LastExit != nil:
 		why = string(ag.State) + " (" + exitText(ag.LastExit) + ")"
-	}
-	if why == "" {
+	case why == "":
 		why = string(ag.State)
 	}
-	hint := ag.Hint
 	if hint == "" {
 		hint = "gc restart " + ag.Name + " tries again"
 	}

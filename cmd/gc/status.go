@@ -280,8 +280,11 @@ func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]str
 	if err != nil {
 		return last
 	}
+	agents := slices.DeleteFunc(slices.Clone(s.Agents), func(ag controller.AgentStatus) bool {
+		return ag.Error == controller.ErrForeign.Error() // another city's screen
+	})
 	if !hasMux(p) {
-		for _, ag := range s.Agents {
+		for _, ag := range agents {
 			if text, err := p.Peek(ctx, ag.Session, 1); err == nil {
 				last[ag.Session] = lastLine(text)
 			}
@@ -289,7 +292,7 @@ func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]str
 		return last
 	}
 	var requests []mux.PeekRequest
-	for _, ag := range s.Agents {
+	for _, ag := range agents {
 		requests = append(requests, mux.PeekRequest{Name: ag.Session, Screen: true})
 	}
 	client, err := muxClient(ctx, p, "peek")

@@ -37,6 +37,7 @@ type execOptions struct {
 	env        []string
 	label      string
 	owner      string
+	owned      bool // --owner was given
 	callID     string
 	notify     string
 	key        string
@@ -52,13 +53,14 @@ func newExecCmd(a *app) *cobra.Command {
 		Args:              func(cmd *cobra.Command, args []string) error { return ownFailure(between(1, -1)(cmd, args)) },
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.argv, o.limited = args, cmd.Flags().Changed("timeout")
+			o.argv, o.limited, o.owned = args, cmd.Flags().Changed("timeout"), cmd.Flags().Changed("owner")
 			return ownFailure(runExec(cmd.Context(), a, o))
 		},
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fail(exitOwn, cmd.CommandPath()+" --help", "%v", err)
 	})
+	addHost(a, cmd)
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.BoolVar(&o.background, "bg", false, "print the id and return at once")
@@ -107,11 +109,15 @@ func ownFailure(err error) error {
 }
 
 func runExec(ctx context.Context, a *app, o execOptions) error {
-	r, err := o.request(a)
+	h, err := a.remote()
 	if err != nil {
 		return err
 	}
-	client, err := a.ensureMux(ctx)
+	r, err := o.request(ctx, a, h)
+	if err != nil {
+		return err
+	}
+	client, err := ensureMux(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -123,16 +129,13 @@ func runExec(ctx context.Context, a *app, o execOptions) error {
 		}
 		return a.leftRunning(res, o.json)
 	}
-	fg := &foreground{app: a, client: client, options: o, caller: o.owner}
+	fg := &foreground{app: a, client: client, options: o, caller: r.Owner}
 	return fg.run(ctx, r)
 }
 
-// ensureMux connects to the server, and starts it when there is none.
-func (a *app) ensureMux(ctx context.Context) (*mux.Client, error) {
-	h, err := a.remote()
-	if err != nil {
-		return nil, err
-	}
+// ensureMux connects to the server, of h or here, and starts it when there is
+// none.
+func ensureMux(ctx context.Context, h *mux.Host) (*mux.Client, error) {
 	if h != nil {
 		return h.Ensure(ctx)
 	}
@@ -143,11 +146,11 @@ func (a *app) ensureMux(ctx context.Context) (*mux.Client, error) {
 	return mux.Ensure(ctx, paths, version)
 }
 
-// request is what the server is asked for.
-func (o *execOptions) request(a *app) (mux.ExecRequest, error) {
+// request is what the server, of h or here, is asked for.
+func (o *execOptions) request(ctx context.Context, a *app, h *mux.Host) (mux.ExecRequest, error) {
 	r := mux.ExecRequest{
 		Background: o.background, PTY: o.pty, IdleTimeoutMS: o.idle.Milliseconds(),
-		Env: os.Environ(), Label: o.label, Owner: o.owner, CallID: o.callID, Key: o.key, Notify: o.notify,
+		Label: o.label, Owner: o.owner, CallID: o.callID, Key: o.key, Notify: o.notify,
 	}
 	if len(o.argv) == 1 {
 		r.Command = o.argv[0]
@@ -162,8 +165,8 @@ func (o *execOptions) request(a *app) (mux.ExecRequest, error) {
 	case o.limited || !o.background:
 		r.TimeoutMS = max(1, o.timeout.Milliseconds())
 	}
-	var err error
-	if r.WorkDir, err = filepath.Abs(o.cwd); err != nil {
+	err := o.place(ctx, h, &r)
+	if err != nil {
 		return r, err
 	}
 	for _, kv := range o.env {
@@ -182,6 +185,25 @@ func (o *execOptions) request(a *app) (mux.ExecRequest, error) {
 		}
 	}
 	return r, o.readInput(a, &r)
+}
+
+// place sets folder and environment: the caller's here, and on another machine
+// what a login there has.
+func (o *execOptions) place(ctx context.Context, h *mux.Host, r *mux.ExecRequest) (err error) {
+	if h == nil {
+		r.Env = os.Environ()
+		r.WorkDir, err = filepath.Abs(o.cwd)
+		return err
+	}
+	if o.cwd != "" && !filepath.IsAbs(o.cwd) {
+		return fail(exitOwn, "it is a folder of the other machine", "--cwd %s: want an absolute path with --host", o.cwd)
+	}
+	if !o.owned { // the session that this is called in is not there
+		r.Owner = ""
+	}
+	r.WorkDir = o.cwd
+	r.Env, err = h.Environ(ctx)
+	return err
 }
 
 // readInput puts standard input into the request where that waits for nobody: a

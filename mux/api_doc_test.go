@@ -3,8 +3,10 @@ package mux
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +36,48 @@ func TestAPIDoc(t *testing.T) {
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("errors:\n%q\ndescribed:\n%q", want, got)
+	}
+}
+
+// TestAPIDocFields: every field of what is asked and answered stands in its own
+// section, as code.
+func TestAPIDocFields(t *testing.T) {
+	doc, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for heading, kinds := range map[string][]any{
+		"### GET /v1/status":                   {ServerStatus{}, ProcessStatus{}},
+		"## Sessions":                          {SessionInfo{}, Exit{}},
+		"### POST /v1/sessions":                {CreateRequest{}, Limits{}},
+		"## Screen":                            {PeekRequest{}, PeekResult{}},
+		"### POST /v1/sessions/{name}/nudge":   {NudgeRequest{}, Receipt{}},
+		"### POST /v1/sessions/{name}/wait":    {WaitRequest{}, Condition{}, WaitResult{}},
+		"### POST /v1/sessions/{name}/respond": {RespondRequest{}},
+		"### POST /v1/queue":                   {QueueRequest{}, QueueItem{}},
+		"## Background commands":               {ExecRequest{}, ExecResult{}, PollRequest{}, LogRequest{}, LogResult{}, LogLine{}, WriteRequest{}},
+		"### GET /v1/events":                   {Event{}},
+		"## Attach":                            {AttachControl{}},
+	} {
+		_, section, found := strings.Cut(string(doc), "\n"+heading+"\n")
+		if !found {
+			t.Errorf("no section %s", heading)
+		}
+		next := "\n## "
+		if strings.HasPrefix(heading, "###") {
+			next = "\n##"
+		}
+		section, _, _ = strings.Cut(section, next)
+		code := strings.Join(findAll([]byte(section), "`([^`]+)`"), " ")
+		words := regexp.MustCompile(`\w+`).FindAllString(code, -1)
+		for _, kind := range kinds {
+			for _, f := range reflect.VisibleFields(reflect.TypeOf(kind)) {
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if name != "" && name != "-" && !slices.Contains(words, name) {
+					t.Errorf("%s: %T has %s", heading, kind, name)
+				}
+			}
+		}
 	}
 }
 

@@ -83,6 +83,8 @@ const (
 	flagLost   = 1 << 0 // the screen was lost
 	flagPrompt = 1 << 1 // a shell prompt is open
 	flagEnded  = 1 << 2 // the end was announced
+
+	remadeShift = 32 // the upper half counts how often the screen was made anew
 )
 
 // slotTable is the table of headers.

@@ -18,7 +18,7 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := PeekResult{
-		ID: s.rec.ID, Name: s.rec.Name, State: StateRunning, Revision: s.term.Revision(),
+		ID: s.rec.ID, Name: s.rec.Name, State: StateRunning, Revision: s.revision(),
 		ScreenLost: s.lost, Exit: s.exitCopy(),
 	}
 	if s.exit != nil {
@@ -33,6 +33,9 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 	}
 	err := dump(s.term, r, &out)
 	out.HistoryLost = s.term.HistoryLost()
+	if out.Screen != nil {
+		out.Screen.Revision = out.Revision
+	}
 	return out, err
 }
 

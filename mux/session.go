@@ -65,6 +65,7 @@ type session struct {
 
 	mu         sync.Mutex
 	term       *vt.Terminal
+	remade     uint64 // how often term was made anew, in all servers
 	j          *journal
 	hist       *historyFile
 	tape       *recording    // nil without
@@ -157,7 +158,7 @@ func (s *session) info() SessionInfo {
 		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: Size{s.cols, s.rows},
 		Title: s.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
 		LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)), Attached: len(s.clients),
-		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.term.Revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
+		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
 		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits,
 	}
 	if s.exit != nil {

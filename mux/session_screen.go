@@ -130,6 +130,7 @@ func (s *session) loseScreen() {
 	}
 	s.prepare(t)
 	s.term, s.lost, s.panics = t, true, 0
+	s.noteRemade()
 	s.out = s.j.end()
 	s.j.flags.Or(flagLost)
 	s.j.tries.Store(0)
@@ -176,10 +177,19 @@ func (s *session) replay(upTo uint64) error {
 	}
 	s.j.tries.Store(0)
 	s.term, s.out = t, base+uint64(len(data))
+	s.noteRemade()
 	s.cols, s.rows = t.Size()
 	s.noteActivity(told)
 	return nil
 }
+
+// noteRemade counts screens that were made anew: a replay feeds in one piece what
+// came in many, so that its revisions are others. mu is held.
+func (s *session) noteRemade() { s.remade = s.j.flags.Add(1<<remadeShift) >> remadeShift }
+
+// revision changes whenever the screen does. No two screens of a session have the
+// same, whatever servers it had. mu is held.
+func (s *session) revision() uint64 { return s.remade<<remadeShift + s.term.Revision() }
 
 // restored makes a terminal of a snapshot, or a fresh one of none.
 func (s *session) restored(snapshot []byte) (t *vt.Terminal, err error) {

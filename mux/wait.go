@@ -138,7 +138,7 @@ func (s *session) holds(c condition, bells uint64) bool {
 	case c.Prompt:
 		return s.prompt
 	case c.Changed != nil:
-		return s.term.Revision() != *c.Changed
+		return s.revision() != *c.Changed
 	case c.title != nil:
 		return c.title.MatchString(s.term.Title())
 	case c.text != nil:

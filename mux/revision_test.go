@@ -1,0 +1,37 @@
+package mux
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestRevisionsAreNotUsedAgain: a reader that asks whether the screen changed is
+// never told of another screen that it has not, by this server or the next.
+func TestRevisionsAreNotUsedAgain(t *testing.T) {
+	b := newJournalBench(t)
+	told := map[uint64]string{}
+	look := func(when string) {
+		t.Helper()
+		p, err := b.s.peek(PeekRequest{Screen: true, Format: FormatJSON})
+		if err != nil || p.Screen.Revision != p.Revision {
+			t.Fatalf("%s: %+v, %v", when, p, err)
+		}
+		text := b.s.term.ScreenText()
+		if had, known := told[p.Revision]; known && had != text {
+			t.Errorf("%s: revision %d is that of %q and of %q", when, p.Revision, had, text)
+		}
+		told[p.Revision] = text
+	}
+	for kill := range 5 {
+		for i := range 20 {
+			b.write(fmt.Appendf(nil, "%d of server %d\r\n", i, kill))
+			look("written")
+		}
+		if kill == 3 {
+			b.s.loseScreen()
+			look("lost")
+		}
+		b.crash(t)
+		look("killed")
+	}
+}

@@ -22,6 +22,12 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 		}
 		told[p.Revision] = text
 	}
+	look("silent")
+	for revision := range told {
+		if p, err := b.s.peek(PeekRequest{IfRevision: revision}); err != nil || !p.Unchanged {
+			t.Errorf("a screen that nothing was written to: %+v, %v", p, err)
+		}
+	}
 	for kill := range 5 {
 		for i := range 20 {
 			b.write(fmt.Appendf(nil, "%d of server %d\r\n", i, kill))

@@ -188,8 +188,8 @@ func (s *session) replay(upTo uint64) error {
 func (s *session) noteRemade() { s.remade = s.j.flags.Add(1<<remadeShift) >> remadeShift }
 
 // revision changes whenever the screen does. No two screens of a session have the
-// same, whatever servers it had. mu is held.
-func (s *session) revision() uint64 { return s.remade<<remadeShift + s.term.Revision() }
+// same, whatever servers it had, and none has 0. mu is held.
+func (s *session) revision() uint64 { return (s.remade+1)<<remadeShift + s.term.Revision() }
 
 // restored makes a terminal of a snapshot, or a fresh one of none.
 func (s *session) restored(snapshot []byte) (t *vt.Terminal, err error) {

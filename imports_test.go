@@ -45,7 +45,7 @@ var arrows = map[string][]string{
 	},
 
 	"runtime":             {"internal/staging", "internal/event", "internal/rule"},
-	"runtime/runtimetest": {"runtime"},
+	"runtime/runtimetest": {"internal/testenv", "runtime"},
 	"runtime/router":      {"runtime"},
 	"runtime/native":      {"runtime", "internal/proctree", "mux"},
 	"runtime/k8s":         {"runtime", "internal/proctree", "mux"},

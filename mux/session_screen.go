@@ -189,7 +189,7 @@ func (s *session) noteRemade() { s.remade = s.j.flags.Add(1<<remadeShift) >> rem
 
 // revision changes whenever the screen does. No two screens of a session have the
 // same, whatever servers it had, and none has 0. mu is held.
-func (s *session) revision() uint64 { return (s.remade+1)<<remadeShift + s.term.Revision() }
+func (s *session) revision() uint64 { return s.remade<<remadeShift + s.term.Revision() + 1 }
 
 // restored makes a terminal of a snapshot, or a fresh one of none.
 func (s *session) restored(snapshot []byte) (t *vt.Terminal, err error) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/testenv"
 )
 
 // sessionScript is a script of contrib, by its absolute path.
@@ -45,7 +46,7 @@ func TestCityOnSessionScript(t *testing.T) {
 			t.Cleanup(func() { os.RemoveAll(state) })
 			c.env = append(c.env, "GC_SESSION=exec:"+sessionScript(t, script), "GC_BIN="+gcBin, "GC_EXEC_STATE_DIR="+state, "GC_SCREEN_GRACE=1")
 			agent := "#!/bin/sh\necho $$ >> pids\nwhile printf 'ask> '; read line; do echo \"you said $line\"; done\n"
-			if err := os.WriteFile(filepath.Join(c.path, "agent"), []byte(agent), 0o700); err != nil {
+			if err := testenv.WriteProgram(filepath.Join(c.path, "agent"), []byte(agent)); err != nil {
 				t.Fatal(err)
 			}
 			c.dir = c.path

@@ -47,7 +47,7 @@ func placeBinary(path string) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(path, data, 0o700)
+		return testenv.WriteProgram(path, data)
 	}
 	build := exec.Command("go", "build", "-trimpath", "-o", path, "gascity.dev/gc/cmd/gc")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -30,7 +30,7 @@ func placeMCP(t *testing.T) {
 		if err != nil {
 			t.Fatalf("make build makes it: %v", err)
 		}
-		if err := os.WriteFile(path, data, 0o700); err != nil {
+		if err := testenv.WriteProgram(path, data); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 )
 
 // TestUpgradeProgramThatHangs: a program that never says its version is no gc,
@@ -23,7 +24,7 @@ func TestUpgradeProgramThatHangs(t *testing.T) {
 	dir := t.TempDir()
 	program, pidFile := filepath.Join(dir, "program"), filepath.Join(dir, "pid")
 	script := "#!/bin/sh\nsleep 600 & echo $! >" + pidFile + "\nwait\n"
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+	if err := testenv.WriteProgram(program, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

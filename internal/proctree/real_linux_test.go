@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"gascity.dev/gc/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -199,7 +201,7 @@ func second[T any](_ T, err error) error { return err }
 func TestMatchesRealProcesses(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "my-agent.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/bash\necho; read\n"), 0o700); err != nil {
+	if err := testenv.WriteProgram(script, []byte("#!/bin/bash\necho; read\n")); err != nil {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(dir, "copied tool")

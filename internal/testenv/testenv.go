@@ -52,3 +52,11 @@ func SideBySide(n int) {
 // Exit ends a test binary that was the daemon of a test: at once, where os.Exit
 // waits a second for the race detector.
 func Exit(status int) { syscall.Exit(status) }
+
+// WriteProgram writes an executable file. Nothing is started meanwhile: a child
+// would hold the file open for writing, and it could not be run (ETXTBSY).
+func WriteProgram(path string, data []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, data, 0o755)
+}

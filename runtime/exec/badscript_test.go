@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/exec"
 )
@@ -33,7 +34,7 @@ func newBad(t *testing.T, lines string) *bad {
 	b := &bad{dir: t.TempDir()}
 	b.path = filepath.Join(b.dir, "the-script")
 	b.mark = "mark-" + filepath.Base(filepath.Dir(b.dir)) + strconv.Itoa(os.Getpid())
-	if err := os.WriteFile(b.path, []byte("#!/bin/bash\ncd "+b.dir+"\n"+lines+"\nexit 2\n"), 0o755); err != nil {
+	if err := testenv.WriteProgram(b.path, []byte("#!/bin/bash\ncd "+b.dir+"\n"+lines+"\nexit 2\n")); err != nil {
 		t.Fatal(err)
 	}
 	b.Provider = b.open(t, b.path)

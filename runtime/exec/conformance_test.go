@@ -83,7 +83,7 @@ func newBackend(t testing.TB, script string, env ...string) *backend {
 	dir := t.TempDir()
 	b := &backend{env: append(os.Environ(), env...), gate: filepath.Join(dir, "gate"), script: filepath.Join(dir, filepath.Base(script))}
 	text := fmt.Sprintf("#!/bin/sh\n[ ! -p %s ] || read x < %[1]s\nexec %s \"$@\"\n", runtime.ShellQuote(b.gate), runtime.ShellQuote(script))
-	if err := os.WriteFile(b.script, []byte(text), 0o755); err != nil {
+	if err := testenv.WriteProgram(b.script, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	return b

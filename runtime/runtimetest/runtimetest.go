@@ -30,6 +30,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/runtime"
 )
 
@@ -333,7 +334,7 @@ func (t *T) file(path string) string {
 func (t *T) script(name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+	if err := testenv.WriteProgram(path, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -56,7 +55,7 @@ func openControl(ctx context.Context, binary string, env []string, args ...strin
 	c.cmd.Env = env
 	c.cmd.Dir = "/"
 	c.cmd.Stderr = &c.stderr
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keys for gc are not for it
+	c.cmd.SysProcAttr = childAttr()
 	var err error
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -1,7 +1,10 @@
 package tmux_test
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -48,6 +51,57 @@ func TestHolderGoesWithTheLastConnection(t *testing.T) {
 	}
 	if _, err := os.Stat(b.socket); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket: %v", err)
+	}
+}
+
+// connectVar makes the test binary another process with a connection to the
+// socket that it names.
+const connectVar = "GC_TMUX_TEST_CONNECT"
+
+func connectAndStay(socket string) {
+	p, err := tmux.New(tmux.Options{Socket: socket})
+	for err == nil && !p.Connected() {
+		fmt.Println(err)
+		_, err = p.ListRunning(context.Background(), "")
+	}
+	fmt.Println(err)
+	if err == nil {
+		select {}
+	}
+	os.Exit(1)
+}
+
+// A connection goes with its process, whenever that is killed: before it, in
+// the middle of it, or later.
+func TestConnectionGoesWithItsProcess(t *testing.T) {
+	b := newBackend(t)
+	begin(t, b.provider(t), "a", "exec cat")
+	for i := range 20 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), connectVar+"="+b.socket)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(out)
+		for range i % 10 { // eight queries, the connection
+			if line, err := lines.ReadString('\n'); line != "<nil>\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+	}
+	for got := "+gc"; got != "a"; {
+		got = b.ask(t, "list-sessions", "-F", "#{session_name}")
+		if t.Context().Err() != nil {
+			t.Fatalf("without the processes: %q", got)
+		}
 	}
 }
 

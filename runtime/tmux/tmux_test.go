@@ -19,7 +19,12 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if socket := os.Getenv(connectVar); socket != "" {
+		connectAndStay(socket)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // backend is a tmux server of one test's own.
 type backend struct{ socket string }
@@ -95,7 +100,7 @@ func TestQueriesSpawnNothing(t *testing.T) {
 	dir := t.TempDir()
 	calls, wrapper := filepath.Join(dir, "calls"), filepath.Join(dir, "tmux")
 	script := "#!/bin/sh\necho x >> " + runtime.ShellQuote(calls) + "\nexec " + testenv.Need(t, "tmux") + " \"$@\"\n"
-	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+	if err := testenv.WriteProgram(wrapper, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	count := func() int {

@@ -1,0 +1,44 @@
+package controller
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+)
+
+// A restart while the agent is in the middle of something else is not lost.
+func TestRestartWaitsForWhatIsUnderWay(t *testing.T) {
+	for _, busy := range []string{"SetMeta", "RemoveMeta"} { // a drain begins, is taken back
+		bubble(t, oneAgent, func(r *rig) {
+			r.start()
+			if busy == "SetMeta" {
+				r.fake.Hang(busy, "gc-city-a", true)
+			}
+			if err := r.l.setSuspended(context.Background(), []string{"a"}, true); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if busy == "RemoveMeta" {
+				r.fake.Hang(busy, "gc-city-a", true)
+			}
+			if err := r.l.setSuspended(context.Background(), []string{"a"}, false); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- r.l.restartAgents(context.Background(), []string{"a"}) }()
+			synctest.Wait()
+			if n := len(r.fake.CallsOf("Stop", "gc-city-a")); n != 0 {
+				t.Errorf("%d stops while %s is under way", n, busy)
+			}
+			r.fake.Hang(busy, "gc-city-a", false)
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if n := len(r.fake.CallsOf("Start", "gc-city-a")); n != 2 {
+				t.Errorf("%d starts", n)
+			}
+			r.wantState("a", StateRunning)
+			r.end()
+		})
+	}
+}

@@ -33,6 +33,9 @@ const (
 	endsPause     = 2 * time.Second // after a try to tell that failed
 	boundaryQuiet = 2 * time.Second // of no output: where an agent's word that it is idle is not to be had
 	boundaryLook  = 500 * time.Millisecond
+	restTime      = 500 * time.Millisecond // of no change: what was typed is shown, and Enter is no newline of a paste
+	restLook      = 100 * time.Millisecond
+	restLimit     = 10 * time.Second
 	draftLimit    = 2 * time.Second // for a draft to leave the cursor's line after Enter
 )
 
@@ -234,6 +237,9 @@ func joinReceipt(r runtime.Receipt) string {
 // stand there it was delivered, after Enter where they are a draft still; else
 // the state is what it comes to.
 func (t *teller) settle(ctx context.Context, batch string, events []string, state process.DeliveryState, detail string) (process.DeliveryState, error) {
+	if err := t.rest(ctx); err != nil {
+		return "", err
+	}
 	shown, draft, err := t.look(ctx, events)
 	switch {
 	case err != nil:
@@ -255,6 +261,30 @@ func (t *teller) settle(ctx context.Context, batch string, events []string, stat
 	}
 	t.detail = detail
 	return state, t.b.Settle(ctx, batch, state, detail)
+}
+
+// rest waits until the screen stands still, restLimit at most. A program on a busy
+// machine may not have shown yet what was typed just before a controller died;
+// and to an Enter that comes with it agents listen as to a newline in a paste.
+func (t *teller) rest(ctx context.Context) error {
+	last, since := "", time.Time{}
+	for begin := time.Now(); time.Since(begin) < restLimit; {
+		text, err := ask(ctx, func(ctx context.Context) (string, error) { return t.p.Peek(ctx, t.session, screenLines) })
+		switch {
+		case errors.Is(err, runtime.ErrSessionNotFound):
+			return nil
+		case err != nil:
+			return err
+		case since.IsZero() || text != last:
+			last, since = text, time.Now()
+		case time.Since(since) >= restTime:
+			return nil
+		}
+		if !pause(ctx, restLook) {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // look finds the tags on the screen and in the history. draft: they stand on

@@ -240,12 +240,19 @@ func TestEndIsToldOnceOverControllers(t *testing.T) {
 	}
 }
 
-// composer is a fake whose drafts leave the composer at Enter.
-type composer struct{ *runtime.Fake }
+// composer is a fake whose drafts leave the composer at Enter, but for one that
+// comes so soon after the text that it counts as a newline of a paste.
+type composer struct {
+	*runtime.Fake
+	shown time.Time // when the draft came to be
+}
 
-func (p composer) SendKeys(ctx context.Context, name string, keys ...string) error {
+func (p *composer) SendKeys(ctx context.Context, name string, keys ...string) error {
 	if screen, _ := p.Peek(ctx, name, 0); slices.Equal(keys, []string{"Enter"}) {
-		p.SetPeek(name, screen+"\n> ")
+		if time.Since(p.shown) > 120*time.Millisecond {
+			screen += "\n> "
+		}
+		p.SetPeek(name, screen)
 	}
 	return p.Fake.SendKeys(ctx, name, keys...)
 }
@@ -261,8 +268,11 @@ func TestEndThatStandsInTheComposer(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.end()
 		b.dieAt = ""
+		agent := &composer{Fake: r.fake}
+		r.start(b.use, func(o *Options) { o.Provider = agent })
+		time.Sleep(300 * time.Millisecond) // it is a slow one
+		agent.shown = time.Now()
 		r.fake.SetPeek("gc-city-a", "> command "+process.Tag("1/exit"))
-		r.start(b.use, func(o *Options) { o.Provider = composer{r.fake} })
 		time.Sleep(time.Minute)
 		if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 0 {
 			t.Errorf("%+v, typed %d times", d, r.told("1/exit"))

@@ -42,6 +42,8 @@ type stress struct {
 	t       *testing.T
 	shared  atomic.Int32 // sessions of the name that all want: never two
 	wins    atomic.Int32
+	tearing atomic.Int32 // teardowns under way
+	torn    atomic.Int32 // and those that are over
 	attachs atomic.Int32
 	conns   atomic.Int32
 	servers sync.Map // pids of the servers that were seen
@@ -173,11 +175,15 @@ func (w *worker) sharedName(ctx context.Context) error {
 
 // diesAtOnce leaves a session that ended, which the next start replaces.
 func (w *worker) diesAtOnce(ctx context.Context) error {
+	torn := w.torn.Load()
 	if err := w.start(ctx, w.name, "exit 3", 80, 24); err != nil {
 		return err
 	}
 	for {
 		e, err := w.p.LastExit(ctx, w.name)
+		if errors.Is(err, runtime.ErrSessionNotFound) && (w.tearing.Load() > 0 || w.torn.Load() > torn) {
+			return nil // a teardown takes what has ended
+		}
 		if err != nil {
 			return err
 		}
@@ -204,7 +210,11 @@ func (w *worker) lookAround(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.p.TeardownServer(ctx)
+	w.tearing.Add(1)
+	err := w.p.TeardownServer(ctx)
+	w.torn.Add(1)
+	w.tearing.Add(-1)
+	return err
 }
 
 // life is a session of the worker's own from its start to its stop.

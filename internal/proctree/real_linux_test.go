@@ -256,7 +256,7 @@ func TestMatchesPython(t *testing.T) {
 	file, code := "tool.py", "import sys\nprint(flush=True)\nsys.stdin.readline()\nsys.stdin.read()\nimport time\ntime.sleep(600)\n"
 	argv := []string{python, "-u", filepath.Join(dir, file)}
 	if python == "" {
-		file, code, argv = "tool.sh", "echo; read\n", []string{"sh", filepath.Join(dir, "tool.sh")}
+		file, code, argv = "tool.sh", "echo; read x\n", []string{"sh", filepath.Join(dir, "tool.sh")}
 	}
 	if err := os.WriteFile(filepath.Join(dir, file), []byte(code), 0o600); err != nil {
 		t.Fatal(err)

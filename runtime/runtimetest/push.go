@@ -17,19 +17,20 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// screenBuffer is the outer terminal of an attach.
-type screenBuffer struct {
+// ScreenBuffer is the outer terminal of an attach: it remembers what was shown.
+// Safe for concurrent use.
+type ScreenBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (b *screenBuffer) Write(p []byte) (int, error) {
+func (b *ScreenBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.Write(p)
 }
 
-func (b *screenBuffer) String() string {
+func (b *ScreenBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
@@ -37,7 +38,7 @@ func (b *screenBuffer) String() string {
 
 // hasty is the terminal of somebody who types as soon as a text is shown.
 type hasty struct {
-	screenBuffer
+	ScreenBuffer
 	on, keys string
 	to       io.Writer
 	once     sync.Once
@@ -45,7 +46,7 @@ type hasty struct {
 }
 
 func (h *hasty) Write(p []byte) (int, error) {
-	n, err := h.screenBuffer.Write(p)
+	n, err := h.ScreenBuffer.Write(p)
 	if strings.Contains(h.String(), h.on) {
 		h.once.Do(func() {
 			go func() {
@@ -61,7 +62,7 @@ func (h *hasty) Write(p []byte) (int, error) {
 type person struct {
 	t    *T
 	keys *io.PipeWriter
-	out  *screenBuffer
+	out  *ScreenBuffer
 	done chan error
 	stop context.CancelFunc
 }
@@ -71,7 +72,7 @@ func (t *T) attach(name string, readOnly bool) *person {
 	t.Helper()
 	in, w := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Ctx)
-	p := &person{t: t, keys: w, out: &screenBuffer{}, done: make(chan error, 1), stop: cancel}
+	p := &person{t: t, keys: w, out: &ScreenBuffer{}, done: make(chan error, 1), stop: cancel}
 	go func() {
 		p.done <- t.P.Attach(ctx, name, runtime.Terminal{
 			In: in, Out: p.out, ReadOnly: readOnly,
@@ -206,7 +207,7 @@ var attachCases = []testCase{
 		defer master.Close()
 		before, err := term.GetState(int(slave.Fd()))
 		t.must(err)
-		out := &screenBuffer{}
+		out := &ScreenBuffer{}
 		go func() { _, _ = io.Copy(out, master) }() // ends when the pair is closed
 		done := make(chan error, 1)
 		go func() {

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimetest"
 	"gascity.dev/gc/runtime/tmux"
 )
 
@@ -124,7 +125,7 @@ func TestServerKilledWhileAttached(t *testing.T) {
 	begin(t, p, "a", `printf ready; read -r x; kill -9 $PPID`)
 	in, keys := io.Pipe()
 	defer in.Close()
-	var out screenBuffer
+	var out runtimetest.ScreenBuffer
 	done := make(chan error, 1)
 	go func() {
 		done <- p.Attach(t.Context(), "a", runtime.Terminal{

@@ -17,6 +17,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimetest"
 	"gascity.dev/gc/runtime/tmux"
 )
 
@@ -260,7 +261,7 @@ func (w *worker) visit(ctx context.Context) error {
 	w.attachs.Add(1)
 	in, keys := io.Pipe()
 	defer in.Close()
-	var out screenBuffer
+	var out runtimetest.ScreenBuffer
 	done := make(chan error, 1)
 	go func() {
 		done <- w.p.Attach(ctx, w.name, runtime.Terminal{
@@ -371,22 +372,4 @@ func (s *stress) processes() (list []string) {
 		}
 	}
 	return list
-}
-
-// screenBuffer is a terminal that remembers what was shown.
-type screenBuffer struct {
-	mu  sync.Mutex
-	buf strings.Builder
-}
-
-func (b *screenBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *screenBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -12,9 +12,14 @@ type TextOptions struct {
 // appendRow writes the text of a row: a blank cell is a space, blank cells at
 // the end are cut unless the row continues.
 func (t *Terminal) appendRow(dst []byte, s *screen, y int) []byte {
-	r := s.view(y)
-	for x := range r.extent() {
-		c := r.cells[x]
+	if s.rows == nil {
+		return dst
+	}
+	if r := s.raw(y); r.flags&rowText != 0 {
+		return r.appendTo(dst)
+	}
+	r := s.row(y)
+	for x, c := range r.cells[:r.extent()] {
 		switch {
 		case c&cellKind == cellTail, c&cellKind == cellSpacer && x == t.cols-1 && s.wideBelow(y):
 		case c&cellContent == 0:
@@ -48,7 +53,21 @@ func (t *Terminal) Line(y int) string {
 // ScreenText returns the screen as a person sees it: rows with newlines
 // between, blanks at their ends and blank rows at the end cut.
 func (t *Terminal) ScreenText() string {
-	return t.Text(TextOptions{ScreenOnly: true})
+	s := t.seen()
+	size := 0
+	for y := range s.rows {
+		size += int(s.rows[y].used) + 1
+	}
+	b, end := make([]byte, 0, size), 0
+	for y := range t.rows {
+		from := len(b)
+		b = trimBlanks(t.appendRow(b, s, y), from)
+		if len(b) > from {
+			end = len(b)
+		}
+		b = append(b, '\n')
+	}
+	return string(b[:end])
 }
 
 // Text returns the newest rows of history and screen, with newlines between.
@@ -61,8 +80,7 @@ func (t *Terminal) Text(o TextOptions) string {
 	}
 	s := t.seen()
 	for y := t.rows - 1; y >= 0 && !c.full(); y-- {
-		r := s.view(y)
-		c.add(string(t.appendRow(nil, s, y)), r.flags&rowWrapped != 0)
+		c.add(string(t.appendRow(nil, s, y)), s.wrapped(y))
 	}
 	if !o.ScreenOnly {
 		t.collectHistory(&c)

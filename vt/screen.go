@@ -46,6 +46,9 @@ func (s *screen) view(y int) *row {
 
 var blankRow row
 
+// wrapped reports whether row y continues on the next one.
+func (s *screen) wrapped(y int) bool { return s.rows != nil && s.raw(y).flags&rowWrapped != 0 }
+
 // blank reports whether there is nothing on the screen.
 func (s *screen) blank() bool {
 	for y := range s.rows {

@@ -10,8 +10,8 @@ import (
 // words hold a byte a column, 0 for one that was skipped, and from the last word
 // down stand its runs, each the attributes of cells and in their content the
 // column that the run begins in. Only more text to the right of what is there is
-// put into it so; anything else that is done to it, and reading it, make cells
-// of it first (screen.row). Words that hold neither have no meaning.
+// put into it so; anything else that is done to it, and reading more of it than
+// its text, make cells of it first (screen.row). Words that hold neither have no meaning.
 
 // maxRuns is how many runs a row of text may have.
 const maxRuns = 16
@@ -148,6 +148,27 @@ func (r *row) appendASCII(p []byte, room int) int {
 	n += k
 	r.used += int32(n)
 	return n
+}
+
+// appendTo writes what a row of text shows: of a row that continues, every
+// column.
+func (r *row) appendTo(dst []byte) []byte {
+	from := len(dst)
+	for _, w := range r.cells[:r.words()] {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(w))
+	}
+	dst = dst[:from+int(r.used)]
+	for i, c := range dst[from:] {
+		if c == 0 { // skipped
+			dst[from+i] = ' '
+		}
+	}
+	if r.flags&rowWrapped != 0 {
+		for range len(r.cells) - int(r.used) {
+			dst = append(dst, ' ')
+		}
+	}
+	return dst
 }
 
 // toCells ends a row's being kept as text.

@@ -28,7 +28,7 @@ func drawListing(t *rapid.T) []byte {
 }
 
 // TestSplitByReading: nobody can tell whether the screen was read while it was
-// written; a row is kept as text only until then.
+// written; a row is kept as text until its attributes are read.
 func TestSplitByReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
@@ -39,8 +39,16 @@ func TestSplitByReading(t *testing.T) {
 		for rest := input; len(rest) > 0; {
 			n := rapid.IntRange(1, min(len(rest), 60)).Draw(t, "write")
 			read.Write(rest[:n])
-			read.ScreenText()
+			read.Screen()
 			rest = rest[n:]
+		}
+		for _, text := range []vt.TextOptions{{ScreenOnly: true}, {ScreenOnly: true, Join: true}} {
+			if a, b := unread.Text(text), read.Text(text); a != b {
+				t.Fatalf("%+v %q, %+v:\n%q, read\n%q", o, input, text, a, b)
+			}
+		}
+		if a, b := unread.ScreenText(), read.Text(vt.TextOptions{ScreenOnly: true}); a != b {
+			t.Fatalf("%+v %q:\n%q, read\n%q", o, input, a, b)
 		}
 		if a, b := unread.ANSI(), read.ANSI(); !bytes.Equal(a, b) {
 			t.Fatalf("%+v %q:\n%q, read\n%q", o, input, a, b)

@@ -91,8 +91,9 @@ func (c *Client) AttachTerminal(ctx context.Context, name string, o AttachOption
 // attachSession is the session that an attachment shows.
 type attachSession interface {
 	// dial opens a connection. One that takes the place of a lost one says with
-	// at how far the terminal came; nil is the first.
-	dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress) (*websocket.Conn, error)
+	// at how far the terminal came; nil is the first. meanwhile, if any, is called
+	// while the server answers.
+	dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*websocket.Conn, error)
 	// exit returns how the session ended, nil when that is not known.
 	exit(ctx context.Context) *Exit
 }
@@ -154,23 +155,32 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
 	a.screen = newOuterTerminal(o)
+	signals := make(chan os.Signal, 8)
+	defer signal.Stop(signals)
+	defer a.screen.restore()
 
 	// The first connection comes before the terminal is touched, so that an
-	// error finds it as it was.
+	// error finds it as it was. What else is needed is made ready while the
+	// server answers, as it takes as long.
 	cols, rows := a.screen.size()
-	conn, err := session.dial(a.ctx, cols, rows, o, nil)
-	if err != nil {
-		return AttachResult{}, err
+	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() {
+		a.catchSignals(signals)
+		a.start(func() { a.watch(signals) })
+		a.screen.open(a.ctx)
+	})
+	if err == nil {
+		defer conn.CloseNow()
+		err = a.screen.makeRaw()
 	}
-	defer conn.CloseNow()
-	signals := a.catchSignals()
-	defer signal.Stop(signals)
-	if err := a.screen.open(a.ctx); err != nil {
-		return AttachResult{}, err
+	var result AttachResult
+	if err == nil {
+		a.look.ask(a.screen)
+		result, err = a.run(conn)
+	} else if a.ctx.Err() != nil {
+		result, err = a.result(ending{cause: context.Cause(a.ctx)})
 	}
-	defer a.screen.restore()
-	a.look.ask(a.screen)
-	result, err := a.run(conn, signals)
+	a.cancel(nil)
+	a.tasks.Wait()
 	a.screen.restore()
 	var p *panicError
 	if errors.As(err, &p) {
@@ -180,7 +190,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 }
 
 // run shows the session until the end and waits for every task.
-func (a *attachment) run(conn *websocket.Conn, signals <-chan os.Signal) (AttachResult, error) {
+func (a *attachment) run(conn *websocket.Conn) (AttachResult, error) {
 	input, err := openInput(a.ctx, a.o.In)
 	if err != nil {
 		return AttachResult{Reason: AttachLost}, err
@@ -195,7 +205,6 @@ func (a *attachment) run(conn *websocket.Conn, signals <-chan os.Signal) (Attach
 	if a.o.In != nil {
 		a.start(func() { a.readKeys(input) })
 	}
-	a.start(func() { a.watch(signals) })
 	for {
 		end := a.serve(conn)
 		if a.left(end) {

@@ -21,7 +21,7 @@ type clientSession struct {
 	id   string // once it is known: a new session of the same name is another one
 }
 
-func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress) (*websocket.Conn, error) {
+func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*websocket.Conn, error) {
 	r := AttachRequest{Name: s.name, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback, Alone: o.Alone, Running: at == nil}
 	if s.id != "" {
 		r.Name = s.id
@@ -31,7 +31,7 @@ func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOption
 		r.Resume = at.known && at.size == Size{cols, rows}
 		r.Offset, r.Skip = at.offset, at.behind
 	}
-	conn, err := s.c.Attach(ctx, r)
+	conn, err := s.c.attach(ctx, r, meanwhile)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (a *attachment) reconnect(lost error) (*websocket.Conn, ending) {
 	const mostDelay = 250 * time.Millisecond
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, mostDelay) {
 		cols, rows := a.screen.size()
-		conn, err := a.session.dial(ctx, cols, rows, a.o, &a.shown)
+		conn, err := a.session.dial(ctx, cols, rows, a.o, &a.shown, nil)
 		switch {
 		case err == nil:
 			a.again = true

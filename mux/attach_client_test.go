@@ -4,11 +4,13 @@ package mux
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"strings"
 	"testing"
 	"time"
@@ -280,6 +282,38 @@ func TestAttachSignals(t *testing.T) {
 		c.rest()
 		p.checkRestored()
 		p.sees("\x1b[?1049l")
+	}
+}
+
+// TestAttachSignalBeforeAnswer: a signal is heeded while a server that hangs is
+// waited for, and finds the terminal as it was.
+func TestAttachSignalBeforeAnswer(t *testing.T) {
+	own := make(chan os.Signal, 1) // so that one which comes too early is not this process's end
+	signal.Notify(own, unix.SIGTERM)
+	defer signal.Stop(own)
+	client, server := net.Pipe()
+	defer server.Close()
+	go io.Copy(io.Discard, server)
+	p := newPerson(t)
+	r := attachPerson(p, NewClient(func(context.Context) (net.Conn, error) { return client, nil }), "demo", nil)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-r.done:
+			waiting = false
+		case <-tick.C:
+			signalSelf(t, unix.SIGTERM)
+		}
+	}
+	res, err := r.ended()
+	var se *SignalError
+	if !errors.As(err, &se) || se.Signal != unix.SIGTERM || res.Reason != AttachDetached {
+		t.Errorf("ended %q, %v", res.Reason, err)
+	}
+	p.checkRestored()
+	if got := p.all(); got != "" {
+		t.Errorf("the terminal got %q", got)
 	}
 }
 

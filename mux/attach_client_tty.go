@@ -97,13 +97,13 @@ func (t *outerTerminal) ask() (cols, rows int, err error) {
 	return cols, rows, err
 }
 
-// open puts the terminal in raw mode. When ctx ends, a write that the terminal
-// does not take ends too.
+// open prepares writing: when ctx ends, a write that the terminal does not take
+// ends too.
 //
 // For that it is opened a second time, as a deadline needs a description of our
 // own: non-blocking mode on the person's would be felt by every program that
 // shares it. Where that is not possible a stopped terminal can hold the end up.
-func (t *outerTerminal) open(ctx context.Context) error {
+func (t *outerTerminal) open(ctx context.Context) {
 	if t.out != nil {
 		if f, err := reopenTerminal(t.out); err == nil {
 			t.reopened, t.w, t.deadline = f, f, f
@@ -125,6 +125,12 @@ func (t *outerTerminal) open(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opened = true
+}
+
+// makeRaw puts the terminal in raw mode.
+func (t *outerTerminal) makeRaw() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.in == nil {
 		return nil
 	}

@@ -209,13 +209,11 @@ func (i *readerInput) close() {
 
 // catchSignals catches what would end this process with the terminal in raw
 // mode, and what says that the terminal changed.
-func (a *attachment) catchSignals() chan os.Signal {
-	signals := make(chan os.Signal, 8)
+func (a *attachment) catchSignals(signals chan<- os.Signal) {
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGCONT)
 	if a.o.Resized == nil {
 		signal.Notify(signals, unix.SIGWINCH)
 	}
-	return signals
 }
 
 // watch heeds signals and size changes until the end.

@@ -88,6 +88,11 @@ const maxFrame = 64 << 20
 // Attach connects to a session. ErrNotFound when there is none, ErrExited for
 // one that ended when a running one is wanted, ErrSize.
 func (c *Client) Attach(ctx context.Context, r AttachRequest) (*AttachConn, error) {
+	return c.attach(ctx, r, nil)
+}
+
+// attach is Attach; meanwhile, if any, is called while the server answers.
+func (c *Client) attach(ctx context.Context, r AttachRequest, meanwhile func()) (*AttachConn, error) {
 	q := url.Values{}
 	q.Set("cols", strconv.Itoa(r.Cols))
 	q.Set("rows", strconv.Itoa(r.Rows))
@@ -111,7 +116,7 @@ func (c *Client) Attach(ctx context.Context, r AttachRequest) (*AttachConn, erro
 		q.Set("skip", strconv.FormatUint(r.Skip, 10))
 	}
 	ws, resp, err := websocket.Dial(ctx, "http://"+host+sessionPath(r.Name, "/attach?"+q.Encode()),
-		&websocket.DialOptions{HTTPClient: &http.Client{Transport: upgrader{c}}, CompressionMode: websocket.CompressionDisabled})
+		&websocket.DialOptions{HTTPClient: &http.Client{Transport: upgrader{c, meanwhile}}, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

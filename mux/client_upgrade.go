@@ -12,7 +12,10 @@ import (
 // upgrader makes the one request of an attach connection on a connection of its
 // own. The usual transport starts three goroutines for it and looks for one to
 // use again: half of what an attachment takes to show something.
-type upgrader struct{ c *Client }
+type upgrader struct {
+	c         *Client
+	meanwhile func() // is called while the server answers; may be nil
+}
 
 // RoundTrip implements http.RoundTripper. The body of a 101 is the connection.
 func (u upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -25,6 +28,9 @@ func (u upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
 	buffer := bufio.NewReader(conn)
 	err = r.Write(conn)
 	var resp *http.Response
+	if err == nil && u.meanwhile != nil {
+		u.meanwhile()
+	}
 	if err == nil {
 		resp, err = http.ReadResponse(buffer, r)
 	}

@@ -135,7 +135,7 @@ func buildAll() (dir string, err error) {
 	if os.Getenv("GC_E2E_BIN") == "" {
 		pkgs = append(pkgs, "gascity.dev/gc/cmd/gc")
 	}
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, pkgs...)...)
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-tags=nethttpomithttp2", "-ldflags=-s -w", "-o", dir + "/"}, pkgs...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)

@@ -26,6 +26,7 @@ type fakeServer struct {
 	t        *testing.T
 	socket   string
 	attached chan *fakeConn
+	over     chan struct{} // closed when the test has ended
 
 	mu   sync.Mutex
 	info SessionInfo
@@ -48,11 +49,14 @@ func newFakeServer(t *testing.T) *fakeServer {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	s := &fakeServer{
-		t: t, socket: filepath.Join(t.TempDir(), "mux.sock"), attached: make(chan *fakeConn, 16),
+		t: t, socket: filepath.Join(t.TempDir(), "mux.sock"), attached: make(chan *fakeConn, 16), over: make(chan struct{}),
 		info: SessionInfo{ID: "id-1", Name: "demo", State: StateRunning},
 	}
 	s.listen()
-	t.Cleanup(s.stop)
+	t.Cleanup(func() {
+		close(s.over) // for a client that came back and was not waited for
+		s.stop()
+	})
 	return s
 }
 
@@ -144,7 +148,10 @@ func (s *fakeServer) attach(w http.ResponseWriter, r *http.Request) {
 	ws.SetReadLimit(-1)
 	c := &fakeConn{t: s.t, ws: ws, query: r.URL.Query(), path: r.PathValue("name"), done: make(chan struct{}), ended: make(chan struct{})}
 	s.attached <- c
-	<-c.done
+	select {
+	case <-c.done:
+	case <-s.over:
+	}
 	ws.CloseNow()
 	close(c.ended)
 }

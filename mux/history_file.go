@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"gascity.dev/gc/vt"
 )
 
@@ -31,7 +33,7 @@ type historyFile struct {
 	end     uint64        // the block behind the last page
 	waiting []waitingPage // not in the file yet, oldest first
 	dropped []uint64      // the screen does not need them, but the snapshot may
-	holes   []uint64      // nobody needs them: their room is given back
+	spare   []uint64      // nobody needs them: their room is given back when they are many
 	failing bool          // the last write failed
 	queued  bool          // the writer knows
 	removed bool          // the session was collected
@@ -40,9 +42,24 @@ type historyFile struct {
 type waitingPage struct {
 	number uint64
 	data   []byte
+	lent   bool // somebody may still have data when it was written
 }
 
-var _ vt.PageDropper = (*historyFile)(nil)
+var (
+	_ vt.PageDropper = (*historyFile)(nil)
+	_ vt.PageBuffers = (*historyFile)(nil)
+)
+
+// pageBuffers are the memory, *[]byte, of pages that were written.
+var pageBuffers sync.Pool
+
+// Buffer returns memory for a page.
+func (f *historyFile) Buffer() []byte {
+	if b, ok := pageBuffers.Get().(*[]byte); ok {
+		return *b
+	}
+	return nil
+}
 
 const (
 	historyBlock = 4096
@@ -52,6 +69,9 @@ const (
 	// chance to get room. Past it the oldest is lost.
 	waitingSlow = 64
 	waitingFull = 8
+	// How many pages are spare until their room is given back: one call for many.
+	spareFew  = 1 // when the disk is full
+	spareMany = 16
 )
 
 // castagnoli is made by the first who needs it: every gc would pay for it at its
@@ -73,7 +93,7 @@ func (f *historyFile) Append(page []byte) (uint64, error) {
 	defer f.mu.Unlock()
 	number := f.end<<pageLenBits | uint64(len(page))
 	f.end += pageBlocks(len(page))
-	f.waiting = append(f.waiting, waitingPage{number, page})
+	f.waiting = append(f.waiting, waitingPage{number: number, data: page})
 	most := waitingSlow
 	if f.failing {
 		most = waitingFull
@@ -91,8 +111,9 @@ var errPageLost = errors.New("a page of history is lost")
 // Read returns a page.
 func (f *historyFile) Read(number uint64) ([]byte, error) {
 	f.mu.Lock()
-	for _, p := range f.waiting {
-		if p.number == number {
+	for i := range f.waiting {
+		if p := &f.waiting[i]; p.number == number {
+			p.lent = true
 			f.mu.Unlock()
 			return p.data, nil
 		}
@@ -128,7 +149,8 @@ func (f *historyFile) Drop(number uint64) {
 }
 
 // mark is what a snapshot must hold of the file: uvarints of the end and of the
-// number of pages that wait, and of each its number and its bytes.
+// number of pages that wait, and of each its number; their bytes; then uvarints
+// of how many pages are spare once this snapshot is in use, and their numbers.
 func (f *historyFile) mark() [][]byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,10 +160,15 @@ func (f *historyFile) mark() [][]byte {
 		head = binary.AppendUvarint(head, p.number)
 	}
 	parts := [][]byte{head}
-	for _, p := range f.waiting {
-		parts = append(parts, p.data)
+	for i := range f.waiting {
+		f.waiting[i].lent = true
+		parts = append(parts, f.waiting[i].data)
 	}
-	return parts
+	tail := binary.AppendUvarint(nil, uint64(len(f.spare)+len(f.dropped)))
+	for _, n := range slices.Concat(f.spare, f.dropped) {
+		tail = binary.AppendUvarint(tail, n)
+	}
+	return append(parts, tail)
 }
 
 // marked notes that the snapshot with the last mark is in use: what was dropped
@@ -149,11 +176,19 @@ func (f *historyFile) mark() [][]byte {
 func (f *historyFile) marked() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.dropped) > 0 {
-		f.holes = append(f.holes, f.dropped...)
-		f.dropped = nil
+	f.spare = append(f.spare, f.dropped...)
+	f.dropped = nil
+	if len(f.spare) >= f.spareMost() {
 		f.writer.enqueue(f)
 	}
+}
+
+// spareMost is how many spare pages are many. mu is held.
+func (f *historyFile) spareMost() int {
+	if f.failing {
+		return spareFew
+	}
+	return spareMany
 }
 
 // restore goes back to a mark.
@@ -176,11 +211,15 @@ func (f *historyFile) restore(mark []byte) error {
 		if n > len(mark) {
 			return fmt.Errorf("%w: the snapshot's pages are cut short", errProtocol)
 		}
-		waiting[i].data, mark = mark[:n:n], mark[n:]
+		waiting[i].data, waiting[i].lent, mark = mark[:n:n], true, mark[n:]
+	}
+	var spare []uint64
+	for range min(next(), uint64(len(mark))) { // older servers wrote none
+		spare = append(spare, next())
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.end, f.waiting, f.dropped = end, waiting, nil
+	f.end, f.waiting, f.dropped, f.spare = end, waiting, nil, spare
 	if count > 0 {
 		f.writer.enqueue(f)
 	}
@@ -191,46 +230,49 @@ func (f *historyFile) restore(mark []byte) error {
 func (f *historyFile) remove() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.removed, f.waiting, f.holes = true, nil, nil
+	f.removed, f.waiting, f.spare = true, nil, nil
 	f.writer.enqueue(f)
 }
 
 // flush writes what waits. Only the writer calls it.
 func (f *historyFile) flush() {
-	var file *os.File
-	defer func() {
-		if file != nil {
-			file.Close()
-		}
-	}()
 	for {
-		f.mu.Lock()
-		f.queued = false
-		removed, holes := f.removed, f.holes
-		f.holes = nil
-		var p waitingPage
-		if len(f.waiting) > 0 {
-			p = f.waiting[0]
-		}
-		f.mu.Unlock()
+		p, spare, removed := f.next()
 		if removed {
+			f.writer.shut(f)
 			_ = os.Remove(f.path) // never made, perhaps
 			return
 		}
-		if p.data == nil && len(holes) == 0 {
+		if p.data == nil && len(spare) == 0 {
 			return
 		}
-		var err error
-		if file == nil {
-			file, err = openHistory(f.path)
-		}
+		fd, err := f.writer.open(f)
 		if err == nil {
-			err = writeHistory(file, p, holes)
+			giveBackPages(fd, spare)
+			err = writePage(fd, p)
+		}
+		if err != nil {
+			f.writer.shut(f) // another file may stand there when there is room again
 		}
 		if !f.written(p, err) {
 			return
 		}
 	}
+}
+
+// next returns what is to be done: a page to be written, if it has data, and
+// pages whose room is given back.
+func (f *historyFile) next() (p waitingPage, spare []uint64, removed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queued = false
+	if len(f.waiting) > 0 {
+		p = f.waiting[0]
+	}
+	if len(f.spare) >= f.spareMost() {
+		spare, f.spare = f.spare, nil
+	}
+	return p, spare, f.removed
 }
 
 // written notes what became of a page; false: it failed.
@@ -242,6 +284,10 @@ func (f *historyFile) written(p waitingPage, err error) bool {
 	}
 	f.failing = err != nil
 	if err == nil && len(f.waiting) > 0 && p.data != nil && &f.waiting[0].data[0] == &p.data[0] {
+		if !f.waiting[0].lent {
+			data := p.data[:0]
+			pageBuffers.Put(&data)
+		}
 		f.waiting = slices.Delete(f.waiting, 0, 1)
 		if len(f.waiting) == 0 {
 			f.waiting = nil
@@ -250,29 +296,45 @@ func (f *historyFile) written(p waitingPage, err error) bool {
 	return err == nil
 }
 
-func openHistory(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+// openHistory opens a file to be written, and makes it and its directory when
+// they are not there.
+func openHistory(path string) (int, error) {
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC
+	fd, err := unix.Open(path, flags, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+			fd, err = unix.Open(path, flags, 0o600)
 		}
 	}
-	return file, err
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
 }
 
-// writeHistory writes a page, unless it has no data, and gives back the room of
-// others, where the file system can.
-func writeHistory(file *os.File, p waitingPage, holes []uint64) error {
-	for _, n := range holes {
-		_ = giveBackFile(int(file.Fd()), pageBlock(n), int64(pageBlocks(pageLen(n)))*historyBlock)
-	}
+// writePage writes a page, unless it has no data.
+func writePage(fd int, p waitingPage) error {
 	if p.data == nil {
 		return nil
 	}
 	sum := binary.LittleEndian.AppendUint32(nil, crc32.Checksum(p.data, castagnoli()))
-	if _, err := file.WriteAt(sum, pageBlock(p.number)); err != nil {
+	if err := writeAt(fd, sum, pageBlock(p.number)); err != nil {
 		return err
 	}
-	_, err := file.WriteAt(p.data, pageBlock(p.number)+historySum)
-	return err
+	return writeAt(fd, p.data, pageBlock(p.number)+historySum)
+}
+
+// giveBackPages gives back the room of pages, where the file system can: those
+// that stand side by side, as most do, at once.
+func giveBackPages(fd int, numbers []uint64) {
+	slices.Sort(numbers)
+	var at, end int64
+	for _, n := range numbers {
+		if pageBlock(n) != end {
+			_ = giveBackFile(fd, at, end-at)
+			at = pageBlock(n)
+		}
+		end = pageBlock(n) + int64(pageBlocks(pageLen(n)))*historyBlock
+	}
+	_ = giveBackFile(fd, at, end-at)
 }

@@ -25,6 +25,7 @@ func TestHistoryFile(t *testing.T) {
 			pages map[uint64][]byte
 		}
 		pages, saved := map[uint64][]byte{}, state{pages: map[uint64][]byte{}}
+		var seen, should [][]byte // what was read, which nobody may write over
 		snapshot := func() {
 			saved = state{mark: bytes.Join(f.mark(), nil), pages: map[uint64][]byte{}}
 			for n, p := range pages {
@@ -37,7 +38,7 @@ func TestHistoryFile(t *testing.T) {
 			switch rapid.IntRange(0, 5).Draw(rt, "step") {
 			case 0, 1:
 				p := bytes.Repeat([]byte{byte(i + 1)}, rapid.IntRange(1, 20000).Draw(rt, "size"))
-				n, err := f.Append(p)
+				n, err := f.Append(append(f.Buffer(), p...))
 				if err != nil {
 					rt.Fatal(err)
 				}
@@ -53,6 +54,7 @@ func TestHistoryFile(t *testing.T) {
 			case 4:
 				snapshot()
 			case 5: // a kill
+				w.shutAll()
 				w = newHistoryWriter()
 				f = &historyFile{path: f.path, writer: w}
 				if err := f.restore(saved.mark); err != nil {
@@ -66,11 +68,21 @@ func TestHistoryFile(t *testing.T) {
 			for n, want := range pages {
 				if got, err := f.Read(n); err != nil || !bytes.Equal(got, want) {
 					rt.Fatalf("page %x: %d bytes, %v; want %d", n, len(got), err, len(want))
+				} else if i%4 == 0 {
+					seen, should = append(seen, got), append(should, want)
 				}
+			}
+		}
+		for i := range seen {
+			if !bytes.Equal(seen[i], should[i]) {
+				rt.Fatal("a page that was read is another now")
 			}
 		}
 		f.remove()
 		w.flush()
+		if len(w.opened) > 0 {
+			rt.Fatalf("%d files are open", len(w.opened))
+		}
 		if _, err := os.Stat(f.path); !os.IsNotExist(err) {
 			rt.Fatalf("after remove: %v", err)
 		}

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // historyWriter brings pages of history to their files, off the path that
@@ -13,9 +16,18 @@ type historyWriter struct {
 	mu    sync.Mutex
 	queue []*historyFile
 	wake  chan struct{} // has room for one
+
+	opened map[*historyFile]int // descriptors of those written lately; run's own
 }
 
-func newHistoryWriter() *historyWriter { return &historyWriter{wake: make(chan struct{}, 1)} }
+const (
+	openHistories   = 8               // how many files are open at most
+	historyOpenTime = 2 * time.Second // after the last page
+)
+
+func newHistoryWriter() *historyWriter {
+	return &historyWriter{wake: make(chan struct{}, 1), opened: make(map[*historyFile]int)}
+}
 
 // enqueue lets the writer look at a file. The file's mu is held.
 func (w *historyWriter) enqueue(f *historyFile) {
@@ -34,14 +46,50 @@ func (w *historyWriter) enqueue(f *historyFile) {
 
 // run writes until the server ends, and then what still waits.
 func (w *historyWriter) run(done <-chan struct{}) {
+	defer w.shutAll()
 	for {
 		w.flush()
+		var idle <-chan time.Time
+		if len(w.opened) > 0 {
+			idle = time.After(historyOpenTime)
+		}
 		select {
 		case <-w.wake:
+		case <-idle:
+			w.shutAll()
 		case <-done:
 			w.flush()
 			return
 		}
+	}
+}
+
+// open returns the descriptor of a file, which stays open for what comes next.
+func (w *historyWriter) open(f *historyFile) (int, error) {
+	if fd, ok := w.opened[f]; ok {
+		return fd, nil
+	}
+	if len(w.opened) >= openHistories {
+		w.shutAll()
+	}
+	fd, err := openHistory(f.path)
+	if err == nil {
+		w.opened[f] = fd
+	}
+	return fd, err
+}
+
+// shut closes a file, if it is open.
+func (w *historyWriter) shut(f *historyFile) {
+	if fd, ok := w.opened[f]; ok {
+		unix.Close(fd)
+		delete(w.opened, f)
+	}
+}
+
+func (w *historyWriter) shutAll() {
+	for f := range w.opened {
+		w.shut(f)
 	}
 }
 

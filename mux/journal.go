@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,8 @@ import (
 // length moves, then the screen is fed. What lies behind the length is zero,
 // and a NUL is nothing to a terminal: after a crash, bytes that are not zero
 // there are a read whose length was not moved. Everything is sparse: what is
-// not used takes no memory, and what was used is given back.
+// not used takes no memory, and what was used is given back: at once, or when a
+// busy session rests.
 //
 // What changes the screen and is no output (a resize, a cleared history) begins
 // a new segment, with the changed screen as its snapshot. So the order of
@@ -161,9 +163,19 @@ func (t *slotTable) release(i int) {
 // journal is one session's. Its owner serialises all calls.
 type journal struct {
 	*slot
-	fd  int
-	mem []byte // both segments
+	fd    int
+	mem   []byte       // both segments
+	begun time.Time    // when the segment in use was
+	warm  [2]footprint // what each half may take beside what is in use
 }
+
+// footprint is how far memory was used, in bytes from the beginning of a
+// segment and of a snapshot.
+type footprint struct{ segment, snapshot int64 }
+
+// busyTime is in how little time a program must fill a segment to have the next
+// one in memory that is kept for it.
+const busyTime = time.Second
 
 // openJournal maps the memory behind fd, which is taken over.
 func openJournal(fd int, s *slot) (*journal, error) {
@@ -241,20 +253,52 @@ func (j *journal) begin(mark [][]byte, snapshot []byte) error {
 	j.base[next].Store(j.end())
 	j.length[next].Store(0)
 	j.turn.Add(1)
-	j.clean(old)
+	j.wipe(old)
 	return nil
 }
 
-// clean gives back and zeroes what segment i took.
-func (j *journal) clean(i int) {
-	if n := j.length[i].Load(); n > 0 {
-		seg := j.segment(i)
-		giveBack(j.fd, int64(i)*segmentArea, seg[:min(uint64(len(seg)), (n+segmentPad-1)/segmentPad*segmentPad)])
-	}
-	if n := j.snap[i].Load(); n > 0 {
-		giveBackFile(j.fd, snapshotOffset(i), int64(n))
+// wipe zeroes segment i. A busy program fills it again at once: for it the
+// memory stays, unless there is much of it, until the session rests.
+func (j *journal) wipe(i int) {
+	seg := j.segment(i)
+	n := min(j.length[i].Load(), uint64(len(seg)))
+	w := &j.warm[i]
+	w.segment, w.snapshot = max(w.segment, pages(n)), max(w.snapshot, int64(j.snap[i].Load()))
+	now := time.Now()
+	busy := now.Sub(j.begun) < busyTime
+	j.begun = now
+	if busy && w.segment+w.snapshot <= 2*segmentLeast {
+		clear(seg[:n])
+	} else {
+		j.releaseHalf(i)
 	}
 }
+
+// release gives back what nothing is in.
+func (j *journal) release() {
+	for i := range j.warm {
+		j.releaseHalf(i)
+	}
+}
+
+// releaseHalf gives back what half i takes and does not use.
+func (j *journal) releaseHalf(i int) {
+	w := j.warm[i]
+	j.warm[i] = footprint{}
+	var segment, snapshot int64
+	if i == j.current() {
+		segment, snapshot = pages(j.length[i].Load()), pages(j.snap[i].Load())
+	}
+	if w.segment > segment {
+		giveBack(j.fd, int64(i)*segmentArea+segment, j.mem[i*segmentArea:][segment:w.segment])
+	}
+	if w.snapshot > snapshot {
+		_ = giveBackFile(j.fd, snapshotOffset(i)+snapshot, w.snapshot-snapshot)
+	}
+}
+
+// pages rounds n up to whole pages of memory.
+func pages(n uint64) int64 { return int64(n+segmentPad-1) / segmentPad * segmentPad }
 
 func snapshotOffset(i int) int64 { return snapshotArea + int64(i)*snapshotMax }
 
@@ -280,8 +324,12 @@ func (j *journal) recovered() (leftover, error) {
 	if uint64(end) > n {
 		j.length[i].Store(uint64(end))
 	}
-	// A kill while the last segment was cleaned leaves it dirty.
+	if used := pages(uint64(end)); used < int64(len(seg)) {
+		giveBack(j.fd, int64(i)*segmentArea+used, seg[used:])
+	}
+	// A kill while the last segment was wiped leaves it dirty.
 	giveBack(j.fd, int64(1-i)*segmentArea, j.mem[(1-i)*segmentArea:][:segmentArea])
+	j.warm[1-i].snapshot = int64(min(j.snap[1-i].Load(), snapshotMax))
 	b := make([]byte, min(j.snap[i].Load(), snapshotMax))
 	if err := readAt(j.fd, b, snapshotOffset(i)); err != nil {
 		return leftover{}, fmt.Errorf("read a snapshot: %w", err)

@@ -92,6 +92,7 @@ func (s *session) rest(since int64) bool {
 	if n := s.j.length[s.j.current()].Load(); n > quietOutput && s.out == s.j.end() {
 		s.nextSegment()
 	}
+	s.j.release()
 	if len(s.term.Pending()) > 0 {
 		return true // a sequence is half written: its bytes are not given back
 	}

@@ -72,6 +72,7 @@ type session struct {
 	fd         int           // the terminal's master; -1 after the end
 	cols, rows int           // in force
 	out        uint64        // bytes of output that the screen shows
+	told       uint64        // and that everybody knows of
 	opened     []byte        // the sequence that was open where the journal's segment begins
 	lastIn     int64         // Unix nanoseconds
 	ring       *process.Ring // output of a background command; nil without

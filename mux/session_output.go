@@ -58,6 +58,7 @@ func (s *session) read(limit int) int {
 		if m > 0 {
 			s.j.commit(m)
 			n += m
+			s.advance() // while it is in the cache, and the kernel gets the next ready
 			continue
 		}
 		if errors.Is(err, unix.EINTR) {

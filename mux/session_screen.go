@@ -26,25 +26,33 @@ func protect(f func()) (err error) {
 	return nil
 }
 
-// show feeds the emulator what the journal has beyond s.out, and lets replies
-// and events go out. mu is held.
-func (s *session) show() {
+// advance feeds the emulator what the journal has beyond s.out. mu is held.
+func (s *session) advance() {
 	p := s.j.from(s.out)
 	if len(p) == 0 {
+		return
+	}
+	if err := protect(func() { feed(s.term, p) }); err != nil {
+		s.screenPanic(err)
+	}
+	s.out = s.j.end()
+}
+
+// show brings the screen up to date, and lets everybody know what is new since
+// s.told: replies and events go out. mu is held.
+func (s *session) show() {
+	s.advance()
+	if s.out == s.told {
 		return
 	}
 	s.lastOut = s.srv.clock.Now().UnixNano()
 	s.j.lastOut.Store(s.lastOut)
 	s.srv.resting.use(s)
 	s.keep()
-	start := s.out
-	if err := protect(func() { feed(s.term, p) }); err != nil {
-		s.screenPanic(err)
-		p = s.j.from(start) // nil when the segment went with the screen
-	}
-	s.out = s.j.end()
 	s.effects()
 	s.paintTape()
+	p := s.j.from(s.told) // nil when the segment went with the screen
+	s.told = s.out
 	for _, c := range s.clients {
 		c.output(p, s.out)
 	}
@@ -237,6 +245,7 @@ func (s *session) recoverScreen() {
 	} else if err := s.replay(s.j.effect.Load()); err != nil {
 		s.screenPanic(err)
 	}
+	s.told = s.out
 	if s.tape != nil && s.tape.owed == 0 {
 		s.tape.resize(s.cols, s.rows) // killed before it was recorded
 	}

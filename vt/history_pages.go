@@ -48,7 +48,11 @@ func (h *history) seal(p *page) {
 	p.sealed = true
 	lines := p.lines
 	if h.store != nil {
-		if number, err := h.store.Append(appendPage(nil, p.looks, p.refs, p.lines, h.wide)); err == nil {
+		var b []byte
+		if s, ok := h.store.(PageBuffers); ok {
+			b = s.Buffer()
+		}
+		if number, err := h.store.Append(appendPage(b, p.looks, p.refs, p.lines, h.wide)); err == nil {
 			p.number, p.lines, p.looks = number, nil, nil
 		}
 	}

@@ -23,6 +23,13 @@ type PageDropper interface {
 	Drop(number uint64)
 }
 
+// PageBuffers is what Pages may implement to have pages written into memory
+// that it has used before.
+type PageBuffers interface {
+	// Buffer returns memory for the next page, of length 0; nil is as good.
+	Buffer() []byte
+}
+
 // A page is a version, the renditions its lines use, where they are, and the
 // lines:
 //

@@ -1,0 +1,58 @@
+package mux
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestJournalMemory: the segments of a busy session stay in memory, wiped, until
+// it rests; a session that has time gives them back at once.
+func TestJournalMemory(t *testing.T) {
+	b := newJournalBench(t)
+	memory := func() int64 {
+		var st unix.Stat_t
+		if err := unix.Fstat(b.fd, &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Blocks * 512
+	}
+	other := func() []byte { return b.s.j.mem[(1-b.s.j.current())*segmentArea:][:segmentLeast] } // looking takes memory, too
+	fill := func() {
+		for turn := b.s.j.turn.Load(); b.s.j.turn.Load() == turn; {
+			b.write([]byte(strings.Repeat("busy output\r\n", 1000)))
+			b.srv.history.flush()
+		}
+	}
+	fill()
+	fill()
+	if got := memory(); got < segmentLeast {
+		t.Errorf("busy: %d bytes", got)
+	}
+	if n := len(bytes.Trim(other(), "\x00")); n > 0 {
+		t.Errorf("%d bytes were not wiped", n)
+	}
+	for range 2 {
+		b.s.j.begun = time.Now().Add(-time.Minute)
+		fill()
+	}
+	if got := memory(); got > segmentLeast {
+		t.Errorf("slow: %d bytes", got)
+	}
+	fill()
+	fill()
+	b.s.rest(time.Now().Add(time.Hour).UnixNano())
+	if got, most := memory(), int64(b.s.j.snap[b.s.j.current()].Load())+3*segmentPad; got > most {
+		t.Errorf("at rest: %d bytes, want at most %d", got, most)
+	}
+	if b.s.term.ScreenText() == "" {
+		t.Error("the screen is blank")
+	}
+	b.crash(t)
+	if got := b.s.term.ScreenText(); !strings.Contains(got, "busy output") {
+		t.Errorf("after a crash: %q", got)
+	}
+}

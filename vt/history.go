@@ -249,45 +249,66 @@ func shown(c cell) byte { return byte(c | (c-1)>>58&0x20) }
 
 // addCells is addPlain for cells of every kind.
 func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
-	b := slices.Grow(o.text, 2*(len(cells)-x))
-	for ; x < len(cells) && cells[x]&cellAttr == attr; x++ {
-		c := cells[x]
-		if c&(cellKind|cellCluster) == cellWide && c&cellRune >= 0x800 && c&cellRune < 0x10000 {
-			b = append(b, 0xe0|byte(c>>12&0x0f), 0x80|byte(c>>6&0x3f), 0x80|byte(c&0x3f))
+	for x < len(cells) {
+		b := slices.Grow(o.text, 3*(len(cells)-x))
+		n, wide := len(b), false
+		for b = b[:cap(b)]; x < len(cells); x++ {
+			c := cells[x] ^ attr
+			if c < 0x80 {
+				b[n] = shown(c)
+				n++
+				continue
+			}
+			if c&^(cellRune|cellWide) != 0 || c&cellRune < 0x800 || c&cellRune > 0xffff {
+				break
+			}
+			u := b[n : n+3]
+			u[0], u[1], u[2] = 0xe0|byte(c>>12&0x0f), 0x80|byte(c>>6&0x3f), 0x80|byte(c&0x3f)
+			n += 3
+			if c&cellWide != 0 {
+				wide = true
+				if x+1 < len(cells) && cells[x+1] == attr|cellTail {
+					x++
+				}
+			}
+		}
+		o.text = b[:n]
+		if wide {
 			o.flags = o.flags&^linePlain | lineWide
-			if x+1 < len(cells) && cells[x+1] == attr|cellTail {
-				x++
-			}
-			continue
 		}
-		kind := c & cellKind
-		if kind != cellNarrow {
-			if kind == cellTail {
-				continue
-			}
-			if kind == cellSpacer && x == len(cells)-1 {
-				o.cols--
-				o.spacer = true
-				o.flags &^= linePlain
-				continue
-			}
-			if kind == cellWide {
-				o.flags = o.flags&^linePlain | lineWide
-			}
+		if x == len(cells) || cells[x]&cellAttr != attr {
+			break
 		}
-		switch r := c & cellContent; {
-		case r == 0:
-			b = append(b, ' ')
-		case r >= 0x800 && r < 0x10000: // box drawing and the like
-			b = append(b, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
-		case r&cellCluster == 0:
-			b = appendRune(b, rune(r))
-		default:
-			b = appendContent(b, t, c)
-		}
+		o.addCell(t, cells, x)
+		x++
 	}
-	o.text = b
 	return x
+}
+
+// addCell appends one cell of any kind.
+func (o *openLine) addCell(t *Terminal, cells []cell, x int) {
+	c := cells[x]
+	switch c & cellKind {
+	case cellTail:
+		return
+	case cellSpacer:
+		if x == len(cells)-1 {
+			o.cols--
+			o.spacer = true
+			o.flags &^= linePlain
+			return
+		}
+	case cellWide:
+		o.flags = o.flags&^linePlain | lineWide
+	}
+	switch r := c & cellContent; {
+	case r == 0:
+		o.text = append(o.text, ' ')
+	case r&cellCluster == 0:
+		o.text = appendRune(o.text, rune(r))
+	default:
+		o.text = appendContent(o.text, t, c)
+	}
 }
 
 // lookFor returns the number of a look in the page being written.

@@ -80,6 +80,9 @@ func (t *Terminal) printASCII(p []byte) int {
 	if n := t.appendText(p); n > 0 {
 		return n
 	}
+	if n := t.appendCells(p); n > 0 {
+		return n
+	}
 	n := asciiRun(p)
 	attr := t.penAttr()
 	edge := false // the last one stands in the last column, and the cursor on it
@@ -113,6 +116,54 @@ func (t *Terminal) printASCII(p []byte) int {
 	return n
 }
 
+// appendCells prints the printable ASCII at the start of p behind what the
+// cursor's row has, short of the row's end, and returns how many bytes that
+// were: 0 when it is not so simple.
+func (t *Terminal) appendCells(p []byte) int {
+	if t.pending || t.scr.rows == nil {
+		return 0
+	}
+	r := t.scr.raw(t.y)
+	if r.cells == nil || r.flags&rowText != 0 || int(r.used) != t.x {
+		return 0
+	}
+	attr, n := t.penAttr(), 0
+	dst := r.cells[t.x:max(t.lineEnd()-1, t.x)]
+	for len(p)-n >= 8 && len(dst)-n >= 8 {
+		v := binary.LittleEndian.Uint64(p[n:])
+		if notPrintable(v) != 0 {
+			break
+		}
+		putWord(dst[n:], v, attr)
+		n += 8
+	}
+	for n < len(p) && n < len(dst) && p[n] >= 0x20 && p[n] < 0x7f {
+		dst[n] = attr | cell(p[n])
+		n++
+	}
+	if n == 0 || n == len(dst) {
+		return 0 // the last column needs a further look
+	}
+	t.x += n
+	r.used, r.rev = int32(t.x), t.nextRev
+	t.changed = true
+	t.last = lastText{cell: cell(p[n-1]), x: int32(t.x - 1), y: int32(t.y), join: true, gr: grOther}
+	return n
+}
+
+// putWord writes eight characters into cells.
+func putWord(dst []cell, v uint64, attr cell) {
+	dst = dst[:8]
+	dst[0] = attr | cell(v&0xff)
+	dst[1] = attr | cell(v>>8&0xff)
+	dst[2] = attr | cell(v>>16&0xff)
+	dst[3] = attr | cell(v>>24&0xff)
+	dst[4] = attr | cell(v>>32&0xff)
+	dst[5] = attr | cell(v>>40&0xff)
+	dst[6] = attr | cell(v>>48&0xff)
+	dst[7] = attr | cell(v>>56)
+}
+
 // putASCII writes text into cells at the cursor; it fits.
 func (t *Terminal) putASCII(p []byte, attr cell) {
 	r := t.touch(t.y)
@@ -126,15 +177,7 @@ func (t *Terminal) putASCII(p []byte, attr cell) {
 	}
 	dst := r.cells[x:end]
 	for len(p) >= 8 && len(dst) >= 8 {
-		v := binary.LittleEndian.Uint64(p)
-		dst[0] = attr | cell(v&0xff)
-		dst[1] = attr | cell(v>>8&0xff)
-		dst[2] = attr | cell(v>>16&0xff)
-		dst[3] = attr | cell(v>>24&0xff)
-		dst[4] = attr | cell(v>>32&0xff)
-		dst[5] = attr | cell(v>>40&0xff)
-		dst[6] = attr | cell(v>>48&0xff)
-		dst[7] = attr | cell(v>>56)
+		putWord(dst, binary.LittleEndian.Uint64(p), attr)
 		p, dst = p[8:], dst[8:]
 	}
 	for i := range min(len(p), len(dst)) {

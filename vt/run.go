@@ -3,9 +3,12 @@ package vt
 // runRune reads a character of two or three bytes that is right and not cut,
 // and returns 0 for anything else, which takes the longer way.
 func runRune(p []byte) (r rune, n int) {
+	if len(p) >= 3 {
+		if r, ok := threeBytes(p); ok {
+			return r, 3
+		}
+	}
 	switch c := p[0]; {
-	case c >= 0xe1 && c <= 0xef && c != 0xed && len(p) >= 3 && p[1]&0xc0 == 0x80 && p[2]&0xc0 == 0x80:
-		return rune(c&0x0f)<<12 | rune(p[1]&0x3f)<<6 | rune(p[2]&0x3f), 3
 	case c >= 0xc3 && c <= 0xdf && len(p) >= 2 && p[1]&0xc0 == 0x80:
 		return rune(c&0x1f)<<6 | rune(p[1]&0x3f), 2
 	}
@@ -59,6 +62,12 @@ func (t *Terminal) printRun(p []byte) int {
 		}
 		if row == nil {
 			row = t.touch(t.y)
+			if k := row.appendWide(p[n:], attr, x, end-1); k > 0 {
+				n += 3 * k
+				x += 2 * k
+				content, at = row.cells[x-2]&cellGlyph, x-2
+				continue
+			}
 		}
 		if x < int(row.used) {
 			row.splitAt(x)
@@ -87,4 +96,37 @@ func (t *Terminal) printRun(p []byte) int {
 		t.last = lastText{cell: content, x: int32(at), y: int32(t.y), join: true, gr: grOther}
 	}
 	return n
+}
+
+// appendWide puts the characters of two columns at the start of p, each of three
+// bytes, at column x, as far as they end before the column end and nothing
+// stands there. It returns their number.
+func (r *row) appendWide(p []byte, attr cell, x, end int) int {
+	if x < int(r.used) {
+		return 0
+	}
+	cells, start := r.cells[:max(end, x)], x
+	attr |= cellWide
+	for x+2 <= len(cells) && len(p) >= 3 {
+		c, ok := threeBytes(p)
+		if !ok || (c < 0x4e00 || c > 0x9fff) && property(c) != 2 {
+			break
+		}
+		cells[x], cells[x+1] = attr|cell(c), attr^cellWide|cellTail
+		p = p[3:]
+		x += 2
+	}
+	if x > start {
+		r.used = int32(x)
+		r.flags |= rowWide
+	}
+	return (x - start) / 2
+}
+
+// threeBytes reads a character of three bytes, which p has, if it is right and
+// needs no further look.
+func threeBytes(p []byte) (r rune, ok bool) {
+	c := p[0]
+	ok = c >= 0xe1 && c <= 0xef && c != 0xed && p[1]&0xc0 == 0x80 && p[2]&0xc0 == 0x80
+	return rune(c&0x0f)<<12 | rune(p[1]&0x3f)<<6 | rune(p[2]&0x3f), ok
 }

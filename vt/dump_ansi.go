@@ -365,9 +365,27 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 			p.csi("G", x+1) // keeps it from joining the character before
 		}
 		p.glyph(text, c.isWide())
+		if len(text) == 1 && text[0] < 0x80 { // the next one cannot join it
+			x += p.ascii(r.cells[x+1:x1], c&cellAttr)
+			text[0] = p.b[len(p.b)-1]
+		}
 		prev = append(prev[:0], text...)
 	}
 	return wrapped
+}
+
+// ascii writes the ASCII at the start of cells, all of it of the same
+// attributes, and returns how many cells that are.
+func (p *painter) ascii(cells []cell, attr cell) int {
+	n := 0
+	for ; n < len(cells); n++ {
+		c := cells[n] ^ attr
+		if c-0x20 >= 0x7f-0x20 {
+			break
+		}
+		p.b = append(p.b, byte(c))
+	}
+	return n
 }
 
 // glyph writes the text of a cell under the width policy that makes the same

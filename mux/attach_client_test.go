@@ -163,7 +163,7 @@ func TestAttachReconnects(t *testing.T) {
 // TestAttachResetsBeforeRepaint: the lost connection may have ended in the
 // middle of a sequence, and with modes that the new paint does not mention.
 func TestAttachResetsBeforeRepaint(t *testing.T) {
-	s, c, p, _ := attachDemo(t, nil)
+	s, c, p, r := attachDemo(t, nil)
 	c.raw("half\x1b[3")
 	p.sees("half")
 	s.stop()
@@ -175,6 +175,8 @@ func TestAttachResetsBeforeRepaint(t *testing.T) {
 	if reset := string(vt.AppendReset(nil)); !strings.HasPrefix(after, "\x1b[3"+reset+"second") {
 		t.Errorf("came: %q", after)
 	}
+	p.types("\x02d")
+	r.want(AttachDetached) // else it may come back once more while the test ends
 }
 
 func TestAttachLost(t *testing.T) {

@@ -21,8 +21,11 @@ const (
 	wakeGather  = 10 * time.Millisecond // many end at once
 )
 
-// wake makes the loop look at the deliveries.
+// wake makes the loop look at the deliveries, unless there are none.
 func (x *execs) wake() {
+	if x.none() {
+		return
+	}
 	select {
 	case x.kick <- struct{}{}:
 	default:
@@ -58,10 +61,7 @@ func (x *execs) run() {
 // pass begins to tell every owner that is there and not being told, and returns
 // when to look again.
 func (x *execs) pass(ctx context.Context, limit chan struct{}) time.Duration {
-	x.mu.Lock()
-	idle := len(x.open) == 0
-	x.mu.Unlock()
-	if idle {
+	if x.none() {
 		return 24 * time.Hour
 	}
 	open, err := x.deliveries()
@@ -86,6 +86,13 @@ func (x *execs) pass(ctx context.Context, limit chan struct{}) time.Duration {
 		x.tellOwner(ctx, owner, limit)
 	}
 	return next
+}
+
+// none reports whether no delivery is open.
+func (x *execs) none() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.open) == 0
 }
 
 // giveUp makes a delivery that waited too long a dead letter.

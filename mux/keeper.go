@@ -25,8 +25,9 @@ import (
 type keeper struct {
 	dir, socket string
 	since       int64
-	lock        int      // the state directory's lock, shared with the server
-	starters    []rlimit // limits that programs get, see liftLimits
+	lock        int           // the state directory's lock, shared with the server
+	starters    []rlimit      // limits that programs get, see liftLimits
+	slack       time.Duration // of timers, that programs and servers get
 	trimmer     trimmer
 
 	mu       sync.Mutex
@@ -97,7 +98,10 @@ func runKeeper(args []string) int {
 		dir: args[1], socket: args[2], since: time.Now().UnixNano(),
 		lock:  moveFD(keeperLockFD),
 		table: make(map[string]*keptEntry), byPID: make(map[int]*keptEntry),
-		quit: make(chan int, 1),
+		quit: make(chan int, 1), slack: timerSlack(),
+	}
+	if k.slack >= keeperSlack {
+		k.slack -= keeperSlack
 	}
 	k.image = ownProgram()
 	k.image.version = args[3]
@@ -130,7 +134,10 @@ func detachKeeper(args []string) int {
 	p := ownProgram()
 	stage := map[string]string{"detach": "run", "detach-adopt": "adopt"}[args[0]]
 	argv := append([]string{keeperName, daemonMark, stage}, args[1:]...)
-	_, err := p.start(argv, []uintptr{0, 1, 2, keeperLockFD, keeperReadyFD}, nil, &syscall.SysProcAttr{Setsid: true})
+	var err error
+	withTimerSlack(timerSlack()+keeperSlack, func() {
+		_, err = p.start(argv, []uintptr{0, 1, 2, keeperLockFD, keeperReadyFD}, nil, &syscall.SysProcAttr{Setsid: true})
+	})
 	if err != nil {
 		if stage == "run" {
 			fmt.Fprintf(os.NewFile(keeperReadyFD, "ready"), "error: keeper: %v", err)
@@ -181,8 +188,12 @@ func dropImage(n int) {
 // highFD is above every descriptor that a child is given by number.
 const highFD = 32
 
-// moveFD moves a descriptor out of the way of children's numbers.
+// moveFD moves a descriptor out of the way of children's numbers, if it is in it.
 func moveFD(fd int) int {
+	if fd >= highFD {
+		unix.CloseOnExec(fd)
+		return fd
+	}
 	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, highFD)
 	if err != nil {
 		unix.CloseOnExec(fd)

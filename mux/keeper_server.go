@@ -39,7 +39,10 @@ func (k *keeper) startServer(fails int) error {
 	if k.killed {
 		argv = append(argv, serverKilled)
 	}
-	pid, err := p.start(argv, []uintptr{0, 1, 2, uintptr(theirs), uintptr(k.lock)}, nil, &syscall.SysProcAttr{})
+	var pid int
+	withTimerSlack(k.slack, func() {
+		pid, err = p.start(argv, []uintptr{0, 1, 2, uintptr(theirs), uintptr(k.lock)}, nil, &syscall.SysProcAttr{})
+	})
 	unix.Close(theirs)
 	if err != nil {
 		unix.Close(mine)

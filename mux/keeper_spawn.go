@@ -6,7 +6,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/proctree"
@@ -34,8 +33,9 @@ func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
 		path, argv, files = k.limited(s, limits, files)
 	}
 	old := unix.Umask(s.Umask)
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
-		Dir: s.Dir, Env: s.Env, Sys: attr, Files: files,
+	var pid int
+	withTimerSlack(k.slack, func() {
+		pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Sys: attr, Files: files})
 	})
 	unix.Umask(old)
 	closeCgroup()
@@ -65,34 +65,16 @@ func openStdio(s *spawnSpec) (ours, theirs []int, err error) {
 		closeAll([]int{ours[2], theirs[2]})
 		return []int{ours[1], ours[0]}, []int{theirs[0], theirs[1], theirs[1]}, nil
 	}
-	master, slave, err := pty.Open()
+	master, slave, err := openTerminal()
 	if err != nil {
 		return nil, nil, fmt.Errorf("open a terminal: %w", err)
 	}
-	defer master.Close()
-	defer slave.Close()
-	if err := pty.Setsize(master, &pty.Winsize{Rows: s.Rows, Cols: s.Cols}); err != nil {
+	ws := unix.Winsize{Row: s.Rows, Col: s.Cols}
+	if err := unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, &ws); err != nil {
+		closeAll([]int{master, slave})
 		return nil, nil, fmt.Errorf("set the terminal's size: %w", err)
 	}
-	m, err := dupHigh(master)
-	if err != nil {
-		return nil, nil, err
-	}
-	// Nonblocking is a property of the shared description: set here, once.
-	if err := unix.SetNonblock(m, true); err != nil {
-		unix.Close(m)
-		return nil, nil, err
-	}
-	t, err := dupHigh(slave)
-	if err != nil {
-		unix.Close(m)
-		return nil, nil, err
-	}
-	if err := unix.SetNonblock(t, false); err != nil {
-		closeAll([]int{m, t})
-		return nil, nil, err
-	}
-	return []int{m}, []int{t, t, t}, nil
+	return []int{master}, []int{slave, slave, slave}, nil
 }
 
 // openPipes returns the outer ends (stdin, stdout, stderr) and the child's.
@@ -111,22 +93,6 @@ func openPipes() (ours, theirs []int, err error) {
 		_ = unix.SetNonblock(ours[i], true)
 	}
 	return ours, theirs, nil
-}
-
-// dupHigh duplicates f's descriptor above those that children get by number,
-// without the poller of os.File.
-func dupHigh(f *os.File) (int, error) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	fd, dupErr := -1, error(nil)
-	if err := raw.Control(func(old uintptr) {
-		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, highFD)
-	}); err != nil {
-		return -1, err
-	}
-	return fd, dupErr
 }
 
 // closeUnique closes descriptors that may be repeated.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gascity.dev/gc/store"
@@ -34,6 +35,7 @@ type deliveries struct {
 	kick  chan struct{}
 	limit chan struct{}
 	work  sync.WaitGroup
+	waits atomic.Bool // false: no message waits, and a pass that finds one is still to begin
 
 	mu      sync.Mutex
 	busy    map[string]bool // names with a delivery under way
@@ -51,6 +53,14 @@ func (d *deliveries) wake() {
 	select {
 	case d.kick <- struct{}{}:
 	default:
+	}
+}
+
+// sessionsChanged makes the loop look at the queue when a message may have
+// waited for a session that came or went.
+func (d *deliveries) sessionsChanged() {
+	if d.waits.Load() {
+		d.wake()
 	}
 }
 
@@ -83,6 +93,8 @@ func (d *deliveries) run(done <-chan struct{}) {
 // pass starts what is due and returns when to look again; zero: when
 // something happens.
 func (d *deliveries) pass(ctx context.Context) (next time.Time) {
+	d.waits.Store(true) // before the sessions are looked at: one that comes now wakes the next pass
+	defer func() { d.waits.Store(!next.IsZero()) }()
 	items, err := d.list("")
 	if err != nil {
 		logf("queue: %v", err)

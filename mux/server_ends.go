@@ -66,7 +66,7 @@ func (srv *server) moveExited(s *session) {
 	srv.checkIdle()
 	srv.mu.Unlock()
 	srv.collect(drop)
-	srv.queue.wake()
+	srv.queue.sessionsChanged()
 	srv.execs.wake()
 	select {
 	case srv.ended <- s:

@@ -168,7 +168,7 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 		srv.work.Go(func() { _ = srv.kill(context.Background(), s, 0) }) // nobody would read its output
 		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
 	}
-	srv.queue.wake()
+	srv.queue.sessionsChanged()
 	srv.execs.wake()
 	srv.lateExit(s)
 	return s, nil

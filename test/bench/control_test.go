@@ -3,13 +3,12 @@ package bench
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux"
 )
@@ -120,27 +119,17 @@ func (w *world) needTmux() {
 	}
 }
 
-// tick is the unit of /proc/PID/stat: USER_HZ, 100 on every Linux platform
-// that gc is built for.
-const tick = 10 * time.Millisecond
-
-// cpu is the user and system time of processes so far, in whole ticks each.
+// cpu is the time that processes have worked so far, by the clock of each: to
+// the nanosecond, and with threads that have ended.
 func cpu(b *testing.B, pids ...int) (sum time.Duration) {
 	b.Helper()
 	for _, pid := range pids {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
+		const scheduled = 2 // CPUCLOCK_SCHED of the kernel, which clock_getcpuclockid(3) makes ids of
+		var t unix.Timespec
+		if err := unix.ClockGettime(int32(^pid<<3|scheduled), &t); err != nil {
 			b.Skipf("no CPU times here: %v", err)
 		}
-		_, rest, _ := strings.Cut(string(data), ") ") // the names here have no parenthesis
-		f := strings.Fields(rest)
-		for _, i := range []int{11, 12} { // utime, stime: proc_pid_stat(5) 14 and 15
-			n, err := strconv.Atoi(f[i])
-			if err != nil {
-				b.Fatal(err)
-			}
-			sum += time.Duration(n) * tick
-		}
+		sum += time.Duration(t.Nano())
 	}
 	return sum
 }

@@ -79,6 +79,11 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
+	select { // what the keeper hears next, it takes for the next server's
+	case <-srv.ready:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
 	if !isExecutable(in.Path) {
 		return nil, fmt.Errorf("%w: %s is no executable file", ErrRequest, in.Path)
 	}

@@ -48,6 +48,7 @@ type server struct {
 	dialogs []rule.Dialog
 	http    *http.Server
 	times   timing
+	ready   chan struct{} // closed when the keeper was told that the server serves
 	done    chan struct{} // closed when the server should end
 	endOnce sync.Once
 	work    sync.WaitGroup // goroutines of the server
@@ -97,7 +98,7 @@ func runServer(args []string) int {
 		paths: Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
 		killed: slices.Contains(args[3:], serverKilled),
 		events: event.NewLog[Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
-		lockFD: lock, history: newHistoryWriter(), done: make(chan struct{}), ended: make(chan *session, 1024),
+		lockFD: lock, history: newHistoryWriter(), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
 		sessions: make(map[string]*session), live: make(map[string]*session), trim: trimmer{worth: trimWorth},
 	}
 	srv.queue = newDeliveries(srv)
@@ -187,6 +188,7 @@ func (srv *server) serve() {
 	if err := srv.link.tell(kindReady, ""); err != nil {
 		logf("ready: %v", err)
 	}
+	close(srv.ready)
 	rest := time.AfterFunc(restTime, trimMemory)
 	defer rest.Stop()
 	gone := time.AfterFunc(attachReconnect, srv.forgetSizes)

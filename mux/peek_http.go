@@ -21,7 +21,7 @@ func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := appendPeekResult(make([]byte, 0, len(out.Text)+256), &out)
+	raw, err := appendPeekResult(make([]byte, 0, out.room()), &out)
 	return rawJSON(raw), err
 }
 
@@ -37,7 +37,11 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 	if len(in) > maxPeeks {
 		return nil, fmt.Errorf("%w: %d peeks, at most %d", ErrTooLarge, len(in), maxPeeks)
 	}
-	raw, err := appendList(make([]byte, 0, len(in)*128), "results", srv.peekMany(in), appendPeekResult)
+	out, size := srv.peekMany(in), 0
+	for i := range out {
+		size += out[i].room()
+	}
+	raw, err := appendList(make([]byte, 0, size), "results", out, appendPeekResult)
 	return rawJSON(raw), err
 }
 

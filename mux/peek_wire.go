@@ -1,8 +1,10 @@
 package mux
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -73,6 +75,9 @@ func appendPeekResult(b []byte, r *PeekResult) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// room is how many bytes a result takes, about.
+func (r *PeekResult) room() int { return 160 + len(r.Text)*5/4 }
+
 // appendList appends {"name":[…]}.
 func appendList[T any](b []byte, name string, list []T, one func([]byte, *T) ([]byte, error)) ([]byte, error) {
 	b = append(appendString(append(b, '{'), name), ':', '[')
@@ -95,26 +100,56 @@ func appendString(b []byte, s string) []byte {
 		return append(b, more...)
 	}
 	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if asIs[c] || c >= utf8.RuneSelf {
-			continue
+	for {
+		n := 0
+		b, n = appendVerbatim(b, s)
+		if n == len(s) {
+			return append(b, '"')
 		}
-		b = append(b, s[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = fmt.Appendf(b, `\u%04x`, c)
+		b = appendEscape(b, s[n])
+		s = s[n+1:]
+	}
+}
+
+// appendEscape appends a byte that does not stand for itself.
+func appendEscape(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return fmt.Appendf(b, `\u%04x`, c)
+}
+
+// appendVerbatim appends the bytes at the start of s that stand for themselves
+// in a string, all but quote, backslash and controls, and returns their number.
+func appendVerbatim(b []byte, s string) (to []byte, n int) {
+	for ; n+8 <= len(s); n += 8 {
+		w := s[n : n+8]
+		v := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		b = binary.LittleEndian.AppendUint64(b, v)
+		if m := special(v); m != 0 {
+			k := bits.TrailingZeros64(m) / 8
+			return b[:len(b)-8+k], n + k
 		}
 	}
-	return append(append(b, s[from:]...), '"')
+	for n < len(s) && s[n] >= ' ' && s[n] != '"' && s[n] != '\\' {
+		b = append(b, s[n])
+		n++
+	}
+	return b, n
+}
+
+// special marks in the top bit of its byte the first byte of a word that does
+// not stand for itself. A borrow spoils only bytes above that one.
+func special(v uint64) uint64 {
+	const one, high = 0x0101010101010101, 0x8080808080808080
+	quote, slash := v^'"'*one, v^'\\'*one
+	return ((v-' '*one)&^v | (quote-one)&^quote | (slash-one)&^slash) & high
 }
 
 // reading is a position in JSON of a known shape. The first thing that does
@@ -124,6 +159,7 @@ type reading struct {
 	s   string
 	i   int
 	bad bool
+	buf []byte // the string that is being read
 }
 
 // next skips white space and takes c, if it stands there.
@@ -144,73 +180,52 @@ func (r *reading) must(c byte) {
 	}
 }
 
-// asIs are the bytes that stand for themselves in a string.
-var asIs = func() (t [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
 // text reads a string. Escapes but those of a line's end, a tab, a quote and a
 // backslash are left to encoding/json.
-func (r *reading) text() string {
+func (r *reading) text() (text string) {
 	r.must('"')
 	from := r.i
-	var out []byte
-	ascii := true
-	for !r.bad {
-		for r.i < len(r.s) && asIs[r.s[r.i]] {
-			r.i++
+	r.buf = r.buf[:0]
+	r.verbatim()
+	if r.i < len(r.s) && r.s[r.i] == '"' {
+		text = r.s[from:r.i]
+	} else {
+		for !r.bad && r.i < len(r.s) && r.s[r.i] != '"' {
+			r.escape()
+			r.verbatim()
 		}
-		if r.i == len(r.s) {
-			break
-		}
-		switch c := r.s[r.i]; {
-		case c == '"':
-			text := r.s[from:r.i]
-			if out != nil {
-				text = string(append(out, text...))
-			}
-			r.i++
-			r.bad = !ascii && !utf8.ValidString(text)
-			return text
-		case c >= utf8.RuneSelf:
-			ascii = false
-			r.i++
-		case c == '\\':
-			if out == nil {
-				out = make([]byte, 0, r.i-from+512)
-			}
-			out = append(out, r.s[from:r.i]...)
-			out = r.escape(out)
-			from = r.i
-		default:
-			r.bad = true
-		}
+		text = string(r.buf)
 	}
-	r.bad = true
-	return ""
+	r.must('"')
+	r.bad = r.bad || !utf8.ValidString(text)
+	return text
 }
 
-// escape appends what the escape at the position stands for.
-func (r *reading) escape(out []byte) []byte {
-	if r.i+1 >= len(r.s) {
+// verbatim takes the bytes of a string up to its end or the next escape.
+func (r *reading) verbatim() {
+	n := 0
+	r.buf, n = appendVerbatim(r.buf, r.s[r.i:])
+	r.i += n
+}
+
+// escape takes what the escape at the position stands for.
+func (r *reading) escape() {
+	if r.s[r.i] != '\\' || r.i+1 >= len(r.s) {
 		r.bad = true
-		return out
+		return
 	}
 	c := r.s[r.i+1]
 	r.i += 2
 	switch c {
 	case 'n':
-		return append(out, '\n')
+		c = '\n'
 	case 't':
-		return append(out, '\t')
+		c = '\t'
 	case '"', '\\':
-		return append(out, c)
+	default:
+		r.bad = true
 	}
-	r.bad = true
-	return out
+	r.buf = append(r.buf, c)
 }
 
 // number reads an integer.
@@ -266,17 +281,21 @@ func (r *reading) more(end byte, first bool) bool {
 }
 
 // key reads the name of an object's next field, and the colon; "" when there is
-// none.
-func (r *reading) key(first bool) string {
+// none. A name with escapes is none that anybody knows.
+func (r *reading) key(first bool) (key string) {
 	if !r.more('}', first) {
 		return ""
 	}
-	key := r.text()
+	r.must('"')
+	if n := strings.IndexByte(r.s[r.i:], '"'); n > 0 {
+		key = r.s[r.i : r.i+n]
+		r.i += n
+	}
+	r.must('"')
 	r.must(':')
-	if r.bad {
+	if r.bad = r.bad || key == ""; r.bad {
 		return ""
 	}
-	r.bad = key == ""
 	return key
 }
 

@@ -105,6 +105,30 @@ func TestPeekWireIsQuick(t *testing.T) {
 	}
 }
 
+// Strings are written and read eight bytes at a time: every character is the
+// same at every place of a word.
+func TestPeekWireEveryCharacter(t *testing.T) {
+	for c := range rune(0x180) {
+		for n := range 17 {
+			text := strings.Repeat("x", n) + string(c) + strings.Repeat("y", 16-n)
+			b := appendString(nil, text)
+			var want string
+			if err := json.Unmarshal(b, &want); err != nil || want != text {
+				t.Fatalf("%q is written as %s (%v)", text, b, err)
+			}
+			r := &reading{s: string(b)}
+			if got := r.text(); !r.bad && got != text || r.bad != (c < ' ' && c != '\n' && c != '\t') {
+				t.Fatalf("%s reads as %q, %t", b, got, r.bad)
+			}
+			raw := `"` + text + `"` // as it must not be written
+			r = &reading{s: raw}
+			if got := r.text(); r.done() != (json.Unmarshal([]byte(raw), &want) == nil) || r.done() && got != text {
+				t.Fatalf("%q reads as %q, %t", raw, got, r.done())
+			}
+		}
+	}
+}
+
 func FuzzPeekWire(f *testing.F) {
 	for _, s := range []string{
 		`{"requests":[{"name":"a","screen":true,"ifRevision":3}]}`, `{"requests":[]}`, `{"requests":null}`, `{}`, `[]`, ``,

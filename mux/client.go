@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -22,28 +21,21 @@ import (
 // when the server cannot be asked, in which case nothing is known.
 type Client struct {
 	paths Paths
-	http  *http.Client
-	dial  func(ctx context.Context) (net.Conn, error)
-
-	mu      sync.Mutex
-	first   net.Conn // the connection that proved the server, for the first request
-	firstAt time.Time
+	conns transport
 }
 
 // host is the authority of the requests; nothing resolves it.
 const host = "mux"
 
-// newClient returns a client that connects with dial; first may be nil.
+// newClient returns a client that connects with dial. Its first request goes
+// over first, the connection that proved the server; it may be nil.
 func newClient(p Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
-	c := &Client{paths: p, first: first, firstAt: time.Now(), dial: dial}
-	c.http = &http.Client{Transport: &http.Transport{
-		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return c.connect(ctx) },
-		MaxIdleConnsPerHost: 8,
-		IdleConnTimeout:     time.Minute,
-		DisableCompression:  true,
-		WriteBufferSize:     4096,
-		ReadBufferSize:      4096,
-	}}
+	c := &Client{paths: p, conns: transport{dial: dial, most: heldMost}}
+	if first != nil {
+		h := newHeld(first)
+		h.old = true
+		c.conns.put(h, firstTime)
+	}
 	return c
 }
 
@@ -54,27 +46,14 @@ func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
 	return newClient(Paths{}, nil, dial)
 }
 
-// limitIdle bounds the connections that are kept at rest. It is called before
-// the first request.
-func (c *Client) limitIdle(n int) { c.http.Transport.(*http.Transport).MaxIdleConnsPerHost = n }
-
 // Stream returns a connection to the server's socket, for `gc mux dial`; the
 // caller closes it.
-func (c *Client) Stream(ctx context.Context) (net.Conn, error) { return c.connect(ctx) }
-
-func (c *Client) connect(ctx context.Context) (net.Conn, error) {
-	c.mu.Lock()
-	first := c.first
-	c.first = nil
-	c.mu.Unlock()
-	switch {
-	case first == nil:
-	case time.Since(c.firstAt) < headerTimeout/2:
-		return first, nil
-	default: // the server hangs up on who says nothing for headerTimeout
-		first.Close()
+func (c *Client) Stream(ctx context.Context) (net.Conn, error) {
+	h, err := c.conns.take(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return c.dial(ctx)
+	return h.Conn, nil
 }
 
 // Paths returns where the server lives; zero for a client of [NewClient].
@@ -82,14 +61,7 @@ func (c *Client) Paths() Paths { return c.paths }
 
 // Close closes idle connections. It is idempotent and always returns nil.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	first := c.first
-	c.first = nil
-	c.mu.Unlock()
-	if first != nil {
-		first.Close()
-	}
-	c.http.CloseIdleConnections()
+	c.conns.close()
 	return nil
 }
 
@@ -145,7 +117,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.conns.RoundTrip(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -196,7 +168,7 @@ func (c *Client) Shutdown(ctx context.Context, force bool) error {
 	if err != nil {
 		return err
 	}
-	c.http.CloseIdleConnections()
+	c.conns.close()
 	if c.paths.Dir == "" {
 		return c.awaitGone(ctx)
 	}
@@ -214,7 +186,7 @@ func (c *Client) awaitGone(ctx context.Context) error {
 		case err != nil && !errors.As(err, new(*HostError)):
 			return nil // nobody who could say more
 		}
-		c.http.CloseIdleConnections()
+		c.conns.close()
 		if err := sleep(ctx, relistStep); err != nil {
 			return err
 		}
@@ -236,7 +208,7 @@ func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 		return err
 	}
 	for {
-		c.http.CloseIdleConnections()
+		c.conns.close()
 		after, err := c.Status(ctx)
 		switch {
 		case ctx.Err() != nil:

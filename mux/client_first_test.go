@@ -23,8 +23,8 @@ func TestFirstConnectionGrowsStale(t *testing.T) {
 			dials := 0
 			client := newClient(Paths{}, first, func(context.Context) (net.Conn, error) { dials++; return second, nil })
 			time.Sleep(c.idle) // of the bubble's clock
-			conn, err := client.connect(t.Context())
-			if err != nil || dials != c.dials || (conn == first) != (c.dials == 0) {
+			conn, err := client.conns.take(t.Context())
+			if err != nil || dials != c.dials || (conn.Conn == first) != (c.dials == 0) {
 				t.Fatalf("after %v: %d dials, want %d (%v)", c.idle, dials, c.dials, err)
 			}
 			conn.Close()

@@ -107,8 +107,9 @@ func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newClient(Paths{}, conn, func(context.Context) (net.Conn, error) { return h.dial("gc", "mux", "dial") })
-	c.limitIdle(hostIdle)
+	c := newClient(Paths{}, nil, func(context.Context) (net.Conn, error) { return h.dial("gc", "mux", "dial") })
+	c.conns.most = hostIdle
+	c.conns.put(newHeld(conn), firstTime)
 	if _, err := c.Status(ctx); err != nil {
 		c.Close()
 		return nil, err

@@ -12,10 +12,12 @@ import (
 	"time"
 )
 
-// Connections of a client that are kept at rest.
+// Connections of a client that are kept at rest. The server hangs up on who says
+// nothing for idleConn, on new ones after headerTimeout.
 const (
-	heldMost = 8
-	heldTime = time.Minute // less than the server's idleConn
+	heldMost  = 8
+	heldTime  = time.Minute
+	firstTime = headerTimeout / 2
 )
 
 // transport makes requests over connections that are kept alive, on the
@@ -37,8 +39,14 @@ type held struct {
 	r    *bufio.Reader
 	w    *bufio.Writer
 	sent bool        // something of the request
-	old  bool        // it has carried a request before
-	rest *time.Timer // ends a rest of heldTime
+	old  bool        // the server may have closed it since it was last of use
+	rest *time.Timer // ends its rest
+}
+
+func newHeld(conn net.Conn) *held {
+	h := &held{Conn: conn, r: bufio.NewReader(conn)}
+	h.w = bufio.NewWriter(h)
+	return h
 }
 
 // Write notes that something was sent.
@@ -48,18 +56,33 @@ func (h *held) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// RoundTrip implements http.RoundTripper. A connection that ended while it was
-// at rest is noticed here only: another one is taken when nothing of the request
-// was sent, or when it may be made twice. The body of a 101 is the connection.
-func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip implements http.RoundTripper. The body of a 101 is the connection.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.do(r, nil) }
+
+// upgrader is a transport for a request that something is done beside.
+type upgrader struct {
+	*transport
+	meanwhile func() // is called while the server answers; may be nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (u upgrader) RoundTrip(r *http.Request) (*http.Response, error) { return u.do(r, u.meanwhile) }
+
+// do makes a request. A connection that ended while it was at rest is noticed
+// here only: another one is taken when nothing of the request was sent, or when
+// it may be made twice.
+func (t *transport) do(r *http.Request, meanwhile func()) (*http.Response, error) {
 	for {
-		h, err := t.take(r)
+		h, err := t.take(r.Context())
 		if err != nil {
 			return nil, err
 		}
-		resp, err := t.exchange(h, r)
+		resp, err := t.exchange(h, r, meanwhile)
 		if err == nil || r.Context().Err() != nil || !h.old || h.sent && r.Method != http.MethodGet {
 			return resp, err
+		}
+		if h.sent {
+			meanwhile = nil // it was called
 		}
 		if r.GetBody != nil {
 			again := *r
@@ -71,12 +94,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// take returns a connection for a request. One that is for more than a request
-// is new.
-func (t *transport) take(r *http.Request) (*held, error) {
+// take returns a connection that is at rest, or a new one.
+func (t *transport) take(ctx context.Context) (*held, error) {
 	t.mu.Lock()
 	t.shut = false
-	for n := len(t.rest); n > 0 && r.Header.Get("Upgrade") == ""; n = len(t.rest) {
+	for n := len(t.rest); n > 0; n = len(t.rest) {
 		h := t.rest[n-1]
 		t.rest = t.rest[:n-1]
 		if h.rest.Stop() {
@@ -85,24 +107,25 @@ func (t *transport) take(r *http.Request) (*held, error) {
 		}
 	}
 	t.mu.Unlock()
-	conn, err := t.dial(r.Context())
+	conn, err := t.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h := &held{Conn: conn, r: bufio.NewReader(conn)}
-	h.w = bufio.NewWriter(h)
-	return h, nil
+	return newHeld(conn), nil
 }
 
 // exchange sends a request and reads the head of the reply. The connection is
 // the reply's then; after an error it is closed.
-func (t *transport) exchange(h *held, r *http.Request) (*http.Response, error) {
+func (t *transport) exchange(h *held, r *http.Request, meanwhile func()) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { _ = h.SetDeadline(time.Unix(1, 0)) })
 	h.sent = false
 	err := r.Write(h.w)
 	if err == nil {
 		err = h.w.Flush()
+	}
+	if err == nil && meanwhile != nil {
+		meanwhile()
 	}
 	var resp *http.Response
 	if err == nil || h.sent { // a server that hangs up may have said why
@@ -129,20 +152,19 @@ func (t *transport) exchange(h *held, r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// put keeps a connection whose reply was read to its end.
-func (t *transport) put(h *held) {
+// put keeps a connection that has nothing to do for a time.
+func (t *transport) put(h *held, d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shut || len(t.rest) >= t.most || h.r.Buffered() > 0 {
 		h.Close()
 		return
 	}
-	h.old = true
 	t.rest = append(t.rest, h)
 	if h.rest == nil {
-		h.rest = time.AfterFunc(heldTime, func() { t.drop(h) })
+		h.rest = time.AfterFunc(d, func() { t.drop(h) })
 	} else {
-		h.rest.Reset(heldTime)
+		h.rest.Reset(d)
 	}
 }
 
@@ -200,7 +222,8 @@ func (b *reply) end(keep bool) {
 		return
 	}
 	if b.stop() && keep {
-		b.t.put(b.h)
+		b.h.old = true
+		b.t.put(b.h, heldTime)
 	} else {
 		b.h.Close()
 	}

@@ -73,7 +73,7 @@ type AttachResult struct {
 }
 
 // AttachTerminal connects a person's terminal to a session until the detach
-// keys, the program's end, ctx, or SIGINT, SIGTERM or SIGHUP to this process,
+// keys, the program's end, ctx, or SIGINT, SIGTERM, SIGHUP or SIGQUIT to this process,
 // which it catches meanwhile. The terminal's modes are those from before in
 // every case, a panic included, and its cursor stands on a fresh last line.
 //

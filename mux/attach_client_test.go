@@ -273,7 +273,7 @@ func TestAttachReadOnly(t *testing.T) {
 }
 
 func TestAttachSignals(t *testing.T) {
-	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGINT} {
+	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
 		_, c, p, r := attachDemo(t, nil)
 		signalSelf(t, s)
 		res, err := r.ended()

@@ -210,7 +210,7 @@ func (i *readerInput) close() {
 // catchSignals catches what would end this process with the terminal in raw
 // mode, and what says that the terminal changed.
 func (a *attachment) catchSignals(signals chan<- os.Signal) {
-	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGCONT)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGCONT)
 	if a.o.Resized == nil {
 		signal.Notify(signals, unix.SIGWINCH)
 	}

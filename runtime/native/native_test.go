@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -106,4 +107,17 @@ func (b *backend) harness(t *testing.T) runtimetest.Harness {
 
 func TestConformance(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return newBackend(t).harness(t) })
+}
+
+// TestNotFoundIsSaidOnce: the multiplexer and the contract have the same words
+// for it.
+func TestNotFoundIsSaidOnce(t *testing.T) {
+	p := newBackend(t).provider(t)
+	if err := p.Start(t.Context(), "there", runtime.Config{Command: "exec sleep 1000"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Peek(t.Context(), "nobody", 0)
+	if want := "peek nobody: session not found: nobody"; !errors.Is(err, runtime.ErrSessionNotFound) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 }

@@ -10,8 +10,8 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -238,8 +238,20 @@ func convert(err error) error {
 	if errors.Is(err, to) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", to, err)
+	return &converted{to, err}
 }
+
+// converted is an error of the multiplexer that is one of the contract's.
+type converted struct{ to, err error }
+
+func (c *converted) Error() string {
+	if text := c.err.Error(); strings.HasPrefix(text, c.to.Error()) { // both have the same words for it
+		return text
+	}
+	return c.to.Error() + ": " + c.err.Error()
+}
+
+func (c *converted) Unwrap() []error { return []error{c.to, c.err} }
 
 // gone reports whether err says that there is no running session.
 func gone(err error) bool {

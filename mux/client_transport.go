@@ -18,6 +18,8 @@ const (
 	heldMost  = 8
 	heldTime  = time.Minute
 	firstTime = headerTimeout / 2
+
+	heldBuffer = 16 << 10 // a request that fits goes out at once
 )
 
 // transport makes requests over connections that are kept alive, on the
@@ -45,7 +47,7 @@ type held struct {
 
 func newHeld(conn net.Conn) *held {
 	h := &held{Conn: conn, r: bufio.NewReader(conn)}
-	h.w = bufio.NewWriter(h)
+	h.w = bufio.NewWriterSize(h, heldBuffer)
 	return h
 }
 

@@ -171,11 +171,11 @@ func serveJSON(w http.ResponseWriter, r *http.Request, h handler) {
 		out = struct{}{}
 	}
 	b, ok := out.(rawJSON)
-	if !ok {
-		if b, err = json.Marshal(out); err != nil {
-			writeError(w, err)
-			return
-		}
+	if ok {
+		defer b.reuse()
+	} else if b, err = json.Marshal(out); err != nil {
+		writeError(w, err)
+		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)))

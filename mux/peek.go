@@ -12,7 +12,7 @@ const maxPeeks = 4096
 
 // peek reads what a session shows.
 func (s *session) peek(r PeekRequest) (PeekResult, error) {
-	if !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil {
+	if r.past() {
 		return s.peekAt(r)
 	}
 	s.mu.Lock()
@@ -37,6 +37,25 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 		out.Screen.Revision = out.Revision
 	}
 	return out, err
+}
+
+// past reports whether the request is about a moment in the past.
+func (r *PeekRequest) past() bool { return !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil }
+
+// same reports whether peek would say no more than [unchanged].
+func (s *session) same(r *PeekRequest) bool {
+	if r.IfRevision == 0 || r.past() || r.Name != s.rec.Name {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revision() == r.IfRevision && s.exit == nil && !s.lost
+}
+
+// unchanged is the result for a running session that has nothing new, which a
+// short reply has the id of.
+func unchanged(id string, r *PeekRequest) PeekResult {
+	return PeekResult{ID: id, Name: r.Name, State: StateRunning, Revision: r.IfRevision, Unchanged: true}
 }
 
 // peekAt reads what a recorded session showed at a time. The screen of then is
@@ -102,20 +121,4 @@ func dumpANSI(t *vt.Terminal, r PeekRequest) string {
 		return string(t.AppendPaint(nil, vt.PaintOptions{}))
 	}
 	return string(t.ANSI())
-}
-
-// peekMany answers many requests; a session that is not there is an entry with
-// an error.
-func (srv *server) peekMany(rs []PeekRequest) []PeekResult {
-	out := make([]PeekResult, len(rs))
-	for i, r := range rs {
-		s, err := srv.find(r.Name)
-		if err == nil {
-			out[i], err = s.peek(r)
-		}
-		if err != nil {
-			out[i] = PeekResult{Name: r.Name, Error: remote(err)}
-		}
-	}
-	return out
 }

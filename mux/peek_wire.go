@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -18,6 +19,24 @@ import (
 
 // rawJSON is a body that is JSON already.
 type rawJSON []byte
+
+// replies are buffers, *rawJSON, of replies that were sent.
+var replies sync.Pool
+
+// newReply returns room for a reply.
+func newReply() rawJSON {
+	if b, ok := replies.Get().(*rawJSON); ok {
+		return (*b)[:0]
+	}
+	return make(rawJSON, 0, 4096)
+}
+
+// reuse gives the room back; the reply was sent.
+func (b rawJSON) reuse() {
+	if cap(b) <= maxAhead {
+		replies.Put(&b)
+	}
+}
 
 // appendRequest appends a request as JSON.
 func appendRequest(b []byte, r *PeekRequest) ([]byte, error) {
@@ -75,22 +94,19 @@ func appendPeekResult(b []byte, r *PeekResult) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// room is how many bytes a result takes, about.
-func (r *PeekResult) room() int { return 160 + len(r.Text)*5/4 }
-
-// appendList appends {"name":[…]}.
-func appendList[T any](b []byte, name string, list []T, one func([]byte, *T) ([]byte, error)) ([]byte, error) {
-	b = append(appendString(append(b, '{'), name), ':', '[')
-	for i := range list {
+// appendRequests appends "requests":[…].
+func appendRequests(b []byte, rs []PeekRequest) ([]byte, error) {
+	b = append(b, `"requests":[`...)
+	for i := range rs {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		var err error
-		if b, err = one(b, &list[i]); err != nil {
+		if b, err = appendRequest(b, &rs[i]); err != nil {
 			return nil, err
 		}
 	}
-	return append(b, ']', '}'), nil
+	return append(b, ']'), nil
 }
 
 // appendString appends a JSON string (RFC 8259, 7).
@@ -160,6 +176,8 @@ type reading struct {
 	i   int
 	bad bool
 	buf []byte // the string that is being read
+
+	short bool // stood in front of the list
 }
 
 // next skips white space and takes c, if it stands there.
@@ -338,7 +356,12 @@ func (r *reading) peekRequest() (q PeekRequest) {
 	return q
 }
 
+// peekResult reads a result. One of a short reply may be an id: of a session that
+// runs and is unchanged; its name and revision are those of the request.
 func (r *reading) peekResult() (q PeekResult) {
+	if strings.HasPrefix(r.s[r.i:], `"`) {
+		return PeekResult{ID: r.text(), State: StateRunning, Unchanged: true}
+	}
 	r.object(func(key string) (known bool) {
 		switch key {
 		case "id":
@@ -361,20 +384,23 @@ func (r *reading) peekResult() (q PeekResult) {
 	return q
 }
 
-// list reads {"name":[…]}.
-func list[T any](r *reading, name string, one func(*reading) T) []T {
+// each reads {"name":[…]}, where "short":true may stand in front of the list; one
+// reads an element.
+func (r *reading) each(name string, one func()) {
 	r.must('{')
-	if r.key(true) != name {
+	key := r.key(true)
+	if r.short = key == "short" && r.yes(); r.short {
+		key = r.key(false)
+	}
+	if key != name {
 		r.bad = true
-		return nil
+		return
 	}
 	r.must('[')
-	out := make([]T, 0, min(strings.Count(r.s, "{"), maxPeeks))
 	for first := true; r.more(']', first); first = false {
-		out = append(out, one(r))
+		one()
 	}
 	r.must('}')
-	return out
 }
 
 // decodePeek reads one request or result.
@@ -388,19 +414,22 @@ func decodePeek[T any](b []byte, one func(*reading) T) (out T, err error) {
 	return again, err
 }
 
-// decodePeeks reads {"name":[…]}.
-func decodePeeks[T any](b []byte, name string, one func(*reading) T) (out []T, err error) {
+// decodeResults reads {"results":[…]} and appends the results.
+func decodeResults(b []byte, out []PeekResult) ([]PeekResult, error) {
 	r := &reading{s: string(b)}
-	if out = list(r, name, one); r.done() {
+	r.each("results", func() { out = append(out, r.peekResult()) })
+	if r.done() {
 		return out, nil
 	}
-	var again map[string]json.RawMessage
-	if err := json.Unmarshal(b, &again); err != nil {
-		return nil, err
+	var again struct {
+		Results []json.RawMessage `json:"results"`
 	}
-	out = nil
-	if list := again[name]; list != nil {
-		err = json.Unmarshal(list, &out)
+	err := json.Unmarshal(b, &again)
+	out = out[:0]
+	for i := 0; i < len(again.Results) && err == nil; i++ {
+		var one PeekResult
+		one, err = decodePeek(again.Results[i], (*reading).peekResult)
+		out = append(out, one)
 	}
 	return out, err
 }

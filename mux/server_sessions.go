@@ -407,6 +407,9 @@ func (srv *server) find(name string) (*session, error) {
 	if s := srv.live[name]; s != nil {
 		return s, nil
 	}
+	if s := srv.sessions[name]; s != nil {
+		return s, nil
+	}
 	var newest *session
 	for _, s := range srv.sessions {
 		if s.rec.Name == name && (newest == nil || s.rec.Created > newest.rec.Created) {
@@ -415,9 +418,6 @@ func (srv *server) find(name string) (*session, error) {
 	}
 	if newest != nil {
 		return newest, nil
-	}
-	if s := srv.sessions[name]; s != nil {
-		return s, nil
 	}
 	return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
 }

@@ -164,8 +164,8 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	// server answers, as it takes as long.
 	cols, rows := a.screen.size()
 	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() {
-		a.catchSignals(signals)
-		a.start(func() { a.watch(signals) })
+		catchSignals(signals)
+		a.start(func() { a.watch(signals, Size{cols, rows}) })
 		a.screen.open(a.ctx)
 	})
 	if err == nil {

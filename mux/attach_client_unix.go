@@ -208,17 +208,22 @@ func (i *readerInput) close() {
 }
 
 // catchSignals catches what would end this process with the terminal in raw
-// mode, and what says that the terminal changed.
-func (a *attachment) catchSignals(signals chan<- os.Signal) {
+// mode, and what says that a shell had it.
+func catchSignals(signals chan<- os.Signal) {
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGCONT)
-	if a.o.Resized == nil {
-		signal.Notify(signals, unix.SIGWINCH)
-	}
 }
 
-// watch heeds signals and size changes until the end.
-func (a *attachment) watch(signals <-chan os.Signal) {
+// watch heeds signals and changes of the size, which was the given one, until
+// the end. SIGWINCH is caught here only: each signal takes 50 µs, and a change
+// that it did not tell is seen.
+func (a *attachment) watch(signals chan os.Signal, was Size) {
 	resized := a.o.Resized
+	if resized == nil {
+		signal.Notify(signals, unix.SIGWINCH)
+		if cols, rows := a.screen.size(); was != (Size{cols, rows}) {
+			a.noteSize()
+		}
+	}
 	for {
 		select {
 		case <-a.ctx.Done():

@@ -45,13 +45,15 @@ func checkDetachKeys(c *config.City) []config.Problem {
 }
 
 // optionalCity is loadCity for commands that need none: nil without one, unless
-// --city asked for it.
+// --city asked for it. A command reads it once.
 func (a *app) optionalCity() (*config.City, error) {
-	city, err := a.loadCity()
-	if errors.Is(err, config.ErrNoCity) && a.city == "" {
-		return nil, nil
-	}
-	return city, err
+	a.cityOnce.Do(func() {
+		a.cityRead, a.cityErr = a.loadCity()
+		if errors.Is(a.cityErr, config.ErrNoCity) && a.city == "" {
+			a.cityErr = nil
+		}
+	})
+	return a.cityRead, a.cityErr
 }
 
 // target is the session that a command acts on.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -31,6 +32,10 @@ type app struct {
 	city string // --city
 	host string // --host
 	cols int    // width of the terminal behind out, where out cannot tell
+
+	cityOnce sync.Once // guards the next two, see optionalCity
+	cityRead *config.City
+	cityErr  error
 
 	agent *target  // the agent that the command is about, nil for none
 	words []string // of the command line, to find the one command to make; none: all

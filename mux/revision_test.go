@@ -41,3 +41,23 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 		look("killed")
 	}
 }
+
+// TestRevisionsOfTheNextSession: who asks by name is not told that nothing
+// changed when another session has the name now.
+func TestRevisionsOfTheNextSession(t *testing.T) {
+	c := startServer(t)
+	var had uint64
+	for _, id := range []string{"first", "second"} {
+		if _, err := c.Create(t.Context(), CreateRequest{Name: "a", ID: id, Command: "exec sleep 1000", Env: testEnv}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.Peek(t.Context(), PeekRequest{Name: "a", Screen: true, IfRevision: had})
+		if err != nil || p.Unchanged || p.ID != id || p.Revision >= 1<<53 {
+			t.Errorf("%s: %+v, %v", id, p, err)
+		}
+		had = p.Revision
+		if err := c.Kill(t.Context(), "a", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

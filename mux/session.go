@@ -2,9 +2,9 @@ package mux
 
 import (
 	"encoding/json"
-	"time"
-
+	"hash/fnv"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -65,6 +65,7 @@ type session struct {
 
 	mu         sync.Mutex
 	term       *vt.Terminal
+	first      uint64 // of the numbers of its screens: another incarnation of the name has others
 	remade     uint64 // how often term was made anew, in all servers
 	j          *journal
 	hist       *historyFile
@@ -113,6 +114,9 @@ func (s *session) options() vt.Options {
 // taken over.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal) (*session, error) {
 	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(rec.ID))        // never fails
+	s.first = uint64(h.Sum32() & 0xfffff) // a revision stays below 2^53, for those who count in floating point
 	s.born = srv.clock.Now().Add(-max(0, time.Since(time.Unix(0, rec.Started)))).UnixNano()
 	s.hist = &historyFile{path: srv.historyPath(rec.ID), writer: srv.history}
 	t, err := vt.New(s.options())

@@ -196,8 +196,9 @@ func (s *session) replay(upTo uint64) error {
 func (s *session) noteRemade() { s.remade = s.j.flags.Add(1<<remadeShift) >> remadeShift }
 
 // revision changes whenever the screen does. No two screens of a session have the
-// same, whatever servers it had, and none has 0. mu is held.
-func (s *session) revision() uint64 { return s.remade<<remadeShift + s.term.Revision() + 1 }
+// same, whatever servers it had, and none has 0; those of another session of the
+// name have others but for one chance in a million. mu is held.
+func (s *session) revision() uint64 { return (s.first+s.remade)<<remadeShift + s.term.Revision() + 1 }
 
 // restored makes a terminal of a snapshot, or a fresh one of none.
 func (s *session) restored(snapshot []byte) (t *vt.Terminal, err error) {

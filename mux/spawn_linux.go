@@ -3,7 +3,6 @@ package mux
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,29 +19,6 @@ func joinCgroup(attr *syscall.SysProcAttr, dir string) (closeFD func(), err erro
 	}
 	attr.UseCgroupFD, attr.CgroupFD = true, fd
 	return func() { unix.Close(fd) }, nil
-}
-
-// openTerminal returns the ends of a new terminal, above the descriptors that
-// children get by number. The master does not block: that is a property of the
-// description, which the server shares.
-func openTerminal() (master, slave int, err error) {
-	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return -1, -1, err
-	}
-	master = moveFD(master)
-	n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		slave, err = unix.Open("/dev/pts/"+strconv.Itoa(n), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	}
-	if err != nil {
-		unix.Close(master)
-		return -1, -1, err
-	}
-	return master, moveFD(slave), nil
 }
 
 func setRlimit(r *unix.Rlimit, soft, hard uint64) { r.Cur, r.Max = soft, hard }

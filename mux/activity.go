@@ -203,7 +203,7 @@ func (j *journal) keepStatus(b []byte) error {
 		return fmt.Errorf("%w: a status of %d bytes", ErrTooLarge, len(b))
 	}
 	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
-	if err := writeAt(j.fd, b, statusArea); err != nil {
+	if err := writeAt(j.fd, statusArea, b); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	return nil

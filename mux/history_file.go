@@ -318,10 +318,7 @@ func writePage(fd int, p waitingPage) error {
 		return nil
 	}
 	sum := binary.LittleEndian.AppendUint32(nil, crc32.Checksum(p.data, castagnoli()))
-	if err := writeAt(fd, sum, pageBlock(p.number)); err != nil {
-		return err
-	}
-	return writeAt(fd, p.data, pageBlock(p.number)+historySum)
+	return writeAt(fd, pageBlock(p.number), sum, p.data)
 }
 
 // giveBackPages gives back the room of pages, where the file system can: those

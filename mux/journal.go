@@ -241,12 +241,8 @@ func (j *journal) begin(mark [][]byte, snapshot []byte) error {
 	}
 	old := j.current()
 	next := 1 - old
-	at := snapshotOffset(next)
-	for _, p := range append(mark, snapshot) {
-		if err := writeAt(j.fd, p, at); err != nil {
-			return fmt.Errorf("write a snapshot: %w", err)
-		}
-		at += int64(len(p))
+	if err := writeAt(j.fd, snapshotOffset(next), append(mark, snapshot)...); err != nil {
+		return fmt.Errorf("write a snapshot: %w", err)
 	}
 	j.snap[next].Store(uint64(size + len(snapshot)))
 	j.mark[next].Store(uint64(size))
@@ -345,16 +341,24 @@ func (j *journal) close() {
 	j.mem, j.fd = nil, -1
 }
 
-func writeAt(fd int, p []byte, off int64) error {
-	for len(p) > 0 {
-		n, err := unix.Pwrite(fd, p, off)
+// writeAt writes parts one behind the other, and changes the list of them.
+func writeAt(fd int, off int64, parts ...[]byte) error {
+	for len(parts) > 0 {
+		n, err := unix.Pwritev(fd, parts, off)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		p, off = p[n:], off+int64(n)
+		off += int64(n)
+		for len(parts) > 0 && n >= len(parts[0]) {
+			n -= len(parts[0])
+			parts = parts[1:]
+		}
+		if n > 0 {
+			parts[0] = parts[0][n:]
+		}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (j *journal) ahead(a nudgeAhead) error {
 		return fmt.Errorf("%w: a nudge of %d bytes", ErrTooLarge, len(b))
 	}
 	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
-	if err := writeAt(j.fd, b, aheadArea); err != nil {
+	if err := writeAt(j.fd, aheadArea, b); err != nil {
 		return fmt.Errorf("write a nudge ahead: %w", err)
 	}
 	j.aheadDone.Store(0)

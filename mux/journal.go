@@ -313,16 +313,15 @@ func (j *journal) recovered() (leftover, error) {
 	seg := j.segment(i)
 	n := min(j.length[i].Load(), uint64(len(seg)))
 	// Memory that was never touched must not be by looking at it.
-	end := max(int(n), touched(j.fd, int64(i)*segmentArea+int64(n), len(seg)-int(n))+int(n))
+	most := max(int(n), touched(j.fd, int64(i)*segmentArea+int64(n), len(seg)-int(n))+int(n))
+	end := most
 	for uint64(end) > n && seg[end-1] == 0 {
 		end--
 	}
 	if uint64(end) > n {
 		j.length[i].Store(uint64(end))
 	}
-	if used := pages(uint64(end)); used < int64(len(seg)) {
-		giveBack(j.fd, int64(i)*segmentArea+used, seg[used:])
-	}
+	j.warm[i].segment = pages(uint64(most))
 	// A kill while the last segment was wiped leaves it dirty.
 	giveBack(j.fd, int64(1-i)*segmentArea, j.mem[(1-i)*segmentArea:][:segmentArea])
 	j.warm[1-i].snapshot = int64(min(j.snap[1-i].Load(), snapshotMax))

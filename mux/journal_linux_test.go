@@ -55,4 +55,7 @@ func TestJournalMemory(t *testing.T) {
 	if got := b.s.term.ScreenText(); !strings.Contains(got, "busy output") {
 		t.Errorf("after a crash: %q", got)
 	}
+	if _, known := b.srv.resting.used[b.s]; !known {
+		t.Error("a recovered session never rests")
+	}
 }

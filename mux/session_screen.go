@@ -253,4 +253,5 @@ func (s *session) recoverScreen() {
 	s.paintTape()
 	s.keep() // also where nothing is left to be shown
 	s.show()
+	s.srv.resting.use(s) // the screen is whole in memory, also when nothing comes any more
 }

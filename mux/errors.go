@@ -23,6 +23,7 @@ var (
 	ErrWorkDir   = errors.New("bad work dir")
 	ErrSpawn     = errors.New("the program cannot be started")
 	ErrTerminals = fmt.Errorf("%w: no terminal is free", ErrSpawn)
+	ErrOpenFiles = fmt.Errorf("%w: the mux has too many open files", ErrSpawn)
 	ErrSize      = errors.New("bad terminal size")
 	ErrRequest   = errors.New("bad request")
 	ErrTooLarge  = errors.New("request too large")
@@ -50,6 +51,7 @@ var codes = []struct {
 	{"bad_name", 400, ErrBadName},
 	{"work_dir", 400, ErrWorkDir},
 	{"terminals", 503, ErrTerminals},
+	{"open_files", 503, ErrOpenFiles},
 	{"spawn", 500, ErrSpawn},
 	{"size", 400, ErrSize},
 	{"unknown_key", 400, ErrUnknownKey},

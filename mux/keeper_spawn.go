@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -40,6 +41,9 @@ func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
 	unix.Umask(old)
 	closeCgroup()
 	closeUnique(theirs)
+	if errors.Is(err, unix.EBADF) { // what dup3(2) says of a number past the limit
+		err = unix.EMFILE
+	}
 	if err != nil {
 		closeAll(ours)
 		return nil, fmt.Errorf("%s: %w", s.Path, err)

@@ -224,7 +224,7 @@ type spawned struct {
 }
 
 // spawn starts a program; the keeper holds fds with it. ErrSpawn when it
-// cannot, ErrTerminals when only a terminal is missing.
+// cannot, ErrTerminals and ErrOpenFiles when only those are missing.
 func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 	r, err := l.request(kindSpawn, s.encode(), fds...)
 	if err != nil {
@@ -265,6 +265,9 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 func spawnError(s *spawnSpec, errno unix.Errno, text string) error {
 	if s.Stdio == stdioPTY && errno == unix.ENOSPC {
 		return ErrTerminals
+	}
+	if errno == unix.EMFILE {
+		return ErrOpenFiles
 	}
 	return fmt.Errorf("%w: %s", ErrSpawn, text)
 }

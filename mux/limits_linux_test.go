@@ -37,7 +37,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 		failed := 0
 		for i := range 40 {
 			_, err := c.Create(t.Context(), CreateRequest{Name: fmt.Sprintf("s%d", i), Argv: []string{"cat"}, Env: testEnv})
-			if err != nil && !errors.Is(err, ErrSpawn) {
+			if err != nil && !errors.Is(err, ErrOpenFiles) {
 				t.Fatalf("session %d: %v", i, err)
 			}
 			if err != nil {

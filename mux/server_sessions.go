@@ -65,6 +65,9 @@ func (srv *server) create(r CreateRequest) (*session, error) {
 	if err != nil {
 		delete(srv.live, r.Name)
 		srv.checkIdle()
+		if errors.Is(err, unix.EMFILE) {
+			err = ErrOpenFiles
+		}
 		return nil, err
 	}
 	return s, nil

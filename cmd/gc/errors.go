@@ -70,6 +70,7 @@ var sentinels = []struct {
 	{mux.ErrNoServer, exitNotFound, "the first session starts it: gc session new NAME -- COMMAND"},
 	{mux.ErrUnreachable, exitCannotTell, "gc mux status"},
 	{mux.ErrTerminals, exitFailure, "sessions that end free theirs; kernel.pty.max (sysctl) is how many there are"},
+	{mux.ErrOpenFiles, exitFailure, "sessions that end free theirs; a mux that is started under a higher limit (ulimit -Hn) has more"},
 	{mux.ErrStart, exitFailure, "gc doctor says what this machine lacks"},
 	{mux.ErrStateDir, exitFailure, "XDG_STATE_HOME or GC_MUX_SOCKET name another place"},
 	{mux.ErrBadName, exitUsage, ""},

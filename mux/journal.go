@@ -259,7 +259,7 @@ func (j *journal) wipe(i int) {
 	seg := j.segment(i)
 	n := min(j.length[i].Load(), uint64(len(seg)))
 	w := &j.warm[i]
-	w.segment, w.snapshot = max(w.segment, pages(n)), max(w.snapshot, int64(j.snap[i].Load()))
+	w.segment, w.snapshot = max(w.segment, wholePages(n)), max(w.snapshot, int64(j.snap[i].Load()))
 	now := time.Now()
 	busy := now.Sub(j.begun) < busyTime
 	j.begun = now
@@ -283,7 +283,7 @@ func (j *journal) releaseHalf(i int) {
 	j.warm[i] = footprint{}
 	var segment, snapshot int64
 	if i == j.current() {
-		segment, snapshot = pages(j.length[i].Load()), pages(j.snap[i].Load())
+		segment, snapshot = wholePages(j.length[i].Load()), wholePages(j.snap[i].Load())
 	}
 	if w.segment > segment {
 		giveBack(j.fd, int64(i)*segmentArea+segment, j.mem[i*segmentArea:][segment:w.segment])
@@ -293,8 +293,8 @@ func (j *journal) releaseHalf(i int) {
 	}
 }
 
-// pages rounds n up to whole pages of memory.
-func pages(n uint64) int64 { return int64(n+segmentPad-1) / segmentPad * segmentPad }
+// wholePages rounds n up to whole pages of memory.
+func wholePages(n uint64) int64 { return int64(n+segmentPad-1) / segmentPad * segmentPad }
 
 func snapshotOffset(i int) int64 { return snapshotArea + int64(i)*snapshotMax }
 
@@ -321,7 +321,7 @@ func (j *journal) recovered() (leftover, error) {
 	if uint64(end) > n {
 		j.length[i].Store(uint64(end))
 	}
-	j.warm[i].segment = pages(uint64(most))
+	j.warm[i].segment = wholePages(uint64(most))
 	// A kill while the last segment was wiped leaves it dirty.
 	giveBack(j.fd, int64(1-i)*segmentArea, j.mem[(1-i)*segmentArea:][:segmentArea])
 	j.warm[1-i].snapshot = int64(min(j.snap[1-i].Load(), snapshotMax))

@@ -85,7 +85,7 @@ func runServer(args []string) int {
 	}
 	dropImage(serverLockFD + 1)
 	setProcessName(serverName)
-	debug.SetGCPercent(serverGC)
+	debug.SetGCPercent(recoveryGC)
 	unix.Umask(0o077)
 	if _, err := liftLimits(); err != nil { // an older keeper did not
 		logf("%v", err)
@@ -185,6 +185,7 @@ func (srv *server) serve() {
 	srv.serveOn(srv.listener)
 	srv.emitServer()
 	srv.restore()
+	debug.SetGCPercent(serverGC)
 	if err := srv.link.tell(kindReady, ""); err != nil {
 		logf("ready: %v", err)
 	}

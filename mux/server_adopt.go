@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -63,17 +62,12 @@ type adopted struct {
 	e keptEntry
 }
 
-// recoveryGC is the collector's target while screens are made: what comes then
-// stays.
+// recoveryGC is the collector's target until the screens are made: what comes
+// up to then stays.
 const recoveryGC = 400
 
 // restore makes the screens of what was adopted, on every processor.
 func (srv *server) restore() {
-	if len(srv.adopted) == 0 {
-		return
-	}
-	debug.SetGCPercent(recoveryGC)
-	defer debug.SetGCPercent(serverGC)
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range goruntime.GOMAXPROCS(0) {

@@ -43,17 +43,17 @@ var imageParts = sync.OnceValue(func() (parts []addresses) {
 	var ours bool
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		line := lines.Text()
-		var from, to uintptr
-		var perm string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); n == 3 {
-			part = addresses{from, to}
-			ours = strings.HasPrefix(perm, "r") && perm[1] != 'w' && strings.HasSuffix(line, " "+exe)
+		if strings.HasSuffix(line, " "+exe) { // a mapping, before what is said of it
+			var perm string
+			n, _ := fmt.Sscanf(line, "%x-%x %s", &part.from, &part.to, &perm)
+			ours = n == 3 && strings.HasPrefix(perm, "r") && perm[1] != 'w'
 			continue
 		}
 		written, found := strings.CutPrefix(line, "Anonymous:")
 		if found && ours && strings.TrimSpace(written) == "0 kB" {
 			parts = append(parts, part)
 		}
+		ours = ours && !found
 	}
 	return parts
 })

@@ -68,7 +68,12 @@ type upgrader struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (u upgrader) RoundTrip(r *http.Request) (*http.Response, error) { return u.do(r, u.meanwhile) }
+func (u upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
+	if u.meanwhile == nil {
+		return u.do(r, nil)
+	}
+	return u.do(r, sync.OnceFunc(u.meanwhile)) // also of a request that is made again
+}
 
 // do makes a request. A connection that ended while it was at rest is noticed
 // here only: another one is taken when nothing of the request was sent, or when
@@ -82,9 +87,6 @@ func (t *transport) do(r *http.Request, meanwhile func()) (*http.Response, error
 		resp, err := t.exchange(h, r, meanwhile)
 		if err == nil || r.Context().Err() != nil || !h.old || h.sent && r.Method != http.MethodGet {
 			return resp, err
-		}
-		if h.sent {
-			meanwhile = nil // it was called
 		}
 		if r.GetBody != nil {
 			again := *r

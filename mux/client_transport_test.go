@@ -211,9 +211,10 @@ func TestConnectionsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int32
 		hold := make(chan struct{})
+		ended := make(chan struct{}, 2*heldMost)
 		client, dials := far(func(_ int, conn net.Conn, r *bufio.Reader) {
 			open.Add(1)
-			defer open.Add(-1)
+			defer func() { open.Add(-1); ended <- struct{}{} }()
 			for hears(r) != "" {
 				<-hold
 				_, _ = io.WriteString(conn, aStatus)
@@ -238,11 +239,17 @@ func TestConnectionsAtRest(t *testing.T) {
 		if open.Load() != heldMost {
 			t.Errorf("%d connections at rest", open.Load())
 		}
-		time.Sleep(heldTime / 2)
-		ask(1)
-		time.Sleep(heldTime/2 + time.Second)
-		if synctest.Wait(); open.Load() != 1 {
-			t.Errorf("%d connections left, want the one that was used", open.Load())
+		for range 3 { // there were too many to keep
+			<-ended
+		}
+		rested := time.Now()
+		used := time.AfterFunc(heldTime/2, func() { ask(1) })
+		defer used.Stop()
+		for range heldMost - 1 {
+			<-ended
+		}
+		if took := time.Since(rested); took != heldTime || open.Load() != 1 {
+			t.Errorf("after %v %d connections are left, want the one that was used", took, open.Load())
 		}
 		hold = make(chan struct{})
 		ask(1)

@@ -66,18 +66,14 @@ func BenchmarkKillServer(b *testing.B) {
 // does not get going: after several of those the keeper waits.
 func (w *world) grown() int {
 	w.b.Helper()
-	for {
-		c := w.client()
-		s, err := c.Status(context.Background())
-		if err != nil {
-			w.b.Fatal(err)
-		}
-		left := 1100*time.Millisecond - time.Since(s.Server.Since)
-		if left <= 0 {
-			return s.Server.PID
-		}
-		time.Sleep(left)
-	}
+	c := w.client()
+	var s mux.ServerStatus
+	w.until("a server lives for a second", func() bool {
+		var err error
+		s, err = c.Status(context.Background())
+		return err == nil && time.Since(s.Server.Since) > 1100*time.Millisecond
+	})
+	return s.Server.PID
 }
 
 // waitText waits for a text on a session's screen.

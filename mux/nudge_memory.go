@@ -114,6 +114,21 @@ func (s *session) remembered(key uint64) (Receipt, bool) {
 	return Receipt{}, false
 }
 
+// forgetNudge lets a nudge of which nothing was typed be tried again.
+func (s *session) forgetNudge(id string) {
+	key := nudgeKey(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.collected {
+		return
+	}
+	for i := range s.j.nudges {
+		if m := &s.j.nudges[i]; m.id.Load() == key {
+			m.id.Store(0)
+		}
+	}
+}
+
 // receiptStage is the stage that stands for a receipt.
 func receiptStage(r Receipt) uint64 {
 	for i, state := range receiptStates {

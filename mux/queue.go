@@ -180,7 +180,8 @@ func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
 		}
 		return
 	}
-	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: "queue-" + it.ID, Text: it.Text})
+	id := "queue-" + it.ID
+	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: id, Text: it.Text})
 	if err != nil {
 		d.retry(it, err.Error())
 		return
@@ -196,6 +197,9 @@ func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
 			d.finish(it, QueueDead, "the session has ended")
 			return
 		}
+		d.retry(it, rec.Detail)
+	case Blocked: // nothing was typed: the next try is one, and not told of this one
+		s.forgetNudge(id)
 		d.retry(it, rec.Detail)
 	default:
 		d.retry(it, rec.Detail)

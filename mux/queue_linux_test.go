@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -134,5 +135,38 @@ func TestQueueWaitsForIdle(t *testing.T) {
 	}
 	if err := c.Kill(ctx, "busy2", time.Second); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestBlockedMessageIsTriedAgain: a message that a dialog was in the way of is
+// typed, once, when the dialog is gone, also by the next server.
+func TestBlockedMessageIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	gate := t.TempDir() + "/gate"
+	create(t, c, "q", `printf 'Do you want to proceed?\n\342\235\257 1. Yes\n  2. No\n'; while [ ! -e `+gate+` ]; do sleep 0.05; done; printf '\033[2J\033[H'; exec cat`)
+	await(t, c, "q", "proceed")
+	it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: "now", Policy: PolicyImmediate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitQueue(t, c, it.ID, QueueLeased)
+	for limit := time.Now().Add(nudgeWait + 15*time.Second); ; {
+		items, err := c.Queue(t.Context(), "")
+		if err != nil || time.Now().After(limit) {
+			t.Fatalf("%+v, %v", items, err)
+		}
+		if items[0].State == QueueWaiting {
+			break
+		}
+		_ = sleep(t.Context(), 10*time.Millisecond)
+	}
+	killServer(t, c)
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	awaitQueue(t, c, it.ID, QueueDelivered)
+	if got := screen(t, c, "q"); strings.Count(got, "now") != 2 { // its echo, and what cat says
+		t.Errorf("%q", got)
 	}
 }

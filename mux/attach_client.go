@@ -127,6 +127,7 @@ type attachment struct {
 	looked   chan struct{} // the terminal said what it looks like; capacity 1
 	look     outerLook
 	unsent   []byte   // input that the last connection did not take; of its writer
+	sized    Size     // what the server has for the size; of the writer
 	shown    progress // how far the terminal came; of the reader
 	again    bool     // the connection is not the first; of the reader
 
@@ -174,6 +175,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	}
 	var result AttachResult
 	if err == nil {
+		a.sized = Size{cols, rows}
 		a.look.ask(a.screen)
 		result, err = a.run(conn)
 	} else if a.ctx.Err() != nil {

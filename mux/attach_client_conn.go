@@ -129,7 +129,7 @@ func (a *attachment) drop() {
 // server that died is lost, as nobody can know.
 func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 	if len(a.unsent) > 0 {
-		if conn.Write(ctx, websocket.MessageBinary, a.unsent) != nil {
+		if a.typed(ctx, conn, a.unsent) != nil {
 			return
 		}
 		a.unsent = nil
@@ -147,8 +147,7 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 			}
 		case <-a.resized:
 			cols, rows := a.screen.size()
-			b, err := json.Marshal(AttachControl{Type: "resize", Cols: cols, Rows: rows})
-			if err != nil || conn.Write(ctx, websocket.MessageText, b) != nil || a.tell(ctx, conn) != nil {
+			if a.tellSize(ctx, conn, Size{cols, rows}) != nil || a.tell(ctx, conn) != nil {
 				return
 			}
 		case m := <-a.messages:
@@ -158,12 +157,34 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 				}
 				continue
 			}
-			if conn.Write(ctx, websocket.MessageBinary, m.input) != nil {
+			if a.typed(ctx, conn, m.input) != nil {
 				a.unsent = m.input
 				return
 			}
 		}
 	}
+}
+
+// typed sends input. It was typed on a terminal of the size that it has now,
+// whether SIGWINCH was told yet or not, and the program is to find that size.
+func (a *attachment) typed(ctx context.Context, conn *websocket.Conn, p []byte) error {
+	cols, rows := a.screen.size()
+	if now := (Size{cols, rows}); now != a.sized {
+		if err := a.tellSize(ctx, conn, now); err != nil {
+			return err
+		}
+	}
+	return conn.Write(ctx, websocket.MessageBinary, p)
+}
+
+// tellSize says how large the terminal is.
+func (a *attachment) tellSize(ctx context.Context, conn *websocket.Conn, now Size) error {
+	b, err := json.Marshal(AttachControl{Type: "resize", Cols: now.Cols, Rows: now.Rows})
+	if err != nil {
+		return err
+	}
+	a.sized = now
+	return conn.Write(ctx, websocket.MessageText, b)
 }
 
 // tell says what the terminal looks like, when that is known.
@@ -264,7 +285,7 @@ func (a *attachment) reconnect(lost error) (*websocket.Conn, ending) {
 		conn, err := a.session.dial(ctx, cols, rows, a.o, &a.shown, nil)
 		switch {
 		case err == nil:
-			a.again = true
+			a.again, a.sized = true, Size{cols, rows}
 			return conn, ending{}
 		case errors.Is(err, ErrNotFound), errors.Is(err, ErrExited):
 			return nil, ending{exited: true, exit: a.session.exit(ctx)}

@@ -235,6 +235,22 @@ func TestAttachResize(t *testing.T) {
 	r.want(AttachDetached)
 }
 
+// TestAttachTypedAfterResize: what is typed comes behind the size that it was
+// typed at, even if the signal that tells of it is late.
+func TestAttachTypedAfterResize(t *testing.T) {
+	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.Resized = make(chan struct{}) }) // never
+	p.resize(100, 30)
+	p.types("x")
+	if m := c.resize(); m.Cols != 100 || m.Rows != 30 {
+		t.Errorf("size %+v", m)
+	}
+	if got := c.input(1); got != "x" {
+		t.Errorf("the session got %q", got)
+	}
+	p.types("\x02d")
+	r.want(AttachDetached)
+}
+
 func TestAttachResizedByOwner(t *testing.T) {
 	resized := make(chan struct{})
 	cols := 90

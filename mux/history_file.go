@@ -324,6 +324,9 @@ func writePage(fd int, p waitingPage) error {
 // giveBackPages gives back the room of pages, where the file system can: those
 // that stand side by side, as most do, at once.
 func giveBackPages(fd int, numbers []uint64) {
+	if len(numbers) == 0 {
+		return
+	}
 	slices.Sort(numbers)
 	var at, end int64
 	for _, n := range numbers {

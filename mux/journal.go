@@ -22,9 +22,10 @@ import (
 //	80 MiB   snapshot at the beginning of segment 1
 //	144 MiB  the nudge under way, and what the program said it is doing
 //
-// A segment is 128 KiB long, or twice as long as its snapshot where the screen
-// is a large and colourful one, so that snapshots never cost more than the
-// output does. History is not in it: see historyFile.
+// A segment is 128 KiB long, or 512 KiB while the output comes fast, or twice as
+// long as its snapshot where the screen is a large and colourful one, so that
+// snapshots never cost more than the output does. History is not in it: see
+// historyFile.
 //
 // read(2) goes straight into the mapped segment, behind its length; then the
 // length moves, then the screen is fed. What lies behind the length is zero,
@@ -39,6 +40,7 @@ import (
 const (
 	segmentArea  = 8 << 20
 	segmentLeast = 128 << 10
+	segmentBurst = 4 * segmentLeast
 	segmentPad   = 4096 // a read of a terminal gives at most this much
 	snapshotArea = 2 * segmentArea
 	snapshotMax  = 64 << 20
@@ -165,7 +167,8 @@ type journal struct {
 	*slot
 	fd    int
 	mem   []byte       // both segments
-	begun time.Time    // when the segment in use was
+	room  uint64       // bytes that the segment in use may have
+	begun time.Time    // when it was
 	warm  [2]footprint // what each half may take beside what is in use
 }
 
@@ -177,6 +180,12 @@ type footprint struct{ segment, snapshot int64 }
 // one in memory that is kept for it.
 const busyTime = time.Second
 
+// burstRate is how many bytes must come in a second for the next segment to be
+// longer. A new server replays what is in the segments: as all programs share
+// what it can show in a second, only a few of them are so fast at a time, and
+// the replay of all stays short.
+const burstRate = 8 << 20
+
 // openJournal maps the memory behind fd, which is taken over.
 func openJournal(fd int, s *slot) (*journal, error) {
 	mem, err := unix.Mmap(fd, 0, 2*segmentArea, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -184,22 +193,23 @@ func openJournal(fd int, s *slot) (*journal, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("map a journal: %w", err)
 	}
-	return &journal{slot: s, fd: fd, mem: mem}, nil
+	return &journal{slot: s, fd: fd, mem: mem, room: segmentLeast}, nil
 }
 
 // current is the segment in use.
 func (j *journal) current() int { return int(j.turn.Load() & 1) }
 
-// segment returns all of segment i, as long as its snapshot makes it.
+// segment returns all of segment i, as long as it can have become.
 func (j *journal) segment(i int) []byte {
-	n := min(max(segmentLeast, 2*j.snap[i].Load()), segmentArea)
+	n := min(max(segmentBurst, 2*j.snap[i].Load()), segmentArea)
 	return j.mem[i*segmentArea:][:n]
 }
 
 // space is where the next read goes: zeros behind the length.
 func (j *journal) space() []byte {
 	i := j.current()
-	return j.segment(i)[j.length[i].Load():]
+	n := j.length[i].Load()
+	return j.segment(i)[n:max(n, j.room)]
 }
 
 // commit takes n bytes at the beginning of space into the journal.
@@ -241,6 +251,9 @@ func (j *journal) begin(mark [][]byte, snapshot []byte) error {
 	}
 	old := j.current()
 	next := 1 - old
+	now := time.Now()
+	took := now.Sub(j.begun)
+	j.begun = now
 	if err := writeAt(j.fd, snapshotOffset(next), append(mark, snapshot)...); err != nil {
 		return fmt.Errorf("write a snapshot: %w", err)
 	}
@@ -249,21 +262,23 @@ func (j *journal) begin(mark [][]byte, snapshot []byte) error {
 	j.base[next].Store(j.end())
 	j.length[next].Store(0)
 	j.turn.Add(1)
-	j.wipe(old)
+	j.room = segmentLeast
+	if n := j.length[old].Load(); n > segmentLeast-segmentPad && float64(n) > burstRate*took.Seconds() {
+		j.room = segmentBurst
+	}
+	j.room = min(max(j.room, 2*j.snap[next].Load()), segmentArea)
+	j.wipe(old, took < busyTime)
 	return nil
 }
 
 // wipe zeroes segment i. A busy program fills it again at once: for it the
 // memory stays, unless there is much of it, until the session rests.
-func (j *journal) wipe(i int) {
+func (j *journal) wipe(i int, busy bool) {
 	seg := j.segment(i)
 	n := min(j.length[i].Load(), uint64(len(seg)))
 	w := &j.warm[i]
 	w.segment, w.snapshot = max(w.segment, wholePages(n)), max(w.snapshot, int64(j.snap[i].Load()))
-	now := time.Now()
-	busy := now.Sub(j.begun) < busyTime
-	j.begun = now
-	if busy && w.segment+w.snapshot <= 2*segmentLeast {
+	if busy && w.segment+w.snapshot <= 2*segmentBurst {
 		clear(seg[:n])
 	} else {
 		j.releaseHalf(i)

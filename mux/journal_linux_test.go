@@ -29,6 +29,11 @@ func TestJournalMemory(t *testing.T) {
 	}
 	fill()
 	fill()
+	b.s.j.begun = time.Now().Add(time.Hour) // fast, however slow the machine is
+	fill()
+	if got := b.s.j.room; got != segmentBurst {
+		t.Errorf("a segment of %d bytes while output comes fast", got)
+	}
 	if got := memory(); got < segmentLeast {
 		t.Errorf("busy: %d bytes", got)
 	}
@@ -38,6 +43,9 @@ func TestJournalMemory(t *testing.T) {
 	for range 2 {
 		b.s.j.begun = time.Now().Add(-time.Minute)
 		fill()
+	}
+	if got := b.s.j.room; got != segmentLeast {
+		t.Errorf("a segment of %d bytes while output comes slowly", got)
 	}
 	if got := memory(); got > segmentLeast {
 		t.Errorf("slow: %d bytes", got)

@@ -261,18 +261,14 @@ func endProcesses(ctx context.Context, list func() ([]proctree.Proc, error), gra
 
 // awaitEnd waits for the session's end.
 func (s *session) awaitEnd(ctx context.Context) error {
-	for {
-		s.mu.Lock()
-		over, change := s.exit != nil, s.change()
-		s.mu.Unlock()
-		if over {
-			return nil
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	s.mu.Lock()
+	end := s.end()
+	s.mu.Unlock()
+	select {
+	case <-end:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

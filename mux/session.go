@@ -84,6 +84,7 @@ type session struct {
 	prompt     bool          // a shell prompt is open
 	doing      *activity     // nil while nothing told and nobody asked
 	changed    chan struct{} // closed at the next change; nil while nobody waits
+	ended      chan struct{} // closed at the end; nil while nobody waits
 	eof        bool          // nothing more will come from the terminal
 	dead       *Exit         // the leader ended; output may still be drained
 	exit       *Exit         // the session ended
@@ -152,6 +153,18 @@ func (s *session) change() <-chan struct{} {
 		s.changed = make(chan struct{})
 	}
 	return s.changed
+}
+
+// end returns the channel that closes when the session ends. Who waits for
+// nothing else is not woken by output. mu is held.
+func (s *session) end() <-chan struct{} {
+	if s.ended == nil {
+		s.ended = make(chan struct{})
+		if s.exit != nil {
+			close(s.ended)
+		}
+	}
+	return s.ended
 }
 
 // info is what the API shows.

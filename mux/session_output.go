@@ -198,5 +198,8 @@ func (s *session) finish() {
 		c.ended()
 	}
 	s.broadcast()
+	if s.ended != nil {
+		close(s.ended)
+	}
 	s.srv.sessionEnded(s)
 }

@@ -104,7 +104,11 @@ func (s *session) check(cs []condition, bells uint64) (res WaitResult, done bool
 			quiet = d
 		}
 	}
+	change = s.end()
 	for i, c := range cs {
+		if !c.Exit {
+			change = s.change()
+		}
 		var held bool
 		switch {
 		case c.Quiet > 0:
@@ -125,7 +129,7 @@ func (s *session) check(cs []condition, bells uint64) (res WaitResult, done bool
 	if s.exit != nil {
 		return WaitResult{Met: -1, Exit: s.exitCopy()}, true, quiet, nil
 	}
-	return WaitResult{}, false, quiet, s.change()
+	return WaitResult{}, false, quiet, change
 }
 
 // holds looks at one condition that is not about time. mu is held.

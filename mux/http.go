@@ -38,7 +38,7 @@ var features = []string{
 type handler = func(w http.ResponseWriter, r *http.Request) (any, error)
 
 // newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
-func (srv *server) newHTTP() *http.Server {
+func (srv *server) newHTTP() (*http.Server, *lanes) {
 	m := http.NewServeMux()
 	handle := func(pattern string, h handler) {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func (srv *server) newHTTP() *http.Server {
 	return &http.Server{
 		Handler: m, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags),
-	}
+	}, newLanes(m)
 }
 
 // routes are those of the server and of many sessions at once.

@@ -47,6 +47,7 @@ type server struct {
 	events  *event.Log[Event]
 	dialogs []rule.Dialog
 	http    *http.Server
+	lanes   *lanes
 	times   timing
 	ready   chan struct{} // closed when the keeper was told that the server serves
 	done    chan struct{} // closed when the server should end
@@ -173,7 +174,7 @@ const restTime = 300 * time.Millisecond
 
 // serve answers requests until the server should end.
 func (srv *server) serve() {
-	srv.http = srv.newHTTP()
+	srv.http, srv.lanes = srv.newHTTP()
 	srv.work.Go(srv.sweepTrees)
 	srv.work.Go(func() { srv.history.run(srv.done) })
 	for _, finish := range srv.resumed {
@@ -201,6 +202,7 @@ func (srv *server) serve() {
 	srv.resting.close()
 	_ = srv.http.Shutdown(ctx)
 	_ = srv.http.Close()
+	srv.lanes.close(lastReplies)
 	srv.loop.close()
 	srv.work.Wait()
 	srv.execs.close()
@@ -210,7 +212,7 @@ func (srv *server) serve() {
 // serveOn accepts connections of one listener.
 func (srv *server) serveOn(l *net.UnixListener) {
 	srv.work.Go(func() {
-		err := srv.http.Serve(peerListener{l})
+		err := srv.http.Serve(srv.lanes.listen(peerListener{l}))
 		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			logf("serve: %v", err)
 		}

@@ -20,8 +20,9 @@ import (
 // they return ErrNotFound when there is no such session, and ErrUnreachable
 // when the server cannot be asked, in which case nothing is known.
 type Client struct {
-	paths Paths
-	conns transport
+	paths   Paths
+	conns   transport
+	watched watched
 }
 
 // host is the authority of the requests; nothing resolves it.

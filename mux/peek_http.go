@@ -2,7 +2,7 @@ package mux
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -32,44 +32,34 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 	if err != nil {
 		return nil, err
 	}
-	in := &reading{s: string(b)}
-	out := append(newReply(), `{"results":[`...)
-	n := 0
-	in.each("requests", func() {
-		q := in.peekRequest()
-		if n++; n > maxPeeks {
-			in.bad = true
-		}
-		if !in.bad && err == nil {
-			out, err = srv.appendPeek(out, &q, in.short)
-		}
-	})
-	if !in.done() {
-		out, err = srv.peekMany(out[:0], b)
-	}
-	return append(out, "]}"...), err
-}
-
-// peekMany is handlePeekMany for requests in any shape.
-func (srv *server) peekMany(out rawJSON, b []byte) (rawJSON, error) {
-	var in struct {
-		Requests []PeekRequest `json:"requests"`
-		Short    bool          `json:"short"`
-	}
-	if err := json.Unmarshal(b, &in); err != nil {
+	in, err := decodeRequests(b)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	if len(in.Requests) > maxPeeks {
 		return nil, fmt.Errorf("%w: %d peeks, at most %d", ErrTooLarge, len(in.Requests), maxPeeks)
 	}
-	out = append(out, `{"results":[`...)
+	if in.Watch != "" {
+		in.Requests, err = srv.watch(in.Watch)
+		if err != nil {
+			return nil, err
+		}
+		if len(in.Requests) == 0 {
+			return append(newReply(), nothingNew...), nil
+		}
+		in.Short = true
+	}
+	out := append(newReply(), `{"results":[`...)
 	for i := range in.Requests {
-		var err error
 		if out, err = srv.appendPeek(out, &in.Requests[i], in.Short); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	out = append(out, ']')
+	if in.Keep && len(in.Requests) > 0 && srv.allSame(in.Requests) {
+		out = appendString(append(out, `,"watch":`...), srv.watches.keep(in.Requests))
+	}
+	return append(out, '}'), nil
 }
 
 // appendPeek appends the answer to one of many requests; a session that is not
@@ -111,11 +101,17 @@ func (c *Client) Peek(ctx context.Context, r PeekRequest) (PeekResult, error) {
 
 // PeekMany answers many requests at once, in their order. A session that is
 // not there has Error set; the call itself fails only when the server does. What
-// is unchanged since IfRevision costs the least.
+// is unchanged since IfRevision costs the least; a list in which nothing was new
+// is known to the server when it is asked for again.
 func (c *Client) PeekMany(ctx context.Context, rs []PeekRequest) ([]PeekResult, error) {
+	if token := c.watched.of(rs); token != "" {
+		if out, err := c.peekAgain(ctx, token, rs); !errors.Is(err, ErrTooOld) {
+			return out, err
+		}
+	}
 	raw := append(make(rawJSON, 0, 32+len(rs)*64), '{')
 	if slices.ContainsFunc(rs, func(r PeekRequest) bool { return r.IfRevision != 0 }) {
-		raw = append(raw, `"short":true,`...)
+		raw = append(raw, `"short":true,"keep":true,`...)
 	}
 	raw, err := appendRequests(raw, rs)
 	if err != nil {
@@ -125,19 +121,28 @@ func (c *Client) PeekMany(ctx context.Context, rs []PeekRequest) ([]PeekResult, 
 	if err != nil {
 		return nil, err
 	}
-	out, err := decodeResults(b, make([]PeekResult, 0, len(rs)))
+	out, token, err := results(b, rs)
+	if err == nil && token != "" {
+		c.watched.keep(token, rs, out)
+	}
+	return out, err
+}
+
+// results reads the reply to many requests.
+func results(b []byte, rs []PeekRequest) (out []PeekResult, watch string, err error) {
+	out, watch, err = decodeResults(b, make([]PeekResult, 0, len(rs)))
 	if err == nil && len(out) != len(rs) {
 		err = fmt.Errorf("%d results for %d requests", len(out), len(rs))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, "", fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	for i := range out {
 		if out[i].Unchanged && out[i].Name == "" {
 			out[i] = unchanged(out[i].ID, &rs[i])
 		}
 	}
-	return out, nil
+	return out, watch, nil
 }
 
 // answer posts JSON and returns the whole reply.

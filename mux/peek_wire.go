@@ -177,7 +177,8 @@ type reading struct {
 	bad bool
 	buf []byte // the string that is being read
 
-	short bool // stood in front of the list
+	short, keep bool   // stood in front of the list
+	watch       string // stood behind it, or in its place
 }
 
 // next skips white space and takes c, if it stands there.
@@ -384,22 +385,30 @@ func (r *reading) peekResult() (q PeekResult) {
 	return q
 }
 
-// each reads {"name":[…]}, where "short":true may stand in front of the list; one
-// reads an element.
+// each reads {"name":[…]}, where "short":true and "keep":true may stand in front
+// of the list, and "watch":"…" behind it or in its place; one reads an element.
 func (r *reading) each(name string, one func()) {
 	r.must('{')
 	key := r.key(true)
-	if r.short = key == "short" && r.yes(); r.short {
-		key = r.key(false)
+	for ; key == "short" || key == "keep"; key = r.key(false) {
+		r.short = r.short || key == "short"
+		r.keep = r.keep || key == "keep"
+		r.yes()
 	}
-	if key != name {
+	if key == name {
+		r.must('[')
+		for first := true; r.more(']', first); first = false {
+			one()
+		}
+		if key = r.key(false); key == "" {
+			return
+		}
+	}
+	if key != "watch" {
 		r.bad = true
 		return
 	}
-	r.must('[')
-	for first := true; r.more(']', first); first = false {
-		one()
-	}
+	r.watch = r.text()
 	r.must('}')
 }
 
@@ -414,22 +423,46 @@ func decodePeek[T any](b []byte, one func(*reading) T) (out T, err error) {
 	return again, err
 }
 
-// decodeResults reads {"results":[…]} and appends the results.
-func decodeResults(b []byte, out []PeekResult) ([]PeekResult, error) {
+// peekList is the body of a request for many.
+type peekList struct {
+	Requests []PeekRequest `json:"requests"`
+	Short    bool          `json:"short"`
+	Keep     bool          `json:"keep"`
+	Watch    string        `json:"watch"`
+}
+
+// decodeRequests reads one.
+func decodeRequests(b []byte) (peekList, error) {
+	r := &reading{s: string(b)}
+	l := peekList{Requests: make([]PeekRequest, 0, len(b)/64)}
+	r.each("requests", func() { l.Requests = append(l.Requests, r.peekRequest()) })
+	if r.done() {
+		l.Short, l.Keep, l.Watch = r.short, r.keep, r.watch
+		return l, nil
+	}
+	l = peekList{}
+	err := json.Unmarshal(b, &l)
+	return l, err
+}
+
+// decodeResults reads {"results":[…]} and appends the results; watch is the token
+// behind them.
+func decodeResults(b []byte, out []PeekResult) (_ []PeekResult, watch string, err error) {
 	r := &reading{s: string(b)}
 	r.each("results", func() { out = append(out, r.peekResult()) })
 	if r.done() {
-		return out, nil
+		return out, r.watch, nil
 	}
 	var again struct {
 		Results []json.RawMessage `json:"results"`
+		Watch   string            `json:"watch"`
 	}
-	err := json.Unmarshal(b, &again)
+	err = json.Unmarshal(b, &again)
 	out = out[:0]
 	for i := 0; i < len(again.Results) && err == nil; i++ {
 		var one PeekResult
 		one, err = decodePeek(again.Results[i], (*reading).peekResult)
 		out = append(out, one)
 	}
-	return out, err
+	return out, again.Watch, err
 }

@@ -75,7 +75,10 @@ func TestPeekWireIsJSON(t *testing.T) {
 			err := json.Unmarshal(b, &again)
 			return again["requests"], err
 		})
-		check(t, "results", res, replyOf(t, res), func(b []byte) ([]PeekResult, error) { return decodeResults(b, nil) })
+		check(t, "results", res, replyOf(t, res), func(b []byte) ([]PeekResult, error) {
+			got, _, err := decodeResults(b, nil)
+			return got, err
+		})
 	})
 }
 
@@ -130,12 +133,16 @@ func TestPeekWireIsQuick(t *testing.T) {
 		t.Fatalf("%s: stopped at %.20q", r.s, r.s[r.i:])
 	}
 	qs := []PeekRequest{{Name: "a", Screen: true, IfRevision: 3}, {Name: "b", Lines: 20, Join: true, Format: "text"}}
-	b, err := appendRequests([]byte(`{"short":true,`), qs)
+	b, err := appendRequests([]byte(`{"short":true,"keep":true,`), qs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, ok := readRequests(string(b) + "}"); !ok || !reflect.DeepEqual(got, qs) {
 		t.Fatalf("%s: read as %+v", b, got)
+	}
+	r = &reading{s: `{"watch":"t"}`}
+	if r.each("requests", nil); !r.done() || r.watch != "t" {
+		t.Errorf("a token is read as %+v", r)
 	}
 }
 
@@ -147,14 +154,19 @@ func TestPeekWireShort(t *testing.T) {
 		"{\"results\": [ \"i\" ,\n{\"name\":\"\\u0061\",\"revision\":1} ] }": {same, {Name: "a", Revision: 1}},
 		`{"results":[{"name":"a","exit":{"code":3}},"i"],"later":[{}]}`:      {{Name: "a", Exit: &Exit{Code: 3}}, same},
 	} {
-		if got, err := decodeResults([]byte(text), nil); err != nil || !reflect.DeepEqual(got, want) {
+		if got, _, err := decodeResults([]byte(text), nil); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s reads as %+v, %v", text, got, err)
 		}
 	}
+	for _, text := range []string{`{"results":["i"],"watch":"t"}`, `{"later":1,"results":["i"],"watch":"t"}`} {
+		if got, watch, err := decodeResults([]byte(text), nil); err != nil || len(got) != 1 || watch != "t" {
+			t.Errorf("%s reads as %+v, %q, %v", text, got, watch, err)
+		}
+	}
 	for _, text := range []string{
-		`{"results":["i`, `{"results":["i"]`, `{"results":["i"],}`, `{"results":[7]}`, `{"results":["\u0061"]}`, `{"":["i"]}x`, `{"":]}`,
+		`{"results":["i`, `{"results":["i"]`, `{"results":["i"],}`, `{"results":[7]}`, `{"results":["\u0061"]}`, `{"":["i"]}x`, `{"":]}`, `{"results":["i"],"watch":7}`,
 	} {
-		if got, err := decodeResults([]byte(text), nil); err == nil {
+		if got, _, err := decodeResults([]byte(text), nil); err == nil {
 			t.Errorf("%s reads as %+v", text, got)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,6 +49,8 @@ type server struct {
 	dialogs []rule.Dialog
 	http    *http.Server
 	lanes   *lanes
+	watches watches
+	changes atomic.Uint64 // of all sessions
 	times   timing
 	ready   chan struct{} // closed when the keeper was told that the server serves
 	done    chan struct{} // closed when the server should end

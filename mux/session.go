@@ -139,8 +139,9 @@ func (s *session) silent() time.Duration {
 	return max(0, s.srv.clock.Since(unixTime(max(s.lastOut, s.born))))
 }
 
-// broadcast wakes everybody who waits for a change. mu is held.
+// broadcast wakes everybody who waits for a change, and counts it. mu is held.
 func (s *session) broadcast() {
+	s.srv.changes.Add(1)
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil

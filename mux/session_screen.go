@@ -193,7 +193,10 @@ func (s *session) replay(upTo uint64) error {
 
 // noteRemade counts screens that were made anew: a replay feeds in one piece what
 // came in many, so that its revisions are others. mu is held.
-func (s *session) noteRemade() { s.remade = s.j.flags.Add(1<<remadeShift) >> remadeShift }
+func (s *session) noteRemade() {
+	s.remade = s.j.flags.Add(1<<remadeShift) >> remadeShift
+	s.broadcast()
+}
 
 // revision changes whenever the screen does. No two screens of a session have the
 // same, whatever servers it had, and none has 0; those of another session of the

@@ -1,6 +1,6 @@
 package mux
 
-import "bytes"
+import "strings"
 
 // inputKind says what a piece of a terminal's input is.
 type inputKind int
@@ -213,13 +213,19 @@ func (s *inputScanner) pushCSI(b byte, emit func(inputToken)) {
 	}
 }
 
-// stringStarts are the first bytes of the strings that a terminal sends: OSC
+// stringStarts are the first bytes of a string that a terminal sends: OSC
 // with a number, or l and L (titles); DCS of XTVERSION (>), DA3 (!), DECRPSS,
 // XTGETTCAP and DECUDK-like reports (digits); APC of kitty graphics (G).
-var stringStarts = map[byte]string{
-	']': "0123456789lL",
-	'P': "0123456789>!$",
-	'_': "G",
+func stringStarts(kind byte) string {
+	switch kind {
+	case ']':
+		return "0123456789lL"
+	case 'P':
+		return "0123456789>!$"
+	case '_':
+		return "G"
+	}
+	return ""
 }
 
 func (s *inputScanner) pushString(b byte, emit func(inputToken)) {
@@ -232,7 +238,7 @@ func (s *inputScanner) pushString(b byte, emit func(inputToken)) {
 		s.emit(inBroken, emit)
 		s.push(0x1b, emit)
 		s.push(b, emit)
-	case len(s.buf) == 2 && bytes.IndexByte([]byte(stringStarts[s.buf[1]]), b) < 0,
+	case len(s.buf) == 2 && strings.IndexByte(stringStarts(s.buf[1]), b) < 0,
 		len(s.buf) >= maxInputString, b < 0x20 && b != 0x1b:
 		s.cut(b, emit)
 	default:

@@ -22,8 +22,8 @@ var (
 	ErrBadName   = errors.New("bad session name")
 	ErrWorkDir   = errors.New("bad work dir")
 	ErrSpawn     = errors.New("the program cannot be started")
-	ErrTerminals = fmt.Errorf("%w: no terminal is free", ErrSpawn)
-	ErrOpenFiles = fmt.Errorf("%w: the mux has too many open files", ErrSpawn)
+	ErrTerminals = error(&spawnFailure{"no terminal is free"})
+	ErrOpenFiles = error(&spawnFailure{"the mux has too many open files"})
 	ErrSize      = errors.New("bad terminal size")
 	ErrRequest   = errors.New("bad request")
 	ErrTooLarge  = errors.New("request too large")
@@ -36,6 +36,13 @@ var (
 	ErrNoMessage = errors.New("no such message in the queue")
 	ErrQuestion  = errors.New("the question was not answered")
 )
+
+// spawnFailure is a kind of ErrSpawn. (fmt would be used at the start of every
+// process.)
+type spawnFailure struct{ why string }
+
+func (e *spawnFailure) Error() string { return ErrSpawn.Error() + ": " + e.why }
+func (e *spawnFailure) Unwrap() error { return ErrSpawn }
 
 // codes are the names of the sentinels on the wire. They are only ever added
 // to.

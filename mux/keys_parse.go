@@ -71,7 +71,7 @@ func parseBaseKey(name string) (keyPress, bool) {
 			return keyPress{code: keyCode(name[1]), text: name[1:], mods: modCtrl}, true
 		}
 	}
-	if k, ok := keyAliases[strings.ToLower(name)]; ok {
+	if k, ok := keyAlias(name); ok {
 		return k, true
 	}
 	for _, d := range keyTable {

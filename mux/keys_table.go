@@ -1,5 +1,7 @@
 package mux
 
+import "strings"
+
 // Sources of the codes in this table and in keys_encode.go:
 //
 //   - xterm control sequences ("ctlseqs"), PC-style and VT220-style function
@@ -132,10 +134,13 @@ var keyTable = []keyDef{
 	{code: keyKP0 + 17, names: []string{"KP,"}, final: 'l', ss3: ss3AppKeypad, char: ',', kitty: 57416},
 }
 
-// keyAliases are names that stand for a key with a modifier.
-var keyAliases = map[string]keyPress{
-	"btab":    {code: keyTab, mods: modShift},
-	"backtab": {code: keyTab, mods: modShift},
+// keyAlias is the key with a modifier that a name stands for.
+func keyAlias(name string) (k keyPress, ok bool) {
+	switch strings.ToLower(name) {
+	case "btab", "backtab":
+		return keyPress{code: keyTab, mods: modShift}, true
+	}
+	return keyPress{}, false
 }
 
 // lookupKey returns the definition of a key that is not a character.

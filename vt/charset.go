@@ -19,24 +19,49 @@ const (
 
 // nrcs are the national replacement sets (DEC STD 070, VT510 table 2-x): what
 // stands in place of # @ [ \ ] ^ _ ` { | } ~
-var nrcs = map[charset][12]rune{
-	'A':        {'£', '@', '[', '\\', ']', '^', '_', '`', '{', '|', '}', '~'}, // United Kingdom
-	'4':        {'£', '¾', 'ĳ', '½', '|', '^', '_', '`', '¨', 'f', '¼', '´'},  // Dutch
-	'C':        {'#', '@', 'Ä', 'Ö', 'Å', 'Ü', '_', 'é', 'ä', 'ö', 'å', 'ü'},  // Finnish
-	'R':        {'£', 'à', '°', 'ç', '§', '^', '_', '`', 'é', 'ù', 'è', '¨'},  // French
-	'Q':        {'#', 'à', 'â', 'ç', 'ê', 'î', '_', 'ô', 'é', 'ù', 'è', 'û'},  // French Canadian
-	'K':        {'#', '§', 'Ä', 'Ö', 'Ü', '^', '_', '`', 'ä', 'ö', 'ü', 'ß'},  // German
-	'Y':        {'£', '§', '°', 'ç', 'é', '^', '_', 'ù', 'à', 'ò', 'è', 'ì'},  // Italian
-	'E':        {'#', 'Ä', 'Æ', 'Ø', 'Å', 'Ü', '_', 'ä', 'æ', 'ø', 'å', 'ü'},  // Norwegian, Danish
-	'%' | 0x80: {'#', '@', 'Ã', 'Ç', 'Õ', '^', '_', '`', 'ã', 'ç', 'õ', '~'},  // Portuguese (%6)
-	'Z':        {'£', '§', '¡', 'Ñ', '¿', '^', '_', '`', '°', 'ñ', 'ç', '~'},  // Spanish
-	'H':        {'#', 'É', 'Ä', 'Ö', 'Å', 'Ü', '_', 'é', 'ä', 'ö', 'å', 'ü'},  // Swedish
-	'=':        {'ù', 'à', 'é', 'ç', 'ê', 'î', 'è', 'ô', 'ä', 'ö', 'ü', 'û'},  // Swiss
+var nrcs = [...]struct {
+	set   charset
+	runes [12]rune
+}{
+	{'A', [12]rune{'£', '@', '[', '\\', ']', '^', '_', '`', '{', '|', '}', '~'}},       // United Kingdom
+	{'4', [12]rune{'£', '¾', 'ĳ', '½', '|', '^', '_', '`', '¨', 'f', '¼', '´'}},        // Dutch
+	{'C', [12]rune{'#', '@', 'Ä', 'Ö', 'Å', 'Ü', '_', 'é', 'ä', 'ö', 'å', 'ü'}},        // Finnish
+	{'R', [12]rune{'£', 'à', '°', 'ç', '§', '^', '_', '`', 'é', 'ù', 'è', '¨'}},        // French
+	{'Q', [12]rune{'#', 'à', 'â', 'ç', 'ê', 'î', '_', 'ô', 'é', 'ù', 'è', 'û'}},        // French Canadian
+	{'K', [12]rune{'#', '§', 'Ä', 'Ö', 'Ü', '^', '_', '`', 'ä', 'ö', 'ü', 'ß'}},        // German
+	{'Y', [12]rune{'£', '§', '°', 'ç', 'é', '^', '_', 'ù', 'à', 'ò', 'è', 'ì'}},        // Italian
+	{'E', [12]rune{'#', 'Ä', 'Æ', 'Ø', 'Å', 'Ü', '_', 'ä', 'æ', 'ø', 'å', 'ü'}},        // Norwegian, Danish
+	{'%' | 0x80, [12]rune{'#', '@', 'Ã', 'Ç', 'Õ', '^', '_', '`', 'ã', 'ç', 'õ', '~'}}, // Portuguese (%6)
+	{'Z', [12]rune{'£', '§', '¡', 'Ñ', '¿', '^', '_', '`', '°', 'ñ', 'ç', '~'}},        // Spanish
+	{'H', [12]rune{'#', 'É', 'Ä', 'Ö', 'Å', 'Ü', '_', 'é', 'ä', 'ö', 'å', 'ü'}},        // Swedish
+	{'=', [12]rune{'ù', 'à', 'é', 'ç', 'ê', 'î', 'è', 'ô', 'ä', 'ö', 'ü', 'û'}},        // Swiss
 }
 
-// nrcsSame are other final bytes of the same sets.
-var nrcsSame = map[charset]charset{
-	'5': 'C', 'f': 'R', '9': 'Q', '6': 'E', '`': 'E', '7': 'H',
+// nrcsOf are the replacements of a set, nil when it is none.
+func nrcsOf(s charset) *[12]rune {
+	for i := range nrcs {
+		if nrcs[i].set == s {
+			return &nrcs[i].runes
+		}
+	}
+	return nil
+}
+
+// nrcsName is the final byte that stands in nrcs for a set with several.
+func nrcsName(s charset) charset {
+	switch s {
+	case '5':
+		return 'C'
+	case 'f':
+		return 'R'
+	case '9':
+		return 'Q'
+	case '6', '`':
+		return 'E'
+	case '7':
+		return 'H'
+	}
+	return s
 }
 
 const nrcsPlaces = "#@[\\]^_`{|}~"
@@ -48,7 +73,14 @@ var graphics = [...]rune{
 }
 
 // technical is the DEC technical set from 0x21 on; 0 is undefined.
-var technical = []rune("⎷┌─⌠⌡│⎡⎣⎤⎦⎛⎝⎞⎠⎨⎬" + "\x00\x00\x00\x00\x00\x00\x00" + "≤≠≥∫∴∝∞÷Δ∇ΦΓ∼≃Θ×Λ⇔⇒≡ΠΨ\x00Σ\x00\x00√ΩΞΥ⊂⊃∩∪∧∨¬αβχδεφγηιθκλ\x00ν∂πψρστ\x00ƒωξυζ←↑→↓")
+var technical = [...]rune{
+	'⎷', '┌', '─', '⌠', '⌡', '│', '⎡', '⎣', '⎤', '⎦', '⎛', '⎝', '⎞', '⎠', '⎨', '⎬',
+	0, 0, 0, 0, 0, 0, 0, '≤', '≠', '≥', '∫', '∴', '∝', '∞', '÷', 'Δ',
+	'∇', 'Φ', 'Γ', '∼', '≃', 'Θ', '×', 'Λ', '⇔', '⇒', '≡', 'Π', 'Ψ', 0, 'Σ', 0,
+	0, '√', 'Ω', 'Ξ', 'Υ', '⊂', '⊃', '∩', '∪', '∧', '∨', '¬', 'α', 'β', 'χ', 'δ',
+	'ε', 'φ', 'γ', 'η', 'ι', 'θ', 'κ', 'λ', 0, 'ν', '∂', 'π', 'ψ', 'ρ', 'σ', 'τ',
+	0, 'ƒ', 'ω', 'ξ', 'υ', 'ζ', '←', '↑', '→', '↓',
+}
 
 // plain reports whether ASCII bytes print as they are.
 func (c *charsets) plain() bool { return c.g[c.gl] == 0 && c.single == 0 }
@@ -92,10 +124,7 @@ func (s charset) lookup(b byte) rune {
 		}
 		return rune(b)
 	}
-	if same, ok := nrcsSame[s]; ok {
-		s = same
-	}
-	if set, ok := nrcs[s]; ok {
+	if set := nrcsOf(nrcsName(s)); set != nil {
 		for i := range nrcsPlaces {
 			if nrcsPlaces[i] == b {
 				return set[i]
@@ -123,10 +152,8 @@ func knownCharset(final byte, inter byte) charset {
 	case '2': // DEC alternate graphics
 		return setGraphics
 	}
-	if same, ok := nrcsSame[s]; ok {
-		s = same
-	}
-	if _, ok := nrcs[s]; ok {
+	s = nrcsName(s)
+	if nrcsOf(s) != nil {
 		return s
 	}
 	return 0

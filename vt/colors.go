@@ -168,7 +168,7 @@ func appendColor(dst []byte, v uint32) []byte {
 // parseColor reads rgb:r/g/b with one to four digits each, #rgb, #rrggbb and
 // longer, and the names programs use (XParseColor(3)).
 func parseColor(s string) (uint32, bool) {
-	if v, ok := colorNames[strings.ToLower(s)]; ok {
+	if v, ok := namedColor(strings.ToLower(s)); ok {
 		return v, true
 	}
 	var parts []string
@@ -198,8 +198,35 @@ func parseColor(s string) (uint32, bool) {
 	return v, true
 }
 
-var colorNames = map[string]uint32{
-	"black": 0x000000, "red": 0xff0000, "green": 0x00ff00, "yellow": 0xffff00, "blue": 0x0000ff,
-	"magenta": 0xff00ff, "cyan": 0x00ffff, "white": 0xffffff, "gray": 0xbebebe, "grey": 0xbebebe,
-	"orange": 0xffa500, "purple": 0xa020f0, "brown": 0xa52a2a, "pink": 0xffc0cb,
+// namedColor is a color by a name that programs use.
+func namedColor(name string) (c uint32, ok bool) {
+	switch name {
+	case "black":
+		return 0x000000, true
+	case "red":
+		return 0xff0000, true
+	case "green":
+		return 0x00ff00, true
+	case "yellow":
+		return 0xffff00, true
+	case "blue":
+		return 0x0000ff, true
+	case "magenta":
+		return 0xff00ff, true
+	case "cyan":
+		return 0x00ffff, true
+	case "white":
+		return 0xffffff, true
+	case "gray", "grey":
+		return 0xbebebe, true
+	case "orange":
+		return 0xffa500, true
+	case "purple":
+		return 0xa020f0, true
+	case "brown":
+		return 0xa52a2a, true
+	case "pink":
+		return 0xffc0cb, true
+	}
+	return 0, false
 }

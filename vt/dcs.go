@@ -114,29 +114,39 @@ func (t *Terminal) appendConformance(b []byte) []byte {
 
 // termcap is what XTGETTCAP is answered (xterm ctlseqs): the names programs ask
 // for, terminfo's first.
-var termcap = map[string]string{
-	"TN": "xterm-256color", "name": "xterm-256color",
-	"Co": "256", "colors": "256", "RGB": "8/8/8",
-	"Tc": "", "Su": "", "setrgbf": "\x1b[38:2:%p1%d:%p2%d:%p3%dm",
-	"setrgbb": "\x1b[48:2:%p1%d:%p2%d:%p3%dm", "Smulx": "\x1b[4:%p1%dm",
-	"Setulc": "\x1b[58:2::%p1%{65536}%/%d:%p1%{256}%/%{255}%&%d:%p1%{255}%&%d%;m",
-	"Ss":     "\x1b[%p1%d q", "Se": "\x1b[2 q", "Sync": "\x1b[?2026%?%p1%{1}%-%tl%eh%;",
-	"Ms": "\x1b]52;%p1%s;%p2%s\x1b\\", "smcup": "\x1b[?1049h", "rmcup": "\x1b[?1049l",
-	"kcuu1": "\x1bOA", "kcud1": "\x1bOB", "kcuf1": "\x1bOC", "kcub1": "\x1bOD",
-	"ku": "\x1bOA", "kd": "\x1bOB", "kr": "\x1bOC", "kl": "\x1bOD",
-	"kh": "\x1bOH", "@7": "\x1bOF", "khome": "\x1bOH", "kend": "\x1bOF",
-	"kD": "\x1b[3~", "kI": "\x1b[2~", "kP": "\x1b[5~", "kN": "\x1b[6~", "kb": "\x7f",
-	"kdch1": "\x1b[3~", "kich1": "\x1b[2~", "kpp": "\x1b[5~", "knp": "\x1b[6~", "kbs": "\x7f",
-	"k1": "\x1bOP", "k2": "\x1bOQ", "k3": "\x1bOR", "k4": "\x1bOS",
-	"k5": "\x1b[15~", "k6": "\x1b[17~", "k7": "\x1b[18~", "k8": "\x1b[19~", "k9": "\x1b[20~",
-	"k;": "\x1b[21~", "F1": "\x1b[23~", "F2": "\x1b[24~",
+var termcap = [...]struct{ name, value string }{
+	{"TN", "xterm-256color"}, {"name", "xterm-256color"},
+	{"Co", "256"}, {"colors", "256"}, {"RGB", "8/8/8"},
+	{"Tc", ""}, {"Su", ""}, {"setrgbf", "\x1b[38:2:%p1%d:%p2%d:%p3%dm"},
+	{"setrgbb", "\x1b[48:2:%p1%d:%p2%d:%p3%dm"}, {"Smulx", "\x1b[4:%p1%dm"},
+	{"Setulc", "\x1b[58:2::%p1%{65536}%/%d:%p1%{256}%/%{255}%&%d:%p1%{255}%&%d%;m"},
+	{"Ss", "\x1b[%p1%d q"}, {"Se", "\x1b[2 q"}, {"Sync", "\x1b[?2026%?%p1%{1}%-%tl%eh%;"},
+	{"Ms", "\x1b]52;%p1%s;%p2%s\x1b\\"}, {"smcup", "\x1b[?1049h"}, {"rmcup", "\x1b[?1049l"},
+	{"kcuu1", "\x1bOA"}, {"kcud1", "\x1bOB"}, {"kcuf1", "\x1bOC"}, {"kcub1", "\x1bOD"},
+	{"ku", "\x1bOA"}, {"kd", "\x1bOB"}, {"kr", "\x1bOC"}, {"kl", "\x1bOD"},
+	{"kh", "\x1bOH"}, {"@7", "\x1bOF"}, {"khome", "\x1bOH"}, {"kend", "\x1bOF"},
+	{"kD", "\x1b[3~"}, {"kI", "\x1b[2~"}, {"kP", "\x1b[5~"}, {"kN", "\x1b[6~"}, {"kb", "\x7f"},
+	{"kdch1", "\x1b[3~"}, {"kich1", "\x1b[2~"}, {"kpp", "\x1b[5~"}, {"knp", "\x1b[6~"}, {"kbs", "\x7f"},
+	{"k1", "\x1bOP"}, {"k2", "\x1bOQ"}, {"k3", "\x1bOR"}, {"k4", "\x1bOS"},
+	{"k5", "\x1b[15~"}, {"k6", "\x1b[17~"}, {"k7", "\x1b[18~"}, {"k8", "\x1b[19~"}, {"k9", "\x1b[20~"},
+	{"k;", "\x1b[21~"}, {"F1", "\x1b[23~"}, {"F2", "\x1b[24~"},
+}
+
+// capability is the value of a name in termcap.
+func capability(name string) (value string, ok bool) {
+	for i := range termcap {
+		if termcap[i].name == name {
+			return termcap[i].value, true
+		}
+	}
+	return "", false
 }
 
 // replyTermcap answers each name by itself, in hexadecimal as it was asked.
 func (t *Terminal) replyTermcap(data string) {
 	for _, name := range strings.Split(data, ";") {
 		raw, err := hex.DecodeString(name)
-		value, ok := termcap[string(raw)]
+		value, ok := capability(string(raw))
 		if err != nil || !ok {
 			t.reply("\x1bP0+r\x1b\\")
 			continue

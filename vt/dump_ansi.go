@@ -102,7 +102,7 @@ func (p *painter) frozen(f *frozen) {
 		p.str("\x1b]2;" + f.title + "\x1b\\")
 	}
 	for _, n := range [...]int{12, 25} {
-		if m := decModes[n]; (f.modes^defaultModes)&m != 0 {
+		if m := decMode(n); (f.modes^defaultModes)&m != 0 {
 			p.mode(n, f.modes&m != 0)
 		}
 	}

@@ -120,7 +120,7 @@ func (p *painter) restModes() {
 	p.rest = true
 	fresh := defaultModes
 	for _, n := range toggles {
-		m := decModes[n]
+		m := decMode(n)
 		if n != 2027 && (t.modes^fresh)&m != 0 {
 			p.mode(n, t.modes&m != 0)
 		}

@@ -47,8 +47,11 @@ const (
 	altModes      = modeAlt47 | modeAlt1047 | modeAlt1049
 )
 
+// The tables of modes are arrays, by number: maps would be filled at the start
+// of every process.
+
 // decModes are the DEC private modes a program may set and reset.
-var decModes = map[int]modeSet{
+var decModes = [...]modeSet{
 	1: modeAppCursor, 3: modeColumns, 5: modeReverseVideo, 6: modeOrigin, 7: modeAutowrap,
 	9: modeMouseX10, 12: modeBlink, 25: modeVisible, 40: modeAllowColumns, 42: modeNRCS,
 	45: modeReverse, 47: modeAlt47, 66: modeAppKeypad, 67: modeBackarrow, 69: modeLRMM,
@@ -59,12 +62,12 @@ var decModes = map[int]modeSet{
 }
 
 // ansiModes are the modes of ECMA-48 a program may set and reset.
-var ansiModes = map[int]modeSet{4: modeInsert, 20: modeLNM}
+var ansiModes = [...]modeSet{4: modeInsert, 20: modeLNM}
 
 // Answers of DECRQM that never change: 3 is permanently set, 4 permanently
 // reset.
 var (
-	decFixed = map[int]int{
+	decFixed = [...]uint8{
 		2:  3,        // DECANM: never VT52
 		4:  4,        // DECSCLM: always jump scrolling
 		8:  3,        // DECARM: the keyboard repeats
@@ -72,12 +75,23 @@ var (
 		1001: 4,                   // highlight mouse tracking
 		1034: 4, 1036: 3, 1039: 3, // Meta sends ESC
 	}
-	ansiFixed = map[int]int{
+	ansiFixed = [...]uint8{
 		2: 4, 12: 3, // KAM: the keyboard is never locked; SRM: no local echo
 		// What ECMA-48 7.2 has and no terminal does.
 		1: 4, 3: 4, 5: 4, 7: 4, 10: 4, 11: 4, 13: 4, 14: 4, 15: 4, 16: 4, 17: 4, 18: 4, 19: 4,
 	}
 )
+
+// mode is an entry of a table of modes, 0 for a number that is not in it.
+func mode[T modeSet | uint8](table []T, n int) T {
+	if n < 0 || n >= len(table) {
+		return 0
+	}
+	return table[n]
+}
+
+// decMode is the DEC private mode of a number, 0 for none.
+func decMode(n int) modeSet { return mode(decModes[:], n) }
 
 // setMode sets or resets one bit without further effect.
 func (t *Terminal) setMode(m modeSet, on bool) {
@@ -98,12 +112,12 @@ func (t *Terminal) changeModes(c *csi, on bool) {
 func (t *Terminal) changeMode(n int, dec, on bool) {
 	t.changed, t.outside = true, true
 	if !dec {
-		t.setMode(ansiModes[n], on)
+		t.setMode(mode(ansiModes[:], n), on)
 		t.updateSlow()
 		return
 	}
-	m, ok := decModes[n]
-	if !ok {
+	m := decMode(n)
+	if m == 0 {
 		if n == 1048 {
 			if on {
 				t.saveCursor()
@@ -206,12 +220,11 @@ func (t *Terminal) reportMode(n int, dec bool) {
 	if t.level() < 3 { // it came with the VT300
 		return
 	}
-	modes, fixed, prefix := ansiModes, ansiFixed, "\x1b["
+	m, state, prefix := mode(ansiModes[:], n), mode(ansiFixed[:], n), "\x1b["
 	if dec {
-		modes, fixed, prefix = decModes, decFixed, "\x1b[?"
+		m, state, prefix = decMode(n), mode(decFixed[:], n), "\x1b[?"
 	}
-	state := fixed[n]
-	if m, ok := modes[n]; ok {
+	if m != 0 {
 		state = 2
 		if t.modes&m != 0 || m&altModes != 0 && t.scr == &t.alt {
 			state = 1
@@ -223,7 +236,7 @@ func (t *Terminal) reportMode(n int, dec bool) {
 		}
 	}
 	b := appendInt(append(t.beginReply(), prefix...), n)
-	b = appendInt(append(b, ';'), state)
+	b = appendInt(append(b, ';'), int(state))
 	t.endReply(append(b, "$y"...))
 }
 
@@ -234,7 +247,7 @@ func (t *Terminal) saveModes(c *csi) {
 		e.savedModes = make(map[uint32]bool)
 	}
 	for i := range int(c.n) {
-		if m, ok := decModes[int(c.param[i])]; ok {
+		if m := decMode(int(c.param[i])); m != 0 {
 			e.savedModes[uint32(c.param[i])] = t.modes&m != 0
 		}
 	}

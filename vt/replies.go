@@ -66,26 +66,37 @@ func (t *Terminal) replyStatus(n int, dec bool) {
 		b := appendInt(append(t.beginReply(), "\x1bP"...), t.parser.csi.arg(1, 0))
 		t.endReply(append(b, "!~0000\x1b\\"...))
 	case dec:
-		if s, ok := decStatus[n]; ok {
+		if s := decStatus(n); s != "" {
 			t.reply(s)
 		}
 	}
 }
 
-// decStatus are the answers of DSR that never change: no printer, no user
-// defined keys locked, a North American keyboard, no locator, no macros, no
-// data errors, no sessions, a dark background.
-var decStatus = map[int]string{
-	15:  "\x1b[?13n",
-	25:  "\x1b[?21n",
-	26:  "\x1b[?27;1;0;0n",
-	53:  "\x1b[?50n",
-	55:  "\x1b[?50n",
-	56:  "\x1b[?57;0n",
-	62:  "\x1b[0*{",
-	75:  "\x1b[?70n",
-	85:  "\x1b[?83n",
-	996: "\x1b[?997;1n",
+// decStatus is the answer of a DSR that never changes, "" for any other: no
+// printer, no user defined keys locked, a North American keyboard, no locator,
+// no macros, no data errors, no sessions, a dark background.
+func decStatus(n int) string {
+	switch n {
+	case 15:
+		return "\x1b[?13n"
+	case 25:
+		return "\x1b[?21n"
+	case 26:
+		return "\x1b[?27;1;0;0n"
+	case 53, 55:
+		return "\x1b[?50n"
+	case 56:
+		return "\x1b[?57;0n"
+	case 62:
+		return "\x1b[0*{"
+	case 75:
+		return "\x1b[?70n"
+	case 85:
+		return "\x1b[?83n"
+	case 996:
+		return "\x1b[?997;1n"
+	}
+	return ""
 }
 
 // replyPosition is CPR (ECMA-48 8.3.14) and DECXCPR, which has the page too.

@@ -128,9 +128,15 @@ type End struct {
 	Tail   string
 }
 
-// outside are signals by which people and systems end a command, as against
-// those by which it ends itself.
-var outside = map[string]bool{"SIGKILL": true, "SIGTERM": true, "SIGINT": true, "SIGHUP": true, "SIGQUIT": true}
+// outside reports whether a signal is one by which people and systems end a
+// command, as against those by which it ends itself.
+func outside(signal string) bool {
+	switch signal {
+	case "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT":
+		return true
+	}
+	return false
+}
 
 // Finish is the record after the end. An ended one stays as it is: the first
 // end counts.
@@ -153,7 +159,7 @@ func (r Record) Finish(e End) Record {
 		r.Status, r.Reason = Killed, r.Intent
 	case e.Lost:
 		r.Status, r.ExitCode = Lost, -1
-	case outside[e.Signal]:
+	case outside(e.Signal):
 		r.Status = Killed
 	case e.Code == 0 && e.Signal == "":
 		r.Status = Completed

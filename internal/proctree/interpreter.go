@@ -23,55 +23,64 @@ type language struct {
 	plus      bool // options may begin with + (shells)
 }
 
-var languages = map[string]*language{
-	"node": {
+// The languages, by who reads them.
+var (
+	nodeLanguage = language{
 		none: "epsi", value: "rC",
 		longNone:  []string{"--eval", "--print", "--interactive", "--test", "--run"},
 		longValue: []string{"--require", "--import", "--loader", "--experimental-loader", "--conditions", "--env-file", "--title", "--input-type", "--inspect-port", "--icu-data-dir", "--openssl-config"},
 		verbs:     []string{"inspect"},
-	},
-	"python": {
+	}
+	pythonLanguage = language{
 		none: "c", value: "WXQ", mod: "m",
 		longValue: []string{"--check-hash-based-pycs"},
-	},
-	"shell": {
+	}
+	shellLanguage = language{
 		none: "cs", next: "oO", plus: true,
 		longValue: []string{"--rcfile", "--init-file", "--emulate"},
-	},
-	"bun": {
+	}
+	bunLanguage = language{
 		none: "ep", value: "rcd",
 		longNone:  []string{"--eval", "--print"},
 		longValue: []string{"--preload", "--require", "--import", "--cwd", "--config", "--define", "--env-file", "--loader", "--tsconfig-override", "--conditions", "--port"},
 		verbs:     []string{"run", "x"},
 		verbsNone: []string{"test", "repl", "install", "build", "exec"},
-	},
-	"deno": {
+	}
+	denoLanguage = language{
 		value:     "cL",
 		longValue: []string{"--config", "--log-level", "--import-map", "--lock", "--cert", "--location", "--seed", "--preload"},
 		verbs:     []string{"run", "serve", "task"},
 		verbsNone: []string{"eval", "repl", "test", "bench", "lsp"},
-	},
-	"ruby": {
+	}
+	rubyLanguage = language{
 		none: "e", value: "rICE", rest: "FKxi",
 		longValue: []string{"--encoding", "--external-encoding", "--internal-encoding"},
-	},
-	"perl": {
+	}
+	perlLanguage = language{
 		none: "eE", value: "I", rest: "mMFxdDCVi",
-	},
-}
-
-var interpreters = map[string]string{
-	"node": "node", "nodejs": "node", "tsx": "node", "ts-node": "node",
-	"python": "python", "pypy": "python",
-	"sh": "shell", "bash": "shell", "dash": "shell", "zsh": "shell", "ksh": "shell", "ash": "shell", "mksh": "shell",
-	"bun": "bun", "bunx": "bun", "deno": "deno", "ruby": "ruby", "perl": "perl",
-}
+	}
+)
 
 // interpreter knows an executable by its base name, with a version behind it
 // ("python3.11") or in capitals (macOS: "Python").
 func interpreter(base string) *language {
-	name := strings.TrimRight(strings.ToLower(base), "0123456789.-")
-	return languages[interpreters[name]]
+	switch strings.TrimRight(strings.ToLower(base), "0123456789.-") {
+	case "node", "nodejs", "tsx", "ts-node":
+		return &nodeLanguage
+	case "python", "pypy":
+		return &pythonLanguage
+	case "sh", "bash", "dash", "zsh", "ksh", "ash", "mksh":
+		return &shellLanguage
+	case "bun", "bunx":
+		return &bunLanguage
+	case "deno":
+		return &denoLanguage
+	case "ruby":
+		return &rubyLanguage
+	case "perl":
+		return &perlLanguage
+	}
+	return nil
 }
 
 // script finds the script in the arguments behind argv[0]: "" when there is

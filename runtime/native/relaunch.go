@@ -11,9 +11,15 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// volatile are variables that a program sets for itself; a new one starts
-// without them.
-var volatile = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true, "TERM": true, "COLORTERM": true}
+// volatile reports whether a variable is one that a program sets for itself; a
+// new one starts without it.
+func volatile(name, _ string) bool {
+	switch name {
+	case "_", "SHLVL", "PWD", "OLDPWD", "TERM", "COLORTERM":
+		return true
+	}
+	return false
+}
 
 // Relaunch implements runtime.RelaunchProvider. The multiplexer binds a
 // terminal to its program's life, so the session is made again in place: same
@@ -40,7 +46,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 	if err != nil {
 		return fmt.Errorf("%w: environment of the session: %w", runtime.ErrRelaunchUnsupported, err)
 	}
-	maps.DeleteFunc(was, func(k, _ string) bool { return volatile[k] })
+	maps.DeleteFunc(was, volatile)
 	for k, v := range cfg.Env {
 		if v == "" {
 			delete(was, k)

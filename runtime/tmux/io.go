@@ -46,9 +46,23 @@ func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
 	return bestEffort("clear", name, err)
 }
 
-// keyNames are names of the contract that tmux spells differently.
-var keyNames = map[string]string{
-	"esc": "Escape", "return": "Enter", "backspace": "BSpace", "backtab": "BTab", "delete": "DC", "insert": "IC",
+// ownName is tmux's name of a key that it spells differently from the contract.
+func ownName(key string) (name string, ok bool) {
+	switch key {
+	case "esc":
+		return "Escape", true
+	case "return":
+		return "Enter", true
+	case "backspace":
+		return "BSpace", true
+	case "backtab":
+		return "BTab", true
+	case "delete":
+		return "DC", true
+	case "insert":
+		return "IC", true
+	}
+	return "", false
 }
 
 // keyName returns tmux's name of a key, and whether it is a plain character.
@@ -58,7 +72,7 @@ func keyName(key string) string {
 		mods, base = mods+base[:2], base[2:]
 	}
 	lower := strings.ToLower(base)
-	if name, ok := keyNames[lower]; ok {
+	if name, ok := ownName(lower); ok {
 		base = name
 	}
 	if digits, ok := strings.CutPrefix(lower, "f"); ok {

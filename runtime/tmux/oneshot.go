@@ -17,12 +17,14 @@ type oneShot struct{ p *Provider }
 // separator stands between two commands.
 const separator = ";"
 
-// private are the commands whose words may hold what is not for the process
-// table; they go through a file.
-var private = map[string]bool{"set-buffer": true, "set-environment": true, "send-keys": true}
+// private reports whether the words of a command may hold what is not for the
+// process table; they go through a file.
+func private(command string) bool {
+	return command == "set-buffer" || command == "set-environment" || command == "send-keys"
+}
 
 func (o oneShot) run(ctx context.Context, words ...string) ([]string, error) {
-	if !private[words[0]] {
+	if !private(words[0]) {
 		return o.commands(ctx, arguments(words))
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.p.o.Socket), "command-*") // 0600

@@ -24,7 +24,7 @@ const holder = "+gc"
 
 // settings are the server's options. Those that an older tmux does not know
 // are passed over (-q).
-var settings = [][]string{
+var settings = [...][]string{
 	{"set-option", "-qs", "exit-empty", "on"},
 	{"set-option", "-qs", "escape-time", "20"},
 	{"set-option", "-qg", "default-terminal", "screen-256color"},
@@ -55,9 +55,12 @@ var settings = [][]string{
 	{"unbind-key", "-a", "-T", "prefix"},
 	{"bind-key", "-T", "prefix", "d", "detach-client"},
 	{"bind-key", "-T", "prefix", "C-b", "send-prefix"},
-	// The holder ends with the last connection, however that ends. 3.3 crashes
-	// with destroy-unattached.
-	{"set-hook", "-g", "client-detached", quoteLine(ifSession(holder, "#{==:#{session_attached},0}", "kill-session"))},
+}
+
+// hook ends the holder with the last connection, however that ends. 3.3 crashes
+// with destroy-unattached.
+func hook() []string {
+	return []string{"set-hook", "-g", "client-detached", quoteLine(ifSession(holder, "#{==:#{session_attached},0}", "kill-session"))}
 }
 
 func (p *Provider) settingsFile() string { return p.o.Socket + ".conf" }
@@ -65,7 +68,7 @@ func (p *Provider) settingsFile() string { return p.o.Socket + ".conf" }
 // writeSettings puts the settings where a server that starts finds them.
 func (p *Provider) writeSettings() error {
 	var b strings.Builder
-	for _, s := range settings {
+	for _, s := range append(settings[:], hook()) {
 		b.WriteString(quoteLine(s) + "\n")
 	}
 	file := p.settingsFile()

@@ -42,6 +42,7 @@ func (srv *server) newHTTP() (*http.Server, *lanes) {
 	m := http.NewServeMux()
 	handle := func(pattern string, h handler) {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			srv.trim.note() // one that waits rests, too
 			defer srv.trim.note()
 			serveJSON(w, r, h)
 		})

@@ -3,8 +3,10 @@ package mux
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -17,7 +19,7 @@ import (
 )
 
 // quickRoutes are those whose requests are answered at once, whatever the
-// session does.
+// session does: nobody watches their clients.
 var quickRoutes = []string{
 	"GET /v1/status", "GET /v1/sessions", "POST /v1/sessions",
 	"POST /v1/peek", "POST /v1/activity", "POST /v1/alive",
@@ -25,128 +27,15 @@ var quickRoutes = []string{
 	"GET /v1/sessions/{name}/meta",
 }
 
-// quickSize bounds a quick request, in bytes with its head.
-const quickSize = 64 << 10
-
-// lanes serve connections as long as every request is quick and comes whole:
-// on the goroutine that reads it. net/http begins another goroutine for each
-// request, which watches whether the client hangs up; to start it, with the
-// thread that this wakes, takes as long as all else of a peek. With the first
-// request of another kind, or in any form that is not the plain one, the
-// connection is net/http's for good.
-type lanes struct {
-	mux *http.ServeMux
-
-	mu   sync.Mutex
-	open map[*lane]struct{}
-	shut bool
-	work sync.WaitGroup
+// otherRoutes are those that are not answered with one JSON value, or that end
+// the server.
+var otherRoutes = []string{
+	"POST /v1/shutdown", "POST /v1/upgrade", "GET /v1/events", "POST /v1/exec",
+	"POST /v1/processes/{id}/follow", "GET /v1/sessions/{name}/attach", "GET /v1/sessions/{name}/recording",
 }
 
-func newLanes(m *http.ServeMux) *lanes { return &lanes{mux: m, open: make(map[*lane]struct{})} }
-
-// listen returns a listener for net/http: of the connections that l accepts,
-// those that are no lane's any more.
-func (ls *lanes) listen(l net.Listener) net.Listener {
-	ll := &laneListener{Listener: l, next: make(chan accepted), closed: make(chan struct{})}
-	ls.work.Go(func() { ls.accept(ll) })
-	return ll
-}
-
-// laneListener is what is left for net/http.
-type laneListener struct {
-	net.Listener
-	next   chan accepted
-	once   sync.Once
-	closed chan struct{}
-}
-
-type accepted struct {
-	conn net.Conn
-	err  error
-}
-
-// Accept implements net.Listener.
-func (l *laneListener) Accept() (net.Conn, error) {
-	select {
-	case a := <-l.next:
-		return a.conn, a.err
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (l *laneListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-// hand gives net/http a connection or an error; false: it takes nothing more.
-func (l *laneListener) hand(a accepted) bool {
-	select {
-	case l.next <- a:
-		return true
-	case <-l.closed:
-		return false
-	}
-}
-
-// accept starts a lane for each connection until the listener is closed.
-func (ls *lanes) accept(l *laneListener) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			if !l.hand(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			continue
-		}
-		one := &lane{lanes: ls, conn: conn}
-		if sc, ok := conn.(syscall.Conn); ok {
-			one.raw, err = sc.SyscallConn()
-		}
-		if one.raw == nil || err != nil || !ls.begin(one) {
-			conn.Close()
-			continue
-		}
-		ls.work.Go(func() {
-			rest := one.serve()
-			ls.end(one)
-			if rest == nil || !l.hand(accepted{conn: &begunConn{Conn: conn, rest: rest}}) {
-				conn.Close()
-			}
-		})
-	}
-}
-
-func (ls *lanes) begin(l *lane) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if !ls.shut {
-		ls.open[l] = struct{}{}
-	}
-	return !ls.shut
-}
-
-func (ls *lanes) end(l *lane) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	delete(ls.open, l)
-}
-
-// close ends every lane, once net/http has ended: at once one that waits, others
-// with their answer, or after the time if their clients do not take it.
-func (ls *lanes) close(after time.Duration) {
-	ls.mu.Lock()
-	ls.shut = true
-	for l := range ls.open {
-		_ = l.conn.SetReadDeadline(time.Unix(1, 0))
-		_ = l.conn.SetWriteDeadline(time.Now().Add(after))
-	}
-	ls.mu.Unlock()
-	ls.work.Wait()
-}
+// laneSize bounds a request, in bytes with its head.
+const laneSize = 64 << 10
 
 // lane is one connection.
 type lane struct {
@@ -156,45 +45,53 @@ type lane struct {
 	until time.Time // when it is hung up on if nothing comes
 }
 
-// quickBuffers are *[quickSize]byte. A connection that waits has none.
-var quickBuffers = sync.Pool{New: func() any { return new([quickSize]byte) }}
+// laneBuffers are *[laneSize]byte. A connection that waits has none.
+var laneBuffers = sync.Pool{New: func() any { return new([laneSize]byte) }}
 
 // serve answers until the connection ends, or returns what net/http is to begin
 // with.
 func (l *lane) serve() (rest []byte) {
 	l.stay(headerTimeout)
 	for {
-		buf := quickBuffers.Get().(*[quickSize]byte)
+		buf := laneBuffers.Get().(*[laneSize]byte)
 		n, err := l.read(buf)
-		if n == 0 || err != nil {
-			quickBuffers.Put(buf)
-			return nil
+		var req *http.Request
+		var pattern string
+		if n > 0 && err == nil {
+			if req, pattern = l.request(buf[:n]); req == nil {
+				rest = slices.Clone(buf[:n])
+			}
 		}
-		if !l.answer(buf[:n]) {
-			rest = slices.Clone(buf[:n])
-			quickBuffers.Put(buf)
+		laneBuffers.Put(buf)
+		if req == nil {
 			_ = l.conn.SetReadDeadline(time.Time{})
 			return rest
 		}
-		quickBuffers.Put(buf)
+		if !l.answer(req, pattern) {
+			return nil
+		}
 		if time.Until(l.until) < idleConn-time.Minute { // a deadline is not free
 			l.stay(idleConn)
 		}
 	}
 }
 
-// stay lets the connection wait for d.
+// stay lets the connection wait for d, or for ever if that is 0.
 func (l *lane) stay(d time.Duration) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
-	if !l.lanes.shut {
-		l.until = time.Now().Add(d)
+	l.until = time.Now().Add(d)
+	if d == 0 {
+		_ = l.conn.SetReadDeadline(time.Time{})
+	} else if !l.lanes.shut {
 		_ = l.conn.SetReadDeadline(l.until)
+	} else {
+		_ = l.conn.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
 // read waits for a request and returns what came of it.
-func (l *lane) read(buf *[quickSize]byte) (n int, err error) {
+func (l *lane) read(buf *[laneSize]byte) (n int, err error) {
 	rawErr := l.raw.Read(func(fd uintptr) bool {
 		for {
 			n, err = unix.Read(int(fd), buf[:])
@@ -209,29 +106,76 @@ func (l *lane) read(buf *[quickSize]byte) (n int, err error) {
 // requests are *bufio.Reader.
 var requests = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
-// answer answers a request; false: net/http is to.
-func (l *lane) answer(p []byte) bool {
-	head, body, whole := bytes.Cut(p, []byte("\r\n\r\n"))
+// request reads a request that is for a lane, and its pattern; nil: it is for
+// net/http.
+func (l *lane) request(p []byte) (*http.Request, string) {
+	_, body, whole := bytes.Cut(p, []byte("\r\n\r\n"))
 	if !whole {
-		return false
+		return nil, ""
 	}
 	r := requests.Get().(*bufio.Reader)
 	defer requests.Put(r)
 	r.Reset(bytes.NewReader(p))
 	req, err := http.ReadRequest(r)
-	if err != nil || req.Close || req.ProtoMinor != 1 || req.ContentLength != int64(len(body)) || len(head) > maxHeader {
-		return false
+	if err != nil || req.Close || req.ProtoMinor != 1 || req.ContentLength != int64(len(body)) {
+		return nil, ""
 	}
 	for key := range req.Header {
 		if !slices.Contains(plainFields, key) {
-			return false
+			return nil, ""
 		}
 	}
-	if _, pattern := l.lanes.mux.Handler(req); !slices.Contains(quickRoutes, pattern) {
-		return false
+	_, pattern := l.lanes.mux.Handler(req)
+	if pattern == "" || slices.Contains(otherRoutes, pattern) {
+		return nil, ""
 	}
-	l.lanes.mux.ServeHTTP(&laneReply{conn: l.conn, head: make(http.Header)}, req)
-	return true
+	req.Body = io.NopCloser(bytes.NewReader(slices.Clone(body)))
+	return req, pattern
+}
+
+// answer answers a request; false: the connection is of no use any more.
+func (l *lane) answer(req *http.Request, pattern string) bool {
+	w := &laneReply{conn: l.conn, head: make(http.Header)}
+	if slices.Contains(quickRoutes, pattern) {
+		l.lanes.mux.ServeHTTP(w, req)
+		return w.err == nil
+	}
+	ctx, cancel := context.WithCancel(l.lanes.ctx)
+	defer cancel()
+	unwatch := l.watch(cancel)
+	defer unwatch()
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler { // that one gives no answer
+			panic(p)
+		}
+	}()
+	l.lanes.mux.ServeHTTP(w, req.WithContext(ctx))
+	return w.err == nil
+}
+
+// watch calls gone when the client hangs up before the next request.
+func (l *lane) watch(gone func()) (stop func()) {
+	l.stay(0)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = l.raw.Read(func(fd uintptr) bool {
+			var one [1]byte
+			n, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			if err == unix.EAGAIN {
+				return false
+			}
+			if n <= 0 {
+				gone()
+			}
+			return true
+		})
+	}()
+	return func() {
+		_ = l.conn.SetReadDeadline(time.Unix(1, 0))
+		<-over
+		l.stay(idleConn)
+	}
 }
 
 // plainFields are the ones of a plain request; others may ask for more than an
@@ -244,6 +188,7 @@ type laneReply struct {
 	head   http.Header
 	status int
 	sent   bool
+	err    error
 }
 
 // Header implements http.ResponseWriter.
@@ -268,25 +213,8 @@ func (w *laneReply) Write(p []byte) (int, error) {
 	_ = w.head.Write(&head) // a buffer takes all
 	head.WriteString("\r\n")
 	parts := net.Buffers{head.Bytes(), p}
-	if _, err := parts.WriteTo(w.conn); err != nil {
-		w.conn.Close() // half a reply must not be followed by another
-		return 0, err
+	if _, w.err = parts.WriteTo(w.conn); w.err != nil {
+		return 0, w.err
 	}
 	return len(p), nil
-}
-
-// begunConn is a connection of which something was read.
-type begunConn struct {
-	net.Conn
-	rest []byte
-}
-
-// Read returns that first.
-func (c *begunConn) Read(p []byte) (int, error) {
-	if len(c.rest) == 0 {
-		return c.Conn.Read(p)
-	}
-	n := copy(p, c.rest)
-	c.rest = c.rest[n:]
-	return n, nil
 }

@@ -2,12 +2,14 @@ package mux
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,9 +19,11 @@ import (
 )
 
 // laneServer serves quick routes and another one, which say who served; one says
-// more than a socket takes.
-func laneServer(t *testing.T) (dial func() net.Conn, end func()) {
+// more than a socket takes, and one closes begun, waits for the end of its
+// request and closes gone.
+func laneServer(t *testing.T) (dial func() net.Conn, end func(), begun, gone chan struct{}) {
 	t.Helper()
+	begun, gone = make(chan struct{}), make(chan struct{})
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	m := http.NewServeMux()
@@ -38,7 +42,16 @@ func laneServer(t *testing.T) (dial func() net.Conn, end func()) {
 	}
 	m.HandleFunc("GET /v1/status", say)
 	m.HandleFunc("POST /v1/peek", say)
-	m.HandleFunc("POST /v1/other", say)
+	m.HandleFunc("POST /v1/upgrade", say)
+	m.HandleFunc("POST /v1/queue", say)
+	m.HandleFunc("POST /v1/sessions/{name}/wait", func(w http.ResponseWriter, r *http.Request) {
+		serveJSON(w, r, func(_ http.ResponseWriter, r *http.Request) (any, error) {
+			close(begun)
+			<-r.Context().Done()
+			close(gone)
+			return nil, r.Context().Err()
+		})
+	})
 	m.HandleFunc("GET /v1/sessions", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 8<<20)) })
 	ls := newLanes(m)
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
@@ -49,11 +62,14 @@ func laneServer(t *testing.T) (dial func() net.Conn, end func()) {
 	served := make(chan error)
 	go func() { served <- srv.Serve(ls.listen(l)) }()
 	end = sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		ls.leave(ctx)
 		srv.Close()
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-		ls.close(time.Millisecond)
+		ls.wait()
 	})
 	t.Cleanup(end)
 	return func() net.Conn {
@@ -64,7 +80,7 @@ func laneServer(t *testing.T) (dial func() net.Conn, end func()) {
 		t.Cleanup(func() { conn.Close() })
 		_ = conn.SetDeadline(time.Now().Add(patience))
 		return conn
-	}, end
+	}, end, begun, gone
 }
 
 // TestLane: what is plain, quick and whole is answered in the lane, everything
@@ -74,8 +90,8 @@ func TestLane(t *testing.T) {
 	post := func(path, more, body string) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: mux\r\nContent-Length: %d\r\n%s\r\n%s", path, len(body), more, body)
 	}
-	const other = "/v1/other"
-	large := strings.Repeat("x", quickSize)
+	const other = "/v1/upgrade"
+	large := strings.Repeat("x", laneSize)
 	for _, c := range []struct {
 		name string
 		send []string // each is written when the answer before has come
@@ -83,6 +99,7 @@ func TestLane(t *testing.T) {
 	}{
 		{"one after the other", []string{get, post("/v1/peek", "User-Agent: me\r\n", "a"), get}, []string{`200 "lane "`, `200 "lane a"`, `200 "lane "`}},
 		{"an error", []string{post("/v1/peek", "", "bad"), get}, []string{`400 {"code":"request","message":"bad request: \"bad\""}`, `200 "lane "`}},
+		{"one that is watched", []string{post("/v1/queue", "", "a"), get, post("/v1/queue", "", "b")}, []string{`200 "lane a"`, `200 "lane "`, `200 "lane b"`}},
 		{"another route", []string{get, post(other, "", "a"), get}, []string{`200 "lane "`, `200 "net/http a"`, `200 "net/http "`}},
 		{"no route", []string{"GET /v1/none HTTP/1.1\r\nHost: mux\r\n\r\n", get}, []string{"404 404 page not found\n", `200 "net/http "`}},
 		{"a field that may mean more", []string{post("/v1/peek", "Expect: 100-continue\r\n", "a")}, []string{"100 ", `200 "net/http a"`}},
@@ -97,7 +114,7 @@ func TestLane(t *testing.T) {
 		{"a large one", []string{post("/v1/peek", "", large)}, []string{`200 "net/http ` + large + `"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dial, _ := laneServer(t)
+			dial, _, _, _ := laneServer(t)
 			conn := dial()
 			r := bufio.NewReader(conn)
 			for i, want := range c.want {
@@ -137,11 +154,11 @@ func laneAnswer(r *bufio.Reader) string {
 	return fmt.Sprintf("%d %s", resp.StatusCode, b)
 }
 
-func TestQuickRoutesAreThere(t *testing.T) {
+func TestRoutesAreThere(t *testing.T) {
 	_, ls := new(server).newHTTP()
-	for _, route := range quickRoutes {
+	for _, route := range slices.Concat(quickRoutes, otherRoutes) {
 		method, path, _ := strings.Cut(route, " ")
-		r, err := http.NewRequest(method, strings.ReplaceAll(path, "{name}", "x"), nil)
+		r, err := http.NewRequest(method, strings.NewReplacer("{name}", "x", "{id}", "y").Replace(path), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,11 +168,32 @@ func TestQuickRoutesAreThere(t *testing.T) {
 	}
 }
 
-// TestLaneCloses: the end of the server ends connections that wait and such whose
-// clients do not take their answer.
+// TestLaneHangup: a request ends with its client.
+func TestLaneHangup(t *testing.T) {
+	dial, _, begun, gone := laneServer(t)
+	conn := dial()
+	if _, err := io.WriteString(conn, waitRequest); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	conn.Close()
+	select {
+	case <-gone:
+	case <-time.After(patience):
+		t.Fatal("the request goes on")
+	}
+}
+
+const waitRequest = "POST /v1/sessions/x/wait HTTP/1.1\r\nHost: mux\r\nContent-Length: 0\r\n\r\n"
+
+// TestLaneCloses: the end of the server ends connections that wait, for a request
+// or for an answer, and such whose clients do not take theirs.
 func TestLaneCloses(t *testing.T) {
-	dial, end := laneServer(t)
-	waits, deaf := dial(), dial()
+	dial, end, begun, gone := laneServer(t)
+	waits, asks, deaf := dial(), dial(), dial()
+	if _, err := io.WriteString(asks, waitRequest); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := io.WriteString(waits, "GET /v1/status HTTP/1.1\r\nHost: mux\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -166,13 +204,18 @@ func TestLaneCloses(t *testing.T) {
 	if _, err := io.WriteString(deaf, "GET /v1/sessions HTTP/1.1\r\nHost: mux\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	begun := make([]byte, len("HTTP/1.1 200 OK"))
-	if _, err := io.ReadFull(deaf, begun); err != nil || string(begun) != "HTTP/1.1 200 OK" {
-		t.Fatalf("%q, %v", begun, err)
+	first := make([]byte, len("HTTP/1.1 200 OK"))
+	if _, err := io.ReadFull(deaf, first); err != nil || string(first) != "HTTP/1.1 200 OK" {
+		t.Fatalf("%q, %v", first, err)
 	}
+	<-begun
 	end()
 	if got := laneAnswer(r); got != "over" {
 		t.Errorf("after the end: %s", got)
+	}
+	<-gone
+	if got := laneAnswer(bufio.NewReader(asks)); got != "over" {
+		t.Errorf("in the middle of a request: %s", got)
 	}
 	if n, err := io.Copy(io.Discard, deaf); err != nil || n >= 8<<20 {
 		t.Errorf("%d bytes more, %v", n, err)

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,43 +21,59 @@ const (
 	exitSignal      = 128 // + its number, when a signal ended the command
 )
 
-// statusText says what each status means; a command may say it more exactly.
-var statusText = map[int]string{
-	exitOK:          "done",
-	exitFailure:     "failure",
-	exitUsage:       "wrong usage",
-	exitNotFound:    "not found: no such session, agent or city",
-	exitCannotTell:  "cannot tell: the backend gave no answer",
-	exitUnsupported: "not supported by this provider",
-	exitTimeout:     "timeout",
+// statusText says what a status means; a command may say it more exactly.
+func statusText(code int) string {
+	switch code {
+	case exitOK:
+		return "done"
+	case exitFailure:
+		return "failure"
+	case exitUsage:
+		return "wrong usage"
+	case exitNotFound:
+		return "not found: no such session, agent or city"
+	case exitCannotTell:
+		return "cannot tell: the backend gave no answer"
+	case exitUnsupported:
+		return "not supported by this provider"
+	case exitTimeout:
+		return "timeout"
+	}
+	return ""
 }
 
 // statuses is what a command may exit with, beyond 0, 1 and 2, which every
 // command has; a non-empty text replaces the general one.
 type statuses map[int]string
 
-// describe gives cmd its long help: what it does, then the exit statuses.
+// describe gives cmd its long help: what it does, then the exit statuses. It is
+// part of every start, and makes little.
 func describe(cmd *cobra.Command, long, example string, s statuses) *cobra.Command {
-	all := statuses{exitOK: "", exitFailure: "", exitUsage: ""}
-	for code, text := range s {
-		all[code] = text
-	}
-	codes := make([]int, 0, len(all))
-	for code := range all {
-		codes = append(codes, code)
+	codes := append(make([]int, 0, 16), exitOK, exitFailure, exitUsage)
+	for code := range s {
+		if code > exitUsage {
+			codes = append(codes, code)
+		}
 	}
 	slices.Sort(codes)
+	long = strings.TrimSpace(long)
 	var b strings.Builder
-	b.WriteString(strings.TrimSpace(long))
-	b.WriteString("\n\nExit status:\n")
+	b.Grow(len(long) + len(codes)*64)
+	b.WriteString(long)
+	b.WriteString("\n\nExit status:")
+	const column = "     " // that a code stands in
 	for _, code := range codes {
-		text := all[code]
+		text := s[code]
 		if text == "" {
-			text = statusText[code]
+			text = statusText(code)
 		}
-		fmt.Fprintf(&b, "  %-3d  %s\n", code, text)
+		digits := strconv.Itoa(code)
+		b.WriteString("\n  ")
+		b.WriteString(digits)
+		b.WriteString(column[len(digits):])
+		b.WriteString(text)
 	}
-	cmd.Long = strings.TrimRight(b.String(), "\n")
+	cmd.Long = b.String()
 	cmd.Example = indent(example)
 	return cmd
 }

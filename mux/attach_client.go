@@ -125,11 +125,13 @@ type attachment struct {
 	messages chan attachMessage
 	resized  chan struct{} // the size changed; capacity 1
 	looked   chan struct{} // the terminal said what it looks like; capacity 1
+	painted  chan struct{} // closed when the terminal shows something
 	look     outerLook
 	unsent   []byte   // input that the last connection did not take; of its writer
 	sized    Size     // what the server has for the size; of the writer
 	shown    progress // how far the terminal came; of the reader
 	again    bool     // the connection is not the first; of the reader
+	seen     bool     // painted is closed; of the reader
 
 	mu      sync.Mutex
 	conn    *websocket.Conn // the connection in use, nil in between
@@ -152,6 +154,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 		messages: make(chan attachMessage, attachQueue),
 		resized:  make(chan struct{}, 1),
 		looked:   make(chan struct{}, 1),
+		painted:  make(chan struct{}),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
@@ -164,19 +167,24 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	// error finds it as it was. What else is needed is made ready while the
 	// server answers, as it takes as long.
 	cols, rows := a.screen.size()
-	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() {
+	caught := make(chan struct{})
+	a.start(func() {
 		catchSignals(signals)
-		a.start(func() { a.watch(signals, Size{cols, rows}) })
+		close(caught)
+		a.watch(signals, Size{cols, rows})
+	})
+	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() {
 		a.screen.open(a.ctx)
+		learnControl()
 	})
 	if err == nil {
 		defer conn.CloseNow()
+		<-caught
 		err = a.screen.makeRaw()
 	}
 	var result AttachResult
 	if err == nil {
 		a.sized = Size{cols, rows}
-		a.look.ask(a.screen)
 		result, err = a.run(conn)
 	} else if a.ctx.Err() != nil {
 		result, err = a.result(ending{cause: context.Cause(a.ctx)})

@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// What a person's terminal looks like is asked once, when the attachment begins,
-// and told to the server whenever an answer comes: nothing waits for it. DA1 is
+// What a person's terminal looks like is asked once, behind the first paint, and
+// told to the server whenever an answer comes: nothing waits for it. DA1 is
 // asked last, since every terminal answers it, and in order.
 const outerQuestions = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
 

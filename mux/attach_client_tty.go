@@ -144,6 +144,23 @@ func (t *outerTerminal) raw() bool {
 	return t.saved != nil
 }
 
+// givenBack reports whether the terminal has the modes from before, although it
+// was put in raw mode.
+func (t *outerTerminal) givenBack() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.saved == nil {
+		return false
+	}
+	back := false
+	err := withFD(t.in, func(fd int) error {
+		now, err := term.GetState(fd)
+		back = err == nil && *now == *t.saved
+		return err
+	})
+	return err == nil && back
+}
+
 // again puts the terminal back in raw mode after a shell had it in between.
 func (t *outerTerminal) again() {
 	t.mu.Lock()

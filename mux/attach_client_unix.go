@@ -208,26 +208,43 @@ func (i *readerInput) close() {
 }
 
 // catchSignals catches what would end this process with the terminal in raw
-// mode, and what says that a shell had it.
+// mode.
 func catchSignals(signals chan<- os.Signal) {
-	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGCONT)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 }
 
-// watch heeds signals and changes of the size, which was the given one, until
-// the end. SIGWINCH is caught here only: each signal takes 50 µs, and a change
-// that it did not tell is seen.
-func (a *attachment) watch(signals chan os.Signal, was Size) {
-	resized := a.o.Resized
-	if resized == nil {
+// catchRest catches what can be caught late, as what it did not tell is seen:
+// each signal takes the time of several switches between threads.
+func (a *attachment) catchRest(signals chan<- os.Signal, was Size) {
+	signal.Notify(signals, unix.SIGCONT)
+	if a.screen.givenBack() {
+		a.continued()
+	}
+	if a.o.Resized == nil {
 		signal.Notify(signals, unix.SIGWINCH)
 		if cols, rows := a.screen.size(); was != (Size{cols, rows}) {
 			a.noteSize()
 		}
 	}
+}
+
+// continued goes on after a shell had the terminal; a new connection paints it.
+func (a *attachment) continued() {
+	a.screen.again()
+	a.drop()
+}
+
+// watch heeds signals and changes of the size, which was the given one, until
+// the end.
+func (a *attachment) watch(signals chan os.Signal, was Size) {
+	resized, painted := a.o.Resized, a.painted
 	for {
 		select {
 		case <-a.ctx.Done():
 			return
+		case <-painted:
+			painted = nil
+			a.catchRest(signals, was)
 		case _, ok := <-resized:
 			if !ok {
 				resized = nil
@@ -239,9 +256,7 @@ func (a *attachment) watch(signals chan os.Signal, was Size) {
 			case unix.SIGWINCH:
 				a.noteSize()
 			case unix.SIGCONT:
-				// A shell had the terminal; a new connection paints it.
-				a.screen.again()
-				a.drop()
+				a.continued()
 			default:
 				a.cancel(&SignalError{s})
 				return

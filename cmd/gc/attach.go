@@ -27,17 +27,13 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 		Short:             "Connect your terminal, until you press ctrl-b d",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: gracefulSoon(func(cmd *cobra.Command, args []string) error {
 			t, err := attachTarget(cmd.Context(), a, s, args[0])
 			if err != nil {
 				return err
 			}
-			act := func(cmd *cobra.Command, _ []string) error { return runAttach(cmd.Context(), a, t, o) }
-			if !hasMux(t.provider) || runtime.RouterOf(t.provider) != nil {
-				act = graceful(act) // the mux's client catches signals itself, beside connecting
-			}
-			return act(cmd, args)
-		},
+			return runAttach(cmd.Context(), a, t, o)
+		}),
 	}
 	long := ""
 	if s.word == "agent" { // the session commands have the flag together

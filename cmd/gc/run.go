@@ -80,19 +80,37 @@ type runE = func(cmd *cobra.Command, args []string) error
 // command that has something to put in order before it ends. The others just
 // end: catching signals costs a thread.
 func graceful(act runE) runE {
+	return endedBySignals(act, func(caught <-chan struct{}) { <-caught })
+}
+
+// gracefulSoon is graceful for a command that has nothing to put in order in its
+// first moments: they are not spent waiting for the signals to be caught.
+func gracefulSoon(act runE) runE {
+	return endedBySignals(act, func(<-chan struct{}) {})
+}
+
+// endedBySignals calls wait before act.
+func endedBySignals(act runE, wait func(caught <-chan struct{})) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithCancelCause(cmd.Context())
-		defer cancel(nil)
 		signals := make(chan os.Signal, 1)
-		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-		defer signal.Stop(signals)
+		caught, over := make(chan struct{}), make(chan struct{})
 		go func() {
+			defer close(over)
+			signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			close(caught)
 			select {
 			case sig := <-signals:
 				cancel(&mux.SignalError{Signal: sig})
 			case <-ctx.Done():
 			}
 		}()
+		defer func() {
+			cancel(nil)
+			<-over
+			signal.Stop(signals)
+		}()
+		wait(caught)
 		cmd.SetContext(ctx)
 		err := act(cmd, args)
 		if errors.Is(err, context.Canceled) {

@@ -353,6 +353,7 @@ dd bs=1 count=1 2>/dev/null | od -An -c | tr -d '\n'; printf 'asked %s\r\n' "$k"
 	p := newPerson(t)
 	r := attachPerson(p, c, "demo", nil)
 	p.shows("ready")
+	p.sees(outerQuestions)
 	p.mu.Lock()
 	p.screen.TakeReplies() // to what the attachment asked when it began
 	p.mu.Unlock()

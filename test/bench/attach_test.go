@@ -2,6 +2,8 @@ package bench
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -33,8 +35,18 @@ func BenchmarkAttach(b *testing.B) {
 // die with that terminal. It returns the time up to there, without the dying.
 func (w *world) attach(rows uint16, argv ...string) time.Duration {
 	w.b.Helper()
-	cmd := w.command(argv...)
 	start := time.Now()
+	cmd, tty := w.attached(rows, argv...)
+	took := time.Since(start)
+	_ = tty.Close()
+	_ = cmd.Wait() // the hangup is its end, so the status says nothing
+	return took
+}
+
+// attached runs a command on a terminal, and returns when "ready" was shown.
+func (w *world) attached(rows uint16, argv ...string) (*exec.Cmd, *os.File) {
+	w.b.Helper()
+	cmd := w.command(argv...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 120, Rows: rows})
 	if err != nil {
 		w.b.Fatal(err)
@@ -47,8 +59,5 @@ func (w *world) attach(rows uint16, argv ...string) time.Duration {
 		}
 		shown.Write(buf[:n])
 	}
-	took := time.Since(start)
-	_ = tty.Close()
-	_ = cmd.Wait() // the hangup is its end, so the status says nothing
-	return took
+	return cmd, tty
 }

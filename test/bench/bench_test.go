@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"testing"
 )
 
@@ -40,36 +41,16 @@ func BenchmarkPeek(b *testing.B) {
 	table(b, "peek by one process", list...)
 	metrics(b, "peek", list[1])
 	b.ReportMetric(ratio(list[1].median(), list[0].median()), "peek/hello")
+	t := target{
+		name: "peek, one process (goal: 2 × hello, " + ms(list[0].median()) + ")", gc: ms(list[1].median()) + " (least " + ms(list[1].min()) + ")",
+		value: float64(list[1].median()) / 1e6, unit: "ms", must: 3, goal: hundredths(2 * float64(list[0].median()) / 1e6),
+	}
 	if len(list) > 2 {
 		b.ReportMetric(ratio(list[1].median(), list[2].median()), "peek/tmux")
+		t.tmux = ms(list[2].median()) + " (least " + ms(list[2].min()) + ")"
 	}
+	judge(b, t)
 }
 
-// BenchmarkMemory: server and keeper at rest with no session (10 MB at most),
-// and what an idle session adds.
-func BenchmarkMemory(b *testing.B) {
-	const sessions = 50
-	w := newWorld(b)
-	for b.Loop() {
-		w.session("first", "echo up; exec sleep 1000", "up")
-		server, keeper := w.daemons()
-		w.run(w.gc, "session", "kill", "first")
-		empty := w.atRest(server, keeper)
-		b.Logf("no session; %s\n  server  %v\n  keeper  %v\n  both    %v", machine(), memoryOf(b, server), memoryOf(b, keeper), empty)
-		b.ReportMetric(float64(empty.pss)/1e6, "empty-PSS-MB")
-		b.ReportMetric(float64(empty.rss)/1e6, "empty-RSS-MB")
-		if w.tmux != "" {
-			b.Logf("tmux, one session: %v", memoryOf(b, w.tmuxPID()))
-		}
-		for i := range sessions {
-			w.run(w.gc, "session", "new", "idle-"+string(rune('A'+i%26))+string(rune('a'+i/26)), "--", "sleep 1000")
-		}
-		full := w.atRest(server, keeper)
-		b.Logf("%d idle sessions: %v", sessions, full)
-		b.ReportMetric(float64(full.pss-empty.pss)/sessions/1e3, "kB/idle-session")
-		w.run(w.gc, "mux", "stop", "--force")
-		if w.tmux != "" {
-			w.run(w.tmux, "-L", "bench", "kill-server")
-		}
-	}
-}
+// hundredths rounds as the table shows.
+func hundredths(v float64) float64 { return math.Round(v*100) / 100 }

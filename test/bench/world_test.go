@@ -75,6 +75,15 @@ func (w *world) session(name, command, shows string) {
 	})
 }
 
+// stop ends both, so that a benchmark can begin anew.
+func (w *world) stop() {
+	w.b.Helper()
+	w.run(w.gc, "mux", "stop", "--force")
+	if w.tmux != "" {
+		w.run(w.tmux, "-L", "bench", "kill-server")
+	}
+}
+
 func (w *world) until(what string, ok func() bool) {
 	w.b.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -105,11 +114,13 @@ func (w *world) tmuxPID() int {
 	return pid
 }
 
-// memory is a process's resident and proportional set size in bytes.
-type memory struct{ rss, pss, private int64 }
+// memory is a process's resident and proportional set size in bytes. The part
+// of the latter that is no file's (own) does not change when others come and go
+// that run the same program.
+type memory struct{ rss, pss, own, private int64 }
 
 func (m memory) plus(o memory) memory {
-	return memory{m.rss + o.rss, m.pss + o.pss, m.private + o.private}
+	return memory{m.rss + o.rss, m.pss + o.pss, m.own + o.own, m.private + o.private}
 }
 
 func (m memory) String() string {
@@ -133,6 +144,8 @@ func memoryOf(b *testing.B, pid int) (m memory) {
 			m.rss += kb << 10
 		case "Pss:":
 			m.pss += kb << 10
+		case "Pss_Anon:", "Pss_Shmem:":
+			m.own += kb << 10
 		case "Private_Clean:", "Private_Dirty:":
 			m.private += kb << 10
 		}

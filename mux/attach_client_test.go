@@ -306,9 +306,8 @@ func TestAttachSignals(t *testing.T) {
 // TestAttachSignalBeforeAnswer: a signal is heeded while a server that hangs is
 // waited for, and finds the terminal as it was.
 func TestAttachSignalBeforeAnswer(t *testing.T) {
-	own := make(chan os.Signal, 1) // so that one which comes too early is not this process's end
-	signal.Notify(own, unix.SIGTERM)
-	defer signal.Stop(own)
+	// One that comes too early, or after the end, must not be this process's end.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM)
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)

@@ -2,15 +2,18 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/mux"
 )
 
 // BenchmarkMemory: server and keeper at rest without a session, and what
@@ -60,12 +63,17 @@ func (w *world) screens(count int, file string) {
 	c := w.client()
 	defer func() { _ = c.Close() }()
 	name := func(i int) string { return fmt.Sprintf("s%d", i) }
+	var asked []mux.PeekRequest
 	for i := range count {
+		asked = append(asked, mux.PeekRequest{Name: name(i), Screen: true})
 		w.create(c, name(i), command)
 		w.run(w.tmux, "-L", "bench", "new-session", "-d", "-s", name(i), "-x", "120", "-y", "40", command)
 	}
+	w.until("gc shows the screens", func() bool {
+		got, err := c.PeekMany(context.Background(), asked)
+		return err == nil && !slices.ContainsFunc(got, func(r mux.PeekResult) bool { return !strings.Contains(r.Text, last) })
+	})
 	for i := range count {
-		w.waitText(c, name(i), regexp.QuoteMeta(last))
 		w.until("tmux shows the screen", func() bool {
 			return strings.Contains(w.run(w.tmux, "-L", "bench", "capture-pane", "-p", "-t", name(i)), last)
 		})

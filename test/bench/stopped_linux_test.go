@@ -16,7 +16,7 @@ import (
 
 const (
 	stoppedBytes  = 20 << 20
-	stoppedRounds = 5
+	stoppedRounds = 3
 )
 
 // side is one of the two that are compared: its server, and the commands for a

@@ -108,7 +108,7 @@ func (s *session) detect() (a Activity, ok bool, d time.Duration) {
 		if s.exit == nil && now.Before(quiet) && now.Before(every) {
 			return Activity{}, false, min(quiet.Sub(now), every.Sub(now))
 		}
-		doing.last, doing.again = doing.Detect(s.term, s.facts(), now)
+		doing.last, doing.again = doing.Detect(s.screen(), s.facts(), now)
 		doing.output, doing.screen, doing.at = s.out, s.term.Revision(), now
 	}
 	if !doing.again.IsZero() {

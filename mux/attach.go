@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	clientBacklog  = 1 << 20          // bytes of output a client may be behind
+	clientBacklog  = 512 << 10        // bytes of output a client may be behind
+	clientFew      = 64 << 10         // of them, for which memory is taken as they come
 	clientInput    = 1 << 20          // bytes of one input message
 	paintInterval  = time.Second / 30 // for a client of another size
 	offsetInterval = 2 * time.Second  // between notes of where raw output stands, at most
@@ -42,6 +43,7 @@ type attachClient struct {
 	outer      vt.Outer // what its terminal looks like
 	filter     vt.QueryFilter
 	backlog    []byte
+	sending    int    // bytes that its writer has taken of it
 	sent       uint64 // offset up to which output is in the backlog or was sent
 	repaint    bool   // paint before anything else
 	dirty      bool   // the screen changed; for a client that gets paints
@@ -75,9 +77,12 @@ func (c *attachClient) output(p []byte, offset uint64) {
 	case c.repaint:
 	case !c.raw():
 		c.dirty = true
-	case len(c.backlog)+len(p) > clientBacklog:
+	case c.sending+len(c.backlog)+len(p) > clientBacklog:
 		c.resync()
 	default:
+		if n := len(c.backlog) + len(p); n > clientFew && n > cap(c.backlog) { // at once: what grows leaves garbage
+			c.backlog = append(make([]byte, 0, clientBacklog), c.backlog...)
+		}
 		c.backlog = c.filter.Filter(c.backlog, p)
 		c.sent = offset
 	}
@@ -111,6 +116,7 @@ func (c *attachClient) next() (m message, ok bool) {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.sending = 0
 	switch {
 	case c.kicked:
 		return message{kick: true}, true
@@ -127,7 +133,7 @@ func (c *attachClient) next() (m message, ok bool) {
 		}
 		c.scrollback, c.painted, c.modes = false, true, modes
 		m.raw, m.size = c.raw(), Size{c.cols, c.rows}
-		m.paint, m.offset, m.data = true, s.out, s.term.AppendPaint(nil, o)
+		m.paint, m.offset, m.data = true, s.out, s.screen().AppendPaint(nil, o)
 		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
 		c.filter = vt.QueryFilter{}
 		if c.raw() {
@@ -136,7 +142,7 @@ func (c *attachClient) next() (m message, ok bool) {
 		return m, true
 	case len(c.backlog) > 0:
 		m.data, m.offset = c.backlog, c.sent
-		c.backlog = nil
+		c.backlog, c.sending = nil, len(m.data)
 		return m, true
 	case s.exit != nil:
 		m.exit = s.exitCopy()

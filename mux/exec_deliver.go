@@ -399,7 +399,7 @@ func (s *session) pause(ctx context.Context, d time.Duration) bool {
 func (s *session) shows(events []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := squeeze(s.term.Text(vt.TextOptions{Join: true}))
+	text := squeeze(s.screen().Text(vt.TextOptions{Join: true}))
 	row := s.term.Cursor().Row
 	draft := squeeze(s.term.Line(row))
 	if row > 0 && draft != "" { // it may be wrapped

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -56,9 +57,17 @@ func TestJournalMemory(t *testing.T) {
 	if got, most := memory(), int64(b.s.j.snap[b.s.j.current()].Load())+3*segmentPad; got > most {
 		t.Errorf("at rest: %d bytes, want at most %d", got, most)
 	}
-	if b.s.term.ScreenText() == "" {
+	b.s.mu.Lock()
+	if _, known := b.srv.resting.used[b.s]; known {
+		t.Error("it rests, and is looked at")
+	}
+	if !b.s.holds(condition{text: regexp.MustCompile("busy")}, 0) {
 		t.Error("the screen is blank")
 	}
+	if _, known := b.srv.resting.used[b.s]; !known {
+		t.Error("a screen that was read never rests")
+	}
+	b.s.mu.Unlock()
 	b.crash(t)
 	if got := b.s.term.ScreenText(); !strings.Contains(got, "busy output") {
 		t.Errorf("after a crash: %q", got)

@@ -22,7 +22,7 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 	defer s.mu.Unlock()
 	if revision := s.term.Revision(); n.seen == nil || n.revision != revision {
 		n.revision = revision
-		n.seen = &nudgeView{screen: squeeze(s.term.ScreenText()), standing: s.standing(n.print)}
+		n.seen = &nudgeView{screen: squeeze(s.screen().ScreenText()), standing: s.standing(n.print)}
 	}
 	v = *n.seen
 	v.output = s.out
@@ -38,9 +38,9 @@ func (s *session) standing(print string) bool {
 	row := s.term.Cursor().Row
 	above := ""
 	if row > 0 {
-		above = squeeze(s.term.Line(row - 1))
+		above = squeeze(s.screen().Line(row - 1))
 	}
-	return stands(print, above, squeeze(s.term.Line(row)))
+	return stands(print, above, squeeze(s.screen().Line(row)))
 }
 
 // stands reports whether the end of a text stands on the cursor's line, or
@@ -143,7 +143,7 @@ func (n *nudge) secondEnter(ctx context.Context) bool {
 	defer n.s.unlockInput()
 	v := n.view()
 	n.s.mu.Lock()
-	_, dialog := rule.Find(n.s.term.ScreenText(), n.s.srv.dialogs)
+	_, dialog := rule.Find(n.s.screen().ScreenText(), n.s.srv.dialogs)
 	n.s.mu.Unlock()
 	if !v.standing || dialog {
 		return false

@@ -28,10 +28,7 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 		out.Unchanged = true
 		return out, nil
 	}
-	if !s.collected {
-		s.srv.resting.use(s)
-	}
-	err := dump(s.term, r, &out)
+	err := dump(s.screen(), r, &out)
 	out.HistoryLost = s.term.HistoryLost()
 	if out.Screen != nil {
 		out.Screen.Revision = out.Revision

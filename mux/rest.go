@@ -3,6 +3,8 @@ package mux
 import (
 	"sync"
 	"time"
+
+	"gascity.dev/gc/vt"
 )
 
 // Times after which a session's memory is made small.
@@ -52,12 +54,7 @@ func (r *resting) look() {
 	}
 	r.mu.Unlock()
 	for _, s := range all {
-		if !s.rest(time.Now().Add(-quietTime).UnixNano()) {
-			continue
-		}
-		r.mu.Lock()
-		delete(r.used, s)
-		r.mu.Unlock()
+		s.rest(time.Now().Add(-quietTime).UnixNano())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,6 +62,24 @@ func (r *resting) look() {
 	if len(r.used) > 0 && !r.over {
 		r.tick = time.AfterFunc(quietTick, r.look)
 	}
+}
+
+// done notes that a session rests. Its mu is held, so that a use that follows is
+// not forgotten.
+func (r *resting) done(s *session) {
+	s.inUse = false
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.used, s)
+}
+
+// screen is the session's terminal for who reads what it shows. From then on it
+// is whole in memory, until the session rests again. mu is held.
+func (s *session) screen() *vt.Terminal {
+	if !s.collected {
+		s.srv.resting.use(s)
+	}
+	return s.term
 }
 
 // close ends the timer.
@@ -77,28 +92,26 @@ func (r *resting) close() {
 	}
 }
 
-// rest makes the session's memory small when it was not used since the time;
-// it reports whether it did.
-func (s *session) rest(since int64) bool {
+// rest makes the session's memory small when it was not used since the time.
+func (s *session) rest(since int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used > since && !s.collected {
-		return false
+		return
 	}
-	s.inUse = false
+	s.srv.resting.done(s)
 	if s.collected {
-		return true
+		return
 	}
 	if n := s.j.length[s.j.current()].Load(); n > quietOutput && s.out == s.j.end() {
 		s.nextSegment()
 	}
 	s.j.release()
 	if len(s.term.Pending()) > 0 {
-		return true // a sequence is half written: its bytes are not given back
+		return // a sequence is half written: its bytes are not given back
 	}
 	if err := protect(s.term.Pack); err != nil {
 		s.screenPanic(err)
 	}
 	s.srv.trim.note()
-	return true
 }

@@ -146,9 +146,10 @@ func (s *session) holds(c condition, bells uint64) bool {
 	case c.title != nil:
 		return c.title.MatchString(s.term.Title())
 	case c.text != nil:
-		_, rows := s.term.Size()
+		screen := s.screen()
+		_, rows := screen.Size()
 		for i := range rows {
-			if c.text.MatchString(s.term.Line(i)) {
+			if c.text.MatchString(screen.Line(i)) {
 				return true
 			}
 		}

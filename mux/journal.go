@@ -196,6 +196,13 @@ func openJournal(fd int, s *slot) (*journal, error) {
 	return &journal{slot: s, fd: fd, mem: mem, room: segmentLeast}, nil
 }
 
+// journalPlace is how far a journal came.
+type journalPlace struct{ turn, length uint64 }
+
+func (j *journal) place() journalPlace {
+	return journalPlace{j.turn.Load(), j.length[j.current()].Load()}
+}
+
 // current is the segment in use.
 func (j *journal) current() int { return int(j.turn.Load() & 1) }
 

@@ -13,10 +13,6 @@ const (
 	quietTick = 2 * time.Second // how often the ones in use are looked at
 )
 
-// quietOutput is how much raw output is worth a snapshot of its own, to give
-// its memory back.
-const quietOutput = 16 << 10
-
 // resting makes the memory of sessions small that were not used for a while.
 // One timer serves all of them, and runs only while there is one in use.
 type resting struct {
@@ -103,9 +99,7 @@ func (s *session) rest(since int64) {
 	if s.collected {
 		return
 	}
-	if n := s.j.length[s.j.current()].Load(); n > quietOutput && s.out == s.j.end() {
-		s.nextSegment()
-	}
+	s.smallSegment()
 	s.j.release()
 	if len(s.term.Pending()) > 0 {
 		return // a sequence is half written: its bytes are not given back

@@ -90,6 +90,7 @@ type session struct {
 	exit       *Exit         // the session ended
 	collected  bool          // no trace is left
 	born       int64         // when it began, by the server's clock
+	small      journalPlace  // where smallSegment looked
 	used       int64         // when the screen was last written to or read, Unix nanoseconds
 	inUse      bool          // srv.resting knows it
 	stopping   bool          // Kill began

@@ -99,6 +99,26 @@ func (s *session) nextSegment() {
 	s.beginSegment(*buf)
 }
 
+// smallSegment begins a segment for a time in which nothing comes, where that
+// takes less memory: output of more than a page, or a snapshot as a busy session
+// has it, is replaced by a deflated snapshot. mu is held.
+func (s *session) smallSegment() {
+	i := s.j.current()
+	now := wholePages(s.j.length[i].Load()) + wholePages(s.j.snap[i].Load())
+	if now <= segmentPad || s.small == s.j.place() || s.out != s.j.end() {
+		return
+	}
+	var b []byte
+	if err := protect(func() { b = vt.DeflateSnapshot(s.term.SnapshotPages()) }); err != nil {
+		s.screenPanic(err)
+		return
+	}
+	if wholePages(uint64(len(b))) < now {
+		s.beginSegment(b)
+	}
+	s.small = s.j.place()
+}
+
 // snapshots are buffers, *[]byte, for the next snapshot.
 var snapshots sync.Pool
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 // the executable that were used. They are clean and come back from the page
 // cache when they are used again.
 func trimMemory() {
+	goruntime.GC() // what is in pools outlives one collection
 	debug.FreeOSMemory()
 	for _, part := range imageParts() {
 		// Clean file pages only: nothing is lost.

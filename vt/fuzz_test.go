@@ -146,6 +146,7 @@ func FuzzRestore(f *testing.F) {
 		term.Write([]byte(input))
 		f.Add(term.Snapshot())
 		f.Add(term.SnapshotPages())
+		f.Add(vt.DeflateSnapshot(term.SnapshotPages()))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		term, err := vt.Restore(b, fuzzOptions)

@@ -1,10 +1,13 @@
 package vt
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Pack gives the memory of the screens' cells back while nothing is written:
-// they are kept as runs, a tenth of their size. The next use unpacks them. The
-// owner calls it when a session has been quiet for a while.
+// they are kept as runs, deflated, a twentieth of their size. The next use unpacks
+// them. The owner calls it when a session has been quiet for a while.
 func (t *Terminal) Pack() {
 	if t.packed != nil || t.frozen != nil || t.main.rows == nil && t.alt.rows == nil {
 		return
@@ -24,8 +27,9 @@ func (t *Terminal) Pack() {
 		}
 		s.drop()
 	}
-	b = append(make([]byte, 0, len(b)), b...)
-	t.packed = &b
+	z := deflate(nil, b)
+	z = append(make([]byte, 0, len(z)), z...)
+	t.packed = &z
 }
 
 // packRow writes a row: used, flags, revision, then runs of cells that differ
@@ -53,7 +57,7 @@ func packRow(b []byte, r *row) []byte {
 
 // unpack is the end of Pack.
 func (t *Terminal) unpack() {
-	b := *t.packed
+	b, _ := inflate(*t.packed, math.MaxInt64) // it is what Pack made
 	t.packed = nil
 	next := func() uint64 {
 		v, n := binary.Uvarint(b)

@@ -196,6 +196,13 @@ func TestSnapshot(t *testing.T) {
 // checkSnapshot restores a snapshot and lets both terminals go on.
 func checkSnapshot(term *vt.Terminal, o vt.Options, more []byte) string {
 	o.Cols, o.Rows = term.Size()
+	small, err := vt.Restore(vt.DeflateSnapshot(term.Snapshot()), o)
+	if err != nil {
+		return "deflated: " + err.Error()
+	}
+	if d := diffStates(stateOf(term), stateOf(small)); d != "" {
+		return "restored, deflated:\n" + d
+	}
 	back, err := vt.Restore(term.Snapshot(), o)
 	if err != nil {
 		return err.Error()

@@ -13,11 +13,12 @@ var ErrSnapshot = errors.New("vt: not a snapshot of a terminal")
 // snapshotMagic begins a snapshot: the magic, a byte of the version, the length
 // of the dump (uvarint), the dump (ANSI), and the tail (JSON). Version 2 has
 // pages of history too, length and bytes, before the dump, which has no line
-// of theirs.
+// of theirs. Version 3 is another snapshot, deflated, behind its length.
 const (
-	snapshotMagic = "gcvt"
-	snapshotWhole = 1
-	snapshotPages = 2
+	snapshotMagic    = "gcvt"
+	snapshotWhole    = 1
+	snapshotPages    = 2
+	snapshotDeflated = 3
 )
 
 // tail is what a dump cannot say. Unknown fields are ignored, so that versions
@@ -48,6 +49,15 @@ type tail struct {
 func (t *Terminal) Snapshot() []byte {
 	return t.endSnapshot(append([]byte(snapshotMagic), snapshotWhole), 0)
 }
+
+// DeflateSnapshot returns a snapshot in less room, for a time in which nothing
+// comes. Restore takes it as it is.
+func DeflateSnapshot(b []byte) []byte {
+	return deflate(append([]byte(snapshotMagic), snapshotDeflated), b)
+}
+
+// snapshotMost bounds a snapshot that was deflated, in bytes.
+const snapshotMost = 256 << 20
 
 // SnapshotPages is AppendSnapshot to nothing.
 func (t *Terminal) SnapshotPages() []byte { return t.AppendSnapshot(nil) }
@@ -157,6 +167,13 @@ func Restore(b []byte, o Options) (*Terminal, error) {
 
 func readSnapshot(b []byte) (pages, dump []byte, s tail, err error) {
 	n := len(snapshotMagic)
+	if len(b) > n && string(b[:n]) == snapshotMagic && b[n] == snapshotDeflated {
+		whole, ok := inflate(b[n+1:], snapshotMost)
+		if !ok {
+			return nil, nil, s, ErrSnapshot
+		}
+		b = whole
+	}
 	if len(b) <= n || string(b[:n]) != snapshotMagic || b[n] != snapshotWhole && b[n] != snapshotPages {
 		return nil, nil, s, ErrSnapshot
 	}

@@ -162,7 +162,7 @@ func (c *liveCity) killController() {
 // that failed, and keeps what there was.
 func TestRunOnEveryHost(t *testing.T) {
 	const toml = hostDaemon +
-		"[[agents]]\nname = \"service\"\nstart_command = \"exec sleep 1000\"\n" +
+		"[[agents]]\nname = \"service\"\nstart_command = \"echo serving; exec sleep 1000\"\n" +
 		"[[agents]]\nname = \"build\"\nstart_command = \"echo built it\"\nlifecycle = \"one_shot\"\ndepends_on = [\"service\"]\n" +
 		"[[agents]]\nname = \"test\"\nstart_command = \"echo three of four; exit 3\"\nlifecycle = \"one_shot\"\ndepends_on = [\"build\"]\n" +
 		"[[agents]]\nname = \"ship\"\nstart_command = \"echo never > shipped\"\nlifecycle = \"one_shot\"\ndepends_on = [\"test\"]\n"
@@ -176,8 +176,11 @@ func TestRunOnEveryHost(t *testing.T) {
 			"gc-live-build/screen.txt": "built it", "gc-live-build/result.json": `"state": "exited"`,
 			"gc-live-test/screen.txt": "three of four", "gc-live-test/scrollback.txt": "three of four",
 			"gc-live-test/result.json": `"code": 3`, "gc-live-service/result.json": `"state": "running"`,
-			"summary.json": `"name": "ship"`,
+			"gc-live-service/screen.txt": "serving", "summary.json": `"name": "ship"`,
 		} {
+			if last := want == "built it" || want == "three of four"; last && strings.HasSuffix(t.Name(), "/tmux") {
+				continue // it may lose what a program writes right before its end: docs/adr/0010
+			}
 			if text := c.read(filepath.Join(out, file)); !strings.Contains(text, want) {
 				t.Errorf("%s: %q, want %q", file, text, want)
 			}

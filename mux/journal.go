@@ -74,6 +74,16 @@ type nudgeMark struct {
 	stage atomic.Uint64
 }
 
+// nudge is the mark of a nudge that is known; nil for any other.
+func (s *slot) nudge(key uint64) *nudgeMark {
+	for i := range s.nudges {
+		if s.nudges[i].id.Load() == key {
+			return &s.nudges[i]
+		}
+	}
+	return nil
+}
+
 // nudgeMemory is how many of a session's last nudges are known after a crash.
 const nudgeMemory = 8
 

@@ -117,7 +117,8 @@ func (l *lane) request(p []byte) (*http.Request, string) {
 	defer requests.Put(r)
 	r.Reset(bytes.NewReader(p))
 	req, err := http.ReadRequest(r)
-	if err != nil || req.Close || req.ProtoMinor != 1 || req.ContentLength != int64(len(body)) {
+	if err != nil || req.Close || req.ProtoMinor != 1 || req.ContentLength != int64(len(body)) ||
+		req.Method == http.MethodHead || req.Host == "" { // no body; an error (RFC 9110, 9.3.2; RFC 9112, 3.2)
 		return nil, ""
 	}
 	for key := range req.Header {
@@ -138,7 +139,7 @@ func (l *lane) answer(req *http.Request, pattern string) bool {
 	w := &laneReply{conn: l.conn, head: make(http.Header)}
 	if slices.Contains(quickRoutes, pattern) {
 		l.lanes.mux.ServeHTTP(w, req)
-		return w.err == nil
+		return w.end()
 	}
 	ctx, cancel := context.WithCancel(l.lanes.ctx)
 	defer cancel()
@@ -150,7 +151,7 @@ func (l *lane) answer(req *http.Request, pattern string) bool {
 		}
 	}()
 	l.lanes.mux.ServeHTTP(w, req.WithContext(ctx))
-	return w.err == nil
+	return w.end()
 }
 
 // watch calls gone when the client hangs up before the next request.
@@ -196,6 +197,15 @@ func (w *laneReply) Header() http.Header { return w.head }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *laneReply) WriteHeader(status int) { w.status = status }
+
+// end sends a reply of which its handler wrote no body, as a redirection's;
+// false: the client did not take it.
+func (w *laneReply) end() bool {
+	if !w.sent {
+		_, _ = w.Write(nil)
+	}
+	return w.err == nil
+}
 
 // Write sends the whole reply.
 func (w *laneReply) Write(p []byte) (int, error) {

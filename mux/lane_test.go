@@ -103,6 +103,8 @@ func TestLane(t *testing.T) {
 		{"another route", []string{get, post(other, "", "a"), get}, []string{`200 "lane "`, `200 "net/http a"`, `200 "net/http "`}},
 		{"no route", []string{"GET /v1/none HTTP/1.1\r\nHost: mux\r\n\r\n", get}, []string{"404 404 page not found\n", `200 "net/http "`}},
 		{"a field that may mean more", []string{post("/v1/peek", "Expect: 100-continue\r\n", "a")}, []string{"100 ", `200 "net/http a"`}},
+		{"no host", []string{"GET /v1/status HTTP/1.1\r\n\r\n"}, []string{"400 400 Bad Request: missing required Host header"}},
+		{"a path to be cleaned", []string{post("//v1/peek", "", "a"), get}, []string{"307 ", `200 "lane "`}},
 		{"to be closed", []string{"GET /v1/status HTTP/1.1\r\nHost: mux\r\nConnection: close\r\n\r\n"}, []string{`200 "net/http "`, "over"}},
 		{"an old version", []string{"GET /v1/status HTTP/1.0\r\n\r\n"}, []string{`200 "net/http "`, "over"}},
 		{"no HTTP", []string{"hello\r\n\r\n"}, []string{"400 400 Bad Request", "over"}},
@@ -164,6 +166,27 @@ func TestRoutesAreThere(t *testing.T) {
 		}
 		if _, pattern := ls.mux.Handler(r); pattern != route {
 			t.Errorf("%s is %q", route, pattern)
+		}
+	}
+}
+
+// TestLaneHead: a reply to HEAD has no body, and the next one is where it is
+// looked for.
+func TestLaneHead(t *testing.T) {
+	dial, _, _, _ := laneServer(t)
+	conn := dial()
+	r := bufio.NewReader(conn)
+	for _, method := range []string{"HEAD", "GET"} {
+		if _, err := io.WriteString(conn, method+" /v1/status HTTP/1.1\r\nHost: mux\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(r, &http.Request{Method: method})
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%s: %+v, %v", method, resp, err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		if err != nil || (len(b) > 0) != (method == "GET") {
+			t.Errorf("%s: %q, %v", method, b, err)
 		}
 	}
 }

@@ -77,11 +77,9 @@ func (s *session) mark(key, stage uint64) {
 	if s.collected {
 		return
 	}
-	for i := range s.j.nudges {
-		if m := &s.j.nudges[i]; m.id.Load() == key {
-			m.stage.Store(stage)
-			return
-		}
+	if m := s.j.nudge(key); m != nil {
+		m.stage.Store(stage)
+		return
 	}
 	i := s.in.nextMark % nudgeMemory
 	s.in.nextMark++
@@ -97,11 +95,7 @@ func (s *session) remembered(key uint64) (Receipt, bool) {
 	if s.collected {
 		return Receipt{}, false
 	}
-	for i := range s.j.nudges {
-		m := &s.j.nudges[i]
-		if m.id.Load() != key {
-			continue
-		}
+	if m := s.j.nudge(key); m != nil {
 		switch stage := m.stage.Load(); {
 		case stage == stageTyping:
 			return Receipt{State: Drafted, Detail: "the server was restarted while the text was typed"}, true
@@ -122,10 +116,8 @@ func (s *session) forgetNudge(id string) {
 	if s.collected {
 		return
 	}
-	for i := range s.j.nudges {
-		if m := &s.j.nudges[i]; m.id.Load() == key {
-			m.id.Store(0)
-		}
+	if m := s.j.nudge(key); m != nil {
+		m.id.Store(0)
 	}
 }
 

@@ -45,7 +45,7 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 			return nil, err
 		}
 		if len(in.Requests) == 0 {
-			return append(newReply(), nothingNew...), nil
+			return append(append(newReply(), nothingNew...), '}'), nil
 		}
 		in.Short = true
 	}
@@ -57,7 +57,9 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 	}
 	out = append(out, ']')
 	if in.Keep && len(in.Requests) > 0 && srv.allSame(in.Requests) {
-		out = appendString(append(out, `,"watch":`...), srv.watches.keep(in.Requests))
+		if token := srv.watches.keep(in.Requests); token != "" {
+			out = appendString(append(out, `,"watch":`...), token)
+		}
 	}
 	return append(out, '}'), nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -29,8 +30,8 @@ type watchList struct {
 	changes  atomic.Uint64 // of the server, when nothing in the list was new
 }
 
-// nothingNew is the reply for a list without anything new.
-const nothingNew = `{"unchanged":true}`
+// nothingNew begins the reply for a list without anything new.
+const nothingNew = `{"unchanged":true`
 
 // keep remembers a list and returns its token; "" for one that is too long.
 func (w *watches) keep(requests []PeekRequest) string {
@@ -135,9 +136,9 @@ func (c *Client) peekAgain(ctx context.Context, token string, rs []PeekRequest) 
 	if err != nil {
 		return nil, err
 	}
-	if string(b) != nothingNew {
-		out, _, err := results(b, rs)
-		return out, err
+	if strings.HasPrefix(string(b), nothingNew) {
+		return c.watched.nothing(token)
 	}
-	return c.watched.nothing(token)
+	out, _, err := results(b, rs)
+	return out, err
 }

@@ -69,15 +69,6 @@ func (r *resting) done(s *session) {
 	delete(r.used, s)
 }
 
-// screen is the session's terminal for who reads what it shows. From then on it
-// is whole in memory, until the session rests again. mu is held.
-func (s *session) screen() *vt.Terminal {
-	if !s.collected {
-		s.srv.resting.use(s)
-	}
-	return s.term
-}
-
 // close ends the timer.
 func (r *resting) close() {
 	r.mu.Lock()
@@ -108,4 +99,13 @@ func (s *session) rest(since int64) {
 		s.screenPanic(err)
 	}
 	s.srv.trim.note()
+}
+
+// screen is the session's terminal for who reads what it shows. From then on it
+// is whole in memory, until the session rests again. mu is held.
+func (s *session) screen() *vt.Terminal {
+	if !s.collected {
+		s.srv.resting.use(s)
+	}
+	return s.term
 }

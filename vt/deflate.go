@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// What rests is kept deflated (RFC 1951), where that is smaller: the text of a
-// screen takes a third.
+// What rests is kept deflated (RFC 1951): the text of a screen takes a third.
 
 // deflaters are *flate.Writer, inflaters io.ReadCloser that are a flate.Resetter.
 var deflaters, inflaters sync.Pool

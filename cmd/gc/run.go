@@ -80,17 +80,17 @@ type runE = func(cmd *cobra.Command, args []string) error
 // command that has something to put in order before it ends. The others just
 // end: catching signals costs a thread.
 func graceful(act runE) runE {
-	return endedBySignals(act, func(caught <-chan struct{}) { <-caught })
+	return endedBySignals(act, false)
 }
 
 // gracefulSoon is graceful for a command that has nothing to put in order in its
 // first moments: they are not spent waiting for the signals to be caught.
 func gracefulSoon(act runE) runE {
-	return endedBySignals(act, func(<-chan struct{}) {})
+	return endedBySignals(act, true)
 }
 
-// endedBySignals calls wait before act.
-func endedBySignals(act runE, wait func(caught <-chan struct{})) runE {
+// endedBySignals calls act when the signals are caught, or, with soon, meanwhile.
+func endedBySignals(act runE, soon bool) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithCancelCause(cmd.Context())
 		signals := make(chan os.Signal, 1)
@@ -110,7 +110,9 @@ func endedBySignals(act runE, wait func(caught <-chan struct{})) runE {
 			<-over
 			signal.Stop(signals)
 		}()
-		wait(caught)
+		if !soon {
+			<-caught
+		}
 		cmd.SetContext(ctx)
 		err := act(cmd, args)
 		if errors.Is(err, context.Canceled) {

@@ -63,7 +63,7 @@ func (w *world) judgeCreates(ours, theirs []time.Duration) {
 func (w *world) judgeIdle(emptyGC, emptyTmux memory, server, keeper int) {
 	const sessions = manyBatch * manyBatches
 	pid := w.tmuxPID()
-	each := func(full, empty memory) float64 { return float64(full.pss-empty.pss) / sessions / 1e3 }
+	each := func(full, empty memory) float64 { return float64(full.own-empty.own) / sessions / 1e3 }
 	ours := each(w.atRest(server, keeper), emptyGC)
 	theirs := each(w.atRest(pid), emptyTmux)
 	judge(w.b, target{

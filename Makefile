@@ -10,8 +10,6 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo de
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 # Nothing here speaks HTTP/2, and without it every start is 3 % shorter.
 TAGS      := nethttpomithttp2
-# The compiler's profile (make pgo): output then costs 2 to 7 % less.
-PGO       := -pgo=$(CURDIR)/vt/vt.pgo
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZTIME  ?= 30s
 BENCHTIME ?= 1s
@@ -29,7 +27,7 @@ help: ## list the targets
 .PHONY: build
 build: ## the static binaries bin/gc and bin/gc-mcp
 	@mkdir -p bin
-	$(GO) build -trimpath $(PGO) -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gc
+	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gc
 	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN)-mcp ./cmd/gc-mcp
 
 .PHONY: dist
@@ -38,7 +36,7 @@ dist: ## binaries for every platform and their checksums, in dist/
 	@for p in $(PLATFORMS); do \
 	  for c in gc gc-mcp; do \
 	    out=dist/$${c}_$(VERSION)_$${p%/*}_$${p#*/}; echo $$out; \
-	    GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath $(PGO) -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $$out ./cmd/$$c; \
+	    GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $$out ./cmd/$$c; \
 	  done; \
 	done
 	@cd dist && sha256sum gc* > SHA256SUMS
@@ -130,10 +128,6 @@ bench-city: ## reconcile of 1000 agents, also of live ones on native, and readin
 .PHONY: bench-tmux
 bench-tmux: build ## start-up, peek, restart, cities and ingest beside tmux, in one run
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 20m ./test/...
-
-.PHONY: pgo
-pgo: ## the profile of the terminal engine that the compiler uses, vt/vt.pgo
-	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -trimpath -cpuprofile $(CURDIR)/vt/vt.pgo -o /dev/null ./vt
 
 ##@ Demo
 

@@ -88,5 +88,15 @@ func CapabilitiesFor(ctx context.Context, p Provider, name string) (Capabilities
 		}
 		p = side
 	}
+	if asker, ok := As[CapabilityAsker](p); ok {
+		return asker.AskCapabilities(ctx)
+	}
 	return p.Capabilities(), nil
+}
+
+// CapabilityAsker is a provider that must ask its backend what it can do.
+type CapabilityAsker interface {
+	// AskCapabilities is Capabilities for as long as ctx allows; the error says
+	// that the backend gave no answer.
+	AskCapabilities(ctx context.Context) (Capabilities, error)
 }

@@ -85,7 +85,8 @@ type Provider interface {
 	RemoveMeta(ctx context.Context, name, key string) error
 
 	// ListRunning returns the names of running sessions with the prefix,
-	// sorted. Exited sessions are not in it.
+	// sorted. Exited sessions are not in it. ErrUnsupported where the backend
+	// cannot list: ask each known session with IsRunning.
 	ListRunning(ctx context.Context, prefix string) ([]string, error)
 
 	// GetLastActivity is the time of the last input or output; the provider's

@@ -70,7 +70,11 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 	if _, err := mux.ParseDetachKeys(keys); err != nil {
 		return fail(exitUsage, `such as "ctrl-b d", "ctrl-q,x" or "none"`, "%v", err)
 	}
-	if !t.provider.Capabilities().Attach {
+	can, err := runtime.CapabilitiesFor(ctx, t.provider, t.session)
+	if err != nil {
+		return err
+	}
+	if !can.Attach {
 		return fmt.Errorf("attach %s: %w", t.label, runtime.ErrUnsupported)
 	}
 	if t.lookOnly && !o.readOnly {
@@ -89,7 +93,7 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 		}
 		return fail(exitUsage, "peek, nudge and keys need none", "attach needs a terminal, and standard input is none")
 	}
-	err := t.provider.Attach(ctx, t.session, runtime.Terminal{
+	err = t.provider.Attach(ctx, t.session, runtime.Terminal{
 		In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: keys, Alone: o.alone, Scrollback: o.scrollback,
 	})
 	switch {

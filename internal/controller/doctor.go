@@ -251,6 +251,10 @@ func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 		return nil
 	}
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
+	if errors.Is(err, runtime.ErrUnsupported) {
+		d.Warn("sessions", "", "the backend cannot list its sessions: each known one is asked, leftovers of others are not seen")
+		return nil
+	}
 	if err != nil {
 		d.Fail("sessions", "gc mux status, or the provider's own tools, tell more", "the session backend does not answer: %v", err)
 		return nil

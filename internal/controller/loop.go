@@ -36,20 +36,21 @@ type loop struct {
 	order     []string           // wanted sessions in the order of the file
 	foreign   map[string]bool    // running sessions known not to be this city's
 
-	inbox   chan func()
-	done    chan struct{} // closed when nobody reads the inbox any more
-	work    sync.WaitGroup
-	cancel  context.CancelFunc // ends every operation
-	opCtx   context.Context
-	starts  context.Context // ends every start
-	noMore  context.CancelFunc
-	awaits  []await
-	timer   *time.Timer
-	patrol  time.Time // the next one
-	looking bool      // an observation is in flight
-	silent  bool      // the last observation got no answer
-	looked  bool      // the first one is done
-	again   bool      // look once more when it returns
+	inbox    chan func()
+	done     chan struct{} // closed when nobody reads the inbox any more
+	work     sync.WaitGroup
+	cancel   context.CancelFunc // ends every operation
+	opCtx    context.Context
+	starts   context.Context // ends every start
+	noMore   context.CancelFunc
+	awaits   []await
+	timer    *time.Timer
+	patrol   time.Time // the next one
+	looking  bool      // an observation is in flight
+	silent   bool      // the last observation got no answer
+	unlisted string    // why the last list was not complete; "": it was
+	looked   bool      // the first one is done
+	again    bool      // look once more when it returns
 
 	poked    bool      // the next look reads what agents set from inside
 	wantLook bool      // look before the next plan

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -119,7 +120,7 @@ func (l *loop) question(m *member) question {
 // findings is the result of one look.
 type findings struct {
 	err     error // the list could not be had: nothing is known
-	part    error // of a router: a side gave no list
+	part    error // the list lacks sessions: of a router's side, or of a backend that cannot list
 	answers []answer
 	orphans []answer        // sessions of this city that no member has
 	foreign map[string]bool // sessions that are not
@@ -130,7 +131,7 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 	f := findings{running: map[string]bool{}, foreign: map[string]bool{}}
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil {
-		if !routes(p) {
+		if !routes(p) && !errors.Is(err, runtime.ErrUnsupported) {
 			f.err = err
 			return f
 		}
@@ -149,7 +150,7 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 	alive := seenAlive(ctx, p, all, f.running)
 	parallel(len(all), func(i int) {
 		running, err := f.running[all[i].session], error(nil)
-		if f.part != nil && !running { // it may be with the side that gave no list
+		if f.part != nil && !running { // the list may lack it
 			running, err = ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, all[i].session) })
 		}
 		if err != nil {
@@ -226,9 +227,7 @@ func ask[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, er
 // found takes in the result of a look.
 func (l *loop) found(f findings) {
 	l.looking = false
-	if f.part != nil {
-		l.logf("a part of the sessions cannot be listed: %v", f.part)
-	}
+	l.notePart(f.part)
 	if f.err != nil {
 		l.unreachable(f.err)
 	} else {
@@ -267,6 +266,18 @@ func (l *loop) found(f findings) {
 	if l.again {
 		l.look()
 	}
+}
+
+// notePart logs once why the list lacks sessions.
+func (l *loop) notePart(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != l.unlisted && text != "" {
+		l.logf("not all sessions can be listed, so each known one is asked: %s", text)
+	}
+	l.unlisted = text
 }
 
 // unreachable keeps what was known: unknown is not dead.

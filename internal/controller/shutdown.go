@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -46,10 +47,7 @@ func stopOne(ctx context.Context, p runtime.Provider, t target) error {
 // stopAll ends sessions as fast as they let it: it interrupts all, gives them
 // up to limit to end by themselves, and stops the rest, dependents first.
 func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit time.Duration) error {
-	left := make(map[string]target, len(targets))
-	for _, t := range targets {
-		left[t.session] = t
-	}
+	left := bySession(targets)
 	watch, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var events <-chan runtime.Event
@@ -58,13 +56,17 @@ func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit ti
 			events = ch
 		}
 	}
-	if _, err := forgetGone(ctx, p, left); err != nil && !routes(p) {
+	listed, err := forgetGone(ctx, p, left)
+	if err != nil {
 		// Nobody can tell what runs: Stop itself is idempotent and will say.
 		return stopLevels(ctx, p, left)
 	}
 	interrupt(ctx, p, left)
 	silent := slices.ContainsFunc(targets, func(t target) bool { return !pushes(ctx, p, t.session) })
 	waitGone(ctx, p, left, events, silent, limit)
+	if !listed {
+		left = bySession(targets) // a backend that cannot list may keep what only its Stop removes
+	}
 	if err := stopLevels(ctx, p, left); err != nil {
 		return err
 	}
@@ -74,32 +76,39 @@ func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit ti
 // stopLate makes sure: a start that was cut short may have been carried out by
 // its backend while the rest was being stopped.
 func stopLate(ctx context.Context, p runtime.Provider, targets []target) error {
-	left := make(map[string]target, len(targets))
-	for _, t := range targets {
-		left[t.session] = t
-	}
-	if n, err := forgetGone(ctx, p, left); err != nil || n == 0 {
+	left := bySession(targets)
+	if _, err := forgetGone(ctx, p, left); err != nil || len(left) == 0 {
 		return err
 	}
 	return stopLevels(ctx, p, left)
 }
 
-// forgetGone removes from left what does not run.
-func forgetGone(ctx context.Context, p runtime.Provider, left map[string]target) (int, error) {
+func bySession(targets []target) map[string]target {
+	m := make(map[string]target, len(targets))
+	for _, t := range targets {
+		m[t.session] = t
+	}
+	return m
+}
+
+// forgetGone removes from left what does not run. listed is false when the
+// backend gave no complete list, so that each session was asked alone.
+func forgetGone(ctx context.Context, p runtime.Provider, left map[string]target) (listed bool, err error) {
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
-	if err != nil {
-		return len(left), err
+	if err != nil && !routes(p) && !errors.Is(err, runtime.ErrUnsupported) {
+		return false, err
 	}
-	running := make(map[string]bool, len(list))
-	for _, name := range list {
-		running[name] = true
-	}
-	for name := range left {
-		if !running[name] {
-			delete(left, name)
+	maps.DeleteFunc(left, func(name string, _ target) bool {
+		switch {
+		case slices.Contains(list, name):
+			return false
+		case err == nil:
+			return true
 		}
-	}
-	return len(left), nil
+		running, err := ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, name) })
+		return err == nil && !running
+	})
+	return err == nil, nil
 }
 
 func interrupt(ctx context.Context, p runtime.Provider, left map[string]target) {

@@ -363,8 +363,8 @@ func TestOldScriptHasDefaults(t *testing.T) {
 	if r, err := b.Nudge(ctx, "a", runtime.TextContent("hello")); r.State != runtime.Unverified || err != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if names, err := b.ListRunning(ctx, ""); len(names) > 0 || err != nil {
-		t.Errorf("%q, %v", names, err)
+	if names, err := b.ListRunning(ctx, ""); len(names) > 0 || !errors.Is(err, runtime.ErrUnsupported) {
+		t.Errorf("no list is not an empty one: %q, %v", names, err)
 	}
 	if at, err := b.GetLastActivity(ctx, "a"); !at.IsZero() || err != nil {
 		t.Errorf("%v, %v", at, err)
@@ -418,5 +418,37 @@ exit 0`
 				t.Errorf("nudges %q, %v", nudges, err)
 			}
 		})
+	}
+}
+
+// A live command that fails is a warning, and it is not lost.
+func TestRunLiveWarns(t *testing.T) {
+	b := newBad(t, `case $1 in is-running) echo true; exit 0;; esac`)
+	var steps []runtime.Step
+	p, err := exec.New(exec.Options{Script: b.path, Report: func(s runtime.Step) { steps = append(steps, s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RunLive(t.Context(), "a", runtime.Config{SessionLive: []string{"echo no good; exit 3"}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) != 1 || !steps[0].Warning || steps[0].Err == nil || !strings.Contains(steps[0].Err.Error(), "no good") {
+		t.Fatalf("%+v", steps)
+	}
+}
+
+// What a script can do is asked within the caller's context.
+func TestCapabilitiesOfAScriptThatHangs(t *testing.T) {
+	b := newBad(t, `case $1 in protocol) sleep 1000;; esac`)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	_, err := runtime.CapabilitiesFor(ctx, b, "a")
+	cannotTell(t, err, "protocol")
+	if c := b.Capabilities(); !c.Attach || c.Exec {
+		t.Errorf("%+v", c)
+	}
+	if took := time.Since(begin); took > 8*time.Second {
+		t.Errorf("took %v", took)
 	}
 }

@@ -64,6 +64,7 @@ var (
 	_ runtime.ExitReporter     = (*Provider)(nil)
 	_ runtime.IdleWaitProvider = (*Provider)(nil)
 	_ runtime.DialogProvider   = (*Provider)(nil)
+	_ runtime.CapabilityAsker  = (*Provider)(nil)
 )
 
 // New finds the script and returns a provider; nothing is run yet. The error
@@ -130,13 +131,26 @@ func without(env []string, name string) []string {
 	return out
 }
 
-// Capabilities implements runtime.Provider. A script without a handshake has
-// what every script must have.
+// capabilitiesLimit is how long Capabilities, which has no context, may ask a
+// script that was not asked before.
+const capabilitiesLimit = 2 * time.Second
+
+// Capabilities implements runtime.Provider. Until the script has answered it
+// counts as one without a handshake.
 func (p *Provider) Capabilities() runtime.Capabilities {
+	ctx, cancel := context.WithTimeout(context.Background(), capabilitiesLimit)
+	defer cancel()
+	c, _ := p.AskCapabilities(ctx)
+	return c
+}
+
+// AskCapabilities implements runtime.CapabilityAsker. A script without a
+// handshake has what every script must have.
+func (p *Provider) AskCapabilities(ctx context.Context) (runtime.Capabilities, error) {
 	c := runtime.Capabilities{Attach: true, Keys: true, DurableMeta: true, ProcessTree: true}
-	h, err := p.handshake(context.Background())
+	h, err := p.handshake(ctx)
 	if err != nil || !h.spoken {
-		return c
+		return c, err
 	}
 	c.Attach = h.has(capAttach)
 	c.AttachDetection = h.has(capAttachment)
@@ -146,7 +160,7 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 	c.KeyModes = h.has(capKeyModes)
 	c.LastScreen = h.has(capLastScreen)
 	c.LastWords = h.has(capLastWords)
-	return c
+	return c, nil
 }
 
 // lockInput makes the caller the only one of this provider that types into the

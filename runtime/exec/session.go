@@ -111,7 +111,8 @@ func (p *Provider) live(ctx context.Context, name string) error {
 }
 
 // ListRunning implements runtime.Provider. Names that the contract does not
-// allow are others' sessions.
+// allow are others' sessions. A script without list-running has no list, which
+// is not an empty one: ErrUnsupported.
 func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
 	r := request{op: opListRunning, name: prefix}
 	a, err := p.call(ctx, r)
@@ -119,7 +120,7 @@ func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, er
 	case err != nil:
 		return nil, err
 	case a.code == exitNotImplemented:
-		return nil, nil
+		return nil, fmt.Errorf("%s: %w", p.what(r), runtime.ErrUnsupported)
 	case a.code != 0:
 		return nil, bestEffort(p.unknown(ctx, r, a))
 	}
@@ -292,7 +293,7 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	}
 	err = errors.Join(err, runtime.RunSetup(ctx, name, cfg, cfg.SessionLive))
 	if p.o.Report != nil {
-		p.o.Report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err})
+		p.o.Report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err, Warning: err != nil})
 	}
 	return nil
 }

@@ -70,9 +70,32 @@ func (s *session) noteActivity(events []vt.Event) {
 			changed = s.doing != nil && s.doing.Event(e, now) || changed
 		}
 	}
-	if !changed {
-		return
+	if changed {
+		s.keepActivity()
 	}
+}
+
+// see notes that a person looked at the session: what its program has done is
+// no news any more. mu is held.
+func (s *session) see() {
+	if s.detector().See(s.srv.clock.Now()) {
+		s.keepActivity()
+		s.broadcast()
+	}
+}
+
+func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exit != nil {
+		return nil, ErrExited
+	}
+	s.see()
+	return nil, nil
+}
+
+// keepActivity writes down what the detector knows now. mu is held.
+func (s *session) keepActivity() {
 	s.doing.at = time.Time{}
 	b, err := s.doing.Save()
 	if err == nil {

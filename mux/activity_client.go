@@ -11,6 +11,12 @@ func (c *Client) Activity(ctx context.Context, name string) (Activity, error) {
 	return out, err
 }
 
+// Seen says that a person has seen what the program has done: ActivityDone
+// becomes ActivityIdle. ErrExited after its end.
+func (c *Client) Seen(ctx context.Context, name string) error {
+	return c.call(ctx, "POST", sessionPath(name, "/seen"), nil, nil)
+}
+
 // Respond answers the question that stands on the session's screen: the option
 // with the label is selected step by step and confirmed while it is the
 // selected one, and the question is seen to be gone. ErrQuestion: nothing was

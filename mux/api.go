@@ -243,7 +243,7 @@ type Condition struct {
 	Title   string        `json:"title,omitempty"`   // RE2 on the window title
 	Bell    bool          `json:"bell,omitempty"`    // BEL after the wait began
 	Prompt  bool          `json:"prompt,omitempty"`  // a shell prompt is open (OSC 133)
-	Idle    bool          `json:"idle,omitempty"`    // the program is ActivityIdle
+	Idle    bool          `json:"idle,omitempty"`    // the program takes a message: ActivityIdle or ActivityDone
 	Blocked bool          `json:"blocked,omitempty"` // the program is ActivityBlocked
 	// Changed is a revision that the screen does not have any more, as told by
 	// a peek.

@@ -299,6 +299,9 @@ func (c *attachClient) typed(ctx context.Context, p []byte) error {
 		return nil
 	}
 	c.active = now
+	if person {
+		s.see()
+	}
 	if s.leader != c {
 		s.leader = c
 		_ = s.follow()
@@ -344,6 +347,9 @@ func (s *session) join(c *attachClient) {
 	}
 	s.clients = append(s.clients, c)
 	c.repaint = c.back == nil || !c.resume(*c.back)
+	if c.back == nil {
+		s.see()
+	}
 	if !c.readOnly {
 		s.joinTyping(c)
 	}

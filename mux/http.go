@@ -126,6 +126,7 @@ func (srv *server) sessionRoutes(handle func(string, handler)) {
 	session("POST /v1/sessions/{name}/wait", handleWait)
 	session("GET /v1/sessions/{name}/activity", handleActivity)
 	session("POST /v1/sessions/{name}/respond", handleRespond)
+	session("POST /v1/sessions/{name}/seen", handleSeen)
 	session("POST /v1/sessions/{name}/clear", handleClear)
 	session("GET /v1/sessions/{name}/meta", srv.handleMetaGet)
 	session("PUT /v1/sessions/{name}/meta", srv.handleMetaSet)

@@ -214,7 +214,7 @@ func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *QueueItem) b
 		if err != nil || a.State == ActivityExited {
 			return false
 		}
-		if a.State == ActivityIdle {
+		if a.TakesMessages() {
 			return true
 		}
 		if why := "waiting until it is idle: it is " + a.State + ": " + a.Evidence; why != it.Detail {

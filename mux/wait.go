@@ -117,7 +117,7 @@ func (s *session) check(cs []condition, bells uint64) (res WaitResult, done bool
 			again(left)
 		case c.Idle || c.Blocked:
 			a, ok, d := s.detect()
-			held = ok && (c.Idle && a.State == ActivityIdle || c.Blocked && a.State == ActivityBlocked)
+			held = ok && (c.Idle && a.TakesMessages() || c.Blocked && a.State == ActivityBlocked)
 			again(d)
 		default:
 			held = s.holds(c, bells)

@@ -11,7 +11,7 @@ const (
 	ActivityIdle     = "idle"
 	ActivityWorking  = "working"
 	ActivityBlocked  = "blocked" // Kind says by what, Pending holds the question where it is known
-	ActivityDone     = "done"
+	ActivityDone     = "done"    // idle with news, until the next turn or a person's look
 	ActivityError    = "error"
 	ActivityStuck    = "stuck"
 	ActivityExited   = "exited"
@@ -54,6 +54,13 @@ type ActivityProvider interface {
 	// Activity answers from evidence only: without any the state is
 	// ActivityUnknown and the error nil. ErrSessionNotFound without a session.
 	Activity(ctx context.Context, name string) (Activity, error)
+}
+
+// SeenProvider takes note that a person looked at an agent.
+type SeenProvider interface {
+	// Seen makes an agent that is ActivityDone an idle one. Nil where there is
+	// no news; ErrSessionNotFound without a session.
+	Seen(ctx context.Context, name string) error
 }
 
 // ManyActivities tells what many agents are doing with one question to the

@@ -54,8 +54,9 @@ type Condition struct {
 	Title  string        // regular expression on the window title
 	Bell   bool          // BEL was received after the wait began
 	Prompt bool          // a shell prompt is open (OSC 133)
-	// Idle and Blocked are the activities of that name. A backend that cannot
-	// tell answers ErrUnsupported.
+	// Idle: the agent takes a message, it is ActivityIdle or ActivityDone.
+	// Blocked is the activity of that name. A backend that cannot tell answers
+	// ErrUnsupported.
 	Idle    bool
 	Blocked bool
 }

@@ -187,6 +187,7 @@ func rootEntries(a *app) []entry {
 		{"wait", groupAgent, func() *cobra.Command { return newAgentWaitCmd(a, s) }},
 		{"pending", groupAgent, func() *cobra.Command { return newPendingCmd(a, s) }},
 		{"respond", groupAgent, func() *cobra.Command { return newRespondCmd(a, s) }},
+		{"seen", groupAgent, func() *cobra.Command { return newSeenCmd(s) }},
 		{"explain", groupAgent, func() *cobra.Command { return newExplainCmd(a, s) }},
 		{"prime", groupAgent, func() *cobra.Command { return newPrimeCmd(a) }},
 		{"agent", groupCity, func() *cobra.Command { return newAgentCmd(a) }},

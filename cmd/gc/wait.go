@@ -45,8 +45,8 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 prints which one:
 
   exit        the program ended
-  idle        the program waits for input: it says so, or its prompt stands and
-              nothing moves, and it asks nothing
+  idle        the program waits for input: it says that it is idle or done, or its
+              prompt stands and nothing moves, and it asks nothing
   blocked     the program asks something, or waits for a permission
   text=RE     a line of the screen matches the regular expression
   quiet=2s    no output for this long

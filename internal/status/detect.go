@@ -57,6 +57,17 @@ type look struct {
 // something new.
 func (d *Detector) Event(e vt.Event, now time.Time) (changed bool) { return d.s.apply(e, now) }
 
+// See notes that a person has seen what the program shows: what it has done by
+// now is no news any more. changed: Save has something new.
+func (d *Detector) See(now time.Time) (changed bool) {
+	isNews := func(r record) bool { return (r.State == Done || r.News) && r.Since.After(d.s.Seen) }
+	if !slices.ContainsFunc(d.s.Records, isNews) && (d.was.State != Done || !d.was.Since.After(d.s.Seen)) {
+		return false
+	}
+	d.s.Seen = now
+	return true
+}
+
 // Save returns what cannot be seen on the screen, for Load.
 func (d *Detector) Save() ([]byte, error) { return d.s.save() }
 
@@ -97,6 +108,9 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 		if best.State == d.was.State && best.Source == d.was.Source {
 			best.Since = d.was.Since
 		}
+	}
+	if best.State == Done && !best.Since.After(d.s.Seen) {
+		best.State, best.Evidence = Idle, best.Evidence+" (seen)"
 	}
 	d.was = best
 	a = Activity{State: best.State, Kind: best.Kind, Source: best.Source, Evidence: best.Evidence, Since: best.Since, Sources: all}
@@ -209,6 +223,9 @@ func (d *Detector) report(now time.Time, soon func(time.Time)) Finding {
 	}
 	if r.State == Blocked && x.Kind == "" {
 		x.Kind = Question
+	}
+	if r.News {
+		x.State, x.Evidence = Done, x.Evidence+" (it was done before)"
 	}
 	if until := r.Since.Add(holdIdle); r.Held && now.Before(until) {
 		soon(until)

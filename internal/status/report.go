@@ -35,6 +35,7 @@ type record struct {
 	Msg      string    `json:"msg,omitempty"`
 	Since    time.Time `json:"since"`          // of State and Kind
 	Held     bool      `json:"held,omitempty"` // it was working before it was idle
+	News     bool      `json:"news,omitempty"` // it was done before it was idle
 }
 
 const stateClear = "clear"

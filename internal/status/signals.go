@@ -30,6 +30,7 @@ type signals struct {
 	Busy       bool      `json:"busy,omitempty"`      // progress is shown
 	Percent    int       `json:"percent,omitempty"`
 	BusySince  time.Time `json:"busySince,omitzero"`
+	Seen       time.Time `json:"seen,omitzero"` // what was done before that is no news
 }
 
 // apply takes an event over and reports whether it changed anything.
@@ -73,6 +74,9 @@ func (s *signals) report(text string, now time.Time) bool {
 		r.Held = r.State == Idle && old.State == Working
 		if old.State == r.State && old.Kind == r.Kind {
 			r.Since, r.Held = old.Since, old.Held
+		}
+		if r.State == Idle && (old.State == Done || old.News) {
+			r.News, r.Since = true, old.Since
 		}
 		s.Records = slices.Delete(s.Records, i, i+1)
 	} else if len(s.Records) >= maxRecords {

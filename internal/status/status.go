@@ -54,6 +54,11 @@ type Activity struct {
 	Sources  []Finding `json:"sources,omitempty"` // every source, the strongest first
 }
 
+// TakesMessages reports whether a message typed now begins a turn: the program
+// is idle, or done, which is idle with news. Whoever waits until a program is
+// idle waits for this.
+func (a Activity) TakesMessages() bool { return a.State == Idle || a.State == Done }
+
 // Pending is a question that waits for an answer.
 type Pending struct {
 	ID       string   `json:"requestId"` // changes with the question

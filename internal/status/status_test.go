@@ -101,6 +101,42 @@ func TestWorkingToIdleIsHeld(t *testing.T) {
 	r.is("blocked/auth") // at once
 }
 
+// TestDoneTakesMessages: done is idle with news, and the news is over with the
+// next turn or with a look.
+func TestDoneTakesMessages(t *testing.T) {
+	r := newRig(t)
+	r.write(report("state=working"))
+	r.pass(time.Minute)
+	r.write(report("state=done"))
+	a, _ := r.is("done")
+	if !a.TakesMessages() {
+		t.Fatal("done takes no messages")
+	}
+	r.pass(time.Second)
+	r.write(report("state=idle")) // nobody has looked
+	if b, _ := r.is("done"); !b.Since.Equal(a.Since) {
+		t.Fatalf("%+v, before %+v", b, a)
+	}
+	r.write(report("state=working"))
+	if b, _ := r.is("working"); b.TakesMessages() {
+		t.Fatal("working takes messages")
+	}
+	r.write(report("state=done"))
+	r.is("done")
+	r.pass(time.Second)
+	if !r.d.See(r.now) || r.d.See(r.now) {
+		t.Fatal("the first look changes something, the second nothing")
+	}
+	if b, _ := r.is("idle"); !b.TakesMessages() {
+		t.Fatal("idle takes no messages")
+	}
+	r.pass(time.Second)
+	r.write(report("state=done:id=part"))
+	r.write(report("state=working"))
+	r.write(report("state=done"))
+	r.is("done")
+}
+
 func TestShellMarks(t *testing.T) {
 	r := newRig(t)
 	r.write("\x1b]133;A\x1b\\$ \x1b]133;B\x1b\\")

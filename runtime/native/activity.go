@@ -22,6 +22,21 @@ func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity,
 	return out, nil
 }
 
+// Seen implements runtime.SeenProvider.
+func (p *Provider) Seen(ctx context.Context, name string) error {
+	info, err := p.live(ctx, name)
+	if err == nil {
+		err = p.send(ctx, func(c *mux.Client) error { return c.Seen(ctx, info.ID) })
+	}
+	if errors.Is(err, mux.ErrExited) {
+		err = errors.Join(runtime.ErrSessionNotFound, err)
+	}
+	if err != nil {
+		return fmt.Errorf("seen %s: %w", name, err)
+	}
+	return nil
+}
+
 // activityOf is an activity in the contract's form, without its sources.
 func activityOf(a mux.Activity) runtime.Activity {
 	return runtime.Activity{

@@ -48,6 +48,29 @@ func TestPendingAndRespond(t *testing.T) {
 	}
 }
 
+// An agent that says done takes messages until its next turn, and is shown as
+// done until it was seen.
+func TestDoneIsIdleWithNews(t *testing.T) {
+	p := newBackend(t).provider(t)
+	ctx := t.Context()
+	var _ runtime.SeenProvider = p
+	start(t, p, "a", runtime.Config{Command: `printf '\033]7501;state=done\033\\'; exec cat`})
+	for _, want := range []string{runtime.ActivityDone, runtime.ActivityIdle} {
+		if err := p.WaitForIdle(ctx, "a", 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := p.Activity(ctx, "a"); err != nil || a.State != want {
+			t.Fatalf("%+v, %v, want %s", a, err, want)
+		}
+		if err := p.Seen(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Seen(ctx, "nobody"); !errors.Is(err, runtime.ErrSessionNotFound) {
+		t.Fatal(err)
+	}
+}
+
 // The ready prefix of a start makes a session idle, also after a relaunch.
 func TestIdleByTheReadyPrefix(t *testing.T) {
 	p := newBackend(t).provider(t)

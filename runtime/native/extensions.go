@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// WaitForIdle implements runtime.IdleWaitProvider: Activity is idle.
+// WaitForIdle implements runtime.IdleWaitProvider: Activity is idle or done.
 func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Duration) error {
 	inner, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -25,6 +25,7 @@ var (
 	_ runtime.ManyActivities                = (*Router)(nil)
 	_ runtime.ManyProcesses                 = (*Router)(nil)
 	_ runtime.InteractionProvider           = (*Router)(nil)
+	_ runtime.SeenProvider                  = (*Router)(nil)
 	_ runtime.InterruptedTurnResetProvider  = (*Router)(nil)
 	_ runtime.InterruptBoundaryWaitProvider = (*Router)(nil)
 	_ runtime.TransportCapabilityProvider   = (*Router)(nil)
@@ -122,6 +123,11 @@ func (r *Router) Respond(ctx context.Context, name string, a runtime.Answer) err
 	return acts(ctx, r, name, "answer", runtime.ErrInteractionUnsupported, func(x runtime.InteractionProvider) error {
 		return x.Respond(ctx, name, a)
 	})
+}
+
+// Seen implements runtime.SeenProvider.
+func (r *Router) Seen(ctx context.Context, name string) error {
+	return acts(ctx, r, name, "seen", runtime.ErrUnsupported, func(x runtime.SeenProvider) error { return x.Seen(ctx, name) })
 }
 
 // ResetInterruptedTurn implements runtime.InterruptedTurnResetProvider.

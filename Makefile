@@ -59,10 +59,11 @@ fmt:
 vet:
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./...
+	$(GO) vet -tags agents ./test/agents
 
 .PHONY: staticcheck
 staticcheck:
-	$(GO) tool -modfile=tools/go.mod staticcheck -tags e2e ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck -tags e2e,agents ./...
 
 # The table of imports, the deny-list of cmd/gc and the rules about source files.
 .PHONY: imports
@@ -96,6 +97,10 @@ test: ## every test, with the race detector; no set-up of any kind
 .PHONY: e2e
 e2e: build ## real programs compared with tmux (tmux, vim, less, python3; with CI=true a missing one fails)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m ./test/...
+
+.PHONY: e2e-agents
+e2e-agents: build ## real agents from npm without a network, one after the other (AGENT=claude for one, REPORT=docs/agents.md writes the table)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^TestAgents$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
 
 .PHONY: soak
 soak: build ## the long forms: kills of the server and of controllers, 10,000 nudges from eight writers (minutes)

@@ -1,0 +1,83 @@
+//go:build agents
+
+package agents
+
+import (
+	"regexp"
+	"strings"
+)
+
+// agent is a real one: what its user has set up, and how that person answers.
+type agent struct {
+	preset string
+	pkg    string            // of npm
+	env    []string          // in city.toml; STUB is the model's URL
+	files  map[string]string // in the home, likewise
+	// answers are what a person says to the questions at the start that gc
+	// leaves to people: a part of the question → the option.
+	answers map[string]string
+	allow   *regexp.Regexp // the option that lets a command run once
+	keeps   bool           // the conversation goes on after a restart
+}
+
+// answer is the option for a question, "" when the table has none.
+func (a *agent) answer(q question) string {
+	for part, option := range a.answers {
+		if strings.Contains(q.Prompt, part) || strings.Contains(q.Metadata["context"], part) {
+			return option
+		}
+	}
+	return ""
+}
+
+var agents = []*agent{
+	{
+		preset: "claude", pkg: "@anthropic-ai/claude-code",
+		env: []string{"ANTHROPIC_BASE_URL=STUB", "ANTHROPIC_AUTH_TOKEN=stub", "DISABLE_AUTOUPDATER=1",
+			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
+		allow: regexp.MustCompile(`^Yes$`), keeps: true,
+	},
+	{
+		preset: "codex", pkg: "@openai/codex",
+		env: []string{"STUB_KEY=stub"},
+		files: map[string]string{".codex/config.toml": `model = "stub"
+model_provider = "stub"
+check_for_update_on_startup = false
+
+[model_providers.stub]
+name = "stub"
+base_url = "STUB/v1"
+wire_api = "responses"
+env_key = "STUB_KEY"
+`},
+		allow: regexp.MustCompile(`^Yes, proceed`),
+	},
+	{
+		preset: "gemini", pkg: "@google/gemini-cli",
+		env:   []string{"GEMINI_API_KEY=stub", "GOOGLE_GEMINI_BASE_URL=STUB"},
+		allow: regexp.MustCompile(`^Allow once`),
+	},
+	{
+		preset: "opencode", pkg: "opencode-ai",
+		files: map[string]string{".config/opencode/opencode.json": `{
+  "model": "stub/stub", "small_model": "stub/stub", "autoupdate": false,
+  "provider": {"stub": {"npm": "@ai-sdk/openai-compatible", "name": "stub",
+    "options": {"baseURL": "STUB/v1", "apiKey": "stub"},
+    "models": {"stub": {"name": "stub", "tool_call": true, "limit": {"context": 100000, "output": 8000}}}}}
+}`},
+		allow: regexp.MustCompile(`^Allow once`),
+	},
+	{
+		preset: "qwen", pkg: "@qwen-code/qwen-code",
+		env:   []string{"OPENAI_API_KEY=stub", "OPENAI_BASE_URL=STUB/v1", "OPENAI_MODEL=stub"},
+		allow: regexp.MustCompile(`^(Yes, a|A)llow once`),
+	},
+	{
+		preset: "pi", pkg: "@mariozechner/pi-coding-agent",
+		files: map[string]string{
+			".pi/agent/models.json": `{"providers": {"stub": {"baseUrl": "STUB/v1", "api": "openai-completions", "apiKey": "stub",
+  "models": [{"id": "stub", "name": "stub", "contextWindow": 100000, "maxTokens": 8000}]}}}`,
+			".pi/agent/settings.json": `{"defaultProvider": "stub", "defaultModel": "stub"}`,
+		},
+	},
+}

@@ -1,0 +1,265 @@
+//go:build agents
+
+package agents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Steps of an agent's journey, in their order: the columns of the table.
+var steps = []string{
+	"start", "dialogs", "nudge", "working", "while working", "asks", "respond", "done",
+	"lines", "bang", "slash", "interrupt", "stop", "resume",
+}
+
+// turn is how long any turn of an agent may take on a busy machine.
+const turn = time.Minute
+
+// journey is one agent on its way through the steps.
+type journey struct {
+	*world
+	agent  *agent
+	stub   *stub
+	took   map[string]time.Duration
+	said   map[string]string // notes of steps, for the table
+	failed string            // the step that did not pass
+}
+
+func (j *journey) step(name string, do func()) {
+	j.t.Helper()
+	j.failed = name
+	began := time.Now()
+	do()
+	j.took[name] = time.Since(began)
+	j.failed = ""
+	j.t.Logf("%-14s %6.1f s  %s", name, j.took[name].Seconds(), j.said[name])
+}
+
+func (j *journey) note(step, format string, args ...any) {
+	j.said[step] = strings.TrimPrefix(j.said[step]+"; "+fmt.Sprintf(format, args...), "; ")
+}
+
+func TestAgents(t *testing.T) {
+	var all []*journey
+	for _, a := range agents {
+		t.Run(a.preset, func(t *testing.T) {
+			j := &journey{world: newWorld(t), agent: a, stub: newStub(t), took: map[string]time.Duration{}, said: map[string]string{}}
+			all = append(all, j)
+			defer func() {
+				if t.Failed() {
+					j.dump(j.stub)
+				}
+			}()
+			j.travel()
+		})
+	}
+	text := table(all)
+	t.Logf("\n%s", text)
+	if err := os.WriteFile(filepath.Join(root, "table"), []byte(text), 0o600); err != nil {
+		t.Error(err)
+	}
+	if *report != "" && len(all) != len(agents) {
+		t.Error("a report wants every agent")
+	}
+}
+
+// travel takes every step.
+func (j *journey) travel() {
+	j.setUp()
+	j.step("start", func() { j.gc("start") })
+	j.step("dialogs", func() { j.comesUp("dialogs") })
+	const slow = "tag-slow please, SLOW(4)"
+	j.step("nudge", func() { j.nudge(slow) })
+	j.step("working", j.works)
+	j.step("while working", func() { j.nudgeWhileWorking(slow, "tag-while") })
+	file := filepath.Join(j.city, "made-by-agent.txt")
+	var q question
+	j.step("asks", func() { q = j.asks("tag-run RUN(touch made-by-agent.txt)", file) })
+	j.step("respond", func() { j.allows(q, file) })
+	j.step("done", j.rests)
+	j.step("lines", func() { j.arrives("tag-lines first line\n  second line\n\nfourth line") })
+	j.step("bang", func() { j.arrives("!touch banged tag-bang"); j.absent("banged") })
+	j.step("slash", func() { j.arrives("/help tag-slash"); j.arrives("/nope tag-nope") })
+	j.step("interrupt", j.interrupts)
+	j.step("stop", j.stops)
+	j.step("resume", j.resumes)
+}
+
+// setUp writes what a user of this model would have written.
+func (j *journey) setUp() {
+	j.t.Helper()
+	var env strings.Builder
+	for _, kv := range j.agent.env {
+		k, v, _ := strings.Cut(kv, "=")
+		fmt.Fprintf(&env, "%s = %q\n", k, strings.ReplaceAll(v, "STUB", j.stub.url))
+	}
+	j.write("city/city.toml", fmt.Sprintf("[workspace]\nname = \"real\"\n\n[[agents]]\nname = %q\nprovider = %q\n\n[agents.env]\n%s", name, j.agent.preset, env.String()))
+	for path, content := range j.agent.files {
+		j.write(path, strings.ReplaceAll(content, "STUB", j.stub.url))
+	}
+}
+
+// comesUp answers, as a person would, every question that gc does not answer by
+// itself, until the agent is idle.
+func (j *journey) comesUp(step string) {
+	j.t.Helper()
+	for range 8 {
+		r := j.on("wait", name, "--until", "idle", "--until", "blocked", "--timeout", "90s")
+		if r.code != 0 {
+			j.t.Fatalf("%s", r)
+		}
+		if !strings.Contains(r.out, "blocked") {
+			return
+		}
+		q := j.pending()
+		option := j.agent.answer(q)
+		if option == "" {
+			j.t.Fatalf("no answer is known to %s", q)
+		}
+		j.note(step, "%s: %s", q.Prompt, option)
+		j.gc("respond", name, "--option", option)
+	}
+	j.t.Fatal("question after question")
+}
+
+// nudge sends a message that must be taken at once, and waits until the model
+// has it.
+func (j *journey) nudge(text string) {
+	j.t.Helper()
+	if out := j.gc("nudge", name, text, "--timeout", "60s"); !strings.HasPrefix(out, "submitted") {
+		j.t.Fatalf("receipt: %s", out)
+	}
+	j.reaches(text)
+}
+
+var tagPattern = regexp.MustCompile(`tag-[a-z]+`)
+
+// reaches waits until the model is asked with the text, whole and once.
+func (j *journey) reaches(text string) {
+	j.t.Helper()
+	tag := tagPattern.FindString(text)
+	j.until(turn, "the model gets "+tag, func() bool { _, ok := j.stub.asked(tag); return ok })
+	n, got := j.stub.times(tag)
+	if n != 1 || !strings.Contains(got, text) {
+		j.t.Errorf("%d times, last as %q; want once: %q", n, got, text)
+	}
+}
+
+// arrives is a whole turn: nudge, and idle again.
+func (j *journey) arrives(text string) {
+	j.t.Helper()
+	j.nudge(text)
+	j.rests()
+}
+
+func (j *journey) works() {
+	j.t.Helper()
+	j.until(10*time.Second, "status working", func() bool { return j.status().Activity == "working" })
+}
+
+// rests waits until the agent takes messages.
+func (j *journey) rests() {
+	j.t.Helper()
+	if r := j.on("wait", name, "--until", "idle", "--timeout", turn.String()); r.code != 0 {
+		j.t.Fatalf("%s", r)
+	}
+	if a := j.status().Activity; a != "idle" && a != "done" {
+		j.t.Fatalf("after the wait for idle it is %s", a)
+	}
+}
+
+// nudgeWhileWorking sends a message into a turn: it must arrive after the turn.
+func (j *journey) nudgeWhileWorking(slow, text string) {
+	j.t.Helper()
+	j.nudge(text)
+	first, _ := j.stub.asked(tagPattern.FindString(slow))
+	second, _ := j.stub.asked(text)
+	if first.Ended.IsZero() || second.At.Before(first.Ended) || first.Aborted {
+		j.t.Errorf("the message came at %v into the turn of %v to %v (aborted: %v)", second.At, first.At, first.Ended, first.Aborted)
+	}
+	j.rests()
+}
+
+// asks has the model ask for a command, and returns the question.
+func (j *journey) asks(text, file string) question {
+	j.t.Helper()
+	j.nudge(text)
+	if r := j.on("wait", name, "--until", "blocked", "--timeout", turn.String()); r.code != 0 {
+		j.t.Fatalf("%s", r)
+	}
+	q := j.pending()
+	j.note("asks", "%q %q", q.Prompt, q.Options)
+	if q.Kind != "permission" || len(q.Options) < 2 {
+		j.t.Errorf("the question: %s", q)
+	}
+	if a := j.status(); a.Activity != "blocked" {
+		j.t.Errorf("status %s", a.Activity)
+	}
+	if _, err := os.Stat(file); err == nil {
+		j.t.Error("the file is there before anybody allowed it")
+	}
+	return q
+}
+
+// allows answers the question; the command must run.
+func (j *journey) allows(q question, file string) {
+	j.t.Helper()
+	i := slices.IndexFunc(q.Options, j.agent.allow.MatchString)
+	if i < 0 {
+		j.t.Fatalf("none of %q allows it", q.Options)
+	}
+	j.gc("respond", name, "--option", q.Options[i])
+	j.until(turn, file, func() bool { _, err := os.Stat(file); return err == nil })
+}
+
+func (j *journey) absent(file string) {
+	j.t.Helper()
+	if _, err := os.Stat(filepath.Join(j.city, file)); err == nil {
+		j.t.Errorf("%s is there: the message was run as a command", file)
+	}
+}
+
+// interrupts ends a long turn.
+func (j *journey) interrupts() {
+	j.t.Helper()
+	j.nudge("tag-long SLOW(120)")
+	j.works()
+	j.gc("interrupt", name)
+	j.rests()
+	j.until(5*time.Second, "the model's answer is cut off", func() bool {
+		r, _ := j.stub.asked("tag-long")
+		return r.Aborted
+	})
+}
+
+func (j *journey) stops() {
+	j.t.Helper()
+	j.gc("agent", "stop", name)
+	if a := j.status(); a.State != "stopped" {
+		j.t.Errorf("after the stop it is %s", a.State)
+	}
+}
+
+// resumes starts the agent again, with what was said before where the preset
+// can.
+func (j *journey) resumes() {
+	j.t.Helper()
+	j.gc("restart", name)
+	j.comesUp("resume")
+	j.nudge("tag-again")
+	n, _ := j.stub.times("tag-slow")
+	if kept := n == 1; kept != j.agent.keeps {
+		j.t.Errorf("the conversation was kept: %v, want %v", kept, j.agent.keeps)
+	}
+	if !j.agent.keeps {
+		j.note("resume", "a new conversation")
+	}
+	j.rests()
+}

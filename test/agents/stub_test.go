@@ -1,0 +1,287 @@
+//go:build agents
+
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// thinking is how long the stub takes before it answers, so that a turn can be
+// seen.
+const thinking = 1200 * time.Millisecond
+
+// request is what a model is asked, whatever the dialect.
+type request struct {
+	Dialect string
+	Users   []string // texts of the user's messages, the whole conversation
+	Shell   string   // name of the tool that runs a command; "" in side requests
+	Results []string // of tools, when they are the last thing said
+	Stream  bool
+	At      time.Time
+	Ended   time.Time // zero while it is answered
+	Aborted bool      // the agent hung up before the answer was complete
+}
+
+// last is what the user said last.
+func (r *request) last() string {
+	if len(r.Users) == 0 {
+		return ""
+	}
+	return r.Users[len(r.Users)-1]
+}
+
+// dialect is one wire format of a model server.
+type dialect interface {
+	decode(body []byte, r *request) error
+	// whole answers a request that does not stream.
+	whole(text string) any
+	open(w *stream)
+	text(w *stream, piece string)
+	tool(w *stream, name, command string)
+	close(w *stream, usedTool bool)
+}
+
+// stub is the model. What it does follows the user's last text: RUN(command)
+// asks for a shell command, SLOW(n) speaks for n seconds, anything else gets a
+// short answer.
+type stub struct {
+	url string
+
+	mu       sync.Mutex
+	requests []*request
+	strange  []string // requests that no dialect knows
+}
+
+func newStub(t *testing.T) *stub {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stub{url: "http://" + l.Addr().String()}
+	server := &http.Server{Handler: s}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l) // ends with Close
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-done
+	})
+	return s
+}
+
+func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d := dialectOf(r.URL.Path)
+	if r.Method != http.MethodPost || d == nil {
+		s.other(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the agent is gone
+	}
+	req := &request{At: time.Now(), Stream: true}
+	if err := d.decode(body, req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, req)
+	s.mu.Unlock()
+	if !req.Stream {
+		writeJSON(w, d.whole(sideAnswer(body)))
+		s.end(req, nil)
+		return
+	}
+	out := newStream(w, r)
+	answer(d, out, req)
+	s.end(req, out.err)
+}
+
+// other answers what agents ask beside their conversation.
+func (s *stub) other(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
+		writeJSON(w, map[string]any{"input_tokens": 10})
+	case strings.HasSuffix(r.URL.Path, ":countTokens"):
+		writeJSON(w, map[string]any{"totalTokens": 10})
+	case r.Method == http.MethodGet:
+		model := map[string]any{"id": "stub", "object": "model", "type": "model", "display_name": "stub"}
+		writeJSON(w, map[string]any{"object": "list", "data": []any{model}, "models": []any{}, "has_more": false})
+	default:
+		s.mu.Lock()
+		s.strange = append(s.strange, r.Method+" "+r.URL.Path)
+		s.mu.Unlock()
+		writeJSON(w, map[string]any{})
+	}
+}
+
+func (s *stub) end(r *request, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.Ended, r.Aborted = time.Now(), err != nil
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // the agent may be gone
+}
+
+// sideAnswer is the answer to a request that does not stream: the next-speaker
+// question of gemini and qwen wants JSON.
+func sideAnswer(body []byte) string {
+	if strings.Contains(string(body), "next_speaker") {
+		return `{"reasoning":"stub","next_speaker":"user"}`
+	}
+	return "Stub answer."
+}
+
+var (
+	runPattern  = regexp.MustCompile(`RUN\(([^)]*)\)`)
+	slowPattern = regexp.MustCompile(`SLOW\((\d+)\)`)
+)
+
+// answer speaks in the dialect what the request calls for.
+func answer(d dialect, w *stream, r *request) {
+	d.open(w)
+	if r.Shell == "" {
+		d.text(w, "Stub answer.")
+		d.close(w, false)
+		return
+	}
+	w.pause(thinking)
+	fresh := len(r.Results) == 0
+	if m := runPattern.FindStringSubmatch(r.last()); m != nil && fresh {
+		d.tool(w, r.Shell, m[1])
+		d.close(w, true)
+		return
+	}
+	if m := slowPattern.FindStringSubmatch(r.last()); m != nil && fresh {
+		n, _ := strconv.Atoi(m[1]) // digits
+		for i := range 2 * n {
+			d.text(w, fmt.Sprintf("word%d ", i))
+			w.pause(500 * time.Millisecond)
+		}
+	}
+	d.text(w, "Stub answer, done.")
+	d.close(w, false)
+}
+
+// stream is an answer of server-sent events. After the first error nothing is
+// written any more.
+type stream struct {
+	w       io.Writer
+	flush   func() error
+	gone    <-chan struct{}
+	err     error
+	id      string
+	indexes int
+}
+
+func newStream(w http.ResponseWriter, r *http.Request) *stream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	c := http.NewResponseController(w)
+	return &stream{w: w, flush: c.Flush, gone: r.Context().Done(), id: strconv.FormatInt(time.Now().UnixNano(), 36)}
+}
+
+// event writes one; name may be empty.
+func (s *stream) event(name string, data any) {
+	if s.err != nil {
+		return
+	}
+	text, ok := data.(string)
+	if !ok {
+		b, err := json.Marshal(data)
+		if err != nil {
+			s.err = err
+			return
+		}
+		text = string(b)
+	}
+	if name != "" {
+		text = "event: " + name + "\ndata: " + text
+	} else {
+		text = "data: " + text
+	}
+	if _, s.err = io.WriteString(s.w, text+"\n\n"); s.err == nil {
+		s.err = s.flush()
+	}
+}
+
+// pause ends early when the agent hangs up.
+func (s *stream) pause(d time.Duration) {
+	if s.err != nil {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.gone:
+		s.err = net.ErrClosed
+	}
+}
+
+// main lists the requests of the conversation itself, oldest first.
+func (s *stub) main() []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []request
+	for _, r := range s.requests {
+		if r.Shell != "" {
+			out = append(out, *r)
+		}
+	}
+	return out
+}
+
+// asked finds the first request whose last text of the user holds tag.
+func (s *stub) asked(tag string) (request, bool) {
+	all := s.main()
+	i := slices.IndexFunc(all, func(r request) bool { return strings.Contains(r.last(), tag) })
+	if i < 0 {
+		return request{}, false
+	}
+	return all[i], true
+}
+
+// times says how often the conversation as last sent holds a message with tag,
+// and the last one's text.
+func (s *stub) times(tag string) (n int, text string) {
+	all := s.main()
+	if len(all) == 0 {
+		return 0, ""
+	}
+	for _, u := range all[len(all)-1].Users {
+		if strings.Contains(u, tag) {
+			n, text = n+1, u
+		}
+	}
+	return n, text
+}
+
+// tail shows the newest requests to a person.
+func (s *stub) tail() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, r := range s.requests[max(0, len(s.requests)-8):] {
+		last := r.last()
+		fmt.Fprintf(&b, "%s %s shell=%q users=%d results=%d aborted=%v last=%q\n", r.At.Format("15:04:05.000"), r.Dialect,
+			r.Shell, len(r.Users), len(r.Results), r.Aborted, last[max(0, len(last)-200):])
+	}
+	return b.String() + "strange: " + strings.Join(s.strange, ", ")
+}

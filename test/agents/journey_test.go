@@ -98,11 +98,11 @@ func (j *journey) setUp() {
 	var env strings.Builder
 	for _, kv := range j.agent.env {
 		k, v, _ := strings.Cut(kv, "=")
-		fmt.Fprintf(&env, "%s = %q\n", k, strings.ReplaceAll(v, "STUB", j.stub.url))
+		fmt.Fprintf(&env, "%s = %q\n", k, strings.ReplaceAll(v, "MODEL_URL", j.stub.url))
 	}
 	j.write("city/city.toml", fmt.Sprintf("[workspace]\nname = \"real\"\n\n[[agents]]\nname = %q\nprovider = %q\n\n[agents.env]\n%s", name, j.agent.preset, env.String()))
 	for path, content := range j.agent.files {
-		j.write(path, strings.ReplaceAll(content, "STUB", j.stub.url))
+		j.write(path, strings.ReplaceAll(content, "MODEL_URL", j.stub.url))
 	}
 }
 

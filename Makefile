@@ -6,6 +6,7 @@ SHELL       := /bin/bash
 
 GO        ?= go
 BIN       := bin/gc
+PREFIX    ?= /usr/local
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 # Nothing here speaks HTTP/2, and without it every start is 3 % shorter.
@@ -29,6 +30,15 @@ build: ## the static binaries bin/gc and bin/gc-mcp
 	@mkdir -p bin
 	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gc
 	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN)-mcp ./cmd/gc-mcp
+
+.PHONY: install
+install: build ## install gc and gc-mcp below PREFIX (/usr/local), with completions; DESTDIR is honoured
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 $(BIN) $(BIN)-mcp '$(DESTDIR)$(PREFIX)/bin/'
+	install -d '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' '$(DESTDIR)$(PREFIX)/share/zsh/site-functions' '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d'
+	$(BIN) completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gc'
+	$(BIN) completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_gc'
+	$(BIN) completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/gc.fish'
 
 .PHONY: dist
 dist: ## binaries for every platform and their checksums, in dist/

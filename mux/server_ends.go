@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -237,26 +236,10 @@ func (srv *server) unkilled(s *session) {
 // endTree ends the processes and waits for the session's end.
 func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration) error {
 	defer killLate(grace, s)()
-	if err := endProcesses(ctx, withCgroups(s.tree().Scanner(), s), grace); err != nil {
+	if err := proctree.Kill(ctx, withCgroups(s.tree().Scanner(), s), grace); err != nil {
 		return fmt.Errorf("kill %s: %w", s.rec.Name, err)
 	}
 	return s.awaitEnd(ctx)
-}
-
-// endProcesses is proctree.Kill, with HUP for those that ignore TERM.
-func endProcesses(ctx context.Context, list func() ([]proctree.Proc, error), grace time.Duration) error {
-	if grace > 0 {
-		now, err := list()
-		if err != nil {
-			return err
-		}
-		hanging, stop := context.WithTimeout(ctx, grace)
-		var done sync.WaitGroup
-		defer done.Wait()
-		defer stop()
-		done.Go(func() { hangUp(hanging, slices.Clone(now)) })
-	}
-	return proctree.Kill(ctx, list, grace)
 }
 
 // awaitEnd waits for the session's end.
@@ -309,7 +292,7 @@ func (srv *server) killAll(ctx context.Context, all []*session) error {
 		s.mu.Unlock()
 	}
 	defer killLate(killAllGrace, all...)()
-	if err := endProcesses(ctx, withCgroups(forest(all), all...), killAllGrace); err != nil {
+	if err := proctree.Kill(ctx, withCgroups(forest(all), all...), killAllGrace); err != nil {
 		return fmt.Errorf("kill %d sessions: %w", len(all), err)
 	}
 	for _, s := range all {

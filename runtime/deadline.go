@@ -12,7 +12,7 @@ import (
 type Deadlines struct {
 	Query time.Duration // IsRunning, Peek, metadata …; 30 s
 	Input time.Duration // Nudge, SendKeys; 60 s: a nudge waits 30 s for a dialog
-	Stop  time.Duration // 60 s
+	Stop  time.Duration // 60 s, and the grace of WithGrace
 	Copy  time.Duration // CopyTo, RunLive; 5 min
 }
 
@@ -58,7 +58,7 @@ func do(ctx context.Context, d time.Duration, f func(context.Context) error) err
 }
 
 func (b *bounded) Stop(ctx context.Context, name string) error {
-	return do(ctx, b.d.Stop, func(ctx context.Context) error { return b.Provider.Stop(ctx, name) })
+	return do(ctx, b.d.Stop+Grace(ctx, 0), func(ctx context.Context) error { return b.Provider.Stop(ctx, name) })
 }
 
 func (b *bounded) Interrupt(ctx context.Context, name string) error {

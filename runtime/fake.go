@@ -32,11 +32,12 @@ type Fake struct {
 
 // Call is one recorded call.
 type Call struct {
-	Method  string // "Start", "Nudge" …
-	Session string // name or prefix
-	Config  Config // Start, RunLive, Relaunch
-	Text    string // Nudge: the flattened text; metadata: the value; CopyTo: the source
-	Key     string // metadata: the key; CopyTo: relDst
+	Grace   time.Duration // Stop: as WithGrace set it, else -1
+	Method  string        // "Start", "Nudge" …
+	Session string        // name or prefix
+	Config  Config        // Start, RunLive, Relaunch
+	Text    string        // Nudge: the flattened text; metadata: the value; CopyTo: the source
+	Key     string        // metadata: the key; CopyTo: relDst
 	Keys    []string
 	Names   []string // ProcessAlive
 	Lines   int      // Peek
@@ -178,7 +179,7 @@ func (f *Fake) createLocked(name string, cfg Config) {
 
 // Stop implements [Provider].
 func (f *Fake) Stop(ctx context.Context, name string) error {
-	if err := f.enter(ctx, Call{Method: "Stop", Session: name}); err != nil {
+	if err := f.enter(ctx, Call{Method: "Stop", Session: name, Grace: Grace(ctx, -1)}); err != nil {
 		return fmt.Errorf("stop %s: %w", name, err)
 	}
 	f.mu.Lock()

@@ -99,7 +99,7 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 	_ = filepath.WalkDir(env.WorkDir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "city.toml" {
 			if c, err := controller.Dial(filepath.Dir(path)); err == nil {
-				if err := c.Stop(ctx); err != nil {
+				if err := c.Stop(ctx, controller.StopRequest{}); err != nil {
 					t.Errorf("stop the controller of %s: %v", path, err)
 				}
 			}

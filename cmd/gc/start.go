@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +42,7 @@ func newStartCmd(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.foreground, "foreground", false, "stay, log what happens, and stop the city on Ctrl-C")
+	f.BoolVar(&o.foreground, "foreground", false, "stay, log what happens, and stop the city on Ctrl-C; a second one kills")
 	f.BoolVar(&o.once, "once", false, "start what is missing and return; nobody watches the agents then")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	f.BoolVar(&o.json, "json", false, "with --dry-run: as a JSON array")
@@ -113,6 +116,9 @@ func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptio
 	opts.Settled = func(_ context.Context, s controller.Status) error { last = s; return nil }
 	if o.foreground {
 		opts.Log = a.err
+		kill, stop := onSecondInterrupt()
+		defer stop()
+		opts.Kill = kill
 	}
 	if o.artifacts != "" {
 		opts.Artifacts, opts.Build.Record, opts.Record = o.artifacts, true, recorder(opts.Provider)
@@ -130,6 +136,24 @@ func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptio
 		return nil
 	}
 	return a.showStarted(ctx, last)
+}
+
+// onSecondInterrupt returns a channel that is closed at the second Ctrl-C or TERM:
+// the first stops the city, see graceful.
+func onSecondInterrupt() (second <-chan struct{}, stop func()) {
+	signals, over, closed := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		for range 2 {
+			select {
+			case <-signals:
+			case <-over:
+				return
+			}
+		}
+		close(closed)
+	}()
+	return closed, func() { signal.Stop(signals); close(over) }
 }
 
 // failedAgent ends a run with the exit status of the agent that failed first.

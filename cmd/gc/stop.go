@@ -3,39 +3,82 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/controller"
 )
 
+type stopOptions struct {
+	timeout time.Duration
+	now     bool
+}
+
 func newStopCmd(a *app) *cobra.Command {
+	var o stopOptions
 	cmd := &cobra.Command{
 		Use:               "stop [DIR|AGENT]",
 		Short:             "Stop the city, or one agent",
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
 			if len(args) == 1 {
 				if st, err := os.Stat(args[0]); err != nil || !st.IsDir() {
-					return runAgentStop(cmd.Context(), a, args)
+					return a.stopAgent(cmd.Context(), args, o)
 				}
 				a.city = args[0]
 			}
-			return runStop(cmd.Context(), a)
+			return runStop(cmd.Context(), a, o)
 		},
 	}
-	return describe(cmd, `Interrupts every agent, waits up to shutdown_timeout of the city, ends what is
-left, dependents first, and then the controller. Returns when all of it is gone.
-A name that is no folder but an agent stops that agent alone; it stays down
-until gc restart, or the next gc start. A city that is not running is no error.`, `
+	f := cmd.Flags()
+	f.DurationVar(&o.timeout, "timeout", 0, "kill what still runs after this long; 0: shutdown_timeout of the city")
+	f.BoolVar(&o.now, "now", false, "kill at once")
+	return describe(cmd, `Interrupts the agents that work, then hangs up on all of them, dependents first,
+as a closing terminal does, and kills what still runs after shutdown_timeout of
+the city. That is one deadline for all agents together. Then it ends the
+controller. A second Ctrl-C kills at once.
+A name that is not a folder but an agent stops that agent alone; it stays down
+until gc restart, or the next gc start. Stopping a city that is not running
+succeeds.`, `
 		gc stop
-		gc stop worker`, statuses{exitNotFound: "", exitCannotTell: ""})
+		gc stop worker
+		gc stop --timeout 30s
+		gc stop --now`, statuses{exitNotFound: "", exitCannotTell: ""})
 }
 
-// runStop needs no config that can be read: a controller that runs has its own.
-func runStop(ctx context.Context, a *app) error {
+func (o *stopOptions) check() error {
+	switch {
+	case o.timeout < 0:
+		return fail(exitUsage, "", "--timeout %v is negative", o.timeout)
+	case o.now && o.timeout != 0:
+		return fail(exitUsage, "", "--now and --timeout exclude each other")
+	}
+	return nil
+}
+
+func (o *stopOptions) request() controller.StopRequest {
+	return controller.StopRequest{TimeoutMS: o.timeout.Milliseconds(), Now: o.now}
+}
+
+func (a *app) stopAgent(ctx context.Context, names []string, o stopOptions) error {
+	if o != (stopOptions{}) {
+		return fail(exitUsage, "", "--timeout and --now are for the whole city")
+	}
+	return runAgentStop(ctx, a, names)
+}
+
+// runStop works with a broken city.toml, too: a running controller has its own.
+func runStop(ctx context.Context, a *app, o stopOptions) error {
 	dir, err := a.cityDir()
 	if err != nil {
 		return err
@@ -48,7 +91,64 @@ func runStop(ctx context.Context, a *app) error {
 		return err
 	}
 	defer c.Close()
-	return c.Stop(ctx)
+	return a.stopCity(ctx, c, o)
+}
+
+// stopCity asks the controller to stop and shows whom it waits for. The first
+// Ctrl-C says how to go on, the second kills, the third leaves the command.
+func (a *app) stopCity(ctx context.Context, c *controller.Client, o stopOptions) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt)
+	defer signal.Stop(signals)
+	done := make(chan error, 2)
+	stop := func(r controller.StopRequest) { done <- c.Stop(ctx, r) }
+	go stop(o.request())
+	p := a.progress()
+	defer p.clear()
+	tick := time.NewTicker(progressTick)
+	defer tick.Stop()
+	began, interrupts := time.Now(), 0
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-signals:
+			p.clear()
+			switch interrupts++; interrupts {
+			case 1:
+				fmt.Fprintln(a.err, "still stopping; Ctrl-C again kills what still runs")
+			case 2:
+				fmt.Fprintln(a.err, "killing what still runs")
+				go stop(controller.StopRequest{Now: true})
+			default:
+				return quiet(128 + int(syscall.SIGINT))
+			}
+		case <-tick.C:
+			if p.shown() {
+				p.show(a.stopProgress(ctx, c, time.Since(began)))
+			}
+		}
+	}
+}
+
+// stopProgress says whom a stop waits for, "" when that is not known.
+func (a *app) stopProgress(ctx context.Context, c *controller.Client, since time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, progressTick)
+	defer cancel()
+	s, err := c.Status(ctx)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, ag := range s.Agents {
+		if ag.Stopping {
+			names = append(names, ag.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("waiting for %s (%d s)", strings.Join(names, ", "), int(since.Seconds()))
 }
 
 // stopOrphans ends the agents of a city whose controller is gone. A city that

@@ -24,7 +24,7 @@ const (
 	opMark     = "mark"
 )
 
-// stopTimeout bounds one Stop: a backend's grace period and more.
+// stopTimeout bounds one Stop beyond its grace period.
 const stopTimeout = time.Minute
 
 func (m *member) name() string {
@@ -170,14 +170,14 @@ func (l *loop) target(m *member) target {
 	return t
 }
 
-// stopGently interrupts, waits for the agent to end by itself, then stops it.
+// stopGently stops an agent within shutdown_timeout, see stopAll.
 func (l *loop) stopGently(m *member, why string) {
 	l.begin(m, opStop)
 	m.intended = true
 	l.noteAgent(m, EventStopping, why, "")
 	t, limit := l.target(m), l.o.City.Daemon.ShutdownTimeout
 	l.work.Go(func() {
-		errs := stopAll(l.opCtx, l.p, []target{t}, limit)
+		errs := stopAll(l.opCtx, l.p, []target{t}, limit, l.kill)
 		l.post(func() { l.stopEnded(m, why, "", errs) })
 	})
 }

@@ -62,10 +62,27 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
-// Stop ends every agent and the controller, gracefully. It returns when both
-// are gone. The result tells how each agent ended.
-func (c *Client) Stop(ctx context.Context) error {
-	if err := c.call(ctx, http.MethodPost, "/v1/stop", struct{}{}, nil); err != nil {
+// StopRequest is the body of POST /v1/stop.
+type StopRequest struct {
+	TimeoutMS int64 `json:"timeoutMs,omitempty"` // for all agents together; 0: shutdown_timeout of the city
+	Now       bool  `json:"now,omitempty"`       // kill at once, also what a stop under way still waits for
+}
+
+// limit returns the time that the request gives, with the city's own as default.
+func (r StopRequest) limit(own time.Duration) time.Duration {
+	switch {
+	case r.Now:
+		return 0
+	case r.TimeoutMS > 0:
+		return time.Duration(r.TimeoutMS) * time.Millisecond
+	}
+	return own
+}
+
+// Stop ends every agent and the controller. It returns when both are gone.
+// When ctx ends first the stop goes on.
+func (c *Client) Stop(ctx context.Context, r StopRequest) error {
+	if err := c.call(ctx, http.MethodPost, "/v1/stop", r, nil); err != nil {
 		return err
 	}
 	return waitUnlocked(ctx, lockPath(c.dir))

@@ -141,7 +141,7 @@ func TestClientReloadsAndCommands(t *testing.T) {
 	if err := c.Restart(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "cannot reach") {
 		t.Errorf("a restart that fails: %v", err)
 	}
-	if err := c.Stop(t.Context()); err != nil {
+	if err := c.Stop(t.Context(), StopRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Status(t.Context()); !errors.Is(err, ErrNoController) {

@@ -62,6 +62,8 @@ type loop struct {
 	subscribeWait time.Duration
 	stopOnly      bool // stop what runs, start nothing
 	stopping      bool
+	kill          chan struct{} // closed: stops kill at once
+	killOnce      sync.Once
 	stopDone      bool
 	stopErr       error
 	stopped       chan error // gets the result of the shutdown
@@ -120,7 +122,7 @@ func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 	l := &loop{
 		o: o, p: o.Provider, began: time.Now(),
 		members: map[string]*member{}, foreign: map[string]bool{},
-		inbox: make(chan func(), inboxSize), done: make(chan struct{}), stopped: make(chan error, 1),
+		inbox: make(chan func(), inboxSize), done: make(chan struct{}), stopped: make(chan error, 1), kill: make(chan struct{}),
 	}
 	var err error
 	if l.book, err = openBook(o.City.Dir); err != nil {
@@ -232,7 +234,7 @@ func (l *loop) run(ctx context.Context) error {
 	l.followEnds()
 	limit, stopLimit := l.limit()
 	defer stopLimit()
-	ctxDone := ctx.Done()
+	ctxDone, kill := ctx.Done(), l.o.Kill
 	for !l.ended {
 		var happened func()
 		select {
@@ -249,6 +251,9 @@ func (l *loop) run(ctx context.Context) error {
 		case <-ctxDone:
 			ctxDone = nil
 			happened = l.cancelled
+		case <-kill:
+			kill = nil
+			happened = func() { l.shutdownWithin(0) }
 		}
 		l.turn(happened)
 	}

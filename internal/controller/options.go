@@ -42,8 +42,11 @@ type Options struct {
 
 	Once         bool // return after the first reconcile; the agents stay
 	StopOnCancel bool // when ctx ends, stop the city as gc stop would
-	Until        Until
-	Timeout      time.Duration // with Until: then ErrTimeout; 0 = none
+	// Kill, when it is closed, makes a stop of the city kill what still runs;
+	// nil = never.
+	Kill    <-chan struct{}
+	Until   Until
+	Timeout time.Duration // with Until: then ErrTimeout; 0 = none
 
 	// At the end of an Until, while the sessions are still there:
 	Artifacts string                              // a folder to fill, "" = none

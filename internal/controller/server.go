@@ -133,8 +133,13 @@ func (s *server) status(w http.ResponseWriter, r *http.Request) {
 // stop answers when every agent has ended. The client going away changes
 // nothing.
 func (s *server) stop(w http.ResponseWriter, r *http.Request) {
+	var body StopRequest
+	if !decode(w, r, &body) {
+		return
+	}
 	ctx := context.WithoutCancel(r.Context())
-	if err := s.l.inLoop(ctx, s.l.shutdown); err != nil {
+	err := s.l.inLoop(ctx, func() { s.l.shutdownWithin(body.limit(s.l.o.City.Daemon.ShutdownTimeout)) })
+	if err != nil {
 		fail(w, err)
 		return
 	}

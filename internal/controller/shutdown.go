@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"gascity.dev/gc/internal/agent"
@@ -16,8 +17,7 @@ import (
 // to be stopped.
 var errNewer = errors.New("a newer instance has taken its place")
 
-// goneInterval is how often a provider without events is asked whether
-// interrupted sessions have ended.
+// goneInterval is how often the provider is asked what interrupted sessions do.
 const goneInterval = 50 * time.Millisecond
 
 // target is one session to stop.
@@ -39,48 +39,115 @@ func stopOne(ctx context.Context, p runtime.Provider, t target) error {
 			return fmt.Errorf("stop %s: %w", t.session, errNewer)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout+runtime.Grace(ctx, 0))
 	defer cancel()
 	return p.Stop(ctx, t.session)
 }
 
-// stopAll ends sessions as fast as they let it: it interrupts all, gives them
-// up to limit to end by themselves, and stops the rest, dependents first.
-func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit time.Duration) error {
-	left := bySession(targets)
+// politeTime is how long an interrupted session of which nobody knows what it is
+// doing has to end by itself.
+const politeTime = 250 * time.Millisecond
+
+// stopper ends sessions within one deadline.
+type stopper struct {
+	p        runtime.Provider
+	targets  []target
+	deadline time.Time
+}
+
+// stopAll ends sessions as fast as they let it and within limit over all of
+// them: it interrupts what works, then hangs up on what is left, dependents
+// first, and kills what still runs at the end of limit. When now is closed it
+// kills at once. A limit ≤ 0 interrupts nobody and kills at once.
+func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit time.Duration, now <-chan struct{}) error {
+	s := &stopper{p: p, targets: targets, deadline: time.Now().Add(limit)}
+	finished := make(chan struct{})
+	var killing sync.WaitGroup
+	defer killing.Wait()
+	defer close(finished)
+	killing.Go(func() {
+		select {
+		case <-now:
+			s.killAll(ctx)
+		case <-finished:
+		}
+	})
+	return s.run(ctx, limit, now)
+}
+
+func (s *stopper) run(ctx context.Context, limit time.Duration, now <-chan struct{}) error {
+	left := bySession(s.targets)
+	listed, err := forgetGone(ctx, s.p, left)
+	if err != nil {
+		// Nobody can tell what runs: Stop itself is idempotent and will say.
+		return s.stopLevels(ctx, left)
+	}
+	if limit > 0 {
+		s.interrupt(ctx, left, now)
+	}
+	if !listed {
+		left = bySession(s.targets) // a backend that cannot list may keep what only its Stop removes
+	}
+	if err := s.stopLevels(ctx, left); err != nil {
+		return err
+	}
+	return s.stopLate(ctx)
+}
+
+// killAll kills every target that still runs, whatever else is under way.
+func (s *stopper) killAll(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, t := range s.targets {
+		all.Go(func() { _ = stopOne(runtime.WithGrace(ctx, 0), s.p, t) }) // the Stop under way reports what remains
+	}
+	all.Wait()
+}
+
+// interrupt interrupts what works, or may be working, and waits until it has
+// ended or works no more: half of the time at most, and not long where nobody
+// knows what it is doing. An agent that is idle, done or blocked has nothing to
+// interrupt.
+func (s *stopper) interrupt(ctx context.Context, left map[string]target, now <-chan struct{}) {
+	working, unknown := s.busy(ctx, left)
 	watch, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var events <-chan runtime.Event
-	if src, ok := runtime.As[runtime.EventSource](p); ok {
+	if src, ok := runtime.As[runtime.EventSource](s.p); ok {
 		if ch, err := src.Events(watch); err == nil {
 			events = ch
 		}
 	}
-	listed, err := forgetGone(ctx, p, left)
-	if err != nil {
-		// Nobody can tell what runs: Stop itself is idempotent and will say.
-		return stopLevels(ctx, p, left)
+	both := maps.Clone(working)
+	maps.Copy(both, unknown)
+	interrupt(ctx, s.p, both)
+	half := time.Until(s.deadline) / 2
+	w := politeWait{p: s.p, left: left, working: working, unknown: unknown}
+	w.until(ctx, events, now, min(politeTime, half), half)
+}
+
+// busy returns the sessions that work and those of which nobody can tell.
+func (s *stopper) busy(ctx context.Context, left map[string]target) (working, unknown map[string]target) {
+	doing := activities(ctx, s.p, slices.Collect(maps.Keys(left)))
+	working, unknown = map[string]target{}, map[string]target{}
+	for name, t := range left {
+		switch a := doing[name]; a.State {
+		case runtime.ActivityWorking, runtime.ActivityStarting, runtime.ActivityStuck:
+			working[name] = t
+		case "", runtime.ActivityUnknown:
+			unknown[name] = t
+		}
 	}
-	interrupt(ctx, p, left)
-	silent := slices.ContainsFunc(targets, func(t target) bool { return !pushes(ctx, p, t.session) })
-	waitGone(ctx, p, left, events, silent, limit)
-	if !listed {
-		left = bySession(targets) // a backend that cannot list may keep what only its Stop removes
-	}
-	if err := stopLevels(ctx, p, left); err != nil {
-		return err
-	}
-	return stopLate(ctx, p, targets)
+	return working, unknown
 }
 
 // stopLate makes sure: a start that was cut short may have been carried out by
 // its backend while the rest was being stopped.
-func stopLate(ctx context.Context, p runtime.Provider, targets []target) error {
-	left := bySession(targets)
-	if _, err := forgetGone(ctx, p, left); err != nil || len(left) == 0 {
+func (s *stopper) stopLate(ctx context.Context) error {
+	left := bySession(s.targets)
+	if _, err := forgetGone(ctx, s.p, left); err != nil || len(left) == 0 {
 		return err
 	}
-	return stopLevels(ctx, p, left)
+	return s.stopLevels(ctx, left)
 }
 
 func bySession(targets []target) map[string]target {
@@ -122,55 +189,81 @@ func interrupt(ctx context.Context, p runtime.Provider, left map[string]target) 
 	})
 }
 
-// waitGone waits until nothing of left runs, limit has passed or ctx ends. With
-// silent sessions among them the backend is asked, beside its events.
-func waitGone(ctx context.Context, p runtime.Provider, left map[string]target, events <-chan runtime.Event, silent bool, limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	var poll <-chan time.Time
-	if events == nil || silent {
-		t := time.NewTicker(goneInterval)
-		defer t.Stop()
-		poll = t.C
-	}
-	for len(left) > 0 {
+// politeWait waits for interrupted sessions.
+type politeWait struct {
+	p                      runtime.Provider
+	left, working, unknown map[string]target // left holds the others, too
+}
+
+// until returns when no interrupted session is worth waiting for: it has ended,
+// works no more, or its time is over: unknown sessions have short, working ones
+// long. Exits come as events where the backend has them; the rest is asked for
+// every goneInterval, as long as something is interrupted.
+func (w *politeWait) until(ctx context.Context, events <-chan runtime.Event, now <-chan struct{}, short, long time.Duration) {
+	shortly, later := time.NewTimer(short), time.NewTimer(long)
+	poll := time.NewTicker(goneInterval)
+	defer shortly.Stop()
+	defer later.Stop()
+	defer poll.Stop()
+	for len(w.working)+len(w.unknown) > 0 {
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C:
+		case <-now:
 			return
+		case <-later.C:
+			return
+		case <-shortly.C:
+			w.unknown = nil
 		case ev, ok := <-events:
 			if !ok {
 				events = nil
-				t := time.NewTicker(goneInterval)
-				defer t.Stop()
-				poll = t.C
-				continue
+			} else if ev.Kind == runtime.EventExited {
+				w.ended(ev.Session)
 			}
-			if ev.Kind == runtime.EventExited {
-				delete(left, ev.Session)
-			}
-		case <-poll:
-			_, _ = forgetGone(ctx, p, left) // unknown is not gone
+		case <-poll.C:
+			w.look(ctx)
 		}
 	}
 }
 
-// stopLevels stops what is left, those that others depend on last.
-func stopLevels(ctx context.Context, p runtime.Provider, left map[string]target) error {
+func (w *politeWait) ended(session string) {
+	delete(w.left, session)
+	delete(w.working, session)
+	delete(w.unknown, session)
+}
+
+// look forgets what has ended or works no more. What cannot be told stays.
+func (w *politeWait) look(ctx context.Context) {
+	if _, err := forgetGone(ctx, w.p, w.left); err != nil {
+		return
+	}
+	gone := func(name string, _ target) bool { _, ok := w.left[name]; return !ok }
+	maps.DeleteFunc(w.working, gone)
+	maps.DeleteFunc(w.unknown, gone)
+	doing := activities(ctx, w.p, slices.Collect(maps.Keys(w.working)))
+	maps.DeleteFunc(w.working, func(name string, _ target) bool {
+		switch doing[name].State {
+		case runtime.ActivityIdle, runtime.ActivityDone, runtime.ActivityBlocked, runtime.ActivityError:
+			return true
+		}
+		return false
+	})
+}
+
+// stopLevels stops what is left, those that others depend on last. The time to
+// the deadline is shared among the levels; when none is left they are killed.
+func (s *stopper) stopLevels(ctx context.Context, left map[string]target) error {
 	var errs []error
-	for _, level := range levels(left) {
+	order := levels(left)
+	for i, level := range order {
 		results := make([]error, len(level))
-		done := make(chan struct{}, len(level))
-		for i, t := range level {
-			go func() {
-				results[i] = stopOne(ctx, p, t)
-				done <- struct{}{}
-			}()
+		ctx := runtime.WithGrace(ctx, time.Until(s.deadline)/time.Duration(len(order)-i))
+		var stops sync.WaitGroup
+		for j, t := range level {
+			stops.Go(func() { results[j] = stopOne(ctx, s.p, t) })
 		}
-		for range level {
-			<-done
-		}
+		stops.Wait()
 		errs = append(errs, results...)
 	}
 	return errors.Join(errs...)
@@ -216,9 +309,16 @@ func levels(left map[string]target) [][]target {
 	return out
 }
 
-// shutdown stops the city: no more starts, then everything that runs ends, then
-// the loop. It is idempotent.
-func (l *loop) shutdown() {
+// shutdown stops the city within shutdown_timeout.
+func (l *loop) shutdown() { l.shutdownWithin(l.o.City.Daemon.ShutdownTimeout) }
+
+// shutdownWithin stops the city: no more starts, then everything that runs ends,
+// then the loop. limit is for all agents together; with limit ≤ 0 they are
+// killed, also when a gentler shutdown is under way. Otherwise it is idempotent.
+func (l *loop) shutdownWithin(limit time.Duration) {
+	if limit <= 0 {
+		l.killOnce.Do(func() { close(l.kill) })
+	}
 	if l.stopping {
 		return
 	}
@@ -233,9 +333,8 @@ func (l *loop) shutdown() {
 				targets = append(targets, l.target(m))
 			}
 		}
-		limit := l.o.City.Daemon.ShutdownTimeout
 		l.work.Go(func() {
-			err := stopAll(l.opCtx, l.p, targets, limit)
+			err := stopAll(l.opCtx, l.p, targets, limit, l.kill)
 			if err == nil {
 				l.teardown()
 			}

@@ -67,7 +67,7 @@ func TestSpawnedControllerAnswersAndStops(t *testing.T) {
 	if err := c.Restart(t.Context(), "a"); err != nil {
 		t.Errorf("restart: %v", err)
 	}
-	if err := c.Stop(t.Context()); err != nil {
+	if err := c.Stop(t.Context(), StopRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(socketPath(dir)); !errors.Is(err, os.ErrNotExist) {

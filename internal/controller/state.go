@@ -119,6 +119,7 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 		Name: m.name(), Session: m.seen.Session, State: l.stateOf(m),
 		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen, Warning: m.warning,
 		OneShot: m.oneShot(), SuspendedBy: l.suspendedBy(m), Drain: m.drainStatus(),
+		Stopping: m.op == opStop && !m.exitSeen,
 	}
 	if m.spec != nil {
 		a.Provider, a.Description = m.spec.Resolved.Provider, m.spec.Resolved.Description

@@ -86,6 +86,7 @@ type AgentStatus struct {
 	LastActivity *time.Time    `json:"lastActivity,omitempty"` // of input or output
 	RetryAt      *time.Time    `json:"retryAt,omitempty"`      // quarantined: the next try
 	WaitsFor     string        `json:"waitsFor,omitempty"`     // a dependency that is not up
+	Stopping     bool          `json:"stopping,omitempty"`     // a stop waits for it to end
 	Error        string        `json:"error,omitempty"`        // why it is not as wanted, one line
 	Hint         string        `json:"hint,omitempty"`
 	Warning      string        `json:"warning,omitempty"`    // what went wrong in its start and did not end it

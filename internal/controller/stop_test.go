@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,24 +121,93 @@ func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
 	})
 }
 
-func TestStopGivesTheAgentTimeToEnd(t *testing.T) {
-	bubble(t, "[daemon]\nshutdown_timeout = \"3s\"\n"+oneAgent, func(r *rig) {
-		r.start()
+// stopWhile runs one agent of a city with a shutdown_timeout of 4 s, stops the city
+// while the agent is in the given state, and returns how long the stop took.
+func stopWhile(t *testing.T, state string, meanwhile func(r *rig, b *busyFake)) (took time.Duration, calls []runtime.Call) {
+	bubble(t, "[daemon]\nshutdown_timeout = \"4s\"\n"+oneAgent, func(r *rig) {
+		b := &busyFake{Fake: r.fake, doing: map[string]runtime.Activity{}}
+		b.set("gc-city-a", state)
+		r.start(func(o *Options) { o.Provider = b })
 		began := time.Now()
-		go func() {
-			if _, err := r.fake.AwaitCalls(context.Background(), "Interrupt", "gc-city-a", 1); err == nil {
-				time.Sleep(time.Second)
-				r.fake.Exit("gc-city-a", 0)
-			}
-		}()
+		if meanwhile != nil {
+			go meanwhile(r, b)
+		}
 		r.l.post(r.l.shutdown)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(began); d != time.Second {
-			t.Errorf("stop took %v, the agent needed 1s", d)
+		took, calls = time.Since(began), r.fake.Calls()
+	})
+	return took, calls
+}
+
+func called(calls []runtime.Call, method string) (list []runtime.Call) {
+	for _, c := range calls {
+		if c.Method == method {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func TestStopGivesAWorkingAgentTimeToEnd(t *testing.T) {
+	took, calls := stopWhile(t, runtime.ActivityWorking, func(r *rig, b *busyFake) {
+		if _, err := r.fake.AwaitCalls(context.Background(), "Interrupt", "gc-city-a", 1); err == nil {
+			time.Sleep(time.Second)
+			r.fake.Exit("gc-city-a", 0)
 		}
 	})
+	if took != time.Second || len(called(calls, "Stop")) != 0 {
+		t.Errorf("stop took %v, the agent needed 1s; %v", took, called(calls, "Stop"))
+	}
+}
+
+// An agent whose turn ends at the interrupt stays at its prompt: it is hung up on.
+func TestStopHangsUpWhenTheTurnHasEnded(t *testing.T) {
+	took, calls := stopWhile(t, runtime.ActivityWorking, func(r *rig, b *busyFake) {
+		if _, err := r.fake.AwaitCalls(context.Background(), "Interrupt", "gc-city-a", 1); err == nil {
+			time.Sleep(100 * time.Millisecond)
+			b.set("gc-city-a", runtime.ActivityIdle)
+		}
+	})
+	if stops := called(calls, "Stop"); took > 200*time.Millisecond || len(stops) != 1 || stops[0].Grace < 3*time.Second {
+		t.Errorf("stop took %v: %v", took, stops)
+	}
+}
+
+func TestStopWaitsForAStubbornTurnHalfOfTheTime(t *testing.T) {
+	took, calls := stopWhile(t, runtime.ActivityWorking, nil)
+	if stops := called(calls, "Stop"); took != 2*time.Second || len(stops) != 1 || stops[0].Grace != 2*time.Second {
+		t.Errorf("stop took %v: %v", took, stops)
+	}
+}
+
+func TestStopDoesNotInterruptAnIdleAgent(t *testing.T) {
+	for _, state := range []string{runtime.ActivityIdle, runtime.ActivityDone, runtime.ActivityBlocked} {
+		took, calls := stopWhile(t, state, nil)
+		if took != 0 || len(called(calls, "Interrupt")) != 0 || len(called(calls, "Stop")) != 1 {
+			t.Errorf("%s: stop took %v: %v", state, took, calls)
+		}
+	}
+}
+
+func TestStopWaitsShortlyForWhatIsUnknown(t *testing.T) {
+	took, calls := stopWhile(t, runtime.ActivityUnknown, nil)
+	if took != politeTime || len(called(calls, "Interrupt")) != 1 || len(called(calls, "Stop")) != 1 {
+		t.Errorf("stop took %v: %v", took, calls)
+	}
+}
+
+func TestASecondStopKills(t *testing.T) {
+	took, calls := stopWhile(t, runtime.ActivityWorking, func(r *rig, b *busyFake) {
+		if _, err := r.fake.AwaitCalls(context.Background(), "Interrupt", "gc-city-a", 1); err == nil {
+			r.l.post(func() { r.l.shutdownWithin(0) })
+		}
+	})
+	stops := called(calls, "Stop")
+	if took != 0 || !slices.ContainsFunc(stops, func(c runtime.Call) bool { return c.Grace == 0 }) {
+		t.Errorf("stop took %v: %v", took, stops)
+	}
 }
 
 func TestStopEndsTheRestInReverseOrder(t *testing.T) {
@@ -159,7 +229,7 @@ start_command = "db"
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(began); d != 3*time.Second {
+		if d := time.Since(began); d != politeTime {
 			t.Errorf("stop took %v", d)
 		}
 		var order []string

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -16,11 +18,11 @@ const killWait = 5 * time.Second
 // ErrRemain: part of the tree is still there; the error's text names it.
 var ErrRemain = errors.New("processes remain")
 
-// Kill ends a tree: TERM to every member, KILL after grace to those that are
-// left, and nil when none runs. Members is asked again until it names nobody
-// new, so that what is born meanwhile is found; zombies and the calling process
-// don't count. A stopped process is continued, so that it can act on TERM. With
-// grace ≤ 0 KILL comes at once.
+// Kill ends a tree: TERM to every member, HUP to those that ignore TERM, KILL
+// after grace to those that are left; nil when none runs. It calls members again
+// until nobody new turns up, so that a process born meanwhile is found; zombies
+// and the calling process do not count. A stopped process is continued, so that
+// it can act on TERM. With grace ≤ 0 KILL comes at once.
 //
 // Kill waits for exits, not for time to pass, and returns as soon as the last
 // member ended. A signal only goes to the incarnation that members named. An
@@ -30,7 +32,7 @@ func Kill(ctx context.Context, members func() ([]Proc, error), grace time.Durati
 	k := &killer{members: members, held: make(map[key]*target)}
 	defer k.close()
 	if grace > 0 {
-		done, err := k.pass(ctx, syscall.SIGTERM, time.Now().Add(grace))
+		done, err := k.ask(ctx, grace)
 		if done || err != nil {
 			return err
 		}
@@ -40,6 +42,20 @@ func Kill(ctx context.Context, members func() ([]Proc, error), grace time.Durati
 		return err
 	}
 	return k.remain(ErrRemain)
+}
+
+// ask is the polite pass: TERM, and HUP to those that ignore it.
+func (k *killer) ask(ctx context.Context, grace time.Duration) (done bool, err error) {
+	now, err := k.members()
+	if err != nil {
+		return false, fmt.Errorf("end process tree: %w", err)
+	}
+	hanging, stop := context.WithTimeout(ctx, grace)
+	var hangUps sync.WaitGroup
+	defer hangUps.Wait()
+	defer stop()
+	hangUps.Go(func() { hangUp(hanging, slices.DeleteFunc(slices.Clone(now), self)) })
+	return k.pass(ctx, syscall.SIGTERM, time.Now().Add(grace))
 }
 
 // key is one incarnation of a pid.

@@ -330,7 +330,7 @@ func TestKillWithTerm(t *testing.T) {
 }
 
 func TestKillWhatIgnoresTerm(t *testing.T) {
-	c := sh(t, `trap '' TERM; sleep 1000 & echo $!; wait; read`)
+	c := sh(t, `trap '' TERM HUP; sleep 1000 & echo $!; wait; read`)
 	sleeper := c.pid()
 	const grace = 150 * time.Millisecond
 	start := time.Now()
@@ -342,6 +342,20 @@ func TestKillWhatIgnoresTerm(t *testing.T) {
 	}
 	c.wait()
 	if ws := c.ProcessState.Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGKILL {
+		t.Errorf("ended by %v", ws.Signal())
+	}
+	c.expectGone(sleeper)
+}
+
+// An interactive shell ignores TERM, and ends when its terminal closes.
+func TestKillHangsUpOnWhatIgnoresTerm(t *testing.T) {
+	c := sh(t, `trap '' TERM; sleep 1000 & echo $!; wait; read`)
+	sleeper := c.pid()
+	if err := c.kill(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	c.wait()
+	if ws := c.ProcessState.Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGHUP {
 		t.Errorf("ended by %v", ws.Signal())
 	}
 	c.expectGone(sleeper)
@@ -438,7 +452,7 @@ func TestKillSparesAReusedPid(t *testing.T) {
 }
 
 func TestKillHonoursContext(t *testing.T) {
-	c := sh(t, `trap '' TERM; echo $$; read`)
+	c := sh(t, `trap '' TERM HUP; echo $$; read`)
 	pid := c.pid()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -19,7 +19,7 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 	info, err := p.get(ctx, name)
 	for err == nil {
 		// By id: a session that takes the name meanwhile is not ours to end.
-		err = p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, info.ID, p.o.StopGrace) })
+		err = p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, info.ID, runtime.Grace(ctx, p.o.StopGrace)) })
 		if err != nil && !gone(err) {
 			break
 		}

@@ -61,7 +61,7 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 
 // end ends the tree of a session and removes what is kept of it.
 func (p *Provider) end(ctx context.Context, s state) error {
-	if err := proctree.Kill(ctx, s.tree().Scanner(), p.o.StopGrace); err != nil {
+	if err := proctree.Kill(ctx, s.tree().Scanner(), runtime.Grace(ctx, p.o.StopGrace)); err != nil {
 		return err
 	}
 	if err := s.settled(ctx); err != nil {

@@ -181,7 +181,7 @@ func (p *Provider) end(ctx context.Context, v pane) error {
 		}
 	}
 	if tree.Root > 0 || tree.ID != "" {
-		if err := proctree.Kill(ctx, tree.Members, p.o.StopGrace); err != nil {
+		if err := proctree.Kill(ctx, tree.Members, runtime.Grace(ctx, p.o.StopGrace)); err != nil {
 			return err
 		}
 	}

@@ -1,18 +1,15 @@
-package mux
+package proctree
 
 import (
 	"bytes"
 	"fmt"
 	"os"
 	"strconv"
-
-	"golang.org/x/sys/unix"
-
-	"gascity.dev/gc/internal/proctree"
+	"syscall"
 )
 
 // ignoresTerm reads the mask of ignored signals (proc_pid_status(5), SigIgn).
-func ignoresTerm(p proctree.Proc) bool {
+func ignoresTerm(p Proc) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
 	if err != nil {
 		return false
@@ -23,5 +20,5 @@ func ignoresTerm(p proctree.Proc) bool {
 	}
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	mask, err := strconv.ParseUint(string(line), 16, 64)
-	return err == nil && mask&(1<<(unix.SIGTERM-1)) != 0
+	return err == nil && mask&(1<<(syscall.SIGTERM-1)) != 0
 }

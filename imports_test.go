@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"runtime/acp":         {"runtime", "internal/proctree"},
 
 	"internal/agent":   {"runtime", "internal/config"},
+	"internal/trust":   {"runtime", "internal/config"},
 	"internal/session": {"store", "internal/event", "internal/clock", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config", "internal/event",

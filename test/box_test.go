@@ -47,7 +47,7 @@ func newBox(t *testing.T) *box {
 	b.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SHELL=/bin/bash", "LANG=C.UTF-8",
 		"XDG_STATE_HOME=" + filepath.Join(b.dir, "state"), "GC_MUX_SOCKET=" + b.socket,
-		"TERM=xterm-256color", "TZ=UTC",
+		"TERM=xterm-256color", "TZ=UTC", "GC_TRUST=1",
 	}
 	t.Cleanup(b.endTmux)
 	t.Cleanup(b.shutdown)

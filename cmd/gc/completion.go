@@ -49,6 +49,7 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, prefix string)
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	a.looksOnly = true
 	p, err := a.sessionProvider()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

@@ -18,7 +18,13 @@ func newControllerCmd(a *app) *cobra.Command {
 		Args:   exactly(0),
 		Hidden: true,
 		RunE: graceful(func(cmd *cobra.Command, _ []string) error {
-			return controller.Child(cmd.Context(), a.controllerOptions)
+			return controller.Child(cmd.Context(), func() (controller.Options, error) {
+				o, err := a.controllerOptions()
+				if err == nil {
+					err = mayRun(o.City)
+				}
+				return o, err
+			})
 		}),
 	}
 	g := a.newGroup("controller", "The process that keeps a city running",
@@ -47,7 +53,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	return controller.Options{
-		City: city, Provider: p, ProviderName: c.name, Background: &commands{}, Steps: a.tellSteps,
+		City: city, Provider: p, ProviderName: c.name, Background: &commands{}, Steps: a.tellSteps, Trusted: controllerTrust,
 		Build: agent.BuildOptions{Environ: os.Environ(), Bin: bin},
 	}, nil
 }

@@ -38,6 +38,7 @@ and agents. It starts and changes nothing.`, `
 }
 
 func runDoctor(ctx context.Context, a *app, asJSON bool) error {
+	a.looksOnly = true
 	f := &controller.Findings{}
 	checkEnvironment(f)
 	checkMux(ctx, f)

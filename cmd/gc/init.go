@@ -37,6 +37,7 @@ func runInit(a *app, dir string) error {
 	if err != nil {
 		return err
 	}
+	a.trustOwn(filepath.Dir(file))
 	if _, err := fmt.Fprintln(a.out, cleanLine(file)); err != nil {
 		return err
 	}

@@ -123,15 +123,25 @@ func absoluteScript(env string) string {
 }
 
 // newExec makes the provider over a script. A relative path is the city's.
-func newExec(a *app, script, city string) (runtime.Provider, error) {
-	if city != "" && !filepath.IsAbs(script) && strings.ContainsRune(script, filepath.Separator) {
-		script = filepath.Join(city, script)
+// One that the city names, and not the caller, is run only when a person trusts
+// it.
+func newExec(a *app, c choice, script, city string) (runtime.Provider, error) {
+	path := strings.ContainsRune(script, filepath.Separator)
+	if city != "" && !filepath.IsAbs(script) && path {
+		script = filepath.Join(realPath(city), script)
+	}
+	var deny error
+	if c.origin != fromEnv {
+		var err error
+		if deny, err = a.scriptAllowed(city, script); err != nil {
+			return nil, err
+		}
 	}
 	env := os.Environ()
 	if self, err := os.Executable(); err == nil && os.Getenv("GC_BIN") == "" {
 		env = append(env, "GC_BIN="+self) // for scripts over this program
 	}
-	p, err := exec.New(exec.Options{Script: script, Environ: env, Report: a.startStep})
+	p, err := exec.New(exec.Options{Script: script, Environ: env, Deny: deny, Report: a.startStep})
 	if err != nil {
 		return nil, fail(exitFailure, "exec: takes the path of an executable, or a name on PATH", "%v", err)
 	}
@@ -189,7 +199,7 @@ func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
 
 func (a *app) construct(c choice, city string) (runtime.Provider, error) {
 	if script, ok := strings.CutPrefix(c.name, execPrefix); ok {
-		return newExec(a, script, city)
+		return newExec(a, c, script, city)
 	}
 	make, ok := providers[c.name]
 	if !ok {

@@ -33,6 +33,8 @@ type app struct {
 	host string // --host
 	cols int    // width of the terminal behind out, where out cannot tell
 
+	looksOnly bool // the command runs nothing of a city's own: no session script
+
 	cityOnce sync.Once // guards the next two, see optionalCity
 	cityRead *config.City
 	cityErr  error
@@ -168,6 +170,7 @@ func rootEntries(a *app) []entry {
 	s := agentScope(a)
 	return []entry{
 		{"init", groupCity, func() *cobra.Command { return newInitCmd(a) }},
+		{"trust", groupCity, func() *cobra.Command { return newTrustCmd(a) }},
 		{"start", groupCity, func() *cobra.Command { return newStartCmd(a) }},
 		{"stop", groupCity, func() *cobra.Command { return newStopCmd(a) }},
 		{"status", groupCity, func() *cobra.Command { return newStatusCmd(a) }},

@@ -79,6 +79,7 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("PS1", "$ ")
 	env.Setenv("LANG", "C.UTF-8")
 	env.Setenv("EVIL", "\x1b[31mred\a\u009b0m")
+	env.Setenv("GC_TRUST", "1") // for trust.txtar to unset
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 	env.Setenv("GC_MUX_SOCKET", filepath.Join(env.WorkDir, ".mux", "sock"))
 	// The race detector otherwise sleeps a second at every exit.

@@ -26,6 +26,7 @@ type startOptions struct {
 	until      string
 	timeout    time.Duration
 	artifacts  string
+	trust      bool
 }
 
 func newStartCmd(a *app) *cobra.Command {
@@ -49,9 +50,13 @@ func newStartCmd(a *app) *cobra.Command {
 	f.StringVar(&o.until, "until", "", "with --foreground: done (every one_shot agent has ended) or idle")
 	f.DurationVar(&o.timeout, "timeout", 0, "with --until: give up after this long")
 	f.StringVar(&o.artifacts, "artifacts", "", "with --until: keep what the agents leave in this `FOLDER`")
+	f.BoolVar(&o.trust, "trust", false, "run what city.toml names without asking: gc trust, for scripts")
 	return describe(cmd, `Starts a controller in the background, which starts the agents, dependencies
 first, restarts them when they die, and follows changes of city.toml. Returns
 when every agent was tried once, and shows them.
+
+On a terminal it asks once before a city that you have not trusted runs anything
+(gc trust); elsewhere it refuses, unless --trust or GC_TRUST=1 says that you do.
 
 With --foreground --until it is a run for a build machine: it needs no terminal,
 ends by itself, and its exit status is 0, or that of the first one_shot agent that
@@ -71,6 +76,8 @@ func (o *startOptions) check() error {
 	switch {
 	case o.foreground && o.once:
 		return fail(exitUsage, "", "--foreground and --once exclude each other")
+	case o.dryRun && o.trust:
+		return fail(exitUsage, "", "--dry-run runs nothing: --trust does not go with it")
 	case o.dryRun && (o.foreground || o.once):
 		return fail(exitUsage, "", "--dry-run goes with no other form of start")
 	case o.json && !o.dryRun:
@@ -90,6 +97,15 @@ func (o *startOptions) check() error {
 func runStart(ctx context.Context, a *app, o startOptions) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	city, err := a.loadCity()
+	if err != nil {
+		return err
+	}
+	if a.looksOnly = o.dryRun; !o.dryRun {
+		if err := a.trustToStart(ctx, city, o.trust); err != nil {
+			return err
+		}
 	}
 	opts, err := a.controllerOptions()
 	if err != nil {

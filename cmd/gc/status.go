@@ -48,6 +48,7 @@ It works without a controller too, but then knows only what runs.`, `
 }
 
 func runStatus(ctx context.Context, a *app, o statusOptions) error {
+	a.looksOnly = true
 	if o.watch && o.json {
 		return fail(exitUsage, "gc status --json gives one status", "--watch and --json exclude each other")
 	}

@@ -105,7 +105,7 @@ func startPerson(ts *testscript.TestScript, cols, rows int, argv []string) *pers
 func (p *person) command(argv []string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = p.ts.MkAbs(".")
-	for _, name := range []string{"HOME", "PATH", "SHELL", "PS1", "LANG", "XDG_STATE_HOME", "GC_MUX_SOCKET", "GC_DETACH_KEYS", "GC_HOST", "GC_SSH", "GC_SESSION", "GC_CITY_PATH", "GORACE", "TMPDIR"} {
+	for _, name := range []string{"HOME", "PATH", "SHELL", "PS1", "LANG", "XDG_STATE_HOME", "GC_MUX_SOCKET", "GC_DETACH_KEYS", "GC_HOST", "GC_SSH", "GC_SESSION", "GC_CITY_PATH", "GC_TRUST", "GORACE", "TMPDIR"} {
 		if v := p.ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}

@@ -37,8 +37,8 @@ pid_of() { "$gc" session list | awk -v name="gc-demo-$1" '$1 == name { print $3 
 make_wrapper() {
 	mkdir -p "$state"
 	chmod 700 "$state"
-	printf '#!/bin/sh\n# gc on the demo city.\nGC_MUX_SOCKET=%q exec %q --city %q "$@"\n' \
-		"$GC_MUX_SOCKET" "$root/bin/gc" "$here" >"$gc"
+	printf '#!/bin/sh\n# gc on the demo city.\nGC_MUX_SOCKET=%q XDG_STATE_HOME=%q exec %q --city %q "$@"\n' \
+		"$GC_MUX_SOCKET" "$state" "$root/bin/gc" "$here" >"$gc"
 	chmod 755 "$gc"
 }
 
@@ -61,7 +61,7 @@ start() {
 	show agent list
 
 	say 'gc starts each on a terminal of its own, waits until it is ready, and watches it.'
-	show start
+	show start --trust
 
 	say 'A nudge types a message, submits it, and reads the screen to see that it was taken.'
 	show nudge assistant 'how many words are there?'

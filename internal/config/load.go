@@ -17,7 +17,8 @@ const maxFile = 8 << 20
 type Check func(*City) []Problem
 
 // Load reads DIR/city.toml. The error is a *Problems with everything wrong, also
-// by the checks, or ErrNoCity, or what reading the file gave.
+// by the checks, or ErrNoCity, or an *UnsafeError when other users can write the
+// file or its folder, or what reading the file gave.
 func Load(dir string, checks ...Check) (*City, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -37,6 +38,9 @@ func Load(dir string, checks ...Check) (*City, error) {
 		return nil, fmt.Errorf("load %s: not a file", file)
 	case st.Size() > maxFile:
 		return nil, fmt.Errorf("load %s: larger than %d bytes", file, maxFile)
+	}
+	if err := CheckOwner(file); err != nil {
+		return nil, err
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -63,7 +63,9 @@ var drainKeys = [...]string{agent.MetaDrainAck, agent.MetaRestart}
 // the pools' checks.
 func (l *loop) patrolNow() {
 	l.patrol = time.Now().Add(l.o.City.Daemon.PatrolInterval)
-	l.checkPools()
+	if !l.stopOnly {
+		l.checkPools()
+	}
 	l.look()
 }
 

@@ -30,6 +30,9 @@ type Options struct {
 	// of the steps of starts; nil = nobody tells.
 	Steps func(told func(runtime.Step))
 
+	// Trusted returns why a changed city must not run its commands; nil = it may.
+	Trusted func(*config.City) error
+
 	// Background tells of background commands whose owners sleep, or live with
 	// another provider than the multiplexer; nil = their ends wait.
 	Background Background

@@ -86,6 +86,9 @@ func (l *loop) reload() {
 		if err == nil {
 			err = l.hostable(c, specs)
 		}
+		if err == nil && l.o.Trusted != nil {
+			err = l.o.Trusted(c)
+		}
 		l.post(func() { l.reloaded(c, specs, err) })
 	})
 }

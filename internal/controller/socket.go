@@ -96,6 +96,12 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
+	if unix, ok := conn.(*net.UnixConn); ok {
+		if uid, err := peerUID(unix); err != nil || uid != os.Geteuid() && uid != 0 {
+			conn.Close()
+			return nil, errors.Join(fmt.Errorf("connect: %s belongs to another user (uid %d)", path, uid), err)
+		}
+	}
 	return conn, nil
 }
 

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (p *Provider) what(r request) string {
 }
 
 func (p *Provider) run(ctx context.Context, r request) (answer, error) {
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), p.o.Deny); err != nil {
 		return answer{}, err
 	}
 	args := []string{r.op}

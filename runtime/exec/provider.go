@@ -34,6 +34,7 @@ type Options struct {
 	PeekLimit int
 
 	Environ []string // of the script; nil: this process's
+	Deny    error    // not nil: the script is never run, and every call fails with this
 	Limits  runtime.Limits
 	Report  func(runtime.Step) // of every step of every start; may be nil
 }

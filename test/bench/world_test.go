@@ -31,7 +31,7 @@ func newWorld(b *testing.B) *world {
 	w.tmux, _ = exec.LookPath("tmux")
 	w.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "SHELL=/bin/sh", "LANG=C.UTF-8", "TERM=xterm-256color",
-		"GC_MUX_SOCKET=" + filepath.Join(dir, "mux.sock"), "TMUX_TMPDIR=" + dir,
+		"GC_MUX_SOCKET=" + filepath.Join(dir, "mux.sock"), "TMUX_TMPDIR=" + dir, "GC_TRUST=1",
 	}
 	b.Cleanup(func() {
 		if out, err := w.command(w.gc, "mux", "stop", "--force").CombinedOutput(); err != nil && !strings.Contains(string(out), "no server") {

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// UnsafeError says why a file of a city is not used: another user could have
+// written it.
+type UnsafeError struct {
+	Path string
+	Why  string
+	Help string
+}
+
+func (e *UnsafeError) Error() string { return fmt.Sprintf("%s is not used: %s", e.Path, e.Why) }
+
+// Hint says what to do.
+func (e *UnsafeError) Hint() string { return e.Help }
+
+// CheckOwner returns an *UnsafeError when somebody else can decide what path
+// holds: it belongs to another user, others may write it, or others may write
+// the folder it lies in. Root counts as the user, as do the members of the
+// user's own group of one. A symbolic link is checked at both ends. A path that
+// does not exist is nil.
+func CheckOwner(path string) error {
+	if err := checkOwner(path); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || real == path {
+		return nil // what cannot be reached is the reader's error
+	}
+	return checkOwner(real)
+}
+
+func checkOwner(path string) error {
+	for _, p := range []string{filepath.Dir(path), path} {
+		st, err := os.Lstat(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("check the owner of %s: %w", p, err)
+		}
+		if err := ownedByUser(p, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownedByUser checks one file or folder.
+func ownedByUser(path string, st fs.FileInfo) error {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	mode := st.Mode()
+	switch {
+	case int(sys.Uid) != os.Geteuid() && sys.Uid != 0:
+		return &UnsafeError{
+			Path: path, Why: fmt.Sprintf("it belongs to another user (uid %d)", sys.Uid),
+			Help: "copy what you trust to a folder of your own",
+		}
+	case mode&fs.ModeSymlink != 0:
+		return nil // its mode means nothing
+	case mode&0o002 != 0, mode&0o020 != 0 && sys.Gid != sys.Uid:
+		who, fix := "others", "chmod o-w "
+		if mode&0o002 == 0 {
+			who, fix = fmt.Sprintf("its group (gid %d)", sys.Gid), "chmod g-w "
+		}
+		return &UnsafeError{Path: path, Why: who + " may write it", Help: fix + Quote(path)}
+	}
+	return nil
+}

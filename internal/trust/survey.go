@@ -1,0 +1,306 @@
+// Package trust decides whether a city may run its own commands.
+//
+// Its one invariant: a person decides, for one folder and for what runs there;
+// a city that somebody else can write is never trusted. It serves the command
+// line and the controller, and runs nothing.
+package trust
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/runtime"
+)
+
+// scriptPrefix selects a session script as a provider.
+const scriptPrefix = "exec:"
+
+// onPath stands for the content of a session script that is looked up on PATH.
+const onPath = "on PATH"
+
+// fileSum is the hash of a file that runs; "" when it cannot be read.
+func fileSum(path string) string {
+	if !strings.ContainsRune(path, filepath.Separator) {
+		return onPath
+	}
+	return runtime.HashPathContent(path)
+}
+
+// AddFile adds a file that runs by the caller's choice, not the city's.
+func (v *Survey) AddFile(path string) {
+	if sum := fileSum(path); sum != "" {
+		v.Files[path] = sum
+	}
+}
+
+// Survey is what a city runs.
+type Survey struct {
+	City    string            `json:"city"`    // its folder
+	Runs    []string          `json:"runs"`    // a line each, for a person
+	Content string            `json:"content"` // hash of all of it
+	Files   map[string]string `json:"files"`   // the files among it: absolute path → hash
+	Nothing bool              `json:"-"`       // it runs nothing at all
+}
+
+// Look finds out what a city runs. An *config.UnsafeError names a file among it
+// that another user could have written.
+func Look(c *config.City) (Survey, error) {
+	s := &surveyor{city: c, Survey: Survey{City: c.Dir, Files: map[string]string{}}}
+	s.hosts()
+	for i := range c.Agents {
+		r, err := c.Resolve(&c.Agents[i])
+		if err != nil {
+			return s.Survey, fmt.Errorf("agent %s: %w", c.Agents[i].QualifiedName(), err)
+		}
+		s.agent(&r)
+	}
+	if s.err != nil {
+		return s.Survey, s.err
+	}
+	s.Nothing = len(s.Runs) == 0
+	text, err := written(c)
+	if err != nil {
+		return s.Survey, err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %s\n", len(text), text)
+	for _, path := range slices.Sorted(maps.Keys(s.Files)) {
+		fmt.Fprintf(h, "%q %s\n", path, s.Files[path])
+	}
+	s.Content = hex.EncodeToString(h.Sum(nil))
+	return s.Survey, nil
+}
+
+type surveyor struct {
+	Survey
+	city *config.City
+	err  error // of the first file that cannot be trusted
+}
+
+// hosts are the session scripts.
+func (s *surveyor) hosts() {
+	of := &s.city.Session
+	for _, p := range []string{of.Provider, of.Local, of.Remote} {
+		s.host("sessions", p)
+	}
+}
+
+func (s *surveyor) host(about, provider string) {
+	script, ok := strings.CutPrefix(provider, scriptPrefix)
+	if !ok {
+		return
+	}
+	s.says(about, script)
+	if !strings.ContainsRune(script, filepath.Separator) {
+		s.Files[script] = onPath
+		return
+	}
+	s.file(config.Place(s.city.Dir, script))
+}
+
+func (s *surveyor) agent(r *config.Resolved) {
+	about := "agent " + r.Name
+	command := cmp.Or(r.Command, "your shell")
+	for _, a := range r.Args {
+		command += " " + config.Quote(a)
+	}
+	s.says(about, command)
+	s.programs(r, r.Command)
+	if r.Session != s.city.Session.Provider {
+		s.host(about+", sessions", r.Session)
+	}
+	for _, of := range []struct {
+		key  string
+		list []string
+	}{
+		{"pre_start", r.PreStart}, {"session_setup", r.SessionSetup}, {"session_setup_script", present(r.SessionSetupScript)},
+		{"session_live", r.SessionLive}, {"pool", poolCommands(r.Pool)},
+	} {
+		for _, line := range of.list {
+			s.says(about+", "+of.key, line)
+			s.programs(r, line)
+		}
+	}
+	if r.Nudge != "" {
+		s.says(about+", nudge", r.Nudge)
+	}
+	for _, dir := range append(slices.Clone(r.PackOverlays), present(r.OverlayDir)...) {
+		s.file(config.Place(s.city.Dir, dir))
+	}
+	for _, f := range r.CopyFiles {
+		s.file(config.Place(s.city.Dir, f.Src))
+	}
+	for _, path := range append(slices.Clone(r.Fragments), present(r.PromptTemplate)...) {
+		s.check(config.Place(s.city.Dir, path))
+	}
+}
+
+func present(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func poolCommands(p *config.Pool) []string {
+	if p == nil || p.Max == 0 {
+		return nil
+	}
+	return slices.DeleteFunc([]string{p.Check, p.OnBoot, p.OnDeath}, func(c string) bool { return c == "" })
+}
+
+func (s *surveyor) says(about, text string) {
+	line := about + ": " + text
+	if !slices.Contains(s.Runs, line) {
+		s.Runs = append(s.Runs, line)
+	}
+}
+
+// programs takes in the files that a command line runs: those it names by a
+// path, and the script behind an interpreter. Programs on PATH are the user's.
+func (s *surveyor) programs(r *config.Resolved, line string) {
+	previous := ""
+	for _, word := range strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`", c) }) {
+		s.program(r, word, reads[filepath.Base(previous)])
+		if !strings.HasPrefix(word, "-") {
+			previous = word
+		}
+	}
+}
+
+// reads are programs that run the file they are given.
+var reads = map[string]bool{
+	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, ".": true, "source": true,
+	"python": true, "python3": true, "node": true, "bun": true, "deno": true, "ruby": true, "perl": true, "php": true, "make": true,
+}
+
+func (s *surveyor) program(r *config.Resolved, word string, script bool) {
+	if strings.Contains(word, "{{") || !script && !strings.ContainsRune(word, filepath.Separator) {
+		return
+	}
+	for _, base := range []string{config.Place(s.city.Dir, r.WorkDir), s.city.Dir} {
+		path := config.Place(base, word)
+		st, err := os.Stat(path)
+		if err != nil || !st.Mode().IsRegular() || !script && st.Mode()&0o111 == 0 {
+			continue
+		}
+		if in, err := filepath.Rel(s.city.Dir, path); err == nil && filepath.IsLocal(in) {
+			s.file(path)
+		} else {
+			s.check(path)
+		}
+		return
+	}
+}
+
+// file takes in the content of a file, or of a folder.
+func (s *surveyor) file(path string) {
+	if strings.Contains(path, "{{") || s.Files[path] != "" {
+		return
+	}
+	s.check(path)
+	s.AddFile(path)
+}
+
+// check refuses what somebody else could have written.
+func (s *surveyor) check(path string) {
+	if s.err != nil || strings.Contains(path, "{{") {
+		return
+	}
+	if s.err = config.CheckOwner(path); s.err != nil {
+		return
+	}
+	if st, err := os.Stat(path); err != nil || !st.IsDir() {
+		return
+	}
+	err := filepath.WalkDir(path, func(p string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			err = config.CheckOwner(p)
+		}
+		return err
+	})
+	var unsafe *config.UnsafeError
+	if errors.As(err, &unsafe) {
+		s.err = unsafe
+	}
+}
+
+// written is what city.toml says about what runs: all of it but what certainly
+// changes nothing there, in a form that a newer version gives too.
+func written(c *config.City) ([]byte, error) {
+	clone := *c
+	clone.Dir, clone.File, clone.Where = "", "", config.Where{}
+	clone.API, clone.StatusRules = config.API{}, nil
+	clone.Daemon = config.Daemon{InheritEnv: c.Daemon.InheritEnv}
+	clone.Workspace.Name, clone.Workspace.SessionTemplate, clone.Workspace.Suspended = "", "", false
+	clone.Session.Size, clone.Session.DetachKeys = config.Size{}, ""
+	clone.Session.ScrollbackLines, clone.Session.ScrollbackBytes = 0, 0
+	clone.Session.SetupTimeout, clone.Session.StartupTimeout = 0, 0
+	clone.Agents = slices.Clone(c.Agents)
+	for i := range clone.Agents {
+		a := &clone.Agents[i]
+		a.Description, a.Suspended, a.DependsOn, a.IdleTimeout, a.Attach = "", false, nil, 0, nil
+		a.ReadyPromptPrefix, a.ReadyDelayMS, a.ProcessNames = "", 0, nil
+	}
+	b, err := json.Marshal(clone)
+	var tree any
+	if err == nil {
+		err = json.Unmarshal(b, &tree)
+	}
+	if err == nil {
+		b, err = json.Marshal(pruned(tree))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what the city runs: %w", err)
+	}
+	return b, nil
+}
+
+// pruned drops what is empty and where in the file a value stands; nil when
+// nothing is left.
+func pruned(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, one := range v {
+			if one = pruned(one); one == nil || k == "At" || k == "Keys" {
+				delete(v, k)
+			} else {
+				v[k] = one
+			}
+		}
+		if len(v) > 0 {
+			return v
+		}
+	case []any:
+		for i := range v {
+			v[i] = pruned(v[i])
+		}
+		if len(v) > 0 {
+			return v
+		}
+	case string:
+		if v != "" {
+			return v
+		}
+	case bool:
+		if v {
+			return v
+		}
+	case float64:
+		if v != 0 {
+			return v
+		}
+	}
+	return nil
+}

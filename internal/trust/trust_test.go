@@ -1,0 +1,107 @@
+package trust
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gascity.dev/gc/internal/config"
+)
+
+const city = `[workspace]
+name = "a"
+[[agents]]
+name = "x"
+description = "one"
+start_command = "sh tools/run.sh --fast"
+overlay_dir = "over"
+`
+
+// TestWhatAsksAgain: each change, and whether it is a new decision.
+func TestWhatAsksAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(t *testing.T, dir string)
+		again  bool
+	}{
+		"nothing":     {func(*testing.T, string) {}, false},
+		"comment":     {toml("[workspace]", "# a comment\n[workspace]"), false},
+		"description": {toml(`"one"`, `"two"`), false},
+		"city's name": {toml(`name = "a"`, `name = "b"`), false},
+		"argument":    {toml("--fast", "--slow"), true},
+		"new key":     {toml("overlay_dir", "nudge = \"ls\"\noverlay_dir"), true},
+		"new agent":   {toml("[[agents]]", "[[agents]]\nname = \"y\"\n[[agents]]"), true},
+		"script":      {file("tools/run.sh", "rm -rf /"), true},
+		"overlay":     {file("over/hook", "new"), true},
+		"other file":  {file("README", "new"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, state := t.TempDir(), t.TempDir()
+			file("city.toml", city)(t, dir)
+			file("tools/run.sh", "echo ran")(t, dir)
+			file("over/hook", "old")(t, dir)
+			s, err := DefaultStore(func(k string) string { return map[string]string{"XDG_STATE_HOME": state}[k] })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Trusts(look(t, dir)) {
+				t.Fatal("trusted before anybody did")
+			}
+			if err := s.Add(look(t, dir), false); err != nil {
+				t.Fatal(err)
+			}
+			c.change(t, dir)
+			if got := !s.Trusts(look(t, dir)); got != c.again {
+				t.Errorf("a new decision is needed: %v, want %v", got, c.again)
+			}
+		})
+	}
+}
+
+func look(t *testing.T, dir string) Survey {
+	t.Helper()
+	c, err := config.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Look(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func toml(old, text string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		file("city.toml", strings.Replace(city, old, text, 1))(t, dir)
+	}
+}
+
+func file(name, text string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRecordOfAnother: a record that others could have written counts for nothing.
+func TestRecordOfAnother(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	file("city.toml", city)(t, dir)
+	s := Store{dir: state}
+	v := look(t, dir)
+	if err := s.Add(v, true); err != nil || !s.Trusts(v) {
+		t.Fatalf("add: %v", err)
+	}
+	if err := os.Chmod(s.path(v.City), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if s.Trusts(v) {
+		t.Error("a record that others may write is believed")
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/vt"
 )
 
 // Size is a terminal size in cells.
@@ -158,6 +159,15 @@ type SessionInfo struct {
 	ReadyPrefix string      `json:"readyPrefix,omitempty"`
 	Limits      []LimitInfo `json:"limits,omitempty"`
 	Exit        *Exit       `json:"exit,omitempty"`
+	Dropped     *Dropped    `json:"dropped,omitempty"` // what the output asked for beyond a bound
+}
+
+// Dropped counts what of a session's output was not kept because a bound was
+// reached. Plain text is never among it but as history that the disk had no room
+// for.
+type Dropped struct {
+	vt.Dropped
+	HistoryBytes uint64 `json:"historyBytes,omitempty"` // of history that did not reach the disk, since the server began
 }
 
 // ProcessStatus is one of the multiplexer's own processes.

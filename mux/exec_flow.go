@@ -19,9 +19,12 @@ type flow struct {
 	moved chan struct{} // closed when the session is held no longer; nil while nobody waits
 }
 
-// held reports whether output stays with the program until its caller took what
-// there is. mu is held.
+// held reports whether output stays with the program: its caller has to take what
+// there is, or the journal has no room. mu is held.
 func (s *session) held() bool {
+	if s.stall.on {
+		return true
+	}
 	if !s.flow.on {
 		return false
 	}

@@ -34,6 +34,7 @@ type historyFile struct {
 	waiting []waitingPage // not in the file yet, oldest first
 	dropped []uint64      // the screen does not need them, but the snapshot may
 	spare   []uint64      // nobody needs them: their room is given back when they are many
+	lost    uint64        // bytes of pages that waited in vain
 	failing bool          // the last write failed
 	queued  bool          // the writer knows
 	removed bool          // the session was collected
@@ -69,6 +70,8 @@ const (
 	// chance to get room. Past it the oldest is lost.
 	waitingSlow = 64
 	waitingFull = 8
+	// And how many bytes: they are in memory, and in every snapshot.
+	waitingBytes = 8 << 20
 	// How many pages are spare until their room is given back: one call for many.
 	spareFew  = 1 // when the disk is full
 	spareMany = 16
@@ -98,11 +101,25 @@ func (f *historyFile) Append(page []byte) (uint64, error) {
 	if f.failing {
 		most = waitingFull
 	}
-	if n := len(f.waiting) - most; n > 0 {
-		f.waiting = slices.Delete(f.waiting, 0, n)
+	lose := max(len(f.waiting)-most, 0)
+	for size, i := 0, len(f.waiting)-1; i >= lose; i-- {
+		if size += len(f.waiting[i].data); size > waitingBytes {
+			lose = i + 1
+		}
 	}
+	for _, p := range f.waiting[:lose] {
+		f.lost += uint64(len(p.data))
+	}
+	f.waiting = slices.Delete(f.waiting, 0, lose)
 	f.writer.enqueue(f)
 	return number, nil
+}
+
+// lostBytes is how much history did not reach the disk.
+func (f *historyFile) lostBytes() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost
 }
 
 // errPageLost says that a page is not what was written.

@@ -32,6 +32,7 @@ type input struct {
 	writing bool          // a writer is between its first and its last byte
 	tracked bool          // it writes a nudge's text
 	replies []byte
+	unread  uint64                  // batches of replies that found no room
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
 	draft   draft
 	left    string // fingerprint of a nudge that was typed and not submitted
@@ -168,9 +169,11 @@ func (i *input) wantsWrite() bool {
 // addReplies queues what the terminal answers to the program; a program that
 // asks and never reads loses answers. mu is held.
 func (i *input) addReplies(p []byte) {
-	if len(p) > 0 && len(i.replies)+len(p) <= maxReplies {
-		i.replies = append(i.replies, p...)
+	if len(i.replies)+len(p) > maxReplies {
+		i.unread++
+		return
 	}
+	i.replies = append(i.replies, p...)
 }
 
 // flushReplies writes queued replies, never into the middle of what a writer

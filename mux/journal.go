@@ -97,6 +97,7 @@ const (
 	flagLost   = 1 << 0 // the screen was lost
 	flagPrompt = 1 << 1 // a shell prompt is open
 	flagEnded  = 1 << 2 // the end was announced
+	flagBare   = 1 << 3 // the snapshot in use has no screen: it was too large
 
 	remadeShift = 32 // the upper half counts how often the screen was made anew
 )
@@ -178,6 +179,7 @@ type journal struct {
 	fd    int
 	mem   []byte       // both segments
 	room  uint64       // bytes that the segment in use may have
+	most  int          // bytes that a snapshot may have
 	begun time.Time    // when it was
 	warm  [2]footprint // what each half may take beside what is in use
 }
@@ -203,7 +205,7 @@ func openJournal(fd int, s *slot) (*journal, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("map a journal: %w", err)
 	}
-	return &journal{slot: s, fd: fd, mem: mem, room: segmentLeast}, nil
+	return &journal{slot: s, fd: fd, mem: mem, room: segmentLeast, most: snapshotMax}, nil
 }
 
 // journalPlace is how far a journal came.
@@ -263,7 +265,7 @@ func (j *journal) begin(mark [][]byte, snapshot []byte) error {
 	for _, p := range mark {
 		size += len(p)
 	}
-	if size+len(snapshot) > snapshotMax {
+	if size+len(snapshot) > j.most {
 		return fmt.Errorf("%w: a snapshot of %d bytes", ErrTooLarge, size+len(snapshot))
 	}
 	old := j.current()
@@ -271,7 +273,7 @@ func (j *journal) begin(mark [][]byte, snapshot []byte) error {
 	now := time.Now()
 	took := now.Sub(j.begun)
 	j.begun = now
-	if err := writeAt(j.fd, snapshotOffset(next), append(mark, snapshot)...); err != nil {
+	if err := errors.Join(snapshotFault(), writeAt(j.fd, snapshotOffset(next), append(mark, snapshot)...)); err != nil {
 		return fmt.Errorf("write a snapshot: %w", err)
 	}
 	j.snap[next].Store(uint64(size + len(snapshot)))
@@ -287,6 +289,10 @@ func (j *journal) begin(mark [][]byte, snapshot []byte) error {
 	j.wipe(old, took < busyTime)
 	return nil
 }
+
+// snapshotFault is asked before a snapshot is written; tests replace it to have
+// no memory for one.
+var snapshotFault = func() error { return nil }
 
 // wipe zeroes segment i. A busy program fills it again at once: for it the
 // memory stays, unless there is much of it, until the session rests.

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(receiverVar); mode != "" {
 		testenv.Exit(runReceiver(mode))
 	}
+	if what := os.Getenv(hostileVar); what != "" {
+		testenv.Exit(runHostile(what))
+	}
 	if mode := os.Getenv(menuVar); mode != "" {
 		testenv.Exit(runMenu(mode))
 	}

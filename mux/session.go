@@ -93,6 +93,7 @@ type session struct {
 	small      journalPlace  // where smallSegment looked
 	used       int64         // when the screen was last written to or read, Unix nanoseconds
 	inUse      bool          // srv.resting knows it
+	stall      stall         // of its journal
 	stopping   bool          // Kill began
 	killers    int           // Kills that are under way, or ended the whole tree
 	lost       bool          // the screen was lost
@@ -181,11 +182,22 @@ func (s *session) info() SessionInfo {
 		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
 		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits,
 	}
+	i.Dropped = s.dropped()
 	if s.exit != nil {
 		e := *s.exit
 		i.State, i.PID, i.Exit = StateExited, 0, &e
 	}
 	return i
+}
+
+// dropped is what of the output was not kept; nil for nothing. mu is held.
+func (s *session) dropped() *Dropped {
+	d := Dropped{s.term.Dropped(), s.hist.lostBytes()}
+	d.Replies += s.in.unread
+	if d == (Dropped{}) {
+		return nil
+	}
+	return &d
 }
 
 func unixTime(ns int64) time.Time {

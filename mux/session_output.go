@@ -9,8 +9,12 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// turnBytes is what one session may have read before another gets its turn.
-const turnBytes = 64 << 10
+// What one session may have read, and how long, before another gets its turn: a
+// few bytes can ask for much work.
+const (
+	turnBytes = 64 << 10
+	turnTime  = 10 * time.Millisecond
+)
 
 // drainTime is how long output is awaited after the leader's end while another
 // process holds the terminal.
@@ -44,8 +48,8 @@ func (s *session) turn(writable bool) (again bool) {
 // read reads at most limit bytes into the journal and shows them. It returns
 // how many came. mu is held.
 func (s *session) read(limit int) int {
-	n := 0
-	for n < limit && !s.eof {
+	n, began := 0, time.Now()
+	for n < limit && !s.eof && time.Since(began) < turnTime {
 		space := s.j.space()
 		if len(space) < segmentPad {
 			s.show()

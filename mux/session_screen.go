@@ -125,10 +125,17 @@ var snapshots sync.Pool
 // beginSegment begins a new segment with a snapshot of all that was shown. mu
 // is held.
 func (s *session) beginSegment(snapshot []byte) {
-	if err := s.j.begin(s.hist.mark(), snapshot); err != nil {
-		logf("session %s: %v", s.rec.ID, err)
+	err := s.j.begin(s.hist.mark(), snapshot)
+	if errors.Is(err, ErrTooLarge) {
+		err = s.bareSegment(err)
+	} else if err == nil {
+		s.j.flags.And(^uint64(flagBare))
+	}
+	if err != nil {
+		s.stalled(err)
 		return
 	}
+	s.stall.end()
 	s.opened = slices.Clone(s.term.Pending())
 	s.hist.marked()
 }
@@ -260,7 +267,10 @@ func (s *session) recoverScreen() {
 	s.lastIn, s.lastOut = s.j.lastIn.Load(), s.j.lastOut.Load()
 	flags := s.j.flags.Load()
 	s.recoverActivity()
-	s.lost, s.prompt = flags&flagLost != 0, flags&flagPrompt != 0
+	s.lost, s.prompt = flags&(flagLost|flagBare) != 0, flags&flagPrompt != 0
+	if flags&flagBare != 0 {
+		s.j.flags.Or(flagLost)
+	}
 	s.startRecording()
 	if s.guilty() {
 		_, err := s.j.recovered()

@@ -13,6 +13,7 @@ type painter struct {
 	grapheme bool   // width policy in force there
 	kept     uint64 // lines of history before this one are kept elsewhere
 	eight    bool   // it has left UTF-8, see latin
+	links    linkBudget
 }
 
 // ANSI returns the whole state as bytes: written to a fresh terminal of the
@@ -163,6 +164,9 @@ func (p *painter) look(l look) {
 		} else {
 			p.b = append(l.style.appendSGR(append(p.b, '0')), 'm')
 		}
+	}
+	if l.link != p.link && l.link != (link{}) && !p.links.take(l.link, len(p.b)) {
+		l.link = link{}
 	}
 	if l.link != p.link {
 		p.link = l.link

@@ -33,8 +33,9 @@ func (t *Terminal) Screen() Screen {
 		Cursor: t.Cursor(), Modes: t.Modes(), Lines: make([]Line, t.rows),
 	}
 	view := t.seen()
+	var links linkBudget
 	for y := range s.Lines {
-		s.Lines[y] = t.line(view, y)
+		s.Lines[y] = t.line(view, y, &links)
 	}
 	return s
 }
@@ -45,7 +46,7 @@ func blankRun(c cell) bool {
 	return c == 0 || c == ' ' || c == cellSpacer
 }
 
-func (t *Terminal) line(s *screen, y int) Line {
+func (t *Terminal) line(s *screen, y int, links *linkBudget) Line {
 	r := s.view(y)
 	l := Line{Wrapped: r.flags&rowWrapped != 0, Prompt: r.flags&rowPrompt != 0}
 	n := r.length()
@@ -70,7 +71,9 @@ func (t *Terminal) line(s *screen, y int) Line {
 		if len(text) > 0 {
 			run := Run{Text: string(text), Style: t.styles.get(attr.style()).public()}
 			if id := attr.link(); id != 0 {
-				run.Link = t.links.get(uint32(id)).uri
+				if l := t.links.get(uint32(id)); links.take(l, links.used) {
+					run.Link = l.uri
+				}
 			}
 			l.Runs = append(l.Runs, run)
 		}

@@ -1,5 +1,7 @@
 package vt
 
+import "strings"
+
 // EventKind says what an Event is.
 type EventKind uint8
 
@@ -67,18 +69,22 @@ func (t *Terminal) event(e Event) {
 		}
 		e.Count = 1
 	}
-	size := len(e.Data) + len(e.Text)
-	if size > 4096 {
+	size := e.size()
+	if n >= maxEvents || size > maxEventBytes/maxEvents {
 		for _, old := range t.events {
-			size += len(old.Data) + len(old.Text)
+			size += old.size()
 		}
 	}
 	if n >= maxEvents || size > maxEventBytes {
-		drop := max(n/2, 1)
-		t.events = append(t.events[:0], t.events[min(drop, n):]...)
+		drop := min(max(n/2, 1), n)
+		t.lost.Events += uint64(drop)
+		t.events = append([]Event(nil), t.events[drop:]...)
 	}
 	t.events = append(t.events, e)
 }
+
+// size is what an event keeps, in bytes.
+func (e *Event) size() int { return len(e.Data) + len(e.Text) + len(e.Name) }
 
 // plainText removes control characters, C1 and DEL among them, and what is no
 // UTF-8.
@@ -117,7 +123,7 @@ func (t *Terminal) setTitle(s string) {
 		for n > 0 && s[n]&0xc0 == 0x80 {
 			n--
 		}
-		s = s[:n]
+		s = strings.Clone(s[:n])
 	}
 	if s != t.title {
 		t.changed = true

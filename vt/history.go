@@ -117,10 +117,20 @@ func (t *Terminal) push(r *row) {
 	t.addRow(h, r, wrapped)
 	if !wrapped {
 		t.closeLine()
-	} else if len(o.text) > maxOpenLine {
+	} else if h.tooLong() {
 		o.flags |= lineContinued
 		t.closeLine()
 	}
+}
+
+// tooLong reports whether the open line is to be cut: what it has is kept in
+// memory, the renditions of all its characters too.
+func (h *history) tooLong() bool {
+	if len(h.open.text) > maxOpenLine {
+		return true
+	}
+	n := len(h.pages)
+	return n > 0 && !h.pages[n-1].sealed && h.pages[n-1].looked > maxOpenLooks
 }
 
 // newLine is what is known of a line that begins with a row.
@@ -325,6 +335,8 @@ func (t *Terminal) lookFor(h *history, attr cell) int {
 			l.link = t.links.get(uint32(id))
 		}
 		p.looks = append(p.looks, l)
+		p.looked += l.size()
+		h.grow(p, int64(l.size()))
 		n = len(p.looks)
 		if h.lookOf == nil {
 			h.lookOf = make(map[cell]int)
@@ -380,7 +392,7 @@ func (t *Terminal) lineAdded(p *page, rows int) {
 	} else {
 		h.wide = 0 // this line is not counted at that width
 	}
-	if len(p.lines) >= pageSize {
+	if len(p.lines) >= pageSize || p.looked >= pageSize {
 		h.seal(p)
 	}
 	t.trimHistory()

@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 )
@@ -19,6 +20,7 @@ type page struct {
 	lines  []byte // nil when kept by Pages
 	number uint64 // there
 	size   int64
+	looked int // bytes of looks
 	sealed bool
 	lost   bool // Pages could not return it
 }
@@ -65,6 +67,7 @@ func (h *history) seal(p *page) {
 	} else {
 		p.lines = append(h.memory(len(lines)), lines...)
 		p.refs = append(make([]lineRef, 0, len(p.refs)), p.refs...)
+		p.looks = slices.Clip(slices.Clone(p.looks))
 	}
 	h.forgetLooks()
 }

@@ -36,7 +36,7 @@ func (t *Terminal) pushText(h *history, r *row) bool {
 	}
 	if !wrapped {
 		t.closeLine()
-	} else if len(o.text) > maxOpenLine {
+	} else if h.tooLong() {
 		o.flags |= lineContinued
 		t.closeLine()
 	}

@@ -1,5 +1,7 @@
 package vt
 
+import "strings"
+
 // Limits of what is interned.
 const (
 	maxStyles       = 1<<16 - 1
@@ -12,6 +14,13 @@ const (
 
 // link is a hyperlink (OSC 8).
 type link struct{ id, uri string }
+
+func (l link) size() int { return len(l.id) + len(l.uri) }
+
+// cluster is the text of a character of several code points.
+type cluster string
+
+func (c cluster) size() int { return len(c) }
 
 // styles interns styles: open addressing over the numbers of a list. Number 0
 // is the default style. Freed numbers are used again.
@@ -117,19 +126,28 @@ func (t *styles) sweep(live []bool) int {
 
 // interned is a table of values numbered from 1, for what is rarer than
 // styles: links and clusters.
-type interned[K comparable] struct {
+type interned[K interface {
+	comparable
+	size() int // bytes of text
+}] struct {
 	list  []K
 	index map[K]uint32
 	free  []uint32
 	next  int // sweep when so many are taken
+	bytes int // of the text of those taken
+	wait  int // values to refuse before the next sweep
 }
 
 func (t *interned[K]) get(id uint32) K { return t.list[id] }
 
-func (t *interned[K]) add(k K, limit int) (id uint32, ok bool) {
+// add gives k a number; ok is false when all are taken, or most bytes.
+func (t *interned[K]) add(k K, limit, most int) (id uint32, ok bool) {
 	if t.index == nil {
 		t.index = make(map[K]uint32)
 		t.list = make([]K, 1, 8)
+	}
+	if t.bytes+k.size() > most {
+		return 0, false
 	}
 	if n := len(t.free); n > 0 {
 		id = t.free[n-1]
@@ -142,26 +160,41 @@ func (t *interned[K]) add(k K, limit int) (id uint32, ok bool) {
 		t.list = append(t.list, k)
 	}
 	t.index[k] = id
+	t.bytes += k.size()
 	return id, true
 }
 
 func (t *interned[K]) taken() int { return len(t.list) - len(t.free) }
 
+// crowded reports whether to sweep before k is added.
+func (t *interned[K]) crowded(k K, most int) bool {
+	if t.bytes+k.size() > most {
+		t.wait--
+		return t.wait < 0
+	}
+	return t.taken() >= max(t.next, 1024)
+}
+
 // sweep frees every number that is not in live.
-func (t *interned[K]) sweep(live []bool) {
+func (t *interned[K]) sweep(live []bool, most int) {
 	var zero K
 	t.free = t.free[:0]
 	for id := 1; id < len(t.list); id++ {
 		if live[id] {
 			continue
 		}
-		if t.list[id] != zero {
-			delete(t.index, t.list[id])
+		if k := t.list[id]; k != zero {
+			delete(t.index, k)
+			t.bytes -= k.size()
 			t.list[id] = zero
 		}
 		t.free = append(t.free, uint32(id))
 	}
 	t.next = max(1024, 2*t.taken())
+	t.wait = 0
+	if t.bytes > most-most/8 {
+		t.wait = sweepPatience / 16
+	}
 }
 
 // styleID returns the number of a style. When 65,534 styles stand on the
@@ -175,6 +208,7 @@ func (t *Terminal) styleID(s style) uint16 {
 		return id
 	}
 	if t.styles.wait--; t.styles.wait > 0 || t.held {
+		t.lost.Styles++
 		t.styles.sgr = nil // it takes the pen's style to have a number
 		return 0
 	}
@@ -186,11 +220,14 @@ func (t *Terminal) styleID(s style) uint16 {
 	}
 	t.pen.blankOK = false
 	t.forgetLooks()
-	id, _ = t.styles.add(s)
+	if id, ok = t.styles.add(s); !ok {
+		t.lost.Styles++
+	}
 	return id
 }
 
-// linkID returns the number of a hyperlink, 0 when there is none left.
+// linkID returns the number of a hyperlink, 0 when there is no room left. What is
+// kept of l is a copy: its strings may be parts of longer ones.
 func (t *Terminal) linkID(l link) uint16 {
 	if l.uri == "" {
 		return 0
@@ -201,33 +238,37 @@ func (t *Terminal) linkID(l link) uint16 {
 	if id, ok := t.links.index[l]; ok {
 		return uint16(id)
 	}
-	if t.links.taken() >= max(t.links.next, 1024) && !t.held {
+	if !t.held && t.links.crowded(l, maxLinkText) {
 		live := make([]bool, len(t.links.list))
 		t.eachLiveCell(func(c cell) { live[c.link()] = true })
-		t.links.sweep(live)
+		t.links.sweep(live, maxLinkText)
 		t.forgetLooks()
 	}
-	id, _ := t.links.add(l, maxLinks)
+	id, ok := t.links.add(link{strings.Clone(l.id), strings.Clone(l.uri)}, maxLinks, maxLinkText)
+	if !ok {
+		t.lost.Links++
+	}
 	return uint16(id)
 }
 
 // clusterCell returns the content bits of a cell that shows text of several
 // code points. When no number is left, only the first one is shown.
 func (t *Terminal) clusterCell(text []byte) cell {
-	if id, ok := t.clusters.index[string(text)]; ok {
+	if id, ok := t.clusters.index[cluster(text)]; ok {
 		return cell(id) | cellCluster
 	}
-	if t.clusters.taken() >= max(t.clusters.next, 1024) && !t.held {
+	if !t.held && t.clusters.crowded(cluster(text), maxClusterText) {
 		live := make([]bool, len(t.clusters.list))
 		t.eachLiveCell(func(c cell) {
 			if c&cellCluster != 0 {
 				live[c&cellRune] = true
 			}
 		})
-		t.clusters.sweep(live)
+		t.clusters.sweep(live, maxClusterText)
 	}
-	id, ok := t.clusters.add(string(text), maxClusters)
+	id, ok := t.clusters.add(cluster(text), maxClusters, maxClusterText)
 	if !ok {
+		t.lost.Clusters++
 		return cell(firstRune(text))
 	}
 	return cell(id) | cellCluster

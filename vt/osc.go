@@ -15,6 +15,10 @@ func (t *Terminal) osc(b []byte) {
 	if err != nil || number < 0 {
 		return
 	}
+	if len(rest) > maxText && number != 52 && number != 1337 {
+		t.lost.Strings++
+		return
+	}
 	text := string(rest)
 	switch number {
 	case 0, 2:

@@ -55,6 +55,9 @@ type look struct {
 	bits  cell // protected and semantic bits
 }
 
+// size is what a look takes in a page, in bytes.
+func (l *look) size() int { return lookBytes + l.link.size() }
+
 // span is a run of text in one look: an index of the page's looks plus one.
 type span struct{ bytes, look int }
 

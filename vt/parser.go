@@ -13,8 +13,9 @@ const (
 	stStringE       // ESC within a string
 )
 
-// maxPending bounds what is kept of a sequence that is not complete, in bytes.
-const maxPending = 1 << 20
+// maxPending bounds what is kept of a sequence that is not complete, in bytes: a
+// string that was cut there is over its limit, too.
+const maxPending = maxOSC + 16
 
 // parser is what is kept between writes.
 type parser struct {

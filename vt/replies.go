@@ -25,6 +25,7 @@ func (t *Terminal) beginReply() []byte { return t.replies }
 func (t *Terminal) endReply(b []byte) {
 	n := len(t.replies)
 	if len(b) > maxReplies {
+		t.lost.Replies++
 		return
 	}
 	if t.extra != nil && t.extra.protect8 {

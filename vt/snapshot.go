@@ -41,6 +41,7 @@ type tail struct {
 	Conformity uint8           `json:"conformity,omitempty"`
 	Columns    bool            `json:"columns,omitempty"` // DECCOLM
 	Tabs       *tabStops       `json:"tabs,omitempty"`    // those beyond the last column too
+	Dropped    *Dropped        `json:"dropped,omitempty"`
 }
 
 // Snapshot returns the whole state, for Restore: what ANSI returns, and what
@@ -66,18 +67,41 @@ func (t *Terminal) SnapshotPages() []byte { return t.AppendSnapshot(nil) }
 // keeps: it refers to them, and Restore must be given the same Pages. Its size
 // is that of the screens and of a page, however long the history is.
 func (t *Terminal) AppendSnapshot(dst []byte) []byte {
-	b := append(append(dst, snapshotMagic...), snapshotPages)
+	b, kept := t.snapshotPages(dst)
+	return t.endSnapshot(b, kept)
+}
+
+// AppendBareSnapshot is AppendSnapshot without the screens: of it Restore makes
+// blank ones, with the history and the sequence that has begun. It is for
+// screens whose snapshot is too large to be kept.
+func (t *Terminal) AppendBareSnapshot(dst []byte) []byte {
+	b, _ := t.snapshotPages(dst)
+	pending := t.parser.pending()
+	b = append(binary.AppendUvarint(b, uint64(len(pending))), pending...)
+	s := tail{Version: snapshotWhole, Cols: t.cols, Rows: t.rows, Revision: t.rev}
+	if t.hist != nil {
+		s.FirstLine = t.hist.base()
+	}
+	if t.lost != (Dropped{}) {
+		s.Dropped = &t.lost
+	}
+	return appendTail(b, s)
+}
+
+// snapshotPages begins a snapshot, up to the pages of history before the line
+// that it returns.
+func (t *Terminal) snapshotPages(dst []byte) (b []byte, kept uint64) {
+	b = append(append(dst, snapshotMagic...), snapshotPages)
 	t.seen()
 	if t.hist == nil {
-		return t.endSnapshot(binary.AppendUvarint(b, 0), 0)
+		return binary.AppendUvarint(b, 0), 0
 	}
-	kept := t.hist.closed
+	kept = t.hist.closed
 	if t.frozen != nil {
 		kept = max(min(kept, t.frozen.lines), t.hist.base())
 	}
 	b, at := beginLength(b)
-	b = endLength(t.hist.appendPages(b, kept), at)
-	return t.endSnapshot(b, kept)
+	return endLength(t.hist.appendPages(b, kept), at), kept
 }
 
 // lengthBytes is what beginLength leaves room for: a length of 256 MiB.
@@ -104,7 +128,11 @@ func endLength(b []byte, at int) []byte {
 func (t *Terminal) endSnapshot(b []byte, kept uint64) []byte {
 	b, at := beginLength(b)
 	b = endLength(t.ansi(b, true, kept), at)
-	end, err := json.Marshal(t.tail())
+	return appendTail(b, t.tail())
+}
+
+func appendTail(b []byte, s tail) []byte {
+	end, err := json.Marshal(s)
 	if err != nil { // numbers, strings and bytes only: it cannot fail
 		return b
 	}
@@ -120,6 +148,9 @@ func (t *Terminal) tail() tail {
 	}
 	if t.hist != nil {
 		s.FirstLine = t.hist.base()
+	}
+	if t.lost != (Dropped{}) {
+		s.Dropped = &t.lost
 	}
 	for y := range t.rows {
 		if t.scr.view(y).flags&rowWrapped != 0 {
@@ -221,6 +252,10 @@ func (t *Terminal) apply(s tail) {
 		e := t.more()
 		e.icon, e.pointer, e.savedModes = s.Icon, s.Pointer, s.SavedModes
 		e.protect8, e.conformity = s.EightBit, s.Conformity
+	}
+	t.lost = Dropped{}
+	if s.Dropped != nil {
+		t.lost = *s.Dropped
 	}
 	t.replies = append([]byte(nil), s.Replies[:min(len(s.Replies), maxReplies)]...)
 	t.events = s.Events[:min(len(s.Events), maxEvents):min(len(s.Events), maxEvents)]

@@ -111,6 +111,9 @@ func (h *history) readPages(b []byte) error {
 // take makes a page in memory of one that was read.
 func (p *page) take(c cachedPage) {
 	p.refs, p.looks, p.count = c.refs, c.looks, len(c.refs)
+	for i := range p.looks {
+		p.looked += p.looks[i].size()
+	}
 	p.lines = append(make([]byte, 0, len(c.lines)), c.lines...)
 	for _, r := range p.refs {
 		p.widest = max(p.widest, r.cols())

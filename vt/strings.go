@@ -5,8 +5,9 @@ import "bytes"
 // Limits of control strings, in bytes. What is longer is read to its end and
 // does nothing.
 const (
-	maxOSC = 1 << 20
-	maxDCS = 64 << 10
+	maxOSC  = 1 << 20  // the clipboard
+	maxText = 16 << 10 // any other OSC
+	maxDCS  = 64 << 10
 )
 
 // str is a control string that has begun: OSC, DCS, APC, PM, SOS (ECMA-48 5.6).
@@ -112,6 +113,19 @@ func (t *Terminal) stringEscape(c byte) int {
 	return 0
 }
 
+// wanted reports whether a string that was cut would have done something: images
+// are for the terminals that are attached.
+func (s *str) wanted() bool {
+	starts := func(p string) bool { return bytes.HasPrefix(s.buf, []byte(p)) }
+	switch s.kind {
+	case ']':
+		return !starts("1337;")
+	case 'P':
+		return starts("tmux;") || starts("+q") || starts("$q")
+	}
+	return false
+}
+
 var tmuxPrefix = []byte("tmux;")
 
 // endString leaves the string, and carries it out when it is whole.
@@ -121,13 +135,16 @@ func (t *Terminal) endString(whole bool) {
 	ps.prevC2 = false
 	t.last.join = false
 	s := &ps.str
-	if whole && !s.over {
-		switch s.kind {
-		case ']':
-			t.osc(s.buf)
-		case 'P':
-			t.dcs(s.buf)
+	switch {
+	case !whole:
+	case s.over:
+		if s.wanted() {
+			t.lost.Strings++
 		}
+	case s.kind == ']':
+		t.osc(s.buf)
+	case s.kind == 'P':
+		t.dcs(s.buf)
 	}
 	if cap(s.buf) > 4096 {
 		s.buf = nil

@@ -78,7 +78,7 @@ type Terminal struct {
 	tabs      *tabStops // nil = every eighth column
 	styles    styles
 	links     *interned[link]
-	clusters  interned[string]
+	clusters  interned[cluster]
 	hist      *history
 	frozen    *frozen // what readers see during a synchronized update
 	spare     *frozen // its memory, kept for the next update
@@ -88,6 +88,7 @@ type Terminal struct {
 	title     string
 	replies   []byte
 	events    []Event
+	lost      Dropped
 	opts      *Options
 }
 

@@ -87,6 +87,7 @@ func (in *inspection) print(a *app) error {
 	fact("last output", moment(in.LastOutput))
 	fact("output", fmt.Sprintf("%d bytes", in.Output))
 	fact("attached", fmt.Sprint(in.Attached))
+	fact("dropped", droppedText(in.Dropped))
 	for _, l := range in.Limits {
 		value := l.Value + ", held by " + l.By
 		if l.Detail != "" {
@@ -105,6 +106,26 @@ func (in *inspection) print(a *app) error {
 		fact(fmt.Sprintf("process %d", p.PID), fmt.Sprintf("%s parent %d: %s", p.State, p.PPID, line))
 	}
 	return t.print(a.out)
+}
+
+// droppedText says what of the output was not kept, "" for nothing.
+func droppedText(d *mux.Dropped) string {
+	if d == nil {
+		return ""
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    uint64
+		what string
+	}{
+		{d.Links, "links"}, {d.Styles, "styles"}, {d.Clusters, "combined characters"}, {d.Strings, "long control strings"},
+		{d.Events, "events"}, {d.Replies, "replies"}, {d.HistoryBytes, "bytes of history"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // moment is a time of day as a person reads it, "" for none.

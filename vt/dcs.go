@@ -121,7 +121,7 @@ var termcap = [...]struct{ name, value string }{
 	{"setrgbb", "\x1b[48:2:%p1%d:%p2%d:%p3%dm"}, {"Smulx", "\x1b[4:%p1%dm"},
 	{"Setulc", "\x1b[58:2::%p1%{65536}%/%d:%p1%{256}%/%{255}%&%d:%p1%{255}%&%d%;m"},
 	{"Ss", "\x1b[%p1%d q"}, {"Se", "\x1b[2 q"}, {"Sync", "\x1b[?2026%?%p1%{1}%-%tl%eh%;"},
-	{"Ms", "\x1b]52;%p1%s;%p2%s\x1b\\"}, {"smcup", "\x1b[?1049h"}, {"rmcup", "\x1b[?1049l"},
+	{"Pst", "\x1b]7501;%p1%s\x1b\\"}, {"Ms", "\x1b]52;%p1%s;%p2%s\x1b\\"}, {"smcup", "\x1b[?1049h"}, {"rmcup", "\x1b[?1049l"},
 	{"kcuu1", "\x1bOA"}, {"kcud1", "\x1bOB"}, {"kcuf1", "\x1bOC"}, {"kcub1", "\x1bOD"},
 	{"ku", "\x1bOA"}, {"kd", "\x1bOB"}, {"kr", "\x1bOC"}, {"kl", "\x1bOD"},
 	{"kh", "\x1bOH"}, {"@7", "\x1bOF"}, {"khome", "\x1bOH"}, {"kend", "\x1bOF"},

@@ -181,8 +181,8 @@ func (t *Terminal) oscStatus(text string) {
 	if len(text) > maxStatus {
 		return
 	}
-	if strings.HasPrefix(text, "?") {
-		t.reply("\x1b]7501;?\x1b\\") // the same bytes
+	if strings.TrimSpace(text) == "?" {
+		t.reply("\x1b]7501;?" + t.terminator())
 		return
 	}
 	t.event(Event{Kind: EventStatus, Text: plainText(text)})

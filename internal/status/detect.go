@@ -216,7 +216,11 @@ func (d *Detector) report(now time.Time, soon func(time.Time)) Finding {
 		return Finding{Source: FromReport, Evidence: "the program does not report its status"}
 	}
 	x := Finding{Source: FromReport, State: r.State, Kind: r.Kind, Since: r.Since, Evidence: "state=" + r.State}
-	for _, part := range [][2]string{{"id", r.ID}, {"kind", r.Kind}, {"app", r.App}, {"msg", r.Msg}} {
+	progress := ""
+	if r.Progress != nil {
+		progress = fmt.Sprintf("%d%%", *r.Progress)
+	}
+	for _, part := range [][2]string{{"id", r.ID}, {"kind", r.Kind}, {"progress", progress}, {"app", d.s.app(r)}, {"msg", r.Msg}} {
 		if part[1] != "" {
 			x.Evidence += " " + part[0] + "=" + part[1]
 		}

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the Program Status Protocol, revision 0.2 (2026-10-06).
+// Limits of the Program Status Protocol, revision 0.3 (2026-10-07).
 const (
 	maxReport  = 4096 // bytes from OSC to ST
 	frameBytes = len("\x1b]7501;") + 2
@@ -29,7 +29,7 @@ type record struct {
 	ID       string    `json:"id,omitempty"`
 	State    string    `json:"state"`
 	Kind     string    `json:"kind,omitempty"`
-	Progress int       `json:"progress,omitempty"`
+	Progress *int      `json:"progress,omitempty"` // per cent; nil: it does not tell
 	App      string    `json:"app,omitempty"`
 	Title    string    `json:"title,omitempty"`
 	Msg      string    `json:"msg,omitempty"`
@@ -43,6 +43,7 @@ const stateClear = "clear"
 var (
 	reportStates = []string{Idle, Working, Done, Blocked, Error, stateClear}
 	reportKinds  = []string{Permission, Question, Auth}
+	strictKeys   = []string{"id", "title", "msg"} // not skipped when malformed
 )
 
 // errReport is a report that must be discarded.
@@ -50,7 +51,9 @@ var errReport = errors.New("not a status report")
 
 // parseReport reads what stands behind "7501;": key=value pairs with colons
 // between. A malformed pair is skipped and an unknown key ignored, the last of
-// duplicates counts; a broken limit discards all of it.
+// duplicates counts. A broken limit discards all of it, and so does an id or a
+// text that cannot be used: what is left would be about another record, or say
+// something else.
 func parseReport(text string) (record, error) {
 	if len(text)+frameBytes > maxReport {
 		return record{}, errReport
@@ -62,7 +65,11 @@ func parseReport(text string) (record, error) {
 		if len(key) > maxKey {
 			return r, errReport
 		}
-		if !ok || !consistsOf(key, isLower) || !consistsOf(value, isValue) && value != "" {
+		valid := value == "" || consistsOf(value, isValue)
+		if !valid && ok && slices.Contains(strictKeys, key) {
+			return r, errReport
+		}
+		if !valid || !ok || !consistsOf(key, isLower) {
 			continue
 		}
 		if err := r.set(key, value); err != nil {
@@ -76,7 +83,7 @@ func parseReport(text string) (record, error) {
 		r.Kind = ""
 	}
 	if r.State != Blocked && r.State != Working {
-		r.Progress = 0
+		r.Progress = nil
 	}
 	return r, nil
 }
@@ -94,8 +101,8 @@ func (r *record) set(key, value string) (err error) {
 		}
 	case "progress":
 		n, nerr := strconv.Atoi(value)
-		if r.Progress = 0; nerr == nil && n >= 0 && n <= 100 {
-			r.Progress = n
+		if r.Progress = nil; nerr == nil && n <= 100 && consistsOf(value, isDigit) {
+			r.Progress = &n
 		}
 	case "app":
 		if len(value) > maxSegment {
@@ -128,7 +135,14 @@ func checkID(id string) error {
 
 // decodeText reads base64 of one line of UTF-8, with or without padding.
 func decodeText(value string, limit int) (string, error) {
-	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
+	if len(value) > base64.StdEncoding.EncodedLen(limit) {
+		return "", errReport
+	}
+	encoding := base64.StdEncoding
+	if !strings.HasSuffix(value, "=") {
+		encoding = base64.RawStdEncoding
+	}
+	b, err := encoding.Strict().DecodeString(value)
 	if err != nil || len(b) > limit || !utf8.Valid(b) {
 		return "", errReport
 	}
@@ -160,8 +174,10 @@ func consistsOf(s string, ok func(c byte) bool) bool {
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
 func isName(c byte) bool {
-	return isLower(c) || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_.+-", c) >= 0
+	return isLower(c) || c >= 'A' && c <= 'Z' || isDigit(c) || strings.IndexByte("_.+-", c) >= 0
 }
 
 func isValue(c byte) bool { return isName(c) || strings.IndexByte(",/=", c) >= 0 }

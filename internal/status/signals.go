@@ -132,6 +132,18 @@ func (s *signals) load(b []byte) error {
 	return nil
 }
 
+// app is the program of a record, its own or that of the nearest record above.
+func (s *signals) app(r record) string {
+	for r.App == "" && r.ID != "" {
+		above := record{ID: r.ID[:max(strings.LastIndexByte(r.ID, '/'), 0)]}
+		if i := slices.IndexFunc(s.Records, func(o record) bool { return o.ID == above.ID }); i >= 0 {
+			above = s.Records[i]
+		}
+		r = above
+	}
+	return r.App
+}
+
 // reported is what the records say together: any that is blocked, else the
 // program's own one, else the busiest of its parts.
 func (s *signals) reported() (record, bool) {

@@ -259,6 +259,16 @@ func TestReportsThatAreDiscarded(t *testing.T) {
 		"long text":       "state=working:title=" + text(strings.Repeat("a", 193)),
 		"control in text": "state=working:msg=" + text("a\x1b[2Jb"),
 		"no UTF-8":        "state=working:msg=" + text("\xff"),
+		"no id":           "state=blocked:id=",
+		"bad id":          "state=blocked:id=sub task",
+		"clear, bad id":   "state=clear:id=sub task",
+		"clear, no id":    "state=clear:id=a/",
+		"first id bad":    "state=blocked:id=bad//id:id=good",
+		"no base64":       "state=blocked:msg=Go on?",
+		"bits left":       "state=blocked:msg=QR==",
+		"padding":         "state=blocked:msg=SGk===",
+		"long base64":     "state=blocked:msg=" + strings.Repeat("A", 2736),
+		"first app long":  "state=blocked:app=" + strings.Repeat("a", 33) + ":app=short",
 	} {
 		r := newRig(t)
 		r.write(report("state=idle") + report(pairs))
@@ -280,6 +290,29 @@ func TestReportsThatCount(t *testing.T) {
 	r.write(report("state=working") + report("state=blocked:msg="+text("Why \u202eeno?")))
 	if a, _ = r.is("blocked/question"); a.Pending.ID == first {
 		t.Fatal("asked again, it is the same question")
+	}
+}
+
+func TestReportsInDetail(t *testing.T) {
+	for reports, want := range map[string]string{
+		"state=working:progress=0":                        "state=working progress=0%",
+		"state=working:progress=+5":                       "state=working",
+		"state=working:progress=101":                      "state=working",
+		"state=done:progress=40":                          "state=done",
+		"state=idle:app=root state=working:id=a/b/c":      "state=idle app=root",
+		"state=blocked:id=a/b state=idle:app=x:id=a":      "state=blocked id=a/b app=x",
+		"state=blocked:id=b/c state=idle:app=x:id=a":      "state=blocked id=b/c",
+		"state=working:broken:app=good:app=bad,x:later=y": "state=working",
+		"state=working:app=good:app=bad!x":                "state=working app=good",
+		"state=working:msg=SGk":                           "state=working msg=Hi",
+	} {
+		r := newRig(t)
+		for p := range strings.FieldsSeq(reports) {
+			r.write(report(p))
+		}
+		if a, _ := r.d.Detect(r.term, r.f, r.now); a.Evidence != want {
+			t.Errorf("%s: %q, want %q", reports, a.Evidence, want)
+		}
 	}
 }
 

@@ -63,7 +63,8 @@ type Provider interface {
 	// SendKeys sends bare key events by name (Enter, Down, C-c, M-x, F5, S-Tab;
 	// a single printable character is itself), no Enter appended. An unknown
 	// key name is ErrUnknownKey and nothing is sent. Best effort: nil for a
-	// session that is not there.
+	// session that is not there; ErrUnsupported where the backend has no keys,
+	// and likewise for Interrupt and ClearScrollback.
 	SendKeys(ctx context.Context, name string, keys ...string) error
 
 	// Peek returns the last lines of screen and scrollback, joined by "\n",

@@ -193,6 +193,9 @@ func (l *loop) drain(m *member, why string, limit time.Duration) {
 		if err == nil {
 			_, err = ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, l.p.Interrupt(ctx, name) })
 		}
+		if errors.Is(err, runtime.ErrUnsupported) {
+			err = nil // the mark alone must do
+		}
 		l.post(func() {
 			if err == nil {
 				m.seen.Drain = Drain{Since: now, Why: why, Limit: limit}

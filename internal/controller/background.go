@@ -218,7 +218,7 @@ func (t *teller) tell(ctx context.Context, own map[string][]string) (state proce
 	case err != nil:
 		return t.settle(ctx, batch, events, process.Dead, "it may have been typed: "+oneLine(err.Error()))
 	case r.State == runtime.Unverified:
-		return t.settle(ctx, batch, events, process.Dead, "typed and entered, and not typed again: "+r.Detail)
+		return t.settle(ctx, batch, events, process.Dead, "unverified: typed and entered, and not typed again: "+r.Detail)
 	}
 	return t.settle(ctx, batch, events, process.Pending, joinReceipt(r))
 }
@@ -246,6 +246,10 @@ func (t *teller) settle(ctx context.Context, batch string, events []string, stat
 		return "", err // unknown: it stays claimed, and is looked for again
 	case shown && draft:
 		taken, err := t.submit(ctx, events)
+		if errors.Is(err, runtime.ErrUnsupported) {
+			t.detail = "unverified: it was typed, and cannot be taken back here, so it is not typed again"
+			return process.Dead, t.b.Settle(ctx, batch, process.Dead, t.detail)
+		}
 		if err != nil {
 			return "", err
 		}

@@ -306,3 +306,21 @@ func TestEndIsNotTypedAgainUnseen(t *testing.T) {
 		r.end()
 	})
 }
+
+// TestEndIsToldOnceWithoutKeys: what a backend without keys typed, and nobody can
+// verify or take back, is not typed again.
+func TestEndIsToldOnceWithoutKeys(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		b := newOutside()
+		r.start(b.use)
+		r.fake.Fail("SendKeys", "", runtime.ErrUnsupported)
+		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Unverified})
+		r.fake.SetPeek("gc-city-a", "> command "+process.Tag("1/exit"))
+		b.end("1/exit", "gc-city-a")
+		time.Sleep(10 * time.Minute)
+		if d := b.state("1/exit"); d.State != process.Dead || !strings.Contains(d.Detail, "unverified") || r.told("1/exit") != 1 {
+			t.Errorf("%+v, typed %d times", d, r.told("1/exit"))
+		}
+		r.end()
+	})
+}

@@ -373,7 +373,6 @@ func TestOldScriptHasDefaults(t *testing.T) {
 		t.Errorf("%q, %v", v, err)
 	}
 	for what, err := range map[string]error{
-		"send-keys": b.SendKeys(ctx, "a", "Enter"), "clear": b.ClearScrollback(ctx, "a"), "interrupt": b.Interrupt(ctx, "a"),
 		"set-meta": b.SetMeta(ctx, "a", "k", "v"), "copy-to": b.CopyTo(ctx, "a", b.path, "x"), "run-live": b.RunLive(ctx, "a", runtime.Config{}),
 	} {
 		if err != nil {
@@ -450,5 +449,33 @@ func TestCapabilitiesOfAScriptThatHangs(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 8*time.Second {
 		t.Errorf("took %v", took)
+	}
+}
+
+// Without a receipt the screen decides what became of a nudge.
+func TestNudgeIsSeenByPeek(t *testing.T) {
+	b := newBad(t, `case $1 in
+is-running) echo true; exit 0;;
+nudge) cat > typed; [ "$2" = mute ] || { printf 'ask> '; cat typed; printf '\nyou said '; cat typed; printf '\nask> \n'; } > screen; exit 0;;
+peek) cat screen 2>/dev/null; exit 0;;
+esac`)
+	if r, err := b.Nudge(t.Context(), "a", runtime.TextContent("hello there")); err != nil || r.State != runtime.Submitted {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := b.Nudge(t.Context(), "mute", runtime.TextContent("something else")); err != nil || r.State != runtime.Unverified {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What a script does not have is not reported as done.
+func TestMissingInputIsUnsupported(t *testing.T) {
+	b := newBad(t, `case $1 in is-running) echo true; exit 0;; esac`)
+	ctx := t.Context()
+	for what, err := range map[string]error{
+		"keys": b.SendKeys(ctx, "a", "Enter"), "interrupt": b.Interrupt(ctx, "a"), "clear": b.ClearScrollback(ctx, "a"),
+	} {
+		if !errors.Is(err, runtime.ErrUnsupported) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Nudge implements runtime.Provider. The receipt is the script's own; from one
-// that prints none it is unverified.
+// Nudge implements runtime.Provider. The receipt is the script's own; where it
+// prints none the screen decides, and what it does not show is unverified.
 func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
 	if err := checkName(name); err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge: %w: %w", runtime.ErrSessionNotFound, err)
@@ -26,12 +26,14 @@ func (p *Provider) nudge(ctx context.Context, name, text string) (runtime.Receip
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
 	}
 	defer release()
+	w := p.newWitness(ctx, name, text)
 	r := request{op: opNudge, name: name, stdin: text, keeps: true}
 	a, err := p.call(ctx, r)
 	if err != nil {
 		return runtime.Receipt{}, err
 	}
 	if receipt, ok := parseReceipt(a.out); ok {
+		p.receipts.Store(true)
 		return receipt, nil
 	}
 	switch a.code {
@@ -44,7 +46,7 @@ func (p *Provider) nudge(ctx context.Context, name, text string) (runtime.Receip
 	if err := p.live(ctx, name); gone(err) {
 		return runtime.Receipt{State: runtime.Dead, Detail: "the session has ended"}, nil
 	}
-	return runtime.Receipt{State: runtime.Unverified, Detail: "the session script does not say what became of it"}, nil
+	return w.verdict(ctx), nil
 }
 
 // SendKeys implements runtime.Provider.
@@ -62,7 +64,7 @@ func (p *Provider) SendKeys(ctx context.Context, name string, keys ...string) er
 		return fmt.Errorf("keys %s: %w", name, err)
 	}
 	defer release()
-	return bestEffort(p.do(ctx, request{op: opSendKeys, name: name, args: keys}))
+	return bestEffort(p.must(ctx, request{op: opSendKeys, name: name, args: keys}))
 }
 
 // Exec implements runtime.ExecProvider.

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gascity.dev/gc/runtime"
@@ -55,6 +56,8 @@ type Provider struct {
 	mu     sync.Mutex
 	asking chan struct{} // one token: who has it asks for the handshake
 	shake  *handshake    // nil until the script answered
+
+	receipts atomic.Bool // the script prints receipts
 
 	input sync.Map // name → chan struct{} of one token: who has it may type
 }

@@ -28,6 +28,20 @@ func (p *Provider) do(ctx context.Context, r request) error {
 	return p.failure(ctx, r, a)
 }
 
+// must is do for an operation that nothing stands in for: ErrUnsupported where
+// the script does not have it.
+func (p *Provider) must(ctx context.Context, r request) error {
+	r.keeps = true
+	a, err := p.call(ctx, r)
+	switch {
+	case err != nil || a.code == 0:
+		return err
+	case a.code == exitNotImplemented:
+		return fmt.Errorf("%s: %w", p.what(r), runtime.ErrUnsupported)
+	}
+	return p.failure(ctx, r, a)
+}
+
 // bestEffort drops the error that there is no session.
 func bestEffort(err error) error {
 	if gone(err) {
@@ -55,7 +69,7 @@ func (p *Provider) Interrupt(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	return bestEffort(p.do(ctx, request{op: opInterrupt, name: name}))
+	return bestEffort(p.must(ctx, request{op: opInterrupt, name: name}))
 }
 
 // yes runs a query that is answered with true or false. A script that lacks it
@@ -259,7 +273,7 @@ func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	return bestEffort(p.do(ctx, request{op: opClear, name: name}))
+	return bestEffort(p.must(ctx, request{op: opClear, name: name}))
 }
 
 // CopyTo implements runtime.Provider.

@@ -120,14 +120,19 @@ func (p *Provider) Nudge(_ context.Context, name string, _ []runtime.ContentBloc
 	return runtime.Receipt{State: runtime.Refused, Detail: "the session has no terminal"}, nil
 }
 
-// SendKeys implements runtime.Provider. Best effort is nothing at all.
+// SendKeys implements runtime.Provider: a program without a terminal has no keys.
 func (p *Provider) SendKeys(_ context.Context, name string, keys ...string) error {
 	for _, k := range keys {
 		if !runtime.KnownKey(k) {
 			return fmt.Errorf("keys %s: %w: %q", name, runtime.ErrUnknownKey, k)
 		}
 	}
-	return nil
+	if _, err := p.live(name); errors.Is(err, runtime.ErrSessionNotFound) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("keys %s: %w", name, err)
+	}
+	return fmt.Errorf("keys %s: %w: the session has no terminal", name, runtime.ErrUnsupported)
 }
 
 // ProcessAlive implements runtime.Provider.

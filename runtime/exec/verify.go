@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode"
 
-	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/runtime"
 )
 
@@ -90,7 +89,7 @@ func submitted(before, after, text, prefix string) bool {
 	}
 	lines := below(after, end)
 	if prefix != "" {
-		return slices.ContainsFunc(lines, func(line string) bool { return rule.IsPrompt(line, prefix) })
+		return slices.ContainsFunc(lines, func(line string) bool { return runtime.PromptOpen(line, prefix) })
 	}
 	if more > 1 {
 		return true

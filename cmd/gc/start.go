@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,7 +54,9 @@ func newStartCmd(a *app) *cobra.Command {
 	f.BoolVar(&o.trust, "trust", false, "run what city.toml names without asking: gc trust, for scripts")
 	return describe(cmd, `Starts a controller in the background, which starts the agents, dependencies
 first, restarts them when they die, and follows changes of city.toml. Returns
-when every agent was tried once, and shows them.
+when every agent was tried once, and shows them. One line names the agents that
+may do anything without asking: permissions = "bypass" in city.toml, or a program
+that never asks.
 
 On a terminal it asks once before a city that you have not trusted runs anything
 (gc trust); elsewhere it refuses, unless --trust or GC_TRUST=1 says that you do.
@@ -128,7 +131,12 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptions) error {
 	var last controller.Status
 	opts.Once, opts.Until, opts.Timeout, opts.StopOnCancel = o.once, controller.Until(o.until), o.timeout, o.foreground
-	opts.Ready = func(s controller.Status) { last = s }
+	opts.Ready = func(s controller.Status) {
+		last = s
+		if o.foreground {
+			a.sayUnchecked(s)
+		}
+	}
 	opts.Settled = func(_ context.Context, s controller.Status) error { last = s; return nil }
 	if o.foreground {
 		opts.Log = a.err
@@ -243,6 +251,7 @@ func (a *app) showStarted(ctx context.Context, s controller.Status) error {
 	if err := a.printStatus(ctx, s); err != nil {
 		return err
 	}
+	a.sayUnchecked(s)
 	bad := 0
 	for _, ag := range s.Agents {
 		again := ag.State == controller.StateStarting && s.Controller.Since != nil &&
@@ -259,6 +268,19 @@ func (a *app) showStarted(ctx context.Context, s controller.Status) error {
 		return quiet(exitFailure)
 	}
 	return nil
+}
+
+// sayUnchecked names the agents that may do anything, on one line.
+func (a *app) sayUnchecked(s controller.Status) {
+	var names []string
+	for _, ag := range s.Agents {
+		if ag.Unchecked && ag.State != controller.StateSuspended {
+			names = append(names, cleanLine(ag.Name))
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(a.err, "gc: without asking, anything may be done by: %s\n", strings.Join(names, ", "))
+	}
 }
 
 // explainAgent tells a person why an agent is not as it should be: its last

@@ -41,7 +41,8 @@ type Spec struct {
 	Session  string         // the session's name
 	Config   runtime.Config // complete but for the prompt and the incarnation's variables
 	Hashes   Hashes
-	Digest   string // of all that config says about its start
+	Digest   string            // of all that config says about its start
+	others   map[string]string // core hashes that differ by an inherited level of permissions alone, to the level
 	vars     config.Vars
 }
 
@@ -217,7 +218,40 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		cfg.BaseEnv = config.Inherit(o.Environ, c.Daemon.InheritEnv)
 	}
 	s.Hashes, s.Digest = hashes(cfg), digest(r, cfg)
-	return cfg, nil
+	return cfg, s.addOthers(cfg, o)
+}
+
+// addOthers finds the core hashes of OtherLevels.
+func (s *Spec) addOthers(cfg runtime.Config, o BuildOptions) (err error) {
+	s.others = make(map[string]string, len(s.Resolved.OtherLevels))
+	for level, l := range s.Resolved.OtherLevels {
+		other := *s
+		other.Resolved.PermissionArgs, other.Resolved.PermissionEnv = l.Args, l.Env
+		if cfg.Command, err = other.command(); err != nil {
+			return err
+		}
+		cfg.Env = other.environment(o)
+		s.others[runtime.CoreHash(cfg)] = level
+	}
+	return nil
+}
+
+// Current reports whether a session that was started with this core hash runs
+// what config asks for. An inherited level of permissions does not count: a
+// changed default holds from the next start.
+func (s *Spec) Current(core string) bool {
+	_, other := s.others[core]
+	return other || core == s.Hashes.Core
+}
+
+// Permissions is the level that a session with this core hash runs with, ""
+// when it is not known, and whether it may do anything without asking.
+func (s *Spec) Permissions(core string) (level string, unchecked bool) {
+	if core == "" || core == s.Hashes.Core {
+		return s.Resolved.Permissions, s.Resolved.Unchecked
+	}
+	level = s.others[core]
+	return level, level == config.PermissionsBypass
 }
 
 // dialog is a [[dialogs]] entry as the runtime knows it.
@@ -239,18 +273,8 @@ func statusRule(r *config.StatusRule) runtime.StatusRule {
 func (s *Spec) expandCommands(cfg *runtime.Config) error {
 	r := &s.Resolved
 	var err error
-	if cfg.Command, err = config.Expand(r.Command, s.vars); err != nil {
+	if cfg.Command, err = s.command(); err != nil {
 		return err
-	}
-	args, err := config.ExpandAll(r.Args, s.vars)
-	if err != nil {
-		return err
-	}
-	if cfg.Command == "" && len(args) > 0 {
-		cfg.Command = `"${SHELL:-/bin/sh}"`
-	}
-	for _, a := range args {
-		cfg.Command += " " + config.Quote(a)
 	}
 	for _, list := range []struct {
 		dst *[]string
@@ -265,6 +289,28 @@ func (s *Spec) expandCommands(cfg *runtime.Config) error {
 	}
 	cfg.Nudge, err = config.Expand(r.Nudge, s.vars)
 	return err
+}
+
+// command is the shell command line: the program, the flags of its permissions,
+// its args.
+func (s *Spec) command() (string, error) {
+	r := &s.Resolved
+	line, err := config.Expand(r.Command, s.vars)
+	if err != nil {
+		return "", err
+	}
+	args, err := config.ExpandAll(r.Args, s.vars)
+	if err != nil {
+		return "", err
+	}
+	args = append(slices.Clone(r.PermissionArgs), args...)
+	if line == "" && len(args) > 0 {
+		line = `"${SHELL:-/bin/sh}"`
+	}
+	for _, a := range args {
+		line += " " + config.Quote(a)
+	}
+	return line, nil
 }
 
 // environment is what config sets, then the fixed variables; those of the

@@ -18,15 +18,16 @@ type City struct {
 	Dir  string `toml:"-"` // absolute, symbolic links resolved
 	File string `toml:"-"`
 
-	Workspace   Workspace           `toml:"workspace"`
-	Providers   map[string]Provider `toml:"providers"`
-	Agents      []Agent             `toml:"agents"`
-	Rigs        []Rig               `toml:"rigs"`
-	Session     Session             `toml:"session"`
-	Daemon      Daemon              `toml:"daemon"`
-	Dialogs     []Dialog            `toml:"dialogs"`
-	StatusRules []StatusRule        `toml:"status_rules"`
-	API         API                 `toml:"api"`
+	Workspace     Workspace           `toml:"workspace"`
+	AgentDefaults AgentDefaults       `toml:"agent_defaults"`
+	Providers     map[string]Provider `toml:"providers"`
+	Agents        []Agent             `toml:"agents"`
+	Rigs          []Rig               `toml:"rigs"`
+	Session       Session             `toml:"session"`
+	Daemon        Daemon              `toml:"daemon"`
+	Dialogs       []Dialog            `toml:"dialogs"`
+	StatusRules   []StatusRule        `toml:"status_rules"`
+	API           API                 `toml:"api"`
 	Where
 
 	presets map[string]Provider
@@ -43,9 +44,17 @@ type Workspace struct {
 	StartCommand      string   `toml:"start_command"`
 	SessionTemplate   string   `toml:"session_template"`
 	Suspended         bool     `toml:"suspended"`
+	Permissions       string   `toml:"permissions"`
 	InstallAgentHooks []string `toml:"install_agent_hooks"`
 	PackOverlays      []string `toml:"pack_overlays"`
 	GlobalFragments   []string `toml:"global_fragments"`
+	Where
+}
+
+// AgentDefaults is the [agent_defaults] table: keys of every agent that does not
+// set them itself.
+type AgentDefaults struct {
+	Permissions string `toml:"permissions"`
 	Where
 }
 
@@ -80,6 +89,9 @@ type Provider struct {
 	ResumeFlag       string   `toml:"resume_flag"`
 	ResumeStyle      string   `toml:"resume_style"`
 	SessionIDFlag    string   `toml:"session_id_flag"`
+	// Permissions holds how each level is asked of the program; a level that is
+	// missing is one that the program does not have.
+	Permissions map[string]Level `toml:"permissions"`
 	Hints
 	Where
 }
@@ -111,6 +123,7 @@ type Agent struct {
 	Session            string        `toml:"session"`
 	StartCommand       string        `toml:"start_command,command"`
 	Args               []string      `toml:"args"`
+	Permissions        string        `toml:"permissions"`
 	PromptTemplate     string        `toml:"prompt_template"`
 	Nudge              string        `toml:"nudge"`
 	PreStart           []string      `toml:"pre_start"`

@@ -153,16 +153,16 @@ func TestBothSpellingsOfAgents(t *testing.T) {
 
 func TestPresetsAreThoseOfTheTable(t *testing.T) {
 	want := []string{
-		"amp|amp --dangerously-allow-all --no-ide|arg||0|amp",
+		"amp|amp --no-ide|arg||0|amp",
 		"auggie|auggie --allow-indexing|arg||0|auggie",
-		"claude|claude --dangerously-skip-permissions|arg|❯ |10000|node,claude",
-		"codex|codex --dangerously-bypass-approvals-and-sandbox|arg|› |3000|codex",
-		"copilot|copilot --yolo|arg|❯ |5000|copilot",
-		"cursor|cursor-agent -f|arg|→ |10000|cursor-agent",
-		"gemini|gemini --approval-mode yolo|arg|> |5000|gemini,node",
+		"claude|claude|arg|❯ |10000|node,claude",
+		"codex|codex|arg|› |3000|codex",
+		"copilot|copilot|flag|❯ |5000|copilot",
+		"cursor|cursor-agent|arg|→ |10000|cursor-agent",
+		"gemini|gemini|arg|> |5000|gemini,node",
 		"opencode|opencode|flag||8000|opencode,node,bun",
 		"pi|pi|arg||8000|pi,node,bun",
-		"qwen|qwen|arg||8000|qwen,node",
+		"qwen|qwen|flag||8000|qwen,node",
 		"shell||none||0|",
 	}
 	all, err := Presets()
@@ -185,7 +185,7 @@ func TestPresetsAreThoseOfTheTable(t *testing.T) {
 	if !c.EmitsPermissionWarning || !c.SupportsACP || !c.SupportsHooks || c.ResumeFlag != "--resume" || c.SessionIDFlag != "--session-id" {
 		t.Errorf("claude: %+v", c)
 	}
-	if o := all["opencode"]; o.PromptFlag != "--prompt" || !o.SupportsACP || o.Env["OPENCODE_PERMISSION"] != `{"*":"allow"}` {
+	if o := all["opencode"]; o.PromptFlag != "--prompt" || !o.SupportsACP || o.Permissions[PermissionsBypass].Env["OPENCODE_PERMISSION"] != `{"*":"allow"}` {
 		t.Errorf("opencode: %+v", o)
 	}
 	if x := all["codex"]; !x.SupportsHooks || x.ResumeStyle != "subcommand" {
@@ -271,7 +271,7 @@ func TestProviderNamedAsAPreset(t *testing.T) {
 	c := mustParse(t, "[providers.claude]\nenv = {X = \"1\"}\n[providers.codex]\nbase = \"\"\ncommand = \"mycodex\"\n"+
 		"[[agents]]\nname = \"a\"\nprovider = \"claude\"\n[[agents]]\nname = \"b\"\nprovider = \"codex\"\n[[agents]]\nname = \"c\"\n")
 	a, _ := c.Resolve(&c.Agents[0])
-	if a.Command != "claude" || a.ProviderEnv["X"] != "1" || len(a.Args) != 1 {
+	if a.Command != "claude" || a.ProviderEnv["X"] != "1" || len(a.Args) != 0 || len(a.PermissionArgs) != 2 {
 		t.Errorf("a: %+v", a)
 	}
 	b, _ := c.Resolve(&c.Agents[1])

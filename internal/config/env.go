@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,7 +51,8 @@ func inherits(name string, extra []string) bool {
 	return false
 }
 
-// ConfiguredEnv is what the file sets for the agent: the provider's variables
+// ConfiguredEnv is what the file sets for the agent: those of its permissions as
+// they are, the provider's variables
 // with $VAR filled from the caller's whole environment (naming a variable is
 // what lets it through), then the agent's own. A value of "" unsets.
 func (r *Resolved) ConfiguredEnv(caller []string) map[string]string {
@@ -60,7 +62,8 @@ func (r *Resolved) ConfiguredEnv(caller []string) map[string]string {
 			lookup[k] = v
 		}
 	}
-	out := make(map[string]string, len(r.ProviderEnv)+len(r.AgentEnv))
+	out := make(map[string]string, len(r.PermissionEnv)+len(r.ProviderEnv)+len(r.AgentEnv))
+	maps.Copy(out, r.PermissionEnv)
 	for k, v := range r.ProviderEnv {
 		out[k] = expandVars(v, lookup)
 	}

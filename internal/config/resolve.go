@@ -48,6 +48,15 @@ type Resolved struct {
 	Fragments      []string // global_fragments
 	Nudge          string
 
+	Permissions    string            // level in force; "" when none applies, or the user's own args decide
+	PermissionArgs []string          // the level's flags, before Args
+	PermissionEnv  map[string]string // the level's variables, below ProviderEnv
+	Unchecked      bool              // the agent may do anything without asking
+	// OtherLevels are the levels that an inherited one may have been, "" without
+	// any: a session that was started with one of them is not out of date. nil
+	// when the agent sets its own level.
+	OtherLevels map[string]Level
+
 	ProviderEnv map[string]string // $VAR not expanded yet
 	AgentEnv    map[string]string
 
@@ -84,6 +93,9 @@ type Resolved struct {
 	Pool               *Pool // nil for an agent that is no pool
 
 	Origins map[string]Origin // by key of the file
+
+	levels  map[string]Level // of the provider
+	problem *Problem         // why the permissions cannot be had, nil when they can
 }
 
 // Resolve merges everything that applies to the agent: built-in preset, the
@@ -132,6 +144,7 @@ func (c *City) resolve(a *Agent, bare string) (Resolved, error) {
 	c.applyWorkspace(&r)
 	c.applyAgent(&r, a)
 	c.applyPlace(&r, a)
+	c.applyPermissions(&r, a)
 	return r, nil
 }
 
@@ -211,6 +224,7 @@ func (c *City) applyProvider(r *Resolved, a *Agent) error {
 		set(l, "resume_style", &r.ResumeStyle, p.ResumeStyle)
 		set(l, "session_id_flag", &r.SessionIDFlag, p.SessionIDFlag)
 		l.hints(&p.Hints, r.ProviderEnv)
+		l.addLevels(p.Permissions)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (c *City) shownTables() []ShownValue {
 	for _, t := range []struct {
 		name  string
 		value any
-	}{{"workspace", c.Workspace}, {"session", c.Session}, {"daemon", c.Daemon}, {"api", c.API}} {
+	}{{"workspace", c.Workspace}, {"agent_defaults", c.AgentDefaults}, {"session", c.Session}, {"daemon", c.Daemon}, {"api", c.API}} {
 		out = append(out, tableValues(t.name, reflect.ValueOf(t.value), file)...)
 	}
 	for i := range c.Rigs {
@@ -116,6 +116,7 @@ func (r *Resolved) shown() []ShownValue {
 	}
 	all := []ShownValue{
 		{Key: "provider", Value: r.Provider}, {Key: commandKey, Value: command}, {Key: "args", Value: r.Args},
+		{Key: "permissions", Value: r.Permissions}, {Key: "permissions.args", Value: r.PermissionArgs},
 		{Key: "work_dir", Value: r.WorkDir}, {Key: "description", Value: r.Description}, {Key: "suspended", Value: r.Suspended},
 		{Key: "session", Value: r.Session}, {Key: "prompt_mode", Value: r.PromptMode}, {Key: "prompt_flag", Value: r.PromptFlag},
 		{Key: "prompt_template", Value: r.PromptTemplate}, {Key: "global_fragments", Value: r.Fragments}, {Key: "nudge", Value: r.Nudge},
@@ -159,6 +160,9 @@ func (r *Resolved) shownEnv() []ShownValue {
 		env[k] = v
 	}
 	var out []ShownValue
+	for _, k := range sortedKeys(r.PermissionEnv) {
+		out = append(out, ShownValue{Key: "permissions.env." + k, Value: r.PermissionEnv[k], Origin: r.Origins["permissions.args"].String()})
+	}
 	for _, k := range sortedKeys(env) {
 		out = append(out, ShownValue{Key: "env." + k, Value: env[k], Origin: r.Origins["env."+k].String()})
 	}

@@ -48,6 +48,9 @@ func (c *City) validateWorkspace(out *collector) {
 	}
 	c.checkProvider(w.Provider, w.Place("provider"), "workspace.provider", out)
 	checkTemplates(out, w.Place("start_command"), "workspace.start_command", w.StartCommand)
+	oneOf(out, w.Place("permissions"), "workspace.permissions", w.Permissions, PermissionLevels()...)
+	d := &c.AgentDefaults
+	oneOf(out, d.Place("permissions"), "agent_defaults.permissions", d.Permissions, PermissionLevels()...)
 }
 
 // badText reports control characters.
@@ -99,6 +102,9 @@ func (c *City) validateProviders(out *collector) {
 		checkHints(out, &p.Hints, p.Where, where+".")
 		checkTemplates(out, p.Place("command"), where+".command", p.Command)
 		checkTemplates(out, p.Place("args"), where+".args", p.Args...)
+		for _, level := range sortedKeys(p.Permissions) {
+			oneOf(out, p.Permissions[level].At, where+".permissions", level, PermissionLevels()...)
+		}
 	}
 }
 

@@ -99,7 +99,8 @@ func (c *City) validateAgent(a *Agent, out *collector) {
 	if a.Pool != nil {
 		validatePool(a.Pool, a.Lifecycle, where, out)
 	}
-	c.checkPromptFlag(a, where, out)
+	oneOf(out, a.Place("permissions"), where+": permissions", a.Permissions, PermissionLevels()...)
+	c.checkResolved(a, where, out)
 }
 
 func validatePool(p *Pool, lifecycle, where string, out *collector) {
@@ -128,14 +129,18 @@ func validatePool(p *Pool, lifecycle, where string, out *collector) {
 // maxPool bounds the members of one pool.
 const maxPool = 10_000
 
-// checkPromptFlag reports prompt_mode flag without a flag, after resolution.
-func (c *City) checkPromptFlag(a *Agent, where string, out *collector) {
+// checkResolved reports what shows only after resolution: prompt_mode flag
+// without a flag, permissions that cannot be had.
+func (c *City) checkResolved(a *Agent, where string, out *collector) {
 	r, err := c.resolve(a, a.Name)
 	if err != nil {
 		return // reported where the chain is broken
 	}
 	if r.PromptMode == PromptFlag && r.PromptFlag == "" {
 		out.add(a.Place("prompt_mode"), `add prompt_flag = "--prompt"`, `%s: prompt_mode is "flag" but there is no prompt_flag`, where)
+	}
+	if p := r.problem; p != nil {
+		out.add(Pos{p.Line, p.Column}, p.Hint, "%s: %s", where, p.Msg)
 	}
 }
 

@@ -375,7 +375,7 @@ func (l *loop) desired() Desired {
 		m := l.members[name]
 		r := &m.spec.Resolved
 		d.Agents = append(d.Agents, Wanted{
-			Name: r.Name, Session: name, Hashes: m.spec.Hashes, OneShot: m.oneShot(), DependsOn: l.dependencies(r.DependsOn),
+			Name: r.Name, Session: name, Hashes: m.spec.Hashes, Current: m.spec.Current, OneShot: m.oneShot(), DependsOn: l.dependencies(r.DependsOn),
 			Suspended: l.pausedBy(m.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
 			WaitsFor: l.unchecked(r.DependsOn),
 		})

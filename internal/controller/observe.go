@@ -107,7 +107,7 @@ func (l *loop) question(m *member) question {
 	if m.spec != nil {
 		q.names, q.wish = m.spec.Config.ProcessNames, m.spec.Config.Transport != ""
 		q.active = m.spec.Resolved.IdleTimeout > 0
-		drift := s.Hashes.Core != "" && s.Hashes.Core != m.spec.Hashes.Core
+		drift := s.Hashes.Core != "" && !m.spec.Current(s.Hashes.Core)
 		q.attach = q.active || drift
 	}
 	q.wasUp = s.Presence == Alive || s.Presence == Zombie || s.Presence == Unknown && s.Record.Open

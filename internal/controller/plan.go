@@ -58,12 +58,19 @@ type Wanted struct {
 	Name        string
 	Session     string
 	Hashes      agent.Hashes
+	Current     func(core string) bool // is a session with this core hash up to date; nil: the hash must be equal
 	OneShot     bool
 	DependsOn   []string
 	Suspended   bool
 	IdleTimeout time.Duration // 0 = off
 	CanRelaunch bool
 	WaitsFor    string // something it must not start before, "" for nothing
+}
+
+// current reports whether a session that was started with this core hash runs
+// what is wanted.
+func (w *Wanted) current(core string) bool {
+	return core == w.Hashes.Core || w.Current != nil && w.Current(core)
 }
 
 // Desired is the city as config wants it.
@@ -236,7 +243,7 @@ func (p *planner) gone(w *Wanted, s *Seen) {
 	if w.Suspended || r.Suspended || r.Stopped || r.Asleep || r.Drained {
 		return
 	}
-	if w.OneShot && r.Job.Run == p.want.Run && r.Job.Hash == w.Hashes.Core {
+	if w.OneShot && r.Job.Run == p.want.Run && w.current(r.Job.Hash) {
 		return // once per gc start and core hash
 	}
 	if ok, at := r.MayStart(p.now); !ok {
@@ -280,14 +287,14 @@ func up(w *Wanted, s *Seen, run string) bool {
 		return true
 	}
 	if w.OneShot {
-		return r.Job.Run == run && r.Job.Hash == w.Hashes.Core && r.Job.Done && r.Job.Code == 0
+		return r.Job.Run == run && w.current(r.Job.Hash) && r.Job.Done && r.Job.Code == 0
 	}
 	return s.Presence == Alive && !s.Busy
 }
 
 // alive looks for reasons to end or change a running agent.
 func (p *planner) alive(w *Wanted, s *Seen) {
-	core := s.Hashes.Core != "" && s.Hashes.Core != w.Hashes.Core
+	core := s.Hashes.Core != "" && !w.current(s.Hashes.Core)
 	switch {
 	case s.RestartAsked:
 		p.add(ActStop, s, WhyRequested)

@@ -122,6 +122,7 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 		Stopping: m.op == opStop && !m.exitSeen,
 	}
 	if m.spec != nil {
+		a.Permissions, a.Unchecked = m.spec.Permissions(m.seen.Hashes.Core)
 		a.Provider, a.Description = m.spec.Resolved.Provider, m.spec.Resolved.Description
 		if m.spec.Resolved.Template != m.spec.Resolved.Name {
 			a.Pool = m.spec.Resolved.Template

@@ -94,6 +94,8 @@ type AgentStatus struct {
 	OneShot      bool          `json:"oneShot,omitempty"`
 	Drain        *DrainStatus  `json:"drain,omitempty"`
 	SuspendedBy  string        `json:"suspendedBy,omitempty"` // agent, city, config, "rig NAME", "pool NAME"
+	Permissions  string        `json:"permissions,omitempty"` // the level that it runs with, or will
+	Unchecked    bool          `json:"unchecked,omitempty"`   // it may do anything without asking
 	// ActivityInfo is why Activity is believed, and the question of one that
 	// is blocked.
 	ActivityInfo *runtime.Activity `json:"activityInfo,omitempty"`

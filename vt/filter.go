@@ -338,7 +338,9 @@ func isStringQuery(b []byte) bool {
 			return bytes.HasPrefix(rest, []byte("ReportCellSize")) || bytes.HasPrefix(rest, []byte("ReportVariable"))
 		case "99":
 			return bytes.Contains(rest, []byte("p=?"))
-		case "7501", "22", "21":
+		case "7501":
+			return bytes.HasPrefix(bytes.TrimSpace(rest), []byte("?"))
+		case "22", "21":
 			return bytes.HasPrefix(rest, []byte("?")) || bytes.Contains(rest, []byte("=?"))
 		case "0", "1", "2", "7", "8", "9", "133", "633", "777":
 			return false

@@ -243,6 +243,8 @@ type Receipt struct {
 	State  string `json:"state"`
 	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"
 	Detail string `json:"detail,omitempty"` // one line for a person
+
+	typed bool // bytes of the text were written; always so when Submitted
 }
 
 // Condition is one thing to wait for. Exactly one field is set.

@@ -37,8 +37,7 @@ type input struct {
 	draft   draft
 	left    string // fingerprint of a nudge that was typed and not submitted
 
-	flights  map[uint64]*flight // nudges with an id that are under way
-	nextMark int                // where the next one's mark goes
+	flights map[uint64]*flight // nudges with an id that are under way
 }
 
 // errCancelled is why a nudge ends when a person presses Ctrl-C.

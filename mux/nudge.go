@@ -37,6 +37,7 @@ type nudge struct {
 	seen     *nudgeView // of the screen's revision; nil before the first look
 	revision uint64
 	left     string // what of it stands there, not submitted
+	wrote    bool   // the terminal took bytes of it
 	key      uint64 // of its id, 0 without one
 	mark     func(stage uint64)
 }
@@ -71,8 +72,7 @@ func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark
 	}
 	defer s.in.nudges.unlock()
 	rec := n.run(ctx)
-	n.leave(rec)
-	n.mark(receiptStage(rec))
+	n.leave(&rec)
 	s.srv.emit(s, Event{Type: EventNudged, Receipt: &rec})
 	return rec, nil
 }
@@ -152,18 +152,19 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	return "", "", time.Time{}, nil
 }
 
-// leave notes a message that was typed and not submitted: the next one must
-// not be typed behind it.
-func (n *nudge) leave(rec Receipt) {
+// leave marks how the nudge ended, and notes a message that was typed and not
+// submitted: the next one must not be typed behind it.
+func (n *nudge) leave(rec *Receipt) {
+	rec.typed = n.wrote
 	if rec.State == Drafted {
 		n.left = n.print
 	}
-	if n.left == "" {
-		return
+	if n.left != "" {
+		n.s.mu.Lock()
+		n.s.in.left = n.left
+		n.s.mu.Unlock()
 	}
-	n.s.mu.Lock()
-	n.s.in.left = n.left
-	n.s.mu.Unlock()
+	n.mark(receiptStage(*rec))
 }
 
 func dialogName(f rule.Found) string {
@@ -205,6 +206,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, b
 	done, err := n.s.writeInput(limited, p[from:], nudgeStuck)
 	n.track(false)
 	done += from
+	n.wrote = n.wrote || done > 0
 	if err != nil {
 		n.closePaste(done, len(p))
 		return n.failedWrite(err, done, len(p)), false
@@ -213,6 +215,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, b
 		return n.failedWrite(err, done, len(p)), false
 	}
 	n.mark(stageEntered)
+	n.wrote = true
 	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}

@@ -157,6 +157,9 @@ func (srv *server) open(control int) error {
 		return err
 	}
 	srv.adopt(entries)
+	if err := srv.queue.adopt(); err != nil {
+		return err
+	}
 	srv.sweepFiles()
 	srv.execs.reconcile()
 	if err := srv.listen(entries); err != nil {

@@ -145,13 +145,17 @@ func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 	n.Begin(now, id, m.seen.Record.Epoch)
 	ticket, name, text := l.book.SaveNudge(*n), m.seen.Session, n.Text
 	l.work.Go(func() {
-		var r runtime.Receipt
-		err := ticket.Wait()
-		if err == nil {
-			ctx, cancel := context.WithTimeout(l.opCtx, typeTimeout)
-			r, err = l.p.Nudge(ctx, name, runtime.TextContent(text))
-			cancel()
+		if err := ticket.Wait(); err != nil { // nothing is typed without a lease
+			l.post(func() {
+				m.delivering = false
+				n.Wait(l.book.Now(), oneLine(err.Error()))
+				l.nudgeMoved(n)
+			})
+			return
 		}
+		ctx, cancel := context.WithTimeout(l.opCtx, typeTimeout)
+		r, err := l.p.Nudge(ctx, name, runtime.TextContent(text))
+		cancel()
 		l.post(func() {
 			m.delivering = false
 			n.End(l.book.Now(), r, err)

@@ -59,6 +59,7 @@ type Resolved struct {
 
 	ProviderEnv map[string]string // $VAR not expanded yet
 	AgentEnv    map[string]string
+	InheritEnv  []string // beside what every agent of the city inherits
 
 	ReadyPromptPrefix      string
 	ReadyDelayMS           int
@@ -176,6 +177,7 @@ func (l layer) hints(h *Hints, env map[string]string) {
 	set(l, "process_names", &l.r.ProcessNames, h.ProcessNames)
 	set(l, "emits_permission_warning", &l.r.EmitsPermissionWarning, h.EmitsPermissionWarning)
 	set(l, "accept_startup_dialogs", &l.r.AcceptStartupDialogs, h.AcceptStartupDialogs)
+	set(l, "inherit_env", &l.r.InheritEnv, h.InheritEnv)
 	maps.Copy(env, h.Env)
 	for k := range h.Env {
 		l.r.Origins["env."+k] = Origin{Source: l.source, File: filepath.Base(l.file), Line: l.where.Place("env").Line}

@@ -44,7 +44,11 @@ type CreateRequest struct {
 	ReadyPrefix string     `json:"readyPrefix,omitempty"` // what the program's prompt begins with; a sign of idleness
 
 	StatusRules []StatusRule `json:"statusRules,omitempty"` // what the screen tells of the program's status
+	Composer    Composer     `json:"composer,omitzero"`     // what it makes of typed text; holds for every nudge
 }
+
+// Composer is what a program's input line makes of a message.
+type Composer = rule.Composer
 
 // StatusRule tells from a screen what a program is doing.
 type StatusRule = rule.Status
@@ -226,6 +230,7 @@ type NudgeRequest struct {
 	ID      string        `json:"id,omitempty"` // a request with the id of an earlier one is answered with that one's receipt; empty: Client makes one
 	Text    string        `json:"text"`
 	Timeout time.Duration `json:"timeout,omitempty"` // for a dialog or a draft to go away, in ns; 0: 30 s
+	Raw     bool          `json:"raw,omitempty"`     // type it as it is, also what is a command to the program
 }
 
 // States of a [Receipt]; the same strings as the runtime contract's.
@@ -244,7 +249,9 @@ type Receipt struct {
 	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"
 	Detail string `json:"detail,omitempty"` // one line for a person
 
-	typed bool // bytes of the text were written; always so when Submitted
+	// Changed says what was done so that the text arrived as text, one line for
+	// a person; "" when it was typed as it came.
+	Changed string `json:"changed,omitempty"`
 }
 
 // Condition is one thing to wait for. Exactly one field is set.

@@ -288,6 +288,9 @@ func (c *attachClient) typed(ctx context.Context, p []byte) error {
 		person = person || !answersImages(tok)
 		interrupted = interrupted || isInterrupt(tok)
 		s.in.draft.typed(c, tok, now)
+		if s.in.draft.owner != nil {
+			s.in.left.touched = true
+		}
 	}
 	before := s.in.draft
 	if now.Sub(c.active) > keyTimeout {

@@ -35,7 +35,6 @@ var (
 	ErrLimit     = process.ErrLimit
 	ErrNoMessage = errors.New("no such message in the queue")
 	ErrQuestion  = errors.New("the question was not answered")
-	ErrNested    = errors.New("a session cannot show itself")
 )
 
 // spawnFailure is a kind of ErrSpawn. (fmt would be used at the start of every
@@ -71,7 +70,6 @@ var codes = []struct {
 	{"upgrade", 500, ErrUpgrade},
 	{"limit", 429, ErrLimit},
 	{"question", 409, ErrQuestion},
-	{"nested", 409, ErrNested},
 	{"no_message", 404, ErrNoMessage},
 	{"request", 400, ErrRequest},
 }

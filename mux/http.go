@@ -52,7 +52,7 @@ func (srv *server) newHTTP() (*http.Server, *lanes) {
 	srv.sessionRoutes(handle)
 	return &http.Server{
 		Handler: m, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags), ConnContext: withPeer,
+		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags),
 	}, newLanes(m)
 }
 
@@ -392,15 +392,6 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return nil, fmt.Errorf("%w: attach is a WebSocket", ErrRequest)
 	}
-	c := &attachClient{
-		s: s, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
-		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
-	}
-	pid, _ := r.Context().Value(peerKey{}).(int)
-	if err := s.srv.nesting.enter(c, s.srv.around(pid)); err != nil {
-		return nil, err
-	}
-	defer s.srv.nesting.leave(c)
 	w.Header().Set(sessionHeader, s.rec.ID) // so that a client need not ask before
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // no browser reaches this socket; its peer's uid was checked
@@ -409,7 +400,10 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if err != nil {
 		return hijacked{}, nil // Accept has answered
 	}
-	c.ws = ws
+	c := &attachClient{
+		s: s, ws: ws, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
+		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
+	}
 	s.attach(r.Context(), c)
 	return hijacked{}, nil
 }

@@ -35,9 +35,10 @@ type input struct {
 	unread  uint64                  // batches of replies that found no room
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
 	draft   draft
-	left    string // fingerprint of a nudge that was typed and not submitted
+	left    unsent
 
-	flights map[uint64]*flight // nudges with an id that are under way
+	flights  map[uint64]*flight // nudges with an id that are under way
+	nextMark int                // where the next one's mark goes
 }
 
 // errCancelled is why a nudge ends when a person presses Ctrl-C.

@@ -37,7 +37,7 @@ type nudge struct {
 	seen     *nudgeView // of the screen's revision; nil before the first look
 	revision uint64
 	left     string // what of it stands there, not submitted
-	wrote    bool   // the terminal took bytes of it
+	changed  string // what was done so that it arrives as text
 	key      uint64 // of its id, 0 without one
 	mark     func(stage uint64)
 }
@@ -57,6 +57,9 @@ func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark
 		return Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", ErrTooLarge, len(r.Text), maxNudge)
 	}
 	n := &nudge{s: s, text: cleanMessage(r.Text), wait: r.Timeout, key: key, mark: mark}
+	if !r.Raw {
+		n.text, n.changed = s.rec.Composer.Plain(n.text)
+	}
 	if mark == nil {
 		n.mark = func(uint64) {}
 	}
@@ -72,7 +75,11 @@ func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark
 	}
 	defer s.in.nudges.unlock()
 	rec := n.run(ctx)
-	n.leave(&rec)
+	if rec.State != Blocked {
+		rec.Changed = n.changed
+	}
+	n.leave(rec)
+	n.mark(receiptStage(rec))
 	s.srv.emit(s, Event{Type: EventNudged, Receipt: &rec})
 	return rec, nil
 }
@@ -105,6 +112,10 @@ func (n *nudge) open(ctx context.Context) (Receipt, bool) {
 			return failedNudge(err), false
 		}
 		by, detail, until, change := n.obstacle()
+		if by == "left" {
+			n.clearLeft(ctx)
+			by, detail, until, change = n.obstacle()
+		}
 		if by == "" {
 			return Receipt{}, true
 		}
@@ -128,8 +139,9 @@ func (n *nudge) open(ctx context.Context) (Receipt, bool) {
 	}
 }
 
-// obstacle says what stands in the way: a dialog, or a person's draft until a
-// time; and what to wait on.
+// obstacle says what stands in the way: a dialog, a draft, a person's until a
+// time, or "left", a draft that is this server's own to clear; and what to wait
+// on.
 func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan struct{}) {
 	s := n.s
 	s.mu.Lock()
@@ -140,31 +152,21 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	if found, ok := rule.Find(s.screen().ScreenText(), s.srv.dialogs); ok {
 		return "dialog", dialogName(found), time.Time{}, s.change()
 	}
-	if s.in.left != "" {
-		if s.standing(s.in.left) {
+	until, typing := s.in.draft.stands(time.Now())
+	if left := &s.in.left; left.print != "" {
+		switch {
+		case !s.standing(left.print):
+			*left = unsent{}
+		case typing || left.touched || left.tried || len(s.rec.Composer.Clear) == 0:
 			return "draft", "an earlier message stands there, not submitted", time.Time{}, s.change()
+		default:
+			return "left", "", time.Time{}, nil
 		}
-		s.in.left = ""
 	}
-	if until, ok := s.in.draft.stands(time.Now()); ok {
+	if typing {
 		return "draft", "a person is typing", until, s.change()
 	}
 	return "", "", time.Time{}, nil
-}
-
-// leave marks how the nudge ended, and notes a message that was typed and not
-// submitted: the next one must not be typed behind it.
-func (n *nudge) leave(rec *Receipt) {
-	rec.typed = n.wrote
-	if rec.State == Drafted {
-		n.left = n.print
-	}
-	if n.left != "" {
-		n.s.mu.Lock()
-		n.s.in.left = n.left
-		n.s.mu.Unlock()
-	}
-	n.mark(receiptStage(*rec))
 }
 
 func dialogName(f rule.Found) string {
@@ -206,7 +208,6 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, b
 	done, err := n.s.writeInput(limited, p[from:], nudgeStuck)
 	n.track(false)
 	done += from
-	n.wrote = n.wrote || done > 0
 	if err != nil {
 		n.closePaste(done, len(p))
 		return n.failedWrite(err, done, len(p)), false
@@ -215,7 +216,6 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, b
 		return n.failedWrite(err, done, len(p)), false
 	}
 	n.mark(stageEntered)
-	n.wrote = true
 	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}

@@ -27,6 +27,7 @@ type QueueRequest struct {
 	Text    string        `json:"text"`
 	Policy  string        `json:"policy,omitempty"` // empty: PolicyWaitIdle
 	TTL     time.Duration `json:"ttl,omitempty"`    // in ns; 0: 24 h
+	Raw     bool          `json:"raw,omitempty"`    // as in NudgeRequest
 }
 
 // QueueItem is a message in the queue.

@@ -12,7 +12,9 @@ import (
 
 // receiverVar makes the test binary an agent's composer: raw mode, and Enter
 // within burstTime of other input is a newline, as agents do. Its value says
-// how: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing.
+// how: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing. In
+// "agent" it is as paste, Ctrl-U empties a line, and an unknown /command is
+// refused and stays.
 const (
 	receiverVar = "MUX_TEST_RECEIVER"
 	burstTime   = 120 * time.Millisecond
@@ -29,10 +31,10 @@ func runReceiver(mode string) int {
 		fmt.Println(err)
 		return 1
 	}
-	if mode == "paste" {
+	if mode == "paste" || mode == "agent" {
 		fmt.Print("\x1b[?2004h")
 	}
-	r := &receiver{out: out, mute: mode == "mute", die: os.Getenv("MUX_TEST_DIE")}
+	r := &receiver{out: out, mute: mode == "mute", agent: mode == "agent", die: os.Getenv("MUX_TEST_DIE")}
 	fmt.Print("ready\r\n> ")
 	buf := make([]byte, 4096)
 	for {
@@ -52,6 +54,7 @@ type receiver struct {
 	out   *os.File
 	echo  strings.Builder // of one read
 	mute  bool
+	agent bool
 	text  []byte
 	last  time.Time // of the last byte that was no Enter
 	paste bool
@@ -81,6 +84,20 @@ func (r *receiver) take(p []byte) {
 		}
 		b := p[0]
 		p = p[1:]
+		if r.agent && b == ctrlU {
+			i := bytes.LastIndexByte(r.text, '\n')
+			r.text = r.text[:max(i, 0)]
+			if i >= 0 {
+				r.show("\r\x1b[K\x1b[A")
+				continue
+			}
+			r.show("\r\x1b[K> ")
+			continue
+		}
+		if r.agent && b == '\r' && !r.paste && bytes.HasPrefix(r.text, []byte("/")) {
+			r.show("\r\x1b[Kunknown command\r\n> " + strings.ReplaceAll(string(r.text), "\n", "\r\n"))
+			continue
+		}
 		if b == '\r' && !r.paste && now.Sub(r.last) > burstTime {
 			dieIf(r.die == "submit")
 			fmt.Fprintf(r.out, "%q\n", r.text)

@@ -50,7 +50,6 @@ type server struct {
 	http    *http.Server
 	lanes   *lanes
 	watches watches
-	nesting nesting
 	changes atomic.Uint64 // of all sessions
 	times   timing
 	ready   chan struct{} // closed when the keeper was told that the server serves
@@ -158,9 +157,6 @@ func (srv *server) open(control int) error {
 		return err
 	}
 	srv.adopt(entries)
-	if err := srv.queue.adopt(); err != nil {
-		return err
-	}
 	srv.sweepFiles()
 	srv.execs.reconcile()
 	if err := srv.listen(entries); err != nil {

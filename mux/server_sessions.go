@@ -101,6 +101,9 @@ func checkCreate(r *CreateRequest) error {
 			return fmt.Errorf("%w: %w", ErrRequest, err)
 		}
 	}
+	if _, err := EncodeKeys(nil, r.Composer.Clear, KeyModes{}); err != nil {
+		return fmt.Errorf("%w: composer: %w", ErrRequest, err)
+	}
 	return checkSize(r.Cols, r.Rows)
 }
 
@@ -130,7 +133,7 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	rec := sessionRecord{
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
-		Ready: r.ReadyPrefix, Rules: r.StatusRules,
+		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
 	}
 	if r.exec != nil {
 		rec.Exec, rec.Pipes, rec.Owner = true, r.exec.pipes, r.exec.owner

@@ -30,6 +30,7 @@ type sessionRecord struct {
 	Recording bool         `json:"recording,omitempty"`
 	Ready     string       `json:"ready,omitempty"`
 	Rules     []StatusRule `json:"rules,omitempty"`
+	Composer  Composer     `json:"composer,omitzero"`
 	Cgroup    string       `json:"cgroup,omitempty"` // directory; "": none
 	Limits    []LimitInfo  `json:"limits,omitempty"`
 	Slot      int          `json:"slot"`            // of the journal's header

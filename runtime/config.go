@@ -3,6 +3,7 @@ package runtime
 import (
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ type Config struct {
 	AcceptStartupDialogs   *bool        // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
 	Dialogs                []Dialog     // known besides the built-in ones, and before them
 	StatusRules            []StatusRule // what the agent's screen tells of what it is doing
+	Composer               Composer     // what the agent makes of typed text; in no fingerprint
 	MouseOn                bool
 	Nudge                  string // typed when ready
 
@@ -76,6 +78,9 @@ type Dialog = rule.Dialog
 // StatusRule is a rule about what an agent's screen tells; see [rule.Status].
 type StatusRule = rule.Status
 
+// Composer is what an agent's input line makes of a message; see [rule.Composer].
+type Composer = rule.Composer
+
 // CopyFile is one entry staged before the command runs.
 type CopyFile struct {
 	Src         string
@@ -99,6 +104,16 @@ func SyncWorkDirEnv(cfg Config) Config {
 // TextContent wraps a string as one message.
 func TextContent(s string) []ContentBlock {
 	return []ContentBlock{{Type: BlockText, Text: s}}
+}
+
+// RawContent wraps a string as one message that is typed as it is.
+func RawContent(s string) []ContentBlock {
+	return []ContentBlock{{Type: BlockRaw, Text: s}}
+}
+
+// IsRaw reports a message that is to be typed as it is.
+func IsRaw(blocks []ContentBlock) bool {
+	return slices.ContainsFunc(blocks, func(b ContentBlock) bool { return b.Type == BlockRaw })
 }
 
 // FlattenText joins text blocks with newlines; a file block becomes

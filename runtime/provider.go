@@ -56,7 +56,8 @@ type Provider interface {
 
 	// Nudge delivers the blocks as one message, submitted with Enter,
 	// atomically with respect to every other nudge, key and paste of that
-	// session. The error is ErrSessionNotFound when nothing was delivered
+	// session. What the Composer of its start calls a command is marked, so that
+	// it arrives as text, unless a block is BlockRaw. The error is ErrSessionNotFound when nothing was delivered
 	// because there is no session; every other outcome is in the receipt.
 	Nudge(ctx context.Context, name string, content []ContentBlock) (Receipt, error)
 
@@ -162,11 +163,16 @@ type Receipt struct {
 	State  State  `json:"state"`
 	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"
 	Detail string `json:"detail,omitempty"` // one line for a person
+
+	// Changed says what was done to the text, or to what stood in the composer,
+	// so that the message arrived as text: one line for a person, "" for nothing.
+	Changed string `json:"changed,omitempty"`
 }
 
 // Block types of [ContentBlock].
 const (
 	BlockText     = "text"
+	BlockRaw      = "raw" // text that is typed as it is, also what is a command to the agent
 	BlockFilePath = "file_path"
 )
 

@@ -19,6 +19,7 @@ type nudgeOptions struct {
 	text  string
 	stdin bool
 	json  bool
+	raw   bool // also what is a command to the program
 
 	delivery string        // of gc session nudge; gc nudge has its own
 	ttl      time.Duration // of a message in the queue
@@ -54,6 +55,7 @@ func newNudgeCmd(a *app, s scope) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "the receipt as JSON; with --delivery queue the entry in the queue")
+	f.BoolVar(&o.raw, "raw", false, "type it as it is, also what is a command to the agent: !ls, /clear")
 	f.StringVar(&o.delivery, "delivery", deliverImmediate, "immediate, wait-idle or queue")
 	f.DurationVar(&o.ttl, "ttl", 0, "how long a message may wait before it is a dead letter (default 24h)")
 	values := cobra.FixedCompletions([]string{deliverImmediate, deliverWaitIdle, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
@@ -68,6 +70,9 @@ Prints the receipt:
   refused     the session takes no input
   dead        the session ended first
   unverified  typed and entered, but nothing could be seen (echo is off)
+
+A message that an agent of a city would take as a command (!ls, /clear) is marked so
+that it arrives as text, and the receipt says so; --raw sends it as it is.
 
 With --delivery wait-idle it is typed when the program is known to be idle, and not
 before; with queue the command does not wait for that (gc session queue). A message
@@ -97,7 +102,7 @@ func runNudge(ctx context.Context, a *app, t *target, o nudgeOptions) error {
 	if err := a.messageText(t, &o); err != nil {
 		return err
 	}
-	r, err := t.provider.Nudge(ctx, t.session, runtime.TextContent(o.text))
+	r, err := t.provider.Nudge(ctx, t.session, o.content())
 	if err != nil {
 		return err
 	}
@@ -105,6 +110,14 @@ func runNudge(ctx context.Context, a *app, t *target, o nudgeOptions) error {
 		return err
 	}
 	return receiptStatus(r)
+}
+
+// content is the message for a provider.
+func (o *nudgeOptions) content() []runtime.ContentBlock {
+	if o.raw {
+		return runtime.RawContent(o.text)
+	}
+	return runtime.TextContent(o.text)
 }
 
 func (a *app) printReceipt(r runtime.Receipt, asJSON bool) error {
@@ -117,6 +130,9 @@ func (a *app) printReceipt(r runtime.Receipt, asJSON bool) error {
 	}
 	if r.Detail != "" && r.State != runtime.Submitted {
 		line += ": " + r.Detail
+	}
+	if r.Changed != "" {
+		line += " (" + r.Changed + ")"
 	}
 	_, err := fmt.Fprintln(a.out, cleanLine(line))
 	return err

@@ -50,6 +50,7 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "the receipt as JSON; of a message that stays queued its entry in the queue")
 	f.StringVar(&o.delivery, "delivery", "", "wait-idle, immediate or queue (default: wait-idle when the agent says that it works, else immediate)")
+	f.BoolVar(&o.raw, "raw", false, "type it as it is, also what is a command to the agent: !ls, /clear")
 	f.DurationVar(&o.timeout, "timeout", 0, "with wait-idle: leave it in the queue after this long (default: wait on)")
 	f.DurationVar(&o.ttl, "ttl", session.DefaultTTL, "how long a message may wait before it is a dead letter")
 	values := cobra.FixedCompletions([]string{deliverWaitIdle, deliverImmediate, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
@@ -65,6 +66,9 @@ Prints the receipt:
   dead        the session ended first
   unverified  typed and entered, but nothing could be seen (echo is off)
   queued      it waits until the agent is idle (--delivery queue, or the timeout)
+
+A message that the agent would take as a command (!ls, /clear) is marked so that it
+arrives as text, and the receipt says so; --raw sends it as it is.
 
 wait-idle and queue put it into the city's queue: on disk, in order, for the session
 that runs now and no later one. They type only into an agent that is known to be idle
@@ -132,7 +136,7 @@ func (a *app) deliverQueued(ctx context.Context, c *controller.Client, t *target
 	if err != nil {
 		return err
 	}
-	n, err := c.Queue(ctx, controller.QueueRequest{Agent: t.label, Text: o.text, TTL: o.ttl})
+	n, err := c.Queue(ctx, controller.QueueRequest{Agent: t.label, Text: o.text, TTL: o.ttl, Raw: o.raw})
 	if err != nil {
 		return err
 	}
@@ -214,7 +218,7 @@ func awaitNudge(ctx context.Context, c *controller.Client, n session.Nudge, seq 
 
 // receiptOf is what became of a message, as a receipt.
 func receiptOf(n session.Nudge) runtime.Receipt {
-	r := runtime.Receipt{State: n.Receipt, Detail: n.Detail}
+	r := runtime.Receipt{State: n.Receipt, Detail: n.Detail, Changed: n.Changed}
 	switch {
 	case n.State == session.NudgeDelivered && r.State == "":
 		r.State = runtime.Submitted

@@ -133,7 +133,7 @@ func opNudge(c *opCall) error {
 	if err != nil {
 		return err
 	}
-	receipt := runtime.Receipt{State: runtime.State(r.State), By: r.By, Detail: r.Detail}
+	receipt := runtime.Receipt{State: runtime.State(r.State), By: r.By, Detail: r.Detail, Changed: r.Changed}
 	if err := json.NewEncoder(c.out).Encode(receipt); err != nil {
 		return err
 	}

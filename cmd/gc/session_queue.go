@@ -119,7 +119,7 @@ func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) e
 		return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
 	}
 	it, err := client.Enqueue(ctx, mux.QueueRequest{
-		Target: info.Name, Session: info.ID, Text: o.text, Policy: mux.PolicyWaitIdle, TTL: o.ttl,
+		Target: info.Name, Session: info.ID, Text: o.text, Policy: mux.PolicyWaitIdle, TTL: o.ttl, Raw: o.raw,
 	})
 	if err != nil || o.delivery == deliverQueue {
 		return errors.Join(err, a.printWaiting(it, o.json))
@@ -147,7 +147,7 @@ func receiptOfQueued(it mux.QueueItem) runtime.Receipt {
 	if it.Receipt == nil {
 		return runtime.Receipt{State: runtime.Dead, Detail: it.Detail}
 	}
-	r := runtime.Receipt{State: runtime.State(it.Receipt.State), By: it.Receipt.By, Detail: it.Receipt.Detail}
+	r := runtime.Receipt{State: runtime.State(it.Receipt.State), By: it.Receipt.By, Detail: it.Receipt.Detail, Changed: it.Receipt.Changed}
 	if r.Detail == "" {
 		r.Detail = it.Detail
 	}

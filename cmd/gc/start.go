@@ -33,15 +33,11 @@ type startOptions struct {
 func newStartCmd(a *app) *cobra.Command {
 	var o startOptions
 	cmd := &cobra.Command{
-		Use:               "start [DIR|AGENT]",
-		Short:             "Start the city's agents and keep them running",
-		Args:              between(0, 1),
-		ValidArgsFunction: a.completeAgents,
+		Use:   "start [DIR]",
+		Short: "Start the city's agents and keep them running",
+		Args:  between(0, 1),
 		RunE: graceful(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				if st, err := os.Stat(args[0]); (err != nil || !st.IsDir()) && a.isAgent(args[0]) {
-					return a.startAgent(cmd.Context(), args[0], o)
-				}
 				a.city = args[0]
 			}
 			return runStart(cmd.Context(), a, o)
@@ -60,8 +56,7 @@ func newStartCmd(a *app) *cobra.Command {
 first, restarts them when they die, and follows changes of city.toml. Returns
 when every agent was tried once, and shows them. One line names the agents that
 may do anything without asking: permissions = "bypass" in city.toml, or a program
-that never asks. A city that runs already is left as it is. A name that is not a
-folder but an agent of a running city starts that agent, if it is down.
+that never asks.
 
 On a terminal it asks once before a city that you have not trusted runs anything
 (gc trust); elsewhere it refuses, unless --trust or GC_TRUST=1 says that you do.
@@ -74,10 +69,9 @@ have one (session.cast, for asciinema) and the result (result.json), and beside
 them the status of the city (summary.json).`, `
 		gc start
 		gc start examples/demo
-		gc start worker
 		gc start --dry-run
 		gc start --foreground --until done --timeout 10m --artifacts out`,
-		statuses{exitFailure: "failure: an agent did not start …", exitNotFound: "", exitTimeout: ""})
+		statuses{exitFailure: "failure: an agent did not start, the city is running already …", exitNotFound: "", exitTimeout: ""})
 }
 
 // check finds flags that do not fit together.
@@ -126,7 +120,11 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	case o.foreground || o.once:
 		return a.runHere(ctx, opts, o)
 	}
-	return a.startCity(ctx, opts)
+	status, err := launchController(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return a.showStarted(ctx, status)
 }
 
 // runHere is the controller in this process.

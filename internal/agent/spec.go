@@ -185,6 +185,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		ReadyPromptPrefix: r.ReadyPromptPrefix, ReadyDelayMs: r.ReadyDelayMS,
 		ProcessNames: r.ProcessNames, EmitsPermissionWarning: r.EmitsPermissionWarning,
 		AcceptStartupDialogs: r.AcceptStartupDialogs, MouseOn: r.Mouse,
+		Composer:     runtime.Composer{Commands: r.TextCommands, Words: r.TextWords, Openers: r.TextOpeners, Mark: r.TextMark, Clear: r.ClearKeys},
 		ProviderName: r.Family, ProviderOverlayName: r.OverlayProvider, InstallAgentHooks: r.InstallAgentHooks,
 		PackOverlayDirs: r.PackOverlays, OverlayDir: r.OverlayDir,
 		Cols: c.Session.Size.Cols, Rows: c.Session.Size.Rows,
@@ -215,7 +216,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	}
 	cfg.Env = s.environment(o)
 	if !s.remote() {
-		cfg.BaseEnv = config.Inherit(o.Environ, slices.Concat(c.Daemon.InheritEnv, r.InheritEnv))
+		cfg.BaseEnv = config.Inherit(o.Environ, c.Daemon.InheritEnv)
 	}
 	s.Hashes, s.Digest = hashes(cfg), digest(r, cfg)
 	return cfg, s.addOthers(cfg, o)

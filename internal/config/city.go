@@ -70,12 +70,16 @@ type Hints struct {
 	PromptMode             string            `toml:"prompt_mode"`
 	PromptFlag             string            `toml:"prompt_flag"`
 	Env                    map[string]string `toml:"env"`
-	InheritEnv             []string          `toml:"inherit_env"` // names and "PREFIX_*" patterns of the caller's variables
 	ReadyPromptPrefix      string            `toml:"ready_prompt_prefix"`
 	ReadyDelayMS           int               `toml:"ready_delay_ms"`
 	ProcessNames           []string          `toml:"process_names"`
 	EmitsPermissionWarning bool              `toml:"emits_permission_warning"`
 	AcceptStartupDialogs   *bool             `toml:"accept_startup_dialogs"`
+	TextCommands           []string          `toml:"text_commands"` // as in rule.Composer
+	TextWords              []string          `toml:"text_words"`
+	TextOpeners            []string          `toml:"text_openers"`
+	TextMark               string            `toml:"text_mark"`
+	ClearKeys              []string          `toml:"clear_keys"`
 }
 
 // Provider is one [providers.NAME] table, or a preset.

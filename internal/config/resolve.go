@@ -59,13 +59,17 @@ type Resolved struct {
 
 	ProviderEnv map[string]string // $VAR not expanded yet
 	AgentEnv    map[string]string
-	InheritEnv  []string // beside what every agent of the city inherits
 
 	ReadyPromptPrefix      string
 	ReadyDelayMS           int
 	ProcessNames           []string
 	EmitsPermissionWarning bool
 	AcceptStartupDialogs   *bool
+	TextCommands           []string
+	TextWords              []string
+	TextOpeners            []string
+	TextMark               string
+	ClearKeys              []string
 	SupportsACP            bool
 	SupportsHooks          bool
 	InstructionsFile       string
@@ -177,7 +181,11 @@ func (l layer) hints(h *Hints, env map[string]string) {
 	set(l, "process_names", &l.r.ProcessNames, h.ProcessNames)
 	set(l, "emits_permission_warning", &l.r.EmitsPermissionWarning, h.EmitsPermissionWarning)
 	set(l, "accept_startup_dialogs", &l.r.AcceptStartupDialogs, h.AcceptStartupDialogs)
-	set(l, "inherit_env", &l.r.InheritEnv, h.InheritEnv)
+	set(l, "text_commands", &l.r.TextCommands, h.TextCommands)
+	set(l, "text_words", &l.r.TextWords, h.TextWords)
+	set(l, "text_openers", &l.r.TextOpeners, h.TextOpeners)
+	set(l, "text_mark", &l.r.TextMark, h.TextMark)
+	set(l, "clear_keys", &l.r.ClearKeys, h.ClearKeys)
 	maps.Copy(env, h.Env)
 	for k := range h.Env {
 		l.r.Origins["env."+k] = Origin{Source: l.source, File: filepath.Base(l.file), Line: l.where.Place("env").Line}

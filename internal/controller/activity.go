@@ -72,7 +72,7 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 	var names []string
 	if err := l.inLoop(ctx, func() {
 		for name, m := range l.members {
-			if m.hasScreen() {
+			if m.seen.Presence == Alive && !m.foreign {
 				names, ids[name] = append(names, name), m.seen.Record.ID
 			}
 		}
@@ -83,7 +83,7 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 	var st Status
 	err := l.inLoop(ctx, func() {
 		for name, a := range doing {
-			if m := l.members[name]; m != nil && m.hasScreen() && m.seen.Record.ID == ids[name] {
+			if m := l.members[name]; m != nil && m.seen.Presence == Alive && m.seen.Record.ID == ids[name] {
 				m.doing = a
 			}
 		}
@@ -97,18 +97,11 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 	return st, err
 }
 
-// hasScreen reports whether the member has a session of this city, or is about
-// to have one, that can be asked what its agent is doing.
-func (m *member) hasScreen() bool {
-	return (m.seen.Presence == Alive || m.op == opStart || m.op == opSettle) && !m.foreign
-}
-
-// showActivity fills in what the agent is doing. A start that a dialog holds up
-// is blocked.
+// showActivity fills in what the agent is doing.
 func (a *AgentStatus) showActivity(m *member) {
 	a.Activity = runtime.ActivityUnknown
 	switch {
-	case a.State == StateStarting && m.doing.State != runtime.ActivityBlocked:
+	case a.State == StateStarting:
 		a.Activity = runtime.ActivityStarting
 	case m.seen.Presence == Gone && m.op == "":
 		if m.seen.Record.LastExit != nil || m.seen.Record.Job.Done {

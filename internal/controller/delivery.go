@@ -143,19 +143,18 @@ func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 		return
 	}
 	n.Begin(now, id, m.seen.Record.Epoch)
-	ticket, name, text := l.book.SaveNudge(*n), m.seen.Session, n.Text
+	ticket, name, content := l.book.SaveNudge(*n), m.seen.Session, runtime.TextContent(n.Text)
+	if n.Raw {
+		content = runtime.RawContent(n.Text)
+	}
 	l.work.Go(func() {
-		if err := ticket.Wait(); err != nil { // nothing is typed without a lease
-			l.post(func() {
-				m.delivering = false
-				n.Wait(l.book.Now(), oneLine(err.Error()))
-				l.nudgeMoved(n)
-			})
-			return
+		var r runtime.Receipt
+		err := ticket.Wait()
+		if err == nil {
+			ctx, cancel := context.WithTimeout(l.opCtx, typeTimeout)
+			r, err = l.p.Nudge(ctx, name, content)
+			cancel()
 		}
-		ctx, cancel := context.WithTimeout(l.opCtx, typeTimeout)
-		r, err := l.p.Nudge(ctx, name, runtime.TextContent(text))
-		cancel()
 		l.post(func() {
 			m.delivering = false
 			n.End(l.book.Now(), r, err)
@@ -178,6 +177,7 @@ type QueueRequest struct {
 	Text      string        `json:"text"`
 	Immediate bool          `json:"immediate,omitempty"` // do not wait until it is idle
 	TTL       time.Duration `json:"ttl,omitempty"`       // nanoseconds; 0 = 24 h
+	Raw       bool          `json:"raw,omitempty"`       // type it as it is, also what is a command to the agent
 }
 
 // queue adds a nudge for the agent's incarnation of now, or for its next when
@@ -202,7 +202,7 @@ func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error)
 		if err != nil {
 			return
 		}
-		n, ticket = l.enqueue(picked[0], session.Nudge{Text: q.Text, Immediate: q.Immediate}, q.TTL)
+		n, ticket = l.enqueue(picked[0], session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
 	})
 	if err = errors.Join(in, err); err != nil {
 		return n, err

@@ -27,9 +27,11 @@ type Nudge struct {
 	Text      string        `json:"text"`
 	From      string        `json:"from,omitempty"` // the wait that made it
 	Immediate bool          `json:"immediate,omitempty"`
+	Raw       bool          `json:"raw,omitempty"` // typed as it is, also what is a command to the agent
 	State     NudgeState    `json:"state"`
 	Receipt   runtime.State `json:"receipt,omitempty"` // of the last try
 	Detail    string        `json:"detail,omitempty"`  // why it waits, or was given up
+	Changed   string        `json:"changed,omitempty"` // as in the receipt
 
 	// The incarnation it is for: no other gets it. Empty: the first that can.
 	SessionID string `json:"sessionId,omitempty"`
@@ -86,7 +88,7 @@ func (n *Nudge) Begin(now time.Time, sessionID string, epoch int64) {
 // End takes in the outcome of a try. What may have been typed is never typed
 // again; what was not is tried again later.
 func (n *Nudge) End(now time.Time, r runtime.Receipt, err error) {
-	n.Lease, n.Receipt = time.Time{}, r.State
+	n.Lease, n.Receipt, n.Changed = time.Time{}, r.State, r.Changed
 	switch {
 	case errors.Is(err, runtime.ErrSessionNotFound):
 		n.giveUp(now, "the session it was for has ended")

@@ -17,7 +17,15 @@ func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.Con
 	if err := checkName(name); err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge: %w: %w", runtime.ErrSessionNotFound, err)
 	}
-	return p.nudge(ctx, name, runtime.FlattenText(content))
+	text, changed, err := runtime.PlainText(ctx, p, name, content)
+	if err != nil {
+		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
+	}
+	r, err := p.nudge(ctx, name, text)
+	if changed != "" && r.State != runtime.Blocked {
+		r.Changed = changed
+	}
+	return r, err
 }
 
 func (p *Provider) nudge(ctx context.Context, name, text string) (runtime.Receipt, error) {

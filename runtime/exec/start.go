@@ -104,10 +104,10 @@ func (s *starter) create(ctx context.Context, h *handshake) error {
 		return s.p.failure(ctx, r, a)
 	}
 	s.created = true
-	if s.cfg.ReadyPromptPrefix == "" {
-		return nil
+	err = runtime.KeepComposer(ctx, s.p, s.name, s.cfg.Composer)
+	if err == nil && s.cfg.ReadyPromptPrefix != "" {
+		err = s.p.SetMeta(ctx, s.name, readyMeta, s.cfg.ReadyPromptPrefix)
 	}
-	err = s.p.SetMeta(ctx, s.name, readyMeta, s.cfg.ReadyPromptPrefix)
 	if err != nil && !gone(err) {
 		return s.undo(ctx, err)
 	}
@@ -173,5 +173,8 @@ func (s *starter) keys(ctx context.Context, keys ...string) error {
 }
 
 func (s *starter) nudge(ctx context.Context, text string) (runtime.Receipt, error) {
-	return s.p.nudge(ctx, s.name, text)
+	text, changed := s.cfg.Composer.Plain(text)
+	r, err := s.p.nudge(ctx, s.name, text)
+	r.Changed = changed
+	return r, err
 }

@@ -46,12 +46,12 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 
 // Nudge implements runtime.Provider.
 func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudgeNamed(ctx, name, mux.NudgeRequest{Text: runtime.FlattenText(content)})
+	return p.nudgeNamed(ctx, name, mux.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content)})
 }
 
 // NudgeNow implements runtime.ImmediateNudgeProvider.
 func (p *Provider) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudgeNamed(ctx, name, mux.NudgeRequest{Text: runtime.FlattenText(content), Timeout: time.Nanosecond})
+	return p.nudgeNamed(ctx, name, mux.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content), Timeout: time.Nanosecond})
 }
 
 func (p *Provider) nudgeNamed(ctx context.Context, name string, r mux.NudgeRequest) (runtime.Receipt, error) {
@@ -83,7 +83,7 @@ func (p *Provider) nudge(ctx context.Context, id string, r mux.NudgeRequest) (ru
 	if err != nil {
 		return runtime.Receipt{}, convert(err)
 	}
-	return runtime.Receipt{State: runtime.State(got.State), By: got.By, Detail: got.Detail}, nil
+	return runtime.Receipt{State: runtime.State(got.State), By: got.By, Detail: got.Detail, Changed: got.Changed}, nil
 }
 
 // SendKeys implements runtime.Provider.

@@ -43,6 +43,30 @@ var inputCases = []testCase{
 			t.Fatalf("got %q", got)
 		}
 	}},
+	{name: "what is a command to the program arrives as text", needs: []need{programs, keys}, test: func(t *T) {
+		dir := t.TempDir()
+		name := t.start(runtime.Config{
+			WorkDir: dir, Command: "echo ready; read a; read b; read c; printf '%s\\n' \"$a\" \"$b\" \"$c\" > got; exec cat",
+			Composer: runtime.Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "- "},
+		})
+		t.shows(name, "ready")
+		for _, m := range []struct {
+			content []runtime.ContentBlock
+			changed bool
+		}{
+			{runtime.TextContent("!ls"), true},
+			{runtime.RawContent("/clear"), false},
+			{runtime.TextContent("see @main"), true},
+		} {
+			r, err := t.P.Nudge(t.Ctx, name, m.content)
+			if err != nil || r.State != runtime.Submitted && r.State != runtime.Unverified || (r.Changed != "") != m.changed {
+				t.Fatalf("%v: %+v, %v", m.content, r, err)
+			}
+		}
+		if got := t.file(filepath.Join(dir, "got")); got != "- !ls\n/clear\nsee @main" && got != "- !ls\n/clear\nsee @main " {
+			t.Fatalf("got %q", got)
+		}
+	}},
 	{name: "wide characters arrive whole", needs: []need{keys}, test: func(t *T) {
 		name := t.idle()
 		text := "日本語 한국어 émoji 🎉 ± ẞ"

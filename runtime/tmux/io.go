@@ -165,7 +165,14 @@ func (p *Provider) nudge(ctx context.Context, name string, content []runtime.Con
 	if err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
 	}
-	r, err := p.typeText(ctx, name, v.target, runtime.FlattenText(content), patience)
+	text, changed, err := runtime.PlainText(ctx, p, name, content)
+	if err != nil {
+		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
+	}
+	r, err := p.typeText(ctx, name, v.target, text, patience)
+	if r.State != runtime.Blocked {
+		r.Changed = changed
+	}
 	if gone(err) {
 		return runtime.Receipt{State: runtime.Dead, Detail: "the session ended"}, nil
 	}

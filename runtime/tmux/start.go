@@ -65,7 +65,11 @@ func (s *starter) create(ctx context.Context) error {
 	defer cancel()
 	token := rand.Text()
 	s.target, s.mark = incarnation(s.name, token), mark(s.cfg)
-	if err := s.begin(ctx, detached, dir, token); err != nil {
+	err := s.begin(ctx, detached, dir, token)
+	if err == nil {
+		err = runtime.KeepComposer(detached, s.p, s.name, s.cfg.Composer)
+	}
+	if err != nil && !gone(err) {
 		if v, gerr := s.p.get(detached, s.target); gerr == nil {
 			err = errors.Join(err, s.p.end(detached, v))
 		}
@@ -237,7 +241,10 @@ func (s *starter) keys(ctx context.Context, keys ...string) error {
 }
 
 func (s *starter) nudge(ctx context.Context, text string) (runtime.Receipt, error) {
-	return s.p.typeText(ctx, s.name, s.target, text, dialogPatience)
+	text, changed := s.cfg.Composer.Plain(text)
+	r, err := s.p.typeText(ctx, s.name, s.target, text, dialogPatience)
+	r.Changed = changed
+	return r, err
 }
 
 // Relaunch implements runtime.RelaunchProvider: tmux puts another program into

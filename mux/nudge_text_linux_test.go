@@ -1,0 +1,95 @@
+package mux
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var testComposer = Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "⠀", Clear: []string{"C-u"}}
+
+// startAgent runs the composer of an agent with commands.
+func startAgent(t *testing.T, c *Client, name string, comp Composer) (out string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = t.TempDir() + "/out"
+	_, err = c.Create(t.Context(), CreateRequest{
+		Name: name, Argv: []string{exe}, ReadyPrefix: "> ", Composer: comp,
+		Env: append([]string{receiverVar + "=agent", "MUX_TEST_OUT=" + out}, testEnv...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, name, "^> ?$")
+	return out
+}
+
+// TestNudgeArrivesAsText: what is a command to the agent is marked, and said to
+// be, unless the text is to be typed raw.
+func TestNudgeArrivesAsText(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	out := startAgent(t, c, "a", testComposer)
+	nudge := func(text string, raw bool) Receipt {
+		t.Helper()
+		r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: text, Raw: raw})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := nudge("!rm -rf x", false); r.State != Submitted || !strings.Contains(r.Changed, "!rm is a command") {
+		t.Errorf("a shell command: %+v", r)
+	}
+	if r := nudge("two\n!lines", false); r.State != Submitted || r.Changed != "" {
+		t.Errorf("a plain text: %+v", r)
+	}
+	if r := nudge("see @main.go", false); r.State != Submitted || !strings.Contains(r.Changed, "@main.go takes Enter") {
+		t.Errorf("an open picker: %+v", r)
+	}
+	if r := nudge("!date", true); r.State != Submitted || r.Changed != "" {
+		t.Errorf("raw: %+v", r)
+	}
+	if got, want := submitted(t, out), []string{"⠀!rm -rf x", "two\n!lines", "see @main.go ", "!date"}; !slices.Equal(got, want) {
+		t.Errorf("arrived: %q, want %q", got, want)
+	}
+}
+
+// TestNudgeClearsItsOwnDraft: a message that an agent did not take is in nobody's
+// way, but what a person has typed into is never thrown away.
+func TestNudgeClearsItsOwnDraft(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	out := startAgent(t, c, "a", testComposer)
+	for _, text := range []string{"/nosuch thing", "/nosuch\nof three\nlines"} {
+		if r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: text, Raw: true}); err != nil || r.State != Drafted {
+			t.Fatalf("an unknown command: %+v, %v", r, err)
+		}
+		r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: "go on", Timeout: time.Minute})
+		if err != nil || r.State != Submitted || !strings.Contains(r.Changed, "was cleared") {
+			t.Fatalf("the next one: %+v, %v", r, err)
+		}
+	}
+	if got := submitted(t, out); !slices.Equal(got, []string{"go on", "go on"}) {
+		t.Errorf("arrived: %q", got)
+	}
+	startAgent(t, c, "demo", testComposer)
+	if r, err := c.Nudge(t.Context(), "demo", NudgeRequest{Text: "/nosuch", Raw: true}); err != nil || r.State != Drafted {
+		t.Fatalf("an unknown command: %+v, %v", r, err)
+	}
+	p := newPerson(t)
+	r := attachPerson(p, c, "demo", nil)
+	p.shows("/nosuch")
+	p.types("x")
+	await(t, c, "demo", "/nosuchx")
+	p.types("\x02d")
+	r.want(AttachDetached) // it is no draft that the person still writes
+	if r, err := c.Nudge(t.Context(), "demo", NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != Blocked || r.By != "draft" {
+		t.Errorf("a person has typed into it: %+v, %v", r, err)
+	}
+}

@@ -44,10 +44,16 @@ func DefaultPaths(getenv func(string) string) (Paths, error) {
 	return Paths{Dir: dir, Socket: filepath.Join(dir, "mux.sock")}, nil
 }
 
-func (p Paths) lock() string  { return filepath.Join(p.Dir, "mux.lock") }
-func (p Paths) start() string { return filepath.Join(p.Dir, "start.lock") }
-func (p Paths) db() string    { return filepath.Join(p.Dir, "mux.db") }
-func (p Paths) log() string   { return filepath.Join(p.Dir, "mux.log") }
+// Files of the state directory.
+const (
+	serverLock = "mux.lock"   // held by the keeper and its server
+	startLock  = "start.lock" // held by whoever looks whether there is a server
+	serverLog  = "mux.log"
+)
+
+func (p Paths) lock() string { return filepath.Join(p.Dir, serverLock) }
+func (p Paths) db() string   { return filepath.Join(p.Dir, "mux.db") }
+func (p Paths) log() string  { return filepath.Join(p.Dir, serverLog) }
 
 // maxSocketPath is what fits into sockaddr_un with its final NUL.
 var maxSocketPath = len(unix.RawSockaddrUnix{}.Path) - 1
@@ -85,9 +91,12 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	return conn, err
 }
 
-// listenSocket makes the socket, 0600, replacing whatever stands in its place.
+// listenSocket makes the socket, 0600, replacing one that stands in its place.
 // The caller holds the state directory's lock.
 func listenSocket(path string) (*net.UnixListener, error) {
+	if err := checkSocket(path); err != nil {
+		return nil, err
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

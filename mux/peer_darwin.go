@@ -30,3 +30,19 @@ func waitProcess(ctx context.Context, pid int) error {
 	}
 	return nil
 }
+
+// processUID is the user that a process runs as.
+func processUID(pid int) (int, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return -1, err
+	}
+	return int(k.Eproc.Ucred.Uid), nil
+}
+
+// signalProcess sends a signal to the process when it is the right one.
+func signalProcess(pid int, sig unix.Signal, right func() bool) {
+	if right() {
+		_ = unix.Kill(pid, sig)
+	}
+}

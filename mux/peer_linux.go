@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,5 +40,25 @@ func waitProcess(ctx context.Context, pid int) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+	}
+}
+
+// processUID is the user that a process runs as.
+func processUID(pid int) (int, error) {
+	var st unix.Stat_t
+	err := unix.Stat("/proc/"+strconv.Itoa(pid), &st)
+	return int(st.Uid), err
+}
+
+// signalProcess sends a signal to the process when it is the right one; it
+// cannot become another one in between.
+func signalProcess(pid int, sig unix.Signal, right func() bool) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if right() {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
 }

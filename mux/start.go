@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,27 +47,32 @@ func locate(ctx context.Context, p Paths, absent func(lock *os.File) error) (*Cl
 	if err == nil || !isNobody(err) {
 		return c, err
 	}
-	starter, err := lockFile(ctx, p.start())
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+	d, err := openStateDir(p.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoServer
 	} else if err != nil {
 		return nil, err
 	}
+	defer d.Close()
+	starter, err := d.lock(ctx, startLock)
+	if err != nil {
+		return nil, err
+	}
 	defer starter.Close()
-	return locateLocked(ctx, p, absent)
+	return locateLocked(ctx, p, d, absent)
 }
 
 // locateLocked is locate with the starters' lock held.
-func locateLocked(ctx context.Context, p Paths, absent func(lock *os.File) error) (*Client, error) {
+func locateLocked(ctx context.Context, p Paths, d stateDir, absent func(lock *os.File) error) (*Client, error) {
 	deadline := time.Now().Add(relistTimeout)
 	for woken := false; ; {
 		c, err := connectClient(ctx, p)
 		if err == nil || !isNobody(err) {
 			return c, err
 		}
-		lock, err := os.OpenFile(p.lock(), os.O_RDWR|os.O_CREATE, 0o600)
+		lock, err := d.open(serverLock, os.O_RDWR|os.O_CREATE)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+			return nil, err
 		}
 		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
@@ -82,7 +85,7 @@ func locateLocked(ctx context.Context, p Paths, absent func(lock *os.File) error
 		}
 		if !woken {
 			woken = true
-			wakeServer(lock)
+			wakeServer(d, lock)
 		}
 		lock.Close()
 		if time.Now().After(deadline) {
@@ -94,18 +97,13 @@ func locateLocked(ctx context.Context, p Paths, absent func(lock *os.File) error
 	}
 }
 
-// wakeServer asks the server whose pid stands in the lock file to make its
-// socket again. The lock is held, so that somebody of that server lives.
-func wakeServer(lock *os.File) {
-	b, _ := io.ReadAll(io.LimitReader(lock, 64))
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && pid > 1 {
-		_ = unix.Kill(pid, unix.SIGUSR1)
-	}
-}
-
-// connectClient connects once. errors.Is(err, ErrUnreachable) unless ctx ended.
+// connectClient connects once. ErrStateDir when the socket is not this user's;
+// else errors.Is(err, ErrUnreachable) unless ctx ended.
 func connectClient(ctx context.Context, p Paths) (*Client, error) {
 	dial := func(ctx context.Context) (net.Conn, error) {
+		if err := checkSocket(p.Socket); err != nil {
+			return nil, err
+		}
 		conn, err := dialSocket(ctx, p.Socket)
 		if err != nil {
 			return nil, err
@@ -121,6 +119,9 @@ func connectClient(ctx context.Context, p Paths) (*Client, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if errors.Is(err, ErrStateDir) {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return newClient(p, conn, dial), nil
@@ -132,36 +133,12 @@ func isNobody(err error) bool {
 		errors.Is(err, unix.ENOTSOCK) || errors.Is(err, unix.ENOTDIR)
 }
 
-// makeStateDir makes the directory, 0700, and refuses one that others can
-// write to or own.
-func makeStateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("%w: %w", ErrStateDir, err)
-	}
-	var st unix.Stat_t
-	if err := unix.Stat(dir, &st); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrStateDir, dir, err)
-	}
-	if int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%w: %s belongs to uid %d", ErrStateDir, dir, st.Uid)
-	}
-	if st.Mode&0o077 != 0 {
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return fmt.Errorf("%w: %w", ErrStateDir, err)
-		}
-	}
-	return nil
-}
-
-// lockFile opens path and waits for its exclusive lock, which ends when the
-// file is closed. It does not make the directory.
-func lockFile(ctx context.Context, path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+// lock opens a file of the directory and waits for its exclusive lock, which
+// ends when the file is closed.
+func (d stateDir) lock(ctx context.Context, name string) (*os.File, error) {
+	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+		return nil, err
 	}
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 		return f, nil
@@ -172,7 +149,7 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	case err := <-locked:
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("%w: lock %s: %w", ErrStateDir, path, err)
+			return nil, fmt.Errorf("%w: lock %s: %w", ErrStateDir, f.Name(), err)
 		}
 		return f, nil
 	case <-ctx.Done():
@@ -197,10 +174,15 @@ const goneLimit = 30 * time.Second
 func waitGone(ctx context.Context, p Paths, pids ...int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, goneLimit, fmt.Errorf("%w: the server did not end within %v", ErrUnreachable, goneLimit))
 	defer cancel()
-	f, err := lockFile(ctx, p.lock())
-	if errors.Is(err, os.ErrNotExist) {
+	d, err := openStateDir(p.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
+		return err
+	}
+	defer d.Close()
+	f, err := d.lock(ctx, serverLock)
+	if err != nil {
 		return err
 	}
 	defer f.Close()

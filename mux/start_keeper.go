@@ -86,12 +86,14 @@ func launchKeeper(p Paths, lock, w *os.File, args ...string) error {
 // openLog opens the daemons' log for appending; an old one that grew too long
 // is moved aside.
 func openLog(p Paths) (*os.File, error) {
-	if fi, err := os.Stat(p.log()); err == nil && fi.Size() > maxLog {
-		_ = os.Rename(p.log(), p.log()+".1")
-	}
-	f, err := os.OpenFile(p.log(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	d, err := openStateDir(p.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+		return nil, err
 	}
-	return f, nil
+	defer d.Close()
+	var st unix.Stat_t
+	if unix.Fstatat(int(d.Fd()), serverLog, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Size > maxLog {
+		_ = unix.Renameat(int(d.Fd()), serverLog, int(d.Fd()), serverLog+".1")
+	}
+	return d.open(serverLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 }

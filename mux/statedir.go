@@ -1,0 +1,184 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/proctree"
+)
+
+// The socket and the state directory may lie in a folder that others share. All
+// that is there is checked before it is used: it must belong to this user and be
+// of the right type, and symbolic links are not followed.
+
+// stateDir is an open state directory of this user's own.
+type stateDir struct {
+	*os.File
+}
+
+// openStateDir opens the directory. fs.ErrNotExist when there is none,
+// ErrStateDir when it is not this user's alone.
+func openStateDir(dir string) (stateDir, error) {
+	if err := checkFolder(filepath.Dir(dir)); err != nil {
+		return stateDir{}, err
+	}
+	if fi, err := os.Lstat(dir); err != nil {
+		if errors.Is(err, unix.ENOTDIR) {
+			err = fs.ErrNotExist
+		}
+		return stateDir{}, err
+	} else if !fi.IsDir() {
+		return stateDir{}, fmt.Errorf("%w: %s: not a directory", ErrStateDir, dir)
+	}
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return stateDir{}, fmt.Errorf("%w: %w", ErrStateDir, &os.PathError{Op: "open", Path: dir, Err: err})
+	}
+	d := stateDir{os.NewFile(uintptr(fd), dir)}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil {
+		err = checkOwner(&st, dir)
+	}
+	if err == nil && st.Mode&0o022 != 0 {
+		err = fmt.Errorf("%w: others may write to %s", ErrStateDir, dir)
+	}
+	if err != nil {
+		d.Close()
+		return stateDir{}, err
+	}
+	return d, nil
+}
+
+// makeStateDir makes the directory, 0700, unless it is there.
+func makeStateDir(dir string) error {
+	err := os.MkdirAll(filepath.Dir(dir), 0o700)
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %w", ErrStateDir, err)
+	}
+	d, err := openStateDir(dir)
+	if err != nil {
+		if !errors.Is(err, ErrStateDir) {
+			err = fmt.Errorf("%w: %w", ErrStateDir, err)
+		}
+		return err
+	}
+	defer d.Close()
+	if err := d.Chmod(0o700); err != nil {
+		return fmt.Errorf("%w: %w", ErrStateDir, err)
+	}
+	return nil
+}
+
+// open opens a regular file of this user's in the directory; 0600 when it is
+// made.
+func (d stateDir) open(name string, flags int) (*os.File, error) {
+	path := filepath.Join(d.Name(), name)
+	fd, err := unix.Openat(int(d.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%w: %s is a symbolic link", ErrStateDir, path)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStateDir, &os.PathError{Op: "open", Path: path, Err: err})
+	}
+	f := os.NewFile(uintptr(fd), path)
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil {
+		err = checkOwner(&st, path)
+	}
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = fmt.Errorf("%w: %s: not a regular file", ErrStateDir, path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// checkSocket refuses what is not a socket of this user's; nil when nothing is
+// there.
+func checkSocket(path string) error {
+	if err := checkFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", ErrStateDir, &os.PathError{Op: "lstat", Path: path, Err: err})
+	}
+	if err := checkOwner(&st, path); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return fmt.Errorf("%w: %s is not a socket", ErrStateDir, path)
+	}
+	return nil
+}
+
+// checkFolder refuses a folder in which others may replace what is this user's;
+// nil when it is not there.
+func checkFolder(dir string) error {
+	var st unix.Stat_t
+	if unix.Stat(dir, &st) != nil {
+		return nil // what is to be opened below says why
+	}
+	if st.Uid != 0 {
+		if err := checkOwner(&st, dir); err != nil {
+			return err
+		}
+	}
+	others := st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && st.Gid != st.Uid
+	if others && st.Mode&unix.S_ISVTX == 0 {
+		return fmt.Errorf("%w: others may write to %s", ErrStateDir, dir)
+	}
+	return nil
+}
+
+func checkOwner(st *unix.Stat_t, path string) error {
+	if int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%w: %s belongs to another user (uid %d)", ErrStateDir, path, st.Uid)
+	}
+	return nil
+}
+
+// wakeServer asks the server whose pid stands in the lock file to make its
+// socket again. Nothing but a server of this user's for this directory gets the
+// signal.
+func wakeServer(d stateDir, lock *os.File) {
+	b, _ := io.ReadAll(io.LimitReader(lock, 64))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid <= 1 {
+		return
+	}
+	signalProcess(pid, unix.SIGUSR1, func() bool { return isServer(pid, d) })
+}
+
+// isServer reports whether a process is a server of this user's for the
+// directory.
+func isServer(pid int, d stateDir) bool {
+	if uid, err := processUID(pid); err != nil || uid != os.Geteuid() {
+		return false
+	}
+	argv, err := proctree.Cmdline(pid)
+	if err != nil || len(argv) < 4 || !slices.Equal(argv[:2], []string{serverName, daemonMark}) {
+		return false
+	}
+	mine, err := d.Stat()
+	if err != nil {
+		return false
+	}
+	its, err := os.Lstat(argv[2])
+	return err == nil && os.SameFile(mine, its)
+}

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
 
@@ -120,40 +121,65 @@ func (r *Ring) lines() uint64 {
 }
 
 // Page returns up to limit lines from the number first on; keep chooses among
-// them, nil is all.
+// them, nil is all. The ring takes output meanwhile, however long keep takes.
 func (r *Ring) Page(first uint64, limit int, keep func(Line) bool) (Page, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return r.page(max(first, 1), limit, keep)
 }
 
 // Last returns the last n lines.
 func (r *Ring) Last(n int) (Page, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	first := uint64(1)
 	if t := r.lines(); t > uint64(n) {
 		first = t - uint64(n) + 1
 	}
+	r.mu.Unlock()
 	return r.page(first, n, nil)
 }
 
+// maxOvertaken is how often a page goes on where output that came meanwhile has
+// overwritten what it was about to read.
+const maxOvertaken = 8
+
+// errOvertaken is output that is not kept any more.
+var errOvertaken = errors.New("overwritten meanwhile")
+
 func (r *Ring) page(first uint64, limit int, keep func(Line) bool) (Page, error) {
-	parts, err := r.parts()
-	if err != nil {
+	pg := &pager{Page: Page{Next: first}, limit: limit, first: first, keep: keep}
+	err := r.collect(pg)
+	for n := 0; n < maxOvertaken && errors.Is(err, errOvertaken); n++ {
+		err = r.collect(pg)
+	}
+	if err != nil && !errors.Is(err, errOvertaken) {
 		return Page{}, err
 	}
-	pg := &pager{Page: Page{TotalLines: r.lines(), TotalBytes: r.total, Next: first}, limit: limit, first: first, keep: keep}
+	pg.Next = max(pg.Next, first)
+	return pg.Page, nil
+}
+
+// collect adds lines from pg.first on; errOvertaken when it is to be called again.
+func (r *Ring) collect(pg *pager) error {
+	r.mu.Lock()
+	parts, err := r.parts()
+	pg.TotalLines, pg.TotalBytes = r.lines(), r.total
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	for i, p := range parts {
-		if i+1 < len(parts) && parts[i+1].line < first { // nothing of it is wanted
+		if i+1 < len(parts) && parts[i+1].line < pg.first { // nothing of it is wanted
 			continue
 		}
 		if p.missing {
 			if pg.full() {
 				break
 			}
-			pg.Lines = append(pg.Lines, Line{N: p.line, Missing: p.to - p.from})
-			pg.Next, pg.torn = r.lines()+1, true
+			from := max(p.from, pg.at)
+			if from < p.to {
+				pg.Lines = append(pg.Lines, Line{N: max(p.line, pg.resumed), Missing: p.to - from})
+				pg.torn = true
+			}
+			pg.Next = pg.TotalLines + 1
 			if i+1 < len(parts) {
 				pg.Next = parts[i+1].line
 			}
@@ -161,14 +187,23 @@ func (r *Ring) page(first uint64, limit int, keep func(Line) bool) (Page, error)
 		}
 		more, err := r.split(p, pg)
 		if err != nil {
-			return Page{}, err
+			return err
 		}
 		if !more {
 			break
 		}
 	}
-	pg.Next = max(pg.Next, first)
-	return pg.Page, nil
+	return nil
+}
+
+// kept reads what stands at an offset, unless it was overwritten since.
+func (r *Ring) kept(p []byte, offset uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if offset >= RingHead && offset < r.tailFrom() {
+		return errOvertaken
+	}
+	return r.readRaw(p, offset)
 }
 
 // pager collects a page.
@@ -180,6 +215,13 @@ type pager struct {
 	size  int
 	torn  bool // the next line's beginning is not kept
 	keep  func(Line) bool
+	// Where it goes on after it was overtaken: an offset, and its line.
+	at, resumed uint64
+}
+
+// overtaken notes that the line n, at an offset, is not kept any more.
+func (g *pager) overtaken(n, at uint64) {
+	g.at, g.resumed, g.first = at, n, max(g.first, n)
 }
 
 func (g *pager) full() bool { return g.taken >= g.limit || g.size >= MaxPage }
@@ -205,6 +247,7 @@ func (g *pager) add(l Line) bool {
 }
 
 // split gives the pager the lines of one part; false when the page is full.
+// errOvertaken when output came that has overwritten the rest.
 func (r *Ring) split(p part, g *pager) (more bool, err error) {
 	buf := make([]byte, min(chunk, p.to-p.from))
 	var line []byte
@@ -217,7 +260,10 @@ func (r *Ring) split(p part, g *pager) (more bool, err error) {
 	}
 	for at := p.from; at < p.to; {
 		b := buf[:min(uint64(len(buf)), p.to-at)]
-		if err := r.readRaw(b, at); err != nil {
+		if err := r.kept(b, at); err != nil {
+			if errors.Is(err, errOvertaken) {
+				g.overtaken(n, max(at-uint64(len(line)), g.at))
+			}
 			return false, err
 		}
 		at += uint64(len(b))

@@ -180,6 +180,61 @@ func TestRingKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
+// TestRingTakesOutputDuringASearch: what chooses lines may take its time, and what
+// is overwritten meanwhile is missing, not wrong.
+func TestRingTakesOutputDuringASearch(t *testing.T) {
+	r, err := newRing(&disk{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, lines := uint64(0), 0
+	write := func(size int) {
+		for end := n + uint64(size); n < end; {
+			lines++
+			line := fmt.Sprintf("line %d %s\n", lines, strings.Repeat(".", 1000))
+			r.Write([]byte(line), n)
+			n += uint64(len(line))
+		}
+	}
+	write(RingHead + RingTail + 1<<20)
+	asked, floods := 0, 0
+	last := uint64(0)
+	p, err := r.Page(1, 1_000_000, func(l Line) bool {
+		if asked++; asked == 10 || asked == 2000 {
+			floods++
+			write(RingTail / 2 * floods)
+		}
+		want := fmt.Sprintf("line %d .", l.N)
+		if !l.Cut && !strings.HasPrefix(string(l.Text), want) {
+			t.Fatalf("line %d is %.40q", l.N, l.Text)
+		}
+		if l.N <= last {
+			t.Fatalf("line %d after %d", l.N, last)
+		}
+		last = l.N
+		return l.N%500 == 0
+	})
+	if err != nil || floods != 2 {
+		t.Fatalf("%d floods, %v", floods, err)
+	}
+	if p.Next != uint64(lines)+1 || last != uint64(lines) {
+		t.Errorf("it ends at line %d, next %d, of %d", last, p.Next, lines)
+	}
+	missing, at := 0, uint64(0)
+	for _, l := range p.Lines {
+		if l.N < at {
+			t.Errorf("line %d after %d", l.N, at)
+		}
+		at = l.N
+		if l.Missing > 0 {
+			missing++
+		}
+	}
+	if missing < 2 {
+		t.Errorf("%d marks of what is missing", missing)
+	}
+}
+
 func TestRingRefusesAnotherFile(t *testing.T) {
 	if _, err := newRing(&disk{data: bytes.Repeat([]byte("x"), 5000)}); !errors.Is(err, errRing) {
 		t.Fatalf("a file that is no ring: %v", err)

@@ -172,7 +172,7 @@ func members(city *config.City, live func(session string) bool) ([]*agent.Spec, 
 			most = pool.Min + moreMembers
 		}
 		for i, bare := range agent.MemberNames(s, most) {
-			if i >= pool.Min && !live(agent.SessionNameFor(city.Name(), city.Workspace.SessionTemplate, memberName(s, bare))) {
+			if i >= pool.Min && !live(agent.SessionNameFor(city.Name(), city.NameID, city.Workspace.SessionTemplate, memberName(s, bare))) {
 				continue
 			}
 			m, err := agent.Member(s, bare, o)

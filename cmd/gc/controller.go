@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/mux"
 )
 
 // newControllerCmd is for gc start, which runs it in the background.
@@ -53,9 +55,24 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	return controller.Options{
-		City: city, Provider: p, ProviderName: c.name, Background: &commands{}, Steps: a.tellSteps, Trusted: controllerTrust,
+		City: city, Provider: p, ProviderName: c.name, Background: &commands{}, Steps: a.tellSteps, Trusted: controllerTrust, Claims: claimsDir(),
 		Build: agent.BuildOptions{Environ: os.Environ(), Bin: bin},
 	}, nil
+}
+
+// claimsDir is where the cities of this user note whose names are whose; "" when
+// the environment names no place.
+func claimsDir() string {
+	paths, err := mux.DefaultPaths(func(name string) string {
+		if name == "GC_MUX_SOCKET" {
+			return "" // one place for all multiplexers: tmux and scripts know none
+		}
+		return os.Getenv(name)
+	})
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(paths.Dir, "cities")
 }
 
 // launchController starts a controller in the background and returns the

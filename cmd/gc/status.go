@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,22 +162,53 @@ func (a *app) offlineStatus(ctx context.Context, city *config.City) (controller.
 	if err != nil {
 		return status, err
 	}
-	running, _ := p.ListRunning(ctx, "") // a failure shows at each agent
+	_, err = os.Stat(controller.StateDir(city.Dir))
+	started := !errors.Is(err, os.ErrNotExist) // else nothing that runs is this city's
+	var running []string
+	if started {
+		running, _ = p.ListRunning(ctx, "") // a failure shows at each agent
+	}
 	specs, err := members(city, func(session string) bool { return slices.Contains(running, session) })
 	if err != nil {
 		return status, err
 	}
 	for _, s := range specs {
+		if !started || anothers(ctx, p, s) {
+			status.Agents = append(status.Agents, downAgent(s))
+			continue
+		}
 		status.Agents = append(status.Agents, offlineAgent(ctx, p, s))
 	}
 	return status, nil
 }
 
-func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) controller.AgentStatus {
+// anothers reports a session that bears another city's mark.
+func anothers(ctx context.Context, p runtime.Provider, s *agent.Spec) bool {
+	mark, err := p.GetMeta(ctx, s.Session, agent.MetaCityPath)
+	return err == nil && mark != "" && mark != s.City.Dir
+}
+
+// downAgent is an agent of which nothing runs. Without the name of its session
+// nobody takes another city's for it.
+func downAgent(s *agent.Spec) controller.AgentStatus {
+	ag := newAgentStatus(s)
+	ag.Session = ""
+	return ag
+}
+
+func newAgentStatus(s *agent.Spec) controller.AgentStatus {
 	ag := controller.AgentStatus{
 		Name: s.Name(), Session: s.Session, Provider: s.Resolved.Provider, Description: s.Resolved.Description,
 		State: controller.StateStopped, Activity: "unknown", OneShot: s.Config.Lifecycle == runtime.OneShot,
 	}
+	if s.Resolved.Suspended {
+		ag.State = controller.StateSuspended
+	}
+	return ag
+}
+
+func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) controller.AgentStatus {
+	ag := newAgentStatus(s)
 	live, err := runtime.ObserveLiveness(ctx, p, s.Session, s.Config.ProcessNames)
 	switch {
 	case err != nil:
@@ -190,8 +222,6 @@ func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) contro
 		}
 	case live == runtime.Zombie:
 		ag.State = controller.StateCrashed
-	case s.Resolved.Suspended:
-		ag.State = controller.StateSuspended
 	}
 	if at, err := p.GetLastActivity(ctx, s.Session); err == nil && !at.IsZero() {
 		ag.LastActivity = &at
@@ -282,7 +312,7 @@ func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]str
 		return last
 	}
 	agents := slices.DeleteFunc(slices.Clone(s.Agents), func(ag controller.AgentStatus) bool {
-		return ag.Error == controller.ErrForeign.Error() // another city's screen
+		return ag.Session == "" || ag.Error == controller.ErrForeign.Error() // another city's screen
 	})
 	if !hasMux(p) {
 		for _, ag := range agents {

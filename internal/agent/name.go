@@ -19,22 +19,32 @@ const hashDigits = 8
 const maxName = 200
 
 // SessionNameFor names the session of an agent (its qualified name) in a city.
-// It is pure: the same three strings give the same name for ever, and distinct
-// (city, agent) pairs give distinct names (as far as a template uses both).
+// id is "", or tells the city from another of its name; it ends the name then.
+// It is pure: the same four strings give the same name for ever, and distinct
+// (city, id, agent) give distinct names (as far as a template uses both).
 //
 // A template that fails or makes an unsafe name is ignored; [CheckTemplate]
 // says why.
-func SessionNameFor(city, tmpl, agent string) string {
-	if name, err := render(city, tmpl, agent); err == nil {
-		return name
+func SessionNameFor(city, id, tmpl, agent string) string {
+	room := maxName
+	if id != "" {
+		id = "-" + id
+		room -= len(id)
 	}
-	name, _ := render(city, "", agent)
-	return name
+	if name, err := render(city, tmpl, agent, room); err == nil {
+		return name + id
+	}
+	name, _ := render(city, "", agent, room)
+	return name + id
 }
 
 // CheckTemplate returns why SessionNameFor does not use the template, or nil.
-func CheckTemplate(city, tmpl, agent string) error {
-	if _, err := render(city, tmpl, agent); err != nil {
+func CheckTemplate(city, id, tmpl, agent string) error {
+	room := maxName
+	if id != "" {
+		room -= len(id) + 1
+	}
+	if _, err := render(city, tmpl, agent, room); err != nil {
 		return fmt.Errorf("session_template %q is not used: %w", tmpl, err)
 	}
 	return nil
@@ -48,7 +58,8 @@ type nameParts struct {
 	Name  string // bare name
 }
 
-func render(city, tmpl, agent string) (string, error) {
+// render makes a name of at most room bytes.
+func render(city, tmpl, agent string, room int) (string, error) {
 	parts := nameParts{City: safe(city), Agent: safe(strings.ReplaceAll(agent, "/", "--")), Name: agent}
 	if i := strings.LastIndexByte(agent, '/'); i >= 0 {
 		parts.Dir, parts.Name = safe(strings.ReplaceAll(agent[:i], "/", "--")), agent[i+1:]
@@ -61,11 +72,14 @@ func render(city, tmpl, agent string) (string, error) {
 			return "", err
 		}
 	}
-	if tmpl == "" && len(name) > maxName-hashDigits-1 {
-		return name[:maxName-hashDigits-1] + "-" + pairHash(city, agent), nil
+	if tmpl == "" && len(name) > room-hashDigits-1 {
+		return name[:room-hashDigits-1] + "-" + pairHash(city, agent), nil
 	}
 	if ambiguous(city, agent, name) {
 		name += "-" + pairHash(city, agent)
+	}
+	if len(name) > room {
+		return "", fmt.Errorf("%w: %q is longer than %d bytes", runtime.ErrBadName, name, room)
 	}
 	return name, runtime.CheckName(name)
 }

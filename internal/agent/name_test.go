@@ -33,18 +33,18 @@ func TestSessionNames(t *testing.T) {
 		{"city", "   ", "w", "gc-city-w"},
 	}
 	for _, tt := range tests {
-		got := SessionNameFor(tt.city, tt.tmpl, tt.agent)
+		got := SessionNameFor(tt.city, "", tt.tmpl, tt.agent)
 		want, hashed := strings.CutSuffix(tt.want, "*")
 		if hashed && (!strings.HasPrefix(got, want) || len(got) != len(want)+hashDigits) || !hashed && got != want {
 			t.Errorf("%q %q %q: %s, want %s", tt.city, tt.tmpl, tt.agent, got, tt.want)
 		}
-		fallsBack := tt.tmpl != "" && got == SessionNameFor(tt.city, "", tt.agent)
-		if (CheckTemplate(tt.city, tt.tmpl, tt.agent) != nil) != fallsBack {
-			t.Errorf("%q: CheckTemplate %v", tt.tmpl, CheckTemplate(tt.city, tt.tmpl, tt.agent))
+		fallsBack := tt.tmpl != "" && got == SessionNameFor(tt.city, "", "", tt.agent)
+		if (CheckTemplate(tt.city, "", tt.tmpl, tt.agent) != nil) != fallsBack {
+			t.Errorf("%q: CheckTemplate %v", tt.tmpl, CheckTemplate(tt.city, "", tt.tmpl, tt.agent))
 		}
 	}
-	long := SessionNameFor("city", "", strings.Repeat("x", 300))
-	if len(long) != maxName || long == SessionNameFor("city", "", strings.Repeat("x", 301)) {
+	long := SessionNameFor("city", "", "", strings.Repeat("x", 300))
+	if len(long) != maxName || long == SessionNameFor("city", "", "", strings.Repeat("x", 301)) {
 		t.Errorf("long name %s (%d)", long, len(long))
 	}
 }
@@ -59,11 +59,11 @@ func TestSessionNamesAreDistinct(t *testing.T) {
 		owner := map[string]pair{}
 		for range 40 {
 			p := pair{part.Draw(t, "city"), part.Draw(t, "agent")}
-			name := SessionNameFor(p.city, tmpl, p.agent)
+			name := SessionNameFor(p.city, "", tmpl, p.agent)
 			if err := runtime.CheckName(name); err != nil {
 				t.Fatalf("%q: %v", p, err)
 			}
-			if name != SessionNameFor(p.city, tmpl, p.agent) {
+			if name != SessionNameFor(p.city, "", tmpl, p.agent) {
 				t.Fatalf("%q: two answers", p)
 			}
 			if old, taken := owner[name]; taken && old != p {
@@ -73,7 +73,7 @@ func TestSessionNamesAreDistinct(t *testing.T) {
 			// An agent named like somebody's hashed name is the hard case.
 			if rest, ok := strings.CutPrefix(name, "gc-a-"); ok && tmpl == "" {
 				evil := pair{"a", rest}
-				n := SessionNameFor(evil.city, "", evil.agent)
+				n := SessionNameFor(evil.city, "", "", evil.agent)
 				if old, taken := owner[n]; taken && old != evil {
 					t.Fatalf("%q and %q are both %s", old, evil, n)
 				}

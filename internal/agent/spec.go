@@ -126,7 +126,7 @@ func IsMemberName(pool *Spec, name string) bool {
 func TemplateWarnings(c *config.City) []string {
 	var out []string
 	for i := range c.Agents {
-		err := CheckTemplate(c.Name(), c.Workspace.SessionTemplate, c.Agents[i].QualifiedName())
+		err := CheckTemplate(c.Name(), c.NameID, c.Workspace.SessionTemplate, c.Agents[i].QualifiedName())
 		if err != nil && !slices.Contains(out, err.Error()) {
 			out = append(out, err.Error())
 		}
@@ -160,8 +160,19 @@ func checkNames(c *config.City, specs []*Spec) error {
 	return &config.Problems{List: list}
 }
 
+// sessionName is the name of the session of an agent of the city.
+func sessionName(c *config.City, name string) string {
+	return SessionNameFor(c.Name(), c.NameID, c.Workspace.SessionTemplate, name)
+}
+
+// NameSpace stands for all session names of a city without its id: cities with
+// the same one collide.
+func NameSpace(c *config.City) string {
+	return SessionNameFor(c.Name(), "", c.Workspace.SessionTemplate, "x")
+}
+
 func build(c *config.City, r config.Resolved, o BuildOptions) (*Spec, error) {
-	s := &Spec{City: c, Resolved: r, Session: SessionNameFor(c.Name(), c.Workspace.SessionTemplate, r.Name)}
+	s := &Spec{City: c, Resolved: r, Session: sessionName(c, r.Name)}
 	s.vars = config.Vars{
 		Session: s.Session, Agent: r.Name, AgentBase: r.Base, Rig: r.Rig, RigRoot: r.RigRoot,
 		CityRoot: c.Dir, CityName: c.Name(), ConfigDir: filepath.Dir(c.File),

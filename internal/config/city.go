@@ -18,6 +18,10 @@ type City struct {
 	Dir  string `toml:"-"` // absolute, symbolic links resolved
 	File string `toml:"-"`
 
+	// NameID is part of the session names when another city owned them at this
+	// one's first start, else "". See [Identity].
+	NameID string `toml:"-"`
+
 	Workspace     Workspace           `toml:"workspace"`
 	AgentDefaults AgentDefaults       `toml:"agent_defaults"`
 	Providers     map[string]Provider `toml:"providers"`

@@ -46,7 +46,11 @@ func Load(dir string, checks ...Check) (*City, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", file, err)
 	}
-	return Parse(file, data, checks...)
+	c, err := Parse(file, data, checks...)
+	if err == nil {
+		c.NameID = nameID(c.Dir)
+	}
+	return c, err
 }
 
 // Parse reads the text of a city.toml; file is its absolute path, which need

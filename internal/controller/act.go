@@ -164,7 +164,7 @@ func (l *loop) target(m *member) target {
 	if m.spec != nil {
 		t.deps = m.spec.Resolved.DependsOn
 	}
-	if m.seen.Agent == "" {
+	if m.seen.Agent == "" || m.runs != "" { // the record is not about what runs there
 		t.token = ""
 	}
 	return t

@@ -24,7 +24,7 @@ func DryRun(ctx context.Context, o Options) ([]Action, error) {
 		st, err := c.Status(ctx)
 		return nil, errors.Join(runningError(o.City.Dir, owner{PID: st.Controller.PID}), err)
 	}
-	l := &loop{o: o, p: o.Provider, began: time.Now(), members: map[string]*member{}, runID: "dry run"}
+	l := &loop{o: o, p: o.Provider, began: time.Now(), members: map[string]*member{}, moved: map[string]string{}, runID: "dry run"}
 	if err := l.readRecords(); err != nil {
 		return nil, err
 	}
@@ -46,11 +46,14 @@ func DryRun(ctx context.Context, o Options) ([]Action, error) {
 		m.seen.Presence, m.seen.Asked, m.seen.Attached = a.presence, a.at, a.attached
 		m.seen.Owned = a.meta[agent.MetaCityPath] == o.City.Dir
 		m.seen.Hashes = hashesFrom(a.meta)
+		if by := a.meta[agent.MetaAgent]; by != "" && by != m.seen.Agent {
+			m.runs = by
+		}
 	}
 	actual := l.actual()
 	for _, a := range f.orphans {
 		actual.Sessions = append(actual.Sessions, Seen{
-			Session: a.session, Presence: a.presence, Owned: true, Held: l.mayBeMember(a.meta[agent.MetaAgent]),
+			Session: a.session, Presence: a.presence, Owned: true, Was: a.meta[agent.MetaAgent], Held: l.mayBeMember(a.meta[agent.MetaAgent]),
 		})
 	}
 	return foresee(l.desired(), actual, time.Now()), nil

@@ -116,7 +116,7 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 	}
 	spared := !m.spared.IsZero() && now.Sub(m.spared) < spareTime
 	asked := m.intended || spared || !m.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || l.suspendedBy(m) != "" || m.spec == nil
-	r.LastExit, r.Open = exit, false
+	r.LastExit, r.Open, m.runs = exit, false, ""
 	m.seen.Drain, m.seen.RestartAsked, m.seen.Attached, m.seen.Hashes = Drain{}, false, false, agent.Hashes{}
 	m.intended = false
 	switch {

@@ -34,7 +34,7 @@ func (l *loop) take(m *member, a answer) {
 		case up:
 			l.died(m, a.exit, a.screen)
 		}
-		m.seen.Presence, m.foreign = Gone, false
+		m.seen.Presence, m.foreign, m.runs = Gone, false, ""
 		return
 	}
 	if a.question.meta {
@@ -80,6 +80,13 @@ func (l *loop) identify(m *member, a answer) {
 		return
 	}
 	m.foreign, m.seen.Owned = false, true
+	if by := a.meta[agent.MetaAgent]; by != "" && by != m.seen.Agent {
+		m.runs = by
+	}
+	if m.spec != nil && m.runs != "" { // another agent's, from when the name was its
+		m.drainFrom(a.meta, l.o.City.Daemon.DriftDrainTimeout)
+		return
+	}
 	m.seen.Hashes = hashesFrom(a.meta)
 	if id := a.meta[agent.MetaSessionID]; id != "" {
 		r.ID, r.Token = id, a.meta[agent.MetaToken]
@@ -91,9 +98,7 @@ func (l *loop) identify(m *member, a answer) {
 		r.Token, r.Epoch = "", max(r.Epoch, a.found.Epoch) // of an older start
 		r.StartedWith = ""
 	}
-	if sec, err := strconv.ParseInt(a.meta[agent.MetaDrain], 10, 64); err == nil {
-		m.seen.Drain = Drain{Since: time.Unix(sec, 0), Why: WhyDrained, Limit: l.o.City.Daemon.DriftDrainTimeout, Ack: a.meta[agent.MetaDrainAck] == "1"}
-	}
+	m.drainFrom(a.meta, l.o.City.Daemon.DriftDrainTimeout)
 	m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
 	if m.spec != nil && m.seen.Presence != Alive {
 		if m.oneShot() && r.Job.Run == "" {
@@ -105,6 +110,13 @@ func (l *loop) identify(m *member, a answer) {
 		if a.meta[agent.MetaConfigHash] == "" {
 			l.remark(m)
 		}
+	}
+}
+
+// drainFrom takes up a drain that an earlier controller began.
+func (m *member) drainFrom(meta map[string]string, limit time.Duration) {
+	if sec, err := strconv.ParseInt(meta[agent.MetaDrain], 10, 64); err == nil {
+		m.seen.Drain = Drain{Since: time.Unix(sec, 0), Why: WhyDrained, Limit: limit, Ack: meta[agent.MetaDrainAck] == "1"}
 	}
 }
 

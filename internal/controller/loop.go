@@ -35,6 +35,7 @@ type loop struct {
 	members   map[string]*member // by session name
 	order     []string           // wanted sessions in the order of the file
 	foreign   map[string]bool    // running sessions known not to be this city's
+	moved     map[string]string  // by agent: the session that may still run it; while specs are taken over
 
 	inbox    chan func()
 	done     chan struct{} // closed when nobody reads the inbox any more
@@ -103,7 +104,7 @@ type member struct {
 	pushed     bool                    // its end is told by an event
 	notStarted string                  // why a start was put off
 	warning    string                  // of the newest start: what went wrong in a step, and did not end it
-	claims     string                  // without a spec: the agent that its metadata names
+	runs       string                  // the agent that runs in it, when that is another than seen.Agent
 	spared     time.Time               // when its last drain was taken back
 	drainLimit time.Duration           // once it is no longer wanted; 0 = the city's
 	queryErr   string
@@ -121,7 +122,7 @@ const inboxSize = 256
 func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 	l := &loop{
 		o: o, p: o.Provider, began: time.Now(),
-		members: map[string]*member{}, foreign: map[string]bool{},
+		members: map[string]*member{}, foreign: map[string]bool{}, moved: map[string]string{},
 		inbox: make(chan func(), inboxSize), done: make(chan struct{}), stopped: make(chan error, 1), kill: make(chan struct{}),
 	}
 	var err error
@@ -179,12 +180,39 @@ func (l *loop) setSpecs(specs []*agent.Spec) {
 			m.left, m.spec = m.spec, nil
 		}
 	}
+	l.leaveOldNames(specs)
+}
+
+// leaveOldNames gives up the sessions of agents that have another name now.
+func (l *loop) leaveOldNames(specs []*agent.Spec) {
+	session := make(map[string]string, len(specs))
+	for _, s := range specs {
+		session[s.Name()] = s.Session
+	}
+	for name, m := range l.members {
+		if now := session[m.seen.Agent]; now != "" && now != name {
+			m.runs, m.seen.Agent = m.seen.Agent, ""
+		}
+	}
+	for _, s := range specs {
+		r := &l.members[s.Session].seen.Record
+		if old := l.moved[s.Name()]; old != "" && l.members[old] == nil { // it may run, and a list may not say so
+			l.members[old] = &member{since: time.Now(), seen: Seen{Session: old}, runs: r.Agent}
+		}
+	}
+	clear(l.moved)
 }
 
 func (l *loop) setSpec(m *member, s *agent.Spec) {
 	r := &m.seen.Record
+	if m.seen.Agent != "" && m.seen.Agent != s.Name() { // the name was another agent's
+		m.runs, *r = m.seen.Agent, session.Record{}
+	}
 	if r.Agent == "" { // it was running before it was known to be wanted
 		known := l.records[s.Name()]
+		if known.Session != "" && known.Session != s.Session {
+			l.move(&known, s)
+		}
 		if r.ID != "" {
 			known.ID, known.Token, known.Epoch, known.Open = r.ID, r.Token, max(r.Epoch, known.Epoch), true
 		}
@@ -200,6 +228,18 @@ func (l *loop) setSpec(m *member, s *agent.Spec) {
 		m.seen.Asked = time.Time{} // other questions matter now
 	}
 	m.spec, m.seen.Agent = s, s.Name()
+}
+
+// move makes the record of an agent whose session gets another name: nothing has
+// been started under that.
+func (l *loop) move(r *session.Record, s *agent.Spec) {
+	if r.Open {
+		l.moved[s.Name()] = r.Session
+	}
+	r.Session, r.Open = s.Session, false
+	if !r.Job.Done {
+		r.Job = session.Job{}
+	}
 }
 
 // differ reports two hashes that are known and not the same.
@@ -431,8 +471,9 @@ func (l *loop) actual() Actual {
 	for _, m := range l.members {
 		s := m.seen
 		s.Busy, s.Starting, s.DrainLimit = m.op != "", m.op == opStart, m.drainLimit
-		s.Held = m.spec == nil && l.mayBeMember(m.claims)
-		if m.spec == nil && s.Presence == Gone {
+		s.Held = m.spec == nil && l.mayBeMember(m.runs)
+		s.Was = m.runs
+		if m.spec == nil && s.Presence == Gone && !s.Busy {
 			continue
 		}
 		a.Sessions = append(a.Sessions, s)

@@ -244,7 +244,7 @@ func (l *loop) found(f findings) {
 		}
 		for _, a := range f.orphans {
 			if l.members[a.session] == nil {
-				m := &member{since: time.Now(), seen: Seen{Session: a.session}, claims: a.meta[agent.MetaAgent]}
+				m := &member{since: time.Now(), seen: Seen{Session: a.session}, runs: a.meta[agent.MetaAgent]}
 				l.members[a.session] = m
 				l.take(m, a)
 				l.note(Event{Kind: EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})

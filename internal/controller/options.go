@@ -33,6 +33,10 @@ type Options struct {
 	// Trusted returns why a changed city must not run its commands; nil = it may.
 	Trusted func(*config.City) error
 
+	// Claims is the folder where the cities of this user note which session names
+	// are theirs; "" = nowhere.
+	Claims string
+
 	// Background tells of background commands whose owners sleep, or live with
 	// another provider than the multiplexer; nil = their ends wait.
 	Background Background
@@ -75,8 +79,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := checkUntil(o.Until); err != nil {
 		return err
 	}
-	specs, err := agent.Build(o.City, o.Build)
-	if err != nil {
+	if _, err := agent.Build(o.City, o.Build); err != nil { // before anything is made
 		return err
 	}
 	lk, err := takeLock(o.City.Dir)
@@ -84,6 +87,13 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lk.Close()) }()
+	if err := settleNames(ctx, o.City, o.Provider, o.Claims, o.Build); err != nil {
+		return err
+	}
+	specs, err := agent.Build(o.City, o.Build)
+	if err != nil {
+		return err
+	}
 	l, err := newLoop(o, specs)
 	if err != nil {
 		return err

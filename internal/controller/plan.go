@@ -36,6 +36,7 @@ const (
 	WhyRestart   = "restarted by a person"
 	WhyUnwanted  = "no longer wanted"
 	WhyOrphan    = "unknown to city.toml"
+	WhyMoved     = "its session has another name now"
 	WhyRequested = "it asked for a restart"
 	WhyDrained   = "drained"
 	WhyAsked     = "asked to drain"
@@ -95,6 +96,7 @@ const (
 // Seen is one session as it is: what the backend says, and what is recorded.
 type Seen struct {
 	Agent    string // "" when config does not know it
+	Was      string // the agent that runs in it, as far as known, when that is not Agent
 	Session  string
 	Presence Presence
 	Owned    bool // provably this city's
@@ -137,6 +139,7 @@ func Plan(d Desired, a Actual, now time.Time) []Action {
 		p.wanted[d.Agents[i].Name] = &d.Agents[i]
 	}
 	p.free = d.MaxStarts
+	p.moving = moving(a.Sessions)
 	for i := range a.Sessions {
 		s := &a.Sessions[i]
 		if s.Starting {
@@ -157,12 +160,27 @@ func Plan(d Desired, a Actual, now time.Time) []Action {
 	return p.out
 }
 
+// moving are the agents that still run, or may, in a session of another name
+// than theirs is now.
+func moving(sessions []Seen) map[string]string {
+	out := map[string]string{}
+	for i := range sessions {
+		s := &sessions[i]
+		there := s.Presence != Gone || s.Busy
+		if s.Was != "" && s.Was != s.Agent && there && (s.Owned || s.Busy || s.Presence == Unknown) {
+			out[s.Was] = s.Session
+		}
+	}
+	return out
+}
+
 type planner struct {
 	want   Desired
 	now    time.Time
 	seen   map[string]*Seen
 	wanted map[string]*Wanted
-	free   int // starts that may still begin
+	moving map[string]string // agent → the session it is to leave
+	free   int               // starts that may still begin
 	out    []Action
 }
 
@@ -197,9 +215,16 @@ func (p *planner) unwanted(s *Seen) {
 		return
 	}
 	why := WhyOrphan
-	if s.Agent != "" {
+	if _, moved := p.wanted[s.Was]; moved {
+		why = WhyMoved
+	} else if s.Agent != "" {
 		why = WhyUnwanted
 	}
+	p.leave(s, why)
+}
+
+// leave ends a session, gently if it can.
+func (p *planner) leave(s *Seen, why string) {
 	switch s.Presence {
 	case Zombie:
 		p.add(ActStop, s, why)
@@ -220,6 +245,8 @@ func (p *planner) agent(w *Wanted, s *Seen) {
 		p.gone(w, s)
 	case !s.Owned:
 		// Somebody else's session has the name: not ours to touch.
+	case s.Was != "" && s.Was != s.Agent: // the name was another agent's
+		p.leave(s, WhyMoved)
 	case s.Record.Stopped:
 		p.add(ActStop, s, WhyStopped)
 	case w.Suspended || s.Record.Suspended:
@@ -261,8 +288,12 @@ func (p *planner) gone(w *Wanted, s *Seen) {
 	p.add(ActStart, s, why)
 }
 
-// blockedBy names the first dependency that is not up, or "".
+// blockedBy names what keeps an agent from starting, or "": the session it is to
+// leave, or the first dependency that is not up.
 func (p *planner) blockedBy(w *Wanted) string {
+	if old := p.moving[w.Name]; old != "" {
+		return "the end of session " + old
+	}
 	if w.WaitsFor != "" {
 		return w.WaitsFor
 	}

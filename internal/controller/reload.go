@@ -76,12 +76,17 @@ func (l *loop) reload() {
 		return
 	}
 	l.reading, l.readAgain = true, false
-	dir, build := l.o.City.Dir, l.o.Build
+	dir, build, claims := l.o.City.Dir, l.o.Build, l.o.Claims
 	l.work.Go(func() {
 		c, err := config.Load(dir)
 		var specs []*agent.Spec
 		if err == nil {
 			specs, err = agent.Build(c, build)
+		}
+		if err == nil {
+			if err = settleNames(l.opCtx, c, l.p, claims, build); err == nil {
+				specs, err = agent.Build(c, build) // with the names that were settled
+			}
 		}
 		if err == nil {
 			err = l.hostable(c, specs)

@@ -135,6 +135,9 @@ func (l *loop) started(m *member, spec *agent.Spec, err error) {
 	r.LastError, r.LastHint, r.Conversed = "", "", r.Conversation != ""
 	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = Alive, true, spec.Hashes, time.Now()
 	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, Drain{}, false
+	if m.spec != nil {
+		m.runs = ""
+	}
 	l.save(m)
 	if needsSettling(&spec.Config) {
 		l.settleStart(m, spec)

@@ -155,13 +155,20 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	return a
 }
 
-// waitsFor names the dependency that keeps a member from starting, or "".
+// waitsFor names what keeps a member from starting, or "".
 func (l *loop) waitsFor(m *member) string {
-	if len(m.spec.Resolved.DependsOn) == 0 {
+	moves := false
+	for _, other := range l.members {
+		moves = moves || other.runs == m.seen.Agent
+	}
+	if len(m.spec.Resolved.DependsOn) == 0 && !moves {
 		return ""
 	}
 	d := l.desired()
 	p := &planner{want: d, seen: map[string]*Seen{}, wanted: map[string]*Wanted{}}
+	if moves {
+		p.moving = moving(l.actual().Sessions)
+	}
 	for i := range d.Agents {
 		p.wanted[d.Agents[i].Name] = &d.Agents[i]
 		s := l.members[d.Agents[i].Session].seen

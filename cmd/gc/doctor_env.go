@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -77,6 +78,17 @@ func checkStateDir(f *controller.Findings, dir string) bool {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		above := dir
+		for above != filepath.Dir(above) {
+			above = filepath.Dir(above)
+			if _, err := os.Stat(above); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+		}
+		if unix.Access(above, unix.W_OK) != nil {
+			f.Fail("mux", "XDG_STATE_HOME or GC_MUX_SOCKET name another place", "its folder %s cannot be made: %s is not writable", dir, above)
+			return false
+		}
 		f.OK("mux", "its folder %s is made by the first session", dir)
 		return true
 	case err != nil:
@@ -107,7 +119,7 @@ func checkSocket(f *controller.Findings, socket string) {
 	case err != nil:
 		f.Fail("mux", "make the folder readable for you", "%v", err)
 	case st.Mode()&fs.ModeSocket == 0:
-		f.Warn("mux", "the next server replaces it", "%s is no socket", socket)
+		f.Fail("mux", "move it, or name another place by GC_MUX_SOCKET", "%s is not a socket", socket)
 	case st.Mode().Perm()&0o077 != 0:
 		f.Warn("mux", "chmod 600 "+shellWord(socket), "others may connect to %s", socket)
 	}

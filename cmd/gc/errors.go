@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/trust"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -72,6 +73,7 @@ var sentinels = []struct {
 	{mux.ErrTerminals, exitFailure, "sessions that end free theirs; kernel.pty.max (sysctl) is how many there are"},
 	{mux.ErrOpenFiles, exitFailure, "sessions that end free theirs; a mux that is started under a higher limit (ulimit -Hn) has more"},
 	{mux.ErrStart, exitFailure, "gc doctor says what this machine lacks"},
+	{trust.ErrStore, exitFailure, "XDG_STATE_HOME names another place"},
 	{mux.ErrStateDir, exitFailure, "XDG_STATE_HOME or GC_MUX_SOCKET name another place"},
 	{mux.ErrBadName, exitUsage, ""},
 	{mux.ErrSize, exitUsage, ""},

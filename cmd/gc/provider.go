@@ -32,10 +32,14 @@ var providers = map[string]func(a *app, city string) (runtime.Provider, error){
 
 const defaultProvider = "native"
 
+// providerNames lists the providers that a person may choose, sorted; fake is for
+// tests.
 func providerNames() []string {
 	names := []string{autoProvider, hybridProvider}
 	for n := range providers {
-		names = append(names, n)
+		if n != "fake" {
+			names = append(names, n)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -40,7 +40,7 @@ func TestProvidersAreDecorated(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(city, "city.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range providerNames() {
+	for _, name := range append(providerNames(), "fake") {
 		synctest.Test(t, func(t *testing.T) {
 			a := &app{stdio: stdio{nil, io.Discard, io.Discard}}
 			p, err := a.newProvider(choice{name, "the test"}, city)

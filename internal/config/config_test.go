@@ -95,6 +95,7 @@ func TestProblems(t *testing.T) {
 		{"mcp servers of a terminal", "[[agents]]\nname = \"a\"\nmcp_servers = [\"github\"]\n", []string{`5:1 agent "a": mcp_servers would have no effect`}},
 		{"status rule without texts", "[[status_rules]]\nname = \"d\"\nstate = \"idle\"\nnot = [\"x\"]\n", []string{`3:3 status rule "d" has no text in all or any`}},
 		{"port", "[api]\nport = 70000\n", []string{`4:1 api.port: 70000 is not a port`}},
+		{"agents as table", "[agents]\nname = \"a\"\n", []string{`3:2 agents must be an array, not a table | write [[agents]]: there can be several`}},
 		{"agent as table", "agent = 1\n[workspace]\nname=\"c\"\n", []string{`1:1 agents must be an array, not an integer`}},
 		{"huge integer", "[api]\nport = 99999999999999999999\n", []string{`4:8 99999999999999999999 does not fit`}},
 	}
@@ -137,6 +138,13 @@ func TestDefaults(t *testing.T) {
 	}
 	if p := c.Agents[0].Pool; p.Check != "echo 1" || p.DrainTimeout != 5*time.Minute {
 		t.Errorf("pool %+v", p)
+	}
+}
+
+func TestByteOrderMark(t *testing.T) {
+	c, err := Parse("/city/city.toml", []byte("\ufeff[workspace]\nname = \"c\"\n"))
+	if err != nil || c.Name() != "c" {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -187,6 +187,8 @@ func (d *decoder) want(n *node, k kind, path string) bool {
 		hint = "put the value in quotes"
 	case k == kindBool:
 		hint = "write true or false, without quotes"
+	case k == kindArray && n.kind == kindTable:
+		hint = "write [[" + path + "]]: there can be several"
 	case k == kindArray:
 		hint = `write ["a", "b"]`
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,6 +58,7 @@ func Load(dir string, checks ...Check) (*City, error) {
 // not exist. No other file is opened.
 func Parse(file string, data []byte, checks ...Check) (*City, error) {
 	out := &collector{file: file}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors write a byte order mark
 	c := &City{Dir: filepath.Dir(file), File: file}
 	c.setDefaults()
 	root := parseTree(data, out)

@@ -34,6 +34,9 @@ type Store struct {
 	dir string
 }
 
+// ErrStore means that trust cannot be recorded; the cause is under it.
+var ErrStore = errors.New("trust cannot be recorded")
+
 // ErrNoState means that the environment names no place for the records.
 var ErrNoState = errors.New("neither XDG_STATE_HOME nor HOME is set: there is no place to record trust")
 
@@ -112,7 +115,7 @@ func (s Store) Add(v Survey, always bool) error {
 		err = replaceFile(s.path(v.City), append(b, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("record trust in %s: %w", v.City, err)
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	return nil
 }

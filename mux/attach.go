@@ -50,12 +50,17 @@ type attachClient struct {
 	painted    bool   // it was painted before
 	resumed    bool   // it is to be told that it goes on where it was
 	kicked     bool   // it is to be sent away
+	left       bool   // it is no client any more
 	modes      vt.Modes
 	active     time.Time
 }
 
 // errKicked ends a client that another one sends away.
 var errKicked = errors.New("sent away")
+
+// types reports whether the client's input and size count. What one has sent
+// that was sent away, or left, may still be on its way. mu is held.
+func (c *attachClient) types() bool { return !c.readOnly && !c.kicked && !c.left }
 
 // poke wakes the client's writer.
 func (c *attachClient) poke() {
@@ -266,7 +271,7 @@ func (c *attachClient) told(data []byte) error {
 	defer s.mu.Unlock()
 	c.cols, c.rows = m.Cols, m.Rows
 	c.resync()
-	if s.leader == nil && !c.readOnly {
+	if s.leader == nil && c.types() {
 		s.leader = c
 	}
 	if s.leader == c {
@@ -277,11 +282,12 @@ func (c *attachClient) told(data []byte) error {
 
 // typed passes a person's input on.
 func (c *attachClient) typed(ctx context.Context, p []byte) error {
-	if c.readOnly {
-		return nil
-	}
 	s := c.s
 	s.mu.Lock()
+	if !c.types() {
+		s.mu.Unlock()
+		return nil
+	}
 	now := time.Now()
 	interrupted, person := false, false
 	take := func(tok inputToken) {
@@ -347,6 +353,12 @@ func (s *session) join(c *attachClient) {
 			o.kicked = true
 			o.poke()
 		}
+		if s.leader != nil {
+			s.leader = nil
+			if c.readOnly {
+				s.elect()
+			}
+		}
 	}
 	s.clients = append(s.clients, c)
 	c.repaint = c.back == nil || !c.resume(*c.back)
@@ -386,6 +398,7 @@ func (s *session) leave(c *attachClient) {
 	if i < 0 {
 		return
 	}
+	c.left = true
 	s.clients = slices.Delete(s.clients, i, i+1)
 	if len(s.clients) == 0 {
 		s.clients = nil
@@ -404,7 +417,7 @@ func (s *session) leave(c *attachClient) {
 func (s *session) elect() {
 	s.leader = nil
 	for _, o := range s.clients {
-		if !o.readOnly && (s.leader == nil || o.active.After(s.leader.active)) {
+		if o.types() && (s.leader == nil || o.active.After(s.leader.active)) {
 			s.leader = o
 		}
 	}

@@ -40,6 +40,10 @@ type CreateRequest struct {
 	Limits          Limits            `json:"limits,omitzero"`
 	Recording       bool              `json:"recording,omitempty"` // keep the raw output in a capped file
 
+	// KeepSessionID leaves GC_SESSION_ID of Env to the program: it is another
+	// program's id. GC_MUX_MARK marks the processes then.
+	KeepSessionID bool `json:"keepSessionId,omitempty"`
+
 	exec        *execStart // a background command; only the server itself makes one
 	ReadyPrefix string     `json:"readyPrefix,omitempty"` // what the program's prompt begins with; a sign of idleness
 

@@ -31,7 +31,7 @@ func forest(all []*session) func() ([]proctree.Proc, error) {
 			if err != nil {
 				return false // another user's, or gone
 			}
-			is = ids[env[proctree.SessionVar]]
+			is = ids[env[proctree.SessionVar]] || ids[env[proctree.MarkVar]]
 			marks[key] = is
 		}
 		return is

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/vt"
 )
 
@@ -278,7 +279,7 @@ func newID(now time.Time) string {
 
 // spawnFor builds what the keeper executes.
 func spawnFor(r *CreateRequest, rec *sessionRecord) (*spawnSpec, error) {
-	env := sessionEnv(r.Env, rec.ID)
+	env := sessionEnv(r.Env, rec.ID, r.KeepSessionID)
 	dir, err := workDir(r.WorkDir, lookupEnv(env, "HOME"))
 	if err != nil {
 		return nil, err
@@ -339,17 +340,21 @@ func workDir(dir, home string) (string, error) {
 }
 
 // sessionEnv is the program's environment: the caller's, with what the
-// terminal is and the session's mark.
-func sessionEnv(env []string, id string) []string {
+// terminal is and the session's mark. keep: GC_SESSION_ID is the caller's.
+func sessionEnv(env []string, id string, keep bool) []string {
+	mark := proctree.SessionVar
+	if keep && lookupEnv(env, proctree.SessionVar) != "" {
+		mark = proctree.MarkVar
+	}
 	out := make([]string, 0, len(env)+3)
 	for _, kv := range env {
 		key, _, ok := strings.Cut(kv, "=")
-		if !ok || key == "" || key == "TERM" || key == "COLORTERM" || key == "GC_SESSION_ID" {
+		if !ok || key == "" || key == "TERM" || key == "COLORTERM" || key == mark || key == proctree.MarkVar {
 			continue
 		}
 		out = append(out, kv)
 	}
-	return append(out, "TERM=xterm-256color", "COLORTERM=truecolor", "GC_SESSION_ID="+id)
+	return append(out, "TERM=xterm-256color", "COLORTERM=truecolor", mark+"="+id)
 }
 
 func lookupEnv(env []string, key string) string {

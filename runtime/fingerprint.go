@@ -21,7 +21,7 @@ const unreadable = "unreadable"
 // fixedEnv are the variables that gc itself gives every agent. They differ
 // between two starts of one config and are in no fingerprint.
 var fixedEnv = map[string]bool{
-	"GC_SESSION": true, "GC_SESSION_NAME": true, "GC_AGENT": true, "GC_CITY": true,
+	"GC_SESSION": true, "GC_SESSION_NAME": true, "GC_AGENT": true, "GC_CITY": true, "GC_CITY_NAME": true,
 	"GC_CITY_PATH": true, "GC_DIR": true, "GC_TEMPLATE": true, "GC_SESSION_ID": true,
 	"GC_RUNTIME_EPOCH": true, "GC_INSTANCE_TOKEN": true, "GC_BIN": true,
 	"GC_RIG": true, "GC_RIG_ROOT": true,

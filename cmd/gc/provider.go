@@ -141,15 +141,29 @@ func newExec(a *app, c choice, script, city string) (runtime.Provider, error) {
 			return nil, err
 		}
 	}
-	env := os.Environ()
-	if self, err := os.Executable(); err == nil && os.Getenv("GC_BIN") == "" {
-		env = append(env, "GC_BIN="+self) // for scripts over this program
-	}
-	p, err := exec.New(exec.Options{Script: script, Environ: env, Deny: deny, Report: a.startStep})
+	p, err := exec.New(exec.Options{Script: script, Environ: scriptEnviron(city), Deny: deny, Report: a.startStep})
 	if err != nil {
 		return nil, fail(exitFailure, "exec: takes the path of an executable, or a name on PATH", "%v", err)
 	}
 	return p, nil
+}
+
+// scriptEnviron is the environment of a session script: this process's, with
+// the city that it works for, and for scripts over gc itself the program and
+// what is asked of it.
+func scriptEnviron(city string) []string {
+	env := os.Environ()
+	if self, err := os.Executable(); err == nil && os.Getenv("GC_BIN") == "" {
+		env = append(env, "GC_BIN="+self)
+	}
+	if os.Getenv(opCapabilitiesVar) == "" {
+		env = append(env, opCapabilitiesVar+"=proc.exec,proc.provision")
+	}
+	if city != "" {
+		city = realPath(city)
+		env = append(env, "GC_CITY_PATH="+city, "GC_CITY="+city)
+	}
+	return env
 }
 
 // selectedIn is the provider of a city's agents: one for all, or auto when

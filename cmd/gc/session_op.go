@@ -85,18 +85,18 @@ func sessionOps() map[string]sessionOp {
 	return map[string]sessionOp{
 		"start":             {0, 0, opStart},
 		"stop":              {0, 0, opStop},
-		"interrupt":         {0, 0, func(c *opCall) error { return c.p.Interrupt(c.ctx, c.name) }},
+		"interrupt":         {0, 0, opInput(func(c *opCall) error { return c.p.Interrupt(c.ctx, c.name) })},
 		"is-running":        {0, 0, func(c *opCall) error { return c.printBool(c.p.IsRunning(c.ctx, c.name)) }},
 		"is-attached":       {0, 0, func(c *opCall) error { return c.printBool(c.p.IsAttached(c.ctx, c.name)) }},
 		"attach":            {0, 0, opAttach},
 		"process-alive":     {0, 0, opProcessAlive},
 		"nudge":             {0, 0, opNudge},
-		"send-keys":         {0, -1, func(c *opCall) error { return c.p.SendKeys(c.ctx, c.name, c.args...) }},
+		"send-keys":         {0, -1, opInput(func(c *opCall) error { return c.p.SendKeys(c.ctx, c.name, c.args...) })},
 		"set-meta":          {1, 1, opSetMeta},
 		"get-meta":          {1, 1, opGetMeta},
 		"remove-meta":       {1, 1, func(c *opCall) error { return c.p.RemoveMeta(c.ctx, c.name, c.args[0]) }},
 		"peek":              {0, 1, opPeek},
-		"clear-scrollback":  {0, 0, func(c *opCall) error { return c.p.ClearScrollback(c.ctx, c.name) }},
+		"clear-scrollback":  {0, 0, opInput(func(c *opCall) error { return c.p.ClearScrollback(c.ctx, c.name) })},
 		"get-last-activity": {0, 0, opActivity},
 		"copy-to":           {1, 2, opCopyTo},
 		"run-live":          {0, 0, opRunLive},
@@ -110,10 +110,11 @@ func sessionOps() map[string]sessionOp {
 // opCall is one call of an operation.
 type opCall struct {
 	*app
-	ctx  context.Context
-	p    *native.Provider
-	name string
-	args []string
+	ctx   context.Context
+	p     *native.Provider
+	name  string // of the multiplexer
+	label string // of the caller
+	args  []string
 }
 
 // opStatus ends a call with a status; a message may come with it.
@@ -149,9 +150,7 @@ func sessionOpError(ctx context.Context, a *app, args []string) error {
 	word, args := args[0], args[1:]
 	switch word {
 	case "protocol":
-		_, err := fmt.Fprintln(a.out, `{"version":1,"capabilities":["report-attachment","report-activity","proc.exec","proc.provision","tty.attach",`+
-			`"exact-peek","peek-screen","key-modes","last-screen","last-words","exact-meta","last-exit"]}`)
-		return err
+		return opProtocol(a)
 	case "list-running":
 		return opListRunning(ctx, a, args)
 	}
@@ -173,27 +172,21 @@ func sessionOpError(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	return op.run(&opCall{app: a, ctx: ctx, p: p, name: name, args: args})
+	c := &opCall{app: a, ctx: ctx, p: p, label: name, args: args}
+	if c.name, err = opScopeOf(os.Getenv).resolve(ctx, p, name); err != nil {
+		return err
+	}
+	return c.inCallersWords(op.run(c))
 }
 
-func opListRunning(ctx context.Context, a *app, args []string) error {
-	if len(args) > 1 {
-		return errors.New("session-op list-running: one prefix at most")
-	}
-	p, err := native.New(native.Options{Version: version})
-	if err != nil {
+// inCallersWords names the session as the caller does.
+func (c *opCall) inCallersWords(err error) error {
+	if err == nil || !strings.Contains(err.Error(), c.name) {
 		return err
 	}
-	names, err := p.ListRunning(ctx, slices.Concat(args, []string{""})[0])
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if _, err := fmt.Fprintln(a.out, n); err != nil {
-			return err
-		}
-	}
-	return nil
+	status := &opStatus{opFailed, err}
+	errors.As(err, &status)
+	return &opStatus{status.status, errors.New(strings.ReplaceAll(status.err.Error(), c.name, c.label))}
 }
 
 func (c *opCall) printBool(v bool, err error) error {

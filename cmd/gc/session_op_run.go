@@ -7,74 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
-
-// opConfig is the start config of the protocol. What else is in it belongs to
-// other callers.
-type opConfig struct {
-	WorkDir string            `json:"work_dir"`
-	Command string            `json:"command"`
-	Env     map[string]string `json:"env"`
-	Cols    int               `json:"cols"`
-	Rows    int               `json:"rows"`
-
-	ReadyPromptPrefix string `json:"ready_prompt_prefix"` // for wait-idle; start does not wait for it
-}
-
-func (c *opCall) config() (opConfig, error) {
-	data, err := c.stdin()
-	if err != nil {
-		return opConfig{}, err
-	}
-	var o opConfig
-	if len(strings.TrimSpace(string(data))) == 0 {
-		return o, nil
-	}
-	if err := json.Unmarshal(data, &o); err != nil {
-		return o, fmt.Errorf("start config: %w", err)
-	}
-	if o.WorkDir == "" {
-		return o, nil
-	}
-	o.WorkDir, err = filepath.Abs(o.WorkDir)
-	return o, err
-}
-
-// opStart waits for nothing but creation: readiness, dialogs and the nudge are
-// the caller's.
-func opStart(c *opCall) error {
-	o, err := c.config()
-	if err != nil {
-		return err
-	}
-	client, err := c.p.EnsureClient(c.ctx)
-	if err == nil {
-		id := o.Env[proctree.SessionVar]
-		if runtime.CheckName(id) != nil {
-			id = ""
-		}
-		_, err = client.Create(c.ctx, mux.CreateRequest{
-			ID: id, Name: c.name, Command: o.Command, WorkDir: o.WorkDir, Env: runtime.Environment(os.Environ(), o.Env),
-			Cols: o.Cols, Rows: o.Rows, ReadyPrefix: o.ReadyPromptPrefix,
-		})
-	}
-	switch {
-	case errors.Is(err, mux.ErrUnreachable):
-		return &opStatus{opTemporary, err}
-	case err != nil:
-		return fmt.Errorf("start %s: %w", c.name, err)
-	}
-	return forgetBox(c.name) // the session is the box now
-}
 
 func opStop(c *opCall) error { return errors.Join(c.p.Stop(c.ctx, c.name), forgetBox(c.name)) }
 
@@ -88,6 +28,17 @@ func opAttach(c *opCall) error {
 	return c.p.Attach(ctx, c.name, runtime.Terminal{
 		In: c.in, Out: c.out, DetachKeys: keys, ReadOnly: os.Getenv("GC_EXEC_READ_ONLY") == "1",
 	})
+}
+
+// opInput carries out what is best effort: a session that is gone is no
+// failure.
+func opInput(run func(c *opCall) error) func(*opCall) error {
+	return func(c *opCall) error {
+		if gone, err := c.gone(); gone || err != nil {
+			return err
+		}
+		return run(c)
+	}
 }
 
 func opProcessAlive(c *opCall) error {
@@ -115,11 +66,7 @@ func opNudge(c *opCall) error {
 	if err != nil {
 		return err
 	}
-	running, err := c.p.IsRunning(c.ctx, c.name)
-	if err == nil && !running {
-		err = fmt.Errorf("nudge %s: %w", c.name, runtime.ErrSessionNotFound)
-	}
-	if err != nil {
+	if gone, err := c.gone(); gone || err != nil {
 		return err
 	}
 	client, err := c.p.Client(c.ctx)
@@ -138,7 +85,7 @@ func opNudge(c *opCall) error {
 		return err
 	}
 	if receipt.State != runtime.Submitted && receipt.State != runtime.Unverified {
-		return fmt.Errorf("nudge %s: %s %s: %s", c.name, receipt.State, receipt.By, receipt.Detail)
+		return fmt.Errorf("nudge %s: %s %s: %s", c.label, receipt.State, receipt.By, receipt.Detail)
 	}
 	return nil
 }
@@ -212,19 +159,6 @@ func opCopyTo(c *opCall) error {
 		dst = c.args[1]
 	}
 	return c.p.CopyTo(c.ctx, c.name, c.args[0], dst)
-}
-
-// opRunLive has nothing to apply again: the caller runs the commands. It says
-// whether the config is one and the session is there.
-func opRunLive(c *opCall) error {
-	if _, err := c.config(); err != nil {
-		return err
-	}
-	running, err := c.p.IsRunning(c.ctx, c.name)
-	if err == nil && !running {
-		err = fmt.Errorf("%s: %w", c.name, runtime.ErrSessionNotFound)
-	}
-	return err
 }
 
 func opWaitIdle(c *opCall) error {

@@ -71,7 +71,7 @@ func TestEnvironmentAndHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"A": "1", "TERM": "", "GC_SESSION_NAME": "gc-city-a", "GC_AGENT": "a", "GC_CITY": "city", "GC_CITY_PATH": dir,
+		"A": "1", "TERM": "", "GC_SESSION_NAME": "gc-city-a", "GC_AGENT": "a", "GC_CITY": dir, "GC_CITY_PATH": dir, "GC_CITY_NAME": "city",
 		"GC_DIR": dir, "GC_TEMPLATE": "a", "GC_BIN": "/bin/gc", "GC_SESSION_ID": "id", "GC_RUNTIME_EPOCH": "3", "GC_INSTANCE_TOKEN": "token",
 	}
 	if diff := cmp.Diff(want, cfg.Env); diff != "" {

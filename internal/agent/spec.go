@@ -331,7 +331,7 @@ func (s *Spec) environment(o BuildOptions) map[string]string {
 	env := s.Resolved.ConfiguredEnv(o.Environ)
 	r := &s.Resolved
 	maps.Copy(env, map[string]string{
-		"GC_SESSION_NAME": s.Session, "GC_AGENT": r.Name, "GC_CITY": s.City.Name(), "GC_CITY_PATH": s.City.Dir,
+		"GC_SESSION_NAME": s.Session, "GC_AGENT": r.Name, "GC_CITY": s.City.Dir, "GC_CITY_PATH": s.City.Dir, "GC_CITY_NAME": s.City.Name(),
 		"GC_DIR": s.vars.WorkDir, "GC_TEMPLATE": r.Template,
 	})
 	if o.Bin != "" {

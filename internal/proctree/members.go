@@ -4,6 +4,9 @@ package proctree
 // that left its tree and its terminal.
 const SessionVar = "GC_SESSION_ID"
 
+// MarkVar marks them where SessionVar holds another program's id.
+const MarkVar = "GC_MUX_MARK"
+
 // Tree identifies a process tree even after parts of it ended.
 type Tree struct {
 	// Root is the pid of the first process; it and its descendants belong.
@@ -14,7 +17,8 @@ type Tree struct {
 	RootStart uint64
 	// SID is a session whose processes belong; 0 for none.
 	SID int
-	// ID is the value of GC_SESSION_ID that makes a process belong; "" for none.
+	// ID is the value of SessionVar or MarkVar that makes a process belong; ""
+	// for none.
 	ID string
 }
 

@@ -106,7 +106,7 @@ func environ(pid int) (map[string]string, error) {
 
 func marked(p Proc, id string) (is, known bool) {
 	_, _, env, err := procArgs(p.PID)
-	return err == nil && slices.Contains(env, SessionVar+"="+id), true
+	return err == nil && (slices.Contains(env, SessionVar+"="+id) || slices.Contains(env, MarkVar+"="+id)), true
 }
 
 func cmdline(pid int) ([]string, error) {

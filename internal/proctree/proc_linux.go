@@ -130,11 +130,11 @@ const (
 	execRetry = 200 * time.Microsecond
 )
 
-// marked reports whether a process was started with GC_SESSION_ID=id; known is
+// marked reports whether a process was started with the mark id; known is
 // false when that cannot be told yet. One whose environment may not be read is
 // not marked.
 func marked(p Proc, id string) (is, known bool) {
-	want := []byte(SessionVar + "=" + id)
+	want, other := []byte(SessionVar+"="+id), []byte(MarkVar+"="+id)
 	for deadline := time.Now().Add(execWait); ; time.Sleep(execRetry) {
 		data, err := readProc(p.PID, "environ")
 		if err != nil {
@@ -149,7 +149,7 @@ func marked(p Proc, id string) (is, known bool) {
 		for len(data) > 0 {
 			var kv []byte
 			kv, data, _ = bytes.Cut(data, []byte{0})
-			if bytes.Equal(kv, want) {
+			if bytes.Equal(kv, want) || bytes.Equal(kv, other) {
 				return true, true
 			}
 		}

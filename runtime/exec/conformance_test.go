@@ -127,7 +127,7 @@ func newNative(t testing.TB) *backend {
 			t.Errorf("shutdown: %v", err)
 		}
 	})
-	return newBackend(t, contrib(t, "gc-session-native"), "GC_BIN="+gc, "GC_MUX_SOCKET="+socket, "GC_EXEC_STATE_DIR="+t.TempDir())
+	return newBackend(t, contrib(t, "gc-session-native"), "GC_BIN="+gc, "GC_SESSION_OP_CAPABILITIES=proc.exec,proc.provision", "GC_MUX_SOCKET="+socket, "GC_EXEC_STATE_DIR="+t.TempDir())
 }
 
 func TestConformanceNative(t *testing.T) {

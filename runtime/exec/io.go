@@ -46,6 +46,9 @@ func (p *Provider) nudge(ctx context.Context, name, text string) (runtime.Receip
 	}
 	switch a.code {
 	case 0:
+		if w.missing || strings.Contains(strings.ToLower(a.stderr), "session not found") {
+			return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, runtime.ErrSessionNotFound)
+		}
 	case exitNotImplemented:
 		return runtime.Receipt{State: runtime.Refused, Detail: "the session script takes no input"}, nil
 	default:

@@ -27,6 +27,8 @@ type witness struct {
 	text   string
 	before string
 	blind  bool // there is nothing to look at
+
+	missing bool // there was no session
 }
 
 // newWitness looks at the screen, unless the script is known to print receipts.
@@ -36,7 +38,7 @@ func (p *Provider) newWitness(ctx context.Context, name, text string) *witness {
 		return w
 	}
 	screen, err := p.screen(ctx, name, defaultRows)
-	w.before, w.blind = screen, err != nil
+	w.before, w.blind, w.missing = screen, err != nil, gone(err)
 	return w
 }
 

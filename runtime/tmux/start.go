@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -148,7 +149,7 @@ func (s *starter) place(ctx context.Context, dir, token string) error {
 	}
 	for _, o := range [][2]string{
 		{"@gc_mark", s.mark}, {"@gc_workdir", encodeText(dir)}, {"@gc_ready", encodeText(s.cfg.ReadyPromptPrefix)}, {"mouse", mouse},
-		{"@gc_city", s.cfg.Env["GC_CITY"]}, {"@gc_agent", s.cfg.Env["GC_AGENT"]},
+		{"@gc_city", cmp.Or(s.cfg.Env["GC_CITY_NAME"], s.cfg.Env["GC_CITY"])}, {"@gc_agent", s.cfg.Env["GC_AGENT"]},
 	} {
 		list = append(list, []string{"set-option", "-t", to, o[0], o[1]})
 	}

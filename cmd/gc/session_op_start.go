@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// opConfig is the start config of the protocol.
+type opConfig struct {
+	WorkDir   string            `json:"work_dir"`
+	Command   string            `json:"command"`
+	Env       map[string]string `json:"env"`
+	Lifecycle string            `json:"lifecycle"`
+	Cols      int               `json:"cols"`
+	Rows      int               `json:"rows"`
+
+	PreStart           []string `json:"pre_start"`
+	SessionSetup       []string `json:"session_setup"`
+	SessionSetupScript string   `json:"session_setup_script"`
+	SessionLive        []string `json:"session_live"`
+
+	PackOverlayDirs     []string `json:"pack_overlay_dirs"`
+	OverlayDir          string   `json:"overlay_dir"`
+	ProviderName        string   `json:"provider_name"` // these three pick per-provider overlays
+	ProviderOverlayName string   `json:"provider_overlay_name"`
+	InstallAgentHooks   []string `json:"install_agent_hooks"`
+	CopyFiles           []opCopy `json:"copy_files"`
+
+	Nudge             string `json:"nudge"`
+	ReadyPromptPrefix string `json:"ready_prompt_prefix"` // for wait-idle and the nudge; start does not wait for it
+	ReadyDelayMs      int    `json:"ready_delay_ms"`      // before a nudge without a prefix to wait for
+}
+
+type opCopy struct {
+	Src    string `json:"src"`
+	RelDst string `json:"rel_dst"`
+}
+
+// opForCallers are fields that leave nothing to do here: the caller reads the
+// screen for readiness and dialogs, and compares fingerprints.
+var opForCallers = []string{"process_names", "emits_permission_warning", "accept_startup_dialogs", "mouse_on", "fingerprint_extra"}
+
+// config reads the start config. Fields that are not understood are named on
+// standard error.
+func (c *opCall) config() (opConfig, error) {
+	data, err := c.stdin()
+	if err != nil {
+		return opConfig{}, err
+	}
+	var o opConfig
+	if len(strings.TrimSpace(string(data))) == 0 {
+		return o, nil
+	}
+	if err := json.Unmarshal(data, &o); err != nil {
+		return o, fmt.Errorf("start config: %w", err)
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(data, &given); err != nil {
+		return o, fmt.Errorf("start config: %w", err)
+	}
+	c.nameUnknown(o, given)
+	if o.WorkDir == "" {
+		return o, nil
+	}
+	o.WorkDir, err = filepath.Abs(o.WorkDir)
+	return o, err
+}
+
+func (c *opCall) nameUnknown(o opConfig, given map[string]json.RawMessage) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return
+	}
+	var known map[string]json.RawMessage
+	if json.Unmarshal(data, &known) != nil {
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := known[k]; !ok && !slices.Contains(opForCallers, k) {
+			c.say("start config: %q is not understood and was not carried out", k)
+		}
+	}
+}
+
+// say tells the caller something that does not end the operation.
+func (c *opCall) say(format string, args ...any) {
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), c.name, c.label)
+	fmt.Fprintf(c.err, "gc: %s: %s\n", c.label, strings.ReplaceAll(text, "\n", "; "))
+}
+
+// runtimeConfig is what the start sequence carries out: commands and files, no
+// waiting.
+func (o *opConfig) runtimeConfig() runtime.Config {
+	cfg := runtime.Config{
+		WorkDir: o.WorkDir, Command: o.Command, Env: o.Env, Lifecycle: o.Lifecycle,
+		PreStart: o.PreStart, SessionSetup: o.SessionSetup, SessionSetupScript: o.SessionSetupScript, SessionLive: o.SessionLive,
+		PackOverlayDirs: o.PackOverlayDirs, OverlayDir: o.OverlayDir,
+		ProviderName: o.ProviderName, ProviderOverlayName: o.ProviderOverlayName, InstallAgentHooks: o.InstallAgentHooks,
+	}
+	for _, f := range o.CopyFiles {
+		cfg.CopyFiles = append(cfg.CopyFiles, runtime.CopyFile{Src: f.Src, RelDst: f.RelDst})
+	}
+	return cfg
+}
+
+// opStart carries out what the start config says, in order: pre-start commands,
+// overlays, files, the session, setup and live commands, the nudge. Readiness
+// and dialogs are the caller's.
+func opStart(c *opCall) error {
+	o, err := c.config()
+	if err != nil {
+		return err
+	}
+	if running, err := c.p.IsRunning(c.ctx, c.name); err != nil {
+		return c.startError(err)
+	} else if running {
+		return fmt.Errorf("start %s: %w", c.label, runtime.ErrSessionExists)
+	}
+	id := ""
+	err = runtime.RunStart(c.ctx, c.label, o.runtimeConfig(), runtime.Hooks{
+		Create:  func(ctx context.Context) (err error) { id, err = c.create(ctx, &o); return err },
+		Destroy: func(ctx context.Context) error { return c.p.Stop(ctx, c.name) },
+		Report: func(s runtime.Step) {
+			if s.Warning {
+				c.say("%s: %v", s.Name, s.Err)
+			}
+		},
+	})
+	if err != nil {
+		return c.startError(err)
+	}
+	if o.Nudge != "" {
+		if err := c.startNudge(id, &o); err != nil {
+			c.say("nudge: %v", err)
+		}
+	}
+	return forgetBox(c.name) // the session is the box now
+}
+
+func (c *opCall) startError(err error) error {
+	if errors.Is(err, mux.ErrUnreachable) {
+		return &opStatus{opTemporary, err}
+	}
+	return fmt.Errorf("start %s: %w", c.label, err)
+}
+
+// create makes the session and returns its id. A caller's GC_SESSION_ID is the
+// program's business and never that id: callers count from 1.
+func (c *opCall) create(ctx context.Context, o *opConfig) (string, error) {
+	client, err := c.p.EnsureClient(ctx)
+	if err != nil {
+		return "", err
+	}
+	info, err := client.Create(ctx, mux.CreateRequest{
+		Name: c.name, Command: o.Command, WorkDir: o.WorkDir, Env: runtime.Environment(os.Environ(), o.Env),
+		Cols: o.Cols, Rows: o.Rows, ReadyPrefix: o.ReadyPromptPrefix, KeepSessionID: o.Env[proctree.SessionVar] != "",
+		Meta: map[string]string{opMetaName: c.label, opMetaScope: string(cityScope(o.Env))},
+	})
+	return info.ID, err
+}
+
+// Times of the nudge of a start without a prompt to wait for.
+const (
+	paintedQuiet = 400 * time.Millisecond // of the screen
+	paintedLimit = 3 * time.Second
+	delayLimit   = time.Minute
+	dialogLimit  = 3 * time.Second // the caller answers dialogs after the start
+)
+
+// startNudge types the nudge when the program is ready. With a prompt to wait
+// for the multiplexer does so later, past every dialog.
+func (c *opCall) startNudge(id string, o *opConfig) error {
+	client, err := c.p.Client(c.ctx)
+	if err != nil {
+		return err
+	}
+	if o.ReadyPromptPrefix != "" {
+		_, err := client.Enqueue(c.ctx, mux.QueueRequest{Target: c.name, Session: id, Text: o.Nudge, Policy: mux.PolicyWaitIdle})
+		return err
+	}
+	if delay := min(time.Duration(o.ReadyDelayMs)*time.Millisecond, delayLimit); delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
+	} else {
+		painted, cancel := context.WithTimeout(c.ctx, paintedLimit)
+		_, _ = client.Wait(painted, id, mux.WaitRequest{Conditions: []mux.Condition{{Quiet: paintedQuiet}, {Exit: true}}})
+		cancel()
+	}
+	r, err := client.Nudge(c.ctx, id, mux.NudgeRequest{Text: o.Nudge, Timeout: dialogLimit})
+	if err == nil && r.State != mux.Submitted {
+		err = fmt.Errorf("%s %s: %s", r.State, r.By, r.Detail)
+	}
+	return err
+}
+
+// opRunLive runs the live commands again; what fails is told and is no failure.
+func opRunLive(c *opCall) error {
+	o, err := c.config()
+	if err != nil {
+		return err
+	}
+	if gone, err := c.gone(); gone || err != nil {
+		return err
+	}
+	cfg := o.runtimeConfig()
+	runtime.RunLive(c.ctx, c.label, cfg, func(s runtime.Step) {
+		if s.Err != nil {
+			c.say("session_live: %v", s.Err)
+		}
+	})
+	return nil
+}

@@ -11,7 +11,7 @@ import (
 // makes 4 to 17 such calls a session every tick.
 func BenchmarkSessionOp(b *testing.B) {
 	w := newWorld(b)
-	w.session("op", "echo ready; exec cat", "ready")
+	w.session("op.op", "echo ready; exec cat", "ready")
 	op := func(args ...string) []string { return append([]string{w.gc, "session-op"}, args...) }
 	floor := []string{built(b, "hello")}
 	calls := []struct {

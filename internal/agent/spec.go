@@ -214,9 +214,15 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	for i := range c.Dialogs {
 		cfg.Dialogs = append(cfg.Dialogs, dialog(&c.Dialogs[i]))
 	}
-	for i := range c.StatusRules {
-		if of := c.StatusRules[i].Provider; of == "" || of == r.Provider || of == r.Family {
-			cfg.StatusRules = append(cfg.StatusRules, statusRule(&c.StatusRules[i]))
+	known, err := config.PresetRules()
+	if err != nil {
+		return cfg, err
+	}
+	for _, rules := range [][]config.StatusRule{c.StatusRules, known} { // of equal ones the city's win
+		for i := range rules {
+			if of := rules[i].Provider; of == "" || of == r.Provider || of == r.Family {
+				cfg.StatusRules = append(cfg.StatusRules, statusRule(&rules[i]))
+			}
 		}
 	}
 	for _, f := range r.CopyFiles {
@@ -279,6 +285,7 @@ func dialog(d *config.Dialog) runtime.Dialog {
 func statusRule(r *config.StatusRule) runtime.StatusRule {
 	return runtime.StatusRule{
 		Name: r.Name, State: r.State, Kind: r.Kind, Region: r.Region, All: r.All, Any: r.Any, Not: r.Not, Priority: r.Priority,
+		Moves: r.Moves, Settle: r.SettleMS,
 	}
 }
 

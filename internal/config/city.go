@@ -282,6 +282,8 @@ type StatusRule struct {
 	Any      []string `toml:"any"`
 	Not      []string `toml:"not"`
 	Priority int      `toml:"priority"`
+	Moves    bool     `toml:"moves"`     // it holds only while the screen keeps changing
+	SettleMS int      `toml:"settle_ms"` // pause in the output before idle is believed
 	Where
 }
 

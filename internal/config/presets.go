@@ -11,11 +11,27 @@ import (
 //go:embed presets.toml
 var presetText []byte
 
+// presetFile is what presets.toml holds.
+type presetFile struct {
+	Providers   map[string]Provider `toml:"providers"`
+	StatusRules []StatusRule        `toml:"status_rules"`
+}
+
 var presetsOnce = sync.OnceValues(readPresets)
 
 // Presets returns the built-in presets by name. The map is shared: do not
 // change it.
-func Presets() (map[string]Provider, error) { return presetsOnce() }
+func Presets() (map[string]Provider, error) {
+	file, err := presetsOnce()
+	return file.Providers, err
+}
+
+// PresetRules returns the built-in status rules of the presets. The slice is
+// shared: do not change it.
+func PresetRules() ([]StatusRule, error) {
+	file, err := presetsOnce()
+	return file.StatusRules, err
+}
 
 // PresetNames returns the names of the built-in presets, sorted.
 func PresetNames() []string {
@@ -26,17 +42,18 @@ func PresetNames() []string {
 	return sortedKeys(all)
 }
 
-func readPresets() (map[string]Provider, error) {
+func readPresets() (presetFile, error) {
 	out := &collector{file: "presets.toml"}
-	var file struct {
-		Providers map[string]Provider `toml:"providers"`
-	}
+	var file presetFile
 	d := &decoder{out: out}
 	d.table(parseTree(presetText, out), reflect.ValueOf(&file).Elem(), "")
-	if err := out.err(); err != nil {
-		return nil, fmt.Errorf("built-in presets: %w", err)
+	for i := range file.StatusRules {
+		file.StatusRules[i].validate(out)
 	}
-	return file.Providers, nil
+	if err := out.err(); err != nil {
+		return presetFile{}, fmt.Errorf("built-in presets: %w", err)
+	}
+	return file, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -280,7 +280,10 @@ func (r *StatusRule) validate(out *collector) {
 	}
 	oneOf(out, r.Place("state"), "status_rules.state", r.State, "idle", "working", "blocked", "done", "error")
 	oneOf(out, r.Place("kind"), "status_rules.kind", r.Kind, "permission", "question", "auth", "trust", "ratelimit")
-	oneOf(out, r.Place("region"), "status_rules.region", r.Region, "bottom", "screen", "line", "title")
+	oneOf(out, r.Place("region"), "status_rules.region", r.Region, "bottom", "screen", "line", "footer", "title")
+	if r.SettleMS < 0 {
+		out.add(r.Place("settle_ms"), "", "status rule %q: settle_ms is negative", clip(r.Name))
+	}
 	if r.Kind != "" && r.State != "blocked" {
 		out.add(r.Place("kind"), `leave it out, or write state = "blocked"`, "status rule %q: kind is for blocked alone", clip(r.Name))
 	}

@@ -12,11 +12,12 @@ const (
 	Bottom = "bottom" // the last rows with text, where agents have their composer; the default
 	Screen = "screen" // all of it: also what a conversation quotes
 	Line   = "line"   // the cursor's line
+	Footer = "footer" // the last row with text, below the composer
 	Title  = "title"  // the window title
 )
 
 // Regions lists all of them.
-var Regions = []string{Bottom, Screen, Line, Title}
+var Regions = []string{Bottom, Screen, Line, Footer, Title}
 
 // States are what a status rule can tell.
 var States = []string{"idle", "working", "blocked", "done", "error"}
@@ -32,6 +33,13 @@ type Status struct {
 	Any      []string `json:"any,omitempty"`    // and one of these, unless it is empty,
 	Not      []string `json:"not,omitempty"`    // and none of these
 	Priority int      `json:"priority,omitempty"`
+	// Moves: the texts belong to something that is painted all the time, such as
+	// a spinner. Where nothing moves they are a quotation, and the rule does not
+	// hold.
+	Moves bool `json:"moves,omitempty"`
+	// Settle is how long, in ms, an idle rule waits for a pause in the output; 0
+	// is the usual time. A title needs none.
+	Settle int `json:"settle,omitempty"`
 }
 
 // Check completes the defaults and reports what makes the rule useless.
@@ -54,6 +62,8 @@ func (r *Status) Check() error {
 		return fmt.Errorf("status rule %q: region is %q; valid: %s", r.Name, r.Region, strings.Join(Regions, ", "))
 	case len(r.All)+len(r.Any) == 0:
 		return fmt.Errorf("status rule %q: it needs texts in all or any", r.Name)
+	case r.Settle < 0:
+		return fmt.Errorf("status rule %q: settle is negative", r.Name)
 	case has(r.All, "") || has(r.Any, "") || has(r.Not, ""):
 		return fmt.Errorf("status rule %q: a text is empty", r.Name)
 	}
@@ -75,10 +85,17 @@ func (v View) region(name string) string {
 		return v.Line
 	case Title:
 		return v.Title
+	case Footer:
+		return v.tail(1)
 	}
+	return v.tail(tailRows)
+}
+
+// tail is the end of the screen from the nth-last row with text on.
+func (v View) tail(n int) string {
 	lines := strings.Split(v.Screen, "\n")
 	from, rows := len(lines), 0
-	for from > 0 && rows < tailRows {
+	for from > 0 && rows < n {
 		from--
 		if cleanLine(lines[from]) != "" {
 			rows++

@@ -49,8 +49,17 @@ type look struct {
 	hint    bool // a line explains a menu's keys
 	pending Pending
 	ready   string // the line with the ready prefix; "": none
-	rule    *rule.Status
-	ruleWhy string // the line it found; without one why no rule holds
+	rule    held   // of all rules
+	still   held   // of those that need no movement
+	// ruleLine is the line that the rule found that was believed last.
+	ruleLine string
+}
+
+// held is the status rule that holds on a screen, nil for none, and why: the
+// line it found, or what is in the way of every rule.
+type held struct {
+	rule *rule.Status
+	why  string
 }
 
 // Event takes over what the program told its terminal. changed: Save has
@@ -154,7 +163,11 @@ func (d *Detector) see(t *vt.Terminal, f Facts) {
 	if f.Ready != "" {
 		l.ready = readyLine(t, screen, cursor, f.Ready, found)
 	}
-	l.rule, l.ruleWhy = rule.FindStatus(rule.View{Screen: screen, Line: t.Line(cursor.Row), Title: t.Title()}, f.Rules)
+	view := rule.View{Screen: screen, Line: t.Line(cursor.Row), Title: t.Title()}
+	l.rule.rule, l.rule.why = rule.FindStatus(view, f.Rules)
+	if l.still = l.rule; l.rule.rule != nil && l.rule.rule.Moves {
+		l.still.rule, l.still.why = rule.FindStatus(view, slices.DeleteFunc(slices.Clone(f.Rules), func(r rule.Status) bool { return r.Moves }))
+	}
 }
 
 // readyLine is the line that the ready prefix stands on: the cursor's, or, for
@@ -300,27 +313,47 @@ func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
 	return x
 }
 
-// screen is a status rule that holds. Idle is believed after the quiet that the
-// ready prefix needs: agents paint their prompt while they work, too.
+// screen is a status rule that holds. Idle is believed after a pause, because
+// agents paint their prompt while they work, too; a title is the program's word.
 func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding {
-	x := Finding{Source: FromScreen, Evidence: d.look.ruleWhy}
-	r := d.look.rule
-	switch {
-	case len(f.Rules) == 0:
-		x.Evidence = "no [[status_rules]] are for this agent"
-		return x
-	case r == nil:
+	x := Finding{Source: FromScreen}
+	if len(f.Rules) == 0 {
+		x.Evidence = "no status rules are known for this agent"
 		return x
 	}
-	x.Since, x.Evidence = latest(f.Started, f.LastOutput), fmt.Sprintf("rule %s: %q", r.Name, d.look.ruleWhy)
-	if until := x.Since.Add(quietReady); r.State == Idle && now.Before(until) {
+	last, h := latest(f.Started, f.LastOutput), d.look.rule
+	if r := h.rule; r != nil && r.Moves {
+		if until := last.Add(spinTime); now.Before(until) {
+			soon(until)
+		} else {
+			h = d.look.still
+		}
+	}
+	r := h.rule
+	if x.Evidence = h.why; r == nil {
+		return x
+	}
+	x.Evidence = fmt.Sprintf("rule %s: %q", r.Name, h.why)
+	if until := last.Add(settle(r)); r.State == Idle && now.Before(until) {
 		soon(until)
-		x.Since, x.Evidence = time.Time{}, x.Evidence+", but there was output a moment ago"
+		x.Evidence += ", but there was output a moment ago"
 		return x
 	}
-	x.State, x.Kind = r.State, r.Kind
+	d.look.ruleLine = h.why
+	x.State, x.Kind, x.Since = r.State, r.Kind, last
 	if d.was.Source == FromScreen && d.was.State == x.State && d.was.Kind == x.Kind {
 		x.Since = d.was.Since
 	}
 	return x
+}
+
+// settle is the pause that an idle rule needs.
+func settle(r *rule.Status) time.Duration {
+	switch {
+	case r.Region == rule.Title:
+		return 0
+	case r.Settle > 0:
+		return time.Duration(r.Settle) * time.Millisecond
+	}
+	return quietReady
 }

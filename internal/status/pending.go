@@ -22,7 +22,7 @@ func (d *Detector) pending(x Finding) *Pending {
 		return &p
 	}
 	if x.Source == FromScreen {
-		return &Pending{Kind: x.Kind, Prompt: d.look.ruleWhy, Selected: -1, ID: fingerprint(x.Source, x.Kind, d.look.ruleWhy)}
+		return &Pending{Kind: x.Kind, Prompt: d.look.ruleLine, Selected: -1, ID: fingerprint(x.Source, x.Kind, d.look.ruleLine)}
 	}
 	r, _ := d.s.reported()
 	p := Pending{Kind: x.Kind, Prompt: r.Msg, Context: r.Title, Selected: -1}

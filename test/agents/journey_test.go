@@ -73,7 +73,7 @@ func TestAgents(t *testing.T) {
 // travel takes every step.
 func (j *journey) travel() {
 	j.setUp()
-	j.step("start", func() { j.gc("start") })
+	j.step("start", func() { j.gc("start", "--trust") })
 	j.step("dialogs", func() { j.comesUp("dialogs") })
 	const slow = "tag-slow please, SLOW(4)"
 	j.step("nudge", func() { j.nudge(slow) })

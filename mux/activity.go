@@ -143,7 +143,7 @@ func (s *session) detect() (a Activity, ok bool, d time.Duration) {
 // facts are what the detector wants to know. mu is held.
 func (s *session) facts() status.Facts {
 	f := status.Facts{
-		Ready: s.rec.Ready, Dialogs: s.srv.dialogs, Rules: s.rec.Rules,
+		Ready: s.rec.Ready, Reports: s.rec.Reports, Dialogs: s.srv.dialogs, Rules: s.rec.Rules,
 		Started: unixTime(s.born), LastOutput: unixTime(s.lastOut),
 	}
 	if s.exit != nil {

@@ -262,6 +262,11 @@ func (s *session) keys(ctx context.Context, r KeysRequest) error {
 func (s *session) keyModes() KeyModes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.modesOfKeys()
+}
+
+// modesOfKeys is keyModes for callers that hold mu.
+func (s *session) modesOfKeys() KeyModes {
 	m := s.term.Modes()
 	return KeyModes{
 		AppCursor: m.AppCursor, AppKeypad: m.AppKeypad, NewLine: m.NewLine,

@@ -14,6 +14,7 @@ const (
 	interruptTime  = 100 * time.Millisecond
 	interruptQuiet = 50 * time.Millisecond // with no input that is seen to be unread
 	interruptStep  = 2 * time.Millisecond
+	interruptGap   = 200 * time.Millisecond // between two keys
 )
 
 // interrupt types Ctrl-C past everybody who waits; where a full input queue keeps
@@ -30,6 +31,9 @@ func (s *session) interrupt() error {
 	if s.rec.Pipes {
 		return s.signalForeground(unix.SIGINT)
 	}
+	if len(s.rec.Interrupt) > 0 {
+		return s.interruptKeys()
+	}
 	if unread, _ := unreadInput(s.fd); unread >= maxCanonical { // what is typed now waits behind the queue
 		return s.signalForeground(unix.SIGINT)
 	}
@@ -42,6 +46,30 @@ func (s *session) interrupt() error {
 	}
 	if s.stuckInput() {
 		return s.signalForeground(unix.SIGINT)
+	}
+	return nil
+}
+
+// interruptKeys presses the keys that interrupt this program, with a pause
+// between them: two Escapes at once are another key. A full input queue gets
+// none. mu is held, but not all the time.
+func (s *session) interruptKeys() error {
+	for i, key := range s.rec.Interrupt {
+		if i > 0 {
+			s.mu.Unlock()
+			time.Sleep(interruptGap)
+			s.mu.Lock()
+			if s.fd < 0 || s.exit != nil || s.dead != nil {
+				return nil // it has ended
+			}
+		}
+		b, err := EncodeKeys(nil, []string{key}, s.modesOfKeys())
+		if err != nil {
+			return err
+		}
+		if n, err := unix.Write(s.fd, b); n != len(b) {
+			return fmt.Errorf("%w: it took %d of %d bytes of %s: %v", errStuck, max(n, 0), len(b), key, err)
+		}
 	}
 	return nil
 }

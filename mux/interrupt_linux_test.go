@@ -65,3 +65,31 @@ func TestInterruptOnce(t *testing.T) {
 		t.Errorf("cooked: %q", got)
 	}
 }
+
+// TestInterruptKeys: a program with keys of its own gets those, each as a key of
+// its own, and no Ctrl-C.
+func TestInterruptKeys(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	_, err := c.Create(t.Context(), CreateRequest{
+		Name: "keys", Command: `stty raw -echo min 0 time 1; printf 'ready\r\n'; while :; do dd bs=9 count=1 2>/dev/null | od -An -tx1; done`,
+		InterruptKeys: []string{"Escape", "Escape"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "keys", "^ready")
+	if err := c.Interrupt(t.Context(), "keys"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Keys(t.Context(), "keys", []string{"z"}, true); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "keys", "7a")
+	if got := strings.Join(strings.Fields(screen(t, c, "keys")), " "); !strings.HasPrefix(got, "ready 1b 1b") || strings.Contains(got, "03") {
+		t.Errorf("%q", got)
+	}
+	if _, err := c.Create(t.Context(), CreateRequest{Name: "bad", Command: "true", InterruptKeys: []string{"NoSuchKey"}}); err == nil {
+		t.Error("accepted a key that does not exist")
+	}
+}

@@ -97,6 +97,9 @@ func checkCreate(r *CreateRequest) error {
 	if len(r.StatusRules) > maxRules {
 		return fmt.Errorf("%w: %d status rules, at most %d", ErrTooLarge, len(r.StatusRules), maxRules)
 	}
+	if _, err := EncodeKeys(nil, r.InterruptKeys, KeyModes{}); err != nil {
+		return fmt.Errorf("interrupt keys: %w", err)
+	}
 	for i := range r.StatusRules {
 		if err := r.StatusRules[i].Check(); err != nil {
 			return fmt.Errorf("%w: %w", ErrRequest, err)
@@ -135,6 +138,7 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
 		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
+		Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
 	}
 	if r.exec != nil {
 		rec.Exec, rec.Pipes, rec.Owner = true, r.exec.pipes, r.exec.owner

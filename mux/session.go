@@ -31,6 +31,8 @@ type sessionRecord struct {
 	Ready     string       `json:"ready,omitempty"`
 	Rules     []StatusRule `json:"rules,omitempty"`
 	Composer  Composer     `json:"composer,omitzero"`
+	Reports   bool         `json:"reports,omitempty"`
+	Interrupt []string     `json:"interrupt,omitempty"`
 	Cgroup    string       `json:"cgroup,omitempty"` // directory; "": none
 	Limits    []LimitInfo  `json:"limits,omitempty"`
 	Slot      int          `json:"slot"`            // of the journal's header

@@ -36,6 +36,8 @@ type Config struct {
 	Dialogs                []Dialog     // known besides the built-in ones, and before them
 	StatusRules            []StatusRule // what the agent's screen tells of what it is doing
 	Composer               Composer     // what the agent makes of typed text; in no fingerprint
+	ReportsStatus          bool         // the program reports its status (OSC 7501): for a while nothing weaker says that it is ready
+	InterruptKeys          []string     // what interrupts a turn, one after the other; empty: Ctrl-C
 	MouseOn                bool
 	Nudge                  string // typed when ready
 

@@ -194,6 +194,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	cfg := runtime.Config{
 		WorkDir: s.vars.WorkDir, Lifecycle: r.Lifecycle, Upstream: r.Upstream,
 		ReadyPromptPrefix: r.ReadyPromptPrefix, ReadyDelayMs: r.ReadyDelayMS,
+		ReportsStatus: r.ReportsStatus, InterruptKeys: r.InterruptKeys,
 		ProcessNames: r.ProcessNames, EmitsPermissionWarning: r.EmitsPermissionWarning,
 		AcceptStartupDialogs: r.AcceptStartupDialogs, MouseOn: r.Mouse,
 		Composer:     runtime.Composer{Commands: r.TextCommands, Words: r.TextWords, Openers: r.TextOpeners, Mark: r.TextMark, Clear: r.ClearKeys},

@@ -76,6 +76,8 @@ type Hints struct {
 	Env                    map[string]string `toml:"env"`
 	ReadyPromptPrefix      string            `toml:"ready_prompt_prefix"`
 	ReadyDelayMS           int               `toml:"ready_delay_ms"`
+	ReportsStatus          bool              `toml:"reports_status"` // by OSC 7501
+	InterruptKeys          []string          `toml:"interrupt_keys"` // instead of Ctrl-C
 	ProcessNames           []string          `toml:"process_names"`
 	EmitsPermissionWarning bool              `toml:"emits_permission_warning"`
 	AcceptStartupDialogs   *bool             `toml:"accept_startup_dialogs"`

@@ -61,6 +61,8 @@ type Resolved struct {
 	AgentEnv    map[string]string
 
 	ReadyPromptPrefix      string
+	ReportsStatus          bool
+	InterruptKeys          []string
 	ReadyDelayMS           int
 	ProcessNames           []string
 	EmitsPermissionWarning bool
@@ -178,6 +180,8 @@ func (l layer) hints(h *Hints, env map[string]string) {
 	set(l, "prompt_flag", &l.r.PromptFlag, h.PromptFlag)
 	set(l, "ready_prompt_prefix", &l.r.ReadyPromptPrefix, h.ReadyPromptPrefix)
 	set(l, "ready_delay_ms", &l.r.ReadyDelayMS, h.ReadyDelayMS)
+	set(l, "reports_status", &l.r.ReportsStatus, h.ReportsStatus)
+	set(l, "interrupt_keys", &l.r.InterruptKeys, h.InterruptKeys)
 	set(l, "process_names", &l.r.ProcessNames, h.ProcessNames)
 	set(l, "emits_permission_warning", &l.r.EmitsPermissionWarning, h.EmitsPermissionWarning)
 	set(l, "accept_startup_dialogs", &l.r.AcceptStartupDialogs, h.AcceptStartupDialogs)

@@ -15,6 +15,11 @@ import (
 // it while they work, too.
 const quietReady = 1500 * time.Millisecond
 
+// reportsWithin is how long a program that is known to report its status may
+// take until its first word. Until then its prompt proves nothing: one agent
+// shows it ten seconds before it reads.
+const reportsWithin = 30 * time.Second
+
 // spinTime is how old the last output may be for a spinner in the title to
 // count: one that stands still belongs to nobody.
 const spinTime = 3 * time.Second
@@ -23,6 +28,7 @@ const spinTime = 3 * time.Second
 type Facts struct {
 	Ready      string        // the ready prefix; "": none
 	Dialogs    []rule.Dialog // known ones
+	Reports    bool          // the program is known to report its status
 	Rules      []rule.Status // of config, for this agent
 	Started    time.Time
 	LastOutput time.Time // zero: none yet
@@ -304,6 +310,9 @@ func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
 		x.Evidence = fmt.Sprintf("%q does not stand on the cursor's line", f.Ready)
 	case d.look.hint:
 		x.Evidence = "the prompt stands, but a menu may be open"
+	case f.Reports && len(d.s.Records) == 0 && now.Before(f.Started.Add(reportsWithin)):
+		soon(f.Started.Add(reportsWithin))
+		x.Evidence = "the prompt stands, but the program has not reported its status yet"
 	case now.Before(until):
 		soon(until)
 		x.Evidence = "the prompt stands, but there was output a moment ago"

@@ -209,6 +209,29 @@ func TestReadyPrefix(t *testing.T) {
 	r.is("blocked/permission")
 }
 
+// A program that is known to report its status shows its prompt long before it
+// reads.
+func TestReadyPrefixBeforeTheFirstReport(t *testing.T) {
+	r := newRig(t)
+	r.f.Ready, r.f.Reports = "› ", true
+	r.write("› ")
+	r.pass(2 * time.Second)
+	if _, again := r.is("unknown"); again != 28*time.Second {
+		t.Errorf("looked at again after %v", again)
+	}
+	r.write(report("state=idle"))
+	if a, _ := r.is("idle"); a.Source != status.FromReport {
+		t.Errorf("%+v", a)
+	}
+	older := newRig(t) // a release that does not report
+	older.f.Ready, older.f.Reports = "› ", true
+	older.write("› ")
+	older.pass(30 * time.Second)
+	if a, _ := older.is("idle"); a.Source != status.FromReady {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestTitleAndProgress(t *testing.T) {
 	r := newRig(t)
 	r.write("\x1b]0;⠂ thinking\x07")
@@ -449,4 +472,37 @@ func TestStatusRules(t *testing.T) {
 	if a, _ := r.is("blocked/permission"); a.Source != status.FromDialog {
 		t.Errorf("%+v", a)
 	}
+}
+
+// A rule about something that moves holds while the screen changes: a quoted
+// spinner is none.
+func TestStatusRulesAboutMovement(t *testing.T) {
+	r := newRig(t)
+	r.f.Rules = []rule.Status{
+		{Name: "spins", State: "working", Any: []string{"⠋ ", "⠙ "}, Moves: true, Priority: 1},
+		{Name: "free", State: "idle", Region: rule.Footer, All: []string{"%/"}, Settle: 200},
+		{Name: "title", State: "blocked", Kind: "auth", Region: rule.Title, All: []string{"key?"}},
+	}
+	r.write("⠋ Working...\r\n────\r\n────\r\n0.0%/100k")
+	if _, again := r.is("working"); again != 3*time.Second {
+		t.Errorf("looked at again after %v", again)
+	}
+	r.pass(3 * time.Second)
+	if a, _ := r.is("idle"); !strings.Contains(a.Evidence, "rule free") {
+		t.Errorf("%+v", a)
+	}
+	r.write("\x1b[2J\x1b[H0.0%/100k is what I said\r\nfooter: 1.0%/100k")
+	if _, again := r.is("unknown"); again != 200*time.Millisecond {
+		t.Errorf("looked at again after %v", again)
+	}
+	r.pass(200 * time.Millisecond)
+	if a, _ := r.is("idle"); !strings.Contains(a.Evidence, "footer: 1.0%/100k") {
+		t.Errorf("%+v", a)
+	}
+	r.write("\r\nno footer")
+	r.pass(time.Minute)
+	r.is("unknown") // it was quoted above
+	r.f.Rules = []rule.Status{{Name: "ready", State: "idle", Region: rule.Title, All: []string{"◇"}}}
+	r.write("\x1b]0;◇  Ready\x07")
+	r.is("idle") // a title is the program's word: at once
 }

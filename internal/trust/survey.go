@@ -252,6 +252,7 @@ func written(c *config.City) ([]byte, error) {
 		a := &clone.Agents[i]
 		a.Description, a.Suspended, a.DependsOn, a.IdleTimeout, a.Attach = "", false, nil, 0, nil
 		a.ReadyPromptPrefix, a.ReadyDelayMS, a.ProcessNames = "", 0, nil
+		a.ReportsStatus, a.InterruptKeys = false, nil
 	}
 	b, err := json.Marshal(clone)
 	var tree any

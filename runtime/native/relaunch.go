@@ -81,7 +81,8 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 			ID: sessionID(was), Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
 			Cols: info.Size.Cols, Rows: info.Size.Rows,
 			ScrollbackLines: cfg.ScrollbackLines, ScrollbackBytes: cfg.ScrollbackBytes,
-			ReadyPrefix: cmp.Or(cfg.ReadyPromptPrefix, info.ReadyPrefix), StatusRules: cfg.StatusRules, Composer: cfg.Composer, Limits: limits(cfg.Resources),
+			ReadyPrefix: cmp.Or(cfg.ReadyPromptPrefix, info.ReadyPrefix), StatusRules: cfg.StatusRules, Composer: cfg.Composer,
+			ReportsStatus: cfg.ReportsStatus, InterruptKeys: cfg.InterruptKeys, Limits: limits(cfg.Resources),
 		})
 		return err
 	})

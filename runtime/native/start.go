@@ -127,7 +127,8 @@ func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
 		Env:  runtime.Environment(environ, s.cfg.BaseEnv, s.cfg.Env),
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
 		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
-		ReadyPrefix: s.cfg.ReadyPromptPrefix, StatusRules: s.cfg.StatusRules, Composer: s.cfg.Composer, Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
+		ReadyPrefix: s.cfg.ReadyPromptPrefix, StatusRules: s.cfg.StatusRules, Composer: s.cfg.Composer,
+		ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
 	})
 	if err != nil {
 		return convert(err)

@@ -33,6 +33,7 @@ type Config struct {
 	ProcessNames           []string // names that prove the agent alive
 	EmitsPermissionWarning bool
 	AcceptStartupDialogs   *bool        // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
+	KeepChecks             bool         // config lets the agent ask: a dialog that would end that is not answered
 	Dialogs                []Dialog     // known besides the built-in ones, and before them
 	StatusRules            []StatusRule // what the agent's screen tells of what it is doing
 	Composer               Composer     // what the agent makes of typed text; in no fingerprint

@@ -68,11 +68,56 @@ type answerer struct {
 // one whose selection cannot be told, gets no key and is a *StartupBlocked.
 // table is asked before the built-in dialogs.
 func DismissDialogs(ctx context.Context, session string, h Hooks, table []rule.Dialog) error {
-	a := &answerer{
-		session: session, h: h, lim: h.Limits.withDefaults(),
-		table: append(slices.Clone(table), rule.Dialogs()...),
+	return dismiss(ctx, session, h, Config{Dialogs: table})
+}
+
+// StartupWaits is how [AwaitFirstIdle] waits for what a backend pushes.
+type StartupWaits struct {
+	// Idle returns when the program takes messages (true), or when it is blocked
+	// by a dialog.
+	Idle func(ctx context.Context) (bool, error)
+	// Changed returns when the screen is another one than the last that
+	// Hooks.Screen returned, or when the program takes messages.
+	Changed func(ctx context.Context) error
+}
+
+// AwaitFirstIdle is that of a [StartupProvider], over the hooks of a start.
+func AwaitFirstIdle(ctx context.Context, session string, cfg Config, h Hooks, w StartupWaits) error {
+	s := &sequence{cfg: cfg, h: h}
+	for {
+		idle, err := w.Idle(ctx)
+		if idle || err != nil {
+			return err
+		}
+		var blocked *StartupBlocked
+		if s.dialogsOn() {
+			if err := dismiss(ctx, session, h, cfg); err != nil && !errors.As(err, &blocked) {
+				return err
+			}
+		} else if _, err := h.Screen(ctx); err != nil {
+			return err
+		}
+		if err := w.Changed(ctx); err != nil {
+			return err
+		}
 	}
+}
+
+func dismiss(ctx context.Context, session string, h Hooks, cfg Config) error {
+	a := &answerer{session: session, h: h, lim: h.Limits.withDefaults(), table: dialogTable(cfg), prompt: cfg.ReadyPromptPrefix}
 	return a.all(ctx)
+}
+
+// dialogTable is what a start knows of dialogs: those of its config before the
+// built-in ones. With KeepChecks one that lifts the checks is only named.
+func dialogTable(cfg Config) []rule.Dialog {
+	table := append(slices.Clone(cfg.Dialogs), rule.Dialogs()...)
+	for i := range table {
+		if cfg.KeepChecks && table[i].Kind == BlockedPermission {
+			table[i].When = rule.Report
+		}
+	}
+	return table
 }
 
 // all answers dialogs until none is open.
@@ -106,7 +151,11 @@ func (a *answerer) all(ctx context.Context) error {
 			return nil
 		}
 		if unknown.stands(found) {
-			return blockedBy(a.session, screen, found)
+			blocked := blockedBy(a.session, screen, found)
+			if found.Known && found.Dialog.When == rule.Report { // a person's: the program is left as it stands
+				return warning{blocked}
+			}
+			return blocked
 		}
 		if err := a.h.wait(ctx, a.lim.Poll, unknown.left()); err != nil {
 			return err
@@ -204,6 +253,11 @@ func (a *answerer) confirm(ctx context.Context, f rule.Found) error {
 	}
 	if left.Known {
 		return a.stuck(screen, left, "it is still open after Enter")
+	}
+	if a.h.Report != nil {
+		a.h.Report(Step{Session: a.session, Name: StepAccepted, Accepted: &Accepted{
+			Dialog: g.Dialog.Name, Kind: g.Dialog.Kind, Question: g.Question, Label: g.Options[g.Wanted].Label,
+		}})
 	}
 	return nil
 }

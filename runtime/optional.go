@@ -115,6 +115,15 @@ type DialogProvider interface {
 	DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error
 }
 
+// StartupProvider stays with a program after its start.
+type StartupProvider interface {
+	// AwaitFirstIdle answers the start-up dialogs that a program opens after it
+	// seemed ready, as Start with the same cfg does, until evidence says that it
+	// takes messages (nil), its session ends (ErrSessionNotFound) or ctx does. A
+	// dialog that may not be answered is left to a person.
+	AwaitFirstIdle(ctx context.Context, name string, cfg Config) error
+}
+
 // CursorLineProvider shows where input would go.
 type CursorLineProvider interface {
 	// CursorLine returns the line of the screen that the cursor stands on.

@@ -25,6 +25,10 @@ const (
 	StepReady    StepName = "ready"
 	StepDialogs  StepName = "dialogs"
 	StepNudge    StepName = "nudge"
+
+	// StepAccepted is no step of its own: a start-up dialog was answered, in the
+	// start or after it. See Step.Accepted.
+	StepAccepted StepName = "accepted"
 )
 
 // Step is the report of one step that ran.
@@ -34,6 +38,16 @@ type Step struct {
 	Took    time.Duration
 	Err     error
 	Warning bool // Err did not end the start
+
+	Accepted *Accepted // StepAccepted only
+}
+
+// Accepted is a start-up dialog that was answered on the user's behalf.
+type Accepted struct {
+	Dialog   string // name in the table
+	Kind     string // "trust", "permission", "question"
+	Question string // the line that identified it
+	Label    string // the option that was confirmed
 }
 
 // Hooks is how the start sequence reaches one session of a backend. Create and
@@ -105,6 +119,7 @@ type sequence struct {
 	lim    Limits
 	table  []rule.Dialog
 	ended  bool // a one_shot session is over: the rest has no object
+	waits  bool // for a person: nothing is typed
 	answer *answerer
 }
 
@@ -121,7 +136,7 @@ const cleanUp = 15 * time.Second
 // failed. On error the session was destroyed.
 func RunStart(ctx context.Context, name string, cfg Config, h Hooks) error {
 	s := &sequence{name: name, cfg: cfg, h: h, lim: h.Limits.withDefaults()}
-	s.table = append(slices.Clone(cfg.Dialogs), rule.Dialogs()...)
+	s.table = dialogTable(cfg)
 	s.answer = &answerer{session: name, h: h, lim: s.lim, table: s.table, prompt: cfg.ReadyPromptPrefix}
 	created := false
 	steps := []struct {

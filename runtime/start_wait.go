@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,8 +137,37 @@ func (s *sequence) waitsReady() bool {
 	return s.cfg.ReadyPromptPrefix != "" && s.h.Screen != nil || s.cfg.ReadyDelayMs > 0
 }
 
+// tells reports whether a status rule can tell from the screen's text that the
+// program is up. A program that has such rules is waited for, not a delay.
+func (s *sequence) tells() bool {
+	return s.h.Screen != nil && slices.ContainsFunc(s.cfg.StatusRules, func(r StatusRule) bool {
+		return r.State == ActivityIdle && r.Region != rule.Title && r.Region != rule.Line
+	})
+}
+
+// up reports whether the screen shows a program that waits for input, or works.
+func (s *sequence) up(screen string, found rule.Found, open bool) bool {
+	if s.cfg.ReadyPromptPrefix != "" {
+		return PromptLine(screen, s.cfg.ReadyPromptPrefix, found)
+	}
+	r, _ := rule.FindStatus(rule.View{Screen: screen}, s.cfg.StatusRules)
+	return !open && r != nil && r.State != ActivityBlocked
+}
+
+// asksFor is what the program waits for that only a person can give it: a login,
+// a key, the end of a limit. "" for nothing.
+func (s *sequence) asksFor(screen string, found rule.Found, open bool) string {
+	if open && found.Known && found.Dialog.When == rule.Report {
+		return found.Dialog.Kind + ": " + found.Question
+	}
+	if r, line := rule.FindStatus(rule.View{Screen: screen}, s.cfg.StatusRules); r != nil && r.Kind == BlockedAuth {
+		return r.Kind + ": " + line
+	}
+	return ""
+}
+
 func (s *sequence) ready(ctx context.Context) error {
-	if s.cfg.ReadyPromptPrefix == "" || s.h.Screen == nil {
+	if s.h.Screen == nil || s.cfg.ReadyPromptPrefix == "" && !s.tells() {
 		return s.delay(ctx)
 	}
 	inner, cancel := limited(ctx, s.lim.Ready)
@@ -152,11 +182,15 @@ func (s *sequence) ready(ctx context.Context) error {
 			return false, 0, err
 		}
 		found, open := rule.Find(screen, s.table)
-		if PromptLine(screen, s.cfg.ReadyPromptPrefix, found) {
+		asks := s.asksFor(screen, found, open)
+		if asks != "" || s.up(screen, found, open) {
 			if prompt.IsZero() {
 				prompt = time.Now()
 			}
 			left := s.lim.Still - time.Since(prompt)
+			if s.waits = asks != "" && left <= 0; s.waits {
+				return false, 0, warning{fmt.Errorf("it waits for a person: %s", asks)}
+			}
 			return left <= 0, left, nil
 		}
 		prompt = time.Time{}
@@ -177,7 +211,11 @@ func (s *sequence) ready(ctx context.Context) error {
 	if blocked != nil && ctx.Err() == nil && inner.Err() != nil {
 		return blocked
 	}
-	return passed(ctx, inner, err, fmt.Sprintf("no line begins with %q", s.cfg.ReadyPromptPrefix))
+	what := fmt.Sprintf("no line begins with %q", s.cfg.ReadyPromptPrefix)
+	if s.cfg.ReadyPromptPrefix == "" {
+		what = "no status rule says that it is up"
+	}
+	return passed(ctx, inner, err, what)
 }
 
 // delay waits ReadyDelayMs, or less when the session ends.
@@ -261,6 +299,10 @@ func (s *sequence) dialogs(ctx context.Context) error {
 		}
 	}
 	err := s.answer.all(inner)
+	var asks warning
+	if s.waits = s.waits || errors.As(err, &asks); s.waits {
+		return err
+	}
 	var blocked *StartupBlocked
 	if errors.As(err, &blocked) {
 		return blocked
@@ -296,6 +338,9 @@ func (s *sequence) painted(ctx context.Context) error {
 }
 
 func (s *sequence) nudge(ctx context.Context) error {
+	if s.waits {
+		return warning{errors.New("the nudge is not typed: the program waits for a person")}
+	}
 	r, err := s.h.Nudge(ctx, s.cfg.Nudge)
 	if dead := s.checkAlive(ctx); dead != nil {
 		return dead

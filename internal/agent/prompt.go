@@ -61,6 +61,13 @@ func isInline(v string) bool {
 	return strings.ContainsAny(v, " \t\n") || strings.Contains(v, "{{")
 }
 
+// HasPrompt reports whether incarnations get a prompt.
+func (s *Spec) HasPrompt() bool {
+	r := &s.Resolved
+	text := r.PromptTemplate != "" || len(r.Fragments) > 0
+	return r.PromptMode != config.PromptNone && (text || r.Origins["prompt_mode"].Source != "default")
+}
+
 // Prompt is what an incarnation is told at its start: the beacon, then the
 // text. It is "" when the mode is none, and for a plain program: no text, and
 // nobody set a mode. A conversation that is taken up again has had the text: it

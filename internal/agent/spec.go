@@ -197,6 +197,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		ReportsStatus: r.ReportsStatus, InterruptKeys: r.InterruptKeys,
 		ProcessNames: r.ProcessNames, EmitsPermissionWarning: r.EmitsPermissionWarning,
 		AcceptStartupDialogs: r.AcceptStartupDialogs, MouseOn: r.Mouse,
+		KeepChecks:   r.Permissions != "" && !r.Unchecked,
 		Composer:     runtime.Composer{Commands: r.TextCommands, Words: r.TextWords, Openers: r.TextOpeners, Mark: r.TextMark, Clear: r.ClearKeys},
 		ProviderName: r.Family, ProviderOverlayName: r.OverlayProvider, InstallAgentHooks: r.InstallAgentHooks,
 		PackOverlayDirs: r.PackOverlays, OverlayDir: r.OverlayDir,

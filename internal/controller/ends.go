@@ -132,6 +132,8 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 		l.noteEnd(m, kind, exit, r.LastScreen, "one_shot")
 	case asked:
 		l.noteEnd(m, EventExited, exit, "", "")
+	case m.finishes(exit):
+		l.finished(m, exit, screen)
 	default:
 		r.LastScreen = screen
 		if exit.Code == exitNotFound && exit.Signal == "" {

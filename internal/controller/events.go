@@ -20,8 +20,9 @@ const (
 	EventStarted        = "started"
 	EventAdopted        = "adopted"
 	EventStartFailed    = "start-failed"
-	EventWarning        = "warning" // a step of a start went wrong, and the start went on
-	EventExited         = "exited"  // ended as asked for, or a one_shot
+	EventWarning        = "warning"  // a step of a start went wrong, and the start went on
+	EventAccepted       = "accepted" // a start-up dialog was answered: its name and kind, the option, the question
+	EventExited         = "exited"   // ended as asked for, or a one_shot
 	EventCrashed        = "crashed"
 	EventQuarantined    = "quarantined"
 	EventZombie         = "zombie"

@@ -107,6 +107,7 @@ func (l *loop) identify(m *member, a answer) {
 		r.Open = true
 		l.save(m)
 		l.noteAgent(m, EventAdopted, "", "")
+		l.attend(m)
 		if a.meta[agent.MetaConfigHash] == "" {
 			l.remark(m)
 		}

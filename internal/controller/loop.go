@@ -103,6 +103,7 @@ type member struct {
 	lastSeen   time.Time               // LastActivity as the backend said it
 	pushed     bool                    // its end is told by an event
 	notStarted string                  // why a start was put off
+	attended   string                  // the session id whose first idle is waited for
 	warning    string                  // of the newest start: what went wrong in a step, and did not end it
 	runs       string                  // the agent that runs in it, when that is another than seen.Agent
 	spared     time.Time               // when its last drain was taken back
@@ -154,6 +155,9 @@ func (l *loop) readBook() error {
 	}
 	for name, r := range l.records {
 		r.Stopped, r.Asleep, r.Drained = false, false, false
+		if r.Finished {
+			r.Clear()
+		}
 		l.records[name] = r
 	}
 	return nil

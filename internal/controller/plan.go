@@ -267,7 +267,7 @@ func (p *planner) agent(w *Wanted, s *Seen) {
 // gone starts what is wanted and not there.
 func (p *planner) gone(w *Wanted, s *Seen) {
 	r := &s.Record
-	if w.Suspended || r.Suspended || r.Stopped || r.Asleep || r.Drained {
+	if w.Suspended || r.Suspended || r.Stopped || r.Asleep || r.Drained || r.Finished {
 		return
 	}
 	if w.OneShot && r.Job.Run == p.want.Run && w.current(r.Job.Hash) {

@@ -22,7 +22,7 @@ func (l *loop) start(m *member, why string) {
 	}
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
-	r.StartedWith = m.spec.Hashes.Core
+	r.StartedWith, r.Served, r.Finished = m.spec.Hashes.Core, false, false
 	inst.Conversation, inst.Resume = converse(r, m.spec)
 	if m.oneShot() {
 		r.Job = session.Job{Run: l.runID, Hash: m.spec.Hashes.Core}
@@ -68,6 +68,10 @@ const restOfStart = 2 * time.Minute
 // stepDone tells of a step that went wrong and did not end the start, or the
 // live commands: nobody else would. It is called by the backend.
 func (l *loop) stepDone(s runtime.Step) {
+	if s.Accepted != nil {
+		l.post(func() { l.accepted(s.Session, *s.Accepted) })
+		return
+	}
 	if !s.Warning {
 		return
 	}
@@ -150,6 +154,7 @@ func (l *loop) started(m *member, spec *agent.Spec, err error) {
 func (l *loop) runs(m *member) {
 	l.noteAgent(m, EventStarted, "", "")
 	l.hook(m, "on_boot", onBoot)
+	l.attend(m)
 	if m.oneShot() && !m.pushed {
 		l.look() // it may have ended already, and nobody will say so
 	}
@@ -186,6 +191,11 @@ func (l *loop) startFailed(m *member, err error) {
 		r.Crashed = false
 		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
 		l.noteEnd(m, EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
+		l.save(m)
+		return
+	}
+	if m.finishes(exit) {
+		l.finished(m, exit, r.LastScreen)
 		l.save(m)
 		return
 	}

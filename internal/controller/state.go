@@ -59,6 +59,8 @@ func (l *loop) stateOf(m *member) State {
 			return StateExited
 		}
 		return StateCrashed
+	case r.Finished:
+		return StateExited
 	case r.Quarantined():
 		return StateQuarantined
 	case r.LastError != "" || r.Crashed:

@@ -15,7 +15,7 @@ const (
 	StateStarting    State = "starting"
 	StateRunning     State = "running"
 	StateDraining    State = "draining"
-	StateExited      State = "exited" // a one_shot that ended with 0
+	StateExited      State = "exited" // a one_shot that ended with 0, or an agent that did after its prompt
 	StateCrashed     State = "crashed"
 	StateQuarantined State = "quarantined"
 	StateSuspended   State = "suspended"

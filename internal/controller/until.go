@@ -79,7 +79,7 @@ func (l *loop) hopeless(m *member, visited map[string]bool) bool {
 func (l *loop) idleNow(m *member) bool {
 	if m.seen.Presence == Gone && m.op == "" {
 		r := &m.seen.Record
-		return r.Stopped || r.Asleep || r.Drained || r.Quarantined()
+		return r.Stopped || r.Asleep || r.Drained || r.Finished || r.Quarantined()
 	}
 	if m.seen.Presence != Alive || m.op != "" {
 		return false

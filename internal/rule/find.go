@@ -86,8 +86,11 @@ func (d Dialog) find(lines []string, f flat) (Found, bool) {
 		return found, true
 	}
 	found.Options = d.optionsBelow(lines, end)
-	if len(found.Options) < 2 || !nearBottom(lines, found.Options) {
+	if len(found.Options) < min(2, len(d.Options)) || !nearBottom(lines, found.Options) {
 		return Found{}, false
+	}
+	if len(d.Options) == 1 && len(found.Options) == 1 {
+		found.Options[0].Marked = true // nothing to choose: it is what Enter does
 	}
 	marks := 0
 	for i, o := range found.Options {

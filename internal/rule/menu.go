@@ -19,6 +19,9 @@ type Option struct {
 // markers are the signs agents put before the selected option.
 const markers = "❯›●>▶▸"
 
+// ticks stand before or behind the value in force.
+const ticks = "✔✓"
+
 // frames are the characters of boxes, cut at both ends of a line.
 const frames = "│┃║|╭╮╰╯┌┐└┘─━═╹╻▀▄"
 
@@ -50,6 +53,10 @@ func parseOption(row int, line string) (Option, bool) {
 			i = j
 			skip()
 		}
+	}
+	if i+1 < len(rest) && strings.ContainsRune(ticks, rest[i]) && unicode.IsSpace(rest[i+1]) {
+		i++ // the value in force
+		skip()
 	}
 	o.Number, i = number(rest, i)
 	o.Col = i
@@ -96,7 +103,7 @@ func SameLabel(onScreen, meant string) bool {
 		return true
 	}
 	r, size := utf8.DecodeRuneInString(rest)
-	return size == len(rest) && strings.ContainsRune("✔✓", r)
+	return size == len(rest) && strings.ContainsRune(ticks, r)
 }
 
 // flat is a screen as running text: frames cut, white space and line breaks

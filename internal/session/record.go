@@ -30,6 +30,9 @@ type Record struct {
 	Conversed    bool   `json:"conversed,omitempty"`   // an incarnation with it became ready
 	Resumed      bool   `json:"resumed,omitempty"`     // the newest incarnation took it up
 
+	Served   bool `json:"served,omitempty"`   // the newest incarnation was seen to take messages
+	Finished bool `json:"finished,omitempty"` // it ended with 0 after its prompt: see Finish
+
 	LastExit   *runtime.Exit `json:"lastExit,omitempty"`
 	LastScreen string        `json:"lastScreen,omitempty"` // of the last crash
 	LastError  string        `json:"lastError,omitempty"`  // of the last start that failed
@@ -137,9 +140,19 @@ func (r *Record) Restarted(now time.Time) {
 	r.Crashed = false
 }
 
+// Finish accounts for a program that ended with 0 after its prompt and never took
+// another message. It is not started again by itself: it would do the same work
+// once more, which may cost money.
+func (r *Record) Finish(hint string) {
+	r.Finished, r.Crashed = true, false
+	r.LastError, r.LastHint = finishedText, hint
+}
+
+const finishedText = "ended with exit status 0 after its prompt and never waited for another message"
+
 // Clear forgets failures, as a person's restart or a change of config does.
 func (r *Record) Clear() {
 	r.Restarts, r.Tries, r.RetryAt, r.Total = nil, 0, time.Time{}, 0
 	r.LastError, r.LastHint, r.LastScreen = "", "", ""
-	r.Job, r.Crashed = Job{}, false
+	r.Job, r.Crashed, r.Finished = Job{}, false, false
 }

@@ -48,6 +48,30 @@ func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout
 	return runtime.DismissDialogs(inner, name, s.hooks(), nil)
 }
 
+// AwaitFirstIdle implements runtime.StartupProvider. Nothing is looked at until
+// the server says that the session is idle or blocked.
+func (p *Provider) AwaitFirstIdle(ctx context.Context, name string, cfg runtime.Config) error {
+	info, err := p.live(ctx, name)
+	if err != nil {
+		return fmt.Errorf("first idle of %s: %w", name, err)
+	}
+	s := &starter{p: p, name: name, cfg: cfg, id: info.ID}
+	err = runtime.AwaitFirstIdle(ctx, name, cfg, s.hooks(), runtime.StartupWaits{
+		Idle: func(ctx context.Context) (bool, error) {
+			met, err := p.wait(ctx, info.ID, []mux.Condition{{Idle: true}, {Blocked: true}})
+			return met == 0, err
+		},
+		Changed: func(ctx context.Context) error {
+			_, err := p.wait(ctx, info.ID, []mux.Condition{{Changed: &s.revision}, {Idle: true}})
+			return err
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("first idle of %s: %w", name, err)
+	}
+	return nil
+}
+
 // Exec implements runtime.ExecProvider.
 func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
 	dir, env, err := p.Box(ctx, name)

@@ -60,6 +60,7 @@ var (
 	_ runtime.RelaunchProvider        = (*Provider)(nil)
 	_ runtime.ExecProvider            = (*Provider)(nil)
 	_ runtime.DialogProvider          = (*Provider)(nil)
+	_ runtime.StartupProvider         = (*Provider)(nil)
 	_ runtime.ProcessTableScanner     = (*Provider)(nil)
 	_ runtime.ServerLifecycleProvider = (*Provider)(nil)
 )

@@ -19,6 +19,7 @@ var (
 	_ runtime.ImmediateNudgeProvider        = (*Router)(nil)
 	_ runtime.ExecProvider                  = (*Router)(nil)
 	_ runtime.DialogProvider                = (*Router)(nil)
+	_ runtime.StartupProvider               = (*Router)(nil)
 	_ runtime.ProcessTableScanner           = (*Router)(nil)
 	_ runtime.ServerLifecycleProvider       = (*Router)(nil)
 	_ runtime.ActivityProvider              = (*Router)(nil)
@@ -108,6 +109,13 @@ func (r *Router) Exec(ctx context.Context, name string, argv []string) ([]byte, 
 func (r *Router) DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error {
 	return acts(ctx, r, name, "dialogs of", runtime.ErrUnsupported, func(x runtime.DialogProvider) error {
 		return x.DismissKnownDialogs(ctx, name, timeout)
+	})
+}
+
+// AwaitFirstIdle implements runtime.StartupProvider.
+func (r *Router) AwaitFirstIdle(ctx context.Context, name string, cfg runtime.Config) error {
+	return acts(ctx, r, name, "first idle of", runtime.ErrUnsupported, func(x runtime.StartupProvider) error {
+		return x.AwaitFirstIdle(ctx, name, cfg)
 	})
 }
 

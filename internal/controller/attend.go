@@ -1,0 +1,71 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// attend stays with an agent until evidence says that it takes messages for the
+// first time; its start-up dialogs are answered meanwhile. Agents ask after they
+// seemed ready, too.
+func (l *loop) attend(m *member) {
+	id, name := m.seen.Record.ID, m.seen.Session
+	if m.seen.Record.Served || m.attended == id || m.spec == nil {
+		return
+	}
+	m.attended = id
+	cfg := m.spec.Config
+	l.work.Go(func() {
+		err := l.awaitFirstIdle(name, cfg)
+		l.post(func() {
+			if m.seen.Record.ID != id {
+				return
+			}
+			if m.attended = ""; err == nil {
+				m.seen.Record.Served = true
+				l.save(m)
+			}
+		})
+	})
+}
+
+// awaitFirstIdle is nil once the session was idle. A provider that answers no
+// dialogs after a start may still tell when that is.
+func (l *loop) awaitFirstIdle(name string, cfg runtime.Config) error {
+	if p, ok := runtime.As[runtime.StartupProvider](l.p); ok {
+		err := p.AwaitFirstIdle(l.opCtx, name, cfg)
+		if !errors.Is(err, runtime.ErrUnsupported) {
+			return err
+		}
+	}
+	if p, ok := runtime.As[runtime.IdleWaitProvider](l.p); ok && cfg.ReadyPromptPrefix != "" {
+		return p.WaitForIdle(l.opCtx, name, idleWait)
+	}
+	return runtime.ErrUnsupported
+}
+
+// accepted notes what was accepted on the user's behalf.
+func (l *loop) accepted(session string, a runtime.Accepted) {
+	if m := l.members[session]; m != nil {
+		l.noteAgent(m, EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
+	}
+}
+
+// finishes reports an end that must not be repeated: of a long-lived program that
+// ran its prompt, ended with 0 and never took another message. Started again it
+// would run the prompt again, for ever.
+func (m *member) finishes(exit *runtime.Exit) bool {
+	return exit.Code == 0 && exit.Signal == "" && !m.seen.Record.Served && !m.oneShot() && m.spec.HasPrompt()
+}
+
+// finished accounts for such an end. It takes nothing from the restart budget.
+func (l *loop) finished(m *member, exit *runtime.Exit, screen string) {
+	r := &m.seen.Record
+	r.LastScreen = screen
+	r.Finish(fmt.Sprintf("add the flag that keeps the program open to args, or set lifecycle = \"one_shot\"; gc restart %s runs it again", m.name()))
+	r.RetryAt, r.Tries = time.Time{}, 0
+	l.noteEnd(m, EventExited, exit, screen, r.LastError)
+}

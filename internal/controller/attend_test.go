@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+const promptedAgent = "[[agents]]\nname = \"a\"\nstart_command = \"agent\"\nprompt_template = \"do the work\"\n"
+
+// servingFake tells when its sessions are idle for the first time.
+type servingFake struct {
+	*runtime.Fake
+	idle chan struct{}
+}
+
+func (f *servingFake) AwaitFirstIdle(ctx context.Context, _ string, _ runtime.Config) error {
+	select {
+	case <-f.idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A program that ends with 0 after its prompt would do the same work again, and
+// again cost what it costs.
+func TestEndAfterThePromptIsReportedNotRepeated(t *testing.T) {
+	bubble(t, promptedAgent, func(r *rig) {
+		f := &servingFake{Fake: r.fake, idle: make(chan struct{})}
+		r.start(func(o *Options) { o.Provider = f })
+		r.wantState("a", StateRunning)
+		r.fake.SetPeek("gc-city-a", "the answer")
+		r.fake.Exit("gc-city-a", 0)
+		time.Sleep(time.Hour)
+		a := r.wantState("a", StateExited)
+		if n := r.starts("gc-city-a"); n != 1 || a.Restarts != 0 || !strings.Contains(a.Error, "after its prompt") ||
+			!strings.Contains(a.Hint, "gc restart a") || a.LastScreen != "the answer" || a.LastExit == nil || a.LastExit.Code != 0 {
+			t.Fatalf("%d starts, status %+v", n, a)
+		}
+		list, err := r.l.book.Events(0, 0)
+		if last := list[len(list)-1]; err != nil || last.Kind != EventExited || !strings.Contains(last.Detail, "after its prompt") {
+			t.Errorf("last event %+v, %v", last, err)
+		}
+		r.end()
+		r.start(func(o *Options) { o.Provider = f }) // the same run goes on
+		if r.wantState("a", StateExited); r.starts("gc-city-a") != 1 {
+			t.Error("another controller started it")
+		}
+		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		if a := r.wantState("a", StateRunning); a.Error != "" || r.starts("gc-city-a") != 2 {
+			t.Errorf("gc restart: %+v", a)
+		}
+		r.fake.Exit("gc-city-a", 3)
+		if r.wantState("a", StateRunning); r.starts("gc-city-a") != 3 {
+			t.Error("a crash must be restarted")
+		}
+		r.end()
+	})
+}
+
+// An agent that took messages is kept running, also when it ends with 0.
+func TestEndOfAnAgentThatServedIsRestarted(t *testing.T) {
+	bubble(t, promptedAgent, func(r *rig) {
+		f := &servingFake{Fake: r.fake, idle: make(chan struct{})}
+		r.start(func(o *Options) { o.Provider = f })
+		close(f.idle)
+		synctest.Wait()
+		r.fake.Exit("gc-city-a", 0)
+		if r.wantState("a", StateRunning); r.starts("gc-city-a") != 2 {
+			t.Errorf("%d starts", r.starts("gc-city-a"))
+		}
+		r.end()
+	})
+}
+
+// Without a prompt nothing was paid for.
+func TestEndWithoutAPromptIsRestarted(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.fake.Exit("gc-city-a", 0)
+		if r.wantState("a", StateRunning); r.starts("gc-city-a") != 2 {
+			t.Errorf("%d starts", r.starts("gc-city-a"))
+		}
+		r.end()
+	})
+}
+
+func TestDeathInTheStartWithZeroIsReportedNotRepeated(t *testing.T) {
+	bubble(t, promptedAgent, func(r *rig) {
+		r.fake.FailTimes("Start", "gc-city-a", &runtime.StartupDeath{Session: "gc-city-a", Code: 0, Screen: "hi"}, 1)
+		r.start()
+		a := r.wantState("a", StateExited)
+		if !strings.Contains(a.Error, "after its prompt") || a.LastScreen != "hi" || a.Restarts != 0 {
+			t.Errorf("status %+v", a)
+		}
+		r.end()
+	})
+}
+
+func TestAcceptedDialogsAreEvents(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		var told func(runtime.Step)
+		r.start(func(o *Options) { o.Steps = func(f func(runtime.Step)) { told = f } })
+		told(runtime.Step{Session: "gc-city-a", Name: runtime.StepAccepted, Accepted: &runtime.Accepted{
+			Dialog: "bypass permissions", Kind: "permission", Question: "running in Bypass Permissions mode", Label: "Yes, I accept",
+		}})
+		synctest.Wait()
+		list, _ := r.l.book.Events(0, 0)
+		last := list[len(list)-1]
+		if want := `permission: "Yes, I accept", asked: "running in Bypass Permissions mode"`; last.Kind != EventAccepted || last.Why != "bypass permissions" || last.Detail != want {
+			t.Errorf("last event %+v", last)
+		}
+		r.end()
+	})
+}

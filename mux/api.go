@@ -271,6 +271,8 @@ type Condition struct {
 	Prompt  bool          `json:"prompt,omitempty"`  // a shell prompt is open (OSC 133)
 	Idle    bool          `json:"idle,omitempty"`    // the program takes a message: ActivityIdle or ActivityDone
 	Blocked bool          `json:"blocked,omitempty"` // the program is ActivityBlocked
+	Done    bool          `json:"done,omitempty"`    // the program is ActivityDone
+	Status  bool          `json:"status,omitempty"`  // what the program is doing is not what it was when the wait began
 	// Changed is a revision that the screen does not have any more, as told by
 	// a peek.
 	Changed *uint64 `json:"changed,omitempty"`

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/internal/status"
 )
 
 // Times of the nudge transaction.
@@ -152,6 +154,9 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	if found, ok := rule.Find(s.screen().ScreenText(), s.srv.dialogs); ok {
 		return "dialog", dialogName(found), time.Time{}, s.change()
 	}
+	if a, ok, _ := s.detect(); ok && a.State == status.Blocked && a.Kind != status.Question {
+		return "dialog", blockedBy(a), time.Time{}, s.change() // what Enter may approve
+	}
 	until, typing := s.in.draft.stands(time.Now())
 	if left := &s.in.left; left.print != "" {
 		switch {
@@ -167,6 +172,14 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 		return "draft", "a person is typing", until, s.change()
 	}
 	return "", "", time.Time{}, nil
+}
+
+// blockedBy is what a program waits with that says itself that it does.
+func blockedBy(a Activity) string {
+	if a.Pending != nil && a.Pending.Prompt != "" {
+		return a.Pending.Prompt
+	}
+	return cmp.Or(a.Evidence, "the program waits for an answer: "+a.Kind)
 }
 
 func dialogName(f rule.Found) string {

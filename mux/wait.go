@@ -24,7 +24,7 @@ func compileConditions(cs []Condition) ([]condition, error) {
 	for i, c := range cs {
 		out[i].Condition = c
 		set := 0
-		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt, c.Idle, c.Blocked, c.Changed != nil} {
+		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt, c.Idle, c.Blocked, c.Done, c.Status, c.Changed != nil} {
 			if is {
 				set++
 			}
@@ -45,6 +45,27 @@ func compileConditions(cs []Condition) ([]condition, error) {
 	return out, nil
 }
 
+// waitBegan is what a wait compares with.
+type waitBegan struct {
+	bells uint64
+	doing *Activity // nil before the first answer
+}
+
+// other reports whether a is not what the program was doing when the wait began.
+func (w *waitBegan) other(a Activity) bool {
+	if w.doing == nil {
+		w.doing = &a
+		return false
+	}
+	question := func(a Activity) string {
+		if a.Pending == nil {
+			return ""
+		}
+		return a.Pending.ID
+	}
+	return a.State != w.doing.State || a.Kind != w.doing.Kind || question(a) != question(*w.doing)
+}
+
 // waitFor blocks until a condition holds, the session ends or the time is
 // over. Conditions are looked at when something changed, never in between.
 func (s *session) waitFor(ctx context.Context, r WaitRequest) (WaitResult, error) {
@@ -59,10 +80,10 @@ func (s *session) waitFor(ctx context.Context, r WaitRequest) (WaitResult, error
 		limit = t.C
 	}
 	s.mu.Lock()
-	bells := s.bells
+	began := waitBegan{bells: s.bells}
 	s.mu.Unlock()
 	for {
-		res, done, quiet, change := s.check(cs, bells)
+		res, done, quiet, change := s.check(cs, &began)
 		if done {
 			return res, nil
 		}
@@ -95,7 +116,7 @@ func after(d time.Duration) (fires <-chan time.Time, stop func()) {
 
 // check looks at the conditions now. quiet is how long no output may come
 // before one holds, -1 for none.
-func (s *session) check(cs []condition, bells uint64) (res WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
+func (s *session) check(cs []condition, began *waitBegan) (res WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	quiet = -1
@@ -115,12 +136,13 @@ func (s *session) check(cs []condition, bells uint64) (res WaitResult, done bool
 			left := c.Quiet - s.silent()
 			held = left <= 0
 			again(left)
-		case c.Idle || c.Blocked:
+		case c.Idle || c.Blocked || c.Done || c.Status:
 			a, ok, d := s.detect()
-			held = ok && (c.Idle && a.TakesMessages() || c.Blocked && a.State == ActivityBlocked)
+			held = ok && (c.Idle && a.TakesMessages() || c.Blocked && a.State == ActivityBlocked ||
+				c.Done && a.State == ActivityDone || c.Status && began.other(a))
 			again(d)
 		default:
-			held = s.holds(c, bells)
+			held = s.holds(c, began.bells)
 		}
 		if held {
 			return WaitResult{Met: i, Exit: s.exitCopy()}, true, quiet, nil

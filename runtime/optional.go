@@ -59,6 +59,8 @@ type Condition struct {
 	// ErrUnsupported.
 	Idle    bool
 	Blocked bool
+	Done    bool // the activity of that name
+	Status  bool // the activity, or the question, is another than when the wait began
 }
 
 // Waiter blocks on conditions that the backend evaluates on change.

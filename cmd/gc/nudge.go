@@ -19,7 +19,8 @@ type nudgeOptions struct {
 	text  string
 	stdin bool
 	json  bool
-	raw   bool // also what is a command to the program
+	raw   bool          // also what is a command to the program
+	wait  time.Duration // for a dialog or a draft to go away
 
 	delivery string        // of gc session nudge; gc nudge has its own
 	ttl      time.Duration // of a message in the queue
@@ -55,6 +56,7 @@ func newNudgeCmd(a *app, s scope) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "the receipt as JSON; with --delivery queue the entry in the queue")
+	f.DurationVar(&o.wait, "wait", 0, "how long a dialog or a person's draft may stand in the way (default: say at once what does)")
 	f.BoolVar(&o.raw, "raw", false, "type it as it is, also what is a command to the agent: !ls, /clear")
 	f.StringVar(&o.delivery, "delivery", deliverImmediate, "immediate, wait-idle or queue")
 	f.DurationVar(&o.ttl, "ttl", 0, "how long a message may wait before it is a dead letter (default 24h)")
@@ -66,7 +68,8 @@ Prints the receipt:
 
   submitted   the program took it
   drafted     it stands in the composer, not submitted
-  blocked     not typed: a dialog or a person's draft was in the way
+  blocked     not typed: a dialog or a person's draft was in the way; it says at once
+              which, and how to answer it (--wait D waits for it to go away)
   refused     the session takes no input
   dead        the session ended first
   unverified  typed and entered, but nothing could be seen (echo is off)
@@ -93,7 +96,7 @@ func (a *app) messageText(t *target, o *nudgeOptions) error {
 		o.text, o.stdin = strings.TrimRight(text, "\n"), false
 	}
 	if o.text == "" {
-		return fail(exitUsage, "gc keys "+t.label+" Enter presses Enter alone", "the message is empty")
+		return fail(exitUsage, a.pathOf(t)+" keys "+t.label+" Enter presses Enter alone", "the message is empty")
 	}
 	return nil
 }
@@ -102,14 +105,72 @@ func runNudge(ctx context.Context, a *app, t *target, o nudgeOptions) error {
 	if err := a.messageText(t, &o); err != nil {
 		return err
 	}
-	r, err := t.provider.Nudge(ctx, t.session, o.content())
+	r, err := nudgeWithin(ctx, t, o)
 	if err != nil {
 		return err
 	}
 	if err := a.printReceipt(r, o.json); err != nil {
 		return err
 	}
+	if r.State == runtime.Blocked {
+		a.sayBlocked(ctx, t, r)
+	}
 	return receiptStatus(r)
+}
+
+// nudgeRetry is how often a nudge that waits tries again.
+const nudgeRetry = 250 * time.Millisecond
+
+// nudgeWithin types at once, or tries again for as long as it may wait.
+func nudgeWithin(ctx context.Context, t *target, o nudgeOptions) (runtime.Receipt, error) {
+	now, ok, err := runtime.AsFor[runtime.ImmediateNudgeProvider](ctx, t.provider, t.session)
+	if err != nil {
+		return runtime.Receipt{}, err
+	}
+	if !ok {
+		return t.provider.Nudge(ctx, t.session, o.content())
+	}
+	for end := time.Now().Add(o.wait); ; {
+		r, err := now.NudgeNow(ctx, t.session, o.content())
+		if err != nil || r.State != runtime.Blocked || time.Now().After(end) {
+			return r, err
+		}
+		select {
+		case <-time.After(nudgeRetry):
+		case <-ctx.Done():
+			return r, context.Cause(ctx)
+		}
+	}
+}
+
+// pathOf is the command whose sub-commands act on the target.
+func (a *app) pathOf(t *target) string {
+	if t == a.agent {
+		return "gc"
+	}
+	return "gc session"
+}
+
+// sayBlocked shows what stands in the way of a message, and the next step.
+func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
+	if r.By != "dialog" {
+		fmt.Fprintln(a.err, "hint: --wait 1m waits for it to go away")
+		return
+	}
+	path := a.pathOf(t)
+	name := shellWord(t.label)
+	q, _, err := asked(ctx, t)
+	if err != nil || q == nil {
+		fmt.Fprintf(a.err, "hint: %s peek %s shows its screen, %s attach %s answers it\n", path, cleanLine(name), path, cleanLine(name))
+		return
+	}
+	fmt.Fprint(a.err, questionText(q))
+	answer := "--text ANSWER"
+	if len(q.Options) > 0 {
+		answer = "--option " + shellWord(q.Options[0])
+	}
+	fmt.Fprintf(a.err, "hint: %s pending %s shows it, such as %s respond %s %s answers it; --wait 1m waits for an answer\n",
+		path, cleanLine(name), path, cleanLine(name), cleanLine(answer))
 }
 
 // content is the message for a provider.

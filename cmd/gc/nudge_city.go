@@ -50,6 +50,7 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "the receipt as JSON; of a message that stays queued its entry in the queue")
 	f.StringVar(&o.delivery, "delivery", "", "wait-idle, immediate or queue (default: wait-idle when the agent says that it works, else immediate)")
+	f.DurationVar(&o.wait, "wait", 0, "how long a dialog or a person's draft may stand in the way (default: say at once what does)")
 	f.BoolVar(&o.raw, "raw", false, "type it as it is, also what is a command to the agent: !ls, /clear")
 	f.DurationVar(&o.timeout, "timeout", 0, "with wait-idle: leave it in the queue after this long (default: wait on)")
 	f.DurationVar(&o.ttl, "ttl", session.DefaultTTL, "how long a message may wait before it is a dead letter")
@@ -61,7 +62,8 @@ Prints the receipt:
 
   submitted   the program took it
   drafted     it stands in the composer, not submitted
-  blocked     not typed: a dialog or a person's draft was in the way
+  blocked     not typed: a dialog or a person's draft was in the way; it says at once
+              which, and how to answer it (--wait D waits for it to go away)
   refused     the session takes no input
   dead        the session ended first
   unverified  typed and entered, but nothing could be seen (echo is off)
@@ -88,7 +90,7 @@ func runAgentNudge(ctx context.Context, a *app, s scope, name string, o agentNud
 	switch {
 	case o.delivery != "" && o.delivery != deliverWaitIdle && o.delivery != deliverImmediate && o.delivery != deliverQueue:
 		return fail(exitUsage, "valid values: wait-idle, immediate, queue", "--delivery %s is not known", o.delivery)
-	case o.timeout < 0 || o.ttl <= 0:
+	case o.timeout < 0 || o.wait < 0 || o.ttl <= 0:
 		return fail(exitUsage, "", "a time limit must be positive")
 	}
 	t, err := s.target(ctx, name)
@@ -144,6 +146,9 @@ func (a *app) deliverQueued(ctx context.Context, c *controller.Client, t *target
 		return a.printQueued(n, o.json)
 	}
 	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C takes it back)\n", shortID(n.ID), cleanLine(t.label))
+	if q, _, err := asked(ctx, t); err == nil && q != nil {
+		a.sayBlocked(ctx, t, runtime.Receipt{By: "dialog"})
+	}
 	wait := ctx
 	if o.timeout > 0 {
 		var cancel context.CancelFunc

@@ -26,6 +26,8 @@ sessions are those of another machine, reached by ssh (GC_SSH replaces it).`, `
 			{"paste", "", func() *cobra.Command { return newSessionPasteCmd(a, s) }},
 			{"interrupt", "", func() *cobra.Command { return newInterruptCmd(s) }},
 			{"wait", "", func() *cobra.Command { return newWaitCmd(a, s) }},
+			{"pending", "", func() *cobra.Command { return newPendingCmd(a, s) }},
+			{"respond", "", func() *cobra.Command { return newRespondCmd(a, s) }},
 			{"seen", "", func() *cobra.Command { return newSeenCmd(s) }},
 			{"resize", "", func() *cobra.Command { return newSessionResizeCmd(s) }},
 			{"clear", "", func() *cobra.Command { return newSessionClearCmd(s) }},

@@ -42,6 +42,8 @@ func newStatusCmd(a *app) *cobra.Command {
 exited (a one_shot that is done), crashed, quarantined (it died too often),
 suspended, or unknown when the backend gives no answer. The status is what there
 is evidence for: idle, working, blocked by a permission, a question …, else "-".
+SINCE is how long the agent has been in its state; of a blocked one how long it has
+been blocked, and its question stands in the place of the last line.
 It works without a controller too, but then knows only what runs.`, `
 		gc status
 		gc status --json | jq -r '.agents[] | select(.state != "running").name'`,
@@ -264,9 +266,33 @@ func (a *app) printStatus(ctx context.Context, s controller.Status) error {
 		if ag.Since != nil {
 			since = ago(*ag.Since, now)
 		}
-		t.add(ag.Name, stateText(ag), since, activityText(ag), strconv.Itoa(ag.Restarts), last[ag.Session])
+		line := last[ag.Session]
+		if q := blockedOn(ag); q != "" {
+			line = q
+			if at := ag.ActivityInfo.Since; !at.IsZero() {
+				since = ago(at, now)
+			}
+		}
+		t.add(ag.Name, stateText(ag), since, activityText(ag), strconv.Itoa(ag.Restarts), line)
 	}
 	return t.print(a.out)
+}
+
+// blockedOn is the question of a blocked agent with its options, "" for others.
+func blockedOn(ag controller.AgentStatus) string {
+	info := ag.ActivityInfo
+	if ag.Activity != runtime.ActivityBlocked || info == nil {
+		return ""
+	}
+	q := info.Pending
+	if q == nil {
+		return firstOf(info.Evidence, "it waits for an answer")
+	}
+	text := "asks: " + q.Prompt
+	if len(q.Options) > 0 {
+		text += " (" + strings.Join(q.Options, " | ") + ")"
+	}
+	return text
 }
 
 // activityText is what an agent is doing; "-" without evidence.

@@ -20,10 +20,13 @@ type waitOptions struct {
 	until   []string
 	timeout time.Duration
 	json    bool
+	all     bool // every one that runs
+	each    bool // until every one of them has met a condition
 }
 
 // waitResult is what gc wait --json prints.
 type waitResult struct {
+	Name string        `json:"name,omitempty"`
 	Met  string        `json:"met"` // the condition as it was asked for
 	Exit *runtime.Exit `json:"exit,omitempty"`
 }
@@ -31,45 +34,57 @@ type waitResult struct {
 func newWaitCmd(a *app, s scope) *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
-		Use:               "wait " + s.noun,
+		Use:               "wait " + s.noun + "...",
 		Short:             "Wait until something is on the screen, or the program ends",
-		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
-		RunE:              graceful(s.on(func(ctx context.Context, t *target) error { return runWait(ctx, a, t, o) })),
+		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+			if (len(args) > 0) == o.all {
+				return usageError(cmd, "name one or more, or give --all: "+cmd.UseLine())
+			}
+			targets, err := a.waitTargets(cmd.Context(), s, args)
+			if err != nil {
+				return err
+			}
+			if len(targets) == 1 && !o.all {
+				return runWait(cmd.Context(), a, targets[0], o)
+			}
+			return runWaitMany(cmd.Context(), a, targets, o)
+		}),
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.until, "until", []string{"exit"}, "what to wait for; given several times, the first that holds counts")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this long (default: never)")
 	f.BoolVar(&o.json, "json", false, "what was met as JSON")
+	f.BoolVar(&o.all, "all", false, "every "+s.word+" that runs")
+	f.BoolVar(&o.each, "each", false, "of several: until every one of them has met a condition, not the first")
 	return describe(cmd, `Waits until a condition holds, told by the backend and not by polling, and
 prints which one:
 
   exit        the program ended
   idle        the program waits for input: it says that it is idle or done, or its
               prompt stands and nothing moves, and it asks nothing
+  done        the program says that it is done, and nobody has looked since
   blocked     the program asks something, or waits for a permission
+  any-change  it begins or ends to do something, or asks another question
   text=RE     a line of the screen matches the regular expression
   quiet=2s    no output for this long
   title=RE    the window title matches
   bell        the bell rang
-  prompt      a shell prompt is open (OSC 133)`, fmt.Sprintf(`
+  prompt      a shell prompt is open (OSC 133)
+
+Of several the first that meets a condition ends the wait, and its name is printed;
+with --each all of them must.`, fmt.Sprintf(`
 		%[1]s wait %[2]s
 		%[1]s wait %[2]s --until 'text=^PASS' --until exit --timeout 10m
-		%[1]s wait %[2]s --until idle --until blocked --timeout 1h`, s.path, s.word),
+		%[1]s wait %[2]s --until idle --until blocked --timeout 1h
+		%[1]s wait --all --until blocked`, s.path, s.word),
 		statuses{exitFailure: "failure, or the session ended before a condition held", exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
 }
 
 func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
-	if o.timeout < 0 {
-		return fail(exitUsage, "", "--timeout %v is negative", o.timeout)
-	}
-	conditions := make([]runtime.Condition, len(o.until))
-	for i, u := range o.until {
-		c, err := parseCondition(u)
-		if err != nil {
-			return err
-		}
-		conditions[i] = c
+	conditions, err := o.conditions()
+	if err != nil {
+		return err
 	}
 	waiter, ok, err := runtime.AsFor[runtime.Waiter](ctx, t.provider, t.session)
 	if err != nil {
@@ -90,6 +105,22 @@ func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
 		return waitFailed(ctx, t, o, err)
 	}
 	return a.printWait(ctx, t, o, met)
+}
+
+// conditions are what is waited for.
+func (o *waitOptions) conditions() ([]runtime.Condition, error) {
+	if o.timeout < 0 {
+		return nil, fail(exitUsage, "", "--timeout %v is negative", o.timeout)
+	}
+	all := make([]runtime.Condition, len(o.until))
+	for i, u := range o.until {
+		c, err := parseCondition(u)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = c
+	}
+	return all, nil
 }
 
 // forEver is the time limit of a wait that has none.
@@ -125,7 +156,12 @@ func waitFailed(ctx context.Context, t *target, o waitOptions, err error) error 
 }
 
 func (a *app) printWait(ctx context.Context, t *target, o waitOptions, met int) error {
-	res := waitResult{Met: o.until[met]}
+	return a.printMet(ctx, t, o, met, false)
+}
+
+// printMet prints what was met, and of several by whom.
+func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, named bool) error {
+	res := waitResult{Name: t.label, Met: o.until[met]}
 	if res.Met == "exit" {
 		res.Exit = lastExit(ctx, t)
 	}
@@ -133,6 +169,9 @@ func (a *app) printWait(ctx context.Context, t *target, o waitOptions, met int) 
 		return a.printJSON(res)
 	}
 	line := res.Met
+	if named {
+		line = t.label + ": " + line
+	}
 	if res.Exit != nil {
 		line += ": " + exitText(res.Exit)
 	}
@@ -168,9 +207,9 @@ func exitText(e *runtime.Exit) string {
 func parseCondition(s string) (runtime.Condition, error) {
 	word, value, has := strings.Cut(s, "=")
 	bad := func(format string, args ...any) (runtime.Condition, error) {
-		return runtime.Condition{}, fail(exitUsage, "valid: exit, idle, blocked, text=RE, quiet=DURATION, title=RE, bell, prompt", format, args...)
+		return runtime.Condition{}, fail(exitUsage, "valid: exit, idle, done, blocked, any-change, text=RE, quiet=DURATION, title=RE, bell, prompt", format, args...)
 	}
-	if plain := slices.Contains([]string{"exit", "idle", "blocked", "bell", "prompt"}, word); plain == has {
+	if plain := slices.Contains([]string{"exit", "idle", "done", "blocked", "any-change", "bell", "prompt"}, word); plain == has {
 		return bad("--until %s: not a condition", s)
 	}
 	switch word {
@@ -180,6 +219,10 @@ func parseCondition(s string) (runtime.Condition, error) {
 		return runtime.Condition{Idle: true}, nil
 	case "blocked":
 		return runtime.Condition{Blocked: true}, nil
+	case "done":
+		return runtime.Condition{Done: true}, nil
+	case "any-change":
+		return runtime.Condition{Status: true}, nil
 	case "bell":
 		return runtime.Condition{Bell: true}, nil
 	case "prompt":

@@ -54,6 +54,9 @@ Exit status:`, 1)
 			return err
 		}
 		o.until, o.json = until, asJSON
+		if len(args) != 1 {
+			return usageError(cmd, "--wake wants one agent that is waited for")
+		}
 		return runStoreWait(cmd.Context(), a, args[0], *o)
 	}
 	a.addTo(cmd, []entry{

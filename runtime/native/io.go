@@ -125,7 +125,7 @@ func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condi
 	}
 	req := mux.WaitRequest{Conditions: make([]mux.Condition, len(any))}
 	for i, c := range any {
-		req.Conditions[i] = mux.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt, Idle: c.Idle, Blocked: c.Blocked}
+		req.Conditions[i] = mux.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt, Idle: c.Idle, Blocked: c.Blocked, Done: c.Done, Status: c.Status}
 	}
 	var r mux.WaitResult
 	err = p.query(ctx, func(c *mux.Client) (err error) {

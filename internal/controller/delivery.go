@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"gascity.dev/gc/internal/session"
@@ -107,9 +108,13 @@ func (l *loop) tryNudge(m *member, n *session.Nudge) {
 		l.nudgeWaits(n, "whether the agent is idle cannot be told")
 		return
 	}
+	ctx, cancel := context.WithCancel(l.opCtx)
+	m.waitsWith, m.stopWaiting = n.ID, cancel
 	l.work.Go(func() {
-		err := w.WaitForIdle(l.opCtx, name, idleChunk)
+		err := w.WaitForIdle(ctx, name, idleChunk)
+		cancel()
 		l.post(func() {
+			m.waitsWith, m.stopWaiting = "", nil
 			if err == nil {
 				l.typeNudge(m, n, id)
 				return
@@ -148,13 +153,17 @@ func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 		content = runtime.RawContent(n.Text)
 	}
 	l.work.Go(func() {
-		var r runtime.Receipt
-		err := ticket.Wait()
-		if err == nil {
-			ctx, cancel := context.WithTimeout(l.opCtx, typeTimeout)
-			r, err = l.p.Nudge(ctx, name, content)
-			cancel()
+		if err := ticket.Wait(); err != nil { // nothing was typed
+			l.post(func() {
+				m.delivering = false
+				n.Wait(l.book.Now(), "the city's records cannot be saved: "+oneLine(err.Error()))
+				l.book.SaveNudge(*n)
+			})
+			return
 		}
+		ctx, cancel := context.WithTimeout(l.opCtx, typeTimeout)
+		r, err := l.p.Nudge(ctx, name, content)
+		cancel()
 		l.post(func() {
 			m.delivering = false
 			n.End(l.book.Now(), r, err)
@@ -208,7 +217,8 @@ func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error)
 		return n, err
 	}
 	if err := ticket.Wait(); err != nil { // acknowledged is on disk; what is not is forgotten
-		return n, errors.Join(err, l.dropNudge(ctx, n.ID))
+		_, e := l.forgetNudge(ctx, n.ID)
+		return n, errors.Join(err, e)
 	}
 	return n, nil
 }
@@ -224,25 +234,45 @@ func (l *loop) enqueue(m *member, n session.Nudge, ttl time.Duration) (session.N
 	return n, ticket
 }
 
-// dropNudge forgets a nudge that is not being typed.
+// dropNudge forgets a nudge that is not being typed, also one whose delivery has
+// begun. It is off the disk when dropNudge returns nil.
 func (l *loop) dropNudge(ctx context.Context, id string) error {
-	var err error
+	ticket, err := l.forgetNudge(ctx, id)
+	if err != nil {
+		return err
+	}
+	return forgotten("nudge "+id, ticket.Wait())
+}
+
+func (l *loop) forgetNudge(ctx context.Context, id string) (ticket *session.Ticket, err error) {
 	in := l.inLoop(ctx, func() {
-		for i, n := range l.nudges {
-			switch {
-			case n.ID != id:
-			case n.State == session.NudgeDelivering:
-				err = fmt.Errorf("nudge %s is being delivered", id)
-				return
-			default:
-				l.nudges = append(l.nudges[:i:i], l.nudges[i+1:]...)
-				l.book.DeleteNudge(id)
-				return
+		i := slices.IndexFunc(l.nudges, func(n *session.Nudge) bool { return n.ID == id })
+		switch {
+		case i < 0:
+			err = fmt.Errorf("no nudge %s", id)
+			return
+		case l.nudges[i].State == session.NudgeDelivering:
+			err = fmt.Errorf("nudge %s is being delivered", id)
+			return
+		}
+		l.nudges[i].State = session.NudgeDropped // for whoever is about to type it
+		l.nudges = slices.Delete(l.nudges, i, i+1)
+		for _, m := range l.members {
+			if m.waitsWith == id {
+				m.stopWaiting()
 			}
 		}
-		err = fmt.Errorf("no nudge %s", id)
+		ticket = l.book.DeleteNudge(id)
 	})
-	return errors.Join(in, err)
+	return ticket, errors.Join(in, err)
+}
+
+// forgotten is the error of something that was dropped but is still on disk.
+func forgotten(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return hinted("make room on the disk of the city's .gc folder", "%s is dropped, but comes back when the controller ends: %w", what, err)
 }
 
 func (s *server) nudges(w http.ResponseWriter, r *http.Request) {

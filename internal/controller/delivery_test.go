@@ -167,6 +167,44 @@ func TestQueueRefusesNonsense(t *testing.T) {
 	})
 }
 
+// TestDroppedIsNotCarriedOut: what waits for its moment is dropped, and the moment
+// comes.
+func TestDroppedIsNotCarriedOut(t *testing.T) {
+	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
+	for _, until := range []string{"text=all green", "idle"} {
+		idleBubble(t, two, func(r *rig, p *idler) {
+			n := r.queue(QueueRequest{Agent: "a", Text: "dropped"})
+			w, err := r.l.storeWait(context.Background(), WaitRequest{Agent: "a", Until: until, Wake: "b"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // both are under way
+			if err := errors.Join(r.l.dropNudge(context.Background(), n.ID), r.l.dropWait(context.Background(), w.ID)); err != nil {
+				t.Fatal(err)
+			}
+			kept := r.queue(QueueRequest{Agent: "a", Text: "kept"})
+			p.idle.Store(true)
+			r.fake.SetPeek("gc-city-a", "all green")
+			time.Sleep(2 * time.Second) // it need not wait for the dropped one
+			if got := r.nudge(kept.ID); got.State != session.NudgeDelivered {
+				t.Errorf("the one behind it: %+v", got)
+			}
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			if calls := r.fake.CallsOf("Nudge", ""); len(calls) != 1 || calls[0].Text != "kept" {
+				t.Errorf("%s: typed %+v", until, calls)
+			}
+			r.end()
+			r.start(func(o *Options) { o.Provider = p }) // nor after a restart
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			if calls := r.fake.CallsOf("Nudge", ""); len(calls) != 1 {
+				t.Errorf("%s: after a restart typed %+v", until, calls)
+			}
+		})
+	}
+}
+
 func TestStoredWaitsWakeWithANote(t *testing.T) {
 	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
 	for _, until := range []string{"exit", "text=all green", "idle"} {

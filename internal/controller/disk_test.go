@@ -51,10 +51,15 @@ func TestFullDisk(t *testing.T) {
 		r.start()
 		r.wantState("b", StateRunning)
 		letter := r.queue(QueueRequest{Agent: "b", Text: "too late", TTL: 30 * time.Second})
+		kept := r.queue(QueueRequest{Agent: "b", Text: "dropped"})
 		defer full(t, false)
 		full(t, true)
 		if _, err := r.l.queue(context.Background(), QueueRequest{Agent: "b", Text: "not on disk"}); err == nil {
 			t.Error("a nudge that is not on disk was acknowledged")
+		}
+		// A nudge whose lease cannot be saved is not typed, and not given up either.
+		if err := r.l.dropNudge(context.Background(), kept.ID); err == nil || !strings.Contains(err.Error(), "comes back") {
+			t.Errorf("dropped on a full disk: %v", err)
 		}
 		r.fake.Exit("gc-city-a", 1)
 		a := r.status("a")

@@ -81,23 +81,25 @@ type loop struct {
 
 // member is one session the controller deals with.
 type member struct {
-	spec       *agent.Spec // nil: not in config
-	left       *agent.Spec // what spec was before
-	seen       Seen
-	version    int    // changes when an operation begins or ends
-	op         string // the operation in flight, for status
-	since      time.Time
-	state      State         // as last shown, to know since when
-	attempts   int           // starts tried
-	intended   bool          // the end that comes was asked for
-	exitSeen   bool          // an exit event came during an operation
-	over       chan struct{} // opSettle: closed when the session has ended
-	foreign    bool          // somebody else's session has the name
-	noWarm     bool          // Relaunch is unsupported for it
-	idle       bool          // it was seen idle
-	delivering bool          // a nudge waits for it to be idle, or is typed
-	tellAt     time.Time     // ends of background commands wait until then
-	idleOf     string        // by its session id: who is waited for, or was seen idle
+	spec        *agent.Spec // nil: not in config
+	left        *agent.Spec // what spec was before
+	seen        Seen
+	version     int    // changes when an operation begins or ends
+	op          string // the operation in flight, for status
+	since       time.Time
+	state       State              // as last shown, to know since when
+	attempts    int                // starts tried
+	intended    bool               // the end that comes was asked for
+	exitSeen    bool               // an exit event came during an operation
+	over        chan struct{}      // opSettle: closed when the session has ended
+	foreign     bool               // somebody else's session has the name
+	noWarm      bool               // Relaunch is unsupported for it
+	idle        bool               // it was seen idle
+	waitsWith   string             // the nudge that waits for it to be idle
+	stopWaiting context.CancelFunc // ends that wait
+	delivering  bool               // a nudge waits for it to be idle, or is typed
+	tellAt      time.Time          // ends of background commands wait until then
+	idleOf      string             // by its session id: who is waited for, or was seen idle
 
 	doing      runtime.SessionActivity // while a status is made
 	lastSeen   time.Time               // LastActivity as the backend said it

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,8 @@ const (
 type waiting struct {
 	session.Wait
 	asking bool
-	notYet time.Time // do not ask before
+	cancel context.CancelFunc // ends the question in flight
+	notYet time.Time          // do not ask before
 }
 
 // Condition is what a wait waits for.
@@ -81,11 +83,16 @@ func (l *loop) watchWaits(now, next time.Time) time.Time {
 }
 
 func (l *loop) askWait(w *waiting, name string, c Condition) {
-	w.asking = true
+	ctx, cancel := context.WithCancel(l.opCtx)
+	w.asking, w.cancel = true, cancel
 	l.work.Go(func() {
-		err := waitFor(l.opCtx, l.p, name, c)
+		err := waitFor(ctx, l.p, name, c)
+		cancel()
 		l.post(func() {
 			w.asking = false
+			if !slices.Contains(l.waits, w) {
+				return // dropped meanwhile
+			}
 			if err == nil {
 				l.met(w)
 				return
@@ -142,6 +149,9 @@ func (l *loop) forgetWait(id string) {
 	for i, w := range l.waits {
 		if w.ID == id {
 			l.waits = append(l.waits[:i:i], l.waits[i+1:]...)
+			if w.asking {
+				w.cancel()
+			}
 			return
 		}
 	}
@@ -228,15 +238,24 @@ func (s *server) waits(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) dropWait(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("id")
-	if err := s.l.inLoop(r.Context(), func() {
-		s.l.forgetWait(id)
-		s.l.book.DeleteWait(id)
-	}); err != nil {
+	if err := s.l.dropWait(r.Context(), r.PathValue("id")); err != nil {
 		fail(w, err)
 		return
 	}
 	reply(w, struct{}{})
+}
+
+// dropWait forgets a wait, also one that is about to be met. It is off the disk
+// when dropWait returns nil.
+func (l *loop) dropWait(ctx context.Context, id string) error {
+	var ticket *session.Ticket
+	if err := l.inLoop(ctx, func() {
+		l.forgetWait(id)
+		ticket = l.book.DeleteWait(id)
+	}); err != nil {
+		return err
+	}
+	return forgotten("wait "+id, ticket.Wait())
 }
 
 // StoreWait stores a wait; it is on disk when it returns, and goes on over any

@@ -17,7 +17,8 @@ const (
 	NudgeQueued     NudgeState = "queued"
 	NudgeDelivering NudgeState = "delivering" // being typed, or its controller died while it was
 	NudgeDelivered  NudgeState = "delivered"
-	NudgeDead       NudgeState = "dead" // given up; Detail says why
+	NudgeDead       NudgeState = "dead"    // given up; Detail says why
+	NudgeDropped    NudgeState = "dropped" // a person took it back; never stored
 )
 
 // Nudge is a message that waits for its agent. Fields are only ever added.

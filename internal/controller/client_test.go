@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
@@ -186,4 +187,29 @@ func TestStopCityWithoutAController(t *testing.T) {
 	if n := r.starts(""); n != 1 {
 		t.Errorf("a stop started something: %d starts", n)
 	}
+}
+
+// TestAnEndedCallNeverRuns: a caller that gave up reads its variables, so the loop
+// must not write them later.
+func TestAnEndedCallNeverRuns(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		busy, release := make(chan struct{}), make(chan struct{})
+		r.l.post(func() { close(busy); <-release })
+		<-busy
+		ctx, cancel := context.WithCancel(t.Context())
+		ran, result := false, make(chan error)
+		go func() { result <- r.l.inLoop(ctx, func() { ran = true }) }()
+		synctest.Wait() // it is in the inbox
+		cancel()
+		if err := <-result; !errors.Is(err, context.Canceled) || ran {
+			t.Fatalf("%v, ran %v", err, ran)
+		}
+		close(release)
+		synctest.Wait()
+		if ran {
+			t.Error("it ran after its caller had gone")
+		}
+		r.end()
+	})
 }

@@ -217,7 +217,7 @@ func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error)
 		return n, err
 	}
 	if err := ticket.Wait(); err != nil { // acknowledged is on disk; what is not is forgotten
-		_, e := l.forgetNudge(ctx, n.ID)
+		_, e := l.forgetNudge(context.WithoutCancel(ctx), n.ID)
 		return n, errors.Join(err, e)
 	}
 	return n, nil

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -66,24 +67,38 @@ func (s *server) close() {
 	<-s.done
 }
 
-// inLoop runs fn on the loop and waits for it.
+// inLoop runs fn on the loop and waits for it. With an error fn did not run and
+// never will, so that the caller may use what fn writes.
 func (l *loop) inLoop(ctx context.Context, fn func()) error {
+	var claimed atomic.Bool // by the loop, or by a caller that gave up
 	done := make(chan struct{})
+	run := func() {
+		if claimed.CompareAndSwap(false, true) {
+			defer close(done)
+			fn()
+		}
+	}
 	select {
-	case l.inbox <- func() { fn(); close(done) }:
+	case l.inbox <- run:
 	case <-l.done:
 		return ErrShuttingDown
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	var err error
 	select {
 	case <-done:
 		return nil
 	case <-l.done:
-		return ErrShuttingDown
+		err = ErrShuttingDown
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
 	}
+	if claimed.CompareAndSwap(false, true) {
+		return err
+	}
+	<-done // it is being run, and blocks on nothing
+	return nil
 }
 
 // awaitIn registers a condition from outside the loop and waits for it, or for

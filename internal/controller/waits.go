@@ -203,7 +203,7 @@ func (l *loop) storeWait(ctx context.Context, q WaitRequest) (session.Wait, erro
 		return w, err
 	}
 	if err = ticket.Wait(); err != nil { // what is not acknowledged is forgotten
-		err = errors.Join(err, l.inLoop(ctx, func() {
+		err = errors.Join(err, l.inLoop(context.WithoutCancel(ctx), func() {
 			l.forgetWait(w.ID)
 			l.book.DeleteWait(w.ID)
 		}))

@@ -112,7 +112,7 @@ type session struct {
 func (s *session) options() vt.Options {
 	return vt.Options{
 		Cols: s.rec.Cols, Rows: s.rec.Rows, HistoryLines: s.rec.HistLines, HistoryBytes: s.rec.HistBytes,
-		Version: "gc " + s.srv.version, Pages: s.hist,
+		Version: "gc " + s.srv.version, Pages: s.hist, Pipe: s.rec.Pipes,
 	}
 }
 

@@ -33,7 +33,7 @@ func (t *Terminal) escapeFinal(c byte) {
 	case '8': // DECRC
 		t.restoreCursor()
 	case '=', '>': // DECKPAM, DECKPNM
-		t.setMode(modeAppKeypad, c == '=')
+		t.setMode(modeAppKeypad, c == '=' && !t.onPipe())
 		t.changed, t.outside = true, true
 	case 'c': // RIS
 		t.reset()

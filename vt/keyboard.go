@@ -42,6 +42,11 @@ func (t *Terminal) kitty(c *csi) {
 		b := append(t.beginReply(), "\x1b[?"...)
 		t.endReply(append(appendInt(b, int(k.flags)), 'u'))
 		return
+	}
+	if t.onPipe() {
+		return
+	}
+	switch c.prefix {
 	case '>':
 		k.push(flags)
 	case '<':
@@ -64,6 +69,7 @@ func (t *Terminal) kitty(c *csi) {
 func (t *Terminal) setModKeys(c *csi) {
 	t.changed, t.outside = true, true
 	switch {
+	case t.onPipe():
 	case c.count() == 0:
 		if t.extra != nil {
 			t.extra.modKeys = [8]uint16{}

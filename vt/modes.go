@@ -44,7 +44,11 @@ const (
 
 	mouseModes    = modeMouseX10 | modeMouse | modeMouseDrag | modeMouseAny
 	mouseEncoding = modeMouseUTF8 | modeMouseSGR | modeMouseURXVT | modeMousePixels
-	altModes      = modeAlt47 | modeAlt1047 | modeAlt1049
+	// What a program says of the input that it wants.
+	inputModes = mouseModes | mouseEncoding | modeAppCursor | modeAppKeypad | modeBackarrow | modeFocus | modeAltScroll |
+		modePaste | modeColorScheme | modeInBandSize
+
+	altModes = modeAlt47 | modeAlt1047 | modeAlt1049
 )
 
 // The tables of modes are arrays, by number: maps would be filled at the start
@@ -128,6 +132,8 @@ func (t *Terminal) changeMode(n int, dec, on bool) {
 		return
 	}
 	switch {
+	case m&inputModes != 0 && t.onPipe():
+		return
 	case m&altModes != 0:
 		t.switchScreen(m, on)
 		return
@@ -146,6 +152,9 @@ func (t *Terminal) changeMode(n int, dec, on bool) {
 	t.setMode(m, on)
 	t.modeEffect(m, on)
 }
+
+// onPipe reports whether the program has no terminal for its input.
+func (t *Terminal) onPipe() bool { return t.opts != nil && t.opts.Pipe }
 
 // modeEffect is what changes with a mode besides the mode.
 func (t *Terminal) modeEffect(m modeSet, on bool) {

@@ -46,6 +46,7 @@ type Options struct {
 	Version      string      // for XTVERSION
 	Pages        Pages       // keeps sealed pages of history; nil = in memory
 	Width        WidthPolicy // columns of a character
+	Pipe         bool        // the program is on pipes: what it says of its input (inputModes) counts for nothing
 }
 
 // Terminal is an emulated terminal. It is not safe for concurrent use: its

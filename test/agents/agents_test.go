@@ -16,7 +16,7 @@ type agent struct {
 	// answers are what a person says to the questions at the start that gc
 	// leaves to people: a part of the question → the option.
 	answers map[string]string
-	allow   *regexp.Regexp // the option that lets a command run once
+	allow   *regexp.Regexp // the option that lets a command run once; nil: it never asks
 	keeps   bool           // the conversation goes on after a restart
 }
 
@@ -59,6 +59,7 @@ env_key = "STUB_KEY"
 	},
 	{
 		preset: "opencode", pkg: "opencode-ai",
+		env: []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "npm_config_fetch_retries=0"},
 		files: map[string]string{".config/opencode/opencode.json": `{
   "model": "stub/stub", "small_model": "stub/stub", "autoupdate": false,
   "provider": {"stub": {"npm": "@ai-sdk/openai-compatible", "name": "stub",

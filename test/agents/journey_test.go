@@ -80,10 +80,15 @@ func (j *journey) travel() {
 	j.step("working", j.works)
 	j.step("while working", func() { j.nudgeWhileWorking(slow, "tag-while") })
 	file := filepath.Join(j.city, "made-by-agent.txt")
-	var q question
-	j.step("asks", func() { q = j.asks("tag-run RUN(touch made-by-agent.txt)", file) })
-	j.step("respond", func() { j.allows(q, file) })
-	j.step("done", j.rests)
+	const run = "tag-run RUN(touch made-by-agent.txt)"
+	if j.agent.allow != nil {
+		var q question
+		j.step("asks", func() { q = j.asks(run, file) })
+		j.step("respond", func() { j.allows(q, file) })
+		j.step("done", j.rests)
+	} else {
+		j.step("done", func() { j.runsUnasked(run, file) })
+	}
 	j.step("lines", func() { j.arrives("tag-lines first line\n  second line\n\nfourth line") })
 	j.step("bang", func() { j.arrives("!touch banged tag-bang"); j.absent("banged") })
 	j.step("slash", func() { j.arrives("/help tag-slash"); j.arrives("/nope tag-nope") })
@@ -216,6 +221,13 @@ func (j *journey) allows(q question, file string) {
 		j.t.Fatalf("none of %q allows it", q.Options)
 	}
 	j.gc("respond", name, "--option", q.Options[i])
+	j.until(turn, file, func() bool { _, err := os.Stat(file); return err == nil })
+}
+
+// runsUnasked is the turn of an agent that has no permissions to ask for.
+func (j *journey) runsUnasked(text, file string) {
+	j.t.Helper()
+	j.arrives(text)
 	j.until(turn, file, func() bool { _, err := os.Stat(file); return err == nil })
 }
 

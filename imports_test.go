@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"internal/event":    {},
 	"internal/testenv":  {},
 	"internal/clock":    {},
+	"internal/alive":    {},
 	"internal/proctree": {},
 	"internal/staging":  {},
 	"internal/config":   {},
@@ -41,7 +42,7 @@ var arrows = map[string][]string{
 	"internal/process": {"store", "internal/event"},
 	"mux": {
 		"vt", "store", "internal/proctree", "internal/event", "internal/rule",
-		"internal/status", "internal/process", "internal/clock",
+		"internal/status", "internal/process", "internal/clock", "internal/alive",
 	},
 
 	"runtime":             {"internal/staging", "internal/event", "internal/rule"},
@@ -59,7 +60,7 @@ var arrows = map[string][]string{
 	"internal/session": {"store", "internal/event", "internal/clock", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config", "internal/event",
-		"internal/session", "internal/status", "internal/process",
+		"internal/session", "internal/status", "internal/process", "internal/alive",
 	},
 	"internal/api": {anything},
 	"internal/mcp": {anything},

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gascity.dev/gc/internal/alive"
 )
 
 // Client talks to one server over its socket, with connections kept alive. It
@@ -118,18 +120,64 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := c.conns.RoundTrip(req)
+	watched, done := c.watch(ctx, method, path)
+	resp, err := c.conns.RoundTrip(req.WithContext(watched))
 	if err != nil {
+		done()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, unreachable(err)
 	}
+	resp.Body = &watchedBody{resp.Body, done}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	return nil, replyError(resp)
+}
+
+// watch ends a request to a server that hangs. One on another machine is left
+// to what leads there.
+func (c *Client) watch(ctx context.Context, method, path string) (watched context.Context, done func()) {
+	if c.paths.Dir == "" {
+		return ctx, func() {}
+	}
+	quick := method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.Contains(path, "/recording")
+	probe := c.probe
+	if quick {
+		probe = nil
+	}
+	return alive.Watch(ctx, probe, ErrFrozen)
+}
+
+// probe asks the server for what it knows at once, on a connection of its own.
+func (c *Client) probe(ctx context.Context) error {
+	one := transport{dial: c.conns.dial}
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+host+"/v1/status", nil)
+	if err != nil {
+		return err
+	}
+	req.Close = true
+	resp, err := one.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
+}
+
+// watchedBody is a reply's body; the server is watched until it is closed.
+type watchedBody struct {
+	io.ReadCloser
+	done func()
+}
+
+// Close ends the watch too.
+func (b *watchedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.done()
+	return err
 }
 
 // unreachable is the error of a request without a reply.

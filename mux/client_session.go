@@ -83,7 +83,7 @@ func (c *Client) across(ctx context.Context, f func() error) error {
 	pause := acrossStep
 	for cuts := 0; ; pause = min(2*pause, acrossMost) {
 		err := f()
-		if err == nil || !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNoServer) || isNobody(err) {
+		if err == nil || errors.Is(err, ErrFrozen) || !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNoServer) || isNobody(err) {
 			return err
 		}
 		if wasCut(err) {

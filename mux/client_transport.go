@@ -151,7 +151,7 @@ func (t *transport) exchange(h *held, r *http.Request, meanwhile func()) (*http.
 	stop()
 	h.Close()
 	if ctx.Err() != nil {
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	return nil, err
 }
@@ -208,7 +208,7 @@ func (b *reply) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	if err == io.EOF {
 		b.end(!b.resp.Close)
-	} else if ended := b.resp.Request.Context().Err(); err != nil && ended != nil {
+	} else if ended := context.Cause(b.resp.Request.Context()); err != nil && ended != nil {
 		err = ended
 	}
 	return n, err

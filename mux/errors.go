@@ -37,6 +37,20 @@ var (
 	ErrQuestion  = errors.New("the question was not answered")
 )
 
+// ErrFrozen is a server that is there and says nothing: it was stopped, or
+// hangs. It is an ErrUnreachable, and asking again at once is of no use.
+var (
+	ErrFrozen       = error(&frozen{"no reply in 10s"})
+	errKeeperFrozen = error(&frozen{"its keeper gives no reply in 10s"})
+)
+
+// frozen is a kind of ErrFrozen.
+type frozen struct{ why string }
+
+func (e *frozen) Error() string        { return ErrUnreachable.Error() + ": " + e.why }
+func (e *frozen) Unwrap() error        { return ErrUnreachable }
+func (e *frozen) Is(target error) bool { return target == ErrFrozen }
+
 // spawnFailure is a kind of ErrSpawn. (fmt would be used at the start of every
 // process.)
 type spawnFailure struct{ why string }
@@ -57,6 +71,7 @@ var codes = []struct {
 	{"exited", 409, ErrExited},
 	{"bad_name", 400, ErrBadName},
 	{"work_dir", 400, ErrWorkDir},
+	{"keeper_frozen", 503, errKeeperFrozen},
 	{"terminals", 503, ErrTerminals},
 	{"open_files", 503, ErrOpenFiles},
 	{"spawn", 500, ErrSpawn},

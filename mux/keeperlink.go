@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/alive"
 )
 
 // errKeeperLost is every request's error when the keeper has died.
@@ -22,6 +24,7 @@ type keeperLink struct {
 	mu      sync.Mutex
 	seq     uint64
 	waiting map[uint64]chan linkReply
+	late    map[uint64]string // spawns that nobody waits for any more: the sessions' ids
 	lost    bool
 	done    chan struct{} // closed when the reader ended
 }
@@ -146,15 +149,32 @@ func (l *keeperLink) answer(seq uint64, r linkReply) {
 	l.mu.Lock()
 	ch := l.waiting[seq]
 	delete(l.waiting, seq)
+	id, late := l.late[seq]
+	delete(l.late, seq)
 	l.mu.Unlock()
-	if ch == nil {
-		closeAll(r.fds)
+	if ch != nil {
+		ch <- r
 		return
 	}
-	ch <- r
+	closeAll(r.fds)
+	if late && r.kind == kindSpawned {
+		l.undo(id, r)
+	}
 }
 
-// request sends one request and waits for its reply.
+// undo ends a program that was started after its request was given up.
+func (l *keeperLink) undo(id string, r linkReply) {
+	_ = eachField(r.body, func(tag uint16, v []byte) error {
+		if tag == tagPID {
+			_ = unix.Kill(-int(num(v)), unix.SIGKILL)
+		}
+		return nil
+	})
+	_ = l.conn.send(kindForget, fields(nil).num(tagSeq, 0).str(tagID, id)) // the reply is nobody's
+}
+
+// request sends one request and waits for its reply; errKeeperFrozen when there
+// is none in time.
 func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, error) {
 	ch := make(chan linkReply, 1)
 	l.mu.Lock()
@@ -175,11 +195,44 @@ func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, erro
 		}
 		return linkReply{}, fmt.Errorf("%w: %w", errKeeperLost, err)
 	}
-	r, ok := <-ch
-	if !ok {
+	late := time.NewTimer(alive.Limit)
+	defer late.Stop()
+	select {
+	case r, ok := <-ch:
+		if !ok {
+			return linkReply{}, errKeeperLost
+		}
+		return r, nil
+	case <-late.C:
+	}
+	l.mu.Lock()
+	_, waits := l.waiting[seq]
+	delete(l.waiting, seq)
+	if waits && kind == kindSpawn {
+		if l.late == nil {
+			l.late = make(map[uint64]string)
+		}
+		l.late[seq] = idOf(f)
+	}
+	l.mu.Unlock()
+	if !waits { // it came just now, or the keeper died
+		if r, ok := <-ch; ok {
+			return r, nil
+		}
 		return linkReply{}, errKeeperLost
 	}
-	return r, nil
+	return linkReply{}, errKeeperFrozen
+}
+
+// idOf is the session that a request is about.
+func idOf(f fields) (id string) {
+	_ = eachField(f, func(tag uint16, v []byte) error {
+		if tag == tagID {
+			id = string(v)
+		}
+		return nil
+	})
+	return id
 }
 
 // hello introduces the server and learns about the keeper.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/proctree"
 )
 
@@ -239,7 +240,14 @@ func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration)
 	if err := proctree.Kill(ctx, withCgroups(s.tree().Scanner(), s), grace); err != nil {
 		return fmt.Errorf("kill %s: %w", s.rec.Name, err)
 	}
+	ctx, cancel := noticeLimit(ctx)
+	defer cancel()
 	return s.awaitEnd(ctx)
+}
+
+// noticeLimit bounds the wait for the keeper's word that a program has ended.
+func noticeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, alive.Limit, errKeeperFrozen)
 }
 
 // awaitEnd waits for the session's end.
@@ -251,7 +259,7 @@ func (s *session) awaitEnd(ctx context.Context) error {
 	case <-end:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
@@ -295,6 +303,8 @@ func (srv *server) killAll(ctx context.Context, all []*session) error {
 	if err := proctree.Kill(ctx, withCgroups(forest(all), all...), killAllGrace); err != nil {
 		return fmt.Errorf("kill %d sessions: %w", len(all), err)
 	}
+	ctx, cancel := noticeLimit(ctx)
+	defer cancel()
 	for _, s := range all {
 		if err := s.awaitEnd(ctx); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,9 @@ import (
 const (
 	startTimeout  = 20 * time.Second
 	relistTimeout = 5 * time.Second
-	relistStep    = 10 * time.Millisecond
+
+	starterTimeout = startTimeout + relistTimeout // for another starter
+	relistStep     = 10 * time.Millisecond
 )
 
 // Dial connects to the running server. ErrNoServer when the lock says that
@@ -54,7 +57,9 @@ func locate(ctx context.Context, p Paths, absent func(lock *os.File) error) (*Cl
 		return nil, err
 	}
 	defer d.Close()
-	starter, err := d.lock(ctx, startLock)
+	waited, cancel := context.WithTimeoutCause(ctx, starterTimeout, fmt.Errorf("%w: another process holds %s", ErrUnreachable, filepath.Join(p.Dir, startLock)))
+	starter, err := d.lock(waited, startLock)
+	cancel()
 	if err != nil {
 		return nil, err
 	}

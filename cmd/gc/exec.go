@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux"
 )
@@ -101,7 +102,7 @@ the server. gc process lists, reads, feeds and ends it.`, `
 // for.
 func ownFailure(err error) error {
 	var q quiet
-	if err == nil || errors.As(err, &q) {
+	if err == nil || errors.As(err, &q) || errors.As(err, new(*mux.SignalError)) {
 		return err
 	}
 	_, hint := explain(err)
@@ -285,9 +286,13 @@ var errUnwritten = errors.New("standard output takes no more")
 
 // run passes input, output and signals on until the end or the yield.
 func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	started := make(chan struct{})
+	go f.forward(ctx, signals, started, cancel)
 	pipe := make(chan os.Signal, 1) // so that a write tells of it
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -304,7 +309,7 @@ func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
 			if f.options.yield > 0 {
 				time.AfterFunc(f.options.yield, yield)
 			}
-			go f.forward(ctx, signals)
+			close(started)
 			if !r.EOF {
 				go f.feed(ctx)
 			}
@@ -314,6 +319,8 @@ func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
 	switch {
 	case errors.Is(err, errUnwritten), err != nil && f.id != "" && ctx.Err() == nil && limited.Err() != nil:
 		return f.leave(ctx)
+	case errors.Is(err, context.Canceled):
+		return context.Cause(ctx)
 	case err != nil:
 		return err
 	}
@@ -389,17 +396,48 @@ func endOf(a *app, res mux.ExecResult) error {
 	return quiet(*res.ExitCode)
 }
 
-// forward passes signals on; the third ends the command.
-func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal) {
-	for sig := range signals {
-		n, _ := sig.(syscall.Signal)
-		f.signals++
-		if f.signals > 2 {
-			_, _ = f.client.ProcessKill(ctx, f.id, f.caller, time.Second)
-			continue
+// signalTime is how long a signal may take to reach the command.
+const signalTime = time.Second
+
+// forward passes signals on once the command is started; the third ends the
+// command. One that does not get through ends gc itself, by cancel.
+func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal, started <-chan struct{}, cancel context.CancelCauseFunc) {
+	for {
+		var sig os.Signal
+		select {
+		case sig = <-signals:
+		case <-ctx.Done():
+			return
 		}
-		_ = f.client.ProcessSignal(ctx, f.id, unix.SignalName(n))
+		f.signals++
+		limit := signalTime
+		if f.signals > 2 { // the tree may take its time
+			limit = alive.Limit
+		}
+		limited, stop := context.WithTimeout(ctx, limit)
+		err := f.pass(limited, sig, started)
+		late := limited.Err()
+		stop()
+		if err != nil && late != nil || errors.Is(err, mux.ErrUnreachable) {
+			cancel(&mux.SignalError{Signal: sig})
+			return
+		}
 	}
+}
+
+// pass gives the command one signal.
+func (f *foreground) pass(ctx context.Context, sig os.Signal, started <-chan struct{}) error {
+	select {
+	case <-started:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if f.signals > 2 {
+		_, err := f.client.ProcessKill(ctx, f.id, f.caller, time.Second)
+		return err
+	}
+	n, _ := sig.(syscall.Signal)
+	return f.client.ProcessSignal(ctx, f.id, unix.SignalName(n))
 }
 
 // feed passes standard input on, as fast as the command reads.

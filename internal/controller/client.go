@@ -13,6 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"gascity.dev/gc/internal/alive"
+	"gascity.dev/gc/runtime"
 )
 
 // Client talks to the controller of one city. It is safe for concurrent use.
@@ -159,12 +162,21 @@ func (c *Client) call(ctx context.Context, method, path string, body, out any) e
 		rd = bytes.NewReader(b)
 	}
 	u := url.URL{Scheme: "http", Host: "controller", Path: path}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), rd)
+	probe := c.probe
+	if method == http.MethodGet {
+		probe = nil
+	}
+	watched, done := alive.Watch(ctx, probe, errFrozen)
+	defer done()
+	req, err := http.NewRequestWithContext(watched, method, u.String(), rd)
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", path, err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
+		if ctx.Err() == nil && watched.Err() != nil {
+			return errFrozen
+		}
 		if noListener(err) {
 			return &Error{Err: fmt.Errorf("%w: %s", ErrNoController, c.dir), Help: "gc start"}
 		}
@@ -181,6 +193,26 @@ func (c *Client) call(ctx context.Context, method, path string, body, out any) e
 		return fmt.Errorf("controller %s: %w", path, err)
 	}
 	return nil
+}
+
+// errFrozen is a controller that is there and says nothing.
+var errFrozen = fmt.Errorf("%w: the city's controller gives no reply in %v", runtime.ErrBackendUnreachable, alive.Limit)
+
+// probe asks the controller for what it knows at once, on a connection of its
+// own.
+func (c *Client) probe(ctx context.Context) error {
+	conn, err := dialUnix(ctx, socketPath(c.dir))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := io.WriteString(conn, "GET /v1/status HTTP/1.0\r\nHost: controller\r\n\r\n"); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err
 }
 
 // decodeError reads the body of an answer that is not 200.

@@ -190,7 +190,7 @@ func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
 			break
 		}
 		p.drop(c)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, mux.ErrFrozen) {
 			break
 		}
 	}

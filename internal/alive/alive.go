@@ -1,0 +1,52 @@
+// Package alive ends requests to a process that does not run any more although
+// it exists: one that was stopped (SIGSTOP), or hangs. A request may take as long
+// as it likes while the process answers a question that needs no waiting. It
+// serves the clients of the multiplexer and of the controller.
+package alive
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Limit is how long a process may say nothing.
+const Limit = 10 * time.Second
+
+// Times of the questions: the first comes after half of the limit, and has the
+// other half for its answer; the pauses between later ones double.
+const (
+	half      = Limit / 2
+	mostPause = time.Minute
+)
+
+// Watch returns a context for a request, which ends with the cause frozen when
+// the process does not answer probe within Limit. Without probe the request
+// itself has Limit. The caller calls done when the request is over; it does not
+// wait for a probe under way.
+func Watch(ctx context.Context, probe func(context.Context) error, frozen error) (watched context.Context, done func()) {
+	watched, cancel := context.WithCancelCause(ctx)
+	if probe == nil {
+		t := time.AfterFunc(Limit, func() { cancel(frozen) })
+		return watched, func() { t.Stop(); cancel(nil) }
+	}
+	pause := half
+	var t *time.Timer
+	set := make(chan struct{})
+	t = time.AfterFunc(pause, func() {
+		<-set
+		asked, stop := context.WithTimeout(watched, half)
+		defer stop()
+		err := probe(asked)
+		switch {
+		case watched.Err() != nil:
+		case err != nil && errors.Is(asked.Err(), context.DeadlineExceeded):
+			cancel(frozen)
+		default: // it answers; or it is gone, which the request itself finds out
+			pause = min(2*pause, mostPause)
+			t.Reset(pause)
+		}
+	})
+	close(set)
+	return watched, func() { t.Stop(); cancel(nil) }
+}

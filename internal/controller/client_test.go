@@ -197,7 +197,7 @@ func TestAnEndedCallNeverRuns(t *testing.T) {
 		busy, release := make(chan struct{}), make(chan struct{})
 		r.l.post(func() { close(busy); <-release })
 		<-busy
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(context.Background())
 		ran, result := false, make(chan error)
 		go func() { result <- r.l.inLoop(ctx, func() { ran = true }) }()
 		synctest.Wait() // it is in the inbox

@@ -56,13 +56,34 @@ func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput)
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(s.Dir, dir)
 	}
+	known, err := s.keyed(ctx, client, in.Key)
+	if err != nil {
+		return nil, out, err
+	}
 	out, err = client.Exec(ctx, mux.ExecRequest{
 		Command: in.Command, Argv: in.Argv, Background: in.Background, YieldMS: min(max(yield, yieldLeast), yieldMost),
 		PTY: in.PTY, Cols: in.Cols, Rows: in.Rows, TimeoutMS: in.TimeoutMS, IdleTimeoutMS: in.IdleTimeoutMS,
 		Stdin: []byte(in.Stdin), EOF: in.EOF, WorkDir: dir, Env: s.environ(in.Env), Label: in.Label,
 		Owner: s.Caller, CallID: in.CallID, Key: in.Key, Notify: in.Notify,
 	})
+	if err == nil && s.Caller == "" && !known[out.ID] {
+		s.note(out.ID)
+	}
 	return nil, out, err
+}
+
+// keyed are the commands that a key may answer with, for a caller without a name:
+// who merely knows the key of one has not started it.
+func (s *server) keyed(ctx context.Context, c *mux.Client, key string) (map[string]bool, error) {
+	if key == "" || s.Caller != "" {
+		return nil, nil
+	}
+	list, err := c.ProcessList(ctx, "", true)
+	known := make(map[string]bool, len(list))
+	for _, p := range list {
+		known[p.ID] = true
+	}
+	return known, err
 }
 
 func (s *server) environ(more map[string]string) []string {

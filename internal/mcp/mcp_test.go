@@ -230,6 +230,41 @@ func TestOthersAreReadOnly(t *testing.T) {
 	}
 }
 
+// TestNobodyOwnsNothing: a caller without a session name changes what it started
+// itself, and nothing else that has no owner.
+func TestNobodyOwnsNothing(t *testing.T) {
+	w := newWorld(t)
+	env := []string{"PATH=" + os.Getenv("PATH")}
+	if _, err := w.mux.Create(t.Context(), mux.CreateRequest{Name: "person", Argv: []string{"cat"}, Env: env}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := w.mux.Exec(t.Context(), mux.ExecRequest{Argv: []string{"sleep", "60"}, Background: true, Key: "k", Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := w.connect("", "read")
+	again := must(t, s, "exec", args{"argv": []string{"sleep", "60"}, "background": true, "idempotencyKey": "k"})
+	if again["sessionId"] != other.ID {
+		t.Fatalf("the key answers with %v", again)
+	}
+	for tool, in := range map[string]args{
+		"process":         {"action": "kill", "id": other.ID},
+		"session_send":    {"name": "person", "text": "hi"},
+		"session_respond": {"name": "person", "action": "Yes"},
+	} {
+		if _, failed := call(t, s, tool, in); !strings.Contains(failed, "without --control") {
+			t.Errorf("%s: %q", tool, failed)
+		}
+	}
+	if p, err := w.mux.Process(t.Context(), other.ID); err != nil || p.Status != "running" {
+		t.Errorf("the other's command: %+v, %v", p, err)
+	}
+	mine := must(t, s, "exec", args{"argv": []string{"sleep", "60"}, "background": true})
+	if r := must(t, s, "process", args{"action": "kill", "id": mine["sessionId"]}); r["status"] != "killed" {
+		t.Errorf("kill of its own: %v", r)
+	}
+}
+
 // TestBadCalls: what makes no sense is an error of the tool, and the server
 // goes on.
 func TestBadCalls(t *testing.T) {

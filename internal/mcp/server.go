@@ -9,6 +9,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,7 +30,12 @@ type Options struct {
 }
 
 // server answers the tools' calls.
-type server struct{ Options }
+type server struct {
+	Options
+
+	mu      sync.Mutex
+	started map[string]bool // ids of commands that a caller without a name started here
+}
 
 const instructions = `gc runs commands that survive you and the connection. Call exec for anything that may
 take long: it answers after yieldMs at the latest, with the status "running" and a
@@ -44,7 +50,7 @@ func Serve(ctx context.Context, o Options) error {
 }
 
 func newServer(o Options) *mcp.Server {
-	s := &server{o}
+	s := &server{Options: o, started: map[string]bool{}}
 	m := mcp.NewServer(&mcp.Implementation{Name: "gc", Title: "gc sessions and background commands", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions})
 	yes, no := true, false
@@ -97,8 +103,25 @@ func (s *server) client(ctx context.Context) (*mux.Client, error) { return s.Con
 // mayChange returns an error unless the caller may change a session of this
 // name and owner.
 func (s *server) mayChange(name, owner string) error {
-	if s.Control || name != "" && name == s.Caller || owner == s.Caller {
+	if s.Control || s.isCaller(name) || s.isCaller(owner) || s.began(name) {
 		return nil
 	}
 	return fmt.Errorf("%s belongs to %q; without --control others' sessions are read-only", name, owner)
+}
+
+// isCaller compares a session's name with the caller's. A caller without one is
+// nobody: what has no owner is not its own.
+func (s *server) isCaller(name string) bool { return s.Caller != "" && name == s.Caller }
+
+// began reports a command that this connection started.
+func (s *server) began(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started[id]
+}
+
+func (s *server) note(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started[id] = true
 }

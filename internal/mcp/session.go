@@ -53,7 +53,7 @@ func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listInput)
 
 // owns reports whether a session is the caller's.
 func (s *server) owns(i mux.SessionInfo) bool {
-	return i.Name != "" && i.Name == s.Caller || i.Kind == mux.KindExec && i.Owner == s.Caller
+	return s.isCaller(i.Name) || i.Kind == mux.KindExec && (s.isCaller(i.Owner) || s.began(i.ID))
 }
 
 type peekInput struct {

@@ -288,6 +288,9 @@ const (
 )
 
 func (s *sequence) dialogs(ctx context.Context) error {
+	if s.waits {
+		return nil
+	}
 	inner, cancel := limited(ctx, s.lim.Dialogs)
 	defer cancel()
 	if !s.waitsReady() {
@@ -300,7 +303,7 @@ func (s *sequence) dialogs(ctx context.Context) error {
 	}
 	err := s.answer.all(inner)
 	var asks warning
-	if s.waits = s.waits || errors.As(err, &asks); s.waits {
+	if s.waits = errors.As(err, &asks); s.waits {
 		return err
 	}
 	var blocked *StartupBlocked

@@ -165,12 +165,12 @@ func TestPresetsAreThoseOfTheTable(t *testing.T) {
 		"auggie|auggie --allow-indexing|arg||0|auggie",
 		"claude|claude|arg|❯ |10000|node,claude",
 		"codex|codex|arg|› |3000|codex",
-		"copilot|copilot|flag|❯ |5000|copilot",
+		"copilot|copilot|flag|┃|5000|copilot",
 		"cursor|cursor-agent|arg|→ |10000|cursor-agent",
 		"gemini|gemini|arg|> |5000|gemini,node",
 		"opencode|opencode|flag||8000|opencode,node,bun",
 		"pi|pi|arg||8000|pi,node,bun",
-		"qwen|qwen|flag||8000|qwen,node",
+		"qwen|qwen|flag|> |8000|qwen,node",
 		"shell||none||0|",
 	}
 	all, err := Presets()

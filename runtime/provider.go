@@ -143,6 +143,11 @@ type Terminal struct {
 	DetachKeys string // "ctrl-b d" when empty
 	Alone      bool   // send the other terminals away; ErrUnsupported where that cannot be
 	Scrollback bool   // show the history first, where the provider can
+
+	// Ended, if not nil, is called when Attach returns because the program ended,
+	// where the provider can tell that from a detach; the exit is nil when it is
+	// not known.
+	Ended func(*Exit)
 }
 
 // State is the outcome of a nudge.

@@ -47,7 +47,7 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.scrollback, "scrollback", false, "print the history first, into your terminal's own")
 	return describe(cmd, `Shows the session as it stands and passes everything through, both ways, until
 the detach keys, the end of the program or of the connection. ctrl-b twice sends
-one ctrl-b. Your terminal is restored in every case.`+long, fmt.Sprintf(`
+one ctrl-b. When an agent is restarted, Enter goes on with the new one. Your terminal is restored in every case.`+long, fmt.Sprintf(`
 		%[1]s attach %[2]s
 		%[1]s attach %[2]s --read-only
 		%[1]s attach %[2]s --detach-keys 'ctrl-q'`, s.path, s.word),
@@ -93,24 +93,42 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 		}
 		return fail(exitUsage, "peek, nudge and keys need none", "attach needs a terminal, and standard input is none")
 	}
-	err = t.provider.Attach(ctx, t.session, runtime.Terminal{
+	terminal := runtime.Terminal{
 		In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: keys, Alone: o.alone, Scrollback: o.scrollback,
-	})
+	}
+	for follow := true; follow; {
+		if follow, err = a.attachOnce(ctx, t, terminal); err != nil {
+			return err
+		}
+		terminal.Scrollback, terminal.Alone = false, false // of the first one alone
+	}
+	return nil
+}
+
+// attachOnce attaches until the person leaves or the program ends. follow: the
+// person wants to go on with the agent's next session.
+func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Terminal) (follow bool, err error) {
+	ended := false
+	var exit *runtime.Exit
+	terminal.Ended = func(e *runtime.Exit) { ended, exit = true, e }
+	err = t.provider.Attach(ctx, t.session, terminal)
 	switch {
 	case errors.Is(err, runtime.ErrSentAway):
 		fmt.Fprintf(a.err, "detached from %s: %v\n", t.label, runtime.ErrSentAway)
-		return nil
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	case ctx.Err() != nil: // a signal ended it
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
-	if exit := lastExit(ctx, t); exit != nil {
-		fmt.Fprintf(a.err, "%s ended: %s\n", t.label, exitText(exit))
-	} else {
+	if !ended { // not every provider can tell
+		exit = lastExit(ctx, t)
+	}
+	if !ended && exit == nil {
 		fmt.Fprintf(a.err, "detached from %s\n", t.label)
+		return false, nil
 	}
-	return nil
+	return a.followRestart(ctx, t, exit)
 }
 
 // firstOf is the first text that is not empty.

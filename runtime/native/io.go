@@ -36,6 +36,9 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSessionNotFound)
 	case err == nil && res.Reason == mux.AttachKicked:
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSentAway)
+	case err == nil && res.Reason == mux.AttachExited && t.Ended != nil:
+		t.Ended(exitOf(res.Exit))
+		return nil
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):

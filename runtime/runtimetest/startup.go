@@ -117,7 +117,7 @@ var startCases = []testCase{
 	{name: "the prompt becomes an argument", needs: []need{programs}, test: func(t *T) {
 		dir := t.TempDir()
 		t.start(runtime.Config{
-			WorkDir: dir, Command: t.script("agent", "#!/bin/sh\nfor a; do echo \"<$a>\"; done > args; exec cat\n") + " -y",
+			WorkDir: dir, Command: t.script("agent", "#!/bin/sh\nfor a; do echo \"<$a>\"; done > args.new; mv args.new args; exec cat\n") + " -y",
 			PromptFlag: "--prompt", PromptSuffix: runtime.ShellQuote("[city] it's $HOME\nline two"),
 		})
 		if got := t.file(filepath.Join(dir, "args")); got != "<-y>\n<--prompt>\n<[city] it's $HOME\nline two>" {

@@ -201,9 +201,17 @@ func (p *Provider) typeText(ctx context.Context, name, target, text string, pati
 	if err := p.paste(ctx, target, text); err != nil {
 		return runtime.Receipt{}, err
 	}
-	shown, err := p.waitEcho(ctx, target, before, lastWord(text))
+	typed, shown, err := p.waitEcho(ctx, target, before, lastWord(text))
 	if err != nil {
 		return runtime.Receipt{State: runtime.Drafted, Detail: "typed, not submitted"}, err
+	}
+	standing := false
+	if shown {
+		line, err := p.cursorLine(ctx, target)
+		if err != nil {
+			return runtime.Receipt{State: runtime.Drafted, Detail: "typed, not submitted"}, err
+		}
+		standing = strings.Contains(line, lastWord(text))
 	}
 	if err := sleep(ctx, burst); err != nil {
 		return runtime.Receipt{State: runtime.Drafted, Detail: "typed, not submitted"}, err
@@ -214,7 +222,7 @@ func (p *Provider) typeText(ctx context.Context, name, target, text string, pati
 	if !shown {
 		return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered, nothing could be seen"}, nil
 	}
-	return p.verify(ctx, target, lastWord(text))
+	return p.verify(ctx, target, standingAt{typed, lastWord(text), standing})
 }
 
 // lockPastDialogs takes the session's input when no dialog is open. While one
@@ -284,44 +292,74 @@ func lastWord(text string) string {
 	return string(r[max(0, len(r)-12):])
 }
 
-// waitEcho waits until the end of the text is on the screen; false when the
-// screen says that it will not come.
-func (p *Provider) waitEcho(ctx context.Context, target, before, end string) (bool, error) {
+// waitEcho waits until the end of the text is on the screen more often than
+// before, and returns that screen; false when it will not come.
+func (p *Provider) waitEcho(ctx context.Context, target, before, end string) (screen string, shown bool, err error) {
 	begin, last, since := time.Now(), before, time.Now()
 	count := strings.Count(before, end)
 	for {
-		screen, err := p.capture(ctx, target, fromScreen)
-		if err != nil {
-			return false, err
+		if screen, err = p.capture(ctx, target, fromScreen); err != nil {
+			return "", false, err
 		}
-		if end != "" && (strings.Count(screen, end) > count || screen != before && strings.Contains(screen, end)) {
-			return true, nil
+		if end != "" && strings.Count(screen, end) > count {
+			return screen, true, nil
 		}
 		if screen != last {
 			last, since = screen, time.Now()
 		}
 		if time.Since(since) > noEcho || time.Since(begin) > echoLimit {
-			return false, nil
+			return screen, false, nil
 		}
 		if err := sleep(ctx, echoStep); err != nil {
-			return false, err
+			return "", false, err
 		}
 	}
 }
 
-// verify looks whether the text left the cursor's line after Enter.
-func (p *Provider) verify(ctx context.Context, target, end string) (runtime.Receipt, error) {
+// standingAt is where a typed text was seen before Enter.
+type standingAt struct {
+	screen   string
+	end      string // of the text
+	atCursor bool   // on the cursor's line; else somewhere on the screen
+}
+
+// left reports whether the text is gone from where it stood.
+func (s standingAt) left(screen, cursorLine string) bool {
+	if s.atCursor {
+		return !strings.Contains(cursorLine, s.end)
+	}
+	now := strings.Split(screen, "\n")
+	stood := false
+	for row, line := range strings.Split(s.screen, "\n") {
+		if strings.Contains(line, s.end) {
+			stood = true
+			if row < len(now) && strings.Contains(now[row], s.end) {
+				return false
+			}
+		}
+	}
+	return stood
+}
+
+// verify looks whether the text left the place where it stood before Enter.
+func (p *Provider) verify(ctx context.Context, target string, typed standingAt) (runtime.Receipt, error) {
 	begin := time.Now()
 	for {
 		line, err := p.cursorLine(ctx, target)
-		if err != nil {
+		screen := ""
+		if err == nil && !typed.atCursor {
+			screen, err = p.capture(ctx, target, fromScreen)
+		}
+		switch {
+		case err != nil:
 			return runtime.Receipt{}, err
-		}
-		if !strings.Contains(line, end) {
+		case typed.left(screen, line):
 			return runtime.Receipt{State: runtime.Submitted}, nil
-		}
-		if time.Since(begin) > takenLimit {
+		case time.Since(begin) <= takenLimit:
+		case typed.atCursor:
 			return runtime.Receipt{State: runtime.Drafted, Detail: "the text still stands on the cursor's line"}, nil
+		default:
+			return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered, and the text stands where it stood"}, nil
 		}
 		if err := sleep(ctx, echoStep); err != nil {
 			return runtime.Receipt{}, err

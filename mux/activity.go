@@ -8,6 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/vt"
 )
@@ -47,12 +51,14 @@ type activity struct {
 	output uint64    // s.out and the screen's revision when it was made
 	screen uint64
 	at     time.Time // zero: never, or outdated
+	news   time.Time // when it was first asked for after the screen changed; zero: not since then
 }
 
 // detector is the session's. mu is held.
 func (s *session) detector() *activity {
 	if s.doing == nil {
 		s.doing = &activity{}
+		s.doing.Group = s.foreground
 	}
 	return s.doing
 }
@@ -127,12 +133,15 @@ func (s *session) detect() (a Activity, ok bool, d time.Duration) {
 	doing := s.detector()
 	fresh := !doing.at.IsZero() && doing.output == s.out && doing.screen == s.term.Revision() && s.exit == nil && (doing.again.IsZero() || now.Before(doing.again))
 	if !fresh {
-		quiet, every := unixTime(s.lastOut).Add(lookQuiet), doing.at.Add(lookEvery)
+		if doing.news.IsZero() {
+			doing.news = now
+		}
+		quiet, every := unixTime(s.lastOut).Add(lookQuiet), doing.news.Add(lookEvery)
 		if s.exit == nil && now.Before(quiet) && now.Before(every) {
 			return Activity{}, false, min(quiet.Sub(now), every.Sub(now))
 		}
 		doing.last, doing.again = doing.Detect(s.screen(), s.facts(), now)
-		doing.output, doing.screen, doing.at = s.out, s.term.Revision(), now
+		doing.output, doing.screen, doing.at, doing.news = s.out, s.term.Revision(), now, time.Time{}
 	}
 	if !doing.again.IsZero() {
 		d = max(doing.again.Sub(now), time.Millisecond)
@@ -146,10 +155,39 @@ func (s *session) facts() status.Facts {
 		Ready: s.rec.Ready, Reports: s.rec.Reports, Dialogs: s.srv.dialogs, Rules: s.rec.Rules,
 		Started: unixTime(s.born), LastOutput: unixTime(s.lastOut),
 	}
+	if s.exit == nil && s.doing.Marked() {
+		f.Leader, f.Foreground = s.programs()
+	}
 	if s.exit != nil {
 		f.Ended, f.EndedAt = exitLine(s.exit), s.exit.Time
 	}
 	return f
+}
+
+// foreground is the process group that has the terminal, 0 when it cannot be
+// told. mu is held.
+func (s *session) foreground() int {
+	if s.fd < 0 || s.rec.Pipes {
+		return 0
+	}
+	group, err := unix.IoctlGetInt(s.fd, unix.TIOCGPGRP)
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
+// programs are the session's leader and what leads the process group in the
+// foreground, "" where that cannot be told. mu is held.
+func (s *session) programs() (leader, foreground string) {
+	name := func(pid int) string {
+		p, err := proctree.Get(pid)
+		if err != nil || pid <= 1 {
+			return ""
+		}
+		return p.Comm
+	}
+	return name(s.pid), name(s.foreground())
 }
 
 // exitLine is how a program ended, for a person.
@@ -206,6 +244,12 @@ func (s *session) awaitActivity(ctx context.Context, ok func(Activity) bool) err
 		}
 		stop()
 	}
+}
+
+// dialog is what stands on the screen for somebody to answer, or a line that
+// may belong to it. mu is held.
+func (s *session) dialog() (rule.Found, bool) {
+	return status.SightOf(s.screen(), s.rec.Ready).Find(s.srv.dialogs)
 }
 
 func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {

@@ -151,7 +151,7 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	if s.exit != nil {
 		return "", "", time.Time{}, nil // the writer finds out
 	}
-	if found, ok := rule.Find(s.screen().ScreenText(), s.srv.dialogs); ok {
+	if found, ok := s.dialog(); ok {
 		return "dialog", dialogName(found), time.Time{}, s.change()
 	}
 	if a, ok, _ := s.detect(); ok && a.State == status.Blocked && a.Kind != status.Question {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 	"time"
-
-	"gascity.dev/gc/internal/rule"
 )
 
 // view reads the session.
@@ -143,7 +141,7 @@ func (n *nudge) secondEnter(ctx context.Context) bool {
 	defer n.s.unlockInput()
 	v := n.view()
 	n.s.mu.Lock()
-	_, dialog := rule.Find(n.s.screen().ScreenText(), n.s.srv.dialogs)
+	_, dialog := n.s.dialog()
 	n.s.mu.Unlock()
 	if !v.standing || dialog {
 		return false

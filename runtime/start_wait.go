@@ -262,7 +262,7 @@ func (u *settled) stands(f rule.Found) bool {
 		u.key, u.since = key, time.Now()
 		return false
 	}
-	return time.Since(u.since) >= u.after && len(f.Options) > 0
+	return time.Since(u.since) >= u.after && len(f.Options) > 0 && (f.Known || f.Marked >= 0)
 }
 
 // left is how long until the dialog counts; 0 when no time makes it count.

@@ -1,20 +1,20 @@
 package rule
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Found is a dialog on a screen.
 type Found struct {
-	Dialog   Dialog // zero for an unknown one
-	Known    bool
-	Question string // the line that identified it, or stands above the options
-	Options  []Option
-	Marked   int // index of the selected option; -1 when it cannot be told
-	Wanted   int // index of the wanted option; -1 when there is none
+	Dialog     Dialog // zero for an unknown one
+	Known      bool
+	Question   string // the line that identified it, or stands above the options
+	Options    []Option
+	Horizontal bool // the options stand side by side: Left and Right move
+	Marked     int  // index of the selected option; -1 when it cannot be told
+	Wanted     int  // index of the wanted option; -1 when there is none
+	at         int  // the question's row, of a known one
 }
 
 // Answerable reports whether keys may be sent to it: known, meant to be
@@ -39,18 +39,31 @@ const tailRows = 8
 // Find returns the dialog that stands on the live screen: the first row of
 // the table that matches, else a menu nobody knows. Pass the screen's text,
 // never scrollback.
-func Find(screen string, table []Dialog) (Found, bool) {
-	lines := strings.Split(screen, "\n")
-	f := flatten(lines)
+func Find(screen string, table []Dialog) (Found, bool) { return TextSight(screen).Find(table) }
+
+// Find is the dialog in sight; see the function [Find].
+func (s Sight) Find(table []Dialog) (Found, bool) {
+	f := flatten(s.Lines)
+	found, ok := Found{}, false
 	for _, d := range table {
-		if d.taken(f) {
-			return Found{}, false
-		}
-		if found, ok := d.find(lines, f); ok {
-			return found, true
+		if found, ok = d.find(s, f); ok {
+			break
 		}
 	}
-	return findUnknown(lines)
+	if !ok {
+		found, ok = s.findUnknown()
+	}
+	if !ok || len(found.Options) == 0 {
+		return found, ok
+	}
+	below := found.Options[len(found.Options)-1].Row
+	if slices.ContainsFunc(table, func(d Dialog) bool {
+		row, _, said := f.last(d.Verify)
+		return said && row > below && d.taken(f)
+	}) {
+		return Found{}, false // it was answered, and is still painted
+	}
+	return found, true
 }
 
 // Taken reports whether the screen says that d was answered, although it may
@@ -67,7 +80,8 @@ func (d Dialog) taken(f flat) bool {
 	return ok
 }
 
-func (d Dialog) find(lines []string, f flat) (Found, bool) {
+func (d Dialog) find(s Sight, f flat) (Found, bool) {
+	lines := s.Lines
 	if _, _, ok := f.last(d.Detect); !ok {
 		return Found{}, false
 	}
@@ -76,17 +90,17 @@ func (d Dialog) find(lines []string, f flat) (Found, bool) {
 	if !ok {
 		return Found{}, false
 	}
-	found := Found{Dialog: d, Known: true, Question: cleanLine(lines[question]), Marked: -1, Wanted: -1}
+	found := Found{Dialog: d, Known: true, Question: cleanLine(lines[question]), Marked: -1, Wanted: -1, at: question}
 	if d.When == Report {
-		menu, ok := findUnknown(lines)
+		menu, ok := s.findUnknown()
 		if !ok || len(menu.Options) == 0 || menu.Options[0].Row < question {
 			return Found{}, false
 		}
-		found.Options, found.Marked = menu.Options, menu.Marked
+		found.Options, found.Marked, found.Horizontal = menu.Options, menu.Marked, menu.Horizontal
 		return found, true
 	}
 	found.Options = d.optionsBelow(lines, end)
-	if len(found.Options) < min(2, len(d.Options)) || !nearBottom(lines, found.Options) {
+	if len(found.Options) < min(2, len(d.Options)) || !nearBottom(lines, found.Options) || s.composerBelow(found.Options[len(found.Options)-1].Row) {
 		return Found{}, false
 	}
 	if len(d.Options) == 1 && len(found.Options) == 1 {
@@ -162,98 +176,6 @@ func nearBottom(lines []string, options []Option) bool {
 		}
 	}
 	return below <= tailRows
-}
-
-// hint matches the lines with which menus explain their keys.
-var hint = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\benter (to )?(confirm|select|submit|continue|accept)\b|(↑/?↓|⇆|↑↓|arrow keys).*\b(navigate|select|move|choose)\b|\[y/n\]|\(y/n\)`)
-})
-
-// findUnknown looks for a menu of any kind: numbered options with a
-// selection, a frame with a question and a selection among lines that line
-// up, or the line that explains a menu's keys.
-func findUnknown(lines []string) (Found, bool) {
-	found := Found{Marked: -1, Wanted: -1}
-	var all []Option
-	for i, l := range lines {
-		if o, ok := parseOption(i, l); ok {
-			all = append(all, o)
-		}
-	}
-	for i := len(all) - 1; i >= 0; i-- {
-		if !all[i].Marked {
-			continue
-		}
-		group := siblings(all, i)
-		if len(group) < 2 || !nearBottom(lines, group) {
-			continue
-		}
-		found.Options = group
-		for j, o := range group {
-			if o.Row == all[i].Row {
-				found.Marked = j
-			}
-		}
-		found.Question = questionAbove(lines, group[0].Row)
-		return found, true
-	}
-	below := 0
-	for i := len(lines) - 1; i >= 0 && below < tailRows; i-- {
-		if cleanLine(lines[i]) == "" {
-			continue
-		}
-		below++
-		if hint().MatchString(lines[i]) {
-			found.Question = cleanLine(lines[i])
-			return found, true
-		}
-	}
-	return Found{}, false
-}
-
-// siblings returns the options that belong with the marked one.
-func siblings(all []Option, at int) []Option {
-	m := all[at]
-	if m.Number > 0 {
-		return numbered(all, at)
-	}
-	first := at
-	for first > 0 && all[first-1].boxed && m.boxed {
-		first--
-	}
-	if !m.boxed || first == at { // a frame that begins with the marker is a composer
-		return nil
-	}
-	var out []Option
-	for i := first; i < len(all) && all[i].boxed; i++ {
-		if all[i].Col == m.Col && !strings.Contains(all[i].Label, "──") {
-			out = append(out, all[i])
-		}
-	}
-	return out
-}
-
-// numbered returns the run 1, 2, 3 … around the option at index at.
-func numbered(all []Option, at int) []Option {
-	out := []Option{all[at]}
-	want := all[at].Number - 1
-	for i := at - 1; i >= 0 && want >= 1; i-- {
-		if all[i].Number == want && all[i].Col == all[at].Col && !all[i].Marked {
-			out = append([]Option{all[i]}, out...)
-			want--
-		}
-	}
-	if want >= 1 {
-		return nil
-	}
-	want = all[at].Number + 1
-	for i := at + 1; i < len(all); i++ {
-		if all[i].Number == want && all[i].Col == all[at].Col && !all[i].Marked {
-			out = append(out, all[i])
-			want++
-		}
-	}
-	return out
 }
 
 func questionAbove(lines []string, row int) string {

@@ -1,150 +1,292 @@
 package rule
 
 import (
+	"regexp"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+	"sync"
 )
 
-// Option is one line that a menu offers.
-type Option struct {
-	Row    int    // index into the screen's lines
-	Col    int    // column of the label, in runes
-	Number int    // 1 for "1. Yes"; 0 without one
-	Label  string // without marker, number and frame
-	Marked bool   // the selection stands on it
-	boxed  bool   // a frame stands left of it
+// hint matches the lines with which menus explain their keys.
+var hint = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\benter (to )?(confirm|select|submit|continue|accept|choose)\b|(↑/?↓|⇆|↑↓|←/?→|arrow keys).*\b(navigate|select|move|choose|switch)\b|\[y/n\]|\(y/n\)`)
+})
+
+// hintRows is how far below a menu the line may stand that explains its keys.
+const hintRows = 4
+
+// hinted reports whether a line on or below a row explains a menu's keys.
+func hinted(rows []row, at int) bool {
+	return rows[at].hint || slices.ContainsFunc(textBelow(rows, at, hintRows), func(i int) bool { return rows[i].hint })
 }
 
-// markers are the signs agents put before the selected option.
-const markers = "❯›●>▶▸"
-
-// ticks stand before or behind the value in force.
-const ticks = "✔✓"
-
-// frames are the characters of boxes, cut at both ends of a line.
-const frames = "│┃║|╭╮╰╯┌┐└┘─━═╹╻▀▄"
-
-// parseOption reads a line as an option. ok is false for a line without text.
-func parseOption(row int, line string) (Option, bool) {
-	o := Option{Row: row}
-	rest := []rune(strings.TrimRightFunc(line, func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune(frames, r)
-	}))
-	i := 0
-	skip := func() {
-		for i < len(rest) && unicode.IsSpace(rest[i]) {
-			i++
-		}
-	}
-	skip()
-	if i < len(rest) && strings.ContainsRune("│┃║|", rest[i]) {
-		o.boxed = true
-		i++
-		skip()
-	}
-	if i+1 < len(rest) && strings.ContainsRune(markers, rest[i]) {
-		j := i + 1
-		for j < len(rest) && (rest[j] == '\ufe0e' || rest[j] == '\ufe0f') {
-			j++
-		}
-		if j < len(rest) && unicode.IsSpace(rest[j]) {
-			o.Marked = true
-			i = j
-			skip()
-		}
-	}
-	if i+1 < len(rest) && strings.ContainsRune(ticks, rest[i]) && unicode.IsSpace(rest[i+1]) {
-		i++ // the value in force
-		skip()
-	}
-	o.Number, i = number(rest, i)
-	o.Col = i
-	o.Label = strings.TrimSpace(string(rest[i:]))
-	return o, o.Label != ""
-}
-
-// number reads "12. " or "3) " at i and returns it with the index behind it.
-func number(rest []rune, i int) (n, next int) {
-	j := i
-	for j < len(rest) && j-i < 2 && rest[j] >= '0' && rest[j] <= '9' {
-		n = n*10 + int(rest[j]-'0')
-		j++
-	}
-	if j == i || j+1 >= len(rest) || rest[j] != '.' && rest[j] != ')' || !unicode.IsSpace(rest[j+1]) {
-		return 0, i
-	}
-	j++
-	for j < len(rest) && unicode.IsSpace(rest[j]) {
-		j++
-	}
-	return n, j
-}
-
-// SameLabel reports whether a label on the screen is the one meant: equal, or
-// equal but for a bracketed remark or a tick mark behind it.
-func SameLabel(onScreen, meant string) bool {
-	if meant == "" {
+// asked reports whether the paragraph right above a row asks something.
+func (s Sight) asked(rows []row, at int) bool {
+	last := textAbove(rows, at)
+	if last < 0 || slices.ContainsFunc(rows[last:at], func(r row) bool { return r.edge }) {
 		return false
 	}
-	rest, ok := strings.CutPrefix(onScreen, meant)
-	if !ok {
-		return false
-	}
-	if rest == "" {
+	if strings.ContainsAny(lastRune(rows[last].Label), "?:？：") {
 		return true
 	}
-	rest, ok = strings.CutPrefix(rest, " ")
-	rest = strings.TrimSpace(rest)
-	if !ok {
-		return false
-	}
-	if strings.HasPrefix(rest, "(") && strings.HasSuffix(rest, ")") {
-		return true
-	}
-	r, size := utf8.DecodeRuneInString(rest)
-	return size == len(rest) && strings.ContainsRune(ticks, r)
-}
-
-// flat is a screen as running text: frames cut, white space and line breaks
-// collapsed, so that a wrapped sentence is still found. rows[i] is the row of
-// byte i.
-type flat struct {
-	text string
-	rows []int
-}
-
-func flatten(lines []string) flat {
-	var b strings.Builder
-	var rows []int
-	for row, line := range lines {
-		for word := range strings.FieldsFuncSeq(line, func(r rune) bool {
-			return unicode.IsSpace(r) || strings.ContainsRune(frames, r)
-		}) {
-			if b.Len() > 0 {
-				b.WriteByte(' ')
-				rows = append(rows, row)
-			}
-			b.WriteString(word)
-			for range len(word) {
-				rows = append(rows, row)
-			}
+	for i := last; i >= 0 && rows[i].text; i-- {
+		if line := cleanLine(s.Lines[i]); asking().MatchString(line) || heading().MatchString(line) {
+			return true
 		}
 	}
-	return flat{text: b.String(), rows: rows}
+	return false
 }
 
-// last returns the rows where the last occurrence of any text begins and ends.
-func (f flat) last(texts []string) (first, end int, ok bool) {
-	at, length := -1, 0
-	for _, t := range texts {
-		t = strings.Join(strings.Fields(t), " ")
-		if i := strings.LastIndex(f.text, t); t != "" && i > at {
-			at, length = i, len(t)
+func lastRune(s string) string {
+	r := []rune(strings.TrimRight(s, " "))
+	if len(r) == 0 {
+		return ""
+	}
+	return string(r[len(r)-1])
+}
+
+// findUnknown looks for a menu of any kind, or the line that explains a menu's
+// keys: then Options is empty.
+func (s Sight) findUnknown() (Found, bool) {
+	rows := s.rows()
+	for _, find := range []func([]row) (Found, bool){s.marked, s.horizontal, s.shaded, s.boxes} {
+		if found, ok := find(rows); ok {
+			found.Question = questionAbove(s.Lines, found.Options[0].Row)
+			return found, true
 		}
 	}
-	if at < 0 {
-		return 0, 0, false
+	for _, i := range s.tail(rows) {
+		if rows[i].hint {
+			return Found{Question: cleanLine(s.Lines[i]), Marked: -1, Wanted: -1}, true
+		}
 	}
-	return f.rows[at], f.rows[at+length-1], true
+	return Found{}, false
+}
+
+// tail are the last rows with text, from below.
+func (s Sight) tail(rows []row) (out []int) {
+	for i := len(rows) - 1; i >= 0 && len(out) < tailRows; i-- {
+		if cleanLine(s.Lines[i]) != "" {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// open makes a menu of options, if it can be an open one: at the bottom of the
+// screen, and not above a composer.
+func (s Sight) open(options []Option) (Found, bool) {
+	if len(options) < 2 || !nearBottom(s.Lines, options) || s.composerBelow(options[len(options)-1].Row) {
+		return Found{}, false
+	}
+	found := Found{Options: options, Marked: -1, Wanted: -1}
+	for i, o := range options {
+		if o.Marked {
+			found.Marked = i
+		}
+	}
+	return found, true
+}
+
+// marked is a menu with a sign before the selected option.
+func (s Sight) marked(rows []row) (Found, bool) {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if !rows[i].Marked {
+			continue
+		}
+		var options []Option
+		if rows[i].Number > 0 {
+			options = s.numbered(rows, i)
+		} else {
+			options = s.aligned(rows, i)
+		}
+		if found, ok := s.open(options); ok {
+			return found, true
+		}
+	}
+	return Found{}, false
+}
+
+// numbered returns the run 1, 2, 3 … around the marked option. What a
+// conversation begins its lines with, too, needs more evidence than the sign.
+func (s Sight) numbered(rows []row, at int) []Option {
+	m := rows[at].Option
+	out := []Option{m}
+	want := m.Number - 1
+	for i := at - 1; i >= 0 && want >= 1; i-- {
+		if o := rows[i].Option; rows[i].text && o.Number == want && o.Col == m.Col && !o.Marked {
+			out = append([]Option{o}, out...)
+			want--
+		}
+	}
+	if want >= 1 {
+		return nil
+	}
+	want = m.Number + 1
+	for i := at + 1; i < len(rows); i++ {
+		if o := rows[i].Option; rows[i].text && o.Number == want && o.Col == m.Col && !o.Marked {
+			out = append(out, o)
+			want++
+		}
+	}
+	last := out[len(out)-1].Row
+	if strings.ContainsRune(">●", m.mark) && m.frame == 0 && !s.asked(rows, out[0].Row) && !hinted(rows, last) {
+		return nil
+	}
+	return out
+}
+
+// aligned returns the options that line up with the marked one. Within a frame
+// a title must stand above them; else the keys must be explained, or a question
+// stand above a sign that no shell has.
+func (s Sight) aligned(rows []row, at int) []Option {
+	m := rows[at].Option
+	out := labels(block(rows, at), at)
+	if len(out) < 2 {
+		return nil
+	}
+	if strings.ContainsRune("│║|", m.frame) && m.frame != 0 {
+		if above := textAbove(rows, out[0].Row); above >= 0 && rows[above].frame == m.frame && titled(rows, above, out[0].Row) {
+			return out
+		}
+	}
+	last := out[len(out)-1].Row
+	if hinted(rows, last) || strings.ContainsRune("❯›▶▸◉", m.mark) && m.mark != 0 && s.asked(rows, out[0].Row) && (s.Cursor < out[0].Row || s.Cursor > last) {
+		return out
+	}
+	return nil
+}
+
+// titled reports whether nothing but blank lines of the same frame stands
+// between a title and the options.
+func titled(rows []row, title, first int) bool {
+	return !slices.ContainsFunc(rows[title:first], func(r row) bool { return r.edge })
+}
+
+// block returns the paragraphs around a row that may belong to one menu: no
+// edge, no other selection, nothing left of its label, one blank line at most
+// between them.
+func block(rows []row, at int) [][]row {
+	m := rows[at]
+	fits := func(r row) bool {
+		return r.text && r.Col >= m.Col && !(r.Marked && r.Row != m.Row) && !r.hint &&
+			(r.frame == m.frame || (r.frame == 0 || m.frame == 0) && (r.frame == '┃' || m.frame == '┃' || r.frame == '▌' || m.frame == '▌'))
+	}
+	first, last := at, at
+	for i := at - 1; i >= 0; i-- {
+		r := rows[i]
+		if r.edge || !r.text && (i == 0 || !rows[i-1].text || rows[i-1].edge) {
+			break
+		}
+		if r.text && (!fits(r) || r.Col == m.Col && strings.ContainsAny(lastRune(r.Label), "?:？：")) {
+			break
+		}
+		if r.text {
+			first = i
+		}
+	}
+	for i := at + 1; i < len(rows); i++ {
+		r := rows[i]
+		if r.edge || r.text && !fits(r) || !r.text && (i+1 == len(rows) || !rows[i+1].text) {
+			break
+		}
+		if r.text {
+			last = i
+		}
+	}
+	var out [][]row
+	for i := first; i <= last; i++ {
+		if i == first || !rows[i-1].text {
+			out = append(out, nil)
+		}
+		if rows[i].text {
+			out[len(out)-1] = append(out[len(out)-1], rows[i])
+		}
+	}
+	return out
+}
+
+// labels returns the options of a block. Where blank lines part paragraphs that
+// each begin with a label and go on with its description, the first lines are
+// the labels; else those lines of the marked one's paragraph that line up with
+// it. What is indented below a label describes it.
+func labels(paragraphs [][]row, at int) []Option {
+	mine := slices.IndexFunc(paragraphs, func(p []row) bool {
+		return slices.ContainsFunc(p, func(r row) bool { return r.Row == at })
+	})
+	if mine < 0 {
+		return nil
+	}
+	col := paragraphs[mine][slices.IndexFunc(paragraphs[mine], func(r row) bool { return r.Row == at })].Col
+	described := func(p []row) bool { return len(p) > 1 && p[0].Col == col }
+	if paragraphs[mine][0].Row == at && described(paragraphs[mine]) {
+		from, to := mine, mine+1
+		for from > 0 && described(paragraphs[from-1]) {
+			from--
+		}
+		for to < len(paragraphs) && described(paragraphs[to]) {
+			to++
+		}
+		if to-from > 1 {
+			var out []Option
+			for _, p := range paragraphs[from:to] {
+				out = append(out, p[0].Option)
+			}
+			return out
+		}
+	}
+	var out []Option
+	for _, r := range paragraphs[mine] {
+		if r.Col == col || r.mark == '✔' && r.Col == col+2 {
+			out = append(out, r.Option)
+		}
+	}
+	return out
+}
+
+// shaded is a menu whose selected option stands on a background of its own, or
+// is the only one with a bar or a tick before it; its keys are explained.
+func (s Sight) shaded(rows []row) (Found, bool) {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if !rows[i].text || rows[i].hint || !hinted(rows, i) {
+			continue
+		}
+		options := labels(block(rows, i), i)
+		if len(options) < 2 {
+			continue
+		}
+		options = slices.Clone(options)
+		at := oddOne(options, func(o Option) string {
+			look := string(o.frame) + string(o.mark)
+			if s.Shade != nil {
+				look += s.Shade(o.Row, o.Col)
+			}
+			return look
+		})
+		if at < 0 {
+			continue
+		}
+		options[at].Marked = true
+		if found, ok := s.open(options); ok {
+			return found, true
+		}
+	}
+	return Found{}, false
+}
+
+// oddOne is the only option that does not look like the others, which look
+// alike; -1 when there is none. Of two none is the odd one unless it has a sign.
+func oddOne(options []Option, look func(Option) string) int {
+	count := map[string]int{}
+	for _, o := range options {
+		count[look(o)]++
+	}
+	if len(count) != 2 {
+		return -1
+	}
+	at := slices.IndexFunc(options, func(o Option) bool { return count[look(o)] == 1 })
+	if at >= 0 && len(options) == 2 {
+		return slices.IndexFunc(options, func(o Option) bool { return o.mark != 0 })
+	}
+	return at
 }

@@ -9,7 +9,10 @@ import (
 
 // Regions of a terminal that a status rule may look at.
 const (
-	Bottom = "bottom" // the last rows with text, where agents have their composer; the default
+	// Bottom is the default: the last rows with text, and where the composer is
+	// known, only it, what stands below it and, for a program that works, the
+	// line right above it: never the conversation.
+	Bottom = "bottom"
 	Screen = "screen" // all of it: also what a conversation quotes
 	Line   = "line"   // the cursor's line
 	Footer = "footer" // the last row with text, below the composer
@@ -38,7 +41,7 @@ type Status struct {
 	// hold.
 	Moves bool `json:"moves,omitempty"`
 	// Settle is how long, in ms, an idle rule waits for a pause in the output; 0
-	// is the usual time. A title needs none.
+	// is the usual time, for a title none.
 	Settle int `json:"settle,omitempty"`
 }
 
@@ -75,6 +78,12 @@ type View struct {
 	Screen string // the text, without scrollback
 	Line   string // the cursor's
 	Title  string
+	// Composer is the row of the screen that the agent's composer begins with; 0:
+	// not known.
+	Composer int
+	// Status lets the line above the composer be part of Bottom: there agents
+	// say that they work. A conversation may end with the same words.
+	Status bool
 }
 
 func (v View) region(name string) string {
@@ -94,8 +103,12 @@ func (v View) region(name string) string {
 // tail is the end of the screen from the nth-last row with text on.
 func (v View) tail(n int) string {
 	lines := strings.Split(v.Screen, "\n")
-	from, rows := len(lines), 0
-	for from > 0 && rows < n {
+	from, rows, top := len(lines), 0, v.Composer
+	if top > 0 && v.Status {
+		for top--; top > 0 && cleanLine(lines[top]) == ""; top-- {
+		}
+	}
+	for from > top && rows < n {
 		from--
 		if cleanLine(lines[from]) != "" {
 			rows++

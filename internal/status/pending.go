@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
 	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/vt"
 )
-
-// contextRows bounds what is shown of the lines above a question.
-const contextRows = 30
 
 // pending is the question behind a finding.
 func (d *Detector) pending(x Finding) *Pending {
@@ -31,71 +28,53 @@ func (d *Detector) pending(x Finding) *Pending {
 }
 
 // menuPending is a menu's question.
-func menuPending(screen string, f rule.Found) Pending {
+func menuPending(sight rule.Sight, f rule.Found) Pending {
+	q := sight.Question(f)
 	p := Pending{
-		Kind: f.Dialog.Kind, Prompt: f.Question, Options: f.Labels(), Selected: f.Marked, Dialog: f.Dialog.Name,
-		Context: contextOf(strings.Split(screen, "\n"), f.Options[0].Row),
+		ID: q.ID, Kind: q.Kind, Prompt: q.Prompt, Context: q.Context, Options: q.Options, Selected: q.Marked,
+		Horizontal: q.Horizontal, Dialog: q.Dialog,
 	}
-	if f.Marked >= 0 {
-		p.Marked = p.Options[f.Marked]
+	if q.Marked >= 0 {
+		p.Marked = p.Options[q.Marked]
 	}
-	if p.Kind == "" {
-		p.Kind = kindOf(p.Options)
-	}
-	p.ID = fingerprint(append([]string{p.Prompt, p.Context}, p.Options...)...)
 	return p
 }
 
-// contextOf is what belongs to a question above its options: the lines up to
-// the top of their frame or a rule across the screen, else up to a blank line
-// behind the question.
-func contextOf(lines []string, first int) string {
-	top := -1
-	for i := first - 1; i >= max(first-contextRows, 0); i-- {
-		if isRule(lines[i]) {
-			top = i
-			break
-		}
+// SightOf is the screen as dialogs are looked for on it.
+func SightOf(t *vt.Terminal, ready string) rule.Sight {
+	s := rule.TextSight(t.ScreenText())
+	s.Ready = ready
+	if c := t.Cursor(); c.Visible {
+		s.Cursor = c.Row
 	}
-	var out []string
-	for i := first - 1; i > top && i >= 0; i-- {
-		text := strings.Trim(lines[i], "│┃║| \t\u00a0")
-		if text == "" && top < 0 && len(out) > 0 {
-			break
+	var shades [][]string // of each row, by column; read when one is asked for
+	s.Shade = func(row, col int) string {
+		if shades == nil {
+			shades = shadesOf(t.Screen())
 		}
-		if text != "" {
-			out = append(out, text)
+		if row >= len(shades) || col >= len(shades[row]) {
+			return ""
 		}
+		return shades[row][col]
 	}
-	slices.Reverse(out)
-	return strings.Join(out, "\n")
+	return s
 }
 
-// isRule reports whether a line is the edge of a frame.
-func isRule(line string) bool {
-	line = strings.TrimSpace(line)
-	return len([]rune(line)) >= 8 && strings.Trim(line, "╭╮╰╯┌┐└┘├┤─━═▀▄-") == ""
-}
-
-// Words that options for and against a permission begin with.
-var (
-	yesWords = []string{"yes", "allow", "approve", "accept", "run", "proceed"}
-	noWords  = []string{"no", "deny", "reject", "decline", "don't", "cancel"}
-)
-
-// kindOf guesses what an unknown menu is about: one that can be allowed and
-// refused asks for a permission.
-func kindOf(options []string) string {
-	begins := func(words []string) bool {
-		return slices.ContainsFunc(options, func(o string) bool {
-			first, _, _ := strings.Cut(strings.ToLower(o), " ")
-			return slices.Contains(words, strings.TrimRight(first, ",.:;"))
-		})
+// shadesOf are the backgrounds of all characters.
+func shadesOf(screen vt.Screen) [][]string {
+	out := make([][]string, len(screen.Lines))
+	for i, line := range screen.Lines {
+		for _, run := range line.Runs {
+			shade := string(run.Style.BG)
+			if run.Style.Inverse {
+				shade = "inverse " + string(run.Style.FG)
+			}
+			for range run.Text {
+				out[i] = append(out[i], shade)
+			}
+		}
 	}
-	if begins(yesWords) && begins(noWords) {
-		return Permission
-	}
-	return Question
+	return out
 }
 
 var yesNo = sync.OnceValue(func() *regexp.Regexp {

@@ -36,6 +36,7 @@ type record struct {
 	Since    time.Time `json:"since"`          // of State and Kind
 	Held     bool      `json:"held,omitempty"` // it was working before it was idle
 	News     bool      `json:"news,omitempty"` // it was done before it was idle
+	Group    int       `json:"group,omitempty"`
 }
 
 const stateClear = "clear"

@@ -30,14 +30,16 @@ type signals struct {
 	Busy       bool      `json:"busy,omitempty"`      // progress is shown
 	Percent    int       `json:"percent,omitempty"`
 	BusySince  time.Time `json:"busySince,omitzero"`
-	Seen       time.Time `json:"seen,omitzero"` // what was done before that is no news
+	Seen       time.Time `json:"seen,omitzero"`     // what was done before that is no news
+	Refused    string    `json:"refused,omitempty"` // what another program said that was not believed last
 }
 
-// apply takes an event over and reports whether it changed anything.
-func (s *signals) apply(e vt.Event, now time.Time) bool {
+// apply takes an event over and reports whether it changed anything. group is
+// the process group in the foreground, 0 when it is not known.
+func (s *signals) apply(e vt.Event, now time.Time, group func() int) bool {
 	switch e.Kind {
 	case vt.EventStatus:
-		return s.report(e.Text, now)
+		return s.report(e.Text, now, group)
 	case vt.EventPrompt:
 		s.mark(e.Name, now)
 		return true
@@ -57,10 +59,13 @@ func (s *signals) apply(e vt.Event, now time.Time) bool {
 }
 
 // report replaces a record, or clears records.
-func (s *signals) report(text string, now time.Time) bool {
+func (s *signals) report(text string, now time.Time, group func() int) bool {
 	r, err := parseReport(text)
 	if err != nil {
 		return false
+	}
+	if r.ID == "" && r.State != stateClear && !s.owns(&r, group) {
+		return true
 	}
 	if r.State == stateClear {
 		s.drop(func(old record) bool {
@@ -84,6 +89,24 @@ func (s *signals) report(text string, now time.Time) bool {
 	}
 	s.Records = append(s.Records, r)
 	return true
+}
+
+// owns reports whether a record without an id is the program's own word. While
+// a program works or asks, one of another name from the same process group is a
+// child's, or a recording that is shown.
+func (s *signals) owns(r *record, group func() int) bool {
+	i := slices.IndexFunc(s.Records, func(old record) bool { return old.ID == "" })
+	if i >= 0 && s.Records[i].App == r.App {
+		r.Group = s.Records[i].Group
+		return true
+	}
+	r.Group = group()
+	if i < 0 || !isUnderWay(s.Records[i]) || r.App == "" || s.Records[i].App == "" || r.Group == 0 || r.Group != s.Records[i].Group {
+		s.Refused = ""
+		return true
+	}
+	s.Refused = fmt.Sprintf("%s said state=%s, which is not believed while %s is at work in its process group", r.App, r.State, s.Records[i].App)
+	return false
 }
 
 // mark notes a shell's prompt mark. A new prompt ends what the command before

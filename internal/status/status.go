@@ -69,6 +69,8 @@ type Pending struct {
 	Marked   string   `json:"marked,omitempty"`  // the label that is selected
 	Dialog   string   `json:"dialog,omitempty"`  // its name, when it is a known one
 	Selected int      `json:"selected"`          // index of Marked; -1 when it cannot be told
+	// Horizontal: the options stand side by side, Left and Right move.
+	Horizontal bool `json:"horizontal,omitempty"`
 }
 
 // Finding is what one source says.

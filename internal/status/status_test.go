@@ -506,3 +506,120 @@ func TestStatusRulesAboutMovement(t *testing.T) {
 	r.write("\x1b]0;◇  Ready\x07")
 	r.is("idle") // a title is the program's word: at once
 }
+
+// TestConversationIsNotBelieved: what stands above the composer tells nothing,
+// but for the line right above it while it moves.
+func TestConversationIsNotBelieved(t *testing.T) {
+	r := newRig(t)
+	r.f.Ready = "> "
+	r.f.Rules = []rule.Status{
+		{Name: "busy", State: "working", Any: []string{"esc to interrupt"}, Priority: 1},
+		{Name: "login", State: "blocked", Kind: "auth", Any: []string{"Please log in"}},
+	}
+	r.write("Please log in\r\npress esc to interrupt\r\n\r\n> \r\n? for shortcuts\x1b[4;3H")
+	r.is("working") // it may just have begun
+	r.pass(4 * time.Second)
+	a, _ := r.is("idle") // it stands still
+	if a.Source != status.FromReady {
+		t.Fatalf("%+v", a)
+	}
+	r.write("\x1b[2J\x1b[H" + menu + "\r\nthat was a menu\r\n\r\n> ")
+	r.pass(2 * time.Second)
+	r.is("idle")
+}
+
+// TestMenuThatIsPaintedAgain: a question that is out of sight for a moment is
+// still asked; one that something follows is not.
+func TestMenuThatIsPaintedAgain(t *testing.T) {
+	r := newRig(t)
+	r.write(menu)
+	a, _ := r.is("blocked/permission")
+	r.pass(time.Second)
+	r.write("\x1b[2J\x1b[H")
+	b, again := r.is("blocked/permission")
+	if b.Pending == nil || b.Pending.ID != a.Pending.ID || again != 150*time.Millisecond {
+		t.Fatalf("%+v, again after %v", b.Pending, again)
+	}
+	r.pass(20 * time.Millisecond)
+	r.write(menu)
+	r.is("blocked/permission")
+	r.pass(time.Second)
+	r.write("\x1b[2J\x1b[H")
+	r.is("blocked/permission")
+	r.pass(150 * time.Millisecond)
+	r.is("unknown")
+	r.write(menu)
+	r.is("blocked/permission")
+	r.pass(time.Second)
+	r.write("\x1b[2J\x1b[H" + report("state=working"))
+	r.is("working") // at once
+}
+
+// TestDialogAndClaim: within a second the dialog in sight counts, else the later
+// of the two.
+func TestDialogAndClaim(t *testing.T) {
+	r := newRig(t)
+	r.write(menu)
+	r.is("blocked/permission")
+	r.pass(900 * time.Millisecond)
+	r.write(report("state=working"))
+	r.is("blocked/permission")
+	r.write(report("state=idle"))
+	r.pass(200 * time.Millisecond)
+	r.write(report("state=working"))
+	r.is("working")
+}
+
+// TestOtherProgramsReport: while a program is at work, another name from its
+// process group is a child's or a recording's.
+func TestOtherProgramsReport(t *testing.T) {
+	r := newRig(t)
+	group := 7
+	r.d.Group = func() int { return group }
+	r.write(report("state=working:app=claude"))
+	r.write(report("state=done:app=codex"))
+	a, _ := r.is("working")
+	if !strings.Contains(a.Sources[1].Evidence, "codex said state=done, which is not believed") {
+		t.Fatalf("%+v", a.Sources[1])
+	}
+	r.write(report("state=blocked:kind=permission:app=claude"))
+	r.is("blocked/permission")
+	r.write(report("state=working:app=claude") + report("state=done:app=claude"))
+	r.is("done")
+	r.write(report("state=working:app=codex")) // the first one is not at work
+	r.is("working")
+	group = 8 // another program was started
+	r.write(report("state=done:app=claude"))
+	r.is("done")
+}
+
+// TestMarksOfNoShell: prompt marks count only from a shell.
+func TestMarksOfNoShell(t *testing.T) {
+	r := newRig(t)
+	r.f.Leader, r.f.Foreground = "pi", "pi"
+	r.write("\x1b]133;A\x1b\\\x1b]133;B\x1b\\")
+	a, _ := r.is("unknown")
+	if !strings.Contains(a.Sources[3].Evidence, `"pi" in the foreground is no shell`) {
+		t.Fatalf("%+v", a.Sources[3])
+	}
+	r.write("\x1b]133;C\x1b\\")
+	r.is("unknown")
+	r.f.Leader, r.f.Foreground = "-bash", "make"
+	r.is("working")
+	r.write("\x1b]133;A\x1b\\")
+	r.pass(time.Minute)
+	r.is("unknown") // make does not wait for a command
+	r.f.Foreground = "-bash"
+	r.is("idle")
+}
+
+// TestTitlesNeedTheComposer: a program that starts again has its old title.
+func TestTitlesNeedTheComposer(t *testing.T) {
+	r := newRig(t)
+	r.f.Rules = []rule.Status{{Name: "ready", State: "idle", Region: rule.Title, All: []string{"◇"}}}
+	r.f.Ready = "> "
+	r.write("starting again\x1b]0;◇  Ready\x07")
+	r.is("unknown")
+	r.write("\x1b[2J\x1b[H> Type your message\x1b[1;3H")
+	r.is("idle")
+}

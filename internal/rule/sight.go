@@ -1,0 +1,108 @@
+package rule
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Sight is a screen as dialogs are looked for on it. Only Lines is needed; what
+// is known besides makes the answer surer.
+type Sight struct {
+	Lines []string // top to bottom, no scrollback
+	// Shade tells backgrounds apart: two characters stand on the same one when
+	// it is equal. row and col index Lines and its runes. Nil: not known.
+	Shade  func(row, col int) string
+	Cursor int    // the row of the visible cursor; -1: hidden, or not known
+	Ready  string // what the agent's composer begins with; "": not known
+}
+
+// TextSight is a screen of which only the text is known.
+func TextSight(screen string) Sight { return Sight{Lines: strings.Split(screen, "\n"), Cursor: -1} }
+
+// row is a line of the screen, read as an option.
+type row struct {
+	Option
+	text bool // it has any
+	edge bool // of a frame, or a rule across
+	hint bool // it explains a menu's keys
+}
+
+func (s Sight) rows() []row {
+	out := make([]row, len(s.Lines))
+	for i, l := range s.Lines {
+		o, ok := parseOption(i, l)
+		out[i] = row{Option: o, text: ok, edge: isEdge(l), hint: ok && hint().MatchString(l)}
+		if out[i].edge {
+			out[i].text, out[i].Marked = false, false
+		}
+	}
+	return out
+}
+
+// isEdge reports whether a line is the edge of a frame, also of one within
+// another, or a rule across.
+func isEdge(line string) bool {
+	line = strings.Trim(line, "│┃║| \t\u00a0")
+	return len([]rune(line)) >= 8 && strings.Trim(line, "╭╮╰╯┌┐└┘├┤┬┴─━═▀▄╹╻-") == ""
+}
+
+// composerBelow reports whether the agent's composer stands below a row: then
+// what stands above it is conversation, and no open dialog.
+func (s Sight) composerBelow(at int) bool {
+	for i := at + 1; i < len(s.Lines) && s.Ready != ""; i++ {
+		if o, _ := parseOption(i, s.Lines[i]); o.Number == 0 && IsPrompt(s.Lines[i], s.Ready) {
+			return true
+		}
+	}
+	return s.Cursor > at && s.Cursor < len(s.Lines) && emptyComposer().MatchString(s.Lines[s.Cursor])
+}
+
+var emptyComposer = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[│┃║|\s]*[❯›>](\s|$)`)
+})
+
+// textBelow returns the next lines with text below a row, at most n.
+func textBelow(rows []row, at, n int) []int {
+	var out []int
+	for i := at + 1; i < len(rows) && len(out) < n; i++ {
+		if rows[i].text {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// textAbove is the nearest line with text above a row, -1 without one.
+func textAbove(rows []row, at int) int {
+	for i := at - 1; i >= 0; i-- {
+		if rows[i].text {
+			return i
+		}
+	}
+	return -1
+}
+
+// Composer returns the row that the agent's composer begins with, 0 when it is
+// not known: the edge above the line at, which has the ready prefix (-1: none
+// has), else the upper one of two rules at the bottom of the screen.
+func (s Sight) Composer(at int) int {
+	if at >= 0 {
+		for at > 0 && isEdge(s.Lines[at-1]) {
+			at--
+		}
+		return at
+	}
+	edges, text := []int(nil), 0
+	for i := len(s.Lines) - 1; i > 0 && text < tailRows; i-- {
+		switch {
+		case isRule(s.Lines[i]):
+			if edges = append(edges, i); len(edges) == 2 {
+				return i
+			}
+		case cleanLine(s.Lines[i]) != "":
+			text++
+		}
+	}
+	return 0
+}

@@ -1,0 +1,196 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gascity.dev/gc/internal/rule"
+)
+
+// dialog is a question in sight.
+func (d *Detector) dialog(f Facts) Finding {
+	x := Finding{Source: FromDialog, Evidence: "no question stands on the screen"}
+	if d.look.hint {
+		x.Evidence = fmt.Sprintf("a line may explain the keys of a menu: %q", d.look.found.Question)
+	}
+	if !d.look.open {
+		return x
+	}
+	p := d.look.pending
+	x.State, x.Kind, x.Since = Blocked, p.Kind, latest(f.Started, f.LastOutput)
+	x.Evidence = fmt.Sprintf("%q", p.Prompt)
+	if p.Dialog != "" {
+		x.Evidence = p.Dialog + ": " + x.Evidence
+	}
+	if d.was.State == Blocked && d.was.Source == FromDialog && d.was.Evidence == x.Evidence {
+		x.Since = d.was.Since
+	}
+	if r, ok := d.s.reported(); ok && r.State == Blocked && r.Kind != "" && p.Dialog == "" {
+		x.Kind = r.Kind
+	}
+	return x
+}
+
+// report is the program's own word (OSC 7501).
+func (d *Detector) report(now time.Time, soon func(time.Time)) Finding {
+	r, ok := d.s.reported()
+	if !ok {
+		return Finding{Source: FromReport, Evidence: "the program does not report its status"}
+	}
+	x := Finding{Source: FromReport, State: r.State, Kind: r.Kind, Since: r.Since, Evidence: "state=" + r.State}
+	progress := ""
+	if r.Progress != nil {
+		progress = fmt.Sprintf("%d%%", *r.Progress)
+	}
+	for _, part := range [][2]string{{"id", r.ID}, {"kind", r.Kind}, {"progress", progress}, {"app", d.s.app(r)}, {"msg", r.Msg}} {
+		if part[1] != "" {
+			x.Evidence += " " + part[0] + "=" + part[1]
+		}
+	}
+	if d.s.Refused != "" {
+		x.Evidence += "; " + d.s.Refused
+	}
+	if r.State == Blocked && x.Kind == "" {
+		x.Kind = Question
+	}
+	if r.News {
+		x.State, x.Evidence = Done, x.Evidence+" (it was done before)"
+	}
+	if until := r.Since.Add(holdIdle); r.Held && now.Before(until) {
+		soon(until)
+		x.State, x.Evidence = Working, x.Evidence+" (it was working a moment ago)"
+	}
+	return x
+}
+
+func (d *Detector) progress() Finding {
+	if !d.s.Busy {
+		return Finding{Source: FromProgress, Evidence: "no progress is shown"}
+	}
+	return Finding{Source: FromProgress, State: Working, Since: d.s.BusySince, Evidence: fmt.Sprintf("progress %d %%", d.s.Percent)}
+}
+
+// prompt is an open prompt of a shell.
+func (d *Detector) prompt(f Facts, now time.Time, soon func(time.Time)) Finding {
+	if d.s.Shell != shellPrompt {
+		return Finding{Source: FromPrompt, Evidence: "no shell says that its prompt is open"}
+	}
+	if f.Foreground != "" && !isShell(f.Foreground) {
+		return Finding{Source: FromPrompt, Evidence: fmt.Sprintf("a prompt is marked, but %q in the foreground is no shell", f.Foreground)}
+	}
+	x := Finding{Source: FromPrompt, State: Idle, Since: d.s.ShellSince, Evidence: "a shell's prompt is open"}
+	if until := d.s.ShellSince.Add(holdIdle); d.s.ShellHeld && now.Before(until) {
+		soon(until)
+		x.State, x.Evidence = Working, "a shell's command has just ended"
+	}
+	return x
+}
+
+// command is a command that a shell runs. It is the weakest source: the
+// command may be an agent that waits.
+func (d *Detector) command(f Facts) Finding {
+	if d.s.Shell != shellCommand {
+		return Finding{Source: FromCommand, Evidence: "no shell says that a command runs"}
+	}
+	if f.Leader != "" && !isShell(f.Leader) && !isShell(f.Foreground) {
+		return Finding{Source: FromCommand, Evidence: fmt.Sprintf("a command is marked, but %q is no shell", f.Leader)}
+	}
+	return Finding{Source: FromCommand, State: Working, Since: d.s.ShellSince, Evidence: "a shell runs a command"}
+}
+
+// title is a spinner in the window title that still turns.
+func title(text string, f Facts, now time.Time, soon func(time.Time)) Finding {
+	if r, _ := utf8.DecodeRuneInString(text); r <= 0x2800 || r > 0x28ff { // braille patterns
+		return Finding{Source: FromTitle, Evidence: "no spinner in the title"}
+	}
+	until := f.LastOutput.Add(spinTime)
+	if now.After(until) {
+		return Finding{Source: FromTitle, Evidence: "the spinner in the title stands still"}
+	}
+	soon(until.Add(time.Millisecond))
+	return Finding{Source: FromTitle, State: Working, Evidence: fmt.Sprintf("a spinner in the title %q", text)}
+}
+
+// ready is the ready prefix that the session was started with.
+func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
+	x := Finding{Source: FromReady}
+	last := latest(f.Started, f.LastOutput)
+	switch until := last.Add(quietReady); {
+	case f.Ready == "":
+		x.Evidence = "the session has no ready prefix"
+	case d.look.ready == "":
+		x.Evidence = fmt.Sprintf("%q does not stand on the cursor's line", f.Ready)
+	case d.look.hint:
+		x.Evidence = "the prompt stands, but a menu may be open"
+	case f.Reports && len(d.s.Records) == 0 && now.Before(f.Started.Add(reportsWithin)):
+		soon(f.Started.Add(reportsWithin))
+		x.Evidence = "the prompt stands, but the program has not reported its status yet"
+	case now.Before(until):
+		soon(until)
+		x.Evidence = "the prompt stands, but there was output a moment ago"
+	default:
+		x.State, x.Since, x.Evidence = Idle, until, fmt.Sprintf("the prompt stands: %q", d.look.ready)
+	}
+	return x
+}
+
+// screen is a status rule that holds. Idle is believed after a pause, because
+// agents paint their prompt while they work, too; a title is the program's word,
+// but without the composer it is that of a program that starts or ends.
+func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding {
+	x := Finding{Source: FromScreen}
+	if len(f.Rules) == 0 {
+		x.Evidence = "no status rules are known for this agent"
+		return x
+	}
+	last, h := latest(f.Started, f.LastOutput), d.look.rule
+	if h.moves {
+		if until := last.Add(spinTime); now.Before(until) {
+			soon(until)
+		} else {
+			h = d.look.still
+		}
+	}
+	r := h.rule
+	if x.Evidence = h.why; r == nil {
+		return x
+	}
+	x.Evidence = fmt.Sprintf("rule %s: %q", r.Name, h.why)
+	if until := last.Add(settle(r)); r.State == Idle && now.Before(until) {
+		soon(until)
+		x.Evidence += ", but there was output a moment ago"
+		return x
+	}
+	if r.State == Idle && r.Region == rule.Title && f.Ready != "" && d.look.ready == "" {
+		x.Evidence += fmt.Sprintf(", but %q does not stand on the cursor's line", f.Ready)
+		return x
+	}
+	d.look.ruleLine = h.why
+	x.State, x.Kind, x.Since = r.State, r.Kind, last
+	if d.was.Source == FromScreen && d.was.State == x.State && d.was.Kind == x.Kind {
+		x.Since = d.was.Since
+	}
+	return x
+}
+
+// settle is the pause that an idle rule needs.
+func settle(r *rule.Status) time.Duration {
+	switch {
+	case r.Settle > 0:
+		return time.Duration(r.Settle) * time.Millisecond
+	case r.Region == rule.Title:
+		return 0
+	}
+	return quietReady
+}
+
+// shells mark their prompts; another program that does marks something else.
+var shells = []string{
+	"ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ion", "ksh", "mksh", "murex", "nu", "oksh", "osh", "pwsh", "rbash",
+	"rzsh", "sh", "tcsh", "xonsh", "yash", "ysh", "zsh",
+}
+
+func isShell(program string) bool { return slices.Contains(shells, strings.TrimPrefix(program, "-")) }

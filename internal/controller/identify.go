@@ -166,11 +166,24 @@ func (a *answer) byEnvironment(ctx context.Context, p runtime.Provider, env *env
 	return err
 }
 
+// incarnations are the session ids of agents on record: the newest of each.
+func (l *loop) incarnations() map[string]bool {
+	ids := map[string]bool{}
+	for _, r := range l.records {
+		if r.ID != "" {
+			ids[r.ID] = true
+		}
+	}
+	return ids
+}
+
 // endStrays ends agents of this city that run outside of any session the
 // backend knows, as after the loss of a backend: processes with this city's mark
-// whose session id no tracked process has. It runs once, before the first start,
-// so that no agent runs twice.
-func (l *loop) endStrays(city string) {
+// and the session id of an agent on record that no tracked process has. What an
+// agent started elsewhere has the city's mark too, but an id of its own, such as
+// a background command in the multiplexer: it is left alone. endStrays runs once,
+// before the first start, so that no agent runs twice.
+func (l *loop) endStrays(city string, incarnations map[string]bool) {
 	scan, ok := runtime.As[runtime.ProcessTableScanner](l.p)
 	if !ok {
 		return
@@ -186,7 +199,7 @@ func (l *loop) endStrays(city string) {
 		tracked[r.SessionID] = tracked[r.SessionID] || r.Tracked
 	}
 	for _, r := range live {
-		if r.City != city || tracked[r.SessionID] || r.PID == os.Getpid() {
+		if r.City != city || !incarnations[r.SessionID] || tracked[r.SessionID] || r.PID == os.Getpid() {
 			continue
 		}
 		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, scan.TerminateRuntime(ctx, r) })

@@ -41,15 +41,22 @@ func (s *scanner) TerminateRuntime(_ context.Context, r runtime.LiveRuntime) err
 }
 
 func TestStraysOfThisCityAreEndedBeforeTheFirstStart(t *testing.T) {
-	bubble(t, oneAgent, func(r *rig) {
+	bubble(t, oneAgent+"[[agents]]\nname = \"b\"\nstart_command = \"agent\"\n", func(r *rig) {
+		r.start()
+		r.end()
 		dir := r.options().City.Dir
+		id := func(session string) string { return r.fake.MetaOf(session)["GC_SESSION_ID"] }
 		sc := &scanner{Fake: r.fake, live: []runtime.LiveRuntime{
-			{SessionID: "lost", City: dir, PID: 1},
-			{SessionID: "other", City: "/another/city", PID: 2},
-			{SessionID: "none", PID: 3},
-			{SessionID: "known", City: dir, PID: 4, Tracked: true},
-			{SessionID: "known", City: dir, PID: 5}, // a child that left the tree
+			{SessionID: id("gc-city-a"), City: dir, PID: 1},
+			{SessionID: "of a background command", City: dir, PID: 2},
+			{SessionID: id("gc-city-a"), City: "/another/city", PID: 3},
+			{SessionID: id("gc-city-a"), PID: 4},
+			{SessionID: id("gc-city-b"), City: dir, PID: 5, Tracked: true},
+			{SessionID: id("gc-city-b"), City: dir, PID: 6}, // a child that left the tree
 		}}
+		if err := r.fake.Stop(t.Context(), "gc-city-a"); err != nil { // its backend lost it
+			t.Fatal(err)
+		}
 		r.start(func(o *Options) { o.Provider = sc })
 		r.wantState("a", StateRunning)
 		if diff := cmp.Diff([]int{1}, sc.ended); diff != "" {

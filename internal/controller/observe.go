@@ -91,11 +91,15 @@ func (l *loop) look() {
 		skip[name] = true
 	}
 	l.poked = false
-	city, first := l.o.City.Dir, !l.looked
+	city := l.o.City.Dir
+	var incarnations map[string]bool
+	if !l.looked {
+		incarnations = l.incarnations()
+	}
 	l.work.Go(func() {
 		found := lookAt(l.opCtx, l.p, city, qs, skip)
-		if first && found.err == nil && found.part == nil {
-			l.endStrays(city)
+		if len(incarnations) > 0 && found.err == nil && found.part == nil {
+			l.endStrays(city, incarnations)
 		}
 		l.post(func() { l.found(found) })
 	})

@@ -8,12 +8,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
@@ -28,6 +31,10 @@ type startOptions struct {
 	timeout    time.Duration
 	artifacts  string
 	trust      bool
+
+	blockedTimeout time.Duration
+	failOn         string
+	blockedSet     bool // --blocked-timeout was given
 }
 
 func newStartCmd(a *app) *cobra.Command {
@@ -40,6 +47,7 @@ func newStartCmd(a *app) *cobra.Command {
 			if len(args) == 1 {
 				a.city = args[0]
 			}
+			o.blockedSet = cmd.Flags().Changed("blocked-timeout")
 			return runStart(cmd.Context(), a, o)
 		}),
 	}
@@ -50,6 +58,8 @@ func newStartCmd(a *app) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "with --dry-run: as a JSON array")
 	f.StringVar(&o.until, "until", "", "with --foreground: done (every one_shot agent has ended) or idle")
 	f.DurationVar(&o.timeout, "timeout", 0, "with --until: give up after this long")
+	f.DurationVar(&o.blockedTimeout, "blocked-timeout", time.Minute, "with --until: fail when an agent has been asking this long and no terminal is attached (0: never)")
+	f.StringVar(&o.failOn, "fail-on", "", "with --until: blocked fails as soon as an agent asks")
 	f.StringVar(&o.artifacts, "artifacts", "", "with --until: keep what the agents leave in this `FOLDER`")
 	f.BoolVar(&o.trust, "trust", false, "run what city.toml names without asking: gc trust, for scripts")
 	return describe(cmd, `Starts a controller in the background, which starts the agents, dependencies
@@ -63,7 +73,8 @@ On a terminal it asks once before a city that you have not trusted runs anything
 
 With --foreground --until it is a run for a build machine: it needs no terminal,
 ends by itself, and its exit status is 0, or that of the first one_shot agent that
-failed. --artifacts keeps, in a folder for each session, the last screen
+failed, or 1 when an agent asked a question that nobody answered within
+--blocked-timeout; the question is printed. --artifacts keeps, in a folder for each session, the last screen
 (screen.txt), the scrollback (scrollback.txt), a recording where the sessions
 have one (session.cast, for asciinema) and the result (result.json), and beside
 them the status of the city (summary.json).`, `
@@ -89,6 +100,12 @@ func (o *startOptions) check() error {
 		return fail(exitUsage, "gc start --foreground --until "+o.until, "--until needs --foreground")
 	case o.timeout != 0 && o.until == "":
 		return fail(exitUsage, "", "--timeout needs --until")
+	case (o.blockedSet || o.failOn != "") && o.until == "":
+		return fail(exitUsage, "gc start --foreground --until done", "--blocked-timeout and --fail-on need --until")
+	case o.failOn != "" && o.failOn != "blocked":
+		return fail(exitUsage, "valid value: blocked", "--fail-on %s is not known", o.failOn)
+	case o.blockedTimeout < 0:
+		return fail(exitUsage, "", "--blocked-timeout %v is negative", o.blockedTimeout)
 	case o.artifacts != "" && o.until == "":
 		return fail(exitUsage, "gc start --foreground --until done --artifacts "+shellWord(o.artifacts), "--artifacts needs --until")
 	case o.until != "" && o.until != string(controller.UntilDone) && o.until != string(controller.UntilIdle):
@@ -104,6 +121,9 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	city, err := a.loadCity()
 	if err != nil {
 		return err
+	}
+	if o.until == string(controller.UntilDone) && !hasOneShot(city) {
+		return fail(exitUsage, `set lifecycle = "one_shot" for the agents that end by themselves, or use --until idle`, "--until done: no agent of this city is one_shot")
 	}
 	if a.looksOnly = o.dryRun; !o.dryRun {
 		if err := a.trustToStart(ctx, city, o.trust); err != nil {
@@ -131,6 +151,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptions) error {
 	var last controller.Status
 	opts.Once, opts.Until, opts.Timeout, opts.StopOnCancel = o.once, controller.Until(o.until), o.timeout, o.foreground
+	opts.BlockedTimeout, opts.FailOnBlocked = o.blockedTimeout, o.failOn == "blocked"
 	opts.Ready = func(s controller.Status) {
 		last = s
 		if o.foreground {
@@ -149,9 +170,12 @@ func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptio
 	}
 	err := controller.Run(ctx, opts)
 	var failed *controller.FailedError
+	var blocked *controller.BlockedError
 	switch {
 	case errors.Is(err, controller.ErrTimeout):
 		return errors.Join(a.printStatus(ctx, last), fail(exitTimeout, "", "%w", err))
+	case errors.As(err, &blocked):
+		return errors.Join(a.printStatus(ctx, last), a.blockedAgent(blocked))
 	case errors.As(err, &failed):
 		return errors.Join(a.printStatus(ctx, last), a.failedAgent(last, failed))
 	case err != nil:
@@ -191,6 +215,20 @@ func (a *app) failedAgent(s controller.Status, failed *controller.FailedError) e
 		return quiet(exitFailure)
 	}
 	return quiet(failed.Code)
+}
+
+// blockedAgent ends a run with the question that nobody answered.
+func (a *app) blockedAgent(b *controller.BlockedError) error {
+	if q := b.Activity.Pending; q != nil {
+		fmt.Fprint(a.err, questionText(q))
+	}
+	return fail(exitFailure, `permissions in city.toml say what agents may do without asking; --blocked-timeout leaves time for gc respond `+shellWord(b.Agent), "%w", b)
+}
+
+// hasOneShot reports whether an agent of the city ends by itself.
+func hasOneShot(city *config.City) bool {
+	specs, _, err := templates(city)
+	return err != nil || slices.ContainsFunc(specs, func(s *agent.Spec) bool { return s.Config.Lifecycle == runtime.OneShot })
 }
 
 // recorder takes recordings from the mux behind a provider, where it has one.

@@ -71,10 +71,9 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 	ids := map[string]string{}
 	var names []string
 	if err := l.inLoop(ctx, func() {
-		for name, m := range l.members {
-			if m.seen.Presence == Alive && !m.foreign {
-				names, ids[name] = append(names, name), m.seen.Record.ID
-			}
+		names = l.runningNames()
+		for _, name := range names {
+			ids[name] = l.members[name].seen.Record.ID
 		}
 	}); err != nil {
 		return Status{}, err
@@ -97,6 +96,34 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 	return st, err
 }
 
+// runningNames are the sessions of this city that run.
+func (l *loop) runningNames() []string {
+	var names []string
+	for name, m := range l.members {
+		if m.seen.Presence == Alive && !m.foreign {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// showActivities fills in what the sessions of agents are doing.
+func showActivities(agents []AgentStatus, doing map[string]runtime.SessionActivity) {
+	for i := range agents {
+		if a, ok := doing[agents[i].Session]; ok {
+			agents[i].show(a.Activity)
+		}
+	}
+}
+
+// show fills in one activity.
+func (a *AgentStatus) show(info runtime.Activity) {
+	a.Activity = info.State
+	if info.State != runtime.ActivityUnknown {
+		a.ActivityInfo = &info
+	}
+}
+
 // showActivity fills in what the agent is doing.
 func (a *AgentStatus) showActivity(m *member) {
 	a.Activity = runtime.ActivityUnknown
@@ -108,11 +135,7 @@ func (a *AgentStatus) showActivity(m *member) {
 			a.Activity = runtime.ActivityExited
 		}
 	case m.doing.State != "":
-		info := m.doing.Activity
-		a.Activity = info.State
-		if info.State != runtime.ActivityUnknown {
-			a.ActivityInfo = &info
-		}
+		a.show(m.doing.Activity)
 	}
 	last := m.doing.Last
 	if last.IsZero() {

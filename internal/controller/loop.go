@@ -106,6 +106,7 @@ type member struct {
 	pushed     bool                    // its end is told by an event
 	notStarted string                  // why a start was put off
 	attended   string                  // the session id whose first idle is waited for
+	watched    string                  // the session id that is watched for a question nobody answers
 	warning    string                  // of the newest start: what went wrong in a step, and did not end it
 	runs       string                  // the agent that runs in it, when that is another than seen.Agent
 	spared     time.Time               // when its last drain was taken back
@@ -398,6 +399,7 @@ func (l *loop) step() {
 	}
 	l.noteStates(now)
 	l.checkReady()
+	l.watchBlocked()
 	l.checkUntil()
 	l.wake(false)
 	l.timer.Reset(max(time.Until(next), 0))

@@ -54,6 +54,10 @@ type Options struct {
 	Kill    <-chan struct{}
 	Until   Until
 	Timeout time.Duration // with Until: then ErrTimeout; 0 = none
+	// With Until, an agent that is blocked this long, with no terminal attached,
+	// ends the run with a *BlockedError; 0 = never. FailOnBlocked: at once.
+	BlockedTimeout time.Duration
+	FailOnBlocked  bool
 
 	// At the end of an Until, while the sessions are still there:
 	Artifacts string                              // a folder to fill, "" = none
@@ -74,7 +78,8 @@ const (
 // Run takes the city's lock and controls it until ctx ends, a client says stop,
 // or Once or Until is fulfilled. ErrControllerRunning when somebody holds the
 // lock. Agents stay when Run returns, except after a stop, and with
-// StopOnCancel. An Until ends with nil, a *FailedError or ErrTimeout.
+// StopOnCancel. An Until ends with nil, a *FailedError, a
+// *BlockedError or ErrTimeout.
 func Run(ctx context.Context, o Options) (err error) {
 	if err := checkUntil(o.Until); err != nil {
 		return err

@@ -119,10 +119,12 @@ func (l *loop) settleRun(result error) {
 	l.goal = true
 	st := l.status()
 	left := l.artifacts(st)
+	running := l.runningNames()
 	l.work.Go(func() {
 		ctx, cancel := context.WithTimeout(l.opCtx, settleTimeout)
 		defer cancel()
 		var err error
+		showActivities(st.Agents, activities(ctx, l.p, running))
 		if l.o.Artifacts != "" {
 			err = left.write(ctx)
 		}

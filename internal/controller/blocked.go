@@ -1,0 +1,156 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// BlockedError ends a run because an agent asked and nobody answered.
+type BlockedError struct {
+	Agent    string
+	Activity runtime.Activity
+	Waited   time.Duration // 0: such a run fails at once
+}
+
+func (e *BlockedError) Error() string {
+	text := "agent " + e.Agent + " is blocked"
+	if e.Activity.Kind != "" {
+		text += " (" + e.Activity.Kind + ")"
+	}
+	if q := e.Activity.Pending; q != nil && q.Prompt != "" {
+		text += fmt.Sprintf(": %q", q.Prompt)
+	}
+	if e.Waited > 0 {
+		text += fmt.Sprintf(": nobody answered within %v", e.Waited)
+	}
+	return text
+}
+
+// startupGrace is how long a start-up dialog that gc knows may stand before the
+// agent counts as blocked: gc may be answering it.
+const startupGrace = 3 * time.Second
+
+// watchBlocked watches, in a run that ends by itself, every agent that runs: one
+// that asks a question would keep the run going for ever.
+func (l *loop) watchBlocked() {
+	if l.o.Until == UntilStopped || l.o.BlockedTimeout <= 0 && !l.o.FailOnBlocked || l.stopping || l.goal {
+		return
+	}
+	for _, m := range l.members {
+		id := m.seen.Record.ID
+		if m.spec == nil || m.foreign || m.op != "" || m.seen.Presence != Alive || m.watched == id {
+			continue
+		}
+		m.watched = id
+		name, served := m.seen.Session, m.seen.Record.Served
+		l.work.Go(func() { l.awaitBlocked(m, id, name, served) })
+	}
+}
+
+// awaitBlocked ends the run when the session is blocked for too long. It returns
+// when the session ends.
+func (l *loop) awaitBlocked(m *member, id, name string, served bool) {
+	activity, err := l.blockedTooLong(l.opCtx, name, served)
+	if err != nil && !errors.Is(err, runtime.ErrUnsupported) {
+		pause := time.NewTimer(waitPause)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-l.opCtx.Done():
+		}
+	}
+	l.post(func() {
+		switch {
+		case m.watched != id:
+		case err == nil:
+			blocked := &BlockedError{Agent: m.name(), Activity: activity}
+			if !l.o.FailOnBlocked {
+				blocked.Waited = l.o.BlockedTimeout
+			}
+			l.settleRun(blocked)
+		case !errors.Is(err, runtime.ErrUnsupported):
+			m.watched = "" // ask again
+		}
+	})
+}
+
+// blockedTooLong returns once one question of the session has stood for as long
+// as this run allows, with nobody attached who could answer it.
+func (l *loop) blockedTooLong(ctx context.Context, name string, served bool) (runtime.Activity, error) {
+	w, ok := runtime.As[runtime.Waiter](l.p)
+	if !ok {
+		return runtime.Activity{}, runtime.ErrUnsupported
+	}
+	for {
+		if _, err := w.WaitFor(ctx, name, []runtime.Condition{{Blocked: true}}); err != nil {
+			return runtime.Activity{}, err
+		}
+		first, err := activityOf(ctx, l.p, name)
+		if err != nil {
+			return runtime.Activity{}, err
+		}
+		stands, err := unchanged(ctx, w, name, l.blockedLimit(first.Activity, served))
+		if err != nil {
+			return runtime.Activity{}, err
+		}
+		if !stands || first.State != runtime.ActivityBlocked {
+			continue
+		}
+		now, err := activityOf(ctx, l.p, name)
+		if err != nil {
+			return runtime.Activity{}, err
+		}
+		if sameBlock(first.Activity, now.Activity) && (l.o.FailOnBlocked || !l.attachedNow(ctx, name)) {
+			return now.Activity, nil
+		}
+	}
+}
+
+// blockedLimit is how long the question may stand.
+func (l *loop) blockedLimit(a runtime.Activity, served bool) time.Duration {
+	limit := l.o.BlockedTimeout
+	if l.o.FailOnBlocked {
+		limit = 0
+	}
+	switch {
+	case a.State != runtime.ActivityBlocked:
+		return 0
+	case a.Kind == runtime.BlockedRateLimit && !l.o.FailOnBlocked: // it goes on by itself
+		return waitChunk
+	case !served && a.Pending != nil && a.Pending.Metadata["dialog"] != "":
+		return max(limit, startupGrace)
+	}
+	return limit
+}
+
+// unchanged waits for d and reports whether the activity stayed as it was.
+func unchanged(ctx context.Context, w runtime.Waiter, name string, d time.Duration) (bool, error) {
+	if d <= 0 {
+		return true, nil
+	}
+	inner, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	_, err := w.WaitFor(inner, name, []runtime.Condition{{Status: true}})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return true, nil
+	}
+	return false, err
+}
+
+// sameBlock reports that the same question stands.
+func sameBlock(a, b runtime.Activity) bool {
+	if b.State != runtime.ActivityBlocked {
+		return false
+	}
+	return a.Since.Equal(b.Since) || a.Pending != nil && b.Pending != nil && a.Pending.RequestID == b.Pending.RequestID
+}
+
+// attachedNow reports whether a person is there to answer.
+func (l *loop) attachedNow(ctx context.Context, name string) bool {
+	attached, err := ask(ctx, func(ctx context.Context) (bool, error) { return l.p.IsAttached(ctx, name) })
+	return err == nil && attached
+}

@@ -6,6 +6,7 @@ SHELL       := /bin/bash
 
 GO        ?= go
 BIN       := bin/gc
+NAME      ?= gc
 PREFIX    ?= /usr/local
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
@@ -32,13 +33,14 @@ build: ## the static binaries bin/gc and bin/gc-mcp
 	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN)-mcp ./cmd/gc-mcp
 
 .PHONY: install
-install: build ## install gc and gc-mcp below PREFIX (/usr/local), with completions; DESTDIR is honoured
+install: build ## install gc and gc-mcp below PREFIX (/usr/local), with completions; NAME=gctl calls them gctl; DESTDIR is honoured
 	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 755 $(BIN) $(BIN)-mcp '$(DESTDIR)$(PREFIX)/bin/'
+	install -m 755 $(BIN) '$(DESTDIR)$(PREFIX)/bin/$(NAME)'
+	install -m 755 $(BIN)-mcp '$(DESTDIR)$(PREFIX)/bin/$(NAME)-mcp'
 	install -d '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' '$(DESTDIR)$(PREFIX)/share/zsh/site-functions' '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d'
-	$(BIN) completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gc'
-	$(BIN) completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_gc'
-	$(BIN) completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/gc.fish'
+	'$(DESTDIR)$(PREFIX)/bin/$(NAME)' completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$(NAME)'
+	'$(DESTDIR)$(PREFIX)/bin/$(NAME)' completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$(NAME)'
+	'$(DESTDIR)$(PREFIX)/bin/$(NAME)' completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$(NAME).fish'
 
 .PHONY: dist
 dist: ## binaries for every platform and their checksums, in dist/

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,9 @@ type Host struct {
 
 	// Program replaces ssh: a shell command line that gets ssh's arguments.
 	Program string
+
+	// Bin is what gc is called there, a name on the PATH or a path; empty: gc.
+	Bin string
 }
 
 // hostIdle is how many connections to a host a client keeps at rest.
@@ -75,7 +79,7 @@ func (h Host) String() string {
 	return u.String()
 }
 
-// argv is the program that runs words on the host. A link that is dead is
+// argv is the program that runs gc with these words on the host. A link that is dead is
 // noticed within a minute.
 func (h Host) argv(words ...string) []string {
 	args := []string{"-T", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"}
@@ -85,7 +89,7 @@ func (h Host) argv(words ...string) []string {
 	if h.User != "" {
 		args = append(args, "-l", h.User)
 	}
-	args = append(args, "--", h.Name)
+	args = append(args, "--", h.Name, cmp.Or(h.Bin, "gc"))
 	args = append(args, words...)
 	if h.Program == "" {
 		return append([]string{"ssh"}, args...)
@@ -95,11 +99,11 @@ func (h Host) argv(words ...string) []string {
 
 // Dial connects to the server of the host and asks for its status. ErrNoServer
 // when none runs there; a *HostError when the program failed or found no gc.
-func (h Host) Dial(ctx context.Context) (*Client, error) { return h.connect(ctx, "gc", "mux", "dial") }
+func (h Host) Dial(ctx context.Context) (*Client, error) { return h.connect(ctx, "mux", "dial") }
 
 // Ensure is Dial, but starts a server when there is none.
 func (h Host) Ensure(ctx context.Context) (*Client, error) {
-	return h.connect(ctx, "gc", "mux", "dial", "--start")
+	return h.connect(ctx, "mux", "dial", "--start")
 }
 
 func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
@@ -107,7 +111,7 @@ func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newClient(Paths{}, nil, func(context.Context) (net.Conn, error) { return h.dial("gc", "mux", "dial") })
+	c := newClient(Paths{}, nil, func(context.Context) (net.Conn, error) { return h.dial("mux", "dial") })
 	c.conns.most = hostIdle
 	c.conns.put(newHeld(conn), firstTime)
 	if _, err := c.Status(ctx); err != nil {
@@ -120,7 +124,7 @@ func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
 // Environ is what a session there inherits: of the environment that a command
 // gets on the host, what its gc passes on.
 func (h Host) Environ(ctx context.Context) ([]string, error) {
-	argv := h.argv("gc", "mux", "dial", "--environ")
+	argv := h.argv("mux", "dial", "--environ")
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	said := new(tail)
 	cmd.Stderr, cmd.WaitDelay = said, hostLast/4
@@ -256,7 +260,7 @@ func (e *HostError) Error() string {
 func (e *HostError) Hint() string {
 	switch e.Status {
 	case hostNoGC:
-		return "gc has to be on the PATH that a command of ssh gets: ssh HOST command -v gc"
+		return "GC_HOST_BIN says what gc is called there, or where it is; ssh HOST command -v gc shows whether it is on the PATH"
 	case 255:
 		return "try it by hand: ssh HOST gc mux status"
 	}

@@ -69,7 +69,7 @@ type target struct {
 // scope is the difference between a command on an agent (gc peek AGENT) and
 // the same command on a session (gc session peek NAME).
 type scope struct {
-	path     string // "gc" or "gc session"
+	path     string // "gc" or "gc session", with the name of the binary
 	noun     string // "AGENT" or "NAME"
 	word     string // "agent" or "session"
 	target   func(ctx context.Context, name string) (*target, error)
@@ -90,7 +90,7 @@ func (s scope) on(act func(ctx context.Context, t *target) error) runE {
 
 func sessionScope(a *app) scope {
 	return scope{
-		path: "gc session", noun: "NAME", word: "session", complete: a.completeSessions,
+		path: program + " session", noun: "NAME", word: "session", complete: a.completeSessions,
 		target: func(_ context.Context, name string) (*target, error) {
 			if err := runtime.CheckName(name); err != nil {
 				return nil, err
@@ -110,7 +110,7 @@ func sessionScope(a *app) scope {
 
 func agentScope(a *app) scope {
 	return scope{
-		path: "gc", noun: "AGENT", word: "agent", complete: a.completeAgents,
+		path: program, noun: "AGENT", word: "agent", complete: a.completeAgents,
 		target: func(ctx context.Context, name string) (*target, error) {
 			city, err := a.loadCity()
 			if err != nil {

@@ -72,7 +72,7 @@ func (a *app) printFindings(r doctorReport) error {
 		about := cleanLine(f.About)
 		fmt.Fprintf(&b, "%-7s  %s%s  %s\n", f.Level, about, strings.Repeat(" ", wide-len([]rune(about))), cleanLine(f.Text))
 		if f.Hint != "" {
-			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", cleanLine(f.Hint))
+			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", cleanLine(named(f.Hint)))
 		}
 		switch f.Level {
 		case controller.LevelFail:

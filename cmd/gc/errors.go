@@ -170,13 +170,13 @@ func printScreen(w io.Writer, screen string) {
 // printError writes one line, and the next step under it when it is known.
 func printError(w io.Writer, msg, hint string) {
 	msg = strings.TrimSpace(strings.ReplaceAll(strings.TrimSpace(msg), "\n", "; "))
-	fmt.Fprintf(w, "gc: %s\n", cleanLine(msg))
+	fmt.Fprintf(w, "%s: %s\n", program, cleanLine(named(msg)))
 	if hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", cleanLine(hint))
+		fmt.Fprintf(w, "hint: %s\n", cleanLine(named(hint)))
 	}
 }
 
 // warn tells a person something that does not end the command.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.err, "gc: warning: %s\n", cleanLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(a.err, "%s: warning: %s\n", program, cleanLine(named(fmt.Sprintf(format, args...))))
 }

@@ -383,7 +383,7 @@ func (f *foreground) end(ctx context.Context, res mux.ExecResult) error {
 func endOf(a *app, res mux.ExecResult) error {
 	switch {
 	case res.Status == process.TimedOut:
-		fmt.Fprintf(a.err, "gc: timed out (%s) after %s\n", cleanLine(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
+		fmt.Fprintf(a.err, "%s: timed out (%s) after %s\n", program, cleanLine(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
 		return quiet(exitTimeout)
 	case res.Status == process.Lost || res.ExitCode == nil:
 		return fail(exitOwn, "gc process log "+res.ID, "the command is lost: %s", res.Reason)

@@ -88,7 +88,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	if e.Status != nil {
 		addStatusFacts(&facts, e.Status)
 	} else {
-		facts.add("controller", "none that knows it (gc start)")
+		facts.add("controller", named("none that knows it (gc start)"))
 	}
 	if e.Activity == nil {
 		return facts.print(a.out)
@@ -147,6 +147,6 @@ func addStatusFacts(facts *table, s *controller.AgentStatus) {
 		hint = "gc restart " + s.Name
 	}
 	if hint != "" {
-		facts.add("hint", hint)
+		facts.add("hint", named(hint))
 	}
 }

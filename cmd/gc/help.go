@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit statuses of every command. They are part of the interface: scripts
@@ -73,8 +74,10 @@ func describe(cmd *cobra.Command, long, example string, s statuses) *cobra.Comma
 		b.WriteString(column[len(digits):])
 		b.WriteString(text)
 	}
-	cmd.Long = b.String()
-	cmd.Example = indent(example)
+	cmd.Long = named(b.String())
+	cmd.Example = named(indent(example))
+	cmd.Short = named(cmd.Short)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = named(f.Usage) })
 	return cmd
 }
 

@@ -41,6 +41,6 @@ func runInit(a *app, dir string) error {
 	if _, err := fmt.Fprintln(a.out, cleanLine(file)); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "start it: gc start %s\n", cleanLine(shellWord(filepath.Dir(file))))
+	fmt.Fprintf(a.err, "start it: %s start %s\n", program, cleanLine(shellWord(filepath.Dir(file))))
 	return nil
 }

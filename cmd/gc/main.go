@@ -18,6 +18,7 @@ import (
 var version = "dev"
 
 func main() {
+	setProgram(os.Args[0])
 	if mux.IsDaemon(os.Args) {
 		os.Exit(mux.RunDaemon(os.Args))
 	}

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 )
-
-// mcpProgram stands beside gc: the protocol's start is no cost of every call.
-const mcpProgram = "gc-mcp"
 
 func newMCPCmd() *cobra.Command {
 	var control bool
@@ -34,7 +30,8 @@ are read-only without --control. It is the program gc-mcp beside gc.`, `
 		statuses{exitNotFound: "gc-mcp is not installed"})
 }
 
-// runMCP becomes gc-mcp.
+// runMCP becomes gc-mcp, a program of its own so that other calls do not pay for the
+// protocol's start.
 func runMCP(control bool) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -43,15 +40,35 @@ func runMCP(control bool) error {
 	if real, err := filepath.EvalSymlinks(self); err == nil {
 		self = real
 	}
-	path := filepath.Join(filepath.Dir(self), mcpProgram)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if path, err = exec.LookPath(mcpProgram); err != nil {
-			return fail(exitNotFound, "put "+mcpProgram+" into the same folder (make build makes both)", "%s was not found beside %s or on PATH", mcpProgram, self)
-		}
+	path, err := findMCP(filepath.Dir(self))
+	if err != nil {
+		return err
 	}
-	argv := []string{mcpProgram, "--gc", self}
+	argv := []string{path, "--gc", self}
 	if control {
 		argv = append(argv, "--control")
 	}
 	return syscall.Exec(path, argv, os.Environ())
+}
+
+// findMCP looks for gc-mcp in the folder of gc, then on PATH; it may have been
+// renamed with gc.
+func findMCP(dir string) (string, error) {
+	names := slices.Compact([]string{program + "-mcp", product + "-mcp"})
+	for _, name := range names {
+		if path := filepath.Join(dir, name); exists(path) {
+			return path, nil
+		}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fail(exitNotFound, "put "+names[0]+" into the same folder (make build makes both)", "%s was not found in %s or on PATH", names[0], dir)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

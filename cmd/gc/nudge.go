@@ -146,9 +146,9 @@ func nudgeWithin(ctx context.Context, t *target, o nudgeOptions) (runtime.Receip
 // pathOf is the command whose sub-commands act on the target.
 func (a *app) pathOf(t *target) string {
 	if t == a.agent {
-		return "gc"
+		return program
 	}
-	return "gc session"
+	return program + " session"
 }
 
 // sayBlocked shows what stands in the way of a message, and the next step.

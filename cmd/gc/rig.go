@@ -78,7 +78,7 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 		return a.printJSON(rigs)
 	}
 	if len(rigs) == 0 {
-		fmt.Fprintln(a.err, "no rigs: gc rig add NAME PATH")
+		fmt.Fprintf(a.err, "no rigs: %s rig add NAME PATH\n", program)
 		return nil
 	}
 	t := table{width: a.width()}

@@ -126,7 +126,7 @@ func endedBySignals(act runE, soon bool) runE {
 
 func newRootCmd(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "gc",
+		Use:   program,
 		Short: "Run fleets of coding agents in terminals that survive",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/cli anew, and what scripts compare with cmp")
 
-// The test binary is gc: testscript puts it on PATH by that name, and the
+// The test binary is gc: testscript puts it on PATH by that name and another, and the
 // server, keeper and controller that it starts are the test binary again.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	if strings.HasSuffix(os.Args[0], ".test") { // and is not gc in a script
 		testenv.SideBySide(4) // they wait for programs most of their time
 	}
-	testscript.Main(m, map[string]func(){"gc": main})
+	testscript.Main(m, map[string]func(){"gc": main, "gctl": main})
 }
 
 func TestScripts(t *testing.T) {

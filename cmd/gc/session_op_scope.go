@@ -188,6 +188,6 @@ func (c *opCall) gone() (bool, error) {
 	if err != nil || running {
 		return false, err
 	}
-	fmt.Fprintf(c.err, "gc: %s: %v\n", c.label, runtime.ErrSessionNotFound)
+	fmt.Fprintf(c.err, "%s: %s: %v\n", program, c.label, runtime.ErrSessionNotFound)
 	return true, nil
 }

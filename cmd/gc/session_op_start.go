@@ -97,7 +97,7 @@ func (c *opCall) nameUnknown(o opConfig, given map[string]json.RawMessage) {
 // say tells the caller something that does not end the operation.
 func (c *opCall) say(format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), c.name, c.label)
-	fmt.Fprintf(c.err, "gc: %s: %s\n", c.label, strings.ReplaceAll(text, "\n", "; "))
+	fmt.Fprintf(c.err, "%s: %s: %s\n", program, c.label, strings.ReplaceAll(text, "\n", "; "))
 }
 
 // runtimeConfig is what the start sequence carries out: commands and files, no

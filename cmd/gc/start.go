@@ -317,7 +317,7 @@ func (a *app) sayUnchecked(s controller.Status) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(a.err, "gc: without asking, anything may be done by: %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(a.err, "%s: without asking, anything may be done by: %s\n", program, strings.Join(names, ", "))
 	}
 }
 

@@ -241,10 +241,10 @@ func (a *app) printStatus(ctx context.Context, s controller.Status) error {
 		}
 		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", cleanLine(s.City), s.Controller.PID, since)
 	} else {
-		fmt.Fprintf(a.err, "city %s: no controller (gc start)\n", cleanLine(s.City))
+		fmt.Fprintf(a.err, "city %s: no controller (%s start)\n", cleanLine(s.City), program)
 	}
 	if s.Suspended {
-		fmt.Fprintln(a.err, "the city is suspended: gc resume lets it run")
+		fmt.Fprintf(a.err, "the city is suspended: %s resume lets it run\n", program)
 	}
 	if s.ConfigError != "" {
 		a.warn("the old config is in use: %s", s.ConfigError)

@@ -111,7 +111,7 @@ func (a *app) warnSuspended(s controller.Status, about func(controller.AgentStat
 		}
 		why, hint := suspendedText(ag)
 		a.warn("%s is still suspended: %s", ag.Name, why)
-		fmt.Fprintf(a.err, "hint: %s\n", cleanLine(hint))
+		fmt.Fprintf(a.err, "hint: %s\n", cleanLine(named(hint)))
 	}
 }
 

@@ -34,7 +34,7 @@ func (a *app) waitTargets(ctx context.Context, s scope, names []string) ([]*targ
 
 // runningNames are the agents of the city, or the sessions, that run.
 func (a *app) runningNames(ctx context.Context, s scope) ([]string, error) {
-	if s.path != "gc" {
+	if s.path != program {
 		p, err := a.sessionProvider()
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"gascity.dev/gc/internal/config"
@@ -83,7 +84,7 @@ func (s *Spec) Prompt(inst Instance) (string, error) {
 	if text == "" && s.Resolved.Origins["prompt_mode"].Source == "default" {
 		return "", nil
 	}
-	full := runtime.Beacon(s.City.Name(), s.Name(), inst.At, s.Resolved.SupportsHooks)
+	full := s.renamed(runtime.Beacon(s.City.Name(), s.Name(), inst.At, s.Resolved.SupportsHooks))
 	if text != "" && !inst.Resume {
 		full += "\n\n" + text
 	}
@@ -91,6 +92,15 @@ func (s *Spec) Prompt(inst Instance) (string, error) {
 		return "", &StartError{Msg: "the prompt holds a NUL byte", Help: "prompts are text"}
 	}
 	return full, nil
+}
+
+// renamed puts the name that gc has here into a beacon, which calls it gc.
+func (s *Spec) renamed(beacon string) string {
+	bin := s.Config.Env["GC_BIN"]
+	if bin == "" {
+		return beacon
+	}
+	return strings.Replace(beacon, "`gc prime", "`"+filepath.Base(bin)+" prime", 1)
 }
 
 // addPrompt sets the prompt of an incarnation. One too long for an argument is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,17 +98,15 @@ func pick(p *Pending, action string) (int, error) {
 	if len(p.Options) == 0 {
 		return -1, fmt.Errorf("%w: %q shows no options to choose from", ErrQuestion, p.Prompt)
 	}
-	at := -1
+	at, exact := -1, slices.Contains(p.Options, action)
 	for i, label := range p.Options {
-		if label == action {
-			return i, nil
+		if label != action && (exact || !rule.SameLabel(label, action)) {
+			continue
 		}
-		if rule.SameLabel(label, action) {
-			if at >= 0 {
-				return -1, fmt.Errorf("%w: more than one option is %q", ErrQuestion, action)
-			}
-			at = i
+		if at >= 0 {
+			return -1, fmt.Errorf("%w: more than one option is %q", ErrQuestion, action)
 		}
+		at = i
 	}
 	if at < 0 {
 		return -1, fmt.Errorf("%w: no option is %q; there are: %s", ErrQuestion, action, strings.Join(p.Options, " | "))

@@ -165,6 +165,7 @@ func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 		return
 	}
 	fmt.Fprint(a.err, questionText(q))
+	a.shown(ctx, t, q)
 	answer := "--text ANSWER"
 	if len(q.Options) > 0 {
 		answer = "--option " + shellWord(q.Options[0])

@@ -21,7 +21,8 @@ func newPendingCmd(a *app, s scope) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: request_id, kind, prompt, options; null without a question")
 	return describe(cmd, `Prints the question that stands on the agent's screen, and its options: a permission,
-a trust dialog, a choice. gc respond answers it.`, fmt.Sprintf(`
+a trust dialog, a choice. gc respond answers it, as long as it is still the one shown;
+its request ID may be given to gc respond --request.`, fmt.Sprintf(`
 		%[1]s pending %[2]s
 		%[1]s wait %[2]s --until blocked && %[1]s pending %[2]s`, s.path, s.word),
 		statuses{exitOK: "it asks something", exitFailure: "it asks nothing, or failure", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
@@ -45,7 +46,10 @@ func runPending(ctx context.Context, a *app, t *target, asJSON bool) error {
 	if asJSON {
 		err = a.printJSON(q)
 	} else if q != nil {
-		_, err = fmt.Fprint(a.out, questionText(q))
+		_, err = fmt.Fprintf(a.out, "%srequest %s\n", questionText(q), cleanLine(q.RequestID))
+	}
+	if err == nil && q != nil {
+		a.shown(ctx, t, q)
 	}
 	if err == nil && q == nil {
 		fmt.Fprintf(a.err, "%s asks nothing\n", cleanLine(t.label))

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,8 +11,9 @@ import (
 )
 
 type respondOptions struct {
-	option string
-	text   string
+	option  string
+	text    string
+	request string
 }
 
 func newRespondCmd(a *app, s scope) *cobra.Command {
@@ -28,6 +27,9 @@ func newRespondCmd(a *app, s scope) *cobra.Command {
 			if cmd.Flags().Changed("option") == cmd.Flags().Changed("text") {
 				return usageError(cmd, "give one of --option and --text")
 			}
+			if cmd.Flags().Changed("text") && o.text == "" {
+				return usageError(cmd, "--text is empty")
+			}
 			t, err := s.target(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -37,15 +39,19 @@ func newRespondCmd(a *app, s scope) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.option, "option", "", "choose an option: its label as gc pending shows it, the only one that begins so, or its number")
+	f.StringVar(&o.request, "request", "", "answer only the question with this `ID`, as gc pending shows it")
 	f.StringVar(&o.text, "text", "", "answer a question that has no options")
 	_ = cmd.RegisterFlagCompletionFunc("option", s.completeOptions) // the flag is there
 	return describe(cmd, `Chooses an option of the question that stands on the agent's screen: the selection is
 moved step by step, Enter is pressed only when the option stands selected, and the
-command returns when the question is gone. When it is not the question that was seen,
-or has no such option, nothing is typed.`, fmt.Sprintf(`
+command returns when the question is gone. Nothing is typed when the question has no
+such option, or is not the one that was seen: the one with the --request ID or, without
+that, the one that gc pending showed last.`, fmt.Sprintf(`
 		%[1]s respond %[2]s --option 'Yes, proceed'
-		%[1]s respond %[2]s --option 1`, s.path, s.word),
-		statuses{exitOK: "answered", exitFailure: "it asks nothing, has no such option, or the question did not go away", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		%[1]s respond %[2]s --option 1
+		id=$(%[1]s pending %[2]s --json | jq -r .request_id)
+		%[1]s respond %[2]s --request "$id" --option Yes`, s.path, s.word),
+		statuses{exitOK: "answered", exitFailure: "it asks nothing or something else, has no such option, or the question did not go away", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }
 
 func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error {
@@ -55,6 +61,9 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 	}
 	if q == nil {
 		return fail(exitFailure, "gc peek shows its screen", "%s asks nothing", t.label)
+	}
+	if err := a.checkAsked(ctx, t, q, o.request); err != nil {
+		return err
 	}
 	answer := runtime.Answer{RequestID: q.RequestID, Text: o.text}
 	if o.text == "" {
@@ -71,31 +80,33 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 	return err
 }
 
-// chooseOption finds the option that a person named.
-func chooseOption(options []string, want string) (string, error) {
-	var begins []string
-	for _, o := range options {
-		if strings.EqualFold(o, want) {
-			return o, nil
+// metaShown holds the id of the question that a person was shown last.
+const metaShown = "GC_SHOWN_QUESTION"
+
+// shown notes that a person saw the question.
+func (a *app) shown(ctx context.Context, t *target, q *runtime.Interaction) {
+	if was, err := t.provider.GetMeta(ctx, t.session, metaShown); err == nil && was == q.RequestID {
+		return
+	}
+	if err := t.provider.SetMeta(ctx, t.session, metaShown, q.RequestID); err != nil {
+		a.warn("the question is not noted as shown: %v", err)
+	}
+}
+
+// checkAsked fails unless the question is the one that is to be answered: with
+// the id, or without one the question that was shown last.
+func (a *app) checkAsked(ctx context.Context, t *target, q *runtime.Interaction, id string) error {
+	if id == "" {
+		var err error
+		if id, err = t.provider.GetMeta(ctx, t.session, metaShown); err != nil {
+			return err
 		}
-		if want != "" && strings.HasPrefix(strings.ToLower(o), strings.ToLower(want)) {
-			begins = append(begins, o)
-		}
 	}
-	if n, err := strconv.Atoi(want); err == nil && n >= 1 && n <= len(options) {
-		return options[n-1], nil
+	if id == "" || id == q.RequestID {
+		return nil
 	}
-	if len(begins) == 1 {
-		return begins[0], nil
-	}
-	hint := "it has no options: --text answers it"
-	if len(options) > 0 {
-		hint = "options: " + strings.Join(options, " | ")
-	}
-	if len(begins) > 1 {
-		return "", fail(exitFailure, hint, "%q is the beginning of several options", want)
-	}
-	return "", fail(exitFailure, hint, "the question has no option %q", want)
+	hint := a.pathOf(t) + " pending " + shellWord(t.label) + " shows it"
+	return fail(exitFailure, hint, "%s asks something else now: %q", t.label, q.Prompt)
 }
 
 // completeOptions completes --option with what the question offers.

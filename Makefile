@@ -139,7 +139,9 @@ bench-vt: ## throughput and memory of the terminal engine
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./vt
 
 .PHONY: bench-city
-bench-city: ## reconcile of 1000 agents, also of live ones on native, and reading a city of 100
+bench-city: build ## the first hour (default city, stop of 20 shells, the demo), reconcile of 1000 agents, reading a city of 100
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkFirstHour$$' -benchtime 5x ./test/bench
+	$(GO) test -run '^$$' -bench '^BenchmarkDemo$$' -benchtime 1x ./test/bench
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./internal/controller
 
 .PHONY: bench-tmux

@@ -38,7 +38,7 @@ make_wrapper() {
 	mkdir -p "$state"
 	chmod 700 "$state"
 	printf '#!/bin/sh\n# gc on the demo city.\nGC_MUX_SOCKET=%q XDG_STATE_HOME=%q exec %q --city %q "$@"\n' \
-		"$GC_MUX_SOCKET" "$state" "$root/bin/gc" "$here" >"$gc"
+		"$GC_MUX_SOCKET" "$state/state" "$root/bin/gc" "$here" >"$gc"
 	chmod 755 "$gc"
 }
 

@@ -41,7 +41,8 @@ type attachClient struct {
 
 	cols, rows int
 	outer      vt.Outer // what its terminal looks like
-	filter     vt.QueryFilter
+	filter     vt.OuterFilter
+	shown      bool // raw output follows what it was last painted
 	backlog    []byte
 	sending    int    // bytes that its writer has taken of it
 	sent       uint64 // offset up to which output is in the backlog or was sent
@@ -71,15 +72,18 @@ func (c *attachClient) poke() {
 }
 
 // raw reports whether the client gets the program's own bytes, which without a
-// terminal have no carriage returns. mu is held.
+// terminal have no carriage returns, and with 8-bit controls mean something
+// else on a terminal of a person. mu is held.
 func (c *attachClient) raw() bool {
-	return c.cols == c.s.cols && c.rows == c.s.rows && !c.s.rec.Pipes
+	return c.cols == c.s.cols && c.rows == c.s.rows && !c.s.rec.Pipes && !c.s.term.EightBit()
 }
 
 // output notes new output that ends at offset. mu is held.
 func (c *attachClient) output(p []byte, offset uint64) {
 	switch {
 	case c.repaint:
+	case c.raw() != c.shown:
+		c.resync()
 	case !c.raw():
 		c.dirty = true
 	case c.sending+len(c.backlog)+len(p) > clientBacklog:
@@ -90,6 +94,9 @@ func (c *attachClient) output(p []byte, offset uint64) {
 		}
 		c.backlog = c.filter.Filter(c.backlog, p)
 		c.sent = offset
+		if c.filter.Stale() {
+			c.resync()
+		}
 	}
 	c.poke()
 }
@@ -137,10 +144,11 @@ func (c *attachClient) next() (m message, ok bool) {
 			m.pause = paintInterval
 		}
 		c.scrollback, c.painted, c.modes = false, true, modes
+		c.shown = c.raw()
 		m.raw, m.size = c.raw(), Size{c.cols, c.rows}
 		m.paint, m.offset, m.data = true, s.out, s.screen().AppendPaint(nil, o)
 		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
-		c.filter = vt.QueryFilter{}
+		c.filter = vt.OuterFilter{}
 		if c.raw() {
 			m.data = c.filter.Filter(m.data, s.term.Pending())
 		}

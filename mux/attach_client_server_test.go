@@ -36,6 +36,7 @@ func TestAttachReal(t *testing.T) {
 		"scrollback":    attachRealScrollback,
 		"missing":       attachRealMissing,
 		"alone":         attachRealAlone,
+		"filter":        attachRealFilter,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}

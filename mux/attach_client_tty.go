@@ -31,6 +31,7 @@ type outerTerminal struct {
 	saved   *term.State
 	opened  bool
 	written bool
+	undo    vt.Undo
 }
 
 // deadliner is a writer whose Write can be made to return.
@@ -174,6 +175,7 @@ func (t *outerTerminal) again() {
 func (t *outerTerminal) write(p []byte) error {
 	t.mu.Lock()
 	t.written = true
+	t.undo.Note(p)
 	t.mu.Unlock()
 	_, err := t.w.Write(p)
 	return err
@@ -196,7 +198,7 @@ func (t *outerTerminal) restore() {
 		if t.deadline != nil {
 			t.deadline.SetWriteDeadline(time.Now().Add(restoreTimeout))
 		}
-		t.w.Write(vt.AppendReset(nil))
+		t.w.Write(t.undo.Append(vt.AppendReset(nil)))
 	}
 	if t.deadline != nil {
 		t.deadline.SetWriteDeadline(time.Time{})

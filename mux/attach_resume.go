@@ -30,15 +30,19 @@ func (c *attachClient) resume(at place) bool {
 		return false
 	}
 	held := s.j.from(base)[:s.out-base]
-	var f vt.QueryFilter
+	var f vt.OuterFilter
 	before := f.Filter(nil, s.opened)
 	before = f.Filter(before[:0], held[:at.offset-base])
+	f.Stale()
 	missing := f.Filter(before[:0], held[at.offset-base:])
+	if f.Stale() {
+		return false
+	}
 	if at.skip > uint64(len(missing)) || len(missing)-int(at.skip) > clientBacklog {
 		return false
 	}
 	c.filter, c.sent, c.backlog = f, s.out, missing[at.skip:]
-	c.painted, c.modes, c.resumed = true, s.term.Modes(), true
+	c.painted, c.shown, c.modes, c.resumed = true, true, s.term.Modes(), true
 	return true
 }
 

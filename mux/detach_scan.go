@@ -215,13 +215,13 @@ func (s *inputScanner) pushCSI(b byte, emit func(inputToken)) {
 
 // stringStarts are the first bytes of a string that a terminal sends: OSC
 // with a number, or l and L (titles); DCS of XTVERSION (>), DA3 (!), DECRPSS,
-// XTGETTCAP and DECUDK-like reports (digits); APC of kitty graphics (G).
+// XTGETTCAP and DECUDK-like reports (digits), kitty's remote control (@); APC of kitty graphics (G).
 func stringStarts(kind byte) string {
 	switch kind {
 	case ']':
 		return "0123456789lL"
 	case 'P':
-		return "0123456789>!$"
+		return "0123456789>!$@"
 	case '_':
 		return "G"
 	}

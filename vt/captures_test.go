@@ -108,7 +108,7 @@ func TestCapturesAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var f vt.QueryFilter
+		var f vt.OuterFilter
 		through := f.Filter(nil, raw)
 		for _, q := range asked {
 			if !bytes.Contains(raw, []byte(q)) {

@@ -1,361 +1,305 @@
 package vt
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
-// QueryFilter takes out of raw output what would make an attached terminal
-// answer: the emulator has answered already. The rest passes unchanged, split
+// OuterFilter takes out of raw output what is not for a person's terminal: what
+// would make it answer, as the emulator has answered already, and what the
+// tables of what may pass do not have. The rest passes unchanged, split
 // anywhere; a sequence is held back until it is clear what it is. The zero
 // value is ready.
-type QueryFilter struct {
+type OuterFilter struct {
 	held  []byte // the sequence that has begun
 	state filterState
-	c2    bool // 0xC2 was the last byte
-	last  byte // of a control string that passes
+	c2    bool // 0xC2 was the last byte of text or of a string
+	void  bool // what is held cannot pass
+	stale bool // see Stale
 }
 
 type filterState uint8
 
 const (
-	ftText   filterState = iota
-	ftEscape             // held is ESC and intermediates
-	ftCSI                // held is a control sequence
-	ftString             // held is the beginning of a control string
-	ftStringE
-	ftPass // a control string that passes
-	ftPassE
+	ftText    filterState = iota
+	ftEscape              // held is ESC and intermediates
+	ftCSI                 // held is a control sequence
+	ftString              // held is the beginning of a control string
+	ftStringE             // and an ESC came
+	ftLong                // a control string too long to hold passes, or is void
+	ftLongE
 )
 
-// maxHeld is when a control string is too long to be a query, in bytes. Asking
-// is short, but XTGETTCAP and OSC 4 can ask many things at once.
-const maxHeld = 4096
+// maxHeld is when a string is judged by its beginning, in bytes: only images and
+// the clipboard are longer.
+const maxHeld = maxText + 64
+
+// Stale reports, once, that output was taken out which changes what is on the
+// screen: the terminal outside has to be painted.
+func (f *OuterFilter) Stale() bool {
+	stale := f.stale
+	f.stale = false
+	return stale
+}
 
 // Filter appends what of src may pass to dst.
-func (f *QueryFilter) Filter(dst, src []byte) []byte {
+func (f *OuterFilter) Filter(dst, src []byte) []byte {
 	for len(src) > 0 {
+		if f.state != ftText {
+			dst = f.sequence(dst, src[0])
+			src = src[1:]
+			continue
+		}
 		if f.c2 {
-			dst = f.afterC2(dst, &src)
-			continue
-		}
-		if f.state == ftText {
-			n := textRun(src)
-			dst = append(dst, src[:n]...)
-			if n == len(src) {
-				return dst
+			f.c2 = false
+			if c := src[0]; c >= 0x80 && c < 0xa0 { // a C1 control is ESC and a letter
+				dst = f.begin(dst, c-0x40)
+				src = src[1:]
+				continue
 			}
-			switch src[n] { // ENQ (0x05) is gone
-			case 0x1b:
-				f.held, f.state = append(f.held[:0], 0x1b), ftEscape
-			case 0xc2:
-				f.c2 = true
-			}
-			src = src[n+1:]
-			continue
+			dst = append(dst, 0xc2)
 		}
-		dst = f.sequence(dst, src[0])
-		src = src[1:]
+		n := textRun(src)
+		dst = append(dst, src[:n]...)
+		if n == len(src) {
+			return dst
+		}
+		switch src[n] { // other control characters do nothing, or answer (ENQ)
+		case 0x1b:
+			f.held, f.state = append(f.held[:0], 0x1b), ftEscape
+		case 0xc2:
+			f.c2 = true
+		}
+		src = src[n+1:]
 	}
 	return dst
+}
+
+func (f *OuterFilter) begin(dst []byte, c byte) []byte {
+	f.held, f.state = append(f.held[:0], 0x1b), ftEscape
+	return f.sequence(dst, c)
 }
 
 // textRun returns the length of what passes without a look.
 func textRun(p []byte) int {
 	for i, c := range p {
-		if c == 0x1b || c == 0x05 || c == 0xc2 {
+		if c < 0x20 && !passesControl(c) || c == 0xc2 || c == 0x7f {
 			return i
 		}
 	}
 	return len(p)
 }
 
-// Flush appends what is held back: the output has ended.
-func (f *QueryFilter) Flush(dst []byte) []byte {
-	if f.c2 {
+// passesControl reports whether a control character moves the cursor, rings or
+// shifts. CAN would end a sequence and begins a transfer of files (ZMODEM).
+func passesControl(c byte) bool { return c >= 0x07 && c <= 0x0f }
+
+// Flush appends what is held back and may pass: the output has ended.
+func (f *OuterFilter) Flush(dst []byte) []byte {
+	if f.c2 && f.state == ftText {
 		dst = append(dst, 0xc2)
 	}
-	dst = append(dst, f.held...)
-	*f = QueryFilter{}
+	*f = OuterFilter{}
 	return dst
 }
 
-// afterC2 takes the byte after 0xC2: with it a C1 control may begin a sequence.
-func (f *QueryFilter) afterC2(dst []byte, src *[]byte) []byte {
-	f.c2 = false
-	c := (*src)[0]
-	switch c {
-	case 0x9b:
-		f.state = ftCSI
-	case 0x90, 0x98, 0x9d, 0x9e, 0x9f:
-		f.state = ftString
-	default:
-		return append(dst, 0xc2) // c is looked at again
+// drop takes out what is held.
+func (f *OuterFilter) drop() {
+	f.held, f.state, f.c2, f.void = f.held[:0], ftText, false, false
+	if cap(f.held) > 4096 {
+		f.held = nil
 	}
-	f.held = append(f.held[:0], 0x1b, c-0x40)
-	*src = (*src)[1:]
-	return dst
 }
 
 // sequence takes a byte within a sequence.
-func (f *QueryFilter) sequence(dst []byte, c byte) []byte {
-	switch f.state {
-	case ftPass, ftPassE:
-		return f.pass(dst, c)
-	case ftString, ftStringE:
-		return f.string(dst, c)
-	}
-	if c == 0x1b { // the sequence before is cut off and void
-		dst = f.drop(dst)
-		f.held, f.state = append(f.held, c), ftEscape
-		return dst
-	}
-	f.held = append(f.held, c)
+func (f *OuterFilter) sequence(dst []byte, c byte) []byte {
 	switch {
+	case f.state >= ftLong:
+		return f.long(dst, c)
+	case f.state >= ftString:
+		return f.string(dst, c)
+	case c == 0x1b: // the sequence before is cut off and void
+		f.drop()
+		f.held, f.state = append(f.held, c), ftEscape
 	case c == 0x18 || c == 0x1a:
-		return f.release(dst)
-	case c < 0x20:
+		f.drop()
+	case c < 0x20: // acts by itself, before the sequence
+		if passesControl(c) {
+			dst = append(dst, c)
+		}
+	case c == 0x7f:
+	case c >= 0x80: // ends the sequence and is text
+		f.drop()
+		dst = f.Filter(dst, []byte{c})
 	case f.state == ftEscape:
-		return f.escape(dst, c)
-	case c >= 0x40 && c < 0x7f:
-		return f.csi(dst)
-	case c >= 0x80 || len(f.held) > maxHeld:
-		return f.release(dst)
+		dst = f.escape(dst, c)
+	default:
+		dst = f.csi(dst, c)
 	}
 	return dst
 }
 
 // escape takes a byte after ESC.
-func (f *QueryFilter) escape(dst []byte, c byte) []byte {
+func (f *OuterFilter) escape(dst []byte, c byte) []byte {
+	f.held = append(f.held, c)
 	switch {
+	case c < 0x30:
+		if len(f.held) > 4 {
+			f.held = f.held[:4]
+		}
+		return dst
 	case c == '[' && len(f.held) == 2:
 		f.state = ftCSI
+		return dst
 	case len(f.held) == 2 && bytes.IndexByte([]byte("]P_^Xk"), c) >= 0:
 		f.state = ftString
-	case c >= 0x20 && c < 0x30:
-	case c == 'Z' && len(f.held) == 2: // DECID
-		return f.drop(dst)
-	default:
-		return f.release(dst)
-	}
-	return dst
-}
-
-// release lets what is held pass.
-func (f *QueryFilter) release(dst []byte) []byte {
-	dst = append(dst, f.held...)
-	f.held, f.state = f.held[:0], ftText
-	return dst
-}
-
-// drop takes out what is held, but for the control characters within, which
-// act by themselves.
-func (f *QueryFilter) drop(dst []byte) []byte {
-	for _, c := range f.held {
-		if c < 0x20 && c != 0x1b && c != 0x05 {
-			dst = append(dst, c)
-		}
-	}
-	f.held, f.state = f.held[:0], ftText
-	return dst
-}
-
-// pass follows a control string that passes to its end. When another sequence
-// cuts it off it is made void (CAN), so that the sequence can be looked at.
-func (f *QueryFilter) pass(dst []byte, c byte) []byte {
-	osc := f.held[1] == ']'
-	switch {
-	case f.state == ftPassE && c == '\\':
-		dst = append(dst, 0x1b, c)
-		f.held, f.state = f.held[:0], ftText
-	case f.state == ftPassE:
-		dst = append(dst, 0x18)
-		f.held, f.state = append(f.held[:0], 0x1b), ftEscape
-		return f.sequence(dst, c)
-	case c == 0x1b:
-		f.state = ftPassE
-	default:
-		dst = append(dst, c)
-		if c == 0x18 || c == 0x1a || c == 0x07 && osc || c == 0x9c && f.last == 0xc2 {
-			f.held, f.state = f.held[:0], ftText
-		}
-		f.last = c
-	}
-	return dst
-}
-
-// string takes a byte of a control string that is held.
-func (f *QueryFilter) string(dst []byte, c byte) []byte {
-	f.held = append(f.held, c)
-	end := f.state == ftStringE && c == '\\' ||
-		c == 0x07 && f.held[1] == ']' ||
-		c == 0x9c && len(f.held) > 3 && f.held[len(f.held)-2] == 0xc2
-	switch {
-	case end:
-		if f.isPassthrough() {
-			return f.unwrap(dst)
-		}
-		if isStringQuery(f.held) {
-			f.held, f.state = f.held[:0], ftText
-			return dst
-		}
-		return f.release(dst)
-	case c == 0x18 || c == 0x1a:
-		return f.release(dst)
-	case f.state == ftStringE && c == 0x1b && f.isPassthrough():
-		f.held = f.held[:len(f.held)-1] // two ESC are one of the payload
-		f.state = ftString
 		return dst
-	case f.state == ftStringE && c != 0x1b: // another sequence begins
-		f.held, f.state = append(f.held[:0], 0x1b), ftEscape
-		return f.sequence(dst, c)
-	case c == 0x1b:
-		f.state = ftStringE
-	case len(f.held) > maxHeld && !(f.isPassthrough() && len(f.held) < maxDCS):
+	}
+	seq := f.held[1:]
+	if passesEscape(seq) {
 		dst = append(dst, f.held...)
-		f.held, f.state = f.held[:2], ftPass
-		return dst
+	} else {
+		f.stale = f.stale || isStaleEscape(string(seq))
 	}
-	if f.state == ftStringE && c != 0x1b {
-		f.state = ftString
-	}
+	f.drop()
 	return dst
 }
 
-// isPassthrough reports whether a string for tmux to pass on is held. This is
-// no tmux, and other terminals would take what is within as it stands.
-func (f *QueryFilter) isPassthrough() bool {
-	return f.held[1] == 'P' && bytes.HasPrefix(f.held[2:], tmuxPrefix)
+func passesEscape(seq []byte) bool {
+	if len(seq) == 2 && seq[0] >= '(' && seq[0] <= '/' || len(seq) == 3 && seq[0] >= '(' && seq[0] <= '+' {
+		return true // character sets, reset at detach
+	}
+	return ruleFor(passEscapes[:], string(seq)) != nil
 }
 
-// unwrap lets what is within a passthrough pass, without its questions.
-func (f *QueryFilter) unwrap(dst []byte) []byte {
-	inner := bytes.TrimSuffix(f.held[2+len(tmuxPrefix):], []byte("\x1b\\"))
-	var g QueryFilter
-	dst = g.Filter(dst, inner)
-	f.held, f.state = f.held[:0], ftText
-	return dst
-}
-
-// csi lets a complete control sequence pass, or not. Mode 2048 is taken out of
-// what sets modes: the outer terminal's reports would come as if typed.
-func (f *QueryFilter) csi(dst []byte) []byte {
-	if isCSIQuery(plainText(string(f.held[2:]))) {
-		return f.drop(dst)
-	}
-	if b := f.held; b[len(b)-1] == 'h' && bytes.Contains(b, []byte("2048")) {
-		f.held = withoutMode(b, "2048")
-		if len(f.held) == 0 {
-			f.state = ftText
-			return dst
-		}
-	}
-	return f.release(dst)
-}
-
-// withoutMode takes a mode out of CSI ? … h; nothing is left when it was the
-// only one.
-func withoutMode(b []byte, mode string) []byte {
-	if len(b) < 4 || b[2] != '?' {
-		return b
-	}
-	var keep [][]byte
-	for _, p := range bytes.Split(b[3:len(b)-1], []byte(";")) {
-		if string(p) != mode {
-			keep = append(keep, p)
-		}
-	}
-	if len(keep) == 0 {
-		return nil
-	}
-	out := append([]byte("\x1b[?"), bytes.Join(keep, []byte(";"))...)
-	return append(out, 'h')
-}
-
-// isCSIQuery reports whether a control sequence, without its CSI, is answered
-// by terminals.
-func isCSIQuery(s string) bool {
-	b := []byte(s)
-	if len(b) == 0 {
-		return false
-	}
-	final, b := b[len(b)-1], b[:len(b)-1]
-	var prefix, inter byte
-	if len(b) > 0 && b[0] >= '<' && b[0] <= '?' {
-		prefix, b = b[0], b[1:]
-	}
-	if n := len(b); n > 0 && b[n-1] >= 0x20 && b[n-1] < 0x30 {
-		inter, b = b[n-1], b[:n-1]
-	}
-	first, _, _ := bytes.Cut(b, []byte(";"))
-	switch {
-	case inter == '$':
-		return final == 'p' || final == 'w' || final == 'u' // DECRQM, DECRQPSR, DECRQTSR
-	case inter == '*':
-		return final == 'y' // DECRQCRA
-	case inter == '#':
-		return final == '|' // XTREPORTSGR
-	case inter == '&' || inter == '"':
-		return final == 'u' || final == 'v' // DECRQUPSS, DECRQDE
-	case inter != 0:
-		return false
-	case final == 'c': // DA1, DA2, DA3
-		return prefix != '?'
-	case final == 'n': // DSR, but not XTMODKEYS with >
-		return prefix == 0 || prefix == '?'
-	case final == 'q':
-		return prefix == '>' // XTVERSION
-	case final == 'u':
-		return prefix == '?' // kitty keyboard
-	case final == 'm':
-		return prefix == '?' // XTQMODKEYS
-	case final == 'S':
-		return prefix == '?' // XTSMGRAPHICS
-	case final == 'x' && prefix == 0:
-		return true // DECREQTPARM
-	case final == 't' && prefix == 0:
-		return isWindowQuery(first)
-	}
-	return false
-}
-
-// isWindowQuery reports whether an XTWINOPS asks.
-func isWindowQuery(first []byte) bool {
-	switch string(first) {
-	case "11", "13", "14", "15", "16", "18", "19", "20", "21":
+// isStaleEscape reports whether the emulator's screen changes by a sequence that
+// does not pass: RIS would take the person's history and colours, the others
+// the terminal's own character set and answers.
+func isStaleEscape(seq string) bool {
+	switch seq {
+	case "c", "%@", "%G", " F", " G":
 		return true
 	}
 	return false
 }
 
-// isStringQuery reports whether a control string, with its introducer, asks.
-func isStringQuery(b []byte) bool {
-	kind, body := b[1], b[2:]
-	switch kind {
-	case ']':
-		number, rest, _ := bytes.Cut(body, []byte(";"))
-		switch string(number) {
-		case "52":
-			return bytes.Contains(rest, []byte(";?"))
-		case "1337":
-			return bytes.HasPrefix(rest, []byte("ReportCellSize")) || bytes.HasPrefix(rest, []byte("ReportVariable"))
-		case "99":
-			return bytes.Contains(rest, []byte("p=?"))
-		case "7501":
-			return bytes.HasPrefix(bytes.TrimSpace(rest), []byte("?"))
-		case "22", "21":
-			return bytes.HasPrefix(rest, []byte("?")) || bytes.Contains(rest, []byte("=?"))
-		case "0", "1", "2", "7", "8", "9", "133", "633", "777":
-			return false
+func ruleFor(rules []passRule, seq string) *passRule {
+	for i := range rules {
+		if rules[i].seq == seq {
+			return &rules[i]
 		}
-		return bytes.HasPrefix(rest, []byte("?")) || bytes.Contains(rest, []byte(";?"))
-	case 'P':
-		return bytes.HasPrefix(body, []byte("$q")) || bytes.HasPrefix(body, []byte("+q"))
-	case '_': // kitty graphics: a=q asks
-		return bytes.HasPrefix(body, []byte("G")) && bytes.Contains(headOf(body), []byte("a=q"))
+	}
+	return nil
+}
+
+// csi takes a byte of a control sequence.
+func (f *OuterFilter) csi(dst []byte, c byte) []byte {
+	if len(f.held) < maxHeld {
+		f.held = append(f.held, c)
+	} else {
+		f.void = true
+	}
+	if c < 0x40 {
+		return dst
+	}
+	if s, ok := splitSequence(f.held[2:]); ok && !f.void {
+		dst = f.control(dst, s)
+	}
+	f.drop()
+	return dst
+}
+
+// control lets a complete control sequence pass, or not.
+func (f *OuterFilter) control(dst []byte, s sequence) []byte {
+	switch s.name {
+	case "h", "l", "?h", "?l", "?s", "?r":
+		return f.modes(dst, s)
+	case "\"p": // DECSCL resets softly
+		f.stale = true
+		return dst
+	}
+	if r := ruleFor(passCSI[:], s.name); r != nil && (r.args == nil || r.args(s.args())) {
+		dst = append(dst, f.held...)
+	}
+	return dst
+}
+
+// modes lets those pass that may.
+func (f *OuterFilter) modes(dst []byte, s sequence) []byte {
+	dec := s.name[0] == '?'
+	open := false
+	for _, n := range s.args() {
+		if dec && n == 3 { // DECCOLM clears the screen
+			f.stale = true
+		}
+		if !passesMode(n, dec) {
+			continue
+		}
+		if open {
+			dst = append(dst, ';')
+		} else if dst, open = append(dst, "\x1b["...), true; dec {
+			dst = append(dst, '?')
+		}
+		dst = strconv.AppendInt(dst, int64(n), 10)
+	}
+	if open {
+		dst = append(dst, s.name[len(s.name)-1])
+	}
+	return dst
+}
+
+func passesMode(n int, dec bool) bool {
+	for i := range passModes {
+		if passModes[i].n == n && passModes[i].dec == dec {
+			return true
+		}
 	}
 	return false
 }
 
-// headOf is the control data of a graphics command, before its payload.
-func headOf(body []byte) []byte {
-	head, _, _ := bytes.Cut(body, []byte(";"))
-	return head
+// sequence is a control sequence, or the head of a device control string.
+type sequence struct {
+	name   string // prefix, intermediates, final byte
+	params []byte
+}
+
+// splitSequence cuts b, which ends with a final byte; false when b is none that
+// the emulator would carry out.
+func splitSequence(b []byte) (s sequence, ok bool) {
+	var name [4]byte
+	n, i := 0, 0
+	if len(b) > 0 && b[0] >= '<' && b[0] <= '?' {
+		name[0], n, i = b[0], 1, 1
+	}
+	from := i
+	for i < len(b) && b[i] >= '0' && b[i] <= ';' {
+		i++
+	}
+	s.params = b[from:i]
+	for ; i < len(b); i++ {
+		last := i == len(b)-1
+		if n == len(name) || last != (b[i] >= 0x40) || !last && b[i] >= 0x30 {
+			return s, false
+		}
+		name[n] = b[i]
+		n++
+	}
+	s.name = string(name[:n])
+	return s, n > 0 && name[n-1] >= 0x40
+}
+
+// args are the parameters; one with subparameters is -1, one left out 0.
+func (s sequence) args() []int {
+	if len(s.params) == 0 {
+		return nil
+	}
+	var out []int
+	for part := range bytes.SplitSeq(s.params, []byte(";")) {
+		n, err := strconv.Atoi(string(part))
+		if err != nil && len(part) > 0 {
+			n = -1
+		}
+		out = append(out, n)
+	}
+	return out
 }

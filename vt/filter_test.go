@@ -26,7 +26,7 @@ func TestFilterQueries(t *testing.T) {
 		"\x05",                // ENQ
 		"\u009bc", "\u009b6n", // the same with C1
 	} {
-		var f vt.QueryFilter
+		var f vt.OuterFilter
 		if got := string(f.Filter(nil, []byte("a"+q+"b"))); got != "ab" {
 			t.Errorf("%q goes through as %q", "a"+q+"b", got)
 		}
@@ -38,12 +38,12 @@ func TestFilterKeeps(t *testing.T) {
 	for _, s := range []string{
 		"text", "é漢😀", "\r\n\t\b\a", "\x1b[1;31m", "\x1b[38:2::1:2:3m", "\x1b[5;5H", "\x1b[2J", "\x1b[?1049h", "\x1b[?2004l",
 		"\x1b[>1u", "\x1b[<u", "\x1b[=5;1u", "\x1b[u", "\x1b[s", "\x1b[>4;2m", "\x1b[2 q", "\x1b[!p", "\x1b[1\"q", "\x1b[3;8r",
-		"\x1b[?2026h", "\x1b[?2026l", "\x1b[22;0t", "\x1b[23;0t", "\x1b7", "\x1b8", "\x1bM", "\x1b(0", "\x1b=", "\x1bc",
+		"\x1b[?2026h", "\x1b[?2026l", "\x1b[22;0t", "\x1b[23;0t", "\x1b7", "\x1b8", "\x1bM", "\x1b(0", "\x1b=", "\x1b[?47;25h",
 		"\x1b]0;title\a", "\x1b]2;what?\x1b\\", "\x1b]8;;http://a/?q\a", "\x1b]10;#112233\a", "\x1b]4;1;#ff0000\a", "\x1b]112\a",
 		"\x1b]52;c;aGk=\a", "\x1b]133;A\a", "\x1b]9;4;1;50\a", "\x1b]7;file:///tmp\a", "\x1b]7501;state=idle\x1b\\",
-		"\x1bPq#0;2;0;0;0~~\x1b\\", "\x1b_Gf=24,s=1,v=1;AAAA\x1b\\", "\x1b^x\x1b\\", "\x1b[2*x", "\x1b[88;1;1;2;2$x",
+		"\x1bPq#0;2;0;0;0~~\x1b\\", "\x1b_Gf=24,s=1,v=1;AAAA\x1b\\", "\x1b[2*x", "\x1b[88;1;1;2;2$x",
 	} {
-		var f vt.QueryFilter
+		var f vt.OuterFilter
 		if got := string(f.Filter(nil, []byte("a"+s+"b"))); got != "a"+s+"b" {
 			t.Errorf("%q goes through as %q", "a"+s+"b", got)
 		}
@@ -52,7 +52,7 @@ func TestFilterKeeps(t *testing.T) {
 
 // TestFilterList: a list of colours of which some are asked for.
 func TestFilterList(t *testing.T) {
-	var f vt.QueryFilter
+	var f vt.OuterFilter
 	got := string(f.Filter(nil, []byte("\x1b]4;1;#ff0000;2;?\a.")))
 	term := mustNew(t, vt.Options{})
 	term.Write([]byte(got))
@@ -72,7 +72,7 @@ func TestFilterAnswersNothing(t *testing.T) {
 		if len(input) > 64<<10 {
 			continue
 		}
-		var f vt.QueryFilter
+		var f vt.OuterFilter
 		term := mustNew(t, vt.Options{})
 		through := f.Filter(nil, input)
 		term.Write(through)

@@ -186,7 +186,7 @@ func FuzzResize(f *testing.F) {
 func FuzzFilter(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
-		var whole, bytewise vt.QueryFilter
+		var whole, bytewise vt.OuterFilter
 		want := whole.Filter(nil, input)
 		var got []byte
 		for i := range input {

@@ -184,6 +184,7 @@ func (p *painter) outerModes(o PaintOptions) {
 	}
 	if o.Cols == t.cols && o.Rows == t.rows {
 		p.margins()
+		p.tabs()
 	}
 	if e := t.extra; e != nil {
 		if e.cursorKind != 0 {

@@ -387,7 +387,7 @@ func TestFilter(t *testing.T) {
 		o := vt.Options{Cols: 20, Rows: 6}
 		// REP repeats nothing after a control function, and the filter takes some out.
 		input := bytes.ReplaceAll(drawInput(t, 30), []byte("b"), []byte("B"))
-		var whole, split vt.QueryFilter
+		var whole, split vt.OuterFilter
 		want := whole.Filter(nil, input)
 		var got []byte
 		for rest := input; len(rest) > 0; {
@@ -401,6 +401,9 @@ func TestFilter(t *testing.T) {
 		direct, filtered := mustNewRapid(t, o), mustNewRapid(t, o)
 		direct.Write(input)
 		filtered.Write(want)
+		if whole.Stale() || direct.EightBit() {
+			return // it is painted
+		}
 		filtered.TakeReplies()
 		if d := diffVisible(direct, filtered); d != "" && len(direct.Pending()) == 0 && len(filtered.Pending()) == 0 {
 			t.Fatalf("%q filtered to %q shows another screen: %s", input, want, d)

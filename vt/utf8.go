@@ -101,6 +101,10 @@ func (t *Terminal) printDecoded(r rune) {
 	t.printRune(r)
 }
 
+// EightBit reports whether output has bytes that mean something else to a
+// terminal with UTF-8.
+func (t *Terminal) EightBit() bool { return t.eightBit() }
+
 // eightBit reports whether bytes 0x80–0x9F are C1 controls: the program has
 // asked for 8-bit controls, or has left UTF-8.
 func (t *Terminal) eightBit() bool {

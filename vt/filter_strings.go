@@ -1,0 +1,148 @@
+package vt
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// string takes a byte of a control string that is held.
+func (f *OuterFilter) string(dst []byte, c byte) []byte {
+	osc := f.held[1] == ']'
+	switch {
+	case f.state == ftStringE && c == '\\', c == 0x07 && osc, c == 0x9c && f.c2:
+		return f.endString(dst, c)
+	case f.state == ftStringE && c == 0x1b && f.isPassthrough():
+		f.held, f.state = append(f.held, c), ftString // two ESC are one of the payload
+	case f.state == ftStringE && c != 0x1b: // another sequence begins
+		f.drop()
+		return f.begin(dst, c)
+	case c == 0x1b:
+		f.state = ftStringE
+	case c == 0x18 || c == 0x1a:
+		f.drop()
+	case c < 0x20 && c != '\r' && c != '\n' && c != '\t': // BEL would end it in some terminals
+	default:
+		// A C1 control within would act in some terminals.
+		f.void = f.void || f.c2 && c >= 0x80 && c < 0xa0
+		f.held, f.c2 = append(f.held, c), c == 0xc2
+		if len(f.held) > maxHeld && !(f.isPassthrough() && len(f.held) < maxDCS) {
+			return f.beginLong(dst)
+		}
+	}
+	return dst
+}
+
+// endString lets a complete string pass, or not. c is the last byte of its end.
+func (f *OuterFilter) endString(dst []byte, c byte) []byte {
+	if c == 0x9c { // ST in UTF-8
+		f.held = f.held[:len(f.held)-1]
+	}
+	body := f.held[2:]
+	switch {
+	case f.isPassthrough():
+		var g OuterFilter
+		dst = g.Filter(dst, body[len(tmuxPrefix):])
+		f.stale = f.stale || g.stale
+	case !f.void && passesString(f.held[1], body):
+		dst = append(dst, f.held...)
+		if c == 0x07 {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '\x1b', '\\')
+		}
+	}
+	f.drop()
+	return dst
+}
+
+// beginLong judges a string by its beginning.
+func (f *OuterFilter) beginLong(dst []byte) []byte {
+	f.void = f.void || !passesLong(f.held[1], f.held[2:])
+	if !f.void {
+		dst = append(dst, f.held...)
+	}
+	f.held, f.state, f.c2 = f.held[:2], ftLong, false
+	return dst
+}
+
+// long follows a long string to its end. What is long is ASCII. When another
+// sequence cuts it off it is made void (CAN).
+func (f *OuterFilter) long(dst []byte, c byte) []byte {
+	wasC2 := f.c2
+	f.c2 = c == 0xc2
+	pass := func(p ...byte) {
+		if !f.void {
+			dst = append(dst, p...)
+		}
+	}
+	switch {
+	case f.state == ftLongE && c == '\\', c == 0x9c && wasC2:
+		pass('\x1b', '\\')
+		f.drop()
+	case f.state == ftLongE:
+		pass(0x18)
+		f.drop()
+		return f.begin(dst, c)
+	case c == 0x1b:
+		f.state = ftLongE
+	case c == 0x07 && f.held[1] == ']':
+		pass(c)
+		f.drop()
+	case c == 0x18 || c == 0x1a:
+		pass(0x18)
+		f.drop()
+	case c >= 0x20 && c < 0x7f || c == '\r' || c == '\n':
+		pass(c)
+	}
+	return dst
+}
+
+// isPassthrough reports whether a string for tmux to pass on is held. This is
+// no tmux, and other terminals would take what is within as it stands.
+func (f *OuterFilter) isPassthrough() bool {
+	return f.held[1] == 'P' && bytes.HasPrefix(f.held[2:], tmuxPrefix)
+}
+
+// passesString reports whether a control string may pass.
+func passesString(kind byte, body []byte) bool {
+	switch kind {
+	case ']':
+		return passesOSC(body)
+	case 'P':
+		i := bytes.IndexFunc(body, func(r rune) bool { return r >= 0x40 })
+		if i < 0 {
+			return false
+		}
+		s, ok := splitSequence(body[:i+1])
+		if !ok {
+			return false
+		}
+		r := ruleFor(passDCS[:], s.name)
+		return r != nil && (r.args == nil || r.args(s.args()))
+	case '_':
+		return passesAPC(body)
+	}
+	return false // PM, SOS and the title of screen(1) are shown as text by some
+}
+
+func passesOSC(body []byte) bool {
+	head, rest, _ := bytes.Cut(body, []byte(";"))
+	n, err := strconv.Atoi(string(head))
+	if err != nil {
+		return false
+	}
+	for i := range passOSC {
+		if r := &passOSC[i]; r.n == n {
+			return r.text == nil || r.text(rest)
+		}
+	}
+	return false
+}
+
+// passesLong is passesString for the beginning of a long string.
+func passesLong(kind byte, body []byte) bool {
+	if kind == ']' {
+		return (bytes.HasPrefix(body, []byte("52;")) || bytes.HasPrefix(body, []byte("1337;"))) && passesOSC(body)
+	}
+	return passesString(kind, body)
+}

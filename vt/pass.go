@@ -1,0 +1,230 @@
+package vt
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// What of a program's output may reach a person's terminal. Everything else is
+// taken out: the terminal would answer it, keep it after detach (AppendReset
+// and Undo have what can be undone), or do something that is none of a
+// program's business there: print, resize windows, transfer files, program
+// keys. What the emulator does not know is out for a reason of its own, the
+// two screens would differ.
+
+// passRule is one kind of sequence that may pass, with the reason.
+type passRule struct {
+	seq  string           // CSI: prefix, intermediate, final byte; ESC and DCS: intermediates, final byte
+	args func([]int) bool // which parameters may pass; nil: all
+	why  string
+}
+
+// passEscapes are ESC sequences. Those that designate a character set are in
+// passesEscape.
+var passEscapes = [...]passRule{
+	{"7", nil, "saves the cursor, for nobody but the program"},
+	{"8", nil, "restores the cursor"},
+	{"=", nil, "keypad mode, reset at detach"},
+	{">", nil, "keypad mode, reset at detach"},
+	{"D", nil, "moves the cursor"},
+	{"E", nil, "moves the cursor"},
+	{"M", nil, "moves the cursor"},
+	{"6", nil, "moves the cursor or a column"},
+	{"9", nil, "moves the cursor or a column"},
+	{"H", nil, "tab stop, reset at detach"},
+	{"N", nil, "character set of one character"},
+	{"O", nil, "character set of one character"},
+	{"n", nil, "character set, reset at detach"},
+	{"o", nil, "character set, reset at detach"},
+	{"V", nil, "protects characters, reset at detach"},
+	{"W", nil, "protects characters, reset at detach"},
+	{"#8", nil, "fills the screen"},
+}
+
+// passCSI are control sequences; the modes are in passModes. The most frequent
+// stand first.
+var passCSI = [...]passRule{
+	{"m", nil, "rendition, reset at detach"},
+	{"H", nil, "moves the cursor"},
+	{"K", nil, "erases"},
+	{"G", nil, "moves the cursor"},
+	{"A", nil, "moves the cursor"},
+	{"B", nil, "moves the cursor"},
+	{"C", nil, "moves the cursor"},
+	{"D", nil, "moves the cursor"},
+	{"J", below(3), "erases; 3 would erase the person's own history"},
+	{"X", nil, "erases"},
+	{"d", nil, "moves the cursor"},
+	{"E", nil, "moves the cursor"},
+	{"F", nil, "moves the cursor"},
+	{"I", nil, "moves the cursor"},
+	{"Z", nil, "moves the cursor"},
+	{"`", nil, "moves the cursor"},
+	{"a", nil, "moves the cursor"},
+	{"e", nil, "moves the cursor"},
+	{"f", nil, "moves the cursor"},
+	{"@", nil, "moves text"},
+	{"L", nil, "moves text"},
+	{"M", nil, "moves text"},
+	{"P", nil, "moves text"},
+	{"S", nil, "moves text"},
+	{"T", func(p []int) bool { return len(p) < 2 }, "moves text; with more parameters it tracks the mouse and waits for a reply"},
+	{"^", nil, "moves text"},
+	{" @", nil, "moves text"},
+	{" A", nil, "moves text"},
+	{"'}", nil, "moves text"},
+	{"'~", nil, "moves text"},
+	{"b", nil, "repeats a character"},
+	{"g", nil, "tab stops, reset at detach"},
+	{"?W", only(5), "tab stops, as they are at detach"},
+	{"r", nil, "margins, reset at detach"},
+	{"s", nil, "saves the cursor, or margins, reset at detach"},
+	{"u", nil, "restores the cursor"},
+	{"t", only(22, 23), "the stack of titles; all else asks, or moves and resizes windows"},
+	{"!p", nil, "soft reset"},
+	{" q", nil, "form of the cursor, reset at detach"},
+	{"\"q", nil, "protects characters, reset at detach"},
+	{"?J", below(3), "erases"},
+	{"?K", nil, "erases"},
+	{"$r", nil, "rendition of a rectangle"},
+	{"$t", nil, "rendition of a rectangle"},
+	{"$v", nil, "copies a rectangle"},
+	{"$x", nil, "fills a rectangle"},
+	{"$z", nil, "erases a rectangle"},
+	{"${", nil, "erases a rectangle"},
+	{"*x", nil, "extent of rectangles, reset at detach"},
+	{"#{", nil, "saves the rendition"},
+	{"#}", nil, "restores the rendition"},
+	{"#p", nil, "saves the rendition"},
+	{"#q", nil, "restores the rendition"},
+	{">m", first(4), "modifyOtherKeys, reset at detach; nothing resets the other keys"},
+	{">n", first(4), "modifyOtherKeys, reset at detach"},
+	{">u", nil, "kitty keyboard, reset at detach"},
+	{"<u", nil, "kitty keyboard, reset at detach"},
+	{"=u", nil, "kitty keyboard, reset at detach"},
+}
+
+// passModes are the modes that may be set, reset, saved and restored: AppendReset
+// resets each. DEC private modes but for those of ECMA-48.
+var passModes = [...]struct {
+	n   int
+	dec bool
+	why string
+}{
+	{25, true, "shows the cursor"}, {12, true, "the cursor blinks"},
+	{2026, true, "synchronized update"}, {7, true, "wraps lines"},
+	{47, true, "alternate screen"}, {1047, true, "alternate screen"}, {1048, true, "saves the cursor"}, {1049, true, "alternate screen"},
+	{2004, true, "bracketed paste"}, {1, true, "cursor keys"}, {66, true, "keypad"}, {67, true, "backarrow key"},
+	{9, true, "mouse"}, {1000, true, "mouse"}, {1002, true, "mouse"}, {1003, true, "mouse"}, {1005, true, "mouse"},
+	{1006, true, "mouse"}, {1015, true, "mouse"}, {1016, true, "mouse"}, {1007, true, "mouse wheel as keys"},
+	{1004, true, "reports of focus, which a person's terminal alone can send"},
+	{2031, true, "reports of a changed colour scheme, likewise"},
+	{5, true, "reverse video"}, {6, true, "origin"}, {69, true, "left and right margins"},
+	{42, true, "national character sets"}, {45, true, "reverse wrap"}, {1045, true, "reverse wrap"},
+	{4, false, "insert"}, {20, false, "new line"},
+}
+
+// passOSC are operating system commands by their number.
+var passOSC = [...]struct {
+	n    int
+	text func(rest []byte) bool // what may follow; nil: all
+	why  string
+}{
+	{0, nil, "title"}, {1, nil, "title"}, {2, nil, "title"},
+	{4, sets, "colours, undone at detach"}, {5, sets, "colours, undone at detach"},
+	{10, sets, "colours, undone at detach"}, {11, sets, "colours, undone at detach"}, {12, sets, "colours, undone at detach"},
+	{13, sets, "colours, undone at detach"}, {14, sets, "colours, undone at detach"},
+	{17, sets, "colours, undone at detach"}, {19, sets, "colours, undone at detach"},
+	{104, nil, "resets colours"}, {105, nil, "resets colours"},
+	{110, nil, "resets colours"}, {111, nil, "resets colours"}, {112, nil, "resets colours"}, {113, nil, "resets colours"},
+	{114, nil, "resets colours"}, {117, nil, "resets colours"}, {119, nil, "resets colours"},
+	{7, nil, "folder of a new tab; every prompt says it anew"},
+	{8, nil, "links, reset at detach"},
+	{9, notice9, "progress and notices; ConEmu runs programs by other numbers"},
+	{22, sets, "form of the pointer, undone at detach"},
+	{52, sets, "the person's clipboard takes what a program copies"},
+	{99, notice99, "notices"},
+	{133, nil, "marks of a prompt"}, {633, nil, "marks of a prompt"},
+	{777, func(b []byte) bool { return bytes.HasPrefix(b, []byte("notify;")) }, "notices"},
+	{1337, iterm, "images and places; the rest transfers files, changes profiles and asks"},
+	{7501, sets, "status of a program"},
+}
+
+// passDCS are device control strings.
+var passDCS = [...]passRule{
+	{"q", nil, "sixel images"},
+	{"$t", only(2), "tab stops, reset at detach"},
+}
+
+// passesAPC reports whether an application program command may pass: images of
+// kitty, but for questions.
+func passesAPC(body []byte) bool {
+	head, _, _ := bytes.Cut(body, []byte(";"))
+	return bytes.HasPrefix(head, []byte("G")) && !bytes.Contains(head, []byte("a=q"))
+}
+
+func below(n int) func([]int) bool {
+	return func(p []int) bool { return len(p) == 0 || p[0] < n }
+}
+
+func first(n int) func([]int) bool {
+	return func(p []int) bool { return len(p) > 0 && p[0] == n }
+}
+
+func only(n ...int) func([]int) bool {
+	return func(p []int) bool {
+		for _, m := range n {
+			if len(p) > 0 && p[0] == m {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// sets reports whether a command asks nothing.
+func sets(rest []byte) bool {
+	for part := range bytes.SplitSeq(rest, []byte(";")) {
+		if bytes.HasPrefix(bytes.TrimSpace(part), []byte("?")) {
+			return false
+		}
+	}
+	return true
+}
+
+// notice9 reports whether OSC 9 is a text or progress. ConEmu's others begin
+// with a number.
+func notice9(rest []byte) bool {
+	head, _, _ := bytes.Cut(rest, []byte(";"))
+	n, err := strconv.Atoi(string(head))
+	return err != nil || n == 4
+}
+
+// notice99 reports whether OSC 99 asks nothing.
+func notice99(rest []byte) bool {
+	meta, _, _ := bytes.Cut(rest, []byte(";"))
+	for part := range bytes.SplitSeq(meta, []byte(":")) {
+		if v, ok := bytes.CutPrefix(part, []byte("p=")); ok && (string(v) == "?" || string(v) == "alive") {
+			return false
+		}
+	}
+	return true
+}
+
+// iterm reports whether a command of iTerm2 shows an image, or says where the
+// program is. A file that is not shown is a download.
+func iterm(rest []byte) bool {
+	name, args, _ := bytes.Cut(rest, []byte("="))
+	switch string(name) {
+	case "CurrentDir", "RemoteHost", "SetMark", "FilePart", "FileEnd":
+		return true
+	case "File", "MultipartFile":
+		args, _, _ = bytes.Cut(args, []byte(":"))
+		for part := range bytes.SplitSeq(args, []byte(";")) {
+			if string(part) == "inline=1" {
+				return true
+			}
+		}
+	}
+	return false
+}

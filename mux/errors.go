@@ -24,6 +24,7 @@ var (
 	ErrSpawn     = errors.New("the program cannot be started")
 	ErrTerminals = error(&spawnFailure{"no terminal is free"})
 	ErrOpenFiles = error(&spawnFailure{"the mux has too many open files"})
+	ErrEnding    = error(&spawnFailure{"the server is ending"})
 	ErrSize      = errors.New("bad terminal size")
 	ErrRequest   = errors.New("bad request")
 	ErrTooLarge  = errors.New("request too large")
@@ -74,6 +75,7 @@ var codes = []struct {
 	{"keeper_frozen", 503, errKeeperFrozen},
 	{"terminals", 503, ErrTerminals},
 	{"open_files", 503, ErrOpenFiles},
+	{"ending", 503, ErrEnding},
 	{"spawn", 500, ErrSpawn},
 	{"size", 400, ErrSize},
 	{"unknown_key", 400, ErrUnknownKey},

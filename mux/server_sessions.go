@@ -119,7 +119,7 @@ func (srv *server) reserve(name, id string) error {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	if srv.stopping {
-		return fmt.Errorf("%w: the server is ending", ErrSpawn)
+		return ErrEnding
 	}
 	if s, taken := srv.live[name]; taken && (s == nil || s.isRunning()) {
 		return fmt.Errorf("%w: %s", ErrExists, name)

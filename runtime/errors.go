@@ -22,7 +22,17 @@ var (
 	ErrUnsupported              = errors.New("not supported by this provider")
 	ErrSentAway                 = errors.New("another terminal took the session")
 	ErrBackendUnreachable       = errors.New("cannot reach the session backend")
+	ErrBackendBusy              = errors.New("the session backend takes no new session")
 )
+
+// IsBackendFailure reports whether the error of a Start is the backend's: it says
+// nothing about the program, and a later try may succeed.
+func IsBackendFailure(err error) bool {
+	if errors.Is(err, ErrSessionDiedDuringStartup) || errors.Is(err, ErrStartupBlocked) {
+		return false
+	}
+	return errors.Is(err, ErrBackendUnreachable) || errors.Is(err, ErrBackendBusy) || errors.Is(err, ErrSessionInitializing)
+}
 
 // StartupDeath is the error of a session that ended before it was ready. It
 // matches ErrSessionDiedDuringStartup.

@@ -109,6 +109,8 @@ func (l *loop) beginRestarts(ctx context.Context, list []*member, before map[*me
 					busy = append(busy, m)
 				case (m.seen.Presence == Alive || m.seen.Presence == Zombie) && m.seen.Owned:
 					l.stopGently(m, WhyRestart)
+				case r.Unsure:
+					l.look()
 				}
 			}
 		})

@@ -151,7 +151,7 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 // quarantined says when the restart of a member is put off.
 func (l *loop) quarantined(m *member) {
 	if r := &m.seen.Record; r.Quarantined() {
-		l.noteAgent(m, EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format("15:04:05.000Z")))
+		l.noteAgent(m, EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
 	}
 }
 

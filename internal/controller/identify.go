@@ -19,12 +19,15 @@ func (l *loop) take(m *member, a answer) {
 			l.logf("%s: cannot tell: %v", m.name(), a.err)
 		}
 		m.queryErr = a.err.Error()
+		if m.seen.Record.Unsure {
+			l.backendFailed(m)
+		}
 		return
 	}
 	m.queryErr = ""
 	if a.presence == Gone {
 		up := m.seen.Presence == Alive || m.seen.Presence == Zombie || m.seen.Presence == Unknown && m.seen.Record.Open
-		cut := up && m.seen.Presence == Unknown && a.neverRan
+		cut := up && m.seen.Presence == Unknown && (a.neverRan || m.neverMade(a.exit))
 		switch {
 		case cut && m.oneShot() && time.Since(a.begun) < lateStart:
 			l.lookBy(a.begun.Add(lateStart))
@@ -61,12 +64,24 @@ func (l *loop) take(m *member, a answer) {
 // that lasts cannot, by its name.
 const lateStart = 2 * time.Second
 
-// neverStarted takes back a start that an earlier controller wrote down and did
-// not live to make: it is no crash, and a one_shot has not had its run.
+// neverMade reports whether the backend failed the last start, and no session of
+// it is known to have ended.
+func (m *member) neverMade(exit *runtime.Exit) bool {
+	r := &m.seen.Record
+	known := r.LastExit != nil && exit != nil && exit.Time.Equal(r.LastExit.Time)
+	return r.Unsure && (exit == nil || known || exit.Time.Before(r.Started))
+}
+
+// neverStarted takes back a start that made no session, as an earlier controller
+// wrote it down and did not live to make it, or the backend failed it: it is no
+// crash, and a one_shot has not had its run.
 func (l *loop) neverStarted(m *member) {
+	failed := m.seen.Record.Unsure
 	m.seen.Record.CutShort()
 	l.save(m)
-	l.noteAgent(m, EventStartFailed, "", "the controller ended before it was started")
+	if !failed {
+		l.noteAgent(m, EventStartFailed, "", "the controller ended before it was started")
+	}
 }
 
 // identify decides whose a running session is, and adopts this city's.
@@ -104,7 +119,7 @@ func (l *loop) identify(m *member, a answer) {
 		if m.oneShot() && r.Job.Run == "" {
 			r.Job.Run, r.Job.Hash = l.runID, m.seen.Hashes.Core
 		}
-		r.Open = true
+		r.Open, r.PutOff, r.Unsure = true, 0, false
 		l.save(m)
 		l.noteAgent(m, EventAdopted, "", "")
 		l.attend(m)

@@ -140,32 +140,6 @@ func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 	return l, nil
 }
 
-// readBook takes up the run. A new one forgets what ended with the last.
-func (l *loop) readBook() error {
-	id, fresh, err := l.book.Run()
-	if err != nil {
-		return err
-	}
-	l.runID = id
-	if l.records, err = l.book.Records(); err == nil {
-		err = l.readQueue()
-	}
-	if err == nil {
-		l.pauses, err = l.book.Pauses()
-	}
-	if err != nil || !fresh {
-		return err
-	}
-	for name, r := range l.records {
-		r.Stopped, r.Asleep, r.Drained = false, false, false
-		if r.Finished {
-			r.Clear()
-		}
-		l.records[name] = r
-	}
-	return nil
-}
-
 // setSpecs makes the wanted set. Members that are no longer in it lose their
 // spec and keep their session until it is gone.
 func (l *loop) setSpecs(specs []*agent.Spec) {

@@ -294,5 +294,8 @@ func (l *loop) unreachable(err error) {
 	l.silent = true
 	for _, m := range l.members {
 		m.queryErr = err.Error()
+		if m.op == "" && m.seen.Record.Unsure {
+			l.backendFailed(m)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func (l *loop) start(m *member, why string) {
 	}
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
-	r.StartedWith, r.Served, r.Finished = m.spec.Hashes.Core, false, false
+	r.StartedWith, r.Host, r.Served, r.Finished = m.spec.Hashes.Core, l.o.ProviderName, false, false
 	inst.Conversation, inst.Resume = converse(r, m.spec)
 	if m.oneShot() {
 		r.Job = session.Job{Run: l.runID, Hash: m.spec.Hashes.Core}
@@ -137,6 +137,7 @@ func (l *loop) started(m *member, spec *agent.Spec, err error) {
 		return
 	}
 	r.LastError, r.LastHint, r.Conversed = "", "", r.Conversation != ""
+	r.PutOff, r.Unsure = 0, false
 	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = Alive, true, spec.Hashes, time.Now()
 	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, Drain{}, false
 	if m.spec != nil {
@@ -179,6 +180,10 @@ func (l *loop) startFailed(m *member, err error) {
 		m.seen.Presence = Unknown // the city is being stopped; the stop makes sure of it
 		return
 	}
+	if runtime.IsBackendFailure(err) {
+		l.putOff(m, err)
+		return
+	}
 	r.Open = false
 	if r.Resumed { // it may be the conversation that cannot be taken up
 		r.Conversation = ""
@@ -204,6 +209,27 @@ func (l *loop) startFailed(m *member, err error) {
 	l.quarantined(m)
 	l.save(m)
 }
+
+// putOff backs off from a start that the backend failed. Whether there is a
+// session is not known, so it is looked for before the next try.
+func (l *loop) putOff(m *member, err error) {
+	r := &m.seen.Record
+	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)
+	m.seen.Presence, m.queryErr = Unknown, r.LastError
+	l.backendFailed(m)
+	l.noteEnd(m, EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
+}
+
+// backendFailed sets when a member whose start was put off is looked at again.
+func (l *loop) backendFailed(m *member) {
+	r := &m.seen.Record
+	r.BackendFailed(time.Now())
+	l.save(m)
+	l.lookBy(r.RetryAt)
+}
+
+// retryTime is how events write the time of the next try.
+const retryTime = "15:04:05.000Z"
 
 // exitNotFound is what a shell ends with when it does not find a command
 // (POSIX, Shell Command Language, 2.8.2).

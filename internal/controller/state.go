@@ -61,6 +61,8 @@ func (l *loop) stateOf(m *member) State {
 		return StateCrashed
 	case r.Finished:
 		return StateExited
+	case r.PutOff > 0:
+		return StateStarting
 	case r.Quarantined():
 		return StateQuarantined
 	case r.LastError != "" || r.Crashed:
@@ -143,10 +145,14 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	case m.notStarted != "":
 		a.Error, a.Hint = m.notStarted, "make room on the disk of "+StateDir(l.o.City.Dir)
 	}
-	if a.State == StateQuarantined {
+	if a.State == StateQuarantined || r.PutOff > 0 {
 		at := r.RetryAt
 		a.RetryAt = &at
-		if a.Hint == "" {
+		switch {
+		case a.Hint != "":
+		case r.PutOff > 0:
+			a.Hint = "gc tries again by itself; gc restart " + m.name() + " tries now"
+		default:
 			a.Hint = "gc restart " + m.name()
 		}
 	}

@@ -84,7 +84,7 @@ type AgentStatus struct {
 	Restarts     int           `json:"restarts"`
 	LastExit     *runtime.Exit `json:"lastExit,omitempty"`
 	LastActivity *time.Time    `json:"lastActivity,omitempty"` // of input or output
-	RetryAt      *time.Time    `json:"retryAt,omitempty"`      // quarantined: the next try
+	RetryAt      *time.Time    `json:"retryAt,omitempty"`      // quarantined, or the backend failed: the next try
 	WaitsFor     string        `json:"waitsFor,omitempty"`     // a dependency that is not up
 	Stopping     bool          `json:"stopping,omitempty"`     // a stop waits for it to end
 	Error        string        `json:"error,omitempty"`        // why it is not as wanted, one line

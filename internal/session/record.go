@@ -16,6 +16,8 @@ type Record struct {
 	Agent   string `json:"agent"`
 	Session string `json:"session"` // the session's name
 
+	Host string `json:"host,omitempty"` // the provider that the newest incarnation was started with
+
 	// The newest incarnation, written before it is started.
 	ID      string    `json:"id,omitempty"`
 	Epoch   int64     `json:"epoch"`
@@ -41,7 +43,9 @@ type Record struct {
 	Restarts []time.Time `json:"restarts,omitempty"` // restarts after deaths, within the window
 	Total    int         `json:"total"`              // restarts after deaths since the agent was cleared
 	Tries    int         `json:"tries,omitempty"`    // quarantined: tries so far
-	RetryAt  time.Time   `json:"retryAt,omitzero"`   // quarantined: not before this
+	RetryAt  time.Time   `json:"retryAt,omitzero"`   // quarantined or put off: not before this
+	PutOff   int         `json:"putOff,omitempty"`   // starts in a row that the backend failed
+	Unsure   bool        `json:"unsure,omitempty"`   // the backend failed the newest start, and may have made a session
 	Crashed  bool        `json:"crashed,omitempty"`  // the last incarnation died unasked
 	Open     bool        `json:"open,omitempty"`     // started, or about to be, and no end seen
 	CoreHash string      `json:"coreHash,omitempty"` // what Tries and Restarts are about
@@ -65,7 +69,7 @@ type Job struct {
 
 // CutShort takes back a start of which it is known that it made no session.
 func (r *Record) CutShort() {
-	r.Open = false
+	r.Open, r.Unsure = false, false
 	if !r.Job.Done {
 		r.Job = Job{}
 	}
@@ -90,7 +94,7 @@ const (
 // agent may be restarted at once, and otherwise when. Times in the future (the
 // clock was set back) count as now.
 func (r *Record) Died(now time.Time, b Budget) {
-	r.Crashed = true
+	r.Crashed, r.PutOff, r.Unsure = true, 0, false
 	kept := r.Restarts[:0]
 	for _, t := range r.Restarts {
 		if t.After(now) {
@@ -110,6 +114,14 @@ func (r *Record) Died(now time.Time, b Budget) {
 	if over := len(r.Restarts) - b.Max; over > 0 { // no more than Max tell the same
 		r.Restarts = append(r.Restarts[:0], r.Restarts[over:]...)
 	}
+}
+
+// BackendFailed accounts for a start, or a look after one, that the backend
+// failed: it is tried again later, and takes nothing from the restart budget.
+func (r *Record) BackendFailed(now time.Time) {
+	r.PutOff++
+	r.Unsure = true
+	r.RetryAt = now.Add(backOff(r.PutOff))
 }
 
 // backOff is 1 s for the first try, doubling to 1 min.
@@ -152,7 +164,7 @@ const finishedText = "ended with exit status 0 after its prompt and never waited
 
 // Clear forgets failures, as a person's restart or a change of config does.
 func (r *Record) Clear() {
-	r.Restarts, r.Tries, r.RetryAt, r.Total = nil, 0, time.Time{}, 0
+	r.Restarts, r.Tries, r.RetryAt, r.Total, r.PutOff = nil, 0, time.Time{}, 0, 0
 	r.LastError, r.LastHint, r.LastScreen = "", "", ""
 	r.Job, r.Crashed, r.Finished = Job{}, false, false
 }

@@ -242,6 +242,25 @@ func convert(err error) error {
 	return &converted{to, err}
 }
 
+// startError is convert for a server that cannot start a session now.
+func startError(err error) error {
+	for _, busy := range []error{mux.ErrEnding, mux.ErrTerminals, mux.ErrOpenFiles, mux.ErrStart, mux.ErrStateDir} {
+		if errors.Is(err, busy) {
+			return &startFailure{err}
+		}
+	}
+	if errors.Is(err, mux.ErrNoServer) { // it ended just now
+		return &converted{runtime.ErrBackendUnreachable, err}
+	}
+	return convert(err)
+}
+
+// startFailure is an ErrBackendBusy in the multiplexer's own words.
+type startFailure struct{ error }
+
+func (f *startFailure) Unwrap() error        { return f.error }
+func (f *startFailure) Is(target error) bool { return target == runtime.ErrBackendBusy }
+
 // converted is an error of the multiplexer that is one of the contract's.
 type converted struct{ to, err error }
 

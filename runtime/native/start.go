@@ -72,13 +72,13 @@ func (s *starter) create(ctx context.Context) error {
 	}
 	c, err := s.p.EnsureClient(ctx)
 	if err != nil {
-		return convert(err)
+		return startError(err)
 	}
 	if !s.p.proved() { // the server may have ended meanwhile
 		if _, err := c.Status(ctx); errors.Is(err, mux.ErrUnreachable) {
 			s.p.drop(c)
 			if c, err = s.p.EnsureClient(ctx); err != nil {
-				return convert(err)
+				return startError(err)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
 		ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
 	})
 	if err != nil {
-		return convert(err)
+		return startError(err)
 	}
 	s.id = info.ID
 	return nil

@@ -285,7 +285,7 @@ type StatusRule struct {
 	Not      []string `toml:"not"`
 	Priority int      `toml:"priority"`
 	Moves    bool     `toml:"moves"`     // it holds only while the screen keeps changing
-	SettleMS int      `toml:"settle_ms"` // pause in the output before idle is believed
+	SettleMS int      `toml:"settle_ms"` // idle: pause in the output before it is believed; blocked: wait for the question
 	Where
 }
 

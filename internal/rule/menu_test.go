@@ -1,6 +1,7 @@
 package rule_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,7 @@ func TestMenus(t *testing.T) {
 		"boxes":             {"Connect a provider\n╭────────╮\n│ One   →│\n│ cheap  │\n╰────────╯\n╭────────╮\n│ Two    │\n╰────────╯\n↑/↓ navigate, Enter to select", "auth: Connect a provider: *One|Two"},
 		"login":             {"Select login method\n\n❯ 1. Subscription\n  2. API key\n", "auth: Select login method: *Subscription|API key"},
 		"a long question":   {"• I will do it.\n\n  Would you like to run the following command?\n\n  Reason: it is wanted\n\n  $ mkdir x\n\n› 1. Yes, proceed (y)\n  2. No, and tell what to do differently (esc)\n\n  Press enter to confirm or esc to cancel", "permission: Would you like to run the following command?: *Yes, proceed (y)|No, and tell what to do differently (esc)"},
+		"dashes":            {"────────────\n Bash command\n\n   touch x\n╌╌╌╌╌╌╌╌╌╌╌╌\n Do you want to proceed?\n ❯ 1. Yes\n   2. No", "permission: Do you want to proceed?: *Yes|No"},
 		"a wrapped one":     {"Is this a project that you created or one that you have\nreason to trust?\n❯ 1. Yes\n  2. No", "permission: Is this a project that you created or one that you have reason to trust?: *Yes|No"},
 		"a composer":        {"What shall I do next?\n\n› do this\n  and that▮\n\n  ? for shortcuts", ""},
 		"a framed composer": {"Shall I?\n╭──────────╮\n│ > yes    │\n╰──────────╯\n  ? for shortcuts\n  enter to submit", "hint"},
@@ -87,6 +89,40 @@ func TestMenus(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestScrollbar: the scrollbar beside a question belongs neither to it nor to its
+// options.
+func TestScrollbar(t *testing.T) {
+	screen, err := os.ReadFile("testdata/qwen-scrollbar.screen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rule.TextSight(string(screen))
+	found, ok := s.Find(rule.Dialogs())
+	if !ok {
+		t.Fatal("no menu")
+	}
+	q := s.Question(found)
+	want := []string{
+		"Yes, allow once", "Always allow run 'touch *' commands in this project",
+		"Always allow run 'touch *' commands for this user", "No, suggest changes (esc)",
+	}
+	if q.Prompt != "Allow execution of: 'touch'?" || !slices.Equal(q.Options, want) {
+		t.Errorf("%q %q", q.Prompt, q.Options)
+	}
+	if strings.ContainsAny(q.Context, "│█") || !strings.Contains(q.Context, "touch made-by-agent.txt") {
+		t.Errorf("context %q", q.Context)
+	}
+}
+
+// TestDashes: what stands above a dashed line belongs to the question below it.
+func TestDashes(t *testing.T) {
+	s := rule.TextSight("────────────\n Bash command\n\n   touch x\n╌╌╌╌╌╌╌╌╌╌╌╌\n Do you want to proceed?\n ❯ 1. Yes\n   2. No")
+	found, _ := s.Find(nil)
+	if q := s.Question(found); q.Context != "Bash command\ntouch x\nDo you want to proceed?" {
+		t.Errorf("context %q", q.Context)
 	}
 }
 

@@ -173,7 +173,7 @@ var talk = sync.OnceValue(func() *regexp.Regexp {
 // isRule reports whether a line is the edge of a frame or a rule across.
 func isRule(line string) bool {
 	line = strings.TrimSpace(line)
-	return isEdge(line) && !strings.ContainsAny(line, bars)
+	return isEdge(line) && !strings.ContainsAny(line, bars+dashes)
 }
 
 func clip(s string) string {

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -18,7 +19,43 @@ type Sight struct {
 }
 
 // TextSight is a screen of which only the text is known.
-func TextSight(screen string) Sight { return Sight{Lines: strings.Split(screen, "\n"), Cursor: -1} }
+func TextSight(screen string) Sight {
+	return Sight{Lines: withoutScrollbar(strings.Split(screen, "\n")), Cursor: -1}
+}
+
+// A scrollbar is a column of its own at the right edge, with a rail and a thumb.
+const (
+	rail         = "│"
+	thumb        = "█"
+	scrollbarMin = 4 // rows
+)
+
+// withoutScrollbar cuts the scrollbar that an agent paints beside its
+// conversation: a run of rows that all end with its rail or its thumb, and that
+// has both. Without a thumb it is the edge of a frame.
+func withoutScrollbar(lines []string) []string {
+	ends := func(i int, signs ...string) bool {
+		return i < len(lines) && slices.ContainsFunc(signs, func(s string) bool { return strings.HasSuffix(lines[i], s) })
+	}
+	for from := 0; from < len(lines); from++ {
+		to, thumbs := from, 0
+		for ; ends(to, rail, thumb); to++ {
+			if ends(to, thumb) {
+				thumbs++
+			}
+		}
+		if to-from < scrollbarMin || thumbs == 0 || thumbs == to-from {
+			from = to
+			continue
+		}
+		cut := slices.Clone(lines)
+		for i := from; i < to; i++ {
+			cut[i] = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(lines[i], rail), thumb), " ")
+		}
+		return cut
+	}
+	return lines
+}
 
 // row is a line of the screen, read as an option.
 type row struct {
@@ -40,11 +77,14 @@ func (s Sight) rows() []row {
 	return out
 }
 
+// dashes part the pieces of one question.
+const dashes = "╌╍┄┅┈┉"
+
 // isEdge reports whether a line is the edge of a frame, also of one within
 // another, or a rule across.
 func isEdge(line string) bool {
 	line = strings.Trim(line, "│┃║| \t\u00a0")
-	return len([]rune(line)) >= 8 && strings.Trim(line, "╭╮╰╯┌┐└┘├┤┬┴─━═▀▄╹╻-") == ""
+	return len([]rune(line)) >= 8 && strings.Trim(line, "╭╮╰╯┌┐└┘├┤┬┴─━═▀▄╹╻-"+dashes) == ""
 }
 
 // composerBelow reports whether the agent's composer stands below a row: then

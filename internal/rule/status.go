@@ -40,8 +40,9 @@ type Status struct {
 	// a spinner. Where nothing moves they are a quotation, and the rule does not
 	// hold.
 	Moves bool `json:"moves,omitempty"`
-	// Settle is how long, in ms, an idle rule waits for a pause in the output; 0
-	// is the usual time, for a title none.
+	// Settle is how long, in ms, an idle rule waits for a pause in the output (0 is
+	// the usual time, for a title none), and a blocked rule for its question to
+	// come in sight.
 	Settle int `json:"settle,omitempty"`
 }
 

@@ -57,7 +57,11 @@ type Detector struct {
 	revision uint64 // of the screen that look saw
 	look     look
 
-	was     Finding // the last answer, for Since
+	// asks is since when a status rule says that the program asks something that
+	// is not in sight.
+	asks    time.Time
+	freed   time.Time // since when the title says idle; zero: it does not
+	was     Finding   // the last answer, for Since
 	asked   *Pending
 	missing time.Time // since when the question of the last answer is not in sight; zero: it is
 	held    bool      // it is in force all the same

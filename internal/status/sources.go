@@ -155,13 +155,27 @@ func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding 
 		}
 	}
 	r := h.rule
+	if r == nil || r.State != Blocked || d.look.open {
+		d.asks = time.Time{}
+	} else if d.asks.IsZero() {
+		d.asks = now
+	}
 	if x.Evidence = h.why; r == nil {
+		d.freed = time.Time{}
 		return x
 	}
 	x.Evidence = fmt.Sprintf("rule %s: %q", r.Name, h.why)
-	if until := last.Add(settle(r)); r.State == Idle && now.Before(until) {
+	if until := d.asks.Add(millis(r.Settle)); r.State == Blocked && !d.asks.IsZero() && now.Before(until) {
+		soon(until)
+		x.Evidence += ", but its question is not in sight yet"
+		return d.goesOn(x)
+	}
+	if until := d.settled(r, last, now); r.State == Idle && now.Before(until) {
 		soon(until)
 		x.Evidence += ", but there was output a moment ago"
+		if r.Region == rule.Title {
+			return d.goesOn(x)
+		}
 		return x
 	}
 	if r.State == Idle && r.Region == rule.Title && f.Ready != "" && d.look.ready == "" {
@@ -176,16 +190,51 @@ func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding 
 	return x
 }
 
+// goesOn is a finding without a state of its own: a program that worked until
+// now is still at it.
+func (d *Detector) goesOn(x Finding) Finding {
+	if d.was.State == Working {
+		x.State, x.Since = Working, d.was.Since
+	}
+	return x
+}
+
+// turnHold is how long a title that says idle must stand behind work: agents
+// change it between two steps of a turn, too.
+const turnHold = 150 * time.Millisecond
+
+// settled is when an idle rule counts. Where the title said before that the
+// program works, or is idle, the program reads its input, and only the title
+// counts: what is painted beside it is no work.
+func (d *Detector) settled(r *rule.Status, last, now time.Time) time.Time {
+	if r.State != Idle || r.Region != rule.Title {
+		d.freed = time.Time{}
+		return last.Add(settle(r))
+	}
+	if d.freed.IsZero() {
+		d.freed = now
+	}
+	switch {
+	case d.was.State == Idle && d.was.Source == FromScreen:
+		return time.Time{}
+	case d.was.State == Working || d.was.State == Blocked:
+		return d.freed.Add(min(settle(r), turnHold))
+	}
+	return last.Add(settle(r))
+}
+
 // settle is the pause that an idle rule needs.
 func settle(r *rule.Status) time.Duration {
 	switch {
 	case r.Settle > 0:
-		return time.Duration(r.Settle) * time.Millisecond
+		return millis(r.Settle)
 	case r.Region == rule.Title:
 		return 0
 	}
 	return quietReady
 }
+
+func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // shells mark their prompts; another program that does marks something else.
 var shells = []string{

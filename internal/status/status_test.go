@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -428,6 +429,69 @@ func FuzzReport(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestBlockedRuleWaitsForItsQuestion: a title that says that the program asks
+// comes before the question; what is pending is the question, and without one
+// the title after all.
+func TestBlockedRuleWaitsForItsQuestion(t *testing.T) {
+	r := newRig(t)
+	r.f.Rules = []rule.Status{
+		{Name: "works", State: "working", Region: "title", Any: []string{"◐"}},
+		{Name: "asks", State: "blocked", Kind: "permission", Region: "title", All: []string{"✳"}, Settle: 300},
+	}
+	r.write("\x1b]2;◐ work\a")
+	r.is("working")
+	for _, painted := range []bool{true, false} {
+		r.write("\x1b[2J\x1b[H\x1b]2;✳ work\a")
+		if _, again := r.is("working"); again != 300*time.Millisecond {
+			t.Errorf("looked at again after %v", again)
+		}
+		want := []string{"Yes", "No"}
+		if painted {
+			r.write("Do it?\r\n❯ 1. Yes\r\n  2. No")
+		} else {
+			r.pass(300 * time.Millisecond)
+			want = nil
+		}
+		if a, _ := r.is("blocked/permission"); !slices.Equal(a.Pending.Options, want) {
+			t.Errorf("pending %+v, want the options %q", a.Pending, want)
+		}
+		r.write("\x1b[2J\x1b[H\x1b]2;◐ work\a")
+		r.is("working")
+	}
+}
+
+// TestTitleSaysIdle: before the first work a title that says idle is believed
+// after its pause; behind work it counts at once, whatever else is painted.
+func TestTitleSaysIdle(t *testing.T) {
+	r := newRig(t)
+	r.f.Rules = []rule.Status{
+		{Name: "works", State: "working", Region: "title", Any: []string{"◐"}},
+		{Name: "free", State: "idle", Region: "title", All: []string{"agent"}, Not: []string{"◐"}, Settle: 1500},
+	}
+	r.write("\x1b]2;agent\a")
+	if _, again := r.is("unknown"); again != 1500*time.Millisecond {
+		t.Errorf("looked at again after %v", again)
+	}
+	r.pass(1500 * time.Millisecond)
+	r.is("idle")
+	r.write("a hint") // no work
+	r.is("idle")
+	r.write("\x1b]2;◐ agent\a")
+	r.is("working")
+	r.write("\x1b]2;agent\a")
+	if _, again := r.is("working"); again != 150*time.Millisecond {
+		t.Errorf("looked at again after %v", again)
+	}
+	r.write("\x1b]2;◐ agent\a") // the next step of the turn
+	r.is("working")
+	r.pass(time.Minute)
+	r.write("\x1b]2;agent\a")
+	r.is("working")
+	r.pass(150 * time.Millisecond)
+	r.write("a hint")
+	r.is("idle")
 }
 
 // TestStatusRules: rules of config tell, below the program's own word and above

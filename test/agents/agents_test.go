@@ -14,7 +14,8 @@ type agent struct {
 	env    []string          // in city.toml; MODEL_URL is the model's URL
 	files  map[string]string // in the home, likewise
 	// answers are what a person says to the questions at the start that gc
-	// leaves to people: a part of the question → the option.
+	// leaves to people: a part of the question → the option, or "<Enter>" for a
+	// field that holds the right text.
 	answers map[string]string
 	allow   *regexp.Regexp // the option that lets a command run once; nil: it never asks
 	keeps   bool           // the conversation goes on after a restart
@@ -54,8 +55,9 @@ env_key = "STUB_KEY"
 	},
 	{
 		preset: "gemini", pkg: "@google/gemini-cli",
-		env:   []string{"GEMINI_API_KEY=stub", "GOOGLE_GEMINI_BASE_URL=MODEL_URL"},
-		allow: regexp.MustCompile(`^Allow once`),
+		env:     []string{"GEMINI_API_KEY=stub", "GOOGLE_GEMINI_BASE_URL=MODEL_URL"},
+		answers: map[string]string{"authenticate for this project": "Use Gemini API Key", "Enter Gemini API Key": "<Enter>"},
+		allow:   regexp.MustCompile(`^Allow once`), keeps: true,
 	},
 	{
 		preset: "opencode", pkg: "opencode-ai",
@@ -71,7 +73,7 @@ env_key = "STUB_KEY"
 	{
 		preset: "qwen", pkg: "@qwen-code/qwen-code",
 		env:   []string{"OPENAI_API_KEY=stub", "OPENAI_BASE_URL=MODEL_URL/v1", "OPENAI_MODEL=stub"},
-		allow: regexp.MustCompile(`^(Yes, a|A)llow once`),
+		allow: regexp.MustCompile(`^(Yes, a|A)llow once`), keeps: true,
 	},
 	{
 		preset: "pi", pkg: "@mariozechner/pi-coding-agent",

@@ -129,7 +129,12 @@ func (j *journey) comesUp(step string) {
 			j.t.Fatalf("no answer is known to %s", q)
 		}
 		j.note(step, "%s: %s", q.Prompt, option)
-		j.gc("respond", name, "--option", option)
+		if option == "<Enter>" {
+			j.gc("keys", name, "Enter")
+		} else {
+			j.gc("respond", name, "--option", option)
+		}
+		j.until(10*time.Second, "another screen than "+q.Prompt, func() bool { return j.pending().RequestID != q.RequestID })
 	}
 	j.t.Fatal("question after question")
 }
@@ -201,6 +206,7 @@ func (j *journey) asks(text, file string) question {
 	}
 	q := j.pending()
 	j.note("asks", "%q %q", q.Prompt, q.Options)
+	j.t.Logf("%s", j.on("peek", name))
 	if q.Kind != "permission" || len(q.Options) < 2 {
 		j.t.Errorf("the question: %s", q)
 	}

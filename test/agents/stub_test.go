@@ -54,11 +54,13 @@ type dialect interface {
 
 // stub is the model. What it does follows the user's last text: RUN(command)
 // asks for a shell command, SLOW(n) speaks for n seconds, anything else gets a
-// short answer.
+// short answer. It follows each text once: agents put what was said in an
+// interrupted turn before the next message.
 type stub struct {
 	url string
 
 	mu       sync.Mutex
+	followed []string // directions
 	requests []*request
 	strange  []string // requests that no dialect knows
 }
@@ -107,7 +109,7 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := newStream(w, r)
-	answer(d, out, req)
+	s.answer(d, out, req)
 	s.end(req, out.err)
 }
 
@@ -140,41 +142,56 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the agent may be gone
 }
 
-// sideAnswer is the answer to a request that does not stream: the next-speaker
-// question of gemini and qwen wants JSON.
+// sideAnswer is the answer to a request that does not stream. Where JSON is
+// wanted it answers all that gemini and qwen ask: who speaks next, and which
+// model shall.
 func sideAnswer(body []byte) string {
-	if strings.Contains(string(body), "next_speaker") {
-		return `{"reasoning":"stub","next_speaker":"user"}`
+	if wantsJSON.Match(body) {
+		return `{"reasoning":"stub","next_speaker":"user","model_choice":"flash","complexity_reasoning":"stub","complexity_score":1}`
 	}
 	return "Stub answer."
 }
 
-var (
-	runPattern  = regexp.MustCompile(`RUN\(([^)]*)\)`)
-	slowPattern = regexp.MustCompile(`SLOW\((\d+)\)`)
-)
+var wantsJSON = regexp.MustCompile(`"response(MimeType|JsonSchema)"|next_speaker`)
+
+// direction is what the user's last text wants: RUN, SLOW and their argument,
+// or nothing. It is given once.
+func (s *stub) direction(r *request) (verb, argument string) {
+	all := directions.FindAllStringSubmatch(r.last(), -1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range all {
+		if len(r.Results) == 0 && !slices.Contains(s.followed, m[0]) {
+			s.followed = append(s.followed, m[0])
+			return m[1], m[2]
+		}
+	}
+	return "", ""
+}
+
+var directions = regexp.MustCompile(`(RUN|SLOW)\(([^)]*)\)`)
 
 // answer speaks in the dialect what the request calls for.
-func answer(d dialect, w *stream, r *request) {
+func (s *stub) answer(d dialect, w *stream, r *request) {
 	d.open(w)
 	if r.Shell == "" {
 		d.text(w, "Stub answer.")
 		d.close(w, false)
 		return
 	}
-	w.pause(thinking)
-	fresh := len(r.Results) == 0
-	if m := runPattern.FindStringSubmatch(r.last()); m != nil && fresh {
-		d.tool(w, r.Shell, m[1])
+	if strings.Contains(r.last(), "tag-") { // else the agent's own question beside the conversation
+		w.pause(thinking)
+	}
+	verb, argument := s.direction(r)
+	if verb == "RUN" {
+		d.tool(w, r.Shell, argument)
 		d.close(w, true)
 		return
 	}
-	if m := slowPattern.FindStringSubmatch(r.last()); m != nil && fresh {
-		n, _ := strconv.Atoi(m[1]) // digits
-		for i := range 2 * n {
-			d.text(w, fmt.Sprintf("word%d ", i))
-			w.pause(500 * time.Millisecond)
-		}
+	n, _ := strconv.Atoi(argument) // of SLOW; else none
+	for i := range 2 * n {
+		d.text(w, fmt.Sprintf("word%d ", i))
+		w.pause(500 * time.Millisecond)
 	}
 	d.text(w, "Stub answer, done.")
 	d.close(w, false)

@@ -144,11 +144,14 @@ func (q question) String() string {
 	return fmt.Sprintf("%s (%s): %q %q", q.Kind, q.Metadata["dialog"], q.Prompt, q.Options)
 }
 
+// pending is the question that the agent asks; the zero one when it asks
+// nothing.
 func (w *world) pending() question {
 	w.t.Helper()
 	var q question
-	if err := json.Unmarshal([]byte(w.gc("pending", name, "--json")), &q); err != nil {
-		w.t.Fatal(err)
+	r := w.on("pending", name, "--json")
+	if err := json.Unmarshal([]byte(r.out), &q); err != nil || r.code > 1 {
+		w.t.Fatal(r, err)
 	}
 	return q
 }

@@ -51,7 +51,10 @@ func newConfigCheckCmd(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: file, ok, agents, problems, warnings")
 	return describe(cmd, `Reads city.toml as gc start would, and prints all that is wrong with it: file, line
-and column, and what was probably meant. It starts and changes nothing.`, `
+and column, and what was probably meant. That includes what a start would find on
+this machine: a session provider that this gc does not have, rigs and work dirs that
+do not exist, programs that are not on PATH. Keys that have no effect are warnings.
+It starts and changes nothing.`, `
 		gc config check
 		gc config check --json`, statuses{exitOK: "no problems", exitFailure: "there are problems", exitNotFound: "no city here"})
 }
@@ -65,7 +68,18 @@ func runConfigCheck(a *app, asJSON bool) error {
 	city, err := config.Load(dir, checkDetachKeys)
 	if err == nil {
 		r.File, r.Agents, r.Warnings = city.File, len(city.Agents), append(r.Warnings, agent.TemplateWarnings(city)...)
-		_, err = agent.Build(city, agent.BuildOptions{Environ: os.Environ()})
+		for _, p := range city.Unused() {
+			r.Warnings = append(r.Warnings, p.String()+hintBehind(p.Hint))
+		}
+		var specs []*agent.Spec
+		if specs, err = agent.Build(city, agent.BuildOptions{Environ: os.Environ()}); err == nil {
+			err = a.startProblems(city, specs)
+		}
+	}
+	if !asJSON {
+		for _, w := range r.Warnings {
+			a.warn("%s", w)
+		}
 	}
 	var problems *config.Problems
 	if err != nil && (!asJSON || !errors.As(err, &problems)) {
@@ -84,11 +98,20 @@ func runConfigCheck(a *app, asJSON bool) error {
 		}
 		return quiet(exitFailure)
 	}
-	for _, w := range r.Warnings {
-		a.warn("%s", w)
+	warnings := ""
+	if n := len(r.Warnings); n > 0 {
+		warnings = count(n, "warning") + ", "
 	}
-	_, err = fmt.Fprintf(a.out, "%s: no problems, %s\n", cleanLine(r.File), count(r.Agents, "agent"))
+	_, err = fmt.Fprintf(a.out, "%s: no problems, %s%s\n", cleanLine(r.File), warnings, count(r.Agents, "agent"))
 	return err
+}
+
+// hintBehind is a hint in the words of a warning.
+func hintBehind(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return " (" + hint + ")"
 }
 
 type configShowOptions struct {

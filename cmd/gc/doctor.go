@@ -101,7 +101,8 @@ func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 	}
 	p, err := a.newProvider(c, dir)
 	if err != nil {
-		f.Fail("sessions", "valid values: "+strings.Join(providerNames(), ", "), "%v", err)
+		_, hint := explain(err)
+		f.Fail("sessions", hint, "%v", err)
 	}
 	if none {
 		f.OK("city", "none here: gc init DIR makes one")

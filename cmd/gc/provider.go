@@ -184,13 +184,18 @@ func selectedIn(city *config.City) choice {
 // newProvider makes the chosen provider for the city's folder, "" for none.
 // Everything that it needs is checked before anything is touched.
 func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
+	make := a.newSide
 	switch c.name {
 	case autoProvider:
-		return a.newAuto(city)
+		make = func(_ choice, city string) (runtime.Provider, error) { return a.newAuto(city) }
 	case hybridProvider:
-		return a.newHybrid(c, city)
+		make = a.newHybrid
 	}
-	return a.newSide(c, city)
+	p, err := make(c, city)
+	if err != nil {
+		return nil, err // and no interface that holds a nil pointer
+	}
+	return p, nil
 }
 
 // queryTime is when a person hears that a backend gives no answer.
@@ -221,8 +226,11 @@ func (a *app) construct(c choice, city string) (runtime.Provider, error) {
 	}
 	make, ok := providers[c.name]
 	if !ok {
-		return nil, fail(exitUsage, "valid values: "+strings.Join(append(providerNames(), execPrefix+"<script>"), ", "),
-			"unknown session provider %q (from %s)", c.name, c.origin)
+		what := "unknown session provider"
+		if config.ValidSessionProvider(c.name) {
+			what = "this gc has no session provider"
+		}
+		return nil, fail(exitUsage, "valid values: "+strings.Join(append(providerNames(), execPrefix+"<script>"), ", "), "%s %q (from %s)", what, c.name, c.origin)
 	}
 	return make(a, city)
 }

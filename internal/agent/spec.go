@@ -402,6 +402,7 @@ func (s *Spec) Mark(ctx context.Context, p runtime.Provider, inst Instance) erro
 type StartError struct {
 	Msg  string
 	Help string
+	Key  string // the key of the agent that it is about, "" for none
 }
 
 func (e *StartError) Error() string { return e.Msg }
@@ -416,15 +417,20 @@ func (s *Spec) checkWorkDir() error {
 	st, err := os.Stat(s.vars.WorkDir)
 	origin := s.Resolved.Origins["work_dir"]
 	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return &StartError{
-			Msg:  fmt.Sprintf("work dir %s does not exist", s.vars.WorkDir),
-			Help: fmt.Sprintf("make the folder, or change work_dir of agent %s; it comes from: %s", s.Name(), origin),
-		}
-	case err != nil:
+	case err == nil && !st.IsDir():
+		return &StartError{Msg: fmt.Sprintf("work dir %s is not a folder", s.vars.WorkDir), Help: "it comes from: " + origin.String(), Key: "work_dir"}
+	case err == nil:
+		return nil
+	case !errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("work dir: %w", err)
-	case !st.IsDir():
-		return &StartError{Msg: fmt.Sprintf("work dir %s is not a folder", s.vars.WorkDir), Help: "it comes from: " + origin.String()}
+	case origin.Source == config.OriginDir:
+		return &StartError{
+			Msg:  fmt.Sprintf("dir %q is neither a rig nor a folder of the city", s.Resolved.Dir),
+			Help: fmt.Sprintf("gc rig add makes a rig; or make the folder %s, or set work_dir", s.vars.WorkDir), Key: "dir",
+		}
 	}
-	return nil
+	return &StartError{
+		Msg:  fmt.Sprintf("work dir %s does not exist", s.vars.WorkDir),
+		Help: fmt.Sprintf("make the folder, or change work_dir of agent %s; it comes from: %s", s.Name(), origin), Key: "work_dir",
+	}
 }

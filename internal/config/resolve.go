@@ -368,6 +368,9 @@ func (c *City) names() map[string]Pos {
 	return all
 }
 
+// OriginDir is the source of a work dir that dir names without being a rig.
+const OriginDir = "dir"
+
 // applyPlace finds the rig and the folder.
 func (c *City) applyPlace(r *Resolved, a *Agent) {
 	file := filepath.Base(c.File)
@@ -381,6 +384,10 @@ func (c *City) applyPlace(r *Resolved, a *Agent) {
 			r.Suspended = r.Suspended || rig.Suspended
 			r.Origins["work_dir"] = Origin{Source: "rig " + rig.Name, File: file, Line: rig.Place("path").Line}
 		}
+	}
+	if a.Dir != "" && r.Rig == "" {
+		r.WorkDir = c.path(a.Dir)
+		r.Origins["work_dir"] = Origin{Source: OriginDir, File: file, Line: a.Place("dir").Line}
 	}
 	if a.WorkDir != "" {
 		r.WorkDir = a.WorkDir // absolute once its templates are filled: see Place

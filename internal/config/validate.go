@@ -6,18 +6,22 @@ import (
 	"strings"
 )
 
-// SessionProviders are the valid values of [session] provider; "exec:" is
-// followed by a script.
+// SessionProviders are the values of [session] provider that this program can
+// host sessions with; "exec:" is followed by a script.
 func SessionProviders() []string {
-	return []string{"native", "tmux", "subprocess", "exec:<script>", "k8s", "acp", "auto", "hybrid", "fake"}
+	return []string{"native", "tmux", "subprocess", "exec:<script>", "auto", "hybrid"}
 }
+
+// otherProviders are valid too: other builds may have them, and fake is for
+// tests.
+var otherProviders = []string{"k8s", "acp", "fake"}
 
 // ValidSessionProvider reports whether name selects a session provider.
 func ValidSessionProvider(name string) bool {
 	if script, ok := strings.CutPrefix(name, "exec:"); ok {
 		return script != ""
 	}
-	return name != "exec:<script>" && slices.Contains(SessionProviders(), name)
+	return name != "exec:<script>" && (slices.Contains(SessionProviders(), name) || slices.Contains(otherProviders, name))
 }
 
 // validate checks everything that one value's type cannot say.

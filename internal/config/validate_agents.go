@@ -34,7 +34,7 @@ func (c *City) validateNames(out *collector) map[string]Pos {
 			out.add(a.Place("name"), "use letters, digits, '.', '_' and '-'", "agents.name: %q cannot be an agent's name", clip(a.Name))
 			continue
 		case a.Dir != "" && !validName(a.Dir):
-			out.add(a.Place("dir"), "dir is part of the agent's name, not a path; use work_dir for a folder", "agents.dir: %q cannot be part of a name", clip(a.Dir))
+			out.add(a.Place("dir"), "dir names a rig, or a folder below the city; work_dir may be any folder", "agents.dir: %q cannot be part of a name", clip(a.Dir))
 			continue
 		}
 		for _, q := range append([]string{a.QualifiedName()}, fixedMembers(a)...) {

@@ -97,6 +97,9 @@ func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
 	for _, w := range agent.TemplateWarnings(c) {
 		d.Warn("config", "templates may use City, Agent, Dir, Name", "%s", w)
 	}
+	for _, p := range c.Unused() {
+		d.Warn("config", p.Hint, "%s", p)
+	}
 	for i := range c.Rigs {
 		path := config.Place(c.Dir, c.Rigs[i].Path)
 		if st, err := os.Stat(path); err != nil || !st.IsDir() {
@@ -265,17 +268,44 @@ func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 
 // agent looks at what a start of it needs.
 func (d *doctor) agent(s *agent.Spec) {
-	about := "agent " + s.Name()
+	for _, err := range StartProblems(s) {
+		d.Fail("agent "+s.Name(), err.Help, "%s", err.Msg)
+	}
+}
+
+// StartProblems returns why a start of the agent would fail, as far as that can
+// be told without one.
+func StartProblems(s *agent.Spec) []*agent.StartError {
+	var out []*agent.StartError
 	if _, err := s.StartConfig(agent.Instance{}); err != nil {
-		d.Fail(about, Hint(err), "%v", err)
+		var known *agent.StartError
+		if !errors.As(err, &known) {
+			known = &agent.StartError{Msg: err.Error(), Help: Hint(err)}
+		}
+		out = append(out, known)
+	}
+	if word := missingProgram(s); word != "" {
+		out = append(out, &agent.StartError{
+			Msg: fmt.Sprintf("its command %s was not found", word), Help: "install it, or change start_command (command) or PATH", Key: "start_command",
+		})
+	}
+	return out
+}
+
+// missingProgram is the program of the agent's command that is not there, ""
+// where it is or that cannot be told: a script may run it on another machine.
+func missingProgram(s *agent.Spec) string {
+	if host := s.Resolved.Session; strings.HasPrefix(host, "exec:") || host == "hybrid" || host == "k8s" {
+		return ""
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(s.Config.Command), " ")
 	if word == "" || strings.ContainsAny(word, "\"'$`\\=(){};&|<>*?[]~#") || shellWords[word] {
-		return // the shell's business
+		return "" // the shell's business
 	}
-	if !found(word, s.Config.BaseEnv["PATH"], s.Config.Env["PATH"], s.Config.WorkDir) {
-		d.Fail(about, "install it, or change start_command (command) or PATH", "its command %s was not found", word)
+	if found(word, s.Config.BaseEnv["PATH"], s.Config.Env["PATH"], s.Config.WorkDir) {
+		return ""
 	}
+	return word
 }
 
 // shellWords are commands that need no file.

@@ -20,6 +20,7 @@ name = "a"
 start_command = "surely-no-such-program --x"
 [[agents]]
 name = "b"
+provider = "shell"
 work_dir = "missing"
 [[agents]]
 name = "c"

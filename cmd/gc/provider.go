@@ -201,23 +201,31 @@ func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
 // queryTime is when a person hears that a backend gives no answer.
 const queryTime = 10 * time.Second
 
-// newSide makes a provider that routes nothing. This is where every provider
-// gets its decoration.
+// newSide makes a provider that routes nothing, or gives the one that the command
+// has made. This is where every provider gets its decoration.
 func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := side{c.name, city, a.looksOnly, c.origin == fromEnv}
+	if p := a.made[key]; p != nil {
+		return p, nil
+	}
 	p, err := a.construct(c, city)
 	if err != nil {
 		return nil, err
 	}
 	if c, ok := p.(io.Closer); ok {
-		a.mu.Lock()
 		a.opened = append(a.opened, c)
-		a.mu.Unlock()
 	}
 	var d runtime.Decoration
 	if !strings.HasPrefix(c.name, execPrefix) { // scripts have their own, longer deadline
 		d.Deadlines.Query = queryTime
 	}
-	return runtime.Decorate(p, d), nil
+	if a.made == nil {
+		a.made = map[side]runtime.Provider{}
+	}
+	a.made[key] = runtime.Decorate(p, d)
+	return a.made[key], nil
 }
 
 func (a *app) construct(c choice, city string) (runtime.Provider, error) {

@@ -46,6 +46,14 @@ type app struct {
 	warnings []string           // of the steps of a start
 	tellStep func(runtime.Step) // instead: who is told of every step
 	opened   []io.Closer        // providers that hold connections
+	made     map[side]runtime.Provider
+}
+
+// side is what a provider is made for; a command makes each once.
+type side struct {
+	name, city string
+	looksOnly  bool
+	fromEnv    bool // a script that the caller names needs no trust
 }
 
 // close ends the connections of the command.

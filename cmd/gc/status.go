@@ -102,9 +102,12 @@ func uncertain(ag controller.AgentStatus) bool {
 func watchStatus(ctx context.Context, a *app) error {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
+	var frame bytes.Buffer
+	once := &app{stdio: stdio{in: a.in, out: &frame, err: &frame}, city: a.city}
+	defer once.close()
 	for {
-		var frame bytes.Buffer
-		once := &app{stdio: stdio{in: a.in, out: &frame, err: &frame}, city: a.city, cols: a.width()}
+		frame.Reset()
+		once.cols = a.width()
 		if err := runStatus(ctx, once, statusOptions{}); err != nil && ctx.Err() == nil {
 			return err
 		}

@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"runtime/k8s":         {"runtime", "internal/proctree", "mux"},
 	"runtime/tmux":        {"runtime", "internal/proctree"},
 	"runtime/exec":        {"runtime", "internal/proctree"},
+	"runtime/exec/check":  {"runtime"},
 	"runtime/subprocess":  {"runtime", "internal/proctree"},
 	"runtime/acp":         {"runtime", "internal/proctree"},
 

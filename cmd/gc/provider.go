@@ -152,16 +152,21 @@ func newExec(a *app, c choice, script, city string) (runtime.Provider, error) {
 // the city that it works for, and for scripts over gc itself the program and
 // what is asked of it.
 func scriptEnviron(city string) []string {
-	env := os.Environ()
-	if self, err := os.Executable(); err == nil && os.Getenv("GC_BIN") == "" {
-		env = append(env, "GC_BIN="+self)
-	}
+	env := withSelf(os.Environ())
 	if os.Getenv(opCapabilitiesVar) == "" {
 		env = append(env, opCapabilitiesVar+"=proc.exec,proc.provision")
 	}
 	if city != "" {
 		city = realPath(city)
 		env = append(env, "GC_CITY_PATH="+city, "GC_CITY="+city)
+	}
+	return env
+}
+
+// withSelf adds GC_BIN, this program, for scripts over gc itself.
+func withSelf(env []string) []string {
+	if self, err := os.Executable(); err == nil && os.Getenv("GC_BIN") == "" {
+		env = append(env, "GC_BIN="+self)
 	}
 	return env
 }

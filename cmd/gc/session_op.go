@@ -54,6 +54,7 @@ func newSessionOpCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.AddCommand(newSessionOpCheckCmd(a))
 	return describe(cmd, `Carries out one operation of the exec session protocol (docs/exec-protocol.md)
 on a session of the multiplexer, for programs that host their sessions through a
 script. contrib/session-scripts/gc-session-native is such a script. Values come
@@ -74,6 +75,10 @@ provision, wait-idle SECONDS, last-exit.`, `
 func wantsHelp(args []string) bool {
 	return len(args) > 0 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help")
 }
+
+// wantsCheck reports whether the arguments ask for a check of a script, which is
+// a command of its own.
+func wantsCheck(args []string) bool { return len(args) > 0 && args[0] == checkName }
 
 // sessionOp is one operation.
 type sessionOp struct {

@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
 )
 
@@ -33,11 +36,34 @@ func opExec(c *opCall) error {
 			return fmt.Errorf("exec in %s: %w", c.name, err)
 		}
 	}
+	env[boxVar] = c.boxMark()
 	list := make([]string, 0, len(env))
 	for k, v := range env {
 		list = append(list, k+"="+v)
 	}
 	return fmt.Errorf("exec in %s: %w", c.name, syscall.Exec("/bin/sh", []string{"sh", "-c", string(line)}, list))
+}
+
+// boxVar marks what exec runs in a box, so that stop finds what is left of it. A
+// caller's GC_SESSION_ID is no such mark: it is the caller's.
+const boxVar = "GC_SESSION_OP_BOX"
+
+func (c *opCall) boxMark() string { return boxFile(stateFolder(), c.name) }
+
+// boxGrace is how long what exec left running may take to end.
+const boxGrace = 2 * time.Second
+
+// endBox ends what exec left running and forgets the box.
+func (c *opCall) endBox() error {
+	mark := c.boxMark()
+	members := func() ([]proctree.Proc, error) {
+		all, err := proctree.Table()
+		return slices.DeleteFunc(all, func(p proctree.Proc) bool {
+			env, err := proctree.Environ(p.PID) // of others it cannot be read, and they are not ours
+			return err != nil || env[boxVar] != mark || p.PID == os.Getpid()
+		}), err
+	}
+	return errors.Join(proctree.Kill(c.ctx, members, boxGrace), forgetBox(c.name))
 }
 
 // opProvision keeps the work dir and environment that commands get before

@@ -16,7 +16,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-func opStop(c *opCall) error { return errors.Join(c.p.Stop(c.ctx, c.name), forgetBox(c.name)) }
+func opStop(c *opCall) error { return errors.Join(c.p.Stop(c.ctx, c.name), c.endBox()) }
 
 func opAttach(c *opCall) error {
 	ctx, cancel := signal.NotifyContext(c.ctx, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)

@@ -146,7 +146,7 @@ func opStart(c *opCall) error {
 			c.say("nudge: %v", err)
 		}
 	}
-	return forgetBox(c.name) // the session is the box now
+	return forgetBox(c.name) // the session is the box now; stop finds what exec left in it
 }
 
 func (c *opCall) startError(err error) error {

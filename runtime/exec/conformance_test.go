@@ -22,6 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	testenv.SideBySide(6) // they wait for programs most of their time
 	code := m.Run()
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
@@ -143,7 +144,7 @@ func newScreen(t testing.TB) *backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(state) })
-	return newBackend(t, contrib(t, "gc-session-screen"), "GC_EXEC_STATE_DIR="+state, "GC_SCREEN_GRACE=1")
+	return newBackend(t, contrib(t, "gc-session-screen"), "GC_SESSION_OP_CAPABILITIES=proc.exec,proc.provision", "GC_EXEC_STATE_DIR="+state, "GC_SCREEN_GRACE=1")
 }
 
 func TestConformanceScreen(t *testing.T) {

@@ -1,0 +1,111 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+var boxRules = []rule{
+	{"exec", "runs a command line in the session's folder and environment, with its own status; what it leaves running ends with stop",
+		"proc.exec tells callers that they may run anything beside the agent", executes},
+	{"provision", "makes a box: exec works, and what it leaves running ends with stop",
+		"proc.provision tells callers that they may run a multiplexer of their own in the box: one that outlives stop runs on the host, with nobody to see it",
+		provisions},
+	{"copy-to", "copies a file below the work dir", "the agent does not find its files", func(r *run) error {
+		h, err := r.start(nil)
+		if err != nil {
+			return err
+		}
+		src := filepath.Join(h.dir, "log")
+		if _, err := r.does("copy-to", h.name, "", src, "deep/copied"); err != nil {
+			return err
+		}
+		a, err := r.call("copy-to", h.name, "", src, "../escaped")
+		if err == nil && a.code == 0 {
+			err = errors.New("copy-to takes a path that leaves the work dir")
+		}
+		return err
+	}},
+	{"wait-idle", "ends with 124 when the time passes", "callers type into the middle of the agent's work", func(r *run) error {
+		h, err := r.start(config{"command": `while :; do echo busy; sleep 0.1; done & ` + program})
+		if err != nil {
+			return err
+		}
+		a, err := r.call("wait-idle", h.name, "", "1")
+		switch {
+		case err != nil:
+			return err
+		case a.code == notImplemented:
+			return errMissing
+		case a.code == 0:
+			return errors.New("a program that writes all the time is said to be idle")
+		}
+		return nil
+	}},
+}
+
+func executes(r *run) error {
+	if !r.has("proc.exec") {
+		return skip("proc.exec is not declared")
+	}
+	h, err := r.start(nil)
+	if err != nil {
+		return err
+	}
+	a, err := r.call("exec", h.name, `pwd -P; printf '%s\n' "$GC_CHECK_ODD"; exit 2`)
+	if err == nil && (a.code != 2 || a.text() != h.dir+"\n"+odd) {
+		err = fmt.Errorf("exec: %v", a)
+	}
+	if err != nil {
+		return err
+	}
+	return r.leaves(h)
+}
+
+// leaves checks that what exec leaves running ends with stop.
+func (r *run) leaves(h *host) error {
+	// As a multiplexer does: it leaves its caller's session and process group.
+	a, err := r.call("exec", h.name, `setsid sh -c 'n=0; while [ $n -lt 600 ]; do date +%N > beat; sleep 0.05; n=$((n + 1)); done' >/dev/null 2>&1 </dev/null & echo away`)
+	if err != nil {
+		return err
+	}
+	if a.code != 0 || strings.TrimSpace(a.out) != "away" {
+		return fmt.Errorf("exec in the box: %v", a)
+	}
+	if err := r.eventually(func() error {
+		if !h.beats() {
+			return errors.New("what exec left running in the background does not run")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if _, err := r.does("stop", h.name, ""); err != nil {
+		return err
+	}
+	if h.beats() {
+		return errors.New("what exec left running in the box goes on after stop")
+	}
+	return nil
+}
+
+func provisions(r *run) error {
+	if !r.has("proc.provision") {
+		return skip("proc.provision is not declared")
+	}
+	h := &host{r: r, name: r.name(), dir: r.dir}
+	data, err := encode(config{"work_dir": h.dir, "command": program})
+	if err != nil {
+		return err
+	}
+	r.started = append(r.started, session{r.city, h.name})
+	if _, err := r.does("provision", h.name, data); err != nil {
+		return err
+	}
+	if err := r.prints("false", "is-running", h.name, ""); err != nil {
+		return err
+	}
+	return r.leaves(h)
+}

@@ -1,0 +1,149 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+var configRules = []rule{
+	{"start", "carries out or names on standard error what the start config asks for",
+		"callers other than gc leave these to the script, and believe that they are done", wholeConfig},
+	{"start", "fails when a pre_start command fails", "the agent runs without what was to be prepared for it", failingPreStart},
+	{"run-live", "runs session_live again, and says what fails", "live commands are not run again", func(r *run) error {
+		h, err := r.start(nil)
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(h.dir, "live")
+		data, err := encode(config{"work_dir": h.dir, "session_live": []string{"echo again > " + file, "echo no good; exit 4"}})
+		if err != nil {
+			return err
+		}
+		a, err := r.does("run-live", h.name, data)
+		if err != nil || names(a.stderr, "session_live") && !strings.Contains(a.stderr, "no good") {
+			return err
+		}
+		if _, err := os.Stat(file); err != nil {
+			return errors.New("the command did not run")
+		}
+		if !strings.Contains(a.stderr, "no good") {
+			return fmt.Errorf("a command that failed is not named on standard error: %v", a)
+		}
+		return nil
+	}},
+}
+
+// fields asks for everything that a start config may; each leaves its word in
+// the file order of the work dir, or a file.
+func (r *run) fields() (config, error) {
+	overlay, single := filepath.Join(r.dir, "overlay"), filepath.Join(r.dir, "single")
+	pack := filepath.Join(r.dir, "pack")
+	for path, text := range map[string]string{filepath.Join(overlay, "overlay.txt"): "o", filepath.Join(pack, "pack.txt"): "p", single: "s"} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	script := filepath.Join(r.dir, "setup.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho session_setup_script >> \"$GC_CHECK_DIR/order\"\n"), 0o700); err != nil {
+		return nil, err
+	}
+	return config{
+		"pack_overlay_dirs": []string{pack}, "overlay_dir": overlay,
+		"copy_files":    []map[string]string{{"src": single, "rel_dst": "deep/single.txt"}},
+		"session_setup": []string{`echo session_setup >> "$GC_CHECK_DIR/order"`}, "session_setup_script": script,
+		"session_live": []string{`echo session_live >> "$GC_CHECK_DIR/order"`},
+		"pre_start":    []string{`echo pre_start >> "$GC_CHECK_DIR/order"`},
+	}, nil
+}
+
+// proof is the file that shows a field carried out; "" where order does.
+var proof = map[string]string{
+	"pack_overlay_dirs": "pack.txt", "overlay_dir": "overlay.txt", "copy_files": "deep/single.txt",
+	"pre_start": "", "session_setup": "", "session_setup_script": "", "session_live": "",
+}
+
+// wholeConfig starts with every field and a nudge.
+func wholeConfig(r *run) error {
+	c, err := r.fields()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(r.dir, "whole")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	// Commands of the session run with its variables, or in its work dir.
+	r.env = append(r.env, "GC_CHECK_DIR="+dir)
+	defer func() { r.env = r.env[:len(r.env)-1] }()
+	c["work_dir"], c["nudge"] = dir, "typed by start"
+	c["env"] = map[string]string{"GC_CHECK_DIR": dir, "GC_CHECK_LOG": filepath.Join(dir, "log")}
+	name := r.name()
+	h, err := r.tryStart(name, c)
+	if err != nil {
+		return err
+	}
+	h.dir, h.log = dir, filepath.Join(dir, "log")
+	told := r.said
+	if err := h.says("ready"); err != nil {
+		return err
+	}
+	var dropped []string
+	_ = r.eventually(func() error { // what is still missing then is dropped
+		dropped = slices.DeleteFunc(append(slices.Sorted(maps.Keys(proof)), "nudge"), func(field string) bool {
+			return names(told, field) || h.carriedOut(field)
+		})
+		if len(dropped) > 0 {
+			return errors.New("not all is done")
+		}
+		return nil
+	})
+	if len(dropped) > 0 {
+		return fmt.Errorf("dropped without a word: %s", strings.Join(dropped, ", "))
+	}
+	order, err := os.ReadFile(filepath.Join(dir, "order"))
+	if err == nil && strings.Contains(string(order), "pre_start") && !strings.HasPrefix(string(order), "pre_start\n") {
+		return fmt.Errorf("pre_start is not first: %q", order)
+	}
+	return nil
+}
+
+// names reports whether a field stands in what a script said.
+func names(said, field string) bool {
+	return slices.Contains(strings.FieldsFunc(said, func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r)
+	}), field)
+}
+
+// carriedOut reports whether a field's effect is seen.
+func (h *host) carriedOut(field string) bool {
+	if field == "nudge" {
+		said, err := h.said()
+		return err == nil && strings.Contains(said, "got: typed by start\n")
+	}
+	if proof[field] != "" {
+		_, err := os.Stat(filepath.Join(h.dir, proof[field]))
+		return err == nil
+	}
+	order, err := os.ReadFile(filepath.Join(h.dir, "order"))
+	return err == nil && slices.Contains(strings.Fields(string(order)), field)
+}
+
+func failingPreStart(r *run) error {
+	h, err := r.tryStart(r.name(), config{"pre_start": []string{"echo no such thing; exit 5"}})
+	if err != nil {
+		return r.prints("false", "is-running", h.name, "")
+	}
+	if names(r.said, "pre_start") {
+		return skip("pre_start is named on standard error and not carried out")
+	}
+	return errors.New("start succeeded although its pre_start command ended with 5")
+}

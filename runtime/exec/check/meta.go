@@ -1,0 +1,52 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+)
+
+var metaRules = []rule{
+	{"set-meta", "keeps a value of any bytes until stop", "callers take a session of theirs for a stranger's", metadata},
+	{"set-meta", "fails with \"session not found\" for a session that is gone", "callers believe that it is kept",
+		func(r *run) error { return r.failsAsGone("set-meta", "v", "k") }},
+	{"get-meta", "prints nothing for a key that is not set, or a session that is gone", "callers act on what nobody wrote", func(r *run) error {
+		return r.prints("", "get-meta", r.name(), "", "k")
+	}},
+}
+
+func metadata(r *run) error {
+	h, err := r.start(nil)
+	if err != nil {
+		return err
+	}
+	if err := r.prints("", "get-meta", h.name, "", "never.set"); err != nil {
+		return err
+	}
+	value := odd + "\nsecond line\té"
+	if _, err := r.does("set-meta", h.name, value, "gc.check"); err != nil {
+		return err
+	}
+	if err := r.prints(value, "get-meta", h.name, "", "gc.check"); err != nil {
+		return err
+	}
+	if _, err := r.does("remove-meta", h.name, "", "gc.check"); err != nil && !errors.Is(err, errMissing) {
+		return err
+	} else if err == nil {
+		if err := r.prints("", "get-meta", h.name, "", "gc.check"); err != nil {
+			return err
+		}
+	}
+	if _, err := r.does("set-meta", h.name, "old", "gc.check"); err != nil {
+		return err
+	}
+	if _, err := r.does("stop", h.name, ""); err != nil {
+		return err
+	}
+	if h, err = r.startAs(h.name, nil); err != nil {
+		return err
+	}
+	if err := r.prints("", "get-meta", h.name, "", "gc.check"); err != nil {
+		return fmt.Errorf("after stop and start: %w", err)
+	}
+	return nil
+}

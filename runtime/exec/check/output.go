@@ -1,0 +1,203 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"gascity.dev/gc/runtime"
+)
+
+var outputRules = []rule{
+	{"peek", "shows what the program wrote, the last LINES or all", "callers see no readiness, no dialogs and no last words", peeks},
+	{"peek", "fails with \"session not found\" for a session that is gone", "callers take an empty screen for an idle agent",
+		func(r *run) error { return r.failsAsGone("peek", "", "0") }},
+	{"process-alive", "finds the session's processes by name, and no others", "callers restart an agent that lives, or keep one that does not", processes},
+	{"get-last-activity", "is a time (RFC 3339) that output moves, or nothing", "callers stop agents that work, or never those that idle", activity},
+	{"clear-scrollback", "is best effort for a session that is gone", gone, func(r *run) error { return r.succeedsAsGone("clear-scrollback", "") }},
+	{"attach", "shows the session on a terminal and leaves it running", "a person sees nothing, or ends the agent by looking at it", attaches},
+	{"is-attached", "says true while a person is attached, and false else", "callers stop a session that a person uses", func(r *run) error {
+		return r.prints("false", "is-attached", r.name(), "")
+	}},
+	{"last-exit", "tells a declared exit status", "callers show the wrong cause of an end", lastExit},
+}
+
+func peeks(r *run) error {
+	h, err := r.tryStart(r.name(), config{"command": `i=1; while [ $i -le 60 ]; do echo "line $i é"; i=$((i + 1)); done; exec sleep 1000`})
+	if err != nil {
+		return err
+	}
+	var all answer
+	if err := r.eventually(func() (err error) {
+		if all, err = r.does("peek", h.name, "", "0"); err == nil && !strings.Contains(all.out, "line 60 é") {
+			err = fmt.Errorf("peek 0 does not show the last line: %q", clip(all.out))
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if !utf8.ValidString(all.out) {
+		return errors.New("peek prints bytes that are not UTF-8")
+	}
+	if !strings.Contains(all.out, "line 1 é") {
+		return errors.New("peek 0 does not show the first of 60 lines")
+	}
+	a, err := r.does("peek", h.name, "", "5")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(a.out, "line 60 é") || strings.Contains(a.out, "line 50 é") {
+		return fmt.Errorf("peek 5 printed %q", clip(a.out))
+	}
+	return nil
+}
+
+func processes(r *run) error {
+	h, err := r.start(config{"command": "sleep 1001 & " + program})
+	if err != nil {
+		return err
+	}
+	// The list may end without a newline.
+	if err := r.prints("true", "process-alive", h.name, "no-such-program\nsleep"); err != nil {
+		return err
+	}
+	if err := r.prints("false", "process-alive", h.name, "no-such-program\n"); err != nil {
+		return err
+	}
+	return r.prints("false", "process-alive", r.name(), "sleep\n")
+}
+
+// clockSlack is how wrong an activity may be: terminals note it seldom.
+const clockSlack = 10 * time.Second
+
+func activity(r *run) error {
+	if err := r.prints("", "get-last-activity", r.name(), ""); err != nil {
+		return err
+	}
+	begin := time.Now()
+	h, err := r.start(nil)
+	if err != nil {
+		return err
+	}
+	a, err := r.does("get-last-activity", h.name, "")
+	if err != nil {
+		return err
+	}
+	if a.text() == "" {
+		if r.has("report-activity") {
+			return errors.New("report-activity is declared, and nothing is printed")
+		}
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, a.text())
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is no RFC 3339 time", clip(a.out))
+	case at.Before(begin.Add(-clockSlack)) || at.After(time.Now().Add(clockSlack)):
+		return fmt.Errorf("%s is not when the program wrote: %s", a.text(), begin.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// shown is a terminal's output.
+type shown struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *shown) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *shown) has(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Contains(s.buf.Bytes(), []byte(text))
+}
+
+// silent is a person who types nothing.
+type silent struct{ ctx context.Context }
+
+func (s silent) Read([]byte) (int, error) { <-s.ctx.Done(); return 0, s.ctx.Err() }
+
+func attaches(r *run) error {
+	if r.spoken && !r.has("tty.attach") {
+		return skip("tty.attach is not declared")
+	}
+	h, err := r.start(nil)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	cmd := exec.Command(r.path, "attach", h.name)
+	cmd.Env = append(r.env, "GC_CITY_PATH="+r.city, "GC_CITY="+r.city, "GC_EXEC_DETACH_KEYS=ctrl-b d", "TERM=xterm-256color")
+	r.last = r.line([]string{"attach", h.name}, "")
+	screen := &shown{}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- runtime.RunOnTerminal(ctx, cmd, runtime.Terminal{
+			In: silent{ctx}, Out: screen, Size: func() (int, int, error) { return 120, 40, nil }, Resized: make(chan struct{}),
+		}, nil)
+	}()
+	err = r.eventually(func() error { return r.watch(h, screen, ended) })
+	cancel()
+	<-ended
+	if err != nil {
+		return err
+	}
+	if err := h.runs(); err != nil {
+		return fmt.Errorf("after the terminal hung up: %w", err)
+	}
+	if r.has("report-attachment") {
+		return r.eventually(func() error { return r.prints("false", "is-attached", h.name, "") })
+	}
+	return nil
+}
+
+// watch looks at an attached terminal once.
+func (r *run) watch(h *host, screen *shown, ended chan error) error {
+	select {
+	case err := <-ended:
+		ended <- err // for whoever waits for the end
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.ExitCode() == notImplemented {
+			return errMissing
+		}
+		return fmt.Errorf("attach ended at once: %v", err)
+	default:
+	}
+	if !screen.has("ready") {
+		return errors.New("the terminal does not show what the program wrote")
+	}
+	if r.has("report-attachment") {
+		return r.prints("true", "is-attached", h.name, "")
+	}
+	return nil
+}
+
+func lastExit(r *run) error {
+	if !r.has("last-exit") {
+		return skip("last-exit is not declared")
+	}
+	h, err := r.tryStart(r.name(), config{"command": "exit 7"})
+	if err != nil {
+		return err
+	}
+	if err := h.ends(); err != nil {
+		return err
+	}
+	a, err := r.does("last-exit", h.name, "")
+	if err == nil && !strings.Contains(strings.ReplaceAll(a.out, " ", ""), `"code":7`) {
+		err = fmt.Errorf("after exit 7: %v", a)
+	}
+	return err
+}

@@ -355,7 +355,9 @@ type AttachRequest struct {
 // one JSON object of this shape; binary messages are terminal bytes.
 //
 // Client to server: "resize"; "terminal" (the colours and the cells of the
-// client's terminal, for programs that ask); "detach" before it closes. Server to client:
+// client's terminal, for programs that ask); "look" (these have changed: the server
+// answers with the same where its output can be interrupted by questions); "detach"
+// before it closes. Server to client:
 // "paint" (the next binary message repaints a terminal of Cols and Rows; with
 // Raw the program's output goes on at Offset), "resume" (instead of a first
 // paint: output goes on where the client was), "offset" (raw output up to here

@@ -42,6 +42,7 @@ type attachClient struct {
 	cols, rows int
 	outer      vt.Outer // what its terminal looks like
 	filter     vt.OuterFilter
+	look       bool // it is to ask its terminal anew what it looks like
 	shown      bool // raw output follows what it was last painted
 	backlog    []byte
 	sending    int    // bytes that its writer has taken of it
@@ -116,6 +117,7 @@ type message struct {
 	raw    bool // paint: what follows is the program's output
 	size   Size // paint: of the terminal it is for
 	resume bool
+	look   bool
 	kick   bool
 	offset uint64
 	data   []byte
@@ -157,6 +159,9 @@ func (c *attachClient) next() (m message, ok bool) {
 		m.data, m.offset = c.backlog, c.sent
 		c.backlog, c.sending = nil, len(m.data)
 		return m, true
+	case c.look && c.filter.Idle():
+		c.look = false
+		return message{look: true}, true
 	case s.exit != nil:
 		m.exit = s.exitCopy()
 		return m, true
@@ -206,6 +211,9 @@ func (c *attachClient) write(ctx context.Context) error {
 func (c *attachClient) sendMessage(ctx context.Context, m message) error {
 	if m.exit != nil {
 		return c.control(ctx, AttachControl{Type: "exit", Exit: m.exit})
+	}
+	if m.look {
+		return c.control(ctx, AttachControl{Type: "look"})
 	}
 	if m.resume {
 		return c.control(ctx, AttachControl{Type: "resume", Offset: m.offset})
@@ -269,6 +277,12 @@ func (c *attachClient) told(data []byte) error {
 		return errDetached
 	case "terminal":
 		c.looks(m)
+		return nil
+	case "look":
+		c.s.mu.Lock()
+		c.look = true
+		c.s.mu.Unlock()
+		c.poke()
 		return nil
 	}
 	if m.Type != "resize" || checkSize(m.Cols, m.Rows) != nil {
@@ -343,7 +357,7 @@ func (s *session) follow() error {
 		return nil
 	}
 	if s.leader != nil {
-		s.term.SetOuter(s.leader.outer)
+		s.setOuter(s.leader.outer)
 		return s.resizeTo(s.leader.cols, s.leader.rows)
 	}
 	return s.resizeTo(s.rec.Cols, s.rec.Rows)

@@ -125,6 +125,7 @@ type attachment struct {
 	messages chan attachMessage
 	resized  chan struct{} // the size changed; capacity 1
 	looked   chan struct{} // the terminal said what it looks like; capacity 1
+	changed  chan struct{} // the terminal said that its colours changed; capacity 1
 	painted  chan struct{} // closed when the terminal shows something
 	look     outerLook
 	unsent   []byte   // input that the last connection did not take; of its writer
@@ -132,6 +133,7 @@ type attachment struct {
 	shown    progress // how far the terminal came; of the reader
 	again    bool     // the connection is not the first; of the reader
 	seen     bool     // painted is closed; of the reader
+	asked    bool     // the terminal was asked what it looks like; of the reader
 
 	mu      sync.Mutex
 	conn    *websocket.Conn // the connection in use, nil in between
@@ -154,6 +156,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 		messages: make(chan attachMessage, attachQueue),
 		resized:  make(chan struct{}, 1),
 		looked:   make(chan struct{}, 1),
+		changed:  make(chan struct{}, 1),
 		painted:  make(chan struct{}),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)

@@ -145,6 +145,10 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 			if a.tell(ctx, conn) != nil {
 				return
 			}
+		case <-a.changed:
+			if conn.Write(ctx, websocket.MessageText, []byte(`{"type":"look"}`)) != nil {
+				return
+			}
 		case <-a.resized:
 			cols, rows := a.screen.size()
 			if a.tellSize(ctx, conn, Size{cols, rows}) != nil || a.tell(ctx, conn) != nil {
@@ -221,6 +225,9 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 			if !a.seen {
 				a.seen = true
 				close(a.painted)
+			}
+			if !a.asked {
+				a.asked = true
 				a.look.ask(a.screen)
 			}
 			continue
@@ -237,9 +244,11 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 		switch control.Type {
 		case "exit":
 			exited, exit = true, control.Exit
+		case "look":
+			a.look.ask(a.screen)
 		case "paint":
 			if a.again { // the last connection may have ended inside of anything
-				a.again = false
+				a.again, a.asked = false, false
 				a.screen.reset()
 			}
 		}

@@ -14,8 +14,7 @@ import (
 // Dropped: DA, DSR and cursor position reports, DECRPM, window reports, kitty's
 // answer about its flags, every OSC and DCS string. Kept, because a program
 // asked the person's terminal for them: answers about kitty graphics (APC G)
-// and XTSMGRAPHICS (CSI ? … S), mouse, focus, the colour scheme notice of mode
-// 2031. Inside a bracketed paste everything is kept.
+// and XTSMGRAPHICS (CSI ? … S), mouse, focus. Inside a bracketed paste everything is kept.
 //
 // CSI 1 ; n R is the one form with two meanings: F3 with modifiers in xterm, and
 // the position of a cursor in the first row. It is a key when n is a modifier
@@ -74,7 +73,7 @@ func isReplyCSI(params string, final byte) bool {
 	case 'c': // DA1, DA2; without a marker it is Shift-Right of rxvt
 		return private || strings.HasPrefix(params, ">") || strings.HasPrefix(params, "=")
 	case 'n': // DSR
-		return !strings.HasPrefix(params, "?997;") && params != ""
+		return params != ""
 	case 'R': // CPR, DECXCPR
 		return private || params != "" && !isModifiedF3(params)
 	case 'y': // DECRPM

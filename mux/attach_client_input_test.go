@@ -29,6 +29,11 @@ var terminalReplies = map[string]string{
 	"terminal parameters": "\x1b[2;1;1;128;128;1;0x",
 	"kitty flags":         "\x1b[?1u",
 	"modifyOtherKeys":     "\x1b[>4;1m",
+	"colour scheme":       "\x1b[?997;1n",
+	"visibility":          "\x1b[?999;1n",
+	"notices":             "\x1b]99;i=1:p=?;o=always:p=title,body\x1b\\",
+	"remote control":      "\x1bP@kitty-cmd{\"ok\": true}\x1b\\",
+	"file transfer":       "\x1b]5113;ac=status;id=1\x1b\\",
 	"OSC 10, ST":          "\x1b]10;rgb:ffff/ffff/ffff\x1b\\",
 	"OSC 11, BEL":         "\x1b]11;rgb:0000/0000/0000\x07",
 	"OSC 4":               "\x1b]4;1;rgb:cdcd/0000/0000\x1b\\",
@@ -43,7 +48,7 @@ var terminalReplies = map[string]string{
 var typedInput = []string{
 	"a", "é", "\r", "\x1b[A", "\x1bOP", "\x1b[1;5A", "\x1b[1;2R", "\x1b[1;16R", "\x1bOR", "\x1b[13;2~", "\x1b[3~", "\x1b[Z", "\x1b[c",
 	"\x1b[98;5u", "\x1b[27;5;98~", "\x1b[I", "\x1b[O", "\x1b[<0;1;1M", "\x1b[<0;1;1m", "\x1b[M !!", "\x1b[[A", "\x1bd", "\x03", "\x02",
-	"\x1b[200~ \x1b[?1;2c\x1b]10;rgb:0/0/0\x07 \x1b[201~", "\x1b[?997;1n", "\x1b_Gi=31;OK\x1b\\", "\x1b[?2;0;800;600S",
+	"\x1b[200~ \x1b[?1;2c\x1b]10;rgb:0/0/0\x07 \x1b[201~", "\x1b_Gi=31;OK\x1b\\", "\x1b[?2;0;800;600S",
 }
 
 func TestReplyFilter(t *testing.T) {

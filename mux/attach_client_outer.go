@@ -15,8 +15,9 @@ import (
 
 // What a person's terminal looks like is asked once, behind the first paint, and
 // told to the server whenever an answer comes: nothing waits for it. DA1 is
-// asked last, since every terminal answers it, and in order.
-const outerQuestions = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
+// asked last, since every terminal answers it, and in order. When its colours
+// change (mode 2031) the server says where in the output they are asked again.
+const outerQuestions = "\x1b[?2031h\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
 
 // outerPatience is how long answers may take; a terminal that is given back
 // earlier is read until then, so that they do not become keys of a shell.
@@ -37,7 +38,7 @@ func (l *outerLook) ask(t *outerTerminal) {
 		return
 	}
 	l.mu.Lock()
-	l.asked = time.Now()
+	l.asked, l.answered = time.Now(), false
 	l.mu.Unlock()
 	_, _ = t.w.Write([]byte(outerQuestions)) // a terminal that is gone is noticed with the first paint
 }
@@ -101,6 +102,13 @@ func (t *outerTerminal) cell() (width, height int) {
 
 // answer takes a reply of the person's terminal.
 func (a *attachment) answer(reply []byte) {
+	if bytes.HasPrefix(reply, []byte("\x1b[?997;")) {
+		select {
+		case a.changed <- struct{}{}:
+		default:
+		}
+		return
+	}
 	if !a.look.take(reply) {
 		return
 	}

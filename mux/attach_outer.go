@@ -28,7 +28,22 @@ func (c *attachClient) looks(m AttachControl) {
 	defer s.mu.Unlock()
 	c.outer = o
 	if s.leader == c {
-		s.term.SetOuter(o)
+		s.setOuter(o)
+	}
+}
+
+// setOuter tells the screen what shows it, and its program when that asked to be
+// told. mu is held.
+func (s *session) setOuter(o vt.Outer) {
+	s.term.SetOuter(o)
+	s.report()
+}
+
+// report writes what the screen has to say without new output. mu is held.
+func (s *session) report() {
+	if replies := s.term.TakeReplies(); len(replies) > 0 && !s.rec.Pipes {
+		s.in.addReplies(replies)
+		s.flushReplies()
 	}
 }
 

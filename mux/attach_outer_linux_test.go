@@ -66,6 +66,35 @@ func (p *person) has(text string) bool {
 	return strings.Contains(p.screen.ScreenText(), text)
 }
 
+// TestAttachColoursChange: a program that asked to be told hears of it, with the
+// new colours for its next question, also when it says nothing itself; the
+// terminal's own notice does not reach it.
+func TestAttachColoursChange(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "demo", `stty -echo raw; printf '\033[?2031h\033[?2048hready\r\n'; while :; do dd bs=1 count=1 2>/dev/null | tr '\033' 'E'; done`)
+	await(t, c, "demo", "ready")
+	p := newPerson(t)
+	p.resize(100, 30)
+	r := attachPerson(p, c, "demo", nil)
+	p.sees(outerQuestions)
+	await(t, c, "demo", `E\[48;30;100;`)
+	p.types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
+	await(t, c, "demo", `E\[\?997;2n`)
+	p.forget()
+	p.types("\x1b[?997;1n")
+	p.sees(outerQuestions)
+	p.types("\x1b]11;rgb:00/00/00\a\x1b[?62;c")
+	await(t, c, "demo", `E\[\?997;1n`)
+	if text := screen(t, c, "demo"); strings.Count(text, "997") != 2 {
+		t.Errorf("the program is told\n%s", text)
+	}
+	p.types("\x02d")
+	r.want(AttachDetached)
+	p.sees("\x1b[?2031l")
+	p.checkRestored()
+}
+
 // TestAttachLateAnswers: an answer that comes behind the detach keys does not
 // become input of the shell that has the terminal then.
 func TestAttachLateAnswers(t *testing.T) {

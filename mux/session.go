@@ -228,6 +228,7 @@ func (s *session) resizeTo(cols, rows int) error {
 		return err
 	}
 	s.cols, s.rows = cols, rows
+	s.report()
 	s.nextSegment()
 	if s.tape != nil {
 		s.tape.resize(cols, rows)

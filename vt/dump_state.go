@@ -111,7 +111,7 @@ func (p *painter) charsets(c *charsets) {
 
 // toggles are the modes that are written as they are, by number.
 var toggles = [...]int{1, 5, 7, 9, 12, 25, 40, 42, 45, 66, 67, 95, 1000, 1002, 1003, 1004,
-	1005, 1006, 1007, 1015, 1016, 1045, 2004, 2027, 2031, 2048}
+	1005, 1006, 1007, 1015, 1016, 1045, 2004, 2027, 2031, 2033, 2048}
 
 // restModes writes the modes that differ from a fresh terminal's, margins, tab
 // stops, titles, colours, keyboard resources.

@@ -42,6 +42,9 @@ func (f *OuterFilter) Stale() bool {
 	return stale
 }
 
+// Idle reports whether no sequence has begun.
+func (f *OuterFilter) Idle() bool { return f.state == ftText && !f.c2 }
+
 // Filter appends what of src may pass to dst.
 func (f *OuterFilter) Filter(dst, src []byte) []byte {
 	for len(src) > 0 {

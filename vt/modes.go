@@ -39,6 +39,7 @@ const (
 	modeGrapheme
 	modeColorScheme
 	modeInBandSize
+	modeVisibility
 
 	defaultModes = modeAutowrap | modeVisible | modeBlink | modeGrapheme | modeAltScroll
 
@@ -46,7 +47,7 @@ const (
 	mouseEncoding = modeMouseUTF8 | modeMouseSGR | modeMouseURXVT | modeMousePixels
 	// What a program says of the input that it wants.
 	inputModes = mouseModes | mouseEncoding | modeAppCursor | modeAppKeypad | modeBackarrow | modeFocus | modeAltScroll |
-		modePaste | modeColorScheme | modeInBandSize
+		modePaste | modeColorScheme | modeInBandSize | modeVisibility
 
 	altModes = modeAlt47 | modeAlt1047 | modeAlt1049
 )
@@ -62,7 +63,7 @@ var decModes = [...]modeSet{
 	95: modeNoClear, 1000: modeMouse, 1002: modeMouseDrag, 1003: modeMouseAny, 1004: modeFocus,
 	1005: modeMouseUTF8, 1006: modeMouseSGR, 1007: modeAltScroll, 1015: modeMouseURXVT,
 	1016: modeMousePixels, 1045: modeReverseExt, 1047: modeAlt1047, 1049: modeAlt1049,
-	2004: modePaste, 2026: modeSync, 2027: modeGrapheme, 2031: modeColorScheme, 2048: modeInBandSize,
+	2004: modePaste, 2026: modeSync, 2027: modeGrapheme, 2031: modeColorScheme, 2033: modeVisibility, 2048: modeInBandSize,
 }
 
 // ansiModes are the modes of ECMA-48 a program may set and reset.
@@ -174,6 +175,10 @@ func (t *Terminal) modeEffect(m modeSet, on bool) {
 	case modeInBandSize:
 		if on {
 			t.replySize()
+		}
+	case modeVisibility:
+		if on {
+			t.replyVisible()
 		}
 	}
 }

@@ -42,9 +42,7 @@ func (t *Terminal) osc(b []byte) {
 	case 52:
 		t.oscClipboard(text)
 	case 99:
-		if _, body, ok := strings.Cut(text, ";"); ok {
-			t.event(Event{Kind: EventNotify, Text: plainText(body)})
-		}
+		t.oscNotify99(text)
 	case 133, 633:
 		t.oscPrompt(text)
 	case 777:

@@ -8,14 +8,28 @@ type Outer struct {
 	CellWidth, CellHeight  int     // pixels of a cell; 0 = 10 and 20
 }
 
-// SetOuter says what shows the screen from now on. It answers questions only;
-// what a program set itself (OSC 10 and its like) goes before it.
+// SetOuter says what shows the screen from now on. What a program set itself
+// (OSC 10 and its like) goes before it. A program that asked for it (modes 2031
+// and 2048) is told of a change: TakeReplies has it.
 func (t *Terminal) SetOuter(o Outer) {
+	light := t.light()
+	w, h := t.cell()
+	t.outer = &o
 	if o == (Outer{}) {
 		t.outer = nil
-		return
 	}
-	t.outer = &o
+	if t.modes&modeColorScheme != 0 && t.light() != light {
+		t.replyScheme()
+	}
+	if nw, nh := t.cell(); t.modes&modeInBandSize != 0 && (nw != w || nh != h) {
+		t.replySize()
+	}
+}
+
+// light reports whether the background is rather light than dark (luma, BT.601).
+func (t *Terminal) light() bool {
+	c := t.dynamicColor(1)
+	return 299*(c>>16&0xff)+587*(c>>8&0xff)+114*(c&0xff) > 127500
 }
 
 // cell is the size of a cell in pixels.

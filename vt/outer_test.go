@@ -32,3 +32,27 @@ func TestOuter(t *testing.T) {
 	term.SetOuter(vt.Outer{})
 	ask("\x1b[14t", "\x1b[4;600;1000t")
 }
+
+// TestOuterTells: a program that asked to be told is told when the colours or the
+// cells change, and only then.
+func TestOuterTells(t *testing.T) {
+	term := mustNew(t, vt.Options{Cols: 20, Rows: 5})
+	light, dark := uint32(0xfdf6e3), uint32(0x002b36)
+	set := func(o vt.Outer, want string) {
+		t.Helper()
+		term.SetOuter(o)
+		if got := string(term.TakeReplies()); got != want {
+			t.Errorf("%+v: told %q, want %q", o, got, want)
+		}
+	}
+	set(vt.Outer{Background: &light, CellWidth: 9, CellHeight: 18}, "")
+	term.Write([]byte("\x1b[?2031h"))
+	set(vt.Outer{Background: &dark, CellWidth: 8, CellHeight: 16}, "\x1b[?997;1n")
+	term.Write([]byte("\x1b[?2048h"))
+	term.TakeReplies()
+	set(vt.Outer{Background: &light, CellWidth: 8, CellHeight: 16}, "\x1b[?997;2n")
+	set(vt.Outer{Background: &light, CellWidth: 8, CellHeight: 16}, "")
+	set(vt.Outer{Background: &light, CellWidth: 9, CellHeight: 18}, "\x1b[48;5;20;90;180t")
+	term.Write([]byte("\x1b[?2031l\x1b[?2048l"))
+	set(vt.Outer{}, "")
+}

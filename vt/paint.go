@@ -171,7 +171,7 @@ func (p *painter) windowRow(r *row, y int, o PaintOptions) {
 func (p *painter) outerModes(o PaintOptions) {
 	t := p.t
 	for _, n := range [...]int{1, 5, 7, 9, 25, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006,
-		1007, 1015, 1016, 2004, 2031} {
+		1007, 1015, 1016, 2004} {
 		if m := decMode(n); (t.modes^defaultModes)&m != 0 {
 			p.mode(n, t.modes&m != 0)
 		}

@@ -11,17 +11,17 @@ const resetOuter = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate scre
 	"\x1b[<99u\x1b[=0u" + // and of the primary one
 	"\x1b[>4;0m" +
 	"\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" +
-	"\x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?2048l" +
+	"\x1b[?1004l\x1b[?2004l\x1b[?2033l\x1b[?2048l" +
 	"\x1b[?1l\x1b[?66l\x1b>\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?42l\x1b[?45l\x1b[?1045l\x1b[?67l\x1b[?1007h" +
 	"\x1b[4l\x1b[20l\x1b[?69l\x1b[r\x1b[?5W\x1b[0*x" +
 	"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[m\x1b]8;;\x1b\\\x1b[0\"q\x1b[?12l\x1b[0 q\x1b[?25h"
 
 // AppendReset appends what resets everything on an outer terminal that
-// AppendPaint or a program behind it may have set, and leaves the alternate
+// AppendPaint, a program behind it or who attaches (mode 2031) may have set, and leaves the alternate
 // screen: the last thing written to it on detach. The cursor goes to column 1
 // of a line of its own.
 func AppendReset(dst []byte) []byte {
-	return append(dst, cutOuter+"\x1b[?2026l"+resetOuter+"\x1b[999;1H\r\n"...)
+	return append(dst, cutOuter+"\x1b[?2026l\x1b[?2031l"+resetOuter+"\x1b[999;1H\r\n"...)
 }
 
 // content paints what readers see over an earlier paint with the same modes.

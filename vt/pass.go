@@ -118,7 +118,6 @@ var passModes = [...]struct {
 	{9, true, "mouse"}, {1000, true, "mouse"}, {1002, true, "mouse"}, {1003, true, "mouse"}, {1005, true, "mouse"},
 	{1006, true, "mouse"}, {1015, true, "mouse"}, {1016, true, "mouse"}, {1007, true, "mouse wheel as keys"},
 	{1004, true, "reports of focus, which a person's terminal alone can send"},
-	{2031, true, "reports of a changed colour scheme, likewise"},
 	{5, true, "reverse video"}, {6, true, "origin"}, {69, true, "left and right margins"},
 	{42, true, "national character sets"}, {45, true, "reverse wrap"}, {1045, true, "reverse wrap"},
 	{4, false, "insert"}, {20, false, "new line"},

@@ -66,6 +66,10 @@ func (t *Terminal) replyStatus(n int, dec bool) {
 	case n == 63 && dec: // DECCKSR, of macros, of which there are none
 		b := appendInt(append(t.beginReply(), "\x1bP"...), t.parser.csi.arg(1, 0))
 		t.endReply(append(b, "!~0000\x1b\\"...))
+	case n == 996 && dec: // colour scheme, contour
+		t.replyScheme()
+	case n == 998 && dec:
+		t.replyVisible()
 	case dec:
 		if s := decStatus(n); s != "" {
 			t.reply(s)
@@ -75,7 +79,7 @@ func (t *Terminal) replyStatus(n int, dec bool) {
 
 // decStatus is the answer of a DSR that never changes, "" for any other: no
 // printer, no user defined keys locked, a North American keyboard, no locator,
-// no macros, no data errors, no sessions, a dark background.
+// no macros, no data errors, no sessions.
 func decStatus(n int) string {
 	switch n {
 	case 15:
@@ -94,8 +98,6 @@ func decStatus(n int) string {
 		return "\x1b[?70n"
 	case 85:
 		return "\x1b[?83n"
-	case 996:
-		return "\x1b[?997;1n"
 	}
 	return ""
 }
@@ -177,6 +179,21 @@ func (t *Terminal) popTitle() {
 	t.setTitle(t.extra.titles[n])
 	t.extra.titles = t.extra.titles[:n]
 }
+
+// replyScheme is the report of mode 2031: dark (1) or light (2), by the
+// background.
+func (t *Terminal) replyScheme() {
+	if t.light() {
+		t.reply("\x1b[?997;2n")
+	} else {
+		t.reply("\x1b[?997;1n")
+	}
+}
+
+// replyVisible is the report of mode 2033, visibility: "potentially visible",
+// always. Somebody may read the screen without being attached, and would see an
+// old one of a program that pauses.
+func (t *Terminal) replyVisible() { t.reply("\x1b[?999;1n") }
 
 // replySize is the report of mode 2048 (in-band resize): cells and pixels.
 func (t *Terminal) replySize() {

@@ -42,6 +42,7 @@ type tail struct {
 	Columns    bool            `json:"columns,omitempty"` // DECCOLM
 	Tabs       *tabStops       `json:"tabs,omitempty"`    // those beyond the last column too
 	Dropped    *Dropped        `json:"dropped,omitempty"`
+	Notice     *notice         `json:"notice,omitempty"`
 }
 
 // Snapshot returns the whole state, for Restore: what ANSI returns, and what
@@ -165,7 +166,7 @@ func (t *Terminal) tail() tail {
 	}
 	if e := t.extra; e != nil {
 		s.Icon, s.Pointer, s.SavedModes = e.icon, e.pointer, e.savedModes
-		s.EightBit, s.Conformity = e.protect8, e.conformity
+		s.EightBit, s.Conformity, s.Notice = e.protect8, e.conformity, e.notice
 	}
 	return s
 }
@@ -248,8 +249,9 @@ func (t *Terminal) apply(s tail) {
 	if len(s.Waits) == 2 {
 		t.main.saved.pending, t.alt.saved.pending = s.Waits[0], s.Waits[1]
 	}
-	if s.Icon != "" || s.Pointer != "" || s.SavedModes != nil || s.EightBit || s.Conformity != 0 {
+	if s.Icon != "" || s.Pointer != "" || s.SavedModes != nil || s.EightBit || s.Conformity != 0 || s.Notice != nil {
 		e := t.more()
+		e.notice = s.Notice
 		e.icon, e.pointer, e.savedModes = s.Icon, s.Pointer, s.SavedModes
 		e.protect8, e.conformity = s.EightBit, s.Conformity
 	}

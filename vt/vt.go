@@ -110,6 +110,7 @@ type extra struct {
 	latin      bool      // ESC % @: not UTF-8
 	nested     uint8     // depth of passthrough
 	conformity uint8     // DECSCL level, 0 = 4
+	notice     *notice   // OSC 99 that is not complete
 }
 
 // New makes a terminal. It returns ErrSize for a size outside of MinCols …

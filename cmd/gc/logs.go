@@ -69,7 +69,11 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		fmt.Fprintf(a.err, "%s ended: %s\n", cleanLine(t.label), exitText(runtimeExit(res.Exit)))
 		return nil
 	}
-	l := &follower{app: a, client: client, id: res.ID}
+	l := &follower{client: client, id: res.ID, print: func(line string) error {
+		_, err := fmt.Fprintln(a.out, cleanText(line))
+		return err
+	}}
+	l.say = func(text string) { fmt.Fprintln(a.err, text) }
 	exit, err := l.run(ctx, res)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

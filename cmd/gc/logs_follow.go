@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"gascity.dev/gc/mux"
@@ -21,9 +20,11 @@ const (
 
 // follower prints the lines of a session as they come to rest.
 type follower struct {
-	app    *app
 	client *mux.Client
 	id     string // of the session: a later one of its name is another
+	print  func(line string) error
+	say    func(text string) // about the lines
+	flush  <-chan struct{}   // closed: print what stands there, and end; nil: never
 
 	began   bool                  // lines with numbers were printed
 	painted bool                  // a screen without was
@@ -39,33 +40,52 @@ type shownLine struct {
 	ever    bool
 }
 
-// run prints until the session ends or ctx does.
+// run prints until the session ends, or ctx does, or flush is closed: then
+// without an exit.
 func (l *follower) run(ctx context.Context, res mux.PeekResult) (*mux.Exit, error) {
 	l.shown = map[uint64]*shownLine{}
+	following, cancel := l.untilFlush(ctx)
+	defer cancel()
 	for {
+		over := following.Err() != nil
 		now := time.Now()
-		due, err := l.take(res, now)
-		if err != nil || res.Exit != nil {
+		due, err := l.take(res, now, over || res.Exit != nil)
+		if err != nil || over || res.Exit != nil {
 			return res.Exit, err
 		}
 		wait := mux.WaitRequest{Conditions: []mux.Condition{{Changed: &res.Revision}, {Exit: true}}}
 		if !due.IsZero() {
 			wait.Timeout = max(due.Sub(now), time.Millisecond)
 		}
-		if _, err := l.client.Wait(ctx, l.id, wait); err != nil && !errors.Is(err, mux.ErrNotFound) {
+		if _, err := l.client.Wait(following, l.id, wait); err != nil && !errors.Is(err, mux.ErrNotFound) && following.Err() == nil {
 			return nil, err
 		}
 		pause := time.NewTimer(followPause)
 		select {
 		case <-pause.C:
-		case <-ctx.Done():
+		case <-following.Done():
 			pause.Stop()
+		}
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if res, err = l.look(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// untilFlush is a context that flush ends, too.
+func (l *follower) untilFlush(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-l.flush:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // look peeks at the end of the session's lines, or at all of them when that is
@@ -78,13 +98,14 @@ func (l *follower) look(ctx context.Context) (mux.PeekResult, error) {
 	return l.client.Peek(ctx, mux.PeekRequest{Name: l.id, Join: true})
 }
 
-// take prints what has come to rest, and says when more may have.
-func (l *follower) take(res mux.PeekResult, now time.Time) (due time.Time, err error) {
+// take prints what has come to rest, or all of it when that is over, and says
+// when more may have.
+func (l *follower) take(res mux.PeekResult, now time.Time, over bool) (due time.Time, err error) {
 	n := res.Lines
 	if n == nil { // the alternate screen, or nothing at all
 		if !l.began && !l.painted {
 			l.painted = true
-			err = l.app.printScreen(res.Text)
+			err = l.printAll(res.Text)
 		}
 		return due, err
 	}
@@ -94,9 +115,8 @@ func (l *follower) take(res mux.PeekResult, now time.Time) (due time.Time, err e
 	case !l.began:
 		l.next = n.First // what is above was not asked for
 	case n.First > l.next:
-		fmt.Fprintf(l.app.err, "%s were not kept\n", count(int(n.First-l.next), "line"))
+		l.say(count(int(n.First-l.next), "line") + " were not kept")
 	}
-	over := res.Exit != nil
 	for k, text := range linesOf(res.Text) {
 		number := n.First + uint64(k)
 		if number < l.next {
@@ -145,6 +165,15 @@ func (l *follower) line(number uint64, text string, now time.Time, final, above 
 		return at, nil
 	}
 	s.printed, s.ever = text, true
-	_, err = fmt.Fprintln(l.app.out, cleanText(text))
-	return due, err
+	return due, l.print(text)
+}
+
+// printAll prints every line of a text.
+func (l *follower) printAll(text string) error {
+	for _, line := range linesOf(text) {
+		if err := l.print(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

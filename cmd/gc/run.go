@@ -33,6 +33,8 @@ type app struct {
 	host string // --host
 	cols int    // width of the terminal behind out, where out cannot tell
 
+	color colorMode // --color
+
 	looksOnly bool // the command runs nothing of a city's own: no session script
 
 	cityOnce sync.Once // guards the next two, see optionalCity
@@ -166,6 +168,8 @@ else native).`, `
 		gc session new build -- make -j4`,
 		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
 	root.PersistentFlags().StringVar(&a.city, "city", "", "folder of the city (default: GC_CITY_PATH, else the nearest city.toml upwards)")
+	a.color = colorAuto
+	root.PersistentFlags().Var(&a.color, "color", "colours: auto (on a terminal, without NO_COLOR), always or never")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err.Error()) })
 	root.AddGroup(&cobra.Group{ID: groupCity, Title: "A city:"}, &cobra.Group{ID: groupAgent, Title: "One agent:"}, &cobra.Group{ID: groupOther, Title: "Sessions and the rest:"})
 	a.addTo(root, rootEntries(a))

@@ -8,15 +8,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/internal/agent"
-	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
@@ -31,6 +28,7 @@ type startOptions struct {
 	timeout    time.Duration
 	artifacts  string
 	trust      bool
+	quiet      bool
 
 	blockedTimeout time.Duration
 	failOn         string
@@ -52,10 +50,11 @@ func newStartCmd(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.foreground, "foreground", false, "stay, log what happens, and stop the city on Ctrl-C; a second one kills")
+	f.BoolVar(&o.foreground, "foreground", false, "stay, print what happens and what the agents print, and stop the city on Ctrl-C; a second one kills")
 	f.BoolVar(&o.once, "once", false, "start what is missing and return; nobody watches the agents then")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
-	f.BoolVar(&o.json, "json", false, "with --dry-run: as a JSON array")
+	f.BoolVar(&o.json, "json", false, "with --dry-run: as a JSON array; with --foreground: one JSON object a line")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "with --foreground: print only the result, and what went wrong")
 	f.StringVar(&o.until, "until", "", "with --foreground: done (every one_shot agent has ended) or idle")
 	f.DurationVar(&o.timeout, "timeout", 0, "with --until: give up after this long")
 	f.DurationVar(&o.blockedTimeout, "blocked-timeout", time.Minute, "with --until: fail when an agent has been asking this long and no terminal is attached (0: never)")
@@ -71,13 +70,20 @@ that never asks.
 On a terminal it asks once before a city that you have not trusted runs anything
 (gc trust); elsewhere it refuses, unless --trust or GC_TRUST=1 says that you do.
 
+With --foreground the city runs in this process. It prints the events of the city
+(NAME * …) and the lines that agents print (NAME | …), as far as their sessions
+can be followed; with --json an object a line: an event as gc events --json has it,
+or kind output with agent and text, and at the end of --until kind result with the
+status of the city.
+
 With --foreground --until it is a run for a build machine: it needs no terminal,
 ends by itself, and its exit status is 0, or that of the first one_shot agent that
 failed, or 1 when an agent asked a question that nobody answered within
 --blocked-timeout; the question is printed. --artifacts keeps, in a folder for each session, the last screen
 (screen.txt), the scrollback (scrollback.txt), a recording where the sessions
 have one (session.cast, for asciinema) and the result (result.json), and beside
-them the status of the city (summary.json).`, `
+them the status of the city (summary.json) and a report for build servers
+(junit.xml).`, `
 		gc start
 		gc start examples/demo
 		gc start --dry-run
@@ -94,8 +100,10 @@ func (o *startOptions) check() error {
 		return fail(exitUsage, "", "--dry-run runs nothing: --trust does not go with it")
 	case o.dryRun && (o.foreground || o.once):
 		return fail(exitUsage, "", "--dry-run goes with no other form of start")
-	case o.json && !o.dryRun:
-		return fail(exitUsage, "gc status --json", "--json needs --dry-run")
+	case o.json && !o.dryRun && !o.foreground:
+		return fail(exitUsage, "gc status --json", "--json needs --dry-run or --foreground")
+	case o.quiet && !o.foreground:
+		return fail(exitUsage, "", "--quiet needs --foreground")
 	case o.until != "" && !o.foreground:
 		return fail(exitUsage, "gc start --foreground --until "+o.until, "--until needs --foreground")
 	case o.timeout != 0 && o.until == "":
@@ -147,45 +155,6 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	return a.showStarted(ctx, status)
 }
 
-// runHere is the controller in this process.
-func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptions) error {
-	var last controller.Status
-	opts.Once, opts.Until, opts.Timeout, opts.StopOnCancel = o.once, controller.Until(o.until), o.timeout, o.foreground
-	opts.BlockedTimeout, opts.FailOnBlocked = o.blockedTimeout, o.failOn == "blocked"
-	opts.Ready = func(s controller.Status) {
-		last = s
-		if o.foreground {
-			a.sayUnchecked(s)
-		}
-	}
-	opts.Settled = func(_ context.Context, s controller.Status) error { last = s; return nil }
-	if o.foreground {
-		opts.Log = a.err
-		kill, stop := onSecondInterrupt()
-		defer stop()
-		opts.Kill = kill
-	}
-	if o.artifacts != "" {
-		opts.Artifacts, opts.Build.Record, opts.Record = o.artifacts, true, recorder(opts.Provider)
-	}
-	err := controller.Run(ctx, opts)
-	var failed *controller.FailedError
-	var blocked *controller.BlockedError
-	switch {
-	case errors.Is(err, controller.ErrTimeout):
-		return errors.Join(a.printStatus(ctx, last), fail(exitTimeout, "", "%w", err))
-	case errors.As(err, &blocked):
-		return errors.Join(a.printStatus(ctx, last), a.blockedAgent(blocked))
-	case errors.As(err, &failed):
-		return errors.Join(a.printStatus(ctx, last), a.failedAgent(last, failed))
-	case err != nil:
-		return err
-	case o.foreground && o.until == "":
-		return nil
-	}
-	return a.showStarted(ctx, last)
-}
-
 // onSecondInterrupt returns a channel that is closed at the second Ctrl-C or TERM:
 // the first stops the city, see graceful.
 func onSecondInterrupt() (second <-chan struct{}, stop func()) {
@@ -202,33 +171,6 @@ func onSecondInterrupt() (second <-chan struct{}, stop func()) {
 		close(closed)
 	}()
 	return closed, func() { signal.Stop(signals); close(over) }
-}
-
-// failedAgent ends a run with the exit status of the agent that failed first.
-func (a *app) failedAgent(s controller.Status, failed *controller.FailedError) error {
-	for _, ag := range s.Agents {
-		if ag.Name == failed.Agent {
-			a.explainAgent(ag)
-		}
-	}
-	if failed.Code < 1 || failed.Code > 255 {
-		return quiet(exitFailure)
-	}
-	return quiet(failed.Code)
-}
-
-// blockedAgent ends a run with the question that nobody answered.
-func (a *app) blockedAgent(b *controller.BlockedError) error {
-	if q := b.Activity.Pending; q != nil {
-		fmt.Fprint(a.err, questionText(q))
-	}
-	return fail(exitFailure, `permissions in city.toml say what agents may do without asking; --blocked-timeout leaves time for gc respond `+shellWord(b.Agent), "%w", b)
-}
-
-// hasOneShot reports whether an agent of the city ends by itself.
-func hasOneShot(city *config.City) bool {
-	specs, _, err := templates(city)
-	return err != nil || slices.ContainsFunc(specs, func(s *agent.Spec) bool { return s.Config.Lifecycle == runtime.OneShot })
 }
 
 // recorder takes recordings from the mux behind a provider, where it has one.
@@ -290,6 +232,12 @@ func (a *app) showStarted(ctx context.Context, s controller.Status) error {
 		return err
 	}
 	a.sayUnchecked(s)
+	return a.sayBad(s)
+}
+
+// sayBad explains the agents that are not as they should be, and fails when there
+// is one.
+func (a *app) sayBad(s controller.Status) error {
 	bad := 0
 	for _, ag := range s.Agents {
 		again := ag.State == controller.StateStarting && s.Controller.Since != nil &&

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -50,54 +49,6 @@ func hostile(r rune) bool {
 		return true
 	}
 	return false
-}
-
-// table prints rows under a header, columns two blanks apart. The last column
-// is never padded. Cells are cleaned; width (0 = no limit) cuts long lines.
-type table struct {
-	rows  [][]string
-	width int
-}
-
-func (t *table) add(cells ...string) {
-	for i, c := range cells {
-		cells[i] = cleanLine(c)
-	}
-	t.rows = append(t.rows, cells)
-}
-
-func (t *table) print(w io.Writer) error {
-	var widths []int
-	for _, row := range t.rows {
-		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	var b strings.Builder
-	for _, row := range t.rows {
-		line := ""
-		for i, c := range row {
-			line += c
-			if i < len(row)-1 {
-				line += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2)
-			}
-		}
-		b.WriteString(cut(strings.TrimRight(line, " "), t.width))
-		b.WriteByte('\n')
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// cut shortens s to n runes, the last of them an ellipsis; 0 = no limit.
-func cut(s string, n int) string {
-	if n <= 0 || utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
 }
 
 // ago is the time since t in one unit: 12s, 5m, 3h, 2d; "-" for the zero time.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -42,21 +41,6 @@ func TestCleanAnything(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestTable(t *testing.T) {
-	tb := table{width: 20}
-	tb.add("NAME", "STATE", "LAST")
-	tb.add("a", "running", "")
-	tb.add("långt", "x", "a last line that is long")
-	var b bytes.Buffer
-	if err := tb.print(&b); err != nil {
-		t.Fatal(err)
-	}
-	want := "NAME   STATE    LAST\n" + "a      running\n" + "långt  x        a l…\n"
-	if b.String() != want {
-		t.Errorf("got\n%swant\n%s", b.String(), want)
-	}
 }
 
 func TestAgo(t *testing.T) {

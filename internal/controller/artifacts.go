@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"gascity.dev/gc/runtime"
 )
@@ -33,13 +34,16 @@ type artifacts struct {
 	status Status
 	absent map[string]bool // sessions that were not there: what is kept under the name is of an earlier run
 	record Recorder        // may be nil
+	began  time.Time       // of the run
+	result error           // of the run
 }
 
 // artifacts collects what is to be kept of this run.
-func (l *loop) artifacts(st Status) artifacts {
+func (l *loop) artifacts(st Status, result error) artifacts {
 	a := artifacts{
 		p: l.p, dir: l.o.Artifacts, rows: l.o.City.Session.Size.Rows, status: st,
 		absent: map[string]bool{}, record: l.o.Record,
+		began: l.began, result: result,
 	}
 	for name, m := range l.members {
 		ranBefore := m.oneShot() && m.seen.Record.Job.Run == l.runID // under an earlier controller
@@ -49,24 +53,33 @@ func (l *loop) artifacts(st Status) artifacts {
 }
 
 // write keeps for each agent its last screen, its scrollback, its recording and
-// a JSON result; and the status of the city. What cannot be had for one agent
+// a JSON result; and the status of the city, as JSON and as JUnit. What cannot be had for one agent
 // does not keep it from the others.
 func (a *artifacts) write(ctx context.Context) error {
 	if err := os.MkdirAll(a.dir, 0o755); err != nil {
 		return fmt.Errorf("artifacts: %w", err)
 	}
 	var errs []error
+	screens := map[string]string{}
 	for _, s := range a.status.Agents {
-		if err := a.agent(ctx, filepath.Join(a.dir, s.Session), s); err != nil {
+		screen, err := a.agent(ctx, filepath.Join(a.dir, s.Session), s)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("artifacts of %s: %w", s.Name, err))
 		}
+		screens[s.Session] = screen
 	}
-	return errors.Join(append(errs, writeJSON(filepath.Join(a.dir, ArtifactSummary), a.status))...)
+	errs = append(errs, writeJSON(filepath.Join(a.dir, ArtifactSummary), a.status))
+	report, err := junit(a.status, screens, a.result, a.began, time.Now())
+	if err == nil {
+		err = writeFile(filepath.Join(a.dir, ArtifactJUnit), report)
+	}
+	return errors.Join(append(errs, err)...)
 }
 
-func (a *artifacts) agent(ctx context.Context, dir string, s AgentStatus) error {
+// agent keeps what is of one agent, and returns its last screen.
+func (a *artifacts) agent(ctx context.Context, dir string, s AgentStatus) (screen string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return "", err
 	}
 	errs := []error{writeJSON(filepath.Join(dir, ArtifactResult), s)}
 	for _, f := range []struct {
@@ -81,12 +94,15 @@ func (a *artifacts) agent(ctx context.Context, dir string, s AgentStatus) error 
 		if text != "" {
 			text += "\n"
 		}
+		if f.name == ArtifactScreen {
+			screen = text
+		}
 		errs = append(errs, writeFile(filepath.Join(dir, f.name), []byte(text)))
 	}
 	if a.record != nil && !a.absent[s.Session] {
 		errs = append(errs, writeRecording(ctx, filepath.Join(dir, ArtifactCast), s.Session, a.record))
 	}
-	return errors.Join(errs...)
+	return screen, errors.Join(errs...)
 }
 
 // peek is "" for a session that never ran, or of which nothing is kept.

@@ -43,7 +43,12 @@ const WhyEnds = "ends"
 // note puts an event in the sequence and a line in the log.
 func (l *loop) note(e Event) {
 	e.Time = time.Now().UTC()
-	l.feed.add(l.book.Append(e))
+	e = l.book.Append(e)
+	l.feed.add(e)
+	if l.o.Event != nil {
+		l.o.Event(e)
+		return
+	}
 	line := e.Kind
 	if e.Agent != "" {
 		line = e.Agent + ": " + line

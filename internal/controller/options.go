@@ -42,6 +42,9 @@ type Options struct {
 	Background Background
 
 	Log io.Writer // one line per thing that happened; nil = nowhere
+	// Event is called for every event, instead of a line in the log, from Run's
+	// own goroutine: it must not block. nil = nobody asks.
+	Event func(Event)
 
 	// Ready is called once, from Run's own goroutine, when the first reconcile
 	// is done and the socket answers.

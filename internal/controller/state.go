@@ -137,6 +137,9 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	}
 	since := m.since
 	a.Since = &since
+	if at := r.Started; !at.IsZero() {
+		a.Started = &at
+	}
 	switch {
 	case m.foreign:
 		a.Error, a.Hint = ErrForeign.Error(), ForeignHint

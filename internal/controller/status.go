@@ -81,6 +81,7 @@ type AgentStatus struct {
 	State        State         `json:"state"`
 	Activity     string        `json:"activity"` // runtime.ActivityIdle …
 	Since        *time.Time    `json:"since,omitempty"`
+	Started      *time.Time    `json:"started,omitempty"` // the newest incarnation
 	Restarts     int           `json:"restarts"`
 	LastExit     *runtime.Exit `json:"lastExit,omitempty"`
 	LastActivity *time.Time    `json:"lastActivity,omitempty"` // of input or output

@@ -118,7 +118,7 @@ func (l *loop) settleRun(result error) {
 	}
 	l.goal = true
 	st := l.status()
-	left := l.artifacts(st)
+	left := l.artifacts(st, result)
 	running := l.runningNames()
 	l.work.Go(func() {
 		ctx, cancel := context.WithTimeout(l.opCtx, settleTimeout)

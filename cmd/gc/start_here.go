@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/runtime"
+)
+
+// runHere is the controller in this process.
+func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptions) error {
+	var last controller.Status
+	opts.Once = o.once
+	opts.Ready = func(s controller.Status) { last = s }
+	if o.foreground {
+		return a.runForeground(ctx, opts, o)
+	}
+	if err := controller.Run(ctx, opts); err != nil {
+		return err
+	}
+	return a.showStarted(ctx, last)
+}
+
+// runForeground runs the city until it is stopped, or until --until is reached.
+func (a *app) runForeground(ctx context.Context, opts controller.Options, o startOptions) error {
+	result := runResult{}
+	opts.Until, opts.Timeout, opts.StopOnCancel = controller.Until(o.until), o.timeout, true
+	opts.BlockedTimeout, opts.FailOnBlocked = o.blockedTimeout, o.failOn == "blocked"
+	opts.Ready = func(s controller.Status) {
+		if result.status = s; !o.quiet {
+			a.sayUnchecked(s)
+		}
+	}
+	stream := a.newCityStream(opts, o.json)
+	opts.Settled = func(ctx context.Context, s controller.Status) error {
+		stream.settle(ctx)
+		result = runResult{s, a.lastLines(ctx, s), time.Now()}
+		return nil
+	}
+	kill, stop := onSecondInterrupt()
+	defer stop()
+	opts.Kill = kill
+	if o.artifacts != "" {
+		opts.Artifacts, opts.Build.Record, opts.Record = o.artifacts, true, recorder(opts.Provider)
+	}
+	if !o.quiet {
+		opts.Log, opts.Event = a.err, stream.take
+	}
+	after := context.WithoutCancel(ctx) // the end of the city is printed, too
+	stream.run(after)
+	err := controller.Run(ctx, opts)
+	stream.close(after)
+	if result.at.IsZero() { // stopped by hand, or it never ran
+		return err
+	}
+	return errors.Join(a.printResult(result, o.json), a.runFailed(result.status, err))
+}
+
+// runFailed explains what a run failed by.
+func (a *app) runFailed(s controller.Status, err error) error {
+	var failed *controller.FailedError
+	var blocked *controller.BlockedError
+	switch {
+	case errors.Is(err, controller.ErrTimeout):
+		return fail(exitTimeout, "", "%w", err)
+	case errors.As(err, &blocked):
+		return a.blockedAgent(blocked)
+	case errors.As(err, &failed):
+		return a.failedAgent(s, failed)
+	case err != nil:
+		return err
+	}
+	return a.sayBad(s)
+}
+
+// failedAgent ends a run with the exit status of the agent that failed first.
+func (a *app) failedAgent(s controller.Status, failed *controller.FailedError) error {
+	for _, ag := range s.Agents {
+		if ag.Name == failed.Agent {
+			ag.Hint = firstOf(ag.Hint, "gc start runs it again")
+			a.explainAgent(ag)
+		}
+	}
+	if failed.Code < 1 || failed.Code > 255 {
+		return quiet(exitFailure)
+	}
+	return quiet(failed.Code)
+}
+
+// blockedAgent ends a run with the question that nobody answered.
+func (a *app) blockedAgent(b *controller.BlockedError) error {
+	if q := b.Activity.Pending; q != nil {
+		fmt.Fprint(a.err, questionText(q))
+	}
+	return fail(exitFailure, `permissions in city.toml say what agents may do without asking; --blocked-timeout leaves time for gc respond `+shellWord(b.Agent), "%w", b)
+}
+
+// hasOneShot reports whether an agent of the city ends by itself.
+func hasOneShot(city *config.City) bool {
+	specs, _, err := templates(city)
+	return err != nil || slices.ContainsFunc(specs, func(s *agent.Spec) bool { return s.Config.Lifecycle == runtime.OneShot })
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"gascity.dev/gc/vt"
+)
+
+func TestTable(t *testing.T) {
+	rows := [][]string{
+		{"NAME", "STATE", "LAST"},
+		{"a", "running (waits for everything)", ""},
+		{"漢字", "x", "a last line that is long, and goes on"},
+	}
+	for width, want := range map[int]string{
+		0: "NAME  STATE                           LAST\n" +
+			"a     running (waits for everything)\n" +
+			"漢字  x                               a last line that is long, and goes on\n",
+		60: "NAME  STATE                           LAST\n" +
+			"a     running (waits for everything)\n" +
+			"漢字  x                               a last line that is l…\n",
+		36: "NAME  STATE           LAST\n" +
+			"a     running (wait…\n" +
+			"漢字  x               a last line t…\n",
+	} {
+		tb := table{width: width}
+		for _, r := range rows {
+			tb.add(r...)
+		}
+		var b bytes.Buffer
+		if err := tb.print(&b); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != want {
+			t.Errorf("width %d: got\n%swant\n%s", width, b.String(), want)
+		}
+	}
+}
+
+// However narrow the terminal is, no line is wider, and a wide one cuts nothing.
+func TestTableFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cell := rapid.StringMatching(`[a-z漢字é ]{0,30}`)
+		columns := rapid.IntRange(1, 6).Draw(t, "columns")
+		tb := table{width: rapid.IntRange(1, 250).Draw(t, "width")}
+		for range rapid.IntRange(1, 5).Draw(t, "rows") {
+			tb.add(rapid.SliceOfN(cell, columns, columns).Draw(t, "row")...)
+		}
+		var b bytes.Buffer
+		if err := tb.print(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(b.String(), "\n") {
+			if n := vt.TextWidth(line); n > tb.width {
+				t.Fatalf("%d columns of %d: %q", n, tb.width, line)
+			}
+		}
+		if tb.width > columns*62 && strings.Contains(b.String(), "…") {
+			t.Fatalf("cut, although there is room:\n%s", b.String())
+		}
+	})
+}
+
+func TestTableColours(t *testing.T) {
+	tb := table{colour: true}
+	tb.add("NAME", "STATE")
+	tb.add("a", "crashed")
+	tb.paint(1, red)
+	var b bytes.Buffer
+	if err := tb.print(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := "\x1b[1mNAME\x1b[0m  \x1b[1mSTATE\x1b[0m\na     \x1b[31mcrashed\x1b[0m\n"
+	if b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}

@@ -1,0 +1,106 @@
+package controller
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ArtifactJUnit is the run as build servers read it, beside the agents' folders:
+// the city is the suite, each agent a case.
+const ArtifactJUnit = "junit.xml"
+
+type junitSuites struct {
+	XMLName xml.Name   `xml:"testsuites"`
+	Suite   junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name      string      `xml:"name,attr"`
+	Tests     int         `xml:"tests,attr"`
+	Failures  int         `xml:"failures,attr"`
+	Errors    int         `xml:"errors,attr"`
+	Skipped   int         `xml:"skipped,attr"`
+	Time      string      `xml:"time,attr"` // seconds
+	Timestamp string      `xml:"timestamp,attr"`
+	Cases     []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string       `xml:"name,attr"`
+	Class   string       `xml:"classname,attr"`
+	Time    string       `xml:"time,attr"`
+	Failure *junitReason `xml:"failure,omitempty"`
+	Error   *junitReason `xml:"error,omitempty"`
+	Skipped *junitReason `xml:"skipped,omitempty"`
+	Output  string       `xml:"system-out,omitempty"`
+}
+
+type junitReason struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// junit makes the report; screens are the last ones by session, and result is how
+// the run ended.
+func junit(st Status, screens map[string]string, result error, began, now time.Time) ([]byte, error) {
+	suite := junitSuite{Name: st.City, Time: seconds(now.Sub(began)), Timestamp: began.UTC().Format("2006-01-02T15:04:05")}
+	for _, a := range st.Agents {
+		c := junitCase{Name: a.Name, Class: st.City, Time: seconds(a.ran(now)), Output: screens[a.Session]}
+		c.judge(a, result)
+		suite.Tests++
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	b, err := xml.MarshalIndent(junitSuites{Suite: suite}, "", "  ")
+	return append([]byte(xml.Header), append(b, '\n')...), err
+}
+
+// judge says why a case is not passed: failed by itself, in error because nobody
+// knows, or skipped.
+func (c *junitCase) judge(a AgentStatus, result error) {
+	var blocked *BlockedError
+	switch {
+	case errors.As(result, &blocked) && blocked.Agent == a.Name:
+		c.Failure = &junitReason{Message: blocked.Error()}
+	case a.State == StateCrashed || a.State == StateQuarantined:
+		message := string(a.State)
+		if a.LastExit != nil {
+			message += ": " + exitText(a.LastExit)
+		}
+		c.Failure = &junitReason{message, a.LastScreen}
+	case a.State == StateUnknown || a.State != StateRunning && a.Error != "":
+		c.Error = &junitReason{Message: a.Error}
+	case a.State == StateStarting || a.State == StateRunning && a.OneShot:
+		c.Error = &junitReason{Message: "not done"}
+		if result != nil {
+			c.Error.Message += ": " + result.Error()
+		}
+	case a.State == StateExited || a.State == StateRunning || a.State == StateDraining:
+	case a.WaitsFor != "":
+		c.Skipped = &junitReason{Message: "waits for " + a.WaitsFor}
+	default:
+		c.Skipped = &junitReason{Message: string(a.State)}
+	}
+}
+
+// ran is how long the agent's newest incarnation has run.
+func (a *AgentStatus) ran(now time.Time) time.Duration {
+	switch exit := a.LastExit; {
+	case a.Started == nil || a.State == StateStopped || a.State == StateSuspended:
+		return 0
+	case exit != nil && !exit.Time.Before(*a.Started):
+		return exit.Time.Sub(*a.Started)
+	}
+	return max(now.Sub(*a.Started), 0)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

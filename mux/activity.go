@@ -253,7 +253,32 @@ func (s *session) dialog() (rule.Found, bool) {
 }
 
 func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if r.URL.Query().Get("question") != "" {
+		return s.asked(r.Context())
+	}
 	return s.currentActivity(r.Context())
+}
+
+// paintsWithin is how long a program may take to show the question that it has
+// said it asks.
+const paintsWithin = time.Second
+
+// asked is what the program is doing. If it has just said that it asks, its
+// question's options are waited for: agents say so before they paint it.
+func (s *session) asked(ctx context.Context) (Activity, error) {
+	a, err := s.currentActivity(ctx)
+	if err != nil || a.Pending == nil || len(a.Pending.Options) > 0 || a.Source == status.FromDialog {
+		return a, err
+	}
+	left := time.Until(a.Since.Add(paintsWithin))
+	if left <= 0 {
+		return a, nil
+	}
+	err = s.awaitQuestion(ctx, left, func(q *Pending) bool { return q == nil || len(q.Options) > 0 })
+	if err != nil && ctx.Err() != nil {
+		return a, err
+	}
+	return s.currentActivity(ctx)
 }
 
 // What the detector knew is kept in the journal's memory, behind the nudge

@@ -11,6 +11,14 @@ func (c *Client) Activity(ctx context.Context, name string) (Activity, error) {
 	return out, err
 }
 
+// Question is Activity, but waits up to a second for the options of a question
+// that the program has just said it asks.
+func (c *Client) Question(ctx context.Context, name string) (Activity, error) {
+	var out Activity
+	err := c.call(ctx, "GET", sessionPath(name, "/activity?question=1"), nil, &out)
+	return out, err
+}
+
 // Seen says that a person has seen what the program has done: ActivityDone
 // becomes ActivityIdle. ErrExited after its end.
 func (c *Client) Seen(ctx context.Context, name string) error {

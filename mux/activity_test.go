@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +128,22 @@ func TestIdleWait(t *testing.T) {
 	awaitExit(t, c, "a")
 	if a := doingNow(t, c, "a"); a.State != ActivityExited || a.Source != "process" {
 		t.Fatalf("%+v", a)
+	}
+}
+
+// TestQuestionBehindItsAnnouncement: a program says that it asks before it paints
+// the question. What is pending is the question with its options.
+func TestQuestionBehindItsAnnouncement(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "a", say("7501;state=blocked:kind=permission")+`sleep 0.2; printf 'Remove it?\n\342\235\257 1. Yes\n  2. No\n'; exec sleep 1000`)
+	r, err := c.Wait(t.Context(), "a", WaitRequest{Conditions: []Condition{{Blocked: true}}, Timeout: 10 * time.Second})
+	if err != nil || r.Met != 0 {
+		t.Fatal(r, err)
+	}
+	a, err := c.Question(t.Context(), "a")
+	if err != nil || a.Pending == nil || !slices.Equal(a.Pending.Options, []string{"Yes", "No"}) {
+		t.Fatalf("%+v %+v %v", a, a.Pending, err)
 	}
 }
 

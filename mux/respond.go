@@ -38,6 +38,9 @@ func (s *session) respond(ctx context.Context, r RespondRequest) error {
 	s.mu.Lock()
 	s.in.cancel = cancel // a person's Ctrl-C
 	s.mu.Unlock()
+	if _, err := s.asked(ctx); err != nil {
+		return err
+	}
 	p, err := s.question(ctx)
 	if err != nil {
 		return err

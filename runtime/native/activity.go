@@ -11,7 +11,7 @@ import (
 
 // Activity implements runtime.ActivityProvider.
 func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity, error) {
-	a, err := p.activity(ctx, name)
+	a, err := p.activity(ctx, name, (*mux.Client).Activity)
 	if err != nil {
 		return runtime.Activity{}, fmt.Errorf("activity of %s: %w", name, err)
 	}
@@ -65,13 +65,13 @@ func (p *Provider) Activities(ctx context.Context, names []string) (map[string]r
 	return out, nil
 }
 
-func (p *Provider) activity(ctx context.Context, name string) (a mux.Activity, err error) {
+func (p *Provider) activity(ctx context.Context, name string, ask func(*mux.Client, context.Context, string) (mux.Activity, error)) (a mux.Activity, err error) {
 	info, err := p.get(ctx, name)
 	if err != nil {
 		return a, err
 	}
 	err = p.query(ctx, func(c *mux.Client) (err error) {
-		a, err = c.Activity(ctx, info.ID)
+		a, err = ask(c, ctx, info.ID)
 		return err
 	})
 	return a, err
@@ -93,7 +93,7 @@ func interaction(q *mux.Pending) *runtime.Interaction {
 
 // Pending implements runtime.InteractionProvider.
 func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interaction, error) {
-	a, err := p.activity(ctx, name)
+	a, err := p.activity(ctx, name, (*mux.Client).Question)
 	if err == nil && a.State == mux.ActivityExited {
 		err = runtime.ErrSessionNotFound
 	}

@@ -19,7 +19,12 @@ type agent struct {
 	answers map[string]string
 	allow   *regexp.Regexp // the option that lets a command run once; nil: it never asks
 	keeps   bool           // the conversation goes on after a restart
+	// missing says which mechanisms the agent does not have: step → words.
+	missing map[string]string
 }
+
+// Conversations of agents that gc cannot name when it starts them.
+const noID = "a new conversation: no conversation can be named at the start"
 
 // answer is the option for a question, "" when the table has none.
 func (a *agent) answer(q question) string {
@@ -51,7 +56,8 @@ base_url = "MODEL_URL/v1"
 wire_api = "responses"
 env_key = "STUB_KEY"
 `},
-		allow: regexp.MustCompile(`^Yes, proceed`),
+		allow:   regexp.MustCompile(`^Yes, proceed`),
+		missing: map[string]string{"resume": noID},
 	},
 	{
 		preset: "gemini", pkg: "@google/gemini-cli",
@@ -68,7 +74,8 @@ env_key = "STUB_KEY"
     "options": {"baseURL": "MODEL_URL/v1", "apiKey": "stub"},
     "models": {"stub": {"name": "stub", "tool_call": true, "limit": {"context": 100000, "output": 8000}}}}}
 }`},
-		allow: regexp.MustCompile(`^Allow once`),
+		allow:   regexp.MustCompile(`^Allow once`),
+		missing: map[string]string{"resume": noID},
 	},
 	{
 		preset: "qwen", pkg: "@qwen-code/qwen-code",
@@ -81,6 +88,10 @@ env_key = "STUB_KEY"
 			".pi/agent/models.json": `{"providers": {"stub": {"baseUrl": "MODEL_URL/v1", "api": "openai-completions", "apiKey": "stub",
   "models": [{"id": "stub", "name": "stub", "contextWindow": 100000, "maxTokens": 8000}]}}}`,
 			".pi/agent/settings.json": `{"defaultProvider": "stub", "defaultModel": "stub"}`,
+		},
+		missing: map[string]string{
+			"asks": "it never asks", "respond": "it never asks", "auto-edit": "bypass is its only level",
+			"bypass": "the whole journey is in this level", "resume": noID,
 		},
 	},
 }

@@ -129,12 +129,12 @@ func (anthropic) text(w *stream, piece string) {
 	w.event("content_block_delta", obj{"type": "content_block_delta", "index": 0, "delta": obj{"type": "text_delta", "text": piece}})
 }
 
-func (anthropic) tool(w *stream, name, command string) {
+func (anthropic) tool(w *stream, name, args string) {
 	w.indexes = 1
 	w.event("content_block_start", obj{"type": "content_block_start", "index": 0,
 		"content_block": obj{"type": "tool_use", "id": "toolu_" + w.id, "name": name, "input": obj{}}})
 	w.event("content_block_delta", obj{"type": "content_block_delta", "index": 0,
-		"delta": obj{"type": "input_json_delta", "partial_json": commandArgs(name, command)}})
+		"delta": obj{"type": "input_json_delta", "partial_json": args}})
 }
 
 func (anthropic) close(w *stream, usedTool bool) {
@@ -150,18 +150,19 @@ func (anthropic) close(w *stream, usedTool bool) {
 }
 
 // commandArgs are the arguments with which the tool of that name runs command,
-// as JSON.
-func commandArgs(tool, command string) string {
+// as JSON; more: outside of the sandbox, where the tool takes such a wish.
+func commandArgs(tool, command string, more bool) string {
 	args := obj{"command": command, "description": "what the user asked for"}
 	switch tool {
 	case "run_shell_command":
 		args["is_background"] = false
 	case "exec_command":
-		args = obj{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "May this run?"}
-	case "shell_command":
-		args = obj{"command": command, "sandbox_permissions": "require_escalated", "justification": "May this run?"}
+		args = obj{"cmd": command}
 	case "shell":
-		args = obj{"command": []string{"bash", "-lc", command}, "sandbox_permissions": "require_escalated", "justification": "May this run?"}
+		args = obj{"command": []string{"bash", "-lc", command}}
+	}
+	if more && (tool == "exec_command" || strings.HasPrefix(tool, "shell")) {
+		args["sandbox_permissions"], args["justification"] = "require_escalated", "the user asked for it"
 	}
 	b, err := json.Marshal(args)
 	if err != nil {
@@ -218,9 +219,9 @@ func (responses) text(w *stream, piece string) {
 		"output_index": 0, "content_index": 0, "delta": piece})
 }
 
-func (responses) tool(w *stream, name, command string) {
+func (responses) tool(w *stream, name, args string) {
 	w.event("response.output_item.done", obj{"type": "response.output_item.done", "output_index": 0, "item": obj{
-		"type": "function_call", "id": "f" + w.id, "call_id": "call_" + w.id, "name": name, "arguments": commandArgs(name, command)}})
+		"type": "function_call", "id": "f" + w.id, "call_id": "call_" + w.id, "name": name, "arguments": args}})
 }
 
 func (responses) close(w *stream, usedTool bool) {
@@ -282,9 +283,9 @@ func (c chat) open(w *stream) { c.chunk(w, obj{"role": "assistant", "content": "
 
 func (c chat) text(w *stream, piece string) { c.chunk(w, obj{"content": piece}, nil) }
 
-func (c chat) tool(w *stream, name, command string) {
+func (c chat) tool(w *stream, name, args string) {
 	c.chunk(w, obj{"tool_calls": []any{obj{"index": 0, "id": "call_" + w.id, "type": "function",
-		"function": obj{"name": name, "arguments": commandArgs(name, command)}}}}, nil)
+		"function": obj{"name": name, "arguments": args}}}}, nil)
 }
 
 func (c chat) close(w *stream, usedTool bool) {
@@ -351,8 +352,8 @@ func (gemini) open(*stream) {}
 
 func (gemini) text(w *stream, piece string) { w.event("", geminiChunk("", obj{"text": piece})) }
 
-func (gemini) tool(w *stream, name, command string) {
-	w.event("", geminiChunk("STOP", obj{"functionCall": obj{"name": name, "args": json.RawMessage(commandArgs(name, command))}}))
+func (gemini) tool(w *stream, name, args string) {
+	w.event("", geminiChunk("STOP", obj{"functionCall": obj{"name": name, "args": json.RawMessage(args)}}))
 }
 
 func (gemini) close(w *stream, usedTool bool) {

@@ -16,7 +16,7 @@ import (
 // Steps of an agent's journey, in their order: the columns of the table.
 var steps = []string{
 	"start", "dialogs", "nudge", "working", "while working", "asks", "respond", "done",
-	"lines", "bang", "slash", "interrupt", "stop", "resume",
+	"lines", "bang", "slash", "interrupt", "stop", "resume", "auto-edit", "bypass",
 }
 
 // turn is how long any turn of an agent may take on a busy machine.
@@ -83,7 +83,7 @@ func (j *journey) travel() {
 	const run = "tag-run RUN(touch made-by-agent.txt)"
 	if j.agent.allow != nil {
 		var q question
-		j.step("asks", func() { q = j.asks(run, file) })
+		j.step("asks", func() { q = j.asks("asks", run, file) })
 		j.step("respond", func() { j.allows(q, file) })
 		j.step("done", j.rests)
 	} else {
@@ -95,20 +95,34 @@ func (j *journey) travel() {
 	j.step("interrupt", j.interrupts)
 	j.step("stop", j.stops)
 	j.step("resume", j.resumes)
+	if j.agent.allow != nil {
+		j.step("auto-edit", j.editsOnly)
+		j.step("bypass", j.bypasses)
+	}
 }
 
 // setUp writes what a user of this model would have written.
 func (j *journey) setUp() {
 	j.t.Helper()
+	j.configure("")
+	for path, content := range j.agent.files {
+		j.write(path, strings.ReplaceAll(content, "MODEL_URL", j.stub.url))
+	}
+}
+
+// configure writes the city, with a level of permissions or the default one.
+func (j *journey) configure(permissions string) {
+	j.t.Helper()
+	if permissions != "" {
+		permissions = fmt.Sprintf("permissions = %q\n", permissions)
+	}
 	var env strings.Builder
 	for _, kv := range j.agent.env {
 		k, v, _ := strings.Cut(kv, "=")
 		fmt.Fprintf(&env, "%s = %q\n", k, strings.ReplaceAll(v, "MODEL_URL", j.stub.url))
 	}
-	j.write("city/city.toml", fmt.Sprintf("[workspace]\nname = \"real\"\n\n[[agents]]\nname = %q\nprovider = %q\n\n[agents.env]\n%s", name, j.agent.preset, env.String()))
-	for path, content := range j.agent.files {
-		j.write(path, strings.ReplaceAll(content, "MODEL_URL", j.stub.url))
-	}
+	j.write("city/city.toml", fmt.Sprintf("[workspace]\nname = \"real\"\n\n[[agents]]\nname = %q\nprovider = %q\n%s\n[agents.env]\n%s",
+		name, j.agent.preset, permissions, env.String()))
 }
 
 // comesUp answers, as a person would, every question that gc does not answer by
@@ -198,14 +212,14 @@ func (j *journey) nudgeWhileWorking(slow, text string) {
 }
 
 // asks has the model ask for a command, and returns the question.
-func (j *journey) asks(text, file string) question {
+func (j *journey) asks(step, text, file string) question {
 	j.t.Helper()
 	j.nudge(text)
 	if r := j.on("wait", name, "--until", "blocked", "--timeout", turn.String()); r.code != 0 {
 		j.t.Fatalf("%s", r)
 	}
 	q := j.pending()
-	j.note("asks", "%q %q", q.Prompt, q.Options)
+	j.note(step, "%q %q", q.Prompt, q.Options)
 	j.t.Logf("%s", j.on("peek", name))
 	if q.Kind != "permission" || len(q.Options) < 2 {
 		j.t.Errorf("the question: %s", q)
@@ -276,8 +290,31 @@ func (j *journey) resumes() {
 	if kept := n == 1; kept != j.agent.keeps {
 		j.t.Errorf("the conversation was kept: %v, want %v", kept, j.agent.keeps)
 	}
-	if !j.agent.keeps {
-		j.note("resume", "a new conversation")
-	}
 	j.rests()
+}
+
+// again starts the city anew with a level of permissions.
+func (j *journey) again(permissions string) {
+	j.t.Helper()
+	j.gc("stop")
+	j.configure(permissions)
+	j.gc("start", "--trust")
+	j.comesUp(permissions)
+}
+
+// editsOnly starts the agent so that it asks before commands alone: it asks
+// before this one, which no list of harmless commands holds.
+func (j *journey) editsOnly() {
+	j.t.Helper()
+	j.again("auto-edit")
+	file := filepath.Join(j.city, "edits.txt")
+	j.allows(j.asks("auto-edit", "tag-edits RUN(env touch edits.txt)", file), file)
+	j.rests()
+}
+
+// bypasses starts the agent so that it asks nothing.
+func (j *journey) bypasses() {
+	j.t.Helper()
+	j.again("bypass")
+	j.runsUnasked("tag-bypass TRY(touch bypass.txt)", filepath.Join(j.city, "bypass.txt"))
 }

@@ -48,13 +48,13 @@ type dialect interface {
 	whole(text string) any
 	open(w *stream)
 	text(w *stream, piece string)
-	tool(w *stream, name, command string)
+	tool(w *stream, name, args string)
 	close(w *stream, usedTool bool)
 }
 
-// stub is the model. What it does follows the user's last text: RUN(command)
-// asks for a shell command, SLOW(n) speaks for n seconds, anything else gets a
-// short answer. It follows each text once: agents put what was said in an
+// stub is the model. What it does follows the user's last text: TRY(command) runs
+// a shell command, RUN(command) too and asks for more permissions where a model can
+// (codex), SLOW(n) speaks for n seconds, anything else gets a short answer. It follows each text once: agents put what was said in an
 // interrupted turn before the next message.
 type stub struct {
 	url string
@@ -154,7 +154,7 @@ func sideAnswer(body []byte) string {
 
 var wantsJSON = regexp.MustCompile(`"response(MimeType|JsonSchema)"|next_speaker`)
 
-// direction is what the user's last text wants: RUN, SLOW and their argument,
+// direction is what the user's last text wants: RUN, TRY or SLOW and its argument,
 // or nothing. It is given once.
 func (s *stub) direction(r *request) (verb, argument string) {
 	all := directions.FindAllStringSubmatch(r.last(), -1)
@@ -169,7 +169,7 @@ func (s *stub) direction(r *request) (verb, argument string) {
 	return "", ""
 }
 
-var directions = regexp.MustCompile(`(RUN|SLOW)\(([^)]*)\)`)
+var directions = regexp.MustCompile(`(RUN|TRY|SLOW)\(([^)]*)\)`)
 
 // answer speaks in the dialect what the request calls for.
 func (s *stub) answer(d dialect, w *stream, r *request) {
@@ -183,8 +183,8 @@ func (s *stub) answer(d dialect, w *stream, r *request) {
 		w.pause(thinking)
 	}
 	verb, argument := s.direction(r)
-	if verb == "RUN" {
-		d.tool(w, r.Shell, argument)
+	if verb == "RUN" || verb == "TRY" {
+		d.tool(w, r.Shell, commandArgs(r.Shell, argument, verb == "RUN"))
 		d.close(w, true)
 		return
 	}

@@ -19,20 +19,38 @@ func table(all []*journey) string {
 		fmt.Fprintf(&b, "| %s | %s |", j.agent.preset, version(j.agent.pkg))
 		var sum time.Duration
 		for _, s := range steps {
-			d, ok := j.took[s]
-			sum += d
-			switch {
-			case ok:
-				fmt.Fprintf(&b, " %.1f |", d.Seconds())
-			case j.failed == s:
-				b.WriteString(" FAILED |")
-			default:
-				b.WriteString(" – |")
-			}
+			sum += j.took[s]
+			fmt.Fprintf(&b, " %s |", j.cell(s))
 		}
 		fmt.Fprintf(&b, " %.0f |\n", sum.Seconds())
 	}
+	b.WriteString("\nWhat is missing:\n\n")
+	for _, j := range all {
+		for _, s := range steps {
+			if words := j.agent.missing[s]; words != "" {
+				fmt.Fprintf(&b, "- %s, %s: %s\n", j.agent.preset, s, words)
+			}
+		}
+	}
 	return b.String()
+}
+
+// cell is how a step went.
+func (j *journey) cell(step string) string {
+	d, ok := j.took[step]
+	took := fmt.Sprintf("%.1f", d.Seconds())
+	missing := j.agent.missing[step] != ""
+	switch {
+	case ok && missing:
+		return took + ", missing"
+	case ok:
+		return took
+	case j.failed == step:
+		return "FAILED"
+	case missing:
+		return "missing"
+	}
+	return "–" // not reached
 }
 
 // version is that of an installed package.

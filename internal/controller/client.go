@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"gascity.dev/gc/internal/alive"
@@ -22,6 +23,9 @@ import (
 type Client struct {
 	dir  string
 	http *http.Client
+
+	mu    sync.Mutex
+	conns []net.Conn // all that were made
 }
 
 // Dial connects to the controller of the city in dir; ErrNoController when
@@ -38,23 +42,38 @@ func Dial(dir string) (*Client, error) {
 	}
 	first := make(chan net.Conn, 1)
 	first <- conn
+	c := &Client{dir: dir, conns: []net.Conn{conn}}
 	tr := &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			select {
-			case c := <-first:
-				return c, nil
+			case conn := <-first:
+				return conn, nil
 			default:
-				return dial(ctx, network, addr)
 			}
+			conn, err := dial(ctx, network, addr)
+			if err == nil {
+				c.mu.Lock()
+				c.conns = append(c.conns, conn)
+				c.mu.Unlock()
+			}
+			return conn, err
 		},
 		MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second,
 	}
-	return &Client{dir: dir, http: &http.Client{Transport: tr}}, nil
+	c.http = &http.Client{Transport: tr}
+	return c, nil
 }
 
-// Close drops the connection.
+// Close closes the connections. (One whose reply was read just now is not idle
+// yet, so that CloseIdleConnections alone would leave it open.)
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		_ = conn.Close() // it may be closed already
+	}
+	c.conns = nil
 	return nil
 }
 

@@ -1,0 +1,37 @@
+package controller
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// A client that was closed holds no connection, whatever it did last.
+func TestClosedClientsHoldNoDescriptors(t *testing.T) {
+	r, _ := served(t, oneAgent)
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	before := open()
+	for range 100 {
+		c, err := Dial(r.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+	limit := time.Now().Add(3 * time.Second) // the other ends are closed by the server
+	for open() > before+5 {
+		if time.Now().After(limit) {
+			t.Fatalf("%d descriptors, %d before", open(), before)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,8 +1,12 @@
 package mux
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,7 +21,29 @@ func freeze(t *testing.T, pid int) (thaw func()) {
 	}
 	thaw = func() { _ = unix.Kill(pid, unix.SIGCONT) }
 	t.Cleanup(thaw)
+	for deadline := time.Now().Add(10 * time.Second); !threadsStopped(pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d does not stop", pid)
+		}
+	}
 	return thaw
+}
+
+// threadsStopped reports whether no thread of the process runs: each stops on its own
+// after the signal (proc_pid_stat(5), the state after the name).
+func threadsStopped(pid int) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(stats) == 0 {
+		return false
+	}
+	for _, stat := range stats {
+		b, err := os.ReadFile(stat)
+		_, after, ok := bytes.Cut(b, []byte(") "))
+		if err != nil || !ok || after[0] != 'T' {
+			return false
+		}
+	}
+	return true
 }
 
 // TestFrozen: what is asked of a server that is stopped, or whose keeper is,

@@ -47,7 +47,8 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.scrollback, "scrollback", false, "print the history first, into your terminal's own")
 	return describe(cmd, `Shows the session as it stands and passes everything through, both ways, until
 the detach keys, the end of the program or of the connection. ctrl-b twice sends
-one ctrl-b. When an agent is restarted, Enter goes on with the new one. Your terminal is restored in every case.`+long, fmt.Sprintf(`
+one ctrl-b. When an agent is restarted, Enter goes on with the new one. Your
+terminal is restored in every case.`+long, fmt.Sprintf(`
 		%[1]s attach %[2]s
 		%[1]s attach %[2]s --read-only
 		%[1]s attach %[2]s --detach-keys 'ctrl-q'`, s.path, s.word),

@@ -51,7 +51,7 @@ that, the one that gc pending showed last.`, fmt.Sprintf(`
 		%[1]s respond %[2]s --option 1
 		id=$(%[1]s pending %[2]s --json | jq -r .request_id)
 		%[1]s respond %[2]s --request "$id" --option Yes`, s.path, s.word),
-		statuses{exitOK: "answered", exitFailure: "it asks nothing or something else, has no such option, or the question did not go away", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		statuses{exitOK: "answered", exitFailure: "no such question or option, or it did not go away", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }
 
 func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error {

@@ -10,7 +10,8 @@ func newSessionCmd(a *app) *cobra.Command {
 		`A session is one program on a terminal of its own. It lives until the program
 ends, whatever happens to your terminal. Its last screen, exit status and
 metadata stay readable for a while after that. With --host, or GC_HOST, the
-sessions are those of another machine, reached by ssh (GC_SSH replaces it, GC_HOST_BIN is what gc is called there).`, `
+sessions are those of another machine, reached by ssh (GC_SSH replaces it,
+GC_HOST_BIN is what gc is called there).`, `
 		gc session new build -- make -j4
 		gc session peek build
 		gc session wait build && gc session list --all`,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,17 +43,22 @@ func Kill(ctx context.Context, members func() ([]Proc, error), grace time.Durati
 	return k.remain(ErrRemain)
 }
 
-// ask is the polite pass: TERM, and HUP to those that ignore it.
+// ask is the polite pass: TERM, and HUP to those that ignore it. The tree is held
+// before the first HUP: who loses its parent by that may be known as a member by
+// nothing else.
 func (k *killer) ask(ctx context.Context, grace time.Duration) (done bool, err error) {
-	now, err := k.members()
-	if err != nil {
-		return false, fmt.Errorf("end process tree: %w", err)
+	if err := k.scan(); err != nil {
+		return false, err
+	}
+	now := make([]Proc, 0, len(k.held))
+	for _, t := range k.held {
+		now = append(now, t.proc)
 	}
 	hanging, stop := context.WithTimeout(ctx, grace)
 	var hangUps sync.WaitGroup
 	defer hangUps.Wait()
 	defer stop()
-	hangUps.Go(func() { hangUp(hanging, slices.DeleteFunc(slices.Clone(now), self)) })
+	hangUps.Go(func() { hangUp(hanging, now) })
 	return k.pass(ctx, syscall.SIGTERM, time.Now().Add(grace))
 }
 
@@ -123,7 +127,6 @@ func (k *killer) signalAll(ctx context.Context, sig syscall.Signal) error {
 				continue
 			}
 			fresh = true
-			k.born = k.born || k.scans > 1 && t.sent == 0
 			t.signal(sig)
 		}
 		if !fresh {
@@ -165,6 +168,7 @@ func (k *killer) keep(now map[key]*target, p Proc) {
 			return
 		}
 		t = &target{handle: h}
+		k.born = k.born || k.scans > 1
 	}
 	t.proc = p
 	now[id] = t

@@ -396,6 +396,28 @@ func TestKillWhatLostItsParent(t *testing.T) {
 	c.expectGone(pids[:]...)
 }
 
+// TestKillWhatAHangUpOrphans: HUP ends the parent before anything else is done to the
+// tree, and the child, which is known by its parent alone, ignores TERM and HUP.
+func TestKillWhatAHangUpOrphans(t *testing.T) {
+	c := sh(t, `env -u GC_SESSION_ID setsid bash -c '(trap "" HUP TERM; exec sleep 1000) & trap "" TERM; echo $$ $!; wait; wait' & trap exit TERM; wait`)
+	var pids [2]int
+	if _, err := fmt.Sscan(c.line(), &pids[0], &pids[1]); err != nil {
+		t.Fatal(err)
+	}
+	await(t, pids[1], "deaf", func(p Proc, err error) bool { return err == nil && ignoresTerm(p) })
+	scans := 0
+	members := func() ([]Proc, error) {
+		if scans++; scans == 2 {
+			await(t, pids[0], "gone", func(p Proc, err error) bool { return err != nil || p.Zombie() })
+		}
+		return c.members()
+	}
+	if err := Kill(t.Context(), members, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	c.expectGone(pids[:]...)
+}
+
 // TestKillWhatIsBornMeanwhile: on TERM the parent starts a successor in a
 // session of its own and ends.
 func TestKillWhatIsBornMeanwhile(t *testing.T) {

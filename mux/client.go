@@ -312,6 +312,27 @@ func (c *Client) Get(ctx context.Context, name string) (SessionInfo, error) {
 // Kill ends the session's whole process tree (TERM, after grace KILL) and
 // collects the session: its screen and metadata are gone when it returns.
 func (c *Client) Kill(ctx context.Context, name string, grace time.Duration) error {
+	end := time.Now().Add(grace)
+	err := c.kill(ctx, name, grace)
+	if !errors.Is(err, errLeaving) {
+		return err
+	}
+	var s SessionInfo
+	err = c.across(ctx, func() error {
+		var err error
+		s, err = c.Get(ctx, name)
+		return err
+	})
+	if err == nil { // by its id: the name may have another session by now
+		err = c.across(ctx, func() error { return c.kill(ctx, s.ID, max(0, time.Until(end))) })
+	}
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+func (c *Client) kill(ctx context.Context, name string, grace time.Duration) error {
 	return c.call(ctx, "DELETE", sessionPath(name, "?grace="+url.QueryEscape(grace.String())), nil, nil)
 }
 

@@ -52,6 +52,17 @@ func (e *frozen) Error() string        { return ErrUnreachable.Error() + ": " + 
 func (e *frozen) Unwrap() error        { return ErrUnreachable }
 func (e *frozen) Is(target error) bool { return target == ErrFrozen }
 
+// errLeaving is why a server that ends cuts work short that the next one
+// continues.
+var errLeaving = error(leaving{})
+
+type leaving struct{}
+
+func (leaving) Error() string {
+	return ErrUnreachable.Error() + ": it is being replaced, and the next server goes on"
+}
+func (leaving) Unwrap() error { return ErrUnreachable }
+
 // spawnFailure is a kind of ErrSpawn. (fmt would be used at the start of every
 // process.)
 type spawnFailure struct{ why string }
@@ -73,6 +84,7 @@ var codes = []struct {
 	{"bad_name", 400, ErrBadName},
 	{"work_dir", 400, ErrWorkDir},
 	{"keeper_frozen", 503, errKeeperFrozen},
+	{"leaving", 503, errLeaving},
 	{"terminals", 503, ErrTerminals},
 	{"open_files", 503, ErrOpenFiles},
 	{"ending", 503, ErrEnding},

@@ -262,7 +262,7 @@ func (p *proc) await(ctx context.Context) error {
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 

@@ -251,8 +251,9 @@ func (x *execs) handleKill(p *proc, w http.ResponseWriter, r *http.Request) (any
 	if in.GraceMS != nil {
 		grace = time.Duration(max(0, *in.GraceMS)) * time.Millisecond
 	}
-	// What was begun is finished, whether or not the client waits.
-	if err := p.end(context.WithoutCancel(r.Context()), process.IntentKill, grace); err != nil {
+	ctx, done := x.srv.untilDone(r.Context())
+	defer done()
+	if err := p.end(ctx, process.IntentKill, grace); err != nil {
 		return nil, err
 	}
 	res := p.result()
@@ -268,7 +269,9 @@ func (x *execs) handleBackground(p *proc, _ http.ResponseWriter, _ *http.Request
 
 func (x *execs) handleRemove(p *proc, _ http.ResponseWriter, r *http.Request) (any, error) {
 	if boolQuery(r, "kill") {
-		if err := p.end(context.WithoutCancel(r.Context()), process.IntentKill, execGrace); err != nil {
+		ctx, done := x.srv.untilDone(r.Context())
+		defer done()
+		if err := p.end(ctx, process.IntentKill, execGrace); err != nil {
 			return nil, err
 		}
 	}

@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -268,8 +267,9 @@ func (srv *server) handleKill(s *session, _ http.ResponseWriter, r *http.Request
 		}
 		grace = d
 	}
-	// What was begun is finished, whether or not the client waits.
-	return nil, srv.kill(context.WithoutCancel(r.Context()), s, grace)
+	ctx, done := srv.untilDone(r.Context())
+	defer done()
+	return nil, srv.kill(ctx, s, grace)
 }
 
 func handleInterrupt(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {

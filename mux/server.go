@@ -159,6 +159,9 @@ func (srv *server) open(control int) error {
 	srv.adopt(entries)
 	srv.sweepFiles()
 	srv.execs.reconcile()
+	if err := srv.finishKills(); err != nil {
+		return err
+	}
 	if err := srv.listen(entries); err != nil {
 		return err
 	}
@@ -167,10 +170,6 @@ func (srv *server) open(control int) error {
 	srv.mu.Unlock()
 	return nil
 }
-
-// lastReplies is how long requests that are being answered keep a server that
-// ends in order; those that wait for something are cut off.
-const lastReplies = 250 * time.Millisecond
 
 // restTime is when a daemon has come to rest after its start.
 const restTime = 300 * time.Millisecond
@@ -199,18 +198,7 @@ func (srv *server) serve() {
 	gone := time.AfterFunc(attachReconnect, srv.forgetSizes)
 	defer gone.Stop()
 	<-srv.done
-	ctx, cancel := context.WithTimeout(context.Background(), lastReplies)
-	defer cancel()
-	srv.events.Close()
-	srv.resting.close()
-	srv.lanes.leave(ctx)
-	_ = srv.http.Shutdown(ctx)
-	_ = srv.http.Close()
-	srv.lanes.wait()
-	srv.loop.close()
-	srv.work.Wait()
-	srv.execs.close()
-	_ = srv.db.Close()
+	srv.close()
 }
 
 // serveOn accepts connections of one listener.

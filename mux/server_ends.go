@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -234,8 +235,19 @@ func (srv *server) unkilled(s *session) {
 	}
 }
 
-// endTree ends the processes and waits for the session's end.
+// endTree ends the processes and waits for the session's end. Where this server
+// ends before, the next one goes on.
 func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration) error {
+	deadline := srv.clock.Now().Add(grace)
+	err := s.endTree(ctx, grace)
+	if err != nil && errors.Is(context.Cause(ctx), errLeaving) {
+		srv.leaveKill(s, deadline)
+		return fmt.Errorf("kill %s: %w", s.rec.Name, errLeaving)
+	}
+	return err
+}
+
+func (s *session) endTree(ctx context.Context, grace time.Duration) error {
 	defer killLate(grace, s)()
 	if err := proctree.Kill(ctx, withCgroups(s.tree().Scanner(), s), grace); err != nil {
 		return fmt.Errorf("kill %s: %w", s.rec.Name, err)

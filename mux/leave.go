@@ -1,0 +1,110 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gascity.dev/gc/store"
+)
+
+// How a server ends in order. Connections wait in the socket's queue until the
+// next server answers them, so nothing may hold up the end for long.
+const (
+	lastReplies = 250 * time.Millisecond // for requests that are being answered; those that wait are cut off
+	lastWork    = 3 * time.Second        // for what ignores that: a nudge between its text and Enter
+)
+
+// close ends what serve began, after srv.done was closed. Work that is not done
+// within lastWork is abandoned: what has to survive the server's end survives
+// every end.
+func (srv *server) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastReplies)
+	defer cancel()
+	srv.events.Close()
+	srv.resting.close()
+	srv.lanes.leave(ctx)
+	_ = srv.http.Shutdown(ctx)
+	_ = srv.http.Close()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		srv.lanes.wait()
+		srv.loop.close()
+		srv.work.Wait()
+	}()
+	late := time.NewTimer(lastWork)
+	defer late.Stop()
+	select {
+	case <-over:
+	case <-late.C:
+		logf("requests are still being carried out; they are left")
+	}
+	srv.execs.close()
+	_ = srv.db.Close()
+}
+
+// untilDone returns ctx without its cancellation: work that was begun is
+// finished whether or not the client waits, unless the server ends. Its cause
+// is errLeaving then.
+func (srv *server) untilDone(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-srv.done:
+			cancel(errLeaving)
+		case <-over:
+		}
+	}()
+	return ctx, func() {
+		close(over)
+		cancel(nil)
+	}
+}
+
+// killBucket holds when the grace of kills ends that a server left behind, by
+// the session's id.
+var killBucket = store.NewBucket[time.Time]("kills")
+
+// leaveKill lets the next server finish a kill.
+func (srv *server) leaveKill(s *session, deadline time.Time) {
+	if err := srv.db.Batch(func(tx *store.Tx) error { return killBucket.Put(tx, s.rec.ID, deadline) }); err != nil {
+		logf("session %s: its kill is not finished: %v", s.rec.ID, err)
+	}
+}
+
+// finishKills goes on with the kills that the server before left behind.
+func (srv *server) finishKills() error {
+	kills := make(map[string]time.Time)
+	err := srv.db.View(func(tx *store.Tx) error {
+		for id, deadline := range killBucket.All(tx, "") {
+			kills[id] = deadline
+		}
+		return nil
+	})
+	if err == nil && len(kills) > 0 {
+		err = srv.db.Update(func(tx *store.Tx) error { return killBucket.Clear(tx) })
+	}
+	if err != nil {
+		return fmt.Errorf("kills of the server before: %w", err)
+	}
+	for id, deadline := range kills {
+		s := srv.sessions[id]
+		if s == nil {
+			continue
+		}
+		srv.resumed = append(srv.resumed, func(ctx context.Context) {
+			ctx, done := srv.untilDone(ctx)
+			defer done()
+			finish := srv.kill
+			if s.rec.Exec { // its record and output stay
+				finish = srv.endTree
+			}
+			if err := finish(ctx, s, max(0, -srv.clock.Since(deadline))); err != nil {
+				logf("%v", err)
+			}
+		})
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package mux
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestUpgradeDuringAKill: a kill with a long grace does not keep the server, and
+// the next server finishes it.
+func TestUpgradeDuringAKill(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	const stubborn = `trap 'echo asked' TERM; trap '' HUP; echo ready; while :; do sleep 1000 & wait; done`
+	create(t, c, "hour", stubborn)
+	short := create(t, c, "short", stubborn)
+	left := create(t, c, "left", stubborn)
+	p := run(t, c, ExecRequest{Command: stubborn, PTY: true, Background: true, TimeoutMS: -1})
+	await(t, c, "hour", "^ready")
+	await(t, c, "short", "^ready")
+	await(t, c, "left", "^ready")
+	await(t, c, p.ID, "^ready")
+	killed := make(chan error, 3)
+	go func() { killed <- c.Kill(t.Context(), "hour", time.Hour) }()
+	go func() { killed <- c.Kill(t.Context(), "short", 4*time.Second) }()
+	cut := make(chan error, 1)
+	go func() { cut <- c.kill(t.Context(), "left", 4*time.Second) }() // one that is not asked for again
+	go func() { _, err := c.ProcessKill(t.Context(), p.ID, "", time.Hour); killed <- err }()
+	await(t, c, "hour", "^asked")
+	await(t, c, "short", "^asked")
+	await(t, c, "left", "^asked")
+	await(t, c, p.ID, "^asked")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Upgrade(t.Context(), exe, "newer"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-cut; !errors.Is(err, errLeaving) {
+		t.Errorf("a kill that was cut short: %v", err)
+	}
+	if err := <-killed; err != nil {
+		t.Errorf("the short kill: %v", err)
+	}
+	if _, err := c.Get(t.Context(), short.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("killed across the upgrade: %v", err)
+	}
+	noneIsLeft(t, short)
+	awaitNone(t, c, "left")
+	noneIsLeft(t, left)
+	for _, name := range []string{"hour", p.ID} {
+		if err := c.Kill(t.Context(), name, 0); err != nil { // ends the ones that go on, too
+			t.Error(err)
+		}
+		if err := <-killed; err != nil {
+			t.Errorf("a long kill: %v", err)
+		}
+	}
+}
+
+// awaitNone waits until a session is not known any more.
+func awaitNone(t *testing.T, c *Client, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := c.Get(t.Context(), name); errors.Is(err, ErrNotFound) {
+			return
+		}
+	}
+	t.Fatalf("%s is still there", name)
+}

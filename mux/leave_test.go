@@ -1,10 +1,18 @@
 package mux
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
+	osexec "os/exec"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/internal/proctree"
 )
 
 // TestUpgradeDuringAKill: a kill with a long grace does not keep the server, and
@@ -69,4 +77,69 @@ func awaitNone(t *testing.T, c *Client, name string) {
 		}
 	}
 	t.Fatalf("%s is still there", name)
+}
+
+// TestWaitGoneBesideAnother: a stop waits for the server that it ended, not for
+// the one that somebody started at that moment.
+func TestWaitGoneBesideAnother(t *testing.T) {
+	t.Parallel()
+	p := testPaths(t)
+	if err := makeStateDir(p.Dir); err != nil {
+		t.Fatal(err)
+	}
+	d, err := openStateDir(p.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	another, err := d.lock(t.Context(), serverLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer another.Close()
+	gone := osexec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience/4)
+	defer cancel()
+	if err := waitGone(ctx, p, gone.Process.Pid, gone.Process.Pid); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShutdownDuringCreates: nothing that is being created outlives the server.
+func TestShutdownDuringCreates(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	mark := fmt.Sprintf("9%d", os.Getpid())
+	var creators sync.WaitGroup
+	begun := make(chan struct{})
+	once := sync.OnceFunc(func() { close(begun) })
+	for w := range 8 {
+		creators.Go(func() {
+			for i := 0; ; i++ {
+				r := CreateRequest{Name: fmt.Sprintf("s%d-%d", w, i), Command: "trap '' HUP; exec sleep " + mark, Env: testEnv}
+				if _, err := c.Create(t.Context(), r); err != nil {
+					return
+				}
+				once()
+			}
+		})
+	}
+	<-begun
+	if err := c.Shutdown(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	creators.Wait()
+	table, err := proctree.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range table {
+		if argv, err := proctree.Cmdline(p.PID); err == nil && len(argv) == 2 && argv[1] == mark && p.Alive() {
+			t.Errorf("%d (%s) outlived the server", p.PID, strings.Join(argv, " "))
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		}
+	}
 }

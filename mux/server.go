@@ -69,6 +69,8 @@ type server struct {
 	idle     *time.Timer           // runs while there is no session at all
 	sweep    *time.Timer           // runs while exited sessions are kept
 	early    map[string]exitNotice // exits that overtook their session
+	creating int                   // sessions being created
+	created  sync.Cond             // with mu: one of them is there, or failed
 	stopping bool
 }
 
@@ -105,6 +107,7 @@ func runServer(args []string) int {
 		lockFD: lock, history: newHistoryWriter(), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
 		sessions: make(map[string]*session), live: make(map[string]*session), trim: trimmer{worth: trimWorth},
 	}
+	srv.created.L = &srv.mu
 	srv.queue = newDeliveries(srv)
 	srv.execs = newExecs(srv)
 	if err := srv.open(control); err != nil {

@@ -63,6 +63,8 @@ func (srv *server) create(r CreateRequest) (*session, error) {
 	s, err := srv.spawn(r)
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
+	srv.creating--
+	srv.created.Broadcast()
 	if err != nil {
 		delete(srv.live, r.Name)
 		srv.checkIdle()
@@ -128,6 +130,7 @@ func (srv *server) reserve(name, id string) error {
 		return fmt.Errorf("%w: id %s", ErrExists, id)
 	}
 	srv.live[name] = nil
+	srv.creating++
 	srv.checkIdle()
 	return nil
 }
@@ -471,6 +474,9 @@ func (srv *server) shutdown(ctx context.Context, force bool) error {
 		return fmt.Errorf("%w: %d", ErrBusy, n)
 	}
 	srv.stopping = true
+	for srv.creating > 0 { // what is being started would outlive the server
+		srv.created.Wait()
+	}
 	var all []*session
 	for _, s := range srv.live {
 		if s != nil {
@@ -478,5 +484,11 @@ func (srv *server) shutdown(ctx context.Context, force bool) error {
 		}
 	}
 	srv.mu.Unlock()
-	return srv.killAll(ctx, all)
+	err := srv.killAll(ctx, all)
+	if err != nil {
+		srv.mu.Lock()
+		srv.stopping = false // it goes on
+		srv.mu.Unlock()
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,10 +176,20 @@ func flockWait(f *os.File) error {
 // goneLimit bounds the wait for the end of a server that has agreed to end.
 const goneLimit = 30 * time.Second
 
-// waitGone waits until the lock is free and the processes are gone.
-func waitGone(ctx context.Context, p Paths, pids ...int) error {
+// waitGone waits until the two processes are gone, and with them their lock. The
+// lock itself may be another server's by then. keeper is 0 where it is not known;
+// then the lock tells.
+func waitGone(ctx context.Context, p Paths, keeper, server int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, goneLimit, fmt.Errorf("%w: the server did not end within %v", ErrUnreachable, goneLimit))
 	defer cancel()
+	for _, pid := range []int{server, keeper} {
+		if err := waitProcess(ctx, pid); err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+	}
+	if keeper != 0 {
+		return nil
+	}
 	d, err := openStateDir(p.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -190,13 +201,7 @@ func waitGone(ctx context.Context, p Paths, pids ...int) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	for _, pid := range pids {
-		if err := waitProcess(ctx, pid); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.Close()
 }
 
 // sleep waits for d or the end of ctx.

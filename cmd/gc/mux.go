@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/mux"
 )
 
@@ -80,9 +82,12 @@ func newMuxStopCmd(a *app) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStop(cmd.Context(), a, force) },
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "end running sessions first")
-	return describe(cmd, "Ends both and returns when they are gone. It refuses while sessions run, unless\nforced. When no server runs there is nothing to do, and that is no error.", `
+	return describe(cmd, `Ends both and returns when they are gone. It refuses while sessions run, unless
+forced, and always while a session belongs to a running city, whose controller would
+start it again at once: stop the city first. When no server runs there is nothing to
+do, and that is no error.`, `
 		gc mux stop
-		gc mux stop --force`, statuses{exitFailure: "failure, or sessions are running", exitCannotTell: ""})
+		gc mux stop --force`, statuses{exitFailure: "failure, or sessions or a city are running", exitCannotTell: ""})
 }
 
 func runMuxStop(ctx context.Context, a *app, force bool) error {
@@ -95,5 +100,33 @@ func runMuxStop(ctx context.Context, a *app, force bool) error {
 		return err
 	}
 	defer client.Close()
+	if h, err := a.remote(); force && h == nil && err == nil {
+		if dir := runningCity(ctx, client); dir != "" {
+			return fail(exitFailure, "gc stop --city "+dir+", then gc mux stop --force",
+				"the city in %s runs, and its controller would start its agents again", dir)
+		}
+	}
 	return client.Shutdown(ctx, force)
+}
+
+// runningCity returns the folder of a city that has sessions and whose
+// controller runs, or "".
+func runningCity(ctx context.Context, client *mux.Client) string {
+	sessions, err := client.List(ctx, "", false)
+	if err != nil {
+		return "" // the stop itself says why
+	}
+	asked := map[string]bool{"": true}
+	for _, s := range sessions {
+		dir, err := client.GetMeta(ctx, s.ID, agent.MetaCityPath)
+		if err != nil || asked[dir] {
+			continue
+		}
+		asked[dir] = true
+		if c, err := controller.Dial(dir); err == nil {
+			c.Close()
+			return dir
+		}
+	}
+	return ""
 }

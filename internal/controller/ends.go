@@ -48,7 +48,7 @@ func (l *loop) subscribed(ch <-chan runtime.Event, err error) {
 func (l *loop) event(ev runtime.Event, ok bool) {
 	if !ok {
 		l.events = nil
-		if l.opCtx.Err() == nil && !l.ended {
+		if l.opCtx.Err() == nil && !l.ended && !l.stopping { // it would start the server that the stop ends
 			l.subscribe()
 		}
 		return

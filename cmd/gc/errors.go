@@ -44,14 +44,6 @@ func usageError(cmd *cobra.Command, msg string) error {
 	return fail(exitUsage, cmd.CommandPath()+" --help", "%s", msg)
 }
 
-func unknownCommand(cmd *cobra.Command, name string) error {
-	hint := cmd.CommandPath() + " --help lists the commands"
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		hint = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
-	}
-	return fail(exitUsage, hint, "unknown command %q", name)
-}
-
 // sentinels map the errors of the packages to exit statuses and to the next
 // step, where it does not depend on the case. The first match counts.
 var sentinels = []struct {

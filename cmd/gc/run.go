@@ -135,13 +135,17 @@ func endedBySignals(act runE, soon bool) runE {
 }
 
 func newRootCmd(a *app) *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:   program,
 		Short: "Run fleets of coding agents in terminals that survive",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
+			switch {
+			case len(args) > 0:
 				return unknownCommand(cmd, args[0])
+			case version:
+				return runVersion(a, false)
 			}
 			return cmd.Help()
 		},
@@ -149,7 +153,6 @@ func newRootCmd(a *app) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.SuggestionsMinimumDistance = 2
 	describe(root, `gc hosts terminal programs (agents, shells, editors) in sessions that outlive
 your terminal, and keeps a city of agents running: it starts them, watches
 them, restarts them when they die, and lets you look, type and attach.
@@ -170,7 +173,9 @@ else native).`, `
 	root.PersistentFlags().StringVar(&a.city, "city", "", "folder of the city (default: GC_CITY_PATH, else the nearest city.toml upwards)")
 	a.color = colorAuto
 	root.PersistentFlags().Var(&a.color, "color", "colours: auto (on a terminal, without NO_COLOR), always or never")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err.Error()) })
+	root.Flags().BoolVar(&version, "version", false, "print the version, as gc version does")
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelpCmd())
 	root.AddGroup(&cobra.Group{ID: groupCity, Title: "A city:"}, &cobra.Group{ID: groupAgent, Title: "One agent:"}, &cobra.Group{ID: groupOther, Title: "Sessions and the rest:"})
 	a.addTo(root, rootEntries(a))
 	root.SetHelpCommandGroupID(groupOther)
@@ -274,7 +279,6 @@ func (a *app) newGroup(use, short, long, example string, entries []entry) *cobra
 		}
 		return cmd.Help()
 	}}
-	g.SuggestionsMinimumDistance = 2
 	describe(g, long, example, statuses{})
 	a.addTo(g, entries)
 	return g

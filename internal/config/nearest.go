@@ -40,3 +40,7 @@ func distance(a, b string, limit int) int {
 	}
 	return prev[len(b)]
 }
+
+// Distance is how many letters must be changed, added, removed or swapped with
+// the next to make b of a.
+func Distance(a, b string) int { return distance(a, b, len(a)+len(b)) }

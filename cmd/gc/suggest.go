@@ -1,0 +1,97 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gascity.dev/gc/internal/config"
+)
+
+// looking are the commands that change nothing, of all groups. They are the ones
+// to suggest when a typo may mean several.
+var looking = []string{
+	"attach", "check", "completion", "config", "doctor", "events", "explain", "get", "help", "inspect", "list", "log", "logs",
+	"peek", "pending", "poll", "prime", "show", "status", "version", "wait",
+}
+
+// suggestDistance is how far a word may be from what it means.
+const suggestDistance = 2
+
+// suggestion is the command that a typo means, "" when that is not clear: of
+// several that are as near none that acts.
+func suggestion(cmd *cobra.Command, typed string) string {
+	best, near := suggestDistance+1, []string(nil)
+	for _, c := range cmd.Commands() {
+		if !c.IsAvailableCommand() && c.Name() != "help" {
+			continue
+		}
+		d := config.Distance(typed, c.Name())
+		if len(typed) > 1 && strings.HasPrefix(c.Name(), typed) {
+			d = min(d, 1)
+		}
+		switch {
+		case d >= len(typed) || d > best:
+		case d < best:
+			best, near = d, []string{c.Name()}
+		default:
+			near = append(near, c.Name())
+		}
+	}
+	if len(near) > 1 {
+		near = slices.DeleteFunc(near, func(name string) bool { return !slices.Contains(looking, name) })
+	}
+	if len(near) != 1 {
+		return ""
+	}
+	return near[0]
+}
+
+// unknownCommand is the error for a word that is no command of cmd.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	hint := cmd.CommandPath() + " --help lists the commands"
+	if near := suggestion(cmd, name); near != "" {
+		hint = "did you mean " + cmd.CommandPath() + " " + near + "?"
+	}
+	return fail(exitUsage, hint, "unknown command %q", name)
+}
+
+// flagError is the error of flags that cannot be read.
+func flagError(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return usageError(cmd, err.Error())
+	}
+	best, near := suggestDistance+1, ""
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := config.Distance(name, f.Name); !f.Hidden && d < best && d < len(name) {
+			best, near = d, f.Name
+		}
+	})
+	if near == "" {
+		return usageError(cmd, err.Error())
+	}
+	return fail(exitUsage, "did you mean --"+near+"?", "%w", err)
+}
+
+// newHelpCmd is gc help: cobra's own succeeds for what is no command.
+func newHelpCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "help [COMMAND...]",
+		Short: "Show the help of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || about == nil {
+				return unknownCommand(cmd.Root(), args[0])
+			}
+			if len(rest) > 0 {
+				return unknownCommand(about, rest[0])
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+	return describe(cmd, "Shows what gc COMMAND --help shows.", "gc help start\ngc help session new", statuses{exitUsage: "no such command"})
+}

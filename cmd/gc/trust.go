@@ -184,11 +184,15 @@ func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) 
 	if err == nil || !errors.As(err, &f) || !a.interactive() {
 		return err
 	}
-	fmt.Fprintf(a.err, "You have not trusted the city %s yet, or not what it runs now:\n", cleanLine(city.Dir))
+	what := "The city %s is not trusted yet. It runs:\n"
+	if store.Knows(v.City) {
+		what = "What the city %s runs has changed since you trusted it. It runs now:\n"
+	}
+	fmt.Fprintf(a.err, what, cleanLine(city.Dir))
 	for _, line := range v.Runs {
 		fmt.Fprintf(a.err, "  %s\n", cleanLine(line))
 	}
-	fmt.Fprint(a.err, "Run this as you? y: yes, a: always, whatever it will run; else no: ")
+	fmt.Fprint(a.err, "Run this as your user? y (yes), a (always, whatever it runs later), N (no): ")
 	switch answer, e := a.readLine(ctx); {
 	case e != nil:
 		return e

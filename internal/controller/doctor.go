@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gascity.dev/gc/internal/agent"
@@ -93,7 +94,7 @@ func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
 		d.Fail("config", "gc init makes a city", "%v", err)
 		return nil
 	}
-	d.OK("config", "%s: %d agents", c.File, len(specs))
+	d.OK("config", "%s: %s", c.File, counted(len(specs), "agent"))
 	for _, w := range agent.TemplateWarnings(c) {
 		d.Warn("config", "templates may use City, Agent, Dir, Name", "%s", w)
 	}
@@ -344,4 +345,12 @@ func (d *doctor) left(ctx context.Context, p runtime.Provider, city string, sess
 			d.Warn("session "+name, "gc start takes it over, gc stop ends it", "it runs without a controller")
 		}
 	}
+}
+
+// counted is "1 agent", "2 agents".
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
 }

@@ -246,7 +246,7 @@ func (l *loop) run(ctx context.Context) error {
 	}()
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
-	l.note(Event{Kind: EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %d agents", os.Getpid(), len(l.order))})
+	l.note(Event{Kind: EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %s", os.Getpid(), counted(len(l.order), "agent"))})
 	if l.o.Steps != nil {
 		l.o.Steps(l.stepDone)
 	}

@@ -115,7 +115,7 @@ func (l *loop) reloaded(c *config.City, specs []*agent.Spec, err error) {
 		l.configErr, l.configHint = "", ""
 		l.o.City = c
 		l.setTemplates(specs)
-		l.note(Event{Kind: EventConfigReloaded, Detail: fmt.Sprintf("%d agents", len(l.order))})
+		l.note(Event{Kind: EventConfigReloaded, Detail: counted(len(l.order), "agent")})
 		l.patrolNow()
 	}
 	if l.readAgain {

@@ -77,6 +77,12 @@ func readRecord(path string) (Record, error) {
 	return r, err
 }
 
+// Knows reports whether the city was trusted once, for what it ran then.
+func (s Store) Knows(city string) bool {
+	_, ok := s.read(city)
+	return ok
+}
+
 // Trusts reports whether a person trusts all of what was surveyed.
 func (s Store) Trusts(v Survey) bool {
 	r, ok := s.read(v.City)

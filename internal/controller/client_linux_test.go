@@ -17,17 +17,19 @@ func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 		return len(list)
 	}
 	before := open()
-	for range 100 {
+	for i := range 100 {
 		c, err := Dial(r.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Status(t.Context()); err != nil {
-			t.Fatal(err)
+		if i%2 == 0 {
+			if _, err := c.Status(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		c.Close()
 	}
-	limit := time.Now().Add(3 * time.Second) // the other ends are closed by the server
+	limit := time.Now().Add(time.Second) // the other ends are closed by the server
 	for open() > before+5 {
 		if time.Now().After(limit) {
 			t.Fatalf("%d descriptors, %d before", open(), before)

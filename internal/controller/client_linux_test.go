@@ -2,6 +2,7 @@ package controller
 
 import (
 	"os"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -17,6 +18,7 @@ func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 		return len(list)
 	}
 	before := open()
+	var clients []*Client // that the garbage collector closes nothing
 	for i := range 100 {
 		c, err := Dial(r.dir)
 		if err != nil {
@@ -28,6 +30,7 @@ func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 			}
 		}
 		c.Close()
+		clients = append(clients, c)
 	}
 	limit := time.Now().Add(time.Second) // the other ends are closed by the server
 	for open() > before+5 {
@@ -36,4 +39,5 @@ func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+	runtime.KeepAlive(clients)
 }

@@ -50,6 +50,9 @@ func Slots(dirs []string, overlayName, providerName string, hooks []string) []st
 type staged struct {
 	Version int               `json:"version"` // 1
 	Files   map[string]string `json:"files"`   // path below the work dir → SHA-256
+	// Pending is what a staging under way writes: each file is as Files says, or
+	// so already.
+	Pending map[string]string `json:"pending,omitempty"`
 }
 
 // Overlay merges the folders, the last one strongest, and copies the result
@@ -142,52 +145,90 @@ func merge(ctx context.Context, dirs, slots []string) (entries []entry, done fun
 	return entries, done, nil
 }
 
-// apply writes what may be written and then the manifest. The manifest is
-// also written when it fails in between, so that what was written stays known
-// as ours.
-func apply(ctx context.Context, work *os.Root, entries []entry) (err error) {
+// apply writes what may be written. The manifest says before each file is
+// written what will stand there, so that a file stays known as ours whatever
+// fails in between.
+func apply(ctx context.Context, work *os.Root, entries []entry) error {
 	m, err := readManifest(work)
 	if err != nil {
 		return err
 	}
-	changed := false
-	defer func() {
-		if !changed {
-			return
-		}
-		if werr := writeManifest(work, m); err == nil {
-			err = werr
-		}
-	}()
+	unfinished := len(m.Pending) > 0
+	if err := m.resolve(work); err != nil {
+		return err
+	}
+	var todo []entry
 	for _, e := range entries {
+		want, err := m.wanted(ctx, work, e)
+		if err != nil {
+			return err
+		}
+		if want != "" {
+			todo, m.Pending[e.rel] = append(todo, e), want
+		}
+	}
+	if len(todo) == 0 && !unfinished {
+		return nil
+	}
+	if err := writeManifest(work, m); err != nil {
+		return err
+	}
+	err = m.write(ctx, work, todo)
+	clear(m.Pending) // of what was not written
+	return errors.Join(err, writeManifest(work, m))
+}
+
+// resolve takes in what an earlier staging wrote and could not say any more.
+func (m *staged) resolve(work *os.Root) error {
+	for rel, hash := range m.Pending {
+		have, err := existing(work, rel)
+		if err != nil {
+			return err
+		}
+		if have == hash {
+			m.Files[rel] = hash
+		}
+	}
+	clear(m.Pending)
+	return nil
+}
+
+// wanted is what is to be written for the entry; "" when the file is the user's
+// or stands there already.
+func (m *staged) wanted(ctx context.Context, work *os.Root, e entry) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	have, err := existing(work, e.rel)
+	if err != nil {
+		return "", err
+	}
+	if have != "" && have != m.Files[e.rel] {
+		return "", nil // the user's
+	}
+	want, err := e.hash()
+	if err != nil || have == want {
+		return "", err
+	}
+	return want, nil
+}
+
+// write writes the pending entries until one fails.
+func (m *staged) write(ctx context.Context, work *os.Root, todo []entry) error {
+	for _, e := range todo {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		have, err := existing(work, e.rel)
-		if err != nil {
-			return err
-		}
-		if have != "" && have != m.Files[e.rel] {
-			continue // the user's
-		}
-		want, err := e.hash()
-		if err != nil {
-			return err
-		}
-		if have == want {
-			continue
-		}
-		m.Files[e.rel] = want
-		changed = true
 		if err := e.write(work); err != nil {
 			return err
 		}
+		m.Files[e.rel] = m.Pending[e.rel]
 	}
 	return nil
 }
 
 func readManifest(work *os.Root) (staged, error) {
-	m := staged{Version: 1, Files: map[string]string{}}
+	m := staged{Version: 1, Files: map[string]string{}, Pending: map[string]string{}}
 	data, err := work.ReadFile(manifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
@@ -203,6 +244,9 @@ func readManifest(work *os.Root) (staged, error) {
 	}
 	if m.Files == nil {
 		m.Files = map[string]string{}
+	}
+	if m.Pending == nil {
+		m.Pending = map[string]string{}
 	}
 	return m, nil
 }

@@ -2,7 +2,7 @@ package controller
 
 import (
 	"os"
-	"runtime"
+	goruntime "runtime"
 	"testing"
 	"time"
 )
@@ -39,5 +39,5 @@ func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	runtime.KeepAlive(clients)
+	goruntime.KeepAlive(clients)
 }

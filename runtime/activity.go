@@ -84,6 +84,7 @@ type ManyProcesses interface {
 type SessionActivity struct {
 	Activity
 	Last time.Time
+	Line string // the last one of the screen; "" where it was not asked for
 }
 
 // Interaction is a question that blocks an agent until somebody answers it.

@@ -84,16 +84,22 @@ func setupEnv(name string, cfg Config) map[string]string {
 // which may be nil.
 func RunLive(ctx context.Context, name string, cfg Config, report func(Step)) {
 	begin := time.Now()
-	err := RunSetup(ctx, name, cfg, cfg.SessionLive)
+	err := RunSetup(ctx, name, cfg, cfg.SessionLive, nil)
 	if report != nil {
 		report(Step{Session: name, Name: StepSetup, Took: time.Since(begin), Err: err, Warning: err != nil})
 	}
 }
 
-// RunSetup runs setup commands one after the other in this process's
-// environment, with GC_SESSION set, each for at most Config.SetupTimeout. All
-// of them run; the error joins the failures.
-func RunSetup(ctx context.Context, name string, cfg Config, lines []string) error {
+// RunSetup runs setup commands one after the other, each for at most
+// Config.SetupTimeout: by run, or where that is nil in this process's
+// environment, with GC_SESSION set. All of them run; the error joins the
+// failures.
+func RunSetup(ctx context.Context, name string, cfg Config, lines []string, run func(ctx context.Context, line string) error) error {
+	if run == nil {
+		run = func(ctx context.Context, line string) error {
+			return runShell(ctx, line, cfg.WorkDir, setupEnv(name, cfg))
+		}
+	}
 	limit := cfg.SetupTimeout
 	if limit <= 0 {
 		limit = defaultSetupTimeout
@@ -107,7 +113,7 @@ func RunSetup(ctx context.Context, name string, cfg Config, lines []string) erro
 			return errors.Join(append(errs, err)...)
 		}
 		one, cancel := context.WithTimeout(ctx, limit)
-		if err := runShell(one, line, cfg.WorkDir, setupEnv(name, cfg)); err != nil {
+		if err := run(one, line); err != nil {
 			errs = append(errs, err)
 		}
 		cancel()

@@ -55,6 +55,7 @@ type Accepted struct {
 // Every hook honours its context.
 type Hooks struct {
 	PreStart func(ctx context.Context, line string) error // nil: here, by /bin/sh
+	Setup    func(ctx context.Context, line string) error // of setup and live commands; nil: here, by /bin/sh
 	Stage    func(ctx context.Context) error              // nil: into the local WorkDir
 
 	// Create makes the session and runs the command line (see CommandLine).
@@ -296,7 +297,7 @@ func (s *sequence) setup(ctx context.Context) error {
 	lines := slices.Clone(s.cfg.SessionSetup)
 	lines = append(lines, s.cfg.SessionSetupScript)
 	lines = append(lines, s.cfg.SessionLive...)
-	if err := RunSetup(ctx, s.name, s.cfg, lines); err != nil {
+	if err := RunSetup(ctx, s.name, s.cfg, lines, s.h.Setup); err != nil {
 		return warning{err}
 	}
 	return s.checkAlive(ctx)

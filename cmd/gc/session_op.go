@@ -63,8 +63,8 @@ from standard input and results go to standard output.
 Operations: protocol; list-running PREFIX; and with the NAME of a session start,
 stop, interrupt, is-running, is-attached, attach, process-alive, nudge,
 send-keys KEY…, set-meta KEY, get-meta KEY, remove-meta KEY, peek LINES,
-clear-scrollback, get-last-activity, copy-to SRC REL_DST, run-live, exec,
-provision, wait-idle SECONDS, last-exit.`, `
+clear-scrollback, get-last-activity, copy-to SRC REL_DST, run-live, relaunch,
+exec, provision, wait-idle SECONDS, last-exit.`, `
 		echo '{"command":"make -j4"}' | gc session-op start build
 		gc session-op is-running build
 		gc session-op peek build 120`,
@@ -105,6 +105,7 @@ func sessionOps() map[string]sessionOp {
 		"get-last-activity": {0, 0, opActivity},
 		"copy-to":           {1, 2, opCopyTo},
 		"run-live":          {0, 0, opRunLive},
+		"relaunch":          {0, 0, opRelaunch},
 		"exec":              {0, 0, opExec},
 		"provision":         {0, 0, opProvision},
 		"wait-idle":         {1, 1, opWaitIdle},

@@ -170,7 +170,7 @@ const opCapabilitiesVar = "GC_SESSION_OP_CAPABILITIES"
 func opProtocol(a *app) error {
 	list := []string{
 		"report-attachment", "report-activity", "tty.attach",
-		"exact-peek", "peek-screen", "key-modes", "last-screen", "last-words", "exact-meta", "last-exit",
+		"exact-peek", "peek-screen", "key-modes", "last-screen", "last-words", "exact-meta", "last-exit", "relaunch",
 	}
 	wanted := strings.FieldsFunc(os.Getenv(opCapabilitiesVar), func(r rune) bool { return r == ',' || r == ' ' })
 	for _, c := range []string{"proc.exec", "proc.provision"} {

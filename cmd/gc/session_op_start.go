@@ -208,6 +208,17 @@ func (c *opCall) startNudge(id string, o *opConfig) error {
 	return err
 }
 
+// opRelaunch puts the command of the start config in the program's place.
+func opRelaunch(c *opCall) error {
+	o, err := c.config()
+	if err != nil {
+		return err
+	}
+	cfg := o.runtimeConfig()
+	cfg.ReadyPromptPrefix = o.ReadyPromptPrefix
+	return c.p.Relaunch(c.ctx, c.name, cfg)
+}
+
 // opRunLive runs the live commands again; what fails is told and is no failure.
 func opRunLive(c *opCall) error {
 	o, err := c.config()

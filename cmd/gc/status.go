@@ -336,6 +336,11 @@ func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]str
 	ctx, cancel := context.WithTimeout(ctx, lastLinesTime)
 	defer cancel()
 	last := map[string]string{}
+	for _, ag := range s.Agents {
+		if ag.LastLine != "" {
+			last[ag.Session] = cleanLine(ag.LastLine)
+		}
+	}
 	p, err := a.newProvider(choice{s.SessionProvider, "the city"}, s.CityPath)
 	if err != nil {
 		return last
@@ -345,6 +350,9 @@ func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]str
 	})
 	if !hasMux(p) {
 		for _, ag := range agents {
+			if last[ag.Session] != "" {
+				continue
+			}
 			if text, err := p.Peek(ctx, ag.Session, 1); err == nil {
 				last[ag.Session] = lastLine(text)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 const activityTimeout = time.Second
 
 // activities asks what sessions are doing and when they last had input or
-// output. What cannot be told in time is missing.
+// output, and where each must be asked alone, for the last line of its screen. What
+// cannot be told in time is missing.
 func activities(ctx context.Context, p runtime.Provider, names []string) map[string]runtime.SessionActivity {
 	if len(names) == 0 {
 		return nil
@@ -38,6 +40,9 @@ func activities(ctx context.Context, p runtime.Provider, names []string) map[str
 			return
 		}
 		if a, err := activityOf(ctx, p, names[i]); err == nil {
+			if text, err := p.Peek(ctx, names[i], 1); err == nil {
+				a.Line = strings.TrimSpace(runtime.LastLines(text, 1))
+			}
 			mu.Lock()
 			out[names[i]] = a
 			mu.Unlock()
@@ -137,6 +142,7 @@ func (a *AgentStatus) showActivity(m *member) {
 	case m.doing.State != "":
 		a.show(m.doing.Activity)
 	}
+	a.LastLine = m.doing.Line
 	last := m.doing.Last
 	if last.IsZero() {
 		last = m.seen.LastActivity

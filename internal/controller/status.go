@@ -85,6 +85,7 @@ type AgentStatus struct {
 	Restarts     int           `json:"restarts"`
 	LastExit     *runtime.Exit `json:"lastExit,omitempty"`
 	LastActivity *time.Time    `json:"lastActivity,omitempty"` // of input or output
+	LastLine     string        `json:"lastLine,omitempty"`     // of the screen, from a backend that only the controller may ask
 	RetryAt      *time.Time    `json:"retryAt,omitempty"`      // quarantined, or the backend failed: the next try
 	WaitsFor     string        `json:"waitsFor,omitempty"`     // a dependency that is not up
 	Stopping     bool          `json:"stopping,omitempty"`     // a stop waits for it to end

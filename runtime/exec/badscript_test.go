@@ -420,14 +420,21 @@ exit 0`
 	}
 }
 
+// reporting is a provider over the script that keeps the steps of its starts.
+func (b *bad) reporting(t *testing.T, steps *[]runtime.Step) *exec.Provider {
+	t.Helper()
+	p, err := exec.New(exec.Options{Script: b.path, Report: func(s runtime.Step) { *steps = append(*steps, s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // A live command that fails is a warning, and it is not lost.
 func TestRunLiveWarns(t *testing.T) {
 	b := newBad(t, `case $1 in is-running) echo true; exit 0;; esac`)
 	var steps []runtime.Step
-	p, err := exec.New(exec.Options{Script: b.path, Report: func(s runtime.Step) { steps = append(steps, s) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := b.reporting(t, &steps)
 	if err := p.RunLive(t.Context(), "a", runtime.Config{SessionLive: []string{"echo no good; exit 3"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,7 @@ const (
 	opProvision    = "provision"
 	opWaitIdle     = "wait-idle"
 	opLastExit     = "last-exit"
+	opRelaunch     = "relaunch"
 )
 
 // Capabilities of a handshake that mean something here; others are ignored.
@@ -58,6 +59,7 @@ const (
 	capExactMeta  = "exact-meta"  // get-meta prints the value and nothing else
 	capPeekScreen = "peek-screen" // peek takes "screen": the live screen alone
 	capLastExit   = "last-exit"   // last-exit tells how a session ended
+	capRelaunch   = "relaunch"    // relaunch puts another command in the program's place
 )
 
 // handshake is what a script said of itself.

@@ -69,6 +69,7 @@ var (
 	_ runtime.IdleWaitProvider = (*Provider)(nil)
 	_ runtime.DialogProvider   = (*Provider)(nil)
 	_ runtime.CapabilityAsker  = (*Provider)(nil)
+	_ runtime.RelaunchProvider = (*Provider)(nil)
 )
 
 // New finds the script and returns a provider; nothing is run yet. The error
@@ -164,6 +165,7 @@ func (p *Provider) AskCapabilities(ctx context.Context) (runtime.Capabilities, e
 	c.KeyModes = h.has(capKeyModes)
 	c.LastScreen = h.has(capLastScreen)
 	c.LastWords = h.has(capLastWords)
+	c.Relaunch = h.has(capRelaunch)
 	return c, nil
 }
 

@@ -294,8 +294,8 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 	return bestEffort(p.do(ctx, request{op: opCopyTo, name: name, args: []string{abs, relDst}}))
 }
 
-// RunLive implements runtime.Provider: the commands run here; the script is
-// told, and may do its part.
+// RunLive implements runtime.Provider: the commands run in the session's box, or
+// here where the script has none; the script is told, and may do its part.
 func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config) error {
 	if err := p.live(ctx, name); err != nil {
 		return bestEffort(err)
@@ -305,11 +305,34 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	if err == nil {
 		err = bestEffort(p.do(ctx, request{op: opRunLive, name: name, stdin: config}))
 	}
-	err = errors.Join(err, runtime.RunSetup(ctx, name, cfg, cfg.SessionLive))
+	h, herr := p.handshake(ctx)
+	if herr != nil {
+		return herr
+	}
+	err = errors.Join(err, runtime.RunSetup(ctx, name, cfg, cfg.SessionLive, (&starter{p: p, name: name, cfg: cfg}).hooks(h).Setup))
 	if p.o.Report != nil {
 		p.o.Report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err, Warning: err != nil})
 	}
 	return nil
+}
+
+// Relaunch implements runtime.RelaunchProvider, where the script declares it.
+func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config) error {
+	h, err := p.handshake(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.live(ctx, name); err != nil {
+		return fmt.Errorf("relaunch: %w", err)
+	}
+	r := request{op: opRelaunch, name: name, noEnd: true}
+	if !h.has(capRelaunch) {
+		return fmt.Errorf("%s: %w", p.what(r), runtime.ErrRelaunchUnsupported)
+	}
+	if r.stdin, err = encodeConfig(name, cfg, false); err != nil {
+		return fmt.Errorf("relaunch %s: %w", name, err)
+	}
+	return p.must(ctx, r)
 }
 
 // LastExit implements runtime.ExitReporter. A script that does not declare

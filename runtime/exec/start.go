@@ -57,10 +57,13 @@ func (s *starter) hooks(h *handshake) runtime.Hooks {
 	if h.has(capProvision) && h.has(capExec) {
 		hooks.PreStart = s.preStart
 	}
+	if h.has(capExec) {
+		hooks.Setup = s.inBox
+	}
 	return hooks
 }
 
-// preStart runs one command in the session's box, which is made for the first.
+// preStart is inBox before the session; the first command makes the box.
 func (s *starter) preStart(ctx context.Context, line string) error {
 	if !s.boxed {
 		config, err := encodeConfig(s.name, s.cfg, false)
@@ -77,6 +80,11 @@ func (s *starter) preStart(ctx context.Context, line string) error {
 		}
 		s.boxed = true
 	}
+	return s.inBox(ctx, line)
+}
+
+// inBox runs one shell command of config where the agent runs.
+func (s *starter) inBox(ctx context.Context, line string) error {
 	r := request{op: opExec, name: s.name, noEnd: true,
 		stdin: "GC_SESSION=" + runtime.ShellQuote(s.name) + " GC_DIR=" + runtime.ShellQuote(s.cfg.WorkDir) + "\n" +
 			"export GC_SESSION GC_DIR\n" + line}

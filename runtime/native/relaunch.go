@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -76,9 +77,13 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 	if err != nil && !gone(err) {
 		return err
 	}
+	id, own := info.ID, was[proctree.SessionVar] != "" && was[proctree.SessionVar] != info.ID
+	if own { // GC_SESSION_ID is the program's data
+		id = ""
+	}
 	return p.send(ctx, func(c *mux.Client) error {
 		_, err := c.Create(ctx, mux.CreateRequest{
-			ID: sessionID(was), Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
+			ID: id, KeepSessionID: own, Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
 			Cols: info.Size.Cols, Rows: info.Size.Rows,
 			ScrollbackLines: cfg.ScrollbackLines, ScrollbackBytes: cfg.ScrollbackBytes,
 			ReadyPrefix: cmp.Or(cfg.ReadyPromptPrefix, info.ReadyPrefix), StatusRules: cfg.StatusRules, Composer: cfg.Composer,

@@ -13,6 +13,8 @@ var boxRules = []rule{
 	{"provision", "makes a box: exec works, and what it leaves running ends with stop",
 		"proc.provision tells callers that they may run a multiplexer of their own in the box: one that outlives stop runs on the host, with nobody to see it",
 		provisions},
+	{"relaunch", "puts another command in the program's place and keeps the metadata",
+		"a changed command ends the session instead: its box and metadata are lost", relaunches},
 	{"copy-to", "copies a file below the work dir", "the agent does not find its files", func(r *run) error {
 		h, err := r.start(nil)
 		if err != nil {
@@ -44,6 +46,34 @@ var boxRules = []rule{
 		}
 		return nil
 	}},
+}
+
+func relaunches(r *run) error {
+	if !r.has("relaunch") {
+		return skip("relaunch is not declared")
+	}
+	h, err := r.start(config{"env": map[string]string{"GC_SESSION_ID": "1"}})
+	if err != nil {
+		return err
+	}
+	if _, err := r.does("set-meta", h.name, "kept", "gc.check"); err != nil {
+		return err
+	}
+	data, err := encode(config{"work_dir": h.dir, "command": `echo "again $GC_SESSION_ID $GC_CHECK_NEW" >> "$GC_CHECK_LOG"; exec sleep 1000`,
+		"env": map[string]string{"GC_CHECK_NEW": "added"}})
+	if err != nil {
+		return err
+	}
+	if _, err := r.does("relaunch", h.name, data); err != nil {
+		return err
+	}
+	if err := h.says("again 1 added\n"); err != nil {
+		return err
+	}
+	if err := h.runs(); err != nil {
+		return err
+	}
+	return r.prints("kept", "get-meta", h.name, "", "gc.check")
 }
 
 func executes(r *run) error {

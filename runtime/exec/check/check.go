@@ -183,6 +183,7 @@ var without = map[string]string{
 	"run-live":          "live commands are run by the caller",
 	"exec":              "setup commands run on the caller's machine",
 	"provision":         "pre-start commands run on the caller's machine",
+	"relaunch":          "a changed command ends the session and starts another",
 	"wait-idle":         "callers look at the screen instead",
 	"last-exit":         "callers do not know how a session ended",
 }

@@ -18,17 +18,23 @@ type attachOptions struct {
 	detachKeys string
 	alone      bool
 	scrollback bool
+	create     bool
+	argv       []string // with create
 }
 
 func newAttachCmd(a *app, s scope) *cobra.Command {
 	var o attachOptions
 	cmd := &cobra.Command{
-		Use:               "attach " + s.noun,
+		Use:               "attach [" + s.noun + "]",
 		Short:             "Connect your terminal, until you press ctrl-b d",
-		Args:              exactly(1),
+		Args:              func(cmd *cobra.Command, args []string) error { return o.checkArgs(cmd, args) },
 		ValidArgsFunction: s.complete,
 		RunE: gracefulSoon(func(cmd *cobra.Command, args []string) error {
-			t, err := attachTarget(cmd.Context(), a, s, args[0])
+			name := ""
+			if len(args) > 0 {
+				name, o.argv = args[0], args[1:]
+			}
+			t, err := attachTarget(cmd.Context(), a, s, name, o)
 			if err != nil {
 				return err
 			}
@@ -45,25 +51,19 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	f.StringVar(&o.detachKeys, "detach-keys", "", `keys that detach, such as "ctrl-q" or "none" (default: GC_DETACH_KEYS, else detach_keys of the city, else "ctrl-b d")`)
 	f.BoolVar(&o.alone, "detach-others", false, "send the other terminals away, as tmux attach -d does")
 	f.BoolVar(&o.scrollback, "scrollback", false, "print the history first, into your terminal's own")
+	f.BoolVar(&o.create, "create", false, "start the command after -- (your shell without one) in a session of that name when none runs")
 	return describe(cmd, `Shows the session as it stands and passes everything through, both ways, until
 the detach keys, the end of the program or of the connection. ctrl-b twice sends
 one ctrl-b. When an agent is restarted, Enter goes on with the new one. Your
-terminal is restored in every case.`+long, fmt.Sprintf(`
+terminal is restored in every case.
+
+Without a name it offers what runs. `+"`gc attach`"+` looks for an agent of the city
+and, where there is no city, for a session.`+long, fmt.Sprintf(`
 		%[1]s attach %[2]s
 		%[1]s attach %[2]s --read-only
+		%[1]s attach --create notes -- vim notes.txt
 		%[1]s attach %[2]s --detach-keys 'ctrl-q'`, s.path, s.word),
 		statuses{exitOK: "detached, sent away, or the program ended", exitNotFound: "", exitUnsupported: ""})
-}
-
-// attachTarget is the session to attach to: on another machine there is no city
-// to look a name up in.
-func attachTarget(ctx context.Context, a *app, s scope, name string) (*target, error) {
-	if h, err := a.remote(); err != nil {
-		return nil, err
-	} else if h != nil {
-		s = sessionScope(a)
-	}
-	return s.target(ctx, name)
 }
 
 func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
@@ -90,7 +90,7 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 	}
 	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		if err := mustExist(ctx, t); err != nil {
-			return err
+			return a.endedSession(ctx, t, err)
 		}
 		return fail(exitUsage, "peek, nudge and keys need none", "attach needs a terminal, and standard input is none")
 	}
@@ -118,7 +118,7 @@ func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Termin
 		fmt.Fprintf(a.err, "detached from %s: %v\n", t.label, runtime.ErrSentAway)
 		return false, nil
 	case err != nil:
-		return false, err
+		return false, a.endedSession(ctx, t, err)
 	case ctx.Err() != nil: // a signal ended it
 		return false, context.Cause(ctx)
 	}

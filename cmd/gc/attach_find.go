@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/runtime"
+)
+
+// checkArgs wants a command only with --create, and then behind --.
+func (o *attachOptions) checkArgs(cmd *cobra.Command, args []string) error {
+	if !o.create {
+		return between(0, 1)(cmd, args)
+	}
+	if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
+		return usageError(cmd, "put -- before the command: gc attach --create NAME -- COMMAND")
+	}
+	return between(1, -1)(cmd, args)
+}
+
+// attachTarget is the session to attach to: that of an agent, or, on another
+// machine, outside of a city and with --create, the one of that name.
+func attachTarget(ctx context.Context, a *app, s scope, name string, o attachOptions) (*target, error) {
+	h, err := a.remote()
+	if err != nil {
+		return nil, err
+	}
+	if h != nil || o.create {
+		s = sessionScope(a)
+	} else if _, err := a.cityDir(); errors.Is(err, config.ErrNoCity) && a.city == "" {
+		s = sessionScope(a)
+	}
+	if name == "" {
+		if name, err = a.chooseTarget(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	t, err := s.target(ctx, name)
+	switch {
+	case err != nil:
+		return nil, a.sessionInstead(ctx, name, err)
+	case o.create:
+		return t, a.createMissing(ctx, t, o)
+	}
+	return t, nil
+}
+
+// createMissing starts the session when none of the name runs.
+func (a *app) createMissing(ctx context.Context, t *target, o attachOptions) error {
+	running, err := t.provider.IsRunning(ctx, t.session)
+	switch {
+	case err != nil || running:
+		return err
+	case !a.interactive():
+		return fail(exitUsage, "gc session new needs none", "attach needs a terminal, and standard input is none")
+	}
+	return runSessionNew(ctx, a, sessionNewOptions{name: t.session, argv: o.argv})
+}
+
+// sessionInstead hints at a session of the name where there is no such agent.
+func (a *app) sessionInstead(ctx context.Context, name string, err error) error {
+	var f *failure
+	if !errors.As(err, &f) || f.status != exitNotFound || runtime.CheckName(name) != nil {
+		return err
+	}
+	p, none := a.sessionProvider()
+	if none != nil {
+		return err
+	}
+	if running, none := p.IsRunning(ctx, name); none != nil || !running {
+		return err
+	}
+	return fail(exitNotFound, "gc session attach "+shellWord(name)+" attaches to the session of that name", "%w", f.err)
+}
+
+// endedSession explains why there is nothing to attach to, when it is known: the
+// session has ended, and this is what stood on its screen.
+func (a *app) endedSession(ctx context.Context, t *target, err error) error {
+	if !errors.Is(err, runtime.ErrSessionNotFound) {
+		return err
+	}
+	exit := lastExit(ctx, t)
+	if exit == nil {
+		return err
+	}
+	if screen, err := t.provider.Peek(ctx, t.session, lastScreenLines); err == nil {
+		printScreen(a.err, screen)
+	}
+	if t == a.agent {
+		return err // agentDown says what is next
+	}
+	when := ""
+	if !exit.Time.IsZero() {
+		when = " " + ago(exit.Time, time.Now()) + " ago"
+	}
+	return fail(exitNotFound, "gc session new "+shellWord(t.label)+" starts another of that name", "%s ended%s: %s", t.label, when, exitText(exit))
+}
+
+// lastScreenLines is how much of an ended session is shown.
+const lastScreenLines = 24
+
+// chooseTarget offers what runs and returns what the person takes.
+func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
+	names, about, err := a.attachable(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	if len(names) == 0 {
+		hint := "gc session new NAME -- COMMAND starts a session"
+		if s.path == "gc" {
+			hint = "gc start"
+		}
+		return "", fail(exitNotFound, hint, "no %s runs", s.word)
+	}
+	if !a.interactive() {
+		return "", fail(exitUsage, "such as "+strings.Join(names[:min(len(names), hintNames)], ", "), "which %s? name one", s.word)
+	}
+	t := table{width: a.width(), colour: a.colours(a.err)}
+	t.add("", strings.ToUpper(s.word), "STATUS")
+	for i, n := range names {
+		t.add(strconv.Itoa(i+1), n, about[i])
+	}
+	if err := t.print(a.err); err != nil {
+		return "", err
+	}
+	fmt.Fprint(a.err, "attach to which? [1] ")
+	return a.readChoice(ctx, names)
+}
+
+// readChoice reads the number or the name of one; an empty line is the first.
+func (a *app) readChoice(ctx context.Context, names []string) (string, error) {
+	text, err := a.readLine(ctx)
+	if err != nil {
+		return "", err
+	}
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, text) }); i >= 0 {
+		return names[i], nil
+	}
+	n, err := strconv.Atoi(firstOf(text, "1"))
+	if err != nil || n < 1 || n > len(names) {
+		return "", fail(exitUsage, "1 to "+strconv.Itoa(len(names)), "%q is none of them", text)
+	}
+	return names[n-1], nil
+}
+
+// attachable are the agents or sessions that run, and how they are; one that asks
+// something comes first.
+func (a *app) attachable(ctx context.Context, s scope) (names, about []string, err error) {
+	if s.path != "gc" {
+		return a.attachableSessions(ctx)
+	}
+	status, err := cityStatus(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, blocked := range []bool{true, false} {
+		for _, ag := range status.Agents {
+			asks := ag.Activity == runtime.ActivityBlocked
+			if ag.State != controller.StateRunning || asks != blocked {
+				continue
+			}
+			names, about = append(names, ag.Name), append(about, firstOf(blockedOn(ag), activityText(ag)))
+		}
+	}
+	return names, about, nil
+}
+
+func (a *app) attachableSessions(ctx context.Context) (names, about []string, err error) {
+	p, err := a.sessionProvider()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !hasMux(p) {
+		names, err = p.ListRunning(ctx, "")
+		return names, make([]string, len(names)), err
+	}
+	sessions, err := listMux(ctx, p, sessionListOptions{})
+	for _, one := range sessions {
+		names, about = append(names, one.Name), append(about, one.Command)
+	}
+	return names, about, err
+}

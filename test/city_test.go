@@ -171,10 +171,14 @@ func TestTwoCitiesOfOneName(t *testing.T) {
 	}
 	other.write(toml)
 	other.run("start", other.path)
-	if a := other.agents()["a"]; a.State != controller.StateUnknown || a.Error == "" || a.Hint == "" {
+	a := other.agents()["a"]
+	if a.State != controller.StateRunning || a.Session == c.agents()["a"].Session {
 		t.Errorf("the second city: %+v", a)
 	}
 	other.gc("--city", other.path, "stop")
+	if s := other.agents()["a"]; s.State != controller.StateStopped {
+		t.Errorf("the second city after its stop: %+v", s)
+	}
 	if now := c.live("a"); now.ID != mine || now.State != "running" {
 		t.Errorf("the first city's session: %+v", now)
 	}

@@ -124,8 +124,9 @@ func TestVimLeavesTheScreen(t *testing.T) {
 	b := newBox(t)
 	p := b.pair(nil, b.bashArgs()...)
 	vim := need(t, "vim")
-	p.nudge("seq 1 50")
-	p.until(`^50$`)
+	p.until(`^ready>`) // what is typed before the prompt is echoed twice
+	p.nudge("seq 1 50; PS1='next> '")
+	p.until(`^next>`)
 	p.text(vim + " --clean -i NONE -n new.txt")
 	p.keys("Enter")
 	p.until(`^~`)

@@ -153,6 +153,24 @@ func TestEndWakesItsSleepingOwner(t *testing.T) {
 	})
 }
 
+// TestWhoIsWokenStaysAwakeUntilItIsTold: even when the idle timeout is shorter than the
+// quiet that the message waits for.
+func TestWhoIsWokenStaysAwakeUntilItIsTold(t *testing.T) {
+	bubble(t, oneAgent+"idle_timeout = \"1s\"\n", func(r *rig) {
+		b := newOutside()
+		r.start(b.use)
+		time.Sleep(time.Minute)
+		r.wantState("a", StateStopped)
+		b.end("1/exit", "gc-city-a")
+		time.Sleep(time.Minute)
+		if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 1 || r.starts("gc-city-a") != 2 {
+			t.Errorf("%+v, told %d times, %d starts", d, r.told("1/exit"), r.starts("gc-city-a"))
+		}
+		r.wantState("a", StateStopped)
+		r.end()
+	})
+}
+
 // TestEndDoesNotWakeWhoSleepsForAPerson: stopped and suspended agents stay so.
 func TestEndDoesNotWakeWhoSleepsForAPerson(t *testing.T) {
 	for name, down := range map[string]func(*rig) error{

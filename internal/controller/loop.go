@@ -455,6 +455,7 @@ func (l *loop) actual() Actual {
 		s.Busy, s.Starting, s.DrainLimit = m.op != "", m.op == opStart, m.drainLimit
 		s.Held = m.spec == nil && l.mayBeMember(m.runs)
 		s.Was = m.runs
+		s.Expected = m.delivering || len(l.ends.open[s.Session]) > 0
 		if m.spec == nil && s.Presence == Gone && !s.Busy {
 			continue
 		}

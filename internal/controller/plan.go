@@ -106,6 +106,7 @@ type Seen struct {
 	Attached     bool
 	LastActivity time.Time    // zero when not known
 	Working      bool         // it says that it works, or that it waits for an answer
+	Expected     bool         // a message waits for it, or is being typed
 	Asked        time.Time    // when Attached and LastActivity were; zero: never
 	Hashes       agent.Hashes // what it was started with; "" when not known
 
@@ -348,7 +349,7 @@ func (p *planner) alive(w *Wanted, s *Seen) {
 	if s.Hashes.Live != "" && s.Hashes.Live != w.Hashes.Live {
 		p.add(ActRunLive, s, WhyLive)
 	}
-	if w.IdleTimeout > 0 && !s.LastActivity.IsZero() && !s.Attached && !s.Working {
+	if w.IdleTimeout > 0 && !s.LastActivity.IsZero() && !s.Attached && !s.Working && !s.Expected {
 		at := s.LastActivity.Add(w.IdleTimeout)
 		switch {
 		case p.now.Before(at):

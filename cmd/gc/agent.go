@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,12 +48,14 @@ type poolInfo struct {
 
 func newAgentListCmd(a *app) *cobra.Command {
 	var asJSON bool
+	var l listing
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the agents of the config with what they run",
 		Args:  exactly(0),
-		RunE:  func(*cobra.Command, []string) error { return runAgentList(a, asJSON) },
+		RunE:  func(*cobra.Command, []string) error { return runAgentList(a, l, asJSON) },
 	}
+	addListing(cmd, &l, agentOrders.keys())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
 	return describe(cmd, `Lists what city.toml says, whether it runs or not. A pool is one line with how
 many members it may have; gc status shows the members.`, `
@@ -60,7 +63,16 @@ many members it may have; gc status shows the members.`, `
 		gc agent list --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no city here"})
 }
 
-func runAgentList(a *app, asJSON bool) error {
+// agentOrders are the keys of gc agent list --sort.
+var agentOrders = orders[agentInfo]{
+	"name":     func(a, b agentInfo) int { return strings.Compare(a.Name, b.Name) },
+	"provider": func(a, b agentInfo) int { return strings.Compare(a.Provider, b.Provider) },
+}
+
+func runAgentList(a *app, l listing, asJSON bool) error {
+	if err := l.check(&asJSON); err != nil {
+		return err
+	}
 	city, err := a.loadCity()
 	if err != nil {
 		return err
@@ -70,16 +82,11 @@ func runAgentList(a *app, asJSON bool) error {
 		return err
 	}
 	agents := []agentInfo{}
-	t := table{width: a.width()}
-	t.add("AGENT", "SESSION", "COMMAND", "DESCRIPTION")
 	for _, s := range specs {
-		in := listedAgent(s)
-		agents = append(agents, in)
-		name := in.Name
-		if in.Pool != nil {
-			name += " (pool of " + poolSize(in.Pool) + ")"
-		}
-		t.add(name, firstOf(in.Session, "-"), firstOf(in.Command, "(your shell)"), in.Description)
+		agents = append(agents, listedAgent(s))
+	}
+	if err := sorted(agents, l, agentOrders); err != nil {
+		return err
 	}
 	if asJSON {
 		return a.printJSON(agents)
@@ -87,6 +94,27 @@ func runAgentList(a *app, asJSON bool) error {
 	if len(agents) == 0 {
 		fmt.Fprintf(a.err, "no agents: add [[agents]] to %s\n", cleanLine(city.File))
 		return nil
+	}
+	return a.printAgents(agents, l)
+}
+
+func (a *app) printAgents(agents []agentInfo, l listing) error {
+	t := a.newTable(l)
+	header := []string{"AGENT", "SESSION", "COMMAND", "DESCRIPTION"}
+	if l.wide() {
+		header = append(header, "PROVIDER", "LIFECYCLE", "WORK DIR", "DEPENDS ON")
+	}
+	t.add(header...)
+	for _, in := range agents {
+		name := in.Name
+		if in.Pool != nil {
+			name += " (pool of " + poolSize(in.Pool) + ")"
+		}
+		row := []string{name, firstOf(in.Session, "-"), firstOf(in.Command, "(your shell)"), in.Description}
+		if l.wide() {
+			row = append(row, firstOf(in.Provider, "-"), firstOf(in.Lifecycle, "-"), in.WorkDir, firstOf(strings.Join(in.DependsOn, ","), "-"))
+		}
+		t.add(row...)
 	}
 	return t.print(a.out)
 }

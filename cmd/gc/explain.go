@@ -117,7 +117,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 		return nil
 	}
 	fmt.Fprintln(a.out)
-	t := table{width: a.width()}
+	t := a.newTable(listing{})
 	t.add("SOURCE", "SAYS", "SINCE", "EVIDENCE")
 	for _, s := range act.Sources {
 		says := firstOf(s.State, "-")

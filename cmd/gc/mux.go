@@ -63,7 +63,7 @@ func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
 		return a.printJSON(s)
 	}
 	now := time.Now()
-	t := table{width: a.width()}
+	t := a.newTable(listing{})
 	t.add("version", s.Version)
 	t.add("socket", s.Socket)
 	t.add("state", s.StateDir)

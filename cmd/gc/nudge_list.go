@@ -64,7 +64,7 @@ func runNudgeList(ctx context.Context, a *app, o nudgeListOptions) error {
 		return nil
 	}
 	now := time.Now()
-	t := table{width: a.width()}
+	t := a.newTable(listing{})
 	t.add("ID", "AGENT", "STATE", "AGE", "TRIES", "DETAIL", "TEXT")
 	for _, n := range list {
 		t.add(shortID(n.ID), n.Agent, string(n.State), ago(n.Created, now), strconv.Itoa(n.Tries), cut(firstOf(n.Detail, "-"), 50), n.Text)

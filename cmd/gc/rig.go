@@ -81,7 +81,7 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 		fmt.Fprintf(a.err, "no rigs: %s rig add NAME PATH\n", program)
 		return nil
 	}
-	t := table{width: a.width()}
+	t := a.newTable(listing{})
 	t.add("RIG", "STATE", "PATH", "AGENTS")
 	for _, r := range rigs {
 		state := "active"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 )
 
 type sessionListOptions struct {
+	listing
 	prefix string
 	all    bool
 	json   bool
@@ -30,13 +32,35 @@ func newSessionListCmd(a *app) *cobra.Command {
 	f.StringVar(&o.prefix, "prefix", "", "only names that start with this")
 	f.BoolVar(&o.all, "all", false, "ended sessions too, with how they ended, while they are kept")
 	f.BoolVar(&o.json, "json", false, "as a JSON array")
-	return describe(cmd, "Lists the sessions that run, by name; with --all also those that ended. No session\nis an empty list, not an error.", `
+	addListing(cmd, &o.listing, sessionOrders.keys())
+	return describe(cmd, "Lists the sessions that run, by name; with --all also those that ended. No session\nis an empty list, not an error. CREATED and ACTIVE (the last output, or the end) are\nhow long ago that was; -o wide adds INPUT, the last one.", `
 		gc session list
 		gc session list --all
+		gc session list -o wide --sort active
 		gc session list --prefix gc-demo- --json | jq -r '.[].name'`, statuses{exitCannotTell: ""})
 }
 
+// sessionOrders are the keys of gc session list --sort; times have the newest
+// first.
+var sessionOrders = orders[mux.SessionInfo]{
+	"name":    func(a, b mux.SessionInfo) int { return strings.Compare(a.Name, b.Name) },
+	"state":   func(a, b mux.SessionInfo) int { return strings.Compare(b.State, a.State) }, // those that run first
+	"created": func(a, b mux.SessionInfo) int { return b.Created.Compare(a.Created) },
+	"active":  func(a, b mux.SessionInfo) int { return activeAt(b).Compare(activeAt(a)) },
+}
+
+// activeAt is when the session printed something last, or ended.
+func activeAt(s mux.SessionInfo) time.Time {
+	if s.Exit != nil {
+		return s.Exit.Time
+	}
+	return s.LastOutput
+}
+
 func runSessionList(ctx context.Context, a *app, o sessionListOptions) error {
+	if err := o.check(&o.json); err != nil {
+		return err
+	}
 	p, err := a.sessionProvider()
 	if err != nil {
 		return err
@@ -45,6 +69,9 @@ func runSessionList(ctx context.Context, a *app, o sessionListOptions) error {
 		return listNames(ctx, a, p, o)
 	}
 	sessions, err := listMux(ctx, p, o)
+	if err == nil {
+		err = sorted(sessions, o.listing, sessionOrders)
+	}
 	if err != nil {
 		return err
 	}
@@ -55,19 +82,45 @@ func runSessionList(ctx context.Context, a *app, o sessionListOptions) error {
 		fmt.Fprintln(a.err, "no sessions")
 		return nil
 	}
+	return a.printSessions(sessions, o.listing)
+}
+
+func (a *app) printSessions(sessions []mux.SessionInfo, l listing) error {
 	now := time.Now()
-	t := table{width: a.width()}
-	t.add("NAME", "STATE", "PID", "SIZE", "ATTACHED", "CREATED", "ACTIVE", "COMMAND")
+	t := a.newTable(l)
+	header := []string{"NAME", "STATE", "PID", "SIZE", "ATTACHED", "CREATED", "ACTIVE", "COMMAND"}
+	if l.wide() {
+		header = append(header, "INPUT", "WORK DIR", "TITLE", "ID")
+	}
+	t.add(header...)
 	for _, s := range sessions {
-		state, active := s.State, s.LastOutput
+		state, c := s.State, green
 		if s.Exit != nil {
 			state += " (" + exitText(runtimeExit(s.Exit)) + ")"
-			active = s.Exit.Time
+			c = dim
+			if s.Exit.Code != 0 || s.Exit.Signal != "" {
+				c = red
+			}
 		}
-		t.add(s.Name, state, strconv.Itoa(s.PID), fmt.Sprintf("%dx%d", s.Size.Cols, s.Size.Rows),
-			strconv.Itoa(s.Attached), ago(s.Created, now), ago(active, now), s.Command)
+		row := []string{
+			s.Name, state, pidText(s), fmt.Sprintf("%dx%d", s.Size.Cols, s.Size.Rows),
+			strconv.Itoa(s.Attached), ago(s.Created, now), ago(activeAt(s), now), s.Command,
+		}
+		if l.wide() {
+			row = append(row, ago(s.LastInput, now), s.WorkDir, firstOf(s.Title, "-"), s.ID)
+		}
+		t.add(row...)
+		t.paint(1, c)
 	}
 	return t.print(a.out)
+}
+
+// pidText is the process of a session that runs.
+func pidText(s mux.SessionInfo) string {
+	if s.Exit != nil || s.PID == 0 {
+		return "-"
+	}
+	return strconv.Itoa(s.PID)
 }
 
 // listMux is never nil, so that JSON has an array.
@@ -97,7 +150,8 @@ func listNames(ctx context.Context, a *app, p runtime.Provider, o sessionListOpt
 		State string `json:"state"`
 	}
 	sessions := make([]session, len(names))
-	t := table{rows: [][]string{{"NAME", "STATE"}}, width: a.width()}
+	t := a.newTable(o.listing)
+	t.add("NAME", "STATE")
 	for i, n := range names {
 		sessions[i] = session{n, mux.StateRunning}
 		t.add(n, mux.StateRunning)

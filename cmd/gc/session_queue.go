@@ -94,7 +94,7 @@ func (a *app) printQueue(items []mux.QueueItem, asJSON bool) error {
 		return nil
 	}
 	now := time.Now()
-	t := table{width: a.width()}
+	t := a.newTable(listing{})
 	t.add("ID", "SESSION", "STATE", "POLICY", "AGE", "TRIES", "DETAIL", "TEXT")
 	for _, it := range items {
 		t.add(shortID(it.ID), it.Target, it.State, it.Policy, ago(it.Created, now), strconv.Itoa(it.Tries), cut(firstOf(it.Detail, "-"), 60), it.Text)

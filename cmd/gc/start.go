@@ -206,7 +206,7 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 		return err
 	}
 	list := make([]plannedAction, 0, len(actions))
-	t := table{width: a.width()}
+	t := a.newTable(listing{})
 	t.add("ACTION", "AGENT", "SESSION", "WHY")
 	for _, act := range actions {
 		p := plannedAction{Action: string(act.Kind), Agent: act.Agent, Session: act.Session, Why: act.Why}
@@ -228,7 +228,7 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 
 // showStarted prints the agents, and fails when one is not as it should be.
 func (a *app) showStarted(ctx context.Context, s controller.Status) error {
-	if err := a.printStatus(ctx, s); err != nil {
+	if err := a.printStatus(ctx, s, listing{}); err != nil {
 		return err
 	}
 	a.sayUnchecked(s)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 )
 
 type statusOptions struct {
+	listing
 	json  bool
 	watch bool
 }
@@ -36,6 +36,7 @@ func newStatusCmd(a *app) *cobra.Command {
 		Args:  exactly(0),
 		RunE:  graceful(func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) }),
 	}
+	addListing(cmd, &o.listing, statusOrders.keys())
 	cmd.Flags().BoolVar(&o.json, "json", false, "as JSON")
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "show it again every second, until Ctrl-C")
 	return describe(cmd, `Shows every agent of the city. An agent is stopped, starting, running, draining,
@@ -43,15 +44,20 @@ exited (a one_shot that is done), crashed, quarantined (it died too often),
 suspended, or unknown when the backend gives no answer. The status is what there
 is evidence for: idle, working, blocked by a permission, a question …, else "-".
 SINCE is how long the agent has been in its state; of a blocked one how long it has
-been blocked, and its question stands in the place of the last line.
+been blocked, and its question stands in the place of the last line. -o wide shows
+both times, how long it has been up and when it printed something last.
 It works without a controller too, but then knows only what runs.`, `
 		gc status
+		gc status -o wide --sort state
 		gc status --json | jq -r '.agents[] | select(.state != "running").name'`,
 		statuses{exitNotFound: "no city here", exitCannotTell: ""})
 }
 
 func runStatus(ctx context.Context, a *app, o statusOptions) error {
 	a.looksOnly = true
+	if err := o.check(&o.json); err != nil {
+		return err
+	}
 	if o.watch && o.json {
 		return fail(exitUsage, "gc status --json gives one status", "--watch and --json exclude each other")
 	}
@@ -59,17 +65,20 @@ func runStatus(ctx context.Context, a *app, o statusOptions) error {
 		return fail(exitUsage, "gc events --follow is for pipes and files", "--watch needs a terminal, and standard output is none")
 	}
 	if o.watch {
-		return watchStatus(ctx, a)
+		return watchStatus(ctx, a, o.listing)
 	}
 	status, err := cityStatus(ctx, a)
 	if err != nil {
+		return err
+	}
+	if err := sorted(status.Agents, o.listing, statusOrders); err != nil {
 		return err
 	}
 	if o.json {
 		return a.printJSON(status)
 	}
 	a.warnUncertain(status)
-	return a.printStatus(ctx, status)
+	return a.printStatus(ctx, status, o.listing)
 }
 
 // warnUncertain says why the state of agents is only what was last seen, or not
@@ -99,16 +108,19 @@ func uncertain(ag controller.AgentStatus) bool {
 }
 
 // watchStatus paints the status over the last one until ctx ends.
-func watchStatus(ctx context.Context, a *app) error {
+func watchStatus(ctx context.Context, a *app, l listing) error {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	var frame bytes.Buffer
-	once := &app{stdio: stdio{in: a.in, out: &frame, err: &frame}, city: a.city}
+	once := &app{stdio: stdio{in: a.in, out: &frame, err: &frame}, city: a.city, color: colorNever}
+	if a.colours(a.out) {
+		once.color = colorAlways
+	}
 	defer once.close()
 	for {
 		frame.Reset()
 		once.cols = a.width()
-		if err := runStatus(ctx, once, statusOptions{}); err != nil && ctx.Err() == nil {
+		if err := runStatus(ctx, once, statusOptions{listing: l}); err != nil && ctx.Err() == nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -233,52 +245,6 @@ func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) contro
 	}
 	ag.LastExit = lastExit(ctx, &target{session: s.Session, provider: p})
 	return ag
-}
-
-// printStatus is the table for a person.
-func (a *app) printStatus(ctx context.Context, s controller.Status) error {
-	if s.Controller.PID != 0 {
-		since := "-"
-		if s.Controller.Since != nil {
-			since = ago(*s.Controller.Since, time.Now())
-		}
-		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", cleanLine(s.City), s.Controller.PID, since)
-	} else {
-		fmt.Fprintf(a.err, "city %s: no controller (%s start)\n", cleanLine(s.City), program)
-	}
-	if s.Suspended {
-		fmt.Fprintf(a.err, "the city is suspended: %s resume lets it run\n", program)
-	}
-	if s.ConfigError != "" {
-		a.warn("the old config is in use: %s", s.ConfigError)
-	}
-	if s.StoreError != "" {
-		a.warn("the city's records are not saved: %s", s.StoreError)
-	}
-	for _, p := range s.Pools {
-		if p.Error != "" {
-			a.warn("pool %s: its check failed: %s; it keeps its minimum of %d", p.Name, p.Error, p.Min)
-		}
-	}
-	last := a.lastLines(ctx, s)
-	now := time.Now()
-	t := table{width: a.width()}
-	t.add("AGENT", "STATE", "SINCE", "STATUS", "RESTARTS", "LAST LINE")
-	for _, ag := range s.Agents {
-		since := "-"
-		if ag.Since != nil {
-			since = ago(*ag.Since, now)
-		}
-		line := last[ag.Session]
-		if q := blockedOn(ag); q != "" {
-			line = q
-			if at := ag.ActivityInfo.Since; !at.IsZero() {
-				since = ago(at, now)
-			}
-		}
-		t.add(ag.Name, stateText(ag), since, activityText(ag), strconv.Itoa(ag.Restarts), line)
-	}
-	return t.print(a.out)
 }
 
 // blockedOn is the question of a blocked agent with its options, "" for others.

@@ -58,7 +58,7 @@ func TestWatchHoldsOneProvider(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		a := &app{stdio: stdio{nil, &frames{left: 20, end: cancel}, nil}, city: dir}
-		if err := watchStatus(ctx, a); err != nil {
+		if err := watchStatus(ctx, a, listing{}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -121,7 +121,7 @@ func runWaitList(ctx context.Context, a *app, asJSON bool) error {
 		return nil
 	}
 	now := time.Now()
-	t := table{width: a.width()}
+	t := a.newTable(listing{})
 	t.add("ID", "AGENT", "UNTIL", "WAKES", "AGE", "NOTE")
 	for _, w := range list {
 		t.add(shortID(w.ID), w.Agent, w.Until, w.Wake, ago(w.Created, now), firstOf(w.Detail, w.Note))

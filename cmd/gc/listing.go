@@ -1,0 +1,78 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// listing is how a list is shown: -o and --sort of the commands that list.
+type listing struct {
+	output string // table, wide or json
+	sort   string // a key, with - before it the other way round
+}
+
+const (
+	outputTable = "table"
+	outputWide  = "wide"
+	outputJSON  = "json"
+)
+
+// orders are the keys that a list can be sorted by.
+type orders[T any] map[string]func(a, b T) int
+
+// keys of the orders, for a person.
+func (o orders[T]) keys() string { return strings.Join(slices.Sorted(maps.Keys(o)), ", ") }
+
+// addListing gives cmd -o and --sort; --json is the same as -o json.
+func addListing(cmd *cobra.Command, l *listing, keys string) {
+	f := cmd.Flags()
+	f.StringVarP(&l.output, "output", "o", outputTable, "table, wide (more columns, nothing cut) or json")
+	f.StringVar(&l.sort, "sort", "", "sort by `KEY` ("+keys+"), by -KEY the other way round")
+	values := cobra.FixedCompletions([]string{outputTable, outputWide, outputJSON}, cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("output", values) // the flag is there
+}
+
+// check finds an output that is not known, and takes -o json as --json.
+func (l *listing) check(asJSON *bool) error {
+	switch l.output {
+	case "", outputTable, outputWide:
+		return nil
+	case outputJSON:
+		*asJSON = true
+		return nil
+	}
+	return fail(exitUsage, "valid values: table, wide, json", "-o %s is not known", l.output)
+}
+
+func (l *listing) wide() bool { return l.output == outputWide }
+
+// sorted sorts the list by the key that was asked for; without one it stays.
+func sorted[T any](list []T, l listing, by orders[T]) error {
+	if l.sort == "" {
+		return nil
+	}
+	key, reverse := strings.CutPrefix(l.sort, "-")
+	order, ok := by[key]
+	if !ok {
+		return fail(exitUsage, "valid keys: "+by.keys(), "--sort %s is not known", l.sort)
+	}
+	slices.SortStableFunc(list, func(a, b T) int {
+		if reverse {
+			a, b = b, a
+		}
+		return order(a, b)
+	})
+	return nil
+}
+
+// newTable is a table for standard output.
+func (a *app) newTable(l listing) table {
+	t := table{width: a.width(), colour: a.colours(a.out)}
+	if l.wide() {
+		t.width = 0
+	}
+	return t
+}

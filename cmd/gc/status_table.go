@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/runtime"
+)
+
+// statusOrders are the keys of gc status --sort.
+var statusOrders = orders[controller.AgentStatus]{
+	"name":     func(a, b controller.AgentStatus) int { return strings.Compare(a.Name, b.Name) },
+	"state":    func(a, b controller.AgentStatus) int { return cmp.Compare(urgency(a), urgency(b)) },
+	"restarts": func(a, b controller.AgentStatus) int { return cmp.Compare(b.Restarts, a.Restarts) },
+	"since":    func(a, b controller.AgentStatus) int { return sinceOf(b).Compare(sinceOf(a)) },
+}
+
+// urgency orders states by how soon a person should look.
+func urgency(ag controller.AgentStatus) int {
+	switch {
+	case ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined:
+		return 0
+	case ag.Activity == runtime.ActivityBlocked || ag.Activity == runtime.ActivityError:
+		return 1
+	case ag.State == controller.StateUnknown:
+		return 2
+	case ag.Activity == runtime.ActivityDone:
+		return 3
+	case ag.State == controller.StateRunning:
+		return 4
+	}
+	return 5
+}
+
+// printStatus is the table for a person.
+func (a *app) printStatus(ctx context.Context, s controller.Status, l listing) error {
+	a.sayCity(s)
+	last := a.lastLines(ctx, s)
+	now := time.Now()
+	t := a.newTable(l)
+	header := []string{"AGENT", "STATE", "SINCE", "STATUS", "RESTARTS", "LAST LINE"}
+	if l.wide() {
+		header = []string{"AGENT", "STATE", "SINCE", "STATUS", "STATUS SINCE", "UP", "OUTPUT", "RESTARTS", "SESSION", "PROVIDER", "PERMISSIONS", "LAST LINE"}
+	}
+	t.add(header...)
+	for _, ag := range s.Agents {
+		line, restarts := firstOf(blockedOn(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
+		if l.wide() {
+			t.add(ag.Name, stateText(ag), agoOf(ag.Since, now), activityText(ag), ago(activitySince(ag), now), upTime(ag, now), agoOf(ag.LastActivity, now),
+				restarts, firstOf(ag.Session, "-"), firstOf(ag.Provider, "-"), firstOf(ag.Permissions, "-"), line)
+		} else {
+			t.add(ag.Name, stateText(ag), ago(sinceOf(ag), now), activityText(ag), restarts, line)
+		}
+		t.paint(1, stateColour(ag))
+		t.paint(3, activityColour(ag))
+	}
+	return t.print(a.out)
+}
+
+// sayCity says what is to be known of the whole city.
+func (a *app) sayCity(s controller.Status) {
+	if s.Controller.PID != 0 {
+		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", cleanLine(s.City), s.Controller.PID, agoOf(s.Controller.Since, time.Now()))
+	} else {
+		fmt.Fprintf(a.err, "city %s: no controller (%s start)\n", cleanLine(s.City), program)
+	}
+	if s.Suspended {
+		fmt.Fprintf(a.err, "the city is suspended: %s resume lets it run\n", program)
+	}
+	if s.ConfigError != "" {
+		a.warn("the old config is in use: %s", s.ConfigError)
+	}
+	if s.StoreError != "" {
+		a.warn("the city's records are not saved: %s", s.StoreError)
+	}
+	for _, p := range s.Pools {
+		if p.Error != "" {
+			a.warn("pool %s: its check failed: %s; it keeps its minimum of %d", p.Name, p.Error, p.Min)
+		}
+	}
+}
+
+// sinceOf is since when an agent is in its state; of a blocked one since when it
+// is blocked.
+func sinceOf(ag controller.AgentStatus) time.Time {
+	if at := activitySince(ag); ag.Activity == runtime.ActivityBlocked && !at.IsZero() {
+		return at
+	}
+	if ag.Since == nil {
+		return time.Time{}
+	}
+	return *ag.Since
+}
+
+// activitySince is since when it does what it does; zero when nobody knows.
+func activitySince(ag controller.AgentStatus) time.Time {
+	if ag.ActivityInfo == nil {
+		return time.Time{}
+	}
+	return ag.ActivityInfo.Since
+}
+
+// upTime is how long the agent has run; "-" when it does not.
+func upTime(ag controller.AgentStatus, now time.Time) string {
+	if ag.State != controller.StateRunning && ag.State != controller.StateDraining {
+		return "-"
+	}
+	return agoOf(ag.Started, now)
+}
+
+func agoOf(at *time.Time, now time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return ago(*at, now)
+}
+
+func stateColour(ag controller.AgentStatus) colour {
+	switch ag.State {
+	case controller.StateRunning:
+		return green
+	case controller.StateCrashed, controller.StateQuarantined, controller.StateUnknown:
+		return red
+	case controller.StateStarting, controller.StateDraining:
+		return yellow
+	}
+	return dim
+}
+
+func activityColour(ag controller.AgentStatus) colour {
+	switch ag.Activity {
+	case runtime.ActivityBlocked, runtime.ActivityError:
+		return red
+	case runtime.ActivityDone:
+		return green
+	case runtime.ActivityWorking:
+		return yellow
+	}
+	return plain
+}

@@ -60,6 +60,7 @@ type proc struct {
 
 	mu        sync.Mutex
 	rec       process.Record
+	unwritten bool     // the end is not on disk yet
 	s         *session // nil after it was collected, or when it never was
 	out       *process.Ring
 	timer     *time.Timer
@@ -194,18 +195,21 @@ func (x *execs) ring(rec sessionRecord) *process.Ring {
 	return nil
 }
 
-// ring opens the command's output.
+// ring opens the command's output, in memory where there is no room for a file.
 func (p *proc) ring() (*process.Ring, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.out != nil {
 		return p.out, nil
 	}
-	if err := os.MkdirAll(p.x.dir(), 0o700); err != nil {
-		return nil, err
+	err := os.MkdirAll(p.x.dir(), 0o700)
+	if err == nil {
+		p.out, err = process.OpenRing(filepath.Join(p.x.dir(), p.id))
 	}
-	var err error
-	p.out, err = process.OpenRing(filepath.Join(p.x.dir(), p.id))
+	if err != nil && !p.rec.Status.Ended() {
+		logf("background command %s: its output is kept in memory: %v", p.id, err)
+		p.out, err = process.MemoryRing(err), nil
+	}
 	return p.out, err
 }
 

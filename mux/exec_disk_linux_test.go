@@ -2,6 +2,8 @@ package mux
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -69,5 +71,63 @@ func TestExecFullDisk(t *testing.T) {
 	}
 	if after := run(t, c, ExecRequest{Command: "echo again"}); after.Status != process.Completed || !strings.Contains(after.Output, "again") {
 		t.Errorf("afterwards: %+v", after)
+	}
+}
+
+// TestExecForegroundWithoutRoom: a caller in the foreground gets every byte, with
+// no block and with no inode left on the disk.
+func TestExecForegroundWithoutRoom(t *testing.T) {
+	for name, size := range map[string]string{"blocks": "size=6m", "inodes": "nr_inodes=40"} {
+		t.Run(name, func(t *testing.T) {
+			p := testPaths(t)
+			if err := os.Mkdir(p.Dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Mount("tmpfs", p.Dir, "tmpfs", 0, size+",mode=0700"); err != nil {
+				testenv.Missing(t, "no file system can be mounted here: ", err)
+			}
+			t.Cleanup(func() { _ = unix.Unmount(p.Dir, unix.MNT_DETACH) })
+			c := startServerAt(t, p)
+			run(t, c, ExecRequest{Command: "echo the database has its pages"})
+			full(t, p.Dir, name == "inodes")
+			var got []byte
+			var end ExecResult
+			err := c.ExecFollow(t.Context(), ExecRequest{Command: "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); echo line $i; done", Env: testEnv}, func(res ExecResult) error {
+				got, end = append(got, res.Data...), res
+				if res.Missing > 0 {
+					t.Errorf("%d bytes are missing", res.Missing)
+				}
+				return nil
+			})
+			if err != nil || end.Status != process.Completed {
+				t.Fatalf("%+v, %v", end, err)
+			}
+			var want strings.Builder
+			for i := range 300_000 {
+				fmt.Fprintf(&want, "line %d\n", i+1)
+			}
+			if string(got) != want.String() {
+				t.Errorf("%d of %d bytes: %s", len(got), want.Len(), firstDifference(want.String(), string(got)))
+			}
+		})
+	}
+}
+
+// full uses up a file system: its inodes or its blocks.
+func full(t *testing.T, dir string, inodes bool) {
+	t.Helper()
+	for i := 0; ; i++ {
+		f, err := os.Create(fmt.Sprintf("%s/fill%d", dir, i))
+		if err == nil && !inodes {
+			_, err = io.Copy(f, zeros{})
+		}
+		if f != nil {
+			f.Close()
+		}
+		if errors.Is(err, unix.ENOSPC) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -83,7 +83,8 @@ func (p *proc) age() time.Duration {
 }
 
 // finish writes the end, its event and its delivery in one transaction, again
-// and again until the disk takes it.
+// and again until the disk takes it. Callers that wait for the end have it
+// meanwhile.
 func (x *execs) finish(p *proc, end process.End) {
 	p.mu.Lock()
 	now, watched := p.rec, p.followers > 0
@@ -99,6 +100,9 @@ func (x *execs) finish(p *proc, end process.End) {
 	var rec process.Record
 	pause := execRetry
 	for {
+		p.mu.Lock()
+		seen := p.rec.Seen
+		p.mu.Unlock()
 		err := x.srv.db.Batch(func(tx *store.Tx) error {
 			_, err := x.book.Update(tx, p.id, func(r *process.Record) {
 				r.Started, r.PID, r.Acked = now.Started, now.PID, now.Acked
@@ -106,7 +110,7 @@ func (x *execs) finish(p *proc, end process.End) {
 				if r.Intent == "" {
 					r.Intent = now.Intent
 				}
-				if !r.Background {
+				if r.Seen = seen; !r.Background {
 					r.Seen = end.Now // somebody waits for it
 				}
 			})
@@ -123,6 +127,13 @@ func (x *execs) finish(p *proc, end process.End) {
 			return
 		}
 		logf("background command %s has ended, which cannot be written down yet: %v", p.id, err)
+		if !p.ended() {
+			p.mu.Lock()
+			p.rec.Intent, p.unwritten = now.Intent, true
+			p.rec = p.rec.Finish(end)
+			p.mu.Unlock()
+			close(p.done)
+		}
 		select {
 		case <-time.After(pause):
 			pause = min(2*pause, execRetryMax)
@@ -133,14 +144,23 @@ func (x *execs) finish(p *proc, end process.End) {
 	execFault("finished")
 	p.mu.Lock()
 	rec.Acked = max(rec.Acked, p.rec.Acked)
-	p.rec = rec
+	seen := p.unwritten && !p.rec.Seen.IsZero() && rec.Seen.IsZero() // while it was being written
+	p.rec, p.unwritten = rec, false
 	p.mu.Unlock()
 	if rec.Wakes() {
 		x.mu.Lock()
 		x.open[rec.EventID()] = true
 		x.mu.Unlock()
 	}
-	close(p.done)
+	if !p.ended() {
+		close(p.done)
+	}
+	if seen {
+		res := p.result()
+		if err := p.see(rec.Owner, &res); err != nil {
+			logf("background command %s: %v", p.id, err)
+		}
+	}
 	x.tell(p)
 	x.wake()
 	x.armSweep()
@@ -253,6 +273,7 @@ func (p *proc) background() error {
 	if p.s != nil {
 		p.s.changeFlow(func(f *flow) { f.on = false })
 	}
+	p.spareMemory()
 	return err
 }
 

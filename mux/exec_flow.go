@@ -1,6 +1,10 @@
 package mux
 
-import "time"
+import (
+	"time"
+
+	"gascity.dev/gc/internal/process"
+)
 
 // The output of a command in the foreground is read as fast as its caller takes
 // it, as over a pipe: when the caller is behind, the command's terminal or pipe
@@ -81,7 +85,9 @@ func (s *session) resumeFlow() {
 // or nobody else knows the session.
 func (s *session) openOutput() {
 	s.ring = s.srv.execs.ring(s.rec)
-	s.flow.on = s.ring != nil && s.srv.execs.paced(s.rec.ID)
+	if s.flow.on = s.ring != nil && s.srv.execs.paced(s.rec.ID); s.flow.on {
+		s.ring.SetSpill(process.SpillFront)
+	}
 }
 
 // paced reports whether a command waits for its caller to take the output.
@@ -142,6 +148,15 @@ func (p *proc) leaveReader(r *reader) {
 		}
 	}
 	p.awaitReader()
+	if p.rec.Status.Ended() && len(p.readers) == 0 { // its caller may still ask for the whole result
+		time.AfterFunc(flowAway, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(p.readers) == 0 {
+				p.spareMemory()
+			}
+		})
+	}
 }
 
 // awaitReader gives a caller who is not there time to come. mu is held.
@@ -159,8 +174,17 @@ func (p *proc) awaitReader() {
 		defer p.mu.Unlock()
 		if len(p.readers) == 0 && p.s != nil {
 			p.s.changeFlow(func(f *flow) { f.on = false })
+			p.spareMemory()
 		}
 	})
+}
+
+// spareMemory keeps no more output in memory than a command in the background
+// needs. mu is held.
+func (p *proc) spareMemory() {
+	if p.out != nil {
+		p.out.SetSpill(0)
+	}
 }
 
 // slowest is how far the last of the callers is. mu is held.

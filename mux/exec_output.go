@@ -223,6 +223,9 @@ func (p *proc) see(caller string, res *ExecResult) error {
 	p.x.mu.Unlock()
 	p.mu.Lock()
 	seen := !p.rec.Seen.IsZero()
+	if p.unwritten && !seen {
+		p.rec.Seen, seen = p.x.srv.clock.Now(), true // written with the end
+	}
 	p.mu.Unlock()
 	if seen && !open {
 		return nil

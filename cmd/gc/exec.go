@@ -94,7 +94,7 @@ the server. gc process lists, reads, feeds and ends it.`, `
 		id=$(gc exec --bg --label deploy -- ./deploy.sh) || true
 		gc exec --timeout 5m --json -- 'make && make test'`,
 		statuses{exitOK: "the command's own", exitFailure: "the command's own, as is every other", exitTimeout: "timed out",
-			exitOwn: "gc's own failure; nothing is known to run", exitSignal: "and n more: ended by signal n", exitRunning: "still running; its id is on standard output"})
+			exitOwn: "gc's own failure; nothing is known to run, or output is lost", exitSignal: "and n more: ended by signal n", exitRunning: "still running; its id is on standard output"})
 	return cmd
 }
 
@@ -296,11 +296,6 @@ func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
 	pipe := make(chan os.Signal, 1) // so that a write tells of it
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
-	defer func() {
-		if f.missing > 0 { // the disk had no room
-			f.warn("%d bytes of output are not kept", f.missing)
-		}
-	}()
 	limited, yield := context.WithCancel(ctx)
 	defer yield()
 	err := f.client.ExecFollow(limited, r, func(res mux.ExecResult) error {
@@ -330,10 +325,10 @@ func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
 // take passes output on.
 func (f *foreground) take(ctx context.Context, res mux.ExecResult) error {
 	f.last = res
+	f.missing += res.Missing
 	if f.options.json {
 		return nil
 	}
-	f.missing += res.Missing
 	if len(res.Data) == 0 {
 		return nil
 	}
@@ -362,6 +357,9 @@ func (f *foreground) leave(ctx context.Context) error {
 	if res.Status.Ended() {
 		return f.end(ctx, res)
 	}
+	if f.missing > 0 {
+		f.warn("%d bytes of output are lost", f.missing)
+	}
 	return f.leftRunning(res, f.options.json)
 }
 
@@ -372,11 +370,20 @@ func (f *foreground) end(ctx context.Context, res mux.ExecResult) error {
 		if err != nil {
 			return err
 		}
+		res.Missing = max(res.Missing, f.missing)
 		if err := f.printJSON(res); err != nil {
 			return err
 		}
 	}
-	return endOf(f.app, res)
+	err := endOf(f.app, res)
+	if f.missing == 0 {
+		return err
+	}
+	code := 0
+	if q := quiet(0); errors.As(err, &q) {
+		code = int(q)
+	}
+	return fail(exitOwn, "make room on the disk of the mux state directory", "%d bytes of output are lost; the command's own status is %d", f.missing, code)
 }
 
 // endOf is the exit status that stands for an ended command.

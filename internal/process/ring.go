@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -44,7 +45,7 @@ type gap struct {
 
 // Ring keeps the beginning and the end of a command's output on disk. It is
 // safe for concurrent use. A write never fails: what the disk does not take is
-// a gap.
+// kept in memory until it does, and what is too much for that is a gap.
 type Ring struct {
 	mu    sync.Mutex
 	f     file
@@ -52,7 +53,40 @@ type Ring struct {
 	ends  uint64 // line ends
 	last  byte   // of the output
 	gaps  []gap
-	err   error // of the last write
+	spill []byte // the end of the output, which is not on disk
+	most  int    // bytes of spill
+	err   error  // of the last write
+}
+
+// What a ring keeps in memory where the disk takes nothing: of a command in the
+// background the end, of another all that its caller may not have read yet.
+const (
+	spillBack  = 64 << 10
+	SpillFront = 6 << 20
+)
+
+// SetSpill changes how many bytes are kept in memory where the disk takes
+// nothing; 0 is the default, for a command in the background.
+func (r *Ring) SetSpill(most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.most = most; most == 0 {
+		r.most = spillBack
+	}
+	r.shed()
+}
+
+// noFile is the file of a ring that has none.
+type noFile struct{ err error }
+
+func (f noFile) ReadAt([]byte, int64) (int, error)  { return 0, f.err }
+func (f noFile) WriteAt([]byte, int64) (int, error) { return 0, f.err }
+func (noFile) Close() error                         { return nil }
+
+// MemoryRing returns a ring in memory only, for when the disk has no room for a
+// file; why is the error that said so.
+func MemoryRing(why error) *Ring {
+	return &Ring{f: noFile{why}, most: spillBack, err: why}
 }
 
 // OpenRing opens or makes the ring at path (0600). A file that is not a ring is
@@ -73,7 +107,7 @@ func OpenRing(path string) (*Ring, error) {
 var errRing = errors.New("not an output ring")
 
 func newRing(f file) (*Ring, error) {
-	r := &Ring{f: f}
+	r := &Ring{f: f, most: spillBack}
 	head := make([]byte, ringHeader)
 	n, err := f.ReadAt(head, 0)
 	if n == 0 && errors.Is(err, io.EOF) {
@@ -95,11 +129,20 @@ func newRing(f file) (*Ring, error) {
 }
 
 func (r *Ring) writeHeader() {
-	b := make([]byte, 0, 40+24*len(r.gaps))
-	for _, v := range []uint64{ringMagic, r.total, r.ends, uint64(r.last), uint64(len(r.gaps))} {
+	gaps := r.gaps
+	for from := r.stored(); from < r.total; { // the next server has no part of it
+		_, room := place(from)
+		to := min(r.total, from+room)
+		at := uint64(len(r.spill)) - (r.total - from)
+		lines := bytes.Count(r.spill[at:at+to-from], []byte{'\n'})
+		gaps = append(slices.Clip(gaps), gap{from, to, uint64(lines)})
+		from = to
+	}
+	b := make([]byte, 0, 40+24*len(gaps))
+	for _, v := range []uint64{ringMagic, r.total, r.ends, uint64(r.last), uint64(len(gaps))} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	for _, g := range r.gaps {
+	for _, g := range gaps {
 		for _, v := range []uint64{g.from, g.to, g.lines} {
 			b = binary.LittleEndian.AppendUint64(b, v)
 		}
@@ -108,6 +151,9 @@ func (r *Ring) writeHeader() {
 		r.err = err
 	}
 }
+
+// stored is where the spill begins: what is before it is on disk, or a gap.
+func (r *Ring) stored() uint64 { return r.total - uint64(len(r.spill)) }
 
 // Close closes the file.
 func (r *Ring) Close() error {
@@ -140,25 +186,70 @@ func (r *Ring) Write(p []byte, offset uint64) {
 		return
 	}
 	if offset > r.total {
+		r.giveUp(len(r.spill))
 		r.addGap(gap{from: r.total, to: offset})
 		r.total = offset
 	}
 	p = p[r.total-offset:]
-	for len(p) > 0 {
+	r.flush()
+	for len(p) > 0 && len(r.spill) == 0 {
 		at, room := place(r.total)
 		part := p[:min(uint64(len(p)), room)]
-		lines := uint64(bytes.Count(part, []byte{'\n'}))
 		if _, err := r.f.WriteAt(part, at); err != nil {
 			r.err = err
-			r.addGap(gap{from: r.total, to: r.total + uint64(len(part)), lines: lines})
+			break
 		}
-		r.total += uint64(len(part))
-		r.ends += lines
-		r.last = part[len(part)-1]
+		r.count(part)
 		p = p[len(part):]
+	}
+	if len(p) > 0 {
+		r.spill = append(r.spill, p...)
+		r.count(p)
+		r.shed()
 	}
 	r.dropGaps()
 	r.writeHeader()
+}
+
+// count notes output that is kept.
+func (r *Ring) count(p []byte) {
+	r.total += uint64(len(p))
+	r.ends += uint64(bytes.Count(p, []byte{'\n'}))
+	r.last = p[len(p)-1]
+}
+
+// flush writes the spill to disk, as far as that takes it.
+func (r *Ring) flush() {
+	for len(r.spill) > 0 {
+		at, room := place(r.stored())
+		part := r.spill[:min(uint64(len(r.spill)), room)]
+		if _, err := r.f.WriteAt(part, at); err != nil {
+			r.err = err
+			return
+		}
+		r.spill = r.spill[len(part):]
+	}
+	r.spill = nil
+}
+
+// shed gives up the beginning of a spill that is too long.
+func (r *Ring) shed() {
+	if len(r.spill) > r.most {
+		r.giveUp(len(r.spill) - r.most)
+		r.spill = append(make([]byte, 0, r.most+r.most/4), r.spill...)
+	}
+}
+
+// giveUp makes the first n bytes of the spill a gap.
+func (r *Ring) giveUp(n int) {
+	for n > 0 {
+		from := r.stored()
+		_, room := place(from)
+		part := r.spill[:min(uint64(n), room)]
+		r.spill = r.spill[len(part):]
+		r.addGap(gap{from: from, to: from + uint64(len(part)), lines: uint64(bytes.Count(part, []byte{'\n'}))})
+		n -= len(part)
+	}
 }
 
 // place is where in the file the byte at an offset stands, and how many can
@@ -171,15 +262,16 @@ func place(offset uint64) (at int64, room uint64) {
 	return int64(ringHeader + RingHead + in), RingTail - in
 }
 
-// addGap adds a gap at the end; none goes from the head into the tail. When there are too many, the two nearest become
-// one: what stands between them is given up too.
+// addGap adds a gap at the end; none goes from the head into the tail. When
+// there are too many, the two nearest become one: what stands between them is
+// given up too.
 func (r *Ring) addGap(g gap) {
 	if n := len(r.gaps); n > 0 && r.gaps[n-1].to == g.from && g.from != RingHead {
 		r.gaps[n-1].to, r.gaps[n-1].lines = g.to, r.gaps[n-1].lines+g.lines
 		return
 	}
 	r.gaps = append(r.gaps, g)
-	if len(r.gaps) <= maxGaps {
+	if len(r.gaps) <= maxGaps-2 { // the spill may be two in the header
 		return
 	}
 	best := 1
@@ -217,8 +309,12 @@ func (r *Ring) dropGaps() {
 // readRaw fills p from an offset, whatever the gaps.
 func (r *Ring) readRaw(p []byte, offset uint64) error {
 	for len(p) > 0 {
+		if stored := r.stored(); offset >= stored {
+			copy(p, r.spill[offset-stored:])
+			return nil
+		}
 		at, room := place(offset)
-		n := min(uint64(len(p)), room)
+		n := min(uint64(len(p)), room, r.stored()-offset)
 		if _, err := r.f.ReadAt(p[:n], at); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}

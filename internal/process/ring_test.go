@@ -52,6 +52,8 @@ func TestRingAgainstModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		spill := rapid.SampledFrom([]int{0, 1, 1000, SpillFront}).Draw(t, "spill")
+		r.SetSpill(spill)
 		var all []byte
 		steps := rapid.IntRange(1, 5).Draw(t, "steps")
 		for range steps {
@@ -75,6 +77,7 @@ func TestRingAgainstModel(t *testing.T) {
 				if r, err = newRing(d); err != nil {
 					t.Fatal(err)
 				}
+				r.SetSpill(spill)
 			}
 		}
 		checkRing(t, r, all)
@@ -276,4 +279,52 @@ func BenchmarkRingPage(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*len(pages)), "ms/page")
+}
+
+// TestRingSpill: what a full disk does not take comes from memory, and goes to
+// disk when it can.
+func TestRingSpill(t *testing.T) {
+	d := &disk{}
+	r, err := newRing(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetSpill(SpillFront)
+	var all []byte
+	write := func(n int) {
+		p := bytes.Repeat([]byte{byte('a' + len(all)%26)}, n-1)
+		r.Write(append(p, '\n'), uint64(len(all)))
+		all = append(append(all, p...), '\n')
+	}
+	whole := func(when string, r *Ring) {
+		t.Helper()
+		for at := uint64(0); at < uint64(len(all)); {
+			data, next, missing, err := r.Read(at, 100_000)
+			if err != nil || missing > 0 || !bytes.Equal(data, all[at:next]) {
+				t.Fatalf("%s: at %d: %d bytes, %d are missing, %v", when, at, len(data), missing, err)
+			}
+			at = next
+		}
+	}
+	write(700_000)
+	d.full = true
+	write(500_000)
+	write(900_000)
+	whole("on a full disk", r)
+	d.full = false
+	write(10)
+	whole("afterwards", r)
+	if r, err = newRing(d); err != nil {
+		t.Fatal(err)
+	}
+	whole("after a restart", r)
+
+	none := MemoryRing(unix.ENOSPC)
+	none.SetSpill(SpillFront)
+	none.Write(all, 0)
+	whole("without a file", none)
+	none.SetSpill(0)
+	if _, _, missing, err := none.Read(0, 10); err != nil || missing != uint64(len(all)-spillBack) {
+		t.Errorf("in the background %d bytes are missing, %v", missing, err)
+	}
 }

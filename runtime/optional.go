@@ -71,6 +71,14 @@ type Waiter interface {
 	WaitFor(ctx context.Context, name string, any []Condition) (int, error)
 }
 
+// ProgramWatcher tells when a program has ended inside its session.
+type ProgramWatcher interface {
+	// AwaitProgramGone returns nil when no process with one of the names lives in
+	// the session: a reason to look, as one may have come since.
+	// ErrSessionNotFound without a session.
+	AwaitProgramGone(ctx context.Context, name string, names []string) error
+}
+
 // RelaunchProvider starts the agent again inside its warm session: the same
 // box, environment, staged files and metadata. It is what a change of the
 // launch half of the fingerprint needs.

@@ -104,6 +104,8 @@ type member struct {
 	doing      runtime.SessionActivity // while a status is made
 	lastSeen   time.Time               // LastActivity as the backend said it
 	pushed     bool                    // its end is told by an event
+	watching   bool                    // the backend tells when its program is gone, see watchPrograms
+	watchAt    time.Time               // not before this
 	notStarted string                  // why a start was put off
 	attended   string                  // the session id whose first idle is waited for
 	watched    string                  // the session id that is watched for a question nobody answers
@@ -369,6 +371,7 @@ func (l *loop) step() {
 			}
 			l.act(a)
 		}
+		l.watchPrograms(now)
 		next = l.deliver(now, l.watchWaits(now, next))
 	}
 	l.noteStates(now)

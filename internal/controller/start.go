@@ -154,6 +154,7 @@ func (l *loop) started(m *member, spec *agent.Spec, err error) {
 // runs takes in that an agent was seen to run.
 func (l *loop) runs(m *member) {
 	l.noteAgent(m, EventStarted, "", "")
+	m.watchAt = time.Time{}
 	l.hook(m, "on_boot", onBoot)
 	l.attend(m)
 	if m.oneShot() && !m.pushed {

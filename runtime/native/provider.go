@@ -61,6 +61,7 @@ var (
 	_ runtime.ExecProvider            = (*Provider)(nil)
 	_ runtime.DialogProvider          = (*Provider)(nil)
 	_ runtime.StartupProvider         = (*Provider)(nil)
+	_ runtime.ProgramWatcher          = (*Provider)(nil)
 	_ runtime.ProcessTableScanner     = (*Provider)(nil)
 	_ runtime.ServerLifecycleProvider = (*Provider)(nil)
 )

@@ -1,0 +1,42 @@
+package controller
+
+import (
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// watchPrograms has the backend tell when the program of an agent has ended and
+// its session has not. Where it cannot, the patrol finds out.
+func (l *loop) watchPrograms(now time.Time) {
+	for name, m := range l.members {
+		s := &m.seen
+		if m.watching || now.Before(m.watchAt) || m.op != "" || s.Presence != Alive || !s.Owned ||
+			m.spec == nil || len(m.spec.Config.ProcessNames) == 0 {
+			continue
+		}
+		m.watching = true
+		names := m.spec.Config.ProcessNames
+		l.work.Go(func() {
+			err := l.awaitProgramGone(name, names)
+			l.post(func() {
+				// Once a patrol, should the backend's two answers differ for ever.
+				m.watching, m.watchAt = false, time.Now().Add(l.o.City.Daemon.PatrolInterval)
+				if err == nil && m.op == "" && m.seen.Presence == Alive {
+					l.look()
+				}
+			})
+		})
+	}
+}
+
+func (l *loop) awaitProgramGone(name string, names []string) error {
+	w, ok, err := runtime.AsFor[runtime.ProgramWatcher](l.opCtx, l.p, name)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return runtime.ErrUnsupported
+	}
+	return w.AwaitProgramGone(l.opCtx, name, names)
+}

@@ -153,7 +153,7 @@ func (s *session) detect() (a Activity, ok bool, d time.Duration) {
 func (s *session) facts() status.Facts {
 	f := status.Facts{
 		Ready: s.rec.Ready, Reports: s.rec.Reports, Dialogs: s.srv.dialogs, Rules: s.rec.Rules,
-		Started: unixTime(s.born), LastOutput: unixTime(s.lastOut),
+		Started: unixTime(s.born), LastOutput: unixTime(s.lastOut), LastInput: unixTime(s.lastIn),
 	}
 	if s.exit == nil && s.doing.Marked() {
 		f.Leader, f.Foreground = s.programs()

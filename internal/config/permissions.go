@@ -27,6 +27,8 @@ type Level struct {
 	// Also are other spellings of Args, the words of each separated by blanks.
 	// They are never used, only recognized in what a user wrote.
 	Also []string `toml:"also"`
+	// ReadyPromptPrefix is the provider's in this level, where it is another one.
+	ReadyPromptPrefix string `toml:"ready_prompt_prefix"`
 	Where
 	origin Origin
 }
@@ -143,6 +145,15 @@ func (r *Resolved) useLevel(level string, origin Origin) {
 	if len(l.Args)+len(l.Env) > 0 {
 		r.Origins["permissions.args"] = l.origin
 	}
+	r.promptOf(l)
+}
+
+// promptOf takes over the level's own ready prefix, unless the provider's was
+// overwritten.
+func (r *Resolved) promptOf(l Level) {
+	if l.ReadyPromptPrefix != "" && r.Origins["ready_prompt_prefix"].Source == l.origin.Source {
+		r.ReadyPromptPrefix, r.Origins["ready_prompt_prefix"] = l.ReadyPromptPrefix, l.origin
+	}
 }
 
 // decidedByUser notes what the user's own args or env come to.
@@ -150,6 +161,7 @@ func (r *Resolved) decidedByUser(by string) {
 	for level, l := range r.levels {
 		if r.userSets(l) {
 			r.Permissions = level
+			r.promptOf(l)
 		}
 	}
 	r.Unchecked = r.Permissions == PermissionsBypass

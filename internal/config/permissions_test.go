@@ -126,3 +126,20 @@ func TestPresetsHaveLevels(t *testing.T) {
 		}
 	}
 }
+
+// TestPromptOfLevel: gemini's composer begins with another sign when nothing is
+// asked; a prefix of the user's own stays.
+func TestPromptOfLevel(t *testing.T) {
+	const gemini = "[[agents]]\nname = \"a\"\nprovider = \"gemini\"\n"
+	for text, want := range map[string]string{
+		gemini:                                "> ",
+		gemini + "permissions = \"bypass\"\n": "* ",
+		gemini + "args = [\"--yolo\"]\n":      "* ",
+		gemini + "permissions = \"bypass\"\nready_prompt_prefix = \"$ \"\n": "$ ",
+	} {
+		r, err := agentOf(t, text)
+		if err != nil || r.ReadyPromptPrefix != want {
+			t.Errorf("%s: %q, want %q (%v)", text, r.ReadyPromptPrefix, want, err)
+		}
+	}
+}

@@ -37,6 +37,7 @@ type Facts struct {
 	Rules      []rule.Status // of config, for this agent
 	Started    time.Time
 	LastOutput time.Time // zero: none yet
+	LastInput  time.Time // likewise
 	// Leader and Foreground are the programs that lead the session and have its
 	// terminal now: "bash"; "": not known.
 	Leader, Foreground string

@@ -170,7 +170,7 @@ func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding 
 		x.Evidence += ", but its question is not in sight yet"
 		return d.goesOn(x)
 	}
-	if until := d.settled(r, last, now); r.State == Idle && now.Before(until) {
+	if until := d.settled(r, last, f.LastInput, now); r.State == Idle && now.Before(until) {
 		soon(until)
 		x.Evidence += ", but there was output a moment ago"
 		if r.Region == rule.Title {
@@ -205,8 +205,8 @@ const turnHold = 150 * time.Millisecond
 
 // settled is when an idle rule counts. Where the title said before that the
 // program works, or is idle, the program reads its input, and only the title
-// counts: what is painted beside it is no work.
-func (d *Detector) settled(r *rule.Status, last, now time.Time) time.Time {
+// counts: what is painted beside it is no work, unless something was typed.
+func (d *Detector) settled(r *rule.Status, last, typed, now time.Time) time.Time {
 	if r.State != Idle || r.Region != rule.Title {
 		d.freed = time.Time{}
 		return last.Add(settle(r))
@@ -215,7 +215,7 @@ func (d *Detector) settled(r *rule.Status, last, now time.Time) time.Time {
 		d.freed = now
 	}
 	switch {
-	case d.was.State == Idle && d.was.Source == FromScreen:
+	case d.was.State == Idle && d.was.Source == FromScreen && !typed.After(d.was.Since):
 		return time.Time{}
 	case d.was.State == Working || d.was.State == Blocked:
 		return d.freed.Add(min(settle(r), turnHold))

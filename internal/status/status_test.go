@@ -478,6 +478,10 @@ func TestTitleSaysIdle(t *testing.T) {
 	r.is("idle")
 	r.write("a hint") // no work
 	r.is("idle")
+	r.pass(time.Second)
+	r.f.LastInput = r.now
+	r.write("> a message") // what comes of it is not known yet
+	r.is("unknown")
 	r.write("\x1b]2;◐ agent\a")
 	r.is("working")
 	r.write("\x1b]2;agent\a")

@@ -1,5 +1,7 @@
 package vt
 
+import "bytes"
+
 // painter writes what brings a fresh terminal into the state of this one.
 type painter struct {
 	t        *Terminal
@@ -14,6 +16,7 @@ type painter struct {
 	kept     uint64 // lines of history before this one are kept elsewhere
 	eight    bool   // it has left UTF-8, see latin
 	links    linkBudget
+	prev     []byte // the character left of the cursor, when a row continues
 }
 
 // ANSI returns the whole state as bytes: written to a fresh terminal of the
@@ -51,6 +54,7 @@ func (t *Terminal) ansi(dst []byte, hidden bool, kept uint64) []byte {
 	}
 	p.restModes()
 	p.savedCursor(t.scr)
+	p.policy(t.modes&modeGrapheme != 0) // before what is printed last, which REP and marks find
 	p.cursor()
 	p.policy(t.modes&modeGrapheme != 0)
 	p.latin()
@@ -200,8 +204,22 @@ func (p *painter) history(from uint64, skip int) {
 		if h.closed > from {
 			skip = 0
 		}
-		p.line(h.openLine(), skip)
+		l := h.openLine()
+		p.line(l, skip)
+		p.prev = bytes.Clone(lastCluster(l.text, l.flags&lineWcwidth == 0))
 	}
+}
+
+// lastCluster returns the last character of text.
+func lastCluster(text []byte, grapheme bool) (last []byte) {
+	if n := len(text); n > 0 && text[n-1] < 0x80 {
+		return nil
+	}
+	for len(text) > 0 {
+		n, _ := nextCluster(text, grapheme)
+		last, text = inexact(text[:n]), text[n:]
+	}
+	return last
 }
 
 // lines writes the closed lines of [from, to).
@@ -246,11 +264,12 @@ func (p *painter) line(l line, skip int) {
 			}
 			if from := max(at, skip); from < stop {
 				if at == starts[0] && at > 0 && lk.style.bg != 0 {
-					p.wrapPlain(l.text[at:], l.flags&lineWcwidth == 0)
+					_, width := nextCluster(l.text[at:], l.flags&lineWcwidth == 0)
+					p.wrapPlain(width == 2)
 				}
 				p.look(lk)
 				from += p.first(l, from)
-				p.b = append(p.b, l.text[from:stop]...)
+				p.lineText(l.text[from:stop])
 			}
 			at = stop
 		}
@@ -259,6 +278,24 @@ func (p *painter) line(l line, skip int) {
 		part(l.look(s), min(at+s.bytes, len(l.text)))
 	}
 	part(look{}, len(l.text))
+}
+
+// lineText writes text of a line of history under its policy.
+func (p *painter) lineText(text []byte) {
+	for {
+		i := bytes.IndexByte(text, exactMark)
+		if i < 0 {
+			break
+		}
+		char, width, n := readExact(text[i:])
+		if n == 0 {
+			break
+		}
+		p.b = append(p.b, text[:i]...)
+		p.exact(char, width == 2, false)
+		text = text[i+n:]
+	}
+	p.b = append(p.b, text...)
 }
 
 // first writes the first character of a line when it is a mark that stands
@@ -272,23 +309,22 @@ func (p *painter) first(l line, from int) int {
 	if remakes(l.text[:n], width, grapheme) {
 		return 0
 	}
-	p.glyph(l.text[:n], width == 2)
+	p.glyph(nil, l.text[:n], width == 2)
 	p.policy(grapheme)
 	return n
 }
 
 // wrapPlain makes the waiting cursor wrap in the default rendition: a row that
-// scrolls in takes its background from the pen. text begins the next row: a
-// wide character wraps by itself, from wherever it does not fit.
-func (p *painter) wrapPlain(text []byte, grapheme bool) {
+// scrolls in takes its background from the pen. When the next row begins with a
+// wide character a wide one is written, which wraps from wherever it does not
+// fit.
+func (p *painter) wrapPlain(wide bool) {
 	p.look(look{bits: p.bits})
-	if len(text) > 0 {
-		if n, width := nextCluster(text, grapheme); width == 2 {
-			p.b = append(append(p.b, text[:n]...), '\r')
-			return
-		}
+	if !wide {
+		p.str(" \r\x1b[X")
+		return
 	}
-	p.str(" \r\x1b[X")
+	p.str("漢\r")
 }
 
 // screen writes the rows of a screen from the cursor on, which stands on row 0
@@ -316,6 +352,7 @@ func (p *painter) screen(s *screen, flow bool) {
 		if y > 0 && !cont {
 			p.look(look{bits: p.bits & cellSem})
 			p.str("\r\n")
+			p.prev = nil
 		}
 		cont = p.row(r, 0, r.extent(), cont, s.wideBelow(y))
 	}
@@ -341,7 +378,8 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 	t := p.t
 	if cont && (x1 == 0 || r.flags&rowPrompt != 0 || r.cells[0]&cellContent == 0 || r.cells[0].isTail() ||
 		t.styles.get(r.cells[0].style()).bg != 0) {
-		p.wrapPlain(appendContent(nil, t, r.at(0)), t.modes&modeGrapheme != 0)
+		p.wrapPlain(r.at(0).isWide())
+		p.prev = nil
 	}
 	if r.flags&rowPrompt != 0 && !p.plain {
 		p.str("\x1b]133;A\x1b\\")
@@ -349,7 +387,7 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 	}
 	wrapped := r.flags&rowWrapped != 0 && x1 == t.cols
 	var text []byte
-	var prev []byte
+	prev := p.prev
 	for x := x0; x < x1; x++ {
 		c := r.cells[x]
 		if c.isTail() {
@@ -365,16 +403,14 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 		}
 		p.setLook(c)
 		text = appendContent(text[:0], t, c)
-		if joinsText(prev, text) {
-			p.csi("G", x+1) // keeps it from joining the character before
-		}
-		p.glyph(text, c.isWide())
+		p.glyph(prev, text, c.isWide())
 		if len(text) == 1 && text[0] < 0x80 { // the next one cannot join it
 			x += p.ascii(r.cells[x+1:x1], c&cellAttr)
 			text[0] = p.b[len(p.b)-1]
 		}
 		prev = append(prev[:0], text...)
 	}
+	p.prev = prev
 	return wrapped
 }
 
@@ -392,16 +428,30 @@ func (p *painter) ascii(cells []cell, attr cell) int {
 	return n
 }
 
-// glyph writes the text of a cell under the width policy that makes the same
-// cell of it: the program may have changed it (mode 2027).
-func (p *painter) glyph(text []byte, wide bool) {
+// glyph writes the text of a cell, right of one with the text prev, under the
+// width policy that makes the same cell of it: the program may have changed it
+// (mode 2027). Where none does, and not on a terminal outside, it is written
+// exactly.
+func (p *painter) glyph(prev, text []byte, wide bool) {
+	if joinsText(prev, text) {
+		if !p.plain {
+			p.exact(text, wide, false)
+			return
+		}
+		p.str("\x1b[D\x1b[C") // keeps it from joining the character before
+	}
 	if text[0] >= 0x80 || len(text) > 1 {
 		width := 1
 		if wide {
 			width = 2
 		}
-		if !remakes(text, width, p.grapheme) && remakes(text, width, !p.grapheme) {
-			p.policy(!p.grapheme)
+		if !remakes(text, width, p.grapheme) {
+			if remakes(text, width, !p.grapheme) {
+				p.policy(!p.grapheme)
+			} else if !p.plain {
+				p.exact(text, wide, false)
+				return
+			}
 		}
 	}
 	p.b = append(p.b, text...)

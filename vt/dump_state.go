@@ -277,8 +277,10 @@ func (p *painter) rejoin() bool {
 	p.setLook(c)
 	if p.eight {
 		p.b = append(p.b, text...)
+	} else if width := 1 + int(c&cellWide/cellWide); joinsText(t.leftText(t.scr, x, y), text) || !remakes(text, width, p.grapheme) {
+		p.exact(text, c.isWide(), true)
 	} else {
-		p.glyph(text, c.isWide())
+		p.b = append(p.b, text...)
 	}
 	p.pen(&t.pen)
 	return true
@@ -301,7 +303,8 @@ func (p *painter) again(s *screen, x, y int, pending bool, chars *charsets) {
 	t := p.t
 	c := s.view(y).at(x)
 	if c.isTail() {
-		c = s.view(y).at(x - 1)
+		x--
+		c = s.view(y).at(x)
 		p.str("\x1b[D")
 	}
 	p.str("\x1b[?7h\x1b[4l\x1b(B\x0f")
@@ -310,6 +313,6 @@ func (p *painter) again(s *screen, x, y int, pending bool, chars *charsets) {
 	if len(text) == 0 {
 		text = append(text, ' ')
 	}
-	p.b = append(p.b, text...)
+	p.glyph(t.leftText(s, x, y), text, c.isWide())
 	p.charsets(chars)
 }

@@ -159,12 +159,12 @@ func (t *Terminal) collectHistory(c *collector) {
 // continues below.
 func (c *collector) addLine(text string, flags lineFlags, cols int, more bool) {
 	if c.join {
-		c.add(text, more)
+		c.add(string(inexact([]byte(text))), more)
 		return
 	}
 	_, starts := wrapStarts([]byte(text), flags, cols)
 	for i := len(starts) - 1; i >= 0; i-- {
-		c.add(text[starts[i]:], false)
+		c.add(string(inexact([]byte(text[starts[i]:]))), false)
 		text = text[:starts[i]]
 	}
 }

@@ -119,6 +119,7 @@ func (t *Terminal) repeat(n int) {
 	if c.isWide() {
 		width = 2
 	}
+	t.mixed = t.mixed || !agreed(c) // they stand side by side and do not join
 	for range min(n, t.cols*t.rows) {
 		t.put(c&cellContent, width)
 	}

@@ -153,7 +153,7 @@ func newHistory(o Options) *history {
 // would be read as a part of the open line's last one.
 func (t *Terminal) joinsOpen(o *openLine, r *row) bool {
 	c := r.at(0)
-	if c&cellContent < 0x300 || o.flags&lineWcwidth != 0 {
+	if c&cellContent < 0x300 || o.flags&lineWcwidth != 0 || t.mixed {
 		return false
 	}
 	var buf [maxClusterBytes + 8]byte
@@ -185,7 +185,9 @@ func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 	for x := 0; x < n; {
 		attr := r.cells[x] & cellAttr
 		from, start := x, len(o.text)
-		if r.flags&(rowWide|rowCluster) == 0 {
+		if t.mixed {
+			x = o.addExactCells(t, r.cells[:n], x, attr)
+		} else if r.flags&(rowWide|rowCluster) == 0 {
 			x = o.addPlain(r.cells[:n], x, attr)
 		} else {
 			x = o.addCells(t, r.cells[:n], x, attr)

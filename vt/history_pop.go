@@ -87,6 +87,9 @@ func (f *flow) fromHistory(l line) flowLine {
 
 // appendCluster adds the cells of one character.
 func (t *Terminal) appendCluster(cells []cell, text []byte, width int, attr cell) []cell {
+	if char, _, n := readExact(text); n > 0 {
+		text = char
+	}
 	r, n := decode(text)
 	content := cell(r)
 	if n < len(text) {

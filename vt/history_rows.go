@@ -176,6 +176,11 @@ func rowBytes(text []byte, flags lineFlags, cols int) int {
 // nextCluster returns the length and the columns of the character at the start
 // of text, which is not empty.
 func nextCluster(text []byte, grapheme bool) (n, width int) {
+	if text[0] == exactMark {
+		if _, width, n := readExact(text); n > 0 {
+			return n, width
+		}
+	}
 	r, n := decode(text)
 	if n == 0 {
 		return len(text), 1

@@ -150,6 +150,7 @@ func (t *Terminal) changeMode(n int, dec, on bool) {
 	if m == modeLRMM && t.level() < 4 { // the VT300 had none
 		return
 	}
+	t.mixed = t.mixed || m == modeGrapheme && on != (t.modes&m != 0)
 	t.setMode(m, on)
 	t.modeEffect(m, on)
 }
@@ -306,6 +307,7 @@ func (t *Terminal) reset() {
 	if t.option().Width == WidthGrapheme {
 		width = modeGrapheme
 	}
+	t.mixed = t.mixed || t.modes&modeGrapheme != width
 	t.endSync()
 	t.main.drop()
 	t.alt = screen{}

@@ -51,6 +51,8 @@ func (t *Terminal) osc(b []byte) {
 		if dir, ok := strings.CutPrefix(text, "CurrentDir="); ok {
 			t.setWorkDir(dir)
 		}
+	case 2027:
+		t.oscExact(text)
 	case 7501:
 		t.oscStatus(text)
 	default:

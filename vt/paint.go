@@ -163,6 +163,7 @@ func (p *painter) windowRow(r *row, y int, o PaintOptions) {
 	p.csi("H", y+1, 1)
 	full := *r
 	full.flags &^= rowWrapped
+	p.prev = nil
 	p.row(&full, 0, n, false, true)
 }
 

@@ -16,7 +16,7 @@ func TestPaintAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
 		term := mustNewRapid(t, o)
-		term.Write(drawInput(t, 20))
+		term.Write(onePolicy(drawInput(t, 20)))
 		view := vt.PaintOptions{Cols: o.Cols, Rows: o.Rows}
 		if rapid.Bool().Draw(t, "other size") {
 			view.Cols, view.Rows = rapid.IntRange(2, 40).Draw(t, "cols"), rapid.IntRange(1, 12).Draw(t, "rows")
@@ -24,7 +24,7 @@ func TestPaintAgain(t *testing.T) {
 		outerOptions := vt.Options{Cols: view.Cols, Rows: view.Rows, Width: o.Width}
 		again, fresh := mustNewRapid(t, outerOptions), mustNewRapid(t, outerOptions)
 		again.Write(term.AppendPaint(nil, view))
-		more := drawInput(t, 20)
+		more := onePolicy(drawInput(t, 20))
 		term.Write(more)
 		if cut := rapid.IntRange(0, len(more)).Draw(t, "cut"); view.Cols == o.Cols && view.Rows == o.Rows {
 			again.Write(more[:cut])
@@ -43,13 +43,13 @@ func TestPaintContent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
 		term := mustNewRapid(t, o)
-		term.Write(drawInput(t, 20))
+		term.Write(onePolicy(drawInput(t, 20)))
 		view := vt.PaintOptions{Cols: rapid.IntRange(2, 40).Draw(t, "cols"), Rows: rapid.IntRange(1, 12).Draw(t, "rows")}
 		outerOptions := vt.Options{Cols: view.Cols, Rows: view.Rows, Width: o.Width}
 		over, fresh := mustNewRapid(t, outerOptions), mustNewRapid(t, outerOptions)
 		over.Write(term.AppendPaint(nil, view))
 		modes := term.Modes()
-		term.Write(drawInput(t, 20))
+		term.Write(onePolicy(drawInput(t, 20)))
 		if view.Cols == o.Cols && view.Rows == o.Rows || modes.SyncUpdate || term.Modes() != modes {
 			return
 		}

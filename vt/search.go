@@ -41,7 +41,8 @@ func (t *Terminal) Search(o SearchOptions) ([]Match, error) {
 	if o.Limit <= 0 {
 		o.Limit = 1000
 	}
-	f := finder{re: re, limit: o.Limit, cols: t.cols, grapheme: t.modes&modeGrapheme != 0}
+	f := finder{re: re, limit: o.Limit, cols: t.cols}
+	f.grapheme = t.modes&modeGrapheme != 0
 	t.searchScreen(&f)
 	t.searchHistory(&f)
 	return f.found, nil
@@ -52,7 +53,7 @@ type finder struct {
 	re       *regexp.Regexp
 	limit    int
 	cols     int
-	grapheme bool
+	grapheme bool // the policy of the line
 	found    []Match
 }
 
@@ -98,7 +99,7 @@ func (t *Terminal) searchScreen(f *finder) {
 		var starts []int
 		row := first
 		if h := t.hist; first == 0 && h != nil && h.open.any && s == &t.main {
-			text, starts = wrapStarts(append(text, h.openText(s)...), h.open.flags, t.cols)
+			text, starts = f.plain(wrapStarts(append(text, h.openText(s)...), h.open.flags, t.cols))
 			row -= len(starts)
 		}
 		for i := first; i <= y; i++ {
@@ -108,6 +109,19 @@ func (t *Terminal) searchScreen(f *finder) {
 		f.line(text, starts, row)
 		y = first - 1
 	}
+}
+
+// plain makes of a line of history, whose rows begin at starts, one without exact
+// characters.
+func (f *finder) plain(text []byte, starts []int) ([]byte, []int) {
+	out := inexact(text)
+	if len(out) == len(text) {
+		return text, starts
+	}
+	for i := len(starts) - 1; i > 0; i-- {
+		starts[i] = len(inexact(text[:starts[i]]))
+	}
+	return out, starts
 }
 
 // wrapStarts returns where the rows of a line begin.
@@ -126,10 +140,11 @@ func (t *Terminal) searchHistory(f *finder) {
 	}
 	row := 0
 	if h.open.any {
-		_, starts := wrapStarts(h.open.text, h.open.flags, t.cols)
+		text, starts := f.plain(wrapStarts(h.open.text, h.open.flags, t.cols))
 		row -= len(starts)
 		if t.seen() != &t.main {
-			f.line(h.open.text, starts, row)
+			f.grapheme = h.open.flags&lineWcwidth == 0
+			f.line(text, starts, row)
 		}
 	}
 	var buf [64]span
@@ -139,7 +154,8 @@ func (t *Terminal) searchHistory(f *finder) {
 		if l.flags&lineGone != 0 {
 			continue
 		}
-		text, starts := wrapStarts(l.text, l.flags, t.cols)
+		text, starts := f.plain(wrapStarts(l.text, l.flags, t.cols))
+		f.grapheme = l.flags&lineWcwidth == 0
 		row -= len(starts)
 		f.line(text, starts, row)
 	}

@@ -43,6 +43,7 @@ type tail struct {
 	Tabs       *tabStops       `json:"tabs,omitempty"`    // those beyond the last column too
 	Dropped    *Dropped        `json:"dropped,omitempty"`
 	Notice     *notice         `json:"notice,omitempty"`
+	Mixed      bool            `json:"mixed,omitempty"` // the width policy has changed
 }
 
 // Snapshot returns the whole state, for Restore: what ANSI returns, and what
@@ -145,7 +146,7 @@ func (t *Terminal) tail() tail {
 	s := tail{
 		Version: snapshotWhole, Cols: t.cols, Rows: t.rows, Revision: t.rev,
 		Replies: t.replies, Events: t.events,
-		Columns: t.modes&modeColumns != 0, Tabs: t.tabs,
+		Columns: t.modes&modeColumns != 0, Tabs: t.tabs, Mixed: t.mixed,
 	}
 	if t.hist != nil {
 		s.FirstLine = t.hist.base()
@@ -229,6 +230,7 @@ func readSnapshot(b []byte) (pages, dump []byte, s tail, err error) {
 // apply takes over what the dump could not say.
 func (t *Terminal) apply(s tail) {
 	t.setMode(modeColumns, s.Columns)
+	t.mixed = t.mixed || s.Mixed
 	if s.Tabs != nil {
 		t.tabs = s.Tabs
 	}

@@ -67,6 +67,7 @@ type Terminal struct {
 	last  lastText
 	chars charsets
 	modes modeSet
+	mixed bool // characters may come out otherwise when written again, see exact.go
 	scr   *screen
 
 	parser parser

@@ -92,6 +92,13 @@ const (
 	tableSize = 65536 // slots; sparse
 )
 
+// A slot is as large as its place in the table, which servers of every version
+// share: neither of these compiles otherwise.
+var (
+	_ [slotSize - unsafe.Sizeof(slot{})]struct{}
+	_ [unsafe.Sizeof(slot{}) - slotSize]struct{}
+)
+
 // flags of a slot.
 const (
 	flagLost   = 1 << 0 // the screen was lost

@@ -56,6 +56,9 @@ type Provider struct {
 	mu     sync.Mutex
 	asking chan struct{} // one token: who has it asks for the handshake
 	shake  *handshake    // nil until the script answered
+	// born are the sessions that were seen to run, with how often this provider
+	// started each.
+	born map[string]uint64
 
 	receipts atomic.Bool // the script prints receipts
 
@@ -70,6 +73,7 @@ var (
 	_ runtime.DialogProvider   = (*Provider)(nil)
 	_ runtime.CapabilityAsker  = (*Provider)(nil)
 	_ runtime.RelaunchProvider = (*Provider)(nil)
+	_ runtime.EventSource      = (*Provider)(nil)
 )
 
 // New finds the script and returns a provider; nothing is run yet. The error
@@ -93,7 +97,7 @@ func New(o Options) (*Provider, error) {
 	}
 	// A script that runs gc must not be sent back to itself.
 	o.Environ = without(o.Environ, "GC_SESSION")
-	return &Provider{o: o, path: path, asking: make(chan struct{}, 1)}, nil
+	return &Provider{o: o, path: path, asking: make(chan struct{}, 1), born: map[string]uint64{}}, nil
 }
 
 // find returns the absolute path of an executable script.

@@ -97,7 +97,11 @@ func (p *Provider) yes(ctx context.Context, r request, missing func() (bool, err
 
 // IsRunning implements runtime.Provider.
 func (p *Provider) IsRunning(ctx context.Context, name string) (bool, error) {
-	return p.yes(ctx, request{op: opIsRunning, name: name}, nil)
+	up, err := p.yes(ctx, request{op: opIsRunning, name: name}, nil)
+	if up {
+		p.saw(name)
+	}
+	return up, err
 }
 
 // IsAttached implements runtime.Provider.

@@ -112,6 +112,7 @@ func (s *starter) create(ctx context.Context, h *handshake) error {
 		return s.p.failure(ctx, r, a)
 	}
 	s.created = true
+	s.p.bear(s.name)
 	err = runtime.KeepComposer(ctx, s.p, s.name, s.cfg.Composer)
 	if err == nil && s.cfg.ReadyPromptPrefix != "" {
 		err = s.p.SetMeta(ctx, s.name, readyMeta, s.cfg.ReadyPromptPrefix)

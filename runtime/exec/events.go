@@ -1,0 +1,182 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// How often a script is asked what still runs: once a second, but never for more
+// than one hundredth of the time.
+const (
+	pollPeriod = time.Second
+	pollShare  = 100
+	pollMost   = 30 * time.Second
+)
+
+// eventRoom is how many events wait for a subscriber before it is dropped.
+const eventRoom = 256
+
+// Events implements runtime.EventSource: scripts push nothing, so that they are
+// asked. One list-running is a round; a session that is missing in it, and
+// every known one where the script cannot list, is asked for by is-running.
+func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
+	w := &watch{p: p, out: make(chan runtime.Event, eventRoom), known: map[string]uint64{}}
+	running, err := w.running(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("events: %w", err)
+	}
+	for name := range running {
+		w.known[name] = p.births(name)
+	}
+	go w.run(ctx)
+	return w.out, nil
+}
+
+// watch is one subscription.
+type watch struct {
+	p     *Provider
+	out   chan runtime.Event
+	known map[string]uint64 // running sessions, with the start of ours that made them
+}
+
+// bear counts a start of this provider.
+func (p *Provider) bear(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.born[name]++
+}
+
+func (p *Provider) births(name string) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.born[name]
+}
+
+// saw remembers a session that runs, for a script that cannot list.
+func (p *Provider) saw(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.born[name]; !ok {
+		p.born[name] = 0
+	}
+}
+
+func (p *Provider) bornNames() map[string]uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	names := make(map[string]uint64, len(p.born))
+	for name, n := range p.born {
+		names[name] = n
+	}
+	return names
+}
+
+// forget drops a session that has ended, unless it was started again.
+func (p *Provider) forget(name string, births uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.born[name] == births {
+		delete(p.born, name)
+	}
+}
+
+func (w *watch) run(ctx context.Context) {
+	defer close(w.out)
+	timer := time.NewTimer(pollPeriod)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		begin := time.Now()
+		if !w.round(ctx) {
+			return
+		}
+		timer.Reset(min(max(pollPeriod, pollShare*time.Since(begin)), pollMost))
+	}
+}
+
+// round asks once and tells what changed; false when the subscriber is gone. What
+// cannot be told now is told by a later round.
+func (w *watch) round(ctx context.Context) bool {
+	born := w.p.bornNames()
+	for name, n := range born {
+		if n > w.known[name] { // it may have ended again
+			w.known[name] = n
+			if !w.tell(runtime.Event{Kind: runtime.EventStarted, Session: name, Time: time.Now()}) {
+				return false
+			}
+		}
+	}
+	if len(w.known) == 0 {
+		return true
+	}
+	running, err := w.running(ctx)
+	if err != nil {
+		return true
+	}
+	for name := range running {
+		if _, ok := w.known[name]; !ok {
+			w.known[name] = born[name]
+			if !w.tell(runtime.Event{Kind: runtime.EventStarted, Session: name, Time: time.Now()}) {
+				return false
+			}
+		}
+	}
+	for name, n := range w.known {
+		if running[name] {
+			continue
+		}
+		if up, err := w.p.IsRunning(ctx, name); err != nil || up {
+			continue
+		}
+		delete(w.known, name)
+		w.p.forget(name, n)
+		if !w.tell(runtime.Event{Kind: runtime.EventExited, Session: name, Time: time.Now(), Exit: w.exit(ctx, name)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// running are the sessions that the script lists; where it cannot, those that are
+// known and may run, for the caller to ask.
+func (w *watch) running(ctx context.Context) (map[string]bool, error) {
+	running := map[string]bool{}
+	names, err := w.p.ListRunning(ctx, "")
+	if !errors.Is(err, runtime.ErrUnsupported) {
+		for _, name := range names {
+			running[name] = true
+		}
+		return running, err
+	}
+	for name := range w.p.bornNames() {
+		if up, err := w.p.IsRunning(ctx, name); err == nil && up {
+			running[name] = true
+		}
+	}
+	return running, nil
+}
+
+// exit is how a session ended, as far as the script tells.
+func (w *watch) exit(ctx context.Context, name string) *runtime.Exit {
+	if e, err := w.p.LastExit(ctx, name); err == nil && e != nil {
+		return e
+	}
+	return &runtime.Exit{Code: -1, Reason: "unknown", Time: time.Now()}
+}
+
+func (w *watch) tell(e runtime.Event) bool {
+	select {
+	case w.out <- e:
+		return true
+	default:
+		return false
+	}
+}

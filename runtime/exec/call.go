@@ -125,6 +125,9 @@ func (p *Provider) run(ctx context.Context, r request) (answer, error) {
 	if cause != nil {
 		endGroup(cmd.Process.Pid, exited)
 	}
+	if state := cmd.ProcessState; state != nil {
+		p.spent.Add(int64(state.UserTime() + state.SystemTime()))
+	}
 	open := s.finish(done)
 	if cause == nil && s.over(limit) {
 		cause = fmt.Errorf("%w: %d bytes", errFlood, limit)

@@ -9,12 +9,12 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// How often a script is asked what still runs: once a second, but never for more
-// than one hundredth of the time.
+// How often a script is asked what still runs: once a second, but not so often
+// that its processes take more than one hundredth of a core.
 const (
 	pollPeriod = time.Second
 	pollShare  = 100
-	pollMost   = 30 * time.Second
+	pollMost   = 10 * time.Second
 )
 
 // eventRoom is how many events wait for a subscriber before it is dropped.
@@ -94,11 +94,12 @@ func (w *watch) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		begin := time.Now()
+		before := w.p.spent.Load()
 		if !w.round(ctx) {
 			return
 		}
-		timer.Reset(min(max(pollPeriod, pollShare*time.Since(begin)), pollMost))
+		spent := time.Duration(w.p.spent.Load() - before)
+		timer.Reset(min(max(pollPeriod, pollShare*spent), pollMost))
 	}
 }
 

@@ -60,7 +60,8 @@ type Provider struct {
 	// started each.
 	born map[string]uint64
 
-	receipts atomic.Bool // the script prints receipts
+	receipts atomic.Bool  // the script prints receipts
+	spent    atomic.Int64 // CPU time of all calls, ns
 
 	input sync.Map // name → chan struct{} of one token: who has it may type
 }

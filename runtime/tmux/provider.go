@@ -7,7 +7,7 @@
 // ErrBackendUnreachable. It serves cities whose people want to stay in tmux.
 //
 // What it cannot do, as Capabilities say or as noted here: activity counts
-// whole seconds; nothing is pushed, so that nobody can subscribe to events.
+// whole seconds.
 package tmux
 
 import (
@@ -50,6 +50,7 @@ type Provider struct {
 	notBefore time.Time      // of the next connection
 	pause     time.Duration  // after the next try
 	asked     int            // queries made without a connection
+	watches   []*watch       // subscriptions to events
 	tasks     sync.WaitGroup // connections under way
 
 	input   sync.Map // name → chan struct{} of one token: who has it may type
@@ -59,6 +60,7 @@ type Provider struct {
 var (
 	_ runtime.Provider                = (*Provider)(nil)
 	_ runtime.ExitReporter            = (*Provider)(nil)
+	_ runtime.EventSource             = (*Provider)(nil)
 	_ runtime.RelaunchProvider        = (*Provider)(nil)
 	_ runtime.DialogProvider          = (*Provider)(nil)
 	_ runtime.IdleWaitProvider        = (*Provider)(nil)

@@ -94,21 +94,34 @@ func (v pane) alive(names []string) (bool, error) {
 
 // ListRunning implements runtime.Provider.
 func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
-	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
-	if gone(err) {
-		return nil, nil
-	}
+	panes, err := p.panes(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
+	p.seen(panes...)
 	var names []string
-	for _, l := range lines {
-		if v, ok := parsePane(l); ok && !v.dead && strings.HasPrefix(v.name, prefix) {
+	for _, v := range panes {
+		if strings.HasPrefix(v.name, prefix) {
 			names = append(names, v.name)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// panes are the sessions whose program runs.
+func (p *Provider) panes(ctx context.Context) ([]pane, error) {
+	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
+	if gone(err) {
+		return nil, nil
+	}
+	var panes []pane
+	for _, l := range lines {
+		if v, ok := parsePane(l); ok && !v.dead {
+			panes = append(panes, v)
+		}
+	}
+	return panes, err
 }
 
 // GetLastActivity implements runtime.Provider, in whole seconds.

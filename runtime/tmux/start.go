@@ -78,6 +78,11 @@ func (s *starter) create(ctx context.Context) error {
 		return err
 	}
 	s.made = true
+	if len(s.p.watched()) > 0 {
+		if v, err := s.p.get(detached, s.target); err == nil {
+			s.p.seen(v)
+		}
+	}
 	return nil
 }
 

@@ -1,0 +1,167 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/runtime"
+)
+
+// tmux tells its control clients nothing of a program's end while the pane
+// remains, and what a hook makes it tell may crash it (see quiet.go). The kernel
+// tells: every session's program is a process of this machine.
+
+// eventRoom is how many events wait for a subscriber before it is dropped.
+const eventRoom = 256
+
+// watch is one subscription to events.
+type watch struct {
+	p    *Provider
+	ctx  context.Context
+	end  context.CancelFunc
+	out  chan runtime.Event
+	work sync.WaitGroup
+
+	mu    sync.Mutex
+	over  bool           // nothing begins any more
+	known map[string]int // pid of each session's program
+}
+
+// Events implements runtime.EventSource.
+func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
+	w := &watch{p: p, out: make(chan runtime.Event, eventRoom), known: map[string]int{}}
+	w.ctx, w.end = context.WithCancel(ctx)
+	p.mu.Lock()
+	p.watches = append(p.watches, w)
+	p.mu.Unlock()
+	panes, err := p.panes(ctx)
+	if err != nil {
+		w.close()
+		return nil, fmt.Errorf("events: %w", err)
+	}
+	for _, v := range panes {
+		w.see(v, false)
+	}
+	go func() {
+		<-w.ctx.Done()
+		w.close()
+	}()
+	return w.out, nil
+}
+
+func (w *watch) close() {
+	w.end()
+	w.p.mu.Lock()
+	for i, other := range w.p.watches {
+		if other == w {
+			w.p.watches = append(w.p.watches[:i:i], w.p.watches[i+1:]...)
+			break
+		}
+	}
+	w.p.mu.Unlock()
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	w.work.Wait()
+	close(w.out)
+}
+
+// watched are the subscriptions now.
+func (p *Provider) watched() []*watch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.watches
+}
+
+// seen tells every subscription of sessions that run.
+func (p *Provider) seen(panes ...pane) {
+	for _, w := range p.watched() {
+		for _, v := range panes {
+			w.see(v, true)
+		}
+	}
+}
+
+// see follows a session's program, unless it does so already. tell is whether the
+// session is news.
+func (w *watch) see(v pane, tell bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over || v.pid <= 0 || w.known[v.name] == v.pid {
+		return
+	}
+	_, had := w.known[v.name]
+	w.known[v.name] = v.pid
+	if tell && !had {
+		w.tell(runtime.Event{Kind: runtime.EventStarted, Session: v.name, Time: time.Now()})
+	}
+	w.work.Go(func() { w.follow(v) })
+}
+
+// tell must be called with w.mu held. A subscriber that does not keep up is
+// dropped.
+func (w *watch) tell(e runtime.Event) {
+	select {
+	case w.out <- e:
+	default:
+		w.end()
+	}
+}
+
+// deadLimit is how long after its program's end a pane may seem to live: as long
+// as a child of the program holds the terminal it does, and the patrol sees to it.
+const deadLimit = 2 * time.Second
+
+// follow waits for the end of a session's program and tells what tmux says then.
+func (w *watch) follow(v pane) {
+	proc, err := proctree.Get(v.pid)
+	if err == nil {
+		err = proctree.Ended(w.ctx, proc)
+	}
+	if w.ctx.Err() != nil {
+		return
+	}
+	for begin := time.Now(); time.Since(begin) < deadLimit; {
+		now, err := w.p.get(w.ctx, v.target)
+		switch {
+		case gone(err):
+			w.ended(v, &runtime.Exit{Code: -1, Reason: "unknown", Time: time.Now()})
+			return
+		case err != nil:
+			w.forget(v)
+			return
+		case now.dead:
+			w.ended(v, now.exit())
+			return
+		case now.pid != v.pid: // relaunched
+			w.see(now, true)
+			return
+		}
+		if sleep(w.ctx, echoStep) != nil {
+			return
+		}
+	}
+	w.forget(v)
+}
+
+func (w *watch) ended(v pane, exit *runtime.Exit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known[v.name] != v.pid || w.over {
+		return
+	}
+	delete(w.known, v.name)
+	w.tell(runtime.Event{Kind: runtime.EventExited, Session: v.name, Time: time.Now(), Exit: exit})
+}
+
+// forget leaves a session to the next look.
+func (w *watch) forget(v pane) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known[v.name] == v.pid {
+		delete(w.known, v.name)
+	}
+}

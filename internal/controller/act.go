@@ -35,7 +35,7 @@ func (m *member) name() string {
 }
 
 func (l *loop) begin(m *member, op string) {
-	m.op = op
+	m.op, m.exit = op, nil
 	m.version++
 }
 
@@ -109,55 +109,6 @@ func oneLine(s string) string {
 	return s
 }
 
-// stop ends a session now. Asked-for ends count against no budget; a zombie's
-// does.
-func (l *loop) stop(m *member, why string) {
-	l.begin(m, opStop)
-	l.noteAgent(m, EventStopping, why, "")
-	t := l.target(m)
-	l.work.Go(func() {
-		screen := ""
-		switch why {
-		case WhyZombie:
-			_, screen = lastWords(l.opCtx, l.p, t.session)
-		case WhyDrained:
-			_ = setMeta(l.opCtx, l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // a note for others, no more
-		}
-		err := stopOne(l.opCtx, l.p, t)
-		l.post(func() { l.stopEnded(m, why, screen, err) })
-	})
-}
-
-// stopEnded takes in the end of a Stop.
-func (l *loop) stopEnded(m *member, why, screen string, err error) {
-	m.exitSeen = false
-	l.endOp(m)
-	if err != nil {
-		m.queryErr = err.Error()
-		l.logf("%s: cannot stop: %v", m.name(), err)
-		if errors.Is(err, errNewer) {
-			m.seen.Presence = Unknown
-		}
-		l.look()
-		return
-	}
-	m.seen.Presence, m.queryErr = Gone, ""
-	exit := &runtime.Exit{Code: 143, Signal: "SIGTERM", Reason: "stopped", Time: time.Now()}
-	switch why {
-	case WhyZombie:
-		exit = &runtime.Exit{Code: -1, Reason: "its process was gone", Time: time.Now()}
-		l.died(m, exit, screen)
-		return
-	case WhyIdle:
-		m.seen.Record.Asleep = true
-		if l.o.Background != nil {
-			l.askEnds() // what waits for it is known from now on
-		}
-	}
-	m.intended = true
-	l.died(m, exit, "")
-}
-
 // target is what a stop needs to know.
 func (l *loop) target(m *member) target {
 	t := target{session: m.seen.Session, agent: m.name(), token: m.seen.Record.Token}
@@ -168,18 +119,6 @@ func (l *loop) target(m *member) target {
 		t.token = ""
 	}
 	return t
-}
-
-// stopGently stops an agent within shutdown_timeout, see stopAll.
-func (l *loop) stopGently(m *member, why string) {
-	l.begin(m, opStop)
-	m.intended = true
-	l.noteAgent(m, EventStopping, why, "")
-	t, limit := l.target(m), l.o.City.Daemon.ShutdownTimeout
-	l.work.Go(func() {
-		errs := stopAll(l.opCtx, l.p, []target{t}, limit, l.kill)
-		l.post(func() { l.stopEnded(m, why, "", errs) })
-	})
 }
 
 // drain asks the agent to end: one interrupt, and a mark that it can see.

@@ -60,6 +60,9 @@ func (l *loop) event(ev runtime.Event, ok bool) {
 	switch {
 	case m.op != "":
 		m.exitSeen = true
+		if ev.Exit != nil && !ev.Exit.Time.Before(m.seen.Record.Started) {
+			m.exit = ev.Exit
+		}
 		if m.over != nil {
 			close(m.over)
 			m.over = nil
@@ -157,8 +160,11 @@ func (l *loop) quarantined(m *member) {
 
 func exitText(e *runtime.Exit) string {
 	text := fmt.Sprintf("exit status %d", e.Code)
-	if e.Signal != "" {
+	switch {
+	case e.Signal != "":
 		text = e.Signal
+	case e.Code < 0:
+		text = "exit status unknown"
 	}
 	if e.Reason != "" && e.Reason != "exited" {
 		text += " (" + e.Reason + ")"

@@ -91,7 +91,8 @@ type member struct {
 	attempts    int                // starts tried
 	intended    bool               // the end that comes was asked for
 	exitSeen    bool               // an exit event came during an operation
-	over        chan struct{}      // opSettle: closed when the session has ended
+	exit        *runtime.Exit      // what it said of the incarnation on record
+	over        chan struct{}      // opSettle, opStop: closed when the session has ended
 	foreign     bool               // somebody else's session has the name
 	noWarm      bool               // Relaunch is unsupported for it
 	idle        bool               // it was seen idle

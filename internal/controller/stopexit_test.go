@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// leaver is a fake whose programs end by themselves when they are interrupted.
+type leaver struct {
+	*runtime.Fake
+	leave func(name string)
+}
+
+func (f leaver) Interrupt(_ context.Context, name string) error {
+	f.leave(name)
+	return nil
+}
+
+// The exit of an agent that was stopped is what its backend tells, and nothing
+// where it tells nothing.
+func TestExitOfAStoppedAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		deaf  bool // no events
+		leave func(*runtime.Fake) func(string)
+		want  runtime.Exit
+	}{
+		"it ended by itself": {
+			leave: func(f *runtime.Fake) func(string) { return func(name string) { f.Exit(name, 3) } },
+			want:  runtime.Exit{Code: 3},
+		},
+		"by the interrupt": {
+			leave: func(f *runtime.Fake) func(string) {
+				return func(name string) { f.ExitWith(name, runtime.Exit{Code: 130, Signal: "SIGINT", Time: time.Now()}) }
+			},
+			want: runtime.Exit{Code: 130, Signal: "SIGINT"},
+		},
+		"by the stop": {
+			leave: func(*runtime.Fake) func(string) { return func(string) {} },
+			want:  runtime.Exit{Code: 143, Signal: "SIGTERM"},
+		},
+		"nobody tells": {
+			deaf:  true,
+			leave: func(f *runtime.Fake) func(string) { return f.Vanish },
+			want:  runtime.Exit{Code: -1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, oneAgent, func(r *rig) {
+				if c.deaf {
+					r.fake.Fail("Events", "", runtime.ErrUnsupported)
+				}
+				r.start(func(o *Options) { o.Provider = leaver{r.fake, c.leave(r.fake)} })
+				r.wantState("a", StateRunning)
+				if err := r.l.stopAgents(context.Background(), []string{"a"}); err != nil {
+					t.Fatal(err)
+				}
+				got := r.wantState("a", StateStopped).LastExit
+				if got == nil || got.Code != c.want.Code || got.Signal != c.want.Signal || got.Reason != "stopped" {
+					t.Errorf("%+v, want %+v", got, c.want)
+				}
+				r.end()
+			})
+		})
+	}
+}

@@ -13,6 +13,11 @@ var testComposer = Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}
 // startAgent runs the composer of an agent with commands.
 func startAgent(t *testing.T, c *Client, name string, comp Composer) (out string) {
 	t.Helper()
+	return startComposer(t, c, name, "agent", comp)
+}
+
+func startComposer(t *testing.T, c *Client, name, mode string, comp Composer) (out string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +25,7 @@ func startAgent(t *testing.T, c *Client, name string, comp Composer) (out string
 	out = t.TempDir() + "/out"
 	_, err = c.Create(t.Context(), CreateRequest{
 		Name: name, Argv: []string{exe}, ReadyPrefix: "> ", Composer: comp,
-		Env: append([]string{receiverVar + "=agent", "MUX_TEST_OUT=" + out}, testEnv...),
+		Env: append([]string{receiverVar + "=" + mode, "MUX_TEST_OUT=" + out}, testEnv...),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,5 +96,21 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	r.want(AttachDetached) // it is no draft that the person still writes
 	if r, err := c.Nudge(t.Context(), "demo", NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != Blocked || r.By != "draft" {
 		t.Errorf("a person has typed into it: %+v, %v", r, err)
+	}
+}
+
+// TestNudgeStaysInDrawnComposer: a program that paints its own cursor takes no
+// Enter at first. The text in its composer is not submitted, whatever else
+// changes on the screen, and Enter is pressed once more.
+func TestNudgeStaysInDrawnComposer(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	out := startComposer(t, c, "a", "drawn", Composer{})
+	r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: "a message"})
+	if err != nil || r.State != Submitted {
+		t.Fatal(r, err)
+	}
+	if got := submitted(t, out); !slices.Equal(got, []string{"a message"}) {
+		t.Errorf("arrived: %q", got)
 	}
 }

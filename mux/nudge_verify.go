@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"gascity.dev/gc/internal/status"
 )
 
 // view reads the session.
@@ -31,14 +33,25 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 }
 
 // standing reports whether the end of a text stands on the cursor's line, or
-// wraps onto it. mu is held.
+// wraps onto it; where a program paints a cursor of its own, whether it stands in
+// the composer. mu is held.
 func (s *session) standing(print string) bool {
-	row := s.term.Cursor().Row
+	cursor := s.term.Cursor()
 	above := ""
-	if row > 0 {
-		above = squeeze(s.screen().Line(row - 1))
+	if cursor.Row > 0 {
+		above = squeeze(s.screen().Line(cursor.Row - 1))
 	}
-	return stands(print, above, squeeze(s.screen().Line(row)))
+	if stands(print, above, squeeze(s.screen().Line(cursor.Row))) {
+		return true
+	}
+	if cursor.Visible || print == "" || s.rec.Ready == "" {
+		return false
+	}
+	if found, ok := s.dialog(); ok && len(found.Options) > 0 {
+		return false // in place of the composer
+	}
+	draft, ok := status.SightOf(s.screen(), s.rec.Ready).Draft()
+	return ok && strings.Contains(squeeze(draft), print)
 }
 
 // stands reports whether the end of a text stands on the cursor's line, or

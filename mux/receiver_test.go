@@ -12,7 +12,7 @@ import (
 
 // receiverVar makes the test binary an agent's composer: raw mode, and Enter
 // within burstTime of other input is a newline, as agents do. Its value says
-// how: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing. In
+// how: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing, "drawn" is runDrawn. In
 // "agent" it is as paste, Ctrl-U empties a line, and an unknown /command is
 // refused and stays.
 const (
@@ -31,6 +31,9 @@ func runReceiver(mode string) int {
 		fmt.Println(err)
 		return 1
 	}
+	if mode == "drawn" {
+		return runDrawn(out)
+	}
 	if mode == "paste" || mode == "agent" {
 		fmt.Print("\x1b[?2004h")
 	}
@@ -47,6 +50,35 @@ func runReceiver(mode string) int {
 			time.Sleep(time.Millisecond)
 		}
 		r.take(buf[:n])
+	}
+}
+
+// runDrawn is a composer that paints its own cursor and parks the terminal's,
+// hidden, below it. It is not ready for the first Enter: that only changes its
+// status line.
+func runDrawn(out *os.File) int {
+	text, enters := "", 0
+	paint := func() {
+		fmt.Printf("\x1b[?25l\x1b[2J\x1b[Htalk\r\n──────────\r\n> %s\r\n──────────\r\n%d enters", text, enters)
+	}
+	paint()
+	buf := make([]byte, 4096)
+	for {
+		n, err := os.Stdin.Read(buf)
+		if err != nil || n == 0 {
+			return 0
+		}
+		for _, b := range buf[:n] {
+			if b != '\r' {
+				text += string(b)
+				continue
+			}
+			if enters++; enters > 1 {
+				fmt.Fprintf(out, "%q\n", text)
+				text = ""
+			}
+		}
+		paint()
 	}
 }
 

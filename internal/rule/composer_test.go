@@ -47,3 +47,21 @@ func TestComposerClear(t *testing.T) {
 		t.Errorf("not known how, but %v", got)
 	}
 }
+
+func TestDraft(t *testing.T) {
+	for name, c := range map[string]struct {
+		screen, want string
+		ok           bool
+	}{
+		"empty":        {"> said before\n────────\n>\n────────\n  status", "", true},
+		"a text":       {"> said before\n▄▄▄▄▄▄▄▄\n > a text\n▀▀▀▀▀▀▀▀\n  status", "a text", true},
+		"two lines":    {"╭────────╮\n│ > one  │\n│   two  │\n╰────────╯\nstatus", "one\n  two", true},
+		"not in sight": {"$ make\nall good", "", false},
+	} {
+		s := TextSight(c.screen)
+		s.Ready = "> "
+		if got, ok := s.Draft(); ok != c.ok || strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(c.want, " ", "") {
+			t.Errorf("%s: %q, %v", name, got, ok)
+		}
+	}
+}

@@ -123,6 +123,31 @@ func textAbove(rows []row, at int) int {
 	return -1
 }
 
+// Draft returns the text in the agent's composer: from the lowest line with the
+// ready prefix to the edge below it. ok is false when no composer is in sight.
+func (s Sight) Draft() (text string, ok bool) {
+	at, rows := -1, 0
+	for i := len(s.Lines) - 1; i >= 0 && rows < tailRows && at < 0 && s.Ready != ""; i-- {
+		if IsPrompt(s.Lines[i], s.Ready) {
+			at = i
+		} else if cleanLine(s.Lines[i]) != "" {
+			rows++
+		}
+	}
+	if at < 0 {
+		return "", false
+	}
+	var lines []string
+	for _, l := range s.Lines[at:] {
+		if isEdge(l) {
+			break
+		}
+		lines = append(lines, cleanLine(l))
+	}
+	lines[0] = strings.TrimPrefix(lines[0], strings.TrimSpace(s.Ready))
+	return strings.TrimSpace(strings.Join(lines, "\n")), true
+}
+
 // Composer returns the row that the agent's composer begins with, 0 when it is
 // not known: the edge above the line at, which has the ready prefix (-1: none
 // has), else the upper one of two rules at the bottom of the screen.

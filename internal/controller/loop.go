@@ -347,6 +347,7 @@ func (l *loop) step() {
 		l.wantLook = false
 		l.look()
 	}
+	l.lookAtDrains(now)
 	next := l.patrol
 	if at := l.subscribeAt; !at.IsZero() {
 		if !now.Before(at) {

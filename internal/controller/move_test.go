@@ -204,3 +204,20 @@ func cityDir(t *testing.T, text string) string {
 	}
 	return dir
 }
+
+// Without events an end that was asked for is not left to the patrol.
+func TestADrainIsLookedAtWithoutEvents(t *testing.T) {
+	bubble(t, "[daemon]\npatrol_interval = \"1h\"\n"+oneAgent, func(r *rig) {
+		r.fake.Fail("Events", "", runtime.ErrUnsupported)
+		r.start()
+		r.wantState("a", StateRunning)
+		r.end()
+		r.write(movedNames + "[daemon]\npatrol_interval = \"1h\"\n" + oneAgent)
+		r.start()
+		r.wantRunning("while the old one drains", "gc-city-a")
+		r.fake.Exit("gc-city-a", 0)
+		time.Sleep(2 * time.Second)
+		r.wantRunning("after it has ended", "new-a")
+		r.end()
+	})
+}

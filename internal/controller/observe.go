@@ -123,6 +123,20 @@ func (l *loop) question(m *member) question {
 	return q
 }
 
+// drainLook is how often agents that were asked to end are looked at, where no
+// event tells of their end.
+const drainLook = time.Second
+
+// lookAtDrains sets the next look at such agents.
+func (l *loop) lookAtDrains(now time.Time) {
+	for _, m := range l.members {
+		if !m.pushed && m.op == "" && !m.seen.Drain.Since.IsZero() && m.seen.Presence != Gone {
+			l.lookBy(now.Add(drainLook))
+			return
+		}
+	}
+}
+
 // findings is the result of one look.
 type findings struct {
 	err     error // the list could not be had: nothing is known

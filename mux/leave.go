@@ -41,6 +41,11 @@ func (srv *server) close() {
 		logf("requests are still being carried out; they are left")
 	}
 	srv.execs.close()
+	if srv.db.Lost() { // the next server opens the copy
+		if err := srv.db.Copy(srv.paths.db()); err != nil {
+			logf("%v", err)
+		}
+	}
 	_ = srv.db.Close()
 }
 

@@ -146,6 +146,9 @@ func (srv *server) open(control int) error {
 	if err != nil {
 		return err
 	}
+	if err := srv.adoptLock(entries); err != nil {
+		return err
+	}
 	if srv.loop, err = newLoop(); err != nil {
 		return err
 	}
@@ -196,6 +199,7 @@ func (srv *server) serve() {
 		logf("ready: %v", err)
 	}
 	close(srv.ready)
+	srv.work.Go(srv.watchState)
 	rest := time.AfterFunc(restTime, trimMemory)
 	defer rest.Stop()
 	gone := time.AfterFunc(attachReconnect, srv.forgetSizes)

@@ -103,6 +103,10 @@ func create(path string, s Schema, deadline time.Time) (*DB, error) {
 // attach gives the locked, verified file to bbolt, which owns it from here on,
 // and brings the schema up to date.
 func attach(path string, file *os.File, s Schema) (*DB, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	b, err := bolt.Open(path, 0o600, &bolt.Options{
 		OpenFile:     func(string, int, os.FileMode) (*os.File, error) { return file, nil },
 		NoStatistics: true,
@@ -110,7 +114,7 @@ func attach(path string, file *os.File, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{path: path, bolt: b}
+	db := &DB{path: path, file: info, bolt: b}
 	if err := db.migrate(s); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -11,7 +11,12 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -42,6 +47,7 @@ func (s Schema) check() error {
 // DB is an open database, safe for concurrent use.
 type DB struct {
 	path string
+	file fs.FileInfo // at path, when it was opened
 	bolt *bolt.DB
 
 	mu         sync.Mutex
@@ -105,4 +111,40 @@ func (db *DB) wrap(err error) error {
 	default:
 		return err
 	}
+}
+
+// Copy writes the database, as it is now, to a file at path, which it replaces.
+func (db *DB) Copy(path string) error {
+	tmp := path + newSuffix
+	file, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = db.bolt.View(func(tx *bolt.Tx) error { // (CopyFile would write to the open file)
+		_, err := tx.WriteTo(file)
+		return err
+	})
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+	}
+	return db.wrap(err)
+}
+
+// Lost reports whether the file is no longer at its path.
+func (db *DB) Lost() bool {
+	there, err := os.Lstat(db.path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+	}
+	return !os.SameFile(there, db.file)
 }

@@ -334,3 +334,56 @@ func TestBatch(t *testing.T) {
 		}
 	}
 }
+
+// TestCopyOfALostFile: what a database holds whose file was removed can be saved.
+func TestCopyOfALostFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s := Schema{Name: "copy", Version: 1}
+	db, err := Open(path, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := NewBucket[string]("b")
+	put := func(k string) {
+		t.Helper()
+		if err := db.Update(func(tx *Tx) error { return b.Put(tx, k, k) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("before")
+	if db.Lost() {
+		t.Error("lost, although it is there")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if !db.Lost() {
+		t.Error("not lost, although it was removed")
+	}
+	put("after")
+	if err := db.Copy(path); err != nil {
+		t.Fatal(err)
+	}
+	put("more") // the open file is not the copy
+	if !db.Lost() {
+		t.Error("the copy is taken for the file")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if db, err = Open(path, s); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.View(func(tx *Tx) error {
+		for key, want := range map[string]bool{"before": true, "after": true, "more": false} {
+			if _, ok, err := b.Get(tx, key); err != nil || ok != want {
+				t.Errorf("%s: %t, %v", key, ok, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

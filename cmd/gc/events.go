@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/mux"
 )
 
 type eventsOptions struct {
@@ -48,7 +51,8 @@ func newEventsCmd(a *app) *cobra.Command {
 	return describe(cmd, `Shows the city's events, oldest first: starts, exits, crashes, drains, changes of the
 config, deliveries. They are numbered without a gap for the life of the city, and the
 last 10000 are kept, so that a reader which remembers the number of the last one it
-saw misses none. With names only the events of those agents.
+saw misses none. With names only the events of those agents. Without a controller it
+shows those that are kept.
 
 Kinds: controller, config-reloaded, config-rejected, pool, starting, started, adopted,
 start-failed, warning, exited (as asked for), crashed, quarantined, zombie, draining,
@@ -67,6 +71,9 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 		return fail(exitUsage, "", "-n %d is negative", o.last)
 	}
 	c, agents, err := a.cityController(o.agents...)
+	if errors.Is(err, controller.ErrNoController) && !o.follow {
+		return a.pastEvents(agents, o, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -75,9 +82,10 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 	if err != nil {
 		return err
 	}
-	s := &eventStream{app: a, o: o, agents: agents, pools: poolsAmong(status.CityPath, agents), after: uint64(o.after)}
+	s := a.newEventStream(status.CityPath, agents, o)
 	if o.last > 0 {
-		if err := s.past(ctx, c); err != nil {
+		err := s.past(func(each func(controller.Event) error) error { return c.Events(ctx, s.after, false, each) })
+		if err != nil {
 			return err
 		}
 	} else if !o.follow {
@@ -87,7 +95,7 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 		err := c.Events(ctx, s.after, true, s.print)
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return followEnd(ctx)
 		case s.ended:
 			fmt.Fprintln(a.err, "the controller has ended")
 			return nil
@@ -103,6 +111,46 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 	return nil
 }
 
+// followEnd is how a command that follows ends with its context: a person's
+// Ctrl-C is the regular end.
+func followEnd(ctx context.Context) error {
+	err := context.Cause(ctx)
+	var sig *mux.SignalError
+	if errors.As(err, &sig) && sig.Signal == syscall.SIGINT {
+		return nil
+	}
+	return err
+}
+
+// pastEvents shows what is on disk of a city without a controller; none is the
+// error when there is nothing.
+func (a *app) pastEvents(agents []string, o eventsOptions, none error) error {
+	dir, err := a.cityDir()
+	if err != nil {
+		return err
+	}
+	list, err := controller.PastEvents(dir, uint64(o.after))
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && o.after == 0 {
+		return none
+	}
+	s := a.newEventStream(dir, agents, o)
+	each := func(show func(controller.Event) error) error {
+		for _, e := range list {
+			if err := show(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if o.last > 0 {
+		return s.past(each)
+	}
+	return each(s.print)
+}
+
 // eventStream prints events and remembers how far it is.
 type eventStream struct {
 	app    *app
@@ -112,6 +160,10 @@ type eventStream struct {
 	after  uint64
 	ended  bool  // the controller said that it ends
 	failed error // of writing
+}
+
+func (a *app) newEventStream(dir string, agents []string, o eventsOptions) *eventStream {
+	return &eventStream{app: a, o: o, agents: agents, pools: poolsAmong(dir, agents), after: uint64(o.after)}
 }
 
 // poolsAmong finds the pools among names, as far as the config can be read.
@@ -127,10 +179,10 @@ func poolsAmong(dir string, names []string) []*agent.Spec {
 	return slices.DeleteFunc(specs, func(s *agent.Spec) bool { return !isPool(s) || !slices.Contains(names, s.Name()) })
 }
 
-// past prints the last events that there are.
-func (s *eventStream) past(ctx context.Context, c *controller.Client) error {
+// past prints the last of the events that each gives.
+func (s *eventStream) past(each func(func(controller.Event) error) error) error {
 	var list []controller.Event
-	err := c.Events(ctx, s.after, false, func(e controller.Event) error {
+	err := each(func(e controller.Event) error {
 		s.after = e.Seq
 		if s.wanted(e) {
 			list = append(list, e)

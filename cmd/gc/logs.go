@@ -13,25 +13,40 @@ import (
 type logsOptions struct {
 	follow bool
 	lines  int
+	all    bool
 }
 
 func newLogsCmd(a *app, s scope) *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
-		Use:               "logs " + s.noun,
-		Short:             "Show what an agent printed, and follow it",
-		Args:              exactly(1),
-		ValidArgsFunction: s.complete,
-		RunE:              graceful(s.on(func(ctx context.Context, t *target) error { return runLogs(ctx, a, t, o) })),
+		Use:               "logs " + s.noun + "...",
+		Short:             "Show what agents printed, and follow them",
+		ValidArgsFunction: a.completeEveryAgent,
+		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+			if (len(args) > 0) == o.all {
+				return usageError(cmd, "name one or more, or give --all: "+cmd.UseLine())
+			}
+			targets, err := a.waitTargets(cmd.Context(), s, args)
+			if err != nil {
+				return err
+			}
+			if len(targets) == 1 && !o.all {
+				return runLogs(cmd.Context(), a, targets[0], o)
+			}
+			return runLogsMany(cmd.Context(), a, targets, o)
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what it prints, until it ends or Ctrl-C")
 	f.IntVarP(&o.lines, "lines", "n", 0, "of what it printed so far only the last N lines (default: all that is kept)")
+	f.BoolVar(&o.all, "all", false, "every agent that runs")
 	return describe(cmd, `Prints scrollback and screen as text, without control sequences, a line as the program
 wrote it, however the terminal wrapped it. With -f a line follows once it stands: above
 the cursor and unchanged for a moment, or scrolled off. What a program paints over is
-shown again when it comes to rest; full-screen programs are for gc attach and gc peek.`, fmt.Sprintf(`
+shown again when it comes to rest; full-screen programs are for gc attach and gc peek.
+Of several agents each line stands behind the agent's name.`, fmt.Sprintf(`
 		%[1]s logs %[2]s -n 100
+		%[1]s logs --all -f -n 5
 		%[1]s logs %[2]s -f | grep --line-buffered ERROR`, s.path, s.word),
 		statuses{exitOK: "done; with -f: the program ended", exitNotFound: "", exitCannotTell: "", exitUnsupported: "this provider cannot follow"})
 }
@@ -76,7 +91,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	l.say = func(text string) { fmt.Fprintln(a.err, text) }
 	exit, err := l.run(ctx, res)
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return followEnd(ctx)
 	}
 	if err == nil && exit != nil {
 		fmt.Fprintf(a.err, "%s ended: %s\n", cleanLine(t.label), exitText(runtimeExit(exit)))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/runtime"
 )
@@ -22,6 +23,8 @@ type waitOptions struct {
 	json    bool
 	all     bool // every one that runs
 	each    bool // until every one of them has met a condition
+
+	exitStatus bool // that of the program, when it ends
 }
 
 // waitResult is what gc wait --json prints.
@@ -56,6 +59,7 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this long (default: never)")
 	f.BoolVar(&o.json, "json", false, "what was met as JSON")
 	f.BoolVar(&o.all, "all", false, "every "+s.word+" that runs")
+	f.BoolVar(&o.exitStatus, "exit-status", false, "when the program ends, end with its exit status (128+N after signal N)")
 	f.BoolVar(&o.each, "each", false, "of several: until every one of them has met a condition, not the first")
 	return describe(cmd, `Waits until a condition holds, told by the backend and not by polling, and
 prints which one:
@@ -76,6 +80,7 @@ Of several the first that meets a condition ends the wait, and its name is print
 with --each all of them must.`, fmt.Sprintf(`
 		%[1]s wait %[2]s
 		%[1]s wait %[2]s --until 'text=^PASS' --until exit --timeout 10m
+		%[1]s wait %[2]s --exit-status || echo it failed
 		%[1]s wait %[2]s --until idle --until blocked --timeout 1h
 		%[1]s wait --all --until blocked`, s.path, s.word),
 		statuses{exitFailure: "failure, or the session ended before a condition held", exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
@@ -111,6 +116,9 @@ func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
 func (o *waitOptions) conditions() ([]runtime.Condition, error) {
 	if o.timeout < 0 {
 		return nil, fail(exitUsage, "", "--timeout %v is negative", o.timeout)
+	}
+	if o.exitStatus && !slices.Contains(o.until, "exit") {
+		return nil, fail(exitUsage, "add --until exit", "--exit-status needs a wait for the exit")
 	}
 	all := make([]runtime.Condition, len(o.until))
 	for i, u := range o.until {
@@ -166,7 +174,7 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 		res.Exit = lastExit(ctx, t)
 	}
 	if o.json {
-		return a.printJSON(res)
+		return errors.Join(a.printJSON(res), o.statusOf(res.Exit))
 	}
 	line := res.Met
 	if named {
@@ -176,7 +184,22 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 		line += ": " + exitText(res.Exit)
 	}
 	_, err := fmt.Fprintln(a.out, cleanLine(line))
-	return err
+	return errors.Join(err, o.statusOf(res.Exit))
+}
+
+// statusOf ends a wait with --exit-status as the program ended.
+func (o *waitOptions) statusOf(exit *runtime.Exit) error {
+	switch {
+	case !o.exitStatus || exit == nil:
+		return nil
+	case exit.Signal != "":
+		return quiet(exitSignal + int(unix.SignalNum(exit.Signal)))
+	case exit.Code < 0:
+		return quiet(exitCannotTell)
+	case exit.Code == 0:
+		return nil
+	}
+	return quiet(exit.Code)
 }
 
 // lastExit is how the session ended, nil where that is not known.

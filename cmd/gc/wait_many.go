@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,9 +92,11 @@ func runWaitMany(ctx context.Context, a *app, targets []*target, o waitOptions) 
 		open--
 		switch {
 		case w.err == nil:
-			if err := a.printMet(ctx, w.t, o, w.met, true); err != nil || !o.each {
+			err := a.printMet(ctx, w.t, o, w.met, true)
+			if status := quiet(0); !o.each || err != nil && !errors.As(err, &status) {
 				return err
 			}
+			failed = cmp.Or(failed, err)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		default:

@@ -169,7 +169,7 @@ func (a *app) liveTarget(ctx context.Context, name string, broken error) (*targe
 // without a mark may be a start that is under way.
 func (t *target) ofCity(ctx context.Context, dir string) error {
 	mark, err := t.provider.GetMeta(ctx, t.session, agent.MetaCityPath)
-	if err != nil || mark == "" || mark == dir {
+	if err != nil || mark == "" || mark == dir || mark == config.MovedFrom(realPath(dir)) {
 		return nil // an error comes again with what is asked for
 	}
 	return fail(exitFailure, controller.ForeignHint, "agent %s: %w: it belongs to %s", t.label, controller.ErrForeign, cleanLine(mark))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
@@ -148,11 +149,21 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	case o.foreground || o.once:
 		return a.runHere(ctx, opts, o)
 	}
+	before, _ := config.ReadIdentity(city.Dir)
 	status, err := launchController(ctx, opts)
 	if err != nil {
 		return err
 	}
+	a.sayOwnNames(city, before)
 	return a.showStarted(ctx, status)
+}
+
+// sayOwnNames tells once, when it has been decided, that another city has the
+// names that the sessions of this one would have.
+func (a *app) sayOwnNames(city *config.City, before config.Identity) {
+	if now, ok := config.ReadIdentity(city.Dir); ok && now.InNames && !before.InNames {
+		fmt.Fprintf(a.err, "%s: another city is named %s, too: the session names of this one end in -%s\n", program, cleanLine(city.Name()), now.ID)
+	}
 }
 
 // onSecondInterrupt returns a channel that is closed at the second Ctrl-C or TERM:

@@ -167,7 +167,11 @@ func cityStatus(ctx context.Context, a *app) (controller.Status, error) {
 		return controller.Status{}, fail(exitCannotTell, "gc start", "%v", err)
 	}
 	defer c.Close()
-	return c.Status(ctx)
+	status, err := c.Status(ctx)
+	if here := realPath(dir); err == nil && status.CityPath != here {
+		a.warn("the city was moved here from %s while it ran: %s stop, then %s start", status.CityPath, program, program)
+	}
+	return status, err
 }
 
 // offlineStatus is what a provider knows of a city without a controller.
@@ -202,7 +206,7 @@ func (a *app) offlineStatus(ctx context.Context, city *config.City) (controller.
 // anothers reports a session that bears another city's mark.
 func anothers(ctx context.Context, p runtime.Provider, s *agent.Spec) bool {
 	mark, err := p.GetMeta(ctx, s.Session, agent.MetaCityPath)
-	return err == nil && mark != "" && mark != s.City.Dir
+	return err == nil && mark != "" && mark != s.City.Dir && mark != config.MovedFrom(s.City.Dir)
 }
 
 // downAgent is an agent of which nothing runs. Without the name of its session

@@ -10,10 +10,11 @@ import (
 // Identity is what a city's first start decides about it, for ever. It lies in
 // the city's .gc folder.
 type Identity struct {
-	ID      string `json:"id"`      // 8 hex digits, random
-	Path    string `json:"path"`    // the folder it was made for
-	Space   string `json:"space"`   // the names it was decided for
-	InNames bool   `json:"inNames"` // another city owned these: the id is part of the session names
+	ID      string `json:"id"`            // 8 hex digits, random
+	Path    string `json:"path"`          // the folder it is in
+	Was     string `json:"was,omitempty"` // the folder it was moved from, "" for none
+	Space   string `json:"space"`         // the names it was decided for
+	InNames bool   `json:"inNames"`       // another city owned these: the id is part of the session names
 }
 
 // identityDigits is the length of an id.
@@ -43,6 +44,20 @@ func readIdentity(dir string) (Identity, bool) {
 	}
 	_, err = hex.DecodeString(i.ID)
 	return i, err == nil && len(i.ID) == identityDigits
+}
+
+// MovedFrom is the folder that the city in dir (absolute) was in before, and where
+// no city is now; "" for none. What still runs from there is this city's.
+func MovedFrom(dir string) string {
+	i, ok := ReadIdentity(dir)
+	was := i.Was
+	if ok && i.Path != dir {
+		was = i.Path
+	}
+	if _, another := readIdentity(was); was == "" || another {
+		return ""
+	}
+	return was
 }
 
 // nameID is the id as far as it is part of the names.

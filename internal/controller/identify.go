@@ -95,6 +95,9 @@ func (l *loop) identify(m *member, a answer) {
 		return
 	}
 	m.foreign, m.seen.Owned = false, true
+	if a.moved {
+		defer l.markMoved(m)
+	}
 	if by := a.meta[agent.MetaAgent]; by != "" && by != m.seen.Agent {
 		m.runs = by
 	}
@@ -129,6 +132,19 @@ func (l *loop) identify(m *member, a answer) {
 	}
 }
 
+// markMoved marks a session of a city that was moved with its new folder.
+func (l *loop) markMoved(m *member) {
+	if m.op != "" {
+		return // opMark, which does the same
+	}
+	l.begin(m, opMark)
+	name, city := m.seen.Session, l.o.City.Dir
+	l.work.Go(func() {
+		err := setMeta(l.opCtx, l.p, name, map[string]string{agent.MetaCityPath: city})
+		l.post(func() { l.settle(m, "mark session "+name, err) })
+	})
+}
+
 // drainFrom takes up a drain that an earlier controller began.
 func (m *member) drainFrom(meta map[string]string, limit time.Duration) {
 	if sec, err := strconv.ParseInt(meta[agent.MetaDrain], 10, 64); err == nil {
@@ -140,6 +156,7 @@ func (m *member) drainFrom(meta map[string]string, limit time.Duration) {
 // hold processes of this city.
 type environment struct {
 	city string
+	was  string // the city's folder before it was moved, "" for none
 	once sync.Once
 	live map[string]runtime.LiveRuntime // by session name
 	err  error
@@ -151,7 +168,7 @@ func (e *environment) of(ctx context.Context, scan runtime.ProcessTableScanner, 
 		list, err := ask(ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) { return scan.FindRuntimesBySessionID(ctx, "") })
 		e.err = err
 		for _, r := range list {
-			if r.City == e.city && r.Session != "" && r.Tracked {
+			if (r.City == e.city || e.was != "" && r.City == e.was) && r.Session != "" && r.Tracked {
 				e.live[r.Session] = r
 			}
 		}

@@ -45,6 +45,9 @@ func settleNames(ctx context.Context, c *config.City, p runtime.Provider, claims
 	} else if i.Path == c.Dir {
 		return nil
 	}
+	if i.Path != "" && i.Path != c.Dir {
+		i.Was = i.Path
+	}
 	i.Path, i.Space = c.Dir, space
 	if replaceJSON(config.IdentityPath(c.Dir), i) == nil && i.InNames {
 		c.NameID = i.ID

@@ -34,8 +34,14 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q questi
 			a.presence = Zombie
 		}
 	}
-	if a.err = a.details(ctx, p); a.err == nil && q.meta && a.meta[agent.MetaCityPath] == "" {
+	if a.err = a.details(ctx, p); a.err != nil || !q.meta {
+		return a
+	}
+	switch path := a.meta[agent.MetaCityPath]; {
+	case path == "":
 		a.err = a.byEnvironment(ctx, p, env)
+	case path == env.was:
+		a.meta[agent.MetaCityPath], a.moved = env.city, true
 	}
 	return a
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
 )
 
@@ -44,6 +45,7 @@ type answer struct {
 	found    *runtime.LiveRuntime // whose it is by its environment; nil: not asked, or not seen
 
 	meta     map[string]string // nil: not asked
+	moved    bool              // with the city's folder: the session has the old one's mark
 	attached bool
 	activity time.Time
 	working  bool // it says that it works, or waits for an answer
@@ -165,7 +167,7 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 		}
 	}
 	all := append(qs, unknown...)
-	env := &environment{city: city}
+	env := &environment{city: city, was: config.MovedFrom(city)}
 	answers := make([]answer, len(all))
 	alive := seenAlive(ctx, p, all, f.running)
 	parallel(len(all), func(i int) {

@@ -27,9 +27,9 @@ func forest(all []*session) func() ([]proctree.Proc, error) {
 		key := incarnation{p.PID, p.Start}
 		is, known := marks[key]
 		if !known {
-			env, err := proctree.Environ(p.PID)
-			if err != nil {
-				return false // another user's, or gone
+			env, known, err := proctree.EnvironOf(p)
+			if err != nil || !known {
+				return false // another user's, or gone; or inside of execve, and looked at again
 			}
 			is = ids[env[proctree.SessionVar]] || ids[env[proctree.MarkVar]]
 			marks[key] = is

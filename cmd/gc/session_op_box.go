@@ -59,7 +59,7 @@ func (c *opCall) endBox() error {
 	members := func() ([]proctree.Proc, error) {
 		all, err := proctree.Table()
 		return slices.DeleteFunc(all, func(p proctree.Proc) bool {
-			env, err := proctree.Environ(p.PID) // of others it cannot be read, and they are not ours
+			env, _, err := proctree.EnvironOf(p) // of others it cannot be read, and they are not ours
 			return err != nil || env[boxVar] != mark || p.PID == os.Getpid()
 		}), err
 	}

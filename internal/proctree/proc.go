@@ -73,6 +73,10 @@ func Table() ([]Proc, error) { return table() }
 // later). ErrNotFound when it is gone; os.ErrPermission for another user's.
 func Environ(pid int) (map[string]string, error) { return environ(pid) }
 
+// EnvironOf is Environ, but waits a moment for a process inside of execve, which
+// has no environment; known is false when it still has none.
+func EnvironOf(p Proc) (env map[string]string, known bool, err error) { return settled(p) }
+
 // Cmdline returns the argument list; empty for a zombie or a kernel thread.
 func Cmdline(pid int) ([]string, error) { return cmdline(pid) }
 

@@ -104,6 +104,11 @@ func environ(pid int) (map[string]string, error) {
 	return env, nil
 }
 
+func settled(p Proc) (map[string]string, bool, error) {
+	env, err := environ(p.PID)
+	return env, true, err
+}
+
 func marked(p Proc, id string) (is, known bool) {
 	_, _, env, err := procArgs(p.PID)
 	return err == nil && (slices.Contains(env, SessionVar+"="+id) || slices.Contains(env, MarkVar+"="+id)), true

@@ -115,13 +115,22 @@ func environ(pid int) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return splitEnviron(data), nil
+}
+
+func settled(p Proc) (map[string]string, bool, error) {
+	data, known, err := settledEnviron(p)
+	return splitEnviron(data), known, err
+}
+
+func splitEnviron(data []byte) map[string]string {
 	env := make(map[string]string)
 	for _, kv := range splitNul(data) {
 		if name, value, ok := strings.Cut(kv, "="); ok {
 			env[name] = value
 		}
 	}
-	return env, nil
+	return env
 }
 
 // execWait bounds the wait for a process that is inside execve.
@@ -130,42 +139,67 @@ const (
 	execRetry = 200 * time.Microsecond
 )
 
+// settledEnviron is the environment of a process. One inside of execve is waited
+// for: it has lost its old environment and not got the new one (mm->env_end is 0,
+// fs/proc/base.c). known is false when the wait was in vain.
+func settledEnviron(p Proc) (data []byte, known bool, err error) {
+	empty := 0 // looks that found an environment of no bytes
+	for deadline := time.Now().Add(execWait); ; time.Sleep(execRetry) {
+		data, err := readProc(p.PID, "environ")
+		if err != nil || len(data) > 0 || p.PID == kthreadd || p.PPID == kthreadd {
+			return data, true, err
+		}
+		start, end, err := environBounds(p.PID)
+		if err != nil || !p.Alive() {
+			return nil, true, err
+		}
+		if empty++; end == 0 || start != end {
+			empty = 0
+		}
+		if empty == 2 { // execve sets one bound after the other
+			return nil, true, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, false, nil
+		}
+	}
+}
+
+// environBounds are where a process's environment lies in its memory; 0 for a
+// process that has none yet (proc_pid_stat(5), env_start and env_end).
+func environBounds(pid int) (start, end uint64, err error) {
+	line, err := readProc(pid, "stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	f := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
+	if len(f) < 49 {
+		return 0, 0, fmt.Errorf("process %d: unexpected format %.80q", pid, line)
+	}
+	start, err = strconv.ParseUint(f[47], 10, 64)
+	if err == nil {
+		end, err = strconv.ParseUint(f[48], 10, 64)
+	}
+	return start, end, err
+}
+
 // marked reports whether a process was started with the mark id; known is
 // false when that cannot be told yet. One whose environment may not be read is
 // not marked.
 func marked(p Proc, id string) (is, known bool) {
+	data, known, err := settledEnviron(p)
+	if err != nil || !known {
+		return false, known
+	}
 	want, other := []byte(SessionVar+"="+id), []byte(MarkVar+"="+id)
-	for deadline := time.Now().Add(execWait); ; time.Sleep(execRetry) {
-		data, err := readProc(p.PID, "environ")
-		if err != nil {
-			return false, true
+	for len(data) > 0 {
+		var kv []byte
+		kv, data, _ = bytes.Cut(data, []byte{0})
+		if bytes.Equal(kv, want) || bytes.Equal(kv, other) {
+			return true, true
 		}
-		if len(data) == 0 && insideExec(p) {
-			if time.Now().Before(deadline) {
-				continue
-			}
-			return false, false
-		}
-		for len(data) > 0 {
-			var kv []byte
-			kv, data, _ = bytes.Cut(data, []byte{0})
-			if bytes.Equal(kv, want) || bytes.Equal(kv, other) {
-				return true, true
-			}
-		}
-		return false, true
 	}
-}
-
-// insideExec: in the middle of execve a process has lost its old environment
-// and arguments and not got the new ones (mm->env_end is 0, fs/proc/base.c); a
-// kernel thread never has any.
-func insideExec(p Proc) bool {
-	if p.PID == kthreadd || p.PPID == kthreadd {
-		return false
-	}
-	argv, err := readProc(p.PID, "cmdline")
-	return err == nil && len(argv) == 0 && p.Alive()
+	return false, true
 }
 
 // kthreadd is the parent of all kernel threads.

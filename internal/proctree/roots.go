@@ -27,7 +27,7 @@ func Roots(id string) ([]Root, error) {
 		if p.Zombie() {
 			continue
 		}
-		env, err := Environ(p.PID)
+		env, _, err := EnvironOf(p)
 		if err == nil && env[SessionVar] != "" {
 			envs[p.PID] = env
 		}

@@ -349,6 +349,10 @@ type AttachRequest struct {
 	Back         bool
 	Resume       bool
 	Offset, Skip uint64
+
+	// Client is a number, in hexadecimal, that the client has chosen: the server
+	// counts its input over several connections.
+	Client string
 }
 
 // Control messages of an attach connection are WebSocket text messages with
@@ -361,7 +365,8 @@ type AttachRequest struct {
 // "paint" (the next binary message repaints a terminal of Cols and Rows; with
 // Raw the program's output goes on at Offset), "resume" (instead of a first
 // paint: output goes on where the client was), "offset" (raw output up to here
-// was sent), "exit" (the program ended; the connection closes).
+// was sent), "typed" (so many bytes of input, counted over all connections of the
+// Client, were taken), "exit" (the program ended; the connection closes).
 type AttachControl struct {
 	Type   string `json:"type"`
 	Cols   int    `json:"cols,omitempty"`
@@ -373,6 +378,8 @@ type AttachControl struct {
 	Background string `json:"background,omitempty"`
 	CellWidth  int    `json:"cellWidth,omitempty"` // pixels
 	CellHeight int    `json:"cellHeight,omitempty"`
+
+	Typed uint64 `json:"typed,omitempty"`
 
 	Exit *Exit `json:"exit,omitempty"`
 }

@@ -22,6 +22,7 @@ const (
 	offsetBytes    = 16 << 10         // of output between them, at most
 	clientWrite    = 30 * time.Second // a client that takes nothing for so long is gone
 	clientChunk    = 64 << 10         // bytes of one message
+	ackBytes       = 4 << 10          // of input after which the client is told that they were taken
 )
 
 // attachClient is one terminal that looks at a session.
@@ -42,8 +43,11 @@ type attachClient struct {
 	cols, rows int
 	outer      vt.Outer // what its terminal looks like
 	filter     vt.OuterFilter
-	look       bool // it is to ask its terminal anew what it looks like
-	shown      bool // raw output follows what it was last painted
+	typist     *typist // how far its input came; nil: nobody counts
+	taken      uint64  // bytes of it that the program has
+	ackd       uint64  // those that the client knows of
+	look       bool    // it is to ask its terminal anew what it looks like
+	shown      bool    // raw output follows what it was last painted
 	backlog    []byte
 	sending    int    // bytes that its writer has taken of it
 	sent       uint64 // offset up to which output is in the backlog or was sent
@@ -118,6 +122,7 @@ type message struct {
 	size   Size // paint: of the terminal it is for
 	resume bool
 	look   bool
+	taken  uint64
 	kick   bool
 	offset uint64
 	data   []byte
@@ -159,6 +164,9 @@ func (c *attachClient) next() (m message, ok bool) {
 		m.data, m.offset = c.backlog, c.sent
 		c.backlog, c.sending = nil, len(m.data)
 		return m, true
+	case c.taken >= c.ackd+ackBytes:
+		c.ackd = c.taken
+		return message{taken: c.taken}, true
 	case c.look && c.filter.Idle():
 		c.look = false
 		return message{look: true}, true
@@ -211,6 +219,9 @@ func (c *attachClient) write(ctx context.Context) error {
 func (c *attachClient) sendMessage(ctx context.Context, m message) error {
 	if m.exit != nil {
 		return c.control(ctx, AttachControl{Type: "exit", Exit: m.exit})
+	}
+	if m.taken > 0 {
+		return c.control(ctx, AttachControl{Type: "typed", Typed: m.taken})
 	}
 	if m.look {
 		return c.control(ctx, AttachControl{Type: "look"})
@@ -300,55 +311,6 @@ func (c *attachClient) told(data []byte) error {
 		return s.follow()
 	}
 	return nil
-}
-
-// typed passes a person's input on.
-func (c *attachClient) typed(ctx context.Context, p []byte) error {
-	s := c.s
-	s.mu.Lock()
-	if !c.types() {
-		s.mu.Unlock()
-		return nil
-	}
-	now := time.Now()
-	interrupted, person := false, false
-	take := func(tok inputToken) {
-		person = person || !answersImages(tok)
-		interrupted = interrupted || isInterrupt(tok)
-		s.in.draft.typed(c, tok, now)
-		if s.in.draft.owner != nil {
-			s.in.left.touched = true
-		}
-	}
-	before := s.in.draft
-	if now.Sub(c.active) > keyTimeout {
-		c.scan.flush(take) // what was pressed before is not the start of this
-	}
-	c.scan.feed(p, take)
-	if s.leader != nil && s.leader != c && !person && !c.scan.pending() {
-		s.mu.Unlock() // the question went to every terminal, and one answer is enough
-		return nil
-	}
-	c.active = now
-	if person {
-		s.see()
-	}
-	if s.leader != c {
-		s.leader = c
-		_ = s.follow()
-	}
-	if before.owner != nil && s.in.draft.owner == nil {
-		s.broadcast() // a nudge may wait for it
-	}
-	s.mu.Unlock()
-	if interrupted {
-		s.cancelNudge()
-	}
-	err := s.send(ctx, p)
-	if errors.Is(err, ErrExited) || errors.Is(err, ErrInputFull) {
-		return nil // the writer tells about the end
-	}
-	return err
 }
 
 // follow puts the size in force that the session should have now. mu is held.

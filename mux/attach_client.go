@@ -70,6 +70,7 @@ type AttachResult struct {
 	Reason AttachReason
 	Exit   *Exit  // of the program, for AttachExited; nil when it is not known
 	Rest   []byte // typed behind the detach keys and read with them
+	Lost   uint64 // bytes that were typed while a server died and may not have arrived
 }
 
 // AttachTerminal connects a person's terminal to a session until the detach
@@ -96,6 +97,8 @@ type attachSession interface {
 	dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*websocket.Conn, error)
 	// exit returns how the session ended, nil when that is not known.
 	exit(ctx context.Context) *Exit
+	// typed is what the server of the last dial said of the client's input.
+	typed() typedSoFar
 }
 
 const (
@@ -128,7 +131,7 @@ type attachment struct {
 	changed  chan struct{} // the terminal said that its colours changed; capacity 1
 	painted  chan struct{} // closed when the terminal shows something
 	look     outerLook
-	unsent   []byte   // input that the last connection did not take; of its writer
+	unsent   []byte   // input that could not be written; of the writer
 	sized    Size     // what the server has for the size; of the writer
 	shown    progress // how far the terminal came; of the reader
 	again    bool     // the connection is not the first; of the reader
@@ -137,9 +140,10 @@ type attachment struct {
 
 	mu      sync.Mutex
 	conn    *websocket.Conn // the connection in use, nil in between
-	stale   bool            // somebody else wrote on the terminal
-	leaving bool            // the detach keys were typed; the server may close now
-	rest    []byte          // what was typed behind them
+	kept    keptInput
+	stale   bool   // somebody else wrote on the terminal
+	leaving bool   // the detach keys were typed; the server may close now
+	rest    []byte // what was typed behind them
 }
 
 // panicError carries a panic of a task to the caller's goroutine.
@@ -195,6 +199,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	a.cancel(nil)
 	a.tasks.Wait()
 	a.screen.restore()
+	result.Lost = a.lost()
 	var p *panicError
 	if errors.As(err, &p) {
 		panic(p)

@@ -18,6 +18,8 @@ const maxControl = 64 << 10
 type clientSession struct {
 	c    *Client
 	name string
+	me   string // the client's number; empty: it types nothing
+	so   typedSoFar
 	id   string // once it is known: a new session of the same name is another one
 }
 
@@ -26,6 +28,10 @@ func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOption
 	if s.id != "" {
 		r.Name = s.id
 	}
+	if s.me == "" && !o.ReadOnly {
+		s.me = newClientID()
+	}
+	r.Client = s.me
 	if at != nil {
 		r.Back, r.Scrollback, r.Alone = true, false, false // that was done
 		r.Resume = at.known && at.size == Size{cols, rows}
@@ -35,6 +41,7 @@ func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOption
 	if err != nil {
 		return nil, err
 	}
+	s.so = conn.typed
 	if s.id == "" {
 		s.id = conn.id
 	}
@@ -74,6 +81,8 @@ func (p *progress) finished() {
 		*p = progress{known: m.Raw, size: Size{m.Cols, m.Rows}, offset: m.Offset}
 	}
 }
+
+func (s *clientSession) typed() typedSoFar { return s.so }
 
 func (s *clientSession) exit(ctx context.Context) *Exit {
 	if s.id == "" {
@@ -124,15 +133,11 @@ func (a *attachment) drop() {
 	}
 }
 
-// writeMessages sends input and sizes until an error. Input that could not be
-// written goes first on the next connection; what was written and not read by a
-// server that died is lost, as nobody can know.
+// writeMessages sends input and sizes until an error. What a server that died did
+// not bring to the program goes first on the next connection.
 func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
-	if len(a.unsent) > 0 {
-		if a.typed(ctx, conn, a.unsent) != nil {
-			return
-		}
-		a.unsent = nil
+	if a.resend(ctx, conn) != nil {
+		return
 	}
 	if a.tell(ctx, conn) != nil {
 		return
@@ -162,16 +167,15 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 				continue
 			}
 			if a.typed(ctx, conn, m.input) != nil {
-				a.unsent = m.input
 				return
 			}
 		}
 	}
 }
 
-// typed sends input. It was typed on a terminal of the size that it has now,
+// write sends input. It was typed on a terminal of the size that it has now,
 // whether SIGWINCH was told yet or not, and the program is to find that size.
-func (a *attachment) typed(ctx context.Context, conn *websocket.Conn, p []byte) error {
+func (a *attachment) write(ctx context.Context, conn *websocket.Conn, p []byte) error {
 	cols, rows := a.screen.size()
 	if now := (Size{cols, rows}); now != a.sized {
 		if err := a.tellSize(ctx, conn, now); err != nil {
@@ -244,6 +248,10 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 		switch control.Type {
 		case "exit":
 			exited, exit = true, control.Exit
+		case "typed":
+			a.mu.Lock()
+			a.kept.taken(control.Typed)
+			a.mu.Unlock()
 		case "look":
 			a.look.ask(a.screen)
 		case "paint":

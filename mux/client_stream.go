@@ -75,6 +75,7 @@ func (s *EventStream) Close() error { return s.body.Close() }
 // while another writes.
 type AttachConn struct {
 	id    string // of the session
+	typed typedSoFar
 	ws    *websocket.Conn
 	ended atomic.Bool // the server closed the connection in order
 }
@@ -111,6 +112,9 @@ func (c *Client) attach(ctx context.Context, r AttachRequest, meanwhile func()) 
 	if r.Back {
 		q.Set("back", "true")
 	}
+	if r.Client != "" {
+		q.Set("client", r.Client)
+	}
 	if r.Resume {
 		q.Set("offset", strconv.FormatUint(r.Offset, 10))
 		q.Set("skip", strconv.FormatUint(r.Skip, 10))
@@ -127,7 +131,7 @@ func (c *Client) attach(ctx context.Context, r AttachRequest, meanwhile func()) 
 		return nil, unreachable(err)
 	}
 	ws.SetReadLimit(maxFrame)
-	return &AttachConn{ws: ws, id: resp.Header.Get(sessionHeader)}, nil
+	return &AttachConn{ws: ws, id: resp.Header.Get(sessionHeader), typed: readTyped(resp.Header)}, nil
 }
 
 // Read returns the next message: a control message, or terminal bytes. io.EOF

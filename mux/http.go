@@ -392,6 +392,17 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return nil, fmt.Errorf("%w: attach is a WebSocket", ErrRequest)
 	}
+	var t *typist
+	if id := typedID(r); id != 0 {
+		var err error
+		if t, err = s.typist(r.Context(), id); err != nil {
+			return nil, err
+		}
+		defer s.dropTypist(t)
+		if t.known || !boolQuery(r, "back") {
+			t.header(w.Header())
+		}
+	}
 	w.Header().Set(sessionHeader, s.rec.ID) // so that a client need not ask before
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // no browser reaches this socket; its peer's uid was checked
@@ -403,6 +414,10 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	c := &attachClient{
 		s: s, ws: ws, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
 		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
+	}
+	if t != nil {
+		t.done = t.next // the client was told of what may be lost
+		c.typist, c.taken, c.ackd = t, t.done, t.done
 	}
 	s.attach(r.Context(), c)
 	return hijacked{}, nil

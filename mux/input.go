@@ -35,6 +35,7 @@ type input struct {
 	unread  uint64                  // batches of replies that found no room
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
 	draft   draft
+	typist  *typist // whose input is being written
 	left    unsent
 
 	flights  map[uint64]*flight // nudges with an id that are under way
@@ -113,9 +114,15 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 	return done, nil
 }
 
-// put writes once. Of a nudge's text the journal knows how much the terminal
+// put writes once. Of a nudge's text, and of what a client types, the journal knows how much the terminal
 // took, but for a kill within the call. mu is held.
 func (s *session) put(p []byte) (int, error) {
+	if t := s.in.typist; t != nil {
+		t.begin(len(p))
+		n, err := unix.Write(s.fd, p)
+		t.end(n)
+		return n, err
+	}
 	if !s.in.tracked {
 		return unix.Write(s.fd, p)
 	}
@@ -203,15 +210,20 @@ func (s *session) send(ctx context.Context, p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
-	if slices.Contains(p, ctrlC) {
-		s.cancelNudge()
-	}
+	s.cancelledBy(p)
 	if err := s.lockInput(ctx); err != nil {
 		return err
 	}
 	defer s.unlockInput()
 	_, err := s.writeInput(ctx, p, 0)
 	return err
+}
+
+// cancelledBy ends the nudge that holds the lock when p has a Ctrl-C.
+func (s *session) cancelledBy(p []byte) {
+	if slices.Contains(p, ctrlC) {
+		s.cancelNudge()
+	}
 }
 
 const ctrlC = 0x03

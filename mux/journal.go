@@ -20,7 +20,8 @@ import (
 //	8 MiB    segment 1
 //	16 MiB   snapshot at the beginning of segment 0
 //	80 MiB   snapshot at the beginning of segment 1
-//	144 MiB  the nudge under way, and what the program said it is doing
+//	144 MiB  the nudge under way, what the program said it is doing, and how much
+//	         was typed by each client
 //
 // A segment is 128 KiB long, or 512 KiB while the output comes fast, or twice as
 // long as its snapshot where the screen is a large and colourful one, so that
@@ -44,7 +45,7 @@ const (
 	segmentPad   = 4096 // a read of a terminal gives at most this much
 	snapshotArea = 2 * segmentArea
 	snapshotMax  = 64 << 20
-	journalSize  = statusArea + 8 + statusMax
+	journalSize  = typedArea + typedMarks*typedPlace
 )
 
 // slot is a journal's header, in the table that all journals share: a page

@@ -101,6 +101,7 @@ type session struct {
 	killers    int           // Kills that are under way, or ended the whole tree
 	lost       bool          // the screen was lost
 	panics     int
+	typists    map[uint64]*typist // by the number of the client
 	clients    []*attachClient
 	leader     *attachClient // whose size is in force
 	in         input

@@ -148,6 +148,10 @@ type Terminal struct {
 	// where the provider can tell that from a detach; the exit is nil when it is
 	// not known.
 	Ended func(*Exit)
+
+	// Lost, if not nil, is called before Attach returns when bytes that were typed
+	// may not have reached the program, because the server was killed.
+	Lost func(bytes uint64)
 }
 
 // State is the outcome of a nudge.

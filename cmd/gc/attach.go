@@ -112,6 +112,9 @@ func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Termin
 	ended := false
 	var exit *runtime.Exit
 	terminal.Ended = func(e *runtime.Exit) { ended, exit = true, e }
+	terminal.Lost = func(n uint64) {
+		fmt.Fprintf(a.err, "%s: the multiplexer was restarted: up to %d bytes that you typed may not have arrived\n", t.label, n)
+	}
 	err = t.provider.Attach(ctx, t.session, terminal)
 	switch {
 	case errors.Is(err, runtime.ErrSentAway):

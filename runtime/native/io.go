@@ -25,6 +25,9 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		return fmt.Errorf("attach %s: %w", name, convert(err))
 	}
 	res, err := c.AttachTerminal(ctx, name, o)
+	if res.Lost > 0 && t.Lost != nil {
+		t.Lost(res.Lost)
+	}
 	switch {
 	case errors.Is(err, mux.ErrUnreachable) && !errors.Is(err, mux.ErrLost):
 		// A held connection knows nothing of a server that ended since.

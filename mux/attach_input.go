@@ -1,0 +1,74 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// typed passes a person's input on, and counts it.
+func (c *attachClient) typed(ctx context.Context, p []byte) error {
+	ignored, err := c.pass(ctx, p)
+	if c.typist == nil {
+		return err
+	}
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ignored {
+		c.typist.skip(len(p))
+	}
+	if c.taken = c.typist.done; c.taken >= c.ackd+ackBytes {
+		c.poke()
+	}
+	return err
+}
+
+// pass writes a person's input, or ignores it.
+func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err error) {
+	s := c.s
+	s.mu.Lock()
+	if !c.types() {
+		s.mu.Unlock()
+		return true, nil
+	}
+	now := time.Now()
+	interrupted, person := false, false
+	take := func(tok inputToken) {
+		person = person || !answersImages(tok)
+		interrupted = interrupted || isInterrupt(tok)
+		s.in.draft.typed(c, tok, now)
+		if s.in.draft.owner != nil {
+			s.in.left.touched = true
+		}
+	}
+	before := s.in.draft
+	if now.Sub(c.active) > keyTimeout {
+		c.scan.flush(take) // what was pressed before is not the start of this
+	}
+	c.scan.feed(p, take)
+	if s.leader != nil && s.leader != c && !person && !c.scan.pending() {
+		s.mu.Unlock() // the question went to every terminal, and one answer is enough
+		return true, nil
+	}
+	c.active = now
+	if person {
+		s.see()
+	}
+	if s.leader != c {
+		s.leader = c
+		_ = s.follow()
+	}
+	if before.owner != nil && s.in.draft.owner == nil {
+		s.broadcast() // a nudge may wait for it
+	}
+	s.mu.Unlock()
+	if interrupted {
+		s.cancelNudge()
+	}
+	err = s.sendTyped(ctx, c.typist, p)
+	if errors.Is(err, ErrExited) || errors.Is(err, ErrInputFull) {
+		return errors.Is(err, ErrInputFull), nil // the writer tells about the end
+	}
+	return false, err
+}

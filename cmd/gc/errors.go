@@ -77,6 +77,7 @@ var sentinels = []struct {
 	{runtime.ErrBackendUnreachable, exitCannotTell, "gc doctor"},
 	{mux.ErrNoMessage, exitNotFound, "gc session queue --all"},
 	{mux.ErrQuestion, exitFailure, "gc pending shows what it asks now"},
+	{runtime.ErrQuestion, exitFailure, "gc pending shows what it asks now"},
 	{runtime.ErrInteractionUnsupported, exitUnsupported, ""},
 	{runtime.ErrExecUnsupported, exitUnsupported, ""},
 	{runtime.ErrRelaunchUnsupported, exitUnsupported, ""},

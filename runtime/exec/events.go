@@ -81,6 +81,7 @@ func (p *Provider) forget(name string, births uint64) {
 	defer p.mu.Unlock()
 	if p.born[name] == births {
 		delete(p.born, name)
+		delete(p.looks, name)
 	}
 }
 

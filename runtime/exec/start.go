@@ -114,6 +114,9 @@ func (s *starter) create(ctx context.Context, h *handshake) error {
 	s.created = true
 	s.p.bear(s.name)
 	err = runtime.KeepComposer(ctx, s.p, s.name, s.cfg.Composer)
+	if err == nil {
+		err = runtime.KeepScreenRules(ctx, s.p, s.name, s.cfg)
+	}
 	if err == nil && s.cfg.ReadyPromptPrefix != "" {
 		err = s.p.SetMeta(ctx, s.name, readyMeta, s.cfg.ReadyPromptPrefix)
 	}

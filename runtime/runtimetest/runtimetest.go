@@ -98,7 +98,7 @@ func cases() []testCase {
 	var all []testCase
 	for _, group := range [][]testCase{
 		lifeCases, nameCases, endCases, processCases, inputCases, keyCases, outputCases, metaCases,
-		activityCases, fileCases, startCases, dialogCases, attachCases, pushCases, extensionCases, lossCases,
+		activityCases, fileCases, startCases, dialogCases, attachCases, pushCases, extensionCases, questionCases, lossCases,
 	} {
 		all = append(all, group...)
 	}

@@ -70,6 +70,9 @@ func (s *starter) create(ctx context.Context) error {
 	if err == nil {
 		err = runtime.KeepComposer(detached, s.p, s.name, s.cfg.Composer)
 	}
+	if err == nil {
+		err = runtime.KeepScreenRules(detached, s.p, s.name, s.cfg)
+	}
 	if err != nil && !gone(err) {
 		if v, gerr := s.p.get(detached, s.target); gerr == nil {
 			err = errors.Join(err, s.p.end(detached, v))

@@ -26,6 +26,9 @@ type agentNudgeOptions struct {
 	delivery string
 	timeout  time.Duration
 	ttl      time.Duration
+	to       []string // agents, pools and rigs
+	all      bool
+	single   bool // to is one name, the first argument
 }
 
 // newAgentNudgeCmd is gc nudge: newNudgeCmd with the city's queue.
@@ -34,17 +37,30 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "nudge AGENT [TEXT|-]",
 		Short:             "Type a message and submit it, and say whether it was taken",
-		Args:              between(1, 2),
+		Args:              between(0, 2),
 		ValidArgsFunction: s.complete,
 		RunE: graceful(func(cmd *cobra.Command, args []string) error {
-			o.stdin = len(args) == 1 || args[1] == "-"
-			if !o.stdin {
-				o.text = args[1]
+			switch {
+			case len(o.to) > 0 && o.all:
+				return usageError(cmd, "--to and --all exclude each other")
+			case len(o.to) > 0 || o.all:
+			case len(args) == 0:
+				return between(1, 2)(cmd, args)
+			default:
+				o.to, args = args[:1], args[1:]
+				o.single = true
 			}
-			if len(args) == 1 && a.interactive() {
+			if len(args) > 1 {
+				return usageError(cmd, "--to and --all take the text alone: gc nudge --to a,b TEXT")
+			}
+			o.stdin = len(args) == 0 || args[0] == "-"
+			if !o.stdin {
+				o.text = args[0]
+			}
+			if len(args) == 0 && a.interactive() {
 				return usageError(cmd, "no text: give it as an argument, or pipe it in")
 			}
-			return runAgentNudge(cmd.Context(), a, s, args[0], o)
+			return runAgentNudge(cmd.Context(), a, s, o)
 		}),
 	}
 	f := cmd.Flags()
@@ -52,6 +68,8 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	f.StringVar(&o.delivery, "delivery", "", "wait-idle, immediate or queue (default: wait-idle when the agent says that it works, else immediate)")
 	f.DurationVar(&o.wait, "wait", 0, "how long a dialog or a person's draft may stand in the way (default: say at once what does)")
 	f.BoolVar(&o.raw, "raw", false, "type it as it is, also what is a command to the agent: !ls, /clear")
+	f.StringSliceVar(&o.to, "to", nil, "`AGENTS`, with commas between them; the name of a pool or a rig is every one of it that runs")
+	f.BoolVar(&o.all, "all", false, "to every agent that runs, but the one that calls")
 	f.DurationVar(&o.timeout, "timeout", 0, "with wait-idle: leave it in the queue after this long (default: wait on)")
 	f.DurationVar(&o.ttl, "ttl", session.DefaultTTL, "how long a message may wait before it is a dead letter")
 	values := cobra.FixedCompletions([]string{deliverWaitIdle, deliverImmediate, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
@@ -74,10 +92,15 @@ arrives as text, and the receipt says so; --raw sends it as it is.
 
 wait-idle and queue put it into the city's queue: on disk, in order, for the session
 that runs now and no later one. They type only into an agent that is known to be idle
-(gc explain). Ctrl-C takes a waiting message back.`, `
+(gc explain). Ctrl-C takes a waiting message back.
+
+AGENT may be a pool or a rig. To several agents the message goes at the same time,
+each receipt stands behind its agent, and the command fails when one of them does.`, `
 		gc nudge worker 'please run the tests'
 		git diff | gc nudge worker -
-		gc nudge worker 'and then the linter' --delivery queue`,
+		gc nudge worker 'and then the linter' --delivery queue
+		gc nudge --to worker,tester 'stop at five'
+		gc nudge --all 'the branch is frozen' --delivery queue`,
 		statuses{exitOK: "submitted; with --delivery queue: queued", exitFailure: "drafted, blocked, refused or dead", exitNotFound: "", exitCannotTell: "unverified", exitTimeout: "still queued after --timeout"})
 	a.addTo(cmd, []entry{
 		{"list", "", func() *cobra.Command { return newNudgeListCmd(a) }},
@@ -86,17 +109,29 @@ that runs now and no later one. They type only into an agent that is known to be
 	return cmd
 }
 
-func runAgentNudge(ctx context.Context, a *app, s scope, name string, o agentNudgeOptions) error {
+func runAgentNudge(ctx context.Context, a *app, s scope, o agentNudgeOptions) error {
 	switch {
 	case o.delivery != "" && o.delivery != deliverWaitIdle && o.delivery != deliverImmediate && o.delivery != deliverQueue:
 		return fail(exitUsage, "valid values: wait-idle, immediate, queue", "--delivery %s is not known", o.delivery)
 	case o.timeout < 0 || o.wait < 0 || o.ttl <= 0:
 		return fail(exitUsage, "", "a time limit must be positive")
 	}
-	t, err := s.target(ctx, name)
+	names, group, err := a.nudged(ctx, o)
 	if err != nil {
 		return err
 	}
+	if !group {
+		t, err := s.target(ctx, names[0])
+		if err != nil {
+			return err
+		}
+		return a.deliverTo(ctx, t, o)
+	}
+	return a.nudgeMany(ctx, s, names, o)
+}
+
+// deliverTo types or queues the message for one agent.
+func (a *app) deliverTo(ctx context.Context, t *target, o agentNudgeOptions) error {
 	if o.delivery == "" {
 		o.delivery = a.usualDelivery(ctx, t)
 	}

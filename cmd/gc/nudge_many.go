@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"gascity.dev/gc/internal/controller"
+)
+
+// nudged are the agents that a message is for. group: they were named by several
+// names, or by that of a pool or a rig.
+func (a *app) nudged(ctx context.Context, o agentNudgeOptions) (names []string, group bool, err error) {
+	if o.single && !a.isGroup(o.to[0]) {
+		return o.to, false, nil
+	}
+	status, err := cityStatus(ctx, a)
+	if err != nil {
+		return nil, false, err
+	}
+	if o.all {
+		caller := os.Getenv("GC_SESSION_NAME")
+		names = running(status, func(ag controller.AgentStatus) bool { return ag.Session != caller })
+		if len(names) == 0 {
+			return nil, false, fail(exitNotFound, "gc status shows the agents", "no other agent runs")
+		}
+		return names, true, nil
+	}
+	for _, name := range o.to {
+		found, err := a.expand(status, strings.TrimSpace(name))
+		if err != nil {
+			return nil, false, err
+		}
+		for _, n := range found {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names, true, nil
+}
+
+// isGroup reports whether a name is that of a pool or a rig of the city, and of no
+// agent.
+func (a *app) isGroup(name string) bool {
+	city, err := a.loadCity()
+	if err != nil {
+		return false
+	}
+	if ag, ok := city.Agent(name); ok {
+		return ag.Pool != nil && ag.Pool.Max != 0
+	}
+	for i := range city.Rigs {
+		if city.Rigs[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// expand finds the agents that a name stands for: itself, or those of a pool or a
+// rig that run.
+func (a *app) expand(s controller.Status, name string) ([]string, error) {
+	for _, ag := range s.Agents {
+		if ag.Name == name {
+			return []string{name}, nil
+		}
+	}
+	var found []string
+	isRig := slices.ContainsFunc(s.Rigs, func(r controller.RigStatus) bool { return r.Name == name })
+	switch {
+	case isRig || a.isGroup(name):
+		found = running(s, func(ag controller.AgentStatus) bool {
+			return isRig && strings.HasPrefix(ag.Name, name+"/") || ag.Pool != "" && (ag.Pool == name || strings.HasSuffix(ag.Pool, "/"+name))
+		})
+		if len(found) == 0 {
+			return nil, fail(exitNotFound, "gc status shows the agents", "no agent of %s runs", name)
+		}
+		return found, nil
+	}
+	city, err := a.loadCity()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := a.findAgent(city, name)
+	if err != nil {
+		return nil, err
+	}
+	return []string{spec.Name()}, nil
+}
+
+// running are the names of the agents that run and are meant.
+func running(s controller.Status, meant func(controller.AgentStatus) bool) []string {
+	var names []string
+	for _, ag := range s.Agents {
+		if ag.State == controller.StateRunning && meant(ag) {
+			names = append(names, ag.Name)
+		}
+	}
+	return names
+}
+
+// manyReceipt is what became of a message to one of several agents, as JSON: a
+// receipt or an entry in the queue, or why there is none.
+type manyReceipt struct {
+	Agent   string          `json:"agent"`
+	Receipt json.RawMessage `json:"receipt,omitempty"`
+	Error   string          `json:"error,omitempty"`
+}
+
+// nudgeMany delivers to several agents at the same time.
+func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNudgeOptions) error {
+	if err := a.messageText(&target{label: strings.Join(names, ",")}, &o.nudgeOptions); err != nil {
+		return err
+	}
+	type one struct {
+		app      *app
+		out, err bytes.Buffer
+		failed   error
+	}
+	all := make([]one, len(names))
+	var work sync.WaitGroup
+	for i, name := range names {
+		d := &all[i]
+		t, err := s.target(ctx, name)
+		d.app, d.failed = &app{stdio: stdio{in: a.in, out: &d.out, err: &d.err}, city: a.city, agent: t}, err
+		if err == nil {
+			work.Go(func() { d.failed = d.app.agentDown(ctx, d.app.deliverTo(ctx, t, o)) })
+		}
+	}
+	work.Wait()
+	a.agent = nil
+	receipts := make([]manyReceipt, len(names))
+	statuses := make([]int, len(names))
+	for i, name := range names {
+		d := &all[i]
+		statuses[i] = report(&d.err, nil, d.failed)
+		receipts[i] = manyReceipt{Agent: name}
+		var said quiet
+		if text := bytes.TrimSpace(d.out.Bytes()); o.json && json.Valid(text) {
+			receipts[i].Receipt = json.RawMessage(text)
+		} else if d.failed != nil && !errors.As(d.failed, &said) {
+			receipts[i].Error = cleanLine(d.failed.Error())
+		}
+		if !o.json {
+			for _, line := range linesOf(strings.TrimSpace(d.out.String())) {
+				fmt.Fprintf(a.out, "%s: %s\n", cleanLine(name), line)
+			}
+		}
+		for _, line := range linesOf(strings.TrimRight(d.err.String(), "\n")) {
+			fmt.Fprintf(a.err, "%s: %s\n", cleanLine(name), line)
+		}
+	}
+	var err error
+	if o.json {
+		err = a.printJSON(receipts)
+	}
+	if worst := slices.Max(statuses); worst != exitOK {
+		if slices.Contains(statuses, exitFailure) {
+			worst = exitFailure
+		}
+		return errors.Join(err, quiet(worst))
+	}
+	return err
+}

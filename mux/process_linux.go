@@ -1,8 +1,12 @@
 package mux
 
 import (
+	"bytes"
+	"fmt"
 	"os"
-	"time"
+	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -23,17 +27,11 @@ func openProcess(pid int, start uint64) int {
 	return fd
 }
 
-// reapWait is how long the kernel may take to tell an exit status: until the
-// process's new parent reaped it. There are ones that look every second or two.
-const (
-	reapWait = 5 * time.Second
-	reapStep = 2 * time.Millisecond
-)
-
 // awaitProcess waits for the end of the process behind fd, and tells its wait
-// status where the kernel does (PIDFD_INFO_EXIT, Linux 6.15). ok is false when
-// done was closed first.
-func awaitProcess(fd, _ int, _ uint64, done <-chan struct{}) (ws unix.WaitStatus, known, ok bool) {
+// status where the kernel does: of a process that its new parent has not reaped
+// yet in /proc, of another by its descriptor (PIDFD_INFO_EXIT, Linux 6.15). ok
+// is false when done was closed first.
+func awaitProcess(fd, pid int, start uint64, done <-chan struct{}) (ws unix.WaitStatus, known, ok bool) {
 	if fd < 0 {
 		return 0, false, true
 	}
@@ -61,14 +59,47 @@ func awaitProcess(fd, _ int, _ uint64, done <-chan struct{}) (ws unix.WaitStatus
 		<-ended
 		return 0, false, false
 	}
-	for limit := time.Now().Add(reapWait); time.Now().Before(limit); time.Sleep(reapStep) {
-		info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
-		if err := unix.IoctlPidfdInfo(fd, &info); err != nil {
-			break
-		}
-		if info.Mask&unix.PIDFD_INFO_EXIT != 0 {
-			return unix.WaitStatus(info.Exit_code), true, true
-		}
+	if ws, known := zombieStatus(pid, start); known {
+		return ws, true, true
+	}
+	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
+	if unix.IoctlPidfdInfo(fd, &info) == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0 {
+		return unix.WaitStatus(info.Exit_code), true, true
 	}
 	return 0, false, true
+}
+
+// zombieStatus is the wait status of a process that has ended and was not reaped
+// (proc_pid_stat(5), exit_code). Of another user's the kernel says 0.
+func zombieStatus(pid int, start uint64) (ws unix.WaitStatus, known bool) {
+	p, err := proctree.Get(pid)
+	if err != nil || !p.Zombie() || start != 0 && p.Start != start {
+		return 0, false
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	f := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
+	if len(f) < 50 || f[0] != "Z" {
+		return 0, false
+	}
+	status, err := strconv.ParseUint(f[49], 10, 32)
+	if err != nil || status == 0 && !ownProcess(pid) {
+		return 0, false
+	}
+	return unix.WaitStatus(status), true
+}
+
+// ownProcess reports whether a process has no other user than this one.
+func ownProcess(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	_, line, _ := bytes.Cut(b, []byte("\nUid:"))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	own := strconv.Itoa(os.Geteuid())
+	ids := strings.Fields(string(line))
+	return len(ids) == 4 && !slices.ContainsFunc(ids, func(id string) bool { return id != own })
 }

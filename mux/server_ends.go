@@ -65,6 +65,7 @@ func (srv *server) moveExited(s *session) {
 	drop := srv.overdue(srv.clock.Now())
 	srv.armSweep()
 	srv.checkIdle()
+	link := srv.link
 	srv.mu.Unlock()
 	srv.collect(drop)
 	srv.queue.sessionsChanged()
@@ -72,6 +73,9 @@ func (srv *server) moveExited(s *session) {
 	select {
 	case srv.ended <- s:
 	default: // a thousand at once: their orphans are listed, not swept
+	}
+	if err := srv.giveForeign(link, s); err != nil && !errors.Is(err, errKeeperLost) { // it lets go of the terminal
+		logf("session %s: %v", s.rec.ID, err)
 	}
 }
 

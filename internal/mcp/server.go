@@ -9,6 +9,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -46,7 +47,7 @@ log), its input (write, submit, keys) and its end (wait, kill).`
 // Serve speaks the protocol on standard input and output until the input ends
 // or ctx does.
 func Serve(ctx context.Context, o Options) error {
-	return newServer(o).Run(ctx, &mcp.StdioTransport{})
+	return newServer(o).Run(ctx, newStdio(os.Stdin, os.Stdout))
 }
 
 func newServer(o Options) *mcp.Server {

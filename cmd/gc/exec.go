@@ -357,6 +357,11 @@ func (f *foreground) leave(ctx context.Context) error {
 	if res.Status.Ended() {
 		return f.end(ctx, res)
 	}
+	if f.options.json { // with the output so far, as the API's own answer
+		if res, err = f.all(ctx); err != nil {
+			return err
+		}
+	}
 	if f.missing > 0 {
 		f.warn("%d bytes of output are lost", f.missing)
 	}
@@ -365,12 +370,10 @@ func (f *foreground) leave(ctx context.Context) error {
 
 func (f *foreground) end(ctx context.Context, res mux.ExecResult) error {
 	if f.options.json {
-		start := uint64(0)
-		res, err := f.client.ProcessPoll(ctx, f.id, mux.PollRequest{Cursor: &start, Caller: f.caller})
+		res, err := f.all(ctx)
 		if err != nil {
 			return err
 		}
-		res.Missing = max(res.Missing, f.missing)
 		if err := f.printJSON(res); err != nil {
 			return err
 		}
@@ -384,6 +387,14 @@ func (f *foreground) end(ctx context.Context, res mux.ExecResult) error {
 		code = int(q)
 	}
 	return fail(exitOwn, "make room on the disk of the mux state directory", "%d bytes of output are lost; the command's own status is %d", f.missing, code)
+}
+
+// all is the command with its output from the start.
+func (f *foreground) all(ctx context.Context) (mux.ExecResult, error) {
+	start := uint64(0)
+	res, err := f.client.ProcessPoll(ctx, f.id, mux.PollRequest{Cursor: &start, Caller: f.caller})
+	res.Missing = max(res.Missing, f.missing)
+	return res, err
 }
 
 // endOf is the exit status that stands for an ended command.

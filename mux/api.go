@@ -313,6 +313,7 @@ const (
 	EventAttached = "session.attached"
 	EventDetached = "session.detached"
 	EventResized  = "session.resized"
+	EventRenamed  = "session.renamed" // Session is the new name
 	EventNudged   = "session.nudged"
 	EventLost     = "session.screen-lost"
 	EventServer   = "server.started"

@@ -30,7 +30,7 @@ const (
 // features are what this server can do beyond the first version of /v1.
 var features = []string{
 	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
-	"resume",
+	"resume", "rename",
 }
 
 // handler answers one request with what is sent as JSON.
@@ -118,6 +118,7 @@ func (srv *server) sessionRoutes(handle func(string, handler)) {
 	session("POST /v1/sessions/{name}/interrupt", handleInterrupt)
 	session("POST /v1/sessions/{name}/signal", handleSignal)
 	session("POST /v1/sessions/{name}/resize", handleResize)
+	session("POST /v1/sessions/{name}/rename", srv.handleRename)
 	session("POST /v1/sessions/{name}/peek", handlePeek)
 	session("POST /v1/sessions/{name}/keys", handleKeys)
 	session("POST /v1/sessions/{name}/paste", handlePaste)
@@ -387,7 +388,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 		}
 	}
 	if boolQuery(r, "running") && !s.isRunning() {
-		return nil, fmt.Errorf("%s: %w", s.rec.Name, ErrExited)
+		return nil, fmt.Errorf("%s: %w", s.name(), ErrExited)
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return nil, fmt.Errorf("%w: attach is a WebSocket", ErrRequest)

@@ -19,7 +19,7 @@ import (
 
 // emit publishes an event of a session. It never blocks.
 func (srv *server) emit(s *session, e Event) {
-	e.Time, e.Session, e.SID = time.Now(), s.rec.Name, s.rec.ID
+	e.Time, e.Session, e.SID = time.Now(), s.name(), s.rec.ID
 	srv.events.Append(e)
 }
 

@@ -18,7 +18,7 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := PeekResult{
-		ID: s.rec.ID, Name: s.rec.Name, State: StateRunning, Revision: s.revision(),
+		ID: s.rec.ID, Name: s.name(), State: StateRunning, Revision: s.revision(),
 		ScreenLost: s.lost, Exit: s.exitCopy(),
 	}
 	if s.exit != nil {
@@ -41,7 +41,7 @@ func (r *PeekRequest) past() bool { return !r.At.IsZero() || r.Elapsed != nil ||
 
 // same reports whether peek would say no more than [unchanged].
 func (s *session) same(r *PeekRequest) bool {
-	if r.IfRevision == 0 || r.past() || r.Name != s.rec.Name {
+	if r.IfRevision == 0 || r.past() || r.Name != s.name() {
 		return false
 	}
 	s.mu.Lock()
@@ -62,7 +62,7 @@ func (s *session) peekAt(r PeekRequest) (PeekResult, error) {
 	if err != nil {
 		return PeekResult{}, err
 	}
-	out := PeekResult{ID: s.rec.ID, Name: s.rec.Name, Revision: t.Revision()}
+	out := PeekResult{ID: s.rec.ID, Name: s.name(), Revision: t.Revision()}
 	err = dump(t, r, &out)
 	return out, err
 }

@@ -140,10 +140,11 @@ func (d *deliveries) start(ctx context.Context, it QueueItem) {
 	s := d.srv.live[it.Target]
 	d.srv.mu.Unlock()
 	if it.Session != "" && (s == nil || s.rec.ID != it.Session) {
-		if gone, err := d.srv.find(it.Session); err != nil || !gone.isRunning() {
+		var err error
+		if s, err = d.srv.find(it.Session); err != nil || !s.isRunning() { // else it has another name now
 			d.finish(it, QueueDead, "the session has ended")
+			return
 		}
-		return
 	}
 	if s == nil {
 		return // its start wakes the loop

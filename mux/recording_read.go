@@ -49,7 +49,7 @@ func (s *session) readRecording() (*tapeReader, error) {
 		readers = append(readers, bufio.NewReader(f))
 	}
 	if len(readers) == 0 {
-		return nil, fmt.Errorf("%w: %s was started without recording", ErrRequest, s.rec.Name)
+		return nil, fmt.Errorf("%w: %s was started without recording", ErrRequest, s.name())
 	}
 	r.Reader = io.MultiReader(readers...)
 	return r, nil
@@ -118,7 +118,7 @@ func (s *session) asciicast(w io.Writer, r io.Reader) error {
 				cols, rows = s.rec.Cols, s.rec.Rows
 			}
 			head := map[string]any{
-				"version": 2, "width": cols, "height": rows, "timestamp": begin.Unix(), "title": s.rec.Name,
+				"version": 2, "width": cols, "height": rows, "timestamp": begin.Unix(), "title": s.name(),
 				"env": map[string]string{"TERM": "xterm-256color"},
 			}
 			if err := enc.Encode(head); err != nil || sized {
@@ -173,7 +173,7 @@ func (s *session) terminalAt(r PeekRequest) (*vt.Terminal, error) {
 	err = eachShown(f, p.frame)
 	if p.dropped {
 		return nil, fmt.Errorf("%w: the recording of %s begins at %s, what was before is not kept",
-			ErrRequest, s.rec.Name, p.begin.Format(time.RFC3339))
+			ErrRequest, s.name(), p.begin.Format(time.RFC3339))
 	}
 	if err != nil && !errors.Is(err, errLater) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err

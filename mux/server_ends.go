@@ -55,8 +55,8 @@ func (srv *server) sessionEnded(s *session) {
 func (srv *server) moveExited(s *session) {
 	srv.execs.ended(s)
 	srv.mu.Lock()
-	if srv.live[s.rec.Name] == s {
-		delete(srv.live, s.rec.Name)
+	if srv.live[s.name()] == s {
+		delete(srv.live, s.name())
 	}
 	if srv.sessions[s.rec.ID] == s && !s.taken && !slices.Contains(srv.exited, s) {
 		s.over = srv.clock.Now()
@@ -246,7 +246,7 @@ func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration)
 	err := s.endTree(ctx, grace)
 	if err != nil && errors.Is(context.Cause(ctx), errLeaving) {
 		srv.leaveKill(s, deadline)
-		return fmt.Errorf("kill %s: %w", s.rec.Name, errLeaving)
+		return fmt.Errorf("kill %s: %w", s.name(), errLeaving)
 	}
 	return err
 }
@@ -254,7 +254,7 @@ func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration)
 func (s *session) endTree(ctx context.Context, grace time.Duration) error {
 	defer killLate(grace, s)()
 	if err := proctree.Kill(ctx, withCgroups(s.tree().Scanner(), s), grace); err != nil {
-		return fmt.Errorf("kill %s: %w", s.rec.Name, err)
+		return fmt.Errorf("kill %s: %w", s.name(), err)
 	}
 	ctx, cancel := noticeLimit(ctx)
 	defer cancel()
@@ -290,8 +290,8 @@ func (srv *server) remove(all ...*session) {
 		}
 		s.taken = true
 		mine = append(mine, s)
-		if srv.live[s.rec.Name] == s {
-			delete(srv.live, s.rec.Name)
+		if srv.live[s.name()] == s {
+			delete(srv.live, s.name())
 		}
 		if i := slices.Index(srv.exited, s); i >= 0 {
 			srv.exited = slices.Delete(srv.exited, i, i+1)

@@ -169,13 +169,13 @@ func (srv *server) spawn(r CreateRequest) (*session, error) {
 	s.openOutput()
 	s.mu.Unlock()
 	srv.mu.Lock()
-	srv.sessions[s.rec.ID], srv.live[s.rec.Name] = s, s
+	srv.sessions[s.rec.ID], srv.live[s.name()] = s, s
 	srv.emit(s, Event{Type: EventStarted}) // under mu, and so before its exit is noticed
 	later := srv.link
 	srv.mu.Unlock()
 	if later != s.spawner { // its keeper died, and the next one got everything before this was there
 		if err := srv.giveForeign(later, s); err != nil {
-			logf("%s: %v", s.rec.Name, err)
+			logf("%s: %v", s.name(), err)
 		}
 	}
 	if err := srv.loop.add(s); err != nil {
@@ -430,7 +430,7 @@ func (srv *server) find(name string) (*session, error) {
 	}
 	var newest *session
 	for _, s := range srv.sessions {
-		if s.rec.Name == name && (newest == nil || s.rec.Created > newest.rec.Created) {
+		if s.name() == name && (newest == nil || s.rec.Created > newest.rec.Created) {
 			newest = s
 		}
 	}
@@ -445,13 +445,13 @@ func (srv *server) list(prefix string, all bool) []SessionInfo {
 	srv.mu.Lock()
 	var found []*session
 	for _, s := range srv.sessions {
-		if strings.HasPrefix(s.rec.Name, prefix) {
+		if strings.HasPrefix(s.name(), prefix) {
 			found = append(found, s)
 		}
 	}
 	srv.mu.Unlock()
 	slices.SortFunc(found, func(a, b *session) int {
-		if c := strings.Compare(a.rec.Name, b.rec.Name); c != 0 {
+		if c := strings.Compare(a.name(), b.name()); c != 0 {
 			return c
 		}
 		return int(min(1, max(-1, a.rec.Created-b.rec.Created)))

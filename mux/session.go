@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,7 +58,8 @@ func (r *sessionRecord) encode() []byte {
 // for. Input has a lock of its own, see input.
 type session struct {
 	srv     *server
-	rec     sessionRecord
+	rec     sessionRecord          // its Name is for the keeper; see name
+	called  atomic.Pointer[string] // changed under server.mu
 	pid     int
 	start   uint64      // of pid, against its reuse
 	slot    uint64      // in the readiness loop
@@ -121,6 +123,7 @@ func (s *session) options() vt.Options {
 // taken over.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal) (*session, error) {
 	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows}
+	s.called.Store(&rec.Name)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(rec.ID))        // never fails
 	s.first = uint64(h.Sum32() & 0xfffff) // a revision stays below 2^53, for those who count in floating point
@@ -134,6 +137,9 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 	s.term = t
 	return s, nil
 }
+
+// name is what the session is called now.
+func (s *session) name() string { return *s.called.Load() }
 
 // tree is the session's processes, also after the leader was reaped.
 func (s *session) tree() proctree.Tree {
@@ -179,7 +185,7 @@ func (s *session) info() SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := SessionInfo{
-		ID: s.rec.ID, Name: s.rec.Name, State: StateRunning, PID: s.pid,
+		ID: s.rec.ID, Name: s.name(), State: StateRunning, PID: s.pid,
 		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: Size{s.cols, s.rows},
 		Title: s.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
 		LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)), Attached: len(s.clients),

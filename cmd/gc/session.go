@@ -30,6 +30,7 @@ GC_HOST_BIN is what gc is called there).`, `
 			{"pending", "", func() *cobra.Command { return newPendingCmd(a, s) }},
 			{"respond", "", func() *cobra.Command { return newRespondCmd(a, s) }},
 			{"seen", "", func() *cobra.Command { return newSeenCmd(s) }},
+			{"rename", "", func() *cobra.Command { return newSessionRenameCmd(s) }},
 			{"resize", "", func() *cobra.Command { return newSessionResizeCmd(s) }},
 			{"clear", "", func() *cobra.Command { return newSessionClearCmd(s) }},
 			{"meta", "", func() *cobra.Command { return newSessionMetaCmd(a, s) }},

@@ -1,0 +1,90 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"gascity.dev/gc/store"
+)
+
+// Rename gives a running session another name. Its id, its clients and the
+// messages that wait for it stay. ErrExists when a session of that name runs,
+// ErrExited for one that has ended.
+func (c *Client) Rename(ctx context.Context, name, to string) error {
+	return c.call(ctx, "POST", sessionPath(name, "/rename"), renameRequest{to}, nil)
+}
+
+type renameRequest struct {
+	Name string `json:"name"`
+}
+
+func (srv *server) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in renameRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, srv.rename(s, in.Name)
+}
+
+func (srv *server) rename(s *session, to string) error {
+	if err := checkName(to); err != nil {
+		return err
+	}
+	if err := srv.takeName(s, to); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.rec.Name = s.name() // a rename that came later may be here first
+	err := srv.currentLink().deposit(s.rec.ID, s.rec.encode())
+	s.mu.Unlock()
+	if err != nil {
+		logf("session %s: %v", s.rec.ID, err)
+	}
+	srv.emit(s, Event{Type: EventRenamed})
+	srv.queue.renamed(s)
+	return nil
+}
+
+// takeName makes the session the live one of the name.
+func (srv *server) takeName(s *session, to string) error {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	from := s.name()
+	switch taken, ok := srv.live[to]; {
+	case s.rec.Exec:
+		return fmt.Errorf("%w: %s is a background command", ErrRequest, from)
+	case srv.live[from] != s || !s.isRunning():
+		return fmt.Errorf("rename %s: %w", from, ErrExited)
+	case taken == s:
+		return nil
+	case ok && (taken == nil || taken.isRunning()):
+		return fmt.Errorf("%w: %s", ErrExists, to)
+	}
+	for _, other := range srv.sessions {
+		if other.rec.Exec && other.rec.Owner == from && other.isRunning() {
+			return fmt.Errorf("%w: background commands of %s run, and tell that name of their end", ErrRequest, from)
+		}
+	}
+	delete(srv.live, from)
+	srv.live[to] = s
+	s.called.Store(&to)
+	return nil
+}
+
+// renamed gives the messages that wait for the session its new name.
+func (d *deliveries) renamed(s *session) {
+	err := d.srv.db.Batch(func(tx *store.Tx) error {
+		return queueBucket.Each(tx, "", func(id string, it QueueItem) error {
+			if it.Session != s.rec.ID || it.Target == s.name() {
+				return nil
+			}
+			it.Target = s.name()
+			return queueBucket.Put(tx, id, it)
+		})
+	})
+	if err != nil {
+		logf("queue: %v", err)
+	}
+	d.wake()
+}

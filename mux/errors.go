@@ -36,6 +36,7 @@ var (
 	ErrLimit     = process.ErrLimit
 	ErrNoMessage = errors.New("no such message in the queue")
 	ErrQuestion  = errors.New("the question was not answered")
+	ErrNested    = errors.New("a session cannot show itself")
 )
 
 // ErrFrozen is a server that is there and says nothing: it was stopped, or
@@ -99,6 +100,7 @@ var codes = []struct {
 	{"upgrade", 500, ErrUpgrade},
 	{"limit", 429, ErrLimit},
 	{"question", 409, ErrQuestion},
+	{"nested", 409, ErrNested},
 	{"no_message", 404, ErrNoMessage},
 	{"request", 400, ErrRequest},
 }

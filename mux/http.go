@@ -51,7 +51,7 @@ func (srv *server) newHTTP() (*http.Server, *lanes) {
 	srv.sessionRoutes(handle)
 	return &http.Server{
 		Handler: m, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags),
+		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags), ConnContext: withPeer,
 	}, newLanes(m)
 }
 
@@ -393,6 +393,15 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return nil, fmt.Errorf("%w: attach is a WebSocket", ErrRequest)
 	}
+	c := &attachClient{
+		s: s, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
+		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
+	}
+	pid, _ := r.Context().Value(peerKey{}).(int)
+	if err := s.srv.nesting.enter(c, s.srv.around(pid)); err != nil {
+		return nil, err
+	}
+	defer s.srv.nesting.leave(c)
 	var t *typist
 	if id := typedID(r); id != 0 {
 		var err error
@@ -412,10 +421,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if err != nil {
 		return hijacked{}, nil // Accept has answered
 	}
-	c := &attachClient{
-		s: s, ws: ws, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
-		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
-	}
+	c.ws = ws
 	if t != nil {
 		t.done = t.next // the client was told of what may be lost
 		c.typist, c.taken, c.ackd = t, t.done, t.done

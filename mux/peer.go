@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -9,24 +10,43 @@ import (
 // checkPeer returns ErrForeign unless the other end of a unix connection runs
 // as the same user.
 func checkPeer(conn net.Conn) error {
-	uc, ok := conn.(*net.UnixConn)
-	if !ok {
+	uid, err := askPeer(conn, peerUID)
+	if errors.Is(err, errNoPeer) {
 		return nil
 	}
-	raw, err := uc.SyscallConn()
 	if err != nil {
 		return err
-	}
-	var uid int
-	var uidErr error
-	if err := raw.Control(func(fd uintptr) { uid, uidErr = peerUID(int(fd)) }); err != nil {
-		return err
-	}
-	if uidErr != nil {
-		return uidErr
 	}
 	if uid != os.Geteuid() {
 		return fmt.Errorf("%w: uid %d", ErrForeign, uid)
 	}
 	return nil
+}
+
+// peerPID is the process that made a unix connection; 0 when that is not known.
+func peerPID(conn net.Conn) int {
+	pid, err := askPeer(conn, peerProcess)
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// errNoPeer is a connection that is no unix socket.
+var errNoPeer = errors.New("not a unix socket")
+
+// askPeer asks the kernel about the other end of a unix connection.
+func askPeer(conn net.Conn, ask func(fd int) (int, error)) (n int, err error) {
+	uc, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0, errNoPeer
+	}
+	raw, err := uc.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if cerr := raw.Control(func(fd uintptr) { n, err = ask(int(fd)) }); cerr != nil {
+		return 0, cerr
+	}
+	return n, err
 }

@@ -17,6 +17,11 @@ func peerUID(fd int) (int, error) {
 	return int(cred.Uid), nil
 }
 
+// peerProcess is the process at the other end of a unix socket.
+func peerProcess(fd int) (int, error) {
+	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+}
+
 // waitProcess waits until the process has ended; there is no descriptor to
 // wait on without being its parent.
 func waitProcess(ctx context.Context, pid int) error {

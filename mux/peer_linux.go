@@ -18,6 +18,15 @@ func peerUID(fd int) (int, error) {
 	return int(cred.Uid), nil
 }
 
+// peerProcess is the process at the other end of a unix socket.
+func peerProcess(fd int) (int, error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Pid), nil
+}
+
 // waitProcess waits until the process has ended; a pid that is not there has.
 func waitProcess(ctx context.Context, pid int) error {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)

@@ -50,6 +50,7 @@ type server struct {
 	http    *http.Server
 	lanes   *lanes
 	watches watches
+	nesting nesting
 	changes atomic.Uint64 // of all sessions
 	times   timing
 	ready   chan struct{} // closed when the keeper was told that the server serves

@@ -76,6 +76,7 @@ var sentinels = []struct {
 	{mux.ErrBusy, exitFailure, "gc mux stop --force ends the sessions too"},
 	{runtime.ErrBackendUnreachable, exitCannotTell, "gc doctor"},
 	{mux.ErrNoMessage, exitNotFound, "gc session queue --all"},
+	{mux.ErrNested, exitFailure, "attach from a terminal that is outside of the session"},
 	{mux.ErrQuestion, exitFailure, "gc pending shows what it asks now"},
 	{runtime.ErrQuestion, exitFailure, "gc pending shows what it asks now"},
 	{runtime.ErrInteractionUnsupported, exitUnsupported, ""},

@@ -1,0 +1,102 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+
+	"gascity.dev/gc/internal/proctree"
+)
+
+// A client that runs inside of a session makes that session show another one.
+// One that shows itself, at once or through others, would paint its own paints
+// for ever: such a client is refused.
+
+// peerKey is the context's key for the pid at the other end of the connection.
+type peerKey struct{}
+
+// withPeer notes who is at the other end, for ConnContext of net/http.
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	if b, ok := conn.(*begunConn); ok {
+		conn = b.Conn
+	}
+	return context.WithValue(ctx, peerKey{}, peerPID(conn))
+}
+
+// around returns the running session that a process runs inside of; nil for none.
+func (srv *server) around(pid int) *session {
+	srv.mu.Lock()
+	leaders := make(map[int]*session, len(srv.live))
+	for _, s := range srv.live {
+		if s != nil && s.pid > 0 {
+			leaders[s.pid] = s
+		}
+	}
+	srv.mu.Unlock()
+	if len(leaders) == 0 {
+		return nil
+	}
+	for at := pid; at > 1; {
+		if s := leaders[at]; s != nil {
+			return s
+		}
+		p, err := proctree.Get(at)
+		if err != nil {
+			break
+		}
+		at = p.PPID
+	}
+	env, err := proctree.Environ(pid) // its parents may have ended
+	if err != nil || env[proctree.SessionVar] == "" {
+		return nil
+	}
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.sessions[env[proctree.SessionVar]]
+}
+
+// nesting is which sessions show which: of each client that runs inside of one.
+type nesting struct {
+	mu    sync.Mutex
+	shows map[*attachClient]shown
+}
+
+type shown struct{ inside, what *session }
+
+// enter notes a client; ErrNested when its session would show itself.
+func (n *nesting) enter(c *attachClient, inside *session) error {
+	if inside == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.reaches(c.s, inside, map[*session]bool{}) {
+		return fmt.Errorf("%s: %w", c.s.rec.Name, ErrNested)
+	}
+	if n.shows == nil {
+		n.shows = make(map[*attachClient]shown)
+	}
+	n.shows[c] = shown{inside, c.s}
+	return nil
+}
+
+// reaches reports whether from shows to. mu is held.
+func (n *nesting) reaches(from, to *session, seen map[*session]bool) bool {
+	if from == to {
+		return true
+	}
+	seen[from] = true
+	return slices.ContainsFunc(slices.Collect(maps.Values(n.shows)), func(e shown) bool {
+		return e.inside == from && !seen[e.what] && n.reaches(e.what, to, seen)
+	})
+}
+
+// leave forgets a client.
+func (n *nesting) leave(c *attachClient) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.shows, c)
+}

@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -15,19 +16,13 @@ var boxRules = []rule{
 		provisions},
 	{"relaunch", "puts another command in the program's place and keeps the metadata",
 		"a changed command ends the session instead: its box and metadata are lost", relaunches},
-	{"copy-to", "copies a file below the work dir", "the agent does not find its files", func(r *run) error {
-		h, err := r.start(nil)
+	{"copy-to", "copies a file below the work dir, and nowhere else", "the agent does not find its files", copies},
+	{"wait-idle", "returns when the prompt stands open", "queued messages wait for ever", func(r *run) error {
+		h, err := r.tryStart(r.name(), config{"command": `printf 'ask> '; exec sleep 1000`, "ready_prompt_prefix": "ask> "})
 		if err != nil {
 			return err
 		}
-		src := filepath.Join(h.dir, "log")
-		if _, err := r.does("copy-to", h.name, "", src, "deep/copied"); err != nil {
-			return err
-		}
-		a, err := r.call("copy-to", h.name, "", src, "../escaped")
-		if err == nil && a.code == 0 {
-			err = errors.New("copy-to takes a path that leaves the work dir")
-		}
+		_, err = r.does("wait-idle", h.name, "", "20")
 		return err
 	}},
 	{"wait-idle", "ends with 124 when the time passes", "callers type into the middle of the agent's work", func(r *run) error {
@@ -46,6 +41,33 @@ var boxRules = []rule{
 		}
 		return nil
 	}},
+}
+
+func copies(r *run) error {
+	h, err := r.start(nil)
+	if err != nil {
+		return err
+	}
+	src := filepath.Join(r.dir, "copied")
+	if err := os.WriteFile(src, []byte(odd), 0o600); err != nil {
+		return err
+	}
+	if _, err := r.does("copy-to", h.name, "", src, "deep/copied"); err != nil {
+		return err
+	}
+	got, err := os.ReadFile(filepath.Join(h.dir, "deep", "copied"))
+	if err == nil && string(got) != odd {
+		err = fmt.Errorf("%q became %q", odd, clip(string(got)))
+	}
+	// A box on another machine has its own files.
+	if _, here := os.Stat(h.log); err != nil && here == nil {
+		return err
+	}
+	a, err := r.call("copy-to", h.name, "", src, "../escaped")
+	if err == nil && a.code == 0 {
+		err = errors.New("copy-to takes a path that leaves the work dir")
+	}
+	return err
 }
 
 func relaunches(r *run) error {

@@ -7,6 +7,23 @@ import (
 
 var metaRules = []rule{
 	{"set-meta", "keeps a value of any bytes until stop", "callers take a session of theirs for a stranger's", metadata},
+	{"get-meta", "prints newlines at the end of a value, where exact-meta is declared", "values change on their way", func(r *run) error {
+		if !r.has("exact-meta") {
+			return skip("exact-meta is not declared")
+		}
+		h, err := r.start(nil)
+		if err != nil {
+			return err
+		}
+		if _, err := r.does("set-meta", h.name, "value\n\n", "gc.check"); err != nil {
+			return err
+		}
+		a, err := r.does("get-meta", h.name, "", "gc.check")
+		if err == nil && a.out != "value\n\n" {
+			err = fmt.Errorf("\"value\\n\\n\" became %q", clip(a.out))
+		}
+		return err
+	}},
 	{"set-meta", "fails with \"session not found\" for a session that is gone", "callers believe that it is kept",
 		func(r *run) error { return r.failsAsGone("set-meta", "v", "k") }},
 	{"get-meta", "prints nothing for a key that is not set, or a session that is gone", "callers act on what nobody wrote", func(r *run) error {

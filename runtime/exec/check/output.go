@@ -20,6 +20,9 @@ var outputRules = []rule{
 		func(r *run) error { return r.failsAsGone("peek", "", "0") }},
 	{"process-alive", "finds the session's processes by name, and no others", "callers restart an agent that lives, or keep one that does not", processes},
 	{"get-last-activity", "is a time (RFC 3339) that output moves, or nothing", "callers stop agents that work, or never those that idle", activity},
+	{"peek", "shows the live screen alone for \"screen\", where peek-screen is declared", "start-up dialogs are looked for in old output", peekScreen},
+	{"peek", "shows the last screen of an ended program, where last-screen is declared", "callers show a crash without its reason", lastScreen},
+	{"clear-scrollback", "forgets the scrollback and keeps the screen", "old output comes back", clears},
 	{"clear-scrollback", "is best effort for a session that is gone", gone, func(r *run) error { return r.succeedsAsGone("clear-scrollback", "") }},
 	{"attach", "shows the session on a terminal and leaves it running", "a person sees nothing, or ends the agent by looking at it", attaches},
 	{"is-attached", "says true while a person is attached, and false else", "callers stop a session that a person uses", func(r *run) error {
@@ -56,6 +59,72 @@ func peeks(r *run) error {
 		return fmt.Errorf("peek 5 printed %q", clip(a.out))
 	}
 	return nil
+}
+
+// longOutput is 200 lines, more than a screen.
+const longOutput = `i=1; while [ $i -le 200 ]; do echo "line $i."; i=$((i + 1)); done; `
+
+// long starts a program that shows 200 lines and stays, or ends.
+func (r *run) long(end string) (*host, error) {
+	h, err := r.tryStart(r.name(), config{"command": longOutput + end})
+	if err != nil {
+		return h, err
+	}
+	return h, r.eventually(func() error {
+		a, err := r.does("peek", h.name, "", "0")
+		if err == nil && !strings.Contains(a.out, "line 200.") {
+			err = fmt.Errorf("peek 0 does not show the last line: %q", clip(a.out))
+		}
+		return err
+	})
+}
+
+func peekScreen(r *run) error {
+	if !r.has("peek-screen") {
+		return skip("peek-screen is not declared")
+	}
+	h, err := r.long("exec sleep 1000")
+	if err != nil {
+		return err
+	}
+	a, err := r.does("peek", h.name, "", "screen")
+	if err == nil && (!strings.Contains(a.out, "line 200.") || strings.Contains(a.out, "line 100.")) {
+		err = fmt.Errorf("after 200 lines the screen is %q", clip(a.out))
+	}
+	return err
+}
+
+func lastScreen(r *run) error {
+	if !r.has("last-screen") {
+		return skip("last-screen is not declared")
+	}
+	h, err := r.tryStart(r.name(), config{"command": "echo the last word; exit 7"})
+	if err != nil {
+		return err
+	}
+	if err := h.ends(); err != nil {
+		return err
+	}
+	a, err := r.does("peek", h.name, "", "0")
+	if err == nil && !strings.Contains(a.out, "the last word") {
+		err = fmt.Errorf("after the end peek printed %q", clip(a.out))
+	}
+	return err
+}
+
+func clears(r *run) error {
+	h, err := r.long("exec sleep 1000")
+	if err != nil {
+		return err
+	}
+	if _, err := r.does("clear-scrollback", h.name, ""); err != nil {
+		return err
+	}
+	a, err := r.does("peek", h.name, "", "0")
+	if err == nil && (strings.Contains(a.out, "line 1.") || !strings.Contains(a.out, "line 200.")) {
+		err = fmt.Errorf("after clear-scrollback peek printed %q", clip(a.out))
+	}
+	return err
 }
 
 func processes(r *run) error {

@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	"gascity.dev/gc/internal/process"
 )
@@ -36,6 +37,7 @@ var (
 	ErrLimit     = process.ErrLimit
 	ErrNoMessage = errors.New("no such message in the queue")
 	ErrQuestion  = errors.New("the question was not answered")
+	ErrVersion   = errors.New("the mux server is of another gc version, which cannot do this")
 	ErrNested    = errors.New("a session cannot show itself")
 )
 
@@ -115,14 +117,26 @@ type RemoteError struct {
 
 // Error is the server's own sentence.
 func (e *RemoteError) Error() string {
+	if e.unknownPath() {
+		return ErrVersion.Error()
+	}
 	if e.Message == "" {
 		return fmt.Sprintf("mux server: status %d", e.Status)
 	}
 	return e.Message
 }
 
+// unknownPath reports the answer of a server that has no such request; all others
+// have a code.
+func (e *RemoteError) unknownPath() bool {
+	return e.Code == "" && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed)
+}
+
 // Unwrap returns the sentinel that the code names.
 func (e *RemoteError) Unwrap() error {
+	if e.unknownPath() {
+		return ErrVersion
+	}
 	for _, c := range codes {
 		if c.code == e.Code {
 			return c.err

@@ -64,6 +64,7 @@ var sentinels = []struct {
 	{mux.ErrUnreachable, exitCannotTell, "gc mux status"},
 	{mux.ErrTerminals, exitFailure, "sessions that end free theirs; kernel.pty.max (sysctl) is how many there are"},
 	{mux.ErrOpenFiles, exitFailure, "sessions that end free theirs; a mux that is started under a higher limit (ulimit -Hn) has more"},
+	{mux.ErrVersion, exitUnsupported, "gc mux upgrade replaces it; no session ends"},
 	{mux.ErrStart, exitFailure, "gc doctor says what this machine lacks"},
 	{trust.ErrStore, exitFailure, "XDG_STATE_HOME names another place"},
 	{mux.ErrStateDir, exitFailure, "XDG_STATE_HOME or GC_MUX_SOCKET name another place"},

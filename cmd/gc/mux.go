@@ -70,7 +70,13 @@ func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
 	t.add("server", fmt.Sprintf("pid %d, up %s, %s", s.Server.PID, ago(s.Server.Since, now), memory(s.Server.MemoryBytes)))
 	t.add("keeper", fmt.Sprintf("pid %d, up %s, %s", s.Keeper.PID, ago(s.Keeper.Since, now), memory(s.Keeper.MemoryBytes)))
 	t.add("sessions", fmt.Sprintf("%d running, %d ended and kept", s.Sessions, s.Exited))
-	return t.print(a.out)
+	if err := t.print(a.out); err != nil {
+		return err
+	}
+	if s.Version != version {
+		a.warn("the server is version %s, this is %s; gc mux upgrade replaces it, and no session ends", s.Version, version)
+	}
+	return nil
 }
 
 func newMuxStopCmd(a *app) *cobra.Command {

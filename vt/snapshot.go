@@ -245,8 +245,8 @@ func (t *Terminal) apply(s tail) {
 		}
 	}
 	if len(s.Spacers) == 2 {
-		t.main.putSpacers(s.Spacers[0])
-		t.alt.putSpacers(s.Spacers[1])
+		t.main.putSpacers(s.Spacers[0], t.cols, t.rows)
+		t.alt.putSpacers(s.Spacers[1], t.cols, t.rows)
 	}
 	if len(s.Waits) == 2 {
 		t.main.saved.pending, t.alt.saved.pending = s.Waits[0], s.Waits[1]
@@ -281,14 +281,19 @@ func (s *screen) staleSpacers() (rows []int) {
 	return rows
 }
 
-// putSpacers puts them back.
-func (s *screen) putSpacers(rows []int) {
-	for _, y := range rows {
-		if y < 0 || y >= len(s.rows) {
+// putSpacers puts them back, also into rows that are blank otherwise.
+func (s *screen) putSpacers(at []int, cols, rows int) {
+	for _, y := range at {
+		if y < 0 || y >= rows {
 			continue
 		}
-		if r := s.row(y); len(r.cells) > 0 {
-			r.set(len(r.cells)-1, cellSpacer)
+		if s.rows == nil {
+			s.rows = make([]row, rows)
 		}
+		r := s.row(y)
+		if len(r.cells) == 0 {
+			r.cells = make([]cell, cols)
+		}
+		r.set(len(r.cells)-1, cellSpacer)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,7 +140,10 @@ func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 // readChoice reads the number or the name of one; an empty line is the first.
 func (a *app) readChoice(ctx context.Context, names []string) (string, error) {
 	text, err := a.readLine(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF): // Ctrl-D: none of them
+		return "", quiet(exitFailure)
+	case err != nil:
 		return "", err
 	}
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, text) }); i >= 0 {

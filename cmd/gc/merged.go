@@ -7,7 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"gascity.dev/gc/vt"
 )
 
 // merged writes the lines of several sources, each behind the name of its source.
@@ -48,7 +49,7 @@ func (m *merged) add(name string) int {
 	if i < 0 {
 		i = len(m.names)
 		m.names = append(m.names, name)
-		m.width = max(m.width, utf8.RuneCountInString(cleanLine(name)))
+		m.width = max(m.width, vt.TextWidth(cleanLine(name)))
 	}
 	return i
 }
@@ -69,7 +70,7 @@ func (m *merged) write(name, mark, text string, c colour) error {
 	defer m.mu.Unlock()
 	of := nameColours[m.add(name)%len(nameColours)]
 	name, text = cleanLine(name), cleanLine(text)
-	head := name + strings.Repeat(" ", m.width-utf8.RuneCountInString(name)) + " " + mark
+	head := name + strings.Repeat(" ", m.width-vt.TextWidth(name)) + " " + mark
 	if m.colour {
 		head, text = of.paint(head), c.paint(text)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -194,7 +195,7 @@ func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) 
 	}
 	fmt.Fprint(a.err, "Run this as your user? y (yes), a (always, whatever it runs later), N (no): ")
 	switch answer, e := a.readLine(ctx); {
-	case e != nil:
+	case e != nil && !errors.Is(e, io.EOF):
 		return e
 	case answer == "y" || answer == "yes":
 		return store.Add(v, false)
@@ -205,16 +206,23 @@ func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) 
 }
 
 // readLine reads one line from the terminal, in lower case, or returns when ctx
-// ends; the reader then ends with the process.
+// ends; the reader then ends with the process. io.EOF for Ctrl-D.
 func (a *app) readLine(ctx context.Context) (string, error) {
-	line := make(chan string, 1)
+	line, none := make(chan string, 1), make(chan error, 1)
 	go func() {
-		text, _ := bufio.NewReader(a.in).ReadString('\n')
+		text, err := bufio.NewReader(a.in).ReadString('\n')
+		if text == "" && err != nil {
+			none <- err
+			return
+		}
 		line <- strings.ToLower(strings.TrimSpace(text))
 	}()
 	select {
 	case text := <-line:
 		return text, nil
+	case err := <-none:
+		fmt.Fprintln(a.err)
+		return "", err
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}

@@ -4,7 +4,9 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // ArtifactJUnit is the run as build servers read it, beside the agents' folders:
@@ -34,12 +36,17 @@ type junitCase struct {
 	Failure *junitReason `xml:"failure,omitempty"`
 	Error   *junitReason `xml:"error,omitempty"`
 	Skipped *junitReason `xml:"skipped,omitempty"`
-	Output  string       `xml:"system-out,omitempty"`
+	Output  *junitText   `xml:"system-out,omitempty"`
+}
+
+// junitText is text with its line ends, as it is.
+type junitText struct {
+	Text string `xml:",cdata"`
 }
 
 type junitReason struct {
 	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
+	Text    string `xml:",cdata"`
 }
 
 // junit makes the report; screens are the last ones by session, and result is how
@@ -47,7 +54,10 @@ type junitReason struct {
 func junit(st Status, screens map[string]string, result error, began, now time.Time) ([]byte, error) {
 	suite := junitSuite{Name: st.City, Time: seconds(now.Sub(began)), Timestamp: began.UTC().Format("2006-01-02T15:04:05")}
 	for _, a := range st.Agents {
-		c := junitCase{Name: a.Name, Class: st.City, Time: seconds(a.ran(now)), Output: screens[a.Session]}
+		c := junitCase{Name: a.Name, Class: st.City, Time: seconds(a.ran(now))}
+		if screen := screens[a.Session]; screen != "" {
+			c.Output = &junitText{xmlText(screen)}
+		}
 		c.judge(a, result)
 		suite.Tests++
 		switch {
@@ -76,7 +86,7 @@ func (c *junitCase) judge(a AgentStatus, result error) {
 		if a.LastExit != nil {
 			message += ": " + exitText(a.LastExit)
 		}
-		c.Failure = &junitReason{message, a.LastScreen}
+		c.Failure = &junitReason{message, xmlText(a.LastScreen)}
 	case a.State == StateUnknown || a.State != StateRunning && a.Error != "":
 		c.Error = &junitReason{Message: a.Error}
 	case a.State == StateStarting || a.State == StateRunning && a.OneShot:
@@ -101,6 +111,17 @@ func (a *AgentStatus) ran(now time.Time) time.Duration {
 		return exit.Time.Sub(*a.Started)
 	}
 	return max(now.Sub(*a.Started), 0)
+}
+
+// xmlText replaces what XML 1.0 (2.2) has no place for: encoding/xml does it for
+// other text, not for CDATA.
+func xmlText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0xfffe || r == 0xffff {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

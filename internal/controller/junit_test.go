@@ -54,7 +54,7 @@ func TestJUnit(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, reasons[name], want)
 		}
 	}
-	if c := s.Cases[0]; c.Time != "2.000" || c.Output != "all & good\n" {
+	if c := s.Cases[0]; c.Time != "2.000" || c.Output == nil || c.Output.Text != "all & good\n" {
 		t.Errorf("%+v", c)
 	}
 	if c := s.Cases[1]; c.Failure.Text != "oh <no> \ufffd]]>" {

@@ -58,6 +58,28 @@ func openStateDir(dir string) (stateDir, error) {
 	return d, nil
 }
 
+// CheckStateDir returns an ErrStateDir where a server could not have its state
+// directory. It makes nothing.
+func CheckStateDir(p Paths) error {
+	d, err := openStateDir(p.Dir)
+	if err == nil {
+		return d.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	above := filepath.Dir(p.Dir)
+	for ; above != filepath.Dir(above); above = filepath.Dir(above) {
+		if _, err := os.Lstat(above); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("%w: make %s: %w", ErrStateDir, p.Dir, &os.PathError{Op: "write to", Path: above, Err: err})
+	}
+	return nil
+}
+
 // makeStateDir makes the directory, 0700, unless it is there.
 func makeStateDir(dir string) error {
 	err := os.MkdirAll(filepath.Dir(dir), 0o700)

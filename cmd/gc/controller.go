@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/mux"
 )
@@ -58,6 +59,19 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		City: city, Provider: p, ProviderName: c.name, Background: &commands{}, Steps: a.tellSteps, Trusted: controllerTrust, Claims: claimsDir(),
 		Build: agent.BuildOptions{Environ: os.Environ(), Bin: bin},
 	}, nil
+}
+
+// checkMuxDir fails where no mux server could run for a city that needs one: each
+// agent would fail with the same words.
+func checkMuxDir(city *config.City) error {
+	if selectedIn(city).name != defaultProvider {
+		return nil
+	}
+	paths, err := mux.DefaultPaths(os.Getenv)
+	if err != nil {
+		return err
+	}
+	return mux.CheckStateDir(paths)
 }
 
 // claimsDir is where the cities of this user note whose names are whose; "" when

@@ -138,6 +138,9 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 		if err := a.trustToStart(ctx, city, o.trust); err != nil {
 			return err
 		}
+		if err := checkMuxDir(city); err != nil {
+			return err
+		}
 	}
 	opts, err := a.controllerOptions()
 	if err != nil {

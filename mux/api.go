@@ -203,6 +203,10 @@ type ServerStatus struct {
 	Restarts int           `json:"restarts"` // of the server, by the keeper
 
 	UpgradeFailed string `json:"upgradeFailed,omitempty"` // why the last upgrade was undone
+
+	// Databases that were damaged and put aside; what they held of metadata, queue
+	// and background commands is not known.
+	Damaged []string `json:"damaged,omitempty"`
 }
 
 // Formats of a peek.

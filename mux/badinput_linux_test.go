@@ -246,3 +246,26 @@ func TestResizeStorm(t *testing.T) {
 		t.Fatalf("%+v, %v", i, err)
 	}
 }
+
+// TestEmptyNames: an empty name in a path is one that is not found, and no
+// redirection.
+func TestEmptyNames(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	run := map[string]func() error{
+		"get":           func() error { _, err := c.Get(t.Context(), ""); return err },
+		"kill":          func() error { return c.Kill(t.Context(), "", 0) },
+		"peek":          func() error { _, err := c.Peek(t.Context(), PeekRequest{}); return err },
+		"keys":          func() error { return c.Keys(t.Context(), "", []string{"Enter"}, false) },
+		"process":       func() error { _, err := c.Process(t.Context(), ""); return err },
+		"process wait":  func() error { _, err := c.ProcessWait(t.Context(), "", "", 0); return err },
+		"process log":   func() error { _, err := c.ProcessLog(t.Context(), "", LogRequest{}); return err },
+		"process write": func() error { return c.ProcessWrite(t.Context(), "", WriteRequest{}) },
+		"remove":        func() error { return c.ProcessRemove(t.Context(), "", true) },
+	}
+	for name, f := range run {
+		if err := f(); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

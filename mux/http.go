@@ -50,9 +50,26 @@ func (srv *server) newHTTP() (*http.Server, *lanes) {
 	srv.processRoutes(handle)
 	srv.sessionRoutes(handle)
 	return &http.Server{
-		Handler: m, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
+		Handler: named(m), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags), ConnContext: withPeer,
 	}, newLanes(m)
+}
+
+// named answers what has an empty name or id in its path, which net/http would
+// redirect to another one.
+func named(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if unnamed(r) {
+			writeError(w, fmt.Errorf("%w: an empty name", ErrNotFound))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func unnamed(r *http.Request) bool {
+	path := r.URL.EscapedPath()
+	return strings.Contains(path, "//") || strings.HasSuffix(path, "/")
 }
 
 // routes are those of the server and of many sessions at once.

@@ -29,6 +29,7 @@ func (srv *server) emitServer() {
 }
 
 func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error) {
+	damaged := srv.paths.damaged()
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	k := srv.link.info
@@ -41,6 +42,7 @@ func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error)
 		Server:   ProcessStatus{PID: os.Getpid(), Since: srv.since, MemoryBytes: residentBytes(os.Getpid())},
 		Keeper:   ProcessStatus{PID: k.PID, Since: k.Since, MemoryBytes: residentBytes(k.PID)},
 		Sessions: len(srv.live), Exited: len(srv.exited), Restarts: k.Restarts, UpgradeFailed: k.LastFail,
+		Damaged: damaged,
 	}, nil
 }
 

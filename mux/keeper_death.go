@@ -101,6 +101,8 @@ func (srv *server) handOver(link *keeperLink) error {
 	}
 	srv.mu.Lock()
 	srv.link, srv.handing = link, true
+	close(srv.relinked)
+	srv.relinked = make(chan struct{})
 	all := make([]*session, 0, len(srv.sessions))
 	for _, s := range srv.sessions {
 		all = append(all, s)

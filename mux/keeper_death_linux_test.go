@@ -104,3 +104,62 @@ func terminalsOf(t *testing.T, pid int) (n int) {
 	}
 	return n
 }
+
+// TestCreateAtTheKeepersDeath: what is started in the instant after the keeper's
+// death is started, once.
+func TestCreateAtTheKeepersDeath(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	runs := t.TempDir() + "/runs"
+	for round := range 5 {
+		st, err := c.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for st.Keeper.PID == 0 { // the last one's successor is given everything
+			if st, err = c.Status(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := unix.Kill(st.Keeper.PID, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := waitProcess(t.Context(), st.Keeper.PID); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			r, err := c.Exec(t.Context(), ExecRequest{Command: fmt.Sprintf("echo %d-%d >> %s", round, i, runs), Env: testEnv})
+			if err != nil || r.ExitCode == nil || *r.ExitCode != 0 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+	}
+	b, err := os.ReadFile(runs)
+	if n := strings.Count(string(b), "\n"); err != nil || n != 15 {
+		t.Errorf("%d runs, %v:\n%s", n, err, b)
+	}
+}
+
+// TestDamagedDatabaseIsMentioned: a mux.db that was put aside is in the status
+// until it is removed.
+func TestDamagedDatabaseIsMentioned(t *testing.T) {
+	t.Parallel()
+	p := testPaths(t)
+	if err := makeStateDir(p.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.db(), []byte("no database at all"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := startServerAt(t, p)
+	st, err := c.Status(t.Context())
+	if err != nil || len(st.Damaged) != 1 || !strings.HasPrefix(st.Damaged[0], p.db()+asideMark) {
+		t.Fatalf("%q, %v", st.Damaged, err)
+	}
+	if err := os.Remove(st.Damaged[0]); err != nil {
+		t.Fatal(err)
+	}
+	if st, err = c.Status(t.Context()); err != nil || len(st.Damaged) != 0 {
+		t.Errorf("%q, %v", st.Damaged, err)
+	}
+}

@@ -12,8 +12,17 @@ import (
 	"gascity.dev/gc/internal/alive"
 )
 
-// errKeeperLost is every request's error when the keeper has died.
-var errKeeperLost = errors.New("the keeper is gone")
+// errKeeperLost is every request's error when the keeper has died; errNotSent is
+// one where it did not get the request.
+var (
+	errKeeperLost = errors.New("the keeper is gone")
+	errNotSent    = error(notSent{})
+)
+
+type notSent struct{}
+
+func (notSent) Error() string { return errKeeperLost.Error() }
+func (notSent) Unwrap() error { return errKeeperLost }
 
 // keeperLink is the server's end of the keeper protocol. Requests may be made
 // from any goroutine; they block until the keeper answered.
@@ -180,7 +189,7 @@ func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, erro
 	l.mu.Lock()
 	if l.lost {
 		l.mu.Unlock()
-		return linkReply{}, errKeeperLost
+		return linkReply{}, errNotSent
 	}
 	l.seq++
 	seq := l.seq
@@ -193,7 +202,7 @@ func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, erro
 		if errors.Is(err, ErrTooLarge) {
 			return linkReply{}, err
 		}
-		return linkReply{}, fmt.Errorf("%w: %w", errKeeperLost, err)
+		return linkReply{}, fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	late := time.NewTimer(alive.Limit)
 	defer late.Stop()

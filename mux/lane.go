@@ -138,7 +138,7 @@ func (l *lane) request(p []byte) (*http.Request, string) {
 func (l *lane) answer(req *http.Request, pattern string) bool {
 	w := &laneReply{conn: l.conn, head: make(http.Header)}
 	if slices.Contains(quickRoutes, pattern) {
-		l.lanes.mux.ServeHTTP(w, req)
+		named(l.lanes.mux).ServeHTTP(w, req)
 		return w.end()
 	}
 	ctx, cancel := context.WithCancel(l.lanes.ctx)
@@ -150,7 +150,7 @@ func (l *lane) answer(req *http.Request, pattern string) bool {
 			panic(p)
 		}
 	}()
-	l.lanes.mux.ServeHTTP(w, req.WithContext(ctx))
+	named(l.lanes.mux).ServeHTTP(w, req.WithContext(ctx))
 	return w.end()
 }
 

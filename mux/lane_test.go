@@ -104,7 +104,7 @@ func TestLane(t *testing.T) {
 		{"no route", []string{"GET /v1/none HTTP/1.1\r\nHost: mux\r\n\r\n", get}, []string{"404 404 page not found\n", `200 "net/http "`}},
 		{"a field that may mean more", []string{post("/v1/peek", "Expect: 100-continue\r\n", "a")}, []string{"100 ", `200 "net/http a"`}},
 		{"no host", []string{"GET /v1/status HTTP/1.1\r\n\r\n"}, []string{"400 400 Bad Request: missing required Host header"}},
-		{"a path to be cleaned", []string{post("//v1/peek", "", "a"), get}, []string{"307 ", `200 "lane "`}},
+		{"an empty name", []string{post("//v1/peek", "", "a"), get}, []string{`404 {"code":"not_found","message":"session not found: an empty name"}`, `200 "lane "`}},
 		{"to be closed", []string{"GET /v1/status HTTP/1.1\r\nHost: mux\r\nConnection: close\r\n\r\n"}, []string{`200 "net/http "`, "over"}},
 		{"an old version", []string{"GET /v1/status HTTP/1.0\r\n\r\n"}, []string{`200 "net/http "`, "over"}},
 		{"no HTTP", []string{"hello\r\n\r\n"}, []string{"400 400 Bad Request", "over"}},

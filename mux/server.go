@@ -61,7 +61,8 @@ type server struct {
 
 	mu       sync.Mutex
 	link     *keeperLink
-	handing  bool // a new keeper does not hold everything yet
+	relinked chan struct{} // closed when link is another one
+	handing  bool          // a new keeper does not hold everything yet
 	listener *net.UnixListener
 	sock     socketID              // what the listener's socket is in the file system
 	sessions map[string]*session   // by id
@@ -105,7 +106,7 @@ func runServer(args []string) int {
 		paths: Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
 		killed: slices.Contains(args[3:], serverKilled),
 		events: event.NewLog[Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
-		lockFD: lock, history: newHistoryWriter(), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
+		lockFD: lock, history: newHistoryWriter(), relinked: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
 		sessions: make(map[string]*session), live: make(map[string]*session), trim: trimmer{worth: trimWorth},
 	}
 	srv.created.L = &srv.mu

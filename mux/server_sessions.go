@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/vt"
 )
@@ -254,8 +255,7 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 	}
 	rec.Started = time.Now().UnixNano()
 	spec.Data = rec.encode()
-	link := srv.currentLink()
-	p, err := link.spawn(spec, fd)
+	link, p, err := srv.spawnProgram(spec, fd)
 	if err != nil {
 		j.close()
 		srv.table.release(rec.Slot)
@@ -275,6 +275,29 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 	}
 	s.stdin, s.spawner = newStdin(rec, p.FDs[1:]), link
 	return s, nil
+}
+
+// spawnProgram lets the keeper start a program: where that has just died, the
+// next one.
+func (srv *server) spawnProgram(spec *spawnSpec, fd int) (*keeperLink, spawned, error) {
+	late := time.NewTimer(alive.Limit)
+	defer late.Stop()
+	for {
+		srv.mu.Lock()
+		link, next := srv.link, srv.relinked
+		srv.mu.Unlock()
+		p, err := link.spawn(spec, fd)
+		if !errors.Is(err, errNotSent) {
+			return link, p, err
+		}
+		select {
+		case <-next:
+		case <-late.C:
+			return link, p, err
+		case <-srv.done:
+			return link, p, err
+		}
+	}
 }
 
 // newID is a fresh session id: creation time first, so that ids sort by age.

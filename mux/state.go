@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/clock"
@@ -23,12 +25,30 @@ const (
 	maxMetaKeys  = 1024
 )
 
+// asideMark is in the name of a database that was put aside.
+const asideMark = ".corrupt-"
+
+// damaged lists the databases that were put aside and not removed since.
+func (p Paths) damaged() []string {
+	entries, err := os.ReadDir(p.Dir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(p.db())+asideMark) {
+			out = append(out, filepath.Join(p.Dir, e.Name()))
+		}
+	}
+	return out
+}
+
 // openState opens mux.db. A file that cannot be read is put aside, never
 // removed: sessions without metadata are better than no sessions.
 func openState(path string) (*store.DB, error) {
 	db, err := store.Open(path, schema)
 	if errors.Is(err, store.ErrCorrupt) {
-		aside := fmt.Sprintf("%s.corrupt-%d", path, time.Now().Unix())
+		aside := fmt.Sprintf("%s%s%d", path, asideMark, time.Now().Unix())
 		logf("%v; it is kept as %s", err, aside)
 		if err := os.Rename(path, aside); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrStateDir, err)

@@ -68,6 +68,9 @@ func checkMux(ctx context.Context, f *controller.Findings) {
 	if s.UpgradeFailed != "" {
 		f.Warn("mux", "the old server goes on; gc mux upgrade tries again", "the last upgrade was undone: %s", s.UpgradeFailed)
 	}
+	for _, path := range s.Damaged {
+		f.Warn("mux", "look into it with bbolt, or remove it: rm "+path, "a damaged database was put aside as %s: the metadata, queue and background commands in it are not known", path)
+	}
 	if s.Restarts > 0 {
 		f.Warn("mux", "no session was lost; "+paths.Dir+"/mux.log says why", "the server has died and was started again: %s", count(s.Restarts, "time"))
 	}

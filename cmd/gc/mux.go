@@ -70,6 +70,9 @@ func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
 	t.add("server", fmt.Sprintf("pid %d, up %s, %s", s.Server.PID, ago(s.Server.Since, now), memory(s.Server.MemoryBytes)))
 	t.add("keeper", fmt.Sprintf("pid %d, up %s, %s", s.Keeper.PID, ago(s.Keeper.Since, now), memory(s.Keeper.MemoryBytes)))
 	t.add("sessions", fmt.Sprintf("%d running, %d ended and kept", s.Sessions, s.Exited))
+	for _, path := range s.Damaged {
+		t.add("damaged", path+" was put aside; its metadata, queue and background commands are not known")
+	}
 	if err := t.print(a.out); err != nil {
 		return err
 	}

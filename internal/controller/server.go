@@ -43,9 +43,11 @@ func serve(city string, l *loop) (*server, error) {
 	mux.HandleFunc("GET /v1/nudges", s.nudges)
 	mux.HandleFunc("POST /v1/nudges", s.queue)
 	mux.HandleFunc("DELETE /v1/nudges/{id}", s.dropNudge)
+	mux.HandleFunc("DELETE /v1/nudges/{$}", s.dropNudge) // an empty id is one that is not known
 	mux.HandleFunc("GET /v1/waits", s.waits)
 	mux.HandleFunc("POST /v1/waits", s.storeWait)
 	mux.HandleFunc("DELETE /v1/waits/{id}", s.dropWait)
+	mux.HandleFunc("DELETE /v1/waits/{$}", s.dropWait)
 	s.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0),

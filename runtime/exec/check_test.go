@@ -102,6 +102,24 @@ func TestSmallestScriptIsChecked(t *testing.T) {
 		"clear-scrollback", "attach", "is-attached", "nudge", "send-keys", "set-meta", "get-meta", "run-live", "copy-to", "wait-idle")
 }
 
+// A start that runs nothing is said once; nobody waits for each of the others.
+func TestBrokenStartIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	faults, skipped := 0, 0
+	b := newBackend(t, contrib(t, "gc-session-minimal"))
+	for _, r := range b.over(t, `case $1 in start) cat >/dev/null; exit;; is-running) echo false; exit;; stop) exit;; *) exit 2;; esac`).checked(t, "", time.Second) {
+		switch {
+		case r.Outcome == check.Fault:
+			faults++
+		case r.Outcome == check.Skipped && strings.Contains(r.Detail, "start does not run its command"):
+			skipped++
+		}
+	}
+	if faults != 1 || skipped < 5 {
+		t.Errorf("%d faults, %d rules skipped for want of a session", faults, skipped)
+	}
+}
+
 // Each fault that was found in scripts is found by the check, and by the rule
 // that is about it.
 func TestCheckFindsFaults(t *testing.T) {

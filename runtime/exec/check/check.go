@@ -68,6 +68,7 @@ type run struct {
 	said string // on standard error by the last start
 
 	spoken  bool // it has a handshake
+	broken  bool // start runs nothing
 	started []session
 	count   int
 }

@@ -138,9 +138,14 @@ func (h *host) carriedOut(field string) bool {
 }
 
 func failingPreStart(r *run) error {
-	h, err := r.tryStart(r.name(), config{"pre_start": []string{"echo no such thing; exit 5"}})
+	name := r.name()
+	_, err := r.tryStart(name, config{"pre_start": []string{"echo no such thing; exit 5"}})
+	var s skip
+	if errors.As(err, &s) {
+		return err
+	}
 	if err != nil {
-		return r.prints("false", "is-running", h.name, "")
+		return r.prints("false", "is-running", name, "")
 	}
 	if names(r.said, "pre_start") {
 		return skip("pre_start is named on standard error and not carried out")

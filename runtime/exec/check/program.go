@@ -43,13 +43,18 @@ func (r *run) startAs(name string, more config) (*host, error) {
 		return nil, err
 	}
 	if err := h.says("ready"); err != nil {
+		r.broken = true
 		return nil, fmt.Errorf("the program of the start config does not come up: %w", err)
 	}
 	return h, nil
 }
 
-// tryStart makes the call alone.
+// tryStart makes the call alone. Where no program comes up, waiting for each again
+// tells nobody more.
 func (r *run) tryStart(name string, more config) (*host, error) {
+	if r.broken {
+		return nil, skip("start does not run its command: see above")
+	}
 	h := &host{r: r, name: name, dir: filepath.Join(r.dir, fmt.Sprintf("w%d", len(r.started)))}
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return nil, err

@@ -166,6 +166,9 @@ func (srv *server) open(control int) error {
 	}
 	srv.adopt(entries)
 	srv.sweepFiles()
+	if err := srv.sweepMeta(); err != nil { // a full disk is no reason not to start
+		logf("metadata of sessions that are gone: %v", err)
+	}
 	srv.execs.reconcile()
 	if err := srv.finishKills(); err != nil {
 		return err

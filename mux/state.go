@@ -3,8 +3,10 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,6 +152,24 @@ func (srv *server) removeMeta(id, key string) error {
 		return err
 	}
 	return srv.db.Batch(func(tx *store.Tx) error { return metaBucket.Delete(tx, metaKey(id, key)) })
+}
+
+// sweepMeta removes the metadata of sessions that are no more: they ended with
+// the machine, or with their keeper.
+func (srv *server) sweepMeta() error {
+	gone := make(map[string]bool)
+	err := srv.db.View(func(tx *store.Tx) error {
+		for key := range metaBucket.All(tx, "") {
+			if id, _, ok := strings.Cut(key, "\x00"); ok && srv.sessions[id] == nil {
+				gone[id] = true
+			}
+		}
+		return nil
+	})
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	return srv.dropMeta(slices.Collect(maps.Keys(gone))...)
 }
 
 // dropMeta removes everything of sessions.

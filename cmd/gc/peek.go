@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/vt"
 )
 
 type peekOptions struct {
@@ -35,7 +39,8 @@ func newPeekCmd(a *app, s scope) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{mux.FormatText, mux.FormatANSI, mux.FormatJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return describe(cmd, `Prints the screen as a person would see it now; with -n or --all also what
 scrolled off. It answers after the program's end too, while the session is
-kept. Text never holds control characters; ansi is the screen with its colours;
+kept. Text never holds control characters; ansi is the screen with its colours,
+and not on a terminal all of its state, for a terminal emulator of its size;
 json holds runs of text with attributes, cursor, modes, title and revision.`, fmt.Sprintf(`
 		%[1]s peek %[2]s
 		%[1]s peek %[2]s -n 100 --join
@@ -80,7 +85,38 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.format == mux.FormatANSI && a.onTerminal() {
+		return a.printRows(ctx, client, r, res)
+	}
 	return a.printPeek(res, o.format)
+}
+
+// onTerminal reports whether standard output is a terminal.
+func (a *app) onTerminal() bool {
+	f, ok := a.out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// printRows prints the rows of a dump that is for a terminal emulator: on a
+// person's terminal its modes would stay.
+func (a *app) printRows(ctx context.Context, client *mux.Client, r mux.PeekRequest, res mux.PeekResult) error {
+	r.Format = mux.FormatJSON
+	sized, err := client.Peek(ctx, r)
+	if err != nil || sized.Screen == nil {
+		return err
+	}
+	t, err := vt.New(vt.Options{Cols: sized.Screen.Cols, Rows: sized.Screen.Rows})
+	if err != nil {
+		return err
+	}
+	_, _ = t.Write([]byte(res.Text)) // never fails
+	rows := string(t.AppendRows(nil, !r.Screen))
+	if r.Lines > 0 {
+		lines := strings.SplitAfter(rows, "\n")
+		rows = strings.Join(lines[max(len(lines)-1-r.Lines, 0):], "")
+	}
+	_, err = fmt.Fprint(a.out, rows)
+	return err
 }
 
 func (a *app) printPeek(res mux.PeekResult, format string) error {

@@ -56,5 +56,8 @@ func peekAt(ctx context.Context, a *app, t *target, r mux.PeekRequest, at string
 	if err != nil {
 		return err
 	}
+	if r.Format == mux.FormatANSI && a.onTerminal() {
+		return a.printRows(ctx, client, r, res)
+	}
 	return a.printPeek(res, r.Format)
 }

@@ -1,0 +1,53 @@
+package vt
+
+// AppendRows appends the rows that readers see, with their renditions and links
+// and nothing else of the state, each with an LF: for a person's terminal of any
+// size, which goes on below. On request the history comes first, line by line as
+// it was before it was wrapped. Blank rows at the end are left out.
+func (t *Terminal) AppendRows(dst []byte, history bool) []byte {
+	s := t.seen()
+	p := painter{t: t, b: dst, plain: true}
+	if history && t.hist != nil {
+		p.plainLines()
+	}
+	last := t.rows - 1
+	for last >= 0 && s.view(last).length() == 0 {
+		last--
+	}
+	for y := range last + 1 {
+		p.prev = nil
+		full := *s.view(y)
+		full.flags &^= rowWrapped
+		p.row(&full, 0, full.length(), false, true)
+		p.look(look{})
+		p.str("\n")
+	}
+	return p.b
+}
+
+// plainLines writes the lines of the history.
+func (p *painter) plainLines() {
+	h := p.t.hist
+	var buf [64]span
+	for n := h.base(); n < h.closed; n++ {
+		pg, i := h.pageOf(n)
+		if l := h.line(pg, i, buf[:0]); l.flags&lineGone == 0 {
+			p.plainLine(l)
+		}
+	}
+	if h.open.any {
+		p.plainLine(h.openLine())
+	}
+}
+
+func (p *painter) plainLine(l line) {
+	text := l.text
+	for _, s := range l.spans {
+		n := min(s.bytes, len(text))
+		p.look(l.look(s))
+		p.b = append(p.b, inexact(text[:n])...)
+		text = text[n:]
+	}
+	p.look(look{})
+	p.b = append(append(p.b, inexact(text)...), '\n')
+}

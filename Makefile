@@ -148,6 +148,10 @@ bench-city: build ## the first hour (default city, stop of 20 shells, the demo),
 bench-tmux: build ## start-up, peek, restart, cities and ingest beside tmux, in one run
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 20m ./test/...
 
+.PHONY: bench-detect
+bench-detect: build ## how soon it is known that an agent asks or is done
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkDetect$$' -benchtime 1x ./test/bench
+
 ##@ Demo
 
 .PHONY: demo

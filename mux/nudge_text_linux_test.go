@@ -114,3 +114,16 @@ func TestNudgeStaysInDrawnComposer(t *testing.T) {
 		t.Errorf("arrived: %q", got)
 	}
 }
+
+// TestNudgeNeverInSight: a screen that changes for another reason says nothing
+// of a short message that it never showed.
+func TestNudgeNeverInSight(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "a", `stty raw -echo; echo up; (while :; do printf 'tick\r\n'; sleep 0.05; done) & exec cat > /dev/null`)
+	await(t, c, "a", "^up")
+	r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: "a message"})
+	if err != nil || r.State != Unverified {
+		t.Fatal(r, err)
+	}
+}

@@ -113,7 +113,7 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 		return false
 	}
 	echoed := n.typed.standing || n.print != "" && strings.Contains(n.typed.screen, n.print) && !strings.Contains(n.before.screen, n.print)
-	shown := n.typed.screen != n.before.screen // a placeholder for a long paste
+	shown := n.hidden() && n.typed.screen != n.before.screen
 	if n.cooked && !n.bracket {
 		// The terminal echoes at once, so that the text may first be seen
 		// together with what Enter did.
@@ -121,6 +121,13 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 		return echoed
 	}
 	return (echoed || shown) && v.screen != n.typed.screen
+}
+
+// hidden reports whether an agent may show something else in place of the text:
+// a placeholder for a long paste, or a text that its frame breaks in two.
+func (n *nudge) hidden() bool {
+	const shownWhole = 40 // bytes
+	return len(n.text) > shownWhole || strings.Contains(n.text, "\n")
 }
 
 // died is the receipt of a program that ended: it is submitted when its screen
@@ -139,8 +146,8 @@ func (n *nudge) unsure(v nudgeView, unread int, known bool) (Receipt, bool) {
 		return Receipt{State: Unverified, Detail: "typed and entered; the program has not read it"}, false
 	case v.standing:
 		return Receipt{State: Drafted, Detail: "the text still stands on the cursor's line"}, true
-	case n.typed.screen == n.before.screen:
-		return Receipt{State: Unverified, Detail: "typed and entered; nothing could be seen"}, false
+	case n.typed.screen == n.before.screen || !n.hidden():
+		return Receipt{State: Unverified, Detail: "typed and entered; the text was never in sight"}, false
 	}
 	return Receipt{State: Unverified, Detail: "typed and entered; the screen did not change"}, false
 }

@@ -148,7 +148,7 @@ func (r *receiver) take(p []byte) {
 			os.Exit(0)
 		}
 		r.text, r.last = append(r.text, b), now
-		r.show(strings.ReplaceAll(string(b), "\n", "\r\n"))
+		r.show(strings.ReplaceAll(string([]byte{b}), "\n", "\r\n"))
 	}
 }
 

@@ -160,6 +160,11 @@ func (s *sequence) asksFor(screen string, found rule.Found, open bool) string {
 	if open && found.Known && found.Dialog.When == rule.Report {
 		return found.Dialog.Kind + ": " + found.Question
 	}
+	if open && !found.Known && len(found.Options) > 0 {
+		if q := rule.TextSight(screen).Question(found); q.Kind == BlockedAuth {
+			return q.Kind + ": " + q.Prompt
+		}
+	}
 	if r, line := rule.FindStatus(rule.View{Screen: screen}, s.cfg.StatusRules); r != nil && r.Kind == BlockedAuth {
 		return r.Kind + ": " + line
 	}

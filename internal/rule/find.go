@@ -97,6 +97,9 @@ func (d Dialog) find(s Sight, f flat) (Found, bool) {
 			return Found{}, false
 		}
 		found.Options, found.Marked, found.Horizontal = menu.Options, menu.Marked, menu.Horizontal
+		if question == menu.Options[0].Row { // it was known by an option
+			found.Question, found.at = questionAbove(lines, question), textAbove(s.rows(), question)
+		}
 		return found, true
 	}
 	found.Options = d.optionsBelow(lines, end)

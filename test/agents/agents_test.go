@@ -21,7 +21,12 @@ type agent struct {
 	keeps   bool           // the conversation goes on after a restart
 	// missing says which mechanisms the agent does not have: step → words.
 	missing map[string]string
+	// bare is what gc says of it without key, login and network: blockedAuth, or
+	// a part of what start prints; "": it works all the same.
+	bare string
 }
+
+const blockedAuth = "blocked (auth)"
 
 // Conversations of agents that gc cannot name when it starts them.
 const noID = "a new conversation: no conversation can be named at the start"
@@ -42,6 +47,7 @@ var agents = []*agent{
 		env: []string{"ANTHROPIC_BASE_URL=MODEL_URL", "ANTHROPIC_AUTH_TOKEN=stub", "DISABLE_AUTOUPDATER=1",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
 		allow: regexp.MustCompile(`^Yes$`), keeps: true,
+		bare: "Unable to connect to Anthropic services",
 	},
 	{
 		preset: "codex", pkg: "@openai/codex",
@@ -58,12 +64,14 @@ env_key = "STUB_KEY"
 `},
 		allow:   regexp.MustCompile(`^Yes, proceed`),
 		missing: map[string]string{"resume": noID},
+		bare:    blockedAuth,
 	},
 	{
 		preset: "gemini", pkg: "@google/gemini-cli",
 		env:     []string{"GEMINI_API_KEY=stub", "GOOGLE_GEMINI_BASE_URL=MODEL_URL"},
 		answers: map[string]string{"authenticate for this project": "Use Gemini API Key", "Enter Gemini API Key": "<Enter>"},
 		allow:   regexp.MustCompile(`^Allow once`), keeps: true,
+		bare: blockedAuth,
 	},
 	{
 		preset: "opencode", pkg: "opencode-ai",
@@ -81,6 +89,7 @@ env_key = "STUB_KEY"
 		preset: "qwen", pkg: "@qwen-code/qwen-code",
 		env:   []string{"OPENAI_API_KEY=stub", "OPENAI_BASE_URL=MODEL_URL/v1", "OPENAI_MODEL=stub"},
 		allow: regexp.MustCompile(`^(Yes, a|A)llow once`), keeps: true,
+		bare: blockedAuth,
 	},
 	{
 		preset: "pi", pkg: "@mariozechner/pi-coding-agent",
@@ -93,5 +102,6 @@ env_key = "STUB_KEY"
 			"asks": "it never asks", "respond": "it never asks", "auto-edit": "bypass is its only level",
 			"bypass": "the whole journey is in this level", "resume": noID,
 		},
+		bare: blockedAuth,
 	},
 }

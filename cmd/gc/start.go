@@ -80,10 +80,10 @@ status of the city.
 With --foreground --until it is a run for a build machine: it needs no terminal,
 ends by itself, and its exit status is 0, or that of the first one_shot agent that
 failed, or 1 when an agent asked a question that nobody answered within
---blocked-timeout; the question is printed. --artifacts keeps, in a folder for
-each session, the last screen (screen.txt), the scrollback (scrollback.txt), a
-recording where the sessions have one (session.cast, for asciinema) and the result
-(result.json), and beside them the status of the city (summary.json) and a report
+--blocked-timeout (where its session tells of questions); the question is printed.
+--artifacts keeps, in a folder for each session, the last screen (screen.txt),
+the scrollback (scrollback.txt), a recording where the sessions have one
+(session.cast, for asciinema) and the result (result.json), and beside them the status of the city (summary.json) and a report
 for build servers (junit.xml).`, `
 		gc start
 		gc start examples/demo

@@ -83,8 +83,9 @@ failed, or 1 when an agent asked a question that nobody answered within
 --blocked-timeout (where its session tells of questions); the question is printed.
 --artifacts keeps, in a folder for each session, the last screen (screen.txt),
 the scrollback (scrollback.txt), a recording where the sessions have one
-(session.cast, for asciinema) and the result (result.json), and beside them the status of the city (summary.json) and a report
-for build servers (junit.xml).`, `
+(session.cast, for asciinema) and the result (result.json), and beside
+them the status of the city (summary.json) and a report for build servers
+(junit.xml).`, `
 		gc start
 		gc start examples/demo
 		gc start --dry-run

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
@@ -39,11 +40,17 @@ type startOptions struct {
 func newStartCmd(a *app) *cobra.Command {
 	var o startOptions
 	cmd := &cobra.Command{
-		Use:   "start [DIR]",
-		Short: "Start the city's agents and keep them running",
-		Args:  between(0, 1),
+		Use:               "start [DIR|AGENT]",
+		Short:             "Start the city's agents and keep them running",
+		Args:              between(0, 1),
+		ValidArgsFunction: a.completeAgents,
 		RunE: graceful(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
+				if st, err := os.Stat(args[0]); (err != nil || !st.IsDir()) && a.isAgent(args[0]) {
+					flags := false
+					cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { flags = flags || f.Changed })
+					return a.startAgent(cmd.Context(), args[0], flags)
+				}
 				a.city = args[0]
 			}
 			o.blockedSet = cmd.Flags().Changed("blocked-timeout")
@@ -66,7 +73,8 @@ func newStartCmd(a *app) *cobra.Command {
 first, restarts them when they die, and follows changes of city.toml. Returns
 when every agent was tried once, and shows them. One line names the agents that
 may do anything without asking: permissions = "bypass" in city.toml, or a program
-that never asks.
+that never asks. A city that runs already is left as it is. A name that is not a
+folder but an agent of a running city starts that agent, if it is down.
 
 On a terminal it asks once before a city that you have not trusted runs anything
 (gc trust); elsewhere it refuses, unless --trust or GC_TRUST=1 says that you do.
@@ -88,9 +96,10 @@ them the status of the city (summary.json) and a report for build servers
 (junit.xml).`, `
 		gc start
 		gc start examples/demo
+		gc start worker
 		gc start --dry-run
 		gc start --foreground --until done --timeout 10m --artifacts out`,
-		statuses{exitFailure: "failure: an agent did not start, the city is running already …", exitNotFound: "", exitTimeout: ""})
+		statuses{exitFailure: "failure: an agent did not start …", exitNotFound: "", exitTimeout: ""})
 }
 
 // check finds flags that do not fit together.
@@ -154,12 +163,8 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 		return a.runHere(ctx, opts, o)
 	}
 	before, _ := config.ReadIdentity(city.Dir)
-	status, err := launchController(ctx, opts)
-	if err != nil {
-		return err
-	}
-	a.sayOwnNames(city, before)
-	return a.showStarted(ctx, status)
+	defer a.sayOwnNames(city, before)
+	return a.startCity(ctx, opts)
 }
 
 // sayOwnNames tells once, when it has been decided, that another city has the

@@ -168,10 +168,17 @@ func cityStatus(ctx context.Context, a *app) (controller.Status, error) {
 	}
 	defer c.Close()
 	status, err := c.Status(ctx)
-	if here := realPath(dir); err == nil && status.CityPath != here {
-		a.warn("the city was moved here from %s while it ran: %s stop, then %s start", status.CityPath, program, program)
+	if err == nil {
+		a.warnMoved(dir, status)
 	}
 	return status, err
+}
+
+// warnMoved says that the city's folder is another one than its controller knows.
+func (a *app) warnMoved(dir string, s controller.Status) {
+	if s.CityPath != realPath(dir) {
+		a.warn("the city was moved here from %s while it ran: %s stop, then %s start", s.CityPath, program, program)
+	}
 }
 
 // offlineStatus is what a provider knows of a city without a controller.

@@ -76,9 +76,10 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 	ids := map[string]string{}
 	var names []string
 	if err := l.inLoop(ctx, func() {
-		names = l.runningNames()
-		for _, name := range names {
-			ids[name] = l.members[name].seen.Record.ID
+		for name, m := range l.members {
+			if m.hasScreen() {
+				names, ids[name] = append(names, name), m.seen.Record.ID
+			}
 		}
 	}); err != nil {
 		return Status{}, err
@@ -87,7 +88,7 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 	var st Status
 	err := l.inLoop(ctx, func() {
 		for name, a := range doing {
-			if m := l.members[name]; m != nil && m.seen.Presence == Alive && m.seen.Record.ID == ids[name] {
+			if m := l.members[name]; m != nil && m.hasScreen() && m.seen.Record.ID == ids[name] {
 				m.doing = a
 			}
 		}
@@ -129,11 +130,18 @@ func (a *AgentStatus) show(info runtime.Activity) {
 	}
 }
 
-// showActivity fills in what the agent is doing.
+// hasScreen reports whether the member has a session of this city, or is about
+// to have one, that can be asked what its agent is doing.
+func (m *member) hasScreen() bool {
+	return (m.seen.Presence == Alive || m.op == opStart || m.op == opSettle) && !m.foreign
+}
+
+// showActivity fills in what the agent is doing. A start that a dialog holds up
+// is blocked.
 func (a *AgentStatus) showActivity(m *member) {
 	a.Activity = runtime.ActivityUnknown
 	switch {
-	case a.State == StateStarting:
+	case a.State == StateStarting && m.doing.State != runtime.ActivityBlocked:
 		a.Activity = runtime.ActivityStarting
 	case m.seen.Presence == Gone && m.op == "":
 		if m.seen.Record.LastExit != nil || m.seen.Record.Job.Done {

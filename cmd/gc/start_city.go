@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/runtime"
+)
+
+// startCity starts a controller in the background and waits until it has tried
+// every agent. A city that runs already is shown as it is.
+func (a *app) startCity(ctx context.Context, opts controller.Options) error {
+	if s, err := runningStatus(ctx, opts.City.Dir); err == nil {
+		return a.showRunning(ctx, opts.City.Dir, s)
+	}
+	type result struct {
+		status controller.Status
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		s, err := launchController(ctx, opts)
+		done <- result{s, err}
+	}()
+	p := a.progress()
+	tick := time.NewTicker(progressTick)
+	defer tick.Stop()
+	began := time.Now()
+	for {
+		select {
+		case r := <-done:
+			p.clear()
+			switch {
+			case r.err != nil && ctx.Err() != nil:
+				fmt.Fprintln(a.err, "the city goes on starting: gc status shows it, gc stop ends it")
+				return r.err
+			case errors.Is(r.err, controller.ErrControllerRunning): // another gc start was faster
+				if s, err := runningStatus(ctx, opts.City.Dir); err == nil {
+					return a.showRunning(ctx, opts.City.Dir, s)
+				}
+				return r.err
+			case r.err != nil:
+				return r.err
+			}
+			return a.showStarted(ctx, r.status)
+		case <-tick.C:
+			if p.shown() {
+				p.show(a.startProgress(ctx, opts.City.Dir, time.Since(began)))
+			}
+		}
+	}
+}
+
+// runningStatus returns the status of the city's controller, ErrNoController when
+// none runs.
+func runningStatus(ctx context.Context, dir string) (controller.Status, error) {
+	c, err := controller.Dial(dir)
+	if err != nil {
+		return controller.Status{}, err
+	}
+	defer c.Close()
+	return c.Status(ctx)
+}
+
+func (a *app) showRunning(ctx context.Context, dir string, s controller.Status) error {
+	fmt.Fprintf(a.err, "city %s is already running\n", cleanLine(s.City))
+	a.warnMoved(dir, s)
+	return a.printStatus(ctx, s, listing{})
+}
+
+// startProgress says which agents a start waits for and what stands in their
+// way, "" when that is not known.
+func (a *app) startProgress(ctx context.Context, dir string, since time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, progressTick)
+	defer cancel()
+	s, err := runningStatus(ctx, dir)
+	if err != nil {
+		return ""
+	}
+	var waits []string
+	for _, ag := range s.Agents {
+		if text := startWait(ag); text != "" {
+			waits = append(waits, text)
+		}
+	}
+	if len(waits) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("waiting for %s (%d s)", strings.Join(waits, ", "), int(since.Seconds()))
+}
+
+// startWait says what a start of the agent waits for, "" when it waits for
+// nothing.
+func startWait(ag controller.AgentStatus) string {
+	switch {
+	case ag.State == controller.StateStarting && ag.Activity == runtime.ActivityBlocked && ag.ActivityInfo != nil && ag.ActivityInfo.Pending != nil:
+		question, _, _ := strings.Cut(ag.ActivityInfo.Pending.Prompt, "\n")
+		return fmt.Sprintf("%s (blocked: %s)", ag.Name, question)
+	case ag.State == controller.StateStarting:
+		return ag.Name + " (starting)"
+	case ag.WaitsFor != "":
+		return fmt.Sprintf("%s (needs %s)", ag.Name, ag.WaitsFor)
+	}
+	return ""
+}
+
+// isAgent reports whether the city here has an agent of the name.
+func (a *app) isAgent(name string) bool {
+	city, err := a.loadCity()
+	if err != nil {
+		return false
+	}
+	_, err = a.qualify(city, []string{name})
+	return err == nil
+}
+
+// startAgent starts one agent of a running city.
+func (a *app) startAgent(ctx context.Context, name string, flags bool) error {
+	if flags {
+		return fail(exitUsage, "", "the flags of gc start are for the whole city")
+	}
+	c, names, err := a.cityController(name)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	s, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, ag := range s.Agents {
+		if ag.Name != names[0] {
+			continue
+		}
+		if ag.State == controller.StateRunning || ag.State == controller.StateStarting {
+			fmt.Fprintf(a.err, "%s is already %s\n", ag.Name, ag.State)
+			return nil
+		}
+		if ag.SuspendedBy != "" {
+			_, hint := suspendedText(ag)
+			return fail(exitFailure, hint, "agent %s is suspended", ag.Name)
+		}
+	}
+	return c.Restart(ctx, names...)
+}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gascity.dev/gc/internal/alive"
@@ -25,6 +26,7 @@ type Client struct {
 	paths   Paths
 	conns   transport
 	watched watched
+	silent  atomic.Bool // the last reply did not come: the server was frozen
 }
 
 // host is the authority of the requests; nothing resolves it.
@@ -120,8 +122,11 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	begun := time.Now()
 	watched, done := c.watch(ctx, method, path)
 	resp, err := c.conns.RoundTrip(req.WithContext(watched))
+	// A caller's own deadline may be the same, and come first.
+	c.silent.Store(errors.Is(err, ErrFrozen) || err != nil && isQuick(method, path) && time.Since(begun) > alive.Limit*9/10)
 	if err != nil {
 		done()
 		if ctx.Err() != nil {
@@ -143,12 +148,20 @@ func (c *Client) watch(ctx context.Context, method, path string) (watched contex
 	if c.paths.Dir == "" {
 		return ctx, func() {}
 	}
-	quick := method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.Contains(path, "/recording")
 	probe := c.probe
-	if quick {
+	if isQuick(method, path) {
 		probe = nil
 	}
-	return alive.Watch(ctx, probe, ErrFrozen)
+	limit := alive.Limit
+	if c.silent.Load() {
+		limit = alive.Again
+	}
+	return alive.WatchFor(ctx, limit, probe, ErrFrozen)
+}
+
+// isQuick reports whether a request is answered at once.
+func isQuick(method, path string) bool {
+	return method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.Contains(path, "/recording")
 }
 
 // probe asks the server for what it knows at once, on a connection of its own.

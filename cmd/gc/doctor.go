@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -39,13 +40,18 @@ and agents. It starts and changes nothing.`, `
 
 func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	a.looksOnly = true
-	f := &controller.Findings{}
+	f, ofMux, ofCity := &controller.Findings{}, &controller.Findings{}, &controller.Findings{}
 	checkEnvironment(f)
-	checkMux(ctx, f)
-	checkProviders(f)
-	if err := a.checkCity(ctx, f); err != nil {
+	var mux sync.WaitGroup // at once: a server that hangs is waited for
+	mux.Go(func() { checkMux(ctx, ofMux) })
+	err := a.checkCity(ctx, ofCity)
+	mux.Wait()
+	if err != nil {
 		return err
 	}
+	f.List = append(f.List, ofMux.List...)
+	checkProviders(f)
+	f.List = append(f.List, ofCity.List...)
 	r := doctorReport{OK: true, Findings: f.List}
 	for _, one := range f.List {
 		r.OK = r.OK && one.Level != controller.LevelFail

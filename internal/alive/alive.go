@@ -13,23 +13,30 @@ import (
 // Limit is how long a process may say nothing.
 const Limit = 10 * time.Second
 
-// Times of the questions: the first comes after half of the limit, and has the
-// other half for its answer; the pauses between later ones double.
-const (
-	half      = Limit / 2
-	mostPause = time.Minute
-)
+// Again is how long it may say nothing when it has been silent for Limit before,
+// so that somebody who asks several things does not wait for Limit each time.
+const Again = time.Second
+
+// mostPause bounds the pauses between questions, which double.
+const mostPause = time.Minute
 
 // Watch returns a context for a request, which ends with the cause frozen when
 // the process does not answer probe within Limit. Without probe the request
 // itself has Limit. The caller calls done when the request is over; it does not
 // wait for a probe under way.
 func Watch(ctx context.Context, probe func(context.Context) error, frozen error) (watched context.Context, done func()) {
+	return WatchFor(ctx, Limit, probe, frozen)
+}
+
+// WatchFor is Watch with another limit. The first question comes after half of
+// it, and has the other half for its answer.
+func WatchFor(ctx context.Context, limit time.Duration, probe func(context.Context) error, frozen error) (watched context.Context, done func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	if probe == nil {
-		t := time.AfterFunc(Limit, func() { cancel(frozen) })
+		t := time.AfterFunc(limit, func() { cancel(frozen) })
 		return watched, func() { t.Stop(); cancel(nil) }
 	}
+	half := limit / 2
 	pause := half
 	var t *time.Timer
 	set := make(chan struct{})

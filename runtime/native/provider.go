@@ -190,8 +190,11 @@ func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
 		if err == nil || !errors.Is(err, mux.ErrUnreachable) {
 			break
 		}
+		if errors.Is(err, mux.ErrFrozen) {
+			break // the client knows, and does not wait as long again
+		}
 		p.drop(c)
-		if ctx.Err() != nil || errors.Is(err, mux.ErrFrozen) {
+		if ctx.Err() != nil {
 			break
 		}
 	}

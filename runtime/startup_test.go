@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,10 @@ func TestBypassIsAcceptedOnlyWhereConfigSaysSo(t *testing.T) {
 
 // A key or a login is a person's to give: the program stays up, untouched.
 func TestStartLeavesALoginToAPerson(t *testing.T) {
+	recorded, err := os.ReadFile("../internal/rule/testdata/qwen-provider.screen")
+	if err != nil {
+		t.Fatal(err)
+	}
 	auth := runtime.StatusRule{Name: "login", State: "blocked", Kind: "auth", Region: "bottom", All: []string{"Please use /login"}}
 	for name, tt := range map[string]struct {
 		s   *sim
@@ -58,6 +63,7 @@ func TestStartLeavesALoginToAPerson(t *testing.T) {
 	}{
 		"menu":           {menuSim(" Do you want to use this API key?", []string{"Yes", "No (recommended)"}, 1, ready), runtime.Config{ReadyPromptPrefix: "❯ ", Nudge: "x"}},
 		"menu, no sign":  {menuSim(" Select login method:", []string{"A", "B"}, 0, ready), runtime.Config{ReadyDelayMs: 10, Nudge: "x"}},
+		"unknown menu":   {newSim(string(recorded)), runtime.Config{ReadyPromptPrefix: "> ", Nudge: "x"}},
 		"rule":           {newSim("Please use /login to sign in\n┃\n"), runtime.Config{ReadyPromptPrefix: "> ", StatusRules: []runtime.StatusRule{auth}, Nudge: "x"}},
 		"over its input": {newSim("Please use /login to sign in\n> \n"), runtime.Config{ReadyPromptPrefix: "> ", StatusRules: []runtime.StatusRule{auth}, Nudge: "x"}},
 	} {

@@ -14,6 +14,7 @@ func TestIsPrompt(t *testing.T) {
 		{"❯ write here", "❯ ", true}, {"│ > │", "> ", true}, {" ❯", "❯ ", true}, {"quoted ❯ x", "❯ ", false},
 		{"┃", "┃", true}, {"   ┃  Ask anything", "┃", true}, {"╹▀▀▀", "┃", false}, {"text ┃", "┃", false}, {"", "┃", false},
 		{"", "", true}, {"x", "", true},
+		{" *   Type your message or @path/to/file", "* ", true}, {" > said before", "* ", false}, {" *", "* ", true},
 	} {
 		if got := rule.IsPrompt(tt.line, tt.prefix); got != tt.want {
 			t.Errorf("IsPrompt(%q, %q) = %v", tt.line, tt.prefix, got)

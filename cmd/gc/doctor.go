@@ -103,6 +103,7 @@ func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 	}
 	c := selected("")
 	if city, err := config.Load(dir); err == nil && !none {
+		checkInherited(f, city, os.Environ())
 		c = selectedIn(city)
 	}
 	p, err := a.newProvider(c, dir)

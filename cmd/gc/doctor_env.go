@@ -158,3 +158,19 @@ func checkProviders(f *controller.Findings) {
 	f.OK("agents", "known and on PATH: %s", firstOf(strings.Join(there, ", "), "none"))
 	f.OK("agents", "known but not found: %s", firstOf(strings.Join(missing, ", "), "none"))
 }
+
+// checkInherited says, for each provider in use, which of the variables that its
+// agents inherit by name are set here: names, never values.
+func checkInherited(f *controller.Findings, city *config.City, environ []string) {
+	seen := map[string]bool{}
+	for i := range city.Agents {
+		r, err := city.Resolve(&city.Agents[i])
+		if err != nil || len(r.InheritEnv) == 0 || seen[r.Provider] {
+			continue
+		}
+		seen[r.Provider] = true
+		set, missing := r.Named(environ)
+		f.OK("environment", "%s agents inherit %s; not set here: %s", r.Provider,
+			firstOf(strings.Join(set, ", "), "none of their variables"), firstOf(strings.Join(missing, ", "), "none"))
+	}
+}

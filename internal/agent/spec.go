@@ -235,7 +235,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	}
 	cfg.Env = s.environment(o)
 	if !s.remote() {
-		cfg.BaseEnv = config.Inherit(o.Environ, c.Daemon.InheritEnv)
+		cfg.BaseEnv = config.Inherit(o.Environ, slices.Concat(c.Daemon.InheritEnv, r.InheritEnv))
 	}
 	s.Hashes, s.Digest = hashes(cfg), digest(r, cfg)
 	return cfg, s.addOthers(cfg, o)

@@ -74,6 +74,7 @@ type Hints struct {
 	PromptMode             string            `toml:"prompt_mode"`
 	PromptFlag             string            `toml:"prompt_flag"`
 	Env                    map[string]string `toml:"env"`
+	InheritEnv             []string          `toml:"inherit_env"` // names and "PREFIX_*" patterns of the caller's variables
 	ReadyPromptPrefix      string            `toml:"ready_prompt_prefix"`
 	ReadyDelayMS           int               `toml:"ready_delay_ms"`
 	ReportsStatus          bool              `toml:"reports_status"` // by OSC 7501

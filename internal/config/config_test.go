@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -305,6 +306,43 @@ func TestSuspendedByAnyLayer(t *testing.T) {
 	for i, want := range []bool{true, true, false} {
 		if r, _ := c.Resolve(&c.Agents[i]); r.Suspended != want {
 			t.Errorf("%s: suspended %v", r.Name, r.Suspended)
+		}
+	}
+}
+
+// A preset names the variables of its program; a list of the agent's own replaces
+// it.
+func TestInheritEnvOfPresets(t *testing.T) {
+	c := mustParse(t, `
+[workspace]
+name = "c"
+[[agents]]
+name = "a"
+provider = "claude"
+[[agents]]
+name = "b"
+provider = "claude"
+inherit_env = ["ONLY_THIS", "MY_*"]
+`)
+	caller := []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_MODEL=m", "GH_TOKEN=", "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "MY_X=1", "OTHER=2"}
+	for name, want := range map[string]struct {
+		env          map[string]string
+		set, missing string
+	}{
+		"a": {map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_MODEL": "m", "GH_TOKEN": ""}, "ANTHROPIC_API_KEY ANTHROPIC_MODEL", "GH_TOKEN"},
+		"b": {map[string]string{"MY_X": "1"}, "MY_X", "ONLY_THIS"},
+	} {
+		a, _ := c.Agent(name)
+		r, err := c.Resolve(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.env, Inherit(caller, r.InheritEnv)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		set, missing := r.Named(caller)
+		if strings.Join(set, " ") != want.set || !slices.Contains(missing, want.missing) {
+			t.Errorf("%s: set %v, missing %v", name, set, missing)
 		}
 	}
 }

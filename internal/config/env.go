@@ -43,12 +43,41 @@ func inherits(name string, extra []string) bool {
 	if strings.HasPrefix(name, "LC_") {
 		return true
 	}
-	for _, k := range extra {
+	return matches(name, extra)
+}
+
+// matches reports whether a name is in a list of names and "PREFIX_*" patterns.
+func matches(name string, list []string) bool {
+	for _, k := range list {
 		if prefix, ok := strings.CutSuffix(k, "*"); ok && strings.HasPrefix(name, prefix) || k == name {
 			return true
 		}
 	}
 	return false
+}
+
+// Named returns the names that the agent inherits by its own inherit_env, sorted,
+// by whether caller, an environment, has them. Of a "PREFIX_*" pattern only the
+// variables that are there are named.
+func (r *Resolved) Named(caller []string) (set, missing []string) {
+	there := map[string]bool{}
+	for _, kv := range caller {
+		k, v, _ := strings.Cut(kv, "=")
+		there[k] = v != ""
+	}
+	for k, ok := range there {
+		if ok && matches(k, r.InheritEnv) {
+			set = append(set, k)
+		}
+	}
+	for _, k := range r.InheritEnv {
+		if !strings.HasSuffix(k, "*") && !there[k] {
+			missing = append(missing, k)
+		}
+	}
+	slices.Sort(set)
+	slices.Sort(missing)
+	return set, slices.Compact(missing)
 }
 
 // ConfiguredEnv is what the file sets for the agent: those of its permissions as

@@ -59,6 +59,7 @@ type Resolved struct {
 
 	ProviderEnv map[string]string // $VAR not expanded yet
 	AgentEnv    map[string]string
+	InheritEnv  []string // beside what every agent of the city inherits
 
 	ReadyPromptPrefix      string
 	ReportsStatus          bool
@@ -190,6 +191,7 @@ func (l layer) hints(h *Hints, env map[string]string) {
 	set(l, "text_openers", &l.r.TextOpeners, h.TextOpeners)
 	set(l, "text_mark", &l.r.TextMark, h.TextMark)
 	set(l, "clear_keys", &l.r.ClearKeys, h.ClearKeys)
+	set(l, "inherit_env", &l.r.InheritEnv, h.InheritEnv)
 	maps.Copy(env, h.Env)
 	for k := range h.Env {
 		l.r.Origins["env."+k] = Origin{Source: l.source, File: filepath.Base(l.file), Line: l.where.Place("env").Line}

@@ -122,7 +122,7 @@ func (r *Resolved) shown() []ShownValue {
 		{Key: "prompt_template", Value: r.PromptTemplate}, {Key: "global_fragments", Value: r.Fragments}, {Key: "nudge", Value: r.Nudge},
 		{Key: "ready_prompt_prefix", Value: r.ReadyPromptPrefix}, {Key: "ready_delay_ms", Value: r.ReadyDelayMS},
 		{Key: "reports_status", Value: r.ReportsStatus}, {Key: "interrupt_keys", Value: r.InterruptKeys},
-		{Key: "process_names", Value: r.ProcessNames}, {Key: "emits_permission_warning", Value: r.EmitsPermissionWarning},
+		{Key: "inherit_env", Value: r.InheritEnv}, {Key: "process_names", Value: r.ProcessNames}, {Key: "emits_permission_warning", Value: r.EmitsPermissionWarning},
 		{Key: "accept_startup_dialogs", Value: r.AcceptStartupDialogs}, {Key: "supports_acp", Value: r.SupportsACP},
 		{Key: "supports_hooks", Value: r.SupportsHooks}, {Key: "instructions_file", Value: r.InstructionsFile},
 		{Key: "resume_flag", Value: r.ResumeFlag}, {Key: "resume_style", Value: r.ResumeStyle}, {Key: "session_id_flag", Value: r.SessionIDFlag},

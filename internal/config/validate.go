@@ -148,6 +148,7 @@ func checkHints(out *collector, h *Hints, w Where, where string) {
 				"%sprocess_names: no process is named %q", where, clip(name))
 		}
 	}
+	checkInherit(out, w.Place("inherit_env"), where, h.InheritEnv)
 	for _, k := range sortedKeys(h.Env) {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(h.Env[k], "\x00") {
 			out.add(w.Place("env"), "", "%senv: %q cannot be set as an environment variable", where, clip(k))
@@ -243,9 +244,14 @@ func (c *City) validateDaemon(out *collector) {
 	if d.RestartWindow <= 0 {
 		out.add(d.Place("restart_window"), `write "1h"`, "daemon.restart_window must be longer than zero")
 	}
-	for _, k := range d.InheritEnv {
+	checkInherit(out, d.Place("inherit_env"), "daemon.", d.InheritEnv)
+}
+
+// checkInherit checks names of variables and "PREFIX_*" patterns.
+func checkInherit(out *collector, at Pos, where string, names []string) {
+	for _, k := range names {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(strings.TrimSuffix(k, "*"), "*") {
-			out.add(d.Place("inherit_env"), `write names, "AWS_PROFILE" or "AWS_*"`, "daemon.inherit_env: %q is not the name of a variable", clip(k))
+			out.add(at, `write names, "AWS_PROFILE" or "AWS_*"`, "%sinherit_env: %q is not the name of a variable", where, clip(k))
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 const (
 	nudgeWait    = 30 * time.Second       // for a dialog or a draft to go away
 	nudgeStuck   = 2 * time.Second        // the terminal takes no byte
+	readLimit    = 10 * time.Second       // the program does not read what the terminal took; it may be starved
 	nudgeWrite   = 20 * time.Second       // all bytes of a long message
 	settleTime   = 150 * time.Millisecond // of quiet
 	settleLimit  = time.Second            // a program that shows nothing, or is never quiet
@@ -328,7 +329,7 @@ func (n *nudge) settle(ctx context.Context) error {
 		if now.Sub(read) >= burstGap && (shown || echoed || now.Sub(read) > settleLimit) {
 			return nil
 		}
-		if now.Sub(end) > nudgeStuck+settleLimit {
+		if now.Sub(end) > readLimit {
 			return errStuck
 		}
 		if err := waitChange(ctx, change, consumeTick); err != nil {

@@ -127,3 +127,30 @@ func TestNudgeNeverInSight(t *testing.T) {
 		t.Fatal(r, err)
 	}
 }
+
+// TestNudgeWaitsForAStarvedProgram: one that reads nothing for four seconds gets
+// its message all the same.
+func TestNudgeWaitsForAStarvedProgram(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir() + "/out"
+	_, err = c.Create(t.Context(), CreateRequest{
+		Name: "a", Command: "stty raw -echo; echo up; sleep 4; exec " + exe,
+		Env: append([]string{receiverVar + "=plain", "MUX_TEST_OUT=" + out}, testEnv...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "a", "^up")
+	r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: "a message"})
+	if err != nil || r.State != Submitted {
+		t.Fatal(r, err)
+	}
+	if got := submitted(t, out); !slices.Equal(got, []string{"a message"}) {
+		t.Errorf("arrived: %q", got)
+	}
+}

@@ -263,6 +263,7 @@ type Receipt struct {
 	// Changed says what was done so that the text arrived as text, one line for
 	// a person; "" when it was typed as it came.
 	Changed string `json:"changed,omitempty"`
+	typed   bool   // bytes of the text were written; always so when Submitted
 }
 
 // Condition is one thing to wait for. Exactly one field is set.

@@ -105,25 +105,26 @@ func (x *execs) find(id string) (*proc, error) {
 func (x *execs) load() error {
 	now := x.srv.clock.Now()
 	var all []process.Record
-	err := x.srv.db.Update(func(tx *store.Tx) error {
+	var ids []string
+	err := x.srv.db.View(func(tx *store.Tx) error {
 		var err error
 		if all, err = x.book.Records(tx); err != nil {
 			return err
 		}
 		open, err := x.book.Open(tx)
-		if err != nil {
-			return err
-		}
-		var ids []string
 		for _, d := range open {
 			x.open[d.Event] = true
-			ids = append(ids, d.Event)
+			if d.Recover(now).State != d.State {
+				ids = append(ids, d.Event)
+			}
 		}
-		_, err = x.book.Step(tx, ids, func(d process.Delivery) (process.Delivery, error) { return d.Recover(now), nil })
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("background commands: %w", err)
+	}
+	if len(ids) > 0 { // a full disk leaves them leased for a while
+		x.step(ids, func(d process.Delivery) (process.Delivery, error) { return d.Recover(now), nil })
 	}
 	for _, r := range all {
 		x.enter(r)

@@ -38,8 +38,7 @@ type input struct {
 	typist  *typist // whose input is being written
 	left    unsent
 
-	flights  map[uint64]*flight // nudges with an id that are under way
-	nextMark int                // where the next one's mark goes
+	flights map[uint64]*flight // nudges with an id that are under way
 }
 
 // errCancelled is why a nudge ends when a person presses Ctrl-C.

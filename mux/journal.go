@@ -107,8 +107,24 @@ const (
 	flagEnded  = 1 << 2 // the end was announced
 	flagBare   = 1 << 3 // the snapshot in use has no screen: it was too large
 
+	// Bits 8 to 15: index of the nudge mark that is overwritten next, so that it
+	// is the oldest, whichever server wrote it.
+	nextMarkShift = 8
+
 	remadeShift = 32 // the upper half counts how often the screen was made anew
 )
+
+// takeMark returns the oldest nudge mark and makes the one after it the oldest.
+func (s *slot) takeMark() *nudgeMark {
+	for {
+		old := s.flags.Load()
+		i := old >> nextMarkShift & 0xff % nudgeMemory
+		next := old&^(0xff<<nextMarkShift) | (i+1)%nudgeMemory<<nextMarkShift
+		if s.flags.CompareAndSwap(old, next) {
+			return &s.nudges[i]
+		}
+	}
+}
 
 // slotTable is the table of headers.
 type slotTable struct {

@@ -41,6 +41,7 @@ type nudge struct {
 	revision uint64
 	left     string // what of it stands there, not submitted
 	changed  string // what was done so that it arrives as text
+	wrote    bool   // the terminal took bytes of it
 	key      uint64 // of its id, 0 without one
 	mark     func(stage uint64)
 }
@@ -81,8 +82,7 @@ func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark
 	if rec.State != Blocked {
 		rec.Changed = n.changed
 	}
-	n.leave(rec)
-	n.mark(receiptStage(rec))
+	n.leave(&rec)
 	s.srv.emit(s, Event{Type: EventNudged, Receipt: &rec})
 	return rec, nil
 }
@@ -222,6 +222,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, b
 	done, err := n.s.writeInput(limited, p[from:], nudgeStuck)
 	n.track(false)
 	done += from
+	n.wrote = n.wrote || done > 0
 	if err != nil {
 		n.closePaste(done, len(p))
 		return n.failedWrite(err, done, len(p)), false
@@ -230,6 +231,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, b
 		return n.failedWrite(err, done, len(p)), false
 	}
 	n.mark(stageEntered)
+	n.wrote = true
 	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}

@@ -20,17 +20,18 @@ const (
 	clearLines = 500             // of a draft, at most; a paste this long is one sign to an agent
 )
 
-// leave notes what the nudge left in the composer.
-func (n *nudge) leave(rec Receipt) {
+// leave marks how the nudge ended, and notes what it left in the composer.
+func (n *nudge) leave(rec *Receipt) {
+	rec.typed = n.wrote
 	if rec.State == Drafted {
 		n.left = n.print
 	}
-	if n.left == "" {
-		return
+	if n.left != "" {
+		n.s.mu.Lock()
+		n.s.in.left = unsent{print: n.left, lines: composerLines(n.text, n.s.cols)}
+		n.s.mu.Unlock()
 	}
-	n.s.mu.Lock()
-	defer n.s.mu.Unlock()
-	n.s.in.left = unsent{print: n.left, lines: composerLines(n.text, n.s.cols)}
+	n.mark(receiptStage(*rec))
 }
 
 // composerLines is how many lines a text takes in a composer, rather too many: it

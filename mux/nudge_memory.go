@@ -69,8 +69,8 @@ func (s *session) nudgeOnce(ctx context.Context, r NudgeRequest) (Receipt, error
 	return f.rec, f.err
 }
 
-// mark notes how far a nudge came. Nudges of a session come one after the
-// other, so that a new one takes the place of the oldest.
+// mark notes how far a nudge came; stage 0 forgets it. Nudges of a session come
+// one after the other, and a new one takes the place of the oldest.
 func (s *session) mark(key, stage uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,12 +78,16 @@ func (s *session) mark(key, stage uint64) {
 		return
 	}
 	if m := s.j.nudge(key); m != nil {
+		if stage == 0 {
+			m.id.Store(0)
+		}
 		m.stage.Store(stage)
 		return
 	}
-	i := s.in.nextMark % nudgeMemory
-	s.in.nextMark++
-	m := &s.j.nudges[i]
+	if stage == 0 {
+		return
+	}
+	m := s.j.takeMark()
 	m.id.Store(0)
 	m.stage.Store(stage)
 	m.id.Store(key)
@@ -95,34 +99,40 @@ func (s *session) remembered(key uint64) (Receipt, bool) {
 	if s.collected {
 		return Receipt{}, false
 	}
-	if m := s.j.nudge(key); m != nil {
-		switch stage := m.stage.Load(); {
-		case stage == stageTyping:
-			return Receipt{State: Drafted, Detail: "the server was restarted while the text was typed"}, true
-		case stage == stageEntered:
-			return Receipt{State: Unverified, Detail: "typed and entered; the server was restarted before it was verified"}, true
-		case stage >= stageReceipt && stage-stageReceipt < uint64(len(receiptStates)):
-			return Receipt{State: receiptStates[stage-stageReceipt]}, true
-		}
+	return s.j.receipt(key)
+}
+
+// receipt is the outcome of a nudge that has a mark. A nudge without one was
+// not begun, or no byte of it was typed.
+func (s *slot) receipt(key uint64) (Receipt, bool) {
+	m := s.nudge(key)
+	if m == nil {
+		return Receipt{}, false
+	}
+	switch stage := m.stage.Load(); {
+	case stage == stageTyping:
+		return Receipt{State: Drafted, Detail: "the server was restarted while the text was typed"}, true
+	case stage == stageEntered:
+		return Receipt{State: Unverified, Detail: "typed and entered; the server was restarted before it was verified"}, true
+	case stage >= stageReceipt && stage-stageReceipt < uint64(len(receiptStates)):
+		r := Receipt{State: receiptStates[stage-stageReceipt], typed: true}
+		r.Detail = map[string]string{
+			Drafted:    "typed, not submitted",
+			Refused:    "the program took only a part of it",
+			Dead:       "the program ended before the text was seen to be submitted",
+			Unverified: "typed and entered; nothing could be seen",
+		}[r.State]
+		return r, true
 	}
 	return Receipt{}, false
 }
 
-// forgetNudge lets a nudge of which nothing was typed be tried again.
-func (s *session) forgetNudge(id string) {
-	key := nudgeKey(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.collected {
-		return
-	}
-	if m := s.j.nudge(key); m != nil {
-		m.id.Store(0)
-	}
-}
-
-// receiptStage is the stage that stands for a receipt.
+// receiptStage is the stage that stands for a receipt: 0 when nothing was
+// typed, so that the same nudge can be tried again.
 func receiptStage(r Receipt) uint64 {
+	if !r.typed && r.State != Submitted {
+		return 0
+	}
 	for i, state := range receiptStates {
 		if state == r.State {
 			return stageReceipt + uint64(i)

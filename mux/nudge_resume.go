@@ -92,8 +92,7 @@ func (s *session) claimNudge() (finish func(ctx context.Context)) {
 	return func(ctx context.Context) {
 		defer s.in.nudges.unlock()
 		f.rec = n.resume(ctx, stage)
-		n.leave(f.rec)
-		n.mark(receiptStage(f.rec))
+		n.leave(&f.rec)
 		s.mu.Lock()
 		delete(s.in.flights, key)
 		s.mu.Unlock()
@@ -109,6 +108,7 @@ func (n *nudge) resume(ctx context.Context, stage uint64) Receipt {
 	n.modes()
 	n.bracket = bracket
 	if stage == stageEntered {
+		n.wrote = true
 		s.unlockInput()
 		n.typed = n.view()
 		return n.verify(ctx)
@@ -120,6 +120,7 @@ func (n *nudge) resume(ctx context.Context, stage uint64) Receipt {
 	if done != next || done > uint64(len(p)) {
 		// Killed inside a write: only the screen can tell whether the terminal
 		// took it.
+		n.wrote = true
 		n.closePaste(1, len(p))
 		if err := n.settle(ctx); err != nil || !n.typed.standing {
 			s.unlockInput()

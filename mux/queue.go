@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,9 +28,9 @@ const (
 var queueBucket = store.NewBucket[QueueItem]("queue")
 
 // deliveries hands queued messages to their sessions: one at a time for each
-// name, in order. A message is leased before it is tried, and its nudge has the
-// message's id: after a crash it is known whether it was typed, and it is never
-// typed again.
+// name, in order. A message is leased, durably, before it is tried, and its
+// nudge has the message's id: a server after a crash looks first whether a
+// leased message was typed, and never types it again.
 type deliveries struct {
 	srv   *server
 	kick  chan struct{}
@@ -40,11 +41,14 @@ type deliveries struct {
 	mu      sync.Mutex
 	busy    map[string]bool // names with a delivery under way
 	changed chan struct{}   // closed at the next change of a message; nil while nobody waits
+	unsaved unsaved
+	left    map[string]leftMessage // leased messages of the server before, by id
 }
 
 func newDeliveries(srv *server) *deliveries {
 	return &deliveries{
 		srv: srv, kick: make(chan struct{}, 1), limit: make(chan struct{}, queueWorkers), busy: make(map[string]bool),
+		unsaved: unsaved{items: make(map[string]QueueItem)},
 	}
 }
 
@@ -95,6 +99,9 @@ func (d *deliveries) run(done <-chan struct{}) {
 func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 	d.waits.Store(true) // before the sessions are looked at: one that comes now wakes the next pass
 	defer func() { d.waits.Store(!next.IsZero()) }()
+	if later := d.save(); !later.IsZero() {
+		return later
+	}
 	items, err := d.list("")
 	if err != nil {
 		logf("queue: %v", err)
@@ -108,33 +115,39 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 	}
 	seen := make(map[string]bool)
 	for _, it := range items {
-		switch {
-		case it.State == QueueDelivered:
+		if it.State == QueueDead || it.State != QueueDelivered && seen[it.Target] {
+			continue
+		}
+		if it.State == QueueDelivered {
 			if now.Sub(it.Done) > queueKeep {
 				_ = d.remove(it.ID)
 			} else {
 				soonest(it.Done.Add(queueKeep + time.Second))
 			}
 			continue
-		case it.State == QueueDead || seen[it.Target]:
+		}
+		expired := now.After(it.Expires)
+		switch {
+		case d.isBusy(it.Target): // its end wakes the loop
+		case it.State == QueueLeased:
+			d.begin(it, func() { d.settleLeft(ctx, it) })
+		case expired:
+			d.finish(it, QueueDead, strings.TrimSuffix("its time was over: "+it.Detail, ": "))
 			continue
-		case now.After(it.Expires):
-			d.finish(it, QueueDead, "its time was over")
-			continue
+		case it.Next.After(now):
+			soonest(it.Next)
+		default:
+			d.start(ctx, it)
 		}
 		seen[it.Target] = true
-		soonest(it.Expires.Add(time.Second))
-		if it.Next.After(now) {
-			soonest(it.Next)
-			continue
+		if !expired {
+			soonest(it.Expires.Add(time.Second))
 		}
-		d.start(ctx, it)
 	}
 	return next
 }
 
-// start delivers a message in the background, unless its session is not there
-// or busy with another one.
+// start delivers a message in the background, when its session is there.
 func (d *deliveries) start(ctx context.Context, it QueueItem) {
 	d.srv.mu.Lock()
 	s := d.srv.live[it.Target]
@@ -146,18 +159,18 @@ func (d *deliveries) start(ctx context.Context, it QueueItem) {
 			return
 		}
 	}
-	if s == nil {
-		return // its start wakes the loop
+	if s != nil { // else its start wakes the loop
+		d.begin(it, func() { d.deliver(ctx, s, it) })
 	}
+}
+
+// begin runs f in the background as the only work for the message's target.
+func (d *deliveries) begin(it QueueItem, f func()) {
 	d.mu.Lock()
-	busy := d.busy[it.Target]
 	d.busy[it.Target] = true
 	d.mu.Unlock()
-	if busy {
-		return
-	}
 	d.work.Go(func() {
-		d.deliver(ctx, s, it)
+		f()
 		d.mu.Lock()
 		delete(d.busy, it.Target)
 		d.mu.Unlock()
@@ -165,168 +178,10 @@ func (d *deliveries) start(ctx context.Context, it QueueItem) {
 	})
 }
 
-// deliver tries one message once.
-func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
-	ctx, cancel := context.WithTimeout(ctx, -d.srv.clock.Since(it.Expires))
-	defer cancel()
-	if it.Policy == PolicyWaitIdle && !d.awaitIdle(ctx, s, &it) {
-		return // looked at again
-	}
-	d.limit <- struct{}{}
-	defer func() { <-d.limit }()
-	it.State, it.Detail, it.Tries, it.Lease = QueueLeased, "", it.Tries+1, d.srv.clock.Now().Add(queueLease)
-	if kept, err := d.put(it); err != nil || !kept {
-		if err != nil {
-			logf("queue: %v", err)
-		}
-		return
-	}
-	id := "queue-" + it.ID
-	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: id, Text: it.Text, Raw: it.Raw})
-	if err != nil {
-		d.retry(it, err.Error())
-		return
-	}
-	it.Receipt = &rec
-	switch rec.State {
-	case Submitted:
-		d.finish(it, QueueDelivered, "")
-	case Drafted, Unverified:
-		d.finish(it, QueueDead, "it was typed and is not typed again: "+rec.Detail)
-	case Dead:
-		if it.Session != "" {
-			d.finish(it, QueueDead, "the session has ended")
-			return
-		}
-		d.retry(it, rec.Detail)
-	case Blocked: // nothing was typed: the next try is one, and not told of this one
-		s.forgetNudge(id)
-		d.retry(it, rec.Detail)
-	default:
-		d.retry(it, rec.Detail)
-	}
-}
-
-// awaitIdle waits until the program is known to be idle, and says with the
-// message why it waits. false: it ended, or the message is not wanted any more.
-func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *QueueItem) bool {
-	for {
-		a, err := s.currentActivity(ctx)
-		if err != nil || a.State == ActivityExited {
-			return false
-		}
-		if a.TakesMessages() {
-			return true
-		}
-		if why := "waiting until it is idle: it is " + a.State + ": " + a.Evidence; why != it.Detail {
-			it.Detail = why
-			if kept, err := d.put(*it); err != nil || !kept {
-				return false
-			}
-		}
-		err = s.awaitActivity(ctx, func(now Activity) bool { return now.State != a.State || now.Evidence != a.Evidence })
-		if err != nil {
-			return false
-		}
-	}
-}
-
-// retry puts a message back for later.
-func (d *deliveries) retry(it QueueItem, why string) {
-	if it.Tries >= queueTries {
-		d.finish(it, QueueDead, fmt.Sprintf("%d tries: %s", it.Tries, why))
-		return
-	}
-	it.State, it.Lease, it.Detail = QueueWaiting, time.Time{}, why
-	it.Next = d.srv.clock.Now().Add(min(queuePause<<min(it.Tries-1, 10), queuePauses))
-	if _, err := d.put(it); err != nil {
-		logf("queue: %v", err)
-	}
-}
-
-func (d *deliveries) finish(it QueueItem, state, detail string) {
-	it.State, it.Detail, it.Lease, it.Next, it.Done = state, detail, time.Time{}, time.Time{}, d.srv.clock.Now()
-	if _, err := d.put(it); err != nil {
-		logf("queue: %v", err)
-	}
-}
-
-// put writes a message that is still wanted; kept is false for one that was
-// removed meanwhile.
-func (d *deliveries) put(it QueueItem) (kept bool, err error) {
-	defer d.notify()
-	err = d.srv.db.Batch(func(tx *store.Tx) error {
-		if _, kept, err = queueBucket.Get(tx, it.ID); err != nil || !kept {
-			return err
-		}
-		return queueBucket.Put(tx, it.ID, it)
-	})
-	return kept && err == nil, err
-}
-
-func (d *deliveries) remove(id string) error {
-	defer d.notify()
-	return d.srv.db.Batch(func(tx *store.Tx) error { return queueBucket.Delete(tx, id) })
-}
-
-// notify wakes those who wait for the end of a message.
-func (d *deliveries) notify() {
+func (d *deliveries) isBusy(target string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.changed != nil {
-		close(d.changed)
-		d.changed = nil
-	}
-}
-
-// await returns a message when it was delivered or given up, or as it is after
-// limit. ErrNoMessage when there is none.
-func (d *deliveries) await(ctx context.Context, id string, limit time.Duration) (it QueueItem, err error) {
-	late, stop := after(limit)
-	defer stop()
-	for {
-		d.mu.Lock()
-		if d.changed == nil {
-			d.changed = make(chan struct{})
-		}
-		changed := d.changed
-		d.mu.Unlock()
-		found := false
-		err = d.srv.db.View(func(tx *store.Tx) error {
-			it, found, err = queueBucket.Get(tx, id)
-			return err
-		})
-		switch {
-		case err != nil:
-			return it, err
-		case !found:
-			return it, fmt.Errorf("%w: %s", ErrNoMessage, id)
-		case it.State == QueueDelivered || it.State == QueueDead:
-			return it, nil
-		}
-		select {
-		case <-changed:
-		case <-late:
-			return it, nil
-		case <-d.srv.done:
-			return it, nil
-		case <-ctx.Done():
-			return it, ctx.Err()
-		}
-	}
-}
-
-func (d *deliveries) list(target string) ([]QueueItem, error) {
-	out := []QueueItem{}
-	err := d.srv.db.View(func(tx *store.Tx) error {
-		return queueBucket.Each(tx, "", func(_ string, it QueueItem) error {
-			if target == "" || it.Target == target {
-				out = append(out, it)
-			}
-			return nil
-		})
-	})
-	return out, err
+	return d.busy[target]
 }
 
 // enqueue checks a message and writes it.

@@ -24,7 +24,7 @@ func awaitQueue(t *testing.T, c *Client, id, state string) QueueItem {
 			}
 		}
 		if time.Now().After(limit) {
-			t.Fatalf("message %s does not become %s: %+v", id, state, items)
+			t.Fatalf("message %s does not become %s: %.2000s", id, state, fmt.Sprintf("%+v", items))
 		}
 		_ = sleep(t.Context(), 10*time.Millisecond)
 	}

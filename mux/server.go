@@ -165,6 +165,9 @@ func (srv *server) open(control int) error {
 		return err
 	}
 	srv.adopt(entries)
+	if err := srv.queue.adopt(); err != nil {
+		return err
+	}
 	srv.sweepFiles()
 	if err := srv.sweepMeta(); err != nil { // a full disk is no reason not to start
 		logf("metadata of sessions that are gone: %v", err)

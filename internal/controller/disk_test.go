@@ -10,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
 )
 
 // diskChild is set in the process that runs TestFullDisk.
@@ -36,15 +38,57 @@ func full(t *testing.T, on bool) {
 	}
 }
 
+// inDiskChild runs the test in a process of its own, where it returns true: the
+// limit would hit the log of the test itself.
+func inDiskChild(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(diskChild) != "" {
+		return true
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), diskChild+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// TestFullDiskKeepsNudges: a nudge that could not be leased was not typed, and
+// is typed when there is room.
+func TestFullDiskKeepsNudges(t *testing.T) {
+	if !inDiskChild(t) {
+		return
+	}
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		r.wantState("a", StateRunning)
+		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Blocked, By: "dialog"})
+		n := r.queue(QueueRequest{Agent: "a", Text: "hello", Immediate: true})
+		synctest.Wait()
+		tries := len(r.fake.CallsOf("Nudge", ""))
+		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Submitted})
+		defer full(t, false)
+		full(t, true)
+		time.Sleep(time.Minute)
+		if got := r.nudge(n.ID); got.State != session.NudgeQueued || !strings.Contains(got.Detail, "file too large") {
+			t.Errorf("on a full disk: %+v", got)
+		}
+		if got := len(r.fake.CallsOf("Nudge", "")); got != tries {
+			t.Errorf("typed %d times without a lease on disk", got-tries)
+		}
+		full(t, false)
+		time.Sleep(maxRetry)
+		if got := r.nudge(n.ID); got.State != session.NudgeDelivered {
+			t.Errorf("afterwards: %+v", got)
+		}
+		r.end()
+	})
+}
+
 // On a full disk the city goes on: what runs is looked after, what cannot be
 // started truthfully says so, costs nothing, and starts when there is room.
 func TestFullDisk(t *testing.T) {
-	if os.Getenv(diskChild) == "" { // the limit would hit the log of the test itself
-		cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$")
-		cmd.Env = append(os.Environ(), diskChild+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !inDiskChild(t) {
 		return
 	}
 	bubble(t, oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {

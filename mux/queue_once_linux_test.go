@@ -1,0 +1,169 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lines reads a file that may not be there yet.
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(b))
+}
+
+// awaitLine waits until a file has a line.
+func awaitLine(t *testing.T, path, line string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	for {
+		for _, got := range lines(t, path) {
+			if got == line {
+				return
+			}
+		}
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			t.Fatalf("%q is not in %s: %q", line, path, lines(t, path))
+		}
+	}
+}
+
+// assassin is a program that kills the server in the instant in which it reads
+// the line "kill", and writes down every line it reads. Afterwards it says that
+// it works, until it reads "idle".
+func assassin(dir string) string {
+	idle, working := say("7501;state=idle"), say("7501;state=working")
+	return `cd ` + dir + `; ` + idle + `while read -r x; do
+	case $x in kill*) kill -9 $(cat server); ` + working + `;; idle*) ` + idle + `;; esac
+	echo "$x" >>out; echo "got $x"
+done`
+}
+
+// notePID writes the server's pid where the assassin looks for it.
+func notePID(t *testing.T, c *Client, dir string) int {
+	t.Helper()
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/server", []byte(strconv.Itoa(st.Server.PID)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return st.Server.PID
+}
+
+// nudgeOften sends n messages with ids, each to be seen in out.
+func nudgeOften(t *testing.T, c *Client, session, prefix string, n int) {
+	t.Helper()
+	for i := range n {
+		text := fmt.Sprintf("%s%d", prefix, i)
+		r, err := c.Nudge(t.Context(), session, NudgeRequest{ID: text, Text: text})
+		if err != nil || r.State != Submitted {
+			t.Fatalf("%s: %+v, %v", text, r, err)
+		}
+	}
+}
+
+// TestQueuedMessageIsTypedOnce: a message whose server dies just after Enter
+// was typed, whatever is typed before the program is idle again.
+func TestQueuedMessageIsTypedOnce(t *testing.T) {
+	t.Parallel()
+	c, dir := startServer(t), t.TempDir()
+	create(t, c, "q", assassin(dir))
+	notePID(t, c, dir)
+	it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: "kill"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitLine(t, dir+"/out", "kill")
+	nudgeOften(t, c, "q", "other", nudgeMemory+2)
+	nudgeOften(t, c, "q", "idle", 1)
+	if it, err = c.AwaitQueued(t.Context(), it.ID); err != nil || it.State != QueueDelivered && it.Detail == "" {
+		t.Errorf("%+v, %v", it, err)
+	}
+	nudgeOften(t, c, "q", "last", 1)
+	got := lines(t, dir+"/out")
+	if n := strings.Count(" "+strings.Join(got, " ")+" ", " kill "); n != 1 || len(got) != nudgeMemory+2+3 {
+		t.Errorf("typed %d times: %q", n, got)
+	}
+}
+
+// TestYoungestNudgesAreKnown: over many kills, the last nudgeMemory nudges of a
+// session are known, and none of them is typed again.
+func TestYoungestNudgesAreKnown(t *testing.T) {
+	t.Parallel()
+	c, dir := startServer(t), t.TempDir()
+	create(t, c, "q", assassin(dir))
+	var ids []string
+	for round := range 4 {
+		for i := range 3 {
+			id := fmt.Sprintf("r%di%d", round, i)
+			ids = append(ids, id)
+			nudgeOften(t, c, "q", id, 1)
+		}
+		killServer(t, c)
+	}
+	for _, id := range ids[len(ids)-nudgeMemory:] {
+		nudgeOften(t, c, "q", id, 1)
+	}
+	if got := lines(t, dir+"/out"); len(got) != len(ids) {
+		t.Errorf("%d messages arrived as %d: %q", len(ids), len(got), got)
+	}
+}
+
+// TestRefusedMessageIsTriedAgain: a message of which nothing was typed is
+// typed when the program reads again; one that was typed in part is given up,
+// with the reason.
+func TestRefusedMessageIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	c, dir := startServer(t), t.TempDir()
+	s := create(t, c, "q", `stty raw -echo; echo ready; while [ ! -s `+dir+`/go ]; do sleep 0.05; done
+		head -c $(cat `+dir+`/go) >/dev/null; stty sane; echo reading; exec cat`)
+	await(t, c, "q", "ready")
+	part, err := c.Nudge(t.Context(), "q", NudgeRequest{ID: "part", Text: strings.Repeat("never read ", 20000)})
+	if err != nil || part.State != Refused {
+		t.Fatalf("%+v, %v", part, err)
+	}
+	_, took, _ := strings.Cut(part.Detail, "it took ")
+	took, _, _ = strings.Cut(took, " ")
+	it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Session: s.ID, Text: "second", Policy: PolicyImmediate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for it.Tries == 0 || it.State != QueueWaiting {
+		items, err := c.Queue(t.Context(), "q")
+		if err != nil || len(items) != 1 {
+			t.Fatal(items, err)
+		}
+		it = items[0]
+		_ = sleep(t.Context(), 10*time.Millisecond)
+	}
+	if it.Receipt == nil || it.Receipt.State != Refused || it.Detail == "" {
+		t.Fatalf("%+v", it)
+	}
+	killServer(t, c)
+	if err := os.WriteFile(dir+"/go", []byte(took), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	awaitQueue(t, c, it.ID, QueueDelivered)
+	if got := screen(t, c, "q"); strings.Count(got, "second") != 2 { // its echo, and what cat says
+		t.Errorf("%q", got)
+	}
+	long := strings.Repeat("x", maxCanonical+1)
+	if it, err = c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: long, Policy: PolicyImmediate, TTL: 3 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if it = awaitQueue(t, c, it.ID, QueueDead); !strings.Contains(it.Detail, "cooked lines") {
+		t.Errorf("given up without a reason: %q", it.Detail)
+	}
+}

@@ -39,7 +39,7 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 				fmt.Fprintln(a.err, "the city goes on starting: gc status shows it, gc stop ends it")
 				return r.err
 			case errors.Is(r.err, controller.ErrControllerRunning): // another gc start was faster
-				if s, err := runningStatus(ctx, opts.City.Dir); err == nil {
+				if s, err := awaitRunning(ctx, opts.City.Dir); err == nil {
 					return a.showRunning(ctx, opts.City.Dir, s)
 				}
 				return r.err
@@ -64,6 +64,29 @@ func runningStatus(ctx context.Context, dir string) (controller.Status, error) {
 	}
 	defer c.Close()
 	return c.Status(ctx)
+}
+
+// listenLimit is how long a controller that has the city's lock may take to
+// listen.
+const listenLimit = 5 * time.Second
+
+// awaitRunning is runningStatus for a controller that has just taken the lock.
+func awaitRunning(ctx context.Context, dir string) (controller.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, listenLimit)
+	defer cancel()
+	tick := time.NewTicker(progressTick / 10)
+	defer tick.Stop()
+	for {
+		s, err := runningStatus(ctx, dir)
+		if err == nil {
+			return s, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return s, err
+		}
+	}
 }
 
 func (a *app) showRunning(ctx context.Context, dir string, s controller.Status) error {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/rule"
@@ -101,18 +99,9 @@ func pick(p *Pending, action string) (int, error) {
 	if len(p.Options) == 0 {
 		return -1, fmt.Errorf("%w: %q shows no options to choose from", ErrQuestion, p.Prompt)
 	}
-	at, exact := -1, slices.Contains(p.Options, action)
-	for i, label := range p.Options {
-		if label != action && (exact || !rule.SameLabel(label, action)) {
-			continue
-		}
-		if at >= 0 {
-			return -1, fmt.Errorf("%w: more than one option is %q", ErrQuestion, action)
-		}
-		at = i
-	}
-	if at < 0 {
-		return -1, fmt.Errorf("%w: no option is %q; there are: %s", ErrQuestion, action, strings.Join(p.Options, " | "))
+	at, err := rule.PickLabel(p.Options, action)
+	if err != nil {
+		return -1, fmt.Errorf("%w: %w", ErrQuestion, err)
 	}
 	return at, nil
 }

@@ -203,9 +203,9 @@ func (s OnScreen) Respond(ctx context.Context, a Answer) error {
 	if a.RequestID != "" && a.RequestID != first.ID {
 		return fmt.Errorf("%w: another one stands: %q", ErrQuestion, first.Prompt)
 	}
-	want, err := option(first, a.Action)
+	want, err := rule.PickLabel(first.Options, a.Action)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrQuestion, err)
 	}
 	now := first
 	for range 2*len(first.Options) + 2 {
@@ -252,24 +252,6 @@ func (s OnScreen) question(ctx context.Context) (rule.Question, error) {
 		return rule.Question{}, fmt.Errorf("%w: nothing is asked", ErrQuestion)
 	}
 	return sight.Question(found), nil
-}
-
-// option is the one option that is meant.
-func option(q rule.Question, action string) (int, error) {
-	at, exact := -1, slices.Contains(q.Options, action)
-	for i, label := range q.Options {
-		if label != action && (exact || !rule.SameLabel(label, action)) {
-			continue
-		}
-		if at >= 0 {
-			return -1, fmt.Errorf("%w: more than one option is %q", ErrQuestion, action)
-		}
-		at = i
-	}
-	if at < 0 {
-		return -1, fmt.Errorf("%w: no option is %q; there are: %s", ErrQuestion, action, strings.Join(q.Options, " | "))
-	}
-	return at, nil
 }
 
 // until looks until the question is as wanted. While it is painted anew it may be

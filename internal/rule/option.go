@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -156,4 +158,23 @@ func SameLabel(onScreen, meant string) bool {
 	}
 	r, size := utf8.DecodeRuneInString(rest)
 	return size == len(rest) && strings.ContainsRune(ticks, r)
+}
+
+// PickLabel is the index of the one label that is meant: the equal one, else the only
+// one that [SameLabel] takes for it.
+func PickLabel(labels []string, meant string) (int, error) {
+	at, exact := -1, slices.Contains(labels, meant)
+	for i, label := range labels {
+		if label != meant && (exact || !SameLabel(label, meant)) {
+			continue
+		}
+		if at >= 0 {
+			return -1, fmt.Errorf("more than one option is %q", meant)
+		}
+		at = i
+	}
+	if at < 0 {
+		return -1, fmt.Errorf("no option is %q; there are: %s", meant, strings.Join(labels, " | "))
+	}
+	return at, nil
 }

@@ -117,9 +117,8 @@ const deadLimit = 2 * time.Second
 
 // follow waits for the end of a session's program and tells what tmux says then.
 func (w *watch) follow(v pane) {
-	proc, err := proctree.Get(v.pid)
-	if err == nil {
-		err = proctree.Ended(w.ctx, proc)
+	if proc, err := proctree.Get(v.pid); err == nil {
+		_ = proctree.Ended(w.ctx, proc) // whatever it says, tmux is asked next
 	}
 	if w.ctx.Err() != nil {
 		return

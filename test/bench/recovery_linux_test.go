@@ -76,15 +76,6 @@ func (w *world) grown() int {
 	return s.Server.PID
 }
 
-// waitText waits for a text on a session's screen.
-func (w *world) waitText(c *mux.Client, name, text string) {
-	w.b.Helper()
-	r, err := c.Wait(context.Background(), name, mux.WaitRequest{Conditions: []mux.Condition{{Text: text}}, Timeout: time.Minute})
-	if err != nil || r.Met != 0 {
-		w.b.Fatalf("%s: wait for %s: %+v, %v", name, text, r, err)
-	}
-}
-
 // allReady returns when the server after the one of that pid shows what every
 // session showed.
 func (w *world) allReady(old int, asked []mux.PeekRequest) {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux"
 )
 
 // world is a private mux and a private tmux.
@@ -151,4 +154,13 @@ func memoryOf(b *testing.B, pid int) (m memory) {
 		}
 	}
 	return m
+}
+
+// waitText waits for a text on a session's screen.
+func (w *world) waitText(c *mux.Client, name, text string) {
+	w.b.Helper()
+	r, err := c.Wait(context.Background(), name, mux.WaitRequest{Conditions: []mux.Condition{{Text: text}}, Timeout: time.Minute})
+	if err != nil || r.Met != 0 {
+		w.b.Fatalf("%s: wait for %s: %+v, %v", name, text, r, err)
+	}
 }

@@ -219,7 +219,7 @@ func opRelaunch(c *opCall) error {
 	return c.p.Relaunch(c.ctx, c.name, cfg)
 }
 
-// opRunLive runs the live commands again; what fails is told and is no failure.
+// opRunLive runs the live commands again. It reports a failing one and goes on.
 func opRunLive(c *opCall) error {
 	o, err := c.config()
 	if err != nil {

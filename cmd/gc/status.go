@@ -216,7 +216,7 @@ func anothers(ctx context.Context, p runtime.Provider, s *agent.Spec) bool {
 	return err == nil && mark != "" && mark != s.City.Dir && mark != config.MovedFrom(s.City.Dir)
 }
 
-// downAgent is an agent of which nothing runs. Without the name of its session
+// downAgent is an agent that has no session. Without the name of its session
 // nobody takes another city's for it.
 func downAgent(s *agent.Spec) controller.AgentStatus {
 	ag := newAgentStatus(s)

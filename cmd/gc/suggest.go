@@ -49,7 +49,7 @@ func suggestion(cmd *cobra.Command, typed string) string {
 	return near[0]
 }
 
-// unknownCommand is the error for a word that is no command of cmd.
+// unknownCommand is the error for a word that does not name a command of cmd.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	hint := cmd.CommandPath() + " --help lists the commands"
 	if near := suggestion(cmd, name); near != "" {

@@ -14,7 +14,7 @@ import (
 const Limit = 10 * time.Second
 
 // Again is how long it may say nothing when it has been silent for Limit before,
-// so that somebody who asks several things does not wait for Limit each time.
+// so that a caller with several questions does not wait for Limit each time.
 const Again = time.Second
 
 // mostPause bounds the pauses between questions, which double.

@@ -44,7 +44,7 @@ func TestAProgramThatEndsInItsSessionIsStartedAgainAtOnce(t *testing.T) {
 	})
 }
 
-// What is told and not found by a look does not become a loop.
+// An event that a look does not confirm does not start a loop.
 func TestAWatchThatIsWrong(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"30s\"\n"+oneAgent+"process_names = [\"agent\"]\n", func(r *rig) {
 		w := &programFake{Fake: r.fake, gone: make(chan error)}

@@ -44,8 +44,8 @@ func stopOne(ctx context.Context, p runtime.Provider, t target) error {
 	return p.Stop(ctx, t.session)
 }
 
-// politeTime is how long an interrupted session of which nobody knows what it is
-// doing has to end by itself.
+// politeTime is how long an interrupted session whose activity is unknown has to end
+// by itself.
 const politeTime = 250 * time.Millisecond
 
 // stopper ends sessions within one deadline.
@@ -125,7 +125,7 @@ func (s *stopper) interrupt(ctx context.Context, left map[string]target, now <-c
 	w.until(ctx, events, now, min(politeTime, half), half)
 }
 
-// busy returns the sessions that work and those of which nobody can tell.
+// busy returns the sessions that work, and those whose activity is unknown.
 func (s *stopper) busy(ctx context.Context, left map[string]target) (working, unknown map[string]target) {
 	doing := activities(ctx, s.p, slices.Collect(maps.Keys(left)))
 	working, unknown = map[string]target{}, map[string]target{}

@@ -30,7 +30,10 @@ func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 		return nil, fmt.Errorf("events: %w", err)
 	}
 	for name := range running {
-		w.known[name] = p.births(name)
+		n, making := p.births(name)
+		if !making { // else a round tells of it when it is made
+			w.known[name] = n
+		}
 	}
 	go w.run(ctx)
 	return w.out, nil
@@ -43,17 +46,29 @@ type watch struct {
 	known map[string]uint64 // running sessions, with the start of ours that made them
 }
 
-// bear counts a start of this provider.
-func (p *Provider) bear(name string) {
+// startBegins notes a start of this provider that is under way. There is one at a time for a
+// session.
+func (p *Provider) startBegins(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.born[name]++
+	p.making[name] = true
 }
 
-func (p *Provider) births(name string) uint64 {
+// startEnds notes its end, and counts it when it made a session.
+func (p *Provider) startEnds(name string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.born[name]
+	delete(p.making, name)
+	if ok {
+		p.born[name]++
+	}
+}
+
+// births is how often this provider started the session; making: it does so now.
+func (p *Provider) births(name string) (n uint64, making bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.born[name], p.making[name]
 }
 
 // saw remembers a session that runs, for a script that cannot list.
@@ -124,8 +139,9 @@ func (w *watch) round(ctx context.Context) bool {
 		return true
 	}
 	for name := range running {
-		if _, ok := w.known[name]; !ok {
-			w.known[name] = born[name]
+		_, ok := w.known[name]
+		if n, making := w.p.births(name); !ok && !making {
+			w.known[name] = n
 			if !w.tell(runtime.Event{Kind: runtime.EventStarted, Session: name, Time: time.Now()}) {
 				return false
 			}

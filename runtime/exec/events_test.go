@@ -27,10 +27,11 @@ func next(t *testing.T, events <-chan runtime.Event) runtime.Event {
 // polled is a script whose sessions are files; asked counts its calls.
 const polled = `[ ! -e broken ] || { echo out of order >&2; exit 1; }
 case $1 in
-start) cat >/dev/null; echo "$2" > "up-$2";;
+start) cat >/dev/null; echo "$2" > "up-$2"
+	if [ -e slow ]; then rm -f asked; until [ "$(cat asked 2>/dev/null)" = xx ]; do sleep 0.05; done; fi;;
 stop) rm -f "up-$2";;
 is-running) [ -e "up-$2" ] && echo true || echo false;;
-list-running) [ -e lists ] || exit 2; cat up-* 2>/dev/null;;
+list-running) [ -e lists ] || exit 2; cat up-* 2>/dev/null; printf x >> asked;;
 *) exit 2;;
 esac
 exit 0`
@@ -97,5 +98,38 @@ func TestEndsAreNoticed(t *testing.T) {
 				t.Fatalf("%+v", e)
 			}
 		})
+	}
+}
+
+// A session that is listed while its start is under way is told of once. The start
+// ends at the second question.
+func TestStartIsToldOnce(t *testing.T) {
+	b := newBad(t, polled)
+	write := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(b.dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("lists")
+	if err := b.Start(t.Context(), "old", runtime.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	events, err := b.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("slow")
+	if err := b.Start(t.Context(), "new", runtime.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if e := next(t, events); e.Kind != runtime.EventStarted || e.Session != "new" {
+		t.Fatalf("%+v", e)
+	}
+	if err := os.Remove(filepath.Join(b.dir, "up-new")); err != nil {
+		t.Fatal(err)
+	}
+	if e := next(t, events); e.Kind != runtime.EventExited || e.Session != "new" {
+		t.Fatalf("%+v", e)
 	}
 }

@@ -58,8 +58,9 @@ type Provider struct {
 	shake  *handshake    // nil until the script answered
 	// born are the sessions that were seen to run, with how often this provider
 	// started each.
-	born  map[string]uint64
-	looks map[string]look // at the screens of sessions whose script tells no activity
+	born   map[string]uint64
+	making map[string]bool // starts under way, by session
+	looks  map[string]look // at the screens of sessions whose script tells no activity
 
 	receipts atomic.Bool  // the script prints receipts
 	spent    atomic.Int64 // CPU time of all calls, ns
@@ -99,7 +100,7 @@ func New(o Options) (*Provider, error) {
 	}
 	// A script that runs gc must not be sent back to itself.
 	o.Environ = without(o.Environ, "GC_SESSION")
-	return &Provider{o: o, path: path, asking: make(chan struct{}, 1), born: map[string]uint64{}, looks: map[string]look{}}, nil
+	return &Provider{o: o, path: path, asking: make(chan struct{}, 1), born: map[string]uint64{}, making: map[string]bool{}, looks: map[string]look{}}, nil
 }
 
 // find returns the absolute path of an executable script.

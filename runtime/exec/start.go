@@ -104,7 +104,9 @@ func (s *starter) create(ctx context.Context, h *handshake) error {
 		return err
 	}
 	r := request{op: opStart, name: s.name, stdin: config, noEnd: true, keeps: true}
+	s.p.startBegins(s.name)
 	a, err := s.p.call(ctx, r)
+	s.p.startEnds(s.name, err == nil && a.code == 0)
 	if err != nil {
 		return s.undo(ctx, err)
 	}
@@ -112,7 +114,6 @@ func (s *starter) create(ctx context.Context, h *handshake) error {
 		return s.p.failure(ctx, r, a)
 	}
 	s.created = true
-	s.p.bear(s.name)
 	err = runtime.KeepComposer(ctx, s.p, s.name, s.cfg.Composer)
 	if err == nil {
 		err = runtime.KeepScreenRules(ctx, s.p, s.name, s.cfg)

@@ -423,6 +423,10 @@ func TestExecLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A server that sees its keeper end makes another one: it must not see it.
+	if err := unix.Kill(st.Server.PID, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
 	for _, pid := range []int{st.Keeper.PID, st.Server.PID, s.PID} {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -49,14 +50,16 @@ type attachClient struct {
 	look       bool    // it is to ask its terminal anew what it looks like
 	shown      bool    // raw output follows what it was last painted
 	backlog    []byte
-	sending    int    // bytes that its writer has taken of it
-	sent       uint64 // offset up to which output is in the backlog or was sent
-	repaint    bool   // paint before anything else
-	dirty      bool   // the screen changed; for a client that gets paints
-	painted    bool   // it was painted before
-	resumed    bool   // it is to be told that it goes on where it was
-	kicked     bool   // it is to be sent away
-	left       bool   // it is no client any more
+	sending    int         // bytes that its writer has taken of it
+	sent       uint64      // offset up to which output is in the backlog or was sent
+	repaint    bool        // paint before anything else
+	dirty      bool        // the screen changed; for a client that gets paints
+	painted    bool        // it was painted before
+	resumed    bool        // it is to be told that it goes on where it was
+	kicked     bool        // it is to be sent away
+	mark       string      // put on its terminal with the first paint; empty: not needed
+	nested     atomic.Bool // its terminal is its own session's: see nesting
+	left       bool        // it is no client any more
 	modes      vt.Modes
 	active     time.Time
 }
@@ -124,6 +127,7 @@ type message struct {
 	look   bool
 	taken  uint64
 	kick   bool
+	nested bool
 	offset uint64
 	data   []byte
 	exit   *Exit
@@ -137,6 +141,8 @@ func (c *attachClient) next() (m message, ok bool) {
 	defer s.mu.Unlock()
 	c.sending = 0
 	switch {
+	case c.nested.Load():
+		return message{nested: true}, true
 	case c.kicked:
 		return message{kick: true}, true
 	case c.resumed:
@@ -150,6 +156,7 @@ func (c *attachClient) next() (m message, ok bool) {
 			o.Content = c.painted && !c.repaint && modes == c.modes
 			m.pause = paintInterval
 		}
+		first := !c.painted
 		c.scrollback, c.painted, c.modes = false, true, modes
 		c.shown = c.raw()
 		m.raw, m.size = c.raw(), Size{c.cols, c.rows}
@@ -158,6 +165,9 @@ func (c *attachClient) next() (m message, ok bool) {
 		c.filter = vt.OuterFilter{}
 		if c.raw() {
 			m.data = c.filter.Filter(m.data, s.term.Pending())
+		}
+		if first && c.mark != "" {
+			m.data = append([]byte(vt.Mark(c.mark)), m.data...)
 		}
 		return m, true
 	case len(c.backlog) > 0:
@@ -195,6 +205,9 @@ func (c *attachClient) write(ctx context.Context) error {
 		}
 		if m.kick {
 			return errKicked
+		}
+		if m.nested {
+			return ErrNested
 		}
 		if err := c.sendMessage(ctx, m); err != nil || m.exit != nil {
 			return err
@@ -431,6 +444,9 @@ func (s *session) attach(ctx context.Context, c *attachClient) {
 	case errors.Is(err, errKicked):
 		s.leave(c) // before the client knows
 		c.ws.Close(StatusKicked, "another terminal sent this one away")
+	case errors.Is(err, ErrNested):
+		s.leave(c)
+		c.ws.Close(StatusNested, ErrNested.Error())
 	}
 	cancel()
 	c.ws.CloseNow()

@@ -40,6 +40,10 @@ const (
 // to come back.
 const StatusKicked websocket.StatusCode = 4001
 
+// StatusNested is the one with which it tells a client that its session would show
+// itself.
+const StatusNested websocket.StatusCode = 4002
+
 // AttachOptions are a person's terminal and how it is connected. The zero value
 // shows the session and takes no input.
 type AttachOptions struct {

@@ -220,6 +220,8 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 			return ending{exited: true, exit: exit}
 		case websocket.CloseStatus(err) == StatusKicked:
 			return ending{kicked: true}
+		case websocket.CloseStatus(err) == StatusNested:
+			return ending{failed: ErrNested}
 		case err != nil:
 			return ending{lost: err}
 		case kind == websocket.MessageBinary:

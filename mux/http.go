@@ -415,10 +415,14 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
 	}
 	pid, _ := r.Context().Value(peerKey{}).(int)
-	if err := s.srv.nesting.enter(c, s.srv.around(pid)); err != nil {
+	inside := s.srv.around(pid)
+	if err := s.srv.nesting.enter(c, inside); err != nil {
 		return nil, err
 	}
 	defer s.srv.nesting.leave(c)
+	if inside == nil {
+		s.srv.nesting.mark(c)
+	}
 	var t *typist
 	if id := typedID(r); id != 0 {
 		var err error

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"net"
@@ -13,7 +14,9 @@ import (
 
 // A client that runs inside of a session makes that session show another one.
 // One that shows itself, at once or through others, would paint its own paints
-// for ever: such a client is refused.
+// for ever: such a client is refused. Where a client runs is known by its process; one
+// that came by another machine, or by ssh, has none here, and its terminal gets a mark:
+// the session in whose output the mark is found is the one around it.
 
 // peerKey is the context's key for the pid at the other end of the connection.
 type peerKey struct{}
@@ -62,6 +65,7 @@ func (srv *server) around(pid int) *session {
 type nesting struct {
 	mu    sync.Mutex
 	shows map[*attachClient]shown
+	marks map[string]*attachClient
 }
 
 type shown struct{ inside, what *session }
@@ -72,15 +76,51 @@ func (n *nesting) enter(c *attachClient, inside *session) error {
 		return nil
 	}
 	n.mu.Lock()
+	ok := n.add(c, inside)
+	n.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%s: %w", c.s.name(), ErrNested)
+	}
+	return nil
+}
+
+// mark gives the client a mark to put on its terminal.
+func (n *nesting) mark(c *attachClient) {
+	n.mu.Lock()
 	defer n.mu.Unlock()
+	c.mark = rand.Text()
+	if n.marks == nil {
+		n.marks = make(map[string]*attachClient)
+	}
+	n.marks[c.mark] = c
+}
+
+// found notes that a mark stands in a session's output, and ends its client when the
+// session would show itself. The session's mu is held.
+func (n *nesting) found(mark string, inside *session) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.marks[mark]
+	if c == nil {
+		return
+	}
+	delete(n.marks, mark)
+	if !n.add(c, inside) {
+		c.nested.Store(true)
+		c.poke()
+	}
+}
+
+// add notes a client, unless its session would show itself. mu is held.
+func (n *nesting) add(c *attachClient, inside *session) bool {
 	if n.reaches(c.s, inside, map[*session]bool{}) {
-		return fmt.Errorf("%s: %w", c.s.rec.Name, ErrNested)
+		return false
 	}
 	if n.shows == nil {
 		n.shows = make(map[*attachClient]shown)
 	}
 	n.shows[c] = shown{inside, c.s}
-	return nil
+	return true
 }
 
 // reaches reports whether from shows to. mu is held.
@@ -99,4 +139,5 @@ func (n *nesting) leave(c *attachClient) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.shows, c)
+	delete(n.marks, c.mark)
 }

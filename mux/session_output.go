@@ -124,6 +124,8 @@ func (s *session) terminalEvent(e vt.Event) {
 		s.srv.emit(s, Event{Type: EventBell})
 	case vt.EventTitle:
 		s.srv.emit(s, Event{Type: EventTitle, Title: e.Text})
+	case vt.EventMark:
+		s.srv.nesting.found(e.Text, s)
 	case vt.EventPrompt:
 		s.prompt = e.Name == "A" || e.Name == "B"
 		if s.prompt {

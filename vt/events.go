@@ -18,11 +18,12 @@ const (
 	EventWorkDir                    // OSC 7: Text, as sent
 	EventPointer                    // OSC 22: Text, the shape's name
 	EventReset                      // RIS
+	EventMark                       // OSC 75010: Text, the mark that a multiplexer gave a terminal of its own
 )
 
 var eventNames = [...]string{
 	"bell", "title", "icon", "clipboard", "progress", "prompt", "status",
-	"notify", "workdir", "pointer", "reset",
+	"notify", "workdir", "pointer", "reset", "mark",
 }
 
 // String names the kind.

@@ -55,6 +55,10 @@ func (t *Terminal) osc(b []byte) {
 		t.oscExact(text)
 	case 7501:
 		t.oscStatus(text)
+	case oscMark:
+		if len(text) <= maxMark {
+			t.event(Event{Kind: EventMark, Text: plainText(text)})
+		}
 	default:
 		switch {
 		case number >= 10 && number <= 19:
@@ -171,6 +175,16 @@ func (t *Terminal) oscPrompt(text string) {
 	t.pen.attr = t.pen.attr&^cellSem | sem<<cellSemShift
 	t.event(e)
 }
+
+// oscMark is the number of a mark, which no other terminal knows: they ignore it, and
+// a session that shows another terminal of the same multiplexer finds it in its output.
+const oscMark = 75010
+
+// maxMark bounds a mark, in bytes.
+const maxMark = 64
+
+// Mark returns the sequence that puts a mark of letters and digits on a terminal.
+func Mark(text string) string { return "\x1b]" + strconv.Itoa(oscMark) + ";" + text + "\x1b\\" }
 
 // maxStatus bounds a report of the Program Status Protocol, in bytes.
 const maxStatus = 4096

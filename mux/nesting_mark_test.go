@@ -1,0 +1,70 @@
+//go:build unix
+
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"testing"
+
+	"gascity.dev/gc/vt"
+)
+
+var markOf = regexp.MustCompile(`\x1b\]75010;([A-Z0-9]+)\x1b`)
+
+// attachMarked attaches a new person and returns the mark that its terminal got, as
+// a session would that runs the program which brings the terminal here: ssh, say.
+func attachMarked(t *testing.T, c *Client, name string) (*attachRun, string) {
+	t.Helper()
+	p := newPerson(t)
+	r := attachPerson(p, c, name, nil)
+	p.sees("\x1b]75010;")
+	p.shows("ready")
+	found := markOf.FindStringSubmatch(p.all())
+	if found == nil {
+		t.Fatalf("no mark in %q", p.all())
+	}
+	return r, vt.Mark(found[1])
+}
+
+// TestAttachShowsItself: a terminal whose mark comes out of the session that it
+// shows, at once or through another session, is told so and let go. The mark that
+// another session shows ends nothing.
+func TestAttachShowsItself(t *testing.T) {
+	t.Parallel()
+	c := attachServer(t)
+	for _, name := range []string{"one", "two"} {
+		create(t, c, name, "stty raw -echo; echo ready; exec cat")
+		t.Cleanup(func() { _ = c.Kill(t.Context(), name, 0) })
+	}
+	show := func(name, mark string) {
+		t.Helper()
+		if err := c.Keys(t.Context(), name, []string{mark + fmt.Sprint("shown by ", name)}, true); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := c.Wait(t.Context(), name, WaitRequest{Conditions: []Condition{{Text: "shown by " + name}}}); err != nil || r.Met != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	wantNested := func(r *attachRun) {
+		t.Helper()
+		if _, err := r.ended(); !errors.Is(err, ErrNested) {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	direct, mark := attachMarked(t, c, "one")
+	show("one", mark)
+	wantNested(direct)
+
+	inner, mark := attachMarked(t, c, "two") // a terminal in session one that shows two
+	show("one", mark)
+	through, mark := attachMarked(t, c, "one") // and one in session two that shows one
+	show("two", mark)
+	wantNested(through)
+	select {
+	case <-inner.done:
+		t.Errorf("the first terminal ended: %+v, %v", inner.result, inner.err)
+	default:
+	}
+}

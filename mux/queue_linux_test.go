@@ -24,6 +24,9 @@ func awaitQueue(t *testing.T, c *Client, id, state string) QueueItem {
 			}
 		}
 		if time.Now().After(limit) {
+			for i := range items {
+				items[i].Text = fmt.Sprintf("%.40s", items[i].Text)
+			}
 			t.Fatalf("message %s does not become %s: %.2000s", id, state, fmt.Sprintf("%+v", items))
 		}
 		_ = sleep(t.Context(), 10*time.Millisecond)

@@ -22,7 +22,7 @@ const (
 	cellNarrow cell = 0 << 22 // one column
 	cellWide   cell = 1 << 22 // left half of two columns
 	cellTail   cell = 2 << 22 // right half of the wide cell to the left
-	cellSpacer cell = 3 << 22 // last column, left because a wide cell did not fit
+	cellSpacer cell = 3 << 22 // last column, empty because a wide cell did not fit
 
 	cellGlyph cell = 1<<24 - 1 // content and kind
 	cellAttr       = ^cellGlyph
@@ -43,8 +43,8 @@ func (c cell) kind() cell    { return c & cellKind }
 func (c cell) isWide() bool  { return c&cellKind == cellWide }
 func (c cell) isTail() bool  { return c&cellKind == cellTail }
 
-// blanked is the cell with its content gone and its style kept: what is left
-// of a wide character when its other half is overwritten.
+// blanked returns the cell without its content, in its style: what is left of a
+// wide character when its other half is overwritten.
 func (c cell) blanked() cell {
 	if c&cellStyle == 0 {
 		return 0

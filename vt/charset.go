@@ -1,14 +1,14 @@
 package vt
 
-// charset is a set of 94 characters (ECMA-35), by its final byte, with 0x80
-// added for those designated with an intermediate; 0 is ASCII.
+// charset is a 94-character set (ECMA-35), identified by its final byte; 0x80
+// is added for sets designated with an intermediate. 0 is ASCII.
 type charset uint8
 
-// charsets is the state of ECMA-35: what is designated and what is invoked.
+// charsets is the state of ECMA-35: the designated and the invoked sets.
 type charsets struct {
 	g      [4]charset
-	gl, gr uint8 // set in use for bytes 0x20–0x7F and, outside of UTF-8, 0xA0–0xFF
-	single uint8 // set for the next character, plus one (SS2, SS3)
+	gl, gr uint8 // sets invoked for bytes 0x20–0x7F and, outside UTF-8, 0xA0–0xFF
+	single uint8 // set for the next character plus one (SS2, SS3); 0 = none
 }
 
 const (
@@ -17,8 +17,8 @@ const (
 	setSupplement charset = '<' // DEC supplemental, VT200
 )
 
-// nrcs are the national replacement sets (DEC STD 070, VT510 table 2-x): what
-// stands in place of # @ [ \ ] ^ _ ` { | } ~
+// nrcs are the national replacement character sets (DEC STD 070, VT510 table
+// 2-x): the replacements of # @ [ \ ] ^ _ ` { | } ~
 var nrcs = [...]struct {
 	set   charset
 	runes [12]rune
@@ -37,7 +37,7 @@ var nrcs = [...]struct {
 	{'=', [12]rune{'ù', 'à', 'é', 'ç', 'ê', 'î', 'è', 'ô', 'ä', 'ö', 'ü', 'û'}},        // Swiss
 }
 
-// nrcsOf are the replacements of a set, nil when it is none.
+// nrcsOf returns the replacements of a set, nil if it is not a national one.
 func nrcsOf(s charset) *[12]rune {
 	for i := range nrcs {
 		if nrcs[i].set == s {
@@ -47,7 +47,7 @@ func nrcsOf(s charset) *[12]rune {
 	return nil
 }
 
-// nrcsName is the final byte that stands in nrcs for a set with several.
+// nrcsName maps the alternative final bytes of a set to the one in nrcs.
 func nrcsName(s charset) charset {
 	switch s {
 	case '5':
@@ -95,8 +95,8 @@ func (c *charsets) left(b byte) rune {
 	return set.lookup(b)
 }
 
-// right returns the character of a byte 0xA0–0xFF outside of UTF-8: Latin-1
-// unless the program designated another set.
+// right returns the character of a byte 0xA0–0xFF outside UTF-8: Latin-1 unless
+// the program designated another set.
 func (c *charsets) right(b byte) rune {
 	if set := c.g[c.gr&3]; c.gr != 0 && set != 0 && b > 0xa0 && b < 0xff {
 		return set.lookup(b & 0x7f)
@@ -134,7 +134,7 @@ func (s charset) lookup(b byte) rune {
 	return rune(b)
 }
 
-// known returns the set with this designator, ASCII for one nobody uses.
+// knownCharset returns the set with this designator, ASCII if it is unknown.
 func knownCharset(final byte, inter byte) charset {
 	s := charset(final)
 	if inter != 0 {

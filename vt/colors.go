@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Default colours that are answered when a program asks and none was set.
+// The colours reported to programs until they set their own.
 const (
 	defaultForeground = 0xd8d8d8
 	defaultBackground = 0x000000
 	colorSet          = 1 << 24
 )
 
-// terminator is what ended the OSC: answers end alike (xterm).
+// terminator is the terminator of the OSC being answered: a reply uses the same
+// one (xterm).
 func (t *Terminal) terminator() string {
 	if t.parser.str.bel {
 		return "\a"
@@ -21,14 +22,15 @@ func (t *Terminal) terminator() string {
 	return "\x1b\\"
 }
 
-// The special colours, for bold, underline, blink, inverse and italic, stand
-// behind the palette (xterm): OSC 5 counts from the first of them.
+// The special colours (bold, underline, blink, inverse, italic) follow the
+// palette (xterm); OSC 5 counts from the first of them.
 const (
 	paletteSize   = 256
 	specialColors = 5
 )
 
-// oscPalette is OSC 4 and OSC 5 ; number ; colour …: set, or with "?" asked for.
+// oscPalette is OSC 4 and OSC 5 ; number ; colour …: sets a colour, or reports
+// it for "?".
 func (t *Terminal) oscPalette(code int, text string) {
 	first := firstColor(code)
 	fields := strings.Split(text, ";")
@@ -55,8 +57,8 @@ func (t *Terminal) oscPalette(code int, text string) {
 	}
 }
 
-// firstColor is the number in the palette of colour 0 of an OSC: 4 and 104
-// count all of them, 5 and 105 the special ones.
+// firstColor is the palette index of an OSC's colour 0: 4 and 104 count all
+// colours, 5 and 105 only the special ones.
 func firstColor(code int) int {
 	if code == 5 || code == 105 {
 		return paletteSize
@@ -64,7 +66,7 @@ func firstColor(code int) int {
 	return 0
 }
 
-// oscPaletteReset is OSC 104 and OSC 105: the numbers named, or all.
+// oscPaletteReset is OSC 104 and OSC 105: resets the colours listed, or all.
 func (t *Terminal) oscPaletteReset(code int, text string) {
 	if t.extra == nil {
 		return
@@ -82,8 +84,8 @@ func (t *Terminal) oscPaletteReset(code int, text string) {
 	}
 }
 
-// oscDynamic is OSC 10 to 19: foreground, background, cursor and others; each
-// further colour is for the next number.
+// oscDynamic is OSC 10 to 19: foreground, background, cursor and others;
+// further colours in the same command are for the numbers that follow.
 func (t *Terminal) oscDynamic(n int, text string) {
 	for _, f := range strings.Split(text, ";") {
 		if n > 9 {
@@ -101,8 +103,8 @@ func (t *Terminal) oscDynamic(n int, text string) {
 	}
 }
 
-// dynamicColor returns colour 10+n, by what was set or the defaults: those of
-// text for a foreground, of the background for the rest.
+// dynamicColor returns colour 10+n as set, or its default: the text's for
+// foregrounds, the background's for the rest.
 func (t *Terminal) dynamicColor(n int) uint32 {
 	if t.extra != nil && t.extra.dynamic[n] != 0 {
 		return t.extra.dynamic[n] &^ colorSet
@@ -121,7 +123,7 @@ func (t *Terminal) dynamicColor(n int) uint32 {
 	return t.dynamicColor(0)
 }
 
-// paletteColor returns a colour of the palette: xterm's, unless changed.
+// paletteColor returns a palette colour: the one set, or xterm's default.
 func (t *Terminal) paletteColor(n int) uint32 {
 	if t.extra != nil {
 		if v, ok := t.extra.palette[n]; ok {
@@ -129,11 +131,11 @@ func (t *Terminal) paletteColor(n int) uint32 {
 		}
 	}
 	switch {
-	case n >= paletteSize: // as the text, until set
+	case n >= paletteSize: // the text colour, until set
 		return t.dynamicColor(0)
 	case n < 16:
 		return systemColors[n]
-	case n < 232: // a cube of 6×6×6
+	case n < 232: // the 6×6×6 cube
 		n -= 16
 		level := func(v int) uint32 {
 			if v == 0 {
@@ -166,7 +168,7 @@ func appendColor(dst []byte, v uint32) []byte {
 }
 
 // parseColor reads rgb:r/g/b with one to four digits each, #rgb, #rrggbb and
-// longer, and the names programs use (XParseColor(3)).
+// longer forms, and common names (XParseColor(3)).
 func parseColor(s string) (uint32, bool) {
 	if v, ok := namedColor(strings.ToLower(s)); ok {
 		return v, true
@@ -177,7 +179,7 @@ func parseColor(s string) (uint32, bool) {
 	} else if rest, ok := strings.CutPrefix(s, "#"); ok && len(rest)%3 == 0 && len(rest) > 0 && len(rest) <= 12 {
 		n := len(rest) / 3
 		parts = []string{rest[:n], rest[n : 2*n], rest[2*n:]}
-		if n == 1 { // #rgb has the upper digits only
+		if n == 1 { // #rgb gives the upper digits only
 			for i := range parts {
 				parts[i] += "0"
 			}
@@ -198,7 +200,7 @@ func parseColor(s string) (uint32, bool) {
 	return v, true
 }
 
-// namedColor is a color by a name that programs use.
+// namedColor returns the colour of a name in common use.
 func namedColor(name string) (c uint32, ok bool) {
 	switch name {
 	case "black":

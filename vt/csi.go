@@ -3,20 +3,20 @@ package vt
 // Limits of a control sequence.
 const (
 	maxParams = 32
-	maxParam  = 1 << 24 // larger numbers are this
+	maxParam  = 1 << 24 // larger numbers are clamped
 )
 
 // csi is a control sequence (ECMA-48 5.4): CSI prefix parameters intermediates
-// final. Parameters that were left out are 0.
+// final. Omitted parameters are 0.
 type csi struct {
 	prefix byte   // one of < = > ?, or 0
 	n      uint8  // parameters begun, at least 1
 	any    bool   // a parameter byte was seen
-	colons uint32 // bit i: parameter i follows a colon, it belongs to the one before
+	colons uint32 // bit i: parameter i follows a colon, so it is a sub-parameter
 	param  [maxParams]int32
 }
 
-// arg returns parameter i, or def when it is 0 or left out.
+// arg returns parameter i, or def when it is 0 or omitted.
 func (c *csi) arg(i, def int) int {
 	if i < int(c.n) && c.param[i] != 0 {
 		return int(c.param[i])
@@ -24,7 +24,7 @@ func (c *csi) arg(i, def int) int {
 	return def
 }
 
-// count returns the number of parameters, 0 when there is nothing at all.
+// count returns the number of parameters, 0 if there are none.
 func (c *csi) count() int {
 	if !c.any {
 		return 0
@@ -40,8 +40,8 @@ func (t *Terminal) beginCSI() {
 	ps.csi.param[0] = 0
 }
 
-// csiBytes takes bytes of a control sequence and returns how many: to its end,
-// or all of p.
+// csiBytes consumes bytes of a control sequence, up to its end, and returns how
+// many.
 func (t *Terminal) csiBytes(p []byte) int {
 	ps := &t.parser
 	if ps.state != stCSI {
@@ -75,7 +75,7 @@ func (t *Terminal) csiBytes(p []byte) int {
 	return len(p)
 }
 
-// next begins a parameter; those beyond maxParams are read and forgotten.
+// next begins a parameter; those beyond maxParams are ignored.
 func (c *csi) next(colon bool) {
 	if c.n >= maxParams {
 		c.n = maxParams + 1
@@ -88,8 +88,8 @@ func (c *csi) next(colon bool) {
 	c.n++
 }
 
-// csiOther takes a byte that is no parameter and no end, and reports whether
-// the state has changed with the byte taken.
+// csiOther handles a byte that is neither a parameter nor a final byte, and
+// reports whether the state changed.
 func (t *Terminal) csiOther(b byte) bool {
 	ps := &t.parser
 	switch {
@@ -106,7 +106,7 @@ func (t *Terminal) csiOther(b byte) bool {
 		return true
 	case b == 0x7f:
 		return false
-	case b < 0x20: // executed as if before the sequence, DEC STD 070
+	case b < 0x20: // executed before the sequence, DEC STD 070
 		t.control(b)
 		return ps.state != stCSI
 	}
@@ -114,7 +114,7 @@ func (t *Terminal) csiOther(b byte) bool {
 	return false
 }
 
-// csiTail takes intermediates, or what is left of a wrong sequence.
+// csiTail consumes intermediates, or the rest of a malformed sequence.
 func (t *Terminal) csiTail(p []byte) int {
 	ps := &t.parser
 	for i, b := range p {
@@ -169,7 +169,7 @@ func (t *Terminal) dispatchCSI(final byte) {
 	case c.prefix == '?' && ps.inter == '$' && final == 'p':
 		t.reportMode(c.arg(0, 0), true)
 	}
-	if t.pending && t.scr.view(t.y).at(t.x) == 0 { // nothing is left to wrap after
+	if t.pending && t.scr.view(t.y).at(t.x) == 0 { // no character is left to wrap after
 		t.pending = false
 	}
 }

@@ -1,6 +1,6 @@
 package vt
 
-// moveTo puts the cursor at a cell and ends a pending wrap.
+// moveTo moves the cursor to a cell and clears a pending wrap.
 func (t *Terminal) moveTo(x, y int) {
 	t.x = min(max(x, 0), t.cols-1)
 	t.y = min(max(y, 0), t.rows-1)
@@ -8,8 +8,8 @@ func (t *Terminal) moveTo(x, y int) {
 	t.changed = true
 }
 
-// address is moveTo for coordinates from 1 that count from the margins in
-// origin mode (CUP, HVP, VPA … — DEC STD 070, DECOM).
+// address is moveTo with 1-based coordinates, relative to the margins in origin
+// mode (CUP, HVP, VPA … — DEC STD 070, DECOM).
 func (t *Terminal) address(col, row int) {
 	x, y := col-1, row-1
 	if t.modes&modeOrigin != 0 {
@@ -19,7 +19,7 @@ func (t *Terminal) address(col, row int) {
 	t.moveTo(x, y)
 }
 
-// origin returns the cell that coordinates count from.
+// origin returns the cell that coordinates are relative to.
 func (t *Terminal) origin() (x, y int) {
 	if t.modes&modeOrigin != 0 {
 		return t.left, t.top
@@ -51,8 +51,8 @@ func (t *Terminal) forward(n int) {
 	t.moveTo(min(t.x+n, t.lineEnd()-1), t.y)
 }
 
-// back moves the cursor left (CUB — ECMA-48 8.3.18, BS), with reverse wrap
-// into the rows above: mode 45 as far as those were wrapped, 1045 without end
+// back moves the cursor left (CUB — ECMA-48 8.3.18, BS), with reverse wrap into
+// the rows above: mode 45 only through rows that wrapped, mode 1045 through all
 // (xterm ctlseqs).
 func (t *Terminal) back(n int) {
 	reverse := t.modes&modeAutowrap != 0 && t.modes&(modeReverse|modeReverseExt) != 0
@@ -80,7 +80,7 @@ func (t *Terminal) back(n int) {
 	t.moveTo(t.x, t.y)
 }
 
-// reverseLine goes to the end of the row above, if reverse wrap allows.
+// reverseLine moves to the end of the row above if reverse wrap allows it.
 func (t *Terminal) reverseLine() bool {
 	y := t.y - 1
 	extended := t.modes&modeReverseExt != 0
@@ -97,7 +97,7 @@ func (t *Terminal) reverseLine() bool {
 	return true
 }
 
-// lineStart is the column that movements to the left stop at.
+// lineStart is the column where movement to the left stops.
 func (t *Terminal) lineStart() int {
 	if t.x >= t.left {
 		return t.left
@@ -105,8 +105,8 @@ func (t *Terminal) lineStart() int {
 	return 0
 }
 
-// carriageReturn goes to the start of the line (CR — ECMA-48 8.3.15); left of
-// the left margin to column 1, but in origin mode to the margin.
+// carriageReturn moves to the start of the line (CR — ECMA-48 8.3.15). Left of
+// the left margin that is column 1, in origin mode the margin.
 func (t *Terminal) carriageReturn() {
 	x := t.lineStart()
 	if t.modes&modeOrigin != 0 {
@@ -117,15 +117,15 @@ func (t *Terminal) carriageReturn() {
 	t.changed = true
 }
 
-// lineFeed is LF: one line down, the column kept.
+// lineFeed is LF: one line down in the same column.
 func (t *Terminal) lineFeed() {
 	t.pending = false
 	t.index()
 }
 
-// index goes one line down, and scrolls at the bottom margin (IND — ECMA-48,
-// third edition, 8.3.46). Outside of the left and right margins it does not
-// scroll (DEC STD 070, DECSLRM).
+// index moves one line down and scrolls at the bottom margin (IND — ECMA-48,
+// third edition, 8.3.46). Outside the left and right margins it does not scroll
+// (DEC STD 070, DECSLRM).
 func (t *Terminal) index() {
 	t.changed = true
 	switch {
@@ -140,7 +140,7 @@ func (t *Terminal) index() {
 	}
 }
 
-// reverseIndex goes one line up, and scrolls at the top margin (RI — ECMA-48
+// reverseIndex moves one line up and scrolls at the top margin (RI — ECMA-48
 // 8.3.104).
 func (t *Terminal) reverseIndex() {
 	t.pending = false
@@ -155,8 +155,8 @@ func (t *Terminal) reverseIndex() {
 	}
 }
 
-// saveCursor is DECSC (DEC STD 070 5.4): place, pen, character sets, origin
-// mode, and the pending wrap.
+// saveCursor is DECSC (DEC STD 070 5.4): position, pen, character sets, origin
+// mode and pending wrap.
 func (t *Terminal) saveCursor() {
 	t.penAttr()
 	t.scr.saved = saved{
@@ -165,7 +165,8 @@ func (t *Terminal) saveCursor() {
 	}
 }
 
-// restoreCursor is DECRC; without a DECSC before it is home, plain.
+// restoreCursor is DECRC; without an earlier DECSC it homes the cursor and
+// resets the rendition.
 func (t *Terminal) restoreCursor() {
 	s := &t.scr.saved
 	link := t.pen.attr & (cellLink | cellSem)
@@ -179,7 +180,7 @@ func (t *Terminal) restoreCursor() {
 	t.updateSlow()
 }
 
-// tab goes forward to the n-th tab stop, or to the end of the line (HT, CHT).
+// tab moves forward to the n-th tab stop or the end of the line (HT, CHT).
 func (t *Terminal) tab(n int) {
 	limit := t.lineEnd() - 1
 	x := t.x
@@ -194,7 +195,7 @@ func (t *Terminal) tab(n int) {
 	t.changed = true
 }
 
-// backTab goes back to the n-th tab stop (CBT — ECMA-48 8.3.7).
+// backTab moves back to the n-th tab stop (CBT — ECMA-48 8.3.7).
 func (t *Terminal) backTab(n int) {
 	limit := 0
 	if t.modes&modeOrigin != 0 {
@@ -217,8 +218,8 @@ func (t *Terminal) isTab(x int) bool {
 	return t.tabs[x>>6]>>(x&63)&1 != 0
 }
 
-// ownTabs makes the tab stops a program's own: every eighth until it changes
-// them.
+// ownTabs allocates the tab stops before a program changes them: one every
+// eight columns.
 func (t *Terminal) ownTabs() {
 	if t.tabs != nil {
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // dcs carries out a device control string (ECMA-48 8.3.27): parameters,
-// intermediates, a final byte, data. Sixel and what is unknown does nothing.
+// intermediates, a final byte, data. Sixel and unknown strings do nothing.
 func (t *Terminal) dcs(b []byte) {
 	if rest, ok := bytes.CutPrefix(b, tmuxPrefix); ok {
 		t.passthrough(rest)
@@ -35,8 +35,8 @@ func (t *Terminal) dcs(b []byte) {
 	}
 }
 
-// passthrough is tmux's: what is within was meant for the terminal outside,
-// which is this one.
+// passthrough is tmux's: its content is for the terminal around tmux, which is
+// this one.
 func (t *Terminal) passthrough(p []byte) {
 	e := t.more()
 	if e.nested > 0 || len(p) == 0 || p[0] != 0x1b {
@@ -48,12 +48,13 @@ func (t *Terminal) passthrough(p []byte) {
 	*ps = parser{}
 	t.feed(p)
 	*ps = outer
-	if t.extra != nil { // RIS within took it away
+	if t.extra != nil { // RIS inside drops it
 		t.extra.nested = 0
 	}
 }
 
-// replySetting answers DECRQSS (DEC STD 070, VT320): 1 with the setting, or 0.
+// replySetting replies to DECRQSS (DEC STD 070, VT320): 1 with the setting, or
+// 0.
 func (t *Terminal) replySetting(name string) {
 	b := append(t.beginReply(), "\x1bP1$r"...)
 	switch name {
@@ -94,7 +95,7 @@ func (t *Terminal) replySetting(name string) {
 	t.endReply(append(b, "\x1b\\"...))
 }
 
-// cursorNumber is the parameter of DECSCUSR in force.
+// cursorNumber is the current parameter of DECSCUSR.
 func (t *Terminal) cursorNumber() int {
 	if t.extra == nil || t.extra.cursorKind == 0 {
 		return 1
@@ -112,8 +113,8 @@ func (t *Terminal) appendConformance(b []byte) []byte {
 	return appendInt(append(appendInt(b, level), ';'), controls)
 }
 
-// termcap is what XTGETTCAP is answered (xterm ctlseqs): the names programs ask
-// for, terminfo's first.
+// termcap holds the replies to XTGETTCAP (xterm ctlseqs) for the names that
+// programs ask for, terminfo's first.
 var termcap = [...]struct{ name, value string }{
 	{"TN", "xterm-256color"}, {"name", "xterm-256color"},
 	{"Co", "256"}, {"colors", "256"}, {"RGB", "8/8/8"},
@@ -132,7 +133,7 @@ var termcap = [...]struct{ name, value string }{
 	{"k;", "\x1b[21~"}, {"F1", "\x1b[23~"}, {"F2", "\x1b[24~"},
 }
 
-// capability is the value of a name in termcap.
+// capability returns the value of a name in termcap.
 func capability(name string) (value string, ok bool) {
 	for i := range termcap {
 		if termcap[i].name == name {
@@ -142,7 +143,7 @@ func capability(name string) (value string, ok bool) {
 	return "", false
 }
 
-// replyTermcap answers each name by itself, in hexadecimal as it was asked.
+// replyTermcap replies to each name separately, in hexadecimal as received.
 func (t *Terminal) replyTermcap(data string) {
 	for _, name := range strings.Split(data, ";") {
 		raw, err := hex.DecodeString(name)

@@ -8,28 +8,29 @@ import (
 	"sync"
 )
 
-// What rests is kept deflated (RFC 1951): the text of a screen takes a third.
+// Packed screens are deflated (RFC 1951), to about a third.
 
-// deflaters are *flate.Writer, inflaters io.ReadCloser that are a flate.Resetter.
+// deflaters holds *flate.Writer; inflaters holds io.ReadClosers that implement
+// flate.Resetter.
 var deflaters, inflaters sync.Pool
 
-// deflate appends p deflated, behind its length as a uvarint.
+// deflate appends p deflated, preceded by its length as a uvarint.
 func deflate(b, p []byte) []byte {
 	out := bytes.NewBuffer(binary.AppendUvarint(b, uint64(len(p))))
 	w, _ := deflaters.Get().(*flate.Writer)
 	if w == nil {
-		w, _ = flate.NewWriter(out, flate.BestSpeed) // a level that there is
+		w, _ = flate.NewWriter(out, flate.BestSpeed) // a valid level
 	} else {
 		w.Reset(out)
 	}
-	_, _ = w.Write(p) // a buffer takes all
+	_, _ = w.Write(p) // a bytes.Buffer never fails
 	_ = w.Close()
 	deflaters.Put(w)
 	return out.Bytes()
 }
 
-// inflate is the reverse, of at most so many bytes; false when p is something
-// else.
+// inflate reverses deflate; false if p is malformed or longer than most bytes
+// inflated.
 func inflate(p []byte, most uint64) ([]byte, bool) {
 	size, n := binary.Uvarint(p)
 	if n <= 0 || size > most {
@@ -43,7 +44,7 @@ func inflate(p []byte, most uint64) ([]byte, bool) {
 		return nil, false
 	}
 	defer inflaters.Put(r)
-	// Memory is taken as bytes come: the length is the word of who wrote it.
+	// Allocate as bytes arrive: the length is not trusted.
 	var out bytes.Buffer
 	if got, err := out.ReadFrom(io.LimitReader(r, int64(size))); err != nil || uint64(got) != size {
 		return nil, false

@@ -2,33 +2,34 @@ package vt
 
 import "bytes"
 
-// painter writes what brings a fresh terminal into the state of this one.
+// painter writes the bytes that bring a fresh terminal into the state of this
+// one.
 type painter struct {
 	t        *Terminal
 	b        []byte
 	style    style
 	link     link
 	bits     cell   // protected and semantic bits
-	plain    bool   // for an outer terminal: no OSC 133, no protection
-	begun    bool   // what readers see during a synchronized update is written
-	rest     bool   // the modes are set, see restModes
-	grapheme bool   // width policy in force there
-	kept     uint64 // lines of history before this one are kept elsewhere
+	plain    bool   // for a host terminal: no OSC 133, no protection
+	begun    bool   // what readers see during a synchronized update has been written
+	rest     bool   // the modes have been written, see restModes
+	grapheme bool   // width policy in force on the terminal painted to
+	kept     uint64 // history lines before this one are stored elsewhere
 	eight    bool   // it has left UTF-8, see latin
 	links    linkBudget
 	prev     []byte // the character left of the cursor, when a row continues
 }
 
 // ANSI returns the whole state as bytes: written to a fresh terminal of the
-// same size and options they give the same history, screens, modes, cursor and
-// title, and what is written next does the same. What waits to be taken is not
-// in it, nor is what the alternate screen had when it was left.
+// same size and options, they produce the same history, screens, modes, cursor
+// and title, and later output has the same effect. Pending replies and events
+// are not included, nor is the alternate screen after a program has left it.
 func (t *Terminal) ANSI() []byte {
 	return t.ansi(nil, false, 0)
 }
 
-// ansi appends ANSI without the lines of history before kept, and on request
-// with the alternate screen that is not in use, which mode 47 shows again.
+// ansi appends ANSI without the history lines before kept. hidden adds the
+// alternate screen while it is not in use: mode 47 shows it again.
 func (t *Terminal) ansi(dst []byte, hidden bool, kept uint64) []byte {
 	t.seen()
 	p := painter{t: t, b: dst, kept: kept, grapheme: t.option().Width == WidthGrapheme}
@@ -54,7 +55,7 @@ func (t *Terminal) ansi(dst []byte, hidden bool, kept uint64) []byte {
 	}
 	p.restModes()
 	p.savedCursor(t.scr)
-	p.policy(t.modes&modeGrapheme != 0) // before what is printed last, which REP and marks find
+	p.policy(t.modes&modeGrapheme != 0) // before the last character is printed: REP and combining marks refer to it
 	p.cursor()
 	p.policy(t.modes&modeGrapheme != 0)
 	p.latin()
@@ -62,15 +63,15 @@ func (t *Terminal) ansi(dst []byte, hidden bool, kept uint64) []byte {
 	return p.b
 }
 
-// toAlt enters the alternate screen, plain and at home, and keeps the saved
-// cursor of the primary one as it is.
+// toAlt enters the alternate screen, blank and with the cursor at home, and
+// keeps the primary screen's saved cursor.
 func (p *painter) toAlt() {
 	p.look(look{})
 	p.str("\x1b[?69l\x1b[r\x1b(B\x0f\x1b[?47h\x1b[H")
 }
 
-// hiddenAlt writes the alternate screen while the primary one is in use; the
-// cursor is at home on that, before and after.
+// hiddenAlt writes the alternate screen while the primary one is in use. The
+// primary cursor is at home before and after.
 func (p *painter) hiddenAlt() {
 	s := &p.t.alt
 	if s.blank() && s.saved == (saved{}) && s.kitty == (kittyStack{}) {
@@ -85,8 +86,8 @@ func (p *painter) hiddenAlt() {
 	p.str("\x1b[?69l\x1b[r\x1b[?47l\x1b[H")
 }
 
-// frozen writes what readers see during a synchronized update, begins that
-// update, and makes the screens blank for what the program has done since.
+// frozen writes what readers see during a synchronized update, begins the
+// update, and blanks the screens for what the program has drawn since.
 func (p *painter) frozen(f *frozen) {
 	h := p.t.hist
 	if h != nil {
@@ -112,7 +113,7 @@ func (p *painter) frozen(f *frozen) {
 		}
 	}
 	p.csi("H", f.y+1, f.x+1)
-	p.again(&f.screen, f.x, f.y, f.pending, &charsets{}) // what is written next is text as it is
+	p.again(&f.screen, f.x, f.y, f.pending, &charsets{}) // later output is plain text
 	p.look(look{})
 	p.str("\x1b[?2026h")
 	if f.alt {
@@ -124,8 +125,8 @@ func (p *painter) frozen(f *frozen) {
 	}
 }
 
-// wasOpen is the line that was open when an update began, in the looks of what
-// it became.
+// wasOpen returns the line that was open when an update began, in the
+// renditions of the line it became.
 func (h *history) wasOpen(f *frozen) line {
 	l := h.openLine()
 	if f.lines < h.closed {
@@ -138,7 +139,7 @@ func (h *history) wasOpen(f *frozen) line {
 
 func (p *painter) str(s string) { p.b = append(p.b, s...) }
 
-// csi writes CSI, numbers and a final.
+// csi writes a control sequence.
 func (p *painter) csi(final string, n ...int) {
 	p.str("\x1b[")
 	for i, v := range n {
@@ -150,7 +151,7 @@ func (p *painter) csi(final string, n ...int) {
 	p.str(final)
 }
 
-// setLook changes rendition, link and bits to those of a cell.
+// setLook switches to a cell's rendition, link and bits.
 func (p *painter) setLook(c cell) {
 	l := look{style: p.t.styles.get(c.style()), bits: c & (cellProtected | cellSem)}
 	if id := c.link(); id != 0 {
@@ -192,8 +193,8 @@ func (p *painter) look(l look) {
 	p.bits = l.bits
 }
 
-// history writes the lines that have left the screen, from a number on and of
-// that one without the first skip bytes; the open line last, without its end.
+// history writes the lines that have left the screen, starting at byte skip of
+// line from. The open line comes last, without a line end.
 func (p *painter) history(from uint64, skip int) {
 	h := p.t.hist
 	if h == nil {
@@ -222,7 +223,7 @@ func lastCluster(text []byte, grapheme bool) (last []byte) {
 	return last
 }
 
-// lines writes the closed lines of [from, to).
+// lines writes the closed lines of [from, to), the first one from byte skip.
 func (p *painter) lines(from, to uint64, skip int) {
 	h := p.t.hist
 	var buf [64]span
@@ -244,7 +245,7 @@ func (p *painter) lines(from, to uint64, skip int) {
 	}
 }
 
-// line writes a line of history without its first skip bytes.
+// line writes a line of history from byte skip on.
 func (p *painter) line(l line, skip int) {
 	if l.flags&linePrompt != 0 && !p.plain && skip == 0 {
 		p.str("\x1b]133;A\x1b\\")
@@ -280,7 +281,7 @@ func (p *painter) line(l line, skip int) {
 	part(look{}, len(l.text))
 }
 
-// lineText writes text of a line of history under its policy.
+// lineText writes text of a history line under the line's width policy.
 func (p *painter) lineText(text []byte) {
 	for {
 		i := bytes.IndexByte(text, exactMark)
@@ -298,8 +299,8 @@ func (p *painter) lineText(text []byte) {
 	p.b = append(p.b, text...)
 }
 
-// first writes the first character of a line when it is a mark that stands
-// alone, and returns its length.
+// first writes a line's first character if it is a combining mark without a
+// base, and returns its length.
 func (p *painter) first(l line, from int) int {
 	if from > 0 || l.text[0] < 0x80 {
 		return 0
@@ -314,10 +315,9 @@ func (p *painter) first(l line, from int) int {
 	return n
 }
 
-// wrapPlain makes the waiting cursor wrap in the default rendition: a row that
-// scrolls in takes its background from the pen. When the next row begins with a
-// wide character a wide one is written, which wraps from wherever it does not
-// fit.
+// wrapPlain makes the cursor wrap in the default rendition: a row that scrolls
+// in takes its background from the pen. If the next row begins with a wide
+// character, a wide one is written, because it wraps wherever it does not fit.
 func (p *painter) wrapPlain(wide bool) {
 	p.look(look{bits: p.bits})
 	if !wide {
@@ -327,9 +327,9 @@ func (p *painter) wrapPlain(wide bool) {
 	p.str("漢\r")
 }
 
-// screen writes the rows of a screen from the cursor on, which stands on row 0
-// or, after the history, on the row below it. flow is set when rows must
-// scroll to make room for the history.
+// screen writes the rows of a screen. The cursor is on row 0 or, after the
+// history, on the row below it. flow is set if rows must scroll to make room
+// for the history.
 func (p *painter) screen(s *screen, flow bool) {
 	t := p.t
 	last := t.rows - 1
@@ -359,8 +359,8 @@ func (p *painter) screen(s *screen, flow bool) {
 }
 
 // openLine reports whether row 0 continues a line of the history, and whether
-// that line has left its last column to a wide character and is not written
-// with a blank there.
+// that line left its last column to a wide character (and has no blank written
+// there).
 func (p *painter) openLine() (cont, spacer bool) {
 	if f := p.t.frozen; f != nil && !p.begun {
 		p.begun = true
@@ -370,10 +370,10 @@ func (p *painter) openLine() (cont, spacer bool) {
 	return o.any, o.any && o.spacer
 }
 
-// row writes columns [x0, x1) of a row; the cursor stands on x0, or, when cont
-// is set, waits at the end of the row above to wrap. It reports whether the
-// row continues, and then leaves the cursor waiting too. wide says that the
-// row below begins with a wide character, which leaves a spacer here.
+// row writes columns [x0, x1) of a row. The cursor is on x0 or, if cont is set,
+// pending a wrap at the end of the row above. It reports whether the row
+// continues, and then leaves the cursor pending too. wide means that the row
+// below begins with a wide character, which leaves a spacer here.
 func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 	t := p.t
 	if cont && (x1 == 0 || r.flags&rowPrompt != 0 || r.cells[0]&cellContent == 0 || r.cells[0].isTail() ||
@@ -414,8 +414,8 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 	return wrapped
 }
 
-// ascii writes the ASCII at the start of cells, all of it of the same
-// attributes, and returns how many cells that are.
+// ascii writes the leading ASCII cells with the same attributes and returns
+// their number.
 func (p *painter) ascii(cells []cell, attr cell) int {
 	n := 0
 	for ; n < len(cells); n++ {
@@ -428,17 +428,16 @@ func (p *painter) ascii(cells []cell, attr cell) int {
 	return n
 }
 
-// glyph writes the text of a cell, right of one with the text prev, under the
-// width policy that makes the same cell of it: the program may have changed it
-// (mode 2027). Where none does, and not on a terminal outside, it is written
-// exactly.
+// glyph writes the text of a cell that follows prev, under the width policy
+// that produces the same cell (a program may have changed it, mode 2027). If no
+// policy does, it is written exactly, except on a host terminal.
 func (p *painter) glyph(prev, text []byte, wide bool) {
 	if joinsText(prev, text) {
 		if !p.plain {
 			p.exact(text, wide, false)
 			return
 		}
-		p.str("\x1b[D\x1b[C") // keeps it from joining the character before
+		p.str("\x1b[D\x1b[C") // keeps it from joining the previous character
 	}
 	if text[0] >= 0x80 || len(text) > 1 {
 		width := 1
@@ -457,7 +456,7 @@ func (p *painter) glyph(prev, text []byte, wide bool) {
 	p.b = append(p.b, text...)
 }
 
-// remakes reports whether text makes one cell of its own again.
+// remakes reports whether writing text produces the same single cell.
 func remakes(text []byte, width int, grapheme bool) bool {
 	class := property(firstRune(text)) >> propClassShift & propClass
 	if grapheme && (class == classSpacing || class == classExtend) {
@@ -467,7 +466,7 @@ func remakes(text []byte, width int, grapheme bool) bool {
 	return n == len(text) && w == width
 }
 
-// policy changes the width policy of the terminal that is painted on.
+// policy changes the width policy of the terminal painted to.
 func (p *painter) policy(grapheme bool) {
 	if p.grapheme != grapheme && !p.plain {
 		p.mode(2027, grapheme)
@@ -475,7 +474,8 @@ func (p *painter) policy(grapheme bool) {
 	p.grapheme = grapheme
 }
 
-// blanks writes a run of blank cells of one look and returns its last column.
+// blanks writes a run of blank cells of one rendition and returns its end
+// column.
 func (p *painter) blanks(r *row, x, x1 int, wrapped bool) int {
 	c := r.cells[x]
 	n := 1
@@ -502,8 +502,7 @@ func (p *painter) blanks(r *row, x, x1 int, wrapped bool) int {
 	return x
 }
 
-// joinsText reports whether text after prev would be taken into prev's last
-// cluster.
+// joinsText reports whether text after prev would join prev's last cluster.
 func joinsText(prev, text []byte) bool {
 	if len(prev) == 0 || len(text) == 0 || text[0] < 0x80 && prev[0] < 0x80 {
 		return false

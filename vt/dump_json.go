@@ -1,6 +1,6 @@
 package vt
 
-// Screen is the screen as data, for JSON.
+// Screen is the visible screen as data.
 type Screen struct {
 	Cols     int    `json:"cols"`
 	Rows     int    `json:"rows"`
@@ -14,12 +14,12 @@ type Screen struct {
 
 // Line is a row of the screen.
 type Line struct {
-	Runs    []Run `json:"runs,omitempty"`    // text from column 0 on, blanks at the end cut
+	Runs    []Run `json:"runs,omitempty"`    // text from column 0, trailing blanks trimmed
 	Wrapped bool  `json:"wrapped,omitempty"` // continues on the next row
 	Prompt  bool  `json:"prompt,omitempty"`  // a prompt begins here (OSC 133)
 }
 
-// Run is text of one rendition.
+// Run is text in one rendition.
 type Run struct {
 	Text  string `json:"text"`
 	Style Style  `json:"style,omitzero"`
@@ -40,7 +40,8 @@ func (t *Terminal) Screen() Screen {
 	return s
 }
 
-// blankRun reports whether a cell is blank in no rendition, written or not.
+// blankRun reports whether a cell is blank in the default rendition, written or
+// not.
 func blankRun(c cell) bool {
 	c &^= cellProtected | cellSem
 	return c == 0 || c == ' ' || c == cellSpacer

@@ -1,6 +1,6 @@
 package vt
 
-// kittyFlags writes the stack of keyboard flags of the screen in use.
+// kittyFlags writes the stack of keyboard flags of the current screen.
 func (p *painter) kittyFlags(k *kittyStack) {
 	if *k == (kittyStack{}) {
 		return
@@ -16,8 +16,7 @@ func (p *painter) kittyFlags(k *kittyStack) {
 	}
 }
 
-// savedPlace puts cursor, pen, character sets and origin mode as they were
-// saved.
+// savedPlace restores cursor, pen, character sets and origin mode as saved.
 func (p *painter) savedPlace(scr *screen) {
 	s := &scr.saved
 	p.charsets(&s.chars)
@@ -32,15 +31,15 @@ func (p *painter) savedPlace(scr *screen) {
 	p.pen(&s.pen)
 }
 
-// savedWaits reports whether the saved cursor waits to wrap at a place where
-// writing can make it wait again.
+// savedWaits reports whether the saved cursor has a pending wrap that writing
+// can reproduce.
 func (p *painter) savedWaits(scr *screen) bool {
 	s, t := &scr.saved, p.t
 	return s.pending && s.x == t.cols-1 && s.y < t.rows && t.right == t.cols-1 &&
 		scr.view(s.y).at(s.x).kind() != cellSpacer
 }
 
-// printModes sets what again has reset, if it was in force.
+// printModes sets again the modes that rejoin and again reset.
 func (p *painter) printModes() {
 	if !p.rest {
 		return
@@ -53,7 +52,7 @@ func (p *painter) printModes() {
 	}
 }
 
-// savedCursor writes the saved cursor of the screen in use (DECSC).
+// savedCursor writes the saved cursor of the current screen (DECSC).
 func (p *painter) savedCursor(s *screen) {
 	if s.saved == (saved{}) {
 		return
@@ -65,7 +64,7 @@ func (p *painter) savedCursor(s *screen) {
 		if c := s.view(s.saved.y).at(s.saved.x); c&(cellContent|cellKind) == 0 {
 			p.moveTo(s.saved.x, s.saved.y, s.saved.origin)
 			p.setLook(c)
-			p.csi("X", 1) // what was written there to wait behind it
+			p.csi("X", 1) // what was written there to make the wrap pending
 		}
 	}
 	if s.saved.origin {
@@ -73,7 +72,7 @@ func (p *painter) savedCursor(s *screen) {
 	}
 }
 
-// moveTo addresses a cell, counted from the margins in origin mode.
+// moveTo addresses a cell, relative to the margins in origin mode.
 func (p *painter) moveTo(x, y int, origin bool) {
 	if origin {
 		x, y = max(x-p.t.left, 0), max(y-p.t.top, 0)
@@ -89,7 +88,7 @@ func (p *painter) pen(pen *pen) {
 	p.look(l)
 }
 
-// charsets designates and invokes.
+// charsets designates and invokes the sets.
 func (p *painter) charsets(c *charsets) {
 	for i, s := range c.g {
 		p.str("\x1b")
@@ -109,11 +108,11 @@ func (p *painter) charsets(c *charsets) {
 	}
 }
 
-// toggles are the modes that are written as they are, by number.
+// toggles are the modes written verbatim, by number.
 var toggles = [...]int{1, 5, 7, 9, 12, 25, 40, 42, 45, 66, 67, 95, 1000, 1002, 1003, 1004,
 	1005, 1006, 1007, 1015, 1016, 1045, 2004, 2027, 2031, 2033, 2048}
 
-// restModes writes the modes that differ from a fresh terminal's, margins, tab
+// restModes writes what differs from a fresh terminal: modes, margins, tab
 // stops, titles, colours, keyboard resources.
 func (p *painter) restModes() {
 	t := p.t
@@ -139,7 +138,7 @@ func (p *painter) restModes() {
 	}
 }
 
-// margins sets those that are not the whole screen.
+// margins sets the margins if they are not the whole screen.
 func (p *painter) margins() {
 	t := p.t
 	if t.modes&modeLRMM != 0 {
@@ -175,7 +174,7 @@ func (p *painter) tabs() {
 	}
 }
 
-// rare writes what few programs set.
+// rare writes the state in extra.
 func (p *painter) rare() {
 	e := p.t.extra
 	if e == nil {
@@ -221,7 +220,7 @@ func (p *painter) rare() {
 	}
 }
 
-// cursor puts character sets, origin mode, cursor and pen as they are now.
+// cursor writes the current character sets, origin mode, cursor and pen.
 func (p *painter) cursor() {
 	t := p.t
 	p.charsets(&t.chars)
@@ -243,8 +242,8 @@ func (p *painter) cursor() {
 	}
 }
 
-// rejoin prints the last character once more where it stands, so that a mark
-// that comes next joins it and REP repeats it. It reports whether it could.
+// rejoin prints the last character again where it stands, so that a following
+// combining mark joins it and REP repeats it. It reports whether it could.
 func (p *painter) rejoin() bool {
 	t := p.t
 	x, y := int(t.last.x), int(t.last.y)
@@ -256,11 +255,11 @@ func (p *painter) rejoin() bool {
 	if sets := t.chars; text[0] < 0x80 && sets.left(text[0]) != rune(text[0]) {
 		return false
 	}
-	if t.modes&modeInsert != 0 && (x < t.left || x > t.right) { // DCH does nothing there
+	if t.modes&modeInsert != 0 && (x < t.left || x > t.right) { // DCH has no effect there
 		return false
 	}
 	if t.modes&modeAutowrap == 0 && t.x == x && len(text) > utf8Len(firstRune(text)) {
-		return false // under wcwidth a mark would join what stands before
+		return false // under wcwidth a mark would join the character before it
 	}
 	if t.extra != nil && t.extra.latin {
 		r := firstRune(text)
@@ -286,7 +285,7 @@ func (p *painter) rejoin() bool {
 	return true
 }
 
-// latin leaves UTF-8 as the program did, once all that is UTF-8 is written.
+// latin leaves UTF-8 as the program did, after everything in UTF-8 is written.
 func (p *painter) latin() {
 	if e := p.t.extra; e != nil && e.latin && !p.eight {
 		p.str("\x1b%@")
@@ -294,8 +293,8 @@ func (p *painter) latin() {
 	}
 }
 
-// again prints the character at the end of a line once more, so that the
-// cursor waits there to wrap.
+// again reprints the character at the end of a line, so that the cursor has a
+// pending wrap.
 func (p *painter) again(s *screen, x, y int, pending bool, chars *charsets) {
 	if !pending {
 		return

@@ -2,15 +2,15 @@ package vt
 
 import "strings"
 
-// TextOptions say what Text returns.
+// TextOptions select what Text returns.
 type TextOptions struct {
-	Lines      int  // how many rows, counted from the bottom; <= 0 is all
-	Join       bool // rows that were wrapped are one line; Lines counts those
+	Lines      int  // number of rows, counted from the bottom; <= 0 is all
+	Join       bool // join wrapped rows into one line; Lines then counts lines
 	ScreenOnly bool // no history
 }
 
-// appendRow writes the text of a row: a blank cell is a space, blank cells at
-// the end are cut unless the row continues.
+// appendRow appends the text of a row: a blank cell is a space, trailing blank
+// cells are trimmed unless the row continues.
 func (t *Terminal) appendRow(dst []byte, s *screen, y int) []byte {
 	if s.rows == nil {
 		return dst
@@ -33,7 +33,7 @@ func (t *Terminal) appendRow(dst []byte, s *screen, y int) []byte {
 	return dst
 }
 
-// trimBlanks cuts the blanks at the end of text from index from on.
+// trimBlanks trims trailing blanks, but not below index from.
 func trimBlanks(b []byte, from int) []byte {
 	for len(b) > from && b[len(b)-1] == ' ' {
 		b = b[:len(b)-1]
@@ -41,8 +41,8 @@ func trimBlanks(b []byte, from int) []byte {
 	return b
 }
 
-// Line returns the text of a row of the screen, blanks at the end cut; "" for
-// a row that is not on the screen.
+// Line returns the text of a screen row, trailing blanks trimmed; "" for a row
+// outside the screen.
 func (t *Terminal) Line(y int) string {
 	if y < 0 || y >= t.rows {
 		return ""
@@ -50,8 +50,8 @@ func (t *Terminal) Line(y int) string {
 	return string(trimBlanks(t.appendRow(nil, t.seen(), y), 0))
 }
 
-// ScreenText returns the screen as a person sees it: rows with newlines
-// between, blanks at their ends and blank rows at the end cut.
+// ScreenText returns the screen as a person sees it: rows separated by
+// newlines, trailing blanks and blank rows at the end trimmed.
 func (t *Terminal) ScreenText() string {
 	s := t.seen()
 	size := 0
@@ -70,9 +70,9 @@ func (t *Terminal) ScreenText() string {
 	return string(b[:end])
 }
 
-// Text returns the newest rows of history and screen, with newlines between.
-// Blank rows below the last text do not count. On the alternate screen its rows
-// come last, and above them the history of the primary one.
+// Text returns the newest rows of history and screen, separated by newlines.
+// Blank rows below the last text are not counted. On the alternate screen its
+// rows come last, below the history of the primary one.
 func (t *Terminal) Text(o TextOptions) string {
 	c := collector{limit: o.Lines, join: o.Join}
 	if o.Lines <= 0 {
@@ -88,20 +88,20 @@ func (t *Terminal) Text(o TextOptions) string {
 	return c.text()
 }
 
-// collector gathers rows from the last one up.
+// collector gathers rows from the bottom up.
 type collector struct {
 	limit int
 	join  bool
 	rows  []string // last first
 }
 
-// full reports whether no further row is wanted; a joined line must be
-// complete first.
+// full reports whether no further row is wanted; a joined line is completed
+// first.
 func (c *collector) full() bool {
 	return len(c.rows) > c.limit || !c.join && len(c.rows) == c.limit
 }
 
-// add takes the row above those taken before; wrapped says that it continues
+// add adds the row above those already added; wrapped means that it continues
 // on the row below.
 func (c *collector) add(text string, wrapped bool) {
 	if c.join && wrapped && len(c.rows) > 0 {
@@ -130,7 +130,7 @@ func (c *collector) text() string {
 	return string(b)
 }
 
-// collectHistory adds the history's rows, newest first.
+// collectHistory adds the history rows, newest first.
 func (t *Terminal) collectHistory(c *collector) {
 	h := t.hist
 	if h == nil {
@@ -155,7 +155,7 @@ func (t *Terminal) collectHistory(c *collector) {
 	}
 }
 
-// addLine adds a logical line of history, wrapped at cols; more says that it
+// addLine adds a logical line of history, wrapped at cols; more means that it
 // continues below.
 func (c *collector) addLine(text string, flags lineFlags, cols int, more bool) {
 	if c.join {
@@ -169,5 +169,5 @@ func (c *collector) addLine(text string, flags lineFlags, cols int, more bool) {
 	}
 }
 
-// blankText reports whether text has nothing but spaces.
+// blankText reports whether text is only spaces.
 func blankText(s string) bool { return strings.Trim(s, " ") == "" }

@@ -1,7 +1,7 @@
 package vt
 
-// erase blanks columns [x0, x1) of a row. keep is the bit that saves a cell:
-// cellProtected for the selective erasures.
+// erase blanks columns [x0, x1) of a row. Cells with the bit keep are spared:
+// cellProtected for selective erasure.
 func (t *Terminal) erase(y, x0, x1 int, keep cell) {
 	t.changed = true
 	blank := t.penBlank()
@@ -24,8 +24,8 @@ func (t *Terminal) erase(y, x0, x1 int, keep cell) {
 	}
 }
 
-// eraseSome is the selective erasure of a row (DECSED, DECSEL — DEC STD 070):
-// renditions stay, and so does what DECSCA protects.
+// eraseSome is selective erasure of a row (DECSED, DECSEL — DEC STD 070):
+// renditions stay, and so do cells protected by DECSCA.
 func (t *Terminal) eraseSome(r *row, x0, x1 int) {
 	x1 = min(x1, int(r.used))
 	for x := x0; x < x1; x++ {
@@ -85,7 +85,7 @@ func (t *Terminal) eraseScreen(mode int, keep cell) {
 	t.pending = false
 }
 
-// eraseChars is ECH (ECMA-48 8.3.38); margins do not matter.
+// eraseChars is ECH (ECMA-48 8.3.38); it ignores margins.
 func (t *Terminal) eraseChars(n int) {
 	t.erase(t.y, t.x, min(t.x+n, t.cols), 0)
 	t.pending = false
@@ -128,8 +128,8 @@ func (t *Terminal) insertChars(n int) {
 	t.insertCells(n)
 }
 
-// alignment is DECALN (DEC STD 070): the screen full of E, margins and cursor
-// reset.
+// alignment is DECALN (DEC STD 070): fills the screen with E and resets margins
+// and cursor.
 func (t *Terminal) alignment() {
 	t.fullMargins()
 	t.modes &^= modeOrigin

@@ -86,7 +86,7 @@ func (t *Terminal) eightBitControls(on bool) {
 	}
 }
 
-// protect sets or ends the protection of what is printed (DECSCA).
+// protect switches the protection of printed characters on or off (DECSCA).
 func (t *Terminal) protect(on bool) {
 	t.pen.attr &^= cellProtected
 	if on {
@@ -94,7 +94,7 @@ func (t *Terminal) protect(on bool) {
 	}
 }
 
-// backIndex is DECBI: one column left, or a column in at the left margin.
+// backIndex is DECBI: one column left, or a blank column in at the left margin.
 func (t *Terminal) backIndex() {
 	switch {
 	case t.x != t.left:
@@ -104,7 +104,7 @@ func (t *Terminal) backIndex() {
 	}
 }
 
-// forwardIndex is DECFI: one column right, or a column out at the left margin.
+// forwardIndex is DECFI: one column right, or a column out at the right margin.
 func (t *Terminal) forwardIndex() {
 	switch {
 	case t.x != t.right:

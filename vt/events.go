@@ -2,15 +2,15 @@ package vt
 
 import "strings"
 
-// EventKind says what an Event is.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
-// The kinds of events and what they fill in.
+// The kinds of events, and the fields each sets.
 const (
 	EventBell      EventKind = iota // BEL; Count of them
 	EventTitle                      // OSC 0, 2: Text
 	EventIcon                       // OSC 1: Text
-	EventClipboard                  // OSC 52: Name is the selection, Data what was put there
+	EventClipboard                  // OSC 52: Name is the selection, Data its new content
 	EventProgress                   // OSC 9;4: State 0 none, 1 normal, 2 error, 3 indeterminate, 4 paused; Percent
 	EventPrompt                     // OSC 133, 633: Name is A, B, C or D; Exit after D, -1 when unknown
 	EventStatus                     // OSC 7501: Text, everything after the number
@@ -18,7 +18,7 @@ const (
 	EventWorkDir                    // OSC 7: Text, as sent
 	EventPointer                    // OSC 22: Text, the shape's name
 	EventReset                      // RIS
-	EventMark                       // OSC 75010: Text, the mark that a multiplexer gave a terminal of its own
+	EventMark                       // OSC 75010: Text, the marker written by an attach client of ours (see Mark)
 )
 
 var eventNames = [...]string{
@@ -34,7 +34,7 @@ func (k EventKind) String() string {
 	return ""
 }
 
-// Event is something the program told the terminal that is not on the screen.
+// Event is something a program told the terminal besides what is on the screen.
 type Event struct {
 	Kind    EventKind
 	Name    string
@@ -46,8 +46,7 @@ type Event struct {
 	Count   int
 }
 
-// Limits of the events that wait to be taken. When there are more, the oldest
-// go.
+// Limits on events not yet taken. Beyond them the oldest are dropped.
 const (
 	maxEvents     = 256
 	maxEventBytes = 4 << 20
@@ -60,7 +59,7 @@ func (t *Terminal) TakeEvents() []Event {
 	return e
 }
 
-// event keeps an event. Bells in a row are one with a count.
+// event queues an event. Consecutive bells are one event with a count.
 func (t *Terminal) event(e Event) {
 	n := len(t.events)
 	if e.Kind == EventBell {
@@ -84,11 +83,10 @@ func (t *Terminal) event(e Event) {
 	t.events = append(t.events, e)
 }
 
-// size is what an event keeps, in bytes.
+// size is the memory an event holds, in bytes.
 func (e *Event) size() int { return len(e.Data) + len(e.Text) + len(e.Name) }
 
-// plainText removes control characters, C1 and DEL among them, and what is no
-// UTF-8.
+// plainText removes control characters (C0, C1, DEL) and invalid UTF-8.
 func plainText(s string) string {
 	clean := true
 	for i := range len(s) {

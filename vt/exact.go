@@ -6,18 +6,18 @@ import (
 )
 
 // A program may change the width policy (mode 2027) at any time, and what was
-// drawn stays as it is. So a character can be on the screen that would come out
-// otherwise if its text was written again: of another width, in several cells,
-// or joined to the one before. So can what REP wrote. From then on the history keeps
-// every character that the policies do not agree about in a form that says its
-// columns, and a dump writes it, where nothing else helps, by a command of our
-// own: OSC 2027 ; columns ; text. With a j behind the columns what is printed next
-// may join it, as it does any other character.
+// drawn stays. So the screen can hold a character that would come out
+// differently if its text were written again: of another width, in several
+// cells, or joined to the previous one. The same is true of what REP wrote.
+// From then on the history stores every character on which the policies
+// disagree in a form that includes its width, and a dump writes it, if nothing
+// else works, with a private command: OSC 2027 ; columns ; text. A j after the
+// columns lets the next character join it, as it would join any other.
 //
 // That form is exactMark, a digit with the columns, a byte with the length of
 // the text, the text.
 
-// exactMark stands in no text: it is a control character.
+// exactMark never occurs in text: it is a control character.
 const exactMark = 0x01
 
 const exactHead = 3 // bytes before the text
@@ -27,8 +27,8 @@ func appendExact(dst, text []byte, width int) []byte {
 	return append(append(dst, exactMark, byte('0'+width), byte(len(text))), text...)
 }
 
-// readExact returns the text of an exact character at the start of b, its columns
-// and the bytes that it takes; n is 0 for any other.
+// readExact returns the text of an exact character at the start of b, its width
+// and its length in bytes; n is 0 for any other.
 func readExact(b []byte) (text []byte, width, n int) {
 	if len(b) <= exactHead || b[0] != exactMark {
 		return nil, 0, 0
@@ -37,7 +37,7 @@ func readExact(b []byte) (text []byte, width, n int) {
 	return b[exactHead:n], int(b[1]-'0') & 3, n
 }
 
-// inexact returns text as readers have it.
+// inexact returns text in the form for readers.
 func inexact(text []byte) []byte {
 	if bytes.IndexByte(text, exactMark) < 0 {
 		return text
@@ -59,7 +59,7 @@ func inexact(text []byte) []byte {
 }
 
 // agreed reports whether both policies make the same cell of a character,
-// whatever stands before it.
+// whatever precedes it.
 func agreed(c cell) bool {
 	r := rune(c & cellRune)
 	if c&cellCluster != 0 {
@@ -76,7 +76,7 @@ func agreed(c cell) bool {
 	return p>>propClassShift&propClass == classOther && int(p&propWidth) == width && wcwidth(r, p) == width
 }
 
-// addExactCells is addCells when the policy has changed.
+// addExactCells is addCells after the policy has changed.
 func (o *openLine) addExactCells(t *Terminal, cells []cell, x int, attr cell) int {
 	for ; x < len(cells) && cells[x]&cellAttr == attr; x++ {
 		c := cells[x]
@@ -95,7 +95,7 @@ func (o *openLine) addExactCells(t *Terminal, cells []cell, x int, attr cell) in
 	return x
 }
 
-// oscExact is our OSC 2027: a character in as many columns as are said.
+// oscExact is our OSC 2027: a character of the given width.
 func (t *Terminal) oscExact(text string) {
 	how, text, ok := strings.Cut(text, ";")
 	columns, join := strings.CutSuffix(how, "j")
@@ -118,7 +118,7 @@ func (t *Terminal) oscExact(text string) {
 
 const utf8Max = 4
 
-// exact writes a character in its columns.
+// exact writes a character with its width.
 func (p *painter) exact(text []byte, wide, join bool) {
 	columns := "1"
 	if wide {
@@ -130,7 +130,7 @@ func (p *painter) exact(text []byte, wide, join bool) {
 	p.str("\x1b]2027;" + columns + ";" + string(text) + "\x1b\\")
 }
 
-// leftText is the text of the cell left of column x.
+// leftText is the text of the cell to the left of column x.
 func (t *Terminal) leftText(s *screen, x, y int) []byte {
 	x--
 	if x > 0 && s.view(y).at(x).isTail() {

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// OuterFilter takes out of raw output what is not for a person's terminal: what
-// would make it answer, as the emulator has answered already, and what the
-// tables of what may pass do not have. The rest passes unchanged, split
-// anywhere; a sequence is held back until it is clear what it is. The zero
-// value is ready.
+// OuterFilter removes from raw output what must not reach a person's terminal:
+// sequences that would make it answer, because the emulator has answered
+// already, and those not in the tables of pass.go. The rest passes unchanged,
+// however it is split; a sequence is held back until it is complete enough to
+// judge. The zero value is ready.
 type OuterFilter struct {
-	held  []byte // the sequence that has begun
+	held  []byte // the sequence read so far
 	state filterState
 	c2    bool // 0xC2 was the last byte of text or of a string
-	void  bool // what is held cannot pass
+	void  bool // the held sequence cannot pass
 	stale bool // see Stale
 }
 
@@ -26,26 +26,26 @@ const (
 	ftCSI                 // held is a control sequence
 	ftString              // held is the beginning of a control string
 	ftStringE             // and an ESC came
-	ftLong                // a control string too long to hold passes, or is void
+	ftLong                // a control string too long to hold; it passes, or is void
 	ftLongE
 )
 
-// maxHeld is when a string is judged by its beginning, in bytes: only images and
-// the clipboard are longer.
+// maxHeld is the length at which a string is judged by its beginning, in bytes:
+// only images and the clipboard are longer.
 const maxHeld = maxText + 64
 
-// Stale reports, once, that output was taken out which changes what is on the
-// screen: the terminal outside has to be painted.
+// Stale reports, once, that a sequence was removed which changes the screen:
+// the host terminal must be repainted.
 func (f *OuterFilter) Stale() bool {
 	stale := f.stale
 	f.stale = false
 	return stale
 }
 
-// Idle reports whether no sequence has begun.
+// Idle reports whether the filter is between sequences.
 func (f *OuterFilter) Idle() bool { return f.state == ftText && !f.c2 }
 
-// Filter appends what of src may pass to dst.
+// Filter appends the part of src that may pass to dst.
 func (f *OuterFilter) Filter(dst, src []byte) []byte {
 	for len(src) > 0 {
 		if f.state != ftText {
@@ -67,7 +67,7 @@ func (f *OuterFilter) Filter(dst, src []byte) []byte {
 		if n == len(src) {
 			return dst
 		}
-		switch src[n] { // other control characters do nothing, or answer (ENQ)
+		switch src[n] { // other control characters do nothing, or prompt an answer (ENQ)
 		case 0x1b:
 			f.held, f.state = append(f.held[:0], 0x1b), ftEscape
 		case 0xc2:
@@ -83,7 +83,7 @@ func (f *OuterFilter) begin(dst []byte, c byte) []byte {
 	return f.sequence(dst, c)
 }
 
-// textRun returns the length of what passes without a look.
+// textRun returns the length of the leading bytes that always pass.
 func textRun(p []byte) int {
 	for i, c := range p {
 		if c < 0x20 && !passesControl(c) || c == 0xc2 || c == 0x7f {
@@ -94,10 +94,10 @@ func textRun(p []byte) int {
 }
 
 // passesControl reports whether a control character moves the cursor, rings or
-// shifts. CAN would end a sequence and begins a transfer of files (ZMODEM).
+// shifts. CAN would end a sequence and begins a file transfer (ZMODEM).
 func passesControl(c byte) bool { return c >= 0x07 && c <= 0x0f }
 
-// Flush appends what is held back and may pass: the output has ended.
+// Flush appends what is held and may pass: the output has ended.
 func (f *OuterFilter) Flush(dst []byte) []byte {
 	if f.c2 && f.state == ftText {
 		dst = append(dst, 0xc2)
@@ -106,7 +106,7 @@ func (f *OuterFilter) Flush(dst []byte) []byte {
 	return dst
 }
 
-// drop takes out what is held.
+// drop discards the held sequence.
 func (f *OuterFilter) drop() {
 	f.held, f.state, f.c2, f.void = f.held[:0], ftText, false, false
 	if cap(f.held) > 4096 {
@@ -114,19 +114,19 @@ func (f *OuterFilter) drop() {
 	}
 }
 
-// sequence takes a byte within a sequence.
+// sequence handles a byte within a sequence.
 func (f *OuterFilter) sequence(dst []byte, c byte) []byte {
 	switch {
 	case f.state >= ftLong:
 		return f.long(dst, c)
 	case f.state >= ftString:
 		return f.string(dst, c)
-	case c == 0x1b: // the sequence before is cut off and void
+	case c == 0x1b: // the previous sequence is cut off and void
 		f.drop()
 		f.held, f.state = append(f.held, c), ftEscape
 	case c == 0x18 || c == 0x1a:
 		f.drop()
-	case c < 0x20: // acts by itself, before the sequence
+	case c < 0x20: // executed by itself, before the sequence
 		if passesControl(c) {
 			dst = append(dst, c)
 		}
@@ -142,7 +142,7 @@ func (f *OuterFilter) sequence(dst []byte, c byte) []byte {
 	return dst
 }
 
-// escape takes a byte after ESC.
+// escape handles a byte after ESC.
 func (f *OuterFilter) escape(dst []byte, c byte) []byte {
 	f.held = append(f.held, c)
 	switch {
@@ -175,9 +175,9 @@ func passesEscape(seq []byte) bool {
 	return ruleFor(passEscapes[:], string(seq)) != nil
 }
 
-// isStaleEscape reports whether the emulator's screen changes by a sequence that
-// does not pass: RIS would take the person's history and colours, the others
-// the terminal's own character set and answers.
+// isStaleEscape reports whether a sequence that does not pass changes the
+// emulator's screen: RIS would drop the person's history and colours, the
+// others the host terminal's character set and answers.
 func isStaleEscape(seq string) bool {
 	switch seq {
 	case "c", "%@", "%G", " F", " G":
@@ -195,7 +195,7 @@ func ruleFor(rules []passRule, seq string) *passRule {
 	return nil
 }
 
-// csi takes a byte of a control sequence.
+// csi handles a byte of a control sequence.
 func (f *OuterFilter) csi(dst []byte, c byte) []byte {
 	if len(f.held) < maxHeld {
 		f.held = append(f.held, c)
@@ -212,7 +212,7 @@ func (f *OuterFilter) csi(dst []byte, c byte) []byte {
 	return dst
 }
 
-// control lets a complete control sequence pass, or not.
+// control passes or removes a complete control sequence.
 func (f *OuterFilter) control(dst []byte, s sequence) []byte {
 	switch s.name {
 	case "h", "l", "?h", "?l", "?s", "?r":
@@ -227,7 +227,7 @@ func (f *OuterFilter) control(dst []byte, s sequence) []byte {
 	return dst
 }
 
-// modes lets those pass that may.
+// modes passes the modes that may be set.
 func (f *OuterFilter) modes(dst []byte, s sequence) []byte {
 	dec := s.name[0] == '?'
 	open := false
@@ -266,8 +266,8 @@ type sequence struct {
 	params []byte
 }
 
-// splitSequence cuts b, which ends with a final byte; false when b is none that
-// the emulator would carry out.
+// splitSequence splits b, which ends with a final byte; false if the emulator
+// would not carry it out.
 func splitSequence(b []byte) (s sequence, ok bool) {
 	var name [4]byte
 	n, i := 0, 0
@@ -291,7 +291,7 @@ func splitSequence(b []byte) (s sequence, ok bool) {
 	return s, n > 0 && name[n-1] >= 0x40
 }
 
-// args are the parameters; one with subparameters is -1, one left out 0.
+// args returns the parameters; one with sub-parameters is -1, an omitted one 0.
 func (s sequence) args() []int {
 	if len(s.params) == 0 {
 		return nil

@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// string takes a byte of a control string that is held.
+// string handles a byte of a held control string.
 func (f *OuterFilter) string(dst []byte, c byte) []byte {
 	osc := f.held[1] == ']'
 	switch {
 	case f.state == ftStringE && c == '\\', c == 0x07 && osc, c == 0x9c && f.c2:
 		return f.endString(dst, c)
 	case f.state == ftStringE && c == 0x1b && f.isPassthrough():
-		f.held, f.state = append(f.held, c), ftString // two ESC are one of the payload
+		f.held, f.state = append(f.held, c), ftString // in tmux's passthrough a doubled ESC is one of the payload
 	case f.state == ftStringE && c != 0x1b: // another sequence begins
 		f.drop()
 		return f.begin(dst, c)
@@ -20,9 +20,9 @@ func (f *OuterFilter) string(dst []byte, c byte) []byte {
 		f.state = ftStringE
 	case c == 0x18 || c == 0x1a:
 		f.drop()
-	case c < 0x20 && c != '\r' && c != '\n' && c != '\t': // BEL would end it in some terminals
+	case c < 0x20 && c != '\r' && c != '\n' && c != '\t': // BEL would end it on some terminals
 	default:
-		// A C1 control within would act in some terminals.
+		// A C1 control inside would be executed by some terminals.
 		f.void = f.void || f.c2 && c >= 0x80 && c < 0xa0
 		f.held, f.c2 = append(f.held, c), c == 0xc2
 		if len(f.held) > maxHeld && !(f.isPassthrough() && len(f.held) < maxDCS) {
@@ -32,7 +32,8 @@ func (f *OuterFilter) string(dst []byte, c byte) []byte {
 	return dst
 }
 
-// endString lets a complete string pass, or not. c is the last byte of its end.
+// endString passes or removes a complete string. c is the last byte of its
+// terminator.
 func (f *OuterFilter) endString(dst []byte, c byte) []byte {
 	if c == 0x9c { // ST in UTF-8
 		f.held = f.held[:len(f.held)-1]
@@ -65,8 +66,8 @@ func (f *OuterFilter) beginLong(dst []byte) []byte {
 	return dst
 }
 
-// long follows a long string to its end. What is long is ASCII. When another
-// sequence cuts it off it is made void (CAN).
+// long follows a long string to its end. What may be long is ASCII. If another
+// sequence cuts it off, it is cancelled (CAN).
 func (f *OuterFilter) long(dst []byte, c byte) []byte {
 	wasC2 := f.c2
 	f.c2 = c == 0xc2
@@ -97,8 +98,8 @@ func (f *OuterFilter) long(dst []byte, c byte) []byte {
 	return dst
 }
 
-// isPassthrough reports whether a string for tmux to pass on is held. This is
-// no tmux, and other terminals would take what is within as it stands.
+// isPassthrough reports whether a string for tmux's passthrough is held. Other
+// terminals would print its content.
 func (f *OuterFilter) isPassthrough() bool {
 	return f.held[1] == 'P' && bytes.HasPrefix(f.held[2:], tmuxPrefix)
 }
@@ -122,7 +123,7 @@ func passesString(kind byte, body []byte) bool {
 	case '_':
 		return passesAPC(body)
 	}
-	return false // PM, SOS and the title of screen(1) are shown as text by some
+	return false // PM, SOS and the title of screen(1) are printed as text by some terminals
 }
 
 func passesOSC(body []byte) bool {

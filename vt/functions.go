@@ -1,7 +1,7 @@
 package vt
 
-// csiPlain are the control functions without prefix and intermediate, by their
-// final byte less 0x40.
+// csiPlain are the control functions without prefix and intermediate, by final
+// byte minus 0x40.
 var csiPlain = [64]func(*Terminal, *csi){
 	'@' - 0x40: func(t *Terminal, c *csi) { t.insertChars(c.arg(0, 1)) },              // ICH — ECMA-48 8.3.64
 	'A' - 0x40: func(t *Terminal, c *csi) { t.up(c.arg(0, 1)) },                       // CUU
@@ -22,7 +22,7 @@ var csiPlain = [64]func(*Terminal, *csi){
 	'T' - 0x40: scrollDownOrMouse,                                                     // SD — 8.3.113
 	'X' - 0x40: func(t *Terminal, c *csi) { t.eraseChars(c.arg(0, 1)) },               // ECH — 8.3.38
 	'Z' - 0x40: func(t *Terminal, c *csi) { t.backTab(c.arg(0, 1)) },                  // CBT — 8.3.7
-	'^' - 0x40: func(t *Terminal, c *csi) { t.scrollDown(t.top, t.bot, c.arg(0, 1)) }, // SD, as ECMA-48's first print had it
+	'^' - 0x40: func(t *Terminal, c *csi) { t.scrollDown(t.top, t.bot, c.arg(0, 1)) }, // SD, as in the first printing of ECMA-48
 	'`' - 0x40: cha,                                                                   // HPA — 8.3.57
 	'a' - 0x40: func(t *Terminal, c *csi) { t.relative(c.arg(0, 1), 0) },              // HPR — 8.3.59
 	'b' - 0x40: func(t *Terminal, c *csi) { t.repeat(c.arg(0, 1)) },                   // REP — 8.3.103
@@ -60,7 +60,7 @@ func scrollDownOrMouse(t *Terminal, c *csi) {
 	}
 }
 
-// relative is HPR and VPR: movement that margins do not stop (DEC STD 070).
+// relative is HPR and VPR: movement not limited by margins (DEC STD 070).
 func (t *Terminal) relative(dx, dy int) {
 	x, y := t.x+dx, t.y+dy
 	if t.modes&modeOrigin != 0 {
@@ -69,7 +69,7 @@ func (t *Terminal) relative(dx, dy int) {
 	t.moveTo(x, y)
 }
 
-// tbc clears tab stops: 0 here, 3 all (2 and 5 by ECMA-48 too).
+// tbc clears tab stops: 0 at the cursor, 3 all (as do 2 and 5 in ECMA-48).
 func tbc(t *Terminal, c *csi) {
 	switch c.arg(0, 0) {
 	case 0:
@@ -90,7 +90,7 @@ func decstbm(t *Terminal, c *csi) {
 	t.address(1, 1)
 }
 
-// decslrm sets the left and right margins when DECLRMM permits; else CSI s
+// decslrm sets the left and right margins if DECLRMM permits; otherwise CSI s
 // saves the cursor (SCOSC).
 func decslrm(t *Terminal, c *csi) {
 	if t.modes&modeLRMM == 0 {
@@ -107,9 +107,9 @@ func decslrm(t *Terminal, c *csi) {
 	t.address(1, 1)
 }
 
-// repeat is REP: the last character again, n times, if nothing but SGR came
-// since (ECMA-48 leaves the rest undefined). A full screen of it is the most
-// that can be told apart.
+// repeat is REP: prints the last character n more times if only SGR came since
+// (ECMA-48 leaves the rest undefined). n is capped at a full screen: more looks
+// the same.
 func (t *Terminal) repeat(n int) {
 	c := t.last.cell
 	if c == 0 || !t.last.rep {
@@ -119,7 +119,7 @@ func (t *Terminal) repeat(n int) {
 	if c.isWide() {
 		width = 2
 	}
-	t.mixed = t.mixed || !agreed(c) // they stand side by side and do not join
+	t.mixed = t.mixed || !agreed(c) // the copies stand side by side and do not join
 	for range min(n, t.cols*t.rows) {
 		t.put(c&cellContent, width)
 	}
@@ -215,8 +215,8 @@ func (t *Terminal) csiInter(c *csi, inter, final byte, more bool) {
 	}
 }
 
-// cursorStyle is DECSCUSR (DEC STD 070, bar by xterm); unknown ones change
-// nothing.
+// cursorStyle is DECSCUSR (DEC STD 070, bar from xterm); unknown styles are
+// ignored.
 func (t *Terminal) cursorStyle(n int) {
 	if n > 6 {
 		return
@@ -226,8 +226,8 @@ func (t *Terminal) cursorStyle(n int) {
 	t.changed = true
 }
 
-// conformance is DECSCL: the level is kept to be reported, 8-bit controls are
-// chosen, and the terminal is reset softly.
+// conformance is DECSCL: keeps the level for reports, selects 8-bit controls,
+// and soft-resets the terminal.
 func (t *Terminal) conformance(c *csi) {
 	level := c.arg(0, 0)
 	if level < 61 || level > 65 {

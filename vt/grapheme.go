@@ -2,13 +2,13 @@ package vt
 
 //go:generate go run gen_tables.go
 
-// The byte of a code point in the tables.
+// Layout of a code point's byte in the tables.
 const (
 	propWidth      = 3      // columns: 0, 1 or 2
 	propVS         = 4      // VS16 makes it wide
-	propClass      = 15     // after propClassShift
+	propClass      = 15     // after a shift by propClassShift
 	propClassShift = 3      //
-	propSpacing    = 1 << 7 // takes a column when it stands alone (category Mc)
+	propSpacing    = 1 << 7 // occupies a column when it stands alone (category Mc)
 )
 
 // Classes of code points (UAX 29 table 2, with Indic_Conjunct_Break).
@@ -31,7 +31,7 @@ const (
 	classConsonant
 )
 
-// property returns the byte of a code point.
+// property returns a code point's byte in the tables.
 func property(r rune) byte {
 	if uint32(r) > 0x10ffff {
 		return 1
@@ -39,8 +39,7 @@ func property(r rune) byte {
 	return propBlocks[int(propIndex[uint32(r)>>8])<<8|int(r&0xff)]
 }
 
-// wcwidth is the width of a code point that stands for itself, as the C
-// library gives it.
+// wcwidth is the width of a single code point, as in the C library.
 func wcwidth(r rune, p byte) int {
 	switch {
 	case p&propSpacing != 0:
@@ -53,20 +52,20 @@ func wcwidth(r rune, p byte) int {
 
 // States within a cluster: what may join it next.
 const (
-	grNone    = iota // nothing is known
-	grOther          // marks only
+	grNone    = iota // unknown
+	grOther          // only marks
 	grPrepend        // anything
 	grL              // hangul: leading consonant
 	grV
 	grT
 	grPict    // pictograph and marks
 	grPictZWJ // … and ZWJ
-	grRI      // an odd number of regional indicators
+	grRI      // odd number of regional indicators
 	grCons    // Indic consonant and marks
 	grConsLink
 )
 
-// grStart is the state after a code point that begins a cluster.
+// grStart is the state after a code point that starts a cluster.
 func grStart(class byte) uint16 {
 	switch class {
 	case classPrepend:
@@ -87,7 +86,7 @@ func grStart(class byte) uint16 {
 	return grOther
 }
 
-// grNext says whether a code point joins the cluster, and the state then
+// grNext reports whether a code point joins the cluster, and the state after it
 // (UAX 29, GB6–GB13).
 func grNext(gr uint16, class byte) (next uint16, joins bool) {
 	switch class {
@@ -131,12 +130,12 @@ func grMark(gr uint16, class byte) uint16 {
 	return grOther
 }
 
-// isMark reports whether a class joins whatever stands before it.
+// isMark reports whether a class joins whatever precedes it.
 func isMark(class byte) bool { return class >= classExtend && class <= classSpacing }
 
-// joined puts r into the character left of the cursor, if it belongs to it.
-// What stands there decides, not how it came there, so that a mark may be
-// written after a movement, as in other terminals with mode 2027.
+// joined adds r to the character left of the cursor if it belongs there. What
+// stands there decides, not how it got there, so that a mark may follow a
+// cursor movement, as in other terminals with mode 2027.
 func (t *Terminal) joined(r rune, p byte) bool {
 	if t.modes&modeGrapheme == 0 {
 		return false
@@ -154,15 +153,15 @@ func (t *Terminal) joined(r rune, p byte) bool {
 		if p&propWidth != 0 || class == classControl {
 			return false
 		}
-		next = gr // no column of its own: with what is left of it
+		next = gr // no column of its own: it joins what is to its left
 	}
 	t.extend(x, y, r)
 	t.last.gr = next
 	return true
 }
 
-// leftCluster returns the column of the character left of the cursor, and the
-// state after it; grNone when there is none.
+// leftCluster returns the column of the character left of the cursor and the
+// state after it; grNone if there is none.
 func (t *Terminal) leftCluster() (x int, gr uint16) {
 	x = t.x
 	if !t.pending {
@@ -178,7 +177,7 @@ func (t *Terminal) leftCluster() (x int, gr uint16) {
 	var buf [maxClusterBytes + 8]byte
 	text := appendContent(buf[:0], t, row.at(x))
 	gr = grState(text)
-	if gr == grPrepend { // prepended only when it was just printed
+	if gr == grPrepend { // it prepends only if just printed
 		gr = grOther
 	}
 	return x, gr
@@ -197,8 +196,8 @@ func grState(text []byte) uint16 {
 	return gr
 }
 
-// mark puts a code point without width into the cell left of the cursor; at
-// the left edge, and when it is invisible, it is dropped.
+// mark adds a code point of no width to the cell left of the cursor; at the
+// left edge, or if it is invisible, it is dropped.
 func (t *Terminal) mark(r rune) {
 	class := property(r) >> propClassShift & propClass
 	x := t.x
@@ -214,7 +213,7 @@ func (t *Terminal) mark(r rune) {
 	t.extend(x, t.y, r)
 }
 
-// extend adds a code point to the character at a cell.
+// extend adds a code point to a cell's character.
 func (t *Terminal) extend(x, y int, r rune) {
 	row := t.touch(y)
 	c := row.at(x)
@@ -238,9 +237,9 @@ func (t *Terminal) extend(x, y int, r rune) {
 	}
 }
 
-// widens reports whether r, as its second code point, makes a cluster two
-// columns wide: VS16 after a character that has an emoji presentation, and a mark
-// of two columns (an emoji modifier) that has a blank for its base.
+// widens reports whether r, as the second code point, makes a cluster two
+// columns wide: VS16 after a character with an emoji presentation, or a
+// two-column mark (an emoji modifier) on a blank base.
 func widens(base, r rune) bool {
 	if r == 0xfe0f {
 		return property(base)&propVS != 0
@@ -248,8 +247,8 @@ func widens(base, r rune) bool {
 	return base == ' ' && property(r)&propWidth == 2
 }
 
-// widen makes the character just printed two columns wide. Where only one is
-// left it goes where a wide character goes: see makeRoom.
+// widen makes the character just printed two columns wide. If only one is left,
+// it moves to where a wide character would go: see makeRoom.
 func (t *Terminal) widen(x, y int) {
 	content, gr := t.last.cell, t.last.gr
 	row := t.touch(y)
@@ -257,7 +256,7 @@ func (t *Terminal) widen(x, y int) {
 	t.x, t.y = x, y
 	row.cells[x] = row.cells[x].blanked()
 	insert := t.modes & modeInsert
-	if x+1 < t.lineEnd() && insert != 0 { // its first column was made room for already
+	if x+1 < t.lineEnd() && insert != 0 { // its first column was already shifted in
 		t.x++
 		t.insertCells(1)
 		t.x--
@@ -268,7 +267,7 @@ func (t *Terminal) widen(x, y int) {
 	t.last.gr = gr
 }
 
-// appendContent writes the text of a cell: nothing for a blank one or a tail.
+// appendContent appends the text of a cell: nothing for a blank cell or a tail.
 func appendContent(dst []byte, t *Terminal, c cell) []byte {
 	if c&cellCluster != 0 {
 		return append(dst, t.clusters.get(uint32(c&cellRune))...)
@@ -279,7 +278,7 @@ func appendContent(dst []byte, t *Terminal, c cell) []byte {
 	return dst
 }
 
-// appendRune is utf8.AppendRune without its checks: r is always right.
+// appendRune is utf8.AppendRune without its checks: r is always valid.
 func appendRune(dst []byte, r rune) []byte {
 	switch {
 	case r < 0x80:

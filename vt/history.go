@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// lineFlags say what is special about a line of history.
+// lineFlags are the properties of a history line.
 type lineFlags uint8
 
 const (
 	lineWide      lineFlags = 1 << iota // has characters of two columns
 	linePlain                           // one byte a column
-	lineContinued                       // too long: goes on in the next line
+	lineContinued                       // too long: continues in the next line
 	linePrompt                          // a prompt begins here
 	lineWcwidth                         // written under the wcwidth policy
-	lineGone                            // its page could not be read: no row stands for it
+	lineGone                            // its page could not be read: it takes no row
 )
 
-// maxOpenLine is how long a line may become, in bytes, before it is cut.
+// maxOpenLine is the length at which a line is split, in bytes.
 const maxOpenLine = 32 << 10
 
-// lineRef finds a line in its page: offset (24 bits), columns (20), rows at the
-// width of history.wide if that is known (12), flags (8).
+// lineRef locates a line in its page: offset (24 bits), columns (20), rows at
+// the width history.wide if known (12), flags (8).
 type lineRef uint64
 
-// maxRefRows says that there are more rows than a lineRef holds.
+// maxRefRows stands for any number of rows too large for a lineRef.
 const maxRefRows = 1<<12 - 1
 
 func makeRef(offset, cols int, flags lineFlags) lineRef {
@@ -36,44 +36,44 @@ func (r lineRef) cols() int        { return int(r >> 20 & (1<<20 - 1)) }
 func (r lineRef) rows() int        { return int(r >> 8 & maxRefRows) }
 func (r lineRef) flags() lineFlags { return lineFlags(r) }
 
-// setRows keeps a number of rows, as far as there is room for it.
+// setRows stores a number of rows, at most maxRefRows.
 func (r *lineRef) setRows(n int) {
 	*r = *r&^(maxRefRows<<8) | lineRef(min(n, maxRefRows))<<8
 }
 
-// history is what has left the top of the primary screen: logical lines,
-// numbered for ever, wrapped when they are read.
+// history holds what has left the top of the primary screen: logical lines,
+// with numbers that never change, wrapped when read.
 type history struct {
-	pages  []*page // oldest first; the last one is written
+	pages  []*page // oldest first; the last one is being written
 	open   openLine
 	count  int    // lines in pages
-	closed uint64 // lines ever closed: the number of the next one
+	closed uint64 // lines ever closed: the number of the next line
 	bytes  int64
 	rows   int // physical rows of the lines in pages at width wide
-	wide   int // 0: rows is not known
+	wide   int // 0: rows is unknown
 	store  Pages
-	lookOf map[cell]int // look of the attributes of cells, in the page being written
-	late   [8]lateLook  // those looked up lately
+	lookOf map[cell]int // rendition of cell attributes, in the page being written
+	late   [8]lateLook  // recent lookups
 	cache  cachedPage
-	// Memory used again: of the page being written, and of a page dropped.
+	// Reusable memory: of the page being written, and of a dropped page.
 	buf, spare []byte
 	refs       []lineRef
 	maxLines   int
 	maxBytes   int64
 }
 
-// lateLook is the look of attributes that are not 0.
+// lateLook is a cached lookup, of attributes other than 0.
 type lateLook struct {
 	attr cell
 	n    int
 }
 
-// openLine is the line whose end has not left the screen yet.
+// openLine is a line whose end has not left the screen yet.
 type openLine struct {
 	text  []byte
 	spans []span
 	cols  int
-	rows  int // pushed so far, 0 when they must be counted
+	rows  int // pushed so far; 0 = to be counted
 	any   bool
 	flags lineFlags
 	// spacer: the last row left its last column to a wide character, which
@@ -87,7 +87,7 @@ func (h *history) next() uint64 { return h.closed }
 // base is the number of the oldest line.
 func (h *history) base() uint64 { return h.closed - uint64(h.count) }
 
-// push takes a row that leaves the top of the primary screen.
+// push adds a row that leaves the top of the primary screen.
 func (t *Terminal) push(r *row) {
 	h := t.hist
 	if h == nil {
@@ -123,8 +123,8 @@ func (t *Terminal) push(r *row) {
 	}
 }
 
-// tooLong reports whether the open line is to be cut: what it has is kept in
-// memory, the renditions of all its characters too.
+// tooLong reports whether the open line must be split: its text and all its
+// renditions are in memory.
 func (h *history) tooLong() bool {
 	if len(h.open.text) > maxOpenLine {
 		return true
@@ -133,7 +133,7 @@ func (h *history) tooLong() bool {
 	return n > 0 && !h.pages[n-1].sealed && h.pages[n-1].looked > maxOpenLooks
 }
 
-// newLine is what is known of a line that begins with a row.
+// newLine returns the flags of a line that begins with r.
 func (t *Terminal) newLine(r *row) lineFlags {
 	flags := linePlain
 	if r.flags&rowPrompt != 0 {
@@ -149,8 +149,8 @@ func newHistory(o Options) *history {
 	return &history{store: o.Pages, maxLines: o.HistoryLines, maxBytes: o.HistoryBytes}
 }
 
-// joinsOpen reports whether a row's first character, a mark that stands alone,
-// would be read as a part of the open line's last one.
+// joinsOpen reports whether a row's first character, a mark without a base,
+// would be read as part of the open line's last one.
 func (t *Terminal) joinsOpen(o *openLine, r *row) bool {
 	c := r.at(0)
 	if c&cellContent < 0x300 || o.flags&lineWcwidth != 0 || t.mixed {
@@ -172,7 +172,7 @@ func (t *Terminal) joinsOpen(o *openLine, r *row) bool {
 func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 	o := &h.open
 	n := r.length()
-	if o.spacer && !r.at(0).isWide() { // it was overwritten since
+	if o.spacer && !r.at(0).isWide() { // it has been overwritten since
 		o.text = append(o.text, ' ')
 		o.cols++
 		o.addSpan(1, 0)
@@ -180,7 +180,7 @@ func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 	o.spacer = false
 	o.cols += n
 	if o.rows++; r.flags&rowCluster != 0 || n == 0 && o.rows > 1 {
-		o.rows = -1 << 30 // its text decides
+		o.rows = -1 << 30 // to be counted from its text
 	}
 	for x := 0; x < n; {
 		attr := r.cells[x] & cellAttr
@@ -211,7 +211,7 @@ func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 	}
 }
 
-// addSpan counts bytes of one look.
+// addSpan adds bytes in one rendition.
 func (o *openLine) addSpan(bytes, look int) {
 	if k := len(o.spans); k > 0 && o.spans[k-1].look == look {
 		o.spans[k-1].bytes += bytes
@@ -220,8 +220,8 @@ func (o *openLine) addSpan(bytes, look int) {
 	o.spans = append(o.spans, span{bytes, look})
 }
 
-// addPlain appends cells of one look, none of them wide or a cluster, and
-// returns where the next look begins.
+// addPlain appends cells of one rendition, none of them wide or a cluster, and
+// returns where the next rendition begins.
 func (o *openLine) addPlain(cells []cell, x int, attr cell) int {
 	b := slices.Grow(o.text, len(cells)-x+8)
 	for x < len(cells) {
@@ -231,7 +231,7 @@ func (o *openLine) addPlain(cells []cell, x int, attr cell) int {
 			if c0|c1|c2|c3|c4|c5|c6|c7 < 0x80 {
 				const high, low = 0x8080808080808080, 0x7f7f7f7f7f7f7f7f
 				v := uint64(c0 | c1<<8 | c2<<16 | c3<<24 | c4<<32 | c5<<40 | c6<<48 | c7<<56)
-				v |= (^(v + low) & high) >> 2 // 0, a blank cell, is shown as a space
+				v |= (^(v + low) & high) >> 2 // 0, a blank cell, becomes a space
 				n := len(b)
 				binary.LittleEndian.PutUint64(b[n:n+8], v)
 				b = b[:n+8]
@@ -256,10 +256,10 @@ func (o *openLine) addPlain(cells []cell, x int, attr cell) int {
 	return x
 }
 
-// shown is the byte of an ASCII cell; a blank one is a space.
+// shown is the byte of an ASCII cell; a blank cell is a space.
 func shown(c cell) byte { return byte(c | (c-1)>>58&0x20) }
 
-// addCells is addPlain for cells of every kind.
+// addCells is addPlain for cells of any kind.
 func (o *openLine) addCells(t *Terminal, cells []cell, x int, attr cell) int {
 	for x < len(cells) {
 		b := slices.Grow(o.text, 3*(len(cells)-x))
@@ -323,7 +323,7 @@ func (o *openLine) addCell(t *Terminal, cells []cell, x int) {
 	}
 }
 
-// lookFor returns the number of a look in the page being written.
+// lookFor returns the number of a rendition in the page being written.
 func (t *Terminal) lookFor(h *history, attr cell) int {
 	late := &h.late[attr>>cellStyleShift&7]
 	if attr == late.attr {
@@ -349,14 +349,14 @@ func (t *Terminal) lookFor(h *history, attr cell) int {
 	return n
 }
 
-// forgetLooks must be called when numbers of styles or links change their
+// forgetLooks must be called when the numbers of styles or links change their
 // meaning.
 func (h *history) forgetLooks() {
 	clear(h.lookOf)
 	h.late = [8]lateLook{}
 }
 
-// closeLine ends the open line and puts it into the page.
+// closeLine ends the open line and adds it to the page.
 func (t *Terminal) closeLine() {
 	h := t.hist
 	o := &h.open
@@ -378,7 +378,7 @@ func (t *Terminal) closeLine() {
 	t.lineAdded(p, rows)
 }
 
-// lineAdded counts the line that was just added to the page being written.
+// lineAdded counts the line just added to the page being written.
 func (t *Terminal) lineAdded(p *page, rows int) {
 	h := t.hist
 	ref := &p.refs[len(p.refs)-1]
@@ -392,7 +392,7 @@ func (t *Terminal) lineAdded(p *page, rows int) {
 		p.rows += rows
 		h.rows += rows
 	} else {
-		h.wide = 0 // this line is not counted at that width
+		h.wide = 0 // this line was not counted at that width
 	}
 	if len(p.lines) >= pageSize || p.looked >= pageSize {
 		h.seal(p)

@@ -6,29 +6,28 @@ import (
 	"strconv"
 )
 
-// page is a page of history: sealed, or the one that is being written. Of a
-// page that Pages keeps nothing else is in memory; it is read when it is
-// wanted.
+// page is a page of history, sealed or being written. Of a page stored by
+// Pages, only this header is in memory; the rest is read on demand.
 type page struct {
 	first  uint64    // number of its first line
-	skip   int       // lines that were dropped before that one
-	count  int       // lines it has
-	rows   int       // of these lines, at the width history.wide
+	skip   int       // lines dropped before that one
+	count  int       // number of lines
+	rows   int       // rows of these lines at the width history.wide
 	widest int       // columns of the longest line
-	refs   []lineRef // of every line it was written with; nil when kept by Pages
+	refs   []lineRef // of every line it was written with; nil when stored by Pages
 	looks  []look
-	lines  []byte // nil when kept by Pages
-	number uint64 // there
+	lines  []byte // nil when stored by Pages
+	number uint64 // its number in Pages
 	size   int64
-	looked int // bytes of looks
+	looked int // bytes of renditions
 	sealed bool
 	lost   bool // Pages could not return it
 }
 
-// kept reports whether Pages has the page.
+// kept reports whether the page is stored by Pages.
 func (p *page) kept() bool { return p.sealed && p.lines == nil }
 
-// writing returns the page that lines are added to.
+// writing returns the page being written.
 func (h *history) writing() *page {
 	if n := len(h.pages); n > 0 && !h.pages[n-1].sealed {
 		return h.pages[n-1]
@@ -72,7 +71,7 @@ func (h *history) seal(p *page) {
 	h.forgetLooks()
 }
 
-// memory returns room for a sealed page.
+// memory returns a buffer for a sealed page.
 func (h *history) memory(n int) []byte {
 	if b := h.spare; cap(b) >= n && cap(b) <= n+n/8 {
 		h.spare = nil
@@ -81,7 +80,7 @@ func (h *history) memory(n int) []byte {
 	return make([]byte, 0, n)
 }
 
-// pack gives back what is only kept to be used again.
+// pack frees the buffers kept for reuse.
 func (h *history) pack() {
 	h.buf, h.spare, h.refs, h.cache = nil, nil, nil, cachedPage{}
 	if n := len(h.pages); n > 0 && !h.pages[n-1].sealed {
@@ -91,8 +90,8 @@ func (h *history) pack() {
 	}
 }
 
-// trimHistory drops the oldest lines beyond the caps: in rows, of which the
-// oldest line may have some more, and in bytes by whole pages.
+// trimHistory drops the oldest lines beyond the limits: by rows, to which the
+// oldest line may add a few, and by bytes in whole pages.
 func (t *Terminal) trimHistory() {
 	h := t.hist
 	if h.wide != t.cols {
@@ -116,7 +115,7 @@ func (t *Terminal) trimHistory() {
 	}
 }
 
-// dropLine forgets the oldest line, which has so many rows.
+// dropLine drops the oldest line, of the given number of rows.
 func (t *Terminal) dropLine(rows int) {
 	h := t.hist
 	p := h.pages[0]
@@ -132,8 +131,8 @@ func (t *Terminal) dropLine(rows int) {
 	t.dropped()
 }
 
-// dropped takes lines that were forgotten from what readers see during a
-// synchronized update: with the last one before it, the one that was open.
+// dropped removes dropped lines from what readers see during a synchronized
+// update; the line that was open goes with the last one before it.
 func (t *Terminal) dropped() {
 	f := t.frozen
 	if f == nil {
@@ -145,14 +144,14 @@ func (t *Terminal) dropped() {
 	}
 }
 
-// uncount takes the rows of a line that goes out of the sums.
+// uncount subtracts a dropped line's rows from the totals.
 func (h *history) uncount(p *page, i int) {
 	n := h.refRows(p, i)
 	p.rows -= n
 	h.rows -= n
 }
 
-// dropPage forgets the oldest page.
+// dropPage drops the oldest page.
 func (h *history) dropPage() {
 	p := h.pages[0]
 	h.bytes -= p.size
@@ -164,14 +163,14 @@ func (h *history) dropPage() {
 	h.pages = h.pages[1:]
 }
 
-// drop tells Pages that a page is not needed.
+// drop tells Pages that a page is no longer needed.
 func (h *history) drop(p *page) {
 	if d, ok := h.store.(PageDropper); ok && p.kept() {
 		d.Drop(p.number)
 	}
 }
 
-// ClearHistory forgets every line above the screen (ED 3).
+// ClearHistory drops every line above the screen (ED 3).
 func (t *Terminal) ClearHistory() {
 	h := t.hist
 	t.changed, t.outside = true, true
@@ -190,7 +189,7 @@ func (t *Terminal) ClearHistory() {
 	}
 }
 
-// pageOf finds the page of a line that is there, and its index in it.
+// pageOf returns the page of an existing line, and the line's index in it.
 func (h *history) pageOf(number uint64) (*page, int) {
 	i := sort.Search(len(h.pages), func(i int) bool { return h.pages[i].first > number }) - 1
 	for i > 0 && int(number-h.pages[i].first) >= h.pages[i].count {
@@ -200,7 +199,7 @@ func (h *history) pageOf(number uint64) (*page, int) {
 	return p, int(number - p.first)
 }
 
-// load reads a page that Pages keeps; nil when it is lost.
+// load reads a page from Pages; nil if it is lost.
 func (h *history) load(p *page) *cachedPage {
 	if p.lost {
 		return nil
@@ -227,8 +226,8 @@ func (h *history) load(p *page) *cachedPage {
 	return &h.cache
 }
 
-// lose notes that a page cannot be read: one row says so, in the place of its
-// last line, and none stands for the others.
+// lose marks a page as unreadable: one row in place of its last line says so,
+// and its other lines take no row.
 func (h *history) lose(p *page) {
 	p.lost = true
 	if h.wide != 0 {
@@ -254,7 +253,7 @@ func (h *history) line(p *page, i int, buf []span) line {
 	return l
 }
 
-// lostLine stands for a line of a page that is lost.
+// lostLine stands in for a line of a lost page.
 func (p *page) lostLine(i int) line {
 	if i < p.count-1 {
 		return line{flags: lineGone}
@@ -263,8 +262,8 @@ func (p *page) lostLine(i int) line {
 	return line{text: []byte(text), cols: len(text), flags: linePlain}
 }
 
-// HistoryLost is the number of lines in the history that could not be read
-// back from Pages. What shows the history has one line in their place.
+// HistoryLost returns the number of history lines that could not be read back
+// from Pages. Readers see one line in place of each lost page.
 func (t *Terminal) HistoryLost() int {
 	n := 0
 	if t.hist != nil {

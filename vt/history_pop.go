@@ -10,8 +10,7 @@ func (h *history) openLine() line {
 	return l
 }
 
-// popLine takes the newest line out of the history, to be shown on the screen
-// again.
+// popLine takes the newest line out of the history, back onto the screen.
 func (t *Terminal) popLine() (line, bool) {
 	h := t.hist
 	if h == nil || h.count == 0 {
@@ -43,7 +42,7 @@ func (t *Terminal) popLine() (line, bool) {
 	return l, true
 }
 
-// popLost takes out a page that is lost, whose one row was taken.
+// popLost removes a lost page after its one row was taken.
 func (h *history) popLost(p *page) {
 	if h.wide != 0 {
 		h.rows -= p.rows
@@ -53,7 +52,7 @@ func (h *history) popLost(p *page) {
 	p.count, p.rows = 0, 0
 }
 
-// popPage forgets the newest page, which has no lines left.
+// popPage removes the newest page, which has no lines left.
 func (h *history) popPage() {
 	n := len(h.pages) - 1
 	p := h.pages[n]
@@ -101,7 +100,7 @@ func (t *Terminal) appendCluster(cells []cell, text []byte, width int, attr cell
 	return append(cells, attr|content)
 }
 
-// attrOf returns the bits of a cell in a look.
+// attrOf returns the attribute bits of a cell in a rendition.
 func (t *Terminal) attrOf(l look) cell {
 	attr := l.bits
 	if l.style != (style{}) {

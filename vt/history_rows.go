@@ -1,6 +1,6 @@
 package vt
 
-// HistoryLen is the number of rows above the screen, at its present width.
+// HistoryLen returns the number of rows above the screen at the current width.
 func (t *Terminal) HistoryLen() int {
 	h := t.hist
 	if h == nil {
@@ -23,16 +23,16 @@ func (t *Terminal) HistoryLen() int {
 	return n
 }
 
-// openText is the text of the open line, when s is the screen below it.
+// openText is the text of the open line if s is the screen below it.
 func (h *history) openText(s *screen) []byte {
 	o := &h.open
-	if o.spacer && !s.view(0).at(0).isWide() { // what the spacer was left for is gone
+	if o.spacer && !s.view(0).at(0).isWide() { // the wide character the spacer was left for is gone
 		return append(o.text[:len(o.text):len(o.text)], ' ')
 	}
 	return o.text
 }
 
-// HistoryBytes is the memory that the history counts against its cap.
+// HistoryBytes returns the memory counted against Options.HistoryBytes.
 func (t *Terminal) HistoryBytes() int64 {
 	if t.hist == nil {
 		return 0
@@ -40,8 +40,8 @@ func (t *Terminal) HistoryBytes() int64 {
 	return t.hist.bytes
 }
 
-// HistoryTotal is the number of logical lines that ever left the screen; lines
-// are numbered from 0 for ever.
+// HistoryTotal returns the number of logical lines that ever left the screen.
+// Lines are numbered from 0, and numbers are never reused.
 func (t *Terminal) HistoryTotal() uint64 {
 	if t.hist == nil {
 		return 0
@@ -49,8 +49,8 @@ func (t *Terminal) HistoryTotal() uint64 {
 	return t.hist.closed
 }
 
-// historyRows counts the rows of the lines in pages, which costs something
-// only after the width has changed.
+// historyRows counts the rows of the lines in pages; it is cheap unless the
+// width has changed.
 func (t *Terminal) historyRows() int {
 	h := t.hist
 	if h.wide == t.cols {
@@ -66,8 +66,8 @@ func (t *Terminal) historyRows() int {
 	return h.rows
 }
 
-// countPage counts the rows of a page's lines. A page that Pages keeps is read
-// only when one of its lines may be longer than a row.
+// countPage counts the rows of a page's lines. A page stored by Pages is read
+// only if one of its lines may be longer than a row.
 func (h *history) countPage(p *page, cols int) {
 	refs, lines := p.refs, p.lines
 	if p.kept() {
@@ -93,7 +93,7 @@ func (h *history) countPage(p *page, cols int) {
 	}
 }
 
-// countRefs sets the number of rows of every line of a page.
+// countRefs counts the rows of every line of a page.
 func countRefs(refs []lineRef, lines []byte, cols int) {
 	for i := range refs {
 		refs[i].setRows(refs[i].count(lines, cols))
@@ -124,7 +124,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// rowsIn is the number of rows that was counted at a width.
+// rowsIn returns the number of rows counted at width cols.
 func (r lineRef) rowsIn(lines []byte, cols int) int {
 	if n := r.rows(); n < maxRefRows {
 		return n
@@ -132,7 +132,7 @@ func (r lineRef) rowsIn(lines []byte, cols int) int {
 	return r.count(lines, cols)
 }
 
-// count counts them, from the text if there are wide characters.
+// count counts rows, from the text if there are wide characters.
 func (r lineRef) count(lines []byte, cols int) int {
 	if r.cols() <= cols || r.flags()&lineWide == 0 || r.offset() >= len(lines) {
 		return textRows(nil, r.cols(), r.flags(), cols)
@@ -157,7 +157,7 @@ func textRows(text []byte, width int, flags lineFlags, cols int) int {
 	return max(n, 1)
 }
 
-// rowBytes returns how many bytes of a line's text fill a row.
+// rowBytes returns how many bytes of a line fill a row.
 func rowBytes(text []byte, flags lineFlags, cols int) int {
 	if flags&linePlain != 0 {
 		return min(len(text), cols)
@@ -173,8 +173,8 @@ func rowBytes(text []byte, flags lineFlags, cols int) int {
 	return n
 }
 
-// nextCluster returns the length and the columns of the character at the start
-// of text, which is not empty.
+// nextCluster returns the length and width of the first character of text,
+// which is not empty.
 func nextCluster(text []byte, grapheme bool) (n, width int) {
 	if text[0] == exactMark {
 		if _, width, n := readExact(text); n > 0 {

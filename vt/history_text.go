@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// pushText takes a row that is kept as text into the history, and reports
-// whether it could. A row that is a line of its own goes into the page at once.
+// pushText adds a row kept as text to the history and reports whether it could.
+// A row that is a whole line goes straight into the page.
 func (t *Terminal) pushText(h *history, r *row) bool {
 	o := &h.open
 	n, wrapped := int(r.used), r.flags&rowWrapped != 0
@@ -43,7 +43,7 @@ func (t *Terminal) pushText(h *history, r *row) bool {
 	return true
 }
 
-// textRun returns the attributes of run i and how many columns it has.
+// textRun returns the attributes and the number of columns of run i.
 func (r *row) textRun(i int) (attr cell, n int) {
 	at := len(r.cells) - 1 - i
 	end := cell(r.used)
@@ -53,11 +53,11 @@ func (r *row) textRun(i int) (attr cell, n int) {
 	return r.cells[at] & cellAttr, int(end - r.cells[at]&cellGlyph)
 }
 
-// textRoom is what a line of a row kept as text takes at most beside its text,
-// and the word at its end.
+// textRoom is the most a line takes in addition to its text, and the word at
+// its end.
 const textRoom = 2 + 1 + maxRuns*(2+3) + 32
 
-// textLine writes a row that is a line of its own, as appendRecord does.
+// textLine writes a row that is a whole line, in the form of appendRecord.
 func (t *Terminal) textLine(h *history, r *row) {
 	n, runs := int(r.used), int(r.runs)
 	if runs > 0 && r.cells[len(r.cells)-runs]&cellAttr == 0 {
@@ -92,8 +92,8 @@ func (t *Terminal) textLine(h *history, r *row) {
 	t.lineAdded(p, 1)
 }
 
-// copyText writes the text of a row kept as text into dst, which has room for
-// four words more. A column that was skipped is shown as a space.
+// copyText writes the text of a row kept as text into dst, which has four spare
+// words. Skipped columns become spaces.
 func (r *row) copyText(dst []byte) {
 	n := r.words()
 	words := r.cells[:min((n+3)&^3, len(r.cells))]
@@ -109,7 +109,7 @@ func (r *row) copyText(dst []byte) {
 	}
 }
 
-// shownWord is eight bytes of text with a space for each 0.
+// shownWord is eight bytes of text with each 0 replaced by a space.
 func shownWord(w cell) uint64 {
 	v := uint64(w)
 	return v | (^(v+0x7f*eachOne)&eachHigh)>>2

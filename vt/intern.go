@@ -7,9 +7,9 @@ const (
 	maxStyles       = 1<<16 - 1
 	maxLinks        = 1<<16 - 1
 	maxClusters     = 1<<21 - 1
-	maxClusterBytes = 128 // further marks of a character are dropped
+	maxClusterBytes = 128 // further combining marks are dropped
 	maxLinkBytes    = 4096
-	sweepPatience   = 1 << 16 // failed lookups between two sweeps that free too little
+	sweepPatience   = 1 << 16 // failed lookups between sweeps that free too little
 )
 
 // link is a hyperlink (OSC 8).
@@ -22,14 +22,14 @@ type cluster string
 
 func (c cluster) size() int { return len(c) }
 
-// styles interns styles: open addressing over the numbers of a list. Number 0
-// is the default style. Freed numbers are used again.
+// styles interns styles: open addressing over numbers of a list. Number 0 is
+// the default style. Freed numbers are reused.
 type styles struct {
 	list  []style
 	index []uint16 // hash → number, 0 is empty; a power of two
 	free  []uint16
 	wait  int       // lookups to refuse before the next sweep
-	sgr   *sgrCache // nil while a style has no number
+	sgr   *sgrCache // nil while the pen's style has no number
 }
 
 func (s style) hash() uint64 {
@@ -65,7 +65,7 @@ func (t *styles) find(s style) (id uint16, ok bool) {
 	}
 }
 
-// add gives s a number; ok is false when all are taken.
+// add gives s a number; ok is false when none is left.
 func (t *styles) add(s style) (id uint16, ok bool) {
 	switch {
 	case len(t.free) > 0:
@@ -111,7 +111,7 @@ func (t *styles) rehash() {
 	}
 }
 
-// sweep frees every number that is not in live and returns how many it freed.
+// sweep frees every number not in live and returns how many it freed.
 func (t *styles) sweep(live []bool) int {
 	t.free, t.sgr = t.free[:0], nil
 	for id := 1; id < len(t.list); id++ {
@@ -124,8 +124,8 @@ func (t *styles) sweep(live []bool) int {
 	return len(t.free)
 }
 
-// interned is a table of values numbered from 1, for what is rarer than
-// styles: links and clusters.
+// interned is a table of values numbered from 1, for links and clusters, which
+// are rarer than styles.
 type interned[K interface {
 	comparable
 	size() int // bytes of text
@@ -133,14 +133,15 @@ type interned[K interface {
 	list  []K
 	index map[K]uint32
 	free  []uint32
-	next  int // sweep when so many are taken
-	bytes int // of the text of those taken
+	next  int // sweep when this many are in use
+	bytes int // text of the values in use
 	wait  int // values to refuse before the next sweep
 }
 
 func (t *interned[K]) get(id uint32) K { return t.list[id] }
 
-// add gives k a number; ok is false when all are taken, or most bytes.
+// add gives k a number; ok is false if no number is left or the text would
+// exceed most bytes.
 func (t *interned[K]) add(k K, limit, most int) (id uint32, ok bool) {
 	if t.index == nil {
 		t.index = make(map[K]uint32)
@@ -175,7 +176,7 @@ func (t *interned[K]) crowded(k K, most int) bool {
 	return t.taken() >= max(t.next, 1024)
 }
 
-// sweep frees every number that is not in live.
+// sweep frees every number not in live.
 func (t *interned[K]) sweep(live []bool, most int) {
 	var zero K
 	t.free = t.free[:0]
@@ -197,8 +198,8 @@ func (t *interned[K]) sweep(live []bool, most int) {
 	}
 }
 
-// styleID returns the number of a style. When 65,534 styles stand on the
-// screens at once, further ones are shown in the default style.
+// styleID returns the number of a style. When 65,534 styles are on the screens
+// at once, further ones are shown as the default.
 func (t *Terminal) styleID(s style) uint16 {
 	id, ok := t.styles.find(s)
 	if ok {
@@ -209,7 +210,7 @@ func (t *Terminal) styleID(s style) uint16 {
 	}
 	if t.styles.wait--; t.styles.wait > 0 || t.held {
 		t.lost.Styles++
-		t.styles.sgr = nil // it takes the pen's style to have a number
+		t.styles.sgr = nil // it requires that the pen's style has a number
 		return 0
 	}
 	live := make([]bool, len(t.styles.list))
@@ -226,8 +227,8 @@ func (t *Terminal) styleID(s style) uint16 {
 	return id
 }
 
-// linkID returns the number of a hyperlink, 0 when there is no room left. What is
-// kept of l is a copy: its strings may be parts of longer ones.
+// linkID returns the number of a hyperlink, 0 if the table is full. It copies
+// l: its strings may be parts of longer ones.
 func (t *Terminal) linkID(l link) uint16 {
 	if l.uri == "" {
 		return 0
@@ -251,8 +252,8 @@ func (t *Terminal) linkID(l link) uint16 {
 	return uint16(id)
 }
 
-// clusterCell returns the content bits of a cell that shows text of several
-// code points. When no number is left, only the first one is shown.
+// clusterCell returns the content bits of a cell that shows several code
+// points. When no number is left, only the first is shown.
 func (t *Terminal) clusterCell(text []byte) cell {
 	if id, ok := t.clusters.index[cluster(text)]; ok {
 		return cell(id) | cellCluster
@@ -280,7 +281,7 @@ func (t *Terminal) forgetLooks() {
 	}
 }
 
-// eachLiveCell visits every cell whose numbers must stay: both screens, what
+// eachLiveCell visits every cell whose numbers are in use: both screens, what
 // readers see during a synchronized update, pens, and the last character.
 func (t *Terminal) eachLiveCell(visit func(cell)) {
 	for _, s := range [...]*screen{&t.main, &t.alt} {

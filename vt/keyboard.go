@@ -1,15 +1,15 @@
 package vt
 
 // kittyStack is the stack of keyboard flags of one screen (kitty keyboard
-// protocol): the flags in force and those below, the newest last. The stack is
-// bounded, the oldest falls out.
+// protocol): the flags in force and those below, newest last. When it is full,
+// the oldest is dropped.
 type kittyStack struct {
 	flags uint8
 	n     uint8
 	below [15]uint8
 }
 
-// kittyAll are the flags there are: disambiguate, event types, alternate keys,
+// kittyAll are the defined flags: disambiguate, event types, alternate keys,
 // all keys, text.
 const kittyAll = 31
 
@@ -65,7 +65,7 @@ func (t *Terminal) kitty(c *csi) {
 }
 
 // setModKeys is XTMODKEYS (xterm ctlseqs): CSI > resource ; value m. Without a
-// value the resource is reset, without both all are.
+// value it resets the resource, without both all of them.
 func (t *Terminal) setModKeys(c *csi) {
 	t.changed, t.outside = true, true
 	switch {

@@ -1,6 +1,6 @@
 package vt
 
-// modeSet is the modes that are set or reset.
+// modeSet is a set of modes.
 type modeSet uint64
 
 const (
@@ -45,15 +45,15 @@ const (
 
 	mouseModes    = modeMouseX10 | modeMouse | modeMouseDrag | modeMouseAny
 	mouseEncoding = modeMouseUTF8 | modeMouseSGR | modeMouseURXVT | modeMousePixels
-	// What a program says of the input that it wants.
+	// Modes by which a program says what input it wants.
 	inputModes = mouseModes | mouseEncoding | modeAppCursor | modeAppKeypad | modeBackarrow | modeFocus | modeAltScroll |
 		modePaste | modeColorScheme | modeInBandSize | modeVisibility
 
 	altModes = modeAlt47 | modeAlt1047 | modeAlt1049
 )
 
-// The tables of modes are arrays, by number: maps would be filled at the start
-// of every process.
+// The mode tables are arrays indexed by number: maps would be filled at every
+// process start.
 
 // decModes are the DEC private modes a program may set and reset.
 var decModes = [...]modeSet{
@@ -69,8 +69,7 @@ var decModes = [...]modeSet{
 // ansiModes are the modes of ECMA-48 a program may set and reset.
 var ansiModes = [...]modeSet{4: modeInsert, 20: modeLNM}
 
-// Answers of DECRQM that never change: 3 is permanently set, 4 permanently
-// reset.
+// DECRQM replies that never change: 3 is permanently set, 4 permanently reset.
 var (
 	decFixed = [...]uint8{
 		2:  3,        // DECANM: never VT52
@@ -82,12 +81,12 @@ var (
 	}
 	ansiFixed = [...]uint8{
 		2: 4, 12: 3, // KAM: the keyboard is never locked; SRM: no local echo
-		// What ECMA-48 7.2 has and no terminal does.
+		// ECMA-48 7.2 modes that no terminal implements.
 		1: 4, 3: 4, 5: 4, 7: 4, 10: 4, 11: 4, 13: 4, 14: 4, 15: 4, 16: 4, 17: 4, 18: 4, 19: 4,
 	}
 )
 
-// mode is an entry of a table of modes, 0 for a number that is not in it.
+// mode returns a table entry, 0 for a number outside the table.
 func mode[T modeSet | uint8](table []T, n int) T {
 	if n < 0 || n >= len(table) {
 		return 0
@@ -95,10 +94,10 @@ func mode[T modeSet | uint8](table []T, n int) T {
 	return table[n]
 }
 
-// decMode is the DEC private mode of a number, 0 for none.
+// decMode returns the DEC private mode of a number, 0 for none.
 func decMode(n int) modeSet { return mode(decModes[:], n) }
 
-// setMode sets or resets one bit without further effect.
+// setMode sets or resets a bit without side effects.
 func (t *Terminal) setMode(m modeSet, on bool) {
 	if on {
 		t.modes |= m
@@ -138,7 +137,7 @@ func (t *Terminal) changeMode(n int, dec, on bool) {
 	case m&altModes != 0:
 		t.switchScreen(m, on)
 		return
-	case m&mouseModes != 0: // one takes the place of the other (xterm)
+	case m&mouseModes != 0: // the modes exclude each other (xterm)
 		t.modes &^= mouseModes
 	case m&mouseEncoding != 0 && on:
 		t.modes &^= mouseEncoding
@@ -147,7 +146,7 @@ func (t *Terminal) changeMode(n int, dec, on bool) {
 		t.syncMode(on)
 		return
 	}
-	if m == modeLRMM && t.level() < 4 { // the VT300 had none
+	if m == modeLRMM && t.level() < 4 { // the VT300 did not have it
 		return
 	}
 	t.mixed = t.mixed || m == modeGrapheme && on != (t.modes&m != 0)
@@ -155,10 +154,10 @@ func (t *Terminal) changeMode(n int, dec, on bool) {
 	t.modeEffect(m, on)
 }
 
-// onPipe reports whether the program has no terminal for its input.
+// onPipe reports whether the program's input is not a terminal.
 func (t *Terminal) onPipe() bool { return t.opts != nil && t.opts.Pipe }
 
-// modeEffect is what changes with a mode besides the mode.
+// modeEffect applies a mode's side effects.
 func (t *Terminal) modeEffect(m modeSet, on bool) {
 	switch m {
 	case modeOrigin: // DECOM homes the cursor — DEC STD 070
@@ -167,7 +166,7 @@ func (t *Terminal) modeEffect(m modeSet, on bool) {
 		if !on {
 			t.pending = false
 		}
-	case modeLRMM: // DECLRMM reset takes the margins away
+	case modeLRMM: // resetting DECLRMM removes the margins
 		if !on {
 			t.left, t.right = 0, t.cols-1
 		}
@@ -184,8 +183,8 @@ func (t *Terminal) modeEffect(m modeSet, on bool) {
 	}
 }
 
-// columnMode is the effect of DECCOLM, permitted by mode 40: the screen is
-// cleared, margins and cursor are reset. The number of columns is the owner's.
+// columnMode applies DECCOLM if mode 40 permits it: clears the screen, resets
+// margins and cursor. The number of columns is the owner's.
 func (t *Terminal) columnMode() {
 	if t.modes&modeAllowColumns == 0 {
 		t.modes &^= modeColumns
@@ -232,7 +231,7 @@ func (t *Terminal) switchScreen(m modeSet, on bool) {
 
 // reportMode answers DECRQM (DEC STD 070).
 func (t *Terminal) reportMode(n int, dec bool) {
-	if t.level() < 3 { // it came with the VT300
+	if t.level() < 3 { // DECRQM came with the VT300
 		return
 	}
 	m, state, prefix := mode(ansiModes[:], n), mode(ansiFixed[:], n), "\x1b["
@@ -279,7 +278,7 @@ func (t *Terminal) restoreModes(c *csi) {
 	}
 }
 
-// softReset is DECSTR (DEC STD 070, VT510): modes, margins, rendition,
+// softReset is DECSTR (DEC STD 070, VT510): resets modes, margins, rendition,
 // character sets and the saved cursor; text and cursor stay.
 func (t *Terminal) softReset() {
 	t.modes &^= modeInsert | modeOrigin | modeAppCursor | modeAppKeypad | modeLRMM |
@@ -300,8 +299,8 @@ func (t *Terminal) softReset() {
 	t.changed = true
 }
 
-// reset is RIS (ECMA-48 8.3.105): all as new but the size, the history and
-// what waits to be taken.
+// reset is RIS (ECMA-48 8.3.105): everything as new except the size, the
+// history and pending replies and events.
 func (t *Terminal) reset() {
 	var width modeSet
 	if t.option().Width == WidthGrapheme {

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// notice is a notification of OSC 99 whose parts are still coming.
+// notice is an OSC 99 notification whose parts are still arriving.
 type notice struct {
 	ID    string `json:"id"`
 	Title string `json:"title,omitempty"`
 	Body  string `json:"body,omitempty"`
 }
 
-// maxNotice bounds the title and the body of a notification, each in bytes.
+// maxNotice bounds a notification's title and its body, in bytes each.
 const maxNotice = 16 << 10
 
 // oscNotify99 is OSC 99 ; metadata ; payload (kitty, desktop notifications): a
-// title and a body, in parts when d=0. Payloads of other types, icons and
-// buttons among them, are ignored, as the document has it for those that are
-// not supported.
+// title and a body, in parts if d=0. Other payload types, such as icons and
+// buttons, are ignored, as the specification asks of terminals without support
+// for them.
 func (t *Terminal) oscNotify99(text string) {
 	meta, payload, ok := strings.Cut(text, ";")
 	if !ok {
@@ -58,7 +58,7 @@ func (t *Terminal) oscNotify99(text string) {
 	t.notify99(id, kind, plainText(payload), done)
 }
 
-// notify99 adds a part, and tells the whole when it is done.
+// notify99 adds a part, and emits the event when the notification is complete.
 func (t *Terminal) notify99(id, kind, text string, done bool) {
 	n := notice{ID: id}
 	if t.extra != nil && t.extra.notice != nil && t.extra.notice.ID == id {
@@ -82,14 +82,14 @@ func (t *Terminal) notify99(id, kind, text string, done bool) {
 	}
 	switch {
 	case n.Body == "" && n.Title == "":
-	case n.Body == "": // what has no body is a text without a title
+	case n.Body == "": // without a body the title is the text
 		t.event(Event{Kind: EventNotify, Text: n.Title})
 	default:
 		t.event(Event{Kind: EventNotify, Name: n.Title, Text: n.Body})
 	}
 }
 
-// noticeID keeps what an identifier may consist of: it is sent back.
+// noticeID keeps the characters allowed in an identifier: it is sent back.
 func noticeID(s string) string {
 	id := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_+.", r) {

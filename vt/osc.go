@@ -79,7 +79,8 @@ func (t *Terminal) setWorkDir(s string) {
 	t.event(Event{Kind: EventWorkDir, Text: s})
 }
 
-// oscLink is OSC 8 ; parameters ; URI: what is printed from now on is a link.
+// oscLink is OSC 8 ; parameters ; URI: sets the link of text printed from now
+// on.
 func (t *Terminal) oscLink(text string) {
 	params, uri, ok := strings.Cut(text, ";")
 	if !ok {
@@ -99,7 +100,8 @@ func (t *Terminal) oscLink(text string) {
 	t.pen.attr |= cell(t.linkID(l)) << cellLinkShift
 }
 
-// oscNotify9 is OSC 9: a notification (iTerm2), or with 4 progress (ConEmu).
+// oscNotify9 is OSC 9: a notification (iTerm2), or with 4 a progress report
+// (ConEmu).
 func (t *Terminal) oscNotify9(text string) {
 	rest, ok := strings.CutPrefix(text, "4;")
 	if !ok {
@@ -128,8 +130,8 @@ func (t *Terminal) oscNotify777(text string) {
 	t.event(Event{Kind: EventNotify, Name: plainText(title), Text: plainText(body)})
 }
 
-// oscClipboard is OSC 52 ; selection ; base64. Asking for the clipboard is not
-// answered: another program's secrets may be in it.
+// oscClipboard is OSC 52 ; selection ; base64. Queries are not answered: the
+// clipboard may hold another program's secrets.
 func (t *Terminal) oscClipboard(text string) {
 	selection, data, ok := strings.Cut(text, ";")
 	if !ok || data == "?" {
@@ -144,8 +146,8 @@ func (t *Terminal) oscClipboard(text string) {
 	t.event(Event{Kind: EventClipboard, Name: plainText(selection), Data: b})
 }
 
-// oscPrompt is the marks of a shell's prompt (FinalTerm, VS Code): A before the
-// prompt, B before what is typed, C before the output, D with the exit status.
+// oscPrompt handles shell prompt marks (FinalTerm, VS Code): A before the
+// prompt, B before the input, C before the output, D with the exit status.
 func (t *Terminal) oscPrompt(text string) {
 	mark, rest, _ := strings.Cut(text, ";")
 	e := Event{Kind: EventPrompt, Name: mark, Exit: -1}
@@ -167,7 +169,7 @@ func (t *Terminal) oscPrompt(text string) {
 			t.setWorkDir(dir)
 			return
 		}
-		t.pen.attr = t.pen.attr&^cellSem | semPrompt<<cellSemShift // a prompt goes on
+		t.pen.attr = t.pen.attr&^cellSem | semPrompt<<cellSemShift // continuation of a prompt
 		return
 	default:
 		return
@@ -176,21 +178,22 @@ func (t *Terminal) oscPrompt(text string) {
 	t.event(e)
 }
 
-// oscMark is the number of a mark, which no other terminal knows: they ignore it, and
-// a session that shows another terminal of the same multiplexer finds it in its output.
+// oscMark is the number of our private marker. Other terminals ignore it; a
+// session running inside another finds it in its output.
 const oscMark = 75010
 
-// maxMark bounds a mark, in bytes.
+// maxMark bounds a marker, in bytes.
 const maxMark = 64
 
-// Mark returns the sequence that puts a mark of letters and digits on a terminal.
+// Mark returns the sequence that writes a marker of letters and digits to a
+// terminal.
 func Mark(text string) string { return "\x1b]" + strconv.Itoa(oscMark) + ";" + text + "\x1b\\" }
 
-// maxStatus bounds a report of the Program Status Protocol, in bytes.
+// maxStatus bounds a Program Status Protocol report, in bytes.
 const maxStatus = 4096
 
-// oscStatus is OSC 7501: a program says what it does, key=value pairs with
-// colons between; "?" asks whether anybody listens.
+// oscStatus is OSC 7501: a program reports its activity as key=value pairs
+// separated by colons; "?" queries support.
 func (t *Terminal) oscStatus(text string) {
 	if len(text) > maxStatus {
 		return

@@ -1,16 +1,16 @@
 package vt
 
-// Outer is what the emulator says of the terminal that shows it, when a program
-// asks (OSC 10 and 11, XTWINOPS 14 to 16, mode 2048). It is no part of the screen: no
-// snapshot and no dump holds it. The zero value is a terminal without an owner.
+// Outer describes the host terminal, for programs that query it (OSC 10 and 11,
+// XTWINOPS 14 to 16, mode 2048). It is not part of the state: snapshots and
+// dumps leave it out. The zero value means that there is none.
 type Outer struct {
 	Foreground, Background *uint32 // 0xRRGGBB; nil = the emulator's own
 	CellWidth, CellHeight  int     // pixels of a cell; 0 = 10 and 20
 }
 
-// SetOuter says what shows the screen from now on. What a program set itself
-// (OSC 10 and its like) goes before it. A program that asked for it (modes 2031
-// and 2048) is told of a change: TakeReplies has it.
+// SetOuter sets the host terminal. Colours set by the program (OSC 10 …) take
+// precedence. A program that subscribed (modes 2031 and 2048) is notified of
+// changes: see TakeReplies.
 func (t *Terminal) SetOuter(o Outer) {
 	light := t.light()
 	w, h := t.cell()
@@ -26,7 +26,7 @@ func (t *Terminal) SetOuter(o Outer) {
 	}
 }
 
-// light reports whether the background is rather light than dark (luma, BT.601).
+// light reports whether the background is light (luma, BT.601).
 func (t *Terminal) light() bool {
 	c := t.dynamicColor(1)
 	return 299*(c>>16&0xff)+587*(c>>8&0xff)+114*(c&0xff) > 127500
@@ -40,7 +40,7 @@ func (t *Terminal) cell() (width, height int) {
 	return t.outer.CellWidth, t.outer.CellHeight
 }
 
-// textColors are the colours of text that nobody set.
+// textColors returns the default text colours.
 func (t *Terminal) textColors() (foreground, background uint32) {
 	foreground, background = defaultForeground, defaultBackground
 	if t.outer != nil && t.outer.Foreground != nil {
@@ -52,6 +52,6 @@ func (t *Terminal) textColors() (foreground, background uint32) {
 	return foreground, background
 }
 
-// ParseColor reads a colour as OSC 10 has it: rgb:RR/GG/BB with one to four
-// digits each, or #RRGGBB. The value is 0xRRGGBB.
+// ParseColor reads a colour in the form of OSC 10: rgb:RR/GG/BB with one to
+// four digits each, or #RRGGBB. The value is 0xRRGGBB.
 func ParseColor(s string) (uint32, bool) { return parseColor(s) }

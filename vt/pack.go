@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Pack gives the memory of the screens' cells back while nothing is written:
-// they are kept as runs, deflated, a twentieth of their size. The next use unpacks
-// them. The owner calls it when a session has been quiet for a while.
+// Pack compacts the screens to a twentieth of their memory, as deflated runs.
+// The next use unpacks them. The owner calls it when a session has been idle
+// for a while.
 func (t *Terminal) Pack() {
 	if t.packed != nil || t.frozen != nil || t.main.rows == nil && t.alt.rows == nil {
 		return
@@ -16,7 +16,7 @@ func (t *Terminal) Pack() {
 	if t.hist != nil {
 		t.hist.pack()
 	}
-	if s := t.parser.state; s != stString && s != stStringE { // else a half of it is there
+	if s := t.parser.state; s != stString && s != stStringE { // otherwise it holds half a string
 		t.parser.str.buf = nil
 	}
 	var b []byte
@@ -33,7 +33,7 @@ func (t *Terminal) Pack() {
 }
 
 // packRow writes a row: used, flags, revision, then runs of cells that differ
-// in their content only: attributes, count, content of each.
+// only in content: attributes, count, contents.
 func packRow(b []byte, r *row) []byte {
 	b = binary.AppendUvarint(b, uint64(r.used))
 	b = append(b, byte(r.flags))
@@ -55,9 +55,9 @@ func packRow(b []byte, r *row) []byte {
 	return b
 }
 
-// unpack is the end of Pack.
+// unpack reverses Pack.
 func (t *Terminal) unpack() {
-	b, _ := inflate(*t.packed, math.MaxInt64) // it is what Pack made
+	b, _ := inflate(*t.packed, math.MaxInt64) // Pack's own bytes
 	t.packed = nil
 	next := func() uint64 {
 		v, n := binary.Uvarint(b)

@@ -6,32 +6,31 @@ import (
 	"slices"
 )
 
-// Pages keeps sealed pages of history for a Terminal: in memory by default, in
-// files in the multiplexer. Pages are at most a few hundred KiB, usually 64.
+// Pages stores sealed pages of history for a Terminal; without one they stay in
+// memory. A page is usually 64 KiB, at most a few hundred. Calls come from the
+// Terminal's caller, one at a time.
 type Pages interface {
-	// Append keeps a page, which nobody changes afterwards, and returns its
-	// number. After an error the terminal keeps the page in memory.
+	// Append stores a page, which is not changed afterwards, and returns its
+	// number. On error the terminal keeps the page in memory.
 	Append(page []byte) (number uint64, err error)
-	// Read returns a page; the terminal does not change it. After an error the
-	// page's lines read as blank.
+	// Read returns a page; the terminal does not change it. On error the page
+	// counts as lost (HistoryLost).
 	Read(number uint64) ([]byte, error)
 }
 
-// PageDropper is what Pages may implement to learn that a page is not needed
-// any more: the history has reached its caps or was cleared.
+// PageDropper is implemented by Pages that want to know when a page is no
+// longer needed: the history has reached its limits or was cleared.
 type PageDropper interface {
 	Drop(number uint64)
 }
 
-// PageBuffers is what Pages may implement to have pages written into memory
-// that it has used before.
+// PageBuffers is implemented by Pages that recycle memory for pages.
 type PageBuffers interface {
-	// Buffer returns memory for the next page, of length 0; nil is as good.
+	// Buffer returns memory of length 0 for the next page, or nil.
 	Buffer() []byte
 }
 
-// A page is a version, the renditions its lines use, where they are, and the
-// lines:
+// A page is a version, the renditions its lines use, an index, and the lines:
 //
 //	byte    1
 //	uvarint number of renditions; each: fg, bg, underline colour, attributes,
@@ -43,25 +42,26 @@ type PageBuffers interface {
 //	        the default
 const pageVersion = 1
 
-// pageSize is when a page is sealed, in bytes of its lines.
+// pageSize is the size of its lines at which a page is sealed, in bytes.
 const pageSize = 64 << 10
 
 var errPage = errors.New("vt: not a page of history")
 
-// look is a rendition within a page.
+// look is a rendition in a page.
 type look struct {
 	style style
 	link  link
 	bits  cell // protected and semantic bits
 }
 
-// size is what a look takes in a page, in bytes.
+// size is the size of a rendition in a page, in bytes.
 func (l *look) size() int { return lookBytes + l.link.size() }
 
-// span is a run of text in one look: an index of the page's looks plus one.
+// span is a run of text in one rendition; look is an index into the page's
+// renditions plus one.
 type span struct{ bytes, look int }
 
-// line is a line of history, decoded. Its slices are the page's own.
+// line is a decoded line of history. Its slices belong to the page.
 type line struct {
 	text  []byte
 	spans []span
@@ -78,7 +78,7 @@ func (l *line) look(s span) look {
 	return l.looks[s.look-1]
 }
 
-// appendRecord writes a line as a page holds it.
+// appendRecord appends a line in the form of a page.
 func appendRecord(dst, text []byte, spans []span) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(text)))
 	dst = binary.AppendUvarint(dst, uint64(len(spans)))
@@ -90,7 +90,7 @@ func appendRecord(dst, text []byte, spans []span) []byte {
 	return dst
 }
 
-// reader takes values from the front of bytes; bad is set when they end.
+// reader reads values from the front of b; bad is set if they run out.
 type reader struct {
 	b   []byte
 	bad bool
@@ -118,7 +118,7 @@ func (r *reader) bytes(n int) []byte {
 
 func (r *reader) string() string { return string(r.bytes(r.uint())) }
 
-// readRecord decodes a line; spans are appended to buf.
+// readRecord decodes a line, appending its spans to buf.
 func readRecord(b []byte, buf []span) (line, bool) {
 	r := reader{b: b}
 	size, count := r.uint(), r.uint()
@@ -129,7 +129,7 @@ func readRecord(b []byte, buf []span) (line, bool) {
 	return l, !r.bad
 }
 
-// appendLooks writes the head of a page.
+// appendLooks appends the head of a page.
 func appendLooks(dst []byte, looks []look) []byte {
 	dst = append(dst, pageVersion)
 	dst = binary.AppendUvarint(dst, uint64(len(looks)))
@@ -145,7 +145,7 @@ func appendLooks(dst []byte, looks []look) []byte {
 	return dst
 }
 
-// appendPage writes a page.
+// appendPage appends a page.
 func appendPage(dst []byte, looks []look, refs []lineRef, lines []byte, wide int) []byte {
 	dst = slices.Grow(dst, len(lines)+6*len(refs)+64)
 	dst = appendLooks(dst, looks)
@@ -167,7 +167,7 @@ func appendPage(dst []byte, looks []look, refs []lineRef, lines []byte, wide int
 	return append(dst, lines[refs[0].offset():]...)
 }
 
-// readPage decodes a page; its lines are those of b.
+// readPage decodes a page; its lines alias b.
 func readPage(b []byte) (cachedPage, error) {
 	var c cachedPage
 	if len(b) == 0 || b[0] != pageVersion {
@@ -197,17 +197,17 @@ func readPage(b []byte) (cachedPage, error) {
 	return c, nil
 }
 
-// cachedPage is a page of Pages that was read.
+// cachedPage is a page read from Pages.
 type cachedPage struct {
 	number uint64
 	refs   []lineRef
 	looks  []look
 	lines  []byte
-	wide   int // at which the rows of refs were counted
+	wide   int // the width at which the rows of refs were counted
 	valid  bool
 }
 
-// count counts the rows at a width, unless that was done.
+// count counts the rows at a width unless that is done already.
 func (c *cachedPage) count(cols int) {
 	if c.wide != cols {
 		countRefs(c.refs, c.lines, cols)

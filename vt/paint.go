@@ -1,25 +1,25 @@
 package vt
 
-// PaintOptions say how AppendPaint paints.
+// PaintOptions configure AppendPaint.
 type PaintOptions struct {
-	Cols, Rows int  // size of the outer terminal; 0 = the session's
-	Scrollback bool // write the history first, so that it scrolls off outside
+	Cols, Rows int  // size of the host terminal; 0 = the session's
+	Scrollback bool // write the history first, so that it ends up in the host's scrollback
 
-	// Again says that the outer terminal shows an earlier state, perhaps with
-	// half a sequence behind it: its modes are reset first, in the same
-	// synchronized update and without scrolling.
+	// Again means that the host terminal shows an earlier state, perhaps in the
+	// middle of a sequence: its modes are reset first, in the same synchronized
+	// update and without scrolling.
 	Again bool
-	// Content says that it shows an earlier paint with the same Modes for the
-	// same size, which is not the session's: only what it shows is written, in
-	// place, so that nothing flickers.
+	// Content means that it shows an earlier paint with the same Modes and
+	// size, a size other than the session's: only the content is written, in
+	// place, to avoid flicker.
 	Content bool
 }
 
-// AppendPaint appends what shows the live state on an outer terminal whose
-// modes are reset (AppendReset): the screens, modes, cursor, rendition and
-// title, so that the program's further output does there what it does here.
-// The outer screen is cleared first. When the outer terminal is smaller, the
-// part with the cursor is shown; a wide character that does not fit is cut.
+// AppendPaint appends what shows the current state on a host terminal with
+// reset modes (AppendReset): screens, modes, cursor, rendition and title, so
+// that further output has the same effect there as here. The host screen is
+// cleared first. If the host terminal is smaller, the part around the cursor is
+// shown; a wide character that does not fit is cut.
 func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 	if o.Cols <= 0 {
 		o.Cols = t.cols
@@ -73,7 +73,7 @@ func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 }
 
 // paintFrozen shows what readers see during a synchronized update, and begins
-// that update outside, for what has been done since.
+// that update on the host terminal for what has been drawn since.
 func (p *painter) paintFrozen(f *frozen, o PaintOptions) {
 	if f.alt {
 		p.str("\x1b[?1049h\x1b[H\x1b[2J")
@@ -98,7 +98,7 @@ func (p *painter) title(s string) {
 	}
 }
 
-// cursorOuter puts the outer cursor, waiting to wrap if this one does.
+// cursorOuter places the host cursor, with a pending wrap if this one has it.
 func (p *painter) cursorOuter(s *screen, x, y int, pending bool, o PaintOptions) {
 	p.look(look{})
 	p.csi("H", clampRow(y, y, o, p.t)+1, min(x, o.Cols-1)+1)
@@ -116,13 +116,13 @@ func (p *painter) cursorOuter(s *screen, x, y int, pending bool, o PaintOptions)
 	}
 }
 
-// clampRow is the row of the outer terminal where row y is shown when the
-// window must have row cursor in it.
+// clampRow is the host row that shows row y while the window contains row
+// cursor.
 func clampRow(y, cursor int, o PaintOptions, t *Terminal) int {
 	return min(max(y-windowTop(cursor, o, t), 0), o.Rows-1)
 }
 
-// windowTop is the first row shown: the last rows that have the cursor.
+// windowTop is the first row shown: the last rows that contain the cursor.
 func windowTop(cursor int, o PaintOptions, t *Terminal) int {
 	if o.Rows >= t.rows {
 		return 0
@@ -130,7 +130,7 @@ func windowTop(cursor int, o PaintOptions, t *Terminal) int {
 	return min(max(cursor-o.Rows+1, 0), t.rows-o.Rows)
 }
 
-// scrollOff ends the history and moves it off an outer screen.
+// scrollOff ends the history and scrolls it off the host screen.
 func (p *painter) scrollOff(rows int) {
 	p.look(look{})
 	p.str("\r\n")
@@ -141,8 +141,8 @@ func (p *painter) scrollOff(rows int) {
 	p.str("\x1b[H\x1b[2J")
 }
 
-// window writes the part of a screen that an outer terminal has room for, row
-// by row: nothing of it relies on wrapping.
+// window writes the part of a screen that fits the host terminal, row by row,
+// without relying on wrapping.
 func (p *painter) window(s *screen, o PaintOptions, cursor int) {
 	top := windowTop(cursor, o, p.t)
 	for y := range min(o.Rows, p.t.rows) {
@@ -151,7 +151,7 @@ func (p *painter) window(s *screen, o PaintOptions, cursor int) {
 	p.look(look{})
 }
 
-// windowRow writes what the outer row y shows of r.
+// windowRow writes the part of r that host row y shows.
 func (p *painter) windowRow(r *row, y int, o PaintOptions) {
 	n := min(r.length(), o.Cols)
 	if n == 0 {
@@ -167,8 +167,8 @@ func (p *painter) windowRow(r *row, y int, o PaintOptions) {
 	p.row(&full, 0, n, false, true)
 }
 
-// outerModes sets the modes that differ from a reset terminal's, and margins
-// when the sizes are the same.
+// outerModes sets the modes that differ from a reset terminal's, and the
+// margins if the sizes are equal.
 func (p *painter) outerModes(o PaintOptions) {
 	t := p.t
 	for _, n := range [...]int{1, 5, 7, 9, 25, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006,
@@ -200,7 +200,7 @@ func (p *painter) outerModes(o PaintOptions) {
 	}
 }
 
-// blink follows DECSCUSR when mode 12 has changed what that said.
+// blink follows DECSCUSR if mode 12 has changed its blinking.
 func (p *painter) blink() {
 	t := p.t
 	said := t.extra == nil || t.extra.cursorKind == 0 || t.extra.cursorKind&1 == 1
@@ -209,7 +209,7 @@ func (p *painter) blink() {
 	}
 }
 
-// charsetsOuter designates what is not ASCII.
+// charsetsOuter designates the character sets other than ASCII.
 func (p *painter) charsetsOuter() {
 	if p.t.chars != (charsets{}) {
 		p.charsets(&p.t.chars)

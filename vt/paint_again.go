@@ -1,11 +1,10 @@
 package vt
 
-// cutOuter ends a sequence or a string that was cut.
+// cutOuter ends a sequence or string that was cut off.
 const cutOuter = "\x18\x1b\\"
 
-// resetOuter resets everything that AppendPaint or a program behind it may have
-// set, and leaves the alternate screen. It moves the cursor but does not
-// scroll.
+// resetOuter resets everything that AppendPaint or later output may have set,
+// and leaves the alternate screen. It moves the cursor but does not scroll.
 const resetOuter = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate screen
 	"\x1b[?1049l" +
 	"\x1b[<99u\x1b[=0u" + // and of the primary one
@@ -16,17 +15,17 @@ const resetOuter = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate scre
 	"\x1b[4l\x1b[20l\x1b[?69l\x1b[r\x1b[?5W\x1b[0*x" +
 	"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[m\x1b]8;;\x1b\\\x1b[0\"q\x1b[?12l\x1b[0 q\x1b[?25h"
 
-// AppendReset appends what resets everything on an outer terminal that
-// AppendPaint, a program behind it or who attaches (mode 2031) may have set, and leaves the alternate
-// screen: the last thing written to it on detach. The cursor goes to column 1
-// of a line of its own.
+// AppendReset appends what resets everything on a host terminal that
+// AppendPaint, later output or the attach client (mode 2031) may have set, and
+// leaves the alternate screen: the last thing written on detach. The cursor
+// ends up in column 1 of an empty line.
 func AppendReset(dst []byte) []byte {
 	return append(dst, cutOuter+"\x1b[?2026l\x1b[?2031l"+resetOuter+"\x1b[999;1H\r\n"...)
 }
 
 // content paints what readers see over an earlier paint with the same modes.
-// The rendition, the character sets and insert mode of that one are switched
-// off, as no output of the program follows on a terminal of another size.
+// Rendition, character sets and insert mode are reset, because raw output never
+// follows on a terminal of another size.
 func (p *painter) content(o PaintOptions) []byte {
 	t := p.t
 	s, x, y, title, kind := t.scr, t.x, t.y, t.title, 0

@@ -1,6 +1,6 @@
 package vt
 
-// state is where the parser is (ECMA-48 5.3–5.6, DEC STD 070 3.5).
+// state is the parser's state (ECMA-48 5.3–5.6, DEC STD 070 3.5).
 type state uint8
 
 const (
@@ -8,34 +8,34 @@ const (
 	stEscape        // ESC and intermediates
 	stCSI           // CSI and parameters
 	stCSITail       // CSI, its intermediates
-	stCSISkip       // CSI that is wrong, to its end
+	stCSISkip       // malformed CSI, to its end
 	stString        // OSC, DCS, APC, PM, SOS: to ST
 	stStringE       // ESC within a string
 )
 
-// maxPending bounds what is kept of a sequence that is not complete, in bytes: a
-// string that was cut there is over its limit, too.
+// maxPending bounds the bytes kept of an incomplete sequence: a string cut
+// there is over its own limit too.
 const maxPending = maxOSC + 16
 
-// parser is what is kept between writes.
+// parser is the state kept between writes.
 type parser struct {
 	state  state
 	utf8n  uint8   // length of utf8
-	utf8   [4]byte // a character that is not complete
+	utf8   [4]byte // an incomplete character
 	inter  uint16  // intermediates of an ESC or CSI sequence, see interKey
 	cont   bool    // the sequence began in an earlier write
 	prevC2 bool    // 0xC2 was the last byte of a string: 0x9C makes it ST
 	start  int     // where the sequence begins in this write
 	src    []byte  // the bytes being written
-	pos    int     // where the control sequence being read began in src, or 0
+	pos    int     // where the current control sequence began in src, or 0
 	csi    csi
 	str    str
-	raw    []byte // the bytes of the sequence that is not complete
+	raw    []byte // the bytes of the incomplete sequence
 }
 
 func (ps *parser) idle() bool { return ps.state == stGround && ps.utf8n == 0 }
 
-// feed is the parser's loop: each state takes what it can of p.
+// feed is the parser's loop: each state consumes what it can of p.
 func (t *Terminal) feed(p []byte) {
 	if t.packed != nil {
 		t.unpack()
@@ -57,7 +57,7 @@ func (t *Terminal) feed(p []byte) {
 			ps.restart(p, i)
 		default:
 			n := t.stringBytes(p[i:])
-			if i += n; n == 0 { // another sequence than ST: the string is void
+			if i += n; n == 0 { // a sequence other than ST: the string is void
 				ps.escaped(p, i)
 			}
 		}
@@ -68,15 +68,15 @@ func (t *Terminal) feed(p []byte) {
 	}
 }
 
-// restart notes that the byte before i, which was read within a sequence, is an
-// ESC: what came before it is not carried out any more.
+// restart notes that the byte before i, read within a sequence, is an ESC: the
+// sequence before it is abandoned.
 func (ps *parser) restart(p []byte, i int) {
 	if ps.state == stEscape && i > 0 && p[i-1] == 0x1b {
 		ps.cont, ps.start = false, i-1
 	}
 }
 
-// escaped notes that the byte before i, which may be of an earlier write, is the
+// escaped notes that the byte before i, perhaps from an earlier write, is the
 // ESC of a sequence that began within a string.
 func (ps *parser) escaped(p []byte, i int) {
 	if i == 0 {
@@ -86,7 +86,7 @@ func (ps *parser) escaped(p []byte, i int) {
 	ps.restart(p, i)
 }
 
-// keep remembers the bytes of a sequence that is not complete.
+// keep saves the bytes of an incomplete sequence.
 func (ps *parser) keep(p []byte) {
 	if !ps.cont || ps.idle() {
 		ps.raw = ps.raw[:0]
@@ -104,7 +104,7 @@ func (ps *parser) keep(p []byte) {
 	case ps.utf8n > 0:
 	case ps.state < stString:
 		ps.raw = ps.raw[:old+sequenceOnly(ps.raw[old:])]
-	case old <= 1 && len(ps.raw) > 0 && ps.raw[0] == 0x1b: // what stands between ESC and the introducer of the string
+	case old <= 1 && len(ps.raw) > 0 && ps.raw[0] == 0x1b: // bytes between ESC and the introducer of the string
 		n := 1
 		for n < len(ps.raw) && (ps.raw[n] < 0x20 || ps.raw[n] == 0x7f) {
 			n++
@@ -113,8 +113,8 @@ func (ps *parser) keep(p []byte) {
 	}
 }
 
-// sequenceOnly takes out of a part of a control sequence the control characters
-// that were carried out within it, and DEL, and returns what is left in bytes.
+// sequenceOnly removes the control characters already executed, and DEL, from
+// part of a control sequence, and returns the remaining length.
 func sequenceOnly(part []byte) int {
 	out := part[:0]
 	for _, c := range part {
@@ -125,8 +125,8 @@ func sequenceOnly(part []byte) int {
 	return len(out)
 }
 
-// Pending returns the bytes of the escape sequence or character that has begun
-// and not ended; of a string longer than 1 MiB only the beginning.
+// Pending returns the bytes of an incomplete escape sequence or character; of a
+// string longer than 1 MiB only the beginning.
 func (t *Terminal) Pending() []byte {
 	return append([]byte(nil), t.parser.pending()...)
 }
@@ -138,7 +138,7 @@ func (ps *parser) pending() []byte {
 	return ps.raw
 }
 
-// ground takes text and control characters, and the common sequences whole.
+// ground consumes text and control characters, and whole common sequences.
 func (t *Terminal) ground(p []byte, i int) int {
 	ps := &t.parser
 	if ps.utf8n > 0 {
@@ -175,14 +175,14 @@ func (t *Terminal) ground(p []byte, i int) int {
 	return i
 }
 
-// beginEscape forgets the sequence before and enters a new one.
+// beginEscape abandons the current sequence and enters a new one.
 func (t *Terminal) beginEscape() {
 	t.parser.state = stEscape
 	t.parser.inter = 0
 }
 
 // control executes a C0 control character (ECMA-48 5.2). Those without a
-// function, DEL too, do nothing.
+// function, and DEL, do nothing.
 func (t *Terminal) control(c byte) {
 	switch c {
 	case 0x0a, 0x0b, 0x0c: // LF, VT, FF — DEC STD 070: all three feed a line
@@ -204,7 +204,7 @@ func (t *Terminal) control(c byte) {
 		t.shift(0)
 	case 0x1b:
 		t.beginEscape()
-	case 0x18, 0x1a: // CAN, SUB: end the sequence they stand in
+	case 0x18, 0x1a: // CAN, SUB: cancel the sequence they occur in
 		t.parser.state = stGround
 	}
 	t.last.join = false
@@ -216,9 +216,8 @@ func (t *Terminal) control1(c byte) {
 	t.escapeFinal(c - 0x40)
 }
 
-// escape takes one byte after ESC (ECMA-35 13, ECMA-48 5.3) and returns how
-// many it took: a byte above ASCII is no part of a sequence, it ends it and is
-// text.
+// escape handles the byte after ESC (ECMA-35 13, ECMA-48 5.3) and returns how
+// many bytes it consumed: a byte above ASCII ends the sequence and is text.
 func (t *Terminal) escape(c byte) int {
 	ps := &t.parser
 	switch {
@@ -228,7 +227,7 @@ func (t *Terminal) escape(c byte) int {
 		ps.inter = interAdd(ps.inter, c)
 	case c < 0x7f:
 		ps.state = stGround
-		t.last.join = t.last.join && c == '[' && ps.inter == 0 // SGR ends nothing
+		t.last.join = t.last.join && c == '[' && ps.inter == 0 // SGR does not end joining
 		if ps.inter == 0 {
 			t.escapeFinal(c)
 		} else {
@@ -242,8 +241,8 @@ func (t *Terminal) escape(c byte) int {
 	return 1
 }
 
-// interAdd collects intermediates, two at most: the first in the lower byte.
-// More make a key that is nobody's.
+// interAdd collects up to two intermediates, the first in the lower byte. More
+// make a key that matches nothing.
 func interAdd(key uint16, c byte) uint16 {
 	switch {
 	case key == 0:

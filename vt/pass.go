@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// What of a program's output may reach a person's terminal. Everything else is
-// taken out: the terminal would answer it, keep it after detach (AppendReset
-// and Undo have what can be undone), or do something that is none of a
-// program's business there: print, resize windows, transfer files, program
-// keys. What the emulator does not know is out for a reason of its own, the
-// two screens would differ.
+// The parts of a program's output that may reach a person's terminal.
+// Everything else is removed: the terminal would answer it, keep it after
+// detach (AppendReset and Undo undo what they can), or do what a program has no
+// business doing there: print, resize windows, transfer files, program keys.
+// Sequences unknown to the emulator are removed because the two screens would
+// differ.
 
-// passRule is one kind of sequence that may pass, with the reason.
+// passRule is a kind of sequence that may pass, and why.
 type passRule struct {
 	seq  string           // CSI: prefix, intermediate, final byte; ESC and DCS: intermediates, final byte
-	args func([]int) bool // which parameters may pass; nil: all
+	args func([]int) bool // accepts the parameters; nil = any
 	why  string
 }
 
@@ -41,8 +41,8 @@ var passEscapes = [...]passRule{
 	{"#8", nil, "fills the screen"},
 }
 
-// passCSI are control sequences; the modes are in passModes. The most frequent
-// stand first.
+// passCSI are control sequences, the most frequent first; modes are in
+// passModes.
 var passCSI = [...]passRule{
 	{"m", nil, "rendition, reset at detach"},
 	{"H", nil, "moves the cursor"},
@@ -104,8 +104,9 @@ var passCSI = [...]passRule{
 	{"=u", nil, "kitty keyboard, reset at detach"},
 }
 
-// passModes are the modes that may be set, reset, saved and restored: AppendReset
-// resets each. DEC private modes but for those of ECMA-48.
+// passModes are the modes that may be set, reset, saved and restored:
+// AppendReset resets each. dec distinguishes DEC private modes from those of
+// ECMA-48.
 var passModes = [...]struct {
 	n   int
 	dec bool
@@ -123,10 +124,10 @@ var passModes = [...]struct {
 	{4, false, "insert"}, {20, false, "new line"},
 }
 
-// passOSC are operating system commands by their number.
+// passOSC are operating system commands by number.
 var passOSC = [...]struct {
 	n    int
-	text func(rest []byte) bool // what may follow; nil: all
+	text func(rest []byte) bool // accepts the text that follows; nil = any
 	why  string
 }{
 	{0, nil, "title"}, {1, nil, "title"}, {2, nil, "title"},
@@ -155,8 +156,8 @@ var passDCS = [...]passRule{
 	{"$t", only(2), "tab stops, reset at detach"},
 }
 
-// passesAPC reports whether an application program command may pass: images of
-// kitty, but for questions.
+// passesAPC reports whether an application program command may pass: kitty
+// images, except queries.
 func passesAPC(body []byte) bool {
 	head, _, _ := bytes.Cut(body, []byte(";"))
 	return bytes.HasPrefix(head, []byte("G")) && !bytes.Contains(head, []byte("a=q"))
@@ -181,7 +182,7 @@ func only(n ...int) func([]int) bool {
 	}
 }
 
-// sets reports whether a command asks nothing.
+// sets reports whether a command contains no query.
 func sets(rest []byte) bool {
 	for part := range bytes.SplitSeq(rest, []byte(";")) {
 		if bytes.HasPrefix(bytes.TrimSpace(part), []byte("?")) {
@@ -191,15 +192,15 @@ func sets(rest []byte) bool {
 	return true
 }
 
-// notice9 reports whether OSC 9 is a text or progress. ConEmu's others begin
-// with a number.
+// notice9 reports whether OSC 9 is a text or progress. ConEmu's other commands
+// begin with a number.
 func notice9(rest []byte) bool {
 	head, _, _ := bytes.Cut(rest, []byte(";"))
 	n, err := strconv.Atoi(string(head))
 	return err != nil || n == 4
 }
 
-// notice99 reports whether OSC 99 asks nothing.
+// notice99 reports whether OSC 99 is not a query.
 func notice99(rest []byte) bool {
 	meta, _, _ := bytes.Cut(rest, []byte(";"))
 	for part := range bytes.SplitSeq(meta, []byte(":")) {
@@ -210,8 +211,8 @@ func notice99(rest []byte) bool {
 	return true
 }
 
-// iterm reports whether a command of iTerm2 shows an image, or says where the
-// program is. A file that is not shown is a download.
+// iterm reports whether an iTerm2 command shows an image or reports the
+// program's location. A file that is not shown is a download.
 func iterm(rest []byte) bool {
 	name, args, _ := bytes.Cut(rest, []byte("="))
 	switch string(name) {

@@ -5,25 +5,25 @@ import (
 	"math/bits"
 )
 
-// pen is what new characters look like.
+// pen is the rendition of new characters.
 type pen struct {
 	style   style
 	attr    cell // style, link, protection and semantic bits
-	blank   cell // what erasing leaves, when blankOK
+	blank   cell // the blank cell that erasing leaves, valid if blankOK
 	blankOK bool
-	stale   bool // style has changed since attr was made
+	stale   bool // style has changed since attr was computed
 }
 
-// lastText is the character printed last, for REP and for marks that join.
+// lastText is the last printed character, for REP and combining marks.
 type lastText struct {
 	cell cell   // its content and kind
-	x, y int32  // its place
-	join bool   // nothing but SGR came since
-	rep  bool   // join before the control sequence that is carried out
+	x, y int32  // its position
+	join bool   // only SGR came since
+	rep  bool   // join as it was before the current control sequence
 	gr   uint16 // state of the grapheme cluster, see joins
 }
 
-// attr returns the bits of new cells.
+// penAttr returns the attribute bits of new cells.
 func (t *Terminal) penAttr() cell {
 	if t.pen.stale {
 		t.pen.stale = false
@@ -33,8 +33,8 @@ func (t *Terminal) penAttr() cell {
 	return t.pen.attr
 }
 
-// penBlank returns the cell that erasing leaves: the background of the pen
-// (xterm's back colour erase).
+// penBlank returns the cell that erasing leaves: the pen's background (xterm's
+// back colour erase).
 func (t *Terminal) penBlank() cell {
 	if t.pen.style.bg == 0 {
 		return 0
@@ -61,7 +61,7 @@ func asciiRun(p []byte) int {
 	return i
 }
 
-// lineEnd returns the column after the last one that text may take.
+// lineEnd returns the column after the last one available to text.
 func (t *Terminal) lineEnd() int {
 	if t.x <= t.right {
 		return t.right + 1
@@ -85,7 +85,7 @@ func (t *Terminal) printASCII(p []byte) int {
 	}
 	n := asciiRun(p)
 	attr := t.penAttr()
-	edge := false // the last one stands in the last column, and the cursor on it
+	edge := false // the last one fills the last column; the wrap is pending
 	for i := 0; i < n; {
 		if t.pending {
 			t.wrap()
@@ -104,7 +104,7 @@ func (t *Terminal) printASCII(p []byte) int {
 			t.pending = true
 			continue
 		}
-		if i < n { // only the last one stays
+		if i < n { // only the last one remains
 			t.putASCII(p[n-1:n], attr)
 			i = n
 		}
@@ -116,9 +116,9 @@ func (t *Terminal) printASCII(p []byte) int {
 	return n
 }
 
-// appendCells prints the printable ASCII at the start of p behind what the
-// cursor's row has, short of the row's end, and returns how many bytes that
-// were: 0 when it is not so simple.
+// appendCells prints the printable ASCII at the start of p after the content of
+// the cursor's row, short of the row's end, and returns the number of bytes
+// printed: 0 if the simple case does not apply.
 func (t *Terminal) appendCells(p []byte) int {
 	if t.pending || t.scr.rows == nil {
 		return 0
@@ -142,7 +142,7 @@ func (t *Terminal) appendCells(p []byte) int {
 		n++
 	}
 	if n == 0 || n == len(dst) {
-		return 0 // the last column needs a further look
+		return 0 // the last column is not the simple case
 	}
 	t.x += n
 	r.used, r.rev = int32(t.x), t.nextRev
@@ -151,7 +151,7 @@ func (t *Terminal) appendCells(p []byte) int {
 	return n
 }
 
-// putWord writes eight characters into cells.
+// putWord writes eight characters to cells.
 func putWord(dst []cell, v uint64, attr cell) {
 	dst = dst[:8]
 	dst[0] = attr | cell(v&0xff)
@@ -164,7 +164,7 @@ func putWord(dst []cell, v uint64, attr cell) {
 	dst[7] = attr | cell(v>>56)
 }
 
-// putASCII writes text into cells at the cursor; it fits.
+// putASCII writes text that fits to the cells at the cursor.
 func (t *Terminal) putASCII(p []byte, attr cell) {
 	r := t.touch(t.y)
 	x, end := t.x, t.x+len(p)
@@ -186,8 +186,8 @@ func (t *Terminal) putASCII(p []byte, attr cell) {
 	r.used = max(r.used, int32(end))
 }
 
-// wrap goes to the next line, which the row is marked to continue on. The last
-// column flag is set only with DECAWM, and DECAWM reset clears it.
+// wrap moves to the next line and marks the row as continued. A wrap is pending
+// only with DECAWM, and resetting DECAWM clears it.
 func (t *Terminal) wrap() {
 	t.pending = false
 	if t.x == t.cols-1 && t.left == 0 && (t.y == t.bot || t.y < t.rows-1) {
@@ -204,7 +204,7 @@ func (t *Terminal) wrap() {
 	t.x = t.left
 }
 
-// printRune prints one character that is not a control character.
+// printRune prints a character other than a control character.
 func (t *Terminal) printRune(r rune) {
 	p := property(r)
 	class := p >> propClassShift & propClass
@@ -214,7 +214,7 @@ func (t *Terminal) printRune(r rune) {
 			return
 		}
 		gr = grStart(class)
-		if w := int(p & propWidth); isMark(class) && (w > 0 || class == classSpacing) && t.modes&modeGrapheme != 0 { // without a base: one that is blank
+		if w := int(p & propWidth); isMark(class) && (w > 0 || class == classSpacing) && t.modes&modeGrapheme != 0 { // without a base: give it a blank one
 			t.put(t.clusterCell(appendRune([]byte{' '}, r)), max(w, 1))
 			return
 		}

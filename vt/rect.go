@@ -3,9 +3,9 @@ package vt
 // area is a rectangle of cells: [x0, x1) × [y0, y1).
 type area struct{ x0, y0, x1, y1 int }
 
-// area reads top;left;bottom;right from parameter i on: from 1, counted from
-// the margins in origin mode and cut there (DEC STD 070, VT420). ok is false
-// for an empty one.
+// area reads top;left;bottom;right, 1-based, from parameter i on, relative to
+// and clipped by the margins in origin mode (DEC STD 070, VT420). ok is false
+// if it is empty.
 func (t *Terminal) area(c *csi, i int) (a area, ok bool) {
 	ox, oy := t.origin()
 	w, h := t.cols, t.rows
@@ -19,7 +19,7 @@ func (t *Terminal) area(c *csi, i int) (a area, ok bool) {
 	return a, a.x0 < a.x1 && a.y0 < a.y1
 }
 
-// rectangle carries out the functions on rectangles (DEC STD 070, VT420).
+// rectangle carries out the rectangle functions (DEC STD 070, VT420).
 func (t *Terminal) rectangle(c *csi, inter, final byte) {
 	switch uint16(inter)<<8 | uint16(final) {
 	case '$'<<8 | 'v':
@@ -45,7 +45,7 @@ func (t *Terminal) rectangle(c *csi, inter, final byte) {
 	}
 }
 
-// copyArea is DECCRA. Pages beyond the first do not exist.
+// copyArea is DECCRA. There is one page only.
 func (t *Terminal) copyArea(c *csi) {
 	a, ok := t.area(c, 0)
 	if !ok {
@@ -83,7 +83,7 @@ func (t *Terminal) copyArea(c *csi) {
 	}
 }
 
-// healEdges blanks the halves of wide cells that the ends of s cut.
+// healEdges blanks the halves of wide cells cut at either end of s.
 func healEdges(s []cell) {
 	if s[0].isTail() {
 		s[0] = s[0].blanked()
@@ -131,7 +131,7 @@ func (t *Terminal) eraseArea(c *csi, keep cell) {
 }
 
 // changeArea is DECCARA, which sets renditions, and DECRARA, which reverses
-// them. DECSACE says whether the corners bound a rectangle or a stream.
+// them. DECSACE selects whether the corners bound a rectangle or a stream.
 func (t *Terminal) changeArea(c *csi, reverse bool) {
 	a, ok := t.area(c, 0)
 	stream := t.extra == nil || t.extra.sacExtent != 2
@@ -167,7 +167,7 @@ func (t *Terminal) changeCells(c *csi, y, x0, x1 int, reverse bool) {
 		}
 		c := r.cells[x]&^cellStyle | cell(t.styleID(s))<<cellStyleShift
 		if kind := c.kind(); kind == cellSpacer && c != cellSpacer || c&cellGlyph == 0 && c != 0 {
-			c = c&^cellKind | ' ' // it shows now
+			c = c&^cellKind | ' ' // blank cells become visible
 		}
 		r.cells[x] = c
 	}
@@ -175,7 +175,7 @@ func (t *Terminal) changeCells(c *csi, y, x0, x1 int, reverse bool) {
 	r.trim()
 }
 
-// areaRendition applies SGR parameters; without any they are 0.
+// areaRendition applies SGR parameters; none means 0.
 func (c *csi) areaRendition(s style, i int) style {
 	if int(c.n) <= i {
 		s.attrs = 0
@@ -184,14 +184,14 @@ func (c *csi) areaRendition(s style, i int) style {
 	keep := s
 	s = c.rendition(s, i)
 	for k := i; k < int(c.n); k++ {
-		if c.param[k] == 0 && s.fg == 0 && s.bg == 0 { // 0 ends attributes, not colours
+		if c.param[k] == 0 && s.fg == 0 && s.bg == 0 { // 0 resets attributes, not colours
 			s.fg, s.bg, s.ul = keep.fg, keep.bg, keep.ul
 		}
 	}
 	return s
 }
 
-// reversed is DECRARA: the renditions named are turned over.
+// reversed is DECRARA: toggles the attributes listed.
 func (c *csi) reversed(s style, i int) style {
 	if int(c.n) <= i {
 		return reverseAttrs(s, attrBold|attrBlink|attrInverse, true)
@@ -221,9 +221,9 @@ func reverseAttrs(s style, a attrs, under bool) style {
 	return s
 }
 
-// replyChecksum is DECRQCRA: the negative of the sum of the characters and of
-// values for their renditions, in 16 bits; what was never written counts as a
-// space (xterm since 279, XTCHECKSUM 0).
+// replyChecksum is DECRQCRA: the negated sum of the characters and of values
+// for their renditions, in 16 bits; unwritten cells count as spaces (xterm
+// since 279, XTCHECKSUM 0).
 func (t *Terminal) replyChecksum(c *csi) {
 	a, ok := t.area(c, 2)
 	sum := 0
@@ -273,7 +273,7 @@ func (t *Terminal) checksum(c cell) int {
 	return sum
 }
 
-// reportSGR is XTREPORTSGR: what the cells of a rectangle have in common.
+// reportSGR is XTREPORTSGR: the renditions common to all cells of a rectangle.
 func (t *Terminal) reportSGR(c *csi) {
 	a, ok := t.area(c, 0)
 	if !ok {

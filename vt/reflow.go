@@ -6,8 +6,8 @@ type flowLine struct {
 	prompt bool
 }
 
-// place is a position that is kept through a reflow: first of a row and
-// column, then within the lines, then of a row and column again.
+// place is a position kept through a reflow: first as row and column, then
+// within the lines, then as row and column again.
 type place struct {
 	x, y      int
 	line, off int
@@ -25,14 +25,14 @@ type flow struct {
 }
 
 // reflow gives the primary screen a new size. What does not fit goes to the
-// history, and comes back from there when a screen that was full has room.
+// history; a screen that was full gets lines back from there.
 func (t *Terminal) reflow(cols, rows int) {
 	s := &t.main
 	f := flow{t: t, cols: cols}
 	f.places[0] = place{x: t.x, y: t.y, pending: t.pending}
 	f.places[1] = place{x: s.saved.x, y: s.saved.y, pending: s.saved.pending}
 	if s.rows == nil {
-		if t.hist == nil && (t.scr != s || t.y < rows) { // nothing moves but the cursor
+		if t.hist == nil && (t.scr != s || t.y < rows) { // only the cursor moves
 			t.cols, t.rows = cols, rows
 			t.moveTo(t.x, t.y)
 			return
@@ -53,7 +53,7 @@ func (t *Terminal) reflow(cols, rows int) {
 	f.place(rows)
 }
 
-// lastRow is the last row that counts: with text, or the cursor's.
+// lastRow is the last row with text or the cursor.
 func (f *flow) lastRow() int {
 	t := f.t
 	y := t.rows - 1
@@ -63,7 +63,7 @@ func (f *flow) lastRow() int {
 	return y
 }
 
-// gather joins the rows up to the last one into lines.
+// gather joins the rows up to last into lines.
 func (f *flow) gather(last int) {
 	t := f.t
 	var l flowLine
@@ -93,7 +93,7 @@ func (f *flow) gather(last int) {
 	}
 }
 
-// enter notes the places of row y, which begins in a line at off.
+// enter notes the places on row y, which starts at off in a line.
 func (f *flow) enter(y, line, off int) {
 	for i := range f.places {
 		if p := &f.places[i]; p.y == y && !p.found {
@@ -106,7 +106,7 @@ func (f *flow) enter(y, line, off int) {
 	}
 }
 
-// takeOpen puts the history's open line before the first one, which continues
+// takeOpen prepends the history's open line to the first line, which continues
 // it.
 func (f *flow) takeOpen() {
 	h := f.t.hist
@@ -121,7 +121,7 @@ func (f *flow) takeOpen() {
 	f.prepend(l)
 }
 
-// prepend puts cells before the first line.
+// prepend inserts cells at the start of the first line.
 func (f *flow) prepend(l flowLine) {
 	for i := range f.places {
 		if p := &f.places[i]; p.found && p.line == 0 {
@@ -132,7 +132,7 @@ func (f *flow) prepend(l flowLine) {
 	f.lines[0].prompt = l.prompt
 }
 
-// pull takes lines back from the history until there are rows enough.
+// pull takes lines back from the history until there are enough rows.
 func (f *flow) pull(rows int) {
 	have := 0
 	for _, l := range f.lines {
@@ -157,7 +157,7 @@ func (f *flow) pull(rows int) {
 	}
 }
 
-// height is how many rows a line takes.
+// height is the number of rows of a line.
 func (f *flow) height(cells []cell) int {
 	n := 1
 	for len(cells) > f.cols {
@@ -170,7 +170,7 @@ func (f *flow) height(cells []cell) int {
 	return n
 }
 
-// fit is how many cells of a line go into a row: a wide one is not cut.
+// fit is how many cells of a line fit in a row: a wide cell is not split.
 func (f *flow) fit(cells []cell) int {
 	if len(cells) <= f.cols {
 		return len(cells)
@@ -181,7 +181,7 @@ func (f *flow) fit(cells []cell) int {
 	return f.cols
 }
 
-// blankCells reports whether cells have no text: colour alone is not wrapped.
+// blankCells reports whether cells have no text: colour alone does not wrap.
 func blankCells(cells []cell) bool {
 	for _, c := range cells {
 		if c&cellContent != 0 || c.isTail() {
@@ -208,7 +208,7 @@ func (f *flow) layout() {
 	}
 }
 
-// addRow makes one row.
+// addRow adds a row.
 func (f *flow) addRow(cells []cell, more, prompt bool) {
 	r := row{rev: f.t.nextRev}
 	if len(cells) > 0 {
@@ -230,7 +230,7 @@ func (f *flow) addRow(cells []cell, more, prompt bool) {
 	f.rows = append(f.rows, r)
 }
 
-// leave gives the places within a row of a line their row and column.
+// leave maps the places within a row of a line back to row and column.
 func (f *flow) leave(line, pos, n int, last bool) {
 	for i := range f.places {
 		p := &f.places[i]
@@ -245,7 +245,7 @@ func (f *flow) leave(line, pos, n int, last bool) {
 	}
 }
 
-// place puts the rows on the screen, those that are too many into the history.
+// place puts the rows on the screen, and surplus ones into the history.
 func (f *flow) place(rows int) {
 	t, s := f.t, &f.t.main
 	surplus := max(len(f.rows)-rows, 0)

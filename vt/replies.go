@@ -2,12 +2,12 @@ package vt
 
 import "strings"
 
-// maxReplies bounds what waits to be written back to the program, in bytes: a
-// program that asks and never reads gets no further answers.
+// maxReplies bounds replies not yet taken, in bytes: a program that asks and
+// never reads gets no further replies.
 const maxReplies = 64 << 10
 
-// TakeReplies returns what the terminal answered (DA, DSR, …) since the last
-// call, to be written to the program; nil when there is nothing.
+// TakeReplies returns the terminal's replies (DA, DSR, …) since the last call,
+// to be written to the program's input; nil if there are none. At most 64 KiB.
 func (t *Terminal) TakeReplies() []byte {
 	if len(t.replies) == 0 {
 		return nil
@@ -17,11 +17,11 @@ func (t *Terminal) TakeReplies() []byte {
 	return b
 }
 
-// beginReply returns where a reply is appended to, for endReply.
+// beginReply returns the buffer to append a reply to, for endReply.
 func (t *Terminal) beginReply() []byte { return t.replies }
 
-// endReply keeps a reply if there is room for the whole of it. With 8-bit
-// controls chosen (S8C1T) its CSI, DCS, OSC and ST are C1 controls.
+// endReply queues a reply if it fits as a whole. With 8-bit controls (S8C1T)
+// its CSI, DCS, OSC and ST are C1 controls.
 func (t *Terminal) endReply(b []byte) {
 	n := len(t.replies)
 	if len(b) > maxReplies {
@@ -38,13 +38,13 @@ func (t *Terminal) endReply(b []byte) {
 
 func (t *Terminal) reply(s string) { t.endReply(append(t.beginReply(), s...)) }
 
-// replyDA1 answers DA1 as a VT420 with 132 columns (1), selective erase (6),
+// replyDA1 identifies as a VT420 with 132 columns (1), selective erase (6),
 // national sets (9), horizontal scrolling (21), colour (22), rectangles (28)
-// and a clipboard to write (52) — DEC STD 070, xterm ctlseqs.
+// and a writable clipboard (52) — DEC STD 070, xterm ctlseqs.
 func (t *Terminal) replyDA1() { t.reply("\x1b[?64;1;6;9;21;22;28;52c") }
 
-// replyDA2 answers DA2. Programs read the second number as the patch level of
-// xterm and choose mouse encodings by it; 380 has all of those known here.
+// replyDA2 replies to DA2. Programs read the second number as xterm's patch
+// level and choose mouse encodings by it; 380 has all those supported here.
 func (t *Terminal) replyDA2() { t.reply("\x1b[>41;380;0c") }
 
 // replyVersion answers XTVERSION (xterm ctlseqs).
@@ -63,7 +63,7 @@ func (t *Terminal) replyStatus(n int, dec bool) {
 		t.reply("\x1b[0n")
 	case n == 6:
 		t.replyPosition(dec)
-	case n == 63 && dec: // DECCKSR, of macros, of which there are none
+	case n == 63 && dec: // DECCKSR, the checksum of macros; there are none
 		b := appendInt(append(t.beginReply(), "\x1bP"...), t.parser.csi.arg(1, 0))
 		t.endReply(append(b, "!~0000\x1b\\"...))
 	case n == 996 && dec: // colour scheme, contour
@@ -77,9 +77,9 @@ func (t *Terminal) replyStatus(n int, dec bool) {
 	}
 }
 
-// decStatus is the answer of a DSR that never changes, "" for any other: no
-// printer, no user defined keys locked, a North American keyboard, no locator,
-// no macros, no data errors, no sessions.
+// decStatus is the fixed reply to a DSR, "" for any other: no printer, no
+// user-defined keys locked, a North American keyboard, no locator, no macros,
+// no data errors, no sessions.
 func decStatus(n int) string {
 	switch n {
 	case 15:
@@ -102,7 +102,7 @@ func decStatus(n int) string {
 	return ""
 }
 
-// replyPosition is CPR (ECMA-48 8.3.14) and DECXCPR, which has the page too.
+// replyPosition is CPR (ECMA-48 8.3.14), or DECXCPR, which includes the page.
 func (t *Terminal) replyPosition(dec bool) {
 	ox, oy := t.origin()
 	b := append(t.beginReply(), "\x1b["...)
@@ -125,7 +125,7 @@ func (t *Terminal) replyParameters(n int) {
 	}
 }
 
-// Pixels of a cell, for programs that ask, where nobody shows the screen.
+// Pixels of a cell, reported when there is no host terminal.
 const cellWidth, cellHeight = 10, 20
 
 // window is XTWINOPS (xterm ctlseqs): reports, and the stack of titles.
@@ -152,7 +152,7 @@ func (t *Terminal) window(c *csi) {
 		three(8, t.rows, t.cols)
 	case 19:
 		three(9, t.rows, t.cols)
-	case 20: // the title is not given back: it could be typed by another program
+	case 20: // not reported: it would let a program inject another's text as input
 		t.reply("\x1b]L\x1b\\")
 	case 21:
 		t.reply("\x1b]l\x1b\\")
@@ -190,9 +190,9 @@ func (t *Terminal) replyScheme() {
 	}
 }
 
-// replyVisible is the report of mode 2033, visibility: "potentially visible",
-// always. Somebody may read the screen without being attached, and would see an
-// old one of a program that pauses.
+// replyVisible is the report of mode 2033, visibility: always "potentially
+// visible". The screen may be read without an attached client, and a program
+// that pauses would show stale content.
 func (t *Terminal) replyVisible() { t.reply("\x1b[?999;1n") }
 
 // replySize is the report of mode 2048 (in-band resize): cells and pixels.

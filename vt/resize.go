@@ -1,9 +1,9 @@
 package vt
 
-// Resize changes the size. The primary screen flows again: rows that were
-// wrapped are joined and wrapped anew, and the cursor stays on its character.
-// The alternate screen is cut. It returns ErrSize for a size outside of
-// MinCols … MaxRows, and then changes nothing.
+// Resize changes the size. The primary screen reflows: wrapped rows are joined
+// and wrapped again, and the cursor stays on its character. The alternate
+// screen is cut. It returns ErrSize, and changes nothing, for a size outside
+// MinCols×MinRows … MaxCols×MaxRows.
 func (t *Terminal) Resize(cols, rows int) error {
 	if !validSize(cols, rows) {
 		return ErrSize
@@ -41,14 +41,14 @@ func (t *Terminal) Resize(cols, rows int) error {
 	return nil
 }
 
-// clamp brings a saved cursor onto a screen of another size.
+// clamp moves a saved cursor inside a screen of another size.
 func (s *saved) clamp(cols, rows int) {
 	s.pending = s.pending && s.x <= cols-1
 	s.x, s.y = min(s.x, cols-1), min(s.y, rows-1)
 }
 
-// cutScreen gives a screen a new size without wrapping: rows go and come at
-// the bottom, or at the top when the cursor's row y would go.
+// cutScreen resizes a screen without wrapping: rows are removed and added at
+// the bottom, or removed at the top if the cursor's row y would go.
 func (t *Terminal) cutScreen(s *screen, cols, rows int, y *int) {
 	if s.rows == nil {
 		return
@@ -67,7 +67,7 @@ func (t *Terminal) cutScreen(s *screen, cols, rows int, y *int) {
 	}
 }
 
-// cut gives a row a new length.
+// cut changes the length of a row.
 func (r *row) cut(cols int) {
 	if r.cells == nil {
 		return

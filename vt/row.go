@@ -1,7 +1,7 @@
 package vt
 
-// rowFlags say what a row may hold, so that the common row is handled without
-// looking at its cells.
+// rowFlags say what a row may hold, so that common rows are handled without
+// scanning their cells.
 type rowFlags uint8
 
 const (
@@ -9,28 +9,28 @@ const (
 	rowWide                         // may hold wide cells
 	rowCluster                      // may hold clusters
 	rowPrompt                       // a prompt begins here (OSC 133;A)
-	rowText                         // kept as text and not as cells, see text.go
+	rowText                         // kept as text, not as cells, see text.go
 )
 
-// row is one line of the screen. Its cells are made on first write; every cell
-// from used on is the zero cell, unless the row is kept as text.
+// row is one line of the screen. Its cells are allocated on first write; unless
+// the row is kept as text, every cell from used on is the zero cell.
 type row struct {
 	cells []cell
 	rev   uint64 // revision of the last change
 	used  int32
 	flags rowFlags
-	runs  uint8 // of a row kept as text
+	runs  uint8 // number of runs of a row kept as text
 }
 
-// reset makes the row blank and keeps its memory.
+// reset blanks the row and keeps its memory.
 func (r *row) reset(rev uint64) {
-	if r.flags&rowText == 0 { // what text leaves has no meaning
+	if r.flags&rowText == 0 { // the words of a text row are never read as cells
 		clear(r.cells[:r.used])
 	}
 	r.used, r.runs, r.flags, r.rev = 0, 0, r.flags&rowText, rev
 }
 
-// at returns a cell; columns beyond the cells are blank.
+// at returns a cell; columns beyond the row's cells are blank.
 func (r *row) at(x int) cell {
 	if x < int(r.used) {
 		return r.cells[x]
@@ -38,7 +38,7 @@ func (r *row) at(x int) cell {
 	return 0
 }
 
-// set is for columns of a row that has been made (see screen.touch).
+// set requires allocated cells (see screen.touch).
 func (r *row) set(x int, c cell) {
 	r.cells[x] = c
 	if int32(x) >= r.used {
@@ -47,7 +47,7 @@ func (r *row) set(x int, c cell) {
 	r.note(c)
 }
 
-// note raises the flags for a cell put into the row.
+// note sets the flags for a cell put into the row.
 func (r *row) note(c cell) {
 	if c&cellKind != 0 {
 		r.flags |= rowWide
@@ -57,7 +57,7 @@ func (r *row) note(c cell) {
 	}
 }
 
-// trim lowers used past blank cells at the end.
+// trim lowers used below trailing blank cells.
 func (r *row) trim() {
 	n := r.used
 	for n > 0 && r.cells[n-1] == 0 {
@@ -87,8 +87,8 @@ func (r *row) fill(x0, x1 int, c cell) {
 	r.used = max(r.used, int32(x1))
 }
 
-// splitAt blanks both halves of the wide cell that the edge left of column x
-// would cut, and the spacer at the end of the row.
+// splitAt blanks both halves of a wide cell that straddles the left edge of
+// column x, and the spacer at the end of the row.
 func (r *row) splitAt(x int) {
 	if x == int(r.used) && x == len(r.cells) && r.cells[x-1].kind() == cellSpacer {
 		r.cells[x-1] = r.cells[x-1].blanked() // it may be moved
@@ -110,8 +110,8 @@ func (r *row) length() int {
 	return n
 }
 
-// extent is the number of columns that belong to the line: all of a row that
-// continues, even when its end has been blanked since.
+// extent is the number of columns of a row that belong to its line: all of a
+// row that continues, even if its end has been blanked since.
 func (r *row) extent() int {
 	if r.flags&rowWrapped != 0 {
 		return len(r.cells)

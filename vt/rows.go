@@ -1,9 +1,9 @@
 package vt
 
-// AppendRows appends the rows that readers see, with their renditions and links
-// and nothing else of the state, each with an LF: for a person's terminal of any
-// size, which goes on below. On request the history comes first, line by line as
-// it was before it was wrapped. Blank rows at the end are left out.
+// AppendRows appends the rows that readers see, each with an LF, with
+// renditions and links but no other state: for a person's terminal of any size.
+// With history it starts with the history, in unwrapped lines. Trailing blank
+// rows are left out.
 func (t *Terminal) AppendRows(dst []byte, history bool) []byte {
 	s := t.seen()
 	p := painter{t: t, b: dst, plain: true}

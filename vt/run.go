@@ -1,7 +1,7 @@
 package vt
 
-// runRune reads a character of two or three bytes that is right and not cut,
-// and returns 0 for anything else, which takes the longer way.
+// runRune decodes a complete, valid character of two or three bytes. n is 0 for
+// anything else, which takes the general path.
 func runRune(p []byte) (r rune, n int) {
 	if len(p) >= 3 {
 		if r, ok := threeBytes(p); ok {
@@ -15,8 +15,8 @@ func runRune(p []byte) (r rune, n int) {
 	return 0, 0
 }
 
-// roomFor wraps, so that a character of width columns fits before end. It
-// reports false when what is to be done is not for a run.
+// roomFor wraps if needed, so that a character of width columns fits before
+// end. It returns false if the run cannot handle the case.
 func (t *Terminal) roomFor(width, end int) bool {
 	switch {
 	case t.pending:
@@ -29,9 +29,8 @@ func (t *Terminal) roomFor(width, end int) bool {
 	return true
 }
 
-// printRun prints the characters at the start of p that stand for themselves:
-// of one or two columns, in no cluster with others. It returns how many bytes
-// it took, 0 when there is none.
+// printRun prints the leading characters of p that form no cluster, one or two
+// columns wide. It returns the number of bytes consumed, 0 if there are none.
 func (t *Terminal) printRun(p []byte) int {
 	if t.modes&modeInsert != 0 || t.last.join && t.last.gr > grOther {
 		return 0
@@ -47,10 +46,10 @@ func (t *Terminal) printRun(p []byte) int {
 			break
 		}
 		width := 2
-		if r < 0x4e00 || r > 0x9fff { // the ideographs are known
+		if r < 0x4e00 || r > 0x9fff { // the ideographs need no lookup
 			width = int(property(r))
 		}
-		if width != 1 && width != 2 { // no class, no more than a width
+		if width != 1 && width != 2 { // no class, only a width
 			break
 		}
 		if t.pending || x+width > end {
@@ -86,7 +85,7 @@ func (t *Terminal) printRun(p []byte) int {
 		if x >= end {
 			x = end - 1
 			t.pending = t.modes&modeAutowrap != 0
-			if !t.pending { // each further one takes the same place
+			if !t.pending { // each further one overwrites the last
 				break
 			}
 		}
@@ -98,9 +97,9 @@ func (t *Terminal) printRun(p []byte) int {
 	return n
 }
 
-// appendWide puts the characters of two columns at the start of p, each of three
-// bytes, at column x, as far as they end before the column end and nothing
-// stands there. It returns their number.
+// appendWide puts the leading two-column characters of p, three bytes each, at
+// column x, while they end before column end and the row is empty there. It
+// returns their number.
 func (r *row) appendWide(p []byte, attr cell, x, end int) int {
 	if x < int(r.used) {
 		return 0
@@ -123,8 +122,8 @@ func (r *row) appendWide(p []byte, attr cell, x, end int) int {
 	return (x - start) / 2
 }
 
-// threeBytes reads a character of three bytes, which p has, if it is right and
-// needs no further look.
+// threeBytes decodes a character of three bytes, which p has, if it is valid
+// and needs no further check.
 func threeBytes(p []byte) (r rune, ok bool) {
 	c := p[0]
 	ok = c >= 0xe1 && c <= 0xef && c != 0xed && p[1]&0xc0 == 0x80 && p[2]&0xc0 == 0x80

@@ -1,15 +1,15 @@
 package vt
 
-// screen is one of the two grids: a ring of rows, made on first write.
+// screen is one of the two grids: a ring of rows, allocated on first write.
 type screen struct {
-	rows  []row  // nil: nothing was ever written
+	rows  []row  // nil: never written
 	top   int    // index of row 0
 	moved uint64 // revision of the last scrolling of the whole screen
 	saved saved
 	kitty kittyStack
 }
 
-// saved is what DECSC keeps.
+// saved is what DECSC saves.
 type saved struct {
 	x, y    int
 	pending bool
@@ -18,7 +18,7 @@ type saved struct {
 	chars   charsets
 }
 
-// row returns row y, which may be blank and without cells. The rows exist.
+// row returns row y, which may have no cells. s.rows must be allocated.
 func (s *screen) row(y int) *row {
 	r := s.raw(y)
 	if r.flags&rowText != 0 {
@@ -27,7 +27,7 @@ func (s *screen) row(y int) *row {
 	return r
 }
 
-// raw returns row y as it is kept, which may be as text.
+// raw returns row y as stored, perhaps as text.
 func (s *screen) raw(y int) *row {
 	i := s.top + y
 	if i >= len(s.rows) {
@@ -36,7 +36,7 @@ func (s *screen) raw(y int) *row {
 	return &s.rows[i]
 }
 
-// view returns row y to be read.
+// view returns row y for reading.
 func (s *screen) view(y int) *row {
 	if s.rows == nil {
 		return &blankRow
@@ -49,7 +49,7 @@ var blankRow row
 // wrapped reports whether row y continues on the next one.
 func (s *screen) wrapped(y int) bool { return s.rows != nil && s.raw(y).flags&rowWrapped != 0 }
 
-// blank reports whether there is nothing on the screen.
+// blank reports whether the screen is empty.
 func (s *screen) blank() bool {
 	for y := range s.rows {
 		r := &s.rows[y]
@@ -60,8 +60,8 @@ func (s *screen) blank() bool {
 	return true
 }
 
-// touch returns row y of the screen in use with its cells made, and notes the
-// change.
+// touch returns row y of the current screen with its cells allocated, and
+// records the change.
 func (t *Terminal) touch(y int) *row {
 	s := t.scr
 	if s.rows == nil {
@@ -76,7 +76,7 @@ func (t *Terminal) touch(y int) *row {
 	return r
 }
 
-// make makes a row's cells.
+// make allocates a row's cells.
 func (r *row) make(cols int) {
 	if r.cells == nil {
 		r.cells = make([]cell, cols)
@@ -85,8 +85,8 @@ func (r *row) make(cols int) {
 	}
 }
 
-// written returns row y noted as changed, or nil when it is blank without
-// cells: what erases has nothing to do there.
+// written returns row y and records a change, or nil if the row has no cells:
+// then there is nothing to erase.
 func (t *Terminal) written(y int) *row {
 	if t.scr.rows == nil || t.scr.raw(y).cells == nil {
 		return nil
@@ -94,16 +94,16 @@ func (t *Terminal) written(y int) *row {
 	return t.touch(y)
 }
 
-// wideBelow reports whether the row below y begins with a wide character: a
-// spacer at the end of y belongs to it then, and is a blank else.
+// wideBelow reports whether the row below y begins with a wide character. If
+// so, a spacer at the end of y belongs to it; otherwise it is a blank.
 func (s *screen) wideBelow(y int) bool {
 	return y+1 < len(s.rows) && s.row(y+1).at(0).isWide()
 }
 
-// drop forgets the rows.
+// drop frees the rows.
 func (s *screen) drop() { s.rows, s.top = nil, 0 }
 
-// linear turns the ring so that row 0 is first.
+// linear rotates the ring so that row 0 is first.
 func (s *screen) linear() {
 	if s.top == 0 {
 		return
@@ -113,7 +113,7 @@ func (s *screen) linear() {
 	s.rows, s.top = rows, 0
 }
 
-// clear blanks the screen in use, row by row.
+// clearScreen blanks the current screen, row by row.
 func (t *Terminal) clearScreen(blank cell) {
 	s := t.scr
 	t.changed = true
@@ -125,7 +125,7 @@ func (t *Terminal) clearScreen(blank cell) {
 	}
 }
 
-// clearRow blanks one row of the screen in use.
+// clearRow blanks a row of the current screen.
 func (t *Terminal) clearRow(y int, blank cell) {
 	if blank == 0 {
 		if t.scr.rows != nil {

@@ -1,6 +1,6 @@
 package vt
 
-// scrollUp moves the rows of a region up by n; blank ones come in at its
+// scrollUp moves the rows of a region up by n and inserts blank ones at the
 // bottom. Rows that leave the top of the primary screen go to the history.
 func (t *Terminal) scrollUp(top, bot, n int) {
 	t.changed = true
@@ -36,7 +36,7 @@ func (t *Terminal) scrollUp(top, bot, n int) {
 	}
 }
 
-// scrollScreen is scrollUp of the whole screen by one row.
+// scrollScreen scrolls the whole screen up by one row.
 func (t *Terminal) scrollScreen() {
 	if s := t.scr; s == &t.main {
 		t.push(&s.rows[s.top])
@@ -47,7 +47,7 @@ func (t *Terminal) scrollScreen() {
 	}
 }
 
-// turn blanks the first row of the screen and makes it the last one.
+// turn blanks the first row of the screen and makes it the last.
 func (t *Terminal) turn() {
 	s := t.scr
 	s.rows[s.top].reset(t.nextRev)
@@ -57,7 +57,7 @@ func (t *Terminal) turn() {
 	s.moved = t.nextRev
 }
 
-// scrollDown moves the rows of a region down by n; blank ones come in at its
+// scrollDown moves the rows of a region down by n and inserts blank ones at the
 // top (RI, SD, IL).
 func (t *Terminal) scrollDown(top, bot, n int) {
 	t.changed = true
@@ -81,7 +81,7 @@ func (t *Terminal) scrollDown(top, bot, n int) {
 	}
 }
 
-// cutOpen ends the history's open line: another row is going to be row 0.
+// cutOpen ends the history's open line: row 0 is about to change.
 func (t *Terminal) cutOpen(top int) {
 	if top == 0 && t.scr == &t.main && t.hist != nil {
 		t.closeLine()
@@ -89,7 +89,7 @@ func (t *Terminal) cutOpen(top int) {
 }
 
 // rotate moves whole rows of a region: n up, or -n down. Rows that leave are
-// blanked and come in again at the other end.
+// blanked and reused at the other end.
 func (t *Terminal) rotate(top, bot, n int) {
 	s := t.scr
 	height := bot - top + 1
@@ -112,8 +112,8 @@ func (t *Terminal) rotate(top, bot, n int) {
 		}
 		r.rev = t.nextRev
 	}
-	// What continued across the region's edges does no more. (Going up, the
-	// last row may have just been wrapped.)
+	// Rows no longer continue across the region's edges. (Going up, the last
+	// row may have just wrapped.)
 	if n < 0 {
 		s.raw(bot).flags &^= rowWrapped
 	}
@@ -129,7 +129,7 @@ func reverseRows(s *screen, y0, y1 int) {
 	}
 }
 
-// shiftRows is scrolling within left and right margins: cells move, not rows.
+// shiftRows scrolls within left and right margins: it moves cells, not rows.
 func (t *Terminal) shiftRows(top, bot, n int) {
 	s := t.scr
 	blank := t.penBlank()
@@ -162,7 +162,7 @@ func (t *Terminal) shiftRows(top, bot, n int) {
 }
 
 // insertLines is IL (ECMA-48 8.3.67): from the cursor's row to the bottom
-// margin, when the cursor is within the margins.
+// margin, if the cursor is within the margins.
 func (t *Terminal) insertLines(n int) {
 	if t.inRegion() {
 		t.scrollDown(t.y, t.bot, n)
@@ -170,7 +170,7 @@ func (t *Terminal) insertLines(n int) {
 	}
 }
 
-// deleteLines is DL (ECMA-48 8.3.32). The rows are gone: not into history.
+// deleteLines is DL (ECMA-48 8.3.32). The rows do not go to the history.
 func (t *Terminal) deleteLines(n int) {
 	if !t.inRegion() {
 		return
@@ -202,7 +202,7 @@ func (t *Terminal) inRegion() bool {
 }
 
 // insertColumns is DECIC (DEC STD 070, VT420), and DECBI at the left margin:
-// n blank columns at x in every row of the region.
+// inserts n blank columns at x in every row of the region.
 func (t *Terminal) insertColumns(x, n int) {
 	t.moveColumns(x, n, true)
 }

@@ -13,19 +13,19 @@ type SearchOptions struct {
 	Limit      int // matches returned, the newest; <= 0 is 1000
 }
 
-// Match is a place where a pattern was found.
+// Match is one occurrence of a pattern.
 type Match struct {
-	Row     int    `json:"row"` // of the screen; the row above it is -1, and so on up the history
+	Row     int    `json:"row"` // of the screen, from 0; the row above the screen is -1, and so on
 	Col     int    `json:"col"`
 	EndRow  int    `json:"endRow"` // of the column after the match
 	EndCol  int    `json:"endCol"`
-	Text    string `json:"text"`    // what matched
-	Context string `json:"context"` // the whole line, as it was before it was wrapped
+	Text    string `json:"text"`    // the matched text
+	Context string `json:"context"` // the whole line, unwrapped
 }
 
 // Search finds a pattern on the screen and in the history, newest first.
-// Wrapped rows are searched as the line they are; a pattern does not match
-// over several lines. It returns an error for a wrong regular expression.
+// Wrapped rows are searched as one line; a match never spans lines. It returns
+// an error for an invalid regular expression.
 func (t *Terminal) Search(o SearchOptions) ([]Match, error) {
 	pattern := o.Pattern
 	if !o.Regexp {
@@ -48,7 +48,7 @@ func (t *Terminal) Search(o SearchOptions) ([]Match, error) {
 	return f.found, nil
 }
 
-// finder collects matches, line by line from the last one up.
+// finder collects matches, line by line from the bottom up.
 type finder struct {
 	re       *regexp.Regexp
 	limit    int
@@ -57,8 +57,8 @@ type finder struct {
 	found    []Match
 }
 
-// line looks into one line, whose rows begin at the byte offsets starts and of
-// which the first is row.
+// line searches one line. Its rows begin at the byte offsets starts; the first
+// is screen row row.
 func (f *finder) line(text []byte, starts []int, row int) {
 	text = trimBlanks(text, 0)
 	all := f.re.FindAllIndex(text, -1)
@@ -74,7 +74,7 @@ func (f *finder) line(text []byte, starts []int, row int) {
 	}
 }
 
-// place is the row and column of a byte of a line.
+// place returns the row and column of byte at of a line.
 func (f *finder) place(text []byte, starts []int, row, at int) (y, x int) {
 	i := len(starts) - 1
 	for i > 0 && starts[i] > at {
@@ -111,8 +111,8 @@ func (t *Terminal) searchScreen(f *finder) {
 	}
 }
 
-// plain makes of a line of history, whose rows begin at starts, one without exact
-// characters.
+// plain removes exact characters from a line of history whose rows begin at
+// starts.
 func (f *finder) plain(text []byte, starts []int) ([]byte, []int) {
 	out := inexact(text)
 	if len(out) == len(text) {
@@ -124,7 +124,7 @@ func (f *finder) plain(text []byte, starts []int) ([]byte, []int) {
 	return out, starts
 }
 
-// wrapStarts returns where the rows of a line begin.
+// wrapStarts returns the offsets where the rows of a line begin.
 func wrapStarts(text []byte, flags lineFlags, cols int) ([]byte, []int) {
 	starts := []int{0}
 	for n := rowBytes(text, flags, cols); n < len(text); n += rowBytes(text[n:], flags, cols) {

@@ -1,7 +1,7 @@
 package vt
 
 // sgr is SGR (ECMA-48 8.3.117, ISO 8613-6, xterm ctlseqs): renditions, and
-// colours in the forms with semicolons and with colons.
+// colours in semicolon and colon form.
 func (t *Terminal) sgr(c *csi) {
 	t.pen.style = c.rendition(t.pen.style, 0)
 	t.pen.stale, t.pen.blankOK = true, false
@@ -33,7 +33,7 @@ func (c *csi) rendition(s style, i int) style {
 			if u := c.param[i+1]; u <= int32(UnderlineDashed) {
 				s.setUnder(UnderlineStyle(u))
 			}
-		case end > i+1: // sub-parameters that no rendition has
+		case end > i+1: // unknown sub-parameters
 		default:
 			s.apply(p)
 		}
@@ -53,13 +53,13 @@ func (s *style) setColor(p int32, col color) {
 	}
 }
 
-// renditions are the attributes set by SGR 1 to 9, and the set they end.
+// renditions are the attributes set by SGR 1 to 9.
 var renditions = [10]attrs{
 	1: attrBold, 2: attrFaint, 3: attrItalic, 5: attrBlink, 6: attrBlink,
 	7: attrInverse, 8: attrConceal, 9: attrStrike,
 }
 
-// apply carries out one parameter without sub-parameters.
+// apply applies a parameter without sub-parameters.
 func (s *style) apply(p int32) {
 	switch {
 	case p == 0:
@@ -97,8 +97,7 @@ func (s *style) apply(p int32) {
 	}
 }
 
-// semicolonColor reads 5;n or 2;r;g;b from parameter i on and returns where it
-// ends.
+// semicolonColor reads 5;n or 2;r;g;b from parameter i on and returns the end.
 func (c *csi) semicolonColor(i int) (col color, end int, ok bool) {
 	n := int(c.n)
 	if i >= n {
@@ -121,8 +120,8 @@ func (c *csi) semicolonColor(i int) (col color, end int, ok bool) {
 	return 0, i + 1, false
 }
 
-// colonColor reads the sub-parameters after 38: 5:n, 2:r:g:b, or
-// 2:space:r:g:b with what may follow.
+// colonColor reads the sub-parameters after 38: 5:n, 2:r:g:b, or 2:space:r:g:b
+// with optional further ones.
 func colonColor(p []int32) (color, bool) {
 	switch {
 	case p[0] == 5 && len(p) >= 2:
@@ -143,7 +142,7 @@ func rgb(p []int32) (color, bool) {
 }
 
 // pushSGR and popSGR are XTPUSHSGR and XTPOPSGR (xterm ctlseqs), of the whole
-// rendition; the stack is ten deep.
+// rendition; the stack holds ten.
 func (t *Terminal) pushSGR() {
 	e := t.more()
 	if len(e.sgrStack) >= 10 {

@@ -5,41 +5,40 @@ import (
 	"math/bits"
 )
 
-// sgrCache remembers what short SGR sequences made of a style: a program writes
-// few different ones, over and over. A sequence has its place and the one beside.
+// sgrCache remembers the result of short SGR sequences per style: programs
+// write a few different ones over and over. Two-way associative.
 type sgrCache [64]sgrEntry
 
-// sgrEntry is a sequence, the number of the style that was in force, and of the
-// one that the sequence made of it.
+// sgrEntry is a sequence, the number of the style before it, and of the style
+// after it.
 type sgrEntry struct {
 	sgrText
 	before, after uint16
 }
 
-// sgrText is what stands after CSI up to the final byte and with it, of at most
-// 16 bytes. Those after it are 0.
+// sgrText is the up to 16 bytes after CSI, final byte included, padded with 0.
 type sgrText struct{ lo, hi uint64 }
 
-// readSGR reads p up to the first byte that may be a final one, and returns
-// the number of bytes. It may be no SGR, or longer.
+// readSGR reads p up to the first byte that may be final, and returns the
+// number of bytes. The sequence need not be SGR, and may be longer.
 func readSGR(p *[16]byte) (s sgrText, n int) {
-	const upper = 0xc0 * eachOne // parameters and what comes before them have none of these
+	const upper = 0xc0 * eachOne // no bits of parameters and what precedes them
 	s.lo, s.hi = binary.LittleEndian.Uint64(p[:8]), binary.LittleEndian.Uint64(p[8:])
 	m, more := s.lo&upper, s.hi&upper
-	long := (m|-m)>>63 - 1 // all bits, when the first word has no such byte
+	long := (m|-m)>>63 - 1 // all ones if the first word has no such byte
 	s.lo &= m ^ (m - 1)
 	s.hi &= (more ^ (more - 1)) & long
 	return s, (bits.TrailingZeros64(m)+bits.TrailingZeros64(more)&int(long))/8 + 1
 }
 
-// places are where the cache keeps a sequence.
+// places returns the two entries that may hold a sequence.
 func (c *sgrCache) places(s sgrText, before uint16) (first, second *sgrEntry) {
 	h := (s.lo ^ s.hi ^ uint64(before)<<48) * 0x9e3779b97f4a7c15 >> 58
 	return &c[h&63], &c[(h^1)&63]
 }
 
-// sgrAgain carries out the SGR sequence that begins p after CSI, when the cache
-// knows it, and returns how many bytes it took: 0 when it did nothing.
+// sgrAgain carries out the SGR sequence at the start of p (after CSI) if it is
+// cached, and returns how many bytes it consumed, or 0.
 func (t *Terminal) sgrAgain(p []byte) int {
 	c := t.styles.sgr
 	if c == nil || t.pen.stale || len(p) < 16 {
@@ -59,8 +58,8 @@ func (t *Terminal) sgrAgain(p []byte) int {
 	return n
 }
 
-// sgrLearn carries out the control sequence that begins p after CSI by the
-// ordinary way, keeps what came of it, and returns how many bytes it took.
+// sgrLearn carries out the control sequence at the start of p (after CSI) the
+// general way, caches its result, and returns how many bytes it consumed.
 func (t *Terminal) sgrLearn(p []byte) int {
 	if len(p) < 16 {
 		return t.csiBytes(p)
@@ -70,7 +69,7 @@ func (t *Terminal) sgrLearn(p []byte) int {
 		return t.csiBytes(p)
 	}
 	before := t.penAttr().style()
-	known := before != 0 || t.pen.style == style{} // else no number was left for it
+	known := before != 0 || t.pen.style == style{} // otherwise it has no number
 	n = t.csiBytes(p)
 	after := t.penAttr().style()
 	if known && len(t.styles.list) > 0 && t.styles.get(after) == t.pen.style {
@@ -84,7 +83,7 @@ func (t *Terminal) sgrLearn(p []byte) int {
 	return n
 }
 
-// parametersOnly reports whether there is nothing but digits and separators.
+// parametersOnly reports whether p is only digits and separators.
 func parametersOnly(p []byte) bool {
 	for _, c := range p {
 		if c < '0' || c > ';' {

@@ -7,13 +7,14 @@ import (
 	"fmt"
 )
 
-// ErrSnapshot says that bytes are no snapshot, or one of a later version.
+// ErrSnapshot is returned for bytes that are not a snapshot, or one of a later
+// version.
 var ErrSnapshot = errors.New("vt: not a snapshot of a terminal")
 
-// snapshotMagic begins a snapshot: the magic, a byte of the version, the length
-// of the dump (uvarint), the dump (ANSI), and the tail (JSON). Version 2 has
-// pages of history too, length and bytes, before the dump, which has no line
-// of theirs. Version 3 is another snapshot, deflated, behind its length.
+// snapshotMagic begins a snapshot: the magic, a version byte, the length of the
+// dump (uvarint), the dump (ANSI), and the tail (JSON). Version 2 has pages of
+// history (length and bytes) before the dump, which omits their lines. Version
+// 3 is another snapshot, deflated, preceded by its length.
 const (
 	snapshotMagic    = "gcvt"
 	snapshotWhole    = 1
@@ -21,8 +22,8 @@ const (
 	snapshotDeflated = 3
 )
 
-// tail is what a dump cannot say. Unknown fields are ignored, so that versions
-// with more of them stay readable.
+// tail is what a dump cannot express. Unknown fields are ignored, so that newer
+// versions with more fields stay readable.
 type tail struct {
 	Version    int             `json:"version"`
 	Cols       int             `json:"cols"`
@@ -34,48 +35,48 @@ type tail struct {
 	Icon       string          `json:"icon,omitempty"`
 	Pointer    string          `json:"pointer,omitempty"`
 	SavedModes map[uint32]bool `json:"savedModes,omitempty"`
-	Wrapped    []int           `json:"wrapped,omitempty"` // rows of the screen in use that continue
+	Wrapped    []int           `json:"wrapped,omitempty"` // rows of the current screen that continue
 	Spacers    [][]int         `json:"spacers,omitempty"` // see staleSpacers, of either screen
-	Waits      []bool          `json:"waits,omitempty"`   // the saved cursor of either screen waits to wrap
+	Waits      []bool          `json:"waits,omitempty"`   // the saved cursor of either screen has a pending wrap
 	EightBit   bool            `json:"eightBit,omitempty"`
 	Conformity uint8           `json:"conformity,omitempty"`
 	Columns    bool            `json:"columns,omitempty"` // DECCOLM
-	Tabs       *tabStops       `json:"tabs,omitempty"`    // those beyond the last column too
+	Tabs       *tabStops       `json:"tabs,omitempty"`    // including those beyond the last column
 	Dropped    *Dropped        `json:"dropped,omitempty"`
 	Notice     *notice         `json:"notice,omitempty"`
 	Mixed      bool            `json:"mixed,omitempty"` // the width policy has changed
 }
 
 // Snapshot returns the whole state, for Restore: what ANSI returns, and what
-// only a snapshot can say (the other screen, revision, line numbers, the sequence that has begun,
-// replies and events that wait).
+// only a snapshot can hold (the other screen, revision, line numbers, the
+// incomplete sequence, pending replies and events).
 func (t *Terminal) Snapshot() []byte {
 	return t.endSnapshot(append([]byte(snapshotMagic), snapshotWhole), 0)
 }
 
-// DeflateSnapshot returns a snapshot in less room, for a time in which nothing
-// comes. Restore takes it as it is.
+// DeflateSnapshot compresses a snapshot, for sessions that are idle. Restore
+// accepts it.
 func DeflateSnapshot(b []byte) []byte {
 	return deflate(append([]byte(snapshotMagic), snapshotDeflated), b)
 }
 
-// snapshotMost bounds a snapshot that was deflated, in bytes.
+// snapshotMost bounds a deflated snapshot, in bytes when inflated.
 const snapshotMost = 256 << 20
 
-// SnapshotPages is AppendSnapshot to nothing.
+// SnapshotPages is AppendSnapshot(nil).
 func (t *Terminal) SnapshotPages() []byte { return t.AppendSnapshot(nil) }
 
-// AppendSnapshot appends a Snapshot without the pages of history that Pages
-// keeps: it refers to them, and Restore must be given the same Pages. Its size
-// is that of the screens and of a page, however long the history is.
+// AppendSnapshot appends a Snapshot without the history stored by Pages: it
+// refers to it, and Restore must be given the same Pages. Its size is that of
+// the screens and one page, regardless of the history.
 func (t *Terminal) AppendSnapshot(dst []byte) []byte {
 	b, kept := t.snapshotPages(dst)
 	return t.endSnapshot(b, kept)
 }
 
-// AppendBareSnapshot is AppendSnapshot without the screens: of it Restore makes
-// blank ones, with the history and the sequence that has begun. It is for
-// screens whose snapshot is too large to be kept.
+// AppendBareSnapshot is AppendSnapshot without the screens: Restore makes blank
+// ones, with the history and the incomplete sequence. It is for screens whose
+// snapshot is too large.
 func (t *Terminal) AppendBareSnapshot(dst []byte) []byte {
 	b, _ := t.snapshotPages(dst)
 	pending := t.parser.pending()
@@ -90,8 +91,8 @@ func (t *Terminal) AppendBareSnapshot(dst []byte) []byte {
 	return appendTail(b, s)
 }
 
-// snapshotPages begins a snapshot, up to the pages of history before the line
-// that it returns.
+// snapshotPages begins a snapshot with the pages of history, up to the line it
+// returns.
 func (t *Terminal) snapshotPages(dst []byte) (b []byte, kept uint64) {
 	b = append(append(dst, snapshotMagic...), snapshotPages)
 	t.seen()
@@ -106,7 +107,7 @@ func (t *Terminal) snapshotPages(dst []byte) (b []byte, kept uint64) {
 	return endLength(t.hist.appendPages(b, kept), at), kept
 }
 
-// lengthBytes is what beginLength leaves room for: a length of 256 MiB.
+// lengthBytes is the room beginLength leaves: for lengths below 256 MiB.
 const lengthBytes = 4
 
 // beginLength leaves room for the length of what is appended next.
@@ -114,8 +115,7 @@ func beginLength(b []byte) (_ []byte, at int) {
 	return append(b, make([]byte, lengthBytes)...), len(b)
 }
 
-// endLength writes that length: a uvarint with leading zeros, which read as any
-// other.
+// endLength writes that length, as a padded uvarint.
 func endLength(b []byte, at int) []byte {
 	n := len(b) - at - lengthBytes
 	for i := range lengthBytes {
@@ -125,8 +125,8 @@ func endLength(b []byte, at int) []byte {
 	return b
 }
 
-// endSnapshot appends the dump, with the lines of history from kept on, and
-// the tail.
+// endSnapshot appends the dump, with the history lines from kept on, and the
+// tail.
 func (t *Terminal) endSnapshot(b []byte, kept uint64) []byte {
 	b, at := beginLength(b)
 	b = endLength(t.ansi(b, true, kept), at)
@@ -135,7 +135,7 @@ func (t *Terminal) endSnapshot(b []byte, kept uint64) []byte {
 
 func appendTail(b []byte, s tail) []byte {
 	end, err := json.Marshal(s)
-	if err != nil { // numbers, strings and bytes only: it cannot fail
+	if err != nil { // numbers, strings and bytes only: cannot fail
 		return b
 	}
 	return append(b, end...)
@@ -172,9 +172,9 @@ func (t *Terminal) tail() tail {
 	return s
 }
 
-// Restore makes a terminal of a snapshot. Its size is the snapshot's, whatever
-// o says; the rest of o is as for New. It returns ErrSnapshot for other bytes,
-// and ErrSize for a size that cannot be. It reads no page.
+// Restore makes a terminal from a snapshot. The size is the snapshot's and
+// replaces o's; the rest of o is as for New. It returns ErrSnapshot for other
+// bytes, and ErrSize for an invalid size. It reads no page.
 func Restore(b []byte, o Options) (*Terminal, error) {
 	pages, dump, s, err := readSnapshot(b)
 	if err != nil {
@@ -227,7 +227,7 @@ func readSnapshot(b []byte) (pages, dump []byte, s tail, err error) {
 	return pages, dump, s, nil
 }
 
-// apply takes over what the dump could not say.
+// apply restores what the dump could not express.
 func (t *Terminal) apply(s tail) {
 	t.setMode(modeColumns, s.Columns)
 	t.mixed = t.mixed || s.Mixed
@@ -268,9 +268,9 @@ func (t *Terminal) apply(s tail) {
 	t.main.moved, t.alt.moved = t.nextRev, t.nextRev
 }
 
-// staleSpacers are the rows that left their last column to a wide character
-// which does not stand below any more. A dump has a blank there; it is left out
-// of the text again when another wide character comes to stand below.
+// staleSpacers returns the rows that left their last column to a wide character
+// no longer below. A dump has a blank there; the text omits it again if another
+// wide character comes to stand below.
 func (s *screen) staleSpacers() (rows []int) {
 	for y := range s.rows {
 		r := s.row(y)
@@ -281,7 +281,7 @@ func (s *screen) staleSpacers() (rows []int) {
 	return rows
 }
 
-// putSpacers puts them back, also into rows that are blank otherwise.
+// putSpacers restores them, even in blank rows.
 func (s *screen) putSpacers(at []int, cols, rows int) {
 	for _, y := range at {
 		if y < 0 || y >= rows {

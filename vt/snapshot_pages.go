@@ -16,10 +16,11 @@ const (
 	pageOpen = 2 // still written to
 )
 
-// maxPageLines is more than a page can have: the shortest line takes two bytes.
+// maxPageLines exceeds the lines of any page: the shortest line takes two
+// bytes.
 const maxPageLines = 1 << 17
 
-// appendPages writes the pages, as far as their lines are before the line upTo.
+// appendPages writes the pages whose lines come before line upTo.
 func (h *history) appendPages(b []byte, upTo uint64) []byte {
 	wide := h.wide
 	if upTo != h.closed {
@@ -63,7 +64,7 @@ func (h *history) appendPages(b []byte, upTo uint64) []byte {
 	return b
 }
 
-// readPages is the reverse of appendPages.
+// readPages reverses appendPages.
 func (h *history) readPages(b []byte) error {
 	if len(b) == 0 {
 		return nil
@@ -108,7 +109,7 @@ func (h *history) readPages(b []byte) error {
 	return nil
 }
 
-// take makes a page in memory of one that was read.
+// take loads a decoded page into memory.
 func (p *page) take(c cachedPage) {
 	p.refs, p.looks, p.count = c.refs, c.looks, len(c.refs)
 	for i := range p.looks {
@@ -132,7 +133,7 @@ func (r *reader) long() uint64 {
 	return v
 }
 
-// signed takes a zig-zag number.
+// signed reads a zig-zag number.
 func (r *reader) signed() int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 {

@@ -1,9 +1,9 @@
 package vt
 
-// CursorShape is the form of the cursor (DECSCUSR).
+// CursorShape is the shape of the cursor (DECSCUSR).
 type CursorShape uint8
 
-// The forms of the cursor.
+// The cursor shapes.
 const (
 	CursorBlock CursorShape = iota
 	CursorUnderline
@@ -24,7 +24,7 @@ func (s CursorShape) String() string {
 // MarshalText writes the name of the shape.
 func (s CursorShape) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote; an unknown name is block.
+// UnmarshalText reads what MarshalText wrote; an unknown name is CursorBlock.
 func (s *CursorShape) UnmarshalText(b []byte) error {
 	*s = CursorBlock
 	for _, k := range [...]CursorShape{CursorUnderline, CursorBar} {
@@ -35,7 +35,7 @@ func (s *CursorShape) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Cursor is where the next character goes, from 0.
+// Cursor is the cursor's state; Col and Row count from 0.
 type Cursor struct {
 	Col         int         `json:"col"`
 	Row         int         `json:"row"`
@@ -59,10 +59,10 @@ func (t *Terminal) Cursor() Cursor {
 	return c
 }
 
-// MouseMode is what of the mouse a program wants to know.
+// MouseMode is which mouse events a program wants.
 type MouseMode uint16
 
-// The mouse modes, by their number as DEC private modes.
+// The mouse modes; the values are DEC private mode numbers.
 const (
 	MouseNone   MouseMode = 0
 	MouseX10    MouseMode = 9    // presses
@@ -71,10 +71,10 @@ const (
 	MouseAny    MouseMode = 1003 // and all movement
 )
 
-// MouseEncoding is how the mouse is reported.
+// MouseEncoding is the encoding of mouse reports.
 type MouseEncoding uint16
 
-// The encodings, by their number as DEC private modes.
+// The mouse encodings; the values are DEC private mode numbers.
 const (
 	MouseLegacy MouseEncoding = 0
 	MouseUTF8   MouseEncoding = 1005
@@ -83,7 +83,7 @@ const (
 	MousePixels MouseEncoding = 1016
 )
 
-// Modes are the modes in force that someone outside may need to know.
+// Modes are the current modes that matter outside the terminal.
 type Modes struct {
 	AltScreen        bool          `json:"altScreen,omitempty"`
 	AppCursor        bool          `json:"appCursor,omitempty"`
@@ -107,7 +107,7 @@ type Modes struct {
 	Width            string        `json:"width"` // policy: grapheme or wcwidth
 }
 
-// Modes returns the modes in force, also during a synchronized update.
+// Modes returns the current modes, even during a synchronized update.
 func (t *Terminal) Modes() Modes {
 	has := func(m modeSet) bool { return t.modes&m != 0 }
 	m := Modes{

@@ -2,15 +2,15 @@ package vt
 
 import "bytes"
 
-// Limits of control strings, in bytes. What is longer is read to its end and
-// does nothing.
+// Limits of control strings, in bytes. Longer ones are read to their end and
+// ignored.
 const (
 	maxOSC  = 1 << 20  // the clipboard
 	maxText = 16 << 10 // any other OSC
 	maxDCS  = 64 << 10
 )
 
-// str is a control string that has begun: OSC, DCS, APC, PM, SOS (ECMA-48 5.6).
+// str is a control string being read: OSC, DCS, APC, PM, SOS (ECMA-48 5.6).
 type str struct {
 	kind byte // the final byte of its introducer
 	over bool // longer than its limit
@@ -18,8 +18,8 @@ type str struct {
 	buf  []byte
 }
 
-// beginString enters a control string. What no one reads is not kept: APC
-// (kitty graphics), PM, SOS, and the title of screen(1).
+// beginString enters a control string. Unused ones are not kept: APC (kitty
+// graphics), PM, SOS, and the title of screen(1).
 func (t *Terminal) beginString(kind byte) {
 	ps := &t.parser
 	ps.state = stString
@@ -28,7 +28,7 @@ func (t *Terminal) beginString(kind byte) {
 	ps.str.buf = ps.str.buf[:0]
 }
 
-// limit is how much of a string is kept.
+// limit is the number of bytes of a string that are kept.
 func (s *str) limit() int {
 	switch s.kind {
 	case ']':
@@ -48,7 +48,7 @@ func (s *str) add(p []byte) {
 	s.buf = append(s.buf, p...)
 }
 
-// stringBytes takes bytes of a control string and returns how many.
+// stringBytes consumes bytes of a control string and returns how many.
 func (t *Terminal) stringBytes(p []byte) int {
 	ps := &t.parser
 	if ps.state == stStringE {
@@ -72,7 +72,7 @@ func (t *Terminal) stringBytes(p []byte) int {
 		t.endString(true)
 	case c == 0x9c && t.eightBit():
 		t.endString(true)
-	case c == 0x9c && ps.prevC2: // ST in UTF-8; its first byte was taken for text
+	case c == 0x9c && ps.prevC2: // ST in UTF-8; its first byte was kept as text
 		if !ps.str.over && len(ps.str.buf) > 0 {
 			ps.str.buf = ps.str.buf[:len(ps.str.buf)-1]
 		}
@@ -84,7 +84,7 @@ func (t *Terminal) stringBytes(p []byte) int {
 	return n + 1
 }
 
-// stringEnd returns where p has the first byte that may end a string.
+// stringEnd returns the index of the first byte that may end a string.
 func (t *Terminal) stringEnd(p []byte) int {
 	for i, c := range p {
 		if c < 0x20 || c == 0x9c {
@@ -94,9 +94,9 @@ func (t *Terminal) stringEnd(p []byte) int {
 	return len(p)
 }
 
-// stringEscape takes the byte after ESC within a string: ST ends it, anything
-// else is a new sequence, and the string is void. Within tmux's passthrough a
-// second ESC is one of the payload.
+// stringEscape handles the byte after ESC within a string: ST ends it, anything
+// else begins a new sequence, and the string is void. Within tmux's passthrough
+// a doubled ESC is one of the payload.
 func (t *Terminal) stringEscape(c byte) int {
 	ps := &t.parser
 	switch {
@@ -113,8 +113,8 @@ func (t *Terminal) stringEscape(c byte) int {
 	return 0
 }
 
-// wanted reports whether a string that was cut would have done something: images
-// are for the terminals that are attached.
+// wanted reports whether a string cut at its limit would have had an effect.
+// Images have none here: they are for the attached terminals.
 func (s *str) wanted() bool {
 	starts := func(p string) bool { return bytes.HasPrefix(s.buf, []byte(p)) }
 	switch s.kind {
@@ -128,7 +128,7 @@ func (s *str) wanted() bool {
 
 var tmuxPrefix = []byte("tmux;")
 
-// endString leaves the string, and carries it out when it is whole.
+// endString leaves the string, and carries it out if it is complete.
 func (t *Terminal) endString(whole bool) {
 	ps := &t.parser
 	ps.state = stGround

@@ -1,6 +1,6 @@
 package vt
 
-// color is 0 for the default, or a kind in the upper byte and a value below.
+// color is 0 for the default, or a kind in the top byte and a value below.
 type color uint32
 
 const (
@@ -9,8 +9,7 @@ const (
 	colorKind    color = 0xff << 24
 )
 
-// attrs are the renditions of a style; the style of the underline is in
-// attrUnderline.
+// attrs are the attributes of a style; the underline style is in attrUnderline.
 type attrs uint32
 
 const (
@@ -27,7 +26,7 @@ const (
 	attrUnderline  attrs = 7 << attrUnderShift // 0 none, then UnderlineStyle
 )
 
-// style is what SGR sets. It is interned: cells hold its number.
+// style is what SGR sets. Styles are interned: cells hold their number.
 type style struct {
 	fg, bg, ul color
 	attrs      attrs
@@ -41,10 +40,10 @@ func (s *style) setUnder(u UnderlineStyle) {
 	s.attrs = s.attrs&^attrUnderline | attrs(u)<<attrUnderShift
 }
 
-// UnderlineStyle is the form of an underline (SGR 4:x).
+// UnderlineStyle is the style of an underline (SGR 4:x).
 type UnderlineStyle uint8
 
-// The forms of an underline, by their number in SGR 4:x.
+// The underline styles; the values are those of SGR 4:x.
 const (
 	UnderlineNone UnderlineStyle = iota
 	UnderlineSingle
@@ -56,7 +55,7 @@ const (
 
 var underlineNames = [...]string{"", "single", "double", "curly", "dotted", "dashed"}
 
-// String is the name of the form, "" for none.
+// String returns the style's name, "" for none.
 func (u UnderlineStyle) String() string {
 	if int(u) < len(underlineNames) {
 		return underlineNames[u]
@@ -64,10 +63,10 @@ func (u UnderlineStyle) String() string {
 	return ""
 }
 
-// MarshalText writes the name of the form.
+// MarshalText writes the style's name.
 func (u UnderlineStyle) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote; an unknown name is none.
+// UnmarshalText reads what MarshalText wrote; an unknown name is UnderlineNone.
 func (u *UnderlineStyle) UnmarshalText(b []byte) error {
 	*u = UnderlineNone
 	for i, name := range underlineNames {
@@ -78,8 +77,8 @@ func (u *UnderlineStyle) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Color is a colour in the readers' form: "" is the default, "0" to "255" a
-// number of the palette, "#rrggbb" a direct colour.
+// Color is a colour for readers: "" is the default, "0" to "255" a palette
+// index, "#rrggbb" a direct colour.
 type Color string
 
 // Style is the rendition of a run of text.
@@ -129,8 +128,8 @@ func (s style) public() Style {
 	}
 }
 
-// appendSGR writes the parameters of the SGR that sets s after SGR 0, each
-// after a semicolon, in the order in which DECRQSS answers them.
+// appendSGR appends the SGR parameters that set s after SGR 0, each preceded by
+// a semicolon, in the order of DECRQSS replies.
 func (s style) appendSGR(dst []byte) []byte {
 	for i, n := range [...]byte{'1', '2', '3', '5', '7', '8', '9'} {
 		if i == 3 && s.attrs&attrUnderline != 0 {
@@ -159,7 +158,7 @@ func (s style) appendUnder(dst []byte) []byte {
 	}
 }
 
-// appendSGR writes the parameters for a colour; base is 30, 40 or 50.
+// appendSGR appends the parameters for a colour; base is 30, 40 or 50.
 func (c color) appendSGR(dst []byte, base int) []byte {
 	v := int(c & 0xffffff)
 	switch {

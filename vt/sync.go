@@ -11,29 +11,28 @@ type frozen struct {
 	pending bool
 	modes   modeSet
 	title   string
-	lines   uint64 // lines of history then, by number
-	open    []byte // text of the history's open line then
+	lines   uint64 // history lines at that time
+	open    []byte // text of the history's open line at that time
 	flags   lineFlags
 	live    live
 }
 
-// live is what readers see at once, also during a synchronized update.
+// live is what readers see immediately, even during a synchronized update.
 type live struct {
 	modes   Modes
 	workDir string
 	shape   int
 }
 
-// follow reports whether what is seen at once has changed since it was asked
-// last.
+// follow reports whether the live part has changed since the last call.
 func (f *frozen) follow(t *Terminal) bool {
 	was := f.live
 	f.live = live{t.Modes(), t.WorkDir(), t.cursorNumber()}
 	return f.live != was
 }
 
-// syncOff ends a synchronized update. It is searched without its CSI, which is
-// what many sequences begin with.
+// syncOff ends a synchronized update. It is searched for without CSI, with
+// which many sequences begin.
 var (
 	csiStart = []byte("\x1b[")
 	syncOff  = []byte("?2026l")
@@ -52,8 +51,8 @@ func syncEnd(p []byte) int {
 	}
 }
 
-// syncMode begins or ends a synchronized update. Nothing is copied when the
-// bytes being written end the update too: no reader comes between.
+// syncMode begins or ends a synchronized update. Nothing is copied if the bytes
+// being written also end it: no reader can run in between.
 func (t *Terminal) syncMode(on bool) {
 	if !on {
 		t.endSync()
@@ -68,9 +67,9 @@ func (t *Terminal) syncMode(on bool) {
 	t.modes |= modeSync
 }
 
-// endsSoon reports whether the update that begins is certain to end within the
-// bytes being written: its end is there, and nothing but text and control
-// sequences before it, so that no string can swallow it.
+// endsSoon reports whether the update is certain to end within the bytes being
+// written: its end is there, preceded only by text and control sequences, so no
+// string can swallow it.
 func (t *Terminal) endsSoon() bool {
 	src := t.parser.src[t.parser.pos:]
 	end := syncEnd(src)
@@ -131,7 +130,7 @@ func (t *Terminal) freeze() {
 	t.frozen = f
 }
 
-// endSync shows readers the screen as it is.
+// endSync shows readers the current screen.
 func (t *Terminal) endSync() {
 	t.modes &^= modeSync
 	if t.frozen != nil {
@@ -140,7 +139,7 @@ func (t *Terminal) endSync() {
 	}
 }
 
-// ReleaseSync ends a synchronized update that its program has not ended. The
+// ReleaseSync ends a synchronized update that the program has not ended. The
 // owner calls it 150 ms after Modes().SyncUpdate became true.
 func (t *Terminal) ReleaseSync() {
 	if t.modes&modeSync != 0 {
@@ -149,7 +148,7 @@ func (t *Terminal) ReleaseSync() {
 	}
 }
 
-// seen is the screen that readers see.
+// seen returns the screen that readers see.
 func (t *Terminal) seen() *screen {
 	if t.packed != nil {
 		t.unpack()

@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// Output is mostly lines of ASCII that are written once, from the left, and
-// scroll away. Such a row is kept as text (rowText) and not as cells: its first
-// words hold a byte a column, 0 for one that was skipped, and from the last word
-// down stand its runs, each the attributes of cells and in their content the
-// column that the run begins in. Only more text to the right of what is there is
-// put into it so; anything else that is done to it, and reading more of it than
-// its text, make cells of it first (screen.row). Words that hold neither have no meaning.
+// Output is mostly lines of ASCII, written once from the left, that scroll
+// away. Such a row is kept as text (rowText), not as cells: its first words
+// hold one byte per column, 0 for a skipped one, and from the last word down
+// are its runs, each the attributes of cells with the run's first column as
+// content. Only appending text on the right keeps this form; any other change,
+// and any reading beyond its text, converts it to cells first (screen.row).
+// Words used for neither are undefined.
 
-// maxRuns is how many runs a row of text may have.
+// maxRuns is the limit of runs in a text row.
 const maxRuns = 16
 
 const (
@@ -21,19 +21,19 @@ const (
 	eachOne  = 0x0101010101010101
 )
 
-// notPrintable marks in the top bit of its byte the first byte of a word that is
-// not printable ASCII: 0x80 and above, below 0x20, or 0x7F. A borrow or carry
-// spoils only bytes above that one.
+// notPrintable sets the top bit of the first byte in a word that is not
+// printable ASCII: 0x80 and above, below 0x20, or 0x7F. A borrow or carry
+// affects only bytes above that one.
 func notPrintable(v uint64) uint64 {
 	return (v | (v - 0x20*eachOne) | (v + eachOne)) & eachHigh
 }
 
-// words is how many words the text of a row takes.
+// words is the number of words used by the text of a row.
 func (r *row) words() int { return int(uint32(r.used)+7) / 8 }
 
-// appendText puts the printable ASCII at the start of p, at least one byte, into
-// the cursor's row, as far as there is room, and returns how many bytes that
-// were: 0 when they must be written as cells.
+// appendText appends the printable ASCII at the start of p, at least one byte,
+// to the cursor's row as far as it fits, and returns the number of bytes: 0 if
+// they must be written as cells.
 func (t *Terminal) appendText(p []byte) int {
 	if t.modes&modeAutowrap == 0 {
 		return 0
@@ -75,8 +75,8 @@ func (t *Terminal) appendText(p []byte) int {
 	return n
 }
 
-// textHere makes the cursor's row ready for text at the cursor, if it can be
-// kept as text.
+// textHere prepares the cursor's row for text at the cursor, if it can be kept
+// as text.
 func (t *Terminal) textHere(r *row) bool {
 	if r.flags&rowText == 0 { // it is blank
 		if r.cells == nil {
@@ -90,11 +90,11 @@ func (t *Terminal) textHere(r *row) bool {
 	return int(r.used) == t.x || r.skip(t.x)
 }
 
-// run begins a run at the end of the text. When there is no room for it, the row
-// becomes cells, and run reports false.
+// run begins a run at the end of the text. If there is no space for it, it
+// converts the row to cells and returns false.
 func (r *row) run(attr cell) bool {
 	at := len(r.cells) - int(r.runs) - 1
-	if r.runs == maxRuns || at < r.lastWord()+2 { // a word more, see appendASCII
+	if r.runs == maxRuns || at < r.lastWord()+2 { // one spare word, see appendASCII
 		r.toCells()
 		return false
 	}
@@ -103,10 +103,10 @@ func (r *row) run(attr cell) bool {
 	return true
 }
 
-// lastWord is the word of the last column.
+// lastWord is the index of the last column's word.
 func (r *row) lastWord() int { return (len(r.cells) - 1) / 8 }
 
-// skip leaves columns out up to x.
+// skip leaves columns blank up to x.
 func (r *row) skip(x int) bool {
 	if k := len(r.cells) - int(r.runs); r.runs == 0 || r.cells[k]&cellAttr != 0 {
 		if !r.run(0) {
@@ -118,11 +118,11 @@ func (r *row) skip(x int) bool {
 	return true
 }
 
-// appendASCII puts the printable ASCII at the start of p at the end of a row of
-// text, room bytes at most, and returns their number.
+// appendASCII appends the printable ASCII at the start of p to a text row, at
+// most room bytes, and returns their number.
 func (r *row) appendASCII(p []byte, room int) int {
 	words, w, shift := r.cells, int(uint32(r.used)>>3), uint(r.used&7)*8
-	carry := uint64(words[w]) & (1<<(shift&63) - 1) // the bytes of the word being filled
+	carry := uint64(words[w]) & (1<<(shift&63) - 1) // the bytes of the partly filled word
 	n, room := 0, min(room, len(p))
 	for ; n+8 <= room; n += 8 {
 		v := binary.LittleEndian.Uint64(p[n:])
@@ -150,8 +150,7 @@ func (r *row) appendASCII(p []byte, room int) int {
 	return n
 }
 
-// appendTo writes what a row of text shows: of a row that continues, every
-// column.
+// appendTo appends the text of a text row: all columns if the row continues.
 func (r *row) appendTo(dst []byte) []byte {
 	from := len(dst)
 	for _, w := range r.cells[:r.words()] {
@@ -171,7 +170,7 @@ func (r *row) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// toCells ends a row's being kept as text.
+// toCells converts a text row to cells.
 func (r *row) toCells() {
 	var buf [maxRuns]cell
 	cells, used := r.cells, int(r.used)

@@ -1,14 +1,14 @@
 package vt
 
-// TextWidth returns the columns that a line of text takes on a terminal, by
-// graphemes. The text holds no control characters.
+// TextWidth returns the number of columns of a line of text, by grapheme
+// clusters. The text must not contain control characters.
 func TextWidth(text string) int {
 	_, width := FitText(text, len(text)*2)
 	return width
 }
 
-// FitText returns the longest beginning of a line of text that takes no more
-// than cols columns and splits no character, and the columns it takes.
+// FitText returns the longest prefix of a line of text that takes at most cols
+// columns and splits no character, and its width in columns.
 func FitText(text string, cols int) (fits string, width int) {
 	b := []byte(text)
 	n := 0

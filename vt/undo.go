@@ -2,24 +2,25 @@ package vt
 
 import "bytes"
 
-// Undo knows what of an output AppendReset does not undo, because undoing what
-// nobody did would change a person's own settings. The zero value is ready.
+// Undo tracks the settings in a program's output that AppendReset does not
+// undo, because undoing them unconditionally would change a person's own. The
+// zero value is ready.
 type Undo struct {
 	tail []byte // the last bytes, in which a sequence may have begun
 	made [len(undone)]bool
 }
 
-// undone are the commands of passOSC that are kept after detach, and what undoes
+// undone are the commands in passOSC that persist after detach, and what undoes
 // them.
 var undone = [...]struct{ set, undo string }{
 	{"4;", "104"}, {"5;", "105"}, {"10;", "110"}, {"11;", "111"}, {"12;", "112"}, {"13;", "113"}, {"14;", "114"},
 	{"17;", "117"}, {"19;", "119"}, {"9;4;", "9;4;0"}, {"22;", "22;"},
 }
 
-// Note looks at the next bytes of the output.
+// Note scans the next bytes of the output.
 func (u *Undo) Note(p []byte) {
 	const longest = len("\x1b]9;4;")
-	u.tail = append(u.tail, p[:min(len(p), longest)]...) // what begins in the bytes before
+	u.tail = append(u.tail, p[:min(len(p), longest)]...) // sequences that began in earlier bytes
 	u.look(u.tail)
 	u.look(p)
 	if len(p) >= longest {
@@ -45,7 +46,7 @@ func (u *Undo) look(p []byte) {
 	}
 }
 
-// Append appends what undoes it.
+// Append appends the sequences that undo what Note saw.
 func (u *Undo) Append(dst []byte) []byte {
 	for i, made := range u.made {
 		if made {

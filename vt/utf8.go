@@ -2,9 +2,9 @@ package vt
 
 const runeError = '\uFFFD'
 
-// decode reads one character from p. What is wrong is U+FFFD for each maximal
-// subpart (Unicode 3.9, table 3-8). n is 0 when p ends within a character that
-// is right so far.
+// decode reads one character from p. Invalid input is U+FFFD for each maximal
+// subpart (Unicode 3.9, table 3-8). n is 0 if p ends within a character that is
+// valid so far.
 func decode(p []byte) (r rune, n int) {
 	c := p[0]
 	lo, hi := byte(0x80), byte(0xbf)
@@ -44,7 +44,7 @@ func decode(p []byte) (r rune, n int) {
 	return r, need
 }
 
-// resume goes on with the character that an earlier write began.
+// resume continues a character begun in an earlier write.
 func (t *Terminal) resume(p []byte, i int) int {
 	ps := &t.parser
 	for i < len(p) {
@@ -66,7 +66,7 @@ func (t *Terminal) resume(p []byte, i int) int {
 	return i
 }
 
-// printUTF8 prints from p[i], which is not ASCII, up to the next byte that is.
+// printUTF8 prints from p[i], which is not ASCII, to the next byte that is.
 func (t *Terminal) printUTF8(p []byte, i int) int {
 	ps := &t.parser
 	if t.eightBit() {
@@ -92,7 +92,7 @@ func (t *Terminal) printUTF8(p []byte, i int) int {
 	return i
 }
 
-// printDecoded prints a character, or executes it when it is a C1 control.
+// printDecoded prints a character, or executes it if it is a C1 control.
 func (t *Terminal) printDecoded(r rune) {
 	if r >= 0x80 && r < 0xa0 {
 		t.control1(byte(r))
@@ -101,17 +101,17 @@ func (t *Terminal) printDecoded(r rune) {
 	t.printRune(r)
 }
 
-// EightBit reports whether output has bytes that mean something else to a
-// terminal with UTF-8.
+// EightBit reports whether output may contain bytes that mean something else to
+// a terminal in UTF-8.
 func (t *Terminal) EightBit() bool { return t.eightBit() }
 
-// eightBit reports whether bytes 0x80–0x9F are C1 controls: the program has
-// asked for 8-bit controls, or has left UTF-8.
+// eightBit reports whether bytes 0x80–0x9F are C1 controls: the program
+// requested 8-bit controls or left UTF-8.
 func (t *Terminal) eightBit() bool {
 	return t.extra != nil && (t.extra.latin || t.extra.protect8)
 }
 
-// print8 takes one byte above ASCII when 8-bit controls are in force.
+// print8 handles one byte above ASCII while 8-bit controls are in force.
 func (t *Terminal) print8(p []byte, i int) int {
 	c := p[i]
 	if c < 0xa0 {
@@ -133,7 +133,7 @@ func (t *Terminal) print8(p []byte, i int) int {
 	return i + n
 }
 
-// firstRune is the first character of text that is right UTF-8.
+// firstRune is the first character of text, which is valid UTF-8.
 func firstRune(text []byte) rune {
 	r, _ := decode(text)
 	return r

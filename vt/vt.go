@@ -2,7 +2,7 @@ package vt
 
 import "errors"
 
-// Sizes a terminal may have, in cells.
+// Limits of a terminal's size, in cells.
 const (
 	MinCols, MinRows = 2, 1
 	MaxCols, MaxRows = 2000, 2000
@@ -16,16 +16,16 @@ const (
 	DefaultHistoryBytes = 64 << 20
 )
 
-// ErrSize says that a size is outside of what a terminal may have.
+// ErrSize is returned for a size outside MinCols×MinRows … MaxCols×MaxRows.
 var ErrSize = errors.New("terminal size out of range (2x1 to 2000x2000)")
 
-// WidthPolicy says how many columns a character takes.
+// WidthPolicy selects how many columns a character takes.
 type WidthPolicy uint8
 
 const (
-	// WidthGrapheme gives a whole grapheme cluster its columns (mode 2027 set).
+	// WidthGrapheme measures whole grapheme clusters (mode 2027 set).
 	WidthGrapheme WidthPolicy = iota
-	// WidthWcwidth gives each code point its own, as the C library does, for
+	// WidthWcwidth measures each code point, as the C library does, for
 	// programs that count so.
 	WidthWcwidth
 )
@@ -38,42 +38,42 @@ func (w WidthPolicy) String() string {
 	return "grapheme"
 }
 
-// Options of a terminal; the zero value is right.
+// Options configure a terminal; the zero value is right.
 type Options struct {
 	Cols, Rows   int         // 0 = 80x24
 	HistoryLines int         // rows of history kept; 0 = 100,000; < 0 = no history
 	HistoryBytes int64       // bytes of history kept; 0 = 64 MiB
-	Version      string      // for XTVERSION
-	Pages        Pages       // keeps sealed pages of history; nil = in memory
+	Version      string      // reported by XTVERSION
+	Pages        Pages       // stores sealed pages of history; nil = in memory
 	Width        WidthPolicy // columns of a character
-	Pipe         bool        // the program is on pipes: what it says of its input (inputModes) counts for nothing
+	Pipe         bool        // the program's stdin is a pipe: input modes (inputModes) are ignored
 }
 
 // Terminal is an emulated terminal. It is not safe for concurrent use: its
-// owner serialises every call, readers too.
+// owner serialises all calls, readers included.
 type Terminal struct {
 	cols, rows int
 	x, y       int
 	pending    bool // the next character wraps first (last column flag)
-	changed    bool // something a reader can see changed since the last Write
-	outside    bool // something that synchronized updates do not hold back changed
+	changed    bool // something readers see changed since the last Write
+	outside    bool // something not held back by synchronized updates changed
 	slow       bool // text needs a charset, insert mode or a single shift
 
 	top, bot    int // scroll region, inclusive
 	left, right int // margins, inclusive (DECSLRM)
 
-	outer *Outer // what shows it; nil: nobody said
+	outer *Outer // the host terminal; nil: unknown
 	pen   pen
 	last  lastText
 	chars charsets
 	modes modeSet
-	mixed bool // characters may come out otherwise when written again, see exact.go
+	mixed bool // characters may come out differently when written again, see exact.go
 	scr   *screen
 
 	parser parser
 	rev    uint64
-	// nextRev is what rev becomes when this Write changes something: the
-	// revision of the rows it touches.
+	// nextRev is the value of rev if this Write changes something: the revision
+	// of the rows it touches.
 	nextRev uint64
 
 	main, alt screen
@@ -84,9 +84,9 @@ type Terminal struct {
 	hist      *history
 	frozen    *frozen // what readers see during a synchronized update
 	spare     *frozen // its memory, kept for the next update
-	extra     *extra  // what few programs use
+	extra     *extra  // rarely used state
 	packed    *[]byte // the screens, see Pack
-	held      bool    // a resize is under way: nothing interned is swept
+	held      bool    // a resize is in progress: interned values are not swept
 	title     string
 	replies   []byte
 	events    []Event
@@ -108,14 +108,14 @@ type extra struct {
 	sacExtent  uint8     // DECSACE
 	cursorKind uint8     // DECSCUSR
 	protect8   bool      // S8C1T: C1 controls in 8 bits
-	latin      bool      // ESC % @: not UTF-8
+	latin      bool      // ESC % @: UTF-8 is off
 	nested     uint8     // depth of passthrough
 	conformity uint8     // DECSCL level, 0 = 4
-	notice     *notice   // OSC 99 that is not complete
+	notice     *notice   // an incomplete OSC 99
 }
 
-// New makes a terminal. It returns ErrSize for a size outside of MinCols …
-// MaxRows.
+// New makes a terminal. It returns ErrSize for a size outside MinCols×MinRows …
+// MaxCols×MaxRows.
 func New(o Options) (*Terminal, error) {
 	if o.Cols == 0 {
 		o.Cols = DefaultCols
@@ -143,7 +143,7 @@ func validSize(cols, rows int) bool {
 	return cols >= MinCols && cols <= MaxCols && rows >= MinRows && rows <= MaxRows
 }
 
-// option returns the options with their defaults.
+// option returns the options with defaults applied.
 func (t *Terminal) option() Options {
 	var o Options
 	if t.opts != nil {
@@ -158,7 +158,7 @@ func (t *Terminal) option() Options {
 	return o
 }
 
-// more returns the rare state, made on first use.
+// more returns the rare state, allocated on first use.
 func (t *Terminal) more() *extra {
 	if t.extra == nil {
 		t.extra = &extra{}
@@ -166,11 +166,11 @@ func (t *Terminal) more() *extra {
 	return t.extra
 }
 
-// tabStops has a bit for each column.
+// tabStops has one bit per column.
 type tabStops [(MaxCols + 63) / 64]uint64
 
-// Write takes bytes from the program. It never fails and never blocks, and the
-// bytes may be split anywhere. It does not keep p.
+// Write feeds the program's output. It never fails, never blocks and does not
+// retain p; the bytes may be split anywhere.
 func (t *Terminal) Write(p []byte) (int, error) {
 	if len(p) > 0 {
 		t.feed(p)
@@ -196,11 +196,12 @@ func (t *Terminal) commit() {
 // Size returns the size of the screen in cells.
 func (t *Terminal) Size() (cols, rows int) { return t.cols, t.rows }
 
-// Revision changes whenever anything a reader can see changes.
+// Revision changes whenever anything a reader can see changes. It never
+// decreases, and survives Snapshot and Restore.
 func (t *Terminal) Revision() uint64 { return t.rev }
 
-// RowRevision returns the Revision at which a row of the screen last changed;
-// a row that is not on the screen has none (0).
+// RowRevision returns the Revision at which a screen row last changed, 0 for a
+// row outside the screen.
 func (t *Terminal) RowRevision(y int) uint64 {
 	if y < 0 || y >= t.rows {
 		return 0
@@ -212,7 +213,8 @@ func (t *Terminal) RowRevision(y int) uint64 {
 	return max(s.raw(y).rev, s.moved)
 }
 
-// Title is what the program set (OSC 0 or 2), without control characters.
+// Title returns the title set by the program (OSC 0 or 2), without control
+// characters. At most 1024 bytes.
 func (t *Terminal) Title() string {
 	if t.frozen != nil {
 		return t.frozen.title
@@ -220,7 +222,8 @@ func (t *Terminal) Title() string {
 	return t.title
 }
 
-// WorkDir is the working directory the program named (OSC 7), "" for none.
+// WorkDir returns the working directory the program reported (OSC 7), "" if
+// none.
 func (t *Terminal) WorkDir() string {
 	if t.extra == nil {
 		return ""
@@ -228,7 +231,7 @@ func (t *Terminal) WorkDir() string {
 	return t.extra.workDir
 }
 
-// Width is the policy in force: a program may change it (mode 2027).
+// Width returns the current policy: a program may change it (mode 2027).
 func (t *Terminal) Width() WidthPolicy {
 	if t.modes&modeGrapheme != 0 {
 		return WidthGrapheme

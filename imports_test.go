@@ -60,13 +60,14 @@ var arrows = map[string][]string{
 	"internal/trust":   {"runtime", "internal/config"},
 	"internal/session": {"store", "internal/event", "internal/clock", "runtime"},
 	"internal/controller": {
-		"runtime", "internal/agent", "internal/config", "internal/event",
-		"internal/session", "internal/status", "internal/process", "internal/alive",
+		"runtime", "internal/agent", "internal/config",
+		"internal/session", "internal/process", "internal/alive", "internal/controller/plan",
 	},
-	"internal/api": {anything},
-	"internal/mcp": {anything},
-	"cmd/gc":       {anything},
-	"cmd/gc-mcp":   {"internal/mcp", "mux"},
+	"internal/controller/plan": {"internal/agent", "internal/session"},
+	"internal/api":             {anything},
+	"internal/mcp":             {anything},
+	"cmd/gc":                   {anything},
+	"cmd/gc-mcp":               {"internal/mcp", "mux"},
 }
 
 // helpers are packages that only tests, benchmarks and the arrows' own package

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -71,29 +72,29 @@ func (l *loop) save(m *member) *session.Ticket {
 }
 
 // act begins one action of the plan.
-func (l *loop) act(a Action) {
+func (l *loop) act(a plan.Action) {
 	m := l.members[a.Session]
 	if m == nil || m.op != "" {
 		return
 	}
 	switch a.Kind {
-	case ActStart:
+	case plan.ActStart:
 		l.start(m, a.Why)
-	case ActStop:
-		if a.Why == WhyStopped || a.Why == WhyIdle {
+	case plan.ActStop:
+		if a.Why == plan.WhyStopped || a.Why == plan.WhyIdle {
 			l.stopGently(m, a.Why)
 			return
 		}
 		l.stop(m, a.Why)
-	case ActDrain:
+	case plan.ActDrain:
 		l.drain(m, a.Why, a.Limit)
-	case ActCancelDrain:
+	case plan.ActCancelDrain:
 		l.undrain(m)
-	case ActRelaunch:
+	case plan.ActRelaunch:
 		l.relaunch(m)
-	case ActRunLive:
+	case plan.ActRunLive:
 		l.runLive(m)
-	case ActLook:
+	case plan.ActLook:
 		if m.queryErr == "" { // else the patrol asks again
 			l.look()
 		}
@@ -137,7 +138,7 @@ func (l *loop) drain(m *member, why string, limit time.Duration) {
 		}
 		l.post(func() {
 			if err == nil {
-				m.seen.Drain = Drain{Since: now, Why: why, Limit: limit}
+				m.seen.Drain = plan.Drain{Since: now, Why: why, Limit: limit}
 			}
 			l.settle(m, "drain", err)
 		})
@@ -147,7 +148,7 @@ func (l *loop) drain(m *member, why string, limit time.Duration) {
 // undrain takes the wish back.
 func (l *loop) undrain(m *member) {
 	l.begin(m, opUndrain)
-	l.noteAgent(m, EventDrainCancelled, WhyWanted, "")
+	l.noteAgent(m, EventDrainCancelled, plan.WhyWanted, "")
 	name := m.seen.Session
 	l.work.Go(func() {
 		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) {
@@ -155,7 +156,7 @@ func (l *loop) undrain(m *member) {
 		})
 		l.post(func() {
 			if err == nil {
-				m.seen.Drain, m.spared = Drain{}, time.Now()
+				m.seen.Drain, m.spared = plan.Drain{}, time.Now()
 			}
 			l.settle(m, "cancel the drain", err)
 		})
@@ -170,8 +171,8 @@ func (l *loop) settle(m *member, what string, err error) {
 	}
 	m.queryErr = err.Error()
 	l.logf("%s: %s: %v", m.name(), what, err)
-	if m.seen.Presence == Alive {
-		m.seen.Presence = Unknown // until the next look: no second try at once
+	if m.seen.Presence == plan.Alive {
+		m.seen.Presence = plan.Unknown // until the next look: no second try at once
 	}
 	if errors.Is(err, runtime.ErrSessionNotFound) {
 		l.look()
@@ -206,7 +207,7 @@ func (l *loop) relaunch(m *member) {
 		l.post(func() {
 			if err == nil {
 				m.seen.Hashes = spec.Hashes
-				l.noteAgent(m, EventRelaunched, WhyLaunch, "")
+				l.noteAgent(m, EventRelaunched, plan.WhyLaunch, "")
 			}
 			if errors.Is(err, runtime.ErrRelaunchUnsupported) {
 				m.noWarm, err = true, nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -106,7 +107,7 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 func (l *loop) runningNames() []string {
 	var names []string
 	for name, m := range l.members {
-		if m.seen.Presence == Alive && !m.foreign {
+		if m.seen.Presence == plan.Alive && !m.foreign {
 			names = append(names, name)
 		}
 	}
@@ -133,7 +134,7 @@ func (a *AgentStatus) show(info runtime.Activity) {
 // hasScreen reports whether the member has a session of this city, or is about
 // to have one, that can be asked what its agent is doing.
 func (m *member) hasScreen() bool {
-	return (m.seen.Presence == Alive || m.op == opStart || m.op == opSettle) && !m.foreign
+	return (m.seen.Presence == plan.Alive || m.op == opStart || m.op == opSettle) && !m.foreign
 }
 
 // showActivity fills in what the agent is doing. A start that a dialog holds up
@@ -143,7 +144,7 @@ func (a *AgentStatus) showActivity(m *member) {
 	switch {
 	case a.State == StateStarting && m.doing.State != runtime.ActivityBlocked:
 		a.Activity = runtime.ActivityStarting
-	case m.seen.Presence == Gone && m.op == "":
+	case m.seen.Presence == plan.Gone && m.op == "":
 		if m.seen.Record.LastExit != nil || m.seen.Record.Job.Done {
 			a.Activity = runtime.ActivityExited
 		}
@@ -155,7 +156,7 @@ func (a *AgentStatus) showActivity(m *member) {
 	if last.IsZero() {
 		last = m.seen.LastActivity
 	}
-	if !last.IsZero() && m.seen.Presence == Alive {
+	if !last.IsZero() && m.seen.Presence == plan.Alive {
 		a.LastActivity = &last
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -47,7 +48,7 @@ func (l *loop) artifacts(st Status, result error) artifacts {
 	}
 	for name, m := range l.members {
 		ranBefore := m.oneShot() && m.seen.Record.Job.Run == l.runID // under an earlier controller
-		a.absent[name] = m.foreign || m.attempts == 0 && m.seen.Presence == Gone && !ranBefore
+		a.absent[name] = m.foreign || m.attempts == 0 && m.seen.Presence == plan.Gone && !ranBefore
 	}
 	return a
 }

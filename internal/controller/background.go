@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/runtime"
 )
@@ -103,13 +104,13 @@ func (l *loop) tellEnds(now, next time.Time) time.Time {
 		if m == nil || m.spec == nil || m.op != "" {
 			continue
 		}
-		if r := &m.seen.Record; m.seen.Presence == Gone && r.Asleep && !r.Stopped && !r.Drained && l.suspendedBy(m) == "" {
+		if r := &m.seen.Record; m.seen.Presence == plan.Gone && r.Asleep && !r.Stopped && !r.Drained && l.suspendedBy(m) == "" {
 			m.seen.Record.Asleep = false
 			l.save(m)
 			l.noteAgent(m, EventCommand, "wakes it", list[0].Event)
 			continue
 		}
-		if m.foreign || m.seen.Presence != Alive || m.delivering || !m.seen.Drain.Since.IsZero() {
+		if m.foreign || m.seen.Presence != plan.Alive || m.delivering || !m.seen.Drain.Since.IsZero() {
 			continue
 		}
 		at, ok := m.tellAt, !now.Before(m.tellAt)

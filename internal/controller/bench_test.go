@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
@@ -75,7 +76,7 @@ func reconcile(b *testing.B, l *loop) {
 	}
 	l.looking = true
 	l.found(lookAt(b.Context(), l.p, l.o.City.Dir, qs, known))
-	if acts := Plan(l.desired(), l.actual(), time.Now()); len(acts) != 0 {
+	if acts := plan.Make(l.desired(), l.actual(), time.Now()); len(acts) != 0 {
 		b.Fatalf("%d actions, first %+v", len(acts), acts[0])
 	}
 }

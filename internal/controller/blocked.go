@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -42,7 +43,7 @@ func (l *loop) watchBlocked() {
 	}
 	for _, m := range l.members {
 		id := m.seen.Record.ID
-		if m.spec == nil || m.foreign || m.op != "" || m.seen.Presence != Alive || m.watched == id {
+		if m.spec == nil || m.foreign || m.op != "" || m.seen.Presence != plan.Alive || m.watched == id {
 			continue
 		}
 		m.watched = id

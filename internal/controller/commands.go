@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gascity.dev/gc/internal/controller/plan"
 )
 
 // pick finds members by agent name, pool name or a bare name that only one
@@ -74,7 +76,7 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 		return err
 	}
 	settled := func(m *member) bool {
-		if m.spec == nil || m.foreign || m.seen.Presence == Unknown || l.suspendedBy(m) != "" {
+		if m.spec == nil || m.foreign || m.seen.Presence == plan.Unknown || l.suspendedBy(m) != "" {
 			return true
 		}
 		return m.op == "" && (m.attempts > before[m] || l.waitsFor(m) != "")
@@ -107,8 +109,8 @@ func (l *loop) beginRestarts(ctx context.Context, list []*member, before map[*me
 				case m.op == opStop: // the start comes after it
 				case m.op != "":
 					busy = append(busy, m)
-				case (m.seen.Presence == Alive || m.seen.Presence == Zombie) && m.seen.Owned:
-					l.stopGently(m, WhyRestart)
+				case (m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) && m.seen.Owned:
+					l.stopGently(m, plan.WhyRestart)
 				case r.Unsure:
 					l.look()
 				}
@@ -170,7 +172,7 @@ func (l *loop) stopAgents(ctx context.Context, list []string) error {
 	}
 	return l.awaitIn(ctx, func() bool {
 		for _, m := range picked {
-			if m.op != "" || (m.seen.Presence != Gone && m.seen.Presence != Unknown && m.seen.Owned) {
+			if m.op != "" || (m.seen.Presence != plan.Gone && m.seen.Presence != plan.Unknown && m.seen.Owned) {
 				return false
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -64,7 +65,7 @@ func (l *loop) deliver(now, next time.Time) time.Time {
 			continue // nudges of one agent are delivered in the order they came
 		}
 		busy[n.Agent] = true
-		if m == nil || m.seen.Presence != Alive || m.op != "" || m.delivering || !m.seen.Drain.Since.IsZero() || even.Before(n.NotBefore) {
+		if m == nil || m.seen.Presence != plan.Alive || m.op != "" || m.delivering || !m.seen.Drain.Since.IsZero() || even.Before(n.NotBefore) {
 			continue
 		}
 		if m.foreign {
@@ -88,7 +89,7 @@ func (l *loop) agentNamed(name string) *member {
 // incarnation is the session id of what runs, or of what ran last; "" when
 // that is not known.
 func (l *loop) incarnation(m *member) string {
-	if m == nil || m.foreign || m.seen.Presence == Unknown {
+	if m == nil || m.foreign || m.seen.Presence == plan.Unknown {
 		return ""
 	}
 	return m.seen.Record.ID
@@ -143,7 +144,7 @@ func (l *loop) nudgeWaits(n *session.Nudge, why string) {
 // typeNudge types a leased nudge, once. The lease is on disk before.
 func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 	now := l.book.Now()
-	if !n.Open() || m.seen.Record.ID != id || m.seen.Presence != Alive {
+	if !n.Open() || m.seen.Record.ID != id || m.seen.Presence != plan.Alive {
 		m.delivering = false
 		return
 	}
@@ -225,7 +226,7 @@ func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error)
 
 func (l *loop) enqueue(m *member, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Ticket) {
 	n.Agent = m.name()
-	if !m.foreign && (m.seen.Presence == Alive || m.seen.Presence == Zombie) {
+	if !m.foreign && (m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) {
 		n.SessionID, n.Epoch = m.seen.Record.ID, m.seen.Record.Epoch
 	}
 	n = l.book.NewNudge(n, ttl)

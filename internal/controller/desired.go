@@ -3,20 +3,21 @@ package controller
 import (
 	"time"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
 // desired is the wanted half of the plan.
-func (l *loop) desired() Desired {
-	d := Desired{
+func (l *loop) desired() plan.Desired {
+	d := plan.Desired{
 		Run: l.runID, MaxStarts: l.o.City.Daemon.MaxParallelStarts, DriftDrain: l.o.City.Daemon.DriftDrainTimeout,
-		Agents: make([]Wanted, 0, len(l.order)),
+		Agents: make([]plan.Wanted, 0, len(l.order)),
 	}
 	_, warm := runtime.As[runtime.RelaunchProvider](l.p)
 	for _, name := range l.order {
 		m := l.members[name]
 		r := &m.spec.Resolved
-		d.Agents = append(d.Agents, Wanted{
+		d.Agents = append(d.Agents, plan.Wanted{
 			Name: r.Name, Session: name, Hashes: m.spec.Hashes, Current: m.spec.Current, OneShot: m.oneShot(), DependsOn: l.dependencies(r.DependsOn),
 			Suspended: l.pausedBy(m.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
 			WaitsFor: l.unchecked(r.DependsOn),
@@ -68,15 +69,15 @@ func (l *loop) drainLimit(m *member) time.Duration {
 }
 
 // actual is the other half.
-func (l *loop) actual() Actual {
-	a := Actual{Sessions: make([]Seen, 0, len(l.members))}
+func (l *loop) actual() plan.Actual {
+	a := plan.Actual{Sessions: make([]plan.Seen, 0, len(l.members))}
 	for _, m := range l.members {
 		s := m.seen
 		s.Busy, s.Starting, s.DrainLimit = m.op != "", m.op == opStart, m.drainLimit
 		s.Held = m.spec == nil && l.mayBeMember(m.runs)
 		s.Was = m.runs
 		s.Expected = m.delivering || len(l.ends.open[s.Session]) > 0
-		if m.spec == nil && s.Presence == Gone && !s.Busy {
+		if m.spec == nil && s.Presence == plan.Gone && !s.Busy {
 			continue
 		}
 		a.Sessions = append(a.Sessions, s)

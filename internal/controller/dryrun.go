@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
-	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/internal/controller/plan"
 )
 
 // DryRun says what a start of the city would do, and does nothing: it asks the
 // backend, reads the records and plans. ErrControllerRunning when a controller
 // does it already. Pools count with their minimum, their checks are not run.
-func DryRun(ctx context.Context, o Options) ([]Action, error) {
+func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 	specs, err := agent.Build(o.City, o.Build)
 	if err != nil {
 		return nil, err
@@ -52,49 +52,11 @@ func DryRun(ctx context.Context, o Options) ([]Action, error) {
 	}
 	actual := l.actual()
 	for _, a := range f.orphans {
-		actual.Sessions = append(actual.Sessions, Seen{
+		actual.Sessions = append(actual.Sessions, plan.Seen{
 			Session: a.session, Presence: a.presence, Owned: true, Was: a.meta[agent.MetaAgent], Held: l.mayBeMember(a.meta[agent.MetaAgent]),
 		})
 	}
-	return foresee(l.desired(), actual, time.Now()), nil
-}
-
-// foresee is the plan with the starts that come when those before them have
-// succeeded.
-func foresee(d Desired, a Actual, now time.Time) []Action {
-	d.MaxStarts = len(d.Agents)
-	wanted := make(map[string]*Wanted, len(d.Agents))
-	for i := range d.Agents {
-		d.Agents[i].WaitsFor = ""
-		wanted[d.Agents[i].Name] = &d.Agents[i]
-	}
-	first := Plan(d, a, now)
-	for acts := first; ; {
-		up := map[string]bool{}
-		for _, act := range acts {
-			up[act.Session] = act.Kind == ActStart
-		}
-		more := false
-		for i := range a.Sessions {
-			s := &a.Sessions[i]
-			if !up[s.Session] {
-				continue
-			}
-			more, s.Presence, s.Owned = true, Alive, true
-			if w := wanted[s.Agent]; w.OneShot {
-				s.Presence, s.Record.Job = Gone, session.Job{Run: d.Run, Hash: w.Hashes.Core, Done: true}
-			}
-		}
-		if !more {
-			return first
-		}
-		acts = Plan(d, a, now)
-		for _, act := range acts {
-			if act.Kind == ActStart {
-				first = append(first, act)
-			}
-		}
-	}
+	return plan.Foresee(l.desired(), actual, time.Now()), nil
 }
 
 // readRecords reads city.db where there is one.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -67,9 +68,9 @@ func (l *loop) event(ev runtime.Event, ok bool) {
 			close(m.over)
 			m.over = nil
 		}
-	case m.foreign || m.seen.Presence == Unknown:
+	case m.foreign || m.seen.Presence == plan.Unknown:
 		l.look()
-	case m.seen.Presence != Gone:
+	case m.seen.Presence != plan.Gone:
 		l.probe(m, ev.Exit)
 	}
 }
@@ -101,7 +102,7 @@ func (l *loop) probe(m *member, exit *runtime.Exit) {
 				l.look()
 			case !running:
 				l.died(m, exit, screen)
-				m.seen.Presence, m.queryErr = Gone, ""
+				m.seen.Presence, m.queryErr = plan.Gone, ""
 			}
 		})
 	})
@@ -120,7 +121,7 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 	spared := !m.spared.IsZero() && now.Sub(m.spared) < spareTime
 	asked := m.intended || spared || !m.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || l.suspendedBy(m) != "" || m.spec == nil
 	r.LastExit, r.Open, m.runs = exit, false, ""
-	m.seen.Drain, m.seen.RestartAsked, m.seen.Attached, m.seen.Hashes = Drain{}, false, false, agent.Hashes{}
+	m.seen.Drain, m.seen.RestartAsked, m.seen.Attached, m.seen.Hashes = plan.Drain{}, false, false, agent.Hashes{}
 	m.intended = false
 	switch {
 	case m.oneShot() && !asked:

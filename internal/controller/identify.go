@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -25,9 +26,9 @@ func (l *loop) take(m *member, a answer) {
 		return
 	}
 	m.queryErr = ""
-	if a.presence == Gone {
-		up := m.seen.Presence == Alive || m.seen.Presence == Zombie || m.seen.Presence == Unknown && m.seen.Record.Open
-		cut := up && m.seen.Presence == Unknown && (a.neverRan || m.neverMade(a.exit))
+	if a.presence == plan.Gone {
+		up := m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie || m.seen.Presence == plan.Unknown && m.seen.Record.Open
+		cut := up && m.seen.Presence == plan.Unknown && (a.neverRan || m.neverMade(a.exit))
 		switch {
 		case cut && m.oneShot() && time.Since(a.begun) < lateStart:
 			l.lookBy(a.begun.Add(lateStart))
@@ -37,7 +38,7 @@ func (l *loop) take(m *member, a answer) {
 		case up:
 			l.died(m, a.exit, a.screen)
 		}
-		m.seen.Presence, m.foreign, m.runs = Gone, false, ""
+		m.seen.Presence, m.foreign, m.runs = plan.Gone, false, ""
 		return
 	}
 	if a.question.meta {
@@ -46,8 +47,8 @@ func (l *loop) take(m *member, a answer) {
 		m.seen.Drain.Ack = a.meta[agent.MetaDrainAck] == "1"
 		m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
 	}
-	if a.presence == Zombie && m.seen.Presence != Zombie {
-		l.noteAgent(m, EventZombie, "", WhyZombie)
+	if a.presence == plan.Zombie && m.seen.Presence != plan.Zombie {
+		l.noteAgent(m, EventZombie, "", plan.WhyZombie)
 	}
 	m.seen.Presence = a.presence
 	if a.attach {
@@ -118,7 +119,7 @@ func (l *loop) identify(m *member, a answer) {
 	}
 	m.drainFrom(a.meta, l.o.City.Daemon.DriftDrainTimeout)
 	m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
-	if m.spec != nil && m.seen.Presence != Alive {
+	if m.spec != nil && m.seen.Presence != plan.Alive {
 		if m.oneShot() && r.Job.Run == "" {
 			r.Job.Run, r.Job.Hash = l.runID, m.seen.Hashes.Core
 		}
@@ -148,7 +149,7 @@ func (l *loop) markMoved(m *member) {
 // drainFrom takes up a drain that an earlier controller began.
 func (m *member) drainFrom(meta map[string]string, limit time.Duration) {
 	if sec, err := strconv.ParseInt(meta[agent.MetaDrain], 10, 64); err == nil {
-		m.seen.Drain = Drain{Since: time.Unix(sec, 0), Why: WhyDrained, Limit: limit, Ack: meta[agent.MetaDrainAck] == "1"}
+		m.seen.Drain = plan.Drain{Since: time.Unix(sec, 0), Why: plan.WhyDrained, Limit: limit, Ack: meta[agent.MetaDrainAck] == "1"}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/internal/controller/plan"
 )
 
 // An agent drains and restarts itself; one whose instance has ended decides
@@ -21,7 +23,7 @@ func TestAnAgentDecidesForItself(t *testing.T) {
 	if err := c.RequestRestart(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	if e := until(t, c, EventStopping); e.Why != WhyRequested {
+	if e := until(t, c, EventStopping); e.Why != plan.WhyRequested {
 		t.Errorf("stopped: %+v", e)
 	}
 	awaitState(t, c, StateRunning, 2)
@@ -38,7 +40,7 @@ func TestAnAgentDecidesForItself(t *testing.T) {
 	}
 	until(t, c, EventDraining)
 	st := awaitState(t, c, StateDraining, 2)
-	if d := st.Drain; d == nil || d.Why != WhyAsked || d.Until.Sub(d.Since) != time.Hour || d.Acked {
+	if d := st.Drain; d == nil || d.Why != plan.WhyAsked || d.Until.Sub(d.Since) != time.Hour || d.Acked {
 		t.Errorf("drain %+v", d)
 	}
 	if err := c.AckDrain(t.Context(), me()); err != nil {

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
 // inspect learns about one session whose existence is known.
 func inspect(ctx context.Context, p runtime.Provider, env *environment, q question, running bool) answer {
-	a := answer{question: q, presence: Gone}
+	a := answer{question: q, presence: plan.Gone}
 	if !running {
 		if q.wasUp {
 			a.exit, a.screen = lastWords(ctx, p, q.session)
@@ -20,7 +21,7 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q questi
 		}
 		return a
 	}
-	a.presence = Alive
+	a.presence = plan.Alive
 	if len(q.names) > 0 && !q.seen {
 		live, err := liveness(ctx, p, q)
 		if err != nil {
@@ -31,7 +32,7 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q questi
 		case runtime.Gone:
 			return inspect(ctx, p, env, q, false)
 		case runtime.Zombie:
-			a.presence = Zombie
+			a.presence = plan.Zombie
 		}
 	}
 	if a.err = a.details(ctx, p); a.err != nil || !q.meta {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -83,7 +84,7 @@ type loop struct {
 type member struct {
 	spec        *agent.Spec // nil: not in config
 	left        *agent.Spec // what spec was before
-	seen        Seen
+	seen        plan.Seen
 	version     int    // changes when an operation begins or ends
 	op          string // the operation in flight, for status
 	since       time.Time
@@ -153,7 +154,7 @@ func (l *loop) setSpecs(specs []*agent.Spec) {
 		l.order = append(l.order, s.Session)
 		m := l.members[s.Session]
 		if m == nil {
-			m = &member{since: l.began, seen: Seen{Session: s.Session}}
+			m = &member{since: l.began, seen: plan.Seen{Session: s.Session}}
 			l.members[s.Session] = m
 		}
 		l.setSpec(m, s)
@@ -181,7 +182,7 @@ func (l *loop) leaveOldNames(specs []*agent.Spec) {
 	for _, s := range specs {
 		r := &l.members[s.Session].seen.Record
 		if old := l.moved[s.Name()]; old != "" && l.members[old] == nil { // it may run, and a list may not say so
-			l.members[old] = &member{since: time.Now(), seen: Seen{Session: old}, runs: r.Agent}
+			l.members[old] = &member{since: time.Now(), seen: plan.Seen{Session: old}, runs: r.Agent}
 		}
 	}
 	clear(l.moved)
@@ -364,8 +365,8 @@ func (l *loop) step() {
 	}
 	if !l.stopping && !l.ended && l.looked {
 		next = l.tellEnds(now, next)
-		for _, a := range Plan(l.desired(), l.actual(), now) {
-			if a.Kind == ActWait {
+		for _, a := range plan.Make(l.desired(), l.actual(), now) {
+			if a.Kind == plan.ActWait {
 				if a.At.Before(next) {
 					next = a.At
 				}
@@ -421,15 +422,15 @@ func (l *loop) checkReady() {
 		}
 	}
 	for _, m := range l.members {
-		notAsked := m.spec != nil && m.seen.Presence == Unknown && m.queryErr == "" && !m.foreign
+		notAsked := m.spec != nil && m.seen.Presence == plan.Unknown && m.queryErr == "" && !m.foreign
 		if (m.op == opStart || m.op == opSettle) && m.attempts <= 1 || m.op == "" && notAsked {
 			return
 		}
 	}
 	d := l.desired()
 	d.MaxStarts = 1 << 30
-	for _, a := range Plan(d, l.actual(), time.Now()) {
-		if a.Kind == ActStart && l.members[a.Session].attempts == 0 {
+	for _, a := range plan.Make(d, l.actual(), time.Now()) {
+		if a.Kind == plan.ActStart && l.members[a.Session].attempts == 0 {
 			return
 		}
 	}

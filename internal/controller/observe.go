@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -38,7 +39,7 @@ type question struct {
 type answer struct {
 	question
 	err      error
-	presence Presence
+	presence plan.Presence
 	exit     *runtime.Exit
 	screen   string
 	neverRan bool                 // the start was cut short before there was a session
@@ -116,8 +117,8 @@ func (l *loop) question(m *member) question {
 		drift := s.Hashes.Core != "" && !m.spec.Current(s.Hashes.Core)
 		q.attach = q.active || drift
 	}
-	q.wasUp = s.Presence == Alive || s.Presence == Zombie || s.Presence == Unknown && s.Record.Open
-	q.meta = s.Presence != Alive && s.Presence != Zombie || s.Presence == Alive && !s.Owned
+	q.wasUp = s.Presence == plan.Alive || s.Presence == plan.Zombie || s.Presence == plan.Unknown && s.Record.Open
+	q.meta = s.Presence != plan.Alive && s.Presence != plan.Zombie || s.Presence == plan.Alive && !s.Owned
 	q.drain = !q.meta && (l.poked || !s.Drain.Since.IsZero())
 	if s.Record.Open {
 		q.begun = s.Record.Started
@@ -132,7 +133,7 @@ const drainLook = time.Second
 // lookAtDrains sets the next look at such agents.
 func (l *loop) lookAtDrains(now time.Time) {
 	for _, m := range l.members {
-		if !m.pushed && m.op == "" && !m.seen.Drain.Since.IsZero() && m.seen.Presence != Gone {
+		if !m.pushed && m.op == "" && !m.seen.Drain.Since.IsZero() && m.seen.Presence != plan.Gone {
 			l.lookBy(now.Add(drainLook))
 			return
 		}
@@ -185,7 +186,7 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 	f.answers = answers[:len(qs)]
 	for _, a := range answers[len(qs):] {
 		switch {
-		case a.err != nil || a.presence == Gone:
+		case a.err != nil || a.presence == plan.Gone:
 		case a.meta[agent.MetaCityPath] == city:
 			f.orphans = append(f.orphans, a)
 		default:
@@ -264,7 +265,7 @@ func (l *loop) found(f findings) {
 		}
 		for _, a := range f.orphans {
 			if l.members[a.session] == nil {
-				m := &member{since: time.Now(), seen: Seen{Session: a.session}, runs: a.meta[agent.MetaAgent]}
+				m := &member{since: time.Now(), seen: plan.Seen{Session: a.session}, runs: a.meta[agent.MetaAgent]}
 				l.members[a.session] = m
 				l.take(m, a)
 				l.note(Event{Kind: EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
@@ -279,7 +280,7 @@ func (l *loop) found(f findings) {
 			l.foreign[name] = true
 		}
 		for name, m := range l.members {
-			if m.spec == nil && m.seen.Presence == Gone && m.op == "" {
+			if m.spec == nil && m.seen.Presence == plan.Gone && m.op == "" {
 				delete(l.members, name)
 			}
 		}

@@ -2,7 +2,7 @@
 // drains and stops agents, one controller per city.
 //
 // Its one invariant: unknown is not dead. What to do is decided by the pure
-// function Plan on what was positively seen; an error of a backend changes
+// package plan from what was positively seen; an error of a backend changes
 // nothing. It serves the command line, the API and CI runs.
 package controller
 

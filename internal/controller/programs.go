@@ -3,6 +3,7 @@ package controller
 import (
 	"time"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -11,7 +12,7 @@ import (
 func (l *loop) watchPrograms(now time.Time) {
 	for name, m := range l.members {
 		s := &m.seen
-		if m.watching || now.Before(m.watchAt) || m.op != "" || s.Presence != Alive || !s.Owned ||
+		if m.watching || now.Before(m.watchAt) || m.op != "" || s.Presence != plan.Alive || !s.Owned ||
 			m.spec == nil || len(m.spec.Config.ProcessNames) == 0 {
 			continue
 		}
@@ -22,7 +23,7 @@ func (l *loop) watchPrograms(now time.Time) {
 			l.post(func() {
 				// Once a patrol, should the backend's two answers differ for ever.
 				m.watching, m.watchAt = false, time.Now().Add(l.o.City.Daemon.PatrolInterval)
-				if err == nil && m.op == "" && m.seen.Presence == Alive {
+				if err == nil && m.op == "" && m.seen.Presence == plan.Alive {
 					l.look()
 				}
 			})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -50,7 +51,7 @@ func (l *loop) settleStart(m *member, spec *agent.Spec) {
 				m.seen.Record.Conversation = ""
 			}
 			l.died(m, exit, screen)
-			m.seen.Presence = Gone
+			m.seen.Presence = plan.Gone
 		})
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -328,7 +329,7 @@ func (l *loop) shutdownWithin(limit time.Duration) {
 	l.awaitIdle(func() {
 		var targets []target
 		for _, m := range l.members {
-			if !m.foreign && (m.seen.Owned || m.seen.Record.Open || m.seen.Presence == Alive || m.seen.Presence == Zombie) && m.seen.Presence != Gone {
+			if !m.foreign && (m.seen.Owned || m.seen.Record.Open || m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) && m.seen.Presence != plan.Gone {
 				m.op, m.intended = opStop, true
 				targets = append(targets, l.target(m))
 			}
@@ -384,7 +385,7 @@ func (l *loop) allStopped(err error) {
 		}
 		m.op = ""
 		if err == nil {
-			m.seen.Presence, m.seen.Record.Open, m.seen.Drain = Gone, false, Drain{}
+			m.seen.Presence, m.seen.Record.Open, m.seen.Drain = plan.Gone, false, plan.Drain{}
 			l.save(m)
 		}
 	}

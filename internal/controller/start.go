@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -138,8 +139,8 @@ func (l *loop) started(m *member, spec *agent.Spec, err error) {
 	}
 	r.LastError, r.LastHint, r.Conversed = "", "", r.Conversation != ""
 	r.PutOff, r.Unsure = 0, false
-	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = Alive, true, spec.Hashes, time.Now()
-	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, Drain{}, false
+	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = plan.Alive, true, spec.Hashes, time.Now()
+	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, plan.Drain{}, false
 	if m.spec != nil {
 		m.runs = ""
 	}
@@ -173,12 +174,12 @@ func (l *loop) startFailed(m *member, err error) {
 	r, now := &m.seen.Record, time.Now()
 	if errors.Is(err, runtime.ErrSessionExists) {
 		l.logf("%s: session %s exists already", m.name(), m.seen.Session)
-		m.seen.Presence = Unknown
+		m.seen.Presence = plan.Unknown
 		l.look()
 		return
 	}
 	if l.starts.Err() != nil {
-		m.seen.Presence = Unknown // the city is being stopped; the stop makes sure of it
+		m.seen.Presence = plan.Unknown // the city is being stopped; the stop makes sure of it
 		return
 	}
 	if runtime.IsBackendFailure(err) {
@@ -191,7 +192,7 @@ func (l *loop) startFailed(m *member, err error) {
 	}
 	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)
 	exit := whyNotStarted(r, err, now)
-	m.seen.Presence = Gone
+	m.seen.Presence = plan.Gone
 	r.Crashed = true
 	if m.oneShot() {
 		r.Crashed = false
@@ -216,7 +217,7 @@ func (l *loop) startFailed(m *member, err error) {
 func (l *loop) putOff(m *member, err error) {
 	r := &m.seen.Record
 	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)
-	m.seen.Presence, m.queryErr = Unknown, r.LastError
+	m.seen.Presence, m.queryErr = plan.Unknown, r.LastError
 	l.backendFailed(m)
 	l.noteEnd(m, EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
 }

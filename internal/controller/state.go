@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 )
 
@@ -44,11 +45,11 @@ func (l *loop) stateOf(m *member) State {
 		return StateStarting
 	case !s.Drain.Since.IsZero() || m.op == opDrain:
 		return StateDraining
-	case m.foreign || s.Presence == Unknown || l.silent && s.Presence == Alive:
+	case m.foreign || s.Presence == plan.Unknown || l.silent && s.Presence == plan.Alive:
 		return StateUnknown
-	case s.Presence == Alive:
+	case s.Presence == plan.Alive:
 		return StateRunning
-	case s.Presence == Zombie:
+	case s.Presence == plan.Zombie:
 		return StateCrashed
 	case l.suspendedBy(m) != "":
 		return StateSuspended
@@ -100,7 +101,7 @@ func (l *loop) status() Status {
 	}
 	var rest []AgentStatus
 	for _, m := range l.members {
-		if m.spec == nil && m.seen.Presence != Gone {
+		if m.spec == nil && m.seen.Presence != plan.Gone {
 			rest = append(rest, l.agentStatus(m))
 		}
 	}
@@ -159,7 +160,7 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 			a.Hint = "gc restart " + m.name()
 		}
 	}
-	if m.spec != nil && m.seen.Presence == Gone && m.op == "" {
+	if m.spec != nil && m.seen.Presence == plan.Gone && m.op == "" {
 		a.WaitsFor = l.waitsFor(m)
 	}
 	a.showActivity(m)
@@ -175,15 +176,5 @@ func (l *loop) waitsFor(m *member) string {
 	if len(m.spec.Resolved.DependsOn) == 0 && !moves {
 		return ""
 	}
-	d := l.desired()
-	p := &planner{want: d, seen: map[string]*Seen{}, wanted: map[string]*Wanted{}}
-	if moves {
-		p.moving = moving(l.actual().Sessions)
-	}
-	for i := range d.Agents {
-		p.wanted[d.Agents[i].Name] = &d.Agents[i]
-		s := l.members[d.Agents[i].Session].seen
-		p.seen[d.Agents[i].Name] = &s
-	}
-	return p.blockedBy(p.wanted[m.seen.Agent])
+	return plan.BlockedBy(l.desired(), l.actual(), m.seen.Agent)
 }

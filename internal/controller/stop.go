@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -20,9 +21,9 @@ func (l *loop) stop(m *member, why string) {
 	t, screen := l.target(m), ""
 	l.endSession(m, func() error {
 		switch why {
-		case WhyZombie:
+		case plan.WhyZombie:
 			_, screen = lastWords(l.opCtx, l.p, t.session)
-		case WhyDrained:
+		case plan.WhyDrained:
 			_ = setMeta(l.opCtx, l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // a note for others, no more
 		}
 		return stopOne(l.opCtx, l.p, t)
@@ -100,17 +101,17 @@ func (l *loop) stopEnded(m *member, why, screen string, exit *runtime.Exit, err 
 		m.queryErr = err.Error()
 		l.logf("%s: cannot stop: %v", m.name(), err)
 		if errors.Is(err, errNewer) {
-			m.seen.Presence = Unknown
+			m.seen.Presence = plan.Unknown
 		}
 		l.look()
 		return
 	}
-	m.seen.Presence, m.queryErr = Gone, ""
+	m.seen.Presence, m.queryErr = plan.Gone, ""
 	switch why {
-	case WhyZombie:
+	case plan.WhyZombie:
 		l.died(m, &runtime.Exit{Code: -1, Reason: "its process was gone", Time: time.Now()}, screen)
 		return
-	case WhyIdle:
+	case plan.WhyIdle:
 		m.seen.Record.Asleep = true
 		if l.o.Background != nil {
 			l.askEnds() // what waits for it is known from now on

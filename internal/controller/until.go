@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
 
@@ -55,7 +56,7 @@ func (l *loop) checkUntil() {
 
 // hopeless reports a one_shot that waits, directly or not, for one that failed.
 func (l *loop) hopeless(m *member, visited map[string]bool) bool {
-	if m.seen.Presence != Gone || m.op != "" || visited[m.seen.Session] {
+	if m.seen.Presence != plan.Gone || m.op != "" || visited[m.seen.Session] {
 		return false
 	}
 	visited[m.seen.Session] = true
@@ -77,11 +78,11 @@ func (l *loop) hopeless(m *member, visited map[string]bool) bool {
 // somebody finds out. An agent that has ended for good is idle; one whose
 // backend cannot tell never is.
 func (l *loop) idleNow(m *member) bool {
-	if m.seen.Presence == Gone && m.op == "" {
+	if m.seen.Presence == plan.Gone && m.op == "" {
 		r := &m.seen.Record
 		return r.Stopped || r.Asleep || r.Drained || r.Finished || r.Quarantined()
 	}
-	if m.seen.Presence != Alive || m.op != "" {
+	if m.seen.Presence != plan.Alive || m.op != "" {
 		return false
 	}
 	if m.idleOf == m.seen.Record.ID && m.idle {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -64,7 +65,7 @@ func ParseUntil(until string) (Condition, error) {
 func (l *loop) watchWaits(now, next time.Time) time.Time {
 	for _, w := range l.waits {
 		m := l.agentNamed(w.Agent)
-		if w.asking || m == nil || m.foreign || m.seen.Presence != Alive || m.op != "" {
+		if w.asking || m == nil || m.foreign || m.seen.Presence != plan.Alive || m.op != "" {
 			continue
 		}
 		if now.Before(w.notYet) {

@@ -1,4 +1,4 @@
-package controller
+package plan
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ func plan(d Desired, sessions ...Seen) []string {
 		d.DriftDrain = 2 * time.Minute
 	}
 	var out []string
-	for _, a := range Plan(d, Actual{Sessions: sessions}, noon) {
+	for _, a := range Make(d, Actual{Sessions: sessions}, noon) {
 		who := a.Agent
 		if who == "" {
 			who = a.Session
@@ -276,7 +276,7 @@ func TestPlanThousandUnchangedAgentsIsQuiet(t *testing.T) {
 		d.Agents = append(d.Agents, wanted(name))
 		a.Sessions = append(a.Sessions, seen(name, Alive))
 	}
-	if got := Plan(d, a, noon); len(got) != 0 {
+	if got := Make(d, a, noon); len(got) != 0 {
 		t.Errorf("%d actions for an unchanged city: %v", len(got), got[0])
 	}
 }

@@ -23,6 +23,13 @@ var (
 	ErrSentAway                 = errors.New("another terminal took the session")
 	ErrBackendUnreachable       = errors.New("cannot reach the session backend")
 	ErrBackendBusy              = errors.New("the session backend takes no new session")
+
+	// ErrStartupBlocked is a start that stopped at a dialog that only a person
+	// may answer; the error is a *StartupBlocked.
+	ErrStartupBlocked = errors.New("a dialog blocks the start")
+	// ErrQuestion is a question that is not the one that was asked about, does not
+	// have the option, or did not go away.
+	ErrQuestion = errors.New("the question was not answered")
 )
 
 // IsBackendFailure reports whether the error of a Start is the backend's: it says
@@ -53,6 +60,32 @@ func (e *StartupDeath) Error() string {
 
 // Is makes errors.Is(err, ErrSessionDiedDuringStartup) true.
 func (e *StartupDeath) Is(target error) bool { return target == ErrSessionDiedDuringStartup }
+
+// StartupBlocked tells which dialog. It matches ErrStartupBlocked. Nothing was
+// typed into it.
+type StartupBlocked struct {
+	Session  string
+	Dialog   string // name in the table; "" for an unknown one
+	Question string
+	Screen   string // as it stood
+	Detail   string // why a known one was not answered
+}
+
+// Error is one line; the screen is for the caller to show.
+func (e *StartupBlocked) Error() string {
+	what := "an unknown dialog"
+	if e.Dialog != "" {
+		what = "the dialog " + e.Dialog
+	}
+	text := fmt.Sprintf("%s blocks the start: %q", what, e.Question)
+	if e.Detail != "" {
+		text += " (" + e.Detail + ")"
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrStartupBlocked) true.
+func (e *StartupBlocked) Is(target error) bool { return target == ErrStartupBlocked }
 
 // IsSessionGone reports whether err says that the session does not exist. The
 // phrases stand for errors of old scripts only; program output is never matched.

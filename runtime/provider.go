@@ -5,6 +5,10 @@
 // Its one invariant: unknown is not dead. Every query returns an error beside
 // its answer, and no caller restarts, reaps or stops anything on an error.
 //
+// It owns types, errors and pure functions on them. It starts no process and
+// reads no file except those that a fingerprint covers. Any package may import
+// it; it imports leaves only. What providers share is in runtime/driver.
+//
 // The conformance suite runtime/runtimetest runs against every provider; what
 // is not in the suite is not part of the contract.
 package runtime

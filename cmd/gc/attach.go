@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -79,7 +80,7 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 		return fmt.Errorf("attach %s: %w", t.label, runtime.ErrUnsupported)
 	}
 	if t.lookOnly && !o.readOnly {
-		return fail(exitFailure, "gc attach "+shellWord(t.label)+" --read-only, or gc nudge", "agent %s has attach = false in city.toml", t.label)
+		return fail(exitFailure, "gc attach "+shell.Word(t.label)+" --read-only, or gc nudge", "agent %s has attach = false in city.toml", t.label)
 	}
 	if o.scrollback {
 		if muxed, err := inMux(ctx, t); err != nil {

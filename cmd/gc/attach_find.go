@@ -14,6 +14,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -80,7 +81,7 @@ func (a *app) sessionInstead(ctx context.Context, name string, err error) error 
 	if running, none := p.IsRunning(ctx, name); none != nil || !running {
 		return err
 	}
-	return fail(exitNotFound, "gc session attach "+shellWord(name)+" attaches to the session of that name", "%w", f.err)
+	return fail(exitNotFound, "gc session attach "+shell.Word(name)+" attaches to the session of that name", "%w", f.err)
 }
 
 // endedSession explains why there is nothing to attach to, when it is known: the
@@ -103,7 +104,7 @@ func (a *app) endedSession(ctx context.Context, t *target, err error) error {
 	if !exit.Time.IsZero() {
 		when = " " + ago(exit.Time, time.Now()) + " ago"
 	}
-	return fail(exitNotFound, "gc session new "+shellWord(t.label)+" starts another of that name", "%s ended%s: %s", t.label, when, exitText(exit))
+	return fail(exitNotFound, "gc session new "+shell.Word(t.label)+" starts another of that name", "%s ended%s: %s", t.label, when, exitText(exit))
 }
 
 // lastScreenLines is how much of an ended session is shown.

@@ -14,6 +14,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux"
 )
 
@@ -101,7 +102,7 @@ func checkStateDir(f *controller.Findings, dir string) bool {
 		f.Fail("mux", "make it a folder that you can write, or name another place by XDG_STATE_HOME or GC_MUX_SOCKET", "%s cannot be used", dir)
 		return false
 	case st.Mode().Perm()&0o077 != 0:
-		f.Warn("mux", "chmod 700 "+shellWord(dir), "%s can be read by others", dir)
+		f.Warn("mux", "chmod 700 "+shell.Word(dir), "%s can be read by others", dir)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err == nil {
@@ -124,7 +125,7 @@ func checkSocket(f *controller.Findings, socket string) {
 	case st.Mode()&fs.ModeSocket == 0:
 		f.Fail("mux", "move it, or name another place by GC_MUX_SOCKET", "%s is not a socket", socket)
 	case st.Mode().Perm()&0o077 != 0:
-		f.Warn("mux", "chmod 600 "+shellWord(socket), "others may connect to %s", socket)
+		f.Warn("mux", "chmod 600 "+shell.Word(socket), "others may connect to %s", socket)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/shell"
 )
 
 func newInitCmd(a *app) *cobra.Command {
@@ -32,7 +33,7 @@ here without one). A city.toml that is there is never touched.`, `
 func runInit(a *app, dir string) error {
 	file, err := config.Init(dir)
 	if errors.Is(err, config.ErrCityExists) {
-		return fail(exitFailure, "gc start "+shellWord(dir), "%s: %v", file, config.ErrCityExists)
+		return fail(exitFailure, "gc start "+shell.Word(dir), "%s: %v", file, config.ErrCityExists)
 	}
 	if err != nil {
 		return err
@@ -41,6 +42,6 @@ func runInit(a *app, dir string) error {
 	if _, err := fmt.Fprintln(a.out, cleanLine(file)); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "start it: %s start %s\n", program, cleanLine(shellWord(filepath.Dir(file))))
+	fmt.Fprintf(a.err, "start it: %s start %s\n", program, cleanLine(shell.Word(filepath.Dir(file))))
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -158,7 +159,7 @@ func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 		return
 	}
 	path := a.pathOf(t)
-	name := shellWord(t.label)
+	name := shell.Word(t.label)
 	q, _, err := asked(ctx, t)
 	if err != nil || q == nil {
 		fmt.Fprintf(a.err, "hint: %s peek %s shows its screen, %s attach %s answers it\n", path, cleanLine(name), path, cleanLine(name))
@@ -168,7 +169,7 @@ func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 	a.shown(ctx, t, q)
 	answer := "--text ANSWER"
 	if len(q.Options) > 0 {
-		answer = "--option " + shellWord(q.Options[0])
+		answer = "--option " + shell.Word(q.Options[0])
 	}
 	fmt.Fprintf(a.err, "hint: %s pending %s shows it, such as %s respond %s %s answers it; --wait 1m waits for an answer\n",
 		path, cleanLine(name), path, cleanLine(name), cleanLine(answer))

@@ -16,8 +16,10 @@ import (
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/exec"
 	"gascity.dev/gc/runtime/native"
+	"gascity.dev/gc/runtime/runtimefake"
 	"gascity.dev/gc/runtime/subprocess"
 	"gascity.dev/gc/runtime/tmux"
+	"gascity.dev/gc/runtime/wrap"
 )
 
 // providers names every way to host sessions that this program has, and makes
@@ -27,7 +29,7 @@ var providers = map[string]func(a *app, city string) (runtime.Provider, error){
 	"native":     newNative,
 	"tmux":       newTmux,
 	"subprocess": newSubprocess,
-	"fake":       func(*app, string) (runtime.Provider, error) { return runtime.NewFake(), nil },
+	"fake":       func(*app, string) (runtime.Provider, error) { return runtimefake.New(), nil },
 }
 
 const defaultProvider = "native"
@@ -222,14 +224,14 @@ func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
 	if c, ok := p.(io.Closer); ok {
 		a.opened = append(a.opened, c)
 	}
-	var d runtime.Decoration
+	var d wrap.Decoration
 	if !strings.HasPrefix(c.name, execPrefix) { // scripts have their own, longer deadline
 		d.Deadlines.Query = queryTime
 	}
 	if a.made == nil {
 		a.made = map[side]runtime.Provider{}
 	}
-	a.made[key] = runtime.Decorate(p, d)
+	a.made[key] = wrap.Decorate(p, d)
 	return a.made[key], nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // Every provider that a command can select is decorated, those behind a router
@@ -22,11 +23,11 @@ func TestProvidersAreDecorated(t *testing.T) {
 	}
 	real := providers
 	t.Cleanup(func() { providers = real })
-	fakes := map[string]*runtime.Fake{}
+	fakes := map[string]*runtimefake.Fake{}
 	providers = map[string]func(*app, string) (runtime.Provider, error){}
 	for name := range real {
 		providers[name] = func(*app, string) (runtime.Provider, error) {
-			f := runtime.NewFake()
+			f := runtimefake.New()
 			f.Hang("IsRunning", "", true)
 			fakes[name] = f
 			return f, nil

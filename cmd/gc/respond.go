@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -71,7 +72,7 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 			return err
 		}
 	} else if len(q.Options) > 0 {
-		return fail(exitUsage, "--option "+shellWord(q.Options[0]), "%s wants one of its options", t.label)
+		return fail(exitUsage, "--option "+shell.Word(q.Options[0]), "%s wants one of its options", t.label)
 	}
 	err = p.Respond(ctx, t.session, answer)
 	if o.text != "" && errors.Is(err, runtime.ErrInteractionUnsupported) {
@@ -105,7 +106,7 @@ func (a *app) checkAsked(ctx context.Context, t *target, q *runtime.Interaction,
 	if id == "" || id == q.RequestID {
 		return nil
 	}
-	hint := a.pathOf(t) + " pending " + shellWord(t.label) + " shows it"
+	hint := a.pathOf(t) + " pending " + shell.Word(t.label) + " shows it"
 	return fail(exitFailure, hint, "%s asks something else now: %q", t.label, q.Prompt)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/shell"
 )
 
 func newRigCmd(a *app) *cobra.Command {
@@ -151,7 +152,7 @@ func runRigAdd(ctx context.Context, a *app, name, path string) error {
 		return err
 	}
 	if st, err := os.Stat(abs); err != nil || !st.IsDir() {
-		return fail(exitNotFound, "mkdir -p "+shellWord(path), "%s is no folder", path)
+		return fail(exitNotFound, "mkdir -p "+shell.Word(path), "%s is no folder", path)
 	}
 	if err := config.AddRig(city, name, rigPath(city.Dir, abs)); err != nil {
 		return rigError(err)

@@ -15,6 +15,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // opConfig is the start config of the protocol.
@@ -129,7 +130,7 @@ func opStart(c *opCall) error {
 		return fmt.Errorf("start %s: %w", c.label, runtime.ErrSessionExists)
 	}
 	id := ""
-	err = runtime.RunStart(c.ctx, c.label, o.runtimeConfig(), runtime.Hooks{
+	err = driver.RunStart(c.ctx, c.label, o.runtimeConfig(), driver.Hooks{
 		Create:  func(ctx context.Context) (err error) { id, err = c.create(ctx, &o); return err },
 		Destroy: func(ctx context.Context) error { return c.p.Stop(ctx, c.name) },
 		Report: func(s runtime.Step) {
@@ -229,7 +230,7 @@ func opRunLive(c *opCall) error {
 		return err
 	}
 	cfg := o.runtimeConfig()
-	runtime.RunLive(c.ctx, c.label, cfg, func(s runtime.Step) {
+	driver.RunLive(c.ctx, c.label, cfg, func(s runtime.Step) {
 		if s.Err != nil {
 			c.say("session_live: %v", s.Err)
 		}

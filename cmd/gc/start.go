@@ -17,6 +17,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -126,7 +127,7 @@ func (o *startOptions) check() error {
 	case o.blockedTimeout < 0:
 		return fail(exitUsage, "", "--blocked-timeout %v is negative", o.blockedTimeout)
 	case o.artifacts != "" && o.until == "":
-		return fail(exitUsage, "gc start --foreground --until done --artifacts "+shellWord(o.artifacts), "--artifacts needs --until")
+		return fail(exitUsage, "gc start --foreground --until done --artifacts "+shell.Word(o.artifacts), "--artifacts needs --until")
 	case o.until != "" && o.until != string(controller.UntilDone) && o.until != string(controller.UntilIdle):
 		return fail(exitUsage, "valid values: done, idle", "--until %s is not known", o.until)
 	}

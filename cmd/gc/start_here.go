@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -98,7 +99,7 @@ func (a *app) blockedAgent(b *controller.BlockedError) error {
 	if q := b.Activity.Pending; q != nil {
 		fmt.Fprint(a.err, questionText(q))
 	}
-	return fail(exitFailure, `permissions in city.toml say what agents may do without asking; --blocked-timeout leaves time for gc respond `+shellWord(b.Agent), "%w", b)
+	return fail(exitFailure, `permissions in city.toml say what agents may do without asking; --blocked-timeout leaves time for gc respond `+shell.Word(b.Agent), "%w", b)
 }
 
 // hasOneShot reports whether an agent of the city ends by itself.

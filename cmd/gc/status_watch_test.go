@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // countedFake is a provider that must be closed.
 type countedFake struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	open *int
 }
 
@@ -51,7 +52,7 @@ func TestWatchHoldsOneProvider(t *testing.T) {
 		"fake": func(*app, string) (runtime.Provider, error) {
 			made, open = made+1, open+1
 			most = max(most, open)
-			return countedFake{runtime.NewFake(), &open}, nil
+			return countedFake{runtimefake.New(), &open}, nil
 		},
 	}
 	synctest.Test(t, func(t *testing.T) {

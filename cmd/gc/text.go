@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/internal/shell"
 )
 
 // Text that programs made (screens, titles, names, error text) never reaches a
@@ -96,18 +96,7 @@ func shellLine(argv []string) string {
 	}
 	quoted := make([]string, len(argv))
 	for i, a := range argv {
-		quoted[i] = shellWord(a)
+		quoted[i] = shell.Word(a)
 	}
 	return "exec " + strings.Join(quoted, " ")
-}
-
-// shellWord quotes a word for a shell where it needs it.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:@%+,", r))
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return runtime.ShellQuote(s)
 }

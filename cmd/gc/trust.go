@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/internal/trust"
 )
 
@@ -261,7 +262,7 @@ func controllerTrust(city *config.City) error {
 	err := mayRun(city)
 	var f *failure
 	if errors.As(err, &f) {
-		return &controller.Error{Err: errors.New("what the city runs has changed, and is not trusted yet"), Help: "gc trust " + shellWord(city.Dir)}
+		return &controller.Error{Err: errors.New("what the city runs has changed, and is not trusted yet"), Help: "gc trust " + shell.Word(city.Dir)}
 	}
 	return err
 }

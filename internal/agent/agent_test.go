@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 func specs(t *testing.T, dir, toml string) []*Spec {
@@ -116,7 +118,7 @@ func TestPrompts(t *testing.T) {
 			}
 			want := ""
 			if tt.prompt != "" {
-				want = runtime.ShellQuote(tt.prompt)
+				want = shell.Quote(tt.prompt)
 			}
 			if cfg.PromptSuffix != want || cfg.PromptFlag != tt.flag {
 				t.Errorf("suffix %s flag %q\nwant   %s", cfg.PromptSuffix, cfg.PromptFlag, want)
@@ -169,7 +171,7 @@ func TestPoolMembers(t *testing.T) {
 }
 
 func TestBoundAgent(t *testing.T) {
-	fake := runtime.NewFake()
+	fake := runtimefake.New()
 	a := Bind(specs(t, t.TempDir(), "[[agents]]\nname = \"a\"\nstart_command = \"x\"\nprocess_names = [\"x\"]\n")[0], fake)
 	if up, err := a.IsRunning(t.Context()); up || err != nil {
 		t.Errorf("running before its start: %v %v", up, err)

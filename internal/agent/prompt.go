@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -110,7 +111,7 @@ func (s *Spec) addPrompt(cfg *runtime.Config, inst Instance) error {
 	if err != nil || prompt == "" {
 		return err
 	}
-	cfg.PromptSuffix = runtime.ShellQuote(prompt)
+	cfg.PromptSuffix = shell.Quote(prompt)
 	if s.Resolved.PromptMode == config.PromptFlag {
 		cfg.PromptFlag = s.Resolved.PromptFlag
 	}

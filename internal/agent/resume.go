@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/shell"
 )
 
 // A conversation is what an agent's program remembers over its own end, by an
@@ -30,7 +31,7 @@ func NewConversation() string {
 // converse adds the conversation of an incarnation to its command.
 func (s *Spec) converse(command string, inst Instance) string {
 	r := &s.Resolved
-	id := config.Quote(inst.Conversation)
+	id := shell.Word(inst.Conversation)
 	switch {
 	case inst.Conversation == "" || command == "":
 		return command

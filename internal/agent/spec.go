@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -329,7 +330,7 @@ func (s *Spec) command() (string, error) {
 		line = `"${SHELL:-/bin/sh}"`
 	}
 	for _, a := range args {
-		line += " " + config.Quote(a)
+		line += " " + shell.Word(a)
 	}
 	return line, nil
 }

@@ -488,14 +488,6 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-func TestQuote(t *testing.T) {
-	for in, want := range map[string]string{"abc": "abc", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "--x=1": "'--x=1'", "a\nb": "'a\nb'"} {
-		if got := Quote(in); got != want {
-			t.Errorf("%q gives %s", in, got)
-		}
-	}
-}
-
 // FuzzLoad: any bytes give a city or problems, never a panic, and every
 // resolved agent can be asked for.
 func FuzzLoad(f *testing.F) {

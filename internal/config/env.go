@@ -6,14 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// inherited are the variables an agent gets from whoever starts the city.
-var inherited = [...]string{
-	"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR", "SSH_AUTH_SOCK",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY",
-	"http_proxy", "https_proxy", "no_proxy", "all_proxy", "ftp_proxy",
-}
+	"gascity.dev/gc/internal/environ"
+)
 
 // places say where gc keeps its state, so that gc inside an agent's session
 // speaks to the multiplexer that hosts it. A relative path would be another one
@@ -27,23 +22,11 @@ func Inherit(caller []string, extra []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range caller {
 		k, v, ok := strings.Cut(kv, "=")
-		if ok && k != "" && (inherits(k, extra) || filepath.IsAbs(v) && slices.Contains(places[:], k)) {
+		if ok && k != "" && (environ.Inherited(k) || matches(k, extra) || filepath.IsAbs(v) && slices.Contains(places[:], k)) {
 			out[k] = v
 		}
 	}
 	return out
-}
-
-func inherits(name string, extra []string) bool {
-	for _, k := range inherited {
-		if k == name {
-			return true
-		}
-	}
-	if strings.HasPrefix(name, "LC_") {
-		return true
-	}
-	return matches(name, extra)
 }
 
 // matches reports whether a name is in a list of names and "PREFIX_*" patterns.

@@ -70,19 +70,3 @@ func clip(s string) string {
 	}
 	return s[:cut] + "…"
 }
-
-// Quote makes one shell word of s.
-func Quote(s string) string {
-	if s != "" && strings.IndexFunc(s, unsafeInShell) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func unsafeInShell(r rune) bool {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-		return false
-	}
-	return !strings.ContainsRune("_-./:,+@%", r)
-}

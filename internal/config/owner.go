@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"gascity.dev/gc/internal/shell"
 )
 
 // UnsafeError says why a file of a city is not used: another user could have
@@ -74,7 +76,7 @@ func ownedByUser(path string, st fs.FileInfo) error {
 		if mode&0o002 == 0 {
 			who, fix = fmt.Sprintf("its group (gid %d)", sys.Gid), "chmod g-w "
 		}
-		return &UnsafeError{Path: path, Why: who + " may write it", Help: fix + Quote(path)}
+		return &UnsafeError{Path: path, Why: who + " may write it", Help: fix + shell.Word(path)}
 	}
 	return nil
 }

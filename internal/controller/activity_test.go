@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // busyFake says what its sessions are doing.
 type busyFake struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	mu    sync.Mutex
 	doing map[string]runtime.Activity
 	asked int // questions for all at once

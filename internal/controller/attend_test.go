@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 const promptedAgent = "[[agents]]\nname = \"a\"\nstart_command = \"agent\"\nprompt_template = \"do the work\"\n"
 
 // servingFake tells when its sessions are idle for the first time.
 type servingFake struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	idle chan struct{}
 }
 

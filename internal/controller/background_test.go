@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // outside is a Background in memory that outlives controllers, with the
@@ -261,7 +262,7 @@ func TestEndIsToldOnceOverControllers(t *testing.T) {
 // composer is a fake whose drafts leave the composer at Enter, but for one that
 // comes so soon after the text that it counts as a newline of a paste.
 type composer struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	shown time.Time // when the draft came to be
 }
 

@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // reconcileLimit is the target for a reconcile of 1000 unchanged agents.
@@ -96,7 +97,7 @@ func judge(b *testing.B, began int64) {
 // BenchmarkReconcile is one look at 1000 unchanged agents and the plan for
 // them, without the backend's own time.
 func BenchmarkReconcile(b *testing.B) {
-	fake := runtime.NewFake()
+	fake := runtimefake.New()
 	l := thousand(b, fake, "agent", "agent", func(specs []*agent.Spec) {
 		for _, s := range specs {
 			if err := agent.Bind(s, fake).Start(b.Context()); err != nil {

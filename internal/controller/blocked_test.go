@@ -11,18 +11,19 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // asker is a backend whose agent a may ask questions.
 type asker struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	mu      sync.Mutex
 	now     runtime.Activity
 	changed chan struct{} // closed at every change
 	sitting bool          // somebody is attached
 }
 
-func newAsker(f *runtime.Fake) *asker {
+func newAsker(f *runtimefake.Fake) *asker {
 	return &asker{Fake: f, now: runtime.Activity{State: runtime.ActivityWorking}, changed: make(chan struct{})}
 }
 

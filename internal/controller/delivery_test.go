@@ -11,11 +11,12 @@ import (
 
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // idler is a fake whose agents are idle when it says so.
 type idler struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	idle atomic.Bool
 }
 

@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // scanner is a fake that also sees the process table.
 type scanner struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	mu    sync.Mutex
 	live  []runtime.LiveRuntime
 	ended []int

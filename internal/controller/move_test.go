@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 const (
@@ -125,7 +126,7 @@ func TestNamesThatAreSwapped(t *testing.T) {
 // TestTwoCitiesOfOneName: the second to be started gets names of its own, for
 // ever; the first keeps its own, also while it does not run.
 func TestTwoCitiesOfOneName(t *testing.T) {
-	fake, claims := runtime.NewFake(), t.TempDir()
+	fake, claims := runtimefake.New(), t.TempDir()
 	once := func(dir string) []string {
 		t.Helper()
 		c, err := config.Load(dir)

@@ -6,12 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // programFake is a fake that tells of programs that have ended.
 type programFake struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	gone  chan error
 	calls int
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // A backend that fails starts is tried again ever more slowly, and the agent's
@@ -114,7 +115,7 @@ func TestChangeOfProviderIsNoCrash(t *testing.T) {
 		r.start(func(o *Options) { o.ProviderName = "tmux" })
 		r.wantState("a", StateRunning)
 		r.end()
-		r.fake = runtime.NewFake()
+		r.fake = runtimefake.New()
 		r.start(func(o *Options) { o.ProviderName = "native" })
 		if a := r.wantState("a", StateRunning); a.Restarts != 0 || a.LastExit != nil {
 			t.Errorf("%+v", a)

@@ -16,6 +16,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // reload writes a new city.toml and has it read.
@@ -107,7 +108,7 @@ func TestDrainAckEndsTheDrain(t *testing.T) {
 		}
 		r.l.post(r.l.poke) // gc runtime drain-ack does
 		r.wantState("a", StateRunning)
-		if calls := r.fake.CallsOf("SetMeta", "gc-city-a"); !slices.ContainsFunc(calls, func(c runtime.Call) bool { return c.Key == agent.MetaDrained }) {
+		if calls := r.fake.CallsOf("SetMeta", "gc-city-a"); !slices.ContainsFunc(calls, func(c runtimefake.Call) bool { return c.Key == agent.MetaDrained }) {
 			t.Error("nobody can see that it was drained")
 		}
 		if r.starts("gc-city-a") != 2 {

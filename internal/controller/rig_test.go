@@ -12,14 +12,14 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // rig is one city with a fake backend, in a synctest bubble without sockets.
 type rig struct {
 	t    *testing.T
 	dir  string
-	fake *runtime.Fake
+	fake *runtimefake.Fake
 	log  *syncBuffer
 
 	l      *loop
@@ -46,7 +46,7 @@ func (s *syncBuffer) String() string {
 
 func newRig(t *testing.T, toml string) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), fake: runtime.NewFake(), log: &syncBuffer{}}
+	r := &rig{t: t, dir: t.TempDir(), fake: runtimefake.New(), log: &syncBuffer{}}
 	r.write(toml)
 	return r
 }

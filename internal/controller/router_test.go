@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // halfLost is a router of which one side is lost while lost is set: its list
 // holds only the names of the other, and nothing can be told of its own.
 type halfLost struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	gone string // a session of the side
 	lost atomic.Bool
 }

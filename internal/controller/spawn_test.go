@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // childEnv makes the test binary a background controller with a fake backend.
@@ -18,7 +18,7 @@ const childEnv = "GC_TEST_CONTROLLER_CITY"
 func childMain(ctx context.Context) int {
 	err := Child(ctx, func() (Options, error) {
 		c, err := config.Load(os.Getenv(childEnv))
-		return Options{City: c, Provider: runtime.NewFake()}, err
+		return Options{City: c, Provider: runtimefake.New()}, err
 	})
 	if err != nil {
 		return 1

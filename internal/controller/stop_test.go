@@ -14,6 +14,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 func TestForeignSessionIsNeverTouched(t *testing.T) {
@@ -123,7 +124,7 @@ func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
 
 // stopWhile runs one agent of a city with a shutdown_timeout of 4 s, stops the city
 // while the agent is in the given state, and returns how long the stop took.
-func stopWhile(t *testing.T, state string, meanwhile func(r *rig, b *busyFake)) (took time.Duration, calls []runtime.Call) {
+func stopWhile(t *testing.T, state string, meanwhile func(r *rig, b *busyFake)) (took time.Duration, calls []runtimefake.Call) {
 	bubble(t, "[daemon]\nshutdown_timeout = \"4s\"\n"+oneAgent, func(r *rig) {
 		b := &busyFake{Fake: r.fake, doing: map[string]runtime.Activity{}}
 		b.set("gc-city-a", state)
@@ -141,7 +142,7 @@ func stopWhile(t *testing.T, state string, meanwhile func(r *rig, b *busyFake)) 
 	return took, calls
 }
 
-func called(calls []runtime.Call, method string) (list []runtime.Call) {
+func called(calls []runtimefake.Call, method string) (list []runtimefake.Call) {
 	for _, c := range calls {
 		if c.Method == method {
 			list = append(list, c)
@@ -205,7 +206,7 @@ func TestASecondStopKills(t *testing.T) {
 		}
 	})
 	stops := called(calls, "Stop")
-	if took != 0 || !slices.ContainsFunc(stops, func(c runtime.Call) bool { return c.Grace == 0 }) {
+	if took != 0 || !slices.ContainsFunc(stops, func(c runtimefake.Call) bool { return c.Grace == 0 }) {
 		t.Errorf("stop took %v: %v", took, stops)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // leaver is a fake whose programs end by themselves when they are interrupted.
 type leaver struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	leave func(name string)
 }
 
@@ -24,26 +25,26 @@ func (f leaver) Interrupt(_ context.Context, name string) error {
 func TestExitOfAStoppedAgent(t *testing.T) {
 	for name, c := range map[string]struct {
 		deaf  bool // no events
-		leave func(*runtime.Fake) func(string)
+		leave func(*runtimefake.Fake) func(string)
 		want  runtime.Exit
 	}{
 		"it ended by itself": {
-			leave: func(f *runtime.Fake) func(string) { return func(name string) { f.Exit(name, 3) } },
+			leave: func(f *runtimefake.Fake) func(string) { return func(name string) { f.Exit(name, 3) } },
 			want:  runtime.Exit{Code: 3},
 		},
 		"by the interrupt": {
-			leave: func(f *runtime.Fake) func(string) {
+			leave: func(f *runtimefake.Fake) func(string) {
 				return func(name string) { f.ExitWith(name, runtime.Exit{Code: 130, Signal: "SIGINT", Time: time.Now()}) }
 			},
 			want: runtime.Exit{Code: 130, Signal: "SIGINT"},
 		},
 		"by the stop": {
-			leave: func(*runtime.Fake) func(string) { return func(string) {} },
+			leave: func(*runtimefake.Fake) func(string) { return func(string) {} },
 			want:  runtime.Exit{Code: 143, Signal: "SIGTERM"},
 		},
 		"nobody tells": {
 			deaf:  true,
-			leave: func(f *runtime.Fake) func(string) { return f.Vanish },
+			leave: func(f *runtimefake.Fake) func(string) { return f.Vanish },
 			want:  runtime.Exit{Code: -1},
 		},
 	} {

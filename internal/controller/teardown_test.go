@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
 // oneServer has a server behind its sessions, which Events starts and whose end
 // ends every stream of events.
 type oneServer struct {
-	*runtime.Fake
+	*runtimefake.Fake
 	restarted atomic.Bool
 	down      chan struct{}
 }

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -113,7 +114,7 @@ func (s *surveyor) agent(r *config.Resolved) {
 	about := "agent " + r.Name
 	command := cmp.Or(r.Command, "your shell")
 	for _, a := range r.Args {
-		command += " " + config.Quote(a)
+		command += " " + shell.Word(a)
 	}
 	s.says(about, command)
 	s.programs(r, r.Command)

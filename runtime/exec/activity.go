@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 var (
@@ -21,13 +22,13 @@ type look struct {
 }
 
 // onScreen is a session as peek shows it.
-func (p *Provider) onScreen(ctx context.Context, name string) (runtime.OnScreen, error) {
+func (p *Provider) onScreen(ctx context.Context, name string) (driver.OnScreen, error) {
 	ready, err := p.GetMeta(ctx, name, readyMeta)
 	if err != nil {
-		return runtime.OnScreen{}, err
+		return driver.OnScreen{}, err
 	}
-	rules, err := runtime.ScreenRulesOf(ctx, p, name, ready)
-	return runtime.OnScreen{
+	rules, err := driver.ScreenRulesOf(ctx, p, name, ready)
+	return driver.OnScreen{
 		Screen: func(ctx context.Context) (string, error) { return p.screen(ctx, name, defaultRows) },
 		Keys: func(ctx context.Context, keys ...string) error {
 			return p.must(ctx, request{op: opSendKeys, name: name, args: keys})
@@ -65,7 +66,7 @@ func (p *Provider) changed(ctx context.Context, name, text string) (time.Time, e
 // Activity implements runtime.ActivityProvider from what peek shows.
 func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity, error) {
 	err := p.live(ctx, name) // peek may still show the last screen of one that has ended
-	var s runtime.OnScreen
+	var s driver.OnScreen
 	if err == nil {
 		s, err = p.onScreen(ctx, name)
 	}
@@ -89,7 +90,7 @@ func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interacti
 // script without send-keys cannot answer.
 func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) error {
 	err := p.live(ctx, name)
-	var s runtime.OnScreen
+	var s driver.OnScreen
 	if err == nil {
 		s, err = p.onScreen(ctx, name)
 	}

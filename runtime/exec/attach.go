@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Variables that attach tells a script more with; one that ignores them
@@ -55,7 +56,7 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		cmd.Env = append(cmd.Env, envReadOnly+"=1")
 		filter = func(in []byte) ([]byte, bool) { return nil, leaves.feed(in) }
 	}
-	err = runtime.RunOnTerminal(ctx, cmd, t, filter)
+	err = driver.RunOnTerminal(ctx, cmd, t, filter)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return err

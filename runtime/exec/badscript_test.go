@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/exec"
@@ -217,7 +218,7 @@ func TestPhrases(t *testing.T) {
 		"not its sentence":  {`echo '{"version":1}'; exit 0`, "a is not running", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBad(t, `case $1 in protocol) `+c.protocol+`;; is-running|peek) echo `+runtime.ShellQuote(c.message)+` >&2; exit 1;; esac`)
+			b := newBad(t, `case $1 in protocol) `+c.protocol+`;; is-running|peek) echo `+shell.Quote(c.message)+` >&2; exit 1;; esac`)
 			running, err := b.IsRunning(t.Context(), "a")
 			if running || (err == nil) != c.gone {
 				t.Errorf("%v, %v", running, err)

@@ -14,9 +14,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 	"gascity.dev/gc/runtime/exec"
 	"gascity.dev/gc/runtime/runtimetest"
 )
@@ -83,7 +85,7 @@ func newBackend(t testing.TB, script string, env ...string) *backend {
 	t.Helper()
 	dir := t.TempDir()
 	b := &backend{env: append(os.Environ(), env...), gate: filepath.Join(dir, "gate"), script: filepath.Join(dir, filepath.Base(script))}
-	text := fmt.Sprintf("#!/bin/sh\n[ ! -p %s ] || read x < %[1]s\nexec %s \"$@\"\n", runtime.ShellQuote(b.gate), runtime.ShellQuote(script))
+	text := fmt.Sprintf("#!/bin/sh\n[ ! -p %s ] || read x < %[1]s\nexec %s \"$@\"\n", shell.Quote(b.gate), shell.Quote(script))
 	if err := testenv.WriteProgram(b.script, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func newBackend(t testing.TB, script string, env ...string) *backend {
 
 func (b *backend) provider(t testing.TB) *exec.Provider {
 	t.Helper()
-	p, err := exec.New(exec.Options{Script: b.script, Environ: b.env, Limits: runtime.Limits{Poll: 50 * time.Millisecond}})
+	p, err := exec.New(exec.Options{Script: b.script, Environ: b.env, Limits: driver.Limits{Poll: 50 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

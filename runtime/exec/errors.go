@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -54,7 +55,7 @@ func (p *Provider) lose(r request, err error) error {
 	line := p.path + " " + r.op
 	for _, word := range append([]string{r.name}, r.args...) {
 		if r.op != opProtocol {
-			line += " " + runtime.ShellQuote(word)
+			line += " " + shell.Quote(word)
 		}
 	}
 	return &lost{err, "what it does by hand: " + line}

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Nudge implements runtime.Provider. The receipt is the script's own; where it
@@ -17,7 +19,7 @@ func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.Con
 	if err := checkName(name); err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge: %w: %w", runtime.ErrSessionNotFound, err)
 	}
-	text, changed, err := runtime.PlainText(ctx, p, name, content)
+	text, changed, err := driver.PlainText(ctx, p, name, content)
 	if err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
 	}
@@ -93,7 +95,7 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	}
 	words := make([]string, len(argv))
 	for i, w := range argv {
-		words[i] = runtime.ShellQuote(w)
+		words[i] = shell.Quote(w)
 	}
 	out, code, err := p.execLine(ctx, name, "exec "+strings.Join(words, " "))
 	if err != nil || code != exitCannotRun && code != exitNoCommand {
@@ -175,7 +177,7 @@ func (p *Provider) watchIdle(ctx context.Context, name string) error {
 		if screen != last {
 			last, since = screen, time.Now()
 		}
-		if prefix != "" && time.Since(since) >= idleQuiet && runtime.PromptOpen(screen, prefix) {
+		if prefix != "" && time.Since(since) >= idleQuiet && driver.PromptOpen(screen, prefix) {
 			return nil
 		}
 		if err := p.live(ctx, name); err != nil {
@@ -197,5 +199,5 @@ func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout
 		return fmt.Errorf("dialogs of %s: %w", name, err)
 	}
 	s := &starter{p: p, name: name}
-	return runtime.DismissDialogs(inner, name, s.hooks(nil), nil)
+	return driver.DismissDialogs(inner, name, s.hooks(nil), nil)
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Operations of the protocol.
@@ -272,7 +273,7 @@ type startConfig struct {
 // encodeConfig makes the start config. Text that is no UTF-8 cannot go through
 // JSON whole and is an error.
 func encodeConfig(name string, cfg runtime.Config, nudge bool) (string, error) {
-	line, err := runtime.CommandLine(name, cfg)
+	line, err := driver.CommandLine(name, cfg)
 	if err != nil {
 		return "", err
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Options configure a Provider.
@@ -36,7 +37,7 @@ type Options struct {
 
 	Environ []string // of the script; nil: this process's
 	Deny    error    // not nil: the script is never run, and every call fails with this
-	Limits  runtime.Limits
+	Limits  driver.Limits
 	Report  func(runtime.Step) // of every step of every start; may be nil
 }
 
@@ -52,7 +53,7 @@ type Provider struct {
 	o    Options
 	path string // absolute
 
-	starts runtime.Starts
+	starts driver.Starts
 	mu     sync.Mutex
 	asking chan struct{} // one token: who has it asks for the handshake
 	shake  *handshake    // nil until the script answered

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // do runs an operation that changes something. One that the script does not
@@ -313,7 +314,7 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	if herr != nil {
 		return herr
 	}
-	err = errors.Join(err, runtime.RunSetup(ctx, name, cfg, cfg.SessionLive, (&starter{p: p, name: name, cfg: cfg}).hooks(h).Setup))
+	err = errors.Join(err, driver.RunSetup(ctx, name, cfg, cfg.SessionLive, (&starter{p: p, name: name, cfg: cfg}).hooks(h).Setup))
 	if p.o.Report != nil {
 		p.o.Report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err, Warning: err != nil})
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Start implements runtime.Provider. The choreography stays here; the script
@@ -23,7 +25,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 		}
 		return p.live(context.WithoutCancel(ctx), name)
 	}, func() (bool, error) {
-		err := runtime.RunStart(ctx, name, cfg, s.hooks(h))
+		err := driver.RunStart(ctx, name, cfg, s.hooks(h))
 		if err != nil && s.boxed && !s.created && !errors.Is(err, runtime.ErrSessionExists) {
 			err = s.undo(ctx, err)
 		}
@@ -42,8 +44,8 @@ type starter struct {
 
 // hooks reach the session through the script; h may be nil for one that is not
 // being started.
-func (s *starter) hooks(h *handshake) runtime.Hooks {
-	hooks := runtime.Hooks{
+func (s *starter) hooks(h *handshake) driver.Hooks {
+	hooks := driver.Hooks{
 		Create: func(ctx context.Context) error { return s.create(ctx, h) }, Destroy: s.destroy,
 		Ended: s.ended, Alive: s.alive, Screen: s.screen, Keys: s.keys, Nudge: s.nudge,
 		Report: s.p.o.Report, Limits: s.p.o.Limits,
@@ -86,7 +88,7 @@ func (s *starter) preStart(ctx context.Context, line string) error {
 // inBox runs one shell command of config where the agent runs.
 func (s *starter) inBox(ctx context.Context, line string) error {
 	r := request{op: opExec, name: s.name, noEnd: true,
-		stdin: "GC_SESSION=" + runtime.ShellQuote(s.name) + " GC_DIR=" + runtime.ShellQuote(s.cfg.WorkDir) + "\n" +
+		stdin: "GC_SESSION=" + shell.Quote(s.name) + " GC_DIR=" + shell.Quote(s.cfg.WorkDir) + "\n" +
 			"export GC_SESSION GC_DIR\n" + line}
 	a, err := s.p.call(ctx, r)
 	if err == nil && a.code != 0 {
@@ -114,9 +116,9 @@ func (s *starter) create(ctx context.Context, h *handshake) error {
 		return s.p.failure(ctx, r, a)
 	}
 	s.created = true
-	err = runtime.KeepComposer(ctx, s.p, s.name, s.cfg.Composer)
+	err = driver.KeepComposer(ctx, s.p, s.name, s.cfg.Composer)
 	if err == nil {
-		err = runtime.KeepScreenRules(ctx, s.p, s.name, s.cfg)
+		err = driver.KeepScreenRules(ctx, s.p, s.name, s.cfg)
 	}
 	if err == nil && s.cfg.ReadyPromptPrefix != "" {
 		err = s.p.SetMeta(ctx, s.name, readyMeta, s.cfg.ReadyPromptPrefix)

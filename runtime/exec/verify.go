@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Times of a look for what a script typed.
@@ -91,7 +92,7 @@ func submitted(before, after, text, prefix string) bool {
 	}
 	lines := below(after, end)
 	if prefix != "" {
-		return slices.ContainsFunc(lines, func(line string) bool { return runtime.PromptOpen(line, prefix) })
+		return slices.ContainsFunc(lines, func(line string) bool { return driver.PromptOpen(line, prefix) })
 	}
 	if more > 1 {
 		return true

@@ -8,6 +8,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // WaitForIdle implements runtime.IdleWaitProvider: Activity is idle or done.
@@ -45,7 +46,7 @@ func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout
 		return fmt.Errorf("dialogs of %s: %w", name, err)
 	}
 	s := &starter{p: p, name: name, id: info.ID}
-	return runtime.DismissDialogs(inner, name, s.hooks(), nil)
+	return driver.DismissDialogs(inner, name, s.hooks(), nil)
 }
 
 // AwaitFirstIdle implements runtime.StartupProvider. Nothing is looked at until
@@ -56,7 +57,7 @@ func (p *Provider) AwaitFirstIdle(ctx context.Context, name string, cfg runtime.
 		return fmt.Errorf("first idle of %s: %w", name, err)
 	}
 	s := &starter{p: p, name: name, cfg: cfg, id: info.ID}
-	err = runtime.AwaitFirstIdle(ctx, name, cfg, s.hooks(), runtime.StartupWaits{
+	err = driver.AwaitFirstIdle(ctx, name, cfg, s.hooks(), driver.StartupWaits{
 		Idle: func(ctx context.Context) (bool, error) {
 			met, err := p.wait(ctx, info.ID, []mux.Condition{{Idle: true}, {Blocked: true}})
 			return met == 0, err
@@ -78,7 +79,7 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	if err != nil {
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
 	}
-	out, code, err := runtime.ExecLocal(ctx, dir, env, argv)
+	out, code, err := driver.ExecLocal(ctx, dir, env, argv)
 	if err != nil {
 		return out, code, fmt.Errorf("exec in %s: %w", name, err)
 	}

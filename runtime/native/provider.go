@@ -18,6 +18,7 @@ import (
 
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Options configure a Provider. The zero value is the user's own server.
@@ -31,7 +32,7 @@ type Options struct {
 	Environ []string
 
 	StopGrace time.Duration      // between TERM and KILL; 0 = 5 s
-	Limits    runtime.Limits     // of the start sequence
+	Limits    driver.Limits      // of the start sequence
 	Report    func(runtime.Step) // of every step of every start; may be nil
 }
 
@@ -43,7 +44,7 @@ const defaultGrace = 5 * time.Second
 type Provider struct {
 	o Options
 
-	starts   runtime.Starts
+	starts   driver.Starts
 	answered atomic.Int64 // when the server last answered, in nanoseconds since epoch
 
 	mu     sync.Mutex

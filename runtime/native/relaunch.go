@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // volatile reports whether a variable is one that a program sets for itself; a
@@ -60,7 +61,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 		env = append(env, k+"="+v)
 	}
 	cfg.WorkDir = info.WorkDir
-	line, err := runtime.CommandLine(name, cfg)
+	line, err := driver.CommandLine(name, cfg)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 	"gascity.dev/gc/runtime/native"
 )
 
@@ -22,7 +23,7 @@ func TestRecordedScreens(t *testing.T) {
 	b := newBackend(t)
 	p, err := native.New(native.Options{
 		Paths: b.paths, StopGrace: time.Second,
-		Limits: runtime.Limits{Settle: 300 * time.Millisecond, Move: 300 * time.Millisecond, Gone: 300 * time.Millisecond},
+		Limits: driver.Limits{Settle: 300 * time.Millisecond, Move: 300 * time.Millisecond, Gone: 300 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)

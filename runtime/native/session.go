@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Stop implements runtime.Provider. It also forgets a session that exited.
@@ -130,7 +131,7 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 	if p.o.Host != nil {
 		return fmt.Errorf("copy to %s on %s: %w", name, p.o.Host, runtime.ErrUnsupported)
 	}
-	if err := runtime.CopyLocal(ctx, info.WorkDir, src, relDst); err != nil {
+	if err := driver.CopyLocal(ctx, info.WorkDir, src, relDst); err != nil {
 		return fmt.Errorf("copy to %s: %w", name, err)
 	}
 	return nil
@@ -144,7 +145,7 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	} else if err != nil {
 		return fmt.Errorf("run live %s: %w", name, err)
 	}
-	runtime.RunLive(ctx, name, cfg, p.o.Report)
+	driver.RunLive(ctx, name, cfg, p.o.Report)
 	return nil
 }
 

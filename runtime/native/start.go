@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Start implements runtime.Provider.
@@ -26,7 +27,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 		_, err := p.live(ctx, name)
 		return err
 	}, func() (bool, error) {
-		err := runtime.RunStart(ctx, name, cfg, s.hooks())
+		err := driver.RunStart(ctx, name, cfg, s.hooks())
 		return s.id != "", err
 	})
 }
@@ -50,8 +51,8 @@ func (s *starter) prepares() bool {
 	return len(c.PreStart)+len(c.PackOverlayDirs)+len(c.CopyFiles) > 0 || c.OverlayDir != "" || len(c.PromptSuffix) > shortPrompt
 }
 
-func (s *starter) hooks() runtime.Hooks {
-	return runtime.Hooks{
+func (s *starter) hooks() driver.Hooks {
+	return driver.Hooks{
 		Create: s.create, Destroy: s.destroy, Ended: s.ended, Alive: s.alive,
 		Screen: s.screen, Changed: s.changed, Keys: s.keys, Nudge: s.nudge,
 		Report: s.p.o.Report, Limits: s.p.o.Limits,
@@ -66,7 +67,7 @@ func (s *starter) create(ctx context.Context) error {
 			return fmt.Errorf("work dir %s is no folder", dir)
 		}
 	}
-	line, err := runtime.CommandLine(s.name, s.cfg)
+	line, err := driver.CommandLine(s.name, s.cfg)
 	if err != nil {
 		return err
 	}

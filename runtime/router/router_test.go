@@ -12,17 +12,19 @@ import (
 
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/router"
+	"gascity.dev/gc/runtime/runtimefake"
+	"gascity.dev/gc/runtime/wrap"
 )
 
 // pair is a router over two fakes, "here" and "there".
 type pair struct {
 	*router.Router
-	here, there *runtime.Fake
+	here, there *runtimefake.Fake
 }
 
 func newPair(t *testing.T, make func(open func(string) (runtime.Provider, error)) (*router.Router, error)) pair {
 	t.Helper()
-	p := pair{here: runtime.NewFake(), there: runtime.NewFake()}
+	p := pair{here: runtimefake.New(), there: runtimefake.New()}
 	r, err := make(func(side string) (runtime.Provider, error) {
 		switch side {
 		case "here":
@@ -170,14 +172,14 @@ func TestASideThatCannotBeAsked(t *testing.T) {
 type bare struct{ runtime.Provider }
 
 func TestExtensionsAreThoseOfTheSide(t *testing.T) {
-	f := runtime.NewFake()
-	sides := map[string]runtime.Provider{"full": f, "bare": bare{runtime.NewFake()}, "bare2": bare{runtime.NewFake()}}
+	f := runtimefake.New()
+	sides := map[string]runtime.Provider{"full": f, "bare": bare{runtimefake.New()}, "bare2": bare{runtimefake.New()}}
 	open := func(s string) (runtime.Provider, error) { return sides[s], nil }
 	r, err := router.Auto(open, "full", "bare")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p runtime.Provider = runtime.Decorate(r, runtime.Decoration{})
+	var p runtime.Provider = wrap.Decorate(r, wrap.Decoration{})
 	start(t, p, "a", "")
 	start(t, p, "b", "bare")
 	warm, ok := runtime.As[runtime.RelaunchProvider](p)

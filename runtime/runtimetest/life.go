@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -164,7 +165,7 @@ var lifeCases = []testCase{
 		name, dir := t.name(), filepath.Join(t.TempDir(), "dir")
 		t.must(os.Mkdir(dir, 0o700))
 		err := t.P.Start(t.Ctx, name, runtime.Config{
-			WorkDir: dir, Command: "exec cat", PreStart: []string{"rm -r " + runtime.ShellQuote(dir)},
+			WorkDir: dir, Command: "exec cat", PreStart: []string{"rm -r " + shell.Quote(dir)},
 		})
 		if err == nil || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("error: %v", err)

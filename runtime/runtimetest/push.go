@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // ScreenBuffer is the outer terminal of an attach: it remembers what was shown.
@@ -201,7 +202,7 @@ var attachCases = []testCase{
 	{name: "attach gives the terminal its modes back", needs: []need{programs, attach, keys}, test: func(t *T) {
 		name := t.sh("echo hello; exec cat")
 		t.shows(name, "hello")
-		master, slave, err := runtime.OpenPTY()
+		master, slave, err := driver.OpenPTY()
 		t.must(err)
 		defer slave.Close()
 		defer master.Close()

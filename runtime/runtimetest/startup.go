@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -118,7 +119,7 @@ var startCases = []testCase{
 		dir := t.TempDir()
 		t.start(runtime.Config{
 			WorkDir: dir, Command: t.script("agent", "#!/bin/sh\nfor a; do echo \"<$a>\"; done > args.new; mv args.new args; exec cat\n") + " -y",
-			PromptFlag: "--prompt", PromptSuffix: runtime.ShellQuote("[city] it's $HOME\nline two"),
+			PromptFlag: "--prompt", PromptSuffix: shell.Quote("[city] it's $HOME\nline two"),
 		})
 		if got := t.file(filepath.Join(dir, "args")); got != "<-y>\n<--prompt>\n<[city] it's $HOME\nline two>" {
 			t.Fatalf("%q", got)
@@ -179,7 +180,7 @@ func (t *T) dialog(name string, preselected int, question, first, second string)
 	dir = t.TempDir()
 	line := t.script("dialog-agent", dialogAgent)
 	for _, arg := range []string{fmt.Sprint(preselected), question, first, second} {
-		line += " " + runtime.ShellQuote(arg)
+		line += " " + shell.Quote(arg)
 	}
 	return dir, t.P.Start(t.Ctx, name, runtime.Config{WorkDir: dir, Command: line, ReadyPromptPrefix: "❯ "})
 }

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Exec implements runtime.ExecProvider: the box of a session is this machine, in
@@ -24,7 +25,7 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	var out []byte
 	code := 0
 	if err == nil {
-		out, code, err = runtime.ExecLocal(ctx, s.WorkDir, env, argv)
+		out, code, err = driver.ExecLocal(ctx, s.WorkDir, env, argv)
 	}
 	if err != nil {
 		return out, code, fmt.Errorf("exec in %s: %w", name, err)

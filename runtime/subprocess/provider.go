@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Options configure a Provider.
@@ -32,7 +33,7 @@ type Options struct {
 	// variables from; nil: this process's.
 	Environ   []string
 	StopGrace time.Duration // between TERM and KILL; 0 = 5 s
-	Limits    runtime.Limits
+	Limits    driver.Limits
 	Report    func(runtime.Step) // of every step of every start; may be nil
 }
 
@@ -40,7 +41,7 @@ type Options struct {
 type Provider struct {
 	o Options
 
-	starts runtime.Starts
+	starts driver.Starts
 }
 
 var (

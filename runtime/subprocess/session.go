@@ -17,6 +17,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // lock makes this call the only one, in any gc process, that makes or removes a
@@ -272,7 +273,7 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 		return nil
 	}
 	if err == nil {
-		err = runtime.CopyLocal(ctx, s.WorkDir, src, relDst)
+		err = driver.CopyLocal(ctx, s.WorkDir, src, relDst)
 	}
 	if err != nil {
 		return fmt.Errorf("copy to %s: %w", name, err)
@@ -288,6 +289,6 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	} else if err != nil {
 		return fmt.Errorf("run live %s: %w", name, err)
 	}
-	runtime.RunLive(ctx, name, cfg, p.o.Report)
+	driver.RunLive(ctx, name, cfg, p.o.Report)
 	return nil
 }

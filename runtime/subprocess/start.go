@@ -16,6 +16,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Start implements runtime.Provider.
@@ -25,7 +26,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 		_, err := p.live(name)
 		return err
 	}, func() (bool, error) {
-		err := runtime.RunStart(ctx, name, cfg, s.hooks())
+		err := driver.RunStart(ctx, name, cfg, s.hooks())
 		return s.made.Process.PID != 0, err
 	})
 }
@@ -38,8 +39,8 @@ type starter struct {
 	made state // Process.PID is 0 before it exists
 }
 
-func (s *starter) hooks() runtime.Hooks {
-	return runtime.Hooks{
+func (s *starter) hooks() driver.Hooks {
+	return driver.Hooks{
 		Create: s.create, Destroy: s.destroy, Ended: s.ended, Alive: s.alive, Screen: s.screen,
 		Report: s.p.o.Report, Limits: s.p.o.Limits,
 	}
@@ -84,7 +85,7 @@ func (s *starter) order() (order, error) {
 	} else if !info.IsDir() {
 		return order{}, fmt.Errorf("work dir %s is no folder", dir)
 	}
-	line, err := runtime.CommandLine(s.name, s.cfg)
+	line, err := driver.CommandLine(s.name, s.cfg)
 	if err != nil {
 		return order{}, err
 	}

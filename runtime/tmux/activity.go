@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 var (
@@ -14,9 +15,9 @@ var (
 )
 
 // onScreen is a session as its screen shows it.
-func (p *Provider) onScreen(ctx context.Context, v pane) (runtime.OnScreen, error) {
-	rules, err := runtime.ScreenRulesOf(ctx, p, v.name, v.ready)
-	return runtime.OnScreen{
+func (p *Provider) onScreen(ctx context.Context, v pane) (driver.OnScreen, error) {
+	rules, err := driver.ScreenRulesOf(ctx, p, v.name, v.ready)
+	return driver.OnScreen{
 		Screen: func(ctx context.Context) (string, error) {
 			text, err := p.capture(ctx, v.target, fromScreen)
 			return runtime.LastLines(text, 0), err
@@ -35,7 +36,7 @@ func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity,
 		e := v.exit()
 		return runtime.Activity{State: runtime.ActivityExited, Source: "process", Evidence: e.Reason, Since: e.Time}, nil
 	}
-	var s runtime.OnScreen
+	var s driver.OnScreen
 	if err == nil {
 		s, err = p.onScreen(ctx, v)
 	}
@@ -61,7 +62,7 @@ func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interacti
 // Respond implements runtime.InteractionProvider. It holds the session's input.
 func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) error {
 	v, err := p.live(ctx, name)
-	var s runtime.OnScreen
+	var s driver.OnScreen
 	if err == nil {
 		s, err = p.onScreen(ctx, v)
 	}

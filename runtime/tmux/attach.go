@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Attach implements runtime.Provider: a client of tmux on a terminal of its
@@ -65,7 +66,7 @@ func (p *Provider) attach(ctx context.Context, target string, t runtime.Terminal
 	}
 	cmd := exec.Command(p.o.Binary, args...)
 	cmd.Env = append(p.environ(), "TERM="+outerTerm(p.o.Environ))
-	err := runtime.RunOnTerminal(ctx, cmd, t, nil)
+	err := driver.RunOnTerminal(ctx, cmd, t, nil)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) { // its words are on the terminal; why is asked
 		if _, gerr := p.get(ctx, target); gerr != nil {

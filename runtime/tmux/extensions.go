@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // idleQuiet is how long a prompt must have stood unchanged to count.
@@ -32,7 +33,7 @@ func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Du
 		if screen != last {
 			last, since = screen, time.Now()
 		}
-		if v.ready != "" && time.Since(since) >= idleQuiet && runtime.PromptOpen(screen, v.ready) {
+		if v.ready != "" && time.Since(since) >= idleQuiet && driver.PromptOpen(screen, v.ready) {
 			return nil
 		}
 		if err := sleep(inner, dialogStep); err != nil {
@@ -52,7 +53,7 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	if err != nil {
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
 	}
-	out, code, err := runtime.ExecLocal(ctx, v.workDir, env, argv)
+	out, code, err := driver.ExecLocal(ctx, v.workDir, env, argv)
 	if err != nil {
 		return out, code, fmt.Errorf("exec in %s: %w", name, err)
 	}

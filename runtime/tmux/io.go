@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Peek implements runtime.Provider.
@@ -165,7 +166,7 @@ func (p *Provider) nudge(ctx context.Context, name string, content []runtime.Con
 	if err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
 	}
-	text, changed, err := runtime.PlainText(ctx, p, name, content)
+	text, changed, err := driver.PlainText(ctx, p, name, content)
 	if err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
 	}
@@ -235,7 +236,7 @@ func (p *Provider) lockPastDialogs(ctx context.Context, name, target string, pat
 			return nil, err
 		}
 		screen, err := p.capture(ctx, target, fromScreen)
-		if err == nil && !runtime.DialogOpen(screen) {
+		if err == nil && !driver.DialogOpen(screen) {
 			return release, nil
 		}
 		release()

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // encodeText makes any bytes fit for an option or a variable.
@@ -43,7 +45,7 @@ func isVariable(s string) bool {
 // itself, sets exactly the environment, and becomes the command. Going through
 // a file keeps values out of the process table and lines of any length whole.
 func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token string) (string, error) {
-	line, err := runtime.CommandLine(name, cfg)
+	line, err := driver.CommandLine(name, cfg)
 	if err != nil {
 		return "", err
 	}
@@ -51,8 +53,8 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token strin
 	var b strings.Builder
 	b.WriteString("rm -f -- \"$0\"\n")
 	// tmux would go elsewhere when it is not there any more.
-	fmt.Fprintf(&b, "cd -- %s || exit 126\n", runtime.ShellQuote(cmp.Or(cfg.WorkDir, "/")))
-	shell := "/bin/sh"
+	fmt.Fprintf(&b, "cd -- %s || exit 126\n", shell.Quote(cmp.Or(cfg.WorkDir, "/")))
+	login := "/bin/sh"
 	for _, kv := range env {
 		k, v, _ := strings.Cut(kv, "=")
 		if !isVariable(k) {
@@ -62,19 +64,19 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token strin
 			continue
 		}
 		if k == "SHELL" && v != "" {
-			shell = v
+			login = v
 		}
-		fmt.Fprintf(&b, "export %s=%s\n", k, runtime.ShellQuote(v))
+		fmt.Fprintf(&b, "export %s=%s\n", k, shell.Quote(v))
 	}
-	fmt.Fprintf(&b, "export %s=%s COLORTERM=truecolor\n", markVar, runtime.ShellQuote(mark))
+	fmt.Fprintf(&b, "export %s=%s COLORTERM=truecolor\n", markVar, shell.Quote(mark))
 	b.WriteString("unset OLDPWD PWD\n")
 	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
 		b.WriteString("unset PATH\n")
 	}
 	if line == "" {
-		fmt.Fprintf(&b, "exec %s\n", runtime.ShellQuote(shell))
+		fmt.Fprintf(&b, "exec %s\n", shell.Quote(login))
 	} else {
-		fmt.Fprintf(&b, "exec /bin/sh -c %s\n", runtime.ShellQuote(line))
+		fmt.Fprintf(&b, "exec /bin/sh -c %s\n", shell.Quote(line))
 	}
 	f, err := os.CreateTemp(filepath.Dir(p.o.Socket), launchPrefix+token+"-*") // 0600
 	if err != nil {
@@ -105,7 +107,7 @@ func (p *Provider) forget(token string) (was bool) {
 
 // launchArgs run the file with nothing of tmux's environment but TERM.
 func launchArgs(file string) []string {
-	return []string{"/bin/sh", "-c", `exec env -i TERM="$TERM" /bin/sh ` + runtime.ShellQuote(file)}
+	return []string{"/bin/sh", "-c", `exec env -i TERM="$TERM" /bin/sh ` + shell.Quote(file)}
 }
 
 // markVar is in the environment of every process of a session.

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Options configure a Provider.
@@ -34,7 +35,7 @@ type Options struct {
 	// variables from; nil: this process's.
 	Environ   []string
 	StopGrace time.Duration // between TERM and KILL; 0 = 5 s
-	Limits    runtime.Limits
+	Limits    driver.Limits
 	Report    func(runtime.Step) // of every step of every start; may be nil
 }
 
@@ -42,7 +43,7 @@ type Options struct {
 type Provider struct {
 	o Options
 
-	starts    runtime.Starts
+	starts    driver.Starts
 	mu        sync.Mutex
 	conn      *control       // nil until enough was asked
 	opening   bool           // a connection is under way

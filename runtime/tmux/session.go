@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Stop implements runtime.Provider.
@@ -205,7 +206,7 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 		return nil
 	}
 	if err == nil {
-		err = runtime.CopyLocal(ctx, v.workDir, src, relDst)
+		err = driver.CopyLocal(ctx, v.workDir, src, relDst)
 	}
 	if err != nil {
 		return fmt.Errorf("copy to %s: %w", name, err)
@@ -220,7 +221,7 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	} else if err != nil {
 		return fmt.Errorf("run live %s: %w", name, err)
 	}
-	runtime.RunLive(ctx, name, cfg, p.o.Report)
+	driver.RunLive(ctx, name, cfg, p.o.Report)
 	return nil
 }
 
@@ -233,5 +234,5 @@ func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout
 		return fmt.Errorf("dialogs of %s: %w", name, err)
 	}
 	s := &starter{p: p, name: name, target: v.target}
-	return runtime.DismissDialogs(inner, name, s.hooks(), nil)
+	return driver.DismissDialogs(inner, name, s.hooks(), nil)
 }

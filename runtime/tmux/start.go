@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Start implements runtime.Provider.
@@ -21,7 +22,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 		_, err := p.live(ctx, name)
 		return err
 	}, func() (bool, error) {
-		err := runtime.RunStart(ctx, name, cfg, s.hooks())
+		err := driver.RunStart(ctx, name, cfg, s.hooks())
 		return s.made, err
 	})
 }
@@ -37,8 +38,8 @@ type starter struct {
 	dead   bool   // its end was seen
 }
 
-func (s *starter) hooks() runtime.Hooks {
-	return runtime.Hooks{
+func (s *starter) hooks() driver.Hooks {
+	return driver.Hooks{
 		Create: s.create, Destroy: s.destroy, Ended: s.ended, Alive: s.alive,
 		Screen: s.screen, Keys: s.keys, Nudge: s.nudge,
 		Report: s.p.o.Report, Limits: s.p.o.Limits,
@@ -68,10 +69,10 @@ func (s *starter) create(ctx context.Context) error {
 	s.target, s.mark = incarnation(s.name, token), mark(s.cfg)
 	err := s.begin(ctx, detached, dir, token)
 	if err == nil {
-		err = runtime.KeepComposer(detached, s.p, s.name, s.cfg.Composer)
+		err = driver.KeepComposer(detached, s.p, s.name, s.cfg.Composer)
 	}
 	if err == nil {
-		err = runtime.KeepScreenRules(detached, s.p, s.name, s.cfg)
+		err = driver.KeepScreenRules(detached, s.p, s.name, s.cfg)
 	}
 	if err != nil && !gone(err) {
 		if v, gerr := s.p.get(detached, s.target); gerr == nil {

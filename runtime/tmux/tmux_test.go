@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimetest"
@@ -99,7 +100,7 @@ func TestQueriesSpawnNothing(t *testing.T) {
 	b := newBackend(t)
 	dir := t.TempDir()
 	calls, wrapper := filepath.Join(dir, "calls"), filepath.Join(dir, "tmux")
-	script := "#!/bin/sh\necho x >> " + runtime.ShellQuote(calls) + "\nexec " + testenv.Need(t, "tmux") + " \"$@\"\n"
+	script := "#!/bin/sh\necho x >> " + shell.Quote(calls) + "\nexec " + testenv.Need(t, "tmux") + " \"$@\"\n"
 	if err := testenv.WriteProgram(wrapper, []byte(script)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/internal/shell"
 )
 
 // notImplemented is the exit status of an operation that a script does not have.
@@ -102,11 +102,11 @@ func (r *run) call(op, name string, stdin string, args ...string) (answer, error
 func (r *run) line(words []string, stdin string) string {
 	text := ""
 	if stdin != "" {
-		text = "printf %s " + runtime.ShellQuote(stdin) + " | "
+		text = "printf %s " + shell.Quote(stdin) + " | "
 	}
-	text += runtime.ShellQuote(r.path)
+	text += shell.Quote(r.path)
 	for _, w := range words {
-		text += " " + runtime.ShellQuote(w)
+		text += " " + shell.Quote(w)
 	}
 	return text
 }

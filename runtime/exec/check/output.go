@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 var outputRules = []rule{
@@ -213,7 +214,7 @@ func attaches(r *run) error {
 	screen := &shown{}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- runtime.RunOnTerminal(ctx, cmd, runtime.Terminal{
+		ended <- driver.RunOnTerminal(ctx, cmd, runtime.Terminal{
 			In: silent{ctx}, Out: screen, Size: func() (int, int, error) { return 120, 40, nil }, Resized: make(chan struct{}),
 		}, nil)
 	}()

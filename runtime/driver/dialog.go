@@ -1,0 +1,293 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/runtime"
+)
+
+func blockedBy(session, screen string, f rule.Found) *runtime.StartupBlocked {
+	return &runtime.StartupBlocked{
+		Session: session, Dialog: f.Dialog.Name, Question: f.Question, Screen: runtime.LastLines(screen, 0),
+	}
+}
+
+// stillLooks is how often a screen that keeps changing is looked at before it
+// counts as one without a dialog.
+const stillLooks = 10
+
+// maxDialogs is how many dialogs one start may open, one after the other.
+const maxDialogs = 8
+
+// answerer reads dialogs and answers the known ones: the selection is moved
+// one step at a time, the screen is read again after each, and Enter is
+// pressed only while the wanted label is the selected one.
+type answerer struct {
+	session string
+	h       Hooks
+	lim     Limits
+	table   []rule.Dialog
+	prompt  string // the ready prefix: where it stands, nothing unknown blocks
+}
+
+// DismissDialogs answers the known start-up dialogs that stand on the screen.
+// It is idempotent: with no such dialog nothing is sent. An unknown dialog, or
+// one whose selection cannot be told, gets no key and is a *StartupBlocked.
+// table is asked before the built-in dialogs.
+func DismissDialogs(ctx context.Context, session string, h Hooks, table []rule.Dialog) error {
+	return dismiss(ctx, session, h, runtime.Config{Dialogs: table})
+}
+
+// StartupWaits is how [AwaitFirstIdle] waits for what a backend pushes.
+type StartupWaits struct {
+	// Idle returns when the program takes messages (true), or when it is blocked
+	// by a dialog.
+	Idle func(ctx context.Context) (bool, error)
+	// Changed returns when the screen is another one than the last that
+	// Hooks.Screen returned, or when the program takes messages.
+	Changed func(ctx context.Context) error
+}
+
+// AwaitFirstIdle is that of a [runtime.StartupProvider], over the hooks of a start.
+func AwaitFirstIdle(ctx context.Context, session string, cfg runtime.Config, h Hooks, w StartupWaits) error {
+	s := &sequence{cfg: cfg, h: h}
+	for {
+		idle, err := w.Idle(ctx)
+		if idle || err != nil {
+			return err
+		}
+		var blocked *runtime.StartupBlocked
+		if s.dialogsOn() {
+			if err := dismiss(ctx, session, h, cfg); err != nil && !errors.As(err, &blocked) {
+				return err
+			}
+		} else if _, err := h.Screen(ctx); err != nil {
+			return err
+		}
+		if err := w.Changed(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func dismiss(ctx context.Context, session string, h Hooks, cfg runtime.Config) error {
+	a := &answerer{session: session, h: h, lim: h.Limits.withDefaults(), table: dialogTable(cfg), prompt: cfg.ReadyPromptPrefix}
+	return a.all(ctx)
+}
+
+// dialogTable is what a start knows of dialogs: those of its config before the
+// built-in ones. With KeepChecks one that lifts the checks is only named.
+func dialogTable(cfg runtime.Config) []rule.Dialog {
+	table := append(slices.Clone(cfg.Dialogs), rule.Dialogs()...)
+	for i := range table {
+		if cfg.KeepChecks && table[i].Kind == runtime.BlockedPermission {
+			table[i].When = rule.Report
+		}
+	}
+	return table
+}
+
+// all answers dialogs until none is open.
+func (a *answerer) all(ctx context.Context) error {
+	unknown := settled{after: a.lim.Settle}
+	last, looks := "", 0
+	for n := 0; n < maxDialogs; {
+		screen, found, open, err := a.look(ctx)
+		if err != nil {
+			return err
+		}
+		if !open || !found.Known && len(found.Options) == 0 { // a line that only explains keys may be anything
+			if looks++; screen == last || looks > stillLooks {
+				return nil
+			}
+			last = screen // a dialog may be half painted
+			if err := a.h.wait(ctx, a.lim.Poll, a.lim.Still); err != nil {
+				return err
+			}
+			continue
+		}
+		if found.Answerable() {
+			if err := a.one(ctx); err != nil {
+				return err
+			}
+			n++
+			unknown.reset()
+			continue
+		}
+		if a.prompt != "" && PromptLine(screen, a.prompt, found) {
+			return nil
+		}
+		if unknown.stands(found) {
+			blocked := blockedBy(a.session, screen, found)
+			if found.Known && found.Dialog.When == rule.Report { // a person's: the program is left as it stands
+				return warning{blocked}
+			}
+			return blocked
+		}
+		if err := a.h.wait(ctx, a.lim.Poll, unknown.left()); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: more than %d dialogs one after the other", a.session, maxDialogs)
+}
+
+func (a *answerer) look(ctx context.Context) (screen string, f rule.Found, open bool, err error) {
+	screen, err = a.h.Screen(ctx)
+	if err != nil {
+		return "", rule.Found{}, false, err
+	}
+	f, open = rule.Find(screen, a.table)
+	return screen, f, open, nil
+}
+
+// one answers the dialog on the screen. nil: it is gone, or has gone by itself.
+func (a *answerer) one(ctx context.Context) error {
+	first, open, err := a.stands(ctx)
+	if err != nil || !open {
+		return err
+	}
+	for range 2*len(first.Options) + 2 {
+		screen, f, open, err := a.look(ctx)
+		if err != nil || !open || f.Dialog.Name != first.Dialog.Name {
+			return err
+		}
+		if !f.Answerable() {
+			if f, err = a.await(ctx, f, a.lim.Move, true, rule.Found.Answerable); err != nil {
+				return err
+			}
+			if !f.Answerable() {
+				return a.stuck(screen, f, "the selection cannot be told")
+			}
+			continue
+		}
+		if f.Marked == f.Wanted {
+			return a.confirm(ctx, f)
+		}
+		key := "Down"
+		if f.Wanted < f.Marked {
+			key = "Up"
+		}
+		if err := a.h.Keys(ctx, key); err != nil {
+			return err
+		}
+		was := f.Marked
+		moved, err := a.await(ctx, f, a.lim.Move, true, func(g rule.Found) bool { return g.Marked >= 0 && g.Marked != was })
+		if err != nil {
+			return err
+		}
+		if moved.Dialog.Name == f.Dialog.Name && moved.Known && moved.Marked == was {
+			return a.stuck(screen, f, "the selection does not follow the keys")
+		}
+	}
+	screen, f, open, err := a.look(ctx)
+	if err != nil || !open {
+		return err
+	}
+	return a.stuck(screen, f, "the selection never reaches "+f.Dialog.Wanted)
+}
+
+// stands returns the known dialog on the screen once it did not change for a
+// while: text that is still coming in may only pass by.
+func (a *answerer) stands(ctx context.Context) (f rule.Found, open bool, err error) {
+	same := settled{after: a.lim.Quiet}
+	for {
+		_, f, open, err = a.look(ctx)
+		if err != nil || !open || !f.Known || same.stands(f) {
+			return f, open && f.Known, err
+		}
+		if err := a.h.wait(ctx, a.lim.Poll, same.left()); err != nil {
+			return f, false, err
+		}
+	}
+}
+
+// confirm presses Enter on a second look that agrees with the first, and waits
+// until the dialog is gone. It never presses twice.
+func (a *answerer) confirm(ctx context.Context, f rule.Found) error {
+	screen, g, open, err := a.look(ctx)
+	if err != nil || !open || g.Dialog.Name != f.Dialog.Name {
+		return err
+	}
+	if !g.Answerable() || g.Marked != g.Wanted {
+		return a.stuck(screen, g, "the selection moves by itself")
+	}
+	if err := a.h.Keys(ctx, "Enter"); err != nil {
+		return err
+	}
+	left, err := a.await(ctx, g, a.lim.Gone, false, func(rule.Found) bool { return false })
+	if err != nil {
+		return err
+	}
+	if left.Known {
+		return a.stuck(screen, left, "it is still open after Enter")
+	}
+	if a.h.Report != nil {
+		a.h.Report(runtime.Step{Session: a.session, Name: runtime.StepAccepted, Accepted: &runtime.Accepted{
+			Dialog: g.Dialog.Name, Kind: g.Dialog.Kind, Question: g.Question, Label: g.Options[g.Wanted].Label,
+		}})
+	}
+	return nil
+}
+
+// await looks again at every change until ok, the dialog is no longer the
+// same, or limit passed. The result is what was seen last; not Known when the
+// dialog is gone. repaints: no key that ends it was sent, so while it is not
+// there it is being painted.
+func (a *answerer) await(ctx context.Context, f rule.Found, limit time.Duration, repaints bool, ok func(rule.Found) bool) (rule.Found, error) {
+	inner, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	name := f.Dialog.Name
+	for {
+		if err := a.h.wait(inner, a.lim.Poll, 0); err != nil {
+			if ctx.Err() != nil {
+				return f, ctx.Err()
+			}
+			if inner.Err() == nil {
+				return f, err
+			}
+			return f, nil
+		}
+		_, g, open, err := a.look(ctx)
+		if err != nil {
+			return f, err
+		}
+		same := open && g.Dialog.Name == name
+		if !same && !repaints {
+			return rule.Found{}, nil
+		}
+		f = g
+		if same && ok(g) {
+			return g, nil
+		}
+		if a.h.Ended != nil {
+			if exit, err := a.h.Ended(ctx); err != nil || exit != nil {
+				return rule.Found{}, err
+			}
+		}
+	}
+}
+
+func (a *answerer) stuck(screen string, f rule.Found, detail string) error {
+	b := blockedBy(a.session, screen, f)
+	b.Detail = detail
+	return b
+}
+
+// DialogOpen reports whether a dialog, known or not, stands on the live
+// screen. table is asked before the built-in dialogs.
+func DialogOpen(screen string, table ...rule.Dialog) bool {
+	_, open := rule.Find(screen, append(slices.Clone(table), rule.Dialogs()...))
+	return open
+}
+
+// PromptOpen reports whether a line of the screen begins with the ready prefix
+// and no dialog is open.
+func PromptOpen(screen, prefix string, table ...rule.Dialog) bool {
+	found, open := rule.Find(screen, append(slices.Clone(table), rule.Dialogs()...))
+	return !open && PromptLine(screen, prefix, found)
+}

@@ -1,0 +1,305 @@
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/runtime"
+)
+
+// OnScreen tells what an agent is doing, and answers its questions, from the text
+// of its screen alone: for backends that keep no evidence of their own. What text
+// does not show, such as the window title, the agent's own reports (OSC 7501) or
+// colours, is no evidence here.
+type OnScreen struct {
+	Screen func(ctx context.Context) (string, error) // the live screen
+	Keys   func(ctx context.Context, keys ...string) error
+	// Changed is when the screen, which is text now, changed last; zero: not known.
+	Changed func(ctx context.Context, text string) (time.Time, error)
+	Rules   ScreenRules
+	Limits  Limits // Poll, Move and Gone count
+}
+
+// ScreenRules are what is known of an agent's screen.
+type ScreenRules struct {
+	Ready   string        `json:"ready,omitempty"`
+	Dialogs []rule.Dialog `json:"dialogs,omitempty"` // before the built-in ones
+	Status  []rule.Status `json:"status,omitempty"`
+}
+
+// screenMeta keeps the rules of a session's start with it, as JSON.
+const screenMeta = "gc.screen"
+
+// KeepScreenRules leaves what config says of the agent's screen with the session,
+// for [ScreenRulesOf] of any process.
+func KeepScreenRules(ctx context.Context, p runtime.Provider, name string, cfg runtime.Config) error {
+	if len(cfg.Dialogs)+len(cfg.StatusRules) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(ScreenRules{Dialogs: cfg.Dialogs, Status: cfg.StatusRules})
+	if err != nil {
+		return err
+	}
+	return p.SetMeta(ctx, name, screenMeta, string(b))
+}
+
+// ScreenRulesOf are the rules that were kept with the session, and its ready
+// prefix.
+func ScreenRulesOf(ctx context.Context, p runtime.Provider, name, ready string) (ScreenRules, error) {
+	r := ScreenRules{}
+	kept, err := p.GetMeta(ctx, name, screenMeta)
+	if err == nil && kept != "" {
+		if err = json.Unmarshal([]byte(kept), &r); err != nil {
+			err = fmt.Errorf("metadata %s of %s: %w", screenMeta, name, err)
+		}
+	}
+	r.Ready = ready
+	return r, err
+}
+
+// Times of evidence on a screen.
+const (
+	screenQuiet = 1500 * time.Millisecond // of a screen that is believed to be idle
+	screenMoves = 2 * time.Second         // since a change that shows work
+)
+
+// Activity answers from what stands on the screen; see [runtime.ActivityProvider].
+func (s OnScreen) Activity(ctx context.Context) (runtime.Activity, error) {
+	text, err := s.Screen(ctx)
+	if err != nil {
+		return runtime.Activity{}, err
+	}
+	changed, err := s.Changed(ctx, text)
+	if err != nil {
+		return runtime.Activity{}, err
+	}
+	return s.Rules.read(text, changed, time.Now()), nil
+}
+
+// read finds the evidence on a screen that changed last at a time.
+func (r ScreenRules) read(text string, changed, now time.Time) runtime.Activity {
+	sight, table := rule.TextSight(text), append(slices.Clone(r.Dialogs), rule.Dialogs()...)
+	sight.Ready = r.Ready
+	found, open := sight.Find(table)
+	question := asked(sight, found, open)
+	sources := []runtime.ActivitySource{dialogSource(question, changed)}
+	status, pending := r.status(sight, found, changed, now)
+	sources = append(sources, status, r.ready(text, found, open, changed, now),
+		runtime.ActivitySource{Source: "osc7501", Evidence: "this backend shows the text of the screen and nothing else"})
+	a := runtime.Activity{State: runtime.ActivityUnknown, Evidence: "nothing says what it is doing", Sources: sources}
+	for _, x := range sources {
+		if x.State != "" {
+			a.State, a.Kind, a.Source, a.Evidence, a.Since = x.State, x.Kind, x.Source, x.Evidence, x.Since
+			break
+		}
+	}
+	switch {
+	case a.State != runtime.ActivityBlocked:
+	case question != nil:
+		a.Pending = question
+	default:
+		a.Pending = pending
+	}
+	return a
+}
+
+// asked is the question of a dialog in sight, nil without one.
+func asked(sight rule.Sight, found rule.Found, open bool) *runtime.Interaction {
+	if !open || len(found.Options) == 0 {
+		return nil
+	}
+	q := sight.Question(found)
+	i := &runtime.Interaction{RequestID: q.ID, Kind: q.Kind, Prompt: q.Prompt, Options: q.Options, Metadata: map[string]string{}}
+	for key, value := range map[string]string{"context": q.Context, "dialog": q.Dialog} {
+		if value != "" {
+			i.Metadata[key] = value
+		}
+	}
+	if q.Marked >= 0 {
+		i.Metadata["marked"] = q.Options[q.Marked]
+	}
+	return i
+}
+
+func dialogSource(q *runtime.Interaction, changed time.Time) runtime.ActivitySource {
+	x := runtime.ActivitySource{Source: "dialog", Evidence: "no question stands on the screen"}
+	if q == nil {
+		return x
+	}
+	x.State, x.Kind, x.Since, x.Evidence = runtime.ActivityBlocked, q.Kind, changed, fmt.Sprintf("%q", q.Prompt)
+	if name := q.Metadata["dialog"]; name != "" {
+		x.Evidence = name + ": " + x.Evidence
+	}
+	return x
+}
+
+// status is a status rule that holds, and the question of one that is blocked.
+// Rules about something that is painted all the time need a change just now, and
+// idle needs a pause.
+func (r ScreenRules) status(sight rule.Sight, found rule.Found, changed, now time.Time) (runtime.ActivitySource, *runtime.Interaction) {
+	x := runtime.ActivitySource{Source: "screen", Evidence: "no status rules are known for this agent"}
+	if len(r.Status) == 0 {
+		return x, nil
+	}
+	moves := !changed.IsZero() && now.Sub(changed) < screenMoves
+	rules := slices.DeleteFunc(slices.Clone(r.Status), func(s rule.Status) bool { return s.Moves && !moves })
+	at := slices.IndexFunc(sight.Lines, func(line string) bool { return r.Ready != "" && rule.IsPrompt(line, r.Ready) })
+	hit, why := rule.FindStatus(rule.View{Screen: strings.Join(sight.Lines, "\n"), Composer: sight.Composer(at)}, rules)
+	if x.Evidence = why; hit == nil {
+		return x, nil
+	}
+	x.Evidence = fmt.Sprintf("rule %s: %q", hit.Name, why)
+	if hit.State == runtime.ActivityIdle && !quiet(changed, now) {
+		x.Evidence += ", but there was output a moment ago, or that is not known"
+		return x, nil
+	}
+	x.State, x.Kind, x.Since = hit.State, hit.Kind, changed
+	if hit.State != runtime.ActivityBlocked {
+		return x, nil
+	}
+	return x, &runtime.Interaction{RequestID: fmt.Sprintf("%s %s", hit.Name, why), Kind: hit.Kind, Prompt: why}
+}
+
+// ready is the agent's prompt, which stands open on a screen at rest.
+func (r ScreenRules) ready(text string, found rule.Found, open bool, changed, now time.Time) runtime.ActivitySource {
+	x := runtime.ActivitySource{Source: "ready"}
+	switch {
+	case r.Ready == "":
+		x.Evidence = "the session has no ready prefix"
+	case open || !PromptLine(text, r.Ready, found):
+		x.Evidence = fmt.Sprintf("no prompt %q stands open", r.Ready)
+	case !quiet(changed, now):
+		x.Evidence = "the prompt stands, but there was output a moment ago, or that is not known"
+	default:
+		x.State, x.Since, x.Evidence = runtime.ActivityIdle, changed, fmt.Sprintf("the prompt stands: %q", r.Ready)
+	}
+	return x
+}
+
+func quiet(changed, now time.Time) bool {
+	return !changed.IsZero() && now.Sub(changed) >= screenQuiet
+}
+
+// Respond answers the question that stands; see [runtime.InteractionProvider]. Nothing else
+// may be typed meanwhile.
+func (s OnScreen) Respond(ctx context.Context, a runtime.Answer) error {
+	if a.Text != "" {
+		return fmt.Errorf("text: %w", runtime.ErrInteractionUnsupported)
+	}
+	s.Limits = s.Limits.withDefaults()
+	first, err := s.question(ctx)
+	if err != nil {
+		return err
+	}
+	if a.RequestID != "" && a.RequestID != first.ID {
+		return fmt.Errorf("%w: another one stands: %q", runtime.ErrQuestion, first.Prompt)
+	}
+	want, err := rule.PickLabel(first.Options, a.Action)
+	if err != nil {
+		return fmt.Errorf("%w: %w", runtime.ErrQuestion, err)
+	}
+	now := first
+	for range 2*len(first.Options) + 2 {
+		if now.Marked < 0 {
+			return fmt.Errorf("%w: which option is selected cannot be told from the text of the screen", runtime.ErrQuestion)
+		}
+		if now.Marked == want {
+			return s.confirm(ctx, now)
+		}
+		if err := s.Keys(ctx, toward(now, want)); err != nil {
+			return err
+		}
+		was := now.Marked
+		if now, err = s.until(ctx, s.Limits.Move, first.ID, func(q rule.Question) bool { return q.Marked >= 0 && q.Marked != was }); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: the selection never reaches %q", runtime.ErrQuestion, a.Action)
+}
+
+// toward is the key that moves the selection to an option.
+func toward(q rule.Question, want int) string {
+	switch {
+	case q.Horizontal && want < q.Marked:
+		return "Left"
+	case q.Horizontal:
+		return "Right"
+	case want < q.Marked:
+		return "Up"
+	}
+	return "Down"
+}
+
+// question is what is asked now; ErrQuestion when nothing is.
+func (s OnScreen) question(ctx context.Context) (rule.Question, error) {
+	text, err := s.Screen(ctx)
+	if err != nil {
+		return rule.Question{}, err
+	}
+	sight := rule.TextSight(text)
+	sight.Ready = s.Rules.Ready
+	found, open := sight.Find(append(slices.Clone(s.Rules.Dialogs), rule.Dialogs()...))
+	if !open || len(found.Options) == 0 {
+		return rule.Question{}, fmt.Errorf("%w: nothing is asked", runtime.ErrQuestion)
+	}
+	return sight.Question(found), nil
+}
+
+// until looks until the question is as wanted. While it is painted anew it may be
+// out of sight for a moment.
+func (s OnScreen) until(ctx context.Context, limit time.Duration, id string, ok func(rule.Question) bool) (rule.Question, error) {
+	inner, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		q, err := s.question(inner)
+		if err == nil && q.ID == id && ok(q) {
+			return q, nil
+		}
+		if err != nil && !errors.Is(err, runtime.ErrQuestion) && inner.Err() == nil {
+			return q, err
+		}
+		select {
+		case <-inner.Done():
+			switch {
+			case ctx.Err() != nil:
+				return q, ctx.Err()
+			case err == nil && q.ID != id:
+				return q, fmt.Errorf("%w: another one came up: %q", runtime.ErrQuestion, q.Prompt)
+			}
+			return q, fmt.Errorf("%w: the selection does not follow the keys", runtime.ErrQuestion)
+		case <-time.After(s.Limits.Poll):
+		}
+	}
+}
+
+// confirm presses Enter, once, and waits until the question is gone.
+func (s OnScreen) confirm(ctx context.Context, q rule.Question) error {
+	if err := s.Keys(ctx, "Enter"); err != nil {
+		return err
+	}
+	inner, cancel := context.WithTimeout(ctx, s.Limits.Gone)
+	defer cancel()
+	for {
+		now, err := s.question(inner)
+		switch {
+		case errors.Is(err, runtime.ErrQuestion), errors.Is(err, runtime.ErrSessionNotFound), err == nil && now.ID != q.ID:
+			return nil
+		case err != nil && inner.Err() == nil:
+			return err
+		}
+		select {
+		case <-inner.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("%w: it still stands after Enter", runtime.ErrQuestion)
+		case <-time.After(s.Limits.Poll):
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package runtimefake
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gascity.dev/gc/runtime"
+)
+
+// Calls returns every call so far, in order.
+func (f *Fake) Calls() []Call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls)
+}
+
+// CallsOf returns the calls of one method; session "" means of any session.
+func (f *Fake) CallsOf(method, session string) []Call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.callsOfLocked(method, session)
+}
+
+func (f *Fake) callsOfLocked(method, session string) []Call {
+	var out []Call
+	for _, c := range f.calls {
+		if c.Method == method && (session == "" || c.Session == session) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// ForgetCalls empties the record.
+func (f *Fake) ForgetCalls() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = nil
+}
+
+// AwaitCalls waits until method was called n times for the session ("" = any)
+// and returns those calls.
+func (f *Fake) AwaitCalls(ctx context.Context, method, session string, n int) ([]Call, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		if got := f.callsOfLocked(method, session); len(got) >= n {
+			return got, nil
+		}
+		changed := f.changed
+		f.mu.Unlock()
+		err := fakeSleep(ctx, changed, 0)
+		f.mu.Lock()
+		if err != nil {
+			return nil, fmt.Errorf("%d of %d calls of %s %s: %w", len(f.callsOfLocked(method, session)), n, method, session, err)
+		}
+	}
+}
+
+// Fail makes every call of method fail with err; session "" means for every
+// session; nil ends it.
+func (f *Fake) Fail(method, session string, err error) { f.FailTimes(method, session, err, -1) }
+
+// FailTimes makes the next n calls of method fail with err.
+func (f *Fake) FailTimes(method, session string, err error, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := fakeKey{method, session}
+	if err == nil || n == 0 {
+		delete(f.fail, k)
+		return
+	}
+	f.fail[k] = &fakeFailure{err: err, left: n}
+}
+
+// Hang makes calls of method wait until their context ends, or until on is
+// false. Session "" means for every session.
+func (f *Fake) Hang(method, session string, on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hang[fakeKey{method, session}] = on
+	f.notifyLocked()
+}
+
+// Exit ends the session's program with the status, as a crash or an end of its
+// own would: it is no longer running, its screen stays, an event goes out.
+// Nothing happens without a running session.
+func (f *Fake) Exit(name string, code int) {
+	f.ExitWith(name, runtime.Exit{Code: code, Reason: "exited", Time: time.Now()})
+}
+
+// ExitWith is Exit with every detail.
+func (f *Fake) ExitWith(name string, e runtime.Exit) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.liveLocked(name)
+	if s == nil {
+		return
+	}
+	s.exit = &e
+	f.emitLocked(runtime.Event{Kind: runtime.EventExited, Session: name, Time: e.Time, Exit: &e})
+}
+
+// Vanish removes the session without an event, as a backend that lost it would.
+func (f *Fake) Vanish(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.sessions, name)
+	f.notifyLocked()
+}
+
+// DropSubscribers closes every event channel, as a lost backend would.
+func (f *Fake) DropSubscribers() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := range f.subs {
+		delete(f.subs, s)
+		close(s.ch)
+	}
+}
+
+// SetZombie makes the session exist without its agent process.
+func (f *Fake) SetZombie(name string, zombie bool) {
+	f.change(name, func(s *fakeSession) { s.zombie = zombie })
+}
+
+// SetPeek puts text on the screen of a session. For a name that does not run
+// it is the screen that its next Start begins with.
+func (f *Fake) SetPeek(name, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.sessions[name]; s != nil {
+		s.screen = text
+	} else {
+		f.screens[name] = text
+	}
+	f.notifyLocked()
+}
+
+// SetActivity sets the time of the session's last activity.
+func (f *Fake) SetActivity(name string, t time.Time) {
+	f.change(name, func(s *fakeSession) { s.activity = t })
+}
+
+// SetAttached sets whether a person is attached.
+func (f *Fake) SetAttached(name string, attached bool) {
+	f.change(name, func(s *fakeSession) {
+		s.attached = 0
+		if attached {
+			s.attached = 1
+		}
+	})
+}
+
+// SetReceipt makes nudges of the session answer r. Anything but Submitted
+// leaves the screen alone.
+func (f *Fake) SetReceipt(name string, r runtime.Receipt) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.receipts[name] = r
+}
+
+// SetCapabilities replaces what the fake claims to do.
+func (f *Fake) SetCapabilities(c runtime.Capabilities) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.caps = c
+}
+
+// ConfigOf returns the config that the session was last started with.
+func (f *Fake) ConfigOf(name string) (runtime.Config, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.sessions[name]
+	if s == nil {
+		return runtime.Config{}, false
+	}
+	return s.cfg, true
+}
+
+// MetaOf returns a copy of the session's metadata.
+func (f *Fake) MetaOf(name string) map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.sessions[name]; s != nil {
+		return maps.Clone(s.meta)
+	}
+	return nil
+}
+
+func (f *Fake) change(name string, fn func(*fakeSession)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.sessions[name]; s != nil {
+		fn(s)
+		f.notifyLocked()
+	}
+}

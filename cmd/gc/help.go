@@ -1,8 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,66 +23,43 @@ const (
 	exitSignal      = 128 // + its number, when a signal ended the command
 )
 
-// statusText says what a status means; a command may say it more exactly.
-func statusText(code int) string {
-	switch code {
-	case exitOK:
-		return "done"
-	case exitFailure:
-		return "failure"
-	case exitUsage:
-		return "wrong usage"
-	case exitNotFound:
-		return "not found: no such session, agent or city"
-	case exitCannotTell:
-		return "cannot tell: the backend gave no answer"
-	case exitUnsupported:
-		return "not supported by this provider"
-	case exitTimeout:
-		return "timeout"
-	}
-	return ""
+// statusText says what a status means; a command may be more exact.
+var statusText = map[int]string{
+	exitOK:          "done",
+	exitFailure:     "failure",
+	exitUsage:       "wrong usage",
+	exitNotFound:    "not found: no such session, agent or city",
+	exitCannotTell:  "cannot tell: the backend gave no answer",
+	exitUnsupported: "not supported by this provider",
+	exitTimeout:     "timeout",
 }
 
 // statuses is what a command may exit with, beyond 0, 1 and 2, which every
 // command has; a non-empty text replaces the general one.
 type statuses map[int]string
 
-// describe gives cmd its long help: what it does, then the exit statuses. It is
-// part of every start, and makes little.
+// describe gives cmd its long help (what it does, then the exit statuses) and
+// its examples, and puts the program's own name into every text.
 func describe(cmd *cobra.Command, long, example string, s statuses) *cobra.Command {
-	codes := append(make([]int, 0, 16), exitOK, exitFailure, exitUsage)
+	codes := []int{exitOK, exitFailure, exitUsage}
 	for code := range s {
 		if code > exitUsage {
 			codes = append(codes, code)
 		}
 	}
 	slices.Sort(codes)
-	long = strings.TrimSpace(long)
-	var b strings.Builder
-	b.Grow(len(long) + len(codes)*64)
-	b.WriteString(long)
-	b.WriteString("\n\nExit status:")
-	const column = "     " // that a code stands in
+	lines := []string{strings.TrimSpace(long), "", "Exit status:"}
 	for _, code := range codes {
-		text := s[code]
-		if text == "" {
-			text = statusText(code)
-		}
-		digits := strconv.Itoa(code)
-		b.WriteString("\n  ")
-		b.WriteString(digits)
-		b.WriteString(column[len(digits):])
-		b.WriteString(text)
+		lines = append(lines, fmt.Sprintf("  %-4d %s", code, cmp.Or(s[code], statusText[code])))
 	}
-	cmd.Long = named(b.String())
+	cmd.Long = named(strings.Join(lines, "\n"))
 	cmd.Example = named(indent(example))
 	cmd.Short = named(cmd.Short)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = named(f.Usage) })
 	return cmd
 }
 
-// indent puts two blanks before every line.
+// indent puts two spaces before every line.
 func indent(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	for i, l := range lines {

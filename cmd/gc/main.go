@@ -25,16 +25,5 @@ func main() {
 	if subprocess.IsParent(os.Args) {
 		os.Exit(subprocess.RunParent())
 	}
-	growStack(0)
 	os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
-}
-
-// growStack makes room on the stack at once, which takes four or five steps
-// otherwise: each copies and adjusts all frames that are there by then, and
-// together they are a thirtieth of the time of a short command.
-//
-//go:noinline
-func growStack(i int) byte {
-	var room [26 << 10]byte // with the frames below it just less than 32 KiB
-	return room[i]
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"gascity.dev/gc/vt"
+	"github.com/clipperhouse/displaywidth"
 )
 
 // merged writes the lines of several sources, each behind the name of its source.
@@ -49,7 +49,7 @@ func (m *merged) add(name string) int {
 	if i < 0 {
 		i = len(m.names)
 		m.names = append(m.names, name)
-		m.width = max(m.width, vt.TextWidth(cleanLine(name)))
+		m.width = max(m.width, displaywidth.String(cleanLine(name)))
 	}
 	return i
 }
@@ -70,7 +70,7 @@ func (m *merged) write(name, mark, text string, c colour) error {
 	defer m.mu.Unlock()
 	of := nameColours[m.add(name)%len(nameColours)]
 	name, text = cleanLine(name), cleanLine(text)
-	head := name + strings.Repeat(" ", m.width-vt.TextWidth(name)) + " " + mark
+	head := name + strings.Repeat(" ", m.width-displaywidth.String(name)) + " " + mark
 	if m.colour {
 		head, text = of.paint(head), c.paint(text)
 	}

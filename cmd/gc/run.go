@@ -69,9 +69,6 @@ func (a *app) close() {
 func run(ctx context.Context, args []string, s stdio) int {
 	a := &app{stdio: s, words: commandWords(args)}
 	defer a.close()
-	if len(args) == 1 && args[0] == "version" {
-		return report(s.err, nil, runVersion(a, false)) // without the cost of making a command
-	}
 	if len(args) > 0 && args[0] == sessionOpName && !wantsHelp(args[1:]) && !wantsCheck(args[1:]) {
 		return runSessionOp(ctx, a, args[1:]) // the same, many times a second
 	}

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"gascity.dev/gc/vt"
+	"github.com/clipperhouse/displaywidth"
 )
 
 // table prints rows under a header, columns two blanks apart. Cells are cleaned,
@@ -44,7 +44,7 @@ func (t *table) print(w io.Writer) error {
 				}
 				cell = cut(cell, min(widths[x], left-blanks))
 			}
-			n := vt.TextWidth(cell)
+			n := displaywidth.String(cell)
 			if n > 0 {
 				b.WriteString(strings.Repeat(" ", blanks))
 				left -= blanks + n
@@ -84,7 +84,7 @@ func (t *table) widths() []int {
 			if x == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[x] = max(widths[x], vt.TextWidth(cell))
+			widths[x] = max(widths[x], displaywidth.String(cell))
 		}
 	}
 	if t.width <= 0 || len(widths) < 2 {
@@ -100,7 +100,7 @@ func (t *table) widths() []int {
 	for over -= give; over > 0; over-- {
 		widest := last
 		for x := 1; x < last; x++ {
-			if widths[x] > widths[widest] && widths[x] > max(leastColumn, vt.TextWidth(t.rows[0][x])) {
+			if widths[x] > widths[widest] && widths[x] > max(leastColumn, displaywidth.String(t.rows[0][x])) {
 				widest = x
 			}
 		}
@@ -114,9 +114,8 @@ func (t *table) widths() []int {
 
 // cut shortens s to n columns, the last of them an ellipsis; 0 = no limit.
 func cut(s string, n int) string {
-	if n <= 0 || vt.TextWidth(s) <= n {
+	if n <= 0 {
 		return s
 	}
-	fits, _ := vt.FitText(s, n-1)
-	return fits + "…"
+	return displaywidth.TruncateString(s, n, "…")
 }

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clipperhouse/displaywidth"
 	"pgregory.net/rapid"
-
-	"gascity.dev/gc/vt"
 )
 
 func TestTable(t *testing.T) {
@@ -55,7 +54,7 @@ func TestTableFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range strings.Split(b.String(), "\n") {
-			if n := vt.TextWidth(line); n > tb.width {
+			if n := displaywidth.String(line); n > tb.width {
 				t.Fatalf("%d columns of %d: %q", n, tb.width, line)
 			}
 		}

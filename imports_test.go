@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"internal/rule":     {},
 
 	"internal/status":  {"vt", "internal/rule"},
-	"internal/process": {"store", "internal/event"},
+	"internal/process": {"store"},
 	"mux": {
 		"vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
@@ -63,7 +63,7 @@ var arrows = map[string][]string{
 
 	"internal/agent":   {"runtime", "internal/config", "internal/shell"},
 	"internal/trust":   {"runtime", "internal/config", "internal/shell"},
-	"internal/session": {"store", "internal/event", "internal/clock", "runtime"},
+	"internal/session": {"store", "internal/clock", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config",
 		"internal/session", "internal/process", "internal/alive", "internal/controller/plan",

@@ -170,64 +170,31 @@ func TestPoolMembers(t *testing.T) {
 	}
 }
 
-func TestBoundAgent(t *testing.T) {
+// The config hash is written last: a session that has it has the other keys too.
+func TestMark(t *testing.T) {
 	fake := runtimefake.New()
-	a := Bind(specs(t, t.TempDir(), "[[agents]]\nname = \"a\"\nstart_command = \"x\"\nprocess_names = [\"x\"]\n")[0], fake)
-	if up, err := a.IsRunning(t.Context()); up || err != nil {
-		t.Errorf("running before its start: %v %v", up, err)
-	}
-	if err := a.Start(t.Context()); err != nil {
+	s := specs(t, t.TempDir(), "[[agents]]\nname = \"a\"\nstart_command = \"x\"\n")[0]
+	cfg, err := s.StartConfig(instance)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if up, err := a.IsRunning(t.Context()); !up || err != nil {
-		t.Errorf("running %v %v", up, err)
+	if err := fake.Start(t.Context(), s.Session, cfg); err != nil {
+		t.Fatal(err)
 	}
-	if fake.MetaOf(a.SessionName())[MetaAgent] != "a" {
-		t.Errorf("metadata %v", fake.MetaOf(a.SessionName()))
-	}
-	fake.SetZombie(a.SessionName(), true)
-	if up, err := a.IsRunning(t.Context()); up || err != nil {
-		t.Errorf("a zombie is running: %v %v", up, err)
-	}
-	fake.Fail("IsRunning", "", runtime.ErrBackendUnreachable)
-	if _, err := a.IsRunning(t.Context()); !errors.Is(err, runtime.ErrBackendUnreachable) {
+	fake.Fail("SetMeta", "", runtime.ErrBackendUnreachable)
+	if err := s.Mark(t.Context(), fake, instance); !errors.Is(err, runtime.ErrBackendUnreachable) {
 		t.Errorf("error %v", err)
 	}
-	fake.Fail("IsRunning", "", nil)
-	if err := a.Stop(t.Context()); err != nil {
+	if hash := fake.MetaOf(s.Session)[MetaConfigHash]; hash != "" {
+		t.Errorf("config hash %s beside keys that were not written", hash)
+	}
+	fake.Fail("SetMeta", "", nil)
+	if err := s.Mark(t.Context(), fake, instance); err != nil {
 		t.Fatal(err)
 	}
-	if list, _ := fake.ListRunning(t.Context(), ""); len(list) != 0 {
-		t.Errorf("left: %v", list)
-	}
-}
-
-func TestFakeAgent(t *testing.T) {
-	f := NewFake("a", "s")
-	var a Agent = f
-	if _, err := a.Peek(t.Context(), 0); !errors.Is(err, runtime.ErrSessionNotFound) {
-		t.Errorf("peek before the start: %v", err)
-	}
-	if err := errors.Join(a.Start(t.Context()), a.Attach(t.Context(), runtime.Terminal{})); err != nil {
-		t.Fatal(err)
-	}
-	f.SetPeek("one\ntwo")
-	if text, err := a.Peek(t.Context(), 1); text != "two" || err != nil {
-		t.Errorf("peek %q %v", text, err)
-	}
-	if r, err := a.Nudge(t.Context(), runtime.TextContent("hi")); r.State != runtime.Submitted || err != nil {
-		t.Errorf("nudge %v %v", r, err)
-	}
-	f.SetZombie(true)
-	if up, _ := a.IsRunning(t.Context()); up {
-		t.Error("a zombie is running")
-	}
-	f.Fail("Stop", runtime.ErrBackendUnreachable)
-	if err := a.Stop(t.Context()); !errors.Is(err, runtime.ErrBackendUnreachable) {
-		t.Errorf("stop: %v", err)
-	}
-	if diff := cmp.Diff([]string{"Peek", "Start", "Attach", "Peek", "Nudge hi", "IsRunning", "Stop"}, f.Calls()); diff != "" {
-		t.Error(diff)
+	meta := fake.MetaOf(s.Session)
+	if meta[MetaAgent] != "a" || meta[MetaToken] != "token" || meta[MetaEpoch] != "3" || meta[MetaConfigHash] != s.Hashes.Core {
+		t.Errorf("metadata %v", meta)
 	}
 }
 

@@ -100,7 +100,15 @@ func BenchmarkReconcile(b *testing.B) {
 	fake := runtimefake.New()
 	l := thousand(b, fake, "agent", "agent", func(specs []*agent.Spec) {
 		for _, s := range specs {
-			if err := agent.Bind(s, fake).Start(b.Context()); err != nil {
+			inst := agent.NewInstance(1, time.Now())
+			cfg, err := s.StartConfig(inst)
+			if err == nil {
+				err = fake.Start(b.Context(), s.Session, cfg)
+			}
+			if err == nil {
+				err = s.Mark(b.Context(), fake, inst)
+			}
+			if err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,11 +1,13 @@
-// Package event keeps an append-only sequence of events in memory and lets any
+// Package event keeps the newest events of a sequence in memory and lets any
 // number of subscribers follow it.
 //
-// Its invariant: a subscriber sees every event after its position, in order and
-// once, or is told how many it missed and where it can resume. Appending never
-// waits for a subscriber, and a subscriber costs no goroutine and no copy: it
-// is a position in the shared ring. It serves the multiplexer's and the
-// controller's event streams.
+// Its invariant: a subscription delivers every event after its position, in
+// order and once. When the next event is no longer kept, Subscribe fails with
+// ErrGone, and Next ends with a SlowError that counts the missed events and
+// says where to resume. Appending never waits for a subscriber, and a
+// subscriber costs no goroutine and no copy: it is a position in the shared
+// ring. It serves the multiplexer's event stream; a city's events are numbered
+// on disk by internal/session.
 package event
 
 import (
@@ -22,25 +24,25 @@ const DefaultKeep = 10_000
 
 // Errors of this package.
 var (
-	// ErrGone: the position is no longer kept, or is of another epoch (the
-	// process that counted was restarted). HTTP says 410.
+	// ErrGone: the position is no longer kept, or belongs to another epoch (the
+	// process that counted was restarted). HTTP status 410.
 	ErrGone = errors.New("event position is gone")
 	// ErrSlow: the subscriber fell behind and was dropped; see SlowError.
 	ErrSlow = errors.New("subscriber is too slow")
 	// ErrClosed: the log or the subscription was closed.
 	ErrClosed = errors.New("event log is closed")
-	// ErrPosition: a text that is no position.
+	// ErrPosition: the text is not a position.
 	ErrPosition = errors.New("bad event position")
 )
 
-// Position is a place in a sequence: after the event Seq of the epoch. Seq 0
-// is before the first event. The zero Position stands for "from now on".
+// Position is a place in a sequence: just after event Seq of the epoch. Seq 0
+// is before the first event. The zero Position means "from now on".
 type Position struct {
 	Epoch string `json:"epoch"`
 	Seq   uint64 `json:"seq"`
 }
 
-// String gives "EPOCH:SEQ", which ParsePosition reads; "" for the zero value.
+// String returns "EPOCH:SEQ", which ParsePosition reads; "" for the zero value.
 func (p Position) String() string {
 	if p == (Position{}) {
 		return ""
@@ -48,7 +50,7 @@ func (p Position) String() string {
 	return p.Epoch + ":" + strconv.FormatUint(p.Seq, 10)
 }
 
-// ParsePosition reads what String wrote; anything else is ErrPosition.
+// ParsePosition is the inverse of String; its errors are ErrPosition.
 func ParsePosition(s string) (Position, error) {
 	if s == "" {
 		return Position{}, nil
@@ -61,27 +63,27 @@ func ParsePosition(s string) (Position, error) {
 	return Position{Epoch: epoch, Seq: n}, nil
 }
 
-// Options of a log; the zero value is right for most.
+// Options configure a log; the zero value is right for most.
 type Options struct {
-	// Keep is the number of events kept, and so the number a subscriber may
-	// fall behind before it is dropped; 0 = DefaultKeep.
+	// Keep is the number of events kept, and so how far a subscriber may fall
+	// behind before it is dropped; 0 = DefaultKeep.
 	Keep int
 }
 
-// Log is the sequence; safe for concurrent use. Events are shared with every
-// subscriber and must not be changed after Append.
+// Log is the sequence; it is safe for concurrent use. Subscribers share the
+// events, which must not be changed after Append.
 type Log[T any] struct {
 	epoch string
 	keep  int
 
 	mu     sync.Mutex
-	ring   []T           // event n stands at (n-1) % keep; grows up to keep
+	ring   []T           // event n is at (n-1) % keep; grows up to keep
 	last   uint64        // number of the newest event
-	wake   chan struct{} // closed at the next change; nil while nobody waits
+	wake   chan struct{} // closed at the next change; nil without a waiter
 	closed bool
 }
 
-// NewLog makes an empty log with an epoch of its own.
+// NewLog returns an empty log with a new epoch.
 func NewLog[T any](o Options) *Log[T] {
 	if o.Keep <= 0 {
 		o.Keep = DefaultKeep
@@ -110,22 +112,22 @@ func (l *Log[T]) Append(v T) uint64 {
 	return l.last
 }
 
-// Position is the place after the newest event: who subscribes there sees what
-// comes next.
+// Position is the place after the newest event: a subscription from there
+// starts with the next one.
 func (l *Log[T]) Position() Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Position{l.epoch, l.last}
 }
 
-// Oldest is the earliest position that Subscribe takes.
+// Oldest is the earliest position that Subscribe accepts.
 func (l *Log[T]) Oldest() Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Position{l.epoch, l.dropped()}
 }
 
-// Close ends the log: subscribers get the events that are left, then
+// Close ends the log: subscribers receive the remaining events, then
 // ErrClosed.
 func (l *Log[T]) Close() {
 	l.mu.Lock()

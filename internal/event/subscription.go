@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// SlowError drops a subscriber whose next event is no longer kept; it is an
+// SlowError ends a subscription whose next event is no longer kept; it is an
 // ErrSlow.
 type SlowError struct {
-	// Resume is the position to subscribe at again: before the oldest event
-	// that was kept at that moment.
+	// Resume is the position to subscribe at again: just before the oldest
+	// event kept at that moment.
 	Resume Position
-	// Missed counts the events that were never delivered up to Resume.
+	// Missed counts the undelivered events before Resume.
 	Missed uint64
 }
 
@@ -35,13 +35,14 @@ type Subscription[T any] struct {
 	log *Log[T]
 
 	mu     sync.Mutex
-	at     uint64 // number of the last event delivered
+	at     uint64 // number of the last delivered event
 	err    error  // why it ended
 	closed chan struct{}
 }
 
-// Subscribe follows the log behind a position. ErrGone for one that is too old
-// or of another epoch, or lies in the future; ErrClosed after Close.
+// Subscribe follows the log from a position. It returns ErrGone if the position
+// is too old, belongs to another epoch or lies in the future, and ErrClosed
+// after Close.
 func (l *Log[T]) Subscribe(after Position) (*Subscription[T], error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,17 +54,17 @@ func (l *Log[T]) Subscribe(after Position) (*Subscription[T], error) {
 	case after == (Position{}):
 		at = l.last
 	case after.Epoch != l.epoch:
-		return nil, fmt.Errorf("%w: %v is of another epoch than %s", ErrGone, after, l.epoch)
+		return nil, fmt.Errorf("%w: %v belongs to another epoch than %s", ErrGone, after, l.epoch)
 	case at < l.dropped() || at > l.last:
 		return nil, fmt.Errorf("%w: %v, kept are %d to %d", ErrGone, after, l.dropped(), l.last)
 	}
 	return &Subscription[T]{log: l, at: at, closed: make(chan struct{})}, nil
 }
 
-// Next waits for the next event. It fails with the context's error, and may
-// then be called again; with a SlowError when the subscriber was dropped; with
-// ErrClosed when the log ended and everything was delivered, or the
-// subscription was closed.
+// Next waits for the next event. It returns the context's error, after which it
+// may be called again; a SlowError when the subscriber fell too far behind; or
+// ErrClosed when the subscription was closed, or the log was and everything was
+// delivered.
 func (s *Subscription[T]) Next(ctx context.Context) (Item[T], error) {
 	for {
 		item, wake, err := s.step()
@@ -79,8 +80,8 @@ func (s *Subscription[T]) Next(ctx context.Context) (Item[T], error) {
 	}
 }
 
-// Position is the place after the last event delivered: where a new
-// subscription would go on.
+// Position is the place after the last delivered event: where a new
+// subscription would continue.
 func (s *Subscription[T]) Position() Position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,7 @@ func (s *Subscription[T]) Close() {
 	s.err = ErrClosed
 }
 
-// step takes one event, or returns the channel that closes when there may be
+// step returns the next event, or the channel that is closed when there may be
 // one.
 func (s *Subscription[T]) step() (item Item[T], wake <-chan struct{}, err error) {
 	s.mu.Lock()

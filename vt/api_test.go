@@ -48,7 +48,7 @@ func TestSizesAllowed(t *testing.T) {
 	}
 }
 
-// memoryPages keeps pages in a map, and fails on demand.
+// memoryPages stores pages in a map, and fails on demand.
 type memoryPages struct {
 	pages   map[uint64][]byte
 	next    uint64
@@ -77,15 +77,15 @@ func (p *memoryPages) Drop(n uint64) {
 	p.dropped++
 }
 
-// fillHistory writes lines of some renditions, widths and lengths.
+// fillHistory writes lines of various renditions, widths and lengths.
 func fillHistory(term *vt.Terminal, n int) {
 	for i := range n {
 		fmt.Fprintf(term, "\x1b[3%dmline %d\x1b[0m %s 漢字 e\u0301 \x1b]8;;http://example.com/%d\alink\x1b]8;;\a\r\n", i%8, i, strings.Repeat("word ", i%40), i%7)
 	}
 }
 
-// TestPages: the history is the same whether its sealed pages are in memory or
-// with the owner, and a page that the owner cannot take stays in memory.
+// TestPages: the history is the same whether sealed pages are in memory or
+// stored by the owner, and a page the owner cannot store stays in memory.
 func TestPages(t *testing.T) {
 	const lines = 5000
 	inMemory := mustNew(t, vt.Options{Cols: 60, Rows: 5})
@@ -114,7 +114,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestHistoryCaps: lines and bytes are capped, the newest stay.
+// TestHistoryCaps: lines and bytes are limited; the newest stay.
 func TestHistoryCaps(t *testing.T) {
 	byLines := mustNew(t, vt.Options{Cols: 200, Rows: 4, HistoryLines: 100})
 	fillHistory(byLines, 1000)
@@ -146,7 +146,7 @@ func TestHistoryCaps(t *testing.T) {
 	}
 }
 
-// TestHistoryModel holds the history against a plain list of lines.
+// TestHistoryModel compares the history with a plain list of lines.
 func TestHistoryModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 30).Draw(t, "limit")
@@ -156,7 +156,7 @@ func TestHistoryModel(t *testing.T) {
 			switch rapid.IntRange(0, 9).Draw(t, "step") {
 			case 0:
 				term.ClearHistory()
-				model = model[max(0, len(model)-2):] // two lines and the one of the cursor are on the screen
+				model = model[max(0, len(model)-2):] // two lines and the cursor's are on the screen
 			case 1:
 				term.Write([]byte("\x1b[3J"))
 				model = model[max(0, len(model)-2):]
@@ -230,15 +230,15 @@ func TestSearch(t *testing.T) {
 	if _, err := term.Search(vt.SearchOptions{Pattern: "(", Regexp: true}); err == nil {
 		t.Error("a wrong expression is no error")
 	}
-	// 漢needle stands on the second row of the screen, after two columns.
+	// 漢needle is on the second row of the screen, after two columns.
 	m, err := term.Search(vt.SearchOptions{Pattern: "needle", Limit: 1})
 	if err != nil || len(m) != 1 || m[0].Row != 1 || m[0].Col != 2 {
 		t.Errorf("the newest match is %+v (%v)", m, err)
 	}
 }
 
-// TestSynchronizedUpdate: what is read during an update is the screen before it,
-// and the owner can end it when it takes too long.
+// TestSynchronizedUpdate: reads during an update see the screen before it, and
+// the owner can end an update that takes too long.
 func TestSynchronizedUpdate(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 10, Rows: 2})
 	term.Write([]byte("before"))
@@ -253,7 +253,7 @@ func TestSynchronizedUpdate(t *testing.T) {
 	}
 }
 
-// TestUsage of a terminal that nothing was written to: next to nothing.
+// TestUsage: a terminal that nothing was written to takes next to no memory.
 func TestBlankIsSmall(t *testing.T) {
 	const n = 200
 	terms := make([]*vt.Terminal, n)

@@ -14,8 +14,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// The workloads of the targets table, made alike in every run: plain text,
-// ls -lR --color, CJK text, and an agent's repaints.
+// The workloads of the targets table, the same in every run: plain text, ls -lR
+// --color, CJK text, and an agent's repaints.
 
 const workloadSize = 1 << 20
 
@@ -72,7 +72,7 @@ func cjkLoad() []byte {
 }
 
 // agentLoad is an agent that repaints its box and status line in synchronized
-// updates, as those programs do.
+// updates, as such programs do.
 func agentLoad() []byte {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var b bytes.Buffer
@@ -100,8 +100,7 @@ var workloads = []struct {
 	make func() []byte
 }{{"plain", plainLoad}, {"ls", lsLoad}, {"cjk", cjkLoad}, {"agent", agentLoad}}
 
-// chunk is how much of a workload one write has: what a read of a PTY returns
-// at most.
+// chunk is the size of each write: the most that a read of a PTY returns.
 const chunk = 4096
 
 func writeChunks(w func([]byte) (int, error), data []byte) {
@@ -138,8 +137,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkRatio measures both engines in turns and reports how many times as
-// fast as vt10x this one is.
+// BenchmarkRatio alternates between both engines and reports how many times
+// faster this one is than vt10x.
 func BenchmarkRatio(b *testing.B) {
 	for _, load := range workloads {
 		data := load.make()
@@ -176,8 +175,8 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkMemory reports what a terminal costs: blank, with a full screen, the
-// same when packed, and with ten thousand lines of ls -lR --color.
+// BenchmarkMemory reports the memory of a terminal: blank, with a full screen,
+// the same packed, and with ten thousand lines of ls -lR --color.
 func BenchmarkMemory(b *testing.B) {
 	full := bytes.Repeat([]byte("x"), 120*40)
 	lines := lsLines(10_000)

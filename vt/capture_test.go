@@ -7,16 +7,17 @@ import (
 	"testing"
 )
 
-// A styled character, the unit of the comparison with tmux: columns follow from
-// the text, so a difference in the width of a character shows as one difference
-// and not as a shifted row.
+// styled is a character with its rendition, the unit of comparison with tmux:
+// columns follow from the text, so a difference in a character's width is one
+// difference, not a shifted row.
 type styled struct {
 	text rune
 	attr string
 }
 
-// parseCapture reads what `tmux capture-pane -e -p` wrote: rows of text with SGR,
-// whose state goes on from row to row, and SO and SI around line drawing.
+// parseCapture reads the output of `tmux capture-pane -e -p`: rows of text with
+// SGR, whose state carries over from row to row, and SO and SI around line
+// drawing.
 func parseCapture(t testing.TB, capture string) [][]styled {
 	t.Helper()
 	var (
@@ -53,7 +54,7 @@ func parseCapture(t testing.TB, capture string) [][]styled {
 	return rows
 }
 
-// lineDrawing is DEC special graphics for what tmux hands out as such.
+// lineDrawing maps DEC special graphics, as written by tmux.
 func lineDrawing(r rune) rune {
 	const from, to = "`afghijklmnopqrstuvwxyz{|}~", "◆▒°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·"
 	if i := strings.IndexRune(from, r); i >= 0 {
@@ -62,7 +63,7 @@ func lineDrawing(r rune) rune {
 	return r
 }
 
-// sgrState is a rendition, in the words of ?attr. It is written apart from the
+// sgrState is a rendition, spelled as in ?attr. It is independent of the
 // engine, which it checks.
 type sgrState struct {
 	bold, faint, italic, blink, inverse, conceal, strike, overline bool
@@ -106,7 +107,7 @@ func (s *sgrState) colon(sub []string) {
 	s.colour(n, sub[1:])
 }
 
-// colour sets a colour and returns how many words it took.
+// colour sets a colour and returns how many words it consumed.
 func (s *sgrState) colour(which int, words []string) int {
 	value, took := "", 0
 	switch {

@@ -11,15 +11,15 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// The captures are what real agents' terminal programs wrote at 120x40, first
-// screens and turns, with what tmux 3.3a showed when the next key was about to
-// be typed. testdata/captures/README.md tells their form. They are replayed as
-// the recordings are, and the differences told in the same way.
+// The captures are the output of real agents at 120x40, first screens and
+// turns, with what tmux 3.3a showed just before each key was typed.
+// testdata/captures/README.md describes the format. They are replayed like the
+// recordings, and differences are listed in the same way.
 
 const capturesDifferences = "testdata/captures/differences.txt"
 
-// mark is a place in a capture: so many bytes were written, tmux showed this,
-// and the key was typed before.
+// mark is a point in a capture: bytes written so far, what tmux showed, and the
+// key typed before.
 type mark struct {
 	at        int
 	shot, key string
@@ -41,7 +41,7 @@ func TestCaptures(t *testing.T) {
 			term := mustNew(t, vt.Options{Cols: 120, Rows: 40})
 			at := 0
 			for _, m := range readMarks(t, file) {
-				for ; at < m.at; at++ { // a byte a write, as bad as it gets
+				for ; at < m.at; at++ { // one byte per write, the worst case
 					term.Write(raw[at : at+1])
 				}
 				ours := shoot(term)
@@ -55,7 +55,7 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-// checkCopies holds a dump, a snapshot and a repaint of the terminal against it.
+// checkCopies compares a dump, a snapshot and a repaint with the terminal.
 func checkCopies(t *testing.T, name string, term *vt.Terminal) {
 	t.Helper()
 	if d := checkDump(term, vt.Options{}, nil); d != "" {
@@ -95,8 +95,8 @@ func readMarks(t *testing.T, file string) (marks []mark) {
 	return marks
 }
 
-// TestCapturesAsked: the questions these programs ask are answered, each once,
-// and the filter for attached clients takes out exactly those.
+// TestCapturesAsked: each query of these programs is answered once, and the
+// filter for attached clients removes exactly those.
 func TestCapturesAsked(t *testing.T) {
 	for name, asked := range map[string][]string{
 		"pi":       {"\x1b[?u"},

@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// dumpCases are inputs that a dump or a snapshot once said wrong, and what is
+// dumpCases are inputs that a dump or snapshot once got wrong, and what is
 // written afterwards.
 var dumpCases = []struct {
 	name        string
@@ -53,8 +53,8 @@ func TestDumpCases(t *testing.T) {
 	}
 }
 
-// TestHistoryLenBackAgain: a line that leaves the screen at another width is
-// counted when the width is the first one again.
+// TestHistoryLenBackAgain: a line that left the screen at another width is
+// counted when the first width is back.
 func TestHistoryLenBackAgain(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 2, Rows: 1})
 	for _, s := range []struct {
@@ -81,7 +81,7 @@ func TestHistoryLenBackAgain(t *testing.T) {
 }
 
 // TestFrozenTitle: during a synchronized update the screen as data has the
-// title that Title gives, the one before.
+// title that Title returns, the previous one.
 func TestFrozenTitle(t *testing.T) {
 	term := mustNew(t, vt.Options{})
 	term.Write([]byte("\x1b]2;before\a\x1b[?2026h"))

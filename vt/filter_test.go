@@ -6,9 +6,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestFilterQueries: what asks the terminal something is taken out, since the
-// emulator has answered it; the outer terminal would answer a second time, into
-// the program's input.
+// TestFilterQueries: queries are removed, because the emulator has answered
+// them; the host terminal would answer again, into the program's input.
 func TestFilterQueries(t *testing.T) {
 	for _, q := range []string{
 		"\x1b[c", "\x1b[0c", "\x1b[>c", "\x1b[>0c", "\x1b[=c", "\x1bZ", // DA1, DA2, DA3, DECID
@@ -33,7 +32,7 @@ func TestFilterQueries(t *testing.T) {
 	}
 }
 
-// TestFilterKeeps: everything else goes through as it is.
+// TestFilterKeeps: everything else passes unchanged.
 func TestFilterKeeps(t *testing.T) {
 	for _, s := range []string{
 		"text", "é漢😀", "\r\n\t\b\a", "\x1b[1;31m", "\x1b[38:2::1:2:3m", "\x1b[5;5H", "\x1b[2J", "\x1b[?1049h", "\x1b[?2004l",
@@ -50,7 +49,7 @@ func TestFilterKeeps(t *testing.T) {
 	}
 }
 
-// TestFilterList: a list of colours of which some are asked for.
+// TestFilterList: a list of colours, some of them queries.
 func TestFilterList(t *testing.T) {
 	var f vt.OuterFilter
 	got := string(f.Filter(nil, []byte("\x1b]4;1;#ff0000;2;?\a.")))
@@ -61,8 +60,7 @@ func TestFilterList(t *testing.T) {
 	}
 }
 
-// TestFilterAnswersNothing: whatever is let through, a terminal that hears it
-// says nothing.
+// TestFilterAnswersNothing: a terminal does not reply to anything that passes.
 func TestFilterAnswersNothing(t *testing.T) {
 	for _, s := range loadScripts(t) {
 		var input []byte

@@ -20,14 +20,15 @@ import (
 // A target fails on a panic, on a hang (the fuzzer's own limit), on memory that
 // grows beyond fuzzMemory, and on a broken invariant.
 
-// fuzzMemory is the most a 20x6 terminal with 200 lines of history may hold after
-// any input, in bytes: strings, links, clusters, replies and events at their limits.
+// fuzzMemory is the most a 20x6 terminal with 200 lines of history may hold
+// after any input, in bytes: strings, links, clusters, replies and events at
+// their limits.
 const fuzzMemory = 12 << 20
 
 var fuzzOptions = vt.Options{Cols: 20, Rows: 6, HistoryLines: 200, HistoryBytes: 1 << 20}
 
-// addSeeds gives the fuzzer the transcripts, one case an input, and the first
-// bytes of each recording.
+// addSeeds adds the transcripts, one input per case, and the first bytes of
+// each recording.
 func addSeeds(f *testing.F) {
 	f.Helper()
 	for _, s := range loadScripts(f) {
@@ -64,7 +65,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// checkBounds holds the limits of what a program can make a terminal keep.
+// checkBounds checks the limits of what a program can make a terminal keep.
 func checkBounds(t *testing.T, term *vt.Terminal) {
 	t.Helper()
 	if n := len(term.TakeReplies()); n > 1<<20 {
@@ -129,8 +130,8 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzRestore: a snapshot is read from a file that may be cut or wrong; it is
-// refused or it gives a terminal that works.
+// FuzzRestore: a snapshot may come from a truncated or damaged file; it is
+// rejected, or gives a terminal that works.
 func FuzzRestore(f *testing.F) {
 	for _, input := range []string{"", "text", strings.Repeat("漢 line\r\n", 40), "\x1b[1;31m漢\r\n", "\x1b[?1049hx\x1b[2;3r", "\x1b]8;;http://a/\ae\u0301\x1b[38;2;1;2;3m"} {
 		term, err := vt.New(fuzzOptions)
@@ -195,7 +196,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// TestBoundedMemory writes what should make a careless terminal grow without end.
+// TestBoundedMemory writes what would make a careless terminal grow without
+// bound.
 func TestBoundedMemory(t *testing.T) {
 	times := func(size int, head, piece, tail string) []byte {
 		return append(append([]byte(head), bytes.Repeat([]byte(piece), size/len(piece))...), tail...)
@@ -239,7 +241,7 @@ func TestBoundedMemory(t *testing.T) {
 	}
 }
 
-// keptHeap is what is in use after a collection, in bytes.
+// keptHeap is the memory in use after a collection, in bytes.
 func keptHeap() uint64 {
 	goruntime.GC()
 	var m goruntime.MemStats
@@ -257,7 +259,7 @@ func manyLinks(n int) []byte {
 	return b.Bytes()
 }
 
-// manyColours has more renditions than fit into sixteen bits.
+// manyColours has more renditions than sixteen bits can number.
 func manyColours(n int) []byte {
 	var b bytes.Buffer
 	for i := range n {

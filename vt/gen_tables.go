@@ -1,9 +1,9 @@
 //go:build ignore
 
-// gen_tables writes tables.go: the columns and the grapheme class of every
-// code point, as clipperhouse/displaywidth and clipperhouse/uax29 know them.
-// The classes are found by asking which pairs are kept together, so that the
-// tables always agree with that module.
+// gen_tables writes tables.go: the columns and grapheme class of every code
+// point, according to clipperhouse/displaywidth and clipperhouse/uax29. Classes
+// are found by testing which pairs stay together, so the tables always agree
+// with that module.
 //
 //	go run gen_tables.go
 package main
@@ -112,8 +112,8 @@ func property(r rune) byte {
 	return p
 }
 
-// emojiBase reports whether VS16 after r has a meaning: the pictographs, and
-// the bases of keycaps.
+// emojiBase reports whether VS16 has an effect after r: pictographs, and the
+// bases of keycaps.
 func emojiBase(r rune, class int) bool {
 	return class == pictograph || r == '#' || r == '*' || r >= '0' && r <= '9'
 }
@@ -168,7 +168,7 @@ func bytesOf(list []int) []byte {
 	return b
 }
 
-// literal is a Go string of b, 128 bytes a line.
+// literal formats b as a Go string, 128 bytes per line.
 func literal(b []byte) string {
 	var out bytes.Buffer
 	for i := 0; i < len(b); i += 128 {
@@ -180,5 +180,5 @@ func literal(b []byte) string {
 	return out.String()
 }
 
-// latin is the bytes as they are; %+q escapes those that are no ASCII.
+// latin returns the bytes as a string; %+q escapes those outside ASCII.
 func latin(b []byte) string { return string(b) }

@@ -8,7 +8,7 @@ import (
 	"gascity.dev/gc/internal/testenv"
 )
 
-// discard keeps no page, and notes how long the longest was.
+// discard stores no page, and records the length of the longest.
 type discard struct{ pages, longest int }
 
 func (d *discard) Append(page []byte) (uint64, error) {
@@ -19,8 +19,8 @@ func (d *discard) Append(page []byte) (uint64, error) {
 
 func (d *discard) Read(uint64) ([]byte, error) { return nil, errPage }
 
-// TestHostileOutput: whatever a program writes, what is kept of it stays small,
-// a snapshot too, and what was left out is counted.
+// TestHostileOutput: whatever a program writes, the memory kept stays small, a
+// snapshot too, and what was dropped is counted.
 func TestHostileOutput(t *testing.T) {
 	const size = 8 << 20
 	counted := map[string]func(Dropped) uint64{
@@ -69,8 +69,8 @@ func TestHostileOutput(t *testing.T) {
 	}
 }
 
-// TestLinksBeyondTheirBound: a screen with more links than there is room for
-// keeps its text, and every dump of it stays small.
+// TestLinksBeyondTheirBound: a screen with more links than allowed keeps its
+// text, and every dump of it stays small.
 func TestLinksBeyondTheirBound(t *testing.T) {
 	term, err := New(Options{Cols: 500, Rows: 200})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestMain draws the same inputs in every short run of the properties, so that
-// the check of a change does not depend on luck. The long form draws new ones:
+// the result does not depend on luck. The long form draws new ones:
 //
 //	go test ./vt -rapid.checks=100000
 func TestMain(m *testing.M) {

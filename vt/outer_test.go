@@ -6,8 +6,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestOuter: questions about the terminal that shows the screen are answered for
-// that one; what the program set goes before it.
+// TestOuter: queries about the host terminal are answered for it; what the
+// program set takes precedence.
 func TestOuter(t *testing.T) {
 	term, err := vt.New(vt.Options{Cols: 100, Rows: 30})
 	if err != nil {
@@ -33,8 +33,8 @@ func TestOuter(t *testing.T) {
 	ask("\x1b[14t", "\x1b[4;600;1000t")
 }
 
-// TestOuterTells: a program that asked to be told is told when the colours or the
-// cells change, and only then.
+// TestOuterTells: a subscribed program is notified when the colours or the cell
+// size change, and only then.
 func TestOuterTells(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 20, Rows: 5})
 	light, dark := uint32(0xfdf6e3), uint32(0x002b36)

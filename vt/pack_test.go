@@ -6,8 +6,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestPackKeepsString: a control string that has begun when the screens are
-// packed goes on afterwards.
+// TestPackKeepsString: a control string begun before the screens are packed
+// continues afterwards.
 func TestPackKeepsString(t *testing.T) {
 	for _, end := range []string{"\a", "\x1b\\"} {
 		for cut := range len("\x1b]2;title" + end) {

@@ -10,8 +10,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestPaintAgain: painting over an earlier state, whatever raw output came
-// between and wherever it was cut, leaves what painting a fresh terminal does.
+// TestPaintAgain: painting over an earlier state, after any raw output cut
+// anywhere, gives the same result as painting a fresh terminal.
 func TestPaintAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
@@ -37,8 +37,8 @@ func TestPaintAgain(t *testing.T) {
 	})
 }
 
-// TestPaintContent: so does writing the content only, as long as the modes are
-// the same.
+// TestPaintContent: so does painting only the content, if the modes are the
+// same.
 func TestPaintContent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
@@ -61,20 +61,20 @@ func TestPaintContent(t *testing.T) {
 	})
 }
 
-// checkPainted compares two outer terminals: what they show and the modes.
+// checkPainted compares the screens and modes of two host terminals.
 func checkPainted(t *rapid.T, paint []byte, want, got *vt.Terminal) {
-	if want.Modes().SyncUpdate { // what they show then is in between
+	if want.Modes().SyncUpdate { // the host is in the middle of the update then
 		want.Write([]byte("\x1b[?2026l"))
 		got.Write([]byte("\x1b[?2026l"))
 	}
-	if want.Title() == "" { // the title of a person's terminal is not taken away
+	if want.Title() == "" { // the title of a person's terminal is kept
 		want.Write([]byte("\x1b]2;" + got.Title() + "\a"))
 	}
 	if d := diffVisible(want, got); d != "" {
 		t.Fatalf("painted %q:\n%s", paint, d)
 	}
 	a, b := want.Modes(), got.Modes()
-	a.Insert, b.Insert = false, false // of output only
+	a.Insert, b.Insert = false, false // affects output only
 	if !reflect.DeepEqual(a, b) {
 		t.Fatalf("painted %q: modes\n%s", paint, cmp.Diff(a, b))
 	}

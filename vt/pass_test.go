@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestFilterRefuses: what detach could not undo, and what is none of a program's
-// business on a person's terminal, is taken out, alone and within tmux's
+// TestFilterRefuses: what detach could not undo, and what a program has no
+// business doing on a person's terminal, is removed, alone and within tmux's
 // passthrough.
 func TestFilterRefuses(t *testing.T) {
 	long := strings.Repeat("A", 100<<10)
@@ -80,7 +80,7 @@ func TestFilterRefuses(t *testing.T) {
 		wrapped := "\x1bPtmux;" + strings.ReplaceAll(s, "\x1b", "\x1b\x1b") + "\x1b\\"
 		for _, in := range []string{s, wrapped} {
 			if in == wrapped && (len(s) > 50<<10 || !strings.HasPrefix(s, "\x1b")) {
-				continue // longer than what a passthrough may be, or no sequence
+				continue // longer than a passthrough may be, or not a sequence
 			}
 			var f vt.OuterFilter
 			if got := string(f.Filter(nil, []byte("a"+in+"b"))); got != "ab" {
@@ -90,7 +90,7 @@ func TestFilterRefuses(t *testing.T) {
 	}
 }
 
-// TestFilterParts: what may pass of a sequence passes.
+// TestFilterParts: the allowed parts of a sequence pass.
 func TestFilterParts(t *testing.T) {
 	long := strings.Repeat("A", 100<<10)
 	for in, want := range map[string]string{
@@ -115,7 +115,8 @@ func TestFilterParts(t *testing.T) {
 	}
 }
 
-// TestFilterStale: what is taken out and changes the screen is said, once.
+// TestFilterStale: removing something that changes the screen is reported,
+// once.
 func TestFilterStale(t *testing.T) {
 	for in, want := range map[string]bool{
 		"\x1bc": true, "\x1b%@": true, "\x1b[62\"p": true, "\x1b[?3l": true, "\x1bPtmux;\x1b\x1bc\x1b\\": true,
@@ -129,8 +130,8 @@ func TestFilterStale(t *testing.T) {
 	}
 }
 
-// TestUndo: what AppendReset leaves is undone when it was done, however it was
-// cut.
+// TestUndo: what AppendReset leaves is undone if it was set, however the output
+// was split.
 func TestUndo(t *testing.T) {
 	var none vt.Undo
 	none.Note([]byte("\x1b]2;4;x\a\x1b[4;1m\x1b]104\a"))
@@ -152,7 +153,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestPaintTabs: a program's tab stops hold on the terminal outside, until the
+// TestPaintTabs: a program's tab stops hold on the host terminal until the
 // reset.
 func TestPaintTabs(t *testing.T) {
 	term, outer := mustNew(t, vt.Options{Cols: 20, Rows: 3}), mustNew(t, vt.Options{Cols: 20, Rows: 3})

@@ -9,15 +9,15 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// clusters are characters that the two width policies take in different ways, by
-// themselves or beside each other.
+// clusters are characters that the two width policies handle differently, alone
+// or next to each other.
 var clusters = []string{
 	"👨\u200d👩\u200d👧", "🇩", "🇩🇪", "❤\ufe0f", "e\u0301", "\u0301", "\u1100", "\u1161", "\u11a8", "\uac00", "👍🏽", "🏽", "क्ष", "\u0903",
 	"\u0600", "漢", "a", "b c", "é", "\x1b[2D", "\x1b[1C", "\r", "\n", "\x1b[44m", "\x1b[m", "\x1b[K", "\x1b[2@", "\x1b[P",
 }
 
-// drawClusters draws text of such characters; with policies it changes the policy
-// in the middle.
+// drawClusters draws text of such characters; with policies it changes the
+// policy along the way.
 func drawClusters(t *rapid.T, policies bool, limit int) []byte {
 	var b bytes.Buffer
 	for range rapid.IntRange(0, limit).Draw(t, "clusters") {
@@ -55,7 +55,7 @@ func TestPolicyTouchesNothing(t *testing.T) {
 }
 
 // TestPolicyRoundTrip: a dump and a snapshot have the same rows under any
-// policies, and its rows go on alike.
+// policies, and later output has the same effect.
 func TestPolicyRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)

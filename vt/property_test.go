@@ -14,10 +14,10 @@ import (
 )
 
 // Properties of the terminal over drawn input: any mix of text, control
-// functions with any parameters, strings, and bytes that mean nothing.
+// functions with any parameters, strings, and meaningless bytes.
 
-// inputParts are pieces of input that put a terminal into an interesting state;
-// the generator mixes them with drawn ones.
+// inputParts put a terminal into an interesting state; the generator mixes them
+// with drawn ones.
 var inputParts = []string{
 	"\r", "\n", "\b", "\t", "\r\n", "\a", "\x0e", "\x0f", "\x7f", "\x00", "\x18", "\x1a",
 	"\x1bD", "\x1bE", "\x1bM", "\x1bH", "\x1b7", "\x1b8", "\x1b6", "\x1b9", "\x1bc", "\x1b=", "\x1b>", "\x1b#8",
@@ -35,7 +35,7 @@ var inputParts = []string{
 	"\xe2\x82", "\xff", "\xc2", "\xf0\x9f", "\u009b", "\x1b", "\x1b[", "\x1b]", "\x1bP", "\x1b[38:2", "\x1b[1;",
 }
 
-// drawInput draws what a program might write, right or wrong.
+// drawInput draws what a program might write, valid or not.
 func drawInput(t *rapid.T, limit int) []byte {
 	var b bytes.Buffer
 	for range rapid.IntRange(0, limit).Draw(t, "pieces") {
@@ -62,7 +62,7 @@ var csiFinals = []string{"@", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", 
 	"a", "b", "d", "e", "f", "g", "h", "l", "m", "n", "r", "s", "u", "'}", "'~", "$z", "$x", "${", "$v", "$r", "$t", "*x", "*y",
 	"\"q", " q", "!p", "$p", "t", "^", " @", " A", "#{", "#}"}
 
-// onePolicy takes changes of the width policy out of input: a terminal outside has
+// onePolicy removes changes of the width policy from input: a host terminal has
 // its own, and painting does not change it.
 func onePolicy(input []byte) []byte { return bytes.ReplaceAll(input, []byte("?2027"), []byte("?9")) }
 
@@ -84,7 +84,7 @@ func mustNew(t testing.TB, o vt.Options) *vt.Terminal {
 	return term
 }
 
-// state is all that a reader can see of a terminal, but its revision.
+// state is all that a reader can see of a terminal, except its revision.
 type state struct {
 	Screen  vt.Screen
 	Text    string
@@ -141,8 +141,8 @@ func mustNewRapid(t *rapid.T, o vt.Options) *vt.Terminal {
 	return term
 }
 
-// TestDump: what ANSI writes puts a fresh terminal into the same state, and the
-// two go on alike.
+// TestDump: the output of ANSI puts a fresh terminal into the same state, and
+// later output has the same effect on both.
 func TestDump(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
@@ -155,8 +155,8 @@ func TestDump(t *testing.T) {
 	})
 }
 
-// otherAlt enters the alternate screen by the mode that clears it: a dump does
-// not have the one that is not in use.
+// otherAlt enters the alternate screen by the mode that clears it: a dump omits
+// the screen that is not in use.
 func otherAlt(input []byte) []byte {
 	for _, n := range []string{"1047", "47"} {
 		input = bytes.ReplaceAll(input, []byte(n), []byte("1049"))
@@ -195,7 +195,7 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
-// checkSnapshot restores a snapshot and lets both terminals go on.
+// checkSnapshot restores a snapshot and writes more to both terminals.
 func checkSnapshot(term *vt.Terminal, o vt.Options, more []byte) string {
 	o.Cols, o.Rows = term.Size()
 	small, err := vt.Restore(vt.DeflateSnapshot(term.Snapshot()), o)
@@ -220,8 +220,8 @@ func checkSnapshot(term *vt.Terminal, o vt.Options, more []byte) string {
 	return ""
 }
 
-// TestResizeKeepsText: the text of the primary screen and of the history is the
-// same after any resizes, logical line for logical line.
+// TestResizeKeepsText: the text of the primary screen and the history is
+// unchanged by any resizes, logical line for logical line.
 func TestResizeKeepsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := vt.Options{Cols: rapid.IntRange(2, 30).Draw(t, "cols"), Rows: rapid.IntRange(1, 10).Draw(t, "rows")}
@@ -271,7 +271,7 @@ func TestResizeAny(t *testing.T) {
 	})
 }
 
-// checkShape holds what is true of every terminal at every time.
+// checkShape checks what is true of every terminal at any time.
 func checkShape(t interface{ Fatalf(string, ...any) }, term *vt.Terminal) {
 	cols, rows := term.Size()
 	c := term.Cursor()
@@ -295,8 +295,8 @@ func checkShape(t interface{ Fatalf(string, ...any) }, term *vt.Terminal) {
 	}
 }
 
-// TestPaint: what AppendPaint writes puts a fresh outer terminal of the same
-// size to the same visible screen, cursor and modes.
+// TestPaint: the output of AppendPaint gives a fresh host terminal of the same
+// size the same visible screen, cursor and modes.
 func TestPaint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
@@ -360,8 +360,8 @@ func TestPaintOtherViewport(t *testing.T) {
 	})
 }
 
-// TestRevision: it changes whenever something that can be seen changes, and a
-// write of nothing leaves it.
+// TestRevision: it changes whenever anything visible changes, and an empty
+// write leaves it.
 func TestRevision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		term := mustNewRapid(t, drawTerminal(t))
@@ -382,12 +382,13 @@ func TestRevision(t *testing.T) {
 	})
 }
 
-// TestFilter: the filter takes the queries out, whole and split alike, and what
-// it lets through shows the same.
+// TestFilter: the filter removes queries, whole or split, and what passes shows
+// the same screen.
 func TestFilter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := vt.Options{Cols: 20, Rows: 6}
-		// REP repeats nothing after a control function, and the filter takes some out.
+		// REP repeats nothing after a control function, and the filter removes
+		// some.
 		input := bytes.ReplaceAll(onePolicy(drawInput(t, 30)), []byte("b"), []byte("B"))
 		var whole, split vt.OuterFilter
 		want := whole.Filter(nil, input)
@@ -404,7 +405,7 @@ func TestFilter(t *testing.T) {
 		direct.Write(input)
 		filtered.Write(want)
 		if whole.Stale() || direct.EightBit() {
-			return // it is painted
+			return // it is repainted
 		}
 		filtered.TakeReplies()
 		if d := diffVisible(direct, filtered); d != "" && len(direct.Pending()) == 0 && len(filtered.Pending()) == 0 {

@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// queries are what a transcript can ask, each answered in one spelling.
+// queries are the queries of transcripts, each with one spelling of its answer.
 var queries = map[string]func(p *player, arg string) (string, error){
 	"cursor": func(p *player, _ string) (string, error) {
 		c := p.term.Cursor()
@@ -87,7 +87,7 @@ func queryWrapped(p *player, arg string) (string, error) {
 	return fmt.Sprint(n < len(lines) && lines[n].Wrapped), nil
 }
 
-// queryHistory is the lines above the screen, as they are wrapped now.
+// queryHistory is the lines above the screen as wrapped now.
 func queryHistory(p *player, _ string) (string, error) {
 	lines := strings.Split(p.term.Text(vt.TextOptions{}), "\n")
 	n := p.term.HistoryLen()
@@ -122,7 +122,7 @@ func queryText(p *player, arg string) (string, error) {
 	return quoteList(strings.Split(p.term.Text(o), "\n")), nil
 }
 
-// queryMode is a field of Modes by its name.
+// queryMode is a field of Modes, by name.
 func queryMode(p *player, arg string) (string, error) {
 	f := reflect.ValueOf(p.term.Modes()).FieldByName(arg)
 	if !f.IsValid() {
@@ -143,8 +143,8 @@ func queryAttr(p *player, arg string) (string, error) {
 	return cells[row][col].attr, nil
 }
 
-// screenCell is what a reader sees of one column: the text begins in the first
-// column of a character and is "" in its second; a blank is " ".
+// screenCell is what a reader sees in one column: text is in the first column
+// of a character and "" in its second; a blank is " ".
 type screenCell struct {
 	text, attr string
 }
@@ -184,7 +184,7 @@ func screenCells(t *vt.Terminal) [][]screenCell {
 	return cells
 }
 
-// styleString names a rendition in the words of ?attr.
+// styleString spells a rendition as in ?attr.
 func styleString(r vt.Run) string {
 	var words []string
 	s := r.Style

@@ -11,18 +11,18 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// The recordings are what real programs wrote (testdata/record.sh), with what
-// tmux shows for the same bytes (testdata/golden.sh). Each is replayed and
-// compared, row for row, text and rendition, cursor and history. Where the two
-// differ the row stands in testdata/recordings/differences.txt with a reason
-// from differenceReasons, told at length in docs/vt-differences.md; a
-// difference without a line there fails, and so does a line without a
-// difference.
+// The recordings are the output of real programs (testdata/record.sh), with
+// what tmux shows for the same bytes (testdata/golden.sh). Each is replayed and
+// compared row by row: text and rendition, cursor and history. Rows that differ
+// are listed in testdata/recordings/differences.txt with a reason from
+// differenceReasons, explained in docs/vt-differences.md. An unlisted
+// difference fails, and so does a listed one that is gone.
 //
-// A line of that file is: recording, row (from 0, or "history", "cursor"), reason.
+// A line of that file is: recording, row (from 0, or "history", "cursor"),
+// reason.
 
-// differenceReasons are the reasons a recording may show otherwise than in tmux,
-// and who is right. docs/vt-differences.md has them at length.
+// differenceReasons are the reasons why a recording may look different from
+// tmux, and who is right. docs/vt-differences.md explains them.
 var differenceReasons = map[string]string{
 	"links":            "tmux 3.3a knows no links (OSC 8); ours is right",
 	"cleared-screen":   "tmux puts a screen into the history when ED 2 clears it; xterm and the DEC terminals erase it, and so do we",
@@ -90,7 +90,7 @@ func TestRecordingsSplit(t *testing.T) {
 	}
 }
 
-// checkDifferences compares two screenshots against the rows that may differ.
+// checkDifferences compares two screenshots, given the rows that may differ.
 func checkDifferences(t *testing.T, name string, ours, theirs screenshot, explained map[string]string) {
 	t.Helper()
 	found := findDifferences(ours, theirs)
@@ -106,7 +106,7 @@ func checkDifferences(t *testing.T, name string, ours, theirs screenshot, explai
 	}
 }
 
-// findDifferences says where two screenshots differ, and how.
+// findDifferences returns where two screenshots differ, and how.
 func findDifferences(ours, theirs screenshot) map[string]string {
 	found := map[string]string{}
 	for y := range max(len(ours.rows), len(theirs.rows)) {
@@ -156,8 +156,8 @@ func diffRow(ours, theirs []styled) string {
 	return ""
 }
 
-// looks is the rendition as far as the character shows it: nobody sees whether a
-// blank is bold, or its colour.
+// looks is the visible part of the rendition: boldness or colour of a blank
+// cannot be seen.
 func looks(s styled) string {
 	if s.text != ' ' {
 		return s.attr
@@ -175,7 +175,7 @@ func looks(s styled) string {
 	return strings.Join(words, " ")
 }
 
-// cutBlanks cuts blanks without a rendition from the end.
+// cutBlanks trims trailing blanks in the default rendition.
 func cutBlanks(row []styled) []styled {
 	for len(row) > 0 && row[len(row)-1].text == ' ' && looks(row[len(row)-1]) == "-" {
 		row = row[:len(row)-1]
@@ -183,9 +183,9 @@ func cutBlanks(row []styled) []styled {
 	return row
 }
 
-// cutErased cuts from ours what capture-pane never writes: blanks at the end of
-// a row that were erased in a background and not written (docs/vt-differences.md,
-// "erased background").
+// cutErased removes from ours what capture-pane never writes: trailing blanks
+// that were erased in a background colour and not written
+// (docs/vt-differences.md, "erased background").
 func cutErased(ours, theirs []styled) []styled {
 	for _, s := range ours[min(len(theirs), len(ours)):] {
 		if s.text != ' ' || strings.Contains(looks(s), " ") || !strings.HasPrefix(looks(s), "bg=") {
@@ -259,7 +259,7 @@ func styledRow(line vt.Line) (row []styled) {
 	return row
 }
 
-// readGolden reads what golden.sh wrote for base.
+// readGolden reads the output of golden.sh for base.
 func readGolden(t testing.TB, base string, rows int) screenshot {
 	t.Helper()
 	ansi, err := os.ReadFile(base + ".ansi")

@@ -6,11 +6,11 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestResizeRestored: a restored terminal has the same rows as the one it was made
-// of at another size, too.
+// TestResizeRestored: a restored terminal also has the same rows as the
+// original at another size.
 func TestResizeRestored(t *testing.T) {
 	for _, input := range []string{
-		"  \x1b[2;2H漢\x1b[L\x1b8", // a blank row that left its column to a wide character which is gone since
+		"  \x1b[2;2H漢\x1b[L\x1b8", // a blank row that left its column to a wide character now gone
 		"  \x1b[2;2H漢\x1b[L\x1b[?1049h",
 		"\x1b[?47h  \x1b[2;2H漢\x1b[L\x1b[?47l",
 	} {

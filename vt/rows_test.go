@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestAppendRows: rows have their renditions and links, and no mode, title or
+// TestAppendRows: rows have their renditions and links, but no mode, title or
 // colour of the program.
 func TestAppendRows(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 20, Rows: 3})
@@ -22,8 +22,8 @@ func TestAppendRows(t *testing.T) {
 	}
 }
 
-// TestAppendRowsShows: a terminal of the size shows the same rows, and is as it
-// was otherwise.
+// TestAppendRowsShows: a terminal of the same size shows the same rows, and its
+// other state is unchanged.
 func TestAppendRowsShows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)

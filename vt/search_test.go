@@ -12,7 +12,7 @@ func TestSearchPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first line is wrapped and ends in the history, 漢 takes two columns.
+	// The first line is wrapped and ends in the history; 漢 takes two columns.
 	term.Write([]byte("abcdefghijKLM\r\nfoo 漢 foo\r\nbar\r\nfoo"))
 	for _, c := range []struct {
 		o    vt.SearchOptions
@@ -45,7 +45,7 @@ func TestSearchPlaces(t *testing.T) {
 	}
 }
 
-// TestPack: a packed terminal reads and goes on as if it had not been packed.
+// TestPack: a packed terminal reads and continues as if it had not been packed.
 func TestPack(t *testing.T) {
 	for _, input := range []string{
 		"", "plain", "\x1b[31mred\x1b[44m 漢字 \x1b]8;;http://a\ae\u0301\x1b]8;;\a\r\n\x1b[2;5r\x1b[?69h",

@@ -12,7 +12,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// drawLong draws input that seals pages of history between other input.
+// drawLong draws input that seals pages of history, mixed with other input.
 func drawLong(t *rapid.T) []byte {
 	var b bytes.Buffer
 	for range rapid.IntRange(1, 4).Draw(t, "parts") {
@@ -27,8 +27,8 @@ func drawLong(t *rapid.T) []byte {
 	return b.Bytes()
 }
 
-// TestSnapshotPages: any state, its pages in another's keeping, is the same
-// after a snapshot and a restore, and goes on alike.
+// TestSnapshotPages: any state whose pages are stored elsewhere is the same
+// after a snapshot and a restore, and continues the same.
 func TestSnapshotPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
@@ -78,7 +78,7 @@ func (p *memoryPages) clone() *memoryPages {
 	return c
 }
 
-// TestSnapshotIsSmall: with Pages it does not grow with the history.
+// TestSnapshotIsSmall: with Pages its size does not grow with the history.
 func TestSnapshotIsSmall(t *testing.T) {
 	pages := &memoryPages{pages: map[uint64][]byte{}}
 	o := vt.Options{Cols: 120, Rows: 40, Pages: pages}
@@ -114,7 +114,7 @@ func (p *countingPages) Read(n uint64) ([]byte, error) {
 }
 
 // TestPagesLost: a page that cannot be read back leaves one line that says so,
-// and nothing else is different, in any form the history is shown.
+// and nothing else differs, in any form the history is shown.
 func TestPagesLost(t *testing.T) {
 	for name, spoil := range map[string]func(p *memoryPages, n uint64){
 		"gone":   func(p *memoryPages, n uint64) { delete(p.pages, n) },
@@ -158,7 +158,8 @@ func TestPagesLost(t *testing.T) {
 	}
 }
 
-// TestSnapshotVersions: the forms that were ever written are read, others not.
+// TestSnapshotVersions: every version ever written is readable, others are
+// rejected.
 func TestSnapshotVersions(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 20, Rows: 3})
 	term.Write([]byte("one\r\ntwo\r\nthree\r\nfour"))
@@ -187,7 +188,7 @@ func TestSnapshotVersions(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfSavedCursor: a cursor that was saved below a screen that has
+// TestSnapshotOfSavedCursor: a cursor saved below a screen that has since
 // become smaller is the same in a snapshot.
 func TestSnapshotOfSavedCursor(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 40, Rows: 10})

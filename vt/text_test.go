@@ -10,8 +10,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// drawListing draws coloured lines as programs write them, with other input
-// between them.
+// drawListing draws coloured lines as programs write them, mixed with other
+// input.
 func drawListing(t *rapid.T) []byte {
 	var b bytes.Buffer
 	for range rapid.IntRange(1, 12).Draw(t, "lines") {
@@ -27,8 +27,8 @@ func drawListing(t *rapid.T) []byte {
 	return b.Bytes()
 }
 
-// TestSplitByReading: nobody can tell whether the screen was read while it was
-// written; a row is kept as text until its attributes are read.
+// TestSplitByReading: reading the screen while it is written has no effect; a
+// row stays text until its attributes are read.
 func TestSplitByReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawTerminal(t)
@@ -59,8 +59,8 @@ func TestSplitByReading(t *testing.T) {
 	})
 }
 
-// TestSGRAgain: a sequence does what it did before, whatever style is in force,
-// and after more styles than have numbers.
+// TestSGRAgain: a sequence has the same effect as before, whatever style is in
+// force, and after more styles than there are numbers.
 func TestSGRAgain(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 40, Rows: 2})
 	show := func(input string) vt.Style {

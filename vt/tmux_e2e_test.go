@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestLiveTmux gives the recordings and captures to the tmux that is installed
-// and compares the screens. The tables of differences are for tmux 3.3a: with
-// another version a difference told there may be gone, a new one fails.
+// TestLiveTmux feeds the recordings and captures to the installed tmux and
+// compares the screens. The tables of differences are for tmux 3.3a: with
+// another version a listed difference may be gone; a new one fails.
 func TestLiveTmux(t *testing.T) {
 	version, err := exec.Command("tmux", "-V").Output()
 	if err != nil {
@@ -72,8 +72,8 @@ func liveCaptures(t *testing.T, same bool) {
 	}
 }
 
-// compareLive is checkDifferences, without blame for a difference that another
-// version of tmux does not have.
+// compareLive is checkDifferences, but accepts that another version of tmux
+// lacks a listed difference.
 func compareLive(t *testing.T, name string, ours, theirs screenshot, explained map[string]string, same bool) {
 	t.Helper()
 	if same {
@@ -87,7 +87,7 @@ func compareLive(t *testing.T, name string, ours, theirs screenshot, explained m
 	}
 }
 
-// golden runs golden.sh over the folder.
+// golden runs golden.sh over dir.
 func golden(t *testing.T, dir, size string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.raw"))
@@ -100,7 +100,7 @@ func golden(t *testing.T, dir, size string) {
 	}
 }
 
-// copyFile copies the first n bytes of a file, all for n < 0.
+// copyFile copies the first n bytes of a file, all if n < 0.
 func copyFile(t *testing.T, to, from string, n int) {
 	t.Helper()
 	b, err := os.ReadFile(from)

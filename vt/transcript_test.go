@@ -28,7 +28,7 @@ import (
 //	?NAME ARG ~ "regexp"        the same as =, but the answer must match
 //
 // The other queries are in queries. Strings are written as in Go, with \e for
-// ESC; "x"*3 repeats and strings beside each other are joined.
+// ESC; "x"*3 repeats, and adjacent strings are joined.
 
 // script is one case of a transcript.
 type script struct {
@@ -52,8 +52,8 @@ type step struct {
 	want string
 }
 
-// cut says how the PUSH data of a run is split into writes: step by index, and
-// the number of bytes of the first write; all is one byte a write.
+// cut is how the PUSH data of a run is split into writes: step by index, and
+// the number of bytes of the first write; all is one byte per write.
 type cut struct {
 	step, at int
 	all      bool
@@ -70,7 +70,7 @@ func TestTranscripts(t *testing.T) {
 			}
 			for i, st := range s.step {
 				if len(st.data) > maxSplitPush {
-					continue // one byte a write has covered it
+					continue // one byte per write covers it
 				}
 				for at := 1; at < len(st.data); at++ {
 					if !s.run(t, cut{step: i, at: at}) {
@@ -82,8 +82,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// maxSplitPush bounds the pushes that are tried with every two-part split, in
-// bytes: the cost is quadratic.
+// maxSplitPush is the longest push tried with every two-part split, in bytes:
+// the cost is quadratic.
 const maxSplitPush = 400
 
 // run plays the case and reports whether every query got its answer.
@@ -186,8 +186,8 @@ func (p *player) push(b []byte, index int, c cut) {
 	}
 }
 
-// write hands p to the terminal and spoils the buffer afterwards, since the
-// terminal must not keep it.
+// write passes p to the terminal and overwrites the buffer afterwards: the
+// terminal must not retain it.
 func (p *player) write(b []byte) {
 	own := append([]byte(nil), b...)
 	p.term.Write(own)
@@ -203,7 +203,7 @@ func (p *player) collect() {
 	}
 }
 
-// loadScripts reads every transcript of testdata.
+// loadScripts reads every transcript in testdata.
 func loadScripts(t testing.TB) []script {
 	t.Helper()
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
@@ -302,7 +302,7 @@ func (st *step) parseQuery(line string) (err error) {
 	if st.want = strings.TrimSpace(m[4]); st.like || !strings.HasPrefix(st.want, `"`) {
 		return nil
 	}
-	// Strings are compared in one spelling, whatever the file wrote.
+	// Strings are compared in one spelling, whatever the file uses.
 	var list []string
 	for st.want != "" {
 		var text string
@@ -321,7 +321,7 @@ func parseSize(s string) (cols, rows int, err error) {
 	return cols, rows, err
 }
 
-// unquoteAll reads strings beside each other, each with an optional *count.
+// unquoteAll reads adjacent strings, each with an optional *count.
 func unquoteAll(s string) (string, error) {
 	text, rest, err := unquoteSome(s)
 	if err == nil && rest != "" {
@@ -361,7 +361,7 @@ func unquoteSome(s string) (text, rest string, err error) {
 	return b.String(), s, nil
 }
 
-// escToHex writes \e as \x1b, and leaves \\e alone.
+// escToHex writes \e as \x1b, but not \\e.
 func escToHex(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

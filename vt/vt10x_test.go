@@ -12,9 +12,9 @@ import (
 )
 
 // TestAgreesWithVT10x feeds the same bytes to hinshun/vt10x and to this engine,
-// over what both implement and vt10x implements as the standards say. What is
-// left out, and why, is in docs/vt-differences.md, "vt10x"; every exclusion
-// below names its entry there.
+// restricted to what both implement and vt10x implements correctly. Exclusions
+// are explained in docs/vt-differences.md, "vt10x"; every exclusion below names
+// its entry there.
 func TestAgreesWithVT10x(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := &oracleInput{cols: rapid.IntRange(4, 24).Draw(t, "cols"), rows: rapid.IntRange(3, 9).Draw(t, "rows")}
@@ -35,8 +35,8 @@ func TestAgreesWithVT10x(t *testing.T) {
 	})
 }
 
-// oracleInput draws control functions, knowing as much of the terminal as it
-// needs to stay inside the common subset.
+// oracleInput draws control functions, tracking just enough state to stay
+// within the common subset.
 type oracleInput struct {
 	buf        strings.Builder
 	cols, rows int
@@ -85,7 +85,7 @@ func (g *oracleInput) move(t *rapid.T, n func(int) int) {
 }
 
 // erase draws ED, EL and ECH. They do not end a pending wrap in vt10x (entry
-// "pending wrap"), so a movement stands before each; ED 1 forgets the first row
+// "pending wrap"), so each is preceded by a movement; ED 1 skips the first row
 // (entry "ED 1").
 func (g *oracleInput) erase(t *rapid.T, n func(int) int) {
 	fmt.Fprintf(&g.buf, "\x1b[%d;%dH", n(g.rows), n(g.cols))
@@ -93,8 +93,8 @@ func (g *oracleInput) erase(t *rapid.T, n func(int) int) {
 		fmt.Sprintf("\x1b[%dX", n(g.cols))}).Draw(t, "erase"))
 }
 
-// shift draws ICH, DCH, IL, DL, SU and SD. IL and DL leave the column in vt10x
-// (entry "IL and DL"), so a CR stands before them.
+// shift draws ICH, DCH, IL, DL, SU and SD. IL and DL keep the column in vt10x
+// (entry "IL and DL"), so they are preceded by a CR.
 func (g *oracleInput) shift(t *rapid.T, n func(int) int) {
 	fmt.Fprintf(&g.buf, "\x1b[%d;%dH", n(g.rows), n(g.cols))
 	final := rapid.SampledFrom([]byte("@PLMST")).Draw(t, "final")
@@ -125,8 +125,8 @@ func (g *oracleInput) mode(t *rapid.T) {
 	}
 }
 
-// compareOracle compares cursor, text, and the rendition of what is not blank
-// (entry "erased cells").
+// compareOracle compares cursor, text, and the rendition of cells that are not
+// blank (entry "erased cells").
 func compareOracle(ours *vt.Terminal, theirs vt10x.Terminal, cols, rows int) string {
 	c, o := ours.Cursor(), theirs.Cursor()
 	if c.Col != o.X || c.Row != o.Y || c.Visible != theirs.CursorVisible() {
@@ -154,7 +154,7 @@ func compareOracle(ours *vt.Terminal, theirs vt10x.Terminal, cols, rows int) str
 	return ""
 }
 
-// vt10x's bits, which it does not export.
+// vt10x's attribute bits, which it does not export.
 const (
 	glyphReverse = 1 << iota
 	glyphUnderline
@@ -176,11 +176,11 @@ func glyphAttr(g vt10x.Glyph) string {
 		}
 	}
 	fg, bg := g.FG, g.BG
-	if g.Mode&glyphReverse != 0 { // vt10x has exchanged them already
+	if g.Mode&glyphReverse != 0 { // vt10x has swapped them already
 		fg, bg = bg, fg
 	}
 	if g.Mode&glyphBold != 0 && fg >= 8 && fg < 16 {
-		fg -= 8 // it has also made bold bright (entry "bold is bright")
+		fg -= 8 // vt10x made bold bright (entry "bold is bright")
 	}
 	if fg != vt10x.DefaultFG {
 		words = append(words, "fg="+glyphColour(fg))
@@ -201,7 +201,8 @@ func glyphColour(c vt10x.Color) string {
 	return fmt.Sprintf("#%06x", int(c))
 }
 
-// oracleAttr folds bright colours of bold text, which vt10x cannot tell apart.
+// oracleAttr folds bright colours of bold text, which vt10x does not
+// distinguish.
 func oracleAttr(attr string) []string {
 	words := strings.Fields(attr)
 	bold := strings.Contains(attr, "bold")

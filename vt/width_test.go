@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestWidthOfEveryCharacter holds the columns of every character, each in a
-// cluster of its own, against displaywidth.
+// TestWidthOfEveryCharacter compares the width of every character, each in a
+// cluster of its own, with displaywidth.
 func TestWidthOfEveryCharacter(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 20, Rows: 2})
 	wrong := 0
@@ -26,7 +26,7 @@ func TestWidthOfEveryCharacter(t *testing.T) {
 		got := term.Cursor().Col
 		want := displaywidth.Rune(r)
 		if r == 0xad || r == 0x1171e || unicode.Is(unicode.Mc, r) && want == 0 {
-			want = 1 // the soft hyphen is shown, as in every terminal; a spacing mark alone has its column
+			want = 1 // the soft hyphen is visible, as in every terminal; a lone spacing mark has its own column
 		}
 		if got == want {
 			continue
@@ -40,7 +40,7 @@ func TestWidthOfEveryCharacter(t *testing.T) {
 	}
 }
 
-// TestClusters holds where clusters begin against uax29, over drawn text of the
+// TestClusters compares cluster boundaries with uax29, over drawn text of
 // characters that the rules of UAX 29 are about.
 func TestClusters(t *testing.T) {
 	alphabet := []rune("ab漢é\u0301\u0308\u200d👩👨👧💻🏳🌈👍🏽🇩🇪🇫\ufe0f\ufe0e❤☀\u20e3#1한\u1100\u1161\u11a8\u0915\u094d\u0937\u0903\u0e33ب\u0308")
@@ -60,8 +60,8 @@ func TestClusters(t *testing.T) {
 	})
 }
 
-// clustersOf reads one cluster after the other by erasing from the left, column
-// by column: half a cluster does not stay.
+// clustersOf reads the clusters one by one by erasing from the left, column by
+// column: half a cluster does not stay.
 func clustersOf(term *vt.Terminal) (clusters []string) {
 	for x := range term.Cursor().Col {
 		before := strings.TrimLeft(term.Line(0), " ")

@@ -2,23 +2,23 @@ package store
 
 import "errors"
 
-// batchCall is one caller of Batch.
+// batchCall is one call of Batch.
 type batchCall struct {
 	fn   func(*Tx) error
 	err  error
-	pan  any           // what fn panicked with
+	pan  any           // the value fn panicked with
 	done chan struct{} // closed when the outcome is known
 	lead chan struct{} // closed to make this caller commit the next group
 }
 
-// errRetry rolls a group back so that it can run again without one call.
+// errRetry rolls a group back so that it can run again without a failed call.
 var errRetry = errors.New("group rolled back")
 
-// Batch is Update for many concurrent callers: those that arrive while a
-// commit is under way share the next one, so that they pay one fsync between
-// them, and a lone caller waits for nobody. fn may run more than once (another
-// member of its group failed) and must not depend on having run once. Each
-// caller gets its own fn's error, and a failing fn undoes only itself.
+// Batch is Update for many concurrent callers: calls that arrive during a
+// commit share the next one, and so one fsync; a lone caller does not wait. fn
+// may run more than once (if another call of its group failed) and must be
+// idempotent. Each caller gets its own fn's error, and a failing fn undoes only
+// itself.
 func (db *DB) Batch(fn func(*Tx) error) error {
 	c := &batchCall{fn: fn, done: make(chan struct{}), lead: make(chan struct{})}
 	db.mu.Lock()
@@ -42,8 +42,8 @@ func (db *DB) Batch(fn func(*Tx) error) error {
 	return c.err
 }
 
-// lead commits everything queued, then hands the lead to the first of those
-// who came meanwhile. The caller's own call is always in the group.
+// lead commits everything queued, including the caller's own call, then makes
+// the first caller that arrived meanwhile the leader.
 func (db *DB) lead() {
 	db.mu.Lock()
 	group := db.queue
@@ -61,8 +61,8 @@ func (db *DB) lead() {
 	db.mu.Unlock()
 }
 
-// commit runs the calls in one transaction, taking out each that fails, until
-// the rest commits together.
+// commit runs the calls in one transaction, removing each that fails, until the
+// remaining ones commit together.
 func (db *DB) commit(group []*batchCall) {
 	for len(group) > 0 {
 		failed := -1
@@ -89,7 +89,7 @@ func (db *DB) commit(group []*batchCall) {
 	}
 }
 
-// run calls fn and reports success; a panic is kept for the caller's own
+// run calls fn and reports success; a panic is saved for the caller's
 // goroutine.
 func (c *batchCall) run(tx *Tx) (ok bool) {
 	defer func() {

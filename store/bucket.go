@@ -12,22 +12,22 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// Bucket names a set of values of type T, stored as JSON. It is a description
-// without state: make it once, as a package variable, and use it in any
-// transaction. A bucket that was never written reads as empty.
+// Bucket is a named set of values of type T, stored as JSON. It holds no state:
+// declare it once, as a package variable, and use it in any transaction. A
+// bucket that was never written reads as empty.
 //
-// Keys are any bytes, 1 to MaxKey of them (else ErrKey), sorted bytewise. JSON
-// replaces invalid UTF-8 in strings: bytes belong into a []byte.
+// Keys are any bytes, 1 to MaxKey of them (otherwise ErrKey), sorted bytewise.
+// JSON replaces invalid UTF-8 in strings: store bytes in a []byte.
 type Bucket[T any] struct{ name string }
 
-// NewBucket describes the bucket of that name.
+// NewBucket returns the bucket of that name.
 func NewBucket[T any](name string) Bucket[T] { return Bucket[T]{name: name} }
 
-// Name is the bucket's name.
+// Name returns the bucket's name.
 func (b Bucket[T]) Name() string { return b.name }
 
-// Get reads one value; ok is false when the key is not there. A value that
-// does not decode is ErrCorrupt.
+// Get reads a value; ok is false if the key does not exist. A value that does
+// not decode is ErrCorrupt.
 func (b Bucket[T]) Get(tx *Tx, key string) (v T, ok bool, err error) {
 	if err := b.checkKey(key); err != nil {
 		return v, false, err
@@ -46,7 +46,7 @@ func (b Bucket[T]) Get(tx *Tx, key string) (v T, ok bool, err error) {
 	return v, true, nil
 }
 
-// Put writes one value, replacing what was there.
+// Put writes a value, replacing any previous one.
 func (b Bucket[T]) Put(tx *Tx, key string, v T) error {
 	if err := b.checkKey(key); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (b Bucket[T]) Put(tx *Tx, key string, v T) error {
 	return nil
 }
 
-// Delete removes a key; one that is not there is no error.
+// Delete removes a key; a missing key is not an error.
 func (b Bucket[T]) Delete(tx *Tx, key string) error {
 	if err := b.checkKey(key); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (b Bucket[T]) Delete(tx *Tx, key string) error {
 	return nil
 }
 
-// Clear removes every key and the sequence of the bucket.
+// Clear removes every key, and resets the bucket's sequence.
 func (b Bucket[T]) Clear(tx *Tx) error {
 	if err := b.checkName(); err != nil {
 		return err
@@ -96,9 +96,9 @@ func (b Bucket[T]) Clear(tx *Tx) error {
 }
 
 // All yields the entries whose key starts with prefix, in key order. The loop
-// may write to and delete from the bucket; an entry put ahead of the position
-// is seen. An entry that does not decode ends the loop and fails the whole
-// transaction with ErrCorrupt.
+// may write to and delete from the bucket; an entry inserted ahead of the
+// position is seen. An entry that does not decode ends the loop and fails the
+// whole transaction with ErrCorrupt.
 func (b Bucket[T]) All(tx *Tx, prefix string) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		b.scan(tx, prefix, func(key string, data []byte) bool {
@@ -113,8 +113,8 @@ func (b Bucket[T]) All(tx *Tx, prefix string) iter.Seq2[string, T] {
 }
 
 // Each calls fn for the entries whose key starts with prefix, in key order,
-// until fn fails; that error, or that of an entry that does not decode, is
-// returned. fn may write as in All.
+// until fn returns an error or an entry does not decode; it returns that error.
+// fn may write as in All.
 func (b Bucket[T]) Each(tx *Tx, prefix string, fn func(key string, v T) error) error {
 	var failed error
 	b.scan(tx, prefix, func(key string, data []byte) bool {
@@ -134,8 +134,8 @@ func (b Bucket[T]) Len(tx *Tx, prefix string) int {
 	return n
 }
 
-// NextSequence gives numbers 1, 2, 3 … of this bucket, which are never given
-// again once the transaction commits.
+// NextSequence returns 1, 2, 3 … for this bucket. A number is never reused once
+// its transaction commits.
 func (b Bucket[T]) NextSequence(tx *Tx) (uint64, error) {
 	bb, err := b.create(tx)
 	if err != nil {
@@ -148,8 +148,8 @@ func (b Bucket[T]) NextSequence(tx *Tx) (uint64, error) {
 	return n, nil
 }
 
-// scan walks the raw entries. Between two of them the bucket may have changed,
-// so in a writable transaction the cursor is placed anew.
+// scan visits the raw entries. The bucket may change in between, so in a
+// writable transaction the cursor is repositioned.
 func (b Bucket[T]) scan(tx *Tx, prefix string, visit func(string, []byte) bool) {
 	bb := tx.bolt.Bucket([]byte(b.name))
 	if bb == nil {

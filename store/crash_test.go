@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// writerEnv makes the test binary a writer of the database at its value.
+// writerEnv turns the test binary into a writer of the database it names.
 const writerEnv = "STORE_TEST_WRITER"
 
-// writeForever commits 1, 2, 3 … one at a time and prints each when it is
-// acknowledged; each transaction also overwrites what came before it.
+// writeForever commits 1, 2, 3 … one at a time and prints each once
+// acknowledged; each transaction also overwrites the previous entries.
 func writeForever(path string) {
 	db, err := Open(path, testSchema)
 	if err != nil {
@@ -51,7 +51,7 @@ func countAll(db *DB) (found []int) {
 }
 
 // TestKill9: what a writer acknowledged before kill -9 is there afterwards,
-// and at most one transaction more.
+// plus at most one transaction.
 func TestKill9(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	acked := 0

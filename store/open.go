@@ -13,27 +13,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock waiting, as long as bbolt's own documentation advises for a command.
+// How long Open waits for the lock, and how often it tries.
 const (
 	lockTimeout = time.Second
 	lockRetry   = 20 * time.Millisecond
 )
 
-// schemaBucket holds the schema's name and version; no Bucket can have it.
+// schemaBucket holds the schema's name and version; it is not a valid Bucket
+// name.
 const schemaBucket = "\x00schema"
 
-// newSuffix marks a database that is being created. It takes its real name
-// when it is complete, so that a file under the real name is never half made.
+// newSuffix marks a database being created. It is renamed when complete, so a
+// file under the real name is never half written.
 const newSuffix = ".new"
 
-// errMoved: the file opened is no longer the one under the name.
+// errMoved: the path no longer names the file that was opened.
 var errMoved = errors.New("file was replaced while opening")
 
-// Open opens the database at path, and creates it (mode 0600) when there is
-// none; its folder must exist. It waits one second for another holder, then
-// gives ErrLocked. A file that is empty, cut short, damaged, not a bbolt file
-// or of another schema is ErrCorrupt, one of a newer version ErrNewer; neither
-// is changed. The lock is released by Close or the end of the process.
+// Open opens the database at path, and creates it (mode 0600) if it does not
+// exist; its directory must exist. It waits up to one second for another
+// process, then returns ErrLocked. A file that is empty, truncated, damaged,
+// not a bbolt file or of another schema is ErrCorrupt, one of a newer version
+// ErrNewer; neither is changed. Close, or the end of the process, releases the
+// lock.
 func Open(path string, s Schema) (*DB, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -68,8 +70,8 @@ func tryOpen(path string, s Schema, deadline time.Time) (*DB, error) {
 	return attach(path, file, s)
 }
 
-// create builds the database under a temporary name and renames it while it
-// is open and locked: the lock belongs to the file, not to the name.
+// create builds the database under a temporary name and renames it while it is
+// open and locked: the lock belongs to the file, not to the name.
 func create(path string, s Schema, deadline time.Time) (*DB, error) {
 	tmp := path + newSuffix
 	file, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE, 0o600)
@@ -80,7 +82,7 @@ func create(path string, s Schema, deadline time.Time) (*DB, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	if _, err := os.Lstat(path); err == nil {
-		// Another process created it first, and left this name to us.
+		// Another process created it first and released the temporary name.
 		return nil, errors.Join(errMoved, os.Remove(tmp), file.Close())
 	}
 	if err := file.Truncate(0); err != nil {
@@ -100,8 +102,8 @@ func create(path string, s Schema, deadline time.Time) (*DB, error) {
 	return db, nil
 }
 
-// attach gives the locked, verified file to bbolt, which owns it from here on,
-// and brings the schema up to date.
+// attach hands the locked, verified file to bbolt, which owns it from here on,
+// and migrates the schema.
 func attach(path string, file *os.File, s Schema) (*DB, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -121,8 +123,8 @@ func attach(path string, file *os.File, s Schema) (*DB, error) {
 	return db, nil
 }
 
-// lock takes the exclusive lock bbolt uses, and checks that name still leads
-// to the file.
+// lock takes the exclusive lock that bbolt uses, and checks that name still
+// refers to the file.
 func lock(file *os.File, name string, deadline time.Time) error {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -155,7 +157,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// schemaRecord is what a file says of itself.
+// schemaRecord is the stored schema.
 type schemaRecord struct {
 	Name    string `json:"name"`
 	Version int    `json:"version"`
@@ -163,8 +165,8 @@ type schemaRecord struct {
 
 var schemaKey = []byte("schema")
 
-// migrate checks the file's schema and takes it to the wanted version. A file
-// that is up to date is not written to.
+// migrate checks the file's schema and migrates it to the wanted version. It
+// does not write to a file that is up to date.
 func (db *DB) migrate(s Schema) error {
 	have, err := db.schema()
 	if err != nil {
@@ -193,7 +195,7 @@ func (db *DB) migrate(s Schema) error {
 	})
 }
 
-// schema reads the record; nil for a file without any bucket, which is new.
+// schema reads the record; nil for a new file, which has no bucket.
 func (db *DB) schema() (*schemaRecord, error) {
 	var rec *schemaRecord
 	err := db.View(func(tx *Tx) error {

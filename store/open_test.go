@@ -13,7 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// refused opens a file that must be refused, and checks that it is unchanged.
+// refused opens a file that must be rejected, and checks that it is unchanged.
 func refused(t *testing.T, path string, want error) {
 	t.Helper()
 	before, err := os.ReadFile(path)
@@ -36,8 +36,8 @@ func refused(t *testing.T, path string, want error) {
 	}
 }
 
-// sample is the content of a database with branch pages, overflow pages, free
-// pages, and an inline bucket.
+// sample is a database with branch pages, overflow pages, free pages, and an
+// inline bucket.
 func sample(t testing.TB) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample.db")
@@ -148,9 +148,9 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestDamaged flips bytes: the file opens with readable content or is refused,
+// TestDamaged flips bytes: the file opens with readable content or is rejected,
 // and never crashes the process. Values have no checksum, so some damage shows
-// only as another value.
+// only as a different value.
 func TestDamaged(t *testing.T) {
 	data := sample(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -203,8 +203,8 @@ func TestMissingFolder(t *testing.T) {
 	}
 }
 
-// TestManyCreators: exactly one of those that create a file at the same time
-// has it, and the others find it locked.
+// TestManyCreators: of several concurrent creators exactly one gets the file;
+// the others find it locked.
 func TestManyCreators(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	var wg sync.WaitGroup
@@ -276,7 +276,7 @@ func TestMigrations(t *testing.T) {
 	if err := open(broken); !errors.Is(err, boom) {
 		t.Fatalf("got %v", err)
 	}
-	// The failed one left version 1 as it was, or this one would fail.
+	// The failed one left version 1 unchanged; otherwise this one would fail.
 	if err := open(three); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:5000])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// Most inputs are refused; the rest must be safe for bbolt.
+		// Most inputs are rejected; the others must be safe for bbolt.
 		if len(data) == 0 || verifyData(data) != nil {
 			return
 		}

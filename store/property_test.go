@@ -26,8 +26,8 @@ func keys() *rapid.Generator[string] {
 	)
 }
 
-// TestAgainstMap: whatever the operations, failed transactions and reopenings,
-// the bucket equals a map.
+// TestAgainstMap: after any operations, failed transactions and reopenings, the
+// bucket equals a map.
 func TestAgainstMap(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -50,7 +50,7 @@ func TestAgainstMap(t *testing.T) {
 	})
 }
 
-// update runs some writes in one transaction, which may fail at its end.
+// update runs several writes in one transaction, which may fail at its end.
 func (m *model) update(rt *rapid.T) {
 	next := maps.Clone(m.want)
 	n := rapid.IntRange(1, 12).Draw(rt, "writes")
@@ -106,7 +106,7 @@ func (m *model) reopen(rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	db.bolt.NoSync = true // no power is cut here: kill -9 has a test of its own
+	db.bolt.NoSync = true // no power failure here: kill -9 has a test of its own
 	m.db = db
 }
 

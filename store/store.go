@@ -1,11 +1,11 @@
 // Package store keeps typed records in one bbolt file: buckets of JSON values
 // under string keys, with a versioned schema.
 //
-// Its invariant: what Update or Batch acknowledged is on disk, whatever kills
-// the process afterwards, and a file that cannot be understood is reported and
-// left exactly as it is. One process has a file open at a time. It serves the
-// mux server (mux.db) and the controller (city.db), and is the only package
-// that knows bbolt.
+// Its invariant: what Update or Batch acknowledged is on disk, however the
+// process is killed afterwards, and a file that cannot be understood is
+// reported and left exactly as it is. One process has a file open at a time. It
+// serves the mux server (mux.db) and the controller (city.db), and is the only
+// package that knows bbolt.
 package store
 
 import (
@@ -22,14 +22,13 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// MaxKey is the longest key in bytes.
+// MaxKey is the maximum length of a key, in bytes.
 const MaxKey = bolt.MaxKeySize
 
-// Schema says what a file holds. Name tells the databases of the program
-// apart; Version counts its layouts from 0. Migrate[i] takes version i to i+1;
-// a missing or nil entry changes nothing but the number. A new file starts at
-// version 0 and passes through all of them. All migrations of one Open run in
-// one transaction: either every one took place, or none.
+// Schema describes the content of a file. Name identifies the database; Version
+// counts its layouts from 0. Migrate[i] migrates version i to i+1; a missing or
+// nil entry changes only the number. A new file starts at version 0 and goes
+// through all of them. All migrations of one Open run in one transaction.
 type Schema struct {
 	Name    string
 	Version int
@@ -55,11 +54,11 @@ type DB struct {
 	committing bool
 }
 
-// Path is the file's path as given to Open.
+// Path returns the file's path as given to Open.
 func (db *DB) Path() string { return db.path }
 
-// Tx is a transaction, good only inside the function that received it and
-// only on that goroutine.
+// Tx is a transaction, valid only inside the function that received it and only
+// on that goroutine.
 type Tx struct {
 	db   *DB
 	bolt *bolt.Tx
@@ -72,17 +71,17 @@ func (tx *Tx) fail(err error) {
 	}
 }
 
-// Update runs fn in a read-write transaction and commits it durably; an error
-// of fn rolls it back and is returned. Writers run one at a time: fn must not
-// call Update or Batch of the same DB.
+// Update runs fn in a read-write transaction and commits it durably (fsync); if
+// fn fails, it rolls back and returns fn's error. Writers run one at a time: fn
+// must not call Update or Batch of the same DB.
 func (db *DB) Update(fn func(*Tx) error) error {
 	return db.wrap(db.bolt.Update(func(btx *bolt.Tx) error {
 		return db.run(btx, fn)
 	}))
 }
 
-// View runs fn over a consistent snapshot. It blocks no writer and no other
-// reader.
+// View runs fn over a consistent snapshot. It blocks neither writers nor
+// readers.
 func (db *DB) View(fn func(*Tx) error) error {
 	return db.wrap(db.bolt.View(func(btx *bolt.Tx) error {
 		return db.run(btx, fn)
@@ -97,8 +96,7 @@ func (db *DB) run(btx *bolt.Tx, fn func(*Tx) error) error {
 	return tx.err
 }
 
-// Close waits for running transactions and releases the file. Closing twice
-// is harmless.
+// Close waits for running transactions and releases the file. It is idempotent.
 func (db *DB) Close() error { return db.wrap(db.bolt.Close()) }
 
 // wrap turns bbolt's errors into this package's.
@@ -113,14 +111,14 @@ func (db *DB) wrap(err error) error {
 	}
 }
 
-// Copy writes the database, as it is now, to a file at path, which it replaces.
+// Copy writes the current database to a file at path, replacing it.
 func (db *DB) Copy(path string) error {
 	tmp := path + newSuffix
 	file, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	err = db.bolt.View(func(tx *bolt.Tx) error { // (CopyFile would write to the open file)
+	err = db.bolt.View(func(tx *bolt.Tx) error { // CopyFile would write to the open file
 		_, err := tx.WriteTo(file)
 		return err
 	})
@@ -140,7 +138,7 @@ func (db *DB) Copy(path string) error {
 	return db.wrap(err)
 }
 
-// Lost reports whether the file is no longer at its path.
+// Lost reports whether the file is no longer at its path (removed or replaced).
 func (db *DB) Lost() bool {
 	there, err := os.Lstat(db.path)
 	if err != nil {

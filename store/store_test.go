@@ -335,7 +335,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestCopyOfALostFile: what a database holds whose file was removed can be saved.
+// TestCopyOfALostFile: the content of a database whose file was removed can be
+// saved.
 func TestCopyOfALostFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	s := Schema{Name: "copy", Version: 1}

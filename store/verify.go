@@ -1,9 +1,9 @@
 package store
 
-// The bbolt file format, version 2, read only far enough to know that bbolt
-// can map the file without a fault: bbolt trusts page numbers and lengths, and
-// a truncated file kills the process with SIGBUS. Source: bbolt's
-// internal/common (page.go, meta.go, inode layout) and its freelist.
+// The bbolt file format, version 2, read just far enough to know that bbolt can
+// map the file safely: bbolt trusts page numbers and lengths, and a truncated
+// file kills the process with SIGBUS. Source: bbolt's internal/common (page.go,
+// meta.go, inode layout) and its freelist.
 
 import (
 	"encoding/binary"
@@ -21,7 +21,7 @@ const (
 
 	pageHeader = 16
 	metaSize   = 64
-	elemSize   = 16 // of branch and leaf elements alike
+	elemSize   = 16 // of both branch and leaf elements
 
 	branchPage   = 0x01
 	leafPage     = 0x02
@@ -35,7 +35,7 @@ type boltMeta struct {
 	pageSize, root, freelist, pages, txid uint64
 }
 
-// image is a file under inspection.
+// image is a file being verified.
 type image struct {
 	data []byte
 	meta boltMeta
@@ -43,7 +43,7 @@ type image struct {
 }
 
 // verify checks the structure of the whole file; any fault is ErrCorrupt. The
-// caller holds the lock, so that nobody shortens the file under the mapping.
+// caller holds the lock, so that the file is not truncated while mapped.
 func verify(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -72,8 +72,8 @@ func verifyData(data []byte) error {
 	return nil
 }
 
-// newestMeta finds the valid header with the highest transaction number. The
-// second one stands a page in, and the page size is known only from a header.
+// newestMeta returns the valid header with the highest transaction number. The
+// second one is one page in, and the page size is known only from a header.
 func newestMeta(data []byte) (best boltMeta, ok bool) {
 	if m, valid := parseMeta(data, 0); valid {
 		best, ok = m, true
@@ -119,8 +119,8 @@ func (im *image) check() error {
 	return im.checkFreelist()
 }
 
-// page returns a page with its overflow, and its header fields, and marks it
-// as owned.
+// page returns a page with its overflow pages, and its header fields, and marks
+// it as owned.
 func (im *image) page(id uint64) (page []byte, flags, count uint16, err error) {
 	if id >= im.meta.pages {
 		return nil, 0, 0, fmt.Errorf("page %d is out of range", id)
@@ -205,8 +205,8 @@ func (im *image) leaf(id uint64, page []byte, count int) error {
 	return nil
 }
 
-// bucket checks a bucket header: root page and sequence, and for root 0 a
-// whole leaf page behind it in the same value.
+// bucket checks a bucket header: root page and sequence, and for root 0 an
+// inline leaf page that follows in the same value.
 func (im *image) bucket(id uint64, value []byte) error {
 	if len(value) < 16 {
 		return fmt.Errorf("page %d: a bucket is cut short", id)
@@ -221,7 +221,8 @@ func (im *image) bucket(id uint64, value []byte) error {
 	return im.leaf(id, inline, int(binary.NativeEndian.Uint16(inline[10:])))
 }
 
-// element cuts key and value out of a page; pos counts from the element.
+// element extracts a key and a value from a page; pos is relative to the
+// element.
 func element(page []byte, at int, pos, ksize, vsize uint32) (string, []byte, error) {
 	start := uint64(at) + uint64(pos)
 	mid := start + uint64(ksize)
@@ -232,8 +233,8 @@ func element(page []byte, at int, pos, ksize, vsize uint32) (string, []byte, err
 	return string(page[start:mid]), page[mid:end], nil
 }
 
-// checkFreelist: the free pages exist and are nobody's. A count of 0xFFFF
-// means that the real one stands in the first entry.
+// checkFreelist checks that the free pages exist and have no owner. A count of
+// 0xFFFF means that the real one is in the first entry.
 func (im *image) checkFreelist() error {
 	id := im.meta.freelist
 	page, flags, short, err := im.page(id)

@@ -1,7 +1,7 @@
-// Package alive ends requests to a process that does not run any more although
-// it exists: one that was stopped (SIGSTOP), or hangs. A request may take as long
-// as it likes while the process answers a question that needs no waiting. It
-// serves the clients of the multiplexer and of the controller.
+// Package alive cancels requests to a process that exists but does not respond:
+// stopped (SIGSTOP), or hung. A request may take any time while the process
+// answers a trivial probe. It serves the clients of the multiplexer and of the
+// controller.
 package alive
 
 import (
@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Limit is how long a process may say nothing.
+// Limit is how long a process may be silent.
 const Limit = 10 * time.Second
 
-// Again is how long it may say nothing when it has been silent for Limit before,
-// so that a caller with several questions does not wait for Limit each time.
+// Again is the limit for a process that was silent for Limit before, so that a
+// caller with several requests does not wait for Limit each time.
 const Again = time.Second
 
-// mostPause bounds the pauses between questions, which double.
+// mostPause bounds the pauses between probes, which double.
 const mostPause = time.Minute
 
-// Watch returns a context for a request, which ends with the cause frozen when
-// the process does not answer probe within Limit. Without probe the request
-// itself has Limit. The caller calls done when the request is over; it does not
-// wait for a probe under way.
+// Watch returns a context for a request, cancelled with the cause frozen when
+// the process does not answer probe within Limit. If probe is nil, the request
+// itself has Limit. The caller calls done when the request ends; done does not
+// wait for a running probe.
 func Watch(ctx context.Context, probe func(context.Context) error, frozen error) (watched context.Context, done func()) {
 	return WatchFor(ctx, Limit, probe, frozen)
 }
 
-// WatchFor is Watch with another limit. The first question comes after half of
-// it, and has the other half for its answer.
+// WatchFor is Watch with another limit. The first probe starts after half of
+// it, and has the other half to answer.
 func WatchFor(ctx context.Context, limit time.Duration, probe func(context.Context) error, frozen error) (watched context.Context, done func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	if probe == nil {
@@ -49,7 +49,7 @@ func WatchFor(ctx context.Context, limit time.Duration, probe func(context.Conte
 		case watched.Err() != nil:
 		case err != nil && errors.Is(asked.Err(), context.DeadlineExceeded):
 			cancel(frozen)
-		default: // it answers; or it is gone, which the request itself finds out
+		default: // it answers; or it is gone, which the request itself detects
 			pause = min(2*pause, mostPause)
 			t.Reset(pause)
 		}

@@ -41,7 +41,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchFreezesLater: a process that hangs after it has answered is noticed.
+// TestWatchFreezesLater: a process that hangs after answering once is detected.
 func TestWatchFreezesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := 0

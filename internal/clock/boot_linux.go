@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Boot identifies the boot of the machine (proc(5), random/boot_id); "" where
-// there is no such file.
+// Boot identifies the boot of the machine (proc(5), random/boot_id); "" if the
+// file does not exist.
 func Boot() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

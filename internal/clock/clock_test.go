@@ -8,8 +8,8 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// TestResume: what a later process shows, whatever was done to the system's
-// clock meanwhile.
+// TestResume: what a later process shows, after any change of the system's
+// clock.
 func TestResume(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	a := Anchor{Boot: "one", Mono: time.Hour, At: noon}
@@ -38,8 +38,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestAnchorIsStored: two real clocks, one resumed from the other's anchor, show
-// the same.
+// TestAnchorIsStored: two real clocks, one resumed from the other's anchor,
+// show the same.
 func TestAnchorIsStored(t *testing.T) {
 	first := resume(Anchor{}, Boot(), sinceBoot(), time.Now().Add(-24*time.Hour)) // of a machine whose clock was wrong
 	b, err := json.Marshal(first.Anchor())

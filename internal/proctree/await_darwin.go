@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// awaitTick is the pace at which processes are looked at.
+// awaitTick is the polling interval.
 const awaitTick = 500 * time.Millisecond
 
-// AwaitEnd returns nil when one of the processes has ended, at once when there is
-// none of them.
+// AwaitEnd returns nil when any of the processes has ended, or there are none.
 func AwaitEnd(ctx context.Context, procs []Proc) error {
 	t := time.NewTicker(awaitTick)
 	defer t.Stop()

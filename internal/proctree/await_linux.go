@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AwaitEnd returns nil when one of the processes has ended, at once when there is
-// none of them. It holds a descriptor for each and no thread.
+// AwaitEnd returns nil when any of the processes has ended, or there are none.
+// It holds a descriptor for each, and no thread.
 func AwaitEnd(ctx context.Context, procs []Proc) error {
 	over := make(chan error, len(procs))
 	files := make([]*os.File, 0, len(procs))
@@ -26,7 +26,7 @@ func AwaitEnd(ctx context.Context, procs []Proc) error {
 		files = append(files, f)
 		go func() { over <- ended(f) }()
 	}
-	if err == nil && len(procs) > 0 && allAlive(procs) { // a pid that is reused is seen here
+	if err == nil && len(procs) > 0 && allAlive(procs) { // detects a reused pid
 		select {
 		case err = <-over:
 			over <- err
@@ -57,7 +57,8 @@ func allAlive(procs []Proc) bool {
 	return true
 }
 
-// ended waits for the process of a pidfd, which is readable then (pidfd_open(2)).
+// ended waits for the process of a pidfd, which then becomes readable
+// (pidfd_open(2)).
 func ended(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// endedTick is the pace of looking at a process that the kernel does not tell about.
+// endedTick is the polling interval where the kernel does not report the end of
+// a process.
 const endedTick = 100 * time.Millisecond
 
-// Ended waits until the process has ended, whoever its parent is, or returns the
-// error of ctx. It costs nothing meanwhile where the kernel tells of the end.
+// Ended waits until the process has ended, whoever its parent is, or returns
+// ctx's error. Waiting is free on kernels that report the end; others are
+// polled every 100 ms.
 func Ended(ctx context.Context, p Proc) error {
 	if told, err := toldEnd(ctx, p); told {
 		return err

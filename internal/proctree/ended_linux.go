@@ -18,9 +18,9 @@ func toldEnd(ctx context.Context, p Proc) (told bool, err error) {
 		_ = unix.Close(fd)
 		return false, nil
 	}
-	f := os.NewFile(uintptr(fd), "pidfd") // watched by the runtime's poller: no thread waits
+	f := os.NewFile(uintptr(fd), "pidfd") // polled by the Go runtime: no thread waits
 	defer f.Close()
-	if !p.Alive() { // or the descriptor is another process's
+	if !p.Alive() { // otherwise the pidfd is another process's
 		return true, nil
 	}
 	conn, err := f.SyscallConn()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestMarkedDuringExec: a marked process that executes programs all the time is
-// never taken for one without the mark.
+// TestMarkedDuringExec: a marked process that keeps executing programs is never
+// mistaken for an unmarked one.
 func TestMarkedDuringExec(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "again")
 	if err := os.WriteFile(script, []byte("exec /bin/sh \"$0\"\n"), 0o600); err != nil {

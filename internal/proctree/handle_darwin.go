@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick bounds one wait, so that the end of a context is seen in time.
+// tick bounds one wait, so that the end of a context is noticed in time.
 const tick = 20 * time.Millisecond
 
-// handle holds one incarnation of a pid, known by its start time.
+// handle refers to one incarnation of a pid, by its start time.
 type handle struct{ proc Proc }
 
 func openHandle(p Proc) (h *handle, alive bool) {
 	return &handle{proc: p}, p.Alive()
 }
 
-// signal looks at the start time just before it sends: macOS has nothing that
-// would close the gap between the two.
+// signal checks the start time just before it sends: macOS has no way to close
+// the gap between the two.
 func (h *handle) signal(sig syscall.Signal) error {
 	if !h.proc.Alive() {
 		return syscall.ESRCH
@@ -31,8 +31,8 @@ func (h *handle) signal(sig syscall.Signal) error {
 
 func (h *handle) close() {}
 
-// waitAny returns when one of the processes ended, after a tick, or when the
-// time is over, or with the context's error.
+// waitAny returns when a process ends, after a tick, at the time until, or with
+// ctx's error.
 func waitAny(ctx context.Context, handles []*handle, until time.Time) error {
 	kq, err := unix.Kqueue()
 	if err != nil {
@@ -46,7 +46,7 @@ func waitAny(ctx context.Context, handles []*handle, until time.Time) error {
 	}
 	limit := unix.NsecToTimespec(int64(max(min(time.Until(until), tick), 0)))
 	events := make([]unix.Kevent_t, 1)
-	// A process that is gone already comes back as an event with ESRCH.
+	// A process already gone comes back as an event with ESRCH.
 	_, err = unix.Kevent(kq, changes, events, &limit)
 	if err != nil && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("wait for exits: %w", err)

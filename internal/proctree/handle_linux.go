@@ -10,19 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick is the pace of looking again where the kernel gives no descriptor for a
+// tick is the polling interval where the kernel gives no descriptor for a
 // process (before Linux 5.3, or out of descriptors).
 const tick = 10 * time.Millisecond
 
-// handle holds one incarnation of a pid: a pidfd, or nothing better than the
-// start time.
+// handle refers to one incarnation of a pid: by pidfd, or only by its start
+// time.
 type handle struct {
 	proc Proc
 	fd   int // pidfd, or -1
 }
 
-// openHandle opens p and makes sure that it is still p; alive is false when it
-// is not.
+// openHandle opens p and verifies that it is still p; alive is false if not.
 func openHandle(p Proc) (h *handle, alive bool) {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -34,8 +33,8 @@ func openHandle(p Proc) (h *handle, alive bool) {
 	} else if err == nil {
 		h.fd = fd
 	}
-	// Once the descriptor is open the pid can't be given to anyone else without
-	// this look at the start time showing it.
+	// Once the descriptor is open, a reuse of the pid would show in the start
+	// time.
 	if !p.Alive() {
 		h.close()
 		return nil, false
@@ -43,11 +42,11 @@ func openHandle(p Proc) (h *handle, alive bool) {
 	return h, true
 }
 
-// spare is how many descriptors are left for looks at the process table, and to
-// whoever else needs one while a tree ends.
+// spare is how many descriptors are left free for reading the process table and
+// for other users while a tree is ended.
 const spare = 16
 
-// scarce reports whether descriptors are about to run out, by one that was just
+// scarce reports whether descriptors are about to run out, judging by one just
 // opened: it is the lowest that was free.
 func scarce(fd int) bool {
 	var l unix.Rlimit
@@ -71,8 +70,7 @@ func (h *handle) close() {
 	}
 }
 
-// waitAny returns when one of the processes ended or the time is over, or with
-// the context's error.
+// waitAny returns when a process ends, at the time until, or with ctx's error.
 func waitAny(ctx context.Context, handles []*handle, until time.Time) error {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
@@ -100,7 +98,7 @@ func waitAny(ctx context.Context, handles []*handle, until time.Time) error {
 		}
 		fds = append(fds, unix.PollFd{Fd: int32(h.fd), Events: unix.POLLIN})
 	}
-	// Rounded up: a wait of 0.4 ms must not become a spin of polls of 0 ms.
+	// Rounded up: a wait of 0.4 ms must not become a busy loop of 0 ms polls.
 	ms := int(max(limit, 0)/time.Millisecond) + 1
 	if _, err := unix.Poll(fds, ms); err != nil && !errors.Is(err, unix.EINTR) {
 		return fmt.Errorf("wait for exits: %w", err)

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// language says how an interpreter reads its command line, as far as it takes
-// to find the script. Sources: each interpreter's manual page or --help.
+// language describes how an interpreter reads its command line, as far as
+// needed to find the script. Sources: each interpreter's manual page or --help.
 type language struct {
-	// short options inside one word, each a letter:
+	// short options in one word, each a letter:
 	none  string // the code is in the arguments or on stdin: no script
 	value string // takes a value: the rest of the word, or the next word
-	next  string // takes the next word, whatever else the word holds
+	next  string // takes the next word, whatever else the word contains
 	rest  string // takes the rest of the word, which may be empty
-	mod   string // takes a value, and that is a module to run
-	// long options, and words that begin with one dash like them:
+	mod   string // takes a value, which is a module to run
+	// long options, and words with a single dash like them:
 	longNone  []string
 	longValue []string
-	// verbs that come before the script.
+	// verbs that precede the script.
 	verbs     []string
 	verbsNone []string
 	plus      bool // options may begin with + (shells)
 }
 
-// The languages, by who reads them.
+// The languages, by interpreter.
 var (
 	nodeLanguage = language{
 		none: "epsi", value: "rC",
@@ -61,8 +61,8 @@ var (
 	}
 )
 
-// interpreter knows an executable by its base name, with a version behind it
-// ("python3.11") or in capitals (macOS: "Python").
+// interpreter recognises an executable by its base name, which may have a
+// version ("python3.11") or capitals (macOS: "Python").
 func interpreter(base string) *language {
 	switch strings.TrimRight(strings.ToLower(base), "0123456789.-") {
 	case "node", "nodejs", "tsx", "ts-node":
@@ -83,8 +83,8 @@ func interpreter(base string) *language {
 	return nil
 }
 
-// script finds the script in the arguments behind argv[0]: "" when there is
-// none. module is set for a module's name instead of a path.
+// script returns the script in the arguments after argv[0], "" if there is
+// none. module is set if it is a module's name, not a path.
 func (l *language) script(args []string) (name string, module bool) {
 	verbs := l.verbs
 	for i := 0; i < len(args); i++ {
@@ -93,7 +93,7 @@ func (l *language) script(args []string) (name string, module bool) {
 		case arg == "--":
 			return at(args, i+1), false
 		case arg == "-":
-			return "", false // the script comes on stdin
+			return "", false // the script is on stdin
 		case strings.HasPrefix(arg, "-") || l.plus && strings.HasPrefix(arg, "+"):
 			o := l.option(arg)
 			switch {
@@ -117,12 +117,12 @@ func (l *language) script(args []string) (name string, module bool) {
 	return "", false
 }
 
-// outcome says what one option word means for the search.
+// outcome is what one option word means for the search.
 type outcome struct {
 	none   bool   // there is no script
-	skip   int    // values in the words that follow
+	skip   int    // number of following words that are values
 	module bool   // a module follows, or is value
-	value  string // the module's name when it stands in the same word
+	value  string // the module's name if it is in the same word
 }
 
 func (l *language) option(arg string) outcome {
@@ -139,7 +139,7 @@ func (l *language) option(arg string) outcome {
 	return l.short(arg[1:])
 }
 
-// short reads a word of one-letter options.
+// short parses a word of one-letter options.
 func (l *language) short(word string) (o outcome) {
 	for i, c := range word {
 		last := i+1 == len(word)

@@ -14,19 +14,19 @@ import (
 // survives that long.
 const killWait = 5 * time.Second
 
-// ErrRemain: part of the tree is still there; the error's text names it.
+// ErrRemain: part of the tree still exists; the error's text names it.
 var ErrRemain = errors.New("processes remain")
 
 // Kill ends a tree: TERM to every member, HUP to those that ignore TERM, KILL
-// after grace to those that are left; nil when none runs. It calls members again
-// until nobody new turns up, so that a process born meanwhile is found; zombies
-// and the calling process do not count. A stopped process is continued, so that
-// it can act on TERM. With grace ≤ 0 KILL comes at once.
+// after grace to those that remain. It calls members again until no new one
+// turns up, so that processes born meanwhile are found; zombies and the calling
+// process do not count. A stopped process is continued, so that it can act on
+// TERM. If grace ≤ 0, KILL is sent at once.
 //
-// Kill waits for exits, not for time to pass, and returns as soon as the last
-// member ended. A signal only goes to the incarnation that members named. An
-// end of ctx, or members that survive (another user's, or in the kernel), give
-// an error that names them, ErrRemain or ctx.Err() under it.
+// Kill waits for exits, not for time to pass, and returns nil as soon as the
+// last member has ended. It signals only the incarnations that members
+// returned. If ctx ends or members survive (another user's, or stuck in the
+// kernel), the error names them and wraps ErrRemain or ctx.Err().
 func Kill(ctx context.Context, members func() ([]Proc, error), grace time.Duration) error {
 	k := &killer{members: members, held: make(map[key]*target)}
 	defer k.close()
@@ -43,9 +43,9 @@ func Kill(ctx context.Context, members func() ([]Proc, error), grace time.Durati
 	return k.remain(ErrRemain)
 }
 
-// ask is the polite pass: TERM, and HUP to those that ignore it. The tree is held
-// before the first HUP: who loses its parent by that may be known as a member by
-// nothing else.
+// ask is the polite pass: TERM, and HUP to those that ignore it. All members
+// are held before the first HUP: a process that loses its parent may have no
+// other link to the tree.
 func (k *killer) ask(ctx context.Context, grace time.Duration) (done bool, err error) {
 	if err := k.scan(); err != nil {
 		return false, err
@@ -68,11 +68,11 @@ type key struct {
 	start uint64
 }
 
-// target is a member that Kill works on.
+// target is a member being killed.
 type target struct {
 	proc   Proc
 	handle *handle
-	sent   syscall.Signal // the strongest signal it got, 0 for none
+	sent   syscall.Signal // the strongest signal sent, 0 for none
 	err    error          // why it could not be signalled
 }
 
@@ -80,11 +80,11 @@ type killer struct {
 	members func() ([]Proc, error)
 	held    map[key]*target // the live members of the last scan
 	scans   int
-	born    bool // a member came to light after the first scan
+	born    bool // a member appeared after the first scan
 }
 
 // pass signals every member and waits until none is left (done) or the time is
-// over.
+// up.
 func (k *killer) pass(ctx context.Context, sig syscall.Signal, until time.Time) (done bool, err error) {
 	for {
 		if err := k.signalAll(ctx, sig); err != nil {
@@ -94,8 +94,8 @@ func (k *killer) pass(ctx context.Context, sig syscall.Signal, until time.Time) 
 			if !k.born {
 				return true, nil
 			}
-			// A scan is no snapshot: where pids wrap around, a child may be
-			// born behind it and its parent end before it.
+			// A scan is not atomic: where pids wrap around, a child may be born
+			// after it and its parent end before it.
 			k.born = false
 			continue
 		}
@@ -112,7 +112,7 @@ func (k *killer) pass(ctx context.Context, sig syscall.Signal, until time.Time) 
 	}
 }
 
-// signalAll scans until a scan finds nobody who has not got sig.
+// signalAll scans until every member found has received sig.
 func (k *killer) signalAll(ctx context.Context, sig syscall.Signal) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -135,8 +135,8 @@ func (k *killer) signalAll(ctx context.Context, sig syscall.Signal) error {
 	}
 }
 
-// scan makes held the set of live members. Who was a member stays one: when
-// its parent ended first, members may have no way to see that it belongs.
+// scan sets held to the live members. A member stays one: if its parent ended
+// first, members may be unable to see that it belongs.
 func (k *killer) scan() error {
 	procs, err := k.members()
 	if err != nil {
@@ -175,7 +175,8 @@ func (k *killer) keep(now map[key]*target, p Proc) {
 	delete(k.held, id)
 }
 
-// keepOrphans keeps what is left in held and alive, and its descendants.
+// keepOrphans keeps the remaining live processes in held, and their
+// descendants.
 func (k *killer) keepOrphans(now map[key]*target) error {
 	if len(k.held) == 0 {
 		return nil
@@ -196,7 +197,7 @@ func (k *killer) keepOrphans(now map[key]*target) error {
 	return nil
 }
 
-// signal sends sig, and CONT behind it to a process that is stopped.
+// signal sends sig, followed by CONT if the process is stopped.
 func (t *target) signal(sig syscall.Signal) {
 	t.sent = sig
 	t.err = t.handle.signal(sig)
@@ -208,7 +209,7 @@ func (t *target) signal(sig syscall.Signal) {
 	}
 }
 
-// hopeless: none of those who are left can be signalled at all.
+// hopeless reports whether none of the remaining members can be signalled.
 func (k *killer) hopeless() bool {
 	for _, t := range k.held {
 		if t.err == nil {
@@ -218,7 +219,7 @@ func (k *killer) hopeless() bool {
 	return true
 }
 
-// remain names the members that the last scan found.
+// remain names the members found by the last scan.
 func (k *killer) remain(cause error) error {
 	var names []string
 	for _, t := range k.held {

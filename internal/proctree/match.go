@@ -9,13 +9,13 @@ import (
 // Matches reports whether pid runs (a zombie does not) under one of the names:
 // the base name of its executable, of argv[0], or, for an interpreter, of the
 // script it runs, with or without the script's extension; for python -m the
-// module. Names are compared exactly; no names match nothing.
+// module. Names are compared exactly; an empty list matches nothing.
 func Matches(pid int, names []string) bool {
 	p, err := get(pid)
 	return err == nil && p.Matches(names)
 }
 
-// Matches is [Matches] of a process that was just looked at.
+// Matches is [Matches] for a process already read.
 func (p Proc) Matches(names []string) bool {
 	if p.Zombie() {
 		return false
@@ -31,9 +31,9 @@ func (p Proc) Matches(names []string) bool {
 	return slices.ContainsFunc(argvNames(path, argv), func(t string) bool { return slices.Contains(names, t) })
 }
 
-// argvNames lists what an argument list says the process is called.
+// argvNames lists the names that an argument list gives a process.
 func argvNames(exePath string, argv []string) []string {
-	// A login shell has "-" before its name.
+	// A login shell's name starts with "-".
 	zero := filepath.Base(strings.TrimPrefix(argv[0], "-"))
 	names := []string{zero}
 	lang := interpreter(filepath.Base(exePath))

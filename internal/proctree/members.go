@@ -1,30 +1,30 @@
 package proctree
 
-// SessionVar marks the processes of a session in their environment, for those
-// that left its tree and its terminal.
+// SessionVar marks the processes of a session in their environment, to find
+// those that left its tree and its terminal.
 const SessionVar = "GC_SESSION_ID"
 
-// MarkVar marks them where SessionVar holds another program's id.
+// MarkVar is used instead if SessionVar holds another program's id.
 const MarkVar = "GC_MUX_MARK"
 
-// Tree identifies a process tree even after parts of it ended.
+// Tree identifies a process tree even after parts of it have ended.
 type Tree struct {
-	// Root is the pid of the first process; it and its descendants belong.
+	// Root is the pid of the first process; it and its descendants are members.
 	Root int
-	// RootStart is Root's Proc.Start. When it is set and Root or SID is found
-	// in use by a later process, that one and its tree are not members. 0 trusts
-	// the caller that Root was not collected yet.
+	// RootStart is Root's Proc.Start. If it is set and Root or SID now belongs
+	// to a later process, that one and its tree are not members. 0 means that
+	// the caller guarantees that Root was not reaped yet.
 	RootStart uint64
-	// SID is a session whose processes belong; 0 for none.
+	// SID is a session whose processes are members; 0 for none.
 	SID int
-	// ID is the value of SessionVar or MarkVar that makes a process belong; ""
-	// for none.
+	// ID is the value of SessionVar or MarkVar that makes a process a member;
+	// "" for none.
 	ID string
 }
 
-// Members lists what belongs to the tree now, zombies included, by rising pid:
-// the root and its descendants, the session, the marked processes, and the
-// descendants of all of them. The calling process and pid 1 never belong.
+// Members lists the current members, zombies included, by rising pid: the root
+// and its descendants, the session, the marked processes, and the descendants
+// of all of them. The calling process and pid 1 are never members.
 func (t Tree) Members() ([]Proc, error) {
 	all, err := Table()
 	if err != nil {
@@ -34,8 +34,8 @@ func (t Tree) Members() ([]Proc, error) {
 }
 
 // Scanner returns Members for repeated use, as in Kill: it reads the
-// environment of each process once, which is most of the work on a machine
-// with many of them. Not for concurrent use.
+// environment of each process once, which is most of the work. The function is
+// not safe for concurrent use.
 func (t Tree) Scanner() func() ([]Proc, error) {
 	type verdict struct{ marked, known bool }
 	cache := make(map[key]verdict)
@@ -56,7 +56,7 @@ func (t Tree) Scanner() func() ([]Proc, error) {
 	}
 }
 
-// members picks from a table; marked looks at a process's environment.
+// members selects from a table; marked checks a process's environment.
 func (t Tree) members(all []Proc, marked func(Proc, string) (is, known bool)) []Proc {
 	reused := t.reused(all)
 	in := make(map[int]bool)
@@ -74,7 +74,7 @@ func (t Tree) members(all []Proc, marked func(Proc, string) (is, known bool)) []
 	return withDescendants(all, in)
 }
 
-// reused says of Root and SID whether the number now belongs to a process
+// reused reports for Root and SID whether the number now belongs to a process
 // younger than the root.
 func (t Tree) reused(all []Proc) map[int]bool {
 	found := make(map[int]bool)
@@ -86,7 +86,7 @@ func (t Tree) reused(all []Proc) map[int]bool {
 	return found
 }
 
-// withDescendants closes a set under "child of" and lists it in table order.
+// withDescendants adds all descendants to a set and lists it in table order.
 func withDescendants(all []Proc, in map[int]bool) []Proc {
 	for grown := true; grown; {
 		grown = false
@@ -105,7 +105,7 @@ func withDescendants(all []Proc, in map[int]bool) []Proc {
 	return found
 }
 
-// Members is Tree.Members for a root that was not collected yet.
+// Members is Tree.Members for a root that was not reaped yet.
 func Members(root, sid int, sessionID string) ([]Proc, error) {
 	return Tree{Root: root, SID: sid, ID: sessionID}.Members()
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// rest is a stat line behind the name, from proc_pid_stat(5): state, ppid,
-// pgrp, session, tty, tpgid … threads (20th), start (22nd).
+// rest is a stat line after the name, from proc_pid_stat(5): state, ppid, pgrp,
+// session, tty, tpgid … threads (20th), start (22nd).
 func rest(state byte, threads int, start uint64) string {
 	return fmt.Sprintf("%c 7 8 9 34816 -1 4194560 1 2 3 4 5 6 7 8 20 0 %d 0 %d 1000 200 18446744073709551615 1 1", state, threads, start)
 }

@@ -1,10 +1,9 @@
-// Package proctree states facts about processes, read from the kernel
-// (/proc on Linux, sysctl on macOS) and never from a tool's output, and ends
-// process trees.
+// Package proctree reads facts about processes from the kernel (/proc on Linux,
+// sysctl on macOS), never from a tool's output, and ends process trees.
 //
-// Its invariant: a process is a pid together with its start time, and no
-// signal ever goes to another incarnation of a pid. It serves the multiplexer
-// and the providers that run plain processes.
+// Its invariant: a process is a pid together with its start time, and a signal
+// never goes to another incarnation of a pid. It serves the multiplexer and the
+// providers that run plain processes.
 package proctree
 
 import (
@@ -12,30 +11,30 @@ import (
 	"os"
 )
 
-// ErrNotFound: there is no such process (any more).
+// ErrNotFound: the process does not exist (any more).
 var ErrNotFound = errors.New("no such process")
 
-// Proc is one process at the moment it was looked at.
+// Proc is a process at the moment it was read.
 type Proc struct {
 	PID, PPID int
 	PGID, SID int
 	// State is the letter of proc(5): R, S, D, T (stopped), t (traced), Z, X, I.
 	State byte
-	// TTY is the device number of the controlling terminal, 0 without one.
+	// TTY is the device number of the controlling terminal, 0 if none.
 	TTY uint64
-	// TPGID is the foreground process group of that terminal, -1 without one.
+	// TPGID is the foreground process group of that terminal, -1 if none.
 	TPGID int
-	// Threads counts the threads that run; 0 where the system does not tell.
+	// Threads is the number of threads; 0 where the system does not report it.
 	Threads int
-	// Start tells incarnations of a pid apart: clock ticks since boot on Linux,
-	// microseconds since 1970 on macOS. Compare it, don't do sums with it.
+	// Start distinguishes incarnations of a pid: clock ticks since boot on
+	// Linux, microseconds since 1970 on macOS. Only compare it.
 	Start uint64
-	// Comm is the kernel's short name, cut at 15 bytes on Linux.
+	// Comm is the kernel's short name, truncated to 15 bytes on Linux.
 	Comm string
 }
 
-// Zombie reports a process that has ended and waits to be collected. One whose
-// first thread ended while others run is no zombie.
+// Zombie reports whether the process has ended and not been reaped. A process
+// whose first thread ended while others run is not a zombie.
 func (p Proc) Zombie() bool {
 	switch p.State {
 	case 'Z':
@@ -46,35 +45,35 @@ func (p Proc) Zombie() bool {
 	return false
 }
 
-// Stopped reports a process that job control stopped.
+// Stopped reports whether job control stopped the process.
 func (p Proc) Stopped() bool { return p.State == 'T' }
 
-// Same reports whether the pid still belongs to this incarnation; a zombie
-// does until it is collected.
+// Same reports whether the pid still belongs to this incarnation; a zombie does
+// until it is reaped.
 func (p Proc) Same() bool {
 	now, err := Get(p.PID)
 	return err == nil && now.Start == p.Start
 }
 
-// Alive reports whether this incarnation still runs.
+// Alive reports whether this incarnation is still running.
 func (p Proc) Alive() bool {
 	now, err := Get(p.PID)
 	return err == nil && now.Start == p.Start && !now.Zombie()
 }
 
-// Get looks at one process; ErrNotFound when there is none.
+// Get reads one process; ErrNotFound if it does not exist.
 func Get(pid int) (Proc, error) { return get(pid) }
 
-// Table lists all processes that can be seen, by rising pid. It is one scan,
-// not one instant: a process may have come or gone meanwhile.
+// Table lists all visible processes by rising pid. It is one scan, not one
+// instant: processes may come and go meanwhile.
 func Table() ([]Proc, error) { return table() }
 
 // Environ returns the environment a process was started with (not what it set
-// later). ErrNotFound when it is gone; os.ErrPermission for another user's.
+// later). ErrNotFound if it is gone; os.ErrPermission for another user's.
 func Environ(pid int) (map[string]string, error) { return environ(pid) }
 
-// EnvironOf is Environ, but waits a moment for a process inside of execve, which
-// has no environment; known is false when it still has none.
+// EnvironOf is Environ, but waits up to 20 ms for a process inside execve,
+// which has no environment; known is false if it still has none.
 func EnvironOf(p Proc) (env map[string]string, known bool, err error) { return settled(p) }
 
 // Cmdline returns the argument list; empty for a zombie or a kernel thread.
@@ -112,5 +111,5 @@ func Session(table []Proc, sid int) []Proc {
 	return found
 }
 
-// self is never a member of a tree that is to be ended.
+// self reports whether p must never be ended: the calling process, and pid 1.
 func self(p Proc) bool { return p.PID == os.Getpid() || p.PID <= 1 }

@@ -55,7 +55,7 @@ func fromKinfo(k *unix.KinfoProc) Proc {
 	if s := int(k.Proc.P_stat); s >= 0 && s < len(stateLetters) {
 		p.State = stateLetters[s]
 	}
-	// The session pointer of the structure is the kernel's own address.
+	// The structure's session pointer is a kernel address.
 	if sid, err := unix.Getsid(p.PID); err == nil {
 		p.SID = sid
 	}

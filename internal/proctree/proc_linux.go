@@ -19,10 +19,10 @@ func get(pid int) (Proc, error) {
 	return readStat(pid, buf[:])
 }
 
-// table reads every process, then looks again for those born meanwhile, until
-// there is none. Without that, a process whose child is born behind the first
-// look and which then ends itself would hide the child: so everything alive at
-// the last look is in the table.
+// table reads every process, then repeats for processes born meanwhile until
+// there are none. Otherwise a process whose child is born after the first pass,
+// and which then exits, would hide the child. Everything alive during the last
+// pass is in the table.
 func table() ([]Proc, error) {
 	var procs []Proc
 	var buf [1024]byte
@@ -63,7 +63,7 @@ func procNames() ([]string, error) {
 	return names, err
 }
 
-// readStat reads /proc/PID/stat. buf bounds it: the line has some 350 bytes.
+// readStat reads /proc/PID/stat. The line has about 350 bytes; buf bounds it.
 func readStat(pid int, buf []byte) (Proc, error) {
 	path := procPath(pid, "stat")
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -82,8 +82,8 @@ func readStat(pid int, buf []byte) (Proc, error) {
 	return p, nil
 }
 
-// parseStat parses a stat line. The name in parentheses may hold spaces and
-// parentheses, so that the last one closes it. Fields — proc_pid_stat(5).
+// parseStat parses a stat line. The name in parentheses may contain spaces and
+// parentheses: the last one closes it. Fields — proc_pid_stat(5).
 func parseStat(line []byte) (p Proc, ok bool) {
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 2 || end < open {
@@ -133,17 +133,17 @@ func splitEnviron(data []byte) map[string]string {
 	return env
 }
 
-// execWait bounds the wait for a process that is inside execve.
+// execWait bounds the wait for a process inside execve.
 const (
 	execWait  = 20 * time.Millisecond
 	execRetry = 200 * time.Microsecond
 )
 
-// settledEnviron is the environment of a process. One inside of execve is waited
-// for: it has lost its old environment and not got the new one (mm->env_end is 0,
-// fs/proc/base.c). known is false when the wait was in vain.
+// settledEnviron returns the environment of a process. It waits for one inside
+// execve, which has lost its old environment and not yet got the new one
+// (mm->env_end is 0, fs/proc/base.c). known is false if the wait was in vain.
 func settledEnviron(p Proc) (data []byte, known bool, err error) {
-	empty := 0 // looks that found an environment of no bytes
+	empty := 0 // reads that returned no bytes
 	for deadline := time.Now().Add(execWait); ; time.Sleep(execRetry) {
 		data, err := readProc(p.PID, "environ")
 		if err != nil || len(data) > 0 || p.PID == kthreadd || p.PPID == kthreadd {
@@ -165,8 +165,8 @@ func settledEnviron(p Proc) (data []byte, known bool, err error) {
 	}
 }
 
-// environBounds are where a process's environment lies in its memory; 0 for a
-// process that has none yet (proc_pid_stat(5), env_start and env_end).
+// environBounds returns where a process's environment is in its memory; 0 if it
+// has none yet (proc_pid_stat(5), env_start and env_end).
 func environBounds(pid int) (start, end uint64, err error) {
 	line, err := readProc(pid, "stat")
 	if err != nil {
@@ -183,9 +183,9 @@ func environBounds(pid int) (start, end uint64, err error) {
 	return start, end, err
 }
 
-// marked reports whether a process was started with the mark id; known is
-// false when that cannot be told yet. One whose environment may not be read is
-// not marked.
+// marked reports whether a process was started with the marker id; known is
+// false if that cannot be determined yet. A process whose environment is not
+// readable is not marked.
 func marked(p Proc, id string) (is, known bool) {
 	data, known, err := settledEnviron(p)
 	if err != nil || !known {
@@ -218,7 +218,7 @@ func exe(pid int) (string, error) {
 	if err != nil {
 		return "", procError(pid, err)
 	}
-	// The kernel's mark for an executable that was replaced or removed.
+	// The kernel's suffix for an executable that was replaced or removed.
 	return strings.TrimSuffix(path, " (deleted)"), nil
 }
 
@@ -239,7 +239,7 @@ func procPath(pid int, name string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + name
 }
 
-// procError: a process that ends while it is read gives ESRCH.
+// procError maps errors: a process that ends while being read gives ESRCH.
 func procError(pid int, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		err = ErrNotFound

@@ -34,15 +34,15 @@ type child struct {
 	ended chan struct{}
 }
 
-// startChild runs a shell script as a session leader with a mark of its own. The
-// whole tree is killed at the end of the test.
+// startChild runs a shell script as a session leader with a marker of its own.
+// The whole tree is killed at the end of the test.
 func startChild(t *testing.T, argv ...string) *child {
 	t.Helper()
 	c := &child{Cmd: exec.Command(argv[0], argv[1:]...), t: t, ended: make(chan struct{})}
 	c.id = fmt.Sprintf("proctree-%d-%d", os.Getpid(), idCounter.Add(1))
 	c.Env = append(os.Environ(), SessionVar+"="+c.id)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	// An input that never ends, so that "read" waits.
+	// Stdin stays open, so that "read" waits.
 	if _, err := c.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +96,8 @@ func (c *child) wait() {
 	}
 }
 
-// await looks at a process until a condition holds: the kernel has no event for
-// a stop or for becoming a zombie of somebody else's child.
+// await polls a process until a condition holds: the kernel has no event for a
+// stop, or for another's child becoming a zombie.
 func await(t *testing.T, pid int, what string, cond func(Proc, error) bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -267,15 +267,16 @@ func TestMatchesPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Version managers put shells around the interpreter: someone in the tree.
+	// Version managers wrap the interpreter in shells: it is somewhere in the
+	// tree.
 	found := slices.ContainsFunc(all, func(p Proc) bool { return Matches(p.PID, []string{"tool"}) })
 	if !found {
 		t.Errorf("nothing in %v matches", all)
 	}
 }
 
-// family: a child in the tree, one with setsid whose parent ended, one with
-// setsid and without the mark whose parent lives on.
+// family: a child in the tree, one with setsid whose parent has ended, one with
+// setsid and without the marker whose parent lives.
 const family = `
 sleep 1000 & echo $!
 (setsid bash -c 'echo $$; exec sleep 1000' & )
@@ -291,7 +292,7 @@ func TestMembersOfARealTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The middle one forks nothing itself; helpers may be on their way out.
+	// The middle one forks nothing itself; others may be exiting.
 	for _, pid := range want {
 		if !slices.Contains(pids(got), pid) {
 			t.Errorf("%d is missing in %+v", pid, got)
@@ -382,8 +383,8 @@ func TestKillWhatLeftTheSession(t *testing.T) {
 	c.expectGone(all...)
 }
 
-// TestKillWhatLostItsParent: the parent obeys TERM, and its child, which has
-// neither mark nor session in common with it, does not.
+// TestKillWhatLostItsParent: the parent obeys TERM; its child, which shares
+// neither marker nor session with it, does not.
 func TestKillWhatLostItsParent(t *testing.T) {
 	c := sh(t, `env -u GC_SESSION_ID setsid bash -c 'trap "" TERM; sleep 1000 & echo $$ $!; wait; wait' & trap exit TERM; wait`)
 	var pids [2]int
@@ -396,8 +397,9 @@ func TestKillWhatLostItsParent(t *testing.T) {
 	c.expectGone(pids[:]...)
 }
 
-// TestKillWhatAHangUpOrphans: HUP ends the parent before anything else is done to the
-// tree, and the child, which is known by its parent alone, ignores TERM and HUP.
+// TestKillWhatAHangUpOrphans: HUP ends the parent before the tree is signalled
+// further, and the child, which only its parent identifies, ignores TERM and
+// HUP.
 func TestKillWhatAHangUpOrphans(t *testing.T) {
 	c := sh(t, `env -u GC_SESSION_ID setsid bash -c '(trap "" HUP TERM; exec sleep 1000) & trap "" TERM; echo $$ $!; wait; wait' & trap exit TERM; wait`)
 	var pids [2]int
@@ -418,8 +420,8 @@ func TestKillWhatAHangUpOrphans(t *testing.T) {
 	c.expectGone(pids[:]...)
 }
 
-// TestKillWhatIsBornMeanwhile: on TERM the parent starts a successor in a
-// session of its own and ends.
+// TestKillWhatIsBornMeanwhile: on TERM the parent starts a successor in its own
+// session and ends.
 func TestKillWhatIsBornMeanwhile(t *testing.T) {
 	c := sh(t, `trap 'setsid sleep 1000 >&- & exit' TERM; echo $$; while :; do read; done`)
 	c.pid()
@@ -447,7 +449,7 @@ func TestKillNobody(t *testing.T) {
 	}
 }
 
-// TestKillSparesAReusedPid: members names an incarnation that is over.
+// TestKillSparesAReusedPid: members names an incarnation that has ended.
 func TestKillSparesAReusedPid(t *testing.T) {
 	c := sh(t, `echo $$; read; echo alive`)
 	p, err := Get(c.pid())
@@ -487,7 +489,7 @@ func TestKillHonoursContext(t *testing.T) {
 	}
 }
 
-// TestWaitWithoutDescriptor: where there is no pidfd, waits are short ticks.
+// TestWaitWithoutDescriptor: without a pidfd, waits are short ticks.
 func TestWaitWithoutDescriptor(t *testing.T) {
 	start := time.Now()
 	if err := waitAny(t.Context(), []*handle{{fd: -1}}, start.Add(time.Hour)); err != nil {

@@ -14,9 +14,8 @@ type Root struct {
 }
 
 // Roots returns the live processes whose environment holds SessionVar = id (any
-// value when id is "") and whose parent does not hold the same: one for each
-// session and each part of it that was cut off. Processes of other users are
-// not seen.
+// value if id is "") and whose parent's does not: one for each session and each
+// part of it that was cut off. Processes of other users are not seen.
 func Roots(id string) ([]Root, error) {
 	table, err := Table()
 	if err != nil {
@@ -44,8 +43,8 @@ func Roots(id string) ([]Root, error) {
 	return out, nil
 }
 
-// City is the folder or the name of the city that the tree belongs to, "" for
-// none.
+// City returns the directory or the name of the city that the tree belongs to,
+// "" for none.
 func (r Root) City() string {
 	if path := r.Env["GC_CITY_PATH"]; path != "" {
 		return path
@@ -53,8 +52,8 @@ func (r Root) City() string {
 	return r.Env["GC_CITY"]
 }
 
-// Epoch is the start of its agent that the tree belongs to, 0 when that cannot
-// be read.
+// Epoch returns the epoch of the agent's start that the tree belongs to, 0 if
+// unreadable.
 func (r Root) Epoch() int64 {
 	n, err := strconv.ParseInt(r.Env["GC_RUNTIME_EPOCH"], 10, 64)
 	if err != nil {
@@ -63,7 +62,7 @@ func (r Root) Epoch() int64 {
 	return n
 }
 
-// End ends the tree of a root, found by its pid, start time and mark; nil when
+// End ends the tree of a root, identified by pid, start time and marker; nil if
 // it is gone.
 func End(ctx context.Context, pid int, start uint64, id string, grace time.Duration) error {
 	now, err := Get(pid)

@@ -13,7 +13,8 @@ func pids(procs []Proc) (list []int) {
 }
 
 // fixture: 10 is a session leader with a tree, 30 an orphan of its session, 40
-// left the session but has the mark, 50 is a stranger that has 40's old parent.
+// left the session but has the marker, 50 is a stranger whose parent is 40's
+// old one.
 var fixture = []Proc{
 	{PID: 1, PPID: 0, SID: 1, Start: 1},
 	{PID: 10, PPID: 1, SID: 10, Start: 100},

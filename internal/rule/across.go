@@ -8,29 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// maxAcross is how many options stand side by side at most, and maxAcrossWords
-// how many words each has.
+// maxAcross is the maximum number of options side by side, maxAcrossWords the
+// maximum number of words of each.
 const (
 	maxAcross      = 6
 	maxAcrossWords = 6
 )
 
 var (
-	// gap parts what stands side by side.
+	// gap separates options side by side.
 	gap = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s{2,}|\s/\s`) })
-	// keyName begins the explanation of a key, which is no option.
+	// keyName begins the explanation of a key, which is not an option.
 	keyName = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)^((ctrl|shift|alt|cmd|opt|esc|escape|enter|return|tab|space|f\d+)([+\- :].*)?|[⇆↑↓←→⏎↵⌃⇧⌥⌘⇥].*)$`)
 	})
-	// acrossHint explains the keys of options that stand side by side.
+	// acrossHint explains the keys of options side by side.
 	acrossHint = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)(⇆|←|→|\btab\b|\barrow).*\b(select|switch|choose|toggle|move|navigate)|\benter (to )?(confirm|select|submit|accept)`)
 	})
 )
 
-// horizontal is a menu whose options stand side by side, one of them with a
-// sign, in brackets or on a background of its own. Its keys are explained, or
-// its options are for and against below a question.
+// horizontal finds a menu whose options are side by side, one of them with a
+// sign, in brackets or on its own background. Its keys are explained, or its
+// options are for and against, below a question.
 func (s Sight) horizontal(rows []row) (Found, bool) {
 	for _, at := range s.tail(rows) {
 		options := s.across(at)
@@ -51,7 +51,7 @@ func (s Sight) horizontal(rows []row) (Found, bool) {
 	return Found{}, false
 }
 
-// across reads a line as options side by side, at most one of them marked.
+// across parses a line as options side by side, at most one of them marked.
 func (s Sight) across(at int) []Option {
 	line := s.Lines[at]
 	blank := strings.Map(func(r rune) rune {
@@ -97,8 +97,8 @@ func (s Sight) across(at int) []Option {
 	return options
 }
 
-// oddShade is the option on a background of its own; of two, the one whose
-// background the line does not end with.
+// oddShade returns the option with its own background; of two, the one whose
+// background is not the line's last.
 func (s Sight) oddShade(options []Option) int {
 	if s.Shade == nil || len(options) < 2 {
 		return -1
@@ -114,7 +114,7 @@ func (s Sight) oddShade(options []Option) int {
 	return slices.IndexFunc(options, func(o Option) bool { return shade(o) != rest })
 }
 
-// bracketed is a label without the brackets that mark it.
+// bracketed strips the brackets that mark a label.
 func bracketed(label string) (string, bool) {
 	for _, pair := range []string{"[]", "<>", "()"} {
 		if len(label) > 2 && label[0] == pair[0] && label[len(label)-1] == pair[1] {
@@ -124,9 +124,8 @@ func bracketed(label string) (string, bool) {
 	return label, false
 }
 
-// boxes is a menu of frames one below the other, each with a label and its
-// description; the selected one has an arrow at its end, and the keys are
-// explained.
+// boxes finds a menu of stacked frames, each with a label and its description;
+// the selected one ends with an arrow, and the keys are explained.
 func (s Sight) boxes(rows []row) (Found, bool) {
 	var options []Option
 	for i := 1; i < len(rows); i++ {

@@ -6,18 +6,18 @@ import (
 	"unicode"
 )
 
-// Composer is what the input line of an agent makes of a message, and how it is
-// emptied. The zero value changes no message and empties nothing.
+// Composer describes how an agent's input line interprets a message, and how to
+// clear it. The zero value changes no message and clears nothing.
 type Composer struct {
-	Commands []string `json:"commands,omitempty"` // a message that begins with one is a command; blanks before it count for nothing
-	Words    []string `json:"words,omitempty"`    // a message that is no more than one of these is a command
-	Openers  []string `json:"openers,omitempty"`  // a last word that begins or ends with one takes Enter for itself: a picker, a continued line
+	Commands []string `json:"commands,omitempty"` // a message that begins with one is a command; leading blanks are ignored
+	Words    []string `json:"words,omitempty"`    // a message consisting only of one of these is a command
+	Openers  []string `json:"openers,omitempty"`  // a last word that begins or ends with one captures Enter: a picker, a continued line
 	Mark     string   `json:"mark,omitempty"`     // in front of a command, it makes it text; "" = a blank
-	Clear    []string `json:"clear,omitempty"`    // keys that empty a draft of one line
+	Clear    []string `json:"clear,omitempty"`    // keys that clear a draft of one line
 }
 
-// Plain returns the message as it must be typed to arrive as text, and what was
-// done to it, one line for a person, "" when nothing was.
+// Plain returns the message as it must be typed to arrive as text. changed
+// describes the change in one line, "" if there is none.
 func (c *Composer) Plain(text string) (plain, changed string) {
 	mark := c.Mark
 	if mark == "" {
@@ -48,7 +48,7 @@ func (c *Composer) opens(word string) bool {
 	})
 }
 
-// name is the first word of text, shortened.
+// name returns the first word of text, shortened.
 func name(text string) string {
 	const most = 20
 	word := text
@@ -61,8 +61,9 @@ func name(text string) string {
 	return word
 }
 
-// ClearKeys are the keys that empty a draft of so many lines, with some to
-// spare: on an empty line they do nothing. None when it is not known how.
+// ClearKeys returns keys that clear a draft of that many lines, with some to
+// spare: on an empty line they do nothing. It returns nil if it is not known
+// how.
 func (c *Composer) ClearKeys(lines int) []string {
 	if len(c.Clear) == 0 {
 		return nil

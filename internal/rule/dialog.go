@@ -1,10 +1,10 @@
-// Package rule holds what is known about the screens of agents as data: the
-// dialogs they open, and how to find them on a screen.
+// Package rule describes the screens of agents as data: the dialogs they open,
+// and how to find them on a screen.
 //
-// Its one invariant: a dialog is found only with its question and its options
-// standing together on the live screen; a text alone, which a conversation may
-// quote, is never one. The package decides on text and touches nothing. It
-// serves the start sequence, the input transaction and the status detector.
+// Its invariant: a dialog is found only if its question and its options are
+// together on the live screen; text alone, which a conversation may quote,
+// never is one. The package is pure: text in, decisions out. It serves the
+// start sequence, the input transaction and the status detector.
 package rule
 
 import (
@@ -17,17 +17,17 @@ import (
 	"sync"
 )
 
-// When says in which situations a dialog may be answered.
+// When says when a dialog may be answered.
 type When string
 
 const (
-	Startup When = "startup" // while a session starts, or on request
-	Report  When = "report"  // never: it is only named
+	Startup When = "startup" // during the start of a session, or on request
+	Report  When = "report"  // never: it is only reported
 )
 
 // Dialog is one row of the table. Of the rows that match, the first wins.
-// Labels are compared whole; a bracketed remark behind one, as in "Trust folder
-// (work)", does not count.
+// Labels are compared whole, ignoring a remark in brackets after one, as in
+// "Trust folder (work)".
 type Dialog struct {
 	Name string `json:"name"` // for reports
 	Kind string `json:"kind"` // what it blocks on: permission, question, auth, trust, ratelimit; "" is question
@@ -35,9 +35,9 @@ type Dialog struct {
 	// Case counts; line breaks and box lines do not.
 	Detect  []string `json:"detect"`
 	Options []string `json:"options"` // labels it is known to offer
-	Wanted  string   `json:"wanted"`  // the only label that Enter may ever be pressed on; "": never
-	// Verify: any of these texts means that the answer was taken, although the
-	// dialog may still be painted.
+	Wanted  string   `json:"wanted"`  // the only label on which Enter may ever be pressed; "": never
+	// Verify: any of these texts means that the answer was accepted, although
+	// the dialog may still be on the screen.
 	Verify []string `json:"verify"`
 	When   When     `json:"when"` // "" is Startup
 }
@@ -49,16 +49,15 @@ type table struct {
 	Dialogs []Dialog `json:"dialogs"`
 }
 
-// The table is JSON and not TOML: this package is a leaf, and only
-// internal/config knows the TOML library.
+// The table is JSON, not TOML: this package is a leaf, and only internal/config
+// knows the TOML library.
 //
 //go:embed dialogs.json
 var builtin []byte
 
 var builtinDialogs = sync.OnceValues(func() ([]Dialog, error) { return ParseDialogs(builtin) })
 
-// Dialogs returns the built-in table. It is parsed once; the caller gets a
-// copy to append to.
+// Dialogs returns a copy of the built-in table, for the caller to append to.
 func Dialogs() []Dialog {
 	ds, err := builtinDialogs()
 	if err != nil {
@@ -67,7 +66,7 @@ func Dialogs() []Dialog {
 	return slices.Clone(ds)
 }
 
-// ParseDialogs reads a table in JSON. Unknown keys are errors.
+// ParseDialogs parses a table in JSON. Unknown keys are errors.
 func ParseDialogs(text []byte) ([]Dialog, error) {
 	var t table
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -83,8 +82,7 @@ func ParseDialogs(text []byte) ([]Dialog, error) {
 	return t.Dialogs, nil
 }
 
-// Check completes the defaults and reports what makes the row useless or
-// dangerous.
+// Check fills in defaults and reports what makes the row useless or dangerous.
 func (d *Dialog) Check() error {
 	if d.When == "" {
 		d.When = Startup

@@ -9,16 +9,16 @@ import (
 type Found struct {
 	Dialog     Dialog // zero for an unknown one
 	Known      bool
-	Question   string // the line that identified it, or stands above the options
+	Question   string // the line that identified it, or the one above the options
 	Options    []Option
-	Horizontal bool // the options stand side by side: Left and Right move
-	Marked     int  // index of the selected option; -1 when it cannot be told
-	Wanted     int  // index of the wanted option; -1 when there is none
-	at         int  // the question's row, of a known one
+	Horizontal bool // the options are side by side: Left and Right move
+	Marked     int  // index of the selected option; -1 if unknown
+	Wanted     int  // index of the wanted option; -1 if there is none
+	at         int  // row of a known dialog's question
 }
 
-// Answerable reports whether keys may be sent to it: known, meant to be
-// answered, with the selection and the wanted label in sight.
+// Answerable reports whether keys may be sent: the dialog is known, meant to be
+// answered, and shows the selection and the wanted label.
 func (f Found) Answerable() bool {
 	return f.Known && f.Dialog.When == Startup && f.Marked >= 0 && f.Wanted >= 0
 }
@@ -32,16 +32,15 @@ func (f Found) Labels() []string {
 	return out
 }
 
-// tailRows is how many rows with text may stand between a menu and the bottom
-// of the screen. What is higher up is history, not an open dialog.
+// tailRows is how many rows with text may separate a menu from the bottom of
+// the screen. Anything higher is history, not an open dialog.
 const tailRows = 8
 
-// Find returns the dialog that stands on the live screen: the first row of
-// the table that matches, else a menu nobody knows. Pass the screen's text,
-// never scrollback.
+// Find returns the dialog on the live screen: the first row of the table that
+// matches, or else an unknown menu. Pass the screen's text, never scrollback.
 func Find(screen string, table []Dialog) (Found, bool) { return TextSight(screen).Find(table) }
 
-// Find is the dialog in sight; see the function [Find].
+// Find returns the dialog in sight; see the function [Find].
 func (s Sight) Find(table []Dialog) (Found, bool) {
 	f := flatten(s.Lines)
 	found, ok := Found{}, false
@@ -61,12 +60,12 @@ func (s Sight) Find(table []Dialog) (Found, bool) {
 		row, _, said := f.last(d.Verify)
 		return said && row > below && d.taken(f)
 	}) {
-		return Found{}, false // it was answered, and is still painted
+		return Found{}, false // it was answered, and is still on the screen
 	}
 	return found, true
 }
 
-// Taken reports whether the screen says that d was answered, although it may
+// Taken reports whether the screen shows that d was answered, although it may
 // still be painted.
 func (d Dialog) Taken(screen string) bool {
 	return d.taken(flatten(strings.Split(screen, "\n")))
@@ -85,7 +84,7 @@ func (d Dialog) find(s Sight, f flat) (Found, bool) {
 	if _, _, ok := f.last(d.Detect); !ok {
 		return Found{}, false
 	}
-	// "trust this folder" also stands in an option: the question is elsewhere.
+	// "trust this folder" is also in an option: the question is elsewhere.
 	question, end, ok := flatten(d.withoutOptions(lines)).last(d.Detect)
 	if !ok {
 		return Found{}, false
@@ -97,7 +96,7 @@ func (d Dialog) find(s Sight, f flat) (Found, bool) {
 			return Found{}, false
 		}
 		found.Options, found.Marked, found.Horizontal = menu.Options, menu.Marked, menu.Horizontal
-		if question == menu.Options[0].Row { // it was known by an option
+		if question == menu.Options[0].Row { // an option identified it
 			found.Question, found.at = questionAbove(lines, question), textAbove(s.rows(), question)
 		}
 		return found, true
@@ -107,7 +106,7 @@ func (d Dialog) find(s Sight, f flat) (Found, bool) {
 		return Found{}, false
 	}
 	if len(d.Options) == 1 && len(found.Options) == 1 {
-		found.Options[0].Marked = true // nothing to choose: it is what Enter does
+		found.Options[0].Marked = true // nothing to choose: Enter selects it
 	}
 	marks := 0
 	for i, o := range found.Options {
@@ -143,8 +142,8 @@ func (d Dialog) offers(label string) bool {
 	return slices.ContainsFunc(d.Options, func(l string) bool { return SameLabel(label, l) })
 }
 
-// optionsBelow returns the option lines after the row: those with a known
-// label, and everything that lines up with them as a numbered option.
+// optionsBelow returns the option lines below the row: those with a known
+// label, and every numbered option aligned with them.
 func (d Dialog) optionsBelow(lines []string, row int) []Option {
 	var all, known []Option
 	for i := row; i < len(lines); i++ {
@@ -170,7 +169,7 @@ func (d Dialog) optionsBelow(lines []string, row int) []Option {
 	return out
 }
 
-// nearBottom reports whether nothing but a few lines follows the options.
+// nearBottom reports whether at most a few lines follow the options.
 func nearBottom(lines []string, options []Option) bool {
 	below := 0
 	for _, l := range lines[options[len(options)-1].Row+1:] {
@@ -190,7 +189,7 @@ func questionAbove(lines []string, row int) string {
 	return ""
 }
 
-// cleanLine cuts frames and white space at both ends.
+// cleanLine trims frames and white space at both ends.
 func cleanLine(l string) string {
 	return strings.Trim(l, frames+" \t\r\u00a0")
 }

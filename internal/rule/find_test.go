@@ -37,9 +37,9 @@ func TestParseDialogsRefuses(t *testing.T) {
 	}
 }
 
-// screens are first screens of agents, one file each. The first line of a
-// file says what must be found: "known NAME marked LABEL", "unknown marked
-// LABEL", "unknown", or "nothing".
+// TestScreens: first screens of agents, one file each. The first line of a file
+// is the expected result: "known NAME marked LABEL", "unknown marked LABEL",
+// "unknown", or "nothing".
 func TestScreens(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.screen")
 	if err != nil || len(files) == 0 {
@@ -135,7 +135,7 @@ func TestQuotedDialogIsNotOpen(t *testing.T) {
 }
 
 func TestOptionsAboveTheQuestionWording(t *testing.T) {
-	// The wanted label holds a detect text itself, and stands last.
+	// The wanted label contains a detect text, and comes last.
 	screen := " Quick safety check\n ❯ 1. No, exit\n   2. Yes, I trust this folder\n"
 	f, ok := rule.Find(screen, rule.Dialogs())
 	if !ok || !f.Answerable() || f.Marked != 0 || f.Wanted != 1 {

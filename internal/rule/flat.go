@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// flat is a screen as running text: frames cut, white space and line breaks
-// collapsed, so that a wrapped sentence is still found. rows[i] is the row of
-// byte i.
+// flat is a screen as running text: frames trimmed, white space and line breaks
+// collapsed, so that wrapped sentences are found. rows[i] is the row of byte i.
 type flat struct {
 	text string
 	rows []int

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// hint matches the lines with which menus explain their keys.
+// hint matches lines by which menus explain their keys.
 var hint = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\benter (to )?(confirm|select|submit|continue|accept|choose)\b|(↑/?↓|⇆|↑↓|←/?→|arrow keys).*\b(navigate|select|move|choose|switch)\b|\[y/n\]|\(y/n\)`)
 })
 
-// hintRows is how far below a menu the line may stand that explains its keys.
+// hintRows is how far below a menu the line that explains its keys may be.
 const hintRows = 4
 
-// hinted reports whether a line on or below a row explains a menu's keys.
+// hinted reports whether a line at or below a row explains a menu's keys.
 func hinted(rows []row, at int) bool {
 	return rows[at].hint || slices.ContainsFunc(textBelow(rows, at, hintRows), func(i int) bool { return rows[i].hint })
 }
 
-// asked reports whether the paragraph right above a row asks something.
+// asked reports whether the paragraph right above a row is a question.
 func (s Sight) asked(rows []row, at int) bool {
 	last := textAbove(rows, at)
 	if last < 0 || slices.ContainsFunc(rows[last:at], func(r row) bool { return r.edge }) {
@@ -45,8 +45,8 @@ func lastRune(s string) string {
 	return string(r[len(r)-1])
 }
 
-// findUnknown looks for a menu of any kind, or the line that explains a menu's
-// keys: then Options is empty.
+// findUnknown looks for a menu of any kind, or for the line that explains a
+// menu's keys: then Options is empty.
 func (s Sight) findUnknown() (Found, bool) {
 	rows := s.rows()
 	for _, find := range []func([]row) (Found, bool){s.marked, s.horizontal, s.shaded, s.boxes} {
@@ -63,7 +63,7 @@ func (s Sight) findUnknown() (Found, bool) {
 	return Found{}, false
 }
 
-// tail are the last rows with text, from below.
+// tail returns the last rows with text, bottom up.
 func (s Sight) tail(rows []row) (out []int) {
 	for i := len(rows) - 1; i >= 0 && len(out) < tailRows; i-- {
 		if cleanLine(s.Lines[i]) != "" {
@@ -73,8 +73,8 @@ func (s Sight) tail(rows []row) (out []int) {
 	return out
 }
 
-// open makes a menu of options, if it can be an open one: at the bottom of the
-// screen, and not above a composer.
+// open makes a menu of options if it can be open: at the bottom of the screen,
+// and not above a composer.
 func (s Sight) open(options []Option) (Found, bool) {
 	if len(options) < 2 || !nearBottom(s.Lines, options) || s.composerBelow(options[len(options)-1].Row) {
 		return Found{}, false
@@ -88,7 +88,7 @@ func (s Sight) open(options []Option) (Found, bool) {
 	return found, true
 }
 
-// marked is a menu with a sign before the selected option.
+// marked finds a menu with a sign before the selected option.
 func (s Sight) marked(rows []row) (Found, bool) {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if !rows[i].Marked {
@@ -107,8 +107,8 @@ func (s Sight) marked(rows []row) (Found, bool) {
 	return Found{}, false
 }
 
-// numbered returns the run 1, 2, 3 … around the marked option. What a
-// conversation begins its lines with, too, needs more evidence than the sign.
+// numbered returns the run 1, 2, 3 … around the marked option. Signs that also
+// begin lines of a conversation need more evidence.
 func (s Sight) numbered(rows []row, at int) []Option {
 	m := rows[at].Option
 	out := []Option{m}
@@ -136,9 +136,9 @@ func (s Sight) numbered(rows []row, at int) []Option {
 	return out
 }
 
-// aligned returns the options that line up with the marked one. Within a frame
-// a title must stand above them; else the keys must be explained, or a question
-// stand above a sign that no shell has.
+// aligned returns the options aligned with the marked one. In a frame, a title
+// must be above them; otherwise the keys must be explained, or a question be
+// above a sign that no shell uses.
 func (s Sight) aligned(rows []row, at int) []Option {
 	m := rows[at].Option
 	out := labels(block(rows, at), at)
@@ -157,14 +157,14 @@ func (s Sight) aligned(rows []row, at int) []Option {
 	return nil
 }
 
-// titled reports whether nothing but blank lines of the same frame stands
-// between a title and the options.
+// titled reports whether only blank lines of the same frame separate a title
+// from the options.
 func titled(rows []row, title, first int) bool {
 	return !slices.ContainsFunc(rows[title:first], func(r row) bool { return r.edge })
 }
 
 // block returns the paragraphs around a row that may belong to one menu: no
-// edge, no other selection, nothing left of its label, one blank line at most
+// edge, no other selection, nothing left of its label, at most one blank line
 // between them.
 func block(rows []row, at int) [][]row {
 	m := rows[at]
@@ -206,10 +206,10 @@ func block(rows []row, at int) [][]row {
 	return out
 }
 
-// labels returns the options of a block. Where blank lines part paragraphs that
-// each begin with a label and go on with its description, the first lines are
-// the labels; else those lines of the marked one's paragraph that line up with
-// it. What is indented below a label describes it.
+// labels returns the options of a block. If blank lines separate paragraphs
+// that each begin with a label followed by its description, the first lines are
+// the labels; otherwise the lines of the marked one's paragraph aligned with
+// it. Text indented below a label describes it.
 func labels(paragraphs [][]row, at int) []Option {
 	mine := slices.IndexFunc(paragraphs, func(p []row) bool {
 		return slices.ContainsFunc(p, func(r row) bool { return r.Row == at })
@@ -244,8 +244,8 @@ func labels(paragraphs [][]row, at int) []Option {
 	return out
 }
 
-// shaded is a menu whose selected option stands on a background of its own, or
-// is the only one with a bar or a tick before it; its keys are explained.
+// shaded finds a menu whose selected option has its own background, or is the
+// only one with a bar or a tick before it, and whose keys are explained.
 func (s Sight) shaded(rows []row) (Found, bool) {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if !rows[i].text || rows[i].hint || !hinted(rows, i) {
@@ -274,8 +274,9 @@ func (s Sight) shaded(rows []row) (Found, bool) {
 	return Found{}, false
 }
 
-// oddOne is the only option that does not look like the others, which look
-// alike; -1 when there is none. Of two none is the odd one unless it has a sign.
+// oddOne returns the only option that looks different from the others, which
+// look alike; -1 if there is none. Of two options neither is odd unless one has
+// a sign.
 func oddOne(options []Option, look func(Option) string) int {
 	count := map[string]int{}
 	for _, o := range options {

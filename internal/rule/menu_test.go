@@ -9,8 +9,8 @@ import (
 	"gascity.dev/gc/internal/rule"
 )
 
-// sight is a screen on which text between « and » stands on a background of its
-// own; a ▮ is the visible cursor.
+// sight is a screen where text between « and » has its own background; ▮ is the
+// visible cursor.
 func sight(text string) rule.Sight {
 	s := rule.Sight{Cursor: -1}
 	shades := [][]string{}
@@ -93,8 +93,8 @@ func TestMenus(t *testing.T) {
 	}
 }
 
-// TestScrollbar: the scrollbar beside a question belongs neither to it nor to its
-// options.
+// TestScrollbar: the scrollbar beside a question is neither part of it nor of
+// its options.
 func TestScrollbar(t *testing.T) {
 	screen, err := os.ReadFile("testdata/qwen-scrollbar.screen")
 	if err != nil {
@@ -118,7 +118,7 @@ func TestScrollbar(t *testing.T) {
 	}
 }
 
-// TestDashes: what stands above a dashed line belongs to the question below it.
+// TestDashes: text above a dashed line belongs to the question below it.
 func TestDashes(t *testing.T) {
 	s := rule.TextSight("────────────\n Bash command\n\n   touch x\n╌╌╌╌╌╌╌╌╌╌╌╌\n Do you want to proceed?\n ❯ 1. Yes\n   2. No")
 	found, _ := s.Find(nil)
@@ -127,8 +127,8 @@ func TestDashes(t *testing.T) {
 	}
 }
 
-// TestQuestionID: it changes with the question, what belongs to it and the
-// options, and not with the selection.
+// TestQuestionID: it changes with the question, its context and the options,
+// but not with the selection.
 func TestQuestionID(t *testing.T) {
 	id := func(text string) string {
 		s := sight(text)
@@ -155,8 +155,8 @@ func TestQuestionID(t *testing.T) {
 	}
 }
 
-// TestComposerHidesMenus: with the prefix of the composer known, a menu above it
-// is conversation.
+// TestComposerHidesMenus: if the composer's prefix is known, a menu above it is
+// conversation.
 func TestComposerHidesMenus(t *testing.T) {
 	s := rule.TextSight("$ cat recording\nRemove it?\n❯ 1. Yes\n  2. No\n\n→ Type here\n")
 	if _, ok := s.Find(rule.Dialogs()); !ok {

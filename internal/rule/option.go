@@ -8,34 +8,33 @@ import (
 	"unicode/utf8"
 )
 
-// Option is one thing that a menu offers.
+// Option is one choice of a menu.
 type Option struct {
 	Row    int    // index into the screen's lines
 	Col    int    // column of the label, in runes
-	Number int    // 1 for "1. Yes"; 0 without one
+	Number int    // 1 for "1. Yes"; 0 if none
 	Label  string // without marker, number, tick and frame
-	Marked bool   // the selection stands on it
-	mark   rune   // the sign that says so; 0: another way
-	frame  rune   // what stands left of it; 0: nothing
+	Marked bool   // it is selected
+	mark   rune   // the sign that marks the selection; 0: none
+	frame  rune   // the frame to its left; 0: none
 }
 
-// markers are the signs agents put before the selected option.
+// markers are the signs that agents put before the selected option.
 const markers = "❯›●>▶▸◉"
 
-// bars are what a frame has left and right.
+// bars are the left and right sides of a frame.
 const bars = "│┃║|▌"
 
-// frames are the characters of boxes, cut at both ends of a line.
+// frames are box characters, trimmed from both ends of a line.
 const frames = "│┃║|╭╮╰╯┌┐└┘─━═╹╻▀▄"
 
-// ticks stand before or behind what is in force now, hollows before what can be
-// chosen.
+// ticks precede or follow the current choice, hollows precede the others.
 const (
 	ticks   = "✔✓"
 	hollows = "○◯◌◻☐"
 )
 
-// parseOption reads a line as an option. ok is false for a line without text.
+// parseOption parses a line as an option. ok is false for a line without text.
 func parseOption(row int, line string) (o Option, ok bool) {
 	o = Option{Row: row}
 	r := reader{rest: []rune(strings.TrimRightFunc(line, func(r rune) bool {
@@ -66,7 +65,7 @@ func parseOption(row int, line string) (o Option, ok bool) {
 	return o, o.Label != ""
 }
 
-// reader reads a line from the left.
+// reader reads a line from left to right.
 type reader struct {
 	rest []rune
 	at   int
@@ -85,7 +84,7 @@ func (r *reader) blanks() {
 	}
 }
 
-// sign takes one of the signs with the blank behind it; 0: there is none.
+// sign consumes one of the signs and the blank after it; 0 if there is none.
 func (r *reader) sign(signs string) rune {
 	sign := r.peek()
 	if sign == 0 || !strings.ContainsRune(signs, sign) {
@@ -103,7 +102,7 @@ func (r *reader) sign(signs string) rune {
 	return sign
 }
 
-// radio takes "(•) " or "[ ] " and reports whether it is filled.
+// radio consumes "(•) " or "[ ] " and reports whether it is filled.
 func (r *reader) radio() (filled bool) {
 	if r.at+3 >= len(r.rest) || !unicode.IsSpace(r.rest[r.at+3]) {
 		return false
@@ -120,7 +119,7 @@ func (r *reader) radio() (filled bool) {
 	return filled
 }
 
-// number takes "12. " or "3) "; 0 without one.
+// number consumes "12. " or "3) "; 0 if there is none.
 func (r *reader) number() (n int) {
 	j := r.at
 	for j < len(r.rest) && j-r.at < 2 && r.rest[j] >= '0' && r.rest[j] <= '9' {
@@ -136,7 +135,7 @@ func (r *reader) number() (n int) {
 }
 
 // SameLabel reports whether a label on the screen is the one meant: equal, or
-// equal but for a bracketed remark or a tick behind it.
+// equal except for a remark in brackets or a tick after it.
 func SameLabel(onScreen, meant string) bool {
 	if meant == "" {
 		return false
@@ -160,8 +159,8 @@ func SameLabel(onScreen, meant string) bool {
 	return size == len(rest) && strings.ContainsRune(ticks, r)
 }
 
-// PickLabel is the index of the one label that is meant: the equal one, else the only
-// one that [SameLabel] takes for it.
+// PickLabel returns the index of the label meant: the equal one, or else the
+// only one that satisfies [SameLabel].
 func PickLabel(labels []string, meant string) (int, error) {
 	at, exact := -1, slices.Contains(labels, meant)
 	for i, label := range labels {

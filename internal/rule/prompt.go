@@ -3,9 +3,9 @@ package rule
 import "strings"
 
 // IsPrompt reports whether a line of the screen begins with an agent's ready
-// prefix. A frame and blanks before it do not count; a prefix that ends in
-// blanks also stands alone at the end of a line, and one that begins with a frame
-// is looked for in front of it.
+// prefix. Frames and blanks before it are ignored; a prefix that ends in blanks
+// may also end the line without them, and one that begins with a frame is
+// matched including the frame.
 func IsPrompt(line, prefix string) bool {
 	line = strings.TrimLeft(strings.ReplaceAll(line, "\u00a0", " "), " \t")
 	if prefix != "" && strings.Trim(prefix, "│┃║| ") == "" {

@@ -9,26 +9,26 @@ import (
 	"sync"
 )
 
-// Question is what stands on a screen for somebody to answer.
+// Question is a question on a screen that waits for an answer.
 type Question struct {
 	ID         string // changes with the question and its options
 	Kind       string // permission, question, auth, trust, ratelimit
-	Prompt     string // what is asked, in one line
-	Context    string // the lines that belong to it, above the options
+	Prompt     string // the question, in one line
+	Context    string // related lines above the options
 	Options    []string
-	Marked     int    // index of the selected option; -1 when it cannot be told
-	Horizontal bool   // the options stand side by side: Left and Right move
-	Dialog     string // its name, when it is a known one
+	Marked     int    // index of the selected option; -1 if unknown
+	Horizontal bool   // the options are side by side: Left and Right move
+	Dialog     string // its name, if it is a known one
 }
 
-// Bounds of what is shown of a question.
+// Limits of the text kept of a question.
 const (
 	contextRows = 30
 	promptRunes = 400
 )
 
-// Question is the dialog that stands in sight as a question; found is what Find
-// returned, with options.
+// Question returns the question of a dialog in sight; found is the result of
+// Find, with options.
 func (s Sight) Question(found Found) Question {
 	above := s.above(found.Options[0].Row)
 	q := Question{
@@ -69,29 +69,29 @@ func (s Sight) Question(found Found) Question {
 	return q
 }
 
-// paragraph is text without a blank line or an edge in it.
+// paragraph is text without a blank line or an edge.
 type paragraph struct {
 	first, last int // rows
 	lines       []string
 }
 
-// asking is a question mark at the end of a sentence.
+// asking matches a question mark at the end of a sentence.
 var asking = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[?？]["')]?(\s|$)`) })
 
-// heading is a line that says what is wanted without asking.
+// heading matches a line that requests something without asking.
 var heading = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(permission|approval|confirmation|login|sign-?in) (is )?(required|needed)\b|\brequires? (your )?(permission|approval|confirmation)\b|^\W*(select|choose|pick) `)
 })
 
 func (p paragraph) asks() bool { return slices.ContainsFunc(p.lines, asking().MatchString) }
 
-// wants is whether it is, or may be, what is to be answered.
+// wants reports whether it is, or may be, what must be answered.
 func (p paragraph) wants() bool {
 	return p.asks() || slices.ContainsFunc(p.lines, heading().MatchString)
 }
 
-// question is the paragraph from its first line on that may begin a question:
-// a command that stands right above one is not part of it.
+// question returns the paragraph from the first line that may begin the
+// question: a command right above is not part of it.
 func (p paragraph) question() string {
 	last := len(p.lines) - 1
 	for !asking().MatchString(p.lines[last]) {
@@ -107,16 +107,16 @@ func (p paragraph) question() string {
 	return strings.Join(p.lines[first:last+1], " ")
 }
 
-// continues reports whether a line goes on in the next one: it is long, and
-// ends no sentence.
+// continues reports whether a line continues on the next: it is long, and ends
+// no sentence.
 func continues(line, next string) bool {
 	const wrapped = 50
 	return len([]rune(line)) >= wrapped && !strings.ContainsAny(lastRune(line), ".?!:…") && next != ""
 }
 
-// above returns what belongs to a question above its options, top first: up to
-// the top of its frame or a rule across the screen; without one up to the
-// paragraph that asks, or else the nearest one.
+// above returns the paragraphs above the options that belong to the question,
+// top first: up to the top of its frame or a rule across the screen; without
+// one, up to the paragraph that asks, or else the nearest.
 func (s Sight) above(first int) []paragraph {
 	rows := s.rows()
 	top, bounded := max(first-contextRows, 0), false
@@ -148,8 +148,8 @@ func (s Sight) above(first int) []paragraph {
 	return out
 }
 
-// asksAbove reports whether a question stands in the rows from top to at, below
-// what was said before.
+// asksAbove reports whether the rows from top to at contain a question, below
+// earlier conversation.
 func (s Sight) asksAbove(rows []row, at, top int) bool {
 	for i := at; i >= top; i-- {
 		if isTalk(s.Lines[i]) {
@@ -170,7 +170,8 @@ var talk = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*[•⏺●⎿└✻✽✶✳✢✦⊶>❯›][\x{fe0e}\x{fe0f}]?\s`)
 })
 
-// isRule reports whether a line is the edge of a frame or a rule across.
+// isRule reports whether a line is the edge of a frame or a rule across the
+// screen.
 func isRule(line string) bool {
 	line = strings.TrimSpace(line)
 	return isEdge(line) && !strings.ContainsAny(line, bars+dashes)
@@ -183,7 +184,7 @@ func clip(s string) string {
 	return s
 }
 
-// Words that options for and against a permission begin with.
+// First words of options for and against a permission.
 var (
 	forWords     = []string{"yes", "allow", "approve", "accept", "run", "proceed", "always"}
 	againstWords = []string{"no", "deny", "reject", "decline", "don't", "cancel", "never"}
@@ -209,8 +210,8 @@ var (
 	})
 )
 
-// kindOf guesses what an unknown menu is about: one that can be allowed and
-// refused asks for a permission, or for trust.
+// kindOf guesses the kind of an unknown menu: one that can be allowed and
+// refused is about a permission, or about trust.
 func kindOf(prompt string, options []string) string {
 	switch {
 	case trustWords().MatchString(prompt):

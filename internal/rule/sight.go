@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Sight is a screen as dialogs are looked for on it. Only Lines is needed; what
-// is known besides makes the answer surer.
+// Sight is a screen as input for Find. Only Lines is required; the other fields
+// improve the result.
 type Sight struct {
 	Lines []string // top to bottom, no scrollback
-	// Shade tells backgrounds apart: two characters stand on the same one when
-	// it is equal. row and col index Lines and its runes. Nil: not known.
+	// Shade identifies backgrounds: two characters have the same one if it is
+	// equal. row and col index Lines and its runes. nil: unknown.
 	Shade  func(row, col int) string
-	Cursor int    // the row of the visible cursor; -1: hidden, or not known
-	Ready  string // what the agent's composer begins with; "": not known
+	Cursor int    // the row of the visible cursor; -1: hidden or unknown
+	Ready  string // the prefix of the agent's composer; "": unknown
 }
 
 // TextSight is a screen of which only the text is known.
@@ -23,16 +23,16 @@ func TextSight(screen string) Sight {
 	return Sight{Lines: withoutScrollbar(strings.Split(screen, "\n")), Cursor: -1}
 }
 
-// A scrollbar is a column of its own at the right edge, with a rail and a thumb.
+// A scrollbar is a column at the right edge, with a rail and a thumb.
 const (
 	rail         = "│"
 	thumb        = "█"
 	scrollbarMin = 4 // rows
 )
 
-// withoutScrollbar cuts the scrollbar that an agent paints beside its
-// conversation: a run of rows that all end with its rail or its thumb, and that
-// has both. Without a thumb it is the edge of a frame.
+// withoutScrollbar removes the scrollbar that an agent paints beside its
+// conversation: a run of rows that all end with its rail or thumb, and include
+// both. Without a thumb it is the edge of a frame.
 func withoutScrollbar(lines []string) []string {
 	ends := func(i int, signs ...string) bool {
 		return i < len(lines) && slices.ContainsFunc(signs, func(s string) bool { return strings.HasSuffix(lines[i], s) })
@@ -57,11 +57,11 @@ func withoutScrollbar(lines []string) []string {
 	return lines
 }
 
-// row is a line of the screen, read as an option.
+// row is a line of the screen, parsed as an option.
 type row struct {
 	Option
-	text bool // it has any
-	edge bool // of a frame, or a rule across
+	text bool // it is not blank
+	edge bool // of a frame, or a rule across the screen
 	hint bool // it explains a menu's keys
 }
 
@@ -77,18 +77,18 @@ func (s Sight) rows() []row {
 	return out
 }
 
-// dashes part the pieces of one question.
+// dashes separate the parts of one question.
 const dashes = "╌╍┄┅┈┉"
 
-// isEdge reports whether a line is the edge of a frame, also of one within
-// another, or a rule across.
+// isEdge reports whether a line is the edge of a frame, nested ones included,
+// or a rule across the screen.
 func isEdge(line string) bool {
 	line = strings.Trim(line, "│┃║| \t\u00a0")
 	return len([]rune(line)) >= 8 && strings.Trim(line, "╭╮╰╯┌┐└┘├┤┬┴─━═▀▄╹╻-"+dashes) == ""
 }
 
-// composerBelow reports whether the agent's composer stands below a row: then
-// what stands above it is conversation, and no open dialog.
+// composerBelow reports whether the agent's composer is below a row: then
+// anything above it is conversation, not an open dialog.
 func (s Sight) composerBelow(at int) bool {
 	for i := at + 1; i < len(s.Lines) && s.Ready != ""; i++ {
 		if o, _ := parseOption(i, s.Lines[i]); o.Number == 0 && IsPrompt(s.Lines[i], s.Ready) {
@@ -113,7 +113,7 @@ func textBelow(rows []row, at, n int) []int {
 	return out
 }
 
-// textAbove is the nearest line with text above a row, -1 without one.
+// textAbove returns the nearest line with text above a row, -1 if none.
 func textAbove(rows []row, at int) int {
 	for i := at - 1; i >= 0; i-- {
 		if rows[i].text {
@@ -124,7 +124,7 @@ func textAbove(rows []row, at int) int {
 }
 
 // Draft returns the text in the agent's composer: from the lowest line with the
-// ready prefix to the edge below it. ok is false when no composer is in sight.
+// ready prefix to the edge below it. ok is false if no composer is in sight.
 func (s Sight) Draft() (text string, ok bool) {
 	at, rows := -1, 0
 	for i := len(s.Lines) - 1; i >= 0 && rows < tailRows && at < 0 && s.Ready != ""; i-- {
@@ -148,9 +148,9 @@ func (s Sight) Draft() (text string, ok bool) {
 	return strings.TrimSpace(strings.Join(lines, "\n")), true
 }
 
-// Composer returns the row that the agent's composer begins with, 0 when it is
-// not known: the edge above the line at, which has the ready prefix (-1: none
-// has), else the upper one of two rules at the bottom of the screen.
+// Composer returns the row where the agent's composer begins, 0 if unknown: the
+// edge above line at, which has the ready prefix (-1: none has), or else the
+// upper of two rules at the bottom of the screen.
 func (s Sight) Composer(at int) int {
 	if at >= 0 {
 		for at > 0 && isEdge(s.Lines[at-1]) {

@@ -7,46 +7,46 @@ import (
 	"strings"
 )
 
-// Regions of a terminal that a status rule may look at.
+// The regions of a terminal that a status rule may look at.
 const (
-	// Bottom is the default: the last rows with text, and where the composer is
-	// known, only it, what stands below it and, for a program that works, the
-	// line right above it: never the conversation.
+	// Bottom is the default: the last rows with text; if the composer's
+	// position is known, only the composer, what is below it and, for a working
+	// program, the line right above it: never the conversation.
 	Bottom = "bottom"
-	Screen = "screen" // all of it: also what a conversation quotes
+	Screen = "screen" // all of it, including what a conversation quotes
 	Line   = "line"   // the cursor's line
 	Footer = "footer" // the last row with text, below the composer
 	Title  = "title"  // the window title
 )
 
-// Regions lists all of them.
+// Regions lists all regions.
 var Regions = []string{Bottom, Screen, Line, Footer, Title}
 
-// States are what a status rule can tell.
+// States are the states that a status rule can detect.
 var States = []string{"idle", "working", "blocked", "done", "error"}
 
-// Status is one rule that tells from a screen what an agent is doing. Its texts
-// are looked for as they are; case counts, and so do line breaks.
+// Status is a rule that detects from a screen what an agent is doing. Texts are
+// matched verbatim, including case and line breaks.
 type Status struct {
 	Name     string   `json:"name"`
 	State    string   `json:"state"`
 	Kind     string   `json:"kind,omitempty"`   // what it is blocked on; "" is question
 	Region   string   `json:"region,omitempty"` // "" is Bottom
-	All      []string `json:"all,omitempty"`    // every one stands there,
-	Any      []string `json:"any,omitempty"`    // and one of these, unless it is empty,
+	All      []string `json:"all,omitempty"`    // all of these are present,
+	Any      []string `json:"any,omitempty"`    // and one of these, if any,
 	Not      []string `json:"not,omitempty"`    // and none of these
 	Priority int      `json:"priority,omitempty"`
-	// Moves: the texts belong to something that is painted all the time, such as
-	// a spinner. Where nothing moves they are a quotation, and the rule does not
-	// hold.
+	// Moves: the texts belong to something that is repainted all the time, such
+	// as a spinner. If nothing moves they are a quotation, and the rule does
+	// not hold.
 	Moves bool `json:"moves,omitempty"`
-	// Settle is how long, in ms, an idle rule waits for a pause in the output (0 is
-	// the usual time, for a title none), and a blocked rule for its question to
-	// come in sight.
+	// Settle is the time in ms: for an idle rule, the pause in the output that
+	// it needs (0 is the default, which is none for a title); for a blocked
+	// rule, how long to wait for its question to appear.
 	Settle int `json:"settle,omitempty"`
 }
 
-// Check completes the defaults and reports what makes the rule useless.
+// Check fills in defaults and reports what makes the rule useless.
 func (r *Status) Check() error {
 	r.Region = cmp.Or(r.Region, Bottom)
 	if r.State == "blocked" {
@@ -74,16 +74,15 @@ func (r *Status) Check() error {
 	return nil
 }
 
-// View is what status rules look at.
+// View is the input of status rules.
 type View struct {
 	Screen string // the text, without scrollback
 	Line   string // the cursor's
 	Title  string
-	// Composer is the row of the screen that the agent's composer begins with; 0:
-	// not known.
+	// Composer is the screen row where the agent's composer begins; 0: unknown.
 	Composer int
-	// Status lets the line above the composer be part of Bottom: there agents
-	// say that they work. A conversation may end with the same words.
+	// Status includes the line above the composer in Bottom: there agents show
+	// that they work. A conversation may end with the same words.
 	Status bool
 }
 
@@ -101,7 +100,7 @@ func (v View) region(name string) string {
 	return v.tail(tailRows)
 }
 
-// tail is the end of the screen from the nth-last row with text on.
+// tail returns the end of the screen, from the nth-last row with text on.
 func (v View) tail(n int) string {
 	lines := strings.Split(v.Screen, "\n")
 	from, rows, top := len(lines), 0, v.Composer
@@ -118,8 +117,8 @@ func (v View) tail(n int) string {
 	return strings.Join(lines[from:], "\n")
 }
 
-// Match reports whether the rule holds, and why: the line with the text that
-// made it hold, or what is in its way.
+// Match reports whether the rule holds, and why: the line with the matching
+// text, or what prevents it.
 func (r *Status) Match(v View) (ok bool, why string) {
 	text := v.region(r.Region)
 	where := "in the region " + cmp.Or(r.Region, Bottom)
@@ -148,9 +147,8 @@ func (r *Status) Match(v View) (ok bool, why string) {
 	return true, first
 }
 
-// FindStatus returns the rule of the highest priority that holds, of equal ones
-// the first, with the line that it found. Without one the text says of every
-// rule why it does not hold.
+// FindStatus returns the rule of the highest priority that holds (the first of
+// equals), and the line it found. If none holds, why says so for every rule.
 func FindStatus(v View, rules []Status) (found *Status, why string) {
 	var reasons []string
 	for i := range rules {

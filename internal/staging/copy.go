@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// Copy is one file or folder to copy.
+// Copy is one file or directory to copy.
 type Copy struct {
 	Src      string
-	RelDst   string // below the work dir; "" = the work dir itself
-	Optional bool   // a missing Src is nothing
+	RelDst   string // below the work directory; "" = the work directory itself
+	Optional bool   // a missing Src is not an error
 }
 
-// CopyAll copies every entry into workDir, each file in one step. A file goes
-// to RelDst, or into it when that is "", ends with a slash or is a folder; a
-// folder's contents go below RelDst. A file that stands there is replaced. A
-// RelDst or a link that leads out of its tree is ErrEscapes, and then nothing
-// of that entry is copied.
+// CopyAll copies every entry into workDir, each file atomically. A file goes to
+// RelDst, or into it if that is "", ends with a slash or is a directory; a
+// directory's contents go below RelDst. Existing files are replaced. A RelDst
+// or a link that leads out of its tree is ErrEscapes, and then nothing of that
+// entry is copied.
 func CopyAll(ctx context.Context, workDir string, copies []Copy) error {
 	if len(copies) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func copyOne(ctx context.Context, work *os.Root, c Copy) error {
 }
 
 func copyFile(ctx context.Context, work *os.Root, c Copy, rel string) error {
-	// The file that was named may itself be a link: it is followed.
+	// The named file may itself be a link: follow it.
 	src, err := filepath.EvalSymlinks(c.Src)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func copyFile(ctx context.Context, work *os.Root, c Copy, rel string) error {
 	return replace(ctx, work, e)
 }
 
-// replace writes the entry unless the same content stands there already.
+// replace writes the entry unless the file already has that content.
 func replace(ctx context.Context, work *os.Root, e entry) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"gascity.dev/gc/internal/staging"
 )
 
-// A staging that failed on the way is finished by the next one: no file of ours
-// becomes the user's.
+// A staging that failed halfway is finished by the next one: none of our files
+// become the user's.
 func TestFailedStagingIsFinishedLater(t *testing.T) {
 	for name, obstacle := range map[string]string{"a file": ".b.gc-staging/x", "the manifest": ".gc/staged.json.new/x"} {
 		t.Run(name, func(t *testing.T) {
@@ -36,8 +36,8 @@ func TestFailedStagingIsFinishedLater(t *testing.T) {
 	}
 }
 
-// A process that was killed while it staged has left a file written or not;
-// both are ours, and what the user made of it since is not.
+// A process killed while staging has left a file written or not; both are ours,
+// unless the user changed it since.
 func TestKilledStagingIsFinishedLater(t *testing.T) {
 	over := tree(t, map[string]string{"done": "v1", "not": "v1", "edited": "v1"})
 	work := t.TempDir()

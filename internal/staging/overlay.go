@@ -15,20 +15,22 @@ import (
 )
 
 const (
-	// perProvider is the folder of an overlay with what only some agents get.
+	// perProvider is the subdirectory of an overlay with files for certain
+	// agents.
 	perProvider = "per-provider"
 
 	stateDir = ".gc"
 	manifest = ".gc/staged.json"
 
-	// lockRetry is the pause between two tries for a lock that another gc
-	// holds: staging takes milliseconds.
+	// lockRetry is the pause between attempts to take a lock held by another
+	// gc: staging takes milliseconds.
 	lockRetry = 5 * time.Millisecond
 )
 
-// Slots returns which per-provider folders apply: the overlay name, else the
-// provider's, then each hook's; blanks and repetitions left out. An overlay
-// name that no folder of dirs knows falls back to the provider's name.
+// Slots returns the per-provider subdirectories that apply: the overlay name,
+// or else the provider's, then each hook's, without blanks and duplicates. An
+// overlay name for which no dir has a subdirectory falls back to the provider's
+// name.
 func Slots(dirs []string, overlayName, providerName string, hooks []string) []string {
 	first := overlayName
 	if first == "" || !slices.ContainsFunc(dirs, func(d string) bool {
@@ -46,21 +48,21 @@ func Slots(dirs []string, overlayName, providerName string, hooks []string) []st
 	return out
 }
 
-// staged is the manifest: which files are ours, as they were written.
+// staged is the manifest: the files we wrote, and their content.
 type staged struct {
 	Version int               `json:"version"` // 1
-	Files   map[string]string `json:"files"`   // path below the work dir → SHA-256
-	// Pending is what a staging under way writes: each file is as Files says, or
-	// so already.
+	Files   map[string]string `json:"files"`   // path below the work directory → SHA-256
+	// Pending are the files of a staging in progress: each is as in Files, or
+	// already as here.
 	Pending map[string]string `json:"pending,omitempty"`
 }
 
-// Overlay merges the folders, the last one strongest, and copies the result
-// into workDir. Within one folder the slots' per-provider files beat the
-// others, later slots earlier ones. A file that is not ours, or that was
-// changed since we wrote it, is left alone; the manifest .gc/staged.json in
-// the work dir tells. A folder that does not exist is an error, and so is a
-// link out of a folder; nothing is written before all of it was read.
+// Overlay merges the directories, later ones taking precedence, and copies the
+// result into workDir. Within a directory the slots' per-provider files take
+// precedence over the others, and later slots over earlier ones. A file that is
+// not ours, or was changed since we wrote it, is left alone; ours are recorded
+// in the manifest .gc/staged.json. A missing directory is an error, and so is a
+// link that leads out of one; nothing is written before everything was read.
 func Overlay(ctx context.Context, workDir string, dirs, slots []string) error {
 	if len(dirs) == 0 {
 		return nil
@@ -92,7 +94,7 @@ func Overlay(ctx context.Context, workDir string, dirs, slots []string) error {
 	return nil
 }
 
-// merge returns the strongest entry of every path. done closes the roots.
+// merge returns the winning entry of every path. done closes the roots.
 func merge(ctx context.Context, dirs, slots []string) (entries []entry, done func(), err error) {
 	var roots []*os.Root
 	done = func() {
@@ -145,9 +147,9 @@ func merge(ctx context.Context, dirs, slots []string) (entries []entry, done fun
 	return entries, done, nil
 }
 
-// apply writes what may be written. The manifest says before each file is
-// written what will stand there, so that a file stays known as ours whatever
-// fails in between.
+// apply writes the entries that may be written. The manifest records what each
+// file will contain before it is written, so that it is recognised as ours
+// after a failure at any point.
 func apply(ctx context.Context, work *os.Root, entries []entry) error {
 	m, err := readManifest(work)
 	if err != nil {
@@ -178,7 +180,7 @@ func apply(ctx context.Context, work *os.Root, entries []entry) error {
 	return errors.Join(err, writeManifest(work, m))
 }
 
-// resolve takes in what an earlier staging wrote and could not say any more.
+// resolve records the files that an earlier, interrupted staging wrote.
 func (m *staged) resolve(work *os.Root) error {
 	for rel, hash := range m.Pending {
 		have, err := existing(work, rel)
@@ -193,8 +195,8 @@ func (m *staged) resolve(work *os.Root) error {
 	return nil
 }
 
-// wanted is what is to be written for the entry; "" when the file is the user's
-// or stands there already.
+// wanted returns the hash to write for the entry; "" if the file is the user's
+// or up to date.
 func (m *staged) wanted(ctx context.Context, work *os.Root, e entry) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -263,8 +265,9 @@ func writeManifest(work *os.Root, m staged) error {
 	return work.Rename(tmp, manifest)
 }
 
-// lock keeps other gc processes and goroutines from staging into the same
-// work dir. It locks the state folder itself, so that no lock file is left.
+// lock excludes other gc processes and goroutines from staging into the same
+// work directory. It locks the state directory itself, so that no lock file is
+// left.
 func lock(ctx context.Context, work *os.Root) (unlock func(), err error) {
 	dir, err := work.Open(stateDir)
 	if err != nil {

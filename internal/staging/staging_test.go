@@ -16,7 +16,7 @@ import (
 	"gascity.dev/gc/internal/staging"
 )
 
-// tree makes a folder: path → content; "-> x" is a link to x.
+// tree makes a directory: path → content; "-> x" is a link to x.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func put(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// read returns the files below dir but for gc's own state.
+// read returns the files below dir, except gc's own state.
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -236,7 +236,7 @@ func TestConcurrentStagingKeepsTheManifestWhole(t *testing.T) {
 	for i, o := range overs {
 		put(t, o, map[string]string{"f" + strconv.Itoa(i): "v2"})
 	}
-	run() // only what the manifest knows may be replaced
+	run() // only files in the manifest may be replaced
 	for p, c := range read(t, work) {
 		if c != "v2" {
 			t.Errorf("%s is %q: the manifest forgot it", p, c)

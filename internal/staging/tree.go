@@ -1,9 +1,9 @@
-// Package staging puts files into a work dir before an agent runs there:
-// overlay folders, and copies of single files and folders.
+// Package staging copies files into a work directory before an agent runs
+// there: overlay directories, and single files and directories.
 //
-// Its invariants: nothing is read or written outside the trees named, whatever
-// links stand in them; a file appears whole or not at all; and a file of the
-// user's is never overwritten by an overlay. It serves the start sequence.
+// Its invariants: nothing outside the named trees is read or written, whatever
+// links they contain; a file appears whole or not at all; and an overlay never
+// overwrites a user's file. It serves the start sequence.
 package staging
 
 import (
@@ -20,21 +20,21 @@ import (
 	"strings"
 )
 
-// ErrEscapes is a path or a link that leads out of its tree.
+// ErrEscapes: a path or a link leads out of its tree.
 var ErrEscapes = errors.New("leads out of the tree")
 
 // entry is one file or link of a source tree.
 type entry struct {
 	root *os.Root
 	src  string // path in root, slashes
-	rel  string // destination below the work dir, slashes
+	rel  string // destination relative to the work directory, slashes
 	mode fs.FileMode
 	link string // target, for a link
 }
 
-// list returns the files and links below root at dir, sorted by path, each
-// with its destination below dst. Folders named in skip (relative to dir) are
-// left out. Sockets, pipes and devices are errors.
+// list returns the files and links below root, sorted by path, each with its
+// destination below dst. It omits directories named in skip. Sockets, pipes and
+// devices are errors.
 func list(ctx context.Context, root *os.Root, dst string, skip ...string) ([]entry, error) {
 	var out []entry
 	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
@@ -89,7 +89,7 @@ func newEntry(root *os.Root, p, rel string) (entry, error) {
 	}
 }
 
-// hash identifies what the entry would write.
+// hash identifies the content of the entry.
 func (e entry) hash() (string, error) {
 	if e.link != "" {
 		return hashLink(e.link), nil
@@ -115,8 +115,8 @@ func hashFile(root *os.Root, p string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// existing hashes what stands at rel in the work dir. "" without an error
-// means that nothing does; a folder or anything else is "other".
+// existing hashes the file at rel in the work directory. "" without an error
+// means that there is none; a directory or anything else is "other".
 func existing(work *os.Root, rel string) (string, error) {
 	info, err := work.Lstat(rel)
 	switch {
@@ -134,8 +134,8 @@ func existing(work *os.Root, rel string) (string, error) {
 	}
 }
 
-// write puts the entry at its place in one step: it is complete in a
-// neighbour file before it gets its name.
+// write puts the entry in place atomically: it is completed under a temporary
+// name in the same directory, then renamed.
 func (e entry) write(work *os.Root) error {
 	if dir := path.Dir(e.rel); dir != "." {
 		if err := work.MkdirAll(dir, 0o755); err != nil {
@@ -180,8 +180,8 @@ func (e entry) fill(work *os.Root, tmp string) error {
 	return err
 }
 
-// escape wraps an error about a destination; one of os.Root's refusals also
-// becomes ErrEscapes.
+// escape wraps an error about a destination; os.Root's refusals also become
+// ErrEscapes.
 func escape(rel string, err error) error {
 	if strings.Contains(err.Error(), "path escapes from parent") { // os.errPathEscapes is not exported
 		return fmt.Errorf("%s: %w", rel, ErrEscapes)
@@ -189,7 +189,7 @@ func escape(rel string, err error) error {
 	return fmt.Errorf("stage %s: %w", rel, err)
 }
 
-// checkRel refuses a destination that is not below the work dir.
+// checkRel rejects a destination outside the work directory.
 func checkRel(rel string) (string, error) {
 	if rel == "" {
 		return ".", nil

@@ -9,66 +9,66 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// quietReady is how long a ready prefix must stand without output: agents show
-// it while they work, too.
+// quietReady is how long a ready prefix must be shown without output: agents
+// show it while they work, too.
 const quietReady = 1500 * time.Millisecond
 
-// holdDialog is how long a question may be out of sight that is painted again.
+// holdDialog is how long a question may vanish while it is being repainted.
 const holdDialog = 150 * time.Millisecond
 
-// sameTime is how far apart two sources may be that speak of the same moment:
-// then the stronger one counts, else the later one.
+// sameTime is the distance at which two sources are about the same moment:
+// within it the stronger one wins, beyond it the later one.
 const sameTime = time.Second
 
-// reportsWithin is how long a program that is known to report its status may
-// take until its first word. Until then its prompt proves nothing: one agent
-// shows it ten seconds before it reads.
+// reportsWithin is how long a program known to report its status may take until
+// its first report. Until then its prompt proves nothing: one agent shows it
+// ten seconds before it reads.
 const reportsWithin = 30 * time.Second
 
-// spinTime is how old the last output may be for a spinner in the title to
-// count: one that stands still belongs to nobody.
+// spinTime is the maximum age of the last output for a spinner in the title to
+// count: one that stands still is stale.
 const spinTime = 3 * time.Second
 
-// Facts are what the detector is told of a session besides its terminal.
+// Facts are the detector's inputs besides the terminal.
 type Facts struct {
 	Ready      string        // the ready prefix; "": none
-	Dialogs    []rule.Dialog // known ones
+	Dialogs    []rule.Dialog // the known ones
 	Reports    bool          // the program is known to report its status
-	Rules      []rule.Status // of config, for this agent
+	Rules      []rule.Status // configured for this agent
 	Started    time.Time
 	LastOutput time.Time // zero: none yet
-	LastInput  time.Time // likewise
-	// Leader and Foreground are the programs that lead the session and have its
-	// terminal now: "bash"; "": not known.
+	LastInput  time.Time // zero: none yet
+	// Leader and Foreground are the names of the session's leader and of the
+	// program in the terminal's foreground ("bash"); "": unknown.
 	Leader, Foreground string
 	Ended              string // how the program ended; "" while it runs
 	EndedAt            time.Time
 }
 
-// Detector says what the program on one terminal is doing. The zero value is
-// ready. It is not safe for concurrent use.
+// Detector determines what the program on one terminal is doing. The zero value
+// is ready. It is not safe for concurrent use.
 type Detector struct {
-	// Group is asked for the process group in the foreground when another program
-	// than before reports its status; nil, or 0: not known.
+	// Group returns the foreground process group; it is called when a different
+	// program reports its status. nil, or a result of 0: unknown.
 	Group func() int
 
 	s signals
 
 	looked   bool
-	revision uint64 // of the screen that look saw
+	revision uint64 // of the screen that see read
 	look     look
 
-	// asks is since when a status rule says that the program asks something that
-	// is not in sight.
+	// asks is since when a status rule says that the program asks something
+	// that is not in sight.
 	asks    time.Time
 	freed   time.Time // since when the title says idle; zero: it does not
 	was     Finding   // the last answer, for Since
 	asked   *Pending
-	missing time.Time // since when the question of the last answer is not in sight; zero: it is
-	held    bool      // it is in force all the same
+	missing time.Time // since when the last answer's question is out of sight; zero: it is visible
+	held    bool      // it is still in force
 }
 
-// look is what the screen showed.
+// look is the content of the screen.
 type look struct {
 	found   rule.Found
 	open    bool // found is a menu, or a question on the cursor's line
@@ -76,21 +76,21 @@ type look struct {
 	pending Pending
 	ready   string // the line with the ready prefix; "": none
 	rule    held   // of all rules
-	still   held   // of those that need no movement
-	// ruleLine is the line that the rule found that was believed last.
+	still   held   // of rules that need no movement
+	// ruleLine is the line of the rule last believed.
 	ruleLine string
 }
 
-// held is the status rule that holds on a screen, nil for none, and why: the
-// line it found, or what is in the way of every rule.
+// held is the status rule that holds on a screen (nil for none), and why: the
+// line it found, or what prevents every rule.
 type held struct {
 	rule  *rule.Status
 	why   string
 	moves bool // it holds only while the screen changes
 }
 
-// Event takes over what the program told its terminal. changed: Save has
-// something new.
+// Event applies an event of the terminal. changed means that Save's result has
+// changed.
 func (d *Detector) Event(e vt.Event, now time.Time) (changed bool) {
 	group := d.Group
 	if group == nil {
@@ -99,12 +99,12 @@ func (d *Detector) Event(e vt.Event, now time.Time) (changed bool) {
 	return d.s.apply(e, now, group)
 }
 
-// Marked reports whether a shell's marks were seen: then Facts wants to know the
-// programs.
+// Marked reports whether prompt marks were seen: then Facts needs Leader and
+// Foreground.
 func (d *Detector) Marked() bool { return d.s.Shell != "" }
 
-// See notes that a person has seen what the program shows: what it has done by
-// now is no news any more. changed: Save has something new.
+// See records that a person has seen the screen: earlier results are no longer
+// news. changed means that Save's result has changed.
 func (d *Detector) See(now time.Time) (changed bool) {
 	isNews := func(r record) bool { return (r.State == Done || r.News) && r.Since.After(d.s.Seen) }
 	if !slices.ContainsFunc(d.s.Records, isNews) && (d.was.State != Done || !d.was.Since.After(d.s.Seen)) {
@@ -114,14 +114,14 @@ func (d *Detector) See(now time.Time) (changed bool) {
 	return true
 }
 
-// Save returns what cannot be seen on the screen, for Load.
+// Save returns the state that the screen does not show, for Load.
 func (d *Detector) Save() ([]byte, error) { return d.s.save() }
 
-// Load takes over what Save returned, in another process.
+// Load restores what Save returned, in another process.
 func (d *Detector) Load(b []byte) error { return d.s.load(b) }
 
-// Detect says what the program is doing now. again is when the answer may
-// become another one without any output; zero: never.
+// Detect returns what the program is doing at time now. again is when the
+// answer may change without any output; zero: never.
 func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, again time.Time) {
 	if f.Ended != "" {
 		return d.ended(f), time.Time{}
@@ -144,13 +144,13 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 		}
 	}
 	if seen := all[5]; seen.State == Blocked && best.Source != FromDialog && !best.Since.After(seen.Since) {
-		best = seen // a blocker in sight overrides an older claim
+		best = seen // a visible blocker overrides an older claim
 	}
 	if best.Source == FromDialog && all[1].State != "" && all[1].State != Blocked && all[1].Since.After(best.Since.Add(sameTime)) {
-		best = all[1] // a claim made long after the question was seen
+		best = all[1] // a claim made long after the question appeared
 	}
 	if all[3].State != "" && best.Source == FromReport && all[3].Since.After(best.Since.Add(sameTime)) {
-		best = all[3] // a shell's prompt that came up behind an old claim
+		best = all[3] // a shell's prompt that appeared after an old claim
 	}
 	best = d.hold(best, now, soon)
 	if best.Since.IsZero() { // sources without a time of their own
@@ -177,8 +177,8 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 	}, again
 }
 
-// hold keeps a question in force for a moment when it is not in sight any more
-// and nothing says what came instead: the screen is being painted again.
+// hold keeps a question in force for a moment when it vanishes and nothing
+// replaces it: the screen is being repainted.
 func (d *Detector) hold(best Finding, now time.Time, soon func(time.Time)) Finding {
 	d.held = false
 	if best.State != Unknown || d.was.State != Blocked || d.was.Source != FromDialog {
@@ -197,8 +197,8 @@ func (d *Detector) hold(best Finding, now time.Time, soon func(time.Time)) Findi
 	return d.was
 }
 
-// ended is the answer after the end: what the program said last is kept where
-// it was a result.
+// ended is the answer after the end: the last report is kept if it was a
+// result.
 func (d *Detector) ended(f Facts) Activity {
 	d.s.drop(isUnderWay)
 	return Activity{State: Exited, Source: FromProcess, Evidence: f.Ended, Since: f.EndedAt,
@@ -212,7 +212,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// see reads the screen, when it is another one than last time.
+// see reads the screen if it has changed.
 func (d *Detector) see(t *vt.Terminal, f Facts) {
 	if d.looked && d.revision == t.Revision() {
 		return
@@ -237,8 +237,8 @@ func (d *Detector) see(t *vt.Terminal, f Facts) {
 	d.rules(rule.View{Screen: screen, Line: t.Line(cursor.Row), Title: t.Title(), Composer: sight.Composer(at)}, f)
 }
 
-// rules finds the status rules that hold. One about work may also find the line
-// above the composer, while that moves.
+// rules finds the status rules that hold. A rule about work may also match the
+// line above the composer, while that moves.
 func (d *Detector) rules(v rule.View, f Facts) {
 	find := func(v rule.View, fits func(r rule.Status) bool) (h held) {
 		h.rule, h.why = rule.FindStatus(v, slices.DeleteFunc(slices.Clone(f.Rules), func(r rule.Status) bool { return !fits(r) }))
@@ -258,9 +258,9 @@ func (d *Detector) rules(v rule.View, f Facts) {
 	}
 }
 
-// readyLine is the row that the ready prefix stands on: the cursor's, or, for
-// a program that hides the cursor and paints its own, one of the last; -1 when
-// it stands nowhere.
+// readyLine returns the row of the ready prefix: the cursor's, or, for a
+// program that hides the cursor and paints its own, one of the last; -1 if
+// there is none.
 func readyLine(t *vt.Terminal, screen string, c vt.Cursor, prefix string, found rule.Found) int {
 	isOption := func(row int) bool {
 		return slices.ContainsFunc(found.Options, func(o rule.Option) bool { return o.Row == row })
@@ -284,6 +284,6 @@ func readyLine(t *vt.Terminal, screen string, c vt.Cursor, prefix string, found 
 	return -1
 }
 
-// composerRows is how many rows with text a composer at the bottom of the
-// screen may take, with what stands below it.
+// composerRows is the maximum number of rows with text of a composer at the
+// bottom of the screen, including what is below it.
 const composerRows = 8

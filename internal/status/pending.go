@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// pending is the question behind a finding.
+// pending returns the question of a finding.
 func (d *Detector) pending(x Finding) *Pending {
 	if d.look.open {
 		p := d.look.pending
@@ -27,7 +27,7 @@ func (d *Detector) pending(x Finding) *Pending {
 	return &p
 }
 
-// menuPending is a menu's question.
+// menuPending returns a menu's question.
 func menuPending(sight rule.Sight, f rule.Found) Pending {
 	q := sight.Question(f)
 	p := Pending{
@@ -40,14 +40,14 @@ func menuPending(sight rule.Sight, f rule.Found) Pending {
 	return p
 }
 
-// SightOf is the screen as dialogs are looked for on it.
+// SightOf returns the screen as input for finding dialogs.
 func SightOf(t *vt.Terminal, ready string) rule.Sight {
 	s := rule.TextSight(t.ScreenText())
 	s.Ready = ready
 	if c := t.Cursor(); c.Visible {
 		s.Cursor = c.Row
 	}
-	var shades [][]string // of each row, by column; read when one is asked for
+	var shades [][]string // of each row, by column; read on demand
 	s.Shade = func(row, col int) string {
 		if shades == nil {
 			shades = shadesOf(t.Screen())
@@ -60,7 +60,7 @@ func SightOf(t *vt.Terminal, ready string) rule.Sight {
 	return s
 }
 
-// shadesOf are the backgrounds of all characters.
+// shadesOf returns the backgrounds of all characters.
 func shadesOf(screen vt.Screen) [][]string {
 	out := make([][]string, len(screen.Lines))
 	for i, line := range screen.Lines {
@@ -81,7 +81,7 @@ var yesNo = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)[\[(](y/n|yes/no)(/[^\])]*)?[\])]\s*[:?>]?$`)
 })
 
-// asksYesNo reports whether a line ends with a question for a letter.
+// asksYesNo reports whether a line ends with a yes/no question.
 func asksYesNo(line string) bool { return yesNo().MatchString(strings.TrimSpace(line)) }
 
 func linePending(line string) Pending {
@@ -89,7 +89,7 @@ func linePending(line string) Pending {
 	return Pending{ID: fingerprint(line), Kind: Question, Prompt: line, Selected: -1}
 }
 
-// fingerprint tells questions apart.
+// fingerprint identifies a question.
 func fingerprint(parts ...string) string {
 	h := fnv.New64a()
 	for _, p := range parts {

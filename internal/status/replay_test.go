@@ -17,13 +17,14 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// The multiplexer looks at a screen after a pause, and at least so often.
+// The multiplexer evaluates a screen after a pause in the output, and at least
+// this often.
 const (
 	lookQuiet = 16 * time.Millisecond
 	lookEvery = 250 * time.Millisecond
 )
 
-// output is what a program wrote at one time of a recording.
+// output is what a program wrote at one time in a recording.
 type output struct {
 	at   time.Duration
 	text string
@@ -63,8 +64,8 @@ func readRecording(t *testing.T, path string) (cols, rows int, out []output) {
 }
 
 // replay plays a recording in its own time and returns a line for every change
-// of what is believed: the time in seconds, the state, its source, and of a
-// question its prompt and options, the selected one marked.
+// of the answer: the time in seconds, the state, its source, and for a question
+// its prompt and options, the selected one marked.
 func replay(t *testing.T, path string, f status.Facts) []string {
 	t.Helper()
 	cols, rows, out := readRecording(t, path)
@@ -76,7 +77,7 @@ func replay(t *testing.T, path string, f status.Facts) []string {
 	f.Started, f.Dialogs = begin, rule.Dialogs()
 	var d status.Detector
 	var lines []string
-	news, again := time.Time{}, time.Time{} // the first output that was not looked at
+	news, again := time.Time{}, time.Time{} // the first output not yet evaluated
 	look := func(now time.Time) {
 		var a status.Activity
 		a, again = d.Detect(term, f, now)
@@ -138,8 +139,8 @@ func shownAs(a status.Activity) string {
 	return s
 }
 
-// TestRecordings plays recordings of real agents: what is believed at each time
-// stands in the table beside each of them.
+// TestRecordings plays recordings of real agents: the expected answers over
+// time are in the table beside each of them.
 func TestRecordings(t *testing.T) {
 	paths, err := filepath.Glob("testdata/recordings/*.cast.gz")
 	if err != nil || len(paths) == 0 {
@@ -166,7 +167,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// preset is what the preset of an agent says of its screen.
+// preset returns what an agent's preset says about its screen.
 func preset(t *testing.T, name string) (rules []rule.Status, ready string) {
 	t.Helper()
 	all, err := config.Presets()

@@ -16,7 +16,7 @@ const (
 	maxReport  = 4096 // bytes from OSC to ST
 	frameBytes = len("\x1b]7501;") + 2
 	maxKey     = 16
-	maxSegment = 32 // also of app
+	maxSegment = 32 // of app, too
 	maxID      = 128
 	maxDepth   = 8
 	maxMsg     = 2048 // decoded
@@ -24,18 +24,18 @@ const (
 	maxRecords = 256
 )
 
-// record is what a program last said under one id.
+// record is the last report of a program under one id.
 type record struct {
 	ID       string    `json:"id,omitempty"`
 	State    string    `json:"state"`
 	Kind     string    `json:"kind,omitempty"`
-	Progress *int      `json:"progress,omitempty"` // per cent; nil: it does not tell
+	Progress *int      `json:"progress,omitempty"` // per cent; nil: not reported
 	App      string    `json:"app,omitempty"`
 	Title    string    `json:"title,omitempty"`
 	Msg      string    `json:"msg,omitempty"`
 	Since    time.Time `json:"since"`          // of State and Kind
-	Held     bool      `json:"held,omitempty"` // it was working before it was idle
-	News     bool      `json:"news,omitempty"` // it was done before it was idle
+	Held     bool      `json:"held,omitempty"` // it was working before it became idle
+	News     bool      `json:"news,omitempty"` // it was done before it became idle
 	Group    int       `json:"group,omitempty"`
 }
 
@@ -44,17 +44,16 @@ const stateClear = "clear"
 var (
 	reportStates = []string{Idle, Working, Done, Blocked, Error, stateClear}
 	reportKinds  = []string{Permission, Question, Auth}
-	strictKeys   = []string{"id", "title", "msg"} // not skipped when malformed
+	strictKeys   = []string{"id", "title", "msg"} // a malformed one discards the report
 )
 
-// errReport is a report that must be discarded.
+// errReport: the report must be discarded.
 var errReport = errors.New("not a status report")
 
-// parseReport reads what stands behind "7501;": key=value pairs with colons
-// between. A malformed pair is skipped and an unknown key ignored, the last of
-// duplicates counts. A broken limit discards all of it, and so does an id or a
-// text that cannot be used: what is left would be about another record, or say
-// something else.
+// parseReport parses what follows "7501;": key=value pairs separated by colons.
+// A malformed pair is skipped, an unknown key ignored; the last duplicate wins.
+// An exceeded limit discards the whole report, and so does an invalid id or
+// text: the rest would be about another record, or mean something else.
 func parseReport(text string) (record, error) {
 	if len(text)+frameBytes > maxReport {
 		return record{}, errReport
@@ -89,7 +88,7 @@ func parseReport(text string) (record, error) {
 	return r, nil
 }
 
-// set takes one pair over.
+// set applies one pair.
 func (r *record) set(key, value string) (err error) {
 	switch key {
 	case "state":
@@ -120,7 +119,7 @@ func (r *record) set(key, value string) (err error) {
 	return err
 }
 
-// checkID refuses what is no path of names.
+// checkID rejects anything but a path of names.
 func checkID(id string) error {
 	segments := strings.Split(id, "/")
 	if len(id) > maxID || len(segments) > maxDepth {
@@ -134,7 +133,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// decodeText reads base64 of one line of UTF-8, with or without padding.
+// decodeText decodes base64 of one line of UTF-8, with or without padding.
 func decodeText(value string, limit int) (string, error) {
 	if len(value) > base64.StdEncoding.EncodedLen(limit) {
 		return "", errReport
@@ -153,7 +152,7 @@ func decodeText(value string, limit int) (string, error) {
 	return visible(string(b)), nil
 }
 
-// visible takes out what is seen nowhere and can turn a line around: format
+// visible removes invisible characters that can reorder a line: format
 // characters (Unicode Cf) such as U+202E.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {

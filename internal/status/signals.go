@@ -10,32 +10,32 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// holdIdle is how long a claim to be idle must stand after work: between two
-// steps agents say so for a moment.
+// holdIdle is how long an idle report must stand after work: agents send it
+// briefly between two steps.
 const holdIdle = 1500 * time.Millisecond
 
 // States of a shell (OSC 133).
 const (
-	shellPrompt  = "prompt"  // A, B: it waits for a command
-	shellCommand = "command" // C: one runs
+	shellPrompt  = "prompt"  // A, B: waiting for a command
+	shellCommand = "command" // C: running one
 )
 
-// signals is what the program told its terminal: records of OSC 7501, the
-// least lately updated first, OSC 133 marks, OSC 9;4 progress.
+// signals is what the program sent to its terminal: records of OSC 7501 (least
+// recently updated first), OSC 133 marks, OSC 9;4 progress.
 type signals struct {
 	Records    []record  `json:"records,omitempty"`
-	Shell      string    `json:"shell,omitempty"` // "": it never said, or the command ended
+	Shell      string    `json:"shell,omitempty"` // "": none received, or the command ended
 	ShellSince time.Time `json:"shellSince,omitzero"`
 	ShellHeld  bool      `json:"shellHeld,omitempty"` // a command ran before the prompt
 	Busy       bool      `json:"busy,omitempty"`      // progress is shown
 	Percent    int       `json:"percent,omitempty"`
 	BusySince  time.Time `json:"busySince,omitzero"`
-	Seen       time.Time `json:"seen,omitzero"`     // what was done before that is no news
-	Refused    string    `json:"refused,omitempty"` // what another program said that was not believed last
+	Seen       time.Time `json:"seen,omitzero"`     // earlier results are not news
+	Refused    string    `json:"refused,omitempty"` // last report of another program that was rejected
 }
 
-// apply takes an event over and reports whether it changed anything. group is
-// the process group in the foreground, 0 when it is not known.
+// apply applies an event and reports whether anything changed. group returns
+// the foreground process group, 0 if unknown.
 func (s *signals) apply(e vt.Event, now time.Time, group func() int) bool {
 	switch e.Kind {
 	case vt.EventStatus:
@@ -91,9 +91,9 @@ func (s *signals) report(text string, now time.Time, group func() int) bool {
 	return true
 }
 
-// owns reports whether a record without an id is the program's own word. While
-// a program works or asks, one of another name from the same process group is a
-// child's, or a recording that is shown.
+// owns reports whether a record without an id is the program's own. While a
+// program works or asks, one with another name from the same process group is
+// from a child, or from a recording being shown.
 func (s *signals) owns(r *record, group func() int) bool {
 	i := slices.IndexFunc(s.Records, func(old record) bool { return old.ID == "" })
 	if i >= 0 && s.Records[i].App == r.App {
@@ -109,8 +109,8 @@ func (s *signals) owns(r *record, group func() int) bool {
 	return false
 }
 
-// mark notes a shell's prompt mark. A new prompt ends what the command before
-// it said of itself.
+// mark applies a shell's prompt mark. A new prompt ends the reports of the
+// command before it.
 func (s *signals) mark(name string, now time.Time) {
 	state := ""
 	switch name {
@@ -136,14 +136,14 @@ func (s *signals) mark(name string, now time.Time) {
 	s.Shell, s.ShellSince = state, now
 }
 
-// isUnderWay: a record that ends with the program.
+// isUnderWay reports whether a record ends with the program.
 func isUnderWay(r record) bool { return r.State == Working || r.State == Blocked }
 
 func (s *signals) drop(which func(record) bool) {
 	s.Records = slices.DeleteFunc(s.Records, which)
 }
 
-// save returns the signals in JSON, for a process that comes after a crash.
+// save returns the signals as JSON, for the process that resumes after a crash.
 func (s *signals) save() ([]byte, error) { return json.Marshal(s) }
 
 func (s *signals) load(b []byte) error {
@@ -167,8 +167,8 @@ func (s *signals) app(r record) string {
 	return r.App
 }
 
-// reported is what the records say together: any that is blocked, else the
-// program's own one, else the busiest of its parts.
+// reported combines the records: any that is blocked, else the program's own,
+// else the busiest of its parts.
 func (s *signals) reported() (record, bool) {
 	order := []string{Blocked, Working, Error, Done, Idle}
 	var best record

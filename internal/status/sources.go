@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/internal/rule"
 )
 
-// dialog is a question in sight.
+// dialog finds a visible question.
 func (d *Detector) dialog(f Facts) Finding {
 	x := Finding{Source: FromDialog, Evidence: "no question stands on the screen"}
 	if d.look.hint {
@@ -34,7 +34,7 @@ func (d *Detector) dialog(f Facts) Finding {
 	return x
 }
 
-// report is the program's own word (OSC 7501).
+// report is the program's own report (OSC 7501).
 func (d *Detector) report(now time.Time, soon func(time.Time)) Finding {
 	r, ok := d.s.reported()
 	if !ok {
@@ -73,7 +73,7 @@ func (d *Detector) progress() Finding {
 	return Finding{Source: FromProgress, State: Working, Since: d.s.BusySince, Evidence: fmt.Sprintf("progress %d %%", d.s.Percent)}
 }
 
-// prompt is an open prompt of a shell.
+// prompt is an open shell prompt.
 func (d *Detector) prompt(f Facts, now time.Time, soon func(time.Time)) Finding {
 	if d.s.Shell != shellPrompt {
 		return Finding{Source: FromPrompt, Evidence: "no shell says that its prompt is open"}
@@ -89,8 +89,8 @@ func (d *Detector) prompt(f Facts, now time.Time, soon func(time.Time)) Finding 
 	return x
 }
 
-// command is a command that a shell runs. It is the weakest source: the
-// command may be an agent that waits.
+// command is a command run by a shell. It is the weakest source: the command
+// may be a waiting agent.
 func (d *Detector) command(f Facts) Finding {
 	if d.s.Shell != shellCommand {
 		return Finding{Source: FromCommand, Evidence: "no shell says that a command runs"}
@@ -101,7 +101,7 @@ func (d *Detector) command(f Facts) Finding {
 	return Finding{Source: FromCommand, State: Working, Since: d.s.ShellSince, Evidence: "a shell runs a command"}
 }
 
-// title is a spinner in the window title that still turns.
+// title is a moving spinner in the window title.
 func title(text string, f Facts, now time.Time, soon func(time.Time)) Finding {
 	if r, _ := utf8.DecodeRuneInString(text); r <= 0x2800 || r > 0x28ff { // braille patterns
 		return Finding{Source: FromTitle, Evidence: "no spinner in the title"}
@@ -138,8 +138,9 @@ func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
 }
 
 // screen is a status rule that holds. Idle is believed after a pause, because
-// agents paint their prompt while they work, too; a title is the program's word,
-// but without the composer it is that of a program that starts or ends.
+// agents paint their prompt while they work, too; a title is set by the
+// program, but without a composer it may be left from a program that starts or
+// ends.
 func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding {
 	x := Finding{Source: FromScreen}
 	if len(f.Rules) == 0 {
@@ -190,8 +191,8 @@ func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding 
 	return x
 }
 
-// goesOn is a finding without a state of its own: a program that worked until
-// now is still at it.
+// goesOn is a finding without a state of its own: a program that was working
+// still is.
 func (d *Detector) goesOn(x Finding) Finding {
 	if d.was.State == Working {
 		x.State, x.Since = Working, d.was.Since
@@ -199,13 +200,14 @@ func (d *Detector) goesOn(x Finding) Finding {
 	return x
 }
 
-// turnHold is how long a title that says idle must stand behind work: agents
-// change it between two steps of a turn, too.
+// turnHold is how long a title that says idle must stand after work: agents
+// also change it between two steps of a turn.
 const turnHold = 150 * time.Millisecond
 
-// settled is when an idle rule counts. Where the title said before that the
-// program works, or is idle, the program reads its input, and only the title
-// counts: what is painted beside it is no work, unless something was typed.
+// settled returns when an idle rule counts. If the title said before that the
+// program works or is idle, the program reads its input, and only the title
+// counts: whatever is painted beside it is not work, unless something was
+// typed.
 func (d *Detector) settled(r *rule.Status, last, typed, now time.Time) time.Time {
 	if r.State != Idle || r.Region != rule.Title {
 		d.freed = time.Time{}
@@ -236,7 +238,7 @@ func settle(r *rule.Status) time.Duration {
 
 func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// shells mark their prompts; another program that does marks something else.
+// shells mark their prompts; marks from other programs mean something else.
 var shells = []string{
 	"ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ion", "ksh", "mksh", "murex", "nu", "oksh", "osh", "pwsh", "rbash",
 	"rzsh", "sh", "tcsh", "xonsh", "yash", "ysh", "zsh",

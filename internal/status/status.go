@@ -1,16 +1,16 @@
-// Package status says what an agent is doing, from what its terminal shows and
-// was told.
+// Package status determines what an agent is doing from its terminal and from
+// the events that its program sent.
 //
-// Its one invariant: an answer has positive evidence, which it names; without
-// any it is Unknown. Silence is not idleness, and output is not work. A source
-// of a higher rank wins, and a question in sight wins over an older claim. The
-// package has no lock, goroutine, clock or I/O: the owner of the terminal
-// serialises all calls and passes the time. It serves the multiplexer.
+// Its invariant: an answer has positive evidence, which it names; without any
+// it is Unknown. Silence is not idleness, and output is not work. A source of a
+// higher rank wins, and a visible question overrides an older claim. The
+// package has no lock, goroutine, clock or I/O: the terminal's owner serialises
+// all calls and passes the time. It serves the multiplexer.
 package status
 
 import "time"
 
-// What an agent is doing.
+// The states of an agent.
 const (
 	Idle    = "idle"
 	Working = "working"
@@ -21,7 +21,7 @@ const (
 	Unknown = "unknown"
 )
 
-// What blocks an agent.
+// The kinds of Blocked.
 const (
 	Permission = "permission"
 	Question   = "question"
@@ -30,20 +30,20 @@ const (
 	RateLimit  = "ratelimit"
 )
 
-// Sources of evidence, the strongest first.
+// The sources of evidence, strongest first.
 const (
-	FromProcess  = "process"  // the program ended
-	FromDialog   = "dialog"   // a question stands on the screen
-	FromReport   = "osc7501"  // the program's own word
+	FromProcess  = "process"  // the program has ended
+	FromDialog   = "dialog"   // a question on the screen
+	FromReport   = "osc7501"  // the program's own report
 	FromProgress = "progress" // OSC 9;4
 	FromPrompt   = "prompt"   // OSC 133: a shell's prompt
 	FromTitle    = "title"    // a spinner in the window title
-	FromScreen   = "screen"   // a status rule of config that holds on the screen
+	FromScreen   = "screen"   // a configured status rule matches the screen
 	FromReady    = "ready"    // the ready prefix on the cursor's line
-	FromCommand  = "command"  // OSC 133: a shell's command runs
+	FromCommand  = "command"  // OSC 133: a shell is running a command
 )
 
-// Activity is what an agent is doing, who says so, and why it is believed.
+// Activity is what an agent is doing, with the source and its evidence.
 type Activity struct {
 	State    string    `json:"state"`
 	Kind     string    `json:"kind,omitempty"` // Blocked only
@@ -51,33 +51,33 @@ type Activity struct {
 	Evidence string    `json:"evidence,omitempty"` // one line
 	Since    time.Time `json:"since,omitzero"`
 	Pending  *Pending  `json:"pending,omitempty"`
-	Sources  []Finding `json:"sources,omitempty"` // every source, the strongest first
+	Sources  []Finding `json:"sources,omitempty"` // every source, strongest first
 }
 
 // TakesMessages reports whether a message typed now begins a turn: the program
-// is idle, or done, which is idle with news. Whoever waits until a program is
-// idle waits for this.
+// is idle, or done, which is idle with unread results. It is the condition of
+// every wait for an idle program.
 func (a Activity) TakesMessages() bool { return a.State == Idle || a.State == Done }
 
-// Pending is a question that waits for an answer.
+// Pending is a question waiting for an answer.
 type Pending struct {
 	ID       string   `json:"requestId"` // changes with the question
 	Kind     string   `json:"kind"`
-	Prompt   string   `json:"prompt"`            // the question's line
-	Context  string   `json:"context,omitempty"` // the lines that belong to it, above
-	Options  []string `json:"options,omitempty"` // labels, in the order of the screen
-	Marked   string   `json:"marked,omitempty"`  // the label that is selected
-	Dialog   string   `json:"dialog,omitempty"`  // its name, when it is a known one
-	Selected int      `json:"selected"`          // index of Marked; -1 when it cannot be told
-	// Horizontal: the options stand side by side, Left and Right move.
+	Prompt   string   `json:"prompt"`            // the line with the question
+	Context  string   `json:"context,omitempty"` // related lines above it
+	Options  []string `json:"options,omitempty"` // labels, in screen order
+	Marked   string   `json:"marked,omitempty"`  // label of the selected option
+	Dialog   string   `json:"dialog,omitempty"`  // name of a known dialog
+	Selected int      `json:"selected"`          // index of Marked; -1 if unknown
+	// Horizontal: the options are side by side; Left and Right move.
 	Horizontal bool `json:"horizontal,omitempty"`
 }
 
-// Finding is what one source says.
+// Finding is the result of one source.
 type Finding struct {
 	Source   string    `json:"source"`
-	State    string    `json:"state,omitempty"` // "": nothing
+	State    string    `json:"state,omitempty"` // "": no statement
 	Kind     string    `json:"kind,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
-	Evidence string    `json:"evidence"` // or why it says nothing
+	Evidence string    `json:"evidence"` // or why there is no statement
 }

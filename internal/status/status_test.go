@@ -15,7 +15,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// rig is a terminal with a detector behind it, and a clock.
+// rig is a terminal with a detector, and a clock.
 type rig struct {
 	t    *testing.T
 	term *vt.Terminal
@@ -89,7 +89,7 @@ func TestWorkingToIdleIsHeld(t *testing.T) {
 		t.Fatal(d)
 	}
 	r.pass(time.Second)
-	r.write(report("state=idle")) // said again: the time counts from the first
+	r.write(report("state=idle")) // repeated: the time counts from the first
 	if _, d := r.is("working"); d != 500*time.Millisecond {
 		t.Fatal(d)
 	}
@@ -102,8 +102,8 @@ func TestWorkingToIdleIsHeld(t *testing.T) {
 	r.is("blocked/auth") // at once
 }
 
-// TestDoneTakesMessages: done is idle with news, and the news is over with the
-// next turn or with a look.
+// TestDoneTakesMessages: done is idle with news; the next turn, or a person
+// looking, ends the news.
 func TestDoneTakesMessages(t *testing.T) {
 	r := newRig(t)
 	r.write(report("state=working"))
@@ -114,7 +114,7 @@ func TestDoneTakesMessages(t *testing.T) {
 		t.Fatal("done takes no messages")
 	}
 	r.pass(time.Second)
-	r.write(report("state=idle")) // nobody has looked
+	r.write(report("state=idle")) // not seen yet
 	if b, _ := r.is("done"); !b.Since.Equal(a.Since) {
 		t.Fatalf("%+v, before %+v", b, a)
 	}
@@ -178,7 +178,7 @@ func TestQuestionWinsOverAnOlderClaim(t *testing.T) {
 	}
 	r.pass(time.Second)
 	r.write(report("state=blocked:kind=question"))
-	r.is("blocked/question") // its own word says of which kind
+	r.is("blocked/question") // its own report gives the kind
 	r.pass(time.Second)
 	r.write(report("state=working")) // answered; the menu is still painted
 	r.is("working")
@@ -199,19 +199,18 @@ func TestReadyPrefix(t *testing.T) {
 	r.write("\r\nmore text\r\n") // the cursor left the prompt
 	r.pass(2 * time.Second)
 	r.is("unknown")
-	r.write("\x1b[?25l\x1b[2J\x1b[H│ ❯ │\r\n  ? for shortcuts\r\n") // it paints a cursor of its own
+	r.write("\x1b[?25l\x1b[2J\x1b[H│ ❯ │\r\n  ? for shortcuts\r\n") // it paints its own cursor
 	r.pass(2 * time.Second)
 	r.is("idle")
 	r.write("\x1b[2J\x1b[H❯ tell me\r\n" + strings.Repeat("a long answer\r\n", 12))
 	r.pass(2 * time.Second)
-	r.is("unknown") // a prompt of the conversation above
+	r.is("unknown") // a prompt in the conversation above
 	r.write("\x1b[?25h\x1b[2J\x1b[H❯ 1. Yes\r\n  2. No\x1b[1;1H")
 	r.pass(2 * time.Second)
 	r.is("blocked/permission")
 }
 
-// A program that is known to report its status shows its prompt long before it
-// reads.
+// A program known to report its status shows its prompt long before it reads.
 func TestReadyPrefixBeforeTheFirstReport(t *testing.T) {
 	r := newRig(t)
 	r.f.Ready, r.f.Reports = "› ", true
@@ -254,7 +253,7 @@ func TestRecordsTogether(t *testing.T) {
 	for _, c := range []struct{ want, reports string }{
 		{"working", "id=a:state=idle id=b:state=working id=c:state=done"},
 		{"error", "id=a:state=done id=b:state=error"},
-		{"idle", "id=a:state=working state=idle"}, // its own word counts
+		{"idle", "id=a:state=working state=idle"}, // its own report counts
 		{"blocked/auth", "state=idle id=a/b:state=blocked:kind=auth"},
 		{"unknown", "id=a:state=working id=a/b:state=blocked id=a:state=clear"},
 		{"done", "id=a:state=working id=ab:state=done id=a:state=clear"},
@@ -381,8 +380,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// Recorded screens of agents: what is a menu for sure blocks, and nothing else
-// does.
+// Recorded screens of agents: certain menus block, and nothing else does.
 func TestRecordedScreens(t *testing.T) {
 	files, err := filepath.Glob("../rule/testdata/*.screen")
 	if err != nil || len(files) == 0 {
@@ -431,9 +429,8 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// TestBlockedRuleWaitsForItsQuestion: a title that says that the program asks
-// comes before the question; what is pending is the question, and without one
-// the title after all.
+// TestBlockedRuleWaitsForItsQuestion: a title that announces a question
+// precedes it; pending is the question, or the title if none follows.
 func TestBlockedRuleWaitsForItsQuestion(t *testing.T) {
 	r := newRig(t)
 	r.f.Rules = []rule.Status{
@@ -462,8 +459,8 @@ func TestBlockedRuleWaitsForItsQuestion(t *testing.T) {
 	}
 }
 
-// TestTitleSaysIdle: before the first work a title that says idle is believed
-// after its pause; behind work it counts at once, whatever else is painted.
+// TestTitleSaysIdle: before the first work, a title that says idle is believed
+// after its pause; after work it counts at once, whatever else is painted.
 func TestTitleSaysIdle(t *testing.T) {
 	r := newRig(t)
 	r.f.Rules = []rule.Status{
@@ -480,7 +477,7 @@ func TestTitleSaysIdle(t *testing.T) {
 	r.is("idle")
 	r.pass(time.Second)
 	r.f.LastInput = r.now
-	r.write("> a message") // what comes of it is not known yet
+	r.write("> a message") // its effect is not known yet
 	r.is("unknown")
 	r.write("\x1b]2;◐ agent\a")
 	r.is("working")
@@ -498,8 +495,8 @@ func TestTitleSaysIdle(t *testing.T) {
 	r.is("idle")
 }
 
-// TestStatusRules: rules of config tell, below the program's own word and above
-// the ready prefix; idle is believed after a quiet, and a blocker in sight
+// TestStatusRules: configured rules rank below the program's own report and
+// above the ready prefix; idle is believed after a pause, and a visible blocker
 // overrides an older claim.
 func TestStatusRules(t *testing.T) {
 	r := newRig(t)
@@ -529,7 +526,7 @@ func TestStatusRules(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	r.write(report("state=working"))
-	r.is("working") // its own word is stronger
+	r.is("working") // its own report is stronger
 	r.pass(time.Minute)
 	r.write("\r\nPlease log in")
 	a, _ = r.is("blocked/auth")
@@ -543,7 +540,7 @@ func TestStatusRules(t *testing.T) {
 }
 
 // A rule about something that moves holds while the screen changes: a quoted
-// spinner is none.
+// spinner does not count.
 func TestStatusRulesAboutMovement(t *testing.T) {
 	r := newRig(t)
 	r.f.Rules = []rule.Status{
@@ -572,11 +569,11 @@ func TestStatusRulesAboutMovement(t *testing.T) {
 	r.is("unknown") // it was quoted above
 	r.f.Rules = []rule.Status{{Name: "ready", State: "idle", Region: rule.Title, All: []string{"◇"}}}
 	r.write("\x1b]0;◇  Ready\x07")
-	r.is("idle") // a title is the program's word: at once
+	r.is("idle") // a title is set by the program: at once
 }
 
-// TestConversationIsNotBelieved: what stands above the composer tells nothing,
-// but for the line right above it while it moves.
+// TestConversationIsNotBelieved: text above the composer is no evidence, except
+// the line right above it while that moves.
 func TestConversationIsNotBelieved(t *testing.T) {
 	r := newRig(t)
 	r.f.Ready = "> "
@@ -596,8 +593,8 @@ func TestConversationIsNotBelieved(t *testing.T) {
 	r.is("idle")
 }
 
-// TestMenuThatIsPaintedAgain: a question that is out of sight for a moment is
-// still asked; one that something follows is not.
+// TestMenuThatIsPaintedAgain: a question that vanishes for a moment is still
+// pending; one followed by something else is not.
 func TestMenuThatIsPaintedAgain(t *testing.T) {
 	r := newRig(t)
 	r.write(menu)
@@ -623,8 +620,8 @@ func TestMenuThatIsPaintedAgain(t *testing.T) {
 	r.is("working") // at once
 }
 
-// TestDialogAndClaim: within a second the dialog in sight counts, else the later
-// of the two.
+// TestDialogAndClaim: within a second the visible dialog wins, otherwise the
+// later of the two.
 func TestDialogAndClaim(t *testing.T) {
 	r := newRig(t)
 	r.write(menu)
@@ -638,8 +635,8 @@ func TestDialogAndClaim(t *testing.T) {
 	r.is("working")
 }
 
-// TestOtherProgramsReport: while a program is at work, another name from its
-// process group is a child's or a recording's.
+// TestOtherProgramsReport: while a program works, another name from its process
+// group is a child's or a recording's.
 func TestOtherProgramsReport(t *testing.T) {
 	r := newRig(t)
 	group := 7
@@ -654,7 +651,7 @@ func TestOtherProgramsReport(t *testing.T) {
 	r.is("blocked/permission")
 	r.write(report("state=working:app=claude") + report("state=done:app=claude"))
 	r.is("done")
-	r.write(report("state=working:app=codex")) // the first one is not at work
+	r.write(report("state=working:app=codex")) // the first one is not working
 	r.is("working")
 	group = 8 // another program was started
 	r.write(report("state=done:app=claude"))
@@ -681,7 +678,7 @@ func TestMarksOfNoShell(t *testing.T) {
 	r.is("idle")
 }
 
-// TestTitlesNeedTheComposer: a program that starts again has its old title.
+// TestTitlesNeedTheComposer: a restarted program still has its old title.
 func TestTitlesNeedTheComposer(t *testing.T) {
 	r := newRig(t)
 	r.f.Rules = []rule.Status{{Name: "ready", State: "idle", Region: rule.Title, All: []string{"◇"}}}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Hostile is output that asks a terminal to keep as much as it can.
+// Hostile is output that makes a terminal store as much as possible.
 type Hostile struct {
 	Name string
 	item func(w io.Writer, i int) // the i-th piece
@@ -42,7 +42,7 @@ var (
 	long   = strings.Repeat("y", 64<<10)
 )
 
-// HostileOutput is every kind of it.
+// HostileOutput returns every kind of it.
 func HostileOutput() []Hostile {
 	return []Hostile{
 		{"links", func(w io.Writer, i int) { fmt.Fprintf(w, "\x1b]8;;http://%d/%s\x1b\\l\x1b]8;;\x1b\\\r\n", i, filler) }},

@@ -1,4 +1,4 @@
-// Package testenv says what tests may expect of the machine. Only tests import
+// Package testenv holds what tests of several packages need. Only tests import
 // it.
 package testenv
 
@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Need returns the path of the first of the programs. When one is missing the
-// test is skipped, but fails with CI=true: the build machine must have it.
+// Need returns the path of the first of the programs. If one is missing, it
+// skips the test, or fails it with CI=true: the build machine must have it.
 func Need(t testing.TB, programs ...string) string {
 	t.Helper()
 	first := ""
@@ -28,7 +28,7 @@ func Need(t testing.TB, programs ...string) string {
 	return first
 }
 
-// Missing skips a test for want of something real, and fails it with CI=true.
+// Missing skips a test that lacks a real resource, and fails it with CI=true.
 func Missing(t testing.TB, why ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -37,24 +37,25 @@ func Missing(t testing.TB, why ...any) {
 	t.Skip(why...)
 }
 
-// SideBySide lets n tests of the package run at once, unless -parallel says
-// otherwise, however few cores there are: for tests that mostly wait for
-// programs. TestMain calls it.
+// SideBySide lets n tests of the package run in parallel regardless of the
+// number of cores, unless -parallel is given: for tests that mostly wait for
+// programs. Call it from TestMain.
 func SideBySide(n int) {
 	flag.Parse()
 	said := false
 	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
 	if !said {
-		_ = flag.Set("test.parallel", strconv.Itoa(n)) // the flag is there, and a number
+		_ = flag.Set("test.parallel", strconv.Itoa(n)) // the flag exists and the value is a number
 	}
 }
 
-// Exit ends a test binary that was the daemon of a test: at once, where os.Exit
+// Exit ends a test binary that served as a test's daemon, immediately: os.Exit
 // waits a second for the race detector.
 func Exit(status int) { syscall.Exit(status) }
 
-// WriteProgram writes an executable file. Nothing is started meanwhile: a child
-// would hold the file open for writing, and it could not be run (ETXTBSY).
+// WriteProgram writes an executable file. It holds syscall.ForkLock: a child
+// forked meanwhile would keep the file open for writing, and executing it would
+// fail (ETXTBSY).
 func WriteProgram(path string, data []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

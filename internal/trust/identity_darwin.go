@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity tells a folder from another that is later made at its path: inode
-// and time of birth (device numbers change with the boot). "" when there is none.
+// identity distinguishes a directory from one later created at the same path:
+// inode and birth time (device numbers change with the boot). "" if unknown.
 func identity(dir string) string {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {

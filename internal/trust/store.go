@@ -16,31 +16,31 @@ import (
 	"gascity.dev/gc/internal/config"
 )
 
-// Record is one folder that a person trusts.
+// Record is a directory that a person trusts.
 type Record struct {
 	City   string    `json:"city"`
-	Folder string    `json:"folder"` // which folder that is: another in its place is not trusted
+	Folder string    `json:"folder"` // identity of the directory: another at the same path is not trusted
 	Since  time.Time `json:"since"`
 
-	// Always: whatever it runs, now and later. Else only what Content and Files
-	// stand for; see [Survey].
+	// Always: trust whatever it runs, now and later. Otherwise only what
+	// Content and Files identify; see [Survey].
 	Always  bool              `json:"always,omitempty"`
 	Content string            `json:"content,omitempty"`
 	Files   map[string]string `json:"files,omitempty"`
 }
 
-// Store keeps the records: a file each, in the user's own state directory.
+// Store holds the records, one file each, in the user's state directory.
 type Store struct {
 	dir string
 }
 
-// ErrStore means that trust cannot be recorded; the cause is under it.
+// ErrStore means that trust cannot be recorded; it wraps the cause.
 var ErrStore = errors.New("trust cannot be recorded")
 
-// ErrNoState means that the environment names no place for the records.
+// ErrNoState means that the environment names no directory for the records.
 var ErrNoState = errors.New("neither XDG_STATE_HOME nor HOME is set: there is no place to record trust")
 
-// DefaultStore is $XDG_STATE_HOME/gc/trust, else ~/.local/state/gc/trust.
+// DefaultStore is $XDG_STATE_HOME/gc/trust, or else ~/.local/state/gc/trust.
 func DefaultStore(getenv func(string) string) (Store, error) {
 	dir := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) { // the XDG specification: relative paths are ignored
@@ -58,13 +58,14 @@ func (s Store) path(city string) string {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// read returns the record of a city; false when there is none that counts.
+// read returns the valid record of a city, false if there is none.
 func (s Store) read(city string) (Record, bool) {
 	r, err := readRecord(s.path(city))
 	return r, err == nil && r.City == city && r.Folder != "" && r.Folder == identity(city)
 }
 
-// readRecord reads one file, unless another user could have written it.
+// readRecord reads one file, and rejects one that another user could have
+// written.
 func readRecord(path string) (Record, error) {
 	var r Record
 	if err := config.CheckOwner(path); err != nil {
@@ -77,20 +78,22 @@ func readRecord(path string) (Record, error) {
 	return r, err
 }
 
-// Knows reports whether the city was trusted once, for what it ran then.
+// Knows reports whether the city was ever trusted, for what it ran at that
+// time.
 func (s Store) Knows(city string) bool {
 	_, ok := s.read(city)
 	return ok
 }
 
-// Trusts reports whether a person trusts all of what was surveyed.
+// Trusts reports whether a person trusts everything surveyed.
 func (s Store) Trusts(v Survey) bool {
 	r, ok := s.read(v.City)
 	return v.Nothing || ok && (r.Always || r.Content == v.Content)
 }
 
-// TrustsFile reports whether a person trusts a file that a city runs, as it is
-// now. An *config.UnsafeError when somebody else could have written it.
+// TrustsFile reports whether a person trusts the current content of a file that
+// a city runs. It returns a *config.UnsafeError if another user could have
+// written it.
 func (s Store) TrustsFile(city, path string) (bool, error) {
 	if err := config.CheckOwner(filepath.Join(city, config.FileName)); err != nil {
 		return false, err
@@ -106,8 +109,8 @@ func (s Store) TrustsFile(city, path string) (bool, error) {
 	return known && want == fileSum(path), nil
 }
 
-// Add records trust: in what was surveyed, or with always in whatever the folder
-// will run.
+// Add records trust in what was surveyed, or with always in whatever the
+// directory will run.
 func (s Store) Add(v Survey, always bool) error {
 	r := Record{City: v.City, Folder: identity(v.City), Since: time.Now().UTC().Truncate(time.Second), Always: always}
 	if !always {
@@ -126,7 +129,7 @@ func (s Store) Add(v Survey, always bool) error {
 	return nil
 }
 
-// replaceFile writes a file as a whole or not at all.
+// replaceFile writes a file atomically.
 func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -142,7 +145,7 @@ func replaceFile(path string, data []byte) error {
 	return err
 }
 
-// Remove forgets a city; fs.ErrNotExist when nothing was recorded.
+// Remove deletes the record of a city; fs.ErrNotExist if there is none.
 func (s Store) Remove(city string) error {
 	if err := os.Remove(s.path(city)); err != nil {
 		return fmt.Errorf("trust in %s: %w", city, err)
@@ -150,7 +153,7 @@ func (s Store) Remove(city string) error {
 	return nil
 }
 
-// List returns the records by folder. What cannot be read is left out.
+// List returns the records sorted by directory. Unreadable ones are omitted.
 func (s Store) List() ([]Record, error) {
 	names, err := os.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

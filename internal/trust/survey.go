@@ -1,7 +1,7 @@
 // Package trust decides whether a city may run its own commands.
 //
-// Its one invariant: a person decides, for one folder and for what runs there;
-// a city that somebody else can write is never trusted. It serves the command
+// Its invariant: a person decides, for one directory and for what runs there; a
+// city that somebody else can write is never trusted. It serves the command
 // line and the controller, and runs nothing.
 package trust
 
@@ -24,13 +24,13 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// scriptPrefix selects a session script as a provider.
+// scriptPrefix selects a session script as provider.
 const scriptPrefix = "exec:"
 
-// onPath stands for the content of a session script that is looked up on PATH.
+// onPath stands for the content of a session script found on PATH.
 const onPath = "on PATH"
 
-// fileSum is the hash of a file that runs; "" when it cannot be read.
+// fileSum returns the hash of a file that runs; "" if it is unreadable.
 func fileSum(path string) string {
 	if !strings.ContainsRune(path, filepath.Separator) {
 		return onPath
@@ -45,17 +45,17 @@ func (v *Survey) AddFile(path string) {
 	}
 }
 
-// Survey is what a city runs.
+// Survey lists what a city runs.
 type Survey struct {
-	City    string            `json:"city"`    // its folder
-	Runs    []string          `json:"runs"`    // a line each, for a person
+	City    string            `json:"city"`    // its directory
+	Runs    []string          `json:"runs"`    // one line each, for a person
 	Content string            `json:"content"` // hash of all of it
-	Files   map[string]string `json:"files"`   // the files among it: absolute path → hash
+	Files   map[string]string `json:"files"`   // the files involved: absolute path → hash
 	Nothing bool              `json:"-"`       // it runs nothing at all
 }
 
-// Look finds out what a city runs. An *config.UnsafeError names a file among it
-// that another user could have written.
+// Look surveys a city. A *config.UnsafeError names a file that another user
+// could have written.
 func Look(c *config.City) (Survey, error) {
 	s := &surveyor{city: c, Survey: Survey{City: c.Dir, Files: map[string]string{}}}
 	s.hosts()
@@ -86,10 +86,10 @@ func Look(c *config.City) (Survey, error) {
 type surveyor struct {
 	Survey
 	city *config.City
-	err  error // of the first file that cannot be trusted
+	err  error // for the first file that cannot be trusted
 }
 
-// hosts are the session scripts.
+// hosts adds the session scripts.
 func (s *surveyor) hosts() {
 	of := &s.city.Session
 	for _, p := range []string{of.Provider, of.Local, of.Remote} {
@@ -168,8 +168,8 @@ func (s *surveyor) says(about, text string) {
 	}
 }
 
-// programs takes in the files that a command line runs: those it names by a
-// path, and the script behind an interpreter. Programs on PATH are the user's.
+// programs adds the files that a command line runs: those named by a path, and
+// the script after an interpreter. Programs on PATH are the user's.
 func (s *surveyor) programs(r *config.Resolved, line string) {
 	previous := ""
 	for _, word := range strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`", c) }) {
@@ -205,7 +205,7 @@ func (s *surveyor) program(r *config.Resolved, word string, script bool) {
 	}
 }
 
-// file takes in the content of a file, or of a folder.
+// file adds the content of a file or a directory.
 func (s *surveyor) file(path string) {
 	if strings.Contains(path, "{{") || s.Files[path] != "" {
 		return
@@ -214,7 +214,7 @@ func (s *surveyor) file(path string) {
 	s.AddFile(path)
 }
 
-// check refuses what somebody else could have written.
+// check rejects what another user could have written.
 func (s *surveyor) check(path string) {
 	if s.err != nil || strings.Contains(path, "{{") {
 		return
@@ -237,8 +237,8 @@ func (s *surveyor) check(path string) {
 	}
 }
 
-// written is what city.toml says about what runs: all of it but what certainly
-// changes nothing there, in a form that a newer version gives too.
+// written returns the parts of city.toml that can affect what runs, in a form
+// that newer versions reproduce.
 func written(c *config.City) ([]byte, error) {
 	clone := *c
 	clone.Dir, clone.File, clone.Where = "", "", config.Where{}
@@ -269,8 +269,8 @@ func written(c *config.City) ([]byte, error) {
 	return b, nil
 }
 
-// pruned drops what is empty and where in the file a value stands; nil when
-// nothing is left.
+// pruned drops empty values and their positions in the file; nil if nothing is
+// left.
 func pruned(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

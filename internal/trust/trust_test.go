@@ -18,7 +18,7 @@ start_command = "sh tools/run.sh --fast"
 overlay_dir = "over"
 `
 
-// TestWhatAsksAgain: each change, and whether it is a new decision.
+// TestWhatAsksAgain: which changes need a new decision.
 func TestWhatAsksAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, dir string)
@@ -89,7 +89,7 @@ func file(name, text string) func(*testing.T, string) {
 	}
 }
 
-// TestRecordOfAnother: a record that others could have written counts for nothing.
+// TestRecordOfAnother: a record that others could have written is ignored.
 func TestRecordOfAnother(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	file("city.toml", city)(t, dir)

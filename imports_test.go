@@ -37,7 +37,9 @@ var arrows = map[string][]string{
 	"internal/staging":  {},
 	"internal/shell":    {},
 	"internal/environ":  {},
-	"internal/config":   {"internal/shell", "internal/environ"},
+	"internal/nearest":  {},
+	"internal/toml":     {"internal/nearest"},
+	"internal/config":   {"internal/shell", "internal/environ", "internal/toml", "internal/nearest"},
 	"internal/rule":     {},
 
 	"internal/status":  {"vt", "internal/rule"},

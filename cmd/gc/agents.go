@@ -9,6 +9,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/nearest"
 )
 
 // cityController connects to the city's controller for a call about agents. The
@@ -124,7 +125,7 @@ const hintNames = 8
 
 // agentsHint offers the name that was meant, or some that there are.
 func agentsHint(names []string, name string) string {
-	if near := config.Nearest(name, names); near != "" {
+	if near := nearest.Of(name, names); near != "" {
 		return "did you mean " + near + "?"
 	}
 	switch n := len(names); {

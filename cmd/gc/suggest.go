@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/nearest"
 )
 
 // looking are the commands that change nothing, of all groups. They are the ones
@@ -28,7 +28,7 @@ func suggestion(cmd *cobra.Command, typed string) string {
 		if !c.IsAvailableCommand() && c.Name() != "help" {
 			continue
 		}
-		d := config.Distance(typed, c.Name())
+		d := nearest.Distance(typed, c.Name())
 		if len(typed) > 1 && strings.HasPrefix(c.Name(), typed) {
 			d = min(d, 1)
 		}
@@ -66,7 +66,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	best, near := suggestDistance+1, ""
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := config.Distance(name, f.Name); !f.Hidden && d < best && d < len(name) {
+		if d := nearest.Distance(name, f.Name); !f.Hidden && d < best && d < len(name) {
 			best, near = d, f.Name
 		}
 	})

@@ -7,7 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
+
+	"gascity.dev/gc/internal/toml"
 )
 
 // maxFile is the largest city.toml that is read, in bytes.
@@ -57,16 +58,13 @@ func Load(dir string, checks ...Check) (*City, error) {
 // Parse reads the text of a city.toml; file is its absolute path, which need
 // not exist. No other file is opened.
 func Parse(file string, data []byte, checks ...Check) (*City, error) {
-	out := &collector{file: file}
+	out := toml.NewReport(file)
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors write a byte order mark
 	c := &City{Dir: filepath.Dir(file), File: file}
 	c.setDefaults()
-	root := parseTree(data, out)
-	if tables, ok := root.table["agent"]; ok {
-		mergeAgentSpelling(root, tables, out)
-	}
-	d := &decoder{out: out}
-	d.table(root, reflect.ValueOf(c).Elem(), "")
+	doc := toml.Parse(data, out)
+	doc.Rename("agent", "agents", out)
+	doc.Decode(c, out)
 	for i := range c.Agents {
 		if c.Agents[i].Pool != nil {
 			c.Agents[i].Pool.setPoolDefaults()
@@ -80,31 +78,11 @@ func Parse(file string, data []byte, checks ...Check) (*City, error) {
 	c.validate(out)
 	for _, check := range checks {
 		for _, p := range check(c) {
-			out.add(Pos{p.Line, p.Column}, p.Hint, "%s", p.Msg)
+			out.Add(p.Pos(), p.Hint, "%s", p.Msg)
 		}
 	}
-	if err := out.err(); err != nil {
+	if err := out.Err(); err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-// mergeAgentSpelling makes [[agent]] mean [[agents]].
-func mergeAgentSpelling(root, tables *node, out *collector) {
-	delete(root.table, "agent")
-	for i, k := range root.keys {
-		if k == "agent" {
-			root.keys = append(root.keys[:i:i], root.keys[i+1:]...)
-			break
-		}
-	}
-	all, ok := root.table["agents"]
-	switch {
-	case !ok:
-		root.put("agents", tables)
-	case all.kind == kindArray && tables.kind == kindArray:
-		all.items = append(all.items, tables.items...)
-	default:
-		out.add(tables.at, "write [[agents]]", "agent must be an array of tables")
-	}
 }

@@ -3,9 +3,10 @@ package config
 import (
 	_ "embed"
 	"fmt"
-	"reflect"
 	"sort"
 	"sync"
+
+	"gascity.dev/gc/internal/toml"
 )
 
 //go:embed presets.toml
@@ -43,14 +44,13 @@ func PresetNames() []string {
 }
 
 func readPresets() (presetFile, error) {
-	out := &collector{file: "presets.toml"}
+	out := toml.NewReport("presets.toml")
 	var file presetFile
-	d := &decoder{out: out}
-	d.table(parseTree(presetText, out), reflect.ValueOf(&file).Elem(), "")
+	toml.Parse(presetText, out).Decode(&file, out)
 	for i := range file.StatusRules {
 		file.StatusRules[i].validate(out)
 	}
-	if err := out.err(); err != nil {
+	if err := out.Err(); err != nil {
 		return presetFile{}, fmt.Errorf("built-in presets: %w", err)
 	}
 	return file, nil

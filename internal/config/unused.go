@@ -1,46 +1,49 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"gascity.dev/gc/internal/toml"
+)
 
 // Unused returns what the file sets without any effect, in the order of the
 // file. Nothing of it keeps a city from starting.
 func (c *City) Unused() []Problem {
-	out := &collector{file: c.File}
+	out := toml.NewReport(c.File)
 	c.unusedTables(out)
 	used := c.usedProviders()
 	for _, name := range sortedKeys(c.Providers) {
 		p := c.Providers[name]
 		where := "providers." + name
 		if !used[name] {
-			out.add(p.At, "name it as the provider of an agent, or remove it", "%s: no agent uses it", where)
+			out.Add(p.At, "name it as the provider of an agent, or remove it", "%s: no agent uses it", where)
 		}
 		unusedHints(out, p.Where, where+".", &p.Hints)
 		for _, key := range []string{"supports_acp", "instructions_file"} {
 			if p.Has(key) {
-				out.add(p.Place(key), "remove it", "%s.%s has no effect", where, key)
+				out.Add(p.Place(key), "remove it", "%s.%s has no effect", where, key)
 			}
 		}
 	}
 	for i := range c.Agents {
 		c.unusedKeys(&c.Agents[i], out)
 	}
-	_ = out.err() // sorts
-	return out.list
+	return out.List()
 }
 
-func (c *City) unusedTables(out *collector) {
+func (c *City) unusedTables(out *toml.Report) {
 	s := &c.Session
 	if c.Has("api") {
-		out.add(c.API.At, "remove it", "[api] has no effect: this gc serves no port")
+		out.Add(c.API.At, "remove it", "[api] has no effect: this gc serves no port")
 	}
 	for _, key := range []string{"k8s", "acp"} {
 		if s.Has(key) {
-			out.add(s.Place(key), "remove it", "[session.%s] has no effect: this gc has no such session provider", key)
+			out.Add(s.Place(key), "remove it", "[session.%s] has no effect: this gc has no such session provider", key)
 		}
 	}
 	for _, key := range []string{"local", "remote", "remote_match"} {
 		if s.Has(key) && s.Provider != "hybrid" {
-			out.add(s.Place(key), `it is for provider = "hybrid"`, "session.%s has no effect", key)
+			out.Add(s.Place(key), `it is for provider = "hybrid"`, "session.%s has no effect", key)
 		}
 	}
 }
@@ -60,29 +63,29 @@ func (c *City) usedProviders() map[string]bool {
 	return used
 }
 
-func (c *City) unusedKeys(a *Agent, out *collector) {
+func (c *City) unusedKeys(a *Agent, out *toml.Report) {
 	where := fmt.Sprintf("agent %q", a.QualifiedName())
 	if c.providerName(a) == "shell" && a.Provider == "" && c.Workspace.Provider == "" {
-		out.add(a.At, `add provider = "claude" or start_command = "..."; provider = "shell" says that a shell is meant`,
+		out.Add(a.At, `add provider = "claude" or start_command = "..."; provider = "shell" says that a shell is meant`,
 			"%s has neither provider nor start_command: it is a shell", where)
 	}
 	unusedHints(out, a.Where, where+": ", &a.Hints)
 	r, err := c.Resolve(a)
 	if err == nil && r.PromptMode == PromptNone && a.PromptTemplate != "" {
-		out.add(a.Place("prompt_template"), `prompt_mode = "arg" or "flag" hands it over`, `%s: prompt_template has no effect: prompt_mode is "none"`, where)
+		out.Add(a.Place("prompt_template"), `prompt_mode = "arg" or "flag" hands it over`, `%s: prompt_template has no effect: prompt_mode is "none"`, where)
 	}
 	if a.Pool != nil && a.Pool.Max == 0 {
-		out.add(a.Pool.At, "add max = 3", "%s: pool has no effect: it has no max", where)
+		out.Add(a.Pool.At, "add max = 3", "%s: pool has no effect: it has no max", where)
 	}
 	if a.OverlayProvider != "" && a.OverlayDir == "" && len(c.Workspace.PackOverlays) == 0 {
-		out.add(a.Place("overlay_provider"), "add overlay_dir", "%s: overlay_provider has no effect without overlays", where)
+		out.Add(a.Place("overlay_provider"), "add overlay_dir", "%s: overlay_provider has no effect without overlays", where)
 	}
 }
 
 // unusedHints finds what the keys that agents and providers share make of no use
 // to each other.
-func unusedHints(out *collector, w Where, where string, h *Hints) {
+func unusedHints(out *toml.Report, w Where, where string, h *Hints) {
 	if w.Has("prompt_flag") && w.Has("prompt_mode") && h.PromptMode != PromptFlag {
-		out.add(w.Place("prompt_flag"), `add prompt_mode = "flag"`, `%sprompt_flag has no effect: prompt_mode is %q`, where, h.PromptMode)
+		out.Add(w.Place("prompt_flag"), `add prompt_mode = "flag"`, `%sprompt_flag has no effect: prompt_mode is %q`, where, h.PromptMode)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"gascity.dev/gc/internal/nearest"
+	"gascity.dev/gc/internal/toml"
 )
 
 // SessionProviders are the values of [session] provider that this program can
@@ -25,7 +28,7 @@ func ValidSessionProvider(name string) bool {
 }
 
 // validate checks everything that one value's type cannot say.
-func (c *City) validate(out *collector) {
+func (c *City) validate(out *toml.Report) {
 	c.validateWorkspace(out)
 	c.validateProviders(out)
 	c.validateRigs(out)
@@ -39,16 +42,16 @@ func (c *City) validate(out *collector) {
 	c.validateTables(out)
 }
 
-func (c *City) validateWorkspace(out *collector) {
+func (c *City) validateWorkspace(out *toml.Report) {
 	w := &c.Workspace
 	switch {
-	case w.At == Pos{} && out.cut:
+	case w.At == Pos{} && out.Truncated():
 	case w.At == Pos{}:
-		out.add(Pos{}, `add [workspace] with name = "my-city"`, "no [workspace] table")
+		out.Add(Pos{}, `add [workspace] with name = "my-city"`, "no [workspace] table")
 	case w.Name == "" && !w.Has("name"):
-		out.add(w.At, `add name = "my-city"`, "[workspace] has no name")
+		out.Add(w.At, `add name = "my-city"`, "[workspace] has no name")
 	case w.Name == "" || len(w.Name) > 100 || badText(w.Name) || strings.Contains(w.Name, "/"):
-		out.add(w.Place("name"), "use 1 to 100 letters, digits, '.', '_' or '-'", "workspace.name: %q cannot be a city's name", clip(w.Name))
+		out.Add(w.Place("name"), "use 1 to 100 letters, digits, '.', '_' or '-'", "workspace.name: %q cannot be a city's name", clip(w.Name))
 	}
 	c.checkProvider(w.Provider, w.Place("provider"), "workspace.provider", out)
 	checkTemplates(out, w.Place("start_command"), "workspace.start_command", w.StartCommand)
@@ -71,7 +74,7 @@ func (c *City) known(name string) (Provider, bool) {
 	return p, ok
 }
 
-func (c *City) checkProvider(name string, at Pos, key string, out *collector) {
+func (c *City) checkProvider(name string, at Pos, key string, out *toml.Report) {
 	if name == "" {
 		return
 	}
@@ -80,26 +83,26 @@ func (c *City) checkProvider(name string, at Pos, key string, out *collector) {
 	}
 	all := append(sortedKeys(c.Providers), sortedKeys(c.presets)...)
 	hint := "presets: " + strings.Join(sortedKeys(c.presets), ", ")
-	if near := Nearest(name, all); near != "" {
+	if near := nearest.Of(name, all); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	}
-	out.add(at, hint, "%s: no provider is named %q", key, clip(name))
+	out.Add(at, hint, "%s: no provider is named %q", key, clip(name))
 }
 
-func (c *City) validateProviders(out *collector) {
+func (c *City) validateProviders(out *toml.Report) {
 	for _, name := range sortedKeys(c.Providers) {
 		p := c.Providers[name]
 		where := "providers." + name
 		if name == "" || badText(name) {
-			out.add(p.At, "", "%q cannot be a provider's name", name)
+			out.Add(p.At, "", "%q cannot be a provider's name", name)
 		}
 		if p.Base != name { // a table of a preset's name may start from the preset
 			c.checkProvider(p.Base, p.Place("base"), where+".base", out)
 		} else if _, ok := c.presets[name]; !ok && p.Base != "" {
-			out.add(p.Place("base"), "", "%s.base: %q is its own base", where, name)
+			out.Add(p.Place("base"), "", "%s.base: %q is its own base", where, name)
 		}
 		if _, ok := c.presets[name]; !ok && p.Base == "" && p.Command == "" {
-			out.add(p.At, `add base = "claude", or command = "..."`, "%s has neither base nor command", where)
+			out.Add(p.At, `add base = "claude", or command = "..."`, "%s has neither base nor command", where)
 		}
 		c.checkCycle(name, out)
 		oneOf(out, p.Place("resume_style"), where+".resume_style", p.ResumeStyle, ResumeByFlag, ResumeSubcommand)
@@ -114,7 +117,7 @@ func (c *City) validateProviders(out *collector) {
 
 // checkCycle reports a base chain that comes back to name, once per cycle: at
 // its first member by name.
-func (c *City) checkCycle(name string, out *collector) {
+func (c *City) checkCycle(name string, out *toml.Report) {
 	chain := []string{name}
 	for cur := name; ; {
 		p, ok := c.Providers[cur]
@@ -124,7 +127,7 @@ func (c *City) checkCycle(name string, out *collector) {
 		cur = p.Base
 		if cur == name {
 			if slices.Min(chain) == name {
-				out.add(c.Providers[name].Place("base"), "a chain of bases must end at a preset or a provider without base",
+				out.Add(c.Providers[name].Place("base"), "a chain of bases must end at a preset or a provider without base",
 					"providers.%s.base: cycle %s", name, strings.Join(append(chain, name), " -> "))
 			}
 			return
@@ -137,137 +140,137 @@ func (c *City) checkCycle(name string, out *collector) {
 }
 
 // checkHints checks the shared keys; where ends in what joins it to a key.
-func checkHints(out *collector, h *Hints, w Where, where string) {
+func checkHints(out *toml.Report, h *Hints, w Where, where string) {
 	oneOf(out, w.Place("prompt_mode"), where+"prompt_mode", h.PromptMode, PromptArg, PromptFlag, PromptNone)
 	if h.ReadyDelayMS < 0 {
-		out.add(w.Place("ready_delay_ms"), "", "%sready_delay_ms: %d is negative", where, h.ReadyDelayMS)
+		out.Add(w.Place("ready_delay_ms"), "", "%sready_delay_ms: %d is negative", where, h.ReadyDelayMS)
 	}
 	for _, name := range h.ProcessNames {
 		if name == "" || badText(name) || strings.Contains(name, "/") {
-			out.add(w.Place("process_names"), "write the name of the program without its folder, as ps -o comm shows it",
+			out.Add(w.Place("process_names"), "write the name of the program without its folder, as ps -o comm shows it",
 				"%sprocess_names: no process is named %q", where, clip(name))
 		}
 	}
 	checkInherit(out, w.Place("inherit_env"), where, h.InheritEnv)
 	for _, k := range sortedKeys(h.Env) {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(h.Env[k], "\x00") {
-			out.add(w.Place("env"), "", "%senv: %q cannot be set as an environment variable", where, clip(k))
+			out.Add(w.Place("env"), "", "%senv: %q cannot be set as an environment variable", where, clip(k))
 		}
 	}
 }
 
 // oneOf reports a value that is set and not allowed.
-func oneOf(out *collector, at Pos, key, value string, allowed ...string) {
+func oneOf(out *toml.Report, at Pos, key, value string, allowed ...string) {
 	if value == "" || slices.Contains(allowed, value) {
 		return
 	}
 	hint := "valid: " + strings.Join(allowed, ", ")
-	if near := Nearest(value, allowed); near != "" {
+	if near := nearest.Of(value, allowed); near != "" {
 		hint = "did you mean " + quote(near) + "? " + hint
 	}
-	out.add(at, hint, "%s: %q is not valid", key, clip(value))
+	out.Add(at, hint, "%s: %q is not valid", key, clip(value))
 }
 
 // checkTemplates reports templates that cannot be filled.
-func checkTemplates(out *collector, at Pos, key string, texts ...string) {
+func checkTemplates(out *toml.Report, at Pos, key string, texts ...string) {
 	for _, t := range texts {
 		if _, err := Expand(t, Vars{}); err != nil {
-			out.add(at, "templates may use Session, Agent, AgentBase, Rig, RigRoot, CityRoot, CityName, WorkDir, ConfigDir", "%s: %v", key, err)
+			out.Add(at, "templates may use Session, Agent, AgentBase, Rig, RigRoot, CityRoot, CityName, WorkDir, ConfigDir", "%s: %v", key, err)
 		}
 		if strings.Contains(t, "\x00") {
-			out.add(at, "", "%s holds a NUL byte", key)
+			out.Add(at, "", "%s holds a NUL byte", key)
 		}
 	}
 }
 
-func (c *City) validateRigs(out *collector) {
+func (c *City) validateRigs(out *toml.Report) {
 	first := map[string]Pos{}
 	for i := range c.Rigs {
 		r := &c.Rigs[i]
 		if r.Name == "" {
-			out.add(r.Place("name"), `add name = "my-project"`, "[[rigs]] has no name")
+			out.Add(r.Place("name"), `add name = "my-project"`, "[[rigs]] has no name")
 		} else if !validName(r.Name) {
-			out.add(r.Place("name"), "", "rigs.name: %q cannot be a rig's name", clip(r.Name))
+			out.Add(r.Place("name"), "", "rigs.name: %q cannot be a rig's name", clip(r.Name))
 		} else if at, dup := first[r.Name]; dup {
-			out.add(r.Place("name"), "", "rig %q is defined twice, first on line %d", r.Name, at.Line)
+			out.Add(r.Place("name"), "", "rig %q is defined twice, first on line %d", r.Name, at.Line)
 		} else {
 			first[r.Name] = r.Place("name")
 		}
 		if r.Path == "" {
-			out.add(r.Place("path"), `add path = "../my-project"`, "rig %q has no path", clip(r.Name))
+			out.Add(r.Place("path"), `add path = "../my-project"`, "rig %q has no path", clip(r.Name))
 		}
 	}
 }
 
-func (c *City) validateSession(out *collector) {
+func (c *City) validateSession(out *toml.Report) {
 	s := &c.Session
 	checkSession(out, s.Place("provider"), "session.provider", s.Provider)
 	checkSide(out, s.Place("local"), "session.local", s.Local)
 	checkSide(out, s.Place("remote"), "session.remote", s.Remote)
 	if s.ScrollbackLines < 0 {
-		out.add(s.Place("scrollback_lines"), "", "session.scrollback_lines: %d is negative", s.ScrollbackLines)
+		out.Add(s.Place("scrollback_lines"), "", "session.scrollback_lines: %d is negative", s.ScrollbackLines)
 	}
 	for _, p := range s.RemoteMatch {
 		if _, err := path.Match(p, ""); err != nil {
-			out.add(s.Place("remote_match"), "", "session.remote_match: %q is not a pattern", clip(p))
+			out.Add(s.Place("remote_match"), "", "session.remote_match: %q is not a pattern", clip(p))
 		}
 	}
 }
 
-func checkSession(out *collector, at Pos, key, name string) {
+func checkSession(out *toml.Report, at Pos, key, name string) {
 	if name == "" || ValidSessionProvider(name) {
 		return
 	}
-	out.add(at, "valid: "+strings.Join(SessionProviders(), ", "), "%s: %q is not a session provider", key, clip(name))
+	out.Add(at, "valid: "+strings.Join(SessionProviders(), ", "), "%s: %q is not a session provider", key, clip(name))
 }
 
 // checkSide is checkSession for one that hosts sessions itself.
-func checkSide(out *collector, at Pos, key, name string) {
+func checkSide(out *toml.Report, at Pos, key, name string) {
 	if name == "auto" || name == "hybrid" {
-		out.add(at, "", "%s: %q hosts no session itself", key, name)
+		out.Add(at, "", "%s: %q hosts no session itself", key, name)
 		return
 	}
 	checkSession(out, at, key, name)
 }
 
-func (c *City) validateDaemon(out *collector) {
+func (c *City) validateDaemon(out *toml.Report) {
 	d := &c.Daemon
 	if d.MaxRestarts < 0 {
-		out.add(d.Place("max_restarts"), "0 means no limit", "daemon.max_restarts: %d is negative", d.MaxRestarts)
+		out.Add(d.Place("max_restarts"), "0 means no limit", "daemon.max_restarts: %d is negative", d.MaxRestarts)
 	}
 	if d.MaxParallelStarts < 1 {
-		out.add(d.Place("max_parallel_starts"), "", "daemon.max_parallel_starts: %d starts at once start nothing", d.MaxParallelStarts)
+		out.Add(d.Place("max_parallel_starts"), "", "daemon.max_parallel_starts: %d starts at once start nothing", d.MaxParallelStarts)
 	}
 	if d.PatrolInterval <= 0 {
-		out.add(d.Place("patrol_interval"), `write "30s"`, "daemon.patrol_interval must be longer than zero")
+		out.Add(d.Place("patrol_interval"), `write "30s"`, "daemon.patrol_interval must be longer than zero")
 	}
 	if d.RestartWindow <= 0 {
-		out.add(d.Place("restart_window"), `write "1h"`, "daemon.restart_window must be longer than zero")
+		out.Add(d.Place("restart_window"), `write "1h"`, "daemon.restart_window must be longer than zero")
 	}
 	checkInherit(out, d.Place("inherit_env"), "daemon.", d.InheritEnv)
 }
 
 // checkInherit checks names of variables and "PREFIX_*" patterns.
-func checkInherit(out *collector, at Pos, where string, names []string) {
+func checkInherit(out *toml.Report, at Pos, where string, names []string) {
 	for _, k := range names {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(strings.TrimSuffix(k, "*"), "*") {
-			out.add(at, `write names, "AWS_PROFILE" or "AWS_*"`, "%sinherit_env: %q is not the name of a variable", where, clip(k))
+			out.Add(at, `write names, "AWS_PROFILE" or "AWS_*"`, "%sinherit_env: %q is not the name of a variable", where, clip(k))
 		}
 	}
 }
 
-func (c *City) validateTables(out *collector) {
+func (c *City) validateTables(out *toml.Report) {
 	for i := range c.Dialogs {
 		d := &c.Dialogs[i]
 		if d.Name == "" {
-			out.add(d.Place("name"), "", "[[dialogs]] has no name")
+			out.Add(d.Place("name"), "", "[[dialogs]] has no name")
 		}
 		if len(d.Detect) == 0 {
-			out.add(d.Place("detect"), "name the texts that identify the dialog", "dialog %q has nothing to detect it by", clip(d.Name))
+			out.Add(d.Place("detect"), "name the texts that identify the dialog", "dialog %q has nothing to detect it by", clip(d.Name))
 		}
 		oneOf(out, d.Place("when"), "dialogs.when", d.When, WhenStartup, WhenReport)
 		if d.When != WhenReport && !slices.Contains(d.Options, d.Wanted) {
-			out.add(d.Place("wanted"), `list the labels in options and the one to choose in wanted, or write when = "report"`,
+			out.Add(d.Place("wanted"), `list the labels in options and the one to choose in wanted, or write when = "report"`,
 				"dialog %q: wanted %q is not among its options", clip(d.Name), clip(d.Wanted))
 		}
 	}
@@ -277,32 +280,32 @@ func (c *City) validateTables(out *collector) {
 		c.checkProvider(r.Provider, r.Place("provider"), "status_rules.provider", out)
 	}
 	if c.API.Port < 0 || c.API.Port > 65535 {
-		out.add(c.API.Place("port"), "0 means off", "api.port: %d is not a port", c.API.Port)
+		out.Add(c.API.Place("port"), "0 means off", "api.port: %d is not a port", c.API.Port)
 	}
 }
 
-func (r *StatusRule) validate(out *collector) {
+func (r *StatusRule) validate(out *toml.Report) {
 	if r.Name == "" {
-		out.add(r.Place("name"), "", "[[status_rules]] has no name")
+		out.Add(r.Place("name"), "", "[[status_rules]] has no name")
 	}
 	if r.State == "" {
-		out.add(r.Place("state"), "", "status rule %q has no state", clip(r.Name))
+		out.Add(r.Place("state"), "", "status rule %q has no state", clip(r.Name))
 	}
 	oneOf(out, r.Place("state"), "status_rules.state", r.State, "idle", "working", "blocked", "done", "error")
 	oneOf(out, r.Place("kind"), "status_rules.kind", r.Kind, "permission", "question", "auth", "trust", "ratelimit")
 	oneOf(out, r.Place("region"), "status_rules.region", r.Region, "bottom", "screen", "line", "footer", "title")
 	if r.SettleMS < 0 {
-		out.add(r.Place("settle_ms"), "", "status rule %q: settle_ms is negative", clip(r.Name))
+		out.Add(r.Place("settle_ms"), "", "status rule %q: settle_ms is negative", clip(r.Name))
 	}
 	if r.Kind != "" && r.State != "blocked" {
-		out.add(r.Place("kind"), `leave it out, or write state = "blocked"`, "status rule %q: kind is for blocked alone", clip(r.Name))
+		out.Add(r.Place("kind"), `leave it out, or write state = "blocked"`, "status rule %q: kind is for blocked alone", clip(r.Name))
 	}
 	if len(r.All)+len(r.Any) == 0 {
-		out.add(r.Place("all"), "name the texts that stand on the screen", "status rule %q has no text in all or any", clip(r.Name))
+		out.Add(r.Place("all"), "name the texts that stand on the screen", "status rule %q has no text in all or any", clip(r.Name))
 	}
 	for key, list := range map[string][]string{"all": r.All, "any": r.Any, "not": r.Not} {
 		if slices.Contains(list, "") {
-			out.add(r.Place(key), "", "status rule %q: a text of %s is empty", clip(r.Name), key)
+			out.Add(r.Place(key), "", "status rule %q: a text of %s is empty", clip(r.Name), key)
 		}
 	}
 }

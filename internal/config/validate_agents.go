@@ -4,6 +4,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gascity.dev/gc/internal/nearest"
+	"gascity.dev/gc/internal/toml"
 )
 
 // validName reports whether s can be an agent's, rig's or dir's name.
@@ -20,26 +23,26 @@ func validName(s string) bool {
 }
 
 // validateNames checks identities and returns the place of each.
-func (c *City) validateNames(out *collector) map[string]Pos {
+func (c *City) validateNames(out *toml.Report) map[string]Pos {
 	first := map[string]Pos{}
 	for i := range c.Agents {
 		a := &c.Agents[i]
 		switch {
 		case a.Name == "":
-			if !out.reported(a.Place("name")) { // else it is no string
-				out.add(a.Place("name"), `add name = "worker"`, "[[agents]] has no name")
+			if !out.Has(a.Place("name")) { // else it is no string
+				out.Add(a.Place("name"), `add name = "worker"`, "[[agents]] has no name")
 			}
 			continue
 		case !validName(a.Name):
-			out.add(a.Place("name"), "use letters, digits, '.', '_' and '-'", "agents.name: %q cannot be an agent's name", clip(a.Name))
+			out.Add(a.Place("name"), "use letters, digits, '.', '_' and '-'", "agents.name: %q cannot be an agent's name", clip(a.Name))
 			continue
 		case a.Dir != "" && !validName(a.Dir):
-			out.add(a.Place("dir"), "dir names a rig, or a folder below the city; work_dir may be any folder", "agents.dir: %q cannot be part of a name", clip(a.Dir))
+			out.Add(a.Place("dir"), "dir names a rig, or a folder below the city; work_dir may be any folder", "agents.dir: %q cannot be part of a name", clip(a.Dir))
 			continue
 		}
 		for _, q := range append([]string{a.QualifiedName()}, fixedMembers(a)...) {
 			if at, dup := first[q]; dup && at != a.At {
-				out.add(a.Place("name"), "", "agent %q is defined twice, first on line %d", q, at.Line)
+				out.Add(a.Place("name"), "", "agent %q is defined twice, first on line %d", q, at.Line)
 				continue
 			}
 			first[q] = a.At
@@ -67,7 +70,7 @@ func qualify(dir, name string) string {
 	return dir + "/" + name
 }
 
-func (c *City) validateAgent(a *Agent, out *collector) {
+func (c *City) validateAgent(a *Agent, out *toml.Report) {
 	where := "agent " + quote(clip(a.QualifiedName()))
 	c.checkProvider(a.Provider, a.Place("provider"), where+": provider", out)
 	checkSide(out, a.Place("session"), where+": session", a.Session)
@@ -83,17 +86,17 @@ func (c *City) validateAgent(a *Agent, out *collector) {
 	checkTemplates(out, a.Place("work_dir"), where+": work_dir", a.WorkDir)
 	for _, f := range a.CopyFiles {
 		if f.Src == "" {
-			out.add(f.At, `write {src = "FILE", dst = "FOLDER"}`, "%s: an entry of copy_files has no src", where)
+			out.Add(f.At, `write {src = "FILE", dst = "FOLDER"}`, "%s: an entry of copy_files has no src", where)
 		}
 		if f.Dst != "" && !filepath.IsLocal(f.Dst) {
-			out.add(f.Place("dst"), "a path below the work dir", "%s: copy_files: dst %q leads out of the work dir", where, clip(f.Dst))
+			out.Add(f.Place("dst"), "a path below the work dir", "%s: copy_files: dst %q leads out of the work dir", where, clip(f.Dst))
 		}
 	}
 	if a.Limits.PIDs < 0 {
-		out.add(a.Limits.Place("pids"), "0 means no limit", "%s: limits.pids is negative", where)
+		out.Add(a.Limits.Place("pids"), "0 means no limit", "%s: limits.pids is negative", where)
 	}
 	if len(a.MCPServers) > 0 && a.Session != "acp" && c.Session.Provider != "acp" {
-		out.add(a.Place("mcp_servers"), "name them in the agent's own config, by overlay_dir or args; acp alone hands them over",
+		out.Add(a.Place("mcp_servers"), "name them in the agent's own config, by overlay_dir or args; acp alone hands them over",
 			"%s: mcp_servers would have no effect: its session is a terminal", where)
 	}
 	if a.Pool != nil {
@@ -103,24 +106,24 @@ func (c *City) validateAgent(a *Agent, out *collector) {
 	c.checkResolved(a, where, out)
 }
 
-func validatePool(p *Pool, lifecycle, where string, out *collector) {
+func validatePool(p *Pool, lifecycle, where string, out *toml.Report) {
 	switch {
 	case p.Max < -1:
-		out.add(p.Place("max"), "0 means no pool, -1 unlimited", "%s: pool.max: %d is not valid", where, p.Max)
+		out.Add(p.Place("max"), "0 means no pool, -1 unlimited", "%s: pool.max: %d is not valid", where, p.Max)
 	case p.Min < 0:
-		out.add(p.Place("min"), "", "%s: pool.min: %d is negative", where, p.Min)
+		out.Add(p.Place("min"), "", "%s: pool.min: %d is negative", where, p.Min)
 	case p.Max > 0 && p.Min > p.Max:
-		out.add(p.Place("min"), "", "%s: pool.min %d is more than pool.max %d", where, p.Min, p.Max)
+		out.Add(p.Place("min"), "", "%s: pool.min %d is more than pool.max %d", where, p.Min, p.Max)
 	case p.Max > maxPool:
-		out.add(p.Place("max"), "", "%s: pool.max: at most %d members", where, maxPool)
+		out.Add(p.Place("max"), "", "%s: pool.max: at most %d members", where, maxPool)
 	}
 	if lifecycle == OneShot && p.Max != 0 {
-		out.add(p.Place("max"), "remove one of the two", "%s: a pool cannot be one_shot", where)
+		out.Add(p.Place("max"), "remove one of the two", "%s: a pool cannot be one_shot", where)
 	}
 	seen := map[string]bool{}
 	for _, n := range p.NamePool {
 		if !validName(n) || strings.Contains(n, "/") || seen[n] {
-			out.add(p.Place("namepool"), "every name once", "%s: pool.namepool: %q cannot be a member's name", where, clip(n))
+			out.Add(p.Place("namepool"), "every name once", "%s: pool.namepool: %q cannot be a member's name", where, clip(n))
 		}
 		seen[n] = true
 	}
@@ -131,16 +134,16 @@ const maxPool = 10_000
 
 // checkResolved reports what shows only after resolution: prompt_mode flag
 // without a flag, permissions that cannot be had.
-func (c *City) checkResolved(a *Agent, where string, out *collector) {
+func (c *City) checkResolved(a *Agent, where string, out *toml.Report) {
 	r, err := c.resolve(a, a.Name)
 	if err != nil {
 		return // reported where the chain is broken
 	}
 	if r.PromptMode == PromptFlag && r.PromptFlag == "" {
-		out.add(a.Place("prompt_mode"), `add prompt_flag = "--prompt"`, `%s: prompt_mode is "flag" but there is no prompt_flag`, where)
+		out.Add(a.Place("prompt_mode"), `add prompt_flag = "--prompt"`, `%s: prompt_mode is "flag" but there is no prompt_flag`, where)
 	}
 	if p := r.problem; p != nil {
-		out.add(Pos{p.Line, p.Column}, p.Hint, "%s: %s", where, p.Msg)
+		out.Add(p.Pos(), p.Hint, "%s: %s", where, p.Msg)
 	}
 }
 
@@ -155,7 +158,7 @@ func (c *City) dependency(a *Agent, name string, names map[string]Pos) (string, 
 	return "", false
 }
 
-func (c *City) validateDepends(names map[string]Pos, out *collector) {
+func (c *City) validateDepends(names map[string]Pos, out *toml.Report) {
 	graph := map[string][]string{}
 	for i := range c.Agents {
 		a := &c.Agents[i]
@@ -165,19 +168,19 @@ func (c *City) validateDepends(names map[string]Pos, out *collector) {
 			switch {
 			case !ok:
 				hint := ""
-				if near := Nearest(dep, sortedKeys(names)); near != "" {
+				if near := nearest.Of(dep, sortedKeys(names)); near != "" {
 					hint = "did you mean " + quote(near) + "?"
 				}
-				out.add(a.Place("depends_on"), hint, "agent %q depends on %q, which is no agent", self, clip(dep))
+				out.Add(a.Place("depends_on"), hint, "agent %q depends on %q, which is no agent", self, clip(dep))
 			case q == self:
-				out.add(a.Place("depends_on"), "", "agent %q depends on itself", self)
+				out.Add(a.Place("depends_on"), "", "agent %q depends on itself", self)
 			default:
 				graph[self] = append(graph[self], q)
 			}
 		}
 	}
 	for _, cycle := range cycles(graph) {
-		out.add(names[cycle[0]], "remove one of the dependencies", "agents depend on each other: %s", strings.Join(append(cycle, cycle[0]), " -> "))
+		out.Add(names[cycle[0]], "remove one of the dependencies", "agents depend on each other: %s", strings.Join(append(cycle, cycle[0]), " -> "))
 	}
 }
 

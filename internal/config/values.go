@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"gascity.dev/gc/internal/toml"
 )
 
 // Size is a terminal size, written "120x40" (columns by rows).
@@ -35,16 +37,16 @@ func ParseSize(text string) (Size, error) {
 	return Size{Cols: cols, Rows: rows}, nil
 }
 
-func (s *Size) parse(n *node) (string, error) {
+func (s *Size) UnmarshalTOML(v toml.Value) (string, error) {
 	const hint = `write columns x rows: "120x40"`
-	if n.kind != kindString {
-		return hint, fmt.Errorf("must be a size, not %s", n.kind)
+	if v.Kind() != toml.String {
+		return hint, fmt.Errorf("must be a size, not %s", v.Kind())
 	}
-	v, err := ParseSize(n.str)
+	size, err := ParseSize(v.Text())
 	if err != nil {
 		return hint, err
 	}
-	*s = v
+	*s = size
 	return "", nil
 }
 
@@ -79,51 +81,51 @@ func ParseBytes(text string) (Bytes, error) {
 	return Bytes(v * factor), nil
 }
 
-func (b *Bytes) parse(n *node) (string, error) {
+func (b *Bytes) UnmarshalTOML(v toml.Value) (string, error) {
 	const hint = `write a number of bytes or "64MiB"`
 	switch {
-	case n.kind == kindInt && n.num >= 0:
-		*b = Bytes(n.num)
+	case v.Kind() == toml.Int && v.Int() >= 0:
+		*b = Bytes(v.Int())
 		return "", nil
-	case n.kind == kindInt:
-		return hint, fmt.Errorf("%d is negative", n.num)
-	case n.kind != kindString:
-		return hint, fmt.Errorf("must be an amount of memory, not %s", n.kind)
+	case v.Kind() == toml.Int:
+		return hint, fmt.Errorf("%d is negative", v.Int())
+	case v.Kind() != toml.String:
+		return hint, fmt.Errorf("must be an amount of memory, not %s", v.Kind())
 	}
-	v, err := ParseBytes(n.str)
+	amount, err := ParseBytes(v.Text())
 	if err != nil {
 		return hint, err
 	}
-	*b = v
+	*b = amount
 	return "", nil
 }
 
 // CPU is a number of processors, written 1.5 or "500m".
 type CPU float64
 
-func (c *CPU) parse(n *node) (string, error) {
+func (c *CPU) UnmarshalTOML(v toml.Value) (string, error) {
 	const hint = `write a number of processors: 2, 0.5 or "500m"`
-	var v float64
-	switch n.kind {
-	case kindInt:
-		v = float64(n.num)
-	case kindFloat:
-		v = n.float
-	case kindString:
-		num, milli := strings.CutSuffix(n.str, "m")
+	var cpus float64
+	switch v.Kind() {
+	case toml.Int:
+		cpus = float64(v.Int())
+	case toml.Float:
+		cpus = v.Float()
+	case toml.String:
+		num, milli := strings.CutSuffix(v.Text(), "m")
 		f, err := strconv.ParseFloat(num, 64)
 		if err != nil {
-			return hint, fmt.Errorf("%q is not a number of processors", n.str)
+			return hint, fmt.Errorf("%q is not a number of processors", v.Text())
 		}
-		if v = f; milli {
-			v /= 1000
+		if cpus = f; milli {
+			cpus /= 1000
 		}
 	default:
-		return hint, fmt.Errorf("must be a number of processors, not %s", n.kind)
+		return hint, fmt.Errorf("must be a number of processors, not %s", v.Kind())
 	}
-	if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
-		return hint, fmt.Errorf("%v is not a number of processors", v)
+	if math.IsNaN(cpus) || math.IsInf(cpus, 0) || cpus < 0 {
+		return hint, fmt.Errorf("%v is not a number of processors", cpus)
 	}
-	*c = CPU(v)
+	*c = CPU(cpus)
 	return "", nil
 }

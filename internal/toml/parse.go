@@ -1,44 +1,27 @@
-package config
+package toml
 
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
+	gotoml "github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// kind is the type of a value in the file.
-type kind int
-
-const (
-	kindString kind = iota
-	kindInt
-	kindFloat
-	kindBool
-	kindTime
-	kindArray
-	kindTable
-)
-
-// String names a kind as a person would.
-func (k kind) String() string {
-	return [...]string{"a string", "an integer", "a number", "a boolean", "a date or time", "an array", "a table"}[k]
-}
-
-// node is one value of the file with the place it came from.
+// node is one value of the file with its place.
 type node struct {
-	kind  kind
+	kind  Kind
 	at    Pos
-	str   string // kindString, kindTime
+	str   string // String, Time
 	num   int64
 	float float64
 	truth bool
-	items []*node // kindArray
+	items []*node // Array
 
-	keys  []string // kindTable, in the order of the file
+	keys  []string // Table, in the order of the file
 	table map[string]*node
 
 	closed bool // an inline table or array: nothing can be added later
@@ -46,7 +29,7 @@ type node struct {
 	dotted bool // made by a dotted key
 }
 
-func newTable(at Pos) *node { return &node{kind: kindTable, at: at, table: map[string]*node{}} }
+func newTable(at Pos) *node { return &node{kind: Table, at: at, table: map[string]*node{}} }
 
 func (n *node) put(key string, v *node) {
 	n.keys = append(n.keys, key)
@@ -56,13 +39,40 @@ func (n *node) put(key string, v *node) {
 // builder turns the expressions of a TOML document into one tree.
 type builder struct {
 	p    unstable.Parser
-	out  *collector
+	out  *Report
 	line []int // offset of each line's first byte
 }
 
-// parseTree reads data. What TOML forbids (syntax, a key set twice) is
-// reported to out; the tree holds what could be read.
-func parseTree(data []byte, out *collector) *node {
+// Parse reads the text of a file. What TOML forbids (bad syntax, a key set
+// twice) is reported to out; the document holds what could be read.
+func Parse(data []byte, out *Report) *Document {
+	return &Document{root: parse(data, out)}
+}
+
+// Document is a parsed file.
+type Document struct{ root *node }
+
+// Rename makes the array of tables from mean to, adding its tables to those
+// that to has already.
+func (d *Document) Rename(from, to string, out *Report) {
+	tables, ok := d.root.table[from]
+	if !ok {
+		return
+	}
+	delete(d.root.table, from)
+	d.root.keys = slices.DeleteFunc(d.root.keys, func(k string) bool { return k == from })
+	all, ok := d.root.table[to]
+	switch {
+	case !ok:
+		d.root.put(to, tables)
+	case all.kind == Array && tables.kind == Array:
+		all.items = append(all.items, tables.items...)
+	default:
+		out.Add(tables.at, "write [["+to+"]]", "%s must be an array of tables", from)
+	}
+}
+
+func parse(data []byte, out *Report) *node {
 	b := &builder{out: out, line: []int{0}}
 	for i, c := range data {
 		if c == '\n' {
@@ -86,7 +96,7 @@ func parseTree(data []byte, out *collector) *node {
 	}
 	if err := b.p.Error(); err != nil {
 		b.syntax(err)
-		out.cut = true
+		out.truncated = true
 		return root
 	}
 	if len(out.list) == before {
@@ -99,31 +109,31 @@ func parseTree(data []byte, out *collector) *node {
 func (b *builder) syntax(err error) {
 	var pe *unstable.ParserError
 	if !errors.As(err, &pe) {
-		b.out.add(Pos{}, "", "%v", err)
+		b.out.Add(Pos{}, "", "%v", err)
 		return
 	}
 	at := Pos{}
 	if len(pe.Highlight) > 0 {
 		at = b.pos(b.p.Range(pe.Highlight))
 	}
-	b.out.add(at, "", "%s", pe.Message)
+	b.out.Add(at, "", "%s", pe.Message)
 }
 
-// confirm lets the library judge the whole document, for rules of TOML that
-// the tree does not need itself.
+// confirm has the library check the whole document, for the rules of TOML that
+// building the tree does not need.
 func (b *builder) confirm(data []byte) {
 	var all map[string]any
-	err := toml.Unmarshal(data, &all)
+	err := gotoml.Unmarshal(data, &all)
 	if err == nil {
 		return
 	}
-	var de *toml.DecodeError
+	var de *gotoml.DecodeError
 	if errors.As(err, &de) {
 		row, col := de.Position()
-		b.out.add(Pos{Line: row, Column: col}, "", "%s", strings.TrimPrefix(de.Error(), "toml: "))
+		b.out.Add(Pos{Line: row, Column: col}, "", "%s", strings.TrimPrefix(de.Error(), "toml: "))
 		return
 	}
-	b.out.add(Pos{}, "", "%s", strings.TrimPrefix(err.Error(), "toml: "))
+	b.out.Add(Pos{}, "", "%s", strings.TrimPrefix(err.Error(), "toml: "))
 }
 
 func (b *builder) pos(r unstable.Range) Pos {
@@ -154,7 +164,7 @@ func (b *builder) key(it unstable.Iterator) []part {
 	return parts
 }
 
-// open finds or makes the table of a [header] or [[header]].
+// open finds or creates the table of a [header] or [[header]].
 func (b *builder) open(root *node, e *unstable.Node, array bool) *node {
 	parts := b.key(e.Key())
 	cur := root
@@ -171,7 +181,7 @@ func (b *builder) open(root *node, e *unstable.Node, array bool) *node {
 		t.header = true
 		cur.put(last.name, t)
 		return t
-	case old.kind != kindTable || old.header || old.closed || old.dotted:
+	case old.kind != Table || old.header || old.closed || old.dotted:
 		b.twice(last, old)
 		return newTable(last.at)
 	}
@@ -185,10 +195,10 @@ func (b *builder) element(cur, old *node, last part) *node {
 	t := newTable(last.at)
 	t.header = true
 	if old == nil {
-		old = &node{kind: kindArray, at: last.at}
+		old = &node{kind: Array, at: last.at}
 		cur.put(last.name, old)
 	}
-	if old.kind != kindArray || old.closed {
+	if old.kind != Array || old.closed {
 		b.twice(last, old)
 		return t
 	}
@@ -196,8 +206,8 @@ func (b *builder) element(cur, old *node, last part) *node {
 	return t
 }
 
-// descend follows one part of a header, through the newest element of an array
-// of tables.
+// descend follows one part of a header, into the newest element of an array of
+// tables.
 func (b *builder) descend(cur *node, p part) *node {
 	next, ok := cur.table[p.name]
 	if !ok {
@@ -205,10 +215,10 @@ func (b *builder) descend(cur *node, p part) *node {
 		cur.put(p.name, next)
 		return next
 	}
-	if next.kind == kindArray && !next.closed && len(next.items) > 0 {
+	if next.kind == Array && !next.closed && len(next.items) > 0 {
 		return next.items[len(next.items)-1]
 	}
-	if next.kind != kindTable || next.closed {
+	if next.kind != Table || next.closed {
 		b.twice(p, next)
 		return newTable(p.at)
 	}
@@ -216,10 +226,10 @@ func (b *builder) descend(cur *node, p part) *node {
 }
 
 func (b *builder) twice(p part, old *node) {
-	b.out.add(p.at, "", "%q is set twice, first on line %d", p.name, old.at.Line)
+	b.out.Add(p.at, "", "%q is set twice, first on line %d", p.name, old.at.Line)
 }
 
-// keyValue puts one key = value below cur.
+// keyValue adds one key = value below cur.
 func (b *builder) keyValue(cur *node, e *unstable.Node) {
 	parts := b.key(e.Key())
 	for _, p := range parts[:len(parts)-1] {
@@ -229,7 +239,7 @@ func (b *builder) keyValue(cur *node, e *unstable.Node) {
 			next = newTable(p.at)
 			next.dotted = true
 			cur.put(p.name, next)
-		case next.kind != kindTable || next.closed || next.header:
+		case next.kind != Table || next.closed || next.header:
 			b.twice(p, next)
 			next = newTable(p.at)
 		}
@@ -245,7 +255,7 @@ func (b *builder) keyValue(cur *node, e *unstable.Node) {
 	cur.put(last.name, v)
 }
 
-// value reads one value; near is used for nodes without a place of their own.
+// value reads one value; near is the place of nodes that have none.
 func (b *builder) value(n *unstable.Node, near Pos) *node {
 	out := &node{at: near, closed: true}
 	if n.Raw.Length > 0 {
@@ -253,31 +263,31 @@ func (b *builder) value(n *unstable.Node, near Pos) *node {
 	}
 	switch n.Kind {
 	case unstable.String:
-		out.kind, out.str = kindString, string(n.Data)
+		out.kind, out.str = String, string(n.Data)
 	case unstable.Bool:
-		out.kind, out.truth = kindBool, len(n.Data) > 0 && n.Data[0] == 't'
+		out.kind, out.truth = Bool, len(n.Data) > 0 && n.Data[0] == 't'
 	case unstable.Integer:
-		out.kind = kindInt
+		out.kind = Int
 		v, err := strconv.ParseInt(string(n.Data), 0, 64)
 		if err != nil {
-			b.out.add(out.at, "", "%s does not fit in a 64-bit integer", n.Data)
+			b.out.Add(out.at, "", "%s does not fit in a 64-bit integer", n.Data)
 			v = 0
 		}
 		out.num = v
 	case unstable.Float:
-		out.kind, out.float = kindFloat, parseFloat(string(n.Data))
+		out.kind, out.float = Float, parseFloat(string(n.Data))
 	case unstable.Array:
-		out.kind = kindArray
+		out.kind = Array
 		for it := n.Children(); it.Next(); {
 			out.items = append(out.items, b.value(it.Node(), out.at))
 		}
 	case unstable.InlineTable:
-		out.kind, out.table = kindTable, map[string]*node{}
+		out.kind, out.table = Table, map[string]*node{}
 		for it := n.Children(); it.Next(); {
 			b.keyValue(out, it.Node())
 		}
 	default:
-		out.kind, out.str = kindTime, string(n.Data)
+		out.kind, out.str = Time, string(n.Data)
 	}
 	return out
 }

@@ -1,32 +1,13 @@
-package config
+package toml
 
 import (
 	"reflect"
 	"sort"
 	"strings"
 	"time"
+
+	"gascity.dev/gc/internal/nearest"
 )
-
-// Where records which keys of a table the file sets, and at which place. A
-// struct that embeds it has it filled in while decoding.
-type Where struct {
-	At   Pos            // the table itself
-	Keys map[string]Pos // every key that was set
-}
-
-// Has reports whether the file sets key.
-func (w Where) Has(key string) bool {
-	_, ok := w.Keys[key]
-	return ok
-}
-
-// Place is the position of key, or of the table when the key is not set.
-func (w Where) Place(key string) Pos {
-	if p, ok := w.Keys[key]; ok {
-		return p
-	}
-	return w.At
-}
 
 // field is one key that a struct accepts.
 type field struct {
@@ -34,10 +15,18 @@ type field struct {
 	index []int
 }
 
+// Decode fills the struct that v points to. Fields are named by their toml tag,
+// "name,other spelling"; a key without a field, and a value of another type, is
+// reported to out. A field that the file does not set keeps its value.
+func (doc *Document) Decode(v any, out *Report) {
+	d := &decoder{out: out}
+	d.table(doc.root, reflect.ValueOf(v).Elem(), "")
+}
+
 // decoder fills structs from nodes. Every mismatch is reported with its place
 // and decoding goes on.
 type decoder struct {
-	out  *collector
+	out  *Report
 	seen map[reflect.Type]map[string]field // fields, computed once per type
 }
 
@@ -76,7 +65,7 @@ func fields(t reflect.Type, prefix []int) map[string]field {
 	return all
 }
 
-// table decodes n into the struct v. path is the header as a person writes it.
+// table decodes n into the struct v. path is the table's name in the file.
 func (d *decoder) table(n *node, v reflect.Value, path string) {
 	known := d.fields(v.Type())
 	where := Where{At: n.at, Keys: make(map[string]Pos, len(n.keys))}
@@ -88,7 +77,7 @@ func (d *decoder) table(n *node, v reflect.Value, path string) {
 			continue
 		}
 		if _, dup := where.Keys[f.name]; dup {
-			d.out.add(child.at, "keep one of the two spellings", "%q sets %q a second time", key, f.name)
+			d.out.Add(child.at, "keep one of the two spellings", "%q sets %q a second time", key, f.name)
 			continue
 		}
 		where.Keys[f.name] = child.at
@@ -113,32 +102,27 @@ func (d *decoder) unknown(key string, at Pos, known map[string]field, path strin
 	}
 	sort.Strings(names)
 	hint := ""
-	if near := Nearest(key, names); near != "" {
+	if near := nearest.Of(key, names); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	} else {
 		hint = "valid keys: " + strings.Join(names, ", ")
 	}
 	if path == "" {
-		d.out.add(at, hint, "unknown table or key %s", quote(key))
+		d.out.Add(at, hint, "unknown table or key %s", quote(key))
 		return
 	}
-	d.out.add(at, hint, "unknown key %s in %s", quote(key), path)
+	d.out.Add(at, hint, "unknown key %s in %s", quote(key), path)
 }
 
 func quote(s string) string { return `"` + s + `"` }
-
-// textValue is a type with its own spelling in the file.
-type textValue interface {
-	parse(n *node) (hint string, err error)
-}
 
 var durationType = reflect.TypeFor[time.Duration]()
 
 // value decodes n into v, a settable value.
 func (d *decoder) value(n *node, v reflect.Value, path string) {
-	if tv, ok := v.Addr().Interface().(textValue); ok {
-		if hint, err := tv.parse(n); err != nil {
-			d.out.add(n.at, hint, "%s: %v", path, err)
+	if u, ok := v.Addr().Interface().(Unmarshaler); ok {
+		if hint, err := u.UnmarshalTOML(Value{n}); err != nil {
+			d.out.Add(n.at, hint, "%s: %v", path, err)
 		}
 		return
 	}
@@ -152,15 +136,15 @@ func (d *decoder) value(n *node, v reflect.Value, path string) {
 		d.value(n, p.Elem(), path)
 		v.Set(p)
 	case reflect.String:
-		if d.want(n, kindString, path) {
+		if d.want(n, String, path) {
 			v.SetString(n.str)
 		}
 	case reflect.Bool:
-		if d.want(n, kindBool, path) {
+		if d.want(n, Bool, path) {
 			v.SetBool(n.truth)
 		}
 	case reflect.Int, reflect.Int64:
-		if d.want(n, kindInt, path) {
+		if d.want(n, Int, path) {
 			v.SetInt(n.num)
 		}
 	case reflect.Float64:
@@ -170,46 +154,46 @@ func (d *decoder) value(n *node, v reflect.Value, path string) {
 	case reflect.Map:
 		d.mapping(n, v, path)
 	case reflect.Struct:
-		if d.want(n, kindTable, path) {
+		if d.want(n, Table, path) {
 			d.table(n, v, path)
 		}
 	}
 }
 
-// want reports a value of another type.
-func (d *decoder) want(n *node, k kind, path string) bool {
+// want reports whether n has kind k; if not, it is a problem.
+func (d *decoder) want(n *node, k Kind, path string) bool {
 	if n.kind == k {
 		return true
 	}
 	hint := ""
 	switch {
-	case k == kindString:
+	case k == String:
 		hint = "put the value in quotes"
-	case k == kindBool:
+	case k == Bool:
 		hint = "write true or false, without quotes"
-	case k == kindArray && n.kind == kindTable:
+	case k == Array && n.kind == Table:
 		hint = "write [[" + path + "]]: there can be several"
-	case k == kindArray:
+	case k == Array:
 		hint = `write ["a", "b"]`
 	}
-	d.out.add(n.at, hint, "%s must be %s, not %s", path, k, n.kind)
+	d.out.Add(n.at, hint, "%s must be %s, not %s", path, k, n.kind)
 	return false
 }
 
 func (d *decoder) float(n *node, v reflect.Value, path string) {
-	if n.kind == kindInt {
+	if n.kind == Int {
 		v.SetFloat(float64(n.num))
 		return
 	}
-	if d.want(n, kindFloat, path) {
+	if d.want(n, Float, path) {
 		v.SetFloat(n.float)
 	}
 }
 
 func (d *decoder) duration(n *node, v reflect.Value, path string) {
 	const hint = `write a number with a unit: "500ms", "30s", "5m", "1h"`
-	if n.kind != kindString {
-		d.out.add(n.at, hint, "%s must be a duration, not %s", path, n.kind)
+	if n.kind != String {
+		d.out.Add(n.at, hint, "%s must be a duration, not %s", path, n.kind)
 		return
 	}
 	if n.str == "off" {
@@ -219,22 +203,22 @@ func (d *decoder) duration(n *node, v reflect.Value, path string) {
 	dur, err := time.ParseDuration(n.str)
 	switch {
 	case err != nil:
-		d.out.add(n.at, hint, "%s: %s is not a duration", path, quote(n.str))
+		d.out.Add(n.at, hint, "%s: %s is not a duration", path, quote(n.str))
 	case dur < 0:
-		d.out.add(n.at, hint, "%s: %s is negative", path, quote(n.str))
+		d.out.Add(n.at, hint, "%s: %s is negative", path, quote(n.str))
 	default:
 		v.SetInt(int64(dur))
 	}
 }
 
 func (d *decoder) slice(n *node, v reflect.Value, path string) {
-	if !d.want(n, kindArray, path) {
+	if !d.want(n, Array, path) {
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
 	for i, item := range n.items {
 		elem := path
-		if item.kind == kindTable {
+		if item.kind == Table {
 			elem = "[[" + strings.NewReplacer("[[", "", "]]", "").Replace(path) + "]]"
 		}
 		d.value(item, out.Index(i), elem)
@@ -243,7 +227,7 @@ func (d *decoder) slice(n *node, v reflect.Value, path string) {
 }
 
 func (d *decoder) mapping(n *node, v reflect.Value, path string) {
-	if !d.want(n, kindTable, path) {
+	if !d.want(n, Table, path) {
 		return
 	}
 	out := reflect.MakeMapWithSize(v.Type(), len(n.keys))

@@ -1,8 +1,9 @@
-package config
+// Package nearest finds the word that a misspelt one probably means.
+package nearest
 
-// Nearest returns the candidate closest to word by edit distance, or "" when
-// none is close enough to be meant.
-func Nearest(word string, candidates []string) string {
+// Of returns the candidate closest to word by edit distance, or "" when
+// none is close enough. The first of equally close ones in byte order wins.
+func Of(word string, candidates []string) string {
 	best, bestDist := "", len(word)/2+1
 	for _, c := range candidates {
 		if d := distance(word, c, bestDist); d < bestDist || d == bestDist && best != "" && c < best {
@@ -41,6 +42,6 @@ func distance(a, b string, limit int) int {
 	return prev[len(b)]
 }
 
-// Distance is how many letters must be changed, added, removed or swapped with
-// the next to make b of a.
+// Distance is the number of letters that must be changed, added, removed or
+// swapped with their neighbour to turn a into b.
 func Distance(a, b string) int { return distance(a, b, len(a)+len(b)) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"math"
+	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -37,7 +38,7 @@ var features = []string{
 type handler = func(w http.ResponseWriter, r *http.Request) (any, error)
 
 // newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
-func (srv *server) newHTTP() (*http.Server, *lanes) {
+func (srv *server) newHTTP() *http.Server {
 	m := http.NewServeMux()
 	handle := func(pattern string, h handler) {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -51,8 +52,18 @@ func (srv *server) newHTTP() (*http.Server, *lanes) {
 	srv.sessionRoutes(handle)
 	return &http.Server{
 		Handler: named(m), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags), ConnContext: withPeer,
-	}, newLanes(m)
+		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags), ConnContext: withPeer, ConnState: srv.countConn,
+	}
+}
+
+// countConn counts a connection until its last handler returned or took it over.
+func (srv *server) countConn(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		srv.conns.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		srv.conns.Done()
+	}
 }
 
 // named answers what has an empty name or id in its path, which net/http would

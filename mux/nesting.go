@@ -21,11 +21,8 @@ import (
 // peerKey is the context's key for the pid at the other end of the connection.
 type peerKey struct{}
 
-// withPeer notes who is at the other end, for ConnContext of net/http.
+// withPeer adds the pid at the other end to a connection's context.
 func withPeer(ctx context.Context, conn net.Conn) context.Context {
-	if b, ok := conn.(*begunConn); ok {
-		conn = b.Conn
-	}
 	return context.WithValue(ctx, peerKey{}, peerPID(conn))
 }
 

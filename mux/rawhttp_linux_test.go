@@ -2,9 +2,12 @@ package mux
 
 import (
 	"bufio"
-	"context"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -161,18 +164,7 @@ func TestSubscribersThatVanish(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "n", "while :; do printf '\\a'; sleep 0.01; done")
-	st, err := c.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := func() int {
-		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", st.Server.PID))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(fds)
-	}
-	before := open()
+	before := openFiles(t, c)
 	for range 3 {
 		var all []*rawConn
 		for i := range 40 {
@@ -189,11 +181,29 @@ func TestSubscribersThatVanish(t *testing.T) {
 			r.Close()
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	for open() > before+2 { // the next event finds out
-		if err := ctx.Err(); err != nil {
-			t.Fatalf("%d descriptors, %d before", open(), before)
+	awaitOpenFiles(t, c, func(n int) bool { return n <= before+2 }) // the next event finds out
+}
+
+// openFiles is the number of the server's descriptors.
+func openFiles(t *testing.T, c *Client) int {
+	t.Helper()
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", st.Server.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(fds)
+}
+
+// awaitOpenFiles waits until their number is one that will do.
+func awaitOpenFiles(t *testing.T, c *Client, enough func(n int) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !enough(openFiles(t, c)); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d descriptors", openFiles(t, c))
 		}
 	}
 }
@@ -240,5 +250,100 @@ func TestHalfRequests(t *testing.T) {
 	}
 	if got := screen(t, c, "h"); got != "" {
 		t.Errorf("something was typed: %q", got)
+	}
+}
+
+// postTo is a request to a session.
+func postTo(session, what, body string) string {
+	return fmt.Sprintf("POST /v1/sessions/%s/%s HTTP/1.1\r\nHost: mux\r\nContent-Length: %d\r\n\r\n%s", session, what, len(body), body)
+}
+
+// TestConnectionCarriesRequests one after the other, also after errors.
+func TestConnectionCarriesRequests(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "n", "exec cat")
+	conn := dialRaw(t, c)
+	for _, step := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"GET", "/v1/status", "", 200},
+		{"HEAD", "/v1/status", "", 200},
+		{"POST", "/v1/peek", `{"requests":7}`, 400},
+		{"POST", "/v1/sessions/none/peek", "", 404},
+		{"GET", "/v1/none", "", 404},
+		{"POST", "/v1/sessions/n/peek", "{}", 200},
+	} {
+		conn.says(fmt.Sprintf("%s %s HTTP/1.1\r\nHost: mux\r\nContent-Length: %d\r\n\r\n%s", step.method, step.path, len(step.body), step.body))
+		resp, err := http.ReadResponse(conn.r, &http.Request{Method: step.method})
+		if err != nil {
+			t.Fatalf("%s %s: %v", step.method, step.path, err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != step.want {
+			t.Errorf("%s %s: %s, %v", step.method, step.path, resp.Status, err)
+		}
+	}
+}
+
+// TestWaitingClientsThatVanish leave nothing behind in the server.
+func TestWaitingClientsThatVanish(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "n", "exec cat")
+	before := openFiles(t, c)
+	const body = `{"conditions":[{"exit":true}]}`
+	var all []*rawConn
+	for range 40 {
+		conn := dialRaw(t, c)
+		conn.says(postTo("n", "wait", body))
+		all = append(all, conn)
+	}
+	awaitOpenFiles(t, c, func(n int) bool { return n >= before+len(all) })
+	for _, conn := range all {
+		conn.Close()
+	}
+	awaitOpenFiles(t, c, func(n int) bool { return n <= before+2 })
+}
+
+// TestServerEndsConnections that are idle, wait for a reply or do not read theirs;
+// none of them holds up its end.
+func TestServerEndsConnections(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "n", `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo "$i $(printf '%0100d' 0)"; done; echo written; exec cat`)
+	await(t, c, "n", "^written")
+	opened := openFiles(t, c)
+	idle, waits, deaf := dialRaw(t, c), dialRaw(t, c), dialRaw(t, c)
+	idle.says("GET /v1/nothing HTTP/1.1\r\nHost: mux\r\n\r\n")
+	if code := idle.status(); code != 404 {
+		t.Fatal(code)
+	}
+	if _, err := idle.r.Discard(len("404 page not found\n")); err != nil {
+		t.Fatal(err)
+	}
+	waits.says(postTo("n", "wait", `{"conditions":[{"exit":true}]}`))
+	deaf.says(postTo("n", "peek", `{"lines":30000}`))
+	if code := deaf.status(); code != 200 {
+		t.Fatal(code)
+	}
+	awaitOpenFiles(t, c, func(n int) bool { return n >= opened+3 }) // all are accepted
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Upgrade(t.Context(), exe, "newer"); err != nil {
+		t.Fatal(err)
+	}
+	for name, conn := range map[string]*rawConn{"idle": idle, "waits": waits} {
+		if b, err := conn.r.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: %q, %v after the end", name, b, err)
+		}
+	}
+	if log, err := os.ReadFile(c.Paths().log()); err != nil || bytes.Contains(log, []byte("still being carried out")) {
+		t.Errorf("they held up the end: %s, %v", log, err)
+	}
+	if n, err := io.Copy(io.Discard, deaf); err != nil || n >= 20000*100 {
+		t.Errorf("%d bytes more, %v", n, err)
 	}
 }

@@ -48,7 +48,7 @@ type server struct {
 	events  *event.Log[Event]
 	dialogs []rule.Dialog
 	http    *http.Server
-	lanes   *lanes
+	conns   sync.WaitGroup // listeners, and connections that net/http serves
 	watches watches
 	nesting nesting
 	changes atomic.Uint64 // of all sessions
@@ -190,7 +190,7 @@ const restTime = 300 * time.Millisecond
 
 // serve answers requests until the server should end.
 func (srv *server) serve() {
-	srv.http, srv.lanes = srv.newHTTP()
+	srv.http = srv.newHTTP()
 	srv.work.Go(srv.sweepTrees)
 	srv.work.Go(func() { srv.history.run(srv.done) })
 	for _, finish := range srv.resumed {
@@ -218,8 +218,8 @@ func (srv *server) serve() {
 
 // serveOn accepts connections of one listener.
 func (srv *server) serveOn(l *net.UnixListener) {
-	srv.work.Go(func() {
-		err := srv.http.Serve(srv.lanes.listen(peerListener{l}))
+	srv.conns.Go(func() {
+		err := srv.http.Serve(peerListener{l})
 		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			logf("serve: %v", err)
 		}

@@ -176,9 +176,9 @@ func (db *DB) migrate(s Schema) error {
 	case have == nil:
 		have = &schemaRecord{Name: s.Name, Version: -1}
 	case have.Name != s.Name:
-		return fmt.Errorf("%w: it holds %q, not %q", ErrCorrupt, have.Name, s.Name)
+		return fmt.Errorf("%w: its schema is %q, want %q", ErrCorrupt, have.Name, s.Name)
 	case have.Version > s.Version:
-		return fmt.Errorf("%w: layout %d, this program knows %d", ErrNewer, have.Version, s.Version)
+		return fmt.Errorf("%w: layout %d; this program supports up to %d", ErrNewer, have.Version, s.Version)
 	case have.Version == s.Version:
 		return nil
 	}
@@ -202,7 +202,7 @@ func (db *DB) schema() (*schemaRecord, error) {
 		b := tx.bolt.Bucket([]byte(schemaBucket))
 		if b == nil {
 			if k, _ := tx.bolt.Cursor().First(); k != nil {
-				return fmt.Errorf("%w: another program's file", ErrCorrupt)
+				return fmt.Errorf("%w: written by another program", ErrCorrupt)
 			}
 			return nil
 		}

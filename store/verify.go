@@ -50,7 +50,7 @@ func verify(file *os.File) error {
 		return err
 	}
 	if info.Size() == 0 || !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: not a file with content", ErrCorrupt)
+		return fmt.Errorf("%w: empty or not a regular file", ErrCorrupt)
 	}
 	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
@@ -108,7 +108,7 @@ func parseMeta(data []byte, off uint64) (m boltMeta, ok bool) {
 func (im *image) check() error {
 	m := im.meta
 	if have := uint64(len(im.data)) / m.pageSize; m.pages > have {
-		return fmt.Errorf("cut short: %d pages of %d", have, m.pages)
+		return fmt.Errorf("truncated: %d of %d pages", have, m.pages)
 	}
 	if m.freelist == noFreelist {
 		return fmt.Errorf("written by another program (no free list)")
@@ -209,14 +209,14 @@ func (im *image) leaf(id uint64, page []byte, count int) error {
 // inline leaf page that follows in the same value.
 func (im *image) bucket(id uint64, value []byte) error {
 	if len(value) < 16 {
-		return fmt.Errorf("page %d: a bucket is cut short", id)
+		return fmt.Errorf("page %d: truncated bucket", id)
 	}
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
 		return im.walk(root)
 	}
 	inline := value[16:]
 	if len(inline) < pageHeader || binary.NativeEndian.Uint16(inline[8:]) != leafPage {
-		return fmt.Errorf("page %d: an inline bucket is damaged", id)
+		return fmt.Errorf("page %d: damaged inline bucket", id)
 	}
 	return im.leaf(id, inline, int(binary.NativeEndian.Uint16(inline[10:])))
 }
@@ -249,7 +249,7 @@ func (im *image) checkFreelist() error {
 		count, ids = binary.NativeEndian.Uint64(ids), ids[8:]
 	}
 	if count > uint64(len(ids))/8 {
-		return fmt.Errorf("page %d: the free list is cut short", id)
+		return fmt.Errorf("page %d: truncated free list", id)
 	}
 	for i := range count {
 		free := binary.NativeEndian.Uint64(ids[i*8:])

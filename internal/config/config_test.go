@@ -92,7 +92,7 @@ func TestProblems(t *testing.T) {
 		{"dialogs", "[[dialogs]]\nname = \"d\"\nwanted = \"Yes\"\noptions = [\"No\"]\n", []string{`3:3 dialog "d" has nothing to detect it by`, `5:1 dialog "d": wanted "Yes" is not among its options`}},
 		{"status rules", "[[status_rules]]\nname = \"d\"\nstate = \"ilde\"\nany = [\"x\"]\n", []string{`5:1 status_rules.state: "ilde" is not valid | did you mean "idle"?`}},
 		{"status rules without effect", "[[status_rules]]\nname = \"d\"\nstate = \"idle\"\nkind = \"auth\"\nregion = \"top\"\nprovider = \"cluade\"\nany = [\"\"]\n", []string{
-			`6:1 status rule "d": kind is for blocked alone`, `7:1 status_rules.region: "top" is not valid`, `8:1 status_rules.provider: no provider is named "cluade" | did you mean "claude"?`, `9:1 status rule "d": a text of any is empty`}},
+			`6:1 status rule "d": kind requires state = "blocked"`, `7:1 status_rules.region: "top" is not valid`, `8:1 status_rules.provider: no provider is named "cluade" | did you mean "claude"?`, `9:1 status rule "d": a text of any is empty`}},
 		{"mcp servers of a terminal", "[[agents]]\nname = \"a\"\nmcp_servers = [\"github\"]\n", []string{`5:1 agent "a": mcp_servers would have no effect`}},
 		{"status rule without texts", "[[status_rules]]\nname = \"d\"\nstate = \"idle\"\nnot = [\"x\"]\n", []string{`3:3 status rule "d" has no text in all or any`}},
 		{"port", "[api]\nport = 70000\n", []string{`4:1 api.port: 70000 is not a port`}},

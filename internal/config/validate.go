@@ -298,7 +298,7 @@ func (r *StatusRule) validate(out *toml.Report) {
 		out.Add(r.Place("settle_ms"), "", "status rule %q: settle_ms is negative", clip(r.Name))
 	}
 	if r.Kind != "" && r.State != "blocked" {
-		out.Add(r.Place("kind"), `leave it out, or write state = "blocked"`, "status rule %q: kind is for blocked alone", clip(r.Name))
+		out.Add(r.Place("kind"), `leave it out, or write state = "blocked"`, "status rule %q: kind requires state = \"blocked\"", clip(r.Name))
 	}
 	if len(r.All)+len(r.Any) == 0 {
 		out.Add(r.Place("all"), "name the texts that stand on the screen", "status rule %q has no text in all or any", clip(r.Name))

@@ -94,7 +94,7 @@ func (d *Dialog) Check() error {
 	case d.Name == "":
 		return fmt.Errorf("dialog without a name")
 	case len(d.Detect) == 0 || slices.Contains(d.Detect, ""):
-		return fmt.Errorf("dialog %q: detect needs texts that are not empty", d.Name)
+		return fmt.Errorf("dialog %q: detect requires non-empty texts", d.Name)
 	case !slices.Contains(kinds, d.Kind):
 		return fmt.Errorf("dialog %q: kind is %q; valid: %s", d.Name, d.Kind, strings.Join(kinds, ", "))
 	case d.When != Startup && d.When != Report:

@@ -57,19 +57,19 @@ func (r *Status) Check() error {
 	case r.Name == "":
 		return fmt.Errorf("status rule without a name")
 	case !has(States, r.State):
-		return fmt.Errorf("status rule %q: state is %q; a screen can tell %s", r.Name, r.State, strings.Join(States, ", "))
+		return fmt.Errorf("status rule %q: state is %q; valid: %s", r.Name, r.State, strings.Join(States, ", "))
 	case r.State != "blocked" && r.Kind != "":
-		return fmt.Errorf("status rule %q: kind is for blocked alone", r.Name)
+		return fmt.Errorf("status rule %q: kind requires state = \"blocked\"", r.Name)
 	case r.Kind != "" && !has(kinds, r.Kind):
 		return fmt.Errorf("status rule %q: kind is %q; valid: %s", r.Name, r.Kind, strings.Join(kinds, ", "))
 	case !has(Regions, r.Region):
 		return fmt.Errorf("status rule %q: region is %q; valid: %s", r.Name, r.Region, strings.Join(Regions, ", "))
 	case len(r.All)+len(r.Any) == 0:
-		return fmt.Errorf("status rule %q: it needs texts in all or any", r.Name)
+		return fmt.Errorf("status rule %q: requires texts in all or any", r.Name)
 	case r.Settle < 0:
 		return fmt.Errorf("status rule %q: settle is negative", r.Name)
 	case has(r.All, "") || has(r.Any, "") || has(r.Not, ""):
-		return fmt.Errorf("status rule %q: a text is empty", r.Name)
+		return fmt.Errorf("status rule %q: empty text", r.Name)
 	}
 	return nil
 }
@@ -124,19 +124,19 @@ func (r *Status) Match(v View) (ok bool, why string) {
 	where := "in the region " + cmp.Or(r.Region, Bottom)
 	for _, s := range r.Not {
 		if strings.Contains(text, s) {
-			return false, fmt.Sprintf("%q stands %s", s, where)
+			return false, fmt.Sprintf("%q is %s", s, where)
 		}
 	}
 	for _, s := range r.All {
 		if !strings.Contains(text, s) {
-			return false, fmt.Sprintf("%q does not stand %s", s, where)
+			return false, fmt.Sprintf("%q is not %s", s, where)
 		}
 		why = s
 	}
 	if i := slices.IndexFunc(r.Any, func(s string) bool { return strings.Contains(text, s) }); i >= 0 {
 		why = r.Any[i]
 	} else if len(r.Any) > 0 {
-		return false, fmt.Sprintf("none of %q stands %s", r.Any, where)
+		return false, fmt.Sprintf("none of %q is %s", r.Any, where)
 	}
 	first, _, _ := strings.Cut(why, "\n")
 	for line := range strings.Lines(text) {

@@ -23,8 +23,8 @@ func TestStatusRules(t *testing.T) {
 		"the cursor's line":       {[]Status{{Name: "line", State: "idle", Region: Line, All: []string{"❯"}}}, view, "line", "❯"},
 		"priority":                {[]Status{busy, {Name: "high", State: "blocked", All: []string{"Thinking"}, Priority: 1}}, view, "high", "Thinking… (esc to interrupt)"},
 		"the first of equals":     {[]Status{busy, {Name: "second", State: "idle", All: []string{"Thinking"}}}, view, "busy", "Thinking… (esc to interrupt)"},
-		"nothing holds":           {[]Status{idle, {Name: "gone", State: "done", All: []string{"Bye"}}}, view, "", `idle: "esc to interrupt" stands in the region bottom; gone: "Bye" does not stand in the region bottom`},
-		"an empty screen":         {[]Status{busy}, View{}, "", `busy: none of ["ctrl-c to stop" "esc to interrupt"] stands in the region bottom`},
+		"nothing holds":           {[]Status{idle, {Name: "gone", State: "done", All: []string{"Bye"}}}, view, "", `idle: "esc to interrupt" is in the region bottom; gone: "Bye" is not in the region bottom`},
+		"an empty screen":         {[]Status{busy}, View{}, "", `busy: none of ["ctrl-c to stop" "esc to interrupt"] is in the region bottom`},
 	} {
 		found, why := FindStatus(tt.view, tt.rules)
 		if got := ""; found != nil {

@@ -134,7 +134,7 @@ func merge(ctx context.Context, dirs, slots []string) (entries []entry, done fun
 	}
 	for _, e := range byRel {
 		if e.rel == manifest {
-			return nil, done, fmt.Errorf("%s is gc's own file", manifest)
+			return nil, done, fmt.Errorf("%s is reserved for gc", manifest)
 		}
 		entries = append(entries, e)
 	}
@@ -242,7 +242,7 @@ func readManifest(work *os.Root) (staged, error) {
 		return m, fmt.Errorf("%s: %w", manifest, err)
 	}
 	if m.Version != 1 {
-		return m, fmt.Errorf("%s: version %d is newer than this gc", manifest, m.Version)
+		return m, fmt.Errorf("%s: version %d is newer than this gc supports", manifest, m.Version)
 	}
 	if m.Files == nil {
 		m.Files = map[string]string{}

@@ -85,7 +85,7 @@ func newEntry(root *os.Root, p, rel string) (entry, error) {
 		}
 		return e, nil
 	default:
-		return entry{}, fmt.Errorf("%s is no file, folder or link", filepath.Join(root.Name(), p))
+		return entry{}, fmt.Errorf("%s is not a file, directory or link", filepath.Join(root.Name(), p))
 	}
 }
 

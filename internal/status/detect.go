@@ -136,7 +136,7 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 		d.dialog(f), d.report(now, soon), d.progress(), d.prompt(f, now, soon),
 		title(t.Title(), f, now, soon), d.screen(f, now, soon), d.ready(f, now, soon), d.command(f),
 	}
-	best := Finding{State: Unknown, Evidence: "nothing says what it is doing"}
+	best := Finding{State: Unknown, Evidence: "no evidence of its state"}
 	for _, x := range all {
 		if x.State != "" {
 			best = x

@@ -105,7 +105,7 @@ func (s *signals) owns(r *record, group func() int) bool {
 		s.Refused = ""
 		return true
 	}
-	s.Refused = fmt.Sprintf("%s said state=%s, which is not believed while %s is at work in its process group", r.App, r.State, s.Records[i].App)
+	s.Refused = fmt.Sprintf("%s said state=%s, rejected while %s works in the same process group", r.App, r.State, s.Records[i].App)
 	return false
 }
 
@@ -149,7 +149,7 @@ func (s *signals) save() ([]byte, error) { return json.Marshal(s) }
 func (s *signals) load(b []byte) error {
 	var in signals
 	if err := json.Unmarshal(b, &in); err != nil {
-		return fmt.Errorf("status of before: %w", err)
+		return fmt.Errorf("saved status: %w", err)
 	}
 	*s = in
 	return nil

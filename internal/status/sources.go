@@ -12,7 +12,7 @@ import (
 
 // dialog finds a visible question.
 func (d *Detector) dialog(f Facts) Finding {
-	x := Finding{Source: FromDialog, Evidence: "no question stands on the screen"}
+	x := Finding{Source: FromDialog, Evidence: "no question on the screen"}
 	if d.look.hint {
 		x.Evidence = fmt.Sprintf("a line may explain the keys of a menu: %q", d.look.found.Question)
 	}
@@ -38,7 +38,7 @@ func (d *Detector) dialog(f Facts) Finding {
 func (d *Detector) report(now time.Time, soon func(time.Time)) Finding {
 	r, ok := d.s.reported()
 	if !ok {
-		return Finding{Source: FromReport, Evidence: "the program does not report its status"}
+		return Finding{Source: FromReport, Evidence: "the program has not reported its status"}
 	}
 	x := Finding{Source: FromReport, State: r.State, Kind: r.Kind, Since: r.Since, Evidence: "state=" + r.State}
 	progress := ""
@@ -57,7 +57,7 @@ func (d *Detector) report(now time.Time, soon func(time.Time)) Finding {
 		x.Kind = Question
 	}
 	if r.News {
-		x.State, x.Evidence = Done, x.Evidence+" (it was done before)"
+		x.State, x.Evidence = Done, x.Evidence+" (it was done)"
 	}
 	if until := r.Since.Add(holdIdle); r.Held && now.Before(until) {
 		soon(until)
@@ -70,16 +70,16 @@ func (d *Detector) progress() Finding {
 	if !d.s.Busy {
 		return Finding{Source: FromProgress, Evidence: "no progress is shown"}
 	}
-	return Finding{Source: FromProgress, State: Working, Since: d.s.BusySince, Evidence: fmt.Sprintf("progress %d %%", d.s.Percent)}
+	return Finding{Source: FromProgress, State: Working, Since: d.s.BusySince, Evidence: fmt.Sprintf("progress %d%%", d.s.Percent)}
 }
 
 // prompt is an open shell prompt.
 func (d *Detector) prompt(f Facts, now time.Time, soon func(time.Time)) Finding {
 	if d.s.Shell != shellPrompt {
-		return Finding{Source: FromPrompt, Evidence: "no shell says that its prompt is open"}
+		return Finding{Source: FromPrompt, Evidence: "no shell prompt is marked as open"}
 	}
 	if f.Foreground != "" && !isShell(f.Foreground) {
-		return Finding{Source: FromPrompt, Evidence: fmt.Sprintf("a prompt is marked, but %q in the foreground is no shell", f.Foreground)}
+		return Finding{Source: FromPrompt, Evidence: fmt.Sprintf("a prompt is marked, but %q in the foreground is not a shell", f.Foreground)}
 	}
 	x := Finding{Source: FromPrompt, State: Idle, Since: d.s.ShellSince, Evidence: "a shell's prompt is open"}
 	if until := d.s.ShellSince.Add(holdIdle); d.s.ShellHeld && now.Before(until) {
@@ -93,10 +93,10 @@ func (d *Detector) prompt(f Facts, now time.Time, soon func(time.Time)) Finding 
 // may be a waiting agent.
 func (d *Detector) command(f Facts) Finding {
 	if d.s.Shell != shellCommand {
-		return Finding{Source: FromCommand, Evidence: "no shell says that a command runs"}
+		return Finding{Source: FromCommand, Evidence: "no shell command is marked as running"}
 	}
 	if f.Leader != "" && !isShell(f.Leader) && !isShell(f.Foreground) {
-		return Finding{Source: FromCommand, Evidence: fmt.Sprintf("a command is marked, but %q is no shell", f.Leader)}
+		return Finding{Source: FromCommand, Evidence: fmt.Sprintf("a command is marked, but %q is not a shell", f.Leader)}
 	}
 	return Finding{Source: FromCommand, State: Working, Since: d.s.ShellSince, Evidence: "a shell runs a command"}
 }
@@ -122,17 +122,17 @@ func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
 	case f.Ready == "":
 		x.Evidence = "the session has no ready prefix"
 	case d.look.ready == "":
-		x.Evidence = fmt.Sprintf("%q does not stand on the cursor's line", f.Ready)
+		x.Evidence = fmt.Sprintf("%q is not on the cursor's line", f.Ready)
 	case d.look.hint:
-		x.Evidence = "the prompt stands, but a menu may be open"
+		x.Evidence = "the prompt is shown, but a menu may be open"
 	case f.Reports && len(d.s.Records) == 0 && now.Before(f.Started.Add(reportsWithin)):
 		soon(f.Started.Add(reportsWithin))
-		x.Evidence = "the prompt stands, but the program has not reported its status yet"
+		x.Evidence = "the prompt is shown, but the program has not reported its status yet"
 	case now.Before(until):
 		soon(until)
-		x.Evidence = "the prompt stands, but there was output a moment ago"
+		x.Evidence = "the prompt is shown, but there was output a moment ago"
 	default:
-		x.State, x.Since, x.Evidence = Idle, until, fmt.Sprintf("the prompt stands: %q", d.look.ready)
+		x.State, x.Since, x.Evidence = Idle, until, fmt.Sprintf("the prompt is shown: %q", d.look.ready)
 	}
 	return x
 }
@@ -144,7 +144,7 @@ func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
 func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding {
 	x := Finding{Source: FromScreen}
 	if len(f.Rules) == 0 {
-		x.Evidence = "no status rules are known for this agent"
+		x.Evidence = "this agent has no status rules"
 		return x
 	}
 	last, h := latest(f.Started, f.LastOutput), d.look.rule
@@ -168,7 +168,7 @@ func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding 
 	x.Evidence = fmt.Sprintf("rule %s: %q", r.Name, h.why)
 	if until := d.asks.Add(millis(r.Settle)); r.State == Blocked && !d.asks.IsZero() && now.Before(until) {
 		soon(until)
-		x.Evidence += ", but its question is not in sight yet"
+		x.Evidence += ", but its question is not visible yet"
 		return d.goesOn(x)
 	}
 	if until := d.settled(r, last, f.LastInput, now); r.State == Idle && now.Before(until) {
@@ -180,7 +180,7 @@ func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding 
 		return x
 	}
 	if r.State == Idle && r.Region == rule.Title && f.Ready != "" && d.look.ready == "" {
-		x.Evidence += fmt.Sprintf(", but %q does not stand on the cursor's line", f.Ready)
+		x.Evidence += fmt.Sprintf(", but %q is not on the cursor's line", f.Ready)
 		return x
 	}
 	d.look.ruleLine = h.why

@@ -644,7 +644,7 @@ func TestOtherProgramsReport(t *testing.T) {
 	r.write(report("state=working:app=claude"))
 	r.write(report("state=done:app=codex"))
 	a, _ := r.is("working")
-	if !strings.Contains(a.Sources[1].Evidence, "codex said state=done, which is not believed") {
+	if !strings.Contains(a.Sources[1].Evidence, "codex said state=done, rejected") {
 		t.Fatalf("%+v", a.Sources[1])
 	}
 	r.write(report("state=blocked:kind=permission:app=claude"))
@@ -664,7 +664,7 @@ func TestMarksOfNoShell(t *testing.T) {
 	r.f.Leader, r.f.Foreground = "pi", "pi"
 	r.write("\x1b]133;A\x1b\\\x1b]133;B\x1b\\")
 	a, _ := r.is("unknown")
-	if !strings.Contains(a.Sources[3].Evidence, `"pi" in the foreground is no shell`) {
+	if !strings.Contains(a.Sources[3].Evidence, `"pi" in the foreground is not a shell`) {
 		t.Fatalf("%+v", a.Sources[3])
 	}
 	r.write("\x1b]133;C\x1b\\")

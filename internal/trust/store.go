@@ -34,11 +34,11 @@ type Store struct {
 	dir string
 }
 
-// ErrStore means that trust cannot be recorded; it wraps the cause.
-var ErrStore = errors.New("trust cannot be recorded")
+// ErrStore means that cannot record trust; it wraps the cause.
+var ErrStore = errors.New("cannot record trust")
 
 // ErrNoState means that the environment names no directory for the records.
-var ErrNoState = errors.New("neither XDG_STATE_HOME nor HOME is set: there is no place to record trust")
+var ErrNoState = errors.New("neither XDG_STATE_HOME nor HOME is set: nowhere to record trust")
 
 // DefaultStore is $XDG_STATE_HOME/gc/trust, or else ~/.local/state/gc/trust.
 func DefaultStore(getenv func(string) string) (Store, error) {

@@ -92,7 +92,7 @@ func (r ScreenRules) read(text string, changed, now time.Time) runtime.Activity 
 	status, pending := r.status(sight, found, changed, now)
 	sources = append(sources, status, r.ready(text, found, open, changed, now),
 		runtime.ActivitySource{Source: "osc7501", Evidence: "this backend shows the text of the screen and nothing else"})
-	a := runtime.Activity{State: runtime.ActivityUnknown, Evidence: "nothing says what it is doing", Sources: sources}
+	a := runtime.Activity{State: runtime.ActivityUnknown, Evidence: "no evidence of its state", Sources: sources}
 	for _, x := range sources {
 		if x.State != "" {
 			a.State, a.Kind, a.Source, a.Evidence, a.Since = x.State, x.Kind, x.Source, x.Evidence, x.Since
@@ -128,7 +128,7 @@ func asked(sight rule.Sight, found rule.Found, open bool) *runtime.Interaction {
 }
 
 func dialogSource(q *runtime.Interaction, changed time.Time) runtime.ActivitySource {
-	x := runtime.ActivitySource{Source: "dialog", Evidence: "no question stands on the screen"}
+	x := runtime.ActivitySource{Source: "dialog", Evidence: "no question on the screen"}
 	if q == nil {
 		return x
 	}
@@ -143,7 +143,7 @@ func dialogSource(q *runtime.Interaction, changed time.Time) runtime.ActivitySou
 // Rules about something that is painted all the time need a change just now, and
 // idle needs a pause.
 func (r ScreenRules) status(sight rule.Sight, found rule.Found, changed, now time.Time) (runtime.ActivitySource, *runtime.Interaction) {
-	x := runtime.ActivitySource{Source: "screen", Evidence: "no status rules are known for this agent"}
+	x := runtime.ActivitySource{Source: "screen", Evidence: "this agent has no status rules"}
 	if len(r.Status) == 0 {
 		return x, nil
 	}
@@ -175,9 +175,9 @@ func (r ScreenRules) ready(text string, found rule.Found, open bool, changed, no
 	case open || !PromptLine(text, r.Ready, found):
 		x.Evidence = fmt.Sprintf("no prompt %q stands open", r.Ready)
 	case !quiet(changed, now):
-		x.Evidence = "the prompt stands, but there was output a moment ago, or that is not known"
+		x.Evidence = "the prompt is shown, but there was output a moment ago, or that is not known"
 	default:
-		x.State, x.Since, x.Evidence = runtime.ActivityIdle, changed, fmt.Sprintf("the prompt stands: %q", r.Ready)
+		x.State, x.Since, x.Evidence = runtime.ActivityIdle, changed, fmt.Sprintf("the prompt is shown: %q", r.Ready)
 	}
 	return x
 }

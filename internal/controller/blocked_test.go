@@ -140,7 +140,7 @@ func TestBlockedTimeCountsOneQuestionWithoutAPerson(t *testing.T) {
 		time.Sleep(time.Hour)
 		p.sit(true)
 		p.asks(runtime.BlockedPermission, "three?")
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10*time.Minute + time.Second)
 		p.sit(false)
 		p.asks(runtime.BlockedRateLimit, "limit reached")
 		time.Sleep(10 * time.Minute)

@@ -68,8 +68,9 @@ var arrows = map[string][]string{
 	"internal/session": {"store", "internal/clock", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config",
-		"internal/session", "internal/process", "internal/alive", "internal/controller/plan",
+		"internal/session", "internal/process", "internal/controller/plan", "internal/controller/api",
 	},
+	"internal/controller/api":  {"runtime", "internal/session", "internal/alive"},
 	"internal/controller/plan": {"internal/agent", "internal/session"},
 	"internal/api":             {anything},
 	"internal/mcp":             {anything},

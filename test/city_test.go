@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 // liveCity is a city under its controller.
@@ -50,13 +50,13 @@ func (c *liveCity) put(name, content string) {
 	}
 }
 
-func (c *liveCity) agents() map[string]controller.AgentStatus {
+func (c *liveCity) agents() map[string]cityapi.AgentStatus {
 	c.t.Helper()
-	var st controller.Status
+	var st cityapi.Status
 	if err := json.Unmarshal([]byte(c.gc("--city", c.path, "status", "--json")), &st); err != nil {
 		c.t.Fatal(err)
 	}
-	out := map[string]controller.AgentStatus{}
+	out := map[string]cityapi.AgentStatus{}
 	for _, a := range st.Agents {
 		out[a.Name] = a
 	}
@@ -64,7 +64,7 @@ func (c *liveCity) agents() map[string]controller.AgentStatus {
 }
 
 // becomes waits until exactly these agents are in these states.
-func (c *liveCity) becomes(want map[string]controller.State) {
+func (c *liveCity) becomes(want map[string]cityapi.State) {
 	c.t.Helper()
 	show := func() string { return fmt.Sprintf("want %v, have %+v", want, c.agents()) }
 	eventually(c.t, show, func() bool {
@@ -103,8 +103,8 @@ func TestCityFollowsItsConfig(t *testing.T) {
 	c := newCity(t, fixed+pool+boss+job+loop)
 	c.put("size", "2\n")
 	c.run("start", c.path)
-	run, quarantined := controller.StateRunning, controller.StateQuarantined
-	c.becomes(map[string]controller.State{"w-1": run, "w-2": run, "boss": run, "prepare": controller.StateExited, "loop": quarantined})
+	run, quarantined := cityapi.StateRunning, cityapi.StateQuarantined
+	c.becomes(map[string]cityapi.State{"w-1": run, "w-2": run, "boss": run, "prepare": cityapi.StateExited, "loop": quarantined})
 	if _, err := os.Stat(filepath.Join(c.path, "prepared")); err != nil {
 		t.Errorf("boss started without what it depends on: %v", err)
 	}
@@ -113,16 +113,16 @@ func TestCityFollowsItsConfig(t *testing.T) {
 	}
 
 	c.put("size", "1\n") // the pool shrinks
-	c.becomes(map[string]controller.State{"w-1": run, "boss": run, "prepare": controller.StateExited, "loop": quarantined})
+	c.becomes(map[string]cityapi.State{"w-1": run, "boss": run, "prepare": cityapi.StateExited, "loop": quarantined})
 
 	before := c.live("boss").ID
 	c.write(fixed + pool + boss + "env = {MODE = \"new\"}\n" + job) // drift, and the loop is gone
-	c.becomes(map[string]controller.State{"w-1": run, "boss": run, "prepare": controller.StateExited})
+	c.becomes(map[string]cityapi.State{"w-1": run, "boss": run, "prepare": cityapi.StateExited})
 	eventually(t, func() string { return "boss runs with its old config" }, func() bool { return c.live("boss").ID != before })
 
 	good := c.read(filepath.Join(c.path, "city.toml"))
 	c.write("[[agents]\n") // broken: the old config stays
-	client, err := controller.Dial(c.path)
+	client, err := cityapi.Dial(c.path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestCityRestartsWhatDies(t *testing.T) {
 	}
 	eventually(t, func() string { return fmt.Sprintf("%+v", c.agents()) }, func() bool {
 		a := c.agents()["a"]
-		return a.State == controller.StateRunning && a.Restarts == 1 && a.LastExit != nil && a.LastExit.Signal == "SIGSEGV"
+		return a.State == cityapi.StateRunning && a.Restarts == 1 && a.LastExit != nil && a.LastExit.Signal == "SIGSEGV"
 	})
 	if second := c.live("a"); second.ID == first.ID {
 		t.Errorf("the same session %s", second.ID)
@@ -172,11 +172,11 @@ func TestTwoCitiesOfOneName(t *testing.T) {
 	other.write(toml)
 	other.run("start", other.path)
 	a := other.agents()["a"]
-	if a.State != controller.StateRunning || a.Session == c.agents()["a"].Session {
+	if a.State != cityapi.StateRunning || a.Session == c.agents()["a"].Session {
 		t.Errorf("the second city: %+v", a)
 	}
 	other.gc("--city", other.path, "stop")
-	if s := other.agents()["a"]; s.State != controller.StateStopped {
+	if s := other.agents()["a"]; s.State != cityapi.StateStopped {
 		t.Errorf("the second city after its stop: %+v", s)
 	}
 	if now := c.live("a"); now.ID != mine || now.State != "running" {

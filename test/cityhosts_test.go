@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/proctree"
 )
 
@@ -82,8 +82,8 @@ func TestCityOnEveryHost(t *testing.T) {
 	onHosts(t, hostCity(first, "one"), func(t *testing.T, c *liveCity) {
 		c.put("size", "2\n")
 		c.run("start", c.path) // the loop fails
-		run, quarantined, exited := controller.StateRunning, controller.StateQuarantined, controller.StateExited
-		all := map[string]controller.State{"w-1": run, "w-2": run, "boss": run, "prepare": exited, "loop": quarantined}
+		run, quarantined, exited := cityapi.StateRunning, cityapi.StateQuarantined, cityapi.StateExited
+		all := map[string]cityapi.State{"w-1": run, "w-2": run, "boss": run, "prepare": exited, "loop": quarantined}
 		c.becomes(all)
 		c.read(filepath.Join(c.path, "prepared"))
 		before := c.sleeps(map[string]int{"w-1": 1, "w-2": 1, "boss": 1})
@@ -133,14 +133,14 @@ func (c *liveCity) bossRuns(arg, mode string) {
 			return false
 		}
 		env, err := proctree.Environ(have[0])
-		return err == nil && env["MODE"] == mode && c.agents()["boss"].State == controller.StateRunning
+		return err == nil && env["MODE"] == mode && c.agents()["boss"].State == cityapi.StateRunning
 	})
 }
 
 // killController ends the city's controller with SIGKILL.
 func (c *liveCity) killController() {
 	c.t.Helper()
-	client, err := controller.Dial(c.path)
+	client, err := cityapi.Dial(c.path)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 // reader is an agent that writes down each of its starts, and each line that was
@@ -78,7 +78,7 @@ func TestCommandsWakeTheirOwners(t *testing.T) {
 		c.run("start", c.path)
 		c.wantSaid("owner", ids)
 		if sleeps {
-			c.becomes(map[string]controller.State{"owner": controller.StateRunning, "sleeper": controller.StateStopped})
+			c.becomes(map[string]cityapi.State{"owner": cityapi.StateRunning, "sleeper": cityapi.StateStopped})
 		}
 		c.put("go", "")
 		c.wantSaid("sleeper", []string{slept})

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/testenv"
 )
 
@@ -53,7 +53,7 @@ func TestCityOnSessionScript(t *testing.T) {
 			if out := c.gc("start"); !strings.Contains(out, "running") {
 				t.Errorf("start: %s", out)
 			}
-			c.becomes(map[string]controller.State{"worker": controller.StateRunning})
+			c.becomes(map[string]cityapi.State{"worker": cityapi.StateRunning})
 			if r := c.run("nudge", "worker", "hello"); !strings.HasPrefix(r.out, "submitted") && !strings.HasPrefix(r.out, "unverified") {
 				t.Errorf("nudge: %s", r)
 			}
@@ -69,7 +69,7 @@ func TestCityOnSessionScript(t *testing.T) {
 			eventually(t, func() string { return "the next agent" }, func() bool {
 				return len(strings.Fields(c.read(filepath.Join(c.path, "pids")))) == 2
 			})
-			c.becomes(map[string]controller.State{"worker": controller.StateRunning})
+			c.becomes(map[string]cityapi.State{"worker": cityapi.StateRunning})
 			c.gc("stop")
 			if script != "gc-session-native" { // the controller's process may still be ending
 				eventually(t, func() string { return fmt.Sprintf("left behind: %+v", runningWithHome(c.home)) }, func() bool {

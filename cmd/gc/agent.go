@@ -9,7 +9,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -167,7 +167,7 @@ func runAgentStop(ctx context.Context, a *app, names []string) error {
 // when one runs, else the selection.
 func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spec) (runtime.Provider, error) {
 	c := selectedIn(city)
-	client, err := controller.Dial(city.Dir)
+	client, err := cityapi.Dial(city.Dir)
 	if err != nil {
 		return a.newProvider(c, city.Dir) // no controller, or one that gives no answer
 	}

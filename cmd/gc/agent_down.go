@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -23,7 +23,7 @@ func (a *app) agentDown(ctx context.Context, err error) error {
 	if ag == nil {
 		return fail(exitNotFound, "gc start", "agent %s is not running", a.agent.label)
 	}
-	if ag.State == controller.StateRunning {
+	if ag.State == cityapi.StateRunning {
 		return fail(exitCannotTell, "gc doctor; GC_MUX_SOCKET and XDG_STATE_HOME must be those of gc start",
 			"the controller says that agent %s runs, but its session is not found from here", ag.Name)
 	}
@@ -31,7 +31,7 @@ func (a *app) agentDown(ctx context.Context, err error) error {
 	switch {
 	case ag.SuspendedBy != "":
 		_, hint = suspendedText(*ag)
-	case ag.State == controller.StateStarting || ag.WaitsFor != "":
+	case ag.State == cityapi.StateStarting || ag.WaitsFor != "":
 		hint = "gc status --watch"
 	case ag.Hint != "":
 		hint = ag.Hint

@@ -8,14 +8,14 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/nearest"
 )
 
 // cityController connects to the city's controller for a call about agents. The
 // names are those of a person; as far as the config can be read they are
 // checked and made whole before anything is asked.
-func (a *app) cityController(names ...string) (*controller.Client, []string, error) {
+func (a *app) cityController(names ...string) (*cityapi.Client, []string, error) {
 	dir, err := a.cityDir()
 	if err != nil {
 		return nil, nil, err
@@ -25,7 +25,7 @@ func (a *app) cityController(names ...string) (*controller.Client, []string, err
 			return nil, nil, err
 		}
 	}
-	c, err := controller.Dial(dir)
+	c, err := cityapi.Dial(dir)
 	return c, names, err
 }
 

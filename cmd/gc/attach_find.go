@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
@@ -170,7 +170,7 @@ func (a *app) attachable(ctx context.Context, s scope) (names, about []string, e
 	for _, blocked := range []bool{true, false} {
 		for _, ag := range status.Agents {
 			asks := ag.Activity == runtime.ActivityBlocked
-			if ag.State != controller.StateRunning || asks != blocked {
+			if ag.State != cityapi.StateRunning || asks != blocked {
 				continue
 			}
 			names, about = append(names, ag.Name), append(about, firstOf(blockedOn(ag), activityText(ag)))

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -49,11 +49,11 @@ func (a *app) awaitRestart(ctx context.Context, t *target) bool {
 			return false
 		}
 		switch ag.State {
-		case controller.StateRunning, controller.StateStarting:
+		case cityapi.StateRunning, cityapi.StateStarting:
 			if running, err := t.provider.IsRunning(ctx, t.session); err == nil && running {
 				return true
 			}
-		case controller.StateQuarantined, controller.StateSuspended, controller.StateUnknown, controller.StateExited:
+		case cityapi.StateQuarantined, cityapi.StateSuspended, cityapi.StateUnknown, cityapi.StateExited:
 			return false
 		}
 		select {

@@ -10,7 +10,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -141,7 +141,7 @@ func (a *app) liveTarget(ctx context.Context, name string, broken error) (*targe
 	if err != nil {
 		return nil, broken
 	}
-	client, err := controller.Dial(dir)
+	client, err := cityapi.Dial(dir)
 	if err != nil {
 		return nil, broken
 	}
@@ -172,5 +172,5 @@ func (t *target) ofCity(ctx context.Context, dir string) error {
 	if err != nil || mark == "" || mark == dir || mark == config.MovedFrom(realPath(dir)) {
 		return nil // an error comes again with what is asked for
 	}
-	return fail(exitFailure, controller.ForeignHint, "agent %s: %w: it belongs to %s", t.label, controller.ErrForeign, cleanLine(mark))
+	return fail(exitFailure, cityapi.ForeignHint, "agent %s: %w: it belongs to %s", t.label, cityapi.ErrForeign, cleanLine(mark))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 // completeLimit bounds how long a Tab may take.
@@ -106,7 +106,7 @@ func (a *app) liveNames(ctx context.Context, prefix string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completeLimit)
 	defer cancel()
 	var names []string
-	if c, err := controller.Dial(dir); err == nil {
+	if c, err := cityapi.Dial(dir); err == nil {
 		defer c.Close()
 		if st, err := c.Status(ctx); err == nil {
 			for _, ag := range st.Agents {

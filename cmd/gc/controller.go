@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
 )
 
@@ -91,7 +92,7 @@ func claimsDir() string {
 
 // launchController starts a controller in the background and returns the
 // city's status after its first reconcile.
-func launchController(ctx context.Context, o controller.Options) (controller.Status, error) {
+func launchController(ctx context.Context, o controller.Options) (cityapi.Status, error) {
 	return controller.Spawn(ctx, controller.SpawnOptions{
 		City: o.City.Dir, Bin: o.Build.Bin, Env: o.Build.Environ,
 		Args: []string{"controller", "run", "--city", o.City.Dir},

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/trust"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
@@ -52,7 +52,7 @@ var sentinels = []struct {
 	hint   string
 }{
 	{config.ErrNoCity, exitNotFound, "gc init DIR makes a city; --city DIR names one"},
-	{controller.ErrNoController, exitNotFound, "gc start"},
+	{cityapi.ErrNoController, exitNotFound, "gc start"},
 	{runtime.ErrSessionNotFound, exitNotFound, "gc session list --all"},
 	{mux.ErrNotFound, exitNotFound, "gc session list --all"},
 	{runtime.ErrSessionExists, exitFailure, "gc session kill NAME ends the one that runs"},
@@ -70,9 +70,9 @@ var sentinels = []struct {
 	{mux.ErrStateDir, exitFailure, "XDG_STATE_HOME or GC_MUX_SOCKET name another place"},
 	{mux.ErrBadName, exitUsage, ""},
 	{mux.ErrSize, exitUsage, ""},
-	{controller.ErrUnknownAgent, exitNotFound, "gc agent list"},
-	{controller.ErrUnknownRig, exitNotFound, "gc rig list"},
-	{controller.ErrControllerRunning, exitFailure, "gc status shows it, gc stop ends it"},
+	{cityapi.ErrUnknownAgent, exitNotFound, "gc agent list"},
+	{cityapi.ErrUnknownRig, exitNotFound, "gc rig list"},
+	{cityapi.ErrControllerRunning, exitFailure, "gc status shows it, gc stop ends it"},
 	{mux.ErrLimit, exitFailure, "gc process list --running shows them, gc process kill ID ends one"},
 	{mux.ErrBusy, exitFailure, "gc mux stop --force ends the sessions too"},
 	{runtime.ErrBackendUnreachable, exitCannotTell, "gc doctor"},

@@ -13,7 +13,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
 )
 
@@ -71,7 +71,7 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 		return fail(exitUsage, "", "-n %d is negative", o.last)
 	}
 	c, agents, err := a.cityController(o.agents...)
-	if errors.Is(err, controller.ErrNoController) && !o.follow {
+	if errors.Is(err, cityapi.ErrNoController) && !o.follow {
 		return a.pastEvents(agents, o, err)
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 	}
 	s := a.newEventStream(status.CityPath, agents, o)
 	if o.last > 0 {
-		err := s.past(func(each func(controller.Event) error) error { return c.Events(ctx, s.after, false, each) })
+		err := s.past(func(each func(cityapi.Event) error) error { return c.Events(ctx, s.after, false, each) })
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 		case s.failed != nil:
 			return s.failed
 		case err != nil:
-			if _, gone := controller.Dial(status.CityPath); gone != nil {
+			if _, gone := cityapi.Dial(status.CityPath); gone != nil {
 				return gone
 			}
 			return err
@@ -129,7 +129,7 @@ func (a *app) pastEvents(agents []string, o eventsOptions, none error) error {
 	if err != nil {
 		return err
 	}
-	list, err := controller.PastEvents(dir, uint64(o.after))
+	list, err := cityapi.PastEvents(dir, uint64(o.after))
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *app) pastEvents(agents []string, o eventsOptions, none error) error {
 		return none
 	}
 	s := a.newEventStream(dir, agents, o)
-	each := func(show func(controller.Event) error) error {
+	each := func(show func(cityapi.Event) error) error {
 		for _, e := range list {
 			if err := show(e); err != nil {
 				return err
@@ -180,9 +180,9 @@ func poolsAmong(dir string, names []string) []*agent.Spec {
 }
 
 // past prints the last of the events that each gives.
-func (s *eventStream) past(each func(func(controller.Event) error) error) error {
-	var list []controller.Event
-	err := each(func(e controller.Event) error {
+func (s *eventStream) past(each func(func(cityapi.Event) error) error) error {
+	var list []cityapi.Event
+	err := each(func(e cityapi.Event) error {
 		s.after = e.Seq
 		if s.wanted(e) {
 			list = append(list, e)
@@ -203,13 +203,13 @@ func (s *eventStream) past(each func(func(controller.Event) error) error) error 
 	return nil
 }
 
-func (s *eventStream) wanted(e controller.Event) bool {
+func (s *eventStream) wanted(e cityapi.Event) bool {
 	return len(s.agents) == 0 || slices.Contains(s.agents, e.Agent) ||
 		slices.ContainsFunc(s.pools, func(pool *agent.Spec) bool { return isMember(pool, e.Agent) })
 }
 
-func (s *eventStream) print(e controller.Event) error {
-	s.after, s.ended = e.Seq, e.Kind == controller.EventController && e.Why == controller.WhyEnds
+func (s *eventStream) print(e cityapi.Event) error {
+	s.after, s.ended = e.Seq, e.Kind == cityapi.EventController && e.Why == cityapi.WhyEnds
 	if !s.wanted(e) {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (s *eventStream) print(e controller.Event) error {
 	return s.failed
 }
 
-func (s *eventStream) show(e controller.Event) error {
+func (s *eventStream) show(e cityapi.Event) error {
 	if s.o.json {
 		enc := json.NewEncoder(s.app.out)
 		enc.SetEscapeHTML(false)
@@ -234,7 +234,7 @@ func (s *eventStream) show(e controller.Event) error {
 }
 
 // eventText is "worker crashed (why), exit status 3, detail".
-func eventText(e controller.Event) string {
+func eventText(e cityapi.Event) string {
 	text := e.Kind
 	if who := firstOf(e.Agent, e.Session); who != "" {
 		text = who + " " + text

@@ -8,16 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
 // explained is gc explain --json.
 type explained struct {
-	Agent    string                  `json:"agent"`
-	Session  string                  `json:"session"`
-	Activity *runtime.Activity       `json:"activity,omitempty"` // nil without a session
-	Status   *controller.AgentStatus `json:"status,omitempty"`   // nil without a controller
+	Agent    string               `json:"agent"`
+	Session  string               `json:"session"`
+	Activity *runtime.Activity    `json:"activity,omitempty"` // nil without a session
+	Status   *cityapi.AgentStatus `json:"status,omitempty"`   // nil without a controller
 }
 
 func newExplainCmd(a *app, s scope) *cobra.Command {
@@ -59,12 +59,12 @@ func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
 }
 
 // statusOf is what a running controller knows of the agent, nil otherwise.
-func (a *app) statusOf(ctx context.Context, t *target) *controller.AgentStatus {
+func (a *app) statusOf(ctx context.Context, t *target) *cityapi.AgentStatus {
 	dir, err := a.cityDir()
 	if err != nil {
 		return nil
 	}
-	c, err := controller.Dial(dir)
+	c, err := cityapi.Dial(dir)
 	if err != nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 
 // addStatusFacts adds what the controller knows, and the next step where one is
 // needed.
-func addStatusFacts(facts *table, s *controller.AgentStatus) {
+func addStatusFacts(facts *table, s *cityapi.AgentStatus) {
 	facts.add("state", stateText(*s))
 	if s.Error != "" {
 		facts.add("error", s.Error)
@@ -143,7 +143,7 @@ func addStatusFacts(facts *table, s *controller.AgentStatus) {
 	if s.RetryAt != nil {
 		facts.add("next try", s.RetryAt.Local().Format(time.DateTime))
 	}
-	if s.State == controller.StateStopped && hint == "" {
+	if s.State == cityapi.StateStopped && hint == "" {
 		hint = "gc restart " + s.Name
 	}
 	if hint != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/agent"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
 )
 
@@ -132,7 +132,7 @@ func runningCity(ctx context.Context, client *mux.Client) string {
 			continue
 		}
 		asked[dir] = true
-		if c, err := controller.Dial(dir); err == nil {
+		if c, err := cityapi.Dial(dir); err == nil {
 			c.Close()
 			return dir
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -142,7 +142,7 @@ func (a *app) deliverTo(ctx context.Context, t *target, o agentNudgeOptions) err
 		return err
 	}
 	c, _, err := a.cityController()
-	if errors.Is(err, controller.ErrNoController) {
+	if errors.Is(err, cityapi.ErrNoController) {
 		return fail(exitNotFound, "gc start, or --delivery immediate", "%v", err)
 	}
 	if err != nil {
@@ -168,12 +168,12 @@ func (a *app) usualDelivery(ctx context.Context, t *target) string {
 
 // deliverQueued puts the message into the queue, and waits for its end unless
 // it shall only be queued.
-func (a *app) deliverQueued(ctx context.Context, c *controller.Client, t *target, o agentNudgeOptions) error {
+func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o agentNudgeOptions) error {
 	status, err := c.Status(ctx)
 	if err != nil {
 		return err
 	}
-	n, err := c.Queue(ctx, controller.QueueRequest{Agent: t.label, Text: o.text, TTL: o.ttl, Raw: o.raw})
+	n, err := c.Queue(ctx, cityapi.QueueRequest{Agent: t.label, Text: o.text, TTL: o.ttl, Raw: o.raw})
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ var errNudgeOver = errors.New("the message was delivered or given up")
 
 // awaitNudge returns when the message was delivered or given up. Events after
 // seq tell of it.
-func awaitNudge(ctx context.Context, c *controller.Client, n session.Nudge, seq uint64) (session.Nudge, error) {
+func awaitNudge(ctx context.Context, c *cityapi.Client, n session.Nudge, seq uint64) (session.Nudge, error) {
 	look := func() error {
 		list, err := c.Nudges(context.WithoutCancel(ctx))
 		if err != nil {
@@ -236,8 +236,8 @@ func awaitNudge(ctx context.Context, c *controller.Client, n session.Nudge, seq 
 		}
 		return fail(exitFailure, "gc nudge list", "the message was dropped from the queue")
 	}
-	err := c.Events(ctx, seq, true, func(e controller.Event) error {
-		if e.Kind != controller.EventNudge || e.Agent != n.Agent {
+	err := c.Events(ctx, seq, true, func(e cityapi.Event) error {
+		if e.Kind != cityapi.EventNudge || e.Agent != n.Agent {
 			return nil
 		}
 		return look()

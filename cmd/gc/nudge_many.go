@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 // nudged are the agents that a message is for. group: they were named by several
@@ -26,7 +26,7 @@ func (a *app) nudged(ctx context.Context, o agentNudgeOptions) (names []string, 
 	}
 	if o.all {
 		caller := os.Getenv("GC_SESSION_NAME")
-		names = running(status, func(ag controller.AgentStatus) bool { return ag.Session != caller })
+		names = running(status, func(ag cityapi.AgentStatus) bool { return ag.Session != caller })
 		if len(names) == 0 {
 			return nil, false, fail(exitNotFound, "gc status shows the agents", "no other agent runs")
 		}
@@ -66,17 +66,17 @@ func (a *app) isGroup(name string) bool {
 
 // expand finds the agents that a name stands for: itself, or those of a pool or a
 // rig that run.
-func (a *app) expand(s controller.Status, name string) ([]string, error) {
+func (a *app) expand(s cityapi.Status, name string) ([]string, error) {
 	for _, ag := range s.Agents {
 		if ag.Name == name {
 			return []string{name}, nil
 		}
 	}
 	var found []string
-	isRig := slices.ContainsFunc(s.Rigs, func(r controller.RigStatus) bool { return r.Name == name })
+	isRig := slices.ContainsFunc(s.Rigs, func(r cityapi.RigStatus) bool { return r.Name == name })
 	switch {
 	case isRig || a.isGroup(name):
-		found = running(s, func(ag controller.AgentStatus) bool {
+		found = running(s, func(ag cityapi.AgentStatus) bool {
 			return isRig && strings.HasPrefix(ag.Name, name+"/") || ag.Pool != "" && (ag.Pool == name || strings.HasSuffix(ag.Pool, "/"+name))
 		})
 		if len(found) == 0 {
@@ -96,10 +96,10 @@ func (a *app) expand(s controller.Status, name string) ([]string, error) {
 }
 
 // running are the names of the agents that run and are meant.
-func running(s controller.Status, meant func(controller.AgentStatus) bool) []string {
+func running(s cityapi.Status, meant func(cityapi.AgentStatus) bool) []string {
 	var names []string
 	for _, ag := range s.Agents {
-		if ag.State == controller.StateRunning && meant(ag) {
+		if ag.State == cityapi.StateRunning && meant(ag) {
 			names = append(names, ag.Name)
 		}
 	}

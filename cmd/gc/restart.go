@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 func newRestartCmd(a *app) *cobra.Command {
@@ -35,6 +35,6 @@ func runRestart(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.warnSuspended(status, func(ag controller.AgentStatus) bool { return isAmong(ag, names) })
+	a.warnSuspended(status, func(ag cityapi.AgentStatus) bool { return isAmong(ag, names) })
 	return nil
 }

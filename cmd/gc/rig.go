@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 )
 
@@ -61,7 +61,7 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 		return err
 	}
 	rigs := rigsOf(city)
-	if c, err := controller.Dial(city.Dir); err == nil {
+	if c, err := cityapi.Dial(city.Dir); err == nil {
 		defer c.Close()
 		status, err := c.Status(ctx)
 		if err != nil {
@@ -210,8 +210,8 @@ func rigError(err error) error {
 
 // reloadCity makes a running controller take over the changed file.
 func reloadCity(ctx context.Context, dir string) error {
-	c, err := controller.Dial(dir)
-	if errors.Is(err, controller.ErrNoController) {
+	c, err := cityapi.Dial(dir)
+	if errors.Is(err, cityapi.ErrNoController) {
 		return nil
 	}
 	if err != nil {
@@ -267,7 +267,7 @@ func runRigResume(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.warnSuspended(status, func(ag controller.AgentStatus) bool {
+	a.warnSuspended(status, func(ag cityapi.AgentStatus) bool {
 		for _, n := range names {
 			if strings.HasPrefix(ag.Name, n+"/") {
 				return true

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 func newRuntimeCmd(a *app) *cobra.Command {
@@ -29,8 +29,8 @@ of the session; drain, undrain and drain-check also take a name, from anywhere.`
 }
 
 // self is the agent whose session this process runs in.
-func self() (controller.InsideRequest, error) {
-	q := controller.InsideRequest{Agent: os.Getenv("GC_AGENT"), Token: os.Getenv("GC_INSTANCE_TOKEN")}
+func self() (cityapi.InsideRequest, error) {
+	q := cityapi.InsideRequest{Agent: os.Getenv("GC_AGENT"), Token: os.Getenv("GC_INSTANCE_TOKEN")}
 	if q.Agent == "" {
 		return q, fail(exitUsage, "gc agent and gc restart are for people", "this is no agent's session: GC_AGENT is not set")
 	}
@@ -39,7 +39,7 @@ func self() (controller.InsideRequest, error) {
 
 // aboutSelf asks the controller something for the agent inside whose session it
 // runs.
-func (a *app) aboutSelf(ask func(*controller.Client, controller.InsideRequest) error) error {
+func (a *app) aboutSelf(ask func(*cityapi.Client, cityapi.InsideRequest) error) error {
 	q, err := self()
 	if err != nil {
 		return err
@@ -59,9 +59,9 @@ func newRuntimeDrainCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.aboutSelf(func(c *controller.Client, q controller.InsideRequest) error { return c.DrainSelf(cmd.Context(), q) })
+				return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.DrainSelf(cmd.Context(), q) })
 			}
-			return runRuntimeDrain(cmd.Context(), a, args, (*controller.Client).Drain)
+			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Drain)
 		},
 	}
 	return describe(cmd, `Starts a drain: one Ctrl-C, then the agent may end by itself or agree (drain-ack); after
@@ -84,7 +84,7 @@ func newRuntimeUndrainCmd(a *app) *cobra.Command {
 				}
 				args = []string{q.Agent}
 			}
-			return runRuntimeDrain(cmd.Context(), a, args, (*controller.Client).Undrain)
+			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Undrain)
 		},
 	}
 	return describe(cmd, `Takes gc runtime drain back: a drain that is not over is cancelled, an agent that has
@@ -92,7 +92,7 @@ ended is started. Drains that a change of the config asked for are not touched.`
 		statuses{exitNotFound: "no such agent, city or controller"})
 }
 
-func runRuntimeDrain(ctx context.Context, a *app, names []string, act func(*controller.Client, context.Context, ...string) error) error {
+func runRuntimeDrain(ctx context.Context, a *app, names []string, act func(*cityapi.Client, context.Context, ...string) error) error {
 	c, names, err := a.cityController(names...)
 	if err != nil {
 		return err
@@ -146,10 +146,10 @@ func runRuntimeDrainCheck(ctx context.Context, a *app, name string, asJSON bool)
 			return a.printDrain(ag, asJSON)
 		}
 	}
-	return fmt.Errorf("%w: %s", controller.ErrUnknownAgent, names[0])
+	return fmt.Errorf("%w: %s", cityapi.ErrUnknownAgent, names[0])
 }
 
-func (a *app) printDrain(ag controller.AgentStatus, asJSON bool) error {
+func (a *app) printDrain(ag cityapi.AgentStatus, asJSON bool) error {
 	var err error
 	switch {
 	case asJSON:
@@ -170,7 +170,7 @@ func newRuntimeDrainAckCmd(a *app) *cobra.Command {
 		Short: "Agree to be ended now, during a drain",
 		Args:  exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.aboutSelf(func(c *controller.Client, q controller.InsideRequest) error { return c.AckDrain(cmd.Context(), q) })
+			return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.AckDrain(cmd.Context(), q) })
 		},
 	}
 	return describe(cmd, `Says that the agent of this session has finished: the session is ended at once, and not
@@ -184,7 +184,7 @@ func newRuntimeRestartCmd(a *app) *cobra.Command {
 		Short: "Ask to be ended and started afresh",
 		Args:  exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.aboutSelf(func(c *controller.Client, q controller.InsideRequest) error {
+			return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error {
 				return c.RequestRestart(cmd.Context(), q)
 			})
 		},

@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
@@ -99,8 +99,8 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 	defer cancel()
 	_ = filepath.WalkDir(env.WorkDir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "city.toml" {
-			if c, err := controller.Dial(filepath.Dir(path)); err == nil {
-				if err := c.Stop(ctx, controller.StopRequest{}); err != nil {
+			if c, err := cityapi.Dial(filepath.Dir(path)); err == nil {
+				if err := c.Stop(ctx, cityapi.StopRequest{}); err != nil {
 					t.Errorf("stop the controller of %s: %v", path, err)
 				}
 			}

@@ -17,6 +17,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
@@ -248,7 +249,7 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 }
 
 // showStarted prints the agents, and fails when one is not as it should be.
-func (a *app) showStarted(ctx context.Context, s controller.Status) error {
+func (a *app) showStarted(ctx context.Context, s cityapi.Status) error {
 	if err := a.printStatus(ctx, s, listing{}); err != nil {
 		return err
 	}
@@ -258,12 +259,12 @@ func (a *app) showStarted(ctx context.Context, s controller.Status) error {
 
 // sayBad explains the agents that are not as they should be, and fails when there
 // is one.
-func (a *app) sayBad(s controller.Status) error {
+func (a *app) sayBad(s cityapi.Status) error {
 	bad := 0
 	for _, ag := range s.Agents {
-		again := ag.State == controller.StateStarting && s.Controller.Since != nil &&
+		again := ag.State == cityapi.StateStarting && s.Controller.Since != nil &&
 			ag.LastExit != nil && ag.LastExit.Time.After(*s.Controller.Since)
-		if again || ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined || ag.Error != "" {
+		if again || ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.Error != "" {
 			a.explainAgent(ag)
 			bad++
 		}
@@ -278,10 +279,10 @@ func (a *app) sayBad(s controller.Status) error {
 }
 
 // sayUnchecked names the agents that may do anything, on one line.
-func (a *app) sayUnchecked(s controller.Status) {
+func (a *app) sayUnchecked(s cityapi.Status) {
 	var names []string
 	for _, ag := range s.Agents {
-		if ag.Unchecked && ag.State != controller.StateSuspended {
+		if ag.Unchecked && ag.State != cityapi.StateSuspended {
 			names = append(names, cleanLine(ag.Name))
 		}
 	}
@@ -292,13 +293,13 @@ func (a *app) sayUnchecked(s controller.Status) {
 
 // explainAgent tells a person why an agent is not as it should be: its last
 // screen, the cause, the next step.
-func (a *app) explainAgent(ag controller.AgentStatus) {
+func (a *app) explainAgent(ag cityapi.AgentStatus) {
 	if ag.LastScreen != "" {
 		fmt.Fprintln(a.err, cleanText(ag.LastScreen))
 	}
 	why, hint := ag.Error, ag.Hint
 	switch {
-	case why == "" && ag.LastExit != nil && ag.State == controller.StateStarting:
+	case why == "" && ag.LastExit != nil && ag.State == cityapi.StateStarting:
 		why = "ended (" + exitText(ag.LastExit) + ") and is started again"
 		hint = cmp.Or(hint, "gc status shows how it goes on")
 	case why == "" && ag.LastExit != nil:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -18,7 +19,7 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 		return a.showRunning(ctx, opts.City.Dir, s)
 	}
 	type result struct {
-		status controller.Status
+		status cityapi.Status
 		err    error
 	}
 	done := make(chan result, 1)
@@ -38,7 +39,7 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 			case r.err != nil && ctx.Err() != nil:
 				fmt.Fprintln(a.err, "the city goes on starting: gc status shows it, gc stop ends it")
 				return r.err
-			case errors.Is(r.err, controller.ErrControllerRunning): // another gc start was faster
+			case errors.Is(r.err, cityapi.ErrControllerRunning): // another gc start was faster
 				if s, err := awaitRunning(ctx, opts.City.Dir); err == nil {
 					return a.showRunning(ctx, opts.City.Dir, s)
 				}
@@ -57,10 +58,10 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 
 // runningStatus returns the status of the city's controller, ErrNoController when
 // none runs.
-func runningStatus(ctx context.Context, dir string) (controller.Status, error) {
-	c, err := controller.Dial(dir)
+func runningStatus(ctx context.Context, dir string) (cityapi.Status, error) {
+	c, err := cityapi.Dial(dir)
 	if err != nil {
-		return controller.Status{}, err
+		return cityapi.Status{}, err
 	}
 	defer c.Close()
 	return c.Status(ctx)
@@ -71,7 +72,7 @@ func runningStatus(ctx context.Context, dir string) (controller.Status, error) {
 const listenLimit = 5 * time.Second
 
 // awaitRunning is runningStatus for a controller that has just taken the lock.
-func awaitRunning(ctx context.Context, dir string) (controller.Status, error) {
+func awaitRunning(ctx context.Context, dir string) (cityapi.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, listenLimit)
 	defer cancel()
 	tick := time.NewTicker(progressTick / 10)
@@ -89,7 +90,7 @@ func awaitRunning(ctx context.Context, dir string) (controller.Status, error) {
 	}
 }
 
-func (a *app) showRunning(ctx context.Context, dir string, s controller.Status) error {
+func (a *app) showRunning(ctx context.Context, dir string, s cityapi.Status) error {
 	fmt.Fprintf(a.err, "city %s is already running\n", cleanLine(s.City))
 	a.warnMoved(dir, s)
 	return a.printStatus(ctx, s, listing{})
@@ -118,12 +119,12 @@ func (a *app) startProgress(ctx context.Context, dir string, since time.Duration
 
 // startWait says what a start of the agent waits for, "" when it waits for
 // nothing.
-func startWait(ag controller.AgentStatus) string {
+func startWait(ag cityapi.AgentStatus) string {
 	switch {
-	case ag.State == controller.StateStarting && ag.Activity == runtime.ActivityBlocked && ag.ActivityInfo != nil && ag.ActivityInfo.Pending != nil:
+	case ag.State == cityapi.StateStarting && ag.Activity == runtime.ActivityBlocked && ag.ActivityInfo != nil && ag.ActivityInfo.Pending != nil:
 		question, _, _ := strings.Cut(ag.ActivityInfo.Pending.Prompt, "\n")
 		return fmt.Sprintf("%s (blocked: %s)", ag.Name, question)
-	case ag.State == controller.StateStarting:
+	case ag.State == cityapi.StateStarting:
 		return ag.Name + " (starting)"
 	case ag.WaitsFor != "":
 		return fmt.Sprintf("%s (needs %s)", ag.Name, ag.WaitsFor)
@@ -159,7 +160,7 @@ func (a *app) startAgent(ctx context.Context, name string, flags bool) error {
 		if ag.Name != names[0] {
 			continue
 		}
-		if ag.State == controller.StateRunning || ag.State == controller.StateStarting {
+		if ag.State == cityapi.StateRunning || ag.State == cityapi.StateStarting {
 			fmt.Fprintf(a.err, "%s is already %s\n", ag.Name, ag.State)
 			return nil
 		}

@@ -10,15 +10,16 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
 // runHere is the controller in this process.
 func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptions) error {
-	var last controller.Status
+	var last cityapi.Status
 	opts.Once = o.once
-	opts.Ready = func(s controller.Status) { last = s }
+	opts.Ready = func(s cityapi.Status) { last = s }
 	if o.foreground {
 		return a.runForeground(ctx, opts, o)
 	}
@@ -33,13 +34,13 @@ func (a *app) runForeground(ctx context.Context, opts controller.Options, o star
 	result := runResult{}
 	opts.Until, opts.Timeout, opts.StopOnCancel = controller.Until(o.until), o.timeout, true
 	opts.BlockedTimeout, opts.FailOnBlocked = o.blockedTimeout, o.failOn == "blocked"
-	opts.Ready = func(s controller.Status) {
+	opts.Ready = func(s cityapi.Status) {
 		if result.status = s; !o.quiet {
 			a.sayUnchecked(s)
 		}
 	}
 	stream := a.newCityStream(opts, o.json)
-	opts.Settled = func(ctx context.Context, s controller.Status) error {
+	opts.Settled = func(ctx context.Context, s cityapi.Status) error {
 		stream.settle(ctx)
 		result = runResult{s, a.lastLines(ctx, s), time.Now()}
 		return nil
@@ -64,11 +65,11 @@ func (a *app) runForeground(ctx context.Context, opts controller.Options, o star
 }
 
 // runFailed explains what a run failed by.
-func (a *app) runFailed(s controller.Status, err error) error {
+func (a *app) runFailed(s cityapi.Status, err error) error {
 	var failed *controller.FailedError
 	var blocked *controller.BlockedError
 	switch {
-	case errors.Is(err, controller.ErrTimeout):
+	case errors.Is(err, cityapi.ErrTimeout):
 		return fail(exitTimeout, "", "%w", err)
 	case errors.As(err, &blocked):
 		return a.blockedAgent(blocked)
@@ -81,7 +82,7 @@ func (a *app) runFailed(s controller.Status, err error) error {
 }
 
 // failedAgent ends a run with the exit status of the agent that failed first.
-func (a *app) failedAgent(s controller.Status, failed *controller.FailedError) error {
+func (a *app) failedAgent(s cityapi.Status, failed *controller.FailedError) error {
 	for _, ag := range s.Agents {
 		if ag.Name == failed.Agent {
 			ag.Hint = firstOf(ag.Hint, "gc start runs it again")

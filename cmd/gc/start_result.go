@@ -5,22 +5,22 @@ import (
 	"strconv"
 	"time"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
 // runResult is what a run for a build machine ended with.
 type runResult struct {
-	status controller.Status
+	status cityapi.Status
 	last   map[string]string // the last line of each session
 	at     time.Time
 }
 
 // resultLine is the last line of gc start --foreground --until … --json.
 type resultLine struct {
-	Time   time.Time         `json:"time"`
-	Kind   string            `json:"kind"` // "result"
-	Status controller.Status `json:"status"`
+	Time   time.Time      `json:"time"`
+	Kind   string         `json:"kind"` // "result"
+	Status cityapi.Status `json:"status"`
 }
 
 // printResult is the table at the end of a run: what became of every agent
@@ -40,33 +40,33 @@ func (a *app) printResult(r runResult, asJSON bool) error {
 }
 
 // resultText is what became of an agent, and its colour.
-func resultText(ag controller.AgentStatus) (string, colour) {
+func resultText(ag cityapi.AgentStatus) (string, colour) {
 	switch {
-	case ag.State == controller.StateExited:
+	case ag.State == cityapi.StateExited:
 		return stateText(ag), green
-	case ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined || ag.State == controller.StateUnknown:
+	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateUnknown:
 		return stateText(ag), red
 	case ag.Error != "":
 		return "failed: " + ag.Error, red
-	case ag.State == controller.StateRunning && ag.Activity == runtime.ActivityBlocked:
+	case ag.State == cityapi.StateRunning && ag.Activity == runtime.ActivityBlocked:
 		return activityText(ag), red
-	case ag.State == controller.StateRunning && ag.OneShot:
+	case ag.State == cityapi.StateRunning && ag.OneShot:
 		return "not done", red
-	case ag.State == controller.StateRunning:
+	case ag.State == cityapi.StateRunning:
 		return "stopped at the end", plain
-	case ag.State == controller.StateStarting:
+	case ag.State == cityapi.StateStarting:
 		return "not ready", red
 	case ag.WaitsFor != "":
 		return "not started (waits for " + ag.WaitsFor + ")", yellow
-	case ag.State == controller.StateStopped:
+	case ag.State == cityapi.StateStopped:
 		return "not started", yellow
 	}
 	return stateText(ag), yellow
 }
 
 // took is how long the agent's newest incarnation ran, "-" when it never did.
-func took(ag controller.AgentStatus, end time.Time) string {
-	if ag.Started == nil || ag.State == controller.StateStopped || ag.State == controller.StateSuspended {
+func took(ag cityapi.AgentStatus, end time.Time) string {
+	if ag.Started == nil || ag.State == cityapi.StateStopped || ag.State == cityapi.StateSuspended {
 		return "-"
 	}
 	if exit := ag.LastExit; exit != nil && !exit.Time.Before(*ag.Started) {

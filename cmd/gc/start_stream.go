@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -59,7 +60,7 @@ func (a *app) newCityStream(opts controller.Options, json bool) *cityStream {
 }
 
 // take is called by the controller for every event.
-func (s *cityStream) take(e controller.Event) {
+func (s *cityStream) take(e cityapi.Event) {
 	select {
 	case s.events <- func(ctx context.Context) { s.event(ctx, e) }:
 	default:
@@ -105,21 +106,21 @@ func (s *cityStream) close(ctx context.Context) {
 	}
 }
 
-func (s *cityStream) event(ctx context.Context, e controller.Event) {
+func (s *cityStream) event(ctx context.Context, e cityapi.Event) {
 	switch e.Kind {
-	case controller.EventExited, controller.EventCrashed, controller.EventZombie:
+	case cityapi.EventExited, cityapi.EventCrashed, cityapi.EventZombie:
 		s.ending(ctx, e)
 	}
 	_ = s.print(e) // a reader that has gone ends nothing
 	switch e.Kind {
-	case controller.EventStarted, controller.EventRelaunched:
+	case cityapi.EventStarted, cityapi.EventRelaunched:
 		s.follow(ctx, e, 0)
-	case controller.EventAdopted:
+	case cityapi.EventAdopted:
 		s.follow(ctx, e, adoptedLines)
 	}
 }
 
-func (s *cityStream) print(e controller.Event) error {
+func (s *cityStream) print(e cityapi.Event) error {
 	if s.out.json {
 		return s.out.object(e)
 	}
@@ -131,11 +132,11 @@ func (s *cityStream) print(e controller.Event) error {
 	return s.out.note(name, eventText(text), eventColour(e))
 }
 
-func eventColour(e controller.Event) colour {
+func eventColour(e cityapi.Event) colour {
 	switch e.Kind {
-	case controller.EventCrashed, controller.EventQuarantined, controller.EventStartFailed, controller.EventZombie, controller.EventConfigRejected:
+	case cityapi.EventCrashed, cityapi.EventQuarantined, cityapi.EventStartFailed, cityapi.EventZombie, cityapi.EventConfigRejected:
 		return red
-	case controller.EventWarning, controller.EventForeign, controller.EventAccepted:
+	case cityapi.EventWarning, cityapi.EventForeign, cityapi.EventAccepted:
 		return yellow
 	}
 	return dim
@@ -143,7 +144,7 @@ func eventColour(e controller.Event) colour {
 
 // follow prints the lines of the agent's session from now on, and the last of
 // those that stand there; 0: all.
-func (s *cityStream) follow(ctx context.Context, e controller.Event, lines int) {
+func (s *cityStream) follow(ctx context.Context, e cityapi.Event, lines int) {
 	client := s.client(ctx, e.Session)
 	if client == nil {
 		return
@@ -170,7 +171,7 @@ func (s *cityStream) follow(ctx context.Context, e controller.Event, lines int) 
 
 // ending prints the last lines of an agent that has ended: those that its
 // follower had no time to see stand on the last screen.
-func (s *cityStream) ending(ctx context.Context, e controller.Event) {
+func (s *cityStream) ending(ctx context.Context, e cityapi.Event) {
 	s.mu.Lock()
 	f := s.current[e.Session]
 	delete(s.current, e.Session)

@@ -14,7 +14,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -83,7 +83,7 @@ func runStatus(ctx context.Context, a *app, o statusOptions) error {
 
 // warnUncertain says why the state of agents is only what was last seen, or not
 // known, once for all of whom it holds.
-func (a *app) warnUncertain(s controller.Status) {
+func (a *app) warnUncertain(s cityapi.Status) {
 	var reasons []string
 	about := map[string][]string{}
 	for _, ag := range s.Agents {
@@ -102,8 +102,8 @@ func (a *app) warnUncertain(s controller.Status) {
 
 // uncertain reports an agent about which the backend could not be asked, or
 // whose session is somebody else's.
-func uncertain(ag controller.AgentStatus) bool {
-	up := ag.State == controller.StateRunning || ag.State == controller.StateDraining || ag.State == controller.StateUnknown
+func uncertain(ag cityapi.AgentStatus) bool {
+	up := ag.State == cityapi.StateRunning || ag.State == cityapi.StateDraining || ag.State == cityapi.StateUnknown
 	return up && ag.Error != ""
 }
 
@@ -150,21 +150,21 @@ func (a *app) fit(text string) string {
 
 // cityStatus asks the controller, or the provider when none runs. The config is
 // read only for the latter, so that a broken one hides nothing that runs.
-func cityStatus(ctx context.Context, a *app) (controller.Status, error) {
+func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 	dir, err := a.cityDir()
 	if err != nil {
-		return controller.Status{}, err
+		return cityapi.Status{}, err
 	}
-	c, err := controller.Dial(dir)
-	if errors.Is(err, controller.ErrNoController) {
+	c, err := cityapi.Dial(dir)
+	if errors.Is(err, cityapi.ErrNoController) {
 		city, err := config.Load(dir)
 		if err != nil {
-			return controller.Status{}, err
+			return cityapi.Status{}, err
 		}
 		return a.offlineStatus(ctx, city)
 	}
 	if err != nil {
-		return controller.Status{}, fail(exitCannotTell, "gc start", "%v", err)
+		return cityapi.Status{}, fail(exitCannotTell, "gc start", "%v", err)
 	}
 	defer c.Close()
 	status, err := c.Status(ctx)
@@ -175,22 +175,22 @@ func cityStatus(ctx context.Context, a *app) (controller.Status, error) {
 }
 
 // warnMoved says that the city's folder is another one than its controller knows.
-func (a *app) warnMoved(dir string, s controller.Status) {
+func (a *app) warnMoved(dir string, s cityapi.Status) {
 	if s.CityPath != realPath(dir) {
 		a.warn("the city was moved here from %s while it ran: %s stop, then %s start", s.CityPath, program, program)
 	}
 }
 
 // offlineStatus is what a provider knows of a city without a controller.
-func (a *app) offlineStatus(ctx context.Context, city *config.City) (controller.Status, error) {
-	status := controller.Status{City: city.Name(), CityPath: city.Dir, Agents: []controller.AgentStatus{}}
+func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Status, error) {
+	status := cityapi.Status{City: city.Name(), CityPath: city.Dir, Agents: []cityapi.AgentStatus{}}
 	c := selectedIn(city)
 	status.SessionProvider = c.name
 	p, err := a.newProvider(c, city.Dir)
 	if err != nil {
 		return status, err
 	}
-	_, err = os.Stat(controller.StateDir(city.Dir))
+	_, err = os.Stat(cityapi.StateDir(city.Dir))
 	started := !errors.Is(err, os.ErrNotExist) // else nothing that runs is this city's
 	var running []string
 	if started {
@@ -218,38 +218,38 @@ func anothers(ctx context.Context, p runtime.Provider, s *agent.Spec) bool {
 
 // downAgent is an agent that has no session. Without the name of its session
 // nobody takes another city's for it.
-func downAgent(s *agent.Spec) controller.AgentStatus {
+func downAgent(s *agent.Spec) cityapi.AgentStatus {
 	ag := newAgentStatus(s)
 	ag.Session = ""
 	return ag
 }
 
-func newAgentStatus(s *agent.Spec) controller.AgentStatus {
-	ag := controller.AgentStatus{
+func newAgentStatus(s *agent.Spec) cityapi.AgentStatus {
+	ag := cityapi.AgentStatus{
 		Name: s.Name(), Session: s.Session, Provider: s.Resolved.Provider, Description: s.Resolved.Description,
-		State: controller.StateStopped, Activity: "unknown", OneShot: s.Config.Lifecycle == runtime.OneShot,
+		State: cityapi.StateStopped, Activity: "unknown", OneShot: s.Config.Lifecycle == runtime.OneShot,
 	}
 	if s.Resolved.Suspended {
-		ag.State = controller.StateSuspended
+		ag.State = cityapi.StateSuspended
 	}
 	return ag
 }
 
-func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) controller.AgentStatus {
+func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) cityapi.AgentStatus {
 	ag := newAgentStatus(s)
 	live, err := runtime.ObserveLiveness(ctx, p, s.Session, s.Config.ProcessNames)
 	switch {
 	case err != nil:
-		ag.State, ag.Error = controller.StateUnknown, err.Error()
+		ag.State, ag.Error = cityapi.StateUnknown, err.Error()
 	case live == runtime.Alive:
-		ag.State = controller.StateRunning
+		ag.State = cityapi.StateRunning
 		if w, ok := runtime.As[runtime.ActivityProvider](p); ok {
 			if doing, err := w.Activity(ctx, s.Session); err == nil {
 				ag.Activity, doing.Sources, ag.ActivityInfo = doing.State, nil, &doing
 			}
 		}
 	case live == runtime.Zombie:
-		ag.State = controller.StateCrashed
+		ag.State = cityapi.StateCrashed
 	}
 	if at, err := p.GetLastActivity(ctx, s.Session); err == nil && !at.IsZero() {
 		ag.LastActivity = &at
@@ -259,7 +259,7 @@ func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) contro
 }
 
 // blockedOn is the question of a blocked agent with its options, "" for others.
-func blockedOn(ag controller.AgentStatus) string {
+func blockedOn(ag cityapi.AgentStatus) string {
 	info := ag.ActivityInfo
 	if ag.Activity != runtime.ActivityBlocked || info == nil {
 		return ""
@@ -276,7 +276,7 @@ func blockedOn(ag controller.AgentStatus) string {
 }
 
 // activityText is what an agent is doing; "-" without evidence.
-func activityText(ag controller.AgentStatus) string {
+func activityText(ag cityapi.AgentStatus) string {
 	switch {
 	case ag.Activity == "" || ag.Activity == runtime.ActivityUnknown || ag.Activity == string(ag.State):
 		return "-"
@@ -287,18 +287,18 @@ func activityText(ag controller.AgentStatus) string {
 }
 
 // stateText is the state with what a person wants to know beside it.
-func stateText(ag controller.AgentStatus) string {
+func stateText(ag cityapi.AgentStatus) string {
 	text := string(ag.State)
 	switch {
-	case ag.State == controller.StateSuspended && ag.SuspendedBy != "" && ag.SuspendedBy != controller.ByAgent:
+	case ag.State == cityapi.StateSuspended && ag.SuspendedBy != "" && ag.SuspendedBy != cityapi.ByAgent:
 		return text + " (" + ag.SuspendedBy + ")"
 	case ag.WaitsFor != "":
 		return text + " (waits for " + ag.WaitsFor + ")"
-	case uncertain(ag) && ag.State != controller.StateUnknown:
+	case uncertain(ag) && ag.State != cityapi.StateUnknown:
 		return text + " (last seen)"
 	case ag.LastExit == nil:
 		return text
-	case ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined || ag.State == controller.StateExited:
+	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateExited:
 		return text + " (" + exitText(ag.LastExit) + ")"
 	}
 	return text
@@ -309,7 +309,7 @@ const lastLinesTime = 2 * time.Second
 
 // lastLines is the last line of each session's screen, as far as it can be had
 // in time: one request for all that live in a mux.
-func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]string {
+func (a *app) lastLines(ctx context.Context, s cityapi.Status) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, lastLinesTime)
 	defer cancel()
 	last := map[string]string{}
@@ -322,8 +322,8 @@ func (a *app) lastLines(ctx context.Context, s controller.Status) map[string]str
 	if err != nil {
 		return last
 	}
-	agents := slices.DeleteFunc(slices.Clone(s.Agents), func(ag controller.AgentStatus) bool {
-		return ag.Session == "" || ag.Error == controller.ErrForeign.Error() // another city's screen
+	agents := slices.DeleteFunc(slices.Clone(s.Agents), func(ag cityapi.AgentStatus) bool {
+		return ag.Session == "" || ag.Error == cityapi.ErrForeign.Error() // another city's screen
 	})
 	if !hasMux(p) {
 		for _, ag := range agents {

@@ -8,37 +8,37 @@ import (
 	"strings"
 	"time"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
 // statusOrders are the keys of gc status --sort.
-var statusOrders = orders[controller.AgentStatus]{
-	"name":     func(a, b controller.AgentStatus) int { return strings.Compare(a.Name, b.Name) },
-	"state":    func(a, b controller.AgentStatus) int { return cmp.Compare(urgency(a), urgency(b)) },
-	"restarts": func(a, b controller.AgentStatus) int { return cmp.Compare(b.Restarts, a.Restarts) },
-	"since":    func(a, b controller.AgentStatus) int { return sinceOf(b).Compare(sinceOf(a)) },
+var statusOrders = orders[cityapi.AgentStatus]{
+	"name":     func(a, b cityapi.AgentStatus) int { return strings.Compare(a.Name, b.Name) },
+	"state":    func(a, b cityapi.AgentStatus) int { return cmp.Compare(urgency(a), urgency(b)) },
+	"restarts": func(a, b cityapi.AgentStatus) int { return cmp.Compare(b.Restarts, a.Restarts) },
+	"since":    func(a, b cityapi.AgentStatus) int { return sinceOf(b).Compare(sinceOf(a)) },
 }
 
 // urgency orders states by how soon a person should look.
-func urgency(ag controller.AgentStatus) int {
+func urgency(ag cityapi.AgentStatus) int {
 	switch {
-	case ag.State == controller.StateCrashed || ag.State == controller.StateQuarantined:
+	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined:
 		return 0
 	case ag.Activity == runtime.ActivityBlocked || ag.Activity == runtime.ActivityError:
 		return 1
-	case ag.State == controller.StateUnknown:
+	case ag.State == cityapi.StateUnknown:
 		return 2
 	case ag.Activity == runtime.ActivityDone:
 		return 3
-	case ag.State == controller.StateRunning:
+	case ag.State == cityapi.StateRunning:
 		return 4
 	}
 	return 5
 }
 
 // printStatus is the table for a person.
-func (a *app) printStatus(ctx context.Context, s controller.Status, l listing) error {
+func (a *app) printStatus(ctx context.Context, s cityapi.Status, l listing) error {
 	a.sayCity(s)
 	last := a.lastLines(ctx, s)
 	now := time.Now()
@@ -63,7 +63,7 @@ func (a *app) printStatus(ctx context.Context, s controller.Status, l listing) e
 }
 
 // sayCity says what is to be known of the whole city.
-func (a *app) sayCity(s controller.Status) {
+func (a *app) sayCity(s cityapi.Status) {
 	if s.Controller.PID != 0 {
 		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", cleanLine(s.City), s.Controller.PID, agoOf(s.Controller.Since, time.Now()))
 	} else {
@@ -87,7 +87,7 @@ func (a *app) sayCity(s controller.Status) {
 
 // sinceOf is since when an agent is in its state; of a blocked one since when it
 // is blocked.
-func sinceOf(ag controller.AgentStatus) time.Time {
+func sinceOf(ag cityapi.AgentStatus) time.Time {
 	if at := activitySince(ag); ag.Activity == runtime.ActivityBlocked && !at.IsZero() {
 		return at
 	}
@@ -98,7 +98,7 @@ func sinceOf(ag controller.AgentStatus) time.Time {
 }
 
 // activitySince is since when it does what it does; zero when nobody knows.
-func activitySince(ag controller.AgentStatus) time.Time {
+func activitySince(ag cityapi.AgentStatus) time.Time {
 	if ag.ActivityInfo == nil {
 		return time.Time{}
 	}
@@ -106,8 +106,8 @@ func activitySince(ag controller.AgentStatus) time.Time {
 }
 
 // upTime is how long the agent has run; "-" when it does not.
-func upTime(ag controller.AgentStatus, now time.Time) string {
-	if ag.State != controller.StateRunning && ag.State != controller.StateDraining {
+func upTime(ag cityapi.AgentStatus, now time.Time) string {
+	if ag.State != cityapi.StateRunning && ag.State != cityapi.StateDraining {
 		return "-"
 	}
 	return agoOf(ag.Started, now)
@@ -120,19 +120,19 @@ func agoOf(at *time.Time, now time.Time) string {
 	return ago(*at, now)
 }
 
-func stateColour(ag controller.AgentStatus) colour {
+func stateColour(ag cityapi.AgentStatus) colour {
 	switch ag.State {
-	case controller.StateRunning:
+	case cityapi.StateRunning:
 		return green
-	case controller.StateCrashed, controller.StateQuarantined, controller.StateUnknown:
+	case cityapi.StateCrashed, cityapi.StateQuarantined, cityapi.StateUnknown:
 		return red
-	case controller.StateStarting, controller.StateDraining:
+	case cityapi.StateStarting, cityapi.StateDraining:
 		return yellow
 	}
 	return dim
 }
 
-func activityColour(ag controller.AgentStatus) colour {
+func activityColour(ag cityapi.AgentStatus) colour {
 	switch ag.Activity {
 	case runtime.ActivityBlocked, runtime.ActivityError:
 		return red

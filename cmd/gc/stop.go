@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 type stopOptions struct {
@@ -66,8 +67,8 @@ func (o *stopOptions) check() error {
 	return nil
 }
 
-func (o *stopOptions) request() controller.StopRequest {
-	return controller.StopRequest{TimeoutMS: o.timeout.Milliseconds(), Now: o.now}
+func (o *stopOptions) request() cityapi.StopRequest {
+	return cityapi.StopRequest{TimeoutMS: o.timeout.Milliseconds(), Now: o.now}
 }
 
 func (a *app) stopAgent(ctx context.Context, names []string, o stopOptions) error {
@@ -83,8 +84,8 @@ func runStop(ctx context.Context, a *app, o stopOptions) error {
 	if err != nil {
 		return err
 	}
-	c, err := controller.Dial(dir)
-	if errors.Is(err, controller.ErrNoController) {
+	c, err := cityapi.Dial(dir)
+	if errors.Is(err, cityapi.ErrNoController) {
 		return a.stopOrphans(ctx, dir)
 	}
 	if err != nil {
@@ -96,12 +97,12 @@ func runStop(ctx context.Context, a *app, o stopOptions) error {
 
 // stopCity asks the controller to stop and shows whom it waits for. The first
 // Ctrl-C says how to go on, the second kills, the third leaves the command.
-func (a *app) stopCity(ctx context.Context, c *controller.Client, o stopOptions) error {
+func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt)
 	defer signal.Stop(signals)
 	done := make(chan error, 2)
-	stop := func(r controller.StopRequest) { done <- c.Stop(ctx, r) }
+	stop := func(r cityapi.StopRequest) { done <- c.Stop(ctx, r) }
 	go stop(o.request())
 	p := a.progress()
 	defer p.clear()
@@ -119,7 +120,7 @@ func (a *app) stopCity(ctx context.Context, c *controller.Client, o stopOptions)
 				fmt.Fprintln(a.err, "still stopping; Ctrl-C again kills what still runs")
 			case 2:
 				fmt.Fprintln(a.err, "killing what still runs")
-				go stop(controller.StopRequest{Now: true})
+				go stop(cityapi.StopRequest{Now: true})
 			default:
 				return quiet(128 + int(syscall.SIGINT))
 			}
@@ -132,7 +133,7 @@ func (a *app) stopCity(ctx context.Context, c *controller.Client, o stopOptions)
 }
 
 // stopProgress says whom a stop waits for, "" when that is not known.
-func (a *app) stopProgress(ctx context.Context, c *controller.Client, since time.Duration) string {
+func (a *app) stopProgress(ctx context.Context, c *cityapi.Client, since time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, progressTick)
 	defer cancel()
 	s, err := c.Status(ctx)
@@ -154,7 +155,7 @@ func (a *app) stopProgress(ctx context.Context, c *controller.Client, since time
 // stopOrphans ends the agents of a city whose controller is gone. A city that
 // was never started has no state, and nothing is made for it.
 func (a *app) stopOrphans(ctx context.Context, dir string) error {
-	if _, err := os.Stat(controller.StateDir(dir)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(cityapi.StateDir(dir)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	o, err := a.controllerOptions()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 func newSuspendCmd(a *app) *cobra.Command {
@@ -87,14 +87,14 @@ func runResume(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.warnSuspended(status, func(ag controller.AgentStatus) bool {
+	a.warnSuspended(status, func(ag cityapi.AgentStatus) bool {
 		return len(names) == 0 || isAmong(ag, names)
 	})
 	return nil
 }
 
 // isAmong reports whether an agent was named, by itself or by its pool.
-func isAmong(ag controller.AgentStatus, names []string) bool {
+func isAmong(ag cityapi.AgentStatus, names []string) bool {
 	for _, n := range names {
 		if n == ag.Name || n == ag.Pool {
 			return true
@@ -104,7 +104,7 @@ func isAmong(ag controller.AgentStatus, names []string) bool {
 }
 
 // warnSuspended names the agents that are suspended, with what ends that.
-func (a *app) warnSuspended(s controller.Status, about func(controller.AgentStatus) bool) {
+func (a *app) warnSuspended(s cityapi.Status, about func(cityapi.AgentStatus) bool) {
 	for _, ag := range s.Agents {
 		if ag.SuspendedBy == "" || !about(ag) {
 			continue
@@ -116,16 +116,16 @@ func (a *app) warnSuspended(s controller.Status, about func(controller.AgentStat
 }
 
 // suspendedText says who suspends an agent, and what ends it.
-func suspendedText(ag controller.AgentStatus) (why, hint string) {
+func suspendedText(ag cityapi.AgentStatus) (why, hint string) {
 	by, name, _ := strings.Cut(ag.SuspendedBy, " ")
 	switch by {
-	case controller.ByCity:
+	case cityapi.ByCity:
 		return "the whole city is", "gc resume"
-	case controller.ByRig:
+	case cityapi.ByRig:
 		return "rig " + name + " is", "gc rig resume " + name
-	case controller.ByPool:
+	case cityapi.ByPool:
 		return "pool " + name + " is", "gc agent resume " + name
-	case controller.ByConfig:
+	case cityapi.ByConfig:
 		return "city.toml says so", "remove suspended = true there, of the agent, its rig or [workspace]"
 	}
 	return "by name", "gc agent resume " + ag.Name

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/internal/trust"
 )
@@ -262,7 +262,7 @@ func controllerTrust(city *config.City) error {
 	err := mayRun(city)
 	var f *failure
 	if errors.As(err, &f) {
-		return &controller.Error{Err: errors.New("what the city runs has changed, and is not trusted yet"), Help: "gc trust " + shell.Word(city.Dir)}
+		return &cityapi.Error{Err: errors.New("what the city runs has changed, and is not trusted yet"), Help: "gc trust " + shell.Word(city.Dir)}
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
 )
 
@@ -70,15 +70,15 @@ func runStoreWait(ctx context.Context, a *app, name string, o agentWaitOptions) 
 	if len(o.until) != 1 {
 		return fail(exitUsage, "store one wait for each", "--wake takes one --until")
 	}
-	if _, err := controller.ParseUntil(o.until[0]); err != nil {
-		return fail(exitUsage, controller.Hint(err), "%v", err)
+	if _, err := cityapi.ParseUntil(o.until[0]); err != nil {
+		return fail(exitUsage, cityapi.Hint(err), "%v", err)
 	}
 	c, names, err := a.cityController(name, o.wake)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	w, err := c.StoreWait(ctx, controller.WaitRequest{Agent: names[0], Until: o.until[0], Wake: names[1], Note: o.note})
+	w, err := c.StoreWait(ctx, cityapi.WaitRequest{Agent: names[0], Until: o.until[0], Wake: names[1], Note: o.note})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -48,7 +48,7 @@ func (a *app) runningNames(ctx context.Context, s scope) ([]string, error) {
 	}
 	var names []string
 	for _, ag := range status.Agents {
-		if ag.State == controller.StateRunning {
+		if ag.State == cityapi.StateRunning {
 			names = append(names, ag.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
@@ -126,7 +127,7 @@ func (l *loop) target(m *member) target {
 func (l *loop) drain(m *member, why string, limit time.Duration) {
 	now := time.Now()
 	l.begin(m, opDrain)
-	l.noteAgent(m, EventDraining, why, "at most "+limit.String())
+	l.noteAgent(m, api.EventDraining, why, "at most "+limit.String())
 	name := m.seen.Session
 	l.work.Go(func() {
 		err := setMeta(l.opCtx, l.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
@@ -148,7 +149,7 @@ func (l *loop) drain(m *member, why string, limit time.Duration) {
 // undrain takes the wish back.
 func (l *loop) undrain(m *member) {
 	l.begin(m, opUndrain)
-	l.noteAgent(m, EventDrainCancelled, plan.WhyWanted, "")
+	l.noteAgent(m, api.EventDrainCancelled, plan.WhyWanted, "")
 	name := m.seen.Session
 	l.work.Go(func() {
 		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) {
@@ -207,7 +208,7 @@ func (l *loop) relaunch(m *member) {
 		l.post(func() {
 			if err == nil {
 				m.seen.Hashes = spec.Hashes
-				l.noteAgent(m, EventRelaunched, plan.WhyLaunch, "")
+				l.noteAgent(m, api.EventRelaunched, plan.WhyLaunch, "")
 			}
 			if errors.Is(err, runtime.ErrRelaunchUnsupported) {
 				m.noWarm, err = true, nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -73,7 +74,7 @@ func activityOf(ctx context.Context, p runtime.Provider, name string) (runtime.S
 }
 
 // currentStatus is status with what the agents are doing now.
-func (l *loop) currentStatus(ctx context.Context) (Status, error) {
+func (l *loop) currentStatus(ctx context.Context) (api.Status, error) {
 	ids := map[string]string{}
 	var names []string
 	if err := l.inLoop(ctx, func() {
@@ -83,10 +84,10 @@ func (l *loop) currentStatus(ctx context.Context) (Status, error) {
 			}
 		}
 	}); err != nil {
-		return Status{}, err
+		return api.Status{}, err
 	}
 	doing := activities(ctx, l.p, names)
-	var st Status
+	var st api.Status
 	err := l.inLoop(ctx, func() {
 		for name, a := range doing {
 			if m := l.members[name]; m != nil && m.hasScreen() && m.seen.Record.ID == ids[name] {
@@ -115,16 +116,16 @@ func (l *loop) runningNames() []string {
 }
 
 // showActivities fills in what the sessions of agents are doing.
-func showActivities(agents []AgentStatus, doing map[string]runtime.SessionActivity) {
+func showActivities(agents []api.AgentStatus, doing map[string]runtime.SessionActivity) {
 	for i := range agents {
 		if a, ok := doing[agents[i].Session]; ok {
-			agents[i].show(a.Activity)
+			show(&agents[i], a.Activity)
 		}
 	}
 }
 
 // show fills in one activity.
-func (a *AgentStatus) show(info runtime.Activity) {
+func show(a *api.AgentStatus, info runtime.Activity) {
 	a.Activity = info.State
 	if info.State != runtime.ActivityUnknown {
 		a.ActivityInfo = &info
@@ -139,17 +140,17 @@ func (m *member) hasScreen() bool {
 
 // showActivity fills in what the agent is doing. A start that a dialog holds up
 // is blocked.
-func (a *AgentStatus) showActivity(m *member) {
+func (m *member) showActivity(a *api.AgentStatus) {
 	a.Activity = runtime.ActivityUnknown
 	switch {
-	case a.State == StateStarting && m.doing.State != runtime.ActivityBlocked:
+	case a.State == api.StateStarting && m.doing.State != runtime.ActivityBlocked:
 		a.Activity = runtime.ActivityStarting
 	case m.seen.Presence == plan.Gone && m.op == "":
 		if m.seen.Record.LastExit != nil || m.seen.Record.Job.Done {
 			a.Activity = runtime.ActivityExited
 		}
 	case m.doing.State != "":
-		a.show(m.doing.Activity)
+		show(a, m.doing.Activity)
 	}
 	a.LastLine = m.doing.Line
 	last := m.doing.Last

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -52,7 +53,7 @@ func TestStatusTellsWhatAgentsAreDoing(t *testing.T) {
 		}}
 		r.start(func(o *Options) { o.Provider = b })
 		r.fake.Exit("gc-city-job", 0)
-		r.wantState("job", StateExited)
+		r.wantState("job", api.StateExited)
 		now := time.Now()
 		r.fake.SetActivity("gc-city-a", now)
 		st, err := r.l.currentStatus(context.Background())
@@ -88,10 +89,10 @@ func TestWorkingAgentIsNotPutToSleep(t *testing.T) {
 		b := &busyFake{Fake: r.fake, doing: map[string]runtime.Activity{"gc-city-a": {State: runtime.ActivityWorking}}}
 		r.start(func(o *Options) { o.Provider = b })
 		time.Sleep(10 * time.Minute)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		b.set("gc-city-a", runtime.ActivityIdle)
 		time.Sleep(time.Minute)
-		r.wantState("a", StateStopped)
+		r.wantState("a", api.StateStopped)
 		r.end()
 	})
 }

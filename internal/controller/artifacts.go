@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -32,7 +33,7 @@ type artifacts struct {
 	p      runtime.Provider
 	dir    string
 	rows   int // of a screen
-	status Status
+	status api.Status
 	absent map[string]bool // sessions that were not there: what is kept under the name is of an earlier run
 	record Recorder        // may be nil
 	began  time.Time       // of the run
@@ -40,7 +41,7 @@ type artifacts struct {
 }
 
 // artifacts collects what is to be kept of this run.
-func (l *loop) artifacts(st Status, result error) artifacts {
+func (l *loop) artifacts(st api.Status, result error) artifacts {
 	a := artifacts{
 		p: l.p, dir: l.o.Artifacts, rows: l.o.City.Session.Size.Rows, status: st,
 		absent: map[string]bool{}, record: l.o.Record,
@@ -78,7 +79,7 @@ func (a *artifacts) write(ctx context.Context) error {
 }
 
 // agent keeps what is of one agent, and returns its last screen.
-func (a *artifacts) agent(ctx context.Context, dir string, s AgentStatus) (screen string, err error) {
+func (a *artifacts) agent(ctx context.Context, dir string, s api.AgentStatus) (screen string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}

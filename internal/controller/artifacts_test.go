@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -19,14 +20,14 @@ func wantArtifacts(t *testing.T, dir string) {
 	if err != nil || !strings.Contains(string(b), "all done") {
 		t.Errorf("screen %q, %v", b, err)
 	}
-	var a AgentStatus
+	var a api.AgentStatus
 	if b, err = os.ReadFile(filepath.Join(dir, "gc-city-job", ArtifactResult)); err == nil {
 		err = json.Unmarshal(b, &a)
 	}
-	if err != nil || a.State != StateExited || a.LastExit == nil || a.LastExit.Code != 0 {
+	if err != nil || a.State != api.StateExited || a.LastExit == nil || a.LastExit.Code != 0 {
 		t.Errorf("result %s, %v", b, err)
 	}
-	var st Status
+	var st api.Status
 	if b, err = os.ReadFile(filepath.Join(dir, ArtifactSummary)); err == nil {
 		err = json.Unmarshal(b, &st)
 	}
@@ -50,7 +51,7 @@ func TestArtifactsAreOfThisRun(t *testing.T) {
 		dir := t.TempDir()
 		r.start(func(o *Options) { o.Until, o.Timeout, o.Artifacts = UntilDone, time.Minute, dir })
 		r.fake.SetPeek("gc-city-job", "of today")
-		if err := <-r.result; !errors.Is(err, ErrTimeout) {
+		if err := <-r.result; !errors.Is(err, api.ErrTimeout) {
 			t.Fatal(err)
 		}
 		for name, want := range map[string]string{"gc-city-job": "of today\n", "gc-city-later": ""} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -50,7 +51,7 @@ func (l *loop) awaitFirstIdle(name string, cfg runtime.Config) error {
 // accepted notes what was accepted on the user's behalf.
 func (l *loop) accepted(session string, a runtime.Accepted) {
 	if m := l.members[session]; m != nil {
-		l.noteAgent(m, EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
+		l.noteAgent(m, api.EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
 	}
 }
 
@@ -67,5 +68,5 @@ func (l *loop) finished(m *member, exit *runtime.Exit, screen string) {
 	r.LastScreen = screen
 	r.Finish(fmt.Sprintf("add the flag that keeps the program open to args, or set lifecycle = \"one_shot\"; gc restart %s runs it again", m.name()))
 	r.RetryAt, r.Tries = time.Time{}, 0
-	l.noteEnd(m, EventExited, exit, screen, r.LastError)
+	l.noteEnd(m, api.EventExited, exit, screen, r.LastError)
 }

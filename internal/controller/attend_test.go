@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -34,32 +35,32 @@ func TestEndAfterThePromptIsReportedNotRepeated(t *testing.T) {
 	bubble(t, promptedAgent, func(r *rig) {
 		f := &servingFake{Fake: r.fake, idle: make(chan struct{})}
 		r.start(func(o *Options) { o.Provider = f })
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.fake.SetPeek("gc-city-a", "the answer")
 		r.fake.Exit("gc-city-a", 0)
 		time.Sleep(time.Hour)
-		a := r.wantState("a", StateExited)
+		a := r.wantState("a", api.StateExited)
 		if n := r.starts("gc-city-a"); n != 1 || a.Restarts != 0 || !strings.Contains(a.Error, "after its prompt") ||
 			!strings.Contains(a.Hint, "gc restart a") || a.LastScreen != "the answer" || a.LastExit == nil || a.LastExit.Code != 0 {
 			t.Fatalf("%d starts, status %+v", n, a)
 		}
 		list, err := r.l.book.Events(0, 0)
-		if last := list[len(list)-1]; err != nil || last.Kind != EventExited || !strings.Contains(last.Detail, "after its prompt") {
+		if last := list[len(list)-1]; err != nil || last.Kind != api.EventExited || !strings.Contains(last.Detail, "after its prompt") {
 			t.Errorf("last event %+v, %v", last, err)
 		}
 		r.end()
 		r.start(func(o *Options) { o.Provider = f }) // the same run goes on
-		if r.wantState("a", StateExited); r.starts("gc-city-a") != 1 {
+		if r.wantState("a", api.StateExited); r.starts("gc-city-a") != 1 {
 			t.Error("another controller started it")
 		}
 		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
-		if a := r.wantState("a", StateRunning); a.Error != "" || r.starts("gc-city-a") != 2 {
+		if a := r.wantState("a", api.StateRunning); a.Error != "" || r.starts("gc-city-a") != 2 {
 			t.Errorf("gc restart: %+v", a)
 		}
 		r.fake.Exit("gc-city-a", 3)
-		if r.wantState("a", StateRunning); r.starts("gc-city-a") != 3 {
+		if r.wantState("a", api.StateRunning); r.starts("gc-city-a") != 3 {
 			t.Error("a crash must be restarted")
 		}
 		r.end()
@@ -74,7 +75,7 @@ func TestEndOfAnAgentThatServedIsRestarted(t *testing.T) {
 		close(f.idle)
 		synctest.Wait()
 		r.fake.Exit("gc-city-a", 0)
-		if r.wantState("a", StateRunning); r.starts("gc-city-a") != 2 {
+		if r.wantState("a", api.StateRunning); r.starts("gc-city-a") != 2 {
 			t.Errorf("%d starts", r.starts("gc-city-a"))
 		}
 		r.end()
@@ -86,7 +87,7 @@ func TestEndWithoutAPromptIsRestarted(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.fake.Exit("gc-city-a", 0)
-		if r.wantState("a", StateRunning); r.starts("gc-city-a") != 2 {
+		if r.wantState("a", api.StateRunning); r.starts("gc-city-a") != 2 {
 			t.Errorf("%d starts", r.starts("gc-city-a"))
 		}
 		r.end()
@@ -97,7 +98,7 @@ func TestDeathInTheStartWithZeroIsReportedNotRepeated(t *testing.T) {
 	bubble(t, promptedAgent, func(r *rig) {
 		r.fake.FailTimes("Start", "gc-city-a", &runtime.StartupDeath{Session: "gc-city-a", Code: 0, Screen: "hi"}, 1)
 		r.start()
-		a := r.wantState("a", StateExited)
+		a := r.wantState("a", api.StateExited)
 		if !strings.Contains(a.Error, "after its prompt") || a.LastScreen != "hi" || a.Restarts != 0 {
 			t.Errorf("status %+v", a)
 		}
@@ -115,7 +116,7 @@ func TestAcceptedDialogsAreEvents(t *testing.T) {
 		synctest.Wait()
 		list, _ := r.l.book.Events(0, 0)
 		last := list[len(list)-1]
-		if want := `permission: "Yes, I accept", asked: "running in Bypass Permissions mode"`; last.Kind != EventAccepted || last.Why != "bypass permissions" || last.Detail != want {
+		if want := `permission: "Yes, I accept", asked: "running in Bypass Permissions mode"`; last.Kind != api.EventAccepted || last.Why != "bypass permissions" || last.Detail != want {
 			t.Errorf("last event %+v", last)
 		}
 		r.end()

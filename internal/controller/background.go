@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/runtime"
@@ -107,7 +108,7 @@ func (l *loop) tellEnds(now, next time.Time) time.Time {
 		if r := &m.seen.Record; m.seen.Presence == plan.Gone && r.Asleep && !r.Stopped && !r.Drained && l.suspendedBy(m) == "" {
 			m.seen.Record.Asleep = false
 			l.save(m)
-			l.noteAgent(m, EventCommand, "wakes it", list[0].Event)
+			l.noteAgent(m, api.EventCommand, "wakes it", list[0].Event)
 			continue
 		}
 		if m.foreign || m.seen.Presence != plan.Alive || m.delivering || !m.seen.Drain.Since.IsZero() {
@@ -171,7 +172,7 @@ func (l *loop) tell(m *member, own map[string][]string) {
 				l.logf("%s: the end of a background command waits: %v", m.name(), err)
 			}
 			if done != "" {
-				l.noteAgent(m, EventCommand, string(done), t.detail)
+				l.noteAgent(m, api.EventCommand, string(done), t.detail)
 			}
 			l.askEnds()
 		})

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
@@ -143,9 +144,9 @@ func TestEndWakesItsSleepingOwner(t *testing.T) {
 		b := newOutside()
 		r.start(b.use)
 		time.Sleep(2 * time.Minute)
-		r.wantState("a", StateStopped)
+		r.wantState("a", api.StateStopped)
 		b.end("1/exit", "gc-city-a")
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		time.Sleep(10 * time.Second)
 		if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 1 || r.starts("gc-city-a") != 2 {
 			t.Errorf("%+v, told %d times, %d starts", d, r.told("1/exit"), r.starts("gc-city-a"))
@@ -161,13 +162,13 @@ func TestWhoIsWokenStaysAwakeUntilItIsTold(t *testing.T) {
 		b := newOutside()
 		r.start(b.use)
 		time.Sleep(time.Minute)
-		r.wantState("a", StateStopped)
+		r.wantState("a", api.StateStopped)
 		b.end("1/exit", "gc-city-a")
 		time.Sleep(time.Minute)
 		if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 1 || r.starts("gc-city-a") != 2 {
 			t.Errorf("%+v, told %d times, %d starts", d, r.told("1/exit"), r.starts("gc-city-a"))
 		}
-		r.wantState("a", StateStopped)
+		r.wantState("a", api.StateStopped)
 		r.end()
 	})
 }
@@ -189,7 +190,7 @@ func TestEndDoesNotWakeWhoSleepsForAPerson(t *testing.T) {
 			b.end("1/exit", "gc-city-a")
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			if a := r.status("a"); a.State == StateRunning || b.state("1/exit").State != process.Pending {
+			if a := r.status("a"); a.State == api.StateRunning || b.state("1/exit").State != process.Pending {
 				t.Errorf("%s: agent %s, delivery %+v", name, a.State, b.state("1/exit"))
 			}
 			r.end()

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
@@ -55,7 +56,7 @@ func thousand(b *testing.B, p runtime.Provider, command, process string, start f
 		b.Fatal(err)
 	}
 	start(specs)
-	if _, err := makeStateDir(c.Dir); err != nil {
+	if _, err := api.MakeStateDir(c.Dir); err != nil {
 		b.Fatal(err)
 	}
 	l, err := newLoop(Options{City: c, Provider: p}, specs)

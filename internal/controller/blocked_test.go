@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -110,12 +111,12 @@ func TestBlockedAgentFailsTheRun(t *testing.T) {
 	blockedBubble(t, func(o *Options) { o.Artifacts = dir }, func(r *rig, p *asker) {
 		p.asks(runtime.BlockedPermission, "Remove it?")
 		r.wantBlocked("Remove it?", time.Minute)
-		var a AgentStatus
+		var a api.AgentStatus
 		b, err := os.ReadFile(filepath.Join(dir, "gc-city-a", ArtifactResult))
 		if err == nil {
 			err = json.Unmarshal(b, &a)
 		}
-		if err != nil || a.State != StateRunning || a.Activity != runtime.ActivityBlocked || a.ActivityInfo.Pending.Prompt != "Remove it?" {
+		if err != nil || a.State != api.StateRunning || a.Activity != runtime.ActivityBlocked || a.ActivityInfo.Pending.Prompt != "Remove it?" {
 			t.Errorf("result %s, %v", b, err)
 		}
 	})
@@ -144,7 +145,7 @@ func TestBlockedTimeCountsOneQuestionWithoutAPerson(t *testing.T) {
 		p.sit(false)
 		p.asks(runtime.BlockedRateLimit, "limit reached")
 		time.Sleep(10 * time.Minute)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		p.asks(runtime.BlockedPermission, "four?")
 		r.wantBlocked("four?", time.Minute)
 	})

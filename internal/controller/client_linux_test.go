@@ -5,6 +5,8 @@ import (
 	goruntime "runtime"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/internal/controller/api"
 )
 
 // A client that was closed holds no connection, whatever it did last.
@@ -18,9 +20,9 @@ func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 		return len(list)
 	}
 	before := open()
-	var clients []*Client // that the garbage collector closes nothing
+	var clients []*api.Client // that the garbage collector closes nothing
 	for i := range 100 {
-		c, err := Dial(r.dir)
+		c, err := api.Dial(r.dir)
 		if err != nil {
 			t.Fatal(err)
 		}

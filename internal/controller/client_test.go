@@ -8,18 +8,19 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
 
 // served runs a whole controller in this process and connects to it.
-func served(t *testing.T, toml string) (*rig, *Client) {
+func served(t *testing.T, toml string) (*rig, *api.Client) {
 	t.Helper()
 	r := newRig(t, toml)
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, result := make(chan Status, 1), make(chan error, 1)
+	ready, result := make(chan api.Status, 1), make(chan error, 1)
 	o := r.options()
-	o.Ready = func(st Status) { ready <- st }
+	o.Ready = func(st api.Status) { ready <- st }
 	go func() { result <- Run(ctx, o) }()
 	t.Cleanup(func() {
 		cancel()
@@ -31,7 +32,7 @@ func served(t *testing.T, toml string) (*rig, *Client) {
 		result <- err
 		t.Fatal(err)
 	}
-	c, err := Dial(r.dir)
+	c, err := api.Dial(r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +41,11 @@ func served(t *testing.T, toml string) (*rig, *Client) {
 }
 
 // until follows the events to the first of a kind.
-func until(t *testing.T, c *Client, kind string) Event {
+func until(t *testing.T, c *api.Client, kind string) api.Event {
 	t.Helper()
-	var found Event
+	var found api.Event
 	stop := errors.New("found")
-	err := c.Events(t.Context(), 0, true, func(e Event) error {
+	err := c.Events(t.Context(), 0, true, func(e api.Event) error {
 		if e.Kind == kind {
 			found = e
 			return stop
@@ -59,11 +60,11 @@ func until(t *testing.T, c *Client, kind string) Event {
 
 func TestClientQueuesAndFollows(t *testing.T) {
 	r, c := served(t, oneAgent)
-	n, err := c.Queue(t.Context(), QueueRequest{Agent: "a", Text: "hello", Immediate: true})
+	n, err := c.Queue(t.Context(), api.QueueRequest{Agent: "a", Text: "hello", Immediate: true})
 	if err != nil || n.ID == "" {
 		t.Fatalf("queue: %+v, %v", n, err)
 	}
-	if e := until(t, c, EventNudge); e.Agent != "a" || e.Why != string(session.NudgeDelivered) {
+	if e := until(t, c, api.EventNudge); e.Agent != "a" || e.Why != string(session.NudgeDelivered) {
 		t.Errorf("event %+v", e)
 	}
 	list, err := c.Nudges(t.Context())
@@ -76,15 +77,15 @@ func TestClientQueuesAndFollows(t *testing.T) {
 	if err := c.DropNudge(t.Context(), n.ID); err == nil {
 		t.Error("dropped twice")
 	}
-	if _, err := c.Queue(t.Context(), QueueRequest{Agent: "x", Text: "y"}); !errors.Is(err, ErrUnknownAgent) || Hint(err) == "" {
+	if _, err := c.Queue(t.Context(), api.QueueRequest{Agent: "x", Text: "y"}); !errors.Is(err, api.ErrUnknownAgent) || api.Hint(err) == "" {
 		t.Errorf("queue for nobody: %v", err)
 	}
 	r.fake.Exit("gc-city-a", 3)
-	if e := until(t, c, EventCrashed); e.Exit == nil || e.Exit.Code != 3 {
+	if e := until(t, c, api.EventCrashed); e.Exit == nil || e.Exit.Code != 3 {
 		t.Errorf("event %+v", e)
 	}
 	var seqs []uint64
-	if err := c.Events(t.Context(), 1, false, func(e Event) error { seqs = append(seqs, e.Seq); return nil }); err != nil {
+	if err := c.Events(t.Context(), 1, false, func(e api.Event) error { seqs = append(seqs, e.Seq); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(seqs) < 3 || seqs[0] != 2 || !slices.IsSorted(seqs) {
@@ -94,7 +95,7 @@ func TestClientQueuesAndFollows(t *testing.T) {
 
 func TestClientStoresWaits(t *testing.T) {
 	_, c := served(t, oneAgent)
-	w, err := c.StoreWait(t.Context(), WaitRequest{Agent: "a", Until: "exit", Wake: "a"})
+	w, err := c.StoreWait(t.Context(), api.WaitRequest{Agent: "a", Until: "exit", Wake: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestClientStoresWaits(t *testing.T) {
 	if list, err := c.Waits(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("waits %+v, %v", list, err)
 	}
-	if _, err := c.StoreWait(t.Context(), WaitRequest{Agent: "a", Until: "sometime", Wake: "a"}); err == nil || Hint(err) == "" {
+	if _, err := c.StoreWait(t.Context(), api.WaitRequest{Agent: "a", Until: "sometime", Wake: "a"}); err == nil || api.Hint(err) == "" {
 		t.Errorf("a wait for nonsense: %v", err)
 	}
 }
@@ -115,7 +116,7 @@ func TestClientStoresWaits(t *testing.T) {
 func TestClientReloadsAndCommands(t *testing.T) {
 	r, c := served(t, "[daemon]\nshutdown_timeout = \"20ms\"\n"+oneAgent)
 	r.write("[[agents]]\nnme = \"a\"\n")
-	if err := c.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), `unknown key "nme"`) || Hint(err) == "" {
+	if err := c.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), `unknown key "nme"`) || api.Hint(err) == "" {
 		t.Errorf("a broken file: %v", err)
 	}
 	r.write("[daemon]\nshutdown_timeout = \"20ms\"\n" + oneAgent)
@@ -132,20 +133,20 @@ func TestClientReloadsAndCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, err := c.Status(t.Context())
-	if err != nil || st.Agents[0].State != StateRunning || st.Seq == 0 || !st.Reconciled {
+	if err != nil || st.Agents[0].State != api.StateRunning || st.Seq == 0 || !st.Reconciled {
 		t.Errorf("status %+v, %v", st, err)
 	}
-	if err := c.Restart(t.Context(), "a", "b"); !errors.Is(err, ErrUnknownAgent) {
+	if err := c.Restart(t.Context(), "a", "b"); !errors.Is(err, api.ErrUnknownAgent) {
 		t.Errorf("restart of nobody: %v", err)
 	}
 	r.fake.Fail("Start", "", runtime.ErrBackendUnreachable)
 	if err := c.Restart(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "cannot reach") {
 		t.Errorf("a restart that fails: %v", err)
 	}
-	if err := c.Stop(t.Context(), StopRequest{}); err != nil {
+	if err := c.Stop(t.Context(), api.StopRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Status(t.Context()); !errors.Is(err, ErrNoController) {
+	if _, err := c.Status(t.Context()); !errors.Is(err, api.ErrNoController) {
 		t.Errorf("after the stop: %v", err)
 	}
 }
@@ -154,13 +155,13 @@ func TestClientReloadsAndCommands(t *testing.T) {
 // city without a controller can be stopped all the same.
 func TestOneControllerPerCity(t *testing.T) {
 	r, c := served(t, oneAgent)
-	if err := Run(t.Context(), r.options()); !errors.Is(err, ErrControllerRunning) || !strings.Contains(err.Error(), "pid ") {
+	if err := Run(t.Context(), r.options()); !errors.Is(err, api.ErrControllerRunning) || !strings.Contains(err.Error(), "pid ") {
 		t.Errorf("second controller: %v", err)
 	}
-	if err := StopCity(t.Context(), r.options()); !errors.Is(err, ErrControllerRunning) {
+	if err := StopCity(t.Context(), r.options()); !errors.Is(err, api.ErrControllerRunning) {
 		t.Errorf("stop around the controller: %v", err)
 	}
-	if _, err := DryRun(t.Context(), r.options()); !errors.Is(err, ErrControllerRunning) {
+	if _, err := DryRun(t.Context(), r.options()); !errors.Is(err, api.ErrControllerRunning) {
 		t.Errorf("dry run beside the controller: %v", err)
 	}
 	if _, err := c.Status(t.Context()); err != nil {

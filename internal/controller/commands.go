@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 )
 
@@ -14,7 +15,7 @@ import (
 // agent has; no names mean all. It runs on the loop.
 func (l *loop) pick(list []string) ([]*member, error) {
 	if l.stopping || l.ended {
-		return nil, ErrShuttingDown
+		return nil, api.ErrShuttingDown
 	}
 	var out []*member
 	if len(list) == 0 {
@@ -26,7 +27,7 @@ func (l *loop) pick(list []string) ([]*member, error) {
 	for _, want := range list {
 		found := l.match(want)
 		if len(found) == 0 {
-			return nil, &Error{Err: fmt.Errorf("%w: %s", ErrUnknownAgent, want), Help: "gc status lists the agents"}
+			return nil, &api.Error{Err: fmt.Errorf("%w: %s", api.ErrUnknownAgent, want), Help: "gc status lists the agents"}
 		}
 		out = append(out, found...)
 	}
@@ -134,7 +135,7 @@ func (l *loop) failures(ctx context.Context, list []*member) error {
 	err := l.inLoop(ctx, func() {
 		for _, m := range list {
 			if m.foreign {
-				lines, hint = append(lines, m.name()+": "+ErrForeign.Error()), ForeignHint
+				lines, hint = append(lines, m.name()+": "+api.ErrForeign.Error()), api.ForeignHint
 				continue
 			}
 			if m.notStarted != "" {
@@ -151,7 +152,7 @@ func (l *loop) failures(ctx context.Context, list []*member) error {
 	if err != nil || len(lines) == 0 {
 		return err
 	}
-	return &Error{Err: errors.New(strings.Join(lines, "; ")), Help: hint}
+	return &api.Error{Err: errors.New(strings.Join(lines, "; ")), Help: hint}
 }
 
 // stopAgents ends agents and keeps them down.

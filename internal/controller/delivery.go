@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
@@ -69,7 +69,7 @@ func (l *loop) deliver(now, next time.Time) time.Time {
 			continue
 		}
 		if m.foreign {
-			l.nudgeWaits(n, ErrForeign.Error())
+			l.nudgeWaits(n, api.ErrForeign.Error())
 			continue
 		}
 		l.tryNudge(m, n)
@@ -177,22 +177,13 @@ func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 func (l *loop) nudgeMoved(n *session.Nudge) {
 	l.book.SaveNudge(*n)
 	if n.State != session.NudgeQueued {
-		l.note(Event{Kind: EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
+		l.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
 	}
-}
-
-// QueueRequest asks for a nudge to be delivered when its agent is idle.
-type QueueRequest struct {
-	Agent     string        `json:"agent"`
-	Text      string        `json:"text"`
-	Immediate bool          `json:"immediate,omitempty"` // do not wait until it is idle
-	TTL       time.Duration `json:"ttl,omitempty"`       // nanoseconds; 0 = 24 h
-	Raw       bool          `json:"raw,omitempty"`       // type it as it is, also what is a command to the agent
 }
 
 // queue adds a nudge for the agent's incarnation of now, or for its next when
 // it does not run.
-func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error) {
+func (l *loop) queue(ctx context.Context, q api.QueueRequest) (session.Nudge, error) {
 	var n session.Nudge
 	var ticket *session.Ticket
 	var err error
@@ -203,7 +194,7 @@ func (l *loop) queue(ctx context.Context, q QueueRequest) (session.Nudge, error)
 		}
 		switch {
 		case len(picked) != 1:
-			err = fmt.Errorf("%w: %s is a pool of %d, name one member", ErrUnknownAgent, q.Agent, len(picked))
+			err = fmt.Errorf("%w: %s is a pool of %d, name one member", api.ErrUnknownAgent, q.Agent, len(picked))
 		case q.Text == "":
 			err = errors.New("a nudge without text")
 		case len(q.Text) > maxNudgeText:
@@ -273,20 +264,7 @@ func forgotten(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return hinted("make room on the disk of the city's .gc folder", "%s is dropped, but comes back when the controller ends: %w", what, err)
-}
-
-func (s *server) nudges(w http.ResponseWriter, r *http.Request) {
-	list := []session.Nudge{}
-	if err := s.l.inLoop(r.Context(), func() {
-		for _, n := range s.l.nudges {
-			list = append(list, s.l.shown(*n))
-		}
-	}); err != nil {
-		fail(w, err)
-		return
-	}
-	reply(w, list)
+	return api.Hinted("make room on the disk of the city's .gc folder", "%s is dropped, but comes back when the controller ends: %w", what, err)
 }
 
 // shown is a nudge with its times as the system's clock tells them.
@@ -295,45 +273,4 @@ func (l *loop) shown(n session.Nudge) session.Nudge {
 		*t = l.book.Wall(*t)
 	}
 	return n
-}
-
-func (s *server) queue(w http.ResponseWriter, r *http.Request) {
-	var q QueueRequest
-	if !decode(w, r, &q) {
-		return
-	}
-	n, err := s.l.queue(r.Context(), q)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	reply(w, s.l.shown(n))
-}
-
-func (s *server) dropNudge(w http.ResponseWriter, r *http.Request) {
-	if err := s.l.dropNudge(r.Context(), r.PathValue("id")); err != nil {
-		fail(w, err)
-		return
-	}
-	reply(w, struct{}{})
-}
-
-// Queue leaves a nudge for an agent; it is on disk when Queue returns.
-func (c *Client) Queue(ctx context.Context, q QueueRequest) (session.Nudge, error) {
-	var n session.Nudge
-	err := c.call(ctx, http.MethodPost, "/v1/nudges", q, &n)
-	return n, err
-}
-
-// Nudges returns the queue with what was delivered and given up lately, in the
-// order they came.
-func (c *Client) Nudges(ctx context.Context) ([]session.Nudge, error) {
-	var list []session.Nudge
-	err := c.call(ctx, http.MethodGet, "/v1/nudges", nil, &list)
-	return list, err
-}
-
-// DropNudge forgets a nudge.
-func (c *Client) DropNudge(ctx context.Context, id string) error {
-	return c.call(ctx, http.MethodDelete, "/v1/nudges/"+id, nil, nil)
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
@@ -42,7 +43,7 @@ func idleBubble(t *testing.T, toml string, fn func(*rig, *idler)) {
 	})
 }
 
-func (r *rig) queue(q QueueRequest) session.Nudge {
+func (r *rig) queue(q api.QueueRequest) session.Nudge {
 	r.t.Helper()
 	n, err := r.l.queue(context.Background(), q)
 	if err != nil {
@@ -70,7 +71,7 @@ func (r *rig) nudge(id string) session.Nudge {
 
 func TestQueuedNudgeWaitsForIdle(t *testing.T) {
 	idleBubble(t, oneAgent, func(r *rig, p *idler) {
-		n := r.queue(QueueRequest{Agent: "a", Text: "hello"})
+		n := r.queue(api.QueueRequest{Agent: "a", Text: "hello"})
 		time.Sleep(10 * time.Minute)
 		if got := r.nudge(n.ID); got.State != session.NudgeQueued || got.Detail == "" || len(r.fake.CallsOf("Nudge", "")) != 0 {
 			t.Fatalf("typed into an agent that is not idle: %+v", got)
@@ -93,8 +94,8 @@ func TestNudgesOfOneAgentKeepTheirOrder(t *testing.T) {
 	idleBubble(t, oneAgent, func(r *rig, p *idler) {
 		p.idle.Store(true)
 		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Blocked, By: "dialog"})
-		first := r.queue(QueueRequest{Agent: "a", Text: "1"})
-		r.queue(QueueRequest{Agent: "a", Text: "2"})
+		first := r.queue(api.QueueRequest{Agent: "a", Text: "1"})
+		r.queue(api.QueueRequest{Agent: "a", Text: "2"})
 		if got := r.nudge(first.ID); got.State != session.NudgeQueued || !strings.Contains(got.Detail, "dialog") {
 			t.Errorf("blocked: %+v", got)
 		}
@@ -113,9 +114,9 @@ func TestNudgesOfOneAgentKeepTheirOrder(t *testing.T) {
 
 func TestNudgeIsFencedByIncarnation(t *testing.T) {
 	idleBubble(t, oneAgent, func(r *rig, p *idler) {
-		n := r.queue(QueueRequest{Agent: "a", Text: "for the old one"})
+		n := r.queue(api.QueueRequest{Agent: "a", Text: "for the old one"})
 		r.fake.Exit("gc-city-a", 1)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		p.idle.Store(true)
 		time.Sleep(maxRetry)
 		if got := r.nudge(n.ID); got.State != session.NudgeDead || got.Detail == "" || len(r.fake.CallsOf("Nudge", "")) != 0 {
@@ -126,7 +127,7 @@ func TestNudgeIsFencedByIncarnation(t *testing.T) {
 
 func TestNudgeExpires(t *testing.T) {
 	idleBubble(t, oneAgent, func(r *rig, p *idler) {
-		n := r.queue(QueueRequest{Agent: "a", Text: "x", TTL: time.Minute})
+		n := r.queue(api.QueueRequest{Agent: "a", Text: "x", TTL: time.Minute})
 		time.Sleep(3 * time.Minute)
 		p.idle.Store(true)
 		time.Sleep(maxRetry)
@@ -143,7 +144,7 @@ func TestQueueSurvivesTheController(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		p := &idler{Fake: r.fake}
 		r.start(func(o *Options) { o.Provider = p })
-		n := r.queue(QueueRequest{Agent: "a", Text: "later"})
+		n := r.queue(api.QueueRequest{Agent: "a", Text: "later"})
 		r.end()
 		p.idle.Store(true)
 		r.start(func(o *Options) { o.Provider = p })
@@ -157,12 +158,12 @@ func TestQueueSurvivesTheController(t *testing.T) {
 
 func TestQueueRefusesNonsense(t *testing.T) {
 	idleBubble(t, oneAgent, func(r *rig, _ *idler) {
-		for _, q := range []QueueRequest{{Agent: "nobody", Text: "x"}, {Agent: "a"}, {Agent: "a", Text: strings.Repeat("x", maxNudgeText+1)}} {
+		for _, q := range []api.QueueRequest{{Agent: "nobody", Text: "x"}, {Agent: "a"}, {Agent: "a", Text: strings.Repeat("x", maxNudgeText+1)}} {
 			if _, err := r.l.queue(context.Background(), q); err == nil {
 				t.Errorf("accepted %.20q for %s", q.Text, q.Agent)
 			}
 		}
-		if _, err := r.l.queue(context.Background(), QueueRequest{Agent: "nobody", Text: "x"}); !errors.Is(err, ErrUnknownAgent) {
+		if _, err := r.l.queue(context.Background(), api.QueueRequest{Agent: "nobody", Text: "x"}); !errors.Is(err, api.ErrUnknownAgent) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -174,8 +175,8 @@ func TestDroppedIsNotCarriedOut(t *testing.T) {
 	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
 	for _, until := range []string{"text=all green", "idle"} {
 		idleBubble(t, two, func(r *rig, p *idler) {
-			n := r.queue(QueueRequest{Agent: "a", Text: "dropped"})
-			w, err := r.l.storeWait(context.Background(), WaitRequest{Agent: "a", Until: until, Wake: "b"})
+			n := r.queue(api.QueueRequest{Agent: "a", Text: "dropped"})
+			w, err := r.l.storeWait(context.Background(), api.WaitRequest{Agent: "a", Until: until, Wake: "b"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +184,7 @@ func TestDroppedIsNotCarriedOut(t *testing.T) {
 			if err := errors.Join(r.l.dropNudge(context.Background(), n.ID), r.l.dropWait(context.Background(), w.ID)); err != nil {
 				t.Fatal(err)
 			}
-			kept := r.queue(QueueRequest{Agent: "a", Text: "kept"})
+			kept := r.queue(api.QueueRequest{Agent: "a", Text: "kept"})
 			p.idle.Store(true)
 			r.fake.SetPeek("gc-city-a", "all green")
 			time.Sleep(2 * time.Second) // it need not wait for the dropped one
@@ -210,7 +211,7 @@ func TestStoredWaitsWakeWithANote(t *testing.T) {
 	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
 	for _, until := range []string{"exit", "text=all green", "idle"} {
 		idleBubble(t, two, func(r *rig, p *idler) {
-			if _, err := r.l.storeWait(context.Background(), WaitRequest{Agent: "a", Until: until, Wake: "b", Note: "go on"}); err != nil {
+			if _, err := r.l.storeWait(context.Background(), api.WaitRequest{Agent: "a", Until: until, Wake: "b", Note: "go on"}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
@@ -237,11 +238,11 @@ func TestStoredWaitsWakeWithANote(t *testing.T) {
 
 func TestParseUntil(t *testing.T) {
 	for _, bad := range []string{"", "blocked", "exit=1", "text=", "text=(", "quiet=", "quiet=-1s", "sometime"} {
-		if c, err := ParseUntil(bad); err == nil {
+		if c, err := api.ParseUntil(bad); err == nil {
 			t.Errorf("%q gives %+v", bad, c)
 		}
 	}
-	if c, err := ParseUntil("quiet=2s"); err != nil || c.Quiet != 2*time.Second {
+	if c, err := api.ParseUntil("quiet=2s"); err != nil || c.Quiet != 2*time.Second {
 		t.Errorf("%+v %v", c, err)
 	}
 }
@@ -256,7 +257,7 @@ func TestUntilIdle(t *testing.T) {
 		r.fake.SetPeek("gc-city-job", "all done")
 		r.fake.Exit("gc-city-job", 0)
 		time.Sleep(time.Minute)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		p.idle.Store(true)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -61,9 +62,9 @@ func TestFullDiskKeepsNudges(t *testing.T) {
 	}
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Blocked, By: "dialog"})
-		n := r.queue(QueueRequest{Agent: "a", Text: "hello", Immediate: true})
+		n := r.queue(api.QueueRequest{Agent: "a", Text: "hello", Immediate: true})
 		synctest.Wait()
 		tries := len(r.fake.CallsOf("Nudge", ""))
 		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Submitted})
@@ -93,12 +94,12 @@ func TestFullDisk(t *testing.T) {
 	}
 	bubble(t, oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {
 		r.start()
-		r.wantState("b", StateRunning)
-		letter := r.queue(QueueRequest{Agent: "b", Text: "too late", TTL: 30 * time.Second})
-		kept := r.queue(QueueRequest{Agent: "b", Text: "dropped"})
+		r.wantState("b", api.StateRunning)
+		letter := r.queue(api.QueueRequest{Agent: "b", Text: "too late", TTL: 30 * time.Second})
+		kept := r.queue(api.QueueRequest{Agent: "b", Text: "dropped"})
 		defer full(t, false)
 		full(t, true)
-		if _, err := r.l.queue(context.Background(), QueueRequest{Agent: "b", Text: "not on disk"}); err == nil {
+		if _, err := r.l.queue(context.Background(), api.QueueRequest{Agent: "b", Text: "not on disk"}); err == nil {
 			t.Error("a nudge that is not on disk was acknowledged")
 		}
 		// A nudge whose lease cannot be saved is not typed, and not given up either.
@@ -107,7 +108,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		r.fake.Exit("gc-city-a", 1)
 		a := r.status("a")
-		if a.State == StateRunning || !strings.Contains(a.Error, "file too large") || a.Hint == "" || r.starts("gc-city-a") != 1 {
+		if a.State == api.StateRunning || !strings.Contains(a.Error, "file too large") || a.Hint == "" || r.starts("gc-city-a") != 1 {
 			t.Errorf("%+v, %d starts", a, r.starts("gc-city-a"))
 		}
 		if s, err := r.l.currentStatus(context.Background()); err != nil || !strings.Contains(s.StoreError, "file too large") {
@@ -116,11 +117,11 @@ func TestFullDisk(t *testing.T) {
 		if err := r.l.stopAgents(context.Background(), []string{"b"}); err != nil {
 			t.Fatal(err)
 		}
-		if b := r.wantState("b", StateStopped); b.LastExit == nil {
+		if b := r.wantState("b", api.StateStopped); b.LastExit == nil {
 			t.Errorf("%+v", b)
 		}
 		time.Sleep(time.Minute)
-		if a := r.status("a"); a.Restarts != 0 || a.State == StateQuarantined {
+		if a := r.status("a"); a.Restarts != 0 || a.State == api.StateQuarantined {
 			t.Errorf("a full disk is no crash: %+v", a)
 		}
 		wantDead(r, letter.ID)
@@ -139,15 +140,15 @@ func TestFullDisk(t *testing.T) {
 		}
 		full(t, false)
 		time.Sleep(saveRetry + time.Second)
-		if a := r.wantState("a", StateRunning); a.Restarts != 1 || a.Error != "" {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 || a.Error != "" {
 			t.Errorf("%+v", a)
 		}
 		r.end()
 		r.start()
-		r.wantState("b", StateStopped) // what the person wanted was not lost
+		r.wantState("b", api.StateStopped) // what the person wanted was not lost
 		wantDead(r, letter.ID)
 		wantCrash(r)
-		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
 			t.Errorf("%+v", a)
 		}
 		r.end()
@@ -183,9 +184,9 @@ func wantCrash(r *rig) {
 			r.t.Errorf("event %d stands at place %d", e.Seq, i+1)
 		}
 		switch {
-		case e.Kind == EventCrashed && e.Agent == "a":
+		case e.Kind == api.EventCrashed && e.Agent == "a":
 			crashes++
-		case e.Kind == EventNudge && e.Why == string(session.NudgeDead):
+		case e.Kind == api.EventNudge && e.Why == string(session.NudgeDead):
 			letters++
 		}
 	}
@@ -200,8 +201,8 @@ func TestHintOfAStateFolder(t *testing.T) {
 		&os.PathError{Op: "write", Err: syscall.ENOSPC}: "make room on the disk of ",
 		&os.PathError{Op: "open", Err: syscall.EROFS}:   "make the folder writable",
 	} {
-		if got := stateDirError("/city", err); !strings.HasPrefix(Hint(got), want) || !errors.Is(got, ErrStateDir) {
-			t.Errorf("%v: %q", got, Hint(got))
+		if got := api.StateDirError("/city", err); !strings.HasPrefix(api.Hint(got), want) || !errors.Is(got, api.ErrStateDir) {
+			t.Errorf("%v: %q", got, api.Hint(got))
 		}
 	}
 }

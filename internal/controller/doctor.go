@@ -11,10 +11,12 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
-	"golang.org/x/sys/unix"
 )
 
 // Level of a finding.
@@ -114,7 +116,7 @@ func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
 }
 
 func (d *doctor) stateDir(dir string) {
-	state := StateDir(dir)
+	state := api.StateDir(dir)
 	st, err := os.Stat(state)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -146,7 +148,7 @@ const lowDisk = 256 << 20
 
 // controller reports whether one runs.
 func (d *doctor) controller(ctx context.Context, dir string) bool {
-	c, err := Dial(dir)
+	c, err := api.Dial(dir)
 	switch {
 	case err == nil:
 		defer c.Close()
@@ -168,7 +170,7 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 			d.running(a)
 		}
 		return true
-	case errors.Is(err, ErrNoController):
+	case errors.Is(err, api.ErrNoController):
 		d.noController(dir)
 		return false
 	}
@@ -178,7 +180,7 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 
 // noController tells one that is not there from one that does not listen.
 func (d *doctor) noController(dir string) {
-	f, err := os.Open(lockPath(dir))
+	held, locked, err := api.Holder(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		d.OK("controller", "none is running")
@@ -187,14 +189,11 @@ func (d *doctor) noController(dir string) {
 	case err != nil:
 		d.Fail("controller", "make the folder readable for you", "%v", err)
 		return
-	}
-	defer f.Close()
-	if err := flock(f, unix.LOCK_SH|unix.LOCK_NB); err != nil {
-		held := readOwner(f)
+	case locked:
 		d.Fail("controller", fmt.Sprintf("wait a moment; if it stays so: kill %d, then gc start adopts the agents", held.PID), "pid %d holds the city's lock but does not listen", held.PID)
 		return
 	}
-	if _, err := os.Lstat(socketPath(dir)); err == nil {
+	if _, err := os.Lstat(api.SocketPath(dir)); err == nil {
 		d.Warn("controller", "gc start starts another, which adopts the agents", "the last one died: its socket is still there")
 	} else {
 		d.OK("controller", "none is running")
@@ -202,12 +201,12 @@ func (d *doctor) noController(dir string) {
 	d.database(dir)
 }
 
-func (d *doctor) running(a AgentStatus) {
+func (d *doctor) running(a api.AgentStatus) {
 	about := "agent " + a.Name
 	switch {
-	case a.State == StateQuarantined:
+	case a.State == api.StateQuarantined:
 		d.Fail(about, "gc peek "+a.Name+" shows why; gc restart "+a.Name+" tries again", "it died too often and waits (%d restarts)", a.Restarts)
-	case a.State == StateCrashed:
+	case a.State == api.StateCrashed:
 		d.Fail(about, cmpHint(a.Hint, "gc peek "+a.Name), "it has crashed%s", because(a))
 	case a.Error != "":
 		d.Warn(about, a.Hint, "%s", a.Error)
@@ -223,7 +222,7 @@ func cmpHint(a, b string) string {
 	return b
 }
 
-func because(a AgentStatus) string {
+func because(a api.AgentStatus) string {
 	switch {
 	case a.Error != "":
 		return ": " + a.Error
@@ -235,13 +234,13 @@ func because(a AgentStatus) string {
 
 // database opens and closes city.db, which nobody holds.
 func (d *doctor) database(dir string) {
-	path := filepath.Join(StateDir(dir), dbName)
+	path := api.DBPath(dir)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return
 	}
 	b, err := openBook(dir)
 	if err != nil {
-		d.Fail("state", Hint(err), "%v", err)
+		d.Fail("state", api.Hint(err), "%v", err)
 		return
 	}
 	if err := b.Close(); err != nil {
@@ -281,7 +280,7 @@ func StartProblems(s *agent.Spec) []*agent.StartError {
 	if _, err := s.StartConfig(agent.Instance{}); err != nil {
 		var known *agent.StartError
 		if !errors.As(err, &known) {
-			known = &agent.StartError{Msg: err.Error(), Help: Hint(err)}
+			known = &agent.StartError{Msg: err.Error(), Help: api.Hint(err)}
 		}
 		out = append(out, known)
 	}

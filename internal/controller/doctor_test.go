@@ -2,11 +2,11 @@ package controller
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -33,10 +33,10 @@ start_command = "exec sleep 1"
 	if err := r.fake.SetMeta(t.Context(), "left", agent.MetaCityPath, c.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(StateDir(r.dir), 0o700); err != nil {
+	if err := os.Mkdir(api.StateDir(r.dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(StateDir(r.dir), dbName), []byte("no database"), 0o600); err != nil {
+	if err := os.WriteFile(api.DBPath(r.dir), []byte("no database"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got := Diagnose(t.Context(), r.dir, r.fake, agent.BuildOptions{Environ: []string{"PATH=/bin:/usr/bin", "HOME=/h"}})
@@ -61,7 +61,7 @@ start_command = "exec sleep 1"
 	if len(text) != 5 {
 		t.Errorf("findings:\n%s", all)
 	}
-	if b, _ := os.ReadFile(filepath.Join(StateDir(r.dir), dbName)); string(b) != "no database" {
+	if b, _ := os.ReadFile(api.DBPath(r.dir)); string(b) != "no database" {
 		t.Error("doctor changed the database")
 	}
 }
@@ -69,7 +69,7 @@ start_command = "exec sleep 1"
 // A database that somebody holds is not to be moved away.
 func TestDoctorOfAHeldDatabase(t *testing.T) {
 	r := newRig(t, "")
-	if err := os.Mkdir(StateDir(r.dir), 0o700); err != nil {
+	if err := os.Mkdir(api.StateDir(r.dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	b, err := openBook(r.dir)
@@ -112,7 +112,7 @@ func TestDoctorOfTheControllersLock(t *testing.T) {
 	if got := about(); got != "ok none is running" {
 		t.Errorf("never started: %s", got)
 	}
-	lock, err := takeLock(r.dir)
+	lock, err := api.TakeLock(r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestDoctorOfTheControllersLock(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(socketPath(r.dir), nil, 0o600); err != nil {
+	if err := os.WriteFile(api.SocketPath(r.dir), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := about(); got != "warning the last one died: its socket is still there" {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 )
 
@@ -19,10 +19,10 @@ func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, err := Dial(o.City.Dir); err == nil {
+	if c, err := api.Dial(o.City.Dir); err == nil {
 		defer c.Close()
 		st, err := c.Status(ctx)
-		return nil, errors.Join(runningError(o.City.Dir, owner{PID: st.Controller.PID}), err)
+		return nil, errors.Join(api.RunningError(o.City.Dir, api.Owner{PID: st.Controller.PID}), err)
 	}
 	l := &loop{o: o, p: o.Provider, began: time.Now(), members: map[string]*member{}, moved: map[string]string{}, runID: "dry run"}
 	if err := l.readRecords(); err != nil {
@@ -61,7 +61,7 @@ func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 
 // readRecords reads city.db where there is one.
 func (l *loop) readRecords() error {
-	if _, err := os.Stat(filepath.Join(StateDir(l.o.City.Dir), dbName)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(api.DBPath(l.o.City.Dir)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	b, err := openBook(l.o.City.Dir)

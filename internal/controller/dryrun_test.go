@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -37,7 +38,7 @@ func TestDryRunPlansAndDoesNothing(t *testing.T) {
 			t.Errorf("a dry run called %s", c.Method)
 		}
 	}
-	if _, err := os.Stat(StateDir(r.dir)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(api.StateDir(r.dir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a dry run made the state folder: %v", err)
 	}
 	r.fake.Fail("ListRunning", "", runtime.ErrBackendUnreachable)

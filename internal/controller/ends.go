@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -129,13 +130,13 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 		if exit.Code != 0 {
 			r.LastScreen = screen
 		}
-		kind := EventExited
+		kind := api.EventExited
 		if exit.Code != 0 {
-			kind = EventCrashed
+			kind = api.EventCrashed
 		}
 		l.noteEnd(m, kind, exit, r.LastScreen, "one_shot")
 	case asked:
-		l.noteEnd(m, EventExited, exit, "", "")
+		l.noteEnd(m, api.EventExited, exit, "", "")
 	case m.finishes(exit):
 		l.finished(m, exit, screen)
 	default:
@@ -144,7 +145,7 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 			r.LastHint = notFoundHint
 		}
 		r.Died(now, l.budget())
-		l.noteEnd(m, EventCrashed, exit, screen, "")
+		l.noteEnd(m, api.EventCrashed, exit, screen, "")
 		l.quarantined(m)
 	}
 	l.save(m)
@@ -155,7 +156,7 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 // quarantined says when the restart of a member is put off.
 func (l *loop) quarantined(m *member) {
 	if r := &m.seen.Record; r.Quarantined() {
-		l.noteAgent(m, EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
+		l.noteAgent(m, api.EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
 	}
 }
 

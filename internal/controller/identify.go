@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -48,7 +49,7 @@ func (l *loop) take(m *member, a answer) {
 		m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
 	}
 	if a.presence == plan.Zombie && m.seen.Presence != plan.Zombie {
-		l.noteAgent(m, EventZombie, "", plan.WhyZombie)
+		l.noteAgent(m, api.EventZombie, "", plan.WhyZombie)
 	}
 	m.seen.Presence = a.presence
 	if a.attach {
@@ -81,7 +82,7 @@ func (l *loop) neverStarted(m *member) {
 	m.seen.Record.CutShort()
 	l.save(m)
 	if !failed {
-		l.noteAgent(m, EventStartFailed, "", "the controller ended before it was started")
+		l.noteAgent(m, api.EventStartFailed, "", "the controller ended before it was started")
 	}
 }
 
@@ -90,7 +91,7 @@ func (l *loop) identify(m *member, a answer) {
 	r := &m.seen.Record
 	if a.meta[agent.MetaCityPath] != l.o.City.Dir {
 		if !m.foreign {
-			l.noteAgent(m, EventForeign, "", ErrForeign.Error())
+			l.noteAgent(m, api.EventForeign, "", api.ErrForeign.Error())
 		}
 		m.foreign, m.seen.Owned = true, false
 		return
@@ -125,7 +126,7 @@ func (l *loop) identify(m *member, a answer) {
 		}
 		r.Open, r.PutOff, r.Unsure = true, 0, false
 		l.save(m)
-		l.noteAgent(m, EventAdopted, "", "")
+		l.noteAgent(m, api.EventAdopted, "", "")
 		l.attend(m)
 		if a.meta[agent.MetaConfigHash] == "" {
 			l.remark(m)
@@ -240,6 +241,6 @@ func (l *loop) endStrays(city string, incarnations map[string]bool) {
 		if err != nil {
 			detail = fmt.Sprintf("process %d runs outside of any session: %v", r.PID, err)
 		}
-		l.post(func() { l.note(Event{Kind: EventOrphan, Detail: detail}) })
+		l.post(func() { l.note(api.Event{Kind: api.EventOrphan, Detail: detail}) })
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -59,7 +60,7 @@ func TestStraysOfThisCityAreEndedBeforeTheFirstStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start(func(o *Options) { o.Provider = sc })
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if diff := cmp.Diff([]int{1}, sc.ended); diff != "" {
 			t.Errorf("ended:\n%s", diff)
 		}
@@ -81,9 +82,9 @@ func TestCutShortStartIsKnownByItsEnvironment(t *testing.T) {
 			r.fake.Hang("SetMeta", "", false)
 			r.start(func(o *Options) { o.Provider = sc })
 			time.Sleep(time.Second)
-			want := StateRunning
+			want := api.StateRunning
 			if !ours {
-				want = StateUnknown
+				want = api.StateUnknown
 			}
 			r.wantState("a", want)
 			if n := r.starts("gc-city-a"); n != 1 || (r.fake.MetaOf("gc-city-a")["GC_CITY_PATH"] != "") != ours {
@@ -122,7 +123,7 @@ func TestStartThatWasOnlyWrittenDown(t *testing.T) {
 				t.Errorf("%d starts, %d of them at once; log:\n%s", n, late, r.log)
 			}
 			for name, state := range r.states() {
-				if a := r.status(name); state != StateRunning || a.Restarts != 0 {
+				if a := r.status(name); state != api.StateRunning || a.Restarts != 0 {
 					t.Errorf("%s: %+v", name, a)
 				}
 			}

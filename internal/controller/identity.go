@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -115,7 +116,7 @@ func claimNames(dir string, c claim) (taken bool) {
 		return false
 	}
 	defer lock.Close()
-	if flock(lock, unix.LOCK_EX) != nil {
+	if api.Flock(lock, unix.LOCK_EX) != nil {
 		return false
 	}
 	sum := sha256.Sum256([]byte(c.Space))

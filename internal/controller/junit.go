@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"gascity.dev/gc/internal/controller/api"
 )
 
 // ArtifactJUnit is the run as build servers read it, beside the agents' folders:
@@ -51,10 +53,10 @@ type junitReason struct {
 
 // junit makes the report; screens are the last ones by session, and result is how
 // the run ended.
-func junit(st Status, screens map[string]string, result error, began, now time.Time) ([]byte, error) {
+func junit(st api.Status, screens map[string]string, result error, began, now time.Time) ([]byte, error) {
 	suite := junitSuite{Name: st.City, Time: seconds(now.Sub(began)), Timestamp: began.UTC().Format("2006-01-02T15:04:05")}
 	for _, a := range st.Agents {
-		c := junitCase{Name: a.Name, Class: st.City, Time: seconds(a.ran(now))}
+		c := junitCase{Name: a.Name, Class: st.City, Time: seconds(ran(&a, now))}
 		if screen := screens[a.Session]; screen != "" {
 			c.Output = &junitText{xmlText(screen)}
 		}
@@ -76,25 +78,25 @@ func junit(st Status, screens map[string]string, result error, began, now time.T
 
 // judge says why a case is not passed: failed by itself, in error because nobody
 // knows, or skipped.
-func (c *junitCase) judge(a AgentStatus, result error) {
+func (c *junitCase) judge(a api.AgentStatus, result error) {
 	var blocked *BlockedError
 	switch {
 	case errors.As(result, &blocked) && blocked.Agent == a.Name:
 		c.Failure = &junitReason{Message: blocked.Error()}
-	case a.State == StateCrashed || a.State == StateQuarantined:
+	case a.State == api.StateCrashed || a.State == api.StateQuarantined:
 		message := string(a.State)
 		if a.LastExit != nil {
 			message += ": " + exitText(a.LastExit)
 		}
 		c.Failure = &junitReason{message, xmlText(a.LastScreen)}
-	case a.State == StateUnknown || a.State != StateRunning && a.Error != "":
+	case a.State == api.StateUnknown || a.State != api.StateRunning && a.Error != "":
 		c.Error = &junitReason{Message: a.Error}
-	case a.State == StateStarting || a.State == StateRunning && a.OneShot:
+	case a.State == api.StateStarting || a.State == api.StateRunning && a.OneShot:
 		c.Error = &junitReason{Message: "not done"}
 		if result != nil {
 			c.Error.Message += ": " + result.Error()
 		}
-	case a.State == StateExited || a.State == StateRunning || a.State == StateDraining:
+	case a.State == api.StateExited || a.State == api.StateRunning || a.State == api.StateDraining:
 	case a.WaitsFor != "":
 		c.Skipped = &junitReason{Message: "waits for " + a.WaitsFor}
 	default:
@@ -103,9 +105,9 @@ func (c *junitCase) judge(a AgentStatus, result error) {
 }
 
 // ran is how long the agent's newest incarnation has run.
-func (a *AgentStatus) ran(now time.Time) time.Duration {
+func ran(a *api.AgentStatus, now time.Time) time.Duration {
 	switch exit := a.LastExit; {
-	case a.Started == nil || a.State == StateStopped || a.State == StateSuspended:
+	case a.Started == nil || a.State == api.StateStopped || a.State == api.StateSuspended:
 		return 0
 	case exit != nil && !exit.Time.Before(*a.Started):
 		return exit.Time.Sub(*a.Started)

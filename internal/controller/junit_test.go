@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -14,15 +15,15 @@ func TestJUnit(t *testing.T) {
 	began := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	at := began.Add(time.Second)
 	exit := func(code int) *runtime.Exit { return &runtime.Exit{Code: code, Time: at.Add(2 * time.Second)} }
-	st := Status{City: "town", Agents: []AgentStatus{
-		{Name: "fine", Session: "s1", State: StateExited, OneShot: true, Started: &at, LastExit: exit(0)},
-		{Name: "broke", Session: "s2", State: StateCrashed, OneShot: true, Started: &at, LastExit: exit(7), LastScreen: "oh <no> \x1b]]>"},
-		{Name: "asks", Session: "s3", State: StateRunning, Started: &at},
-		{Name: "slow", Session: "s4", State: StateRunning, OneShot: true, Started: &at},
-		{Name: "serves", Session: "s5", State: StateRunning, Started: &at},
-		{Name: "later", Session: "s6", State: StateStopped, OneShot: true, WaitsFor: "broke"},
-		{Name: "off", Session: "s7", State: StateSuspended},
-		{Name: "where", Session: "s8", State: StateUnknown, Error: "no answer"},
+	st := api.Status{City: "town", Agents: []api.AgentStatus{
+		{Name: "fine", Session: "s1", State: api.StateExited, OneShot: true, Started: &at, LastExit: exit(0)},
+		{Name: "broke", Session: "s2", State: api.StateCrashed, OneShot: true, Started: &at, LastExit: exit(7), LastScreen: "oh <no> \x1b]]>"},
+		{Name: "asks", Session: "s3", State: api.StateRunning, Started: &at},
+		{Name: "slow", Session: "s4", State: api.StateRunning, OneShot: true, Started: &at},
+		{Name: "serves", Session: "s5", State: api.StateRunning, Started: &at},
+		{Name: "later", Session: "s6", State: api.StateStopped, OneShot: true, WaitsFor: "broke"},
+		{Name: "off", Session: "s7", State: api.StateSuspended},
+		{Name: "where", Session: "s8", State: api.StateUnknown, Error: "no answer"},
 	}}
 	blocked := &BlockedError{Agent: "asks", Activity: runtime.Activity{Kind: "permission", Pending: &runtime.Interaction{Prompt: "Remove?"}}}
 	b, err := junit(st, map[string]string{"s1": "all & good\n"}, blocked, began, began.Add(10*time.Second))

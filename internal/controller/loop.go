@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
@@ -29,7 +30,7 @@ type loop struct {
 
 	templates []*agent.Spec    // of the config: agents and pools
 	pools     map[string]*pool // by name
-	feed      feed
+	feed      api.Feed
 	nudges    []*session.Nudge // in the order they came
 	waits     []*waiting
 	ends      ends               // of background commands
@@ -88,7 +89,7 @@ type member struct {
 	version     int    // changes when an operation begins or ends
 	op          string // the operation in flight, for status
 	since       time.Time
-	state       State              // as last shown, to know since when
+	state       api.State          // as last shown, to know since when
 	attempts    int                // starts tried
 	intended    bool               // the end that comes was asked for
 	exitSeen    bool               // an exit event came during an operation
@@ -245,12 +246,12 @@ func (l *loop) run(ctx context.Context) error {
 	defer func() {
 		l.cancel()
 		close(l.done)
-		l.feed.close()
+		l.feed.Close()
 		l.work.Wait()
 	}()
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
-	l.note(Event{Kind: EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %s", os.Getpid(), counted(len(l.order), "agent"))})
+	l.note(api.Event{Kind: api.EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %s", os.Getpid(), counted(len(l.order), "agent"))})
 	if l.o.Steps != nil {
 		l.o.Steps(l.stepDone)
 	}
@@ -270,7 +271,7 @@ func (l *loop) run(ctx context.Context) error {
 		case <-l.timer.C:
 		case <-limit:
 			limit = nil
-			happened = func() { l.settleRun(fmt.Errorf("%w after %v", ErrTimeout, l.o.Timeout)) }
+			happened = func() { l.settleRun(fmt.Errorf("%w after %v", api.ErrTimeout, l.o.Timeout)) }
 		case err := <-l.stopped:
 			happened = func() { l.finish(cmp.Or(l.result, err)) }
 		case <-ctxDone:
@@ -283,7 +284,7 @@ func (l *loop) run(ctx context.Context) error {
 		l.turn(happened)
 	}
 	l.wake(true)
-	l.note(Event{Kind: EventController, Why: WhyEnds})
+	l.note(api.Event{Kind: api.EventController, Why: api.WhyEnds})
 	return l.result
 }
 
@@ -450,4 +451,10 @@ func (l *loop) logf(format string, args ...any) {
 	}
 	line := time.Now().UTC().Format("2006-01-02T15:04:05.000Z") + " " + fmt.Sprintf(format, args...)
 	fmt.Fprintln(l.o.Log, line)
+}
+
+// poke looks at everything now, also at what agents set from inside.
+func (l *loop) poke() {
+	l.poked = true
+	l.patrolNow()
 }

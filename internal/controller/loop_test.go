@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -19,7 +20,7 @@ const oneAgent = "[[agents]]\nname = \"a\"\nstart_command = \"agent\"\n"
 func TestStartsAgentsWithTheirIdentity(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		meta := r.fake.MetaOf("gc-city-a")
 		cfg, _ := r.fake.ConfigOf("gc-city-a")
 		for _, k := range []string{"GC_SESSION_ID", "GC_RUNTIME_EPOCH", "GC_INSTANCE_TOKEN", "GC_CITY_PATH", "GC_AGENT"} {
@@ -50,7 +51,7 @@ func TestRestartsAtOnceAndCountsIt(t *testing.T) {
 		before := time.Now()
 		r.fake.SetPeek("gc-city-a", "panic: oh no")
 		r.fake.Exit("gc-city-a", 7)
-		a := r.wantState("a", StateRunning)
+		a := r.wantState("a", api.StateRunning)
 		if d := time.Since(before); d != 0 {
 			t.Errorf("the restart waited %v", d)
 		}
@@ -71,7 +72,7 @@ func TestQuarantineBacksOffAndIsCleared(t *testing.T) {
 			r.fake.Exit("gc-city-a", 1)
 			synctest.Wait()
 		}
-		a := r.wantState("a", StateQuarantined)
+		a := r.wantState("a", api.StateQuarantined)
 		if r.starts("gc-city-a") != 3 {
 			t.Fatalf("%d starts, want the first and two restarts", r.starts("gc-city-a"))
 		}
@@ -85,14 +86,14 @@ func TestQuarantineBacksOffAndIsCleared(t *testing.T) {
 				t.Fatalf("try %d came early: %d starts", i+1, n)
 			}
 			time.Sleep(time.Millisecond)
-			r.wantState("a", StateRunning)
+			r.wantState("a", api.StateRunning)
 			r.fake.Exit("gc-city-a", 1)
-			r.wantState("a", StateQuarantined)
+			r.wantState("a", api.StateQuarantined)
 		}
 		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 {
 			t.Errorf("gc restart must clear the budget: %+v", a)
 		}
 		r.end()
@@ -106,15 +107,15 @@ func TestQuarantineSurvivesTheController(t *testing.T) {
 			r.fake.Exit("gc-city-a", 1)
 			synctest.Wait()
 		}
-		r.wantState("a", StateQuarantined)
+		r.wantState("a", api.StateQuarantined)
 		r.end()
 		r.start()
-		a := r.wantState("a", StateQuarantined)
+		a := r.wantState("a", api.StateQuarantined)
 		if a.Restarts != 1 || r.starts("gc-city-a") != 2 {
 			t.Errorf("restarts %d, starts %d", a.Restarts, r.starts("gc-city-a"))
 		}
 		time.Sleep(time.Second)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.end()
 	})
 }
@@ -127,11 +128,11 @@ func TestAnyChangeOfConfigClearsQuarantine(t *testing.T) {
 			r.fake.Exit("gc-city-a", 1)
 			synctest.Wait()
 		}
-		r.wantState("a", StateQuarantined)
+		r.wantState("a", api.StateQuarantined)
 		r.reload("[daemon]\nmax_restarts = 1\n# only a comment\n" + oneAgent)
-		r.wantState("a", StateQuarantined)
+		r.wantState("a", api.StateQuarantined)
 		r.reload("[daemon]\nmax_restarts = 1\n" + oneAgent + "pre_start = [\"true\"]\n")
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 {
 			t.Errorf("%+v", a)
 		}
 		r.end()
@@ -143,12 +144,12 @@ func TestAdoptsRunningAgents(t *testing.T) {
 		r.start()
 		r.end()
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if n := r.starts("gc-city-a"); n != 1 {
 			t.Errorf("%d starts", n)
 		}
 		r.fake.Exit("gc-city-a", 1)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if n := r.starts("gc-city-a"); n != 2 {
 			t.Errorf("%d starts", n)
 		}
@@ -162,7 +163,7 @@ func TestDeathWhileNoControllerRanIsCounted(t *testing.T) {
 		r.end()
 		r.fake.Exit("gc-city-a", 9)
 		r.start()
-		a := r.wantState("a", StateRunning)
+		a := r.wantState("a", api.StateRunning)
 		if a.Restarts != 1 || a.LastExit == nil || a.LastExit.Code != 9 {
 			t.Errorf("status %+v", a)
 		}
@@ -177,9 +178,9 @@ func TestUnknownIsNotDead(t *testing.T) {
 			r.fake.Fail(method, "", runtime.ErrBackendUnreachable)
 			time.Sleep(5 * time.Second)
 			a := r.status("a")
-			want := StateRunning
+			want := api.StateRunning
 			if method == "ListRunning" {
-				want = StateUnknown // nothing at all is known
+				want = api.StateUnknown // nothing at all is known
 			}
 			if a.State != want || a.Error == "" || r.starts("gc-city-a") != 1 || len(r.fake.CallsOf("Stop", "")) != 0 {
 				t.Errorf("%s fails: %+v", method, a)
@@ -187,7 +188,7 @@ func TestUnknownIsNotDead(t *testing.T) {
 			r.fake.Fail(method, "", nil)
 		}
 		time.Sleep(2 * time.Second)
-		if a := r.wantState("a", StateRunning); a.Error != "" {
+		if a := r.wantState("a", api.StateRunning); a.Error != "" {
 			t.Errorf("the error stays: %+v", a)
 		}
 		r.end()
@@ -198,13 +199,13 @@ func TestBackendUnreachableAtTheStart(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent, func(r *rig) {
 		r.fake.Fail("ListRunning", "", runtime.ErrBackendUnreachable)
 		r.start()
-		r.wantState("a", StateUnknown)
+		r.wantState("a", api.StateUnknown)
 		if r.starts("") != 0 {
 			t.Error("started on an error")
 		}
 		r.fake.Fail("ListRunning", "", nil)
 		time.Sleep(2 * time.Second)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.end()
 	})
 }
@@ -215,7 +216,7 @@ func TestZombieIsStoppedAndRestartedWithinBudget(t *testing.T) {
 		r.fake.SetPeek("gc-city-a", "Segmentation fault")
 		r.fake.SetZombie("gc-city-a", true)
 		time.Sleep(time.Second)
-		a := r.wantState("a", StateRunning)
+		a := r.wantState("a", api.StateRunning)
 		if a.Restarts != 1 || !strings.Contains(a.LastScreen, "Segmentation") || r.starts("gc-city-a") != 2 {
 			t.Errorf("status %+v", a)
 		}
@@ -229,10 +230,10 @@ func TestOneShotOnceForEveryGcStart(t *testing.T) {
 	bubble(t, oneJob, func(r *rig) {
 		r.start()
 		r.fake.Exit("gc-city-job", 0)
-		r.wantState("job", StateExited)
+		r.wantState("job", api.StateExited)
 		r.end() // a controller restart does not run it again
 		r.start()
-		r.wantState("job", StateExited)
+		r.wantState("job", api.StateExited)
 		if n := r.starts("gc-city-job"); n != 1 {
 			t.Errorf("%d starts", n)
 		}
@@ -241,7 +242,7 @@ func TestOneShotOnceForEveryGcStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start()
-		r.wantState("job", StateRunning)
+		r.wantState("job", api.StateRunning)
 		if n := r.starts("gc-city-job"); n != 2 {
 			t.Errorf("%d starts after the next gc start", n)
 		}
@@ -254,14 +255,14 @@ func TestOneShotThatFailsIsNotRestarted(t *testing.T) {
 		r.start()
 		r.fake.SetPeek("gc-city-job", "2 tests failed")
 		r.fake.Exit("gc-city-job", 3)
-		a := r.wantState("job", StateCrashed)
+		a := r.wantState("job", api.StateCrashed)
 		if a.LastExit.Code != 3 || a.Restarts != 0 || r.starts("gc-city-job") != 1 || a.LastScreen != "2 tests failed" {
 			t.Errorf("status %+v", a)
 		}
 		if err := r.l.restartAgents(context.Background(), []string{"job"}); err != nil {
 			t.Fatal(err)
 		}
-		r.wantState("job", StateRunning)
+		r.wantState("job", api.StateRunning)
 		r.end()
 	})
 }
@@ -269,7 +270,7 @@ func TestOneShotThatFailsIsNotRestarted(t *testing.T) {
 func TestStartFailureIsShownWithItsHint(t *testing.T) {
 	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent+"work_dir = \"missing\"\n", func(r *rig) {
 		r.start()
-		a := r.wantState("a", StateQuarantined)
+		a := r.wantState("a", api.StateQuarantined)
 		if !strings.Contains(a.Error, "does not exist") || !strings.Contains(a.Hint, "work_dir") {
 			t.Errorf("status %+v", a)
 		}
@@ -282,7 +283,7 @@ func TestStartFailureIsShownWithItsHint(t *testing.T) {
 		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
-		if a := r.wantState("a", StateRunning); a.Error != "" {
+		if a := r.wantState("a", api.StateRunning); a.Error != "" {
 			t.Errorf("the error stays: %+v", a)
 		}
 		r.end()
@@ -293,7 +294,7 @@ func TestCommandNotFoundKeepsTheScreen(t *testing.T) {
 	bubble(t, oneJob, func(r *rig) {
 		r.fake.Fail("Start", "gc-city-job", &runtime.StartupDeath{Session: "gc-city-job", Code: 127, Screen: "sh: make: not found"})
 		r.start()
-		a := r.wantState("job", StateCrashed)
+		a := r.wantState("job", api.StateCrashed)
 		if a.LastExit == nil || a.LastExit.Code != 127 || a.LastExit.Reason != "command not found" || a.LastScreen == "" || a.Hint == "" {
 			t.Errorf("status %+v", a)
 		}
@@ -315,7 +316,7 @@ func TestUntilDone(t *testing.T) {
 	})
 	bubble(t, oneJob, func(r *rig) {
 		r.start(func(o *Options) { o.Until = UntilDone; o.Timeout = time.Hour })
-		if err := <-r.result; !errors.Is(err, ErrTimeout) {
+		if err := <-r.result; !errors.Is(err, api.ErrTimeout) {
 			t.Errorf("result %v", err)
 		}
 	})
@@ -326,13 +327,13 @@ func TestLostEventsAreMadeUpByThePatrol(t *testing.T) {
 		r.start()
 		r.fake.Vanish("gc-city-a")
 		time.Sleep(30 * time.Second)
-		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
 			t.Errorf("status %+v", a)
 		}
 		r.fake.DropSubscribers()
 		synctest.Wait()
 		r.fake.Exit("gc-city-a", 1)
-		if a := r.wantState("a", StateRunning); a.Restarts != 2 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 2 {
 			t.Errorf("after a lost subscription: %+v", a)
 		}
 		r.end()
@@ -346,7 +347,7 @@ func TestCutShortStartIsAdopted(t *testing.T) {
 		r.end()
 		r.fake.Hang("SetMeta", "", false)
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if n := r.starts("gc-city-a"); n != 1 {
 			t.Errorf("%d starts", n)
 		}
@@ -361,7 +362,7 @@ func TestEndDuringTheStartKeepsItsStatus(t *testing.T) {
 		r.fake.SetPeek("gc-city-job", "hi")
 		r.fake.Exit("gc-city-job", 0)
 		r.fake.Hang("SetMeta", "", false)
-		if a := r.wantState("job", StateExited); a.LastExit == nil || a.LastExit.Code != 0 {
+		if a := r.wantState("job", api.StateExited); a.LastExit == nil || a.LastExit.Code != 0 {
 			t.Errorf("status %+v", a)
 		}
 		r.end()
@@ -372,11 +373,11 @@ func TestSubscriptionIsTriedAgain(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1h\"\n"+oneAgent, func(r *rig) {
 		r.fake.Fail("Events", "", runtime.ErrBackendUnreachable)
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.fake.Fail("Events", "", nil)
 		time.Sleep(time.Second)
 		r.fake.Exit("gc-city-a", 1)
-		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
 			t.Errorf("the exit was not seen: %+v", a)
 		}
 		r.end()

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -46,7 +47,7 @@ func TestAChangedNameIsAMove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, oneAgent, func(r *rig) {
 				r.start()
-				r.wantState("a", StateRunning)
+				r.wantState("a", api.StateRunning)
 				if restart {
 					r.end()
 					r.write(movedNames + oneAgent)
@@ -58,12 +59,12 @@ func TestAChangedNameIsAMove(t *testing.T) {
 				if r.fake.MetaOf("gc-city-a")[agent.MetaDrain] == "" {
 					t.Error("the old session was not asked to end")
 				}
-				if a := r.wantState("a", StateStopped); a.WaitsFor != "the end of session gc-city-a" {
+				if a := r.wantState("a", api.StateStopped); a.WaitsFor != "the end of session gc-city-a" {
 					t.Errorf("waits for %q", a.WaitsFor)
 				}
 				r.fake.Exit("gc-city-a", 0)
 				r.wantRunning("after it has ended", "new-a")
-				if a := r.wantState("a", StateRunning); a.Restarts != 0 || a.LastExit != nil && a.LastExit.Code != 0 {
+				if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || a.LastExit != nil && a.LastExit.Code != 0 {
 					t.Errorf("a move is no crash: %+v", a)
 				}
 				r.reload(oneAgent) // and back
@@ -80,7 +81,7 @@ func TestAChangedNameIsAMove(t *testing.T) {
 func TestAMoveWaitsForWhatCannotBeAsked(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.fake.Fail("GetMeta", "gc-city-a", runtime.ErrBackendUnreachable)
 		r.end()
 		r.write(movedNames + oneAgent)
@@ -100,7 +101,7 @@ func TestNamesThatAreSwapped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, "session_template = \"{{if eq .Agent \\\"a\\\"}}x{{else}}y{{end}}\"\n"+twoAgents, func(r *rig) {
 				r.start()
-				r.wantState("b", StateRunning)
+				r.wantState("b", api.StateRunning)
 				swapped := "session_template = \"{{if eq .Agent \\\"b\\\"}}x{{else}}y{{end}}\"\n" + twoAgents
 				if restart {
 					r.end()
@@ -211,7 +212,7 @@ func TestADrainIsLookedAtWithoutEvents(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1h\"\n"+oneAgent, func(r *rig) {
 		r.fake.Fail("Events", "", runtime.ErrUnsupported)
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.end()
 		r.write(movedNames + "[daemon]\npatrol_interval = \"1h\"\n" + oneAgent)
 		r.start()

@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -268,7 +269,7 @@ func (l *loop) found(f findings) {
 				m := &member{since: time.Now(), seen: plan.Seen{Session: a.session}, runs: a.meta[agent.MetaAgent]}
 				l.members[a.session] = m
 				l.take(m, a)
-				l.note(Event{Kind: EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
+				l.note(api.Event{Kind: api.EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
 			}
 		}
 		for name := range l.foreign {

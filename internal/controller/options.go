@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -44,11 +45,11 @@ type Options struct {
 	Log io.Writer // one line per thing that happened; nil = nowhere
 	// Event is called for every event, instead of a line in the log, from Run's
 	// own goroutine: it must not block. nil = nobody asks.
-	Event func(Event)
+	Event func(api.Event)
 
 	// Ready is called once, from Run's own goroutine, when the first reconcile
 	// is done and the socket answers.
-	Ready func(Status)
+	Ready func(api.Status)
 
 	Once         bool // return after the first reconcile; the agents stay
 	StopOnCancel bool // when ctx ends, stop the city as gc stop would
@@ -63,9 +64,9 @@ type Options struct {
 	FailOnBlocked  bool
 
 	// At the end of an Until, while the sessions are still there:
-	Artifacts string                              // a folder to fill, "" = none
-	Record    Recorder                            // for the artifacts; nil = no recordings
-	Settled   func(context.Context, Status) error // called last; may be nil
+	Artifacts string                                  // a folder to fill, "" = none
+	Record    Recorder                                // for the artifacts; nil = no recordings
+	Settled   func(context.Context, api.Status) error // called last; may be nil
 }
 
 // Until ends a run by itself.
@@ -90,7 +91,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if _, err := agent.Build(o.City, o.Build); err != nil { // before anything is made
 		return err
 	}
-	lk, err := takeLock(o.City.Dir)
+	lk, err := api.TakeLock(o.City.Dir)
 	if err != nil {
 		return err
 	}
@@ -107,11 +108,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.book.Close()) }()
-	srv, err := serve(o.City.Dir, l)
+	srv, err := api.Serve(o.City.Dir, calls{l})
 	if err != nil {
 		return err
 	}
-	defer srv.close()
+	defer srv.Close()
 	if w, err := watch(l, o.City.Dir); err == nil {
 		defer w.close()
 	} else {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gascity.dev/gc/internal/controller/api"
 )
 
 const claudeAgent = "[[agents]]\nname = \"a\"\nprovider = \"claude\"\nready_delay_ms = 0\n"
@@ -14,20 +16,20 @@ const claudeAgent = "[[agents]]\nname = \"a\"\nprovider = \"claude\"\nready_dela
 func TestChangedDefaultOfPermissionsRestartsNothing(t *testing.T) {
 	bubble(t, "[agent_defaults]\npermissions = \"bypass\"\n"+claudeAgent, func(r *rig) {
 		r.start()
-		if a := r.wantState("a", StateRunning); a.Permissions != "bypass" || !a.Unchecked {
+		if a := r.wantState("a", api.StateRunning); a.Permissions != "bypass" || !a.Unchecked {
 			t.Errorf("status %+v", a)
 		}
 		r.end()
 		r.write(claudeAgent)
 		r.start()
-		a := r.wantState("a", StateRunning)
+		a := r.wantState("a", api.StateRunning)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if n := r.starts("gc-city-a"); n != 1 || a.Permissions != "bypass" || !a.Unchecked {
 			t.Errorf("%d starts, status %+v\nlog:\n%s", n, a, r.log)
 		}
 		r.fake.Exit("gc-city-a", 1)
-		a = r.wantState("a", StateRunning)
+		a = r.wantState("a", api.StateRunning)
 		cfg, _ := r.fake.ConfigOf("gc-city-a")
 		if !strings.HasPrefix(cfg.Command, "claude --permission-mode default") || a.Permissions != "ask" || a.Unchecked {
 			t.Errorf("the next start runs %q, status %+v", cfg.Command, a)
@@ -39,7 +41,7 @@ func TestChangedDefaultOfPermissionsRestartsNothing(t *testing.T) {
 func TestOwnPermissionsAreTheAgentsConfig(t *testing.T) {
 	bubble(t, claudeAgent, func(r *rig) {
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.reload(claudeAgent + "permissions = \"auto-edit\"\n")
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 )
 
 const (
@@ -181,7 +182,7 @@ func (l *loop) poolSaid(p *pool, n int, err error) {
 	if err != nil {
 		n = p.spec.Resolved.Pool.Min
 		if p.failed != err.Error() {
-			l.note(Event{Kind: EventPool, Agent: p.spec.Name(), Why: "its check failed", Detail: fmt.Sprintf("%v; it keeps its minimum of %d", err, n)})
+			l.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Why: "its check failed", Detail: fmt.Sprintf("%v; it keeps its minimum of %d", err, n)})
 		}
 		p.failed = err.Error()
 	} else {
@@ -189,7 +190,7 @@ func (l *loop) poolSaid(p *pool, n int, err error) {
 	}
 	n = clampSize(p.spec, n)
 	if n != p.size {
-		l.note(Event{Kind: EventPool, Agent: p.spec.Name(), Detail: fmt.Sprintf("%d members, was %d", n, p.size)})
+		l.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Detail: fmt.Sprintf("%d members, was %d", n, p.size)})
 		p.size = n
 		l.expand()
 		l.look()
@@ -197,12 +198,12 @@ func (l *loop) poolSaid(p *pool, n int, err error) {
 }
 
 // poolStatus is what status says of the pools, in the order of the file.
-func (l *loop) poolStatus() []PoolStatus {
-	var out []PoolStatus
+func (l *loop) poolStatus() []api.PoolStatus {
+	var out []api.PoolStatus
 	for _, s := range l.templates {
 		if p := l.pools[s.Name()]; p != nil {
 			cfg := s.Resolved.Pool
-			out = append(out, PoolStatus{Name: s.Name(), Size: p.size, Min: cfg.Min, Max: cfg.Max, Error: p.failed})
+			out = append(out, api.PoolStatus{Name: s.Name(), Size: p.size, Min: cfg.Min, Max: cfg.Max, Error: p.failed})
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
@@ -31,12 +32,12 @@ func TestAProgramThatEndsInItsSessionIsStartedAgainAtOnce(t *testing.T) {
 		w := &programFake{Fake: r.fake, gone: make(chan error)}
 		r.start(func(o *Options) { o.Provider = w })
 		for n := 1; n <= 2; n++ { // each incarnation is watched
-			r.wantState("a", StateRunning)
+			r.wantState("a", api.StateRunning)
 			time.Sleep(time.Minute)
 			begin := time.Now()
 			r.fake.SetZombie("gc-city-a", true)
 			w.gone <- nil
-			if a := r.wantState("a", StateRunning); a.Restarts != n {
+			if a := r.wantState("a", api.StateRunning); a.Restarts != n {
 				t.Fatalf("after %v: %+v", time.Since(begin), a)
 			}
 		}
@@ -52,7 +53,7 @@ func TestAWatchThatIsWrong(t *testing.T) {
 		r.start(func(o *Options) { o.Provider = w })
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 || w.calls > 12 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || w.calls > 12 {
 			t.Errorf("%d calls, %+v", w.calls, a)
 		}
 		r.end()

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -24,16 +25,16 @@ func TestBackendFailureBacksOff(t *testing.T) {
 				if n := r.starts("gc-city-a"); n < 8 || n > 20 {
 					t.Errorf("%d starts in 10 minutes", n)
 				}
-				if a.State == StateQuarantined || a.Restarts != 0 || a.RetryAt == nil || a.Error == "" {
+				if a.State == api.StateQuarantined || a.Restarts != 0 || a.RetryAt == nil || a.Error == "" {
 					t.Errorf("while it fails: %+v", a)
 				}
 				r.fake.Fail("Start", "", nil)
 				time.Sleep(time.Minute)
-				if a := r.wantState("a", StateRunning); a.Restarts != 0 || a.RetryAt != nil || a.Error != "" {
+				if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || a.RetryAt != nil || a.Error != "" {
 					t.Errorf("once it works: %+v", a)
 				}
 				r.fake.Exit("gc-city-a", 1)
-				if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+				if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
 					t.Errorf("its one restart is left to it: %+v", a)
 				}
 				r.end()
@@ -53,7 +54,7 @@ func TestBackendThatComesBack(t *testing.T) {
 				r.fake.Fail("ListRunning", "", runtime.ErrBackendUnreachable)
 				r.fake.Exit("gc-city-a", 1)
 				time.Sleep(3 * time.Minute)
-				r.wantState("a", StateUnknown)
+				r.wantState("a", api.StateUnknown)
 				if restart {
 					r.end()
 					r.start()
@@ -61,7 +62,7 @@ func TestBackendThatComesBack(t *testing.T) {
 				r.fake.Fail("Start", "", nil)
 				r.fake.Fail("ListRunning", "", nil)
 				time.Sleep(2 * time.Minute)
-				if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+				if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
 					t.Errorf("one crash is one restart: %+v", a)
 				}
 				r.end()
@@ -83,7 +84,7 @@ func TestRestartOfWhatTheBackendFailed(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 || a.LastExit != nil {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || a.LastExit != nil {
 			t.Errorf("%+v", a)
 		}
 		r.end()
@@ -99,7 +100,7 @@ func TestBackendFailureOfAJob(t *testing.T) {
 		var name string
 		for name = range r.states() {
 		}
-		if a := r.wantState(name, StateRunning); a.LastExit != nil {
+		if a := r.wantState(name, api.StateRunning); a.LastExit != nil {
 			t.Errorf("%+v", a)
 		}
 		if n := len(r.fake.CallsOf("Start", "")); n != 4 {
@@ -113,11 +114,11 @@ func TestBackendFailureOfAJob(t *testing.T) {
 func TestChangeOfProviderIsNoCrash(t *testing.T) {
 	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
 		r.start(func(o *Options) { o.ProviderName = "tmux" })
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.end()
 		r.fake = runtimefake.New()
 		r.start(func(o *Options) { o.ProviderName = "native" })
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 || a.LastExit != nil {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || a.LastExit != nil {
 			t.Errorf("%+v", a)
 		}
 		r.end()

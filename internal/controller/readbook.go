@@ -1,5 +1,9 @@
 package controller
 
+import (
+	"gascity.dev/gc/internal/controller/api"
+)
+
 // readBook takes up the run. A new one forgets what ended with the last.
 func (l *loop) readBook() error {
 	id, fresh, err := l.book.Run()
@@ -38,6 +42,6 @@ func (l *loop) leaveOtherHosts() {
 		}
 		r.CutShort()
 		l.records[name] = r
-		l.note(Event{Kind: EventOrphan, Agent: name, Session: r.Session, Detail: "it was started with " + r.Host + ", and is not looked for there"})
+		l.note(api.Event{Kind: api.EventOrphan, Agent: name, Session: r.Session, Detail: "it was started with " + r.Host + ", and is not looked for there"})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -103,8 +104,8 @@ func (l *loop) reloaded(c *config.City, specs []*agent.Spec, err error) {
 	l.reads++
 	switch {
 	case err != nil:
-		l.configErr, l.configHint = err.Error(), Hint(err)
-		l.note(Event{Kind: EventConfigRejected, Detail: oneLine(err.Error())})
+		l.configErr, l.configHint = err.Error(), api.Hint(err)
+		l.note(api.Event{Kind: api.EventConfigRejected, Detail: oneLine(err.Error())})
 	default:
 		if a, b := l.o.City.Session.Provider, c.Session.Provider; a != b {
 			l.logf("session provider %q is used from the next gc start on", b)
@@ -115,7 +116,7 @@ func (l *loop) reloaded(c *config.City, specs []*agent.Spec, err error) {
 		l.configErr, l.configHint = "", ""
 		l.o.City = c
 		l.setTemplates(specs)
-		l.note(Event{Kind: EventConfigReloaded, Detail: counted(len(l.order), "agent")})
+		l.note(api.Event{Kind: api.EventConfigReloaded, Detail: counted(len(l.order), "agent")})
 		l.patrolNow()
 	}
 	if l.readAgain {
@@ -132,7 +133,7 @@ func (l *loop) hostable(c *config.City, specs []*agent.Spec) error {
 		if wish == "" || wish == l.o.ProviderName || ok && router.SupportsTransport(wish) {
 			continue
 		}
-		return hinted("gc stop, then gc start", "%s: agent %s wants sessions by %s, which the running controller does not have",
+		return api.Hinted("gc stop, then gc start", "%s: agent %s wants sessions by %s, which the running controller does not have",
 			filepath.Base(c.File), s.Name(), wish)
 	}
 	return nil

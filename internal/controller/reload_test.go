@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -27,10 +28,10 @@ func (r *rig) reload(toml string) {
 	synctest.Wait()
 }
 
-func (r *rig) states() map[string]State {
+func (r *rig) states() map[string]api.State {
 	r.t.Helper()
 	synctest.Wait()
-	out := map[string]State{}
+	out := map[string]api.State{}
 	if err := r.l.inLoop(context.Background(), func() {
 		for _, a := range r.l.status().Agents {
 			out[a.Name] = a.State
@@ -45,11 +46,11 @@ func TestReloadStartsAndStopsAgents(t *testing.T) {
 	bubble(t, "[daemon]\ndrift_drain_timeout = \"5s\"\n"+oneAgent, func(r *rig) {
 		r.start()
 		r.reload("[daemon]\ndrift_drain_timeout = \"5s\"\n" + strings.ReplaceAll(oneAgent, `"a"`, `"b"`))
-		if diff := cmp.Diff(map[string]State{"a": StateDraining, "b": StateRunning}, r.states()); diff != "" {
+		if diff := cmp.Diff(map[string]api.State{"a": api.StateDraining, "b": api.StateRunning}, r.states()); diff != "" {
 			t.Errorf("states:\n%s\nlog:\n%s", diff, r.log)
 		}
 		time.Sleep(5 * time.Second)
-		if diff := cmp.Diff(map[string]State{"b": StateRunning}, r.states()); diff != "" {
+		if diff := cmp.Diff(map[string]api.State{"b": api.StateRunning}, r.states()); diff != "" {
 			t.Errorf("states:\n%s", diff)
 		}
 		r.end()
@@ -60,11 +61,11 @@ func TestBrokenFileKeepsTheOldConfig(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.reload("[[agents]]\nname = \"a\"\nnme = 1\n")
-		var st Status
+		var st api.Status
 		if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(st.ConfigError, `unknown key "nme"`) || st.Agents[0].State != StateRunning || r.starts("") != 1 {
+		if !strings.Contains(st.ConfigError, `unknown key "nme"`) || st.Agents[0].State != api.StateRunning || r.starts("") != 1 {
 			t.Errorf("status %+v", st)
 		}
 		r.reload(oneAgent)
@@ -82,12 +83,12 @@ func TestCoreDriftDrainsThenRestarts(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.reload(oneAgent + "env = {A = \"1\"}\n")
-		r.wantState("a", StateDraining)
+		r.wantState("a", api.StateDraining)
 		if r.fake.MetaOf("gc-city-a")[agent.MetaDrain] == "" || len(r.fake.CallsOf("Interrupt", "gc-city-a")) != 1 {
 			t.Error("the agent was not asked")
 		}
 		r.fake.Exit("gc-city-a", 0) // it obeys
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 {
 			t.Errorf("a drain is no crash: %+v", a)
 		}
 		cfg, _ := r.fake.ConfigOf("gc-city-a")
@@ -102,12 +103,12 @@ func TestDrainAckEndsTheDrain(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.reload(oneAgent + "env = {A = \"1\"}\n")
-		r.wantState("a", StateDraining)
+		r.wantState("a", api.StateDraining)
 		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaDrainAck, "1"); err != nil {
 			t.Fatal(err)
 		}
 		r.l.post(r.l.poke) // gc runtime drain-ack does
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if calls := r.fake.CallsOf("SetMeta", "gc-city-a"); !slices.ContainsFunc(calls, func(c runtimefake.Call) bool { return c.Key == agent.MetaDrained }) {
 			t.Error("nobody can see that it was drained")
 		}
@@ -122,9 +123,9 @@ func TestDrainIsCancelledWhenWantedAgain(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.reload(oneAgent + "env = {A = \"1\"}\n")
-		r.wantState("a", StateDraining)
+		r.wantState("a", api.StateDraining)
 		r.reload(oneAgent)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if r.fake.MetaOf("gc-city-a")[agent.MetaDrain] != "" || r.starts("gc-city-a") != 1 {
 			t.Errorf("metadata %v, %d starts", r.fake.MetaOf("gc-city-a"), r.starts("gc-city-a"))
 		}
@@ -138,10 +139,10 @@ func TestDriftIsPutOffWhileAPersonIsAttached(t *testing.T) {
 		r.fake.SetAttached("gc-city-a", true)
 		r.reload(oneAgent + "env = {A = \"1\"}\n")
 		time.Sleep(time.Minute)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.fake.SetAttached("gc-city-a", false)
 		time.Sleep(30 * time.Second)
-		r.wantState("a", StateDraining)
+		r.wantState("a", api.StateDraining)
 		r.end()
 	})
 }
@@ -150,12 +151,12 @@ func TestLaunchDriftRelaunches(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.reload(strings.Replace(oneAgent, `"agent"`, `"agent --new"`, 1))
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if n := len(r.fake.CallsOf("Relaunch", "gc-city-a")); n != 1 || r.starts("gc-city-a") != 1 {
 			t.Errorf("%d relaunches, %d starts", n, r.starts("gc-city-a"))
 		}
 		r.l.post(r.l.look)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if n := len(r.fake.CallsOf("Relaunch", "gc-city-a")); n != 1 {
 			t.Errorf("%d relaunches after the next look", n)
 		}
@@ -168,7 +169,7 @@ func TestLaunchAndLiveDriftTogether(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.reload(strings.Replace(oneAgent, `"agent"`, "\"agent --new\"\nsession_live = [\"true\"]", 1))
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		n, live := len(r.fake.CallsOf("Relaunch", "gc-city-a")), r.fake.CallsOf("RunLive", "gc-city-a")
 		if n != 1 || len(live) != 1 || r.starts("gc-city-a") != 1 {
 			t.Fatalf("%d relaunches, %d times live commands, %d starts", n, len(live), r.starts("gc-city-a"))
@@ -185,7 +186,7 @@ func TestLaunchDriftWithoutRelaunchDrains(t *testing.T) {
 		r.fake.Fail("Relaunch", "", runtime.ErrRelaunchUnsupported)
 		r.start()
 		r.reload(strings.Replace(oneAgent, `"agent"`, `"agent --new"`, 1))
-		r.wantState("a", StateDraining)
+		r.wantState("a", api.StateDraining)
 		r.end()
 	})
 }
@@ -194,7 +195,7 @@ func TestLiveDriftRunsTheCommandsAlone(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.reload(oneAgent + "session_live = [\"true\"]\n")
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if n := len(r.fake.CallsOf("RunLive", "gc-city-a")); n != 1 || r.starts("gc-city-a") != 1 {
 			t.Errorf("%d live runs, %d starts", n, r.starts("gc-city-a"))
 		}
@@ -209,9 +210,9 @@ func TestConfigChangeClearsQuarantine(t *testing.T) {
 			r.fake.Exit("gc-city-a", 1)
 			synctest.Wait()
 		}
-		r.wantState("a", StateQuarantined)
+		r.wantState("a", api.StateQuarantined)
 		r.reload("[daemon]\nmax_restarts = 1\n" + strings.Replace(oneAgent, `"agent"`, `"agent --fixed"`, 1))
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 {
 			t.Errorf("status %+v", a)
 		}
 		r.end()
@@ -222,22 +223,22 @@ func TestIdleAgentIsPutToSleep(t *testing.T) {
 	bubble(t, oneAgent+"idle_timeout = \"2m\"\n", func(r *rig) {
 		r.start()
 		time.Sleep(2*time.Minute - time.Second)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if n := len(r.fake.CallsOf("Interrupt", "gc-city-a")); n != 1 {
 			t.Errorf("%d interrupts", n)
 		}
 		time.Sleep(5 * time.Second)
-		r.wantState("a", StateStopped)
+		r.wantState("a", api.StateStopped)
 		time.Sleep(time.Hour)
-		if a := r.wantState("a", StateStopped); a.Restarts != 0 {
+		if a := r.wantState("a", api.StateStopped); a.Restarts != 0 {
 			t.Errorf("status %+v", a)
 		}
 		if err := r.l.setSuspended(context.Background(), []string{"a"}, false); err != nil {
 			t.Fatal(err)
 		}
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.end()
 	})
 }
@@ -248,15 +249,15 @@ func TestSuspendIsKeptOverAControllerRestart(t *testing.T) {
 		if err := r.l.setSuspended(context.Background(), nil, true); err != nil {
 			t.Fatal(err)
 		}
-		r.wantState("a", StateDraining)
+		r.wantState("a", api.StateDraining)
 		time.Sleep(5 * time.Second)
-		r.wantState("a", StateSuspended)
+		r.wantState("a", api.StateSuspended)
 		r.l.post(r.l.shutdown)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
 		r.start()
-		r.wantState("a", StateSuspended)
+		r.wantState("a", api.StateSuspended)
 		r.end()
 	})
 }
@@ -288,7 +289,7 @@ func TestPoolFollowsItsCheck(t *testing.T) {
 	bubble(t, poolCity, func(r *rig) {
 		r.poolSize("2\n")
 		r.start()
-		if diff := cmp.Diff(map[string]State{"w-1": StateRunning, "w-2": StateRunning, "boss": StateRunning}, r.states()); diff != "" {
+		if diff := cmp.Diff(map[string]api.State{"w-1": api.StateRunning, "w-2": api.StateRunning, "boss": api.StateRunning}, r.states()); diff != "" {
 			t.Fatalf("states:\n%s\nlog:\n%s", diff, r.log)
 		}
 		if a := r.status("w-1"); a.Pool != "w" || a.Session != "gc-city-w-1" {
@@ -301,11 +302,11 @@ func TestPoolFollowsItsCheck(t *testing.T) {
 		}
 		r.poolSize("1")
 		time.Sleep(10 * time.Second)
-		if got := r.states(); got["w-1"] != StateRunning || got["w-2"] != StateDraining || got["w-4"] != StateDraining {
+		if got := r.states(); got["w-1"] != api.StateRunning || got["w-2"] != api.StateDraining || got["w-4"] != api.StateDraining {
 			t.Errorf("states %v", got)
 		}
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff(map[string]State{"w-1": StateRunning, "boss": StateRunning}, r.states()); diff != "" {
+		if diff := cmp.Diff(map[string]api.State{"w-1": api.StateRunning, "boss": api.StateRunning}, r.states()); diff != "" {
 			t.Errorf("states:\n%s", diff)
 		}
 		r.end()
@@ -319,7 +320,7 @@ func TestPoolMembersAreKeptUntilTheCheckReturns(t *testing.T) {
 		r.poolSize("3")
 		r.start()
 		r.fake.Exit("gc-city-w-3", 1)
-		r.wantState("w-3", StateRunning)
+		r.wantState("w-3", api.StateRunning)
 		r.end()
 
 		gate := filepath.Join(r.dir, "gate")
@@ -344,7 +345,7 @@ func TestPoolMembersAreKeptUntilTheCheckReturns(t *testing.T) {
 		if n := len(r.fake.CallsOf("Interrupt", "")) + len(r.fake.CallsOf("Stop", "")); n != 0 {
 			t.Errorf("%d members were ended; log:\n%s", n, r.log)
 		}
-		if a := r.wantState("w-3", StateRunning); a.Restarts != 1 || r.starts("") != 0 {
+		if a := r.wantState("w-3", api.StateRunning); a.Restarts != 1 || r.starts("") != 0 {
 			t.Errorf("%+v, %d starts", a, r.starts("gc-city-w-3"))
 		}
 		r.end()
@@ -359,7 +360,7 @@ func TestFailingPoolCheckKeepsTheMinimum(t *testing.T) {
 		}
 		bubble(t, toml, func(r *rig) {
 			r.start()
-			if diff := cmp.Diff(map[string]State{"w-1": StateRunning, "boss": StateRunning}, r.states()); diff != "" {
+			if diff := cmp.Diff(map[string]api.State{"w-1": api.StateRunning, "boss": api.StateRunning}, r.states()); diff != "" {
 				t.Errorf("%s: states:\n%s", check, diff)
 			}
 			if !strings.Contains(r.log.String(), "keeps its minimum of 1") {
@@ -395,9 +396,9 @@ func TestPoolHooksRun(t *testing.T) {
 	bubble(t, strings.Replace(poolCity, "max = 4", "max = 4\non_boot = \"echo $GC_AGENT >> booted\"\non_death = \"echo $GC_AGENT >> died\"", 1), func(r *rig) {
 		r.poolSize("1")
 		r.start()
-		r.wantState("w-1", StateRunning)
+		r.wantState("w-1", api.StateRunning)
 		r.fake.Exit("gc-city-w-1", 1)
-		r.wantState("w-1", StateRunning)
+		r.wantState("w-1", api.StateRunning)
 		r.poolSize("0")
 		time.Sleep(time.Hour) // its drain is over; hooks are in the real world
 		r.status("boss")
@@ -415,10 +416,10 @@ func TestEventsAreASequenceForEver(t *testing.T) {
 		r.start()
 		r.fake.SetPeek("gc-city-a", "boom")
 		r.fake.Exit("gc-city-a", 2)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.end()
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		list, err := r.l.book.Events(0, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -429,7 +430,7 @@ func TestEventsAreASequenceForEver(t *testing.T) {
 				t.Errorf("event %d has number %d", i, e.Seq)
 			}
 			kinds = append(kinds, e.Kind)
-			if e.Kind == EventCrashed && (e.Screen != "boom" || e.Exit == nil || e.Exit.Code != 2) {
+			if e.Kind == api.EventCrashed && (e.Screen != "boom" || e.Exit == nil || e.Exit.Code != 2) {
 				t.Errorf("crash event %+v", e)
 			}
 		}
@@ -450,9 +451,9 @@ func TestActivityAfterTheLastLookIsSeen(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.fake.SetActivity("gc-city-a", time.Now())
 		time.Sleep(time.Minute) // what the first look said is over now
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		time.Sleep(time.Minute + 5*time.Second)
-		r.wantState("a", StateStopped)
+		r.wantState("a", api.StateStopped)
 		r.end()
 	})
 }
@@ -464,7 +465,7 @@ func TestRestartAskedFromInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.l.post(r.l.poke) // gc runtime request-restart does
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 2 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 2 {
 			t.Errorf("%d starts, status %+v", r.starts("gc-city-a"), a)
 		}
 		r.end()
@@ -477,7 +478,7 @@ func TestPatrolAsksLittle(t *testing.T) {
 	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`) + "process_names = [\"agent\"]\n"
 	bubble(t, two, func(r *rig) {
 		r.start()
-		r.wantState("b", StateRunning)
+		r.wantState("b", api.StateRunning)
 		r.fake.ForgetCalls()
 		time.Sleep(30 * time.Second)
 		synctest.Wait()

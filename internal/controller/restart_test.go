@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+
+	"gascity.dev/gc/internal/controller/api"
 )
 
 // A restart while the agent is in the middle of something else is not lost.
@@ -37,7 +39,7 @@ func TestRestartWaitsForWhatIsUnderWay(t *testing.T) {
 			if n := len(r.fake.CallsOf("Start", "gc-city-a")); n != 2 {
 				t.Errorf("%d starts", n)
 			}
-			r.wantState("a", StateRunning)
+			r.wantState("a", api.StateRunning)
 			r.end()
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -26,13 +27,13 @@ func TestConversationIsTakenUpAgain(t *testing.T) {
 			return cfg.Command
 		}
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		first, ok := strings.CutPrefix(command(), "talk --session-id ")
 		if !ok {
 			t.Fatalf("command %q", command())
 		}
 		r.fake.Exit("gc-city-a", 1)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if command() != "talk --resume "+first {
 			t.Errorf("after a crash: %q", command())
 		}
@@ -40,7 +41,7 @@ func TestConversationIsTakenUpAgain(t *testing.T) {
 		r.fake.Exit("gc-city-a", 1)
 		r.fake.FailTimes("Start", "gc-city-a", &runtime.StartupDeath{Session: "gc-city-a", Code: 1}, 1)
 		r.start() // takes it up in vain, then begins another
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		second, ok := strings.CutPrefix(command(), "talk --session-id ")
 		if !ok || second == first {
 			t.Errorf("after a conversation that is gone: %q", command())

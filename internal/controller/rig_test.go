@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
@@ -79,7 +80,7 @@ func (r *rig) start(change ...func(*Options)) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := makeStateDir(r.dir); err != nil {
+	if _, err := api.MakeStateDir(r.dir); err != nil {
 		r.t.Fatal(err)
 	}
 	if r.l, err = newLoop(o, specs); err != nil {
@@ -102,10 +103,10 @@ func (r *rig) end() error {
 	return <-r.result
 }
 
-func (r *rig) status(name string) AgentStatus {
+func (r *rig) status(name string) api.AgentStatus {
 	r.t.Helper()
 	synctest.Wait()
-	var st Status
+	var st api.Status
 	if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
 		r.t.Fatal(err)
 	}
@@ -115,10 +116,10 @@ func (r *rig) status(name string) AgentStatus {
 		}
 	}
 	r.t.Fatalf("no agent %s in %+v", name, st)
-	return AgentStatus{}
+	return api.AgentStatus{}
 }
 
-func (r *rig) wantState(name string, want State) AgentStatus {
+func (r *rig) wantState(name string, want api.State) api.AgentStatus {
 	r.t.Helper()
 	a := r.status(name)
 	if a.State != want {

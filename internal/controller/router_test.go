@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -50,12 +51,12 @@ func TestPartialListIsNoDeath(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {
 		h := &halfLost{Fake: r.fake, gone: "gc-city-a"}
 		r.start(func(o *Options) { o.Provider = h })
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		h.lost.Store(true)
 		r.fake.Vanish("gc-city-b")
 		time.Sleep(1500 * time.Millisecond)
-		r.wantState("b", StateRunning)
-		if a := r.status("a"); a.State != StateRunning || a.Error == "" {
+		r.wantState("b", api.StateRunning)
+		if a := r.status("a"); a.State != api.StateRunning || a.Error == "" {
 			t.Errorf("%+v", a)
 		}
 		if n, m := r.starts("gc-city-a"), r.starts("gc-city-b"); n != 1 || m != 2 {
@@ -63,7 +64,7 @@ func TestPartialListIsNoDeath(t *testing.T) {
 		}
 		h.lost.Store(false)
 		time.Sleep(time.Second)
-		if a := r.wantState("a", StateRunning); a.Error != "" {
+		if a := r.wantState("a", api.StateRunning); a.Error != "" {
 			t.Errorf("%+v", a)
 		}
 		r.end()
@@ -75,14 +76,14 @@ func TestReloadWithAnotherProviderIsRefused(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.reload(oneAgent + "session = \"tmux\"\n")
-		var st Status
+		var st api.Status
 		if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(st.ConfigError, "agent a wants sessions by tmux") {
 			t.Errorf("%q", st.ConfigError)
 		}
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.end()
 	})
 }

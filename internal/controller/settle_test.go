@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -17,13 +18,13 @@ func TestAgentIsStartingUntilItsProgramWasSeen(t *testing.T) {
 	bubble(t, oneAgent+"[[agents]]\nname = \"b\"\nstart_command = \"b\"\ndepends_on = [\"a\"]\n", func(r *rig) {
 		r.fake.FailTimes("ProcessAlive", "gc-city-a", context.DeadlineExceeded, 3)
 		r.start()
-		r.wantState("a", StateStarting)
-		if r.status("b").State != StateStopped {
+		r.wantState("a", api.StateStarting)
+		if r.status("b").State != api.StateStopped {
 			t.Error("b started before what it depends on was seen")
 		}
 		time.Sleep(settleLimit)
-		r.wantState("a", StateRunning)
-		r.wantState("b", StateRunning)
+		r.wantState("a", api.StateRunning)
+		r.wantState("b", api.StateRunning)
 		r.end()
 	})
 }
@@ -34,11 +35,11 @@ func TestEndBeforeTheProgramWasSeenIsNoRun(t *testing.T) {
 		r.fake.Fail("ProcessAlive", "gc-city-a", context.DeadlineExceeded)
 		r.start()
 		for range 2 {
-			r.wantState("a", StateStarting)
+			r.wantState("a", api.StateStarting)
 			r.fake.ExitWith("gc-city-a", runtime.Exit{Code: 127, Reason: "exited", Time: time.Now()})
 			synctest.Wait()
 		}
-		if a := r.wantState("a", StateQuarantined); a.Hint == "" || a.LastExit.Code != 127 {
+		if a := r.wantState("a", api.StateQuarantined); a.Hint == "" || a.LastExit.Code != 127 {
 			t.Errorf("%+v", a)
 		}
 		list, err := r.l.book.Events(0, 0)
@@ -46,7 +47,7 @@ func TestEndBeforeTheProgramWasSeenIsNoRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range list {
-			if e.Kind == EventStarted {
+			if e.Kind == api.EventStarted {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -83,19 +84,19 @@ func TestWarningsOfAStart(t *testing.T) {
 		r.start(func(o *Options) { o.Steps = func(f func(runtime.Step)) { told = f } })
 		step := runtime.Step{Session: "gc-city-a", Name: runtime.StepSetup, Took: 7 * time.Millisecond, Err: errors.New("one\ntwo")}
 		told(step) // of a start that ends with it
-		if a := r.wantState("a", StateRunning); a.Warning != "" {
+		if a := r.wantState("a", api.StateRunning); a.Warning != "" {
 			t.Errorf("%+v", a)
 		}
 		step.Warning = true
 		told(step)
-		if a := r.wantState("a", StateRunning); a.Warning != "setup: one; two" {
+		if a := r.wantState("a", api.StateRunning); a.Warning != "setup: one; two" {
 			t.Errorf("%+v", a)
 		}
-		if list, err := r.l.book.Events(0, 0); err != nil || list[len(list)-1].Kind != EventWarning || list[len(list)-1].Detail != "one; two, after 7ms" {
+		if list, err := r.l.book.Events(0, 0); err != nil || list[len(list)-1].Kind != api.EventWarning || list[len(list)-1].Detail != "one; two, after 7ms" {
 			t.Errorf("%+v, %v", list, err)
 		}
 		r.fake.Exit("gc-city-a", 1)
-		if a := r.wantState("a", StateRunning); a.Warning != "" {
+		if a := r.wantState("a", api.StateRunning); a.Warning != "" {
 			t.Errorf("%+v", a)
 		}
 		r.end()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -408,7 +409,7 @@ func StopCity(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	lk, err := takeLock(o.City.Dir)
+	lk, err := api.TakeLock(o.City.Dir)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -33,8 +34,8 @@ type SpawnOptions struct {
 
 // report is what a background controller says about its start, once.
 type report struct {
-	Status *Status    `json:"status,omitempty"`
-	Err    *wireError `json:"err,omitempty"`
+	Status *api.Status    `json:"status,omitempty"`
+	Err    *api.WireError `json:"err,omitempty"`
 }
 
 // Spawn starts a controller in the background, in a session of its own, and
@@ -42,22 +43,22 @@ type report struct {
 // controller, with its hint; then no controller is left.
 //
 // When ctx ends first, the controller goes on.
-func Spawn(ctx context.Context, o SpawnOptions) (Status, error) {
-	made, err := makeStateDir(o.City)
+func Spawn(ctx context.Context, o SpawnOptions) (api.Status, error) {
+	made, err := api.MakeStateDir(o.City)
 	if err != nil {
-		return Status{}, err
+		return api.Status{}, err
 	}
 	log, err := openLog(o.City)
 	if err != nil {
 		if made {
-			os.RemoveAll(StateDir(o.City))
+			os.RemoveAll(api.StateDir(o.City))
 		}
-		return Status{}, stateDirError(o.City, err)
+		return api.Status{}, api.StateDirError(o.City, err)
 	}
 	defer log.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
-		return Status{}, fmt.Errorf("start the controller: %w", err)
+		return api.Status{}, fmt.Errorf("start the controller: %w", err)
 	}
 	defer r.Close()
 	cmd := exec.Command(o.Bin, o.Args...)
@@ -68,7 +69,7 @@ func Spawn(ctx context.Context, o SpawnOptions) (Status, error) {
 	err = cmd.Start()
 	w.Close()
 	if err != nil {
-		return Status{}, fmt.Errorf("start the controller: %w", err)
+		return api.Status{}, fmt.Errorf("start the controller: %w", err)
 	}
 	return awaitReport(ctx, r, cmd, o.City)
 }
@@ -95,7 +96,7 @@ func unmarked(env []string) []string {
 
 // awaitReport reads the child's report; the end of the pipe without one is the
 // end of the child.
-func awaitReport(ctx context.Context, r *os.File, cmd *exec.Cmd, city string) (Status, error) {
+func awaitReport(ctx context.Context, r *os.File, cmd *exec.Cmd, city string) (api.Status, error) {
 	done := context.AfterFunc(ctx, func() { r.Close() })
 	defer done()
 	var rep report
@@ -108,15 +109,15 @@ func awaitReport(ctx context.Context, r *os.File, cmd *exec.Cmd, city string) (S
 		return *rep.Status, cmd.Process.Release()
 	case err == nil && rep.Err != nil:
 		_ = cmd.Wait() // nothing is left when the error is shown
-		return Status{}, &remoteError{wire: *rep.Err}
+		return api.Status{}, rep.Err
 	case ctx.Err() != nil:
-		return Status{}, errors.Join(
-			&Error{Err: fmt.Errorf("wait for the controller: %w", ctx.Err()), Help: "it goes on in the background: gc status"},
+		return api.Status{}, errors.Join(
+			&api.Error{Err: fmt.Errorf("wait for the controller: %w", ctx.Err()), Help: "it goes on in the background: gc status"},
 			cmd.Process.Release())
 	}
-	return Status{}, &Error{
+	return api.Status{}, &api.Error{
 		Err:  fmt.Errorf("the controller ended before it was ready (%s)", endText(cmd.Wait())),
-		Help: "its log says why: " + LogPath(city),
+		Help: "its log says why: " + api.LogPath(city),
 	}
 }
 
@@ -129,7 +130,7 @@ func endText(err error) string {
 
 // openLog opens the controller's log for appending, private.
 func openLog(city string) (*os.File, error) {
-	path := LogPath(city)
+	path := api.LogPath(city)
 	if st, err := os.Stat(path); err == nil && st.Size() > logLimit {
 		if err := os.Rename(path, path+".1"); err != nil {
 			return nil, err
@@ -146,11 +147,11 @@ func Child(ctx context.Context, options func() (Options, error)) error {
 	o, err := options()
 	if err == nil {
 		o.Log = os.Stderr
-		o.Ready = func(st Status) { tell(report{Status: &st}) }
+		o.Ready = func(st api.Status) { tell(report{Status: &st}) }
 		err = Run(ctx, o)
 	}
 	if err != nil {
-		tell(report{Err: &wireError{Error: err.Error(), Hint: Hint(err), Code: codeOf(err)}})
+		tell(report{Err: api.NewWireError(err)})
 	}
 	return err
 }
@@ -182,7 +183,7 @@ func reporter() func(report) {
 
 // LastLog returns the last lines of the city's controller log, for messages.
 func LastLog(city string, lines int) string {
-	b, err := os.ReadFile(LogPath(city))
+	b, err := os.ReadFile(api.LogPath(city))
 	if err != nil {
 		return ""
 	}

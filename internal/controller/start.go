@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
@@ -32,7 +33,7 @@ func (l *loop) start(m *member, why string) {
 	m.attempts++
 	m.notStarted, m.warning = "", ""
 	l.begin(m, opStart)
-	l.noteAgent(m, EventStarting, why, "")
+	l.noteAgent(m, api.EventStarting, why, "")
 	spec, limit := m.spec, l.startLimit(m.spec)
 	l.work.Go(func() {
 		// Without the record a crash of the controller would lose the session.
@@ -83,7 +84,7 @@ func (l *loop) stepDone(s runtime.Step) {
 		}
 		text := strings.ReplaceAll(s.Err.Error(), "\n", "; ")
 		m.warning = fmt.Sprintf("%s: %s", s.Name, text)
-		l.noteAgent(m, EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
+		l.noteAgent(m, api.EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
 	})
 }
 
@@ -126,7 +127,7 @@ func (l *loop) notSaved(m *member, before session.Record, err error) {
 	m.notStarted = "not started, as the city's records cannot be saved: " + oneLine(err.Error())
 	l.endOp(m)
 	l.save(m)
-	l.noteAgent(m, EventStartFailed, "", m.notStarted)
+	l.noteAgent(m, api.EventStartFailed, "", m.notStarted)
 }
 
 // started takes in the end of a start.
@@ -154,7 +155,7 @@ func (l *loop) started(m *member, spec *agent.Spec, err error) {
 
 // runs takes in that an agent was seen to run.
 func (l *loop) runs(m *member) {
-	l.noteAgent(m, EventStarted, "", "")
+	l.noteAgent(m, api.EventStarted, "", "")
 	m.watchAt = time.Time{}
 	l.hook(m, "on_boot", onBoot)
 	l.attend(m)
@@ -190,14 +191,14 @@ func (l *loop) startFailed(m *member, err error) {
 	if r.Resumed { // it may be the conversation that cannot be taken up
 		r.Conversation = ""
 	}
-	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)
+	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
 	exit := whyNotStarted(r, err, now)
 	m.seen.Presence = plan.Gone
 	r.Crashed = true
 	if m.oneShot() {
 		r.Crashed = false
 		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
-		l.noteEnd(m, EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
+		l.noteEnd(m, api.EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
 		l.save(m)
 		return
 	}
@@ -207,7 +208,7 @@ func (l *loop) startFailed(m *member, err error) {
 		return
 	}
 	r.Died(now, l.budget())
-	l.noteEnd(m, EventStartFailed, nil, "", r.LastError)
+	l.noteEnd(m, api.EventStartFailed, nil, "", r.LastError)
 	l.quarantined(m)
 	l.save(m)
 }
@@ -216,10 +217,10 @@ func (l *loop) startFailed(m *member, err error) {
 // session is not known, so it is looked for before the next try.
 func (l *loop) putOff(m *member, err error) {
 	r := &m.seen.Record
-	r.LastError, r.LastHint = oneLine(err.Error()), Hint(err)
+	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
 	m.seen.Presence, m.queryErr = plan.Unknown, r.LastError
 	l.backendFailed(m)
-	l.noteEnd(m, EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
+	l.noteEnd(m, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
 }
 
 // backendFailed sets when a member whose start was put off is looked at again.

@@ -3,73 +3,70 @@ package controller
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
 )
 
-// dbName is the city's database in its .gc folder.
-const dbName = "city.db"
-
 // openBook opens the city's database. The caller holds the city's lock. A file
 // that cannot be used is left as it is.
 func openBook(city string) (*session.Book, error) {
-	path := filepath.Join(StateDir(city), dbName)
+	path := api.DBPath(city)
 	b, err := session.Open(path)
 	switch {
 	case err == nil:
 		return b, nil
 	case errors.Is(err, session.ErrCorrupt):
-		return nil, hinted("move "+path+" away to go on with empty records; running agents are adopted", "%w", err)
+		return nil, api.Hinted("move "+path+" away to go on with empty records; running agents are adopted", "%w", err)
 	case errors.Is(err, session.ErrNewer):
-		return nil, hinted("use the newer gc that wrote it", "%w", err)
+		return nil, api.Hinted("use the newer gc that wrote it", "%w", err)
 	case errors.Is(err, session.ErrLocked):
-		return nil, hinted("another program has it open: fuser "+path, "%w", err)
+		return nil, api.Hinted("another program has it open: fuser "+path, "%w", err)
 	case errors.Is(err, os.ErrPermission):
-		return nil, stateDirError(city, err)
+		return nil, api.StateDirError(city, err)
 	}
 	return nil, err
 }
 
 // stateOf is what status says of a member.
-func (l *loop) stateOf(m *member) State {
+func (l *loop) stateOf(m *member) api.State {
 	s := &m.seen
 	r := &s.Record
 	switch {
 	case m.op == opStart || m.op == opSettle:
-		return StateStarting
+		return api.StateStarting
 	case !s.Drain.Since.IsZero() || m.op == opDrain:
-		return StateDraining
+		return api.StateDraining
 	case m.foreign || s.Presence == plan.Unknown || l.silent && s.Presence == plan.Alive:
-		return StateUnknown
+		return api.StateUnknown
 	case s.Presence == plan.Alive:
-		return StateRunning
+		return api.StateRunning
 	case s.Presence == plan.Zombie:
-		return StateCrashed
+		return api.StateCrashed
 	case l.suspendedBy(m) != "":
-		return StateSuspended
+		return api.StateSuspended
 	case r.Stopped || r.Asleep || r.Drained || m.spec == nil || l.stopping:
-		return StateStopped
+		return api.StateStopped
 	case m.oneShot() && r.Job.Done && r.Job.Run == l.runID:
 		if r.Job.Code == 0 {
-			return StateExited
+			return api.StateExited
 		}
-		return StateCrashed
+		return api.StateCrashed
 	case r.Finished:
-		return StateExited
+		return api.StateExited
 	case r.PutOff > 0:
-		return StateStarting
+		return api.StateStarting
 	case r.Quarantined():
-		return StateQuarantined
+		return api.StateQuarantined
 	case r.LastError != "" || r.Crashed:
-		return StateCrashed
+		return api.StateCrashed
 	}
-	return StateStopped
+	return api.StateStopped
 }
 
 // noteStates keeps since when each member is in its state.
@@ -82,16 +79,16 @@ func (l *loop) noteStates(now time.Time) {
 }
 
 // status is the answer to `gc status`.
-func (l *loop) status() Status {
+func (l *loop) status() api.Status {
 	since := l.began
-	st := Status{
+	st := api.Status{
 		City: l.o.City.Name(), CityPath: l.o.City.Dir, Reconciled: l.reconciled, ConfigError: l.configErr, Seq: l.book.Seq(),
-		Controller: ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []AgentStatus{},
+		Controller: api.ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []api.AgentStatus{},
 		SessionProvider: l.o.ProviderName, StoreError: l.storeError(), Suspended: l.paused(session.PauseCity) || l.o.City.Workspace.Suspended,
 	}
 	for i := range l.o.City.Rigs {
 		r := &l.o.City.Rigs[i]
-		st.Rigs = append(st.Rigs, RigStatus{
+		st.Rigs = append(st.Rigs, api.RigStatus{
 			Name: r.Name, Path: config.Place(l.o.City.Dir, r.Path), Suspended: r.Suspended || l.paused(session.PauseRig(r.Name)),
 		})
 	}
@@ -99,13 +96,13 @@ func (l *loop) status() Status {
 	for _, name := range l.order {
 		st.Agents = append(st.Agents, l.agentStatus(l.members[name]))
 	}
-	var rest []AgentStatus
+	var rest []api.AgentStatus
 	for _, m := range l.members {
 		if m.spec == nil && m.seen.Presence != plan.Gone {
 			rest = append(rest, l.agentStatus(m))
 		}
 	}
-	slices.SortFunc(rest, func(a, b AgentStatus) int { return strings.Compare(a.Session, b.Session) })
+	slices.SortFunc(rest, func(a, b api.AgentStatus) int { return strings.Compare(a.Session, b.Session) })
 	st.Agents = append(st.Agents, rest...)
 	return st
 }
@@ -118,9 +115,9 @@ func (l *loop) storeError() string {
 	return ""
 }
 
-func (l *loop) agentStatus(m *member) AgentStatus {
+func (l *loop) agentStatus(m *member) api.AgentStatus {
 	r := &m.seen.Record
-	a := AgentStatus{
+	a := api.AgentStatus{
 		Name: m.name(), Session: m.seen.Session, State: l.stateOf(m),
 		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen, Warning: m.warning,
 		OneShot: m.oneShot(), SuspendedBy: l.suspendedBy(m), Drain: m.drainStatus(),
@@ -143,13 +140,13 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	}
 	switch {
 	case m.foreign:
-		a.Error, a.Hint = ErrForeign.Error(), ForeignHint
+		a.Error, a.Hint = api.ErrForeign.Error(), api.ForeignHint
 	case m.queryErr != "":
 		a.Error = m.queryErr
 	case m.notStarted != "":
-		a.Error, a.Hint = m.notStarted, "make room on the disk of "+StateDir(l.o.City.Dir)
+		a.Error, a.Hint = m.notStarted, "make room on the disk of "+api.StateDir(l.o.City.Dir)
 	}
-	if a.State == StateQuarantined || r.PutOff > 0 {
+	if a.State == api.StateQuarantined || r.PutOff > 0 {
 		at := r.RetryAt
 		a.RetryAt = &at
 		switch {
@@ -163,7 +160,7 @@ func (l *loop) agentStatus(m *member) AgentStatus {
 	if m.spec != nil && m.seen.Presence == plan.Gone && m.op == "" {
 		a.WaitsFor = l.waitsFor(m)
 	}
-	a.showActivity(m)
+	m.showActivity(&a)
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -17,7 +18,7 @@ const exitTime = 500 * time.Millisecond
 // does.
 func (l *loop) stop(m *member, why string) {
 	l.begin(m, opStop)
-	l.noteAgent(m, EventStopping, why, "")
+	l.noteAgent(m, api.EventStopping, why, "")
 	t, screen := l.target(m), ""
 	l.endSession(m, func() error {
 		switch why {
@@ -34,7 +35,7 @@ func (l *loop) stop(m *member, why string) {
 func (l *loop) stopGently(m *member, why string) {
 	l.begin(m, opStop)
 	m.intended = true
-	l.noteAgent(m, EventStopping, why, "")
+	l.noteAgent(m, api.EventStopping, why, "")
 	t, limit := l.target(m), l.o.City.Daemon.ShutdownTimeout
 	l.endSession(m, func() error {
 		return stopAll(l.opCtx, l.p, []target{t}, limit, l.kill)

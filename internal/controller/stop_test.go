@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
@@ -29,16 +29,16 @@ func TestForeignSessionIsNeverTouched(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start()
-		a := r.wantState("a", StateUnknown)
+		a := r.wantState("a", api.StateUnknown)
 		if a.Error == "" || r.starts("gc-city-a") != 1 {
 			t.Errorf("status %+v", a)
 		}
-		n := r.queue(QueueRequest{Agent: "a", Text: "hello", Immediate: true})
-		if err := r.l.restartAgents(context.Background(), []string{"a"}); err == nil || !strings.Contains(err.Error(), ErrForeign.Error()) {
+		n := r.queue(api.QueueRequest{Agent: "a", Text: "hello", Immediate: true})
+		if err := r.l.restartAgents(context.Background(), []string{"a"}); err == nil || !strings.Contains(err.Error(), api.ErrForeign.Error()) {
 			t.Errorf("restart: %v", err)
 		}
 		time.Sleep(time.Hour)
-		if got := r.nudge(n.ID); got.State != session.NudgeQueued || got.Detail != ErrForeign.Error() || got.SessionID != "" {
+		if got := r.nudge(n.ID); got.State != session.NudgeQueued || got.Detail != api.ErrForeign.Error() || got.SessionID != "" {
 			t.Errorf("nudge %+v", got)
 		}
 		r.l.post(r.l.shutdown)
@@ -96,7 +96,7 @@ start_command = "db"
 			t.Errorf("web waits for %q", a.WaitsFor)
 		}
 		r.fake.Hang("Start", "gc-city-db", false)
-		r.wantState("web", StateRunning)
+		r.wantState("web", api.StateRunning)
 		r.end()
 	})
 }
@@ -108,16 +108,16 @@ func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)
-		if a := r.wantState("a", StateStopped); a.Restarts != 0 {
+		if a := r.wantState("a", api.StateStopped); a.Restarts != 0 {
 			t.Errorf("counted: %+v", a)
 		}
 		r.end()
 		r.start() // the controller's restart does not undo it
-		r.wantState("a", StateStopped)
+		r.wantState("a", api.StateStopped)
 		if err := r.l.setSuspended(context.Background(), []string{"a"}, false); err != nil {
 			t.Fatal(err)
 		}
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		r.end()
 	})
 }
@@ -224,7 +224,7 @@ name = "db"
 start_command = "db"
 `, func(r *rig) {
 		r.start()
-		r.wantState("web", StateRunning)
+		r.wantState("web", api.StateRunning)
 		began := time.Now()
 		r.l.post(r.l.shutdown)
 		if err := <-r.result; err != nil {
@@ -273,16 +273,16 @@ func TestOnceReturnsAfterTheFirstReconcile(t *testing.T) {
 
 func TestDamagedDatabaseIsNeverReplaced(t *testing.T) {
 	r := newRig(t, oneAgent)
-	if err := os.Mkdir(StateDir(r.dir), 0o700); err != nil {
+	if err := os.Mkdir(api.StateDir(r.dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(StateDir(r.dir), dbName)
+	path := api.DBPath(r.dir)
 	if err := os.WriteFile(path, []byte("not a database"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := Run(t.Context(), r.options())
-	if !errors.Is(err, session.ErrCorrupt) || !strings.Contains(Hint(err), path) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v, hint %q", err, Hint(err))
+	if !errors.Is(err, session.ErrCorrupt) || !strings.Contains(api.Hint(err), path) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, hint %q", err, api.Hint(err))
 	}
 	if b, _ := os.ReadFile(path); string(b) != "not a database" {
 		t.Errorf("the file is %q now", b)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -54,11 +55,11 @@ func TestExitOfAStoppedAgent(t *testing.T) {
 					r.fake.Fail("Events", "", runtime.ErrUnsupported)
 				}
 				r.start(func(o *Options) { o.Provider = leaver{r.fake, c.leave(r.fake)} })
-				r.wantState("a", StateRunning)
+				r.wantState("a", api.StateRunning)
 				if err := r.l.stopAgents(context.Background(), []string{"a"}); err != nil {
 					t.Fatal(err)
 				}
-				got := r.wantState("a", StateStopped).LastExit
+				got := r.wantState("a", api.StateStopped).LastExit
 				if got == nil || got.Code != c.want.Code || got.Signal != c.want.Signal || got.Reason != "stopped" {
 					t.Errorf("%+v, want %+v", got, c.want)
 				}

@@ -4,28 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
-)
-
-// Who suspended an agent, in AgentStatus.SuspendedBy. A rig or a pool follows
-// after a blank.
-const (
-	ByAgent  = "agent"  // gc agent suspend AGENT
-	ByPool   = "pool"   // gc agent suspend POOL
-	ByRig    = "rig"    // gc rig suspend RIG
-	ByCity   = "city"   // gc suspend
-	ByConfig = "config" // suspended = true in city.toml
 )
 
 // suspendedBy says who keeps a member down, "" for nobody.
 func (l *loop) suspendedBy(m *member) string {
 	switch {
 	case m.seen.Record.Suspended:
-		return ByAgent
+		return api.ByAgent
 	case m.spec == nil:
 		return ""
 	}
@@ -38,13 +28,13 @@ func (l *loop) pausedBy(s *agent.Spec) string {
 	r := &s.Resolved
 	switch {
 	case r.Suspended:
-		return ByConfig
+		return api.ByConfig
 	case l.paused(session.PauseCity):
-		return ByCity
+		return api.ByCity
 	case r.Rig != "" && l.paused(session.PauseRig(r.Rig)):
-		return ByRig + " " + r.Rig
+		return api.ByRig + " " + r.Rig
 	case l.pools[r.Template] != nil && l.paused(session.PausePool(r.Template)):
-		return ByPool + " " + r.Template
+		return api.ByPool + " " + r.Template
 	}
 	return ""
 }
@@ -112,7 +102,7 @@ func (l *loop) setRigs(ctx context.Context, list []string, on bool) error {
 		var tickets []*session.Ticket
 		for _, name := range list {
 			if !l.hasRig(name) {
-				return nil, hinted("gc rig list", "%w: %s", ErrUnknownRig, name)
+				return nil, api.Hinted("gc rig list", "%w: %s", api.ErrUnknownRig, name)
 			}
 		}
 		for _, name := range list {
@@ -135,7 +125,7 @@ func (l *loop) hasRig(name string) bool {
 func (l *loop) setDrained(ctx context.Context, list []string, on bool) error {
 	return l.durably(ctx, func() ([]*session.Ticket, error) {
 		if len(list) == 0 {
-			return nil, fmt.Errorf("%w: no name", ErrUnknownAgent)
+			return nil, fmt.Errorf("%w: no name", api.ErrUnknownAgent)
 		}
 		picked, err := l.pick(list)
 		var tickets []*session.Ticket
@@ -154,7 +144,7 @@ func (l *loop) durably(ctx context.Context, change func() ([]*session.Ticket, er
 	var err error
 	in := l.inLoop(ctx, func() {
 		if l.stopping || l.ended {
-			err = ErrShuttingDown
+			err = api.ErrShuttingDown
 			return
 		}
 		tickets, err = change()
@@ -169,51 +159,4 @@ func (l *loop) durably(ctx context.Context, change func() ([]*session.Ticket, er
 		}
 	}
 	return err
-}
-
-// serveSuspend adds the calls of this file.
-func (s *server) serveSuspend(mux *http.ServeMux) {
-	for path, set := range map[string]func(context.Context, []string, bool) error{
-		"/v1/agents/": s.l.setSuspended, "/v1/rigs/": s.l.setRigs,
-	} {
-		mux.HandleFunc("POST "+path+"suspend", s.named(func(ctx context.Context, list []string) error { return set(ctx, list, true) }))
-		mux.HandleFunc("POST "+path+"resume", s.named(func(ctx context.Context, list []string) error { return set(ctx, list, false) }))
-	}
-	mux.HandleFunc("POST /v1/agents/drain", s.named(func(ctx context.Context, list []string) error { return s.l.setDrained(ctx, list, true) }))
-	mux.HandleFunc("POST /v1/agents/undrain", s.named(func(ctx context.Context, list []string) error { return s.l.setDrained(ctx, list, false) }))
-}
-
-// Suspend takes agents and pools out of the city until Resume, also over gc
-// stop; without names the whole city. Running agents are drained; Suspend
-// returns when the wish is on disk.
-func (c *Client) Suspend(ctx context.Context, agents ...string) error {
-	return c.call(ctx, http.MethodPost, "/v1/agents/suspend", names{agents}, nil)
-}
-
-// Resume undoes Suspend of the same names, and StopAgents and Drain; without
-// names Suspend of the city.
-func (c *Client) Resume(ctx context.Context, agents ...string) error {
-	return c.call(ctx, http.MethodPost, "/v1/agents/resume", names{agents}, nil)
-}
-
-// SuspendRigs is Suspend for the agents of rigs, also of those that come.
-func (c *Client) SuspendRigs(ctx context.Context, rigs ...string) error {
-	return c.call(ctx, http.MethodPost, "/v1/rigs/suspend", names{rigs}, nil)
-}
-
-// ResumeRigs undoes SuspendRigs.
-func (c *Client) ResumeRigs(ctx context.Context, rigs ...string) error {
-	return c.call(ctx, http.MethodPost, "/v1/rigs/resume", names{rigs}, nil)
-}
-
-// Drain asks agents to end by themselves, ends them when they agreed or took
-// too long, and keeps them down until Restart, Resume, Undrain or the next gc
-// start.
-func (c *Client) Drain(ctx context.Context, agents ...string) error {
-	return c.call(ctx, http.MethodPost, "/v1/agents/drain", names{agents}, nil)
-}
-
-// Undrain takes Drain back: a drain that is not over is cancelled.
-func (c *Client) Undrain(ctx context.Context, agents ...string) error {
-	return c.call(ctx, http.MethodPost, "/v1/agents/undrain", names{agents}, nil)
 }

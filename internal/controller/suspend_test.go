@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/internal/controller/api"
 )
 
 const suspendCity = `
@@ -45,37 +47,37 @@ func TestSuspendOfCityRigAndAgent(t *testing.T) {
 			}
 		}
 		r.start()
-		by("off", ByConfig)
+		by("off", api.ByConfig)
 		do(r.l.setRigs(ctx, []string{"east"}, true))
-		r.wantState("a", StateRunning)
-		r.wantState("east/b", StateDraining)
+		r.wantState("a", api.StateRunning)
+		r.wantState("east/b", api.StateDraining)
 		time.Sleep(5 * time.Second)
-		r.wantState("east/b", StateSuspended)
-		by("east/b", ByRig+" east")
-		if err := r.l.setRigs(ctx, []string{"east", "west"}, false); !errors.Is(err, ErrUnknownRig) || Hint(err) == "" {
+		r.wantState("east/b", api.StateSuspended)
+		by("east/b", api.ByRig+" east")
+		if err := r.l.setRigs(ctx, []string{"east", "west"}, false); !errors.Is(err, api.ErrUnknownRig) || api.Hint(err) == "" {
 			t.Errorf("a rig that is not there: %v", err)
 		}
-		r.wantState("east/b", StateSuspended)
+		r.wantState("east/b", api.StateSuspended)
 		do(r.l.setSuspended(ctx, nil, true))
 		do(r.l.setSuspended(ctx, []string{"a"}, true))
 		time.Sleep(5 * time.Second)
-		r.wantState("a", StateSuspended)
-		by("east/b", ByCity)
+		r.wantState("a", api.StateSuspended)
+		by("east/b", api.ByCity)
 
 		r.l.post(r.l.shutdown) // gc stop, and another gc start
 		do(<-r.result)
 		r.start()
-		r.wantState("a", StateSuspended)
+		r.wantState("a", api.StateSuspended)
 		do(r.l.setSuspended(ctx, nil, false))
-		r.wantState("a", StateSuspended)
-		by("a", ByAgent)
-		by("east/b", ByRig+" east")
+		r.wantState("a", api.StateSuspended)
+		by("a", api.ByAgent)
+		by("east/b", api.ByRig+" east")
 		do(r.l.setRigs(ctx, []string{"east"}, false))
 		do(r.l.setSuspended(ctx, []string{"a", "off"}, false))
-		r.wantState("a", StateRunning)
-		r.wantState("east/b", StateRunning)
-		r.wantState("off", StateSuspended)
-		by("off", ByConfig)
+		r.wantState("a", api.StateRunning)
+		r.wantState("east/b", api.StateRunning)
+		r.wantState("off", api.StateSuspended)
+		by("off", api.ByConfig)
 		r.end()
 	})
 }
@@ -86,13 +88,13 @@ func TestSuspendOfAPool(t *testing.T) {
 		ctx := context.Background()
 		r.poolSize("1")
 		r.start()
-		r.wantState("w-1", StateRunning)
+		r.wantState("w-1", api.StateRunning)
 		if err := r.l.setSuspended(ctx, []string{"w"}, true); err != nil {
 			t.Fatal(err)
 		}
 		r.poolSize("3")
 		time.Sleep(3 * time.Minute)
-		r.wantState("w-1", StateSuspended)
+		r.wantState("w-1", api.StateSuspended)
 		if n := r.starts("gc-city-w-3"); n != 0 {
 			t.Errorf("a member of a suspended pool was started %d times", n)
 		}
@@ -100,8 +102,8 @@ func TestSuspendOfAPool(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		r.wantState("w-1", StateRunning)
-		r.wantState("w-3", StateRunning)
+		r.wantState("w-1", api.StateRunning)
+		r.wantState("w-3", api.StateRunning)
 		r.end()
 	})
 }
@@ -119,13 +121,13 @@ func TestDrainOnRequest(t *testing.T) {
 		}
 		r.start()
 		drain(true)
-		r.wantState("a", StateDraining)
+		r.wantState("a", api.StateDraining)
 		drain(false)
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		drain(true)
-		r.wantState("a", StateDraining)
+		r.wantState("a", api.StateDraining)
 		r.fake.Exit("gc-city-a", 0)
-		if a := r.wantState("a", StateStopped); a.Restarts != 0 || a.LastExit == nil {
+		if a := r.wantState("a", api.StateStopped); a.Restarts != 0 || a.LastExit == nil {
 			t.Errorf("status %+v", a)
 		}
 		time.Sleep(time.Minute)
@@ -133,8 +135,8 @@ func TestDrainOnRequest(t *testing.T) {
 			t.Errorf("%d starts, want the first alone", n)
 		}
 		drain(false)
-		r.wantState("a", StateRunning)
-		if err := r.l.setDrained(ctx, nil, true); !errors.Is(err, ErrUnknownAgent) {
+		r.wantState("a", api.StateRunning)
+		if err := r.l.setDrained(ctx, nil, true); !errors.Is(err, api.ErrUnknownAgent) {
 			t.Errorf("a drain of nobody: %v", err)
 		}
 		r.end()
@@ -152,15 +154,15 @@ func TestAnEndAfterACancelledDrainIsNoCrash(t *testing.T) {
 			}
 			r.status("a")
 		}
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		time.Sleep(time.Second)
 		r.fake.Exit("gc-city-a", 130)
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 2 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 2 {
 			t.Errorf("%d starts, %d restarts", r.starts("gc-city-a"), a.Restarts)
 		}
 		time.Sleep(time.Minute)
 		r.fake.Exit("gc-city-a", 130)
-		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
 			t.Errorf("a crash later: %d restarts", a.Restarts)
 		}
 		r.end()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -66,7 +67,7 @@ func TestStopLeavesTheServerDown(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		s := &oneServer{Fake: r.fake, down: make(chan struct{})}
 		r.start(func(o *Options) { o.Provider = s })
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		if err := r.l.inLoop(context.Background(), r.l.shutdown); err != nil {
 			t.Fatal(err)
 		}

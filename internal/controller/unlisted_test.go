@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -15,15 +16,15 @@ func TestBackendThatCannotList(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"10s\"\nshutdown_timeout = \"5s\"\n"+oneAgent, func(r *rig) {
 		r.fake.Fail("ListRunning", "", fmt.Errorf("script: %w", runtime.ErrUnsupported))
 		r.start()
-		r.wantState("a", StateRunning)
+		r.wantState("a", api.StateRunning)
 		time.Sleep(5 * time.Minute)
-		if a := r.wantState("a", StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 1 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 1 {
 			t.Errorf("%d starts, status %+v; log:\n%s", r.starts("gc-city-a"), a, r.log)
 		}
 		r.fake.DropSubscribers()
 		r.fake.Vanish("gc-city-a")
 		time.Sleep(11 * time.Second)
-		if a := r.wantState("a", StateRunning); a.Restarts != 1 {
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
 			t.Errorf("a crash was not found: %+v", a)
 		}
 		r.l.post(r.l.shutdown)

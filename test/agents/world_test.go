@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/internal/controller"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 // name is the only agent of a test's city.
@@ -119,9 +119,9 @@ func (w *world) gc(args ...string) string {
 }
 
 // status is the agent as gc status shows it.
-func (w *world) status() controller.AgentStatus {
+func (w *world) status() cityapi.AgentStatus {
 	w.t.Helper()
-	var st controller.Status
+	var st cityapi.Status
 	if err := json.Unmarshal([]byte(w.gc("status", "--json")), &st); err != nil {
 		w.t.Fatal(err)
 	}

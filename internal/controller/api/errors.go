@@ -1,4 +1,4 @@
-package controller
+package api
 
 import (
 	"errors"
@@ -47,7 +47,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Hint says what to do about it.
 func (e *Error) Hint() string { return e.Help }
 
-func hinted(hint, format string, args ...any) error {
+// Hinted formats an error with a hint.
+func Hinted(hint, format string, args ...any) error {
 	return &Error{Err: fmt.Errorf(format, args...), Help: hint}
 }
 
@@ -56,6 +57,43 @@ func Hint(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) {
 		return h.Hint()
+	}
+	return ""
+}
+
+// WireError is an error as it travels over the socket: the body of every reply
+// that is not 200. As an error it keeps its identity and hint.
+type WireError struct {
+	Text string `json:"error"`
+	Help string `json:"hint,omitempty"`
+	Code string `json:"code,omitempty"`
+}
+
+// NewWireError encodes an error for the socket.
+func NewWireError(err error) *WireError {
+	return &WireError{Text: err.Error(), Help: Hint(err), Code: codeOf(err)}
+}
+
+func (e *WireError) Error() string { return e.Text }
+
+// Hint says what to do about it, or "".
+func (e *WireError) Hint() string { return e.Help }
+
+// Is reports whether target is the sentinel that the code stands for.
+func (e *WireError) Is(target error) bool { return target != nil && codes[e.Code] == target }
+
+// codes are the sentinel errors that keep their identity over the socket.
+var codes = map[string]error{
+	"unknown_agent": ErrUnknownAgent, "unknown_rig": ErrUnknownRig,
+	"earlier_instance": ErrEarlierInstance, "not_draining": ErrNotDraining, "shutting_down": ErrShuttingDown,
+	"controller_running": ErrControllerRunning, "state_dir": ErrStateDir, "timeout": ErrTimeout,
+}
+
+func codeOf(err error) string {
+	for code, sentinel := range codes {
+		if errors.Is(err, sentinel) {
+			return code
+		}
 	}
 	return ""
 }

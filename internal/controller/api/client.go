@@ -1,4 +1,4 @@
-package controller
+package api
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -31,7 +30,7 @@ type Client struct {
 // Dial connects to the controller of the city in dir; ErrNoController when
 // none answers.
 func Dial(dir string) (*Client, error) {
-	sock := socketPath(dir)
+	sock := SocketPath(dir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, sock) }
 	conn, err := dial(context.Background(), "", "")
 	if err != nil {
@@ -84,30 +83,13 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
-// StopRequest is the body of POST /v1/stop.
-type StopRequest struct {
-	TimeoutMS int64 `json:"timeoutMs,omitempty"` // for all agents together; 0: shutdown_timeout of the city
-	Now       bool  `json:"now,omitempty"`       // kill at once, also what a stop under way still waits for
-}
-
-// limit returns the time that the request gives, with the city's own as default.
-func (r StopRequest) limit(own time.Duration) time.Duration {
-	switch {
-	case r.Now:
-		return 0
-	case r.TimeoutMS > 0:
-		return time.Duration(r.TimeoutMS) * time.Millisecond
-	}
-	return own
-}
-
 // Stop ends every agent and the controller. It returns when both are gone.
 // When ctx ends first the stop goes on.
 func (c *Client) Stop(ctx context.Context, r StopRequest) error {
 	if err := c.call(ctx, http.MethodPost, "/v1/stop", r, nil); err != nil {
 		return err
 	}
-	return waitUnlocked(ctx, lockPath(c.dir))
+	return waitUnlocked(ctx, LockPath(c.dir))
 }
 
 // Restart ends and starts the agents again, or all without names. It clears
@@ -133,43 +115,6 @@ func (c *Client) Poke(ctx context.Context) error {
 func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/reload", struct{}{}, nil)
 }
-
-// names is the body of calls about agents.
-type names struct {
-	Agents []string `json:"agents"`
-}
-
-// wireError is the body of every answer that is not 200.
-type wireError struct {
-	Error string `json:"error"`
-	Hint  string `json:"hint,omitempty"`
-	Code  string `json:"code,omitempty"`
-}
-
-// codes are the sentinels that keep their identity over the socket.
-var codes = map[string]error{
-	"unknown_agent": ErrUnknownAgent, "unknown_rig": ErrUnknownRig,
-	"earlier_instance": ErrEarlierInstance, "not_draining": ErrNotDraining, "shutting_down": ErrShuttingDown,
-	"controller_running": ErrControllerRunning, "state_dir": ErrStateDir, "timeout": ErrTimeout,
-}
-
-func codeOf(err error) string {
-	for code, sentinel := range codes {
-		if errors.Is(err, sentinel) {
-			return code
-		}
-	}
-	return ""
-}
-
-// remoteError is an error of the controller with its identity and hint.
-type remoteError struct {
-	wire wireError
-}
-
-func (e *remoteError) Error() string        { return e.wire.Error }
-func (e *remoteError) Hint() string         { return e.wire.Hint }
-func (e *remoteError) Is(target error) bool { return codes[e.wire.Code] == target && target != nil }
 
 func (c *Client) call(ctx context.Context, method, path string, body, out any) error {
 	var rd io.Reader
@@ -220,7 +165,7 @@ var errFrozen = fmt.Errorf("%w: the city's controller gives no reply in %v", run
 // probe asks the controller for what it knows at once, on a connection of its
 // own.
 func (c *Client) probe(ctx context.Context) error {
-	conn, err := dialUnix(ctx, socketPath(c.dir))
+	conn, err := dialUnix(ctx, SocketPath(c.dir))
 	if err != nil {
 		return err
 	}
@@ -236,21 +181,12 @@ func (c *Client) probe(ctx context.Context) error {
 
 // decodeError reads the body of an answer that is not 200.
 func decodeError(resp *http.Response, path string) error {
-	var w wireError
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&w); err != nil || w.Error == "" {
+	var e WireError
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&e); err != nil || e.Text == "" {
 		return fmt.Errorf("controller %s: %s", path, resp.Status)
 	}
-	return &remoteError{wire: w}
+	return &e
 }
-
-// StateDir is the city's folder for what gc itself keeps.
-func StateDir(city string) string { return filepath.Join(city, ".gc") }
-
-func socketPath(city string) string { return filepath.Join(StateDir(city), "controller.sock") }
-func lockPath(city string) string   { return filepath.Join(StateDir(city), "controller.lock") }
-
-// LogPath is where a background controller writes.
-func LogPath(city string) string { return filepath.Join(StateDir(city), "controller.log") }
 
 func noListener(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || isRefused(err)

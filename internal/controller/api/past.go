@@ -1,13 +1,11 @@
-package controller
+package api
 
 import (
-	"path/filepath"
-
 	"gascity.dev/gc/internal/session"
 )
 
 // PastEvents returns the kept events after seq of a city without a controller,
 // oldest first. It makes no folder and changes nothing.
 func PastEvents(city string, after uint64) ([]Event, error) {
-	return session.ReadEvents(filepath.Join(StateDir(city), dbName), after)
+	return session.ReadEvents(DBPath(city), after)
 }

@@ -1,4 +1,4 @@
-package controller
+package api
 
 import (
 	"time"
@@ -102,3 +102,21 @@ type AgentStatus struct {
 	// is blocked.
 	ActivityInfo *runtime.Activity `json:"activityInfo,omitempty"`
 }
+
+// DrainStatus is a drain in progress.
+type DrainStatus struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"` // then the session is ended
+	Why   string    `json:"why"`
+	Acked bool      `json:"acked"`
+}
+
+// Who suspended an agent, in AgentStatus.SuspendedBy. A rig or a pool follows
+// after a blank.
+const (
+	ByAgent  = "agent"  // gc agent suspend AGENT
+	ByPool   = "pool"   // gc agent suspend POOL
+	ByRig    = "rig"    // gc rig suspend RIG
+	ByCity   = "city"   // gc suspend
+	ByConfig = "config" // suspended = true in city.toml
+)

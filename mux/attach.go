@@ -26,6 +26,9 @@ const (
 	ackBytes       = 4 << 10          // of input after which the client is told that they were taken
 )
 
+// errDetached is why an attachment ends when its detach keys were typed.
+var errDetached = errors.New("detached")
+
 // attachClient is one terminal that looks at a session.
 //
 // The fields below the line are guarded by the session's mu. The session never

@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,9 +89,6 @@ func (d DetachKeys) sequence() []keyIdentity {
 // maxDetachHeld bounds what is held while the sequence is half typed: a mouse
 // that moves all the time must not fill the memory.
 const maxDetachHeld = 4 << 10
-
-// errDetached is why an attachment ends when its detach keys were typed.
-var errDetached = errors.New("detached")
 
 // DetachMatcher finds the detach keys in what a terminal sends, in every
 // encoding of keys there is (plain bytes, CSI u of the kitty protocol with its

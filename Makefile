@@ -109,6 +109,7 @@ test: ## every test, with the race detector; no set-up of any kind
 .PHONY: e2e
 e2e: build ## real programs compared with tmux (tmux, vim, less, python3; with CI=true a missing one fails)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m ./test/...
+	$(GO) test -tags e2e -count=1 -run Tmux ./mux/keys ./vt
 
 .PHONY: e2e-agents
 e2e-agents: build ## real agents from npm without a network, one after the other (AGENT=claude for one, REPORT=docs/agents.md writes the table)

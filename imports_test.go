@@ -42,10 +42,12 @@ var arrows = map[string][]string{
 	"internal/config":   {"internal/shell", "internal/environ", "internal/toml", "internal/nearest"},
 	"internal/rule":     {},
 
+	"mux/keys": {},
+
 	"internal/status":  {"vt", "internal/rule"},
 	"internal/process": {"store"},
 	"mux": {
-		"vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
 	},
 
@@ -55,8 +57,8 @@ var arrows = map[string][]string{
 	"runtime/runtimefake": {"runtime"},
 	"runtime/runtimetest": {"internal/testenv", "internal/shell", "runtime", "runtime/driver", "runtime/runtimefake"},
 	"runtime/router":      {"runtime", "runtime/wrap"},
-	"runtime/native":      {"runtime", "runtime/driver", "internal/proctree", "mux"},
-	"runtime/k8s":         {"runtime", "runtime/driver", "internal/proctree", "mux"},
+	"runtime/native":      {"runtime", "runtime/driver", "internal/proctree", "mux", "mux/keys"},
+	"runtime/k8s":         {"runtime", "runtime/driver", "internal/proctree", "mux", "mux/keys"},
 	"runtime/tmux":        {"runtime", "runtime/driver", "internal/proctree", "internal/shell"},
 	"runtime/exec":        {"runtime", "runtime/driver", "internal/proctree", "internal/shell"},
 	"runtime/exec/check":  {"runtime", "runtime/driver", "internal/shell"},

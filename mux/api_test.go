@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/keys"
 	"maps"
 	"net"
 	"os"
@@ -38,7 +39,7 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
-	if err := c.Keys(t.Context(), "taken", []string{"a", "Entr"}, false); !errors.Is(err, ErrUnknownKey) {
+	if err := c.Keys(t.Context(), "taken", []string{"a", "Entr"}, false); !errors.Is(err, keys.ErrUnknown) {
 		t.Errorf("unknown key: %v", err)
 	}
 	if _, err := c.Nudge(t.Context(), "taken", NudgeRequest{Text: strings.Repeat("x", 10<<20)}); !errors.Is(err, ErrTooLarge) {

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
 
@@ -42,7 +43,7 @@ type attachClient struct {
 	wake       chan struct{}
 	alone      bool         // it sends the others away
 	back       *place       // a client that lost its server, and how far it came
-	scan       inputScanner // of the person's input; only the reader uses it
+	scan       keys.Scanner // of the person's input; only the reader uses it
 
 	cols, rows int
 	outer      vt.Outer // what its terminal looks like

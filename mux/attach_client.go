@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/mux/keys"
 	"github.com/coder/websocket"
 )
 
@@ -59,10 +60,10 @@ type AttachOptions struct {
 	// Resized delivers a value when the size changed; nil means SIGWINCH.
 	Resized <-chan struct{}
 
-	ReadOnly   bool       // send no input; the detach keys still work
-	DetachKeys DetachKeys // zero: DefaultDetachKeys
-	Scrollback bool       // show the history first
-	Alone      bool       // send the other terminals away
+	ReadOnly   bool            // send no input; the detach keys still work
+	DetachKeys keys.DetachKeys // zero: DefaultDetach
+	Scrollback bool            // show the history first
+	Alone      bool            // send the other terminals away
 
 	// Reconnect is how long a server that went away is waited for. 0: 10 s;
 	// negative: not at all.

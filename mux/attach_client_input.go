@@ -2,6 +2,7 @@ package mux
 
 import (
 	"bytes"
+	"gascity.dev/gc/mux/keys"
 	"strings"
 )
 
@@ -25,43 +26,43 @@ import (
 // the same rule. A reply that never ends is dropped.
 type replyFilter struct {
 	note func(reply []byte) // of every reply that is dropped; may be nil
-	scan inputScanner
+	scan keys.Scanner
 	out  []byte
 }
 
 // feed returns p without replies, in a slice that is valid until the next call.
 func (f *replyFilter) feed(p []byte) []byte {
 	f.out = f.out[:0]
-	f.scan.feed(p, f.take)
+	f.scan.Feed(p, f.take)
 	return f.out
 }
 
 // flush returns what was held of keys when no byte came for a moment.
 func (f *replyFilter) flush() []byte {
 	f.out = f.out[:0]
-	f.scan.flush(f.take)
+	f.scan.Flush(f.take)
 	return f.out
 }
 
-func (f *replyFilter) take(tok inputToken) {
+func (f *replyFilter) take(tok keys.Token) {
 	switch {
 	case !isReply(tok):
-		f.out = append(f.out, tok.data...)
+		f.out = append(f.out, tok.Data...)
 	case f.note != nil:
-		f.note(tok.data)
+		f.note(tok.Data)
 	}
 }
 
 // isReply reports whether a token answers a query that the server answers.
-func isReply(tok inputToken) bool {
-	switch tok.kind {
-	case inString:
-		return !bytes.HasPrefix(tok.data, []byte("\x1b_"))
-	case inBroken:
-		return len(tok.data) > 2 && (tok.data[1] == ']' || tok.data[1] == 'P')
-	case inCSI:
-		last := len(tok.data) - 1
-		return isReplyCSI(string(tok.data[2:last]), tok.data[last])
+func isReply(tok keys.Token) bool {
+	switch tok.Kind {
+	case keys.TokenString:
+		return !bytes.HasPrefix(tok.Data, []byte("\x1b_"))
+	case keys.TokenBroken:
+		return len(tok.Data) > 2 && (tok.Data[1] == ']' || tok.Data[1] == 'P')
+	case keys.TokenCSI:
+		last := len(tok.Data) - 1
+		return isReplyCSI(string(tok.Data[2:last]), tok.Data[last])
 	}
 	return false
 }
@@ -90,6 +91,6 @@ func isReplyCSI(params string, final byte) bool {
 
 // isModifiedF3 reports whether CSI params R can be F3 with modifiers.
 func isModifiedF3(params string) bool {
-	f := splitCSI(params)
-	return len(f) == 2 && f.num(0, 0) == 1 && f.num(1, 0) >= 2 && f.num(1, 0) <= 16
+	f := keys.SplitCSI(params)
+	return len(f) == 2 && f.Num(0, 0) == 1 && f.Num(1, 0) >= 2 && f.Num(1, 0) <= 16
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gascity.dev/gc/mux/keys"
 	"pgregory.net/rapid"
 )
 
@@ -90,11 +91,11 @@ func TestReplyFilterFlush(t *testing.T) {
 	} {
 		var f replyFilter
 		got := string(f.feed([]byte(in)))
-		for range inputPatience {
+		for range keys.Patience {
 			got += string(f.flush())
 		}
 		got += string(f.feed([]byte("ls\r")))
-		if got != want+"ls\r" || f.scan.pending() {
+		if got != want+"ls\r" || f.scan.Pending() {
 			t.Errorf("%q, then ls: %q", in, got)
 		}
 	}

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"errors"
+	"gascity.dev/gc/mux/keys"
 	"io"
 	"slices"
 	"time"
@@ -13,7 +14,7 @@ var errTerminalGone = errors.New("the terminal is gone")
 // attachKeys is what stands between a person's terminal and the session.
 type attachKeys struct {
 	replies replyFilter
-	detach  *DetachMatcher
+	detach  *keys.DetachMatcher
 }
 
 // feed takes input and returns what of it goes to the session.
@@ -24,7 +25,7 @@ func (k *attachKeys) feed(p []byte) (forward []byte, detach bool) {
 // flush does the same when no byte came for keyTimeout.
 func (k *attachKeys) flush() (forward []byte, detach bool) {
 	forward, detach = k.detach.Feed(k.replies.flush())
-	if detach || k.replies.scan.pending() {
+	if detach || k.replies.scan.Pending() {
 		return forward, detach
 	}
 	forward = slices.Clone(forward)
@@ -33,16 +34,16 @@ func (k *attachKeys) flush() (forward []byte, detach bool) {
 }
 
 // pending reports whether an unfinished key is held.
-func (k *attachKeys) pending() bool { return k.replies.scan.pending() || k.detach.Pending() }
+func (k *attachKeys) pending() bool { return k.replies.scan.Pending() || k.detach.Pending() }
 
 // rest returns what was read behind the detach keys.
 func (k *attachKeys) rest() []byte {
-	return slices.Concat(k.detach.Rest(), k.replies.scan.buf)
+	return slices.Concat(k.detach.Rest(), k.replies.scan.Buf)
 }
 
 // readKeys sends what a person types until the end.
 func (a *attachment) readKeys(in inputSource) {
-	keys := attachKeys{replies: replyFilter{note: a.answer}, detach: NewDetachMatcher(a.o.DetachKeys)}
+	keys := attachKeys{replies: replyFilter{note: a.answer}, detach: keys.NewDetachMatcher(a.o.DetachKeys)}
 	for a.ctx.Err() == nil {
 		timeout := time.Duration(-1)
 		if keys.pending() {

@@ -18,6 +18,7 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
 
@@ -94,7 +95,7 @@ func TestAttachDetachKeys(t *testing.T) {
 }
 
 func TestAttachOtherDetachKeys(t *testing.T) {
-	keys, err := ParseDetachKeys("ctrl-q")
+	keys, err := keys.ParseDetach("ctrl-q")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"errors"
+	"gascity.dev/gc/mux/keys"
 	"time"
 )
 
@@ -34,7 +35,7 @@ func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err er
 	}
 	now := time.Now()
 	interrupted, person := false, false
-	take := func(tok inputToken) {
+	take := func(tok keys.Token) {
 		person = person || !answersImages(tok)
 		interrupted = interrupted || isInterrupt(tok)
 		s.in.draft.typed(c, tok, now)
@@ -44,10 +45,10 @@ func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err er
 	}
 	before := s.in.draft
 	if now.Sub(c.active) > keyTimeout {
-		c.scan.flush(take) // what was pressed before is not the start of this
+		c.scan.Flush(take) // what was pressed before is not the start of this
 	}
-	c.scan.feed(p, take)
-	if s.leader != nil && s.leader != c && !person && !c.scan.pending() {
+	c.scan.Feed(p, take)
+	if s.leader != nil && s.leader != c && !person && !c.scan.Pending() {
 		s.mu.Unlock() // the question went to every terminal, and one answer is enough
 		return true, nil
 	}

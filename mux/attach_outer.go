@@ -3,6 +3,7 @@ package mux
 import (
 	"bytes"
 
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
 
@@ -49,12 +50,12 @@ func (s *session) report() {
 
 // answersImages reports whether a token answers a question about images, which
 // only a person's terminal can: of kitty's protocol, or XTSMGRAPHICS.
-func answersImages(tok inputToken) bool {
-	switch tok.kind {
-	case inString:
-		return bytes.HasPrefix(tok.data, []byte("\x1b_G"))
-	case inCSI:
-		return bytes.HasPrefix(tok.data, []byte("\x1b[?")) && tok.data[len(tok.data)-1] == 'S'
+func answersImages(tok keys.Token) bool {
+	switch tok.Kind {
+	case keys.TokenString:
+		return bytes.HasPrefix(tok.Data, []byte("\x1b_G"))
+	case keys.TokenCSI:
+		return bytes.HasPrefix(tok.Data, []byte("\x1b[?")) && tok.Data[len(tok.Data)-1] == 'S'
 	}
 	return false
 }

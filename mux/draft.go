@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"gascity.dev/gc/mux/keys"
 	"slices"
 	"time"
 	"unicode"
@@ -31,19 +32,19 @@ func (d *draft) stands(now time.Time) (until time.Time, ok bool) {
 
 // typed notes one piece of a person's input. Replies of the terminal, focus,
 // mouse and key releases never count.
-func (d *draft) typed(owner *attachClient, tok inputToken, now time.Time) {
-	switch tok.kind {
-	case inPaste:
+func (d *draft) typed(owner *attachClient, tok keys.Token, now time.Time) {
+	switch tok.Kind {
+	case keys.TokenPaste:
 		*d = draft{owner, now}
 		return
-	case inMouse, inString, inBroken:
+	case keys.TokenMouse, keys.TokenString, keys.TokenBroken:
 		return
 	}
-	ev, keys := decodeInput(tok)
-	if ev != eventKey {
+	ev, pressed := keys.Decode(tok)
+	if ev != keys.EventKey {
 		return
 	}
-	for _, k := range keys {
+	for _, k := range pressed {
 		switch {
 		case endsDraft(k):
 			d.clear()
@@ -56,22 +57,22 @@ func (d *draft) typed(owner *attachClient, tok inputToken, now time.Time) {
 }
 
 // endsDraft: Enter, Ctrl-C and Ctrl-U submit or throw away what was typed.
-func endsDraft(k keyIdentity) bool {
-	return k.mods == 0 && (k.code == '\r' || k.code == ctrlC || k.code == ctrlU)
+func endsDraft(k keys.Identity) bool {
+	return k.Mods == 0 && (k.Code == '\r' || k.Code == ctrlC || k.Code == ctrlU)
 }
 
 const ctrlU = 0x15
 
 // isInterrupt reports whether a person pressed Ctrl-C, in any encoding.
-func isInterrupt(tok inputToken) bool {
-	if tok.kind == inPaste {
+func isInterrupt(tok keys.Token) bool {
+	if tok.Kind == keys.TokenPaste {
 		return false
 	}
-	ev, keys := decodeInput(tok)
-	return ev == eventKey && slices.Contains(keys, keyIdentity{ctrlC, 0})
+	ev, pressed := keys.Decode(tok)
+	return ev == keys.EventKey && slices.Contains(pressed, keys.Identity{Code: ctrlC})
 }
 
 // isPrintable reports whether the key leaves text behind.
-func isPrintable(k keyIdentity) bool {
-	return k.mods&^modShift == 0 && k.code >= ' ' && k.code != 0x7f && k.code <= unicode.MaxRune
+func isPrintable(k keys.Identity) bool {
+	return k.Mods&^keys.ModShift == 0 && k.Code >= ' ' && k.Code != 0x7f && k.Code <= unicode.MaxRune
 }

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"gascity.dev/gc/mux/keys"
 	"testing"
 	"time"
 )
@@ -25,11 +26,11 @@ func TestDraft(t *testing.T) {
 		"\x1b[57442;5u":                 {},
 	} {
 		var d draft
-		var scan inputScanner
+		var scan keys.Scanner
 		client := new(attachClient)
 		now := time.Now()
 		interrupt := false
-		scan.feed([]byte(input), func(tok inputToken) {
+		scan.Feed([]byte(input), func(tok keys.Token) {
 			interrupt = interrupt || isInterrupt(tok)
 			d.typed(client, tok, now)
 		})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/keys"
 )
 
 // Errors of the multiplexer; compare with [errors.Is]. Those that a server
@@ -93,7 +94,7 @@ var codes = []struct {
 	{"ending", 503, ErrEnding},
 	{"spawn", 500, ErrSpawn},
 	{"size", 400, ErrSize},
-	{"unknown_key", 400, ErrUnknownKey},
+	{"unknown_key", 400, keys.ErrUnknown},
 	{"too_large", 413, ErrTooLarge},
 	{"input_full", 503, ErrInputFull},
 	{"too_old", 410, ErrTooOld},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
 )
 
@@ -246,11 +247,11 @@ func (s *session) keys(ctx context.Context, r KeysRequest) error {
 		}
 		return s.send(ctx, p)
 	}
-	if _, err := EncodeKeys(nil, r.Keys, KeyModes{}); err != nil {
+	if _, err := keys.Encode(nil, r.Keys, keys.Modes{}); err != nil {
 		return err
 	}
 	for _, k := range r.Keys {
-		if p, err := EncodeKeys(nil, []string{k}, KeyModes{}); err == nil && slices.Contains(p, ctrlC) {
+		if p, err := keys.Encode(nil, []string{k}, keys.Modes{}); err == nil && slices.Contains(p, ctrlC) {
 			s.cancelNudge()
 		}
 	}
@@ -258,7 +259,7 @@ func (s *session) keys(ctx context.Context, r KeysRequest) error {
 		return err
 	}
 	defer s.unlockInput()
-	p, err := EncodeKeys(nil, r.Keys, s.keyModes())
+	p, err := keys.Encode(nil, r.Keys, s.keyModes())
 	if err != nil {
 		return err
 	}
@@ -270,16 +271,16 @@ func (s *session) keys(ctx context.Context, r KeysRequest) error {
 }
 
 // keyModes are the modes in force that change what keys send.
-func (s *session) keyModes() KeyModes {
+func (s *session) keyModes() keys.Modes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.modesOfKeys()
 }
 
 // modesOfKeys is keyModes for callers that hold mu.
-func (s *session) modesOfKeys() KeyModes {
+func (s *session) modesOfKeys() keys.Modes {
 	m := s.term.Modes()
-	return KeyModes{
+	return keys.Modes{
 		AppCursor: m.AppCursor, AppKeypad: m.AppKeypad, NewLine: m.NewLine,
 		BackarrowSendsBS: m.BackarrowSendsBS, ModifyOtherKeys: m.ModifyOtherKeys, KittyFlags: m.KittyFlags,
 	}
@@ -294,7 +295,7 @@ func (s *session) paste(ctx context.Context, data []byte) error {
 	s.mu.Lock()
 	bracketed := s.term.Modes().BracketedPaste
 	s.mu.Unlock()
-	_, err := s.writeInput(ctx, appendPaste(nil, data, bracketed), 0)
+	_, err := s.writeInput(ctx, keys.AppendPaste(nil, data, bracketed), 0)
 	return err
 }
 

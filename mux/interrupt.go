@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,7 +64,7 @@ func (s *session) interruptKeys() error {
 				return nil // it has ended
 			}
 		}
-		b, err := EncodeKeys(nil, []string{key}, s.modesOfKeys())
+		b, err := keys.Encode(nil, []string{key}, s.modesOfKeys())
 		if err != nil {
 			return err
 		}

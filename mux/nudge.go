@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/mux/keys"
 )
 
 // Times of the nudge transaction.
@@ -60,7 +61,7 @@ func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark
 	if len(r.Text) > maxNudge {
 		return Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", ErrTooLarge, len(r.Text), maxNudge)
 	}
-	n := &nudge{s: s, text: cleanMessage(r.Text), wait: r.Timeout, key: key, mark: mark}
+	n := &nudge{s: s, text: keys.CleanText(r.Text), wait: r.Timeout, key: key, mark: mark}
 	if !r.Raw {
 		n.text, n.changed = s.rec.Composer.Plain(n.text)
 	}
@@ -203,7 +204,7 @@ func (n *nudge) write(ctx context.Context) (Receipt, bool) {
 		}
 	}
 	n.before = n.view()
-	p := appendPaste(nil, []byte(n.text), n.bracket)
+	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
 	n.s.mu.Lock()
 	err := n.s.j.ahead(nudgeAhead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
 	n.s.mu.Unlock()
@@ -251,7 +252,7 @@ func (n *nudge) closePaste(done, all int) {
 	if n.bracket && done > 0 && done < all {
 		ctx, cancel := context.WithTimeout(context.Background(), nudgeStuck)
 		defer cancel()
-		_, _ = n.s.writeInput(ctx, []byte(pasteEnd), settleTime)
+		_, _ = n.s.writeInput(ctx, []byte(keys.PasteEnd), settleTime)
 	}
 }
 
@@ -263,7 +264,7 @@ func (n *nudge) failedWrite(err error, done, all int) Receipt {
 		return Receipt{State: Drafted, Detail: "typed, not submitted: " + err.Error()}
 	case done > 0:
 		if n.bracket {
-			done, all = max(done-len(pasteStart), 0), all-len(pasteStart)-len(pasteEnd)
+			done, all = max(done-len(keys.PasteStart), 0), all-len(keys.PasteStart)-len(keys.PasteEnd)
 		}
 		n.left = fingerprint(n.text[:min(done, len(n.text))])
 		return Receipt{State: Refused, Detail: fmt.Sprintf("%v: it took %d of %d bytes", err, done, all)}
@@ -294,7 +295,7 @@ func (n *nudge) enter() []byte {
 	if n.cooked && !n.crnl {
 		return []byte{'\n'}
 	}
-	p, err := EncodeKeys(nil, []string{"Enter"}, n.s.keyModes())
+	p, err := keys.Encode(nil, []string{"Enter"}, n.s.keyModes())
 	if err != nil {
 		return []byte{'\r'}
 	}

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"gascity.dev/gc/mux/keys"
 	"strings"
 	"time"
 )
@@ -52,7 +53,7 @@ func (n *nudge) clearLeft(ctx context.Context) {
 	left := s.in.left
 	s.in.left.tried = true
 	s.mu.Unlock()
-	keys, err := EncodeKeys(nil, s.rec.Composer.ClearKeys(left.lines), s.keyModes())
+	keys, err := keys.Encode(nil, s.rec.Composer.ClearKeys(left.lines), s.keyModes())
 	if err != nil {
 		return
 	}

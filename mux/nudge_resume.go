@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"gascity.dev/gc/mux/keys"
 )
 
 // A nudge is written ahead into the journal's memory, and the journal's header
@@ -113,7 +114,7 @@ func (n *nudge) resume(ctx context.Context, stage uint64) Receipt {
 		n.typed = n.view()
 		return n.verify(ctx)
 	}
-	p := appendPaste(nil, []byte(n.text), n.bracket)
+	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
 	s.mu.Lock()
 	done, next := s.j.aheadDone.Load(), s.j.aheadNext.Load()
 	s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
 )
 
@@ -107,11 +108,11 @@ func (r *receiver) take(p []byte) {
 	}()
 	for len(p) > 0 {
 		switch {
-		case bytes.HasPrefix(p, []byte(pasteStart)):
-			r.paste, p = true, p[len(pasteStart):]
+		case bytes.HasPrefix(p, []byte(keys.PasteStart)):
+			r.paste, p = true, p[len(keys.PasteStart):]
 			continue
-		case bytes.HasPrefix(p, []byte(pasteEnd)):
-			r.paste, r.last, p = false, now, p[len(pasteEnd):]
+		case bytes.HasPrefix(p, []byte(keys.PasteEnd)):
+			r.paste, r.last, p = false, now, p[len(keys.PasteEnd):]
 			continue
 		}
 		b := p[0]

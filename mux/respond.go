@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/mux/keys"
 )
 
 // Times of an answer.
@@ -134,7 +135,7 @@ func (s *session) confirm(ctx context.Context, p *Pending) error {
 }
 
 func (s *session) press(ctx context.Context, key string) error {
-	b, err := EncodeKeys(nil, []string{key}, s.keyModes())
+	b, err := keys.Encode(nil, []string{key}, s.keyModes())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/alive"
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
 
@@ -97,7 +98,7 @@ func checkCreate(r *CreateRequest) error {
 	if len(r.StatusRules) > maxRules {
 		return fmt.Errorf("%w: %d status rules, at most %d", ErrTooLarge, len(r.StatusRules), maxRules)
 	}
-	if _, err := EncodeKeys(nil, r.InterruptKeys, KeyModes{}); err != nil {
+	if _, err := keys.Encode(nil, r.InterruptKeys, keys.Modes{}); err != nil {
 		return fmt.Errorf("interrupt keys: %w", err)
 	}
 	for i := range r.StatusRules {
@@ -105,7 +106,7 @@ func checkCreate(r *CreateRequest) error {
 			return fmt.Errorf("%w: %w", ErrRequest, err)
 		}
 	}
-	if _, err := EncodeKeys(nil, r.Composer.Clear, KeyModes{}); err != nil {
+	if _, err := keys.Encode(nil, r.Composer.Clear, keys.Modes{}); err != nil {
 		return fmt.Errorf("%w: composer: %w", ErrRequest, err)
 	}
 	return checkSize(r.Cols, r.Rows)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"gascity.dev/gc/internal/shell"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
 
@@ -68,8 +68,8 @@ and, where there is no city, for a session.`+long, fmt.Sprintf(`
 }
 
 func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
-	keys := firstOf(o.detachKeys, os.Getenv("GC_DETACH_KEYS"), t.detach)
-	if _, err := mux.ParseDetachKeys(keys); err != nil {
+	detach := firstOf(o.detachKeys, os.Getenv("GC_DETACH_KEYS"), t.detach)
+	if _, err := keys.ParseDetach(detach); err != nil {
 		return fail(exitUsage, `such as "ctrl-b d", "ctrl-q,x" or "none"`, "%v", err)
 	}
 	can, err := runtime.CapabilitiesFor(ctx, t.provider, t.session)
@@ -96,7 +96,7 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 		return fail(exitUsage, "peek, nudge and keys need none", "attach needs a terminal, and standard input is none")
 	}
 	terminal := runtime.Terminal{
-		In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: keys, Alone: o.alone, Scrollback: o.scrollback,
+		In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: detach, Alone: o.alone, Scrollback: o.scrollback,
 	}
 	for follow := true; follow; {
 		if follow, err = a.attachOnce(ctx, t, terminal); err != nil {

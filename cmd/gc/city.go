@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
 
@@ -36,7 +36,7 @@ func (a *app) loadCity() (*config.City, error) {
 
 // checkDetachKeys finds keys that gc attach would not know.
 func checkDetachKeys(c *config.City) []config.Problem {
-	_, err := mux.ParseDetachKeys(c.Session.DetachKeys)
+	_, err := keys.ParseDetach(c.Session.DetachKeys)
 	if err == nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/trust"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
 
@@ -59,7 +60,7 @@ var sentinels = []struct {
 	{mux.ErrExists, exitFailure, "gc session kill NAME ends the one that runs"},
 	{runtime.ErrBadName, exitUsage, ""},
 	{runtime.ErrUnknownKey, exitUsage, "gc keys --help lists the names; --literal sends the text as it is"},
-	{mux.ErrUnknownKey, exitUsage, "gc keys --help lists the names; --literal sends the text as it is"},
+	{keys.ErrUnknown, exitUsage, "gc keys --help lists the names; --literal sends the text as it is"},
 	{mux.ErrNoServer, exitNotFound, "the first session starts it: gc session new NAME -- COMMAND"},
 	{mux.ErrUnreachable, exitCannotTell, "gc mux status"},
 	{mux.ErrTerminals, exitFailure, "sessions that end free theirs; kernel.pty.max (sysctl) is how many there are"},

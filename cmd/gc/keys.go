@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/keys"
 )
 
 type keysOptions struct {
@@ -21,7 +21,7 @@ func newKeysCmd(a *app, s scope) *cobra.Command {
 		Use:               "keys " + s.noun + " KEY...",
 		Short:             "Press keys by name",
 		Args:              between(2, -1),
-		ValidArgsFunction: s.completeThen(func() []string { return append(mux.KeyNames(), "C-c", "C-d") }),
+		ValidArgsFunction: s.completeThen(func() []string { return append(keys.Names(), "C-c", "C-d") }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.target(cmd.Context(), args[0])
 			if err != nil {
@@ -36,7 +36,7 @@ func newKeysCmd(a *app, s scope) *cobra.Command {
 single character is its own key. C- is Ctrl, M- is Alt, S- is Shift:
 C-c, M-x, S-Tab, C-Left. By name:
 
-`+wrapWords(mux.KeyNames(), 76)+`
+`+wrapWords(keys.Names(), 76)+`
 
 A name that is no key is an error, and nothing is sent.`, fmt.Sprintf(`
 		%[1]s keys %[2]s Down Down Enter

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/keys"
 )
 
 var processStatuses = statuses{exitNotFound: "no such command", exitCannotTell: ""}
@@ -133,7 +134,7 @@ func newProcessKeysCmd(a *app) *cobra.Command {
 		Use:               "keys ID KEY...",
 		Short:             "Press keys",
 		Args:              between(2, -1),
-		ValidArgsFunction: a.completeProcessThen(append(mux.KeyNames(), "C-c", "C-d")...),
+		ValidArgsFunction: a.completeProcessThen(append(keys.Names(), "C-c", "C-d")...),
 		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
 			return c.ProcessKeys(ctx, args[0], args[1:], literal)
 		}),

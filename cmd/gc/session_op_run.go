@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
 
@@ -21,12 +22,12 @@ func opStop(c *opCall) error { return errors.Join(c.p.Stop(c.ctx, c.name), c.end
 func opAttach(c *opCall) error {
 	ctx, cancel := signal.NotifyContext(c.ctx, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	keys := firstOf(os.Getenv("GC_EXEC_DETACH_KEYS"), os.Getenv("GC_DETACH_KEYS"))
-	if _, err := mux.ParseDetachKeys(keys); err != nil {
+	detach := firstOf(os.Getenv("GC_EXEC_DETACH_KEYS"), os.Getenv("GC_DETACH_KEYS"))
+	if _, err := keys.ParseDetach(detach); err != nil {
 		return err
 	}
 	return c.p.Attach(ctx, c.name, runtime.Terminal{
-		In: c.in, Out: c.out, DetachKeys: keys, ReadOnly: os.Getenv("GC_EXEC_READ_ONLY") == "1",
+		In: c.in, Out: c.out, DetachKeys: detach, ReadOnly: os.Getenv("GC_EXEC_READ_ONLY") == "1",
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
 
@@ -14,7 +15,7 @@ import (
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
 	o := mux.AttachOptions{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback}
 	if t.DetachKeys != "" {
-		keys, err := mux.ParseDetachKeys(t.DetachKeys)
+		keys, err := keys.ParseDetach(t.DetachKeys)
 		if err != nil {
 			return fmt.Errorf("attach %s: %w", name, err)
 		}
@@ -93,14 +94,14 @@ func (p *Provider) nudge(ctx context.Context, id string, r mux.NudgeRequest) (ru
 }
 
 // SendKeys implements runtime.Provider.
-func (p *Provider) SendKeys(ctx context.Context, name string, keys ...string) error {
-	if len(keys) == 0 {
+func (p *Provider) SendKeys(ctx context.Context, name string, names ...string) error {
+	if len(names) == 0 {
 		return nil
 	}
-	if _, err := mux.EncodeKeys(nil, keys, mux.KeyModes{}); err != nil {
+	if _, err := keys.Encode(nil, names, keys.Modes{}); err != nil {
 		return fmt.Errorf("keys %s: %w", name, convert(err)) // also without a session
 	}
-	err := p.send(ctx, func(c *mux.Client) error { return c.Keys(ctx, name, keys, false) })
+	err := p.send(ctx, func(c *mux.Client) error { return c.Keys(ctx, name, names, false) })
 	return bestEffort("keys", name, err)
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -231,7 +232,7 @@ func convert(err error) error {
 		to = runtime.ErrSessionNotFound
 	case errors.Is(err, mux.ErrExists):
 		to = runtime.ErrSessionExists
-	case errors.Is(err, mux.ErrUnknownKey):
+	case errors.Is(err, keys.ErrUnknown):
 		to = runtime.ErrUnknownKey
 	case errors.Is(err, mux.ErrBadName):
 		to = runtime.ErrBadName

@@ -1,4 +1,4 @@
-package mux
+package keys
 
 import "strings"
 
@@ -11,12 +11,12 @@ import "strings"
 //   - kitty keyboard protocol, legacy and functional key definitions,
 //     https://sw.kovidgoyal.net/kitty/keyboard-protocol/
 
-// keyCode is a Unicode code point for a character key, else one of the numbers
+// Code is a Unicode code point for a character key, else one of the numbers
 // below, which lie past the last code point.
-type keyCode int32
+type Code int32
 
 const (
-	keyEnter keyCode = 0x110000 + iota
+	keyEnter Code = 0x110000 + iota
 	keyTab
 	keyEscape
 	keyBackspace
@@ -35,14 +35,14 @@ const (
 
 const keyKP0 = keyF1 + 20 // the other keys of the keypad follow
 
-// keyMods are modifiers as the kitty protocol numbers them: the parameter on
+// Mods are modifiers as the kitty protocol numbers them: the parameter on
 // the wire is their sum plus one. xterm's first three are the same.
-type keyMods int
+type Mods int
 
 const (
-	modShift keyMods = 1 << iota
-	modAlt
-	modCtrl
+	ModShift Mods = 1 << iota
+	ModAlt
+	ModCtrl
 	modSuper
 	modHyper
 	modMeta
@@ -60,9 +60,9 @@ const (
 	ss3AppKeypad        // with DECKPAM
 )
 
-// keyDef is one key that is not a character.
-type keyDef struct {
-	code  keyCode
+// def is one key that is not a character.
+type def struct {
+	code  Code
 	names []string // the first is the one shown
 	c0    byte     // the byte it sends, and its number in CSI u; 0 for none
 	num   int      // CSI num final: "CSI 3 ~", "CSI 1 A" (1 is left out)
@@ -72,13 +72,13 @@ type keyDef struct {
 	kitty int  // number in CSI u when the kitty protocol is on; 0: as above
 }
 
-// keyTable holds every key that is not a character. F3 is "CSI 13 ~" in the
+// table holds every key that is not a character. F3 is "CSI 13 ~" in the
 // kitty protocol, because "CSI 1 ; 2 R" is a cursor position report.
-var keyTable = []keyDef{
+var table = []def{
 	{code: keyEnter, names: []string{"Enter", "Return", "CR"}, c0: '\r'},
 	{code: keyTab, names: []string{"Tab"}, c0: '\t'},
 	{code: keyEscape, names: []string{"Escape", "Esc"}, c0: 0x1b},
-	{code: keyCode(' '), names: []string{"Space"}},
+	{code: Code(' '), names: []string{"Space"}},
 	{code: keyBackspace, names: []string{"Backspace", "BSpace", "BS"}, c0: 0x7f},
 
 	{code: keyInsert, names: []string{"Insert", "IC", "Ins"}, num: 2, final: '~'},
@@ -134,29 +134,29 @@ var keyTable = []keyDef{
 	{code: keyKP0 + 17, names: []string{"KP,"}, final: 'l', ss3: ss3AppKeypad, char: ',', kitty: 57416},
 }
 
-// keyAlias is the key with a modifier that a name stands for.
-func keyAlias(name string) (k keyPress, ok bool) {
+// alias is the key with a modifier that a name stands for.
+func alias(name string) (k press, ok bool) {
 	switch strings.ToLower(name) {
 	case "btab", "backtab":
-		return keyPress{code: keyTab, mods: modShift}, true
+		return press{code: keyTab, mods: ModShift}, true
 	}
-	return keyPress{}, false
+	return press{}, false
 }
 
-// lookupKey returns the definition of a key that is not a character.
-func lookupKey(code keyCode) (keyDef, bool) {
-	for _, d := range keyTable {
+// lookup returns the definition of a key that is not a character.
+func lookup(code Code) (def, bool) {
+	for _, d := range table {
 		if d.code == code {
 			return d, true
 		}
 	}
-	return keyDef{}, false
+	return def{}, false
 }
 
 // controlByte returns what a terminal sends for Ctrl with an ASCII character:
 // the low five bits of @ to ~, and the aliases on the digits that DEC's
 // keyboards had (VT220 Programmer Reference, table 3-5).
-func controlByte(r keyCode) (byte, bool) {
+func controlByte(r Code) (byte, bool) {
 	switch {
 	case r >= '@' && r <= '~':
 		return byte(r) & 0x1f, true

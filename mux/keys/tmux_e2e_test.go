@@ -1,6 +1,6 @@
 //go:build e2e
 
-package mux
+package keys
 
 import (
 	"bytes"
@@ -27,15 +27,15 @@ var tmuxDiffers = map[string]string{
 func TestKeysAgainstTmux(t *testing.T) {
 	for _, mode := range []struct {
 		name, set string
-		modes     KeyModes
+		modes     Modes
 	}{
-		{"reset", "", KeyModes{}},
-		{"application", `\033[?1h\033=`, KeyModes{AppCursor: true, AppKeypad: true}},
+		{"reset", "", Modes{}},
+		{"application", `\033[?1h\033=`, Modes{AppCursor: true, AppKeypad: true}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			tm := startTmuxReader(t, mode.set)
 			for _, key := range tmuxKeys() {
-				got, err := EncodeKeys(nil, []string{key}, mode.modes)
+				got, err := Encode(nil, []string{key}, mode.modes)
 				if err != nil {
 					t.Error(err)
 					continue

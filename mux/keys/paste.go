@@ -1,4 +1,4 @@
-package mux
+package keys
 
 import (
 	"bytes"
@@ -6,32 +6,32 @@ import (
 	"unicode"
 )
 
-// appendPaste appends data as a terminal pastes it. Marks of a paste inside
+// AppendPaste appends data as a terminal pastes it. Marks of a paste inside
 // the data are taken out, so that nothing pasted can end the paste and become
 // keys.
-func appendPaste(dst, data []byte, bracketed bool) []byte {
+func AppendPaste(dst, data []byte, bracketed bool) []byte {
 	if !bracketed {
 		return append(dst, data...)
 	}
-	dst = append(dst, pasteStart...)
+	dst = append(dst, PasteStart...)
 	dst = append(dst, withoutMarks(data)...)
-	return append(dst, pasteEnd...)
+	return append(dst, PasteEnd...)
 }
 
 // withoutMarks removes paste marks until none is left: taking one out must not
 // make another.
 func withoutMarks(data []byte) []byte {
-	for bytes.Contains(data, []byte(pasteStart)) || bytes.Contains(data, []byte(pasteEnd)) {
-		data = bytes.ReplaceAll(data, []byte(pasteStart), nil)
-		data = bytes.ReplaceAll(data, []byte(pasteEnd), nil)
+	for bytes.Contains(data, []byte(PasteStart)) || bytes.Contains(data, []byte(PasteEnd)) {
+		data = bytes.ReplaceAll(data, []byte(PasteStart), nil)
+		data = bytes.ReplaceAll(data, []byte(PasteEnd), nil)
 	}
 	return data
 }
 
-// cleanMessage is a nudge's text without what is no text: control characters
+// CleanText is a nudge's text without what is no text: control characters
 // but tab and newline; CR LF and CR become LF, trailing newlines go, as Enter
 // is pressed afterwards.
-func cleanMessage(text string) string {
+func CleanText(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")
 	text = strings.Map(func(r rune) rune {

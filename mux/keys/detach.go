@@ -1,4 +1,4 @@
-package mux
+package keys
 
 import (
 	"fmt"
@@ -6,37 +6,37 @@ import (
 	"strings"
 )
 
-// DefaultDetachKeys is what a person types to leave a session running.
-const DefaultDetachKeys = "ctrl-b d"
+// DefaultDetach is what a person types to leave a session running.
+const DefaultDetach = "ctrl-b d"
 
 // maxDetachKeys is how many keys a sequence may have.
 const maxDetachKeys = 8
 
 // DetachKeys are the keys that end an attach. The zero value means
-// [DefaultDetachKeys].
+// [DefaultDetach].
 type DetachKeys struct {
 	spec string
-	keys []keyIdentity
+	keys []Identity
 	none bool
 }
 
-// ParseDetachKeys reads a sequence of keys, as [EncodeKeys] names them, with
+// ParseDetach reads a sequence of keys, as [Encode] names them, with
 // blanks or commas between them: "ctrl-b d", "C-q", "ctrl-p,ctrl-q". "none"
 // means that nothing detaches, "" the default. Characters must be ASCII. The
-// error of an unknown name wraps [ErrUnknownKey].
-func ParseDetachKeys(spec string) (DetachKeys, error) {
+// error of an unknown name wraps [ErrUnknown].
+func ParseDetach(spec string) (DetachKeys, error) {
 	trimmed := strings.TrimSpace(spec)
 	switch {
 	case trimmed == "":
-		trimmed = DefaultDetachKeys
+		trimmed = DefaultDetach
 	case strings.EqualFold(trimmed, "none"):
 		return DetachKeys{spec: "none", none: true}, nil
 	}
 	d := DetachKeys{spec: trimmed}
 	for _, name := range detachNames(trimmed) {
-		k, ok := parseKey(name)
+		k, ok := parse(name)
 		if !ok {
-			return DetachKeys{}, fmt.Errorf("detach keys %q: %w", spec, &KeyError{Key: name, Nearest: nearestKey(name)})
+			return DetachKeys{}, fmt.Errorf("detach keys %q: %w", spec, &Error{Key: name, Nearest: nearest(name)})
 		}
 		if k.text != "" && (k.code < ' ' || k.code > '~' || len(k.text) > 1) {
 			return DetachKeys{}, fmt.Errorf("detach keys %q: %q is not an ASCII character", spec, name)
@@ -54,7 +54,7 @@ func ParseDetachKeys(spec string) (DetachKeys, error) {
 func detachNames(spec string) []string {
 	var names []string
 	for _, field := range strings.Fields(spec) {
-		if _, ok := parseKey(field); ok {
+		if _, ok := parse(field); ok {
 			names = append(names, field)
 			continue
 		}
@@ -70,7 +70,7 @@ func detachNames(spec string) []string {
 // String returns the keys as they were given.
 func (d DetachKeys) String() string {
 	if d.spec == "" {
-		return DefaultDetachKeys
+		return DefaultDetach
 	}
 	return d.spec
 }
@@ -79,11 +79,11 @@ func (d DetachKeys) String() string {
 func (d DetachKeys) None() bool { return d.none }
 
 // sequence returns the keys to match.
-func (d DetachKeys) sequence() []keyIdentity {
+func (d DetachKeys) sequence() []Identity {
 	if d.none || len(d.keys) > 0 {
 		return d.keys
 	}
-	return []keyIdentity{identify('b', modCtrl), identify('d', 0)}
+	return []Identity{identify('b', ModCtrl), identify('d', 0)}
 }
 
 // maxDetachHeld bounds what is held while the sequence is half typed: a mouse
@@ -93,7 +93,7 @@ const maxDetachHeld = 4 << 10
 // DetachMatcher finds the detach keys in what a terminal sends, in every
 // encoding of keys there is (plain bytes, CSI u of the kitty protocol with its
 // event types, alternates, text and locks, xterm's modifyOtherKeys) and however
-// the bytes are cut. The zero value matches [DefaultDetachKeys].
+// the bytes are cut. The zero value matches [DefaultDetach].
 //
 //   - While the sequence is half typed its bytes are held. Another key then
 //     sends them after all, with that key.
@@ -110,9 +110,9 @@ const maxDetachHeld = 4 << 10
 //
 // A DetachMatcher is not safe for concurrent use.
 type DetachMatcher struct {
-	keys    []keyIdentity
+	keys    []Identity
 	set     bool
-	scan    inputScanner
+	scan    Scanner
 	matched int    // keys of the sequence that were typed
 	held    []byte // their bytes, with what came between them
 	out     []byte
@@ -131,10 +131,10 @@ func NewDetachMatcher(keys DetachKeys) *DetachMatcher {
 // the next call.
 func (m *DetachMatcher) Feed(p []byte) (forward []byte, detach bool) {
 	m.start()
-	m.scan.feed(p, m.take)
-	if m.found && m.scan.pending() {
-		m.rest = append(m.rest, m.scan.buf...)
-		m.scan = inputScanner{}
+	m.scan.Feed(p, m.take)
+	if m.found && m.scan.Pending() {
+		m.rest = append(m.rest, m.scan.Buf...)
+		m.scan = Scanner{}
 	}
 	return m.out, m.found
 }
@@ -143,12 +143,12 @@ func (m *DetachMatcher) Feed(p []byte) (forward []byte, detach bool) {
 // of the sequence stay held: a person may take their time.
 func (m *DetachMatcher) Flush() (forward []byte, detach bool) {
 	m.start()
-	m.scan.flush(m.take)
+	m.scan.Flush(m.take)
 	return m.out, m.found
 }
 
 // Pending reports whether an unfinished escape sequence is held.
-func (m *DetachMatcher) Pending() bool { return m.scan.pending() }
+func (m *DetachMatcher) Pending() bool { return m.scan.Pending() }
 
 // Rest returns the input that followed the sequence in the same Feed and is not
 // for the session.
@@ -162,41 +162,41 @@ func (m *DetachMatcher) start() {
 }
 
 // take decides about one token.
-func (m *DetachMatcher) take(tok inputToken) {
+func (m *DetachMatcher) take(tok Token) {
 	if m.found {
-		m.rest = append(m.rest, tok.data...)
+		m.rest = append(m.rest, tok.Data...)
 		return
 	}
-	if tok.kind == inPaste || len(m.keys) == 0 {
-		m.out = append(m.out, tok.data...)
+	if tok.Kind == TokenPaste || len(m.keys) == 0 {
+		m.out = append(m.out, tok.Data...)
 		return
 	}
-	event, keys := decodeInput(tok)
+	event, keys := Decode(tok)
 	switch {
-	case event == eventKey && slices.Contains(keys, m.keys[m.matched]):
-		m.held = append(m.held, tok.data...)
+	case event == EventKey && slices.Contains(keys, m.keys[m.matched]):
+		m.held = append(m.held, tok.Data...)
 		if m.matched++; m.matched == len(m.keys) {
 			m.found, m.matched, m.held = true, 0, m.held[:0]
 		}
 	case m.matched == 0:
-		m.out = append(m.out, tok.data...)
+		m.out = append(m.out, tok.Data...)
 	case event == eventQuiet && len(m.held) < maxDetachHeld:
-		m.held = append(m.held, tok.data...)
-	case event == eventKey && slices.Contains(keys, m.keys[0]):
+		m.held = append(m.held, tok.Data...)
+	case event == EventKey && slices.Contains(keys, m.keys[0]):
 		m.repeat(tok)
 	default:
 		m.release()
-		m.out = append(m.out, tok.data...)
+		m.out = append(m.out, tok.Data...)
 	}
 }
 
 // repeat handles the first key in the place of another: the second of two in a
 // row is dropped, later it starts the sequence anew.
-func (m *DetachMatcher) repeat(tok inputToken) {
+func (m *DetachMatcher) repeat(tok Token) {
 	anew := m.matched > 1
 	m.release()
 	if anew {
-		m.held, m.matched = append(m.held, tok.data...), 1
+		m.held, m.matched = append(m.held, tok.Data...), 1
 	}
 }
 

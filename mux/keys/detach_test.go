@@ -1,4 +1,4 @@
-package mux
+package keys
 
 import (
 	"errors"
@@ -113,7 +113,7 @@ func TestDetachNot(t *testing.T) {
 		"escape, then the prefix": {"", "\x1b[\x02x", "\x1b[\x02x"},
 	} {
 		for step := 1; step <= len(c.in); step++ {
-			keys, err := ParseDetachKeys(c.keys)
+			keys, err := ParseDetach(c.keys)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +159,7 @@ func TestDetachOtherSequences(t *testing.T) {
 		{"Backspace", "\x7f", ""},
 		{"Space", " ", ""},
 	} {
-		keys, err := ParseDetachKeys(c.keys)
+		keys, err := ParseDetach(c.keys)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -173,20 +173,20 @@ func TestDetachOtherSequences(t *testing.T) {
 }
 
 func TestParseDetachKeys(t *testing.T) {
-	for spec, want := range map[string]string{"": DefaultDetachKeys, "  ": DefaultDetachKeys, "none": "none", "NONE": "none", " ctrl-q ": "ctrl-q"} {
-		k, err := ParseDetachKeys(spec)
+	for spec, want := range map[string]string{"": DefaultDetach, "  ": DefaultDetach, "none": "none", "NONE": "none", " ctrl-q ": "ctrl-q"} {
+		k, err := ParseDetach(spec)
 		if err != nil || k.String() != want || k.None() != (want == "none") {
 			t.Errorf("%q: %v, none %v, %v", spec, k, k.None(), err)
 		}
 	}
-	if k := (DetachKeys{}); k.String() != DefaultDetachKeys || k.None() {
+	if k := (DetachKeys{}); k.String() != DefaultDetach || k.None() {
 		t.Error("the zero value is not the default")
 	}
-	if _, err := ParseDetachKeys("ctrl-b detach"); !errors.Is(err, ErrUnknownKey) {
+	if _, err := ParseDetach("ctrl-b detach"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("unknown name: %v", err)
 	}
 	for _, spec := range []string{"ctrl-é", "世", "a a a a a a a a a", "ctrl-", "\x02 d"} {
-		if k, err := ParseDetachKeys(spec); err == nil {
+		if k, err := ParseDetach(spec); err == nil {
 			t.Errorf("%q was taken as %v", spec, k)
 		}
 	}
@@ -200,7 +200,7 @@ func TestParseDetachKeys(t *testing.T) {
 func TestDetachFlush(t *testing.T) {
 	for in, moments := range map[string]int{
 		"\x1b": 1, "\x1b[": 1, "\x1bO": 1, "\x1b]": 1, "\x1bP": 1, "\x1b_": 1, "\x1b\x1b": 1,
-		"\x1b[9": inputPatience, "\x1b[98;5": inputPatience, "\x1b]10;": inputPatience, "\x1b[Mab": inputPatience,
+		"\x1b[9": Patience, "\x1b[98;5": Patience, "\x1b]10;": Patience, "\x1b[Mab": Patience,
 	} {
 		m := NewDetachMatcher(DetachKeys{})
 		f, _ := m.Feed([]byte(in))
@@ -282,7 +282,7 @@ func feedAnyhow(t *rapid.T, m *DetachMatcher, in string) string {
 		}
 		in = in[n:]
 	}
-	for range inputPatience {
+	for range Patience {
 		f, _ := m.Flush()
 		out.Write(f)
 	}

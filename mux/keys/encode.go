@@ -1,4 +1,4 @@
-package mux
+package keys
 
 import (
 	"strconv"
@@ -16,7 +16,7 @@ const (
 )
 
 // appendKey appends what a terminal sends for one press.
-func appendKey(dst []byte, k keyPress, m KeyModes) []byte {
+func appendKey(dst []byte, k press, m Modes) []byte {
 	kitty := m.KittyFlags&(kittyDisambiguate|kittyAllKeys) != 0
 	if k.text != "" {
 		switch {
@@ -27,7 +27,7 @@ func appendKey(dst []byte, k keyPress, m KeyModes) []byte {
 		}
 		return appendLegacyText(dst, k)
 	}
-	d, _ := lookupKey(k.code)
+	d, _ := lookup(k.code)
 	if kitty {
 		return appendKitty(dst, d, k.mods, m.KittyFlags)
 	}
@@ -36,11 +36,11 @@ func appendKey(dst []byte, k keyPress, m KeyModes) []byte {
 
 // appendLegacyText appends a character key without any keyboard protocol: Ctrl
 // makes a control byte where there is one, Alt puts ESC in front.
-func appendLegacyText(dst []byte, k keyPress) []byte {
-	if k.mods&modAlt != 0 {
+func appendLegacyText(dst []byte, k press) []byte {
+	if k.mods&ModAlt != 0 {
 		dst = append(dst, 0x1b)
 	}
-	if k.mods&modCtrl != 0 {
+	if k.mods&ModCtrl != 0 {
 		if b, ok := controlByte(k.code); ok {
 			return append(dst, b)
 		}
@@ -52,18 +52,18 @@ func appendLegacyText(dst []byte, k keyPress) []byte {
 // character key. Level 1 leaves alone what has a well-known meaning: Ctrl with
 // a control byte, and Alt, which stays ESC as in iTerm2 and tmux (xterm itself
 // depends on its resources there). Level 2 takes all but Shift alone.
-func modifiesOther(k keyPress, level int) bool {
+func modifiesOther(k press, level int) bool {
 	if level <= 0 || utf8.RuneCountInString(k.text) > 1 {
 		return false
 	}
 	switch k.mods {
 	case 0:
 		return false
-	case modShift:
+	case ModShift:
 		return level >= 2 && k.code == ' '
-	case modAlt, modAlt | modShift:
+	case ModAlt, ModAlt | ModShift:
 		return level >= 2
-	case modCtrl:
+	case ModCtrl:
 		_, known := controlByte(k.code)
 		return level >= 2 || !known
 	}
@@ -72,13 +72,13 @@ func modifiesOther(k keyPress, level int) bool {
 
 // otherCode is the code of a character key in modifyOtherKeys: that of the
 // character with Shift applied.
-func otherCode(k keyPress) int {
+func otherCode(k press) int {
 	r, _ := utf8.DecodeRuneInString(k.text)
 	return int(r)
 }
 
 // appendOtherKey appends modifyOtherKeys' form, CSI 27 ; modifiers ; code ~.
-func appendOtherKey(dst []byte, code int, mods keyMods) []byte {
+func appendOtherKey(dst []byte, code int, mods Mods) []byte {
 	dst = append(dst, "\x1b[27;"...)
 	dst = strconv.AppendInt(dst, int64(mods)+1, 10)
 	dst = append(dst, ';')
@@ -88,7 +88,7 @@ func appendOtherKey(dst []byte, code int, mods keyMods) []byte {
 
 // appendLegacy appends a key that is not a character, without the kitty
 // protocol.
-func appendLegacy(dst []byte, d keyDef, k keyPress, m KeyModes) []byte {
+func appendLegacy(dst []byte, d def, k press, m Modes) []byte {
 	switch {
 	case d.c0 != 0:
 		if modifiesC0(d, k.mods, m.ModifyOtherKeys) {
@@ -112,32 +112,32 @@ func appendLegacy(dst []byte, d keyDef, k keyPress, m KeyModes) []byte {
 // modifiesC0 is modifiesOther for Enter, Tab, Escape and Backspace: S-Tab has
 // its own sequence, and Backspace stays what it is at level 1, at level 2 with
 // Ctrl alone (xterm, input.c).
-func modifiesC0(d keyDef, mods keyMods, level int) bool {
+func modifiesC0(d def, mods Mods, level int) bool {
 	if level <= 0 || mods == 0 {
 		return false
 	}
 	switch d.code {
 	case keyTab:
-		if mods == modShift {
+		if mods == ModShift {
 			return false
 		}
 	case keyBackspace:
-		return level >= 2 && mods != modCtrl
+		return level >= 2 && mods != ModCtrl
 	}
-	return level >= 2 || mods != modAlt
+	return level >= 2 || mods != ModAlt
 }
 
 // appendLegacyC0 appends Enter, Tab, Escape or Backspace as bytes.
-func appendLegacyC0(dst []byte, d keyDef, mods keyMods, m KeyModes) []byte {
-	if mods&modAlt != 0 {
+func appendLegacyC0(dst []byte, d def, mods Mods, m Modes) []byte {
+	if mods&ModAlt != 0 {
 		dst = append(dst, 0x1b)
 	}
 	switch {
-	case d.code == keyTab && mods&modShift != 0:
+	case d.code == keyTab && mods&ModShift != 0:
 		return append(dst, "\x1b[Z"...) // CBT
 	case d.code == keyEnter && m.NewLine:
 		return append(dst, "\r\n"...)
-	case d.code == keyBackspace && m.BackarrowSendsBS != (mods&modCtrl != 0):
+	case d.code == keyBackspace && m.BackarrowSendsBS != (mods&ModCtrl != 0):
 		return append(dst, '\b')
 	}
 	return append(dst, d.c0)
@@ -145,23 +145,23 @@ func appendLegacyC0(dst []byte, d keyDef, mods keyMods, m KeyModes) []byte {
 
 // appendLegacyKeypad appends a keypad key: SS3 with DECKPAM, else its
 // character.
-func appendLegacyKeypad(dst []byte, d keyDef, mods keyMods, m KeyModes) []byte {
-	if m.AppKeypad && mods&^modAlt == 0 {
-		if mods&modAlt != 0 {
+func appendLegacyKeypad(dst []byte, d def, mods Mods, m Modes) []byte {
+	if m.AppKeypad && mods&^ModAlt == 0 {
+		if mods&ModAlt != 0 {
 			dst = append(dst, 0x1b)
 		}
 		return append(dst, 0x1b, 'O', d.final)
 	}
 	m.AppKeypad = false
 	if d.char == '\r' {
-		return appendKey(dst, keyPress{code: keyEnter, mods: mods}, m)
+		return appendKey(dst, press{code: keyEnter, mods: mods}, m)
 	}
-	return appendKey(dst, keyPress{code: keyCode(d.char), text: string(rune(d.char)), mods: mods}, m)
+	return appendKey(dst, press{code: Code(d.char), text: string(rune(d.char)), mods: mods}, m)
 }
 
 // appendCSI appends CSI num ; modifiers final; without modifiers the number of
 // a key with a letter is left out.
-func appendCSI(dst []byte, num int, mods keyMods, final byte) []byte {
+func appendCSI(dst []byte, num int, mods Mods, final byte) []byte {
 	dst = append(dst, 0x1b, '[')
 	if num != 1 || mods != 0 {
 		dst = strconv.AppendInt(dst, int64(num), 10)
@@ -177,7 +177,7 @@ func appendCSI(dst []byte, num int, mods keyMods, final byte) []byte {
 // Enter, Tab and Backspace stay bytes unless modified or all keys are wanted;
 // Escape never does; the rest keeps its CSI form, never SS3; the keypad has
 // numbers of its own, used where its key types no text.
-func appendKitty(dst []byte, d keyDef, mods keyMods, flags int) []byte {
+func appendKitty(dst []byte, d def, mods Mods, flags int) []byte {
 	all := flags&kittyAllKeys != 0
 	switch {
 	case d.c0 != 0:
@@ -186,7 +186,7 @@ func appendKitty(dst []byte, d keyDef, mods keyMods, flags int) []byte {
 		}
 		return appendCSI(dst, int(d.c0), mods, 'u')
 	case d.ss3 == ss3AppKeypad:
-		typesText := d.char != '\r' && mods&^modShift == 0
+		typesText := d.char != '\r' && mods&^ModShift == 0
 		if typesText && !all {
 			return append(dst, d.char)
 		}
@@ -206,9 +206,9 @@ func appendKitty(dst []byte, d keyDef, mods keyMods, flags int) []byte {
 // text unless all keys are wanted as sequences. A cluster of several code
 // points has no key of its own: it is sent as text, under key number 0 where
 // the protocol has a place for it.
-func appendKittyText(dst []byte, k keyPress, flags int) []byte {
+func appendKittyText(dst []byte, k press, flags int) []byte {
 	all := flags&kittyAllKeys != 0
-	typesText := k.mods&^modShift == 0
+	typesText := k.mods&^ModShift == 0
 	if typesText && !all {
 		return append(dst, k.text...)
 	}
@@ -223,7 +223,7 @@ func appendKittyText(dst []byte, k keyPress, flags int) []byte {
 		return appendKittyFields(dst, 0, 0, 0, text)
 	}
 	shifted := 0
-	if flags&kittyAlternates != 0 && k.mods&modShift != 0 && otherCode(k) != code {
+	if flags&kittyAlternates != 0 && k.mods&ModShift != 0 && otherCode(k) != code {
 		shifted = otherCode(k)
 	}
 	return appendKittyFields(dst, code, shifted, k.mods, text)
@@ -231,7 +231,7 @@ func appendKittyText(dst []byte, k keyPress, flags int) []byte {
 
 // appendKittyFields appends CSI code:shifted ; modifiers ; text u, without the
 // fields that are empty.
-func appendKittyFields(dst []byte, code, shifted int, mods keyMods, text string) []byte {
+func appendKittyFields(dst []byte, code, shifted int, mods Mods, text string) []byte {
 	dst = append(dst, 0x1b, '[')
 	dst = strconv.AppendInt(dst, int64(code), 10)
 	if shifted != 0 {

@@ -1,4 +1,4 @@
-package mux
+package keys
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 // keyCases are what keys send, grouped by the modes in force.
 var keyCases = []struct {
 	name  string
-	modes KeyModes
+	modes Modes
 	keys  map[string]string
 }{
-	{"reset", KeyModes{}, map[string]string{
+	{"reset", Modes{}, map[string]string{
 		"Enter": "\r", "Return": "\r", "enter": "\r", "ENTER": "\r",
 		"Tab": "\t", "BTab": "\x1b[Z", "S-Tab": "\x1b[Z", "BackTab": "\x1b[Z",
 		"Escape": "\x1b", "Esc": "\x1b", "Space": " ",
@@ -48,24 +48,24 @@ var keyCases = []struct {
 		"C-M-a": "\x1b\x01", "M-^A": "\x1b\x01", "C-M-Space": "\x1b\x00", "M--": "\x1b-", "M-+": "\x1b+",
 		"C-Enter": "\r", "S-Enter": "\r", "C-Tab": "\t", "M-S-Tab": "\x1b\x1b[Z",
 	}},
-	{"application cursor", KeyModes{AppCursor: true}, map[string]string{
+	{"application cursor", Modes{AppCursor: true}, map[string]string{
 		"Up": "\x1bOA", "Down": "\x1bOB", "Right": "\x1bOC", "Left": "\x1bOD", "Home": "\x1bOH", "End": "\x1bOF",
 		"C-Up": "\x1b[1;5A", "PageUp": "\x1b[5~", "Delete": "\x1b[3~", "F1": "\x1bOP", "KP5": "5",
 	}},
-	{"application keypad", KeyModes{AppKeypad: true}, map[string]string{
+	{"application keypad", Modes{AppKeypad: true}, map[string]string{
 		"KP0": "\x1bOp", "KP1": "\x1bOq", "KP2": "\x1bOr", "KP3": "\x1bOs", "KP4": "\x1bOt",
 		"KP5": "\x1bOu", "KP6": "\x1bOv", "KP7": "\x1bOw", "KP8": "\x1bOx", "KP9": "\x1bOy",
 		"KP.": "\x1bOn", "KP/": "\x1bOo", "KP*": "\x1bOj", "KP-": "\x1bOm", "KP+": "\x1bOk",
 		"KPEnter": "\x1bOM", "KP=": "\x1bOX", "KP,": "\x1bOl", "M-KP5": "\x1b\x1bOu", "C-KP5": "\x1d",
 		"Up": "\x1b[A", "5": "5", "Enter": "\r",
 	}},
-	{"new line", KeyModes{NewLine: true}, map[string]string{
+	{"new line", Modes{NewLine: true}, map[string]string{
 		"Enter": "\r\n", "KPEnter": "\r\n", "C-m": "\r",
 	}},
-	{"backarrow", KeyModes{BackarrowSendsBS: true}, map[string]string{
+	{"backarrow", Modes{BackarrowSendsBS: true}, map[string]string{
 		"Backspace": "\b", "C-Backspace": "\x7f", "M-Backspace": "\x1b\b", "C-h": "\b",
 	}},
-	{"modifyOtherKeys 1", KeyModes{ModifyOtherKeys: 1}, map[string]string{
+	{"modifyOtherKeys 1", Modes{ModifyOtherKeys: 1}, map[string]string{
 		"a": "a", "A": "A", "C-a": "\x01", "M-a": "\x1ba", "C-Space": "\x00", "C-/": "\x1f", "S-Space": " ",
 		"C-1": "\x1b[27;5;49~", "C-;": "\x1b[27;5;59~", "C-é": "\x1b[27;5;233~",
 		"C-S-a": "\x1b[27;6;65~", "C-M-a": "\x1b[27;7;97~", "C-M-S-a": "\x1b[27;8;65~",
@@ -74,7 +74,7 @@ var keyCases = []struct {
 		"Escape": "\x1b", "M-Escape": "\x1b\x1b", "C-Escape": "\x1b[27;5;27~",
 		"Backspace": "\x7f", "C-Backspace": "\b", "M-Backspace": "\x1b\x7f", "C-Up": "\x1b[1;5A",
 	}},
-	{"modifyOtherKeys 2", KeyModes{ModifyOtherKeys: 2}, map[string]string{
+	{"modifyOtherKeys 2", Modes{ModifyOtherKeys: 2}, map[string]string{
 		"a": "a", "A": "A", "!": "!", "C-a": "\x1b[27;5;97~", "C-i": "\x1b[27;5;105~", "C-[": "\x1b[27;5;91~",
 		"M-a": "\x1b[27;3;97~", "M-A": "\x1b[27;4;65~", "C-S-a": "\x1b[27;6;65~", "C-Space": "\x1b[27;5;32~",
 		"S-Space": "\x1b[27;2;32~", "Enter": "\r", "M-Enter": "\x1b[27;3;13~", "S-Tab": "\x1b[Z",
@@ -82,7 +82,7 @@ var keyCases = []struct {
 		"M-Backspace": "\x1b[27;3;127~", "S-Up": "\x1b[1;2A", "F13": "\x1b[25~", "C-KP5": "\x1b[27;5;53~",
 		"M-e\u0301": "\x1be\u0301",
 	}},
-	{"kitty disambiguate", KeyModes{KittyFlags: 1, AppCursor: true, AppKeypad: true, ModifyOtherKeys: 2}, map[string]string{
+	{"kitty disambiguate", Modes{KittyFlags: 1, AppCursor: true, AppKeypad: true, ModifyOtherKeys: 2}, map[string]string{
 		"Escape": "\x1b[27u", "M-Escape": "\x1b[27;3u", "Enter": "\r", "Tab": "\t", "Backspace": "\x7f",
 		"S-Enter": "\x1b[13;2u", "C-Enter": "\x1b[13;5u", "M-Enter": "\x1b[13;3u", "S-Tab": "\x1b[9;2u",
 		"BTab": "\x1b[9;2u", "C-Tab": "\x1b[9;5u", "C-Backspace": "\x1b[127;5u",
@@ -95,15 +95,15 @@ var keyCases = []struct {
 		"KP5": "5", "KPEnter": "\x1b[57414u", "C-KP5": "\x1b[57404;5u", "KP+": "+",
 		"👍🏽": "👍🏽", "M-👍🏽": "\x1b👍🏽",
 	}},
-	{"kitty without disambiguation", KeyModes{KittyFlags: 2 | 4 | 16}, map[string]string{
+	{"kitty without disambiguation", Modes{KittyFlags: 2 | 4 | 16}, map[string]string{
 		"Escape": "\x1b", "C-c": "\x03", "Up": "\x1b[A", "M-a": "\x1ba",
 	}},
-	{"kitty all keys", KeyModes{KittyFlags: 1 | 8}, map[string]string{
+	{"kitty all keys", Modes{KittyFlags: 1 | 8}, map[string]string{
 		"a": "\x1b[97u", "A": "\x1b[97;2u", "Space": "\x1b[32u", "Enter": "\x1b[13u", "Tab": "\x1b[9u",
 		"Backspace": "\x1b[127u", "Escape": "\x1b[27u", "C-c": "\x1b[99;5u", "Up": "\x1b[A", "KP5": "\x1b[57404u",
 		"👍🏽": "👍🏽",
 	}},
-	{"kitty everything", KeyModes{KittyFlags: 31}, map[string]string{
+	{"kitty everything", Modes{KittyFlags: 31}, map[string]string{
 		"a": "\x1b[97;;97u", "A": "\x1b[97:65;2;65u", "C-S-a": "\x1b[97:65;6u", "!": "\x1b[33;;33u",
 		"Enter": "\x1b[13u", "KP5": "\x1b[57404;;53u", "世": "\x1b[19990;;19990u",
 		"e\u0301": "\x1b[0;;101:769u",
@@ -114,7 +114,7 @@ func TestEncodeKeys(t *testing.T) {
 	for _, c := range keyCases {
 		t.Run(c.name, func(t *testing.T) {
 			for key, want := range c.keys {
-				got, err := EncodeKeys(nil, []string{key}, c.modes)
+				got, err := Encode(nil, []string{key}, c.modes)
 				if err != nil {
 					t.Errorf("%s: %v", key, err)
 				} else if string(got) != want {
@@ -126,7 +126,7 @@ func TestEncodeKeys(t *testing.T) {
 }
 
 func TestEncodeKeysInOrder(t *testing.T) {
-	got, err := EncodeKeys([]byte("x"), []string{"a", "Enter", "C-c"}, KeyModes{})
+	got, err := Encode([]byte("x"), []string{"a", "Enter", "C-c"}, Modes{})
 	if err != nil || string(got) != "xa\r\x03" {
 		t.Errorf("sent %q, %v", got, err)
 	}
@@ -138,9 +138,9 @@ func TestUnknownKeys(t *testing.T) {
 		"": "", "C-": "", "S-M-escap": "S-M-Escape", "\x03": "", "\r": "", "ab": "", "^é": "", "KP": "",
 		"a\u0301b": "", "\xff": "", "☃☃": "", strings.Repeat("x", 5000): "",
 	} {
-		got, err := EncodeKeys([]byte("x"), []string{"a", key}, KeyModes{})
-		var ke *KeyError
-		if !errors.Is(err, ErrUnknownKey) || !errors.As(err, &ke) || ke.Key != key {
+		got, err := Encode([]byte("x"), []string{"a", key}, Modes{})
+		var ke *Error
+		if !errors.Is(err, ErrUnknown) || !errors.As(err, &ke) || ke.Key != key {
 			t.Errorf("%q: error %v", key, err)
 			continue
 		}
@@ -150,7 +150,7 @@ func TestUnknownKeys(t *testing.T) {
 		if nearest != "" && ke.Nearest != nearest {
 			t.Errorf("%q: nearest %q, want %q", key, ke.Nearest, nearest)
 		}
-		if _, err := EncodeKeys(nil, []string{ke.Nearest}, KeyModes{}); err != nil {
+		if _, err := Encode(nil, []string{ke.Nearest}, Modes{}); err != nil {
 			t.Errorf("%q: the nearest name %q is unknown itself", key, ke.Nearest)
 		}
 	}
@@ -158,12 +158,12 @@ func TestUnknownKeys(t *testing.T) {
 
 func TestKeyNames(t *testing.T) {
 	seen := map[string]bool{}
-	for _, n := range KeyNames() {
+	for _, n := range Names() {
 		if seen[n] {
 			t.Errorf("%s is listed twice", n)
 		}
 		seen[n] = true
-		if _, err := EncodeKeys(nil, []string{n}, KeyModes{}); err != nil {
+		if _, err := Encode(nil, []string{n}, Modes{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -177,8 +177,8 @@ func TestKeyNames(t *testing.T) {
 // TestKeyTable: no two names and no two codes are the same, and every press
 // that has a legacy sequence is told apart from the others by it.
 func TestKeyTable(t *testing.T) {
-	names, codes, sent := map[string]bool{}, map[keyCode]bool{}, map[string]string{}
-	for _, d := range keyTable {
+	names, codes, sent := map[string]bool{}, map[Code]bool{}, map[string]string{}
+	for _, d := range table {
 		if codes[d.code] {
 			t.Errorf("%s: code used twice", d.names[0])
 		}
@@ -190,7 +190,7 @@ func TestKeyTable(t *testing.T) {
 				names[l] = true
 			}
 		}
-		got, _ := EncodeKeys(nil, d.names[:1], KeyModes{AppKeypad: true})
+		got, _ := Encode(nil, d.names[:1], Modes{AppKeypad: true})
 		if other, ok := sent[string(got)]; ok {
 			t.Errorf("%s sends what %s sends", d.names[0], other)
 		}
@@ -216,13 +216,13 @@ func TestKeyGraphemes(t *testing.T) {
 // what it accepts sends something.
 func TestEncodeKeysAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := KeyModes{
+		m := Modes{
 			AppCursor: rapid.Bool().Draw(t, "cursor"), AppKeypad: rapid.Bool().Draw(t, "keypad"),
 			ModifyOtherKeys: rapid.IntRange(-1, 4).Draw(t, "other"), KittyFlags: rapid.IntRange(0, 40).Draw(t, "kitty"),
 		}
 		mods := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"C-", "M-", "S-", "^", "ctrl+"}), 0, 4).Draw(t, "mods"), "")
-		name := rapid.OneOf(rapid.String(), rapid.SampledFrom(KeyNames())).Draw(t, "name")
-		got, err := EncodeKeys(nil, []string{mods + name}, m)
+		name := rapid.OneOf(rapid.String(), rapid.SampledFrom(Names())).Draw(t, "name")
+		got, err := Encode(nil, []string{mods + name}, m)
 		if err == nil && len(got) == 0 {
 			t.Fatal("a known key sends nothing")
 		}

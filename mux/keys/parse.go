@@ -1,4 +1,4 @@
-package mux
+package keys
 
 import (
 	"strings"
@@ -6,36 +6,36 @@ import (
 	"unicode/utf8"
 )
 
-// keyPress is one press of one key.
-type keyPress struct {
-	code keyCode // of a letter, the lower-case one
-	text string  // what a character key types without Ctrl and Alt; "" for other keys
-	mods keyMods
+// press is one press of one key.
+type press struct {
+	code Code   // of a letter, the lower-case one
+	text string // what a character key types without Ctrl and Alt; "" for other keys
+	mods Mods
 }
 
-// keyPrefixes are the spellings of the modifiers, in lower case.
-var keyPrefixes = []struct {
+// prefixes are the spellings of the modifiers, in lower case.
+var prefixes = []struct {
 	name string
-	mod  keyMods
+	mod  Mods
 }{
-	{"c", modCtrl}, {"ctrl", modCtrl}, {"control", modCtrl},
-	{"m", modAlt}, {"alt", modAlt}, {"meta", modAlt}, {"option", modAlt},
-	{"s", modShift}, {"shift", modShift},
+	{"c", ModCtrl}, {"ctrl", ModCtrl}, {"control", ModCtrl},
+	{"m", ModAlt}, {"alt", ModAlt}, {"meta", ModAlt}, {"option", ModAlt},
+	{"s", ModShift}, {"shift", ModShift},
 }
 
-// parseKey reads the name of a key.
-func parseKey(name string) (keyPress, bool) {
+// parse reads the name of a key.
+func parse(name string) (press, bool) {
 	mods, base := cutKeyMods(name)
 	k, ok := parseBaseKey(base)
 	if !ok {
-		return keyPress{}, false
+		return press{}, false
 	}
 	k.mods |= mods
-	return normalKey(k), true
+	return normal(k), true
 }
 
 // cutKeyMods splits the modifiers off a key's name.
-func cutKeyMods(name string) (mods keyMods, base string) {
+func cutKeyMods(name string) (mods Mods, base string) {
 	base = name
 	for {
 		mod, rest, ok := cutKeyMod(base)
@@ -47,12 +47,12 @@ func cutKeyMods(name string) (mods keyMods, base string) {
 }
 
 // cutKeyMod splits off one modifier that something follows.
-func cutKeyMod(name string) (keyMods, string, bool) {
+func cutKeyMod(name string) (Mods, string, bool) {
 	end := strings.IndexAny(name, "-+")
 	if end <= 0 || end == len(name)-1 {
 		return 0, name, false
 	}
-	for _, p := range keyPrefixes {
+	for _, p := range prefixes {
 		if strings.EqualFold(p.name, name[:end]) {
 			return p.mod, name[end+1:], true
 		}
@@ -61,42 +61,42 @@ func cutKeyMod(name string) (keyMods, string, bool) {
 }
 
 // parseBaseKey reads a key's name without modifiers.
-func parseBaseKey(name string) (keyPress, bool) {
+func parseBaseKey(name string) (press, bool) {
 	if isGrapheme(name) {
 		r, _ := utf8.DecodeRuneInString(name)
-		return keyPress{code: keyCode(r), text: name}, true
+		return press{code: Code(r), text: name}, true
 	}
 	if len(name) == 2 && name[0] == '^' {
-		if _, ok := controlByte(keyCode(name[1])); ok {
-			return keyPress{code: keyCode(name[1]), text: name[1:], mods: modCtrl}, true
+		if _, ok := controlByte(Code(name[1])); ok {
+			return press{code: Code(name[1]), text: name[1:], mods: ModCtrl}, true
 		}
 	}
-	if k, ok := keyAlias(name); ok {
+	if k, ok := alias(name); ok {
 		return k, true
 	}
-	for _, d := range keyTable {
+	for _, d := range table {
 		for _, n := range d.names {
 			if strings.EqualFold(n, name) {
 				return defKey(d), true
 			}
 		}
 	}
-	return keyPress{}, false
+	return press{}, false
 }
 
 // defKey is the press of a key of the table; Space is a character.
-func defKey(d keyDef) keyPress {
+func defKey(d def) press {
 	if d.code == ' ' {
-		return keyPress{code: ' ', text: " "}
+		return press{code: ' ', text: " "}
 	}
-	return keyPress{code: d.code}
+	return press{code: d.code}
 }
 
-// normalKey brings a character key to one form: the code of a capital is that
+// normal brings a character key to one form: the code of a capital is that
 // of its small letter with Shift, and with Ctrl the case of a letter that was
 // written without S- means nothing, as with tmux. What Shift makes of a key
 // that is not a letter depends on the layout of a keyboard: nothing here.
-func normalKey(k keyPress) keyPress {
+func normal(k press) press {
 	if k.text == "" || utf8.RuneCountInString(k.text) != 1 {
 		return k
 	}
@@ -105,11 +105,11 @@ func normalKey(k keyPress) keyPress {
 	if lower == upper || unicode.ToLower(upper) != lower || unicode.ToUpper(lower) != upper {
 		return k
 	}
-	if r == upper && k.mods&modCtrl == 0 {
-		k.mods |= modShift
+	if r == upper && k.mods&ModCtrl == 0 {
+		k.mods |= ModShift
 	}
-	k.code, k.text = keyCode(lower), string(lower)
-	if k.mods&modShift != 0 {
+	k.code, k.text = Code(lower), string(lower)
+	if k.mods&ModShift != 0 {
 		k.text = string(upper)
 	}
 	return k
@@ -155,9 +155,9 @@ func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
 func isJamo(r rune) bool { return r >= 0x1100 && r <= 0x11ff || r >= 0xac00 && r <= 0xd7a3 }
 
-// nearestKey returns the valid name that needs the fewest changes to become
+// nearest returns the valid name that needs the fewest changes to become
 // name, with name's modifiers.
-func nearestKey(name string) string {
+func nearest(name string) string {
 	_, base := cutKeyMods(name)
 	prefix := name[:len(name)-len(base)]
 	best, bestDistance := "", -1
@@ -167,7 +167,7 @@ func nearestKey(name string) string {
 			best, bestDistance = candidate, d
 		}
 	}
-	for _, d := range keyTable {
+	for _, d := range table {
 		for _, n := range d.names {
 			consider(n)
 		}

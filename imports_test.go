@@ -77,6 +77,7 @@ var arrows = map[string][]string{
 	"internal/api":             {anything},
 	"internal/mcp":             {anything},
 	"cmd/gc":                   {anything},
+	"cmd/gc/internal/display":  {},
 	"cmd/gc-mcp":               {"internal/mcp", "mux"},
 }
 

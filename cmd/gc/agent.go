@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -92,7 +93,7 @@ func runAgentList(a *app, l listing, asJSON bool) error {
 		return a.printJSON(agents)
 	}
 	if len(agents) == 0 {
-		fmt.Fprintf(a.err, "no agents: add [[agents]] to %s\n", cleanLine(city.File))
+		fmt.Fprintf(a.err, "no agents: add [[agents]] to %s\n", display.Line(city.File))
 		return nil
 	}
 	return a.printAgents(agents, l)
@@ -104,7 +105,7 @@ func (a *app) printAgents(agents []agentInfo, l listing) error {
 	if l.wide() {
 		header = append(header, "PROVIDER", "LIFECYCLE", "WORK DIR", "DEPENDS ON")
 	}
-	t.add(header...)
+	t.Add(header...)
 	for _, in := range agents {
 		name := in.Name
 		if in.Pool != nil {
@@ -114,9 +115,9 @@ func (a *app) printAgents(agents []agentInfo, l listing) error {
 		if l.wide() {
 			row = append(row, firstOf(in.Provider, "-"), firstOf(in.Lifecycle, "-"), in.WorkDir, firstOf(strings.Join(in.DependsOn, ","), "-"))
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 func listedAgent(s *agent.Spec) agentInfo {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -91,7 +92,7 @@ func (a *app) findAgent(city *config.City, name string) (*agent.Spec, error) {
 	if len(like) == 1 {
 		pool := like[0].Resolved.Pool
 		return nil, fail(exitNotFound, "gc status shows the members", "no agent %q in city %s: pool %s has at most %s",
-			name, city.Name(), like[0].Name(), count(pool.Max, "member"))
+			name, city.Name(), like[0].Name(), display.Count(pool.Max, "member"))
 	}
 	var all []string
 	for _, s := range specs {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
@@ -102,7 +103,7 @@ func (a *app) endedSession(ctx context.Context, t *target, err error) error {
 	}
 	when := ""
 	if !exit.Time.IsZero() {
-		when = " " + ago(exit.Time, time.Now()) + " ago"
+		when = " " + display.Ago(exit.Time, time.Now()) + " ago"
 	}
 	return fail(exitNotFound, "gc session new "+shell.Word(t.label)+" starts another of that name", "%s ended%s: %s", t.label, when, exitText(exit))
 }
@@ -126,12 +127,12 @@ func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 	if !a.interactive() {
 		return "", fail(exitUsage, "such as "+strings.Join(names[:min(len(names), hintNames)], ", "), "which %s? name one", s.word)
 	}
-	t := table{width: a.width(), colour: a.colours(a.err)}
-	t.add("", strings.ToUpper(s.word), "STATUS")
+	t := display.Table{Width: a.width(), Colour: a.colours(a.err)}
+	t.Add("", strings.ToUpper(s.word), "STATUS")
 	for i, n := range names {
-		t.add(strconv.Itoa(i+1), n, about[i])
+		t.Add(strconv.Itoa(i+1), n, about[i])
 	}
-	if err := t.print(a.err); err != nil {
+	if err := t.Print(a.err); err != nil {
 		return "", err
 	}
 	fmt.Fprint(a.err, "attach to which? [1] ")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -172,5 +173,5 @@ func (t *target) ofCity(ctx context.Context, dir string) error {
 	if err != nil || mark == "" || mark == dir || mark == config.MovedFrom(realPath(dir)) {
 		return nil // an error comes again with what is asked for
 	}
-	return fail(exitFailure, cityapi.ForeignHint, "agent %s: %w: it belongs to %s", t.label, cityapi.ErrForeign, cleanLine(mark))
+	return fail(exitFailure, cityapi.ForeignHint, "agent %s: %w: it belongs to %s", t.label, cityapi.ErrForeign, display.Line(mark))
 }

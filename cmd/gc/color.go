@@ -47,26 +47,3 @@ func (a *app) colours(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
-
-// A colour is the parameters of SGR, ECMA-48 8.3.117; "" is none.
-type colour string
-
-const (
-	plain  colour = ""
-	red    colour = "31"
-	green  colour = "32"
-	yellow colour = "33"
-	dim    colour = "2"
-	bold   colour = "1"
-)
-
-// nameColours tell sources of merged lines apart: none of them is red.
-var nameColours = []colour{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
-
-// paint colours text that holds no control characters.
-func (c colour) paint(text string) string {
-	if c == plain || text == "" {
-		return text
-	}
-	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
-}

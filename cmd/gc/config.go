@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 )
@@ -100,9 +101,9 @@ func runConfigCheck(a *app, asJSON bool) error {
 	}
 	warnings := ""
 	if n := len(r.Warnings); n > 0 {
-		warnings = count(n, "warning") + ", "
+		warnings = display.Count(n, "warning") + ", "
 	}
-	_, err = fmt.Fprintf(a.out, "%s: no problems, %s%s\n", cleanLine(r.File), warnings, count(r.Agents, "agent"))
+	_, err = fmt.Fprintf(a.out, "%s: no problems, %s%s\n", display.Line(r.File), warnings, display.Count(r.Agents, "agent"))
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
@@ -71,14 +72,14 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 func (a *app) printFindings(r doctorReport) error {
 	wide, problems, warnings := 0, 0, 0
 	for _, f := range r.Findings {
-		wide = max(wide, len([]rune(cleanLine(f.About))))
+		wide = max(wide, len([]rune(display.Line(f.About))))
 	}
 	var b strings.Builder
 	for _, f := range r.Findings {
-		about := cleanLine(f.About)
-		fmt.Fprintf(&b, "%-7s  %s%s  %s\n", f.Level, about, strings.Repeat(" ", wide-len([]rune(about))), cleanLine(f.Text))
+		about := display.Line(f.About)
+		fmt.Fprintf(&b, "%-7s  %s%s  %s\n", f.Level, about, strings.Repeat(" ", wide-len([]rune(about))), display.Line(f.Text))
 		if f.Hint != "" {
-			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", cleanLine(named(f.Hint)))
+			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", display.Line(named(f.Hint)))
 		}
 		switch f.Level {
 		case controller.LevelFail:
@@ -90,7 +91,7 @@ func (a *app) printFindings(r doctorReport) error {
 	if _, err := fmt.Fprint(a.out, b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "%s, %s\n", count(problems, "problem"), count(warnings, "warning"))
+	fmt.Fprintf(a.err, "%s, %s\n", display.Count(problems, "problem"), display.Count(warnings, "warning"))
 	return nil
 }
 

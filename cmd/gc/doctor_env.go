@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/internal/shell"
@@ -62,7 +63,7 @@ func checkMux(ctx context.Context, f *controller.Findings) {
 		f.Fail("mux", "gc mux stop --force ends it, with its sessions", "the server does not answer: %v", err)
 		return
 	}
-	f.OK("mux", "server pid %d, keeper pid %d, %s, %s", s.Server.PID, s.Keeper.PID, count(s.Sessions, "session"), memory(s.Server.MemoryBytes+s.Keeper.MemoryBytes))
+	f.OK("mux", "server pid %d, keeper pid %d, %s, %s", s.Server.PID, s.Keeper.PID, display.Count(s.Sessions, "session"), display.Memory(s.Server.MemoryBytes+s.Keeper.MemoryBytes))
 	if s.Version != version {
 		f.Warn("mux", "gc mux upgrade replaces it; no session ends", "the server is version %s, this is %s", s.Version, version)
 	}
@@ -73,7 +74,7 @@ func checkMux(ctx context.Context, f *controller.Findings) {
 		f.Warn("mux", "look into it with bbolt, or remove it: rm "+path, "a damaged database was put aside as %s: the metadata, queue and background commands in it are not known", path)
 	}
 	if s.Restarts > 0 {
-		f.Warn("mux", "no session was lost; "+paths.Dir+"/mux.log says why", "the server has died and was started again: %s", count(s.Restarts, "time"))
+		f.Warn("mux", "no session was lost; "+paths.Dir+"/mux.log says why", "the server has died and was started again: %s", display.Count(s.Restarts, "time"))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/trust"
@@ -159,20 +160,20 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 // printScreen shows what stood on a session's screen when its start failed.
 func printScreen(w io.Writer, screen string) {
 	if screen = strings.TrimSpace(screen); screen != "" {
-		fmt.Fprintf(w, "%s\n", cleanText(screen))
+		fmt.Fprintf(w, "%s\n", display.Text(screen))
 	}
 }
 
 // printError writes one line, and the next step under it when it is known.
 func printError(w io.Writer, msg, hint string) {
 	msg = strings.TrimSpace(strings.ReplaceAll(strings.TrimSpace(msg), "\n", "; "))
-	fmt.Fprintf(w, "%s: %s\n", program, cleanLine(named(msg)))
+	fmt.Fprintf(w, "%s: %s\n", program, display.Line(named(msg)))
 	if hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", cleanLine(named(hint)))
+		fmt.Fprintf(w, "hint: %s\n", display.Line(named(hint)))
 	}
 }
 
 // warn tells a person something that does not end the command.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.err, "%s: warning: %s\n", program, cleanLine(named(fmt.Sprintf(format, args...))))
+	fmt.Fprintf(a.err, "%s: warning: %s\n", program, display.Line(named(fmt.Sprintf(format, args...))))
 }

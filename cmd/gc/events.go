@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -229,7 +230,7 @@ func (s *eventStream) show(e cityapi.Event) error {
 		format = time.TimeOnly
 	}
 	line := fmt.Sprintf("%6d  %s  %s", e.Seq, at.Format(format), eventText(e))
-	_, err := fmt.Fprintln(s.app.out, cut(cleanLine(line), s.app.width()))
+	_, err := fmt.Fprintln(s.app.out, display.Cut(display.Line(line), s.app.width()))
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux"
@@ -401,7 +402,7 @@ func (f *foreground) all(ctx context.Context) (mux.ExecResult, error) {
 func endOf(a *app, res mux.ExecResult) error {
 	switch {
 	case res.Status == process.TimedOut:
-		fmt.Fprintf(a.err, "%s: timed out (%s) after %s\n", program, cleanLine(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
+		fmt.Fprintf(a.err, "%s: timed out (%s) after %s\n", program, display.Line(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
 		return quiet(exitTimeout)
 	case res.Status == process.Lost || res.ExitCode == nil:
 		return fail(exitOwn, "gc process log "+res.ID, "the command is lost: %s", res.Reason)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
@@ -82,16 +83,16 @@ func (a *app) statusOf(ctx context.Context, t *target) *cityapi.AgentStatus {
 }
 
 func (a *app) printExplained(e explained, now time.Time) error {
-	facts := table{width: a.width()}
-	facts.add("agent", e.Agent)
-	facts.add("session", e.Session)
+	facts := display.Table{Width: a.width()}
+	facts.Add("agent", e.Agent)
+	facts.Add("session", e.Session)
 	if e.Status != nil {
 		addStatusFacts(&facts, e.Status)
 	} else {
-		facts.add("controller", named("none that knows it (gc start)"))
+		facts.Add("controller", named("none that knows it (gc start)"))
 	}
 	if e.Activity == nil {
-		return facts.print(a.out)
+		return facts.Print(a.out)
 	}
 	act := e.Activity
 	doing := act.State
@@ -99,13 +100,13 @@ func (a *app) printExplained(e explained, now time.Time) error {
 		doing += " (" + act.Kind + ")"
 	}
 	if !act.Since.IsZero() {
-		doing += " for " + ago(act.Since, now)
+		doing += " for " + display.Ago(act.Since, now)
 	}
-	facts.add("activity", doing)
+	facts.Add("activity", doing)
 	if act.Source != "" {
-		facts.add("because", act.Source+": "+act.Evidence)
+		facts.Add("because", act.Source+": "+act.Evidence)
 	}
-	if err := facts.print(a.out); err != nil {
+	if err := facts.Print(a.out); err != nil {
 		return err
 	}
 	if act.Pending != nil {
@@ -118,35 +119,35 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	}
 	fmt.Fprintln(a.out)
 	t := a.newTable(listing{})
-	t.add("SOURCE", "SAYS", "SINCE", "EVIDENCE")
+	t.Add("SOURCE", "SAYS", "SINCE", "EVIDENCE")
 	for _, s := range act.Sources {
 		says := firstOf(s.State, "-")
 		if s.Kind != "" {
 			says += " (" + s.Kind + ")"
 		}
-		t.add(s.Source, says, ago(s.Since, now), s.Evidence)
+		t.Add(s.Source, says, display.Ago(s.Since, now), s.Evidence)
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 // addStatusFacts adds what the controller knows, and the next step where one is
 // needed.
-func addStatusFacts(facts *table, s *cityapi.AgentStatus) {
-	facts.add("state", stateText(*s))
+func addStatusFacts(facts *display.Table, s *cityapi.AgentStatus) {
+	facts.Add("state", stateText(*s))
 	if s.Error != "" {
-		facts.add("error", s.Error)
+		facts.Add("error", s.Error)
 	}
 	hint := s.Hint
 	if s.SuspendedBy != "" {
 		_, hint = suspendedText(*s)
 	}
 	if s.RetryAt != nil {
-		facts.add("next try", s.RetryAt.Local().Format(time.DateTime))
+		facts.Add("next try", s.RetryAt.Local().Format(time.DateTime))
 	}
 	if s.State == cityapi.StateStopped && hint == "" {
 		hint = "gc restart " + s.Name
 	}
 	if hint != "" {
-		facts.add("hint", named(hint))
+		facts.Add("hint", named(hint))
 	}
 }

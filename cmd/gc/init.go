@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/shell"
 )
@@ -39,9 +40,9 @@ func runInit(a *app, dir string) error {
 		return err
 	}
 	a.trustOwn(filepath.Dir(file))
-	if _, err := fmt.Fprintln(a.out, cleanLine(file)); err != nil {
+	if _, err := fmt.Fprintln(a.out, display.Line(file)); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "start it: %s start %s\n", program, cleanLine(shell.Word(filepath.Dir(file))))
+	fmt.Fprintf(a.err, "start it: %s start %s\n", program, display.Line(shell.Word(filepath.Dir(file))))
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/cmd/gc/internal/display"
 )
 
 // listing is how a list is shown: -o and --sort of the commands that list.
@@ -69,10 +71,10 @@ func sorted[T any](list []T, l listing, by orders[T]) error {
 }
 
 // newTable is a table for standard output.
-func (a *app) newTable(l listing) table {
-	t := table{width: a.width(), colour: a.colours(a.out)}
+func (a *app) newTable(l listing) display.Table {
+	t := display.Table{Width: a.width(), Colour: a.colours(a.out)}
 	if l.wide() {
-		t.width = 0
+		t.Width = 0
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 )
 
@@ -61,7 +62,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	}
 	if !muxed {
 		if o.follow {
-			return fail(exitUnsupported, followHint(t), "%s: logs -f: its provider does not tell when something was printed", cleanLine(t.label))
+			return fail(exitUnsupported, followHint(t), "%s: logs -f: its provider does not tell when something was printed", display.Line(t.label))
 		}
 		text, err := t.provider.Peek(ctx, t.session, o.lines)
 		if err != nil {
@@ -81,11 +82,11 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		if err := a.printScreen(res.Text); err != nil || !o.follow {
 			return err
 		}
-		fmt.Fprintf(a.err, "%s ended: %s\n", cleanLine(t.label), exitText(runtimeExit(res.Exit)))
+		fmt.Fprintf(a.err, "%s ended: %s\n", display.Line(t.label), exitText(runtimeExit(res.Exit)))
 		return nil
 	}
 	l := &follower{client: client, id: res.ID, print: func(line string) error {
-		_, err := fmt.Fprintln(a.out, cleanText(line))
+		_, err := fmt.Fprintln(a.out, display.Text(line))
 		return err
 	}}
 	l.say = func(text string) { fmt.Fprintln(a.err, text) }
@@ -94,7 +95,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		return followEnd(ctx)
 	}
 	if err == nil && exit != nil {
-		fmt.Fprintf(a.err, "%s ended: %s\n", cleanLine(t.label), exitText(runtimeExit(exit)))
+		fmt.Fprintf(a.err, "%s ended: %s\n", display.Line(t.label), exitText(runtimeExit(exit)))
 	}
 	return err
 }

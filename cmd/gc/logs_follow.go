@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 )
 
@@ -115,7 +116,7 @@ func (l *follower) take(res mux.PeekResult, now time.Time, over bool) (due time.
 	case !l.began:
 		l.next = n.First // what is above was not asked for
 	case n.First > l.next:
-		l.say(count(int(n.First-l.next), "line") + " were not kept")
+		l.say(display.Count(int(n.First-l.next), "line") + " were not kept")
 	}
 	for k, text := range linesOf(res.Text) {
 		number := n.First + uint64(k)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 )
 
@@ -18,7 +19,7 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 	for _, t := range targets {
 		names = append(names, t.label)
 	}
-	out := newMerged(a.out, a.colours(a.out), names...)
+	out := display.NewMerged(a.out, a.colours(a.out), names...)
 	var followed sync.WaitGroup
 	ends := make([]error, len(targets))
 	for i, t := range targets {
@@ -27,7 +28,7 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 			followed.Go(func() {
 				exit, err := f.run(ctx, res)
 				if err == nil && exit != nil {
-					err = out.note(t.label, "ended: "+exitText(runtimeExit(exit)), dim)
+					err = out.Note(t.label, "ended: "+exitText(runtimeExit(exit)), display.Dim)
 				}
 				ends[i] = err
 			})
@@ -43,16 +44,16 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 
 // logsOf prints what one of several agents has printed. With -f the follower goes
 // on with it, and prints it first; nil: it has ended.
-func (a *app) logsOf(ctx context.Context, out *merged, t *target, o logsOptions) (*follower, mux.PeekResult, error) {
+func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logsOptions) (*follower, mux.PeekResult, error) {
 	var res mux.PeekResult
-	show := func(line string) error { return out.output(t.label, line) }
-	f := &follower{print: show, say: func(text string) { _ = out.note(t.label, text, dim) }}
+	show := func(line string) error { return out.Output(t.label, line) }
+	f := &follower{print: show, say: func(text string) { _ = out.Note(t.label, text, display.Dim) }}
 	muxed, err := inMux(ctx, t)
 	if err != nil {
 		return nil, res, err
 	}
 	if !muxed && o.follow {
-		return nil, res, fail(exitUnsupported, followHint(t), "%s: logs -f: its provider does not tell when something was printed", cleanLine(t.label))
+		return nil, res, fail(exitUnsupported, followHint(t), "%s: logs -f: its provider does not tell when something was printed", display.Line(t.label))
 	}
 	if !muxed {
 		text, err := t.provider.Peek(ctx, t.session, o.lines)
@@ -71,5 +72,5 @@ func (a *app) logsOf(ctx context.Context, out *merged, t *target, o logsOptions)
 	if err := f.printAll(res.Text); err != nil || !o.follow {
 		return nil, res, err
 	}
-	return nil, res, out.note(t.label, "ended: "+exitText(runtimeExit(res.Exit)), dim)
+	return nil, res, out.Note(t.label, "ended: "+exitText(runtimeExit(res.Exit)), display.Dim)
 }

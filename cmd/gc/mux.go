@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
@@ -64,16 +65,16 @@ func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
 	}
 	now := time.Now()
 	t := a.newTable(listing{})
-	t.add("version", s.Version)
-	t.add("socket", s.Socket)
-	t.add("state", s.StateDir)
-	t.add("server", fmt.Sprintf("pid %d, up %s, %s", s.Server.PID, ago(s.Server.Since, now), memory(s.Server.MemoryBytes)))
-	t.add("keeper", fmt.Sprintf("pid %d, up %s, %s", s.Keeper.PID, ago(s.Keeper.Since, now), memory(s.Keeper.MemoryBytes)))
-	t.add("sessions", fmt.Sprintf("%d running, %d ended and kept", s.Sessions, s.Exited))
+	t.Add("version", s.Version)
+	t.Add("socket", s.Socket)
+	t.Add("state", s.StateDir)
+	t.Add("server", fmt.Sprintf("pid %d, up %s, %s", s.Server.PID, display.Ago(s.Server.Since, now), display.Memory(s.Server.MemoryBytes)))
+	t.Add("keeper", fmt.Sprintf("pid %d, up %s, %s", s.Keeper.PID, display.Ago(s.Keeper.Since, now), display.Memory(s.Keeper.MemoryBytes)))
+	t.Add("sessions", fmt.Sprintf("%d running, %d ended and kept", s.Sessions, s.Exited))
 	for _, path := range s.Damaged {
-		t.add("damaged", path+" was put aside; its metadata, queue and background commands are not known")
+		t.Add("damaged", path+" was put aside; its metadata, queue and background commands are not known")
 	}
-	if err := t.print(a.out); err != nil {
+	if err := t.Print(a.out); err != nil {
 		return err
 	}
 	if s.Version != version {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
@@ -162,7 +163,7 @@ func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 	name := shell.Word(t.label)
 	q, _, err := asked(ctx, t)
 	if err != nil || q == nil {
-		fmt.Fprintf(a.err, "hint: %s peek %s shows its screen, %s attach %s answers it\n", path, cleanLine(name), path, cleanLine(name))
+		fmt.Fprintf(a.err, "hint: %s peek %s shows its screen, %s attach %s answers it\n", path, display.Line(name), path, display.Line(name))
 		return
 	}
 	fmt.Fprint(a.err, questionText(q))
@@ -172,7 +173,7 @@ func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 		answer = "--option " + shell.Word(q.Options[0])
 	}
 	fmt.Fprintf(a.err, "hint: %s pending %s shows it, such as %s respond %s %s answers it; --wait 1m waits for an answer\n",
-		path, cleanLine(name), path, cleanLine(name), cleanLine(answer))
+		path, display.Line(name), path, display.Line(name), display.Line(answer))
 }
 
 // content is the message for a provider.
@@ -197,7 +198,7 @@ func (a *app) printReceipt(r runtime.Receipt, asJSON bool) error {
 	if r.Changed != "" {
 		line += " (" + r.Changed + ")"
 	}
-	_, err := fmt.Fprintln(a.out, cleanLine(line))
+	_, err := fmt.Fprintln(a.out, display.Line(line))
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
@@ -162,7 +163,7 @@ func (a *app) usualDelivery(ctx context.Context, t *target) string {
 	if act, err := p.Activity(ctx, t.session); err != nil || act.State != runtime.ActivityWorking {
 		return deliverImmediate
 	}
-	fmt.Fprintf(a.err, "%s is working (--delivery immediate does not wait)\n", cleanLine(t.label))
+	fmt.Fprintf(a.err, "%s is working (--delivery immediate does not wait)\n", display.Line(t.label))
 	return deliverWaitIdle
 }
 
@@ -180,7 +181,7 @@ func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o
 	if o.delivery == deliverQueue {
 		return a.printQueued(n, o.json)
 	}
-	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C takes it back)\n", shortID(n.ID), cleanLine(t.label))
+	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C takes it back)\n", shortID(n.ID), display.Line(t.label))
 	if q, _, err := asked(ctx, t); err == nil && q != nil {
 		a.sayBlocked(ctx, t, runtime.Receipt{By: "dialog"})
 	}
@@ -276,7 +277,7 @@ func (a *app) printQueued(n session.Nudge, asJSON bool) error {
 	if n.Detail != "" {
 		line += ": " + n.Detail
 	}
-	_, err := fmt.Fprintln(a.out, cleanLine(line))
+	_, err := fmt.Fprintln(a.out, display.Line(line))
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/session"
 )
 
@@ -65,11 +66,11 @@ func runNudgeList(ctx context.Context, a *app, o nudgeListOptions) error {
 	}
 	now := time.Now()
 	t := a.newTable(listing{})
-	t.add("ID", "AGENT", "STATE", "AGE", "TRIES", "DETAIL", "TEXT")
+	t.Add("ID", "AGENT", "STATE", "AGE", "TRIES", "DETAIL", "TEXT")
 	for _, n := range list {
-		t.add(shortID(n.ID), n.Agent, string(n.State), ago(n.Created, now), strconv.Itoa(n.Tries), cut(firstOf(n.Detail, "-"), 50), n.Text)
+		t.Add(shortID(n.ID), n.Agent, string(n.State), display.Ago(n.Created, now), strconv.Itoa(n.Tries), display.Cut(firstOf(n.Detail, "-"), 50), n.Text)
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 func newNudgeDropCmd(a *app) *cobra.Command {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
@@ -146,15 +147,15 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 		if text := bytes.TrimSpace(d.out.Bytes()); o.json && json.Valid(text) {
 			receipts[i].Receipt = json.RawMessage(text)
 		} else if d.failed != nil && !errors.As(d.failed, &said) {
-			receipts[i].Error = cleanLine(d.failed.Error())
+			receipts[i].Error = display.Line(d.failed.Error())
 		}
 		if !o.json {
 			for _, line := range linesOf(strings.TrimSpace(d.out.String())) {
-				fmt.Fprintf(a.out, "%s: %s\n", cleanLine(name), line)
+				fmt.Fprintf(a.out, "%s: %s\n", display.Line(name), line)
 			}
 		}
 		for _, line := range linesOf(strings.TrimRight(d.err.String(), "\n")) {
-			fmt.Fprintf(a.err, "%s: %s\n", cleanLine(name), line)
+			fmt.Fprintf(a.err, "%s: %s\n", display.Line(name), line)
 		}
 	}
 	var err error

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/vt"
 )
@@ -136,6 +137,6 @@ func (a *app) printScreen(text string) error {
 	if text == "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.out, cleanText(text))
+	_, err := fmt.Fprintln(a.out, display.Text(text))
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/runtime"
 )
 
@@ -46,13 +47,13 @@ func runPending(ctx context.Context, a *app, t *target, asJSON bool) error {
 	if asJSON {
 		err = a.printJSON(q)
 	} else if q != nil {
-		_, err = fmt.Fprintf(a.out, "%srequest %s\n", questionText(q), cleanLine(q.RequestID))
+		_, err = fmt.Fprintf(a.out, "%srequest %s\n", questionText(q), display.Line(q.RequestID))
 	}
 	if err == nil && q != nil {
 		a.shown(ctx, t, q)
 	}
 	if err == nil && q == nil {
-		fmt.Fprintf(a.err, "%s asks nothing\n", cleanLine(t.label))
+		fmt.Fprintf(a.err, "%s asks nothing\n", display.Line(t.label))
 		return quiet(exitFailure)
 	}
 	return err
@@ -62,14 +63,14 @@ func runPending(ctx context.Context, a *app, t *target, asJSON bool) error {
 // options with their numbers.
 func questionText(q *runtime.Interaction) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s", cleanLine(firstOf(q.Kind, "question")))
+	fmt.Fprintf(&b, "%s", display.Line(firstOf(q.Kind, "question")))
 	if name := q.Metadata["dialog"]; name != "" {
-		fmt.Fprintf(&b, " (%s)", cleanLine(name))
+		fmt.Fprintf(&b, " (%s)", display.Line(name))
 	}
-	fmt.Fprintf(&b, ": %s\n", cleanLine(q.Prompt))
+	fmt.Fprintf(&b, ": %s\n", display.Line(q.Prompt))
 	for _, line := range strings.Split(q.Metadata["context"], "\n") {
 		if strings.TrimSpace(line) != "" {
-			fmt.Fprintf(&b, "    %s\n", cleanLine(line))
+			fmt.Fprintf(&b, "    %s\n", display.Line(line))
 		}
 	}
 	for i, o := range q.Options {
@@ -77,7 +78,7 @@ func questionText(q *runtime.Interaction) string {
 		if o == q.Metadata["marked"] {
 			mark = ">"
 		}
-		fmt.Fprintf(&b, "  %s %d. %s\n", mark, i+1, cleanLine(o))
+		fmt.Fprintf(&b, "  %s %d. %s\n", mark, i+1, display.Line(o))
 	}
 	return b.String()
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/cmd/gc/internal/display"
 )
 
 func newPrimeCmd(a *app) *cobra.Command {
@@ -47,7 +49,7 @@ func runPrime(a *app, name string) error {
 		return err
 	}
 	if text == "" {
-		fmt.Fprintf(a.err, "agent %s has no prompt (prompt_template)\n", cleanLine(spec.Name()))
+		fmt.Fprintf(a.err, "agent %s has no prompt (prompt_template)\n", display.Line(spec.Name()))
 		return nil
 	}
 	_, err = fmt.Fprintln(a.out, text)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 )
 
@@ -92,7 +93,7 @@ func (a *app) completeEveryProcess(cmd *cobra.Command, args []string, prefix str
 	var ids []string
 	for _, p := range all {
 		if strings.HasPrefix(p.ID, prefix) && !slices.Contains(args, p.ID) {
-			ids = append(ids, p.ID+"\t"+cut(cleanLine(p.Command), 40))
+			ids = append(ids, p.ID+"\t"+display.Cut(display.Line(p.Command), 40))
 		}
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp
@@ -146,8 +147,8 @@ func runProcessList(ctx context.Context, a *app, owner string, running, asJSON b
 	if asJSON {
 		return a.printJSON(map[string]any{"processes": all})
 	}
-	t := &table{width: a.width()}
-	t.add("ID", "STATUS", "AGE", "OWNER", "COMMAND")
+	t := &display.Table{Width: a.width()}
+	t.Add("ID", "STATUS", "AGE", "OWNER", "COMMAND")
 	for _, p := range all {
 		status := string(p.Status)
 		if p.ExitCode != nil && *p.ExitCode != 0 {
@@ -157,9 +158,9 @@ func runProcessList(ctx context.Context, a *app, owner string, running, asJSON b
 		if p.Label != "" {
 			command = p.Label + ": " + command
 		}
-		t.add(p.ID, status, ago(p.Started, time.Now()), p.Owner, command)
+		t.Add(p.ID, status, display.Ago(p.Started, time.Now()), p.Owner, command)
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 func newProcessPollCmd(a *app) *cobra.Command {
@@ -188,7 +189,7 @@ func newProcessPollCmd(a *app) *cobra.Command {
 		if asJSON {
 			return a.printJSON(res)
 		}
-		if _, err := fmt.Fprint(a.out, cleanText(res.Output)); err != nil {
+		if _, err := fmt.Fprint(a.out, display.Text(res.Output)); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.err, "%s, cursor %d\n", res.Status, res.Cursor)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/keys"
 )
@@ -56,14 +57,14 @@ terminal); screen is what the command's terminal shows now.`, `
 func (a *app) printLog(res mux.LogResult, format string, number bool) error {
 	var b strings.Builder
 	if format == mux.FormatScreen {
-		fmt.Fprintln(&b, cleanText(res.Screen))
+		fmt.Fprintln(&b, display.Text(res.Screen))
 	}
 	terminal := a.width() > 0
 	for _, l := range res.Lines {
-		text := cleanText(l.Text)
+		text := display.Text(l.Text)
 		if format == mux.FormatRaw {
 			if text = string(l.Data); terminal {
-				text = cleanText(text)
+				text = display.Text(text)
 			}
 		}
 		if l.Missing > 0 {

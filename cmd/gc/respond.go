@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
@@ -127,7 +128,7 @@ func (s scope) completeOptions(cmd *cobra.Command, args []string, prefix string)
 	}
 	labels := make([]string, len(q.Options))
 	for i, o := range q.Options {
-		labels[i] = cleanLine(o)
+		labels[i] = display.Line(o)
 	}
 	return withPrefix(labels, prefix), cobra.ShellCompDirectiveNoFileComp
 }

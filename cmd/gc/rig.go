@@ -83,7 +83,7 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 		return nil
 	}
 	t := a.newTable(listing{})
-	t.add("RIG", "STATE", "PATH", "AGENTS")
+	t.Add("RIG", "STATE", "PATH", "AGENTS")
 	for _, r := range rigs {
 		state := "active"
 		switch {
@@ -92,9 +92,9 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 		case r.Suspended:
 			state = "suspended"
 		}
-		t.add(r.Name, state, r.Path, strings.Join(r.Agents, ", "))
+		t.Add(r.Name, state, r.Path, strings.Join(r.Agents, ", "))
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 // rigsOf is never nil, so that JSON has an array.

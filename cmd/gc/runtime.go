@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
@@ -156,7 +157,7 @@ func (a *app) printDrain(ag cityapi.AgentStatus, asJSON bool) error {
 		err = a.printJSON(ag.Drain)
 	case ag.Drain != nil:
 		left := max(time.Until(ag.Drain.Until), 0).Round(time.Second)
-		_, err = fmt.Fprintf(a.out, "draining: %s, %s left\n", cleanLine(ag.Drain.Why), left)
+		_, err = fmt.Fprintf(a.out, "draining: %s, %s left\n", display.Line(ag.Drain.Why), left)
 	}
 	if err == nil && ag.Drain == nil {
 		return quiet(exitFailure)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 )
 
@@ -63,10 +64,10 @@ func runSessionInspect(ctx context.Context, a *app, t *target, asJSON bool) erro
 
 // print shows it to a person, one fact a line.
 func (in *inspection) print(a *app) error {
-	t := table{width: a.width()}
+	t := display.Table{Width: a.width()}
 	fact := func(name, value string) {
 		if value != "" {
-			t.add(name, value)
+			t.Add(name, value)
 		}
 	}
 	fact("name", in.Name)
@@ -105,7 +106,7 @@ func (in *inspection) print(a *app) error {
 		}
 		fact(fmt.Sprintf("process %d", p.PID), fmt.Sprintf("%s parent %d: %s", p.State, p.PPID, line))
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 // droppedText says what of the output was not kept, "" for nothing.

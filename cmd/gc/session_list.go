@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -92,27 +93,27 @@ func (a *app) printSessions(sessions []mux.SessionInfo, l listing) error {
 	if l.wide() {
 		header = append(header, "INPUT", "WORK DIR", "TITLE", "ID")
 	}
-	t.add(header...)
+	t.Add(header...)
 	for _, s := range sessions {
-		state, c := s.State, green
+		state, c := s.State, display.Green
 		if s.Exit != nil {
 			state += " (" + exitText(runtimeExit(s.Exit)) + ")"
-			c = dim
+			c = display.Dim
 			if s.Exit.Code != 0 || s.Exit.Signal != "" {
-				c = red
+				c = display.Red
 			}
 		}
 		row := []string{
 			s.Name, state, pidText(s), fmt.Sprintf("%dx%d", s.Size.Cols, s.Size.Rows),
-			strconv.Itoa(s.Attached), ago(s.Created, now), ago(activeAt(s), now), s.Command,
+			strconv.Itoa(s.Attached), display.Ago(s.Created, now), display.Ago(activeAt(s), now), s.Command,
 		}
 		if l.wide() {
-			row = append(row, ago(s.LastInput, now), s.WorkDir, firstOf(s.Title, "-"), s.ID)
+			row = append(row, display.Ago(s.LastInput, now), s.WorkDir, firstOf(s.Title, "-"), s.ID)
 		}
-		t.add(row...)
-		t.paint(1, c)
+		t.Add(row...)
+		t.Paint(1, c)
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 // pidText is the process of a session that runs.
@@ -151,10 +152,10 @@ func listNames(ctx context.Context, a *app, p runtime.Provider, o sessionListOpt
 	}
 	sessions := make([]session, len(names))
 	t := a.newTable(o.listing)
-	t.add("NAME", "STATE")
+	t.Add("NAME", "STATE")
 	for i, n := range names {
 		sessions[i] = session{n, mux.StateRunning}
-		t.add(n, mux.StateRunning)
+		t.Add(n, mux.StateRunning)
 	}
 	switch {
 	case o.json:
@@ -163,7 +164,7 @@ func listNames(ctx context.Context, a *app, p runtime.Provider, o sessionListOpt
 		fmt.Fprintln(a.err, "no sessions")
 		return nil
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 func runtimeExit(e *mux.Exit) *runtime.Exit {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/runtime"
 )
 
@@ -55,7 +56,7 @@ func newMetaGetCmd(a *app, s scope) *cobra.Command {
 				return err
 			}
 			if a.width() > 0 {
-				v = cleanText(v)
+				v = display.Text(v)
 			}
 			_, err = fmt.Fprintln(a.out, v)
 			return err
@@ -103,11 +104,11 @@ func newMetaListCmd(a *app, s scope) *cobra.Command {
 				}
 				return a.printJSON(meta)
 			}
-			list := table{width: a.width()}
+			list := display.Table{Width: a.width()}
 			for _, k := range sortedKeys(meta) {
-				list.add(k, meta[k])
+				list.Add(k, meta[k])
 			}
-			return list.print(a.out)
+			return list.Print(a.out)
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON object")
 	return cmd

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
 
@@ -203,4 +204,20 @@ func parseSize(s string) (cols, rows int, err error) {
 		return 0, 0, fail(exitUsage, "such as 120x40", "size %q: want COLSxROWS", s)
 	}
 	return cols, rows, nil
+}
+
+// shellLine turns a program and its arguments into a shell command line that
+// replaces the shell. A single argument is a command line already.
+func shellLine(argv []string) string {
+	switch len(argv) {
+	case 0:
+		return ""
+	case 1:
+		return argv[0]
+	}
+	quoted := make([]string, len(argv))
+	for i, a := range argv {
+		quoted[i] = shell.Word(a)
+	}
+	return "exec " + strings.Join(quoted, " ")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
 )
@@ -95,11 +96,11 @@ func (a *app) printQueue(items []mux.QueueItem, asJSON bool) error {
 	}
 	now := time.Now()
 	t := a.newTable(listing{})
-	t.add("ID", "SESSION", "STATE", "POLICY", "AGE", "TRIES", "DETAIL", "TEXT")
+	t.Add("ID", "SESSION", "STATE", "POLICY", "AGE", "TRIES", "DETAIL", "TEXT")
 	for _, it := range items {
-		t.add(shortID(it.ID), it.Target, it.State, it.Policy, ago(it.Created, now), strconv.Itoa(it.Tries), cut(firstOf(it.Detail, "-"), 60), it.Text)
+		t.Add(shortID(it.ID), it.Target, it.State, it.Policy, display.Ago(it.Created, now), strconv.Itoa(it.Tries), display.Cut(firstOf(it.Detail, "-"), 60), it.Text)
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 // deliverToSession is gc session nudge with --delivery wait-idle or queue.
@@ -124,7 +125,7 @@ func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) e
 	if err != nil || o.delivery == deliverQueue {
 		return errors.Join(err, a.printWaiting(it, o.json))
 	}
-	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C takes it back)\n", shortID(it.ID), cleanLine(t.label))
+	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C takes it back)\n", shortID(it.ID), display.Line(t.label))
 	done, err := client.AwaitQueued(ctx, it.ID)
 	if ctx.Err() != nil {
 		if err := client.Dequeue(context.WithoutCancel(ctx), it.ID); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -173,7 +174,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 // names that the sessions of this one would have.
 func (a *app) sayOwnNames(city *config.City, before config.Identity) {
 	if now, ok := config.ReadIdentity(city.Dir); ok && now.InNames && !before.InNames {
-		fmt.Fprintf(a.err, "%s: another city is named %s, too: the session names of this one end in -%s\n", program, cleanLine(city.Name()), now.ID)
+		fmt.Fprintf(a.err, "%s: another city is named %s, too: the session names of this one end in -%s\n", program, display.Line(city.Name()), now.ID)
 	}
 }
 
@@ -229,14 +230,14 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 	}
 	list := make([]plannedAction, 0, len(actions))
 	t := a.newTable(listing{})
-	t.add("ACTION", "AGENT", "SESSION", "WHY")
+	t.Add("ACTION", "AGENT", "SESSION", "WHY")
 	for _, act := range actions {
 		p := plannedAction{Action: string(act.Kind), Agent: act.Agent, Session: act.Session, Why: act.Why}
 		if !act.At.IsZero() {
 			p.At = &act.At
 		}
 		list = append(list, p)
-		t.add(p.Action, firstOf(p.Agent, "-"), p.Session, p.Why)
+		t.Add(p.Action, firstOf(p.Agent, "-"), p.Session, p.Why)
 	}
 	switch {
 	case asJSON:
@@ -245,7 +246,7 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 		fmt.Fprintln(a.err, "nothing to do")
 		return nil
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 // showStarted prints the agents, and fails when one is not as it should be.
@@ -283,7 +284,7 @@ func (a *app) sayUnchecked(s cityapi.Status) {
 	var names []string
 	for _, ag := range s.Agents {
 		if ag.Unchecked && ag.State != cityapi.StateSuspended {
-			names = append(names, cleanLine(ag.Name))
+			names = append(names, display.Line(ag.Name))
 		}
 	}
 	if len(names) > 0 {
@@ -295,7 +296,7 @@ func (a *app) sayUnchecked(s cityapi.Status) {
 // screen, the cause, the next step.
 func (a *app) explainAgent(ag cityapi.AgentStatus) {
 	if ag.LastScreen != "" {
-		fmt.Fprintln(a.err, cleanText(ag.LastScreen))
+		fmt.Fprintln(a.err, display.Text(ag.LastScreen))
 	}
 	why, hint := ag.Error, ag.Hint
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
@@ -27,14 +28,14 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 		s, err := launchController(ctx, opts)
 		done <- result{s, err}
 	}()
-	p := a.progress()
-	tick := time.NewTicker(progressTick)
+	p := display.NewProgress(a.err)
+	tick := time.NewTicker(display.ProgressTick)
 	defer tick.Stop()
 	began := time.Now()
 	for {
 		select {
 		case r := <-done:
-			p.clear()
+			p.Clear()
 			switch {
 			case r.err != nil && ctx.Err() != nil:
 				fmt.Fprintln(a.err, "the city goes on starting: gc status shows it, gc stop ends it")
@@ -49,8 +50,8 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 			}
 			return a.showStarted(ctx, r.status)
 		case <-tick.C:
-			if p.shown() {
-				p.show(a.startProgress(ctx, opts.City.Dir, time.Since(began)))
+			if p.Visible() {
+				p.Show(a.startProgress(ctx, opts.City.Dir, time.Since(began)))
 			}
 		}
 	}
@@ -75,7 +76,7 @@ const listenLimit = 5 * time.Second
 func awaitRunning(ctx context.Context, dir string) (cityapi.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, listenLimit)
 	defer cancel()
-	tick := time.NewTicker(progressTick / 10)
+	tick := time.NewTicker(display.ProgressTick / 10)
 	defer tick.Stop()
 	for {
 		s, err := runningStatus(ctx, dir)
@@ -91,7 +92,7 @@ func awaitRunning(ctx context.Context, dir string) (cityapi.Status, error) {
 }
 
 func (a *app) showRunning(ctx context.Context, dir string, s cityapi.Status) error {
-	fmt.Fprintf(a.err, "city %s is already running\n", cleanLine(s.City))
+	fmt.Fprintf(a.err, "city %s is already running\n", display.Line(s.City))
 	a.warnMoved(dir, s)
 	return a.printStatus(ctx, s, listing{})
 }
@@ -99,7 +100,7 @@ func (a *app) showRunning(ctx context.Context, dir string, s cityapi.Status) err
 // startProgress says which agents a start waits for and what stands in their
 // way, "" when that is not known.
 func (a *app) startProgress(ctx context.Context, dir string, since time.Duration) string {
-	ctx, cancel := context.WithTimeout(ctx, progressTick)
+	ctx, cancel := context.WithTimeout(ctx, display.ProgressTick)
 	defer cancel()
 	s, err := runningStatus(ctx, dir)
 	if err != nil {

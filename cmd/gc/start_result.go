@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
@@ -27,41 +28,41 @@ type resultLine struct {
 // before the city was stopped.
 func (a *app) printResult(r runResult, asJSON bool) error {
 	if asJSON {
-		return newMergedJSON(a.out).object(resultLine{time.Now().UTC(), "result", r.status})
+		return display.NewMergedJSON(a.out).Object(resultLine{time.Now().UTC(), "result", r.status})
 	}
-	t := table{width: a.width(), colour: a.colours(a.out)}
-	t.add("AGENT", "RESULT", "TOOK", "RESTARTS", "LAST LINE")
+	t := display.Table{Width: a.width(), Colour: a.colours(a.out)}
+	t.Add("AGENT", "RESULT", "TOOK", "RESTARTS", "LAST LINE")
 	for _, ag := range r.status.Agents {
 		text, c := resultText(ag)
-		t.add(ag.Name, text, took(ag, r.at), strconv.Itoa(ag.Restarts), firstOf(blockedOn(ag), r.last[ag.Session]))
-		t.paint(1, c)
+		t.Add(ag.Name, text, took(ag, r.at), strconv.Itoa(ag.Restarts), firstOf(blockedOn(ag), r.last[ag.Session]))
+		t.Paint(1, c)
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 // resultText is what became of an agent, and its colour.
-func resultText(ag cityapi.AgentStatus) (string, colour) {
+func resultText(ag cityapi.AgentStatus) (string, display.Colour) {
 	switch {
 	case ag.State == cityapi.StateExited:
-		return stateText(ag), green
+		return stateText(ag), display.Green
 	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateUnknown:
-		return stateText(ag), red
+		return stateText(ag), display.Red
 	case ag.Error != "":
-		return "failed: " + ag.Error, red
+		return "failed: " + ag.Error, display.Red
 	case ag.State == cityapi.StateRunning && ag.Activity == runtime.ActivityBlocked:
-		return activityText(ag), red
+		return activityText(ag), display.Red
 	case ag.State == cityapi.StateRunning && ag.OneShot:
-		return "not done", red
+		return "not done", display.Red
 	case ag.State == cityapi.StateRunning:
-		return "stopped at the end", plain
+		return "stopped at the end", display.Plain
 	case ag.State == cityapi.StateStarting:
-		return "not ready", red
+		return "not ready", display.Red
 	case ag.WaitsFor != "":
-		return "not started (waits for " + ag.WaitsFor + ")", yellow
+		return "not started (waits for " + ag.WaitsFor + ")", display.Yellow
 	case ag.State == cityapi.StateStopped:
-		return "not started", yellow
+		return "not started", display.Yellow
 	}
-	return stateText(ag), yellow
+	return stateText(ag), display.Yellow
 }
 
 // took is how long the agent's newest incarnation ran, "-" when it never did.

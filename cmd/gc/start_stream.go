@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
@@ -16,9 +17,10 @@ import (
 // events, and the lines that its agents print where their sessions live in a
 // mux. The controller never waits for it.
 type cityStream struct {
-	app *app
-	out *merged
-	p   runtime.Provider
+	app  *app
+	out  *display.Merged
+	city string // its name, the source of lines about no agent
+	p    runtime.Provider
 
 	events    chan func(context.Context) // what is to be printed
 	work      sync.WaitGroup             // the goroutine of the events
@@ -51,11 +53,11 @@ func (a *app) newCityStream(opts controller.Options, json bool) *cityStream {
 		names = append(names, opts.City.Agents[i].QualifiedName())
 	}
 	s := &cityStream{
-		app: a, out: newMerged(a.out, a.colours(a.out), names...), p: opts.Provider,
+		app: a, city: opts.City.Name(), out: display.NewMerged(a.out, a.colours(a.out), names...), p: opts.Provider,
 		events: make(chan func(context.Context), streamBacklog), flush: make(chan struct{}),
 		current: map[string]*following{}, seen: map[string]bool{},
 	}
-	s.out.json = json
+	s.out.JSON = json
 	return s
 }
 
@@ -102,7 +104,7 @@ func (s *cityStream) close(ctx context.Context) {
 	close(s.events)
 	s.work.Wait()
 	if s.dropped > 0 {
-		s.app.warn("%s could not be printed in time: gc events shows them", count(s.dropped, "event"))
+		s.app.warn("%s could not be printed in time: gc events shows them", display.Count(s.dropped, "event"))
 	}
 }
 
@@ -121,25 +123,25 @@ func (s *cityStream) event(ctx context.Context, e cityapi.Event) {
 }
 
 func (s *cityStream) print(e cityapi.Event) error {
-	if s.out.json {
-		return s.out.object(e)
+	if s.out.JSON {
+		return s.out.Object(e)
 	}
 	name, text := firstOf(e.Agent, e.Session), e
 	if name == "" {
-		name = s.out.names[0]
+		name = s.city
 	}
 	text.Agent, text.Session = "", ""
-	return s.out.note(name, eventText(text), eventColour(e))
+	return s.out.Note(name, eventText(text), eventColour(e))
 }
 
-func eventColour(e cityapi.Event) colour {
+func eventColour(e cityapi.Event) display.Colour {
 	switch e.Kind {
 	case cityapi.EventCrashed, cityapi.EventQuarantined, cityapi.EventStartFailed, cityapi.EventZombie, cityapi.EventConfigRejected:
-		return red
+		return display.Red
 	case cityapi.EventWarning, cityapi.EventForeign, cityapi.EventAccepted:
-		return yellow
+		return display.Yellow
 	}
-	return dim
+	return display.Dim
 }
 
 // follow prints the lines of the agent's session from now on, and the last of
@@ -157,10 +159,10 @@ func (s *cityStream) follow(ctx context.Context, e cityapi.Event, lines int) {
 	s.mu.Lock()
 	s.current[e.Session] = f
 	s.mu.Unlock()
-	l := &follower{client: client, id: res.ID, say: func(text string) { _ = s.out.note(e.Agent, text, dim) }, flush: s.flush}
+	l := &follower{client: client, id: res.ID, say: func(text string) { _ = s.out.Note(e.Agent, text, display.Dim) }, flush: s.flush}
 	l.print = func(line string) error {
 		f.last = line
-		return s.out.output(e.Agent, line)
+		return s.out.Output(e.Agent, line)
 	}
 	s.followers.Go(func() {
 		defer close(f.done)
@@ -200,7 +202,7 @@ func (s *cityStream) ending(ctx context.Context, e cityapi.Event) {
 		}
 	}
 	for _, line := range screen {
-		_ = s.out.output(e.Agent, line)
+		_ = s.out.Output(e.Agent, line)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -315,7 +316,7 @@ func (a *app) lastLines(ctx context.Context, s cityapi.Status) map[string]string
 	last := map[string]string{}
 	for _, ag := range s.Agents {
 		if ag.LastLine != "" {
-			last[ag.Session] = cleanLine(ag.LastLine)
+			last[ag.Session] = display.Line(ag.LastLine)
 		}
 	}
 	p, err := a.newProvider(choice{s.SessionProvider, "the city"}, s.CityPath)

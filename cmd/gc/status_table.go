@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
@@ -47,27 +48,27 @@ func (a *app) printStatus(ctx context.Context, s cityapi.Status, l listing) erro
 	if l.wide() {
 		header = []string{"AGENT", "STATE", "SINCE", "STATUS", "STATUS SINCE", "UP", "OUTPUT", "RESTARTS", "SESSION", "PROVIDER", "PERMISSIONS", "LAST LINE"}
 	}
-	t.add(header...)
+	t.Add(header...)
 	for _, ag := range s.Agents {
 		line, restarts := firstOf(blockedOn(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
 		if l.wide() {
-			t.add(ag.Name, stateText(ag), agoOf(ag.Since, now), activityText(ag), ago(activitySince(ag), now), upTime(ag, now), agoOf(ag.LastActivity, now),
+			t.Add(ag.Name, stateText(ag), agoOf(ag.Since, now), activityText(ag), display.Ago(activitySince(ag), now), upTime(ag, now), agoOf(ag.LastActivity, now),
 				restarts, firstOf(ag.Session, "-"), firstOf(ag.Provider, "-"), firstOf(ag.Permissions, "-"), line)
 		} else {
-			t.add(ag.Name, stateText(ag), ago(sinceOf(ag), now), activityText(ag), restarts, line)
+			t.Add(ag.Name, stateText(ag), display.Ago(sinceOf(ag), now), activityText(ag), restarts, line)
 		}
-		t.paint(1, stateColour(ag))
-		t.paint(3, activityColour(ag))
+		t.Paint(1, stateColour(ag))
+		t.Paint(3, activityColour(ag))
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 // sayCity says what is to be known of the whole city.
 func (a *app) sayCity(s cityapi.Status) {
 	if s.Controller.PID != 0 {
-		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", cleanLine(s.City), s.Controller.PID, agoOf(s.Controller.Since, time.Now()))
+		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", display.Line(s.City), s.Controller.PID, agoOf(s.Controller.Since, time.Now()))
 	} else {
-		fmt.Fprintf(a.err, "city %s: no controller (%s start)\n", cleanLine(s.City), program)
+		fmt.Fprintf(a.err, "city %s: no controller (%s start)\n", display.Line(s.City), program)
 	}
 	if s.Suspended {
 		fmt.Fprintf(a.err, "the city is suspended: %s resume lets it run\n", program)
@@ -117,29 +118,29 @@ func agoOf(at *time.Time, now time.Time) string {
 	if at == nil {
 		return "-"
 	}
-	return ago(*at, now)
+	return display.Ago(*at, now)
 }
 
-func stateColour(ag cityapi.AgentStatus) colour {
+func stateColour(ag cityapi.AgentStatus) display.Colour {
 	switch ag.State {
 	case cityapi.StateRunning:
-		return green
+		return display.Green
 	case cityapi.StateCrashed, cityapi.StateQuarantined, cityapi.StateUnknown:
-		return red
+		return display.Red
 	case cityapi.StateStarting, cityapi.StateDraining:
-		return yellow
+		return display.Yellow
 	}
-	return dim
+	return display.Dim
 }
 
-func activityColour(ag cityapi.AgentStatus) colour {
+func activityColour(ag cityapi.AgentStatus) display.Colour {
 	switch ag.Activity {
 	case runtime.ActivityBlocked, runtime.ActivityError:
-		return red
+		return display.Red
 	case runtime.ActivityDone:
-		return green
+		return display.Green
 	case runtime.ActivityWorking:
-		return yellow
+		return display.Yellow
 	}
-	return plain
+	return display.Plain
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
@@ -104,9 +105,9 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 	done := make(chan error, 2)
 	stop := func(r cityapi.StopRequest) { done <- c.Stop(ctx, r) }
 	go stop(o.request())
-	p := a.progress()
-	defer p.clear()
-	tick := time.NewTicker(progressTick)
+	p := display.NewProgress(a.err)
+	defer p.Clear()
+	tick := time.NewTicker(display.ProgressTick)
 	defer tick.Stop()
 	began, interrupts := time.Now(), 0
 	for {
@@ -114,7 +115,7 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 		case err := <-done:
 			return err
 		case <-signals:
-			p.clear()
+			p.Clear()
 			switch interrupts++; interrupts {
 			case 1:
 				fmt.Fprintln(a.err, "still stopping; Ctrl-C again kills what still runs")
@@ -125,8 +126,8 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 				return quiet(128 + int(syscall.SIGINT))
 			}
 		case <-tick.C:
-			if p.shown() {
-				p.show(a.stopProgress(ctx, c, time.Since(began)))
+			if p.Visible() {
+				p.Show(a.stopProgress(ctx, c, time.Since(began)))
 			}
 		}
 	}
@@ -134,7 +135,7 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 
 // stopProgress says whom a stop waits for, "" when that is not known.
 func (a *app) stopProgress(ctx context.Context, c *cityapi.Client, since time.Duration) string {
-	ctx, cancel := context.WithTimeout(ctx, progressTick)
+	ctx, cancel := context.WithTimeout(ctx, display.ProgressTick)
 	defer cancel()
 	s, err := c.Status(ctx)
 	if err != nil {

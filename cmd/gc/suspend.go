@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
@@ -111,7 +112,7 @@ func (a *app) warnSuspended(s cityapi.Status, about func(cityapi.AgentStatus) bo
 		}
 		why, hint := suspendedText(ag)
 		a.warn("%s is still suspended: %s", ag.Name, why)
-		fmt.Fprintf(a.err, "hint: %s\n", cleanLine(named(hint)))
+		fmt.Fprintf(a.err, "hint: %s\n", display.Line(named(hint)))
 	}
 }
 

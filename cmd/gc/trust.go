@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
@@ -104,11 +105,11 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 		return err
 	}
 	for _, line := range v.Runs {
-		if _, err := fmt.Fprintln(a.out, cleanLine(line)); err != nil {
+		if _, err := fmt.Fprintln(a.out, display.Line(line)); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(a.err, "trusted: %s\n", cleanLine(city.Dir))
+	fmt.Fprintf(a.err, "trusted: %s\n", display.Line(city.Dir))
 	return reloadCity(ctx, city.Dir)
 }
 
@@ -120,16 +121,16 @@ func (a *app) listTrust(store trust.Store, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(list)
 	}
-	t := table{width: a.width()}
-	t.add("CITY", "TRUSTED", "SINCE")
+	t := display.Table{Width: a.width()}
+	t.Add("CITY", "TRUSTED", "SINCE")
 	for _, r := range list {
 		what := "what it ran then"
 		if r.Always {
 			what = "always"
 		}
-		t.add(r.City, what, r.Since.Local().Format("2006-01-02 15:04"))
+		t.Add(r.City, what, r.Since.Local().Format("2006-01-02 15:04"))
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 func realPath(dir string) string {
@@ -190,9 +191,9 @@ func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) 
 	if store.Knows(v.City) {
 		what = "What the city %s runs has changed since you trusted it. It runs now:\n"
 	}
-	fmt.Fprintf(a.err, what, cleanLine(city.Dir))
+	fmt.Fprintf(a.err, what, display.Line(city.Dir))
 	for _, line := range v.Runs {
-		fmt.Fprintf(a.err, "  %s\n", cleanLine(line))
+		fmt.Fprintf(a.err, "  %s\n", display.Line(line))
 	}
 	fmt.Fprint(a.err, "Run this as your user? y (yes), a (always, whatever it runs later), N (no): ")
 	switch answer, e := a.readLine(ctx); {

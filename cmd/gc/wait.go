@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/runtime"
 )
 
@@ -183,7 +184,7 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 	if res.Exit != nil {
 		line += ": " + exitText(res.Exit)
 	}
-	_, err := fmt.Fprintln(a.out, cleanLine(line))
+	_, err := fmt.Fprintln(a.out, display.Line(line))
 	return errors.Join(err, o.statusOf(res.Exit))
 }
 

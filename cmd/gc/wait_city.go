@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
 )
@@ -122,11 +123,11 @@ func runWaitList(ctx context.Context, a *app, asJSON bool) error {
 	}
 	now := time.Now()
 	t := a.newTable(listing{})
-	t.add("ID", "AGENT", "UNTIL", "WAKES", "AGE", "NOTE")
+	t.Add("ID", "AGENT", "UNTIL", "WAKES", "AGE", "NOTE")
 	for _, w := range list {
-		t.add(shortID(w.ID), w.Agent, w.Until, w.Wake, ago(w.Created, now), firstOf(w.Detail, w.Note))
+		t.Add(shortID(w.ID), w.Agent, w.Until, w.Wake, display.Ago(w.Created, now), firstOf(w.Detail, w.Note))
 	}
-	return t.print(a.out)
+	return t.Print(a.out)
 }
 
 func newWaitDropCmd(a *app) *cobra.Command {

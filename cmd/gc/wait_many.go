@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
@@ -117,7 +118,7 @@ func manyFailed(targets []*target, o waitOptions, err, one error) error {
 		return one
 	}
 	return fail(exitTimeout, "gc status shows them", "%s of %s did not happen within %v",
-		strings.Join(o.until, ", "), count(len(targets), "session"), o.timeout)
+		strings.Join(o.until, ", "), display.Count(len(targets), "session"), o.timeout)
 }
 
 // waitOne waits for one of several.

@@ -1,17 +1,17 @@
-package main
+package display
 
 import (
 	"bytes"
 	"testing"
 )
 
-// Lines of all names begin at the same column, and hold nothing that a terminal
-// would obey.
+// All lines start at the same column and hold nothing that a terminal would
+// obey.
 func TestMergedLines(t *testing.T) {
 	var b bytes.Buffer
-	m := newMerged(&b, false, "a", "漢字")
+	m := NewMerged(&b, false, "a", "漢字")
 	for _, err := range []error{
-		m.output("a", "plain"), m.output("漢字", "wide"), m.output("a", ""), m.output("a", "\x1b[31mred"), m.note("漢字", "ended", red),
+		m.Output("a", "plain"), m.Output("漢字", "wide"), m.Output("a", ""), m.Output("a", "\x1b[31mred"), m.Note("漢字", "ended", Red),
 	} {
 		if err != nil {
 			t.Fatal(err)

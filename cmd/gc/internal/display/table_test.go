@@ -1,4 +1,4 @@
-package main
+package display
 
 import (
 	"bytes"
@@ -26,12 +26,12 @@ func TestTable(t *testing.T) {
 			"a     running (wait…\n" +
 			"漢字  x               a last line t…\n",
 	} {
-		tb := table{width: width}
+		tb := Table{Width: width}
 		for _, r := range rows {
-			tb.add(r...)
+			tb.Add(r...)
 		}
 		var b bytes.Buffer
-		if err := tb.print(&b); err != nil {
+		if err := tb.Print(&b); err != nil {
 			t.Fatal(err)
 		}
 		if b.String() != want {
@@ -45,32 +45,32 @@ func TestTableFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cell := rapid.StringMatching(`[a-z漢字é ]{0,30}`)
 		columns := rapid.IntRange(1, 6).Draw(t, "columns")
-		tb := table{width: rapid.IntRange(1, 250).Draw(t, "width")}
+		tb := Table{Width: rapid.IntRange(1, 250).Draw(t, "width")}
 		for range rapid.IntRange(1, 5).Draw(t, "rows") {
-			tb.add(rapid.SliceOfN(cell, columns, columns).Draw(t, "row")...)
+			tb.Add(rapid.SliceOfN(cell, columns, columns).Draw(t, "row")...)
 		}
 		var b bytes.Buffer
-		if err := tb.print(&b); err != nil {
+		if err := tb.Print(&b); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range strings.Split(b.String(), "\n") {
-			if n := displaywidth.String(line); n > tb.width {
-				t.Fatalf("%d columns of %d: %q", n, tb.width, line)
+			if n := displaywidth.String(line); n > tb.Width {
+				t.Fatalf("%d columns of %d: %q", n, tb.Width, line)
 			}
 		}
-		if tb.width > columns*62 && strings.Contains(b.String(), "…") {
+		if tb.Width > columns*62 && strings.Contains(b.String(), "…") {
 			t.Fatalf("cut, although there is room:\n%s", b.String())
 		}
 	})
 }
 
 func TestTableColours(t *testing.T) {
-	tb := table{colour: true}
-	tb.add("NAME", "STATE")
-	tb.add("a", "crashed")
-	tb.paint(1, red)
+	tb := Table{Colour: true}
+	tb.Add("NAME", "STATE")
+	tb.Add("a", "crashed")
+	tb.Paint(1, Red)
 	var b bytes.Buffer
-	if err := tb.print(&b); err != nil {
+	if err := tb.Print(&b); err != nil {
 		t.Fatal(err)
 	}
 	want := "\x1b[1mNAME\x1b[0m  \x1b[1mSTATE\x1b[0m\na     \x1b[31mcrashed\x1b[0m\n"

@@ -1,4 +1,4 @@
-package main
+package display
 
 import (
 	"fmt"
@@ -7,20 +7,14 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"gascity.dev/gc/internal/shell"
 )
 
-// Text that programs made (screens, titles, names, error text) never reaches a
-// person's terminal raw: a control character in it would be obeyed.
+// Line returns s on one line: every control character, line separator and
+// bidirectional override becomes an escape such as \x1b, a broken byte U+FFFD.
+func Line(s string) string { return clean(s, "") }
 
-// cleanLine is s on one line: every control character, line separator and
-// bidirectional override is shown as an escape such as \x1b; a broken byte is
-// U+FFFD.
-func cleanLine(s string) string { return clean(s, "") }
-
-// cleanText is cleanLine that keeps line ends and tabs.
-func cleanText(s string) string { return clean(s, "\n\t") }
+// Text is Line that keeps line ends and tabs.
+func Text(s string) string { return clean(s, "\n\t") }
 
 func clean(s, keep string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return hostile(r) && !strings.ContainsRune(keep, r) }) && utf8.ValidString(s) {
@@ -38,7 +32,7 @@ func clean(s, keep string) string {
 	return b.String()
 }
 
-// hostile reports runes that a terminal obeys instead of showing: C0, DEL, C1,
+// hostile reports whether a terminal obeys the rune instead of showing it: C0, DEL, C1,
 // the line and paragraph separators, and the bidirectional controls
 // (Unicode UAX #9, 2).
 func hostile(r rune) bool {
@@ -51,8 +45,8 @@ func hostile(r rune) bool {
 	return false
 }
 
-// ago is the time since t in one unit: 12s, 5m, 3h, 2d; "-" for the zero time.
-func ago(t, now time.Time) string {
+// Ago is the time since t in one unit: 12s, 5m, 3h, 2d; "-" for the zero time.
+func Ago(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
@@ -68,8 +62,8 @@ func ago(t, now time.Time) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// memory is a number of bytes as a person reads it.
-func memory(n int64) string {
+// Memory is a number of bytes in MiB.
+func Memory(n int64) string {
 	const mib = 1 << 20
 	if n < 10*mib {
 		return fmt.Sprintf("%.1f MiB", float64(n)/mib)
@@ -77,26 +71,10 @@ func memory(n int64) string {
 	return fmt.Sprintf("%d MiB", n/mib)
 }
 
-// count is "1 agent" or "3 agents".
-func count(n int, noun string) string {
+// Count is "1 agent" or "3 agents".
+func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun
-}
-
-// shellLine makes one shell command line of a program and its arguments, which
-// takes the shell's place. One argument alone is a command line already.
-func shellLine(argv []string) string {
-	switch len(argv) {
-	case 0:
-		return ""
-	case 1:
-		return argv[0]
-	}
-	quoted := make([]string, len(argv))
-	for i, a := range argv {
-		quoted[i] = shell.Word(a)
-	}
-	return "exec " + strings.Join(quoted, " ")
 }

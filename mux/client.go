@@ -106,9 +106,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 // send returns the reply to a request that succeeded; the caller closes it.
 func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	var body io.Reader
-	if raw, ok := in.(rawJSON); ok {
-		body = bytes.NewReader(raw)
-	} else if in != nil {
+	if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrRequest, err)

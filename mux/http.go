@@ -200,10 +200,8 @@ func serveJSON(w http.ResponseWriter, r *http.Request, h handler) {
 	if out == nil {
 		out = struct{}{}
 	}
-	b, ok := out.(rawJSON)
-	if ok {
-		defer b.reuse()
-	} else if b, err = json.Marshal(out); err != nil {
+	b, err := json.Marshal(out)
+	if err != nil {
 		writeError(w, err)
 		return
 	}
@@ -224,39 +222,17 @@ func writeError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(b)
 }
 
-// readBody reads a request's body, which must come within bodyTimeout.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readJSON decodes a request's body, which must arrive within bodyTimeout; an empty
+// one leaves out as it is. Unknown fields are ignored: clients may be newer.
+func readJSON(w http.ResponseWriter, r *http.Request, out any) error {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
-	b, err := readAll(r.Body, r.ContentLength)
+	b, err := io.ReadAll(r.Body)
 	_ = c.SetReadDeadline(time.Time{})
+	if err == nil && len(b) > 0 {
+		err = json.Unmarshal(b, out)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
-	}
-	return b, nil
-}
-
-// readAll is io.ReadAll with the length that was told, -1 for none.
-func readAll(from io.Reader, length int64) ([]byte, error) {
-	if length < 0 || length > maxAhead {
-		return io.ReadAll(from)
-	}
-	b := make([]byte, length)
-	_, err := io.ReadFull(from, b)
-	return b, err
-}
-
-// maxAhead is the most memory that is taken on the word of the other side.
-const maxAhead = 1 << 20
-
-// readJSON decodes a request's body. Unknown fields are ignored: clients may
-// be newer.
-func readJSON(w http.ResponseWriter, r *http.Request, out any) error {
-	b, err := readBody(w, r)
-	if err != nil || len(b) == 0 {
-		return err
-	}
-	if err := json.Unmarshal(b, out); err != nil {
 		return fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	return nil

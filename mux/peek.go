@@ -39,7 +39,7 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 // past reports whether the request is about a moment in the past.
 func (r *PeekRequest) past() bool { return !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil }
 
-// same reports whether peek would say no more than [unchanged].
+// same reports whether a peek would only say that a running session is unchanged.
 func (s *session) same(r *PeekRequest) bool {
 	if r.IfRevision == 0 || r.past() || r.Name != s.name() {
 		return false
@@ -47,12 +47,6 @@ func (s *session) same(r *PeekRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision() == r.IfRevision && s.exit == nil && !s.lost
-}
-
-// unchanged is the result for a running session that has nothing new, which a
-// short reply has the id of.
-func unchanged(id string, r *PeekRequest) PeekResult {
-	return PeekResult{ID: id, Name: r.Name, State: StateRunning, Revision: r.IfRevision, Unchanged: true}
 }
 
 // peekAt reads what a recorded session showed at a time. The screen of then is

@@ -3,9 +3,10 @@ package mux
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -29,9 +30,6 @@ type watchList struct {
 	requests []PeekRequest
 	changes  atomic.Uint64 // of the server, when nothing in the list was new
 }
-
-// nothingNew begins the reply for a list without anything new.
-const nothingNew = `{"unchanged":true`
 
 // keep remembers a list and returns its token; "" for one that is too long.
 func (w *watches) keep(requests []PeekRequest) string {
@@ -130,15 +128,21 @@ func (w *watched) keep(token string, requests []PeekRequest, results []PeekResul
 	w.token, w.requests, w.results = token, slices.Clone(requests), slices.Clone(results)
 }
 
-// peekAgain asks for a list by its token. ErrTooOld: it is not kept any more.
+// peekAgain asks for a list by its token. ErrTooOld: the server does not keep it any
+// more, or is an older one, whose results for a token may be ids.
 func (c *Client) peekAgain(ctx context.Context, token string, rs []PeekRequest) ([]PeekResult, error) {
-	b, err := c.answer(ctx, "/v1/peek", append(appendString(rawJSON(`{"watch":`), token), '}'))
-	if err != nil {
-		return nil, err
+	var out struct {
+		peekReply
+		peekUnchanged
 	}
-	if strings.HasPrefix(string(b), nothingNew) {
+	err := c.call(ctx, "POST", "/v1/peek", peekList{Watch: token}, &out)
+	switch {
+	case errors.As(err, new(*json.UnmarshalTypeError)):
+		return nil, ErrTooOld
+	case err != nil:
+		return nil, err
+	case out.Unchanged:
 		return c.watched.nothing(token)
 	}
-	out, _, err := results(b, rs)
-	return out, err
+	return out.Results, checkResults(out.Results, rs)
 }

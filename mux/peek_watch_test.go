@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -96,6 +97,31 @@ func TestPeekAgain(t *testing.T) {
 	killServer(t, c)
 	if got, named := peek(); !named || got[1].Name != "s0" || got[1].Error != nil {
 		t.Errorf("of a new server: sent %v, %+v", named, got)
+	}
+}
+
+// TestPeekAgainOfAnOlderServer, which answers a token with ids: the list is sent.
+func TestPeekAgainOfAnOlderServer(t *testing.T) {
+	replies := []string{
+		`{"results":[{"id":"i","name":"a","state":"running","revision":7,"unchanged":true}],"watch":"t"}`,
+		`{"results":["i"]}`,
+		`{"results":[{"id":"i","name":"a","state":"running","revision":8,"text":"new"}]}`,
+	}
+	c, _ := far(func(_ int, conn net.Conn, r *bufio.Reader) {
+		for _, body := range replies {
+			if hears(r) == "" {
+				return
+			}
+			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		}
+	})
+	defer c.Close()
+	asked := []PeekRequest{{Name: "a", IfRevision: 7}}
+	if got, err := c.PeekMany(t.Context(), asked); err != nil || !got[0].Unchanged {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err := c.PeekMany(t.Context(), asked); err != nil || got[0].Text != "new" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

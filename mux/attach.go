@@ -46,8 +46,8 @@ type attachClient struct {
 	scan       keys.Scanner // of the person's input; only the reader uses it
 
 	cols, rows int
-	outer      vt.Outer // what its terminal looks like
-	filter     vt.OuterFilter
+	outer      vt.HostTerminal // what its terminal looks like
+	filter     vt.HostFilter
 	typist     *typist // how far its input came; nil: nobody counts
 	taken      uint64  // bytes of it that the program has
 	ackd       uint64  // those that the client knows of
@@ -166,12 +166,12 @@ func (c *attachClient) next() (m message, ok bool) {
 		m.raw, m.size = c.raw(), Size{c.cols, c.rows}
 		m.paint, m.offset, m.data = true, s.out, s.screen().AppendPaint(nil, o)
 		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
-		c.filter = vt.OuterFilter{}
+		c.filter = vt.HostFilter{}
 		if c.raw() {
 			m.data = c.filter.Filter(m.data, s.term.Pending())
 		}
 		if first && c.mark != "" {
-			m.data = append([]byte(vt.Mark(c.mark)), m.data...)
+			m.data = append([]byte(vt.Marker(c.mark)), m.data...)
 		}
 		return m, true
 	case len(c.backlog) > 0:

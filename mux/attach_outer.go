@@ -14,7 +14,7 @@ const maxCell = 1000
 // answers for the terminal whose size is in force; after it left, those of the
 // last one.
 func (c *attachClient) looks(m AttachControl) {
-	o := vt.Outer{CellWidth: m.CellWidth, CellHeight: m.CellHeight}
+	o := vt.HostTerminal{CellWidth: m.CellWidth, CellHeight: m.CellHeight}
 	if min(m.CellWidth, m.CellHeight) <= 0 || max(m.CellWidth, m.CellHeight) > maxCell {
 		o.CellWidth, o.CellHeight = 0, 0
 	}
@@ -35,8 +35,8 @@ func (c *attachClient) looks(m AttachControl) {
 
 // setOuter tells the screen what shows it, and its program when that asked to be
 // told. mu is held.
-func (s *session) setOuter(o vt.Outer) {
-	s.term.SetOuter(o)
+func (s *session) setOuter(o vt.HostTerminal) {
+	s.term.SetHostTerminal(o)
 	s.report()
 }
 

@@ -30,7 +30,7 @@ func (c *attachClient) resume(at place) bool {
 		return false
 	}
 	held := s.j.from(base)[:s.out-base]
-	var f vt.OuterFilter
+	var f vt.HostFilter
 	before := f.Filter(nil, s.opened)
 	before = f.Filter(before[:0], held[:at.offset-base])
 	f.Stale()

@@ -25,7 +25,7 @@ func attachMarked(t *testing.T, c *Client, name string) (*attachRun, string) {
 	if found == nil {
 		t.Fatalf("no mark in %q", p.all())
 	}
-	return r, vt.Mark(found[1])
+	return r, vt.Marker(found[1])
 }
 
 // TestAttachShowsItself: a terminal whose mark comes out of the session that it

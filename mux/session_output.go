@@ -124,7 +124,7 @@ func (s *session) terminalEvent(e vt.Event) {
 		s.srv.emit(s, Event{Type: EventBell})
 	case vt.EventTitle:
 		s.srv.emit(s, Event{Type: EventTitle, Title: e.Text})
-	case vt.EventMark:
+	case vt.EventMarker:
 		s.srv.nesting.found(e.Text, s)
 	case vt.EventPrompt:
 		s.prompt = e.Name == "A" || e.Name == "B"

@@ -4,16 +4,16 @@ package vt
 // strings (strings.go), events, replies and the history have their own;
 // everything else is bounded by the size of the screen.
 const (
-	maxLinkText    = 1 << 20 // links of both screens
-	maxClusterText = 4 << 20 // characters of several code points
-	maxOpenLooks   = 4 * pageSize
-	lookBytes      = 64 // size of a rendition in a page of history, without its link
+	maxLinkText       = 1 << 20 // links of both screens
+	maxClusterText    = 4 << 20 // characters of several code points
+	maxOpenRenditions = 4 * pageSize
+	renditionBytes    = 64 // size of a rendition in a page of history, without its link
 )
 
 // Dropped counts what was dropped because a limit was reached.
 type Dropped struct {
 	Links    uint64 `json:"links,omitempty"`    // hyperlinks; their text is kept
-	Styles   uint64 `json:"styles,omitempty"`   // renditions; shown as the default
+	Styles   uint64 `json:"styles,omitempty"`   // sgrAttrs; shown as the default
 	Clusters uint64 `json:"clusters,omitempty"` // characters of several code points; the first is shown
 	Strings  uint64 `json:"strings,omitempty"`  // control strings longer than their limit
 	Events   uint64 `json:"events,omitempty"`   // events not taken in time

@@ -65,9 +65,9 @@ func checkCopies(t *testing.T, name string, term *vt.Terminal) {
 		t.Errorf("%s: %s", name, d)
 	}
 	cols, rows := term.Size()
-	outer := mustNew(t, vt.Options{Cols: cols, Rows: rows})
-	outer.Write(term.AppendPaint(nil, vt.PaintOptions{}))
-	if d := diffVisible(term, outer); d != "" {
+	host := mustNew(t, vt.Options{Cols: cols, Rows: rows})
+	host.Write(term.AppendPaint(nil, vt.PaintOptions{}))
+	if d := diffVisible(term, host); d != "" {
 		t.Errorf("%s painted: %s", name, d)
 	}
 }
@@ -108,7 +108,7 @@ func TestCapturesAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var f vt.OuterFilter
+		var f vt.HostFilter
 		through := f.Filter(nil, raw)
 		for _, q := range asked {
 			if !bytes.Contains(raw, []byte(q)) {

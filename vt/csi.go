@@ -48,7 +48,7 @@ func (t *Terminal) csiBytes(p []byte) int {
 		return t.csiTail(p)
 	}
 	c := &ps.csi
-	over := false
+	tooLong := false
 	for i, b := range p {
 		switch {
 		case b >= '0' && b <= '9':
@@ -64,7 +64,7 @@ func (t *Terminal) csiBytes(p []byte) int {
 			c.any = true
 			c.next(b == ':')
 		default:
-			if over = t.csiOther(b); over {
+			if tooLong = t.csiOther(b); tooLong {
 				return i + 1
 			}
 			if ps.state == stGround { // the byte is text again

@@ -44,10 +44,10 @@ func (t *Terminal) passthrough(p []byte) {
 	}
 	e.nested++
 	ps := &t.parser
-	outer := *ps
+	host := *ps
 	*ps = parser{}
 	t.feed(p)
-	*ps = outer
+	*ps = host
 	if t.extra != nil { // RIS inside drops it
 		t.extra.nested = 0
 	}

@@ -12,7 +12,7 @@ type painter struct {
 	bits     cell   // protected and semantic bits
 	plain    bool   // for a host terminal: no OSC 133, no protection
 	begun    bool   // what readers see during a synchronized update has been written
-	rest     bool   // the modes have been written, see restModes
+	modesSet bool   // the modes have been written, see restModes
 	grapheme bool   // width policy in force on the terminal painted to
 	kept     uint64 // history lines before this one are stored elsewhere
 	eight    bool   // it has left UTF-8, see latin
@@ -66,7 +66,7 @@ func (t *Terminal) ansi(dst []byte, hidden bool, kept uint64) []byte {
 // toAlt enters the alternate screen, blank and with the cursor at home, and
 // keeps the primary screen's saved cursor.
 func (p *painter) toAlt() {
-	p.look(look{})
+	p.rendition(rendition{})
 	p.str("\x1b[?69l\x1b[r\x1b(B\x0f\x1b[?47h\x1b[H")
 }
 
@@ -81,7 +81,7 @@ func (p *painter) hiddenAlt() {
 	p.screen(s, false)
 	p.kittyFlags(&s.kitty)
 	p.savedCursor(s)
-	p.look(look{})
+	p.rendition(rendition{})
 	p.charsets(&charsets{})
 	p.str("\x1b[?69l\x1b[r\x1b[?47l\x1b[H")
 }
@@ -103,7 +103,7 @@ func (p *painter) frozen(f *frozen) {
 		p.toAlt()
 	}
 	p.screen(&f.screen, h != nil && !f.alt)
-	p.look(look{})
+	p.rendition(rendition{})
 	if f.title != "" {
 		p.str("\x1b]2;" + f.title + "\x1b\\")
 	}
@@ -114,7 +114,7 @@ func (p *painter) frozen(f *frozen) {
 	}
 	p.csi("H", f.y+1, f.x+1)
 	p.again(&f.screen, f.x, f.y, f.pending, &charsets{}) // later output is plain text
-	p.look(look{})
+	p.rendition(rendition{})
 	p.str("\x1b[?2026h")
 	if f.alt {
 		p.str("\x1b[H\x1b[2J\x1b[?47l")
@@ -126,7 +126,7 @@ func (p *painter) frozen(f *frozen) {
 }
 
 // wasOpen returns the line that was open when an update began, in the
-// renditions of the line it became.
+// sgrAttrs of the line it became.
 func (h *history) wasOpen(f *frozen) line {
 	l := h.openLine()
 	if f.lines < h.closed {
@@ -151,16 +151,16 @@ func (p *painter) csi(final string, n ...int) {
 	p.str(final)
 }
 
-// setLook switches to a cell's rendition, link and bits.
-func (p *painter) setLook(c cell) {
-	l := look{style: p.t.styles.get(c.style()), bits: c & (cellProtected | cellSem)}
+// setRendition switches to a cell's rendition, link and bits.
+func (p *painter) setRendition(c cell) {
+	l := rendition{style: p.t.styles.get(c.style()), bits: c & (cellProtected | cellSem)}
 	if id := c.link(); id != 0 {
 		l.link = p.t.links.get(uint32(id))
 	}
-	p.look(l)
+	p.rendition(l)
 }
 
-func (p *painter) look(l look) {
+func (p *painter) rendition(l rendition) {
 	if l.style != p.style {
 		p.style = l.style
 		p.str("\x1b[")
@@ -239,7 +239,7 @@ func (p *painter) lines(from, to uint64, skip int) {
 		}
 		p.line(l, k)
 		if l.flags&lineContinued == 0 {
-			p.look(look{})
+			p.rendition(rendition{})
 			p.str("\r\n")
 		}
 	}
@@ -254,7 +254,7 @@ func (p *painter) line(l line, skip int) {
 	p.policy(l.flags&lineWcwidth == 0)
 	_, starts := wrapStarts(l.text, l.flags, p.t.cols)
 	at := 0
-	part := func(lk look, end int) {
+	part := func(lk rendition, end int) {
 		for at < end {
 			for len(starts) > 1 && starts[1] <= at {
 				starts = starts[1:]
@@ -268,7 +268,7 @@ func (p *painter) line(l line, skip int) {
 					_, width := nextCluster(l.text[at:], l.flags&lineWcwidth == 0)
 					p.wrapPlain(width == 2)
 				}
-				p.look(lk)
+				p.rendition(lk)
 				from += p.first(l, from)
 				p.lineText(l.text[from:stop])
 			}
@@ -276,9 +276,9 @@ func (p *painter) line(l line, skip int) {
 		}
 	}
 	for _, s := range l.spans {
-		part(l.look(s), min(at+s.bytes, len(l.text)))
+		part(l.rendition(s), min(at+s.bytes, len(l.text)))
 	}
-	part(look{}, len(l.text))
+	part(rendition{}, len(l.text))
 }
 
 // lineText writes text of a history line under the line's width policy.
@@ -319,7 +319,7 @@ func (p *painter) first(l line, from int) int {
 // in takes its background from the pen. If the next row begins with a wide
 // character, a wide one is written, because it wraps wherever it does not fit.
 func (p *painter) wrapPlain(wide bool) {
-	p.look(look{bits: p.bits})
+	p.rendition(rendition{bits: p.bits})
 	if !wide {
 		p.str(" \r\x1b[X")
 		return
@@ -346,11 +346,11 @@ func (p *painter) screen(s *screen, flow bool) {
 	for y := range last + 1 {
 		r := s.view(y)
 		if y == 0 && spacer && !r.at(0).isWide() {
-			p.look(look{})
+			p.rendition(rendition{})
 			p.str(" ")
 		}
 		if y > 0 && !cont {
-			p.look(look{bits: p.bits & cellSem})
+			p.rendition(rendition{bits: p.bits & cellSem})
 			p.str("\r\n")
 			p.prev = nil
 		}
@@ -401,7 +401,7 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 			prev = prev[:0]
 			continue
 		}
-		p.setLook(c)
+		p.setRendition(c)
 		text = appendContent(text[:0], t, c)
 		p.glyph(prev, text, c.isWide())
 		if len(text) == 1 && text[0] < 0x80 { // the next one cannot join it
@@ -486,7 +486,7 @@ func (p *painter) blanks(r *row, x, x1 int, wrapped bool) int {
 		n--
 	}
 	if c != 0 {
-		p.setLook(c)
+		p.setRendition(c)
 	}
 	if n > 0 {
 		if c != 0 {
@@ -497,7 +497,7 @@ func (p *painter) blanks(r *row, x, x1 int, wrapped bool) int {
 		}
 		return x + n - 1
 	}
-	p.setLook(c)
+	p.setRendition(c)
 	p.str(" ")
 	return x
 }

@@ -41,7 +41,7 @@ func (p *painter) savedWaits(scr *screen) bool {
 
 // printModes sets again the modes that rejoin and again reset.
 func (p *painter) printModes() {
-	if !p.rest {
+	if !p.modesSet {
 		return
 	}
 	if p.t.modes&modeInsert != 0 {
@@ -63,7 +63,7 @@ func (p *painter) savedCursor(s *screen) {
 	if p.savedWaits(s) {
 		if c := s.view(s.saved.y).at(s.saved.x); c&(cellContent|cellKind) == 0 {
 			p.moveTo(s.saved.x, s.saved.y, s.saved.origin)
-			p.setLook(c)
+			p.setRendition(c)
 			p.csi("X", 1) // what was written there to make the wrap pending
 		}
 	}
@@ -81,11 +81,11 @@ func (p *painter) moveTo(x, y int, origin bool) {
 }
 
 func (p *painter) pen(pen *pen) {
-	l := look{style: pen.style, bits: pen.attr & (cellProtected | cellSem)}
+	l := rendition{style: pen.style, bits: pen.attr & (cellProtected | cellSem)}
 	if id := pen.attr.link(); id != 0 {
 		l.link = p.t.links.get(uint32(id))
 	}
-	p.look(l)
+	p.rendition(l)
 }
 
 // charsets designates and invokes the sets.
@@ -116,7 +116,7 @@ var toggles = [...]int{1, 5, 7, 9, 12, 25, 40, 42, 45, 66, 67, 95, 1000, 1002, 1
 // stops, titles, colours, keyboard resources.
 func (p *painter) restModes() {
 	t := p.t
-	p.rest = true
+	p.modesSet = true
 	fresh := defaultModes
 	for _, n := range toggles {
 		m := decMode(n)
@@ -181,7 +181,7 @@ func (p *painter) rare() {
 		return
 	}
 	for _, s := range e.sgrStack {
-		p.look(look{style: s, bits: p.bits})
+		p.rendition(rendition{style: s, bits: p.bits})
 		p.str("\x1b[#{")
 	}
 	for _, s := range e.titles {
@@ -273,7 +273,7 @@ func (p *painter) rejoin() bool {
 	if t.modes&modeInsert != 0 {
 		p.csi("P", 1+int(c&cellWide/cellWide))
 	}
-	p.setLook(c)
+	p.setRendition(c)
 	if p.eight {
 		p.b = append(p.b, text...)
 	} else if width := 1 + int(c&cellWide/cellWide); joinsText(t.leftText(t.scr, x, y), text) || !remakes(text, width, p.grapheme) {
@@ -307,7 +307,7 @@ func (p *painter) again(s *screen, x, y int, pending bool, chars *charsets) {
 		p.str("\x1b[D")
 	}
 	p.str("\x1b[?7h\x1b[4l\x1b(B\x0f")
-	p.setLook(c)
+	p.setRendition(c)
 	text := appendContent(nil, t, c)
 	if len(text) == 0 {
 		text = append(text, ' ')

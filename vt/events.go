@@ -18,7 +18,7 @@ const (
 	EventWorkDir                    // OSC 7: Text, as sent
 	EventPointer                    // OSC 22: Text, the shape's name
 	EventReset                      // RIS
-	EventMark                       // OSC 75010: Text, the marker written by an attach client of ours (see Mark)
+	EventMarker                     // OSC 75010: Text, the marker written by an attach client of ours (see Marker)
 )
 
 var eventNames = [...]string{

@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// OuterFilter removes from raw output what must not reach a person's terminal:
+// HostFilter removes from raw output what must not reach a person's terminal:
 // sequences that would make it answer, because the emulator has answered
 // already, and those not in the tables of pass.go. The rest passes unchanged,
 // however it is split; a sequence is held back until it is complete enough to
 // judge. The zero value is ready.
-type OuterFilter struct {
+type HostFilter struct {
 	held  []byte // the sequence read so far
 	state filterState
 	c2    bool // 0xC2 was the last byte of text or of a string
@@ -36,17 +36,17 @@ const maxHeld = maxText + 64
 
 // Stale reports, once, that a sequence was removed which changes the screen:
 // the host terminal must be repainted.
-func (f *OuterFilter) Stale() bool {
+func (f *HostFilter) Stale() bool {
 	stale := f.stale
 	f.stale = false
 	return stale
 }
 
 // Idle reports whether the filter is between sequences.
-func (f *OuterFilter) Idle() bool { return f.state == ftText && !f.c2 }
+func (f *HostFilter) Idle() bool { return f.state == ftText && !f.c2 }
 
 // Filter appends the part of src that may pass to dst.
-func (f *OuterFilter) Filter(dst, src []byte) []byte {
+func (f *HostFilter) Filter(dst, src []byte) []byte {
 	for len(src) > 0 {
 		if f.state != ftText {
 			dst = f.sequence(dst, src[0])
@@ -78,7 +78,7 @@ func (f *OuterFilter) Filter(dst, src []byte) []byte {
 	return dst
 }
 
-func (f *OuterFilter) begin(dst []byte, c byte) []byte {
+func (f *HostFilter) begin(dst []byte, c byte) []byte {
 	f.held, f.state = append(f.held[:0], 0x1b), ftEscape
 	return f.sequence(dst, c)
 }
@@ -97,17 +97,8 @@ func textRun(p []byte) int {
 // shifts. CAN would end a sequence and begins a file transfer (ZMODEM).
 func passesControl(c byte) bool { return c >= 0x07 && c <= 0x0f }
 
-// Flush appends what is held and may pass: the output has ended.
-func (f *OuterFilter) Flush(dst []byte) []byte {
-	if f.c2 && f.state == ftText {
-		dst = append(dst, 0xc2)
-	}
-	*f = OuterFilter{}
-	return dst
-}
-
 // drop discards the held sequence.
-func (f *OuterFilter) drop() {
+func (f *HostFilter) drop() {
 	f.held, f.state, f.c2, f.void = f.held[:0], ftText, false, false
 	if cap(f.held) > 4096 {
 		f.held = nil
@@ -115,7 +106,7 @@ func (f *OuterFilter) drop() {
 }
 
 // sequence handles a byte within a sequence.
-func (f *OuterFilter) sequence(dst []byte, c byte) []byte {
+func (f *HostFilter) sequence(dst []byte, c byte) []byte {
 	switch {
 	case f.state >= ftLong:
 		return f.long(dst, c)
@@ -143,7 +134,7 @@ func (f *OuterFilter) sequence(dst []byte, c byte) []byte {
 }
 
 // escape handles a byte after ESC.
-func (f *OuterFilter) escape(dst []byte, c byte) []byte {
+func (f *HostFilter) escape(dst []byte, c byte) []byte {
 	f.held = append(f.held, c)
 	switch {
 	case c < 0x30:
@@ -196,7 +187,7 @@ func ruleFor(rules []passRule, seq string) *passRule {
 }
 
 // csi handles a byte of a control sequence.
-func (f *OuterFilter) csi(dst []byte, c byte) []byte {
+func (f *HostFilter) csi(dst []byte, c byte) []byte {
 	if len(f.held) < maxHeld {
 		f.held = append(f.held, c)
 	} else {
@@ -213,7 +204,7 @@ func (f *OuterFilter) csi(dst []byte, c byte) []byte {
 }
 
 // control passes or removes a complete control sequence.
-func (f *OuterFilter) control(dst []byte, s sequence) []byte {
+func (f *HostFilter) control(dst []byte, s sequence) []byte {
 	switch s.name {
 	case "h", "l", "?h", "?l", "?s", "?r":
 		return f.modes(dst, s)
@@ -228,7 +219,7 @@ func (f *OuterFilter) control(dst []byte, s sequence) []byte {
 }
 
 // modes passes the modes that may be set.
-func (f *OuterFilter) modes(dst []byte, s sequence) []byte {
+func (f *HostFilter) modes(dst []byte, s sequence) []byte {
 	dec := s.name[0] == '?'
 	open := false
 	for _, n := range s.args() {

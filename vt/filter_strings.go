@@ -6,7 +6,7 @@ import (
 )
 
 // string handles a byte of a held control string.
-func (f *OuterFilter) string(dst []byte, c byte) []byte {
+func (f *HostFilter) string(dst []byte, c byte) []byte {
 	osc := f.held[1] == ']'
 	switch {
 	case f.state == ftStringE && c == '\\', c == 0x07 && osc, c == 0x9c && f.c2:
@@ -34,14 +34,14 @@ func (f *OuterFilter) string(dst []byte, c byte) []byte {
 
 // endString passes or removes a complete string. c is the last byte of its
 // terminator.
-func (f *OuterFilter) endString(dst []byte, c byte) []byte {
+func (f *HostFilter) endString(dst []byte, c byte) []byte {
 	if c == 0x9c { // ST in UTF-8
 		f.held = f.held[:len(f.held)-1]
 	}
 	body := f.held[2:]
 	switch {
 	case f.isPassthrough():
-		var g OuterFilter
+		var g HostFilter
 		dst = g.Filter(dst, body[len(tmuxPrefix):])
 		f.stale = f.stale || g.stale
 	case !f.void && passesString(f.held[1], body):
@@ -57,7 +57,7 @@ func (f *OuterFilter) endString(dst []byte, c byte) []byte {
 }
 
 // beginLong judges a string by its beginning.
-func (f *OuterFilter) beginLong(dst []byte) []byte {
+func (f *HostFilter) beginLong(dst []byte) []byte {
 	f.void = f.void || !passesLong(f.held[1], f.held[2:])
 	if !f.void {
 		dst = append(dst, f.held...)
@@ -68,7 +68,7 @@ func (f *OuterFilter) beginLong(dst []byte) []byte {
 
 // long follows a long string to its end. What may be long is ASCII. If another
 // sequence cuts it off, it is cancelled (CAN).
-func (f *OuterFilter) long(dst []byte, c byte) []byte {
+func (f *HostFilter) long(dst []byte, c byte) []byte {
 	wasC2 := f.c2
 	f.c2 = c == 0xc2
 	pass := func(p ...byte) {
@@ -100,7 +100,7 @@ func (f *OuterFilter) long(dst []byte, c byte) []byte {
 
 // isPassthrough reports whether a string for tmux's passthrough is held. Other
 // terminals would print its content.
-func (f *OuterFilter) isPassthrough() bool {
+func (f *HostFilter) isPassthrough() bool {
 	return f.held[1] == 'P' && bytes.HasPrefix(f.held[2:], tmuxPrefix)
 }
 

@@ -25,7 +25,7 @@ func TestFilterQueries(t *testing.T) {
 		"\x05",                // ENQ
 		"\u009bc", "\u009b6n", // the same with C1
 	} {
-		var f vt.OuterFilter
+		var f vt.HostFilter
 		if got := string(f.Filter(nil, []byte("a"+q+"b"))); got != "ab" {
 			t.Errorf("%q goes through as %q", "a"+q+"b", got)
 		}
@@ -42,7 +42,7 @@ func TestFilterKeeps(t *testing.T) {
 		"\x1b]52;c;aGk=\a", "\x1b]133;A\a", "\x1b]9;4;1;50\a", "\x1b]7;file:///tmp\a", "\x1b]7501;state=idle\x1b\\",
 		"\x1bPq#0;2;0;0;0~~\x1b\\", "\x1b_Gf=24,s=1,v=1;AAAA\x1b\\", "\x1b[2*x", "\x1b[88;1;1;2;2$x",
 	} {
-		var f vt.OuterFilter
+		var f vt.HostFilter
 		if got := string(f.Filter(nil, []byte("a"+s+"b"))); got != "a"+s+"b" {
 			t.Errorf("%q goes through as %q", "a"+s+"b", got)
 		}
@@ -51,7 +51,7 @@ func TestFilterKeeps(t *testing.T) {
 
 // TestFilterList: a list of colours, some of them queries.
 func TestFilterList(t *testing.T) {
-	var f vt.OuterFilter
+	var f vt.HostFilter
 	got := string(f.Filter(nil, []byte("\x1b]4;1;#ff0000;2;?\a.")))
 	term := mustNew(t, vt.Options{})
 	term.Write([]byte(got))
@@ -70,7 +70,7 @@ func TestFilterAnswersNothing(t *testing.T) {
 		if len(input) > 64<<10 {
 			continue
 		}
-		var f vt.OuterFilter
+		var f vt.HostFilter
 		term := mustNew(t, vt.Options{})
 		through := f.Filter(nil, input)
 		term.Write(through)

@@ -181,7 +181,7 @@ func FuzzResize(f *testing.F) {
 func FuzzFilter(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
-		var whole, bytewise vt.OuterFilter
+		var whole, bytewise vt.HostFilter
 		want := whole.Filter(nil, input)
 		var got []byte
 		for i := range input {

@@ -44,17 +44,17 @@ func (r *lineRef) setRows(n int) {
 // history holds what has left the top of the primary screen: logical lines,
 // with numbers that never change, wrapped when read.
 type history struct {
-	pages  []*page // oldest first; the last one is being written
-	open   openLine
-	count  int    // lines in pages
-	closed uint64 // lines ever closed: the number of the next line
-	bytes  int64
-	rows   int // physical rows of the lines in pages at width wide
-	wide   int // 0: rows is unknown
-	store  Pages
-	lookOf map[cell]int // rendition of cell attributes, in the page being written
-	late   [8]lateLook  // recent lookups
-	cache  cachedPage
+	pages       []*page // oldest first; the last one is being written
+	open        openLine
+	count       int    // lines in pages
+	closed      uint64 // lines ever closed: the number of the next line
+	bytes       int64
+	rows        int // physical rows of the lines in pages at width wide
+	wide        int // 0: rows is unknown
+	store       Pages
+	renditionOf map[cell]int       // rendition of cell attributes, in the page being written
+	recent      [8]cachedRendition // recent lookups
+	cache       cachedPage
 	// Reusable memory: of the page being written, and of a dropped page.
 	buf, spare []byte
 	refs       []lineRef
@@ -62,8 +62,8 @@ type history struct {
 	maxBytes   int64
 }
 
-// lateLook is a cached lookup, of attributes other than 0.
-type lateLook struct {
+// cachedRendition is a cached lookup, of attributes other than 0.
+type cachedRendition struct {
 	attr cell
 	n    int
 }
@@ -124,13 +124,13 @@ func (t *Terminal) push(r *row) {
 }
 
 // tooLong reports whether the open line must be split: its text and all its
-// renditions are in memory.
+// sgrAttrs are in memory.
 func (h *history) tooLong() bool {
 	if len(h.open.text) > maxOpenLine {
 		return true
 	}
 	n := len(h.pages)
-	return n > 0 && !h.pages[n-1].sealed && h.pages[n-1].looked > maxOpenLooks
+	return n > 0 && !h.pages[n-1].sealed && h.pages[n-1].renditionSize > maxOpenRenditions
 }
 
 // newLine returns the flags of a line that begins with r.
@@ -195,11 +195,11 @@ func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 		if len(o.text)-start != x-from {
 			o.flags &^= linePlain
 		}
-		look := 0
+		rendition := 0
 		if attr != 0 {
-			look = t.lookFor(h, attr)
+			rendition = t.renditionFor(h, attr)
 		}
-		o.addSpan(len(o.text)-start, look)
+		o.addSpan(len(o.text)-start, rendition)
 	}
 	if wrapped && n < t.cols { // a row that continues is full
 		k := t.cols - n
@@ -212,12 +212,12 @@ func (t *Terminal) addRow(h *history, r *row, wrapped bool) {
 }
 
 // addSpan adds bytes in one rendition.
-func (o *openLine) addSpan(bytes, look int) {
-	if k := len(o.spans); k > 0 && o.spans[k-1].look == look {
+func (o *openLine) addSpan(bytes, rendition int) {
+	if k := len(o.spans); k > 0 && o.spans[k-1].rendition == rendition {
 		o.spans[k-1].bytes += bytes
 		return
 	}
-	o.spans = append(o.spans, span{bytes, look})
+	o.spans = append(o.spans, span{bytes, rendition})
 }
 
 // addPlain appends cells of one rendition, none of them wide or a cluster, and
@@ -323,37 +323,37 @@ func (o *openLine) addCell(t *Terminal, cells []cell, x int) {
 	}
 }
 
-// lookFor returns the number of a rendition in the page being written.
-func (t *Terminal) lookFor(h *history, attr cell) int {
-	late := &h.late[attr>>cellStyleShift&7]
-	if attr == late.attr {
-		return late.n
+// renditionFor returns the number of a rendition in the page being written.
+func (t *Terminal) renditionFor(h *history, attr cell) int {
+	recent := &h.recent[attr>>cellStyleShift&7]
+	if attr == recent.attr {
+		return recent.n
 	}
 	p := h.writing()
-	n, ok := h.lookOf[attr]
+	n, ok := h.renditionOf[attr]
 	if !ok {
-		l := look{style: t.styles.get(attr.style()), bits: attr & (cellProtected | cellSem)}
+		l := rendition{style: t.styles.get(attr.style()), bits: attr & (cellProtected | cellSem)}
 		if id := attr.link(); id != 0 {
 			l.link = t.links.get(uint32(id))
 		}
-		p.looks = append(p.looks, l)
-		p.looked += l.size()
+		p.renditions = append(p.renditions, l)
+		p.renditionSize += l.size()
 		h.grow(p, int64(l.size()))
-		n = len(p.looks)
-		if h.lookOf == nil {
-			h.lookOf = make(map[cell]int)
+		n = len(p.renditions)
+		if h.renditionOf == nil {
+			h.renditionOf = make(map[cell]int)
 		}
-		h.lookOf[attr] = n
+		h.renditionOf[attr] = n
 	}
-	*late = lateLook{attr, n}
+	*recent = cachedRendition{attr, n}
 	return n
 }
 
-// forgetLooks must be called when the numbers of styles or links change their
+// forgetRenditions must be called when the numbers of styles or links change their
 // meaning.
-func (h *history) forgetLooks() {
-	clear(h.lookOf)
-	h.late = [8]lateLook{}
+func (h *history) forgetRenditions() {
+	clear(h.renditionOf)
+	h.recent = [8]cachedRendition{}
 }
 
 // closeLine ends the open line and adds it to the page.
@@ -363,7 +363,7 @@ func (t *Terminal) closeLine() {
 	if !o.any {
 		return
 	}
-	if n := len(o.spans); n > 0 && o.spans[n-1].look == 0 {
+	if n := len(o.spans); n > 0 && o.spans[n-1].rendition == 0 {
 		o.spans = o.spans[:n-1]
 	}
 	p := h.writing()
@@ -394,7 +394,7 @@ func (t *Terminal) lineAdded(p *page, rows int) {
 	} else {
 		h.wide = 0 // this line was not counted at that width
 	}
-	if len(p.lines) >= pageSize || p.looked >= pageSize {
+	if len(p.lines) >= pageSize || p.renditionSize >= pageSize {
 		h.seal(p)
 	}
 	t.trimHistory()

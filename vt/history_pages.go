@@ -9,19 +9,19 @@ import (
 // page is a page of history, sealed or being written. Of a page stored by
 // Pages, only this header is in memory; the rest is read on demand.
 type page struct {
-	first  uint64    // number of its first line
-	skip   int       // lines dropped before that one
-	count  int       // number of lines
-	rows   int       // rows of these lines at the width history.wide
-	widest int       // columns of the longest line
-	refs   []lineRef // of every line it was written with; nil when stored by Pages
-	looks  []look
-	lines  []byte // nil when stored by Pages
-	number uint64 // its number in Pages
-	size   int64
-	looked int // bytes of renditions
-	sealed bool
-	lost   bool // Pages could not return it
+	first         uint64    // number of its first line
+	skip          int       // lines dropped before that one
+	count         int       // number of lines
+	rows          int       // rows of these lines at the width history.wide
+	widest        int       // columns of the longest line
+	refs          []lineRef // of every line it was written with; nil when stored by Pages
+	renditions    []rendition
+	lines         []byte // nil when stored by Pages
+	number        uint64 // its number in Pages
+	size          int64
+	renditionSize int // bytes of renditions
+	sealed        bool
+	lost          bool // Pages could not return it
 }
 
 // kept reports whether the page is stored by Pages.
@@ -35,7 +35,7 @@ func (h *history) writing() *page {
 	p := &page{first: h.closed, lines: h.buf[:0], refs: h.refs[:0]}
 	h.buf, h.refs = nil, nil
 	h.pages = append(h.pages, p)
-	h.forgetLooks()
+	h.forgetRenditions()
 	return p
 }
 
@@ -53,8 +53,8 @@ func (h *history) seal(p *page) {
 		if s, ok := h.store.(PageBuffers); ok {
 			b = s.Buffer()
 		}
-		if number, err := h.store.Append(appendPage(b, p.looks, p.refs, p.lines, h.wide)); err == nil {
-			p.number, p.lines, p.looks = number, nil, nil
+		if number, err := h.store.Append(appendPage(b, p.renditions, p.refs, p.lines, h.wide)); err == nil {
+			p.number, p.lines, p.renditions = number, nil, nil
 		}
 	}
 	if cap(lines) <= 4*pageSize {
@@ -66,9 +66,9 @@ func (h *history) seal(p *page) {
 	} else {
 		p.lines = append(h.memory(len(lines)), lines...)
 		p.refs = append(make([]lineRef, 0, len(p.refs)), p.refs...)
-		p.looks = slices.Clip(slices.Clone(p.looks))
+		p.renditions = slices.Clip(slices.Clone(p.renditions))
 	}
-	h.forgetLooks()
+	h.forgetRenditions()
 }
 
 // memory returns a buffer for a sealed page.
@@ -208,17 +208,17 @@ func (h *history) load(p *page) *cachedPage {
 		return &h.cache
 	}
 	if h.store == nil {
-		h.lose(p)
+		h.markLost(p)
 		return nil
 	}
 	b, err := h.store.Read(p.number)
 	if err != nil {
-		h.lose(p)
+		h.markLost(p)
 		return nil
 	}
 	c, err := readPage(b)
 	if err != nil || p.skip+p.count > len(c.refs) {
-		h.lose(p)
+		h.markLost(p)
 		return nil
 	}
 	c.number, c.valid = p.number, true
@@ -226,9 +226,9 @@ func (h *history) load(p *page) *cachedPage {
 	return &h.cache
 }
 
-// lose marks a page as unreadable: one row in place of its last line says so,
+// markLost marks a page as unreadable: one row in place of its last line says so,
 // and its other lines take no row.
-func (h *history) lose(p *page) {
+func (h *history) markLost(p *page) {
 	p.lost = true
 	if h.wide != 0 {
 		h.rows += 1 - p.rows
@@ -238,7 +238,7 @@ func (h *history) lose(p *page) {
 
 // line decodes a line; its spans are appended to buf.
 func (h *history) line(p *page, i int, buf []span) line {
-	c := &cachedPage{refs: p.refs, looks: p.looks, lines: p.lines}
+	c := &cachedPage{refs: p.refs, renditions: p.renditions, lines: p.lines}
 	if p.kept() {
 		if c = h.load(p); c == nil {
 			return p.lostLine(i)
@@ -249,7 +249,7 @@ func (h *history) line(p *page, i int, buf []span) line {
 	if ref.offset() < len(c.lines) {
 		l, _ = readRecord(c.lines[ref.offset():], buf)
 	}
-	l.looks, l.flags, l.cols = c.looks, ref.flags(), ref.cols()
+	l.renditions, l.flags, l.cols = c.renditions, ref.flags(), ref.cols()
 	return l
 }
 

@@ -5,7 +5,7 @@ func (h *history) openLine() line {
 	o := &h.open
 	l := line{text: o.text, spans: o.spans, flags: o.flags, cols: o.cols}
 	if len(h.pages) > 0 {
-		l.looks = h.pages[len(h.pages)-1].looks
+		l.renditions = h.pages[len(h.pages)-1].renditions
 	}
 	return l
 }
@@ -60,7 +60,7 @@ func (h *history) popPage() {
 	h.drop(p)
 	h.pages[n] = nil
 	h.pages = h.pages[:n]
-	h.forgetLooks()
+	h.forgetRenditions()
 }
 
 // fromHistory turns a line of history into cells.
@@ -72,7 +72,7 @@ func (f *flow) fromHistory(l line) flowLine {
 	spans := append(append([]span(nil), l.spans...), span{bytes: len(text)})
 	for _, s := range spans {
 		n := min(s.bytes, len(text))
-		attr := t.attrOf(l.look(s))
+		attr := t.attrOf(l.rendition(s))
 		part := text[:n]
 		text = text[n:]
 		for len(part) > 0 {
@@ -101,7 +101,7 @@ func (t *Terminal) appendCluster(cells []cell, text []byte, width int, attr cell
 }
 
 // attrOf returns the attribute bits of a cell in a rendition.
-func (t *Terminal) attrOf(l look) cell {
+func (t *Terminal) attrOf(l rendition) cell {
 	attr := l.bits
 	if l.style != (style{}) {
 		attr |= cell(t.styleID(l.style)) << cellStyleShift

@@ -28,11 +28,11 @@ func (t *Terminal) pushText(h *history, r *row) bool {
 	o.text = o.text[:size+n]
 	for i := range int(r.runs) {
 		attr, k := r.textRun(i)
-		look := 0
+		rendition := 0
 		if attr != 0 {
-			look = t.lookFor(h, attr)
+			rendition = t.renditionFor(h, attr)
 		}
-		o.addSpan(k, look)
+		o.addSpan(k, rendition)
 	}
 	if !wrapped {
 		t.closeLine()
@@ -81,12 +81,12 @@ func (t *Terminal) textLine(h *history, r *row) {
 	size += n
 	for i := range runs {
 		attr, k := r.textRun(i)
-		look := 0
+		rendition := 0
 		if attr != 0 {
-			look = t.lookFor(h, attr)
+			rendition = t.renditionFor(h, attr)
 		}
 		size += binary.PutUvarint(b[size:], uint64(k))
-		size += binary.PutUvarint(b[size:], uint64(look))
+		size += binary.PutUvarint(b[size:], uint64(rendition))
 	}
 	p.lines = p.lines[:at+size]
 	t.lineAdded(p, 1)

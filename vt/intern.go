@@ -220,7 +220,7 @@ func (t *Terminal) styleID(s style) uint16 {
 		t.styles.wait = sweepPatience
 	}
 	t.pen.blankOK = false
-	t.forgetLooks()
+	t.forgetRenditions()
 	if id, ok = t.styles.add(s); !ok {
 		t.lost.Styles++
 	}
@@ -243,7 +243,7 @@ func (t *Terminal) linkID(l link) uint16 {
 		live := make([]bool, len(t.links.list))
 		t.eachLiveCell(func(c cell) { live[c.link()] = true })
 		t.links.sweep(live, maxLinkText)
-		t.forgetLooks()
+		t.forgetRenditions()
 	}
 	id, ok := t.links.add(link{strings.Clone(l.id), strings.Clone(l.uri)}, maxLinks, maxLinkText)
 	if !ok {
@@ -275,9 +275,9 @@ func (t *Terminal) clusterCell(text []byte) cell {
 	return cell(id) | cellCluster
 }
 
-func (t *Terminal) forgetLooks() {
+func (t *Terminal) forgetRenditions() {
 	if t.hist != nil {
-		t.hist.forgetLooks()
+		t.hist.forgetRenditions()
 	}
 }
 

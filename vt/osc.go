@@ -55,9 +55,9 @@ func (t *Terminal) osc(b []byte) {
 		t.oscExact(text)
 	case 7501:
 		t.oscStatus(text)
-	case oscMark:
-		if len(text) <= maxMark {
-			t.event(Event{Kind: EventMark, Text: plainText(text)})
+	case oscMarker:
+		if len(text) <= maxMarker {
+			t.event(Event{Kind: EventMarker, Text: plainText(text)})
 		}
 	default:
 		switch {
@@ -178,16 +178,16 @@ func (t *Terminal) oscPrompt(text string) {
 	t.event(e)
 }
 
-// oscMark is the number of our private marker. Other terminals ignore it; a
+// oscMarker is the number of our private marker. Other terminals ignore it; a
 // session running inside another finds it in its output.
-const oscMark = 75010
+const oscMarker = 75010
 
-// maxMark bounds a marker, in bytes.
-const maxMark = 64
+// maxMarker bounds a marker, in bytes.
+const maxMarker = 64
 
-// Mark returns the sequence that writes a marker of letters and digits to a
+// Marker returns the sequence that writes a marker of letters and digits to a
 // terminal.
-func Mark(text string) string { return "\x1b]" + strconv.Itoa(oscMark) + ";" + text + "\x1b\\" }
+func Marker(text string) string { return "\x1b]" + strconv.Itoa(oscMarker) + ";" + text + "\x1b\\" }
 
 // maxStatus bounds a Program Status Protocol report, in bytes.
 const maxStatus = 4096

@@ -47,35 +47,35 @@ const pageSize = 64 << 10
 
 var errPage = errors.New("vt: not a page of history")
 
-// look is a rendition in a page.
-type look struct {
+// rendition is a rendition in a page.
+type rendition struct {
 	style style
 	link  link
 	bits  cell // protected and semantic bits
 }
 
 // size is the size of a rendition in a page, in bytes.
-func (l *look) size() int { return lookBytes + l.link.size() }
+func (l *rendition) size() int { return renditionBytes + l.link.size() }
 
-// span is a run of text in one rendition; look is an index into the page's
-// renditions plus one.
-type span struct{ bytes, look int }
+// span is a run of text in one rendition; rendition is an index into the page's
+// sgrAttrs plus one.
+type span struct{ bytes, rendition int }
 
 // line is a decoded line of history. Its slices belong to the page.
 type line struct {
-	text  []byte
-	spans []span
-	looks []look
-	flags lineFlags
-	cols  int
+	text       []byte
+	spans      []span
+	renditions []rendition
+	flags      lineFlags
+	cols       int
 }
 
-// look returns the rendition of a span.
-func (l *line) look(s span) look {
-	if s.look == 0 || s.look > len(l.looks) {
-		return look{}
+// rendition returns the rendition of a span.
+func (l *line) rendition(s span) rendition {
+	if s.rendition == 0 || s.rendition > len(l.renditions) {
+		return rendition{}
 	}
-	return l.looks[s.look-1]
+	return l.renditions[s.rendition-1]
 }
 
 // appendRecord appends a line in the form of a page.
@@ -85,7 +85,7 @@ func appendRecord(dst, text []byte, spans []span) []byte {
 	dst = append(dst, text...)
 	for _, s := range spans {
 		dst = binary.AppendUvarint(dst, uint64(s.bytes))
-		dst = binary.AppendUvarint(dst, uint64(s.look))
+		dst = binary.AppendUvarint(dst, uint64(s.rendition))
 	}
 	return dst
 }
@@ -129,11 +129,11 @@ func readRecord(b []byte, buf []span) (line, bool) {
 	return l, !r.bad
 }
 
-// appendLooks appends the head of a page.
-func appendLooks(dst []byte, looks []look) []byte {
+// appendRenditions appends the head of a page.
+func appendRenditions(dst []byte, renditions []rendition) []byte {
 	dst = append(dst, pageVersion)
-	dst = binary.AppendUvarint(dst, uint64(len(looks)))
-	for _, l := range looks {
+	dst = binary.AppendUvarint(dst, uint64(len(renditions)))
+	for _, l := range renditions {
 		s := l.style
 		for _, v := range [...]uint64{uint64(s.fg), uint64(s.bg), uint64(s.ul), uint64(s.attrs), uint64(l.bits >> 56)} {
 			dst = binary.AppendUvarint(dst, v)
@@ -146,9 +146,9 @@ func appendLooks(dst []byte, looks []look) []byte {
 }
 
 // appendPage appends a page.
-func appendPage(dst []byte, looks []look, refs []lineRef, lines []byte, wide int) []byte {
+func appendPage(dst []byte, renditions []rendition, refs []lineRef, lines []byte, wide int) []byte {
 	dst = slices.Grow(dst, len(lines)+6*len(refs)+64)
-	dst = appendLooks(dst, looks)
+	dst = appendRenditions(dst, renditions)
 	dst = binary.AppendUvarint(dst, uint64(wide))
 	dst = binary.AppendUvarint(dst, uint64(len(refs)))
 	for i, r := range refs {
@@ -175,11 +175,11 @@ func readPage(b []byte) (cachedPage, error) {
 	}
 	r := reader{b: b[1:]}
 	for range min(r.uint(), len(r.b)) {
-		var l look
+		var l rendition
 		l.style = style{fg: color(r.uint()), bg: color(r.uint()), ul: color(r.uint()), attrs: attrs(r.uint())}
 		l.bits = cell(r.uint()) << 56 & (cellProtected | cellSem)
 		l.link = link{id: r.string(), uri: r.string()}
-		c.looks = append(c.looks, l)
+		c.renditions = append(c.renditions, l)
 	}
 	c.wide = r.uint()
 	at := 0
@@ -199,12 +199,12 @@ func readPage(b []byte) (cachedPage, error) {
 
 // cachedPage is a page read from Pages.
 type cachedPage struct {
-	number uint64
-	refs   []lineRef
-	looks  []look
-	lines  []byte
-	wide   int // the width at which the rows of refs were counted
-	valid  bool
+	number     uint64
+	refs       []lineRef
+	renditions []rendition
+	lines      []byte
+	wide       int // the width at which the rows of refs were counted
+	valid      bool
 }
 
 // count counts the rows at a width unless that is done already.

@@ -33,11 +33,11 @@ func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 		return p.content(o)
 	}
 	if o.Again {
-		p.str(cutOuter)
+		p.str(cutHost)
 	}
 	p.str("\x1b[?2026h")
 	if o.Again {
-		p.str(resetOuter)
+		p.str(resetHost)
 	}
 	p.str("\x1b[m\x1b[H\x1b[2J")
 	if o.Scrollback {
@@ -57,14 +57,14 @@ func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 	}
 	p.window(t.scr, o, t.y)
 	p.kittyFlags(&t.scr.kitty)
-	p.outerModes(o)
+	p.hostModes(o)
 	p.title(t.title)
-	p.cursorOuter(t.scr, t.x, t.y, t.pending, o)
+	p.hostCursor(t.scr, t.x, t.y, t.pending, o)
 	if t.modes&modeOrigin != 0 && o.Cols == t.cols && o.Rows == t.rows {
 		p.str("\x1b[?6h")
 		p.moveTo(t.x, t.y, true)
 	}
-	p.charsetsOuter()
+	p.hostCharsets()
 	p.pen(&t.pen)
 	if t.modes&modeSync == 0 {
 		p.str("\x1b[?2026l")
@@ -83,8 +83,8 @@ func (p *painter) paintFrozen(f *frozen, o PaintOptions) {
 	p.mode(25, f.modes&modeVisible != 0)
 	p.mode(12, f.modes&modeBlink != 0)
 	p.mode(12, f.modes&modeBlink != 0)
-	p.cursorOuter(&f.screen, f.x, f.y, f.pending, o)
-	p.look(look{})
+	p.hostCursor(&f.screen, f.x, f.y, f.pending, o)
+	p.rendition(rendition{})
 	p.str("\x1b[?2026l\x1b[?2026h\x1b[?25h\x1b[?12h")
 	if f.alt {
 		p.str("\x1b[?1049l")
@@ -98,9 +98,9 @@ func (p *painter) title(s string) {
 	}
 }
 
-// cursorOuter places the host cursor, with a pending wrap if this one has it.
-func (p *painter) cursorOuter(s *screen, x, y int, pending bool, o PaintOptions) {
-	p.look(look{})
+// hostCursor places the host cursor, with a pending wrap if this one has it.
+func (p *painter) hostCursor(s *screen, x, y int, pending bool, o PaintOptions) {
+	p.rendition(rendition{})
 	p.csi("H", clampRow(y, y, o, p.t)+1, min(x, o.Cols-1)+1)
 	if !pending || o.Cols != p.t.cols || p.t.modes&(modeInsert|modeOrigin) != 0 {
 		return
@@ -111,7 +111,7 @@ func (p *painter) cursorOuter(s *screen, x, y int, pending bool, o PaintOptions)
 		p.str("\b")
 	}
 	if c&cellContent != 0 {
-		p.setLook(c)
+		p.setRendition(c)
 		p.b = appendContent(p.b, p.t, c)
 	}
 }
@@ -132,7 +132,7 @@ func windowTop(cursor int, o PaintOptions, t *Terminal) int {
 
 // scrollOff ends the history and scrolls it off the host screen.
 func (p *painter) scrollOff(rows int) {
-	p.look(look{})
+	p.rendition(rendition{})
 	p.str("\r\n")
 	p.csi("H", rows, 1)
 	for range rows {
@@ -148,7 +148,7 @@ func (p *painter) window(s *screen, o PaintOptions, cursor int) {
 	for y := range min(o.Rows, p.t.rows) {
 		p.windowRow(s.view(top+y), y, o)
 	}
-	p.look(look{})
+	p.rendition(rendition{})
 }
 
 // windowRow writes the part of r that host row y shows.
@@ -167,9 +167,9 @@ func (p *painter) windowRow(r *row, y int, o PaintOptions) {
 	p.row(&full, 0, n, false, true)
 }
 
-// outerModes sets the modes that differ from a reset terminal's, and the
+// hostModes sets the modes that differ from a reset terminal's, and the
 // margins if the sizes are equal.
-func (p *painter) outerModes(o PaintOptions) {
+func (p *painter) hostModes(o PaintOptions) {
 	t := p.t
 	for _, n := range [...]int{1, 5, 7, 9, 25, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006,
 		1007, 1015, 1016, 2004} {
@@ -209,8 +209,8 @@ func (p *painter) blink() {
 	}
 }
 
-// charsetsOuter designates the character sets other than ASCII.
-func (p *painter) charsetsOuter() {
+// hostCharsets designates the character sets other than ASCII.
+func (p *painter) hostCharsets() {
 	if p.t.chars != (charsets{}) {
 		p.charsets(&p.t.chars)
 	}

@@ -1,11 +1,11 @@
 package vt
 
-// cutOuter ends a sequence or string that was cut off.
-const cutOuter = "\x18\x1b\\"
+// cutHost ends a sequence or string that was cut off.
+const cutHost = "\x18\x1b\\"
 
-// resetOuter resets everything that AppendPaint or later output may have set,
+// resetHost resets everything that AppendPaint or later output may have set,
 // and leaves the alternate screen. It moves the cursor but does not scroll.
-const resetOuter = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate screen
+const resetHost = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate screen
 	"\x1b[?1049l" +
 	"\x1b[<99u\x1b[=0u" + // and of the primary one
 	"\x1b[>4;0m" +
@@ -20,7 +20,7 @@ const resetOuter = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate scre
 // leaves the alternate screen: the last thing written on detach. The cursor
 // ends up in column 1 of an empty line.
 func AppendReset(dst []byte) []byte {
-	return append(dst, cutOuter+"\x1b[?2026l\x1b[?2031l"+resetOuter+"\x1b[999;1H\r\n"...)
+	return append(dst, cutHost+"\x1b[?2026l\x1b[?2031l"+resetHost+"\x1b[999;1H\r\n"...)
 }
 
 // content paints what readers see over an earlier paint with the same modes.
@@ -38,7 +38,7 @@ func (p *painter) content(o PaintOptions) []byte {
 	p.str("\x1b[?2026h\x1b[?7h\x1b[4l\x1b(B\x0f\x1b[m\x1b]8;;\x1b\\")
 	top := windowTop(y, o, t)
 	for row := range o.Rows {
-		p.look(look{})
+		p.rendition(rendition{})
 		p.csi("H", row+1, 1)
 		p.str("\x1b[2K")
 		if row < t.rows {
@@ -52,7 +52,7 @@ func (p *painter) content(o PaintOptions) []byte {
 	p.mode(25, t.Cursor().Visible)
 	p.csi(" q", kind)
 	p.blink()
-	p.look(look{})
+	p.rendition(rendition{})
 	p.csi("H", clampRow(y, y, o, t)+1, min(x, o.Cols-1)+1)
 	p.str("\x1b[?2026l")
 	return p.b

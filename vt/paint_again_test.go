@@ -21,8 +21,8 @@ func TestPaintAgain(t *testing.T) {
 		if rapid.Bool().Draw(t, "other size") {
 			view.Cols, view.Rows = rapid.IntRange(2, 40).Draw(t, "cols"), rapid.IntRange(1, 12).Draw(t, "rows")
 		}
-		outerOptions := vt.Options{Cols: view.Cols, Rows: view.Rows, Width: o.Width}
-		again, fresh := mustNewRapid(t, outerOptions), mustNewRapid(t, outerOptions)
+		hostOptions := vt.Options{Cols: view.Cols, Rows: view.Rows, Width: o.Width}
+		again, fresh := mustNewRapid(t, hostOptions), mustNewRapid(t, hostOptions)
 		again.Write(term.AppendPaint(nil, view))
 		more := onePolicy(drawInput(t, 20))
 		term.Write(more)
@@ -45,9 +45,9 @@ func TestPaintContent(t *testing.T) {
 		term := mustNewRapid(t, o)
 		term.Write(onePolicy(drawInput(t, 20)))
 		view := vt.PaintOptions{Cols: rapid.IntRange(2, 40).Draw(t, "cols"), Rows: rapid.IntRange(1, 12).Draw(t, "rows")}
-		outerOptions := vt.Options{Cols: view.Cols, Rows: view.Rows, Width: o.Width}
-		over, fresh := mustNewRapid(t, outerOptions), mustNewRapid(t, outerOptions)
-		over.Write(term.AppendPaint(nil, view))
+		hostOptions := vt.Options{Cols: view.Cols, Rows: view.Rows, Width: o.Width}
+		tooLong, fresh := mustNewRapid(t, hostOptions), mustNewRapid(t, hostOptions)
+		tooLong.Write(term.AppendPaint(nil, view))
 		modes := term.Modes()
 		term.Write(onePolicy(drawInput(t, 20)))
 		if view.Cols == o.Cols && view.Rows == o.Rows || modes.SyncUpdate || term.Modes() != modes {
@@ -56,8 +56,8 @@ func TestPaintContent(t *testing.T) {
 		fresh.Write(term.AppendPaint(nil, view))
 		view.Content = true
 		paint := term.AppendPaint(nil, view)
-		over.Write(paint)
-		checkPainted(t, paint, fresh, over)
+		tooLong.Write(paint)
+		checkPainted(t, paint, fresh, tooLong)
 	})
 }
 

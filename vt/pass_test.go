@@ -82,7 +82,7 @@ func TestFilterRefuses(t *testing.T) {
 			if in == wrapped && (len(s) > 50<<10 || !strings.HasPrefix(s, "\x1b")) {
 				continue // longer than a passthrough may be, or not a sequence
 			}
-			var f vt.OuterFilter
+			var f vt.HostFilter
 			if got := string(f.Filter(nil, []byte("a"+in+"b"))); got != "ab" {
 				t.Errorf("%s: %.40q goes through as %.60q", name, in, got)
 			}
@@ -108,7 +108,7 @@ func TestFilterParts(t *testing.T) {
 		"\x1bPq" + long + "\x1b[5i":                    "\x1bPq" + long + "\x18",
 		"\x1b]9;4;1;50\a\x1b]9;done\a\x1b]9;2;alert\a": "\x1b]9;4;1;50\a\x1b]9;done\a",
 	} {
-		var f vt.OuterFilter
+		var f vt.HostFilter
 		if got := string(f.Filter(nil, []byte(in))); got != want {
 			t.Errorf("%.60q goes through as %.80q, want %.80q", in, got, want)
 		}
@@ -122,7 +122,7 @@ func TestFilterStale(t *testing.T) {
 		"\x1bc": true, "\x1b%@": true, "\x1b[62\"p": true, "\x1b[?3l": true, "\x1bPtmux;\x1b\x1bc\x1b\\": true,
 		"\x1b[2h": false, "\x1b[5i": false, "\x1b[31m": false,
 	} {
-		var f vt.OuterFilter
+		var f vt.HostFilter
 		f.Filter(nil, []byte(in))
 		if f.Stale() != want || f.Stale() {
 			t.Errorf("%q: stale is not %v, once", in, want)
@@ -156,16 +156,16 @@ func TestUndo(t *testing.T) {
 // TestPaintTabs: a program's tab stops hold on the host terminal until the
 // reset.
 func TestPaintTabs(t *testing.T) {
-	term, outer := mustNew(t, vt.Options{Cols: 20, Rows: 3}), mustNew(t, vt.Options{Cols: 20, Rows: 3})
+	term, host := mustNew(t, vt.Options{Cols: 20, Rows: 3}), mustNew(t, vt.Options{Cols: 20, Rows: 3})
 	term.Write([]byte("\x1b[3g\x1b[4G\x1bH\r"))
-	outer.Write(term.AppendPaint(nil, vt.PaintOptions{}))
-	outer.Write([]byte("\t"))
-	if got := outer.Cursor().Col; got != 3 {
+	host.Write(term.AppendPaint(nil, vt.PaintOptions{}))
+	host.Write([]byte("\t"))
+	if got := host.Cursor().Col; got != 3 {
 		t.Errorf("a tab goes to column %d", got)
 	}
-	outer.Write(vt.AppendReset(nil))
-	outer.Write([]byte("\t"))
-	if got := outer.Cursor().Col; got != 8 {
+	host.Write(vt.AppendReset(nil))
+	host.Write([]byte("\t"))
+	if got := host.Cursor().Col; got != 8 {
 		t.Errorf("after the reset a tab goes to column %d", got)
 	}
 }

@@ -303,29 +303,29 @@ func TestPaint(t *testing.T) {
 		term := mustNewRapid(t, o)
 		input := onePolicy(drawInput(t, 40))
 		term.Write(input)
-		outer := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows, Width: o.Width})
+		host := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows, Width: o.Width})
 		paint := term.AppendPaint([]byte("kept"), vt.PaintOptions{})
 		if !bytes.HasPrefix(paint, []byte("kept")) {
 			t.Fatalf("AppendPaint does not append")
 		}
-		outer.Write(paint[len("kept"):])
-		if d := diffVisible(term, outer); d != "" {
+		host.Write(paint[len("kept"):])
+		if d := diffVisible(term, host); d != "" {
 			t.Fatalf("%+v %q painted %q:\n%s", o, input, paint, d)
 		}
-		outer.Write(vt.AppendReset(nil))
+		host.Write(vt.AppendReset(nil))
 		fresh := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows, Width: o.Width})
-		if d := cmp.Diff(fresh.Modes(), outer.Modes()); d != "" {
+		if d := cmp.Diff(fresh.Modes(), host.Modes()); d != "" {
 			t.Fatalf("%q: modes after AppendReset:\n%s", input, d)
 		}
-		if !outer.Cursor().Visible {
+		if !host.Cursor().Visible {
 			t.Fatalf("%q: cursor hidden after AppendReset", input)
 		}
 	})
 }
 
 // diffVisible compares what a person sees.
-func diffVisible(term, outer *vt.Terminal) string {
-	if a, b := screenCells(term), screenCells(outer); !reflect.DeepEqual(a, b) {
+func diffVisible(term, host *vt.Terminal) string {
+	if a, b := screenCells(term), screenCells(host); !reflect.DeepEqual(a, b) {
 		for y := range a {
 			for x := range a[y] {
 				if a[y][x] != b[y][x] {
@@ -334,13 +334,13 @@ func diffVisible(term, outer *vt.Terminal) string {
 			}
 		}
 	}
-	a, b := term.Cursor(), outer.Cursor()
+	a, b := term.Cursor(), host.Cursor()
 	a.PendingWrap, b.PendingWrap = false, false
 	if a != b {
 		return fmt.Sprintf("cursor %+v, painted %+v", a, b)
 	}
-	if term.Title() != outer.Title() {
-		return fmt.Sprintf("title %q, painted %q", term.Title(), outer.Title())
+	if term.Title() != host.Title() {
+		return fmt.Sprintf("title %q, painted %q", term.Title(), host.Title())
 	}
 	return ""
 }
@@ -351,10 +351,10 @@ func TestPaintOtherViewport(t *testing.T) {
 		term := mustNewRapid(t, drawTerminal(t))
 		term.Write(onePolicy(drawInput(t, 30)))
 		o := vt.Options{Cols: rapid.IntRange(2, 40).Draw(t, "cols"), Rows: rapid.IntRange(1, 12).Draw(t, "rows"), Width: term.Width()}
-		outer := mustNewRapid(t, o)
-		outer.Write(term.AppendPaint(nil, vt.PaintOptions{Cols: o.Cols, Rows: o.Rows}))
-		checkShape(t, outer)
-		if n := outer.HistoryLen(); n != 0 && !term.Modes().AltScreen {
+		host := mustNewRapid(t, o)
+		host.Write(term.AppendPaint(nil, vt.PaintOptions{Cols: o.Cols, Rows: o.Rows}))
+		checkShape(t, host)
+		if n := host.HistoryLen(); n != 0 && !term.Modes().AltScreen {
 			t.Fatalf("painting scrolled %d lines", n)
 		}
 	})
@@ -390,7 +390,7 @@ func TestFilter(t *testing.T) {
 		// REP repeats nothing after a control function, and the filter removes
 		// some.
 		input := bytes.ReplaceAll(onePolicy(drawInput(t, 30)), []byte("b"), []byte("B"))
-		var whole, split vt.OuterFilter
+		var whole, split vt.HostFilter
 		want := whole.Filter(nil, input)
 		var got []byte
 		for rest := input; len(rest) > 0; {

@@ -149,16 +149,16 @@ func diffRow(ours, theirs []styled) string {
 		return fmt.Sprintf("\n ours %q\n tmux %q", a, b)
 	}
 	for i := range ours {
-		if a, b := looks(ours[i]), looks(theirs[i]); a != b {
+		if a, b := visibleRendition(ours[i]), visibleRendition(theirs[i]); a != b {
 			return fmt.Sprintf("%q at character %d (%q): ours %s, tmux %s", plain(ours), i, ours[i].text, a, b)
 		}
 	}
 	return ""
 }
 
-// looks is the visible part of the rendition: boldness or colour of a blank
+// visibleRendition is the visible part of the rendition: boldness or colour of a blank
 // cannot be seen.
-func looks(s styled) string {
+func visibleRendition(s styled) string {
 	if s.text != ' ' {
 		return s.attr
 	}
@@ -177,7 +177,7 @@ func looks(s styled) string {
 
 // cutBlanks trims trailing blanks in the default rendition.
 func cutBlanks(row []styled) []styled {
-	for len(row) > 0 && row[len(row)-1].text == ' ' && looks(row[len(row)-1]) == "-" {
+	for len(row) > 0 && row[len(row)-1].text == ' ' && visibleRendition(row[len(row)-1]) == "-" {
 		row = row[:len(row)-1]
 	}
 	return row
@@ -188,7 +188,7 @@ func cutBlanks(row []styled) []styled {
 // (docs/vt-differences.md, "erased background").
 func cutErased(ours, theirs []styled) []styled {
 	for _, s := range ours[min(len(theirs), len(ours)):] {
-		if s.text != ' ' || strings.Contains(looks(s), " ") || !strings.HasPrefix(looks(s), "bg=") {
+		if s.text != ' ' || strings.Contains(visibleRendition(s), " ") || !strings.HasPrefix(visibleRendition(s), "bg=") {
 			return ours
 		}
 	}

@@ -203,7 +203,7 @@ func (c *csi) reversed(s style, i int) style {
 		case p == 4:
 			s = reverseAttrs(s, 0, true)
 		case p < 10:
-			s = reverseAttrs(s, renditions[p], false)
+			s = reverseAttrs(s, sgrAttrs[p], false)
 		}
 	}
 	return s

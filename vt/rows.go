@@ -1,7 +1,7 @@
 package vt
 
 // AppendRows appends the rows that readers see, each with an LF, with
-// renditions and links but no other state: for a person's terminal of any size.
+// sgrAttrs and links but no other state: for a person's terminal of any size.
 // With history it starts with the history, in unwrapped lines. Trailing blank
 // rows are left out.
 func (t *Terminal) AppendRows(dst []byte, history bool) []byte {
@@ -19,7 +19,7 @@ func (t *Terminal) AppendRows(dst []byte, history bool) []byte {
 		full := *s.view(y)
 		full.flags &^= rowWrapped
 		p.row(&full, 0, full.length(), false, true)
-		p.look(look{})
+		p.rendition(rendition{})
 		p.str("\n")
 	}
 	return p.b
@@ -44,10 +44,10 @@ func (p *painter) plainLine(l line) {
 	text := l.text
 	for _, s := range l.spans {
 		n := min(s.bytes, len(text))
-		p.look(l.look(s))
+		p.rendition(l.rendition(s))
 		p.b = append(p.b, inexact(text[:n])...)
 		text = text[n:]
 	}
-	p.look(look{})
+	p.rendition(rendition{})
 	p.b = append(append(p.b, inexact(text)...), '\n')
 }

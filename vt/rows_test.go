@@ -30,15 +30,15 @@ func TestAppendRowsShows(t *testing.T) {
 		term := mustNewRapid(t, o)
 		term.Write(onePolicy(drawInput(t, 40)))
 		rows := string(term.AppendRows(nil, false))
-		outer := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows + 1, Width: o.Width})
-		outer.Write([]byte(strings.ReplaceAll(rows, "\n", "\r\n")))
+		host := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: o.Rows + 1, Width: o.Width})
+		host.Write([]byte(strings.ReplaceAll(rows, "\n", "\r\n")))
 		for y := range o.Rows {
-			if a, b := strings.TrimRight(term.Line(y), " "), strings.TrimRight(outer.Line(y), " "); a != b {
+			if a, b := strings.TrimRight(term.Line(y), " "), strings.TrimRight(host.Line(y), " "); a != b {
 				t.Fatalf("row %d %q, shown %q by %q", y, a, b, rows)
 			}
 		}
-		if fresh := mustNewRapid(t, o); fresh.Modes() != outer.Modes() {
-			t.Fatalf("%q leaves modes %+v", rows, outer.Modes())
+		if fresh := mustNewRapid(t, o); fresh.Modes() != host.Modes() {
+			t.Fatalf("%q leaves modes %+v", rows, host.Modes())
 		}
 	})
 }

@@ -53,8 +53,8 @@ func (s *style) setColor(p int32, col color) {
 	}
 }
 
-// renditions are the attributes set by SGR 1 to 9.
-var renditions = [10]attrs{
+// sgrAttrs are the attributes set by SGR 1 to 9.
+var sgrAttrs = [10]attrs{
 	1: attrBold, 2: attrFaint, 3: attrItalic, 5: attrBlink, 6: attrBlink,
 	7: attrInverse, 8: attrConceal, 9: attrStrike,
 }
@@ -67,7 +67,7 @@ func (s *style) apply(p int32) {
 	case p == 4:
 		s.setUnder(UnderlineSingle)
 	case p < 10:
-		s.attrs |= renditions[p]
+		s.attrs |= sgrAttrs[p]
 	case p == 21:
 		s.setUnder(UnderlineDouble)
 	case p == 22:
@@ -75,7 +75,7 @@ func (s *style) apply(p int32) {
 	case p == 24:
 		s.setUnder(UnderlineNone)
 	case p >= 23 && p < 30:
-		s.attrs &^= renditions[p-20]
+		s.attrs &^= sgrAttrs[p-20]
 	case p >= 30 && p < 38:
 		s.fg = colorIndexed | color(p-30)
 	case p == 39:

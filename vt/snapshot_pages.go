@@ -59,7 +59,7 @@ func (h *history) appendPages(b []byte, upTo uint64) []byte {
 		b = binary.AppendUvarint(b, uint64(p.size))
 		var at int
 		b, at = beginLength(b)
-		b = endLength(appendPage(b, p.looks, refs, lines, wide), at)
+		b = endLength(appendPage(b, p.renditions, refs, lines, wide), at)
 	}
 	return b
 }
@@ -111,9 +111,9 @@ func (h *history) readPages(b []byte) error {
 
 // take loads a decoded page into memory.
 func (p *page) take(c cachedPage) {
-	p.refs, p.looks, p.count = c.refs, c.looks, len(c.refs)
-	for i := range p.looks {
-		p.looked += p.looks[i].size()
+	p.refs, p.renditions, p.count = c.refs, c.renditions, len(c.refs)
+	for i := range p.renditions {
+		p.renditionSize += p.renditions[i].size()
 	}
 	p.lines = append(make([]byte, 0, len(c.lines)), c.lines...)
 	for _, r := range p.refs {

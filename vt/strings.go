@@ -12,10 +12,10 @@ const (
 
 // str is a control string being read: OSC, DCS, APC, PM, SOS (ECMA-48 5.6).
 type str struct {
-	kind byte // the final byte of its introducer
-	over bool // longer than its limit
-	bel  bool // ended by BEL
-	buf  []byte
+	kind    byte // the final byte of its introducer
+	tooLong bool // longer than its limit
+	bel     bool // ended by BEL
+	buf     []byte
 }
 
 // beginString enters a control string. Unused ones are not kept: APC (kitty
@@ -24,7 +24,7 @@ func (t *Terminal) beginString(kind byte) {
 	ps := &t.parser
 	ps.state = stString
 	ps.prevC2 = false
-	ps.str.kind, ps.str.over, ps.str.bel = kind, false, false
+	ps.str.kind, ps.str.tooLong, ps.str.bel = kind, false, false
 	ps.str.buf = ps.str.buf[:0]
 }
 
@@ -42,7 +42,7 @@ func (s *str) limit() int {
 func (s *str) add(p []byte) {
 	n := s.limit() - len(s.buf)
 	if len(p) > n {
-		s.over = true
+		s.tooLong = true
 		p = p[:max(n, 0)]
 	}
 	s.buf = append(s.buf, p...)
@@ -73,7 +73,7 @@ func (t *Terminal) stringBytes(p []byte) int {
 	case c == 0x9c && t.eightBit():
 		t.endString(true)
 	case c == 0x9c && ps.prevC2: // ST in UTF-8; its first byte was kept as text
-		if !ps.str.over && len(ps.str.buf) > 0 {
+		if !ps.str.tooLong && len(ps.str.buf) > 0 {
 			ps.str.buf = ps.str.buf[:len(ps.str.buf)-1]
 		}
 		t.endString(true)
@@ -137,7 +137,7 @@ func (t *Terminal) endString(whole bool) {
 	s := &ps.str
 	switch {
 	case !whole:
-	case s.over:
+	case s.tooLong:
 		if s.wanted() {
 			t.lost.Strings++
 		}

@@ -21,8 +21,8 @@ var undone = [...]struct{ set, undo string }{
 func (u *Undo) Note(p []byte) {
 	const longest = len("\x1b]9;4;")
 	u.tail = append(u.tail, p[:min(len(p), longest)]...) // sequences that began in earlier bytes
-	u.look(u.tail)
-	u.look(p)
+	u.scan(u.tail)
+	u.scan(p)
 	if len(p) >= longest {
 		u.tail = u.tail[:0]
 		p = p[len(p)-longest:]
@@ -33,7 +33,7 @@ func (u *Undo) Note(p []byte) {
 	u.tail = u.tail[max(len(u.tail)-longest, 0):]
 }
 
-func (u *Undo) look(p []byte) {
+func (u *Undo) scan(p []byte) {
 	for {
 		_, rest, ok := bytes.Cut(p, []byte("\x1b]"))
 		if !ok {

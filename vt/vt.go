@@ -62,7 +62,7 @@ type Terminal struct {
 	top, bot    int // scroll region, inclusive
 	left, right int // margins, inclusive (DECSLRM)
 
-	outer *Outer // the host terminal; nil: unknown
+	host  *HostTerminal // the host terminal; nil: unknown
 	pen   pen
 	last  lastText
 	chars charsets

@@ -6,9 +6,9 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestOuter: queries about the host terminal are answered for it; what the
+// TestHostTerminal: queries about the host terminal are answered for it; what the
 // program set takes precedence.
-func TestOuter(t *testing.T) {
+func TestHostTerminal(t *testing.T) {
 	term, err := vt.New(vt.Options{Cols: 100, Rows: 30})
 	if err != nil {
 		t.Fatal(err)
@@ -22,37 +22,37 @@ func TestOuter(t *testing.T) {
 	}
 	ask("\x1b[16t", "\x1b[6;20;10t")
 	light, dark := uint32(0xfdf6e3), uint32(0x586e75)
-	term.SetOuter(vt.Outer{Foreground: &dark, Background: &light, CellWidth: 9, CellHeight: 18})
+	term.SetHostTerminal(vt.HostTerminal{Foreground: &dark, Background: &light, CellWidth: 9, CellHeight: 18})
 	ask("\x1b]10;?\x1b\\", "\x1b]10;rgb:5858/6e6e/7575\x1b\\")
 	ask("\x1b]11;?\a", "\x1b]11;rgb:fdfd/f6f6/e3e3\a")
 	ask("\x1b[16t", "\x1b[6;18;9t")
 	ask("\x1b[14t", "\x1b[4;540;900t")
 	ask("\x1b]11;#000000\a\x1b]11;?\a", "\x1b]11;rgb:0000/0000/0000\a")
 	ask("\x1bc\x1b]111\a\x1b]11;?\a", "\x1b]11;rgb:fdfd/f6f6/e3e3\a")
-	term.SetOuter(vt.Outer{})
+	term.SetHostTerminal(vt.HostTerminal{})
 	ask("\x1b[14t", "\x1b[4;600;1000t")
 }
 
-// TestOuterTells: a subscribed program is notified when the colours or the cell
+// TestHostTerminalChanges: a subscribed program is notified when the colours or the cell
 // size change, and only then.
-func TestOuterTells(t *testing.T) {
+func TestHostTerminalChanges(t *testing.T) {
 	term := mustNew(t, vt.Options{Cols: 20, Rows: 5})
 	light, dark := uint32(0xfdf6e3), uint32(0x002b36)
-	set := func(o vt.Outer, want string) {
+	set := func(o vt.HostTerminal, want string) {
 		t.Helper()
-		term.SetOuter(o)
+		term.SetHostTerminal(o)
 		if got := string(term.TakeReplies()); got != want {
 			t.Errorf("%+v: told %q, want %q", o, got, want)
 		}
 	}
-	set(vt.Outer{Background: &light, CellWidth: 9, CellHeight: 18}, "")
+	set(vt.HostTerminal{Background: &light, CellWidth: 9, CellHeight: 18}, "")
 	term.Write([]byte("\x1b[?2031h"))
-	set(vt.Outer{Background: &dark, CellWidth: 8, CellHeight: 16}, "\x1b[?997;1n")
+	set(vt.HostTerminal{Background: &dark, CellWidth: 8, CellHeight: 16}, "\x1b[?997;1n")
 	term.Write([]byte("\x1b[?2048h"))
 	term.TakeReplies()
-	set(vt.Outer{Background: &light, CellWidth: 8, CellHeight: 16}, "\x1b[?997;2n")
-	set(vt.Outer{Background: &light, CellWidth: 8, CellHeight: 16}, "")
-	set(vt.Outer{Background: &light, CellWidth: 9, CellHeight: 18}, "\x1b[48;5;20;90;180t")
+	set(vt.HostTerminal{Background: &light, CellWidth: 8, CellHeight: 16}, "\x1b[?997;2n")
+	set(vt.HostTerminal{Background: &light, CellWidth: 8, CellHeight: 16}, "")
+	set(vt.HostTerminal{Background: &light, CellWidth: 9, CellHeight: 18}, "\x1b[48;5;20;90;180t")
 	term.Write([]byte("\x1b[?2031l\x1b[?2048l"))
-	set(vt.Outer{}, "")
+	set(vt.HostTerminal{}, "")
 }

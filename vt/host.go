@@ -1,22 +1,22 @@
 package vt
 
-// Outer describes the host terminal, for programs that query it (OSC 10 and 11,
+// HostTerminal describes the host terminal, for programs that query it (OSC 10 and 11,
 // XTWINOPS 14 to 16, mode 2048). It is not part of the state: snapshots and
 // dumps leave it out. The zero value means that there is none.
-type Outer struct {
+type HostTerminal struct {
 	Foreground, Background *uint32 // 0xRRGGBB; nil = the emulator's own
 	CellWidth, CellHeight  int     // pixels of a cell; 0 = 10 and 20
 }
 
-// SetOuter sets the host terminal. Colours set by the program (OSC 10 …) take
+// SetHostTerminal sets the host terminal. Colours set by the program (OSC 10 …) take
 // precedence. A program that subscribed (modes 2031 and 2048) is notified of
 // changes: see TakeReplies.
-func (t *Terminal) SetOuter(o Outer) {
+func (t *Terminal) SetHostTerminal(o HostTerminal) {
 	light := t.light()
 	w, h := t.cell()
-	t.outer = &o
-	if o == (Outer{}) {
-		t.outer = nil
+	t.host = &o
+	if o == (HostTerminal{}) {
+		t.host = nil
 	}
 	if t.modes&modeColorScheme != 0 && t.light() != light {
 		t.replyScheme()
@@ -34,20 +34,20 @@ func (t *Terminal) light() bool {
 
 // cell is the size of a cell in pixels.
 func (t *Terminal) cell() (width, height int) {
-	if t.outer == nil || t.outer.CellWidth <= 0 || t.outer.CellHeight <= 0 {
+	if t.host == nil || t.host.CellWidth <= 0 || t.host.CellHeight <= 0 {
 		return cellWidth, cellHeight
 	}
-	return t.outer.CellWidth, t.outer.CellHeight
+	return t.host.CellWidth, t.host.CellHeight
 }
 
 // textColors returns the default text colours.
 func (t *Terminal) textColors() (foreground, background uint32) {
 	foreground, background = defaultForeground, defaultBackground
-	if t.outer != nil && t.outer.Foreground != nil {
-		foreground = *t.outer.Foreground
+	if t.host != nil && t.host.Foreground != nil {
+		foreground = *t.host.Foreground
 	}
-	if t.outer != nil && t.outer.Background != nil {
-		background = *t.outer.Background
+	if t.host != nil && t.host.Background != nil {
+		background = *t.host.Background
 	}
 	return foreground, background
 }

@@ -56,7 +56,7 @@ var arrows = map[string][]string{
 	"runtime/wrap":        {"runtime"},
 	"runtime/runtimefake": {"runtime"},
 	"runtime/runtimetest": {"internal/testenv", "internal/shell", "runtime", "runtime/driver", "runtime/runtimefake"},
-	"runtime/router":      {"runtime", "runtime/wrap"},
+	"runtime/router":      {"runtime", "runtime/wrap", "runtime/driver"},
 	"runtime/native":      {"runtime", "runtime/driver", "internal/proctree", "mux", "mux/keys"},
 	"runtime/k8s":         {"runtime", "runtime/driver", "internal/proctree", "mux", "mux/keys"},
 	"runtime/tmux":        {"runtime", "runtime/driver", "internal/proctree", "internal/shell"},

@@ -115,27 +115,3 @@ type InteractionProvider interface {
 	// not have, is an error and nothing is typed.
 	Respond(ctx context.Context, name string, a Answer) error
 }
-
-// InterruptedTurnResetProvider drops what an agent keeps of a turn that was
-// interrupted.
-type InterruptedTurnResetProvider interface {
-	// ResetInterruptedTurn is nil when there is nothing to drop.
-	ResetInterruptedTurn(ctx context.Context, name string) error
-}
-
-// InterruptBoundaryWaitProvider waits for an agent's own word that a turn was
-// cancelled.
-type InterruptBoundaryWaitProvider interface {
-	// WaitForInterruptBoundary returns nil when the agent confirmed, after
-	// since, that its turn was cancelled. When timeout passes first the error
-	// matches context.DeadlineExceeded. ErrSessionNotFound without a session.
-	WaitForInterruptBoundary(ctx context.Context, name string, since time.Time, timeout time.Duration) error
-}
-
-// TransportCapabilityProvider tells before anything is touched whether a
-// transport can be served.
-type TransportCapabilityProvider interface {
-	// SupportsTransport reports whether sessions of the transport ("terminal",
-	// "acp", or a provider's name) can be hosted.
-	SupportsTransport(transport string) bool
-}

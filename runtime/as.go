@@ -3,22 +3,33 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
-// Router is a provider that hosts each session with one of several others, its
-// sides. What a session can do is what its side can do: ask with [AsFor] and
-// [CapabilitiesFor]. The router's own Capabilities are what all sides can do.
-type Router interface {
+// Forwarder is a provider that has the optional interfaces as methods and passes
+// their calls on. It offers one only if a provider behind it does; [As] checks that.
+type Forwarder interface {
 	Provider
-	// Sides are the providers that sessions may live with.
-	Sides() []Provider
-	// SideFor is the one that hosts the session, or would if it were started
-	// without a wish. An error means that it cannot be told.
-	SideFor(ctx context.Context, name string) (Provider, error)
+	// Behind returns the providers that calls are passed on to.
+	Behind() []Provider
 }
 
-// As finds an optional interface on p, looking through wrappers that have an
-// Unwrap() Provider method. On a [Router] it is found when one side has it: the
+// Router is a provider that hosts each session with one of several others, its
+// backends. What a session can do is what its backend can do: ask with [AsFor] and
+// [CapabilitiesFor]. The router's own Capabilities are what all backends can do.
+type Router interface {
+	Forwarder
+	// BackendFor returns the provider that hosts the session, or would if it were
+	// started without a transport. It fails if that is unknown.
+	BackendFor(ctx context.Context, name string) (Provider, error)
+	// SupportsTransport reports whether sessions with the Config.Transport
+	// ("terminal", "acp", or a provider's name) can be hosted.
+	SupportsTransport(transport string) bool
+}
+
+// As finds an optional interface on p. It looks through wrappers: those that
+// forward the interface keep their deadline and input order, others must have an
+// Unwrap() Provider method. A [Router] offers what one of its backends does;
 // sessions of the others answer with ErrUnsupported, or the error that the
 // interface has for that.
 func As[T any](p Provider) (T, bool) {
@@ -32,21 +43,17 @@ func As[T any](p Provider) (T, bool) {
 	return zero, false
 }
 
-// offered reports whether p is no router, or has a side with the interface.
+// offered reports whether p forwards nothing, or a provider behind it has the
+// interface.
 func offered[T any](p Provider) bool {
-	r, ok := p.(Router)
-	if !ok {
-		return true
-	}
-	for _, side := range r.Sides() {
-		if _, ok := As[T](side); ok {
-			return true
-		}
-	}
-	return false
+	f, ok := p.(Forwarder)
+	return !ok || slices.ContainsFunc(f.Behind(), func(b Provider) bool {
+		_, ok := As[T](b)
+		return ok
+	})
 }
 
-// unwrap is what p wraps, nil when it wraps nothing.
+// unwrap returns what p wraps, nil if it wraps nothing.
 func unwrap(p Provider) Provider {
 	if w, ok := p.(interface{ Unwrap() Provider }); ok {
 		return w.Unwrap()
@@ -54,7 +61,7 @@ func unwrap(p Provider) Provider {
 	return nil
 }
 
-// RouterOf is the router in the chain of wrappers, nil when there is none.
+// RouterOf returns the router in the chain of wrappers, nil if there is none.
 func RouterOf(p Provider) Router {
 	for ; p != nil; p = unwrap(p) {
 		if r, ok := p.(Router); ok {
@@ -64,39 +71,51 @@ func RouterOf(p Provider) Router {
 	return nil
 }
 
-// AsFor is [As] for one session: on a router it asks the side that hosts the
-// session. The error says that the side cannot be told.
-func AsFor[T any](ctx context.Context, p Provider, name string) (T, bool, error) {
-	if r := RouterOf(p); r != nil {
-		side, err := r.SideFor(ctx, name)
-		if err != nil {
-			var zero T
-			return zero, false, fmt.Errorf("provider of %s: %w", name, err)
-		}
-		p = side
+// backendOf returns the provider that hosts the session: p unless it routes.
+func backendOf(ctx context.Context, p Provider, name string) (Provider, error) {
+	r := RouterOf(p)
+	if r == nil {
+		return p, nil
 	}
-	t, ok := As[T](p)
+	b, err := r.BackendFor(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("provider of %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// AsFor is [As] for one session: on a router it is found only if the backend that
+// hosts the session has it. It fails if that backend is unknown.
+func AsFor[T any](ctx context.Context, p Provider, name string) (T, bool, error) {
+	b, err := backendOf(ctx, p, name)
+	if err != nil {
+		var zero T
+		return zero, false, err
+	}
+	t, ok := As[T](b)
+	if ok && RouterOf(p) != nil {
+		if outer, found := As[T](p); found { // with what wraps the router
+			return outer, true, nil
+		}
+	}
 	return t, ok, nil
 }
 
-// CapabilitiesFor is what the provider can do with one session.
+// CapabilitiesFor returns what the provider can do with one session.
 func CapabilitiesFor(ctx context.Context, p Provider, name string) (Capabilities, error) {
-	if r := RouterOf(p); r != nil {
-		side, err := r.SideFor(ctx, name)
-		if err != nil {
-			return Capabilities{}, fmt.Errorf("provider of %s: %w", name, err)
-		}
-		p = side
+	b, err := backendOf(ctx, p, name)
+	if err != nil {
+		return Capabilities{}, err
 	}
-	if asker, ok := As[CapabilityAsker](p); ok {
+	if asker, ok := As[CapabilityAsker](b); ok {
 		return asker.AskCapabilities(ctx)
 	}
-	return p.Capabilities(), nil
+	return b.Capabilities(), nil
 }
 
 // CapabilityAsker is a provider that must ask its backend what it can do.
 type CapabilityAsker interface {
-	// AskCapabilities is Capabilities for as long as ctx allows; the error says
-	// that the backend gave no answer.
+	// AskCapabilities is Capabilities, within ctx; it fails if the backend gives
+	// no answer.
 	AskCapabilities(ctx context.Context) (Capabilities, error)
 }

@@ -117,14 +117,6 @@ type ExecProvider interface {
 	Exec(ctx context.Context, name string, argv []string) (output []byte, code int, err error)
 }
 
-// DialogProvider answers known start-up dialogs on request.
-type DialogProvider interface {
-	// DismissKnownDialogs is DismissDialogs on the session's screen, for at
-	// most timeout. Idempotent: with no known dialog nothing is sent. A dialog
-	// that may not be answered is a *StartupBlocked.
-	DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error
-}
-
 // StartupProvider stays with a program after its start.
 type StartupProvider interface {
 	// AwaitFirstIdle answers the start-up dialogs that a program opens after it

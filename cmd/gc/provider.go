@@ -224,9 +224,9 @@ func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
 	if c, ok := p.(io.Closer); ok {
 		a.opened = append(a.opened, c)
 	}
-	var d wrap.Decoration
+	var d wrap.Deadlines
 	if !strings.HasPrefix(c.name, execPrefix) { // scripts have their own, longer deadline
-		d.Deadlines.Query = queryTime
+		d.Query = queryTime
 	}
 	if a.made == nil {
 		a.made = map[side]runtime.Provider{}

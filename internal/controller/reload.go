@@ -127,10 +127,10 @@ func (l *loop) reloaded(c *config.City, specs []*agent.Spec, err error) {
 // hostable reports the first agent that wants a provider which this controller
 // does not have: it cannot be made while others run.
 func (l *loop) hostable(c *config.City, specs []*agent.Spec) error {
-	router, ok := runtime.RouterOf(l.p).(runtime.TransportCapabilityProvider)
+	router := runtime.RouterOf(l.p)
 	for _, s := range specs {
 		wish := s.Config.Transport
-		if wish == "" || wish == l.o.ProviderName || ok && router.SupportsTransport(wish) {
+		if wish == "" || wish == l.o.ProviderName || router != nil && router.SupportsTransport(wish) {
 			continue
 		}
 		return api.Hinted("gc stop, then gc start", "%s: agent %s wants sessions by %s, which the running controller does not have",

@@ -20,9 +20,11 @@ type halfLost struct {
 	lost atomic.Bool
 }
 
-func (h *halfLost) Sides() []runtime.Provider { return []runtime.Provider{h.Fake} }
+func (h *halfLost) Behind() []runtime.Provider { return []runtime.Provider{h.Fake} }
 
-func (h *halfLost) SideFor(context.Context, string) (runtime.Provider, error) { return h.Fake, nil }
+func (h *halfLost) SupportsTransport(string) bool { return false }
+
+func (h *halfLost) BackendFor(context.Context, string) (runtime.Provider, error) { return h.Fake, nil }
 
 func (h *halfLost) ListRunning(ctx context.Context, prefix string) ([]string, error) {
 	list, err := h.Fake.ListRunning(ctx, prefix)

@@ -35,14 +35,6 @@ type answerer struct {
 	prompt  string // the ready prefix: where it stands, nothing unknown blocks
 }
 
-// DismissDialogs answers the known start-up dialogs that stand on the screen.
-// It is idempotent: with no such dialog nothing is sent. An unknown dialog, or
-// one whose selection cannot be told, gets no key and is a *StartupBlocked.
-// table is asked before the built-in dialogs.
-func DismissDialogs(ctx context.Context, session string, h Hooks, table []rule.Dialog) error {
-	return dismiss(ctx, session, h, runtime.Config{Dialogs: table})
-}
-
 // StartupWaits is how [AwaitFirstIdle] waits for what a backend pushes.
 type StartupWaits struct {
 	// Idle returns when the program takes messages (true), or when it is blocked
@@ -75,6 +67,9 @@ func AwaitFirstIdle(ctx context.Context, session string, cfg runtime.Config, h H
 	}
 }
 
+// dismiss answers the known start-up dialogs that stand on the screen. It is
+// idempotent: with no such dialog nothing is sent. An unknown dialog, or one whose
+// selection cannot be read, gets no key and is a *runtime.StartupBlocked.
 func dismiss(ctx context.Context, session string, h Hooks, cfg runtime.Config) error {
 	a := &answerer{session: session, h: h, lim: h.Limits.withDefaults(), table: dialogTable(cfg), prompt: cfg.ReadyPromptPrefix}
 	return a.all(ctx)

@@ -182,10 +182,19 @@ func TestDialogsOffTypesNothing(t *testing.T) {
 	})
 }
 
+// dismiss answers the dialogs that stand now.
+func dismiss(t *testing.T, h driver.Hooks) error {
+	on, idle := true, false
+	return driver.AwaitFirstIdle(t.Context(), "a", runtime.Config{AcceptStartupDialogs: &on}, h, driver.StartupWaits{
+		Idle:    func(context.Context) (bool, error) { return idle, nil },
+		Changed: func(context.Context) error { idle = true; return nil },
+	})
+}
+
 func TestDismissIsIdempotent(t *testing.T) {
 	s := newSim("just a conversation about Bypass Permissions mode\n❯ ")
 	for range 2 {
-		if err := driver.DismissDialogs(t.Context(), "a", s.hooks(false), nil); err != nil {
+		if err := dismiss(t, s.hooks(false)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,7 +242,7 @@ func TestADialogThatIsPaintedSlowly(t *testing.T) {
 				return nil
 			},
 		}
-		if err := driver.DismissDialogs(t.Context(), "a", h, nil); err != nil {
+		if err := dismiss(t, h); err != nil {
 			t.Error(err)
 		}
 		if got := strings.Join(keys, " "); got != "Down Enter" {

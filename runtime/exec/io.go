@@ -190,14 +190,3 @@ func (p *Provider) watchIdle(ctx context.Context, name string) error {
 		}
 	}
 }
-
-// DismissKnownDialogs implements runtime.DialogProvider.
-func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error {
-	inner, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if err := p.live(inner, name); err != nil {
-		return fmt.Errorf("dialogs of %s: %w", name, err)
-	}
-	s := &starter{p: p, name: name}
-	return driver.DismissDialogs(inner, name, s.hooks(nil), nil)
-}

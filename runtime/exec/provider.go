@@ -74,7 +74,6 @@ var (
 	_ runtime.ExecProvider     = (*Provider)(nil)
 	_ runtime.ExitReporter     = (*Provider)(nil)
 	_ runtime.IdleWaitProvider = (*Provider)(nil)
-	_ runtime.DialogProvider   = (*Provider)(nil)
 	_ runtime.CapabilityAsker  = (*Provider)(nil)
 	_ runtime.RelaunchProvider = (*Provider)(nil)
 	_ runtime.EventSource      = (*Provider)(nil)

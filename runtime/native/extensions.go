@@ -37,18 +37,6 @@ func (p *Provider) wait(ctx context.Context, id string, conditions []mux.Conditi
 	return r.Met, err
 }
 
-// DismissKnownDialogs implements runtime.DialogProvider.
-func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error {
-	inner, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	info, err := p.live(inner, name)
-	if err != nil {
-		return fmt.Errorf("dialogs of %s: %w", name, err)
-	}
-	s := &starter{p: p, name: name, id: info.ID}
-	return driver.DismissDialogs(inner, name, s.hooks(), nil)
-}
-
 // AwaitFirstIdle implements runtime.StartupProvider. Nothing is looked at until
 // the server says that the session is idle or blocked.
 func (p *Provider) AwaitFirstIdle(ctx context.Context, name string, cfg runtime.Config) error {

@@ -61,7 +61,6 @@ var (
 	_ runtime.ImmediateNudgeProvider  = (*Provider)(nil)
 	_ runtime.RelaunchProvider        = (*Provider)(nil)
 	_ runtime.ExecProvider            = (*Provider)(nil)
-	_ runtime.DialogProvider          = (*Provider)(nil)
 	_ runtime.StartupProvider         = (*Provider)(nil)
 	_ runtime.ProgramWatcher          = (*Provider)(nil)
 	_ runtime.ProcessTableScanner     = (*Provider)(nil)

@@ -9,59 +9,59 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// home is the side of a session that runs nowhere.
-func (r *Router) home(name string) *side {
-	sides := r.list()
+// home returns the backend of a session that runs nowhere.
+func (r *Router) home(name string) *backend {
+	list := r.list()
 	if r.o.Home == nil {
-		return sides[0]
+		return list[0]
 	}
 	want := r.o.Home(name)
-	for _, s := range sides {
-		if s.name == want {
-			return s
+	for _, b := range list {
+		if b.name == want {
+			return b
 		}
 	}
-	return sides[0]
+	return list[0]
 }
 
-// target is the side that a Start goes to.
-func (r *Router) target(name, wish string) (*side, error) {
+// target returns the backend that a Start goes to.
+func (r *Router) target(name, transport string) (*backend, error) {
 	home := r.home(name)
 	switch {
-	case wish == "" || wish == home.name:
+	case transport == "" || transport == home.name:
 		return home, nil
 	case r.o.Fixed:
-		return nil, fmt.Errorf("%w: the session wants provider %s, its name belongs to %s", runtime.ErrUnsupported, wish, home.name)
+		return nil, fmt.Errorf("%w: the session wants provider %s, its name belongs to %s", runtime.ErrUnsupported, transport, home.name)
 	}
-	return r.open(wish)
+	return r.open(transport)
 }
 
-func (r *Router) remembered(name string) *side {
+func (r *Router) remembered(name string) *backend {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.placed[name]
 }
 
-func (r *Router) remember(name string, s *side) {
+func (r *Router) remember(name string, b *backend) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.placed[name] = s
+	r.placed[name] = b
 }
 
-// find returns the side where the session lives or last lived, the home of one
-// that no side knows. A side that cannot be asked is an error, unless another
-// one has the session.
+// find returns the backend where the session lives or last lived, or the home of
+// one that no backend knows. A backend that cannot be asked is an error, unless
+// another one has the session.
 //
-// What was once placed is asked nowhere else: a side that hangs is in the way of
-// its own sessions only. ListRunning corrects the place of one that another gc
-// process moved.
-func (r *Router) find(ctx context.Context, name string) (*side, error) {
-	if s := r.remembered(name); s != nil {
-		return s, nil
+// A session with a known place is looked for nowhere else: a backend that hangs
+// delays its own sessions only. ListRunning corrects the place of a session that
+// another gc process moved.
+func (r *Router) find(ctx context.Context, name string) (*backend, error) {
+	if b := r.remembered(name); b != nil {
+		return b, nil
 	}
 	home := r.home(name)
 	if runtime.CheckName(name) != nil {
-		return home, nil // hosted nowhere: the side says so
+		return home, nil // the backend refuses the name
 	}
 	running, homeErr := home.IsRunning(ctx, name)
 	if running && homeErr == nil {
@@ -74,76 +74,60 @@ func (r *Router) find(ctx context.Context, name string) (*side, error) {
 		return others[0], nil
 	}
 	if err = errors.Join(homeErr, err); err != nil {
-		return nil, cannotTell(name, err)
+		return nil, unknownPlace(name, err)
 	}
 	return r.ended(ctx, name, home), nil
 }
 
-// cannotTell is the error of a session whose side cannot be told.
-func cannotTell(name string, err error) error {
+// unknownPlace is the error of a session whose backend is unknown.
+func unknownPlace(name string, err error) error {
 	if errors.Is(err, runtime.ErrBackendUnreachable) {
 		return fmt.Errorf("where %s lives: %w", name, err)
 	}
 	return fmt.Errorf("where %s lives: %w: %w", name, runtime.ErrBackendUnreachable, err)
 }
 
-// others are the sides but one in which the session runs, asked at once.
-func (r *Router) others(ctx context.Context, name string, but *side) ([]*side, error) {
-	sides := r.list()
-	found := make([]bool, len(sides))
-	errs := make([]error, len(sides))
+// others returns the backends, except one, in which the session runs. It asks them
+// at the same time.
+func (r *Router) others(ctx context.Context, name string, except *backend) ([]*backend, error) {
+	list := r.list()
+	found := make([]bool, len(list))
+	errs := make([]error, len(list))
 	var asked sync.WaitGroup
-	for i, s := range sides {
-		if s != but {
+	for i, b := range list {
+		if b != except {
 			asked.Go(func() {
-				if found[i], errs[i] = s.IsRunning(ctx, name); errs[i] != nil {
-					found[i], errs[i] = false, fmt.Errorf("provider %s: %w", s.name, errs[i])
+				if found[i], errs[i] = b.IsRunning(ctx, name); errs[i] != nil {
+					found[i], errs[i] = false, fmt.Errorf("%s: %w", b, errs[i])
 				}
 			})
 		}
 	}
 	asked.Wait()
-	var have []*side
-	for i, s := range sides {
+	var have []*backend
+	for i, b := range list {
 		if found[i] {
-			have = append(have, s)
+			have = append(have, b)
 		}
 	}
 	return have, errors.Join(errs...)
 }
 
-// ended is the side that still knows how a session ended, else its home.
-func (r *Router) ended(ctx context.Context, name string, home *side) *side {
-	for _, s := range append([]*side{home}, r.list()...) {
-		if e, ok := runtime.As[runtime.ExitReporter](s.Provider); ok {
+// ended returns the backend that still knows how a session ended, else its home.
+func (r *Router) ended(ctx context.Context, name string, home *backend) *backend {
+	for _, b := range append([]*backend{home}, r.list()...) {
+		if e, ok := runtime.As[runtime.ExitReporter](b); ok {
 			if _, err := e.LastExit(ctx, name); err == nil {
-				return s
+				return b
 			}
 		}
 	}
 	return home
 }
 
-// reserve keeps a second Start of the name out, on whatever side.
-func (r *Router) reserve(name string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.starts[name] {
-		return runtime.ErrSessionExists
-	}
-	r.starts[name] = true
-	return nil
-}
-
-func (r *Router) release(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.starts, name)
-}
-
-// elsewhere returns ErrSessionExists for a session that runs on another side
-// than to, and an error when that cannot be told.
-func (r *Router) elsewhere(ctx context.Context, name string, to *side) error {
+// elsewhere returns ErrSessionExists for a session that runs on another backend
+// than to, and an error if that is unknown.
+func (r *Router) elsewhere(ctx context.Context, name string, to *backend) error {
 	last := r.remembered(name)
 	if last == to {
 		return nil
@@ -151,16 +135,16 @@ func (r *Router) elsewhere(ctx context.Context, name string, to *side) error {
 	if last != nil {
 		running, err := last.IsRunning(ctx, name)
 		if err == nil && running {
-			err = fmt.Errorf("%w: it runs with provider %s", runtime.ErrSessionExists, last.name)
+			err = fmt.Errorf("%w: it runs with %s", runtime.ErrSessionExists, last)
 		}
 		return err
 	}
 	others, err := r.others(ctx, name, to)
 	if len(others) > 0 {
-		return fmt.Errorf("%w: it runs with provider %s", runtime.ErrSessionExists, others[0].name)
+		return fmt.Errorf("%w: it runs with %s", runtime.ErrSessionExists, others[0])
 	}
 	if err != nil {
-		return cannotTell(name, err)
+		return unknownPlace(name, err)
 	}
 	return nil
 }

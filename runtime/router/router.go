@@ -1,9 +1,11 @@
 // Package router is the provider that hosts each session with one of several
-// others, its sides: by the session's own wish (auto), or by its name (hybrid).
+// others, its backends: by the session's own transport (auto), or by its name
+// (hybrid).
 //
-// Its invariant: a call goes to the side where the session lives, whatever the
-// config says meanwhile; and a side that cannot be asked makes an answer
-// unknown, never "not running". It serves cities that mix providers.
+// Its invariant: a call goes to the backend where the session lives, whatever the
+// config says meanwhile; and a backend that cannot be asked makes an answer
+// unknown, never "not running". It keeps nothing on disk and never moves a session.
+// It serves cities that mix providers; only cmd/gc makes one.
 package router
 
 import (
@@ -17,49 +19,65 @@ import (
 	"sync"
 
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
+	"gascity.dev/gc/runtime/wrap"
 )
 
 // Options configure a Router.
 type Options struct {
-	// Open makes a side. It is called at most once for each name.
-	Open func(side string) (runtime.Provider, error)
-	// Sides are opened by New and looked through for sessions that nobody has
-	// placed yet. At least one.
-	Sides []string
-	// Home names the side of a session whose Config has no wish; it must be one
-	// of Sides. nil: the first.
+	// Open makes a backend. It is called at most once for each name.
+	Open func(name string) (runtime.Provider, error)
+	// Backends are opened by New and searched for sessions whose place is not known
+	// yet. At least one.
+	Backends []string
+	// Home names the backend of a session whose Config has no transport; it must be
+	// one of Backends. nil: the first.
 	Home func(session string) string
-	// Fixed makes Home decide alone: a wish is an error unless Home agrees.
+	// Fixed makes Home decide alone: another transport is an error.
 	Fixed bool
 }
 
-// Router implements runtime.Provider and every optional interface that one of
-// its sides has. Safe for concurrent use.
+// Router implements runtime.Provider and every optional interface that one of its
+// backends has. Calls about one session go through the embedded Forward. Safe for
+// concurrent use.
 type Router struct {
-	o     Options
-	first []*side // those that New opened
+	wrap.Forward
+	o      Options
+	first  []*backend // those that New opened
+	starts driver.Starts
 
-	mu     sync.Mutex
-	sides  []*side
-	placed map[string]*side // where a session was last seen alive
-	starts map[string]bool  // names whose Start is under way here
+	mu       sync.Mutex
+	backends []*backend
+	placed   map[string]*backend // where a session was last seen alive
 }
 
-type side struct {
-	name string
+// backend is a provider and its name, which errors show.
+type backend struct {
 	runtime.Provider
+	name string
 }
 
-var _ runtime.Router = (*Router)(nil)
+func (b *backend) Unwrap() runtime.Provider { return b.Provider }
 
-// Auto hosts each session where its Config.Transport says, else with the side
-// home. The others are sides from the start, too.
+func (b *backend) String() string { return "provider " + b.name }
+
+var (
+	_ runtime.Router                  = (*Router)(nil)
+	_ runtime.EventSource             = (*Router)(nil)
+	_ runtime.ManyActivities          = (*Router)(nil)
+	_ runtime.ManyProcesses           = (*Router)(nil)
+	_ runtime.ProcessTableScanner     = (*Router)(nil)
+	_ runtime.ServerLifecycleProvider = (*Router)(nil)
+)
+
+// Auto hosts each session where its Config.Transport says, else with the backend
+// home. The others are backends from the start, too.
 func Auto(open func(string) (runtime.Provider, error), home string, others ...string) (*Router, error) {
-	return New(Options{Open: open, Sides: append([]string{home}, others...)})
+	return New(Options{Open: open, Backends: append([]string{home}, others...)})
 }
 
 // Hybrid hosts the sessions whose name matches one of the patterns (path.Match)
-// with the side remote, and all others with the side local.
+// with the backend remote, and all others with the backend local.
 func Hybrid(open func(string) (runtime.Provider, error), local, remote string, patterns []string) (*Router, error) {
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil {
@@ -74,17 +92,24 @@ func Hybrid(open func(string) (runtime.Provider, error), local, remote string, p
 		}
 		return local
 	}
-	return New(Options{Open: open, Sides: []string{local, remote}, Home: home, Fixed: true})
+	return New(Options{Open: open, Backends: []string{local, remote}, Home: home, Fixed: true})
 }
 
-// New opens the sides. An error names the side that cannot be made; nothing was
-// touched then.
+// New opens the backends. An error names the backend that cannot be made; those
+// opened before it are closed.
 func New(o Options) (*Router, error) {
-	if len(o.Sides) == 0 {
-		return nil, errors.New("a router without sides")
+	if len(o.Backends) == 0 {
+		return nil, errors.New("router without backends")
 	}
-	r := &Router{o: o, placed: map[string]*side{}, starts: map[string]bool{}}
-	for _, name := range o.Sides {
+	r := &Router{o: o, placed: map[string]*backend{}}
+	r.Send = func(ctx context.Context, c wrap.Call, do func(context.Context, runtime.Provider) error) error {
+		b, err := r.find(ctx, c.Session)
+		if err != nil {
+			return err
+		}
+		return do(ctx, b)
+	}
+	for _, name := range o.Backends {
 		if _, err := r.open(name); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
@@ -93,64 +118,64 @@ func New(o Options) (*Router, error) {
 	return r, nil
 }
 
-// open returns the side of the name, making it when there is none yet.
-func (r *Router) open(name string) (*side, error) {
+// open returns the backend of the name, making it when there is none yet.
+func (r *Router) open(name string) (*backend, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.sides {
-		if s.name == name {
-			return s, nil
+	for _, b := range r.backends {
+		if b.name == name {
+			return b, nil
 		}
 	}
 	p, err := r.o.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", name, err)
 	}
-	s := &side{name, p}
-	r.sides = append(r.sides, s)
-	return s, nil
+	b := &backend{Provider: p, name: name}
+	r.backends = append(r.backends, b)
+	return b, nil
 }
 
-// Close closes the sides that can be closed; their sessions go on.
+// Close closes the backends that can be closed; their sessions go on.
 func (r *Router) Close() error {
 	var errs []error
-	for _, s := range r.list() {
-		if c, ok := runtime.As[io.Closer](s.Provider); ok {
+	for _, b := range r.list() {
+		if c, ok := runtime.As[io.Closer](b); ok {
 			errs = append(errs, c.Close())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (r *Router) list() []*side {
+func (r *Router) list() []*backend {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.sides)
+	return slices.Clone(r.backends)
 }
 
-// Sides implements runtime.Router.
-func (r *Router) Sides() []runtime.Provider {
+// Behind implements runtime.Forwarder.
+func (r *Router) Behind() []runtime.Provider {
 	var out []runtime.Provider
-	for _, s := range r.list() {
-		out = append(out, s.Provider)
+	for _, b := range r.list() {
+		out = append(out, b.Provider)
 	}
 	return out
 }
 
-// SideFor implements runtime.Router.
-func (r *Router) SideFor(ctx context.Context, name string) (runtime.Provider, error) {
-	s, err := r.find(ctx, name)
+// BackendFor implements runtime.Router.
+func (r *Router) BackendFor(ctx context.Context, name string) (runtime.Provider, error) {
+	b, err := r.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return s.Provider, nil
+	return b.Provider, nil
 }
 
-// Capabilities implements runtime.Provider: what every side of the start can do.
+// Capabilities implements runtime.Provider: what every backend of New can do.
 func (r *Router) Capabilities() runtime.Capabilities {
 	c := r.first[0].Capabilities()
-	for _, s := range r.first[1:] {
-		c = both(c, s.Capabilities())
+	for _, b := range r.first[1:] {
+		c = both(c, b.Capabilities())
 	}
 	return c
 }
@@ -164,17 +189,14 @@ func both(a, b runtime.Capabilities) runtime.Capabilities {
 	return a
 }
 
-// SupportsTransport implements runtime.TransportCapabilityProvider: "", a side,
-// or what can be made one; "terminal" when a side has terminals.
+// SupportsTransport implements runtime.Router: "", a backend, or what can be made
+// one; "terminal" if a backend has terminals.
 func (r *Router) SupportsTransport(t string) bool {
 	if t == "" {
 		return true
 	}
-	for _, s := range r.list() {
-		if s.name == t || t == "terminal" && s.Capabilities().Attach {
-			return true
-		}
-		if own, ok := runtime.As[runtime.TransportCapabilityProvider](s.Provider); ok && own.SupportsTransport(t) {
+	for _, b := range r.list() {
+		if b.name == t || t == "terminal" && b.Capabilities().Attach {
 			return true
 		}
 	}
@@ -183,4 +205,30 @@ func (r *Router) SupportsTransport(t string) bool {
 	}
 	_, err := r.open(t)
 	return err == nil
+}
+
+// Start implements runtime.Provider. The session goes to the backend that
+// cfg.Transport names, else to its home; a session of that name on another backend
+// is ErrSessionExists.
+func (r *Router) Start(ctx context.Context, name string, cfg runtime.Config) error {
+	if err := runtime.CheckName(name); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	to, err := r.target(name, cfg.Transport)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	release, ok := r.starts.Hold(name)
+	if !ok {
+		return fmt.Errorf("start %s: %w", name, runtime.ErrSessionExists)
+	}
+	defer release()
+	if err := r.elsewhere(ctx, name, to); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	if err := to.Start(ctx, name, cfg); err != nil {
+		return err
+	}
+	r.remember(name, to)
+	return nil
 }

@@ -179,7 +179,7 @@ func TestExtensionsAreThoseOfTheSide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p runtime.Provider = wrap.Decorate(r, wrap.Decoration{})
+	var p runtime.Provider = wrap.Decorate(r, wrap.Deadlines{})
 	start(t, p, "a", "")
 	start(t, p, "b", "bare")
 	warm, ok := runtime.As[runtime.RelaunchProvider](p)

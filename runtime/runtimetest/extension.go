@@ -67,22 +67,6 @@ var extensionCases = []testCase{
 			t.Fatalf("missing session: %v", err)
 		}
 	}},
-	{name: "dialogs are dismissed on request, and only dialogs", needs: []need{programs, keys, exactPeek}, test: func(t *T) {
-		d := extension[runtime.DialogProvider](t)
-		plain := t.sh(rawCat)
-		t.shows(plain, "ready")
-		t.must(d.DismissKnownDialogs(t.Ctx, plain, effectLimit))
-		t.must(d.DismissKnownDialogs(t.Ctx, plain, effectLimit))
-		t.must(t.P.SendKeys(t.Ctx, plain, "!"))
-		t.shows(plain, "ready!")
-		dir := t.TempDir()
-		name := t.start(runtime.Config{WorkDir: dir, Command: t.script("a", dialogAgent) + " 1 'Quick safety check' 'Yes, I trust this folder' 'No, exit'"})
-		t.shows(name, "Enter to confirm")
-		t.must(d.DismissKnownDialogs(t.Ctx, name, effectLimit))
-		if got := t.file(filepath.Join(dir, "answer")); got != "Yes, I trust this folder" {
-			t.Fatalf("answered %q", got)
-		}
-	}},
 	{name: "agents are found in the process table", needs: []need{programs, tree}, test: func(t *T) {
 		s := extension[runtime.ProcessTableScanner](t)
 		dir, name := t.TempDir(), t.name()

@@ -63,7 +63,6 @@ var (
 	_ runtime.ExitReporter            = (*Provider)(nil)
 	_ runtime.EventSource             = (*Provider)(nil)
 	_ runtime.RelaunchProvider        = (*Provider)(nil)
-	_ runtime.DialogProvider          = (*Provider)(nil)
 	_ runtime.IdleWaitProvider        = (*Provider)(nil)
 	_ runtime.CursorLineProvider      = (*Provider)(nil)
 	_ runtime.ExecProvider            = (*Provider)(nil)

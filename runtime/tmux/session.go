@@ -224,15 +224,3 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	driver.RunLive(ctx, name, cfg, p.o.Report)
 	return nil
 }
-
-// DismissKnownDialogs implements runtime.DialogProvider.
-func (p *Provider) DismissKnownDialogs(ctx context.Context, name string, timeout time.Duration) error {
-	inner, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	v, err := p.live(inner, name)
-	if err != nil {
-		return fmt.Errorf("dialogs of %s: %w", name, err)
-	}
-	s := &starter{p: p, name: name, target: v.target}
-	return driver.DismissDialogs(inner, name, s.hooks(), nil)
-}

@@ -18,7 +18,7 @@ import (
 func TestDecoratedFakeConforms(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {
 		h := runtimetest.Fake()
-		h.Provider = wrap.Observed(wrap.InOrder(wrap.WithDeadlines(h.Provider, wrap.Deadlines{})), func(wrap.Operation) {})
+		h.Provider = wrap.InOrder(wrap.WithDeadlines(h.Provider, wrap.Deadlines{}))
 		return h
 	})
 }
@@ -78,29 +78,4 @@ func TestDeadlinesTurnAHangIntoUnreachable(t *testing.T) {
 			t.Fatalf("the caller's own end: %v", err)
 		}
 	})
-}
-
-func TestObserved(t *testing.T) {
-	f := runtimefake.New()
-	var ops []wrap.Operation
-	p := wrap.Observed(f, func(o wrap.Operation) { ops = append(ops, o) })
-	ctx := t.Context()
-	if err := p.Start(ctx, "a", runtime.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Nudge(ctx, "a", runtime.TextContent("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(ctx, "a", runtime.Config{}); err == nil {
-		t.Fatal("no error")
-	}
-	if _, err := p.IsRunning(ctx, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if len(ops) != 3 || ops[0].Method != "Start" || ops[1].Receipt == nil || ops[1].Receipt.State != runtime.Submitted || !errors.Is(ops[2].Err, runtime.ErrSessionExists) {
-		t.Fatalf("%+v", ops)
-	}
-	if _, ok := runtime.As[runtime.EventSource](p); !ok {
-		t.Fatal("the optional interfaces are hidden")
-	}
 }

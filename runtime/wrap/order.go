@@ -3,98 +3,76 @@ package wrap
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"gascity.dev/gc/runtime"
 )
 
-// InOrder returns p with one more promise: nudges and keys of one session are
-// delivered one at a time, in the order of the calls. It is for providers whose
-// backend does not queue by itself. A call that waits for its turn ends with
-// its context, and nothing of it was delivered then.
+// InOrder returns p with one more promise: input of one session (nudges, keys,
+// answers) is delivered one call at a time, in the order of the calls. A backend
+// that keeps the order itself (Capabilities.Ordered) is left alone. A call whose
+// context ends before its turn delivers nothing.
 func InOrder(p runtime.Provider) runtime.Provider {
-	return &ordered{Provider: p, turns: map[string]*turn{}}
+	q := &queues{waiting: map[string][]chan struct{}{}}
+	return newAround(p, func(ctx context.Context, c Call, do func(context.Context) error) error {
+		// Capabilities are asked for at the first input: that may take a call.
+		if c.Kind != Input || p.Capabilities().Ordered {
+			return do(ctx)
+		}
+		if err := q.enter(ctx, c.Session); err != nil {
+			return fmt.Errorf("input of %s: waiting for earlier input: %w", c.Session, err)
+		}
+		defer q.leave(c.Session)
+		return do(ctx)
+	})
 }
 
-type ordered struct {
-	runtime.Provider
-	unlessDone bool // not where Capabilities.Ordered; asked at the first input, for it may take a call
-
-	mu    sync.Mutex
-	turns map[string]*turn // sessions with a call under way
+// queues holds who waits for their turn at a session, the next one first. A
+// session is in it while a call is under way.
+type queues struct {
+	mu      sync.Mutex
+	waiting map[string][]chan struct{}
 }
 
-// turn is the queue of one session; the first waiter is next.
-type turn struct{ waiting []chan struct{} }
-
-// Unwrap gives the optional interfaces of the provider inside.
-func (o *ordered) Unwrap() runtime.Provider { return o.Provider }
-
-// take waits for the session's turn.
-func (o *ordered) take(ctx context.Context, name string) error {
-	o.mu.Lock()
-	t := o.turns[name]
-	if t == nil {
-		o.turns[name] = &turn{}
-		o.mu.Unlock()
+// enter waits for the session's turn.
+func (q *queues) enter(ctx context.Context, name string) error {
+	q.mu.Lock()
+	waiting, busy := q.waiting[name]
+	if !busy {
+		q.waiting[name] = nil
+		q.mu.Unlock()
 		return nil
 	}
-	mine := make(chan struct{})
-	t.waiting = append(t.waiting, mine)
-	o.mu.Unlock()
+	turn := make(chan struct{})
+	q.waiting[name] = append(waiting, turn)
+	q.mu.Unlock()
 	select {
-	case <-mine:
+	case <-turn:
 		return nil
 	case <-ctx.Done():
 	}
-	o.mu.Lock()
-	for i, w := range t.waiting {
-		if w == mine {
-			t.waiting = append(t.waiting[:i:i], t.waiting[i+1:]...)
-			o.mu.Unlock()
-			return ctx.Err()
-		}
+	q.mu.Lock()
+	i := slices.Index(q.waiting[name], turn)
+	if i >= 0 {
+		q.waiting[name] = slices.Delete(q.waiting[name], i, i+1)
 	}
-	o.mu.Unlock()
-	o.give(name) // the turn came at the same moment: pass it on
+	q.mu.Unlock()
+	if i < 0 {
+		q.leave(name) // the turn came at the same moment: pass it on
+	}
 	return ctx.Err()
 }
 
-// give hands the turn to the next one.
-func (o *ordered) give(name string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t := o.turns[name]
-	if len(t.waiting) == 0 {
-		delete(o.turns, name)
+// leave hands the turn to the next caller.
+func (q *queues) leave(name string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := q.waiting[name]
+	if len(waiting) == 0 {
+		delete(q.waiting, name)
 		return
 	}
-	next := t.waiting[0]
-	t.waiting = t.waiting[1:]
-	close(next)
-}
-
-// done reports whether the backend keeps the order itself.
-func (o *ordered) done() bool { return o.unlessDone && o.Capabilities().Ordered }
-
-func (o *ordered) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	if o.done() {
-		return o.Provider.Nudge(ctx, name, content)
-	}
-	if err := o.take(ctx, name); err != nil {
-		return runtime.Receipt{}, fmt.Errorf("nudge %s: waiting for earlier input: %w", name, err)
-	}
-	defer o.give(name)
-	return o.Provider.Nudge(ctx, name, content)
-}
-
-func (o *ordered) SendKeys(ctx context.Context, name string, keys ...string) error {
-	if o.done() {
-		return o.Provider.SendKeys(ctx, name, keys...)
-	}
-	if err := o.take(ctx, name); err != nil {
-		return fmt.Errorf("keys %s: waiting for earlier input: %w", name, err)
-	}
-	defer o.give(name)
-	return o.Provider.SendKeys(ctx, name, keys...)
+	close(waiting[0])
+	q.waiting[name] = waiting[1:]
 }

@@ -61,7 +61,7 @@ clean: ## remove bin/ and dist/ (`make demo-stop` first, if the demo runs)
 ##@ Check
 
 .PHONY: check
-check: fmt vet staticcheck imports docs-check cross ## everything that needs no run: format, vet, staticcheck, imports, docs, other platforms
+check: fmt vet staticcheck imports docs-check cross ## everything that needs no run: format, vet, staticcheck, imports, sizes, docs, other platforms
 
 .PHONY: fmt
 fmt:
@@ -77,7 +77,7 @@ vet:
 staticcheck:
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags e2e,agents ./...
 
-# The table of imports, the deny-list of cmd/gc and the rules about source files.
+# The table of imports, the deny-list of cmd/gc, and the limits of files and functions (500 and 80 lines).
 .PHONY: imports
 imports:
 	$(GO) test -count=1 .

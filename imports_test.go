@@ -72,13 +72,14 @@ var arrows = map[string][]string{
 		"runtime", "internal/agent", "internal/config",
 		"internal/session", "internal/process", "internal/controller/plan", "internal/controller/api",
 	},
-	"internal/controller/api":  {"runtime", "internal/session", "internal/alive"},
-	"internal/controller/plan": {"internal/agent", "internal/session"},
-	"internal/api":             {anything},
-	"internal/mcp":             {anything},
-	"cmd/gc":                   {anything},
-	"cmd/gc/internal/display":  {},
-	"cmd/gc-mcp":               {"internal/mcp", "mux"},
+	"internal/controller/api":   {"runtime", "internal/session", "internal/alive"},
+	"internal/controller/plan":  {"internal/agent", "internal/session"},
+	"internal/api":              {anything},
+	"internal/mcp":              {anything},
+	"cmd/gc":                    {anything},
+	"cmd/gc/internal/sessionop": {"mux", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree"},
+	"cmd/gc/internal/display":   {},
+	"cmd/gc-mcp":                {"internal/mcp", "mux"},
 }
 
 // helpers are packages that only tests, benchmarks and the arrows' own package

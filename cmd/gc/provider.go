@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime"
@@ -155,8 +156,8 @@ func newExec(a *app, c choice, script, city string) (runtime.Provider, error) {
 // what is asked of it.
 func scriptEnviron(city string) []string {
 	env := withSelf(os.Environ())
-	if os.Getenv(opCapabilitiesVar) == "" {
-		env = append(env, opCapabilitiesVar+"=proc.exec,proc.provision")
+	if os.Getenv(sessionop.CapabilitiesVar) == "" {
+		env = append(env, sessionop.CapabilitiesVar+"=proc.exec,proc.provision")
 	}
 	if city != "" {
 		city = realPath(city)

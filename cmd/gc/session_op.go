@@ -2,43 +2,29 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"slices"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/runtime"
-	"gascity.dev/gc/runtime/native"
+	"gascity.dev/gc/cmd/gc/internal/sessionop"
+	"gascity.dev/gc/runtime/exec/check"
 )
 
 const sessionOpName = "session-op"
 
-// Exit statuses of session-op are those of the exec session protocol: a caller
-// takes 2 for an operation that does not exist, so that wrong usage must not be
-// it.
-const (
-	opDone           = 0
-	opFailed         = 1
-	opNotImplemented = 2
-	opTemporary      = 75 // of start; EX_TEMPFAIL of sysexits.h
-)
-
 func newSessionOpCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                sessionOpName + " OPERATION [NAME [ARG…]]",
-		Short:              "Serve the exec session protocol over the multiplexer",
+		Short:              "Run an operation of the exec session protocol",
 		DisableFlagParsing: true,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
 			case 0:
-				words := append(slices.Sorted(maps.Keys(sessionOps())), "list-running", "protocol")
-				words = slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, word) })
-				return words, cobra.ShellCompDirectiveNoFileComp
+				return withPrefix(sessionop.Operations(), word), cobra.ShellCompDirectiveNoFileComp
 			case 1:
 				return sessionScope(a).complete(cmd, nil, word)
 			}
@@ -48,19 +34,19 @@ func newSessionOpCmd(a *app) *cobra.Command {
 			if wantsHelp(args) {
 				return cmd.Help()
 			}
-			if status := runSessionOp(cmd.Context(), a, args); status != opDone {
+			if status := runSessionOp(cmd.Context(), a, args); status != exitOK {
 				return quiet(status)
 			}
 			return nil
 		},
 	}
 	cmd.AddCommand(newSessionOpCheckCmd(a))
-	return describe(cmd, `Carries out one operation of the exec session protocol (docs/exec-protocol.md)
-on a session of the multiplexer, for programs that host their sessions through a
-script. contrib/session-scripts/gc-session-native is such a script. Values come
-from standard input and results go to standard output.
+	return describe(cmd, `Runs one operation of the exec session protocol (docs/exec-protocol.md) on a
+session of the multiplexer, for programs that host their sessions through a
+script such as contrib/session-scripts/gc-session-native. Values are read from
+standard input; results are written to standard output.
 
-Operations: protocol; list-running PREFIX; and with the NAME of a session start,
+Operations: protocol; list-running PREFIX; and, with the NAME of a session, start,
 stop, interrupt, is-running, is-attached, attach, process-alive, nudge,
 send-keys KEY…, set-meta KEY, get-meta KEY, remove-meta KEY, peek LINES,
 clear-scrollback, get-last-activity, copy-to SRC REL_DST, run-live, relaunch,
@@ -68,155 +54,99 @@ exec, provision, wait-idle SECONDS, last-exit.`, `
 		echo '{"command":"make -j4"}' | gc session-op start build
 		gc session-op is-running build
 		gc session-op peek build 120`,
-		statuses{exitFailure: "failure, wrong usage included", exitUsage: "there is no such operation"})
+		statuses{exitFailure: "failure, including wrong usage", exitUsage: "no such operation"})
 }
 
-// wantsHelp reports whether the arguments only ask what the command is.
+// wantsHelp reports whether the arguments ask for help.
 func wantsHelp(args []string) bool {
 	return len(args) > 0 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help")
 }
 
-// wantsCheck reports whether the arguments ask for a check of a script, which is
-// a command of its own.
+// wantsCheck reports whether the arguments name the subcommand check.
 func wantsCheck(args []string) bool { return len(args) > 0 && args[0] == checkName }
 
-// sessionOp is one operation.
-type sessionOp struct {
-	least, most int // arguments after the name; most < 0: no limit
-	run         func(c *opCall) error
-}
-
-func sessionOps() map[string]sessionOp {
-	return map[string]sessionOp{
-		"start":             {0, 0, opStart},
-		"stop":              {0, 0, opStop},
-		"interrupt":         {0, 0, opInput(func(c *opCall) error { return c.p.Interrupt(c.ctx, c.name) })},
-		"is-running":        {0, 0, func(c *opCall) error { return c.printBool(c.p.IsRunning(c.ctx, c.name)) }},
-		"is-attached":       {0, 0, func(c *opCall) error { return c.printBool(c.p.IsAttached(c.ctx, c.name)) }},
-		"attach":            {0, 0, opAttach},
-		"process-alive":     {0, 0, opProcessAlive},
-		"nudge":             {0, 0, opNudge},
-		"send-keys":         {0, -1, opInput(func(c *opCall) error { return c.p.SendKeys(c.ctx, c.name, c.args...) })},
-		"set-meta":          {1, 1, opSetMeta},
-		"get-meta":          {1, 1, opGetMeta},
-		"remove-meta":       {1, 1, func(c *opCall) error { return c.p.RemoveMeta(c.ctx, c.name, c.args[0]) }},
-		"peek":              {0, 1, opPeek},
-		"clear-scrollback":  {0, 0, opInput(func(c *opCall) error { return c.p.ClearScrollback(c.ctx, c.name) })},
-		"get-last-activity": {0, 0, opActivity},
-		"copy-to":           {1, 2, opCopyTo},
-		"run-live":          {0, 0, opRunLive},
-		"relaunch":          {0, 0, opRelaunch},
-		"exec":              {0, 0, opExec},
-		"provision":         {0, 0, opProvision},
-		"wait-idle":         {1, 1, opWaitIdle},
-		"last-exit":         {0, 0, opLastExit},
-	}
-}
-
-// opCall is one call of an operation.
-type opCall struct {
-	*app
-	ctx   context.Context
-	p     *native.Provider
-	name  string // of the multiplexer
-	label string // of the caller
-	args  []string
-}
-
-// opStatus ends a call with a status; a message may come with it.
-type opStatus struct {
-	status int
-	err    error // nil: nothing is to be said
-}
-
-func (s *opStatus) Error() string { return fmt.Sprintf("exit status %d: %v", s.status, s.err) }
-
-// runSessionOp carries out one operation and returns the exit status. It is
-// called many times a second and reads no config.
+// runSessionOp carries out one operation and returns the exit status.
 func runSessionOp(ctx context.Context, a *app, args []string) int {
-	err := sessionOpError(ctx, a, args)
-	if err == nil {
-		return opDone
-	}
-	status := opFailed
-	var s *opStatus
-	if errors.As(err, &s) {
-		status, err = s.status, s.err
-	}
+	o := sessionop.Options{In: a.in, Out: a.out, Err: a.err, Program: program, Version: version}
+	status, err := sessionop.Run(ctx, o, args)
 	if err != nil {
 		printError(a.err, err.Error(), "")
 	}
 	return status
 }
 
-func sessionOpError(ctx context.Context, a *app, args []string) error {
-	if len(args) == 0 {
-		return errors.New("session-op: which operation?")
+const checkName = "check"
+
+func newSessionOpCheckCmd(a *app) *cobra.Command {
+	var only string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   checkName + " SCRIPT",
+		Short: "Check a session script against the protocol",
+		Args:  exactly(1),
+		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+			return runSessionOpCheck(cmd, a, args[0], only, asJSON)
+		}),
 	}
-	word, args := args[0], args[1:]
-	switch word {
-	case "protocol":
-		return opProtocol(a)
-	case "list-running":
-		return opListRunning(ctx, a, args)
+	cmd.Flags().StringVar(&only, "only", "", "check only this `OPERATION`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	return describe(cmd, `Runs SCRIPT as callers of the exec session protocol do (docs/exec-protocol.md), on
+sessions that it starts and stops itself, and reports for each rule whether the
+script follows it. This takes about a minute.
+
+An operation that is not implemented (status 2) is reported as missing, with what
+callers do without it; only start, stop and is-running are required. For a fault it
+prints what was observed, the effect on callers, and the call to repeat by hand.
+GC_EXEC_STATE_DIR and GC_CITY_PATH are set to a temporary directory.`, `
+		gc session-op check ./my-script
+		gc session-op check ./my-script --only nudge`,
+		statuses{exitFailure: "the script breaks a rule"})
+}
+
+func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON bool) error {
+	path, err := exec.LookPath(script)
+	if err == nil {
+		path, err = filepath.Abs(path)
 	}
-	op, ok := sessionOps()[word]
-	if !ok {
-		return &opStatus{opNotImplemented, fmt.Errorf("session-op: no operation %q", word)}
+	if err != nil {
+		return fail(exitFailure, "SCRIPT is the path of an executable, or a name on PATH", "session script %q: %v", script, err)
 	}
-	if len(args) == 0 {
-		return fmt.Errorf("session-op %s: the session's name is missing", word)
+	o := check.Options{Script: path, Only: only, Environ: withSelf(os.Environ())}
+	if !asJSON {
+		o.Done = func(r check.Result) { printFinding(a, r) }
 	}
-	name, args := args[0], args[1:]
-	if len(args) < op.least || op.most >= 0 && len(args) > op.most {
-		return fmt.Errorf("session-op %s %s: %d more arguments are wrong", word, name, len(args))
-	}
-	if err := runtime.CheckName(name); err != nil {
-		return fmt.Errorf("session-op %s: %w", word, err)
-	}
-	p, err := native.New(native.Options{Version: version})
+	results, err := check.Run(cmd.Context(), o)
 	if err != nil {
 		return err
 	}
-	c := &opCall{app: a, ctx: ctx, p: p, label: name, args: args}
-	if c.name, err = opScopeOf(os.Getenv).resolve(ctx, p, name); err != nil {
-		return err
+	count := map[string]int{}
+	for _, r := range results {
+		count[r.Outcome]++
 	}
-	return c.inCallersWords(op.run(c))
+	if asJSON {
+		if err := a.printJSON(results); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.out, "\nok %d, missing %d, skipped %d, faults %d\n",
+			count[check.OK], count[check.Missing], count[check.Skipped], count[check.Fault])
+	}
+	if count[check.Fault] > 0 {
+		return quiet(exitFailure)
+	}
+	return nil
 }
 
-// inCallersWords names the session as the caller does.
-func (c *opCall) inCallersWords(err error) error {
-	if err == nil || !strings.Contains(err.Error(), c.name) {
-		return err
+// printFinding prints one rule and, below it, advice for the script's author.
+func printFinding(a *app, r check.Result) {
+	outcome := r.Outcome
+	if outcome == check.Fault {
+		outcome = "FAULT"
 	}
-	status := &opStatus{opFailed, err}
-	errors.As(err, &status)
-	return &opStatus{status.status, errors.New(strings.ReplaceAll(status.err.Error(), c.name, c.label))}
-}
-
-func (c *opCall) printBool(v bool, err error) error {
-	if err != nil {
-		return err
+	fmt.Fprintf(a.out, "%-8s %s: %s\n", outcome, r.Operation, r.Rule)
+	for _, line := range []struct{ head, text string }{{"seen", r.Detail}, {"so", r.Advice}, {"by hand", r.Call}} {
+		if line.text != "" {
+			fmt.Fprintf(a.out, "         %s: %s\n", line.head, strings.ReplaceAll(line.text, "\n", "\n           "))
+		}
 	}
-	_, err = fmt.Fprintln(c.out, v)
-	return err
-}
-
-// maxStdin bounds a value; more is an error.
-const maxStdin = 16 << 20
-
-// stdin reads the call's value.
-func (c *opCall) stdin() ([]byte, error) {
-	if f, ok := c.in.(*os.File); ok && f == nil {
-		return nil, nil
-	}
-	data, err := io.ReadAll(io.LimitReader(c.in, maxStdin+1))
-	if err != nil {
-		return nil, fmt.Errorf("standard input: %w", err)
-	}
-	if len(data) > maxStdin {
-		return nil, fmt.Errorf("standard input has more than %d bytes", maxStdin)
-	}
-	return data, nil
 }

@@ -1,4 +1,4 @@
-package main
+package sessionop
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// opConfig is the start config of the protocol.
-type opConfig struct {
+// startConfig is the start config of the protocol.
+type startConfig struct {
 	WorkDir   string            `json:"work_dir"`
 	Command   string            `json:"command"`
 	Env       map[string]string `json:"env"`
@@ -32,35 +32,34 @@ type opConfig struct {
 	SessionSetupScript string   `json:"session_setup_script"`
 	SessionLive        []string `json:"session_live"`
 
-	PackOverlayDirs     []string `json:"pack_overlay_dirs"`
-	OverlayDir          string   `json:"overlay_dir"`
-	ProviderName        string   `json:"provider_name"` // these three pick per-provider overlays
-	ProviderOverlayName string   `json:"provider_overlay_name"`
-	InstallAgentHooks   []string `json:"install_agent_hooks"`
-	CopyFiles           []opCopy `json:"copy_files"`
+	PackOverlayDirs     []string   `json:"pack_overlay_dirs"`
+	OverlayDir          string     `json:"overlay_dir"`
+	ProviderName        string     `json:"provider_name"` // these three select overlays
+	ProviderOverlayName string     `json:"provider_overlay_name"`
+	InstallAgentHooks   []string   `json:"install_agent_hooks"`
+	CopyFiles           []copyFile `json:"copy_files"`
 
 	Nudge             string `json:"nudge"`
-	ReadyPromptPrefix string `json:"ready_prompt_prefix"` // for wait-idle and the nudge; start does not wait for it
+	ReadyPromptPrefix string `json:"ready_prompt_prefix"` // for wait-idle and the nudge; start does not wait
 	ReadyDelayMs      int    `json:"ready_delay_ms"`      // before a nudge without a prefix to wait for
 }
 
-type opCopy struct {
+type copyFile struct {
 	Src    string `json:"src"`
 	RelDst string `json:"rel_dst"`
 }
 
-// opForCallers are fields that leave nothing to do here: the caller reads the
-// screen for readiness and dialogs, and compares fingerprints.
-var opForCallers = []string{"process_names", "emits_permission_warning", "accept_startup_dialogs", "mouse_on", "fingerprint_extra"}
+// forCallers are fields that only concern the caller, who reads the screen for
+// readiness and dialogs, and compares fingerprints.
+var forCallers = []string{"process_names", "emits_permission_warning", "accept_startup_dialogs", "mouse_on", "fingerprint_extra"}
 
-// config reads the start config. Fields that are not understood are named on
-// standard error.
-func (c *opCall) config() (opConfig, error) {
+// config reads the start config. It names unknown fields on standard error.
+func (c *call) config() (startConfig, error) {
 	data, err := c.stdin()
 	if err != nil {
-		return opConfig{}, err
+		return startConfig{}, err
 	}
-	var o opConfig
+	var o startConfig
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return o, nil
 	}
@@ -79,7 +78,7 @@ func (c *opCall) config() (opConfig, error) {
 	return o, err
 }
 
-func (c *opCall) nameUnknown(o opConfig, given map[string]json.RawMessage) {
+func (c *call) nameUnknown(o startConfig, given map[string]json.RawMessage) {
 	data, err := json.Marshal(o)
 	if err != nil {
 		return
@@ -89,21 +88,21 @@ func (c *opCall) nameUnknown(o opConfig, given map[string]json.RawMessage) {
 		return
 	}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
-		if _, ok := known[k]; !ok && !slices.Contains(opForCallers, k) {
-			c.say("start config: %q is not understood and was not carried out", k)
+		if _, ok := known[k]; !ok && !slices.Contains(forCallers, k) {
+			c.say("start config: ignored unknown field %q", k)
 		}
 	}
 }
 
-// say tells the caller something that does not end the operation.
-func (c *opCall) say(format string, args ...any) {
+// say tells the caller about something that does not end the operation.
+func (c *call) say(format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), c.name, c.label)
-	fmt.Fprintf(c.err, "%s: %s: %s\n", program, c.label, strings.ReplaceAll(text, "\n", "; "))
+	fmt.Fprintf(c.Err, "%s: %s: %s\n", c.Program, c.label, strings.ReplaceAll(text, "\n", "; "))
 }
 
-// runtimeConfig is what the start sequence carries out: commands and files, no
-// waiting.
-func (o *opConfig) runtimeConfig() runtime.Config {
+// runtimeConfig is the part for the start sequence: commands and files, without
+// waiting for readiness.
+func (o *startConfig) runtimeConfig() runtime.Config {
 	cfg := runtime.Config{
 		WorkDir: o.WorkDir, Command: o.Command, Env: o.Env, Lifecycle: o.Lifecycle,
 		PreStart: o.PreStart, SessionSetup: o.SessionSetup, SessionSetupScript: o.SessionSetupScript, SessionLive: o.SessionLive,
@@ -116,10 +115,10 @@ func (o *opConfig) runtimeConfig() runtime.Config {
 	return cfg
 }
 
-// opStart carries out what the start config says, in order: pre-start commands,
-// overlays, files, the session, setup and live commands, the nudge. Readiness
-// and dialogs are the caller's.
-func opStart(c *opCall) error {
+// opStart carries out the start config in order: pre-start commands, overlays,
+// files, the session, setup and live commands, the nudge. Readiness and dialogs
+// are left to the caller.
+func opStart(c *call) error {
 	o, err := c.config()
 	if err != nil {
 		return err
@@ -147,19 +146,19 @@ func opStart(c *opCall) error {
 			c.say("nudge: %v", err)
 		}
 	}
-	return forgetBox(c.name) // the session is the box now; stop finds what exec left in it
+	return forgetBox(c.name) // the session is the box now
 }
 
-func (c *opCall) startError(err error) error {
+func (c *call) startError(err error) error {
 	if errors.Is(err, mux.ErrUnreachable) {
-		return &opStatus{opTemporary, err}
+		return &statusError{statusTemporary, err}
 	}
 	return fmt.Errorf("start %s: %w", c.label, err)
 }
 
-// create makes the session and returns its id. A caller's GC_SESSION_ID is the
-// program's business and never that id: callers count from 1.
-func (c *opCall) create(ctx context.Context, o *opConfig) (string, error) {
+// create creates the session and returns its id. A GC_SESSION_ID of the caller
+// is passed to the program and is never that id: callers count from 1.
+func (c *call) create(ctx context.Context, o *startConfig) (string, error) {
 	client, err := c.p.EnsureClient(ctx)
 	if err != nil {
 		return "", err
@@ -167,22 +166,22 @@ func (c *opCall) create(ctx context.Context, o *opConfig) (string, error) {
 	info, err := client.Create(ctx, mux.CreateRequest{
 		Name: c.name, Command: o.Command, WorkDir: o.WorkDir, Env: runtime.Environment(os.Environ(), o.Env),
 		Cols: o.Cols, Rows: o.Rows, ReadyPrefix: o.ReadyPromptPrefix, KeepSessionID: o.Env[proctree.SessionVar] != "",
-		Meta: map[string]string{opMetaName: c.label, opMetaScope: string(cityScope(o.Env))},
+		Meta: map[string]string{metaName: c.label, metaScope: string(cityScope(o.Env))},
 	})
 	return info.ID, err
 }
 
-// Times of the nudge of a start without a prompt to wait for.
+// Waits before the nudge of a start that has no ready prompt.
 const (
-	paintedQuiet = 400 * time.Millisecond // of the screen
+	paintedQuiet = 400 * time.Millisecond // the screen has not changed for so long
 	paintedLimit = 3 * time.Second
 	delayLimit   = time.Minute
 	dialogLimit  = 3 * time.Second // the caller answers dialogs after the start
 )
 
-// startNudge types the nudge when the program is ready. With a prompt to wait
-// for the multiplexer does so later, past every dialog.
-func (c *opCall) startNudge(id string, o *opConfig) error {
+// startNudge types the nudge when the program is ready. With a ready prompt it
+// queues the nudge, and the multiplexer types it after all dialogs.
+func (c *call) startNudge(id string, o *startConfig) error {
 	client, err := c.p.Client(c.ctx)
 	if err != nil {
 		return err
@@ -209,8 +208,8 @@ func (c *opCall) startNudge(id string, o *opConfig) error {
 	return err
 }
 
-// opRelaunch puts the command of the start config in the program's place.
-func opRelaunch(c *opCall) error {
+// opRelaunch replaces the program by the command of the start config.
+func opRelaunch(c *call) error {
 	o, err := c.config()
 	if err != nil {
 		return err
@@ -220,8 +219,8 @@ func opRelaunch(c *opCall) error {
 	return c.p.Relaunch(c.ctx, c.name, cfg)
 }
 
-// opRunLive runs the live commands again. It reports a failing one and goes on.
-func opRunLive(c *opCall) error {
+// opRunLive runs the live commands again. It reports failures and continues.
+func opRunLive(c *call) error {
 	o, err := c.config()
 	if err != nil {
 		return err

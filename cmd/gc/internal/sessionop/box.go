@@ -1,4 +1,4 @@
-package main
+package sessionop
 
 import (
 	"encoding/json"
@@ -17,9 +17,9 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// opExec becomes the shell that runs the command line, so that status, output
-// and signals are the command's own.
-func opExec(c *opCall) error {
+// opExec replaces this process with the shell that runs the command line, so
+// status, output and signals are the command's own.
+func opExec(c *call) error {
 	line, err := c.stdin()
 	if err != nil {
 		return err
@@ -44,31 +44,31 @@ func opExec(c *opCall) error {
 	return fmt.Errorf("exec in %s: %w", c.name, syscall.Exec("/bin/sh", []string{"sh", "-c", string(line)}, list))
 }
 
-// boxVar marks what exec runs in a box, so that stop finds what is left of it. A
-// caller's GC_SESSION_ID is no such mark: it is the caller's.
+// boxVar marks the processes that exec starts in a box, so that stop finds the
+// remaining ones. GC_SESSION_ID would not do: it belongs to the caller.
 const boxVar = "GC_SESSION_OP_BOX"
 
-func (c *opCall) boxMark() string { return boxFile(stateFolder(), c.name) }
+func (c *call) boxMark() string { return boxFile(stateFolder(), c.name) }
 
-// boxGrace is how long what exec left running may take to end.
+// boxGrace is how long processes that exec left running may take to end.
 const boxGrace = 2 * time.Second
 
-// endBox ends what exec left running and forgets the box.
-func (c *opCall) endBox() error {
+// endBox ends the processes that exec left running and removes the box.
+func (c *call) endBox() error {
 	mark := c.boxMark()
 	members := func() ([]proctree.Proc, error) {
 		all, err := proctree.Table()
 		return slices.DeleteFunc(all, func(p proctree.Proc) bool {
-			env, _, err := proctree.EnvironOf(p) // of others it cannot be read, and they are not ours
+			env, _, err := proctree.EnvironOf(p) // unreadable for other users' processes, which are not ours
 			return err != nil || env[boxVar] != mark || p.PID == os.Getpid()
 		}), err
 	}
 	return errors.Join(proctree.Kill(c.ctx, members, boxGrace), forgetBox(c.name))
 }
 
-// opProvision keeps the work dir and environment that commands get before
-// there is a session.
-func opProvision(c *opCall) error {
+// opProvision stores the work dir and environment for commands that run before
+// the session exists.
+func opProvision(c *call) error {
 	o, err := c.config()
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func opProvision(c *opCall) error {
 	return nil
 }
 
-// provisioned is the box of a name without a session.
+// provisioned returns the box of a name that has no session.
 func provisioned(name string) (dir string, env map[string]string, err error) {
 	state := stateFolder()
 	if err := private(state); err != nil {
@@ -108,7 +108,7 @@ func provisioned(name string) (dir string, env map[string]string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	var o opConfig
+	var o startConfig
 	if err := json.Unmarshal(data, &o); err != nil {
 		return "", nil, err
 	}
@@ -123,7 +123,7 @@ func provisioned(name string) (dir string, env map[string]string, err error) {
 func forgetBox(name string) error {
 	state := stateFolder()
 	if private(state) != nil {
-		return nil // nothing of ours is there
+		return nil // nothing of ours is in it
 	}
 	if err := os.Remove(boxFile(state, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -133,7 +133,7 @@ func forgetBox(name string) error {
 
 func boxFile(state, name string) string { return filepath.Join(state, name+".box") }
 
-// stateFolder is where sidecar files are.
+// stateFolder is the directory of the boxes.
 func stateFolder() string {
 	if dir := os.Getenv("GC_EXEC_STATE_DIR"); dir != "" {
 		return dir
@@ -141,7 +141,7 @@ func stateFolder() string {
 	return filepath.Join(os.TempDir(), "gc-session-op-"+strconv.Itoa(os.Getuid()))
 }
 
-// stateDir makes the folder; the error says that it is not private.
+// stateDir creates the directory; it fails if the directory is not private.
 func stateDir() (string, error) {
 	dir := stateFolder()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -150,7 +150,7 @@ func stateDir() (string, error) {
 	return dir, private(dir)
 }
 
-// private reports whether a folder is this user's alone.
+// private fails unless only this user can write to the directory.
 func private(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -158,7 +158,7 @@ func private(dir string) error {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() || int(st.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s is not a folder that only this user writes to", dir)
+		return fmt.Errorf("%s: not a directory that only this user can write to", dir)
 	}
 	return nil
 }

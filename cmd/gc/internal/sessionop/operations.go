@@ -1,6 +1,7 @@
-package main
+package sessionop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,24 +18,24 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-func opStop(c *opCall) error { return errors.Join(c.p.Stop(c.ctx, c.name), c.endBox()) }
+func opStop(c *call) error { return errors.Join(c.p.Stop(c.ctx, c.name), c.endBox()) }
 
-func opAttach(c *opCall) error {
+func opAttach(c *call) error {
 	ctx, cancel := signal.NotifyContext(c.ctx, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	detach := firstOf(os.Getenv("GC_EXEC_DETACH_KEYS"), os.Getenv("GC_DETACH_KEYS"))
+	detach := cmp.Or(os.Getenv("GC_EXEC_DETACH_KEYS"), os.Getenv("GC_DETACH_KEYS"))
 	if _, err := keys.ParseDetach(detach); err != nil {
 		return err
 	}
 	return c.p.Attach(ctx, c.name, runtime.Terminal{
-		In: c.in, Out: c.out, DetachKeys: detach, ReadOnly: os.Getenv("GC_EXEC_READ_ONLY") == "1",
+		In: c.In, Out: c.Out, DetachKeys: detach, ReadOnly: os.Getenv("GC_EXEC_READ_ONLY") == "1",
 	})
 }
 
-// opInput carries out what is best effort: a session that is gone is no
+// opInput makes an operation best effort: a session that is gone is not a
 // failure.
-func opInput(run func(c *opCall) error) func(*opCall) error {
-	return func(c *opCall) error {
+func opInput(run func(c *call) error) func(*call) error {
+	return func(c *call) error {
 		if gone, err := c.gone(); gone || err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func opInput(run func(c *opCall) error) func(*opCall) error {
 	}
 }
 
-func opProcessAlive(c *opCall) error {
+func opProcessAlive(c *call) error {
 	data, err := c.stdin()
 	if err != nil {
 		return err
@@ -56,13 +57,13 @@ func opProcessAlive(c *opCall) error {
 	return c.printBool(c.p.ProcessAlive(c.ctx, c.name, names))
 }
 
-// nudgePatience is how long a nudge waits for a dialog to go away: callers give
-// an operation 30 s.
+// nudgePatience is how long a nudge waits for a dialog to close; callers allow
+// 30 s for an operation.
 const nudgePatience = 20 * time.Second
 
-// opNudge prints the receipt. What was not delivered is a failure as well, for
-// callers that do not read it.
-func opNudge(c *opCall) error {
+// opNudge prints the receipt. An undelivered message is also a failure, for
+// callers that do not read the receipt.
+func opNudge(c *call) error {
 	text, err := c.stdin()
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func opNudge(c *opCall) error {
 		return err
 	}
 	receipt := runtime.Receipt{State: runtime.State(r.State), By: r.By, Detail: r.Detail, Changed: r.Changed}
-	if err := json.NewEncoder(c.out).Encode(receipt); err != nil {
+	if err := json.NewEncoder(c.Out).Encode(receipt); err != nil {
 		return err
 	}
 	if receipt.State != runtime.Submitted && receipt.State != runtime.Unverified {
@@ -91,7 +92,7 @@ func opNudge(c *opCall) error {
 	return nil
 }
 
-func opSetMeta(c *opCall) error {
+func opSetMeta(c *call) error {
 	value, err := c.stdin()
 	if err != nil {
 		return err
@@ -99,17 +100,17 @@ func opSetMeta(c *opCall) error {
 	return c.p.SetMeta(c.ctx, c.name, c.args[0], string(value))
 }
 
-// opGetMeta prints the value and nothing else (exact-meta).
-func opGetMeta(c *opCall) error {
+// opGetMeta prints only the value, without a line end (exact-meta).
+func opGetMeta(c *call) error {
 	value, err := c.p.GetMeta(c.ctx, c.name, c.args[0])
 	if err != nil {
 		return err
 	}
-	_, err = c.out.Write([]byte(value))
+	_, err = c.Out.Write([]byte(value))
 	return err
 }
 
-func opPeek(c *opCall) error {
+func opPeek(c *call) error {
 	what := "0"
 	if len(c.args) > 0 {
 		what = c.args[0]
@@ -118,16 +119,16 @@ func opPeek(c *opCall) error {
 	if err != nil || text == "" {
 		return err
 	}
-	_, err = fmt.Fprintln(c.out, text)
+	_, err = fmt.Fprintln(c.Out, text)
 	return err
 }
 
 // peek takes a number of lines, or "screen" for the live screen alone.
-func (c *opCall) peek(what string) (string, error) {
+func (c *call) peek(what string) (string, error) {
 	if what != "screen" {
 		lines, err := strconv.Atoi(what)
 		if err != nil {
-			return "", fmt.Errorf("peek %s: %q is no number of lines", c.name, what)
+			return "", fmt.Errorf("peek %s: %q is not a number of lines", c.name, what)
 		}
 		return c.p.Peek(c.ctx, c.name, lines)
 	}
@@ -145,16 +146,16 @@ func (c *opCall) peek(what string) (string, error) {
 	return r.Text, nil
 }
 
-func opActivity(c *opCall) error {
+func opActivity(c *call) error {
 	at, err := c.p.GetLastActivity(c.ctx, c.name)
 	if err != nil || at.IsZero() {
 		return err
 	}
-	_, err = fmt.Fprintln(c.out, at.Format(time.RFC3339Nano))
+	_, err = fmt.Fprintln(c.Out, at.Format(time.RFC3339Nano))
 	return err
 }
 
-func opCopyTo(c *opCall) error {
+func copyFileTo(c *call) error {
 	dst := ""
 	if len(c.args) > 1 {
 		dst = c.args[1]
@@ -162,23 +163,23 @@ func opCopyTo(c *opCall) error {
 	return c.p.CopyTo(c.ctx, c.name, c.args[0], dst)
 }
 
-func opWaitIdle(c *opCall) error {
+func opWaitIdle(c *call) error {
 	seconds, err := strconv.ParseFloat(c.args[0], 64)
 	if err != nil || seconds <= 0 || seconds > 1e9 {
-		return fmt.Errorf("wait-idle %s: %q is no number of seconds", c.name, c.args[0])
+		return fmt.Errorf("wait-idle %s: %q is not a number of seconds", c.name, c.args[0])
 	}
 	err = c.p.WaitForIdle(c.ctx, c.name, time.Duration(seconds*float64(time.Second)))
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &opStatus{exitTimeout, err}
+		return &statusError{statusTimeout, err}
 	}
 	return err
 }
 
-// opLastExit prints nothing for a session that runs.
-func opLastExit(c *opCall) error {
+// opLastExit prints nothing for a running session.
+func opLastExit(c *call) error {
 	e, err := c.p.LastExit(c.ctx, c.name)
 	if err != nil || e == nil {
 		return err
 	}
-	return json.NewEncoder(c.out).Encode(e)
+	return json.NewEncoder(c.Out).Encode(e)
 }

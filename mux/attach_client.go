@@ -185,10 +185,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 		close(caught)
 		a.watch(signals, Size{cols, rows})
 	})
-	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() {
-		a.screen.open(a.ctx)
-		learnControl()
-	})
+	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() { a.screen.open(a.ctx) })
 	if err == nil {
 		defer conn.CloseNow()
 		<-caught

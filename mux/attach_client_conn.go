@@ -266,10 +266,6 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 	}
 }
 
-// learnControl lets encoding/json study the type of control messages before the
-// first one comes, which stands before the first paint. That takes 100 µs.
-func learnControl() { _ = json.Unmarshal([]byte("{}"), new(AttachControl)) }
-
 // show copies one message to the terminal, through buf.
 func (a *attachment) show(r io.Reader, buf []byte) (ending, bool) {
 	for {

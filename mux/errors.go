@@ -24,9 +24,9 @@ var (
 	ErrBadName   = errors.New("bad session name")
 	ErrWorkDir   = errors.New("bad work dir")
 	ErrSpawn     = errors.New("the program cannot be started")
-	ErrTerminals = error(&spawnFailure{"no terminal is free"})
-	ErrOpenFiles = error(&spawnFailure{"the mux has too many open files"})
-	ErrEnding    = error(&spawnFailure{"the server is ending"})
+	ErrTerminals = fmt.Errorf("%w: no terminal is free", ErrSpawn)
+	ErrOpenFiles = fmt.Errorf("%w: the mux has too many open files", ErrSpawn)
+	ErrEnding    = fmt.Errorf("%w: the server is ending", ErrSpawn)
 	ErrSize      = errors.New("bad terminal size")
 	ErrRequest   = errors.New("bad request")
 	ErrTooLarge  = errors.New("request too large")
@@ -58,21 +58,7 @@ func (e *frozen) Is(target error) bool { return target == ErrFrozen }
 
 // errLeaving is why a server that ends cuts work short that the next one
 // continues.
-var errLeaving = error(leaving{})
-
-type leaving struct{}
-
-func (leaving) Error() string {
-	return ErrUnreachable.Error() + ": it is being replaced, and the next server goes on"
-}
-func (leaving) Unwrap() error { return ErrUnreachable }
-
-// spawnFailure is a kind of ErrSpawn. (fmt would be used at the start of every
-// process.)
-type spawnFailure struct{ why string }
-
-func (e *spawnFailure) Error() string { return ErrSpawn.Error() + ": " + e.why }
-func (e *spawnFailure) Unwrap() error { return ErrSpawn }
+var errLeaving = fmt.Errorf("%w: it is being replaced, and the next server goes on", ErrUnreachable)
 
 // codes are the names of the sentinels on the wire. They are only ever added
 // to.

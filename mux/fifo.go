@@ -3,62 +3,35 @@ package mux
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // maxWaiters bounds the queue for one lock.
 const maxWaiters = 1024
 
-// fifo is a lock that is had in the order of asking, and may be waited for as
-// long as a context lasts. The zero value is free.
+// fifo is a lock that is granted in the order of the calls, to a bounded number
+// of waiters.
 type fifo struct {
-	mu    sync.Mutex
-	held  bool
-	queue []chan struct{} // first come first
+	sem     *semaphore.Weighted // first come first
+	waiters atomic.Int32
 }
+
+func newFIFO() *fifo { return &fifo{sem: semaphore.NewWeighted(1)} }
 
 // lock waits for the lock; ErrInputFull when too many wait already, or the
 // error of ctx.
 func (l *fifo) lock(ctx context.Context) error {
-	l.mu.Lock()
-	if !l.held {
-		l.held = true
-		l.mu.Unlock()
+	if l.sem.TryAcquire(1) {
 		return nil
 	}
-	if len(l.queue) >= maxWaiters {
-		l.mu.Unlock()
+	defer l.waiters.Add(-1)
+	if l.waiters.Add(1) > maxWaiters {
 		return fmt.Errorf("%w: %d writers wait", ErrInputFull, maxWaiters)
 	}
-	turn := make(chan struct{})
-	l.queue = append(l.queue, turn)
-	l.mu.Unlock()
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-	}
-	l.mu.Lock()
-	i := slices.Index(l.queue, turn)
-	if i >= 0 {
-		l.queue = slices.Delete(l.queue, i, i+1)
-	}
-	l.mu.Unlock()
-	if i < 0 { // it was granted meanwhile
-		l.unlock()
-	}
-	return ctx.Err()
+	return l.sem.Acquire(ctx, 1)
 }
 
 // unlock gives the lock to the next in the queue.
-func (l *fifo) unlock() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.queue) == 0 {
-		l.held, l.queue = false, nil
-		return
-	}
-	close(l.queue[0])
-	l.queue = l.queue[1:]
-}
+func (l *fifo) unlock() { l.sem.Release(1) }

@@ -9,7 +9,7 @@ import (
 
 func TestFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l fifo
+		l := newFIFO()
 		if err := l.lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestFIFO(t *testing.T) {
 			}
 		}
 		l.unlock()
-		if err := l.lock(t.Context()); err != nil || len(l.queue) != 0 {
+		if err := l.lock(t.Context()); err != nil || l.waiters.Load() != 0 {
 			t.Fatal(err)
 		}
 	})
@@ -49,7 +49,7 @@ func TestFIFO(t *testing.T) {
 // A waiter that leaves in the moment it is granted the lock passes it on.
 func TestFIFOGrantedAndLeft(t *testing.T) {
 	for range 200 {
-		var l fifo
+		l := newFIFO()
 		if err := l.lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestFIFOGrantedAndLeft(t *testing.T) {
 
 func TestFIFOIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l fifo
+		l := newFIFO()
 		ctx, leave := context.WithCancel(t.Context())
 		if err := l.lock(ctx); err != nil {
 			t.Fatal(err)

@@ -26,8 +26,8 @@ const (
 //
 // All but the locks is guarded by session.mu.
 type input struct {
-	lock   fifo // of who types
-	nudges fifo // of whose nudge is under way
+	lock   *fifo // held by the writer that types
+	nudges *fifo // held by the nudge under way
 
 	room    chan struct{} // closed when the terminal takes bytes again; nil while nobody waits
 	writing bool          // a writer is between its first and its last byte

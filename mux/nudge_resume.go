@@ -86,7 +86,11 @@ func (s *session) claimNudge() (finish func(ctx context.Context)) {
 	}
 	f := &flight{done: make(chan struct{})}
 	s.in.flights = map[uint64]*flight{key: f}
-	s.in.nudges.held, s.in.lock.held = true, true // nobody else has the session yet
+	for _, l := range []*fifo{s.in.nudges, s.in.lock} {
+		if err := l.lock(context.Background()); err != nil { // nobody else has the session yet
+			return nil
+		}
+	}
 	n := &nudge{s: s, text: string(a.Text), bracket: a.Bracket, key: key}
 	n.print = fingerprint(n.text)
 	n.mark = func(stage uint64) { s.mark(key, stage) }

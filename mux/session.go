@@ -122,7 +122,7 @@ func (s *session) options() vt.Options {
 // newSession makes the session of a record, with a fresh screen; fd and j are
 // taken over.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal) (*session, error) {
-	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows}
+	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows, in: input{lock: newFIFO(), nudges: newFIFO()}}
 	s.called.Store(&rec.Name)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(rec.ID))        // never fails

@@ -41,11 +41,12 @@ var arrows = map[string][]string{
 	"internal/toml":     {"internal/nearest"},
 	"internal/config":   {"internal/shell", "internal/environ", "internal/toml", "internal/nearest"},
 	"internal/rule":     {},
+	"internal/delivery": {},
 
 	"mux/keys": {},
 
 	"internal/status":  {"vt", "internal/rule"},
-	"internal/process": {"store"},
+	"internal/process": {"store", "internal/delivery"},
 	"mux": {
 		"mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
@@ -67,10 +68,10 @@ var arrows = map[string][]string{
 
 	"internal/agent":   {"runtime", "internal/config", "internal/shell"},
 	"internal/trust":   {"runtime", "internal/config", "internal/shell"},
-	"internal/session": {"store", "internal/clock", "runtime"},
+	"internal/session": {"store", "internal/clock", "internal/delivery", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config",
-		"internal/session", "internal/process", "internal/controller/plan", "internal/controller/api",
+		"internal/session", "internal/process", "internal/delivery", "internal/controller/plan", "internal/controller/api",
 	},
 	"internal/controller/api":   {"runtime", "internal/session", "internal/alive"},
 	"internal/controller/plan":  {"internal/agent", "internal/session"},

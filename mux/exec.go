@@ -114,7 +114,7 @@ func (x *execs) load() error {
 		open, err := x.book.Open(tx)
 		for _, d := range open {
 			x.open[d.Event] = true
-			if d.Recover(now).State != d.State {
+			if d.State == process.Leased {
 				ids = append(ids, d.Event)
 			}
 		}
@@ -124,7 +124,7 @@ func (x *execs) load() error {
 		return fmt.Errorf("background commands: %w", err)
 	}
 	if len(ids) > 0 { // a full disk leaves them leased for a while
-		x.step(ids, func(d process.Delivery) (process.Delivery, error) { return d.Recover(now), nil })
+		x.step(ids, func(d *process.Delivery) error { d.Recover(now); return nil })
 	}
 	for _, r := range all {
 		x.enter(r)

@@ -114,10 +114,10 @@ func (x *execs) handleSettle(w http.ResponseWriter, r *http.Request) (any, error
 		return nil, err
 	}
 	now := x.srv.clock.Now()
-	settle := map[process.DeliveryState]func(process.Delivery) (process.Delivery, error){
-		process.Delivered: func(d process.Delivery) (process.Delivery, error) { return d.Deliver(now, in.Detail) },
-		process.Pending:   func(d process.Delivery) (process.Delivery, error) { return d.Retry(now, in.Detail) },
-		process.Dead:      func(d process.Delivery) (process.Delivery, error) { return d.GiveUp(now, in.Detail) },
+	settle := map[process.DeliveryState]func(*process.Delivery) error{
+		process.Delivered: func(d *process.Delivery) error { return d.Deliver(now, in.Detail) },
+		process.Pending:   func(d *process.Delivery) error { return d.Retry(now, in.Detail) },
+		process.Dead:      func(d *process.Delivery) error { return d.GiveUp(now, in.Detail) },
 	}[in.State]
 	if settle == nil || in.Batch == "" {
 		return nil, fmt.Errorf("%w: a batch is settled as delivered, pending or dead", ErrRequest)
@@ -133,9 +133,9 @@ func (x *execs) handleSettle(w http.ResponseWriter, r *http.Request) (any, error
 		}
 	}
 	err = x.srv.db.Batch(func(tx *store.Tx) error {
-		_, err := x.book.Step(tx, ids, func(d process.Delivery) (process.Delivery, error) {
+		_, err := x.book.Step(tx, ids, func(d *process.Delivery) error {
 			if d.Batch != in.Batch || d.By == "" {
-				return d, process.ErrState // settled meanwhile
+				return process.ErrState // settled meanwhile
 			}
 			return settle(d)
 		})

@@ -101,7 +101,7 @@ func (x *execs) giveUp(d process.Delivery, now time.Time) {
 	if d.State == process.Injecting {
 		why = "nobody said in 24 h what became of it, as it was typed by " + d.By
 	}
-	x.step([]string{d.Event}, func(d process.Delivery) (process.Delivery, error) { return d.GiveUp(now, why) })
+	x.step([]string{d.Event}, func(d *process.Delivery) error { return d.GiveUp(now, why) })
 }
 
 // tellOwner begins to tell one owner in the background, when its session is
@@ -131,7 +131,7 @@ func (x *execs) deliveries() (open []process.Delivery, err error) {
 }
 
 // step applies a transition to deliveries, durably, and returns those it fitted.
-func (x *execs) step(ids []string, f func(process.Delivery) (process.Delivery, error)) []process.Delivery {
+func (x *execs) step(ids []string, f func(*process.Delivery) error) []process.Delivery {
 	var done []process.Delivery
 	err := x.srv.db.Batch(func(tx *store.Tx) error {
 		var err error
@@ -214,7 +214,7 @@ func (x *execs) take(session, owner, by string) (batch string, events []string, 
 	if len(ids) == 0 {
 		return "", nil, ""
 	}
-	leased := x.step(ids, func(d process.Delivery) (process.Delivery, error) { return d.Acquire(now) })
+	leased := x.step(ids, func(d *process.Delivery) error { return d.Acquire(now) })
 	execFault("leased")
 	var told []process.Event
 	for _, d := range leased {
@@ -224,7 +224,7 @@ func (x *execs) take(session, owner, by string) (batch string, events []string, 
 		return "", nil, ""
 	}
 	batch = fmt.Sprintf("%s %s %d", session, events[0], leased[0].Tries)
-	injected := x.step(events, func(d process.Delivery) (process.Delivery, error) { return d.Inject(batch, by, x.srv.clock.Now()) })
+	injected := x.step(events, func(d *process.Delivery) error { return d.Inject(batch, by, x.srv.clock.Now()) })
 	events = nil
 	err = x.srv.db.View(func(tx *store.Tx) error {
 		for _, d := range injected {
@@ -264,10 +264,10 @@ func (x *execs) settle(ctx context.Context, s *session, events []string, rec Rec
 	}
 	now := x.srv.clock.Now()
 	delivered := func(detail string) {
-		x.step(events, func(d process.Delivery) (process.Delivery, error) { return d.Deliver(now, detail) })
+		x.step(events, func(d *process.Delivery) error { return d.Deliver(now, detail) })
 	}
 	again := func(why string) {
-		x.step(events, func(d process.Delivery) (process.Delivery, error) { return d.Retry(now, why) })
+		x.step(events, func(d *process.Delivery) error { return d.Retry(now, why) })
 	}
 	switch rec.State {
 	case Submitted:
@@ -277,7 +277,7 @@ func (x *execs) settle(ctx context.Context, s *session, events []string, rec Rec
 			delivered("it stands on the screen")
 			return
 		}
-		x.step(events, func(d process.Delivery) (process.Delivery, error) {
+		x.step(events, func(d *process.Delivery) error {
 			return d.GiveUp(now, "typed and entered, and not typed again: "+rec.Detail)
 		})
 	case Drafted:
@@ -341,7 +341,7 @@ func (x *execs) finishBatch(ctx context.Context, batch string, events []string) 
 // settleGone puts back what was typed into a session of which nothing is left.
 func (x *execs) settleGone(events []string) {
 	now := x.srv.clock.Now()
-	x.step(events, func(d process.Delivery) (process.Delivery, error) {
+	x.step(events, func(d *process.Delivery) error {
 		return d.Retry(now, "the session it was typed into is gone")
 	})
 }

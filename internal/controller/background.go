@@ -2,15 +2,12 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"time"
-	"unicode"
 
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/internal/process"
-	"gascity.dev/gc/runtime"
 )
 
 // Background is where background commands run, and where their ends wait for
@@ -31,14 +28,8 @@ type Background interface {
 }
 
 const (
-	followPause   = 5 * time.Second // between tries to follow: there may be no multiplexer yet
-	endsPause     = 2 * time.Second // after a try to tell that failed
-	boundaryQuiet = 2 * time.Second // of no output: where an agent's word that it is idle is not to be had
-	boundaryLook  = 500 * time.Millisecond
-	restTime      = 500 * time.Millisecond // of no change: what was typed is shown, and Enter is no newline of a paste
-	restLook      = 100 * time.Millisecond
-	restLimit     = 10 * time.Second
-	draftLimit    = 2 * time.Second // for a draft to leave the cursor's line after Enter
+	followPause = 5 * time.Second // between tries to follow: there may be no multiplexer yet
+	endsPause   = 2 * time.Second // after a try to tell that failed
 )
 
 // ends is what the loop knows of background commands that wait for its agents.
@@ -159,9 +150,10 @@ func ownBatches(list []process.Delivery, by string) map[string][]string {
 // one. While it does, nothing else is typed for the queue.
 func (l *loop) tell(m *member, own map[string][]string) {
 	m.delivering = true
-	t := teller{p: l.p, b: l.o.Background, session: m.seen.Session, by: l.o.City.Dir}
+	name := m.seen.Session
+	t := teller{agent: providerAgent{l.p, name}, b: l.o.Background, session: name, by: l.o.City.Dir}
 	l.work.Go(func() {
-		done, err := t.tell(l.opCtx, own)
+		done, detail, err := t.tell(l.opCtx, own)
 		l.post(func() {
 			m.delivering = false
 			m.tellAt = time.Time{}
@@ -172,7 +164,7 @@ func (l *loop) tell(m *member, own map[string][]string) {
 				l.logf("%s: the end of a background command waits: %v", m.name(), err)
 			}
 			if done != "" {
-				l.noteAgent(m, api.EventCommand, string(done), t.detail)
+				l.noteAgent(m, api.EventCommand, string(done), detail)
 			}
 			l.askEnds()
 		})
@@ -181,220 +173,50 @@ func (l *loop) tell(m *member, own map[string][]string) {
 
 // teller tells one session of ended commands, once.
 type teller struct {
-	p       runtime.Provider
+	agent   providerAgent
 	b       Background
-	session string
 	by      string
-	detail  string // of what became of it
+	session string
 }
 
-// tell settles the claims of an earlier try, or else makes one of its own. The
-// state is what the last message came to, "" when there was none.
-func (t *teller) tell(ctx context.Context, own map[string][]string) (state process.DeliveryState, err error) {
+// tell resolves the claims of an earlier try, or else makes one of its own. The
+// state is what the last message came to, "" if there was none.
+func (t *teller) tell(ctx context.Context, own map[string][]string) (state process.DeliveryState, detail string, err error) {
 	for batch, events := range own {
-		if state, err = t.settle(ctx, batch, events, process.Pending, "the controller was restarted before it was typed"); err != nil {
-			return state, err
+		a := delivery.Attempt{Agent: t.agent, Tags: tags(events)}
+		state, detail, err = a.Resolve(ctx, process.Pending, "the controller was restarted before it was typed")
+		if err = t.settle(ctx, batch, state, detail, err); err != nil {
+			return state, detail, err
 		}
 	}
 	if len(own) > 0 {
-		return state, nil
+		return state, detail, nil
 	}
-	if err := awaitBoundary(ctx, t.p, t.session); err != nil {
-		return "", err
+	if err := t.agent.AwaitIdle(ctx); err != nil {
+		return "", "", err
 	}
 	batch, events, text, err := t.b.Claim(ctx, t.session, t.by)
 	if err != nil || batch == "" {
-		return "", err
+		return "", "", err
 	}
-	limited, cancel := context.WithTimeout(ctx, typeTimeout)
-	r, err := t.p.Nudge(limited, t.session, runtime.TextContent(text))
-	cancel()
-	if ctx.Err() != nil {
-		return "", ctx.Err() // the next controller finds out
-	}
-	switch {
-	case err == nil && r.State == runtime.Submitted:
-		return process.Delivered, t.b.Settle(ctx, batch, process.Delivered, "")
-	case errors.Is(err, runtime.ErrSessionNotFound):
-		return process.Pending, t.b.Settle(ctx, batch, process.Pending, "the session ended before it was typed")
-	case err != nil:
-		return t.settle(ctx, batch, events, process.Dead, "it may have been typed: "+oneLine(err.Error()))
-	case r.State == runtime.Unverified:
-		return t.settle(ctx, batch, events, process.Dead, "unverified: typed and entered, and not typed again: "+r.Detail)
-	}
-	return t.settle(ctx, batch, events, process.Pending, joinReceipt(r))
+	a := delivery.Attempt{Agent: t.agent, Tags: tags(events)}
+	state, detail, err = a.Type(ctx, text)
+	return state, detail, t.settle(ctx, batch, state, detail, err)
 }
 
-func joinReceipt(r runtime.Receipt) string {
-	text := string(r.State)
-	for _, more := range []string{r.By, r.Detail} {
-		if more != "" {
-			text += ": " + more
-		}
-	}
-	return text
-}
-
-// settle looks for the tags of a message that may have been typed: when they
-// stand there it was delivered, after Enter where they are a draft still; else
-// the state is what it comes to.
-func (t *teller) settle(ctx context.Context, batch string, events []string, state process.DeliveryState, detail string) (process.DeliveryState, error) {
-	if err := t.rest(ctx); err != nil {
-		return "", err
-	}
-	shown, draft, err := t.look(ctx, events)
-	switch {
-	case err != nil:
-		return "", err // unknown: it stays claimed, and is looked for again
-	case shown && draft:
-		taken, err := t.submit(ctx, events)
-		if errors.Is(err, runtime.ErrUnsupported) {
-			t.detail = "unverified: it was typed, and cannot be taken back here, so it is not typed again"
-			return process.Dead, t.b.Settle(ctx, batch, process.Dead, t.detail)
-		}
-		if err != nil {
-			return "", err
-		}
-		state, detail = process.Delivered, "it stood in the composer and was submitted"
-		if !taken {
-			if err := t.p.SendKeys(ctx, t.session, "C-u"); err != nil {
-				return "", err
-			}
-			state, detail = process.Pending, "typed, not submitted, and taken out of the composer again"
-		}
-	case shown:
-		state, detail = process.Delivered, "it stands on the screen"
-	}
-	t.detail = detail
-	return state, t.b.Settle(ctx, batch, state, detail)
-}
-
-// rest waits until the screen stands still, restLimit at most. A program on a busy
-// machine may not have shown yet what was typed just before a controller died;
-// and to an Enter that comes with it agents listen as to a newline in a paste.
-func (t *teller) rest(ctx context.Context) error {
-	last, since := "", time.Time{}
-	for begin := time.Now(); time.Since(begin) < restLimit; {
-		text, err := ask(ctx, func(ctx context.Context) (string, error) { return t.p.Peek(ctx, t.session, screenLines) })
-		switch {
-		case errors.Is(err, runtime.ErrSessionNotFound):
-			return nil
-		case err != nil:
-			return err
-		case since.IsZero() || text != last:
-			last, since = text, time.Now()
-		case time.Since(since) >= restTime:
-			return nil
-		}
-		if !pause(ctx, restLook) {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// look finds the tags on the screen and in the history. draft: they stand on
-// the cursor's line, or where that cannot be told on the last one.
-func (t *teller) look(ctx context.Context, events []string) (shown, draft bool, err error) {
-	text, err := ask(ctx, func(ctx context.Context) (string, error) { return t.p.Peek(ctx, t.session, 0) })
-	if errors.Is(err, runtime.ErrSessionNotFound) {
-		return false, false, nil
-	}
+// settle reports what became of a claim. With an error that is unknown: it stays
+// claimed, and is resolved by the next try.
+func (t *teller) settle(ctx context.Context, batch string, state process.DeliveryState, detail string, err error) error {
 	if err != nil {
-		return false, false, err
+		return err
 	}
-	lines := strings.Split(strings.TrimRight(text, "\n "), "\n")
-	line := lines[len(lines)-1]
-	if c, ok, err := runtime.AsFor[runtime.CursorLineProvider](ctx, t.p, t.session); err != nil {
-		return false, false, err
-	} else if ok {
-		if line, err = ask(ctx, func(ctx context.Context) (string, error) { return c.CursorLine(ctx, t.session) }); err != nil {
-			return false, false, err
-		}
-	}
-	all, line := squeeze(text), squeeze(line)
+	return t.b.Settle(ctx, batch, state, detail)
+}
+
+func tags(events []string) []string {
+	list := make([]string, 0, len(events))
 	for _, id := range events {
-		tag := squeeze(process.Tag(id))
-		if !strings.Contains(all, tag) {
-			return false, false, nil
-		}
-		// A tag that is wrapped has its end alone on the cursor's line.
-		draft = draft || strings.Contains(line, tag) || line != "" && strings.HasSuffix(tag, line)
+		list = append(list, process.Tag(id))
 	}
-	return true, draft, nil
-}
-
-// squeeze drops the white space, which wrapping changes.
-func squeeze(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// submit presses Enter behind a message of gc's own that stands in the composer,
-// and reports whether it left it.
-func (t *teller) submit(ctx context.Context, events []string) (taken bool, err error) {
-	if err := t.p.SendKeys(ctx, t.session, "Enter"); err != nil {
-		return false, err
-	}
-	for begin := time.Now(); time.Since(begin) < draftLimit; {
-		shown, draft, err := t.look(ctx, events)
-		if err != nil || shown && !draft {
-			return err == nil, err
-		}
-		if !pause(ctx, boundaryLook) {
-			return false, ctx.Err()
-		}
-	}
-	return false, nil
-}
-
-// awaitBoundary waits until a session takes a message: it is known to be idle,
-// or says nothing of itself and is quiet.
-func awaitBoundary(ctx context.Context, p runtime.Provider, name string) error {
-	last, since := "", time.Time{}
-	for {
-		busy, now, err := outputOf(ctx, p, name)
-		if err != nil {
-			return err
-		}
-		switch {
-		case busy || since.IsZero() || now != last:
-			last, since = now, time.Now()
-		case time.Since(since) >= boundaryQuiet:
-			return nil
-		}
-		w, ok, err := runtime.AsFor[runtime.IdleWaitProvider](ctx, p, name)
-		if err != nil {
-			return err
-		}
-		if ok {
-			err = w.WaitForIdle(ctx, name, boundaryQuiet)
-			if err == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, runtime.ErrUnsupported) {
-				return err
-			}
-		}
-		if !pause(ctx, boundaryLook) {
-			return ctx.Err()
-		}
-	}
-}
-
-// outputOf reports whether a session says that it works or asks something, and
-// what changes with its output: the time of it, or where that is not told the
-// screen.
-func outputOf(ctx context.Context, p runtime.Provider, name string) (busy bool, mark string, err error) {
-	doing, err := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, p, name) })
-	if err != nil {
-		return false, "", err
-	}
-	busy = doing.State == runtime.ActivityWorking || doing.State == runtime.ActivityBlocked
-	if !doing.Last.IsZero() {
-		return busy, doing.Last.String(), nil
-	}
-	mark, err = ask(ctx, func(ctx context.Context) (string, error) { return p.Peek(ctx, name, screenLines) })
-	return busy, mark, err
+	return list
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
@@ -32,7 +33,7 @@ func newOutside() *outside { return &outside{changed: make(chan struct{}, 1)} }
 // end adds the end of a command of the owner.
 func (b *outside) end(id, owner string) {
 	b.mu.Lock()
-	b.list = append(b.list, process.Delivery{Event: id, Owner: owner, State: process.Pending, Created: time.Now()})
+	b.list = append(b.list, process.Delivery{Event: id, Owner: owner, Progress: delivery.Progress{State: process.Pending, Created: time.Now()}})
 	b.mu.Unlock()
 	b.changed <- struct{}{}
 }
@@ -91,8 +92,9 @@ func (b *outside) Claim(ctx context.Context, owner, by string) (batch string, ev
 		if d.Owner != owner || len(events) == process.MaxBatch {
 			continue
 		}
-		if d, err := d.Acquire(now); err == nil {
-			b.list[i], _ = d.Inject(batch, by, now)
+		if d.Acquire(now) == nil {
+			_ = d.Inject(batch, by, now)
+			b.list[i] = d
 			events, text = append(events, d.Event), text+"command "+process.Tag(d.Event)+" "
 		}
 	}
@@ -116,11 +118,11 @@ func (b *outside) Settle(ctx context.Context, batch string, state process.Delive
 		}
 		switch state {
 		case process.Delivered:
-			d, _ = d.Deliver(now, detail)
+			_ = d.Deliver(now, detail)
 		case process.Dead:
-			d, _ = d.GiveUp(now, detail)
+			_ = d.GiveUp(now, detail)
 		default:
-			d, _ = d.Retry(now, detail)
+			_ = d.Retry(now, detail)
 		}
 		b.list[i] = d
 	}

@@ -137,18 +137,18 @@ func (l *loop) nudgeWaits(n *session.Nudge, why string) {
 	if !n.Open() {
 		return
 	}
-	n.Wait(l.book.Now(), oneLine(why))
-	l.book.SaveNudge(*n)
+	if n.Postpone(l.book.Now(), oneLine(why)) == nil {
+		l.book.SaveNudge(*n)
+	}
 }
 
 // typeNudge types a leased nudge, once. The lease is on disk before.
 func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 	now := l.book.Now()
-	if !n.Open() || m.seen.Record.ID != id || m.seen.Presence != plan.Alive {
+	if m.seen.Record.ID != id || m.seen.Presence != plan.Alive || n.Begin(now, id, m.seen.Record.Epoch) != nil {
 		m.delivering = false
 		return
 	}
-	n.Begin(now, id, m.seen.Record.Epoch)
 	ticket, name, content := l.book.SaveNudge(*n), m.seen.Session, runtime.TextContent(n.Text)
 	if n.Raw {
 		content = runtime.RawContent(n.Text)
@@ -157,8 +157,9 @@ func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 		if err := ticket.Wait(); err != nil { // nothing was typed
 			l.post(func() {
 				m.delivering = false
-				n.Wait(l.book.Now(), "the city's records cannot be saved: "+oneLine(err.Error()))
-				l.book.SaveNudge(*n)
+				if n.Retry(l.book.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
+					l.book.SaveNudge(*n)
+				}
 			})
 			return
 		}
@@ -167,8 +168,9 @@ func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
 		cancel()
 		l.post(func() {
 			m.delivering = false
-			n.End(l.book.Now(), r, err)
-			l.nudgeMoved(n)
+			if n.End(l.book.Now(), r, err) == nil {
+				l.nudgeMoved(n)
+			}
 		})
 	})
 }
@@ -243,11 +245,10 @@ func (l *loop) forgetNudge(ctx context.Context, id string) (ticket *session.Tick
 		case i < 0:
 			err = fmt.Errorf("no nudge %s", id)
 			return
-		case l.nudges[i].State == session.NudgeDelivering:
+		case l.nudges[i].Drop(l.book.Now()) != nil: // whoever is about to type it finds it dropped
 			err = fmt.Errorf("nudge %s is being delivered", id)
 			return
 		}
-		l.nudges[i].State = session.NudgeDropped // for whoever is about to type it
 		l.nudges = slices.Delete(l.nudges, i, i+1)
 		for _, m := range l.members {
 			if m.waitsWith == id {

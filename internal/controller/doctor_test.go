@@ -78,7 +78,7 @@ func TestDoctorOfAHeldDatabase(t *testing.T) {
 	}
 	defer b.Close()
 	for _, f := range Diagnose(t.Context(), r.dir, nil, agent.BuildOptions{Environ: []string{"HOME=/h"}}) {
-		if f.About == "state" && f.Level == LevelFail && strings.Contains(f.Text, "held") && strings.Contains(f.Hint, "fuser") {
+		if f.About == "state" && f.Level == LevelFail && strings.Contains(f.Text, "locked") && strings.Contains(f.Hint, "fuser") {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/store"
 )
 
@@ -93,7 +94,7 @@ func (Book) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err er
 	if r.Wakes() {
 		d := Delivery{
 			Event: r.EventID(), Session: id, Owner: r.Owner, Always: r.Notify == NotifyAlways,
-			State: Pending, Created: r.Over, Updated: r.Over,
+			Progress: delivery.Progress{State: Pending, Created: r.Over, Updated: r.Over},
 		}
 		if err := deliveries.Put(tx, d.Event, d); err != nil {
 			return r, false, err
@@ -117,8 +118,8 @@ func (Book) See(tx *store.Tx, id string, now time.Time) (Record, error) {
 		return r, err
 	}
 	if ok && !d.Always {
-		if c, err := d.Consume(now); err == nil {
-			if err := settle(tx, c); err != nil {
+		if d.Consume(now) == nil {
+			if err := settle(tx, d); err != nil {
 				return r, err
 			}
 		}
@@ -148,7 +149,7 @@ func put(tx *store.Tx, d Delivery) error {
 
 // Step applies one transition to several deliveries and returns those that it
 // fitted; the others are left alone.
-func (Book) Step(tx *store.Tx, ids []string, f func(Delivery) (Delivery, error)) (done []Delivery, err error) {
+func (Book) Step(tx *store.Tx, ids []string, f func(*Delivery) error) (done []Delivery, err error) {
 	for _, id := range ids {
 		d, ok, err := deliveries.Get(tx, id)
 		if err != nil {
@@ -157,7 +158,7 @@ func (Book) Step(tx *store.Tx, ids []string, f func(Delivery) (Delivery, error))
 		if !ok {
 			continue
 		}
-		if d, err = f(d); err != nil {
+		if f(&d) != nil {
 			continue
 		}
 		if err := put(tx, d); err != nil {

@@ -3,6 +3,8 @@ package process
 import (
 	"testing"
 	"time"
+
+	"gascity.dev/gc/internal/delivery"
 )
 
 // TestOldTimes: times that an earlier program wrote by a clock that was set
@@ -11,15 +13,15 @@ func TestOldTimes(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, year, -year} {
 		now := t0.Add(jump)
-		d := Delivery{State: Pending, Tries: 3, Created: t0, Next: t0.Add(4 * time.Second)}
+		d := Delivery{Progress: delivery.Progress{State: Pending, Tries: 3, Created: t0, Next: t0.Add(4 * time.Second)}}
 		if !d.Due(now) {
 			t.Errorf("jump %v: a pause of 4 s goes on", jump)
 		}
-		l := Delivery{State: Leased, Created: t0, Lease: t0.Add(LeaseTime)}
+		l := Delivery{Progress: delivery.Progress{State: Leased, Created: t0, Lease: t0.Add(Policy.Lease)}}
 		if !l.Due(now) {
-			t.Errorf("jump %v: a lease of %v goes on", jump, LeaseTime)
+			t.Errorf("jump %v: a lease of %v goes on", jump, Policy.Lease)
 		}
-		if l, err := l.Acquire(now); err != nil || l.Lease.Sub(now) != LeaseTime {
+		if err := l.Acquire(now); err != nil || l.Lease.Sub(now) != Policy.Lease {
 			t.Errorf("jump %v: leased again %+v, %v", jump, l, err)
 		}
 	}

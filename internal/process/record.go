@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"gascity.dev/gc/internal/delivery"
 )
 
 // Status of a command.
@@ -63,7 +65,7 @@ var (
 	ErrLimit    = errors.New("too many background commands")
 	ErrNotFound = errors.New("no such background command")
 	ErrRunning  = errors.New("the background command is running")
-	ErrState    = errors.New("not possible in this state")
+	ErrState    = delivery.ErrState
 	ErrCursor   = errors.New("bad cursor")
 	ErrNotify   = errors.New("bad notify")
 )

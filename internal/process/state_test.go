@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"gascity.dev/gc/internal/delivery"
 )
 
 var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -76,7 +78,7 @@ func TestWakes(t *testing.T) {
 // final once, and never delivered and consumed both; the clock may jump.
 func TestDeliveryEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := Delivery{Event: "x/exit", State: Pending, Created: t0, Updated: t0}
+		d := Delivery{Event: "x/exit", Progress: delivery.Progress{State: Pending, Created: t0, Updated: t0}}
 		now := t0
 		typed := 0
 		for range 40 {
@@ -86,21 +88,21 @@ func TestDeliveryEnds(t *testing.T) {
 			verb := rapid.SampledFrom([]string{"lease", "inject", "deliver", "retry", "consume", "give up", "recover"}).Draw(t, "verb")
 			switch verb {
 			case "lease":
-				d, err = d.Acquire(now)
+				err = d.Acquire(now)
 			case "inject":
-				if d, err = d.Inject("b", "", now); err == nil {
+				if err = d.Inject("b", "", now); err == nil {
 					typed++
 				}
 			case "deliver":
-				d, err = d.Deliver(now, "")
+				err = d.Deliver(now, "")
 			case "retry":
-				d, err = d.Retry(now, "why")
+				err = d.Retry(now, "why")
 			case "consume":
-				d, err = d.Consume(now)
+				err = d.Consume(now)
 			case "give up":
-				d, err = d.GiveUp(now, "why")
+				err = d.GiveUp(now, "why")
 			case "recover":
-				d = d.Recover(now)
+				d.Recover(now)
 			}
 			if err != nil && (!errors.Is(err, ErrState) || d != before) {
 				t.Fatalf("%s of %s: %v, now %+v", verb, before.State, err, d)
@@ -122,12 +124,12 @@ func TestDeliveryEnds(t *testing.T) {
 }
 
 func TestDeliveryTimes(t *testing.T) {
-	d := Delivery{State: Pending, Created: t0}
+	d := Delivery{Progress: delivery.Progress{State: Pending, Created: t0}}
 	var pauses []string
 	now := t0
 	for range 8 {
-		d, _ = d.Acquire(now)
-		d, _ = d.Retry(now, "busy")
+		_ = d.Acquire(now)
+		_ = d.Retry(now, "busy")
 		pauses = append(pauses, d.Next.Sub(now).String())
 		if d.Due(d.Next.Add(-time.Nanosecond)) || !d.Due(d.Next) {
 			t.Fatalf("due before %s or not at it", d.Next)
@@ -140,11 +142,12 @@ func TestDeliveryTimes(t *testing.T) {
 	if !d.Due(t0.Add(-48 * time.Hour)) {
 		t.Error("a clock that was put back stops the delivery")
 	}
-	if d.Expired(t0.Add(DeadAfter-1)) || !d.Expired(t0.Add(DeadAfter)) {
+	if d.Expired(t0.Add(Policy.Lifetime-1)) || !d.Expired(t0.Add(Policy.Lifetime)) {
 		t.Error("dead letters are not those of 24 h")
 	}
-	leased, _ := Delivery{State: Pending}.Acquire(t0)
-	if leased.Due(t0.Add(LeaseTime-1)) || !leased.Due(t0.Add(LeaseTime)) {
+	leased := Delivery{Progress: delivery.Progress{State: Pending}}
+	_ = leased.Acquire(t0)
+	if leased.Due(t0.Add(Policy.Lease-1)) || !leased.Due(t0.Add(Policy.Lease)) {
 		t.Error("a lease is not 30 s")
 	}
 }

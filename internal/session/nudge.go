@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/store"
 )
@@ -49,59 +50,101 @@ type Nudge struct {
 // DefaultTTL is how long a nudge waits before it becomes a dead letter.
 const DefaultTTL = 24 * time.Hour
 
-// The back-off between tries that were blocked, and the lease of one try.
-const (
-	firstNudgeBackOff = 5 * time.Second
-	maxNudgeBackOff   = 5 * time.Minute
-	nudgeLease        = 2 * time.Minute
-)
+// nudgePolicy holds the times of nudges. Each has a lifetime of its own.
+var nudgePolicy = delivery.Policy{Lease: 2 * time.Minute, FirstPause: 5 * time.Second, MaxPause: 5 * time.Minute}
+
+// nudgeStates are the words of city.db and of the API for the states of a
+// delivery.
+var nudgeStates = map[NudgeState]delivery.State{
+	NudgeQueued: delivery.Pending, NudgeDelivering: delivery.Injecting, NudgeDelivered: delivery.Delivered,
+	NudgeDead: delivery.Dead, NudgeDropped: delivery.Dropped,
+}
+
+func (n *Nudge) progress() delivery.Progress {
+	return delivery.Progress{State: nudgeStates[n.State], Tries: n.Tries, Created: n.Created, Next: n.NotBefore, Lease: n.Lease, Detail: n.Detail}
+}
+
+// step applies a transition. One that does not fit changes nothing.
+func (n *Nudge) step(f func(*delivery.Progress) error) error {
+	p := n.progress()
+	if err := f(&p); err != nil {
+		return fmt.Errorf("nudge %s: %w", n.ID, err)
+	}
+	for word, state := range nudgeStates {
+		if state == p.State {
+			n.State = word
+		}
+	}
+	n.Tries, n.Detail, n.Lease = p.Tries, p.Detail, p.Lease
+	switch {
+	case p.State == delivery.Pending:
+		n.NotBefore = p.Next
+	case p.State.Final():
+		n.Ended = p.Updated
+	}
+	return nil
+}
 
 // Open reports whether the nudge may still be delivered.
 func (n *Nudge) Open() bool { return n.State == NudgeQueued }
 
-// Fence ends a nudge that is too old or for an incarnation that is gone. It
-// reports whether it did.
-func (n *Nudge) Fence(now time.Time, sessionID string) bool {
+// Fenced returns why a queued nudge must not be delivered any more: it is too old,
+// or the incarnation that it is for is gone. sessionID is what runs, "" if
+// unknown. The result is "" for a nudge that may be delivered.
+func (n *Nudge) Fenced(now time.Time, sessionID string) string {
 	switch {
-	case n.State != NudgeQueued:
-		return false
+	case !n.Open():
 	case !now.Before(n.Expires):
-		n.giveUp(now, "expired: "+n.Detail)
+		return "expired: " + n.Detail
 	case n.SessionID != "" && sessionID != "" && n.SessionID != sessionID:
-		n.giveUp(now, "the session it was for has ended")
-	default:
-		return false
+		return "the session it was for has ended"
 	}
-	return true
+	return ""
 }
 
-func (n *Nudge) giveUp(now time.Time, why string) {
-	n.State, n.Detail, n.Ended, n.Lease = NudgeDead, why, now, time.Time{}
+// Fence gives up a nudge that is fenced, and reports whether it did.
+func (n *Nudge) Fence(now time.Time, sessionID string) bool {
+	why := n.Fenced(now, sessionID)
+	return why != "" && n.GiveUp(now, why) == nil
 }
 
-// Begin leases the nudge for one try on an incarnation. It must be on disk
-// before anything is typed.
-func (n *Nudge) Begin(now time.Time, sessionID string, epoch int64) {
-	n.State, n.SessionID, n.Epoch, n.Lease = NudgeDelivering, sessionID, epoch, now.Add(nudgeLease)
-	n.Tries++
+// GiveUp ends a nudge that is not delivered; it is reported and never typed again.
+func (n *Nudge) GiveUp(now time.Time, why string) error {
+	return n.step(func(p *delivery.Progress) error { return p.GiveUp(now, why) })
 }
 
-// End takes in the outcome of a try. What may have been typed is never typed
-// again; what was not is tried again later.
-func (n *Nudge) End(now time.Time, r runtime.Receipt, err error) {
-	n.Lease, n.Receipt, n.Changed = time.Time{}, r.State, r.Changed
-	switch {
-	case errors.Is(err, runtime.ErrSessionNotFound):
-		n.giveUp(now, "the session it was for has ended")
-	case err != nil:
-		n.giveUp(now, fmt.Sprintf("it may have been typed: %v", err))
-	case r.State == runtime.Submitted, r.State == runtime.Unverified:
-		n.State, n.Detail, n.Ended = NudgeDelivered, r.Detail, now
-	case r.State == runtime.Blocked, r.State == runtime.Refused:
-		n.Wait(now, joinDetail(string(r.State)+" "+r.By, r.Detail))
-	default:
-		n.giveUp(now, joinDetail(string(r.State), r.Detail))
+// Begin leases a queued nudge for one try on an incarnation. The change must be on
+// disk before anything is typed.
+func (n *Nudge) Begin(now time.Time, sessionID string, epoch int64) error {
+	err := n.step(func(p *delivery.Progress) error {
+		if err := p.Acquire(nudgePolicy, now); err != nil {
+			return err
+		}
+		return p.Inject("", "", now)
+	})
+	if err == nil {
+		n.SessionID, n.Epoch, n.Lease = sessionID, epoch, now.Add(nudgePolicy.Lease)
 	}
+	return err
+}
+
+// End applies the result of a try. What may have been typed is never typed again;
+// what was not is tried again later.
+func (n *Nudge) End(now time.Time, r runtime.Receipt, err error) error {
+	n.Receipt, n.Changed = r.State, r.Changed
+	return n.step(func(p *delivery.Progress) error {
+		switch {
+		case errors.Is(err, runtime.ErrSessionNotFound):
+			return p.GiveUp(now, "the session it was for has ended")
+		case err != nil:
+			return p.GiveUp(now, fmt.Sprintf("it may have been typed: %v", err))
+		case r.State == runtime.Submitted, r.State == runtime.Unverified:
+			return p.Deliver(now, r.Detail)
+		case r.State == runtime.Blocked, r.State == runtime.Refused:
+			return p.Retry(nudgePolicy, now, joinDetail(string(r.State)+" "+r.By, r.Detail))
+		}
+		return p.GiveUp(now, joinDetail(string(r.State), r.Detail))
+	})
 }
 
 func joinDetail(a, b string) string {
@@ -111,23 +154,25 @@ func joinDetail(a, b string) string {
 	return a + ": " + b
 }
 
-// Wait puts the nudge back with a back-off.
-func (n *Nudge) Wait(now time.Time, why string) {
-	d := firstNudgeBackOff
-	for range n.Tries - 1 {
-		d = min(2*d, maxNudgeBackOff)
-	}
-	n.State, n.Detail, n.NotBefore, n.Lease = NudgeQueued, why, now.Add(d), time.Time{}
+// Postpone keeps a queued nudge waiting and says why.
+func (n *Nudge) Postpone(now time.Time, why string) error {
+	return n.step(func(p *delivery.Progress) error { return p.Postpone(nudgePolicy, now, why) })
 }
 
-// Recover ends what a controller that died was typing: it may have arrived, so
-// it is reported, never repeated. It reports whether it did.
+// Retry queues a nudge again whose try typed nothing.
+func (n *Nudge) Retry(now time.Time, why string) error {
+	return n.step(func(p *delivery.Progress) error { return p.Retry(nudgePolicy, now, why) })
+}
+
+// Drop takes back a nudge that is not being typed.
+func (n *Nudge) Drop(now time.Time) error {
+	return n.step(func(p *delivery.Progress) error { return p.Drop(now) })
+}
+
+// Recover gives up a nudge whose controller died while it was typed: it may have
+// arrived, so it is reported and never repeated. It reports whether it did.
 func (n *Nudge) Recover(now time.Time) bool {
-	if n.State != NudgeDelivering {
-		return false
-	}
-	n.giveUp(now, "the controller ended while it was typed: it may have arrived")
-	return true
+	return n.State == NudgeDelivering && n.GiveUp(now, "the controller ended while it was typed: it may have arrived") == nil
 }
 
 var (

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/store"
 )
@@ -189,17 +190,26 @@ func TestNudgeLife(t *testing.T) {
 	}
 	for _, o := range outcomes {
 		n := fresh()
-		n.Begin(noon, "s", 1)
+		if err := n.Begin(noon, "s", 1); err != nil {
+			t.Fatal(err)
+		}
 		if n.State != NudgeDelivering || n.Lease.IsZero() || n.Tries != 1 {
 			t.Errorf("leased: %+v", n)
 		}
-		n.End(noon, o.r, o.err)
+		if err := n.End(noon, o.r, o.err); err != nil {
+			t.Fatal(err)
+		}
 		if n.State != o.want || n.State == NudgeDead && n.Detail == "" || n.State == NudgeQueued && !n.NotBefore.After(noon) {
 			t.Errorf("%v %v: %+v", o.r, o.err, n)
 		}
 	}
 	n = fresh()
-	n.Begin(noon, "s", 1)
+	if err := n.Begin(noon, "s", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Drop(noon); !errors.Is(err, delivery.ErrState) || n.State != NudgeDelivering {
+		t.Errorf("dropped while it is typed: %+v, %v", n, err)
+	}
 	if !n.Recover(noon) || n.State != NudgeDead {
 		t.Errorf("a controller that died while typing: %+v", n)
 	}

@@ -97,7 +97,7 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	if err != nil {
 		return err
 	}
-	v, err := trust.Look(city)
+	v, err := trust.Inspect(city)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func realPath(dir string) string {
 // trusted returns nil when the city may run its commands; record says that a
 // person trusts it with this command. The survey is for a question.
 func trusted(city *config.City, record bool) (trust.Store, trust.Survey, error) {
-	v, err := trust.Look(city)
+	v, err := trust.Inspect(city)
 	if err != nil {
 		return trust.Store{}, v, err
 	}

@@ -17,8 +17,8 @@ const Limit = 10 * time.Second
 // caller with several requests does not wait for Limit each time.
 const Again = time.Second
 
-// mostPause bounds the pauses between probes, which double.
-const mostPause = time.Minute
+// maxPause bounds the pauses between probes, which double.
+const maxPause = time.Minute
 
 // Watch returns a context for a request, cancelled with the cause frozen when
 // the process does not answer probe within Limit. If probe is nil, the request
@@ -50,7 +50,7 @@ func WatchFor(ctx context.Context, limit time.Duration, probe func(context.Conte
 		case err != nil && errors.Is(asked.Err(), context.DeadlineExceeded):
 			cancel(frozen)
 		default: // it answers; or it is gone, which the request itself detects
-			pause = min(2*pause, mostPause)
+			pause = min(2*pause, maxPause)
 			t.Reset(pause)
 		}
 	})

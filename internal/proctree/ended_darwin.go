@@ -2,5 +2,6 @@ package proctree
 
 import "context"
 
-// toldEnd leaves it to looking: a kqueue for each process would hold a thread.
-func toldEnd(context.Context, Proc) (told bool, err error) { return false, nil }
+// waitEnd is not supported, so Ended polls: a kqueue per process would hold a
+// thread.
+func waitEnd(context.Context, Proc) (reported bool, err error) { return false, nil }

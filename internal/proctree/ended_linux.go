@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// toldEnd waits on a pidfd; false where there is none to wait on.
-func toldEnd(ctx context.Context, p Proc) (told bool, err error) {
+// waitEnd waits on a pidfd; reported is false if none can be had.
+func waitEnd(ctx context.Context, p Proc) (reported bool, err error) {
 	fd, err := unix.PidfdOpen(p.PID, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return false, nil

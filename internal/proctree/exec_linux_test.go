@@ -28,18 +28,18 @@ func TestMarkedDuringExec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settled := 0
+	known := 0
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
-		is, known := marked(p, "in-exec")
-		env, told, err := EnvironOf(p)
-		if known && !is || err != nil || told && env[SessionVar] != "in-exec" {
-			t.Fatalf("marked: %t, %t; environment: %v, %t, %v", is, known, env, told, err)
+		is, sure := marked(p, "in-exec")
+		env, reported, err := EnvironOf(p)
+		if sure && !is || err != nil || reported && env[SessionVar] != "in-exec" {
+			t.Fatalf("marked: %t, %t; environment: %v, %t, %v", is, sure, env, reported, err)
 		}
-		if known {
-			settled++
+		if sure {
+			known++
 		}
 	}
-	if settled == 0 {
+	if known == 0 {
 		t.Error("nothing was ever known")
 	}
 }

@@ -25,7 +25,7 @@ func hangUp(ctx context.Context, members []Proc) {
 	for pause := hangUpFirst; ; pause = min(2*pause, hangUpMost) {
 		members = slices.DeleteFunc(members, func(p Proc) bool { return !p.Alive() })
 		for _, p := range members {
-			if ignoresTerm(p) && p.Same() {
+			if ignoresTerm(p) && p.same() {
 				_ = syscall.Kill(p.PID, syscall.SIGHUP) // it may have ended already
 			}
 		}

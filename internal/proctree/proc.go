@@ -48,9 +48,9 @@ func (p Proc) Zombie() bool {
 // Stopped reports whether job control stopped the process.
 func (p Proc) Stopped() bool { return p.State == 'T' }
 
-// Same reports whether the pid still belongs to this incarnation; a zombie does
-// until it is reaped.
-func (p Proc) Same() bool {
+// same reports whether the pid still belongs to this incarnation; a zombie
+// does until it is reaped.
+func (p Proc) same() bool {
 	now, err := Get(p.PID)
 	return err == nil && now.Start == p.Start
 }
@@ -74,42 +74,13 @@ func Environ(pid int) (map[string]string, error) { return environ(pid) }
 
 // EnvironOf is Environ, but waits up to 20 ms for a process inside execve,
 // which has no environment; known is false if it still has none.
-func EnvironOf(p Proc) (env map[string]string, known bool, err error) { return settled(p) }
+func EnvironOf(p Proc) (env map[string]string, known bool, err error) { return environOf(p) }
 
 // Cmdline returns the argument list; empty for a zombie or a kernel thread.
 func Cmdline(pid int) ([]string, error) { return cmdline(pid) }
 
 // Exe returns the path of the executable.
 func Exe(pid int) (string, error) { return exe(pid) }
-
-// Descendants lists the children of pid and theirs, parents first, without pid
-// itself.
-func Descendants(table []Proc, pid int) []Proc {
-	children := make(map[int][]Proc)
-	for _, p := range table {
-		if p.PID != p.PPID {
-			children[p.PPID] = append(children[p.PPID], p)
-		}
-	}
-	found := append([]Proc(nil), children[pid]...)
-	for i := 0; i < len(found); i++ {
-		if found[i].PID != pid {
-			found = append(found, children[found[i].PID]...)
-		}
-	}
-	return found
-}
-
-// Session lists the processes of a session (setsid(2)), its leader included.
-func Session(table []Proc, sid int) []Proc {
-	var found []Proc
-	for _, p := range table {
-		if p.SID == sid {
-			found = append(found, p)
-		}
-	}
-	return found
-}
 
 // self reports whether p must never be ended: the calling process, and pid 1.
 func self(p Proc) bool { return p.PID == os.Getpid() || p.PID <= 1 }

@@ -104,7 +104,7 @@ func environ(pid int) (map[string]string, error) {
 	return env, nil
 }
 
-func settled(p Proc) (map[string]string, bool, error) {
+func environOf(p Proc) (map[string]string, bool, error) {
 	env, err := environ(p.PID)
 	return env, true, err
 }

@@ -118,8 +118,8 @@ func environ(pid int) (map[string]string, error) {
 	return splitEnviron(data), nil
 }
 
-func settled(p Proc) (map[string]string, bool, error) {
-	data, known, err := settledEnviron(p)
+func environOf(p Proc) (map[string]string, bool, error) {
+	data, known, err := stableEnviron(p)
 	return splitEnviron(data), known, err
 }
 
@@ -139,10 +139,10 @@ const (
 	execRetry = 200 * time.Microsecond
 )
 
-// settledEnviron returns the environment of a process. It waits for one inside
+// stableEnviron returns the environment of a process. It waits for one inside
 // execve, which has lost its old environment and not yet got the new one
 // (mm->env_end is 0, fs/proc/base.c). known is false if the wait was in vain.
-func settledEnviron(p Proc) (data []byte, known bool, err error) {
+func stableEnviron(p Proc) (data []byte, known bool, err error) {
 	empty := 0 // reads that returned no bytes
 	for deadline := time.Now().Add(execWait); ; time.Sleep(execRetry) {
 		data, err := readProc(p.PID, "environ")
@@ -187,7 +187,7 @@ func environBounds(pid int) (start, end uint64, err error) {
 // false if that cannot be determined yet. A process whose environment is not
 // readable is not marked.
 func marked(p Proc, id string) (is, known bool) {
-	data, known, err := settledEnviron(p)
+	data, known, err := stableEnviron(p)
 	if err != nil || !known {
 		return false, known
 	}

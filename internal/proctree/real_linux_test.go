@@ -142,23 +142,23 @@ func TestGet(t *testing.T) {
 	if err != nil || p.PID != c.Process.Pid || p.PPID != os.Getpid() || p.SID != p.PID || p.PGID != p.PID || p.Comm != "bash" {
 		t.Fatalf("got %+v %v", p, err)
 	}
-	if p.Zombie() || !p.Same() || !p.Alive() {
+	if p.Zombie() || !p.same() || !p.Alive() {
 		t.Error("a live process is not alive")
 	}
 	later := p
 	later.Start++
-	if later.Same() || later.Alive() {
+	if later.same() || later.Alive() {
 		t.Error("another incarnation is taken for this one")
 	}
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, p.PID, "a zombie", func(p Proc, _ error) bool { return p.Zombie() })
-	if !p.Same() || p.Alive() {
+	if !p.same() || p.Alive() {
 		t.Error("a zombie is this incarnation, and not alive")
 	}
 	c.wait()
-	if _, err := Get(p.PID); !errors.Is(err, ErrNotFound) || p.Same() {
+	if _, err := Get(p.PID); !errors.Is(err, ErrNotFound) || p.same() {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,27 +28,6 @@ var fixture = []Proc{
 	{PID: 50, PPID: 1, SID: 50, Start: 108},
 }
 
-func TestDescendants(t *testing.T) {
-	cases := map[int][]int{
-		10: {11, 13, 12}, 12: nil, 99: nil, 1: {10, 30, 40, 50, 11, 13, 31, 41, 12},
-	}
-	for pid, want := range cases {
-		if got := pids(Descendants(fixture, pid)); !slices.Equal(got, want) {
-			t.Errorf("of %d: %v", pid, got)
-		}
-	}
-	loop := []Proc{{PID: 2, PPID: 3}, {PID: 3, PPID: 2}, {PID: 4, PPID: 4}}
-	if got := pids(Descendants(loop, 2)); !slices.Equal(got, []int{3, 2}) {
-		t.Errorf("in a loop: %v", got)
-	}
-}
-
-func TestSession(t *testing.T) {
-	if got := pids(Session(fixture, 10)); !slices.Equal(got, []int{10, 11, 13, 30}) {
-		t.Errorf("got %v", got)
-	}
-}
-
 func TestTreeMembers(t *testing.T) {
 	isMarked := func(p Proc, id string) (is, known bool) { return p.PID == 40 && id == "mark", true }
 	reused := slices.Clone(fixture)

@@ -58,20 +58,16 @@ func (s Sight) Find(table []Dialog) (Found, bool) {
 	below := found.Options[len(found.Options)-1].Row
 	if slices.ContainsFunc(table, func(d Dialog) bool {
 		row, _, said := f.last(d.Verify)
-		return said && row > below && d.taken(f)
+		return said && row > below && d.answered(f)
 	}) {
 		return Found{}, false // it was answered, and is still on the screen
 	}
 	return found, true
 }
 
-// Taken reports whether the screen shows that d was answered, although it may
+// answered reports whether the screen shows that d was answered, although it may
 // still be painted.
-func (d Dialog) Taken(screen string) bool {
-	return d.taken(flatten(strings.Split(screen, "\n")))
-}
-
-func (d Dialog) taken(f flat) bool {
+func (d Dialog) answered(f flat) bool {
 	if _, _, ok := f.last(d.Verify); !ok {
 		return false
 	}

@@ -54,36 +54,36 @@ type Detector struct {
 
 	s signals
 
-	looked   bool
-	revision uint64 // of the screen that see read
-	look     look
+	hasDisplay bool
+	revision   uint64 // of the screen last read
+	display    display
 
-	// asks is since when a status rule says that the program asks something
+	// asksSince is since when a status rule says that the program asks something
 	// that is not in sight.
-	asks    time.Time
-	freed   time.Time // since when the title says idle; zero: it does not
-	was     Finding   // the last answer, for Since
-	asked   *Pending
-	missing time.Time // since when the last answer's question is out of sight; zero: it is visible
-	held    bool      // it is still in force
+	asksSince    time.Time
+	titleIdle    time.Time // since when the title says idle; zero: it does not
+	previous     Finding   // the last answer, for Since
+	asked        *Pending
+	missingSince time.Time // since when the last answer's question is out of sight; zero: it is visible
+	holding      bool      // it is still in force
 }
 
-// look is the content of the screen.
-type look struct {
+// display is the content of the screen.
+type display struct {
 	found   rule.Found
 	open    bool // found is a menu, or a question on the cursor's line
 	hint    bool // a line explains a menu's keys
 	pending Pending
 	ready   string // the line with the ready prefix; "": none
-	rule    held   // of all rules
-	still   held   // of rules that need no movement
+	rule    match  // of all rules
+	still   match  // of rules that need no movement
 	// ruleLine is the line of the rule last believed.
 	ruleLine string
 }
 
-// held is the status rule that holds on a screen (nil for none), and why: the
+// match is the status rule that holds on a screen (nil for none), and why: the
 // line it found, or what prevents every rule.
-type held struct {
+type match struct {
 	rule  *rule.Status
 	why   string
 	moves bool // it holds only while the screen changes
@@ -107,7 +107,7 @@ func (d *Detector) Marked() bool { return d.s.Shell != "" }
 // news. changed means that Save's result has changed.
 func (d *Detector) See(now time.Time) (changed bool) {
 	isNews := func(r record) bool { return (r.State == Done || r.News) && r.Since.After(d.s.Seen) }
-	if !slices.ContainsFunc(d.s.Records, isNews) && (d.was.State != Done || !d.was.Since.After(d.s.Seen)) {
+	if !slices.ContainsFunc(d.s.Records, isNews) && (d.previous.State != Done || !d.previous.Since.After(d.s.Seen)) {
 		return false
 	}
 	d.s.Seen = now
@@ -126,7 +126,7 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 	if f.Ended != "" {
 		return d.ended(f), time.Time{}
 	}
-	d.see(t, f)
+	d.readScreen(t, f)
 	soon := func(at time.Time) {
 		if at.After(now) && (again.IsZero() || at.Before(again)) {
 			again = at
@@ -155,16 +155,16 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 	best = d.hold(best, now, soon)
 	if best.Since.IsZero() { // sources without a time of their own
 		best.Since = latest(f.Started, f.LastOutput)
-		if best.State == d.was.State && best.Source == d.was.Source {
-			best.Since = d.was.Since
+		if best.State == d.previous.State && best.Source == d.previous.Source {
+			best.Since = d.previous.Since
 		}
 	}
 	if best.State == Done && !best.Since.After(d.s.Seen) {
 		best.State, best.Evidence = Idle, best.Evidence+" (seen)"
 	}
-	d.was = best
+	d.previous = best
 	pending := d.asked
-	if !d.held {
+	if !d.holding {
 		pending = nil
 		if best.State == Blocked {
 			pending = d.pending(best)
@@ -180,21 +180,21 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 // hold keeps a question in force for a moment when it vanishes and nothing
 // replaces it: the screen is being repainted.
 func (d *Detector) hold(best Finding, now time.Time, soon func(time.Time)) Finding {
-	d.held = false
-	if best.State != Unknown || d.was.State != Blocked || d.was.Source != FromDialog {
-		d.missing = time.Time{}
+	d.holding = false
+	if best.State != Unknown || d.previous.State != Blocked || d.previous.Source != FromDialog {
+		d.missingSince = time.Time{}
 		return best
 	}
-	if d.missing.IsZero() {
-		d.missing = now
+	if d.missingSince.IsZero() {
+		d.missingSince = now
 	}
-	until := d.missing.Add(holdDialog)
+	until := d.missingSince.Add(holdDialog)
 	if !now.Before(until) {
 		return best
 	}
 	soon(until)
-	d.held = true
-	return d.was
+	d.holding = true
+	return d.previous
 }
 
 // ended is the answer after the end: the last report is kept if it was a
@@ -212,16 +212,16 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// see reads the screen if it has changed.
-func (d *Detector) see(t *vt.Terminal, f Facts) {
-	if d.looked && d.revision == t.Revision() {
+// readScreen reads the screen if it has changed.
+func (d *Detector) readScreen(t *vt.Terminal, f Facts) {
+	if d.hasDisplay && d.revision == t.Revision() {
 		return
 	}
-	d.looked, d.revision, d.look = true, t.Revision(), look{}
+	d.hasDisplay, d.revision, d.display = true, t.Revision(), display{}
 	sight := SightOf(t, f.Ready)
 	screen, cursor := strings.Join(sight.Lines, "\n"), t.Cursor()
 	found, open := sight.Find(f.Dialogs)
-	l := &d.look
+	l := &d.display
 	l.found, l.hint = found, open && len(found.Options) == 0
 	if open && len(found.Options) > 0 {
 		l.open, l.pending = true, menuPending(sight, found)
@@ -240,11 +240,11 @@ func (d *Detector) see(t *vt.Terminal, f Facts) {
 // rules finds the status rules that hold. A rule about work may also match the
 // line above the composer, while that moves.
 func (d *Detector) rules(v rule.View, f Facts) {
-	find := func(v rule.View, fits func(r rule.Status) bool) (h held) {
+	find := func(v rule.View, fits func(r rule.Status) bool) (h match) {
 		h.rule, h.why = rule.FindStatus(v, slices.DeleteFunc(slices.Clone(f.Rules), func(r rule.Status) bool { return !fits(r) }))
 		return h
 	}
-	l := &d.look
+	l := &d.display
 	l.rule = find(v, func(rule.Status) bool { return true })
 	l.rule.moves = l.rule.rule != nil && l.rule.rule.Moves
 	if l.still = l.rule; l.rule.moves {

@@ -13,13 +13,13 @@ import (
 
 // pending returns the question of a finding.
 func (d *Detector) pending(x Finding) *Pending {
-	if d.look.open {
-		p := d.look.pending
+	if d.display.open {
+		p := d.display.pending
 		p.Kind = x.Kind
 		return &p
 	}
 	if x.Source == FromScreen {
-		return &Pending{Kind: x.Kind, Prompt: d.look.ruleLine, Selected: -1, ID: fingerprint(x.Source, x.Kind, d.look.ruleLine)}
+		return &Pending{Kind: x.Kind, Prompt: d.display.ruleLine, Selected: -1, ID: fingerprint(x.Source, x.Kind, d.display.ruleLine)}
 	}
 	r, _ := d.s.reported()
 	p := Pending{Kind: x.Kind, Prompt: r.Msg, Context: r.Title, Selected: -1}

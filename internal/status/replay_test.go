@@ -20,8 +20,8 @@ import (
 // The multiplexer evaluates a screen after a pause in the output, and at least
 // this often.
 const (
-	lookQuiet = 16 * time.Millisecond
-	lookEvery = 250 * time.Millisecond
+	evaluateQuiet = 16 * time.Millisecond
+	evaluateEvery = 250 * time.Millisecond
 )
 
 // output is what a program wrote at one time in a recording.
@@ -78,7 +78,7 @@ func replay(t *testing.T, path string, f status.Facts) []string {
 	var d status.Detector
 	var lines []string
 	news, again := time.Time{}, time.Time{} // the first output not yet evaluated
-	look := func(now time.Time) {
+	evaluate := func(now time.Time) {
 		var a status.Activity
 		a, again = d.Detect(term, f, now)
 		news = time.Time{}
@@ -106,12 +106,12 @@ func replay(t *testing.T, path string, f status.Facts) []string {
 		if news.IsZero() {
 			news = now
 		}
-		at := now.Add(lookQuiet)
-		if every := news.Add(lookEvery); every.Before(at) {
+		at := now.Add(evaluateQuiet)
+		if every := news.Add(evaluateEvery); every.Before(at) {
 			at = every
 		}
 		for ; !at.IsZero() && !at.After(next); at = again {
-			look(at)
+			evaluate(at)
 		}
 	}
 	return lines

@@ -13,20 +13,20 @@ import (
 // dialog finds a visible question.
 func (d *Detector) dialog(f Facts) Finding {
 	x := Finding{Source: FromDialog, Evidence: "no question on the screen"}
-	if d.look.hint {
-		x.Evidence = fmt.Sprintf("a line may explain the keys of a menu: %q", d.look.found.Question)
+	if d.display.hint {
+		x.Evidence = fmt.Sprintf("a line may explain the keys of a menu: %q", d.display.found.Question)
 	}
-	if !d.look.open {
+	if !d.display.open {
 		return x
 	}
-	p := d.look.pending
+	p := d.display.pending
 	x.State, x.Kind, x.Since = Blocked, p.Kind, latest(f.Started, f.LastOutput)
 	x.Evidence = fmt.Sprintf("%q", p.Prompt)
 	if p.Dialog != "" {
 		x.Evidence = p.Dialog + ": " + x.Evidence
 	}
-	if d.was.State == Blocked && d.was.Source == FromDialog && d.was.Evidence == x.Evidence {
-		x.Since = d.was.Since
+	if d.previous.State == Blocked && d.previous.Source == FromDialog && d.previous.Evidence == x.Evidence {
+		x.Since = d.previous.Since
 	}
 	if r, ok := d.s.reported(); ok && r.State == Blocked && r.Kind != "" && p.Dialog == "" {
 		x.Kind = r.Kind
@@ -121,9 +121,9 @@ func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
 	switch until := last.Add(quietReady); {
 	case f.Ready == "":
 		x.Evidence = "the session has no ready prefix"
-	case d.look.ready == "":
+	case d.display.ready == "":
 		x.Evidence = fmt.Sprintf("%q is not on the cursor's line", f.Ready)
-	case d.look.hint:
+	case d.display.hint:
 		x.Evidence = "the prompt is shown, but a menu may be open"
 	case f.Reports && len(d.s.Records) == 0 && now.Before(f.Started.Add(reportsWithin)):
 		soon(f.Started.Add(reportsWithin))
@@ -132,7 +132,7 @@ func (d *Detector) ready(f Facts, now time.Time, soon func(time.Time)) Finding {
 		soon(until)
 		x.Evidence = "the prompt is shown, but there was output a moment ago"
 	default:
-		x.State, x.Since, x.Evidence = Idle, until, fmt.Sprintf("the prompt is shown: %q", d.look.ready)
+		x.State, x.Since, x.Evidence = Idle, until, fmt.Sprintf("the prompt is shown: %q", d.display.ready)
 	}
 	return x
 }
@@ -147,55 +147,55 @@ func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding 
 		x.Evidence = "this agent has no status rules"
 		return x
 	}
-	last, h := latest(f.Started, f.LastOutput), d.look.rule
+	last, h := latest(f.Started, f.LastOutput), d.display.rule
 	if h.moves {
 		if until := last.Add(spinTime); now.Before(until) {
 			soon(until)
 		} else {
-			h = d.look.still
+			h = d.display.still
 		}
 	}
 	r := h.rule
-	if r == nil || r.State != Blocked || d.look.open {
-		d.asks = time.Time{}
-	} else if d.asks.IsZero() {
-		d.asks = now
+	if r == nil || r.State != Blocked || d.display.open {
+		d.asksSince = time.Time{}
+	} else if d.asksSince.IsZero() {
+		d.asksSince = now
 	}
 	if x.Evidence = h.why; r == nil {
-		d.freed = time.Time{}
+		d.titleIdle = time.Time{}
 		return x
 	}
 	x.Evidence = fmt.Sprintf("rule %s: %q", r.Name, h.why)
-	if until := d.asks.Add(millis(r.Settle)); r.State == Blocked && !d.asks.IsZero() && now.Before(until) {
+	if until := d.asksSince.Add(millis(r.Settle)); r.State == Blocked && !d.asksSince.IsZero() && now.Before(until) {
 		soon(until)
 		x.Evidence += ", but its question is not visible yet"
-		return d.goesOn(x)
+		return d.stillWorking(x)
 	}
-	if until := d.settled(r, last, f.LastInput, now); r.State == Idle && now.Before(until) {
+	if until := d.idleAfter(r, last, f.LastInput, now); r.State == Idle && now.Before(until) {
 		soon(until)
 		x.Evidence += ", but there was output a moment ago"
 		if r.Region == rule.Title {
-			return d.goesOn(x)
+			return d.stillWorking(x)
 		}
 		return x
 	}
-	if r.State == Idle && r.Region == rule.Title && f.Ready != "" && d.look.ready == "" {
+	if r.State == Idle && r.Region == rule.Title && f.Ready != "" && d.display.ready == "" {
 		x.Evidence += fmt.Sprintf(", but %q is not on the cursor's line", f.Ready)
 		return x
 	}
-	d.look.ruleLine = h.why
+	d.display.ruleLine = h.why
 	x.State, x.Kind, x.Since = r.State, r.Kind, last
-	if d.was.Source == FromScreen && d.was.State == x.State && d.was.Kind == x.Kind {
-		x.Since = d.was.Since
+	if d.previous.Source == FromScreen && d.previous.State == x.State && d.previous.Kind == x.Kind {
+		x.Since = d.previous.Since
 	}
 	return x
 }
 
-// goesOn is a finding without a state of its own: a program that was working
+// stillWorking is a finding without a state of its own: a program that was working
 // still is.
-func (d *Detector) goesOn(x Finding) Finding {
-	if d.was.State == Working {
-		x.State, x.Since = Working, d.was.Since
+func (d *Detector) stillWorking(x Finding) Finding {
+	if d.previous.State == Working {
+		x.State, x.Since = Working, d.previous.Since
 	}
 	return x
 }
@@ -204,29 +204,29 @@ func (d *Detector) goesOn(x Finding) Finding {
 // also change it between two steps of a turn.
 const turnHold = 150 * time.Millisecond
 
-// settled returns when an idle rule counts. If the title said before that the
+// idleAfter returns when an idle rule counts. If the title said before that the
 // program works or is idle, the program reads its input, and only the title
 // counts: whatever is painted beside it is not work, unless something was
 // typed.
-func (d *Detector) settled(r *rule.Status, last, typed, now time.Time) time.Time {
+func (d *Detector) idleAfter(r *rule.Status, last, typed, now time.Time) time.Time {
 	if r.State != Idle || r.Region != rule.Title {
-		d.freed = time.Time{}
-		return last.Add(settle(r))
+		d.titleIdle = time.Time{}
+		return last.Add(idlePause(r))
 	}
-	if d.freed.IsZero() {
-		d.freed = now
+	if d.titleIdle.IsZero() {
+		d.titleIdle = now
 	}
 	switch {
-	case d.was.State == Idle && d.was.Source == FromScreen && !typed.After(d.was.Since):
+	case d.previous.State == Idle && d.previous.Source == FromScreen && !typed.After(d.previous.Since):
 		return time.Time{}
-	case d.was.State == Working || d.was.State == Blocked:
-		return d.freed.Add(min(settle(r), turnHold))
+	case d.previous.State == Working || d.previous.State == Blocked:
+		return d.titleIdle.Add(min(idlePause(r), turnHold))
 	}
-	return last.Add(settle(r))
+	return last.Add(idlePause(r))
 }
 
-// settle is the pause that an idle rule needs.
-func settle(r *rule.Status) time.Duration {
+// idlePause is the pause that an idle rule needs.
+func idlePause(r *rule.Status) time.Duration {
 	switch {
 	case r.Settle > 0:
 		return millis(r.Settle)

@@ -54,9 +54,9 @@ type Survey struct {
 	Nothing bool              `json:"-"`       // it runs nothing at all
 }
 
-// Look surveys a city. A *config.UnsafeError names a file that another user
+// Inspect surveys a city. A *config.UnsafeError names a file that another user
 // could have written.
-func Look(c *config.City) (Survey, error) {
+func Inspect(c *config.City) (Survey, error) {
 	s := &surveyor{city: c, Survey: Survey{City: c.Dir, Files: map[string]string{}}}
 	s.hosts()
 	for i := range c.Agents {

@@ -44,27 +44,27 @@ func TestWhatAsksAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Trusts(look(t, dir)) {
+			if s.Trusts(inspect(t, dir)) {
 				t.Fatal("trusted before anybody did")
 			}
-			if err := s.Add(look(t, dir), false); err != nil {
+			if err := s.Add(inspect(t, dir), false); err != nil {
 				t.Fatal(err)
 			}
 			c.change(t, dir)
-			if got := !s.Trusts(look(t, dir)); got != c.again {
+			if got := !s.Trusts(inspect(t, dir)); got != c.again {
 				t.Errorf("a new decision is needed: %v, want %v", got, c.again)
 			}
 		})
 	}
 }
 
-func look(t *testing.T, dir string) Survey {
+func inspect(t *testing.T, dir string) Survey {
 	t.Helper()
 	c, err := config.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := Look(c)
+	v, err := Inspect(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestRecordOfAnother(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	file("city.toml", city)(t, dir)
 	s := Store{dir: state}
-	v := look(t, dir)
+	v := inspect(t, dir)
 	if err := s.Add(v, true); err != nil || !s.Trusts(v) {
 		t.Fatalf("add: %v", err)
 	}

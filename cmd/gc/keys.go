@@ -73,3 +73,61 @@ func wrapWords(words []string, width int) string {
 	}
 	return strings.Join(append(lines, line), "\n")
 }
+
+func newInterruptCmd(s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "interrupt " + s.noun,
+		Short:             "Interrupt what runs, ahead of queued input",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runInterrupt(ctx, t) }),
+	}
+	return describe(cmd, `Interrupts what runs in the foreground: Ctrl-C, or the keys that end a turn of
+this agent (interrupt_keys in its preset). It does not wait for a message that is
+being typed, and a program that reads no input gets the signal itself.`,
+		fmt.Sprintf("%s interrupt %s", s.path, s.word), statuses{exitNotFound: "", exitCannotTell: ""})
+}
+
+func runInterrupt(ctx context.Context, t *target) error {
+	if err := mustExist(ctx, t); err != nil {
+		return err
+	}
+	return t.provider.Interrupt(ctx, t.session)
+}
+
+func newSessionPasteCmd(a *app, s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "paste NAME [TEXT|-]",
+		Short:             "Paste text without submitting it",
+		Args:              between(1, 2),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && a.interactive() {
+				return usageError(cmd, "no text: give it as an argument, or pipe it in")
+			}
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 || args[1] == "-" {
+				text, err := a.readMessage()
+				if err != nil {
+					return err
+				}
+				return runSessionPaste(cmd.Context(), t, text)
+			}
+			return runSessionPaste(cmd.Context(), t, args[1])
+		},
+	}
+	return describe(cmd, "Pastes the text as one paste, bracketed when the program asked for that. No Enter is\nadded, nothing is verified: nudge does that.", `
+		gc session paste notes 'some text'
+		gc session paste notes < snippet.txt`, statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+}
+
+func runSessionPaste(ctx context.Context, t *target, text string) error {
+	client, err := sessionClient(ctx, t, "session paste")
+	if err != nil {
+		return err
+	}
+	return client.Paste(ctx, t.session, []byte(text))
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/runtime"
+)
+
+func newSessionRenameCmd(s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "rename NAME NEW",
+		Short:             "Give a session another name",
+		Args:              exactly(2),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runSessionRename(cmd.Context(), t, args[1])
+		},
+	}
+	return describe(cmd, `Renames a session that runs. Terminals stay attached and messages that wait for it
+still reach it; the program sees its old name in its environment. A session of a
+city's agent keeps the name that the city knows it by.`, "gc session rename work build",
+		statuses{exitFailure: "a session of that name runs, or it is that of an agent", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+}
+
+func runSessionRename(ctx context.Context, t *target, to string) error {
+	if err := runtime.CheckName(to); err != nil {
+		return err
+	}
+	client, err := sessionClient(ctx, t, "session rename")
+	if err != nil {
+		return err
+	}
+	if err := mustExist(ctx, t); err != nil {
+		return err
+	}
+	city, err := t.provider.GetMeta(ctx, t.session, agent.MetaCityPath)
+	if err != nil {
+		return err
+	}
+	if city != "" {
+		return fail(exitFailure, "city.toml names the agents", "%s is the session of an agent of %s", t.label, city)
+	}
+	return client.Rename(ctx, t.session, to)
+}
+
+func newSessionResizeCmd(s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "resize NAME COLSxROWS",
+		Short:             "Set the size of the terminal while nobody is attached",
+		Args:              exactly(2),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cols, rows, err := parseSize(args[1])
+			if err != nil {
+				return err
+			}
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runSessionResize(cmd.Context(), t, cols, rows)
+		},
+	}
+	return describe(cmd, "Sets the size that the session has when no terminal is attached. An attached\nterminal's size goes first.", "gc session resize build 200x50",
+		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+}
+
+func runSessionResize(ctx context.Context, t *target, cols, rows int) error {
+	client, err := sessionClient(ctx, t, "session resize")
+	if err != nil {
+		return err
+	}
+	return client.Resize(ctx, t.session, cols, rows)
+}
+
+func newSessionClearCmd(s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "clear NAME",
+		Short:             "Forget the scrollback, keep the screen",
+		Args:              exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionClear(ctx, t) }),
+	}
+	return describe(cmd, "Forgets what scrolled off the screen. The screen itself stays.",
+		"gc session clear build", statuses{exitNotFound: "", exitCannotTell: ""})
+}
+
+func runSessionClear(ctx context.Context, t *target) error {
+	if err := mustExist(ctx, t); err != nil {
+		return err
+	}
+	return t.provider.ClearScrollback(ctx, t.session)
+}
+
+func newSessionCopyCmd(s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "copy-to NAME SOURCE [DEST]",
+		Short: "Copy a file or folder into a session's work dir",
+		Args:  between(2, 3),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return nil, cobra.ShellCompDirectiveDefault // files
+			}
+			return s.complete(cmd, args, prefix)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dst := ""
+			if len(args) > 2 {
+				dst = args[2]
+			}
+			t, err := s.target(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return runSessionCopy(cmd.Context(), t, args[1], dst)
+		},
+	}
+	return describe(cmd, `Copies to the place where the session's program runs, below the folder that it was
+started in. DEST is relative to that folder; without it a file keeps its name, and a
+folder's content goes into the work dir itself. A path or link that leads out of it is
+refused.`, `
+		gc session copy-to build notes.txt
+		gc session copy-to build ./fixtures testdata/fixtures`,
+		statuses{exitNotFound: "no such session, or no such file", exitCannotTell: "", exitUnsupported: ""})
+}
+
+func runSessionCopy(ctx context.Context, t *target, src, dst string) error {
+	if _, err := os.Stat(src); err != nil { // the contract takes a missing source for nothing to do
+		return fail(exitNotFound, "", "copy to %s: %v", t.label, err)
+	}
+	if err := mustExist(ctx, t); err != nil {
+		return err
+	}
+	src, err := filepath.Abs(src)
+	if err != nil {
+		return fmt.Errorf("copy to %s: %w", t.label, err)
+	}
+	return t.provider.CopyTo(ctx, t.session, src, dst)
+}
+
+func newSessionKillCmd(s scope) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kill NAME...",
+		Short: "End sessions with everything that runs in them",
+		Args:  between(1, -1),
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			return s.complete(cmd, nil, prefix)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range args {
+				t, err := s.target(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				if err := runSessionKill(cmd.Context(), t); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	return describe(cmd, `Ends the whole process tree: TERM, then KILL for what is still there after a
+grace period. Returns when all of it is gone. What was kept of the session (last
+screen, metadata) goes too; a session that has ended already is just forgotten.`,
+		"gc session kill build", statuses{exitNotFound: "", exitCannotTell: ""})
+}
+
+func runSessionKill(ctx context.Context, t *target) error {
+	known, err := isKnown(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+	}
+	return t.provider.Stop(ctx, t.session)
+}
+
+// isKnown reports whether the session runs, or has ended and is still kept.
+func isKnown(ctx context.Context, t *target) (bool, error) {
+	running, err := t.provider.IsRunning(ctx, t.session)
+	if err != nil || running {
+		return running, err
+	}
+	return lastExit(ctx, t) != nil, nil
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,9 +118,9 @@ func (a *app) printAgents(agents []agentInfo, l listing) error {
 		if in.Pool != nil {
 			name += " (pool of " + poolSize(in.Pool) + ")"
 		}
-		row := []string{name, firstOf(in.Session, "-"), firstOf(in.Command, "(your shell)"), in.Description}
+		row := []string{name, cmp.Or(in.Session, "-"), cmp.Or(in.Command, "(your shell)"), in.Description}
 		if l.wide() {
-			row = append(row, firstOf(in.Provider, "-"), firstOf(in.Lifecycle, "-"), in.WorkDir, firstOf(strings.Join(in.DependsOn, ","), "-"))
+			row = append(row, cmp.Or(in.Provider, "-"), cmp.Or(in.Lifecycle, "-"), in.WorkDir, cmp.Or(strings.Join(in.DependsOn, ","), "-"))
 		}
 		t.Add(row...)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ and, where there is no city, for a session.`+long, fmt.Sprintf(`
 }
 
 func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
-	detach := firstOf(o.detachKeys, os.Getenv("GC_DETACH_KEYS"), t.detach)
+	detach := cmp.Or(o.detachKeys, os.Getenv("GC_DETACH_KEYS"), t.detach)
 	if _, err := keys.ParseDetach(detach); err != nil {
 		return fail(exitUsage, `such as "ctrl-b d", "ctrl-q,x" or "none"`, "%v", err)
 	}
@@ -136,16 +137,6 @@ func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Termin
 		return false, nil
 	}
 	return a.followRestart(ctx, t, exit)
-}
-
-// firstOf is the first text that is not empty.
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // How long an attached person waits for an agent to be restarted, and how often

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (a *app) readChoice(ctx context.Context, names []string) (string, error) {
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, text) }); i >= 0 {
 		return names[i], nil
 	}
-	n, err := strconv.Atoi(firstOf(text, "1"))
+	n, err := strconv.Atoi(cmp.Or(text, "1"))
 	if err != nil || n < 1 || n > len(names) {
 		return "", fail(exitUsage, "1 to "+strconv.Itoa(len(names)), "%q is none of them", text)
 	}
@@ -174,7 +175,7 @@ func (a *app) attachable(ctx context.Context, s scope) (names, about []string, e
 			if ag.State != cityapi.StateRunning || asks != blocked {
 				continue
 			}
-			names, about = append(names, ag.Name), append(about, firstOf(blockedOn(ag), activityText(ag)))
+			names, about = append(names, ag.Name), append(about, cmp.Or(blockedOn(ag), activityText(ag)))
 		}
 	}
 	return names, about, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,7 +140,7 @@ func checkEnvironment(f *controller.Findings) {
 	default:
 		f.OK("terminal", "TERM=%s", term)
 	}
-	locale := firstOf(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
 	if l := strings.ToLower(locale); !strings.Contains(l, "utf-8") && !strings.Contains(l, "utf8") {
 		f.Warn("locale", "export LANG=C.UTF-8", "%q is not UTF-8: programs will draw boxes and letters wrongly", locale)
 	}
@@ -269,8 +270,8 @@ func checkProviders(f *controller.Findings) {
 	}
 	slices.Sort(there)
 	slices.Sort(missing)
-	f.OK("agents", "known and on PATH: %s", firstOf(strings.Join(there, ", "), "none"))
-	f.OK("agents", "known but not found: %s", firstOf(strings.Join(missing, ", "), "none"))
+	f.OK("agents", "known and on PATH: %s", cmp.Or(strings.Join(there, ", "), "none"))
+	f.OK("agents", "known but not found: %s", cmp.Or(strings.Join(missing, ", "), "none"))
 }
 
 // checkInherited says, for each provider in use, which of the variables that its
@@ -285,6 +286,6 @@ func checkInherited(f *controller.Findings, city *config.City, environ []string)
 		seen[r.Provider] = true
 		set, missing := r.Named(environ)
 		f.OK("environment", "%s agents inherit %s; not set here: %s", r.Provider,
-			firstOf(strings.Join(set, ", "), "none of their variables"), firstOf(strings.Join(missing, ", "), "none"))
+			cmp.Or(strings.Join(set, ", "), "none of their variables"), cmp.Or(strings.Join(missing, ", "), "none"))
 	}
 }

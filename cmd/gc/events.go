@@ -233,21 +233,3 @@ func (s *eventStream) show(e cityapi.Event) error {
 	_, err := fmt.Fprintln(s.app.out, display.Cut(display.Line(line), s.app.width()))
 	return err
 }
-
-// eventText is "worker crashed (why), exit status 3, detail".
-func eventText(e cityapi.Event) string {
-	text := e.Kind
-	if who := firstOf(e.Agent, e.Session); who != "" {
-		text = who + " " + text
-	}
-	if e.Why != "" {
-		text += " (" + e.Why + ")"
-	}
-	if e.Exit != nil {
-		text += ", " + exitText(e.Exit)
-	}
-	if e.Detail != "" {
-		text += ", " + e.Detail
-	}
-	return text
-}

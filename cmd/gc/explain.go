@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	t := a.newTable(listing{})
 	t.Add("SOURCE", "SAYS", "SINCE", "EVIDENCE")
 	for _, s := range act.Sources {
-		says := firstOf(s.State, "-")
+		says := cmp.Or(s.State, "-")
 		if s.Kind != "" {
 			says += " (" + s.Kind + ")"
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -19,7 +20,7 @@ func addHost(a *app, cmd *cobra.Command) {
 // remote is the machine whose sessions the command is about; nil: this one.
 // GC_SSH replaces the program that reaches it, GC_HOST_BIN is what gc is called there.
 func (a *app) remote() (*mux.Host, error) {
-	name := firstOf(a.host, os.Getenv("GC_HOST"))
+	name := cmp.Or(a.host, os.Getenv("GC_HOST"))
 	if name == "" {
 		return nil, nil
 	}
@@ -27,7 +28,7 @@ func (a *app) remote() (*mux.Host, error) {
 	if err != nil {
 		return nil, fail(exitUsage, "such as --host ssh://me@build.example", "%v", err)
 	}
-	h.Program, h.Bin = os.Getenv("GC_SSH"), firstOf(os.Getenv("GC_HOST_BIN"), program)
+	h.Program, h.Bin = os.Getenv("GC_SSH"), cmp.Or(os.Getenv("GC_HOST_BIN"), program)
 	return &h, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -282,4 +283,4 @@ func (a *app) printQueued(n session.Nudge, asJSON bool) error {
 }
 
 // shortID is an id of the queue without its leading zeros.
-func shortID(id string) string { return firstOf(strings.TrimLeft(id, "0"), "0") }
+func shortID(id string) string { return cmp.Or(strings.TrimLeft(id, "0"), "0") }

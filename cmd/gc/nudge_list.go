@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -68,7 +69,7 @@ func runNudgeList(ctx context.Context, a *app, o nudgeListOptions) error {
 	t := a.newTable(listing{})
 	t.Add("ID", "AGENT", "STATE", "AGE", "TRIES", "DETAIL", "TEXT")
 	for _, n := range list {
-		t.Add(shortID(n.ID), n.Agent, string(n.State), display.Ago(n.Created, now), strconv.Itoa(n.Tries), display.Cut(firstOf(n.Detail, "-"), 50), n.Text)
+		t.Add(shortID(n.ID), n.Agent, string(n.State), display.Ago(n.Created, now), strconv.Itoa(n.Tries), display.Cut(cmp.Or(n.Detail, "-"), 50), n.Text)
 	}
 	return t.Print(a.out)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -63,7 +64,7 @@ func runPending(ctx context.Context, a *app, t *target, asJSON bool) error {
 // options with their numbers.
 func questionText(q *runtime.Interaction) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s", display.Line(firstOf(q.Kind, "question")))
+	fmt.Fprintf(&b, "%s", display.Line(cmp.Or(q.Kind, "question")))
 	if name := q.Metadata["dialog"]; name != "" {
 		fmt.Fprintf(&b, " (%s)", display.Line(name))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -393,13 +394,13 @@ func (a *app) newHybrid(c choice, dir string) (runtime.Provider, error) {
 	if len(s.RemoteMatch) == 0 {
 		return nil, fail(exitUsage, `add remote_match = ["NAME*"] to [session]`, "session provider hybrid (from %s), but no session is remote", c.origin)
 	}
-	local, remote := firstOf(s.Local, defaultProvider), firstOf(s.Remote, "k8s")
+	local, remote := cmp.Or(s.Local, defaultProvider), cmp.Or(s.Remote, "k8s")
 	return router.Hybrid(a.sides(dir, map[string]string{local: "[session] local", remote: "[session] remote"}), local, remote, s.RemoteMatch)
 }
 
 // sides makes the sides of a router; origin is who named them.
 func (a *app) sides(dir string, origin map[string]string) func(string) (runtime.Provider, error) {
 	return func(name string) (runtime.Provider, error) {
-		return a.newSide(choice{name, firstOf(origin[name], "a session of this city")}, dir)
+		return a.newSide(choice{name, cmp.Or(origin[name], "a session of this city")}, dir)
 	}
 }

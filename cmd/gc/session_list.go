@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -95,20 +96,13 @@ func (a *app) printSessions(sessions []mux.SessionInfo, l listing) error {
 	}
 	t.Add(header...)
 	for _, s := range sessions {
-		state, c := s.State, display.Green
-		if s.Exit != nil {
-			state += " (" + exitText(runtimeExit(s.Exit)) + ")"
-			c = display.Dim
-			if s.Exit.Code != 0 || s.Exit.Signal != "" {
-				c = display.Red
-			}
-		}
+		state, c := sessionState(s)
 		row := []string{
 			s.Name, state, pidText(s), fmt.Sprintf("%dx%d", s.Size.Cols, s.Size.Rows),
 			strconv.Itoa(s.Attached), display.Ago(s.Created, now), display.Ago(activeAt(s), now), s.Command,
 		}
 		if l.wide() {
-			row = append(row, display.Ago(s.LastInput, now), s.WorkDir, firstOf(s.Title, "-"), s.ID)
+			row = append(row, display.Ago(s.LastInput, now), s.WorkDir, cmp.Or(s.Title, "-"), s.ID)
 		}
 		t.Add(row...)
 		t.Paint(1, c)
@@ -165,8 +159,4 @@ func listNames(ctx context.Context, a *app, p runtime.Provider, o sessionListOpt
 		return nil
 	}
 	return t.Print(a.out)
-}
-
-func runtimeExit(e *mux.Exit) *runtime.Exit {
-	return &runtime.Exit{Code: e.Code, Signal: e.Signal, Reason: e.Reason, Time: e.Time}
 }

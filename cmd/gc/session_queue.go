@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (a *app) printQueue(items []mux.QueueItem, asJSON bool) error {
 	t := a.newTable(listing{})
 	t.Add("ID", "SESSION", "STATE", "POLICY", "AGE", "TRIES", "DETAIL", "TEXT")
 	for _, it := range items {
-		t.Add(shortID(it.ID), it.Target, it.State, it.Policy, display.Ago(it.Created, now), strconv.Itoa(it.Tries), display.Cut(firstOf(it.Detail, "-"), 60), it.Text)
+		t.Add(shortID(it.ID), it.Target, it.State, it.Policy, display.Ago(it.Created, now), strconv.Itoa(it.Tries), display.Cut(cmp.Or(it.Detail, "-"), 60), it.Text)
 	}
 	return t.Print(a.out)
 }

@@ -237,7 +237,7 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 			p.At = &act.At
 		}
 		list = append(list, p)
-		t.Add(p.Action, firstOf(p.Agent, "-"), p.Session, p.Why)
+		t.Add(p.Action, cmp.Or(p.Agent, "-"), p.Session, p.Why)
 	}
 	switch {
 	case asJSON:

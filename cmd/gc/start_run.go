@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (a *app) runFailed(s cityapi.Status, err error) error {
 func (a *app) failedAgent(s cityapi.Status, failed *controller.FailedError) error {
 	for _, ag := range s.Agents {
 		if ag.Name == failed.Agent {
-			ag.Hint = firstOf(ag.Hint, "gc start runs it again")
+			ag.Hint = cmp.Or(ag.Hint, "gc start runs it again")
 			a.explainAgent(ag)
 		}
 	}
@@ -135,48 +136,8 @@ func (a *app) printResult(r runResult, asJSON bool) error {
 	t.Add("AGENT", "RESULT", "TOOK", "RESTARTS", "LAST LINE")
 	for _, ag := range r.status.Agents {
 		text, c := resultText(ag)
-		t.Add(ag.Name, text, took(ag, r.at), strconv.Itoa(ag.Restarts), firstOf(blockedOn(ag), r.last[ag.Session]))
+		t.Add(ag.Name, text, took(ag, r.at), strconv.Itoa(ag.Restarts), cmp.Or(blockedOn(ag), r.last[ag.Session]))
 		t.Paint(1, c)
 	}
 	return t.Print(a.out)
-}
-
-// resultText is what became of an agent, and its colour.
-func resultText(ag cityapi.AgentStatus) (string, display.Colour) {
-	switch {
-	case ag.State == cityapi.StateExited:
-		return stateText(ag), display.Green
-	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateUnknown:
-		return stateText(ag), display.Red
-	case ag.Error != "":
-		return "failed: " + ag.Error, display.Red
-	case ag.State == cityapi.StateRunning && ag.Activity == runtime.ActivityBlocked:
-		return activityText(ag), display.Red
-	case ag.State == cityapi.StateRunning && ag.OneShot:
-		return "not done", display.Red
-	case ag.State == cityapi.StateRunning:
-		return "stopped at the end", display.Plain
-	case ag.State == cityapi.StateStarting:
-		return "not ready", display.Red
-	case ag.WaitsFor != "":
-		return "not started (waits for " + ag.WaitsFor + ")", display.Yellow
-	case ag.State == cityapi.StateStopped:
-		return "not started", display.Yellow
-	}
-	return stateText(ag), display.Yellow
-}
-
-// took is how long the agent's newest incarnation ran, "-" when it never did.
-func took(ag cityapi.AgentStatus, end time.Time) string {
-	if ag.Started == nil || ag.State == cityapi.StateStopped || ag.State == cityapi.StateSuspended {
-		return "-"
-	}
-	if exit := ag.LastExit; exit != nil && !exit.Time.Before(*ag.Started) {
-		end = exit.Time
-	}
-	d := max(end.Sub(*ag.Started), 0)
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	return d.Round(time.Second).String()
 }

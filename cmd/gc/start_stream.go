@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -126,22 +127,12 @@ func (s *cityStream) print(e cityapi.Event) error {
 	if s.out.JSON {
 		return s.out.Object(e)
 	}
-	name, text := firstOf(e.Agent, e.Session), e
+	name, text := cmp.Or(e.Agent, e.Session), e
 	if name == "" {
 		name = s.city
 	}
 	text.Agent, text.Session = "", ""
 	return s.out.Note(name, eventText(text), eventColour(e))
-}
-
-func eventColour(e cityapi.Event) display.Colour {
-	switch e.Kind {
-	case cityapi.EventCrashed, cityapi.EventQuarantined, cityapi.EventStartFailed, cityapi.EventZombie, cityapi.EventConfigRejected:
-		return display.Red
-	case cityapi.EventWarning, cityapi.EventForeign, cityapi.EventAccepted:
-		return display.Yellow
-	}
-	return display.Dim
 }
 
 // follow prints the lines of the agent's session from now on, and the last of

@@ -101,13 +101,6 @@ func (a *app) warnUncertain(s cityapi.Status) {
 	}
 }
 
-// uncertain reports an agent about which the backend could not be asked, or
-// whose session is somebody else's.
-func uncertain(ag cityapi.AgentStatus) bool {
-	up := ag.State == cityapi.StateRunning || ag.State == cityapi.StateDraining || ag.State == cityapi.StateUnknown
-	return up && ag.Error != ""
-}
-
 // watchStatus paints the status over the last one until ctx ends.
 func watchStatus(ctx context.Context, a *app, l listing) error {
 	tick := time.NewTicker(watchInterval)
@@ -257,52 +250,6 @@ func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) cityap
 	}
 	ag.LastExit = lastExit(ctx, &target{session: s.Session, provider: p})
 	return ag
-}
-
-// blockedOn is the question of a blocked agent with its options, "" for others.
-func blockedOn(ag cityapi.AgentStatus) string {
-	info := ag.ActivityInfo
-	if ag.Activity != runtime.ActivityBlocked || info == nil {
-		return ""
-	}
-	q := info.Pending
-	if q == nil {
-		return firstOf(info.Evidence, "it waits for an answer")
-	}
-	text := "asks: " + q.Prompt
-	if len(q.Options) > 0 {
-		text += " (" + strings.Join(q.Options, " | ") + ")"
-	}
-	return text
-}
-
-// activityText is what an agent is doing; "-" without evidence.
-func activityText(ag cityapi.AgentStatus) string {
-	switch {
-	case ag.Activity == "" || ag.Activity == runtime.ActivityUnknown || ag.Activity == string(ag.State):
-		return "-"
-	case ag.ActivityInfo != nil && ag.ActivityInfo.Kind != "":
-		return ag.Activity + " (" + ag.ActivityInfo.Kind + ")"
-	}
-	return ag.Activity
-}
-
-// stateText is the state with what a person wants to know beside it.
-func stateText(ag cityapi.AgentStatus) string {
-	text := string(ag.State)
-	switch {
-	case ag.State == cityapi.StateSuspended && ag.SuspendedBy != "" && ag.SuspendedBy != cityapi.ByAgent:
-		return text + " (" + ag.SuspendedBy + ")"
-	case ag.WaitsFor != "":
-		return text + " (waits for " + ag.WaitsFor + ")"
-	case uncertain(ag) && ag.State != cityapi.StateUnknown:
-		return text + " (last seen)"
-	case ag.LastExit == nil:
-		return text
-	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateExited:
-		return text + " (" + exitText(ag.LastExit) + ")"
-	}
-	return text
 }
 
 // lastLinesTime bounds what last lines may cost a status.

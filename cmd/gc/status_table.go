@@ -10,7 +10,6 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/runtime"
 )
 
 // statusOrders are the keys of gc status --sort.
@@ -19,23 +18,6 @@ var statusOrders = orders[cityapi.AgentStatus]{
 	"state":    func(a, b cityapi.AgentStatus) int { return cmp.Compare(urgency(a), urgency(b)) },
 	"restarts": func(a, b cityapi.AgentStatus) int { return cmp.Compare(b.Restarts, a.Restarts) },
 	"since":    func(a, b cityapi.AgentStatus) int { return sinceOf(b).Compare(sinceOf(a)) },
-}
-
-// urgency orders states by how soon a person should look.
-func urgency(ag cityapi.AgentStatus) int {
-	switch {
-	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined:
-		return 0
-	case ag.Activity == runtime.ActivityBlocked || ag.Activity == runtime.ActivityError:
-		return 1
-	case ag.State == cityapi.StateUnknown:
-		return 2
-	case ag.Activity == runtime.ActivityDone:
-		return 3
-	case ag.State == cityapi.StateRunning:
-		return 4
-	}
-	return 5
 }
 
 // printStatus is the table for a person.
@@ -50,10 +32,10 @@ func (a *app) printStatus(ctx context.Context, s cityapi.Status, l listing) erro
 	}
 	t.Add(header...)
 	for _, ag := range s.Agents {
-		line, restarts := firstOf(blockedOn(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
+		line, restarts := cmp.Or(blockedOn(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
 		if l.wide() {
 			t.Add(ag.Name, stateText(ag), agoOf(ag.Since, now), activityText(ag), display.Ago(activitySince(ag), now), upTime(ag, now), agoOf(ag.LastActivity, now),
-				restarts, firstOf(ag.Session, "-"), firstOf(ag.Provider, "-"), firstOf(ag.Permissions, "-"), line)
+				restarts, cmp.Or(ag.Session, "-"), cmp.Or(ag.Provider, "-"), cmp.Or(ag.Permissions, "-"), line)
 		} else {
 			t.Add(ag.Name, stateText(ag), display.Ago(sinceOf(ag), now), activityText(ag), restarts, line)
 		}
@@ -84,63 +66,4 @@ func (a *app) sayCity(s cityapi.Status) {
 			a.warn("pool %s: its check failed: %s; it keeps its minimum of %d", p.Name, p.Error, p.Min)
 		}
 	}
-}
-
-// sinceOf is since when an agent is in its state; of a blocked one since when it
-// is blocked.
-func sinceOf(ag cityapi.AgentStatus) time.Time {
-	if at := activitySince(ag); ag.Activity == runtime.ActivityBlocked && !at.IsZero() {
-		return at
-	}
-	if ag.Since == nil {
-		return time.Time{}
-	}
-	return *ag.Since
-}
-
-// activitySince is since when it does what it does; zero when nobody knows.
-func activitySince(ag cityapi.AgentStatus) time.Time {
-	if ag.ActivityInfo == nil {
-		return time.Time{}
-	}
-	return ag.ActivityInfo.Since
-}
-
-// upTime is how long the agent has run; "-" when it does not.
-func upTime(ag cityapi.AgentStatus, now time.Time) string {
-	if ag.State != cityapi.StateRunning && ag.State != cityapi.StateDraining {
-		return "-"
-	}
-	return agoOf(ag.Started, now)
-}
-
-func agoOf(at *time.Time, now time.Time) string {
-	if at == nil {
-		return "-"
-	}
-	return display.Ago(*at, now)
-}
-
-func stateColour(ag cityapi.AgentStatus) display.Colour {
-	switch ag.State {
-	case cityapi.StateRunning:
-		return display.Green
-	case cityapi.StateCrashed, cityapi.StateQuarantined, cityapi.StateUnknown:
-		return display.Red
-	case cityapi.StateStarting, cityapi.StateDraining:
-		return display.Yellow
-	}
-	return display.Dim
-}
-
-func activityColour(ag cityapi.AgentStatus) display.Colour {
-	switch ag.Activity {
-	case runtime.ActivityBlocked, runtime.ActivityError:
-		return display.Red
-	case runtime.ActivityDone:
-		return display.Green
-	case runtime.ActivityWorking:
-		return display.Yellow
-	}
-	return display.Plain
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -111,23 +110,7 @@ func (a *app) warnSuspended(s cityapi.Status, about func(cityapi.AgentStatus) bo
 			continue
 		}
 		why, hint := suspendedText(ag)
-		a.warn("%s is still suspended: %s", ag.Name, why)
+		a.warn("%s is still suspended %s", ag.Name, why)
 		fmt.Fprintf(a.err, "hint: %s\n", display.Line(named(hint)))
 	}
-}
-
-// suspendedText says who suspends an agent, and what ends it.
-func suspendedText(ag cityapi.AgentStatus) (why, hint string) {
-	by, name, _ := strings.Cut(ag.SuspendedBy, " ")
-	switch by {
-	case cityapi.ByCity:
-		return "the whole city is", "gc resume"
-	case cityapi.ByRig:
-		return "rig " + name + " is", "gc rig resume " + name
-	case cityapi.ByPool:
-		return "pool " + name + " is", "gc agent resume " + name
-	case cityapi.ByConfig:
-		return "city.toml says so", "remove suspended = true there, of the agent, its rig or [workspace]"
-	}
-	return "by name", "gc agent resume " + ag.Name
 }

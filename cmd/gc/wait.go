@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -214,17 +213,6 @@ func lastExit(ctx context.Context, t *target) *runtime.Exit {
 		return nil
 	}
 	return exit
-}
-
-// exitText is "exit status 3", "SIGKILL" or "exit status unknown".
-func exitText(e *runtime.Exit) string {
-	switch {
-	case e.Signal != "":
-		return e.Signal
-	case e.Code < 0:
-		return "exit status unknown"
-	}
-	return "exit status " + strconv.Itoa(e.Code)
 }
 
 // parseCondition reads one --until.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -125,7 +126,7 @@ func runWaitList(ctx context.Context, a *app, asJSON bool) error {
 	t := a.newTable(listing{})
 	t.Add("ID", "AGENT", "UNTIL", "WAKES", "AGE", "NOTE")
 	for _, w := range list {
-		t.Add(shortID(w.ID), w.Agent, w.Until, w.Wake, display.Ago(w.Created, now), firstOf(w.Detail, w.Note))
+		t.Add(shortID(w.ID), w.Agent, w.Until, w.Wake, display.Ago(w.Created, now), cmp.Or(w.Detail, w.Note))
 	}
 	return t.Print(a.out)
 }

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/cmd/gc/internal/display"
+	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/mux"
+	"gascity.dev/gc/runtime"
+)
+
+// This file holds the words and colours for states, activities, exits and
+// events; every command uses them.
+
+// uncertain reports whether the agent's state is only the last known one: the
+// backend gave no answer, or the session belongs to another city.
+func uncertain(ag cityapi.AgentStatus) bool {
+	up := ag.State == cityapi.StateRunning || ag.State == cityapi.StateDraining || ag.State == cityapi.StateUnknown
+	return up && ag.Error != ""
+}
+
+// blockedOn is the question of a blocked agent with its options, "" for others.
+func blockedOn(ag cityapi.AgentStatus) string {
+	info := ag.ActivityInfo
+	if ag.Activity != runtime.ActivityBlocked || info == nil {
+		return ""
+	}
+	q := info.Pending
+	if q == nil {
+		return cmp.Or(info.Evidence, "waits for an answer")
+	}
+	text := "asks: " + q.Prompt
+	if len(q.Options) > 0 {
+		text += " (" + strings.Join(q.Options, " | ") + ")"
+	}
+	return text
+}
+
+// activityText is the activity of an agent; "-" without evidence.
+func activityText(ag cityapi.AgentStatus) string {
+	switch {
+	case ag.Activity == "" || ag.Activity == runtime.ActivityUnknown || ag.Activity == string(ag.State):
+		return "-"
+	case ag.ActivityInfo != nil && ag.ActivityInfo.Kind != "":
+		return ag.Activity + " (" + ag.ActivityInfo.Kind + ")"
+	}
+	return ag.Activity
+}
+
+// stateText is the state of an agent with the reason for it.
+func stateText(ag cityapi.AgentStatus) string {
+	text := string(ag.State)
+	switch {
+	case ag.State == cityapi.StateSuspended && ag.SuspendedBy != "" && ag.SuspendedBy != cityapi.ByAgent:
+		return text + " (" + ag.SuspendedBy + ")"
+	case ag.WaitsFor != "":
+		return text + " (waits for " + ag.WaitsFor + ")"
+	case uncertain(ag) && ag.State != cityapi.StateUnknown:
+		return text + " (last seen)"
+	case ag.LastExit == nil:
+		return text
+	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateExited:
+		return text + " (" + exitText(ag.LastExit) + ")"
+	}
+	return text
+}
+
+// urgency orders agents by how soon a person should look at them.
+func urgency(ag cityapi.AgentStatus) int {
+	switch {
+	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined:
+		return 0
+	case ag.Activity == runtime.ActivityBlocked || ag.Activity == runtime.ActivityError:
+		return 1
+	case ag.State == cityapi.StateUnknown:
+		return 2
+	case ag.Activity == runtime.ActivityDone:
+		return 3
+	case ag.State == cityapi.StateRunning:
+		return 4
+	}
+	return 5
+}
+
+// sinceOf is when the agent entered its state, or became blocked.
+func sinceOf(ag cityapi.AgentStatus) time.Time {
+	if at := activitySince(ag); ag.Activity == runtime.ActivityBlocked && !at.IsZero() {
+		return at
+	}
+	if ag.Since == nil {
+		return time.Time{}
+	}
+	return *ag.Since
+}
+
+// activitySince is when the agent's activity began; zero if unknown.
+func activitySince(ag cityapi.AgentStatus) time.Time {
+	if ag.ActivityInfo == nil {
+		return time.Time{}
+	}
+	return ag.ActivityInfo.Since
+}
+
+// upTime is how long the agent has been running; "-" if it is down.
+func upTime(ag cityapi.AgentStatus, now time.Time) string {
+	if ag.State != cityapi.StateRunning && ag.State != cityapi.StateDraining {
+		return "-"
+	}
+	return agoOf(ag.Started, now)
+}
+
+func agoOf(at *time.Time, now time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return display.Ago(*at, now)
+}
+
+func stateColour(ag cityapi.AgentStatus) display.Colour {
+	switch ag.State {
+	case cityapi.StateRunning:
+		return display.Green
+	case cityapi.StateCrashed, cityapi.StateQuarantined, cityapi.StateUnknown:
+		return display.Red
+	case cityapi.StateStarting, cityapi.StateDraining:
+		return display.Yellow
+	}
+	return display.Dim
+}
+
+func activityColour(ag cityapi.AgentStatus) display.Colour {
+	switch ag.Activity {
+	case runtime.ActivityBlocked, runtime.ActivityError:
+		return display.Red
+	case runtime.ActivityDone:
+		return display.Green
+	case runtime.ActivityWorking:
+		return display.Yellow
+	}
+	return display.Plain
+}
+
+// suspendedText says what suspends the agent ("by rig web"), and how to end that.
+func suspendedText(ag cityapi.AgentStatus) (why, hint string) {
+	by, name, _ := strings.Cut(ag.SuspendedBy, " ")
+	switch by {
+	case cityapi.ByCity:
+		return "by gc suspend", "gc resume"
+	case cityapi.ByRig:
+		return "by rig " + name, "gc rig resume " + name
+	case cityapi.ByPool:
+		return "by pool " + name, "gc agent resume " + name
+	case cityapi.ByConfig:
+		return "by city.toml", "remove suspended = true from the agent, its rig or [workspace]"
+	}
+	return "by name", "gc agent resume " + ag.Name
+}
+
+// resultText is the outcome of an agent's run, and its colour.
+func resultText(ag cityapi.AgentStatus) (string, display.Colour) {
+	switch {
+	case ag.State == cityapi.StateExited:
+		return stateText(ag), display.Green
+	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateUnknown:
+		return stateText(ag), display.Red
+	case ag.Error != "":
+		return "failed: " + ag.Error, display.Red
+	case ag.State == cityapi.StateRunning && ag.Activity == runtime.ActivityBlocked:
+		return activityText(ag), display.Red
+	case ag.State == cityapi.StateRunning && ag.OneShot:
+		return "not done", display.Red
+	case ag.State == cityapi.StateRunning:
+		return "stopped at the end", display.Plain
+	case ag.State == cityapi.StateStarting:
+		return "not ready", display.Red
+	case ag.WaitsFor != "":
+		return "not started (waits for " + ag.WaitsFor + ")", display.Yellow
+	case ag.State == cityapi.StateStopped:
+		return "not started", display.Yellow
+	}
+	return stateText(ag), display.Yellow
+}
+
+// took is how long the agent's newest incarnation ran; "-" if none did.
+func took(ag cityapi.AgentStatus, end time.Time) string {
+	if ag.Started == nil || ag.State == cityapi.StateStopped || ag.State == cityapi.StateSuspended {
+		return "-"
+	}
+	if exit := ag.LastExit; exit != nil && !exit.Time.Before(*ag.Started) {
+		end = exit.Time
+	}
+	d := max(end.Sub(*ag.Started), 0)
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// eventText is "worker crashed (why), exit status 3, detail".
+func eventText(e cityapi.Event) string {
+	text := e.Kind
+	if who := cmp.Or(e.Agent, e.Session); who != "" {
+		text = who + " " + text
+	}
+	if e.Why != "" {
+		text += " (" + e.Why + ")"
+	}
+	if e.Exit != nil {
+		text += ", " + exitText(e.Exit)
+	}
+	if e.Detail != "" {
+		text += ", " + e.Detail
+	}
+	return text
+}
+
+func eventColour(e cityapi.Event) display.Colour {
+	switch e.Kind {
+	case cityapi.EventCrashed, cityapi.EventQuarantined, cityapi.EventStartFailed, cityapi.EventZombie, cityapi.EventConfigRejected:
+		return display.Red
+	case cityapi.EventWarning, cityapi.EventForeign, cityapi.EventAccepted:
+		return display.Yellow
+	}
+	return display.Dim
+}
+
+// exitText is "exit status 3", "SIGKILL" or "exit status unknown".
+func exitText(e *runtime.Exit) string {
+	switch {
+	case e.Signal != "":
+		return e.Signal
+	case e.Code < 0:
+		return "exit status unknown"
+	}
+	return "exit status " + strconv.Itoa(e.Code)
+}
+
+func runtimeExit(e *mux.Exit) *runtime.Exit {
+	return &runtime.Exit{Code: e.Code, Signal: e.Signal, Reason: e.Reason, Time: e.Time}
+}
+
+// sessionState is the state of a session, how it ended, and the colour for it.
+func sessionState(s mux.SessionInfo) (string, display.Colour) {
+	switch {
+	case s.Exit == nil:
+		return s.State, display.Green
+	case s.Exit.Code != 0 || s.Exit.Signal != "":
+		return s.State + " (" + exitText(runtimeExit(s.Exit)) + ")", display.Red
+	}
+	return s.State + " (" + exitText(runtimeExit(s.Exit)) + ")", display.Dim
+}

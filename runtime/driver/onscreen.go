@@ -2,75 +2,99 @@ package driver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/runtime"
 )
 
-// OnScreen tells what an agent is doing, and answers its questions, from the text
-// of its screen alone: for backends that keep no evidence of their own. What text
-// does not show, such as the window title, the agent's own reports (OSC 7501) or
-// colours, is no evidence here.
+// OnScreen is one session of a backend that keeps no evidence of its own: what its
+// agent does, and the questions that it asks, are read from the text of its screen.
+// What text does not show, such as the window title, the agent's own reports
+// (OSC 7501) or colours, is no evidence here.
 type OnScreen struct {
+	Exit *runtime.Exit // of a session that ended; nil while it runs
+
 	Screen func(ctx context.Context) (string, error) // the live screen
 	Keys   func(ctx context.Context, keys ...string) error
-	// Changed is when the screen, which is text now, changed last; zero: not known.
+	// Changed returns when the screen, which is text now, last changed; zero if unknown.
 	Changed func(ctx context.Context, text string) (time.Time, error)
 	Rules   ScreenRules
 	Limits  Limits // Poll, Move and Gone count
 }
 
-// ScreenRules are what is known of an agent's screen.
-type ScreenRules struct {
-	Ready   string        `json:"ready,omitempty"`
-	Dialogs []rule.Dialog `json:"dialogs,omitempty"` // before the built-in ones
-	Status  []rule.Status `json:"status,omitempty"`
+// Screens implements runtime.ActivityProvider and runtime.InteractionProvider over
+// [OnScreen], for a provider that embeds it.
+type Screens struct {
+	session func(ctx context.Context, name string) (OnScreen, error)
+	input   func(ctx context.Context, name string) (release func(), err error)
 }
 
-// screenMeta keeps the rules of a session's start with it, as JSON.
-const screenMeta = "gc.screen"
+var (
+	_ runtime.ActivityProvider    = Screens{}
+	_ runtime.InteractionProvider = Screens{}
+)
 
-// KeepScreenRules leaves what config says of the agent's screen with the session,
-// for [ScreenRulesOf] of any process.
-func KeepScreenRules(ctx context.Context, p runtime.Provider, name string, cfg runtime.Config) error {
-	if len(cfg.Dialogs)+len(cfg.StatusRules) == 0 {
-		return nil
+// NewScreens returns the Screens of a provider. session fails with
+// ErrSessionNotFound without a session; input makes the caller the only one that
+// types into it until release is called.
+func NewScreens(session func(context.Context, string) (OnScreen, error), input func(context.Context, string) (release func(), err error)) Screens {
+	return Screens{session, input}
+}
+
+// Activity implements runtime.ActivityProvider.
+func (s Screens) Activity(ctx context.Context, name string) (runtime.Activity, error) {
+	on, err := s.session(ctx, name)
+	if err == nil && on.Exit != nil {
+		return runtime.Activity{State: runtime.ActivityExited, Source: "process", Evidence: on.Exit.Reason, Since: on.Exit.Time}, nil
 	}
-	b, err := json.Marshal(ScreenRules{Dialogs: cfg.Dialogs, Status: cfg.StatusRules})
+	var a runtime.Activity
+	if err == nil {
+		a, err = on.activity(ctx)
+	}
+	if err != nil {
+		return a, fmt.Errorf("activity of %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// Pending implements runtime.InteractionProvider.
+func (s Screens) Pending(ctx context.Context, name string) (*runtime.Interaction, error) {
+	a, err := s.Activity(ctx, name)
+	if err == nil && a.State == runtime.ActivityExited {
+		err = fmt.Errorf("question of %s: %w", name, runtime.ErrSessionNotFound)
+	}
+	return a.Pending, err
+}
+
+// Respond implements runtime.InteractionProvider. It holds the session's input.
+func (s Screens) Respond(ctx context.Context, name string, a runtime.Answer) error {
+	if err := s.respond(ctx, name, a); err != nil {
+		return fmt.Errorf("answer %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s Screens) respond(ctx context.Context, name string, a runtime.Answer) error {
+	on, err := s.session(ctx, name)
 	if err != nil {
 		return err
 	}
-	return p.SetMeta(ctx, name, screenMeta, string(b))
-}
-
-// ScreenRulesOf are the rules that were kept with the session, and its ready
-// prefix.
-func ScreenRulesOf(ctx context.Context, p runtime.Provider, name, ready string) (ScreenRules, error) {
-	r := ScreenRules{}
-	kept, err := p.GetMeta(ctx, name, screenMeta)
-	if err == nil && kept != "" {
-		if err = json.Unmarshal([]byte(kept), &r); err != nil {
-			err = fmt.Errorf("metadata %s of %s: %w", screenMeta, name, err)
-		}
+	if on.Exit != nil {
+		return runtime.ErrSessionNotFound
 	}
-	r.Ready = ready
-	return r, err
+	release, err := s.input(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return on.respond(ctx, a)
 }
 
-// Times of evidence on a screen.
-const (
-	screenQuiet = 1500 * time.Millisecond // of a screen that is believed to be idle
-	screenMoves = 2 * time.Second         // since a change that shows work
-)
-
-// Activity answers from what stands on the screen; see [runtime.ActivityProvider].
-func (s OnScreen) Activity(ctx context.Context) (runtime.Activity, error) {
+func (s OnScreen) activity(ctx context.Context) (runtime.Activity, error) {
 	text, err := s.Screen(ctx)
 	if err != nil {
 		return runtime.Activity{}, err
@@ -82,113 +106,8 @@ func (s OnScreen) Activity(ctx context.Context) (runtime.Activity, error) {
 	return s.Rules.read(text, changed, time.Now()), nil
 }
 
-// read finds the evidence on a screen that changed last at a time.
-func (r ScreenRules) read(text string, changed, now time.Time) runtime.Activity {
-	sight, table := rule.TextSight(text), append(slices.Clone(r.Dialogs), rule.Dialogs()...)
-	sight.Ready = r.Ready
-	found, open := sight.Find(table)
-	question := asked(sight, found, open)
-	sources := []runtime.ActivitySource{dialogSource(question, changed)}
-	status, pending := r.status(sight, found, changed, now)
-	sources = append(sources, status, r.ready(text, found, open, changed, now),
-		runtime.ActivitySource{Source: "osc7501", Evidence: "this backend shows the text of the screen and nothing else"})
-	a := runtime.Activity{State: runtime.ActivityUnknown, Evidence: "no evidence of its state", Sources: sources}
-	for _, x := range sources {
-		if x.State != "" {
-			a.State, a.Kind, a.Source, a.Evidence, a.Since = x.State, x.Kind, x.Source, x.Evidence, x.Since
-			break
-		}
-	}
-	switch {
-	case a.State != runtime.ActivityBlocked:
-	case question != nil:
-		a.Pending = question
-	default:
-		a.Pending = pending
-	}
-	return a
-}
-
-// asked is the question of a dialog in sight, nil without one.
-func asked(sight rule.Sight, found rule.Found, open bool) *runtime.Interaction {
-	if !open || len(found.Options) == 0 {
-		return nil
-	}
-	q := sight.Question(found)
-	i := &runtime.Interaction{RequestID: q.ID, Kind: q.Kind, Prompt: q.Prompt, Options: q.Options, Metadata: map[string]string{}}
-	for key, value := range map[string]string{"context": q.Context, "dialog": q.Dialog} {
-		if value != "" {
-			i.Metadata[key] = value
-		}
-	}
-	if q.Marked >= 0 {
-		i.Metadata["marked"] = q.Options[q.Marked]
-	}
-	return i
-}
-
-func dialogSource(q *runtime.Interaction, changed time.Time) runtime.ActivitySource {
-	x := runtime.ActivitySource{Source: "dialog", Evidence: "no question on the screen"}
-	if q == nil {
-		return x
-	}
-	x.State, x.Kind, x.Since, x.Evidence = runtime.ActivityBlocked, q.Kind, changed, fmt.Sprintf("%q", q.Prompt)
-	if name := q.Metadata["dialog"]; name != "" {
-		x.Evidence = name + ": " + x.Evidence
-	}
-	return x
-}
-
-// status is a status rule that holds, and the question of one that is blocked.
-// Rules about something that is painted all the time need a change just now, and
-// idle needs a pause.
-func (r ScreenRules) status(sight rule.Sight, found rule.Found, changed, now time.Time) (runtime.ActivitySource, *runtime.Interaction) {
-	x := runtime.ActivitySource{Source: "screen", Evidence: "this agent has no status rules"}
-	if len(r.Status) == 0 {
-		return x, nil
-	}
-	moves := !changed.IsZero() && now.Sub(changed) < screenMoves
-	rules := slices.DeleteFunc(slices.Clone(r.Status), func(s rule.Status) bool { return s.Moves && !moves })
-	at := slices.IndexFunc(sight.Lines, func(line string) bool { return r.Ready != "" && rule.IsPrompt(line, r.Ready) })
-	hit, why := rule.FindStatus(rule.View{Screen: strings.Join(sight.Lines, "\n"), Composer: sight.Composer(at)}, rules)
-	if x.Evidence = why; hit == nil {
-		return x, nil
-	}
-	x.Evidence = fmt.Sprintf("rule %s: %q", hit.Name, why)
-	if hit.State == runtime.ActivityIdle && !quiet(changed, now) {
-		x.Evidence += ", but there was output a moment ago, or that is not known"
-		return x, nil
-	}
-	x.State, x.Kind, x.Since = hit.State, hit.Kind, changed
-	if hit.State != runtime.ActivityBlocked {
-		return x, nil
-	}
-	return x, &runtime.Interaction{RequestID: fmt.Sprintf("%s %s", hit.Name, why), Kind: hit.Kind, Prompt: why}
-}
-
-// ready is the agent's prompt, which stands open on a screen at rest.
-func (r ScreenRules) ready(text string, found rule.Found, open bool, changed, now time.Time) runtime.ActivitySource {
-	x := runtime.ActivitySource{Source: "ready"}
-	switch {
-	case r.Ready == "":
-		x.Evidence = "the session has no ready prefix"
-	case open || !PromptLine(text, r.Ready, found):
-		x.Evidence = fmt.Sprintf("no prompt %q stands open", r.Ready)
-	case !quiet(changed, now):
-		x.Evidence = "the prompt is shown, but there was output a moment ago, or that is not known"
-	default:
-		x.State, x.Since, x.Evidence = runtime.ActivityIdle, changed, fmt.Sprintf("the prompt is shown: %q", r.Ready)
-	}
-	return x
-}
-
-func quiet(changed, now time.Time) bool {
-	return !changed.IsZero() && now.Sub(changed) >= screenQuiet
-}
-
-// Respond answers the question that stands; see [runtime.InteractionProvider]. Nothing else
-// may be typed meanwhile.
-func (s OnScreen) Respond(ctx context.Context, a runtime.Answer) error {
+// respond answers the question on the screen. The caller holds the input.
+func (s OnScreen) respond(ctx context.Context, a runtime.Answer) error {
 	if a.Text != "" {
 		return fmt.Errorf("text: %w", runtime.ErrInteractionUnsupported)
 	}

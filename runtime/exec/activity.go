@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"gascity.dev/gc/runtime"
@@ -14,15 +13,19 @@ var (
 	_ runtime.InteractionProvider = (*Provider)(nil)
 )
 
-// look is a screen as it was seen, and since when it is the same.
+// look is a screen as it was last seen.
 type look struct {
 	text  string
-	since time.Time // zero: it may have changed right before the first look
-	first time.Time
+	since time.Time // when it changed; zero if it may have changed right before first
+	first time.Time // when it was first seen
 }
 
-// onScreen is a session as peek shows it.
+// onScreen returns a running session as peek shows it. peek may still show the last
+// screen of one that has ended.
 func (p *Provider) onScreen(ctx context.Context, name string) (driver.OnScreen, error) {
+	if err := p.live(ctx, name); err != nil {
+		return driver.OnScreen{}, err
+	}
 	ready, err := p.GetMeta(ctx, name, readyMeta)
 	if err != nil {
 		return driver.OnScreen{}, err
@@ -38,8 +41,9 @@ func (p *Provider) onScreen(ctx context.Context, name string) (driver.OnScreen, 
 	}, err
 }
 
-// changed is when a session's screen changed last: by the script's word where it
-// declares report-activity, else as long as this provider has seen the same.
+// changed returns when a session's screen last changed: as the script reports it if
+// it declares report-activity, else as far back as this provider has seen the same
+// text.
 func (p *Provider) changed(ctx context.Context, name, text string) (time.Time, error) {
 	h, err := p.handshake(ctx)
 	if err != nil {
@@ -61,49 +65,4 @@ func (p *Provider) changed(ctx context.Context, name, text string) (time.Time, e
 	}
 	p.looks[name] = l
 	return l.since, nil
-}
-
-// Activity implements runtime.ActivityProvider from what peek shows.
-func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity, error) {
-	err := p.live(ctx, name) // peek may still show the last screen of one that has ended
-	var s driver.OnScreen
-	if err == nil {
-		s, err = p.onScreen(ctx, name)
-	}
-	var a runtime.Activity
-	if err == nil {
-		a, err = s.Activity(ctx)
-	}
-	if err != nil {
-		return a, fmt.Errorf("activity of %s: %w", name, err)
-	}
-	return a, nil
-}
-
-// Pending implements runtime.InteractionProvider.
-func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interaction, error) {
-	a, err := p.Activity(ctx, name)
-	return a.Pending, err
-}
-
-// Respond implements runtime.InteractionProvider. It holds the session's input; a
-// script without send-keys cannot answer.
-func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) error {
-	err := p.live(ctx, name)
-	var s driver.OnScreen
-	if err == nil {
-		s, err = p.onScreen(ctx, name)
-	}
-	var release func()
-	if err == nil {
-		release, err = p.lockInput(ctx, name)
-	}
-	if err == nil {
-		defer release()
-		err = s.Respond(ctx, a)
-	}
-	if err != nil {
-		return fmt.Errorf("answer %s: %w", name, err)
-	}
-	return nil
 }

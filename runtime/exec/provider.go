@@ -50,6 +50,8 @@ const (
 
 // Provider implements runtime.Provider. Safe for concurrent use.
 type Provider struct {
+	driver.Screens // activity and questions, from the text of the screen
+
 	o    Options
 	path string // absolute
 
@@ -100,7 +102,12 @@ func New(o Options) (*Provider, error) {
 	}
 	// A script that runs gc must not be sent back to itself.
 	o.Environ = without(o.Environ, "GC_SESSION")
-	return &Provider{o: o, path: path, asking: make(chan struct{}, 1), born: map[string]uint64{}, making: map[string]bool{}, looks: map[string]look{}}, nil
+	p := &Provider{
+		o: o, path: path, asking: make(chan struct{}, 1),
+		born: map[string]uint64{}, making: map[string]bool{}, looks: map[string]look{},
+	}
+	p.Screens = driver.NewScreens(p.onScreen, p.lockInput)
+	return p, nil
 }
 
 // find returns the absolute path of an executable script.

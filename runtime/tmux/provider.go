@@ -41,6 +41,8 @@ type Options struct {
 
 // Provider implements runtime.Provider. Safe for concurrent use.
 type Provider struct {
+	driver.Screens // activity and questions, from the text of the screen
+
 	o Options
 
 	starts    driver.Starts
@@ -90,7 +92,9 @@ func New(o Options) (*Provider, error) {
 	if o.StopGrace <= 0 {
 		o.StopGrace = 5 * time.Second
 	}
-	return &Provider{o: o, pause: firstPause}, nil
+	p := &Provider{o: o, pause: firstPause}
+	p.Screens = driver.NewScreens(p.onScreen, p.lockInput)
+	return p, nil
 }
 
 // Installed reports whether tmux is in PATH.

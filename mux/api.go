@@ -44,8 +44,7 @@ type CreateRequest struct {
 	// program's id. GC_MUX_MARK marks the processes then.
 	KeepSessionID bool `json:"keepSessionId,omitempty"`
 
-	exec        *execStart // a background command; only the server itself makes one
-	ReadyPrefix string     `json:"readyPrefix,omitempty"` // what the program's prompt begins with; a sign of idleness
+	ReadyPrefix string `json:"readyPrefix,omitempty"` // what the program's prompt begins with; a sign of idleness
 
 	StatusRules []StatusRule `json:"statusRules,omitempty"` // what the screen tells of the program's status
 	Composer    Composer     `json:"composer,omitzero"`     // what it makes of typed text; holds for every nudge

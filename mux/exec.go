@@ -236,7 +236,7 @@ func (x *execs) start(r ExecRequest) (p *proc, existed bool, err error) {
 		return p, true, err
 	}
 	execFault("recorded")
-	s, err := x.srv.create(create)
+	s, err := x.srv.create(create, &execStart{pipes: !r.PTY, owner: r.Owner})
 	if err != nil {
 		close(p.started)
 		x.drop(p.id)
@@ -293,7 +293,6 @@ func (x *execs) plan(r *ExecRequest) (process.Record, CreateRequest, error) {
 	c := CreateRequest{
 		ID: id, Name: "exec-" + id, Command: r.Command, Argv: r.Argv, WorkDir: r.WorkDir, Env: r.Env,
 		Cols: r.Cols, Rows: r.Rows, Limits: r.Limits, ScrollbackLines: execHistory,
-		exec: &execStart{pipes: !r.PTY, owner: r.Owner},
 	}
 	rec := process.Record{
 		ID: id, Label: r.Label, Command: commandLine(r), WorkDir: r.WorkDir, PTY: r.PTY, Owner: r.Owner, CallID: r.CallID,

@@ -252,7 +252,7 @@ func (srv *server) handleCreate(w http.ResponseWriter, r *http.Request) (any, er
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	s, err := srv.create(in)
+	s, err := srv.create(in, nil)
 	if err != nil {
 		return nil, err
 	}

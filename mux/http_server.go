@@ -29,7 +29,7 @@ func (srv *server) emitServer() {
 }
 
 func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error) {
-	damaged := srv.paths.damaged()
+	damaged := damaged(srv.paths)
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	k := srv.link.info

@@ -1,16 +1,8 @@
 package mux
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
-	"os"
 	"path/filepath"
-	goruntime "runtime"
-	"strconv"
-
-	"golang.org/x/sys/unix"
 )
 
 // Paths are where a server lives: its state directory (0700, one server each)
@@ -54,63 +46,3 @@ const (
 func (p Paths) lock() string { return filepath.Join(p.Dir, serverLock) }
 func (p Paths) db() string   { return filepath.Join(p.Dir, "mux.db") }
 func (p Paths) log() string  { return filepath.Join(p.Dir, serverLog) }
-
-// maxSocketPath is what fits into sockaddr_un with its final NUL.
-var maxSocketPath = len(unix.RawSockaddrUnix{}.Path) - 1
-
-// withSocketAddr calls f with an address for path that fits into a socket
-// address. A path that is too long goes through a descriptor of its directory.
-func withSocketAddr(path string, f func(addr string) error) error {
-	if len(path) <= maxSocketPath {
-		return f(path)
-	}
-	if goruntime.GOOS != "linux" {
-		return fmt.Errorf("%w: the socket path has %d bytes, at most %d are possible: %s", ErrStateDir, len(path), maxSocketPath, path)
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	addr := "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) + "/" + filepath.Base(path)
-	if len(addr) > maxSocketPath {
-		return fmt.Errorf("%w: the socket's name is too long: %s", ErrStateDir, filepath.Base(path))
-	}
-	return f(addr)
-}
-
-// dialSocket connects to the server's socket.
-func dialSocket(ctx context.Context, path string) (net.Conn, error) {
-	var conn net.Conn
-	err := withSocketAddr(path, func(addr string) error {
-		var d net.Dialer
-		c, err := d.DialContext(ctx, "unix", addr)
-		conn = c
-		return err
-	})
-	return conn, err
-}
-
-// listenSocket makes the socket, 0600, replacing one that stands in its place.
-// The caller holds the state directory's lock.
-func listenSocket(path string) (*net.UnixListener, error) {
-	if err := checkSocket(path); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	var l *net.UnixListener
-	err := withSocketAddr(path, func(addr string) error {
-		old := unix.Umask(0o177)
-		defer unix.Umask(old)
-		var err error
-		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: addr, Net: "unix"})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	l.SetUnlinkOnClose(false)
-	return l, nil
-}

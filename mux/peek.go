@@ -12,7 +12,7 @@ const maxPeeks = 4096
 
 // peek reads what a session shows.
 func (s *session) peek(r PeekRequest) (PeekResult, error) {
-	if r.past() {
+	if isPast(&r) {
 		return s.peekAt(r)
 	}
 	s.mu.Lock()
@@ -36,12 +36,12 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 	return out, err
 }
 
-// past reports whether the request is about a moment in the past.
-func (r *PeekRequest) past() bool { return !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil }
+// isPast reports whether the request is about a moment in the past.
+func isPast(r *PeekRequest) bool { return !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil }
 
 // same reports whether a peek would only say that a running session is unchanged.
 func (s *session) same(r *PeekRequest) bool {
-	if r.IfRevision == 0 || r.past() || r.Name != s.name() {
+	if r.IfRevision == 0 || isPast(r) || r.Name != s.name() {
 		return false
 	}
 	s.mu.Lock()

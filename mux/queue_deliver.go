@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// nudgeID is the id of the nudge that carries a message. The time tells it from
+// queueNudgeID is the id of the nudge that carries a message. The time tells it from
 // the messages of a mux.db that was set aside.
-func (it *QueueItem) nudgeID() string {
+func queueNudgeID(it *QueueItem) string {
 	return "queue-" + it.ID + "-" + strconv.FormatInt(it.Created.UnixNano(), 36)
 }
 
@@ -40,7 +40,7 @@ func (d *deliveries) adopt() error {
 // lookForMessage asks the journals of all sessions of the target's name. No
 // request is answered yet, so that no lock is needed.
 func (srv *server) lookForMessage(it *QueueItem) leftMessage {
-	keys := []uint64{nudgeKey(it.nudgeID()), nudgeKey("queue-" + it.ID)} // the second is an earlier server's
+	keys := []uint64{nudgeKey(queueNudgeID(it)), nudgeKey("queue-" + it.ID)} // the second is an earlier server's
 	for _, s := range srv.sessions {
 		if s.rec.Name != it.Target && s.rec.ID != it.Session { // it may have another name now
 			continue
@@ -98,7 +98,7 @@ func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
 	} else if !kept {
 		return
 	}
-	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: it.nudgeID(), Text: it.Text, Raw: it.Raw})
+	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: queueNudgeID(&it), Text: it.Text, Raw: it.Raw})
 	if err != nil { // nothing was typed
 		rec = Receipt{State: Refused, Detail: err.Error()}
 	}

@@ -45,8 +45,8 @@ func checkSize(cols, rows int) error {
 	return nil
 }
 
-// create starts a session.
-func (srv *server) create(r CreateRequest) (*session, error) {
+// create starts a session; that of a background command when command is not nil.
+func (srv *server) create(r CreateRequest, command *execStart) (*session, error) {
 	if r.Cols == 0 {
 		r.Cols = DefaultCols
 	}
@@ -59,7 +59,7 @@ func (srv *server) create(r CreateRequest) (*session, error) {
 	if err := srv.reserve(r.Name, r.ID); err != nil {
 		return nil, err
 	}
-	s, err := srv.spawn(r)
+	s, err := srv.spawn(r, command)
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	srv.creating--
@@ -135,15 +135,15 @@ func (srv *server) reserve(name, id string) error {
 }
 
 // spawn starts the program of a reserved name and enters the session.
-func (srv *server) spawn(r CreateRequest) (*session, error) {
+func (srv *server) spawn(r CreateRequest, command *execStart) (*session, error) {
 	rec := sessionRecord{
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
 		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
 		Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
 	}
-	if r.exec != nil {
-		rec.Exec, rec.Pipes, rec.Owner = true, r.exec.pipes, r.exec.owner
+	if command != nil {
+		rec.Exec, rec.Pipes, rec.Owner = true, command.pipes, command.owner
 	}
 	if rec.ID == "" {
 		rec.ID = newID(time.Now())
@@ -216,7 +216,7 @@ func (srv *server) spareDescriptors() error {
 // program cannot be born there.
 func (srv *server) launchLimited(spec *spawnSpec, rec sessionRecord, l Limits) (*session, error) {
 	var group *cgroup
-	if l.wantsCgroup() {
+	if wantsCgroup(l) {
 		group = makeCgroup(srv.paths, rec.ID, l)
 	}
 	rec.Cgroup = group.path()

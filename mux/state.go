@@ -31,7 +31,7 @@ const (
 const asideMark = ".corrupt-"
 
 // damaged lists the databases that were put aside and not removed since.
-func (p Paths) damaged() []string {
+func damaged(p Paths) []string {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
 		return nil

@@ -1,0 +1,161 @@
+package mux
+
+import (
+	"context"
+	"crypto/rand"
+	"net/url"
+	"time"
+	"unicode/utf8"
+)
+
+func processPath(id, more string) string { return "/v1/processes/" + url.PathEscape(id) + more }
+
+// Exec starts a command, and waits for its end unless the request says
+// otherwise, also across a restart of the server: nothing is started twice.
+// ErrLimit when the owner has too many, and the errors of Create.
+func (c *Client) Exec(ctx context.Context, r ExecRequest) (ExecResult, error) {
+	w, made := execBody(r)
+	var out ExecResult
+	err := c.across(ctx, func() error {
+		out = ExecResult{}
+		return c.call(ctx, "POST", "/v1/exec", w, &out)
+	})
+	out.Existed = out.Existed && !made
+	return out, err
+}
+
+// execBody is a request as it is sent, with a key, so that it can be asked again
+// when the server dies meanwhile. made: the caller gave none.
+func execBody(r ExecRequest) (w execWire, made bool) {
+	if made = r.Key == ""; made {
+		r.Key = rand.Text()
+	}
+	w = execWire{execPlain: execPlain(r)}
+	for _, kv := range r.Env {
+		if utf8.ValidString(kv) {
+			w.Env = append(w.Env, kv)
+		} else {
+			w.EnvBytes = append(w.EnvBytes, []byte(kv))
+		}
+	}
+	return w, made
+}
+
+// ProcessList lists the background commands of an owner, oldest first; "" is
+// everybody's. all adds those that ended.
+func (c *Client) ProcessList(ctx context.Context, owner string, all bool) ([]ExecResult, error) {
+	q := url.Values{}
+	if owner != "" {
+		q.Set("owner", owner)
+	}
+	if all {
+		q.Set("all", "true")
+	}
+	var out struct {
+		Processes []ExecResult `json:"processes"`
+	}
+	err := c.call(ctx, "GET", "/v1/processes?"+q.Encode(), nil, &out)
+	return out.Processes, err
+}
+
+// Process tells about one command. ErrNotFound for an id that is none.
+func (c *Client) Process(ctx context.Context, id string) (ExecResult, error) {
+	var out ExecResult
+	err := c.call(ctx, "GET", processPath(id, ""), nil, &out)
+	return out, err
+}
+
+// ProcessPoll returns what is new since a cursor, also across a restart of the
+// server. ErrRequest for a cursor behind the end.
+func (c *Client) ProcessPoll(ctx context.Context, id string, r PollRequest) (ExecResult, error) {
+	var out ExecResult
+	err := c.across(ctx, func() error {
+		out = ExecResult{}
+		return c.call(ctx, "POST", processPath(id, "/poll"), r, &out)
+	})
+	return out, err
+}
+
+// ProcessWait waits for the end; after the timeout, 0 for none, the command is
+// told of as it is, running.
+func (c *Client) ProcessWait(ctx context.Context, id, caller string, timeout time.Duration) (ExecResult, error) {
+	var out ExecResult
+	end := time.Now().Add(timeout)
+	err := c.across(ctx, func() error {
+		in := map[string]any{"caller": caller}
+		if timeout > 0 {
+			in["timeoutMs"] = max(1, time.Until(end).Milliseconds())
+		}
+		out = ExecResult{}
+		return c.call(ctx, "POST", processPath(id, "/wait"), in, &out)
+	})
+	return out, err
+}
+
+// ProcessLog returns lines of the output.
+func (c *Client) ProcessLog(ctx context.Context, id string, r LogRequest) (LogResult, error) {
+	var out LogResult
+	err := c.call(ctx, "POST", processPath(id, "/log"), r, &out)
+	return out, err
+}
+
+// ProcessWrite gives input. ErrExited when nobody reads it any more.
+func (c *Client) ProcessWrite(ctx context.Context, id string, r WriteRequest) error {
+	return c.call(ctx, "POST", processPath(id, "/write"), r, nil)
+}
+
+// ProcessKeys presses keys as Keys does.
+func (c *Client) ProcessKeys(ctx context.Context, id string, keys []string, literal bool) error {
+	return c.call(ctx, "POST", processPath(id, "/keys"), KeysRequest{Keys: keys, Literal: literal}, nil)
+}
+
+// ProcessPaste types data as one paste.
+func (c *Client) ProcessPaste(ctx context.Context, id string, data []byte) error {
+	return c.call(ctx, "POST", processPath(id, "/paste"), map[string][]byte{"data": data}, nil)
+}
+
+// ProcessSignal sends a signal by name to the command's foreground group.
+func (c *Client) ProcessSignal(ctx context.Context, id, sig string) error {
+	return c.call(ctx, "POST", processPath(id, "/signal"), map[string]string{"signal": sig}, nil)
+}
+
+// ProcessKill ends the whole tree: TERM, and KILL after grace. It returns when
+// the end is written down.
+func (c *Client) ProcessKill(ctx context.Context, id, caller string, grace time.Duration) (ExecResult, error) {
+	var out ExecResult
+	in := map[string]any{"caller": caller, "graceMs": grace.Milliseconds()}
+	err := c.across(ctx, func() error { return c.call(ctx, "POST", processPath(id, "/kill"), in, &out) })
+	return out, err
+}
+
+// ProcessBackground lets a command of the foreground go on in the background;
+// its timeout lapses.
+func (c *Client) ProcessBackground(ctx context.Context, id string) (ExecResult, error) {
+	var out ExecResult
+	err := c.call(ctx, "POST", processPath(id, "/background"), nil, &out)
+	return out, err
+}
+
+// ProcessRemove forgets a command and its output; ErrBusy while it runs, unless
+// kill ends it first.
+func (c *Client) ProcessRemove(ctx context.Context, id string, kill bool) error {
+	q := ""
+	if kill {
+		q = "?kill=true"
+	}
+	return c.call(ctx, "DELETE", processPath(id, q), nil, nil)
+}
+
+// Deliveries lists what owners are told: what is open, and what was done with
+// the commands that are still kept. State "" is all.
+func (c *Client) Deliveries(ctx context.Context, owner, state string) ([]Delivery, error) {
+	return c.deliveries(ctx, url.Values{"owner": {owner}, "state": {state}})
+}
+
+func (c *Client) deliveries(ctx context.Context, q url.Values) ([]Delivery, error) {
+	var out struct {
+		Deliveries []Delivery `json:"deliveries"`
+	}
+	err := c.call(ctx, "GET", "/v1/deliveries?"+q.Encode(), nil, &out)
+	return out.Deliveries, err
+}

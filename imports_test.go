@@ -44,11 +44,12 @@ var arrows = map[string][]string{
 	"internal/delivery": {},
 
 	"mux/keys": {},
+	"mux/api":  {"mux/keys", "vt", "internal/rule", "internal/process"},
 
 	"internal/status":  {"vt", "internal/rule"},
 	"internal/process": {"store", "internal/delivery"},
 	"mux": {
-		"mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
 	},
 
@@ -58,8 +59,8 @@ var arrows = map[string][]string{
 	"runtime/runtimefake": {"runtime"},
 	"runtime/runtimetest": {"internal/testenv", "internal/shell", "runtime", "runtime/driver", "runtime/runtimefake"},
 	"runtime/router":      {"runtime", "runtime/wrap", "runtime/driver"},
-	"runtime/native":      {"runtime", "runtime/driver", "internal/proctree", "mux", "mux/keys"},
-	"runtime/k8s":         {"runtime", "runtime/driver", "internal/proctree", "mux", "mux/keys"},
+	"runtime/native":      {"runtime", "runtime/driver", "internal/proctree", "mux", "mux/api", "mux/keys"},
+	"runtime/k8s":         {"runtime", "runtime/driver", "internal/proctree", "mux", "mux/api", "mux/keys"},
 	"runtime/tmux":        {"runtime", "runtime/driver", "internal/proctree", "internal/shell"},
 	"runtime/exec":        {"runtime", "runtime/driver", "internal/proctree", "internal/shell"},
 	"runtime/exec/check":  {"runtime", "runtime/driver", "internal/shell"},
@@ -78,9 +79,9 @@ var arrows = map[string][]string{
 	"internal/api":              {anything},
 	"internal/mcp":              {anything},
 	"cmd/gc":                    {anything},
-	"cmd/gc/internal/sessionop": {"mux", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree"},
+	"cmd/gc/internal/sessionop": {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree"},
 	"cmd/gc/internal/display":   {},
-	"cmd/gc-mcp":                {"internal/mcp", "mux"},
+	"cmd/gc-mcp":                {"internal/mcp", "mux", "mux/api"},
 }
 
 // helpers are packages that only tests, benchmarks and the arrows' own package

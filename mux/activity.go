@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -94,7 +95,7 @@ func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.exit != nil {
-		return nil, ErrExited
+		return nil, api.ErrExited
 	}
 	s.see()
 	return nil, nil
@@ -191,7 +192,7 @@ func (s *session) programs() (leader, foreground string) {
 }
 
 // exitLine is how a program ended, for a person.
-func exitLine(e *Exit) string {
+func exitLine(e *api.Exit) string {
 	if e.Signal != "" {
 		return e.Signal
 	}
@@ -292,7 +293,7 @@ const (
 // keepStatus writes what a detector saved.
 func (j *journal) keepStatus(b []byte) error {
 	if len(b) > statusMax {
-		return fmt.Errorf("%w: a status of %d bytes", ErrTooLarge, len(b))
+		return fmt.Errorf("%w: a status of %d bytes", api.ErrTooLarge, len(b))
 	}
 	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
 	if err := writeAt(j.fd, statusArea, b); err != nil {
@@ -313,7 +314,7 @@ func (j *journal) keptStatus() ([]byte, error) {
 	}
 	n := binary.LittleEndian.Uint64(head[:])
 	if n > statusMax {
-		return nil, fmt.Errorf("%w: a status of %d bytes", ErrTooLarge, n)
+		return nil, fmt.Errorf("%w: a status of %d bytes", api.ErrTooLarge, n)
 	}
 	b := make([]byte, n)
 	return b, readAt(j.fd, b, statusArea+8)

@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"net/http"
 	"time"
 )
@@ -36,7 +37,7 @@ func (srv *server) handleActivities(w http.ResponseWriter, r *http.Request) (any
 		return nil, err
 	}
 	if len(in.Names) > maxPeeks {
-		return nil, fmt.Errorf("%w: %d sessions, at most %d", ErrTooLarge, len(in.Names), maxPeeks)
+		return nil, fmt.Errorf("%w: %d sessions, at most %d", api.ErrTooLarge, len(in.Names), maxPeeks)
 	}
 	list := make([]SessionActivity, 0, len(in.Names))
 	for _, name := range in.Names {

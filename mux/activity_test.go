@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -81,7 +82,7 @@ func TestActivitySurvivesTheServer(t *testing.T) {
 	if err := unix.Kill(st.Server.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.Wait(t.Context(), "a", WaitRequest{Conditions: []Condition{{Blocked: true}}, Timeout: 10 * time.Second})
+	r, err := c.Wait(t.Context(), "a", api.WaitRequest{Conditions: []api.Condition{{Blocked: true}}, Timeout: 10 * time.Second})
 	if err != nil || r.Met != 0 {
 		t.Fatal(r, err)
 	}
@@ -100,26 +101,26 @@ func TestIdleWait(t *testing.T) {
 	if err := unix.Mkfifo(out, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.Create(t.Context(), CreateRequest{Name: "a", Command: command, Env: testEnv, ReadyPrefix: "agent> "})
+	_, err := c.Create(t.Context(), api.CreateRequest{Name: "a", Command: command, Env: testEnv, ReadyPrefix: "agent> "})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait := func(cond Condition) {
+	wait := func(cond api.Condition) {
 		t.Helper()
-		r, err := c.Wait(t.Context(), "a", WaitRequest{Conditions: []Condition{cond}, Timeout: 10 * time.Second})
+		r, err := c.Wait(t.Context(), "a", api.WaitRequest{Conditions: []api.Condition{cond}, Timeout: 10 * time.Second})
 		if err != nil || r.Met != 0 {
 			t.Fatalf("%+v, %v; %+v", r, err, doingNow(t, c, "a"))
 		}
 	}
-	wait(Condition{Idle: true})
+	wait(api.Condition{Idle: true})
 	if err := c.Keys(t.Context(), "a", []string{"Enter"}, false); err != nil {
 		t.Fatal(err)
 	}
-	wait(Condition{Blocked: true})
+	wait(api.Condition{Blocked: true})
 	if err := c.Keys(t.Context(), "a", []string{"Enter"}, false); err != nil {
 		t.Fatal(err)
 	}
-	wait(Condition{Idle: true})
+	wait(api.Condition{Idle: true})
 	f, err := os.OpenFile(out, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +138,7 @@ func TestQuestionBehindItsAnnouncement(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "a", say("7501;state=blocked:kind=permission")+`sleep 0.2; printf 'Remove it?\n\342\235\257 1. Yes\n  2. No\n'; exec sleep 1000`)
-	r, err := c.Wait(t.Context(), "a", WaitRequest{Conditions: []Condition{{Blocked: true}}, Timeout: 10 * time.Second})
+	r, err := c.Wait(t.Context(), "a", api.WaitRequest{Conditions: []api.Condition{{Blocked: true}}, Timeout: 10 * time.Second})
 	if err != nil || r.Met != 0 {
 		t.Fatal(r, err)
 	}
@@ -154,11 +155,11 @@ func TestRespond(t *testing.T) {
 	ctx := t.Context()
 	start := func(name, mode string) Pending {
 		t.Helper()
-		_, err := c.Create(ctx, CreateRequest{Name: name, Argv: []string{os.Args[0]}, Env: append([]string{menuVar + "=" + mode}, testEnv...)})
+		_, err := c.Create(ctx, api.CreateRequest{Name: name, Argv: []string{os.Args[0]}, Env: append([]string{menuVar + "=" + mode}, testEnv...)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := c.Wait(ctx, name, WaitRequest{Conditions: []Condition{{Blocked: true}}, Timeout: 10 * time.Second})
+		r, err := c.Wait(ctx, name, api.WaitRequest{Conditions: []api.Condition{{Blocked: true}}, Timeout: 10 * time.Second})
 		if err != nil || r.Met != 0 {
 			t.Fatal(r, err, screen(t, c, name))
 		}
@@ -169,7 +170,7 @@ func TestRespond(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	for _, r := range []RespondRequest{{ID: "other", Action: "No"}, {ID: p.ID, Action: "Perhaps"}, {ID: p.ID, Action: "Ye"}} {
-		if err := c.Respond(ctx, "good", r); !errors.Is(err, ErrQuestion) {
+		if err := c.Respond(ctx, "good", r); !errors.Is(err, api.ErrQuestion) {
 			t.Fatalf("%+v: %v", r, err)
 		}
 	}
@@ -180,12 +181,12 @@ func TestRespond(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "good", "^chose Yes, always$")
-	if err := c.Respond(ctx, "good", RespondRequest{Action: "No"}); !errors.Is(err, ErrQuestion) {
+	if err := c.Respond(ctx, "good", RespondRequest{Action: "No"}); !errors.Is(err, api.ErrQuestion) {
 		t.Fatal(err)
 	}
 
 	start("deaf", "deaf")
-	if err := c.Respond(ctx, "deaf", RespondRequest{Action: "Yes"}); !errors.Is(err, ErrQuestion) {
+	if err := c.Respond(ctx, "deaf", RespondRequest{Action: "Yes"}); !errors.Is(err, api.ErrQuestion) {
 		t.Fatal(err)
 	}
 	if s := screen(t, c, "deaf"); !strings.Contains(s, "Remove the folder?") || strings.Contains(s, "chose") {

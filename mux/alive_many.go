@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 )
 
 // AliveRequest asks whether a process with one of the names lives in a session.
@@ -32,7 +33,7 @@ func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any,
 		return nil, err
 	}
 	if len(in.Requests) > maxPeeks {
-		return nil, fmt.Errorf("%w: %d sessions, at most %d", ErrTooLarge, len(in.Requests), maxPeeks)
+		return nil, fmt.Errorf("%w: %d sessions, at most %d", api.ErrTooLarge, len(in.Requests), maxPeeks)
 	}
 	var table map[int][]proctree.Proc // by session, of one moment, for all that need it
 	alive := make([]string, 0, len(in.Requests))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,7 +28,7 @@ const lockID = "lock"
 // watchState keeps the server findable until srv.done is closed.
 func (srv *server) watchState() {
 	socketDir, socket := filepath.Split(srv.paths.Socket)
-	names := []string{serverLock, filepath.Base(srv.paths.db()), socket}
+	names := []string{api.ServerLock, filepath.Base(srv.paths.Db()), socket}
 	for pause := anewFirst; ; {
 		w, err := watchRemovals(names, srv.paths.Dir, filepath.Clean(socketDir))
 		gone := srv.makeAnew() // with the watch in place: what is removed from now on ends its wait
@@ -84,8 +85,8 @@ func (srv *server) makeAnew() error {
 	}
 	logf("the state directory was removed; it is made anew")
 	if lost {
-		if err := srv.db.Copy(srv.paths.db()); err != nil {
-			return fmt.Errorf("%w: %w", ErrStateDir, err)
+		if err := srv.db.Copy(srv.paths.Db()); err != nil {
+			return fmt.Errorf("%w: %w", api.ErrStateDir, err)
 		}
 	}
 	srv.relisten()
@@ -101,7 +102,7 @@ func (srv *server) holds(d stateDir) bool {
 	var mine, there unix.Stat_t
 	err := errors.Join(
 		unix.Fstat(srv.lockFD, &mine),
-		unix.Fstatat(int(d.Fd()), serverLock, &there, unix.AT_SYMLINK_NOFOLLOW))
+		unix.Fstatat(int(d.Fd()), api.ServerLock, &there, unix.AT_SYMLINK_NOFOLLOW))
 	return err == nil && mine.Dev == there.Dev && mine.Ino == there.Ino
 }
 
@@ -116,13 +117,13 @@ func (srv *server) lockAnew() error {
 	if srv.holds(d) {
 		return nil
 	}
-	f, err := d.open(serverLock, os.O_RDWR|os.O_CREATE)
+	f, err := d.open(api.ServerLock, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("%w: another server has %s: %w", ErrStateDir, f.Name(), err)
+		return fmt.Errorf("%w: another server has %s: %w", api.ErrStateDir, f.Name(), err)
 	}
 	if err := srv.currentLink().deposit(lockID, nil, int(f.Fd())); err != nil {
 		return err

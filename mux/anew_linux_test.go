@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 )
 
 // TestStateDirRemoved: a server whose state directory is removed stays the one
 // that is found, with its sessions, metadata and messages.
 func TestStateDirRemoved(t *testing.T) {
 	t.Parallel()
-	for name, remove := range map[string]func(p Paths) error{
-		"all":    func(p Paths) error { return errors.Join(os.RemoveAll(p.Dir), os.Remove(p.Socket)) },
-		"dir":    func(p Paths) error { return os.RemoveAll(p.Dir) },
-		"moved":  func(p Paths) error { return os.Rename(p.Dir, p.Dir+".old") },
-		"lock":   func(p Paths) error { return os.Remove(p.lock()) },
-		"db":     func(p Paths) error { return os.Remove(p.db()) },
-		"socket": func(p Paths) error { return os.Remove(p.Socket) },
+	for name, remove := range map[string]func(p api.Paths) error{
+		"all":    func(p api.Paths) error { return errors.Join(os.RemoveAll(p.Dir), os.Remove(p.Socket)) },
+		"dir":    func(p api.Paths) error { return os.RemoveAll(p.Dir) },
+		"moved":  func(p api.Paths) error { return os.Rename(p.Dir, p.Dir+".old") },
+		"lock":   func(p api.Paths) error { return os.Remove(p.Lock()) },
+		"db":     func(p api.Paths) error { return os.Remove(p.Db()) },
+		"socket": func(p api.Paths) error { return os.Remove(p.Socket) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +38,7 @@ func TestStateDirRemoved(t *testing.T) {
 			if err := remove(p); err != nil {
 				t.Fatal(err)
 			}
-			for _, path := range []string{p.lock(), p.db(), p.Socket} {
+			for _, path := range []string{p.Lock(), p.Db(), p.Socket} {
 				awaitFile(t, path)
 			}
 			killServer(t, c) // the next one is found as well
@@ -46,8 +47,8 @@ func TestStateDirRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer again.Close()
-			var got SessionInfo
-			if err := again.across(t.Context(), func() error { got, err = again.Get(t.Context(), "agent"); return err }); err != nil || got.ID != s.ID || got.State != StateRunning {
+			var got api.SessionInfo
+			if err := again.across(t.Context(), func() error { got, err = again.Get(t.Context(), "agent"); return err }); err != nil || got.ID != s.ID || got.State != api.StateRunning {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			if v, err := again.GetMeta(t.Context(), "agent", "k"); err != nil || v != "v" {
@@ -56,7 +57,7 @@ func TestStateDirRemoved(t *testing.T) {
 			if now, err := again.Status(t.Context()); err != nil || now.Keeper.PID != st.Keeper.PID {
 				t.Errorf("keeper %d, then %d, %v", st.Keeper.PID, now.Keeper.PID, err)
 			}
-			if r := run(t, again, ExecRequest{Command: "echo goes on"}); r.Status != process.Completed {
+			if r := run(t, again, api.ExecRequest{Command: "echo goes on"}); r.Status != process.Completed {
 				t.Errorf("%+v", r)
 			}
 		})

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"os"
 	"reflect"
 	"regexp"
@@ -26,8 +27,8 @@ func TestAPIDoc(t *testing.T) {
 		t.Errorf("routes:\n%q\ndescribed:\n%q", routes, described)
 	}
 	want := []string{"internal 500"}
-	for _, c := range codes {
-		want = append(want, fmt.Sprintf("%s %d", c.code, c.http))
+	for _, c := range api.Codes {
+		want = append(want, fmt.Sprintf("%s %d", c.Code, c.HTTP))
 	}
 	slices.Sort(want)
 	var got []string
@@ -47,17 +48,17 @@ func TestAPIDocFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	for heading, kinds := range map[string][]any{
-		"### GET /v1/status":                   {ServerStatus{}, ProcessStatus{}},
-		"## Sessions":                          {SessionInfo{}, Exit{}},
-		"### POST /v1/sessions":                {CreateRequest{}, Limits{}},
-		"## Screen":                            {PeekRequest{}, PeekResult{}},
-		"### POST /v1/sessions/{name}/nudge":   {NudgeRequest{}, Receipt{}},
-		"### POST /v1/sessions/{name}/wait":    {WaitRequest{}, Condition{}, WaitResult{}},
+		"### GET /v1/status":                   {api.ServerStatus{}, api.ProcessStatus{}},
+		"## Sessions":                          {api.SessionInfo{}, api.Exit{}},
+		"### POST /v1/sessions":                {api.CreateRequest{}, api.Limits{}},
+		"## Screen":                            {api.PeekRequest{}, api.PeekResult{}},
+		"### POST /v1/sessions/{name}/nudge":   {api.NudgeRequest{}, api.Receipt{}},
+		"### POST /v1/sessions/{name}/wait":    {api.WaitRequest{}, api.Condition{}, api.WaitResult{}},
 		"### POST /v1/sessions/{name}/respond": {RespondRequest{}},
-		"### POST /v1/queue":                   {QueueRequest{}, QueueItem{}},
-		"## Background commands":               {ExecRequest{}, ExecResult{}, PollRequest{}, LogRequest{}, LogResult{}, LogLine{}, WriteRequest{}},
-		"### GET /v1/events":                   {Event{}},
-		"## Attach":                            {AttachControl{}},
+		"### POST /v1/queue":                   {api.QueueRequest{}, api.QueueItem{}},
+		"## Background commands":               {api.ExecRequest{}, api.ExecResult{}, api.PollRequest{}, api.LogRequest{}, api.LogResult{}, api.LogLine{}, api.WriteRequest{}},
+		"### GET /v1/events":                   {api.Event{}},
+		"## Attach":                            {api.AttachControl{}},
 	} {
 		_, section, found := strings.Cut(string(doc), "\n"+heading+"\n")
 		if !found {

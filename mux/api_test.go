@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"maps"
 	"net"
@@ -20,20 +21,20 @@ func TestBadRequests(t *testing.T) {
 	umask := 0o077
 	for _, tc := range []struct {
 		name string
-		req  CreateRequest
+		req  api.CreateRequest
 		want error
 	}{
-		{"path separator", CreateRequest{Name: "a/b"}, ErrBadName},
-		{"control character", CreateRequest{Name: "a\x07"}, ErrBadName},
-		{"dot", CreateRequest{Name: "..", Umask: &umask}, ErrBadName},
-		{"too long", CreateRequest{Name: strings.Repeat("n", 201)}, ErrBadName},
-		{"duplicate", CreateRequest{Name: "taken"}, ErrExists},
-		{"work dir missing", CreateRequest{Name: "a", WorkDir: "/no/such/dir"}, ErrWorkDir},
-		{"work dir a file", CreateRequest{Name: "a", WorkDir: "/etc/passwd"}, ErrWorkDir},
-		{"work dir relative", CreateRequest{Name: "a", WorkDir: "tmp"}, ErrWorkDir},
-		{"size", CreateRequest{Name: "a", Cols: 1, Rows: 24}, ErrSize},
-		{"NUL", CreateRequest{Name: "a", Command: "echo \x00"}, ErrRequest},
-		{"both commands", CreateRequest{Name: "a", Command: "ls", Argv: []string{"ls"}}, ErrRequest},
+		{"path separator", api.CreateRequest{Name: "a/b"}, api.ErrBadName},
+		{"control character", api.CreateRequest{Name: "a\x07"}, api.ErrBadName},
+		{"dot", api.CreateRequest{Name: "..", Umask: &umask}, api.ErrBadName},
+		{"too long", api.CreateRequest{Name: strings.Repeat("n", 201)}, api.ErrBadName},
+		{"duplicate", api.CreateRequest{Name: "taken"}, api.ErrExists},
+		{"work dir missing", api.CreateRequest{Name: "a", WorkDir: "/no/such/dir"}, api.ErrWorkDir},
+		{"work dir a file", api.CreateRequest{Name: "a", WorkDir: "/etc/passwd"}, api.ErrWorkDir},
+		{"work dir relative", api.CreateRequest{Name: "a", WorkDir: "tmp"}, api.ErrWorkDir},
+		{"size", api.CreateRequest{Name: "a", Cols: 1, Rows: 24}, api.ErrSize},
+		{"NUL", api.CreateRequest{Name: "a", Command: "echo \x00"}, api.ErrRequest},
+		{"both commands", api.CreateRequest{Name: "a", Command: "ls", Argv: []string{"ls"}}, api.ErrRequest},
 	} {
 		if _, err := c.Create(t.Context(), tc.req); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v", tc.name, err)
@@ -42,16 +43,16 @@ func TestBadRequests(t *testing.T) {
 	if err := c.Keys(t.Context(), "taken", []string{"a", "Entr"}, false); !errors.Is(err, keys.ErrUnknown) {
 		t.Errorf("unknown key: %v", err)
 	}
-	if _, err := c.Nudge(t.Context(), "taken", NudgeRequest{Text: strings.Repeat("x", 10<<20)}); !errors.Is(err, ErrTooLarge) {
+	if _, err := c.Nudge(t.Context(), "taken", api.NudgeRequest{Text: strings.Repeat("x", 10<<20)}); !errors.Is(err, api.ErrTooLarge) {
 		t.Errorf("10 MB nudge: %v", err)
 	}
-	if err := c.Paste(t.Context(), "taken", make([]byte, 30<<20)); !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrUnreachable) {
+	if err := c.Paste(t.Context(), "taken", make([]byte, 30<<20)); !errors.Is(err, api.ErrTooLarge) && !errors.Is(err, api.ErrUnreachable) {
 		t.Errorf("30 MB paste: %v", err)
 	}
-	if _, err := c.Wait(t.Context(), "taken", WaitRequest{Conditions: []Condition{{Text: "("}}}); !errors.Is(err, ErrRequest) {
+	if _, err := c.Wait(t.Context(), "taken", api.WaitRequest{Conditions: []api.Condition{{Text: "("}}}); !errors.Is(err, api.ErrRequest) {
 		t.Errorf("bad pattern: %v", err)
 	}
-	if _, err := c.Peek(t.Context(), PeekRequest{Name: "nobody"}); !errors.Is(err, ErrNotFound) {
+	if _, err := c.Peek(t.Context(), api.PeekRequest{Name: "nobody"}); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("peek of nobody: %v", err)
 	}
 	if l, err := c.List(t.Context(), "", true); err != nil || len(l) != 1 {
@@ -84,12 +85,12 @@ func TestCreateOfOneNameHasOneWinner(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			_, err := c.Create(t.Context(), CreateRequest{Name: "one", Argv: []string{"cat"}, Env: testEnv})
+			_, err := c.Create(t.Context(), api.CreateRequest{Name: "one", Argv: []string{"cat"}, Env: testEnv})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
 				won++
-			} else if !errors.Is(err, ErrExists) {
+			} else if !errors.Is(err, api.ErrExists) {
 				t.Error(err)
 			}
 		})
@@ -105,7 +106,7 @@ func TestEnvironmentAndUmaskAreTheCallers(t *testing.T) {
 	c := startServer(t)
 	umask := 0o027
 	dir := t.TempDir()
-	_, err := c.Create(t.Context(), CreateRequest{
+	_, err := c.Create(t.Context(), api.CreateRequest{
 		Name: "e", Command: `env | sort; umask; pwd; exec cat`, WorkDir: dir, Umask: &umask,
 		Env: append([]string{"X=a b\xff", "GC_SESSION_ID=theirs", "TERM=dumb"}, testEnv...),
 	})
@@ -129,10 +130,10 @@ func TestArgvThatIsNotFound(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	for argv0, code := range map[string]int{"gc-no-such-program": 127, "/etc/passwd": 126, "/": 126} {
-		if _, err := c.Create(t.Context(), CreateRequest{Name: "n", Argv: []string{argv0}, Env: testEnv}); err != nil {
+		if _, err := c.Create(t.Context(), api.CreateRequest{Name: "n", Argv: []string{argv0}, Env: testEnv}); err != nil {
 			t.Fatal(err)
 		}
-		if x := awaitExit(t, c, "n"); x.Code != code || x.Reason != ReasonNotFound {
+		if x := awaitExit(t, c, "n"); x.Code != code || x.Reason != api.ReasonNotFound {
 			t.Errorf("%s: %+v", argv0, x)
 		}
 		if got := screen(t, c, "n"); !strings.Contains(got, argv0) {
@@ -144,9 +145,9 @@ func TestArgvThatIsNotFound(t *testing.T) {
 func TestLimitsHold(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	_, err := c.Create(t.Context(), CreateRequest{
+	_, err := c.Create(t.Context(), api.CreateRequest{
 		Name: "l", Command: "ulimit -n; ulimit -d; exec cat", Env: testEnv,
-		Limits: Limits{OpenFiles: 77, MemoryBytes: 512 << 20},
+		Limits: api.Limits{OpenFiles: 77, MemoryBytes: 512 << 20},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +162,7 @@ func TestMetadataBelongsToTheIncarnation(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	ctx := t.Context()
-	_, err := c.Create(ctx, CreateRequest{Name: "m", Command: "exec cat", Env: testEnv, Meta: map[string]string{"a": "1"}})
+	_, err := c.Create(ctx, api.CreateRequest{Name: "m", Command: "exec cat", Env: testEnv, Meta: map[string]string{"a": "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestEventsAreInOrderAndCanBeResumed(t *testing.T) {
 	create(t, c, "e", `printf '\033]2;hi\007\007'; exit 5`)
 	var kinds []string
 	first := ""
-	for len(kinds) == 0 || kinds[len(kinds)-1] != EventExited {
+	for len(kinds) == 0 || kinds[len(kinds)-1] != api.EventExited {
 		e, err := ev.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -206,10 +207,10 @@ func TestEventsAreInOrderAndCanBeResumed(t *testing.T) {
 			first = e.ID
 		}
 		kinds = append(kinds, e.Type)
-		if e.Type == EventExited && (e.Exit == nil || e.Exit.Code != 5) {
+		if e.Type == api.EventExited && (e.Exit == nil || e.Exit.Code != 5) {
 			t.Errorf("exit %+v", e.Exit)
 		}
-		if e.Type == EventTitle && e.Title != "hi" {
+		if e.Type == api.EventTitle && e.Title != "hi" {
 			t.Errorf("title %q", e.Title)
 		}
 	}
@@ -221,10 +222,10 @@ func TestEventsAreInOrderAndCanBeResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if e, err := again.Next(); err != nil || e.Type != EventTitle {
+	if e, err := again.Next(); err != nil || e.Type != api.EventTitle {
 		t.Fatalf("%+v, %v", e, err)
 	}
-	if _, err := c.Events(t.Context(), "other:1"); !errors.Is(err, ErrTooOld) {
+	if _, err := c.Events(t.Context(), "other:1"); !errors.Is(err, api.ErrTooOld) {
 		t.Fatalf("another epoch: %v", err)
 	}
 }
@@ -234,19 +235,19 @@ func TestWaitConditions(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "w", `while read -r line; do eval "$line"; done`)
 	for _, tc := range []struct {
-		condition Condition
+		condition api.Condition
 		trigger   string
 	}{
-		{Condition{Text: "^nee+dle$"}, "echo needle"},
-		{Condition{Title: "^done"}, `printf '\033]2;done it\007'`},
-		{Condition{Bell: true}, `printf '\a'`},
-		{Condition{Prompt: true}, `printf '\033]133;A\007'`},
-		{Condition{Quiet: 30 * time.Millisecond}, "echo x"},
-		{Condition{Exit: true}, "exit 9"},
+		{api.Condition{Text: "^nee+dle$"}, "echo needle"},
+		{api.Condition{Title: "^done"}, `printf '\033]2;done it\007'`},
+		{api.Condition{Bell: true}, `printf '\a'`},
+		{api.Condition{Prompt: true}, `printf '\033]133;A\007'`},
+		{api.Condition{Quiet: 30 * time.Millisecond}, "echo x"},
+		{api.Condition{Exit: true}, "exit 9"},
 	} {
-		done := make(chan WaitResult, 1)
+		done := make(chan api.WaitResult, 1)
 		go func() {
-			r, err := c.Wait(t.Context(), "w", WaitRequest{Conditions: []Condition{{Text: "never"}, tc.condition}, Timeout: 10 * time.Second})
+			r, err := c.Wait(t.Context(), "w", api.WaitRequest{Conditions: []api.Condition{{Text: "never"}, tc.condition}, Timeout: 10 * time.Second})
 			if err != nil {
 				t.Error(err)
 			}
@@ -272,7 +273,7 @@ func TestWaitConditions(t *testing.T) {
 		}
 	}
 	create(t, c, "w2", "exec cat")
-	r, err := c.Wait(t.Context(), "w2", WaitRequest{Conditions: []Condition{{Text: "never"}}, Timeout: 10 * time.Millisecond})
+	r, err := c.Wait(t.Context(), "w2", api.WaitRequest{Conditions: []api.Condition{{Text: "never"}}, Timeout: 10 * time.Millisecond})
 	if err != nil || !r.TimedOut || r.Met != -1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -285,14 +286,14 @@ func TestPeekManyAndUnchanged(t *testing.T) {
 	create(t, c, "p2", "echo two; exec cat")
 	await(t, c, "p1", "one")
 	await(t, c, "p2", "two")
-	rs, err := c.PeekMany(t.Context(), []PeekRequest{{Name: "p1"}, {Name: "nobody"}, {Name: "p2", Format: FormatJSON}})
+	rs, err := c.PeekMany(t.Context(), []api.PeekRequest{{Name: "p1"}, {Name: "nobody"}, {Name: "p2", Format: api.FormatJSON}})
 	if err != nil || len(rs) != 3 {
 		t.Fatal(rs, err)
 	}
-	if rs[0].Text != "one" || !errors.Is(rs[1].Error, ErrNotFound) || rs[2].Screen == nil {
+	if rs[0].Text != "one" || !errors.Is(rs[1].Error, api.ErrNotFound) || rs[2].Screen == nil {
 		t.Fatalf("%+v", rs)
 	}
-	r, err := c.Peek(t.Context(), PeekRequest{Name: "p1", IfRevision: rs[0].Revision})
+	r, err := c.Peek(t.Context(), api.PeekRequest{Name: "p1", IfRevision: rs[0].Revision})
 	if err != nil || !r.Unchanged || r.Text != "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -300,7 +301,7 @@ func TestPeekManyAndUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "p1", "^x$")
-	r, err = c.Peek(t.Context(), PeekRequest{Name: "p1", IfRevision: rs[0].Revision})
+	r, err = c.Peek(t.Context(), api.PeekRequest{Name: "p1", IfRevision: rs[0].Revision})
 	if err != nil || r.Unchanged || r.Text != "one\nx" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -336,11 +337,11 @@ func TestInterruptAndSignal(t *testing.T) {
 	if err := c.Signal(t.Context(), "i", "usr1"); err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.Wait(t.Context(), "i", WaitRequest{Conditions: []Condition{{Text: "USR1"}, {Exit: true}}, Timeout: 10 * time.Second})
+	r, err := c.Wait(t.Context(), "i", api.WaitRequest{Conditions: []api.Condition{{Text: "USR1"}, {Exit: true}}, Timeout: 10 * time.Second})
 	if err != nil || r.TimedOut {
 		t.Fatal(r, err)
 	}
-	if err := c.Signal(t.Context(), "i", "nonsense"); !errors.Is(err, ErrRequest) {
+	if err := c.Signal(t.Context(), "i", "nonsense"); !errors.Is(err, api.ErrRequest) {
 		t.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
@@ -125,8 +126,8 @@ func (c *attachClient) ended() { c.poke() }
 // message is what the writer sends next.
 type message struct {
 	paint  bool
-	raw    bool // paint: what follows is the program's output
-	size   Size // paint: of the terminal it is for
+	raw    bool     // paint: what follows is the program's output
+	size   api.Size // paint: of the terminal it is for
 	resume bool
 	look   bool
 	taken  uint64
@@ -134,7 +135,7 @@ type message struct {
 	nested bool
 	offset uint64
 	data   []byte
-	exit   *Exit
+	exit   *api.Exit
 	pause  time.Duration // before the next one
 }
 
@@ -163,7 +164,7 @@ func (c *attachClient) next() (m message, ok bool) {
 		first := !c.painted
 		c.scrollback, c.painted, c.modes = false, true, modes
 		c.shown = c.raw()
-		m.raw, m.size = c.raw(), Size{c.cols, c.rows}
+		m.raw, m.size = c.raw(), api.Size{Cols: c.cols, Rows: c.rows}
 		m.paint, m.offset, m.data = true, s.out, s.screen().AppendPaint(nil, o)
 		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
 		c.filter = vt.HostFilter{}
@@ -211,7 +212,7 @@ func (c *attachClient) write(ctx context.Context) error {
 			return errKicked
 		}
 		if m.nested {
-			return ErrNested
+			return api.ErrNested
 		}
 		if err := c.sendMessage(ctx, m); err != nil || m.exit != nil {
 			return err
@@ -221,7 +222,7 @@ func (c *attachClient) write(ctx context.Context) error {
 			noted, passed = time.Now(), 0
 		} else if passed > offsetBytes || time.Since(noted) > offsetInterval {
 			noted, passed = time.Now(), 0
-			if err := c.control(ctx, AttachControl{Type: "offset", Offset: m.offset}); err != nil {
+			if err := c.control(ctx, api.AttachControl{Type: "offset", Offset: m.offset}); err != nil {
 				return err
 			}
 		}
@@ -235,19 +236,19 @@ func (c *attachClient) write(ctx context.Context) error {
 
 func (c *attachClient) sendMessage(ctx context.Context, m message) error {
 	if m.exit != nil {
-		return c.control(ctx, AttachControl{Type: "exit", Exit: m.exit})
+		return c.control(ctx, api.AttachControl{Type: "exit", Exit: m.exit})
 	}
 	if m.taken > 0 {
-		return c.control(ctx, AttachControl{Type: "typed", Typed: m.taken})
+		return c.control(ctx, api.AttachControl{Type: "typed", Typed: m.taken})
 	}
 	if m.look {
-		return c.control(ctx, AttachControl{Type: "look"})
+		return c.control(ctx, api.AttachControl{Type: "look"})
 	}
 	if m.resume {
-		return c.control(ctx, AttachControl{Type: "resume", Offset: m.offset})
+		return c.control(ctx, api.AttachControl{Type: "resume", Offset: m.offset})
 	}
 	if m.paint {
-		if err := c.control(ctx, AttachControl{Type: "paint", Offset: m.offset, Raw: m.raw, Cols: m.size.Cols, Rows: m.size.Rows}); err != nil {
+		if err := c.control(ctx, api.AttachControl{Type: "paint", Offset: m.offset, Raw: m.raw, Cols: m.size.Cols, Rows: m.size.Rows}); err != nil {
 			return err
 		}
 		return c.binary(ctx, m.data)
@@ -266,7 +267,7 @@ func (c *attachClient) binary(ctx context.Context, p []byte) error {
 	return c.ws.Write(ctx, websocket.MessageBinary, p)
 }
 
-func (c *attachClient) control(ctx context.Context, m AttachControl) error {
+func (c *attachClient) control(ctx context.Context, m api.AttachControl) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -296,7 +297,7 @@ func (c *attachClient) read(ctx context.Context) error {
 
 // told carries out a control message; what is not known is ignored.
 func (c *attachClient) told(data []byte) error {
-	var m AttachControl
+	var m api.AttachControl
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil
 	}
@@ -370,7 +371,7 @@ func (s *session) join(c *attachClient) {
 		s.joinTyping(c)
 	}
 	s.broadcast()
-	s.srv.emit(s, Event{Type: EventAttached})
+	s.srv.emit(s, api.Event{Type: api.EventAttached})
 }
 
 // joinTyping makes the first client that may type the one whose size is in
@@ -411,7 +412,7 @@ func (s *session) leave(c *attachClient) {
 		s.elect()
 	}
 	s.broadcast()
-	s.srv.emit(s, Event{Type: EventDetached})
+	s.srv.emit(s, api.Event{Type: api.EventDetached})
 }
 
 // elect lets the size follow who typed last of those that are there. mu is held.
@@ -448,9 +449,9 @@ func (s *session) attach(ctx context.Context, c *attachClient) {
 	case errors.Is(err, errKicked):
 		s.leave(c) // before the client knows
 		c.ws.Close(StatusKicked, "another terminal sent this one away")
-	case errors.Is(err, ErrNested):
+	case errors.Is(err, api.ErrNested):
 		s.leave(c)
-		c.ws.Close(StatusNested, ErrNested.Error())
+		c.ws.Close(StatusNested, api.ErrNested.Error())
 	}
 	cancel()
 	c.ws.CloseNow()

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"github.com/coder/websocket"
 )
@@ -73,9 +74,9 @@ type AttachOptions struct {
 // AttachResult is how an attachment ended.
 type AttachResult struct {
 	Reason AttachReason
-	Exit   *Exit  // of the program, for AttachExited; nil when it is not known
-	Rest   []byte // typed behind the detach keys and read with them
-	Lost   uint64 // bytes that were typed while a server died and may not have arrived
+	Exit   *api.Exit // of the program, for AttachExited; nil when it is not known
+	Rest   []byte    // typed behind the detach keys and read with them
+	Lost   uint64    // bytes that were typed while a server died and may not have arrived
 }
 
 // AttachTerminal connects a person's terminal to a session until the detach
@@ -101,7 +102,7 @@ type attachSession interface {
 	// while the server answers.
 	dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*websocket.Conn, error)
 	// exit returns how the session ended, nil when that is not known.
-	exit(ctx context.Context) *Exit
+	exit(ctx context.Context) *api.Exit
 	// typed is what the server of the last dial said of the client's input.
 	typed() typedSoFar
 }
@@ -137,7 +138,7 @@ type attachment struct {
 	painted  chan struct{} // closed when the terminal shows something
 	look     outerLook
 	unsent   []byte   // input that could not be written; of the writer
-	sized    Size     // what the server has for the size; of the writer
+	sized    api.Size // what the server has for the size; of the writer
 	shown    progress // how far the terminal came; of the reader
 	again    bool     // the connection is not the first; of the reader
 	seen     bool     // painted is closed; of the reader
@@ -183,7 +184,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	a.start(func() {
 		catchSignals(signals)
 		close(caught)
-		a.watch(signals, Size{cols, rows})
+		a.watch(signals, api.Size{Cols: cols, Rows: rows})
 	})
 	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() { a.screen.open(a.ctx) })
 	if err == nil {
@@ -193,7 +194,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	}
 	var result AttachResult
 	if err == nil {
-		a.sized = Size{cols, rows}
+		a.sized = api.Size{Cols: cols, Rows: rows}
 		result, err = a.run(conn)
 	} else if a.ctx.Err() != nil {
 		result, err = a.result(ending{cause: context.Cause(a.ctx)})
@@ -265,7 +266,7 @@ type ending struct {
 	failed error // the terminal or the session does not allow to go on
 	kicked bool
 	exited bool
-	exit   *Exit
+	exit   *api.Exit
 }
 
 // result says what an ending means to the caller.

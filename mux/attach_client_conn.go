@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"github.com/coder/websocket"
 )
 
@@ -24,7 +25,7 @@ type clientSession struct {
 }
 
 func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*websocket.Conn, error) {
-	r := AttachRequest{Name: s.name, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback, Alone: o.Alone, Running: at == nil}
+	r := api.AttachRequest{Name: s.name, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback, Alone: o.Alone, Running: at == nil}
 	if s.id != "" {
 		r.Name = s.id
 	}
@@ -34,7 +35,7 @@ func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOption
 	r.Client = s.me
 	if at != nil {
 		r.Back, r.Scrollback, r.Alone = true, false, false // that was done
-		r.Resume = at.known && at.size == Size{cols, rows}
+		r.Resume = at.known && at.size == api.Size{Cols: cols, Rows: rows}
 		r.Offset, r.Skip = at.offset, at.behind
 	}
 	conn, err := s.c.attach(ctx, r, meanwhile)
@@ -58,15 +59,15 @@ func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOption
 
 // progress is how far a terminal came in a session's output.
 type progress struct {
-	known  bool // else it has to be painted
-	size   Size // of the terminal, as it was painted
+	known  bool     // else it has to be painted
+	size   api.Size // of the terminal, as it was painted
 	offset uint64
-	behind uint64         // bytes shown that came after offset
-	paint  *AttachControl // the next bytes are this paint
+	behind uint64             // bytes shown that came after offset
+	paint  *api.AttachControl // the next bytes are this paint
 }
 
 // told notes what the server says about the bytes that follow.
-func (p *progress) told(m AttachControl) {
+func (p *progress) told(m api.AttachControl) {
 	switch m.Type {
 	case "paint":
 		*p = progress{paint: &m}
@@ -78,13 +79,13 @@ func (p *progress) told(m AttachControl) {
 // finished notes that a message was shown as a whole.
 func (p *progress) finished() {
 	if m := p.paint; m != nil {
-		*p = progress{known: m.Raw, size: Size{m.Cols, m.Rows}, offset: m.Offset}
+		*p = progress{known: m.Raw, size: api.Size{Cols: m.Cols, Rows: m.Rows}, offset: m.Offset}
 	}
 }
 
 func (s *clientSession) typed() typedSoFar { return s.so }
 
-func (s *clientSession) exit(ctx context.Context) *Exit {
+func (s *clientSession) exit(ctx context.Context) *api.Exit {
 	if s.id == "" {
 		return nil
 	}
@@ -156,7 +157,7 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 			}
 		case <-a.resized:
 			cols, rows := a.screen.size()
-			if a.tellSize(ctx, conn, Size{cols, rows}) != nil || a.tell(ctx, conn) != nil {
+			if a.tellSize(ctx, conn, api.Size{Cols: cols, Rows: rows}) != nil || a.tell(ctx, conn) != nil {
 				return
 			}
 		case m := <-a.messages:
@@ -177,7 +178,7 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 // whether SIGWINCH was told yet or not, and the program is to find that size.
 func (a *attachment) write(ctx context.Context, conn *websocket.Conn, p []byte) error {
 	cols, rows := a.screen.size()
-	if now := (Size{cols, rows}); now != a.sized {
+	if now := (api.Size{Cols: cols, Rows: rows}); now != a.sized {
 		if err := a.tellSize(ctx, conn, now); err != nil {
 			return err
 		}
@@ -186,8 +187,8 @@ func (a *attachment) write(ctx context.Context, conn *websocket.Conn, p []byte) 
 }
 
 // tellSize says how large the terminal is.
-func (a *attachment) tellSize(ctx context.Context, conn *websocket.Conn, now Size) error {
-	b, err := json.Marshal(AttachControl{Type: "resize", Cols: now.Cols, Rows: now.Rows})
+func (a *attachment) tellSize(ctx context.Context, conn *websocket.Conn, now api.Size) error {
+	b, err := json.Marshal(api.AttachControl{Type: "resize", Cols: now.Cols, Rows: now.Rows})
 	if err != nil {
 		return err
 	}
@@ -211,7 +212,7 @@ func (a *attachment) tell(ctx context.Context, conn *websocket.Conn) error {
 // readMessages shows what the server sends until the connection ends.
 func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) ending {
 	var exited bool
-	var exit *Exit
+	var exit *api.Exit
 	buf := make([]byte, 32<<10)
 	for {
 		kind, r, err := conn.Reader(ctx)
@@ -221,7 +222,7 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 		case websocket.CloseStatus(err) == StatusKicked:
 			return ending{kicked: true}
 		case websocket.CloseStatus(err) == StatusNested:
-			return ending{failed: ErrNested}
+			return ending{failed: api.ErrNested}
 		case err != nil:
 			return ending{lost: err}
 		case kind == websocket.MessageBinary:
@@ -243,7 +244,7 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 			return ending{lost: err}
 		}
 		// Unknown messages, and what is none, are for other clients.
-		var control AttachControl
+		var control api.AttachControl
 		if len(b) > maxControl || json.Unmarshal(b, &control) != nil {
 			continue
 		}
@@ -309,11 +310,11 @@ func (a *attachment) reconnect(lost error) (*websocket.Conn, ending) {
 		conn, err := a.session.dial(ctx, cols, rows, a.o, &a.shown, nil)
 		switch {
 		case err == nil:
-			a.again, a.sized = true, Size{cols, rows}
+			a.again, a.sized = true, api.Size{Cols: cols, Rows: rows}
 			return conn, ending{}
-		case errors.Is(err, ErrNotFound), errors.Is(err, ErrExited):
+		case errors.Is(err, api.ErrNotFound), errors.Is(err, api.ErrExited):
 			return nil, ending{exited: true, exit: a.session.exit(ctx)}
-		case errors.Is(err, ErrForeign):
+		case errors.Is(err, api.ErrForeign):
 			return nil, ending{lost: err}
 		}
 		timer := time.NewTimer(delay)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 )
@@ -29,8 +30,8 @@ type fakeServer struct {
 	over     chan struct{} // closed when the test has ended
 
 	mu   sync.Mutex
-	info SessionInfo
-	err  *RemoteError // of every request, when set
+	info api.SessionInfo
+	err  *api.RemoteError // of every request, when set
 	http *http.Server
 	dead chan struct{}
 }
@@ -50,7 +51,7 @@ func newFakeServer(t *testing.T) *fakeServer {
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	s := &fakeServer{
 		t: t, socket: filepath.Join(t.TempDir(), "mux.sock"), attached: make(chan *fakeConn, 16), over: make(chan struct{}),
-		info: SessionInfo{ID: "id-1", Name: "demo", State: StateRunning},
+		info: api.SessionInfo{ID: "id-1", Name: "demo", State: api.StateRunning},
 	}
 	s.listen()
 	t.Cleanup(func() {
@@ -94,7 +95,7 @@ func (s *fakeServer) stop() {
 }
 
 // set changes what is told of the session.
-func (s *fakeServer) set(change func(*SessionInfo)) {
+func (s *fakeServer) set(change func(*api.SessionInfo)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.info)
@@ -104,7 +105,7 @@ func (s *fakeServer) set(change func(*SessionInfo)) {
 func (s *fakeServer) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.err = remote(err)
+	s.err = api.Remote(err)
 }
 
 func (s *fakeServer) reply(w http.ResponseWriter) bool {
@@ -120,7 +121,7 @@ func (s *fakeServer) reply(w http.ResponseWriter) bool {
 
 func (s *fakeServer) get(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("name") == "gone" {
-		s.fail(ErrNotFound)
+		s.fail(api.ErrNotFound)
 	}
 	s.mu.Lock()
 	info, failed := s.info, s.err != nil && info404(r)
@@ -186,7 +187,7 @@ func (c *fakeConn) drop() {
 // paint sends a repaint, and raw output after it.
 func (c *fakeConn) paint(screen string) {
 	c.t.Helper()
-	c.control(AttachControl{Type: "paint", Offset: 7})
+	c.control(api.AttachControl{Type: "paint", Offset: 7})
 	c.raw(screen)
 }
 
@@ -232,14 +233,14 @@ func (c *fakeConn) input(n int) string {
 }
 
 // resize reads until the client tells its size.
-func (c *fakeConn) resize() AttachControl {
+func (c *fakeConn) resize() api.AttachControl {
 	c.t.Helper()
 	for {
 		kind, p := c.read()
 		if kind != websocket.MessageText {
 			c.t.Fatalf("input %q came before a size", p)
 		}
-		var m AttachControl
+		var m api.AttachControl
 		if err := json.Unmarshal(p, &m); err != nil {
 			c.t.Fatal(err)
 		}
@@ -279,7 +280,7 @@ func (c *fakeConn) rest() string {
 			got = append(got, p...)
 			continue
 		}
-		var m AttachControl
+		var m api.AttachControl
 		if json.Unmarshal(p, &m) == nil && m.Type == "detach" {
 			c.ws.Close(websocket.StatusNormalClosure, "detached")
 			return string(got)

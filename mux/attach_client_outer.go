@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -74,10 +75,10 @@ func (l *outerLook) open() (until time.Time, open bool) {
 }
 
 // control is what the server is told; false when nothing is known.
-func (l *outerLook) control(t *outerTerminal) (AttachControl, bool) {
+func (l *outerLook) control(t *outerTerminal) (api.AttachControl, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := AttachControl{Type: "terminal", Foreground: l.foreground, Background: l.background}
+	m := api.AttachControl{Type: "terminal", Foreground: l.foreground, Background: l.background}
 	m.CellWidth, m.CellHeight = t.cell()
 	return m, m.Foreground != "" || m.Background != "" || m.CellWidth > 0
 }

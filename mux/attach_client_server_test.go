@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -64,11 +65,11 @@ func attachServer(t *testing.T) *Client {
 
 // startScript starts a session that runs a script of sh, and waits until its
 // screen shows ready.
-func startScript(t *testing.T, c *Client, script, ready string) SessionInfo {
+func startScript(t *testing.T, c *Client, script, ready string) api.SessionInfo {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	info, err := c.Create(ctx, CreateRequest{Name: "demo", Argv: []string{"/bin/sh", "-c", script}, Env: os.Environ()})
+	info, err := c.Create(ctx, api.CreateRequest{Name: "demo", Argv: []string{"/bin/sh", "-c", script}, Env: os.Environ()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,14 +87,14 @@ func waitText(t *testing.T, c *Client, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	r, err := c.Wait(ctx, "demo", WaitRequest{Conditions: []Condition{{Text: text}}})
+	r, err := c.Wait(ctx, "demo", api.WaitRequest{Conditions: []api.Condition{{Text: text}}})
 	if err != nil || r.Met != 0 {
 		t.Fatalf("%q is not shown: %+v, %v", text, r, err)
 	}
 }
 
 // sessionSize returns the size in force.
-func sessionSize(t *testing.T, c *Client) Size {
+func sessionSize(t *testing.T, c *Client) api.Size {
 	t.Helper()
 	info, err := c.Get(context.Background(), "demo")
 	if err != nil {
@@ -163,7 +164,7 @@ func attachRealPaint(t *testing.T, c *Client) {
 // the form of peek without what may differ.
 func sessionScreen(t *testing.T, c *Client) map[string]any {
 	t.Helper()
-	r, err := c.Peek(context.Background(), PeekRequest{Name: "demo", Format: FormatJSON, Screen: true})
+	r, err := c.Peek(context.Background(), api.PeekRequest{Name: "demo", Format: api.FormatJSON, Screen: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func attachRealExit(t *testing.T, c *Client) {
 	r := attachPerson(p, c, "demo", nil)
 	p.shows("ready")
 	p.types("\r")
-	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 7 || res.Exit.Reason != ReasonExited {
+	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 7 || res.Exit.Reason != api.ReasonExited {
 		t.Errorf("exit %+v", res.Exit)
 	}
 	p.sees("the end")
@@ -246,7 +247,7 @@ func attachRealResize(t *testing.T, c *Client) {
 	p.types("\x02d")
 	r.want(AttachDetached)
 	waitText(t, c, "40 120")
-	if s := sessionSize(t, c); s != (Size{DefaultCols, DefaultRows}) {
+	if s := sessionSize(t, c); s != (api.Size{Cols: api.DefaultCols, Rows: api.DefaultRows}) {
 		t.Errorf("size after the detach: %+v", s)
 	}
 }
@@ -259,7 +260,7 @@ func attachRealSmall(t *testing.T, c *Client) {
 	p.resize(20, 5)
 	r := attachPerson(p, c, "demo", func(o *AttachOptions) { o.ReadOnly = true })
 	p.shows("line 60\nready")
-	if s := sessionSize(t, c); s != (Size{DefaultCols, DefaultRows}) {
+	if s := sessionSize(t, c); s != (api.Size{Cols: api.DefaultCols, Rows: api.DefaultRows}) {
 		t.Errorf("size: %+v", s)
 	}
 	p.types("typed\r")
@@ -331,19 +332,19 @@ func attachRealTwo(t *testing.T, c *Client) {
 	rs := attachPerson(small, c, "demo", nil)
 	small.shows("ready")
 	waitClients(t, c, 2)
-	if s := sessionSize(t, c); s != (Size{130, 50}) {
+	if s := sessionSize(t, c); s != (api.Size{Cols: 130, Rows: 50}) {
 		t.Errorf("size with the first: %+v", s)
 	}
 	small.types("small\r")
 	small.shows("got small")
 	big.shows("got small")
-	if s := sessionSize(t, c); s != (Size{80, 24}) {
+	if s := sessionSize(t, c); s != (api.Size{Cols: 80, Rows: 24}) {
 		t.Errorf("size with the second: %+v", s)
 	}
 	small.types("\x02d")
 	rs.want(AttachDetached)
 	waitClients(t, c, 1)
-	if s := sessionSize(t, c); s != (Size{130, 50}) {
+	if s := sessionSize(t, c); s != (api.Size{Cols: 130, Rows: 50}) {
 		t.Errorf("size after the second left: %+v", s)
 	}
 	big.types("\x02d")
@@ -402,7 +403,7 @@ func attachRealServerKilled(t *testing.T, c *Client) {
 func attachRealScrollback(t *testing.T, c *Client) {
 	startScript(t, c, `for i in $(seq 1 200); do echo "line $i"; done; echo ready; exec cat`, "ready")
 	p := newPerson(t)
-	p.resize(DefaultCols, DefaultRows)
+	p.resize(api.DefaultCols, api.DefaultRows)
 	r := attachPerson(p, c, "demo", func(o *AttachOptions) { o.Scrollback = true })
 	p.shows("ready")
 	p.types("\x02d")

@@ -18,6 +18,7 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
@@ -50,7 +51,7 @@ func TestAttachShowsAndTypes(t *testing.T) {
 	}
 	c.control(map[string]any{"type": "news", "of": []string{"later servers"}})
 	c.control("nonsense")
-	c.control(AttachControl{Type: "offset", Offset: 99})
+	c.control(api.AttachControl{Type: "offset", Offset: 99})
 	big := strings.Repeat("0123456789abcdef", 1<<16) + "end of it"
 	c.raw(big)
 	p.sees("end of it")
@@ -111,7 +112,7 @@ func TestAttachOtherDetachKeys(t *testing.T) {
 func TestAttachExit(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
 	c.raw("bye")
-	c.control(AttachControl{Type: "exit", Exit: &Exit{Code: 3, Reason: ReasonExited}})
+	c.control(api.AttachControl{Type: "exit", Exit: &api.Exit{Code: 3, Reason: api.ReasonExited}})
 	c.end(websocket.StatusNormalClosure)
 	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 3 {
 		t.Errorf("exit %+v", res.Exit)
@@ -129,9 +130,9 @@ func TestAttachKicked(t *testing.T) {
 
 func TestAttachNoSession(t *testing.T) {
 	s, p := newFakeServer(t), newPerson(t)
-	s.fail(ErrNotFound)
+	s.fail(api.ErrNotFound)
 	r := attachPerson(p, s.client(), "gone", nil)
-	if _, err := r.ended(); !errors.Is(err, ErrNotFound) {
+	if _, err := r.ended(); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 	p.checkRestored()
@@ -198,8 +199,8 @@ func TestAttachLost(t *testing.T) {
 // TestAttachExitWhileAway: the program ended while the server was gone.
 func TestAttachExitWhileAway(t *testing.T) {
 	s, c, p, r := attachDemo(t, nil)
-	s.set(func(i *SessionInfo) { i.State, i.Exit = StateExited, &Exit{Code: 130, Signal: "SIGINT"} })
-	s.fail(ErrExited)
+	s.set(func(i *api.SessionInfo) { i.State, i.Exit = api.StateExited, &api.Exit{Code: 130, Signal: "SIGINT"} })
+	s.fail(api.ErrExited)
 	c.drop()
 	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 130 {
 		t.Errorf("exit %+v", res.Exit)
@@ -490,7 +491,7 @@ func TestAttachReaderIsLeftAlone(t *testing.T) {
 	s := newFakeServer(t)
 	r := attachWith(t, s.client(), "demo", AttachOptions{In: local})
 	c := s.next()
-	c.control(AttachControl{Type: "exit", Exit: &Exit{}})
+	c.control(api.AttachControl{Type: "exit", Exit: &api.Exit{}})
 	c.end(websocket.StatusNormalClosure)
 	r.want(AttachExited)
 	go far.Write([]byte("next"))
@@ -505,7 +506,7 @@ func TestAttachWithoutInput(t *testing.T) {
 	r := attachWith(t, s.client(), "demo", AttachOptions{ReadOnly: true})
 	c := s.next()
 	c.paint("screen")
-	c.control(AttachControl{Type: "exit", Exit: &Exit{}})
+	c.control(api.AttachControl{Type: "exit", Exit: &api.Exit{}})
 	c.end(websocket.StatusNormalClosure)
 	r.want(AttachExited)
 }

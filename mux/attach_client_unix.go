@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -215,14 +216,14 @@ func catchSignals(signals chan<- os.Signal) {
 
 // catchRest catches what can be caught late, as what it did not tell is seen:
 // each signal takes the time of several switches between threads.
-func (a *attachment) catchRest(signals chan<- os.Signal, was Size) {
+func (a *attachment) catchRest(signals chan<- os.Signal, was api.Size) {
 	signal.Notify(signals, unix.SIGCONT)
 	if a.screen.givenBack() {
 		a.continued()
 	}
 	if a.o.Resized == nil {
 		signal.Notify(signals, unix.SIGWINCH)
-		if cols, rows := a.screen.size(); was != (Size{cols, rows}) {
+		if cols, rows := a.screen.size(); was != (api.Size{Cols: cols, Rows: rows}) {
 			a.noteSize()
 		}
 	}
@@ -236,7 +237,7 @@ func (a *attachment) continued() {
 
 // watch heeds signals and changes of the size, which was the given one, until
 // the end.
-func (a *attachment) watch(signals chan os.Signal, was Size) {
+func (a *attachment) watch(signals chan os.Signal, was api.Size) {
 	resized, painted := a.o.Resized, a.painted
 	for {
 		select {

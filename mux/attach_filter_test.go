@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"gascity.dev/gc/mux/api"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -17,7 +18,7 @@ printf 'gone\033cafter RIS\r\n'; read x
 printf '\033%%@Latin-1 \351\r\n'; read x
 printf '\033%%GUTF-8 \303\251\r\n'; exec cat`, "ready")
 	p := newPerson(t)
-	p.resize(DefaultCols, DefaultRows)
+	p.resize(api.DefaultCols, api.DefaultRows)
 	r := attachPerson(p, c, "demo", nil)
 	p.shows("ready")
 	for _, text := range []string{"first", "after RIS", "Latin-1 é", "UTF-8 é"} {

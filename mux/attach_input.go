@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"errors"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"time"
 )
@@ -68,8 +69,8 @@ func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err er
 		s.cancelNudge()
 	}
 	err = s.sendTyped(ctx, c.typist, p)
-	if errors.Is(err, ErrExited) || errors.Is(err, ErrInputFull) {
-		return errors.Is(err, ErrInputFull), nil // the writer tells about the end
+	if errors.Is(err, api.ErrExited) || errors.Is(err, api.ErrInputFull) {
+		return errors.Is(err, api.ErrInputFull), nil // the writer tells about the end
 	}
 	return false, err
 }

@@ -3,6 +3,7 @@ package mux
 import (
 	"bytes"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
@@ -13,7 +14,7 @@ const maxCell = 1000
 // looks notes what the client's terminal looks like. Programs that ask get the
 // answers for the terminal whose size is in force; after it left, those of the
 // last one.
-func (c *attachClient) looks(m AttachControl) {
+func (c *attachClient) looks(m api.AttachControl) {
 	o := vt.HostTerminal{CellWidth: m.CellWidth, CellHeight: m.CellHeight}
 	if min(m.CellWidth, m.CellHeight) <= 0 || max(m.CellWidth, m.CellHeight) > maxCell {
 		o.CellWidth, o.CellHeight = 0, 0

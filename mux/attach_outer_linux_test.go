@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,7 +54,7 @@ func (c *Client) awaitOuter(t *testing.T, is func() bool) {
 			t.Fatalf("the program is not told; it shows\n%s", screen(t, c, "demo"))
 		}
 		ctx := t.Context()
-		if _, err := c.Wait(ctx, "demo", WaitRequest{Conditions: []Condition{{Quiet: 50 * time.Millisecond}}}); err != nil {
+		if _, err := c.Wait(ctx, "demo", api.WaitRequest{Conditions: []api.Condition{{Quiet: 50 * time.Millisecond}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +129,7 @@ func TestAttachImageAnswers(t *testing.T) {
 	create(t, c, "demo", `stty -echo raw; printf 'ready\r\n'; while :; do dd bs=1 count=1 2>/dev/null | tr '\033' 'E'; done`)
 	await(t, c, "demo", "ready")
 	attach := func() *AttachConn {
-		conn, err := c.Attach(t.Context(), AttachRequest{Name: "demo"})
+		conn, err := c.Attach(t.Context(), api.AttachRequest{Name: "demo"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -49,7 +50,7 @@ func TestAttachResumes(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "demo", numbered(1500, 5))
 	p := newPerson(t)
-	p.resize(DefaultCols, DefaultRows)
+	p.resize(api.DefaultCols, api.DefaultRows)
 	r := attachPerson(p, c, "demo", nil)
 	p.shows("ready")
 	p.types("\r")
@@ -85,7 +86,7 @@ func TestAttachResumesOrPaints(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "demo", numbered(40000, 200))
 	p := newPerson(t)
-	p.resize(DefaultCols, DefaultRows)
+	p.resize(api.DefaultCols, api.DefaultRows)
 	r := attachPerson(p, c, "demo", nil)
 	p.shows("ready")
 	p.types("\r")
@@ -113,7 +114,7 @@ func TestAttachResumesOrPaints(t *testing.T) {
 // shownText is what a terminal with a long memory makes of bytes.
 func shownText(t *testing.T, shown string) string {
 	t.Helper()
-	term, err := vt.New(vt.Options{Cols: DefaultCols, Rows: DefaultRows, HistoryLines: 100000})
+	term, err := vt.New(vt.Options{Cols: api.DefaultCols, Rows: api.DefaultRows, HistoryLines: 100000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestAttachResumePlace(t *testing.T) {
 	const text = "one \x1b[31mred\x1b[m ü\x1b[5n\x1b]10;?\x07 two\x1b]2;title\x07 three"
 	create(t, c, "demo", `stty -echo -onlcr; printf ready; read x; printf 'one \033[31mred\033[m ü\033[5n\033]10;?\007 two\033]2;title\007 three'; exec cat`)
 	await(t, c, "demo", "ready")
-	conn, err := c.Attach(t.Context(), AttachRequest{Name: "demo", Cols: DefaultCols, Rows: DefaultRows})
+	conn, err := c.Attach(t.Context(), api.AttachRequest{Name: "demo", Cols: api.DefaultCols, Rows: api.DefaultRows})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestAttachResumePlace(t *testing.T) {
 			t.Fatalf("%v after %q", err, got)
 		case m != nil && m.Type == "paint":
 			offset, painted = m.Offset, 0
-			if !m.Raw || m.Cols != DefaultCols || m.Rows != DefaultRows {
+			if !m.Raw || m.Cols != api.DefaultCols || m.Rows != api.DefaultRows {
 				t.Errorf("painted for %+v", m)
 			}
 		case painted == 0 && m == nil:
@@ -161,9 +162,9 @@ func TestAttachResumePlace(t *testing.T) {
 	if string(got) != want {
 		t.Fatalf("passed %q, want %q", got, want)
 	}
-	at := func(r AttachRequest) (kind, data string) {
+	at := func(r api.AttachRequest) (kind, data string) {
 		t.Helper()
-		r.Name, r.Cols, r.Rows, r.Back = "demo", DefaultCols, DefaultRows, true
+		r.Name, r.Cols, r.Rows, r.Back = "demo", api.DefaultCols, api.DefaultRows, true
 		conn, err := c.Attach(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
@@ -183,12 +184,12 @@ func TestAttachResumePlace(t *testing.T) {
 		return m.Type, string(b)
 	}
 	for skip := range len(want) + 1 {
-		kind, data := at(AttachRequest{Resume: true, Offset: offset, Skip: uint64(skip)})
+		kind, data := at(api.AttachRequest{Resume: true, Offset: offset, Skip: uint64(skip)})
 		if kind != "resume" || data != want[skip:] {
 			t.Errorf("behind %d bytes: %s %q, want %q", skip, kind, data, want[skip:])
 		}
 	}
-	for name, r := range map[string]AttachRequest{
+	for name, r := range map[string]api.AttachRequest{
 		"no place":   {},
 		"the future": {Resume: true, Offset: offset + 1000},
 		"more bytes": {Resume: true, Offset: offset, Skip: uint64(len(want) + 1)},
@@ -208,7 +209,7 @@ func TestAttachBackKeepsTheSize(t *testing.T) {
 	await(t, c, "demo", "ready")
 	var people []*person
 	var runs []*attachRun
-	for _, size := range []Size{{100, 30}, {60, 20}} {
+	for _, size := range []api.Size{{Cols: 100, Rows: 30}, {Cols: 60, Rows: 20}} {
 		p := newPerson(t)
 		p.resize(size.Cols, size.Rows)
 		runs = append(runs, attachPerson(p, c, "demo", nil))
@@ -220,7 +221,7 @@ func TestAttachBackKeepsTheSize(t *testing.T) {
 	for range 3 {
 		killServer(t, c)
 		waitClients(t, c, 2)
-		if got := sessionSize(t, c); got != (Size{60, 20}) {
+		if got := sessionSize(t, c); got != (api.Size{Cols: 60, Rows: 20}) {
 			t.Fatalf("the size is %+v", got)
 		}
 	}
@@ -231,7 +232,7 @@ func TestAttachBackKeepsTheSize(t *testing.T) {
 	for _, r := range runs {
 		r.want(AttachDetached)
 	}
-	if got := sessionSize(t, c); got != (Size{DefaultCols, DefaultRows}) {
+	if got := sessionSize(t, c); got != (api.Size{Cols: api.DefaultCols, Rows: api.DefaultRows}) {
 		t.Errorf("the size is %+v", got)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/testenv"
+	"gascity.dev/gc/mux/api"
 )
 
 // TestForeignUser: a process of another user gets no answer, even where the
@@ -119,8 +120,8 @@ func TestClientsThatVanishLetGo(t *testing.T) {
 		ctx, vanish := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Paste(ctx, "v", make([]byte, 1<<20)) }()
-		go func() { _, _ = c.Wait(ctx, "v", WaitRequest{Conditions: []Condition{{Text: "never"}}}) }()
-		if i, err := c.Get(t.Context(), "v"); err != nil || i.State != StateRunning {
+		go func() { _, _ = c.Wait(ctx, "v", api.WaitRequest{Conditions: []api.Condition{{Text: "never"}}}) }()
+		if i, err := c.Get(t.Context(), "v"); err != nil || i.State != api.StateRunning {
 			t.Fatal(i, err)
 		}
 		vanish()
@@ -192,16 +193,16 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	for _, name := range []string{"a/b", "../x", ".", "..", "a\nb", "a\x00b", "a\x1b[2Jb", "-rf", "ä", " ", "%2e%2e", "a\\b", strings.Repeat("x", 4096)} {
-		if _, err := c.Create(t.Context(), CreateRequest{Name: name, Env: testEnv}); !errors.Is(err, ErrBadName) {
+		if _, err := c.Create(t.Context(), api.CreateRequest{Name: name, Env: testEnv}); !errors.Is(err, api.ErrBadName) {
 			t.Errorf("create %q: %v", name, err)
 		}
-		if _, err := c.Create(t.Context(), CreateRequest{Name: "ok", ID: name, Env: testEnv}); !errors.Is(err, ErrBadName) {
+		if _, err := c.Create(t.Context(), api.CreateRequest{Name: "ok", ID: name, Env: testEnv}); !errors.Is(err, api.ErrBadName) {
 			t.Errorf("id %q: %v", name, err)
 		}
 		if _, err := c.Get(t.Context(), name); err == nil {
 			t.Errorf("get %q: found", name)
 		}
-		if _, err := c.Enqueue(t.Context(), QueueRequest{Target: name, Text: "x"}); !errors.Is(err, ErrBadName) {
+		if _, err := c.Enqueue(t.Context(), api.QueueRequest{Target: name, Text: "x"}); !errors.Is(err, api.ErrBadName) {
 			t.Errorf("queue for %q: %v", name, err)
 		}
 	}
@@ -233,7 +234,7 @@ func TestResizeStorm(t *testing.T) {
 	}
 	wg.Wait()
 	for _, bad := range [][2]int{{0, 10}, {1, 10}, {10, 0}, {-5, 10}, {2001, 10}, {10, 1 << 30}} {
-		if err := c.Resize(t.Context(), "r", bad[0], bad[1]); !errors.Is(err, ErrSize) {
+		if err := c.Resize(t.Context(), "r", bad[0], bad[1]); !errors.Is(err, api.ErrSize) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
@@ -242,7 +243,7 @@ func TestResizeStorm(t *testing.T) {
 	}
 	await(t, c, "r", "^33 91$")
 	i, err := c.Get(t.Context(), "r")
-	if err != nil || i.Size != (Size{91, 33}) || i.ScreenLost {
+	if err != nil || i.Size != (api.Size{Cols: 91, Rows: 33}) || i.ScreenLost {
 		t.Fatalf("%+v, %v", i, err)
 	}
 }
@@ -255,16 +256,16 @@ func TestEmptyNames(t *testing.T) {
 	run := map[string]func() error{
 		"get":           func() error { _, err := c.Get(t.Context(), ""); return err },
 		"kill":          func() error { return c.Kill(t.Context(), "", 0) },
-		"peek":          func() error { _, err := c.Peek(t.Context(), PeekRequest{}); return err },
+		"peek":          func() error { _, err := c.Peek(t.Context(), api.PeekRequest{}); return err },
 		"keys":          func() error { return c.Keys(t.Context(), "", []string{"Enter"}, false) },
 		"process":       func() error { _, err := c.Process(t.Context(), ""); return err },
 		"process wait":  func() error { _, err := c.ProcessWait(t.Context(), "", "", 0); return err },
-		"process log":   func() error { _, err := c.ProcessLog(t.Context(), "", LogRequest{}); return err },
-		"process write": func() error { return c.ProcessWrite(t.Context(), "", WriteRequest{}) },
+		"process log":   func() error { _, err := c.ProcessLog(t.Context(), "", api.LogRequest{}); return err },
+		"process write": func() error { return c.ProcessWrite(t.Context(), "", api.WriteRequest{}) },
 		"remove":        func() error { return c.ProcessRemove(t.Context(), "", true) },
 	}
 	for name, f := range run {
-		if err := f(); !errors.Is(err, ErrNotFound) {
+		if err := f(); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

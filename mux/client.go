@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/alive"
+	"gascity.dev/gc/mux/api"
 )
 
 // Client talks to one server over its socket, with connections kept alive. It
@@ -23,7 +24,7 @@ import (
 // they return ErrNotFound when there is no such session, and ErrUnreachable
 // when the server cannot be asked, in which case nothing is known.
 type Client struct {
-	paths   Paths
+	paths   api.Paths
 	conns   transport
 	watched watched
 	silent  atomic.Bool // the last reply did not come: the server was frozen
@@ -34,7 +35,7 @@ const host = "mux"
 
 // newClient returns a client that connects with dial. Its first request goes
 // over first, the connection that proved the server; it may be nil.
-func newClient(p Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
+func newClient(p api.Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
 	c := &Client{paths: p, conns: transport{dial: dial, most: heldMost}}
 	if first != nil {
 		h := newHeld(first)
@@ -48,7 +49,7 @@ func newClient(p Paths, first net.Conn, dial func(ctx context.Context) (net.Conn
 // such as the standard streams of `ssh HOST gc mux dial`. Every connection is
 // made with dial.
 func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
-	return newClient(Paths{}, nil, dial)
+	return newClient(api.Paths{}, nil, dial)
 }
 
 // Stream returns a connection to the server's socket, for `gc mux dial`; the
@@ -62,7 +63,7 @@ func (c *Client) Stream(ctx context.Context) (net.Conn, error) {
 }
 
 // Paths returns where the server lives; zero for a client of [NewClient].
-func (c *Client) Paths() Paths { return c.paths }
+func (c *Client) Paths() api.Paths { return c.paths }
 
 // Close closes idle connections. It is idempotent and always returns nil.
 func (c *Client) Close() error {
@@ -98,7 +99,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 	}
 	return nil
 }
@@ -109,13 +110,13 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+			return nil, fmt.Errorf("%w: %w", api.ErrRequest, err)
 		}
 		body = bytes.NewReader(b)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+host+path, body)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrRequest, err)
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -124,7 +125,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	watched, done := c.watch(ctx, method, path)
 	resp, err := c.conns.RoundTrip(req.WithContext(watched))
 	// A caller's own deadline may be the same, and come first.
-	c.silent.Store(errors.Is(err, ErrFrozen) || err != nil && isQuick(method, path) && time.Since(begun) > alive.Limit*9/10)
+	c.silent.Store(errors.Is(err, api.ErrFrozen) || err != nil && isQuick(method, path) && time.Since(begun) > alive.Limit*9/10)
 	if err != nil {
 		done()
 		if ctx.Err() != nil {
@@ -154,7 +155,7 @@ func (c *Client) watch(ctx context.Context, method, path string) (watched contex
 	if c.silent.Load() {
 		limit = alive.Again
 	}
-	return alive.WatchFor(ctx, limit, probe, ErrFrozen)
+	return alive.WatchFor(ctx, limit, probe, api.ErrFrozen)
 }
 
 // isQuick reports whether a request is answered at once.
@@ -197,12 +198,12 @@ func unreachable(err error) error {
 	if errors.As(err, &h) {
 		return h // it says all, and how it happened is of no use to anyone
 	}
-	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 }
 
 // replyError reads the error of a reply.
 func replyError(resp *http.Response) error {
-	e := &RemoteError{Status: resp.StatusCode}
+	e := &api.RemoteError{Status: resp.StatusCode}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if json.Unmarshal(b, e) != nil || e.Message == "" {
 		e.Message = fmt.Sprintf("mux server: %s", resp.Status)
@@ -211,8 +212,8 @@ func replyError(resp *http.Response) error {
 }
 
 // Status tells what the server and its keeper are.
-func (c *Client) Status(ctx context.Context) (ServerStatus, error) {
-	var s ServerStatus
+func (c *Client) Status(ctx context.Context) (api.ServerStatus, error) {
+	var s api.ServerStatus
 	err := c.call(ctx, "GET", "/v1/status", nil, &s)
 	return s, err
 }
@@ -239,7 +240,7 @@ func (c *Client) Shutdown(ctx context.Context, force bool) error {
 func (c *Client) awaitGone(ctx context.Context) error {
 	for deadline := time.Now().Add(goneLimit); time.Now().Before(deadline); {
 		switch _, err := c.Status(ctx); {
-		case errors.Is(err, ErrNoServer):
+		case errors.Is(err, api.ErrNoServer):
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -251,7 +252,7 @@ func (c *Client) awaitGone(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: the server did not end within %v", ErrUnreachable, goneLimit)
+	return fmt.Errorf("%w: the server did not end within %v", api.ErrUnreachable, goneLimit)
 }
 
 // Upgrade replaces the server's program by the one at path, under the running
@@ -273,11 +274,11 @@ func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !errors.Is(err, ErrUnreachable):
+		case err != nil && !errors.Is(err, api.ErrUnreachable):
 			return err
 		case err == nil && after.Server.PID != before.Server.PID:
 			if after.UpgradeFailed != "" {
-				return fmt.Errorf("%w: %s", ErrUpgrade, after.UpgradeFailed)
+				return fmt.Errorf("%w: %s", api.ErrUpgrade, after.UpgradeFailed)
 			}
 			return nil
 		}
@@ -290,17 +291,17 @@ func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 // Create starts a session. ErrExists for a live name, ErrBadName, ErrSize,
 // ErrWorkDir, ErrSpawn. A program that is not found still gives a session,
 // which exits with status 127 and shows why.
-func (c *Client) Create(ctx context.Context, r CreateRequest) (SessionInfo, error) {
-	var s SessionInfo
+func (c *Client) Create(ctx context.Context, r api.CreateRequest) (api.SessionInfo, error) {
+	var s api.SessionInfo
 	err := c.call(ctx, "POST", "/v1/sessions", r, &s)
 	return s, err
 }
 
 // List returns the sessions with the prefix, sorted by name and then age; all
 // adds those that exited and are still kept.
-func (c *Client) List(ctx context.Context, prefix string, all bool) ([]SessionInfo, error) {
+func (c *Client) List(ctx context.Context, prefix string, all bool) ([]api.SessionInfo, error) {
 	var out struct {
-		Sessions []SessionInfo `json:"sessions"`
+		Sessions []api.SessionInfo `json:"sessions"`
 	}
 	q := url.Values{}
 	if prefix != "" {
@@ -314,8 +315,8 @@ func (c *Client) List(ctx context.Context, prefix string, all bool) ([]SessionIn
 }
 
 // Get returns the live session of the name, else the newest one that exited.
-func (c *Client) Get(ctx context.Context, name string) (SessionInfo, error) {
-	var s SessionInfo
+func (c *Client) Get(ctx context.Context, name string) (api.SessionInfo, error) {
+	var s api.SessionInfo
 	err := c.call(ctx, "GET", sessionPath(name, ""), nil, &s)
 	return s, err
 }
@@ -325,10 +326,10 @@ func (c *Client) Get(ctx context.Context, name string) (SessionInfo, error) {
 func (c *Client) Kill(ctx context.Context, name string, grace time.Duration) error {
 	end := time.Now().Add(grace)
 	err := c.kill(ctx, name, grace)
-	if !errors.Is(err, errLeaving) {
+	if !errors.Is(err, api.ErrLeaving) {
 		return err
 	}
-	var s SessionInfo
+	var s api.SessionInfo
 	err = c.across(ctx, func() error {
 		var err error
 		s, err = c.Get(ctx, name)
@@ -337,7 +338,7 @@ func (c *Client) Kill(ctx context.Context, name string, grace time.Duration) err
 	if err == nil { // by its id: the name may have another session by now
 		err = c.across(ctx, func() error { return c.kill(ctx, s.ID, max(0, time.Until(end))) })
 	}
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, api.ErrNotFound) {
 		return nil
 	}
 	return err

@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"crypto/rand"
+	"gascity.dev/gc/mux/api"
 	"net/url"
 	"time"
 	"unicode/utf8"
@@ -13,11 +14,11 @@ func processPath(id, more string) string { return "/v1/processes/" + url.PathEsc
 // Exec starts a command, and waits for its end unless the request says
 // otherwise, also across a restart of the server: nothing is started twice.
 // ErrLimit when the owner has too many, and the errors of Create.
-func (c *Client) Exec(ctx context.Context, r ExecRequest) (ExecResult, error) {
+func (c *Client) Exec(ctx context.Context, r api.ExecRequest) (api.ExecResult, error) {
 	w, made := execBody(r)
-	var out ExecResult
+	var out api.ExecResult
 	err := c.across(ctx, func() error {
-		out = ExecResult{}
+		out = api.ExecResult{}
 		return c.call(ctx, "POST", "/v1/exec", w, &out)
 	})
 	out.Existed = out.Existed && !made
@@ -26,11 +27,11 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest) (ExecResult, error) {
 
 // execBody is a request as it is sent, with a key, so that it can be asked again
 // when the server dies meanwhile. made: the caller gave none.
-func execBody(r ExecRequest) (w execWire, made bool) {
+func execBody(r api.ExecRequest) (w api.ExecWire, made bool) {
 	if made = r.Key == ""; made {
 		r.Key = rand.Text()
 	}
-	w = execWire{execPlain: execPlain(r)}
+	w = api.ExecWire{ExecPlain: api.ExecPlain(r)}
 	for _, kv := range r.Env {
 		if utf8.ValidString(kv) {
 			w.Env = append(w.Env, kv)
@@ -43,7 +44,7 @@ func execBody(r ExecRequest) (w execWire, made bool) {
 
 // ProcessList lists the background commands of an owner, oldest first; "" is
 // everybody's. all adds those that ended.
-func (c *Client) ProcessList(ctx context.Context, owner string, all bool) ([]ExecResult, error) {
+func (c *Client) ProcessList(ctx context.Context, owner string, all bool) ([]api.ExecResult, error) {
 	q := url.Values{}
 	if owner != "" {
 		q.Set("owner", owner)
@@ -52,25 +53,25 @@ func (c *Client) ProcessList(ctx context.Context, owner string, all bool) ([]Exe
 		q.Set("all", "true")
 	}
 	var out struct {
-		Processes []ExecResult `json:"processes"`
+		Processes []api.ExecResult `json:"processes"`
 	}
 	err := c.call(ctx, "GET", "/v1/processes?"+q.Encode(), nil, &out)
 	return out.Processes, err
 }
 
 // Process tells about one command. ErrNotFound for an id that is none.
-func (c *Client) Process(ctx context.Context, id string) (ExecResult, error) {
-	var out ExecResult
+func (c *Client) Process(ctx context.Context, id string) (api.ExecResult, error) {
+	var out api.ExecResult
 	err := c.call(ctx, "GET", processPath(id, ""), nil, &out)
 	return out, err
 }
 
 // ProcessPoll returns what is new since a cursor, also across a restart of the
 // server. ErrRequest for a cursor behind the end.
-func (c *Client) ProcessPoll(ctx context.Context, id string, r PollRequest) (ExecResult, error) {
-	var out ExecResult
+func (c *Client) ProcessPoll(ctx context.Context, id string, r api.PollRequest) (api.ExecResult, error) {
+	var out api.ExecResult
 	err := c.across(ctx, func() error {
-		out = ExecResult{}
+		out = api.ExecResult{}
 		return c.call(ctx, "POST", processPath(id, "/poll"), r, &out)
 	})
 	return out, err
@@ -78,35 +79,35 @@ func (c *Client) ProcessPoll(ctx context.Context, id string, r PollRequest) (Exe
 
 // ProcessWait waits for the end; after the timeout, 0 for none, the command is
 // told of as it is, running.
-func (c *Client) ProcessWait(ctx context.Context, id, caller string, timeout time.Duration) (ExecResult, error) {
-	var out ExecResult
+func (c *Client) ProcessWait(ctx context.Context, id, caller string, timeout time.Duration) (api.ExecResult, error) {
+	var out api.ExecResult
 	end := time.Now().Add(timeout)
 	err := c.across(ctx, func() error {
 		in := map[string]any{"caller": caller}
 		if timeout > 0 {
 			in["timeoutMs"] = max(1, time.Until(end).Milliseconds())
 		}
-		out = ExecResult{}
+		out = api.ExecResult{}
 		return c.call(ctx, "POST", processPath(id, "/wait"), in, &out)
 	})
 	return out, err
 }
 
 // ProcessLog returns lines of the output.
-func (c *Client) ProcessLog(ctx context.Context, id string, r LogRequest) (LogResult, error) {
-	var out LogResult
+func (c *Client) ProcessLog(ctx context.Context, id string, r api.LogRequest) (api.LogResult, error) {
+	var out api.LogResult
 	err := c.call(ctx, "POST", processPath(id, "/log"), r, &out)
 	return out, err
 }
 
 // ProcessWrite gives input. ErrExited when nobody reads it any more.
-func (c *Client) ProcessWrite(ctx context.Context, id string, r WriteRequest) error {
+func (c *Client) ProcessWrite(ctx context.Context, id string, r api.WriteRequest) error {
 	return c.call(ctx, "POST", processPath(id, "/write"), r, nil)
 }
 
 // ProcessKeys presses keys as Keys does.
 func (c *Client) ProcessKeys(ctx context.Context, id string, keys []string, literal bool) error {
-	return c.call(ctx, "POST", processPath(id, "/keys"), KeysRequest{Keys: keys, Literal: literal}, nil)
+	return c.call(ctx, "POST", processPath(id, "/keys"), api.KeysRequest{Keys: keys, Literal: literal}, nil)
 }
 
 // ProcessPaste types data as one paste.
@@ -121,8 +122,8 @@ func (c *Client) ProcessSignal(ctx context.Context, id, sig string) error {
 
 // ProcessKill ends the whole tree: TERM, and KILL after grace. It returns when
 // the end is written down.
-func (c *Client) ProcessKill(ctx context.Context, id, caller string, grace time.Duration) (ExecResult, error) {
-	var out ExecResult
+func (c *Client) ProcessKill(ctx context.Context, id, caller string, grace time.Duration) (api.ExecResult, error) {
+	var out api.ExecResult
 	in := map[string]any{"caller": caller, "graceMs": grace.Milliseconds()}
 	err := c.across(ctx, func() error { return c.call(ctx, "POST", processPath(id, "/kill"), in, &out) })
 	return out, err
@@ -130,8 +131,8 @@ func (c *Client) ProcessKill(ctx context.Context, id, caller string, grace time.
 
 // ProcessBackground lets a command of the foreground go on in the background;
 // its timeout lapses.
-func (c *Client) ProcessBackground(ctx context.Context, id string) (ExecResult, error) {
-	var out ExecResult
+func (c *Client) ProcessBackground(ctx context.Context, id string) (api.ExecResult, error) {
+	var out api.ExecResult
 	err := c.call(ctx, "POST", processPath(id, "/background"), nil, &out)
 	return out, err
 }
@@ -148,13 +149,13 @@ func (c *Client) ProcessRemove(ctx context.Context, id string, kill bool) error 
 
 // Deliveries lists what owners are told: what is open, and what was done with
 // the commands that are still kept. State "" is all.
-func (c *Client) Deliveries(ctx context.Context, owner, state string) ([]Delivery, error) {
+func (c *Client) Deliveries(ctx context.Context, owner, state string) ([]api.Delivery, error) {
 	return c.deliveries(ctx, url.Values{"owner": {owner}, "state": {state}})
 }
 
-func (c *Client) deliveries(ctx context.Context, q url.Values) ([]Delivery, error) {
+func (c *Client) deliveries(ctx context.Context, q url.Values) ([]api.Delivery, error) {
 	var out struct {
-		Deliveries []Delivery `json:"deliveries"`
+		Deliveries []api.Delivery `json:"deliveries"`
 	}
 	err := c.call(ctx, "GET", "/v1/deliveries?"+q.Encode(), nil, &out)
 	return out.Deliveries, err

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"gascity.dev/gc/mux/api"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -21,7 +22,7 @@ func TestFirstConnectionGrowsStale(t *testing.T) {
 			second, farther := net.Pipe()
 			defer farther.Close()
 			dials := 0
-			client := newClient(Paths{}, first, func(context.Context) (net.Conn, error) { dials++; return second, nil })
+			client := newClient(api.Paths{}, first, func(context.Context) (net.Conn, error) { dials++; return second, nil })
 			time.Sleep(c.idle) // of the bubble's clock
 			conn, err := client.conns.take(t.Context())
 			if err != nil || dials != c.dials || (conn.Conn == first) != (c.dials == 0) {

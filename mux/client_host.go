@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,18 +48,18 @@ const hostIdle = 2
 func ParseHost(s string) (Host, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return Host{}, fmt.Errorf("%w: host %q: want ssh://[user@]HOST[:port]", ErrRequest, s)
+		return Host{}, fmt.Errorf("%w: host %q: want ssh://[user@]HOST[:port]", api.ErrRequest, s)
 	}
 	h := Host{User: u.User.Username(), Name: u.Hostname()}
 	if _, has := u.User.Password(); has {
-		return Host{}, fmt.Errorf("%w: a password in the name of a host can be read by every process; use a key", ErrRequest)
+		return Host{}, fmt.Errorf("%w: a password in the name of a host can be read by every process; use a key", api.ErrRequest)
 	}
 	if strings.HasPrefix(h.User, "-") || strings.HasPrefix(h.Name, "-") {
-		return Host{}, fmt.Errorf("%w: host %q: a name does not start with -", ErrRequest, s)
+		return Host{}, fmt.Errorf("%w: host %q: a name does not start with -", api.ErrRequest, s)
 	}
 	if p := u.Port(); p != "" {
 		if h.Port, err = strconv.Atoi(p); err != nil || h.Port < 1 || h.Port > 65535 {
-			return Host{}, fmt.Errorf("%w: host %q: port %s", ErrRequest, s, p)
+			return Host{}, fmt.Errorf("%w: host %q: port %s", api.ErrRequest, s, p)
 		}
 	}
 	return h, nil
@@ -111,7 +112,7 @@ func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newClient(Paths{}, nil, func(context.Context) (net.Conn, error) { return h.dial("mux", "dial") })
+	c := newClient(api.Paths{}, nil, func(context.Context) (net.Conn, error) { return h.dial("mux", "dial") })
 	c.conns.most = hostIdle
 	c.conns.put(newHeld(conn), firstTime)
 	if _, err := c.Status(ctx); err != nil {
@@ -141,7 +142,7 @@ func (h Host) Environ(ctx context.Context) ([]string, error) {
 		err = json.Unmarshal(out, &environ)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: environment of %s: %w", ErrUnreachable, h, err)
+		return nil, fmt.Errorf("%w: environment of %s: %w", api.ErrUnreachable, h, err)
 	}
 	return environ, nil
 }
@@ -168,7 +169,7 @@ func (h Host) dial(words ...string) (net.Conn, error) {
 	theirFile.Close()
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnreachable, h, err)
+		return nil, fmt.Errorf("%w: %s: %w", api.ErrUnreachable, h, err)
 	}
 	go func() {
 		_ = c.cmd.Wait() // the status is in ProcessState
@@ -247,7 +248,7 @@ const (
 func (e *HostError) Error() string {
 	switch {
 	case e.Status == hostNoServer:
-		return e.Host + ": " + ErrNoServer.Error()
+		return e.Host + ": " + api.ErrNoServer.Error()
 	case e.Status == hostNoGC:
 		return e.Host + ": gc was not found there"
 	case e.Output != "":
@@ -270,9 +271,9 @@ func (e *HostError) Hint() string {
 // Unwrap is ErrNoServer where the host's gc said so, else ErrUnreachable.
 func (e *HostError) Unwrap() error {
 	if e.Status == hostNoServer {
-		return ErrNoServer
+		return api.ErrNoServer
 	}
-	return ErrUnreachable
+	return api.ErrUnreachable
 }
 
 // tail keeps the last bytes written to it.

@@ -5,6 +5,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"io"
 	"net"
 	"os"
@@ -31,7 +32,7 @@ func TestParseHost(t *testing.T) {
 	for _, in := range []string{
 		"", "h", "http://h", "ssh://", "ssh://h/x", "ssh://h?x", "ssh://h#x", "ssh://me:pw@h", "ssh://-oX=1", "ssh://-l@h", "ssh://h:0", "ssh://h:99999", "ssh://h:x",
 	} {
-		if h, err := ParseHost(in); !errors.Is(err, ErrRequest) {
+		if h, err := ParseHost(in); !errors.Is(err, api.ErrRequest) {
 			t.Errorf("%q: %+v, %v", in, h, err)
 		}
 	}
@@ -79,7 +80,7 @@ func TestHostHeld(t *testing.T) {
 	}
 	defer far.Close()
 	for range 50 {
-		if _, err := far.Peek(t.Context(), PeekRequest{Name: "demo"}); err != nil {
+		if _, err := far.Peek(t.Context(), api.PeekRequest{Name: "demo"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,12 +116,12 @@ func TestHostFails(t *testing.T) {
 		err  error
 		text string
 	}{
-		`sh -c 'echo no route >&2; exit 255'`: {ErrUnreachable, "no route"},
-		`sh -c 'exit 127'`:                    {ErrUnreachable, "gc was not found there"},
-		`sh -c 'exit 3'`:                      {ErrNoServer, "no mux server"},
-		`sh -c 'echo hello'`:                  {ErrUnreachable, ""},
-		`/no/such/program`:                    {ErrUnreachable, ""},
-		`sh -c 'sleep 2 >&- & exit 1'`:        {ErrUnreachable, "status 1"},
+		`sh -c 'echo no route >&2; exit 255'`: {api.ErrUnreachable, "no route"},
+		`sh -c 'exit 127'`:                    {api.ErrUnreachable, "gc was not found there"},
+		`sh -c 'exit 3'`:                      {api.ErrNoServer, "no mux server"},
+		`sh -c 'echo hello'`:                  {api.ErrUnreachable, ""},
+		`/no/such/program`:                    {api.ErrUnreachable, ""},
+		`sh -c 'sleep 2 >&- & exit 1'`:        {api.ErrUnreachable, "status 1"},
 	} {
 		_, err := Host{Name: "far", Program: program}.Dial(t.Context())
 		if !errors.Is(err, want.err) || !strings.Contains(err.Error(), want.text) {

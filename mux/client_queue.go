@@ -2,22 +2,23 @@ package mux
 
 import (
 	"context"
+	"gascity.dev/gc/mux/api"
 	"net/url"
 	"time"
 )
 
 // Enqueue puts a message into the queue; it is durable when Enqueue returns.
 // Messages for one session are delivered in the order they came.
-func (c *Client) Enqueue(ctx context.Context, r QueueRequest) (QueueItem, error) {
-	var out QueueItem
+func (c *Client) Enqueue(ctx context.Context, r api.QueueRequest) (api.QueueItem, error) {
+	var out api.QueueItem
 	err := c.call(ctx, "POST", "/v1/queue", r, &out)
 	return out, err
 }
 
 // Queue lists the messages for a session name, oldest first; "" is all.
-func (c *Client) Queue(ctx context.Context, target string) ([]QueueItem, error) {
+func (c *Client) Queue(ctx context.Context, target string) ([]api.QueueItem, error) {
 	var out struct {
-		Items []QueueItem `json:"items"`
+		Items []api.QueueItem `json:"items"`
 	}
 	err := c.call(ctx, "GET", "/v1/queue?target="+url.QueryEscape(target), nil, &out)
 	return out.Items, err
@@ -26,13 +27,13 @@ func (c *Client) Queue(ctx context.Context, target string) ([]QueueItem, error) 
 // AwaitQueued returns a message when it was delivered or given up, also across
 // a restart of the server. ErrNoMessage when it is not there, or was removed
 // meanwhile.
-func (c *Client) AwaitQueued(ctx context.Context, id string) (QueueItem, error) {
+func (c *Client) AwaitQueued(ctx context.Context, id string) (api.QueueItem, error) {
 	for {
-		var out QueueItem
+		var out api.QueueItem
 		err := c.across(ctx, func() error {
 			return c.call(ctx, "GET", "/v1/queue/"+url.PathEscape(id)+"?wait="+queueWait.String(), nil, &out)
 		})
-		if err != nil || out.State == QueueDelivered || out.State == QueueDead {
+		if err != nil || out.State == api.QueueDelivered || out.State == api.QueueDead {
 			return out, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,14 +27,14 @@ func (c *Client) Signal(ctx context.Context, name, sig string) error {
 // Resize sets the size that the session has without clients. ErrSize outside
 // the limits.
 func (c *Client) Resize(ctx context.Context, name string, cols, rows int) error {
-	return c.call(ctx, "POST", sessionPath(name, "/resize"), Size{Cols: cols, Rows: rows}, nil)
+	return c.call(ctx, "POST", sessionPath(name, "/resize"), api.Size{Cols: cols, Rows: rows}, nil)
 }
 
 // Keys presses keys by name ([KeyNames]), encoded as the program's modes ask;
 // literal sends them as text. The error wraps ErrUnknownKey for a key without
 // a meaning, and nothing is sent then. ErrExited after the session's end.
 func (c *Client) Keys(ctx context.Context, name string, keys []string, literal bool) error {
-	return c.call(ctx, "POST", sessionPath(name, "/keys"), KeysRequest{Keys: keys, Literal: literal}, nil)
+	return c.call(ctx, "POST", sessionPath(name, "/keys"), api.KeysRequest{Keys: keys, Literal: literal}, nil)
 }
 
 // Paste types data as one paste, bracketed when the program asked for that.
@@ -44,19 +45,19 @@ func (c *Client) Paste(ctx context.Context, name string, data []byte) error {
 // Nudge types a message and submits it. Every outcome but a missing session is
 // in the receipt. When the server is restarted meanwhile, the receipt says how
 // far the message came; it is never typed twice.
-func (c *Client) Nudge(ctx context.Context, name string, r NudgeRequest) (Receipt, error) {
+func (c *Client) Nudge(ctx context.Context, name string, r api.NudgeRequest) (api.Receipt, error) {
 	if r.ID == "" {
 		r.ID = rand.Text()
 	}
-	var out Receipt
+	var out api.Receipt
 	err := c.across(ctx, func() error { return c.call(ctx, "POST", sessionPath(name, "/nudge"), r, &out) })
 	return out, err
 }
 
 // Wait blocks until a condition holds, the session ends or the time is over,
 // also across a restart of the server.
-func (c *Client) Wait(ctx context.Context, name string, r WaitRequest) (WaitResult, error) {
-	var out WaitResult
+func (c *Client) Wait(ctx context.Context, name string, r api.WaitRequest) (api.WaitResult, error) {
+	var out api.WaitResult
 	end := time.Now().Add(r.Timeout)
 	err := c.across(ctx, func() error {
 		if r.Timeout > 0 {
@@ -83,7 +84,7 @@ func (c *Client) across(ctx context.Context, f func() error) error {
 	pause := acrossStep
 	for cuts := 0; ; pause = min(2*pause, acrossMost) {
 		err := f()
-		if err == nil || errors.Is(err, ErrFrozen) || !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNoServer) || isNobody(err) {
+		if err == nil || errors.Is(err, api.ErrFrozen) || !errors.Is(err, api.ErrUnreachable) || errors.Is(err, api.ErrNoServer) || isNobody(err) {
 			return err
 		}
 		if wasCut(err) {
@@ -115,7 +116,7 @@ func (c *Client) Meta(ctx context.Context, name string) (map[string]string, erro
 		Meta map[string][]byte `json:"meta"`
 	}
 	err := c.call(ctx, "GET", sessionPath(name, "/meta"), nil, &out)
-	return metaStrings(out.Meta), err
+	return api.MetaStrings(out.Meta), err
 }
 
 // GetMeta returns one value; "" when it is not set.
@@ -145,9 +146,9 @@ func (c *Client) ClearHistory(ctx context.Context, name string) error {
 }
 
 // Processes returns the live processes of the session's tree.
-func (c *Client) Processes(ctx context.Context, name string) ([]ProcessInfo, error) {
+func (c *Client) Processes(ctx context.Context, name string) ([]api.ProcessInfo, error) {
 	var out struct {
-		Processes []ProcessInfo `json:"processes"`
+		Processes []api.ProcessInfo `json:"processes"`
 	}
 	err := c.call(ctx, "GET", sessionPath(name, "/processes"), nil, &out)
 	return out.Processes, err

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"github.com/coder/websocket"
 )
 
@@ -34,22 +35,22 @@ const maxEvent = 1 << 20
 // Next blocks for the next event. ErrSlow: events were dropped, and a new
 // subscription after Last may still find them. Any other error means that the
 // server is gone or ctx of Events ended.
-func (s *EventStream) Next() (Event, error) {
+func (s *EventStream) Next() (api.Event, error) {
 	var data []byte
 	kind := ""
 	for {
 		line, err := s.r.ReadBytes('\n')
 		if err != nil {
-			return Event{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+			return api.Event{}, fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		switch {
 		case len(line) == 0 && kind == "slow":
-			return Event{}, ErrSlow
+			return api.Event{}, api.ErrSlow
 		case len(line) == 0 && data != nil:
-			var e Event
+			var e api.Event
 			if err := json.Unmarshal(data, &e); err != nil {
-				return Event{}, fmt.Errorf("%w: event: %w", ErrUnreachable, err)
+				return api.Event{}, fmt.Errorf("%w: event: %w", api.ErrUnreachable, err)
 			}
 			s.last = e.ID
 			return e, nil
@@ -59,7 +60,7 @@ func (s *EventStream) Next() (Event, error) {
 			data = append(data, line[6:]...)
 		}
 		if len(data) > maxEvent {
-			return Event{}, fmt.Errorf("%w: event too long", ErrUnreachable)
+			return api.Event{}, fmt.Errorf("%w: event too long", api.ErrUnreachable)
 		}
 	}
 }
@@ -88,12 +89,12 @@ const maxFrame = 64 << 20
 
 // Attach connects to a session. ErrNotFound when there is none, ErrExited for
 // one that ended when a running one is wanted, ErrSize.
-func (c *Client) Attach(ctx context.Context, r AttachRequest) (*AttachConn, error) {
+func (c *Client) Attach(ctx context.Context, r api.AttachRequest) (*AttachConn, error) {
 	return c.attach(ctx, r, nil)
 }
 
 // attach is Attach; meanwhile, if any, is called while the server answers.
-func (c *Client) attach(ctx context.Context, r AttachRequest, meanwhile func()) (*AttachConn, error) {
+func (c *Client) attach(ctx context.Context, r api.AttachRequest, meanwhile func()) (*AttachConn, error) {
 	q := url.Values{}
 	q.Set("cols", strconv.Itoa(r.Cols))
 	q.Set("rows", strconv.Itoa(r.Rows))
@@ -136,7 +137,7 @@ func (c *Client) attach(ctx context.Context, r AttachRequest, meanwhile func()) 
 
 // Read returns the next message: a control message, or terminal bytes. io.EOF
 // after the server closed the connection in order.
-func (a *AttachConn) Read(ctx context.Context) (*AttachControl, []byte, error) {
+func (a *AttachConn) Read(ctx context.Context) (*api.AttachControl, []byte, error) {
 	typ, data, err := a.ws.Read(ctx)
 	if err != nil {
 		var closed websocket.CloseError
@@ -149,7 +150,7 @@ func (a *AttachConn) Read(ctx context.Context) (*AttachControl, []byte, error) {
 	if typ == websocket.MessageBinary {
 		return nil, data, nil
 	}
-	m := new(AttachControl)
+	m := new(api.AttachControl)
 	if err := json.Unmarshal(data, m); err != nil {
 		return nil, nil, fmt.Errorf("attach: bad control message: %w", err)
 	}
@@ -163,7 +164,7 @@ func (a *AttachConn) Write(ctx context.Context, p []byte) error {
 
 // Resize tells the size of the client's terminal.
 func (a *AttachConn) Resize(ctx context.Context, cols, rows int) error {
-	b, err := json.Marshal(AttachControl{Type: "resize", Cols: cols, Rows: rows})
+	b, err := json.Marshal(api.AttachControl{Type: "resize", Cols: cols, Rows: rows})
 	if err != nil {
 		return err
 	}
@@ -187,5 +188,5 @@ func (a *AttachConn) Close() error {
 	if a.ended.Load() {
 		return nil
 	}
-	return fmt.Errorf("%w: detach: %w", ErrUnreachable, err)
+	return fmt.Errorf("%w: detach: %w", api.ErrUnreachable, err)
 }

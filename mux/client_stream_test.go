@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 )
 
 // TestAttachConnCloseHung: a server that hangs does not hold up who leaves.
@@ -16,7 +17,7 @@ func TestAttachConnCloseHung(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "demo", "exec cat")
 	attach := func() *AttachConn {
-		conn, err := c.Attach(t.Context(), AttachRequest{Name: "demo"})
+		conn, err := c.Attach(t.Context(), api.AttachRequest{Name: "demo"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,7 @@ func TestAttachConnCloseHung(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	if err := conn.Close(); !errors.Is(err, ErrUnreachable) {
+	if err := conn.Close(); !errors.Is(err, api.ErrUnreachable) {
 		t.Errorf("with one that hangs: %v", err)
 	}
 	if took := time.Since(start); took > 3*time.Second {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"gascity.dev/gc/mux/api"
 	"io"
 	"net"
 	"net/http"
@@ -111,7 +112,7 @@ func TestConnectionThatEnded(t *testing.T) {
 			<-ended
 		}
 		err := client.call(t.Context(), c.method, "/", map[string]string{"a": "b"}, nil)
-		if lost := c.hears && c.method == "POST"; (err != nil) != lost || lost && (!wasCut(err) || !errors.Is(err, ErrUnreachable)) {
+		if lost := c.hears && c.method == "POST"; (err != nil) != lost || lost && (!wasCut(err) || !errors.Is(err, api.ErrUnreachable)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if dials.Load() != c.dials || made.Load() != c.made {
@@ -170,7 +171,7 @@ func TestReplyIsGivenUp(t *testing.T) {
 		next <- err
 	}()
 	events.Close()
-	if err := <-next; !errors.Is(err, ErrUnreachable) {
+	if err := <-next; !errors.Is(err, api.ErrUnreachable) {
 		t.Errorf("Next: %v", err)
 	}
 	if err := <-over; err != io.EOF {
@@ -201,7 +202,7 @@ func TestRefusedBeforeItWasSent(t *testing.T) {
 	})
 	client := NewClient(func(ctx context.Context) (net.Conn, error) { return dialSocket(ctx, socket) })
 	defer client.Close()
-	if err := client.Paste(t.Context(), "n", make([]byte, 1<<20)); !errors.Is(err, ErrTooLarge) {
+	if err := client.Paste(t.Context(), "n", make([]byte, 1<<20)); !errors.Is(err, api.ErrTooLarge) {
 		t.Error(err)
 	}
 }

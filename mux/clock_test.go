@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
@@ -18,7 +19,7 @@ func startJumped(t *testing.T, jump time.Duration) *Client {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.Open(p.db(), schema)
+	db, err := store.Open(p.Db(), schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,15 +48,15 @@ func TestClockJumps(t *testing.T) {
 			t.Parallel()
 			c := startJumped(t, jump)
 			ctx := t.Context()
-			pending := run(t, c, ExecRequest{Command: "sleep 0.2; echo x", Background: true, Owner: "owner"}).ID
-			queued, err := c.Enqueue(ctx, QueueRequest{Target: "owner", Text: "from the queue", Policy: PolicyImmediate})
+			pending := run(t, c, api.ExecRequest{Command: "sleep 0.2; echo x", Background: true, Owner: "owner"}).ID
+			queued, err := c.Enqueue(ctx, api.QueueRequest{Target: "owner", Text: "from the queue", Policy: api.PolicyImmediate})
 			if err != nil {
 				t.Fatal(err)
 			}
-			limited := run(t, c, ExecRequest{Command: "sleep 300", Background: true, TimeoutMS: 1500, Owner: "away"}).ID
-			silent := run(t, c, ExecRequest{Command: "while :; do echo x; sleep 0.1; done", Background: true, IdleTimeoutMS: 2000}).ID
+			limited := run(t, c, api.ExecRequest{Command: "sleep 300", Background: true, TimeoutMS: 1500, Owner: "away"}).ID
+			silent := run(t, c, api.ExecRequest{Command: "while :; do echo x; sleep 0.1; done", Background: true, IdleTimeoutMS: 2000}).ID
 			killServer(t, c)
-			var r ExecResult
+			var r api.ExecResult
 			if err := c.across(ctx, func() error { r, err = c.ProcessWait(ctx, limited, "", 20*time.Second); return err }); err != nil {
 				t.Fatal(err)
 			}
@@ -70,13 +71,13 @@ func TestClockJumps(t *testing.T) {
 			}
 			s := startOwner(t, c, "no")
 			awaitDeliveries(t, c, process.Delivered, pending)
-			if it, err := c.AwaitQueued(ctx, queued.ID); err != nil || it.State != QueueDelivered {
+			if it, err := c.AwaitQueued(ctx, queued.ID); err != nil || it.State != api.QueueDelivered {
 				t.Errorf("the queue: %+v, %v", it, err)
 			}
 			if n := said(t, c, []string{s.ID}, pending); n != 1 {
 				t.Errorf("said %d times", n)
 			}
-			if w, err := c.Wait(ctx, "owner", WaitRequest{Conditions: []Condition{{Quiet: 300 * time.Millisecond}}, Timeout: 20 * time.Second}); err != nil || w.Met != 0 {
+			if w, err := c.Wait(ctx, "owner", api.WaitRequest{Conditions: []api.Condition{{Quiet: 300 * time.Millisecond}}, Timeout: 20 * time.Second}); err != nil || w.Met != 0 {
 				t.Errorf("quiet: %+v, %v", w, err)
 			}
 			info, err := c.Get(ctx, "owner")

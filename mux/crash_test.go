@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +18,7 @@ import (
 // has started another.
 func killServer(t testing.TB, c *Client) {
 	t.Helper()
-	var before ServerStatus
+	var before api.ServerStatus
 	var err error
 	// A server that is handing over may cut the first request off.
 	if err = c.across(t.Context(), func() error { before, err = c.Status(t.Context()); return err }); err != nil {
@@ -31,7 +32,7 @@ func killServer(t testing.TB, c *Client) {
 		if err == nil && after.Server.PID != before.Server.PID {
 			return
 		}
-		if err != nil && !errors.Is(err, ErrUnreachable) {
+		if err != nil && !errors.Is(err, api.ErrUnreachable) {
 			t.Fatal(err)
 		}
 	}
@@ -48,16 +49,16 @@ func TestSessionsSurviveTheServer(t *testing.T) {
 	}
 	killServer(t, c)
 	after, err := c.Get(t.Context(), "live")
-	if err != nil || after.ID != s.ID || after.PID != s.PID || after.State != StateRunning {
+	if err != nil || after.ID != s.ID || after.PID != s.PID || after.State != api.StateRunning {
 		t.Fatalf("after the crash: %+v, %v", after, err)
 	}
 	if v, err := c.GetMeta(t.Context(), "live", "k"); err != nil || v != "v\x00\xff" {
 		t.Fatalf("metadata %q, %v", v, err)
 	}
-	if x := awaitExit(t, c, "gone"); x.Code != 3 || x.Reason != ReasonExited {
+	if x := awaitExit(t, c, "gone"); x.Code != 3 || x.Reason != api.ReasonExited {
 		t.Fatalf("exit %+v", x)
 	}
-	if r, err := c.Nudge(t.Context(), "live", NudgeRequest{Text: "still here"}); err != nil || r.State != Submitted {
+	if r, err := c.Nudge(t.Context(), "live", api.NudgeRequest{Text: "still here"}); err != nil || r.State != api.Submitted {
 		t.Fatalf("nudge %+v, %v", r, err)
 	}
 	await(t, c, "live", "still here")
@@ -85,8 +86,8 @@ func TestExitDuringACrashIsKept(t *testing.T) {
 	fmt.Fprintln(w, "go")
 	w.Close()
 	for {
-		r, err := c.Wait(t.Context(), "x", WaitRequest{Conditions: []Condition{{Exit: true}}})
-		if errors.Is(err, ErrUnreachable) {
+		r, err := c.Wait(t.Context(), "x", api.WaitRequest{Conditions: []api.Condition{{Exit: true}}})
+		if errors.Is(err, api.ErrUnreachable) {
 			continue
 		}
 		if err != nil || r.Exit == nil || r.Exit.Signal != "SIGTERM" || r.Exit.Code != 143 {
@@ -127,7 +128,7 @@ func TestStartersRace(t *testing.T) {
 func TestDialWithoutAServer(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
-	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
+	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatalf("no state directory: %v", err)
 	}
 	c := startServerAt(t, p)
@@ -137,7 +138,7 @@ func TestDialWithoutAServer(t *testing.T) {
 	if _, err := os.Stat(p.Socket); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("the socket is left: %v", err)
 	}
-	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
+	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatalf("after shutdown: %v", err)
 	}
 	// A dead server's socket is replaced.
@@ -147,7 +148,7 @@ func TestDialWithoutAServer(t *testing.T) {
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	l.Close()
-	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
+	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatalf("a socket that nobody listens at: %v", err)
 	}
 	startServerAt(t, p)
@@ -179,7 +180,7 @@ func TestLongSocketPath(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p = Paths{Dir: dir + "/s.d", Socket: dir + "/s"}
+	p = api.Paths{Dir: dir + "/s.d", Socket: dir + "/s"}
 	c := startServerAt(t, p)
 	create(t, c, "a", "echo deep; exec cat")
 	await(t, c, "a", "deep")
@@ -190,14 +191,14 @@ func TestStateDirThatCannotBeUsed(t *testing.T) {
 	if err := os.WriteFile(p.Dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ensure(t.Context(), p, "test"); !errors.Is(err, ErrStateDir) {
+	if _, err := Ensure(t.Context(), p, "test"); !errors.Is(err, api.ErrStateDir) {
 		t.Fatalf("a file in its place: %v", err)
 	}
-	below := Paths{Dir: p.Dir + "/s.d", Socket: p.Dir + "/s"}
-	if _, err := Dial(t.Context(), below); !errors.Is(err, ErrNoServer) {
+	below := api.Paths{Dir: p.Dir + "/s.d", Socket: p.Dir + "/s"}
+	if _, err := Dial(t.Context(), below); !errors.Is(err, api.ErrNoServer) {
 		t.Fatalf("dial below a file: %v", err)
 	}
-	if _, err := Ensure(t.Context(), below, "test"); !errors.Is(err, ErrStateDir) {
+	if _, err := Ensure(t.Context(), below, "test"); !errors.Is(err, api.ErrStateDir) {
 		t.Fatalf("start below a file: %v", err)
 	}
 }
@@ -206,7 +207,7 @@ func TestShutdownRefusesWithSessions(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "a", "exec cat")
-	if err := c.Shutdown(t.Context(), false); !errors.Is(err, ErrBusy) {
+	if err := c.Shutdown(t.Context(), false); !errors.Is(err, api.ErrBusy) {
 		t.Fatal(err)
 	}
 }
@@ -234,7 +235,7 @@ func TestServerEndsWhenNothingIsLeft(t *testing.T) {
 	if err := waitGone(t.Context(), p, st.Server.PID, st.Keeper.PID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Dial(t.Context(), p); !errors.Is(err, ErrNoServer) {
+	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatal(err)
 	}
 }
@@ -277,7 +278,7 @@ func TestSessionsSurviveTheKeeper(t *testing.T) {
 	if err := unix.Kill(before.Keeper.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	var after ServerStatus
+	var after api.ServerStatus
 	for after.Keeper.PID == 0 || after.Keeper.PID == before.Keeper.PID {
 		if after, err = c.Status(t.Context()); err != nil {
 			t.Fatal(err)
@@ -289,26 +290,26 @@ func TestSessionsSurviveTheKeeper(t *testing.T) {
 	if err := c.Keys(t.Context(), "ends", []string{"Enter"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if x := awaitExit(t, c, "ends"); x.Code != 5 && x.Reason != ReasonUnknown {
+	if x := awaitExit(t, c, "ends"); x.Code != 5 && x.Reason != api.ReasonUnknown {
 		t.Errorf("exit %+v", x)
 	}
 	create(t, c, "new", "exec cat")
 	killServer(t, c)
 	for _, name := range []string{"live", "new"} {
-		if r, err := c.Nudge(t.Context(), name, NudgeRequest{Text: "after all that"}); err != nil || r.State != Submitted {
+		if r, err := c.Nudge(t.Context(), name, api.NudgeRequest{Text: "after all that"}); err != nil || r.State != api.Submitted {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
 	if x := awaitExit(t, c, "done"); x.Code != 4 {
 		t.Errorf("exit %+v", x)
 	}
-	if x := awaitExit(t, c, "ends"); x.Code != 5 && x.Reason != ReasonUnknown {
+	if x := awaitExit(t, c, "ends"); x.Code != 5 && x.Reason != api.ReasonUnknown {
 		t.Errorf("exit after the second crash: %+v", x)
 	}
 	if err := c.Keys(t.Context(), "live", []string{"C-d"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if x := awaitExit(t, c, "live"); x.Code != 0 && x.Reason != ReasonUnknown {
+	if x := awaitExit(t, c, "live"); x.Code != 0 && x.Reason != api.ReasonUnknown {
 		t.Errorf("exit %+v", x)
 	}
 }
@@ -329,24 +330,24 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	// One that ends at once is undone.
-	if err := c.Upgrade(t.Context(), "/bin/true", "broken"); !errors.Is(err, ErrUpgrade) {
+	if err := c.Upgrade(t.Context(), "/bin/true", "broken"); !errors.Is(err, api.ErrUpgrade) {
 		t.Fatal(err)
 	}
 	st, err = c.Status(t.Context())
 	if err != nil || st.Version != "newer" || st.Sessions != 1 {
 		t.Fatalf("after a failed one: %+v, %v", st, err)
 	}
-	if err := c.Upgrade(t.Context(), "/no/such/binary", "none"); !errors.Is(err, ErrRequest) {
+	if err := c.Upgrade(t.Context(), "/no/such/binary", "none"); !errors.Is(err, api.ErrRequest) {
 		t.Fatal(err)
 	}
-	if r, err := c.Nudge(t.Context(), "live", NudgeRequest{Text: "still here"}); err != nil || r.State != Submitted {
+	if r, err := c.Nudge(t.Context(), "live", api.NudgeRequest{Text: "still here"}); err != nil || r.State != api.Submitted {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
 
 func TestKillOfAnInteractiveShellIsQuick(t *testing.T) {
 	c := startServer(t)
-	_, err := c.Create(t.Context(), CreateRequest{Name: "sh", Argv: []string{"bash", "--norc", "-i"}, Env: testEnv})
+	_, err := c.Create(t.Context(), api.CreateRequest{Name: "sh", Argv: []string{"bash", "--norc", "-i"}, Env: testEnv})
 	if err != nil {
 		t.Fatal(err)
 	}

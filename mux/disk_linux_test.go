@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/testenv"
+	"gascity.dev/gc/mux/api"
 )
 
 // smallDisk makes a state directory on a file system of its own, with these
 // mount options, and returns what fills and empties it.
-func smallDisk(t *testing.T, options string) (p Paths, fill func(full bool)) {
+func smallDisk(t *testing.T, options string) (p api.Paths, fill func(full bool)) {
 	t.Helper()
 	p = testPaths(t)
 	if err := os.Mkdir(p.Dir, 0o700); err != nil {

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"gascity.dev/gc/mux/api"
 	"testing"
 	"time"
 )
@@ -14,15 +15,15 @@ func TestDoneTakesMessages(t *testing.T) {
 	turn := say("7501;state=working") + `echo "got $x"; ` + say("7501;state=done")
 	create(t, c, "a", say("7501;state=idle")+"while read x; do "+turn+"done")
 	for _, text := range []string{"one", "two"} {
-		it, err := c.Enqueue(ctx, QueueRequest{Target: "a", Text: text})
+		it, err := c.Enqueue(ctx, api.QueueRequest{Target: "a", Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}
 		await(t, c, "a", "^got "+text)
-		if it, err = c.AwaitQueued(ctx, it.ID); err != nil || it.State != QueueDelivered {
+		if it, err = c.AwaitQueued(ctx, it.ID); err != nil || it.State != api.QueueDelivered {
 			t.Fatal(it, err)
 		}
-		r, err := c.Wait(ctx, "a", WaitRequest{Conditions: []Condition{{Idle: true}}, Timeout: 10 * time.Second})
+		r, err := c.Wait(ctx, "a", api.WaitRequest{Conditions: []api.Condition{{Idle: true}}, Timeout: 10 * time.Second})
 		if err != nil || r.Met != 0 {
 			t.Fatal(r, err, doingNow(t, c, "a"))
 		}
@@ -38,7 +39,7 @@ func TestDoneUntilALook(t *testing.T) {
 	create(t, c, "demo", say("7501;state=done")+"read x; "+say("7501;state=working", "7501;state=done")+"echo again; read x")
 	is := func(want string) {
 		t.Helper()
-		r, err := c.Wait(ctx, "demo", WaitRequest{Conditions: []Condition{{Idle: true}}, Timeout: 10 * time.Second})
+		r, err := c.Wait(ctx, "demo", api.WaitRequest{Conditions: []api.Condition{{Idle: true}}, Timeout: 10 * time.Second})
 		if err != nil || r.Met != 0 {
 			t.Fatal(r, err)
 		}
@@ -47,7 +48,7 @@ func TestDoneUntilALook(t *testing.T) {
 		}
 	}
 	is(ActivityDone)
-	if _, err := c.Peek(ctx, PeekRequest{Name: "demo"}); err != nil {
+	if _, err := c.Peek(ctx, api.PeekRequest{Name: "demo"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Activities(ctx, []string{"demo"}); err != nil {

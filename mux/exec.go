@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
@@ -98,7 +99,7 @@ func (x *execs) find(id string) (*proc, error) {
 	if p := x.procs[id]; p != nil {
 		return p, nil
 	}
-	return nil, fmt.Errorf("%w: background command %s", ErrNotFound, id)
+	return nil, fmt.Errorf("%w: background command %s", api.ErrNotFound, id)
 }
 
 // load reads what an earlier server wrote down.
@@ -216,7 +217,7 @@ func (p *proc) ring() (*process.Ring, error) {
 
 // start begins a command. The record is on disk before the process is there.
 // existed is true when the key was known; nothing is started then.
-func (x *execs) start(r ExecRequest) (p *proc, existed bool, err error) {
+func (x *execs) start(r api.ExecRequest) (p *proc, existed bool, err error) {
 	rec, create, err := x.plan(&r)
 	if err != nil {
 		return nil, false, err
@@ -270,27 +271,27 @@ func (x *execs) drop(id string) {
 }
 
 // plan checks a request and makes the record and the session of it.
-func (x *execs) plan(r *ExecRequest) (process.Record, CreateRequest, error) {
+func (x *execs) plan(r *api.ExecRequest) (process.Record, api.CreateRequest, error) {
 	var none process.Record
 	if (r.Command == "") == (len(r.Argv) == 0) {
-		return none, CreateRequest{}, fmt.Errorf("%w: give a command or an argv", ErrRequest)
+		return none, api.CreateRequest{}, fmt.Errorf("%w: give a command or an argv", api.ErrRequest)
 	}
 	if err := process.CheckNotify(r.Notify); err != nil {
-		return none, CreateRequest{}, fmt.Errorf("%w: %w", ErrRequest, err)
+		return none, api.CreateRequest{}, fmt.Errorf("%w: %w", api.ErrRequest, err)
 	}
 	if r.Owner != "" {
 		if err := checkName(r.Owner); err != nil {
-			return none, CreateRequest{}, fmt.Errorf("owner: %w", err)
+			return none, api.CreateRequest{}, fmt.Errorf("owner: %w", err)
 		}
 	}
 	for _, s := range []string{r.Label, r.CallID, r.Key} {
 		if len(s) > maxName {
-			return none, CreateRequest{}, fmt.Errorf("%w: a label, call id or key of %d bytes, at most %d", ErrTooLarge, len(s), maxName)
+			return none, api.CreateRequest{}, fmt.Errorf("%w: a label, call id or key of %d bytes, at most %d", api.ErrTooLarge, len(s), maxName)
 		}
 	}
 	now := time.Now()
 	id := newID(now)
-	c := CreateRequest{
+	c := api.CreateRequest{
 		ID: id, Name: "exec-" + id, Command: r.Command, Argv: r.Argv, WorkDir: r.WorkDir, Env: r.Env,
 		Cols: r.Cols, Rows: r.Rows, Limits: r.Limits, ScrollbackLines: execHistory,
 	}
@@ -336,7 +337,7 @@ func (p *proc) input(ctx context.Context) (*session, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.s == nil || p.rec.Status.Ended() {
-		return nil, ErrExited
+		return nil, api.ErrExited
 	}
 	return p.s, nil
 }

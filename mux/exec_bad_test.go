@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 )
 
 // soaking reports whether the long forms are wanted.
@@ -22,12 +23,12 @@ func TestExecManyBytes(t *testing.T) {
 	if soaking() {
 		lines = 11_000_000
 	}
-	r := run(t, c, ExecRequest{Command: fmt.Sprintf(
+	r := run(t, c, api.ExecRequest{Command: fmt.Sprintf(
 		"head -c %d /dev/zero | tr '\\0' x | fold -w 89 | sed 's/$/\\n/;s/\\n//'; echo the end", lines*89)})
 	if r.Status != process.Completed || !strings.HasSuffix(r.Tail, "the end") || !r.Truncated {
 		t.Fatalf("%s %q truncated=%t", r.Status, r.Tail[max(0, len(r.Tail)-20):], r.Truncated)
 	}
-	l, err := c.ProcessLog(t.Context(), r.ID, LogRequest{Tail: 3})
+	l, err := c.ProcessLog(t.Context(), r.ID, api.LogRequest{Tail: 3})
 	if err != nil || l.TotalBytes != lines*90+8 && l.TotalBytes != lines*90+7 {
 		t.Fatalf("%d bytes of %d, %v", l.TotalBytes, lines*90, err)
 	}
@@ -35,13 +36,13 @@ func TestExecManyBytes(t *testing.T) {
 	if want := strings.Repeat("x", 89); !strings.HasSuffix(last.Text, "the end") || l.Lines[0].Text != want {
 		t.Errorf("the last lines: %+v", l.Lines)
 	}
-	l, err = c.ProcessLog(t.Context(), r.ID, LogRequest{Offset: lines / 2, Limit: 1})
+	l, err = c.ProcessLog(t.Context(), r.ID, api.LogRequest{Offset: lines / 2, Limit: 1})
 	if err != nil || len(l.Lines) == 0 || l.Lines[0].Missing == 0 {
 		t.Errorf("what is not kept is not marked: %+v, %v", l, err)
 	}
 	var cursor, got, missing uint64
 	for cursor < l.TotalBytes {
-		p, err := c.ProcessPoll(t.Context(), r.ID, PollRequest{Cursor: &cursor, Bytes: 1 << 20, Raw: true})
+		p, err := c.ProcessPoll(t.Context(), r.ID, api.PollRequest{Cursor: &cursor, Bytes: 1 << 20, Raw: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +57,7 @@ func TestExecManyBytes(t *testing.T) {
 func TestExecBinary(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := run(t, c, ExecRequest{Command: "head -c 300000 /dev/urandom | tee copy", WorkDir: t.TempDir()})
+	r := run(t, c, api.ExecRequest{Command: "head -c 300000 /dev/urandom | tee copy", WorkDir: t.TempDir()})
 	s, err := c.Get(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -66,17 +67,17 @@ func TestExecBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	zero := uint64(0)
-	p, err := c.ProcessPoll(t.Context(), r.ID, PollRequest{Cursor: &zero, Bytes: 1 << 20, Raw: true})
+	p, err := c.ProcessPoll(t.Context(), r.ID, api.PollRequest{Cursor: &zero, Bytes: 1 << 20, Raw: true})
 	if err != nil || string(p.Data) != string(want) {
 		t.Errorf("%d bytes of %d are not the same, %v", len(p.Data), len(want), err)
 	}
-	if l, err := c.ProcessLog(t.Context(), r.ID, LogRequest{Tail: 20}); err != nil || strings.ContainsFunc(text(l), unicode.IsControl) {
+	if l, err := c.ProcessLog(t.Context(), r.ID, api.LogRequest{Tail: 20}); err != nil || strings.ContainsFunc(text(l), unicode.IsControl) {
 		t.Errorf("the text of binary output has control characters: %+v, %v", l.Lines, err)
 	}
 }
 
 // text is the text of a page, its lines one after the other.
-func text(l LogResult) (all string) {
+func text(l api.LogResult) (all string) {
 	for _, line := range l.Lines {
 		all += line.Text
 	}
@@ -90,7 +91,7 @@ func TestExecKeepsTheNewest(t *testing.T) {
 	c := startServer(t)
 	var ids []string
 	for range process.MaxKept + 5 {
-		ids = append(ids, run(t, c, ExecRequest{Argv: []string{"echo", "x"}, Owner: "o"}).ID)
+		ids = append(ids, run(t, c, api.ExecRequest{Argv: []string{"echo", "x"}, Owner: "o"}).ID)
 	}
 	for {
 		all, err := c.ProcessList(t.Context(), "o", true)
@@ -121,7 +122,7 @@ func TestExecWithoutRoomForOutput(t *testing.T) {
 	if err := os.WriteFile(c.Paths().Dir+"/processes", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, c, ExecRequest{Command: "echo x; exit 3", Background: true, Owner: "o"})
+	r := run(t, c, api.ExecRequest{Command: "echo x; exit 3", Background: true, Owner: "o"})
 	r = awaitCommand(t, c, r.ID, "")
 	if r.Status != process.Failed || code(r) != 3 {
 		t.Errorf("%+v", r)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
@@ -20,7 +21,7 @@ type Claim struct {
 
 // DeliveriesAway lists what is open for owners that have no session here, oldest
 // first: for whoever hosts them elsewhere, or can start them.
-func (c *Client) DeliveriesAway(ctx context.Context) ([]Delivery, error) {
+func (c *Client) DeliveriesAway(ctx context.Context) ([]api.Delivery, error) {
 	return c.deliveries(ctx, url.Values{"away": {"true"}})
 }
 
@@ -49,9 +50,9 @@ func (x *execs) hosts(owner string) bool {
 }
 
 // away are the open deliveries to owners without a session here.
-func (x *execs) away() ([]Delivery, error) {
+func (x *execs) away() ([]api.Delivery, error) {
 	open, err := x.deliveries()
-	out := []Delivery{}
+	out := []api.Delivery{}
 	for _, d := range open {
 		if !x.hosts(d.Owner) {
 			out = append(out, d)
@@ -66,7 +67,7 @@ func (x *execs) handleClaim(w http.ResponseWriter, r *http.Request) (any, error)
 		return nil, err
 	}
 	if in.Owner == "" || in.By == "" {
-		return nil, fmt.Errorf("%w: a claim names the owner, and whose it is", ErrRequest)
+		return nil, fmt.Errorf("%w: a claim names the owner, and whose it is", api.ErrRequest)
 	}
 	if !x.reserve(in.Owner) { // it is being told
 		return Claim{}, nil
@@ -120,7 +121,7 @@ func (x *execs) handleSettle(w http.ResponseWriter, r *http.Request) (any, error
 		process.Dead:      func(d *process.Delivery) error { return d.GiveUp(now, in.Detail) },
 	}[in.State]
 	if settle == nil || in.Batch == "" {
-		return nil, fmt.Errorf("%w: a batch is settled as delivered, pending or dead", ErrRequest)
+		return nil, fmt.Errorf("%w: a batch is settled as delivered, pending or dead", api.ErrRequest)
 	}
 	open, err := x.deliveries()
 	if err != nil {

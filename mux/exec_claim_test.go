@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 )
 
 // TestExecClaim: whoever hosts an owner elsewhere takes its messages, alone,
@@ -16,7 +17,7 @@ func TestExecClaim(t *testing.T) {
 	ctx := t.Context()
 	id := background(t, c, "echo the output")
 	awaitCommand(t, c, id, "")
-	away := func() []Delivery {
+	away := func() []api.Delivery {
 		t.Helper()
 		list, err := c.DeliveriesAway(ctx)
 		if err != nil {
@@ -55,7 +56,7 @@ func TestExecClaim(t *testing.T) {
 	if len(away()) != 0 {
 		t.Error("an owner that is here is away")
 	}
-	if err := c.SettleDeliveries(ctx, first.Batch, "typed", ""); !errors.Is(err, ErrRequest) {
+	if err := c.SettleDeliveries(ctx, first.Batch, "typed", ""); !errors.Is(err, api.ErrRequest) {
 		t.Errorf("a state that is none: %v", err)
 	}
 	if err := c.SettleDeliveries(ctx, first.Batch, process.Pending, "blocked"); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 	"gascity.dev/gc/vt"
 )
@@ -186,9 +187,9 @@ func (x *execs) tellOnce(ctx context.Context, s *session, owner string, limit ch
 	if len(events) == 0 {
 		return false
 	}
-	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: batch, Text: text, Timeout: wakeBlocked})
+	rec, err := s.nudgeOnce(ctx, api.NudgeRequest{ID: batch, Text: text, Timeout: wakeBlocked})
 	if err != nil {
-		rec = Receipt{State: Blocked, Detail: err.Error()}
+		rec = api.Receipt{State: api.Blocked, Detail: err.Error()}
 	}
 	execFault("typed")
 	x.settle(ctx, s, events, rec)
@@ -258,8 +259,8 @@ func (x *execs) watched(id string) bool {
 }
 
 // settle writes down what became of a message.
-func (x *execs) settle(ctx context.Context, s *session, events []string, rec Receipt) {
-	if rec.State == Dead { // what it said last is still to be read
+func (x *execs) settle(ctx context.Context, s *session, events []string, rec api.Receipt) {
+	if rec.State == api.Dead { // what it said last is still to be read
 		_ = s.awaitEnd(ctx)
 	}
 	now := x.srv.clock.Now()
@@ -270,9 +271,9 @@ func (x *execs) settle(ctx context.Context, s *session, events []string, rec Rec
 		x.step(events, func(d *process.Delivery) error { return d.Retry(now, why) })
 	}
 	switch rec.State {
-	case Submitted:
+	case api.Submitted:
 		delivered("")
-	case Unverified:
+	case api.Unverified:
 		if s.shows(events) {
 			delivered("it stands on the screen")
 			return
@@ -280,7 +281,7 @@ func (x *execs) settle(ctx context.Context, s *session, events []string, rec Rec
 		x.step(events, func(d *process.Delivery) error {
 			return d.GiveUp(now, "typed and entered, and not typed again: "+rec.Detail)
 		})
-	case Drafted:
+	case api.Drafted:
 		if err := s.clearDraft(ctx); err != nil {
 			logf("session %s: %v", s.rec.ID, err)
 		}
@@ -333,7 +334,7 @@ func (x *execs) finishBatch(ctx context.Context, batch string, events []string) 
 		return
 	}
 	if !known {
-		rec = Receipt{State: Blocked, Detail: "the server was restarted before it was typed"}
+		rec = api.Receipt{State: api.Blocked, Detail: "the server was restarted before it was typed"}
 	}
 	x.settle(ctx, s, events, rec)
 }
@@ -348,7 +349,7 @@ func (x *execs) settleGone(events []string) {
 
 // nudgeResult is the receipt of a nudge that this server finishes, or that an
 // earlier one has begun. known is false when no byte of it was typed.
-func (s *session) nudgeResult(ctx context.Context, id string) (rec Receipt, known bool) {
+func (s *session) nudgeResult(ctx context.Context, id string) (rec api.Receipt, known bool) {
 	key := nudgeKey(id)
 	s.mu.Lock()
 	f := s.in.flights[key]
@@ -361,7 +362,7 @@ func (s *session) nudgeResult(ctx context.Context, id string) (rec Receipt, know
 	case <-f.done:
 		return f.rec, f.err == nil
 	case <-ctx.Done():
-		return Receipt{}, false
+		return api.Receipt{}, false
 	}
 }
 
@@ -369,7 +370,7 @@ func (s *session) nudgeResult(ctx context.Context, id string) (rec Receipt, know
 // or, when it says nothing, is quiet. False when the session or ctx ended.
 func (x *execs) awaitIdle(ctx context.Context, s *session) bool {
 	for {
-		r, err := s.waitFor(ctx, WaitRequest{Conditions: []Condition{{Idle: true}, {Quiet: queueIdle}}})
+		r, err := s.waitFor(ctx, api.WaitRequest{Conditions: []api.Condition{{Idle: true}, {Quiet: queueIdle}}})
 		if err != nil || r.Met < 0 || r.Exit != nil {
 			return false
 		}

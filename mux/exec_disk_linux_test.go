@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/testenv"
+	"gascity.dev/gc/mux/api"
 )
 
 // TestExecFullDisk: while the disk is full a command goes on and its end is not
@@ -28,7 +29,7 @@ func TestExecFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = unix.Unmount(p.Dir, unix.MNT_DETACH) })
 	c := startServerAt(t, p)
-	r := run(t, c, ExecRequest{Command: "echo first; read x; head -c 4000000 /dev/zero | tr '\\0' y; echo; echo last", Background: true, Owner: "o"})
+	r := run(t, c, api.ExecRequest{Command: "echo first; read x; head -c 4000000 /dev/zero | tr '\\0' y; echo; echo last", Background: true, Owner: "o"})
 	pollUntil(t, c, r.ID, "first")
 	fill, err := os.Create(p.Dir + "/fill")
 	if err != nil {
@@ -42,11 +43,11 @@ func TestExecFullDisk(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
 	}
-	if err := c.ProcessWrite(t.Context(), r.ID, WriteRequest{Submit: true}); err != nil {
+	if err := c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Submit: true}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, c, r.ID, "^last$")
-	other, err := c.Exec(t.Context(), ExecRequest{Argv: []string{"true"}, Env: testEnv, YieldMS: 500})
+	other, err := c.Exec(t.Context(), api.ExecRequest{Argv: []string{"true"}, Env: testEnv, YieldMS: 500})
 	if err == nil && other.Status != process.Completed && other.Status != process.Running {
 		t.Errorf("another one on a full disk: %+v", other)
 	}
@@ -58,7 +59,7 @@ func TestExecFullDisk(t *testing.T) {
 	if err != nil || res.Status != process.Completed {
 		t.Fatalf("the end was lost: %+v, %v", res, err)
 	}
-	l, err := c.ProcessLog(t.Context(), r.ID, LogRequest{Offset: 1})
+	l, err := c.ProcessLog(t.Context(), r.ID, api.LogRequest{Offset: 1})
 	if err != nil || l.TotalBytes != 4_000_000+12 || l.TotalLines != 3 || l.Lines[0].Text != "first" {
 		t.Errorf("log: %d bytes, %d lines, %v", l.TotalBytes, l.TotalLines, err)
 	}
@@ -69,7 +70,7 @@ func TestExecFullDisk(t *testing.T) {
 	if missing == 0 {
 		t.Error("what is missing is not marked")
 	}
-	if after := run(t, c, ExecRequest{Command: "echo again"}); after.Status != process.Completed || !strings.Contains(after.Output, "again") {
+	if after := run(t, c, api.ExecRequest{Command: "echo again"}); after.Status != process.Completed || !strings.Contains(after.Output, "again") {
 		t.Errorf("afterwards: %+v", after)
 	}
 }
@@ -88,11 +89,11 @@ func TestExecForegroundWithoutRoom(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = unix.Unmount(p.Dir, unix.MNT_DETACH) })
 			c := startServerAt(t, p)
-			run(t, c, ExecRequest{Command: "echo the database has its pages"})
+			run(t, c, api.ExecRequest{Command: "echo the database has its pages"})
 			full(t, p.Dir, name == "inodes")
 			var got []byte
-			var end ExecResult
-			err := c.ExecFollow(t.Context(), ExecRequest{Command: "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); echo line $i; done", Env: testEnv}, func(res ExecResult) error {
+			var end api.ExecResult
+			err := c.ExecFollow(t.Context(), api.ExecRequest{Command: "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); echo line $i; done", Env: testEnv}, func(res api.ExecResult) error {
 				got, end = append(got, res.Data...), res
 				if res.Missing > 0 {
 					t.Errorf("%d bytes are missing", res.Missing)

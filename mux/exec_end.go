@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
-func commandLine(r *ExecRequest) string {
+func commandLine(r *api.ExecRequest) string {
 	if r.Command != "" {
 		return r.Command
 	}
@@ -23,7 +24,7 @@ func (x *execs) tell(p *proc) {
 	p.mu.Lock()
 	e := p.rec.Event()
 	p.mu.Unlock()
-	x.srv.events.Append(Event{Type: e.Type, Time: time.Now(), Session: "exec-" + p.id, SID: p.id, Exec: &e})
+	x.srv.events.Append(api.Event{Type: e.Type, Time: time.Now(), Session: "exec-" + p.id, SID: p.id, Exec: &e})
 }
 
 // ended writes down the end of a session that is a command. Its output was
@@ -47,12 +48,12 @@ func (x *execs) ended(s *session) {
 	end := process.End{Code: exit.Code, Signal: exit.Signal, At: exit.Time, Now: x.srv.clock.Now()}
 	end.Took = took(exit.Time.Sub(time.Unix(0, s.rec.Started)), p.running())
 	switch exit.Reason {
-	case ReasonUnknown:
+	case api.ReasonUnknown:
 		end.Lost, end.Reason = true, "its keeper was gone, and the system does not tell how it ended"
-	case ReasonStopped:
+	case api.ReasonStopped:
 		end.Reason = process.IntentKill
-	case ReasonNotFound:
-		end.Reason = ReasonNotFound
+	case api.ReasonNotFound:
+		end.Reason = api.ReasonNotFound
 	}
 	end.Tail = p.tail()
 	x.finish(p, end)
@@ -220,7 +221,7 @@ func (p *proc) expire(intent string) {
 // written down. The intent is on disk before the first signal.
 func (p *proc) end(ctx context.Context, intent string, grace time.Duration) error {
 	s, err := p.input(ctx)
-	if errors.Is(err, ErrExited) {
+	if errors.Is(err, api.ErrExited) {
 		return p.await(ctx)
 	} else if err != nil {
 		return err
@@ -350,7 +351,7 @@ func (x *execs) remove(ids ...string) error {
 		return nil
 	})
 	if errors.Is(err, process.ErrRunning) {
-		return fmt.Errorf("%w: %w", ErrBusy, err)
+		return fmt.Errorf("%w: %w", api.ErrBusy, err)
 	}
 	if err != nil {
 		return err

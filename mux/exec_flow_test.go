@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 )
 
 // counting is a command whose output is far beyond the ring: the numbers up to
@@ -38,17 +39,17 @@ type follower struct {
 	sum    hash.Hash
 	bytes  uint64
 	gaps   uint64
-	last   ExecResult
-	during func(ExecResult)
+	last   api.ExecResult
+	during func(api.ExecResult)
 }
 
 // startFollowing starts a command in the foreground, of which nothing is taken
 // until the gate is closed.
-func startFollowing(ctx context.Context, c *Client, r ExecRequest, during func(ExecResult)) *follower {
+func startFollowing(ctx context.Context, c *Client, r api.ExecRequest, during func(api.ExecResult)) *follower {
 	f := &follower{gate: make(chan struct{}), id: make(chan string, 1), done: make(chan error, 1), sum: sha256.New(), during: during}
 	r.Env = testEnv
 	go func() {
-		f.done <- c.ExecFollow(ctx, r, func(res ExecResult) error {
+		f.done <- c.ExecFollow(ctx, r, func(res api.ExecResult) error {
 			if f.last.ID == "" {
 				f.id <- res.ID
 			}
@@ -110,7 +111,7 @@ func TestExecFollowSlow(t *testing.T) {
 	c := startServer(t)
 	sum := countSum()
 	for _, pty := range []bool{false, true} {
-		r := ExecRequest{Command: counting, PTY: pty}
+		r := api.ExecRequest{Command: counting, PTY: pty}
 		if pty {
 			r.Command = "stty -opost; " + counting
 		}
@@ -130,7 +131,7 @@ func TestExecFollowCrash(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	next := uint64(1 << 20)
-	f := startFollowing(t.Context(), c, ExecRequest{Command: counting}, func(res ExecResult) {
+	f := startFollowing(t.Context(), c, api.ExecRequest{Command: counting}, func(res api.ExecResult) {
 		if res.Cursor > next && !res.Status.Ended() {
 			next += 4 << 20
 			killServer(t, c)
@@ -147,7 +148,7 @@ func TestExecFollowLeft(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	f := startFollowing(ctx, c, ExecRequest{Command: someMore}, nil)
+	f := startFollowing(ctx, c, api.ExecRequest{Command: someMore}, nil)
 	id := <-f.id
 	awaitHeld(t, c, id)
 	cancel()
@@ -158,7 +159,7 @@ func TestExecFollowLeft(t *testing.T) {
 		t.Errorf("without its caller: %+v", r)
 	}
 
-	f = startFollowing(t.Context(), c, ExecRequest{Command: someMore, IdleTimeoutMS: 1000}, nil)
+	f = startFollowing(t.Context(), c, api.ExecRequest{Command: someMore, IdleTimeoutMS: 1000}, nil)
 	id = <-f.id
 	awaitHeld(t, c, id)
 	for { // and is not silent, but held
@@ -180,7 +181,7 @@ func TestExecFollowLeft(t *testing.T) {
 		t.Errorf("who follows still: %v, %+v", err, f.last)
 	}
 
-	f = startFollowing(t.Context(), c, ExecRequest{Command: someMore}, nil)
+	f = startFollowing(t.Context(), c, api.ExecRequest{Command: someMore}, nil)
 	id = <-f.id
 	awaitHeld(t, c, id)
 	if r, err := c.ProcessKill(t.Context(), id, "", time.Minute); err != nil || r.Status != process.Killed {
@@ -197,27 +198,27 @@ func TestExecFollowLeft(t *testing.T) {
 func TestExecFollowCursor(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	id := run(t, c, ExecRequest{Command: "printf 0123456789; exit 4"}).ID
+	id := run(t, c, api.ExecRequest{Command: "printf 0123456789; exit 4"}).ID
 	for cursor, want := range map[uint64]string{0: "0123456789", 7: "789", 10: ""} {
 		resp, err := c.send(t.Context(), "POST", processPath(id, "/follow"), map[string]any{"cursor": cursor})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var res ExecResult
+		var res api.ExecResult
 		err = json.NewDecoder(resp.Body).Decode(&res)
 		resp.Body.Close()
 		if err != nil || string(res.Data) != want || code(res) != 4 {
 			t.Errorf("from %d: %+v, %v", cursor, res, err)
 		}
 	}
-	if _, err := c.send(t.Context(), "POST", processPath(id, "/follow"), map[string]any{"cursor": 11}); !errors.Is(err, ErrRequest) {
+	if _, err := c.send(t.Context(), "POST", processPath(id, "/follow"), map[string]any{"cursor": 11}); !errors.Is(err, api.ErrRequest) {
 		t.Errorf("a cursor behind the end: %v", err)
 	}
-	if _, err := c.send(t.Context(), "POST", processPath("nobody", "/follow"), nil); !errors.Is(err, ErrNotFound) {
+	if _, err := c.send(t.Context(), "POST", processPath("nobody", "/follow"), nil); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("an unknown command: %v", err)
 	}
-	err := c.ExecFollow(t.Context(), ExecRequest{Command: "true", WorkDir: "/no/such/place"}, func(ExecResult) error { return nil })
-	if !errors.Is(err, ErrWorkDir) {
+	err := c.ExecFollow(t.Context(), api.ExecRequest{Command: "true", WorkDir: "/no/such/place"}, func(api.ExecResult) error { return nil })
+	if !errors.Is(err, api.ErrWorkDir) {
 		t.Errorf("a missing work dir: %v", err)
 	}
 }

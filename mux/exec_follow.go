@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 )
 
 // followBytes is the output in one line of a stream at most.
@@ -22,7 +23,7 @@ func (x *execs) handleFollow(p *proc, w http.ResponseWriter, r *http.Request) (a
 		return nil, err
 	}
 	if out, err := p.ring(); err == nil && in.Cursor > out.Total() {
-		return nil, fmt.Errorf("%w: %w: %d is behind the end at %d", ErrRequest, process.ErrCursor, in.Cursor, out.Total())
+		return nil, fmt.Errorf("%w: %w: %d is behind the end at %d", api.ErrRequest, process.ErrCursor, in.Cursor, out.Total())
 	}
 	p.stream(r.Context(), w, in.Cursor, in.Caller, false)
 	return hijacked{}, nil
@@ -39,14 +40,14 @@ func (p *proc) stream(ctx context.Context, w http.ResponseWriter, cursor uint64,
 	defer p.leaveReader(r)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines, out := json.NewEncoder(w), http.NewResponseController(w)
-	send := func(res ExecResult) error {
+	send := func(res api.ExecResult) error {
 		res.Existed = existed
 		if err := lines.Encode(res); err != nil {
 			return err
 		}
 		return out.Flush()
 	}
-	if !p.ended() && send(ExecResult{ID: p.id, Status: process.Running, Cursor: r.at}) != nil {
+	if !p.ended() && send(api.ExecResult{ID: p.id, Status: process.Running, Cursor: r.at}) != nil {
 		return
 	}
 	for ctx.Err() == nil {
@@ -81,9 +82,9 @@ func (p *proc) stream(ctx context.Context, w http.ResponseWriter, cursor uint64,
 }
 
 // chunk is the next line of a stream.
-func (p *proc) chunk(cursor uint64) (ExecResult, error) {
+func (p *proc) chunk(cursor uint64) (api.ExecResult, error) {
 	ended := p.ended() // before the output is read: then all of it is there
-	res := ExecResult{ID: p.id, Status: process.Running, Cursor: cursor}
+	res := api.ExecResult{ID: p.id, Status: process.Running, Cursor: cursor}
 	out, err := p.ring()
 	if err != nil { // there was no room for any of it; the command goes on
 		if ended {
@@ -108,7 +109,7 @@ func (p *proc) chunk(cursor uint64) (ExecResult, error) {
 // The command waits while take does not return, when that is 2 MiB behind. An
 // error of take or of ctx leaves it running. No byte is lost or comes twice
 // when the server dies meanwhile.
-func (c *Client) ExecFollow(ctx context.Context, r ExecRequest, take func(ExecResult) error) error {
+func (c *Client) ExecFollow(ctx context.Context, r api.ExecRequest, take func(api.ExecResult) error) error {
 	r.Follow = true
 	w, made := execBody(r)
 	id, cursor := "", uint64(0)
@@ -124,12 +125,12 @@ func (c *Client) ExecFollow(ctx context.Context, r ExecRequest, take func(ExecRe
 		defer resp.Body.Close()
 		lines := json.NewDecoder(resp.Body)
 		for {
-			var res ExecResult
+			var res api.ExecResult
 			if err := lines.Decode(&res); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				return fmt.Errorf("%w: %w", ErrUnreachable, err)
+				return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 			}
 			res.Existed = res.Existed && !made
 			id, cursor = res.ID, res.Cursor

@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
 func (x *execs) handleExec(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in execWire
+	var in api.ExecWire
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	req := ExecRequest(in.execPlain)
+	req := api.ExecRequest(in.ExecPlain)
 	req.Env = in.Env
 	for _, kv := range in.EnvBytes {
 		req.Env = append(req.Env, string(kv))
@@ -48,7 +49,7 @@ func (x *execs) handleExec(w http.ResponseWriter, r *http.Request) (any, error) 
 }
 
 // feed gives a new command its input, as fast as it reads.
-func (x *execs) feed(p *proc, r ExecRequest) {
+func (x *execs) feed(p *proc, r api.ExecRequest) {
 	if len(r.Stdin) == 0 && !r.EOF {
 		return
 	}
@@ -57,8 +58,8 @@ func (x *execs) feed(p *proc, r ExecRequest) {
 		defer cancel()
 		stop := p.stopWith(cancel)
 		defer stop()
-		err := p.write(ctx, WriteRequest{Data: r.Stdin, EOF: r.EOF})
-		if err != nil && !errors.Is(err, ErrExited) && ctx.Err() == nil {
+		err := p.write(ctx, api.WriteRequest{Data: r.Stdin, EOF: r.EOF})
+		if err != nil && !errors.Is(err, api.ErrExited) && ctx.Err() == nil {
 			logf("background command %s: input: %v", p.id, err)
 		}
 	})
@@ -110,7 +111,7 @@ func (x *execs) handleList(_ http.ResponseWriter, r *http.Request) (any, error) 
 	}
 	x.mu.Unlock()
 	slices.SortFunc(found, func(a, b *proc) int { return strings.Compare(a.id, b.id) })
-	out := []ExecResult{}
+	out := []api.ExecResult{}
 	for _, p := range found {
 		res := p.result()
 		if (owner == "" || owner == res.Owner) && (all || !res.Status.Ended()) {
@@ -118,7 +119,7 @@ func (x *execs) handleList(_ http.ResponseWriter, r *http.Request) (any, error) 
 			out = append(out, res)
 		}
 	}
-	return map[string][]ExecResult{"processes": out}, nil
+	return map[string][]api.ExecResult{"processes": out}, nil
 }
 
 func (x *execs) handleGet(p *proc, _ http.ResponseWriter, _ *http.Request) (any, error) {
@@ -134,7 +135,7 @@ func (x *execs) handleGet(p *proc, _ http.ResponseWriter, _ *http.Request) (any,
 }
 
 func (x *execs) handlePoll(p *proc, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in PollRequest
+	var in api.PollRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -166,26 +167,26 @@ func (x *execs) handleWait(p *proc, w http.ResponseWriter, r *http.Request) (any
 }
 
 func (x *execs) handleLog(p *proc, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in LogRequest
+	var in api.LogRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	switch in.Format {
-	case "", FormatText, FormatRaw:
+	case "", api.FormatText, api.FormatRaw:
 		return p.log(in)
-	case FormatScreen:
+	case api.FormatScreen:
 		s, err := x.srv.find(p.id)
 		if err != nil {
 			return nil, err
 		}
-		shown, err := s.peek(PeekRequest{Screen: true})
-		return LogResult{Lines: []LogLine{}, Screen: shown.Text}, err
+		shown, err := s.peek(api.PeekRequest{Screen: true})
+		return api.LogResult{Lines: []api.LogLine{}, Screen: shown.Text}, err
 	}
-	return nil, fmt.Errorf("%w: format %q (text, raw, screen)", ErrRequest, in.Format)
+	return nil, fmt.Errorf("%w: format %q (text, raw, screen)", api.ErrRequest, in.Format)
 }
 
 func (x *execs) handleWrite(p *proc, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in WriteRequest
+	var in api.WriteRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func (x *execs) handleWrite(p *proc, w http.ResponseWriter, r *http.Request) (an
 }
 
 // write gives the command input.
-func (p *proc) write(ctx context.Context, in WriteRequest) error {
+func (p *proc) write(ctx context.Context, in api.WriteRequest) error {
 	s, err := p.input(ctx)
 	if err != nil {
 		return err
@@ -284,7 +285,7 @@ func (x *execs) handleDeliveries(_ http.ResponseWriter, r *http.Request) (any, e
 		return map[string]any{"deliveries": away}, err
 	}
 	owner, state := r.URL.Query().Get("owner"), r.URL.Query().Get("state")
-	out := []Delivery{}
+	out := []api.Delivery{}
 	counts := make(map[process.DeliveryState]int)
 	err := x.srv.db.View(func(tx *store.Tx) error {
 		open, err := x.book.Open(tx)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 	"gascity.dev/gc/vt"
 )
@@ -85,11 +86,11 @@ func (p *proc) tail() string {
 }
 
 // result is what is known of the command, without output.
-func (p *proc) result() ExecResult {
+func (p *proc) result() api.ExecResult {
 	p.mu.Lock()
 	r, s, out := p.rec, p.s, p.out
 	p.mu.Unlock()
-	res := ExecResult{
+	res := api.ExecResult{
 		ID: r.ID, Status: r.Status, Signal: r.Signal, Reason: r.Reason, PID: r.PID, Started: r.Started, Ended: r.Ended,
 		DurationMS: r.Duration.Milliseconds(), Cursor: r.Acked, Tail: r.Tail, Command: r.Command, Label: r.Label,
 		Owner: r.Owner, CallID: r.CallID, PTY: r.PTY, Background: r.Background,
@@ -112,7 +113,7 @@ func (p *proc) result() ExecResult {
 }
 
 // fill adds the output from a cursor on.
-func (p *proc) fill(res *ExecResult, cursor uint64, limit int, raw bool) error {
+func (p *proc) fill(res *api.ExecResult, cursor uint64, limit int, raw bool) error {
 	out, err := p.ring()
 	if err != nil { // there was no room for any of it; the command goes on
 		res.Cursor, res.Truncated = cursor, !res.Status.Ended()
@@ -123,7 +124,7 @@ func (p *proc) fill(res *ExecResult, cursor uint64, limit int, raw bool) error {
 	}
 	data, next, missing, err := out.Read(cursor, min(limit, pollMost))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRequest, err)
+		return fmt.Errorf("%w: %w", api.ErrRequest, err)
 	}
 	if !raw && next < out.Total() { // a character is not cut in two
 		n := wholeRunes(data)
@@ -143,7 +144,7 @@ func (p *proc) fill(res *ExecResult, cursor uint64, limit int, raw bool) error {
 }
 
 // poll waits for something new behind a cursor, or the end.
-func (p *proc) poll(ctx context.Context, r PollRequest) (ExecResult, error) {
+func (p *proc) poll(ctx context.Context, r api.PollRequest) (api.ExecResult, error) {
 	defer p.follow()()
 	p.mu.Lock()
 	cursor := p.rec.Acked
@@ -213,7 +214,7 @@ func (p *proc) acknowledge(cursor uint64) {
 
 // see notes that a caller is shown the end. The owner's own look consumes the
 // delivery, in one transaction with everything that may deliver it.
-func (p *proc) see(caller string, res *ExecResult) error {
+func (p *proc) see(caller string, res *api.ExecResult) error {
 	if !res.Status.Ended() || caller != res.Owner || caller == "" {
 		return nil
 	}
@@ -248,10 +249,10 @@ func (p *proc) see(caller string, res *ExecResult) error {
 }
 
 // log is a page of the output.
-func (p *proc) log(r LogRequest) (LogResult, error) {
+func (p *proc) log(r api.LogRequest) (api.LogResult, error) {
 	out, err := p.ring()
 	if err != nil {
-		return LogResult{}, err
+		return api.LogResult{}, err
 	}
 	limit := min(max(r.Limit, 0), logMost)
 	if limit == 0 {
@@ -262,7 +263,7 @@ func (p *proc) log(r LogRequest) (LogResult, error) {
 	if r.Match != "" {
 		re, err := regexp.Compile(r.Match)
 		if err != nil {
-			return LogResult{}, fmt.Errorf("%w: match: %w", ErrRequest, err)
+			return api.LogResult{}, fmt.Errorf("%w: match: %w", api.ErrRequest, err)
 		}
 		keep = func(l process.Line) bool { return re.MatchString(text.line(l.Text)) }
 	}
@@ -276,12 +277,12 @@ func (p *proc) log(r LogRequest) (LogResult, error) {
 		page, err = out.Last(limit)
 	}
 	if err != nil {
-		return LogResult{}, err
+		return api.LogResult{}, err
 	}
-	res := LogResult{Lines: []LogLine{}, Next: page.Next, TotalLines: page.TotalLines, TotalBytes: page.TotalBytes}
+	res := api.LogResult{Lines: []api.LogLine{}, Next: page.Next, TotalLines: page.TotalLines, TotalBytes: page.TotalBytes}
 	for _, l := range page.Lines {
-		line := LogLine{N: l.N, Cut: l.Cut, Missing: l.Missing}
-		if r.Format == FormatRaw {
+		line := api.LogLine{N: l.N, Cut: l.Cut, Missing: l.Missing}
+		if r.Format == api.FormatRaw {
 			line.Data = l.Text
 		} else if l.Missing == 0 {
 			line.Text = text.line(l.Text)

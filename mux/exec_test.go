@@ -14,10 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 )
 
 // run starts a command and returns its first answer.
-func run(t testing.TB, c *Client, r ExecRequest) ExecResult {
+func run(t testing.TB, c *Client, r api.ExecRequest) api.ExecResult {
 	t.Helper()
 	if r.Env == nil {
 		r.Env = testEnv
@@ -30,7 +31,7 @@ func run(t testing.TB, c *Client, r ExecRequest) ExecResult {
 }
 
 // awaitCommand waits for a command's end.
-func awaitCommand(t testing.TB, c *Client, id, caller string) ExecResult {
+func awaitCommand(t testing.TB, c *Client, id, caller string) api.ExecResult {
 	t.Helper()
 	res, err := c.ProcessWait(t.Context(), id, caller, 20*time.Second)
 	if err != nil || !res.Status.Ended() {
@@ -39,7 +40,7 @@ func awaitCommand(t testing.TB, c *Client, id, caller string) ExecResult {
 	return res
 }
 
-func code(r ExecResult) int {
+func code(r api.ExecResult) int {
 	if r.ExitCode == nil {
 		return -99
 	}
@@ -64,27 +65,27 @@ func TestExecForeground(t *testing.T) {
 			{"no-such-program-here", process.Failed, 127, ""},
 			{`printf 'a\000b\377\n'`, process.Completed, 0, "a\x00b\uFFFD\n"},
 		} {
-			r := run(t, c, ExecRequest{Command: tt.command, PTY: pty})
+			r := run(t, c, api.ExecRequest{Command: tt.command, PTY: pty})
 			got := strings.ReplaceAll(r.Output, "\r\n", "\n")
 			if r.Status != tt.status || code(r) != tt.code || tt.output != "" && got != tt.output || r.EventID != r.ID+"/exit" {
 				t.Errorf("pty=%t %q: %+v", pty, tt.command, r)
 			}
 		}
 	}
-	r := run(t, c, ExecRequest{Argv: []string{"sh", "-c", `printf '%s|' "$0" "$@"`, "a b", "c'd"}})
+	r := run(t, c, api.ExecRequest{Argv: []string{"sh", "-c", `printf '%s|' "$0" "$@"`, "a b", "c'd"}})
 	if r.Output != "a b|c'd|" {
 		t.Errorf("argv: %q", r.Output)
 	}
 	wd := t.TempDir()
-	if r := run(t, c, ExecRequest{Command: "pwd; echo $X", WorkDir: wd, Env: append([]string{"X=y"}, testEnv...)}); r.Output != wd+"\ny\n" {
+	if r := run(t, c, api.ExecRequest{Command: "pwd; echo $X", WorkDir: wd, Env: append([]string{"X=y"}, testEnv...)}); r.Output != wd+"\ny\n" {
 		t.Errorf("cwd and env: %q", r.Output)
 	}
-	_, err := c.Exec(t.Context(), ExecRequest{Command: "true", WorkDir: "/no/such/place", Env: testEnv})
-	if !errors.Is(err, ErrWorkDir) {
+	_, err := c.Exec(t.Context(), api.ExecRequest{Command: "true", WorkDir: "/no/such/place", Env: testEnv})
+	if !errors.Is(err, api.ErrWorkDir) {
 		t.Errorf("a missing work dir: %v", err)
 	}
-	for _, bad := range []ExecRequest{{}, {Command: "a", Argv: []string{"b"}}, {Command: "a", Notify: "maybe"}} {
-		if _, err := c.Exec(t.Context(), bad); !errors.Is(err, ErrRequest) {
+	for _, bad := range []api.ExecRequest{{}, {Command: "a", Argv: []string{"b"}}, {Command: "a", Notify: "maybe"}} {
+		if _, err := c.Exec(t.Context(), bad); !errors.Is(err, api.ErrRequest) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -98,28 +99,28 @@ func TestExecForeground(t *testing.T) {
 func TestExecTimeouts(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := run(t, c, ExecRequest{Command: "sleep 60 & trap '' TERM HUP; wait; exit 0", TimeoutMS: 200})
+	r := run(t, c, api.ExecRequest{Command: "sleep 60 & trap '' TERM HUP; wait; exit 0", TimeoutMS: 200})
 	if r.Status != process.TimedOut || r.Reason != process.IntentTimeout {
 		t.Errorf("timeout: %+v", r)
 	}
-	r = run(t, c, ExecRequest{Command: "echo one; sleep 60", IdleTimeoutMS: 200})
+	r = run(t, c, api.ExecRequest{Command: "echo one; sleep 60", IdleTimeoutMS: 200})
 	if r.Status != process.TimedOut || r.Reason != process.IntentIdle || r.Output != "one\n" {
 		t.Errorf("idle timeout: %+v", r)
 	}
-	r = run(t, c, ExecRequest{Command: "echo one; read x; echo got $x", YieldMS: 300, TimeoutMS: 500})
+	r = run(t, c, api.ExecRequest{Command: "echo one; read x; echo got $x", YieldMS: 300, TimeoutMS: 500})
 	if r.Status != process.Running || !r.Background || r.Output != "one\n" {
 		t.Fatalf("yield: %+v", r)
 	}
 	if w, err := c.ProcessWait(t.Context(), r.ID, "", 700*time.Millisecond); err != nil || w.Status != process.Running {
 		t.Errorf("the foreground's timeout did not lapse: %+v, %v", w, err)
 	}
-	if err := c.ProcessWrite(t.Context(), r.ID, WriteRequest{Data: []byte("it"), Submit: true}); err != nil {
+	if err := c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Data: []byte("it"), Submit: true}); err != nil {
 		t.Fatal(err)
 	}
 	if r = awaitCommand(t, c, r.ID, ""); r.Status != process.Completed || !strings.Contains(r.Tail, "got it") {
 		t.Errorf("after the yield: %+v", r)
 	}
-	if err := c.ProcessWrite(t.Context(), r.ID, WriteRequest{Data: []byte("x")}); !errors.Is(err, ErrExited) {
+	if err := c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Data: []byte("x")}); !errors.Is(err, api.ErrExited) {
 		t.Errorf("write after the end: %v", err)
 	}
 }
@@ -128,22 +129,22 @@ func TestExecTimeouts(t *testing.T) {
 func TestExecInput(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := run(t, c, ExecRequest{Command: "cat; echo over", Stdin: []byte("hello\n"), EOF: true})
+	r := run(t, c, api.ExecRequest{Command: "cat; echo over", Stdin: []byte("hello\n"), EOF: true})
 	if r.Output != "hello\nover\n" || r.Status != process.Completed {
 		t.Errorf("cat: %+v", r)
 	}
 	big := bytes.Repeat([]byte("0123456789abcdef\n"), 100_000)
-	r = run(t, c, ExecRequest{Command: "wc -c", Stdin: big, EOF: true})
+	r = run(t, c, api.ExecRequest{Command: "wc -c", Stdin: big, EOF: true})
 	if strings.TrimSpace(r.Output) != fmt.Sprint(len(big)) {
 		t.Errorf("wc: %q", r.Output)
 	}
 	// A program that never reads does not stop anybody.
-	r = run(t, c, ExecRequest{Command: "sleep 0.3; echo slept", Stdin: big})
+	r = run(t, c, api.ExecRequest{Command: "sleep 0.3; echo slept", Stdin: big})
 	if r.Output != "slept\n" {
 		t.Errorf("never reads: %+v", r)
 	}
 	for _, pty := range []bool{false, true} {
-		r = run(t, c, ExecRequest{Command: "echo go; read a; read b; echo =$a=$b=", PTY: pty, Background: true})
+		r = run(t, c, api.ExecRequest{Command: "echo go; read a; read b; echo =$a=$b=", PTY: pty, Background: true})
 		if err := c.ProcessKeys(t.Context(), r.ID, []string{"x", "Enter"}, false); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +154,7 @@ func TestExecInput(t *testing.T) {
 		if r = awaitCommand(t, c, r.ID, ""); !strings.Contains(r.Tail, "=x=pasted=") {
 			t.Errorf("pty=%t keys: %+v", pty, r)
 		}
-		r = run(t, c, ExecRequest{Command: "trap 'echo usr; exit 4' USR1; echo go; while :; do sleep 0.05; done", PTY: pty, Background: true})
+		r = run(t, c, api.ExecRequest{Command: "trap 'echo usr; exit 4' USR1; echo go; while :; do sleep 0.05; done", PTY: pty, Background: true})
 		pollUntil(t, c, r.ID, "go")
 		if err := c.ProcessSignal(t.Context(), r.ID, "USR1"); err != nil {
 			t.Fatal(err)
@@ -162,8 +163,8 @@ func TestExecInput(t *testing.T) {
 			t.Errorf("pty=%t signal: %+v", pty, r)
 		}
 	}
-	r = run(t, c, ExecRequest{Command: "cat", PTY: true, Background: true})
-	if err := c.ProcessWrite(t.Context(), r.ID, WriteRequest{EOF: true}); err != nil {
+	r = run(t, c, api.ExecRequest{Command: "cat", PTY: true, Background: true})
+	if err := c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{EOF: true}); err != nil {
 		t.Fatal(err)
 	}
 	if r = awaitCommand(t, c, r.ID, ""); r.Status != process.Completed {
@@ -176,7 +177,7 @@ func pollUntil(t testing.TB, c *Client, id, text string) string {
 	t.Helper()
 	all, cursor := "", uint64(0)
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
-		r, err := c.ProcessPoll(t.Context(), id, PollRequest{Cursor: &cursor, WaitMS: 2000})
+		r, err := c.ProcessPoll(t.Context(), id, api.PollRequest{Cursor: &cursor, WaitMS: 2000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,31 +197,31 @@ func pollUntil(t testing.TB, c *Client, id, text string) string {
 func TestExecPoll(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := run(t, c, ExecRequest{Command: "printf abc; read x; printf def", Background: true})
+	r := run(t, c, api.ExecRequest{Command: "printf abc; read x; printf def", Background: true})
 	pollUntil(t, c, r.ID, "abc")
 	zero := uint64(0)
 	for range 2 {
-		p, err := c.ProcessPoll(t.Context(), r.ID, PollRequest{Cursor: &zero})
+		p, err := c.ProcessPoll(t.Context(), r.ID, api.PollRequest{Cursor: &zero})
 		if err != nil || p.Output != "abc" || p.Cursor != 3 {
 			t.Fatalf("poll: %+v, %v", p, err)
 		}
 	}
 	three := uint64(3)
-	if err := c.ProcessWrite(t.Context(), r.ID, WriteRequest{Submit: true}); err != nil {
+	if err := c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Submit: true}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.ProcessPoll(t.Context(), r.ID, PollRequest{Cursor: &three, WaitMS: 10_000})
+	p, err := c.ProcessPoll(t.Context(), r.ID, api.PollRequest{Cursor: &three, WaitMS: 10_000})
 	if err != nil || p.Output != "def" {
 		t.Fatalf("the rest: %+v, %v", p, err)
 	}
-	if p, err = c.ProcessPoll(t.Context(), r.ID, PollRequest{WaitMS: 10_000}); err != nil || p.Output != "def" {
+	if p, err = c.ProcessPoll(t.Context(), r.ID, api.PollRequest{WaitMS: 10_000}); err != nil || p.Output != "def" {
 		t.Fatalf("without a cursor: %+v, %v", p, err)
 	}
 	far := uint64(99)
-	if _, err := c.ProcessPoll(t.Context(), r.ID, PollRequest{Cursor: &far}); !errors.Is(err, ErrRequest) {
+	if _, err := c.ProcessPoll(t.Context(), r.ID, api.PollRequest{Cursor: &far}); !errors.Is(err, api.ErrRequest) {
 		t.Errorf("a wrong cursor: %v", err)
 	}
-	if _, err := c.ProcessPoll(t.Context(), "nobody", PollRequest{}); !errors.Is(err, ErrNotFound) {
+	if _, err := c.ProcessPoll(t.Context(), "nobody", api.PollRequest{}); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("an unknown id: %v", err)
 	}
 }
@@ -229,8 +230,8 @@ func TestExecPoll(t *testing.T) {
 func TestExecLog(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := run(t, c, ExecRequest{Command: `printf 'one\n10%%\r50%%\r100%%\n\033[31mred\033[0m\nlast'`})
-	l, err := c.ProcessLog(t.Context(), r.ID, LogRequest{})
+	r := run(t, c, api.ExecRequest{Command: `printf 'one\n10%%\r50%%\r100%%\n\033[31mred\033[0m\nlast'`})
+	l, err := c.ProcessLog(t.Context(), r.ID, api.LogRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,15 +242,15 @@ func TestExecLog(t *testing.T) {
 	if want := "1:one 2:100% 3:red 4:last"; strings.Join(got, " ") != want || l.TotalLines != 4 || l.Next != 5 {
 		t.Errorf("log %q, %+v", got, l)
 	}
-	l, err = c.ProcessLog(t.Context(), r.ID, LogRequest{Match: "^r", Format: FormatRaw})
+	l, err = c.ProcessLog(t.Context(), r.ID, api.LogRequest{Match: "^r", Format: api.FormatRaw})
 	if err != nil || len(l.Lines) != 1 || string(l.Lines[0].Data) != "\x1b[31mred\x1b[0m" {
 		t.Errorf("match: %+v, %v", l, err)
 	}
-	if l, err = c.ProcessLog(t.Context(), r.ID, LogRequest{Format: FormatScreen}); err != nil || l.Screen != "one\n100%\nred\nlast" {
+	if l, err = c.ProcessLog(t.Context(), r.ID, api.LogRequest{Format: api.FormatScreen}); err != nil || l.Screen != "one\n100%\nred\nlast" {
 		t.Errorf("screen: %q, %v", l.Screen, err)
 	}
-	for _, bad := range []LogRequest{{Match: "("}, {Format: "pdf"}} {
-		if _, err := c.ProcessLog(t.Context(), r.ID, bad); !errors.Is(err, ErrRequest) {
+	for _, bad := range []api.LogRequest{{Match: "("}, {Format: "pdf"}} {
+		if _, err := c.ProcessLog(t.Context(), r.ID, bad); !errors.Is(err, api.ErrRequest) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -261,7 +262,7 @@ func TestExecChildOnThePipe(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	began := time.Now()
-	r := run(t, c, ExecRequest{Command: "sleep 300 & echo $!"})
+	r := run(t, c, api.ExecRequest{Command: "sleep 300 & echo $!"})
 	if r.Status != process.Completed || time.Since(began) > 5*time.Second {
 		t.Fatalf("%+v after %s", r, time.Since(began))
 	}
@@ -281,7 +282,7 @@ func TestExecKeys(t *testing.T) {
 	ids, dir := make(chan string, 8), t.TempDir()
 	for range 8 {
 		go func() {
-			r, err := c.Exec(context.Background(), ExecRequest{Command: "echo x >> runs; sleep 0.2", Key: "k", Owner: "o", Background: true, WorkDir: dir, Env: testEnv})
+			r, err := c.Exec(context.Background(), api.ExecRequest{Command: "echo x >> runs; sleep 0.2", Key: "k", Owner: "o", Background: true, WorkDir: dir, Env: testEnv})
 			if err != nil {
 				t.Error(err)
 			}
@@ -298,7 +299,7 @@ func TestExecKeys(t *testing.T) {
 	if b, err := os.ReadFile(dir + "/runs"); err != nil || string(b) != "x\n" {
 		t.Errorf("it ran %q, %v", b, err)
 	}
-	other := run(t, c, ExecRequest{Command: "true", Key: "k", Owner: "p"})
+	other := run(t, c, api.ExecRequest{Command: "true", Key: "k", Owner: "p"})
 	if other.ID == first || other.Existed {
 		t.Errorf("another owner's key: %+v", other)
 	}
@@ -313,13 +314,13 @@ func TestExecLimit(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	for range process.MaxRunning {
-		run(t, c, ExecRequest{Argv: []string{"sleep", "60"}, Owner: "o", Background: true})
+		run(t, c, api.ExecRequest{Argv: []string{"sleep", "60"}, Owner: "o", Background: true})
 	}
-	_, err := c.Exec(t.Context(), ExecRequest{Argv: []string{"true"}, Owner: "o", Env: testEnv})
-	if !errors.Is(err, ErrLimit) {
+	_, err := c.Exec(t.Context(), api.ExecRequest{Argv: []string{"true"}, Owner: "o", Env: testEnv})
+	if !errors.Is(err, api.ErrLimit) {
 		t.Errorf("one more: %v", err)
 	}
-	if r := run(t, c, ExecRequest{Argv: []string{"true"}, Owner: "p"}); r.Status != process.Completed {
+	if r := run(t, c, api.ExecRequest{Argv: []string{"true"}, Owner: "p"}); r.Status != process.Completed {
 		t.Errorf("another owner: %+v", r)
 	}
 }
@@ -328,9 +329,9 @@ func TestExecLimit(t *testing.T) {
 func TestExecKillAndRemove(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := run(t, c, ExecRequest{Command: "trap '' TERM HUP; sleep 60 & echo go; wait; wait; sleep 60", Background: true})
+	r := run(t, c, api.ExecRequest{Command: "trap '' TERM HUP; sleep 60 & echo go; wait; wait; sleep 60", Background: true})
 	pollUntil(t, c, r.ID, "go")
-	if err := c.ProcessRemove(t.Context(), r.ID, false); !errors.Is(err, ErrBusy) {
+	if err := c.ProcessRemove(t.Context(), r.ID, false); !errors.Is(err, api.ErrBusy) {
 		t.Errorf("remove a running one: %v", err)
 	}
 	k, err := c.ProcessKill(t.Context(), r.ID, "", 50*time.Millisecond)
@@ -343,7 +344,7 @@ func TestExecKillAndRemove(t *testing.T) {
 	if err := c.ProcessRemove(t.Context(), r.ID, false); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Process(t.Context(), r.ID); !errors.Is(err, ErrNotFound) {
+	if _, err := c.Process(t.Context(), r.ID); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("after remove: %v", err)
 	}
 	if _, err := os.Stat(c.Paths().Dir + "/processes/" + r.ID); !os.IsNotExist(err) {
@@ -355,10 +356,10 @@ func TestExecKillAndRemove(t *testing.T) {
 func TestExecIsASession(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := run(t, c, ExecRequest{Command: "echo hello; echo world; read x", Background: true, Owner: "me"})
+	r := run(t, c, api.ExecRequest{Command: "echo hello; echo world; read x", Background: true, Owner: "me"})
 	await(t, c, r.ID, "^world$")
 	s, err := c.Get(t.Context(), "exec-"+r.ID)
-	if err != nil || s.Kind != KindExec || s.Owner != "me" || s.ID != r.ID {
+	if err != nil || s.Kind != api.KindExec || s.Owner != "me" || s.ID != r.ID {
 		t.Errorf("session: %+v, %v", s, err)
 	}
 	if got := screen(t, c, r.ID); got != "hello\nworld" {
@@ -378,18 +379,18 @@ func TestExecSurvivesTheServer(t *testing.T) {
 	t.Parallel()
 	for _, pty := range []bool{false, true} {
 		c := startServer(t)
-		r := run(t, c, ExecRequest{Command: "echo before; read x; echo got $x; read y; echo over $y; exit 5", PTY: pty, Background: true})
+		r := run(t, c, api.ExecRequest{Command: "echo before; read x; echo got $x; read y; echo over $y; exit 5", PTY: pty, Background: true})
 		pollUntil(t, c, r.ID, "before")
 		killServer(t, c)
 		if err := c.across(t.Context(), func() error {
-			return c.ProcessWrite(t.Context(), r.ID, WriteRequest{Data: []byte("one"), Submit: true})
+			return c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Data: []byte("one"), Submit: true})
 		}); err != nil {
 			t.Fatal(err)
 		}
 		pollUntil(t, c, r.ID, "got one")
 		killServer(t, c)
 		if err := c.across(t.Context(), func() error {
-			return c.ProcessWrite(t.Context(), r.ID, WriteRequest{Data: []byte("two"), Submit: true})
+			return c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Data: []byte("two"), Submit: true})
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +402,7 @@ func TestExecSurvivesTheServer(t *testing.T) {
 		if again := awaitCommand(t, c, r.ID, ""); again.Tail != r.Tail || code(again) != 5 {
 			t.Errorf("pty=%t after another kill: %+v", pty, again)
 		}
-		l, err := c.ProcessLog(t.Context(), r.ID, LogRequest{Offset: 1, Limit: 1})
+		l, err := c.ProcessLog(t.Context(), r.ID, api.LogRequest{Offset: 1, Limit: 1})
 		if err != nil || len(l.Lines) != 1 || l.Lines[0].Text != "before" {
 			t.Errorf("pty=%t log: %+v, %v", pty, l, err)
 		}
@@ -413,7 +414,7 @@ func TestExecLost(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "owner", "cat")
-	r := run(t, c, ExecRequest{Command: "echo hi; sleep 300", Background: true, Owner: "owner"})
+	r := run(t, c, api.ExecRequest{Command: "echo hi; sleep 300", Background: true, Owner: "owner"})
 	pollUntil(t, c, r.ID, "hi")
 	st, err := c.Status(t.Context())
 	if err != nil {
@@ -454,7 +455,7 @@ func TestExecEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer es.Close()
-	r := run(t, c, ExecRequest{Command: "echo bye; exit 2", Background: true, Owner: "me", CallID: "call-1", Notify: process.NotifyNever})
+	r := run(t, c, api.ExecRequest{Command: "echo bye; exit 2", Background: true, Owner: "me", CallID: "call-1", Notify: process.NotifyNever})
 	var got []string
 	for len(got) < 2 {
 		e, err := es.Next()

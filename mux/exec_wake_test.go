@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 )
 
 // dieAt makes a server end at a step: the file "fault" in its state directory
@@ -32,15 +33,15 @@ func dieAt(argv []string) func(string) {
 var execSteps = []string{"recorded", "started", "ended", "finished", "leased", "injecting", "typed", "delivered"}
 
 // startOwner runs a composer that repeats on its terminal what was submitted.
-func startOwner(t testing.TB, c *Client, die string) SessionInfo {
+func startOwner(t testing.TB, c *Client, die string) api.SessionInfo {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s SessionInfo
+	var s api.SessionInfo
 	err = c.across(t.Context(), func() error {
-		s, err = c.Create(t.Context(), CreateRequest{
+		s, err = c.Create(t.Context(), api.CreateRequest{
 			Name: "owner", Argv: []string{exe}, Cols: 400,
 			Env: append([]string{receiverVar + "=paste", "MUX_TEST_OUT=/dev/null", "MUX_TEST_DIE=" + die}, testEnv...),
 		})
@@ -57,9 +58,9 @@ func said(t testing.TB, c *Client, owners []string, id string) int {
 	t.Helper()
 	n := 0
 	for _, owner := range owners {
-		var p PeekResult
+		var p api.PeekResult
 		err := c.across(t.Context(), func() (err error) {
-			p, err = c.Peek(t.Context(), PeekRequest{Name: owner, Join: true})
+			p, err = c.Peek(t.Context(), api.PeekRequest{Name: owner, Join: true})
 			return err
 		})
 		if err != nil {
@@ -80,7 +81,7 @@ func awaitDeliveries(t testing.TB, c *Client, want process.DeliveryState, ids ..
 	deadline := time.Now().Add(40 * time.Second)
 	for _, id := range ids {
 		for {
-			var r ExecResult
+			var r api.ExecResult
 			err := c.across(t.Context(), func() (err error) { r, err = c.Process(t.Context(), id); return err })
 			if err != nil {
 				t.Fatal(err)
@@ -101,7 +102,7 @@ func awaitDeliveries(t testing.TB, c *Client, want process.DeliveryState, ids ..
 
 func background(t testing.TB, c *Client, command string) string {
 	t.Helper()
-	return run(t, c, ExecRequest{Command: command, Background: true, Owner: "owner"}).ID
+	return run(t, c, api.ExecRequest{Command: command, Background: true, Owner: "owner"}).ID
 }
 
 // TestExecWakesItsOwner: the owner is told once, what it saw by itself it is
@@ -119,13 +120,13 @@ func TestExecWakesItsOwner(t *testing.T) {
 		}
 	}
 	// The owner's own look consumes it; another's does not.
-	mine := run(t, c, ExecRequest{Command: "true", Background: true, Owner: "away"})
+	mine := run(t, c, api.ExecRequest{Command: "true", Background: true, Owner: "away"})
 	awaitCommand(t, c, mine.ID, "somebody else")
 	awaitDeliveries(t, c, process.Pending, mine.ID)
 	awaitCommand(t, c, mine.ID, "away")
 	awaitDeliveries(t, c, process.Consumed, mine.ID)
 	// Foreground, never: nobody is told.
-	for _, r := range []ExecRequest{{Command: "true", Owner: "owner"}, {Command: "true", Owner: "owner", Background: true, Notify: process.NotifyNever}} {
+	for _, r := range []api.ExecRequest{{Command: "true", Owner: "owner"}, {Command: "true", Owner: "owner", Background: true, Notify: process.NotifyNever}} {
 		r := run(t, c, r)
 		awaitCommand(t, c, r.ID, "")
 		awaitDeliveries(t, c, "", r.ID)
@@ -171,9 +172,9 @@ func TestExecFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			key := "k-" + step
-			var r ExecResult
+			var r api.ExecResult
 			err := c.across(t.Context(), func() (err error) {
-				r, err = c.Exec(t.Context(), ExecRequest{Command: "echo x", Background: true, Owner: "owner", Key: key, Env: testEnv})
+				r, err = c.Exec(t.Context(), api.ExecRequest{Command: "echo x", Background: true, Owner: "owner", Key: key, Env: testEnv})
 				return err
 			})
 			if err != nil {
@@ -250,9 +251,9 @@ func TestExecRandomKills(t *testing.T) {
 		owners := []string{startOwner(t, c, "no").ID}
 		var ids []string
 		for i := range round {
-			var r ExecResult
+			var r api.ExecResult
 			err := c.across(t.Context(), func() (err error) {
-				r, err = c.Exec(t.Context(), ExecRequest{
+				r, err = c.Exec(t.Context(), api.ExecRequest{
 					Command: fmt.Sprintf("sleep 0.%d", rnd.IntN(9)), Background: true, Owner: "owner",
 					Key: fmt.Sprintf("%d-%d", done, i), Env: testEnv,
 				})
@@ -278,7 +279,7 @@ func TestExecRandomKills(t *testing.T) {
 				killServer(t, c)
 				continue
 			}
-			var s SessionInfo
+			var s api.SessionInfo
 			if err := c.across(t.Context(), func() (err error) { s, err = c.Get(t.Context(), "owner"); return err }); err != nil {
 				t.Fatal(err)
 			}

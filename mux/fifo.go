@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -28,7 +29,7 @@ func (l *fifo) lock(ctx context.Context) error {
 	}
 	defer l.waiters.Add(-1)
 	if l.waiters.Add(1) > maxWaiters {
-		return fmt.Errorf("%w: %d writers wait", ErrInputFull, maxWaiters)
+		return fmt.Errorf("%w: %d writers wait", api.ErrInputFull, maxWaiters)
 	}
 	return l.sem.Acquire(ctx, 1)
 }

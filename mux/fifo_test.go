@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"errors"
+	"gascity.dev/gc/mux/api"
 	"testing"
 	"testing/synctest"
 )
@@ -78,7 +79,7 @@ func TestFIFOIsBounded(t *testing.T) {
 			go func() { _ = l.lock(ctx) }()
 		}
 		synctest.Wait()
-		if err := l.lock(ctx); !errors.Is(err, ErrInputFull) {
+		if err := l.lock(ctx); !errors.Is(err, api.ErrInputFull) {
 			t.Fatal(err)
 		}
 		leave()

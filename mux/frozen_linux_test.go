@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,14 +59,14 @@ func TestFrozen(t *testing.T) {
 	questions := []question{
 		{"list", false, func(ctx context.Context, c *Client) error { _, err := c.List(ctx, "", false); return err }},
 		{"wait", false, func(ctx context.Context, c *Client) error {
-			_, err := c.Wait(ctx, "a", WaitRequest{Conditions: []Condition{{Exit: true}}})
+			_, err := c.Wait(ctx, "a", api.WaitRequest{Conditions: []api.Condition{{Exit: true}}})
 			return err
 		}},
 		{"exec", true, func(ctx context.Context, c *Client) error {
-			return c.ExecFollow(ctx, ExecRequest{Command: "true", Env: testEnv}, func(ExecResult) error { return nil })
+			return c.ExecFollow(ctx, api.ExecRequest{Command: "true", Env: testEnv}, func(api.ExecResult) error { return nil })
 		}},
 		{"create", true, func(ctx context.Context, c *Client) error {
-			_, err := c.Create(ctx, CreateRequest{Name: "b", Command: "sleep 1000", Env: testEnv})
+			_, err := c.Create(ctx, api.CreateRequest{Name: "b", Command: "sleep 1000", Env: testEnv})
 			return err
 		}},
 		{"stop", true, func(ctx context.Context, c *Client) error { return c.Shutdown(ctx, true) }},
@@ -91,7 +92,7 @@ func TestFrozen(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 				defer cancel()
 				start := time.Now()
-				if err := q.ask(ctx, c); !errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
+				if err := q.ask(ctx, c); !errors.Is(err, api.ErrUnreachable) || ctx.Err() != nil {
 					t.Errorf("after %v: %v", time.Since(start), err)
 				}
 				if took := time.Since(start); took > 25*time.Second {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -90,7 +91,7 @@ func pageBlocks(n int) uint64 { return uint64(n+historySum+historyBlock-1) / his
 // Append takes a page over, and returns without I/O.
 func (f *historyFile) Append(page []byte) (uint64, error) {
 	if len(page) >= 1<<pageLenBits {
-		return 0, fmt.Errorf("%w: a page of %d bytes", ErrTooLarge, len(page))
+		return 0, fmt.Errorf("%w: a page of %d bytes", api.ErrTooLarge, len(page))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

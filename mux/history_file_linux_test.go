@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -56,7 +57,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	gate := t.TempDir() + "/gate"
 	command := sequence + "; while [ ! -e " + gate + " ]; do sleep 0.01; done; " + sequence
-	if _, err := c.Create(t.Context(), CreateRequest{ID: "full-id", Name: "full", Command: command, Env: testEnv, ScrollbackLines: 200_000}); err != nil {
+	if _, err := c.Create(t.Context(), api.CreateRequest{ID: "full-id", Name: "full", Command: command, Env: testEnv, ScrollbackLines: 200_000}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, c, "full", "0059999 ")
@@ -64,7 +65,7 @@ func TestFullDisk(t *testing.T) {
 	if lost == 0 || lost > 55000 {
 		t.Fatalf("%d lines lost of 60000", lost)
 	}
-	r, err := c.Peek(t.Context(), PeekRequest{Name: "full"})
+	r, err := c.Peek(t.Context(), api.PeekRequest{Name: "full"})
 	if err != nil || r.HistoryLost != lost || r.ScreenLost {
 		t.Errorf("HistoryLost %d, ScreenLost %v, %v; %d lines are lost", r.HistoryLost, r.ScreenLost, err, lost)
 	}

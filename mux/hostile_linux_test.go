@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/testenv"
+	"gascity.dev/gc/mux/api"
 )
 
 // hostileMost bounds the memory that one session may take whatever its program
@@ -35,7 +36,7 @@ func TestHostileOutput(t *testing.T) {
 	base := memoryOf(t, st.Server.PID)
 	for _, h := range testenv.HostileOutput() {
 		began := time.Now()
-		s, err := c.Create(t.Context(), CreateRequest{
+		s, err := c.Create(t.Context(), api.CreateRequest{
 			Name: h.Name, Command: "exec " + os.Args[0],
 			Env: append([]string{fmt.Sprintf("%s=%s %d", hostileVar, h.Name, size)}, testEnv...),
 		})
@@ -62,7 +63,7 @@ func TestHostileOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %v, at most %d KiB, slowest answer %v, dropped %+v", h.Name, time.Since(began).Round(time.Millisecond), most>>10, slowest.Round(time.Millisecond), i.Dropped)
-		if i.Title != "over" || i.ScreenLost || i.State != StateRunning {
+		if i.Title != "over" || i.ScreenLost || i.State != api.StateRunning {
 			t.Errorf("%s: it ended as %+v", h.Name, i)
 		}
 		if most > hostileMost {
@@ -96,7 +97,7 @@ func slowestEcho(t *testing.T, c *Client, done <-chan struct{}) (slowest time.Du
 			t.Error(err)
 			return slowest
 		}
-		r, err := c.Wait(t.Context(), "other", WaitRequest{Conditions: []Condition{{Text: "^" + text}}, Timeout: 20 * time.Second})
+		r, err := c.Wait(t.Context(), "other", api.WaitRequest{Conditions: []api.Condition{{Text: "^" + text}}, Timeout: 20 * time.Second})
 		if err != nil || r.Met != 0 {
 			t.Errorf("%q was never seen: %+v, %v", text, r, err)
 			return slowest

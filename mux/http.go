@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"github.com/coder/websocket"
 )
 
@@ -71,7 +72,7 @@ func (srv *server) countConn(_ net.Conn, state http.ConnState) {
 func named(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if unnamed(r) {
-			writeError(w, fmt.Errorf("%w: an empty name", ErrNotFound))
+			writeError(w, fmt.Errorf("%w: an empty name", api.ErrNotFound))
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -213,9 +214,9 @@ func serveJSON(w http.ResponseWriter, r *http.Request, h handler) {
 func writeError(w http.ResponseWriter, err error) {
 	var big *http.MaxBytesError
 	if errors.As(err, &big) {
-		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, big.Limit)
+		err = fmt.Errorf("%w: more than %d bytes", api.ErrTooLarge, big.Limit)
 	}
-	e := remote(err)
+	e := api.Remote(err)
 	b, _ := json.Marshal(e)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
@@ -233,7 +234,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, out any) error {
 		err = json.Unmarshal(b, out)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRequest, err)
+		return fmt.Errorf("%w: %w", api.ErrRequest, err)
 	}
 	return nil
 }
@@ -244,11 +245,11 @@ func boolQuery(r *http.Request, key string) bool {
 }
 
 func (srv *server) handleList(_ http.ResponseWriter, r *http.Request) (any, error) {
-	return map[string][]SessionInfo{"sessions": srv.list(r.URL.Query().Get("prefix"), boolQuery(r, "all"))}, nil
+	return map[string][]api.SessionInfo{"sessions": srv.list(r.URL.Query().Get("prefix"), boolQuery(r, "all"))}, nil
 }
 
 func (srv *server) handleCreate(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in CreateRequest
+	var in api.CreateRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -268,7 +269,7 @@ func (srv *server) handleKill(s *session, _ http.ResponseWriter, r *http.Request
 	if v := r.URL.Query().Get("grace"); v != "" {
 		d, err := time.ParseDuration(v)
 		if err != nil {
-			return nil, fmt.Errorf("%w: grace: %w", ErrRequest, err)
+			return nil, fmt.Errorf("%w: grace: %w", api.ErrRequest, err)
 		}
 		grace = d
 	}
@@ -292,7 +293,7 @@ func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 }
 
 func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in Size
+	var in api.Size
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -300,7 +301,7 @@ func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 }
 
 func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in KeysRequest
+	var in api.KeysRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -315,13 +316,13 @@ func handlePaste(s *session, w http.ResponseWriter, r *http.Request) (any, error
 		return nil, err
 	}
 	if len(in.Data) > maxPaste {
-		return nil, fmt.Errorf("%w: a paste of %d bytes, at most %d", ErrTooLarge, len(in.Data), maxPaste)
+		return nil, fmt.Errorf("%w: a paste of %d bytes, at most %d", api.ErrTooLarge, len(in.Data), maxPaste)
 	}
 	return nil, s.paste(r.Context(), in.Data)
 }
 
 func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in NudgeRequest
+	var in api.NudgeRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -329,7 +330,7 @@ func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error
 }
 
 func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in WaitRequest
+	var in api.WaitRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -367,7 +368,7 @@ func (srv *server) handleMetaRemove(s *session, _ http.ResponseWriter, r *http.R
 func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	format := r.URL.Query().Get("format")
 	if format != "" && format != RecordingASCIICast && format != RecordingRaw {
-		return nil, fmt.Errorf("%w: format %q (%s, %s)", ErrRequest, format, RecordingASCIICast, RecordingRaw)
+		return nil, fmt.Errorf("%w: format %q (%s, %s)", api.ErrRequest, format, RecordingASCIICast, RecordingRaw)
 	}
 	f, err := s.readRecording()
 	if err != nil {
@@ -392,10 +393,10 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 		}
 	}
 	if boolQuery(r, "running") && !s.isRunning() {
-		return nil, fmt.Errorf("%s: %w", s.name(), ErrExited)
+		return nil, fmt.Errorf("%s: %w", s.name(), api.ErrExited)
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return nil, fmt.Errorf("%w: attach is a WebSocket", ErrRequest)
+		return nil, fmt.Errorf("%w: attach is a WebSocket", api.ErrRequest)
 	}
 	c := &attachClient{
 		s: s, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),

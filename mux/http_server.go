@@ -15,17 +15,18 @@ import (
 
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 )
 
 // emit publishes an event of a session. It never blocks.
-func (srv *server) emit(s *session, e Event) {
+func (srv *server) emit(s *session, e api.Event) {
 	e.Time, e.Session, e.SID = time.Now(), s.name(), s.rec.ID
 	srv.events.Append(e)
 }
 
 // emitServer publishes that the server serves.
 func (srv *server) emitServer() {
-	srv.events.Append(Event{Type: EventServer, Time: time.Now()})
+	srv.events.Append(api.Event{Type: api.EventServer, Time: time.Now()})
 }
 
 func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error) {
@@ -36,11 +37,11 @@ func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error)
 	if srv.handing {
 		k = keeperInfo{}
 	}
-	return ServerStatus{
+	return api.ServerStatus{
 		Version: srv.version, API: 1, Features: features, Socket: srv.paths.Socket, StateDir: srv.paths.Dir,
 		Epoch:    srv.events.Epoch(),
-		Server:   ProcessStatus{PID: os.Getpid(), Since: srv.since, MemoryBytes: residentBytes(os.Getpid())},
-		Keeper:   ProcessStatus{PID: k.PID, Since: k.Since, MemoryBytes: residentBytes(k.PID)},
+		Server:   api.ProcessStatus{PID: os.Getpid(), Since: srv.since, MemoryBytes: residentBytes(os.Getpid())},
+		Keeper:   api.ProcessStatus{PID: k.PID, Since: k.Since, MemoryBytes: residentBytes(k.PID)},
 		Sessions: len(srv.live), Exited: len(srv.exited), Restarts: k.Restarts, UpgradeFailed: k.LastFail,
 		Damaged: damaged,
 	}, nil
@@ -87,11 +88,11 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 		return nil, r.Context().Err()
 	}
 	if !isExecutable(in.Path) {
-		return nil, fmt.Errorf("%w: %s is no executable file", ErrRequest, in.Path)
+		return nil, fmt.Errorf("%w: %s is no executable file", api.ErrRequest, in.Path)
 	}
 	fd, err := unix.Open(in.Path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRequest, in.Path, err)
+		return nil, fmt.Errorf("%w: %s: %w", api.ErrRequest, in.Path, err)
 	}
 	defer unix.Close(fd)
 	if err := srv.currentLink().upgrade(in.Path, in.Version, fd); err != nil {
@@ -112,11 +113,11 @@ func (srv *server) handleEvents(w http.ResponseWriter, r *http.Request) (any, er
 	}
 	pos, err := event.ParsePosition(after)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrRequest, err)
 	}
 	sub, err := srv.events.Subscribe(pos)
 	if errors.Is(err, event.ErrGone) {
-		return nil, fmt.Errorf("%w: %w", ErrTooOld, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrTooOld, err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (srv *server) handleEvents(w http.ResponseWriter, r *http.Request) (any, er
 // eventWrite is how long a subscriber may take for one event.
 const eventWrite = 10 * time.Second
 
-func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[Event]) {
+func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[api.Event]) {
 	epoch := srv.events.Epoch()
 	for {
 		item, err := sub.Next(ctx)
@@ -170,7 +171,7 @@ func (s *session) configureSize(cols, rows int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.exit != nil {
-		return ErrExited
+		return api.ErrExited
 	}
 	s.rec.Cols, s.rec.Rows = cols, rows
 	if err := s.srv.currentLink().deposit(s.rec.ID, s.rec.encode()); err != nil {
@@ -197,17 +198,17 @@ func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, e
 	if err != nil {
 		return nil, err
 	}
-	list := make([]ProcessInfo, 0, len(members))
+	list := make([]api.ProcessInfo, 0, len(members))
 	for _, p := range members {
 		if p.Zombie() {
 			continue
 		}
 		argv, _ := proctree.Cmdline(p.PID) // it may end meanwhile
-		list = append(list, ProcessInfo{
+		list = append(list, api.ProcessInfo{
 			PID: p.PID, PPID: p.PPID, PGID: p.PGID, SID: p.SID, State: string(rune(p.State)), Command: p.Comm, Argv: argv,
 		})
 	}
-	return map[string][]ProcessInfo{"processes": list}, nil
+	return map[string][]api.ProcessInfo{"processes": list}, nil
 }
 
 func handleAlive(s *session, w http.ResponseWriter, r *http.Request) (any, error) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
 )
@@ -52,7 +53,7 @@ var errStuck = errors.New("the program does not read its input")
 // when too many wait.
 func (s *session) lockInput(ctx context.Context) error {
 	if !s.isRunning() {
-		return ErrExited
+		return api.ErrExited
 	}
 	return s.in.lock.lock(ctx)
 }
@@ -86,7 +87,7 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 			return done, context.Cause(ctx)
 		}
 		if s.fd < 0 || s.exit != nil {
-			return done, ErrExited
+			return done, api.ErrExited
 		}
 		n, err := s.put(p[done:])
 		if n > 0 {
@@ -97,7 +98,7 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 			continue
 		}
 		if !errors.Is(err, unix.EAGAIN) {
-			return done, ErrExited // EIO: nobody has the terminal open
+			return done, api.ErrExited // EIO: nobody has the terminal open
 		}
 		if s.in.room == nil {
 			s.in.room = make(chan struct{})
@@ -239,7 +240,7 @@ func (s *session) cancelNudge() {
 }
 
 // keys types keys as the modes of the program ask, or text as it is.
-func (s *session) keys(ctx context.Context, r KeysRequest) error {
+func (s *session) keys(ctx context.Context, r api.KeysRequest) error {
 	if r.Literal {
 		var p []byte
 		for _, k := range r.Keys {
@@ -308,7 +309,7 @@ func (s *session) signal(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.exit != nil || s.dead != nil {
-		return ErrExited
+		return api.ErrExited
 	}
 	return s.signalForeground(sig)
 }

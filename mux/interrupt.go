@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,7 @@ func (s *session) interrupt() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fd < 0 || s.exit != nil {
-		return ErrExited
+		return api.ErrExited
 	}
 	s.noteInput()
 	s.in.draft.clear()
@@ -41,7 +42,7 @@ func (s *session) interrupt() error {
 	n, err := unix.Write(s.fd, []byte{ctrlC})
 	if n != 1 {
 		if !errors.Is(err, unix.EAGAIN) && err != nil {
-			return fmt.Errorf("%w: %w", ErrExited, err)
+			return fmt.Errorf("%w: %w", api.ErrExited, err)
 		}
 		return s.signalForeground(unix.SIGINT)
 	}

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"gascity.dev/gc/mux/api"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestInterruptBehindAFullQueue(t *testing.T) {
 		if err := c.Interrupt(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		r, err := c.Wait(t.Context(), name, WaitRequest{Conditions: []Condition{{Exit: true}}, Timeout: patience})
+		r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Exit: true}}, Timeout: patience})
 		if err != nil || r.Exit == nil || r.Exit.Signal != "SIGINT" {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
@@ -71,7 +72,7 @@ func TestInterruptOnce(t *testing.T) {
 func TestInterruptKeys(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	_, err := c.Create(t.Context(), CreateRequest{
+	_, err := c.Create(t.Context(), api.CreateRequest{
 		Name: "keys", Command: `stty raw -echo min 0 time 1; printf 'ready\r\n'; while :; do dd bs=9 count=1 2>/dev/null | od -An -tx1; done`,
 		InterruptKeys: []string{"Escape", "Escape"},
 	})
@@ -89,7 +90,7 @@ func TestInterruptKeys(t *testing.T) {
 	if got := strings.Join(strings.Fields(screen(t, c, "keys")), " "); !strings.HasPrefix(got, "ready 1b 1b") || strings.Contains(got, "03") {
 		t.Errorf("%q", got)
 	}
-	if _, err := c.Create(t.Context(), CreateRequest{Name: "bad", Command: "true", InterruptKeys: []string{"NoSuchKey"}}); err == nil {
+	if _, err := c.Create(t.Context(), api.CreateRequest{Name: "bad", Command: "true", InterruptKeys: []string{"NoSuchKey"}}); err == nil {
 		t.Error("accepted a key that does not exist")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -290,7 +291,7 @@ func (j *journal) begin(mark [][]byte, snapshot []byte) error {
 		size += len(p)
 	}
 	if size+len(snapshot) > j.most {
-		return fmt.Errorf("%w: a snapshot of %d bytes", ErrTooLarge, size+len(snapshot))
+		return fmt.Errorf("%w: a snapshot of %d bytes", api.ErrTooLarge, size+len(snapshot))
 	}
 	old := j.current()
 	next := 1 - old

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/event"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -38,7 +39,7 @@ func newJournalBench(t testing.TB) *journalBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &journalBench{srv: &server{clock: clock.New(), paths: Paths{Dir: dir}, history: newHistoryWriter(), events: event.NewLog[Event](event.Options{}), table: table, version: "test"}, fd: fd}
+	b := &journalBench{srv: &server{clock: clock.New(), paths: api.Paths{Dir: dir}, history: newHistoryWriter(), events: event.NewLog[api.Event](event.Options{}), table: table, version: "test"}, fd: fd}
 	b.srv.resting.close() // the test says when a session rests
 	t.Cleanup(func() {
 		b.s.j.close()

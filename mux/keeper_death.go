@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -163,7 +164,7 @@ func (srv *server) watchForeign(s *session) {
 	if !ok {
 		return // the server ends
 	}
-	exit := &Exit{Code: -1, Reason: ReasonUnknown, Time: time.Now()}
+	exit := &api.Exit{Code: -1, Reason: api.ReasonUnknown, Time: time.Now()}
 	if known {
 		exit = exitOf(status, time.Now())
 	}
@@ -173,9 +174,9 @@ func (srv *server) watchForeign(s *session) {
 
 // waitStatusOf is the inverse of exitOf; a status that is not known is one that
 // no process can have.
-func waitStatusOf(e *Exit) uint32 {
+func waitStatusOf(e *api.Exit) uint32 {
 	switch {
-	case e.Reason == ReasonUnknown:
+	case e.Reason == api.ReasonUnknown:
 		return unknownStatus
 	case e.Signal != "":
 		return uint32(unix.SignalNum(e.Signal))

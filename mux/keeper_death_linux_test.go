@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -46,7 +47,7 @@ func TestKillWithoutAReaper(t *testing.T) {
 		if err := c.Keys(t.Context(), name, []string{"Enter"}, false); err != nil {
 			t.Fatal(err)
 		}
-		if x := awaitExit(t, c, name); x.Code != code || x.Reason == ReasonUnknown {
+		if x := awaitExit(t, c, name); x.Code != code || x.Reason == api.ReasonUnknown {
 			t.Errorf("%s: %+v", name, x)
 		}
 	}
@@ -128,7 +129,7 @@ func TestCreateAtTheKeepersDeath(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 3 {
-			r, err := c.Exec(t.Context(), ExecRequest{Command: fmt.Sprintf("echo %d-%d >> %s", round, i, runs), Env: testEnv})
+			r, err := c.Exec(t.Context(), api.ExecRequest{Command: fmt.Sprintf("echo %d-%d >> %s", round, i, runs), Env: testEnv})
 			if err != nil || r.ExitCode == nil || *r.ExitCode != 0 {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -148,12 +149,12 @@ func TestDamagedDatabaseIsMentioned(t *testing.T) {
 	if err := makeStateDir(p.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(p.db(), []byte("no database at all"), 0o600); err != nil {
+	if err := os.WriteFile(p.Db(), []byte("no database at all"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := startServerAt(t, p)
 	st, err := c.Status(t.Context())
-	if err != nil || len(st.Damaged) != 1 || !strings.HasPrefix(st.Damaged[0], p.db()+asideMark) {
+	if err != nil || len(st.Damaged) != 1 || !strings.HasPrefix(st.Damaged[0], p.Db()+asideMark) {
 		t.Fatalf("%q, %v", st.Damaged, err)
 	}
 	if err := os.Remove(st.Damaged[0]); err != nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/alive"
+	"gascity.dev/gc/mux/api"
 )
 
 // errKeeperLost is every request's error when the keeper has died; errNotSent is
@@ -182,7 +183,7 @@ func (l *keeperLink) undo(id string, r linkReply) {
 	_ = l.conn.send(kindForget, fields(nil).num(tagSeq, 0).str(tagID, id)) // the reply is nobody's
 }
 
-// request sends one request and waits for its reply; errKeeperFrozen when there
+// request sends one request and waits for its reply; ErrKeeperFrozen when there
 // is none in time.
 func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, error) {
 	ch := make(chan linkReply, 1)
@@ -199,7 +200,7 @@ func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, erro
 		l.mu.Lock()
 		delete(l.waiting, seq)
 		l.mu.Unlock()
-		if errors.Is(err, ErrTooLarge) {
+		if errors.Is(err, api.ErrTooLarge) {
 			return linkReply{}, err
 		}
 		return linkReply{}, fmt.Errorf("%w: %w", errNotSent, err)
@@ -230,7 +231,7 @@ func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, erro
 		}
 		return linkReply{}, errKeeperLost
 	}
-	return linkReply{}, errKeeperFrozen
+	return linkReply{}, api.ErrKeeperFrozen
 }
 
 // idOf is the session that a request is about.
@@ -290,7 +291,7 @@ type spawned struct {
 func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 	r, err := l.request(kindSpawn, s.encode(), fds...)
 	if err != nil {
-		return spawned{}, fmt.Errorf("%w: %w", ErrSpawn, err)
+		return spawned{}, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
 	var out spawned
 	var text string
@@ -312,7 +313,7 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 		// It runs, and its terminal did not arrive: as if it never had.
 		_ = unix.Kill(-out.PID, unix.SIGKILL)
 		_ = l.forget(s.ID)
-		return spawned{}, fmt.Errorf("%w: %w", ErrSpawn, unix.EMFILE)
+		return spawned{}, fmt.Errorf("%w: %w", api.ErrSpawn, unix.EMFILE)
 	}
 	if r.kind != kindSpawned {
 		closeAll(r.fds)
@@ -326,12 +327,12 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 // be opened is said to find no space (ptmx(4) of Linux).
 func spawnError(s *spawnSpec, errno unix.Errno, text string) error {
 	if s.Stdio == stdioPTY && errno == unix.ENOSPC {
-		return ErrTerminals
+		return api.ErrTerminals
 	}
 	if errno == unix.EMFILE {
-		return ErrOpenFiles
+		return api.ErrOpenFiles
 	}
-	return fmt.Errorf("%w: %s", ErrSpawn, text)
+	return fmt.Errorf("%w: %s", api.ErrSpawn, text)
 }
 
 // deposit gives the keeper data and descriptors to hold under an id.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 )
 
 // Keeper protocol 1. It is frozen: keepers run for months under servers of
@@ -187,10 +188,10 @@ func num(v []byte) uint64 {
 // would refuse.
 func appendFrame(dst []byte, kind uint16, body []byte, nfds int) ([]byte, error) {
 	if len(body)+4 > maxKeeperFrame {
-		return dst, fmt.Errorf("%w: %d bytes for the keeper", ErrTooLarge, len(body))
+		return dst, fmt.Errorf("%w: %d bytes for the keeper", api.ErrTooLarge, len(body))
 	}
 	if nfds > maxKeeperFDs {
-		return dst, fmt.Errorf("%w: %d descriptors in one message", ErrTooLarge, nfds)
+		return dst, fmt.Errorf("%w: %d descriptors in one message", api.ErrTooLarge, nfds)
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(body)+4))
 	dst = binary.LittleEndian.AppendUint16(dst, kind)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
@@ -87,7 +88,7 @@ func TestFramesAreCheckedBeforeAllocation(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
-	if _, err := appendFrame(nil, 1, make([]byte, maxKeeperFrame), 0); !errors.Is(err, ErrTooLarge) {
+	if _, err := appendFrame(nil, 1, make([]byte, maxKeeperFrame), 0); !errors.Is(err, api.ErrTooLarge) {
 		t.Error(err)
 	}
 }
@@ -134,7 +135,7 @@ func startKeeperAlone(t *testing.T) *keeperLink {
 	if err := makeStateDir(p.Dir); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := os.OpenFile(p.lock(), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(p.Lock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func TestKeeperRunsPipesToo(t *testing.T) {
 	if e, err := io.ReadAll(stderr); err != nil || string(e) != "err\n" {
 		t.Fatalf("%q, %v", e, err)
 	}
-	if _, err := l.spawn(&spawnSpec{ID: "bad", Path: "/no/such/file", Argv: []string{"x"}, Dir: "/"}); !errors.Is(err, ErrSpawn) {
+	if _, err := l.spawn(&spawnSpec{ID: "bad", Path: "/no/such/file", Argv: []string{"x"}, Dir: "/"}); !errors.Is(err, api.ErrSpawn) {
 		t.Fatal(err)
 	}
 	if err := l.forget("pipes", "not there"); err != nil {

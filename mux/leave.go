@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
@@ -41,7 +42,7 @@ func (srv *server) close() {
 	}
 	srv.execs.close()
 	if srv.db.Lost() { // the next server opens the copy
-		if err := srv.db.Copy(srv.paths.db()); err != nil {
+		if err := srv.db.Copy(srv.paths.Db()); err != nil {
 			logf("%v", err)
 		}
 	}
@@ -50,14 +51,14 @@ func (srv *server) close() {
 
 // untilDone returns ctx without its cancellation: work that was begun is
 // finished whether or not the client waits, unless the server ends. Its cause
-// is errLeaving then.
+// is ErrLeaving then.
 func (srv *server) untilDone(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	over := make(chan struct{})
 	go func() {
 		select {
 		case <-srv.done:
-			cancel(errLeaving)
+			cancel(api.ErrLeaving)
 		case <-over:
 		}
 	}()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 )
 
 // TestUpgradeDuringAKill: a kill with a long grace does not keep the server, and
@@ -24,7 +25,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 	create(t, c, "hour", stubborn)
 	short := create(t, c, "short", stubborn)
 	left := create(t, c, "left", stubborn)
-	p := run(t, c, ExecRequest{Command: stubborn, PTY: true, Background: true, TimeoutMS: -1})
+	p := run(t, c, api.ExecRequest{Command: stubborn, PTY: true, Background: true, TimeoutMS: -1})
 	await(t, c, "hour", "^ready")
 	await(t, c, "short", "^ready")
 	await(t, c, "left", "^ready")
@@ -46,7 +47,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 	if err := c.Upgrade(t.Context(), exe, "newer"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-cut; !errors.Is(err, errLeaving) {
+	if err := <-cut; !errors.Is(err, api.ErrLeaving) {
 		t.Errorf("a kill that was cut short: %v", err)
 	}
 	if err := <-killed; err != nil {
@@ -70,7 +71,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 func awaitNone(t *testing.T, c *Client, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := c.Get(t.Context(), name); errors.Is(err, ErrNotFound) {
+		if _, err := c.Get(t.Context(), name); errors.Is(err, api.ErrNotFound) {
 			return
 		}
 	}
@@ -90,7 +91,7 @@ func TestWaitGoneBesideAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	another, err := d.lock(t.Context(), serverLock)
+	another, err := d.lock(t.Context(), api.ServerLock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestShutdownDuringCreates(t *testing.T) {
 	for w := range 8 {
 		creators.Go(func() {
 			for i := 0; ; i++ {
-				r := CreateRequest{Name: fmt.Sprintf("s%d-%d", w, i), Command: "trap '' HUP; exec sleep " + mark, Env: testEnv}
+				r := api.CreateRequest{Name: fmt.Sprintf("s%d-%d", w, i), Command: "trap '' HUP; exec sleep " + mark, Env: testEnv}
 				if _, err := c.Create(t.Context(), r); err != nil {
 					return
 				}

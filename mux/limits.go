@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -11,52 +12,52 @@ import (
 type rlimit = [3]uint64
 
 // checkLimits refuses what is no limit.
-func checkLimits(l Limits) error {
+func checkLimits(l api.Limits) error {
 	if l.MemoryBytes < 0 || l.CPUs < 0 || l.PIDs < 0 || l.OpenFiles < 0 || l.Processes < 0 || l.CPUSeconds < 0 {
-		return fmt.Errorf("%w: a negative limit", ErrRequest)
+		return fmt.Errorf("%w: a negative limit", api.ErrRequest)
 	}
 	return nil
 }
 
 // wantsCgroup reports whether a cgroup could hold some of the limits.
-func wantsCgroup(l Limits) bool { return l.MemoryBytes > 0 || l.CPUs > 0 || l.PIDs > 0 }
+func wantsCgroup(l api.Limits) bool { return l.MemoryBytes > 0 || l.CPUs > 0 || l.PIDs > 0 }
 
 // planLimits says what holds each limit, given what the cgroup holds, and which
 // rlimits are needed besides.
-func planLimits(l Limits, group *cgroup) (rs []rlimit, infos []LimitInfo) {
+func planLimits(l api.Limits, group *cgroup) (rs []rlimit, infos []api.LimitInfo) {
 	add := func(name, value, by, detail string) {
-		infos = append(infos, LimitInfo{Limit: name, Value: value, By: by, Detail: detail})
+		infos = append(infos, api.LimitInfo{Limit: name, Value: value, By: by, Detail: detail})
 	}
 	bound := func(resource int, n int64) { rs = append(rs, rlimit{uint64(resource), uint64(n), uint64(n)}) }
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	if n := l.MemoryBytes; n > 0 {
 		if group.holds(controlMemory) {
-			add("memory", number(n), ByCgroup, "")
+			add("memory", number(n), api.ByCgroup, "")
 		} else {
 			bound(rlimitMemory, n)
-			add("memory", number(n), ByRlimit, "of each process: "+group.why(controlMemory))
+			add("memory", number(n), api.ByRlimit, "of each process: "+group.why(controlMemory))
 		}
 	}
 	if l.CPUs > 0 {
 		value := strconv.FormatFloat(l.CPUs, 'g', -1, 64)
 		if group.holds(controlCPU) {
-			add("cpu", value, ByCgroup, "")
+			add("cpu", value, api.ByCgroup, "")
 		} else {
-			add("cpu", value, ByNobody, group.why(controlCPU))
+			add("cpu", value, api.ByNobody, group.why(controlCPU))
 		}
 	}
 	if n := l.PIDs; n > 0 {
 		most, err := userTasks()
 		switch {
 		case group.holds(controlPIDs):
-			add("pids", number(n), ByCgroup, "")
+			add("pids", number(n), api.ByCgroup, "")
 		case unix.Geteuid() == 0:
-			add("pids", number(n), ByNobody, "RLIMIT_NPROC does not bind root: "+group.why(controlPIDs))
+			add("pids", number(n), api.ByNobody, "RLIMIT_NPROC does not bind root: "+group.why(controlPIDs))
 		case err != nil:
-			add("pids", number(n), ByNobody, err.Error())
+			add("pids", number(n), api.ByNobody, err.Error())
 		default:
 			bound(rlimitNproc, int64(most)+n)
-			add("pids", number(n), ByRlimit, fmt.Sprintf("beyond the %d of the user at the start: %s", most, group.why(controlPIDs)))
+			add("pids", number(n), api.ByRlimit, fmt.Sprintf("beyond the %d of the user at the start: %s", most, group.why(controlPIDs)))
 		}
 	}
 	for _, x := range []struct {
@@ -66,7 +67,7 @@ func planLimits(l Limits, group *cgroup) (rs []rlimit, infos []LimitInfo) {
 	}{{"openFiles", unix.RLIMIT_NOFILE, l.OpenFiles}, {"processes", rlimitNproc, l.Processes}, {"cpuSeconds", unix.RLIMIT_CPU, l.CPUSeconds}} {
 		if x.n > 0 {
 			bound(x.resource, x.n)
-			add(x.name, number(x.n), ByRlimit, "")
+			add(x.name, number(x.n), api.ByRlimit, "")
 		}
 	}
 	return rs, infos

@@ -1,6 +1,9 @@
 package mux
 
-import "golang.org/x/sys/unix"
+import (
+	"gascity.dev/gc/mux/api"
+	"golang.org/x/sys/unix"
+)
 
 const (
 	rlimitNproc  = 7 // RLIMIT_NPROC, sys/resource.h
@@ -8,7 +11,7 @@ const (
 )
 
 // makeCgroup: this system has no cgroups.
-func makeCgroup(Paths, string, Limits) *cgroup {
+func makeCgroup(api.Paths, string, api.Limits) *cgroup {
 	return &cgroup{reason: "this system has no cgroups"}
 }
 

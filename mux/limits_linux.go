@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,7 +26,7 @@ const (
 // makeCgroup makes a group of processes below one that this user may change,
 // and sets the limits that it can hold. Source: the kernel's
 // Documentation/admin-guide/cgroup-v2.rst.
-func makeCgroup(p Paths, id string, l Limits) *cgroup {
+func makeCgroup(p api.Paths, id string, l api.Limits) *cgroup {
 	own, top, err := ownCgroup()
 	if err != nil {
 		return &cgroup{reason: err.Error()}
@@ -34,7 +35,7 @@ func makeCgroup(p Paths, id string, l Limits) *cgroup {
 }
 
 // cgroupName is the name of one server's group of groups.
-func cgroupName(p Paths) string {
+func cgroupName(p api.Paths) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(p.Dir)) // never fails
 	return fmt.Sprintf("gc-mux-%08x", h.Sum32())
@@ -43,7 +44,7 @@ func cgroupName(p Paths) string {
 // makeCgroupBelow tries own and the groups above it, up to top: one that holds
 // processes cannot give controllers to others, its parent can. The first that
 // gives every controller wins, else the one that gives most.
-func makeCgroupBelow(own, top, name, id string, l Limits) *cgroup {
+func makeCgroupBelow(own, top, name, id string, l api.Limits) *cgroup {
 	want := map[string]string{}
 	if l.MemoryBytes > 0 {
 		want[controlMemory] = strconv.FormatInt(l.MemoryBytes, 10)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,8 +37,8 @@ func TestDescriptorsRunOut(t *testing.T) {
 		}
 		failed := 0
 		for i := range 40 {
-			_, err := c.Create(t.Context(), CreateRequest{Name: fmt.Sprintf("s%d", i), Argv: []string{"cat"}, Env: testEnv})
-			if err != nil && !errors.Is(err, ErrOpenFiles) {
+			_, err := c.Create(t.Context(), api.CreateRequest{Name: fmt.Sprintf("s%d", i), Argv: []string{"cat"}, Env: testEnv})
+			if err != nil && !errors.Is(err, api.ErrOpenFiles) {
 				t.Fatalf("session %d: %v", i, err)
 			}
 			if err != nil {
@@ -64,7 +65,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	if err != nil || now.Server.PID != st.Server.PID || now.Keeper.PID != st.Keeper.PID {
 		t.Fatalf("%+v, %v", now, err)
 	}
-	if r, err := c.Nudge(t.Context(), "lives", NudgeRequest{Text: "still"}); err != nil || r.State != Submitted {
+	if r, err := c.Nudge(t.Context(), "lives", api.NudgeRequest{Text: "still"}); err != nil || r.State != api.Submitted {
 		t.Fatal(r, err)
 	}
 }
@@ -99,7 +100,7 @@ func TestCgroupOfALimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := Limits{MemoryBytes: 1 << 20, PIDs: 7, CPUs: 1.5, OpenFiles: 99}
+	l := api.Limits{MemoryBytes: 1 << 20, PIDs: 7, CPUs: 1.5, OpenFiles: 99}
 	// Files are not the kernel's: nothing answers "+memory".
 	if err := os.Chmod(filepath.Join(own, "cgroup.subtree_control"), 0o444); err != nil {
 		t.Fatal(err)
@@ -118,12 +119,12 @@ func TestCgroupOfALimit(t *testing.T) {
 	for _, i := range infos {
 		by[i.Limit] = i.By
 	}
-	if by["memory"] != ByCgroup || by["pids"] != ByCgroup || by["cpu"] != ByNobody || by["openFiles"] != ByRlimit || len(rs) != 1 {
+	if by["memory"] != api.ByCgroup || by["pids"] != api.ByCgroup || by["cpu"] != api.ByNobody || by["openFiles"] != api.ByRlimit || len(rs) != 1 {
 		t.Fatalf("%v, %v", infos, rs)
 	}
 	_, infos = planLimits(l, &cgroup{reason: "not this user's"})
 	for _, i := range infos {
-		if i.By == ByCgroup || i.Limit != "openFiles" && !strings.Contains(i.Detail, "not this user's") {
+		if i.By == api.ByCgroup || i.Limit != "openFiles" && !strings.Contains(i.Detail, "not this user's") {
 			t.Errorf("%+v", i)
 		}
 	}
@@ -133,8 +134,8 @@ func TestCgroupOfALimit(t *testing.T) {
 func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	l := Limits{MemoryBytes: 64 << 20, CPUs: 1, PIDs: 50, OpenFiles: 40}
-	s, err := c.Create(t.Context(), CreateRequest{Name: "l", Command: `ulimit -n; grep -i "max data" /proc/self/limits; exec sleep 1000`, Env: testEnv, Limits: l})
+	l := api.Limits{MemoryBytes: 64 << 20, CPUs: 1, PIDs: 50, OpenFiles: 40}
+	s, err := c.Create(t.Context(), api.CreateRequest{Name: "l", Command: `ulimit -n; grep -i "max data" /proc/self/limits; exec sleep 1000`, Env: testEnv, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,14 +144,14 @@ func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
 	}
 	await(t, c, "l", "^40$")
 	for _, i := range s.Limits {
-		if i.By == ByNobody && i.Detail == "" {
+		if i.By == api.ByNobody && i.Detail == "" {
 			t.Errorf("not held, and not said why: %+v", i)
 		}
-		if i.Limit == "memory" && i.By == ByRlimit {
+		if i.Limit == "memory" && i.By == api.ByRlimit {
 			await(t, c, "l", "(?i)^max data size +67108864")
 		}
 	}
-	if _, err := c.Create(t.Context(), CreateRequest{Name: "neg", Env: testEnv, Limits: Limits{PIDs: -1}}); !errors.Is(err, ErrRequest) {
+	if _, err := c.Create(t.Context(), api.CreateRequest{Name: "neg", Env: testEnv, Limits: api.Limits{PIDs: -1}}); !errors.Is(err, api.ErrRequest) {
 		t.Errorf("a negative limit: %v", err)
 	}
 	killServer(t, c)
@@ -208,7 +209,7 @@ echo ready; (b 2>/dev/null) & (b 2>/dev/null) & (b 2>/dev/null); wait`
 func TestForkBomb(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := CreateRequest{Env: testEnv, Limits: Limits{Processes: 60}, Argv: []string{"sh", "-c", bomb}}
+	r := api.CreateRequest{Env: testEnv, Limits: api.Limits{Processes: 60}, Argv: []string{"sh", "-c", bomb}}
 	if os.Geteuid() == 0 { // RLIMIT_NPROC does not bind root
 		r.Argv = append([]string{"setpriv", "--reuid=64001", "--regid=64001", "--clear-groups"}, r.Argv...)
 	} else if n, err := userTasks(); err == nil {

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
+	"gascity.dev/gc/mux/api"
 )
 
 // TestMain turns the test binary into the daemon when it is started as one, so
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // testPaths is a state directory of the test's own, with a short path.
-func testPaths(t testing.TB) Paths {
+func testPaths(t testing.TB) api.Paths {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mux")
 	if err != nil {
@@ -46,7 +47,7 @@ func testPaths(t testing.TB) Paths {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	sock := filepath.Join(dir, "s")
-	p, err := DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": sock}[k] })
+	p, err := api.DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": sock}[k] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func startServer(t testing.TB) *Client {
 	return startServerAt(t, testPaths(t))
 }
 
-func startServerAt(t testing.TB, p Paths) *Client {
+func startServerAt(t testing.TB, p api.Paths) *Client {
 	t.Helper()
 	c, err := Ensure(t.Context(), p, "test")
 	if err != nil {
@@ -78,7 +79,7 @@ func startServerAt(t testing.TB, p Paths) *Client {
 			t.Errorf("shutdown: %v", err)
 		}
 		if t.Failed() {
-			log, _ := os.ReadFile(p.log())
+			log, _ := os.ReadFile(p.Log())
 			t.Logf("log:\n%s", log)
 		}
 	})
@@ -88,9 +89,9 @@ func startServerAt(t testing.TB, p Paths) *Client {
 var testEnv = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "PS1=$ ", "SHELL=/bin/sh"}
 
 // create starts a session.
-func create(t testing.TB, c *Client, name, command string) SessionInfo {
+func create(t testing.TB, c *Client, name, command string) api.SessionInfo {
 	t.Helper()
-	s, err := c.Create(t.Context(), CreateRequest{Name: name, Command: command, Env: testEnv})
+	s, err := c.Create(t.Context(), api.CreateRequest{Name: name, Command: command, Env: testEnv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,17 +101,17 @@ func create(t testing.TB, c *Client, name, command string) SessionInfo {
 // await waits until a line of the screen matches.
 func await(t testing.TB, c *Client, name, pattern string) {
 	t.Helper()
-	r, err := c.Wait(t.Context(), name, WaitRequest{Conditions: []Condition{{Text: pattern}}, Timeout: 10 * time.Second})
+	r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Text: pattern}}, Timeout: 10 * time.Second})
 	if err != nil || r.Met != 0 {
-		p, _ := c.Peek(t.Context(), PeekRequest{Name: name})
+		p, _ := c.Peek(t.Context(), api.PeekRequest{Name: name})
 		t.Fatalf("wait for %q: %+v, %v; screen:\n%s", pattern, r, err, p.Text)
 	}
 }
 
 // awaitExit waits for the session's end.
-func awaitExit(t testing.TB, c *Client, name string) Exit {
+func awaitExit(t testing.TB, c *Client, name string) api.Exit {
 	t.Helper()
-	r, err := c.Wait(t.Context(), name, WaitRequest{Conditions: []Condition{{Exit: true}}, Timeout: 10 * time.Second})
+	r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Exit: true}}, Timeout: 10 * time.Second})
 	if err != nil || r.Exit == nil {
 		t.Fatalf("wait for the exit: %+v, %v", r, err)
 	}
@@ -120,7 +121,7 @@ func awaitExit(t testing.TB, c *Client, name string) Exit {
 // screen is what the session shows.
 func screen(t testing.TB, c *Client, name string) string {
 	t.Helper()
-	p, err := c.Peek(t.Context(), PeekRequest{Name: name})
+	p, err := c.Peek(t.Context(), api.PeekRequest{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func screen(t testing.TB, c *Client, name string) string {
 }
 
 // noneIsLeft checks that no process of a session is alive.
-func noneIsLeft(t testing.TB, s SessionInfo) {
+func noneIsLeft(t testing.TB, s api.SessionInfo) {
 	t.Helper()
 	left, err := proctree.Members(0, s.PID, s.ID)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 )
 
 // A client that runs inside of a session makes that session show another one.
@@ -76,7 +77,7 @@ func (n *nesting) enter(c *attachClient, inside *session) error {
 	ok := n.add(c, inside)
 	n.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("%s: %w", c.s.name(), ErrNested)
+		return fmt.Errorf("%s: %w", c.s.name(), api.ErrNested)
 	}
 	return nil
 }

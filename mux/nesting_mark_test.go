@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"testing"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -43,13 +44,13 @@ func TestAttachShowsItself(t *testing.T) {
 		if err := c.Keys(t.Context(), name, []string{mark + fmt.Sprint("shown by ", name)}, true); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := c.Wait(t.Context(), name, WaitRequest{Conditions: []Condition{{Text: "shown by " + name}}}); err != nil || r.Met != 0 {
+		if r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Text: "shown by " + name}}}); err != nil || r.Met != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
 	wantNested := func(r *attachRun) {
 		t.Helper()
-		if _, err := r.ended(); !errors.Is(err, ErrNested) {
+		if _, err := r.ended(); !errors.Is(err, api.ErrNested) {
 			t.Errorf("ended with %v", err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -57,9 +58,9 @@ type nudgeView struct {
 // runNudge carries out one nudge; key stands for its id, and mark, which may be
 // nil, is told how far it came, before each step. The error is ErrTooLarge or that of ctx,
 // with nothing delivered; every other outcome is the receipt.
-func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark func(stage uint64)) (Receipt, error) {
+func (s *session) runNudge(ctx context.Context, r api.NudgeRequest, key uint64, mark func(stage uint64)) (api.Receipt, error) {
 	if len(r.Text) > maxNudge {
-		return Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", ErrTooLarge, len(r.Text), maxNudge)
+		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), maxNudge)
 	}
 	n := &nudge{s: s, text: keys.CleanText(r.Text), wait: r.Timeout, key: key, mark: mark}
 	if !r.Raw {
@@ -73,24 +74,24 @@ func (s *session) runNudge(ctx context.Context, r NudgeRequest, key uint64, mark
 	}
 	n.print = fingerprint(n.text)
 	if !s.isRunning() {
-		return Receipt{State: Dead, Detail: ErrExited.Error()}, nil
+		return api.Receipt{State: api.Dead, Detail: api.ErrExited.Error()}, nil
 	}
 	if err := s.in.nudges.lock(ctx); err != nil { // in the order they came
-		return Receipt{}, err
+		return api.Receipt{}, err
 	}
 	defer s.in.nudges.unlock()
 	rec := n.run(ctx)
-	if rec.State != Blocked {
+	if rec.State != api.Blocked {
 		rec.Changed = n.changed
 	}
 	n.leave(&rec)
-	s.srv.emit(s, Event{Type: EventNudged, Receipt: &rec})
+	s.srv.emit(s, api.Event{Type: api.EventNudged, Receipt: &rec})
 	return rec, nil
 }
 
 // run is the transaction. What the caller's end of ctx means is only that
 // nobody waits for a dialog any more: bytes that were begun are finished.
-func (n *nudge) run(ctx context.Context) Receipt {
+func (n *nudge) run(ctx context.Context) api.Receipt {
 	rec, ok := n.open(ctx)
 	if !ok {
 		return rec
@@ -109,7 +110,7 @@ func (n *nudge) run(ctx context.Context) Receipt {
 }
 
 // open waits until nothing stands in the way and returns with the input lock.
-func (n *nudge) open(ctx context.Context) (Receipt, bool) {
+func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 	limit := time.After(n.wait)
 	for {
 		if err := n.s.lockInput(ctx); err != nil {
@@ -121,7 +122,7 @@ func (n *nudge) open(ctx context.Context) (Receipt, bool) {
 			by, detail, until, change = n.obstacle()
 		}
 		if by == "" {
-			return Receipt{}, true
+			return api.Receipt{}, true
 		}
 		n.s.unlockInput()
 		d := time.Duration(-1)
@@ -139,7 +140,7 @@ func (n *nudge) open(ctx context.Context) (Receipt, bool) {
 		case <-ctx.Done():
 		}
 		stop()
-		return Receipt{State: Blocked, By: by, Detail: detail}, false
+		return api.Receipt{State: api.Blocked, By: by, Detail: detail}, false
 	}
 }
 
@@ -193,12 +194,12 @@ func dialogName(f rule.Found) string {
 
 // write types the text and Enter. The caller has the input lock. It reports
 // whether Enter was sent.
-func (n *nudge) write(ctx context.Context) (Receipt, bool) {
+func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
 	n.modes()
 	if n.cooked && !n.bracket {
 		for line := range strings.SplitSeq(n.text, "\n") {
 			if len(line) > maxCanonical {
-				return Receipt{State: Refused, Detail: fmt.Sprintf(
+				return api.Receipt{State: api.Refused, Detail: fmt.Sprintf(
 					"a line of %d bytes; the program reads cooked lines of at most %d", len(line), maxCanonical)}, false
 			}
 		}
@@ -209,14 +210,14 @@ func (n *nudge) write(ctx context.Context) (Receipt, bool) {
 	err := n.s.j.ahead(nudgeAhead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
 	n.s.mu.Unlock()
 	if err != nil {
-		return Receipt{State: Refused, Detail: err.Error()}, false
+		return api.Receipt{State: api.Refused, Detail: err.Error()}, false
 	}
 	n.mark(stageTyping)
 	return n.finishWrite(ctx, p, 0)
 }
 
 // finishWrite types p from the byte from on, and then Enter.
-func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, bool) {
+func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receipt, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, nudgeWrite, errStuck)
 	defer cancel()
 	n.track(true)
@@ -236,7 +237,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (Receipt, b
 	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}
-	return Receipt{}, true
+	return api.Receipt{}, true
 }
 
 // track lets the journal know how much of the text the terminal takes.
@@ -256,27 +257,27 @@ func (n *nudge) closePaste(done, all int) {
 	}
 }
 
-func (n *nudge) failedWrite(err error, done, all int) Receipt {
+func (n *nudge) failedWrite(err error, done, all int) api.Receipt {
 	switch {
-	case errors.Is(err, ErrExited):
-		return Receipt{State: Dead, Detail: ErrExited.Error()}
+	case errors.Is(err, api.ErrExited):
+		return api.Receipt{State: api.Dead, Detail: api.ErrExited.Error()}
 	case done > 0 && done == all:
-		return Receipt{State: Drafted, Detail: "typed, not submitted: " + err.Error()}
+		return api.Receipt{State: api.Drafted, Detail: "typed, not submitted: " + err.Error()}
 	case done > 0:
 		if n.bracket {
 			done, all = max(done-len(keys.PasteStart), 0), all-len(keys.PasteStart)-len(keys.PasteEnd)
 		}
 		n.left = fingerprint(n.text[:min(done, len(n.text))])
-		return Receipt{State: Refused, Detail: fmt.Sprintf("%v: it took %d of %d bytes", err, done, all)}
+		return api.Receipt{State: api.Refused, Detail: fmt.Sprintf("%v: it took %d of %d bytes", err, done, all)}
 	}
-	return Receipt{State: Refused, Detail: err.Error()}
+	return api.Receipt{State: api.Refused, Detail: err.Error()}
 }
 
-func failedNudge(err error) Receipt {
-	if errors.Is(err, ErrExited) {
-		return Receipt{State: Dead, Detail: err.Error()}
+func failedNudge(err error) api.Receipt {
+	if errors.Is(err, api.ErrExited) {
+		return api.Receipt{State: api.Dead, Detail: err.Error()}
 	}
-	return Receipt{State: Refused, Detail: err.Error()}
+	return api.Receipt{State: api.Refused, Detail: err.Error()}
 }
 
 // modes notes how the program reads.
@@ -315,7 +316,7 @@ func (n *nudge) settle(ctx context.Context) error {
 		now := time.Now()
 		view, last, change, gone := n.observe()
 		if gone {
-			return ErrExited
+			return api.ErrExited
 		}
 		n.typed = view
 		if n.cooked && !n.bracket {

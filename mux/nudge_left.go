@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"strings"
 	"time"
@@ -22,9 +23,9 @@ const (
 )
 
 // leave marks how the nudge ended, and notes what it left in the composer.
-func (n *nudge) leave(rec *Receipt) {
-	rec.typed = n.wrote
-	if rec.State == Drafted {
+func (n *nudge) leave(rec *api.Receipt) {
+	rec.Typed = n.wrote
+	if rec.State == api.Drafted {
 		n.left = n.print
 	}
 	if n.left != "" {

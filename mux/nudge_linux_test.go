@@ -2,6 +2,7 @@ package mux
 
 import (
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"os"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ func startReceiver(t *testing.T, c *Client, name, mode string) string {
 		t.Fatal(err)
 	}
 	out := t.TempDir() + "/out"
-	_, err = c.Create(t.Context(), CreateRequest{
+	_, err = c.Create(t.Context(), api.CreateRequest{
 		Name: name, Argv: []string{exe}, ReadyPrefix: "> ",
 		Env: append([]string{receiverVar + "=" + mode, "MUX_TEST_OUT=" + out}, testEnv...),
 	})
@@ -63,8 +64,8 @@ func TestNudgesOfManyWritersAreIntact(t *testing.T) {
 				text := fmt.Sprintf("writer %d: %s\nsecond line %d", i, strings.Repeat("words and ", 200), i)
 				want[text] = true
 				wg.Go(func() {
-					r, err := c.Nudge(t.Context(), mode, NudgeRequest{Text: text})
-					if err != nil || r.State != Submitted {
+					r, err := c.Nudge(t.Context(), mode, api.NudgeRequest{Text: text})
+					if err != nil || r.State != api.Submitted {
 						t.Errorf("writer %d: %+v, %v", i, r, err)
 					}
 				})
@@ -87,53 +88,53 @@ func TestNudgesOfManyWritersAreIntact(t *testing.T) {
 func TestNudgeReceipts(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	nudge := func(name, text string, timeout time.Duration) Receipt {
+	nudge := func(name, text string, timeout time.Duration) api.Receipt {
 		t.Helper()
-		r, err := c.Nudge(t.Context(), name, NudgeRequest{Text: text, Timeout: timeout})
+		r, err := c.Nudge(t.Context(), name, api.NudgeRequest{Text: text, Timeout: timeout})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
 	startReceiver(t, c, "mute", "mute")
-	if r := nudge("mute", "seen by nobody", 0); r.State != Unverified {
+	if r := nudge("mute", "seen by nobody", 0); r.State != api.Unverified {
 		t.Errorf("echo off: %+v", r)
 	}
 	create(t, c, "deaf", "sleep 1000")
-	if r := nudge("deaf", "is anybody there", 0); r.State != Unverified {
+	if r := nudge("deaf", "is anybody there", 0); r.State != api.Unverified {
 		t.Errorf("a program that does not read: %+v", r)
 	}
 	create(t, c, "cooked", "exec cat")
-	if r := nudge("cooked", strings.Repeat("x", 4096), 0); r.State != Refused {
+	if r := nudge("cooked", strings.Repeat("x", 4096), 0); r.State != api.Refused {
 		t.Errorf("a line too long for cooked mode: %+v", r)
 	}
 	create(t, c, "asks", `printf 'Do you want to proceed?\n❯ 1. Yes\n  2. No\n'; exec cat`)
 	await(t, c, "asks", "2. No")
-	if r := nudge("asks", "hello", 50*time.Millisecond); r.State != Blocked || r.By != "dialog" {
+	if r := nudge("asks", "hello", 50*time.Millisecond); r.State != api.Blocked || r.By != "dialog" {
 		t.Errorf("a dialog: %+v", r)
 	}
 	create(t, c, "short", "exit 0")
 	awaitExit(t, c, "short")
-	if r := nudge("short", "too late", 0); r.State != Dead {
+	if r := nudge("short", "too late", 0); r.State != api.Dead {
 		t.Errorf("after the end: %+v", r)
 	}
 	create(t, c, "stands", "stty -icanon -icrnl -echoctl echo; echo ready; exec cat >/dev/null")
 	await(t, c, "stands", "ready")
-	if r := nudge("stands", "it stays where it is", 0); r.State != Drafted {
+	if r := nudge("stands", "it stays where it is", 0); r.State != api.Drafted {
 		t.Errorf("Enter does nothing: %+v", r)
 	}
-	if r := nudge("stands", "behind it", 50*time.Millisecond); r.State != Blocked || r.By != "draft" {
+	if r := nudge("stands", "behind it", 50*time.Millisecond); r.State != api.Blocked || r.By != "draft" {
 		t.Errorf("an earlier message stands there: %+v", r)
 	}
 	if err := c.Keys(t.Context(), "stands", []string{"C-j"}, false); err != nil { // it goes
 		t.Fatal(err)
 	}
-	if r := nudge("stands", "then this one", 0); r.State == Blocked {
+	if r := nudge("stands", "then this one", 0); r.State == api.Blocked {
 		t.Errorf("the earlier message is gone: %+v", r)
 	}
 	create(t, c, "stuck", "stty raw -echo; echo ready; exec sleep 1000")
 	await(t, c, "stuck", "ready")
-	if r := nudge("stuck", strings.Repeat("never read ", 20000), 0); r.State != Refused {
+	if r := nudge("stuck", strings.Repeat("never read ", 20000), 0); r.State != api.Refused {
 		t.Errorf("a program that never reads: %+v", r)
 	}
 }
@@ -144,13 +145,13 @@ func TestNudgesAcrossACrashAreTrue(t *testing.T) {
 	out := startReceiver(t, c, "r", "paste")
 	type result struct {
 		text string
-		rec  Receipt
+		rec  api.Receipt
 	}
 	results := make(chan result, 6)
 	for i := range cap(results) {
 		text := fmt.Sprintf("message %d", i)
 		go func() {
-			r, err := c.Nudge(t.Context(), "r", NudgeRequest{Text: text})
+			r, err := c.Nudge(t.Context(), "r", api.NudgeRequest{Text: text})
 			if err != nil {
 				t.Error(err)
 			}
@@ -169,7 +170,7 @@ func TestNudgesAcrossACrashAreTrue(t *testing.T) {
 		counts[g]++
 	}
 	for _, r := range all {
-		if n := counts[r.text]; n > 1 || n == 0 && r.rec.State == Submitted {
+		if n := counts[r.text]; n > 1 || n == 0 && r.rec.State == api.Submitted {
 			t.Errorf("%q arrived %d times: %+v; %v", r.text, n, r.rec, counts)
 		}
 		delete(counts, r.text)
@@ -184,8 +185,8 @@ func TestNudgeWithTheSameIDIsNotRepeated(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "n", `while read -r x; do echo "got $x"; done`)
 	for range 2 {
-		r, err := c.Nudge(t.Context(), "n", NudgeRequest{ID: "one", Text: "only once"})
-		if err != nil || r.State != Submitted {
+		r, err := c.Nudge(t.Context(), "n", api.NudgeRequest{ID: "one", Text: "only once"})
+		if err != nil || r.State != api.Submitted {
 			t.Fatal(r, err)
 		}
 		await(t, c, "n", "^got only once$")

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"gascity.dev/gc/mux/api"
 	"hash/fnv"
 )
 
@@ -15,12 +16,12 @@ const (
 )
 
 // receiptStates are the states in the order of their stages; only added to.
-var receiptStates = []string{Submitted, Drafted, Blocked, Refused, Dead, Unverified}
+var receiptStates = []string{api.Submitted, api.Drafted, api.Blocked, api.Refused, api.Dead, api.Unverified}
 
 // flight is a nudge that is under way in this server.
 type flight struct {
 	done chan struct{}
-	rec  Receipt
+	rec  api.Receipt
 	err  error
 }
 
@@ -33,7 +34,7 @@ func nudgeKey(id string) uint64 {
 
 // nudgeOnce carries out a nudge, or joins the one with the same id, or tells
 // how that one ended.
-func (s *session) nudgeOnce(ctx context.Context, r NudgeRequest) (Receipt, error) {
+func (s *session) nudgeOnce(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
 	if r.ID == "" {
 		return s.runNudge(ctx, r, 0, nil)
 	}
@@ -45,7 +46,7 @@ func (s *session) nudgeOnce(ctx context.Context, r NudgeRequest) (Receipt, error
 		case <-f.done:
 			return f.rec, f.err
 		case <-ctx.Done():
-			return Receipt{}, ctx.Err()
+			return api.Receipt{}, ctx.Err()
 		}
 	}
 	if rec, ok := s.remembered(key); ok {
@@ -95,42 +96,42 @@ func (s *session) mark(key, stage uint64) {
 
 // remembered is the receipt of a nudge that this server, or one that died,
 // has begun. mu is held.
-func (s *session) remembered(key uint64) (Receipt, bool) {
+func (s *session) remembered(key uint64) (api.Receipt, bool) {
 	if s.collected {
-		return Receipt{}, false
+		return api.Receipt{}, false
 	}
 	return s.j.receipt(key)
 }
 
 // receipt is the outcome of a nudge that has a mark. A nudge without one was
 // not begun, or no byte of it was typed.
-func (s *slot) receipt(key uint64) (Receipt, bool) {
+func (s *slot) receipt(key uint64) (api.Receipt, bool) {
 	m := s.nudge(key)
 	if m == nil {
-		return Receipt{}, false
+		return api.Receipt{}, false
 	}
 	switch stage := m.stage.Load(); {
 	case stage == stageTyping:
-		return Receipt{State: Drafted, Detail: "the server was restarted while the text was typed"}, true
+		return api.Receipt{State: api.Drafted, Detail: "the server was restarted while the text was typed"}, true
 	case stage == stageEntered:
-		return Receipt{State: Unverified, Detail: "typed and entered; the server was restarted before it was verified"}, true
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the server was restarted before it was verified"}, true
 	case stage >= stageReceipt && stage-stageReceipt < uint64(len(receiptStates)):
-		r := Receipt{State: receiptStates[stage-stageReceipt], typed: true}
+		r := api.Receipt{State: receiptStates[stage-stageReceipt], Typed: true}
 		r.Detail = map[string]string{
-			Drafted:    "typed, not submitted",
-			Refused:    "the program took only a part of it",
-			Dead:       "the program ended before the text was seen to be submitted",
-			Unverified: "typed and entered; nothing could be seen",
+			api.Drafted:    "typed, not submitted",
+			api.Refused:    "the program took only a part of it",
+			api.Dead:       "the program ended before the text was seen to be submitted",
+			api.Unverified: "typed and entered; nothing could be seen",
 		}[r.State]
 		return r, true
 	}
-	return Receipt{}, false
+	return api.Receipt{}, false
 }
 
 // receiptStage is the stage that stands for a receipt: 0 when nothing was
 // typed, so that the same nudge can be tried again.
-func receiptStage(r Receipt) uint64 {
-	if !r.typed && r.State != Submitted {
+func receiptStage(r api.Receipt) uint64 {
+	if !r.Typed && r.State != api.Submitted {
 		return 0
 	}
 	for i, state := range receiptStates {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -31,7 +32,7 @@ func (j *journal) ahead(a nudgeAhead) error {
 		return err
 	}
 	if len(b) > aheadMax {
-		return fmt.Errorf("%w: a nudge of %d bytes", ErrTooLarge, len(b))
+		return fmt.Errorf("%w: a nudge of %d bytes", api.ErrTooLarge, len(b))
 	}
 	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
 	if err := writeAt(j.fd, aheadArea, b); err != nil {
@@ -50,7 +51,7 @@ func (j *journal) readAhead() (a nudgeAhead, err error) {
 	}
 	n := binary.LittleEndian.Uint64(head[:])
 	if n == 0 || n > aheadMax {
-		return a, fmt.Errorf("%w: a nudge of %d bytes", ErrTooLarge, n)
+		return a, fmt.Errorf("%w: a nudge of %d bytes", api.ErrTooLarge, n)
 	}
 	b := make([]byte, n)
 	if err := readAt(j.fd, b, aheadArea+8); err != nil {
@@ -102,12 +103,12 @@ func (s *session) claimNudge() (finish func(ctx context.Context)) {
 		delete(s.in.flights, key)
 		s.mu.Unlock()
 		close(f.done)
-		s.srv.emit(s, Event{Type: EventNudged, Receipt: &f.rec})
+		s.srv.emit(s, api.Event{Type: api.EventNudged, Receipt: &f.rec})
 	}
 }
 
 // resume goes on where the dead server was. The caller has both locks.
-func (n *nudge) resume(ctx context.Context, stage uint64) Receipt {
+func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
 	s := n.s
 	bracket := n.bracket // as the text was begun, whatever the program says now
 	n.modes()
@@ -129,7 +130,7 @@ func (n *nudge) resume(ctx context.Context, stage uint64) Receipt {
 		n.closePaste(1, len(p))
 		if err := n.settle(ctx); err != nil || !n.typed.standing {
 			s.unlockInput()
-			return Receipt{State: Drafted, Detail: "the server was restarted while the text was typed"}
+			return api.Receipt{State: api.Drafted, Detail: "the server was restarted while the text was typed"}
 		}
 		done = uint64(len(p))
 	}

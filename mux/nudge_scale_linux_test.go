@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +30,7 @@ func scaleOf(short, long scale) scale {
 type sent struct {
 	session, text string
 	lane, number  int // numbers of one lane and session go up
-	rec           Receipt
+	rec           api.Receipt
 }
 
 // TestScaleNudges: of many writers into many composers that take an early
@@ -47,7 +48,7 @@ func TestScaleNudges(t *testing.T) {
 	all := sendMany(t, p, z)
 	t.Logf("%d nudges in %v", len(all), time.Since(began).Round(time.Millisecond))
 	for _, n := range all {
-		if n.rec.State != Submitted {
+		if n.rec.State != api.Submitted {
 			t.Errorf("%s %d/%d: %+v", n.session, n.lane, n.number, n.rec)
 		}
 	}
@@ -79,7 +80,7 @@ func TestScaleNudgesAcrossKills(t *testing.T) {
 }
 
 // startReceivers starts composers and returns the files of what they got.
-func startReceivers(t *testing.T, p Paths, n int) map[string]string {
+func startReceivers(t *testing.T, p api.Paths, n int) map[string]string {
 	t.Helper()
 	c := dial(t, p)
 	outs := make(map[string]string)
@@ -93,7 +94,7 @@ func startReceivers(t *testing.T, p Paths, n int) map[string]string {
 	return outs
 }
 
-func dial(t *testing.T, p Paths) *Client {
+func dial(t *testing.T, p api.Paths) *Client {
 	t.Helper()
 	c, err := Dial(t.Context(), p)
 	if err != nil {
@@ -105,7 +106,7 @@ func dial(t *testing.T, p Paths) *Client {
 
 // sendMany sends z.nudges from z.writers clients, each with z.inFlight of them
 // under way.
-func sendMany(t *testing.T, p Paths, z scale) []sent {
+func sendMany(t *testing.T, p api.Paths, z scale) []sent {
 	var mu sync.Mutex
 	var all []sent
 	var wg sync.WaitGroup
@@ -119,7 +120,7 @@ func sendMany(t *testing.T, p Paths, z scale) []sent {
 					n := sent{session: fmt.Sprintf("s%02d", (lane+i)%z.sessions), lane: lane, number: i}
 					n.text = messageOf(lane, i)
 					var err error
-					n.rec, err = c.Nudge(t.Context(), n.session, NudgeRequest{Text: n.text, Timeout: time.Minute})
+					n.rec, err = c.Nudge(t.Context(), n.session, api.NudgeRequest{Text: n.text, Timeout: time.Minute})
 					if err != nil {
 						t.Errorf("lane %d, %d: %v", lane, i, err)
 						return
@@ -181,14 +182,14 @@ func checkArrived(t *testing.T, all []sent, outs map[string]string) {
 		}
 	}
 	for key, n := range byText {
-		if n.rec.State == Submitted && arrived[key] == 0 {
+		if n.rec.State == api.Submitted && arrived[key] == 0 {
 			t.Errorf("%s: called submitted, and never came: %.60q", n.session, n.text)
 		}
 	}
 }
 
 // killEverySoOften kills the server n times, or until ctx ends.
-func killEverySoOften(ctx context.Context, t *testing.T, p Paths, n int) {
+func killEverySoOften(ctx context.Context, t *testing.T, p api.Paths, n int) {
 	c := dial(t, p)
 	for range n {
 		// Servers that all end at once would make the keeper pause.
@@ -197,7 +198,7 @@ func killEverySoOften(ctx context.Context, t *testing.T, p Paths, n int) {
 		}
 		st, err := c.Status(ctx)
 		if err != nil {
-			if !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
+			if !errors.Is(err, api.ErrUnreachable) && ctx.Err() == nil {
 				t.Errorf("status: %v", err)
 			}
 			continue

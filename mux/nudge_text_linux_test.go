@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"gascity.dev/gc/mux/api"
 	"os"
 	"slices"
 	"strings"
@@ -8,22 +9,22 @@ import (
 	"time"
 )
 
-var testComposer = Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "⠀", Clear: []string{"C-u"}}
+var testComposer = api.Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "⠀", Clear: []string{"C-u"}}
 
 // startAgent runs the composer of an agent with commands.
-func startAgent(t *testing.T, c *Client, name string, comp Composer) (out string) {
+func startAgent(t *testing.T, c *Client, name string, comp api.Composer) (out string) {
 	t.Helper()
 	return startComposer(t, c, name, "agent", comp)
 }
 
-func startComposer(t *testing.T, c *Client, name, mode string, comp Composer) (out string) {
+func startComposer(t *testing.T, c *Client, name, mode string, comp api.Composer) (out string) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	out = t.TempDir() + "/out"
-	_, err = c.Create(t.Context(), CreateRequest{
+	_, err = c.Create(t.Context(), api.CreateRequest{
 		Name: name, Argv: []string{exe}, ReadyPrefix: "> ", Composer: comp,
 		Env: append([]string{receiverVar + "=" + mode, "MUX_TEST_OUT=" + out}, testEnv...),
 	})
@@ -40,24 +41,24 @@ func TestNudgeArrivesAsText(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	out := startAgent(t, c, "a", testComposer)
-	nudge := func(text string, raw bool) Receipt {
+	nudge := func(text string, raw bool) api.Receipt {
 		t.Helper()
-		r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: text, Raw: raw})
+		r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: text, Raw: raw})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	if r := nudge("!rm -rf x", false); r.State != Submitted || !strings.Contains(r.Changed, "!rm is a command") {
+	if r := nudge("!rm -rf x", false); r.State != api.Submitted || !strings.Contains(r.Changed, "!rm is a command") {
 		t.Errorf("a shell command: %+v", r)
 	}
-	if r := nudge("two\n!lines", false); r.State != Submitted || r.Changed != "" {
+	if r := nudge("two\n!lines", false); r.State != api.Submitted || r.Changed != "" {
 		t.Errorf("a plain text: %+v", r)
 	}
-	if r := nudge("see @main.go", false); r.State != Submitted || !strings.Contains(r.Changed, "@main.go takes Enter") {
+	if r := nudge("see @main.go", false); r.State != api.Submitted || !strings.Contains(r.Changed, "@main.go takes Enter") {
 		t.Errorf("an open picker: %+v", r)
 	}
-	if r := nudge("!date", true); r.State != Submitted || r.Changed != "" {
+	if r := nudge("!date", true); r.State != api.Submitted || r.Changed != "" {
 		t.Errorf("raw: %+v", r)
 	}
 	if got, want := submitted(t, out), []string{"⠀!rm -rf x", "two\n!lines", "see @main.go ", "!date"}; !slices.Equal(got, want) {
@@ -72,11 +73,11 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	c := startServer(t)
 	out := startAgent(t, c, "a", testComposer)
 	for _, text := range []string{"/nosuch thing", "/nosuch\nof three\nlines"} {
-		if r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: text, Raw: true}); err != nil || r.State != Drafted {
+		if r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: text, Raw: true}); err != nil || r.State != api.Drafted {
 			t.Fatalf("an unknown command: %+v, %v", r, err)
 		}
-		r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: "go on", Timeout: time.Minute})
-		if err != nil || r.State != Submitted || !strings.Contains(r.Changed, "was cleared") {
+		r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "go on", Timeout: time.Minute})
+		if err != nil || r.State != api.Submitted || !strings.Contains(r.Changed, "was cleared") {
 			t.Fatalf("the next one: %+v, %v", r, err)
 		}
 	}
@@ -84,7 +85,7 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 		t.Errorf("arrived: %q", got)
 	}
 	startAgent(t, c, "demo", testComposer)
-	if r, err := c.Nudge(t.Context(), "demo", NudgeRequest{Text: "/nosuch", Raw: true}); err != nil || r.State != Drafted {
+	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "/nosuch", Raw: true}); err != nil || r.State != api.Drafted {
 		t.Fatalf("an unknown command: %+v, %v", r, err)
 	}
 	p := newPerson(t)
@@ -94,7 +95,7 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	await(t, c, "demo", "/nosuchx")
 	p.types("\x02d")
 	r.want(AttachDetached) // it is no draft that the person still writes
-	if r, err := c.Nudge(t.Context(), "demo", NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != Blocked || r.By != "draft" {
+	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != api.Blocked || r.By != "draft" {
 		t.Errorf("a person has typed into it: %+v, %v", r, err)
 	}
 }
@@ -105,9 +106,9 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 func TestNudgeStaysInDrawnComposer(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	out := startComposer(t, c, "a", "drawn", Composer{})
-	r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: "a message"})
-	if err != nil || r.State != Submitted {
+	out := startComposer(t, c, "a", "drawn", api.Composer{})
+	r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "a message"})
+	if err != nil || r.State != api.Submitted {
 		t.Fatal(r, err)
 	}
 	if got := submitted(t, out); !slices.Equal(got, []string{"a message"}) {
@@ -122,8 +123,8 @@ func TestNudgeNeverInSight(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "a", `stty raw -echo; echo up; (while :; do printf 'tick\r\n'; sleep 0.05; done) & exec cat > /dev/null`)
 	await(t, c, "a", "^up")
-	r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: "a message"})
-	if err != nil || r.State != Unverified {
+	r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "a message"})
+	if err != nil || r.State != api.Unverified {
 		t.Fatal(r, err)
 	}
 }
@@ -138,7 +139,7 @@ func TestNudgeWaitsForAStarvedProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir() + "/out"
-	_, err = c.Create(t.Context(), CreateRequest{
+	_, err = c.Create(t.Context(), api.CreateRequest{
 		Name: "a", Command: "stty raw -echo; echo up; sleep 4; exec " + exe,
 		Env: append([]string{receiverVar + "=plain", "MUX_TEST_OUT=" + out}, testEnv...),
 	})
@@ -146,8 +147,8 @@ func TestNudgeWaitsForAStarvedProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "a", "^up")
-	r, err := c.Nudge(t.Context(), "a", NudgeRequest{Text: "a message"})
-	if err != nil || r.State != Submitted {
+	r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "a message"})
+	if err != nil || r.State != api.Submitted {
 		t.Fatal(r, err)
 	}
 	if got := submitted(t, out); !slices.Equal(got, []string{"a message"}) {

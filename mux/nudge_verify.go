@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/mux/api"
 )
 
 // view reads the session.
@@ -70,7 +71,7 @@ func stands(print, above, line string) bool {
 }
 
 // verify finds out whether Enter submitted the text.
-func (n *nudge) verify(ctx context.Context) Receipt {
+func (n *nudge) verify(ctx context.Context) api.Receipt {
 	rec, again := n.watch(ctx)
 	if !again {
 		return rec
@@ -84,13 +85,13 @@ func (n *nudge) verify(ctx context.Context) Receipt {
 
 // watch looks at the screen until it tells. again: the text still stands on
 // the cursor's line.
-func (n *nudge) watch(ctx context.Context) (rec Receipt, again bool) {
+func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
 	start := time.Now()
 	for {
 		v, last, change, gone := n.observe()
 		unread, known := n.unread()
 		if n.submitted(v, unread) {
-			return Receipt{State: Submitted}, false
+			return api.Receipt{State: api.Submitted}, false
 		}
 		if gone {
 			return n.died(v), false
@@ -101,7 +102,7 @@ func (n *nudge) watch(ctx context.Context) (rec Receipt, again bool) {
 			return n.unsure(v, unread, known)
 		}
 		if waitChange(ctx, change, settleTime/4) != nil {
-			return Receipt{State: Drafted, Detail: "interrupted before it could be verified"}, false
+			return api.Receipt{State: api.Drafted, Detail: "interrupted before it could be verified"}, false
 		}
 	}
 }
@@ -132,24 +133,24 @@ func (n *nudge) hidden() bool {
 
 // died is the receipt of a program that ended: it is submitted when its screen
 // says so, else it may have been read or not.
-func (n *nudge) died(v nudgeView) Receipt {
+func (n *nudge) died(v nudgeView) api.Receipt {
 	if v.output != n.typed.output && n.typed.standing && !v.standing {
-		return Receipt{State: Submitted, Detail: "the program ended afterwards"}
+		return api.Receipt{State: api.Submitted, Detail: "the program ended afterwards"}
 	}
-	return Receipt{State: Dead, Detail: "the program ended before the text was seen to be submitted"}
+	return api.Receipt{State: api.Dead, Detail: "the program ended before the text was seen to be submitted"}
 }
 
 // unsure is the receipt when time is up.
-func (n *nudge) unsure(v nudgeView, unread int, known bool) (Receipt, bool) {
+func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) {
 	switch {
 	case n.cooked && known && unread > 0:
-		return Receipt{State: Unverified, Detail: "typed and entered; the program has not read it"}, false
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program has not read it"}, false
 	case v.standing:
-		return Receipt{State: Drafted, Detail: "the text still stands on the cursor's line"}, true
+		return api.Receipt{State: api.Drafted, Detail: "the text still stands on the cursor's line"}, true
 	case n.typed.screen == n.before.screen || !n.hidden():
-		return Receipt{State: Unverified, Detail: "typed and entered; the text was never in sight"}, false
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the text was never in sight"}, false
 	}
-	return Receipt{State: Unverified, Detail: "typed and entered; the screen did not change"}, false
+	return api.Receipt{State: api.Unverified, Detail: "typed and entered; the screen did not change"}, false
 }
 
 // secondEnter presses Enter once more, when that cannot answer anything but

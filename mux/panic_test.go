@@ -3,6 +3,7 @@ package mux
 import (
 	"bytes"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"sync/atomic"
 	"testing"
 )
@@ -55,7 +56,7 @@ func TestPanicIsOneSessions(t *testing.T) {
 	enter("bad")
 	for lost := false; !lost; { // what comes in the same piece is lost with it
 		i, err := c.Get(t.Context(), "bad")
-		if err != nil || i.State != StateRunning {
+		if err != nil || i.State != api.StateRunning {
 			t.Fatalf("after the panic that comes again: %+v, %v", i, err)
 		}
 		lost = i.ScreenLost
@@ -70,14 +71,14 @@ func TestPanicIsOneSessions(t *testing.T) {
 	for i := range others {
 		name := fmt.Sprintf("other%d", i)
 		await(t, c, name, fmt.Sprintf("^%d$", lines))
-		p, err := c.Peek(t.Context(), PeekRequest{Name: name, Lines: lines + 10})
+		p, err := c.Peek(t.Context(), api.PeekRequest{Name: name, Lines: lines + 10})
 		if err != nil || p.Text+"\n" != want.String() {
 			t.Errorf("%s: %d bytes, %v", name, len(p.Text), err)
 		}
 		if s, err := c.Get(t.Context(), name); err != nil || s.ScreenLost {
 			t.Errorf("%+v, %v", s, err)
 		}
-		if r, err := c.Nudge(t.Context(), name, NudgeRequest{Text: "still here"}); err != nil || r.State != Submitted && r.State != Unverified {
+		if r, err := c.Nudge(t.Context(), name, api.NudgeRequest{Text: "still here"}); err != nil || r.State != api.Submitted && r.State != api.Unverified {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -11,18 +12,18 @@ import (
 const maxPeeks = 4096
 
 // peek reads what a session shows.
-func (s *session) peek(r PeekRequest) (PeekResult, error) {
+func (s *session) peek(r api.PeekRequest) (api.PeekResult, error) {
 	if isPast(&r) {
 		return s.peekAt(r)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := PeekResult{
-		ID: s.rec.ID, Name: s.name(), State: StateRunning, Revision: s.revision(),
+	out := api.PeekResult{
+		ID: s.rec.ID, Name: s.name(), State: api.StateRunning, Revision: s.revision(),
 		ScreenLost: s.lost, Exit: s.exitCopy(),
 	}
 	if s.exit != nil {
-		out.State = StateExited
+		out.State = api.StateExited
 	}
 	if r.IfRevision != 0 && r.IfRevision == out.Revision {
 		out.Unchanged = true
@@ -37,10 +38,10 @@ func (s *session) peek(r PeekRequest) (PeekResult, error) {
 }
 
 // isPast reports whether the request is about a moment in the past.
-func isPast(r *PeekRequest) bool { return !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil }
+func isPast(r *api.PeekRequest) bool { return !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil }
 
 // same reports whether a peek would only say that a running session is unchanged.
-func (s *session) same(r *PeekRequest) bool {
+func (s *session) same(r *api.PeekRequest) bool {
 	if r.IfRevision == 0 || isPast(r) || r.Name != s.name() {
 		return false
 	}
@@ -51,42 +52,42 @@ func (s *session) same(r *PeekRequest) bool {
 
 // peekAt reads what a recorded session showed at a time. The screen of then is
 // made aside, so that the session goes on meanwhile.
-func (s *session) peekAt(r PeekRequest) (PeekResult, error) {
+func (s *session) peekAt(r api.PeekRequest) (api.PeekResult, error) {
 	t, err := s.terminalAt(r)
 	if err != nil {
-		return PeekResult{}, err
+		return api.PeekResult{}, err
 	}
-	out := PeekResult{ID: s.rec.ID, Name: s.name(), Revision: t.Revision()}
+	out := api.PeekResult{ID: s.rec.ID, Name: s.name(), Revision: t.Revision()}
 	err = dump(t, r, &out)
 	return out, err
 }
 
 // dump fills in what a peek asks for.
-func dump(t *vt.Terminal, r PeekRequest, out *PeekResult) error {
+func dump(t *vt.Terminal, r api.PeekRequest, out *api.PeekResult) error {
 	switch r.Format {
-	case "", FormatText:
+	case "", api.FormatText:
 		out.Text = dumpText(t, r)
 		if r.Join && !r.Screen {
 			out.Lines = lineNumbers(t, out.Text)
 		}
-	case FormatANSI:
+	case api.FormatANSI:
 		out.Text = dumpANSI(t, r)
-	case FormatJSON:
+	case api.FormatJSON:
 		screen := t.Screen()
 		out.Screen = &screen
 	default:
-		return fmt.Errorf("%w: unknown format %q (text, ansi, json)", ErrRequest, r.Format)
+		return fmt.Errorf("%w: unknown format %q (text, ansi, json)", api.ErrRequest, r.Format)
 	}
 	return nil
 }
 
 // lineNumbers numbers the lines of joined text; nil where they have no numbers.
-func lineNumbers(t *vt.Terminal, text string) *LineNumbers {
+func lineNumbers(t *vt.Terminal, text string) *api.LineNumbers {
 	shown := t.Text(vt.TextOptions{Join: true, ScreenOnly: true})
 	if shown == "" || t.Modes().AltScreen {
 		return nil
 	}
-	n := &LineNumbers{Closed: t.HistoryTotal()}
+	n := &api.LineNumbers{Closed: t.HistoryTotal()}
 	n.Cursor = n.Closed
 	for y, line := range t.Screen().Lines {
 		if y < t.Cursor().Row && !line.Wrapped {
@@ -98,7 +99,7 @@ func lineNumbers(t *vt.Terminal, text string) *LineNumbers {
 }
 
 // dumpText is the peek of FormatText.
-func dumpText(t *vt.Terminal, r PeekRequest) string {
+func dumpText(t *vt.Terminal, r api.PeekRequest) string {
 	if r.Screen && r.Lines <= 0 && !r.Join {
 		return t.ScreenText()
 	}
@@ -107,7 +108,7 @@ func dumpText(t *vt.Terminal, r PeekRequest) string {
 
 // dumpANSI is the peek of FormatANSI: fed to a terminal of the session's size
 // it gives the same picture.
-func dumpANSI(t *vt.Terminal, r PeekRequest) string {
+func dumpANSI(t *vt.Terminal, r api.PeekRequest) string {
 	if r.Screen {
 		return string(t.AppendPaint(nil, vt.PaintOptions{}))
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"net/http"
 	"slices"
 )
 
 func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in PeekRequest
+	var in api.PeekRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -18,15 +19,15 @@ func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 
 // peekList is the body of a request for many.
 type peekList struct {
-	Requests []PeekRequest `json:"requests,omitempty"`
-	Keep     bool          `json:"keep,omitempty"`
-	Watch    string        `json:"watch,omitempty"` // the token of a list, instead of Requests
+	Requests []api.PeekRequest `json:"requests,omitempty"`
+	Keep     bool              `json:"keep,omitempty"`
+	Watch    string            `json:"watch,omitempty"` // the token of a list, instead of Requests
 }
 
 // peekReply is the reply to a peekList.
 type peekReply struct {
-	Results []PeekResult `json:"results"`
-	Watch   string       `json:"watch,omitempty"`
+	Results []api.PeekResult `json:"results"`
+	Watch   string           `json:"watch,omitempty"`
 }
 
 // peekUnchanged is the reply to a token for a list that has nothing new.
@@ -41,7 +42,7 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 		return nil, err
 	}
 	if len(in.Requests) > maxPeeks {
-		return nil, fmt.Errorf("%w: %d peeks, at most %d", ErrTooLarge, len(in.Requests), maxPeeks)
+		return nil, fmt.Errorf("%w: %d peeks, at most %d", api.ErrTooLarge, len(in.Requests), maxPeeks)
 	}
 	if in.Watch != "" {
 		if in.Requests, err = srv.watch(in.Watch); err != nil {
@@ -51,7 +52,7 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 			return peekUnchanged{true}, nil
 		}
 	}
-	out := peekReply{Results: make([]PeekResult, len(in.Requests))}
+	out := peekReply{Results: make([]api.PeekResult, len(in.Requests))}
 	for i, one := range in.Requests {
 		out.Results[i] = srv.peekOne(one)
 	}
@@ -63,21 +64,21 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 
 // peekOne is the result of one of many requests; that of a session that does not
 // exist has Error set.
-func (srv *server) peekOne(r PeekRequest) PeekResult {
+func (srv *server) peekOne(r api.PeekRequest) api.PeekResult {
 	s, err := srv.find(r.Name)
-	var out PeekResult
+	var out api.PeekResult
 	if err == nil {
 		out, err = s.peek(r)
 	}
 	if err != nil {
-		return PeekResult{Name: r.Name, Error: remote(err)}
+		return api.PeekResult{Name: r.Name, Error: api.Remote(err)}
 	}
 	return out
 }
 
 // Peek returns what a session shows; an exited one answers while it is kept.
-func (c *Client) Peek(ctx context.Context, r PeekRequest) (PeekResult, error) {
-	var out PeekResult
+func (c *Client) Peek(ctx context.Context, r api.PeekRequest) (api.PeekResult, error) {
+	var out api.PeekResult
 	err := c.call(ctx, "POST", sessionPath(r.Name, "/peek"), r, &out)
 	return out, err
 }
@@ -86,13 +87,13 @@ func (c *Client) Peek(ctx context.Context, r PeekRequest) (PeekResult, error) {
 // not exist has Error set; the call itself fails only when the server does. A list
 // in which nothing changed since IfRevision is remembered by the server: asking for
 // it again costs the least.
-func (c *Client) PeekMany(ctx context.Context, rs []PeekRequest) ([]PeekResult, error) {
+func (c *Client) PeekMany(ctx context.Context, rs []api.PeekRequest) ([]api.PeekResult, error) {
 	if token := c.watched.of(rs); token != "" {
-		if out, err := c.peekAgain(ctx, token, rs); !errors.Is(err, ErrTooOld) {
+		if out, err := c.peekAgain(ctx, token, rs); !errors.Is(err, api.ErrTooOld) {
 			return out, err
 		}
 	}
-	keep := slices.ContainsFunc(rs, func(r PeekRequest) bool { return r.IfRevision != 0 })
+	keep := slices.ContainsFunc(rs, func(r api.PeekRequest) bool { return r.IfRevision != 0 })
 	var out peekReply
 	if err := c.call(ctx, "POST", "/v1/peek", peekList{Requests: rs, Keep: keep}, &out); err != nil {
 		return nil, err
@@ -107,9 +108,9 @@ func (c *Client) PeekMany(ctx context.Context, rs []PeekRequest) ([]PeekResult, 
 }
 
 // checkResults returns an error unless there is one result for each request.
-func checkResults(out []PeekResult, rs []PeekRequest) error {
+func checkResults(out []api.PeekResult, rs []api.PeekRequest) error {
 	if len(out) != len(rs) {
-		return fmt.Errorf("%w: %d results for %d requests", ErrUnreachable, len(out), len(rs))
+		return fmt.Errorf("%w: %d results for %d requests", api.ErrUnreachable, len(out), len(rs))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func TestPeekManySaysWhatPeekSays(t *testing.T) {
 	for _, name := range []string{"rest", "busy", "over", "again"} {
 		await(t, c, name, "^ready")
 	}
-	asked := []PeekRequest{{Name: "rest"}, {Name: rest.ID}, {Name: "busy"}, {Name: "over"}, {Name: "again"}, {Name: gone.ID}, {Name: "none"}}
+	asked := []api.PeekRequest{{Name: "rest"}, {Name: rest.ID}, {Name: "busy"}, {Name: "over"}, {Name: "again"}, {Name: gone.ID}, {Name: "none"}}
 	for i := range asked {
 		asked[i].Screen = true
 		if r, err := c.Peek(t.Context(), asked[i]); err == nil {
@@ -36,7 +37,7 @@ func TestPeekManySaysWhatPeekSays(t *testing.T) {
 	if err := c.Keys(t.Context(), "over", []string{"Enter"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := c.Wait(t.Context(), "over", WaitRequest{Conditions: []Condition{{Exit: true}}, Timeout: time.Minute}); err != nil || r.Exit == nil {
+	if r, err := c.Wait(t.Context(), "over", api.WaitRequest{Conditions: []api.Condition{{Exit: true}}, Timeout: time.Minute}); err != nil || r.Exit == nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if err := c.Kill(t.Context(), "again", 0); err != nil {
@@ -74,11 +75,11 @@ func TestPeekManyRequests(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "rest", "echo ready; exec cat")
 	await(t, c, "rest", "^ready")
-	first, err := c.Peek(t.Context(), PeekRequest{Name: "rest"})
+	first, err := c.Peek(t.Context(), api.PeekRequest{Name: "rest"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, err := c.Peek(t.Context(), PeekRequest{Name: "rest", IfRevision: first.Revision})
+	same, err := c.Peek(t.Context(), api.PeekRequest{Name: "rest", IfRevision: first.Revision})
 	if err != nil || !same.Unchanged {
 		t.Fatalf("%+v, %v", same, err)
 	}
@@ -101,8 +102,8 @@ func TestPeekManyRequests(t *testing.T) {
 		}
 	}
 	for request, want := range map[string]error{
-		`[`: ErrRequest, `{"requests":[{"name":7}]}`: ErrRequest,
-		`{"requests":[` + strings.Repeat(one+",", maxPeeks) + one + `]}`: ErrTooLarge,
+		`[`: api.ErrRequest, `{"requests":[{"name":7}]}`: api.ErrRequest,
+		`{"requests":[` + strings.Repeat(one+",", maxPeeks) + one + `]}`: api.ErrTooLarge,
 	} {
 		if err := post(t, c, "/v1/peek", request, nil); !errors.Is(err, want) {
 			t.Errorf("%.40s: %v", request, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,12 +28,12 @@ type watches struct {
 
 type watchList struct {
 	token    string
-	requests []PeekRequest
+	requests []api.PeekRequest
 	changes  atomic.Uint64 // of the server, when nothing in the list was new
 }
 
 // keep remembers a list and returns its token; "" for one that is too long.
-func (w *watches) keep(requests []PeekRequest) string {
+func (w *watches) keep(requests []api.PeekRequest) string {
 	if len(requests) > watchMost {
 		return ""
 	}
@@ -55,12 +56,12 @@ func (w *watches) list(token string) (*watchList, error) {
 			return l, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: watch %q", ErrTooOld, token)
+	return nil, fmt.Errorf("%w: watch %q", api.ErrTooOld, token)
 }
 
 // watch returns the requests of a list that is kept, none when nothing in it is
 // new. While no session changes, none is looked at.
-func (srv *server) watch(token string) ([]PeekRequest, error) {
+func (srv *server) watch(token string) ([]api.PeekRequest, error) {
 	l, err := srv.watches.list(token)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (srv *server) watch(token string) ([]PeekRequest, error) {
 }
 
 // allSame reports whether no session has anything new.
-func (srv *server) allSame(requests []PeekRequest) bool {
+func (srv *server) allSame(requests []api.PeekRequest) bool {
 	found := make([]*session, len(requests))
 	srv.mu.Lock()
 	for i := range requests {
@@ -96,12 +97,12 @@ func (srv *server) allSame(requests []PeekRequest) bool {
 type watched struct {
 	mu       sync.Mutex
 	token    string
-	requests []PeekRequest
-	results  []PeekResult // none of them has anything new
+	requests []api.PeekRequest
+	results  []api.PeekResult // none of them has anything new
 }
 
 // of returns the token for exactly these requests; "" when there is none.
-func (w *watched) of(requests []PeekRequest) (token string) {
+func (w *watched) of(requests []api.PeekRequest) (token string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.token != "" && slices.Equal(w.requests, requests) {
@@ -112,17 +113,17 @@ func (w *watched) of(requests []PeekRequest) (token string) {
 
 // nothing returns the results for a list that has nothing new. ErrTooOld: there is
 // another list by now.
-func (w *watched) nothing(token string) ([]PeekResult, error) {
+func (w *watched) nothing(token string) ([]api.PeekResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.token != token {
-		return nil, ErrTooOld
+		return nil, api.ErrTooOld
 	}
 	return slices.Clone(w.results), nil
 }
 
 // keep remembers what a list has a token for.
-func (w *watched) keep(token string, requests []PeekRequest, results []PeekResult) {
+func (w *watched) keep(token string, requests []api.PeekRequest, results []api.PeekResult) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.token, w.requests, w.results = token, slices.Clone(requests), slices.Clone(results)
@@ -130,7 +131,7 @@ func (w *watched) keep(token string, requests []PeekRequest, results []PeekResul
 
 // peekAgain asks for a list by its token. ErrTooOld: the server does not keep it any
 // more, or is an older one, whose results for a token may be ids.
-func (c *Client) peekAgain(ctx context.Context, token string, rs []PeekRequest) ([]PeekResult, error) {
+func (c *Client) peekAgain(ctx context.Context, token string, rs []api.PeekRequest) ([]api.PeekResult, error) {
 	var out struct {
 		peekReply
 		peekUnchanged
@@ -138,7 +139,7 @@ func (c *Client) peekAgain(ctx context.Context, token string, rs []PeekRequest) 
 	err := c.call(ctx, "POST", "/v1/peek", peekList{Watch: token}, &out)
 	switch {
 	case errors.As(err, new(*json.UnmarshalTypeError)):
-		return nil, ErrTooOld
+		return nil, api.ErrTooOld
 	case err != nil:
 		return nil, err
 	case out.Unchanged:

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"net"
 	"reflect"
 	"sync"
@@ -35,14 +36,14 @@ func TestPeekAgain(t *testing.T) {
 		return &spied{conn, func(p []byte) { mu.Lock(); defer mu.Unlock(); said.Write(p) }}, err
 	})
 	defer spy.Close()
-	var asked []PeekRequest
+	var asked []api.PeekRequest
 	for i := range 3 {
 		name := fmt.Sprintf("s%d", i)
 		create(t, c, name, "echo ready; read x; echo more; exec cat")
 		await(t, c, name, "^ready")
-		asked = append(asked, PeekRequest{Name: name, Screen: true})
+		asked = append(asked, api.PeekRequest{Name: name, Screen: true})
 	}
-	peek := func() (got []PeekResult, named bool) {
+	peek := func() (got []api.PeekResult, named bool) {
 		t.Helper()
 		mu.Lock()
 		said.Reset()
@@ -55,7 +56,7 @@ func TestPeekAgain(t *testing.T) {
 		defer mu.Unlock()
 		return got, bytes.Contains(said.Bytes(), []byte(`"s1"`))
 	}
-	follow := func(got []PeekResult) {
+	follow := func(got []api.PeekResult) {
 		for i := range got {
 			asked[i].IfRevision = got[i].Revision
 		}
@@ -116,7 +117,7 @@ func TestPeekAgainOfAnOlderServer(t *testing.T) {
 		}
 	})
 	defer c.Close()
-	asked := []PeekRequest{{Name: "a", IfRevision: 7}}
+	asked := []api.PeekRequest{{Name: "a", IfRevision: 7}}
 	if got, err := c.PeekMany(t.Context(), asked); err != nil || !got[0].Unchanged {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -129,22 +130,22 @@ func TestPeekAgainOfAnOlderServer(t *testing.T) {
 func TestWatchesAreFew(t *testing.T) {
 	srv := &server{}
 	w := &srv.watches
-	list := func(name string) []PeekRequest { return []PeekRequest{{Name: name, IfRevision: 1}} }
+	list := func(name string) []api.PeekRequest { return []api.PeekRequest{{Name: name, IfRevision: 1}} }
 	first, second := w.keep(list("first")), w.keep(list("second"))
 	for i := range watchLists - 1 {
 		w.keep(list(fmt.Sprint(i)))
 	}
 	srv.changes.Add(1)
-	if got, err := srv.watch(first); !errors.Is(err, ErrTooOld) {
+	if got, err := srv.watch(first); !errors.Is(err, api.ErrTooOld) {
 		t.Errorf("the oldest: %v, %v", got, err)
 	}
 	if got, err := srv.watch(second); err != nil || got[0].Name != "second" {
 		t.Errorf("the next one: %v, %v", got, err)
 	}
-	if token := w.keep(make([]PeekRequest, watchMost+1)); token != "" {
+	if token := w.keep(make([]api.PeekRequest, watchMost+1)); token != "" {
 		t.Errorf("a long list has the token %q", token)
 	}
-	if _, err := srv.watch(""); !errors.Is(err, ErrTooOld) {
+	if _, err := srv.watch(""); !errors.Is(err, api.ErrTooOld) {
 		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"net"
 	"os"
 )
@@ -18,7 +19,7 @@ func checkPeer(conn net.Conn) error {
 		return err
 	}
 	if uid != os.Geteuid() {
-		return fmt.Errorf("%w: uid %d", ErrForeign, uid)
+		return fmt.Errorf("%w: uid %d", api.ErrForeign, uid)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -56,7 +57,7 @@ func (r *sessionRecord) stdio() uint64 {
 
 func (r *sessionRecord) kind() string {
 	if r.Exec {
-		return KindExec
+		return api.KindExec
 	}
 	return ""
 }
@@ -78,7 +79,7 @@ func (s *session) writePipe(ctx context.Context, p []byte, patience time.Duratio
 	s.noteInput()
 	s.mu.Unlock()
 	if over || !open {
-		return 0, ErrExited
+		return 0, api.ErrExited
 	}
 	stop := context.AfterFunc(ctx, func() { _ = in.f.SetWriteDeadline(time.Now()) })
 	defer stop()
@@ -103,7 +104,7 @@ func (s *session) writePipe(ctx context.Context, p []byte, patience time.Duratio
 				return done, errStuck
 			}
 		default:
-			return done, ErrExited // EPIPE, or closed meanwhile
+			return done, api.ErrExited // EPIPE, or closed meanwhile
 		}
 	}
 	return done, nil

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"gascity.dev/gc/mux/api"
 	"strings"
 	"testing"
 )
@@ -11,7 +12,7 @@ func TestModesOfAPipe(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	const modes = `\033[?2004h\033[?1h\033=\033[>1u\033[>4;2m\033[?1000h\033[?1006h\033[?1004h`
-	r := run(t, c, ExecRequest{Command: "printf '" + modes + "'; echo go; exec cat -v", Background: true})
+	r := run(t, c, api.ExecRequest{Command: "printf '" + modes + "'; echo go; exec cat -v", Background: true})
 	name := "exec-" + r.ID
 	await(t, c, name, "^go")
 	if err := c.Paste(t.Context(), name, []byte("pasted\n")); err != nil {
@@ -20,7 +21,7 @@ func TestModesOfAPipe(t *testing.T) {
 	if err := c.Keys(t.Context(), name, []string{"Up", "C-i", "M-a", "Enter"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if rec, err := c.Nudge(t.Context(), name, NudgeRequest{Text: "one\ntwo"}); err != nil || rec.State == Refused {
+	if rec, err := c.Nudge(t.Context(), name, api.NudgeRequest{Text: "one\ntwo"}); err != nil || rec.State == api.Refused {
 		t.Fatalf("nudge: %+v, %v", rec, err)
 	}
 	await(t, c, name, "^two")
@@ -28,7 +29,7 @@ func TestModesOfAPipe(t *testing.T) {
 	if want := "go\npasted\n^[[A    ^[a\none\ntwo"; got != want {
 		t.Errorf("it read:\n%s\nwant:\n%s", got, want)
 	}
-	conn, err := c.Attach(t.Context(), AttachRequest{Name: name, Cols: 80, Rows: 24})
+	conn, err := c.Attach(t.Context(), api.AttachRequest{Name: name, Cols: 80, Rows: 24})
 	if err != nil {
 		t.Fatal(err)
 	}

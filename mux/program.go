@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 )
 
 // spawnFor builds what the keeper executes.
-func spawnFor(r *CreateRequest, rec *sessionRecord) (*spawnSpec, error) {
+func spawnFor(r *api.CreateRequest, rec *sessionRecord) (*spawnSpec, error) {
 	env := sessionEnv(r.Env, rec.ID, r.KeepSessionID)
 	dir, err := workDir(r.WorkDir, lookupEnv(env, "HOME"))
 	if err != nil {
@@ -55,7 +56,7 @@ func workDir(dir, home string) (string, error) {
 		}
 	}
 	if !filepath.IsAbs(dir) {
-		return "", fmt.Errorf("%w: %s is not absolute", ErrWorkDir, dir)
+		return "", fmt.Errorf("%w: %s is not absolute", api.ErrWorkDir, dir)
 	}
 	fi, err := os.Stat(dir)
 	if err != nil {
@@ -63,13 +64,13 @@ func workDir(dir, home string) (string, error) {
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return "", fmt.Errorf("%w: %s: %w", ErrWorkDir, dir, err)
+		return "", fmt.Errorf("%w: %s: %w", api.ErrWorkDir, dir, err)
 	}
 	if !fi.IsDir() {
-		return "", fmt.Errorf("%w: %s is no directory", ErrWorkDir, dir)
+		return "", fmt.Errorf("%w: %s is no directory", api.ErrWorkDir, dir)
 	}
 	if unix.Access(dir, unix.X_OK) != nil {
-		return "", fmt.Errorf("%w: %s: permission denied", ErrWorkDir, dir)
+		return "", fmt.Errorf("%w: %s: permission denied", api.ErrWorkDir, dir)
 	}
 	return dir, nil
 }

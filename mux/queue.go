@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
@@ -25,7 +26,7 @@ const (
 )
 
 // queueBucket holds the messages by id; ids sort by age.
-var queueBucket = store.NewBucket[QueueItem]("queue")
+var queueBucket = store.NewBucket[api.QueueItem]("queue")
 
 // deliveries hands queued messages to their sessions: one at a time for each
 // name, in order. A message is leased, durably, before it is tried, and its
@@ -48,7 +49,7 @@ type deliveries struct {
 func newDeliveries(srv *server) *deliveries {
 	return &deliveries{
 		srv: srv, kick: make(chan struct{}, 1), limit: make(chan struct{}, queueWorkers), busy: make(map[string]bool),
-		unsaved: unsaved{items: make(map[string]QueueItem)},
+		unsaved: unsaved{items: make(map[string]api.QueueItem)},
 	}
 }
 
@@ -115,10 +116,10 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 	}
 	seen := make(map[string]bool)
 	for _, it := range items {
-		if it.State == QueueDead || it.State != QueueDelivered && seen[it.Target] {
+		if it.State == api.QueueDead || it.State != api.QueueDelivered && seen[it.Target] {
 			continue
 		}
-		if it.State == QueueDelivered {
+		if it.State == api.QueueDelivered {
 			if now.Sub(it.Done) > queueKeep {
 				_ = d.remove(it.ID)
 			} else {
@@ -129,10 +130,10 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 		expired := now.After(it.Expires)
 		switch {
 		case d.isBusy(it.Target): // its end wakes the loop
-		case it.State == QueueLeased:
+		case it.State == api.QueueLeased:
 			d.begin(it, func() { d.settleLeft(ctx, it) })
 		case expired:
-			d.finish(it, QueueDead, strings.TrimSuffix("its time was over: "+it.Detail, ": "))
+			d.finish(it, api.QueueDead, strings.TrimSuffix("its time was over: "+it.Detail, ": "))
 			continue
 		case it.Next.After(now):
 			soonest(it.Next)
@@ -148,14 +149,14 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 }
 
 // start delivers a message in the background, when its session is there.
-func (d *deliveries) start(ctx context.Context, it QueueItem) {
+func (d *deliveries) start(ctx context.Context, it api.QueueItem) {
 	d.srv.mu.Lock()
 	s := d.srv.live[it.Target]
 	d.srv.mu.Unlock()
 	if it.Session != "" && (s == nil || s.rec.ID != it.Session) {
 		var err error
 		if s, err = d.srv.find(it.Session); err != nil || !s.isRunning() { // else it has another name now
-			d.finish(it, QueueDead, "the session has ended")
+			d.finish(it, api.QueueDead, "the session has ended")
 			return
 		}
 	}
@@ -165,7 +166,7 @@ func (d *deliveries) start(ctx context.Context, it QueueItem) {
 }
 
 // begin runs f in the background as the only work for the message's target.
-func (d *deliveries) begin(it QueueItem, f func()) {
+func (d *deliveries) begin(it api.QueueItem, f func()) {
 	d.mu.Lock()
 	d.busy[it.Target] = true
 	d.mu.Unlock()
@@ -185,27 +186,27 @@ func (d *deliveries) isBusy(target string) bool {
 }
 
 // enqueue checks a message and writes it.
-func (d *deliveries) enqueue(r QueueRequest) (QueueItem, error) {
+func (d *deliveries) enqueue(r api.QueueRequest) (api.QueueItem, error) {
 	if err := checkName(r.Target); err != nil {
-		return QueueItem{}, err
+		return api.QueueItem{}, err
 	}
 	if r.Policy == "" {
-		r.Policy = PolicyWaitIdle
+		r.Policy = api.PolicyWaitIdle
 	}
-	if r.Policy != PolicyWaitIdle && r.Policy != PolicyImmediate {
-		return QueueItem{}, fmt.Errorf("%w: policy %q (%s, %s)", ErrRequest, r.Policy, PolicyWaitIdle, PolicyImmediate)
+	if r.Policy != api.PolicyWaitIdle && r.Policy != api.PolicyImmediate {
+		return api.QueueItem{}, fmt.Errorf("%w: policy %q (%s, %s)", api.ErrRequest, r.Policy, api.PolicyWaitIdle, api.PolicyImmediate)
 	}
 	if len(r.Text) > maxNudge {
-		return QueueItem{}, fmt.Errorf("%w: a message of %d bytes, at most %d", ErrTooLarge, len(r.Text), maxNudge)
+		return api.QueueItem{}, fmt.Errorf("%w: a message of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), maxNudge)
 	}
 	if r.TTL <= 0 {
 		r.TTL = queueTTL
 	}
 	now := d.srv.clock.Now()
-	it := QueueItem{QueueRequest: r, State: QueueWaiting, Created: now, Expires: now.Add(r.TTL)}
+	it := api.QueueItem{QueueRequest: r, State: api.QueueWaiting, Created: now, Expires: now.Add(r.TTL)}
 	err := d.srv.db.Batch(func(tx *store.Tx) error {
 		if queueBucket.Len(tx, "") >= maxQueue {
-			return fmt.Errorf("%w: %d messages are queued", ErrTooLarge, maxQueue)
+			return fmt.Errorf("%w: %d messages are queued", api.ErrTooLarge, maxQueue)
 		}
 		n, err := queueBucket.NextSequence(tx)
 		if err != nil {

@@ -3,13 +3,14 @@ package mux
 import (
 	"context"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"strconv"
 	"time"
 )
 
 // queueNudgeID is the id of the nudge that carries a message. The time tells it from
 // the messages of a mux.db that was set aside.
-func queueNudgeID(it *QueueItem) string {
+func queueNudgeID(it *api.QueueItem) string {
 	return "queue-" + it.ID + "-" + strconv.FormatInt(it.Created.UnixNano(), 36)
 }
 
@@ -17,7 +18,7 @@ func queueNudgeID(it *QueueItem) string {
 // before this one died.
 type leftMessage struct {
 	s      *session // nil: nothing of it was typed
-	rec    Receipt
+	rec    api.Receipt
 	flight *flight // it is being finished: rec is to come
 }
 
@@ -30,7 +31,7 @@ func (d *deliveries) adopt() error {
 	}
 	d.left = make(map[string]leftMessage)
 	for _, it := range items {
-		if it.State == QueueLeased {
+		if it.State == api.QueueLeased {
 			d.left[it.ID] = d.srv.lookForMessage(&it)
 		}
 	}
@@ -39,7 +40,7 @@ func (d *deliveries) adopt() error {
 
 // lookForMessage asks the journals of all sessions of the target's name. No
 // request is answered yet, so that no lock is needed.
-func (srv *server) lookForMessage(it *QueueItem) leftMessage {
+func (srv *server) lookForMessage(it *api.QueueItem) leftMessage {
 	keys := []uint64{nudgeKey(queueNudgeID(it)), nudgeKey("queue-" + it.ID)} // the second is an earlier server's
 	for _, s := range srv.sessions {
 		if s.rec.Name != it.Target && s.rec.ID != it.Session { // it may have another name now
@@ -59,7 +60,7 @@ func (srv *server) lookForMessage(it *QueueItem) leftMessage {
 
 // settleLeft ends a message that was leased by the server before, or puts it
 // back when nothing of it was typed.
-func (d *deliveries) settleLeft(ctx context.Context, it QueueItem) {
+func (d *deliveries) settleLeft(ctx context.Context, it api.QueueItem) {
 	left := d.left[it.ID]
 	if left.flight != nil {
 		select {
@@ -70,7 +71,7 @@ func (d *deliveries) settleLeft(ctx context.Context, it QueueItem) {
 		}
 	}
 	if left.s == nil {
-		it.State, it.Lease, it.Detail = QueueWaiting, time.Time{}, "the server was restarted before it was typed"
+		it.State, it.Lease, it.Detail = api.QueueWaiting, time.Time{}, "the server was restarted before it was typed"
 		d.put(it)
 		return
 	}
@@ -78,10 +79,10 @@ func (d *deliveries) settleLeft(ctx context.Context, it QueueItem) {
 }
 
 // deliver tries one message once.
-func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
+func (d *deliveries) deliver(ctx context.Context, s *session, it api.QueueItem) {
 	ctx, cancel := context.WithTimeout(ctx, -d.srv.clock.Since(it.Expires))
 	defer cancel()
-	if it.Policy == PolicyWaitIdle && !d.awaitIdle(ctx, s, &it) {
+	if it.Policy == api.PolicyWaitIdle && !d.awaitIdle(ctx, s, &it) {
 		return // looked at again
 	}
 	select {
@@ -91,32 +92,32 @@ func (d *deliveries) deliver(ctx context.Context, s *session, it QueueItem) {
 		return
 	}
 	before := it
-	it.State, it.Detail, it.Tries, it.Lease = QueueLeased, "", it.Tries+1, d.srv.clock.Now().Add(queueLease)
+	it.State, it.Detail, it.Tries, it.Lease = api.QueueLeased, "", it.Tries+1, d.srv.clock.Now().Add(queueLease)
 	if kept, err := d.write(it); err != nil {
 		d.hold(before, err) // nothing was typed
 		return
 	} else if !kept {
 		return
 	}
-	rec, err := s.nudgeOnce(ctx, NudgeRequest{ID: queueNudgeID(&it), Text: it.Text, Raw: it.Raw})
+	rec, err := s.nudgeOnce(ctx, api.NudgeRequest{ID: queueNudgeID(&it), Text: it.Text, Raw: it.Raw})
 	if err != nil { // nothing was typed
-		rec = Receipt{State: Refused, Detail: err.Error()}
+		rec = api.Receipt{State: api.Refused, Detail: err.Error()}
 	}
 	d.settle(it, rec)
 }
 
 // settle writes down the outcome of a try. What was not typed is tried again.
-func (d *deliveries) settle(it QueueItem, rec Receipt) {
+func (d *deliveries) settle(it api.QueueItem, rec api.Receipt) {
 	it.Receipt = &rec
 	switch {
-	case rec.State == Submitted:
-		d.finish(it, QueueDelivered, "")
-	case rec.State == Dead && it.Session != "":
-		d.finish(it, QueueDead, "the session has ended")
-	case rec.State == Dead:
+	case rec.State == api.Submitted:
+		d.finish(it, api.QueueDelivered, "")
+	case rec.State == api.Dead && it.Session != "":
+		d.finish(it, api.QueueDead, "the session has ended")
+	case rec.State == api.Dead:
 		d.retry(it, rec.Detail)
-	case rec.State == Drafted || rec.State == Unverified || rec.typed:
-		d.finish(it, QueueDead, "it was typed and is not typed again: "+rec.Detail)
+	case rec.State == api.Drafted || rec.State == api.Unverified || rec.Typed:
+		d.finish(it, api.QueueDead, "it was typed and is not typed again: "+rec.Detail)
 	default:
 		d.retry(it, rec.Detail)
 	}
@@ -124,7 +125,7 @@ func (d *deliveries) settle(it QueueItem, rec Receipt) {
 
 // awaitIdle waits until the program is known to be idle, and says with the
 // message why it waits. false: it ended, or the message was removed.
-func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *QueueItem) bool {
+func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *api.QueueItem) bool {
 	for {
 		a, err := s.currentActivity(ctx)
 		if err != nil || a.State == ActivityExited {
@@ -147,17 +148,17 @@ func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *QueueItem) b
 }
 
 // retry puts a message back for later.
-func (d *deliveries) retry(it QueueItem, why string) {
+func (d *deliveries) retry(it api.QueueItem, why string) {
 	if it.Tries >= queueTries {
-		d.finish(it, QueueDead, fmt.Sprintf("%d tries: %s", it.Tries, why))
+		d.finish(it, api.QueueDead, fmt.Sprintf("%d tries: %s", it.Tries, why))
 		return
 	}
-	it.State, it.Lease, it.Detail = QueueWaiting, time.Time{}, why
+	it.State, it.Lease, it.Detail = api.QueueWaiting, time.Time{}, why
 	it.Next = d.srv.clock.Now().Add(min(queuePause<<min(it.Tries-1, 10), queuePauses))
 	d.put(it)
 }
 
-func (d *deliveries) finish(it QueueItem, state, detail string) {
+func (d *deliveries) finish(it api.QueueItem, state, detail string) {
 	it.State, it.Detail, it.Lease, it.Next, it.Done = state, detail, time.Time{}, time.Time{}, d.srv.clock.Now()
 	d.put(it)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,7 +33,7 @@ func TestQueueOnAFullDisk(t *testing.T) {
 	p, fill := smallDisk(t, "size=4m")
 	c := startServerAt(t, p)
 	text := strings.Repeat("a", 400_000) // of one write, so that no page in mux.db is free for the next
-	it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: text})
+	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +43,9 @@ func TestQueueOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := startReceiver(t, c, "q", "paste")
-	log, used := fileSize(t, p.log()), cpuTime(t, st.Server.PID)
+	log, used := fileSize(t, p.Log()), cpuTime(t, st.Server.PID)
 	_ = sleep(t.Context(), 3*time.Second) // for which nothing is to happen
-	if grown := fileSize(t, p.log()) - log; grown > 4096 {
+	if grown := fileSize(t, p.Log()) - log; grown > 4096 {
 		t.Errorf("the log grew by %d bytes", grown)
 	}
 	if used = cpuTime(t, st.Server.PID) - used; used > time.Second {
@@ -54,7 +55,7 @@ func TestQueueOnAFullDisk(t *testing.T) {
 		t.Errorf("%d messages were typed that could not be leased", len(got))
 	}
 	fill(false)
-	if it = awaitQueue(t, c, it.ID, QueueDelivered); it.Tries != 1 {
+	if it = awaitQueue(t, c, it.ID, api.QueueDelivered); it.Tries != 1 {
 		t.Errorf("%d tries", it.Tries)
 	}
 	if got := submitted(t, out); len(got) != 1 || got[0] != text {
@@ -73,16 +74,16 @@ func TestOutcomeThatCannotBeWritten(t *testing.T) {
 	}
 	srv := &server{db: db, clock: resumeClock(db)}
 	srv.queue = newDeliveries(srv)
-	it, err := srv.queue.enqueue(QueueRequest{Target: "q", Text: "x"})
+	it, err := srv.queue.enqueue(api.QueueRequest{Target: "q", Text: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	it.State, it.Done = QueueDelivered, srv.clock.Now()
+	it.State, it.Done = api.QueueDelivered, srv.clock.Now()
 	srv.queue.hold(it, unix.ENOSPC)
 	if again := srv.queue.pass(t.Context()); again.IsZero() {
 		t.Error("it is not tried again")
 	}
-	if got, err := srv.queue.await(t.Context(), it.ID, time.Hour); err != nil || got.State != QueueDelivered {
+	if got, err := srv.queue.await(t.Context(), it.ID, time.Hour); err != nil || got.State != api.QueueDelivered {
 		t.Errorf("%+v, %v", got, err)
 	}
 	srv.queue.unsaved.next = srv.clock.Now()
@@ -90,7 +91,7 @@ func TestOutcomeThatCannotBeWritten(t *testing.T) {
 	if n := len(srv.queue.unsaved.items); n != 0 {
 		t.Errorf("%d are unsaved", n)
 	}
-	if items, err := srv.queue.list("q"); err != nil || len(items) != 1 || items[0].State != QueueDelivered {
+	if items, err := srv.queue.list("q"); err != nil || len(items) != 1 || items[0].State != api.QueueDelivered {
 		t.Errorf("%+v, %v", items, err)
 	}
 	if err := db.Close(); err != nil {

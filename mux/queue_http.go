@@ -2,12 +2,13 @@ package mux
 
 import (
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"net/http"
 	"time"
 )
 
 func (srv *server) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in QueueRequest
+	var in api.QueueRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -16,13 +17,13 @@ func (srv *server) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, e
 
 func (srv *server) handleQueue(_ http.ResponseWriter, r *http.Request) (any, error) {
 	items, err := srv.queue.list(r.URL.Query().Get("target"))
-	return map[string][]QueueItem{"items": items}, err
+	return map[string][]api.QueueItem{"items": items}, err
 }
 
 func (srv *server) handleDequeue(_ http.ResponseWriter, r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	if id == "" || len(id) > 64 {
-		return nil, fmt.Errorf("%w: bad id", ErrRequest)
+		return nil, fmt.Errorf("%w: bad id", api.ErrRequest)
 	}
 	return nil, srv.queue.remove(id)
 }
@@ -34,7 +35,7 @@ func (srv *server) handleQueueItem(_ http.ResponseWriter, r *http.Request) (any,
 	if v := r.URL.Query().Get("wait"); v != "" {
 		d, err := time.ParseDuration(v)
 		if err != nil || d < 0 {
-			return nil, fmt.Errorf("%w: wait %q is no duration", ErrRequest, v)
+			return nil, fmt.Errorf("%w: wait %q is no duration", api.ErrRequest, v)
 		}
 		limit = d
 	}

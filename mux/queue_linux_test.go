@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"os"
 	"strings"
 	"testing"
@@ -11,11 +12,11 @@ import (
 
 // awaitQueue waits until the message has the state; the queue has no waiter of
 // its own, and the session's events pace the looks.
-func awaitQueue(t *testing.T, c *Client, id, state string) QueueItem {
+func awaitQueue(t *testing.T, c *Client, id, state string) api.QueueItem {
 	t.Helper()
 	for limit := time.Now().Add(15 * time.Second); ; {
 		items, err := c.Queue(t.Context(), "")
-		if err != nil && !errors.Is(err, ErrUnreachable) {
+		if err != nil && !errors.Is(err, api.ErrUnreachable) {
 			t.Fatal(err)
 		}
 		for _, it := range items {
@@ -36,21 +37,21 @@ func awaitQueue(t *testing.T, c *Client, id, state string) QueueItem {
 func TestQueueDeliversInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	var last QueueItem
+	var last api.QueueItem
 	for _, text := range []string{"first", "second", "third"} {
-		it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: text})
+		it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}
 		last = it
 	}
-	if it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: "not wanted"}); err != nil || c.Dequeue(t.Context(), it.ID) != nil {
+	if it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: "not wanted"}); err != nil || c.Dequeue(t.Context(), it.ID) != nil {
 		t.Fatal(err)
 	}
 	killServer(t, c) // the queue is durable, and waits for the session
 	out := startReceiver(t, c, "q", "paste")
 	killServer(t, c)
-	awaitQueue(t, c, last.ID, QueueDelivered)
+	awaitQueue(t, c, last.ID, api.QueueDelivered)
 	if got := submitted(t, out); len(got) != 3 || got[0] != "first" || got[1] != "second" || got[2] != "third" {
 		t.Fatalf("%q", got)
 	}
@@ -60,30 +61,30 @@ func TestQueueGivesUp(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	s := create(t, c, "q", "exec cat")
-	fenced, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Session: "another", Text: "x"})
+	fenced, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Session: "another", Text: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if it := awaitQueue(t, c, fenced.ID, QueueDead); it.Detail == "" {
+	if it := awaitQueue(t, c, fenced.ID, api.QueueDead); it.Detail == "" {
 		t.Errorf("%+v", it)
 	}
-	short, err := c.Enqueue(t.Context(), QueueRequest{Target: "nobody", Text: "x", TTL: time.Millisecond})
+	short, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "nobody", Text: "x", TTL: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitQueue(t, c, short.ID, QueueDead)
-	ok, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Session: s.ID, Text: "at once", Policy: PolicyImmediate})
+	awaitQueue(t, c, short.ID, api.QueueDead)
+	ok, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Session: s.ID, Text: "at once", Policy: api.PolicyImmediate})
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitQueue(t, c, ok.ID, QueueDelivered)
+	awaitQueue(t, c, ok.ID, api.QueueDelivered)
 	if err := c.Dequeue(t.Context(), short.ID); err != nil {
 		t.Fatal(err)
 	}
 	if items, err := c.Queue(t.Context(), "nobody"); err != nil || len(items) != 0 {
 		t.Fatal(items, err)
 	}
-	if _, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Policy: "sometimes"}); !errors.Is(err, ErrRequest) {
+	if _, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Policy: "sometimes"}); !errors.Is(err, api.ErrRequest) {
 		t.Fatal(err)
 	}
 }
@@ -97,30 +98,30 @@ func TestQueueWaitsForIdle(t *testing.T) {
 	for i := range queueWorkers + 1 {
 		name := fmt.Sprintf("busy%d", i)
 		create(t, c, name, say("7501;state=working")+`read x; printf '\033]7501;state=idle\033\\'; exec cat`)
-		if _, err := c.Enqueue(ctx, QueueRequest{Target: name, Text: "for " + name}); err != nil {
+		if _, err := c.Enqueue(ctx, api.QueueRequest{Target: name, Text: "for " + name}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := c.Create(ctx, CreateRequest{Name: "ready", Command: "printf 'agent> '; exec cat", Env: testEnv, ReadyPrefix: "agent> "})
+	_, err := c.Create(ctx, api.CreateRequest{Name: "ready", Command: "printf 'agent> '; exec cat", Env: testEnv, ReadyPrefix: "agent> "})
 	if err != nil {
 		t.Fatal(err)
 	}
-	it, err := c.Enqueue(ctx, QueueRequest{Target: "ready", Text: "hello"})
+	it, err := c.Enqueue(ctx, api.QueueRequest{Target: "ready", Text: "hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if it, err = c.AwaitQueued(ctx, it.ID); err != nil || it.State != QueueDelivered || it.Receipt.State != Submitted {
+	if it, err = c.AwaitQueued(ctx, it.ID); err != nil || it.State != api.QueueDelivered || it.Receipt.State != api.Submitted {
 		t.Fatalf("%+v, %v", it, err)
 	}
 	all, err := c.Queue(ctx, "busy0")
-	if err != nil || len(all) != 1 || all[0].State != QueueWaiting || all[0].Tries != 0 || !strings.Contains(all[0].Detail, "state=working") {
+	if err != nil || len(all) != 1 || all[0].State != api.QueueWaiting || all[0].Tries != 0 || !strings.Contains(all[0].Detail, "state=working") {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	killServer(t, c)
 	if err := c.Keys(ctx, "busy0", []string{"Enter"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if it, err = c.AwaitQueued(ctx, all[0].ID); err != nil || it.State != QueueDelivered {
+	if it, err = c.AwaitQueued(ctx, all[0].ID); err != nil || it.State != api.QueueDelivered {
 		t.Fatalf("%+v, %v", it, err)
 	}
 	await(t, c, "busy0", "^for busy0$")
@@ -133,7 +134,7 @@ func TestQueueWaitsForIdle(t *testing.T) {
 	if err := c.Dequeue(ctx, all[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-gone; !errors.Is(err, ErrNoMessage) {
+	if err := <-gone; !errors.Is(err, api.ErrNoMessage) {
 		t.Fatal(err)
 	}
 	if err := c.Kill(ctx, "busy2", time.Second); err != nil {
@@ -149,17 +150,17 @@ func TestBlockedMessageIsTriedAgain(t *testing.T) {
 	gate := t.TempDir() + "/gate"
 	create(t, c, "q", `printf 'Do you want to proceed?\n\342\235\257 1. Yes\n  2. No\n'; while [ ! -e `+gate+` ]; do sleep 0.05; done; printf '\033[2J\033[H'; exec cat`)
 	await(t, c, "q", "proceed")
-	it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: "now", Policy: PolicyImmediate})
+	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: "now", Policy: api.PolicyImmediate})
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitQueue(t, c, it.ID, QueueLeased)
+	awaitQueue(t, c, it.ID, api.QueueLeased)
 	for limit := time.Now().Add(nudgeWait + 15*time.Second); ; {
 		items, err := c.Queue(t.Context(), "")
 		if err != nil || time.Now().After(limit) {
 			t.Fatalf("%+v, %v", items, err)
 		}
-		if items[0].State == QueueWaiting {
+		if items[0].State == api.QueueWaiting {
 			break
 		}
 		_ = sleep(t.Context(), 10*time.Millisecond)
@@ -168,7 +169,7 @@ func TestBlockedMessageIsTriedAgain(t *testing.T) {
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	awaitQueue(t, c, it.ID, QueueDelivered)
+	awaitQueue(t, c, it.ID, api.QueueDelivered)
 	if got := screen(t, c, "q"); strings.Count(got, "now") != 2 { // its echo, and what cat says
 		t.Errorf("%q", got)
 	}

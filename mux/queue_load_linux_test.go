@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/testenv"
+	"gascity.dev/gc/mux/api"
 )
 
 // TestQueueWithoutRoom: with a full disk, or without descriptors, a queued
 // message is late, and neither lost nor typed twice; the queue does not spin.
 func TestQueueWithoutRoom(t *testing.T) {
-	for name, starve := range map[string]func(t *testing.T, p Paths, server int) (end func()){
+	for name, starve := range map[string]func(t *testing.T, p api.Paths, server int) (end func()){
 		"disk":        starveDisk,
 		"descriptors": starveDescriptors,
 	} {
@@ -41,7 +42,7 @@ func TestQueueWithoutRoom(t *testing.T) {
 			var wanted []string
 			for i := range 5 { // those that it takes; an error says that it took none
 				text := fmt.Sprintf("message-%d", i)
-				if _, err := c.Enqueue(t.Context(), QueueRequest{Target: "reader", Text: text, Policy: PolicyImmediate}); err == nil {
+				if _, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "reader", Text: text, Policy: api.PolicyImmediate}); err == nil {
 					wanted = append(wanted, text)
 				}
 			}
@@ -50,11 +51,11 @@ func TestQueueWithoutRoom(t *testing.T) {
 			if used := processorTime(t, st.Server.PID) - before; used > time.Second {
 				t.Errorf("the server was busy for %v of two seconds", used)
 			}
-			if log, err := os.Stat(p.log()); err != nil || log.Size() > 64<<10 {
+			if log, err := os.Stat(p.Log()); err != nil || log.Size() > 64<<10 {
 				t.Errorf("log: %v, %v", log, err)
 			}
 			end()
-			if _, err := c.Enqueue(t.Context(), QueueRequest{Target: "reader", Text: "last", Policy: PolicyImmediate}); err != nil {
+			if _, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "reader", Text: "last", Policy: api.PolicyImmediate}); err != nil {
 				t.Fatal(err)
 			}
 			wanted = append(wanted, "last")
@@ -73,7 +74,7 @@ func TestQueueWithoutRoom(t *testing.T) {
 	}
 }
 
-func starveDisk(t *testing.T, p Paths, _ int) (end func()) {
+func starveDisk(t *testing.T, p api.Paths, _ int) (end func()) {
 	full(t, p.Dir, false)
 	return func() {
 		fills, err := filepath.Glob(p.Dir + "/fill*")
@@ -88,7 +89,7 @@ func starveDisk(t *testing.T, p Paths, _ int) (end func()) {
 	}
 }
 
-func starveDescriptors(t *testing.T, _ Paths, server int) (end func()) {
+func starveDescriptors(t *testing.T, _ api.Paths, server int) (end func()) {
 	var old unix.Rlimit
 	if err := unix.Prlimit(server, unix.RLIMIT_NOFILE, nil, &old); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"os"
 	"strconv"
 	"strings"
@@ -67,8 +68,8 @@ func nudgeOften(t *testing.T, c *Client, session, prefix string, n int) {
 	t.Helper()
 	for i := range n {
 		text := fmt.Sprintf("%s%d", prefix, i)
-		r, err := c.Nudge(t.Context(), session, NudgeRequest{ID: text, Text: text})
-		if err != nil || r.State != Submitted {
+		r, err := c.Nudge(t.Context(), session, api.NudgeRequest{ID: text, Text: text})
+		if err != nil || r.State != api.Submitted {
 			t.Fatalf("%s: %+v, %v", text, r, err)
 		}
 	}
@@ -81,14 +82,14 @@ func TestQueuedMessageIsTypedOnce(t *testing.T) {
 	c, dir := startServer(t), t.TempDir()
 	create(t, c, "q", assassin(dir))
 	notePID(t, c, dir)
-	it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Text: "kill"})
+	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: "kill"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	awaitLine(t, dir+"/out", "kill")
 	nudgeOften(t, c, "q", "other", nudgeMemory+2)
 	nudgeOften(t, c, "q", "idle", 1)
-	if it, err = c.AwaitQueued(t.Context(), it.ID); err != nil || it.State != QueueDelivered && it.Detail == "" {
+	if it, err = c.AwaitQueued(t.Context(), it.ID); err != nil || it.State != api.QueueDelivered && it.Detail == "" {
 		t.Errorf("%+v, %v", it, err)
 	}
 	nudgeOften(t, c, "q", "last", 1)
@@ -131,11 +132,11 @@ func TestRefusedMessageIsTriedAgain(t *testing.T) {
 		stty echo -icanon; while read -r line; do echo got ${#line}; echo $line >>`+dir+`/out; done`)
 	await(t, c, "q", "ready")
 	long := strings.Repeat("x", maxCanonical+1)
-	it, err := c.Enqueue(t.Context(), QueueRequest{Target: "q", Session: s.ID, Text: long, Policy: PolicyImmediate})
+	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Session: s.ID, Text: long, Policy: api.PolicyImmediate})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); it.Tries == 0 || it.State != QueueWaiting; {
+	for deadline := time.Now().Add(patience); it.Tries == 0 || it.State != api.QueueWaiting; {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is not tried: %+v", it)
 		}
@@ -146,23 +147,23 @@ func TestRefusedMessageIsTriedAgain(t *testing.T) {
 		it = items[0]
 		_ = sleep(t.Context(), 10*time.Millisecond)
 	}
-	if it.Receipt == nil || it.Receipt.State != Refused || !strings.Contains(it.Detail, "cooked lines") {
+	if it.Receipt == nil || it.Receipt.State != api.Refused || !strings.Contains(it.Detail, "cooked lines") {
 		t.Fatalf("%+v, receipt %+v", it, it.Receipt)
 	}
 	killServer(t, c)
 	if err := os.WriteFile(dir+"/go", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	awaitQueue(t, c, it.ID, QueueDelivered)
+	awaitQueue(t, c, it.ID, api.QueueDelivered)
 	if got := lines(t, dir+"/out"); len(got) != 1 || got[0] != long {
 		t.Errorf("%d lines arrived: %.40q", len(got), got)
 	}
 
 	create(t, c, "cooked", `exec cat`)
-	if it, err = c.Enqueue(t.Context(), QueueRequest{Target: "cooked", Text: long, Policy: PolicyImmediate, TTL: 3 * time.Second}); err != nil {
+	if it, err = c.Enqueue(t.Context(), api.QueueRequest{Target: "cooked", Text: long, Policy: api.PolicyImmediate, TTL: 3 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if it = awaitQueue(t, c, it.ID, QueueDead); !strings.Contains(it.Detail, "cooked lines") {
+	if it = awaitQueue(t, c, it.ID, api.QueueDead); !strings.Contains(it.Detail, "cooked lines") {
 		t.Errorf("given up without a reason: %q", it.Detail)
 	}
 }

@@ -6,20 +6,21 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
 // unsaved are messages that mux.db does not take, as they are in truth. While
 // there is one, nothing is delivered and the disk is tried again after a pause.
 type unsaved struct {
-	items map[string]QueueItem
+	items map[string]api.QueueItem
 	pause time.Duration
 	next  time.Time // of the next try
 }
 
 // put writes a message, or holds it until the disk takes it. kept is false for
 // one that was removed meanwhile.
-func (d *deliveries) put(it QueueItem) (kept bool) {
+func (d *deliveries) put(it api.QueueItem) (kept bool) {
 	kept, err := d.write(it)
 	if err != nil {
 		d.hold(it, err)
@@ -29,7 +30,7 @@ func (d *deliveries) put(it QueueItem) (kept bool) {
 }
 
 // write writes a message durably, unless it was removed.
-func (d *deliveries) write(it QueueItem) (kept bool, err error) {
+func (d *deliveries) write(it api.QueueItem) (kept bool, err error) {
 	defer d.notify()
 	err = d.srv.db.Batch(func(tx *store.Tx) error {
 		kept, err = putMessage(tx, it)
@@ -38,7 +39,7 @@ func (d *deliveries) write(it QueueItem) (kept bool, err error) {
 	return kept && err == nil, err
 }
 
-func putMessage(tx *store.Tx, it QueueItem) (kept bool, err error) {
+func putMessage(tx *store.Tx, it api.QueueItem) (kept bool, err error) {
 	if _, kept, err = queueBucket.Get(tx, it.ID); err != nil || !kept {
 		return false, err
 	}
@@ -46,7 +47,7 @@ func putMessage(tx *store.Tx, it QueueItem) (kept bool, err error) {
 }
 
 // hold keeps in memory what the disk did not take.
-func (d *deliveries) hold(it QueueItem, why error) {
+func (d *deliveries) hold(it api.QueueItem, why error) {
 	if errors.Is(why, store.ErrClosed) {
 		return
 	}
@@ -78,7 +79,7 @@ func (d *deliveries) save() (next time.Time) {
 		defer d.mu.Unlock()
 		return u.next
 	}
-	items := make([]QueueItem, 0, len(u.items))
+	items := make([]api.QueueItem, 0, len(u.items))
 	for _, it := range u.items {
 		items = append(items, it)
 	}
@@ -112,7 +113,7 @@ func (d *deliveries) save() (next time.Time) {
 }
 
 // current is a message as it is in truth, given what mux.db has.
-func (d *deliveries) current(it QueueItem) QueueItem {
+func (d *deliveries) current(it api.QueueItem) api.QueueItem {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if held, ok := d.unsaved.items[it.ID]; ok {
@@ -144,7 +145,7 @@ func (d *deliveries) notify() {
 
 // await returns a message when it was delivered or given up, or as it is after
 // limit. ErrNoMessage when there is none.
-func (d *deliveries) await(ctx context.Context, id string, limit time.Duration) (it QueueItem, err error) {
+func (d *deliveries) await(ctx context.Context, id string, limit time.Duration) (it api.QueueItem, err error) {
 	late, stop := after(limit)
 	defer stop()
 	for {
@@ -164,8 +165,8 @@ func (d *deliveries) await(ctx context.Context, id string, limit time.Duration) 
 		case err != nil:
 			return it, err
 		case !found:
-			return it, fmt.Errorf("%w: %s", ErrNoMessage, id)
-		case it.State == QueueDelivered || it.State == QueueDead:
+			return it, fmt.Errorf("%w: %s", api.ErrNoMessage, id)
+		case it.State == api.QueueDelivered || it.State == api.QueueDead:
 			return it, nil
 		}
 		select {
@@ -180,10 +181,10 @@ func (d *deliveries) await(ctx context.Context, id string, limit time.Duration) 
 	}
 }
 
-func (d *deliveries) list(target string) ([]QueueItem, error) {
-	out := []QueueItem{}
+func (d *deliveries) list(target string) ([]api.QueueItem, error) {
+	out := []api.QueueItem{}
 	err := d.srv.db.View(func(tx *store.Tx) error {
-		return queueBucket.Each(tx, "", func(_ string, it QueueItem) error {
+		return queueBucket.Each(tx, "", func(_ string, it api.QueueItem) error {
 			if target == "" || it.Target == target {
 				out = append(out, d.current(it))
 			}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"io"
 	"net"
 	"net/http"
@@ -107,7 +108,7 @@ func TestSlowSubscriber(t *testing.T) {
 			if code := again.status(); code != 200 {
 				t.Fatalf("after %q: status %d", data, code)
 			}
-			if kind, id, _ := again.event(); kind != EventTitle || eventNumber(t, id) != eventNumber(t, data)+1 {
+			if kind, id, _ := again.event(); kind != api.EventTitle || eventNumber(t, id) != eventNumber(t, data)+1 {
 				t.Errorf("after %q came %s %s", data, kind, id)
 			}
 			break
@@ -340,7 +341,7 @@ func TestServerEndsConnections(t *testing.T) {
 			t.Errorf("%s: %q, %v after the end", name, b, err)
 		}
 	}
-	if log, err := os.ReadFile(c.Paths().log()); err != nil || bytes.Contains(log, []byte("still being carried out")) {
+	if log, err := os.ReadFile(c.Paths().Log()); err != nil || bytes.Contains(log, []byte("still being carried out")) {
 		t.Errorf("they held up the end: %s, %v", log, err)
 	}
 	if n, err := io.Copy(io.Discard, deaf); err != nil || n >= 20000*100 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
 )
 
 // tapes makes the bench's session a recorded one, as a background command is.
@@ -35,7 +36,7 @@ func (b *journalBench) checkKept(t *testing.T, when, want string) {
 		t.Errorf("%s: the ring has %d bytes %.60q (%v), %d missing, want %d", when, len(ring), ring, err, missing, len(want))
 	}
 	out := b.s.out
-	term, err := b.s.terminalAt(PeekRequest{AtOutput: &out})
+	term, err := b.s.terminalAt(api.PeekRequest{AtOutput: &out})
 	if err != nil || term.ScreenText() != b.s.term.ScreenText() {
 		t.Errorf("%s: the recording shows another screen (%v)", when, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -49,7 +50,7 @@ func (s *session) readRecording() (*tapeReader, error) {
 		readers = append(readers, bufio.NewReader(f))
 	}
 	if len(readers) == 0 {
-		return nil, fmt.Errorf("%w: %s was started without recording", ErrRequest, s.name())
+		return nil, fmt.Errorf("%w: %s was started without recording", api.ErrRequest, s.name())
 	}
 	r.Reader = io.MultiReader(readers...)
 	return r, nil
@@ -156,7 +157,7 @@ func wholeRunes(p []byte) int {
 
 // terminalAt is the terminal as it was at the moment of a request, from the
 // recording. ErrRequest when that is not kept any more.
-func (s *session) terminalAt(r PeekRequest) (*vt.Terminal, error) {
+func (s *session) terminalAt(r api.PeekRequest) (*vt.Terminal, error) {
 	f, err := s.readRecording()
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (s *session) terminalAt(r PeekRequest) (*vt.Terminal, error) {
 	err = eachShown(f, p.frame)
 	if p.dropped {
 		return nil, fmt.Errorf("%w: the recording of %s begins at %s, what was before is not kept",
-			ErrRequest, s.name(), p.begin.Format(time.RFC3339))
+			api.ErrRequest, s.name(), p.begin.Format(time.RFC3339))
 	}
 	if err != nil && !errors.Is(err, errLater) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
@@ -186,7 +187,7 @@ var errLater = errors.New("later than what was asked for")
 
 // pastScreen makes a screen of a recording.
 type pastScreen struct {
-	r       PeekRequest
+	r       api.PeekRequest
 	t       *vt.Terminal
 	begin   time.Time
 	shown   bool

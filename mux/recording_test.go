@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
 func TestRecording(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	_, err := c.Create(t.Context(), CreateRequest{
+	_, err := c.Create(t.Context(), api.CreateRequest{
 		Name: "r", Env: testEnv, Recording: true,
 		Command: `printf 'fr\303'; printf '\251d\n'; while read -r x; do echo "got $x"; done`,
 	})
@@ -30,7 +31,7 @@ func TestRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	killServer(t, c)
-	if _, err := c.Nudge(t.Context(), "r", NudgeRequest{Text: "one"}); err != nil {
+	if _, err := c.Nudge(t.Context(), "r", api.NudgeRequest{Text: "one"}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, c, "r", "got one")
@@ -63,12 +64,12 @@ func TestRecording(t *testing.T) {
 	if text != raw.String() || !resized {
 		t.Errorf("text %q, resized %v", text, resized)
 	}
-	p, err := c.Peek(t.Context(), PeekRequest{Name: "r", At: then})
+	p, err := c.Peek(t.Context(), api.PeekRequest{Name: "r", At: then})
 	if err != nil || p.Text != "fréd" {
 		t.Errorf("then: %+v, %v", p, err)
 	}
 	create(t, c, "plain", "exec cat")
-	if err := c.Recording(t.Context(), "plain", "", &raw); !errors.Is(err, ErrRequest) {
+	if err := c.Recording(t.Context(), "plain", "", &raw); !errors.Is(err, api.ErrRequest) {
 		t.Errorf("without a recording: %v", err)
 	}
 }
@@ -106,9 +107,9 @@ func TestRecordingKeepsTheNewest(t *testing.T) {
 	}
 	known := 0
 	for offset, text := range want {
-		term, err := b.s.terminalAt(PeekRequest{AtOutput: &offset})
+		term, err := b.s.terminalAt(api.PeekRequest{AtOutput: &offset})
 		if err != nil {
-			if !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), "begins at") {
+			if !errors.Is(err, api.ErrRequest) || !strings.Contains(err.Error(), "begins at") {
 				t.Fatalf("at %d: %v", offset, err)
 			}
 			continue
@@ -178,7 +179,7 @@ func TestRecordingGap(t *testing.T) {
 	b.s.tape.f = whole
 	b.write([]byte("again\r\n"))
 	b.write([]byte("and on\r\n"))
-	term, err := b.s.terminalAt(PeekRequest{At: time.Now()})
+	term, err := b.s.terminalAt(api.PeekRequest{At: time.Now()})
 	if err != nil || term.ScreenText() != b.s.term.ScreenText() {
 		t.Fatalf("%q, %v; want %q", term.ScreenText(), err, b.s.term.ScreenText())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
@@ -41,7 +42,7 @@ func (srv *server) rename(s *session, to string) error {
 	if err != nil {
 		logf("session %s: %v", s.rec.ID, err)
 	}
-	srv.emit(s, Event{Type: EventRenamed})
+	srv.emit(s, api.Event{Type: api.EventRenamed})
 	srv.queue.renamed(s)
 	return nil
 }
@@ -53,17 +54,17 @@ func (srv *server) takeName(s *session, to string) error {
 	from := s.name()
 	switch taken, ok := srv.live[to]; {
 	case s.rec.Exec:
-		return fmt.Errorf("%w: %s is a background command", ErrRequest, from)
+		return fmt.Errorf("%w: %s is a background command", api.ErrRequest, from)
 	case srv.live[from] != s || !s.isRunning():
-		return fmt.Errorf("rename %s: %w", from, ErrExited)
+		return fmt.Errorf("rename %s: %w", from, api.ErrExited)
 	case taken == s:
 		return nil
 	case ok && (taken == nil || taken.isRunning()):
-		return fmt.Errorf("%w: %s", ErrExists, to)
+		return fmt.Errorf("%w: %s", api.ErrExists, to)
 	}
 	for _, other := range srv.sessions {
 		if other.rec.Exec && other.rec.Owner == from && other.isRunning() {
-			return fmt.Errorf("%w: background commands of %s run, and tell that name of their end", ErrRequest, from)
+			return fmt.Errorf("%w: background commands of %s run, and tell that name of their end", api.ErrRequest, from)
 		}
 	}
 	delete(srv.live, from)
@@ -75,7 +76,7 @@ func (srv *server) takeName(s *session, to string) error {
 // renamed gives the messages that wait for the session its new name.
 func (d *deliveries) renamed(s *session) {
 	err := d.srv.db.Batch(func(tx *store.Tx) error {
-		return queueBucket.Each(tx, "", func(id string, it QueueItem) error {
+		return queueBucket.Each(tx, "", func(id string, it api.QueueItem) error {
 			if it.Session != s.rec.ID || it.Target == s.name() {
 				return nil
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -45,7 +46,7 @@ func (s *session) respond(ctx context.Context, r RespondRequest) error {
 		return err
 	}
 	if r.ID != "" && r.ID != p.ID {
-		return fmt.Errorf("%w: another one stands: %q", ErrQuestion, p.Prompt)
+		return fmt.Errorf("%w: another one stands: %q", api.ErrQuestion, p.Prompt)
 	}
 	want, err := pick(p, r.Action)
 	if err != nil {
@@ -57,9 +58,9 @@ func (s *session) respond(ctx context.Context, r RespondRequest) error {
 		case err != nil:
 			return err
 		case now.ID != p.ID:
-			return fmt.Errorf("%w: another one came up: %q", ErrQuestion, now.Prompt)
+			return fmt.Errorf("%w: another one came up: %q", api.ErrQuestion, now.Prompt)
 		case now.Selected < 0:
-			return fmt.Errorf("%w: which option is selected cannot be told", ErrQuestion)
+			return fmt.Errorf("%w: which option is selected cannot be told", api.ErrQuestion)
 		case now.Selected == want:
 			return s.confirm(ctx, now)
 		}
@@ -77,7 +78,7 @@ func (s *session) respond(ctx context.Context, r RespondRequest) error {
 			return s.notMoved(ctx, now, err)
 		}
 	}
-	return fmt.Errorf("%w: the selection never reaches %q", ErrQuestion, r.Action)
+	return fmt.Errorf("%w: the selection never reaches %q", api.ErrQuestion, r.Action)
 }
 
 // notMoved says why a key did not move the selection from where it was.
@@ -90,19 +91,19 @@ func (s *session) notMoved(ctx context.Context, was *Pending, err error) error {
 	case err != nil:
 		return err
 	case now.ID != was.ID:
-		return fmt.Errorf("%w: another one came up: %q", ErrQuestion, now.Prompt)
+		return fmt.Errorf("%w: another one came up: %q", api.ErrQuestion, now.Prompt)
 	}
-	return fmt.Errorf("%w: the selection does not follow the keys", ErrQuestion)
+	return fmt.Errorf("%w: the selection does not follow the keys", api.ErrQuestion)
 }
 
 // pick finds the option that is meant: exactly one.
 func pick(p *Pending, action string) (int, error) {
 	if len(p.Options) == 0 {
-		return -1, fmt.Errorf("%w: %q shows no options to choose from", ErrQuestion, p.Prompt)
+		return -1, fmt.Errorf("%w: %q shows no options to choose from", api.ErrQuestion, p.Prompt)
 	}
 	at, err := rule.PickLabel(p.Options, action)
 	if err != nil {
-		return -1, fmt.Errorf("%w: %w", ErrQuestion, err)
+		return -1, fmt.Errorf("%w: %w", api.ErrQuestion, err)
 	}
 	return at, nil
 }
@@ -114,10 +115,10 @@ func (s *session) question(ctx context.Context) (*Pending, error) {
 		return nil, err
 	}
 	if a.State == ActivityExited {
-		return nil, ErrExited
+		return nil, api.ErrExited
 	}
 	if a.Pending == nil {
-		return nil, fmt.Errorf("%w: nothing is asked", ErrQuestion)
+		return nil, fmt.Errorf("%w: nothing is asked", api.ErrQuestion)
 	}
 	return a.Pending, nil
 }
@@ -129,7 +130,7 @@ func (s *session) confirm(ctx context.Context, p *Pending) error {
 	}
 	err := s.awaitQuestion(ctx, respondGone, func(q *Pending) bool { return q == nil || q.ID != p.ID })
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Errorf("%w: it still stands after Enter", ErrQuestion)
+		return fmt.Errorf("%w: it still stands after Enter", api.ErrQuestion)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"testing"
 )
 
@@ -12,7 +13,7 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 	told := map[uint64]string{}
 	look := func(when string) {
 		t.Helper()
-		p, err := b.s.peek(PeekRequest{Screen: true, Format: FormatJSON})
+		p, err := b.s.peek(api.PeekRequest{Screen: true, Format: api.FormatJSON})
 		if err != nil || p.Screen.Revision != p.Revision {
 			t.Fatalf("%s: %+v, %v", when, p, err)
 		}
@@ -24,7 +25,7 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 	}
 	look("silent")
 	for revision := range told {
-		if p, err := b.s.peek(PeekRequest{IfRevision: revision}); err != nil || !p.Unchanged {
+		if p, err := b.s.peek(api.PeekRequest{IfRevision: revision}); err != nil || !p.Unchanged {
 			t.Errorf("a screen that nothing was written to: %+v, %v", p, err)
 		}
 	}
@@ -48,10 +49,10 @@ func TestRevisionsOfTheNextSession(t *testing.T) {
 	c := startServer(t)
 	var had uint64
 	for _, id := range []string{"first", "second"} {
-		if _, err := c.Create(t.Context(), CreateRequest{Name: "a", ID: id, Command: "exec sleep 1000", Env: testEnv}); err != nil {
+		if _, err := c.Create(t.Context(), api.CreateRequest{Name: "a", ID: id, Command: "exec sleep 1000", Env: testEnv}); err != nil {
 			t.Fatal(err)
 		}
-		p, err := c.Peek(t.Context(), PeekRequest{Name: "a", Screen: true, IfRevision: had})
+		p, err := c.Peek(t.Context(), api.PeekRequest{Name: "a", Screen: true, IfRevision: had})
 		if err != nil || p.Unchanged || p.ID != id || p.Revision >= 1<<53 {
 			t.Errorf("%s: %+v, %v", id, p, err)
 		}

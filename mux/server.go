@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
@@ -28,7 +29,7 @@ import (
 // mu guards everything below it. It is taken before a session's mu, never
 // after.
 type server struct {
-	paths   Paths
+	paths   api.Paths
 	version string
 	since   time.Time
 	loop    *loop
@@ -45,7 +46,7 @@ type server struct {
 	killed  bool                    // the server before was: see session.guilty
 	adopted []adopted               // until restore has made their screens
 	resumed []func(context.Context) // nudges of the server before, to be finished
-	events  *event.Log[Event]
+	events  *event.Log[api.Event]
 	dialogs []rule.Dialog
 	http    *http.Server
 	conns   sync.WaitGroup // listeners, and connections that net/http serves
@@ -103,9 +104,9 @@ func runServer(args []string) int {
 	control := moveFD(serverControlFD)
 	lock := moveFD(serverLockFD) // held as long as this process lives
 	srv := &server{
-		paths: Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
+		paths: api.Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
 		killed: slices.Contains(args[3:], serverKilled),
-		events: event.NewLog[Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
+		events: event.NewLog[api.Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
 		lockFD: lock, history: newHistoryWriter(), relinked: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
 		sessions: make(map[string]*session), live: make(map[string]*session), trim: trimmer{worth: trimWorth},
 	}
@@ -154,7 +155,7 @@ func (srv *server) open(control int) error {
 	if srv.loop, err = newLoop(); err != nil {
 		return err
 	}
-	if srv.db, err = openState(srv.paths.db()); err != nil {
+	if srv.db, err = openState(srv.paths.Db()); err != nil {
 		return err
 	}
 	srv.clock = resumeClock(srv.db)
@@ -312,7 +313,7 @@ func (srv *server) listen(entries []keptEntry) error {
 func (srv *server) newListener() error {
 	l, err := listenSocket(srv.paths.Socket)
 	if err != nil {
-		return fmt.Errorf("%w: listen at %s: %w", ErrStateDir, srv.paths.Socket, err)
+		return fmt.Errorf("%w: listen at %s: %w", api.ErrStateDir, srv.paths.Socket, err)
 	}
 	raw, err := l.SyscallConn() // File() and Fd() would make the shared description blocking
 	if err != nil {

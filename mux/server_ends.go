@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 )
 
 // exitNoticed is called by the keeper's link for every exit.
@@ -46,7 +47,7 @@ func (srv *server) lateExit(s *session) {
 func (srv *server) sessionEnded(s *session) {
 	if s.j.flags.Or(flagEnded)&flagEnded == 0 { // else a server before this one said so
 		exit := *s.exit
-		srv.emit(s, Event{Type: EventExited, Exit: &exit})
+		srv.emit(s, api.Event{Type: api.EventExited, Exit: &exit})
 	}
 	srv.work.Go(func() { srv.moveExited(s) })
 }
@@ -177,7 +178,7 @@ func (srv *server) collect(drop []*session) {
 	srv.checkIdle()
 	srv.mu.Unlock()
 	for _, s := range drop {
-		srv.emit(s, Event{Type: EventRemoved})
+		srv.emit(s, api.Event{Type: api.EventRemoved})
 	}
 }
 
@@ -244,9 +245,9 @@ func (srv *server) unkilled(s *session) {
 func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration) error {
 	deadline := srv.clock.Now().Add(grace)
 	err := s.endTree(ctx, grace)
-	if err != nil && errors.Is(context.Cause(ctx), errLeaving) {
+	if err != nil && errors.Is(context.Cause(ctx), api.ErrLeaving) {
 		srv.leaveKill(s, deadline)
-		return fmt.Errorf("kill %s: %w", s.name(), errLeaving)
+		return fmt.Errorf("kill %s: %w", s.name(), api.ErrLeaving)
 	}
 	return err
 }
@@ -263,7 +264,7 @@ func (s *session) endTree(ctx context.Context, grace time.Duration) error {
 
 // noticeLimit bounds the wait for the keeper's word that a program has ended.
 func noticeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, alive.Limit, errKeeperFrozen)
+	return context.WithTimeoutCause(ctx, alive.Limit, api.ErrKeeperFrozen)
 }
 
 // awaitEnd waits for the session's end.

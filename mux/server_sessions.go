@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/alive"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
@@ -24,15 +25,15 @@ const maxName = 200
 // [A-Za-z0-9._-] that do not start with "-" or ".".
 func checkName(name string) error {
 	if name == "" || len(name) > maxName {
-		return fmt.Errorf("%w: it must have 1 to %d bytes", ErrBadName, maxName)
+		return fmt.Errorf("%w: it must have 1 to %d bytes", api.ErrBadName, maxName)
 	}
 	if name[0] == '-' || name[0] == '.' {
-		return fmt.Errorf("%w: %q starts with %q", ErrBadName, name, name[0])
+		return fmt.Errorf("%w: %q starts with %q", api.ErrBadName, name, name[0])
 	}
 	for _, c := range name {
 		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
 		if !ok {
-			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", ErrBadName, name, c)
+			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", api.ErrBadName, name, c)
 		}
 	}
 	return nil
@@ -40,18 +41,18 @@ func checkName(name string) error {
 
 func checkSize(cols, rows int) error {
 	if cols < vt.MinCols || rows < vt.MinRows || cols > vt.MaxCols || rows > vt.MaxRows {
-		return fmt.Errorf("%w: %dx%d; %dx%d to %dx%d are possible", ErrSize, cols, rows, vt.MinCols, vt.MinRows, vt.MaxCols, vt.MaxRows)
+		return fmt.Errorf("%w: %dx%d; %dx%d to %dx%d are possible", api.ErrSize, cols, rows, vt.MinCols, vt.MinRows, vt.MaxCols, vt.MaxRows)
 	}
 	return nil
 }
 
 // create starts a session; that of a background command when command is not nil.
-func (srv *server) create(r CreateRequest, command *execStart) (*session, error) {
+func (srv *server) create(r api.CreateRequest, command *execStart) (*session, error) {
 	if r.Cols == 0 {
-		r.Cols = DefaultCols
+		r.Cols = api.DefaultCols
 	}
 	if r.Rows == 0 {
-		r.Rows = DefaultRows
+		r.Rows = api.DefaultRows
 	}
 	if err := checkCreate(&r); err != nil {
 		return nil, err
@@ -68,14 +69,14 @@ func (srv *server) create(r CreateRequest, command *execStart) (*session, error)
 		delete(srv.live, r.Name)
 		srv.checkIdle()
 		if errors.Is(err, unix.EMFILE) {
-			err = ErrOpenFiles
+			err = api.ErrOpenFiles
 		}
 		return nil, err
 	}
 	return s, nil
 }
 
-func checkCreate(r *CreateRequest) error {
+func checkCreate(r *api.CreateRequest) error {
 	if err := checkName(r.Name); err != nil {
 		return err
 	}
@@ -85,29 +86,29 @@ func checkCreate(r *CreateRequest) error {
 		}
 	}
 	if r.Command != "" && len(r.Argv) > 0 {
-		return fmt.Errorf("%w: command and argv exclude each other", ErrRequest)
+		return fmt.Errorf("%w: command and argv exclude each other", api.ErrRequest)
 	}
 	for _, s := range slices.Concat(r.Argv, r.Env, []string{r.Command, r.WorkDir}) {
 		if strings.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", ErrRequest)
+			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", api.ErrRequest)
 		}
 	}
 	if err := checkLimits(r.Limits); err != nil {
 		return err
 	}
 	if len(r.StatusRules) > maxRules {
-		return fmt.Errorf("%w: %d status rules, at most %d", ErrTooLarge, len(r.StatusRules), maxRules)
+		return fmt.Errorf("%w: %d status rules, at most %d", api.ErrTooLarge, len(r.StatusRules), maxRules)
 	}
 	if _, err := keys.Encode(nil, r.InterruptKeys, keys.Modes{}); err != nil {
 		return fmt.Errorf("interrupt keys: %w", err)
 	}
 	for i := range r.StatusRules {
 		if err := r.StatusRules[i].Check(); err != nil {
-			return fmt.Errorf("%w: %w", ErrRequest, err)
+			return fmt.Errorf("%w: %w", api.ErrRequest, err)
 		}
 	}
 	if _, err := keys.Encode(nil, r.Composer.Clear, keys.Modes{}); err != nil {
-		return fmt.Errorf("%w: composer: %w", ErrRequest, err)
+		return fmt.Errorf("%w: composer: %w", api.ErrRequest, err)
 	}
 	return checkSize(r.Cols, r.Rows)
 }
@@ -120,13 +121,13 @@ func (srv *server) reserve(name, id string) error {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	if srv.stopping {
-		return ErrEnding
+		return api.ErrEnding
 	}
 	if s, taken := srv.live[name]; taken && (s == nil || s.isRunning()) {
-		return fmt.Errorf("%w: %s", ErrExists, name)
+		return fmt.Errorf("%w: %s", api.ErrExists, name)
 	}
 	if id != "" && srv.sessions[id] != nil {
-		return fmt.Errorf("%w: id %s", ErrExists, id)
+		return fmt.Errorf("%w: id %s", api.ErrExists, id)
 	}
 	srv.live[name] = nil
 	srv.creating++
@@ -135,7 +136,7 @@ func (srv *server) reserve(name, id string) error {
 }
 
 // spawn starts the program of a reserved name and enters the session.
-func (srv *server) spawn(r CreateRequest, command *execStart) (*session, error) {
+func (srv *server) spawn(r api.CreateRequest, command *execStart) (*session, error) {
 	rec := sessionRecord{
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
@@ -169,7 +170,7 @@ func (srv *server) spawn(r CreateRequest, command *execStart) (*session, error) 
 	s.mu.Unlock()
 	srv.mu.Lock()
 	srv.sessions[s.rec.ID], srv.live[s.name()] = s, s
-	srv.emit(s, Event{Type: EventStarted}) // under mu, and so before its exit is noticed
+	srv.emit(s, api.Event{Type: api.EventStarted}) // under mu, and so before its exit is noticed
 	later := srv.link
 	srv.mu.Unlock()
 	if later != s.spawner { // its keeper died, and the next one got everything before this was there
@@ -179,7 +180,7 @@ func (srv *server) spawn(r CreateRequest, command *execStart) (*session, error) 
 	}
 	if err := srv.loop.add(s); err != nil {
 		srv.work.Go(func() { _ = srv.kill(context.Background(), s, 0) }) // nobody would read its output
-		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
 	srv.queue.sessionsChanged()
 	srv.execs.wake()
@@ -205,7 +206,7 @@ func (srv *server) spareDescriptors() error {
 	for range sparedFDs {
 		fd, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrSpawn, err)
+			return fmt.Errorf("%w: %w", api.ErrSpawn, err)
 		}
 		probes = append(probes, fd)
 	}
@@ -214,7 +215,7 @@ func (srv *server) spareDescriptors() error {
 
 // launchLimited is launch with limits: in a cgroup, and without it when the
 // program cannot be born there.
-func (srv *server) launchLimited(spec *spawnSpec, rec sessionRecord, l Limits) (*session, error) {
+func (srv *server) launchLimited(spec *spawnSpec, rec sessionRecord, l api.Limits) (*session, error) {
 	var group *cgroup
 	if wantsCgroup(l) {
 		group = makeCgroup(srv.paths, rec.ID, l)
@@ -239,17 +240,17 @@ func (srv *server) launchLimited(spec *spawnSpec, rec sessionRecord, l Limits) (
 func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) {
 	var err error
 	if rec.Slot, err = srv.table.alloc(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
 	fd, err := newMemory(srv.paths.Dir, journalSize)
 	if err != nil {
 		srv.table.release(rec.Slot)
-		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
 	j, err := openJournal(fd, srv.table.at(rec.Slot))
 	if err != nil {
 		srv.table.release(rec.Slot)
-		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
 	rec.Started = time.Now().UnixNano()
 	spec.Data = rec.encode()
@@ -265,11 +266,11 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 		closeAll(p.FDs)
 		j.close()
 		srv.table.release(rec.Slot)
-		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", ErrSpawn)
+		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", api.ErrSpawn)
 	}
 	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSize, err) // checkSize leaves nothing
+		return nil, fmt.Errorf("%w: %w", api.ErrSize, err) // checkSize leaves nothing
 	}
 	s.stdin, s.spawner = newStdin(rec, p.FDs[1:]), link
 	return s, nil
@@ -325,11 +326,11 @@ func (srv *server) find(name string) (*session, error) {
 	if newest != nil {
 		return newest, nil
 	}
-	return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
+	return nil, fmt.Errorf("%w: %s", api.ErrNotFound, name)
 }
 
 // list returns the sessions, by name and then age.
-func (srv *server) list(prefix string, all bool) []SessionInfo {
+func (srv *server) list(prefix string, all bool) []api.SessionInfo {
 	srv.mu.Lock()
 	var found []*session
 	for _, s := range srv.sessions {
@@ -344,9 +345,9 @@ func (srv *server) list(prefix string, all bool) []SessionInfo {
 		}
 		return int(min(1, max(-1, a.rec.Created-b.rec.Created)))
 	})
-	out := make([]SessionInfo, 0, len(found))
+	out := make([]api.SessionInfo, 0, len(found))
 	for _, s := range found {
-		if i := s.info(); all || i.State == StateRunning {
+		if i := s.info(); all || i.State == api.StateRunning {
 			out = append(out, i)
 		}
 	}
@@ -359,7 +360,7 @@ func (srv *server) shutdown(ctx context.Context, force bool) error {
 	n := len(srv.live)
 	if n > 0 && !force {
 		srv.mu.Unlock()
-		return fmt.Errorf("%w: %d", ErrBusy, n)
+		return fmt.Errorf("%w: %d", api.ErrBusy, n)
 	}
 	srv.stopping = true
 	for srv.creating > 0 { // what is being started would outlive the server

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -18,28 +19,28 @@ import (
 // so that a new server knows everything without a file. JSON, fields are only
 // added.
 type sessionRecord struct {
-	ID        string       `json:"id"`
-	Name      string       `json:"name"`
-	Command   string       `json:"command"`
-	WorkDir   string       `json:"workDir"`
-	Created   int64        `json:"created"` // Unix nanoseconds
-	Started   int64        `json:"started,omitempty"`
-	Cols      int          `json:"cols"` // the size without clients
-	Rows      int          `json:"rows"`
-	HistLines int          `json:"histLines,omitempty"`
-	HistBytes int64        `json:"histBytes,omitempty"`
-	Recording bool         `json:"recording,omitempty"`
-	Ready     string       `json:"ready,omitempty"`
-	Rules     []StatusRule `json:"rules,omitempty"`
-	Composer  Composer     `json:"composer,omitzero"`
-	Reports   bool         `json:"reports,omitempty"`
-	Interrupt []string     `json:"interrupt,omitempty"`
-	Cgroup    string       `json:"cgroup,omitempty"` // directory; "": none
-	Limits    []LimitInfo  `json:"limits,omitempty"`
-	Slot      int          `json:"slot"`            // of the journal's header
-	Exec      bool         `json:"exec,omitempty"`  // a background command
-	Pipes     bool         `json:"pipes,omitempty"` // no terminal
-	Owner     string       `json:"owner,omitempty"` // of a background command
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	Command   string           `json:"command"`
+	WorkDir   string           `json:"workDir"`
+	Created   int64            `json:"created"` // Unix nanoseconds
+	Started   int64            `json:"started,omitempty"`
+	Cols      int              `json:"cols"` // the size without clients
+	Rows      int              `json:"rows"`
+	HistLines int              `json:"histLines,omitempty"`
+	HistBytes int64            `json:"histBytes,omitempty"`
+	Recording bool             `json:"recording,omitempty"`
+	Ready     string           `json:"ready,omitempty"`
+	Rules     []api.StatusRule `json:"rules,omitempty"`
+	Composer  api.Composer     `json:"composer,omitzero"`
+	Reports   bool             `json:"reports,omitempty"`
+	Interrupt []string         `json:"interrupt,omitempty"`
+	Cgroup    string           `json:"cgroup,omitempty"` // directory; "": none
+	Limits    []api.LimitInfo  `json:"limits,omitempty"`
+	Slot      int              `json:"slot"`            // of the journal's header
+	Exec      bool             `json:"exec,omitempty"`  // a background command
+	Pipes     bool             `json:"pipes,omitempty"` // no terminal
+	Owner     string           `json:"owner,omitempty"` // of a background command
 }
 
 func (r *sessionRecord) encode() []byte {
@@ -91,8 +92,8 @@ type session struct {
 	changed    chan struct{} // closed at the next change; nil while nobody waits
 	ended      chan struct{} // closed at the end; nil while nobody waits
 	eof        bool          // nothing more will come from the terminal
-	dead       *Exit         // the leader ended; output may still be drained
-	exit       *Exit         // the session ended
+	dead       *api.Exit     // the leader ended; output may still be drained
+	exit       *api.Exit     // the session ended
 	collected  bool          // no trace is left
 	born       int64         // when it began, by the server's clock
 	small      journalPlace  // where smallSegment looked
@@ -181,12 +182,12 @@ func (s *session) end() <-chan struct{} {
 }
 
 // info is what the API shows.
-func (s *session) info() SessionInfo {
+func (s *session) info() api.SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := SessionInfo{
-		ID: s.rec.ID, Name: s.name(), State: StateRunning, PID: s.pid,
-		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: Size{s.cols, s.rows},
+	i := api.SessionInfo{
+		ID: s.rec.ID, Name: s.name(), State: api.StateRunning, PID: s.pid,
+		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: api.Size{Cols: s.cols, Rows: s.rows},
 		Title: s.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
 		LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)), Attached: len(s.clients),
 		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
@@ -195,16 +196,16 @@ func (s *session) info() SessionInfo {
 	i.Dropped = s.dropped()
 	if s.exit != nil {
 		e := *s.exit
-		i.State, i.PID, i.Exit = StateExited, 0, &e
+		i.State, i.PID, i.Exit = api.StateExited, 0, &e
 	}
 	return i
 }
 
 // dropped is what of the output was not kept; nil for nothing. mu is held.
-func (s *session) dropped() *Dropped {
-	d := Dropped{s.term.Dropped(), s.hist.lostBytes()}
+func (s *session) dropped() *api.Dropped {
+	d := api.Dropped{Dropped: s.term.Dropped(), HistoryBytes: s.hist.lostBytes()}
 	d.Replies += s.in.unread
-	if d == (Dropped{}) {
+	if d == (api.Dropped{}) {
 		return nil
 	}
 	return &d
@@ -250,18 +251,18 @@ func (s *session) resizeTo(cols, rows int) error {
 		c.resync()
 	}
 	s.broadcast()
-	s.srv.emit(s, Event{Type: EventResized, Size: &Size{cols, rows}})
+	s.srv.emit(s, api.Event{Type: api.EventResized, Size: &api.Size{Cols: cols, Rows: rows}})
 	return nil
 }
 
 // exitOf translates a wait status.
-func exitOf(ws unix.WaitStatus, at time.Time) *Exit {
+func exitOf(ws unix.WaitStatus, at time.Time) *api.Exit {
 	switch {
 	case ws.Exited():
-		e := &Exit{Code: ws.ExitStatus(), Reason: ReasonExited, Time: at}
+		e := &api.Exit{Code: ws.ExitStatus(), Reason: api.ReasonExited, Time: at}
 		return e
 	case ws.Signaled():
-		return &Exit{Code: 128 + int(ws.Signal()), Signal: unix.SignalName(ws.Signal()), Reason: ReasonKilled, Time: at}
+		return &api.Exit{Code: 128 + int(ws.Signal()), Signal: unix.SignalName(ws.Signal()), Reason: api.ReasonKilled, Time: at}
 	}
-	return &Exit{Code: -1, Reason: ReasonUnknown, Time: at}
+	return &api.Exit{Code: -1, Reason: api.ReasonUnknown, Time: at}
 }

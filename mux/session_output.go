@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -121,9 +122,9 @@ func (s *session) terminalEvent(e vt.Event) {
 	switch e.Kind {
 	case vt.EventBell:
 		s.bells += uint64(e.Count)
-		s.srv.emit(s, Event{Type: EventBell})
+		s.srv.emit(s, api.Event{Type: api.EventBell})
 	case vt.EventTitle:
-		s.srv.emit(s, Event{Type: EventTitle, Title: e.Text})
+		s.srv.emit(s, api.Event{Type: api.EventTitle, Title: e.Text})
 	case vt.EventMarker:
 		s.srv.nesting.found(e.Text, s)
 	case vt.EventPrompt:
@@ -138,7 +139,7 @@ func (s *session) terminalEvent(e vt.Event) {
 
 // leaderEnded notes the exit of the leader; the session ends when its output
 // is drained.
-func (s *session) leaderEnded(e *Exit) {
+func (s *session) leaderEnded(e *api.Exit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead != nil {
@@ -148,9 +149,9 @@ func (s *session) leaderEnded(e *Exit) {
 	s.dead = e
 	switch {
 	case s.stopping:
-		e.Reason = ReasonStopped
+		e.Reason = api.ReasonStopped
 	case e.Code == 127 || e.Code == 126:
-		e.Reason = ReasonNotFound
+		e.Reason = api.ReasonNotFound
 	}
 	if s.eof || s.fd < 0 {
 		s.finish()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -126,7 +127,7 @@ var snapshots sync.Pool
 // is held.
 func (s *session) beginSegment(snapshot []byte) {
 	err := s.j.begin(s.hist.mark(), snapshot)
-	if errors.Is(err, ErrTooLarge) {
+	if errors.Is(err, api.ErrTooLarge) {
 		err = s.bareSegment(err)
 	} else if err == nil {
 		s.j.flags.And(^uint64(flagBare))
@@ -177,7 +178,7 @@ func (s *session) loseScreen() {
 	for _, c := range s.clients {
 		c.resync()
 	}
-	s.srv.emit(s, Event{Type: EventLost})
+	s.srv.emit(s, api.Event{Type: api.EventLost})
 }
 
 // replay makes the screen from the journal, up to an offset, and says nothing.

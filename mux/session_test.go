@@ -2,6 +2,7 @@ package mux
 
 import (
 	"errors"
+	"gascity.dev/gc/mux/api"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestSessionShowsWhatItsProgramWrites(t *testing.T) {
 	if err := c.Kill(t.Context(), "a", time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Get(t.Context(), "a"); !errors.Is(err, ErrNotFound) {
+	if _, err := c.Get(t.Context(), "a"); !errors.Is(err, api.ErrNotFound) {
 		t.Fatalf("after kill: %v", err)
 	}
 }
@@ -34,9 +35,9 @@ func TestExitIsKept(t *testing.T) {
 		command, signal, reason, screen string
 		code                            int
 	}{
-		{"echo bye; exit 7", "", ReasonExited, "bye", 7},
-		{"kill -9 $$", "SIGKILL", ReasonKilled, "", 137},
-		{"gc-no-such-command", "", ReasonNotFound, "not found", 127},
+		{"echo bye; exit 7", "", api.ReasonExited, "bye", 7},
+		{"kill -9 $$", "SIGKILL", api.ReasonKilled, "", 137},
+		{"gc-no-such-command", "", api.ReasonNotFound, "not found", 127},
 	} {
 		create(t, c, "e", tc.command)
 		x := awaitExit(t, c, "e")
@@ -60,8 +61,8 @@ func TestNudgeSubmits(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "n", `while read -r x; do echo "got $x"; done`)
-	r, err := c.Nudge(t.Context(), "n", NudgeRequest{Text: "hello there"})
-	if err != nil || r.State != Submitted {
+	r, err := c.Nudge(t.Context(), "n", api.NudgeRequest{Text: "hello there"})
+	if err != nil || r.State != api.Submitted {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
 	await(t, c, "n", "^got hello there$")

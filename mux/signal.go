@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,5 +21,5 @@ func parseSignal(name string) (unix.Signal, error) {
 	if sig := unix.SignalNum(upper); sig != 0 {
 		return sig, nil
 	}
-	return 0, fmt.Errorf("%w: %q is no signal", ErrRequest, name)
+	return 0, fmt.Errorf("%w: %q is no signal", api.ErrRequest, name)
 }

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"os"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func TestTimersOfPrograms(t *testing.T) {
 	show := `echo "slack $(cat /proc/self/timerslack_ns)."; exec cat`
 	create(t, c, "plain", show)
 	await(t, c, "plain", `slack `+own+`\.`)
-	if _, err := c.Create(t.Context(), CreateRequest{Name: "limited", Command: show, Env: testEnv, Limits: Limits{OpenFiles: 50}}); err != nil {
+	if _, err := c.Create(t.Context(), api.CreateRequest{Name: "limited", Command: show, Env: testEnv, Limits: api.Limits{OpenFiles: 50}}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, c, "limited", `slack `+own+`\.`)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -92,14 +93,14 @@ func killAtRandom(t *testing.T, c *Client, n int, stop <-chan struct{}) {
 	}
 }
 
-func awaitExitAcross(t *testing.T, c *Client, name string) Exit {
+func awaitExitAcross(t *testing.T, c *Client, name string) api.Exit {
 	t.Helper()
 	for {
-		r, err := c.Wait(t.Context(), name, WaitRequest{Conditions: []Condition{{Exit: true}}})
+		r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Exit: true}}})
 		if err == nil && r.Exit != nil {
 			return *r.Exit
 		}
-		if !errors.Is(err, ErrUnreachable) {
+		if !errors.Is(err, api.ErrUnreachable) {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
 	}
@@ -108,11 +109,11 @@ func awaitExitAcross(t *testing.T, c *Client, name string) Exit {
 func peekAcross(t *testing.T, c *Client, name string) string {
 	t.Helper()
 	for {
-		p, err := c.Peek(t.Context(), PeekRequest{Name: name})
+		p, err := c.Peek(t.Context(), api.PeekRequest{Name: name})
 		if err == nil {
 			return p.Text
 		}
-		if !errors.Is(err, ErrUnreachable) {
+		if !errors.Is(err, api.ErrUnreachable) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	goruntime "runtime"
 	"strconv"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,7 +24,7 @@ func withSocketAddr(path string, f func(addr string) error) error {
 		return f(path)
 	}
 	if goruntime.GOOS != "linux" {
-		return fmt.Errorf("%w: the socket path has %d bytes, at most %d are possible: %s", ErrStateDir, len(path), maxSocketPath, path)
+		return fmt.Errorf("%w: the socket path has %d bytes, at most %d are possible: %s", api.ErrStateDir, len(path), maxSocketPath, path)
 	}
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -32,7 +33,7 @@ func withSocketAddr(path string, f func(addr string) error) error {
 	defer d.Close()
 	addr := "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) + "/" + filepath.Base(path)
 	if len(addr) > maxSocketPath {
-		return fmt.Errorf("%w: the socket's name is too long: %s", ErrStateDir, filepath.Base(path))
+		return fmt.Errorf("%w: the socket's name is too long: %s", api.ErrStateDir, filepath.Base(path))
 	}
 	return f(addr)
 }

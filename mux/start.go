@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,15 +27,15 @@ const (
 
 // Dial connects to the running server. ErrNoServer when the lock says that
 // there is none; ErrUnreachable when there is one that does not answer.
-func Dial(ctx context.Context, p Paths) (*Client, error) {
-	return locate(ctx, p, func(*os.File) error { return ErrNoServer })
+func Dial(ctx context.Context, p api.Paths) (*Client, error) {
+	return locate(ctx, p, func(*os.File) error { return api.ErrNoServer })
 }
 
 // Ensure connects to the server and starts it when there is none; version is
 // what a new server reports. Starters that race start one server. ErrStateDir
 // when the directory or the socket cannot be made, ErrStart with what the
 // server said when it ended at once.
-func Ensure(ctx context.Context, p Paths, version string) (*Client, error) {
+func Ensure(ctx context.Context, p api.Paths, version string) (*Client, error) {
 	if c, err := connectClient(ctx, p); err == nil {
 		return c, nil
 	}
@@ -46,20 +47,20 @@ func Ensure(ctx context.Context, p Paths, version string) (*Client, error) {
 
 // locate connects; when nobody answers and the lock is free, it calls absent
 // with the lock held and connects again after its success.
-func locate(ctx context.Context, p Paths, absent func(lock *os.File) error) (*Client, error) {
+func locate(ctx context.Context, p api.Paths, absent func(lock *os.File) error) (*Client, error) {
 	c, err := connectClient(ctx, p)
 	if err == nil || !isNobody(err) {
 		return c, err
 	}
 	d, err := openStateDir(p.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoServer
+		return nil, api.ErrNoServer
 	} else if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	waited, cancel := context.WithTimeoutCause(ctx, starterTimeout, fmt.Errorf("%w: another process holds %s", ErrUnreachable, filepath.Join(p.Dir, startLock)))
-	starter, err := d.lock(waited, startLock)
+	waited, cancel := context.WithTimeoutCause(ctx, starterTimeout, fmt.Errorf("%w: another process holds %s", api.ErrUnreachable, filepath.Join(p.Dir, api.StartLock)))
+	starter, err := d.lock(waited, api.StartLock)
 	cancel()
 	if err != nil {
 		return nil, err
@@ -69,14 +70,14 @@ func locate(ctx context.Context, p Paths, absent func(lock *os.File) error) (*Cl
 }
 
 // locateLocked is locate with the starters' lock held.
-func locateLocked(ctx context.Context, p Paths, d stateDir, absent func(lock *os.File) error) (*Client, error) {
+func locateLocked(ctx context.Context, p api.Paths, d stateDir, absent func(lock *os.File) error) (*Client, error) {
 	deadline := time.Now().Add(relistTimeout)
 	for woken := false; ; {
 		c, err := connectClient(ctx, p)
 		if err == nil || !isNobody(err) {
 			return c, err
 		}
-		lock, err := d.open(serverLock, os.O_RDWR|os.O_CREATE)
+		lock, err := d.open(api.ServerLock, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +96,7 @@ func locateLocked(ctx context.Context, p Paths, d stateDir, absent func(lock *os
 		}
 		lock.Close()
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%w: a process holds %s, but nobody listens at %s", ErrUnreachable, p.lock(), p.Socket)
+			return nil, fmt.Errorf("%w: a process holds %s, but nobody listens at %s", api.ErrUnreachable, p.Lock(), p.Socket)
 		}
 		if err := sleep(ctx, relistStep); err != nil {
 			return nil, err
@@ -105,7 +106,7 @@ func locateLocked(ctx context.Context, p Paths, d stateDir, absent func(lock *os
 
 // connectClient connects once. ErrStateDir when the socket is not this user's;
 // else errors.Is(err, ErrUnreachable) unless ctx ended.
-func connectClient(ctx context.Context, p Paths) (*Client, error) {
+func connectClient(ctx context.Context, p api.Paths) (*Client, error) {
 	dial := func(ctx context.Context) (net.Conn, error) {
 		if err := checkSocket(p.Socket); err != nil {
 			return nil, err
@@ -125,10 +126,10 @@ func connectClient(ctx context.Context, p Paths) (*Client, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if errors.Is(err, ErrStateDir) {
+		if errors.Is(err, api.ErrStateDir) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 	}
 	return newClient(p, conn, dial), nil
 }
@@ -155,7 +156,7 @@ func (d stateDir) lock(ctx context.Context, name string) (*os.File, error) {
 	case err := <-locked:
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("%w: lock %s: %w", ErrStateDir, f.Name(), err)
+			return nil, fmt.Errorf("%w: lock %s: %w", api.ErrStateDir, f.Name(), err)
 		}
 		return f, nil
 	case <-ctx.Done():
@@ -179,8 +180,8 @@ const goneLimit = 30 * time.Second
 // waitGone waits until the two processes are gone, and with them their lock. The
 // lock itself may be another server's by then. keeper is 0 where it is not known;
 // then the lock tells.
-func waitGone(ctx context.Context, p Paths, keeper, server int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, goneLimit, fmt.Errorf("%w: the server did not end within %v", ErrUnreachable, goneLimit))
+func waitGone(ctx context.Context, p api.Paths, keeper, server int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, goneLimit, fmt.Errorf("%w: the server did not end within %v", api.ErrUnreachable, goneLimit))
 	defer cancel()
 	for _, pid := range []int{server, keeper} {
 		if err := waitProcess(ctx, pid); err != nil {
@@ -197,7 +198,7 @@ func waitGone(ctx context.Context, p Paths, keeper, server int) error {
 		return err
 	}
 	defer d.Close()
-	f, err := d.lock(ctx, serverLock)
+	f, err := d.lock(ctx, api.ServerLock)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,10 +19,10 @@ const maxLog = 1 << 20
 
 // startKeeper starts a keeper and its server with the held lock and waits
 // until the server serves. The error holds what the server said.
-func startKeeper(ctx context.Context, p Paths, version string, lock *os.File) error {
+func startKeeper(ctx context.Context, p api.Paths, version string, lock *os.File) error {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStart, err)
+		return fmt.Errorf("%w: %w", api.ErrStart, err)
 	}
 	defer r.Close()
 	err = launchKeeper(p, lock, w, "detach", p.Dir, p.Socket, version)
@@ -35,21 +36,21 @@ func startKeeper(ctx context.Context, p Paths, version string, lock *os.File) er
 	defer stop()
 	b, err := io.ReadAll(io.LimitReader(r, 64<<10))
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", ErrStart, ctx.Err())
+		return fmt.Errorf("%w: %w", api.ErrStart, ctx.Err())
 	}
 	text := string(b)
 	if text == "ready" {
 		return nil
 	}
 	if why, ok := strings.CutPrefix(text, "error: "); ok {
-		return fmt.Errorf("%w: %s", ErrStart, why)
+		return fmt.Errorf("%w: %s", api.ErrStart, why)
 	}
-	return fmt.Errorf("%w: it ended at once; see %s", ErrStart, p.log())
+	return fmt.Errorf("%w: it ended at once; see %s", api.ErrStart, p.Log())
 }
 
 // launchKeeper runs the detaching stage of a keeper with the descriptor w and
 // waits for that stage's end.
-func launchKeeper(p Paths, lock, w *os.File, args ...string) error {
+func launchKeeper(p api.Paths, lock, w *os.File, args ...string) error {
 	log, err := openLog(p)
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func launchKeeper(p Paths, lock, w *os.File, args ...string) error {
 	defer log.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStart, err)
+		return fmt.Errorf("%w: %w", api.ErrStart, err)
 	}
 	defer null.Close()
 	files := []uintptr{null.Fd(), null.Fd(), log.Fd(), lock.Fd(), w.Fd()}
@@ -68,7 +69,7 @@ func launchKeeper(p Paths, lock, w *os.File, args ...string) error {
 	argv := append([]string{keeperName, daemonMark}, args...)
 	pid, err := image.start(argv, files, nil, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStart, err)
+		return fmt.Errorf("%w: %w", api.ErrStart, err)
 	}
 	for {
 		var ws unix.WaitStatus
@@ -77,7 +78,7 @@ func launchKeeper(p Paths, lock, w *os.File, args ...string) error {
 			continue
 		}
 		if err != nil || ws.ExitStatus() != 0 {
-			return fmt.Errorf("%w: the keeper's first stage ended with status %d (%v); see %s", ErrStart, ws.ExitStatus(), err, p.log())
+			return fmt.Errorf("%w: the keeper's first stage ended with status %d (%v); see %s", api.ErrStart, ws.ExitStatus(), err, p.Log())
 		}
 		return nil
 	}
@@ -85,15 +86,15 @@ func launchKeeper(p Paths, lock, w *os.File, args ...string) error {
 
 // openLog opens the daemons' log for appending; an old one that grew too long
 // is moved aside.
-func openLog(p Paths) (*os.File, error) {
+func openLog(p api.Paths) (*os.File, error) {
 	d, err := openStateDir(p.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
 	var st unix.Stat_t
-	if unix.Fstatat(int(d.Fd()), serverLog, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Size > maxLog {
-		_ = unix.Renameat(int(d.Fd()), serverLog, int(d.Fd()), serverLog+".1")
+	if unix.Fstatat(int(d.Fd()), api.ServerLog, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Size > maxLog {
+		_ = unix.Renameat(int(d.Fd()), api.ServerLog, int(d.Fd()), api.ServerLog+".1")
 	}
-	return d.open(serverLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
+	return d.open(api.ServerLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 }

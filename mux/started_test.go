@@ -2,6 +2,7 @@ package mux
 
 import (
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"sync"
 	"testing"
 )
@@ -21,7 +22,7 @@ func TestStartedComesFirst(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				name := fmt.Sprintf("s%d-%d", w, i)
-				if _, err := c.Create(t.Context(), CreateRequest{Name: name, Argv: []string{"true"}, Env: testEnv}); err != nil {
+				if _, err := c.Create(t.Context(), api.CreateRequest{Name: name, Argv: []string{"true"}, Env: testEnv}); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -34,9 +35,9 @@ func TestStartedComesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch e.Type {
-		case EventStarted:
+		case api.EventStarted:
 			started[e.SID] = true
-		case EventExited:
+		case api.EventExited:
 			exited++
 			if !started[e.SID] {
 				t.Errorf("%s exited before it started", e.Session)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
@@ -31,14 +32,14 @@ const (
 const asideMark = ".corrupt-"
 
 // damaged lists the databases that were put aside and not removed since.
-func damaged(p Paths) []string {
+func damaged(p api.Paths) []string {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
 		return nil
 	}
 	var out []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filepath.Base(p.db())+asideMark) {
+		if strings.HasPrefix(e.Name(), filepath.Base(p.Db())+asideMark) {
 			out = append(out, filepath.Join(p.Dir, e.Name()))
 		}
 	}
@@ -53,12 +54,12 @@ func openState(path string) (*store.DB, error) {
 		aside := fmt.Sprintf("%s%s%d", path, asideMark, time.Now().Unix())
 		logf("%v; it is kept as %s", err, aside)
 		if err := os.Rename(path, aside); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+			return nil, fmt.Errorf("%w: %w", api.ErrStateDir, err)
 		}
 		db, err = store.Open(path, schema)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStateDir, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrStateDir, err)
 	}
 	return db, nil
 }
@@ -90,10 +91,10 @@ func metaKey(id, key string) string { return id + "\x00" + key }
 
 func checkMeta(key string, value []byte) error {
 	if key == "" || len(key) > maxMetaKey {
-		return fmt.Errorf("%w: a metadata key must have 1 to %d bytes", ErrRequest, maxMetaKey)
+		return fmt.Errorf("%w: a metadata key must have 1 to %d bytes", api.ErrRequest, maxMetaKey)
 	}
 	if len(value) > maxMetaValue {
-		return fmt.Errorf("%w: a metadata value of %d bytes, at most %d", ErrTooLarge, len(value), maxMetaValue)
+		return fmt.Errorf("%w: a metadata value of %d bytes, at most %d", api.ErrTooLarge, len(value), maxMetaValue)
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (srv *server) putMeta(id string, meta map[string]string) error {
 	}
 	return srv.db.Batch(func(tx *store.Tx) error {
 		if n := metaBucket.Len(tx, metaKey(id, "")); n+len(meta) > maxMetaKeys {
-			return fmt.Errorf("%w: at most %d metadata keys", ErrTooLarge, maxMetaKeys)
+			return fmt.Errorf("%w: at most %d metadata keys", api.ErrTooLarge, maxMetaKeys)
 		}
 		for k, v := range meta {
 			if err := metaBucket.Put(tx, metaKey(id, k), []byte(v)); err != nil {

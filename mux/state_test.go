@@ -17,7 +17,7 @@ func TestMetadataOfGoneSessions(t *testing.T) {
 	}
 	open := func() *store.DB {
 		t.Helper()
-		db, err := store.Open(p.db(), schema)
+		db, err := store.Open(p.Db(), schema)
 		if err != nil {
 			t.Fatal(err)
 		}

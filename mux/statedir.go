@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
 )
 
 // The socket and the state directory may lie in a folder that others share. All
@@ -37,11 +38,11 @@ func openStateDir(dir string) (stateDir, error) {
 		}
 		return stateDir{}, err
 	} else if !fi.IsDir() {
-		return stateDir{}, fmt.Errorf("%w: %s: not a directory", ErrStateDir, dir)
+		return stateDir{}, fmt.Errorf("%w: %s: not a directory", api.ErrStateDir, dir)
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return stateDir{}, fmt.Errorf("%w: %w", ErrStateDir, &os.PathError{Op: "open", Path: dir, Err: err})
+		return stateDir{}, fmt.Errorf("%w: %w", api.ErrStateDir, &os.PathError{Op: "open", Path: dir, Err: err})
 	}
 	d := stateDir{os.NewFile(uintptr(fd), dir)}
 	var st unix.Stat_t
@@ -49,7 +50,7 @@ func openStateDir(dir string) (stateDir, error) {
 		err = checkOwner(&st, dir)
 	}
 	if err == nil && st.Mode&0o022 != 0 {
-		err = fmt.Errorf("%w: others may write to %s", ErrStateDir, dir)
+		err = fmt.Errorf("%w: others may write to %s", api.ErrStateDir, dir)
 	}
 	if err != nil {
 		d.Close()
@@ -60,7 +61,7 @@ func openStateDir(dir string) (stateDir, error) {
 
 // CheckStateDir returns an ErrStateDir where a server could not have its state
 // directory. It makes nothing.
-func CheckStateDir(p Paths) error {
+func CheckStateDir(p api.Paths) error {
 	d, err := openStateDir(p.Dir)
 	if err == nil {
 		return d.Close()
@@ -75,7 +76,7 @@ func CheckStateDir(p Paths) error {
 		}
 	}
 	if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Errorf("%w: make %s: %w", ErrStateDir, p.Dir, &os.PathError{Op: "write to", Path: above, Err: err})
+		return fmt.Errorf("%w: make %s: %w", api.ErrStateDir, p.Dir, &os.PathError{Op: "write to", Path: above, Err: err})
 	}
 	return nil
 }
@@ -87,18 +88,18 @@ func makeStateDir(dir string) error {
 		err = os.Mkdir(dir, 0o700)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %w", ErrStateDir, err)
+		return fmt.Errorf("%w: %w", api.ErrStateDir, err)
 	}
 	d, err := openStateDir(dir)
 	if err != nil {
-		if !errors.Is(err, ErrStateDir) {
-			err = fmt.Errorf("%w: %w", ErrStateDir, err)
+		if !errors.Is(err, api.ErrStateDir) {
+			err = fmt.Errorf("%w: %w", api.ErrStateDir, err)
 		}
 		return err
 	}
 	defer d.Close()
 	if err := d.Chmod(0o700); err != nil {
-		return fmt.Errorf("%w: %w", ErrStateDir, err)
+		return fmt.Errorf("%w: %w", api.ErrStateDir, err)
 	}
 	return nil
 }
@@ -109,9 +110,9 @@ func (d stateDir) open(name string, flags int) (*os.File, error) {
 	path := filepath.Join(d.Name(), name)
 	fd, err := unix.Openat(int(d.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("%w: %s is a symbolic link", ErrStateDir, path)
+		return nil, fmt.Errorf("%w: %s is a symbolic link", api.ErrStateDir, path)
 	} else if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStateDir, &os.PathError{Op: "open", Path: path, Err: err})
+		return nil, fmt.Errorf("%w: %w", api.ErrStateDir, &os.PathError{Op: "open", Path: path, Err: err})
 	}
 	f := os.NewFile(uintptr(fd), path)
 	var st unix.Stat_t
@@ -119,7 +120,7 @@ func (d stateDir) open(name string, flags int) (*os.File, error) {
 		err = checkOwner(&st, path)
 	}
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = fmt.Errorf("%w: %s: not a regular file", ErrStateDir, path)
+		err = fmt.Errorf("%w: %s: not a regular file", api.ErrStateDir, path)
 	}
 	if err != nil {
 		f.Close()
@@ -138,13 +139,13 @@ func checkSocket(path string) error {
 	if err := unix.Lstat(path, &st); errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("%w: %w", ErrStateDir, &os.PathError{Op: "lstat", Path: path, Err: err})
+		return fmt.Errorf("%w: %w", api.ErrStateDir, &os.PathError{Op: "lstat", Path: path, Err: err})
 	}
 	if err := checkOwner(&st, path); err != nil {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return fmt.Errorf("%w: %s is not a socket", ErrStateDir, path)
+		return fmt.Errorf("%w: %s is not a socket", api.ErrStateDir, path)
 	}
 	return nil
 }
@@ -163,14 +164,14 @@ func checkFolder(dir string) error {
 	}
 	others := st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && st.Gid != st.Uid
 	if others && st.Mode&unix.S_ISVTX == 0 {
-		return fmt.Errorf("%w: others may write to %s", ErrStateDir, dir)
+		return fmt.Errorf("%w: others may write to %s", api.ErrStateDir, dir)
 	}
 	return nil
 }
 
 func checkOwner(st *unix.Stat_t, path string) error {
 	if int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%w: %s belongs to another user (uid %d)", ErrStateDir, path, st.Uid)
+		return fmt.Errorf("%w: %s belongs to another user (uid %d)", api.ErrStateDir, path, st.Uid)
 	}
 	return nil
 }

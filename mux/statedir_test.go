@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/testenv"
+	"gascity.dev/gc/mux/api"
 )
 
 // aliveStat matches /proc/PID/stat of a process that runs.
@@ -26,7 +27,7 @@ const stranger = 64003
 // planted is a folder that others share, and what a stranger left in it.
 type planted struct {
 	t      *testing.T
-	p      Paths
+	p      api.Paths
 	victim *exec.Cmd // no server; SIGUSR1 ends it
 	mine   string    // a folder that others may look into
 	target string    // where a symbolic link leads to; not there
@@ -54,7 +55,7 @@ func (x *planted) give(paths ...string) {
 func (x *planted) state() {
 	x.t.Helper()
 	x.check(os.Mkdir(x.p.Dir, 0o700))
-	lock, err := os.Create(x.p.lock())
+	lock, err := os.Create(x.p.Lock())
 	x.check(err)
 	x.t.Cleanup(func() { lock.Close() })
 	_, err = fmt.Fprint(lock, x.victim.Process.Pid)
@@ -67,21 +68,21 @@ func (x *planted) state() {
 func TestPlantedState(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(x *planted){
-		"a directory of another user": func(x *planted) { x.state(); x.give(x.p.lock(), x.p.Dir) },
-		"a lock of another user":      func(x *planted) { x.state(); x.give(x.p.lock()) },
+		"a directory of another user": func(x *planted) { x.state(); x.give(x.p.Lock(), x.p.Dir) },
+		"a lock of another user":      func(x *planted) { x.state(); x.give(x.p.Lock()) },
 		"a link to my own folder":     func(x *planted) { x.check(os.Symlink(x.mine, x.p.Dir)) },
 		"a link for a lock": func(x *planted) {
 			x.check(os.Mkdir(x.p.Dir, 0o700))
-			x.check(os.Symlink(x.target, x.p.lock()))
-			x.check(os.Symlink(x.target, filepath.Join(x.p.Dir, startLock)))
+			x.check(os.Symlink(x.target, x.p.Lock()))
+			x.check(os.Symlink(x.target, filepath.Join(x.p.Dir, api.StartLock)))
 		},
 		"a link for the log": func(x *planted) {
 			x.check(os.Mkdir(x.p.Dir, 0o700))
-			x.check(os.Symlink(x.target, x.p.log()))
+			x.check(os.Symlink(x.target, x.p.Log()))
 		},
 		"a fifo for a lock": func(x *planted) {
 			x.check(os.Mkdir(x.p.Dir, 0o700))
-			x.check(unix.Mkfifo(filepath.Join(x.p.Dir, startLock), 0o600))
+			x.check(unix.Mkfifo(filepath.Join(x.p.Dir, api.StartLock), 0o600))
 		},
 		"a directory that others may write": func(x *planted) { x.state(); x.check(os.Chmod(x.p.Dir, 0o777)) },
 		"a folder that others may write":    func(x *planted) { x.check(os.Chmod(filepath.Dir(x.p.Dir), 0o777)) },
@@ -117,7 +118,7 @@ func TestPlantedState(t *testing.T) {
 				case err == nil:
 					c.Close()
 					t.Errorf("%s: it works", what)
-				case errors.Is(err, ErrStateDir), what == "dial" && errors.Is(err, ErrNoServer):
+				case errors.Is(err, api.ErrStateDir), what == "dial" && errors.Is(err, api.ErrNoServer):
 				case name == "a pid that is no server's" && ctx.Err() != nil:
 				default:
 					t.Errorf("%s: %v", what, err)

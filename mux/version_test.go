@@ -2,6 +2,7 @@ package mux
 
 import (
 	"errors"
+	"gascity.dev/gc/mux/api"
 	"testing"
 )
 
@@ -10,11 +11,11 @@ func TestRequestThatTheServerDoesNotKnow(t *testing.T) {
 	c := startServer(t)
 	for _, method := range []string{"GET", "POST"} {
 		err := c.call(t.Context(), method, "/v1/from-a-later-version", nil, nil)
-		if !errors.Is(err, ErrVersion) || errors.Is(err, ErrNotFound) {
+		if !errors.Is(err, api.ErrVersion) || errors.Is(err, api.ErrNotFound) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	if _, err := c.Get(t.Context(), "none"); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrVersion) {
+	if _, err := c.Get(t.Context(), "none"); !errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrVersion) {
 		t.Errorf("a session that is not there: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"regexp"
 	"time"
 )
@@ -12,13 +13,13 @@ const maxConditions = 64
 
 // condition is a compiled Condition.
 type condition struct {
-	Condition
+	api.Condition
 	text, title *regexp.Regexp
 }
 
-func compileConditions(cs []Condition) ([]condition, error) {
+func compileConditions(cs []api.Condition) ([]condition, error) {
 	if len(cs) == 0 || len(cs) > maxConditions {
-		return nil, fmt.Errorf("%w: a wait needs 1 to %d conditions", ErrRequest, maxConditions)
+		return nil, fmt.Errorf("%w: a wait needs 1 to %d conditions", api.ErrRequest, maxConditions)
 	}
 	out := make([]condition, len(cs))
 	for i, c := range cs {
@@ -30,7 +31,7 @@ func compileConditions(cs []Condition) ([]condition, error) {
 			}
 		}
 		if set != 1 || c.Quiet < 0 {
-			return nil, fmt.Errorf("%w: condition %d must have exactly one field", ErrRequest, i)
+			return nil, fmt.Errorf("%w: condition %d must have exactly one field", api.ErrRequest, i)
 		}
 		var err error
 		if c.Text != "" {
@@ -39,7 +40,7 @@ func compileConditions(cs []Condition) ([]condition, error) {
 			out[i].title, err = regexp.Compile(c.Title)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: condition %d: %w", ErrRequest, i, err)
+			return nil, fmt.Errorf("%w: condition %d: %w", api.ErrRequest, i, err)
 		}
 	}
 	return out, nil
@@ -68,10 +69,10 @@ func (w *waitBegan) other(a Activity) bool {
 
 // waitFor blocks until a condition holds, the session ends or the time is
 // over. Conditions are looked at when something changed, never in between.
-func (s *session) waitFor(ctx context.Context, r WaitRequest) (WaitResult, error) {
+func (s *session) waitFor(ctx context.Context, r api.WaitRequest) (api.WaitResult, error) {
 	cs, err := compileConditions(r.Conditions)
 	if err != nil {
-		return WaitResult{}, err
+		return api.WaitResult{}, err
 	}
 	var limit <-chan time.Time
 	if r.Timeout > 0 {
@@ -92,11 +93,11 @@ func (s *session) waitFor(ctx context.Context, r WaitRequest) (WaitResult, error
 		case <-change:
 		case <-silent:
 		case <-limit:
-			res = WaitResult{Met: -1, TimedOut: true}
+			res = api.WaitResult{Met: -1, TimedOut: true}
 			done = true
 		case <-ctx.Done():
 			stop()
-			return WaitResult{}, ctx.Err()
+			return api.WaitResult{}, ctx.Err()
 		}
 		stop()
 		if done {
@@ -116,7 +117,7 @@ func after(d time.Duration) (fires <-chan time.Time, stop func()) {
 
 // check looks at the conditions now. quiet is how long no output may come
 // before one holds, -1 for none.
-func (s *session) check(cs []condition, began *waitBegan) (res WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
+func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	quiet = -1
@@ -145,13 +146,13 @@ func (s *session) check(cs []condition, began *waitBegan) (res WaitResult, done 
 			held = s.holds(c, began.bells)
 		}
 		if held {
-			return WaitResult{Met: i, Exit: s.exitCopy()}, true, quiet, nil
+			return api.WaitResult{Met: i, Exit: s.exitCopy()}, true, quiet, nil
 		}
 	}
 	if s.exit != nil {
-		return WaitResult{Met: -1, Exit: s.exitCopy()}, true, quiet, nil
+		return api.WaitResult{Met: -1, Exit: s.exitCopy()}, true, quiet, nil
 	}
-	return WaitResult{}, false, quiet, change
+	return api.WaitResult{}, false, quiet, change
 }
 
 // holds looks at one condition that is not about time. mu is held.
@@ -180,7 +181,7 @@ func (s *session) holds(c condition, bells uint64) bool {
 }
 
 // exitCopy is the exit, for others to keep. mu is held.
-func (s *session) exitCopy() *Exit {
+func (s *session) exitCopy() *api.Exit {
 	if s.exit == nil {
 		return nil
 	}

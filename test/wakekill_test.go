@@ -16,6 +16,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // composer is an agent: what is typed stands behind "> ", Enter submits it
@@ -83,7 +84,7 @@ func newWakeCity(t *testing.T, agents int) *wakeCity {
 		return len(w.owners) == agents
 	})
 	w.gc("exec", "--", "true") // the multiplexer is there
-	paths, err := mux.DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": w.socket}[k] })
+	paths, err := api.DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": w.socket}[k] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func (w *wakeCity) commands(each int) (ids []string) {
 	w.t.Helper()
 	for _, owner := range w.owners {
 		for range each {
-			res, err := w.client.Exec(w.t.Context(), mux.ExecRequest{
+			res, err := w.client.Exec(w.t.Context(), api.ExecRequest{
 				Command: fmt.Sprintf("sleep 0.%d; echo done", w.rnd.IntN(10)), Background: true, Owner: owner, Env: w.env,
 			})
 			if err != nil {

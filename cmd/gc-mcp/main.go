@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/mcp"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // version is set by the linker.
@@ -48,12 +49,12 @@ func run(ctx context.Context, args []string) int {
 // connect reaches the server. gc starts one where there is none: its image is
 // what the server and the keeper are to run.
 func connect(ctx context.Context, gc string, start bool) (*mux.Client, error) {
-	paths, err := mux.DefaultPaths(os.Getenv)
+	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	c, err := mux.Dial(ctx, paths)
-	if !start || !errors.Is(err, mux.ErrNoServer) {
+	if !start || !errors.Is(err, api.ErrNoServer) {
 		return c, err
 	}
 	if gc == "" {

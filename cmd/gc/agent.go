@@ -17,7 +17,7 @@ import (
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/nearest"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -378,7 +378,7 @@ func memberName(pool *agent.Spec, bare string) string {
 // agentDown puts the agent and the next step in the place of an error that only
 // says that there is no session of its name.
 func (a *app) agentDown(ctx context.Context, err error) error {
-	if a.agent == nil || !errors.Is(err, runtime.ErrSessionNotFound) && !errors.Is(err, mux.ErrNotFound) {
+	if a.agent == nil || !errors.Is(err, runtime.ErrSessionNotFound) && !errors.Is(err, api.ErrNotFound) {
 		return err
 	}
 	var f *failure

@@ -14,6 +14,7 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // newControllerCmd is for gc start, which runs it in the background.
@@ -70,7 +71,7 @@ func checkMuxDir(city *config.City) error {
 	if selectedIn(city).name != defaultProvider {
 		return nil
 	}
-	paths, err := mux.DefaultPaths(os.Getenv)
+	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func checkMuxDir(city *config.City) error {
 // claimsDir is where the cities of this user note whose names are whose; "" when
 // the environment names no place.
 func claimsDir() string {
-	paths, err := mux.DefaultPaths(func(name string) string {
+	paths, err := api.DefaultPaths(func(name string) string {
 		if name == "GC_MUX_SOCKET" {
 			return "" // one place for all multiplexers: tmux and scripts know none
 		}
@@ -114,7 +115,7 @@ func (b *commands) connect(ctx context.Context) (*mux.Client, error) {
 	if b.client != nil {
 		return b.client, nil
 	}
-	paths, err := mux.DefaultPaths(os.Getenv)
+	paths, err := api.DefaultPaths(os.Getenv)
 	if err == nil {
 		b.client, err = mux.Dial(ctx, paths)
 	}

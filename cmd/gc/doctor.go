@@ -22,6 +22,7 @@ import (
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // doctorReport is gc doctor --json.
@@ -152,7 +153,7 @@ func checkEnvironment(f *controller.Findings) {
 // checkMux looks at the multiplexer's folder, socket and processes. It starts
 // nothing.
 func checkMux(ctx context.Context, f *controller.Findings) {
-	paths, err := mux.DefaultPaths(os.Getenv)
+	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
 		f.Fail("mux", "export HOME, XDG_STATE_HOME or GC_MUX_SOCKET", "%v", err)
 		return
@@ -163,7 +164,7 @@ func checkMux(ctx context.Context, f *controller.Findings) {
 	checkSocket(f, paths.Socket)
 	client, err := mux.Dial(ctx, paths)
 	switch {
-	case errors.Is(err, mux.ErrNoServer):
+	case errors.Is(err, api.ErrNoServer):
 		f.OK("mux", "no server runs; the first session starts it")
 		return
 	case err != nil:

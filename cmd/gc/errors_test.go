@@ -15,6 +15,7 @@ import (
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -30,7 +31,7 @@ func TestReport(t *testing.T) {
 		{fmt.Errorf("start x: %w", runtime.ErrSessionExists), 1, "gc: start x: session already exists\nhint: gc session kill NAME ends the one that runs\n"},
 		{fmt.Errorf("x: %w", runtime.ErrSessionNotFound), 3, "gc: x: session not found\nhint: gc session list --all\n"},
 		{fmt.Errorf("wait: %w", runtime.ErrUnsupported), 5, "gc: wait: not supported by this provider\n"},
-		{fmt.Errorf("peek: %w", mux.ErrUnreachable), 4, "gc: peek: the mux server does not answer\nhint: gc mux status\n"},
+		{fmt.Errorf("peek: %w", api.ErrUnreachable), 4, "gc: peek: the mux server does not answer\nhint: gc mux status\n"},
 		{fmt.Errorf("attach x: %w", &mux.SignalError{Signal: syscall.SIGTERM}), 143, "gc: attach x: ended by signal: terminated\n"},
 		{fail(124, "", "a: exit did not happen"), 124, "gc: a: exit did not happen\n"},
 		{&cityapi.Error{Err: cityapi.ErrControllerRunning, Help: "try gc stop"}, 1, "gc: the city has a controller already\nhint: try gc stop\n"},

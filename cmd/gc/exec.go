@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // Exit statuses of gc exec, besides those of the command.
@@ -141,7 +142,7 @@ func ensureMux(ctx context.Context, h *mux.Host) (*mux.Client, error) {
 	if h != nil {
 		return h.Ensure(ctx)
 	}
-	paths, err := mux.DefaultPaths(os.Getenv)
+	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +150,8 @@ func ensureMux(ctx context.Context, h *mux.Host) (*mux.Client, error) {
 }
 
 // request is what the server, of h or here, is asked for.
-func (o *execOptions) request(ctx context.Context, a *app, h *mux.Host) (mux.ExecRequest, error) {
-	r := mux.ExecRequest{
+func (o *execOptions) request(ctx context.Context, a *app, h *mux.Host) (api.ExecRequest, error) {
+	r := api.ExecRequest{
 		Background: o.background, PTY: o.pty, IdleTimeoutMS: o.idle.Milliseconds(),
 		Label: o.label, Owner: o.owner, CallID: o.callID, Key: o.key, Notify: o.notify,
 	}
@@ -191,7 +192,7 @@ func (o *execOptions) request(ctx context.Context, a *app, h *mux.Host) (mux.Exe
 
 // place sets folder and environment: the caller's here, and on another machine
 // what a login there has.
-func (o *execOptions) place(ctx context.Context, h *mux.Host, r *mux.ExecRequest) (err error) {
+func (o *execOptions) place(ctx context.Context, h *mux.Host, r *api.ExecRequest) (err error) {
 	if h == nil {
 		r.Env = os.Environ()
 		r.WorkDir, err = filepath.Abs(o.cwd)
@@ -211,7 +212,7 @@ func (o *execOptions) place(ctx context.Context, h *mux.Host, r *mux.ExecRequest
 // readInput puts standard input into the request where that waits for nobody: a
 // file, in the foreground a small one (0 may be one of /proc, as long as it
 // likes), and there the null device.
-func (o *execOptions) readInput(a *app, r *mux.ExecRequest) error {
+func (o *execOptions) readInput(a *app, r *api.ExecRequest) error {
 	f, ok := a.in.(*os.File)
 	if !ok {
 		return nil
@@ -258,7 +259,7 @@ func withoutVar(env []string, key string) []string {
 }
 
 // leftRunning says that a command goes on.
-func (a *app) leftRunning(res mux.ExecResult, asJSON bool) error {
+func (a *app) leftRunning(res api.ExecResult, asJSON bool) error {
 	if asJSON {
 		if err := a.printJSON(res); err != nil {
 			return err
@@ -279,14 +280,14 @@ type foreground struct {
 	missing uint64 // bytes of output that the server did not keep
 	unread  bool   // nobody takes it
 	signals int
-	last    mux.ExecResult
+	last    api.ExecResult
 }
 
 // errUnwritten ends the passing on of output that nobody takes.
 var errUnwritten = errors.New("standard output takes no more")
 
 // run passes input, output and signals on until the end or the yield.
-func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
+func (f *foreground) run(ctx context.Context, r api.ExecRequest) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	signals := make(chan os.Signal, 4)
@@ -299,7 +300,7 @@ func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
 	defer signal.Stop(pipe)
 	limited, yield := context.WithCancel(ctx)
 	defer yield()
-	err := f.client.ExecFollow(limited, r, func(res mux.ExecResult) error {
+	err := f.client.ExecFollow(limited, r, func(res api.ExecResult) error {
 		if f.id == "" {
 			f.id = res.ID
 			if f.options.yield > 0 {
@@ -324,7 +325,7 @@ func (f *foreground) run(ctx context.Context, r mux.ExecRequest) error {
 }
 
 // take passes output on.
-func (f *foreground) take(ctx context.Context, res mux.ExecResult) error {
+func (f *foreground) take(ctx context.Context, res api.ExecResult) error {
 	f.last = res
 	f.missing += res.Missing
 	if f.options.json {
@@ -369,7 +370,7 @@ func (f *foreground) leave(ctx context.Context) error {
 	return f.leftRunning(res, f.options.json)
 }
 
-func (f *foreground) end(ctx context.Context, res mux.ExecResult) error {
+func (f *foreground) end(ctx context.Context, res api.ExecResult) error {
 	if f.options.json {
 		res, err := f.all(ctx)
 		if err != nil {
@@ -391,15 +392,15 @@ func (f *foreground) end(ctx context.Context, res mux.ExecResult) error {
 }
 
 // all is the command with its output from the start.
-func (f *foreground) all(ctx context.Context) (mux.ExecResult, error) {
+func (f *foreground) all(ctx context.Context) (api.ExecResult, error) {
 	start := uint64(0)
-	res, err := f.client.ProcessPoll(ctx, f.id, mux.PollRequest{Cursor: &start, Caller: f.caller})
+	res, err := f.client.ProcessPoll(ctx, f.id, api.PollRequest{Cursor: &start, Caller: f.caller})
 	res.Missing = max(res.Missing, f.missing)
 	return res, err
 }
 
 // endOf is the exit status that stands for an ended command.
-func endOf(a *app, res mux.ExecResult) error {
+func endOf(a *app, res api.ExecResult) error {
 	switch {
 	case res.Status == process.TimedOut:
 		fmt.Fprintf(a.err, "%s: timed out (%s) after %s\n", program, display.Line(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
@@ -437,7 +438,7 @@ func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal, star
 		err := f.pass(limited, sig, started)
 		late := limited.Err()
 		stop()
-		if err != nil && late != nil || errors.Is(err, mux.ErrUnreachable) {
+		if err != nil && late != nil || errors.Is(err, api.ErrUnreachable) {
 			cancel(&mux.SignalError{Signal: sig})
 			return
 		}
@@ -464,11 +465,11 @@ func (f *foreground) feed(ctx context.Context) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := f.in.Read(buf)
-		if n > 0 && f.client.ProcessWrite(ctx, f.id, mux.WriteRequest{Data: buf[:n]}) != nil {
+		if n > 0 && f.client.ProcessWrite(ctx, f.id, api.WriteRequest{Data: buf[:n]}) != nil {
 			return
 		}
 		if err != nil {
-			_ = f.client.ProcessWrite(ctx, f.id, mux.WriteRequest{EOF: true})
+			_ = f.client.ProcessWrite(ctx, f.id, api.WriteRequest{EOF: true})
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 )
@@ -46,7 +47,7 @@ func (a *app) dialMux(ctx context.Context) (*mux.Client, error) {
 	if h != nil {
 		return h.Dial(ctx)
 	}
-	paths, err := mux.DefaultPaths(os.Getenv)
+	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 type logsOptions struct {
@@ -76,7 +76,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	if err != nil {
 		return err
 	}
-	res, err := client.Peek(ctx, mux.PeekRequest{Name: t.session, Lines: o.lines, Join: true})
+	res, err := client.Peek(ctx, api.PeekRequest{Name: t.session, Lines: o.lines, Join: true})
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 
 // logsOf prints what one of several agents has printed. With -f the follower goes
 // on with it, and prints it first; nil: it has ended.
-func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logsOptions) (*follower, mux.PeekResult, error) {
-	var res mux.PeekResult
+func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logsOptions) (*follower, api.PeekResult, error) {
+	var res api.PeekResult
 	show := func(line string) error { return out.Output(t.label, line) }
 	f := &follower{print: show, say: func(text string) { _ = out.Note(t.label, text, display.Dim) }}
 	muxed, err := inMux(ctx, t)
@@ -171,7 +171,7 @@ func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logs
 	if f.client, err = sessionClient(ctx, t, "logs"); err != nil {
 		return nil, res, err
 	}
-	res, err = f.client.Peek(ctx, mux.PeekRequest{Name: t.session, Lines: o.lines, Join: true})
+	res, err = f.client.Peek(ctx, api.PeekRequest{Name: t.session, Lines: o.lines, Join: true})
 	if f.id = res.ID; err != nil || o.follow && res.Exit == nil {
 		return f, res, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // A line on the screen is printed when it has stood unchanged for settleFirst,
@@ -43,7 +44,7 @@ type shownLine struct {
 
 // run prints until the session ends, or ctx does, or flush is closed: then
 // without an exit.
-func (l *follower) run(ctx context.Context, res mux.PeekResult) (*mux.Exit, error) {
+func (l *follower) run(ctx context.Context, res api.PeekResult) (*api.Exit, error) {
 	l.shown = map[uint64]*shownLine{}
 	following, cancel := l.untilFlush(ctx)
 	defer cancel()
@@ -54,11 +55,11 @@ func (l *follower) run(ctx context.Context, res mux.PeekResult) (*mux.Exit, erro
 		if err != nil || over || res.Exit != nil {
 			return res.Exit, err
 		}
-		wait := mux.WaitRequest{Conditions: []mux.Condition{{Changed: &res.Revision}, {Exit: true}}}
+		wait := api.WaitRequest{Conditions: []api.Condition{{Changed: &res.Revision}, {Exit: true}}}
 		if !due.IsZero() {
 			wait.Timeout = max(due.Sub(now), time.Millisecond)
 		}
-		if _, err := l.client.Wait(following, l.id, wait); err != nil && !errors.Is(err, mux.ErrNotFound) && following.Err() == nil {
+		if _, err := l.client.Wait(following, l.id, wait); err != nil && !errors.Is(err, api.ErrNotFound) && following.Err() == nil {
 			return nil, err
 		}
 		pause := time.NewTimer(followPause)
@@ -91,17 +92,17 @@ func (l *follower) untilFlush(ctx context.Context) (context.Context, context.Can
 
 // look peeks at the end of the session's lines, or at all of them when that is
 // not enough.
-func (l *follower) look(ctx context.Context) (mux.PeekResult, error) {
-	res, err := l.client.Peek(ctx, mux.PeekRequest{Name: l.id, Lines: followTail, Join: true})
+func (l *follower) look(ctx context.Context) (api.PeekResult, error) {
+	res, err := l.client.Peek(ctx, api.PeekRequest{Name: l.id, Lines: followTail, Join: true})
 	if err != nil || res.Lines == nil || res.Lines.First <= l.next {
 		return res, err
 	}
-	return l.client.Peek(ctx, mux.PeekRequest{Name: l.id, Join: true})
+	return l.client.Peek(ctx, api.PeekRequest{Name: l.id, Join: true})
 }
 
 // take prints what has come to rest, or all of it when that is over, and says
 // when more may have.
-func (l *follower) take(res mux.PeekResult, now time.Time, over bool) (due time.Time, err error) {
+func (l *follower) take(res api.PeekResult, now time.Time, over bool) (due time.Time, err error) {
 	n := res.Lines
 	if n == nil { // the alternate screen, or nothing at all
 		if !l.began && !l.painted {

@@ -20,6 +20,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -43,7 +44,7 @@ of your user can control every session.`, `
 	return cmd
 }
 
-func isNoServer(err error) bool { return errors.Is(err, mux.ErrNoServer) }
+func isNoServer(err error) bool { return errors.Is(err, api.ErrNoServer) }
 
 func newMuxStatusCmd(a *app) *cobra.Command {
 	var asJSON bool
@@ -197,7 +198,7 @@ func runMuxUpgrade(ctx context.Context, a *app, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, upgradeLimit)
 	defer cancel()
 	if err := client.Upgrade(ctx, path, to); err != nil {
-		if errors.Is(err, mux.ErrUpgrade) {
+		if errors.Is(err, api.ErrUpgrade) {
 			return fail(exitFailure, "the old program serves again; gc mux status shows it", "%v", err)
 		}
 		return err
@@ -266,7 +267,7 @@ func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
 	if o.environ {
 		return json.NewEncoder(a.out).Encode(runtime.Environment(os.Environ()))
 	}
-	paths, err := mux.DefaultPaths(os.Getenv)
+	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
 		return err
 	}

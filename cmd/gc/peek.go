@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
@@ -39,7 +40,7 @@ func newPeekCmd(a *app, s scope) *cobra.Command {
 	f.StringVar(&o.format, "format", "text", "text, ansi or json")
 	f.BoolVar(&o.join, "join", false, "join lines that the terminal wrapped")
 	f.StringVar(&o.at, "at", "", "as it was then, for a recorded session: a time, 90s since its start, -30s from now, or a number of bytes of output")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{mux.FormatText, mux.FormatANSI, mux.FormatJSON}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.FormatText, api.FormatANSI, api.FormatJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return describe(cmd, `Prints the screen as a person would see it now; with -n or --all also what
 scrolled off. It answers after the program's end too, while the session is
 kept. Text never holds control characters; ansi is the screen with its colours,
@@ -59,7 +60,7 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 	case o.lines < 0:
 		return fail(exitUsage, "--all shows everything", "-n %d: want at least 1", o.lines)
 	}
-	r := mux.PeekRequest{
+	r := api.PeekRequest{
 		Name: t.session, Lines: o.lines, Screen: o.lines == 0 && !o.all, Format: o.format, Join: o.join,
 	}
 	if o.at != "" {
@@ -72,7 +73,7 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 	if o.format == "text" && !muxed {
 		lines := o.lines
 		if lines == 0 && !o.all {
-			lines = mux.DefaultRows
+			lines = api.DefaultRows
 		}
 		text, err := t.provider.Peek(ctx, t.session, lines)
 		if err != nil {
@@ -88,7 +89,7 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.format == mux.FormatANSI && a.onTerminal() {
+	if o.format == api.FormatANSI && a.onTerminal() {
 		return a.printRows(ctx, client, r, res)
 	}
 	return a.printPeek(res, o.format)
@@ -102,8 +103,8 @@ func (a *app) onTerminal() bool {
 
 // printRows prints the rows of a dump that is for a terminal emulator: on a
 // person's terminal its modes would stay.
-func (a *app) printRows(ctx context.Context, client *mux.Client, r mux.PeekRequest, res mux.PeekResult) error {
-	r.Format = mux.FormatJSON
+func (a *app) printRows(ctx context.Context, client *mux.Client, r api.PeekRequest, res api.PeekResult) error {
+	r.Format = api.FormatJSON
 	sized, err := client.Peek(ctx, r)
 	if err != nil || sized.Screen == nil {
 		return err
@@ -122,11 +123,11 @@ func (a *app) printRows(ctx context.Context, client *mux.Client, r mux.PeekReque
 	return err
 }
 
-func (a *app) printPeek(res mux.PeekResult, format string) error {
+func (a *app) printPeek(res api.PeekResult, format string) error {
 	switch format {
-	case mux.FormatJSON:
+	case api.FormatJSON:
 		return a.printJSON(res)
-	case mux.FormatANSI:
+	case api.FormatANSI:
 		_, err := fmt.Fprint(a.out, res.Text)
 		return err
 	}
@@ -149,7 +150,7 @@ var momentLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-0
 // peekMoment reads the value of --at into a request: a time, a duration since the
 // beginning of the recording (or before now, with a minus), or a number of bytes
 // of output.
-func peekMoment(r *mux.PeekRequest, at string, now time.Time) error {
+func peekMoment(r *api.PeekRequest, at string, now time.Time) error {
 	if n, err := strconv.ParseUint(at, 10, 64); err == nil {
 		r.AtOutput = &n
 		return nil
@@ -178,7 +179,7 @@ func peekMoment(r *mux.PeekRequest, at string, now time.Time) error {
 }
 
 // peekAt shows what a recorded session showed.
-func peekAt(ctx context.Context, a *app, t *target, r mux.PeekRequest, at string) error {
+func peekAt(ctx context.Context, a *app, t *target, r api.PeekRequest, at string) error {
 	if err := peekMoment(&r, at, time.Now()); err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func peekAt(ctx context.Context, a *app, t *target, r mux.PeekRequest, at string
 	if err != nil {
 		return err
 	}
-	if r.Format == mux.FormatANSI && a.onTerminal() {
+	if r.Format == api.FormatANSI && a.onTerminal() {
 		return a.printRows(ctx, client, r, res)
 	}
 	return a.printPeek(res, r.Format)

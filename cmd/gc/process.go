@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 func newProcessCmd(a *app) *cobra.Command {
@@ -52,17 +53,17 @@ func (a *app) onProcess(act func(ctx context.Context, c *mux.Client, args []stri
 	return func(cmd *cobra.Command, args []string) error {
 		client, err := a.dialMux(cmd.Context())
 		if isNoServer(err) && len(args) > 0 {
-			err = fmt.Errorf("%w: background command %s", mux.ErrNotFound, args[0])
+			err = fmt.Errorf("%w: background command %s", api.ErrNotFound, args[0])
 		}
 		if err == nil {
 			defer client.Close()
 			err = act(cmd.Context(), client, args)
 		}
-		if errors.Is(err, mux.ErrExited) {
+		if errors.Is(err, api.ErrExited) {
 			return fail(exitFailure, "gc process poll "+args[0], "background command %s has ended, or closed its input", args[0])
 		}
-		if errors.Is(err, mux.ErrNotFound) {
-			return fail(exitNotFound, "gc process list", "%v", strings.TrimPrefix(err.Error(), mux.ErrNotFound.Error()+": ")+" is not known")
+		if errors.Is(err, api.ErrNotFound) {
+			return fail(exitNotFound, "gc process list", "%v", strings.TrimPrefix(err.Error(), api.ErrNotFound.Error()+": ")+" is not known")
 		}
 		return err
 	}
@@ -132,7 +133,7 @@ after their owner saw the end, 24 hours at most, 50 of an owner.`, `
 }
 
 func runProcessList(ctx context.Context, a *app, owner string, running, asJSON bool) error {
-	all := []mux.ExecResult{}
+	all := []api.ExecResult{}
 	client, err := a.dialMux(ctx)
 	switch {
 	case isNoServer(err):
@@ -178,7 +179,7 @@ func newProcessPollCmd(a *app) *cobra.Command {
 	f.Uint64Var(&cursor, "cursor", 0, "from here on; acknowledges what is before (default: from what was acknowledged last)")
 	f.BoolVar(&asJSON, "json", false, "the result as JSON")
 	cmd.RunE = a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
-		r := mux.PollRequest{WaitMS: wait.Milliseconds(), Caller: callerName()}
+		r := api.PollRequest{WaitMS: wait.Milliseconds(), Caller: callerName()}
 		if cmd.Flags().Changed("cursor") {
 			r.Cursor = &cursor
 		}

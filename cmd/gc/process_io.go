@@ -11,13 +11,14 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 )
 
 var processStatuses = statuses{exitNotFound: "no such command", exitCannotTell: ""}
 
 func newProcessLogCmd(a *app) *cobra.Command {
-	var r mux.LogRequest
+	var r api.LogRequest
 	var number, asJSON bool
 	cmd := &cobra.Command{
 		Use:               "log ID",
@@ -40,10 +41,10 @@ func newProcessLogCmd(a *app) *cobra.Command {
 	f.IntVar(&r.Limit, "limit", 0, "lines at most (default 200)")
 	f.IntVar(&r.Tail, "tail", 0, "the last so many lines")
 	f.StringVar(&r.Match, "match", "", "only lines that match this RE2 pattern")
-	f.StringVar(&r.Format, "format", mux.FormatText, "text, raw, screen")
+	f.StringVar(&r.Format, "format", api.FormatText, "text, raw, screen")
 	f.BoolVarP(&number, "number", "n", false, "with line numbers")
 	f.BoolVar(&asJSON, "json", false, "as JSON, with what is needed to go on")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{mux.FormatText, mux.FormatRaw, mux.FormatScreen}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.FormatText, api.FormatRaw, api.FormatScreen}, cobra.ShellCompDirectiveNoFileComp))
 	return describe(cmd, `Prints the last 200 lines, or those from --offset on. Lines are numbered from 1, and
 a number never shifts. As text a line is what a terminal would show of it, so that
 a progress bar is one line; raw is every byte (escaped when standard output is a
@@ -54,15 +55,15 @@ terminal); screen is what the command's terminal shows now.`, `
 }
 
 // printLog prints a page.
-func (a *app) printLog(res mux.LogResult, format string, number bool) error {
+func (a *app) printLog(res api.LogResult, format string, number bool) error {
 	var b strings.Builder
-	if format == mux.FormatScreen {
+	if format == api.FormatScreen {
 		fmt.Fprintln(&b, display.Text(res.Screen))
 	}
 	terminal := a.width() > 0
 	for _, l := range res.Lines {
 		text := display.Text(l.Text)
-		if format == mux.FormatRaw {
+		if format == api.FormatRaw {
 			if text = string(l.Data); terminal {
 				text = display.Text(text)
 			}
@@ -108,7 +109,7 @@ func newProcessWriteCmd(a *app) *cobra.Command {
 				return err
 			}
 		}
-		return c.ProcessWrite(ctx, args[0], mux.WriteRequest{Data: []byte(text), EOF: eof})
+		return c.ProcessWrite(ctx, args[0], api.WriteRequest{Data: []byte(text), EOF: eof})
 	})
 	return describe(cmd, "Writes the text and adds nothing. Without TEXT, and for -, it is read from standard\ninput. It waits until the command has taken all of it.", `
 		gc process write ID 'half a '
@@ -123,7 +124,7 @@ func newProcessSubmitCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeProcesses,
 		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
 			text := strings.Join(args[1:], "")
-			return c.ProcessWrite(ctx, args[0], mux.WriteRequest{Data: []byte(text), Submit: true})
+			return c.ProcessWrite(ctx, args[0], api.WriteRequest{Data: []byte(text), Submit: true})
 		}),
 	}
 	return describe(cmd, "Writes the text and what ends a line: LF, on a terminal CR.", "gc process submit ID yes", processStatuses)
@@ -213,7 +214,7 @@ func newProcessClearCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeEveryProcess,
 		RunE: a.onEach(func(ctx context.Context, c *mux.Client, id string) error {
 			err := c.ProcessRemove(ctx, id, false)
-			if errors.Is(err, mux.ErrBusy) {
+			if errors.Is(err, api.ErrBusy) {
 				return fail(exitFailure, "gc process kill "+id+" ends it, gc process remove forgets it too", "background command %s still runs", id)
 			}
 			return err

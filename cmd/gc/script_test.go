@@ -23,6 +23,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime/subprocess"
 )
 
@@ -108,7 +109,7 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 		return nil
 	})
 	endTmux(ctx, t, filepath.Join(env.Getenv("XDG_STATE_HOME"), "gc", "tmux"))
-	paths, err := mux.DefaultPaths(env.Getenv)
+	paths, err := api.DefaultPaths(env.Getenv)
 	if err != nil {
 		t.Errorf("mux paths: %v", err)
 		return

@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // inspection is what gc session inspect --json prints.
 type inspection struct {
-	mux.SessionInfo
+	api.SessionInfo
 	Meta      map[string]string `json:"meta"`
-	Processes []mux.ProcessInfo `json:"processes"`
+	Processes []api.ProcessInfo `json:"processes"`
 }
 
 func newSessionInspectCmd(a *app, s scope) *cobra.Command {
@@ -43,13 +43,13 @@ func runSessionInspect(ctx context.Context, a *app, t *target, asJSON bool) erro
 	if err != nil {
 		return err
 	}
-	in := inspection{SessionInfo: info, Meta: map[string]string{}, Processes: []mux.ProcessInfo{}}
+	in := inspection{SessionInfo: info, Meta: map[string]string{}, Processes: []api.ProcessInfo{}}
 	if meta, err := client.Meta(ctx, info.ID); err != nil {
 		return err
 	} else if meta != nil {
 		in.Meta = meta
 	}
-	if info.State == mux.StateRunning {
+	if info.State == api.StateRunning {
 		tree, err := client.Processes(ctx, info.ID)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (in *inspection) print(a *app) error {
 }
 
 // droppedText says what of the output was not kept, "" for nothing.
-func droppedText(d *mux.Dropped) string {
+func droppedText(d *api.Dropped) string {
 	if d == nil {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -44,15 +44,15 @@ func newSessionListCmd(a *app) *cobra.Command {
 
 // sessionOrders are the keys of gc session list --sort; times have the newest
 // first.
-var sessionOrders = orders[mux.SessionInfo]{
-	"name":    func(a, b mux.SessionInfo) int { return strings.Compare(a.Name, b.Name) },
-	"state":   func(a, b mux.SessionInfo) int { return strings.Compare(b.State, a.State) }, // those that run first
-	"created": func(a, b mux.SessionInfo) int { return b.Created.Compare(a.Created) },
-	"active":  func(a, b mux.SessionInfo) int { return activeAt(b).Compare(activeAt(a)) },
+var sessionOrders = orders[api.SessionInfo]{
+	"name":    func(a, b api.SessionInfo) int { return strings.Compare(a.Name, b.Name) },
+	"state":   func(a, b api.SessionInfo) int { return strings.Compare(b.State, a.State) }, // those that run first
+	"created": func(a, b api.SessionInfo) int { return b.Created.Compare(a.Created) },
+	"active":  func(a, b api.SessionInfo) int { return activeAt(b).Compare(activeAt(a)) },
 }
 
 // activeAt is when the session printed something last, or ended.
-func activeAt(s mux.SessionInfo) time.Time {
+func activeAt(s api.SessionInfo) time.Time {
 	if s.Exit != nil {
 		return s.Exit.Time
 	}
@@ -87,7 +87,7 @@ func runSessionList(ctx context.Context, a *app, o sessionListOptions) error {
 	return a.printSessions(sessions, o.listing)
 }
 
-func (a *app) printSessions(sessions []mux.SessionInfo, l listing) error {
+func (a *app) printSessions(sessions []api.SessionInfo, l listing) error {
 	now := time.Now()
 	t := a.newTable(l)
 	header := []string{"NAME", "STATE", "PID", "SIZE", "ATTACHED", "CREATED", "ACTIVE", "COMMAND"}
@@ -111,7 +111,7 @@ func (a *app) printSessions(sessions []mux.SessionInfo, l listing) error {
 }
 
 // pidText is the process of a session that runs.
-func pidText(s mux.SessionInfo) string {
+func pidText(s api.SessionInfo) string {
 	if s.Exit != nil || s.PID == 0 {
 		return "-"
 	}
@@ -119,17 +119,17 @@ func pidText(s mux.SessionInfo) string {
 }
 
 // listMux is never nil, so that JSON has an array.
-func listMux(ctx context.Context, p runtime.Provider, o sessionListOptions) ([]mux.SessionInfo, error) {
+func listMux(ctx context.Context, p runtime.Provider, o sessionListOptions) ([]api.SessionInfo, error) {
 	client, err := muxClient(ctx, p, "session list")
 	if isNoServer(err) {
-		return []mux.SessionInfo{}, nil
+		return []api.SessionInfo{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	sessions, err := client.List(ctx, o.prefix, o.all)
 	if sessions == nil {
-		sessions = []mux.SessionInfo{}
+		sessions = []api.SessionInfo{}
 	}
 	return sessions, err
 }
@@ -148,8 +148,8 @@ func listNames(ctx context.Context, a *app, p runtime.Provider, o sessionListOpt
 	t := a.newTable(o.listing)
 	t.Add("NAME", "STATE")
 	for i, n := range names {
-		sessions[i] = session{n, mux.StateRunning}
-		t.Add(n, mux.StateRunning)
+		sessions[i] = session{n, api.StateRunning}
+		t.Add(n, api.StateRunning)
 	}
 	switch {
 	case o.json:

@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -69,14 +70,14 @@ func runSessionQueue(ctx context.Context, a *app, o sessionQueueOptions) error {
 		return dropQueued(ctx, client, items, o.drop)
 	}
 	if !o.all {
-		items = slices.DeleteFunc(items, func(it mux.QueueItem) bool { return it.State == mux.QueueDelivered })
+		items = slices.DeleteFunc(items, func(it api.QueueItem) bool { return it.State == api.QueueDelivered })
 	}
 	return a.printQueue(items, o.json)
 }
 
-func dropQueued(ctx context.Context, c *mux.Client, items []mux.QueueItem, ids []string) error {
+func dropQueued(ctx context.Context, c *mux.Client, items []api.QueueItem, ids []string) error {
 	for _, id := range ids {
-		i := slices.IndexFunc(items, func(it mux.QueueItem) bool { return shortID(it.ID) == shortID(id) })
+		i := slices.IndexFunc(items, func(it api.QueueItem) bool { return shortID(it.ID) == shortID(id) })
 		if i < 0 {
 			return fail(exitNotFound, "gc session queue --all", "no message %s", id)
 		}
@@ -87,9 +88,9 @@ func dropQueued(ctx context.Context, c *mux.Client, items []mux.QueueItem, ids [
 	return nil
 }
 
-func (a *app) printQueue(items []mux.QueueItem, asJSON bool) error {
+func (a *app) printQueue(items []api.QueueItem, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(slices.Concat([]mux.QueueItem{}, items))
+		return a.printJSON(slices.Concat([]api.QueueItem{}, items))
 	}
 	if len(items) == 0 {
 		fmt.Fprintln(a.err, "no messages")
@@ -117,11 +118,11 @@ func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) e
 	if err != nil {
 		return err
 	}
-	if info.State != mux.StateRunning {
+	if info.State != api.StateRunning {
 		return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
 	}
-	it, err := client.Enqueue(ctx, mux.QueueRequest{
-		Target: info.Name, Session: info.ID, Text: o.text, Policy: mux.PolicyWaitIdle, TTL: o.ttl, Raw: o.raw,
+	it, err := client.Enqueue(ctx, api.QueueRequest{
+		Target: info.Name, Session: info.ID, Text: o.text, Policy: api.PolicyWaitIdle, TTL: o.ttl, Raw: o.raw,
 	})
 	if err != nil || o.delivery == deliverQueue {
 		return errors.Join(err, a.printWaiting(it, o.json))
@@ -145,7 +146,7 @@ func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) e
 }
 
 // receiptOfQueued is what became of a message.
-func receiptOfQueued(it mux.QueueItem) runtime.Receipt {
+func receiptOfQueued(it api.QueueItem) runtime.Receipt {
 	if it.Receipt == nil {
 		return runtime.Receipt{State: runtime.Dead, Detail: it.Detail}
 	}
@@ -157,7 +158,7 @@ func receiptOfQueued(it mux.QueueItem) runtime.Receipt {
 }
 
 // printWaiting tells of a message that was put into the queue.
-func (a *app) printWaiting(it mux.QueueItem, asJSON bool) error {
+func (a *app) printWaiting(it api.QueueItem, asJSON bool) error {
 	if it.ID == "" {
 		return nil
 	}

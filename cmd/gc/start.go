@@ -21,6 +21,7 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -205,9 +206,9 @@ func recorder(p runtime.Provider) controller.Recorder {
 		}
 		err = c.Recording(ctx, session, mux.RecordingASCIICast, w)
 		switch {
-		case errors.Is(err, mux.ErrRequest): // an agent that ran before
+		case errors.Is(err, api.ErrRequest): // an agent that ran before
 			return fmt.Errorf("recording of %s: %w", session, runtime.ErrUnsupported)
-		case errors.Is(err, mux.ErrNotFound):
+		case errors.Is(err, api.ErrNotFound):
 			return fmt.Errorf("recording of %s: %w", session, runtime.ErrSessionNotFound)
 		}
 		return err

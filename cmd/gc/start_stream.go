@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -142,7 +143,7 @@ func (s *cityStream) follow(ctx context.Context, e cityapi.Event, lines int) {
 	if client == nil {
 		return
 	}
-	res, err := client.Peek(ctx, mux.PeekRequest{Name: e.Session, Lines: lines, Join: true})
+	res, err := client.Peek(ctx, api.PeekRequest{Name: e.Session, Lines: lines, Join: true})
 	if err != nil || !s.first(res.ID) {
 		return
 	}
@@ -203,7 +204,7 @@ func (s *cityStream) ended(ctx context.Context, session string) (text string, ok
 	if client == nil {
 		return "", false
 	}
-	res, err := client.Peek(ctx, mux.PeekRequest{Name: session, Join: true})
+	res, err := client.Peek(ctx, api.PeekRequest{Name: session, Join: true})
 	if err != nil || res.Exit == nil || !s.first(res.ID) {
 		return "", false
 	}

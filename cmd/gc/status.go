@@ -16,7 +16,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -284,9 +284,9 @@ func (a *app) lastLines(ctx context.Context, s cityapi.Status) map[string]string
 		}
 		return last
 	}
-	var requests []mux.PeekRequest
+	var requests []api.PeekRequest
 	for _, ag := range agents {
-		requests = append(requests, mux.PeekRequest{Name: ag.Session, Screen: true})
+		requests = append(requests, api.PeekRequest{Name: ag.Session, Screen: true})
 	}
 	client, err := muxClient(ctx, p, "peek")
 	if err != nil || len(requests) == 0 {

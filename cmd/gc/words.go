@@ -9,7 +9,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -239,12 +239,12 @@ func exitText(e *runtime.Exit) string {
 	return "exit status " + strconv.Itoa(e.Code)
 }
 
-func runtimeExit(e *mux.Exit) *runtime.Exit {
+func runtimeExit(e *api.Exit) *runtime.Exit {
 	return &runtime.Exit{Code: e.Code, Signal: e.Signal, Reason: e.Reason, Time: e.Time}
 }
 
 // sessionState is the state of a session, how it ended, and the colour for it.
-func sessionState(s mux.SessionInfo) (string, display.Colour) {
+func sessionState(s api.SessionInfo) (string, display.Colour) {
 	switch {
 	case s.Exit == nil:
 		return s.State, display.Green

@@ -14,7 +14,7 @@ import (
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
-	"gascity.dev/gc/mux"
+	muxapi "gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 	"gascity.dev/gc/runtime/runtimefake"
@@ -134,7 +134,7 @@ func BenchmarkReconcileNative(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	paths, err := mux.DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": filepath.Join(dir, "s")}[k] })
+	paths, err := muxapi.DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": filepath.Join(dir, "s")}[k] })
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func BenchmarkReconcileNative(b *testing.B) {
 				agent.MetaToken: inst.Token, agent.MetaLaunchHash: s.Hashes.Launch, agent.MetaProvisionHash: s.Hashes.Provision,
 				agent.MetaLiveHash: s.Hashes.Live, agent.MetaConfigHash: s.Hashes.Core,
 			}
-			_, err := client.Create(b.Context(), mux.CreateRequest{
+			_, err := client.Create(b.Context(), muxapi.CreateRequest{
 				ID: inst.ID, Name: s.Session, Argv: []string{"sleep", "100000"}, Env: os.Environ(), Meta: meta, ScrollbackLines: 100,
 			})
 			if err != nil {

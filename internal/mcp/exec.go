@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // Bounds of yieldMs.
@@ -41,8 +42,8 @@ type execInput struct {
 	Notify        string            `json:"notify,omitempty" jsonschema:"when you are woken at its end, default auto"`
 }
 
-func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput) (*mcp.CallToolResult, mux.ExecResult, error) {
-	var out mux.ExecResult
+func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput) (*mcp.CallToolResult, api.ExecResult, error) {
+	var out api.ExecResult
 	client, err := s.Connect(ctx, true)
 	if err != nil {
 		return nil, out, err
@@ -60,7 +61,7 @@ func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput)
 	if err != nil {
 		return nil, out, err
 	}
-	out, err = client.Exec(ctx, mux.ExecRequest{
+	out, err = client.Exec(ctx, api.ExecRequest{
 		Command: in.Command, Argv: in.Argv, Background: in.Background, YieldMS: min(max(yield, yieldLeast), yieldMost),
 		PTY: in.PTY, Cols: in.Cols, Rows: in.Rows, TimeoutMS: in.TimeoutMS, IdleTimeoutMS: in.IdleTimeoutMS,
 		Stdin: []byte(in.Stdin), EOF: in.EOF, WorkDir: dir, Env: s.environ(in.Env), Label: in.Label,
@@ -140,7 +141,7 @@ func ok(f func(ctx context.Context, c *mux.Client, in processInput) error) proce
 
 var processActions = map[string]processAction{
 	"poll": {false, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
-		return c.ProcessPoll(ctx, in.ID, mux.PollRequest{Cursor: in.Cursor, WaitMS: in.WaitMS, Caller: s.Caller})
+		return c.ProcessPoll(ctx, in.ID, api.PollRequest{Cursor: in.Cursor, WaitMS: in.WaitMS, Caller: s.Caller})
 	}},
 	"wait": {false, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
 		limit := time.Duration(in.TimeoutMS) * time.Millisecond
@@ -150,7 +151,7 @@ var processActions = map[string]processAction{
 		return c.ProcessWait(ctx, in.ID, s.Caller, limit)
 	}},
 	"log": {false, func(ctx context.Context, _ *server, c *mux.Client, in processInput) (any, error) {
-		return c.ProcessLog(ctx, in.ID, mux.LogRequest{Offset: in.Offset, Limit: in.Limit, Tail: in.Tail, Match: in.Match, Format: in.Format})
+		return c.ProcessLog(ctx, in.ID, api.LogRequest{Offset: in.Offset, Limit: in.Limit, Tail: in.Tail, Match: in.Match, Format: in.Format})
 	}},
 	"kill": {true, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
 		grace := 5 * time.Second
@@ -160,10 +161,10 @@ var processActions = map[string]processAction{
 		return c.ProcessKill(ctx, in.ID, s.Caller, grace)
 	}},
 	"write": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
-		return c.ProcessWrite(ctx, in.ID, mux.WriteRequest{Data: []byte(in.Data), EOF: in.EOF})
+		return c.ProcessWrite(ctx, in.ID, api.WriteRequest{Data: []byte(in.Data), EOF: in.EOF})
 	}),
 	"submit": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
-		return c.ProcessWrite(ctx, in.ID, mux.WriteRequest{Data: []byte(in.Data), Submit: true})
+		return c.ProcessWrite(ctx, in.ID, api.WriteRequest{Data: []byte(in.Data), Submit: true})
 	}),
 	"keys": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
 		return c.ProcessKeys(ctx, in.ID, in.Keys, false)

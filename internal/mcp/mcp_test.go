@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // serverVar makes the test binary the server; its value is "control" or "read".
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 			Version: "test", Caller: os.Getenv("GC_SESSION_NAME"), Control: mode == "control",
 			Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"}, Dir: "/",
 			Connect: func(ctx context.Context, start bool) (*mux.Client, error) {
-				paths, err := mux.DefaultPaths(os.Getenv)
+				paths, err := api.DefaultPaths(os.Getenv)
 				if err != nil || !start {
 					c, dialErr := mux.Dial(ctx, paths)
 					return c, dialErr
@@ -50,7 +51,7 @@ func TestMain(m *testing.M) {
 // world is a mux of the test's own, and clients of the protocol.
 type world struct {
 	t     *testing.T
-	paths mux.Paths
+	paths api.Paths
 	mux   *mux.Client
 }
 
@@ -62,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	sock := filepath.Join(dir, "s")
-	w := &world{t: t, paths: mux.Paths{Dir: sock + ".d", Socket: sock}}
+	w := &world{t: t, paths: api.Paths{Dir: sock + ".d", Socket: sock}}
 	if w.mux, err = mux.Ensure(t.Context(), w.paths, "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -192,10 +193,10 @@ func TestClientRunsABackgroundCommand(t *testing.T) {
 func TestOthersAreReadOnly(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	if _, err := w.mux.Create(ctx, mux.CreateRequest{Name: "other", Argv: []string{"cat"}, Env: []string{"PATH=" + os.Getenv("PATH")}}); err != nil {
+	if _, err := w.mux.Create(ctx, api.CreateRequest{Name: "other", Argv: []string{"cat"}, Env: []string{"PATH=" + os.Getenv("PATH")}}); err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := w.mux.Exec(ctx, mux.ExecRequest{Argv: []string{"sleep", "60"}, Background: true, Owner: "other", Env: []string{"PATH=" + os.Getenv("PATH")}})
+	foreign, err := w.mux.Exec(ctx, api.ExecRequest{Argv: []string{"sleep", "60"}, Background: true, Owner: "other", Env: []string{"PATH=" + os.Getenv("PATH")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestOthersAreReadOnly(t *testing.T) {
 		t.Errorf("poll of another's: %v", r)
 	}
 	c := w.connect("me", "control")
-	if r := must(t, c, "session_send", args{"name": "other", "text": "hello there"}); r["state"] != mux.Submitted {
+	if r := must(t, c, "session_send", args{"name": "other", "text": "hello there"}); r["state"] != api.Submitted {
 		t.Errorf("send with control: %v", r)
 	}
 	if r := must(t, s, "session_wait", args{"name": "other", "until": "text", "text": "hello there"}); r["met"] != true {
@@ -235,10 +236,10 @@ func TestOthersAreReadOnly(t *testing.T) {
 func TestNobodyOwnsNothing(t *testing.T) {
 	w := newWorld(t)
 	env := []string{"PATH=" + os.Getenv("PATH")}
-	if _, err := w.mux.Create(t.Context(), mux.CreateRequest{Name: "person", Argv: []string{"cat"}, Env: env}); err != nil {
+	if _, err := w.mux.Create(t.Context(), api.CreateRequest{Name: "person", Argv: []string{"cat"}, Env: env}); err != nil {
 		t.Fatal(err)
 	}
-	other, err := w.mux.Exec(t.Context(), mux.ExecRequest{Argv: []string{"sleep", "60"}, Background: true, Key: "k", Env: env})
+	other, err := w.mux.Exec(t.Context(), api.ExecRequest{Argv: []string{"sleep", "60"}, Background: true, Key: "k", Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 type listInput struct {
@@ -52,8 +53,8 @@ func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listInput)
 }
 
 // owns reports whether a session is the caller's.
-func (s *server) owns(i mux.SessionInfo) bool {
-	return s.isCaller(i.Name) || i.Kind == mux.KindExec && (s.isCaller(i.Owner) || s.began(i.ID))
+func (s *server) owns(i api.SessionInfo) bool {
+	return s.isCaller(i.Name) || i.Kind == api.KindExec && (s.isCaller(i.Owner) || s.began(i.ID))
 }
 
 type peekInput struct {
@@ -78,7 +79,7 @@ func (s *server) peek(ctx context.Context, _ *mcp.CallToolRequest, in peekInput)
 	if in.Lines <= 0 {
 		in.Lines = peekLines
 	}
-	r, err := client.Peek(ctx, mux.PeekRequest{Name: in.Name, Lines: in.Lines})
+	r, err := client.Peek(ctx, api.PeekRequest{Name: in.Name, Lines: in.Lines})
 	return nil, peekOutput{r.State, r.Revision, r.Text}, err
 }
 
@@ -87,10 +88,10 @@ type sendInput struct {
 	Text string `json:"text" jsonschema:"the message"`
 }
 
-func (s *server) send(ctx context.Context, _ *mcp.CallToolRequest, in sendInput) (*mcp.CallToolResult, mux.Receipt, error) {
-	var out mux.Receipt
+func (s *server) send(ctx context.Context, _ *mcp.CallToolRequest, in sendInput) (*mcp.CallToolResult, api.Receipt, error) {
+	var out api.Receipt
 	err := s.changing(ctx, in.Name, func(c *mux.Client) (err error) {
-		out, err = c.Nudge(ctx, in.Name, mux.NudgeRequest{Text: in.Text})
+		out, err = c.Nudge(ctx, in.Name, api.NudgeRequest{Text: in.Text})
 		return err
 	})
 	return nil, out, err
@@ -139,7 +140,7 @@ func (s *server) wait(ctx context.Context, _ *mcp.CallToolRequest, in waitInput)
 	if in.QuietMS <= 0 {
 		in.QuietMS = 1000
 	}
-	conditions := map[string]mux.Condition{
+	conditions := map[string]api.Condition{
 		"idle": {Idle: true}, "blocked": {Blocked: true}, "exit": {Exit: true}, "text": {Text: in.Text},
 		"quiet": {Quiet: time.Duration(in.QuietMS) * time.Millisecond},
 	}
@@ -151,7 +152,7 @@ func (s *server) wait(ctx context.Context, _ *mcp.CallToolRequest, in waitInput)
 	if limit <= 0 {
 		limit = processWait
 	}
-	r, err := client.Wait(ctx, in.Name, mux.WaitRequest{Conditions: []mux.Condition{cond}, Timeout: limit})
+	r, err := client.Wait(ctx, in.Name, api.WaitRequest{Conditions: []api.Condition{cond}, Timeout: limit})
 	if err != nil {
 		return nil, out, err
 	}
@@ -159,7 +160,7 @@ func (s *server) wait(ctx context.Context, _ *mcp.CallToolRequest, in waitInput)
 	if r.Exit != nil {
 		out.ExitCode = r.Exit.Code
 	}
-	if p, err := client.Peek(ctx, mux.PeekRequest{Name: in.Name, Lines: 20}); err == nil {
+	if p, err := client.Peek(ctx, api.PeekRequest{Name: in.Name, Lines: 20}); err == nil {
 		out.Text = p.Text
 	}
 	return nil, out, nil

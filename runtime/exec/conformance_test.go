@@ -17,6 +17,7 @@ import (
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 	"gascity.dev/gc/runtime/exec"
@@ -121,7 +122,7 @@ func newNative(t testing.TB) *backend {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		c, err := mux.Dial(ctx, mux.Paths{Dir: socket + ".d", Socket: socket})
+		c, err := mux.Dial(ctx, api.Paths{Dir: socket + ".d", Socket: socket})
 		if err != nil {
 			return // it was never started, or ended
 		}

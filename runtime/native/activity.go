@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -28,7 +29,7 @@ func (p *Provider) Seen(ctx context.Context, name string) error {
 	if err == nil {
 		err = p.send(ctx, func(c *mux.Client) error { return c.Seen(ctx, info.ID) })
 	}
-	if errors.Is(err, mux.ErrExited) {
+	if errors.Is(err, api.ErrExited) {
 		err = errors.Join(runtime.ErrSessionNotFound, err)
 	}
 	if err != nil {
@@ -114,7 +115,7 @@ func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) e
 		r := mux.RespondRequest{ID: a.RequestID, Action: a.Action}
 		err = p.send(ctx, func(c *mux.Client) error { return c.Respond(ctx, info.ID, r) })
 	}
-	if errors.Is(err, mux.ErrExited) {
+	if errors.Is(err, api.ErrExited) {
 		err = errors.Join(runtime.ErrSessionNotFound, err)
 	}
 	if err != nil {

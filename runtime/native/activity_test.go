@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -28,7 +28,7 @@ func TestPendingAndRespond(t *testing.T) {
 	if err != nil || a.State != runtime.ActivityBlocked || a.Pending.RequestID != q.RequestID || len(a.Sources) == 0 {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if err := p.Respond(ctx, "a", runtime.Answer{RequestID: "another", Action: "Yes"}); !errors.Is(err, mux.ErrQuestion) {
+	if err := p.Respond(ctx, "a", runtime.Answer{RequestID: "another", Action: "Yes"}); !errors.Is(err, api.ErrQuestion) {
 		t.Fatal(err)
 	}
 	if err := p.Respond(ctx, "a", runtime.Answer{RequestID: q.RequestID, Text: "yes"}); !errors.Is(err, runtime.ErrInteractionUnsupported) {

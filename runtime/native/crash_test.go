@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 )
@@ -87,7 +87,7 @@ func TestQueriesStartNothing(t *testing.T) {
 	if err := p.Stop(ctx, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Client(ctx); !errors.Is(err, mux.ErrNoServer) {
+	if _, err := p.Client(ctx); !errors.Is(err, api.ErrNoServer) {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(b.paths.Socket))
@@ -103,14 +103,14 @@ func TestUnwritableStateDir(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := native.New(native.Options{Paths: mux.Paths{Dir: filepath.Join(file, "d"), Socket: filepath.Join(file, "s")}})
+	p, err := native.New(native.Options{Paths: api.Paths{Dir: filepath.Join(file, "d"), Socket: filepath.Join(file, "s")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
 	begin := time.Now()
 	err = p.Start(t.Context(), "a", runtime.Config{Command: "exec cat", WorkDir: dir})
-	if !errors.Is(err, mux.ErrStateDir) || time.Since(begin) > 5*time.Second {
+	if !errors.Is(err, api.ErrStateDir) || time.Since(begin) > 5*time.Second {
 		t.Fatalf("start: %v after %v", err, time.Since(begin))
 	}
 }

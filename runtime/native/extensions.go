@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -17,7 +18,7 @@ func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Du
 	defer cancel()
 	info, err := p.live(inner, name)
 	if err == nil {
-		_, err = p.wait(inner, info.ID, []mux.Condition{{Idle: true}})
+		_, err = p.wait(inner, info.ID, []api.Condition{{Idle: true}})
 	}
 	if err != nil {
 		return fmt.Errorf("idle %s: %w", name, err)
@@ -25,10 +26,10 @@ func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Du
 	return nil
 }
 
-func (p *Provider) wait(ctx context.Context, id string, conditions []mux.Condition) (int, error) {
-	var r mux.WaitResult
+func (p *Provider) wait(ctx context.Context, id string, conditions []api.Condition) (int, error) {
+	var r api.WaitResult
 	err := p.query(ctx, func(c *mux.Client) (err error) {
-		r, err = c.Wait(ctx, id, mux.WaitRequest{Conditions: conditions})
+		r, err = c.Wait(ctx, id, api.WaitRequest{Conditions: conditions})
 		return err
 	})
 	if err == nil && r.Met < 0 {
@@ -47,11 +48,11 @@ func (p *Provider) AwaitFirstIdle(ctx context.Context, name string, cfg runtime.
 	s := &starter{p: p, name: name, cfg: cfg, id: info.ID}
 	err = driver.AwaitFirstIdle(ctx, name, cfg, s.hooks(), driver.StartupWaits{
 		Idle: func(ctx context.Context) (bool, error) {
-			met, err := p.wait(ctx, info.ID, []mux.Condition{{Idle: true}, {Blocked: true}})
+			met, err := p.wait(ctx, info.ID, []api.Condition{{Idle: true}, {Blocked: true}})
 			return met == 0, err
 		},
 		Changed: func(ctx context.Context) error {
-			_, err := p.wait(ctx, info.ID, []mux.Condition{{Changed: &s.revision}, {Idle: true}})
+			_, err := p.wait(ctx, info.ID, []api.Condition{{Changed: &s.revision}, {Idle: true}})
 			return err
 		},
 	})

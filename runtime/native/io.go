@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
@@ -30,13 +31,13 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		t.Lost(res.Lost)
 	}
 	switch {
-	case errors.Is(err, mux.ErrUnreachable) && !errors.Is(err, mux.ErrLost):
+	case errors.Is(err, api.ErrUnreachable) && !errors.Is(err, mux.ErrLost):
 		// A held connection knows nothing of a server that ended since.
 		p.drop(c)
 		if _, live := p.live(ctx, name); gone(live) {
 			err = live
 		}
-	case errors.Is(err, mux.ErrExited):
+	case errors.Is(err, api.ErrExited):
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSessionNotFound)
 	case err == nil && res.Reason == mux.AttachKicked:
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSentAway)
@@ -53,15 +54,15 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 
 // Nudge implements runtime.Provider.
 func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudgeNamed(ctx, name, mux.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content)})
+	return p.nudgeNamed(ctx, name, api.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content)})
 }
 
 // NudgeNow implements runtime.ImmediateNudgeProvider.
 func (p *Provider) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudgeNamed(ctx, name, mux.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content), Timeout: time.Nanosecond})
+	return p.nudgeNamed(ctx, name, api.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content), Timeout: time.Nanosecond})
 }
 
-func (p *Provider) nudgeNamed(ctx context.Context, name string, r mux.NudgeRequest) (runtime.Receipt, error) {
+func (p *Provider) nudgeNamed(ctx context.Context, name string, r api.NudgeRequest) (runtime.Receipt, error) {
 	info, err := p.live(ctx, name) // proves the connection, too
 	if err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
@@ -75,16 +76,16 @@ func (p *Provider) nudgeNamed(ctx context.Context, name string, r mux.NudgeReque
 
 // nudge sends once. A connection lost meanwhile is an error that says so: the
 // text may have been typed.
-func (p *Provider) nudge(ctx context.Context, id string, r mux.NudgeRequest) (runtime.Receipt, error) {
+func (p *Provider) nudge(ctx context.Context, id string, r api.NudgeRequest) (runtime.Receipt, error) {
 	c, err := p.Client(ctx)
 	if err != nil {
 		return runtime.Receipt{}, convert(err)
 	}
 	got, err := c.Nudge(ctx, id, r)
-	if errors.Is(err, mux.ErrExited) {
+	if errors.Is(err, api.ErrExited) {
 		return runtime.Receipt{State: runtime.Dead, Detail: "the session ended"}, nil
 	}
-	if errors.Is(err, mux.ErrUnreachable) {
+	if errors.Is(err, api.ErrUnreachable) {
 		p.drop(c)
 	}
 	if err != nil {
@@ -107,9 +108,9 @@ func (p *Provider) SendKeys(ctx context.Context, name string, names ...string) e
 
 // Peek implements runtime.Provider.
 func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, error) {
-	var r mux.PeekResult
+	var r api.PeekResult
 	err := p.query(ctx, func(c *mux.Client) (err error) {
-		r, err = c.Peek(ctx, mux.PeekRequest{Name: name, Lines: lines})
+		r, err = c.Peek(ctx, api.PeekRequest{Name: name, Lines: lines})
 		return err
 	})
 	if err != nil {
@@ -130,11 +131,11 @@ func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condi
 	if err != nil {
 		return 0, fmt.Errorf("wait for %s: %w", name, err)
 	}
-	req := mux.WaitRequest{Conditions: make([]mux.Condition, len(any))}
+	req := api.WaitRequest{Conditions: make([]api.Condition, len(any))}
 	for i, c := range any {
-		req.Conditions[i] = mux.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt, Idle: c.Idle, Blocked: c.Blocked, Done: c.Done, Status: c.Status}
+		req.Conditions[i] = api.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt, Idle: c.Idle, Blocked: c.Blocked, Done: c.Done, Status: c.Status}
 	}
-	var r mux.WaitResult
+	var r api.WaitResult
 	err = p.query(ctx, func(c *mux.Client) (err error) {
 		r, err = c.Wait(ctx, info.ID, req)
 		return err
@@ -159,7 +160,7 @@ func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 		return nil, fmt.Errorf("events: %w", convert(err))
 	}
 	stream, err := c.Events(ctx, "")
-	if errors.Is(err, mux.ErrUnreachable) && ctx.Err() == nil {
+	if errors.Is(err, api.ErrUnreachable) && ctx.Err() == nil {
 		p.drop(c)
 		if c, err = p.EnsureClient(ctx); err == nil {
 			stream, err = c.Events(ctx, "")
@@ -189,9 +190,9 @@ func pump(ctx context.Context, stream *mux.EventStream, out chan<- runtime.Event
 		}
 		ev := runtime.Event{Session: e.Session, Time: e.Time}
 		switch e.Type {
-		case mux.EventStarted:
+		case api.EventStarted:
 			ev.Kind = runtime.EventStarted
-		case mux.EventExited:
+		case api.EventExited:
 			ev.Kind, ev.Exit = runtime.EventExited, exitOf(e.Exit)
 		default:
 			continue

@@ -14,6 +14,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 	"gascity.dev/gc/runtime/runtimetest"
@@ -29,12 +30,12 @@ func TestMain(m *testing.M) {
 }
 
 // backend is a multiplexer of one test's own.
-type backend struct{ paths mux.Paths }
+type backend struct{ paths api.Paths }
 
 func newBackend(t testing.TB) *backend {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "mux.sock")
-	b := &backend{mux.Paths{Dir: socket + ".d", Socket: socket}}
+	b := &backend{api.Paths{Dir: socket + ".d", Socket: socket}}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
@@ -24,7 +25,7 @@ import (
 
 // Options configure a Provider. The zero value is the user's own server.
 type Options struct {
-	Paths   mux.Paths // zero: mux.DefaultPaths of this process
+	Paths   api.Paths // zero: mux.DefaultPaths of this process
 	Version string    // what a server started by us reports
 	Host    *mux.Host // whose server it is; nil: this machine's, at Paths
 
@@ -70,8 +71,8 @@ var (
 // New returns a provider. Nothing is started or connected yet. The error says
 // that the state directory cannot be named.
 func New(o Options) (*Provider, error) {
-	if o.Paths == (mux.Paths{}) && o.Host == nil {
-		paths, err := mux.DefaultPaths(os.Getenv)
+	if o.Paths == (api.Paths{}) && o.Host == nil {
+		paths, err := api.DefaultPaths(os.Getenv)
 		if err != nil {
 			return nil, err
 		}
@@ -185,13 +186,13 @@ func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
 			return convert(err)
 		}
 		err = f(c)
-		if err == nil || errors.Is(err, mux.ErrNotFound) {
+		if err == nil || errors.Is(err, api.ErrNotFound) {
 			p.answered.Store(int64(time.Since(epoch)))
 		}
-		if err == nil || !errors.Is(err, mux.ErrUnreachable) {
+		if err == nil || !errors.Is(err, api.ErrUnreachable) {
 			break
 		}
-		if errors.Is(err, mux.ErrFrozen) {
+		if errors.Is(err, api.ErrFrozen) {
 			break // the client knows, and does not wait as long again
 		}
 		p.drop(c)
@@ -214,7 +215,7 @@ func (p *Provider) send(ctx context.Context, f func(*mux.Client) error) error {
 		return convert(err)
 	}
 	err = f(c)
-	if errors.Is(err, mux.ErrUnreachable) {
+	if errors.Is(err, api.ErrUnreachable) {
 		p.drop(c)
 	}
 	return convert(err)
@@ -227,15 +228,15 @@ func convert(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, mux.ErrNoServer), errors.Is(err, mux.ErrNotFound):
+	case errors.Is(err, api.ErrNoServer), errors.Is(err, api.ErrNotFound):
 		to = runtime.ErrSessionNotFound
-	case errors.Is(err, mux.ErrExists):
+	case errors.Is(err, api.ErrExists):
 		to = runtime.ErrSessionExists
 	case errors.Is(err, keys.ErrUnknown):
 		to = runtime.ErrUnknownKey
-	case errors.Is(err, mux.ErrBadName):
+	case errors.Is(err, api.ErrBadName):
 		to = runtime.ErrBadName
-	case errors.Is(err, mux.ErrUnreachable),
+	case errors.Is(err, api.ErrUnreachable),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		to = runtime.ErrBackendUnreachable
 	default:
@@ -249,12 +250,12 @@ func convert(err error) error {
 
 // startError is convert for a server that cannot start a session now.
 func startError(err error) error {
-	for _, busy := range []error{mux.ErrEnding, mux.ErrTerminals, mux.ErrOpenFiles, mux.ErrStart, mux.ErrStateDir} {
+	for _, busy := range []error{api.ErrEnding, api.ErrTerminals, api.ErrOpenFiles, api.ErrStart, api.ErrStateDir} {
 		if errors.Is(err, busy) {
 			return &startFailure{err}
 		}
 	}
-	if errors.Is(err, mux.ErrNoServer) { // it ended just now
+	if errors.Is(err, api.ErrNoServer) { // it ended just now
 		return &converted{runtime.ErrBackendUnreachable, err}
 	}
 	return convert(err)
@@ -280,27 +281,27 @@ func (c *converted) Unwrap() []error { return []error{c.to, c.err} }
 
 // gone reports whether err says that there is no running session.
 func gone(err error) bool {
-	return errors.Is(err, runtime.ErrSessionNotFound) || errors.Is(err, mux.ErrExited)
+	return errors.Is(err, runtime.ErrSessionNotFound) || errors.Is(err, api.ErrExited)
 }
 
 // get returns the session of the name, running or exited.
-func (p *Provider) get(ctx context.Context, name string) (mux.SessionInfo, error) {
-	var info mux.SessionInfo
+func (p *Provider) get(ctx context.Context, name string) (api.SessionInfo, error) {
+	var info api.SessionInfo
 	err := p.query(ctx, func(c *mux.Client) (err error) {
 		info, err = c.Get(ctx, name)
 		return err
 	})
 	if err == nil && info.Name != name { // the server also takes ids
-		return mux.SessionInfo{}, runtime.ErrSessionNotFound
+		return api.SessionInfo{}, runtime.ErrSessionNotFound
 	}
 	return info, err
 }
 
 // live returns the running session of the name; ErrSessionNotFound for one
 // that exited.
-func (p *Provider) live(ctx context.Context, name string) (mux.SessionInfo, error) {
+func (p *Provider) live(ctx context.Context, name string) (api.SessionInfo, error) {
 	info, err := p.get(ctx, name)
-	if err == nil && info.State != mux.StateRunning {
+	if err == nil && info.State != api.StateRunning {
 		return info, runtime.ErrSessionNotFound
 	}
 	return info, err

@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -83,7 +84,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 		id = ""
 	}
 	return p.send(ctx, func(c *mux.Client) error {
-		_, err := c.Create(ctx, mux.CreateRequest{
+		_, err := c.Create(ctx, api.CreateRequest{
 			ID: id, KeepSessionID: own, Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
 			Cols: info.Size.Cols, Rows: info.Size.Rows,
 			ScrollbackLines: cfg.ScrollbackLines, ScrollbackBytes: cfg.ScrollbackBytes,

@@ -6,6 +6,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -31,7 +32,7 @@ func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]ru
 
 // trackedPIDs are the leaders of the sessions that the server has.
 func (p *Provider) trackedPIDs(ctx context.Context) (map[int]bool, error) {
-	var infos []mux.SessionInfo
+	var infos []api.SessionInfo
 	err := p.query(ctx, func(c *mux.Client) (err error) {
 		infos, err = c.List(ctx, "", false)
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -25,7 +26,7 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 			break
 		}
 		// An older one that exited under the same name would come to light.
-		if info, err = p.get(ctx, name); err == nil && info.State == mux.StateRunning {
+		if info, err = p.get(ctx, name); err == nil && info.State == api.StateRunning {
 			return nil
 		}
 	}
@@ -86,7 +87,7 @@ func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string
 // ListRunning implements runtime.Provider. Background commands are sessions of
 // the mux, and of nobody here.
 func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
-	var infos []mux.SessionInfo
+	var infos []api.SessionInfo
 	err := p.query(ctx, func(c *mux.Client) (err error) {
 		infos, err = c.List(ctx, prefix, false)
 		return err
@@ -96,7 +97,7 @@ func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, er
 	}
 	var names []string
 	for _, info := range infos {
-		if info.State == mux.StateRunning && info.Kind != mux.KindExec {
+		if info.State == api.StateRunning && info.Kind != api.KindExec {
 			names = append(names, info.Name)
 		}
 	}
@@ -155,7 +156,7 @@ func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, er
 	if err != nil {
 		return nil, fmt.Errorf("exit of %s: %w", name, err)
 	}
-	if info.State == mux.StateRunning {
+	if info.State == api.StateRunning {
 		return nil, nil
 	}
 	return exitOf(info.Exit), nil
@@ -202,7 +203,7 @@ func (p *Provider) ConfigureServer(ctx context.Context) error {
 // keeps last screens is left: it ends by itself when it has forgotten them.
 func (p *Provider) TeardownServer(ctx context.Context) error {
 	c, err := p.Client(ctx)
-	if errors.Is(err, mux.ErrNoServer) {
+	if errors.Is(err, api.ErrNoServer) {
 		return nil
 	}
 	if err != nil {
@@ -212,13 +213,13 @@ func (p *Provider) TeardownServer(ctx context.Context) error {
 		return nil
 	}
 	err = c.Shutdown(ctx, false)
-	if errors.Is(err, mux.ErrUnreachable) { // it may have ended by itself
+	if errors.Is(err, api.ErrUnreachable) { // it may have ended by itself
 		p.drop(c)
-		if _, derr := p.Client(ctx); errors.Is(derr, mux.ErrNoServer) {
+		if _, derr := p.Client(ctx); errors.Is(derr, api.ErrNoServer) {
 			return nil
 		}
 	}
-	if err != nil && !errors.Is(err, mux.ErrBusy) {
+	if err != nil && !errors.Is(err, api.ErrBusy) {
 		return fmt.Errorf("stop the mux server: %w", convert(err))
 	}
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -76,7 +77,7 @@ func (s *starter) create(ctx context.Context) error {
 		return startError(err)
 	}
 	if !s.p.proved() { // the server may have ended meanwhile
-		if _, err := c.Status(ctx); errors.Is(err, mux.ErrUnreachable) {
+		if _, err := c.Status(ctx); errors.Is(err, api.ErrUnreachable) {
 			s.p.drop(c)
 			if c, err = s.p.EnsureClient(ctx); err != nil {
 				return startError(err)
@@ -123,7 +124,7 @@ func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
 	if err != nil {
 		return convert(err)
 	}
-	info, err := c.Create(ctx, mux.CreateRequest{
+	info, err := c.Create(ctx, api.CreateRequest{
 		ID: sessionID(s.cfg.Env), Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
 		Env:  runtime.Environment(environ, s.cfg.BaseEnv, s.cfg.Env),
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
@@ -147,8 +148,8 @@ func (s *starter) environ(ctx context.Context) ([]string, error) {
 }
 
 // limits are the bounds of a config as the multiplexer takes them.
-func limits(r runtime.Resources) mux.Limits {
-	return mux.Limits{MemoryBytes: r.MemoryBytes, CPUs: r.CPUs, PIDs: int64(r.PIDs)}
+func limits(r runtime.Resources) api.Limits {
+	return api.Limits{MemoryBytes: r.MemoryBytes, CPUs: r.CPUs, PIDs: int64(r.PIDs)}
 }
 
 // sessionID is the id that config gives the incarnation, "" when it gives none
@@ -170,25 +171,25 @@ func (s *starter) destroy(ctx context.Context) error {
 }
 
 func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) {
-	var info mux.SessionInfo
+	var info api.SessionInfo
 	err := s.p.query(ctx, func(c *mux.Client) (err error) {
 		info, err = c.Get(ctx, s.id)
 		return err
 	})
 	switch {
 	case gone(err):
-		return &runtime.Exit{Code: -1, Reason: mux.ReasonUnknown, Time: time.Now()}, nil
+		return &runtime.Exit{Code: -1, Reason: api.ReasonUnknown, Time: time.Now()}, nil
 	case err != nil:
 		return nil, err
-	case info.State == mux.StateRunning:
+	case info.State == api.StateRunning:
 		return nil, nil
 	}
 	return exitOf(info.Exit), nil
 }
 
-func exitOf(e *mux.Exit) *runtime.Exit {
+func exitOf(e *api.Exit) *runtime.Exit {
 	if e == nil {
-		return &runtime.Exit{Code: -1, Reason: mux.ReasonUnknown}
+		return &runtime.Exit{Code: -1, Reason: api.ReasonUnknown}
 	}
 	return &runtime.Exit{Code: e.Code, Signal: e.Signal, Reason: e.Reason, Time: e.Time}
 }
@@ -205,9 +206,9 @@ func (s *starter) alive(ctx context.Context, names []string) (alive bool, err er
 }
 
 func (s *starter) screen(ctx context.Context) (string, error) {
-	var r mux.PeekResult
+	var r api.PeekResult
 	err := s.p.query(ctx, func(c *mux.Client) (err error) {
-		r, err = c.Peek(ctx, mux.PeekRequest{Name: s.id, Screen: true})
+		r, err = c.Peek(ctx, api.PeekRequest{Name: s.id, Screen: true})
 		return err
 	})
 	if gone(err) {
@@ -226,7 +227,7 @@ func (s *starter) changed(ctx context.Context) error {
 		}
 	}
 	revision := s.revision
-	_, err := s.p.wait(ctx, s.id, []mux.Condition{{Changed: &revision}, {Exit: true}})
+	_, err := s.p.wait(ctx, s.id, []api.Condition{{Changed: &revision}, {Exit: true}})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -245,5 +246,5 @@ func (s *starter) keys(ctx context.Context, keys ...string) error {
 }
 
 func (s *starter) nudge(ctx context.Context, text string) (runtime.Receipt, error) {
-	return s.p.nudge(ctx, s.id, mux.NudgeRequest{Text: text})
+	return s.p.nudge(ctx, s.id, api.NudgeRequest{Text: text})
 }

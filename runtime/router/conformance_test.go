@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 	"gascity.dev/gc/runtime/router"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // backend is a multiplexer and a tmux of one test's own.
 type backend struct {
-	paths  mux.Paths
+	paths  api.Paths
 	socket string
 }
 
@@ -42,7 +43,7 @@ func newBackend(t *testing.T) *backend {
 	t.Helper()
 	testenv.Need(t, "tmux")
 	dir := t.TempDir()
-	b := &backend{paths: mux.Paths{Dir: filepath.Join(dir, "mux.d"), Socket: filepath.Join(dir, "mux.sock")}, socket: filepath.Join(dir, "tmux.sock")}
+	b := &backend{paths: api.Paths{Dir: filepath.Join(dir, "mux.d"), Socket: filepath.Join(dir, "mux.sock")}, socket: filepath.Join(dir, "tmux.sock")}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // control is a held connection to tmux: its control mode.
@@ -93,9 +94,9 @@ func (w *world) client() *mux.Client {
 }
 
 // paths are where the world's server lives.
-func (w *world) paths() mux.Paths {
+func (w *world) paths() api.Paths {
 	w.b.Helper()
-	p, err := mux.DefaultPaths(w.getenv)
+	p, err := api.DefaultPaths(w.getenv)
 	if err != nil {
 		w.b.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // paintsLines is a program that prints what it is told, line by line, as printf
@@ -19,7 +20,7 @@ type detected struct {
 	preset string // whose rules and composer count
 	works  string // what it shows while it works
 	shows  string // what it shows then
-	until  mux.Condition
+	until  api.Condition
 	must   float64 // ms
 }
 
@@ -29,12 +30,12 @@ const (
 )
 
 var detections = []detected{
-	{"blocked, OSC 7501", "claude", `\033]7501;state=working\007`, `\033]7501;state=blocked:kind=permission\007`, mux.Condition{Blocked: true}, 50},
-	{"done, OSC 7501", "claude", `\033]7501;state=working\007`, `\033]7501;state=done\007`, mux.Condition{Done: true}, 50},
-	{"blocked, a question in sight", "gemini", `\033[2J\033[H\033]2;✦  Working\007`, asksFirst, mux.Condition{Blocked: true}, 250},
-	{"idle, gemini's title", "gemini", `\033]2;✦  Working\007` + composed, `\033]2;◇  Ready\007`, mux.Condition{Idle: true}, 250},
-	{"idle, qwen's title", "qwen", `\033]2;◐ Qwen - x\007` + composed, `\033]2;Qwen - x\007`, mux.Condition{Idle: true}, 250},
-	{"idle, opencode's last row", "opencode", `\033[2J\033[Hesc interrupt`, `\033[2J\033[Hx  ctrl+p commands`, mux.Condition{Idle: true}, 250},
+	{"blocked, OSC 7501", "claude", `\033]7501;state=working\007`, `\033]7501;state=blocked:kind=permission\007`, api.Condition{Blocked: true}, 50},
+	{"done, OSC 7501", "claude", `\033]7501;state=working\007`, `\033]7501;state=done\007`, api.Condition{Done: true}, 50},
+	{"blocked, a question in sight", "gemini", `\033[2J\033[H\033]2;✦  Working\007`, asksFirst, api.Condition{Blocked: true}, 250},
+	{"idle, gemini's title", "gemini", `\033]2;✦  Working\007` + composed, `\033]2;◇  Ready\007`, api.Condition{Idle: true}, 250},
+	{"idle, qwen's title", "qwen", `\033]2;◐ Qwen - x\007` + composed, `\033]2;Qwen - x\007`, api.Condition{Idle: true}, 250},
+	{"idle, opencode's last row", "opencode", `\033[2J\033[Hesc interrupt`, `\033[2J\033[Hx  ctrl+p commands`, api.Condition{Idle: true}, 250},
 }
 
 // BenchmarkDetect: from Enter, which makes a program show that it asks or is
@@ -71,12 +72,12 @@ func (w *world) startPainter(c *mux.Client, d detected) {
 	if err != nil {
 		w.b.Fatal(err)
 	}
-	r := mux.CreateRequest{
+	r := api.CreateRequest{
 		Name: "painter", Command: paintsLines, Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, ReadyPrefix: presets[d.preset].ReadyPromptPrefix,
 	}
 	for _, x := range rules {
 		if x.Provider == d.preset {
-			r.StatusRules = append(r.StatusRules, mux.StatusRule{
+			r.StatusRules = append(r.StatusRules, api.StatusRule{
 				Name: x.Name, State: x.State, Kind: x.Kind, Region: x.Region, All: x.All, Any: x.Any, Not: x.Not,
 				Priority: x.Priority, Moves: x.Moves, Settle: x.SettleMS,
 			})
@@ -108,7 +109,7 @@ func (w *world) detect(c *mux.Client, d detected) time.Duration {
 	}
 	began := time.Now()
 	show(d.shows)
-	r, err := c.Wait(ctx, "painter", mux.WaitRequest{Conditions: []mux.Condition{d.until}, Timeout: 10 * time.Second})
+	r, err := c.Wait(ctx, "painter", api.WaitRequest{Conditions: []api.Condition{d.until}, Timeout: 10 * time.Second})
 	if err != nil || r.Met != 0 {
 		w.b.Fatal(d.name, r, err)
 	}

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
-func (w *world) exec(c *mux.Client, r mux.ExecRequest) mux.ExecResult {
+func (w *world) exec(c *mux.Client, r api.ExecRequest) api.ExecResult {
 	w.b.Helper()
 	r.Env = os.Environ()
 	res, err := c.Exec(context.Background(), r)
@@ -39,7 +40,7 @@ func BenchmarkExecTrue(b *testing.B) {
 				}
 			})
 			ours.timed(func() {
-				if r := w.exec(c, mux.ExecRequest{Argv: []string{"true"}}); r.ExitCode == nil || *r.ExitCode != 0 {
+				if r := w.exec(c, api.ExecRequest{Argv: []string{"true"}}); r.ExitCode == nil || *r.ExitCode != 0 {
 					b.Fatalf("%+v", r)
 				}
 			})
@@ -71,7 +72,7 @@ func BenchmarkExecMany(b *testing.B) {
 		for range 16 {
 			go func() {
 				for i := range start {
-					w.exec(c, mux.ExecRequest{Argv: []string{"true"}, Background: true, Owner: fmt.Sprintf("owner-%d", i%owners)})
+					w.exec(c, api.ExecRequest{Argv: []string{"true"}, Background: true, Owner: fmt.Sprintf("owner-%d", i%owners)})
 				}
 			}()
 		}
@@ -111,9 +112,9 @@ func BenchmarkExecLog(b *testing.B) {
 	w := newWorld(b)
 	w.session("base", "echo up; exec sleep 1000", "up")
 	c := w.client()
-	r := w.exec(c, mux.ExecRequest{Command: "yes 'one line of the output, as long as most are in such a log' | head -c 100000000"})
+	r := w.exec(c, api.ExecRequest{Command: "yes 'one line of the output, as long as most are in such a log' | head -c 100000000"})
 	ctx := context.Background()
-	all, err := c.ProcessLog(ctx, r.ID, mux.LogRequest{})
+	all, err := c.ProcessLog(ctx, r.ID, api.LogRequest{})
 	if err != nil || all.TotalBytes != 100_000_000 {
 		b.Fatalf("%+v, %v", all.TotalBytes, err)
 	}
@@ -126,7 +127,7 @@ func BenchmarkExecLog(b *testing.B) {
 			for i, s := range list {
 				offset := max(1, all.TotalLines*uint64(i)/pages)
 				s.timed(func() {
-					if _, err := c.ProcessLog(ctx, r.ID, mux.LogRequest{Offset: offset, Limit: 200}); err != nil {
+					if _, err := c.ProcessLog(ctx, r.ID, api.LogRequest{Offset: offset, Limit: 200}); err != nil {
 						b.Fatal(err)
 					}
 				})

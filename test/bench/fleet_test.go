@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 	"gascity.dev/gc/runtime/tmux"
@@ -35,7 +35,7 @@ func (w *world) fleetProviders() []fleetProvider {
 	fresh := func() string { n++; return filepath.Join(w.dir, fmt.Sprint("fleet", n)) }
 	list := []fleetProvider{{"native", func() (runtime.Provider, func(context.Context) error) {
 		dir := fresh()
-		p, err := native.New(native.Options{Paths: mux.Paths{Dir: dir, Socket: dir + ".sock"}, Version: "bench", Environ: w.env})
+		p, err := native.New(native.Options{Paths: api.Paths{Dir: dir, Socket: dir + ".sock"}, Version: "bench", Environ: w.env})
 		if err != nil {
 			w.b.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // screenful fills a screen of 40 rows, and stays.
@@ -21,7 +21,7 @@ func BenchmarkPeekHeld(b *testing.B) {
 	c, t := w.client(), w.control("p")
 	ours, theirs := &samples{name: "gc"}, &samples{name: "tmux"}
 	gc := func() {
-		if _, err := c.Peek(context.Background(), mux.PeekRequest{Name: "p", Screen: true}); err != nil {
+		if _, err := c.Peek(context.Background(), api.PeekRequest{Name: "p", Screen: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -54,20 +54,20 @@ func BenchmarkPeekMany(b *testing.B) {
 	w.needTmux()
 	w.session("p", screenful, "ready")
 	c, t := w.client(), w.control("p")
-	var asked []mux.PeekRequest
+	var asked []api.PeekRequest
 	var captures []string
 	for i := range sessions {
 		name := fmt.Sprintf("s%d", i)
 		w.create(c, name, screenful)
 		t.ask(fmt.Sprintf("new-session -d -s %s -x 120 -y 40 '%s'", name, screenful))
-		asked = append(asked, mux.PeekRequest{Name: name, Screen: true})
+		asked = append(asked, api.PeekRequest{Name: name, Screen: true})
 		captures = append(captures, "capture-pane -p -t "+name)
 	}
 	for i := range sessions {
 		w.run(w.gc, "session", "wait", asked[i].Name, "--until", "text=ready", "--timeout", "20s")
 		w.until("tmux shows it", func() bool { return len(t.ask(captures[i])) > 100 })
 	}
-	peek := func() []mux.PeekResult {
+	peek := func() []api.PeekResult {
 		got, err := c.PeekMany(context.Background(), asked)
 		if err != nil || len(got) != sessions {
 			b.Fatalf("%d screens, %v", len(got), err)
@@ -78,7 +78,7 @@ func BenchmarkPeekMany(b *testing.B) {
 	for b.Loop() {
 		for range calls {
 			theirs.timed(func() { t.ask(captures...) })
-			var got []mux.PeekResult
+			var got []api.PeekResult
 			all.timed(func() { got = peek() })
 			for i := range got {
 				asked[i].IfRevision = got[i].Revision

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // ingestRounds is how often each workload is fed to each of the two.
@@ -127,7 +128,7 @@ func (w *world) ingest(file string) (ours, theirs []time.Duration) {
 // create starts a session of 120x40 over a held connection.
 func (w *world) create(c *mux.Client, name, command string) {
 	w.b.Helper()
-	r := mux.CreateRequest{Name: name, Command: command, WorkDir: w.dir, Env: w.env, Cols: 120, Rows: 40}
+	r := api.CreateRequest{Name: name, Command: command, WorkDir: w.dir, Env: w.env, Cols: 120, Rows: 40}
 	if _, err := c.Create(context.Background(), r); err != nil {
 		w.b.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func (w *world) create(c *mux.Client, name, command string) {
 // waitExit returns when all of a session's output is on its screen.
 func (w *world) waitExit(c *mux.Client, name string) {
 	w.b.Helper()
-	r := mux.WaitRequest{Conditions: []mux.Condition{{Exit: true}}, Timeout: time.Minute}
+	r := api.WaitRequest{Conditions: []api.Condition{{Exit: true}}, Timeout: time.Minute}
 	got, err := c.Wait(context.Background(), name, r)
 	if err != nil || got.TimedOut || got.Exit == nil || got.Exit.Code != 0 {
 		w.b.Fatalf("wait for the end of %s: %+v, %v", name, got, err)

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // BenchmarkMemory: server and keeper at rest without a session, and what
@@ -63,15 +63,15 @@ func (w *world) screens(count int, file string) {
 	c := w.client()
 	defer func() { _ = c.Close() }()
 	name := func(i int) string { return fmt.Sprintf("s%d", i) }
-	var asked []mux.PeekRequest
+	var asked []api.PeekRequest
 	for i := range count {
-		asked = append(asked, mux.PeekRequest{Name: name(i), Screen: true})
+		asked = append(asked, api.PeekRequest{Name: name(i), Screen: true})
 		w.create(c, name(i), command)
 		w.run(w.tmux, "-L", "bench", "new-session", "-d", "-s", name(i), "-x", "120", "-y", "40", command)
 	}
 	w.until("gc shows the screens", func() bool {
 		got, err := c.PeekMany(context.Background(), asked)
-		return err == nil && !slices.ContainsFunc(got, func(r mux.PeekResult) bool { return !strings.Contains(r.Text, last) })
+		return err == nil && !slices.ContainsFunc(got, func(r api.PeekResult) bool { return !strings.Contains(r.Text, last) })
 	})
 	for i := range count {
 		w.until("tmux shows the screen", func() bool {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // recoveryRounds is how often the server is killed.
@@ -30,11 +31,11 @@ func BenchmarkKillServer(b *testing.B) {
 			w := newWorld(b)
 			w.run(w.gc, "session", "new", "first", "--", "sleep 1000")
 			c := w.client()
-			var asked []mux.PeekRequest
+			var asked []api.PeekRequest
 			for i := range load.sessions {
 				name := fmt.Sprintf("s%d", i)
 				w.create(c, name, load.command)
-				asked = append(asked, mux.PeekRequest{Name: name, Screen: true})
+				asked = append(asked, api.PeekRequest{Name: name, Screen: true})
 			}
 			for _, r := range asked {
 				w.waitText(c, r.Name, "ready")
@@ -67,7 +68,7 @@ func BenchmarkKillServer(b *testing.B) {
 func (w *world) grown() int {
 	w.b.Helper()
 	c := w.client()
-	var s mux.ServerStatus
+	var s api.ServerStatus
 	w.until("a server lives for a second", func() bool {
 		var err error
 		s, err = c.Status(context.Background())
@@ -78,7 +79,7 @@ func (w *world) grown() int {
 
 // allReady returns when the server after the one of that pid shows what every
 // session showed.
-func (w *world) allReady(old int, asked []mux.PeekRequest) {
+func (w *world) allReady(old int, asked []api.PeekRequest) {
 	w.b.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		c, err := mux.Dial(context.Background(), w.paths())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 )
 
 // world is a private mux and a private tmux.
@@ -159,7 +160,7 @@ func memoryOf(b *testing.B, pid int) (m memory) {
 // waitText waits for a text on a session's screen.
 func (w *world) waitText(c *mux.Client, name, text string) {
 	w.b.Helper()
-	r, err := c.Wait(context.Background(), name, mux.WaitRequest{Conditions: []mux.Condition{{Text: text}}, Timeout: time.Minute})
+	r, err := c.Wait(context.Background(), name, api.WaitRequest{Conditions: []api.Condition{{Text: text}}, Timeout: time.Minute})
 	if err != nil || r.Met != 0 {
 		w.b.Fatalf("%s: wait for %s: %+v, %v", name, text, r, err)
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
@@ -75,9 +75,9 @@ func opNudge(c *call) error {
 	if err != nil {
 		return err
 	}
-	r, err := client.Nudge(c.ctx, c.name, mux.NudgeRequest{Text: string(text), Timeout: nudgePatience})
-	if errors.Is(err, mux.ErrExited) {
-		r, err = mux.Receipt{State: string(runtime.Dead), Detail: "the session ended"}, nil
+	r, err := client.Nudge(c.ctx, c.name, api.NudgeRequest{Text: string(text), Timeout: nudgePatience})
+	if errors.Is(err, api.ErrExited) {
+		r, err = api.Receipt{State: string(runtime.Dead), Detail: "the session ended"}, nil
 	}
 	if err != nil {
 		return err
@@ -133,13 +133,13 @@ func (c *call) peek(what string) (string, error) {
 		return c.p.Peek(c.ctx, c.name, lines)
 	}
 	client, err := c.p.Client(c.ctx)
-	if errors.Is(err, mux.ErrNoServer) {
+	if errors.Is(err, api.ErrNoServer) {
 		err = runtime.ErrSessionNotFound
 	}
 	if err != nil {
 		return "", fmt.Errorf("peek %s: %w", c.name, err)
 	}
-	r, err := client.Peek(c.ctx, mux.PeekRequest{Name: c.name, Screen: true})
+	r, err := client.Peek(c.ctx, api.PeekRequest{Name: c.name, Screen: true})
 	if err != nil {
 		return "", fmt.Errorf("peek %s: %w", c.name, err)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -150,7 +150,7 @@ func opStart(c *call) error {
 }
 
 func (c *call) startError(err error) error {
-	if errors.Is(err, mux.ErrUnreachable) {
+	if errors.Is(err, api.ErrUnreachable) {
 		return &statusError{statusTemporary, err}
 	}
 	return fmt.Errorf("start %s: %w", c.label, err)
@@ -163,7 +163,7 @@ func (c *call) create(ctx context.Context, o *startConfig) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info, err := client.Create(ctx, mux.CreateRequest{
+	info, err := client.Create(ctx, api.CreateRequest{
 		Name: c.name, Command: o.Command, WorkDir: o.WorkDir, Env: runtime.Environment(os.Environ(), o.Env),
 		Cols: o.Cols, Rows: o.Rows, ReadyPrefix: o.ReadyPromptPrefix, KeepSessionID: o.Env[proctree.SessionVar] != "",
 		Meta: map[string]string{metaName: c.label, metaScope: string(cityScope(o.Env))},
@@ -187,7 +187,7 @@ func (c *call) startNudge(id string, o *startConfig) error {
 		return err
 	}
 	if o.ReadyPromptPrefix != "" {
-		_, err := client.Enqueue(c.ctx, mux.QueueRequest{Target: c.name, Session: id, Text: o.Nudge, Policy: mux.PolicyWaitIdle})
+		_, err := client.Enqueue(c.ctx, api.QueueRequest{Target: c.name, Session: id, Text: o.Nudge, Policy: api.PolicyWaitIdle})
 		return err
 	}
 	if delay := min(time.Duration(o.ReadyDelayMs)*time.Millisecond, delayLimit); delay > 0 {
@@ -198,11 +198,11 @@ func (c *call) startNudge(id string, o *startConfig) error {
 		}
 	} else {
 		painted, cancel := context.WithTimeout(c.ctx, paintedLimit)
-		_, _ = client.Wait(painted, id, mux.WaitRequest{Conditions: []mux.Condition{{Quiet: paintedQuiet}, {Exit: true}}})
+		_, _ = client.Wait(painted, id, api.WaitRequest{Conditions: []api.Condition{{Quiet: paintedQuiet}, {Exit: true}}})
 		cancel()
 	}
-	r, err := client.Nudge(c.ctx, id, mux.NudgeRequest{Text: o.Nudge, Timeout: dialogLimit})
-	if err == nil && r.State != mux.Submitted {
+	r, err := client.Nudge(c.ctx, id, api.NudgeRequest{Text: o.Nudge, Timeout: dialogLimit})
+	if err == nil && r.State != api.Submitted {
 		err = fmt.Errorf("%s %s: %s", r.State, r.By, r.Detail)
 	}
 	return err

@@ -1,4 +1,4 @@
-package mux
+package api
 
 import (
 	"encoding/json"
@@ -93,7 +93,7 @@ func (r *CreateRequest) UnmarshalJSON(b []byte) error {
 	for _, kv := range w.EnvBytes {
 		r.Env = append(r.Env, string(kv))
 	}
-	r.Meta = metaStrings(w.Meta)
+	r.Meta = MetaStrings(w.Meta)
 	return nil
 }
 
@@ -108,7 +108,7 @@ func metaWire(m map[string]string) map[string][]byte {
 	return out
 }
 
-func metaStrings(m map[string][]byte) map[string]string {
+func MetaStrings(m map[string][]byte) map[string]string {
 	if m == nil {
 		return nil
 	}
@@ -262,7 +262,7 @@ type Receipt struct {
 	// Changed says what was done so that the text arrived as text, one line for
 	// a person; "" when it was typed as it came.
 	Changed string `json:"changed,omitempty"`
-	typed   bool   // bytes of the text were written; always so when Submitted
+	Typed   bool   // bytes of the text were written; always so when Submitted
 }
 
 // Condition is one thing to wait for. Exactly one field is set.

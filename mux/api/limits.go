@@ -1,4 +1,4 @@
-package mux
+package api
 
 // Limits are resource limits of a session's processes; zero is no limit. Memory,
 // cpu and pids hold for all of them together where the server's user may make

@@ -1,4 +1,4 @@
-package mux
+package api
 
 import (
 	"errors"
@@ -46,7 +46,7 @@ var (
 // hangs. It is an ErrUnreachable, and asking again at once is of no use.
 var (
 	ErrFrozen       = error(&frozen{"no reply in 10s"})
-	errKeeperFrozen = error(&frozen{"its keeper gives no reply in 10s"})
+	ErrKeeperFrozen = error(&frozen{"its keeper gives no reply in 10s"})
 )
 
 // frozen is a kind of ErrFrozen.
@@ -56,15 +56,15 @@ func (e *frozen) Error() string        { return ErrUnreachable.Error() + ": " + 
 func (e *frozen) Unwrap() error        { return ErrUnreachable }
 func (e *frozen) Is(target error) bool { return target == ErrFrozen }
 
-// errLeaving is why a server that ends cuts work short that the next one
+// ErrLeaving is why a server that ends cuts work short that the next one
 // continues.
-var errLeaving = fmt.Errorf("%w: it is being replaced, and the next server goes on", ErrUnreachable)
+var ErrLeaving = fmt.Errorf("%w: it is being replaced, and the next server goes on", ErrUnreachable)
 
-// codes are the names of the sentinels on the wire. They are only ever added
+// Codes are the names of the sentinels on the wire. They are only ever added
 // to.
-var codes = []struct {
-	code string
-	http int
+var Codes = []struct {
+	Code string
+	HTTP int
 	err  error
 }{
 	{"not_found", 404, ErrNotFound},
@@ -73,8 +73,8 @@ var codes = []struct {
 	{"exited", 409, ErrExited},
 	{"bad_name", 400, ErrBadName},
 	{"work_dir", 400, ErrWorkDir},
-	{"keeper_frozen", 503, errKeeperFrozen},
-	{"leaving", 503, errLeaving},
+	{"keeper_frozen", 503, ErrKeeperFrozen},
+	{"leaving", 503, ErrLeaving},
 	{"terminals", 503, ErrTerminals},
 	{"open_files", 503, ErrOpenFiles},
 	{"ending", 503, ErrEnding},
@@ -124,19 +124,19 @@ func (e *RemoteError) Unwrap() error {
 	if e.unknownPath() {
 		return ErrVersion
 	}
-	for _, c := range codes {
-		if c.code == e.Code {
+	for _, c := range Codes {
+		if c.Code == e.Code {
 			return c.err
 		}
 	}
 	return nil
 }
 
-// remote turns an error of the server into what it sends.
-func remote(err error) *RemoteError {
-	for _, c := range codes {
+// Remote turns an error of the server into what it sends.
+func Remote(err error) *RemoteError {
+	for _, c := range Codes {
 		if errors.Is(err, c.err) {
-			return &RemoteError{Status: c.http, Code: c.code, Message: err.Error()}
+			return &RemoteError{Status: c.HTTP, Code: c.Code, Message: err.Error()}
 		}
 	}
 	return &RemoteError{Status: 500, Code: "internal", Message: err.Error()}

@@ -1,4 +1,4 @@
-package mux
+package api
 
 import (
 	"time"
@@ -30,10 +30,10 @@ type ExecRequest struct {
 	Notify        string   `json:"notify,omitempty"`         // auto, always, failure, never; empty: auto
 }
 
-type execPlain ExecRequest
+type ExecPlain ExecRequest
 
-type execWire struct {
-	execPlain
+type ExecWire struct {
+	ExecPlain
 	Env      []string `json:"env,omitempty"`
 	EnvBytes [][]byte `json:"envBytes,omitempty"`
 }

@@ -1,4 +1,4 @@
-package mux
+package api
 
 import (
 	"fmt"
@@ -38,11 +38,11 @@ func DefaultPaths(getenv func(string) string) (Paths, error) {
 
 // Files of the state directory.
 const (
-	serverLock = "mux.lock"   // held by the keeper and its server
-	startLock  = "start.lock" // held by whoever looks whether there is a server
-	serverLog  = "mux.log"
+	ServerLock = "mux.lock"   // held by the keeper and its server
+	StartLock  = "start.lock" // held by whoever looks whether there is a server
+	ServerLog  = "mux.log"
 )
 
-func (p Paths) lock() string { return filepath.Join(p.Dir, serverLock) }
-func (p Paths) db() string   { return filepath.Join(p.Dir, "mux.db") }
-func (p Paths) log() string  { return filepath.Join(p.Dir, serverLog) }
+func (p Paths) Lock() string { return filepath.Join(p.Dir, ServerLock) }
+func (p Paths) Db() string   { return filepath.Join(p.Dir, "mux.db") }
+func (p Paths) Log() string  { return filepath.Join(p.Dir, ServerLog) }

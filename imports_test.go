@@ -39,7 +39,7 @@ var arrows = map[string][]string{
 	"internal/environ":  {},
 	"internal/nearest":  {},
 	"internal/toml":     {"internal/nearest"},
-	"internal/config":   {"internal/shell", "internal/environ", "internal/toml", "internal/nearest"},
+	"internal/config":   {"internal/rule", "internal/shell", "internal/environ", "internal/toml", "internal/nearest"},
 	"internal/rule":     {},
 	"internal/delivery": {},
 

@@ -3,28 +3,30 @@ package runtime
 import (
 	"context"
 	"time"
+
+	"gascity.dev/gc/internal/rule"
 )
 
 // What an agent is doing, as far as there is evidence for it.
 const (
-	ActivityStarting = "starting"
-	ActivityIdle     = "idle"
-	ActivityWorking  = "working"
-	ActivityBlocked  = "blocked" // Kind says by what, Pending holds the question where it is known
-	ActivityDone     = "done"    // idle with news, until the next turn or a person's look
-	ActivityError    = "error"
-	ActivityStuck    = "stuck"
-	ActivityExited   = "exited"
-	ActivityUnknown  = "unknown" // no positive evidence; never an error
+	ActivityStarting = rule.StateStarting
+	ActivityIdle     = rule.StateIdle
+	ActivityWorking  = rule.StateWorking
+	ActivityBlocked  = rule.StateBlocked // Kind says by what, Pending holds the question where it is known
+	ActivityDone     = rule.StateDone    // idle with news, until the next turn or a person's look
+	ActivityError    = rule.StateError
+	ActivityStuck    = rule.StateStuck
+	ActivityExited   = rule.StateExited
+	ActivityUnknown  = rule.StateUnknown // no positive evidence; never an error
 )
 
 // What blocks an agent.
 const (
-	BlockedPermission = "permission"
-	BlockedQuestion   = "question"
-	BlockedAuth       = "auth"
-	BlockedTrust      = "trust"
-	BlockedRateLimit  = "ratelimit"
+	BlockedPermission = rule.KindPermission
+	BlockedQuestion   = rule.KindQuestion
+	BlockedAuth       = rule.KindAuth
+	BlockedTrust      = rule.KindTrust
+	BlockedRateLimit  = rule.KindRateLimit
 )
 
 // Activity is what an agent is doing, who says so, and why it is believed.

@@ -221,7 +221,7 @@ func downAgent(s *agent.Spec) cityapi.AgentStatus {
 func newAgentStatus(s *agent.Spec) cityapi.AgentStatus {
 	ag := cityapi.AgentStatus{
 		Name: s.Name(), Session: s.Session, Provider: s.Resolved.Provider, Description: s.Resolved.Description,
-		State: cityapi.StateStopped, Activity: "unknown", OneShot: s.Config.Lifecycle == runtime.OneShot,
+		State: cityapi.StateStopped, Activity: runtime.ActivityUnknown, OneShot: s.Config.Lifecycle == runtime.OneShot,
 	}
 	if s.Resolved.Suspended {
 		ag.State = cityapi.StateSuspended

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gascity.dev/gc/internal/nearest"
+	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/toml"
 )
 
@@ -291,13 +292,13 @@ func (r *StatusRule) validate(out *toml.Report) {
 	if r.State == "" {
 		out.Add(r.Place("state"), "", "status rule %q has no state", clip(r.Name))
 	}
-	oneOf(out, r.Place("state"), "status_rules.state", r.State, "idle", "working", "blocked", "done", "error")
-	oneOf(out, r.Place("kind"), "status_rules.kind", r.Kind, "permission", "question", "auth", "trust", "ratelimit")
-	oneOf(out, r.Place("region"), "status_rules.region", r.Region, "bottom", "screen", "line", "footer", "title")
+	oneOf(out, r.Place("state"), "status_rules.state", r.State, rule.States...)
+	oneOf(out, r.Place("kind"), "status_rules.kind", r.Kind, rule.Kinds...)
+	oneOf(out, r.Place("region"), "status_rules.region", r.Region, rule.Regions...)
 	if r.SettleMS < 0 {
 		out.Add(r.Place("settle_ms"), "", "status rule %q: settle_ms is negative", clip(r.Name))
 	}
-	if r.Kind != "" && r.State != "blocked" {
+	if r.Kind != "" && r.State != rule.StateBlocked {
 		out.Add(r.Place("kind"), `leave it out, or write state = "blocked"`, "status rule %q: kind requires state = \"blocked\"", clip(r.Name))
 	}
 	if len(r.All)+len(r.Any) == 0 {

@@ -30,7 +30,7 @@ const (
 // "Trust folder (work)".
 type Dialog struct {
 	Name string `json:"name"` // for reports
-	Kind string `json:"kind"` // what it blocks on: permission, question, auth, trust, ratelimit; "" is question
+	Kind string `json:"kind"` // one of Kinds; "" is KindQuestion
 	// Detect: any of these texts, anywhere above the options, identifies it.
 	// Case counts; line breaks and box lines do not.
 	Detect  []string `json:"detect"`
@@ -41,9 +41,6 @@ type Dialog struct {
 	Verify []string `json:"verify"`
 	When   When     `json:"when"` // "" is Startup
 }
-
-// kinds are what a dialog may block on.
-var kinds = []string{"permission", "question", "auth", "trust", "ratelimit"}
 
 type table struct {
 	Dialogs []Dialog `json:"dialogs"`
@@ -88,15 +85,15 @@ func (d *Dialog) Check() error {
 		d.When = Startup
 	}
 	if d.Kind == "" {
-		d.Kind = "question"
+		d.Kind = KindQuestion
 	}
 	switch {
 	case d.Name == "":
 		return fmt.Errorf("dialog without a name")
 	case len(d.Detect) == 0 || slices.Contains(d.Detect, ""):
 		return fmt.Errorf("dialog %q: detect requires non-empty texts", d.Name)
-	case !slices.Contains(kinds, d.Kind):
-		return fmt.Errorf("dialog %q: kind is %q; valid: %s", d.Name, d.Kind, strings.Join(kinds, ", "))
+	case !slices.Contains(Kinds, d.Kind):
+		return fmt.Errorf("dialog %q: kind is %q; valid: %s", d.Name, d.Kind, strings.Join(Kinds, ", "))
 	case d.When != Startup && d.When != Report:
 		return fmt.Errorf("dialog %q: when is %q; valid: %q, %q", d.Name, d.When, Startup, Report)
 	case d.When == Startup && d.Wanted == "":

@@ -12,7 +12,7 @@ import (
 // Question is a question on a screen that waits for an answer.
 type Question struct {
 	ID         string // changes with the question and its options
-	Kind       string // permission, question, auth, trust, ratelimit
+	Kind       string // one of Kinds
 	Prompt     string // the question, in one line
 	Context    string // related lines above the options
 	Options    []string
@@ -215,11 +215,11 @@ var (
 func kindOf(prompt string, options []string) string {
 	switch {
 	case trustWords().MatchString(prompt):
-		return "trust"
+		return KindTrust
 	case forAndAgainst(options):
-		return "permission"
+		return KindPermission
 	case authWords().MatchString(prompt) || slices.ContainsFunc(options, authWords().MatchString):
-		return "auth"
+		return KindAuth
 	}
-	return "question"
+	return KindQuestion
 }

@@ -22,9 +22,6 @@ const (
 // Regions lists all regions.
 var Regions = []string{Bottom, Screen, Line, Footer, Title}
 
-// States are the states that a status rule can detect.
-var States = []string{"idle", "working", "blocked", "done", "error"}
-
 // Status is a rule that detects from a screen what an agent is doing. Texts are
 // matched verbatim, including case and line breaks.
 type Status struct {
@@ -49,8 +46,8 @@ type Status struct {
 // Check fills in defaults and reports what makes the rule useless.
 func (r *Status) Check() error {
 	r.Region = cmp.Or(r.Region, Bottom)
-	if r.State == "blocked" {
-		r.Kind = cmp.Or(r.Kind, "question")
+	if r.State == StateBlocked {
+		r.Kind = cmp.Or(r.Kind, KindQuestion)
 	}
 	has := func(list []string, s string) bool { return slices.Contains(list, s) }
 	switch {
@@ -58,10 +55,10 @@ func (r *Status) Check() error {
 		return fmt.Errorf("status rule without a name")
 	case !has(States, r.State):
 		return fmt.Errorf("status rule %q: state is %q; valid: %s", r.Name, r.State, strings.Join(States, ", "))
-	case r.State != "blocked" && r.Kind != "":
+	case r.State != StateBlocked && r.Kind != "":
 		return fmt.Errorf("status rule %q: kind requires state = \"blocked\"", r.Name)
-	case r.Kind != "" && !has(kinds, r.Kind):
-		return fmt.Errorf("status rule %q: kind is %q; valid: %s", r.Name, r.Kind, strings.Join(kinds, ", "))
+	case r.Kind != "" && !has(Kinds, r.Kind):
+		return fmt.Errorf("status rule %q: kind is %q; valid: %s", r.Name, r.Kind, strings.Join(Kinds, ", "))
 	case !has(Regions, r.Region):
 		return fmt.Errorf("status rule %q: region is %q; valid: %s", r.Name, r.Region, strings.Join(Regions, ", "))
 	case len(r.All)+len(r.Any) == 0:

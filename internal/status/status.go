@@ -8,26 +8,30 @@
 // all calls and passes the time. It serves the multiplexer.
 package status
 
-import "time"
+import (
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+)
 
 // The states of an agent.
 const (
-	Idle    = "idle"
-	Working = "working"
-	Blocked = "blocked" // Kind says by what
-	Done    = "done"
-	Error   = "error"
-	Exited  = "exited"
-	Unknown = "unknown"
+	Idle    = rule.StateIdle
+	Working = rule.StateWorking
+	Blocked = rule.StateBlocked // Kind says by what
+	Done    = rule.StateDone
+	Error   = rule.StateError
+	Exited  = rule.StateExited
+	Unknown = rule.StateUnknown
 )
 
 // The kinds of Blocked.
 const (
-	Permission = "permission"
-	Question   = "question"
-	Auth       = "auth"
-	Trust      = "trust"
-	RateLimit  = "ratelimit"
+	Permission = rule.KindPermission
+	Question   = rule.KindQuestion
+	Auth       = rule.KindAuth
+	Trust      = rule.KindTrust
+	RateLimit  = rule.KindRateLimit
 )
 
 // The sources of evidence, strongest first.

@@ -67,7 +67,7 @@ var arrows = map[string][]string{
 	"runtime/subprocess":  {"runtime", "runtime/driver", "internal/proctree"},
 	"runtime/acp":         {"runtime", "runtime/driver", "internal/proctree"},
 
-	"internal/agent":   {"runtime", "internal/config", "internal/shell"},
+	"internal/agent":   {"runtime", "internal/config", "internal/nearest", "internal/shell"},
 	"internal/trust":   {"runtime", "internal/config", "internal/shell"},
 	"internal/session": {"store", "internal/clock", "internal/delivery", "runtime"},
 	"internal/controller": {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,6 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/internal/nearest"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
@@ -85,7 +82,7 @@ func runAgentList(a *app, l listing, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	specs, _, err := templates(city)
+	specs, err := templates(city)
 	if err != nil {
 		return err
 	}
@@ -133,7 +130,7 @@ func listedAgent(s *agent.Spec) agentInfo {
 		Name: s.Name(), Session: s.Session, Description: r.Description, Provider: r.Provider, Command: s.Config.Command,
 		WorkDir: s.Config.WorkDir, Lifecycle: s.Config.Lifecycle, Suspended: r.Suspended, DependsOn: r.DependsOn,
 	}
-	if isPool(s) {
+	if s.IsPool() {
 		in.Session = "" // its members have one each
 		in.Pool = &poolInfo{Min: r.Pool.Min, Max: r.Pool.Max}
 	}
@@ -227,152 +224,38 @@ func (a *app) qualify(city *config.City, names []string) ([]string, error) {
 	return out, nil
 }
 
-// findAgent finds an agent, or a member of a pool, by its qualified name or by
-// a bare name that only one has.
+// findAgent returns the agent, or the member of a pool, that a person named.
 func (a *app) findAgent(city *config.City, name string) (*agent.Spec, error) {
-	specs, o, err := templates(city)
+	o, err := buildOptions()
 	if err != nil {
 		return nil, err
 	}
-	var found, pools, like []*agent.Spec
-	for _, s := range specs {
-		r := &s.Resolved
-		switch {
-		case isPool(s):
-			bare := strings.TrimPrefix(name, r.Dir+"/")
-			switch {
-			case isMember(s, name):
-				return agent.Member(s, bare, o)
-			case isMember(s, memberName(s, name)):
-				m, err := agent.Member(s, name, o)
-				if err != nil {
-					return nil, err
-				}
-				found = append(found, m)
-			case name == r.Name || name == r.Base:
-				pools = append(pools, s)
-			case strings.HasPrefix(name, r.Name+"-") || strings.HasPrefix(name, r.Base+"-"):
-				like = append(like, s)
-			}
-		case r.Name == name:
-			return s, nil
-		case r.Base == name:
-			found = append(found, s)
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return nil, fail(exitUsage, "such as "+found[0].Name(), "several agents are named %q: say which", name)
-	case len(pools) > 0:
-		such := memberName(pools[0], agent.MemberNames(pools[0], 1)[0])
-		return nil, fail(exitUsage, "such as "+such, "%s is a pool: say which member", name)
-	}
-	if len(like) == 1 {
-		pool := like[0].Resolved.Pool
-		return nil, fail(exitNotFound, "gc status shows the members", "no agent %q in city %s: pool %s has at most %s",
-			name, city.Name(), like[0].Name(), display.Count(pool.Max, "member"))
-	}
-	var all []string
-	for _, s := range specs {
-		all = append(all, s.Name())
-	}
-	return nil, fail(exitNotFound, agentsHint(all, name), "no agent %q in city %s", name, city.Name())
+	return agent.Find(city, name, o)
 }
 
-// isPool reports a template of members, which is no agent itself.
-func isPool(s *agent.Spec) bool { return s.Resolved.Pool != nil && s.Resolved.Pool.Max != 0 }
-
-// isMember reports whether a pool may have a member of the qualified name.
-func isMember(s *agent.Spec, name string) bool {
-	pool, bare := s.Resolved.Pool, name
-	if dir := s.Resolved.Dir; dir != "" {
-		var ok bool
-		if bare, ok = strings.CutPrefix(name, dir+"/"); !ok {
-			return false
-		}
-	}
-	if i := slices.Index(pool.NamePool, bare); i >= 0 {
-		return pool.Max < 0 || i < pool.Max
-	}
-	number, ok := strings.CutPrefix(bare, s.Resolved.Base+"-")
-	n, err := strconv.Atoi(number)
-	return ok && err == nil && strconv.Itoa(n) == number && n > len(pool.NamePool) && (pool.Max < 0 || n <= pool.Max)
-}
-
-// hintNames is how many names a hint lists.
-const hintNames = 8
-
-// agentsHint offers the name that was meant, or some that there are.
-func agentsHint(names []string, name string) string {
-	if near := nearest.Of(name, names); near != "" {
-		return "did you mean " + near + "?"
-	}
-	switch n := len(names); {
-	case n == 0:
-		return "city.toml has no [[agents]] yet"
-	case n > hintNames:
-		return "gc agent list shows the agents of this city"
-	}
-	return "agents of this city: " + strings.Join(names, ", ")
-}
-
-// templates makes the specs of the agents and pools of the city as they are
-// started from here.
-func templates(city *config.City) ([]*agent.Spec, agent.BuildOptions, error) {
-	o := agent.BuildOptions{Environ: os.Environ()}
+// buildOptions describe this process as what starts agents.
+func buildOptions() (agent.BuildOptions, error) {
 	bin, err := os.Executable()
-	if err != nil {
-		return nil, o, err
-	}
-	o.Bin = bin
-	specs, err := agent.Build(city, o)
-	return specs, o, err
+	return agent.BuildOptions{Environ: os.Environ(), Bin: bin}, err
 }
 
-// moreMembers is how far above the minimum of an unlimited pool members are
-// looked for.
-const moreMembers = 256
-
-// members makes the specs of every agent of the city, and of the members of
-// every pool: its minimum, and those of which live says that they are there.
-func members(city *config.City, live func(session string) bool) ([]*agent.Spec, error) {
-	specs, o, err := templates(city)
+// templates returns the specs of the city's agents and pools.
+func templates(city *config.City) ([]*agent.Spec, error) {
+	o, err := buildOptions()
 	if err != nil {
 		return nil, err
 	}
-	var all []*agent.Spec
-	for _, s := range specs {
-		if !isPool(s) {
-			all = append(all, s)
-			continue
-		}
-		pool := s.Resolved.Pool
-		most := pool.Max
-		if most < 0 {
-			most = pool.Min + moreMembers
-		}
-		for i, bare := range agent.MemberNames(s, most) {
-			if i >= pool.Min && !live(agent.SessionNameFor(city.Name(), city.NameID, city.Workspace.SessionTemplate, memberName(s, bare))) {
-				continue
-			}
-			m, err := agent.Member(s, bare, o)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, m)
-		}
-	}
-	return all, nil
+	return agent.Build(city, o)
 }
 
-// memberName is the qualified name of a member.
-func memberName(pool *agent.Spec, bare string) string {
-	if pool.Resolved.Dir == "" {
-		return bare
+// members returns the specs of the city's agents and pool members: see
+// [agent.Members].
+func members(city *config.City, live func(session string) bool) ([]*agent.Spec, error) {
+	o, err := buildOptions()
+	if err != nil {
+		return nil, err
 	}
-	return pool.Resolved.Dir + "/" + bare
+	return agent.Members(city, o, live)
 }
 
 // agentDown puts the agent and the next step in the place of an error that only

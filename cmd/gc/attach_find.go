@@ -72,8 +72,7 @@ func (a *app) createMissing(ctx context.Context, t *target, o attachOptions) err
 
 // sessionInstead hints at a session of the name where there is no such agent.
 func (a *app) sessionInstead(ctx context.Context, name string, err error) error {
-	var f *failure
-	if !errors.As(err, &f) || f.status != exitNotFound || runtime.CheckName(name) != nil {
+	if status, _ := statusOf(err); status != exitNotFound || runtime.CheckName(name) != nil {
 		return err
 	}
 	p, none := a.sessionProvider()
@@ -83,7 +82,7 @@ func (a *app) sessionInstead(ctx context.Context, name string, err error) error 
 	if running, none := p.IsRunning(ctx, name); none != nil || !running {
 		return err
 	}
-	return fail(exitNotFound, "gc session attach "+shell.Word(name)+" attaches to the session of that name", "%w", f.err)
+	return fail(exitNotFound, "gc session attach "+shell.Word(name)+" attaches to the session of that name", "%w", err)
 }
 
 // endedSession explains why there is nothing to attach to, when it is known: the
@@ -112,6 +111,9 @@ func (a *app) endedSession(ctx context.Context, t *target, err error) error {
 // lastScreenLines is how much of an ended session is shown.
 const lastScreenLines = 24
 
+// hintedNames is how many names a hint lists.
+const hintedNames = 8
+
 // chooseTarget offers what runs and returns what the person takes.
 func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 	names, about, err := a.attachable(ctx, s)
@@ -126,7 +128,7 @@ func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 		return "", fail(exitNotFound, hint, "no %s runs", s.word)
 	}
 	if !a.interactive() {
-		return "", fail(exitUsage, "such as "+strings.Join(names[:min(len(names), hintNames)], ", "), "which %s? name one", s.word)
+		return "", fail(exitUsage, "such as "+strings.Join(names[:min(len(names), hintedNames)], ", "), "which %s? name one", s.word)
 	}
 	t := display.Table{Width: a.width(), Colour: a.colours(a.err)}
 	t.Add("", strings.ToUpper(s.word), "STATUS")

@@ -149,7 +149,7 @@ func runConfigShow(a *app, names []string, o configShowOptions) error {
 	for i, n := range names {
 		ag, ok := city.Agent(n)
 		if !ok {
-			return noTemplate(city, n)
+			return agent.Unknown(city, templateNames(city), n)
 		}
 		names[i] = ag.QualifiedName()
 	}
@@ -173,11 +173,6 @@ func templateNames(city *config.City) []string {
 		names = append(names, city.Agents[i].QualifiedName())
 	}
 	return names
-}
-
-// noTemplate is the error for a name that city.toml does not have.
-func noTemplate(city *config.City, name string) error {
-	return fail(exitNotFound, agentsHint(templateNames(city), name), "no agent %q in city %s", name, city.Name())
 }
 
 // startProblems finds what a start of a city would find: a session provider that

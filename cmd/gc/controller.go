@@ -55,13 +55,13 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	for _, w := range agent.TemplateWarnings(city) {
 		a.warn("%s", w)
 	}
-	bin, err := os.Executable()
+	build, err := buildOptions()
 	if err != nil {
 		return controller.Options{}, err
 	}
 	return controller.Options{
 		City: city, Provider: p, ProviderName: c.name, Background: &commands{}, Steps: a.tellSteps, Trusted: controllerTrust, Claims: claimsDir(),
-		Build: agent.BuildOptions{Environ: os.Environ(), Bin: bin},
+		Build: build,
 	}, nil
 }
 

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/internal/shell"
@@ -125,11 +124,11 @@ func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 		f.OK("city", "none here: gc init DIR makes one")
 		return nil
 	}
-	bin, err := os.Executable()
+	build, err := buildOptions()
 	if err != nil {
 		return err
 	}
-	f.List = append(f.List, controller.Diagnose(ctx, dir, p, agent.BuildOptions{Environ: os.Environ(), Bin: bin})...)
+	f.List = append(f.List, controller.Diagnose(ctx, dir, p, build)...)
 	return nil
 }
 

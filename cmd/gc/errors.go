@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/trust"
@@ -95,6 +96,13 @@ func statusOf(err error) (status int, hint string) {
 	var f *failure
 	if errors.As(err, &f) {
 		return f.status, f.hint
+	}
+	var lookup *agent.LookupError
+	if errors.As(err, &lookup) {
+		if lookup.Ambiguous {
+			return exitUsage, ""
+		}
+		return exitNotFound, ""
 	}
 	var sig *mux.SignalError
 	if errors.As(err, &sig) {

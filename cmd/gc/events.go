@@ -173,11 +173,11 @@ func poolsAmong(dir string, names []string) []*agent.Spec {
 	if err != nil || len(names) == 0 {
 		return nil
 	}
-	specs, _, err := templates(city)
+	specs, err := templates(city)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(specs, func(s *agent.Spec) bool { return !isPool(s) || !slices.Contains(names, s.Name()) })
+	return slices.DeleteFunc(specs, func(s *agent.Spec) bool { return !s.IsPool() || !slices.Contains(names, s.Name()) })
 }
 
 // past prints the last of the events that each gives.
@@ -206,7 +206,7 @@ func (s *eventStream) past(each func(func(cityapi.Event) error) error) error {
 
 func (s *eventStream) wanted(e cityapi.Event) bool {
 	return len(s.agents) == 0 || slices.Contains(s.agents, e.Agent) ||
-		slices.ContainsFunc(s.pools, func(pool *agent.Spec) bool { return isMember(pool, e.Agent) })
+		slices.ContainsFunc(s.pools, func(pool *agent.Spec) bool { return pool.HasMember(e.Agent) })
 }
 
 func (s *eventStream) print(e cityapi.Event) error {

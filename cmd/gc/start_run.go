@@ -108,7 +108,7 @@ func (a *app) blockedAgent(b *controller.BlockedError) error {
 
 // hasOneShot reports whether an agent of the city ends by itself.
 func hasOneShot(city *config.City) bool {
-	specs, _, err := templates(city)
+	specs, err := templates(city)
 	return err != nil || slices.ContainsFunc(specs, func(s *agent.Spec) bool { return s.Config.Lifecycle == runtime.OneShot })
 }
 

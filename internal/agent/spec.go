@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"gascity.dev/gc/internal/config"
@@ -106,20 +105,8 @@ func MemberNames(pool *Spec, n int) []string {
 // IsMemberName reports whether a qualified name is one that the pool gives to
 // its members, whatever its size.
 func IsMemberName(pool *Spec, name string) bool {
-	r := &pool.Resolved
-	bare := name
-	if r.Dir != "" {
-		var in bool
-		if bare, in = strings.CutPrefix(name, r.Dir+"/"); !in {
-			return false
-		}
-	}
-	if slices.Contains(r.Pool.NamePool, bare) {
-		return true
-	}
-	number, numbered := strings.CutPrefix(bare, r.Base+"-")
-	n, err := strconv.Atoi(number)
-	return numbered && err == nil && n > len(r.Pool.NamePool) && strconv.Itoa(n) == number
+	_, ok := pool.memberNumber(name)
+	return ok
 }
 
 // TemplateWarnings tells for which agents the session template is not used,

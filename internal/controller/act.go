@@ -48,7 +48,7 @@ func (l *loop) endOp(m *member) {
 	m.version++
 	if m.exitSeen {
 		m.exitSeen = false
-		l.wantLook = true // once the operation's result is taken in
+		l.observer.due = true // once the operation's result is taken in
 	}
 }
 
@@ -62,9 +62,9 @@ func (l *loop) save(m *member) *session.Ticket {
 	if m.seen.Agent == "" {
 		return nil
 	}
-	l.records[m.seen.Agent] = m.seen.Record
+	l.agents.records[m.seen.Agent] = m.seen.Record
 	ticket, name := l.book.Save(m.seen.Record), m.name()
-	l.work.Go(func() {
+	l.ops.Go(func() {
 		if err := ticket.Wait(); err != nil {
 			l.post(func() { l.logf("%s: cannot save its record: %v", name, err) })
 		}
@@ -74,30 +74,30 @@ func (l *loop) save(m *member) *session.Ticket {
 
 // act begins one action of the plan.
 func (l *loop) act(a plan.Action) {
-	m := l.members[a.Session]
+	m := l.agents.all[a.Session]
 	if m == nil || m.op != "" {
 		return
 	}
 	switch a.Kind {
 	case plan.ActStart:
-		l.start(m, a.Why)
+		l.starts.begin(m, a.Why)
 	case plan.ActStop:
 		if a.Why == plan.WhyStopped || a.Why == plan.WhyIdle {
-			l.stopGently(m, a.Why)
+			l.stops.gently(m, a.Why)
 			return
 		}
-		l.stop(m, a.Why)
+		l.stops.stop(m, a.Why)
 	case plan.ActDrain:
-		l.drain(m, a.Why, a.Limit)
+		l.stops.drain(m, a.Why, a.Limit)
 	case plan.ActCancelDrain:
-		l.undrain(m)
+		l.stops.undrain(m)
 	case plan.ActRelaunch:
-		l.relaunch(m)
+		l.starts.relaunch(m)
 	case plan.ActRunLive:
-		l.runLive(m)
+		l.starts.runLive(m)
 	case plan.ActLook:
 		if m.queryErr == "" { // else the patrol asks again
-			l.look()
+			l.observer.observe()
 		}
 	}
 }
@@ -112,7 +112,7 @@ func oneLine(s string) string {
 }
 
 // target is what a stop needs to know.
-func (l *loop) target(m *member) target {
+func (sp *stops) target(m *member) target {
 	t := target{session: m.seen.Session, agent: m.name(), token: m.seen.Record.Token}
 	if m.spec != nil {
 		t.deps = m.spec.Resolved.DependsOn
@@ -124,48 +124,48 @@ func (l *loop) target(m *member) target {
 }
 
 // drain asks the agent to end: one interrupt, and a mark that it can see.
-func (l *loop) drain(m *member, why string, limit time.Duration) {
+func (sp *stops) drain(m *member, why string, limit time.Duration) {
 	now := time.Now()
-	l.begin(m, opDrain)
-	l.noteAgent(m, api.EventDraining, why, "at most "+limit.String())
+	sp.l.begin(m, opDrain)
+	sp.l.noteAgent(m, api.EventDraining, why, "at most "+limit.String())
 	name := m.seen.Session
-	l.work.Go(func() {
-		err := setMeta(l.opCtx, l.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
+	sp.l.ops.Go(func() {
+		err := setMeta(sp.l.ops.ctx, sp.l.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
 		if err == nil {
-			_, err = ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, l.p.Interrupt(ctx, name) })
+			_, err = ask(sp.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, sp.l.p.Interrupt(ctx, name) })
 		}
 		if errors.Is(err, runtime.ErrUnsupported) {
 			err = nil // the mark alone must do
 		}
-		l.post(func() {
+		sp.l.post(func() {
 			if err == nil {
 				m.seen.Drain = plan.Drain{Since: now, Why: why, Limit: limit}
 			}
-			l.settle(m, "drain", err)
+			sp.l.finishOp(m, "drain", err)
 		})
 	})
 }
 
 // undrain takes the wish back.
-func (l *loop) undrain(m *member) {
-	l.begin(m, opUndrain)
-	l.noteAgent(m, api.EventDrainCancelled, plan.WhyWanted, "")
+func (sp *stops) undrain(m *member) {
+	sp.l.begin(m, opUndrain)
+	sp.l.noteAgent(m, api.EventDrainCancelled, plan.WhyWanted, "")
 	name := m.seen.Session
-	l.work.Go(func() {
-		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, errors.Join(l.p.RemoveMeta(ctx, name, agent.MetaDrain), l.p.RemoveMeta(ctx, name, agent.MetaDrainAck))
+	sp.l.ops.Go(func() {
+		_, err := ask(sp.l.ops.ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, errors.Join(sp.l.p.RemoveMeta(ctx, name, agent.MetaDrain), sp.l.p.RemoveMeta(ctx, name, agent.MetaDrainAck))
 		})
-		l.post(func() {
+		sp.l.post(func() {
 			if err == nil {
 				m.seen.Drain, m.spared = plan.Drain{}, time.Now()
 			}
-			l.settle(m, "cancel the drain", err)
+			sp.l.finishOp(m, "cancel the drain", err)
 		})
 	})
 }
 
 // settle ends a small operation. An error is said, and the patrol tries again.
-func (l *loop) settle(m *member, what string, err error) {
+func (l *loop) finishOp(m *member, what string, err error) {
 	l.endOp(m)
 	if err == nil {
 		return
@@ -176,86 +176,86 @@ func (l *loop) settle(m *member, what string, err error) {
 		m.seen.Presence = plan.Unknown // until the next look: no second try at once
 	}
 	if errors.Is(err, runtime.ErrSessionNotFound) {
-		l.look()
+		l.observer.observe()
 	}
 }
 
 // relaunch starts the agent again inside its warm session.
-func (l *loop) relaunch(m *member) {
-	warm, ok := runtime.As[runtime.RelaunchProvider](l.p)
+func (sr *starter) relaunch(m *member) {
+	warm, ok := runtime.As[runtime.RelaunchProvider](sr.l.p)
 	if !ok {
 		m.noWarm = true
 		return
 	}
-	l.begin(m, opRelaunch)
+	sr.l.begin(m, opRelaunch)
 	spec, r := m.spec, &m.seen.Record
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token, At: time.Now()}
 	inst.Conversation, inst.Resume = converse(r, spec)
-	limit, live := l.startLimit(spec), m.seen.Hashes.Live
-	l.work.Go(func() {
-		ctx, cancel := context.WithTimeout(l.opCtx, limit)
+	limit, live := sr.limit(spec), m.seen.Hashes.Live
+	sr.l.ops.Go(func() {
+		ctx, cancel := context.WithTimeout(sr.l.ops.ctx, limit)
 		defer cancel()
 		cfg, err := spec.StartConfig(inst)
 		if err == nil {
 			err = warm.Relaunch(ctx, spec.Session, cfg)
 		}
 		if err == nil && live != spec.Hashes.Live { // changed with the rest: no step of a start ran
-			err = l.p.RunLive(ctx, spec.Session, spec.Config)
+			err = sr.l.p.RunLive(ctx, spec.Session, spec.Config)
 		}
 		if err == nil {
-			err = spec.Mark(ctx, l.p, inst)
+			err = spec.Mark(ctx, sr.l.p, inst)
 		}
-		l.post(func() {
+		sr.l.post(func() {
 			if err == nil {
 				m.seen.Hashes = spec.Hashes
-				l.noteAgent(m, api.EventRelaunched, plan.WhyLaunch, "")
+				sr.l.noteAgent(m, api.EventRelaunched, plan.WhyLaunch, "")
 			}
 			if errors.Is(err, runtime.ErrRelaunchUnsupported) {
 				m.noWarm, err = true, nil
 			}
-			l.settle(m, "relaunch", err)
+			sr.l.finishOp(m, "relaunch", err)
 		})
 	})
 }
 
 // runLive applies the live commands of a changed config.
-func (l *loop) runLive(m *member) {
-	l.begin(m, opLive)
-	l.logf("%s: applying its live commands again", m.name())
-	spec, limit := m.spec, l.startLimit(m.spec)
-	l.work.Go(func() {
-		ctx, cancel := context.WithTimeout(l.opCtx, limit)
+func (sr *starter) runLive(m *member) {
+	sr.l.begin(m, opLive)
+	sr.l.logf("%s: applying its live commands again", m.name())
+	spec, limit := m.spec, sr.limit(m.spec)
+	sr.l.ops.Go(func() {
+		ctx, cancel := context.WithTimeout(sr.l.ops.ctx, limit)
 		defer cancel()
-		err := l.p.RunLive(ctx, spec.Session, spec.Config)
+		err := sr.l.p.RunLive(ctx, spec.Session, spec.Config)
 		if err == nil {
-			err = setMeta(ctx, l.p, spec.Session, map[string]string{agent.MetaLiveHash: spec.Hashes.Live})
+			err = setMeta(ctx, sr.l.p, spec.Session, map[string]string{agent.MetaLiveHash: spec.Hashes.Live})
 		}
-		l.post(func() {
+		sr.l.post(func() {
 			if err == nil {
 				m.seen.Hashes.Live = spec.Hashes.Live
 			}
-			l.settle(m, "live commands", err)
+			sr.l.finishOp(m, "live commands", err)
 		})
 	})
 }
 
 // remark completes the metadata of a start that was cut short. One that ran
 // with another config than today's is drift.
-func (l *loop) remark(m *member) {
+func (ob *observer) remark(m *member) {
 	if core := m.seen.Record.StartedWith; core != m.spec.Hashes.Core {
 		m.seen.Hashes = agent.Hashes{Core: core}
 		return
 	}
-	l.begin(m, opMark)
+	ob.l.begin(m, opMark)
 	r, spec, name := &m.seen.Record, m.spec, m.seen.Session
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token}
-	l.work.Go(func() {
-		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, spec.Mark(ctx, l.p, inst) })
-		l.post(func() {
+	ob.l.ops.Go(func() {
+		_, err := ask(ob.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, spec.Mark(ctx, ob.l.p, inst) })
+		ob.l.post(func() {
 			if err == nil {
 				m.seen.Hashes = spec.Hashes
 			}
-			l.settle(m, "mark session "+name, err)
+			ob.l.finishOp(m, "mark session "+name, err)
 		})
 	})
 }

@@ -74,11 +74,11 @@ func activityOf(ctx context.Context, p runtime.Provider, name string) (runtime.S
 }
 
 // currentStatus is status with what the agents are doing now.
-func (l *loop) currentStatus(ctx context.Context) (api.Status, error) {
+func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	ids := map[string]string{}
 	var names []string
-	if err := l.inLoop(ctx, func() {
-		for name, m := range l.members {
+	if err := c.l.do(ctx, func() {
+		for name, m := range c.l.agents.all {
 			if m.hasScreen() {
 				names, ids[name] = append(names, name), m.seen.Record.ID
 			}
@@ -86,17 +86,17 @@ func (l *loop) currentStatus(ctx context.Context) (api.Status, error) {
 	}); err != nil {
 		return api.Status{}, err
 	}
-	doing := activities(ctx, l.p, names)
+	doing := activities(ctx, c.l.p, names)
 	var st api.Status
-	err := l.inLoop(ctx, func() {
+	err := c.l.do(ctx, func() {
 		for name, a := range doing {
-			if m := l.members[name]; m != nil && m.hasScreen() && m.seen.Record.ID == ids[name] {
+			if m := c.l.agents.all[name]; m != nil && m.hasScreen() && m.seen.Record.ID == ids[name] {
 				m.doing = a
 			}
 		}
-		st = l.status()
+		st = c.l.report.status()
 		for name := range doing { // it is old with the next question
-			if m := l.members[name]; m != nil {
+			if m := c.l.agents.all[name]; m != nil {
 				m.doing = runtime.SessionActivity{}
 			}
 		}
@@ -105,9 +105,9 @@ func (l *loop) currentStatus(ctx context.Context) (api.Status, error) {
 }
 
 // runningNames are the sessions of this city that run.
-func (l *loop) runningNames() []string {
+func (g *goal) runningNames() []string {
 	var names []string
-	for name, m := range l.members {
+	for name, m := range g.l.agents.all {
 		if m.seen.Presence == plan.Alive && !m.foreign {
 			names = append(names, name)
 		}

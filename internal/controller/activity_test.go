@@ -56,7 +56,7 @@ func TestStatusTellsWhatAgentsAreDoing(t *testing.T) {
 		r.wantState("job", api.StateExited)
 		now := time.Now()
 		r.fake.SetActivity("gc-city-a", now)
-		st, err := r.l.currentStatus(context.Background())
+		st, err := r.l.calls.Status(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}

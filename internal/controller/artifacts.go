@@ -41,14 +41,14 @@ type artifacts struct {
 }
 
 // artifacts collects what is to be kept of this run.
-func (l *loop) artifacts(st api.Status, result error) artifacts {
+func (g *goal) artifacts(st api.Status, result error) artifacts {
 	a := artifacts{
-		p: l.p, dir: l.o.Artifacts, rows: l.o.City.Session.Size.Rows, status: st,
-		absent: map[string]bool{}, record: l.o.Record,
-		began: l.began, result: result,
+		p: g.l.p, dir: g.l.o.Artifacts, rows: g.l.o.City.Session.Size.Rows, status: st,
+		absent: map[string]bool{}, record: g.l.o.Record,
+		began: g.l.began, result: result,
 	}
-	for name, m := range l.members {
-		ranBefore := m.oneShot() && m.seen.Record.Job.Run == l.runID // under an earlier controller
+	for name, m := range g.l.agents.all {
+		ranBefore := m.oneShot() && m.seen.Record.Job.Run == g.l.runID // under an earlier controller
 		a.absent[name] = m.foreign || m.attempts == 0 && m.seen.Presence == plan.Gone && !ranBefore
 	}
 	return a

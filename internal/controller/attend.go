@@ -12,22 +12,22 @@ import (
 // attend stays with an agent until evidence says that it takes messages for the
 // first time; its start-up dialogs are answered meanwhile. Agents ask after they
 // seemed ready, too.
-func (l *loop) attend(m *member) {
+func (sr *starter) attend(m *member) {
 	id, name := m.seen.Record.ID, m.seen.Session
 	if m.seen.Record.Served || m.attended == id || m.spec == nil {
 		return
 	}
 	m.attended = id
 	cfg := m.spec.Config
-	l.work.Go(func() {
-		err := l.awaitFirstIdle(name, cfg)
-		l.post(func() {
+	sr.l.ops.Go(func() {
+		err := sr.awaitFirstIdle(name, cfg)
+		sr.l.post(func() {
 			if m.seen.Record.ID != id {
 				return
 			}
 			if m.attended = ""; err == nil {
 				m.seen.Record.Served = true
-				l.save(m)
+				sr.l.save(m)
 			}
 		})
 	})
@@ -35,23 +35,23 @@ func (l *loop) attend(m *member) {
 
 // awaitFirstIdle is nil once the session was idle. A provider that answers no
 // dialogs after a start may still tell when that is.
-func (l *loop) awaitFirstIdle(name string, cfg runtime.Config) error {
-	if p, ok := runtime.As[runtime.StartupProvider](l.p); ok {
-		err := p.AwaitFirstIdle(l.opCtx, name, cfg)
+func (sr *starter) awaitFirstIdle(name string, cfg runtime.Config) error {
+	if p, ok := runtime.As[runtime.StartupProvider](sr.l.p); ok {
+		err := p.AwaitFirstIdle(sr.l.ops.ctx, name, cfg)
 		if !errors.Is(err, runtime.ErrUnsupported) {
 			return err
 		}
 	}
-	if p, ok := runtime.As[runtime.IdleWaitProvider](l.p); ok && cfg.ReadyPromptPrefix != "" {
-		return p.WaitForIdle(l.opCtx, name, idleWait)
+	if p, ok := runtime.As[runtime.IdleWaitProvider](sr.l.p); ok && cfg.ReadyPromptPrefix != "" {
+		return p.WaitForIdle(sr.l.ops.ctx, name, idleWait)
 	}
 	return runtime.ErrUnsupported
 }
 
 // accepted notes what was accepted on the user's behalf.
-func (l *loop) accepted(session string, a runtime.Accepted) {
-	if m := l.members[session]; m != nil {
-		l.noteAgent(m, api.EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
+func (sr *starter) accepted(session string, a runtime.Accepted) {
+	if m := sr.l.agents.all[session]; m != nil {
+		sr.l.noteAgent(m, api.EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
 	}
 }
 
@@ -63,10 +63,10 @@ func (m *member) finishes(exit *runtime.Exit) bool {
 }
 
 // finished accounts for such an end. It takes nothing from the restart budget.
-func (l *loop) finished(m *member, exit *runtime.Exit, screen string) {
+func (sp *stops) finished(m *member, exit *runtime.Exit, screen string) {
 	r := &m.seen.Record
 	r.LastScreen = screen
 	r.Finish(fmt.Sprintf("add the flag that keeps the program open to args, or set lifecycle = \"one_shot\"; gc restart %s runs it again", m.name()))
 	r.RetryAt, r.Tries = time.Time{}, 0
-	l.noteEnd(m, api.EventExited, exit, screen, r.LastError)
+	sp.l.noteEnd(m, api.EventExited, exit, screen, r.LastError)
 }

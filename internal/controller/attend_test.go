@@ -53,7 +53,7 @@ func TestEndAfterThePromptIsReportedNotRepeated(t *testing.T) {
 		if r.wantState("a", api.StateExited); r.starts("gc-city-a") != 1 {
 			t.Error("another controller started it")
 		}
-		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
+		if err := r.l.calls.Restart(context.Background(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
 		if a := r.wantState("a", api.StateRunning); a.Error != "" || r.starts("gc-city-a") != 2 {

@@ -32,21 +32,24 @@ const (
 	endsPause   = 2 * time.Second // after a try to tell that failed
 )
 
-// ends is what the loop knows of background commands that wait for its agents.
-type ends struct {
-	asking, again bool
-	open          map[string][]process.Delivery // by the owner's session
+// completions tells agents of their ended background commands, as far as the
+// multiplexer does not.
+type completions struct {
+	l        *loop
+	inFlight bool                          // a fetch of open
+	again    bool                          // fetch once more
+	open     map[string][]process.Delivery // by the owner's session
 }
 
 // followEnds keeps the loop told of ends, until every operation is ended.
-func (l *loop) followEnds() {
-	if l.o.Background == nil {
+func (co *completions) follow() {
+	if co.l.o.Background == nil {
 		return
 	}
-	l.work.Go(func() {
-		for l.opCtx.Err() == nil {
-			_ = l.o.Background.Follow(l.opCtx, func() { l.post(l.askEnds) })
-			pause(l.opCtx, followPause)
+	co.l.ops.Go(func() {
+		for co.l.ops.ctx.Err() == nil {
+			_ = co.l.o.Background.Follow(co.l.ops.ctx, func() { co.l.post(co.fetch) })
+			pause(co.l.ops.ctx, followPause)
 		}
 	})
 }
@@ -64,17 +67,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // askEnds asks what waits, in the background, one question at a time.
-func (l *loop) askEnds() {
-	e := &l.ends
-	if e.asking {
+func (co *completions) fetch() {
+	e := co
+	if e.inFlight {
 		e.again = true
 		return
 	}
-	e.asking, e.again = true, false
-	l.work.Go(func() {
-		list, err := ask(l.opCtx, l.o.Background.Away)
-		l.post(func() {
-			e.asking = false
+	e.inFlight, e.again = true, false
+	co.l.ops.Go(func() {
+		list, err := ask(co.l.ops.ctx, co.l.o.Background.Away)
+		co.l.post(func() {
+			e.inFlight = false
 			if err == nil {
 				e.open = map[string][]process.Delivery{}
 				for _, d := range list {
@@ -82,7 +85,7 @@ func (l *loop) askEnds() {
 				}
 			}
 			if e.again {
-				l.askEnds()
+				co.fetch()
 			}
 		})
 	})
@@ -90,16 +93,16 @@ func (l *loop) askEnds() {
 
 // tellEnds wakes who sleeps while an end waits for it, tells those who run
 // elsewhere, and returns when it wants to be called again.
-func (l *loop) tellEnds(now, next time.Time) time.Time {
-	for owner, list := range l.ends.open {
-		m := l.members[owner]
+func (co *completions) deliver(now, next time.Time) time.Time {
+	for owner, list := range co.open {
+		m := co.l.agents.all[owner]
 		if m == nil || m.spec == nil || m.op != "" {
 			continue
 		}
-		if r := &m.seen.Record; m.seen.Presence == plan.Gone && r.Asleep && !r.Stopped && !r.Drained && l.suspendedBy(m) == "" {
+		if r := &m.seen.Record; m.seen.Presence == plan.Gone && r.Asleep && !r.Stopped && !r.Drained && co.l.suspended.by(m) == "" {
 			m.seen.Record.Asleep = false
-			l.save(m)
-			l.noteAgent(m, api.EventCommand, "wakes it", list[0].Event)
+			co.l.save(m)
+			co.l.noteAgent(m, api.EventCommand, "wakes it", list[0].Event)
 			continue
 		}
 		if m.foreign || m.seen.Presence != plan.Alive || m.delivering || !m.seen.Drain.Since.IsZero() {
@@ -107,11 +110,11 @@ func (l *loop) tellEnds(now, next time.Time) time.Time {
 		}
 		at, ok := m.tellAt, !now.Before(m.tellAt)
 		if ok {
-			at, ok = dueEnds(list, l.o.City.Dir, now)
+			at, ok = dueEnds(list, co.l.o.City.Dir, now)
 		}
 		switch {
 		case ok:
-			l.tell(m, ownBatches(list, l.o.City.Dir))
+			co.tell(m, ownBatches(list, co.l.o.City.Dir))
 		case !at.IsZero() && at.Before(next):
 			next = at
 		}
@@ -148,25 +151,25 @@ func ownBatches(list []process.Delivery, by string) map[string][]string {
 
 // tell finds out what became of messages of an earlier try, or types the next
 // one. While it does, nothing else is typed for the queue.
-func (l *loop) tell(m *member, own map[string][]string) {
+func (co *completions) tell(m *member, own map[string][]string) {
 	m.delivering = true
 	name := m.seen.Session
-	t := teller{agent: providerAgent{l.p, name}, b: l.o.Background, session: name, by: l.o.City.Dir}
-	l.work.Go(func() {
-		done, detail, err := t.tell(l.opCtx, own)
-		l.post(func() {
+	t := teller{agent: providerAgent{co.l.p, name}, b: co.l.o.Background, session: name, by: co.l.o.City.Dir}
+	co.l.ops.Go(func() {
+		done, detail, err := t.tell(co.l.ops.ctx, own)
+		co.l.post(func() {
 			m.delivering = false
 			m.tellAt = time.Time{}
 			if err != nil || done == "" {
 				m.tellAt = time.Now().Add(endsPause)
 			}
-			if err != nil && l.opCtx.Err() == nil {
-				l.logf("%s: the end of a background command waits: %v", m.name(), err)
+			if err != nil && co.l.ops.ctx.Err() == nil {
+				co.l.logf("%s: the end of a background command waits: %v", m.name(), err)
 			}
 			if done != "" {
-				l.noteAgent(m, api.EventCommand, string(done), detail)
+				co.l.noteAgent(m, api.EventCommand, string(done), detail)
 			}
-			l.askEnds()
+			co.fetch()
 		})
 	})
 }

@@ -178,9 +178,9 @@ func TestWhoIsWokenStaysAwakeUntilItIsTold(t *testing.T) {
 // TestEndDoesNotWakeWhoSleepsForAPerson: stopped and suspended agents stay so.
 func TestEndDoesNotWakeWhoSleepsForAPerson(t *testing.T) {
 	for name, down := range map[string]func(*rig) error{
-		"stop":    func(r *rig) error { return r.l.stopAgents(context.Background(), []string{"a"}) },
-		"suspend": func(r *rig) error { return r.l.setSuspended(context.Background(), []string{"a"}, true) },
-		"drain":   func(r *rig) error { return r.l.setDrained(context.Background(), []string{"a"}, true) },
+		"stop":    func(r *rig) error { return r.l.calls.StopAgents(context.Background(), []string{"a"}) },
+		"suspend": func(r *rig) error { return r.l.calls.SetSuspended(context.Background(), []string{"a"}, true) },
+		"drain":   func(r *rig) error { return r.l.calls.SetDrained(context.Background(), []string{"a"}, true) },
 	} {
 		bubble(t, "[daemon]\ndrift_drain_timeout = \"1s\"\n"+oneAgent, func(r *rig) {
 			b := newOutside()

@@ -64,7 +64,7 @@ func thousand(b *testing.B, p runtime.Provider, command, process string, start f
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { l.book.Close() })
-	l.opCtx, l.timer = context.Background(), time.NewTimer(time.Hour)
+	l.ops.ctx, l.timer = context.Background(), time.NewTimer(time.Hour)
 	b.Cleanup(func() { l.timer.Stop() })
 	return l
 }
@@ -73,12 +73,12 @@ func thousand(b *testing.B, p runtime.Provider, command, process string, start f
 func reconcile(b *testing.B, l *loop) {
 	var qs []question
 	known := map[string]bool{}
-	for name, m := range l.members {
-		qs, known[name] = append(qs, l.question(m)), true
+	for name, m := range l.agents.all {
+		qs, known[name] = append(qs, l.observer.probeOf(m)), true
 	}
-	l.looking = true
-	l.found(lookAt(b.Context(), l.p, l.o.City.Dir, qs, known))
-	if acts := plan.Make(l.desired(), l.actual(), time.Now()); len(acts) != 0 {
+	l.observer.inFlight = true
+	l.observer.apply(lookAt(b.Context(), l.p, l.o.City.Dir, qs, known))
+	if acts := plan.Make(l.agents.desired(), l.agents.actual(), time.Now()); len(acts) != 0 {
 		b.Fatalf("%d actions, first %+v", len(acts), acts[0])
 	}
 }

@@ -37,42 +37,42 @@ const startupGrace = 3 * time.Second
 
 // watchBlocked watches, in a run that ends by itself, every agent that runs: one
 // that asks a question would keep the run going for ever.
-func (l *loop) watchBlocked() {
-	if l.o.Until == UntilStopped || l.o.BlockedTimeout <= 0 && !l.o.FailOnBlocked || l.stopping || l.goal {
+func (g *goal) watchBlocked() {
+	if g.l.o.Until == UntilStopped || g.l.o.BlockedTimeout <= 0 && !g.l.o.FailOnBlocked || g.l.shutdown.begun || g.reached {
 		return
 	}
-	for _, m := range l.members {
+	for _, m := range g.l.agents.all {
 		id := m.seen.Record.ID
 		if m.spec == nil || m.foreign || m.op != "" || m.seen.Presence != plan.Alive || m.watched == id {
 			continue
 		}
 		m.watched = id
 		name, served := m.seen.Session, m.seen.Record.Served
-		l.work.Go(func() { l.awaitBlocked(m, id, name, served) })
+		g.l.ops.Go(func() { g.awaitBlocked(m, id, name, served) })
 	}
 }
 
 // awaitBlocked ends the run when the session is blocked for too long. It returns
 // when the session ends.
-func (l *loop) awaitBlocked(m *member, id, name string, served bool) {
-	activity, err := l.blockedTooLong(l.opCtx, name, served)
+func (g *goal) awaitBlocked(m *member, id, name string, served bool) {
+	activity, err := g.blockedTooLong(g.l.ops.ctx, name, served)
 	if err != nil && !errors.Is(err, runtime.ErrUnsupported) {
 		pause := time.NewTimer(waitPause)
 		defer pause.Stop()
 		select {
 		case <-pause.C:
-		case <-l.opCtx.Done():
+		case <-g.l.ops.ctx.Done():
 		}
 	}
-	l.post(func() {
+	g.l.post(func() {
 		switch {
 		case m.watched != id:
 		case err == nil:
 			blocked := &BlockedError{Agent: m.name(), Activity: activity}
-			if !l.o.FailOnBlocked {
-				blocked.Waited = l.o.BlockedTimeout
+			if !g.l.o.FailOnBlocked {
+				blocked.Waited = g.l.o.BlockedTimeout
 			}
-			l.settleRun(blocked)
+			g.conclude(blocked)
 		case !errors.Is(err, runtime.ErrUnsupported):
 			m.watched = "" // ask again
 		}
@@ -81,8 +81,8 @@ func (l *loop) awaitBlocked(m *member, id, name string, served bool) {
 
 // blockedTooLong returns once one question of the session has stood for as long
 // as this run allows, with nobody attached who could answer it.
-func (l *loop) blockedTooLong(ctx context.Context, name string, served bool) (runtime.Activity, error) {
-	w, ok := runtime.As[runtime.Waiter](l.p)
+func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (runtime.Activity, error) {
+	w, ok := runtime.As[runtime.Waiter](g.l.p)
 	if !ok {
 		return runtime.Activity{}, runtime.ErrUnsupported
 	}
@@ -90,37 +90,37 @@ func (l *loop) blockedTooLong(ctx context.Context, name string, served bool) (ru
 		if _, err := w.WaitFor(ctx, name, []runtime.Condition{{Blocked: true}}); err != nil {
 			return runtime.Activity{}, err
 		}
-		first, err := activityOf(ctx, l.p, name)
+		first, err := activityOf(ctx, g.l.p, name)
 		if err != nil {
 			return runtime.Activity{}, err
 		}
-		stands, err := unchanged(ctx, w, name, l.blockedLimit(first.Activity, served))
+		stands, err := unchanged(ctx, w, name, g.blockedLimit(first.Activity, served))
 		if err != nil {
 			return runtime.Activity{}, err
 		}
 		if !stands || first.State != runtime.ActivityBlocked {
 			continue
 		}
-		now, err := activityOf(ctx, l.p, name)
+		now, err := activityOf(ctx, g.l.p, name)
 		if err != nil {
 			return runtime.Activity{}, err
 		}
-		if sameBlock(first.Activity, now.Activity) && (l.o.FailOnBlocked || !l.attachedNow(ctx, name)) {
+		if sameBlock(first.Activity, now.Activity) && (g.l.o.FailOnBlocked || !g.attachedNow(ctx, name)) {
 			return now.Activity, nil
 		}
 	}
 }
 
 // blockedLimit is how long the question may stand.
-func (l *loop) blockedLimit(a runtime.Activity, served bool) time.Duration {
-	limit := l.o.BlockedTimeout
-	if l.o.FailOnBlocked {
+func (g *goal) blockedLimit(a runtime.Activity, served bool) time.Duration {
+	limit := g.l.o.BlockedTimeout
+	if g.l.o.FailOnBlocked {
 		limit = 0
 	}
 	switch {
 	case a.State != runtime.ActivityBlocked:
 		return 0
-	case a.Kind == runtime.BlockedRateLimit && !l.o.FailOnBlocked: // it goes on by itself
+	case a.Kind == runtime.BlockedRateLimit && !g.l.o.FailOnBlocked: // it goes on by itself
 		return waitChunk
 	case !served && a.Pending != nil && a.Pending.Metadata["dialog"] != "":
 		return max(limit, startupGrace)
@@ -151,7 +151,7 @@ func sameBlock(a, b runtime.Activity) bool {
 }
 
 // attachedNow reports whether a person is there to answer.
-func (l *loop) attachedNow(ctx context.Context, name string) bool {
-	attached, err := ask(ctx, func(ctx context.Context) (bool, error) { return l.p.IsAttached(ctx, name) })
+func (g *goal) attachedNow(ctx context.Context, name string) bool {
+	attached, err := ask(ctx, func(ctx context.Context) (bool, error) { return g.l.p.IsAttached(ctx, name) })
 	return err == nil && attached
 }

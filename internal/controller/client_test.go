@@ -200,7 +200,7 @@ func TestAnEndedCallNeverRuns(t *testing.T) {
 		<-busy
 		ctx, cancel := context.WithCancel(context.Background())
 		ran, result := false, make(chan error)
-		go func() { result <- r.l.inLoop(ctx, func() { ran = true }) }()
+		go func() { result <- r.l.do(ctx, func() { ran = true }) }()
 		synctest.Wait() // it is in the inbox
 		cancel()
 		if err := <-result; !errors.Is(err, context.Canceled) || ran {

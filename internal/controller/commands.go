@@ -13,19 +13,19 @@ import (
 
 // pick finds members by agent name, pool name or a bare name that only one
 // agent has; no names mean all. It runs on the loop.
-func (l *loop) pick(list []string) ([]*member, error) {
-	if l.stopping || l.ended {
+func (rs *roster) pick(list []string) ([]*member, error) {
+	if rs.l.shutdown.begun || rs.l.ended {
 		return nil, api.ErrShuttingDown
 	}
 	var out []*member
 	if len(list) == 0 {
-		for _, name := range l.order {
-			out = append(out, l.members[name])
+		for _, name := range rs.order {
+			out = append(out, rs.all[name])
 		}
 		return out, nil
 	}
 	for _, want := range list {
-		found := l.match(want)
+		found := rs.match(want)
 		if len(found) == 0 {
 			return nil, &api.Error{Err: fmt.Errorf("%w: %s", api.ErrUnknownAgent, want), Help: "gc status lists the agents"}
 		}
@@ -34,10 +34,10 @@ func (l *loop) pick(list []string) ([]*member, error) {
 	return out, nil
 }
 
-func (l *loop) match(want string) []*member {
+func (rs *roster) match(want string) []*member {
 	var exact, pool, bare []*member
-	for _, name := range l.order {
-		m := l.members[name]
+	for _, name := range rs.order {
+		m := rs.all[name]
 		r := &m.spec.Resolved
 		switch {
 		case r.Name == want || name == want:
@@ -60,12 +60,12 @@ func (l *loop) match(want string) []*member {
 }
 
 // restartAgents ends and starts agents; it returns when the starts are over.
-func (l *loop) restartAgents(ctx context.Context, list []string) error {
+func (c *calls) Restart(ctx context.Context, list []string) error {
 	var picked []*member
 	var err error
 	before := map[*member]int{}
-	in := l.inLoop(ctx, func() {
-		picked, err = l.pick(list)
+	in := c.l.do(ctx, func() {
+		picked, err = c.l.agents.pick(list)
 		for _, m := range picked {
 			before[m] = m.attempts
 		}
@@ -73,16 +73,16 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}
-	if err := l.beginRestarts(ctx, picked, before); err != nil {
+	if err := c.beginRestarts(ctx, picked, before); err != nil {
 		return err
 	}
 	settled := func(m *member) bool {
-		if m.spec == nil || m.foreign || m.seen.Presence == plan.Unknown || l.suspendedBy(m) != "" {
+		if m.spec == nil || m.foreign || m.seen.Presence == plan.Unknown || c.l.suspended.by(m) != "" {
 			return true
 		}
-		return m.op == "" && (m.attempts > before[m] || l.waitsFor(m) != "")
+		return m.op == "" && (m.attempts > before[m] || c.l.report.waitsFor(m) != "")
 	}
-	wait := l.awaitIn(ctx, func() bool {
+	wait := c.l.await(ctx, func() bool {
 		for _, m := range picked {
 			if !settled(m) {
 				return false
@@ -90,20 +90,20 @@ func (l *loop) restartAgents(ctx context.Context, list []string) error {
 		}
 		return true
 	})
-	return errors.Join(wait, l.failures(ctx, picked))
+	return errors.Join(wait, c.failures(ctx, picked))
 }
 
 // beginRestarts takes down what runs. Who is in the middle of something short,
 // a drain that is taken back for one, is waited for.
-func (l *loop) beginRestarts(ctx context.Context, list []*member, before map[*member]int) error {
+func (c *calls) beginRestarts(ctx context.Context, list []*member, before map[*member]int) error {
 	for left := list; len(left) > 0; {
 		var busy []*member
-		err := l.inLoop(ctx, func() {
+		err := c.l.do(ctx, func() {
 			for _, m := range left {
 				r := &m.seen.Record
 				r.Clear()
 				r.Stopped, r.Asleep, r.Drained = false, false, false
-				l.save(m)
+				c.l.save(m)
 				switch {
 				case m.op == opStart || m.op == opSettle:
 					before[m] = m.attempts - 1 // the start in flight is what is asked for
@@ -111,14 +111,14 @@ func (l *loop) beginRestarts(ctx context.Context, list []*member, before map[*me
 				case m.op != "":
 					busy = append(busy, m)
 				case (m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) && m.seen.Owned:
-					l.stopGently(m, plan.WhyRestart)
+					c.l.stops.gently(m, plan.WhyRestart)
 				case r.Unsure:
-					l.look()
+					c.l.observer.observe()
 				}
 			}
 		})
 		if err == nil && len(busy) > 0 {
-			err = l.awaitIn(ctx, func() bool { return !slices.ContainsFunc(busy, func(m *member) bool { return m.op != "" }) })
+			err = c.l.await(ctx, func() bool { return !slices.ContainsFunc(busy, func(m *member) bool { return m.op != "" }) })
 		}
 		if err != nil {
 			return err
@@ -129,10 +129,10 @@ func (l *loop) beginRestarts(ctx context.Context, list []*member, before map[*me
 }
 
 // failures joins why agents did not start.
-func (l *loop) failures(ctx context.Context, list []*member) error {
+func (c *calls) failures(ctx context.Context, list []*member) error {
 	var lines []string
 	hint := ""
-	err := l.inLoop(ctx, func() {
+	err := c.l.do(ctx, func() {
 		for _, m := range list {
 			if m.foreign {
 				lines, hint = append(lines, m.name()+": "+api.ErrForeign.Error()), api.ForeignHint
@@ -156,22 +156,22 @@ func (l *loop) failures(ctx context.Context, list []*member) error {
 }
 
 // stopAgents ends agents and keeps them down.
-func (l *loop) stopAgents(ctx context.Context, list []string) error {
+func (c *calls) StopAgents(ctx context.Context, list []string) error {
 	var picked []*member
 	var err error
-	in := l.inLoop(ctx, func() {
-		if picked, err = l.pick(list); err != nil {
+	in := c.l.do(ctx, func() {
+		if picked, err = c.l.agents.pick(list); err != nil {
 			return
 		}
 		for _, m := range picked {
 			m.seen.Record.Stopped = true
-			l.save(m)
+			c.l.save(m)
 		}
 	})
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}
-	return l.awaitIn(ctx, func() bool {
+	return c.l.await(ctx, func() bool {
 		for _, m := range picked {
 			if m.op != "" || (m.seen.Presence != plan.Gone && m.seen.Presence != plan.Unknown && m.seen.Owned) {
 				return false

@@ -19,41 +19,29 @@ const (
 	maxNudgeText = 1 << 20         // bytes
 )
 
-// readQueue takes up nudges and waits of an earlier controller.
-func (l *loop) readQueue() error {
-	list, err := l.book.Nudges()
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		if list[i].Recover(l.book.Now()) {
-			l.book.SaveNudge(list[i])
-		}
-		l.nudges = append(l.nudges, &list[i])
-	}
-	stored, err := l.book.Waits()
-	for i := range stored {
-		l.waits = append(l.waits, &waiting{Wait: stored[i]})
-	}
-	return err
+// nudgeQueue delivers queued nudges, one at a time for each agent, in the order
+// they came.
+type nudgeQueue struct {
+	l    *loop
+	list []*session.Nudge // in the order they came
 }
 
 // deliver moves queued nudges on and returns when it wants to be called again.
-func (l *loop) deliver(now, next time.Time) time.Time {
-	even := l.book.Now()
+func (q *nudgeQueue) deliver(now, next time.Time) time.Time {
+	even := q.l.book.Now()
 	busy := map[string]bool{}
-	for _, n := range l.nudges {
+	for _, n := range q.list {
 		if n.State == session.NudgeDelivering {
 			busy[n.Agent] = true
 		}
 	}
-	for _, n := range l.nudges {
+	for _, n := range q.list {
 		if !n.Open() {
 			continue
 		}
-		m := l.agentNamed(n.Agent)
-		if id := l.incarnation(m); n.Fence(even, id) {
-			l.nudgeMoved(n)
+		m := q.l.agents.named(n.Agent)
+		if id := q.incarnation(m); n.Fence(even, id) {
+			q.moved(n)
 			continue
 		}
 		for _, at := range []time.Time{n.Expires, n.NotBefore} {
@@ -69,16 +57,16 @@ func (l *loop) deliver(now, next time.Time) time.Time {
 			continue
 		}
 		if m.foreign {
-			l.nudgeWaits(n, api.ErrForeign.Error())
+			q.postpone(n, api.ErrForeign.Error())
 			continue
 		}
-		l.tryNudge(m, n)
+		q.try(m, n)
 	}
 	return next
 }
 
-func (l *loop) agentNamed(name string) *member {
-	for _, m := range l.members {
+func (rs *roster) named(name string) *member {
+	for _, m := range rs.all {
 		if m.spec != nil && m.seen.Agent == name {
 			return m
 		}
@@ -88,7 +76,7 @@ func (l *loop) agentNamed(name string) *member {
 
 // incarnation is the session id of what runs, or of what ran last; "" when
 // that is not known.
-func (l *loop) incarnation(m *member) string {
+func (q *nudgeQueue) incarnation(m *member) string {
 	if m == nil || m.foreign || m.seen.Presence == plan.Unknown {
 		return ""
 	}
@@ -96,102 +84,102 @@ func (l *loop) incarnation(m *member) string {
 }
 
 // tryNudge waits until the agent is idle, in the background, then types.
-func (l *loop) tryNudge(m *member, n *session.Nudge) {
+func (q *nudgeQueue) try(m *member, n *session.Nudge) {
 	m.delivering = true
 	id, name := m.seen.Record.ID, m.seen.Session
 	if n.Immediate {
-		l.typeNudge(m, n, id)
+		q.typeIn(m, n, id)
 		return
 	}
-	w, ok := runtime.As[runtime.IdleWaitProvider](l.p)
+	w, ok := runtime.As[runtime.IdleWaitProvider](q.l.p)
 	if !ok {
 		m.delivering = false
-		l.nudgeWaits(n, "whether the agent is idle cannot be told")
+		q.postpone(n, "whether the agent is idle cannot be told")
 		return
 	}
-	ctx, cancel := context.WithCancel(l.opCtx)
+	ctx, cancel := context.WithCancel(q.l.ops.ctx)
 	m.waitsWith, m.stopWaiting = n.ID, cancel
-	l.work.Go(func() {
+	q.l.ops.Go(func() {
 		err := w.WaitForIdle(ctx, name, idleChunk)
 		cancel()
-		l.post(func() {
+		q.l.post(func() {
 			m.waitsWith, m.stopWaiting = "", nil
 			if err == nil {
-				l.typeNudge(m, n, id)
+				q.typeIn(m, n, id)
 				return
 			}
 			m.delivering = false
 			switch {
 			case errors.Is(err, runtime.ErrSessionNotFound): // its exit is on the way
 			case errors.Is(err, context.DeadlineExceeded):
-				l.nudgeWaits(n, "the agent is not known to be idle")
+				q.postpone(n, "the agent is not known to be idle")
 			default:
-				l.nudgeWaits(n, err.Error())
+				q.postpone(n, err.Error())
 			}
 		})
 	})
 }
 
 // nudgeWaits keeps a nudge queued and says why.
-func (l *loop) nudgeWaits(n *session.Nudge, why string) {
+func (q *nudgeQueue) postpone(n *session.Nudge, why string) {
 	if !n.Open() {
 		return
 	}
-	if n.Postpone(l.book.Now(), oneLine(why)) == nil {
-		l.book.SaveNudge(*n)
+	if n.Postpone(q.l.book.Now(), oneLine(why)) == nil {
+		q.l.book.SaveNudge(*n)
 	}
 }
 
 // typeNudge types a leased nudge, once. The lease is on disk before.
-func (l *loop) typeNudge(m *member, n *session.Nudge, id string) {
-	now := l.book.Now()
+func (q *nudgeQueue) typeIn(m *member, n *session.Nudge, id string) {
+	now := q.l.book.Now()
 	if m.seen.Record.ID != id || m.seen.Presence != plan.Alive || n.Begin(now, id, m.seen.Record.Epoch) != nil {
 		m.delivering = false
 		return
 	}
-	ticket, name, content := l.book.SaveNudge(*n), m.seen.Session, runtime.TextContent(n.Text)
+	ticket, name, content := q.l.book.SaveNudge(*n), m.seen.Session, runtime.TextContent(n.Text)
 	if n.Raw {
 		content = runtime.RawContent(n.Text)
 	}
-	l.work.Go(func() {
+	q.l.ops.Go(func() {
 		if err := ticket.Wait(); err != nil { // nothing was typed
-			l.post(func() {
+			q.l.post(func() {
 				m.delivering = false
-				if n.Retry(l.book.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
-					l.book.SaveNudge(*n)
+				if n.Retry(q.l.book.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
+					q.l.book.SaveNudge(*n)
 				}
 			})
 			return
 		}
-		ctx, cancel := context.WithTimeout(l.opCtx, typeTimeout)
-		r, err := l.p.Nudge(ctx, name, content)
+		ctx, cancel := context.WithTimeout(q.l.ops.ctx, typeTimeout)
+		r, err := q.l.p.Nudge(ctx, name, content)
 		cancel()
-		l.post(func() {
+		q.l.post(func() {
 			m.delivering = false
-			if n.End(l.book.Now(), r, err) == nil {
-				l.nudgeMoved(n)
+			if n.End(q.l.book.Now(), r, err) == nil {
+				q.moved(n)
 			}
 		})
 	})
 }
 
 // nudgeMoved writes and tells a change of a nudge's state.
-func (l *loop) nudgeMoved(n *session.Nudge) {
-	l.book.SaveNudge(*n)
+func (q *nudgeQueue) moved(n *session.Nudge) {
+	q.l.book.SaveNudge(*n)
 	if n.State != session.NudgeQueued {
-		l.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
+		q.l.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
 	}
 }
 
 // queue adds a nudge for the agent's incarnation of now, or for its next when
 // it does not run.
-func (l *loop) queue(ctx context.Context, q api.QueueRequest) (session.Nudge, error) {
+func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, error) {
 	var n session.Nudge
 	var ticket *session.Ticket
 	var err error
-	in := l.inLoop(ctx, func() {
+	in := c.l.do(ctx, func() {
 		var picked []*member
-		if picked, err = l.pick([]string{q.Agent}); err != nil {
+		if picked, err = c.l.agents.pick([]string{q.Agent}); err != nil {
 			return
 		}
 		switch {
@@ -205,57 +193,57 @@ func (l *loop) queue(ctx context.Context, q api.QueueRequest) (session.Nudge, er
 		if err != nil {
 			return
 		}
-		n, ticket = l.enqueue(picked[0], session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
+		n, ticket = c.l.nudges.add(picked[0], session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
 	})
 	if err = errors.Join(in, err); err != nil {
 		return n, err
 	}
 	if err := ticket.Wait(); err != nil { // acknowledged is on disk; what is not is forgotten
-		_, e := l.forgetNudge(context.WithoutCancel(ctx), n.ID)
+		_, e := c.l.nudges.forget(context.WithoutCancel(ctx), n.ID)
 		return n, errors.Join(err, e)
 	}
 	return n, nil
 }
 
-func (l *loop) enqueue(m *member, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Ticket) {
+func (q *nudgeQueue) add(m *member, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Ticket) {
 	n.Agent = m.name()
 	if !m.foreign && (m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) {
 		n.SessionID, n.Epoch = m.seen.Record.ID, m.seen.Record.Epoch
 	}
-	n = l.book.NewNudge(n, ttl)
-	ticket := l.book.SaveNudge(n)
-	l.nudges = append(l.nudges, &n)
+	n = q.l.book.NewNudge(n, ttl)
+	ticket := q.l.book.SaveNudge(n)
+	q.list = append(q.list, &n)
 	return n, ticket
 }
 
 // dropNudge forgets a nudge that is not being typed, also one whose delivery has
 // begun. It is off the disk when dropNudge returns nil.
-func (l *loop) dropNudge(ctx context.Context, id string) error {
-	ticket, err := l.forgetNudge(ctx, id)
+func (c *calls) DropNudge(ctx context.Context, id string) error {
+	ticket, err := c.l.nudges.forget(ctx, id)
 	if err != nil {
 		return err
 	}
 	return forgotten("nudge "+id, ticket.Wait())
 }
 
-func (l *loop) forgetNudge(ctx context.Context, id string) (ticket *session.Ticket, err error) {
-	in := l.inLoop(ctx, func() {
-		i := slices.IndexFunc(l.nudges, func(n *session.Nudge) bool { return n.ID == id })
+func (q *nudgeQueue) forget(ctx context.Context, id string) (ticket *session.Ticket, err error) {
+	in := q.l.do(ctx, func() {
+		i := slices.IndexFunc(q.list, func(n *session.Nudge) bool { return n.ID == id })
 		switch {
 		case i < 0:
 			err = fmt.Errorf("no nudge %s", id)
 			return
-		case l.nudges[i].Drop(l.book.Now()) != nil: // whoever is about to type it finds it dropped
+		case q.list[i].Drop(q.l.book.Now()) != nil: // whoever is about to type it finds it dropped
 			err = fmt.Errorf("nudge %s is being delivered", id)
 			return
 		}
-		l.nudges = slices.Delete(l.nudges, i, i+1)
-		for _, m := range l.members {
+		q.list = slices.Delete(q.list, i, i+1)
+		for _, m := range q.l.agents.all {
 			if m.waitsWith == id {
 				m.stopWaiting()
 			}
 		}
-		ticket = l.book.DeleteNudge(id)
+		ticket = q.l.book.DeleteNudge(id)
 	})
 	return ticket, errors.Join(in, err)
 }
@@ -269,9 +257,9 @@ func forgotten(what string, err error) error {
 }
 
 // shown is a nudge with its times as the system's clock tells them.
-func (l *loop) shown(n session.Nudge) session.Nudge {
+func (q *nudgeQueue) shown(n session.Nudge) session.Nudge {
 	for _, t := range []*time.Time{&n.Created, &n.Expires, &n.NotBefore, &n.Lease, &n.Ended} {
-		*t = l.book.Wall(*t)
+		*t = q.l.book.Wall(*t)
 	}
 	return n
 }

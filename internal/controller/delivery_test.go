@@ -45,7 +45,7 @@ func idleBubble(t *testing.T, toml string, fn func(*rig, *idler)) {
 
 func (r *rig) queue(q api.QueueRequest) session.Nudge {
 	r.t.Helper()
-	n, err := r.l.queue(context.Background(), q)
+	n, err := r.l.calls.Queue(context.Background(), q)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -57,8 +57,8 @@ func (r *rig) nudge(id string) session.Nudge {
 	r.t.Helper()
 	synctest.Wait()
 	var out session.Nudge
-	if err := r.l.inLoop(context.Background(), func() {
-		for _, n := range r.l.nudges {
+	if err := r.l.do(context.Background(), func() {
+		for _, n := range r.l.nudges.list {
 			if n.ID == id {
 				out = *n
 			}
@@ -159,11 +159,11 @@ func TestQueueSurvivesTheController(t *testing.T) {
 func TestQueueRefusesNonsense(t *testing.T) {
 	idleBubble(t, oneAgent, func(r *rig, _ *idler) {
 		for _, q := range []api.QueueRequest{{Agent: "nobody", Text: "x"}, {Agent: "a"}, {Agent: "a", Text: strings.Repeat("x", maxNudgeText+1)}} {
-			if _, err := r.l.queue(context.Background(), q); err == nil {
+			if _, err := r.l.calls.Queue(context.Background(), q); err == nil {
 				t.Errorf("accepted %.20q for %s", q.Text, q.Agent)
 			}
 		}
-		if _, err := r.l.queue(context.Background(), api.QueueRequest{Agent: "nobody", Text: "x"}); !errors.Is(err, api.ErrUnknownAgent) {
+		if _, err := r.l.calls.Queue(context.Background(), api.QueueRequest{Agent: "nobody", Text: "x"}); !errors.Is(err, api.ErrUnknownAgent) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -176,12 +176,12 @@ func TestDroppedIsNotCarriedOut(t *testing.T) {
 	for _, until := range []string{"text=all green", "idle"} {
 		idleBubble(t, two, func(r *rig, p *idler) {
 			n := r.queue(api.QueueRequest{Agent: "a", Text: "dropped"})
-			w, err := r.l.storeWait(context.Background(), api.WaitRequest{Agent: "a", Until: until, Wake: "b"})
+			w, err := r.l.calls.StoreWait(context.Background(), api.WaitRequest{Agent: "a", Until: until, Wake: "b"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait() // both are under way
-			if err := errors.Join(r.l.dropNudge(context.Background(), n.ID), r.l.dropWait(context.Background(), w.ID)); err != nil {
+			if err := errors.Join(r.l.calls.DropNudge(context.Background(), n.ID), r.l.calls.DropWait(context.Background(), w.ID)); err != nil {
 				t.Fatal(err)
 			}
 			kept := r.queue(api.QueueRequest{Agent: "a", Text: "kept"})
@@ -211,7 +211,7 @@ func TestStoredWaitsWakeWithANote(t *testing.T) {
 	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
 	for _, until := range []string{"exit", "text=all green", "idle"} {
 		idleBubble(t, two, func(r *rig, p *idler) {
-			if _, err := r.l.storeWait(context.Background(), api.WaitRequest{Agent: "a", Until: until, Wake: "b", Note: "go on"}); err != nil {
+			if _, err := r.l.calls.StoreWait(context.Background(), api.WaitRequest{Agent: "a", Until: until, Wake: "b", Note: "go on"}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)

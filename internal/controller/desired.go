@@ -8,29 +8,29 @@ import (
 )
 
 // desired is the wanted half of the plan.
-func (l *loop) desired() plan.Desired {
+func (rs *roster) desired() plan.Desired {
 	d := plan.Desired{
-		Run: l.runID, MaxStarts: l.o.City.Daemon.MaxParallelStarts, DriftDrain: l.o.City.Daemon.DriftDrainTimeout,
-		Agents: make([]plan.Wanted, 0, len(l.order)),
+		Run: rs.l.runID, MaxStarts: rs.l.o.City.Daemon.MaxParallelStarts, DriftDrain: rs.l.o.City.Daemon.DriftDrainTimeout,
+		Agents: make([]plan.Wanted, 0, len(rs.order)),
 	}
-	_, warm := runtime.As[runtime.RelaunchProvider](l.p)
-	for _, name := range l.order {
-		m := l.members[name]
+	_, warm := runtime.As[runtime.RelaunchProvider](rs.l.p)
+	for _, name := range rs.order {
+		m := rs.all[name]
 		r := &m.spec.Resolved
 		d.Agents = append(d.Agents, plan.Wanted{
-			Name: r.Name, Session: name, Hashes: m.spec.Hashes, Current: m.spec.Current, OneShot: m.oneShot(), DependsOn: l.dependencies(r.DependsOn),
-			Suspended: l.pausedBy(m.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
-			WaitsFor: l.unchecked(r.DependsOn),
+			Name: r.Name, Session: name, Hashes: m.spec.Hashes, Current: m.spec.Current, OneShot: m.oneShot(), DependsOn: rs.dependencies(r.DependsOn),
+			Suspended: rs.l.suspended.of(m.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
+			WaitsFor: rs.unchecked(r.DependsOn),
 		})
 	}
 	return d
 }
 
 // dependencies puts a pool's members in the place of its name.
-func (l *loop) dependencies(list []string) []string {
+func (rs *roster) dependencies(list []string) []string {
 	var out []string
 	for i, name := range list {
-		p := l.pools[name]
+		p := rs.l.pools.byName[name]
 		if p == nil {
 			if out != nil {
 				out = append(out, name)
@@ -51,9 +51,9 @@ func (l *loop) dependencies(list []string) []string {
 }
 
 // unchecked names a pool of the list whose size is not known yet, or "".
-func (l *loop) unchecked(list []string) string {
+func (rs *roster) unchecked(list []string) string {
 	for _, name := range list {
-		if p := l.pools[name]; p != nil && !p.checked {
+		if p := rs.l.pools.byName[name]; p != nil && !p.checked {
 			return name
 		}
 	}
@@ -61,22 +61,22 @@ func (l *loop) unchecked(list []string) string {
 }
 
 // drainLimit is how long a member may take to end when it is not wanted.
-func (l *loop) drainLimit(m *member) time.Duration {
-	if p := l.poolOf(m); p != nil {
+func (rs *roster) drainLimit(m *member) time.Duration {
+	if p := rs.l.pools.of(m); p != nil {
 		return p.spec.Resolved.Pool.DrainTimeout
 	}
 	return 0
 }
 
 // actual is the other half.
-func (l *loop) actual() plan.Actual {
-	a := plan.Actual{Sessions: make([]plan.Seen, 0, len(l.members))}
-	for _, m := range l.members {
+func (rs *roster) actual() plan.Actual {
+	a := plan.Actual{Sessions: make([]plan.Seen, 0, len(rs.all))}
+	for _, m := range rs.all {
 		s := m.seen
 		s.Busy, s.Starting, s.DrainLimit = m.op != "", m.op == opStart, m.drainLimit
-		s.Held = m.spec == nil && l.mayBeMember(m.runs)
+		s.Held = m.spec == nil && rs.l.pools.mayBeMember(m.runs)
 		s.Was = m.runs
-		s.Expected = m.delivering || len(l.ends.open[s.Session]) > 0
+		s.Expected = m.delivering || len(rs.l.completions.open[s.Session]) > 0
 		if m.spec == nil && s.Presence == plan.Gone && !s.Busy {
 			continue
 		}

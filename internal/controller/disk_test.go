@@ -99,11 +99,11 @@ func TestFullDisk(t *testing.T) {
 		kept := r.queue(api.QueueRequest{Agent: "b", Text: "dropped"})
 		defer full(t, false)
 		full(t, true)
-		if _, err := r.l.queue(context.Background(), api.QueueRequest{Agent: "b", Text: "not on disk"}); err == nil {
+		if _, err := r.l.calls.Queue(context.Background(), api.QueueRequest{Agent: "b", Text: "not on disk"}); err == nil {
 			t.Error("a nudge that is not on disk was acknowledged")
 		}
 		// A nudge whose lease cannot be saved is not typed, and not given up either.
-		if err := r.l.dropNudge(context.Background(), kept.ID); err == nil || !strings.Contains(err.Error(), "comes back") {
+		if err := r.l.calls.DropNudge(context.Background(), kept.ID); err == nil || !strings.Contains(err.Error(), "comes back") {
 			t.Errorf("dropped on a full disk: %v", err)
 		}
 		r.fake.Exit("gc-city-a", 1)
@@ -111,10 +111,10 @@ func TestFullDisk(t *testing.T) {
 		if a.State == api.StateRunning || !strings.Contains(a.Error, "file too large") || a.Hint == "" || r.starts("gc-city-a") != 1 {
 			t.Errorf("%+v, %d starts", a, r.starts("gc-city-a"))
 		}
-		if s, err := r.l.currentStatus(context.Background()); err != nil || !strings.Contains(s.StoreError, "file too large") {
+		if s, err := r.l.calls.Status(context.Background()); err != nil || !strings.Contains(s.StoreError, "file too large") {
 			t.Errorf("store error %q", s.StoreError)
 		}
-		if err := r.l.stopAgents(context.Background(), []string{"b"}); err != nil {
+		if err := r.l.calls.StopAgents(context.Background(), []string{"b"}); err != nil {
 			t.Fatal(err)
 		}
 		if b := r.wantState("b", api.StateStopped); b.LastExit == nil {
@@ -127,7 +127,7 @@ func TestFullDisk(t *testing.T) {
 		wantDead(r, letter.ID)
 		wantCrash(r) // it is told although it is not on disk
 		dir := t.TempDir()
-		st, err := r.l.currentStatus(context.Background())
+		st, err := r.l.calls.Status(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,9 +161,9 @@ func wantDead(r *rig, id string) {
 	if n := r.nudge(id); n.State != session.NudgeDead || !strings.HasPrefix(n.Detail, "expired") {
 		r.t.Errorf("the dead letter: %+v", n)
 	}
-	if err := r.l.inLoop(context.Background(), func() {
-		if len(r.l.nudges) != 1 {
-			r.t.Errorf("%d nudges", len(r.l.nudges))
+	if err := r.l.do(context.Background(), func() {
+		if len(r.l.nudges.list) != 1 {
+			r.t.Errorf("%d nudges", len(r.l.nudges.list))
 		}
 	}); err != nil {
 		r.t.Fatal(err)

@@ -24,22 +24,23 @@ func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 		st, err := c.Status(ctx)
 		return nil, errors.Join(api.RunningError(o.City.Dir, api.Owner{PID: st.Controller.PID}), err)
 	}
-	l := &loop{o: o, p: o.Provider, began: time.Now(), members: map[string]*member{}, moved: map[string]string{}, runID: "dry run"}
-	if err := l.readRecords(); err != nil {
+	l := makeLoop(o, nil)
+	l.runID = "dry run"
+	if err := l.peek(); err != nil {
 		return nil, err
 	}
-	l.setTemplates(specs)
+	l.agents.setConfig(specs)
 	var qs []question
 	skip := map[string]bool{}
-	for name, m := range l.members {
-		qs, skip[name] = append(qs, l.question(m)), true
+	for name, m := range l.agents.all {
+		qs, skip[name] = append(qs, l.observer.probeOf(m)), true
 	}
 	f := lookAt(ctx, l.p, o.City.Dir, qs, skip)
 	if f.err != nil {
 		return nil, f.err
 	}
 	for _, a := range f.answers {
-		m := l.members[a.session]
+		m := l.agents.all[a.session]
 		if a.err != nil {
 			continue // unknown: nothing is planned for it
 		}
@@ -50,17 +51,17 @@ func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 			m.runs = by
 		}
 	}
-	actual := l.actual()
+	actual := l.agents.actual()
 	for _, a := range f.orphans {
 		actual.Sessions = append(actual.Sessions, plan.Seen{
-			Session: a.session, Presence: a.presence, Owned: true, Was: a.meta[agent.MetaAgent], Held: l.mayBeMember(a.meta[agent.MetaAgent]),
+			Session: a.session, Presence: a.presence, Owned: true, Was: a.meta[agent.MetaAgent], Held: l.pools.mayBeMember(a.meta[agent.MetaAgent]),
 		})
 	}
-	return plan.Foresee(l.desired(), actual, time.Now()), nil
+	return plan.Foresee(l.agents.desired(), actual, time.Now()), nil
 }
 
-// readRecords reads city.db where there is one.
-func (l *loop) readRecords() error {
+// peek reads the city's database, if it has one, and changes nothing.
+func (l *loop) peek() error {
 	if _, err := os.Stat(api.DBPath(l.o.City.Dir)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -68,9 +69,9 @@ func (l *loop) readRecords() error {
 	if err != nil {
 		return err
 	}
-	l.records, err = b.Records()
+	l.agents.records, err = b.Records()
 	pauses, e := b.Pauses()
-	l.pauses, err = pauses, errors.Join(err, e)
+	l.suspended.byKey, err = pauses, errors.Join(err, e)
 	id, ok, e := b.CurrentRun()
 	if ok {
 		l.runID = id

@@ -17,45 +17,54 @@ const (
 	maxResubscribe   = 30 * time.Second
 )
 
+// subscription follows the events of the provider, if it has any.
+type subscription struct {
+	l        *loop
+	ch       <-chan runtime.Event // nil: not subscribed
+	inFlight bool
+	retryAt  time.Time // subscribe again then; zero: no need
+	pause    time.Duration
+}
+
 // subscribe follows the provider's events, where it has them. Until it does,
 // and whenever it cannot, the patrol remains, and it tries again. What happened
 // in between is found by a look.
-func (l *loop) subscribe() {
-	src, ok := runtime.As[runtime.EventSource](l.p)
-	if !ok || l.subscribing || l.events != nil {
+func (sb *subscription) subscribe() {
+	src, ok := runtime.As[runtime.EventSource](sb.l.p)
+	if !ok || sb.inFlight || sb.ch != nil {
 		return
 	}
-	l.subscribing, l.subscribeAt = true, time.Time{}
-	l.work.Go(func() {
-		ch, err := src.Events(l.opCtx)
-		l.post(func() { l.subscribed(ch, err) })
+	sb.inFlight, sb.retryAt = true, time.Time{}
+	sb.l.ops.Go(func() {
+		ch, err := src.Events(sb.l.ops.ctx)
+		sb.l.post(func() { sb.subscribed(ch, err) })
 	})
 }
 
-func (l *loop) subscribed(ch <-chan runtime.Event, err error) {
-	l.subscribing = false
+func (sb *subscription) subscribed(ch <-chan runtime.Event, err error) {
+	sb.inFlight = false
 	if err == nil {
-		l.events, l.subscribeWait = ch, 0
-		l.look()
+		sb.ch, sb.pause = ch, 0
+		sb.l.observer.observe()
 		return
 	}
-	if l.subscribeWait == 0 {
-		l.logf("no events from the session backend, the patrol remains: %v", err)
+	if sb.pause == 0 {
+		sb.l.logf("no events from the session backend, the patrol remains: %v", err)
 	}
-	l.subscribeWait = min(max(2*l.subscribeWait, firstResubscribe), maxResubscribe)
-	l.subscribeAt = time.Now().Add(l.subscribeWait)
+	sb.pause = min(max(2*sb.pause, firstResubscribe), maxResubscribe)
+	sb.retryAt = time.Now().Add(sb.pause)
 }
 
 // event acts on something the provider pushed.
-func (l *loop) event(ev runtime.Event, ok bool) {
+func (sb *subscription) take(ev runtime.Event, ok bool) {
 	if !ok {
-		l.events = nil
-		if l.opCtx.Err() == nil && !l.ended && !l.stopping { // it would start the server that the stop ends
-			l.subscribe()
+		sb.ch = nil
+		if sb.l.ops.ctx.Err() == nil && !sb.l.ended && !sb.l.shutdown.begun { // it would start the server that the stop ends
+			sb.subscribe()
 		}
 		return
 	}
-	m := l.members[ev.Session]
+	m := sb.l.agents.all[ev.Session]
 	if m == nil || ev.Kind != runtime.EventExited {
 		return
 	}
@@ -70,39 +79,39 @@ func (l *loop) event(ev runtime.Event, ok bool) {
 			m.over = nil
 		}
 	case m.foreign || m.seen.Presence == plan.Unknown:
-		l.look()
+		sb.l.observer.observe()
 	case m.seen.Presence != plan.Gone:
-		l.probe(m, ev.Exit)
+		sb.l.stops.probe(m, ev.Exit)
 	}
 }
 
 // probe makes sure of an exit (a late event may be about an older incarnation)
 // and reads the last screen before a start replaces it.
-func (l *loop) probe(m *member, exit *runtime.Exit) {
-	l.begin(m, opProbe)
+func (sp *stops) probe(m *member, exit *runtime.Exit) {
+	sp.l.begin(m, opProbe)
 	name := m.seen.Session
-	l.work.Go(func() {
+	sp.l.ops.Go(func() {
 		var running bool
 		var err error
 		var e *runtime.Exit
 		var screen string
 		together( // the restart waits for the slowest of them
 			func() {
-				running, err = ask(l.opCtx, func(ctx context.Context) (bool, error) { return l.p.IsRunning(ctx, name) })
+				running, err = ask(sp.l.ops.ctx, func(ctx context.Context) (bool, error) { return sp.l.p.IsRunning(ctx, name) })
 			},
-			func() { e, screen = lastWords(l.opCtx, l.p, name) },
+			func() { e, screen = lastWords(sp.l.ops.ctx, sp.l.p, name) },
 		)
 		if e != nil {
 			exit = e
 		}
-		l.post(func() {
-			l.endOp(m)
+		sp.l.post(func() {
+			sp.l.endOp(m)
 			switch {
 			case err != nil:
 				m.queryErr = err.Error()
-				l.look()
+				sp.l.observer.observe()
 			case !running:
-				l.died(m, exit, screen)
+				sp.died(m, exit, screen)
 				m.seen.Presence, m.queryErr = plan.Gone, ""
 			}
 		})
@@ -114,13 +123,13 @@ func (l *loop) probe(m *member, exit *runtime.Exit) {
 const spareTime = 10 * time.Second
 
 // died accounts for the end of a member's session.
-func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
+func (sp *stops) died(m *member, exit *runtime.Exit, screen string) {
 	r, now := &m.seen.Record, time.Now()
 	if exit == nil {
 		exit = &runtime.Exit{Code: -1, Reason: "unknown", Time: now}
 	}
 	spared := !m.spared.IsZero() && now.Sub(m.spared) < spareTime
-	asked := m.intended || spared || !m.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || l.suspendedBy(m) != "" || m.spec == nil
+	asked := m.intended || spared || !m.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(m) != "" || m.spec == nil
 	r.LastExit, r.Open, m.runs = exit, false, ""
 	m.seen.Drain, m.seen.RestartAsked, m.seen.Attached, m.seen.Hashes = plan.Drain{}, false, false, agent.Hashes{}
 	m.intended = false
@@ -134,29 +143,29 @@ func (l *loop) died(m *member, exit *runtime.Exit, screen string) {
 		if exit.Code != 0 {
 			kind = api.EventCrashed
 		}
-		l.noteEnd(m, kind, exit, r.LastScreen, "one_shot")
+		sp.l.noteEnd(m, kind, exit, r.LastScreen, "one_shot")
 	case asked:
-		l.noteEnd(m, api.EventExited, exit, "", "")
+		sp.l.noteEnd(m, api.EventExited, exit, "", "")
 	case m.finishes(exit):
-		l.finished(m, exit, screen)
+		sp.finished(m, exit, screen)
 	default:
 		r.LastScreen = screen
 		if exit.Code == exitNotFound && exit.Signal == "" {
 			r.LastHint = notFoundHint
 		}
-		r.Died(now, l.budget())
-		l.noteEnd(m, api.EventCrashed, exit, screen, "")
-		l.quarantined(m)
+		r.Died(now, sp.l.budget())
+		sp.l.noteEnd(m, api.EventCrashed, exit, screen, "")
+		sp.quarantined(m)
 	}
-	l.save(m)
-	l.hook(m, "on_death", onDeath)
-	l.exitWaits(m)
+	sp.l.save(m)
+	sp.l.pools.hook(m, "on_death", onDeath)
+	sp.l.waits.exited(m)
 }
 
 // quarantined says when the restart of a member is put off.
-func (l *loop) quarantined(m *member) {
+func (sp *stops) quarantined(m *member) {
 	if r := &m.seen.Record; r.Quarantined() {
-		l.noteAgent(m, api.EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
+		sp.l.noteAgent(m, api.EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
 	}
 }
 

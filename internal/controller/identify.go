@@ -15,14 +15,14 @@ import (
 )
 
 // take updates one member by what was learned of it.
-func (l *loop) take(m *member, a answer) {
+func (ob *observer) applyOne(m *member, a answer) {
 	if a.err != nil {
 		if m.queryErr == "" {
-			l.logf("%s: cannot tell: %v", m.name(), a.err)
+			ob.l.logf("%s: cannot tell: %v", m.name(), a.err)
 		}
 		m.queryErr = a.err.Error()
 		if m.seen.Record.Unsure {
-			l.backendFailed(m)
+			ob.l.starts.backendFailed(m)
 		}
 		return
 	}
@@ -32,24 +32,24 @@ func (l *loop) take(m *member, a answer) {
 		cut := up && m.seen.Presence == plan.Unknown && (a.neverRan || m.neverMade(a.exit))
 		switch {
 		case cut && m.oneShot() && time.Since(a.begun) < lateStart:
-			l.lookBy(a.begun.Add(lateStart))
+			ob.by(a.begun.Add(lateStart))
 			return
 		case cut:
-			l.neverStarted(m)
+			ob.neverStarted(m)
 		case up:
-			l.died(m, a.exit, a.screen)
+			ob.l.stops.died(m, a.exit, a.screen)
 		}
 		m.seen.Presence, m.foreign, m.runs = plan.Gone, false, ""
 		return
 	}
 	if a.question.meta {
-		l.identify(m, a)
+		ob.identify(m, a)
 	} else if a.meta != nil {
 		m.seen.Drain.Ack = a.meta[agent.MetaDrainAck] == "1"
 		m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
 	}
 	if a.presence == plan.Zombie && m.seen.Presence != plan.Zombie {
-		l.noteAgent(m, api.EventZombie, "", plan.WhyZombie)
+		ob.l.noteAgent(m, api.EventZombie, "", plan.WhyZombie)
 	}
 	m.seen.Presence = a.presence
 	if a.attach {
@@ -77,34 +77,34 @@ func (m *member) neverMade(exit *runtime.Exit) bool {
 // neverStarted takes back a start that made no session, as an earlier controller
 // wrote it down and did not live to make it, or the backend failed it: it is no
 // crash, and a one_shot has not had its run.
-func (l *loop) neverStarted(m *member) {
+func (ob *observer) neverStarted(m *member) {
 	failed := m.seen.Record.Unsure
 	m.seen.Record.CutShort()
-	l.save(m)
+	ob.l.save(m)
 	if !failed {
-		l.noteAgent(m, api.EventStartFailed, "", "the controller ended before it was started")
+		ob.l.noteAgent(m, api.EventStartFailed, "", "the controller ended before it was started")
 	}
 }
 
 // identify decides whose a running session is, and adopts this city's.
-func (l *loop) identify(m *member, a answer) {
+func (ob *observer) identify(m *member, a answer) {
 	r := &m.seen.Record
-	if a.meta[agent.MetaCityPath] != l.o.City.Dir {
+	if a.meta[agent.MetaCityPath] != ob.l.o.City.Dir {
 		if !m.foreign {
-			l.noteAgent(m, api.EventForeign, "", api.ErrForeign.Error())
+			ob.l.noteAgent(m, api.EventForeign, "", api.ErrForeign.Error())
 		}
 		m.foreign, m.seen.Owned = true, false
 		return
 	}
 	m.foreign, m.seen.Owned = false, true
 	if a.moved {
-		defer l.markMoved(m)
+		defer ob.markMoved(m)
 	}
 	if by := a.meta[agent.MetaAgent]; by != "" && by != m.seen.Agent {
 		m.runs = by
 	}
 	if m.spec != nil && m.runs != "" { // another agent's, from when the name was its
-		m.drainFrom(a.meta, l.o.City.Daemon.DriftDrainTimeout)
+		m.drainFrom(a.meta, ob.l.o.City.Daemon.DriftDrainTimeout)
 		return
 	}
 	m.seen.Hashes = hashesFrom(a.meta)
@@ -118,32 +118,32 @@ func (l *loop) identify(m *member, a answer) {
 		r.Token, r.Epoch = "", max(r.Epoch, a.found.Epoch) // of an older start
 		r.StartedWith = ""
 	}
-	m.drainFrom(a.meta, l.o.City.Daemon.DriftDrainTimeout)
+	m.drainFrom(a.meta, ob.l.o.City.Daemon.DriftDrainTimeout)
 	m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
 	if m.spec != nil && m.seen.Presence != plan.Alive {
 		if m.oneShot() && r.Job.Run == "" {
-			r.Job.Run, r.Job.Hash = l.runID, m.seen.Hashes.Core
+			r.Job.Run, r.Job.Hash = ob.l.runID, m.seen.Hashes.Core
 		}
 		r.Open, r.PutOff, r.Unsure = true, 0, false
-		l.save(m)
-		l.noteAgent(m, api.EventAdopted, "", "")
-		l.attend(m)
+		ob.l.save(m)
+		ob.l.noteAgent(m, api.EventAdopted, "", "")
+		ob.l.starts.attend(m)
 		if a.meta[agent.MetaConfigHash] == "" {
-			l.remark(m)
+			ob.remark(m)
 		}
 	}
 }
 
 // markMoved marks a session of a city that was moved with its new folder.
-func (l *loop) markMoved(m *member) {
+func (ob *observer) markMoved(m *member) {
 	if m.op != "" {
 		return // opMark, which does the same
 	}
-	l.begin(m, opMark)
-	name, city := m.seen.Session, l.o.City.Dir
-	l.work.Go(func() {
-		err := setMeta(l.opCtx, l.p, name, map[string]string{agent.MetaCityPath: city})
-		l.post(func() { l.settle(m, "mark session "+name, err) })
+	ob.l.begin(m, opMark)
+	name, city := m.seen.Session, ob.l.o.City.Dir
+	ob.l.ops.Go(func() {
+		err := setMeta(ob.l.ops.ctx, ob.l.p, name, map[string]string{agent.MetaCityPath: city})
+		ob.l.post(func() { ob.l.finishOp(m, "mark session "+name, err) })
 	})
 }
 
@@ -201,9 +201,9 @@ func (a *answer) byEnvironment(ctx context.Context, p runtime.Provider, env *env
 }
 
 // incarnations are the session ids of agents on record: the newest of each.
-func (l *loop) incarnations() map[string]bool {
+func (rs *roster) ids() map[string]bool {
 	ids := map[string]bool{}
-	for _, r := range l.records {
+	for _, r := range rs.records {
 		if r.ID != "" {
 			ids[r.ID] = true
 		}
@@ -217,12 +217,12 @@ func (l *loop) incarnations() map[string]bool {
 // agent started elsewhere has the city's mark too, but an id of its own, such as
 // a background command in the multiplexer: it is left alone. endStrays runs once,
 // before the first start, so that no agent runs twice.
-func (l *loop) endStrays(city string, incarnations map[string]bool) {
-	scan, ok := runtime.As[runtime.ProcessTableScanner](l.p)
+func (ob *observer) endStrays(city string, incarnations map[string]bool) {
+	scan, ok := runtime.As[runtime.ProcessTableScanner](ob.l.p)
 	if !ok {
 		return
 	}
-	live, err := ask(l.opCtx, func(ctx context.Context) ([]runtime.LiveRuntime, error) {
+	live, err := ask(ob.l.ops.ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) {
 		return scan.FindRuntimesBySessionID(ctx, "")
 	})
 	if err != nil {
@@ -236,11 +236,11 @@ func (l *loop) endStrays(city string, incarnations map[string]bool) {
 		if r.City != city || !incarnations[r.SessionID] || tracked[r.SessionID] || r.PID == os.Getpid() {
 			continue
 		}
-		_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, scan.TerminateRuntime(ctx, r) })
+		_, err := ask(ob.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, scan.TerminateRuntime(ctx, r) })
 		detail := fmt.Sprintf("process %d of session id %s ran outside of any session: ended", r.PID, r.SessionID)
 		if err != nil {
 			detail = fmt.Sprintf("process %d runs outside of any session: %v", r.PID, err)
 		}
-		l.post(func() { l.note(api.Event{Kind: api.EventOrphan, Detail: detail}) })
+		ob.l.post(func() { ob.l.note(api.Event{Kind: api.EventOrphan, Detail: detail}) })
 	}
 }

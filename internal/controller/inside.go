@@ -19,8 +19,8 @@ func (m *member) drainStatus() *api.DrainStatus {
 }
 
 // inside finds the running member that a request is about.
-func (l *loop) inside(q api.InsideRequest) (*member, error) {
-	picked, err := l.pick([]string{q.Agent})
+func (c *calls) inside(q api.InsideRequest) (*member, error) {
+	picked, err := c.l.agents.pick([]string{q.Agent})
 	switch {
 	case err != nil:
 		return nil, err
@@ -34,12 +34,12 @@ func (l *loop) inside(q api.InsideRequest) (*member, error) {
 
 // markInside sets a key of the asking agent's metadata, and looks at it. An
 // answer means that the mark is set.
-func (l *loop) markInside(ctx context.Context, q api.InsideRequest, key string, check func(*member) error) error {
+func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string, check func(*member) error) error {
 	var name string
 	var err error
-	in := l.inLoop(ctx, func() {
+	in := c.l.do(ctx, func() {
 		var m *member
-		if m, err = l.inside(q); err == nil {
+		if m, err = c.inside(q); err == nil {
 			err = check(m)
 		}
 		if err == nil {
@@ -49,15 +49,15 @@ func (l *loop) markInside(ctx context.Context, q api.InsideRequest, key string, 
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}
-	if err := setMeta(ctx, l.p, name, map[string]string{key: "1"}); err != nil {
+	if err := setMeta(ctx, c.l.p, name, map[string]string{key: "1"}); err != nil {
 		return err
 	}
-	return l.inLoop(ctx, l.poke)
+	return c.l.do(ctx, c.l.observer.poke)
 }
 
 // ackDrain is an agent's word that it may be ended.
-func (l *loop) ackDrain(ctx context.Context, q api.InsideRequest) error {
-	return l.markInside(ctx, q, agent.MetaDrainAck, func(m *member) error {
+func (c *calls) AckDrain(ctx context.Context, q api.InsideRequest) error {
+	return c.markInside(ctx, q, agent.MetaDrainAck, func(m *member) error {
 		if m.seen.Drain.Since.IsZero() && m.op != opDrain {
 			return api.Hinted("gc runtime drain asks for one", "%w: %s", api.ErrNotDraining, m.name())
 		}
@@ -66,16 +66,16 @@ func (l *loop) ackDrain(ctx context.Context, q api.InsideRequest) error {
 }
 
 // requestRestart is an agent's wish to be ended and started afresh.
-func (l *loop) requestRestart(ctx context.Context, q api.InsideRequest) error {
-	return l.markInside(ctx, q, agent.MetaRestart, func(*member) error { return nil })
+func (c *calls) RequestRestart(ctx context.Context, q api.InsideRequest) error {
+	return c.markInside(ctx, q, agent.MetaRestart, func(*member) error { return nil })
 }
 
 // drainSelf is setDrained of the asking agent.
-func (l *loop) drainSelf(ctx context.Context, q api.InsideRequest) error {
+func (c *calls) DrainSelf(ctx context.Context, q api.InsideRequest) error {
 	var err error
-	in := l.inLoop(ctx, func() { _, err = l.inside(q) })
+	in := c.l.do(ctx, func() { _, err = c.inside(q) })
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}
-	return l.setDrained(ctx, []string{q.Agent}, true)
+	return c.SetDrained(ctx, []string{q.Agent}, true)
 }

@@ -90,7 +90,7 @@ func TestQuarantineBacksOffAndIsCleared(t *testing.T) {
 			r.fake.Exit("gc-city-a", 1)
 			r.wantState("a", api.StateQuarantined)
 		}
-		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
+		if err := r.l.calls.Restart(context.Background(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
 		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 {
@@ -237,7 +237,7 @@ func TestOneShotOnceForEveryGcStart(t *testing.T) {
 		if n := r.starts("gc-city-job"); n != 1 {
 			t.Errorf("%d starts", n)
 		}
-		r.l.post(r.l.shutdown) // gc stop does
+		r.l.post(r.l.shutdown.begin) // gc stop does
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestOneShotThatFailsIsNotRestarted(t *testing.T) {
 		if a.LastExit.Code != 3 || a.Restarts != 0 || r.starts("gc-city-job") != 1 || a.LastScreen != "2 tests failed" {
 			t.Errorf("status %+v", a)
 		}
-		if err := r.l.restartAgents(context.Background(), []string{"job"}); err != nil {
+		if err := r.l.calls.Restart(context.Background(), []string{"job"}); err != nil {
 			t.Fatal(err)
 		}
 		r.wantState("job", api.StateRunning)
@@ -280,7 +280,7 @@ func TestStartFailureIsShownWithItsHint(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(r.dir, "missing"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
+		if err := r.l.calls.Restart(context.Background(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
 		if a := r.wantState("a", api.StateRunning); a.Error != "" {

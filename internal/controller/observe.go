@@ -19,6 +19,21 @@ const (
 	screenLines  = 40               // of a crash's last screen
 )
 
+// observer finds out what runs, one look at the whole city at a time.
+type observer struct {
+	l        *loop
+	foreign  map[string]bool // running sessions known not to be this city's
+	next     time.Time       // the next patrol
+	at       time.Time       // look at this time at the latest; zero: with the patrol
+	due      bool            // look before the next plan
+	inFlight bool
+	again    bool   // look once more when the one in flight returns
+	inside   bool   // the next look reads what agents set from inside
+	done     bool   // the first look has returned
+	silent   bool   // the last look got no reply
+	unlisted string // why the last list was incomplete; "" if it was complete
+}
+
 // question is what a look asks about one member.
 type question struct {
 	session string
@@ -65,51 +80,51 @@ var drainKeys = [...]string{agent.MetaDrainAck, agent.MetaRestart}
 
 // patrolNow looks at everything that does not tell by itself: the backend and
 // the pools' checks.
-func (l *loop) patrolNow() {
-	l.patrol = time.Now().Add(l.o.City.Daemon.PatrolInterval)
-	if !l.stopOnly {
-		l.checkPools()
+func (ob *observer) patrolAll() {
+	ob.next = time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
+	if !ob.l.shutdown.only {
+		ob.l.pools.check()
 	}
-	l.look()
+	ob.observe()
 }
 
 // look asks the backend about everything, in the background. One at a time: a
 // wish in between makes it look again.
-func (l *loop) look() {
-	if l.looking {
-		l.again = true
+func (ob *observer) observe() {
+	if ob.inFlight {
+		ob.again = true
 		return
 	}
-	l.looking, l.again = true, false
+	ob.inFlight, ob.again = true, false
 	var qs []question
-	for _, m := range l.members {
+	for _, m := range ob.l.agents.all {
 		if m.op == "" {
-			qs = append(qs, l.question(m))
+			qs = append(qs, ob.probeOf(m))
 		}
 	}
-	skip := make(map[string]bool, len(l.foreign)+len(l.members))
-	for name := range l.members {
+	skip := make(map[string]bool, len(ob.foreign)+len(ob.l.agents.all))
+	for name := range ob.l.agents.all {
 		skip[name] = true
 	}
-	for name := range l.foreign {
+	for name := range ob.foreign {
 		skip[name] = true
 	}
-	l.poked = false
-	city := l.o.City.Dir
+	ob.inside = false
+	city := ob.l.o.City.Dir
 	var incarnations map[string]bool
-	if !l.looked {
-		incarnations = l.incarnations()
+	if !ob.done {
+		incarnations = ob.l.agents.ids()
 	}
-	l.work.Go(func() {
-		found := lookAt(l.opCtx, l.p, city, qs, skip)
+	ob.l.ops.Go(func() {
+		found := lookAt(ob.l.ops.ctx, ob.l.p, city, qs, skip)
 		if len(incarnations) > 0 && found.err == nil && found.part == nil {
-			l.endStrays(city, incarnations)
+			ob.endStrays(city, incarnations)
 		}
-		l.post(func() { l.found(found) })
+		ob.l.post(func() { ob.apply(found) })
 	})
 }
 
-func (l *loop) question(m *member) question {
+func (ob *observer) probeOf(m *member) question {
 	q := question{session: m.seen.Session, version: m.version, at: time.Now()}
 	s := &m.seen
 	if m.spec != nil {
@@ -120,7 +135,7 @@ func (l *loop) question(m *member) question {
 	}
 	q.wasUp = s.Presence == plan.Alive || s.Presence == plan.Zombie || s.Presence == plan.Unknown && s.Record.Open
 	q.meta = s.Presence != plan.Alive && s.Presence != plan.Zombie || s.Presence == plan.Alive && !s.Owned
-	q.drain = !q.meta && (l.poked || !s.Drain.Since.IsZero())
+	q.drain = !q.meta && (ob.inside || !s.Drain.Since.IsZero())
 	if s.Record.Open {
 		q.begun = s.Record.Started
 	}
@@ -132,10 +147,10 @@ func (l *loop) question(m *member) question {
 const drainLook = time.Second
 
 // lookAtDrains sets the next look at such agents.
-func (l *loop) lookAtDrains(now time.Time) {
-	for _, m := range l.members {
+func (ob *observer) followDrains(now time.Time) {
+	for _, m := range ob.l.agents.all {
 		if !m.pushed && m.op == "" && !m.seen.Drain.Since.IsZero() && m.seen.Presence != plan.Gone {
-			l.lookBy(now.Add(drainLook))
+			ob.by(now.Add(drainLook))
 			return
 		}
 	}
@@ -249,71 +264,77 @@ func ask[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, er
 }
 
 // found takes in the result of a look.
-func (l *loop) found(f findings) {
-	l.looking = false
-	l.notePart(f.part)
+func (ob *observer) apply(f findings) {
+	ob.inFlight = false
+	ob.notePart(f.part)
 	if f.err != nil {
-		l.unreachable(f.err)
+		ob.unreachable(f.err)
 	} else {
-		if l.silent {
-			l.logf("the session backend answers again")
+		if ob.silent {
+			ob.l.logf("the session backend answers again")
 		}
-		l.silent = false
+		ob.silent = false
 		for _, a := range f.answers {
-			if m := l.members[a.session]; m != nil && m.op == "" && m.version == a.version {
-				l.take(m, a)
+			if m := ob.l.agents.all[a.session]; m != nil && m.op == "" && m.version == a.version {
+				ob.applyOne(m, a)
 			}
 		}
 		for _, a := range f.orphans {
-			if l.members[a.session] == nil {
+			if ob.l.agents.all[a.session] == nil {
 				m := &member{since: time.Now(), seen: plan.Seen{Session: a.session}, runs: a.meta[agent.MetaAgent]}
-				l.members[a.session] = m
-				l.take(m, a)
-				l.note(api.Event{Kind: api.EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
+				ob.l.agents.all[a.session] = m
+				ob.applyOne(m, a)
+				ob.l.note(api.Event{Kind: api.EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
 			}
 		}
-		for name := range l.foreign {
+		for name := range ob.foreign {
 			if !f.running[name] {
-				delete(l.foreign, name)
+				delete(ob.foreign, name)
 			}
 		}
 		for name := range f.foreign {
-			l.foreign[name] = true
+			ob.foreign[name] = true
 		}
-		for name, m := range l.members {
+		for name, m := range ob.l.agents.all {
 			if m.spec == nil && m.seen.Presence == plan.Gone && m.op == "" {
-				delete(l.members, name)
+				delete(ob.l.agents.all, name)
 			}
 		}
 	}
-	l.looked = true
-	if l.again {
-		l.look()
+	ob.done = true
+	if ob.again {
+		ob.observe()
 	}
 }
 
 // notePart logs once why the list lacks sessions.
-func (l *loop) notePart(err error) {
+func (ob *observer) notePart(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != l.unlisted && text != "" {
-		l.logf("not all sessions can be listed, so each known one is asked: %s", text)
+	if text != ob.unlisted && text != "" {
+		ob.l.logf("not all sessions can be listed, so each known one is asked: %s", text)
 	}
-	l.unlisted = text
+	ob.unlisted = text
 }
 
 // unreachable keeps what was known: unknown is not dead.
-func (l *loop) unreachable(err error) {
-	if !l.silent {
-		l.logf("the session backend does not answer: %v", err)
+func (ob *observer) unreachable(err error) {
+	if !ob.silent {
+		ob.l.logf("the session backend does not answer: %v", err)
 	}
-	l.silent = true
-	for _, m := range l.members {
+	ob.silent = true
+	for _, m := range ob.l.agents.all {
 		m.queryErr = err.Error()
 		if m.op == "" && m.seen.Record.Unsure {
-			l.backendFailed(m)
+			ob.l.starts.backendFailed(m)
 		}
 	}
+}
+
+// poke looks at everything now, also at what agents set from inside.
+func (ob *observer) poke() {
+	ob.inside = true
+	ob.patrolAll()
 }

@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.book.Close()) }()
-	srv, err := api.Serve(o.City.Dir, calls{l})
+	srv, err := api.Serve(o.City.Dir, l.calls)
 	if err != nil {
 		return err
 	}

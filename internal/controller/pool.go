@@ -22,6 +22,12 @@ const (
 	maxMembers   = 10_000           // of an unlimited pool
 )
 
+// pools are the pools of the config, and their commands in flight.
+type pools struct {
+	l      *loop
+	byName map[string]*pool
+}
+
 // pool is one pool of the config.
 type pool struct {
 	spec    *agent.Spec
@@ -34,9 +40,9 @@ type pool struct {
 
 // setTemplates takes a new config: pools keep their size, agents and members
 // become the wanted set.
-func (l *loop) setTemplates(specs []*agent.Spec) {
-	old := l.pools
-	l.templates, l.pools = specs, map[string]*pool{}
+func (rs *roster) setConfig(specs []*agent.Spec) {
+	old := rs.l.pools.byName
+	rs.templates, rs.l.pools.byName = specs, map[string]*pool{}
 	for _, s := range specs {
 		if s.Resolved.Pool == nil {
 			continue
@@ -45,48 +51,48 @@ func (l *loop) setTemplates(specs []*agent.Spec) {
 		if was, ok := old[s.Name()]; ok {
 			p.size, p.checked = clampSize(s, was.size), was.checked
 		}
-		l.pools[s.Name()] = p
+		rs.l.pools.byName[s.Name()] = p
 	}
-	l.expand()
+	rs.expand()
 }
 
 // expand makes the wanted set of the templates and the pools' sizes.
-func (l *loop) expand() {
+func (rs *roster) expand() {
 	var all []*agent.Spec
 	taken := map[string]string{}
-	for _, s := range l.templates {
+	for _, s := range rs.templates {
 		if s.Resolved.Pool == nil {
 			taken[s.Session] = s.Name()
 			all = append(all, s)
 		}
 	}
-	for _, s := range l.templates {
-		p := l.pools[s.Name()]
+	for _, s := range rs.templates {
+		p := rs.l.pools.byName[s.Name()]
 		if p == nil {
 			continue
 		}
 		for _, bare := range agent.MemberNames(s, p.size) {
-			m, err := l.memberSpec(p, bare)
+			m, err := rs.memberSpec(p, bare)
 			if err != nil {
-				l.logf("pool %s: %v", s.Name(), err)
+				rs.l.logf("pool %s: %v", s.Name(), err)
 				continue
 			}
 			if other, dup := taken[m.Session]; dup {
-				l.logf("pool %s: member %s would share its session with %s", s.Name(), m.Name(), other)
+				rs.l.logf("pool %s: member %s would share its session with %s", s.Name(), m.Name(), other)
 				continue
 			}
 			taken[m.Session] = m.Name()
 			all = append(all, m)
 		}
 	}
-	l.setSpecs(all)
+	rs.setSpecs(all)
 }
 
-func (l *loop) memberSpec(p *pool, bare string) (*agent.Spec, error) {
+func (rs *roster) memberSpec(p *pool, bare string) (*agent.Spec, error) {
 	if m, ok := p.members[bare]; ok {
 		return m, nil
 	}
-	m, err := agent.Member(p.spec, bare, l.o.Build)
+	m, err := agent.Member(p.spec, bare, rs.l.o.Build)
 	if err == nil {
 		p.members[bare] = m
 	}
@@ -104,16 +110,16 @@ func clampSize(s *agent.Spec, n int) int {
 
 // checkPools asks every pool's check how many members it wants, in parallel.
 // One that hangs is asked again only when it has given up.
-func (l *loop) checkPools() {
-	for _, p := range l.pools {
-		if out := l.pausedBy(p.spec) != ""; p.asking || out {
+func (ps *pools) check() {
+	for _, p := range ps.byName {
+		if out := ps.l.suspended.of(p.spec) != ""; p.asking || out {
 			p.checked = p.checked || out
 			continue
 		}
 		p.asking = true
-		l.work.Go(func() {
-			n, err := poolWants(l.opCtx, p.spec)
-			l.post(func() { l.poolSaid(p, n, err) })
+		ps.l.ops.Go(func() {
+			n, err := poolWants(ps.l.ops.ctx, p.spec)
+			ps.l.post(func() { ps.checked(p, n, err) })
 		})
 	}
 }
@@ -174,15 +180,15 @@ func (w *limited) Write(p []byte) (int, error) {
 }
 
 // poolSaid takes in a check's answer. A check that fails keeps the minimum.
-func (l *loop) poolSaid(p *pool, n int, err error) {
+func (ps *pools) checked(p *pool, n int, err error) {
 	p.asking, p.checked = false, true
-	if l.pools[p.spec.Name()] != p {
+	if ps.byName[p.spec.Name()] != p {
 		return // of an older config
 	}
 	if err != nil {
 		n = p.spec.Resolved.Pool.Min
 		if p.failed != err.Error() {
-			l.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Why: "its check failed", Detail: fmt.Sprintf("%v; it keeps its minimum of %d", err, n)})
+			ps.l.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Why: "its check failed", Detail: fmt.Sprintf("%v; it keeps its minimum of %d", err, n)})
 		}
 		p.failed = err.Error()
 	} else {
@@ -190,18 +196,18 @@ func (l *loop) poolSaid(p *pool, n int, err error) {
 	}
 	n = clampSize(p.spec, n)
 	if n != p.size {
-		l.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Detail: fmt.Sprintf("%d members, was %d", n, p.size)})
+		ps.l.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Detail: fmt.Sprintf("%d members, was %d", n, p.size)})
 		p.size = n
-		l.expand()
-		l.look()
+		ps.l.agents.expand()
+		ps.l.observer.observe()
 	}
 }
 
 // poolStatus is what status says of the pools, in the order of the file.
-func (l *loop) poolStatus() []api.PoolStatus {
+func (ps *pools) status() []api.PoolStatus {
 	var out []api.PoolStatus
-	for _, s := range l.templates {
-		if p := l.pools[s.Name()]; p != nil {
+	for _, s := range ps.l.agents.templates {
+		if p := ps.byName[s.Name()]; p != nil {
 			cfg := s.Resolved.Pool
 			out = append(out, api.PoolStatus{Name: s.Name(), Size: p.size, Min: cfg.Min, Max: cfg.Max, Error: p.failed})
 		}
@@ -211,8 +217,8 @@ func (l *loop) poolStatus() []api.PoolStatus {
 
 // mayBeMember reports whether an agent's name is one that a pool gives, of
 // which the size is not known yet.
-func (l *loop) mayBeMember(name string) bool {
-	for _, p := range l.pools {
+func (ps *pools) mayBeMember(name string) bool {
+	for _, p := range ps.byName {
 		if !p.checked && agent.IsMemberName(p.spec, name) {
 			return true
 		}
@@ -221,8 +227,8 @@ func (l *loop) mayBeMember(name string) bool {
 }
 
 // poolOf is the pool of a member, or nil.
-func (l *loop) poolOf(m *member) *pool {
-	return l.pools[templateOf(m.spec)]
+func (ps *pools) of(m *member) *pool {
+	return ps.byName[templateOf(m.spec)]
 }
 
 // templateOf is the name of a member's pool, "" for what is no member.
@@ -234,9 +240,9 @@ func templateOf(s *agent.Spec) string {
 }
 
 // hook runs on_boot or on_death of a member's pool, in the background.
-func (l *loop) hook(m *member, name string, command func(*agent.Spec) string) {
+func (ps *pools) hook(m *member, name string, command func(*agent.Spec) string) {
 	spec, who := cmp.Or(m.spec, m.left), m.name() // one that leaves the pool dies in it
-	pool := l.pools[templateOf(spec)]
+	pool := ps.byName[templateOf(spec)]
 	if pool == nil {
 		return
 	}
@@ -244,9 +250,9 @@ func (l *loop) hook(m *member, name string, command func(*agent.Spec) string) {
 	if line == "" {
 		return
 	}
-	l.work.Go(func() {
-		if _, err := runHook(l.opCtx, spec, line); err != nil && l.opCtx.Err() == nil {
-			l.post(func() { l.logf("%s: %s: %v", who, name, err) })
+	ps.l.ops.Go(func() {
+		if _, err := runHook(ps.l.ops.ctx, spec, line); err != nil && ps.l.ops.ctx.Err() == nil {
+			ps.l.post(func() { ps.l.logf("%s: %s: %v", who, name, err) })
 		}
 	})
 }

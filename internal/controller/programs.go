@@ -9,8 +9,8 @@ import (
 
 // watchPrograms has the backend tell when the program of an agent has ended and
 // its session has not. Where it cannot, the patrol finds out.
-func (l *loop) watchPrograms(now time.Time) {
-	for name, m := range l.members {
+func (ob *observer) watchPrograms(now time.Time) {
+	for name, m := range ob.l.agents.all {
 		s := &m.seen
 		if m.watching || now.Before(m.watchAt) || m.op != "" || s.Presence != plan.Alive || !s.Owned ||
 			m.spec == nil || len(m.spec.Config.ProcessNames) == 0 {
@@ -18,26 +18,26 @@ func (l *loop) watchPrograms(now time.Time) {
 		}
 		m.watching = true
 		names := m.spec.Config.ProcessNames
-		l.work.Go(func() {
-			err := l.awaitProgramGone(name, names)
-			l.post(func() {
+		ob.l.ops.Go(func() {
+			err := ob.awaitProgramGone(name, names)
+			ob.l.post(func() {
 				// Once a patrol, should the backend's two answers differ for ever.
-				m.watching, m.watchAt = false, time.Now().Add(l.o.City.Daemon.PatrolInterval)
+				m.watching, m.watchAt = false, time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
 				if err == nil && m.op == "" && m.seen.Presence == plan.Alive {
-					l.look()
+					ob.observe()
 				}
 			})
 		})
 	}
 }
 
-func (l *loop) awaitProgramGone(name string, names []string) error {
-	w, ok, err := runtime.AsFor[runtime.ProgramWatcher](l.opCtx, l.p, name)
+func (ob *observer) awaitProgramGone(name string, names []string) error {
+	w, ok, err := runtime.AsFor[runtime.ProgramWatcher](ob.l.ops.ctx, ob.l.p, name)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return runtime.ErrUnsupported
 	}
-	return w.AwaitProgramGone(l.opCtx, name, names)
+	return w.AwaitProgramGone(ob.l.ops.ctx, name, names)
 }

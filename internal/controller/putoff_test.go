@@ -80,7 +80,7 @@ func TestRestartOfWhatTheBackendFailed(t *testing.T) {
 		if n := r.starts("gc-city-a"); n != 4 {
 			t.Fatalf("%d starts", n)
 		}
-		if err := r.l.restartAgents(context.Background(), []string{"a"}); err != nil {
+		if err := r.l.calls.Restart(context.Background(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -59,7 +59,7 @@ func (w *watcher) run(l *loop) {
 			}
 			quiet.Reset(reloadDelay)
 		case <-quiet.C:
-			l.post(l.reload)
+			l.post(l.config.reload)
 		}
 	}
 }
@@ -69,68 +69,78 @@ func (w *watcher) close() {
 	<-w.done
 }
 
+// configFile is city.toml and what became of its newest version.
+type configFile struct {
+	l       *loop
+	err     string // why the newest city.toml is not in use
+	hint    string
+	reading bool
+	again   bool // it changed while it was read
+	reads   int
+}
+
 // reload reads city.toml in the background and takes it over when it is
 // valid. A broken file keeps the old config, and status says why.
-func (l *loop) reload() {
-	if l.reading {
-		l.readAgain = true
+func (cf *configFile) reload() {
+	if cf.reading {
+		cf.again = true
 		return
 	}
-	l.reading, l.readAgain = true, false
-	dir, build, claims := l.o.City.Dir, l.o.Build, l.o.Claims
-	l.work.Go(func() {
+	cf.reading, cf.again = true, false
+	dir, build, claims := cf.l.o.City.Dir, cf.l.o.Build, cf.l.o.Claims
+	cf.l.ops.Go(func() {
 		c, err := config.Load(dir)
 		var specs []*agent.Spec
 		if err == nil {
 			specs, err = agent.Build(c, build)
 		}
 		if err == nil {
-			if err = settleNames(l.opCtx, c, l.p, claims, build); err == nil {
+			if err = settleNames(cf.l.ops.ctx, c, cf.l.p, claims, build); err == nil {
 				specs, err = agent.Build(c, build) // with the names that were settled
 			}
 		}
 		if err == nil {
-			err = l.hostable(c, specs)
+			err = cf.hostable(c, specs)
 		}
-		if err == nil && l.o.Trusted != nil {
-			err = l.o.Trusted(c)
+		if err == nil && cf.l.o.Trusted != nil {
+			err = cf.l.o.Trusted(c)
 		}
-		l.post(func() { l.reloaded(c, specs, err) })
+		cf.l.post(func() { cf.reloaded(c, specs, err) })
 	})
 }
 
-func (l *loop) reloaded(c *config.City, specs []*agent.Spec, err error) {
-	l.reading = false
-	l.reads++
+func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
+	cf.reading = false
+	cf.reads++
 	switch {
 	case err != nil:
-		l.configErr, l.configHint = err.Error(), api.Hint(err)
-		l.note(api.Event{Kind: api.EventConfigRejected, Detail: oneLine(err.Error())})
+		cf.err, cf.hint = err.Error(), api.Hint(err)
+		cf.l.note(api.Event{Kind: api.EventConfigRejected, Detail: oneLine(err.Error())})
 	default:
-		if a, b := l.o.City.Session.Provider, c.Session.Provider; a != b {
-			l.logf("session provider %q is used from the next gc start on", b)
+		if a, b := cf.l.o.City.Session.Provider, c.Session.Provider; a != b {
+			cf.l.logf("session provider %q is used from the next gc start on", b)
 		}
 		for _, w := range agent.TemplateWarnings(c) {
-			l.logf("%s", w)
+			cf.l.logf("%s", w)
 		}
-		l.configErr, l.configHint = "", ""
-		l.o.City = c
-		l.setTemplates(specs)
-		l.note(api.Event{Kind: api.EventConfigReloaded, Detail: counted(len(l.order), "agent")})
-		l.patrolNow()
+		cf.err, cf.hint = "", ""
+		cf.l.o.City = c
+		cf.l.agents.setConfig(specs)
+		cf.l.note(api.Event{Kind: api.EventConfigReloaded, Detail: counted(len(cf.l.agents.order), "agent")})
+		cf.l.observer.patrolAll()
 	}
-	if l.readAgain {
-		l.reload()
+	if cf.again {
+		cf.reload()
 	}
 }
 
 // hostable reports the first agent that wants a provider which this controller
 // does not have: it cannot be made while others run.
-func (l *loop) hostable(c *config.City, specs []*agent.Spec) error {
-	router := runtime.RouterOf(l.p)
+func (cf *configFile) hostable(c *config.City, specs []*agent.Spec) error {
+	router := runtime.RouterOf(cf.l.p)
 	for _, s := range specs {
 		wish := s.Config.Transport
-		if wish == "" || wish == l.o.ProviderName || router != nil && router.SupportsTransport(wish) {
+		if wish == "" || wish == cf.l.o.ProviderName || router != nil && router.SupportsTransport(wish) {
 			continue
 		}
 		return api.Hinted("gc stop, then gc start", "%s: agent %s wants sessions by %s, which the running controller does not have",

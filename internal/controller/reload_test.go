@@ -24,7 +24,7 @@ import (
 func (r *rig) reload(toml string) {
 	r.t.Helper()
 	r.write(toml)
-	r.l.post(r.l.reload)
+	r.l.post(r.l.config.reload)
 	synctest.Wait()
 }
 
@@ -32,8 +32,8 @@ func (r *rig) states() map[string]api.State {
 	r.t.Helper()
 	synctest.Wait()
 	out := map[string]api.State{}
-	if err := r.l.inLoop(context.Background(), func() {
-		for _, a := range r.l.status().Agents {
+	if err := r.l.do(context.Background(), func() {
+		for _, a := range r.l.report.status().Agents {
 			out[a.Name] = a.State
 		}
 	}); err != nil {
@@ -62,14 +62,14 @@ func TestBrokenFileKeepsTheOldConfig(t *testing.T) {
 		r.start()
 		r.reload("[[agents]]\nname = \"a\"\nnme = 1\n")
 		var st api.Status
-		if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
+		if err := r.l.do(context.Background(), func() { st = r.l.report.status() }); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(st.ConfigError, `unknown key "nme"`) || st.Agents[0].State != api.StateRunning || r.starts("") != 1 {
 			t.Errorf("status %+v", st)
 		}
 		r.reload(oneAgent)
-		if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
+		if err := r.l.do(context.Background(), func() { st = r.l.report.status() }); err != nil {
 			t.Fatal(err)
 		}
 		if st.ConfigError != "" || r.starts("") != 1 {
@@ -107,7 +107,7 @@ func TestDrainAckEndsTheDrain(t *testing.T) {
 		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaDrainAck, "1"); err != nil {
 			t.Fatal(err)
 		}
-		r.l.post(r.l.poke) // gc runtime drain-ack does
+		r.l.post(r.l.observer.poke) // gc runtime drain-ack does
 		r.wantState("a", api.StateRunning)
 		if calls := r.fake.CallsOf("SetMeta", "gc-city-a"); !slices.ContainsFunc(calls, func(c runtimefake.Call) bool { return c.Key == agent.MetaDrained }) {
 			t.Error("nobody can see that it was drained")
@@ -155,7 +155,7 @@ func TestLaunchDriftRelaunches(t *testing.T) {
 		if n := len(r.fake.CallsOf("Relaunch", "gc-city-a")); n != 1 || r.starts("gc-city-a") != 1 {
 			t.Errorf("%d relaunches, %d starts", n, r.starts("gc-city-a"))
 		}
-		r.l.post(r.l.look)
+		r.l.post(r.l.observer.observe)
 		r.wantState("a", api.StateRunning)
 		if n := len(r.fake.CallsOf("Relaunch", "gc-city-a")); n != 1 {
 			t.Errorf("%d relaunches after the next look", n)
@@ -235,7 +235,7 @@ func TestIdleAgentIsPutToSleep(t *testing.T) {
 		if a := r.wantState("a", api.StateStopped); a.Restarts != 0 {
 			t.Errorf("status %+v", a)
 		}
-		if err := r.l.setSuspended(context.Background(), []string{"a"}, false); err != nil {
+		if err := r.l.calls.SetSuspended(context.Background(), []string{"a"}, false); err != nil {
 			t.Fatal(err)
 		}
 		r.wantState("a", api.StateRunning)
@@ -246,13 +246,13 @@ func TestIdleAgentIsPutToSleep(t *testing.T) {
 func TestSuspendIsKeptOverAControllerRestart(t *testing.T) {
 	bubble(t, "[daemon]\ndrift_drain_timeout = \"5s\"\n"+oneAgent, func(r *rig) {
 		r.start()
-		if err := r.l.setSuspended(context.Background(), nil, true); err != nil {
+		if err := r.l.calls.SetSuspended(context.Background(), nil, true); err != nil {
 			t.Fatal(err)
 		}
 		r.wantState("a", api.StateDraining)
 		time.Sleep(5 * time.Second)
 		r.wantState("a", api.StateSuspended)
-		r.l.post(r.l.shutdown)
+		r.l.post(r.l.shutdown.begin)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
@@ -333,7 +333,7 @@ func TestPoolMembersAreKeptUntilTheCheckReturns(t *testing.T) {
 		go func() {
 			_, err := r.fake.AwaitCalls(context.Background(), "ListRunning", "", 2)
 			for range 2 { // what the first look found was acted on
-				err = errors.Join(err, r.l.inLoop(context.Background(), func() {}))
+				err = errors.Join(err, r.l.do(context.Background(), func() {}))
 			}
 			open <- errors.Join(err, os.WriteFile(gate, []byte("go\n"), 0))
 		}()
@@ -366,7 +366,7 @@ func TestFailingPoolCheckKeepsTheMinimum(t *testing.T) {
 			if !strings.Contains(r.log.String(), "keeps its minimum of 1") {
 				t.Errorf("%s: log %s", check, r.log)
 			}
-			st, err := r.l.currentStatus(context.Background())
+			st, err := r.l.calls.Status(context.Background())
 			if err != nil || len(st.Pools) != 1 || st.Pools[0].Error == "" || st.Pools[0].Size != 1 {
 				t.Errorf("%s: pools %+v, %v", check, st.Pools, err)
 			}
@@ -464,7 +464,7 @@ func TestRestartAskedFromInside(t *testing.T) {
 		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaRestart, "1"); err != nil {
 			t.Fatal(err)
 		}
-		r.l.post(r.l.poke) // gc runtime request-restart does
+		r.l.post(r.l.observer.poke) // gc runtime request-restart does
 		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 2 {
 			t.Errorf("%d starts, status %+v", r.starts("gc-city-a"), a)
 		}

@@ -16,18 +16,18 @@ func TestRestartWaitsForWhatIsUnderWay(t *testing.T) {
 			if busy == "SetMeta" {
 				r.fake.Hang(busy, "gc-city-a", true)
 			}
-			if err := r.l.setSuspended(context.Background(), []string{"a"}, true); err != nil {
+			if err := r.l.calls.SetSuspended(context.Background(), []string{"a"}, true); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
 			if busy == "RemoveMeta" {
 				r.fake.Hang(busy, "gc-city-a", true)
 			}
-			if err := r.l.setSuspended(context.Background(), []string{"a"}, false); err != nil {
+			if err := r.l.calls.SetSuspended(context.Background(), []string{"a"}, false); err != nil {
 				t.Fatal(err)
 			}
 			done := make(chan error, 1)
-			go func() { done <- r.l.restartAgents(context.Background(), []string{"a"}) }()
+			go func() { done <- r.l.calls.Restart(context.Background(), []string{"a"}) }()
 			synctest.Wait()
 			if n := len(r.fake.CallsOf("Stop", "gc-city-a")); n != 0 {
 				t.Errorf("%d stops while %s is under way", n, busy)

@@ -107,7 +107,7 @@ func (r *rig) status(name string) api.AgentStatus {
 	r.t.Helper()
 	synctest.Wait()
 	var st api.Status
-	if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
+	if err := r.l.do(context.Background(), func() { st = r.l.report.status() }); err != nil {
 		r.t.Fatal(err)
 	}
 	for _, a := range st.Agents {

@@ -79,7 +79,7 @@ func TestReloadWithAnotherProviderIsRefused(t *testing.T) {
 		r.start()
 		r.reload(oneAgent + "session = \"tmux\"\n")
 		var st api.Status
-		if err := r.l.inLoop(context.Background(), func() { st = r.l.status() }); err != nil {
+		if err := r.l.do(context.Background(), func() { st = r.l.report.status() }); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(st.ConfigError, "agent a wants sessions by tmux") {

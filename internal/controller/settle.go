@@ -27,30 +27,30 @@ func needsSettling(c *runtime.Config) bool {
 
 // settleStart waits until the program of a started session is seen, or the
 // session has ended. It takes no place among the starts.
-func (l *loop) settleStart(m *member, spec *agent.Spec) {
-	l.begin(m, opSettle)
+func (sr *starter) confirm(m *member, spec *agent.Spec) {
+	sr.l.begin(m, opSettle)
 	over := make(chan struct{})
 	m.over = over
-	l.work.Go(func() {
+	sr.l.ops.Go(func() {
 		var exit *runtime.Exit
 		var screen string
-		gone := settled(l.starts, l.p, spec, over)
+		gone := settled(sr.ctx, sr.l.p, spec, over)
 		if gone {
-			exit, screen = lastWords(l.opCtx, l.p, spec.Session)
+			exit, screen = lastWords(sr.l.ops.ctx, sr.l.p, spec.Session)
 		}
-		l.post(func() {
+		sr.l.post(func() {
 			m.over = nil
 			if !gone {
-				l.endOp(m)
-				l.runs(m)
+				sr.l.endOp(m)
+				sr.running(m)
 				return
 			}
 			m.exitSeen = false // this one
-			l.endOp(m)
+			sr.l.endOp(m)
 			if m.seen.Record.Resumed {
 				m.seen.Record.Conversation = ""
 			}
-			l.died(m, exit, screen)
+			sr.l.stops.died(m, exit, screen)
 			m.seen.Presence = plan.Gone
 		})
 	})

@@ -311,93 +311,105 @@ func levels(left map[string]target) [][]target {
 	return out
 }
 
+// shutdown is the end of the whole city.
+type shutdown struct {
+	l        *loop
+	only     bool // stop what runs, start nothing
+	begun    bool
+	kill     chan struct{} // closed: stops kill at once
+	killOnce sync.Once
+	done     bool
+	err      error
+	result   chan error // receives err
+}
+
 // shutdown stops the city within shutdown_timeout.
-func (l *loop) shutdown() { l.shutdownWithin(l.o.City.Daemon.ShutdownTimeout) }
+func (sd *shutdown) begin() { sd.within(sd.l.o.City.Daemon.ShutdownTimeout) }
 
 // shutdownWithin stops the city: no more starts, then everything that runs ends,
 // then the loop. limit is for all agents together; with limit ≤ 0 they are
 // killed, also when a gentler shutdown is under way. Otherwise it is idempotent.
-func (l *loop) shutdownWithin(limit time.Duration) {
+func (sd *shutdown) within(limit time.Duration) {
 	if limit <= 0 {
-		l.killOnce.Do(func() { close(l.kill) })
+		sd.killOnce.Do(func() { close(sd.kill) })
 	}
-	if l.stopping {
+	if sd.begun {
 		return
 	}
-	l.stopping = true
-	l.logf("stopping the city")
-	l.noMore()
-	l.awaitIdle(func() {
+	sd.begun = true
+	sd.l.logf("stopping the city")
+	sd.l.starts.cancel()
+	sd.awaitIdle(func() {
 		var targets []target
-		for _, m := range l.members {
+		for _, m := range sd.l.agents.all {
 			if !m.foreign && (m.seen.Owned || m.seen.Record.Open || m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) && m.seen.Presence != plan.Gone {
 				m.op, m.intended = opStop, true
-				targets = append(targets, l.target(m))
+				targets = append(targets, sd.l.stops.target(m))
 			}
 		}
-		l.work.Go(func() {
-			err := stopAll(l.opCtx, l.p, targets, limit, l.kill)
+		sd.l.ops.Go(func() {
+			err := stopAll(sd.l.ops.ctx, sd.l.p, targets, limit, sd.kill)
 			if err == nil {
-				l.teardown()
+				sd.teardown()
 			}
-			l.post(func() { l.allStopped(err) })
+			sd.l.post(func() { sd.finished(err) })
 		})
 	})
 }
 
 // awaitIdle calls fn on the loop when no operation is in flight.
-func (l *loop) awaitIdle(fn func()) {
+func (sd *shutdown) awaitIdle(fn func()) {
 	idle := func() bool {
-		for _, m := range l.members {
+		for _, m := range sd.l.agents.all {
 			if m.op != "" {
 				return false
 			}
 		}
-		return !l.looking
+		return !sd.l.observer.inFlight
 	}
 	a := await{met: idle, done: make(chan struct{})}
-	l.awaits = append(l.awaits, a)
-	l.work.Go(func() {
+	sd.l.awaits = append(sd.l.awaits, a)
+	sd.l.ops.Go(func() {
 		select {
 		case <-a.done:
-			l.post(fn)
-		case <-l.opCtx.Done():
+			sd.l.post(fn)
+		case <-sd.l.ops.ctx.Done():
 		}
 	})
 }
 
 // teardown ends a server behind the sessions that has none left, of any city.
-func (l *loop) teardown() {
-	server, ok := runtime.As[runtime.ServerLifecycleProvider](l.p)
+func (sd *shutdown) teardown() {
+	server, ok := runtime.As[runtime.ServerLifecycleProvider](sd.l.p)
 	if !ok {
 		return
 	}
-	_, err := ask(l.opCtx, func(ctx context.Context) (struct{}, error) { return struct{}{}, server.TeardownServer(ctx) })
+	_, err := ask(sd.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, server.TeardownServer(ctx) })
 	if err != nil {
-		l.logf("the server of the sessions is left: %v", err)
+		sd.l.logf("the server of the sessions is left: %v", err)
 	}
 }
 
 // allStopped ends the run.
-func (l *loop) allStopped(err error) {
-	for _, m := range l.members {
+func (sd *shutdown) finished(err error) {
+	for _, m := range sd.l.agents.all {
 		if m.op != opStop {
 			continue
 		}
 		m.op = ""
 		if err == nil {
 			m.seen.Presence, m.seen.Record.Open, m.seen.Drain = plan.Gone, false, plan.Drain{}
-			l.save(m)
+			sd.l.save(m)
 		}
 	}
 	if err != nil {
-		l.logf("the city was not stopped completely: %v", err)
-	} else if e := l.book.EndRun(); e != nil {
-		l.logf("cannot save the end of the run: %v", e)
+		sd.l.logf("the city was not stopped completely: %v", err)
+	} else if e := sd.l.book.EndRun(); e != nil {
+		sd.l.logf("cannot save the end of the run: %v", e)
 	}
-	l.stopErr, l.stopDone = err, true
+	sd.err, sd.done = err, true
 	select {
-	case l.stopped <- err:
+	case sd.result <- err:
 	default:
 	}
 }
@@ -419,6 +431,6 @@ func StopCity(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.book.Close()) }()
-	l.stopOnly = true
+	l.shutdown.only = true
 	return l.run(ctx)
 }

@@ -14,9 +14,16 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
+// starter carries out starts, and what follows until the agent runs.
+type starter struct {
+	l      *loop
+	ctx    context.Context // ends every start
+	cancel context.CancelFunc
+}
+
 // start begins a new incarnation. Its identity is on record before the session
 // exists.
-func (l *loop) start(m *member, why string) {
+func (sr *starter) begin(m *member, why string) {
 	r, now := &m.seen.Record, time.Now()
 	before := *r
 	if r.Crashed {
@@ -24,28 +31,28 @@ func (l *loop) start(m *member, why string) {
 	}
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
-	r.StartedWith, r.Host, r.Served, r.Finished = m.spec.Hashes.Core, l.o.ProviderName, false, false
+	r.StartedWith, r.Host, r.Served, r.Finished = m.spec.Hashes.Core, sr.l.o.ProviderName, false, false
 	inst.Conversation, inst.Resume = converse(r, m.spec)
 	if m.oneShot() {
-		r.Job = session.Job{Run: l.runID, Hash: m.spec.Hashes.Core}
+		r.Job = session.Job{Run: sr.l.runID, Hash: m.spec.Hashes.Core}
 	}
-	ticket := l.save(m)
+	ticket := sr.l.save(m)
 	m.attempts++
 	m.notStarted, m.warning = "", ""
-	l.begin(m, opStart)
-	l.noteAgent(m, api.EventStarting, why, "")
-	spec, limit := m.spec, l.startLimit(m.spec)
-	l.work.Go(func() {
+	sr.l.begin(m, opStart)
+	sr.l.noteAgent(m, api.EventStarting, why, "")
+	spec, limit := m.spec, sr.limit(m.spec)
+	sr.l.ops.Go(func() {
 		// Without the record a crash of the controller would lose the session.
 		if err := ticket.Wait(); err != nil {
-			l.post(func() { l.notSaved(m, before, err) })
+			sr.l.post(func() { sr.notSaved(m, before, err) })
 			return
 		}
-		err := launch(l.starts, l.p, spec, inst, limit)
-		pushed := err == nil && pushes(l.opCtx, l.p, spec.Session)
-		l.post(func() {
+		err := launch(sr.ctx, sr.l.p, spec, inst, limit)
+		pushed := err == nil && pushes(sr.l.ops.ctx, sr.l.p, spec.Session)
+		sr.l.post(func() {
 			m.pushed = pushed
-			l.started(m, spec, err)
+			sr.started(m, spec, err)
 		})
 	})
 }
@@ -69,30 +76,30 @@ const restOfStart = 2 * time.Minute
 
 // stepDone tells of a step that went wrong and did not end the start, or the
 // live commands: nobody else would. It is called by the backend.
-func (l *loop) stepDone(s runtime.Step) {
+func (sr *starter) stepDone(s runtime.Step) {
 	if s.Accepted != nil {
-		l.post(func() { l.accepted(s.Session, *s.Accepted) })
+		sr.l.post(func() { sr.accepted(s.Session, *s.Accepted) })
 		return
 	}
 	if !s.Warning {
 		return
 	}
-	l.post(func() {
-		m := l.members[s.Session]
+	sr.l.post(func() {
+		m := sr.l.agents.all[s.Session]
 		if m == nil {
 			return
 		}
 		text := strings.ReplaceAll(s.Err.Error(), "\n", "; ")
 		m.warning = fmt.Sprintf("%s: %s", s.Name, text)
-		l.noteAgent(m, api.EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
+		sr.l.noteAgent(m, api.EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
 	})
 }
 
 // startLimit is the deadline of a whole start of an agent: startup_timeout for
 // becoming ready and for each command before it, setup_timeout for each command
 // after it.
-func (l *loop) startLimit(spec *agent.Spec) time.Duration {
-	s, cfg := &l.o.City.Session, &spec.Config
+func (sr *starter) limit(spec *agent.Spec) time.Duration {
+	s, cfg := &sr.l.o.City.Session, &spec.Config
 	setups := len(cfg.SessionSetup) + len(cfg.SessionLive) + 1
 	return s.StartupTimeout*time.Duration(1+len(cfg.PreStart)) + s.SetupTimeout*time.Duration(setups) + restOfStart
 }
@@ -119,23 +126,23 @@ func launch(ctx context.Context, p runtime.Provider, spec *agent.Spec, inst agen
 const saveRetry = 2 * time.Second
 
 // notSaved puts a start off that was not begun: it is no crash of the agent.
-func (l *loop) notSaved(m *member, before session.Record, err error) {
+func (sr *starter) notSaved(m *member, before session.Record, err error) {
 	r := &m.seen.Record
 	before.Stopped, before.Suspended, before.Asleep, before.Drained = r.Stopped, r.Suspended, r.Asleep, r.Drained
 	*r = before
 	r.RetryAt = time.Now().Add(saveRetry)
 	m.notStarted = "not started, as the city's records cannot be saved: " + oneLine(err.Error())
-	l.endOp(m)
-	l.save(m)
-	l.noteAgent(m, api.EventStartFailed, "", m.notStarted)
+	sr.l.endOp(m)
+	sr.l.save(m)
+	sr.l.noteAgent(m, api.EventStartFailed, "", m.notStarted)
 }
 
 // started takes in the end of a start.
-func (l *loop) started(m *member, spec *agent.Spec, err error) {
+func (sr *starter) started(m *member, spec *agent.Spec, err error) {
 	r := &m.seen.Record
-	l.endOp(m)
+	sr.l.endOp(m)
 	if err != nil {
-		l.startFailed(m, err)
+		sr.failed(m, err)
 		return
 	}
 	r.LastError, r.LastHint, r.Conversed = "", "", r.Conversation != ""
@@ -145,22 +152,22 @@ func (l *loop) started(m *member, spec *agent.Spec, err error) {
 	if m.spec != nil {
 		m.runs = ""
 	}
-	l.save(m)
+	sr.l.save(m)
 	if needsSettling(&spec.Config) {
-		l.settleStart(m, spec)
+		sr.confirm(m, spec)
 		return
 	}
-	l.runs(m)
+	sr.running(m)
 }
 
 // runs takes in that an agent was seen to run.
-func (l *loop) runs(m *member) {
-	l.noteAgent(m, api.EventStarted, "", "")
+func (sr *starter) running(m *member) {
+	sr.l.noteAgent(m, api.EventStarted, "", "")
 	m.watchAt = time.Time{}
-	l.hook(m, "on_boot", onBoot)
-	l.attend(m)
+	sr.l.pools.hook(m, "on_boot", onBoot)
+	sr.attend(m)
 	if m.oneShot() && !m.pushed {
-		l.look() // it may have ended already, and nobody will say so
+		sr.l.observer.observe() // it may have ended already, and nobody will say so
 	}
 }
 
@@ -171,20 +178,20 @@ func pushes(ctx context.Context, p runtime.Provider, name string) bool {
 }
 
 // startFailed accounts for a start that made no session.
-func (l *loop) startFailed(m *member, err error) {
+func (sr *starter) failed(m *member, err error) {
 	r, now := &m.seen.Record, time.Now()
 	if errors.Is(err, runtime.ErrSessionExists) {
-		l.logf("%s: session %s exists already", m.name(), m.seen.Session)
+		sr.l.logf("%s: session %s exists already", m.name(), m.seen.Session)
 		m.seen.Presence = plan.Unknown
-		l.look()
+		sr.l.observer.observe()
 		return
 	}
-	if l.starts.Err() != nil {
+	if sr.ctx.Err() != nil {
 		m.seen.Presence = plan.Unknown // the city is being stopped; the stop makes sure of it
 		return
 	}
 	if runtime.IsBackendFailure(err) {
-		l.putOff(m, err)
+		sr.putOff(m, err)
 		return
 	}
 	r.Open = false
@@ -198,37 +205,37 @@ func (l *loop) startFailed(m *member, err error) {
 	if m.oneShot() {
 		r.Crashed = false
 		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
-		l.noteEnd(m, api.EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
-		l.save(m)
+		sr.l.noteEnd(m, api.EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
+		sr.l.save(m)
 		return
 	}
 	if m.finishes(exit) {
-		l.finished(m, exit, r.LastScreen)
-		l.save(m)
+		sr.l.stops.finished(m, exit, r.LastScreen)
+		sr.l.save(m)
 		return
 	}
-	r.Died(now, l.budget())
-	l.noteEnd(m, api.EventStartFailed, nil, "", r.LastError)
-	l.quarantined(m)
-	l.save(m)
+	r.Died(now, sr.l.budget())
+	sr.l.noteEnd(m, api.EventStartFailed, nil, "", r.LastError)
+	sr.l.stops.quarantined(m)
+	sr.l.save(m)
 }
 
 // putOff backs off from a start that the backend failed. Whether there is a
 // session is not known, so it is looked for before the next try.
-func (l *loop) putOff(m *member, err error) {
+func (sr *starter) putOff(m *member, err error) {
 	r := &m.seen.Record
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
 	m.seen.Presence, m.queryErr = plan.Unknown, r.LastError
-	l.backendFailed(m)
-	l.noteEnd(m, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
+	sr.backendFailed(m)
+	sr.l.noteEnd(m, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
 }
 
 // backendFailed sets when a member whose start was put off is looked at again.
-func (l *loop) backendFailed(m *member) {
+func (sr *starter) backendFailed(m *member) {
 	r := &m.seen.Record
 	r.BackendFailed(time.Now())
-	l.save(m)
-	l.lookBy(r.RetryAt)
+	sr.l.save(m)
+	sr.l.observer.by(r.RetryAt)
 }
 
 // retryTime is how events write the time of the next try.

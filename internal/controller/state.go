@@ -33,8 +33,11 @@ func openBook(city string) (*session.Book, error) {
 	return nil, err
 }
 
+// reporter says how the city is.
+type reports struct{ l *loop }
+
 // stateOf is what status says of a member.
-func (l *loop) stateOf(m *member) api.State {
+func (rp *reports) stateOf(m *member) api.State {
 	s := &m.seen
 	r := &s.Record
 	switch {
@@ -42,17 +45,17 @@ func (l *loop) stateOf(m *member) api.State {
 		return api.StateStarting
 	case !s.Drain.Since.IsZero() || m.op == opDrain:
 		return api.StateDraining
-	case m.foreign || s.Presence == plan.Unknown || l.silent && s.Presence == plan.Alive:
+	case m.foreign || s.Presence == plan.Unknown || rp.l.observer.silent && s.Presence == plan.Alive:
 		return api.StateUnknown
 	case s.Presence == plan.Alive:
 		return api.StateRunning
 	case s.Presence == plan.Zombie:
 		return api.StateCrashed
-	case l.suspendedBy(m) != "":
+	case rp.l.suspended.by(m) != "":
 		return api.StateSuspended
-	case r.Stopped || r.Asleep || r.Drained || m.spec == nil || l.stopping:
+	case r.Stopped || r.Asleep || r.Drained || m.spec == nil || rp.l.shutdown.begun:
 		return api.StateStopped
-	case m.oneShot() && r.Job.Done && r.Job.Run == l.runID:
+	case m.oneShot() && r.Job.Done && r.Job.Run == rp.l.runID:
 		if r.Job.Code == 0 {
 			return api.StateExited
 		}
@@ -70,36 +73,36 @@ func (l *loop) stateOf(m *member) api.State {
 }
 
 // noteStates keeps since when each member is in its state.
-func (l *loop) noteStates(now time.Time) {
-	for _, m := range l.members {
-		if st := l.stateOf(m); st != m.state {
+func (rp *reports) note(now time.Time) {
+	for _, m := range rp.l.agents.all {
+		if st := rp.stateOf(m); st != m.state {
 			m.state, m.since = st, now
 		}
 	}
 }
 
 // status is the answer to `gc status`.
-func (l *loop) status() api.Status {
-	since := l.began
+func (rp *reports) status() api.Status {
+	since := rp.l.began
 	st := api.Status{
-		City: l.o.City.Name(), CityPath: l.o.City.Dir, Reconciled: l.reconciled, ConfigError: l.configErr, Seq: l.book.Seq(),
+		City: rp.l.o.City.Name(), CityPath: rp.l.o.City.Dir, Reconciled: rp.l.goal.reconciled, ConfigError: rp.l.config.err, Seq: rp.l.book.Seq(),
 		Controller: api.ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []api.AgentStatus{},
-		SessionProvider: l.o.ProviderName, StoreError: l.storeError(), Suspended: l.paused(session.PauseCity) || l.o.City.Workspace.Suspended,
+		SessionProvider: rp.l.o.ProviderName, StoreError: rp.storeError(), Suspended: rp.l.suspended.has(session.PauseCity) || rp.l.o.City.Workspace.Suspended,
 	}
-	for i := range l.o.City.Rigs {
-		r := &l.o.City.Rigs[i]
+	for i := range rp.l.o.City.Rigs {
+		r := &rp.l.o.City.Rigs[i]
 		st.Rigs = append(st.Rigs, api.RigStatus{
-			Name: r.Name, Path: config.Place(l.o.City.Dir, r.Path), Suspended: r.Suspended || l.paused(session.PauseRig(r.Name)),
+			Name: r.Name, Path: config.Place(rp.l.o.City.Dir, r.Path), Suspended: r.Suspended || rp.l.suspended.has(session.PauseRig(r.Name)),
 		})
 	}
-	st.Pools = l.poolStatus()
-	for _, name := range l.order {
-		st.Agents = append(st.Agents, l.agentStatus(l.members[name]))
+	st.Pools = rp.l.pools.status()
+	for _, name := range rp.l.agents.order {
+		st.Agents = append(st.Agents, rp.agentStatus(rp.l.agents.all[name]))
 	}
 	var rest []api.AgentStatus
-	for _, m := range l.members {
+	for _, m := range rp.l.agents.all {
 		if m.spec == nil && m.seen.Presence != plan.Gone {
-			rest = append(rest, l.agentStatus(m))
+			rest = append(rest, rp.agentStatus(m))
 		}
 	}
 	slices.SortFunc(rest, func(a, b api.AgentStatus) int { return strings.Compare(a.Session, b.Session) })
@@ -108,19 +111,19 @@ func (l *loop) status() api.Status {
 }
 
 // storeError is why the newest changes are not on disk, "" when they are.
-func (l *loop) storeError() string {
-	if err := l.book.Err(); err != nil {
+func (rp *reports) storeError() string {
+	if err := rp.l.book.Err(); err != nil {
 		return oneLine(err.Error())
 	}
 	return ""
 }
 
-func (l *loop) agentStatus(m *member) api.AgentStatus {
+func (rp *reports) agentStatus(m *member) api.AgentStatus {
 	r := &m.seen.Record
 	a := api.AgentStatus{
-		Name: m.name(), Session: m.seen.Session, State: l.stateOf(m),
+		Name: m.name(), Session: m.seen.Session, State: rp.stateOf(m),
 		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen, Warning: m.warning,
-		OneShot: m.oneShot(), SuspendedBy: l.suspendedBy(m), Drain: m.drainStatus(),
+		OneShot: m.oneShot(), SuspendedBy: rp.l.suspended.by(m), Drain: m.drainStatus(),
 		Stopping: m.op == opStop && !m.exitSeen,
 	}
 	if m.spec != nil {
@@ -144,7 +147,7 @@ func (l *loop) agentStatus(m *member) api.AgentStatus {
 	case m.queryErr != "":
 		a.Error = m.queryErr
 	case m.notStarted != "":
-		a.Error, a.Hint = m.notStarted, "make room on the disk of "+api.StateDir(l.o.City.Dir)
+		a.Error, a.Hint = m.notStarted, "make room on the disk of "+api.StateDir(rp.l.o.City.Dir)
 	}
 	if a.State == api.StateQuarantined || r.PutOff > 0 {
 		at := r.RetryAt
@@ -158,20 +161,20 @@ func (l *loop) agentStatus(m *member) api.AgentStatus {
 		}
 	}
 	if m.spec != nil && m.seen.Presence == plan.Gone && m.op == "" {
-		a.WaitsFor = l.waitsFor(m)
+		a.WaitsFor = rp.waitsFor(m)
 	}
 	m.showActivity(&a)
 	return a
 }
 
 // waitsFor names what keeps a member from starting, or "".
-func (l *loop) waitsFor(m *member) string {
+func (rp *reports) waitsFor(m *member) string {
 	moves := false
-	for _, other := range l.members {
+	for _, other := range rp.l.agents.all {
 		moves = moves || other.runs == m.seen.Agent
 	}
 	if len(m.spec.Resolved.DependsOn) == 0 && !moves {
 		return ""
 	}
-	return plan.BlockedBy(l.desired(), l.actual(), m.seen.Agent)
+	return plan.BlockedBy(rp.l.agents.desired(), rp.l.agents.actual(), m.seen.Agent)
 }

@@ -14,53 +14,56 @@ import (
 // exitTime is how long the event of an end may come after the end.
 const exitTime = 500 * time.Millisecond
 
+// stops carries out stops and drains, and accounts for the ends of sessions.
+type stops struct{ l *loop }
+
 // stop ends a session now. Asked-for ends count against no budget; a zombie's
 // does.
-func (l *loop) stop(m *member, why string) {
-	l.begin(m, opStop)
-	l.noteAgent(m, api.EventStopping, why, "")
-	t, screen := l.target(m), ""
-	l.endSession(m, func() error {
+func (sp *stops) stop(m *member, why string) {
+	sp.l.begin(m, opStop)
+	sp.l.noteAgent(m, api.EventStopping, why, "")
+	t, screen := sp.target(m), ""
+	sp.endSession(m, func() error {
 		switch why {
 		case plan.WhyZombie:
-			_, screen = lastWords(l.opCtx, l.p, t.session)
+			_, screen = lastWords(sp.l.ops.ctx, sp.l.p, t.session)
 		case plan.WhyDrained:
-			_ = setMeta(l.opCtx, l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // a note for others, no more
+			_ = setMeta(sp.l.ops.ctx, sp.l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // a note for others, no more
 		}
-		return stopOne(l.opCtx, l.p, t)
-	}, func(exit *runtime.Exit, err error) { l.stopEnded(m, why, screen, exit, err) })
+		return stopOne(sp.l.ops.ctx, sp.l.p, t)
+	}, func(exit *runtime.Exit, err error) { sp.ended(m, why, screen, exit, err) })
 }
 
 // stopGently stops an agent within shutdown_timeout, see stopAll.
-func (l *loop) stopGently(m *member, why string) {
-	l.begin(m, opStop)
+func (sp *stops) gently(m *member, why string) {
+	sp.l.begin(m, opStop)
 	m.intended = true
-	l.noteAgent(m, api.EventStopping, why, "")
-	t, limit := l.target(m), l.o.City.Daemon.ShutdownTimeout
-	l.endSession(m, func() error {
-		return stopAll(l.opCtx, l.p, []target{t}, limit, l.kill)
-	}, func(exit *runtime.Exit, err error) { l.stopEnded(m, why, "", exit, err) })
+	sp.l.noteAgent(m, api.EventStopping, why, "")
+	t, limit := sp.target(m), sp.l.o.City.Daemon.ShutdownTimeout
+	sp.endSession(m, func() error {
+		return stopAll(sp.l.ops.ctx, sp.l.p, []target{t}, limit, sp.l.shutdown.kill)
+	}, func(exit *runtime.Exit, err error) { sp.ended(m, why, "", exit, err) })
 }
 
 // endSession carries out a stop in the background, and then calls done on the
 // loop with how the session ended: as the event of its end says, or the backend
 // keeps it; nil when neither tells.
-func (l *loop) endSession(m *member, stop func() error, done func(*runtime.Exit, error)) {
+func (sp *stops) endSession(m *member, stop func() error, done func(*runtime.Exit, error)) {
 	var over chan struct{}
-	if l.events != nil {
+	if sp.l.events.ch != nil {
 		over = make(chan struct{})
 		m.over = over
 	}
 	name, started := m.seen.Session, m.seen.Record.Started
-	l.work.Go(func() {
+	sp.l.ops.Go(func() {
 		err := stop()
 		var kept *runtime.Exit
 		if err == nil {
-			if kept = keptExit(l.opCtx, l.p, name, started); kept == nil && over != nil {
-				awaitOver(l.opCtx, over)
+			if kept = keptExit(sp.l.ops.ctx, sp.l.p, name, started); kept == nil && over != nil {
+				awaitOver(sp.l.ops.ctx, over)
 			}
 		}
-		l.post(func() {
+		sp.l.post(func() {
 			m.over = nil
 			if m.exit != nil {
 				kept = m.exit
@@ -95,31 +98,31 @@ func awaitOver(ctx context.Context, over <-chan struct{}) {
 }
 
 // stopEnded takes in the end of a Stop.
-func (l *loop) stopEnded(m *member, why, screen string, exit *runtime.Exit, err error) {
+func (sp *stops) ended(m *member, why, screen string, exit *runtime.Exit, err error) {
 	m.exitSeen = false
-	l.endOp(m)
+	sp.l.endOp(m)
 	if err != nil {
 		m.queryErr = err.Error()
-		l.logf("%s: cannot stop: %v", m.name(), err)
+		sp.l.logf("%s: cannot stop: %v", m.name(), err)
 		if errors.Is(err, errNewer) {
 			m.seen.Presence = plan.Unknown
 		}
-		l.look()
+		sp.l.observer.observe()
 		return
 	}
 	m.seen.Presence, m.queryErr = plan.Gone, ""
 	switch why {
 	case plan.WhyZombie:
-		l.died(m, &runtime.Exit{Code: -1, Reason: "its process was gone", Time: time.Now()}, screen)
+		sp.died(m, &runtime.Exit{Code: -1, Reason: "its process was gone", Time: time.Now()}, screen)
 		return
 	case plan.WhyIdle:
 		m.seen.Record.Asleep = true
-		if l.o.Background != nil {
-			l.askEnds() // what waits for it is known from now on
+		if sp.l.o.Background != nil {
+			sp.l.completions.fetch() // what waits for it is known from now on
 		}
 	}
 	m.intended = true
-	l.died(m, stopped(exit), "")
+	sp.died(m, stopped(exit), "")
 }
 
 // stopped is the exit of a session that was stopped; nil stands for one that

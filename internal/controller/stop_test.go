@@ -34,14 +34,14 @@ func TestForeignSessionIsNeverTouched(t *testing.T) {
 			t.Errorf("status %+v", a)
 		}
 		n := r.queue(api.QueueRequest{Agent: "a", Text: "hello", Immediate: true})
-		if err := r.l.restartAgents(context.Background(), []string{"a"}); err == nil || !strings.Contains(err.Error(), api.ErrForeign.Error()) {
+		if err := r.l.calls.Restart(context.Background(), []string{"a"}); err == nil || !strings.Contains(err.Error(), api.ErrForeign.Error()) {
 			t.Errorf("restart: %v", err)
 		}
 		time.Sleep(time.Hour)
 		if got := r.nudge(n.ID); got.State != session.NudgeQueued || got.Detail != api.ErrForeign.Error() || got.SessionID != "" {
 			t.Errorf("nudge %+v", got)
 		}
-		r.l.post(r.l.shutdown)
+		r.l.post(r.l.shutdown.begin)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ start_command = "db"
 func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
-		if err := r.l.stopAgents(context.Background(), []string{"a"}); err != nil {
+		if err := r.l.calls.StopAgents(context.Background(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)
@@ -114,7 +114,7 @@ func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
 		r.end()
 		r.start() // the controller's restart does not undo it
 		r.wantState("a", api.StateStopped)
-		if err := r.l.setSuspended(context.Background(), []string{"a"}, false); err != nil {
+		if err := r.l.calls.SetSuspended(context.Background(), []string{"a"}, false); err != nil {
 			t.Fatal(err)
 		}
 		r.wantState("a", api.StateRunning)
@@ -133,7 +133,7 @@ func stopWhile(t *testing.T, state string, meanwhile func(r *rig, b *busyFake)) 
 		if meanwhile != nil {
 			go meanwhile(r, b)
 		}
-		r.l.post(r.l.shutdown)
+		r.l.post(r.l.shutdown.begin)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestStopWaitsShortlyForWhatIsUnknown(t *testing.T) {
 func TestASecondStopKills(t *testing.T) {
 	took, calls := stopWhile(t, runtime.ActivityWorking, func(r *rig, b *busyFake) {
 		if _, err := r.fake.AwaitCalls(context.Background(), "Interrupt", "gc-city-a", 1); err == nil {
-			r.l.post(func() { r.l.shutdownWithin(0) })
+			r.l.post(func() { r.l.shutdown.within(0) })
 		}
 	})
 	stops := called(calls, "Stop")
@@ -226,7 +226,7 @@ start_command = "db"
 		r.start()
 		r.wantState("web", api.StateRunning)
 		began := time.Now()
-		r.l.post(r.l.shutdown)
+		r.l.post(r.l.shutdown.begin)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestStopDoesNotEndANewerInstance(t *testing.T) {
 		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaToken, "newer"); err != nil {
 			t.Fatal(err)
 		}
-		r.l.post(r.l.shutdown)
+		r.l.post(r.l.shutdown.begin)
 		if err := <-r.result; !errors.Is(err, errNewer) {
 			t.Errorf("stop of a newer instance: %v", err)
 		}

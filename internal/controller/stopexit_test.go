@@ -56,7 +56,7 @@ func TestExitOfAStoppedAgent(t *testing.T) {
 				}
 				r.start(func(o *Options) { o.Provider = leaver{r.fake, c.leave(r.fake)} })
 				r.wantState("a", api.StateRunning)
-				if err := r.l.stopAgents(context.Background(), []string{"a"}); err != nil {
+				if err := r.l.calls.StopAgents(context.Background(), []string{"a"}); err != nil {
 					t.Fatal(err)
 				}
 				got := r.wantState("a", api.StateStopped).LastExit

@@ -48,32 +48,32 @@ func TestSuspendOfCityRigAndAgent(t *testing.T) {
 		}
 		r.start()
 		by("off", api.ByConfig)
-		do(r.l.setRigs(ctx, []string{"east"}, true))
+		do(r.l.calls.SetRigsSuspended(ctx, []string{"east"}, true))
 		r.wantState("a", api.StateRunning)
 		r.wantState("east/b", api.StateDraining)
 		time.Sleep(5 * time.Second)
 		r.wantState("east/b", api.StateSuspended)
 		by("east/b", api.ByRig+" east")
-		if err := r.l.setRigs(ctx, []string{"east", "west"}, false); !errors.Is(err, api.ErrUnknownRig) || api.Hint(err) == "" {
+		if err := r.l.calls.SetRigsSuspended(ctx, []string{"east", "west"}, false); !errors.Is(err, api.ErrUnknownRig) || api.Hint(err) == "" {
 			t.Errorf("a rig that is not there: %v", err)
 		}
 		r.wantState("east/b", api.StateSuspended)
-		do(r.l.setSuspended(ctx, nil, true))
-		do(r.l.setSuspended(ctx, []string{"a"}, true))
+		do(r.l.calls.SetSuspended(ctx, nil, true))
+		do(r.l.calls.SetSuspended(ctx, []string{"a"}, true))
 		time.Sleep(5 * time.Second)
 		r.wantState("a", api.StateSuspended)
 		by("east/b", api.ByCity)
 
-		r.l.post(r.l.shutdown) // gc stop, and another gc start
+		r.l.post(r.l.shutdown.begin) // gc stop, and another gc start
 		do(<-r.result)
 		r.start()
 		r.wantState("a", api.StateSuspended)
-		do(r.l.setSuspended(ctx, nil, false))
+		do(r.l.calls.SetSuspended(ctx, nil, false))
 		r.wantState("a", api.StateSuspended)
 		by("a", api.ByAgent)
 		by("east/b", api.ByRig+" east")
-		do(r.l.setRigs(ctx, []string{"east"}, false))
-		do(r.l.setSuspended(ctx, []string{"a", "off"}, false))
+		do(r.l.calls.SetRigsSuspended(ctx, []string{"east"}, false))
+		do(r.l.calls.SetSuspended(ctx, []string{"a", "off"}, false))
 		r.wantState("a", api.StateRunning)
 		r.wantState("east/b", api.StateRunning)
 		r.wantState("off", api.StateSuspended)
@@ -89,7 +89,7 @@ func TestSuspendOfAPool(t *testing.T) {
 		r.poolSize("1")
 		r.start()
 		r.wantState("w-1", api.StateRunning)
-		if err := r.l.setSuspended(ctx, []string{"w"}, true); err != nil {
+		if err := r.l.calls.SetSuspended(ctx, []string{"w"}, true); err != nil {
 			t.Fatal(err)
 		}
 		r.poolSize("3")
@@ -98,7 +98,7 @@ func TestSuspendOfAPool(t *testing.T) {
 		if n := r.starts("gc-city-w-3"); n != 0 {
 			t.Errorf("a member of a suspended pool was started %d times", n)
 		}
-		if err := r.l.setSuspended(ctx, []string{"w"}, false); err != nil {
+		if err := r.l.calls.SetSuspended(ctx, []string{"w"}, false); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -115,7 +115,7 @@ func TestDrainOnRequest(t *testing.T) {
 		ctx := context.Background()
 		drain := func(on bool) {
 			t.Helper()
-			if err := r.l.setDrained(ctx, []string{"a"}, on); err != nil {
+			if err := r.l.calls.SetDrained(ctx, []string{"a"}, on); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -136,7 +136,7 @@ func TestDrainOnRequest(t *testing.T) {
 		}
 		drain(false)
 		r.wantState("a", api.StateRunning)
-		if err := r.l.setDrained(ctx, nil, true); !errors.Is(err, api.ErrUnknownAgent) {
+		if err := r.l.calls.SetDrained(ctx, nil, true); !errors.Is(err, api.ErrUnknownAgent) {
 			t.Errorf("a drain of nobody: %v", err)
 		}
 		r.end()
@@ -149,7 +149,7 @@ func TestAnEndAfterACancelledDrainIsNoCrash(t *testing.T) {
 	bubble(t, suspendCity, func(r *rig) {
 		r.start()
 		for _, on := range []bool{true, false} {
-			if err := r.l.setSuspended(context.Background(), []string{"a"}, on); err != nil {
+			if err := r.l.calls.SetSuspended(context.Background(), []string{"a"}, on); err != nil {
 				t.Fatal(err)
 			}
 			r.status("a")

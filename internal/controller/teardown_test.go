@@ -68,7 +68,7 @@ func TestStopLeavesTheServerDown(t *testing.T) {
 		s := &oneServer{Fake: r.fake, down: make(chan struct{})}
 		r.start(func(o *Options) { o.Provider = s })
 		r.wantState("a", api.StateRunning)
-		if err := r.l.inLoop(context.Background(), r.l.shutdown); err != nil {
+		if err := r.l.do(context.Background(), r.l.shutdown.begin); err != nil {
 			t.Fatal(err)
 		}
 		<-s.down

@@ -27,7 +27,7 @@ func TestBackendThatCannotList(t *testing.T) {
 		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
 			t.Errorf("a crash was not found: %+v", a)
 		}
-		r.l.post(r.l.shutdown)
+		r.l.post(r.l.shutdown.begin)
 		if err := <-r.result; err != nil {
 			t.Fatal(err)
 		}

@@ -21,26 +21,33 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("agent %s failed with exit status %d", e.Agent, e.Code)
 }
 
+// goal is what the run is for: the first reconcile, and Options.Until.
+type goal struct {
+	l          *loop
+	reconciled bool // the first reconcile is done
+	reached    bool
+}
+
 // settleTimeout bounds what is collected at the end of a run.
 const settleTimeout = 2 * time.Minute
 
 // checkUntil ends a run whose goal is reached.
-func (l *loop) checkUntil() {
-	if l.o.Until == UntilStopped || !l.reconciled || l.ended || l.stopping || l.goal {
+func (g *goal) checkUntil() {
+	if g.l.o.Until == UntilStopped || !g.reconciled || g.l.ended || g.l.shutdown.begun || g.reached {
 		return
 	}
 	var first *FailedError
-	for _, name := range l.order {
-		m := l.members[name]
+	for _, name := range g.l.agents.order {
+		m := g.l.agents.all[name]
 		r := &m.seen.Record
 		switch {
-		case l.suspendedBy(m) != "":
+		case g.l.suspended.by(m) != "":
 		case !m.oneShot():
-			if l.o.Until == UntilIdle && !l.idleNow(m) {
+			if g.l.o.Until == UntilIdle && !g.idleNow(m) {
 				return
 			}
-		case !r.Job.Done || r.Job.Run != l.runID:
-			if !l.hopeless(m, map[string]bool{}) {
+		case !r.Job.Done || r.Job.Run != g.l.runID:
+			if !g.hopeless(m, map[string]bool{}) {
 				return
 			}
 		case r.Job.Code != 0 && first == nil:
@@ -48,25 +55,25 @@ func (l *loop) checkUntil() {
 		}
 	}
 	if first != nil {
-		l.settleRun(first)
+		g.conclude(first)
 		return
 	}
-	l.settleRun(nil)
+	g.conclude(nil)
 }
 
 // hopeless reports a one_shot that waits, directly or not, for one that failed.
-func (l *loop) hopeless(m *member, visited map[string]bool) bool {
+func (g *goal) hopeless(m *member, visited map[string]bool) bool {
 	if m.seen.Presence != plan.Gone || m.op != "" || visited[m.seen.Session] {
 		return false
 	}
 	visited[m.seen.Session] = true
-	for _, dep := range l.dependencies(m.spec.Resolved.DependsOn) {
-		for _, o := range l.members {
+	for _, dep := range g.l.agents.dependencies(m.spec.Resolved.DependsOn) {
+		for _, o := range g.l.agents.all {
 			if o.spec == nil || o.seen.Agent != dep || !o.oneShot() {
 				continue
 			}
 			job := o.seen.Record.Job
-			if job.Run == l.runID && job.Done && job.Code != 0 || l.hopeless(o, visited) {
+			if job.Run == g.l.runID && job.Done && job.Code != 0 || g.hopeless(o, visited) {
 				return true
 			}
 		}
@@ -77,7 +84,7 @@ func (l *loop) hopeless(m *member, visited map[string]bool) bool {
 // idleNow reports whether an agent is known to be idle, and sees to it that
 // somebody finds out. An agent that has ended for good is idle; one whose
 // backend cannot tell never is.
-func (l *loop) idleNow(m *member) bool {
+func (g *goal) idleNow(m *member) bool {
 	if m.seen.Presence == plan.Gone && m.op == "" {
 		r := &m.seen.Record
 		return r.Stopped || r.Asleep || r.Drained || r.Finished || r.Quarantined()
@@ -88,15 +95,15 @@ func (l *loop) idleNow(m *member) bool {
 	if m.idleOf == m.seen.Record.ID && m.idle {
 		return true
 	}
-	w, ok := runtime.As[runtime.IdleWaitProvider](l.p)
+	w, ok := runtime.As[runtime.IdleWaitProvider](g.l.p)
 	if !ok || m.idleOf == m.seen.Record.ID {
 		return false
 	}
 	id, name := m.seen.Record.ID, m.seen.Session
 	m.idleOf, m.idle = id, false
-	l.work.Go(func() {
-		err := w.WaitForIdle(l.opCtx, name, idleWait)
-		l.post(func() {
+	g.l.ops.Go(func() {
+		err := w.WaitForIdle(g.l.ops.ctx, name, idleWait)
+		g.l.post(func() {
 			if m.idleOf != id {
 				return
 			}
@@ -113,37 +120,71 @@ const idleWait = time.Hour
 
 // settleRun ends a run by itself: what it leaves is collected while the
 // sessions are there, then the city is stopped when ctx's end would stop it.
-func (l *loop) settleRun(result error) {
-	if l.goal {
+func (g *goal) conclude(result error) {
+	if g.reached {
 		return
 	}
-	l.goal = true
-	st := l.status()
-	left := l.artifacts(st, result)
-	running := l.runningNames()
-	l.work.Go(func() {
-		ctx, cancel := context.WithTimeout(l.opCtx, settleTimeout)
+	g.reached = true
+	st := g.l.report.status()
+	left := g.artifacts(st, result)
+	running := g.runningNames()
+	g.l.ops.Go(func() {
+		ctx, cancel := context.WithTimeout(g.l.ops.ctx, settleTimeout)
 		defer cancel()
 		var err error
-		showActivities(st.Agents, activities(ctx, l.p, running))
-		if l.o.Artifacts != "" {
+		showActivities(st.Agents, activities(ctx, g.l.p, running))
+		if g.l.o.Artifacts != "" {
 			err = left.write(ctx)
 		}
-		if l.o.Settled != nil {
-			err = errors.Join(err, l.o.Settled(ctx, st))
+		if g.l.o.Settled != nil {
+			err = errors.Join(err, g.l.o.Settled(ctx, st))
 		}
-		l.post(func() {
+		g.l.post(func() {
 			if result == nil {
 				result = err
 			} else if err != nil {
-				l.logf("artifacts: %v", err)
+				g.l.logf("artifacts: %v", err)
 			}
-			if !l.o.StopOnCancel {
-				l.finish(result)
+			if !g.l.o.StopOnCancel {
+				g.l.finish(result)
 				return
 			}
-			l.result = result
-			l.shutdown()
+			g.l.result = result
+			g.l.shutdown.begin()
 		})
 	})
+}
+
+// checkReady notices the end of the first reconcile: every agent was looked at
+// and every start that could be tried was tried once.
+func (g *goal) checkReady() {
+	if g.reconciled || !g.l.observer.done || g.l.ended {
+		return
+	}
+	for _, p := range g.l.pools.byName {
+		if !p.checked {
+			return
+		}
+	}
+	for _, m := range g.l.agents.all {
+		notAsked := m.spec != nil && m.seen.Presence == plan.Unknown && m.queryErr == "" && !m.foreign
+		if (m.op == opStart || m.op == opSettle) && m.attempts <= 1 || m.op == "" && notAsked {
+			return
+		}
+	}
+	d := g.l.agents.desired()
+	d.MaxStarts = 1 << 30
+	for _, a := range plan.Make(d, g.l.agents.actual(), time.Now()) {
+		if a.Kind == plan.ActStart && g.l.agents.all[a.Session].attempts == 0 {
+			return
+		}
+	}
+	g.reconciled = true
+	g.l.logf("first reconcile done")
+	if g.l.o.Ready != nil {
+		g.l.o.Ready(g.l.report.status())
+	}
+	if g.l.o.Once {
+		g.l.finish(nil)
+	}
 }

@@ -18,6 +18,13 @@ const (
 	waitPause = 10 * time.Second // after one that failed
 )
 
+// waitList watches for what stored waits wait for, and makes nudges of those that
+// are met.
+type waitList struct {
+	l    *loop
+	list []*waiting
+}
+
 // waiting is a stored wait and how far it is.
 type waiting struct {
 	session.Wait
@@ -28,9 +35,9 @@ type waiting struct {
 
 // watchWaits asks about every stored wait whose agent runs, and returns when it
 // wants to be called again.
-func (l *loop) watchWaits(now, next time.Time) time.Time {
-	for _, w := range l.waits {
-		m := l.agentNamed(w.Agent)
+func (wl *waitList) watch(now, next time.Time) time.Time {
+	for _, w := range wl.list {
+		m := wl.l.agents.named(w.Agent)
 		if w.asking || m == nil || m.foreign || m.seen.Presence != plan.Alive || m.op != "" {
 			continue
 		}
@@ -44,24 +51,24 @@ func (l *loop) watchWaits(now, next time.Time) time.Time {
 		if err != nil || c.Exit {
 			continue // an exit is told by the exit
 		}
-		l.askWait(w, m.seen.Session, c)
+		wl.ask(w, m.seen.Session, c)
 	}
 	return next
 }
 
-func (l *loop) askWait(w *waiting, name string, c api.Condition) {
-	ctx, cancel := context.WithCancel(l.opCtx)
+func (wl *waitList) ask(w *waiting, name string, c api.Condition) {
+	ctx, cancel := context.WithCancel(wl.l.ops.ctx)
 	w.asking, w.cancel = true, cancel
-	l.work.Go(func() {
-		err := waitFor(ctx, l.p, name, c)
+	wl.l.ops.Go(func() {
+		err := waitFor(ctx, wl.l.p, name, c)
 		cancel()
-		l.post(func() {
+		wl.l.post(func() {
 			w.asking = false
-			if !slices.Contains(l.waits, w) {
+			if !slices.Contains(wl.list, w) {
 				return // dropped meanwhile
 			}
 			if err == nil {
-				l.met(w)
+				wl.met(w)
 				return
 			}
 			w.notYet = time.Now().Add(waitPause)
@@ -93,29 +100,29 @@ func waitFor(ctx context.Context, p runtime.Provider, name string, c api.Conditi
 }
 
 // met replaces a wait by the nudge that tells of it.
-func (l *loop) met(w *waiting) {
-	l.forgetWait(w.ID)
+func (wl *waitList) met(w *waiting) {
+	wl.forget(w.ID)
 	text := fmt.Sprintf("gc wait: %s: %s", w.Agent, w.Until)
 	if w.Note != "" {
 		text += "\n" + w.Note
 	}
-	m := l.agentNamed(w.Wake)
+	m := wl.l.agents.named(w.Wake)
 	if m == nil {
-		l.book.DeleteWait(w.ID)
-		l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, but there is no agent " + w.Wake + " to wake"})
+		wl.l.book.DeleteWait(w.ID)
+		wl.l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, but there is no agent " + w.Wake + " to wake"})
 		return
 	}
-	n := l.book.NewNudge(session.Nudge{Agent: m.name(), Text: text, From: "wait " + w.ID}, 0)
-	l.book.MeetWait(w.ID, n)
-	l.nudges = append(l.nudges, &n)
-	l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, " + w.Wake + " is woken"})
+	n := wl.l.book.NewNudge(session.Nudge{Agent: m.name(), Text: text, From: "wait " + w.ID}, 0)
+	wl.l.book.MeetWait(w.ID, n)
+	wl.l.nudges.list = append(wl.l.nudges.list, &n)
+	wl.l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, " + w.Wake + " is woken"})
 	m.seen.Record.Asleep = false // a note wakes who was put to sleep
 }
 
-func (l *loop) forgetWait(id string) {
-	for i, w := range l.waits {
+func (wl *waitList) forget(id string) {
+	for i, w := range wl.list {
 		if w.ID == id {
-			l.waits = append(l.waits[:i:i], l.waits[i+1:]...)
+			wl.list = append(wl.list[:i:i], wl.list[i+1:]...)
 			if w.asking {
 				w.cancel()
 			}
@@ -125,25 +132,25 @@ func (l *loop) forgetWait(id string) {
 }
 
 // exitWaits meets the waits for an agent's end.
-func (l *loop) exitWaits(m *member) {
-	for _, w := range append([]*waiting(nil), l.waits...) {
+func (wl *waitList) exited(m *member) {
+	for _, w := range append([]*waiting(nil), wl.list...) {
 		if c, err := api.ParseUntil(w.Until); err == nil && c.Exit && w.Agent == m.seen.Agent {
-			l.met(w)
+			wl.met(w)
 		}
 	}
 }
 
-func (l *loop) storeWait(ctx context.Context, q api.WaitRequest) (session.Wait, error) {
+func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait, error) {
 	var w session.Wait
 	var ticket *session.Ticket
 	_, err := api.ParseUntil(q.Until)
 	if err != nil {
 		return w, err
 	}
-	in := l.inLoop(ctx, func() {
+	in := c.l.do(ctx, func() {
 		var who [2]string
 		for i, name := range []string{q.Agent, q.Wake} {
-			picked, e := l.pick([]string{name})
+			picked, e := c.l.agents.pick([]string{name})
 			switch {
 			case e != nil:
 				err = e
@@ -154,17 +161,17 @@ func (l *loop) storeWait(ctx context.Context, q api.WaitRequest) (session.Wait, 
 			}
 			who[i] = picked[0].name()
 		}
-		w = l.book.NewWait(session.Wait{Agent: who[0], Until: q.Until, Wake: who[1], Note: q.Note})
-		ticket = l.book.SaveWait(w)
-		l.waits = append(l.waits, &waiting{Wait: w})
+		w = c.l.book.NewWait(session.Wait{Agent: who[0], Until: q.Until, Wake: who[1], Note: q.Note})
+		ticket = c.l.book.SaveWait(w)
+		c.l.waits.list = append(c.l.waits.list, &waiting{Wait: w})
 	})
 	if err = errors.Join(in, err); err != nil {
 		return w, err
 	}
 	if err = ticket.Wait(); err != nil { // what is not acknowledged is forgotten
-		err = errors.Join(err, l.inLoop(context.WithoutCancel(ctx), func() {
-			l.forgetWait(w.ID)
-			l.book.DeleteWait(w.ID)
+		err = errors.Join(err, c.l.do(context.WithoutCancel(ctx), func() {
+			c.l.waits.forget(w.ID)
+			c.l.book.DeleteWait(w.ID)
 		}))
 	}
 	return w, err
@@ -172,11 +179,11 @@ func (l *loop) storeWait(ctx context.Context, q api.WaitRequest) (session.Wait, 
 
 // dropWait forgets a wait, also one that is about to be met. It is off the disk
 // when dropWait returns nil.
-func (l *loop) dropWait(ctx context.Context, id string) error {
+func (c *calls) DropWait(ctx context.Context, id string) error {
 	var ticket *session.Ticket
-	if err := l.inLoop(ctx, func() {
-		l.forgetWait(id)
-		ticket = l.book.DeleteWait(id)
+	if err := c.l.do(ctx, func() {
+		c.l.waits.forget(id)
+		ticket = c.l.book.DeleteWait(id)
 	}); err != nil {
 		return err
 	}

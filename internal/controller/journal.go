@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
+)
+
+// journal is where a controller says what happened: the city's sequence of
+// events, their followers and the log.
+type journal struct {
+	book  *session.Book
+	feed  api.Feed
+	event func(api.Event) // Options.Event
+	w     io.Writer       // Options.Log; may be nil
+}
+
+// note puts an event in the sequence and a line in the log.
+func (j *journal) note(e api.Event) {
+	e.Time = time.Now().UTC()
+	e = j.book.Append(e)
+	j.feed.Add(e)
+	if j.event != nil {
+		j.event(e)
+		return
+	}
+	line := e.Kind
+	if e.Agent != "" {
+		line = e.Agent + ": " + line
+	} else if e.Session != "" {
+		line = e.Session + ": " + line
+	}
+	if e.Why != "" {
+		line += " (" + e.Why + ")"
+	}
+	if e.Exit != nil {
+		line += ", " + exitText(e.Exit)
+	}
+	if e.Detail != "" {
+		line += ", " + e.Detail
+	}
+	j.logf("%s", line)
+}
+
+// noteAgent is note about a member.
+func (j *journal) noteAgent(m *member, kind, why, detail string) {
+	j.note(api.Event{Kind: kind, Agent: m.seen.Agent, Session: m.seen.Session, Why: why, Detail: detail})
+}
+
+// noteEnd is note about the end of a member's session.
+func (j *journal) noteEnd(m *member, kind string, exit *runtime.Exit, screen, detail string) {
+	j.note(api.Event{Kind: kind, Agent: m.seen.Agent, Session: m.seen.Session, Exit: exit, Screen: screen, Detail: detail})
+}
+
+func (j *journal) logf(format string, args ...any) {
+	if j.w == nil {
+		return
+	}
+	line := time.Now().UTC().Format("2006-01-02T15:04:05.000Z") + " " + fmt.Sprintf(format, args...)
+	fmt.Fprintln(j.w, line)
+}

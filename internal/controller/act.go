@@ -16,7 +16,7 @@ import (
 // Operations in flight, one per member at most.
 const (
 	opStart    = "start"
-	opSettle   = "settle" // started, and not seen to run yet
+	opConfirm  = "settle" // started, and not seen to run yet
 	opStop     = "stop"
 	opProbe    = "probe"
 	opDrain    = "drain"
@@ -37,17 +37,17 @@ func (m *member) name() string {
 }
 
 func (l *loop) begin(m *member, op string) {
-	m.op, m.exit = op, nil
-	m.version++
+	m.op.name, m.op.exit = op, nil
+	m.op.version++
 }
 
 // endOp frees the member. An exit that came meanwhile may have been of this
 // incarnation or the one before: look.
 func (l *loop) endOp(m *member) {
-	m.op = ""
-	m.version++
-	if m.exitSeen {
-		m.exitSeen = false
+	m.op.name = ""
+	m.op.version++
+	if m.op.exitSeen {
+		m.op.exitSeen = false
 		l.observer.due = true // once the operation's result is taken in
 	}
 }
@@ -75,7 +75,7 @@ func (l *loop) save(m *member) *session.Ticket {
 // act begins one action of the plan.
 func (l *loop) act(a plan.Action) {
 	m := l.agents.all[a.Session]
-	if m == nil || m.op != "" {
+	if m == nil || m.op.name != "" {
 		return
 	}
 	switch a.Kind {
@@ -157,7 +157,7 @@ func (sp *stops) undrain(m *member) {
 		})
 		sp.l.post(func() {
 			if err == nil {
-				m.seen.Drain, m.spared = plan.Drain{}, time.Now()
+				m.seen.Drain, m.undrained = plan.Drain{}, time.Now()
 			}
 			sp.l.finishOp(m, "cancel the drain", err)
 		})
@@ -184,7 +184,7 @@ func (l *loop) finishOp(m *member, what string, err error) {
 func (sr *starter) relaunch(m *member) {
 	warm, ok := runtime.As[runtime.RelaunchProvider](sr.l.p)
 	if !ok {
-		m.noWarm = true
+		m.start.noWarm = true
 		return
 	}
 	sr.l.begin(m, opRelaunch)
@@ -211,7 +211,7 @@ func (sr *starter) relaunch(m *member) {
 				sr.l.noteAgent(m, api.EventRelaunched, plan.WhyLaunch, "")
 			}
 			if errors.Is(err, runtime.ErrRelaunchUnsupported) {
-				m.noWarm, err = true, nil
+				m.start.noWarm, err = true, nil
 			}
 			sr.l.finishOp(m, "relaunch", err)
 		})

@@ -91,13 +91,13 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	err := c.l.do(ctx, func() {
 		for name, a := range doing {
 			if m := c.l.agents.all[name]; m != nil && m.hasScreen() && m.seen.Record.ID == ids[name] {
-				m.doing = a
+				m.shown.activity = a
 			}
 		}
 		st = c.l.report.status()
 		for name := range doing { // it is old with the next question
 			if m := c.l.agents.all[name]; m != nil {
-				m.doing = runtime.SessionActivity{}
+				m.shown.activity = runtime.SessionActivity{}
 			}
 		}
 	})
@@ -135,7 +135,7 @@ func show(a *api.AgentStatus, info runtime.Activity) {
 // hasScreen reports whether the member has a session of this city, or is about
 // to have one, that can be asked what its agent is doing.
 func (m *member) hasScreen() bool {
-	return (m.seen.Presence == plan.Alive || m.op == opStart || m.op == opSettle) && !m.foreign
+	return (m.seen.Presence == plan.Alive || m.op.name == opStart || m.op.name == opConfirm) && !m.foreign
 }
 
 // showActivity fills in what the agent is doing. A start that a dialog holds up
@@ -143,17 +143,17 @@ func (m *member) hasScreen() bool {
 func (m *member) showActivity(a *api.AgentStatus) {
 	a.Activity = runtime.ActivityUnknown
 	switch {
-	case a.State == api.StateStarting && m.doing.State != runtime.ActivityBlocked:
+	case a.State == api.StateStarting && m.shown.activity.State != runtime.ActivityBlocked:
 		a.Activity = runtime.ActivityStarting
-	case m.seen.Presence == plan.Gone && m.op == "":
+	case m.seen.Presence == plan.Gone && m.op.name == "":
 		if m.seen.Record.LastExit != nil || m.seen.Record.Job.Done {
 			a.Activity = runtime.ActivityExited
 		}
-	case m.doing.State != "":
-		show(a, m.doing.Activity)
+	case m.shown.activity.State != "":
+		show(a, m.shown.activity.Activity)
 	}
-	a.LastLine = m.doing.Line
-	last := m.doing.Last
+	a.LastLine = m.shown.activity.Line
+	last := m.shown.activity.Last
 	if last.IsZero() {
 		last = m.seen.LastActivity
 	}
@@ -166,10 +166,10 @@ func (m *member) showActivity(a *api.AgentStatus) {
 // can be compared with a clock that nobody sets: a time that was seen before
 // keeps its distance to now.
 func (m *member) noteQuiet(last, asked time.Time) {
-	if last.Equal(m.lastSeen) {
+	if last.Equal(m.watch.lastActivity) {
 		return
 	}
-	m.lastSeen = last
+	m.watch.lastActivity = last
 	if last.IsZero() {
 		m.seen.LastActivity = time.Time{}
 		return

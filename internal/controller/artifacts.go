@@ -49,7 +49,7 @@ func (g *goal) artifacts(st api.Status, result error) artifacts {
 	}
 	for name, m := range g.l.agents.all {
 		ranBefore := m.oneShot() && m.seen.Record.Job.Run == g.l.runID // under an earlier controller
-		a.absent[name] = m.foreign || m.attempts == 0 && m.seen.Presence == plan.Gone && !ranBefore
+		a.absent[name] = m.foreign || m.start.attempts == 0 && m.seen.Presence == plan.Gone && !ranBefore
 	}
 	return a
 }

@@ -14,10 +14,10 @@ import (
 // seemed ready, too.
 func (sr *starter) attend(m *member) {
 	id, name := m.seen.Record.ID, m.seen.Session
-	if m.seen.Record.Served || m.attended == id || m.spec == nil {
+	if m.seen.Record.Served || m.watch.firstIdle == id || m.spec == nil {
 		return
 	}
-	m.attended = id
+	m.watch.firstIdle = id
 	cfg := m.spec.Config
 	sr.l.ops.Go(func() {
 		err := sr.awaitFirstIdle(name, cfg)
@@ -25,7 +25,7 @@ func (sr *starter) attend(m *member) {
 			if m.seen.Record.ID != id {
 				return
 			}
-			if m.attended = ""; err == nil {
+			if m.watch.firstIdle = ""; err == nil {
 				m.seen.Record.Served = true
 				sr.l.save(m)
 			}

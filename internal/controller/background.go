@@ -96,7 +96,7 @@ func (co *completions) fetch() {
 func (co *completions) deliver(now, next time.Time) time.Time {
 	for owner, list := range co.open {
 		m := co.l.agents.all[owner]
-		if m == nil || m.spec == nil || m.op != "" {
+		if m == nil || m.spec == nil || m.op.name != "" {
 			continue
 		}
 		if r := &m.seen.Record; m.seen.Presence == plan.Gone && r.Asleep && !r.Stopped && !r.Drained && co.l.suspended.by(m) == "" {
@@ -105,10 +105,10 @@ func (co *completions) deliver(now, next time.Time) time.Time {
 			co.l.noteAgent(m, api.EventCommand, "wakes it", list[0].Event)
 			continue
 		}
-		if m.foreign || m.seen.Presence != plan.Alive || m.delivering || !m.seen.Drain.Since.IsZero() {
+		if m.foreign || m.seen.Presence != plan.Alive || m.typing.busy || !m.seen.Drain.Since.IsZero() {
 			continue
 		}
-		at, ok := m.tellAt, !now.Before(m.tellAt)
+		at, ok := m.typing.notBefore, !now.Before(m.typing.notBefore)
 		if ok {
 			at, ok = dueEnds(list, co.l.o.City.Dir, now)
 		}
@@ -152,16 +152,16 @@ func ownBatches(list []process.Delivery, by string) map[string][]string {
 // tell finds out what became of messages of an earlier try, or types the next
 // one. While it does, nothing else is typed for the queue.
 func (co *completions) tell(m *member, own map[string][]string) {
-	m.delivering = true
+	m.typing.busy = true
 	name := m.seen.Session
 	t := teller{agent: providerAgent{co.l.p, name}, b: co.l.o.Background, session: name, by: co.l.o.City.Dir}
 	co.l.ops.Go(func() {
 		done, detail, err := t.tell(co.l.ops.ctx, own)
 		co.l.post(func() {
-			m.delivering = false
-			m.tellAt = time.Time{}
+			m.typing.busy = false
+			m.typing.notBefore = time.Time{}
 			if err != nil || done == "" {
-				m.tellAt = time.Now().Add(endsPause)
+				m.typing.notBefore = time.Now().Add(endsPause)
 			}
 			if err != nil && co.l.ops.ctx.Err() == nil {
 				co.l.logf("%s: the end of a background command waits: %v", m.name(), err)

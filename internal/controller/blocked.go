@@ -43,10 +43,10 @@ func (g *goal) watchBlocked() {
 	}
 	for _, m := range g.l.agents.all {
 		id := m.seen.Record.ID
-		if m.spec == nil || m.foreign || m.op != "" || m.seen.Presence != plan.Alive || m.watched == id {
+		if m.spec == nil || m.foreign || m.op.name != "" || m.seen.Presence != plan.Alive || m.watch.blocked == id {
 			continue
 		}
-		m.watched = id
+		m.watch.blocked = id
 		name, served := m.seen.Session, m.seen.Record.Served
 		g.l.ops.Go(func() { g.awaitBlocked(m, id, name, served) })
 	}
@@ -66,7 +66,7 @@ func (g *goal) awaitBlocked(m *member, id, name string, served bool) {
 	}
 	g.l.post(func() {
 		switch {
-		case m.watched != id:
+		case m.watch.blocked != id:
 		case err == nil:
 			blocked := &BlockedError{Agent: m.name(), Activity: activity}
 			if !g.l.o.FailOnBlocked {
@@ -74,7 +74,7 @@ func (g *goal) awaitBlocked(m *member, id, name string, served bool) {
 			}
 			g.conclude(blocked)
 		case !errors.Is(err, runtime.ErrUnsupported):
-			m.watched = "" // ask again
+			m.watch.blocked = "" // ask again
 		}
 	})
 }

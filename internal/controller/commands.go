@@ -67,7 +67,7 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 	in := c.l.do(ctx, func() {
 		picked, err = c.l.agents.pick(list)
 		for _, m := range picked {
-			before[m] = m.attempts
+			before[m] = m.start.attempts
 		}
 	})
 	if err = errors.Join(in, err); err != nil {
@@ -80,7 +80,7 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 		if m.spec == nil || m.foreign || m.seen.Presence == plan.Unknown || c.l.suspended.by(m) != "" {
 			return true
 		}
-		return m.op == "" && (m.attempts > before[m] || c.l.report.waitsFor(m) != "")
+		return m.op.name == "" && (m.start.attempts > before[m] || c.l.report.waitsFor(m) != "")
 	}
 	wait := c.l.await(ctx, func() bool {
 		for _, m := range picked {
@@ -105,10 +105,10 @@ func (c *calls) beginRestarts(ctx context.Context, list []*member, before map[*m
 				r.Stopped, r.Asleep, r.Drained = false, false, false
 				c.l.save(m)
 				switch {
-				case m.op == opStart || m.op == opSettle:
-					before[m] = m.attempts - 1 // the start in flight is what is asked for
-				case m.op == opStop: // the start comes after it
-				case m.op != "":
+				case m.op.name == opStart || m.op.name == opConfirm:
+					before[m] = m.start.attempts - 1 // the start in flight is what is asked for
+				case m.op.name == opStop: // the start comes after it
+				case m.op.name != "":
 					busy = append(busy, m)
 				case (m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) && m.seen.Owned:
 					c.l.stops.gently(m, plan.WhyRestart)
@@ -118,7 +118,7 @@ func (c *calls) beginRestarts(ctx context.Context, list []*member, before map[*m
 			}
 		})
 		if err == nil && len(busy) > 0 {
-			err = c.l.await(ctx, func() bool { return !slices.ContainsFunc(busy, func(m *member) bool { return m.op != "" }) })
+			err = c.l.await(ctx, func() bool { return !slices.ContainsFunc(busy, func(m *member) bool { return m.op.name != "" }) })
 		}
 		if err != nil {
 			return err
@@ -138,8 +138,8 @@ func (c *calls) failures(ctx context.Context, list []*member) error {
 				lines, hint = append(lines, m.name()+": "+api.ErrForeign.Error()), api.ForeignHint
 				continue
 			}
-			if m.notStarted != "" {
-				lines = append(lines, m.name()+": "+m.notStarted)
+			if m.start.putOff != "" {
+				lines = append(lines, m.name()+": "+m.start.putOff)
 			}
 			if r := &m.seen.Record; r.LastError != "" {
 				lines = append(lines, m.name()+": "+r.LastError)
@@ -173,7 +173,7 @@ func (c *calls) StopAgents(ctx context.Context, list []string) error {
 	}
 	return c.l.await(ctx, func() bool {
 		for _, m := range picked {
-			if m.op != "" || (m.seen.Presence != plan.Gone && m.seen.Presence != plan.Unknown && m.seen.Owned) {
+			if m.op.name != "" || (m.seen.Presence != plan.Gone && m.seen.Presence != plan.Unknown && m.seen.Owned) {
 				return false
 			}
 		}

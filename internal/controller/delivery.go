@@ -53,7 +53,7 @@ func (q *nudgeQueue) deliver(now, next time.Time) time.Time {
 			continue // nudges of one agent are delivered in the order they came
 		}
 		busy[n.Agent] = true
-		if m == nil || m.seen.Presence != plan.Alive || m.op != "" || m.delivering || !m.seen.Drain.Since.IsZero() || even.Before(n.NotBefore) {
+		if m == nil || m.seen.Presence != plan.Alive || m.op.name != "" || m.typing.busy || !m.seen.Drain.Since.IsZero() || even.Before(n.NotBefore) {
 			continue
 		}
 		if m.foreign {
@@ -85,7 +85,7 @@ func (q *nudgeQueue) incarnation(m *member) string {
 
 // tryNudge waits until the agent is idle, in the background, then types.
 func (q *nudgeQueue) try(m *member, n *session.Nudge) {
-	m.delivering = true
+	m.typing.busy = true
 	id, name := m.seen.Record.ID, m.seen.Session
 	if n.Immediate {
 		q.typeIn(m, n, id)
@@ -93,22 +93,22 @@ func (q *nudgeQueue) try(m *member, n *session.Nudge) {
 	}
 	w, ok := runtime.As[runtime.IdleWaitProvider](q.l.p)
 	if !ok {
-		m.delivering = false
+		m.typing.busy = false
 		q.postpone(n, "whether the agent is idle cannot be told")
 		return
 	}
 	ctx, cancel := context.WithCancel(q.l.ops.ctx)
-	m.waitsWith, m.stopWaiting = n.ID, cancel
+	m.typing.nudge, m.typing.cancel = n.ID, cancel
 	q.l.ops.Go(func() {
 		err := w.WaitForIdle(ctx, name, idleChunk)
 		cancel()
 		q.l.post(func() {
-			m.waitsWith, m.stopWaiting = "", nil
+			m.typing.nudge, m.typing.cancel = "", nil
 			if err == nil {
 				q.typeIn(m, n, id)
 				return
 			}
-			m.delivering = false
+			m.typing.busy = false
 			switch {
 			case errors.Is(err, runtime.ErrSessionNotFound): // its exit is on the way
 			case errors.Is(err, context.DeadlineExceeded):
@@ -134,7 +134,7 @@ func (q *nudgeQueue) postpone(n *session.Nudge, why string) {
 func (q *nudgeQueue) typeIn(m *member, n *session.Nudge, id string) {
 	now := q.l.book.Now()
 	if m.seen.Record.ID != id || m.seen.Presence != plan.Alive || n.Begin(now, id, m.seen.Record.Epoch) != nil {
-		m.delivering = false
+		m.typing.busy = false
 		return
 	}
 	ticket, name, content := q.l.book.SaveNudge(*n), m.seen.Session, runtime.TextContent(n.Text)
@@ -144,7 +144,7 @@ func (q *nudgeQueue) typeIn(m *member, n *session.Nudge, id string) {
 	q.l.ops.Go(func() {
 		if err := ticket.Wait(); err != nil { // nothing was typed
 			q.l.post(func() {
-				m.delivering = false
+				m.typing.busy = false
 				if n.Retry(q.l.book.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
 					q.l.book.SaveNudge(*n)
 				}
@@ -155,7 +155,7 @@ func (q *nudgeQueue) typeIn(m *member, n *session.Nudge, id string) {
 		r, err := q.l.p.Nudge(ctx, name, content)
 		cancel()
 		q.l.post(func() {
-			m.delivering = false
+			m.typing.busy = false
 			if n.End(q.l.book.Now(), r, err) == nil {
 				q.moved(n)
 			}
@@ -239,8 +239,8 @@ func (q *nudgeQueue) forget(ctx context.Context, id string) (ticket *session.Tic
 		}
 		q.list = slices.Delete(q.list, i, i+1)
 		for _, m := range q.l.agents.all {
-			if m.waitsWith == id {
-				m.stopWaiting()
+			if m.typing.nudge == id {
+				m.typing.cancel()
 			}
 		}
 		ticket = q.l.book.DeleteNudge(id)

@@ -19,7 +19,7 @@ func (rs *roster) desired() plan.Desired {
 		r := &m.spec.Resolved
 		d.Agents = append(d.Agents, plan.Wanted{
 			Name: r.Name, Session: name, Hashes: m.spec.Hashes, Current: m.spec.Current, OneShot: m.oneShot(), DependsOn: rs.dependencies(r.DependsOn),
-			Suspended: rs.l.suspended.of(m.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.noWarm,
+			Suspended: rs.l.suspended.of(m.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.start.noWarm,
 			WaitsFor: rs.unchecked(r.DependsOn),
 		})
 	}
@@ -73,10 +73,10 @@ func (rs *roster) actual() plan.Actual {
 	a := plan.Actual{Sessions: make([]plan.Seen, 0, len(rs.all))}
 	for _, m := range rs.all {
 		s := m.seen
-		s.Busy, s.Starting, s.DrainLimit = m.op != "", m.op == opStart, m.drainLimit
+		s.Busy, s.Starting, s.DrainLimit = m.op.name != "", m.op.name == opStart, m.drainLimit
 		s.Held = m.spec == nil && rs.l.pools.mayBeMember(m.runs)
 		s.Was = m.runs
-		s.Expected = m.delivering || len(rs.l.completions.open[s.Session]) > 0
+		s.Expected = m.typing.busy || len(rs.l.completions.open[s.Session]) > 0
 		if m.spec == nil && s.Presence == plan.Gone && !s.Busy {
 			continue
 		}

@@ -69,14 +69,14 @@ func (sb *subscription) take(ev runtime.Event, ok bool) {
 		return
 	}
 	switch {
-	case m.op != "":
-		m.exitSeen = true
+	case m.op.name != "":
+		m.op.exitSeen = true
 		if ev.Exit != nil && !ev.Exit.Time.Before(m.seen.Record.Started) {
-			m.exit = ev.Exit
+			m.op.exit = ev.Exit
 		}
-		if m.over != nil {
-			close(m.over)
-			m.over = nil
+		if m.op.over != nil {
+			close(m.op.over)
+			m.op.over = nil
 		}
 	case m.foreign || m.seen.Presence == plan.Unknown:
 		sb.l.observer.observe()
@@ -128,11 +128,11 @@ func (sp *stops) died(m *member, exit *runtime.Exit, screen string) {
 	if exit == nil {
 		exit = &runtime.Exit{Code: -1, Reason: "unknown", Time: now}
 	}
-	spared := !m.spared.IsZero() && now.Sub(m.spared) < spareTime
-	asked := m.intended || spared || !m.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(m) != "" || m.spec == nil
+	spared := !m.undrained.IsZero() && now.Sub(m.undrained) < spareTime
+	asked := m.op.intended || spared || !m.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(m) != "" || m.spec == nil
 	r.LastExit, r.Open, m.runs = exit, false, ""
 	m.seen.Drain, m.seen.RestartAsked, m.seen.Attached, m.seen.Hashes = plan.Drain{}, false, false, agent.Hashes{}
-	m.intended = false
+	m.op.intended = false
 	switch {
 	case m.oneShot() && !asked:
 		r.Job.Done, r.Job.Code = true, exit.Code

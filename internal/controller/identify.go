@@ -136,7 +136,7 @@ func (ob *observer) identify(m *member, a answer) {
 
 // markMoved marks a session of a city that was moved with its new folder.
 func (ob *observer) markMoved(m *member) {
-	if m.op != "" {
+	if m.op.name != "" {
 		return // opMark, which does the same
 	}
 	ob.l.begin(m, opMark)

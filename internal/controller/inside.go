@@ -58,7 +58,7 @@ func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string,
 // ackDrain is an agent's word that it may be ended.
 func (c *calls) AckDrain(ctx context.Context, q api.InsideRequest) error {
 	return c.markInside(ctx, q, agent.MetaDrainAck, func(m *member) error {
-		if m.seen.Drain.Since.IsZero() && m.op != opDrain {
+		if m.seen.Drain.Since.IsZero() && m.op.name != opDrain {
 			return api.Hinted("gc runtime drain asks for one", "%w: %s", api.ErrNotDraining, m.name())
 		}
 		return nil

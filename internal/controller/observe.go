@@ -98,7 +98,7 @@ func (ob *observer) observe() {
 	ob.inFlight, ob.again = true, false
 	var qs []question
 	for _, m := range ob.l.agents.all {
-		if m.op == "" {
+		if m.op.name == "" {
 			qs = append(qs, ob.probeOf(m))
 		}
 	}
@@ -125,7 +125,7 @@ func (ob *observer) observe() {
 }
 
 func (ob *observer) probeOf(m *member) question {
-	q := question{session: m.seen.Session, version: m.version, at: time.Now()}
+	q := question{session: m.seen.Session, version: m.op.version, at: time.Now()}
 	s := &m.seen
 	if m.spec != nil {
 		q.names, q.wish = m.spec.Config.ProcessNames, m.spec.Config.Transport != ""
@@ -149,7 +149,7 @@ const drainLook = time.Second
 // lookAtDrains sets the next look at such agents.
 func (ob *observer) followDrains(now time.Time) {
 	for _, m := range ob.l.agents.all {
-		if !m.pushed && m.op == "" && !m.seen.Drain.Since.IsZero() && m.seen.Presence != plan.Gone {
+		if !m.start.pushed && m.op.name == "" && !m.seen.Drain.Since.IsZero() && m.seen.Presence != plan.Gone {
 			ob.by(now.Add(drainLook))
 			return
 		}
@@ -275,13 +275,13 @@ func (ob *observer) apply(f findings) {
 		}
 		ob.silent = false
 		for _, a := range f.answers {
-			if m := ob.l.agents.all[a.session]; m != nil && m.op == "" && m.version == a.version {
+			if m := ob.l.agents.all[a.session]; m != nil && m.op.name == "" && m.op.version == a.version {
 				ob.applyOne(m, a)
 			}
 		}
 		for _, a := range f.orphans {
 			if ob.l.agents.all[a.session] == nil {
-				m := &member{since: time.Now(), seen: plan.Seen{Session: a.session}, runs: a.meta[agent.MetaAgent]}
+				m := &member{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: a.session}, runs: a.meta[agent.MetaAgent]}
 				ob.l.agents.all[a.session] = m
 				ob.applyOne(m, a)
 				ob.l.note(api.Event{Kind: api.EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
@@ -296,7 +296,7 @@ func (ob *observer) apply(f findings) {
 			ob.foreign[name] = true
 		}
 		for name, m := range ob.l.agents.all {
-			if m.spec == nil && m.seen.Presence == plan.Gone && m.op == "" {
+			if m.spec == nil && m.seen.Presence == plan.Gone && m.op.name == "" {
 				delete(ob.l.agents.all, name)
 			}
 		}
@@ -327,7 +327,7 @@ func (ob *observer) unreachable(err error) {
 	ob.silent = true
 	for _, m := range ob.l.agents.all {
 		m.queryErr = err.Error()
-		if m.op == "" && m.seen.Record.Unsure {
+		if m.op.name == "" && m.seen.Record.Unsure {
 			ob.l.starts.backendFailed(m)
 		}
 	}

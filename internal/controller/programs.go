@@ -12,18 +12,18 @@ import (
 func (ob *observer) watchPrograms(now time.Time) {
 	for name, m := range ob.l.agents.all {
 		s := &m.seen
-		if m.watching || now.Before(m.watchAt) || m.op != "" || s.Presence != plan.Alive || !s.Owned ||
+		if m.watch.program || now.Before(m.watch.programAt) || m.op.name != "" || s.Presence != plan.Alive || !s.Owned ||
 			m.spec == nil || len(m.spec.Config.ProcessNames) == 0 {
 			continue
 		}
-		m.watching = true
+		m.watch.program = true
 		names := m.spec.Config.ProcessNames
 		ob.l.ops.Go(func() {
 			err := ob.awaitProgramGone(name, names)
 			ob.l.post(func() {
 				// Once a patrol, should the backend's two answers differ for ever.
-				m.watching, m.watchAt = false, time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
-				if err == nil && m.op == "" && m.seen.Presence == plan.Alive {
+				m.watch.program, m.watch.programAt = false, time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
+				if err == nil && m.op.name == "" && m.seen.Presence == plan.Alive {
 					ob.observe()
 				}
 			})

@@ -29,7 +29,7 @@ func (rs *roster) setSpecs(specs []*agent.Spec) {
 		rs.order = append(rs.order, s.Session)
 		m := rs.all[s.Session]
 		if m == nil {
-			m = &member{since: rs.l.began, seen: plan.Seen{Session: s.Session}}
+			m = &member{shown: shownState{since: rs.l.began}, seen: plan.Seen{Session: s.Session}}
 			rs.all[s.Session] = m
 		}
 		rs.setSpec(m, s)
@@ -57,7 +57,7 @@ func (rs *roster) leaveOldNames(specs []*agent.Spec) {
 	for _, s := range specs {
 		r := &rs.all[s.Session].seen.Record
 		if old := rs.moved[s.Name()]; old != "" && rs.all[old] == nil { // it may run, and a list may not say so
-			rs.all[old] = &member{since: time.Now(), seen: plan.Seen{Session: old}, runs: r.Agent}
+			rs.all[old] = &member{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: old}, runs: r.Agent}
 		}
 	}
 	clear(rs.moved)

@@ -28,9 +28,9 @@ func needsSettling(c *runtime.Config) bool {
 // settleStart waits until the program of a started session is seen, or the
 // session has ended. It takes no place among the starts.
 func (sr *starter) confirm(m *member, spec *agent.Spec) {
-	sr.l.begin(m, opSettle)
+	sr.l.begin(m, opConfirm)
 	over := make(chan struct{})
-	m.over = over
+	m.op.over = over
 	sr.l.ops.Go(func() {
 		var exit *runtime.Exit
 		var screen string
@@ -39,13 +39,13 @@ func (sr *starter) confirm(m *member, spec *agent.Spec) {
 			exit, screen = lastWords(sr.l.ops.ctx, sr.l.p, spec.Session)
 		}
 		sr.l.post(func() {
-			m.over = nil
+			m.op.over = nil
 			if !gone {
 				sr.l.endOp(m)
 				sr.running(m)
 				return
 			}
-			m.exitSeen = false // this one
+			m.op.exitSeen = false // this one
 			sr.l.endOp(m)
 			if m.seen.Record.Resumed {
 				m.seen.Record.Conversation = ""

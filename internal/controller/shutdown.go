@@ -343,7 +343,7 @@ func (sd *shutdown) within(limit time.Duration) {
 		var targets []target
 		for _, m := range sd.l.agents.all {
 			if !m.foreign && (m.seen.Owned || m.seen.Record.Open || m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) && m.seen.Presence != plan.Gone {
-				m.op, m.intended = opStop, true
+				m.op.name, m.op.intended = opStop, true
 				targets = append(targets, sd.l.stops.target(m))
 			}
 		}
@@ -361,7 +361,7 @@ func (sd *shutdown) within(limit time.Duration) {
 func (sd *shutdown) awaitIdle(fn func()) {
 	idle := func() bool {
 		for _, m := range sd.l.agents.all {
-			if m.op != "" {
+			if m.op.name != "" {
 				return false
 			}
 		}
@@ -393,10 +393,10 @@ func (sd *shutdown) teardown() {
 // allStopped ends the run.
 func (sd *shutdown) finished(err error) {
 	for _, m := range sd.l.agents.all {
-		if m.op != opStop {
+		if m.op.name != opStop {
 			continue
 		}
-		m.op = ""
+		m.op.name = ""
 		if err == nil {
 			m.seen.Presence, m.seen.Record.Open, m.seen.Drain = plan.Gone, false, plan.Drain{}
 			sd.l.save(m)

@@ -37,8 +37,8 @@ func (sr *starter) begin(m *member, why string) {
 		r.Job = session.Job{Run: sr.l.runID, Hash: m.spec.Hashes.Core}
 	}
 	ticket := sr.l.save(m)
-	m.attempts++
-	m.notStarted, m.warning = "", ""
+	m.start.attempts++
+	m.start.putOff, m.start.warning = "", ""
 	sr.l.begin(m, opStart)
 	sr.l.noteAgent(m, api.EventStarting, why, "")
 	spec, limit := m.spec, sr.limit(m.spec)
@@ -51,7 +51,7 @@ func (sr *starter) begin(m *member, why string) {
 		err := launch(sr.ctx, sr.l.p, spec, inst, limit)
 		pushed := err == nil && pushes(sr.l.ops.ctx, sr.l.p, spec.Session)
 		sr.l.post(func() {
-			m.pushed = pushed
+			m.start.pushed = pushed
 			sr.started(m, spec, err)
 		})
 	})
@@ -90,7 +90,7 @@ func (sr *starter) stepDone(s runtime.Step) {
 			return
 		}
 		text := strings.ReplaceAll(s.Err.Error(), "\n", "; ")
-		m.warning = fmt.Sprintf("%s: %s", s.Name, text)
+		m.start.warning = fmt.Sprintf("%s: %s", s.Name, text)
 		sr.l.noteAgent(m, api.EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
 	})
 }
@@ -131,10 +131,10 @@ func (sr *starter) notSaved(m *member, before session.Record, err error) {
 	before.Stopped, before.Suspended, before.Asleep, before.Drained = r.Stopped, r.Suspended, r.Asleep, r.Drained
 	*r = before
 	r.RetryAt = time.Now().Add(saveRetry)
-	m.notStarted = "not started, as the city's records cannot be saved: " + oneLine(err.Error())
+	m.start.putOff = "not started, as the city's records cannot be saved: " + oneLine(err.Error())
 	sr.l.endOp(m)
 	sr.l.save(m)
-	sr.l.noteAgent(m, api.EventStartFailed, "", m.notStarted)
+	sr.l.noteAgent(m, api.EventStartFailed, "", m.start.putOff)
 }
 
 // started takes in the end of a start.
@@ -163,10 +163,10 @@ func (sr *starter) started(m *member, spec *agent.Spec, err error) {
 // runs takes in that an agent was seen to run.
 func (sr *starter) running(m *member) {
 	sr.l.noteAgent(m, api.EventStarted, "", "")
-	m.watchAt = time.Time{}
+	m.watch.programAt = time.Time{}
 	sr.l.pools.hook(m, "on_boot", onBoot)
 	sr.attend(m)
-	if m.oneShot() && !m.pushed {
+	if m.oneShot() && !m.start.pushed {
 		sr.l.observer.observe() // it may have ended already, and nobody will say so
 	}
 }

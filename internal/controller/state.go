@@ -41,9 +41,9 @@ func (rp *reports) stateOf(m *member) api.State {
 	s := &m.seen
 	r := &s.Record
 	switch {
-	case m.op == opStart || m.op == opSettle:
+	case m.op.name == opStart || m.op.name == opConfirm:
 		return api.StateStarting
-	case !s.Drain.Since.IsZero() || m.op == opDrain:
+	case !s.Drain.Since.IsZero() || m.op.name == opDrain:
 		return api.StateDraining
 	case m.foreign || s.Presence == plan.Unknown || rp.l.observer.silent && s.Presence == plan.Alive:
 		return api.StateUnknown
@@ -75,8 +75,8 @@ func (rp *reports) stateOf(m *member) api.State {
 // noteStates keeps since when each member is in its state.
 func (rp *reports) note(now time.Time) {
 	for _, m := range rp.l.agents.all {
-		if st := rp.stateOf(m); st != m.state {
-			m.state, m.since = st, now
+		if st := rp.stateOf(m); st != m.shown.state {
+			m.shown.state, m.shown.since = st, now
 		}
 	}
 }
@@ -122,9 +122,9 @@ func (rp *reports) agentStatus(m *member) api.AgentStatus {
 	r := &m.seen.Record
 	a := api.AgentStatus{
 		Name: m.name(), Session: m.seen.Session, State: rp.stateOf(m),
-		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen, Warning: m.warning,
+		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen, Warning: m.start.warning,
 		OneShot: m.oneShot(), SuspendedBy: rp.l.suspended.by(m), Drain: m.drainStatus(),
-		Stopping: m.op == opStop && !m.exitSeen,
+		Stopping: m.op.name == opStop && !m.op.exitSeen,
 	}
 	if m.spec != nil {
 		a.Permissions, a.Unchecked = m.spec.Permissions(m.seen.Hashes.Core)
@@ -133,10 +133,10 @@ func (rp *reports) agentStatus(m *member) api.AgentStatus {
 			a.Pool = m.spec.Resolved.Template
 		}
 	}
-	if a.State != m.state {
-		m.state, m.since = a.State, time.Now()
+	if a.State != m.shown.state {
+		m.shown.state, m.shown.since = a.State, time.Now()
 	}
-	since := m.since
+	since := m.shown.since
 	a.Since = &since
 	if at := r.Started; !at.IsZero() {
 		a.Started = &at
@@ -146,8 +146,8 @@ func (rp *reports) agentStatus(m *member) api.AgentStatus {
 		a.Error, a.Hint = api.ErrForeign.Error(), api.ForeignHint
 	case m.queryErr != "":
 		a.Error = m.queryErr
-	case m.notStarted != "":
-		a.Error, a.Hint = m.notStarted, "make room on the disk of "+api.StateDir(rp.l.o.City.Dir)
+	case m.start.putOff != "":
+		a.Error, a.Hint = m.start.putOff, "make room on the disk of "+api.StateDir(rp.l.o.City.Dir)
 	}
 	if a.State == api.StateQuarantined || r.PutOff > 0 {
 		at := r.RetryAt
@@ -160,7 +160,7 @@ func (rp *reports) agentStatus(m *member) api.AgentStatus {
 			a.Hint = "gc restart " + m.name()
 		}
 	}
-	if m.spec != nil && m.seen.Presence == plan.Gone && m.op == "" {
+	if m.spec != nil && m.seen.Presence == plan.Gone && m.op.name == "" {
 		a.WaitsFor = rp.waitsFor(m)
 	}
 	m.showActivity(&a)

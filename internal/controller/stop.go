@@ -37,7 +37,7 @@ func (sp *stops) stop(m *member, why string) {
 // stopGently stops an agent within shutdown_timeout, see stopAll.
 func (sp *stops) gently(m *member, why string) {
 	sp.l.begin(m, opStop)
-	m.intended = true
+	m.op.intended = true
 	sp.l.noteAgent(m, api.EventStopping, why, "")
 	t, limit := sp.target(m), sp.l.o.City.Daemon.ShutdownTimeout
 	sp.endSession(m, func() error {
@@ -52,7 +52,7 @@ func (sp *stops) endSession(m *member, stop func() error, done func(*runtime.Exi
 	var over chan struct{}
 	if sp.l.events.ch != nil {
 		over = make(chan struct{})
-		m.over = over
+		m.op.over = over
 	}
 	name, started := m.seen.Session, m.seen.Record.Started
 	sp.l.ops.Go(func() {
@@ -64,9 +64,9 @@ func (sp *stops) endSession(m *member, stop func() error, done func(*runtime.Exi
 			}
 		}
 		sp.l.post(func() {
-			m.over = nil
-			if m.exit != nil {
-				kept = m.exit
+			m.op.over = nil
+			if m.op.exit != nil {
+				kept = m.op.exit
 			}
 			done(kept, err)
 		})
@@ -99,7 +99,7 @@ func awaitOver(ctx context.Context, over <-chan struct{}) {
 
 // stopEnded takes in the end of a Stop.
 func (sp *stops) ended(m *member, why, screen string, exit *runtime.Exit, err error) {
-	m.exitSeen = false
+	m.op.exitSeen = false
 	sp.l.endOp(m)
 	if err != nil {
 		m.queryErr = err.Error()
@@ -121,7 +121,7 @@ func (sp *stops) ended(m *member, why, screen string, exit *runtime.Exit, err er
 			sp.l.completions.fetch() // what waits for it is known from now on
 		}
 	}
-	m.intended = true
+	m.op.intended = true
 	sp.died(m, stopped(exit), "")
 }
 

@@ -63,7 +63,7 @@ func (g *goal) checkUntil() {
 
 // hopeless reports a one_shot that waits, directly or not, for one that failed.
 func (g *goal) hopeless(m *member, visited map[string]bool) bool {
-	if m.seen.Presence != plan.Gone || m.op != "" || visited[m.seen.Session] {
+	if m.seen.Presence != plan.Gone || m.op.name != "" || visited[m.seen.Session] {
 		return false
 	}
 	visited[m.seen.Session] = true
@@ -85,30 +85,30 @@ func (g *goal) hopeless(m *member, visited map[string]bool) bool {
 // somebody finds out. An agent that has ended for good is idle; one whose
 // backend cannot tell never is.
 func (g *goal) idleNow(m *member) bool {
-	if m.seen.Presence == plan.Gone && m.op == "" {
+	if m.seen.Presence == plan.Gone && m.op.name == "" {
 		r := &m.seen.Record
 		return r.Stopped || r.Asleep || r.Drained || r.Finished || r.Quarantined()
 	}
-	if m.seen.Presence != plan.Alive || m.op != "" {
+	if m.seen.Presence != plan.Alive || m.op.name != "" {
 		return false
 	}
-	if m.idleOf == m.seen.Record.ID && m.idle {
+	if m.watch.idleOf == m.seen.Record.ID && m.watch.idle {
 		return true
 	}
 	w, ok := runtime.As[runtime.IdleWaitProvider](g.l.p)
-	if !ok || m.idleOf == m.seen.Record.ID {
+	if !ok || m.watch.idleOf == m.seen.Record.ID {
 		return false
 	}
 	id, name := m.seen.Record.ID, m.seen.Session
-	m.idleOf, m.idle = id, false
+	m.watch.idleOf, m.watch.idle = id, false
 	g.l.ops.Go(func() {
 		err := w.WaitForIdle(g.l.ops.ctx, name, idleWait)
 		g.l.post(func() {
-			if m.idleOf != id {
+			if m.watch.idleOf != id {
 				return
 			}
-			if m.idle = err == nil; !m.idle {
-				m.idleOf = "" // ask again
+			if m.watch.idle = err == nil; !m.watch.idle {
+				m.watch.idleOf = "" // ask again
 			}
 		})
 	})
@@ -168,14 +168,14 @@ func (g *goal) checkReady() {
 	}
 	for _, m := range g.l.agents.all {
 		notAsked := m.spec != nil && m.seen.Presence == plan.Unknown && m.queryErr == "" && !m.foreign
-		if (m.op == opStart || m.op == opSettle) && m.attempts <= 1 || m.op == "" && notAsked {
+		if (m.op.name == opStart || m.op.name == opConfirm) && m.start.attempts <= 1 || m.op.name == "" && notAsked {
 			return
 		}
 	}
 	d := g.l.agents.desired()
 	d.MaxStarts = 1 << 30
 	for _, a := range plan.Make(d, g.l.agents.actual(), time.Now()) {
-		if a.Kind == plan.ActStart && g.l.agents.all[a.Session].attempts == 0 {
+		if a.Kind == plan.ActStart && g.l.agents.all[a.Session].start.attempts == 0 {
 			return
 		}
 	}

@@ -38,7 +38,7 @@ type waiting struct {
 func (wl *waitList) watch(now, next time.Time) time.Time {
 	for _, w := range wl.list {
 		m := wl.l.agents.named(w.Agent)
-		if w.asking || m == nil || m.foreign || m.seen.Presence != plan.Alive || m.op != "" {
+		if w.asking || m == nil || m.foreign || m.seen.Presence != plan.Alive || m.op.name != "" {
 			continue
 		}
 		if now.Before(w.notYet) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -109,7 +110,7 @@ func (s *session) keepActivity() {
 		err = s.j.keepStatus(b)
 	}
 	if err != nil {
-		logf("session %s: %v", s.rec.ID, err)
+		slog.Warn("cannot save the activity", "session", s.rec.ID, "error", err)
 	}
 }
 
@@ -122,7 +123,7 @@ func (s *session) recoverActivity() {
 		err = s.detector().Load(b)
 	}
 	if err != nil {
-		logf("session %s: %v", s.rec.ID, err)
+		slog.Warn("cannot restore the activity", "session", s.rec.ID, "error", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,7 +34,7 @@ func (srv *server) watchState() {
 		w, err := watchRemovals(names, srv.paths.Dir, filepath.Clean(socketDir))
 		gone := srv.makeAnew() // with the watch in place: what is removed from now on ends its wait
 		if gone != nil {
-			logf("%v", gone)
+			slog.Warn("cannot restore the state directory", "error", gone)
 		}
 		settle := anewSettle
 		if err == nil && gone == nil {
@@ -69,7 +70,7 @@ func (srv *server) makeAnew() error {
 	srv.stopping = srv.stopping || empty
 	srv.mu.Unlock()
 	if empty {
-		logf("the state directory was removed, and no session runs")
+		slog.Info("the state directory was removed, and no session runs")
 		srv.end()
 		return nil
 	}
@@ -83,7 +84,7 @@ func (srv *server) makeAnew() error {
 		_ = dup2(int(log.Fd()), 2)
 		log.Close()
 	}
-	logf("the state directory was removed; it is made anew")
+	slog.Warn("the state directory was removed and is made again")
 	if lost {
 		if err := srv.db.Copy(srv.paths.Db()); err != nil {
 			return fmt.Errorf("%w: %w", api.ErrStateDir, err)

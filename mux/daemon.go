@@ -2,6 +2,7 @@ package mux
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 )
 
@@ -24,6 +25,8 @@ func IsDaemon(argv []string) bool {
 // RunDaemon is the whole life of a keeper or a server; it returns the exit
 // status.
 func RunDaemon(argv []string) int {
+	// A daemon's standard error is mux.log.
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)).With("process", argv[0], "pid", os.Getpid()))
 	switch argv[0] {
 	case keeperName:
 		return runKeeper(argv[2:])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -193,7 +194,7 @@ func (x *execs) ring(rec sessionRecord) *process.Ring {
 			return r
 		}
 	}
-	logf("session %s: its output is not kept: %v", rec.ID, err)
+	slog.Warn("output of a command is not kept", "command", rec.ID, "error", err)
 	return nil
 }
 
@@ -209,7 +210,7 @@ func (p *proc) ring() (*process.Ring, error) {
 		p.out, err = process.OpenRing(filepath.Join(p.x.dir(), p.id))
 	}
 	if err != nil && !p.rec.Status.Ended() {
-		logf("background command %s: its output is kept in memory: %v", p.id, err)
+		slog.Warn("output of a command is kept in memory", "command", p.id, "error", err)
 		p.out, err = process.MemoryRing(err), nil
 	}
 	return p.out, err
@@ -266,7 +267,7 @@ func (x *execs) drop(id string) {
 		p.out = nil
 	}
 	if err := os.Remove(filepath.Join(x.dir(), id)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		logf("background command %s: %v", id, err)
+		slog.Warn("cannot remove the output of a command", "command", id, "error", err)
 	}
 }
 

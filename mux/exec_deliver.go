@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -67,7 +68,7 @@ func (x *execs) pass(ctx context.Context, limit chan struct{}) time.Duration {
 	}
 	open, err := x.deliveries()
 	if err != nil {
-		logf("deliveries: %v", err)
+		slog.Warn("cannot read deliveries", "error", err)
 		return execRetryMax
 	}
 	now, next := x.srv.clock.Now(), wakeTick
@@ -140,7 +141,7 @@ func (x *execs) step(ids []string, f func(*process.Delivery) error) []process.De
 		return err
 	})
 	if err != nil {
-		logf("deliveries: %v", err)
+		slog.Warn("cannot save deliveries", "error", err)
 		return nil
 	}
 	for _, d := range done {
@@ -202,7 +203,7 @@ func (x *execs) tellOnce(ctx context.Context, s *session, owner string, limit ch
 func (x *execs) take(session, owner, by string) (batch string, events []string, text string) {
 	open, err := x.deliveries()
 	if err != nil {
-		logf("deliveries: %v", err)
+		slog.Warn("cannot read deliveries", "error", err)
 		return "", nil, ""
 	}
 	now := x.srv.clock.Now()
@@ -240,7 +241,7 @@ func (x *execs) take(session, owner, by string) (batch string, events []string, 
 		return nil
 	})
 	if err != nil {
-		logf("deliveries: %v", err)
+		slog.Warn("cannot save deliveries", "error", err)
 	}
 	execFault("injecting")
 	return batch, events, process.Message(told)
@@ -283,7 +284,7 @@ func (x *execs) settle(ctx context.Context, s *session, events []string, rec api
 		})
 	case api.Drafted:
 		if err := s.clearDraft(ctx); err != nil {
-			logf("session %s: %v", s.rec.ID, err)
+			slog.Warn("cannot clear a draft", "session", s.rec.ID, "error", err)
 		}
 		again("typed, not submitted: " + rec.Detail)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -124,10 +125,10 @@ func (x *execs) finish(p *proc, end process.End) {
 			break
 		}
 		if errors.Is(err, process.ErrNotFound) || errors.Is(err, store.ErrClosed) {
-			logf("background command %s: %v", p.id, err)
+			slog.Warn("cannot save the end of a command", "command", p.id, "error", err)
 			return
 		}
-		logf("background command %s has ended, which cannot be written down yet: %v", p.id, err)
+		slog.Warn("cannot save the end of a command yet", "command", p.id, "error", err)
 		if !p.ended() {
 			p.mu.Lock()
 			p.rec.Intent, p.unwritten = now.Intent, true
@@ -159,7 +160,7 @@ func (x *execs) finish(p *proc, end process.End) {
 	if seen {
 		res := p.result()
 		if err := p.see(rec.Owner, &res); err != nil {
-			logf("background command %s: %v", p.id, err)
+			slog.Warn("cannot save that the end of a command was seen", "command", p.id, "error", err)
 		}
 	}
 	x.tell(p)
@@ -213,7 +214,7 @@ func (p *proc) quiet() {
 // expire ends a command whose time is up.
 func (p *proc) expire(intent string) {
 	if err := p.end(context.Background(), intent, execGrace); err != nil {
-		logf("background command %s: %v", p.id, err)
+		slog.Warn("cannot end a command", "command", p.id, "error", err)
 	}
 }
 
@@ -326,7 +327,7 @@ func (x *execs) collect() {
 	x.mu.Unlock()
 	ids, next := process.Overdue(all, open, x.srv.clock.Now())
 	if err := x.remove(ids...); err != nil {
-		logf("background commands: %v", err)
+		slog.Warn("cannot remove old commands", "error", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 
 	"gascity.dev/gc/internal/process"
@@ -54,13 +55,13 @@ func (p *proc) stream(ctx context.Context, w http.ResponseWriter, cursor uint64,
 		news := p.news()
 		res, err := p.chunk(r.at)
 		if err != nil {
-			logf("background command %s: %v", p.id, err)
+			slog.Warn("cannot read the output of a command", "command", p.id, "error", err)
 			return // the caller asks again
 		}
 		over := res.Status.Ended()
 		if over {
 			if err := p.see(caller, &res); err != nil {
-				logf("background command %s: %v", p.id, err)
+				slog.Warn("cannot save that the end of a command was seen", "command", p.id, "error", err)
 				return
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (x *execs) feed(p *proc, r api.ExecRequest) {
 		defer stop()
 		err := p.write(ctx, api.WriteRequest{Data: r.Stdin, EOF: r.EOF})
 		if err != nil && !errors.Is(err, api.ErrExited) && ctx.Err() == nil {
-			logf("background command %s: input: %v", p.id, err)
+			slog.Warn("cannot write the input of a command", "command", p.id, "error", err)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -298,7 +299,7 @@ func (f *historyFile) written(p waitingPage, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil && !f.failing {
-		logf("history: %v", err)
+		slog.Warn("cannot write history", "error", err)
 	}
 	f.failing = err != nil
 	if err == nil && len(f.waiting) > 0 && p.data != nil && &f.waiting[0].data[0] == &p.data[0] {

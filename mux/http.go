@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -53,7 +52,7 @@ func (srv *server) newHTTP() *http.Server {
 	srv.sessionRoutes(handle)
 	return &http.Server{
 		Handler: named(m), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(os.Stderr, "http: ", log.LstdFlags), ConnContext: withPeer, ConnState: srv.countConn,
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn), ConnContext: withPeer, ConnState: srv.countConn,
 	}
 }
 
@@ -177,7 +176,7 @@ func serveJSON(w http.ResponseWriter, r *http.Request, h handler) {
 			panic(p)
 		}
 		if p != nil {
-			logf("%s %s: panic: %v\n%s", r.Method, r.URL.Path, p, debug.Stack())
+			slog.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 			writeError(w, errors.New("internal error; see the server's log"))
 		}
 	}()
@@ -377,7 +376,7 @@ func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, e
 	f.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if err := s.export(w, format); err != nil {
-		logf("session %s: recording: %v", s.rec.ID, err)
+		slog.Warn("cannot send a recording", "session", s.rec.ID, "error", err)
 		panic(http.ErrAbortHandler) // the client must not take half of it for all
 	}
 	return hijacked{}, nil

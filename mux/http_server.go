@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"strconv"
@@ -153,7 +154,7 @@ func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.
 		e.ID = event.Position{Epoch: epoch, Seq: item.Seq}.String()
 		b, err := json.Marshal(e)
 		if err != nil {
-			logf("event: %v", err)
+			slog.Error("cannot encode an event", "error", err)
 			continue
 		}
 		fmt.Fprintf(w, "id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Type, b)
@@ -175,7 +176,7 @@ func (s *session) configureSize(cols, rows int) error {
 	}
 	s.rec.Cols, s.rec.Rows = cols, rows
 	if err := s.srv.currentLink().deposit(s.rec.ID, s.rec.encode()); err != nil {
-		logf("session %s: %v", s.rec.ID, err)
+		slog.Warn("the keeper did not take a new size", "session", s.rec.ID, "error", err)
 	}
 	if s.leader != nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"time"
@@ -31,7 +32,7 @@ func (srv *server) keeperLost() {
 		return
 	default:
 	}
-	logf("the keeper is gone")
+	slog.Warn("the keeper is gone")
 	srv.work.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -47,7 +48,7 @@ func (srv *server) keeperLost() {
 			if err == nil || ctx.Err() != nil {
 				return
 			}
-			logf("%v", err)
+			slog.Warn("cannot start a new keeper", "error", err)
 			if sleep(ctx, pause) != nil {
 				return
 			}

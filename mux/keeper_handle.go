@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"syscall"
@@ -18,14 +19,14 @@ func (k *keeper) listen(g *generation) {
 		if err != nil {
 			g.conn.dropFDs()
 			if errors.Is(err, errProtocol) {
-				logf("server %d: %v", g.pid, err)
+				slog.Error("protocol error", "server", g.pid, "error", err)
 				_ = unix.Kill(g.pid, unix.SIGKILL)
 			}
 			return
 		}
 		k.trimmer.note()
 		if err := k.handle(g, f); err != nil {
-			logf("server %d: %v", g.pid, err)
+			slog.Error("request failed", "server", g.pid, "error", err)
 			_ = unix.Kill(g.pid, unix.SIGKILL) // the next one begins anew
 			return
 		}

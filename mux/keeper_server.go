@@ -2,8 +2,7 @@ package mux
 
 import (
 	"fmt"
-	"os"
-	"strconv"
+	"log/slog"
 	"syscall"
 	"time"
 
@@ -132,7 +131,7 @@ func (k *keeper) serverEnded(how string, killed bool) {
 		k.end(0)
 		return
 	}
-	logf("server %d ended: %s", g.pid, how)
+	slog.Warn("the server ended", "server", g.pid, "how", how)
 	k.restarts++
 	fails := 0
 	if !g.ready {
@@ -174,7 +173,7 @@ func (k *keeper) restartAfter(done <-chan struct{}, fails int) {
 		if err == nil {
 			return
 		}
-		logf("%v", err)
+		slog.Error("cannot start the server", "error", err)
 		if k.next != nil {
 			k.dropUpgrade(err.Error())
 		}
@@ -225,7 +224,7 @@ func (k *keeper) dropUpgrade(why string) {
 		unix.Close(k.next.fd)
 	}
 	k.next, k.lastFail = nil, why
-	logf("upgrade: %s", why)
+	slog.Error("upgrade failed", "error", why)
 }
 
 // served notes that the server is ready. mu is not held.
@@ -244,10 +243,4 @@ func (k *keeper) served(g *generation) {
 	k.mu.Unlock()
 	k.report("ready")
 	time.AfterFunc(restTime, trimMemory)
-}
-
-// logf writes one line to the log, which is a daemon's standard error.
-func logf(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%s %s[%s]: %s\n", time.Now().Format(time.RFC3339Nano), os.Args[0],
-		strconv.Itoa(os.Getpid()), fmt.Sprintf(format, args...))
 }

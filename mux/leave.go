@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"gascity.dev/gc/mux/api"
@@ -38,12 +39,12 @@ func (srv *server) close() {
 	select {
 	case <-over:
 	case <-late.C:
-		logf("requests are still being carried out; they are left")
+		slog.Warn("ended while requests were still being carried out")
 	}
 	srv.execs.close()
 	if srv.db.Lost() { // the next server opens the copy
 		if err := srv.db.Copy(srv.paths.Db()); err != nil {
-			logf("%v", err)
+			slog.Error("cannot copy the database", "error", err)
 		}
 	}
 	_ = srv.db.Close()
@@ -75,7 +76,7 @@ var killBucket = store.NewBucket[time.Time]("kills")
 // leaveKill lets the next server finish a kill.
 func (srv *server) leaveKill(s *session, deadline time.Time) {
 	if err := srv.db.Batch(func(tx *store.Tx) error { return killBucket.Put(tx, s.rec.ID, deadline) }); err != nil {
-		logf("session %s: its kill is not finished: %v", s.rec.ID, err)
+		slog.Warn("cannot hand over a kill", "session", s.rec.ID, "error", err)
 	}
 }
 
@@ -107,7 +108,7 @@ func (srv *server) finishKills() error {
 				finish = srv.endTree
 			}
 			if err := finish(ctx, s, max(0, -srv.clock.Since(deadline))); err != nil {
-				logf("%v", err)
+				slog.Warn("cannot finish a kill", "session", s.rec.ID, "error", err)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -105,7 +106,7 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 	}
 	items, err := d.list("")
 	if err != nil {
-		logf("queue: %v", err)
+		slog.Warn("cannot read the queue", "error", err)
 		return d.srv.clock.Now().Add(queuePause)
 	}
 	now := d.srv.clock.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"gascity.dev/gc/mux/api"
@@ -61,7 +62,7 @@ func (d *deliveries) hold(it api.QueueItem, why error) {
 	}
 	d.mu.Unlock()
 	if first {
-		logf("queue: nothing is delivered until mux.db takes writes again: %v", why)
+		slog.Warn("the queue waits until mux.db takes writes again", "error", why)
 	}
 	d.notify()
 }
@@ -99,7 +100,7 @@ func (d *deliveries) save() (next time.Time) {
 		u.next = d.srv.clock.Now().Add(u.pause)
 		return u.next
 	}
-	logf("queue: mux.db takes writes again")
+	slog.Info("the queue goes on: mux.db takes writes again")
 	for _, it := range items {
 		if now := u.items[it.ID]; now.State == it.State && now.Tries == it.Tries && now.Detail == it.Detail {
 			delete(u.items, it.ID)

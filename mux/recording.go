@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -64,7 +65,7 @@ func (s *session) startRecording() {
 		s.tape, err = openRecording(path, s.srv.clock.Now)
 	}
 	if err != nil {
-		logf("session %s: recording: %v", s.rec.ID, err)
+		slog.Warn("cannot start a recording", "session", s.rec.ID, "error", err)
 		return
 	}
 	if s.tape.size == 0 && s.tape.owed == 0 {
@@ -109,7 +110,7 @@ func (s *session) paintTape() {
 	}
 	if r.owed == 0 && r.size >= r.most {
 		if err := r.rotate(); err != nil {
-			logf("session %s: recording: %v", s.rec.ID, err)
+			slog.Warn("cannot rotate a recording", "session", s.rec.ID, "error", err)
 			r.most += r.most / 8 // it goes on in this file, and is tried again
 			return
 		}
@@ -187,7 +188,7 @@ func (r *recording) write(kind int, offset uint64, p []byte) {
 	b = binary.LittleEndian.AppendUint32(b, uint32(kind)<<frameKindBits|uint32(len(p)))
 	b = append(b, p...)
 	if _, err := r.f.WriteAt(b, r.size); err != nil {
-		logf("recording: %v", err)
+		slog.Warn("cannot write a recording", "error", err)
 		_ = r.f.Truncate(r.size)
 		r.full = true
 		return

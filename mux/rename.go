@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"gascity.dev/gc/mux/api"
@@ -40,7 +41,7 @@ func (srv *server) rename(s *session, to string) error {
 	err := srv.currentLink().deposit(s.rec.ID, s.rec.encode())
 	s.mu.Unlock()
 	if err != nil {
-		logf("session %s: %v", s.rec.ID, err)
+		slog.Warn("the keeper did not take a new name", "session", s.rec.ID, "error", err)
 	}
 	srv.emit(s, api.Event{Type: api.EventRenamed})
 	srv.queue.renamed(s)
@@ -85,7 +86,7 @@ func (d *deliveries) renamed(s *session) {
 		})
 	})
 	if err != nil {
-		logf("queue: %v", err)
+		slog.Warn("cannot rename in the queue", "error", err)
 	}
 	d.wake()
 }

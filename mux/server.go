@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -97,7 +98,7 @@ func runServer(args []string) int {
 	debug.SetGCPercent(recoveryGC)
 	unix.Umask(0o077)
 	if _, err := liftLimits(); err != nil { // an older keeper did not
-		logf("%v", err)
+		slog.Warn("cannot raise limits", "error", err)
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
@@ -114,7 +115,7 @@ func runServer(args []string) int {
 	srv.queue = newDeliveries(srv)
 	srv.execs = newExecs(srv)
 	if err := srv.open(control); err != nil {
-		logf("%v", err)
+		slog.Error("cannot start", "error", err)
 		if srv.link != nil {
 			_ = srv.link.tell(kindRefuse, err.Error())
 		}
@@ -171,7 +172,7 @@ func (srv *server) open(control int) error {
 	}
 	srv.sweepFiles()
 	if err := srv.sweepMeta(); err != nil { // a full disk is no reason not to start
-		logf("metadata of sessions that are gone: %v", err)
+		slog.Warn("cannot remove metadata of sessions that are gone", "error", err)
 	}
 	srv.execs.reconcile()
 	if err := srv.finishKills(); err != nil {
@@ -205,7 +206,7 @@ func (srv *server) serve() {
 	srv.restore()
 	debug.SetGCPercent(serverGC)
 	if err := srv.link.tell(kindReady, ""); err != nil {
-		logf("ready: %v", err)
+		slog.Warn("cannot report to the keeper", "error", err)
 	}
 	close(srv.ready)
 	srv.work.Go(srv.watchState)
@@ -222,7 +223,7 @@ func (srv *server) serveOn(l *net.UnixListener) {
 	srv.conns.Go(func() {
 		err := srv.http.Serve(peerListener{l})
 		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			logf("serve: %v", err)
+			slog.Error("cannot serve", "error", err)
 		}
 	})
 }
@@ -259,7 +260,7 @@ func (l peerListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if err := checkPeer(c); err != nil {
-			logf("connection refused: %v", err)
+			slog.Warn("connection refused", "error", err)
 			c.Close()
 			continue
 		}
@@ -294,7 +295,7 @@ func (srv *server) listen(entries []keptEntry) error {
 		f.Close()
 		ul, ok := l.(*net.UnixListener)
 		if err != nil || !ok {
-			logf("listener: %v", err)
+			slog.Warn("cannot use the listener from before", "error", err)
 			continue
 		}
 		ul.SetUnlinkOnClose(false)
@@ -340,7 +341,7 @@ func (srv *server) relisten() {
 	}
 	old := srv.listener
 	if err := srv.newListener(); err != nil {
-		logf("%v", err)
+		slog.Error("cannot listen again", "error", err)
 		return
 	}
 	srv.serveOn(srv.listener)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -48,7 +49,7 @@ func (srv *server) adopt(entries []keptEntry) {
 			}
 			s, err := srv.adoptSession(e)
 			if err != nil {
-				logf("entry %s: %v", e.ID, err)
+				slog.Error("cannot adopt a session", "session", e.ID, "error", err)
 				continue
 			}
 			srv.adopted = append(srv.adopted, adopted{s, e})

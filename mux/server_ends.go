@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -76,7 +77,7 @@ func (srv *server) moveExited(s *session) {
 	default: // a thousand at once: their orphans are listed, not swept
 	}
 	if err := srv.giveForeign(link, s); err != nil && !errors.Is(err, errKeeperLost) { // it lets go of the terminal
-		logf("session %s: %v", s.rec.ID, err)
+		slog.Warn("cannot give an ended session to the keeper", "session", s.rec.ID, "error", err)
 	}
 }
 
@@ -155,10 +156,10 @@ func (srv *server) collect(drop []*session) {
 		s.mu.Unlock()
 	}
 	if err := srv.currentLink().forget(ids...); err != nil {
-		logf("forget: %v", err)
+		slog.Warn("the keeper cannot forget sessions", "error", err)
 	}
 	if err := srv.dropMeta(ids...); err != nil {
-		logf("forget: %v", err)
+		slog.Warn("cannot remove metadata", "error", err)
 	}
 	for _, s := range drop {
 		if s.rec.Cgroup == "" {
@@ -166,7 +167,7 @@ func (srv *server) collect(drop []*session) {
 		}
 		srv.work.Go(func() {
 			if err := removeCgroup(s.rec.Cgroup); err != nil {
-				logf("cgroup %s: %v", s.rec.Cgroup, err)
+				slog.Warn("cannot remove a cgroup", "cgroup", s.rec.Cgroup, "error", err)
 			}
 		})
 	}
@@ -388,7 +389,7 @@ func (srv *server) sweepBatch(batch []*session) {
 		defer cancel()
 		defer killLate(sweepGrace, batch...)()
 		if err := proctree.Kill(ctx, srv.withoutHeirs(withCgroups(forest(batch), batch...), batch), sweepGrace); err != nil {
-			logf("what is left of %d sessions: %v", len(batch), err)
+			slog.Warn("cannot end all processes of ended sessions", "sessions", len(batch), "error", err)
 		}
 	})
 }

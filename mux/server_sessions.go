@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -175,7 +176,7 @@ func (srv *server) spawn(r api.CreateRequest, command *execStart) (*session, err
 	srv.mu.Unlock()
 	if later != s.spawner { // its keeper died, and the next one got everything before this was there
 		if err := srv.giveForeign(later, s); err != nil {
-			logf("%s: %v", s.name(), err)
+			slog.Warn("cannot give a session to the new keeper", "session", s.rec.ID, "error", err)
 		}
 	}
 	if err := srv.loop.add(s); err != nil {
@@ -228,7 +229,7 @@ func (srv *server) launchLimited(spec *spawnSpec, rec sessionRecord, l api.Limit
 		return s, err
 	}
 	if err := removeCgroup(rec.Cgroup); err != nil {
-		logf("cgroup %s: %v", rec.Cgroup, err)
+		slog.Warn("cannot remove a cgroup", "cgroup", rec.Cgroup, "error", err)
 	}
 	group = &cgroup{reason: err.Error()}
 	rec.Cgroup, spec.Cgroup = "", ""

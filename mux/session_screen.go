@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -144,13 +145,13 @@ func (s *session) beginSegment(snapshot []byte) {
 // screenPanic replaces an emulator that panicked: by one that replays the
 // journal, or, when that panics too, by a fresh one. mu is held.
 func (s *session) screenPanic(err error) {
-	logf("session %s: %v", s.rec.ID, err)
+	slog.Error("the screen panicked", "session", s.rec.ID, "error", err)
 	s.panics++
 	if s.panics < maxTries {
 		if err = s.replay(s.j.end()); err == nil {
 			return
 		}
-		logf("session %s: again: %v", s.rec.ID, err)
+		slog.Error("the screen panicked again", "session", s.rec.ID, "error", err)
 	}
 	s.loseScreen()
 }
@@ -161,7 +162,7 @@ func (s *session) loseScreen() {
 	o.Cols, o.Rows = s.cols, s.rows
 	t, err := vt.New(o)
 	if err != nil {
-		logf("session %s: %v", s.rec.ID, err) // the size was checked
+		slog.Error("cannot make a screen", "session", s.rec.ID, "error", err) // the size was checked
 		return
 	}
 	s.prepare(t)
@@ -275,7 +276,7 @@ func (s *session) recoverScreen() {
 	s.startRecording()
 	if s.guilty() {
 		_, err := s.j.recovered()
-		logf("session %s: its screen was lost (%v)", s.rec.ID, err)
+		slog.Error("the screen is lost", "session", s.rec.ID, "error", err)
 		s.loseScreen()
 	} else if err := s.replay(s.j.effect.Load()); err != nil {
 		s.screenPanic(err)

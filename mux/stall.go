@@ -1,6 +1,9 @@
 package mux
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // A journal without room for the next snapshot takes no output: that stays with
 // the program until there is room again. How often it is tried:
@@ -18,7 +21,7 @@ type stall struct {
 // stalled leaves output with the program for a while. mu is held.
 func (s *session) stalled(err error) {
 	if s.stall.pause == 0 {
-		logf("session %s: its output waits: %v", s.rec.ID, err)
+		slog.Warn("output waits", "session", s.rec.ID, "error", err)
 	}
 	if s.stall.on {
 		return
@@ -48,7 +51,7 @@ func (st *stall) end() { st.pause = 0 }
 // the screen stays as it is, but a new server could not show it. mu is held.
 func (s *session) bareSegment(why error) error {
 	if s.j.flags.Or(flagBare)&flagBare == 0 {
-		logf("session %s: after a crash its screen would be lost: %v", s.rec.ID, why)
+		slog.Warn("the screen would not survive a crash", "session", s.rec.ID, "error", why)
 	}
 	var b []byte
 	if err := protect(func() { b = s.term.AppendBareSnapshot(nil) }); err != nil {

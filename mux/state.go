@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -52,7 +53,7 @@ func openState(path string) (*store.DB, error) {
 	db, err := store.Open(path, schema)
 	if errors.Is(err, store.ErrCorrupt) {
 		aside := fmt.Sprintf("%s%s%d", path, asideMark, time.Now().Unix())
-		logf("%v; it is kept as %s", err, aside)
+		slog.Error("the database is damaged and put aside", "error", err, "file", aside)
 		if err := os.Rename(path, aside); err != nil {
 			return nil, fmt.Errorf("%w: %w", api.ErrStateDir, err)
 		}
@@ -82,7 +83,7 @@ func resumeClock(db *store.DB) *clock.Clock {
 		err = db.Update(func(tx *store.Tx) error { return clockBucket.Put(tx, clockKey, c.Anchor()) })
 	}
 	if err != nil {
-		logf("clock: %v", err)
+		slog.Warn("cannot save the clock", "error", err)
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -157,7 +158,7 @@ func (t *typist) skip(n int) {
 
 func (t *typist) note() {
 	if err := t.keep(); err != nil {
-		logf("%v", err)
+		slog.Warn("cannot save how much input was taken", "error", err)
 	}
 }
 

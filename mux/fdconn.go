@@ -156,12 +156,3 @@ func (c *fdConn) dropFDs() {
 	}
 	c.fds = nil
 }
-
-// socketPair returns a connected pair of stream sockets, close-on-exec.
-func socketPair() (a, b int, err error) {
-	p, err := cloexecPair()
-	if err != nil {
-		return -1, -1, fmt.Errorf("socketpair: %w", err)
-	}
-	return p[0], p[1], nil
-}

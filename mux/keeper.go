@@ -185,24 +185,6 @@ func dropImage(n int) {
 	}
 }
 
-// highFD is above every descriptor that a child is given by number.
-const highFD = 32
-
-// moveFD moves a descriptor out of the way of children's numbers, if it is in it.
-func moveFD(fd int) int {
-	if fd >= highFD {
-		unix.CloseOnExec(fd)
-		return fd
-	}
-	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, highFD)
-	if err != nil {
-		unix.CloseOnExec(fd)
-		return fd
-	}
-	unix.Close(fd)
-	return high
-}
-
 // run starts or adopts the first server by begin and works until it is done.
 func (k *keeper) run(begin func() error) int {
 	signals := make(chan os.Signal, 64)
@@ -298,10 +280,4 @@ func (k *keeper) rows() []*keptEntry {
 		out = append(out, e)
 	}
 	return out
-}
-
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
-	}
 }

@@ -29,8 +29,10 @@ func waitProcess(ctx context.Context, pid int) error {
 		if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
 			return nil
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func cookedMode(fd int) (canonical, crnl bool) {
 // input before it (ISIG without NOFLSH).
 func signalsInput(fd int) bool {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil && t.Lflag&(unix.ISIG|unix.NOFLSH) == unix.ISIG && t.Cc[unix.VINTR] == ctrlC
+	return err == nil && t.Lflag&(unix.ISIG|unix.NOFLSH) == unix.ISIG && t.Cc[unix.VINTR] == 0x03
 }
 
 // unreadInput is how many bytes of input the program has not read; in cooked

@@ -43,13 +43,14 @@ var arrows = map[string][]string{
 	"internal/rule":     {},
 	"internal/delivery": {},
 
-	"mux/keys": {},
-	"mux/api":  {"mux/keys", "vt", "internal/rule", "internal/process"},
+	"mux/keys":         {},
+	"mux/internal/sys": {"mux/api", "internal/proctree"},
+	"mux/api":          {"mux/keys", "vt", "internal/rule", "internal/process"},
 
 	"internal/status":  {"vt", "internal/rule"},
 	"internal/process": {"store", "internal/delivery"},
 	"mux": {
-		"mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/internal/sys", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
 	},
 

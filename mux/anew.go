@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,7 +32,7 @@ func (srv *server) watchState() {
 	socketDir, socket := filepath.Split(srv.paths.Socket)
 	names := []string{api.ServerLock, filepath.Base(srv.paths.Db()), socket}
 	for pause := anewFirst; ; {
-		w, err := watchRemovals(names, srv.paths.Dir, filepath.Clean(socketDir))
+		w, err := sys.WatchRemovals(names, srv.paths.Dir, filepath.Clean(socketDir))
 		gone := srv.makeAnew() // with the watch in place: what is removed from now on ends its wait
 		if gone != nil {
 			slog.Warn("cannot restore the state directory", "error", gone)
@@ -39,12 +40,12 @@ func (srv *server) watchState() {
 		settle := anewSettle
 		if err == nil && gone == nil {
 			pause = anewFirst
-			w.wait(srv.done)
+			w.Wait(srv.done)
 		} else {
 			settle = pause
 			pause = min(2*pause, anewMost)
 		}
-		w.close()
+		w.Close()
 		select {
 		case <-time.After(settle):
 		case <-srv.done:
@@ -81,7 +82,7 @@ func (srv *server) makeAnew() error {
 		return err
 	}
 	if log, err := openLog(srv.paths); err == nil {
-		_ = dup2(int(log.Fd()), 2)
+		_ = sys.Dup2(int(log.Fd()), 2)
 		log.Close()
 	}
 	slog.Warn("the state directory was removed and is made again")
@@ -134,7 +135,7 @@ func (srv *server) lockAnew() error {
 
 // takeLock makes fd the server's lock, under the number that the old one has.
 func (srv *server) takeLock(fd int) error {
-	if err := dup2(fd, srv.lockFD); err != nil {
+	if err := sys.Dup2(fd, srv.lockFD); err != nil {
 		return err
 	}
 	_, err := unix.Pwrite(srv.lockFD, fmt.Appendf(nil, "%-20d\n", os.Getpid()), 0)

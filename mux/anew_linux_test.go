@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // TestStateDirRemoved: a server whose state directory is removed stays the one
@@ -80,7 +81,7 @@ func TestStateDirRemovedFromUnderNothing(t *testing.T) {
 	if err := os.RemoveAll(p.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := waitProcess(t.Context(), st.Keeper.PID); err != nil {
+	if err := sys.WaitProcess(t.Context(), st.Keeper.PID); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(p.Dir); !os.IsNotExist(err) {

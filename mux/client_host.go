@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -149,7 +150,7 @@ func (h Host) Environ(ctx context.Context) ([]string, error) {
 
 // dial runs words on the host; its standard streams are the connection.
 func (h Host) dial(words ...string) (net.Conn, error) {
-	ours, theirs, err := socketPair()
+	ours, theirs, err := sys.SocketPair()
 	if err != nil {
 		return nil, err
 	}

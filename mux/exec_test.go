@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // run starts a command and returns its first answer.
@@ -270,7 +271,7 @@ func TestExecChildOnThePipe(t *testing.T) {
 	fmt.Sscan(r.Output, &pid)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := waitProcess(ctx, pid); err != nil {
+	if err := sys.WaitProcess(ctx, pid); err != nil {
 		t.Fatalf("process %d is left: %v", pid, err)
 	}
 }

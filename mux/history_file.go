@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/vt"
 )
 
@@ -350,10 +351,10 @@ func giveBackPages(fd int, numbers []uint64) {
 	var at, end int64
 	for _, n := range numbers {
 		if pageBlock(n) != end {
-			_ = giveBackFile(fd, at, end-at)
+			_ = sys.PunchHoleFile(fd, at, end-at)
 			at = pageBlock(n)
 		}
 		end = pageBlock(n) + int64(pageBlocks(pageLen(n)))*historyBlock
 	}
-	_ = giveBackFile(fd, at, end-at)
+	_ = sys.PunchHoleFile(fd, at, end-at)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +37,7 @@ func (s *session) interrupt() error {
 	if len(s.rec.Interrupt) > 0 {
 		return s.interruptKeys()
 	}
-	if unread, _ := unreadInput(s.fd); unread >= maxCanonical { // what is typed now waits behind the queue
+	if unread, _ := sys.UnreadInput(s.fd); unread >= maxCanonical { // what is typed now waits behind the queue
 		return s.signalForeground(unix.SIGINT)
 	}
 	n, err := unix.Write(s.fd, []byte{ctrlC})
@@ -83,11 +84,11 @@ func (s *session) interruptKeys() error {
 // be counted yet. mu is held, but not all the time.
 func (s *session) stuckInput() bool {
 	stuck, out, most := false, s.out, 0
-	if !signalsInput(s.fd) {
+	if !sys.SignalsInput(s.fd) {
 		most = maxCanonical - 1
 	}
 	for start := time.Now(); time.Since(start) < interruptTime; {
-		unread, known := unreadInput(s.fd)
+		unread, known := sys.UnreadInput(s.fd)
 		stuck = unread > most
 		if !known || !stuck && (s.out != out || time.Since(start) > interruptQuiet) {
 			return false

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -349,10 +350,10 @@ func (j *journal) releaseHalf(i int) {
 		segment, snapshot = wholePages(j.length[i].Load()), wholePages(j.snap[i].Load())
 	}
 	if w.segment > segment {
-		giveBack(j.fd, int64(i)*segmentArea+segment, j.mem[i*segmentArea:][segment:w.segment])
+		sys.PunchHole(j.fd, int64(i)*segmentArea+segment, j.mem[i*segmentArea:][segment:w.segment])
 	}
 	if w.snapshot > snapshot {
-		_ = giveBackFile(j.fd, snapshotOffset(i)+snapshot, w.snapshot-snapshot)
+		_ = sys.PunchHoleFile(j.fd, snapshotOffset(i)+snapshot, w.snapshot-snapshot)
 	}
 }
 
@@ -376,7 +377,7 @@ func (j *journal) recovered() (leftover, error) {
 	seg := j.segment(i)
 	n := min(j.length[i].Load(), uint64(len(seg)))
 	// Memory that was never touched must not be by looking at it.
-	most := max(int(n), touched(j.fd, int64(i)*segmentArea+int64(n), len(seg)-int(n))+int(n))
+	most := max(int(n), sys.DataEnd(j.fd, int64(i)*segmentArea+int64(n), len(seg)-int(n))+int(n))
 	end := most
 	for uint64(end) > n && seg[end-1] == 0 {
 		end--
@@ -386,7 +387,7 @@ func (j *journal) recovered() (leftover, error) {
 	}
 	j.warm[i].segment = wholePages(uint64(most))
 	// A kill while the last segment was wiped leaves it dirty.
-	giveBack(j.fd, int64(1-i)*segmentArea, j.mem[(1-i)*segmentArea:][:segmentArea])
+	sys.PunchHole(j.fd, int64(1-i)*segmentArea, j.mem[(1-i)*segmentArea:][:segmentArea])
 	j.warm[1-i].snapshot = int64(min(j.snap[1-i].Load(), snapshotMax))
 	b := make([]byte, min(j.snap[i].Load(), snapshotMax))
 	if err := readAt(j.fd, b, snapshotOffset(i)); err != nil {

@@ -12,6 +12,7 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/vt"
 )
 
@@ -27,7 +28,7 @@ type journalBench struct {
 
 func newJournalBench(t testing.TB) *journalBench {
 	dir := t.TempDir()
-	tableFD, err := newMemory(dir, slotSize*tableSize)
+	tableFD, err := sys.NewMemory(dir, slotSize*tableSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func newJournalBench(t testing.TB) *journalBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd, err := newMemory(dir, journalSize)
+	fd, err := sys.NewMemory(dir, journalSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func (b *journalBench) open(t testing.TB) {
 
 // reset makes the journal that of a new session.
 func (b *journalBench) reset(t testing.TB) {
-	giveBack(b.fd, 0, b.s.j.mem)
+	sys.PunchHole(b.fd, 0, b.s.j.mem)
 	b.s.j.close()
 	clear(b.srv.table.mem[:slotSize])
 	b.replies = nil

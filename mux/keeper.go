@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -91,12 +92,12 @@ func runKeeper(args []string) int {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(keeperHeap)
 	goruntime.GOMAXPROCS(1)
-	setSubreaper()
-	setProcessName(keeperName)
+	sys.SetSubreaper()
+	sys.SetProcessName(keeperName)
 	unix.Umask(0o077)
 	k := &keeper{
 		dir: args[1], socket: args[2], since: time.Now().UnixNano(),
-		lock:  moveFD(keeperLockFD),
+		lock:  sys.MoveFD(keeperLockFD),
 		table: make(map[string]*keptEntry), byPID: make(map[int]*keptEntry),
 		quit: make(chan int, 1), slack: timerSlack(),
 	}
@@ -105,7 +106,7 @@ func runKeeper(args []string) int {
 	}
 	k.image = ownProgram()
 	k.image.version = args[3]
-	first := moveFD(keeperReadyFD)
+	first := sys.MoveFD(keeperReadyFD)
 	found, err := liftLimits()
 	if args[0] == "adopt" {
 		if len(args) < 5 {
@@ -161,7 +162,7 @@ func ownProgram() program {
 	if err != nil {
 		return program{fd: -1, path: path}
 	}
-	return program{fd: moveFD(fd), path: path}
+	return program{fd: sys.MoveFD(fd), path: path}
 }
 
 // start executes the program with the descriptors and an empty environment but
@@ -266,7 +267,7 @@ func (k *keeper) forget(id string) {
 	if e == nil {
 		return
 	}
-	closeAll(e.FDs)
+	sys.CloseAll(e.FDs)
 	delete(k.table, id)
 	if e.PID > 0 && k.byPID[e.PID] == e {
 		delete(k.byPID, e.PID) // its end is then that of an orphan

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,13 +59,13 @@ func (srv *server) keeperLost() {
 
 // newKeeper starts a keeper and gives it everything to hold.
 func (srv *server) newKeeper() error {
-	dup, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, highFD)
+	dup, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, sys.HighFD)
 	if err != nil {
 		return err
 	}
 	lock := os.NewFile(uintptr(dup), "lock")
 	defer lock.Close()
-	mine, theirs, err := socketPair()
+	mine, theirs, err := sys.SocketPair()
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (srv *server) giveForeign(link *keeperLink, s *session) error {
 	if exit := s.dead; exit != nil {
 		e.Exited, e.Status, e.Ended = true, waitStatusOf(exit), exit.Time.UnixNano()
 	} else if s.watch < 0 {
-		s.watch = openProcess(s.pid, s.start)
+		s.watch = sys.OpenProcess(s.pid, s.start)
 		srv.work.Go(func() { srv.watchForeign(s) })
 	}
 	if s.watch >= 0 {
@@ -161,7 +162,7 @@ func (srv *server) giveForeign(link *keeperLink, s *session) error {
 
 // watchForeign waits for the end of a leader that is nobody's child here.
 func (srv *server) watchForeign(s *session) {
-	status, known, ok := awaitProcess(s.watch, s.pid, s.start, srv.done)
+	status, known, ok := sys.AwaitProcess(s.watch, s.pid, s.start, srv.done)
 	if !ok {
 		return // the server ends
 	}

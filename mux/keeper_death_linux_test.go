@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -125,7 +126,7 @@ func TestCreateAtTheKeepersDeath(t *testing.T) {
 		if err := unix.Kill(st.Keeper.PID, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		if err := waitProcess(t.Context(), st.Keeper.PID); err != nil {
+		if err := sys.WaitProcess(t.Context(), st.Keeper.PID); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 3 {

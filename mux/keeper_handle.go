@@ -8,6 +8,7 @@ import (
 	"slices"
 	"syscall"
 
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -75,7 +76,7 @@ func (k *keeper) handle(g *generation, f frame) error {
 	case kindForget:
 		return k.forgetAll(g, f)
 	case kindList:
-		closeAll(f.fds)
+		sys.CloseAll(f.fds)
 		return k.list(g, seqOf(f.body))
 	case kindUpgrade:
 		return k.upgrade(g, f)
@@ -94,7 +95,7 @@ func (k *keeper) handle(g *generation, f frame) error {
 		k.stop = true
 		k.mu.Unlock()
 	}
-	closeAll(f.fds) // also of kinds that are not known
+	sys.CloseAll(f.fds) // also of kinds that are not known
 	return nil
 }
 
@@ -119,7 +120,7 @@ func textOf(body []byte) (text string) {
 }
 
 func (k *keeper) hello(g *generation, f frame) error {
-	closeAll(f.fds)
+	sys.CloseAll(f.fds)
 	k.mu.Lock()
 	b := fields(nil).num(tagSeq, seqOf(f.body)).num(tagVersion, keeperProtocol).
 		num(tagPID, uint64(os.Getpid())).num(tagSince, uint64(k.since)).
@@ -136,7 +137,7 @@ func (k *keeper) hello(g *generation, f frame) error {
 func (k *keeper) spawn(g *generation, f frame) error {
 	s, seq, err := decodeSpawn(f.body)
 	if err != nil {
-		closeAll(f.fds)
+		sys.CloseAll(f.fds)
 		return err
 	}
 	k.mu.Lock()
@@ -146,7 +147,7 @@ func (k *keeper) spawn(g *generation, f frame) error {
 	}
 	k.mu.Unlock()
 	if err != nil {
-		closeAll(f.fds)
+		sys.CloseAll(f.fds)
 		var errno syscall.Errno
 		errors.As(err, &errno)
 		return g.conn.send(kindFailed, fields(nil).num(tagSeq, seq).num(tagErrno, uint64(errno)).str(tagText, err.Error()))
@@ -159,7 +160,7 @@ func (k *keeper) spawn(g *generation, f frame) error {
 func (k *keeper) deposit(g *generation, f frame) error {
 	e, _, err := decodeEntry(f.body)
 	if err != nil || len(e.Data) > maxEntryData {
-		closeAll(f.fds)
+		sys.CloseAll(f.fds)
 		return fmt.Errorf("%w: deposit of %d bytes: %v", errProtocol, len(e.Data), err)
 	}
 	k.mu.Lock()
@@ -175,7 +176,7 @@ func (k *keeper) deposit(g *generation, f frame) error {
 		k.table[e.ID] = &e
 	default:
 		if len(f.fds) > 0 {
-			closeAll(old.FDs[old.Own:])
+			sys.CloseAll(old.FDs[old.Own:])
 			old.FDs = append(old.FDs[:old.Own:old.Own], e.FDs...)
 		}
 		old.Data = e.Data
@@ -185,7 +186,7 @@ func (k *keeper) deposit(g *generation, f frame) error {
 }
 
 func (k *keeper) forgetAll(g *generation, f frame) error {
-	closeAll(f.fds)
+	sys.CloseAll(f.fds)
 	var seq uint64
 	k.mu.Lock()
 	err := eachField(f.body, func(tag uint16, v []byte) error {
@@ -248,7 +249,7 @@ func (k *keeper) trim(body []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e := k.table[want.ID]; e != nil && want.Own < e.Own {
-		closeAll(e.FDs[want.Own:e.Own])
+		sys.CloseAll(e.FDs[want.Own:e.Own])
 		e.FDs = slices.Delete(e.FDs, want.Own, e.Own)
 		e.Own = want.Own
 	}
@@ -271,8 +272,8 @@ func (k *keeper) upgrade(g *generation, f frame) error {
 	}
 	k.lastFail = "" // of an earlier one: the next server is told at its start
 	if len(f.fds) > 0 {
-		k.next = &program{fd: moveFD(f.fds[0]), path: textOf(f.body), version: version}
-		closeAll(f.fds[1:])
+		k.next = &program{fd: sys.MoveFD(f.fds[0]), path: textOf(f.body), version: version}
+		sys.CloseAll(f.fds[1:])
 	} else if p := textOf(f.body); p != "" {
 		k.next = &program{fd: -1, path: p, version: version}
 	}

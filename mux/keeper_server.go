@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +27,7 @@ const (
 // startServer starts the next generation; fails counts those before it that
 // were never ready. mu is held.
 func (k *keeper) startServer(fails int) error {
-	mine, theirs, err := socketPair()
+	mine, theirs, err := sys.SocketPair()
 	if err != nil {
 		return err
 	}

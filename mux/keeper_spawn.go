@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // fork starts the program of s on a terminal or on pipes and enters it into
@@ -23,9 +24,9 @@ func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
 		return nil, err
 	}
 	attr := &syscall.SysProcAttr{Setsid: true, Setctty: s.Stdio == stdioPTY}
-	closeCgroup, err := joinCgroup(attr, s.Cgroup)
+	closeCgroup, err := sys.JoinCgroup(attr, s.Cgroup)
 	if err != nil {
-		closeAll(append(ours, theirs...))
+		sys.CloseAll(append(ours, theirs...))
 		return nil, err
 	}
 	path, argv := s.Path, s.Argv
@@ -45,7 +46,7 @@ func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
 		err = unix.EMFILE
 	}
 	if err != nil {
-		closeAll(ours)
+		sys.CloseAll(ours)
 		return nil, fmt.Errorf("%s: %w", s.Path, err)
 	}
 	e := &keptEntry{ID: s.ID, Kind: entrySession, PID: pid, Data: s.Data, FDs: ours, Own: len(ours)}
@@ -66,16 +67,16 @@ func openStdio(s *spawnSpec) (ours, theirs []int, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		closeAll([]int{ours[2], theirs[2]})
+		sys.CloseAll([]int{ours[2], theirs[2]})
 		return []int{ours[1], ours[0]}, []int{theirs[0], theirs[1], theirs[1]}, nil
 	}
-	master, slave, err := openTerminal()
+	master, slave, err := sys.OpenTerminal()
 	if err != nil {
 		return nil, nil, fmt.Errorf("open a terminal: %w", err)
 	}
 	ws := unix.Winsize{Row: s.Rows, Col: s.Cols}
 	if err := unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, &ws); err != nil {
-		closeAll([]int{master, slave})
+		sys.CloseAll([]int{master, slave})
 		return nil, nil, fmt.Errorf("set the terminal's size: %w", err)
 	}
 	return []int{master}, []int{slave, slave, slave}, nil
@@ -84,16 +85,16 @@ func openStdio(s *spawnSpec) (ours, theirs []int, err error) {
 // openPipes returns the outer ends (stdin, stdout, stderr) and the child's.
 func openPipes() (ours, theirs []int, err error) {
 	for i := range 3 {
-		r, w, err := cloexecPipe()
+		r, w, err := sys.CloexecPipe()
 		if err != nil {
-			closeAll(append(ours, theirs...))
+			sys.CloseAll(append(ours, theirs...))
 			return nil, nil, fmt.Errorf("open a pipe: %w", err)
 		}
 		mine, yours := r, w
 		if i == 0 {
 			mine, yours = w, r
 		}
-		ours, theirs = append(ours, moveFD(mine)), append(theirs, moveFD(yours))
+		ours, theirs = append(ours, sys.MoveFD(mine)), append(theirs, sys.MoveFD(yours))
 		_ = unix.SetNonblock(ours[i], true)
 	}
 	return ours, theirs, nil
@@ -132,7 +133,7 @@ func runSpawn(args []string) int {
 	}
 	for _, l := range limits {
 		r := unix.Rlimit{}
-		setRlimit(&r, l[1], l[2])
+		sys.SetRlimit(&r, l[1], l[2])
 		if err := unix.Setrlimit(int(l[0]), &r); err != nil {
 			fmt.Fprintf(os.Stderr, "gc: limit %d: %v\n", l[0], err)
 			return 126
@@ -150,7 +151,7 @@ func waitPID(pid int) {
 		if err != nil || p.Zombie() {
 			return
 		}
-		if pollExit(pid) {
+		if sys.PollExit(pid) {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // errKeeperLost is every request's error when the keeper has died; errNotSent is
@@ -85,7 +86,7 @@ func (l *keeperLink) read(onExit func(exitNotice), onLost func()) {
 		}
 		switch f.kind {
 		case kindExit:
-			closeAll(f.fds)
+			sys.CloseAll(f.fds)
 			onExit(decodeExit(f.body))
 		case kindEntries:
 			if l.collect(lists, f) != nil {
@@ -151,7 +152,7 @@ func (l *keeperLink) collect(lists map[uint64]*linkReply, f frame) error {
 		list.entries = append(list.entries, e)
 		return nil
 	})
-	closeAll(fds)
+	sys.CloseAll(fds)
 	return err
 }
 
@@ -166,7 +167,7 @@ func (l *keeperLink) answer(seq uint64, r linkReply) {
 		ch <- r
 		return
 	}
-	closeAll(r.fds)
+	sys.CloseAll(r.fds)
 	if late && r.kind == kindSpawned {
 		l.undo(id, r)
 	}
@@ -316,7 +317,7 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 		return spawned{}, fmt.Errorf("%w: %w", api.ErrSpawn, unix.EMFILE)
 	}
 	if r.kind != kindSpawned {
-		closeAll(r.fds)
+		sys.CloseAll(r.fds)
 		return spawned{}, spawnError(s, errno, text)
 	}
 	out.FDs = r.fds

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
 func connPair(t testing.TB) (a, b *fdConn) {
 	t.Helper()
-	x, y, err := socketPair()
+	x, y, err := sys.SocketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +31,11 @@ func connPair(t testing.TB) (a, b *fdConn) {
 
 func TestFramesCarryBytesAndDescriptors(t *testing.T) {
 	a, b := connPair(t)
-	r, w, err := cloexecPipe()
+	r, w, err := sys.CloexecPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeAll([]int{r, w})
+	defer sys.CloseAll([]int{r, w})
 	body := fields(nil).str(tagID, "id").num(tagPID, 7).bytes(tagData, make([]byte, 300<<10))
 	done := make(chan error, 1)
 	go func() {
@@ -55,7 +56,7 @@ func TestFramesCarryBytesAndDescriptors(t *testing.T) {
 	if n, err := unix.Read(r, p[:]); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	closeAll(f.fds)
+	sys.CloseAll(f.fds)
 	if f, err := b.recv(); err != nil || f.kind != kindOK || len(f.fds) != 0 {
 		t.Fatal(f, err)
 	}
@@ -140,7 +141,7 @@ func startKeeperAlone(t *testing.T) *keeperLink {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	mine, theirs, err := socketPair()
+	mine, theirs, err := sys.SocketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func startKeeperAlone(t *testing.T) *keeperLink {
 		_ = l.tell(kindStop, "")
 		l.conn.close()
 		<-l.done
-		if err := waitProcess(t.Context(), l.info.PID); err != nil && t.Context().Err() == nil {
+		if err := sys.WaitProcess(t.Context(), l.info.PID); err != nil && t.Context().Err() == nil {
 			t.Error(err)
 		}
 	})
@@ -204,11 +205,11 @@ func TestKeeperRunsPipesToo(t *testing.T) {
 
 func TestKeeperHandsOverManyDescriptors(t *testing.T) {
 	l := startKeeperAlone(t)
-	r, w, err := cloexecPipe()
+	r, w, err := sys.CloexecPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeAll([]int{r, w})
+	defer sys.CloseAll([]int{r, w})
 	const n = 300 // more than fit into one message
 	for i := range n {
 		if err := l.deposit(string(rune('a'+i%26))+string(rune('0'+i/26)), []byte{byte(i)}, r, w); err != nil {
@@ -223,6 +224,6 @@ func TestKeeperHandsOverManyDescriptors(t *testing.T) {
 		if len(e.FDs) != 2 || e.Kind != entryDeposit {
 			t.Fatalf("%+v", e)
 		}
-		closeAll(e.FDs)
+		sys.CloseAll(e.FDs)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // A client that runs inside of a session makes that session show another one.
@@ -24,7 +25,7 @@ type peerKey struct{}
 
 // withPeer adds the pid at the other end to a connection's context.
 func withPeer(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, peerKey{}, peerPID(conn))
+	return context.WithValue(ctx, peerKey{}, sys.PeerPID(conn))
 }
 
 // around returns the running session that a process runs inside of; nil for none.

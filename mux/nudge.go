@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -285,7 +286,7 @@ func (n *nudge) modes() {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
 	n.bracket = n.s.term.Modes().BracketedPaste
-	n.cooked, n.crnl = cookedMode(n.s.fd)
+	n.cooked, n.crnl = sys.CookedMode(n.s.fd)
 	if n.s.rec.Pipes {
 		n.cooked, n.crnl, n.bracket = true, false, false
 	}
@@ -359,7 +360,7 @@ func (n *nudge) unread() (bytes int, known bool) {
 	if n.s.rec.Pipes {
 		return 0, false
 	}
-	return unreadInput(n.s.fd)
+	return sys.UnreadInput(n.s.fd)
 }
 
 // waitChange waits for a change, d or the end of ctx.

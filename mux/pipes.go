@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/vt"
 )
 
@@ -25,11 +26,11 @@ type stdin struct {
 // newStdin takes over what came with a session besides its output.
 func newStdin(rec sessionRecord, fds []int) *stdin {
 	if !rec.Pipes || len(fds) == 0 {
-		closeAll(fds)
+		sys.CloseAll(fds)
 		return nil
 	}
-	closeAll(fds[1:])
-	dup, err := unix.FcntlInt(uintptr(fds[0]), unix.F_DUPFD_CLOEXEC, highFD)
+	sys.CloseAll(fds[1:])
+	dup, err := unix.FcntlInt(uintptr(fds[0]), unix.F_DUPFD_CLOEXEC, sys.HighFD)
 	if err != nil {
 		unix.Close(fds[0])
 		return nil

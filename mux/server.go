@@ -21,6 +21,7 @@ import (
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/store"
 )
 
@@ -94,7 +95,7 @@ func runServer(args []string) int {
 		return 2
 	}
 	dropImage(serverLockFD + 1)
-	setProcessName(serverName)
+	sys.SetProcessName(serverName)
 	debug.SetGCPercent(recoveryGC)
 	unix.Umask(0o077)
 	if _, err := liftLimits(); err != nil { // an older keeper did not
@@ -102,8 +103,8 @@ func runServer(args []string) int {
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
-	control := moveFD(serverControlFD)
-	lock := moveFD(serverLockFD) // held as long as this process lives
+	control := sys.MoveFD(serverControlFD)
+	lock := sys.MoveFD(serverLockFD) // held as long as this process lives
 	srv := &server{
 		paths: api.Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
 		killed: slices.Contains(args[3:], serverKilled),
@@ -259,7 +260,7 @@ func (l peerListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := checkPeer(c); err != nil {
+		if err := sys.CheckPeer(c); err != nil {
 			slog.Warn("connection refused", "error", err)
 			c.Close()
 			continue

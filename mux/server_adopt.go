@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,7 +28,7 @@ func (srv *server) openTable(entries []keptEntry) error {
 			return err
 		}
 	}
-	fd, err := newMemory(srv.paths.Dir, slotSize*tableSize)
+	fd, err := sys.NewMemory(srv.paths.Dir, slotSize*tableSize)
 	if err != nil {
 		return err
 	}
@@ -114,17 +115,17 @@ func (srv *server) restoreSession(a adopted) {
 func (srv *server) adoptSession(e keptEntry) (*session, error) {
 	var rec sessionRecord
 	if err := json.Unmarshal(e.Data, &rec); err != nil || e.Own < 1 || len(e.FDs) < e.Own+1 {
-		closeAll(e.FDs)
+		sys.CloseAll(e.FDs)
 		return nil, fmt.Errorf("%w: an entry with %d descriptors (%v)", errProtocol, len(e.FDs), err)
 	}
 	in := newStdin(rec, e.FDs[1:e.Own])
 	watch := -1
 	if len(e.FDs) > e.Own+1 { // a descriptor of the process: an earlier keeper was its parent
 		watch = e.FDs[e.Own+1]
-		closeAll(e.FDs[e.Own+2:])
+		sys.CloseAll(e.FDs[e.Own+2:])
 	}
 	if !srv.table.take(rec.Slot) {
-		closeAll([]int{e.FDs[0], e.FDs[e.Own]})
+		sys.CloseAll([]int{e.FDs[0], e.FDs[e.Own]})
 		return nil, errors.New("its journal's slot belongs to another session")
 	}
 	j, err := openJournal(e.FDs[e.Own], srv.table.at(rec.Slot))

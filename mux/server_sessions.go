@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
@@ -203,7 +204,7 @@ func (srv *server) spareDescriptors() error {
 		return nil
 	}
 	var probes []int
-	defer func() { closeAll(probes) }()
+	defer func() { sys.CloseAll(probes) }()
 	for range sparedFDs {
 		fd, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
@@ -243,7 +244,7 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 	if rec.Slot, err = srv.table.alloc(); err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
-	fd, err := newMemory(srv.paths.Dir, journalSize)
+	fd, err := sys.NewMemory(srv.paths.Dir, journalSize)
 	if err != nil {
 		srv.table.release(rec.Slot)
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
@@ -264,7 +265,7 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 	if rec.Pipes && len(p.FDs) < 2 { // a keeper from before there were pipes gave a terminal
 		_ = unix.Kill(-p.PID, unix.SIGKILL)
 		_ = srv.currentLink().forget(rec.ID)
-		closeAll(p.FDs)
+		sys.CloseAll(p.FDs)
 		j.close()
 		srv.table.release(rec.Slot)
 		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", api.ErrSpawn)

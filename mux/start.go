@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -115,7 +116,7 @@ func connectClient(ctx context.Context, p api.Paths) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := checkPeer(conn); err != nil {
+		if err := sys.CheckPeer(conn); err != nil {
 			conn.Close()
 			return nil, err
 		}
@@ -184,7 +185,7 @@ func waitGone(ctx context.Context, p api.Paths, keeper, server int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, goneLimit, fmt.Errorf("%w: the server did not end within %v", api.ErrUnreachable, goneLimit))
 	defer cancel()
 	for _, pid := range []int{server, keeper} {
-		if err := waitProcess(ctx, pid); err != nil {
+		if err := sys.WaitProcess(ctx, pid); err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // The socket and the state directory may lie in a folder that others share. All
@@ -185,13 +186,13 @@ func wakeServer(d stateDir, lock *os.File) {
 	if err != nil || pid <= 1 {
 		return
 	}
-	signalProcess(pid, unix.SIGUSR1, func() bool { return isServer(pid, d) })
+	sys.SignalProcess(pid, unix.SIGUSR1, func() bool { return isServer(pid, d) })
 }
 
 // isServer reports whether a process is a server of this user's for the
 // directory.
 func isServer(pid int, d stateDir) bool {
-	if uid, err := processUID(pid); err != nil || uid != os.Geteuid() {
+	if uid, err := sys.ProcessUID(pid); err != nil || uid != os.Geteuid() {
 		return false
 	}
 	argv, err := proctree.Cmdline(pid)

@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newMemory returns memory without a name that lives as long as somebody has a
+// NewMemory returns memory without a name that lives as long as somebody has a
 // descriptor of it.
-func newMemory(_ string, size int64) (int, error) {
+func NewMemory(_ string, size int64) (int, error) {
 	fd, err := unix.MemfdCreate("gc-journal", unix.MFD_CLOEXEC)
 	if err != nil {
 		return -1, fmt.Errorf("memfd: %w", err)
@@ -20,22 +20,22 @@ func newMemory(_ string, size int64) (int, error) {
 	return fd, nil
 }
 
-// giveBack frees the pages of mapped memory at off; it reads as zero then.
-func giveBack(fd int, off int64, mem []byte) {
-	if giveBackFile(fd, off, int64(len(mem))) != nil {
+// PunchHole frees the pages of mapped memory at off; it reads as zero then.
+func PunchHole(fd int, off int64, mem []byte) {
+	if PunchHoleFile(fd, off, int64(len(mem))) != nil {
 		clear(mem)
 	}
 }
 
-// giveBackFile frees whole pages of a part that is not mapped.
-func giveBackFile(fd int, off, n int64) error {
+// PunchHoleFile frees whole pages of a part that is not mapped.
+func PunchHoleFile(fd int, off, n int64) error {
 	n = (n + 4095) &^ 4095
 	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }
 
-// touched is the end, counted from off, of what takes memory in the n bytes
+// DataEnd is the end, counted from off, of what takes memory in the n bytes
 // from off on.
-func touched(fd int, off int64, n int) int {
+func DataEnd(fd int, off int64, n int) int {
 	end := 0
 	for at := off; at < off+int64(n); {
 		data, err := unix.Seek(fd, at, unix.SEEK_DATA)

@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// openProcess returns a descriptor of the process, -1 when it is gone.
-func openProcess(pid int, start uint64) int {
+// OpenProcess returns a descriptor of the process, -1 when it is gone.
+func OpenProcess(pid int, start uint64) int {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return -1
@@ -27,15 +27,15 @@ func openProcess(pid int, start uint64) int {
 	return fd
 }
 
-// awaitProcess waits for the end of the process behind fd, and tells its wait
+// AwaitProcess waits for the end of the process behind fd, and tells its wait
 // status where the kernel does: of a process that its new parent has not reaped
 // yet in /proc, of another by its descriptor (PIDFD_INFO_EXIT, Linux 6.15). ok
 // is false when done was closed first.
-func awaitProcess(fd, pid int, start uint64, done <-chan struct{}) (ws unix.WaitStatus, known, ok bool) {
+func AwaitProcess(fd, pid int, start uint64, done <-chan struct{}) (ws unix.WaitStatus, known, ok bool) {
 	if fd < 0 {
 		return 0, false, true
 	}
-	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, highFD)
+	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, HighFD)
 	if err != nil {
 		return 0, false, true
 	}

@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// checkPeer returns ErrForeign unless the other end of a unix connection runs
+// CheckPeer returns ErrForeign unless the other end of a unix connection runs
 // as the same user.
-func checkPeer(conn net.Conn) error {
+func CheckPeer(conn net.Conn) error {
 	uid, err := askPeer(conn, peerUID)
 	if errors.Is(err, errNoPeer) {
 		return nil
@@ -24,8 +24,8 @@ func checkPeer(conn net.Conn) error {
 	return nil
 }
 
-// peerPID is the process that made a unix connection; 0 when that is not known.
-func peerPID(conn net.Conn) int {
+// PeerPID is the process that made a unix connection; 0 when that is not known.
+func PeerPID(conn net.Conn) int {
 	pid, err := askPeer(conn, peerProcess)
 	if err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"context"
@@ -27,8 +27,8 @@ func peerProcess(fd int) (int, error) {
 	return int(cred.Pid), nil
 }
 
-// waitProcess waits until the process has ended; a pid that is not there has.
-func waitProcess(ctx context.Context, pid int) error {
+// WaitProcess waits until the process has ended; a pid that is not there has.
+func WaitProcess(ctx context.Context, pid int) error {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) || pid <= 0 {
 		return nil
@@ -52,16 +52,16 @@ func waitProcess(ctx context.Context, pid int) error {
 	}
 }
 
-// processUID is the user that a process runs as.
-func processUID(pid int) (int, error) {
+// ProcessUID is the user that a process runs as.
+func ProcessUID(pid int) (int, error) {
 	var st unix.Stat_t
 	err := unix.Stat("/proc/"+strconv.Itoa(pid), &st)
 	return int(st.Uid), err
 }
 
-// signalProcess sends a signal to the process when it is the right one; it
+// SignalProcess sends a signal to the process when it is the right one; it
 // cannot become another one in between.
-func signalProcess(pid int, sig unix.Signal, right func() bool) {
+func SignalProcess(pid int, sig unix.Signal, right func() bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return

@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"context"
@@ -22,9 +22,9 @@ func peerProcess(fd int) (int, error) {
 	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 }
 
-// waitProcess waits until the process has ended; there is no descriptor to
+// WaitProcess waits until the process has ended; there is no descriptor to
 // wait on without being its parent.
-func waitProcess(ctx context.Context, pid int) error {
+func WaitProcess(ctx context.Context, pid int) error {
 	for pid > 0 {
 		if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
 			return nil
@@ -38,8 +38,8 @@ func waitProcess(ctx context.Context, pid int) error {
 	return nil
 }
 
-// processUID is the user that a process runs as.
-func processUID(pid int) (int, error) {
+// ProcessUID is the user that a process runs as.
+func ProcessUID(pid int) (int, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
 		return -1, err
@@ -47,8 +47,8 @@ func processUID(pid int) (int, error) {
 	return int(k.Eproc.Ucred.Uid), nil
 }
 
-// signalProcess sends a signal to the process when it is the right one.
-func signalProcess(pid int, sig unix.Signal, right func() bool) {
+// SignalProcess sends a signal to the process when it is the right one.
+func SignalProcess(pid int, sig unix.Signal, right func() bool) {
 	if right() {
 		_ = unix.Kill(pid, sig)
 	}

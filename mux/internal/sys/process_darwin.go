@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"time"
@@ -8,15 +8,15 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// openProcess: this system has no descriptors of processes.
-func openProcess(int, uint64) int { return -1 }
+// OpenProcess: this system has no descriptors of processes.
+func OpenProcess(int, uint64) int { return -1 }
 
 // foreignStep is how often a process that is nobody's child is looked at.
 const foreignStep = 100 * time.Millisecond
 
-// awaitProcess waits for the end of the process. Its status is not known: only
+// AwaitProcess waits for the end of the process. Its status is not known: only
 // a parent is told.
-func awaitProcess(_, pid int, start uint64, done <-chan struct{}) (ws unix.WaitStatus, known, ok bool) {
+func AwaitProcess(_, pid int, start uint64, done <-chan struct{}) (ws unix.WaitStatus, known, ok bool) {
 	for {
 		p, err := proctree.Get(pid)
 		if err != nil || p.Zombie() || start != 0 && p.Start != start {

@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dup2 makes the descriptor to a copy of from, closed by exec.
-func dup2(from, to int) error {
+// Dup2 makes the descriptor to a copy of from, closed by exec.
+func Dup2(from, to int) error {
 	flags := unix.O_CLOEXEC
 	if to <= 2 {
 		flags = 0
@@ -25,9 +25,9 @@ type removals struct {
 	names []string
 }
 
-// watchRemovals watches the folders. The watch is there, and may be nil, also
+// WatchRemovals watches the folders. The watch is there, and may be nil, also
 // with an error.
-func watchRemovals(names []string, dirs ...string) (*removals, error) {
+func WatchRemovals(names []string, dirs ...string) (*removals, error) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("watch the state directory: %w", err)
@@ -42,8 +42,8 @@ func watchRemovals(names []string, dirs ...string) (*removals, error) {
 	return w, nil
 }
 
-// wait returns when something was removed, or done is closed.
-func (w *removals) wait(done <-chan struct{}) {
+// Wait returns when something was removed, or done is closed.
+func (w *removals) Wait(done <-chan struct{}) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -77,7 +77,7 @@ func (w *removals) removed(b []byte) bool {
 	return false
 }
 
-func (w *removals) close() {
+func (w *removals) Close() {
 	if w != nil {
 		w.f.Close()
 	}

@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"errors"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal returns the ends of a new terminal, above the descriptors that
+// OpenTerminal returns the ends of a new terminal, above the descriptors that
 // children get by number. The master does not block: that is a property of the
 // description, which the server shares.
-func openTerminal() (master, slave int, err error) {
+func OpenTerminal() (master, slave int, err error) {
 	m, t, err := pty.Open()
 	if err != nil {
 		return -1, -1, err
@@ -27,7 +27,7 @@ func openTerminal() (master, slave int, err error) {
 	}
 	err = errors.Join(unix.SetNonblock(master, true), unix.SetNonblock(slave, false))
 	if err != nil {
-		closeAll([]int{master, slave})
+		CloseAll([]int{master, slave})
 	}
 	return master, slave, err
 }
@@ -41,7 +41,7 @@ func dupHigh(f *os.File) (int, error) {
 	}
 	fd, dupErr := -1, error(nil)
 	if err := raw.Control(func(old uintptr) {
-		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, highFD)
+		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, HighFD)
 	}); err != nil {
 		return -1, err
 	}

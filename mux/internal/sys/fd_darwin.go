@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"syscall"
@@ -17,8 +17,8 @@ func cloexecPair() ([2]int, error) {
 	return p, err
 }
 
-// cloexecPipe returns the reading and the writing end.
-func cloexecPipe() (r, w int, err error) {
+// CloexecPipe returns the reading and the writing end.
+func CloexecPipe() (r, w int, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	var p [2]int
@@ -30,8 +30,8 @@ func cloexecPipe() (r, w int, err error) {
 	return p[0], p[1], nil
 }
 
-// setSubreaper: there is none on this system. Orphans go to launchd, and the
+// SetSubreaper: there is none on this system. Orphans go to launchd, and the
 // process tree is found by session and environment.
-func setSubreaper() {}
+func SetSubreaper() {}
 
-func setProcessName(string) {}
+func SetProcessName(string) {}

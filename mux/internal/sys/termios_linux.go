@@ -1,10 +1,10 @@
-package mux
+package sys
 
 import "golang.org/x/sys/unix"
 
-// cookedMode reports whether the terminal edits lines itself (ICANON) and
+// CookedMode reports whether the terminal edits lines itself (ICANON) and
 // turns CR into LF (ICRNL). The master shows the slave's settings.
-func cookedMode(fd int) (canonical, crnl bool) {
+func CookedMode(fd int) (canonical, crnl bool) {
 	if fd < 0 {
 		return false, false
 	}
@@ -15,17 +15,17 @@ func cookedMode(fd int) (canonical, crnl bool) {
 	return t.Lflag&unix.ICANON != 0, t.Iflag&unix.ICRNL != 0
 }
 
-// signalsInput reports whether the terminal makes SIGINT of Ctrl-C and drops the
+// SignalsInput reports whether the terminal makes SIGINT of Ctrl-C and drops the
 // input before it (ISIG without NOFLSH).
-func signalsInput(fd int) bool {
+func SignalsInput(fd int) bool {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	return err == nil && t.Lflag&(unix.ISIG|unix.NOFLSH) == unix.ISIG && t.Cc[unix.VINTR] == 0x03
 }
 
-// unreadInput is how many bytes of input the program has not read; in cooked
+// UnreadInput is how many bytes of input the program has not read; in cooked
 // mode those of finished lines. Only the slave tells, so it is opened for a
 // moment, without becoming anybody's terminal.
-func unreadInput(fd int) (n int, known bool) {
+func UnreadInput(fd int) (n int, known bool) {
 	if fd < 0 {
 		return 0, false
 	}

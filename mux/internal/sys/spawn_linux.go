@@ -1,4 +1,4 @@
-package mux
+package sys
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinCgroup makes the child be born in the cgroup directory; "" is none.
-func joinCgroup(attr *syscall.SysProcAttr, dir string) (closeFD func(), err error) {
+// JoinCgroup makes the child be born in the cgroup directory; "" is none.
+func JoinCgroup(attr *syscall.SysProcAttr, dir string) (closeFD func(), err error) {
 	if dir == "" {
 		return func() {}, nil
 	}
@@ -21,10 +21,10 @@ func joinCgroup(attr *syscall.SysProcAttr, dir string) (closeFD func(), err erro
 	return func() { unix.Close(fd) }, nil
 }
 
-func setRlimit(r *unix.Rlimit, soft, hard uint64) { r.Cur, r.Max = soft, hard }
+func SetRlimit(r *unix.Rlimit, soft, hard uint64) { r.Cur, r.Max = soft, hard }
 
-// pollExit blocks until the process ended; false when it cannot tell.
-func pollExit(pid int) bool {
+// PollExit blocks until the process ended; false when it cannot tell.
+func PollExit(pid int) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return errors.Is(err, unix.ESRCH)

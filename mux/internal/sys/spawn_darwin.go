@@ -1,0 +1,21 @@
+package sys
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// JoinCgroup refuses: there are no cgroups on this system.
+func JoinCgroup(_ *syscall.SysProcAttr, dir string) (closeFD func(), err error) {
+	if dir != "" {
+		return nil, fmt.Errorf("cgroup %s: not supported on this system", dir)
+	}
+	return func() {}, nil
+}
+
+func SetRlimit(r *unix.Rlimit, soft, hard uint64) { r.Cur, r.Max = soft, hard }
+
+// PollExit cannot tell: only a parent is told.
+func PollExit(int) bool { return false }

@@ -318,7 +318,7 @@ func (srv *server) killAll(ctx context.Context, all []*session) error {
 		s.mu.Unlock()
 	}
 	defer killLate(killAllGrace, all...)()
-	if err := proctree.Kill(ctx, withCgroups(forest(all), all...), killAllGrace); err != nil {
+	if err := proctree.Kill(ctx, withCgroups(forest(all).Scanner(), all...), killAllGrace); err != nil {
 		return fmt.Errorf("kill %d sessions: %w", len(all), err)
 	}
 	ctx, cancel := noticeLimit(ctx)
@@ -375,7 +375,7 @@ func (srv *server) sweepBatch(batch []*session) {
 	if len(batch) == 0 {
 		return
 	}
-	left, err := srv.withoutHeirs(withCgroups(forest(batch), batch...), batch)()
+	left, err := srv.withoutHeirs(withCgroups(forest(batch).Scanner(), batch...), batch)()
 	if err != nil || len(left) == 0 {
 		return
 	}
@@ -388,7 +388,7 @@ func (srv *server) sweepBatch(batch []*session) {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		defer killLate(sweepGrace, batch...)()
-		if err := proctree.Kill(ctx, srv.withoutHeirs(withCgroups(forest(batch), batch...), batch), sweepGrace); err != nil {
+		if err := proctree.Kill(ctx, srv.withoutHeirs(withCgroups(forest(batch).Scanner(), batch...), batch), sweepGrace); err != nil {
 			slog.Warn("cannot end all processes of ended sessions", "sessions", len(batch), "error", err)
 		}
 	})

@@ -147,6 +147,15 @@ func (s *session) tree() proctree.Tree {
 	return proctree.Tree{Root: s.pid, RootStart: s.start, SID: s.pid, ID: s.rec.ID}
 }
 
+// forest identifies the processes of many sessions.
+func forest(all []*session) proctree.Forest {
+	f := make(proctree.Forest, len(all))
+	for i, s := range all {
+		f[i] = s.tree()
+	}
+	return f
+}
+
 // silent is how long there was no output, if ever. mu is held.
 func (s *session) silent() time.Duration {
 	return max(0, s.srv.clock.Since(unixTime(max(s.lastOut, s.born))))

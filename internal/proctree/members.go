@@ -36,51 +36,69 @@ func (t Tree) Members() ([]Proc, error) {
 // Scanner returns Members for repeated use, as in Kill: it reads the
 // environment of each process once, which is most of the work. The function is
 // not safe for concurrent use.
-func (t Tree) Scanner() func() ([]Proc, error) {
-	type verdict struct{ marked, known bool }
-	cache := make(map[key]verdict)
-	cached := func(p Proc, id string) (is, known bool) {
-		v := cache[key{p.PID, p.Start}]
-		if !v.known {
-			v.marked, v.known = marked(p, id)
-			cache[key{p.PID, p.Start}] = v
+func (t Tree) Scanner() func() ([]Proc, error) { return Forest{t}.Scanner() }
+
+func (t Tree) members(all []Proc, marked markedFunc) []Proc { return Forest{t}.members(all, marked) }
+
+// Forest is a set of trees that one scan of the process table lists.
+type Forest []Tree
+
+// Scanner is Tree.Scanner for all trees together.
+func (f Forest) Scanner() func() ([]Proc, error) {
+	cache := make(map[key]bool)
+	cached := func(p Proc, ids map[string]bool) (is, known bool) {
+		is, known = cache[key{p.PID, p.Start}]
+		if !known {
+			if is, known = marked(p, ids); known {
+				cache[key{p.PID, p.Start}] = is
+			}
 		}
-		return v.marked, v.known
+		return is, known
 	}
 	return func() ([]Proc, error) {
 		all, err := Table()
 		if err != nil {
 			return nil, err
 		}
-		return t.members(all, cached), nil
+		return f.members(all, cached), nil
 	}
 }
 
-// members selects from a table; marked checks a process's environment.
-func (t Tree) members(all []Proc, marked func(Proc, string) (is, known bool)) []Proc {
-	reused := t.reused(all)
+// markedFunc reports whether a process's environment has one of the ids.
+type markedFunc = func(p Proc, ids map[string]bool) (is, known bool)
+
+// members selects from a table.
+func (f Forest) members(all []Proc, marked markedFunc) []Proc {
+	roots, sessions := make(map[int]bool, len(f)), make(map[int]bool, len(f))
+	ids := make(map[string]bool, len(f))
+	for _, t := range f {
+		roots[t.Root], sessions[t.SID], ids[t.ID] = true, true, true
+	}
+	delete(roots, 0)
+	delete(sessions, 0)
+	delete(ids, "")
+	reused := f.reused(all)
 	in := make(map[int]bool)
 	for _, p := range all {
-		switch {
-		case t.Root > 0 && p.PID == t.Root:
-			in[p.PID] = !reused[t.Root]
-		case t.SID > 0 && p.SID == t.SID:
-			in[p.PID] = !reused[t.SID]
-		}
-		if !in[p.PID] && t.ID != "" && !p.Zombie() {
-			in[p.PID], _ = marked(p, t.ID)
+		in[p.PID] = roots[p.PID] && !reused[p.PID] || sessions[p.SID] && !reused[p.SID]
+		if !in[p.PID] && len(ids) > 0 && !p.Zombie() {
+			in[p.PID], _ = marked(p, ids)
 		}
 	}
 	return withDescendants(all, in)
 }
 
-// reused reports for Root and SID whether the number now belongs to a process
+// reused are the numbers of roots and sessions that now belong to processes
 // younger than the root.
-func (t Tree) reused(all []Proc) map[int]bool {
+func (f Forest) reused(all []Proc) map[int]bool {
+	starts := make(map[int]uint64, len(f))
+	for _, t := range f {
+		starts[t.Root], starts[t.SID] = t.RootStart, t.RootStart
+	}
 	found := make(map[int]bool)
 	for _, p := range all {
-		if p.PID == t.Root || p.PID == t.SID {
-			found[p.PID] = t.RootStart != 0 && p.Start > t.RootStart
+		if start := starts[p.PID]; start != 0 && p.Start > start {
+			found[p.PID] = true
 		}
 	}
 	return found

@@ -109,9 +109,12 @@ func environOf(p Proc) (map[string]string, bool, error) {
 	return env, true, err
 }
 
-func marked(p Proc, id string) (is, known bool) {
+func marked(p Proc, ids map[string]bool) (is, known bool) {
 	_, _, env, err := procArgs(p.PID)
-	return err == nil && (slices.Contains(env, SessionVar+"="+id) || slices.Contains(env, MarkVar+"="+id)), true
+	return err == nil && slices.ContainsFunc(env, func(kv string) bool {
+		name, value, _ := strings.Cut(kv, "=")
+		return (name == SessionVar || name == MarkVar) && ids[value]
+	}), true
 }
 
 func cmdline(pid int) ([]string, error) {

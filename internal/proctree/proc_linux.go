@@ -183,19 +183,19 @@ func environBounds(pid int) (start, end uint64, err error) {
 	return start, end, err
 }
 
-// marked reports whether a process was started with the marker id; known is
+// marked reports whether a process was started with one of the marker ids; known is
 // false if that cannot be determined yet. A process whose environment is not
 // readable is not marked.
-func marked(p Proc, id string) (is, known bool) {
+func marked(p Proc, ids map[string]bool) (is, known bool) {
 	data, known, err := stableEnviron(p)
 	if err != nil || !known {
 		return false, known
 	}
-	want, other := []byte(SessionVar+"="+id), []byte(MarkVar+"="+id)
 	for len(data) > 0 {
 		var kv []byte
 		kv, data, _ = bytes.Cut(data, []byte{0})
-		if bytes.Equal(kv, want) || bytes.Equal(kv, other) {
+		name, value, _ := bytes.Cut(kv, []byte{'='})
+		if (string(name) == SessionVar || string(name) == MarkVar) && ids[string(value)] {
 			return true, true
 		}
 	}

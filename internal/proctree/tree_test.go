@@ -29,7 +29,7 @@ var fixture = []Proc{
 }
 
 func TestTreeMembers(t *testing.T) {
-	isMarked := func(p Proc, id string) (is, known bool) { return p.PID == 40 && id == "mark", true }
+	isMarked := func(p Proc, ids map[string]bool) (is, known bool) { return p.PID == 40 && ids["mark"], true }
 	reused := slices.Clone(fixture)
 	reused[1].Start = 500
 	cases := []struct {
@@ -53,5 +53,28 @@ func TestTreeMembers(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+// TestForestMembers: the members of all trees, also where a pid of one was reused.
+func TestForestMembers(t *testing.T) {
+	isMarked := func(p Proc, ids map[string]bool) (is, known bool) { return p.PID == 40 && ids["mark"], true }
+	reused := slices.Clone(fixture)
+	reused[1].Start = 500
+	f := Forest{{Root: 10, SID: 10, RootStart: 100, ID: "other"}, {Root: 50, SID: 50, RootStart: 108, ID: "mark"}}
+	for name, c := range map[string]struct {
+		table []Proc
+		want  []int
+	}{
+		"all":    {fixture, []int{10, 11, 12, 13, 30, 31, 40, 41, 50}},
+		"reused": {reused, []int{40, 41, 50}},
+		"ended":  {fixture[9:], []int{50}},
+	} {
+		if got := pids(f.members(c.table, isMarked)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	if got := pids(Forest{}.members(fixture, isMarked)); got != nil {
+		t.Errorf("no trees have %v", got)
 	}
 }

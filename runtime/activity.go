@@ -7,13 +7,13 @@ import (
 	"gascity.dev/gc/internal/rule"
 )
 
-// What an agent is doing, as far as there is evidence for it.
+// What an agent is doing, as far as there is evidence.
 const (
 	ActivityStarting = rule.StateStarting
 	ActivityIdle     = rule.StateIdle
 	ActivityWorking  = rule.StateWorking
-	ActivityBlocked  = rule.StateBlocked // Kind says by what, Pending holds the question where it is known
-	ActivityDone     = rule.StateDone    // idle with news, until the next turn or a person's look
+	ActivityBlocked  = rule.StateBlocked // Kind says by what, Pending holds the question if known
+	ActivityDone     = rule.StateDone    // idle with news, until the next turn or until a person has seen it
 	ActivityError    = rule.StateError
 	ActivityStuck    = rule.StateStuck
 	ActivityExited   = rule.StateExited
@@ -29,7 +29,7 @@ const (
 	BlockedRateLimit  = rule.KindRateLimit
 )
 
-// Activity is what an agent is doing, who says so, and why it is believed.
+// Activity is what an agent is doing, with the source and its evidence.
 type Activity struct {
 	State    string       `json:"state"`
 	Kind     string       `json:"kind,omitempty"`     // ActivityBlocked only
@@ -37,59 +37,56 @@ type Activity struct {
 	Evidence string       `json:"evidence,omitempty"` // rule and matched line
 	Since    time.Time    `json:"since,omitzero"`
 	Pending  *Interaction `json:"pending,omitempty"`
-	// Sources are what each source of evidence says, the strongest first; nil
-	// where the backend does not tell.
+	// Sources are the findings of each source of evidence, the strongest first; nil
+	// if the backend does not report them.
 	Sources []ActivitySource `json:"sources,omitempty"`
 }
 
 // ActivitySource is what one source of evidence says.
 type ActivitySource struct {
 	Source   string    `json:"source"`
-	State    string    `json:"state,omitempty"` // "": nothing, and Evidence says why
+	State    string    `json:"state,omitempty"` // "": no finding; Evidence says why
 	Kind     string    `json:"kind,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
 	Evidence string    `json:"evidence"`
 }
 
-// ActivityProvider tells what an agent is doing.
+// ActivityProvider reports what an agent is doing.
 type ActivityProvider interface {
 	// Activity answers from evidence only: without any the state is
 	// ActivityUnknown and the error nil. ErrSessionNotFound without a session.
 	Activity(ctx context.Context, name string) (Activity, error)
 }
 
-// SeenProvider takes note that a person looked at an agent.
+// SeenProvider records that a person has seen an agent's news.
 type SeenProvider interface {
-	// Seen makes an agent that is ActivityDone an idle one. Nil where there is
-	// no news; ErrSessionNotFound without a session.
+	// Seen turns ActivityDone into ActivityIdle. Nil without news;
+	// ErrSessionNotFound without a session.
 	Seen(ctx context.Context, name string) error
 }
 
-// ManyActivities tells what many agents are doing with one question to the
-// backend.
+// ManyActivities reports what many agents are doing in one request to the backend.
 type ManyActivities interface {
-	// Activities answers for those of the sessions that run, by name, and waits
-	// for nothing.
+	// Activities answers for the sessions that run, by name, without waiting.
 	Activities(ctx context.Context, names []string) (map[string]SessionActivity, error)
 }
 
-// ManyProcesses asks for the processes of many sessions with one question to
-// the backend.
+// ManyProcesses checks the processes of many sessions in one request to the
+// backend.
 type ManyProcesses interface {
-	// SeenAlive returns those of the sessions, given with their process names,
-	// in which such a process was seen. It is no answer for the others.
+	// SeenAlive takes sessions with their process names and returns those in which
+	// such a process was seen. Nothing is known about the others.
 	SeenAlive(ctx context.Context, names map[string][]string) ([]string, error)
 }
 
-// SessionActivity is an Activity without Sources, and when there was input or
-// output last; zero when that is not known.
+// SessionActivity is an Activity without Sources.
 type SessionActivity struct {
 	Activity
-	Last time.Time
-	Line string // the last one of the screen; "" where it was not asked for
+	Last time.Time // of the last input or output; zero if unknown
+	Line string    // the last line of the screen; "" if not requested
 }
 
-// Interaction is a question that blocks an agent until somebody answers it.
+// Interaction is a question that blocks an agent until it is answered.
 type Interaction struct {
 	RequestID string            `json:"request_id"` // changes with every new question
 	Kind      string            `json:"kind"`       // as Activity.Kind
@@ -100,20 +97,19 @@ type Interaction struct {
 
 // Answer answers an [Interaction].
 type Answer struct {
-	RequestID string            `json:"request_id"` // empty: whatever is asked now
-	Action    string            `json:"action"`     // the label of one of the options, whole
+	RequestID string            `json:"request_id"` // empty: the question on the screen
+	Action    string            `json:"action"`     // the whole label of one of the options
 	Text      string            `json:"text,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
 // InteractionProvider shows and answers blocking questions.
 type InteractionProvider interface {
-	// Pending returns the question that stands now, nil when none does.
-	// ErrSessionNotFound without a session; ErrInteractionUnsupported where
-	// this session's questions cannot be seen.
+	// Pending returns the open question, nil if there is none.
+	// ErrSessionNotFound without a session; ErrInteractionUnsupported if this
+	// session's questions cannot be seen.
 	Pending(ctx context.Context, name string) (*Interaction, error)
-	// Respond gives the answer and returns when the question is seen to be
-	// gone. A question that is not the one asked for, or an option that it does
-	// not have, is an error and nothing is typed.
+	// Respond answers, and returns once the question has disappeared. If another
+	// question is open, or it lacks the option, Respond fails and types nothing.
 	Respond(ctx context.Context, name string, a Answer) error
 }

@@ -10,8 +10,8 @@ import (
 //
 //	[city] agent . 2026-03-01T15:04:05
 //
-// For an agent without hooks a line follows that tells it how to get its
-// context. The time is shown in at's own zone.
+// For an agent without hooks a second line says how to get its context. The time
+// is shown in at's zone.
 func Beacon(city, agent string, at time.Time, hooks bool) string {
 	line := fmt.Sprintf("[%s] %s . %s", city, agent, at.Format("2006-01-02T15:04:05"))
 	if !hooks {

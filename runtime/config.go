@@ -10,43 +10,43 @@ import (
 	"gascity.dev/gc/internal/rule"
 )
 
-// OneShot is the Lifecycle of bounded work: ending is success, not a crash.
+// OneShot is the Lifecycle of bounded work: its end is a success, not a crash.
 const OneShot = "one_shot"
 
 // Config says what a session runs and how it becomes ready. All-zero hints
 // mean: create the session, run the command, do nothing else.
 type Config struct {
-	WorkDir string            // absolute; empty = the home folder
+	WorkDir string            // absolute; empty = the home directory
 	Command string            // a shell command line; empty = the user's shell
 	Env     map[string]string // added to the base environment; "" unsets the variable
-	BaseEnv map[string]string // below Env: what config inherits from the caller; in no fingerprint
+	BaseEnv map[string]string // below Env: inherited from the caller; not in fingerprints
 
-	Transport string // who is to host it ("tmux", "exec:…"); "" = no wish. Routers look at it, in no fingerprint
+	Transport string // provider that should host it ("tmux", "exec:…"); "" = any. For routers; not in fingerprints
 	Lifecycle string // "" long-lived, or OneShot
 	Upstream  string // identity of the model service; in the launch fingerprint
 
-	PromptSuffix string // shell-quoted prompt appended to Command; in no fingerprint
+	PromptSuffix string // shell-quoted prompt appended to Command; not in fingerprints
 	PromptFlag   string // put before PromptSuffix when set
 
 	ReadyPromptPrefix      string   // a line with this prefix on the screen means ready
-	ReadyDelayMs           int      // without a prefix: wait this long
+	ReadyDelayMs           int      // without a prefix: wait this long, in ms
 	ProcessNames           []string // names that prove the agent alive
 	EmitsPermissionWarning bool
 	AcceptStartupDialogs   *bool        // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
-	KeepChecks             bool         // config lets the agent ask: a dialog that would end that is not answered
-	Dialogs                []Dialog     // known besides the built-in ones, and before them
-	StatusRules            []StatusRule // what the agent's screen tells of what it is doing
-	Composer               Composer     // what the agent makes of typed text; in no fingerprint
-	ReportsStatus          bool         // the program reports its status (OSC 7501): for a while nothing weaker says that it is ready
-	InterruptKeys          []string     // what interrupts a turn, one after the other; empty: Ctrl-C
+	KeepChecks             bool         // the agent may ask for permission: dialogs that would turn that off are not answered
+	Dialogs                []Dialog     // known dialogs, before the built-in ones
+	StatusRules            []StatusRule // how the agent's screen shows what it is doing
+	Composer               Composer     // how the agent treats typed text; not in fingerprints
+	ReportsStatus          bool         // the program reports its status (OSC 7501): at first, weaker evidence of readiness does not count
+	InterruptKeys          []string     // keys that interrupt a turn, in order; empty: Ctrl-C
 	MouseOn                bool
 	Nudge                  string // typed when ready
 
 	PreStart           []string      // shell commands before the session exists; a failure aborts
-	PreStartTimeout    time.Duration // for each of them; 0 = the deadline of the start
+	PreStartTimeout    time.Duration // for each command; 0 = the deadline of the start
 	SessionSetup       []string      // shell commands after creation, with GC_SESSION set
 	SessionSetupScript string
-	SetupTimeout       time.Duration // for each of those commands; 0 = 10 s
+	SetupTimeout       time.Duration // for each setup command; 0 = 10 s
 	SessionLive        []string      // idempotent, run again by RunLive
 
 	ProviderName        string
@@ -62,33 +62,32 @@ type Config struct {
 	ScrollbackLines int   // 0 = the backend's default
 	ScrollbackBytes int64 // 0 = the backend's default
 
-	Resources Resources // bounds of the session's processes, where the backend can hold them
-	Record    bool      // keep a recording of the output, where the backend can
+	Resources Resources // limits on the session's processes, if the backend can enforce them
+	Record    bool      // keep a recording of the output, if the backend can
 }
 
-// Resources bound all processes of a session together; zero is no bound. They
-// are in no fingerprint: another bound restarts nothing.
+// Resources limit all processes of a session together; zero is no limit. They are
+// not in fingerprints: a changed limit restarts nothing.
 type Resources struct {
 	MemoryBytes int64
 	CPUs        float64 // processors
 	PIDs        int     // processes and threads
 }
 
-// Dialog is a known dialog: what identifies it, what it offers, and the one
-// label that may be confirmed.
+// Dialog is a known dialog; see [rule.Dialog].
 type Dialog = rule.Dialog
 
-// StatusRule is a rule about what an agent's screen tells; see [rule.Status].
+// StatusRule reads an agent's state from its screen; see [rule.Status].
 type StatusRule = rule.Status
 
-// Composer is what an agent's input line makes of a message; see [rule.Composer].
+// Composer is how an agent's input line treats a message; see [rule.Composer].
 type Composer = rule.Composer
 
 // CopyFile is one entry staged before the command runs.
 type CopyFile struct {
 	Src         string
 	RelDst      string // empty = the work dir
-	Probed      bool   // found by looking rather than configured
+	Probed      bool   // found, not configured; may be missing
 	ContentHash string
 }
 
@@ -109,12 +108,12 @@ func TextContent(s string) []ContentBlock {
 	return []ContentBlock{{Type: BlockText, Text: s}}
 }
 
-// RawContent wraps a string as one message that is typed as it is.
+// RawContent wraps a string as one message that is typed unchanged.
 func RawContent(s string) []ContentBlock {
 	return []ContentBlock{{Type: BlockRaw, Text: s}}
 }
 
-// IsRaw reports a message that is to be typed as it is.
+// IsRaw reports whether a message must be typed unchanged.
 func IsRaw(blocks []ContentBlock) bool {
 	return slices.ContainsFunc(blocks, func(b ContentBlock) bool { return b.Type == BlockRaw })
 }

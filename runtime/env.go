@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/internal/environ"
 )
 
-// Environment builds the whole environment of a session, sorted: the inherited
+// Environment returns the whole environment of a session, sorted: the inherited
 // variables of caller, then each layer. A layer's "" unsets a variable.
 func Environment(caller []string, layers ...map[string]string) []string {
 	env := map[string]string{}

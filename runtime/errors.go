@@ -24,16 +24,16 @@ var (
 	ErrBackendUnreachable       = errors.New("cannot reach the session backend")
 	ErrBackendBusy              = errors.New("the session backend takes no new session")
 
-	// ErrStartupBlocked is a start that stopped at a dialog that only a person
-	// may answer; the error is a *StartupBlocked.
+	// ErrStartupBlocked: the start stopped at a dialog that only a person may
+	// answer. The error is a *StartupBlocked.
 	ErrStartupBlocked = errors.New("a dialog blocks the start")
-	// ErrQuestion is a question that is not the one that was asked about, does not
-	// have the option, or did not go away.
+	// ErrQuestion: another question is open, it lacks the option, or it did not
+	// disappear.
 	ErrQuestion = errors.New("the question was not answered")
 )
 
-// IsBackendFailure reports whether the error of a Start is the backend's: it says
-// nothing about the program, and a later try may succeed.
+// IsBackendFailure reports whether a Start failed because of its backend: the error
+// says nothing about the program, and a retry may succeed.
 func IsBackendFailure(err error) bool {
 	if errors.Is(err, ErrSessionDiedDuringStartup) || errors.Is(err, ErrStartupBlocked) {
 		return false
@@ -46,7 +46,7 @@ func IsBackendFailure(err error) bool {
 type StartupDeath struct {
 	Session string
 	Code    int    // exit status; 128+n for signal n
-	Signal  string // "SIGKILL", empty when it exited by itself
+	Signal  string // "SIGKILL"; empty if it exited by itself
 	Screen  string // the last screen as text, may be empty
 }
 
@@ -61,14 +61,14 @@ func (e *StartupDeath) Error() string {
 // Is makes errors.Is(err, ErrSessionDiedDuringStartup) true.
 func (e *StartupDeath) Is(target error) bool { return target == ErrSessionDiedDuringStartup }
 
-// StartupBlocked tells which dialog. It matches ErrStartupBlocked. Nothing was
-// typed into it.
+// StartupBlocked is the dialog that blocks a start. It matches ErrStartupBlocked.
+// Nothing was typed into it.
 type StartupBlocked struct {
 	Session  string
 	Dialog   string // name in the table; "" for an unknown one
 	Question string
-	Screen   string // as it stood
-	Detail   string // why a known one was not answered
+	Screen   string // with the dialog
+	Detail   string // why a known dialog was not answered
 }
 
 // Error is one line; the screen is for the caller to show.
@@ -87,8 +87,8 @@ func (e *StartupBlocked) Error() string {
 // Is makes errors.Is(err, ErrStartupBlocked) true.
 func (e *StartupBlocked) Is(target error) bool { return target == ErrStartupBlocked }
 
-// IsSessionGone reports whether err says that the session does not exist. The
-// phrases stand for errors of old scripts only; program output is never matched.
+// IsSessionGone reports whether err means that the session does not exist. The
+// phrases match errors of old scripts; program output is never matched.
 func IsSessionGone(err error) bool {
 	if err == nil {
 		return false

@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// unreadable stands in for the content of a probed file that cannot be read.
-// It is no hash, so that no content can equal it.
+// unreadable replaces the hash of a probed file that cannot be read. It is not a
+// hash, so no content matches it.
 const unreadable = "unreadable"
 
-// fixedEnv are the variables that gc itself gives every agent. They differ
-// between two starts of one config and are in no fingerprint.
+// fixedEnv are the variables that gc sets for every agent. They differ between two
+// starts of one config and are not in fingerprints.
 var fixedEnv = map[string]bool{
 	"GC_SESSION": true, "GC_SESSION_NAME": true, "GC_AGENT": true, "GC_CITY": true, "GC_CITY_NAME": true,
 	"GC_CITY_PATH": true, "GC_DIR": true, "GC_TEMPLATE": true, "GC_SESSION_ID": true,
@@ -27,26 +27,25 @@ var fixedEnv = map[string]bool{
 	"GC_RIG": true, "GC_RIG_ROOT": true,
 }
 
-// IsFixedEnv reports whether name is a variable that gc itself sets.
+// IsFixedEnv reports whether gc sets the variable for every agent.
 func IsFixedEnv(name string) bool { return fixedEnv[name] }
 
-// credentialEnds are how the variables end that hold credentials of a model
-// service.
+// credentialEnds are the suffixes of variables with credentials of a model service.
 var credentialEnds = []string{
 	"_API_KEY", "_AUTH_TOKEN", "_ACCESS_TOKEN", "_BEARER_TOKEN", "_OAUTH_TOKEN",
 	"_ACCESS_KEY_ID", "_SECRET_ACCESS_KEY", "_SESSION_TOKEN",
 }
 
 // IsServingCredential reports whether a variable holds a credential of a model
-// service. With Config.Upstream set such variables are in no fingerprint, so
-// that rotating a key restarts nothing.
+// service. With Config.Upstream set such variables are not in fingerprints:
+// rotating a key restarts nothing.
 func IsServingCredential(name string) bool {
 	return slices.ContainsFunc(credentialEnds, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
-// CoreHash identifies what a session was started with: Command, Env,
-// FingerprintExtra, CopyFiles, and Upstream when it is set. Env counts as
-// config set it: without gc's own variables and serving credentials.
+// CoreHash identifies what a session was started with: Command, Env without gc's
+// own variables and serving credentials, FingerprintExtra, CopyFiles, and Upstream
+// if set.
 //
 // It reads no file: the content of a probed entry is its ContentHash.
 func CoreHash(cfg Config) string {
@@ -59,7 +58,7 @@ func CoreHash(cfg Config) string {
 	return f.sum()
 }
 
-// LaunchHash covers what needs only the agent process started again.
+// LaunchHash covers what requires only a restart of the agent process.
 func LaunchHash(cfg Config) string {
 	f := newFingerprint("launch")
 	f.text("command", cfg.Command)
@@ -69,24 +68,22 @@ func LaunchHash(cfg Config) string {
 	return f.sum()
 }
 
-// ProvisionHash covers what needs the box made again: all of the core but the
-// launch half.
+// ProvisionHash covers what requires a new box: the core without the launch half.
 func ProvisionHash(cfg Config) string {
 	f := newFingerprint("provision")
 	f.provision(cfg)
 	return f.sum()
 }
 
-// LiveHash covers SessionLive: changed alone, RunLive applies it.
+// LiveHash covers SessionLive: if nothing else changed, RunLive applies it.
 func LiveHash(cfg Config) string {
 	f := newFingerprint("live")
 	f.list("session_live", cfg.SessionLive)
 	return f.sum()
 }
 
-// fingerprint hashes a canonical encoding: every name, count and value goes in
-// with its length in front, so that no two different inputs give the same
-// bytes.
+// fingerprint hashes a canonical encoding: every name, count and value has its
+// length in front, so different inputs give different bytes.
 type fingerprint struct{ h hash.Hash }
 
 func newFingerprint(kind string) fingerprint {
@@ -150,17 +147,16 @@ func (f fingerprint) provision(cfg Config) {
 
 func (f fingerprint) sum() string { return hex.EncodeToString(f.h.Sum(nil)) }
 
-// skippedDirs and skippedFiles are what programs leave beside sources; they
-// never count as content.
+// skippedDirs and skippedFiles are leftovers of programs; they are not content.
 var (
 	skippedDirs  = []string{"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 	skippedFiles = []string{"*.pyc", "*.pyo", ".*.swp", ".*.swx", "*~"}
 )
 
-// HashPathContent returns the SHA-256 of a file, or of a folder's sorted
-// relative paths and contents, in hex. Caches and editors' leftovers are
-// skipped, a link inside the folder counts as its target's name. The answer is
-// "" on any read error.
+// HashPathContent returns the SHA-256 of a file, or of a directory's sorted
+// relative paths and contents, in hex. Caches and editors' leftovers are skipped;
+// a link inside the directory counts as its target's name. It returns "" on any
+// read error.
 func HashPathContent(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -205,8 +201,8 @@ func skippedFile(name string) bool {
 	})
 }
 
-// file adds one entry of a folder. The content goes in as its own hash, which
-// has a fixed length.
+// file adds one entry of a directory. The content is added as its hash, which has a
+// fixed length.
 func (f fingerprint) file(root, p string, d fs.DirEntry) error {
 	rel, err := filepath.Rel(root, p)
 	if err != nil {

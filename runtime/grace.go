@@ -7,10 +7,10 @@ import (
 
 type graceKey struct{}
 
-// WithGrace returns a context in which Stop waits at most d between asking a
-// session's processes to end (TERM, HUP) and KILL. With d ≤ 0 KILL comes at
-// once. Without it the provider's own grace holds. A backend that stops sessions
-// by a command of its own (exec) may ignore it.
+// WithGrace returns a context in which Stop waits at most d between TERM and HUP to
+// a session's processes and KILL; with d ≤ 0 it sends KILL at once. By default the
+// provider's own grace applies. A backend that stops sessions with its own command
+// (exec) may ignore it.
 func WithGrace(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, graceKey{}, max(d, 0))
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// namedKeys are the keys of SendKeys that are not a character, in lower case.
+// namedKeys are the keys of SendKeys that are not characters, in lower case.
 var namedKeys = map[string]bool{
 	"enter": true, "return": true, "tab": true, "btab": true, "backtab": true,
 	"space": true, "bspace": true, "backspace": true, "escape": true, "esc": true,

@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// Liveness answers the two-layer question: does the session exist, and does
-// its agent process live in it.
+// Liveness says whether a session exists and whether its agent process lives in it.
 type Liveness string
 
-// Liveness values. There is no value for "cannot tell": that is the error.
+// Liveness values. There is none for "unknown": that is an error.
 const (
 	Gone   Liveness = "gone"   // no session
 	Alive  Liveness = "alive"  // session and process
@@ -19,9 +18,9 @@ const (
 // Running reports whether the session exists.
 func (l Liveness) Running() bool { return l == Alive || l == Zombie }
 
-// ObserveLiveness asks p about a session and the processes that prove it
-// alive; empty names leave the first layer alone. An error means that it
-// cannot be told, and nobody may act on it.
+// ObserveLiveness asks p for a session and for one of the processes that prove it
+// alive; without names only for the session. An error means unknown: callers must
+// not act on it.
 func ObserveLiveness(ctx context.Context, p Provider, name string, processNames []string) (Liveness, error) {
 	running, err := p.IsRunning(ctx, name)
 	if err != nil {
@@ -40,7 +39,7 @@ func ObserveLiveness(ctx context.Context, p Provider, name string, processNames 
 	if alive {
 		return Alive, nil
 	}
-	// The session may have ended between the two questions.
+	// The session may have ended between the two queries.
 	running, err = p.IsRunning(ctx, name)
 	if err != nil {
 		return "", fmt.Errorf("liveness of %s: %w", name, err)

@@ -22,33 +22,32 @@ import (
 // Provider hosts sessions. A session name (see [CheckName]) is the primary key
 // of every operation. Providers are safe for concurrent use.
 type Provider interface {
-	// Start creates the session and carries out the start sequence. ctx is
-	// the deadline of the whole and is honoured between and inside steps. On
-	// failure nothing is left behind. ErrSessionExists for a live name; of two
-	// concurrent Starts of one name exactly one wins. An exited session of the
-	// name is replaced.
+	// Start creates the session and runs the start sequence. ctx bounds all of
+	// it, between and inside steps. On failure nothing is left behind.
+	// ErrSessionExists for a live name; of two concurrent Starts of one name
+	// exactly one wins. An exited session of the name is replaced.
 	Start(ctx context.Context, name string, cfg Config) error
 
-	// Stop ends the session and its whole process tree: TERM, a grace period,
-	// KILL; children that left the process group included. Idempotent: nil
-	// when there is none.
+	// Stop ends the session and its whole process tree, including children that
+	// left the process group: TERM, a grace period, KILL. Idempotent: nil for a
+	// missing session.
 	Stop(ctx context.Context, name string) error
 
 	// Interrupt sends Ctrl-C (SIGINT) to the foreground process group. Best
-	// effort: nil for a session that is not there.
+	// effort: nil for a missing session.
 	Interrupt(ctx context.Context, name string) error
 
 	// IsRunning reports whether the session exists; it says nothing about the
 	// agent process inside. An exited session is not running.
 	IsRunning(ctx context.Context, name string) (bool, error)
 
-	// IsAttached reports whether a person's terminal is connected; false where
-	// it cannot be known (Capabilities.AttachDetection).
+	// IsAttached reports whether a person's terminal is connected; false if the
+	// backend cannot know (Capabilities.AttachDetection).
 	IsAttached(ctx context.Context, name string) (bool, error)
 
-	// Attach connects the terminal until detach, the session's end or ctx. It
-	// restores the caller's terminal modes in every case. ErrSessionNotFound
-	// for a missing session.
+	// Attach connects the terminal until detach, the session's end or ctx's. It
+	// always restores the caller's terminal modes. ErrSessionNotFound for a
+	// missing session.
 	Attach(ctx context.Context, name string, t Terminal) error
 
 	// ProcessAlive reports whether a live process with one of the names is in
@@ -60,30 +59,31 @@ type Provider interface {
 
 	// Nudge delivers the blocks as one message, submitted with Enter,
 	// atomically with respect to every other nudge, key and paste of that
-	// session. What the Composer of its start calls a command is marked, so that
-	// it arrives as text, unless a block is BlockRaw. The error is ErrSessionNotFound when nothing was delivered
-	// because there is no session; every other outcome is in the receipt.
+	// session. Text that the session's Composer would treat as a command is
+	// escaped to arrive as text, unless a block is BlockRaw. The error is
+	// ErrSessionNotFound if there is no session to deliver to; every other
+	// outcome is in the receipt.
 	Nudge(ctx context.Context, name string, content []ContentBlock) (Receipt, error)
 
 	// SendKeys sends bare key events by name (Enter, Down, C-c, M-x, F5, S-Tab;
 	// a single printable character is itself), no Enter appended. An unknown
 	// key name is ErrUnknownKey and nothing is sent. Best effort: nil for a
-	// session that is not there; ErrUnsupported where the backend has no keys,
-	// and likewise for Interrupt and ClearScrollback.
+	// missing session; ErrUnsupported if the backend has no keys, and likewise
+	// for Interrupt and ClearScrollback.
 	SendKeys(ctx context.Context, name string, keys ...string) error
 
 	// Peek returns the last lines of screen and scrollback, joined by "\n",
-	// trailing blanks and trailing blank rows cut; lines <= 0 means all of it.
+	// without trailing blanks and trailing blank rows; lines <= 0 means all.
 	// ErrSessionNotFound for a missing session; an exited one answers with its
-	// last screen where the backend keeps it.
+	// last screen if the backend keeps it.
 	Peek(ctx context.Context, name string, lines int) (string, error)
 
-	// ClearScrollback forgets the scrollback and keeps the screen. Best
-	// effort: nil for a session that is not there.
+	// ClearScrollback drops the scrollback and keeps the screen. Best effort:
+	// nil for a missing session.
 	ClearScrollback(ctx context.Context, name string) error
 
 	// SetMeta, GetMeta and RemoveMeta hold key-value pairs of one incarnation:
-	// they end with Stop and never reach the next Start. Values may hold any
+	// Stop removes them, and the next Start never sees them. Values may hold any
 	// bytes. SetMeta on a missing session is ErrSessionNotFound; GetMeta of an
 	// unset key or a missing session is ""; RemoveMeta is idempotent.
 	SetMeta(ctx context.Context, name, key, value string) error
@@ -91,70 +91,69 @@ type Provider interface {
 	RemoveMeta(ctx context.Context, name, key string) error
 
 	// ListRunning returns the names of running sessions with the prefix,
-	// sorted. Exited sessions are not in it. ErrUnsupported where the backend
-	// cannot list: ask each known session with IsRunning.
+	// sorted, without exited ones. ErrUnsupported if the backend cannot list:
+	// ask for each known session with IsRunning.
 	ListRunning(ctx context.Context, prefix string) ([]string, error)
 
-	// GetLastActivity is the time of the last input or output; the provider's
-	// own repaints and resizes do not count. Zero when unknown.
+	// GetLastActivity returns the time of the last input or output; the
+	// provider's own repaints and resizes do not count. Zero if unknown.
 	GetLastActivity(ctx context.Context, name string) (time.Time, error)
 
-	// CopyTo copies a local file or folder into the session's file system
+	// CopyTo copies a local file or directory into the session's file system,
 	// below its work dir. A relDst that escapes the work dir is
-	// ErrPathEscapes. nil for an unknown session or a missing source.
+	// ErrPathEscapes. nil for a missing session or source.
 	CopyTo(ctx context.Context, name, src, relDst string) error
 
-	// RunLive runs the idempotent Config.SessionLive commands again on a
-	// running session. Best effort: their failures are warnings.
+	// RunLive runs the idempotent Config.SessionLive commands again. Best effort:
+	// their failures are warnings.
 	RunLive(ctx context.Context, name string, cfg Config) error
 
-	// Capabilities tells what the provider can really do. It is constant for
-	// the life of the provider.
+	// Capabilities returns what the provider can do. It is constant for the life
+	// of the provider.
 	Capabilities() Capabilities
 }
 
-// Capabilities are facts about a provider, so that a caller skips what does not
-// apply instead of guessing.
+// Capabilities are facts about a provider: callers skip what does not apply.
 type Capabilities struct {
 	Attach          bool // Attach connects a terminal
-	AttachDetection bool // IsAttached tells the truth
-	Activity        bool // GetLastActivity tells the truth
+	AttachDetection bool // IsAttached knows
+	Activity        bool // GetLastActivity knows
 	ExactPeek       bool // Peek comes from a terminal emulator, cell by cell
 	Keys            bool // SendKeys and Nudge reach a terminal
 	DurableMeta     bool // metadata outlives the provider's process
-	LastScreen      bool // Peek answers for a while after the session's exit
-	LastWords       bool // and with all that the program had written by then
+	LastScreen      bool // Peek answers for a while after the session's exit,
+	LastWords       bool // and with everything that the program wrote before it
 	ProcessTree     bool // ProcessAlive sees the session's processes
-	KeyModes        bool // keys are encoded as the modes of the session's program ask
-	Relaunch        bool // the agent can be started again inside its session
+	KeyModes        bool // keys are encoded in the modes that the program set
+	Relaunch        bool // the agent can be restarted inside its session
 	Exec            bool // commands can be run inside the session's box
-	Ordered         bool // nudges and keys of a session queue in the backend, whoever sends them
-	Simulated       bool // no program really runs (the fake)
+	Ordered         bool // the backend queues a session's input, from any process
+	Simulated       bool // no program runs (the fake)
 }
 
 // Terminal is a person's terminal as Attach uses it.
 type Terminal struct {
-	In  io.Reader // keys; when it is an *os.File of a terminal it is put in raw mode
+	In  io.Reader // keys; an *os.File that is a terminal is put in raw mode
 	Out io.Writer
 
-	// Size returns columns and rows; nil means that In or Out is asked.
+	// Size returns columns and rows; nil: ask In or Out.
 	Size func() (cols, rows int, err error)
-	// Resized delivers a value on every size change; nil means that SIGWINCH
-	// of this process is used when In is a terminal.
+	// Resized delivers a value on every size change; nil: this process's SIGWINCH,
+	// if In is a terminal.
 	Resized <-chan struct{}
 
 	ReadOnly   bool   // never send input, never resize
 	DetachKeys string // "ctrl-b d" when empty
-	Alone      bool   // send the other terminals away; ErrUnsupported where that cannot be
-	Scrollback bool   // show the history first, where the provider can
+	Alone      bool   // detach the other terminals; ErrUnsupported if the backend cannot
+	Scrollback bool   // show the history first, if the provider can
 
 	// Ended, if not nil, is called when Attach returns because the program ended,
-	// where the provider can tell that from a detach; the exit is nil when it is
-	// not known.
+	// if the provider can distinguish that from a detach; the exit is nil if
+	// unknown.
 	Ended func(*Exit)
 
-	// Lost, if not nil, is called before Attach returns when bytes that were typed
-	// may not have reached the program, because the server was killed.
+	// Lost, if not nil, is called before Attach returns if typed bytes may not have
+	// reached the program because the server was killed.
 	Lost func(bytes uint64)
 }
 
@@ -163,12 +162,12 @@ type State string
 
 // The receipts of a nudge. Only Submitted is success.
 const (
-	Submitted  State = "submitted"  // the screen says that the program took it
-	Drafted    State = "drafted"    // typed, stands in the composer, not submitted
-	Blocked    State = "blocked"    // not typed: By says what stood in the way
+	Submitted  State = "submitted"  // the screen shows that the program took it
+	Drafted    State = "drafted"    // typed into the composer, not submitted
+	Blocked    State = "blocked"    // not typed: By says why
 	Refused    State = "refused"    // the backend or the session takes no input
 	Dead       State = "dead"       // the session ended before the text was submitted
-	Unverified State = "unverified" // typed and entered, nothing could be seen
+	Unverified State = "unverified" // typed and entered; the screen shows no effect
 )
 
 // Receipt is what a provider knows about one nudge.
@@ -177,15 +176,15 @@ type Receipt struct {
 	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"
 	Detail string `json:"detail,omitempty"` // one line for a person
 
-	// Changed says what was done to the text, or to what stood in the composer,
-	// so that the message arrived as text: one line for a person, "" for nothing.
+	// Changed says how the text, or the draft in the composer, was changed for the
+	// message to arrive as text: one line for a person, "" if it was not.
 	Changed string `json:"changed,omitempty"`
 }
 
 // Block types of [ContentBlock].
 const (
 	BlockText     = "text"
-	BlockRaw      = "raw" // text that is typed as it is, also what is a command to the agent
+	BlockRaw      = "raw" // text that is typed as it is, commands of the agent included
 	BlockFilePath = "file_path"
 )
 

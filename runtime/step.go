@@ -16,8 +16,8 @@ const (
 	StepDialogs  StepName = "dialogs"
 	StepNudge    StepName = "nudge"
 
-	// StepAccepted is no step of its own: a start-up dialog was answered, in the
-	// start or after it. See Step.Accepted.
+	// StepAccepted is not a step: it reports that a start-up dialog was answered,
+	// during the start or after it. See Step.Accepted.
 	StepAccepted StepName = "accepted"
 )
 

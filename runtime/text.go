@@ -2,8 +2,8 @@ package runtime
 
 import "strings"
 
-// LastLines returns the last n lines of text as Peek does: trailing blanks and
-// trailing blank rows cut; n <= 0 means all of it.
+// LastLines returns the last n lines of text as Peek does: without trailing blanks
+// and trailing blank rows; n <= 0 means all.
 func LastLines(text string, n int) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {

@@ -9,15 +9,15 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// maxLine is the longest command line that is passed as one argument: Linux
-// allows 128 KiB for each (MAX_ARG_STRLEN, 32 pages), and the line also
-// becomes an argument of the agent's.
+// maxLine is the longest command line that is passed as one argument. Linux allows
+// 128 KiB for each (MAX_ARG_STRLEN, 32 pages), and the line also becomes an
+// argument of the agent.
 const maxLine = 120 << 10
 
-// CommandLine is Command with the prompt appended, after its flag when there
-// is one. Command "" stays "": the user's shell takes no prompt.
+// CommandLine returns Command with the prompt appended, after its flag if it has
+// one. Command "" stays "": the user's shell takes no prompt.
 //
-// A prompt too long for an argument goes into the file .gc/prompt-NAME.md
+// A prompt that is too long for an argument goes into the file .gc/prompt-NAME.md
 // below the work dir, and the argument tells the agent to read it.
 func CommandLine(name string, cfg runtime.Config) (string, error) {
 	if cfg.Command == "" || cfg.PromptSuffix == "" {

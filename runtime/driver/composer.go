@@ -9,12 +9,12 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// composerMeta keeps the Composer of a session's start with it, as JSON, where
-// the backend itself knows nothing of it.
+// composerMeta is the metadata key that holds a session's Composer, as JSON, for
+// backends that do not keep it themselves.
 const composerMeta = "gc.composer"
 
-// KeepComposer leaves the Composer of a session's start with the session, for
-// [PlainText] of any process.
+// KeepComposer stores the Composer in the session's metadata, for [PlainText] in
+// any process.
 func KeepComposer(ctx context.Context, p runtime.Provider, name string, c runtime.Composer) error {
 	if reflect.ValueOf(c).IsZero() {
 		return nil
@@ -26,9 +26,9 @@ func KeepComposer(ctx context.Context, p runtime.Provider, name string, c runtim
 	return p.SetMeta(ctx, name, composerMeta, string(b))
 }
 
-// PlainText is the message as it must be typed into the session to arrive as
-// text, and what was done to it, see [runtime.Receipt]. The error means that this cannot
-// be told: nothing may be typed then.
+// PlainText returns the message as it must be typed into the session to arrive as
+// text, and how it was changed (Changed of [runtime.Receipt]). If it fails, nothing
+// may be typed.
 func PlainText(ctx context.Context, p runtime.Provider, name string, content []runtime.ContentBlock) (text, changed string, err error) {
 	text = runtime.FlattenText(content)
 	if runtime.IsRaw(content) {

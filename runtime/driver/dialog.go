@@ -17,35 +17,35 @@ func blockedBy(session, screen string, f rule.Found) *runtime.StartupBlocked {
 	}
 }
 
-// stillLooks is how often a screen that keeps changing is looked at before it
-// counts as one without a dialog.
+// stillLooks is how often a screen that keeps changing is read before it counts as
+// one without a dialog.
 const stillLooks = 10
 
-// maxDialogs is how many dialogs one start may open, one after the other.
+// maxDialogs is how many dialogs a start may open in a row.
 const maxDialogs = 8
 
-// answerer reads dialogs and answers the known ones: the selection is moved
-// one step at a time, the screen is read again after each, and Enter is
-// pressed only while the wanted label is the selected one.
+// answerer reads dialogs and answers the known ones: it moves the selection one
+// step at a time, reads the screen again after each, and presses Enter only while
+// the wanted label is selected.
 type answerer struct {
 	session string
 	h       Hooks
 	lim     Limits
 	table   []rule.Dialog
-	prompt  string // the ready prefix: where it stands, nothing unknown blocks
+	prompt  string // the ready prefix: while it is on the screen, no unknown dialog blocks
 }
 
 // StartupWaits is how [AwaitFirstIdle] waits for what a backend pushes.
 type StartupWaits struct {
-	// Idle returns when the program takes messages (true), or when it is blocked
-	// by a dialog.
+	// Idle returns true when the program takes messages, false when a dialog blocks
+	// it.
 	Idle func(ctx context.Context) (bool, error)
-	// Changed returns when the screen is another one than the last that
-	// Hooks.Screen returned, or when the program takes messages.
+	// Changed returns when the screen differs from the last one that Hooks.Screen
+	// returned, or when the program takes messages.
 	Changed func(ctx context.Context) error
 }
 
-// AwaitFirstIdle is that of a [runtime.StartupProvider], over the hooks of a start.
+// AwaitFirstIdle implements [runtime.StartupProvider] over the hooks of a start.
 func AwaitFirstIdle(ctx context.Context, session string, cfg runtime.Config, h Hooks, w StartupWaits) error {
 	s := &sequence{cfg: cfg, h: h}
 	for {
@@ -67,16 +67,17 @@ func AwaitFirstIdle(ctx context.Context, session string, cfg runtime.Config, h H
 	}
 }
 
-// dismiss answers the known start-up dialogs that stand on the screen. It is
-// idempotent: with no such dialog nothing is sent. An unknown dialog, or one whose
-// selection cannot be read, gets no key and is a *runtime.StartupBlocked.
+// dismiss answers the known start-up dialogs on the screen. It is idempotent:
+// without such a dialog it sends nothing. An unknown dialog, or one whose selection
+// cannot be read, gets no key and is a *runtime.StartupBlocked.
 func dismiss(ctx context.Context, session string, h Hooks, cfg runtime.Config) error {
 	a := &answerer{session: session, h: h, lim: h.Limits.withDefaults(), table: dialogTable(cfg), prompt: cfg.ReadyPromptPrefix}
 	return a.all(ctx)
 }
 
-// dialogTable is what a start knows of dialogs: those of its config before the
-// built-in ones. With KeepChecks one that lifts the checks is only named.
+// dialogTable returns the dialogs that a start knows: those of its config, then the
+// built-in ones. With KeepChecks a dialog that turns off the checks is only
+// reported.
 func dialogTable(cfg runtime.Config) []rule.Dialog {
 	table := append(slices.Clone(cfg.Dialogs), rule.Dialogs()...)
 	for i := range table {
@@ -96,7 +97,7 @@ func (a *answerer) all(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !open || !found.Known && len(found.Options) == 0 { // a line that only explains keys may be anything
+		if !open || !found.Known && len(found.Options) == 0 { // a line with key hints alone is not a dialog
 			if looks++; screen == last || looks > stillLooks {
 				return nil
 			}
@@ -119,7 +120,7 @@ func (a *answerer) all(ctx context.Context) error {
 		}
 		if unknown.stands(found) {
 			blocked := blockedBy(a.session, screen, found)
-			if found.Known && found.Dialog.When == rule.Report { // a person's: the program is left as it stands
+			if found.Known && found.Dialog.When == rule.Report { // for a person: leave the program as it is
 				return warning{blocked}
 			}
 			return blocked
@@ -128,7 +129,7 @@ func (a *answerer) all(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s: more than %d dialogs one after the other", a.session, maxDialogs)
+	return fmt.Errorf("%s: more than %d dialogs in a row", a.session, maxDialogs)
 }
 
 func (a *answerer) look(ctx context.Context) (screen string, f rule.Found, open bool, err error) {
@@ -140,7 +141,8 @@ func (a *answerer) look(ctx context.Context) (screen string, f rule.Found, open 
 	return screen, f, open, nil
 }
 
-// one answers the dialog on the screen. nil: it is gone, or has gone by itself.
+// one answers the dialog on the screen. It returns nil if the dialog closed, also
+// by itself.
 func (a *answerer) one(ctx context.Context) error {
 	first, open, err := a.stands(ctx)
 	if err != nil || !open {
@@ -156,7 +158,7 @@ func (a *answerer) one(ctx context.Context) error {
 				return err
 			}
 			if !f.Answerable() {
-				return a.stuck(screen, f, "the selection cannot be told")
+				return a.stuck(screen, f, "the selection cannot be read")
 			}
 			continue
 		}
@@ -186,8 +188,8 @@ func (a *answerer) one(ctx context.Context) error {
 	return a.stuck(screen, f, "the selection never reaches "+f.Dialog.Wanted)
 }
 
-// stands returns the known dialog on the screen once it did not change for a
-// while: text that is still coming in may only pass by.
+// stands returns the known dialog on the screen once it has not changed for
+// Limits.Quiet: text that is still scrolling is not a dialog.
 func (a *answerer) stands(ctx context.Context) (f rule.Found, open bool, err error) {
 	same := settled{after: a.lim.Quiet}
 	for {
@@ -201,8 +203,8 @@ func (a *answerer) stands(ctx context.Context) (f rule.Found, open bool, err err
 	}
 }
 
-// confirm presses Enter on a second look that agrees with the first, and waits
-// until the dialog is gone. It never presses twice.
+// confirm presses Enter if a second reading agrees with the first, and waits until
+// the dialog closes. It never presses twice.
 func (a *answerer) confirm(ctx context.Context, f rule.Found) error {
 	screen, g, open, err := a.look(ctx)
 	if err != nil || !open || g.Dialog.Name != f.Dialog.Name {
@@ -229,10 +231,9 @@ func (a *answerer) confirm(ctx context.Context, f rule.Found) error {
 	return nil
 }
 
-// await looks again at every change until ok, the dialog is no longer the
-// same, or limit passed. The result is what was seen last; not Known when the
-// dialog is gone. repaints: no key that ends it was sent, so while it is not
-// there it is being painted.
+// await reads the dialog again at every change until ok, another dialog, or limit.
+// It returns what it read last; not Known if the dialog closed. repaints: no key
+// that closes the dialog was sent, so if it is missing it is being repainted.
 func (a *answerer) await(ctx context.Context, f rule.Found, limit time.Duration, repaints bool, ok func(rule.Found) bool) (rule.Found, error) {
 	inner, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -273,8 +274,8 @@ func (a *answerer) stuck(screen string, f rule.Found, detail string) error {
 	return b
 }
 
-// DialogOpen reports whether a dialog, known or not, stands on the live
-// screen. table is asked before the built-in dialogs.
+// DialogOpen reports whether a dialog, known or not, is on the live screen. table
+// comes before the built-in dialogs.
 func DialogOpen(screen string, table ...rule.Dialog) bool {
 	_, open := rule.Find(screen, append(slices.Clone(table), rule.Dialogs()...))
 	return open

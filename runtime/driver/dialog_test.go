@@ -20,8 +20,7 @@ const trustHead = " Quick safety check: Is this a project you created or one you
 
 var trustLabels = []string{"Yes, I trust this folder", "No, exit"}
 
-// ready is what an agent shows after its dialogs; exited what it shows after
-// a wrong answer.
+// ready is what an agent shows after its dialogs.
 func ready(label string) string { return "you chose " + label + "\n\n❯ \n" }
 
 func TestTrustDialogWithEitherDefault(t *testing.T) {
@@ -121,7 +120,7 @@ func TestRecordedScreensAreNeverTypedInto(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSim(screen)
 			err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelayMs: 100}, s.hooks(false))
-			blocks := strings.Contains(want, "marked") && !strings.Contains(want, "rate limit") // a person's: it stays
+			blocks := strings.Contains(want, "marked") && !strings.Contains(want, "rate limit") // left for a person
 			if blocks != errors.Is(err, runtime.ErrStartupBlocked) {
 				t.Errorf("%s (%s): %v", f, want, err)
 			}
@@ -157,7 +156,7 @@ func TestDialogThatStaysGetsOneEnter(t *testing.T) {
 func TestDialogSwappedUnderTheSelection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := menuSim(trustHead, trustLabels, 1, ready)
-		// Another question comes up instead of the moved selection.
+		// Another question opens instead of the selection moving.
 		s.onKey = func(s *sim, key string) {
 			s.screen = " Delete all files?\n\n ❯ 1. Yes\n   2. No\n"
 		}
@@ -182,7 +181,7 @@ func TestDialogsOffTypesNothing(t *testing.T) {
 	})
 }
 
-// dismiss answers the dialogs that stand now.
+// dismiss answers the dialogs on the screen.
 func dismiss(t *testing.T, h driver.Hooks) error {
 	on, idle := true, false
 	return driver.AwaitFirstIdle(t.Context(), "a", runtime.Config{AcceptStartupDialogs: &on}, h, driver.StartupWaits{
@@ -217,8 +216,7 @@ func TestOwnDialogsOfAConfig(t *testing.T) {
 	})
 }
 
-// A program that is slow to paint again after a key is not taken for one whose
-// dialog has gone.
+// A slow repaint after a key does not count as a closed dialog.
 func TestADialogThatIsPaintedSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const question = " Quick safety check\n\n"

@@ -12,18 +12,18 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// ScreenRules are what is known of an agent's screen.
+// ScreenRules are how an agent's screen is read.
 type ScreenRules struct {
 	Ready   string        `json:"ready,omitempty"`
-	Dialogs []rule.Dialog `json:"dialogs,omitempty"` // before the built-in ones
+	Dialogs []rule.Dialog `json:"dialogs,omitempty"` // come before the built-in ones
 	Status  []rule.Status `json:"status,omitempty"`
 }
 
-// screenMeta keeps the rules of a session's start with it, as JSON.
+// screenMeta is the metadata key that holds a session's rules, as JSON.
 const screenMeta = "gc.screen"
 
-// KeepScreenRules leaves what config says of the agent's screen with the session,
-// for [ScreenRulesOf] of any process.
+// KeepScreenRules stores the config's rules for the agent's screen in the session's
+// metadata, for [ScreenRulesOf] in any process.
 func KeepScreenRules(ctx context.Context, p runtime.Provider, name string, cfg runtime.Config) error {
 	if len(cfg.Dialogs)+len(cfg.StatusRules) == 0 {
 		return nil
@@ -35,8 +35,7 @@ func KeepScreenRules(ctx context.Context, p runtime.Provider, name string, cfg r
 	return p.SetMeta(ctx, name, screenMeta, string(b))
 }
 
-// ScreenRulesOf are the rules that were kept with the session, and its ready
-// prefix.
+// ScreenRulesOf returns the rules stored with the session, with its ready prefix.
 func ScreenRulesOf(ctx context.Context, p runtime.Provider, name, ready string) (ScreenRules, error) {
 	r := ScreenRules{}
 	kept, err := p.GetMeta(ctx, name, screenMeta)
@@ -49,13 +48,12 @@ func ScreenRulesOf(ctx context.Context, p runtime.Provider, name, ready string) 
 	return r, err
 }
 
-// Times of evidence on a screen.
 const (
-	screenQuiet = 1500 * time.Millisecond // of a screen that is believed to be idle
-	screenMoves = 2 * time.Second         // since a change that shows work
+	screenQuiet = 1500 * time.Millisecond // pause in the output that idle requires
+	screenMoves = 2 * time.Second         // how long a change counts as work
 )
 
-// read finds the evidence on a screen that changed last at a time.
+// read finds the evidence on a screen that last changed at the given time.
 func (r ScreenRules) read(text string, changed, now time.Time) runtime.Activity {
 	sight, table := rule.TextSight(text), append(slices.Clone(r.Dialogs), rule.Dialogs()...)
 	sight.Ready = r.Ready
@@ -64,7 +62,7 @@ func (r ScreenRules) read(text string, changed, now time.Time) runtime.Activity 
 	sources := []runtime.ActivitySource{dialogSource(question, changed)}
 	status, pending := r.status(sight, found, changed, now)
 	sources = append(sources, status, r.ready(text, found, open, changed, now),
-		runtime.ActivitySource{Source: "osc7501", Evidence: "this backend shows the text of the screen and nothing else"})
+		runtime.ActivitySource{Source: "osc7501", Evidence: "this backend shows only the text of the screen"})
 	a := runtime.Activity{State: runtime.ActivityUnknown, Evidence: "no evidence of its state", Sources: sources}
 	for _, x := range sources {
 		if x.State != "" {
@@ -82,7 +80,7 @@ func (r ScreenRules) read(text string, changed, now time.Time) runtime.Activity 
 	return a
 }
 
-// asked is the question of a dialog in sight, nil without one.
+// asked returns the question of the dialog on the screen, nil without one.
 func asked(sight rule.Sight, found rule.Found, open bool) *runtime.Interaction {
 	if !open || len(found.Options) == 0 {
 		return nil
@@ -112,9 +110,9 @@ func dialogSource(q *runtime.Interaction, changed time.Time) runtime.ActivitySou
 	return x
 }
 
-// status is a status rule that holds, and the question of one that is blocked.
-// Rules about something that is painted all the time need a change just now, and
-// idle needs a pause.
+// status returns the status rule that matches, and the question of a blocked one.
+// Rules about text that is repainted all the time require a recent change, and idle
+// requires a pause.
 func (r ScreenRules) status(sight rule.Sight, found rule.Found, changed, now time.Time) (runtime.ActivitySource, *runtime.Interaction) {
 	x := runtime.ActivitySource{Source: "screen", Evidence: "this agent has no status rules"}
 	if len(r.Status) == 0 {
@@ -129,7 +127,7 @@ func (r ScreenRules) status(sight rule.Sight, found rule.Found, changed, now tim
 	}
 	x.Evidence = fmt.Sprintf("rule %s: %q", hit.Name, why)
 	if hit.State == runtime.ActivityIdle && !quiet(changed, now) {
-		x.Evidence += ", but there was output a moment ago, or that is not known"
+		x.Evidence += ", but there was output a moment ago, or its time is unknown"
 		return x, nil
 	}
 	x.State, x.Kind, x.Since = hit.State, hit.Kind, changed
@@ -139,16 +137,16 @@ func (r ScreenRules) status(sight rule.Sight, found rule.Found, changed, now tim
 	return x, &runtime.Interaction{RequestID: fmt.Sprintf("%s %s", hit.Name, why), Kind: hit.Kind, Prompt: why}
 }
 
-// ready is the agent's prompt, which stands open on a screen at rest.
+// ready reports idle if the agent's prompt is open and the output has paused.
 func (r ScreenRules) ready(text string, found rule.Found, open bool, changed, now time.Time) runtime.ActivitySource {
 	x := runtime.ActivitySource{Source: "ready"}
 	switch {
 	case r.Ready == "":
 		x.Evidence = "the session has no ready prefix"
 	case open || !PromptLine(text, r.Ready, found):
-		x.Evidence = fmt.Sprintf("no prompt %q stands open", r.Ready)
+		x.Evidence = fmt.Sprintf("no open prompt %q", r.Ready)
 	case !quiet(changed, now):
-		x.Evidence = "the prompt is shown, but there was output a moment ago, or that is not known"
+		x.Evidence = "the prompt is shown, but there was output a moment ago, or its time is unknown"
 	default:
 		x.State, x.Since, x.Evidence = runtime.ActivityIdle, changed, fmt.Sprintf("the prompt is shown: %q", r.Ready)
 	}

@@ -11,9 +11,8 @@ import (
 	"syscall"
 )
 
-// ExecLocal is ExecProvider.Exec for a box that is this machine: argv runs in
-// dir with exactly env, found by env's PATH. Its process group is killed when
-// ctx ends.
+// ExecLocal is ExecProvider.Exec on this machine: argv, found in env's PATH, runs in
+// dir with exactly env. Its process group is killed when ctx ends.
 func ExecLocal(ctx context.Context, dir string, env map[string]string, argv []string) (output []byte, code int, err error) {
 	if len(argv) == 0 {
 		return nil, 0, errors.New("no command")
@@ -25,7 +24,7 @@ func ExecLocal(ctx context.Context, dir string, env map[string]string, argv []st
 	cmd := exec.CommandContext(ctx, path, argv[1:]...)
 	cmd.Args[0] = argv[0]
 	cmd.Dir = dir
-	cmd.Env = []string{} // not nil, which would be this process's own
+	cmd.Env = []string{} // nil would mean this process's environment
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
@@ -47,7 +46,7 @@ func ExecLocal(ctx context.Context, dir string, env map[string]string, argv []st
 	return out.Bytes(), 0, nil
 }
 
-// exitCode is 128+n for signal n.
+// exitCode returns the exit status, 128+n for signal n.
 func exitCode(e *exec.ExitError) int {
 	if ws, ok := e.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 128 + int(ws.Signal())
@@ -55,7 +54,7 @@ func exitCode(e *exec.ExitError) int {
 	return e.ExitCode()
 }
 
-// lookPath finds a command as a program in dir with that PATH would.
+// lookPath finds a command as a program in dir with the given PATH would.
 func lookPath(name, path, dir string) (string, error) {
 	if filepath.Base(name) != name {
 		if !filepath.IsAbs(name) {

@@ -13,8 +13,7 @@ import (
 
 // OnScreen is one session of a backend that keeps no evidence of its own: what its
 // agent does, and the questions that it asks, are read from the text of its screen.
-// What text does not show, such as the window title, the agent's own reports
-// (OSC 7501) or colours, is no evidence here.
+// The window title, the agent's own reports (OSC 7501) and colours are not seen.
 type OnScreen struct {
 	Exit *runtime.Exit // of a session that ended; nil while it runs
 
@@ -117,7 +116,7 @@ func (s OnScreen) respond(ctx context.Context, a runtime.Answer) error {
 		return err
 	}
 	if a.RequestID != "" && a.RequestID != first.ID {
-		return fmt.Errorf("%w: another one stands: %q", runtime.ErrQuestion, first.Prompt)
+		return fmt.Errorf("%w: another one is open: %q", runtime.ErrQuestion, first.Prompt)
 	}
 	want, err := rule.PickLabel(first.Options, a.Action)
 	if err != nil {
@@ -126,7 +125,7 @@ func (s OnScreen) respond(ctx context.Context, a runtime.Answer) error {
 	now := first
 	for range 2*len(first.Options) + 2 {
 		if now.Marked < 0 {
-			return fmt.Errorf("%w: which option is selected cannot be told from the text of the screen", runtime.ErrQuestion)
+			return fmt.Errorf("%w: the text of the screen does not show which option is selected", runtime.ErrQuestion)
 		}
 		if now.Marked == want {
 			return s.confirm(ctx, now)
@@ -142,7 +141,7 @@ func (s OnScreen) respond(ctx context.Context, a runtime.Answer) error {
 	return fmt.Errorf("%w: the selection never reaches %q", runtime.ErrQuestion, a.Action)
 }
 
-// toward is the key that moves the selection to an option.
+// toward returns the key that moves the selection toward an option.
 func toward(q rule.Question, want int) string {
 	switch {
 	case q.Horizontal && want < q.Marked:
@@ -155,7 +154,7 @@ func toward(q rule.Question, want int) string {
 	return "Down"
 }
 
-// question is what is asked now; ErrQuestion when nothing is.
+// question returns the open question; ErrQuestion if there is none.
 func (s OnScreen) question(ctx context.Context) (rule.Question, error) {
 	text, err := s.Screen(ctx)
 	if err != nil {
@@ -165,13 +164,13 @@ func (s OnScreen) question(ctx context.Context) (rule.Question, error) {
 	sight.Ready = s.Rules.Ready
 	found, open := sight.Find(append(slices.Clone(s.Rules.Dialogs), rule.Dialogs()...))
 	if !open || len(found.Options) == 0 {
-		return rule.Question{}, fmt.Errorf("%w: nothing is asked", runtime.ErrQuestion)
+		return rule.Question{}, fmt.Errorf("%w: no question is open", runtime.ErrQuestion)
 	}
 	return sight.Question(found), nil
 }
 
-// until looks until the question is as wanted. While it is painted anew it may be
-// out of sight for a moment.
+// until reads the question until ok. It may be missing for a moment while it is
+// repainted.
 func (s OnScreen) until(ctx context.Context, limit time.Duration, id string, ok func(rule.Question) bool) (rule.Question, error) {
 	inner, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -189,7 +188,7 @@ func (s OnScreen) until(ctx context.Context, limit time.Duration, id string, ok 
 			case ctx.Err() != nil:
 				return q, ctx.Err()
 			case err == nil && q.ID != id:
-				return q, fmt.Errorf("%w: another one came up: %q", runtime.ErrQuestion, q.Prompt)
+				return q, fmt.Errorf("%w: another one opened: %q", runtime.ErrQuestion, q.Prompt)
 			}
 			return q, fmt.Errorf("%w: the selection does not follow the keys", runtime.ErrQuestion)
 		case <-time.After(s.Limits.Poll):
@@ -197,7 +196,7 @@ func (s OnScreen) until(ctx context.Context, limit time.Duration, id string, ok 
 	}
 }
 
-// confirm presses Enter, once, and waits until the question is gone.
+// confirm presses Enter, once, and waits until the question disappears.
 func (s OnScreen) confirm(ctx context.Context, q rule.Question) error {
 	if err := s.Keys(ctx, "Enter"); err != nil {
 		return err
@@ -217,7 +216,7 @@ func (s OnScreen) confirm(ctx context.Context, q rule.Question) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("%w: it still stands after Enter", runtime.ErrQuestion)
+			return fmt.Errorf("%w: it is still open after Enter", runtime.ErrQuestion)
 		case <-time.After(s.Limits.Poll):
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenPTY opens a pair of terminals (pty(7)), for providers that connect a
-// program to a terminal of its own. The caller closes both.
+// OpenPTY opens a pseudoterminal (pty(7)) for a program. The caller closes both ends.
 func OpenPTY() (master, slave *os.File, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

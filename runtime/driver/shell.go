@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// shellDrain is how long the output of a command is still read after its
-	// end: a child it left behind may hold the pipe for ever.
+	// shellDrain is how long output is still read after a command's end: a child
+	// that it left behind may hold the pipe open forever.
 	shellDrain = time.Second
-	// shellTail is how many bytes of its output an error shows.
+	// shellTail is how many bytes of output an error shows.
 	shellTail = 2 << 10
 )
 
-// runShell runs a shell command line in a process group of its own, in this
-// process's environment plus env. When ctx ends, the group is killed. The
-// error shows the end of what the command wrote.
+// runShell runs a shell command line in its own process group, in this process's
+// environment plus env. When ctx ends, the group is killed. The error includes the
+// end of the output.
 func runShell(ctx context.Context, line, dir string, env map[string]string) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -66,7 +66,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// setupEnv is what setup commands see besides this process's environment: the
+// setupEnv returns what setup commands get besides this process's environment: the
 // session's name and the agent's GC_ variables.
 func setupEnv(name string, cfg runtime.Config) map[string]string {
 	env := map[string]string{}
@@ -82,7 +82,7 @@ func setupEnv(name string, cfg runtime.Config) map[string]string {
 	return env
 }
 
-// RunLive runs the live commands of a session; how that went goes to report,
+// RunLive runs the live commands of a session and passes the outcome to report,
 // which may be nil.
 func RunLive(ctx context.Context, name string, cfg runtime.Config, report func(runtime.Step)) {
 	begin := time.Now()
@@ -92,10 +92,9 @@ func RunLive(ctx context.Context, name string, cfg runtime.Config, report func(r
 	}
 }
 
-// RunSetup runs setup commands one after the other, each for at most
-// Config.SetupTimeout: by run, or where that is nil in this process's
-// environment, with GC_SESSION set. All of them run; the error joins the
-// failures.
+// RunSetup runs setup commands in order, each for at most Config.SetupTimeout, with
+// run, or if that is nil with /bin/sh on this machine and GC_SESSION set. A failure
+// does not stop the rest; the error joins all failures.
 func RunSetup(ctx context.Context, name string, cfg runtime.Config, lines []string, run func(ctx context.Context, line string) error) error {
 	if run == nil {
 		run = func(ctx context.Context, line string) error {

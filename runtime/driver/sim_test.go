@@ -35,7 +35,7 @@ func newSim(screen string) *sim {
 	return &sim{screen: screen, change: make(chan struct{}), failing: map[string]error{}, receipt: runtime.Receipt{State: runtime.Submitted}}
 }
 
-// set changes the program under lock and tells whoever waits.
+// set changes the program under lock and wakes waiters.
 func (s *sim) set(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

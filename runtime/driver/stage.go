@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// StageLocal is step 2 for a work dir on this machine: overlays, then
-// CopyFiles. A path that leads out of its tree is ErrPathEscapes.
+// StageLocal stages into a work dir on this machine: overlays, then CopyFiles. A
+// path that leads out of its tree is ErrPathEscapes.
 func StageLocal(ctx context.Context, cfg runtime.Config) error {
 	if cfg.WorkDir == "" {
 		return errors.New("files to stage, but no work dir")
@@ -20,7 +20,7 @@ func StageLocal(ctx context.Context, cfg runtime.Config) error {
 	if info, err := os.Stat(cfg.WorkDir); err != nil {
 		return fmt.Errorf("work dir: %w", err)
 	} else if !info.IsDir() {
-		return fmt.Errorf("work dir %s is no folder", cfg.WorkDir)
+		return fmt.Errorf("work dir %s: not a directory", cfg.WorkDir)
 	}
 	dirs := slices.Clone(cfg.PackOverlayDirs)
 	if cfg.OverlayDir != "" {

@@ -2,10 +2,9 @@
 // backend's hooks, start-up dialogs, staging, setup commands, reading an agent's
 // screen, and the client side of an attach.
 //
-// It reaches a session only through hooks: it knows no backend, keeps no state
-// between calls and never decides that a session should start or end. Providers,
-// and commands that act as one (gc session-op), call it; whoever holds a
-// runtime.Provider does not.
+// It reaches a session only through hooks: it knows no backend, and never decides
+// that a session should start or end. Providers call it, and commands that act as
+// one (gc session-op); callers of a runtime.Provider do not.
 package driver
 
 import (
@@ -20,11 +19,11 @@ import (
 )
 
 // Hooks is how the start sequence reaches one session of a backend. Create and
-// Destroy are required. A step that needs a hook which is nil is skipped.
-// Every hook honours its context.
+// Destroy are required. Steps whose hook is nil are skipped. Every hook honours
+// its context.
 type Hooks struct {
-	PreStart func(ctx context.Context, line string) error // nil: here, by /bin/sh
-	Setup    func(ctx context.Context, line string) error // of setup and live commands; nil: here, by /bin/sh
+	PreStart func(ctx context.Context, line string) error // nil: here, with /bin/sh
+	Setup    func(ctx context.Context, line string) error // setup and live commands; nil: here, with /bin/sh
 	Stage    func(ctx context.Context) error              // nil: into the local WorkDir
 
 	// Create makes the session and runs the command line (see CommandLine).
@@ -38,8 +37,8 @@ type Hooks struct {
 
 	// Screen returns the live screen without scrollback.
 	Screen func(ctx context.Context) (string, error)
-	// Changed returns when the session may differ from what the last Screen,
-	// Alive or Ended said: its screen, its processes or its end. nil: polling.
+	// Changed returns when the session may differ from the last answer of Screen,
+	// Alive or Ended. nil: they are polled.
 	Changed func(ctx context.Context) error
 	Keys    func(ctx context.Context, keys ...string) error
 	Nudge   func(ctx context.Context, text string) (runtime.Receipt, error)
@@ -48,17 +47,18 @@ type Hooks struct {
 	Limits Limits             // zero values are the contract's
 }
 
-// Limits bounds the waits of the sequence. When one passes it is a warning.
+// Limits bounds the waits of the sequence. A wait that reaches its limit is a
+// warning.
 type Limits struct {
 	Alive   time.Duration // for one of ProcessNames; 30 s
 	Ready   time.Duration // for the prompt prefix; 60 s
 	Dialogs time.Duration // for all start-up dialogs; 20 s
-	Settle  time.Duration // an unknown dialog stands this long before it counts; 2 s
-	Still   time.Duration // the prompt stands this long before it counts: a dialog is painted in parts; 50 ms
-	Quiet   time.Duration // a known dialog stands unchanged this long before its first key; 200 ms
+	Settle  time.Duration // how long an unknown dialog must be open to count; 2 s
+	Still   time.Duration // how long the prompt must be open to count: a dialog is painted in parts; 50 ms
+	Quiet   time.Duration // how long a known dialog must be unchanged before its first key; 200 ms
 	Move    time.Duration // for the selection to follow a key; 2 s
-	Gone    time.Duration // for a dialog to go after Enter; 10 s
-	Poll    time.Duration // between two looks without Changed; 100 ms
+	Gone    time.Duration // for a dialog to close after Enter; 10 s
+	Poll    time.Duration // between polls, without Changed; 100 ms
 }
 
 const defaultSetupTimeout = 10 * time.Second
@@ -88,22 +88,21 @@ type sequence struct {
 	h      Hooks
 	lim    Limits
 	table  []rule.Dialog
-	ended  bool // a one_shot session is over: the rest has no object
-	waits  bool // for a person: nothing is typed
+	ended  bool // a one_shot session has ended: skip the remaining steps
+	waits  bool // for a person: type nothing
 	answer *answerer
 }
 
-// cleanUp is how long a failed start may take to remove what it made, after
-// its own context has ended.
+// cleanUp bounds how long a failed start may take to remove what it made, even
+// after its context has ended.
 const cleanUp = 15 * time.Second
 
-// RunStart carries out the start sequence: PreStart, staging, create, alive,
-// setup, ready, dialogs, nudge. It is the only implementation; a provider
-// brings hooks.
+// RunStart runs the start sequence: PreStart, staging, create, alive, setup, ready,
+// dialogs, nudge. It is the only implementation; providers supply hooks.
 //
-// The error matches ErrSessionDiedDuringStartup (a *StartupDeath), or
-// ErrStartupBlocked (a *StartupBlocked), or is the error of the step that
-// failed. On error the session was destroyed.
+// The error matches ErrSessionDiedDuringStartup (a *StartupDeath) or
+// ErrStartupBlocked (a *StartupBlocked), or is that of the step that failed. On
+// error the session has been destroyed.
 func RunStart(ctx context.Context, name string, cfg runtime.Config, h Hooks) error {
 	s := &sequence{name: name, cfg: cfg, h: h, lim: h.Limits.withDefaults()}
 	s.table = dialogTable(cfg)
@@ -166,7 +165,7 @@ func (s *sequence) step(ctx context.Context, name runtime.StepName, run func(con
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// undo destroys the session, also when ctx is over.
+// undo destroys the session, even if ctx has ended.
 func (s *sequence) undo(ctx context.Context, err error) error {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()
@@ -191,7 +190,7 @@ func (s *sequence) preStart(ctx context.Context) error {
 	return nil
 }
 
-// limited gives one pre-start command its time.
+// limited runs one pre-start command within its own limit.
 func (s *sequence) limited(ctx context.Context, line string, run func(context.Context, string) error) error {
 	limit := s.cfg.PreStartTimeout
 	if limit <= 0 {
@@ -201,7 +200,7 @@ func (s *sequence) limited(ctx context.Context, line string, run func(context.Co
 	defer cancel()
 	err := run(one, line)
 	if err != nil && one.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%q is not done after %v: %w", line, limit, context.DeadlineExceeded)
+		return fmt.Errorf("%q did not finish within %v: %w", line, limit, context.DeadlineExceeded)
 	}
 	return err
 }

@@ -128,7 +128,7 @@ func TestPreStartHasATimeOfItsOwn(t *testing.T) {
 	err := driver.RunStart(t.Context(), "a", runtime.Config{
 		PreStart: []string{"sleep 1000 & wait"}, PreStartTimeout: 50 * time.Millisecond,
 	}, s.hooks(false))
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"sleep 1000 & wait" is not done after 50ms`) || len(s.order) > 0 {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"sleep 1000 & wait" did not finish within 50ms`) || len(s.order) > 0 {
 		t.Fatalf("%v, did %v", err, s.order)
 	}
 }
@@ -247,7 +247,7 @@ func TestReadyIsPushed(t *testing.T) {
 	})
 }
 
-// A dialog that is painted line by line looks like a prompt for a moment.
+// While a dialog is painted line by line it looks like a prompt.
 func TestPromptThatTurnsOutToBeADialog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSim("Delete everything?\n ❯ Yes, all of it")

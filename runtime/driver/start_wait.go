@@ -12,11 +12,11 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// errEnded stops a wait of a one_shot session that is over.
+// errEnded stops a wait because a one_shot session has ended.
 var errEnded = errors.New("session ended")
 
-// share is how much of the time that is left one wait may use, so that a limit
-// is a warning before the deadline of the whole makes it an error.
+// share is the fraction (1/share) of the remaining time that one wait may use, so
+// that its limit, a warning, comes before the deadline of the start, an error.
 const share = 2
 
 // limited returns a context for one wait of at most d.
@@ -27,7 +27,7 @@ func limited(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return context.WithTimeout(ctx, d)
 }
 
-// passed turns the end of a wait's own limit into a warning.
+// passed turns reaching a wait's own limit into a warning.
 func passed(outer, inner context.Context, err error, what string) error {
 	if outer.Err() != nil {
 		return fmt.Errorf("%s: %w", what, outer.Err())
@@ -38,8 +38,8 @@ func passed(outer, inner context.Context, err error, what string) error {
 	return err
 }
 
-// dead returns the error of a session that ended, nil while it runs, and
-// errEnded for bounded work: its end is no failure.
+// dead returns the error of a session that ended, nil while it runs, and errEnded
+// for bounded work, whose end is not a failure.
 func (s *sequence) dead(ctx context.Context) error {
 	if s.h.Ended == nil {
 		return nil
@@ -69,9 +69,9 @@ func (s *sequence) checkAlive(ctx context.Context) error {
 	return nil
 }
 
-// until calls done at every change until it is true, the session ends or ctx
-// does. done also says after how long it must be asked again without a change;
-// 0: only at a change.
+// until calls done at every change until it returns true, the session ends or ctx
+// does. done also returns after how long to call it again without a change; 0: only
+// at a change.
 func (s *sequence) until(ctx context.Context, done func() (ok bool, again time.Duration, err error)) error {
 	for {
 		ok, again, err := done()
@@ -90,8 +90,8 @@ func (s *sequence) until(ctx context.Context, done func() (ok bool, again time.D
 	}
 }
 
-// wait returns at the next change, or after poll where the backend cannot
-// tell, and in any case after most (0: no such bound).
+// wait returns at the next change, or after poll if the backend does not report
+// changes, but at the latest after most (0: no limit).
 func (h Hooks) wait(ctx context.Context, poll, most time.Duration) error {
 	if h.Changed == nil && (most <= 0 || poll < most) {
 		most = poll
@@ -117,8 +117,8 @@ func (h Hooks) wait(ctx context.Context, poll, most time.Duration) error {
 	return err
 }
 
-// firstLook is how soon a process is looked for again; no backend can say that
-// one was started. It doubles up to Limits.Poll.
+// firstLook is the first interval for polling a process, because no backend
+// reports that one started. It doubles up to Limits.Poll.
 const firstLook = 5 * time.Millisecond
 
 func (s *sequence) alive(ctx context.Context) error {
@@ -138,15 +138,15 @@ func (s *sequence) waitsReady() bool {
 	return s.cfg.ReadyPromptPrefix != "" && s.h.Screen != nil || s.cfg.ReadyDelayMs > 0
 }
 
-// tells reports whether a status rule can tell from the screen's text that the
-// program is up. A program that has such rules is waited for, not a delay.
+// tells reports whether a status rule can recognise from the screen's text that the
+// program is up. The start then waits for that, not for a delay.
 func (s *sequence) tells() bool {
 	return s.h.Screen != nil && slices.ContainsFunc(s.cfg.StatusRules, func(r runtime.StatusRule) bool {
 		return r.State == runtime.ActivityIdle && r.Region != rule.Title && r.Region != rule.Line
 	})
 }
 
-// up reports whether the screen shows a program that waits for input, or works.
+// up reports whether the screen shows a program that is waiting for input or working.
 func (s *sequence) up(screen string, found rule.Found, open bool) bool {
 	if s.cfg.ReadyPromptPrefix != "" {
 		return PromptLine(screen, s.cfg.ReadyPromptPrefix, found)
@@ -155,8 +155,8 @@ func (s *sequence) up(screen string, found rule.Found, open bool) bool {
 	return !open && r != nil && r.State != runtime.ActivityBlocked
 }
 
-// asksFor is what the program waits for that only a person can give it: a login,
-// a key, the end of a limit. "" for nothing.
+// asksFor returns what the program needs that only a person can provide, such as a
+// login or a key; "" for nothing.
 func (s *sequence) asksFor(screen string, found rule.Found, open bool) string {
 	if open && found.Known && found.Dialog.When == rule.Report {
 		return found.Dialog.Kind + ": " + found.Question
@@ -179,7 +179,7 @@ func (s *sequence) ready(ctx context.Context) error {
 	inner, cancel := limited(ctx, s.lim.Ready)
 	defer cancel()
 	unknown := settled{after: s.lim.Settle}
-	var prompt time.Time // since when it stands
+	var prompt time.Time // when it appeared
 	var blocked *runtime.StartupBlocked
 	err := s.until(inner, func() (bool, time.Duration, error) {
 		blocked = nil
@@ -195,7 +195,7 @@ func (s *sequence) ready(ctx context.Context) error {
 			}
 			left := s.lim.Still - time.Since(prompt)
 			if s.waits = asks != "" && left <= 0; s.waits {
-				return false, 0, warning{fmt.Errorf("it waits for a person: %s", asks)}
+				return false, 0, warning{fmt.Errorf("waiting for a person: %s", asks)}
 			}
 			return left <= 0, left, nil
 		}
@@ -219,12 +219,12 @@ func (s *sequence) ready(ctx context.Context) error {
 	}
 	what := fmt.Sprintf("no line begins with %q", s.cfg.ReadyPromptPrefix)
 	if s.cfg.ReadyPromptPrefix == "" {
-		what = "no status rule says that it is up"
+		what = "no status rule matches a program that is up"
 	}
 	return passed(ctx, inner, err, what)
 }
 
-// delay waits ReadyDelayMs, or less when the session ends.
+// delay waits ReadyDelayMs, or until the session ends.
 func (s *sequence) delay(ctx context.Context) error {
 	inner, cancel := context.WithTimeout(ctx, time.Duration(s.cfg.ReadyDelayMs)*time.Millisecond)
 	defer cancel()
@@ -235,9 +235,9 @@ func (s *sequence) delay(ctx context.Context) error {
 	return err
 }
 
-// PromptLine reports whether a line of the screen begins with the prefix. A
-// frame and blanks before it do not count, and neither do the options of the
-// dialog found there, which begin like a prompt.
+// PromptLine reports whether a line of the screen begins with the prefix, after a
+// frame and blanks. Options of the dialog found there are ignored: they begin like
+// a prompt.
 func PromptLine(screen, prefix string, found rule.Found) bool {
 	options := map[int]bool{}
 	for _, o := range found.Options {
@@ -253,7 +253,7 @@ func PromptLine(screen, prefix string, found rule.Found) bool {
 	return false
 }
 
-// settled says when the same unknown dialog has stood long enough.
+// settled detects when the same dialog has been open long enough.
 type settled struct {
 	after time.Duration
 	key   string
@@ -271,7 +271,7 @@ func (u *settled) stands(f rule.Found) bool {
 	return time.Since(u.since) >= u.after && len(f.Options) > 0 && (f.Known || f.Marked >= 0)
 }
 
-// left is how long until the dialog counts; 0 when no time makes it count.
+// left returns how long until the dialog counts; 0 if it never will.
 func (u *settled) left() time.Duration { return max(u.after-time.Since(u.since), 0) }
 
 // dialogsOn reports whether start-up dialogs are answered.
@@ -286,8 +286,9 @@ func (s *sequence) dialogsOn() bool {
 		len(s.cfg.ProcessNames) > 0 || s.cfg.EmitsPermissionWarning
 }
 
-// When nothing in the config tells when the program is ready, step 7 waits
-// until it has painted something and then paused, but not longer than that.
+// If nothing in the config shows when the program is ready, the dialogs step waits
+// until it has painted something and then paused for paintPause, but at most
+// paintLimit.
 const (
 	paintLimit = 3 * time.Second
 	paintPause = 400 * time.Millisecond
@@ -348,7 +349,7 @@ func (s *sequence) painted(ctx context.Context) error {
 
 func (s *sequence) nudge(ctx context.Context) error {
 	if s.waits {
-		return warning{errors.New("the nudge is not typed: the program waits for a person")}
+		return warning{errors.New("nudge not typed: the program is waiting for a person")}
 	}
 	r, err := s.h.Nudge(ctx, s.cfg.Nudge)
 	if dead := s.checkAlive(ctx); dead != nil {
@@ -358,7 +359,7 @@ func (s *sequence) nudge(ctx context.Context) error {
 		return err
 	}
 	if r.State != runtime.Submitted {
-		return warning{fmt.Errorf("the nudge is %s: %s", r.State, r.Detail)}
+		return warning{fmt.Errorf("nudge %s: %s", r.State, r.Detail)}
 	}
 	return nil
 }

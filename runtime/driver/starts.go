@@ -8,15 +8,15 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Starts lets one Start of a name be under way at a time, for a provider. The
-// zero value is ready; safe for concurrent use.
+// Starts allows one Start of a name at a time, for a provider. The zero value is
+// ready to use; safe for concurrent use.
 type Starts struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-// Hold keeps the name until release is called; it reports false, and has
-// nothing to release, when another has it.
+// Hold reserves the name until release is called. ok is false if it is reserved
+// already; there is nothing to release then.
 func (s *Starts) Hold(name string) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,10 +34,10 @@ func (s *Starts) Hold(name string) (release func(), ok bool) {
 	}, true
 }
 
-// Start is the frame of every provider's Start. look returns nil when a session
-// of the name runs, and ErrSessionNotFound when none does. begin starts one and
-// reports whether it had made anything; when it fails before that and a session
-// runs, another process has won, and the error is ErrSessionExists too.
+// Start is the frame of every provider's Start. look returns nil if a session of
+// the name runs, and ErrSessionNotFound if none does. begin starts one and reports
+// whether it made anything; if it fails before that and a session runs, another
+// process was faster, and the error also matches ErrSessionExists.
 func (s *Starts) Start(name string, look func() error, begin func() (made bool, err error)) error {
 	if err := runtime.CheckName(name); err != nil {
 		return fmt.Errorf("start: %w", err)

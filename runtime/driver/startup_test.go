@@ -17,8 +17,8 @@ const bypassHead = " WARNING: Claude Code running in Bypass Permissions mode"
 
 var bypassLabels = []string{"No, exit", "Yes, I accept"}
 
-// A dialog that would lift the checks is answered only where config lifts them;
-// else the program is left with its question.
+// A dialog that turns off the checks is answered only if config turns them off;
+// otherwise the program keeps its question.
 func TestBypassIsAcceptedOnlyWhereConfigSaysSo(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestBypassIsAcceptedOnlyWhereConfigSaysSo(t *testing.T) {
 	}
 }
 
-// A key or a login is a person's to give: the program stays up, untouched.
+// A program that asks for a key or a login stays up, untouched, for a person.
 func TestStartLeavesALoginToAPerson(t *testing.T) {
 	recorded, err := os.ReadFile("../../internal/rule/testdata/qwen-provider.screen")
 	if err != nil {
@@ -87,7 +87,7 @@ func TestStartLeavesALoginToAPerson(t *testing.T) {
 	}
 }
 
-// A program without a prompt prefix is up when one of its status rules says so,
+// A program without a prompt prefix is up once one of its status rules matches,
 // however long its screen stays blank.
 func TestReadyByStatusRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestReadyByStatusRules(t *testing.T) {
 	})
 }
 
-// Programs open dialogs after their prompt was there. They are answered until
-// evidence says that the program takes messages.
+// Programs open dialogs after their prompt appeared. They are answered until there
+// is evidence that the program takes messages.
 func TestDialogsAfterReadyAreAnsweredUntilTheFirstIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trust := menuSim(trustHead, trustLabels, 1, func(string) string { return "❯ working\n" })

@@ -17,13 +17,13 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// RunOnTerminal runs a backend's own attach client on a terminal of its own and
-// passes bytes and sizes both ways, until it ends or ctx does; then the client
-// gets HUP, and two seconds later KILL. The caller's terminal is raw meanwhile
-// and gets its modes back in every case. Input goes through filter when there is
-// one: what it returns is sent, and leave ends the client.
+// RunOnTerminal runs a backend's attach client on a new terminal and passes bytes
+// and sizes both ways until the client ends. When ctx ends, the client gets HUP,
+// and KILL after hangupTime. The caller's terminal is in raw mode meanwhile; its
+// modes are always restored. If filter is not nil, input goes through it: send is
+// passed on, and leave ends the client.
 //
-// A client that a signal ended, or that ended after ctx, is no error; another
+// A client that ended by a signal, or after ctx, is not an error; another nonzero
 // status is an *exec.ExitError.
 func RunOnTerminal(ctx context.Context, cmd *exec.Cmd, t runtime.Terminal, filter func(keys []byte) (send []byte, leave bool)) error {
 	if in, ok := t.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
@@ -31,7 +31,7 @@ func RunOnTerminal(ctx context.Context, cmd *exec.Cmd, t runtime.Terminal, filte
 		if err != nil {
 			return err
 		}
-		defer func() { _ = term.Restore(int(in.Fd()), old) }() // nothing is left to do about it
+		defer func() { _ = term.Restore(int(in.Fd()), old) }() // nothing more can be done
 	}
 	master, slave, err := OpenPTY()
 	if err != nil {
@@ -65,14 +65,14 @@ func RunOnTerminal(ctx context.Context, cmd *exec.Cmd, t runtime.Terminal, filte
 		case <-ended:
 		}
 	})
-	go func() { // ends with t.In, or the next key after the end
+	go func() { // returns when t.In ends, or at the next key after the client's end
 		if passKeys(master, t.In, filter) {
 			close(leave)
 		}
 	}()
 	err = cmd.Wait()
 	close(ended)
-	_ = master.SetReadDeadline(time.Now().Add(lastOutput)) // somebody may still hold the terminal
+	_ = master.SetReadDeadline(time.Now().Add(lastOutput)) // another process may still hold the terminal open
 	tasks.Wait()
 	var exit *exec.ExitError
 	if ctx.Err() != nil || errors.As(err, &exit) && !exit.Exited() {
@@ -84,10 +84,10 @@ func RunOnTerminal(ctx context.Context, cmd *exec.Cmd, t runtime.Terminal, filte
 // hangupTime is how long a client may take to detach.
 const hangupTime = 2 * time.Second
 
-// lastOutput is how long what a client wrote is read after its end.
+// lastOutput is how long the client's output is still read after its end.
 const lastOutput = 500 * time.Millisecond
 
-// passKeys copies input; true when filter says that the person leaves.
+// passKeys copies input. leave is true if filter asked to leave.
 func passKeys(to io.Writer, from io.Reader, filter func([]byte) ([]byte, bool)) (leave bool) {
 	if filter == nil {
 		_, _ = io.Copy(to, from)
@@ -132,7 +132,7 @@ func terminalSize(t runtime.Terminal) (cols, rows int) {
 	return 80, 24
 }
 
-// watchSize follows the caller's terminal.
+// watchSize follows the size of the caller's terminal.
 func watchSize(ended <-chan struct{}, master *os.File, t runtime.Terminal) {
 	resized := t.Resized
 	if resized == nil {

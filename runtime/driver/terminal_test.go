@@ -11,11 +11,11 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// A client that does not go when it is told to does not hold its person.
+// A client that ignores HUP does not keep the attach from ending.
 func TestAttachClientThatHangsIsEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// A child of another session holds the terminal, too.
+	// A child in another session also holds the terminal open.
 	cmd := exec.Command("sh", "-c", "trap '' HUP; setsid sleep 10 & echo ready; while :; do sleep 1; done")
 	in, keys := io.Pipe()
 	defer keys.Close()
@@ -28,7 +28,7 @@ func TestAttachClientThatHangsIsEnded(t *testing.T) {
 	}
 }
 
-// whenWritten is called when "ready" was written.
+// whenWritten is called once "ready" is written.
 type whenWritten func()
 
 func (f whenWritten) Write(b []byte) (int, error) {

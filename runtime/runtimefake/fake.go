@@ -18,22 +18,18 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Fake is a Provider in memory, for the tests of everything above the
-// contract. No program runs: a session's screen holds what was nudged into it,
-// or what [Fake.SetPeek] put there.
-//
-// It spies on calls, fails and hangs on demand, and simulates zombies, crashes
-// and attached people. It is safe for concurrent use.
+// Fake is a Provider in memory. A session's screen shows what was nudged into it, or
+// what [Fake.SetPeek] put there. Safe for concurrent use.
 type Fake struct {
 	mu       sync.Mutex
-	sessions map[string]*fakeSession // running or exited, newest of a name
+	sessions map[string]*session // running or exited, newest of a name
 	calls    []Call
-	fail     map[fakeKey]*fakeFailure
-	hang     map[fakeKey]bool
+	fail     map[target]*failure
+	hang     map[target]bool
 	screens  map[string]string // first screens, by session name
 	receipts map[string]runtime.Receipt
 	caps     runtime.Capabilities
-	subs     map[*fakeSub]struct{}
+	subs     map[*subscriber]struct{}
 	changed  chan struct{} // closed and replaced at every change
 	seq      int
 }
@@ -51,14 +47,14 @@ type Call struct {
 	Lines   int      // Peek
 }
 
-type fakeKey struct{ method, session string }
+type target struct{ method, session string }
 
-type fakeFailure struct {
+type failure struct {
 	err  error
-	left int // < 0: for ever
+	left int // < 0: forever
 }
 
-type fakeSession struct {
+type session struct {
 	id       string
 	cfg      runtime.Config
 	screen   string
@@ -70,10 +66,10 @@ type fakeSession struct {
 	exit     *runtime.Exit
 }
 
-type fakeSub struct{ ch chan runtime.Event }
+type subscriber struct{ ch chan runtime.Event }
 
-// fakeBacklog is how many events a subscriber may lag behind.
-const fakeBacklog = 1024
+// backlog is how many events a subscriber may lag behind.
+const backlog = 1024
 
 var (
 	_ runtime.Provider         = (*Fake)(nil)
@@ -86,12 +82,12 @@ var (
 // New returns an empty fake.
 func New() *Fake {
 	return &Fake{
-		sessions: map[string]*fakeSession{},
-		fail:     map[fakeKey]*fakeFailure{},
-		hang:     map[fakeKey]bool{},
+		sessions: map[string]*session{},
+		fail:     map[target]*failure{},
+		hang:     map[target]bool{},
 		screens:  map[string]string{},
 		receipts: map[string]runtime.Receipt{},
-		subs:     map[*fakeSub]struct{}{},
+		subs:     map[*subscriber]struct{}{},
 		changed:  make(chan struct{}),
 		caps: runtime.Capabilities{
 			Attach: true, AttachDetection: true, Activity: true, Keys: true,
@@ -100,12 +96,12 @@ func New() *Fake {
 	}
 }
 
-// enter records the call and carries out failures and hangs set for it.
+// enter records the call and applies the failures and hangs set for it.
 func (f *Fake) enter(ctx context.Context, c Call) error {
 	f.mu.Lock()
 	f.calls = append(f.calls, c)
 	f.notifyLocked()
-	for f.hang[fakeKey{c.Method, c.Session}] || f.hang[fakeKey{c.Method, ""}] {
+	for f.hang[target{c.Method, c.Session}] || f.hang[target{c.Method, ""}] {
 		changed := f.changed
 		f.mu.Unlock()
 		select {
@@ -116,7 +112,7 @@ func (f *Fake) enter(ctx context.Context, c Call) error {
 		f.mu.Lock()
 	}
 	defer f.mu.Unlock()
-	for _, k := range []fakeKey{{c.Method, c.Session}, {c.Method, ""}} {
+	for _, k := range []target{{c.Method, c.Session}, {c.Method, ""}} {
 		if fl := f.fail[k]; fl != nil && fl.left != 0 {
 			fl.left--
 			return fl.err
@@ -125,7 +121,7 @@ func (f *Fake) enter(ctx context.Context, c Call) error {
 	return ctx.Err()
 }
 
-// notifyLocked wakes everybody who waits for a change.
+// notifyLocked wakes all waiters for a change.
 func (f *Fake) notifyLocked() {
 	close(f.changed)
 	f.changed = make(chan struct{})
@@ -144,7 +140,7 @@ func (f *Fake) emitLocked(e runtime.Event) {
 }
 
 // liveLocked returns the running session of the name, or nil.
-func (f *Fake) liveLocked(name string) *fakeSession {
+func (f *Fake) liveLocked(name string) *session {
 	if s := f.sessions[name]; s != nil && s.exit == nil && !s.starting {
 		return s
 	}
@@ -178,7 +174,7 @@ func (f *Fake) createLocked(name string, cfg runtime.Config) {
 	if !ok {
 		screen = cfg.ReadyPromptPrefix
 	}
-	f.sessions[name] = &fakeSession{
+	f.sessions[name] = &session{
 		id: fmt.Sprintf("fake-%d", f.seq), cfg: cfg, screen: screen,
 		meta: map[string]string{}, activity: time.Now(),
 	}
@@ -203,7 +199,7 @@ func (f *Fake) Stop(ctx context.Context, name string) error {
 	return nil
 }
 
-// Interrupt implements [runtime.Provider]. It changes nothing but the record.
+// Interrupt implements [runtime.Provider]. It only records.
 func (f *Fake) Interrupt(ctx context.Context, name string) error {
 	return f.enter(ctx, Call{Method: "Interrupt", Session: name})
 }
@@ -218,8 +214,8 @@ func (f *Fake) IsRunning(ctx context.Context, name string) (bool, error) {
 	return f.liveLocked(name) != nil, nil
 }
 
-// ProcessAlive implements [runtime.Provider]: everything that runs is alive unless
-// [Fake.SetZombie] said otherwise.
+// ProcessAlive implements [runtime.Provider]: whatever runs is alive, except after
+// [Fake.SetZombie].
 func (f *Fake) ProcessAlive(ctx context.Context, name string, names []string) (bool, error) {
 	if err := f.enter(ctx, Call{Method: "ProcessAlive", Session: name, Names: slices.Clone(names)}); err != nil {
 		return false, err
@@ -296,7 +292,7 @@ func (f *Fake) Events(ctx context.Context) (<-chan runtime.Event, error) {
 	if err := f.enter(ctx, Call{Method: "Events"}); err != nil {
 		return nil, err
 	}
-	s := &fakeSub{ch: make(chan runtime.Event, fakeBacklog)}
+	s := &subscriber{ch: make(chan runtime.Event, backlog)}
 	f.mu.Lock()
 	f.subs[s] = struct{}{}
 	f.mu.Unlock()

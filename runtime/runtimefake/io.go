@@ -77,7 +77,7 @@ func (f *Fake) Nudge(ctx context.Context, name string, content []runtime.Content
 	return runtime.Receipt{State: runtime.Submitted}, nil
 }
 
-func (f *Fake) typeLocked(s *fakeSession, text string) {
+func (f *Fake) typeLocked(s *session, text string) {
 	if s.screen != "" && !strings.HasSuffix(s.screen, "\n") && s.screen != s.cfg.ReadyPromptPrefix {
 		s.screen += "\n"
 	}
@@ -191,7 +191,7 @@ func (f *Fake) WaitFor(ctx context.Context, name string, any []runtime.Condition
 		return 0, fmt.Errorf("wait for %s: %w", name, runtime.ErrSessionNotFound)
 	}
 	for {
-		met, wait, err := fakeMet(start, f.sessions[name] != start, any)
+		met, wait, err := firstMet(start, f.sessions[name] != start, any)
 		if err != nil || met >= 0 {
 			return met, err
 		}
@@ -200,7 +200,7 @@ func (f *Fake) WaitFor(ctx context.Context, name string, any []runtime.Condition
 		}
 		changed := f.changed
 		f.mu.Unlock()
-		err = fakeSleep(ctx, changed, wait)
+		err = sleep(ctx, changed, wait)
 		f.mu.Lock()
 		if err != nil {
 			return 0, fmt.Errorf("wait for %s: %w", name, err)
@@ -208,9 +208,9 @@ func (f *Fake) WaitFor(ctx context.Context, name string, any []runtime.Condition
 	}
 }
 
-// fakeMet returns the first condition that holds, or -1 and how long until the
-// next one can hold by itself (0: only by a change).
-func fakeMet(s *fakeSession, gone bool, any []runtime.Condition) (int, time.Duration, error) {
+// firstMet returns the first condition that holds, or -1 and how long until one can
+// hold without a change (0: never).
+func firstMet(s *session, gone bool, any []runtime.Condition) (int, time.Duration, error) {
 	var wait time.Duration
 	for i, c := range any {
 		switch {
@@ -241,7 +241,7 @@ func fakeMet(s *fakeSession, gone bool, any []runtime.Condition) (int, time.Dura
 	return -1, wait, nil
 }
 
-func fakeSleep(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
+func sleep(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
 	var timer <-chan time.Time
 	if d > 0 {
 		t := time.NewTimer(d)

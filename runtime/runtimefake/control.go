@@ -17,7 +17,7 @@ func (f *Fake) Calls() []Call {
 	return slices.Clone(f.calls)
 }
 
-// CallsOf returns the calls of one method; session "" means of any session.
+// CallsOf returns the calls of one method; session "" means any session.
 func (f *Fake) CallsOf(method, session string) []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *Fake) AwaitCalls(ctx context.Context, method, session string, n int) ([
 		}
 		changed := f.changed
 		f.mu.Unlock()
-		err := fakeSleep(ctx, changed, 0)
+		err := sleep(ctx, changed, 0)
 		f.mu.Lock()
 		if err != nil {
 			return nil, fmt.Errorf("%d of %d calls of %s %s: %w", len(f.callsOfLocked(method, session)), n, method, session, err)
@@ -60,39 +60,39 @@ func (f *Fake) AwaitCalls(ctx context.Context, method, session string, n int) ([
 	}
 }
 
-// Fail makes every call of method fail with err; session "" means for every
-// session; nil ends it.
+// Fail makes every call of method fail with err, until it is called with nil;
+// session "" means any session.
 func (f *Fake) Fail(method, session string, err error) { f.FailTimes(method, session, err, -1) }
 
 // FailTimes makes the next n calls of method fail with err.
 func (f *Fake) FailTimes(method, session string, err error, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	k := fakeKey{method, session}
+	k := target{method, session}
 	if err == nil || n == 0 {
 		delete(f.fail, k)
 		return
 	}
-	f.fail[k] = &fakeFailure{err: err, left: n}
+	f.fail[k] = &failure{err: err, left: n}
 }
 
-// Hang makes calls of method wait until their context ends, or until on is
-// false. Session "" means for every session.
+// Hang makes calls of method wait until their context ends, or until it is called
+// with on false; session "" means any session.
 func (f *Fake) Hang(method, session string, on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hang[fakeKey{method, session}] = on
+	f.hang[target{method, session}] = on
 	f.notifyLocked()
 }
 
-// Exit ends the session's program with the status, as a crash or an end of its
-// own would: it is no longer running, its screen stays, an event goes out.
-// Nothing happens without a running session.
+// Exit ends the session's program with the status, as if it had exited or crashed:
+// the session no longer runs, keeps its screen, and an event is sent. Without a
+// running session it does nothing.
 func (f *Fake) Exit(name string, code int) {
 	f.ExitWith(name, runtime.Exit{Code: code, Reason: "exited", Time: time.Now()})
 }
 
-// ExitWith is Exit with every detail.
+// ExitWith is Exit with all details.
 func (f *Fake) ExitWith(name string, e runtime.Exit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,11 +124,11 @@ func (f *Fake) DropSubscribers() {
 
 // SetZombie makes the session exist without its agent process.
 func (f *Fake) SetZombie(name string, zombie bool) {
-	f.change(name, func(s *fakeSession) { s.zombie = zombie })
+	f.change(name, func(s *session) { s.zombie = zombie })
 }
 
-// SetPeek puts text on the screen of a session. For a name that does not run
-// it is the screen that its next Start begins with.
+// SetPeek sets the screen of a session; without a session of the name, the first
+// screen of its next Start.
 func (f *Fake) SetPeek(name, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,12 +142,12 @@ func (f *Fake) SetPeek(name, text string) {
 
 // SetActivity sets the time of the session's last activity.
 func (f *Fake) SetActivity(name string, t time.Time) {
-	f.change(name, func(s *fakeSession) { s.activity = t })
+	f.change(name, func(s *session) { s.activity = t })
 }
 
 // SetAttached sets whether a person is attached.
 func (f *Fake) SetAttached(name string, attached bool) {
-	f.change(name, func(s *fakeSession) {
+	f.change(name, func(s *session) {
 		s.attached = 0
 		if attached {
 			s.attached = 1
@@ -155,8 +155,8 @@ func (f *Fake) SetAttached(name string, attached bool) {
 	})
 }
 
-// SetReceipt makes nudges of the session answer r. Anything but Submitted
-// leaves the screen alone.
+// SetReceipt makes nudges of the session return r. Unless r is Submitted they leave
+// the screen unchanged.
 func (f *Fake) SetReceipt(name string, r runtime.Receipt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,7 +191,7 @@ func (f *Fake) MetaOf(name string) map[string]string {
 	return nil
 }
 
-func (f *Fake) change(name string, fn func(*fakeSession)) {
+func (f *Fake) change(name string, fn func(*session)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s := f.sessions[name]; s != nil {

@@ -76,7 +76,7 @@ var arrows = map[string][]string{
 		"internal/session", "internal/process", "internal/delivery", "internal/controller/plan", "internal/controller/api",
 	},
 	"internal/controller/api":   {"runtime", "internal/session", "internal/alive"},
-	"internal/controller/plan":  {"internal/agent", "internal/session"},
+	"internal/controller/plan":  {"internal/agent", "internal/session", "internal/process"},
 	"internal/api":              {anything},
 	"internal/mcp":              {anything},
 	"cmd/gc":                    {anything},

@@ -117,7 +117,7 @@ func (sp *stops) target(m *member) target {
 	if m.spec != nil {
 		t.deps = m.spec.Resolved.DependsOn
 	}
-	if m.seen.Agent == "" || m.runs != "" { // the record is not about what runs there
+	if m.seen.Agent == "" || m.seen.Occupant != "" { // the record is not about what runs there
 		t.token = ""
 	}
 	return t

@@ -91,50 +91,26 @@ func (co *completions) fetch() {
 	})
 }
 
-// tellEnds wakes who sleeps while an end waits for it, tells those who run
-// elsewhere, and returns when it wants to be called again.
+// deliver wakes idle-stopped agents whose background commands have ended, reports
+// the ends to those that another provider hosts, and returns when it wants to be
+// called again.
 func (co *completions) deliver(now, next time.Time) time.Time {
+	city := co.l.o.City.Dir
 	for owner, list := range co.open {
 		m := co.l.agents.all[owner]
-		if m == nil || m.spec == nil || m.op.name != "" {
-			continue
-		}
-		if r := &m.seen.Record; m.seen.Presence == plan.Gone && r.Asleep && !r.Stopped && !r.Drained && co.l.suspended.by(m) == "" {
+		kind, at := plan.Completions(list, co.l.recipient(m), city, now)
+		switch {
+		case kind == plan.ActWake:
 			m.seen.Record.Asleep = false
 			co.l.save(m)
 			co.l.noteAgent(m, api.EventCommand, "wakes it", list[0].Event)
-			continue
-		}
-		if m.foreign || m.seen.Presence != plan.Alive || m.typing.busy || !m.seen.Drain.Since.IsZero() {
-			continue
-		}
-		at, ok := m.typing.notBefore, !now.Before(m.typing.notBefore)
-		if ok {
-			at, ok = dueEnds(list, co.l.o.City.Dir, now)
-		}
-		switch {
-		case ok:
-			co.tell(m, ownBatches(list, co.l.o.City.Dir))
+		case kind == plan.ActReport:
+			co.tell(m, ownBatches(list, city))
 		case !at.IsZero() && at.Before(next):
 			next = at
 		}
 	}
 	return next
-}
-
-// dueEnds reports whether one of the deliveries can be told now, or is in the
-// hands of by; else when the first can be, zero for not known.
-func dueEnds(list []process.Delivery, by string, now time.Time) (at time.Time, ok bool) {
-	for i := range list {
-		d := &list[i]
-		switch {
-		case d.State == process.Injecting && d.By == by, d.Due(now):
-			return time.Time{}, true
-		case d.State == process.Pending && (at.IsZero() || d.Next.Before(at)):
-			at = d.Next
-		}
-	}
-	return at, false
 }
 
 // ownBatches are the messages that by claimed and did not settle, with the

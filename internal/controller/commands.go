@@ -14,7 +14,7 @@ import (
 // pick finds members by agent name, pool name or a bare name that only one
 // agent has; no names mean all. It runs on the loop.
 func (rs *roster) pick(list []string) ([]*member, error) {
-	if rs.l.shutdown.begun || rs.l.ended {
+	if rs.l.shutdown.begun || rs.l.goal.ended {
 		return nil, api.ErrShuttingDown
 	}
 	var out []*member

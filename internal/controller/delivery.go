@@ -26,61 +26,48 @@ type nudgeQueue struct {
 	list []*session.Nudge // in the order they came
 }
 
-// deliver moves queued nudges on and returns when it wants to be called again.
+// deliver carries out the plan for queued nudges, and returns when it wants to be
+// called again.
 func (q *nudgeQueue) deliver(now, next time.Time) time.Time {
-	even := q.l.book.Now()
-	busy := map[string]bool{}
+	even, to := q.l.book.Now(), map[string]plan.Recipient{}
 	for _, n := range q.list {
-		if n.State == session.NudgeDelivering {
-			busy[n.Agent] = true
+		if _, known := to[n.Agent]; !known && n.Open() {
+			to[n.Agent] = q.l.recipient(q.l.agents.named(n.Agent))
 		}
 	}
-	for _, n := range q.list {
-		if !n.Open() {
-			continue
-		}
-		m := q.l.agents.named(n.Agent)
-		if id := q.incarnation(m); n.Fence(even, id) {
-			q.moved(n)
-			continue
-		}
-		for _, at := range []time.Time{n.Expires, n.NotBefore} {
-			if left := at.Sub(even); left > 0 && now.Add(left).Before(next) {
-				next = now.Add(left)
+	list, at := plan.Deliveries(q.list, to, even)
+	for _, d := range list {
+		switch d.Kind {
+		case plan.ActGiveUp:
+			if d.Nudge.GiveUp(even, d.Why) == nil {
+				q.moved(d.Nudge)
 			}
+		case plan.ActPostpone:
+			q.postpone(d.Nudge, api.ErrForeign.Error())
+		case plan.ActDeliver:
+			q.try(q.l.agents.named(d.Nudge.Agent), d.Nudge)
 		}
-		if busy[n.Agent] {
-			continue // nudges of one agent are delivered in the order they came
-		}
-		busy[n.Agent] = true
-		if m == nil || m.seen.Presence != plan.Alive || m.op.name != "" || m.typing.busy || !m.seen.Drain.Since.IsZero() || even.Before(n.NotBefore) {
-			continue
-		}
-		if m.foreign {
-			q.postpone(n, api.ErrForeign.Error())
-			continue
-		}
-		q.try(m, n)
+	}
+	if left := at.Sub(even); !at.IsZero() && now.Add(left).Before(next) {
+		next = now.Add(left)
 	}
 	return next
 }
 
-func (rs *roster) named(name string) *member {
-	for _, m := range rs.all {
-		if m.spec != nil && m.seen.Agent == name {
-			return m
-		}
+// recipient is a member as messages to it see it; m may be nil.
+func (l *loop) recipient(m *member) plan.Recipient {
+	if m == nil {
+		return plan.Recipient{}
 	}
-	return nil
-}
-
-// incarnation is the session id of what runs, or of what ran last; "" when
-// that is not known.
-func (q *nudgeQueue) incarnation(m *member) string {
-	if m == nil || m.foreign || m.seen.Presence == plan.Unknown {
-		return ""
+	s, r := &m.seen, &m.seen.Record
+	to := plan.Recipient{Foreign: m.foreign, NotBefore: m.typing.notBefore}
+	if !m.foreign && s.Presence != plan.Unknown {
+		to.ID = r.ID
 	}
-	return m.seen.Record.ID
+	free := m.spec != nil && m.op.name == ""
+	to.Ready = free && s.Presence == plan.Alive && !m.typing.busy && s.Drain.Since.IsZero()
+	to.IdleDown = free && s.Presence == plan.Gone && r.Asleep && !r.Stopped && !r.Drained && l.suspended.by(m) == ""
+	return to
 }
 
 // tryNudge waits until the agent is idle, in the background, then types.

@@ -74,8 +74,7 @@ func (rs *roster) actual() plan.Actual {
 	for _, m := range rs.all {
 		s := m.seen
 		s.Busy, s.Starting, s.DrainLimit = m.op.name != "", m.op.name == opStart, m.drainLimit
-		s.Held = m.spec == nil && rs.l.pools.mayBeMember(m.runs)
-		s.Was = m.runs
+		s.Held = m.spec == nil && rs.l.pools.mayBeMember(m.seen.Occupant)
 		s.Expected = m.typing.busy || len(rs.l.completions.open[s.Session]) > 0
 		if m.spec == nil && s.Presence == plan.Gone && !s.Busy {
 			continue

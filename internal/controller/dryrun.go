@@ -48,13 +48,13 @@ func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 		m.seen.Owned = a.meta[agent.MetaCityPath] == o.City.Dir
 		m.seen.Hashes = hashesFrom(a.meta)
 		if by := a.meta[agent.MetaAgent]; by != "" && by != m.seen.Agent {
-			m.runs = by
+			m.seen.Occupant = by
 		}
 	}
 	actual := l.agents.actual()
 	for _, a := range f.orphans {
 		actual.Sessions = append(actual.Sessions, plan.Seen{
-			Session: a.session, Presence: a.presence, Owned: true, Was: a.meta[agent.MetaAgent], Held: l.pools.mayBeMember(a.meta[agent.MetaAgent]),
+			Session: a.session, Presence: a.presence, Owned: true, Occupant: a.meta[agent.MetaAgent], Held: l.pools.mayBeMember(a.meta[agent.MetaAgent]),
 		})
 	}
 	return plan.Foresee(l.agents.desired(), actual, time.Now()), nil

@@ -59,7 +59,7 @@ func (sb *subscription) subscribed(ch <-chan runtime.Event, err error) {
 func (sb *subscription) take(ev runtime.Event, ok bool) {
 	if !ok {
 		sb.ch = nil
-		if sb.l.ops.ctx.Err() == nil && !sb.l.ended && !sb.l.shutdown.begun { // it would start the server that the stop ends
+		if sb.l.ops.ctx.Err() == nil && !sb.l.goal.ended && !sb.l.shutdown.begun { // it would start the server that the stop ends
 			sb.subscribe()
 		}
 		return
@@ -130,7 +130,7 @@ func (sp *stops) died(m *member, exit *runtime.Exit, screen string) {
 	}
 	spared := !m.undrained.IsZero() && now.Sub(m.undrained) < spareTime
 	asked := m.op.intended || spared || !m.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(m) != "" || m.spec == nil
-	r.LastExit, r.Open, m.runs = exit, false, ""
+	r.LastExit, r.Open, m.seen.Occupant = exit, false, ""
 	m.seen.Drain, m.seen.RestartAsked, m.seen.Attached, m.seen.Hashes = plan.Drain{}, false, false, agent.Hashes{}
 	m.op.intended = false
 	switch {

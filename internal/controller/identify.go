@@ -39,7 +39,7 @@ func (ob *observer) applyOne(m *member, a answer) {
 		case up:
 			ob.l.stops.died(m, a.exit, a.screen)
 		}
-		m.seen.Presence, m.foreign, m.runs = plan.Gone, false, ""
+		m.seen.Presence, m.foreign, m.seen.Occupant = plan.Gone, false, ""
 		return
 	}
 	if a.question.meta {
@@ -88,50 +88,44 @@ func (ob *observer) neverStarted(m *member) {
 
 // identify decides whose a running session is, and adopts this city's.
 func (ob *observer) identify(m *member, a answer) {
-	r := &m.seen.Record
-	if a.meta[agent.MetaCityPath] != ob.l.o.City.Dir {
-		if !m.foreign {
-			ob.l.noteAgent(m, api.EventForeign, "", api.ErrForeign.Error())
-		}
-		m.foreign, m.seen.Owned = true, false
-		return
-	}
-	m.foreign, m.seen.Owned = false, true
-	if a.moved {
-		defer ob.markMoved(m)
-	}
-	if by := a.meta[agent.MetaAgent]; by != "" && by != m.seen.Agent {
-		m.runs = by
-	}
-	if m.spec != nil && m.runs != "" { // another agent's, from when the name was its
-		m.drainFrom(a.meta, ob.l.o.City.Daemon.DriftDrainTimeout)
-		return
-	}
-	m.seen.Hashes = hashesFrom(a.meta)
-	if id := a.meta[agent.MetaSessionID]; id != "" {
-		r.ID, r.Token = id, a.meta[agent.MetaToken]
-		if epoch, err := strconv.ParseInt(a.meta[agent.MetaEpoch], 10, 64); err == nil {
-			r.Epoch = max(r.Epoch, epoch)
-		}
-	}
-	if a.found != nil && a.found.Epoch != r.Epoch {
-		r.Token, r.Epoch = "", max(r.Epoch, a.found.Epoch) // of an older start
-		r.StartedWith = ""
-	}
-	m.drainFrom(a.meta, ob.l.o.City.Daemon.DriftDrainTimeout)
-	m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
-	if m.spec != nil && m.seen.Presence != plan.Alive {
-		if m.oneShot() && r.Job.Run == "" {
-			r.Job.Run, r.Job.Hash = ob.l.runID, m.seen.Hashes.Core
-		}
-		r.Open, r.PutOff, r.Unsure = true, 0, false
+	by := plan.Adopter{City: ob.l.o.City.Dir, Run: ob.l.runID, Wanted: m.spec != nil, OneShot: m.oneShot()}
+	was := m.foreign
+	seen, adoption := plan.Adopt(by, m.seen, a.claim(ob.l.o.City.Daemon.DriftDrainTimeout))
+	m.seen, m.foreign = seen, adoption == plan.Foreign
+	switch {
+	case m.foreign && !was:
+		ob.l.noteAgent(m, api.EventForeign, "", api.ErrForeign.Error())
+	case adoption == plan.Adopted || adoption == plan.Unmarked:
 		ob.l.save(m)
 		ob.l.noteAgent(m, api.EventAdopted, "", "")
 		ob.l.starts.attend(m)
-		if a.meta[agent.MetaConfigHash] == "" {
+		if adoption == plan.Unmarked {
 			ob.remark(m)
 		}
 	}
+	if a.moved && !m.foreign {
+		ob.markMoved(m)
+	}
+}
+
+// claim is what the session says of itself. A drain that an earlier controller
+// began gets limit.
+func (a *answer) claim(limit time.Duration) plan.Claim {
+	c := plan.Claim{
+		City: a.meta[agent.MetaCityPath], Agent: a.meta[agent.MetaAgent],
+		ID: a.meta[agent.MetaSessionID], Token: a.meta[agent.MetaToken],
+		Hashes: hashesFrom(a.meta), RestartAsked: a.meta[agent.MetaRestart] != "",
+	}
+	if epoch, err := strconv.ParseInt(a.meta[agent.MetaEpoch], 10, 64); err == nil {
+		c.Epoch = epoch
+	}
+	if sec, err := strconv.ParseInt(a.meta[agent.MetaDrain], 10, 64); err == nil {
+		c.Drain = plan.Drain{Since: time.Unix(sec, 0), Why: plan.WhyDrained, Limit: limit, Ack: a.meta[agent.MetaDrainAck] == "1"}
+	}
+	if a.found != nil {
+		c.InProcess, c.ProcessEpoch = true, a.found.Epoch
+	}
+	return c
 }
 
 // markMoved marks a session of a city that was moved with its new folder.
@@ -145,13 +139,6 @@ func (ob *observer) markMoved(m *member) {
 		err := setMeta(ob.l.ops.ctx, ob.l.p, name, map[string]string{agent.MetaCityPath: city})
 		ob.l.post(func() { ob.l.finishOp(m, "mark session "+name, err) })
 	})
-}
-
-// drainFrom takes up a drain that an earlier controller began.
-func (m *member) drainFrom(meta map[string]string, limit time.Duration) {
-	if sec, err := strconv.ParseInt(meta[agent.MetaDrain], 10, 64); err == nil {
-		m.seen.Drain = plan.Drain{Since: time.Unix(sec, 0), Why: plan.WhyDrained, Limit: limit, Ack: meta[agent.MetaDrainAck] == "1"}
-	}
 }
 
 // environment asks the process table, once for a whole look, which sessions

@@ -25,9 +25,7 @@ import (
 // the completions what is being typed. Records go to disk by save alone.
 type loop struct {
 	core
-	timer  *time.Timer
-	ended  bool // run returns
-	result error
+	timer *time.Timer
 
 	agents    *roster
 	pools     *pools
@@ -125,7 +123,7 @@ func (l *loop) run(ctx context.Context) error {
 	limit, stopLimit := l.limit()
 	defer stopLimit()
 	ctxDone, kill := ctx.Done(), l.o.Kill
-	for !l.ended {
+	for !l.goal.ended {
 		var happened func()
 		select {
 		case fn := <-l.inbox:
@@ -137,7 +135,7 @@ func (l *loop) run(ctx context.Context) error {
 			limit = nil
 			happened = func() { l.goal.conclude(fmt.Errorf("%w after %v", api.ErrTimeout, l.o.Timeout)) }
 		case err := <-l.shutdown.result:
-			happened = func() { l.finish(cmp.Or(l.result, err)) }
+			happened = func() { l.goal.finish(cmp.Or(l.goal.result, err)) }
 		case <-ctxDone:
 			ctxDone = nil
 			happened = l.cancelled
@@ -149,7 +147,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 	l.wake(true)
 	l.note(api.Event{Kind: api.EventController, Why: api.WhyEnds})
-	return l.result
+	return l.goal.result
 }
 
 // turn takes in what happened and acts on it. An end and the start that follows
@@ -169,7 +167,7 @@ func (l *loop) cancelled() {
 		l.shutdown.begin()
 		return
 	}
-	l.ended = true
+	l.goal.ended = true
 }
 
 // limit is the channel of Options.Timeout.
@@ -182,9 +180,9 @@ func (l *loop) limit() (<-chan time.Time, func()) {
 }
 
 // finish ends the run with a result and leaves the agents as they are.
-func (l *loop) finish(err error) {
-	if !l.ended {
-		l.ended, l.result = true, err
+func (g *goal) finish(err error) {
+	if !g.ended {
+		g.ended, g.result = true, err
 	}
 }
 
@@ -216,7 +214,7 @@ func (l *loop) step() {
 	if l.shutdown.only && l.observer.done {
 		l.shutdown.begin()
 	}
-	if !l.shutdown.begun && !l.ended && l.observer.done {
+	if !l.shutdown.begun && !l.goal.ended && l.observer.done {
 		next = l.completions.deliver(now, next)
 		for _, a := range plan.Make(l.agents.desired(), l.agents.actual(), now) {
 			if a.Kind == plan.ActWait {

@@ -17,7 +17,6 @@ type member struct {
 	left       *agent.Spec // what spec was before
 	seen       plan.Seen
 	foreign    bool          // the session of its name is not this city's
-	runs       string        // the agent that runs in it, if not seen.Agent
 	queryErr   string        // why the last query failed
 	drainLimit time.Duration // once it is no longer wanted; 0 = the city's
 	undrained  time.Time     // when its last drain was cancelled

@@ -281,7 +281,7 @@ func (ob *observer) apply(f findings) {
 		}
 		for _, a := range f.orphans {
 			if ob.l.agents.all[a.session] == nil {
-				m := &member{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: a.session}, runs: a.meta[agent.MetaAgent]}
+				m := &member{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: a.session, Occupant: a.meta[agent.MetaAgent]}}
 				ob.l.agents.all[a.session] = m
 				ob.applyOne(m, a)
 				ob.l.note(api.Event{Kind: api.EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})

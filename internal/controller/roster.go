@@ -51,13 +51,13 @@ func (rs *roster) leaveOldNames(specs []*agent.Spec) {
 	}
 	for name, m := range rs.all {
 		if now := session[m.seen.Agent]; now != "" && now != name {
-			m.runs, m.seen.Agent = m.seen.Agent, ""
+			m.seen.Occupant, m.seen.Agent = m.seen.Agent, ""
 		}
 	}
 	for _, s := range specs {
 		r := &rs.all[s.Session].seen.Record
 		if old := rs.moved[s.Name()]; old != "" && rs.all[old] == nil { // it may run, and a list may not say so
-			rs.all[old] = &member{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: old}, runs: r.Agent}
+			rs.all[old] = &member{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: old, Occupant: r.Agent}}
 		}
 	}
 	clear(rs.moved)
@@ -66,7 +66,7 @@ func (rs *roster) leaveOldNames(specs []*agent.Spec) {
 func (rs *roster) setSpec(m *member, s *agent.Spec) {
 	r := &m.seen.Record
 	if m.seen.Agent != "" && m.seen.Agent != s.Name() { // the name was another agent's
-		m.runs, *r = m.seen.Agent, session.Record{}
+		m.seen.Occupant, *r = m.seen.Agent, session.Record{}
 	}
 	if r.Agent == "" { // it was running before it was known to be wanted
 		known := rs.records[s.Name()]
@@ -104,3 +104,13 @@ func (rs *roster) move(r *session.Record, s *agent.Spec) {
 
 // differ reports two hashes that are known and not the same.
 func differ(was, is string) bool { return was != "" && is != "" && was != is }
+
+// named is the wanted member of an agent, or nil.
+func (rs *roster) named(name string) *member {
+	for _, m := range rs.all {
+		if m.spec != nil && m.seen.Agent == name {
+			return m
+		}
+	}
+	return nil
+}

@@ -150,7 +150,7 @@ func (sr *starter) started(m *member, spec *agent.Spec, err error) {
 	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = plan.Alive, true, spec.Hashes, time.Now()
 	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, plan.Drain{}, false
 	if m.spec != nil {
-		m.runs = ""
+		m.seen.Occupant = ""
 	}
 	sr.l.save(m)
 	if needsSettling(&spec.Config) {

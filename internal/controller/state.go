@@ -171,7 +171,7 @@ func (rp *reports) agentStatus(m *member) api.AgentStatus {
 func (rp *reports) waitsFor(m *member) string {
 	moves := false
 	for _, other := range rp.l.agents.all {
-		moves = moves || other.runs == m.seen.Agent
+		moves = moves || other.seen.Occupant == m.seen.Agent
 	}
 	if len(m.spec.Resolved.DependsOn) == 0 && !moves {
 		return ""

@@ -149,7 +149,7 @@ func (c *calls) durably(ctx context.Context, change func() ([]*session.Ticket, e
 	var tickets []*session.Ticket
 	var err error
 	in := c.l.do(ctx, func() {
-		if c.l.shutdown.begun || c.l.ended {
+		if c.l.shutdown.begun || c.l.goal.ended {
 			err = api.ErrShuttingDown
 			return
 		}

@@ -25,7 +25,9 @@ func (e *FailedError) Error() string {
 type goal struct {
 	l          *loop
 	reconciled bool // the first reconcile is done
-	reached    bool
+	reached    bool // Options.Until is
+	ended      bool // run returns result
+	result     error
 }
 
 // settleTimeout bounds what is collected at the end of a run.
@@ -33,7 +35,7 @@ const settleTimeout = 2 * time.Minute
 
 // checkUntil ends a run whose goal is reached.
 func (g *goal) checkUntil() {
-	if g.l.o.Until == UntilStopped || !g.reconciled || g.l.ended || g.l.shutdown.begun || g.reached {
+	if g.l.o.Until == UntilStopped || !g.reconciled || g.l.goal.ended || g.l.shutdown.begun || g.reached {
 		return
 	}
 	var first *FailedError
@@ -146,10 +148,10 @@ func (g *goal) conclude(result error) {
 				g.l.logf("artifacts: %v", err)
 			}
 			if !g.l.o.StopOnCancel {
-				g.l.finish(result)
+				g.l.goal.finish(result)
 				return
 			}
-			g.l.result = result
+			g.l.goal.result = result
 			g.l.shutdown.begin()
 		})
 	})
@@ -158,7 +160,7 @@ func (g *goal) conclude(result error) {
 // checkReady notices the end of the first reconcile: every agent was looked at
 // and every start that could be tried was tried once.
 func (g *goal) checkReady() {
-	if g.reconciled || !g.l.observer.done || g.l.ended {
+	if g.reconciled || !g.l.observer.done || g.l.goal.ended {
 		return
 	}
 	for _, p := range g.l.pools.byName {
@@ -185,6 +187,6 @@ func (g *goal) checkReady() {
 		g.l.o.Ready(g.l.report.status())
 	}
 	if g.l.o.Once {
-		g.l.finish(nil)
+		g.l.goal.finish(nil)
 	}
 }

@@ -55,7 +55,7 @@ func (p *planner) agent(w *Wanted, s *Seen) {
 		p.gone(w, s)
 	case !s.Owned:
 		// Another city's session, or a stranger's, has the name.
-	case s.Was != "" && s.Was != s.Agent: // the session runs another agent
+	case s.Occupant != "" && s.Occupant != s.Agent: // the session runs another agent
 		p.leave(s, WhyMoved)
 	case s.Record.Stopped:
 		p.add(ActStop, s, WhyStopped)

@@ -104,7 +104,7 @@ const (
 // Seen is one session as observed, and its record.
 type Seen struct {
 	Agent    string // the agent it belongs to by name; "" if the config has none
-	Was      string // the agent known to run in it, if that is not Agent
+	Occupant string // the agent known to run in it, if that is not Agent
 	Session  string
 	Presence Presence
 	Owned    bool // provably this city's
@@ -194,7 +194,7 @@ func newPlanner(d Desired, a Actual, now time.Time) *planner {
 }
 
 // runs is the agent that runs in the session, as far as known.
-func (s *Seen) runs() string { return cmp.Or(s.Was, s.Agent) }
+func (s *Seen) runs() string { return cmp.Or(s.Occupant, s.Agent) }
 
 // mayRun reports whether the session holds an agent of this city, or may.
 func (s *Seen) mayRun() bool {

@@ -3,9 +3,10 @@ package mux
 import (
 	"context"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"net/http"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // SessionActivity is one session's entry of [Client.Activities]: what its

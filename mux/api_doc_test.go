@@ -2,13 +2,14 @@ package mux
 
 import (
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // TestAPIDoc: docs/api.md has a section for every route and a line for every

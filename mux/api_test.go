@@ -3,8 +3,6 @@ package mux
 import (
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/keys"
 	"maps"
 	"net"
 	"os"
@@ -12,6 +10,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/keys"
 )
 
 func TestBadRequests(t *testing.T) {

@@ -2,8 +2,9 @@ package mux
 
 import (
 	"bytes"
-	"gascity.dev/gc/mux/keys"
 	"strings"
+
+	"gascity.dev/gc/mux/keys"
 )
 
 // replyFilter takes a terminal's replies out of what a person types. The

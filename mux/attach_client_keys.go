@@ -2,10 +2,11 @@ package mux
 
 import (
 	"errors"
-	"gascity.dev/gc/mux/keys"
 	"io"
 	"slices"
 	"time"
+
+	"gascity.dev/gc/mux/keys"
 )
 
 // errTerminalGone is why an attachment ends whose terminal was closed.

@@ -3,9 +3,10 @@ package mux
 import (
 	"context"
 	"errors"
+	"time"
+
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
-	"time"
 )
 
 // typed passes a person's input on, and counts it.

@@ -3,10 +3,11 @@ package mux
 import (
 	"context"
 	"crypto/rand"
-	"gascity.dev/gc/mux/api"
 	"net/url"
 	"time"
 	"unicode/utf8"
+
+	"gascity.dev/gc/mux/api"
 )
 
 func processPath(id, more string) string { return "/v1/processes/" + url.PathEscape(id) + more }

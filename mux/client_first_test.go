@@ -2,11 +2,12 @@ package mux
 
 import (
 	"context"
-	"gascity.dev/gc/mux/api"
 	"net"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // The connection that proved the server serves the first request, unless the

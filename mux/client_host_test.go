@@ -5,7 +5,6 @@ package mux
 import (
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"io"
 	"net"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 func TestParseHost(t *testing.T) {

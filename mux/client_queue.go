@@ -2,9 +2,10 @@ package mux
 
 import (
 	"context"
-	"gascity.dev/gc/mux/api"
 	"net/url"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // Enqueue puts a message into the queue; it is durable when Enqueue returns.

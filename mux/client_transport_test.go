@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"gascity.dev/gc/mux/api"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // far is a server of nothing but connections: each is given to serve, with its

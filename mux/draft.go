@@ -1,10 +1,11 @@
 package mux
 
 import (
-	"gascity.dev/gc/mux/keys"
 	"slices"
 	"time"
 	"unicode"
+
+	"gascity.dev/gc/mux/keys"
 )
 
 // draftAge is how long a draft counts after the last key.

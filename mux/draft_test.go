@@ -1,9 +1,10 @@
 package mux
 
 import (
-	"gascity.dev/gc/mux/keys"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/keys"
 )
 
 // TestDraft: what a person types stands as a draft until it is submitted or

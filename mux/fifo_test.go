@@ -3,9 +3,10 @@ package mux
 import (
 	"context"
 	"errors"
-	"gascity.dev/gc/mux/api"
 	"testing"
 	"testing/synctest"
+
+	"gascity.dev/gc/mux/api"
 )
 
 func TestFIFO(t *testing.T) {

@@ -1,9 +1,10 @@
 package mux
 
 import (
-	"gascity.dev/gc/mux/api"
 	"strings"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // TestInterruptBehindAFullQueue: Ctrl-C reaches a program that does not read,

@@ -27,7 +27,7 @@ type keeper struct {
 	dir, socket string
 	since       int64
 	lock        int           // the state directory's lock, shared with the server
-	starters    []rlimit      // limits that programs get, see liftLimits
+	starters    []sys.Rlimit  // limits that programs get, see liftLimits
 	slack       time.Duration // of timers, that programs and servers get
 	trimmer     trimmer
 

@@ -111,7 +111,7 @@ func closeUnique(fds []int) {
 
 // limited is the command that sets limits on itself and then becomes the
 // program: a limit set from outside would come after the program's start.
-func (k *keeper) limited(s *spawnSpec, limits []rlimit, files []uintptr) (path string, argv []string, more []uintptr) {
+func (k *keeper) limited(s *spawnSpec, limits []sys.Rlimit, files []uintptr) (path string, argv []string, more []uintptr) {
 	path = k.image.path
 	if k.image.fd >= 0 {
 		path = fmt.Sprintf("/proc/self/fd/%d", len(files))

@@ -53,7 +53,7 @@ type keeperInfo struct {
 	Since    time.Time
 	Restarts int
 	LastFail string // of an upgrade
-	Starters []rlimit
+	Starters []sys.Rlimit
 }
 
 // exitNotice says that a session's process ended.

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // Keeper protocol 1. It is frozen: keepers run for months under servers of
@@ -217,7 +219,7 @@ type spawnSpec struct {
 	Argv, Env  []string
 	Dir        string
 	Umask      int
-	Rlimits    []rlimit
+	Rlimits    []sys.Rlimit
 	Stdio      uint64
 	Cols, Rows uint16
 	Cgroup     string

@@ -5,11 +5,9 @@ import (
 	"strconv"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
-
-// rlimit is a limit as the keeper sets it: resource, soft, hard.
-type rlimit = [3]uint64
 
 // checkLimits refuses what is no limit.
 func checkLimits(l api.Limits) error {
@@ -24,11 +22,11 @@ func wantsCgroup(l api.Limits) bool { return l.MemoryBytes > 0 || l.CPUs > 0 || 
 
 // planLimits says what holds each limit, given what the cgroup holds, and which
 // rlimits are needed besides.
-func planLimits(l api.Limits, group *cgroup) (rs []rlimit, infos []api.LimitInfo) {
+func planLimits(l api.Limits, group *cgroup) (rs []sys.Rlimit, infos []api.LimitInfo) {
 	add := func(name, value, by, detail string) {
 		infos = append(infos, api.LimitInfo{Limit: name, Value: value, By: by, Detail: detail})
 	}
-	bound := func(resource int, n int64) { rs = append(rs, rlimit{uint64(resource), uint64(n), uint64(n)}) }
+	bound := func(resource int, n int64) { rs = append(rs, sys.Rlimit{uint64(resource), uint64(n), uint64(n)}) }
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	if n := l.MemoryBytes; n > 0 {
 		if group.holds(controlMemory) {

@@ -2,10 +2,11 @@ package mux
 
 import (
 	"context"
-	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/keys"
 	"strings"
 	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/keys"
 )
 
 // unsent is a nudge that was typed and not submitted: the next one must not be

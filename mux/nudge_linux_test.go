@@ -2,13 +2,14 @@ package mux
 
 import (
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // startReceiver runs the composer and returns the file of what it submitted.

@@ -2,8 +2,9 @@ package mux
 
 import (
 	"context"
-	"gascity.dev/gc/mux/api"
 	"hash/fnv"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // Stages of a nudge, as its mark in the journal's header says. The order is

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 )

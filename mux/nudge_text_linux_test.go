@@ -1,12 +1,13 @@
 package mux
 
 import (
-	"gascity.dev/gc/mux/api"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 var testComposer = api.Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "⠀", Clear: []string{"C-u"}}

@@ -3,9 +3,10 @@ package mux
 import (
 	"bytes"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"sync/atomic"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // What makes a server of the tests panic: once, or whenever a screen is fed it.

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"net/http"
 	"slices"
+
+	"gascity.dev/gc/mux/api"
 )
 
 func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error) {

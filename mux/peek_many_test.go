@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // TestPeekManySaysWhatPeekSays: of sessions in every state, asked for by name and

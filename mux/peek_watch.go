@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // Bounds of what a server remembers of lists that clients look at.

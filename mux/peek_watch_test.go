@@ -6,11 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"net"
 	"reflect"
 	"sync"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // spied is a connection that tells what is written to it.

@@ -1,9 +1,10 @@
 package mux
 
 import (
-	"gascity.dev/gc/mux/api"
 	"strings"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // TestModesOfAPipe: what a program on pipes writes changes nothing of what it

@@ -3,9 +3,10 @@ package mux
 import (
 	"context"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"strconv"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // queueNudgeID is the id of the nudge that carries a message. The time tells it from

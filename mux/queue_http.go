@@ -2,9 +2,10 @@ package mux
 
 import (
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"net/http"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 func (srv *server) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {

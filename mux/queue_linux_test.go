@@ -3,11 +3,12 @@ package mux
 import (
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // awaitQueue waits until the message has the state; the queue has no waiter of

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // lines reads a file that may not be there yet.

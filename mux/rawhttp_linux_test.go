@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // rawConn is a connection to the server's socket, for bytes that no client

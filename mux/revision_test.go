@@ -2,8 +2,9 @@ package mux
 
 import (
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // TestRevisionsAreNotUsedAgain: a reader that asks whether the screen changed is

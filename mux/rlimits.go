@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,13 +22,13 @@ const leastFile = 1 << 30
 
 // liftLimits lifts the limits of this process as far as it may and returns those
 // that it found. The error says that what is left is not enough.
-func liftLimits() (found []rlimit, err error) {
+func liftLimits() (found []sys.Rlimit, err error) {
 	for _, resource := range liftedLimits {
 		var old unix.Rlimit
 		if unix.Getrlimit(resource, &old) != nil || old.Cur == unix.RLIM_INFINITY {
 			continue
 		}
-		found = append(found, rlimit{uint64(resource), uint64(old.Cur), uint64(old.Max)})
+		found = append(found, sys.Rlimit{uint64(resource), uint64(old.Cur), uint64(old.Max)})
 		most := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
 		if unix.Setrlimit(resource, &most) == nil {
 			continue
@@ -45,10 +46,10 @@ func liftLimits() (found []rlimit, err error) {
 
 // withStarters adds the starter's limits to those of a program; its own ones
 // come first.
-func withStarters(own, starters []rlimit) []rlimit {
+func withStarters(own, starters []sys.Rlimit) []sys.Rlimit {
 	all := slices.Clone(own)
 	for _, r := range starters {
-		if !slices.ContainsFunc(own, func(o rlimit) bool { return o[0] == r[0] }) {
+		if !slices.ContainsFunc(own, func(o sys.Rlimit) bool { return o[0] == r[0] }) {
 			all = append(all, r)
 		}
 	}
@@ -56,7 +57,7 @@ func withStarters(own, starters []rlimit) []rlimit {
 }
 
 // packRlimit is a limit's form on the wire and, in hexadecimal, in arguments.
-func packRlimit(dst []byte, r rlimit) []byte {
+func packRlimit(dst []byte, r sys.Rlimit) []byte {
 	for _, v := range r {
 		dst = binary.LittleEndian.AppendUint64(dst, v)
 	}
@@ -66,10 +67,12 @@ func packRlimit(dst []byte, r rlimit) []byte {
 // packedRlimit is the length of that form.
 const packedRlimit = 24
 
-func unpackRlimit(b []byte) rlimit { return rlimit{num(b[:8]), num(b[8:16]), num(b[16:packedRlimit])} }
+func unpackRlimit(b []byte) sys.Rlimit {
+	return sys.Rlimit{num(b[:8]), num(b[8:16]), num(b[16:packedRlimit])}
+}
 
 // formatRlimits makes one argument of limits.
-func formatRlimits(all []rlimit) string {
+func formatRlimits(all []sys.Rlimit) string {
 	var packed []byte
 	for _, r := range all {
 		packed = packRlimit(packed, r)
@@ -78,12 +81,12 @@ func formatRlimits(all []rlimit) string {
 }
 
 // parseRlimits is the inverse of formatRlimits.
-func parseRlimits(arg string) ([]rlimit, error) {
+func parseRlimits(arg string) ([]sys.Rlimit, error) {
 	packed, err := hex.DecodeString(arg)
 	if err != nil || len(packed)%packedRlimit != 0 {
 		return nil, fmt.Errorf("%w: limits %q", errProtocol, arg)
 	}
-	var all []rlimit
+	var all []sys.Rlimit
 	for b := range slices.Chunk(packed, packedRlimit) {
 		all = append(all, unpackRlimit(b))
 	}

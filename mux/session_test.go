@@ -2,10 +2,11 @@ package mux
 
 import (
 	"errors"
-	"gascity.dev/gc/mux/api"
 	"strings"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 func TestSessionShowsWhatItsProgramWrites(t *testing.T) {

@@ -2,10 +2,11 @@ package mux
 
 import (
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"os"
 	"strings"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // TestTimersOfPrograms: programs, those under limits and those of a server that

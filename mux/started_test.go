@@ -2,9 +2,10 @@ package mux
 
 import (
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"sync"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // TestStartedComesFirst: of a program that ends at once, too.

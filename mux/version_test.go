@@ -2,8 +2,9 @@ package mux
 
 import (
 	"errors"
-	"gascity.dev/gc/mux/api"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // What an older server has no path for says what is, and not a status.

@@ -3,9 +3,10 @@ package mux
 import (
 	"context"
 	"fmt"
-	"gascity.dev/gc/mux/api"
 	"regexp"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 // maxConditions bounds one wait.

@@ -188,9 +188,6 @@ func (srv *server) open(control int) error {
 	return nil
 }
 
-// restTime is when a daemon has come to rest after its start.
-const restTime = 300 * time.Millisecond
-
 // serve answers requests until the server should end.
 func (srv *server) serve() {
 	srv.http = srv.newHTTP()

@@ -5,12 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
@@ -141,40 +146,6 @@ func isNobody(err error) bool {
 		errors.Is(err, unix.ENOTSOCK) || errors.Is(err, unix.ENOTDIR)
 }
 
-// lock opens a file of the directory and waits for its exclusive lock, which
-// ends when the file is closed.
-func (d stateDir) lock(ctx context.Context, name string) (*os.File, error) {
-	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return nil, err
-	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		return f, nil
-	}
-	locked := make(chan error, 1)
-	go func() { locked <- flockWait(f) }() // ends at the latest when the holder does
-	select {
-	case err := <-locked:
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("%w: lock %s: %w", api.ErrStateDir, f.Name(), err)
-		}
-		return f, nil
-	case <-ctx.Done():
-		go func() { <-locked; f.Close() }()
-		return nil, context.Cause(ctx)
-	}
-}
-
-func flockWait(f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
 // goneLimit bounds the wait for the end of a server that has agreed to end.
 const goneLimit = 30 * time.Second
 
@@ -216,4 +187,34 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// wakeServer asks the server whose pid stands in the lock file to make its
+// socket again. Nothing but a server of this user's for this directory gets the
+// signal.
+func wakeServer(d stateDir, lock *os.File) {
+	b, _ := io.ReadAll(io.LimitReader(lock, 64))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid <= 1 {
+		return
+	}
+	sys.SignalProcess(pid, unix.SIGUSR1, func() bool { return isServer(pid, d) })
+}
+
+// isServer reports whether a process is a server of this user's for the
+// directory.
+func isServer(pid int, d stateDir) bool {
+	if uid, err := sys.ProcessUID(pid); err != nil || uid != os.Geteuid() {
+		return false
+	}
+	argv, err := proctree.Cmdline(pid)
+	if err != nil || len(argv) < 4 || !slices.Equal(argv[:2], []string{serverName, daemonMark}) {
+		return false
+	}
+	mine, err := d.Stat()
+	if err != nil {
+		return false
+	}
+	its, err := os.Lstat(argv[2])
+	return err == nil && os.SameFile(mine, its)
 }

@@ -14,9 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLog is the size at which the daemons' log is begun anew.
-const maxLog = 1 << 20
-
 // startKeeper starts a keeper and its server with the held lock and waits
 // until the server serves. The error holds what the server said.
 func startKeeper(ctx context.Context, p api.Paths, version string, lock *os.File) error {
@@ -82,19 +79,4 @@ func launchKeeper(p api.Paths, lock, w *os.File, args ...string) error {
 		}
 		return nil
 	}
-}
-
-// openLog opens the daemons' log for appending; an old one that grew too long
-// is moved aside.
-func openLog(p api.Paths) (*os.File, error) {
-	d, err := openStateDir(p.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	var st unix.Stat_t
-	if unix.Fstatat(int(d.Fd()), api.ServerLog, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Size > maxLog {
-		_ = unix.Renameat(int(d.Fd()), api.ServerLog, int(d.Fd()), api.ServerLog+".1")
-	}
-	return d.open(api.ServerLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 }

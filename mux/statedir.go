@@ -1,21 +1,16 @@
 package mux
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/internal/sys"
 )
 
 // The socket and the state directory may lie in a folder that others share. All
@@ -177,32 +172,54 @@ func checkOwner(st *unix.Stat_t, path string) error {
 	return nil
 }
 
-// wakeServer asks the server whose pid stands in the lock file to make its
-// socket again. Nothing but a server of this user's for this directory gets the
-// signal.
-func wakeServer(d stateDir, lock *os.File) {
-	b, _ := io.ReadAll(io.LimitReader(lock, 64))
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil || pid <= 1 {
-		return
+// lock opens a file of the directory and waits for its exclusive lock, which
+// ends when the file is closed.
+func (d stateDir) lock(ctx context.Context, name string) (*os.File, error) {
+	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
 	}
-	sys.SignalProcess(pid, unix.SIGUSR1, func() bool { return isServer(pid, d) })
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		return f, nil
+	}
+	locked := make(chan error, 1)
+	go func() { locked <- flockWait(f) }() // ends at the latest when the holder does
+	select {
+	case err := <-locked:
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%w: lock %s: %w", api.ErrStateDir, f.Name(), err)
+		}
+		return f, nil
+	case <-ctx.Done():
+		go func() { <-locked; f.Close() }()
+		return nil, context.Cause(ctx)
+	}
 }
 
-// isServer reports whether a process is a server of this user's for the
-// directory.
-func isServer(pid int, d stateDir) bool {
-	if uid, err := sys.ProcessUID(pid); err != nil || uid != os.Geteuid() {
-		return false
+func flockWait(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
 	}
-	argv, err := proctree.Cmdline(pid)
-	if err != nil || len(argv) < 4 || !slices.Equal(argv[:2], []string{serverName, daemonMark}) {
-		return false
-	}
-	mine, err := d.Stat()
+}
+
+// maxLog is the size at which the daemons' log is begun anew.
+const maxLog = 1 << 20
+
+// openLog opens the daemons' log for appending; an old one that grew too long
+// is moved aside.
+func openLog(p api.Paths) (*os.File, error) {
+	d, err := openStateDir(p.Dir)
 	if err != nil {
-		return false
+		return nil, err
 	}
-	its, err := os.Lstat(argv[2])
-	return err == nil && os.SameFile(mine, its)
+	defer d.Close()
+	var st unix.Stat_t
+	if unix.Fstatat(int(d.Fd()), api.ServerLog, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Size > maxLog {
+		_ = unix.Renameat(int(d.Fd()), api.ServerLog, int(d.Fd()), api.ServerLog+".1")
+	}
+	return d.open(api.ServerLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 }

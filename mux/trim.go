@@ -12,6 +12,9 @@ const (
 	trimWorth = 512 << 10       // bytes allocated since the last time: a hundred requests
 )
 
+// restTime is when a daemon has come to rest after its start.
+const restTime = 300 * time.Millisecond
+
 // trimmer gives memory back when a daemon has come to rest after much work. It
 // has one timer, which runs from the first work until there was none for
 // trimAfter: a daemon at rest is not woken up. The zero value is ready.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -57,7 +58,7 @@ func (srv *server) watchState() {
 // makeAnew makes what is missing of the state directory and the socket. A server
 // without sessions ends instead.
 func (srv *server) makeAnew() error {
-	d, err := openStateDir(srv.paths.Dir)
+	d, err := statedir.Open(srv.paths.Dir)
 	if err == nil {
 		defer d.Close()
 	}
@@ -75,13 +76,13 @@ func (srv *server) makeAnew() error {
 		srv.end()
 		return nil
 	}
-	if err := makeStateDir(srv.paths.Dir); err != nil {
+	if err := statedir.Make(srv.paths.Dir); err != nil {
 		return err
 	}
 	if err := srv.lockAnew(); err != nil {
 		return err
 	}
-	if log, err := openLog(srv.paths); err == nil {
+	if log, err := statedir.OpenLog(srv.paths); err == nil {
 		_ = sys.Dup2(int(log.Fd()), 2)
 		log.Close()
 	}
@@ -100,7 +101,7 @@ func (srv *server) makeAnew() error {
 
 // holds reports whether the lock in the directory is the one that this server
 // has.
-func (srv *server) holds(d stateDir) bool {
+func (srv *server) holds(d statedir.Dir) bool {
 	var mine, there unix.Stat_t
 	err := errors.Join(
 		unix.Fstat(srv.lockFD, &mine),
@@ -111,7 +112,7 @@ func (srv *server) holds(d stateDir) bool {
 // lockAnew makes and locks the lock file unless it is there, and lets the keeper
 // hold it. ErrStateDir when another server has it.
 func (srv *server) lockAnew() error {
-	d, err := openStateDir(srv.paths.Dir)
+	d, err := statedir.Open(srv.paths.Dir)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (srv *server) lockAnew() error {
 	if srv.holds(d) {
 		return nil
 	}
-	f, err := d.open(api.ServerLock, os.O_RDWR|os.O_CREATE)
+	f, err := d.Open(api.ServerLock, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 )
 
 // far is a server of nothing but connections: each is given to serve, with its
@@ -201,7 +202,7 @@ func TestRefusedBeforeItWasSent(t *testing.T) {
 		_, _ = io.ReadFull(conn, make([]byte, 5000))
 		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 39\r\n\r\n"+`{"code":"too_large","message":"no way"}`)
 	})
-	client := NewClient(func(ctx context.Context) (net.Conn, error) { return dialSocket(ctx, socket) })
+	client := NewClient(func(ctx context.Context) (net.Conn, error) { return statedir.Dial(ctx, socket) })
 	defer client.Close()
 	if err := client.Paste(t.Context(), "n", make([]byte, 1<<20)); !errors.Is(err, api.ErrTooLarge) {
 		t.Error(err)

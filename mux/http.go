@@ -42,8 +42,8 @@ func (srv *server) newHTTP() *http.Server {
 	m := http.NewServeMux()
 	handle := func(pattern string, h handler) {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			srv.trim.note() // one that waits rests, too
-			defer srv.trim.note()
+			srv.trim.Note() // one that waits rests, too
+			defer srv.trim.Note()
 			serveJSON(w, r, h)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/internal/trim"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +30,7 @@ type keeper struct {
 	lock        int           // the state directory's lock, shared with the server
 	starters    []sys.Rlimit  // limits that programs get, see liftLimits
 	slack       time.Duration // of timers, that programs and servers get
-	trimmer     trimmer
+	trimmer     trim.Trimmer
 
 	mu       sync.Mutex
 	table    map[string]*keptEntry
@@ -205,7 +206,7 @@ func (k *keeper) run(begin func() error) int {
 		case sig := <-signals:
 			if sig == unix.SIGCHLD {
 				k.reap()
-				k.trimmer.note()
+				k.trimmer.Note()
 			}
 		}
 	}

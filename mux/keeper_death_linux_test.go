@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -147,7 +148,7 @@ func TestCreateAtTheKeepersDeath(t *testing.T) {
 func TestDamagedDatabaseIsMentioned(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
-	if err := makeStateDir(p.Dir); err != nil {
+	if err := statedir.Make(p.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(p.Db(), []byte("no database at all"), 0o600); err != nil {

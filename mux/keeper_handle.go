@@ -25,7 +25,7 @@ func (k *keeper) listen(g *generation) {
 			}
 			return
 		}
-		k.trimmer.note()
+		k.trimmer.Note()
 		if err := k.handle(g, f); err != nil {
 			slog.Error("request failed", "server", g.pid, "error", err)
 			_ = unix.Kill(g.pid, unix.SIGKILL) // the next one begins anew

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/internal/trim"
 	"golang.org/x/sys/unix"
 )
 
@@ -243,5 +244,5 @@ func (k *keeper) served(g *generation) {
 	}
 	k.mu.Unlock()
 	k.report("ready")
-	time.AfterFunc(restTime, trimMemory)
+	time.AfterFunc(trim.AfterStart, trim.Memory)
 }

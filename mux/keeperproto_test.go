@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -133,7 +134,7 @@ func FuzzKeeperBodies(f *testing.F) {
 func startKeeperAlone(t *testing.T) *keeperLink {
 	t.Helper()
 	p := testPaths(t)
-	if err := makeStateDir(p.Dir); err != nil {
+	if err := statedir.Make(p.Dir); err != nil {
 		t.Fatal(err)
 	}
 	lock, err := os.OpenFile(p.Lock(), os.O_RDWR|os.O_CREATE, 0o600)

@@ -14,6 +14,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 )
 
 // TestUpgradeDuringAKill: a kill with a long grace does not keep the server, and
@@ -83,15 +84,15 @@ func awaitNone(t *testing.T, c *Client, name string) {
 func TestWaitGoneBesideAnother(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
-	if err := makeStateDir(p.Dir); err != nil {
+	if err := statedir.Make(p.Dir); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openStateDir(p.Dir)
+	d, err := statedir.Open(p.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	another, err := d.lock(t.Context(), api.ServerLock)
+	another, err := d.Lock(t.Context(), api.ServerLock)
 	if err != nil {
 		t.Fatal(err)
 	}

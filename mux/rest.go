@@ -98,7 +98,7 @@ func (s *session) rest(since int64) {
 	if err := protect(s.term.Pack); err != nil {
 		s.screenPanic(err)
 	}
-	s.srv.trim.note()
+	s.srv.trim.Note()
 }
 
 // screen is the session's terminal for who reads what it shows. From then on it

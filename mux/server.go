@@ -21,7 +21,9 @@ import (
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/internal/trim"
 	"gascity.dev/gc/store"
 )
 
@@ -40,7 +42,7 @@ type server struct {
 	queue   *deliveries
 	execs   *execs
 	resting resting
-	trim    trimmer
+	trim    trim.Trimmer
 	history *historyWriter
 	table   *slotTable
 	tableFD int
@@ -110,7 +112,7 @@ func runServer(args []string) int {
 		killed: slices.Contains(args[3:], serverKilled),
 		events: event.NewLog[api.Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
 		lockFD: lock, history: newHistoryWriter(), relinked: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
-		sessions: make(map[string]*session), live: make(map[string]*session), trim: trimmer{worth: trimWorth},
+		sessions: make(map[string]*session), live: make(map[string]*session), trim: trim.Trimmer{Worth: trim.Worth},
 	}
 	srv.created.L = &srv.mu
 	srv.queue = newDeliveries(srv)
@@ -208,7 +210,7 @@ func (srv *server) serve() {
 	}
 	close(srv.ready)
 	srv.work.Go(srv.watchState)
-	rest := time.AfterFunc(restTime, trimMemory)
+	rest := time.AfterFunc(trim.AfterStart, trim.Memory)
 	defer rest.Stop()
 	gone := time.AfterFunc(attachReconnect, srv.forgetSizes)
 	defer gone.Stop()
@@ -310,7 +312,7 @@ func (srv *server) listen(entries []keptEntry) error {
 
 // newListener makes the socket and lets the keeper hold it.
 func (srv *server) newListener() error {
-	l, err := listenSocket(srv.paths.Socket)
+	l, err := statedir.Listen(srv.paths.Socket)
 	if err != nil {
 		return fmt.Errorf("%w: listen at %s: %w", api.ErrStateDir, srv.paths.Socket, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/trim"
 )
 
 // exitNoticed is called by the keeper's link for every exit.
@@ -194,7 +195,7 @@ func (srv *server) checkIdle() {
 	}
 	if srv.idle == nil {
 		if srv.http != nil {
-			time.AfterFunc(restTime, trimMemory)
+			time.AfterFunc(trim.AfterStart, trim.Memory)
 		}
 		srv.idle = time.AfterFunc(srv.times.idle, func() {
 			srv.mu.Lock()

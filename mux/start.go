@@ -17,6 +17,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -45,7 +46,7 @@ func Ensure(ctx context.Context, p api.Paths, version string) (*Client, error) {
 	if c, err := connectClient(ctx, p); err == nil {
 		return c, nil
 	}
-	if err := makeStateDir(p.Dir); err != nil {
+	if err := statedir.Make(p.Dir); err != nil {
 		return nil, err
 	}
 	return locate(ctx, p, func(lock *os.File) error { return startKeeper(ctx, p, version, lock) })
@@ -58,7 +59,7 @@ func locate(ctx context.Context, p api.Paths, absent func(lock *os.File) error) 
 	if err == nil || !isNobody(err) {
 		return c, err
 	}
-	d, err := openStateDir(p.Dir)
+	d, err := statedir.Open(p.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, api.ErrNoServer
 	} else if err != nil {
@@ -66,7 +67,7 @@ func locate(ctx context.Context, p api.Paths, absent func(lock *os.File) error) 
 	}
 	defer d.Close()
 	waited, cancel := context.WithTimeoutCause(ctx, starterTimeout, fmt.Errorf("%w: another process holds %s", api.ErrUnreachable, filepath.Join(p.Dir, api.StartLock)))
-	starter, err := d.lock(waited, api.StartLock)
+	starter, err := d.Lock(waited, api.StartLock)
 	cancel()
 	if err != nil {
 		return nil, err
@@ -76,14 +77,14 @@ func locate(ctx context.Context, p api.Paths, absent func(lock *os.File) error) 
 }
 
 // locateLocked is locate with the starters' lock held.
-func locateLocked(ctx context.Context, p api.Paths, d stateDir, absent func(lock *os.File) error) (*Client, error) {
+func locateLocked(ctx context.Context, p api.Paths, d statedir.Dir, absent func(lock *os.File) error) (*Client, error) {
 	deadline := time.Now().Add(relistTimeout)
 	for woken := false; ; {
 		c, err := connectClient(ctx, p)
 		if err == nil || !isNobody(err) {
 			return c, err
 		}
-		lock, err := d.open(api.ServerLock, os.O_RDWR|os.O_CREATE)
+		lock, err := d.Open(api.ServerLock, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}
@@ -114,10 +115,10 @@ func locateLocked(ctx context.Context, p api.Paths, d stateDir, absent func(lock
 // else errors.Is(err, ErrUnreachable) unless ctx ended.
 func connectClient(ctx context.Context, p api.Paths) (*Client, error) {
 	dial := func(ctx context.Context) (net.Conn, error) {
-		if err := checkSocket(p.Socket); err != nil {
+		if err := statedir.CheckSocket(p.Socket); err != nil {
 			return nil, err
 		}
-		conn, err := dialSocket(ctx, p.Socket)
+		conn, err := statedir.Dial(ctx, p.Socket)
 		if err != nil {
 			return nil, err
 		}
@@ -163,14 +164,14 @@ func waitGone(ctx context.Context, p api.Paths, keeper, server int) error {
 	if keeper != 0 {
 		return nil
 	}
-	d, err := openStateDir(p.Dir)
+	d, err := statedir.Open(p.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
 	}
 	defer d.Close()
-	f, err := d.lock(ctx, api.ServerLock)
+	f, err := d.Lock(ctx, api.ServerLock)
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // wakeServer asks the server whose pid stands in the lock file to make its
 // socket again. Nothing but a server of this user's for this directory gets the
 // signal.
-func wakeServer(d stateDir, lock *os.File) {
+func wakeServer(d statedir.Dir, lock *os.File) {
 	b, _ := io.ReadAll(io.LimitReader(lock, 64))
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil || pid <= 1 {
@@ -203,7 +204,7 @@ func wakeServer(d stateDir, lock *os.File) {
 
 // isServer reports whether a process is a server of this user's for the
 // directory.
-func isServer(pid int, d stateDir) bool {
+func isServer(pid int, d statedir.Dir) bool {
 	if uid, err := sys.ProcessUID(pid); err != nil || uid != os.Geteuid() {
 		return false
 	}
@@ -218,3 +219,7 @@ func isServer(pid int, d stateDir) bool {
 	its, err := os.Lstat(argv[2])
 	return err == nil && os.SameFile(mine, its)
 }
+
+// CheckStateDir returns ErrStateDir if the state directory or the socket's place
+// cannot be trusted; nil if nothing is there yet.
+func CheckStateDir(p api.Paths) error { return statedir.Check(p) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +49,7 @@ func startKeeper(ctx context.Context, p api.Paths, version string, lock *os.File
 // launchKeeper runs the detaching stage of a keeper with the descriptor w and
 // waits for that stage's end.
 func launchKeeper(p api.Paths, lock, w *os.File, args ...string) error {
-	log, err := openLog(p)
+	log, err := statedir.OpenLog(p)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/store"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestMetadataOfGoneSessions(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
-	if err := makeStateDir(p.Dir); err != nil {
+	if err := statedir.Make(p.Dir); err != nil {
 		t.Fatal(err)
 	}
 	open := func() *store.DB {

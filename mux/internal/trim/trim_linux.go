@@ -1,4 +1,4 @@
-package mux
+package trim
 
 import (
 	"bufio"
@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trimMemory gives back what nobody needs at rest: freed heap, and the pages of
+// Memory gives back what nobody needs at rest: freed heap, and the pages of
 // the executable that were used. They are clean and come back from the page
 // cache when they are used again.
-func trimMemory() {
+func Memory() {
 	goruntime.GC() // what is in pools outlives one collection
 	debug.FreeOSMemory()
 	for _, part := range imageParts() {

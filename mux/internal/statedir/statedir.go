@@ -1,4 +1,4 @@
-package mux
+package statedir
 
 import (
 	"context"
@@ -17,30 +17,30 @@ import (
 // that is there is checked before it is used: it must belong to this user and be
 // of the right type, and symbolic links are not followed.
 
-// stateDir is an open state directory of this user's own.
-type stateDir struct {
+// Dir is an open state directory of this user's own.
+type Dir struct {
 	*os.File
 }
 
-// openStateDir opens the directory. fs.ErrNotExist when there is none,
+// Open opens the directory. fs.ErrNotExist when there is none,
 // ErrStateDir when it is not this user's alone.
-func openStateDir(dir string) (stateDir, error) {
+func Open(dir string) (Dir, error) {
 	if err := checkFolder(filepath.Dir(dir)); err != nil {
-		return stateDir{}, err
+		return Dir{}, err
 	}
 	if fi, err := os.Lstat(dir); err != nil {
 		if errors.Is(err, unix.ENOTDIR) {
 			err = fs.ErrNotExist
 		}
-		return stateDir{}, err
+		return Dir{}, err
 	} else if !fi.IsDir() {
-		return stateDir{}, fmt.Errorf("%w: %s: not a directory", api.ErrStateDir, dir)
+		return Dir{}, fmt.Errorf("%w: %s: not a directory", api.ErrStateDir, dir)
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return stateDir{}, fmt.Errorf("%w: %w", api.ErrStateDir, &os.PathError{Op: "open", Path: dir, Err: err})
+		return Dir{}, fmt.Errorf("%w: %w", api.ErrStateDir, &os.PathError{Op: "open", Path: dir, Err: err})
 	}
-	d := stateDir{os.NewFile(uintptr(fd), dir)}
+	d := Dir{os.NewFile(uintptr(fd), dir)}
 	var st unix.Stat_t
 	if err = unix.Fstat(fd, &st); err == nil {
 		err = checkOwner(&st, dir)
@@ -50,15 +50,15 @@ func openStateDir(dir string) (stateDir, error) {
 	}
 	if err != nil {
 		d.Close()
-		return stateDir{}, err
+		return Dir{}, err
 	}
 	return d, nil
 }
 
-// CheckStateDir returns an ErrStateDir where a server could not have its state
+// Check returns an ErrStateDir where a server could not have its state
 // directory. It makes nothing.
-func CheckStateDir(p api.Paths) error {
-	d, err := openStateDir(p.Dir)
+func Check(p api.Paths) error {
+	d, err := Open(p.Dir)
 	if err == nil {
 		return d.Close()
 	}
@@ -77,8 +77,8 @@ func CheckStateDir(p api.Paths) error {
 	return nil
 }
 
-// makeStateDir makes the directory, 0700, unless it is there.
-func makeStateDir(dir string) error {
+// Make makes the directory, 0700, unless it is there.
+func Make(dir string) error {
 	err := os.MkdirAll(filepath.Dir(dir), 0o700)
 	if err == nil {
 		err = os.Mkdir(dir, 0o700)
@@ -86,7 +86,7 @@ func makeStateDir(dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %w", api.ErrStateDir, err)
 	}
-	d, err := openStateDir(dir)
+	d, err := Open(dir)
 	if err != nil {
 		if !errors.Is(err, api.ErrStateDir) {
 			err = fmt.Errorf("%w: %w", api.ErrStateDir, err)
@@ -100,9 +100,9 @@ func makeStateDir(dir string) error {
 	return nil
 }
 
-// open opens a regular file of this user's in the directory; 0600 when it is
+// Open opens a regular file of this user's in the directory; 0600 when it is
 // made.
-func (d stateDir) open(name string, flags int) (*os.File, error) {
+func (d Dir) Open(name string, flags int) (*os.File, error) {
 	path := filepath.Join(d.Name(), name)
 	fd, err := unix.Openat(int(d.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, unix.ELOOP) {
@@ -125,9 +125,9 @@ func (d stateDir) open(name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// checkSocket refuses what is not a socket of this user's; nil when nothing is
+// CheckSocket refuses what is not a socket of this user's; nil when nothing is
 // there.
-func checkSocket(path string) error {
+func CheckSocket(path string) error {
 	if err := checkFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -172,10 +172,10 @@ func checkOwner(st *unix.Stat_t, path string) error {
 	return nil
 }
 
-// lock opens a file of the directory and waits for its exclusive lock, which
+// Lock opens a file of the directory and waits for its exclusive lock, which
 // ends when the file is closed.
-func (d stateDir) lock(ctx context.Context, name string) (*os.File, error) {
-	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
+func (d Dir) Lock(ctx context.Context, name string) (*os.File, error) {
+	f, err := d.Open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -209,10 +209,10 @@ func flockWait(f *os.File) error {
 // maxLog is the size at which the daemons' log is begun anew.
 const maxLog = 1 << 20
 
-// openLog opens the daemons' log for appending; an old one that grew too long
+// OpenLog opens the daemons' log for appending; an old one that grew too long
 // is moved aside.
-func openLog(p api.Paths) (*os.File, error) {
-	d, err := openStateDir(p.Dir)
+func OpenLog(p api.Paths) (*os.File, error) {
+	d, err := Open(p.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -221,5 +221,5 @@ func openLog(p api.Paths) (*os.File, error) {
 	if unix.Fstatat(int(d.Fd()), api.ServerLog, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Size > maxLog {
 		_ = unix.Renameat(int(d.Fd()), api.ServerLog, int(d.Fd()), api.ServerLog+".1")
 	}
-	return d.open(api.ServerLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
+	return d.Open(api.ServerLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 }

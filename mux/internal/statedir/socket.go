@@ -1,4 +1,4 @@
-package mux
+package statedir
 
 import (
 	"context"
@@ -38,8 +38,8 @@ func withSocketAddr(path string, f func(addr string) error) error {
 	return f(addr)
 }
 
-// dialSocket connects to the server's socket.
-func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+// Dial connects to the server's socket.
+func Dial(ctx context.Context, path string) (net.Conn, error) {
 	var conn net.Conn
 	err := withSocketAddr(path, func(addr string) error {
 		var d net.Dialer
@@ -50,10 +50,10 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	return conn, err
 }
 
-// listenSocket makes the socket, 0600, replacing one that stands in its place.
+// Listen makes the socket, 0600, replacing one that stands in its place.
 // The caller holds the state directory's lock.
-func listenSocket(path string) (*net.UnixListener, error) {
-	if err := checkSocket(path); err != nil {
+func Listen(path string) (*net.UnixListener, error) {
+	if err := CheckSocket(path); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

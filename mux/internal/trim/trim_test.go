@@ -1,4 +1,4 @@
-package mux
+package trim
 
 import (
 	"runtime/metrics"
@@ -11,32 +11,32 @@ import (
 // little work is not worth it.
 func TestTrimAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var tr trimmer
+		var tr Trimmer
 		for range 5 {
-			tr.note()
-			time.Sleep(trimAfter * 3 / 4)
+			tr.Note()
+			time.Sleep(after * 3 / 4)
 			if tr.done.Load() != 0 {
 				t.Fatal("memory went back while there was work")
 			}
 		}
 		touchMemory(64 << 20)
 		before := returned()
-		tr.note()
-		time.Sleep(3 * trimAfter)
+		tr.Note()
+		time.Sleep(3 * after)
 		synctest.Wait()
-		if tr.done.Load() == 0 || tr.state.Load() != trimResting {
+		if tr.done.Load() == 0 || tr.state.Load() != resting {
 			t.Fatalf("after the work: state %d, nothing went back", tr.state.Load())
 		}
 		if n := returned() - before; n < 32<<20 {
 			t.Errorf("%d bytes went back of 64 MiB that nobody needs", n)
 		}
 
-		tr.worth = 1 << 40
+		tr.Worth = 1 << 40
 		last := tr.done.Load()
-		tr.note()
-		time.Sleep(3 * trimAfter)
+		tr.Note()
+		time.Sleep(3 * after)
 		synctest.Wait()
-		if tr.done.Load() != last || tr.state.Load() != trimResting {
+		if tr.done.Load() != last || tr.state.Load() != resting {
 			t.Error("memory went back after little work")
 		}
 	})

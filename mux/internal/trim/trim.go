@@ -1,0 +1,63 @@
+// Package trim gives memory back to the system once a daemon is idle: freed heap and
+// the clean pages of its executable. It knows nothing of the daemon. The keeper and
+// the server call it.
+package trim
+
+import (
+	goruntime "runtime"
+	"sync/atomic"
+	"time"
+)
+
+// AfterStart is how long after its start a daemon is idle.
+const AfterStart = 300 * time.Millisecond
+
+// Worth is how many bytes a daemon that serves requests allocates before a trim
+// pays: about a hundred requests.
+const Worth = 512 << 10
+
+// after is how long there must be no work.
+const after = 2 * time.Second
+
+// Trimmer gives memory back once a daemon is idle after much work. It has one
+// timer, which runs from the first work until there was none for two seconds: an
+// idle daemon is never woken. The zero value is ready. It is safe for concurrent use.
+type Trimmer struct {
+	Worth uint64 // less work than so many allocated bytes is not worth a collection
+	state atomic.Int32
+	done  atomic.Uint64 // what had been allocated at the last time
+}
+
+// States of a trimmer.
+const (
+	resting int32 = iota // no timer runs
+	waiting              // the timer runs, and there was no work since it was set
+	worked               // the timer runs, and there was
+)
+
+// Note reports that there is work.
+func (t *Trimmer) Note() {
+	if t.state.Load() != worked && t.state.Swap(worked) == resting {
+		time.AfterFunc(after, t.look)
+	}
+}
+
+// look is what the timer does.
+func (t *Trimmer) look() {
+	if t.state.CompareAndSwap(waiting, resting) {
+		if n := allocated(); n-t.done.Load() >= t.Worth {
+			Memory()
+			t.done.Store(n)
+		}
+		return
+	}
+	t.state.Store(waiting)
+	time.AfterFunc(after, t.look)
+}
+
+// allocated is how many bytes this process has ever allocated.
+func allocated() uint64 {
+	var m goruntime.MemStats // package metrics would cost every start 0.1 ms
+	goruntime.ReadMemStats(&m)
+	return m.TotalAlloc
+}

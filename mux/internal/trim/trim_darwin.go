@@ -1,0 +1,6 @@
+package trim
+
+import "runtime/debug"
+
+// Memory gives back freed heap.
+func Memory() { debug.FreeOSMemory() }

@@ -116,6 +116,7 @@ func (n *Nudge) GiveUp(now time.Time, why string) error {
 // Begin leases a queued nudge for one try on an incarnation. The change must be on
 // disk before anything is typed.
 func (n *Nudge) Begin(now time.Time, sessionID string, epoch int64) error {
+	why := n.Detail // of the try before
 	err := n.step(func(p *delivery.Progress) error {
 		if err := p.Acquire(nudgePolicy, now); err != nil {
 			return err
@@ -123,7 +124,7 @@ func (n *Nudge) Begin(now time.Time, sessionID string, epoch int64) error {
 		return p.Inject("", "", now)
 	})
 	if err == nil {
-		n.SessionID, n.Epoch, n.Lease = sessionID, epoch, now.Add(nudgePolicy.Lease)
+		n.SessionID, n.Epoch, n.Lease, n.Detail = sessionID, epoch, now.Add(nudgePolicy.Lease), why
 	}
 	return err
 }

@@ -60,12 +60,15 @@ func drawTime(t *rapid.T, label string) time.Time {
 func drawSeen(t *rapid.T, name string) Seen {
 	s := Seen{
 		Session:  name,
-		Agent:    rapid.SampledFrom(append([]string{""}, someAgents...)).Draw(t, "agent"),
+		Agent:    strings.TrimPrefix(name, "s-"),
 		Occupant: rapid.SampledFrom(append([]string{""}, someAgents...)).Draw(t, "occupant"),
 		Presence: Presence(rapid.IntRange(0, 3).Draw(t, "presence")),
 		Owned:    rapid.Bool().Draw(t, "owned"), Held: rarely(t, "held"), Attached: rapid.Bool().Draw(t, "attached"),
 		Working: rapid.Bool().Draw(t, "working"), Expected: rapid.Bool().Draw(t, "expected"), RestartAsked: rapid.Bool().Draw(t, "restart"),
 		Hashes: drawHashes(t, "hashes"), LastActivity: drawTime(t, "activity"), Asked: drawTime(t, "asked"),
+	}
+	if !strings.HasPrefix(name, "s-") || rarely(t, "odd") {
+		s.Agent = rapid.SampledFrom(append([]string{""}, someAgents...)).Draw(t, "agent")
 	}
 	if s.Busy = rarely(t, "busy"); s.Busy {
 		s.Starting = rapid.Bool().Draw(t, "starting")

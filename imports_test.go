@@ -43,16 +43,17 @@ var arrows = map[string][]string{
 	"internal/rule":     {},
 	"internal/delivery": {},
 
-	"mux/keys":              {},
-	"mux/internal/statedir": {"mux/api", "mux/internal/sys"},
-	"mux/internal/trim":     {},
-	"mux/internal/sys":      {"mux/api", "internal/proctree"},
-	"mux/api":               {"mux/keys", "vt", "internal/rule", "internal/process"},
+	"mux/keys":               {},
+	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
+	"mux/internal/trim":      {},
+	"mux/internal/sys":       {"mux/api", "internal/proctree"},
+	"mux/api":                {"mux/keys", "vt", "internal/rule", "internal/process"},
+	"mux/internal/transport": {},
 
 	"internal/status":  {"vt", "internal/rule"},
 	"internal/process": {"store", "internal/delivery"},
 	"mux": {
-		"mux/internal/sys", "mux/internal/statedir", "mux/internal/trim", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/internal/sys", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
 	},
 

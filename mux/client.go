@@ -17,6 +17,7 @@ import (
 
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/transport"
 )
 
 // Client talks to one server over its socket, with connections kept alive. It
@@ -25,10 +26,17 @@ import (
 // when the server cannot be asked, in which case nothing is known.
 type Client struct {
 	paths   api.Paths
-	conns   transport
+	conns   transport.Transport
 	watched watched
 	silent  atomic.Bool // the last reply did not come: the server was frozen
 }
+
+// Idle connections of a client. The server closes those that it received a request
+// on after idleConn, new ones after headerTimeout.
+const (
+	maxIdle   = 8
+	firstTime = headerTimeout / 2
+)
 
 // host is the authority of the requests; nothing resolves it.
 const host = "mux"
@@ -36,11 +44,9 @@ const host = "mux"
 // newClient returns a client that connects with dial. Its first request goes
 // over first, the connection that proved the server; it may be nil.
 func newClient(p api.Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
-	c := &Client{paths: p, conns: transport{dial: dial, most: heldMost}}
+	c := &Client{paths: p, conns: transport.Transport{Dial: dial, MaxIdle: maxIdle}}
 	if first != nil {
-		h := newHeld(first)
-		h.old = true
-		c.conns.put(h, firstTime)
+		c.conns.Keep(first, firstTime)
 	}
 	return c
 }
@@ -55,11 +61,7 @@ func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
 // Stream returns a connection to the server's socket, for `gc mux dial`; the
 // caller closes it.
 func (c *Client) Stream(ctx context.Context) (net.Conn, error) {
-	h, err := c.conns.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return h.Conn, nil
+	return c.conns.Conn(ctx)
 }
 
 // Paths returns where the server lives; zero for a client of [NewClient].
@@ -67,7 +69,7 @@ func (c *Client) Paths() api.Paths { return c.paths }
 
 // Close closes idle connections. It is idempotent and always returns nil.
 func (c *Client) Close() error {
-	c.conns.close()
+	c.conns.CloseIdleConnections()
 	return nil
 }
 
@@ -165,7 +167,7 @@ func isQuick(method, path string) bool {
 
 // probe asks the server for what it knows at once, on a connection of its own.
 func (c *Client) probe(ctx context.Context) error {
-	one := transport{dial: c.conns.dial}
+	one := transport.Transport{Dial: c.conns.Dial}
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+host+"/v1/status", nil)
 	if err != nil {
 		return err
@@ -229,7 +231,7 @@ func (c *Client) Shutdown(ctx context.Context, force bool) error {
 	if err != nil {
 		return err
 	}
-	c.conns.close()
+	c.conns.CloseIdleConnections()
 	if c.paths.Dir == "" {
 		return c.awaitGone(ctx)
 	}
@@ -247,7 +249,7 @@ func (c *Client) awaitGone(ctx context.Context) error {
 		case err != nil && !errors.As(err, new(*HostError)):
 			return nil // nobody who could say more
 		}
-		c.conns.close()
+		c.conns.CloseIdleConnections()
 		if err := sleep(ctx, relistStep); err != nil {
 			return err
 		}
@@ -269,7 +271,7 @@ func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 		return err
 	}
 	for {
-		c.conns.close()
+		c.conns.CloseIdleConnections()
 		after, err := c.Status(ctx)
 		switch {
 		case ctx.Err() != nil:

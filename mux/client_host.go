@@ -113,9 +113,15 @@ func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newClient(api.Paths{}, nil, func(context.Context) (net.Conn, error) { return h.dial("mux", "dial") })
-	c.conns.most = hostIdle
-	c.conns.put(newHeld(conn), firstTime)
+	c := newClient(api.Paths{}, nil, func(context.Context) (net.Conn, error) {
+		if conn != nil { // Status takes it
+			first := conn
+			conn = nil
+			return first, nil
+		}
+		return h.dial("mux", "dial")
+	})
+	c.conns.MaxIdle = hostIdle
 	if _, err := c.Status(ctx); err != nil {
 		c.Close()
 		return nil, err

@@ -121,7 +121,7 @@ func (c *Client) attach(ctx context.Context, r api.AttachRequest, meanwhile func
 		q.Set("skip", strconv.FormatUint(r.Skip, 10))
 	}
 	ws, resp, err := websocket.Dial(ctx, "http://"+host+sessionPath(r.Name, "/attach?"+q.Encode()),
-		&websocket.DialOptions{HTTPClient: &http.Client{Transport: upgrader{&c.conns, meanwhile}}, CompressionMode: websocket.CompressionDisabled})
+		&websocket.DialOptions{HTTPClient: &http.Client{Transport: c.conns.While(meanwhile)}, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -104,20 +103,10 @@ func TestPeekAgain(t *testing.T) {
 
 // TestPeekAgainOfAnOlderServer, which answers a token with ids: the list is sent.
 func TestPeekAgainOfAnOlderServer(t *testing.T) {
-	replies := []string{
-		`{"results":[{"id":"i","name":"a","state":"running","revision":7,"unchanged":true}],"watch":"t"}`,
-		`{"results":["i"]}`,
-		`{"results":[{"id":"i","name":"a","state":"running","revision":8,"text":"new"}]}`,
-	}
-	c, _ := far(func(_ int, conn net.Conn, r *bufio.Reader) {
-		for _, body := range replies {
-			if hears(r) == "" {
-				return
-			}
-			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-		}
-	})
-	defer c.Close()
+	c := cannedServer(t,
+		replyOf(200, `{"results":[{"id":"i","name":"a","state":"running","revision":7,"unchanged":true}],"watch":"t"}`),
+		replyOf(200, `{"results":["i"]}`),
+		replyOf(200, `{"results":[{"id":"i","name":"a","state":"running","revision":8,"text":"new"}]}`))
 	asked := []api.PeekRequest{{Name: "a", IfRevision: 7}}
 	if got, err := c.PeekMany(t.Context(), asked); err != nil || !got[0].Unchanged {
 		t.Fatalf("%+v, %v", got, err)

@@ -1,4 +1,15 @@
-package mux
+// Package transport carries a client's HTTP requests over connections that are
+// kept alive, on the caller's goroutine.
+//
+// The http.Transport of the standard library has two goroutines for each
+// connection: a request is handed to one, and its reply comes back from the other.
+// Waking them takes a third of the time of a peek. Messages are still written and
+// read with net/http's functions.
+//
+// A Transport owns its connections until a reply's body or [Transport.Conn] passes
+// one on. It knows nothing of what is requested. Only the client in package mux
+// uses it.
+package transport
 
 import (
 	"bufio"
@@ -12,79 +23,77 @@ import (
 	"time"
 )
 
-// Connections of a client that are kept at rest. The server hangs up on who says
-// nothing for idleConn, on new ones after headerTimeout.
-const (
-	heldMost  = 8
-	heldTime  = time.Minute
-	firstTime = headerTimeout / 2
+// IdleTime is how long a connection is kept after a reply.
+const IdleTime = time.Minute
 
-	heldBuffer = 16 << 10 // a request that fits goes out at once
-)
+// writeBuffer is the size of a request that is sent with one write.
+const writeBuffer = 16 << 10
 
-// transport makes requests over connections that are kept alive, on the
-// goroutine of who asks. That of net/http has two goroutines for each
-// connection, to which a request is handed and from which the reply comes back:
-// a third of what a peek takes. It is safe for concurrent use.
-type transport struct {
-	dial func(ctx context.Context) (net.Conn, error)
-	most int // connections at rest
+// Transport is an http.RoundTripper. The body of a reply with status 101 is the
+// connection. It is safe for concurrent use.
+type Transport struct {
+	Dial    func(ctx context.Context) (net.Conn, error)
+	MaxIdle int // connections that are kept while idle
 
-	mu   sync.Mutex
-	rest []*held // the newest last
-	shut bool    // none is kept until the next request
+	mu     sync.Mutex
+	idle   []*conn // the newest last
+	closed bool    // none is kept until the next request
 }
 
-// held is a connection of a transport. It carries one request after the other.
-type held struct {
+// conn is a connection of a transport. It carries one request after the other.
+type conn struct {
 	net.Conn
 	r    *bufio.Reader
 	w    *bufio.Writer
-	sent bool        // something of the request
-	old  bool        // the server may have closed it since it was last of use
-	rest *time.Timer // ends its rest
+	sent bool        // some of the request
+	old  bool        // the server may have closed it since its last use
+	idle *time.Timer // ends its idle time
 }
 
-func newHeld(conn net.Conn) *held {
-	h := &held{Conn: conn, r: bufio.NewReader(conn)}
-	h.w = bufio.NewWriterSize(h, heldBuffer)
+func newConn(c net.Conn) *conn {
+	h := &conn{Conn: c, r: bufio.NewReader(c)}
+	h.w = bufio.NewWriterSize(h, writeBuffer)
 	return h
 }
 
 // Write notes that something was sent.
-func (h *held) Write(p []byte) (int, error) {
+func (h *conn) Write(p []byte) (int, error) {
 	n, err := h.Conn.Write(p)
 	h.sent = h.sent || n > 0
 	return n, err
 }
 
-// RoundTrip implements http.RoundTripper. The body of a 101 is the connection.
-func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.do(r, nil) }
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.do(r, nil) }
 
-// upgrader is a transport for a request that something is done beside.
-type upgrader struct {
-	*transport
-	meanwhile func() // is called while the server answers; may be nil
+// While returns a RoundTripper that calls work once while the server answers; work
+// may be nil.
+func (t *Transport) While(work func()) http.RoundTripper {
+	if work == nil {
+		return t
+	}
+	return busy{t, sync.OnceFunc(work)} // once, also for a request that is made again
+}
+
+// busy is the result of While.
+type busy struct {
+	t    *Transport
+	work func()
 }
 
 // RoundTrip implements http.RoundTripper.
-func (u upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
-	if u.meanwhile == nil {
-		return u.do(r, nil)
-	}
-	return u.do(r, sync.OnceFunc(u.meanwhile)) // also of a request that is made again
-}
+func (b busy) RoundTrip(r *http.Request) (*http.Response, error) { return b.t.do(r, b.work) }
 
-// do makes a request. A connection that ended while it was at rest is noticed
-// here only: another one is taken when nothing of the request was sent, or when
-// it may be made twice.
-func (t *transport) do(r *http.Request, meanwhile func()) (*http.Response, error) {
+// do makes a request. An idle connection that the server closed is detected here:
+// the request is made again on another one if nothing of it was sent, or if it is a
+// GET.
+func (t *Transport) do(r *http.Request, work func()) (*http.Response, error) {
 	for {
 		h, err := t.take(r.Context())
 		if err != nil {
 			return nil, err
 		}
-		resp, err := t.exchange(h, r, meanwhile)
+		resp, err := t.exchange(h, r, work)
 		if err == nil || r.Context().Err() != nil || !h.old || h.sent && r.Method != http.MethodGet {
 			return resp, err
 		}
@@ -98,29 +107,38 @@ func (t *transport) do(r *http.Request, meanwhile func()) (*http.Response, error
 	}
 }
 
-// take returns a connection that is at rest, or a new one.
-func (t *transport) take(ctx context.Context) (*held, error) {
+// Conn returns an idle connection or a new one. It belongs to the caller.
+func (t *Transport) Conn(ctx context.Context) (net.Conn, error) {
+	h, err := t.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h.Conn, nil
+}
+
+// take returns an idle connection or a new one.
+func (t *Transport) take(ctx context.Context) (*conn, error) {
 	t.mu.Lock()
-	t.shut = false
-	for n := len(t.rest); n > 0; n = len(t.rest) {
-		h := t.rest[n-1]
-		t.rest = t.rest[:n-1]
-		if h.rest.Stop() {
+	t.closed = false
+	for n := len(t.idle); n > 0; n = len(t.idle) {
+		h := t.idle[n-1]
+		t.idle = t.idle[:n-1]
+		if h.idle.Stop() {
 			t.mu.Unlock()
 			return h, nil
 		}
 	}
 	t.mu.Unlock()
-	conn, err := t.dial(ctx)
+	c, err := t.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return newHeld(conn), nil
+	return newConn(c), nil
 }
 
-// exchange sends a request and reads the head of the reply. The connection is
-// the reply's then; after an error it is closed.
-func (t *transport) exchange(h *held, r *http.Request, meanwhile func()) (*http.Response, error) {
+// exchange sends a request and reads the head of the reply, which then has the
+// connection; after an error it is closed.
+func (t *Transport) exchange(h *conn, r *http.Request, work func()) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { _ = h.SetDeadline(time.Unix(1, 0)) })
 	h.sent = false
@@ -128,16 +146,16 @@ func (t *transport) exchange(h *held, r *http.Request, meanwhile func()) (*http.
 	if err == nil {
 		err = h.w.Flush()
 	}
-	if err == nil && meanwhile != nil {
-		meanwhile()
+	if err == nil && work != nil {
+		work()
 	}
 	var resp *http.Response
 	if err == nil || h.sent { // a server that hangs up may have said why
-		var none error
-		if resp, none = http.ReadResponse(h.r, r); none == nil {
+		var readErr error
+		if resp, readErr = http.ReadResponse(h.r, r); readErr == nil {
 			err = nil
 		} else if err == nil {
-			err = none
+			err = readErr
 		}
 	}
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols && stop() {
@@ -145,7 +163,7 @@ func (t *transport) exchange(h *held, r *http.Request, meanwhile func()) (*http.
 		return resp, nil
 	}
 	if err == nil && ctx.Err() == nil {
-		resp.Body = &reply{body: resp.Body, t: t, h: h, resp: resp, stop: stop}
+		resp.Body = &body{from: resp.Body, t: t, h: h, resp: resp, stop: stop}
 		return resp, nil
 	}
 	stop()
@@ -156,56 +174,59 @@ func (t *transport) exchange(h *held, r *http.Request, meanwhile func()) (*http.
 	return nil, err
 }
 
-// put keeps a connection that has nothing to do for a time.
-func (t *transport) put(h *held, d time.Duration) {
+// Keep adds an idle connection that the server may close after d.
+func (t *Transport) Keep(c net.Conn, d time.Duration) { t.keep(newConn(c), d) }
+
+func (t *Transport) keep(h *conn, d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.shut || len(t.rest) >= t.most || h.r.Buffered() > 0 {
+	if t.closed || len(t.idle) >= t.MaxIdle || h.r.Buffered() > 0 {
 		h.Close()
 		return
 	}
-	t.rest = append(t.rest, h)
-	if h.rest == nil {
-		h.rest = time.AfterFunc(d, func() { t.drop(h) })
+	h.old = true
+	t.idle = append(t.idle, h)
+	if h.idle == nil {
+		h.idle = time.AfterFunc(d, func() { t.drop(h) })
 	} else {
-		h.rest.Reset(d)
+		h.idle.Reset(d)
 	}
 }
 
-// drop closes a connection that has rested long enough.
-func (t *transport) drop(h *held) {
+// drop closes a connection that was idle for long enough.
+func (t *Transport) drop(h *conn) {
 	t.mu.Lock()
-	t.rest = slices.DeleteFunc(t.rest, func(one *held) bool { return one == h })
+	t.idle = slices.DeleteFunc(t.idle, func(one *conn) bool { return one == h })
 	t.mu.Unlock()
 	h.Close()
 }
 
-// close closes the connections at rest, and those in use after their replies,
-// until there is another request.
-func (t *transport) close() {
+// CloseIdleConnections closes idle connections, and those in use after their
+// replies, until the next request.
+func (t *Transport) CloseIdleConnections() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.shut = true
-	for _, h := range t.rest {
-		h.rest.Stop()
+	t.closed = true
+	for _, h := range t.idle {
+		h.idle.Stop()
 		h.Close()
 	}
-	t.rest = nil
+	t.idle = nil
 }
 
-// reply is the body of a reply. One goroutine reads it, any may close it.
-type reply struct {
-	body io.Reader
-	t    *transport
-	h    *held
-	resp *http.Response
-	stop func() bool // watching the request's context
-	over atomic.Bool // the connection is not the reply's any more
+// body is the body of a reply. One goroutine reads it, any may close it.
+type body struct {
+	from  io.Reader
+	t     *Transport
+	h     *conn
+	resp  *http.Response
+	stop  func() bool // ends the watch of the request's context
+	ended atomic.Bool // the connection is no longer the body's
 }
 
 // Read ends with the context of the request.
-func (b *reply) Read(p []byte) (int, error) {
-	n, err := b.body.Read(p)
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
 	if err == io.EOF {
 		b.end(!b.resp.Close)
 	} else if ended := context.Cause(b.resp.Request.Context()); err != nil && ended != nil {
@@ -214,20 +235,19 @@ func (b *reply) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives up what was not read; a Read that waits returns.
-func (b *reply) Close() error {
+// Close gives up what was not read; a blocked Read returns.
+func (b *body) Close() error {
 	b.end(false)
 	return nil
 }
 
-// end gives the connection back, to be kept when it may be.
-func (b *reply) end(keep bool) {
-	if b.over.Swap(true) {
+// end gives the connection back, to be kept if keep is set.
+func (b *body) end(keep bool) {
+	if b.ended.Swap(true) {
 		return
 	}
 	if b.stop() && keep {
-		b.h.old = true
-		b.t.put(b.h, heldTime)
+		b.t.keep(b.h, IdleTime)
 	} else {
 		b.h.Close()
 	}

@@ -1,4 +1,4 @@
-package mux
+package transport
 
 import (
 	"bufio"
@@ -7,22 +7,22 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/internal/statedir"
 )
 
-// far is a server of nothing but connections: each is given to serve, with its
-// number.
-func far(serve func(n int, conn net.Conn, r *bufio.Reader)) (*Client, *atomic.Int32) {
+const maxIdle = 8
+
+// pipes returns a transport whose connections are pipes; each is given to serve,
+// with its number.
+func pipes(serve func(n int, conn net.Conn, r *bufio.Reader)) (*Transport, *atomic.Int32) {
 	dials := new(atomic.Int32)
-	return NewClient(func(context.Context) (net.Conn, error) {
+	return &Transport{MaxIdle: maxIdle, Dial: func(context.Context) (net.Conn, error) {
 		near, far := net.Pipe()
 		n := int(dials.Add(1))
 		go func() {
@@ -30,7 +30,22 @@ func far(serve func(n int, conn net.Conn, r *bufio.Reader)) (*Client, *atomic.In
 			serve(n, far, bufio.NewReader(far))
 		}()
 		return near, nil
-	}), dials
+	}}, dials
+}
+
+// request makes a request and reads its reply to the end.
+func request(ctx context.Context, tr http.RoundTripper, method, body string) (status int, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://mux/", strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	resp, err := tr.RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, err
 }
 
 // hears reads one request; "" at the end of the connection.
@@ -45,7 +60,7 @@ func hears(r *bufio.Reader) (method string) {
 
 const aStatus = "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"version\":\"x\"}"
 
-// says answers requests until the client hangs up.
+// says answers requests until the tr hangs up.
 func says(conn net.Conn, r *bufio.Reader, answer string) {
 	for hears(r) != "" {
 		_, _ = io.WriteString(conn, answer)
@@ -65,22 +80,21 @@ func TestConnectionIsKept(t *testing.T) {
 		"last":    {strings.Replace(aStatus, "\r\n", "\r\nConnection: close\r\n", 1), 3},
 		"too far": {aStatus + "more", 3},
 	} {
-		client, dials := far(func(_ int, conn net.Conn, r *bufio.Reader) { says(conn, r, c.answer) })
+		tr, dials := pipes(func(_ int, conn net.Conn, r *bufio.Reader) { says(conn, r, c.answer) })
 		for range 3 {
-			err := client.call(t.Context(), "POST", "/", nil, nil)
-			if (err != nil) != (name == "error") {
-				t.Errorf("%s: %v", name, err)
+			if status, err := request(t.Context(), tr, "POST", ""); err != nil || (status != 200) != (name == "error") {
+				t.Errorf("%s: %d, %v", name, status, err)
 			}
 		}
 		if dials.Load() != c.dials {
 			t.Errorf("%s: %d connections, want %d", name, dials.Load(), c.dials)
 		}
-		client.Close()
+		tr.CloseIdleConnections()
 	}
 }
 
-// TestConnectionThatEnded at rest costs nothing. A request that the server may
-// have heard is made again only when that changes nothing.
+// TestConnectionThatEnded while it was idle costs nothing. A request that the server
+// may have read is made again only if it is a GET.
 func TestConnectionThatEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		hears       bool // the second request, and hangs up then
@@ -94,7 +108,7 @@ func TestConnectionThatEnded(t *testing.T) {
 	} {
 		var made atomic.Int32
 		ended := make(chan struct{})
-		client, dials := far(func(n int, conn net.Conn, r *bufio.Reader) {
+		tr, dials := pipes(func(n int, conn net.Conn, r *bufio.Reader) {
 			for hears(r) != "" {
 				if made.Add(1) == 2 && c.hears {
 					return
@@ -107,20 +121,20 @@ func TestConnectionThatEnded(t *testing.T) {
 				}
 			}
 		})
-		if err := client.call(t.Context(), "GET", "/", nil, nil); err != nil {
+		if _, err := request(t.Context(), tr, "GET", ""); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !c.hears {
 			<-ended
 		}
-		err := client.call(t.Context(), c.method, "/", map[string]string{"a": "b"}, nil)
-		if lost := c.hears && c.method == "POST"; (err != nil) != lost || lost && (!wasCut(err) || !errors.Is(err, api.ErrUnreachable)) {
+		_, err := request(t.Context(), tr, c.method, "some")
+		if lost := c.hears && c.method == "POST"; (err != nil) != lost || lost && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if dials.Load() != c.dials || made.Load() != c.made {
 			t.Errorf("%s: %d connections and %d requests, want %d and %d", name, dials.Load(), made.Load(), c.dials, c.made)
 		}
-		client.Close()
+		tr.CloseIdleConnections()
 	}
 }
 
@@ -132,24 +146,24 @@ func TestRequestIsGivenUp(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
-		client, _ := far(func(_ int, conn net.Conn, r *bufio.Reader) {
+		tr, _ := pipes(func(_ int, conn net.Conn, r *bufio.Reader) {
 			hears(r)
 			_, _ = io.WriteString(conn, answer)
 			cancel()
 			_, err := r.ReadByte()
 			over <- err
 		})
-		if _, err := client.Status(ctx); err != context.Canceled {
+		if _, err := request(ctx, tr, "GET", ""); err != context.Canceled {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := <-over; err != io.EOF {
 			t.Errorf("%s: the server sees %v", name, err)
 		}
 	}
-	client, dials := far(func(int, net.Conn, *bufio.Reader) {})
+	tr, dials := pipes(func(int, net.Conn, *bufio.Reader) {})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := client.Status(ended); err != context.Canceled || dials.Load() > 1 {
+	if _, err := request(ended, tr, "GET", ""); err != context.Canceled || dials.Load() > 1 {
 		t.Errorf("before it began: %v, %d connections", err, dials.Load())
 	}
 }
@@ -157,34 +171,37 @@ func TestRequestIsGivenUp(t *testing.T) {
 // TestReplyIsGivenUp: closing a stream ends a read of it.
 func TestReplyIsGivenUp(t *testing.T) {
 	over := make(chan error, 1)
-	client, _ := far(func(_ int, conn net.Conn, r *bufio.Reader) {
+	tr, _ := pipes(func(_ int, conn net.Conn, r *bufio.Reader) {
 		hears(r)
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
 		_, err := r.ReadByte()
 		over <- err
 	})
-	events, err := client.Events(t.Context(), "")
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://mux/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := make(chan error, 1)
+	resp, err := tr.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
 	go func() {
-		_, err := events.Next()
-		next <- err
+		_, err := resp.Body.Read(make([]byte, 1))
+		read <- err
 	}()
-	events.Close()
-	if err := <-next; !errors.Is(err, api.ErrUnreachable) {
-		t.Errorf("Next: %v", err)
+	resp.Body.Close()
+	if err := <-read; err == nil {
+		t.Error("something was read")
 	}
 	if err := <-over; err != io.EOF {
 		t.Errorf("the server sees %v", err)
 	}
 }
 
-// TestRefusedBeforeItWasSent: the reply counts that a server gives without
-// having read the request.
+// TestRefusedBeforeItWasSent: a server may reply before it has read the request.
 func TestRefusedBeforeItWasSent(t *testing.T) {
-	socket := testPaths(t).Socket
+	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -200,22 +217,21 @@ func TestRefusedBeforeItWasSent(t *testing.T) {
 		}
 		defer conn.Close()
 		_, _ = io.ReadFull(conn, make([]byte, 5000))
-		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 39\r\n\r\n"+`{"code":"too_large","message":"no way"}`)
+		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
 	})
-	client := NewClient(func(ctx context.Context) (net.Conn, error) { return statedir.Dial(ctx, socket) })
-	defer client.Close()
-	if err := client.Paste(t.Context(), "n", make([]byte, 1<<20)); !errors.Is(err, api.ErrTooLarge) {
-		t.Error(err)
+	tr := &Transport{Dial: func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", socket) }}
+	if status, err := request(t.Context(), tr, "POST", strings.Repeat("x", 1<<20)); status != 413 || err != nil {
+		t.Errorf("%d, %v", status, err)
 	}
 }
 
-// TestConnectionsAtRest are few, and none after a while or after Close.
-func TestConnectionsAtRest(t *testing.T) {
+// TestIdleConnections are few, and none remain after IdleTime or CloseIdleConnections.
+func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int32
 		hold := make(chan struct{})
-		ended := make(chan struct{}, 2*heldMost)
-		client, dials := far(func(_ int, conn net.Conn, r *bufio.Reader) {
+		ended := make(chan struct{}, 2*maxIdle)
+		tr, dials := pipes(func(_ int, conn net.Conn, r *bufio.Reader) {
 			open.Add(1)
 			defer func() { open.Add(-1); ended <- struct{}{} }()
 			for hears(r) != "" {
@@ -226,40 +242,91 @@ func TestConnectionsAtRest(t *testing.T) {
 		ask := func(n int) {
 			for range n {
 				go func() {
-					if _, err := client.Status(t.Context()); err != nil {
+					if _, err := request(t.Context(), tr, "GET", ""); err != nil {
 						t.Error(err)
 					}
 				}()
 			}
 			synctest.Wait()
 		}
-		ask(heldMost + 3)
-		if dials.Load() != heldMost+3 {
-			t.Errorf("%d connections for %d requests at a time", dials.Load(), heldMost+3)
+		ask(maxIdle + 3)
+		if dials.Load() != maxIdle+3 {
+			t.Errorf("%d connections for %d requests at a time", dials.Load(), maxIdle+3)
 		}
 		close(hold)
 		synctest.Wait()
-		if open.Load() != heldMost {
-			t.Errorf("%d connections at rest", open.Load())
+		if open.Load() != maxIdle {
+			t.Errorf("%d idle connections", open.Load())
 		}
 		for range 3 { // there were too many to keep
 			<-ended
 		}
-		rested := time.Now()
-		used := time.AfterFunc(heldTime/2, func() { ask(1) })
+		since := time.Now()
+		used := time.AfterFunc(IdleTime/2, func() { ask(1) })
 		defer used.Stop()
-		for range heldMost - 1 {
+		for range maxIdle - 1 {
 			<-ended
 		}
-		if took := time.Since(rested); took != heldTime || open.Load() != 1 {
+		if took := time.Since(since); took != IdleTime || open.Load() != 1 {
 			t.Errorf("after %v %d connections are left, want the one that was used", took, open.Load())
 		}
 		hold = make(chan struct{})
 		ask(1)
-		client.Close()
+		tr.CloseIdleConnections()
 		close(hold)
 		if synctest.Wait(); open.Load() != 0 {
 			t.Errorf("%d connections after Close", open.Load())
 		}
 	})
+}
+
+// TestWhile: the work is done once, while the server answers.
+func TestWhile(t *testing.T) {
+	done := make(chan struct{})
+	tr, _ := pipes(func(n int, conn net.Conn, r *bufio.Reader) {
+		for hears(r) != "" {
+			if n == 1 { // the request is made again
+				return
+			}
+			<-done
+			_, _ = io.WriteString(conn, aStatus)
+		}
+	})
+	first, err := tr.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.Keep(first, IdleTime)
+	calls := 0
+	if _, err := request(t.Context(), tr.While(func() { calls++; close(done) }), "GET", ""); err != nil || calls != 1 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+// TestKeptConnection is used by the next request, unless it was idle for too long.
+func TestKeptConnection(t *testing.T) {
+	const limit = time.Second
+	for _, c := range []struct {
+		idle  time.Duration
+		dials int
+	}{{0, 0}, {limit / 2, 0}, {limit, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			first, far := net.Pipe()
+			defer far.Close()
+			second, farther := net.Pipe()
+			defer farther.Close()
+			dials := 0
+			tr := &Transport{MaxIdle: maxIdle, Dial: func(context.Context) (net.Conn, error) { dials++; return second, nil }}
+			tr.Keep(first, limit)
+			time.Sleep(c.idle) // of the bubble's clock
+			conn, err := tr.Conn(t.Context())
+			if err != nil || dials != c.dials || (conn == first) != (c.dials == 0) {
+				t.Fatalf("after %v: %d dials, want %d (%v)", c.idle, dials, c.dials, err)
+			}
+			conn.Close()
+			if _, err := first.Write([]byte("x")); err == nil {
+				t.Fatal("the first connection is still open")
+			}
+		})
+	}
 }

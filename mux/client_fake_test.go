@@ -1,0 +1,79 @@
+package mux
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"gascity.dev/gc/mux/api"
+)
+
+// cannedServer returns a client of a server that answers its requests, on whatever
+// connection, with the replies, and then hangs up.
+func cannedServer(t *testing.T, replies ...string) *Client {
+	next := make(chan string, len(replies))
+	for _, r := range replies {
+		next <- r
+	}
+	close(next)
+	c := NewClient(func(context.Context) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			defer far.Close()
+			for r := bufio.NewReader(far); ; {
+				req, err := http.ReadRequest(r)
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, req.Body)
+				reply, ok := <-next
+				if !ok {
+					return
+				}
+				_, _ = io.WriteString(far, reply)
+			}
+		}()
+		return near, nil
+	})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// replyOf is a reply of JSON.
+func replyOf(status int, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: %d\r\n\r\n%s", status, http.StatusText(status), len(body), body)
+}
+
+// TestClientErrors: what a caller sees of a server that hangs up or refuses.
+func TestClientErrors(t *testing.T) {
+	c := cannedServer(t, replyOf(200, `{"version":"x"}`))
+	if st, err := c.Status(t.Context()); err != nil || st.Version != "x" {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if err := c.Paste(t.Context(), "n", nil); !errors.Is(err, api.ErrUnreachable) || !wasCut(err) {
+		t.Errorf("hung up: %v", err)
+	}
+	c = cannedServer(t, replyOf(413, `{"code":"too_large","message":"no way"}`))
+	if err := c.Paste(t.Context(), "n", nil); !errors.Is(err, api.ErrTooLarge) {
+		t.Errorf("refused: %v", err)
+	}
+	c = cannedServer(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+	events, err := c.Events(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := make(chan error, 1)
+	go func() {
+		_, err := events.Next()
+		next <- err
+	}()
+	events.Close()
+	if err := <-next; !errors.Is(err, api.ErrUnreachable) {
+		t.Errorf("closed: %v", err)
+	}
+}

@@ -6,15 +6,6 @@ import (
 	"os"
 )
 
-// Names that argv[0] has in the two daemons, and the mark of this protocol in
-// argv[1]. A person who runs gc has neither.
-const (
-	keeperName = "gc-keeper"
-	serverName = "gc-server"
-	spawnName  = "gc-spawn"
-	daemonMark = "mux-1"
-)
-
 // IsDaemon reports whether the process was started as a keeper or a server.
 // main asks before anything else.
 func IsDaemon(argv []string) bool {

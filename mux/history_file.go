@@ -19,6 +19,9 @@ import (
 	"gascity.dev/gc/vt"
 )
 
+// errHistory is a history file or its mark that cannot be read.
+var errHistory = errors.New("damaged history")
+
 // historyFile keeps the sealed pages of a session's history in a file below
 // the state directory. Appending never waits for the disk: a page waits in
 // memory, and in the snapshots that are taken meanwhile, until the server's
@@ -220,7 +223,7 @@ func (f *historyFile) restore(mark []byte) error {
 	}
 	end, count := next(), next()
 	if count > waitingSlow {
-		return fmt.Errorf("%w: %d pages wait", errProtocol, count)
+		return fmt.Errorf("%w: %d pages wait", errHistory, count)
 	}
 	waiting := make([]waitingPage, count)
 	for i := range waiting {
@@ -229,7 +232,7 @@ func (f *historyFile) restore(mark []byte) error {
 	for i := range waiting {
 		n := pageLen(waiting[i].number)
 		if n > len(mark) {
-			return fmt.Errorf("%w: the snapshot's pages are cut short", errProtocol)
+			return fmt.Errorf("%w: the snapshot's pages are cut short", errHistory)
 		}
 		waiting[i].data, waiting[i].lent, mark = mark[:n:n], true, mark[n:]
 	}

@@ -9,6 +9,15 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
+// Names that argv[0] has in the two daemons, and the mark of this protocol in
+// argv[1]. A person who runs gc has neither.
+const (
+	keeperName = "gc-keeper"
+	serverName = "gc-server"
+	spawnName  = "gc-spawn"
+	daemonMark = "mux-1"
+)
+
 // Keeper protocol 1. It is frozen: keepers run for months under servers of
 // any later version, so kinds and tags are only ever added, and both ends
 // ignore the ones they do not know.

@@ -133,7 +133,8 @@ func FuzzKeeperBodies(f *testing.F) {
 // startKeeperAlone runs a keeper with this process as its server.
 func startKeeperAlone(t *testing.T) *keeperLink {
 	t.Helper()
-	p := testPaths(t)
+	p := api.Paths{Dir: t.TempDir()} // nobody listens on a socket
+	p.Socket = p.Dir + "/s"
 	if err := statedir.Make(p.Dir); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,6 @@ import (
 // How long a starter waits for a new server, and for one that holds the lock
 // but does not listen (it makes its socket again, or is about to end).
 const (
-	startTimeout  = 20 * time.Second
 	relistTimeout = 5 * time.Second
 
 	starterTimeout = startTimeout + relistTimeout // for another starter

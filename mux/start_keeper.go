@@ -15,6 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// startTimeout is how long Start waits for the new server.
+const startTimeout = 20 * time.Second
+
 // startKeeper starts a keeper and its server with the held lock and waits
 // until the server serves. The error holds what the server said.
 func startKeeper(ctx context.Context, p api.Paths, version string, lock *os.File) error {

@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 
 	"mux/keys":               {},
 	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
+	"mux/keeper":             {"mux/api", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "internal/proctree", "internal/alive"},
 	"mux/internal/trim":      {},
 	"mux/internal/sys":       {"mux/api", "internal/proctree"},
 	"mux/api":                {"mux/keys", "vt", "internal/rule", "internal/process"},
@@ -53,7 +54,7 @@ var arrows = map[string][]string{
 	"internal/status":  {"vt", "internal/rule"},
 	"internal/process": {"store", "internal/delivery"},
 	"mux": {
-		"mux/internal/sys", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/keeper", "mux/internal/sys", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
 	},
 

@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -128,7 +129,7 @@ func (srv *server) lockAnew() error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("%w: another server has %s: %w", api.ErrStateDir, f.Name(), err)
 	}
-	if err := srv.currentLink().deposit(lockID, nil, int(f.Fd())); err != nil {
+	if err := srv.currentLink().Deposit(lockID, nil, int(f.Fd())); err != nil {
 		return err
 	}
 	return srv.takeLock(int(f.Fd()))
@@ -144,7 +145,7 @@ func (srv *server) takeLock(fd int) error {
 }
 
 // adoptLock takes a lock that an earlier server made anew.
-func (srv *server) adoptLock(entries []keptEntry) error {
+func (srv *server) adoptLock(entries []keeper.Entry) error {
 	for _, e := range entries {
 		if e.ID == lockID && len(e.FDs) == 1 {
 			err := srv.takeLock(e.FDs[0])

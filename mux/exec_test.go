@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
 )
 
 // run starts a command and returns its first answer.
@@ -434,8 +435,8 @@ func TestExecLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitPID(st.Keeper.PID)
-	waitPID(st.Server.PID)
+	keeper.WaitPID(st.Keeper.PID)
+	keeper.WaitPID(st.Server.PID)
 	c = startServerAt(t, c.Paths())
 	r = awaitCommand(t, c, r.ID, "")
 	if r.Status != process.Lost || r.Reason == "" || code(r) != -1 {

@@ -17,6 +17,7 @@ import (
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/keeper"
 )
 
 // emit publishes an event of a session. It never blocks.
@@ -34,9 +35,9 @@ func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error)
 	damaged := damaged(srv.paths)
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
-	k := srv.link.info
+	k := srv.link.Info
 	if srv.handing {
-		k = keeperInfo{}
+		k = keeper.Info{}
 	}
 	return api.ServerStatus{
 		Version: srv.version, API: 1, Features: features, Socket: srv.paths.Socket, StateDir: srv.paths.Dir,
@@ -96,7 +97,7 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 		return nil, fmt.Errorf("%w: %s: %w", api.ErrRequest, in.Path, err)
 	}
 	defer unix.Close(fd)
-	if err := srv.currentLink().upgrade(in.Path, in.Version, fd); err != nil {
+	if err := srv.currentLink().Upgrade(in.Path, in.Version, fd); err != nil {
 		return nil, err
 	}
 	w.Header().Set("Connection", "close")
@@ -175,7 +176,7 @@ func (s *session) configureSize(cols, rows int) error {
 		return api.ErrExited
 	}
 	s.rec.Cols, s.rec.Rows = cols, rows
-	if err := s.srv.currentLink().deposit(s.rec.ID, s.rec.encode()); err != nil {
+	if err := s.srv.currentLink().Deposit(s.rec.ID, s.rec.encode()); err != nil {
 		slog.Warn("the keeper did not take a new size", "session", s.rec.ID, "error", err)
 	}
 	if s.leader != nil {

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -70,15 +71,15 @@ func (srv *server) newKeeper() error {
 		return err
 	}
 	end := os.NewFile(uintptr(theirs), "keeper")
-	err = launchKeeper(srv.paths, lock, end, "detach-adopt", srv.paths.Dir, srv.paths.Socket, srv.version,
-		strconv.Itoa(os.Getpid()), formatRlimits(srv.currentLink().info.Starters))
+	err = keeper.Launch(srv.paths, lock, end, "detach-adopt", srv.paths.Dir, srv.paths.Socket, srv.version,
+		strconv.Itoa(os.Getpid()), keeper.FormatRlimits(srv.currentLink().Info.Starters))
 	end.Close()
 	if err != nil {
 		unix.Close(mine)
 		return err
 	}
 	holds := make(chan bool, 1)
-	link, err := newKeeperLink(mine, srv.exitNoticed, func() {
+	link, err := keeper.NewLink(mine, srv.exitNoticed, func() {
 		if <-holds { // else the caller tries again
 			srv.keeperLost()
 		}
@@ -89,8 +90,8 @@ func (srv *server) newKeeper() error {
 	err = srv.handOver(link)
 	holds <- err == nil
 	if err != nil {
-		_ = link.tell(kindStop, "") // two keepers would start two servers
-		link.conn.close()
+		_ = link.Tell(keeper.KindStop, "") // two keepers would start two servers
+		link.Conn.Close()
 		return fmt.Errorf("hand over to a new keeper: %w", err)
 	}
 	return nil
@@ -98,8 +99,8 @@ func (srv *server) newKeeper() error {
 
 // handOver makes link the server's and deposits everything. Until it is done the
 // server's status has no keeper: what dies then is lost.
-func (srv *server) handOver(link *keeperLink) error {
-	if err := link.hello(); err != nil {
+func (srv *server) handOver(link *keeper.Link) error {
+	if err := link.Hello(); err != nil {
 		return err
 	}
 	srv.mu.Lock()
@@ -112,11 +113,11 @@ func (srv *server) handOver(link *keeperLink) error {
 	}
 	listener, sock := srv.listener, srv.sock
 	srv.mu.Unlock()
-	errs := []error{link.deposit(tableID, nil, srv.tableFD)}
+	errs := []error{link.Deposit(tableID, nil, srv.tableFD)}
 	raw, err := listener.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
-			errs = append(errs, link.deposit(listenerID, fmt.Appendf(nil, "%d:%d", sock.dev, sock.ino), int(fd)))
+			errs = append(errs, link.Deposit(listenerID, fmt.Appendf(nil, "%d:%d", sock.dev, sock.ino), int(fd)))
 		})
 	}
 	errs = append(errs, err)
@@ -134,13 +135,13 @@ func (srv *server) handOver(link *keeperLink) error {
 
 // giveForeign lets the keeper hold a session that is not its child, and
 // watches the session's leader.
-func (srv *server) giveForeign(link *keeperLink, s *session) error {
+func (srv *server) giveForeign(link *keeper.Link, s *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.collected {
 		return nil
 	}
-	e := keptEntry{ID: s.rec.ID, PID: s.pid, Start: s.start, Data: s.rec.encode(), Own: 1}
+	e := keeper.Entry{ID: s.rec.ID, PID: s.pid, Start: s.start, Data: s.rec.encode(), Own: 1}
 	fds := []int{s.fd}
 	if s.fd < 0 { // ended: any descriptor stands in for the master
 		fds[0] = s.j.fd
@@ -157,7 +158,7 @@ func (srv *server) giveForeign(link *keeperLink, s *session) error {
 	if s.watch >= 0 {
 		fds = append(fds, s.watch)
 	}
-	return link.adopt(&e, fds...)
+	return link.Adopt(&e, fds...)
 }
 
 // watchForeign waits for the end of a leader that is nobody's child here.

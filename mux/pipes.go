@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/vt"
 )
 
@@ -51,9 +52,9 @@ func (i *stdin) close() {
 // stdio is what the keeper makes for a session.
 func (r *sessionRecord) stdio() uint64 {
 	if r.Pipes {
-		return stdioMixed
+		return keeper.StdioMixed
 	}
-	return stdioPTY
+	return keeper.StdioPTY
 }
 
 func (r *sessionRecord) kind() string {
@@ -124,5 +125,5 @@ func (s *session) closeInput(ctx context.Context) error {
 	s.mu.Lock()
 	s.stdin.close()
 	s.mu.Unlock()
-	return s.srv.currentLink().trim(s.rec.ID, 1)
+	return s.srv.currentLink().Trim(s.rec.ID, 1)
 }

@@ -11,16 +11,17 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/keeper"
 )
 
 // spawnFor builds what the keeper executes.
-func spawnFor(r *api.CreateRequest, rec *sessionRecord) (*spawnSpec, error) {
+func spawnFor(r *api.CreateRequest, rec *sessionRecord) (*keeper.Spec, error) {
 	env := sessionEnv(r.Env, rec.ID, r.KeepSessionID)
 	dir, err := workDir(r.WorkDir, lookupEnv(env, "HOME"))
 	if err != nil {
 		return nil, err
 	}
-	spec := &spawnSpec{
+	spec := &keeper.Spec{
 		ID: rec.ID, Env: env, Dir: dir, Umask: 0o022, Stdio: rec.stdio(),
 		Cols: uint16(r.Cols), Rows: uint16(r.Rows),
 	}

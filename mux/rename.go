@@ -38,7 +38,7 @@ func (srv *server) rename(s *session, to string) error {
 	}
 	s.mu.Lock()
 	s.rec.Name = s.name() // a rename that came later may be here first
-	err := srv.currentLink().deposit(s.rec.ID, s.rec.encode())
+	err := srv.currentLink().Deposit(s.rec.ID, s.rec.encode())
 	s.mu.Unlock()
 	if err != nil {
 		slog.Warn("the keeper did not take a new name", "session", s.rec.ID, "error", err)

@@ -24,6 +24,7 @@ import (
 	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
+	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/store"
 )
 
@@ -65,19 +66,19 @@ type server struct {
 	ended   chan *session  // sessions whose tree must be swept
 
 	mu       sync.Mutex
-	link     *keeperLink
+	link     *keeper.Link
 	relinked chan struct{} // closed when link is another one
 	handing  bool          // a new keeper does not hold everything yet
 	listener *net.UnixListener
-	sock     socketID              // what the listener's socket is in the file system
-	sessions map[string]*session   // by id
-	live     map[string]*session   // by name; nil while one is being created
-	exited   []*session            // oldest first
-	idle     *time.Timer           // runs while there is no session at all
-	sweep    *time.Timer           // runs while exited sessions are kept
-	early    map[string]exitNotice // exits that overtook their session
-	creating int                   // sessions being created
-	created  sync.Cond             // with mu: one of them is there, or failed
+	sock     socketID                     // what the listener's socket is in the file system
+	sessions map[string]*session          // by id
+	live     map[string]*session          // by name; nil while one is being created
+	exited   []*session                   // oldest first
+	idle     *time.Timer                  // runs while there is no session at all
+	sweep    *time.Timer                  // runs while exited sessions are kept
+	early    map[string]keeper.ExitNotice // exits that overtook their session
+	creating int                          // sessions being created
+	created  sync.Cond                    // with mu: one of them is there, or failed
 	stopping bool
 }
 
@@ -90,26 +91,26 @@ type timing struct {
 
 var defaultTiming = timing{idle: 10 * time.Minute, keep: time.Hour, keepMost: 200}
 
-// runServer is the server's life. args: dir, socket, version, and serverKilled
+// runServer is the server's life. args: dir, socket, version, and ServerKilled
 // when it applies.
 func runServer(args []string) int {
 	if len(args) < 3 {
 		return 2
 	}
-	dropImage(serverLockFD + 1)
-	sys.SetProcessName(serverName)
+	keeper.DropImage(keeper.ServerLockFD + 1)
+	sys.SetProcessName(keeper.ServerName)
 	debug.SetGCPercent(recoveryGC)
 	unix.Umask(0o077)
-	if _, err := liftLimits(); err != nil { // an older keeper did not
+	if _, err := keeper.LiftLimits(); err != nil { // an older keeper did not
 		slog.Warn("cannot raise limits", "error", err)
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
-	control := sys.MoveFD(serverControlFD)
-	lock := sys.MoveFD(serverLockFD) // held as long as this process lives
+	control := sys.MoveFD(keeper.ServerControlFD)
+	lock := sys.MoveFD(keeper.ServerLockFD) // held as long as this process lives
 	srv := &server{
 		paths: api.Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
-		killed: slices.Contains(args[3:], serverKilled),
+		killed: slices.Contains(args[3:], keeper.ServerKilled),
 		events: event.NewLog[api.Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
 		lockFD: lock, history: newHistoryWriter(), relinked: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
 		sessions: make(map[string]*session), live: make(map[string]*session), trim: trim.Trimmer{Worth: trim.Worth},
@@ -120,7 +121,7 @@ func runServer(args []string) int {
 	if err := srv.open(control); err != nil {
 		slog.Error("cannot start", "error", err)
 		if srv.link != nil {
-			_ = srv.link.tell(kindRefuse, err.Error())
+			_ = srv.link.Tell(keeper.KindRefuse, err.Error())
 		}
 		return 1
 	}
@@ -141,15 +142,15 @@ const serverGC = 50
 
 // open adopts what the keeper holds and makes everything that is missing.
 func (srv *server) open(control int) error {
-	link, err := newKeeperLink(control, srv.exitNoticed, srv.keeperLost)
+	link, err := keeper.NewLink(control, srv.exitNoticed, srv.keeperLost)
 	if err != nil {
 		return err
 	}
 	srv.link = link
-	if err := link.hello(); err != nil {
+	if err := link.Hello(); err != nil {
 		return err
 	}
-	entries, err := link.list()
+	entries, err := link.List()
 	if err != nil {
 		return err
 	}
@@ -205,7 +206,7 @@ func (srv *server) serve() {
 	srv.emitServer()
 	srv.restore()
 	debug.SetGCPercent(serverGC)
-	if err := srv.link.tell(kindReady, ""); err != nil {
+	if err := srv.link.Tell(keeper.KindReady, ""); err != nil {
 		slog.Warn("cannot report to the keeper", "error", err)
 	}
 	close(srv.ready)
@@ -231,7 +232,7 @@ func (srv *server) serveOn(l *net.UnixListener) {
 // end lets serve return; the keeper ends too.
 func (srv *server) end() {
 	srv.endOnce.Do(func() {
-		_ = srv.currentLink().tell(kindStop, "")
+		_ = srv.currentLink().Tell(keeper.KindStop, "")
 		srv.mu.Lock()
 		if statSocket(srv.paths.Socket) == srv.sock {
 			_ = os.Remove(srv.paths.Socket) // the lock is still held: nobody makes another
@@ -244,7 +245,7 @@ func (srv *server) end() {
 // leave lets serve return; the keeper starts the next server.
 func (srv *server) leave() { srv.endOnce.Do(func() { close(srv.done) }) }
 
-func (srv *server) currentLink() *keeperLink {
+func (srv *server) currentLink() *keeper.Link {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	return srv.link
@@ -285,7 +286,7 @@ const listenerID = "listener"
 
 // listen takes the listening socket that the keeper holds, so that nobody who
 // connected during a restart is lost, or makes one.
-func (srv *server) listen(entries []keptEntry) error {
+func (srv *server) listen(entries []keeper.Entry) error {
 	for _, e := range entries {
 		if e.ID != listenerID || len(e.FDs) == 0 {
 			continue
@@ -323,7 +324,7 @@ func (srv *server) newListener() error {
 	id := statSocket(srv.paths.Socket)
 	var depositErr error
 	err = raw.Control(func(fd uintptr) {
-		depositErr = srv.link.deposit(listenerID, fmt.Appendf(nil, "%d:%d", id.dev, id.ino), int(fd))
+		depositErr = srv.link.Deposit(listenerID, fmt.Appendf(nil, "%d:%d", id.dev, id.ino), int(fd))
 	})
 	if err := errors.Join(err, depositErr); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,7 +20,7 @@ import (
 const tableID = "table"
 
 // openTable maps the table that the keeper holds, or makes one.
-func (srv *server) openTable(entries []keptEntry) error {
+func (srv *server) openTable(entries []keeper.Entry) error {
 	for _, e := range entries {
 		if e.ID == tableID && len(e.FDs) == 1 {
 			srv.tableFD = e.FDs[0]
@@ -36,16 +37,16 @@ func (srv *server) openTable(entries []keptEntry) error {
 	if srv.table, err = mapTable(fd); err != nil {
 		return err
 	}
-	return srv.link.deposit(tableID, nil, fd)
+	return srv.link.Deposit(tableID, nil, fd)
 }
 
 // adopt makes sessions of what the keeper holds. They are there at once, each
 // locked until restore has made its screen: who asks for one waits for that
 // alone.
-func (srv *server) adopt(entries []keptEntry) {
+func (srv *server) adopt(entries []keeper.Entry) {
 	for _, running := range [...]bool{true, false} {
 		for _, e := range entries {
-			if e.Kind != entrySession || e.Exited == running {
+			if e.Kind != keeper.EntrySession || e.Exited == running {
 				continue
 			}
 			s, err := srv.adoptSession(e)
@@ -61,7 +62,7 @@ func (srv *server) adopt(entries []keptEntry) {
 // adopted is a session whose screen is still to be made.
 type adopted struct {
 	s *session
-	e keptEntry
+	e keeper.Entry
 }
 
 // recoveryGC is the collector's target until the screens are made: what comes
@@ -112,11 +113,11 @@ func (srv *server) restoreSession(a adopted) {
 }
 
 // adoptSession makes one session, without its screen, and locks it.
-func (srv *server) adoptSession(e keptEntry) (*session, error) {
+func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
 	var rec sessionRecord
 	if err := json.Unmarshal(e.Data, &rec); err != nil || e.Own < 1 || len(e.FDs) < e.Own+1 {
 		sys.CloseAll(e.FDs)
-		return nil, fmt.Errorf("%w: an entry with %d descriptors (%v)", errProtocol, len(e.FDs), err)
+		return nil, fmt.Errorf("%w: an entry with %d descriptors (%v)", keeper.ErrProtocol, len(e.FDs), err)
 	}
 	in := newStdin(rec, e.FDs[1:e.Own])
 	watch := -1

@@ -14,16 +14,17 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/trim"
+	"gascity.dev/gc/mux/keeper"
 )
 
 // exitNoticed is called by the keeper's link for every exit.
-func (srv *server) exitNoticed(n exitNotice) {
+func (srv *server) exitNoticed(n keeper.ExitNotice) {
 	srv.mu.Lock()
 	s := srv.sessions[n.ID]
 	if s == nil {
 		// The notice overtook the session's entry; lateExit finds it.
 		if srv.early == nil {
-			srv.early = make(map[string]exitNotice)
+			srv.early = make(map[string]keeper.ExitNotice)
 		}
 		srv.early[n.ID] = n
 	}
@@ -77,7 +78,7 @@ func (srv *server) moveExited(s *session) {
 	case srv.ended <- s:
 	default: // a thousand at once: their orphans are listed, not swept
 	}
-	if err := srv.giveForeign(link, s); err != nil && !errors.Is(err, errKeeperLost) { // it lets go of the terminal
+	if err := srv.giveForeign(link, s); err != nil && !errors.Is(err, keeper.ErrLost) { // it lets go of the terminal
 		slog.Warn("cannot give an ended session to the keeper", "session", s.rec.ID, "error", err)
 	}
 }
@@ -156,7 +157,7 @@ func (srv *server) collect(drop []*session) {
 		s.broadcast()
 		s.mu.Unlock()
 	}
-	if err := srv.currentLink().forget(ids...); err != nil {
+	if err := srv.currentLink().Forget(ids...); err != nil {
 		slog.Warn("the keeper cannot forget sessions", "error", err)
 	}
 	if err := srv.dropMeta(ids...); err != nil {

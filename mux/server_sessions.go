@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
@@ -217,7 +218,7 @@ func (srv *server) spareDescriptors() error {
 
 // launchLimited is launch with limits: in a cgroup, and without it when the
 // program cannot be born there.
-func (srv *server) launchLimited(spec *spawnSpec, rec sessionRecord, l api.Limits) (*session, error) {
+func (srv *server) launchLimited(spec *keeper.Spec, rec sessionRecord, l api.Limits) (*session, error) {
 	var group *cgroup
 	if wantsCgroup(l) {
 		group = makeCgroup(srv.paths, rec.ID, l)
@@ -239,7 +240,7 @@ func (srv *server) launchLimited(spec *spawnSpec, rec sessionRecord, l api.Limit
 }
 
 // launch makes the journal and starts the program.
-func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) {
+func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error) {
 	var err error
 	if rec.Slot, err = srv.table.alloc(); err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
@@ -264,7 +265,7 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 	}
 	if rec.Pipes && len(p.FDs) < 2 { // a keeper from before there were pipes gave a terminal
 		_ = unix.Kill(-p.PID, unix.SIGKILL)
-		_ = srv.currentLink().forget(rec.ID)
+		_ = srv.currentLink().Forget(rec.ID)
 		sys.CloseAll(p.FDs)
 		j.close()
 		srv.table.release(rec.Slot)
@@ -280,15 +281,15 @@ func (srv *server) launch(spec *spawnSpec, rec sessionRecord) (*session, error) 
 
 // spawnProgram lets the keeper start a program: where that has just died, the
 // next one.
-func (srv *server) spawnProgram(spec *spawnSpec, fd int) (*keeperLink, spawned, error) {
+func (srv *server) spawnProgram(spec *keeper.Spec, fd int) (*keeper.Link, keeper.Spawned, error) {
 	late := time.NewTimer(alive.Limit)
 	defer late.Stop()
 	for {
 		srv.mu.Lock()
 		link, next := srv.link, srv.relinked
 		srv.mu.Unlock()
-		p, err := link.spawn(spec, fd)
-		if !errors.Is(err, errNotSent) {
+		p, err := link.Spawn(spec, fd)
+		if !errors.Is(err, keeper.ErrNotSent) {
 			return link, p, err
 		}
 		select {

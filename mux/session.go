@@ -12,6 +12,7 @@ import (
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/vt"
 )
 
@@ -62,12 +63,12 @@ type session struct {
 	rec     sessionRecord          // its Name is for the keeper; see name
 	called  atomic.Pointer[string] // changed under server.mu
 	pid     int
-	start   uint64      // of pid, against its reuse
-	slot    uint64      // in the readiness loop
-	watch   int         // descriptor of pid when a lost keeper was its parent, else -1
-	over    time.Time   // when it was kept as an ended one, by the server's clock; guarded by server.mu
-	spawner *keeperLink // whose keeper started it; nil for one that was adopted
-	taken   bool        // somebody collects it; guarded by server.mu
+	start   uint64       // of pid, against its reuse
+	slot    uint64       // in the readiness loop
+	watch   int          // descriptor of pid when a lost keeper was its parent, else -1
+	over    time.Time    // when it was kept as an ended one, by the server's clock; guarded by server.mu
+	spawner *keeper.Link // whose keeper started it; nil for one that was adopted
+	taken   bool         // somebody collects it; guarded by server.mu
 
 	mu         sync.Mutex
 	term       *vt.Terminal

@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,7 +28,7 @@ import (
 const (
 	relistTimeout = 5 * time.Second
 
-	starterTimeout = startTimeout + relistTimeout // for another starter
+	starterTimeout = keeper.StartTimeout + relistTimeout // for another starter
 	relistStep     = 10 * time.Millisecond
 )
 
@@ -48,7 +49,7 @@ func Ensure(ctx context.Context, p api.Paths, version string) (*Client, error) {
 	if err := statedir.Make(p.Dir); err != nil {
 		return nil, err
 	}
-	return locate(ctx, p, func(lock *os.File) error { return startKeeper(ctx, p, version, lock) })
+	return locate(ctx, p, func(lock *os.File) error { return keeper.Start(ctx, p, version, lock) })
 }
 
 // locate connects; when nobody answers and the lock is free, it calls absent
@@ -208,7 +209,7 @@ func isServer(pid int, d statedir.Dir) bool {
 		return false
 	}
 	argv, err := proctree.Cmdline(pid)
-	if err != nil || len(argv) < 4 || !slices.Equal(argv[:2], []string{serverName, daemonMark}) {
+	if err != nil || len(argv) < 4 || !slices.Equal(argv[:2], []string{keeper.ServerName, keeper.Mark}) {
 		return false
 	}
 	mine, err := d.Stat()

@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"fmt"
@@ -21,8 +21,8 @@ const (
 
 // Descriptors that a server is born with.
 const (
-	serverControlFD = 3
-	serverLockFD    = 4
+	ServerControlFD = 3
+	ServerLockFD    = 4
 )
 
 // startServer starts the next generation; fails counts those before it that
@@ -36,9 +36,9 @@ func (k *keeper) startServer(fails int) error {
 	if k.next != nil {
 		p = *k.next
 	}
-	argv := []string{serverName, daemonMark, k.dir, k.socket, p.version}
+	argv := []string{ServerName, Mark, k.dir, k.socket, p.version}
 	if k.killed {
-		argv = append(argv, serverKilled)
+		argv = append(argv, ServerKilled)
 	}
 	var pid int
 	withTimerSlack(k.slack, func() {
@@ -49,7 +49,7 @@ func (k *keeper) startServer(fails int) error {
 		unix.Close(mine)
 		return fmt.Errorf("start the server: %w", err)
 	}
-	conn, err := newFDConn(mine)
+	conn, err := newConn(mine)
 	if err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL)
 		return err
@@ -64,7 +64,7 @@ func (k *keeper) startServer(fails int) error {
 }
 
 // serve makes pid, at the other end of conn, the server. mu is held.
-func (k *keeper) serve(pid int, conn *fdConn, fails int) *generation {
+func (k *keeper) serve(pid int, conn *conn, fails int) *generation {
 	g := &generation{
 		pid: pid, conn: conn, program: k.image, started: time.Now(), fails: fails,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -78,7 +78,7 @@ func (k *keeper) serve(pid int, conn *fdConn, fails int) *generation {
 // watchServer adopts a running server that is not a child: its keeper died,
 // and it started this one. mu is held.
 func (k *keeper) watchServer(pid, fd int) error {
-	conn, err := newFDConn(fd)
+	conn, err := newConn(fd)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (k *keeper) watchServer(pid, fd int) error {
 			return
 		}
 		k.mu.Unlock()
-		waitPID(pid)
+		WaitPID(pid)
 		k.mu.Lock()
 		if k.server == g {
 			k.serverEnded("its socket was closed", true) // nobody saw it crash
@@ -110,9 +110,9 @@ func (k *keeper) writePID(pid int) {
 	_, _ = unix.Pwrite(k.lock, b, 0)
 }
 
-// serverKilled tells a server that the one before it did not end by a fault of
+// ServerKilled tells a server that the one before it did not end by a fault of
 // its own.
-const serverKilled = "killed"
+const ServerKilled = "killed"
 
 // killedFails bounds the failures that count of a server that somebody killed:
 // it is no reason to wait for long.
@@ -125,7 +125,7 @@ func (k *keeper) serverEnded(how string, killed bool) {
 	g := k.server
 	k.server = nil
 	// What it sent before its end is still read, its stop above all.
-	go func() { <-g.done; g.conn.close() }()
+	go func() { <-g.done; g.conn.Close() }()
 	if g.trial != nil {
 		g.trial.Stop()
 	}

@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fdConn carries frames with descriptors over a unix stream. One goroutine
+// conn carries frames with descriptors over a unix stream. One goroutine
 // reads; send may be called from any.
-type fdConn struct {
+type conn struct {
 	conn *net.UnixConn
 	buf  []byte // bytes read and not used yet
 	fds  []int  // descriptors received and not used yet
@@ -23,8 +23,8 @@ type fdConn struct {
 	mu sync.Mutex // one frame at a time
 }
 
-// newFDConn takes over the descriptor of a connected unix stream socket.
-func newFDConn(fd int) (*fdConn, error) {
+// newConn takes over the descriptor of a connected unix stream socket.
+func newConn(fd int) (*conn, error) {
 	f := os.NewFile(uintptr(fd), "keeper")
 	defer f.Close()
 	c, err := net.FileConn(f)
@@ -34,13 +34,13 @@ func newFDConn(fd int) (*fdConn, error) {
 	uc, ok := c.(*net.UnixConn)
 	if !ok {
 		c.Close()
-		return nil, fmt.Errorf("%w: not a unix socket", errProtocol)
+		return nil, fmt.Errorf("%w: not a unix socket", ErrProtocol)
 	}
-	return &fdConn{conn: uc, oob: make([]byte, unix.CmsgSpace(4*maxKeeperFDs))}, nil
+	return &conn{conn: uc, oob: make([]byte, unix.CmsgSpace(4*maxKeeperFDs))}, nil
 }
 
 // send writes one frame. The descriptors stay the caller's.
-func (c *fdConn) send(kind uint16, body []byte, fds ...int) error {
+func (c *conn) send(kind uint16, body []byte, fds ...int) error {
 	b, err := appendFrame(make([]byte, 0, frameHeader+len(body)), kind, body, len(fds))
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *fdConn) send(kind uint16, body []byte, fds ...int) error {
 
 // recv reads one frame; its descriptors are the caller's, close-on-exec. The
 // body is valid until the next recv.
-func (c *fdConn) recv() (frame, error) {
+func (c *conn) recv() (frame, error) {
 	if err := c.fill(frameHeader); err != nil {
 		return frame{}, err
 	}
@@ -86,7 +86,7 @@ func (c *fdConn) recv() (frame, error) {
 	}
 	if int(nfds) > len(c.fds) {
 		if !c.cut {
-			return frame{}, fmt.Errorf("%w: %d of %d descriptors", errProtocol, len(c.fds), nfds)
+			return frame{}, fmt.Errorf("%w: %d of %d descriptors", ErrProtocol, len(c.fds), nfds)
 		}
 		// The kernel keeps the order: those that are there are this frame's.
 		c.dropFDs()
@@ -102,7 +102,7 @@ func (c *fdConn) recv() (frame, error) {
 }
 
 // fill reads until n bytes are there.
-func (c *fdConn) fill(n int) error {
+func (c *conn) fill(n int) error {
 	if len(c.buf) >= n {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (c *fdConn) fill(n int) error {
 	return nil
 }
 
-func (c *fdConn) rights(oob []byte) error {
+func (c *conn) rights(oob []byte) error {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
 		return err
@@ -145,12 +145,12 @@ func (c *fdConn) rights(oob []byte) error {
 	return nil
 }
 
-// close ends the connection; a recv that waits returns.
-func (c *fdConn) close() { c.conn.Close() }
+// Close ends the connection; a recv that waits returns.
+func (c *conn) Close() { c.conn.Close() }
 
 // dropFDs closes what was received and never claimed. Only after the reader
 // ended.
-func (c *fdConn) dropFDs() {
+func (c *conn) dropFDs() {
 	for _, fd := range c.fds {
 		unix.Close(fd)
 	}

@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"errors"
@@ -28,13 +28,13 @@ type keeper struct {
 	dir, socket string
 	since       int64
 	lock        int           // the state directory's lock, shared with the server
-	starters    []sys.Rlimit  // limits that programs get, see liftLimits
+	starters    []sys.Rlimit  // limits that programs get, see LiftLimits
 	slack       time.Duration // of timers, that programs and servers get
 	trimmer     trim.Trimmer
 
 	mu       sync.Mutex
-	table    map[string]*keptEntry
-	byPID    map[int]*keptEntry
+	table    map[string]*Entry
+	byPID    map[int]*Entry
 	image    program
 	next     *program // of an upgrade that is being tried
 	lastFail string   // why the last upgrade failed
@@ -57,12 +57,12 @@ type program struct {
 // generation is one run of the server.
 type generation struct {
 	pid     int
-	conn    *fdConn
+	conn    *conn
 	program program
 	started time.Time
 	ready   bool
 	fails   int           // servers before it that ended without being ready, in a row
-	exits   []*keptEntry  // to be noticed; guarded by keeper.mu
+	exits   []*Entry      // to be noticed; guarded by keeper.mu
 	wake    chan struct{} // 1: exits is not empty
 	done    chan struct{} // closed when the reader ended
 	trial   *time.Timer   // of an upgrade
@@ -78,10 +78,10 @@ const (
 	keeperReadyFD = 4 // the starter's pipe; or, for "adopt", the server's socket
 )
 
-// runKeeper is the keeper's life. args: stage, dir, socket, version, and for
+// Run is the keeper's life. args: stage, dir, socket, version, and for
 // the stage "adopt" the pid of the server that lost its keeper, and the limits
 // that programs get.
-func runKeeper(args []string) int {
+func Run(args []string) int {
 	if len(args) < 4 {
 		return 2
 	}
@@ -89,17 +89,17 @@ func runKeeper(args []string) int {
 	case "detach", "detach-adopt":
 		return detachKeeper(args)
 	}
-	dropImage(keeperReadyFD + 1)
+	DropImage(keeperReadyFD + 1)
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(keeperHeap)
 	goruntime.GOMAXPROCS(1)
 	sys.SetSubreaper()
-	sys.SetProcessName(keeperName)
+	sys.SetProcessName(Name)
 	unix.Umask(0o077)
 	k := &keeper{
 		dir: args[1], socket: args[2], since: time.Now().UnixNano(),
 		lock:  sys.MoveFD(keeperLockFD),
-		table: make(map[string]*keptEntry), byPID: make(map[int]*keptEntry),
+		table: make(map[string]*Entry), byPID: make(map[int]*Entry),
 		quit: make(chan int, 1), slack: timerSlack(),
 	}
 	if k.slack >= keeperSlack {
@@ -108,7 +108,7 @@ func runKeeper(args []string) int {
 	k.image = ownProgram()
 	k.image.version = args[3]
 	first := sys.MoveFD(keeperReadyFD)
-	found, err := liftLimits()
+	found, err := LiftLimits()
 	if args[0] == "adopt" {
 		if len(args) < 5 {
 			return 2
@@ -132,10 +132,10 @@ func runKeeper(args []string) int {
 // detachKeeper starts the real keeper and ends, so that the keeper has no
 // parent that would have to reap it.
 func detachKeeper(args []string) int {
-	dropImage(keeperReadyFD + 1)
+	DropImage(keeperReadyFD + 1)
 	p := ownProgram()
 	stage := map[string]string{"detach": "run", "detach-adopt": "adopt"}[args[0]]
-	argv := append([]string{keeperName, daemonMark, stage}, args[1:]...)
+	argv := append([]string{Name, Mark, stage}, args[1:]...)
 	var err error
 	withTimerSlack(timerSlack()+keeperSlack, func() {
 		_, err = p.start(argv, []uintptr{0, 1, 2, keeperLockFD, keeperReadyFD}, nil, &syscall.SysProcAttr{Setsid: true})
@@ -178,9 +178,9 @@ func (p program) start(argv []string, files []uintptr, env []string, attr *sysca
 	return syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attr})
 }
 
-// dropImage closes the descriptor that this process was executed from; n is
+// DropImage closes the descriptor that this process was executed from; n is
 // the number of descriptors it was given besides.
-func dropImage(n int) {
+func DropImage(n int) {
 	var a, b unix.Stat_t
 	if unix.Fstat(n, &a) == nil && unix.Stat("/proc/self/exe", &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino {
 		unix.Close(n)
@@ -240,7 +240,7 @@ func (k *keeper) reap() {
 }
 
 // notice queues an exit for the server. mu is held.
-func (k *keeper) notice(e *keptEntry) {
+func (k *keeper) notice(e *Entry) {
 	if g := k.server; g != nil {
 		g.exits = append(g.exits, e)
 		select {
@@ -276,8 +276,8 @@ func (k *keeper) forget(id string) {
 }
 
 // rows returns the table's entries. mu is held.
-func (k *keeper) rows() []*keptEntry {
-	out := make([]*keptEntry, 0, len(k.table))
+func (k *keeper) rows() []*Entry {
+	out := make([]*Entry, 0, len(k.table))
 	for e := range maps.Values(k.table) {
 		out = append(out, e)
 	}

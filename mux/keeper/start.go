@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"context"
@@ -15,23 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startTimeout is how long Start waits for the new server.
-const startTimeout = 20 * time.Second
+// StartTimeout is how long Start waits for the new server.
+const StartTimeout = 20 * time.Second
 
-// startKeeper starts a keeper and its server with the held lock and waits
+// Start starts a keeper and its server with the held lock and waits
 // until the server serves. The error holds what the server said.
-func startKeeper(ctx context.Context, p api.Paths, version string, lock *os.File) error {
+func Start(ctx context.Context, p api.Paths, version string, lock *os.File) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrStart, err)
 	}
 	defer r.Close()
-	err = launchKeeper(p, lock, w, "detach", p.Dir, p.Socket, version)
+	err = Launch(p, lock, w, "detach", p.Dir, p.Socket, version)
 	w.Close()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Now()) })
 	defer stop()
@@ -49,9 +49,9 @@ func startKeeper(ctx context.Context, p api.Paths, version string, lock *os.File
 	return fmt.Errorf("%w: it ended at once; see %s", api.ErrStart, p.Log())
 }
 
-// launchKeeper runs the detaching stage of a keeper with the descriptor w and
+// Launch runs the detaching stage of a keeper with the descriptor w and
 // waits for that stage's end.
-func launchKeeper(p api.Paths, lock, w *os.File, args ...string) error {
+func Launch(p api.Paths, lock, w *os.File, args ...string) error {
 	log, err := statedir.OpenLog(p)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func launchKeeper(p api.Paths, lock, w *os.File, args ...string) error {
 	if image.fd >= 0 {
 		defer unix.Close(image.fd)
 	}
-	argv := append([]string{keeperName, daemonMark}, args...)
+	argv := append([]string{Name, Mark}, args...)
 	pid, err := image.start(argv, files, nil, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrStart, err)

@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"errors"
@@ -15,15 +15,15 @@ import (
 
 // fork starts the program of s on a terminal or on pipes and enters it into
 // the table. mu is held, so that reaping waits.
-func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
+func (k *keeper) fork(s *Spec) (*Entry, error) {
 	if s.ID == "" || len(s.Argv) == 0 || k.table[s.ID] != nil || len(s.Data) > maxEntryData {
-		return nil, fmt.Errorf("%w: spawn %q", errProtocol, s.ID)
+		return nil, fmt.Errorf("%w: spawn %q", ErrProtocol, s.ID)
 	}
 	ours, theirs, err := openStdio(s)
 	if err != nil {
 		return nil, err
 	}
-	attr := &syscall.SysProcAttr{Setsid: true, Setctty: s.Stdio == stdioPTY}
+	attr := &syscall.SysProcAttr{Setsid: true, Setctty: s.Stdio == StdioPTY}
 	closeCgroup, err := sys.JoinCgroup(attr, s.Cgroup)
 	if err != nil {
 		sys.CloseAll(append(ours, theirs...))
@@ -49,7 +49,7 @@ func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
 		sys.CloseAll(ours)
 		return nil, fmt.Errorf("%s: %w", s.Path, err)
 	}
-	e := &keptEntry{ID: s.ID, Kind: entrySession, PID: pid, Data: s.Data, FDs: ours, Own: len(ours)}
+	e := &Entry{ID: s.ID, Kind: EntrySession, PID: pid, Data: s.Data, FDs: ours, Own: len(ours)}
 	if p, err := proctree.Get(pid); err == nil { // not reaped yet: mu is held
 		e.Start = p.Start
 	}
@@ -58,11 +58,11 @@ func (k *keeper) fork(s *spawnSpec) (*keptEntry, error) {
 }
 
 // openStdio returns the keeper's ends and the child's standard descriptors.
-func openStdio(s *spawnSpec) (ours, theirs []int, err error) {
+func openStdio(s *Spec) (ours, theirs []int, err error) {
 	switch s.Stdio {
 	case stdioPipes:
 		return openPipes()
-	case stdioMixed:
+	case StdioMixed:
 		ours, theirs, err := openPipes()
 		if err != nil {
 			return nil, nil, err
@@ -111,22 +111,22 @@ func closeUnique(fds []int) {
 
 // limited is the command that sets limits on itself and then becomes the
 // program: a limit set from outside would come after the program's start.
-func (k *keeper) limited(s *spawnSpec, limits []sys.Rlimit, files []uintptr) (path string, argv []string, more []uintptr) {
+func (k *keeper) limited(s *Spec, limits []sys.Rlimit, files []uintptr) (path string, argv []string, more []uintptr) {
 	path = k.image.path
 	if k.image.fd >= 0 {
 		path = fmt.Sprintf("/proc/self/fd/%d", len(files))
 		files = append(files, uintptr(k.image.fd))
 	}
-	return path, append([]string{spawnName, daemonMark, formatRlimits(limits), s.Path}, s.Argv...), files
+	return path, append([]string{SpawnName, Mark, FormatRlimits(limits), s.Path}, s.Argv...), files
 }
 
-// runSpawn sets the limits in args[0] and executes args[1] with the arguments
+// RunSpawn sets the limits in args[0] and executes args[1] with the arguments
 // args[2:]. It returns only when that fails.
-func runSpawn(args []string) int {
+func RunSpawn(args []string) int {
 	if len(args) < 3 {
 		return 2
 	}
-	dropImage(3)
+	DropImage(3)
 	limits, err := parseRlimits(args[0])
 	if err != nil {
 		return 2
@@ -144,8 +144,8 @@ func runSpawn(args []string) int {
 	return 126
 }
 
-// waitPID waits until a process that need not be a child has ended.
-func waitPID(pid int) {
+// WaitPID waits until a process that need not be a child has ended.
+func WaitPID(pid int) {
 	for {
 		p, err := proctree.Get(pid)
 		if err != nil || p.Zombie() {

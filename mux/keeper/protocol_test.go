@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"encoding/binary"
@@ -14,19 +14,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-func connPair(t testing.TB) (a, b *fdConn) {
+func connPair(t testing.TB) (a, b *conn) {
 	t.Helper()
 	x, y, err := sys.SocketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err = newFDConn(x); err != nil {
+	if a, err = newConn(x); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = newFDConn(y); err != nil {
+	if b, err = newConn(y); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { a.close(); b.close() })
+	t.Cleanup(func() { a.Close(); b.Close() })
 	return a, b
 }
 
@@ -72,10 +72,10 @@ func TestFramesAreCheckedBeforeAllocation(t *testing.T) {
 		bytes []byte
 		want  error
 	}{
-		{"too long", binary.LittleEndian.AppendUint32(nil, maxKeeperFrame+1), errProtocol},
-		{"too short", binary.LittleEndian.AppendUint32(nil, 3), errProtocol},
-		{"descriptors that did not come", []byte{4, 0, 0, 0, 1, 0, 2, 0}, errProtocol},
-		{"too many descriptors", []byte{4, 0, 0, 0, 1, 0, 254, 0}, errProtocol},
+		{"too long", binary.LittleEndian.AppendUint32(nil, maxKeeperFrame+1), ErrProtocol},
+		{"too short", binary.LittleEndian.AppendUint32(nil, 3), ErrProtocol},
+		{"descriptors that did not come", []byte{4, 0, 0, 0, 1, 0, 2, 0}, ErrProtocol},
+		{"too many descriptors", []byte{4, 0, 0, 0, 1, 0, 254, 0}, ErrProtocol},
 		{"cut short", []byte{9, 0, 0, 0, 1, 0, 0, 0, 1}, io.ErrUnexpectedEOF},
 	} {
 		a, b := connPair(t)
@@ -85,7 +85,7 @@ func TestFramesAreCheckedBeforeAllocation(t *testing.T) {
 		if _, err := a.conn.Write(tc.bytes); err != nil {
 			t.Fatal(err)
 		}
-		a.close()
+		a.Close()
 		if _, err := b.recv(); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
@@ -98,7 +98,7 @@ func TestFramesAreCheckedBeforeAllocation(t *testing.T) {
 func TestSpawnRequestsComeThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-z\x80-\xff ]{0,20}`)
-		s := spawnSpec{
+		s := Spec{
 			ID: text.Draw(t, "id"), Path: text.Draw(t, "path"), Dir: text.Draw(t, "dir"), Cgroup: text.Draw(t, "cgroup"),
 			Argv: rapid.SliceOf(text).Draw(t, "argv"), Env: rapid.SliceOf(text).Draw(t, "env"),
 			Umask: rapid.IntRange(0, 0o777).Draw(t, "umask"), Stdio: rapid.Uint64().Draw(t, "stdio"),
@@ -119,7 +119,7 @@ func TestSpawnRequestsComeThrough(t *testing.T) {
 
 func FuzzKeeperBodies(f *testing.F) {
 	f.Add([]byte(fields(nil).num(tagSeq, 1).str(tagID, "x").num(tagFDs, 2)))
-	f.Add([]byte((&spawnSpec{ID: "a", Argv: []string{"b"}}).encode()))
+	f.Add([]byte((&Spec{ID: "a", Argv: []string{"b"}}).encode()))
 	f.Add([]byte{1, 0, 255, 255, 255, 255})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, _, _ = decodeSpawn(body)
@@ -131,7 +131,7 @@ func FuzzKeeperBodies(f *testing.F) {
 }
 
 // startKeeperAlone runs a keeper with this process as its server.
-func startKeeperAlone(t *testing.T) *keeperLink {
+func startKeeperAlone(t *testing.T) *Link {
 	t.Helper()
 	p := api.Paths{Dir: t.TempDir()} // nobody listens on a socket
 	p.Socket = p.Dir + "/s"
@@ -149,22 +149,22 @@ func startKeeperAlone(t *testing.T) *keeperLink {
 	}
 	end := os.NewFile(uintptr(theirs), "keeper")
 	defer end.Close()
-	if err := launchKeeper(p, lock, end, "detach-adopt", p.Dir, p.Socket, "test", "0"); err != nil {
+	if err := Launch(p, lock, end, "detach-adopt", p.Dir, p.Socket, "test", "0"); err != nil {
 		t.Fatal(err)
 	}
-	l, err := newKeeperLink(mine, func(exitNotice) {}, func() {})
+	l, err := NewLink(mine, func(ExitNotice) {}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = l.tell(kindStop, "")
-		l.conn.close()
+		_ = l.Tell(KindStop, "")
+		l.Conn.Close()
 		<-l.done
-		if err := sys.WaitProcess(t.Context(), l.info.PID); err != nil && t.Context().Err() == nil {
+		if err := sys.WaitProcess(t.Context(), l.Info.PID); err != nil && t.Context().Err() == nil {
 			t.Error(err)
 		}
 	})
-	if err := l.hello(); err != nil {
+	if err := l.Hello(); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -172,7 +172,7 @@ func startKeeperAlone(t *testing.T) *keeperLink {
 
 func TestKeeperRunsPipesToo(t *testing.T) {
 	l := startKeeperAlone(t)
-	p, err := l.spawn(&spawnSpec{
+	p, err := l.Spawn(&Spec{
 		ID: "pipes", Path: "/bin/sh", Argv: []string{"sh", "-c", "read x; echo out $x; echo err >&2; exit 6"},
 		Dir: "/", Stdio: stdioPipes, Umask: 0o022,
 	})
@@ -193,13 +193,13 @@ func TestKeeperRunsPipesToo(t *testing.T) {
 	if e, err := io.ReadAll(stderr); err != nil || string(e) != "err\n" {
 		t.Fatalf("%q, %v", e, err)
 	}
-	if _, err := l.spawn(&spawnSpec{ID: "bad", Path: "/no/such/file", Argv: []string{"x"}, Dir: "/"}); !errors.Is(err, api.ErrSpawn) {
+	if _, err := l.Spawn(&Spec{ID: "bad", Path: "/no/such/file", Argv: []string{"x"}, Dir: "/"}); !errors.Is(err, api.ErrSpawn) {
 		t.Fatal(err)
 	}
-	if err := l.forget("pipes", "not there"); err != nil {
+	if err := l.Forget("pipes", "not there"); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := l.list()
+	entries, err := l.List()
 	if err != nil || len(entries) != 0 {
 		t.Fatal(entries, err)
 	}
@@ -214,11 +214,11 @@ func TestKeeperHandsOverManyDescriptors(t *testing.T) {
 	defer sys.CloseAll([]int{r, w})
 	const n = 300 // more than fit into one message
 	for i := range n {
-		if err := l.deposit(string(rune('a'+i%26))+string(rune('0'+i/26)), []byte{byte(i)}, r, w); err != nil {
+		if err := l.Deposit(string(rune('a'+i%26))+string(rune('0'+i/26)), []byte{byte(i)}, r, w); err != nil {
 			t.Fatal(err)
 		}
 	}
-	entries, err := l.list()
+	entries, err := l.List()
 	if err != nil || len(entries) != n {
 		t.Fatal(len(entries), err)
 	}

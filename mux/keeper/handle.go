@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func (k *keeper) listen(g *generation) {
 		f, err := g.conn.recv()
 		if err != nil {
 			g.conn.dropFDs()
-			if errors.Is(err, errProtocol) {
+			if errors.Is(err, ErrProtocol) {
 				slog.Error("protocol error", "server", g.pid, "error", err)
 				_ = unix.Kill(g.pid, unix.SIGKILL)
 			}
@@ -80,9 +80,9 @@ func (k *keeper) handle(g *generation, f frame) error {
 		return k.list(g, seqOf(f.body))
 	case kindUpgrade:
 		return k.upgrade(g, f)
-	case kindReady:
+	case KindReady:
 		k.served(g)
-	case kindRefuse:
+	case KindRefuse:
 		k.mu.Lock()
 		if k.ready != nil {
 			k.failStart(textOf(f.body))
@@ -90,7 +90,7 @@ func (k *keeper) handle(g *generation, f frame) error {
 		k.mu.Unlock()
 	case kindTrim:
 		k.trim(f.body)
-	case kindStop:
+	case KindStop:
 		k.mu.Lock()
 		k.stop = true
 		k.mu.Unlock()
@@ -161,7 +161,7 @@ func (k *keeper) deposit(g *generation, f frame) error {
 	e, _, err := decodeEntry(f.body)
 	if err != nil || len(e.Data) > maxEntryData {
 		sys.CloseAll(f.fds)
-		return fmt.Errorf("%w: deposit of %d bytes: %v", errProtocol, len(e.Data), err)
+		return fmt.Errorf("%w: deposit of %d bytes: %v", ErrProtocol, len(e.Data), err)
 	}
 	k.mu.Lock()
 	e.FDs = slices.Clone(f.fds)
@@ -169,7 +169,7 @@ func (k *keeper) deposit(g *generation, f frame) error {
 	switch {
 	case f.kind == kindAdopt:
 		k.forget(e.ID)
-		e.Kind, e.Foreign, e.Own = entrySession, true, min(e.Own, len(e.FDs))
+		e.Kind, e.Foreign, e.Own = EntrySession, true, min(e.Own, len(e.FDs))
 		k.table[e.ID] = &e
 	case old == nil:
 		e.Kind, e.PID, e.Own, e.Exited = entryDeposit, 0, 0, false

@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"errors"
@@ -14,23 +14,23 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
-// errKeeperLost is every request's error when the keeper has died; errNotSent is
+// ErrLost is every request's error when the keeper has died; ErrNotSent is
 // one where it did not get the request.
 var (
-	errKeeperLost = errors.New("the keeper is gone")
-	errNotSent    = error(notSent{})
+	ErrLost    = errors.New("the keeper is gone")
+	ErrNotSent = error(notSent{})
 )
 
 type notSent struct{}
 
-func (notSent) Error() string { return errKeeperLost.Error() }
-func (notSent) Unwrap() error { return errKeeperLost }
+func (notSent) Error() string { return ErrLost.Error() }
+func (notSent) Unwrap() error { return ErrLost }
 
-// keeperLink is the server's end of the keeper protocol. Requests may be made
+// Link is the server's end of the keeper protocol. Requests may be made
 // from any goroutine; they block until the keeper answered.
-type keeperLink struct {
-	conn *fdConn
-	info keeperInfo
+type Link struct {
+	Conn *conn
+	Info Info
 
 	mu      sync.Mutex
 	seq     uint64
@@ -44,11 +44,11 @@ type linkReply struct {
 	kind    uint16
 	body    []byte
 	fds     []int
-	entries []keptEntry // of a list
+	entries []Entry // of a list
 }
 
-// keeperInfo is what the keeper says of itself.
-type keeperInfo struct {
+// Info is what the keeper says of itself.
+type Info struct {
 	PID      int
 	Since    time.Time
 	Restarts int
@@ -56,31 +56,31 @@ type keeperInfo struct {
 	Starters []sys.Rlimit
 }
 
-// exitNotice says that a session's process ended.
-type exitNotice struct {
+// ExitNotice says that a session's process ended.
+type ExitNotice struct {
 	ID     string
 	Status uint32
 	At     time.Time
 }
 
-// newKeeperLink takes over the socket. onExit is called by the reader for
+// NewLink takes over the socket. onExit is called by the reader for
 // every notice and must not block; onLost when the keeper is gone.
-func newKeeperLink(fd int, onExit func(exitNotice), onLost func()) (*keeperLink, error) {
-	conn, err := newFDConn(fd)
+func NewLink(fd int, onExit func(ExitNotice), onLost func()) (*Link, error) {
+	conn, err := newConn(fd)
 	if err != nil {
 		return nil, err
 	}
-	l := &keeperLink{conn: conn, waiting: make(map[uint64]chan linkReply), done: make(chan struct{})}
+	l := &Link{Conn: conn, waiting: make(map[uint64]chan linkReply), done: make(chan struct{})}
 	go l.read(onExit, onLost)
 	return l, nil
 }
 
 // read dispatches what comes from the keeper.
-func (l *keeperLink) read(onExit func(exitNotice), onLost func()) {
+func (l *Link) read(onExit func(ExitNotice), onLost func()) {
 	defer close(l.done)
 	lists := make(map[uint64]*linkReply)
 	for {
-		f, err := l.conn.recv()
+		f, err := l.Conn.recv()
 		if err != nil {
 			break
 		}
@@ -90,7 +90,7 @@ func (l *keeperLink) read(onExit func(exitNotice), onLost func()) {
 			onExit(decodeExit(f.body))
 		case kindEntries:
 			if l.collect(lists, f) != nil {
-				l.conn.close()
+				l.Conn.Close()
 			}
 		default:
 			r := linkReply{kind: f.kind, body: slices.Clone(f.body), fds: slices.Clone(f.fds)}
@@ -102,7 +102,7 @@ func (l *keeperLink) read(onExit func(exitNotice), onLost func()) {
 			l.answer(seq, r)
 		}
 	}
-	l.conn.dropFDs()
+	l.Conn.dropFDs()
 	l.mu.Lock()
 	l.lost = true
 	for seq, ch := range l.waiting {
@@ -113,7 +113,7 @@ func (l *keeperLink) read(onExit func(exitNotice), onLost func()) {
 	onLost()
 }
 
-func decodeExit(body []byte) (n exitNotice) {
+func decodeExit(body []byte) (n ExitNotice) {
 	_ = eachField(body, func(tag uint16, v []byte) error {
 		switch tag {
 		case tagID:
@@ -129,7 +129,7 @@ func decodeExit(body []byte) (n exitNotice) {
 }
 
 // collect adds a message's entries to the list they belong to.
-func (l *keeperLink) collect(lists map[uint64]*linkReply, f frame) error {
+func (l *Link) collect(lists map[uint64]*linkReply, f frame) error {
 	seq := seqOf(f.body)
 	list := lists[seq]
 	if list == nil {
@@ -146,7 +146,7 @@ func (l *keeperLink) collect(lists map[uint64]*linkReply, f frame) error {
 			return err
 		}
 		if n > len(fds) {
-			return fmt.Errorf("%w: entry %q lacks descriptors", errProtocol, e.ID)
+			return fmt.Errorf("%w: entry %q lacks descriptors", ErrProtocol, e.ID)
 		}
 		e.FDs, fds = fds[:n:n], fds[n:]
 		list.entries = append(list.entries, e)
@@ -156,7 +156,7 @@ func (l *keeperLink) collect(lists map[uint64]*linkReply, f frame) error {
 	return err
 }
 
-func (l *keeperLink) answer(seq uint64, r linkReply) {
+func (l *Link) answer(seq uint64, r linkReply) {
 	l.mu.Lock()
 	ch := l.waiting[seq]
 	delete(l.waiting, seq)
@@ -174,44 +174,44 @@ func (l *keeperLink) answer(seq uint64, r linkReply) {
 }
 
 // undo ends a program that was started after its request was given up.
-func (l *keeperLink) undo(id string, r linkReply) {
+func (l *Link) undo(id string, r linkReply) {
 	_ = eachField(r.body, func(tag uint16, v []byte) error {
 		if tag == tagPID {
 			_ = unix.Kill(-int(num(v)), unix.SIGKILL)
 		}
 		return nil
 	})
-	_ = l.conn.send(kindForget, fields(nil).num(tagSeq, 0).str(tagID, id)) // the reply is nobody's
+	_ = l.Conn.send(kindForget, fields(nil).num(tagSeq, 0).str(tagID, id)) // the reply is nobody's
 }
 
 // request sends one request and waits for its reply; ErrKeeperFrozen when there
 // is none in time.
-func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, error) {
+func (l *Link) request(kind uint16, f fields, fds ...int) (linkReply, error) {
 	ch := make(chan linkReply, 1)
 	l.mu.Lock()
 	if l.lost {
 		l.mu.Unlock()
-		return linkReply{}, errNotSent
+		return linkReply{}, ErrNotSent
 	}
 	l.seq++
 	seq := l.seq
 	l.waiting[seq] = ch
 	l.mu.Unlock()
-	if err := l.conn.send(kind, fields(nil).num(tagSeq, seq).raw(f), fds...); err != nil {
+	if err := l.Conn.send(kind, fields(nil).num(tagSeq, seq).raw(f), fds...); err != nil {
 		l.mu.Lock()
 		delete(l.waiting, seq)
 		l.mu.Unlock()
 		if errors.Is(err, api.ErrTooLarge) {
 			return linkReply{}, err
 		}
-		return linkReply{}, fmt.Errorf("%w: %w", errNotSent, err)
+		return linkReply{}, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
 	late := time.NewTimer(alive.Limit)
 	defer late.Stop()
 	select {
 	case r, ok := <-ch:
 		if !ok {
-			return linkReply{}, errKeeperLost
+			return linkReply{}, ErrLost
 		}
 		return r, nil
 	case <-late.C:
@@ -230,7 +230,7 @@ func (l *keeperLink) request(kind uint16, f fields, fds ...int) (linkReply, erro
 		if r, ok := <-ch; ok {
 			return r, nil
 		}
-		return linkReply{}, errKeeperLost
+		return linkReply{}, ErrLost
 	}
 	return linkReply{}, api.ErrKeeperFrozen
 }
@@ -246,55 +246,55 @@ func idOf(f fields) (id string) {
 	return id
 }
 
-// hello introduces the server and learns about the keeper.
-func (l *keeperLink) hello() error {
+// Hello introduces the server and learns about the keeper.
+func (l *Link) Hello() error {
 	r, err := l.request(kindHello, fields(nil).num(tagVersion, keeperProtocol))
 	if err != nil {
 		return err
 	}
 	if r.kind != kindWelcome {
-		return fmt.Errorf("%w: kind %d instead of a welcome", errProtocol, r.kind)
+		return fmt.Errorf("%w: kind %d instead of a welcome", ErrProtocol, r.kind)
 	}
 	return eachField(r.body, func(tag uint16, v []byte) error {
 		switch tag {
 		case tagPID:
-			l.info.PID = int(num(v))
+			l.Info.PID = int(num(v))
 		case tagSince:
-			l.info.Since = time.Unix(0, int64(num(v)))
+			l.Info.Since = time.Unix(0, int64(num(v)))
 		case tagRestarts:
-			l.info.Restarts = int(num(v))
+			l.Info.Restarts = int(num(v))
 		case tagText:
-			l.info.LastFail = string(v)
+			l.Info.LastFail = string(v)
 		case tagRlimit:
 			if len(v) == packedRlimit {
-				l.info.Starters = append(l.info.Starters, unpackRlimit(v))
+				l.Info.Starters = append(l.Info.Starters, unpackRlimit(v))
 			}
 		}
 		return nil
 	})
 }
 
-// list returns the keeper's table; the descriptors are the caller's.
-func (l *keeperLink) list() ([]keptEntry, error) {
+// List returns the keeper's table; the descriptors are the caller's.
+func (l *Link) List() ([]Entry, error) {
 	r, err := l.request(kindList, nil)
 	return r.entries, err
 }
 
-// spawned is a program that runs.
-type spawned struct {
+// Spawned is a program that runs.
+type Spawned struct {
 	PID   int
 	Start uint64
 	FDs   []int
 }
 
-// spawn starts a program; the keeper holds fds with it. ErrSpawn when it
+// Spawn starts a program; the keeper holds fds with it. ErrSpawn when it
 // cannot, ErrTerminals and ErrOpenFiles when only those are missing.
-func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
+func (l *Link) Spawn(s *Spec, fds ...int) (Spawned, error) {
 	r, err := l.request(kindSpawn, s.encode(), fds...)
 	if err != nil {
-		return spawned{}, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+		return Spawned{}, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
-	var out spawned
+	var out Spawned
 	var text string
 	var errno unix.Errno
 	_ = eachField(r.body, func(tag uint16, v []byte) error {
@@ -313,12 +313,12 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 	if r.kind == kindSpawned && len(r.fds) == 0 {
 		// It runs, and its terminal did not arrive: as if it never had.
 		_ = unix.Kill(-out.PID, unix.SIGKILL)
-		_ = l.forget(s.ID)
-		return spawned{}, fmt.Errorf("%w: %w", api.ErrSpawn, unix.EMFILE)
+		_ = l.Forget(s.ID)
+		return Spawned{}, fmt.Errorf("%w: %w", api.ErrSpawn, unix.EMFILE)
 	}
 	if r.kind != kindSpawned {
 		sys.CloseAll(r.fds)
-		return spawned{}, spawnError(s, errno, text)
+		return Spawned{}, spawnError(s, errno, text)
 	}
 	out.FDs = r.fds
 	return out, nil
@@ -326,8 +326,8 @@ func (l *keeperLink) spawn(s *spawnSpec, fds ...int) (spawned, error) {
 
 // spawnError is why the keeper did not start a program. A terminal that cannot
 // be opened is said to find no space (ptmx(4) of Linux).
-func spawnError(s *spawnSpec, errno unix.Errno, text string) error {
-	if s.Stdio == stdioPTY && errno == unix.ENOSPC {
+func spawnError(s *Spec, errno unix.Errno, text string) error {
+	if s.Stdio == StdioPTY && errno == unix.ENOSPC {
 		return api.ErrTerminals
 	}
 	if errno == unix.EMFILE {
@@ -336,14 +336,14 @@ func spawnError(s *spawnSpec, errno unix.Errno, text string) error {
 	return fmt.Errorf("%w: %s", api.ErrSpawn, text)
 }
 
-// deposit gives the keeper data and descriptors to hold under an id.
-func (l *keeperLink) deposit(id string, data []byte, fds ...int) error {
+// Deposit gives the keeper data and descriptors to hold under an id.
+func (l *Link) Deposit(id string, data []byte, fds ...int) error {
 	r, err := l.request(kindDeposit, fields(nil).str(tagID, id).bytes(tagData, data), fds...)
 	return kept(r, err)
 }
 
-// adopt gives a new keeper a session that is not its child.
-func (l *keeperLink) adopt(e *keptEntry, fds ...int) error {
+// Adopt gives a new keeper a session that is not its child.
+func (l *Link) Adopt(e *Entry, fds ...int) error {
 	r, err := l.request(kindAdopt, e.encode(), fds...)
 	return kept(r, err)
 }
@@ -356,8 +356,8 @@ func kept(r linkReply, err error) error {
 	return err
 }
 
-// forget drops entries.
-func (l *keeperLink) forget(ids ...string) error {
+// Forget drops entries.
+func (l *Link) Forget(ids ...string) error {
 	var f fields
 	for _, id := range ids {
 		f = f.str(tagID, id)
@@ -366,20 +366,20 @@ func (l *keeperLink) forget(ids ...string) error {
 	return err
 }
 
-// upgrade gives the keeper the image of the next server.
-func (l *keeperLink) upgrade(path, version string, fd int) error {
+// Upgrade gives the keeper the image of the next server.
+func (l *Link) Upgrade(path, version string, fd int) error {
 	r, err := l.request(kindUpgrade, fields(nil).str(tagText, path).str(tagData, version), fd)
 	return kept(r, err)
 }
 
-// trim makes the keeper close all but the first own descriptors of a process.
-func (l *keeperLink) trim(id string, own int) error {
-	return l.conn.send(kindTrim, fields(nil).str(tagID, id).num(tagOwnFDs, uint64(own)))
+// Trim makes the keeper close all but the first own descriptors of a process.
+func (l *Link) Trim(id string, own int) error {
+	return l.Conn.send(kindTrim, fields(nil).str(tagID, id).num(tagOwnFDs, uint64(own)))
 }
 
-// tell sends a message that has no reply.
-func (l *keeperLink) tell(kind uint16, text string) error {
-	return l.conn.send(kind, fields(nil).str(tagText, text))
+// Tell sends a message that has no reply.
+func (l *Link) Tell(kind uint16, text string) error {
+	return l.Conn.send(kind, fields(nil).str(tagText, text))
 }
 
 // raw appends fields that are already encoded.

@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	goruntime "runtime"

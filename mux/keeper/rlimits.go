@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"encoding/binary"
@@ -20,9 +20,9 @@ var liftedLimits = []int{unix.RLIMIT_FSIZE, unix.RLIMIT_CPU}
 // leastFile is the size that files must be allowed to have.
 const leastFile = 1 << 30
 
-// liftLimits lifts the limits of this process as far as it may and returns those
+// LiftLimits lifts the limits of this process as far as it may and returns those
 // that it found. The error says that what is left is not enough.
-func liftLimits() (found []sys.Rlimit, err error) {
+func LiftLimits() (found []sys.Rlimit, err error) {
 	for _, resource := range liftedLimits {
 		var old unix.Rlimit
 		if unix.Getrlimit(resource, &old) != nil || old.Cur == unix.RLIM_INFINITY {
@@ -71,8 +71,8 @@ func unpackRlimit(b []byte) sys.Rlimit {
 	return sys.Rlimit{num(b[:8]), num(b[8:16]), num(b[16:packedRlimit])}
 }
 
-// formatRlimits makes one argument of limits.
-func formatRlimits(all []sys.Rlimit) string {
+// FormatRlimits makes one argument of limits.
+func FormatRlimits(all []sys.Rlimit) string {
 	var packed []byte
 	for _, r := range all {
 		packed = packRlimit(packed, r)
@@ -80,11 +80,11 @@ func formatRlimits(all []sys.Rlimit) string {
 	return hex.EncodeToString(packed)
 }
 
-// parseRlimits is the inverse of formatRlimits.
+// parseRlimits is the inverse of FormatRlimits.
 func parseRlimits(arg string) ([]sys.Rlimit, error) {
 	packed, err := hex.DecodeString(arg)
 	if err != nil || len(packed)%packedRlimit != 0 {
-		return nil, fmt.Errorf("%w: limits %q", errProtocol, arg)
+		return nil, fmt.Errorf("%w: limits %q", ErrProtocol, arg)
 	}
 	var all []sys.Rlimit
 	for b := range slices.Chunk(packed, packedRlimit) {

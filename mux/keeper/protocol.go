@@ -1,4 +1,4 @@
-package mux
+package keeper
 
 import (
 	"encoding/binary"
@@ -12,10 +12,10 @@ import (
 // Names that argv[0] has in the two daemons, and the mark of this protocol in
 // argv[1]. A person who runs gc has neither.
 const (
-	keeperName = "gc-keeper"
-	serverName = "gc-server"
-	spawnName  = "gc-spawn"
-	daemonMark = "mux-1"
+	Name       = "gc-keeper"
+	ServerName = "gc-server"
+	SpawnName  = "gc-spawn"
+	Mark       = "mux-1"
 )
 
 // Keeper protocol 1. It is frozen: keepers run for months under servers of
@@ -72,9 +72,9 @@ const (
 	kindForget  = 5
 	kindList    = 6
 	kindUpgrade = 7
-	kindReady   = 8
-	kindRefuse  = 9
-	kindStop    = 10
+	KindReady   = 8
+	KindRefuse  = 9
+	KindStop    = 10
 	kindTrim    = 11
 
 	kindWelcome = 65
@@ -103,12 +103,12 @@ const (
 	tagDir      = 13 //
 	tagUmask    = 14 //
 	tagRlimit   = 15 // repeated: resource, soft, hard as three u64
-	tagStdio    = 16 // stdioPTY, stdioPipes, stdioMixed
+	tagStdio    = 16 // StdioPTY, stdioPipes, StdioMixed
 	tagCols     = 17 //
 	tagRows     = 18 //
 	tagCgroup   = 19 // directory of a cgroup v2 to be born in
 	tagEntry    = 20 // nested fields
-	tagKind     = 21 // entrySession, entryDeposit
+	tagKind     = 21 // EntrySession, entryDeposit
 	tagFDs      = 22 // number of descriptors of an entry
 	tagVersion  = 23 // of the protocol
 	tagRestarts = 24 // of the server
@@ -120,11 +120,11 @@ const (
 
 // Values of tagStdio and tagKind.
 const (
-	stdioPTY   = 0
+	StdioPTY   = 0
 	stdioPipes = 1
-	stdioMixed = 2 // one pipe for stdout and stderr, and one for stdin: the order of output is kept
+	StdioMixed = 2 // one pipe for stdout and stderr, and one for stdin: the order of output is kept
 
-	entrySession = 0
+	EntrySession = 0
 	entryDeposit = 1
 )
 
@@ -136,8 +136,8 @@ const (
 	frameHeader    = 8
 )
 
-// errProtocol is a peer that does not speak protocol 1.
-var errProtocol = errors.New("keeper protocol violated")
+// ErrProtocol is a peer that does not speak protocol 1.
+var ErrProtocol = errors.New("keeper protocol violated")
 
 // frame is one message, with the descriptors that the receiver now owns.
 type frame struct {
@@ -173,11 +173,11 @@ func (f fields) num(tag uint16, v uint64) fields {
 func eachField(body []byte, fn func(tag uint16, v []byte) error) error {
 	for len(body) > 0 {
 		if len(body) < 6 {
-			return fmt.Errorf("%w: half a field", errProtocol)
+			return fmt.Errorf("%w: half a field", ErrProtocol)
 		}
 		tag, n := binary.LittleEndian.Uint16(body), binary.LittleEndian.Uint32(body[2:])
 		if uint64(n) > uint64(len(body)-6) {
-			return fmt.Errorf("%w: field %d has %d bytes of %d", errProtocol, tag, n, len(body)-6)
+			return fmt.Errorf("%w: field %d has %d bytes of %d", ErrProtocol, tag, n, len(body)-6)
 		}
 		if err := fn(tag, body[6:6+n]); err != nil {
 			return err
@@ -216,13 +216,13 @@ func frameSize(h []byte) (body int, kind, nfds uint16, err error) {
 	n := binary.LittleEndian.Uint32(h)
 	kind, nfds = binary.LittleEndian.Uint16(h[4:]), binary.LittleEndian.Uint16(h[6:])
 	if n < 4 || n > maxKeeperFrame || nfds > maxKeeperFDs {
-		return 0, 0, 0, fmt.Errorf("%w: frame of %d bytes with %d descriptors", errProtocol, n, nfds)
+		return 0, 0, 0, fmt.Errorf("%w: frame of %d bytes with %d descriptors", ErrProtocol, n, nfds)
 	}
 	return int(n) - 4, kind, nfds, nil
 }
 
-// spawnSpec is the content of a spawn request.
-type spawnSpec struct {
+// Spec is the content of a spawn request.
+type Spec struct {
 	ID         string
 	Path       string
 	Argv, Env  []string
@@ -235,7 +235,7 @@ type spawnSpec struct {
 	Data       []byte
 }
 
-func (s *spawnSpec) encode() fields {
+func (s *Spec) encode() fields {
 	var f fields
 	f = f.str(tagID, s.ID).str(tagPath, s.Path).str(tagDir, s.Dir).str(tagCgroup, s.Cgroup)
 	f = f.num(tagUmask, uint64(s.Umask)).num(tagStdio, s.Stdio)
@@ -252,7 +252,7 @@ func (s *spawnSpec) encode() fields {
 	return f
 }
 
-func decodeSpawn(body []byte) (s spawnSpec, seq uint64, err error) {
+func decodeSpawn(body []byte) (s Spec, seq uint64, err error) {
 	err = eachField(body, func(tag uint16, v []byte) error {
 		switch tag {
 		case tagSeq:
@@ -289,8 +289,8 @@ func decodeSpawn(body []byte) (s spawnSpec, seq uint64, err error) {
 	return s, seq, err
 }
 
-// keptEntry is one row of the keeper's table, as both ends see it.
-type keptEntry struct {
+// Entry is one row of the keeper's table, as both ends see it.
+type Entry struct {
 	ID      string
 	Kind    uint64
 	PID     int
@@ -304,7 +304,7 @@ type keptEntry struct {
 	FDs     []int // the master or pipes first, then deposits
 }
 
-func (e *keptEntry) encode() fields {
+func (e *Entry) encode() fields {
 	var f fields
 	f = f.str(tagID, e.ID).num(tagKind, e.Kind).num(tagPID, uint64(e.PID)).num(tagStart, e.Start)
 	f = f.num(tagFDs, uint64(len(e.FDs))).num(tagOwnFDs, uint64(e.Own)).bytes(tagData, e.Data)
@@ -318,7 +318,7 @@ func (e *keptEntry) encode() fields {
 }
 
 // decodeEntry reads an entry without its descriptors; nfds is how many it has.
-func decodeEntry(body []byte) (e keptEntry, nfds int, err error) {
+func decodeEntry(body []byte) (e Entry, nfds int, err error) {
 	err = eachField(body, func(tag uint16, v []byte) error {
 		switch tag {
 		case tagID:
@@ -341,7 +341,7 @@ func decodeEntry(body []byte) (e keptEntry, nfds int, err error) {
 			e.Foreign = num(v) == 1
 		case tagFDs:
 			if num(v) > maxKeeperFDs {
-				return fmt.Errorf("%w: entry with %d descriptors", errProtocol, num(v))
+				return fmt.Errorf("%w: entry with %d descriptors", ErrProtocol, num(v))
 			}
 			nfds = int(num(v))
 		case tagOwnFDs:

@@ -38,7 +38,7 @@ func (p *Provider) Seen(ctx context.Context, name string) error {
 	return nil
 }
 
-// activityOf is an activity in the contract's form, without its sources.
+// activityOf converts an activity, without its sources.
 func activityOf(a mux.Activity) runtime.Activity {
 	return runtime.Activity{
 		State: a.State, Kind: a.Kind, Source: a.Source, Evidence: a.Evidence, Since: a.Since, Pending: interaction(a.Pending),
@@ -78,7 +78,7 @@ func (p *Provider) activity(ctx context.Context, name string, ask func(*mux.Clie
 	return a, err
 }
 
-// interaction is a question in the contract's form.
+// interaction converts a question.
 func interaction(q *mux.Pending) *runtime.Interaction {
 	if q == nil {
 		return nil
@@ -104,8 +104,8 @@ func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interacti
 	return interaction(a.Pending), nil
 }
 
-// Respond implements runtime.InteractionProvider. The answer is one of the
-// options; a question that wants text is answered with a nudge.
+// Respond implements runtime.InteractionProvider. The answer must be one of the
+// options; a question for text is answered with a nudge.
 func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) error {
 	if a.Text != "" {
 		return fmt.Errorf("answer %s: text: %w", name, runtime.ErrInteractionUnsupported)

@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// A question is seen, answered once, and gone.
+// A question is shown, answered once, and disappears.
 func TestPendingAndRespond(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)
@@ -48,8 +48,8 @@ func TestPendingAndRespond(t *testing.T) {
 	}
 }
 
-// An agent that says done takes messages until its next turn, and is shown as
-// done until it was seen.
+// An agent that reports done takes messages until its next turn, and is done until a
+// person has seen it.
 func TestDoneIsIdleWithNews(t *testing.T) {
 	p := newBackend(t).provider(t)
 	ctx := t.Context()

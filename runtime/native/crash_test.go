@@ -23,8 +23,8 @@ func start(t testing.TB, p *native.Provider, name string, cfg runtime.Config) {
 	}
 }
 
-// A server that dies at any moment loses no session, and the provider finds
-// the next one by itself.
+// A server that is killed at any moment loses no session, and the provider connects
+// to the next one.
 func TestServerKilled(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)
@@ -42,7 +42,7 @@ func TestServerKilled(t *testing.T) {
 	}
 	pid := b.server(t)
 	kill(t, pid, syscall.SIGKILL)
-	for range events { // the loss is told by the end of the channel
+	for range events { // the channel closes when the server is lost
 	}
 	if ok, err := p.IsRunning(ctx, "a"); !ok || err != nil {
 		t.Fatalf("running: %v, %v", ok, err)
@@ -73,7 +73,7 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// A query makes no state and starts nothing.
+// A query creates no state and starts nothing.
 func TestQueriesStartNothing(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)
@@ -96,7 +96,7 @@ func TestQueriesStartNothing(t *testing.T) {
 	}
 }
 
-// A state dir that cannot be used is an error of the start, at once.
+// A state directory that cannot be used fails the start at once.
 func TestUnwritableStateDir(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -115,7 +115,7 @@ func TestUnwritableStateDir(t *testing.T) {
 	}
 }
 
-// Each step of a start is reported with the time it took.
+// Each step of a start is reported with its duration.
 func TestStepsAreReported(t *testing.T) {
 	b := newBackend(t)
 	steps := make(chan runtime.Step, 16)

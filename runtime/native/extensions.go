@@ -12,7 +12,7 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// WaitForIdle implements runtime.IdleWaitProvider: Activity is idle or done.
+// WaitForIdle implements runtime.IdleWaitProvider: the activity is idle or done.
 func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Duration) error {
 	inner, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -38,8 +38,8 @@ func (p *Provider) wait(ctx context.Context, id string, conditions []api.Conditi
 	return r.Met, err
 }
 
-// AwaitFirstIdle implements runtime.StartupProvider. Nothing is looked at until
-// the server says that the session is idle or blocked.
+// AwaitFirstIdle implements runtime.StartupProvider. It reads the screen only when
+// the server reports the session idle or blocked.
 func (p *Provider) AwaitFirstIdle(ctx context.Context, name string, cfg runtime.Config) error {
 	info, err := p.live(ctx, name)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	return out, code, nil
 }
 
-// Box is where commands beside the agent run: this machine, in the work dir
-// and with the environment of the session's leader.
+// Box returns where commands beside the agent run: this machine, in the work dir and
+// with the environment of the session's leader.
 func (p *Provider) Box(ctx context.Context, name string) (dir string, env map[string]string, err error) {
 	info, err := p.live(ctx, name)
 	if err != nil {
@@ -86,12 +86,12 @@ func (p *Provider) Box(ctx context.Context, name string) (dir string, env map[st
 	return info.WorkDir, env, err
 }
 
-// lookAgain is the pause between two looks at a process that is becoming
-// another program; nothing tells when it has.
+// lookAgain is the polling interval for a process that is in execve; the end of that
+// is not reported.
 const lookAgain = 5 * time.Millisecond
 
-// leaderEnv reads the environment of a session's leader. While the leader
-// becomes another program it shows none; the mark of the session tells.
+// leaderEnv reads the environment of a session's leader. During execve it is empty;
+// the session's marker shows that it is complete.
 func leaderEnv(ctx context.Context, pid int) (map[string]string, error) {
 	t := time.NewTicker(lookAgain)
 	defer t.Stop()

@@ -32,7 +32,7 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 	}
 	switch {
 	case errors.Is(err, api.ErrUnreachable) && !errors.Is(err, mux.ErrLost):
-		// A held connection knows nothing of a server that ended since.
+		// An idle connection does not notice that the server ended.
 		p.drop(c)
 		if _, live := p.live(ctx, name); gone(live) {
 			err = live
@@ -47,7 +47,7 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return nil // ctx is one of the regular ends
+		return nil // ctx is a regular end
 	}
 	return fmt.Errorf("attach %s: %w", name, convert(err))
 }
@@ -63,7 +63,7 @@ func (p *Provider) NudgeNow(ctx context.Context, name string, content []runtime.
 }
 
 func (p *Provider) nudgeNamed(ctx context.Context, name string, r api.NudgeRequest) (runtime.Receipt, error) {
-	info, err := p.live(ctx, name) // proves the connection, too
+	info, err := p.live(ctx, name) // also proves the connection
 	if err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
 	}
@@ -74,7 +74,7 @@ func (p *Provider) nudgeNamed(ctx context.Context, name string, r api.NudgeReque
 	return got, nil
 }
 
-// nudge sends once. A connection lost meanwhile is an error that says so: the
+// nudge sends once. The error of a connection that is lost meanwhile says that the
 // text may have been typed.
 func (p *Provider) nudge(ctx context.Context, id string, r api.NudgeRequest) (runtime.Receipt, error) {
 	c, err := p.Client(ctx)
@@ -100,7 +100,7 @@ func (p *Provider) SendKeys(ctx context.Context, name string, names ...string) e
 		return nil
 	}
 	if _, err := keys.Encode(nil, names, keys.Modes{}); err != nil {
-		return fmt.Errorf("keys %s: %w", name, convert(err)) // also without a session
+		return fmt.Errorf("keys %s: %w", name, convert(err)) // ErrUnknownKey also without a session
 	}
 	err := p.send(ctx, func(c *mux.Client) error { return c.Keys(ctx, name, names, false) })
 	return bestEffort("keys", name, err)
@@ -125,7 +125,7 @@ func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
 	return bestEffort("clear", name, err)
 }
 
-// WaitFor implements runtime.Waiter. A server that restarts is asked again.
+// WaitFor implements runtime.Waiter. It waits again after a restart of the server.
 func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condition) (int, error) {
 	info, err := p.get(ctx, name)
 	if err != nil {
@@ -152,8 +152,8 @@ func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condi
 	return r.Met, nil
 }
 
-// Events implements runtime.EventSource. It starts a server when there is
-// none: without one there would be nothing to subscribe to.
+// Events implements runtime.EventSource. It starts a server if there is none, since
+// it would have nothing to subscribe to.
 func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 	c, err := p.EnsureClient(ctx)
 	if err != nil {
@@ -174,12 +174,11 @@ func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 	return out, nil
 }
 
-// eventBuffer is how far a subscriber may lag behind before the server's own
-// queue fills.
+// eventBuffer is how many events a subscriber may lag before the server's own queue
+// fills.
 const eventBuffer = 64
 
-// pump ends with ctx or the stream, and closes out: whoever listens lists
-// again then.
+// pump ends with ctx or the stream, and closes out: listeners then list again.
 func pump(ctx context.Context, stream *mux.EventStream, out chan<- runtime.Event) {
 	defer close(out)
 	defer stream.Close()

@@ -20,16 +20,16 @@ import (
 	"gascity.dev/gc/runtime/runtimetest"
 )
 
-// TestMain lets the test binary be the keeper and the server, too.
+// TestMain lets the test binary also be the keeper and the server.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
 		testenv.Exit(mux.RunDaemon(os.Args))
 	}
-	testenv.SideBySide(4) // they wait for programs most of their time
+	testenv.SideBySide(4) // they mostly wait for programs
 	goleak.VerifyTestMain(m)
 }
 
-// backend is a multiplexer of one test's own.
+// backend is a multiplexer for one test.
 type backend struct{ paths api.Paths }
 
 func newBackend(t testing.TB) *backend {
@@ -41,7 +41,7 @@ func newBackend(t testing.TB) *backend {
 		defer cancel()
 		c, err := mux.Dial(ctx, b.paths)
 		if err != nil {
-			return // it was never started, or ended
+			return // it was never started, or has ended
 		}
 		defer c.Close()
 		if err := c.Shutdown(ctx, true); err != nil {
@@ -76,7 +76,7 @@ func (b *backend) server(t testing.TB) int {
 	return s.Server.PID
 }
 
-// hang stops the server; it returns when no thread of it runs any more.
+// hang stops the server; it returns when all of its threads have stopped.
 func (b *backend) hang(t *testing.T) (resume func()) {
 	pid := b.server(t)
 	kill(t, pid, syscall.SIGSTOP)
@@ -110,8 +110,7 @@ func TestConformance(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return newBackend(t).harness(t) })
 }
 
-// TestNotFoundIsSaidOnce: the multiplexer and the contract have the same words
-// for it.
+// TestNotFoundIsSaidOnce: the multiplexer and the contract use the same words.
 func TestNotFoundIsSaidOnce(t *testing.T) {
 	p := newBackend(t).provider(t)
 	if err := p.Start(t.Context(), "there", runtime.Config{Command: "exec sleep 1000"}); err != nil {

@@ -9,10 +9,10 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// programGap is how long a program may be away: some start themselves again.
+// programGap is how long a program may be missing: some restart themselves.
 const programGap = 300 * time.Millisecond
 
-// AwaitProgramGone implements runtime.ProgramWatcher on this machine.
+// AwaitProgramGone implements runtime.ProgramWatcher, on this machine only.
 func (p *Provider) AwaitProgramGone(ctx context.Context, name string, names []string) error {
 	if p.o.Host != nil {
 		return fmt.Errorf("watch the program of %s: %w", name, runtime.ErrUnsupported)

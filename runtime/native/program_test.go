@@ -12,7 +12,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// program is the process of the name in a session.
+// program returns the process of the name in a session.
 func program(t *testing.T, b *backend, session, name string) proctree.Proc {
 	t.Helper()
 	c, err := mux.Dial(t.Context(), b.paths)
@@ -58,7 +58,7 @@ func TestAwaitProgramGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := program(t, b, "s", "sleep")
-	for second.PID == first.PID { // it is not collected yet
+	for second.PID == first.PID { // not waited for yet
 		second = program(t, b, "s", "sleep")
 	}
 	brief, cancel := context.WithTimeout(t.Context(), time.Second)

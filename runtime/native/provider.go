@@ -1,10 +1,10 @@
 // Package native is the runtime provider over gc's own multiplexer.
 //
-// Its invariant: what it answers comes from the server or from the lock of the
-// server's state directory, and from nothing else. No server at all means no
-// sessions; a server that cannot be asked means ErrBackendUnreachable. Only
-// Start, Events and ConfigureServer bring a server up; no query spawns a
-// process. It serves every city that selects no other provider.
+// Its invariant: its answers come only from the server or from the lock of the
+// server's state directory. No server means no sessions; a server that does not
+// answer means ErrBackendUnreachable. Only Start, Events and ConfigureServer start a
+// server; queries never start a process. It keeps no state of sessions. It serves
+// every city that selects no other provider; only cmd/gc makes one.
 package native
 
 import (
@@ -23,14 +23,14 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// Options configure a Provider. The zero value is the user's own server.
+// Options configure a Provider. The zero value means the user's own server.
 type Options struct {
 	Paths   api.Paths // zero: mux.DefaultPaths of this process
-	Version string    // what a server started by us reports
-	Host    *mux.Host // whose server it is; nil: this machine's, at Paths
+	Version string    // reported by a server that the provider starts
+	Host    *mux.Host // the machine of the server; nil: this one, at Paths
 
-	// Environ is the environment that sessions inherit the named variables
-	// from; nil: this process's, or what a command gets on Host.
+	// Environ is the environment from which sessions inherit variables; nil: this
+	// process's, or that of a command on Host.
 	Environ []string
 
 	StopGrace time.Duration      // between TERM and KILL; 0 = 5 s
@@ -38,19 +38,19 @@ type Options struct {
 	Report    func(runtime.Step) // of every step of every start; may be nil
 }
 
-// defaultGrace is how long Stop lets a tree end by itself.
+// defaultGrace is how long Stop lets processes end by themselves.
 const defaultGrace = 5 * time.Second
 
-// Provider implements runtime.Provider. It connects at the first use and again
-// after the server restarted. Safe for concurrent use.
+// Provider implements runtime.Provider. It connects on first use and reconnects after
+// a restart of the server. Safe for concurrent use.
 type Provider struct {
 	o Options
 
 	starts   driver.Starts
-	answered atomic.Int64 // when the server last answered, in nanoseconds since epoch
+	answered atomic.Int64 // when the server last answered, in ns since epoch
 
 	mu     sync.Mutex
-	client *mux.Client // nil until the first use, and after a loss
+	client *mux.Client // nil before first use and after a loss
 }
 
 var (
@@ -68,8 +68,8 @@ var (
 	_ runtime.ServerLifecycleProvider = (*Provider)(nil)
 )
 
-// New returns a provider. Nothing is started or connected yet. The error says
-// that the state directory cannot be named.
+// New returns a provider without starting or connecting anything. It fails if the
+// state directory cannot be determined.
 func New(o Options) (*Provider, error) {
 	if o.Paths == (api.Paths{}) && o.Host == nil {
 		paths, err := api.DefaultPaths(os.Getenv)
@@ -87,8 +87,8 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o}, nil
 }
 
-// Close drops the connection. Sessions and server go on; a later call connects
-// again.
+// Close closes the connection. Sessions and server keep running; a later call
+// reconnects.
 func (p *Provider) Close() error {
 	p.mu.Lock()
 	c := p.client
@@ -108,9 +108,9 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 	}
 }
 
-// Client returns a connection to the running server, for what goes beyond the
-// contract. It belongs to the provider: do not close it. The error matches
-// mux.ErrNoServer when there is none.
+// Client returns a connection to the running server, for features outside the
+// contract. The provider owns it: do not close it. Without a server the error matches
+// api.ErrNoServer.
 func (p *Provider) Client(ctx context.Context) (*mux.Client, error) {
 	return p.connect(ctx, func(ctx context.Context) (*mux.Client, error) {
 		if p.o.Host != nil {
@@ -120,7 +120,7 @@ func (p *Provider) Client(ctx context.Context) (*mux.Client, error) {
 	})
 }
 
-// EnsureClient is Client, but starts a server when there is none.
+// EnsureClient is Client, but starts a server if there is none.
 func (p *Provider) EnsureClient(ctx context.Context) (*mux.Client, error) {
 	return p.connect(ctx, func(ctx context.Context) (*mux.Client, error) {
 		if p.o.Host != nil {
@@ -143,7 +143,7 @@ func (p *Provider) connect(ctx context.Context, dial func(context.Context) (*mux
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.client != nil { // somebody else was faster
+	if p.client != nil { // another goroutine was faster
 		c.Close()
 		return p.client, nil
 	}
@@ -151,7 +151,7 @@ func (p *Provider) connect(ctx context.Context, dial func(context.Context) (*mux
 	return c, nil
 }
 
-// drop forgets a client whose server did not answer.
+// drop discards a client whose server did not answer.
 func (p *Provider) drop(c *mux.Client) {
 	p.mu.Lock()
 	if p.client == c {
@@ -161,22 +161,21 @@ func (p *Provider) drop(c *mux.Client) {
 	c.Close()
 }
 
-// epoch is when the process began, for times that no change of the clock moves.
+// epoch is the process's start, for times on the monotonic clock.
 var epoch = time.Now()
 
-// proved reports whether the server has answered so lately that it is believed
-// to be there.
+// proved reports whether the server answered so recently that it can be assumed to
+// run.
 func (p *Provider) proved() bool {
 	at := p.answered.Load()
 	return at > 0 && time.Since(epoch)-time.Duration(at) < provedTime
 }
 
-// tries is how often a request that may be repeated is made while its server
-// restarts.
+// tries is how often a repeatable request is made while the server restarts.
 const tries = 3
 
-// query runs f, which may be repeated safely. A lost connection is made again:
-// mux.Dial waits for a server that is restarting and says when there is none.
+// query runs f, which must be safe to repeat. It reconnects after a loss: mux.Dial
+// waits for a server that is restarting and fails if there is none.
 func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
 	var err error
 	for range tries {
@@ -193,7 +192,7 @@ func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
 			break
 		}
 		if errors.Is(err, api.ErrFrozen) {
-			break // the client knows, and does not wait as long again
+			break // the client has waited already
 		}
 		p.drop(c)
 		if ctx.Err() != nil {
@@ -203,8 +202,8 @@ func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
 	return convert(err)
 }
 
-// send runs f once, after the connection was proved: what may have been
-// delivered is never sent again.
+// send runs f once, on a proved connection: what may have been delivered is never
+// sent again.
 func (p *Provider) send(ctx context.Context, f func(*mux.Client) error) error {
 	err := p.query(ctx, func(c *mux.Client) error { _, err := c.Status(ctx); return err })
 	if err != nil {
@@ -221,8 +220,8 @@ func (p *Provider) send(ctx context.Context, f func(*mux.Client) error) error {
 	return convert(err)
 }
 
-// convert maps the multiplexer's errors to the contract's. No server is
-// ErrSessionNotFound: there is nothing it could be found in.
+// convert maps the multiplexer's errors to the contract's. Without a server there are
+// no sessions: ErrSessionNotFound.
 func convert(err error) error {
 	var to error
 	switch {
@@ -248,30 +247,30 @@ func convert(err error) error {
 	return &converted{to, err}
 }
 
-// startError is convert for a server that cannot start a session now.
+// startError is convert for a server that cannot start a session at present.
 func startError(err error) error {
 	for _, busy := range []error{api.ErrEnding, api.ErrTerminals, api.ErrOpenFiles, api.ErrStart, api.ErrStateDir} {
 		if errors.Is(err, busy) {
 			return &startFailure{err}
 		}
 	}
-	if errors.Is(err, api.ErrNoServer) { // it ended just now
+	if errors.Is(err, api.ErrNoServer) { // it has just ended
 		return &converted{runtime.ErrBackendUnreachable, err}
 	}
 	return convert(err)
 }
 
-// startFailure is an ErrBackendBusy in the multiplexer's own words.
+// startFailure is an ErrBackendBusy with the multiplexer's text.
 type startFailure struct{ error }
 
 func (f *startFailure) Unwrap() error        { return f.error }
 func (f *startFailure) Is(target error) bool { return target == runtime.ErrBackendBusy }
 
-// converted is an error of the multiplexer that is one of the contract's.
+// converted is an error of the multiplexer that matches one of the contract's.
 type converted struct{ to, err error }
 
 func (c *converted) Error() string {
-	if text := c.err.Error(); strings.HasPrefix(text, c.to.Error()) { // both have the same words for it
+	if text := c.err.Error(); strings.HasPrefix(text, c.to.Error()) { // both use the same words
 		return text
 	}
 	return c.to.Error() + ": " + c.err.Error()
@@ -279,7 +278,7 @@ func (c *converted) Error() string {
 
 func (c *converted) Unwrap() []error { return []error{c.to, c.err} }
 
-// gone reports whether err says that there is no running session.
+// gone reports whether err means that there is no running session.
 func gone(err error) bool {
 	return errors.Is(err, runtime.ErrSessionNotFound) || errors.Is(err, api.ErrExited)
 }
@@ -291,14 +290,13 @@ func (p *Provider) get(ctx context.Context, name string) (api.SessionInfo, error
 		info, err = c.Get(ctx, name)
 		return err
 	})
-	if err == nil && info.Name != name { // the server also takes ids
+	if err == nil && info.Name != name { // the server also accepts ids
 		return api.SessionInfo{}, runtime.ErrSessionNotFound
 	}
 	return info, err
 }
 
-// live returns the running session of the name; ErrSessionNotFound for one
-// that exited.
+// live returns the running session of the name; ErrSessionNotFound if it exited.
 func (p *Provider) live(ctx context.Context, name string) (api.SessionInfo, error) {
 	info, err := p.get(ctx, name)
 	if err == nil && info.State != api.StateRunning {

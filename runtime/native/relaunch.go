@@ -14,8 +14,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// volatile reports whether a variable is one that a program sets for itself; a
-// new one starts without it.
+// volatile reports whether programs set the variable themselves; a new program starts
+// without it.
 func volatile(name, _ string) bool {
 	switch name {
 	case "_", "SHLVL", "PWD", "OLDPWD", "TERM", "COLORTERM":
@@ -24,10 +24,10 @@ func volatile(name, _ string) bool {
 	return false
 }
 
-// Relaunch implements runtime.RelaunchProvider. The multiplexer binds a
-// terminal to its program's life, so the session is made again in place: same
-// name, work dir, size, environment, files and metadata, no step of the start
-// sequence. Scrollback and attached people do not pass over.
+// Relaunch implements runtime.RelaunchProvider. The multiplexer ties a terminal to
+// its program's life, so the session is recreated in place: same name, work dir,
+// size, environment, files and metadata, without the start sequence. Scrollback and
+// attached terminals are lost.
 func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config) error {
 	release, ok := p.starts.Hold(name)
 	if !ok {
@@ -71,7 +71,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 	if err != nil {
 		return err
 	}
-	// From here on the caller's end would leave no session at all.
+	// Cancelling ctx from here on would leave no session at all.
 	ctx = context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeout(ctx, createLimit+p.o.StopGrace)
 	defer cancel()
@@ -80,7 +80,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 		return err
 	}
 	id, own := info.ID, was[proctree.SessionVar] != "" && was[proctree.SessionVar] != info.ID
-	if own { // GC_SESSION_ID is the program's data
+	if own { // GC_SESSION_ID belongs to the program
 		id = ""
 	}
 	return p.send(ctx, func(c *mux.Client) error {

@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// providerName is what runtimes found in the process table are reported under.
+// providerName is the Provider of the runtimes that it finds.
 const providerName = "native"
 
 // FindRuntimesBySessionID implements runtime.ProcessTableScanner.
@@ -30,7 +30,7 @@ func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]ru
 	return out, err
 }
 
-// trackedPIDs are the leaders of the sessions that the server has.
+// trackedPIDs returns the leaders of the server's sessions.
 func (p *Provider) trackedPIDs(ctx context.Context) (map[int]bool, error) {
 	var infos []api.SessionInfo
 	err := p.query(ctx, func(c *mux.Client) (err error) {
@@ -50,7 +50,7 @@ func (p *Provider) trackedPIDs(ctx context.Context) (map[int]bool, error) {
 // TerminateRuntime implements runtime.ProcessTableScanner.
 func (p *Provider) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) error {
 	if r.City == "" {
-		return fmt.Errorf("end process %d: it belongs to no city", r.PID)
+		return fmt.Errorf("end process %d: no city owns it", r.PID)
 	}
 	if err := proctree.End(ctx, r.PID, r.Start, r.SessionID, p.o.StopGrace); err != nil {
 		return fmt.Errorf("end process %d: %w", r.PID, err)

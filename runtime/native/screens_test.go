@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/runtime/native"
 )
 
-// First screens of real agents, painted in a session: what is known gets the
-// one Enter that its selected label deserves, nothing else gets any key.
+// First screens of real agents, painted in a session: a known dialog gets Enter on
+// its wanted label, anything else gets no key.
 func TestRecordedScreens(t *testing.T) {
 	files, err := filepath.Glob("../../internal/rule/testdata/*.screen")
 	if err != nil || len(files) == 0 {
@@ -48,7 +48,7 @@ func recordedScreen(t *testing.T, p *native.Provider, name, file string) {
 	if err := os.WriteFile(filepath.Join(dir, "screen"), []byte(strings.TrimRight(screen, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Every key is kept in a file; the screen never changes.
+	// Keys are logged to a file; the screen never changes.
 	err = p.Start(t.Context(), name, runtime.Config{
 		WorkDir: dir, Command: "stty raw -echo opost; cat screen; exec cat > keys", ProcessNames: []string{"cat"},
 	})
@@ -57,7 +57,7 @@ func recordedScreen(t *testing.T, p *native.Provider, name, file string) {
 			t.Error(err)
 		}
 	}()
-	stays := strings.Contains(want, "known rate limit") // a person's to end
+	stays := strings.Contains(want, "known rate limit") // only a person can end it
 	if blocked := errors.Is(err, runtime.ErrStartupBlocked); blocked != (strings.Contains(want, "marked") && !stays) || err != nil && !blocked {
 		t.Errorf("%s: %v", want, err)
 	}

@@ -13,19 +13,19 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// Stop implements runtime.Provider. It also forgets a session that exited.
+// Stop implements runtime.Provider. It also removes a session that exited.
 func (p *Provider) Stop(ctx context.Context, name string) error {
 	if runtime.CheckName(name) != nil {
 		return nil
 	}
 	info, err := p.get(ctx, name)
 	for err == nil {
-		// By id: a session that takes the name meanwhile is not ours to end.
+		// By id: a session that takes the name meanwhile must not be ended.
 		err = p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, info.ID, runtime.Grace(ctx, p.o.StopGrace)) })
 		if err != nil && !gone(err) {
 			break
 		}
-		// An older one that exited under the same name would come to light.
+		// Otherwise an older one that exited under the same name would reappear.
 		if info, err = p.get(ctx, name); err == nil && info.State == api.StateRunning {
 			return nil
 		}
@@ -42,7 +42,7 @@ func (p *Provider) Interrupt(ctx context.Context, name string) error {
 	return bestEffort("interrupt", name, err)
 }
 
-// bestEffort drops the errors that say that there is no running session.
+// bestEffort drops errors that mean that there is no running session.
 func bestEffort(what, name string, err error) error {
 	if err == nil || gone(err) {
 		return nil
@@ -84,8 +84,8 @@ func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string
 	return err == nil && alive, nil
 }
 
-// ListRunning implements runtime.Provider. Background commands are sessions of
-// the mux, and of nobody here.
+// ListRunning implements runtime.Provider. Background commands, which the mux hosts
+// as sessions too, are left out.
 func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
 	var infos []api.SessionInfo
 	err := p.query(ctx, func(c *mux.Client) (err error) {
@@ -138,8 +138,8 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 	return nil
 }
 
-// RunLive implements runtime.Provider. A command's failure is reported as a
-// warning of the setup step.
+// RunLive implements runtime.Provider. A failed command is reported as a warning of
+// the setup step.
 func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config) error {
 	if _, err := p.live(ctx, name); gone(err) {
 		return nil
@@ -200,7 +200,7 @@ func (p *Provider) ConfigureServer(ctx context.Context) error {
 }
 
 // TeardownServer implements runtime.ServerLifecycleProvider. A server that still
-// keeps last screens is left: it ends by itself when it has forgotten them.
+// keeps last screens is left running; it ends by itself once it has dropped them.
 func (p *Provider) TeardownServer(ctx context.Context) error {
 	c, err := p.Client(ctx)
 	if errors.Is(err, api.ErrNoServer) {

@@ -10,8 +10,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// reaped is a number that grows whenever a process collects a child: the minor
-// faults of its children, proc_pid_stat(5) field 11. Every process has some.
+// reaped returns a number that grows whenever a process waits for a child: the minor
+// faults of its children, proc_pid_stat(5) field 11.
 func reaped(t *testing.T, pid int) string {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -22,7 +22,7 @@ func reaped(t *testing.T, pid int) string {
 	return strings.Fields(rest)[8]
 }
 
-// children are the processes that a process has now.
+// children returns the current children of a process.
 func children(t *testing.T, pid int) (all string) {
 	t.Helper()
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -38,7 +38,7 @@ func children(t *testing.T, pid int) (all string) {
 	return all
 }
 
-// No query spawns a process: not here, not in the server, not in the keeper.
+// Queries start no process: not here, not in the server, not in the keeper.
 func TestQueriesSpawnNothing(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)

@@ -17,8 +17,9 @@ import (
 // Start implements runtime.Provider.
 func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
 	s := &starter{p: p, name: name, cfg: cfg}
-	// The server itself refuses a name that lives. It need not be asked first
-	// where nothing is done before that, and where it was heard of just now.
+	// The server itself refuses a name that is in use. It need not be asked first if
+	// nothing is done before the session is created, and the server answered
+	// recently.
 	known := !s.prepares() && p.proved()
 	return p.starts.Start(name, func() error {
 		if known {
@@ -33,8 +34,8 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 	})
 }
 
-// starter is one start: the hooks of the sequence, and what the last look at
-// the session was.
+// starter is one start: the hooks of the sequence, and the last observed state of the
+// session.
 type starter struct {
 	p    *Provider
 	name string
@@ -45,8 +46,8 @@ type starter struct {
 	looked   bool
 }
 
-// prepares reports whether something is done before the session is created
-// that must not be done beside one that lives: commands, files, a long prompt.
+// prepares reports whether anything happens before the session is created that must
+// not happen beside a running session of the name: commands, files, a long prompt.
 func (s *starter) prepares() bool {
 	c := &s.cfg
 	return len(c.PreStart)+len(c.PackOverlayDirs)+len(c.CopyFiles) > 0 || c.OverlayDir != "" || len(c.PromptSuffix) > shortPrompt
@@ -65,7 +66,7 @@ func (s *starter) create(ctx context.Context) error {
 		if info, err := os.Stat(dir); err != nil {
 			return fmt.Errorf("work dir: %w", err)
 		} else if !info.IsDir() {
-			return fmt.Errorf("work dir %s is no folder", dir)
+			return fmt.Errorf("work dir %s: not a directory", dir)
 		}
 	}
 	line, err := driver.CommandLine(s.name, s.cfg)
@@ -95,8 +96,8 @@ func (s *starter) create(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	// The request may have arrived: a session that nobody knows of must not
-	// stay. A server that hangs is not waited for much longer.
+	// The request may have arrived: no unknown session may stay. A hung server is not
+	// waited for much longer.
 	select {
 	case err := <-made:
 		if err != nil {
@@ -110,15 +111,15 @@ func (s *starter) create(ctx context.Context) error {
 }
 
 const (
-	createLimit = 30 * time.Second // for the server to make a session
-	createGrace = 3 * time.Second  // of it, after the caller gave up
+	createLimit = 30 * time.Second // for the server to create a session
+	createGrace = 3 * time.Second  // for the same, after the caller gave up
 
-	shortPrompt = 16 << 10 // bytes of a prompt that surely is an argument, not a file
+	shortPrompt = 16 << 10 // bytes of a prompt that certainly fits into an argument
 
-	provedTime = 50 * time.Millisecond // for which a server that answered is believed to be there
+	provedTime = 50 * time.Millisecond // how long a server that answered is assumed to run
 )
 
-// make makes the session.
+// make creates the session.
 func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
 	environ, err := s.environ(ctx)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
 	return nil
 }
 
-// environ is what the session inherits from.
+// environ returns the environment from which the session inherits.
 func (s *starter) environ(ctx context.Context) ([]string, error) {
 	if s.p.o.Environ == nil && s.p.o.Host != nil {
 		return s.p.o.Host.Environ(ctx)
@@ -147,13 +148,13 @@ func (s *starter) environ(ctx context.Context) ([]string, error) {
 	return s.p.o.Environ, nil
 }
 
-// limits are the bounds of a config as the multiplexer takes them.
+// limits converts the resource limits of a config.
 func limits(r runtime.Resources) api.Limits {
 	return api.Limits{MemoryBytes: r.MemoryBytes, CPUs: r.CPUs, PIDs: int64(r.PIDs)}
 }
 
-// sessionID is the id that config gives the incarnation, "" when it gives none
-// or one that cannot be used. It is in the environment of every process.
+// sessionID returns the incarnation's id from config, "" if it has none or an
+// unusable one. It is in the environment of every process.
 func sessionID(env map[string]string) string {
 	id := env[proctree.SessionVar]
 	if runtime.CheckName(id) != nil {
@@ -218,8 +219,8 @@ func (s *starter) screen(ctx context.Context) (string, error) {
 	return r.Text, err
 }
 
-// changed waits for another revision of the screen than the one last read, or
-// for the end: the server answers when it happens.
+// changed waits for a revision of the screen newer than the one last read, or for the
+// session's end; the server pushes both.
 func (s *starter) changed(ctx context.Context) error {
 	if !s.looked {
 		if _, err := s.screen(ctx); err != nil {

@@ -13,9 +13,9 @@ import (
 // fleet is how many agents the benchmarks start.
 const fleet = 20
 
-// Benchmark measures what a city does with a provider: a fleet started from
-// nothing and stopped, one nudge, and the queries of a tick. open returns an
-// empty backend; the cost of its server belongs to the start.
+// Benchmark measures what a city does with a provider: start and stop a fleet, one
+// nudge, and the queries of a tick. open returns an empty backend; starting its
+// server counts as part of the start.
 func Benchmark(b *testing.B, open func(b *testing.B) runtime.Provider) {
 	b.Run("StartStop20", func(b *testing.B) {
 		var start, stop time.Duration
@@ -72,7 +72,7 @@ func benchConfig(b *testing.B) runtime.Config {
 	}
 }
 
-// each calls f for the whole fleet at once.
+// each calls f concurrently for the whole fleet.
 func each(b *testing.B, f func(name string) error) {
 	b.Helper()
 	var wg sync.WaitGroup

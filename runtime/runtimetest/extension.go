@@ -70,7 +70,7 @@ var extensionCases = []testCase{
 	{name: "agents are found in the process table", needs: []need{programs, tree}, test: func(t *T) {
 		s := extension[runtime.ProcessTableScanner](t)
 		dir, name := t.TempDir(), t.name()
-		// Unique on the machine: every process that bears it is ended with it.
+		// Unique on the machine: every process with this id is ended.
 		own := name + "-" + rand.Text()
 		t.startAs(name, runtime.Config{
 			WorkDir: dir, Command: "echo $GC_SESSION_ID > id; exec cat",
@@ -147,8 +147,8 @@ var extensionCases = []testCase{
 	}},
 }
 
-// runtimes waits until exactly one agent with the id is found: a process that
-// becomes another program has no environment for a moment.
+// runtimes waits until exactly one agent with the id is found: during execve a
+// process has no environment.
 func (t *T) runtimes(s runtime.ProcessTableScanner, id string) []runtime.LiveRuntime {
 	t.Helper()
 	var found []runtime.LiveRuntime

@@ -7,8 +7,7 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// Fake returns the harness of a new in-memory fake, for tests of what wraps
-// providers.
+// Fake returns the harness of a new in-memory fake, for tests of wrappers.
 func Fake() Harness {
 	f := runtimefake.New()
 	hang := func(on bool) {

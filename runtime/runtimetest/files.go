@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// statFifo reports whether the named pipe gate in dir was made.
+// statFifo reports whether the named pipe gate in dir exists.
 func statFifo(dir string) error {
 	info, err := os.Stat(filepath.Join(dir, "gate"))
 	if err == nil && info.Mode()&fs.ModeNamedPipe == 0 {
@@ -128,7 +128,7 @@ func (t *T) noneLeft(name string) {
 	t.running(name, true)
 }
 
-// screenOf returns the screen that a start's error carries.
+// screenOf returns the screen in a start's error.
 func screenOf(err error) string {
 	var dead *runtime.StartupDeath
 	var blocked *runtime.StartupBlocked

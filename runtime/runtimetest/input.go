@@ -12,7 +12,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// writeFifo lets a reader of the pipe go on. It waits for the reader.
+// writeFifo releases a reader of the pipe. It waits for the reader.
 func writeFifo(ctx context.Context, path string) error {
 	done := make(chan error, 1)
 	go func() { done <- os.WriteFile(path, []byte("go\n"), 0) }()
@@ -20,7 +20,7 @@ func writeFifo(ctx context.Context, path string) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		// Our own end as reader lets the writer go.
+		// Opening a reader of our own unblocks the writer.
 		if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
 			<-done
 			f.Close()
@@ -90,7 +90,7 @@ var inputCases = []testCase{
 	}},
 	{name: "a text of many lines is one message", needs: []need{programs, keys}, test: func(t *T) {
 		dir := t.TempDir()
-		// bash's line editor switches bracketed paste on.
+		// bash's line editor turns on bracketed paste.
 		name := t.start(runtime.Config{
 			WorkDir: dir, Command: "exec bash --noprofile --rcfile " + t.script("rc", "PS1='prompt> '\n") + " -i",
 			Env: map[string]string{"INPUTRC": t.script("inputrc", "set enable-bracketed-paste on\n")},
@@ -187,13 +187,13 @@ var keyCases = []testCase{
 		want := "ready"
 		for _, s := range sent {
 			t.must(t.P.SendKeys(t.Ctx, name, s.key))
-			// "|" ends what a key sent, so that each is seen on its own.
+			// "|" separates the bytes of the keys.
 			t.must(t.P.SendKeys(t.Ctx, name, "|"))
 			want += s.bytes + "|"
 		}
 		t.eventually("the bytes", func() error {
 			got := strings.ReplaceAll(t.peek(name), "\n", "")
-			// VT220 and xterm differ here; the terminal's own entry decides.
+			// VT220 and xterm differ here; the terminfo entry decides.
 			got = strings.NewReplacer("^[[1~", "^[[H", "^[[4~", "^[[F").Replace(got)
 			if squeeze(got) != squeeze(want) {
 				return fmt.Errorf("got %q, want %q", got, want)
@@ -236,5 +236,5 @@ var keyCases = []testCase{
 	}},
 }
 
-// squeeze removes blanks: a tab shows as any number of them.
+// squeeze removes blanks: a tab may show as any number of them.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }

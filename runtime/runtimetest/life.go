@@ -185,8 +185,8 @@ var lifeCases = []testCase{
 	}},
 }
 
-// mayInherit reports whether a variable may be the same in a session as here:
-// those of the contract, and those that shells set for themselves.
+// mayInherit reports whether a variable may have the same value in a session as
+// here: the inherited ones, and those that shells set themselves.
 func mayInherit(name string) bool {
 	own := []string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLORTERM"}
 	return slices.Contains(own, name) || len(runtime.Environment([]string{name + "=x"})) > 0
@@ -276,7 +276,7 @@ var endCases = []testCase{
 		}
 	}},
 	{name: "stop of a polite program does not wait for the grace period", needs: []need{programs}, test: func(t *T) {
-		quickest := time.Hour // of a few: a busy machine may slow down one
+		quickest := time.Hour // of several: a busy machine may slow down one
 		for range 5 {
 			name := t.sh("exec sleep 1000")
 			begin := time.Now()
@@ -292,8 +292,7 @@ var endCases = []testCase{
 // politeLimit is less than the grace period of any provider under test.
 const politeLimit = 400 * time.Millisecond
 
-// processGone reports whether no live process has the pid. A zombie that its
-// parent has not collected counts as gone.
+// processGone reports whether no live process has the pid. A zombie counts as gone.
 func processGone(pid string) bool {
 	n, err := strconv.Atoi(pid)
 	if err != nil {

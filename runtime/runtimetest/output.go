@@ -244,7 +244,7 @@ func (t *T) activity(name string) time.Time {
 	return at
 }
 
-// settled returns the activity once two looks some time apart agree.
+// settled returns the activity once two readings some time apart agree.
 func (t *T) settled(name string) time.Time {
 	t.Helper()
 	var at time.Time

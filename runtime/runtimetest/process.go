@@ -59,7 +59,7 @@ var processCases = []testCase{
 	}},
 	{name: "a zombie process is not alive", needs: []need{programs, tree}, test: func(t *T) {
 		dir := t.TempDir()
-		// The child ends after its parent became a program that never collects it.
+		// The child ends after its parent became a program that never waits for it.
 		name := t.start(runtime.Config{WorkDir: dir, Command: "mkfifo gate; sh -c 'read x < gate; exit 0' mortal & exec bash -c 'exec -a parent sleep 1000'"})
 		t.alive(name, true, "parent")
 		t.alive(name, true, "sh")

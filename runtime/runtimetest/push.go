@@ -18,8 +18,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// ScreenBuffer is the outer terminal of an attach: it remembers what was shown.
-// Safe for concurrent use.
+// ScreenBuffer is the host terminal of an attach: it records the output. Safe for
+// concurrent use.
 type ScreenBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -37,7 +37,7 @@ func (b *ScreenBuffer) String() string {
 	return b.buf.String()
 }
 
-// hasty is the terminal of somebody who types as soon as a text is shown.
+// hasty is a terminal that types as soon as a text is shown.
 type hasty struct {
 	ScreenBuffer
 	on, keys string
@@ -59,7 +59,7 @@ func (h *hasty) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// person is somebody attached to a session.
+// person is an attached terminal.
 type person struct {
 	t    *T
 	keys *io.PipeWriter
@@ -68,7 +68,7 @@ type person struct {
 	stop context.CancelFunc
 }
 
-// attach connects a person; the name is left in any case at the end.
+// attach connects a person, who is detached at the end of the case.
 func (t *T) attach(name string, readOnly bool) *person {
 	t.Helper()
 	in, w := io.Pipe()

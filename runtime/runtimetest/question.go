@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// asks starts an agent that asks which of two colours it may use.
+// asks starts an agent that asks for one of two colours.
 func (t *T) asks() (name, dir string) {
 	t.Helper()
 	dir = t.TempDir()

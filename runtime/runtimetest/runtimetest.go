@@ -1,9 +1,9 @@
 // Package runtimetest is the conformance suite of runtime.Provider: small named
-// cases that assert effects, with real programs where the provider runs any.
+// cases that assert effects, with real programs if the provider runs any.
 //
-// Its invariant: a case is skipped only because of a capability that the
-// provider itself denies, never by its name. What is not tested here is not
-// part of the contract. It serves the tests of every provider:
+// Its invariant: a case is skipped only for a capability that the provider lacks,
+// never by the provider's name. What is not tested here is not part of the
+// contract. Only tests use it:
 //
 //	func TestConformance(t *testing.T) {
 //		runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {
@@ -16,7 +16,7 @@
 //		})
 //	}
 //
-// The programs used are sh, bash, cat, stty and what coreutils bring.
+// It needs sh, bash, cat, stty and coreutils.
 package runtimetest
 
 import (
@@ -37,16 +37,16 @@ import (
 // Harness is one backend, empty and private to the test.
 type Harness struct {
 	Provider runtime.Provider
-	// Reopen returns another provider over the same backend, as a second gc
-	// process would have. It may return Provider where there is only one.
+	// Reopen returns another provider over the same backend, like that of a second
+	// gc process. It may return Provider.
 	Reopen func(t *testing.T) runtime.Provider
 	// Hang makes the backend stop answering; resume undoes it.
 	Hang func(t *testing.T) (resume func())
 }
 
-// Run runs every case against the provider that open returns. open is called
-// once for all cases that leave the backend whole, and once more for each of
-// the others; it registers its own clean-up.
+// Run runs every case against the provider that open returns. It calls open once
+// for all cases that share a backend, and once for each of the others; open
+// registers its own clean-up.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	t.Run("shared", func(t *testing.T) {
 		h := open(t)
@@ -63,7 +63,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 	}
 }
 
-// testCase is one law of the contract.
+// testCase is one rule of the contract.
 type testCase struct {
 	name  string
 	needs []need
@@ -71,7 +71,7 @@ type testCase struct {
 	test  func(*T)
 }
 
-// need is a capability that a case is about.
+// need is a capability that a case requires.
 type need struct {
 	name string
 	has  func(runtime.Capabilities) bool
@@ -127,8 +127,8 @@ func (c testCase) body(t *testing.T, h Harness) {
 	c.test(&T{T: t, Harness: h, P: p, Ctx: ctx})
 }
 
-// inputless lets cat wait where standard input ends at once: at a pipe that
-// nobody writes to.
+// inputless is a provider whose sessions have no standard input: there cat reads a
+// pipe without a writer instead, so that it waits.
 type inputless struct {
 	runtime.Provider
 	pipe string
@@ -150,8 +150,7 @@ func pipe(t *testing.T) string {
 	return path
 }
 
-// extension is an optional interface of the provider; without it the case has
-// no object.
+// extension returns an optional interface of the provider, or skips the case.
 func extension[X any](t *T) X {
 	t.Helper()
 	x, ok := runtime.As[X](t.P)
@@ -173,11 +172,11 @@ func extensionOf[X any](t *T, name string) X {
 }
 
 const (
-	// caseLimit ends a case that waits for what never comes.
+	// caseLimit bounds a case.
 	caseLimit = 60 * time.Second
-	// effectLimit is how long an effect may take on a busy machine.
+	// effectLimit bounds the wait for an effect on a busy machine.
 	effectLimit = 20 * time.Second
-	// look is the pause between two looks at an effect.
+	// look is the polling interval for effects.
 	look = 5 * time.Millisecond
 )
 
@@ -243,7 +242,7 @@ func (t *T) must(err error) {
 	}
 }
 
-// eventually waits for an effect. f's error is shown when it never comes.
+// eventually calls f until it returns nil, or fails with f's last error.
 func (t *T) eventually(what string, f func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Ctx, effectLimit)
@@ -295,7 +294,7 @@ func tail(s string) string {
 	return s
 }
 
-// running checks the first layer.
+// running checks IsRunning.
 func (t *T) running(name string, want bool) {
 	t.Helper()
 	got, err := t.P.IsRunning(t.Ctx, name)
@@ -304,7 +303,7 @@ func (t *T) running(name string, want bool) {
 	}
 }
 
-// ends waits until the session is not running any more.
+// ends waits until the session no longer runs.
 func (t *T) ends(name string) {
 	t.Helper()
 	t.eventually("waiting for the end of "+name, func() error {
@@ -316,7 +315,7 @@ func (t *T) ends(name string) {
 	})
 }
 
-// file waits until a file holds something and returns it.
+// file waits until a file has a complete line and returns its text.
 func (t *T) file(path string) string {
 	t.Helper()
 	var data []byte
@@ -340,7 +339,7 @@ func (t *T) script(name, text string) string {
 	return path
 }
 
-// nudge delivers text that must arrive.
+// nudge delivers text, which must be submitted.
 func (t *T) nudge(name, text string) {
 	t.Helper()
 	r, err := t.P.Nudge(t.Ctx, name, runtime.TextContent(text))

@@ -52,7 +52,7 @@ var startCases = []testCase{
 		dir := t.TempDir()
 		name := t.start(runtime.Config{
 			WorkDir: dir, Command: "exec cat", Env: map[string]string{"GC_AGENT": "mayor"},
-			SessionSetup:       []string{"echo $GC_SESSION $GC_AGENT > setup"}, // in a box they have the agent's other variables as well
+			SessionSetup:       []string{"echo $GC_SESSION $GC_AGENT > setup"}, // in a box they have all variables of the agent
 			SessionSetupScript: t.script("setup.sh", "#!/bin/sh\necho script >> setup\n"),
 			SessionLive:        []string{"echo live >> setup"},
 		})
@@ -144,9 +144,9 @@ var startCases = []testCase{
 	}},
 }
 
-// dialogAgent asks a question with two options, follows the arrow keys, logs
-// every key, and goes on only after the first label was confirmed. Arguments:
-// the preselected option (0 or 1), the question, the two labels.
+// dialogAgent asks a question with two options, follows the arrow keys, logs every
+// key, and continues only after the first label was confirmed. Arguments: the
+// preselected option (0 or 1), the question, the two labels.
 const dialogAgent = `#!/bin/bash
 sel=$1 question=$2 labels=("$3" "$4")
 stty -echo -icanon

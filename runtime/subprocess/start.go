@@ -83,7 +83,7 @@ func (s *starter) order() (order, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return order{}, fmt.Errorf("work dir: %w", err)
 	} else if !info.IsDir() {
-		return order{}, fmt.Errorf("work dir %s is no folder", dir)
+		return order{}, fmt.Errorf("work dir %s: not a directory", dir)
 	}
 	line, err := driver.CommandLine(s.name, s.cfg)
 	if err != nil {

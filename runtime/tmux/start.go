@@ -57,7 +57,7 @@ func (s *starter) create(ctx context.Context) error {
 	if info, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("work dir: %w", err)
 	} else if !info.IsDir() {
-		return fmt.Errorf("work dir %s is no folder", dir)
+		return fmt.Errorf("work dir %s: not a directory", dir)
 	}
 	if err := s.p.writeSettings(); err != nil {
 		return err

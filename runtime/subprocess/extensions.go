@@ -92,7 +92,7 @@ func (p *Provider) tracked() (map[process]bool, error) {
 // TerminateRuntime implements runtime.ProcessTableScanner.
 func (p *Provider) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) error {
 	if r.City == "" {
-		return fmt.Errorf("end process %d: it belongs to no city", r.PID)
+		return fmt.Errorf("end process %d: no city owns it", r.PID)
 	}
 	if err := proctree.End(ctx, r.PID, r.Start, r.SessionID, p.o.StopGrace); err != nil {
 		return fmt.Errorf("end process %d: %w", r.PID, err)

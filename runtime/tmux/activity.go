@@ -13,7 +13,7 @@ var (
 	_ runtime.InteractionProvider = (*Provider)(nil)
 )
 
-// onScreen returns a session as its screen shows it.
+// onScreen returns how the session's screen is read.
 func (p *Provider) onScreen(ctx context.Context, name string) (driver.OnScreen, error) {
 	v, err := p.get(ctx, target(name))
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// Attach implements runtime.Provider: a client of tmux on a terminal of its
-// own, whose bytes are passed on both ways. The detach keys are the client's
-// prefix and one key.
+// Attach implements runtime.Provider: it runs a tmux client on a new terminal and
+// passes bytes both ways. The detach keys are the client's prefix and one key.
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
 	v, err := p.live(ctx, name)
 	if err != nil {
@@ -22,9 +21,10 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 	if err := p.bindDetach(ctx, v.target, t.DetachKeys); err != nil {
 		return fmt.Errorf("attach %s: %w", name, err)
 	}
-	// Of several people the one who typed last sets the size, since tmux 3.1.
+	// If several terminals are attached, the one with the latest input sets the size,
+	// since tmux 3.1.
 	_, _ = p.query(ctx, "set-option", "-qw", "-t", v.target, "window-size", "latest")
-	// Its coming and its going are told to every connection.
+	// Every connection is notified of its attach and detach.
 	release, err := p.noticing(ctx)
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", name, convert(err))
@@ -36,7 +36,7 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 	return nil
 }
 
-// bindDetach sets the keys that leave: "ctrl-b d" and its like, or "none".
+// bindDetach sets the detach keys: two keys like "ctrl-b d", or "none".
 func (p *Provider) bindDetach(ctx context.Context, target, spec string) error {
 	prefix, key := "C-b", "d"
 	switch f := strings.FieldsFunc(spec, func(r rune) bool { return r == ' ' || r == ',' }); {
@@ -68,7 +68,7 @@ func (p *Provider) attach(ctx context.Context, target string, t runtime.Terminal
 	cmd.Env = append(p.environ(), "TERM="+outerTerm(p.o.Environ))
 	err := driver.RunOnTerminal(ctx, cmd, t, nil)
 	var exit *exec.ExitError
-	if errors.As(err, &exit) { // its words are on the terminal; why is asked
+	if errors.As(err, &exit) { // its message is on the terminal; query the reason
 		if _, gerr := p.get(ctx, target); gerr != nil {
 			return gerr
 		}

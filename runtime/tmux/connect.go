@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// runner carries out one command of tmux and returns the lines of its answer.
+// runner runs one tmux command and returns the lines of its answer.
 type runner interface {
 	run(ctx context.Context, words ...string) ([]string, error)
 }
 
-// listening reports whether somebody listens at the socket.
+// listening returns errNoServer if no server listens at the socket.
 func (p *Provider) listening(ctx context.Context) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", p.o.Socket)
@@ -26,13 +26,12 @@ func (p *Provider) listening(ctx context.Context) error {
 	return err
 }
 
-// fewQueries is how many queries go through a client of their own. Who asks no
-// more than that, as most commands do, is spared the connection.
+// fewQueries is how many queries use a client process each. Most commands make no
+// more and need no connection.
 const fewQueries = 8
 
-// runner is the connection where there is one. It is opened after a few
-// queries, beside them, and never while a notice could be on its way: see
-// [Provider.quiet].
+// runner returns the connection if there is one. It is opened in the background after
+// a few queries, and only while no notice can be on its way: see [Provider.quiet].
 func (p *Provider) runner(ctx context.Context) (runner, error) {
 	p.mu.Lock()
 	c := p.conn
@@ -53,14 +52,14 @@ func (p *Provider) runner(ctx context.Context) (runner, error) {
 	return oneShot{p}, nil
 }
 
-// How long nobody tries again to connect.
+// How long to wait before connecting again.
 const (
 	firstPause = time.Second
 	maxPause   = time.Minute
 )
 
-// open makes the connection. It is not cut short, not even by a server that
-// hangs: one that lost its client now would crash.
+// open makes the connection. It is never cut short, even if the server hangs: a
+// server that loses its client at this moment crashes.
 func (p *Provider) open(ctx context.Context) {
 	c, err := p.connect(ctx)
 	p.mu.Lock()
@@ -77,7 +76,7 @@ func (p *Provider) open(ctx context.Context) {
 	}
 }
 
-// connect opens a connection to a server that is there, attached to the holder.
+// connect opens a connection to a running server, attached to the holder session.
 func (p *Provider) connect(ctx context.Context) (*control, error) {
 	release, err := p.quiet(ctx)
 	if err != nil {
@@ -91,7 +90,7 @@ func (p *Provider) connect(ctx context.Context) (*control, error) {
 		"-C", "new-session", "-A", "-s", holder, "-x", "80", "-y", "24", "-c", "/", "exec cat >/dev/null")...)
 }
 
-// drop forgets a connection that was lost.
+// drop discards a lost connection.
 func (p *Provider) drop(c *control) {
 	p.mu.Lock()
 	if p.conn == c {
@@ -101,7 +100,7 @@ func (p *Provider) drop(c *control) {
 	c.close()
 }
 
-// Close ends the connection; the sessions go on.
+// Close closes the connection; the sessions keep running.
 func (p *Provider) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -110,13 +109,13 @@ func (p *Provider) Close() error {
 	go func() { p.tasks.Wait(); close(opened) }()
 	select {
 	case <-opened:
-	case <-time.After(leaveLimit): // a server that hangs
+	case <-time.After(leaveLimit): // the server hangs
 	}
 	p.disconnect()
 	return nil
 }
 
-// disconnect ends the connection when there is one.
+// disconnect closes the connection if there is one.
 func (p *Provider) disconnect() {
 	p.mu.Lock()
 	c := p.conn
@@ -127,7 +126,8 @@ func (p *Provider) disconnect() {
 	}
 }
 
-// leave ends a connection while nobody connects: the server tells everybody.
+// leave closes a connection while no other is being opened: the server notifies all
+// of them.
 func (p *Provider) leave(c *control) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 	defer cancel()
@@ -142,32 +142,31 @@ func (p *Provider) leave(c *control) {
 	p.tidy(ctx)
 }
 
-// leaveLimit is how long the end of a provider may wait for a connection that
-// is being made.
+// leaveLimit is how long Close may wait for a connection that is being made.
 const leaveLimit = 2 * time.Second
 
-// query runs one command that may be repeated safely.
+// query runs one command that is safe to repeat.
 func (p *Provider) query(ctx context.Context, words ...string) ([]string, error) {
 	for begin := time.Now(); ; {
 		lines, err := p.try(ctx, words)
 		if !errors.Is(err, errLost) || time.Since(begin) > lostLimit {
 			return lines, convert(err)
 		}
-		// A server that is ending still takes connections for a moment.
+		// A server that is exiting still accepts connections for a moment.
 		if serr := sleep(ctx, lostPause); serr != nil {
 			return nil, convert(errors.Join(err, serr))
 		}
 	}
 }
 
-// How long, and how far apart, a query is made while its server goes away.
+// How long, and how often, a query is repeated while its server exits.
 const (
 	lostLimit = 5 * time.Second
 	lostPause = 5 * time.Millisecond
 )
 
-// once runs one command that is never repeated. Where the answer is lost, it is
-// what became of the target.
+// once runs one command that is never repeated. If the answer is lost, the caller
+// checks the target instead.
 func (p *Provider) once(ctx context.Context, target string, words ...string) ([]string, error) {
 	lines, err := p.try(ctx, words)
 	if errors.Is(err, errLost) {

@@ -13,33 +13,34 @@ import (
 	"time"
 )
 
-// errLost is a connection that ended before the answer came.
+// errLost means that the connection ended before the answer came.
 var errLost = errors.New("the connection to tmux was lost")
 
-// commandError is tmux's own message about a command.
+// commandError is tmux's error message for a command.
 type commandError struct{ message string }
 
 func (e *commandError) Error() string { return "tmux: " + e.message }
 
 func (e *commandError) duplicate() bool { return strings.HasPrefix(e.message, "duplicate session") }
 
-// maxReplyLine bounds one line of an answer: a wide pane with long graphemes.
+// maxReplyLine bounds one line of an answer, in bytes: a wide pane with long
+// graphemes.
 const maxReplyLine = 4 << 20
 
-// control is one control-mode client: commands go in as lines, and each is
-// answered by one block, in order.
+// control is one control-mode client: each command is one line, and is answered by
+// one block, in order.
 //
-// The format is that of tmux(1), CONTROL MODE: "%begin TIME NUMBER FLAGS",
-// lines, "%end" or "%error" with the same three values. Other lines that begin
-// with "%" outside of a block are notices.
+// The format is that of tmux(1), CONTROL MODE: "%begin TIME NUMBER FLAGS", lines,
+// "%end" or "%error" with the same three values. Other lines that begin with "%"
+// outside a block are notices.
 type control struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	done  chan struct{} // closed when the reader has ended
+	done  chan struct{} // closed when the reader ends
 
 	mu      sync.Mutex
 	pending []chan reply // one per command sent, oldest first
-	lost    error        // set when the client is gone
+	lost    error        // why the client ended
 	stderr  bytes.Buffer
 }
 
@@ -48,8 +49,8 @@ type reply struct {
 	err   error
 }
 
-// openControl starts a control-mode client and waits for its first block, the
-// answer to args. When ctx ends first the client is ended.
+// openControl starts a control-mode client and waits for its first block, the answer
+// to args. If ctx ends first, the client is killed.
 func openControl(ctx context.Context, binary string, env []string, args ...string) (*control, error) {
 	c := &control{cmd: exec.Command(binary, args...), done: make(chan struct{})}
 	c.cmd.Env = env
@@ -83,7 +84,7 @@ func openControl(ctx context.Context, binary string, env []string, args ...strin
 	}
 }
 
-// close ends the client; the server and its sessions stay.
+// close ends the client; server and sessions stay.
 func (c *control) close() {
 	c.stdin.Close()
 	select {
@@ -94,16 +95,16 @@ func (c *control) close() {
 	}
 }
 
-// closeGrace is how long a client may take to leave by itself.
+// closeGrace is how long a client may take to exit by itself.
 const closeGrace = 200 * time.Millisecond
 
-// read hands the blocks to the commands that wait, until the client ends.
+// read passes the blocks to the waiting commands, until the client ends.
 func (c *control) read(stdout io.Reader) {
 	defer close(c.done)
 	scanner := bufio.NewScanner(stdout)
 	scanner.Buffer(make([]byte, 64<<10), maxReplyLine)
 	var block []string
-	tag := "" // of the open block: the three values of %begin
+	tag := "" // the three values of %begin of the open block
 	for scanner.Scan() {
 		line := scanner.Text()
 		if tag == "" {
@@ -125,7 +126,7 @@ func (c *control) read(stdout io.Reader) {
 	}
 	err := scanner.Err()
 	if err != nil {
-		_ = c.cmd.Process.Kill() // a line too long: the stream cannot be followed
+		_ = c.cmd.Process.Kill() // the line is too long: the rest of the stream has no meaning
 	}
 	err = errors.Join(err, c.cmd.Wait())
 	c.mu.Lock()
@@ -152,8 +153,8 @@ func (c *control) answer(r reply) {
 	c.pending = c.pending[1:]
 }
 
-// run sends one command and returns the lines of its answer. When ctx ends
-// first, the command may still be carried out.
+// run sends one command and returns the lines of its answer. If ctx ends first, the
+// command may still run.
 func (c *control) run(ctx context.Context, words ...string) ([]string, error) {
 	wait := make(chan reply, 1)
 	c.mu.Lock()
@@ -162,7 +163,7 @@ func (c *control) run(ctx context.Context, words ...string) ([]string, error) {
 		return nil, c.lost
 	}
 	c.pending = append(c.pending, wait)
-	// Written under the lock, so that the order of answers is that of commands.
+	// Written under the lock: answers come in the order of the commands.
 	_, err := io.WriteString(c.stdin, quoteLine(words)+"\n")
 	c.mu.Unlock()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// tmux tells its control clients nothing of a program's end while the pane
-// remains, and what a hook makes it tell may crash it (see quiet.go). The kernel
-// tells: every session's program is a process of this machine.
+// tmux does not notify control clients of a program's end while the pane remains, and
+// notices from a hook may crash it (see quiet.go). So the kernel is asked: every
+// session's program is a process on this machine.
 
-// eventRoom is how many events wait for a subscriber before it is dropped.
+// eventRoom is how many events a subscriber may lag before it is dropped.
 const eventRoom = 256
 
 // watch is one subscription to events.
@@ -25,9 +25,9 @@ type watch struct {
 	out  chan runtime.Event
 	work sync.WaitGroup
 
-	mu    sync.Mutex
-	over  bool           // nothing begins any more
-	known map[string]int // pid of each session's program
+	mu      sync.Mutex
+	stopped bool           // no program is followed any more
+	known   map[string]int // pid of each session's program
 }
 
 // Events implements runtime.EventSource.
@@ -63,20 +63,20 @@ func (w *watch) close() {
 	}
 	w.p.mu.Unlock()
 	w.mu.Lock()
-	w.over = true
+	w.stopped = true
 	w.mu.Unlock()
 	w.work.Wait()
 	close(w.out)
 }
 
-// watched are the subscriptions now.
+// watched returns the current subscriptions.
 func (p *Provider) watched() []*watch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.watches
 }
 
-// seen tells every subscription of sessions that run.
+// seen reports running sessions to every subscription.
 func (p *Provider) seen(panes ...pane) {
 	for _, w := range p.watched() {
 		for _, v := range panes {
@@ -85,25 +85,24 @@ func (p *Provider) seen(panes ...pane) {
 	}
 }
 
-// see follows a session's program, unless it does so already. tell is whether the
-// session is news.
-func (w *watch) see(v pane, tell bool) {
+// see follows a session's program unless it does so already. report: send an event for a new
+// session.
+func (w *watch) see(v pane, report bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over || v.pid <= 0 || w.known[v.name] == v.pid {
+	if w.stopped || v.pid <= 0 || w.known[v.name] == v.pid {
 		return
 	}
 	_, had := w.known[v.name]
 	w.known[v.name] = v.pid
-	if tell && !had {
-		w.tell(runtime.Event{Kind: runtime.EventStarted, Session: v.name, Time: time.Now()})
+	if report && !had {
+		w.send(runtime.Event{Kind: runtime.EventStarted, Session: v.name, Time: time.Now()})
 	}
 	w.work.Go(func() { w.follow(v) })
 }
 
-// tell must be called with w.mu held. A subscriber that does not keep up is
-// dropped.
-func (w *watch) tell(e runtime.Event) {
+// send must be called with w.mu held. It drops a subscriber that lags too far.
+func (w *watch) send(e runtime.Event) {
 	select {
 	case w.out <- e:
 	default:
@@ -111,14 +110,15 @@ func (w *watch) tell(e runtime.Event) {
 	}
 }
 
-// deadLimit is how long after its program's end a pane may seem to live: as long
-// as a child of the program holds the terminal it does, and the patrol sees to it.
+// deadLimit is how long a pane may seem alive after its program's end. It does while
+// a child of the program holds the terminal; the patrol finds that.
 const deadLimit = 2 * time.Second
 
-// follow waits for the end of a session's program and tells what tmux says then.
+// follow waits for the end of a session's program and reports how it ended, as tmux
+// has it.
 func (w *watch) follow(v pane) {
 	if proc, err := proctree.Get(v.pid); err == nil {
-		_ = proctree.Ended(w.ctx, proc) // whatever it says, tmux is asked next
+		_ = proctree.Ended(w.ctx, proc) // tmux is asked next in any case
 	}
 	if w.ctx.Err() != nil {
 		return
@@ -149,14 +149,14 @@ func (w *watch) follow(v pane) {
 func (w *watch) ended(v pane, exit *runtime.Exit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.known[v.name] != v.pid || w.over {
+	if w.known[v.name] != v.pid || w.stopped {
 		return
 	}
 	delete(w.known, v.name)
-	w.tell(runtime.Event{Kind: runtime.EventExited, Session: v.name, Time: time.Now(), Exit: exit})
+	w.send(runtime.Event{Kind: runtime.EventExited, Session: v.name, Time: time.Now(), Exit: exit})
 }
 
-// forget leaves a session to the next look.
+// forget leaves a session to the next list.
 func (w *watch) forget(v pane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

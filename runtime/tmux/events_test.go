@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// The end of a session that another process started, and of a program that was
-// relaunched, is told at once.
+// The end of a session of another process, and of a relaunched program, is reported
+// at once.
 func TestEndsAreTold(t *testing.T) {
 	b := newBackend(t)
 	p, other := b.provider(t), b.provider(t)
@@ -58,7 +58,7 @@ func TestEndsAreTold(t *testing.T) {
 			t.Fatalf("%+v %+v", e, e.Exit)
 		}
 	case <-ctx.Done():
-		t.Fatal("nothing is told")
+		t.Fatal("no event")
 	}
-	t.Logf("told after %v", time.Since(begin))
+	t.Logf("reported after %v", time.Since(begin))
 }

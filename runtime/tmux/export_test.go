@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// Ask returns what a format is on the server.
+// Ask expands a format on the server.
 func Ask(t testing.TB, socket, format string) string { t.Helper(); return AskAt(t, socket, "", format) }
 
-// AskAt returns what a format is for a target.
+// AskAt expands a format for a target.
 func AskAt(t testing.TB, socket, target, format string) string {
 	t.Helper()
 	args := []string{"-S", socket, "display-message", "-p"}
@@ -23,12 +23,12 @@ func AskAt(t testing.TB, socket, target, format string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// KillServer ends the server when there is one.
+// KillServer kills the server if there is one.
 func KillServer(t testing.TB, socket string) {
 	t.Helper()
 	out, err := exec.Command("tmux", "-S", socket, "kill-server").CombinedOutput()
 	if err != nil && !strings.Contains(string(out), "no server running") && !strings.Contains(string(out), "error connecting") &&
-		!strings.Contains(string(out), "server exited") { // it was ending
+		!strings.Contains(string(out), "server exited") { // it was exiting
 		t.Errorf("kill tmux: %s", out)
 	}
 }

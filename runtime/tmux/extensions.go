@@ -10,13 +10,12 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// idleQuiet is how long a prompt must have stood unchanged to count.
+// idleQuiet is how long a prompt must be unchanged to count.
 const idleQuiet = 1500 * time.Millisecond
 
-// WaitForIdle implements runtime.IdleWaitProvider: the ready prefix of the
-// session's start stands on a screen that did not change for 1.5 s, and no
-// dialog is open. Without a prefix nothing proves idleness, and the time runs
-// out.
+// WaitForIdle implements runtime.IdleWaitProvider: the session's ready prefix is on a
+// screen that has not changed for 1.5 s, and no dialog is open. Without a prefix it
+// always times out.
 func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Duration) error {
 	inner, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -42,8 +41,8 @@ func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Du
 	}
 }
 
-// Exec implements runtime.ExecProvider: the box of a session is this machine,
-// in the work dir and with the environment of its program.
+// Exec implements runtime.ExecProvider: on this machine, in the work dir and with the
+// environment of the session's program.
 func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
 	v, err := p.live(ctx, name)
 	if err != nil {
@@ -60,12 +59,12 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	return out, code, nil
 }
 
-// programEnv reads the environment of a session's program once the launch file
-// has set it.
+// programEnv reads the environment of a session's program once the launch file has
+// set it.
 func programEnv(ctx context.Context, pid int) (map[string]string, error) {
 	for {
 		env, err := proctree.Environ(pid)
-		if err != nil || env[markVar] != "" {
+		if err != nil || env[markerVar] != "" {
 			return env, err
 		}
 		if err := sleep(ctx, echoStep); err != nil {
@@ -93,7 +92,7 @@ func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]ru
 	out := make([]runtime.LiveRuntime, 0, len(roots))
 	for _, r := range roots {
 		out = append(out, runtime.LiveRuntime{
-			SessionID: r.Env[markVar], Session: r.Env["GC_SESSION_NAME"], City: r.City(), Epoch: r.Epoch(), PID: r.PID,
+			SessionID: r.Env[markerVar], Session: r.Env["GC_SESSION_NAME"], City: r.City(), Epoch: r.Epoch(), PID: r.PID,
 			Provider: "tmux", Tracked: tracked[r.PID], Start: r.Start,
 		})
 	}
@@ -103,7 +102,7 @@ func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]ru
 // TerminateRuntime implements runtime.ProcessTableScanner.
 func (p *Provider) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) error {
 	if r.City == "" {
-		return fmt.Errorf("end process %d: it belongs to no city", r.PID)
+		return fmt.Errorf("end process %d: no city owns it", r.PID)
 	}
 	if err := proctree.End(ctx, r.PID, r.Start, r.SessionID, p.o.StopGrace); err != nil {
 		return fmt.Errorf("end process %d: %w", r.PID, err)

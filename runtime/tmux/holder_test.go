@@ -16,8 +16,8 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-// What connections share goes with the last of them, also when that is killed;
-// sessions stay. The server goes with the last session, and its socket.
+// What connections share is removed with the last of them, even if that is killed;
+// sessions stay. The server and its socket are removed with the last session.
 func TestHolderGoesWithTheLastConnection(t *testing.T) {
 	b := newBackend(t)
 	first, second := b.provider(t), b.provider(t)
@@ -54,8 +54,8 @@ func TestHolderGoesWithTheLastConnection(t *testing.T) {
 	}
 }
 
-// connectVar makes the test binary another process with a connection to the
-// socket that it names.
+// connectVar makes the test binary another process with a connection to the named
+// socket.
 const connectVar = "GC_TMUX_TEST_CONNECT"
 
 func connectAndStay(socket string) {
@@ -71,8 +71,8 @@ func connectAndStay(socket string) {
 	os.Exit(1)
 }
 
-// A connection goes with its process, whenever that is killed: before it, in
-// the middle of it, or later.
+// A connection ends with its process, whether that is killed before, during or after
+// connecting.
 func TestConnectionGoesWithItsProcess(t *testing.T) {
 	b := newBackend(t)
 	begin(t, b.provider(t), "a", "exec cat")
@@ -87,7 +87,7 @@ func TestConnectionGoesWithItsProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := bufio.NewReader(out)
-		for range i % 10 { // eight queries, the connection
+		for range i % 10 { // eight queries, then the connection
 			if line, err := lines.ReadString('\n'); line != "<nil>\n" {
 				t.Fatalf("%q, %v", line, err)
 			}
@@ -105,7 +105,7 @@ func TestConnectionGoesWithItsProcess(t *testing.T) {
 	}
 }
 
-// ask runs a command of tmux beside the provider.
+// ask runs a tmux command outside the provider.
 func (b backend) ask(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-S", b.socket}, args...)...).CombinedOutput()

@@ -25,8 +25,8 @@ func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, er
 	return runtime.LastLines(text, lines), nil
 }
 
-// capture reads the screen, and above it as much of the scrollback as lines
-// are asked for; fromTop: all of it, -n: n lines, 0: none.
+// capture reads the screen, with lines of scrollback above it; fromTop: all of it,
+// -n: n lines, 0: none.
 func (p *Provider) capture(ctx context.Context, target string, above string) (string, error) {
 	got, err := p.query(ctx, "capture-pane", "-p", "-t", target, "-S", above)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
 	return bestEffort("clear", name, err)
 }
 
-// ownName is tmux's name of a key that it spells differently from the contract.
+// ownName maps keys that tmux spells differently from the contract.
 func ownName(key string) (name string, ok bool) {
 	switch key {
 	case "esc":
@@ -122,8 +122,8 @@ func (p *Provider) pressKeys(ctx context.Context, target string, keys []string) 
 	return err
 }
 
-// lockInput makes the caller the only writer of the session: among those of
-// this provider in the order of their calls, and against other processes.
+// lockInput makes the caller the only writer of the session: within this provider in
+// the order of the calls, and against other processes.
 func (p *Provider) lockInput(ctx context.Context, name string) (release func(), err error) {
 	v, _ := p.input.LoadOrStore(name, make(chan struct{}, 1))
 	token := v.(chan struct{})
@@ -140,14 +140,14 @@ func (p *Provider) lockInput(ctx context.Context, name string) (release func(), 
 	return func() { unlock(); <-token }, nil
 }
 
-// Times of a nudge; the multiplexer's transaction has the same.
+// Times of a nudge, as in the multiplexer's.
 const (
-	dialogPatience = 30 * time.Second       // for a dialog to go away
-	dialogStep     = 250 * time.Millisecond // between two looks at it
-	echoStep       = 15 * time.Millisecond  // between two looks at the screen
-	echoLimit      = 2 * time.Second        // for the text to show up
-	noEcho         = 300 * time.Millisecond // of an unchanged screen: it will not
-	burst          = 150 * time.Millisecond // agents take Enter sooner for a newline
+	dialogPatience = 30 * time.Second       // for a dialog to close
+	dialogStep     = 250 * time.Millisecond // between two readings of it
+	echoStep       = 15 * time.Millisecond  // between two readings of the screen
+	echoLimit      = 2 * time.Second        // for the text to appear
+	noEcho         = 300 * time.Millisecond // of an unchanged screen: the program does not echo
+	burst          = 150 * time.Millisecond // agents treat an earlier Enter as a newline
 	takenLimit     = 2 * time.Second        // for the text to leave its line after Enter
 )
 
@@ -183,8 +183,8 @@ func (p *Provider) nudge(ctx context.Context, name string, content []runtime.Con
 	return r, nil
 }
 
-// typeText is the transaction: wait for dialogs, paste, wait for the echo,
-// Enter, look whether the text was taken. Nobody else types meanwhile.
+// typeText does the whole nudge: wait for dialogs, paste, wait for the echo, press
+// Enter, check whether the text was taken. The caller holds the input.
 func (p *Provider) typeText(ctx context.Context, name, target, text string, patience time.Duration) (runtime.Receipt, error) {
 	release, err := p.lockPastDialogs(ctx, name, target, patience)
 	if err != nil {
@@ -221,14 +221,13 @@ func (p *Provider) typeText(ctx context.Context, name, target, text string, pati
 		return runtime.Receipt{}, err
 	}
 	if !shown {
-		return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered, nothing could be seen"}, nil
+		return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered; the screen shows no effect"}, nil
 	}
 	return p.verify(ctx, target, standingAt{typed, lastWord(text), standing})
 }
 
-// lockPastDialogs takes the session's input when no dialog is open. While one
-// is, others may type: somebody has to answer it. nil when one still is after
-// patience.
+// lockPastDialogs takes the session's input when no dialog is open. While one is open
+// others may type, to answer it. It returns nil if one is still open after patience.
 func (p *Provider) lockPastDialogs(ctx context.Context, name, target string, patience time.Duration) (release func(), err error) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -257,12 +256,12 @@ var buffers atomic.Int64
 // chunk is how many bytes of a paste go into one command.
 const chunk = 16 << 10
 
-// paste types text through a buffer, bracketed when the program asked for it.
+// paste types text through a buffer, bracketed if the program asked for that.
 func (p *Provider) paste(ctx context.Context, target, text string) error {
 	if text == "" {
 		return nil
 	}
-	release, err := p.noticing(ctx) // tmux 3.4 and later tell of every buffer
+	release, err := p.noticing(ctx) // tmux 3.4 and later send notices of buffers
 	if err != nil {
 		return convert(err)
 	}
@@ -283,7 +282,7 @@ func (p *Provider) paste(ctx context.Context, target, text string) error {
 	return err
 }
 
-// lastWord is the end of the text as it must show up on a screen.
+// lastWord returns the end of the text as it must appear on a screen.
 func lastWord(text string) string {
 	f := strings.Fields(text)
 	if len(f) == 0 {
@@ -293,8 +292,8 @@ func lastWord(text string) string {
 	return string(r[max(0, len(r)-12):])
 }
 
-// waitEcho waits until the end of the text is on the screen more often than
-// before, and returns that screen; false when it will not come.
+// waitEcho waits until the screen shows the end of the text more often than before,
+// and returns that screen; false if it will not.
 func (p *Provider) waitEcho(ctx context.Context, target, before, end string) (screen string, shown bool, err error) {
 	begin, last, since := time.Now(), before, time.Now()
 	count := strings.Count(before, end)
@@ -317,14 +316,14 @@ func (p *Provider) waitEcho(ctx context.Context, target, before, end string) (sc
 	}
 }
 
-// standingAt is where a typed text was seen before Enter.
+// standingAt is where the typed text was before Enter.
 type standingAt struct {
 	screen   string
 	end      string // of the text
-	atCursor bool   // on the cursor's line; else somewhere on the screen
+	atCursor bool   // on the cursor's line; else anywhere on the screen
 }
 
-// left reports whether the text is gone from where it stood.
+// left reports whether the text is gone from there.
 func (s standingAt) left(screen, cursorLine string) bool {
 	if s.atCursor {
 		return !strings.Contains(cursorLine, s.end)
@@ -342,7 +341,7 @@ func (s standingAt) left(screen, cursorLine string) bool {
 	return stood
 }
 
-// verify looks whether the text left the place where it stood before Enter.
+// verify checks whether the text left its place after Enter.
 func (p *Provider) verify(ctx context.Context, target string, typed standingAt) (runtime.Receipt, error) {
 	begin := time.Now()
 	for {
@@ -358,9 +357,9 @@ func (p *Provider) verify(ctx context.Context, target string, typed standingAt) 
 			return runtime.Receipt{State: runtime.Submitted}, nil
 		case time.Since(begin) <= takenLimit:
 		case typed.atCursor:
-			return runtime.Receipt{State: runtime.Drafted, Detail: "the text still stands on the cursor's line"}, nil
+			return runtime.Receipt{State: runtime.Drafted, Detail: "the text is still on the cursor's line"}, nil
 		default:
-			return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered, and the text stands where it stood"}, nil
+			return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered; the text did not move"}, nil
 		}
 		if err := sleep(ctx, echoStep); err != nil {
 			return runtime.Receipt{}, err

@@ -15,8 +15,8 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-// A tmux that is killed takes its sessions along; that is said, and a start
-// brings up a new one.
+// A killed tmux takes its sessions with it; this is reported, and a start starts a
+// new server.
 func TestServerKilled(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)
@@ -31,7 +31,7 @@ func TestServerKilled(t *testing.T) {
 	begin(t, p, "a", "exec cat")
 }
 
-// The same when the connection was in use.
+// The same with a connection in use.
 func TestServerKilledUnderAConnection(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)
@@ -48,7 +48,7 @@ func TestServerKilledUnderAConnection(t *testing.T) {
 	begin(t, p, "a", "exec cat")
 }
 
-// A program whose parent, the server, is killed at one step of the start.
+// The server, a program's parent, is killed at one step of the start.
 func TestServerKilledInTheMiddleOfAStart(t *testing.T) {
 	const kill, stay = `kill -9 $PPID; `, `trap '' HUP; sleep 1000 & wait`
 	for name, cfg := range map[string]runtime.Config{
@@ -82,7 +82,7 @@ func TestServerKilledInTheMiddleOfAStart(t *testing.T) {
 	}
 }
 
-// A server that is killed between two starts' first look and their creation.
+// A server is killed between two starts' first query and their creation.
 func TestServerKilledBeforeCreation(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)
@@ -100,7 +100,7 @@ func TestServerKilledBeforeCreation(t *testing.T) {
 	}
 }
 
-// A nudge says that the session is dead.
+// The nudge's receipt is Dead.
 func TestServerKilledInTheMiddleOfANudge(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)
@@ -118,7 +118,7 @@ func TestServerKilledInTheMiddleOfANudge(t *testing.T) {
 	begin(t, p, "a", "exec cat")
 }
 
-// People are told, and get their terminal back.
+// Attach returns an error and restores the terminal.
 func TestServerKilledWhileAttached(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)
@@ -148,7 +148,7 @@ func TestServerKilledWhileAttached(t *testing.T) {
 	begin(t, p, "a", "exec cat")
 }
 
-// begin starts a session, which runs then.
+// begin starts a session and checks that it runs.
 func begin(t *testing.T, p *tmux.Provider, name, command string) {
 	t.Helper()
 	if err := p.Start(t.Context(), name, runtime.Config{WorkDir: t.TempDir(), Command: command}); err != nil {
@@ -159,7 +159,7 @@ func begin(t *testing.T, p *tmux.Provider, name, command string) {
 	}
 }
 
-// kill kills the server; it returns when it is gone.
+// kill kills the server and waits for its end.
 func (b backend) kill(t testing.TB) {
 	t.Helper()
 	pid := b.signal(t, syscall.SIGKILL)

@@ -15,10 +15,10 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// encodeText makes any bytes fit for an option or a variable.
+// encodeText encodes any bytes for an option or a variable.
 func encodeText(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 
-// decodeText undoes encodeText; "" for anything else.
+// decodeText reverses encodeText; "" for anything else.
 func decodeText(s string) string {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil {
@@ -27,7 +27,7 @@ func decodeText(s string) string {
 	return string(b)
 }
 
-// isVariable reports names that a shell can export.
+// isVariable reports whether a shell can export the name.
 func isVariable(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -41,10 +41,10 @@ func isVariable(s string) bool {
 	return s != ""
 }
 
-// launchFile writes the file that starts a session's program: it removes
-// itself, sets exactly the environment, and becomes the command. Going through
-// a file keeps values out of the process table and lines of any length whole.
-func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token string) (string, error) {
+// launchFile writes the file that starts a session's program: it removes itself, sets
+// exactly the environment, and executes the command. The file keeps values out of the
+// process table and allows lines of any length.
+func (p *Provider) launchFile(name string, cfg runtime.Config, marker, token string) (string, error) {
 	line, err := driver.CommandLine(name, cfg)
 	if err != nil {
 		return "", err
@@ -52,7 +52,7 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token strin
 	env := runtime.Environment(p.o.Environ, cfg.BaseEnv, cfg.Env)
 	var b strings.Builder
 	b.WriteString("rm -f -- \"$0\"\n")
-	// tmux would go elsewhere when it is not there any more.
+	// tmux would start elsewhere if the directory is gone.
 	fmt.Fprintf(&b, "cd -- %s || exit 126\n", shell.Quote(cmp.Or(cfg.WorkDir, "/")))
 	login := "/bin/sh"
 	for _, kv := range env {
@@ -60,7 +60,7 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token strin
 		if !isVariable(k) {
 			return "", fmt.Errorf("variable %q cannot be set through a shell", k)
 		}
-		if k == "TERM" || k == "COLORTERM" || k == markVar {
+		if k == "TERM" || k == "COLORTERM" || k == markerVar {
 			continue
 		}
 		if k == "SHELL" && v != "" {
@@ -68,7 +68,7 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token strin
 		}
 		fmt.Fprintf(&b, "export %s=%s\n", k, shell.Quote(v))
 	}
-	fmt.Fprintf(&b, "export %s=%s COLORTERM=truecolor\n", markVar, shell.Quote(mark))
+	fmt.Fprintf(&b, "export %s=%s COLORTERM=truecolor\n", markerVar, shell.Quote(marker))
 	b.WriteString("unset OLDPWD PWD\n")
 	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
 		b.WriteString("unset PATH\n")
@@ -95,8 +95,8 @@ func (p *Provider) launchFile(name string, cfg runtime.Config, mark, token strin
 
 const launchPrefix = "launch-"
 
-// forget removes the launch files of an incarnation whose program did not come
-// to do so itself, and reports whether there was one.
+// forget removes the launch files of an incarnation whose program did not run them,
+// and reports whether there were any.
 func (p *Provider) forget(token string) (was bool) {
 	files, _ := filepath.Glob(filepath.Join(filepath.Dir(p.o.Socket), launchPrefix+token+"-*"))
 	for _, f := range files {
@@ -105,17 +105,17 @@ func (p *Provider) forget(token string) (was bool) {
 	return was
 }
 
-// launchArgs run the file with nothing of tmux's environment but TERM.
+// launchArgs run the file with TERM as the only variable from tmux.
 func launchArgs(file string) []string {
 	return []string{"/bin/sh", "-c", `exec env -i TERM="$TERM" /bin/sh ` + shell.Quote(file)}
 }
 
-// markVar is in the environment of every process of a session.
-const markVar = "GC_SESSION_ID"
+// markerVar is in the environment of every process of a session.
+const markerVar = "GC_SESSION_ID"
 
-// mark is the session id that config gave, or a random one.
-func mark(cfg runtime.Config) string {
-	if id := cfg.Env[markVar]; id != "" && !strings.ContainsAny(id, ",\n") {
+// marker returns the session id from config, or a random one.
+func marker(cfg runtime.Config) string {
+	if id := cfg.Env[markerVar]; id != "" && !strings.ContainsAny(id, ",\n") {
 		return id
 	}
 	return "tmux-" + rand.Text()

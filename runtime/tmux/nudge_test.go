@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// painter shows what is typed on the fifth row and keeps the cursor at the top.
-// deaf: Enter does nothing; taking: it clears the row; blind: nothing is shown.
+// painter shows what is typed on the fifth row and keeps the cursor at the top. deaf:
+// Enter does nothing; taking: it clears the row; blind: nothing is shown.
 const painter = `#!/bin/bash
 stty raw -echo
 printf '\033[2Jready\033[H'
@@ -22,7 +22,7 @@ while IFS= read -rsn1 -d '' k; do
 done
 `
 
-// A receipt needs evidence: a cursor that stands elsewhere is none.
+// A receipt needs evidence; a cursor elsewhere is none.
 func TestNudgeNeedsEvidence(t *testing.T) {
 	p := newBackend(t).provider(t)
 	dir := t.TempDir()

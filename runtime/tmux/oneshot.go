@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// oneShot runs each command in a client of its own.
+// oneShot runs each command in its own client process.
 type oneShot struct{ p *Provider }
 
-// separator stands between two commands.
+// separator separates two commands.
 const separator = ";"
 
-// private reports whether the words of a command may hold what is not for the
-// process table; they go through a file.
+// private reports whether a command may hold something that must not be in the
+// process table; such commands go through a file.
 func private(command string) bool {
 	return command == "set-buffer" || command == "set-environment" || command == "send-keys"
 }
@@ -47,7 +47,7 @@ func (o oneShot) run(ctx context.Context, words ...string) ([]string, error) {
 	return lines, err
 }
 
-// arguments are the words of one command as the command line takes them.
+// arguments returns the words of one command for the command line.
 func arguments(words []string) []string {
 	args := make([]string, len(words))
 	for i, w := range words {
@@ -101,8 +101,8 @@ func (o oneShot) commands(ctx context.Context, args []string) ([]string, error) 
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), nil
 }
 
-// scratch is a file without a name, for what a client says. The end of a pipe
-// would not come before the server, which has it, too, lets it go.
+// scratch returns an unnamed file for a client's output. A pipe would stay open until
+// the server, which inherits it, closes it.
 func (o oneShot) scratch() (*os.File, error) {
 	f, err := os.CreateTemp(filepath.Dir(o.p.o.Socket), "answer-*") // 0600
 	if err != nil {
@@ -115,7 +115,7 @@ func (o oneShot) scratch() (*os.File, error) {
 	return f, nil
 }
 
-// written is all that a file holds.
+// written returns the content of a file.
 func written(f *os.File) (string, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", err

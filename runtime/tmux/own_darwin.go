@@ -2,5 +2,5 @@ package tmux
 
 import "syscall"
 
-// childAttr is of a client. Keys for gc are not for it.
+// childAttr keeps gc's terminal signals from a client.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

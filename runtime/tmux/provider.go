@@ -1,13 +1,12 @@
-// Package tmux is the runtime provider over a tmux server of its own, tmux 3.0
-// and later.
+// Package tmux is the runtime provider over its own tmux server, tmux 3.0 and later.
 //
-// Its invariant: whoever asks much keeps one control-mode connection, so that no
-// process is spawned for a query; and "no session" is said only when tmux says
-// so or nobody listens at the socket. A tmux that hangs is
-// ErrBackendUnreachable. It serves cities whose people want to stay in tmux.
+// Its invariant: a busy process keeps one control-mode connection, so that queries
+// start no process; and it answers "no session" only if tmux says so or no server
+// listens at the socket. A tmux that hangs is ErrBackendUnreachable. It never touches
+// the user's own tmux. It serves cities whose users want to stay in tmux; only cmd/gc
+// makes one.
 //
-// What it cannot do, as Capabilities say or as noted here: activity counts
-// whole seconds.
+// Activity has a resolution of one second.
 package tmux
 
 import (
@@ -29,10 +28,10 @@ import (
 // Options configure a Provider.
 type Options struct {
 	Socket string // path of the server's socket; private to the city
-	Binary string // "tmux" of PATH when empty
+	Binary string // "tmux" in PATH if empty
 
-	// Environ is the environment that sessions inherit the contract's
-	// variables from; nil: this process's.
+	// Environ is the environment from which sessions inherit variables; nil: this
+	// process's.
 	Environ   []string
 	StopGrace time.Duration // between TERM and KILL; 0 = 5 s
 	Limits    driver.Limits
@@ -47,17 +46,17 @@ type Provider struct {
 
 	starts    driver.Starts
 	mu        sync.Mutex
-	conn      *control       // nil until enough was asked
-	opening   bool           // a connection is under way
-	closed    bool           // by Close: no connection is kept any more
-	notBefore time.Time      // of the next connection
-	pause     time.Duration  // after the next try
+	conn      *control       // nil until there were enough queries
+	opening   bool           // a connection is being made
+	closed    bool           // by Close: no new connection
+	notBefore time.Time      // earliest time of the next connection
+	pause     time.Duration  // after the next attempt
 	asked     int            // queries made without a connection
 	watches   []*watch       // subscriptions to events
-	tasks     sync.WaitGroup // connections under way
+	tasks     sync.WaitGroup // connections being made
 
-	input   sync.Map // name → chan struct{} of one token: who has it may type
-	unknown sync.Map // targets of dead panes whose status tmux never told
+	input   sync.Map // name → chan struct{} with one token: its holder may type
+	unknown sync.Map // targets of dead panes whose status tmux never reported
 }
 
 var (
@@ -73,7 +72,7 @@ var (
 	_ runtime.ServerLifecycleProvider = (*Provider)(nil)
 )
 
-// New checks that tmux is there and returns a provider. Nothing is started.
+// New finds tmux and returns a provider. It starts nothing.
 func New(o Options) (*Provider, error) {
 	if o.Binary == "" {
 		o.Binary = "tmux"
@@ -111,16 +110,16 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 	}
 }
 
-// errNoServer says that nobody listens at the socket.
+// errNoServer means that no server listens at the socket.
 var errNoServer = errors.New("no tmux server is running")
 
-// serverArgs come before every command of the binary. Any of them may find
-// that it is the first and start the server: with our settings in every case.
+// serverArgs are the arguments before every command. Any command may be the one that
+// starts the server, which must read our settings.
 func (p *Provider) serverArgs(more ...string) []string {
 	return append([]string{"-u", "-f", p.settingsFile(), "-S", p.o.Socket}, more...)
 }
 
-// environ is what the server itself gets: nothing that sessions could see.
+// environ is the environment of the server itself; sessions do not see it.
 func (p *Provider) environ() []string {
 	env := []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8", "HOME=/"}
 	for _, kv := range p.o.Environ {
@@ -131,7 +130,7 @@ func (p *Provider) environ() []string {
 	return env
 }
 
-// convert maps tmux's errors to the contract's, here and nowhere else.
+// convert maps tmux's errors to the contract's. Nothing else does.
 func convert(err error) error {
 	var refused *commandError
 	switch {
@@ -157,14 +156,14 @@ func convert(err error) error {
 
 func gone(err error) bool { return errors.Is(err, runtime.ErrSessionNotFound) }
 
-// pane is what tmux knows of one session.
+// pane is what tmux knows about one session.
 type pane struct {
 	name     string
 	target   string // of this incarnation, see [incarnation]
 	token    string
 	pid      int
 	dead     bool
-	known    bool // how it died is known
+	known    bool // its exit status is known
 	code     int
 	signal   int
 	died     time.Time
@@ -172,10 +171,10 @@ type pane struct {
 	attached int
 	workDir  string
 	ready    string // the ready prefix of its start
-	mark     string // GC_SESSION_ID of the session's processes
+	marker   string // GC_SESSION_ID of the session's processes
 }
 
-// paneFormat ends with the name; the others hold no comma.
+// paneFormat ends with the name; the other fields hold no comma.
 const paneFormat = "#{window_name},#{pane_pid},#{pane_dead},#{pane_dead_status},#{pane_dead_signal},#{pane_dead_time}," +
 	"#{window_activity},#{session_attached},#{@gc_mark},#{@gc_workdir},#{@gc_ready},#{session_name}"
 
@@ -187,7 +186,7 @@ func parsePane(line string) (pane, bool) {
 	name, ok := decodeName(f[11])
 	return pane{
 		target: incarnation(name, f[0]), token: f[0], pid: number(f[1]), dead: f[2] == "1", known: f[3] != "" || f[4] != "", code: number(f[3]), signal: number(f[4]), died: seconds(f[5]),
-		activity: seconds(f[6]), attached: number(f[7]), mark: f[8], workDir: decodeText(f[9]), ready: decodeText(f[10]), name: name,
+		activity: seconds(f[6]), attached: number(f[7]), marker: f[8], workDir: decodeText(f[9]), ready: decodeText(f[10]), name: name,
 	}, ok
 }
 
@@ -206,9 +205,9 @@ func seconds(s string) time.Time {
 	return time.Time{}
 }
 
-// statusLimit is how long a dead pane may be without its status: tmux sees the
-// end of the output before it has collected the process. Before 3.3 it never
-// tells a signal, which is waited for once.
+// statusLimit is how long a dead pane may lack its status: tmux sees the end of the
+// output before it has waited for the process. Before 3.3 it never reports a signal;
+// that is waited for once.
 const statusLimit = 3 * time.Second
 
 // get returns the session that a target names.
@@ -234,7 +233,7 @@ func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 			return v, nil
 		}
 		if look%looksUncollected == 0 {
-			_, _ = p.query(ctx, "run-shell", "-b", "true") // or it stays unknown
+			_, _ = p.query(ctx, "run-shell", "-b", "true") // its end makes tmux wait for all children
 		}
 		if err := sleep(ctx, echoStep); err != nil {
 			return pane{}, convert(err)
@@ -242,12 +241,11 @@ func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 	}
 }
 
-// looksUncollected is after how many looks tmux must have missed the signal of
-// a child's end, as it does once in some hundred times. Then it collects all
-// when the next child ends.
+// looksUncollected is after how many queries tmux must have missed a SIGCHLD, as it
+// does about once in a hundred times. It waits for all children at the next one.
 const looksUncollected = 8
 
-// live returns the session of the name when its program runs.
+// live returns the session of the name if its program runs.
 func (p *Provider) live(ctx context.Context, name string) (pane, error) {
 	v, err := p.get(ctx, target(name))
 	if err == nil && v.dead {

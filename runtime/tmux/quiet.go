@@ -12,18 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tmux up to 3.6 crashes, and takes every session along, when it has a notice
-// for the control clients while one of them is just connecting (the client is
-// in the list before its state is made), or when one goes away in that moment.
-// So a connection is opened only while nothing else happens that makes notices:
-// sessions that begin or end, people that come or go, connections that end.
-// Every gc keeps to that by a lock beside the socket.
+// tmux up to 3.6 crashes, with every session in it, if it has a notice for control
+// clients while one of them is connecting (the client is in the list before its state
+// exists), or if one disconnects at that moment. So a connection is opened only while
+// nothing causes notices: sessions that start or end, people who attach or detach,
+// connections that close. Every gc process follows this through a lock beside the
+// socket.
 
-// quietLimit is how long a connection waits for its moment, and others for it.
+// quietLimit is how long a connection waits for the lock, and others wait for it.
 const quietLimit = 500 * time.Millisecond
 
-// quiet takes the lock alone, to open a connection. Who comes after it waits;
-// it waits for those that are there, but not long: a person stays for hours.
+// quiet takes the lock exclusively, to open a connection. It waits briefly for
+// current holders, and later callers wait for it; an attached user may hold the lock
+// for hours.
 func (p *Provider) quiet(ctx context.Context) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, quietLimit)
 	defer cancel()
@@ -35,7 +36,7 @@ func (p *Provider) quiet(ctx context.Context) (release func(), err error) {
 	return p.lock(ctx, "lock", unix.LOCK_EX)
 }
 
-// noticing takes the lock together with others, for what makes notices.
+// noticing takes the lock shared, for whatever causes notices.
 func (p *Provider) noticing(ctx context.Context) (release func(), err error) {
 	done, err := p.lock(ctx, "turn", unix.LOCK_SH)
 	if err != nil {
@@ -45,16 +46,16 @@ func (p *Provider) noticing(ctx context.Context) (release func(), err error) {
 	return p.lock(ctx, "lock", unix.LOCK_SH)
 }
 
-// slots is how many locks all sessions share for their input.
-const slots = 64
+// inputLocks is how many input locks all sessions share.
+const inputLocks = 64
 
-// typing takes the lock of a session's input, against every gc process.
+// typing takes the lock of a session's input, against other gc processes.
 func (p *Provider) typing(ctx context.Context, name string) (release func(), err error) {
 	sum := sha256.Sum256([]byte(name))
-	return p.lock(ctx, fmt.Sprintf("input-%02d", sum[0]%slots), unix.LOCK_EX)
+	return p.lock(ctx, fmt.Sprintf("input-%02d", sum[0]%inputLocks), unix.LOCK_EX)
 }
 
-// lockStep is the pause between two tries of a lock.
+// lockStep is the interval between attempts to take a lock.
 const lockStep = 2 * time.Millisecond
 
 func (p *Provider) lock(ctx context.Context, name string, how int) (release func(), err error) {

@@ -9,8 +9,8 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-// Connections come and go while sessions begin and end: the server outlives it.
-// tmux up to 3.6 crashes when it has a notice for a client that is connecting.
+// A server survives connections that open and close while sessions start and end.
+// tmux up to 3.6 crashes if it has a notice for a client that is connecting.
 func TestConnectionsComeAndGo(t *testing.T) {
 	b := newBackend(t)
 	first := b.provider(t)

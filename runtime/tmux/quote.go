@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// quoteLine makes one line of words for tmux's command parser. Every byte that
-// could mean something to it is written as an octal escape.
+// quoteLine makes one line of words for tmux's command parser, which is not a shell.
+// Every byte that could have a meaning to it is written as an octal escape.
 func quoteLine(words []string) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -33,26 +33,26 @@ func quoteWord(b *strings.Builder, w string) {
 	b.WriteByte('"')
 }
 
-// encodeName turns a session name of ours into one of tmux's, which cannot
-// hold "." or ":". Different names stay different: "+" is in none of ours.
+// encodeName makes a tmux session name, which cannot hold "." or ":", from a
+// session's name. Different names stay different: ours never hold "+".
 func encodeName(name string) string { return strings.ReplaceAll(name, ".", "+2e") }
 
-// decodeName undoes encodeName. ok is false for a session that is not ours.
+// decodeName reverses encodeName. ok is false for a session that is not ours.
 func decodeName(enc string) (name string, ok bool) {
 	name = strings.ReplaceAll(enc, "+2e", ".")
 	return name, !strings.Contains(name, "+")
 }
 
-// target names exactly one session.
+// target addresses exactly one session.
 func target(name string) string { return "=" + encodeName(name) + ":" }
 
-// incarnation names one start of a session, which has its token as the name of
-// its window. tmux's own ids begin anew with every server.
+// incarnation addresses one start of a session, whose window is named by its token.
+// tmux's own ids restart with every server.
 func incarnation(name, token string) string { return target(name) + "=" + token }
 
-// ifSession is the command that carries out another one on a session, named as
-// tmux does, when the format is true of it. Without the session tmux would ask
-// the format of any other one, so that its name is in it.
+// ifSession returns the command that runs another one on a session, given its tmux
+// name, if the format is true for it. Without the session tmux would evaluate the
+// format for any other one, so the condition includes the name.
 func ifSession(enc, format, command string) []string {
 	to := "=" + enc + ":"
 	return []string{"if-shell", "-F", "-t", to, "#{&&:#{==:#{session_name}," + enc + "}," + format + "}", quoteLine([]string{command, "-t", to})}

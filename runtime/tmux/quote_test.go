@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Distinct names of ours are distinct names of tmux's, and come back.
+// Different names stay different in tmux, and decode to themselves.
 func TestNamesAreEncodedWithoutCollision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gen := rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9._-]{0,20}`)

@@ -8,9 +8,8 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-// A start replaces an ended session of its own name and no other: also while a
-// person looks at one, whom tmux would ask in place of a session that is not
-// there.
+// A start replaces an ended session of its own name and no other, even while someone
+// is attached to another one, which tmux would take in place of a missing session.
 func TestStartBesideAnEndedSession(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)

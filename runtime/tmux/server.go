@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// The server begins with the first session and ends with the last, which is
-// tmux's own doing (exit-empty) and the only way that nobody is met by
-// surprise. A session whose program has ended counts: its last screen can be
-// read. So do the connections, by the session that they share, the holder.
+// The server starts with the first session and exits with the last. tmux does that by
+// itself (exit-empty); a server that gc killed could be in use by another process. A
+// session whose program has ended counts, because its last screen can be read. So do
+// connections, by the session that they share, the holder.
 //
-// Whoever makes a session may be the one that starts the server, and people who
-// attach by hand may be, too; so the settings are in a file that every command
-// names and that a server reads before anything else.
+// Any start of a session may start the server, and so may a person who attaches by
+// hand; so the settings are in a file that every command names and that a server
+// reads first.
 
-// holder is the session that connections are attached to; its program only
-// waits. "+" is in no name of ours.
+// holder is the session that connections attach to; its program only waits. Session
+// names of ours never hold "+".
 const holder = "+gc"
 
-// settings are the server's options. Those that an older tmux does not know
-// are passed over (-q).
+// settings are the server's options. An older tmux skips those that it does not know
+// (-q).
 var settings = [...][]string{
 	{"set-option", "-qs", "exit-empty", "on"},
 	{"set-option", "-qs", "escape-time", "20"},
@@ -31,7 +31,7 @@ var settings = [...][]string{
 	{"set-option", "-qg", "mouse", "off"},
 	{"set-option", "-qg", "update-environment", ""},
 	{"set-option", "-qg", "prefix", "C-b"},
-	// Or two keys within a millisecond are a paste and do not detach.
+	// Otherwise two keys within a millisecond are a paste and do not detach.
 	{"set-option", "-qg", "assume-paste-time", "0"},
 	{"set-option", "-qg", "status-interval", "0"},
 	{"set-option", "-qg", "status-left", " #{@gc_city} #{@gc_agent} "},
@@ -48,8 +48,8 @@ var settings = [...][]string{
 	{"set-option", "-qwg", "allow-rename", "off"},
 	{"set-option", "-qwg", "automatic-rename", "off"},
 	{"set-option", "-qwg", "aggressive-resize", "off"},
-	// With "latest" a new session gets the size of whoever is attached to
-	// another one. 3.3 crashes with "manual".
+	// With "latest" a new session gets the size of whoever is attached to another
+	// one. 3.3 crashes with "manual".
 	{"set-option", "-qwg", "window-size", "largest"},
 	{"unbind-key", "-a", "-T", "root"},
 	{"unbind-key", "-a", "-T", "prefix"},
@@ -57,15 +57,15 @@ var settings = [...][]string{
 	{"bind-key", "-T", "prefix", "C-b", "send-prefix"},
 }
 
-// hook ends the holder with the last connection, however that ends. 3.3 crashes
-// with destroy-unattached.
+// hook ends the holder with the last connection, however that ends. 3.3 crashes with
+// destroy-unattached.
 func hook() []string {
 	return []string{"set-hook", "-g", "client-detached", quoteLine(ifSession(holder, "#{==:#{session_attached},0}", "kill-session"))}
 }
 
 func (p *Provider) settingsFile() string { return p.o.Socket + ".conf" }
 
-// writeSettings puts the settings where a server that starts finds them.
+// writeSettings writes the settings where a starting server finds them.
 func (p *Provider) writeSettings() error {
 	var b strings.Builder
 	for _, s := range append(settings[:], hook()) {
@@ -93,12 +93,12 @@ func (p *Provider) writeSettings() error {
 }
 
 // ConfigureServer implements runtime.ServerLifecycleProvider. The server itself
-// comes with the first session.
+// starts with the first session.
 func (p *Provider) ConfigureServer(context.Context) error { return p.writeSettings() }
 
-// TeardownServer implements runtime.ServerLifecycleProvider. What ended, and is
-// kept for its last screen, goes; the server goes with it, when no other
-// process has a connection.
+// TeardownServer implements runtime.ServerLifecycleProvider. It removes ended
+// sessions that were kept for their last screen; the server exits with them unless
+// another process has a connection.
 func (p *Provider) TeardownServer(ctx context.Context) error {
 	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
 	if err != nil && !gone(err) {
@@ -124,7 +124,7 @@ func (p *Provider) TeardownServer(ctx context.Context) error {
 	return nil
 }
 
-// tidy removes the socket of a server that ended, for tmux leaves it. Best
+// tidy removes the socket of a server that exited, because tmux leaves it. Best
 // effort: a stale one does no harm.
 func (p *Provider) tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveLimit)
@@ -133,12 +133,12 @@ func (p *Provider) tidy(ctx context.Context) {
 	if err != nil && !gone(err) || len(lines) > 0 {
 		return
 	}
-	for !errors.Is(p.listening(ctx), errNoServer) { // it ends when nobody asks
+	for !errors.Is(p.listening(ctx), errNoServer) { // it exits once nothing queries it
 		if sleep(ctx, echoStep) != nil {
 			return
 		}
 	}
-	release, err := p.quiet(ctx) // nobody starts a server now
+	release, err := p.quiet(ctx) // no server can be started meanwhile
 	if err != nil {
 		return
 	}

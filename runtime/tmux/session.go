@@ -84,7 +84,7 @@ func (v pane) alive(names []string) (bool, error) {
 	if v.dead {
 		return false, nil
 	}
-	members, err := proctree.Members(v.pid, v.pid, v.mark)
+	members, err := proctree.Members(v.pid, v.pid, v.marker)
 	if err != nil {
 		return false, err
 	}
@@ -110,7 +110,7 @@ func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, er
 	return slices.Compact(names), nil
 }
 
-// panes are the sessions whose program runs.
+// panes returns the sessions whose program runs.
 func (p *Provider) panes(ctx context.Context) ([]pane, error) {
 	lines, err := p.query(ctx, "list-panes", "-a", "-F", paneFormat)
 	if gone(err) {
@@ -137,7 +137,7 @@ func (p *Provider) GetLastActivity(ctx context.Context, name string) (time.Time,
 	return v.activity, nil
 }
 
-// exit is how the program ended; meaningless while it runs.
+// exit returns how the program ended; meaningless while it runs.
 func (v pane) exit() *runtime.Exit {
 	e := &runtime.Exit{Code: v.code, Reason: "exited", Time: v.died}
 	if e.Time.IsZero() {
@@ -164,7 +164,7 @@ func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, er
 	return v.exit(), nil
 }
 
-// metaVar is the variable of the session's environment that holds a key.
+// metaVar returns the variable of the session's environment that holds a key.
 func metaVar(key string) string { return "GCM_" + hex.EncodeToString([]byte(key)) }
 
 // SetMeta implements runtime.Provider.

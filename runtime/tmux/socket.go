@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// DefaultSocket is where the server of a city listens: GC_TMUX_SOCKET, else
-// $XDG_STATE_HOME/gc/tmux (~/.local/state/gc/tmux) and a name that the city's
-// folder gives. The folder is private to the user; no city meets another one's
-// sessions, nor those of the user's own tmux. city is an absolute path, "" for
-// sessions of no city.
+// DefaultSocket returns the socket of a city's server: GC_TMUX_SOCKET, else a name
+// derived from the city's directory in $XDG_STATE_HOME/gc/tmux
+// (~/.local/state/gc/tmux). That directory is private to the user; a city sees
+// neither another city's sessions nor those of the user's own tmux. city is an
+// absolute path, "" for sessions without a city.
 func DefaultSocket(getenv func(string) string, city string) (string, error) {
 	if s := getenv("GC_TMUX_SOCKET"); s != "" {
 		return filepath.Abs(s)
@@ -27,7 +27,7 @@ func DefaultSocket(getenv func(string) string, city string) (string, error) {
 	name := "default"
 	if city != "" {
 		sum := sha256.Sum256([]byte(city))
-		name = hex.EncodeToString(sum[:6]) // a socket's path has 107 bytes at most
+		name = hex.EncodeToString(sum[:6]) // a socket's path is limited to 107 bytes
 	}
 	return filepath.Join(state, "gc", "tmux", name), nil
 }

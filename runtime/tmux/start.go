@@ -27,15 +27,15 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 	})
 }
 
-// starter is one start, or one session that the hooks reach.
+// starter is one start, or one session that the hooks act on.
 type starter struct {
 	p      *Provider
 	name   string
 	cfg    runtime.Config
 	target string // of the incarnation
-	mark   string // of its processes
-	made   bool   // it was there
-	dead   bool   // its end was seen
+	marker string // GC_SESSION_ID of its processes
+	made   bool   // the session existed
+	dead   bool   // the session's end was seen
 }
 
 func (s *starter) hooks() driver.Hooks {
@@ -46,7 +46,7 @@ func (s *starter) hooks() driver.Hooks {
 	}
 }
 
-// defaultHistory is the scrollback when config names none.
+// defaultHistory is the scrollback if config has none.
 const defaultHistory = 100_000
 
 func (s *starter) create(ctx context.Context) error {
@@ -62,11 +62,11 @@ func (s *starter) create(ctx context.Context) error {
 	if err := s.p.writeSettings(); err != nil {
 		return err
 	}
-	// Not cut short by ctx: a session that nobody knows of must not stay.
+	// Not cut short by ctx: no unknown session may stay.
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
 	defer cancel()
 	token := rand.Text()
-	s.target, s.mark = incarnation(s.name, token), mark(s.cfg)
+	s.target, s.marker = incarnation(s.name, token), marker(s.cfg)
 	err := s.begin(ctx, detached, dir, token)
 	if err == nil {
 		err = driver.KeepComposer(detached, s.p, s.name, s.cfg.Composer)
@@ -90,7 +90,7 @@ func (s *starter) create(ctx context.Context) error {
 	return nil
 }
 
-// begin makes the session, on a server that it may have to start.
+// begin creates the session, starting the server if necessary.
 func (s *starter) begin(ctx, detached context.Context, dir, token string) error {
 	release, err := s.p.noticing(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *starter) begin(ctx, detached context.Context, dir, token string) error 
 		if err = s.place(detached, dir, token); !errors.Is(err, errLost) {
 			break
 		}
-		// The server ended, just then or before: what became of it is read.
+		// The server exited; find out what became of the session.
 		if _, gerr := s.p.get(detached, s.target); !gone(gerr) {
 			return gerr
 		}
@@ -114,23 +114,23 @@ func (s *starter) begin(ctx, detached context.Context, dir, token string) error 
 	return convert(err)
 }
 
-// tries is how many servers may end while a session is begun.
+// tries is how many servers may exit while a session is created.
 const tries = 10
 
-// endOrphans ends what a session that went with its server left. While another
-// one has its name, its processes may bear the same mark.
+// endOrphans ends what a session left behind when its server was killed. While
+// another session has its name, that one's processes may have the same marker.
 func (s *starter) endOrphans(ctx context.Context) error {
 	if _, err := s.p.live(ctx, s.name); !gone(err) {
 		return err
 	}
-	return proctree.Kill(ctx, proctree.Tree{ID: s.mark}.Members, s.p.o.StopGrace)
+	return proctree.Kill(ctx, proctree.Tree{ID: s.marker}.Members, s.p.o.StopGrace)
 }
 
-// place makes the session, in which the launch file is run, with all that
-// belongs to it, in the place of one of its name that has ended. It is one
-// list of commands, into which nobody comes.
+// place creates the session, which runs the launch file, with everything that belongs
+// to it, and replaces an ended one of its name. It is one list of commands, which
+// tmux runs without interruption.
 func (s *starter) place(ctx context.Context, dir, token string) error {
-	file, err := s.p.launchFile(s.name, s.cfg, s.mark, token)
+	file, err := s.p.launchFile(s.name, s.cfg, s.marker, token)
 	if err != nil {
 		return err
 	}
@@ -150,14 +150,14 @@ func (s *starter) place(ctx context.Context, dir, token string) error {
 	to := target(s.name)
 	list := [][]string{
 		ifSession(encodeName(s.name), "#{pane_dead}", "kill-session"),
-		{"set-option", "-g", "history-limit", strconv.Itoa(history)}, // read when a pane is made
+		{"set-option", "-g", "history-limit", strconv.Itoa(history)}, // read when a pane is created
 		append([]string{
 			"new-session", "-d", "-s", encodeName(s.name), "-n", token,
 			"-x", strconv.Itoa(cols), "-y", strconv.Itoa(rows), "-c", dir, "--",
 		}, launchArgs(file)...),
 	}
 	for _, o := range [][2]string{
-		{"@gc_mark", s.mark}, {"@gc_workdir", encodeText(dir)}, {"@gc_ready", encodeText(s.cfg.ReadyPromptPrefix)}, {"mouse", mouse},
+		{"@gc_mark", s.marker}, {"@gc_workdir", encodeText(dir)}, {"@gc_ready", encodeText(s.cfg.ReadyPromptPrefix)}, {"mouse", mouse},
 		{"@gc_city", cmp.Or(s.cfg.Env["GC_CITY_NAME"], s.cfg.Env["GC_CITY"])}, {"@gc_agent", s.cfg.Env["GC_AGENT"]},
 	} {
 		list = append(list, []string{"set-option", "-t", to, o[0], o[1]})
@@ -170,7 +170,7 @@ func (s *starter) place(ctx context.Context, dir, token string) error {
 	return err
 }
 
-// createLimit is how long tmux may take to make a session.
+// createLimit is how long tmux may take to create a session.
 const createLimit = 30 * time.Second
 
 func (s *starter) destroy(ctx context.Context) error {
@@ -184,10 +184,10 @@ func (s *starter) destroy(ctx context.Context) error {
 	return err
 }
 
-// end ends a session's tree and then the session.
+// end ends a session's process tree and then the session.
 func (p *Provider) end(ctx context.Context, v pane) error {
 	// The leader's own session counts only while the leader was not replaced.
-	tree := proctree.Tree{ID: v.mark}
+	tree := proctree.Tree{ID: v.marker}
 	if !v.dead && v.pid > 0 {
 		tree.Root, tree.SID = v.pid, v.pid
 		if proc, err := proctree.Get(v.pid); err == nil {
@@ -257,8 +257,8 @@ func (s *starter) nudge(ctx context.Context, text string) (runtime.Receipt, erro
 	return r, err
 }
 
-// Relaunch implements runtime.RelaunchProvider: tmux puts another program into
-// the pane. Metadata, size and scrollback stay.
+// Relaunch implements runtime.RelaunchProvider: tmux replaces the pane's program.
+// Metadata, size and scrollback stay.
 func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config) error {
 	v, err := p.get(ctx, target(name))
 	if err != nil {
@@ -267,7 +267,7 @@ func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config
 	if cfg.WorkDir == "" {
 		cfg.WorkDir = v.workDir
 	}
-	file, err := p.launchFile(name, cfg, v.mark, v.token)
+	file, err := p.launchFile(name, cfg, v.marker, v.token)
 	if err != nil {
 		return fmt.Errorf("relaunch %s: %w", name, err)
 	}

@@ -21,7 +21,7 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-// stressTime is how long the stress goes on: GC_STRESS, else a moment.
+// stressTime is how long the stress test runs: GC_STRESS, else a moment.
 func stressTime(t *testing.T) time.Duration {
 	s := os.Getenv("GC_STRESS")
 	if s == "" {
@@ -34,23 +34,23 @@ func stressTime(t *testing.T) time.Duration {
 	return d
 }
 
-// stress is a socket that many providers use at once, as the processes of many
-// people would: nothing but the socket and its locks is common to them.
+// stress is a socket that many providers use at once, as processes of many users
+// would: they share only the socket and its locks.
 type stress struct {
 	backend
 	until   time.Time
 	enough  func() bool
 	t       *testing.T
-	shared  atomic.Int32 // sessions of the name that all want: never two
+	shared  atomic.Int32 // sessions of sharedName: never two
 	wins    atomic.Int32
-	tearing atomic.Int32 // teardowns under way
-	torn    atomic.Int32 // and those that are over
+	tearing atomic.Int32 // teardowns that are running
+	torn    atomic.Int32 // and that have ended
 	attachs atomic.Int32
 	conns   atomic.Int32
 	servers sync.Map // pids of the servers that were seen
 }
 
-// worker is one of them.
+// worker is one of the providers.
 type worker struct {
 	*stress
 	rnd  *rand.Rand
@@ -58,15 +58,14 @@ type worker struct {
 	p    *tmux.Provider
 }
 
-// Many do everything there is to do.
+// Many workers do everything there is to do.
 func TestManyProvidersOfOneSocket(t *testing.T) {
 	s := newStress(t)
 	s.run(4, (*worker).round, func() bool { return s.wins.Load() > 0 && s.attachs.Load() > 0 && s.conns.Load() > 0 })
 	t.Logf("%d wins of the shared name, %d attaches, %d connections", s.wins.Load(), s.attachs.Load(), s.conns.Load())
 }
 
-// A few begin and end sessions, and with them the server, under each other's
-// feet.
+// A few workers start and end sessions, and with them the server, under each other.
 func TestServersThatComeAndGo(t *testing.T) {
 	s := newStress(t)
 	servers := func() (n int) {
@@ -81,8 +80,8 @@ func newStress(t *testing.T) *stress {
 	return &stress{backend: newBackend(t), t: t, until: time.Now().Add(stressTime(t))}
 }
 
-// run lets n workers do rounds until the time is over and enough was tried, and
-// looks for what is left.
+// run lets n workers do rounds until the time is up and enough was tried, and then
+// checks for leftovers.
 func (s *stress) run(n int, round func(*worker, context.Context) error, enough func() bool) {
 	s.t.Helper()
 	s.enough = enough
@@ -100,7 +99,8 @@ func (s *stress) run(n int, round func(*worker, context.Context) error, enough f
 	s.nothingLeft()
 }
 
-// over is when workers stop; not before enough was tried, nor a minute later.
+// over reports whether workers stop: not before enough was tried, and at most a
+// minute later.
 func (s *stress) over() bool {
 	return s.t.Failed() || time.Now().After(s.until) && (s.enough() || time.Since(s.until) > time.Minute)
 }
@@ -129,7 +129,7 @@ func (w *worker) work(round func(*worker, context.Context) error) {
 	}
 }
 
-// round does one thing.
+// round does one random thing.
 func (w *worker) round(ctx context.Context) error {
 	switch w.rnd.IntN(6) {
 	case 0, 1:
@@ -142,7 +142,7 @@ func (w *worker) round(ctx context.Context) error {
 	return w.life(ctx)
 }
 
-// brief is a session that hardly lives.
+// brief is a session that ends almost at once.
 func (w *worker) brief(ctx context.Context) error {
 	if w.rnd.IntN(4) == 0 {
 		return w.sharedName(ctx)
@@ -156,7 +156,7 @@ func (w *worker) brief(ctx context.Context) error {
 	return w.p.Stop(ctx, w.name)
 }
 
-// sharedName is wanted by everybody: one has it at a time.
+// sharedName is a name that all workers start; one has it at a time.
 func (w *worker) sharedName(ctx context.Context) error {
 	err := w.start(ctx, "shared", "exec cat", 120, 40)
 	if errors.Is(err, runtime.ErrSessionExists) {
@@ -174,7 +174,7 @@ func (w *worker) sharedName(ctx context.Context) error {
 	return errors.Join(err, w.p.Stop(ctx, "shared"))
 }
 
-// diesAtOnce leaves a session that ended, which the next start replaces.
+// diesAtOnce leaves an ended session, which the next start replaces.
 func (w *worker) diesAtOnce(ctx context.Context) error {
 	torn := w.torn.Load()
 	if err := w.start(ctx, w.name, "exit 3", 80, 24); err != nil {
@@ -183,7 +183,7 @@ func (w *worker) diesAtOnce(ctx context.Context) error {
 	for {
 		e, err := w.p.LastExit(ctx, w.name)
 		if errors.Is(err, runtime.ErrSessionNotFound) && (w.tearing.Load() > 0 || w.torn.Load() > torn) {
-			return nil // a teardown takes what has ended
+			return nil // a teardown removes ended sessions
 		}
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (w *worker) diesAtOnce(ctx context.Context) error {
 	return w.life(ctx)
 }
 
-// lookAround asks for what may or may not be there.
+// lookAround queries what may or may not exist.
 func (w *worker) lookAround(ctx context.Context) error {
 	for range 2 * tmux.FewQueries {
 		if _, err := w.p.ListRunning(ctx, ""); err != nil {
@@ -231,7 +231,7 @@ func (w *worker) life(ctx context.Context) error {
 	if err := w.p.SetMeta(ctx, w.name, "k", word); err != nil {
 		return err
 	}
-	// On a busy machine the program may be too slow to be seen; it is later.
+	// On a busy machine the program may be too slow to be seen yet.
 	r, err := w.p.Nudge(ctx, w.name, runtime.TextContent(word))
 	if err != nil || r.State != runtime.Submitted && r.State != runtime.Unverified {
 		return fmt.Errorf("nudge: %+v, %v", r, err)
@@ -256,7 +256,7 @@ func (w *worker) life(ctx context.Context) error {
 	return w.running(ctx, w.name, false)
 }
 
-// visit attaches a person, who leaves with the detach keys.
+// visit attaches a terminal, which leaves with the detach keys.
 func (w *worker) visit(ctx context.Context) error {
 	w.attachs.Add(1)
 	in, keys := io.Pipe()
@@ -294,7 +294,7 @@ func (w *worker) start(ctx context.Context, name, command string, cols, rows int
 	})
 }
 
-// looksRight asks tmux itself for what comes from our settings.
+// looksRight asks tmux itself for values from our settings.
 func (w *worker) looksRight(ctx context.Context, cols, rows int) error {
 	const format = "#{window_width} #{window_height} #{status-interval} #{remain-on-exit} #{mouse} #{T:status-left}|#{pid}"
 	target := "=" + strings.ReplaceAll(w.name, ".", "+2e") + ":"
@@ -340,7 +340,7 @@ func (w *worker) shows(ctx context.Context, texts ...string) error {
 	}
 }
 
-// nothingLeft waits until no process knows the socket, and looks for files.
+// nothingLeft waits until no process knows the socket, and checks for files.
 func (s *stress) nothingLeft() {
 	s.t.Helper()
 	var left []string

@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// backend is a tmux server of one test's own.
+// backend is a tmux server for one test.
 type backend struct{ socket string }
 
-// newBackend skips where there is no tmux, but not in CI, which installs it.
+// newBackend skips without tmux, but not in CI, which installs it.
 func newBackend(t testing.TB) backend {
 	t.Helper()
 	testenv.Need(t, "tmux")
@@ -61,7 +61,7 @@ func (b backend) signal(t testing.TB, sig syscall.Signal) (pid int) {
 	return pid
 }
 
-// hang stops the server; it returns when it does not run any more.
+// hang stops the server and waits until it no longer runs.
 func (b backend) hang(t *testing.T) (resume func()) {
 	pid := b.signal(t, syscall.SIGSTOP)
 	for {
@@ -94,8 +94,8 @@ func BenchmarkProvider(b *testing.B) {
 	runtimetest.Benchmark(b, func(b *testing.B) runtime.Provider { return newBackend(b).provider(b) })
 }
 
-// Who has a connection spawns no client of tmux for what is asked, typed and
-// noted; a start takes one.
+// A provider with a connection starts no tmux client for queries, input and metadata;
+// a start takes one.
 func TestQueriesSpawnNothing(t *testing.T) {
 	b := newBackend(t)
 	dir := t.TempDir()
@@ -150,7 +150,7 @@ func TestQueriesSpawnNothing(t *testing.T) {
 	}
 }
 
-// A machine without tmux is told at selection.
+// Without tmux on the machine, New fails.
 func TestMissingTmux(t *testing.T) {
 	_, err := tmux.New(tmux.Options{Socket: filepath.Join(t.TempDir(), "s"), Binary: "no-such-tmux"})
 	if err == nil || !strings.Contains(err.Error(), "cannot be found") {
@@ -158,7 +158,7 @@ func TestMissingTmux(t *testing.T) {
 	}
 }
 
-// The status line names the city and the agent; the mouse is off unless asked.
+// The status line names the city and the agent; the mouse is off by default.
 func TestOptionsOfASession(t *testing.T) {
 	b := newBackend(t)
 	p := b.provider(t)

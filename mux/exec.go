@@ -40,7 +40,7 @@ type execStart struct {
 // ring of output on disk.
 type execs struct {
 	srv  *server
-	book process.Book
+	book process.Store
 	kick chan struct{}
 
 	mu      sync.Mutex

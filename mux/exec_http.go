@@ -293,7 +293,7 @@ func (x *execs) handleDeliveries(_ http.ResponseWriter, r *http.Request) (any, e
 		if err != nil {
 			return err
 		}
-		settled, err := x.book.Settled(tx)
+		settled, err := x.book.Finished(tx)
 		for _, d := range append(settled, open...) {
 			if owner != "" && d.Owner != owner {
 				continue

@@ -29,25 +29,25 @@ const (
 // stopTimeout bounds one Stop beyond its grace period.
 const stopTimeout = time.Minute
 
-func (m *member) name() string {
-	if m.seen.Agent != "" {
-		return m.seen.Agent
+func (ag *agentState) name() string {
+	if ag.seen.Agent != "" {
+		return ag.seen.Agent
 	}
-	return m.seen.Session
+	return ag.seen.Session
 }
 
-func (l *loop) begin(m *member, op string) {
-	m.op.name, m.op.exit = op, nil
-	m.op.version++
+func (l *loop) begin(ag *agentState, op string) {
+	ag.op.name, ag.op.exit = op, nil
+	ag.op.version++
 }
 
 // endOp frees the member. An exit that came meanwhile may have been of this
 // incarnation or the one before: look.
-func (l *loop) endOp(m *member) {
-	m.op.name = ""
-	m.op.version++
-	if m.op.exitSeen {
-		m.op.exitSeen = false
+func (l *loop) endOp(ag *agentState) {
+	ag.op.name = ""
+	ag.op.version++
+	if ag.op.exitSeen {
+		ag.op.exitSeen = false
 		l.observer.due = true // once the operation's result is taken in
 	}
 }
@@ -58,12 +58,12 @@ func (l *loop) budget() session.Budget {
 
 // save writes the member's record. A disk that fails is said and lived with:
 // the city goes on.
-func (l *loop) save(m *member) *session.Ticket {
-	if m.seen.Agent == "" {
+func (l *loop) save(ag *agentState) *session.Commit {
+	if ag.seen.Agent == "" {
 		return nil
 	}
-	l.agents.records[m.seen.Agent] = m.seen.Record
-	ticket, name := l.book.Save(m.seen.Record), m.name()
+	l.agents.records[ag.seen.Agent] = ag.seen.Record
+	ticket, name := l.store.Save(ag.seen.Record), ag.name()
 	l.ops.Go(func() {
 		if err := ticket.Wait(); err != nil {
 			l.post(func() { l.logf("%s: cannot save its record: %v", name, err) })
@@ -74,29 +74,29 @@ func (l *loop) save(m *member) *session.Ticket {
 
 // act begins one action of the plan.
 func (l *loop) act(a plan.Action) {
-	m := l.agents.all[a.Session]
-	if m == nil || m.op.name != "" {
+	ag := l.agents.all[a.Session]
+	if ag == nil || ag.op.name != "" {
 		return
 	}
 	switch a.Kind {
 	case plan.ActStart:
-		l.starts.begin(m, a.Why)
+		l.starts.begin(ag, a.Why)
 	case plan.ActStop:
 		if a.Why == plan.WhyStopped || a.Why == plan.WhyIdle {
-			l.stops.gently(m, a.Why)
+			l.stops.gently(ag, a.Why)
 			return
 		}
-		l.stops.stop(m, a.Why)
+		l.stops.stop(ag, a.Why)
 	case plan.ActDrain:
-		l.stops.drain(m, a.Why, a.Limit)
+		l.stops.drain(ag, a.Why, a.Limit)
 	case plan.ActCancelDrain:
-		l.stops.undrain(m)
+		l.stops.undrain(ag)
 	case plan.ActRelaunch:
-		l.starts.relaunch(m)
+		l.starts.relaunch(ag)
 	case plan.ActRunLive:
-		l.starts.runLive(m)
+		l.starts.runLive(ag)
 	case plan.ActLook:
-		if m.queryErr == "" { // else the patrol asks again
+		if ag.queryErr == "" { // else the patrol asks again
 			l.observer.observe()
 		}
 	}
@@ -112,23 +112,23 @@ func oneLine(s string) string {
 }
 
 // target is what a stop needs to know.
-func (sp *stops) target(m *member) target {
-	t := target{session: m.seen.Session, agent: m.name(), token: m.seen.Record.Token}
-	if m.spec != nil {
-		t.deps = m.spec.Resolved.DependsOn
+func (sp *stops) target(ag *agentState) target {
+	t := target{session: ag.seen.Session, agent: ag.name(), token: ag.seen.Record.Token}
+	if ag.spec != nil {
+		t.deps = ag.spec.Resolved.DependsOn
 	}
-	if m.seen.Agent == "" || m.seen.Occupant != "" { // the record is not about what runs there
+	if ag.seen.Agent == "" || ag.seen.Occupant != "" { // the record is not about what runs there
 		t.token = ""
 	}
 	return t
 }
 
 // drain asks the agent to end: one interrupt, and a mark that it can see.
-func (sp *stops) drain(m *member, why string, limit time.Duration) {
+func (sp *stops) drain(ag *agentState, why string, limit time.Duration) {
 	now := time.Now()
-	sp.l.begin(m, opDrain)
-	sp.l.noteAgent(m, api.EventDraining, why, "at most "+limit.String())
-	name := m.seen.Session
+	sp.l.begin(ag, opDrain)
+	sp.l.noteAgent(ag, api.EventDraining, why, "at most "+limit.String())
+	name := ag.seen.Session
 	sp.l.ops.Go(func() {
 		err := setMeta(sp.l.ops.ctx, sp.l.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
 		if err == nil {
@@ -139,41 +139,41 @@ func (sp *stops) drain(m *member, why string, limit time.Duration) {
 		}
 		sp.l.post(func() {
 			if err == nil {
-				m.seen.Drain = plan.Drain{Since: now, Why: why, Limit: limit}
+				ag.seen.Drain = plan.Drain{Since: now, Why: why, Limit: limit}
 			}
-			sp.l.finishOp(m, "drain", err)
+			sp.l.finishOp(ag, "drain", err)
 		})
 	})
 }
 
 // undrain takes the wish back.
-func (sp *stops) undrain(m *member) {
-	sp.l.begin(m, opUndrain)
-	sp.l.noteAgent(m, api.EventDrainCancelled, plan.WhyWanted, "")
-	name := m.seen.Session
+func (sp *stops) undrain(ag *agentState) {
+	sp.l.begin(ag, opUndrain)
+	sp.l.noteAgent(ag, api.EventDrainCancelled, plan.WhyWanted, "")
+	name := ag.seen.Session
 	sp.l.ops.Go(func() {
 		_, err := ask(sp.l.ops.ctx, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, errors.Join(sp.l.p.RemoveMeta(ctx, name, agent.MetaDrain), sp.l.p.RemoveMeta(ctx, name, agent.MetaDrainAck))
 		})
 		sp.l.post(func() {
 			if err == nil {
-				m.seen.Drain, m.undrained = plan.Drain{}, time.Now()
+				ag.seen.Drain, ag.undrained = plan.Drain{}, time.Now()
 			}
-			sp.l.finishOp(m, "cancel the drain", err)
+			sp.l.finishOp(ag, "cancel the drain", err)
 		})
 	})
 }
 
 // settle ends a small operation. An error is said, and the patrol tries again.
-func (l *loop) finishOp(m *member, what string, err error) {
-	l.endOp(m)
+func (l *loop) finishOp(ag *agentState, what string, err error) {
+	l.endOp(ag)
 	if err == nil {
 		return
 	}
-	m.queryErr = err.Error()
-	l.logf("%s: %s: %v", m.name(), what, err)
-	if m.seen.Presence == plan.Alive {
-		m.seen.Presence = plan.Unknown // until the next look: no second try at once
+	ag.queryErr = err.Error()
+	l.logf("%s: %s: %v", ag.name(), what, err)
+	if ag.seen.Presence == plan.Alive {
+		ag.seen.Presence = plan.Unknown // until the next look: no second try at once
 	}
 	if errors.Is(err, runtime.ErrSessionNotFound) {
 		l.observer.observe()
@@ -181,17 +181,17 @@ func (l *loop) finishOp(m *member, what string, err error) {
 }
 
 // relaunch starts the agent again inside its warm session.
-func (sr *starter) relaunch(m *member) {
+func (sr *starter) relaunch(ag *agentState) {
 	warm, ok := runtime.As[runtime.RelaunchProvider](sr.l.p)
 	if !ok {
-		m.start.noWarm = true
+		ag.start.noWarm = true
 		return
 	}
-	sr.l.begin(m, opRelaunch)
-	spec, r := m.spec, &m.seen.Record
+	sr.l.begin(ag, opRelaunch)
+	spec, r := ag.spec, &ag.seen.Record
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token, At: time.Now()}
 	inst.Conversation, inst.Resume = converse(r, spec)
-	limit, live := sr.limit(spec), m.seen.Hashes.Live
+	limit, live := sr.limit(spec), ag.seen.Hashes.Live
 	sr.l.ops.Go(func() {
 		ctx, cancel := context.WithTimeout(sr.l.ops.ctx, limit)
 		defer cancel()
@@ -207,22 +207,22 @@ func (sr *starter) relaunch(m *member) {
 		}
 		sr.l.post(func() {
 			if err == nil {
-				m.seen.Hashes = spec.Hashes
-				sr.l.noteAgent(m, api.EventRelaunched, plan.WhyLaunch, "")
+				ag.seen.Hashes = spec.Hashes
+				sr.l.noteAgent(ag, api.EventRelaunched, plan.WhyLaunch, "")
 			}
 			if errors.Is(err, runtime.ErrRelaunchUnsupported) {
-				m.start.noWarm, err = true, nil
+				ag.start.noWarm, err = true, nil
 			}
-			sr.l.finishOp(m, "relaunch", err)
+			sr.l.finishOp(ag, "relaunch", err)
 		})
 	})
 }
 
 // runLive applies the live commands of a changed config.
-func (sr *starter) runLive(m *member) {
-	sr.l.begin(m, opLive)
-	sr.l.logf("%s: applying its live commands again", m.name())
-	spec, limit := m.spec, sr.limit(m.spec)
+func (sr *starter) runLive(ag *agentState) {
+	sr.l.begin(ag, opLive)
+	sr.l.logf("%s: applying its live commands again", ag.name())
+	spec, limit := ag.spec, sr.limit(ag.spec)
 	sr.l.ops.Go(func() {
 		ctx, cancel := context.WithTimeout(sr.l.ops.ctx, limit)
 		defer cancel()
@@ -232,30 +232,30 @@ func (sr *starter) runLive(m *member) {
 		}
 		sr.l.post(func() {
 			if err == nil {
-				m.seen.Hashes.Live = spec.Hashes.Live
+				ag.seen.Hashes.Live = spec.Hashes.Live
 			}
-			sr.l.finishOp(m, "live commands", err)
+			sr.l.finishOp(ag, "live commands", err)
 		})
 	})
 }
 
 // remark completes the metadata of a start that was cut short. One that ran
 // with another config than today's is drift.
-func (ob *observer) remark(m *member) {
-	if core := m.seen.Record.StartedWith; core != m.spec.Hashes.Core {
-		m.seen.Hashes = agent.Hashes{Core: core}
+func (ob *observer) remark(ag *agentState) {
+	if core := ag.seen.Record.StartedWith; core != ag.spec.Hashes.Core {
+		ag.seen.Hashes = agent.Hashes{Core: core}
 		return
 	}
-	ob.l.begin(m, opMark)
-	r, spec, name := &m.seen.Record, m.spec, m.seen.Session
+	ob.l.begin(ag, opMark)
+	r, spec, name := &ag.seen.Record, ag.spec, ag.seen.Session
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token}
 	ob.l.ops.Go(func() {
 		_, err := ask(ob.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, spec.Mark(ctx, ob.l.p, inst) })
 		ob.l.post(func() {
 			if err == nil {
-				m.seen.Hashes = spec.Hashes
+				ag.seen.Hashes = spec.Hashes
 			}
-			ob.l.finishOp(m, "mark session "+name, err)
+			ob.l.finishOp(ag, "mark session "+name, err)
 		})
 	})
 }

@@ -78,9 +78,9 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	ids := map[string]string{}
 	var names []string
 	if err := c.l.do(ctx, func() {
-		for name, m := range c.l.agents.all {
-			if m.hasScreen() {
-				names, ids[name] = append(names, name), m.seen.Record.ID
+		for name, ag := range c.l.agents.all {
+			if ag.hasScreen() {
+				names, ids[name] = append(names, name), ag.seen.Record.ID
 			}
 		}
 	}); err != nil {
@@ -90,14 +90,14 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	var st api.Status
 	err := c.l.do(ctx, func() {
 		for name, a := range doing {
-			if m := c.l.agents.all[name]; m != nil && m.hasScreen() && m.seen.Record.ID == ids[name] {
-				m.shown.activity = a
+			if ag := c.l.agents.all[name]; ag != nil && ag.hasScreen() && ag.seen.Record.ID == ids[name] {
+				ag.shown.activity = a
 			}
 		}
 		st = c.l.report.status()
 		for name := range doing { // it is old with the next question
-			if m := c.l.agents.all[name]; m != nil {
-				m.shown.activity = runtime.SessionActivity{}
+			if ag := c.l.agents.all[name]; ag != nil {
+				ag.shown.activity = runtime.SessionActivity{}
 			}
 		}
 	})
@@ -107,8 +107,8 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 // runningNames are the sessions of this city that run.
 func (g *goal) runningNames() []string {
 	var names []string
-	for name, m := range g.l.agents.all {
-		if m.seen.Presence == plan.Alive && !m.foreign {
+	for name, ag := range g.l.agents.all {
+		if ag.seen.Presence == plan.Alive && !ag.foreign {
 			names = append(names, name)
 		}
 	}
@@ -134,30 +134,30 @@ func show(a *api.AgentStatus, info runtime.Activity) {
 
 // hasScreen reports whether the member has a session of this city, or is about
 // to have one, that can be asked what its agent is doing.
-func (m *member) hasScreen() bool {
-	return (m.seen.Presence == plan.Alive || m.op.name == opStart || m.op.name == opConfirm) && !m.foreign
+func (ag *agentState) hasScreen() bool {
+	return (ag.seen.Presence == plan.Alive || ag.op.name == opStart || ag.op.name == opConfirm) && !ag.foreign
 }
 
 // showActivity fills in what the agent is doing. A start that a dialog holds up
 // is blocked.
-func (m *member) showActivity(a *api.AgentStatus) {
+func (ag *agentState) showActivity(a *api.AgentStatus) {
 	a.Activity = runtime.ActivityUnknown
 	switch {
-	case a.State == api.StateStarting && m.shown.activity.State != runtime.ActivityBlocked:
+	case a.State == api.StateStarting && ag.shown.activity.State != runtime.ActivityBlocked:
 		a.Activity = runtime.ActivityStarting
-	case m.seen.Presence == plan.Gone && m.op.name == "":
-		if m.seen.Record.LastExit != nil || m.seen.Record.Job.Done {
+	case ag.seen.Presence == plan.Gone && ag.op.name == "":
+		if ag.seen.Record.LastExit != nil || ag.seen.Record.Job.Done {
 			a.Activity = runtime.ActivityExited
 		}
-	case m.shown.activity.State != "":
-		show(a, m.shown.activity.Activity)
+	case ag.shown.activity.State != "":
+		show(a, ag.shown.activity.Activity)
 	}
-	a.LastLine = m.shown.activity.Line
-	last := m.shown.activity.Last
+	a.LastLine = ag.shown.activity.Line
+	last := ag.shown.activity.Last
 	if last.IsZero() {
-		last = m.seen.LastActivity
+		last = ag.seen.LastActivity
 	}
-	if !last.IsZero() && m.seen.Presence == plan.Alive {
+	if !last.IsZero() && ag.seen.Presence == plan.Alive {
 		a.LastActivity = &last
 	}
 }
@@ -165,17 +165,17 @@ func (m *member) showActivity(a *api.AgentStatus) {
 // noteQuiet takes over the time of a session's last input or output, so that it
 // can be compared with a clock that nobody sets: a time that was seen before
 // keeps its distance to now.
-func (m *member) noteQuiet(last, asked time.Time) {
-	if last.Equal(m.watch.lastActivity) {
+func (ag *agentState) noteQuiet(last, asked time.Time) {
+	if last.Equal(ag.watch.lastActivity) {
 		return
 	}
-	m.watch.lastActivity = last
+	ag.watch.lastActivity = last
 	if last.IsZero() {
-		m.seen.LastActivity = time.Time{}
+		ag.seen.LastActivity = time.Time{}
 		return
 	}
 	at := asked.Add(-max(asked.Sub(last), 0)) // of the monotonic clock, as asked is
-	if at.After(m.seen.LastActivity) {
-		m.seen.LastActivity = at
+	if at.After(ag.seen.LastActivity) {
+		ag.seen.LastActivity = at
 	}
 }

@@ -100,20 +100,20 @@ func TestWorkingAgentIsNotPutToSleep(t *testing.T) {
 // The wall clock may jump: the same time of last activity is never older than
 // the time that has really passed since it was seen first.
 func TestIdleTimeIsNotTheWallClocks(t *testing.T) {
-	m := &member{}
+	ag := &agentState{}
 	asked := time.Now()
 	last := asked.Add(-10 * time.Second).Round(0)
-	m.noteQuiet(last, asked)
-	if d := asked.Sub(m.seen.LastActivity); d < 9*time.Second || d > 11*time.Second {
+	ag.noteQuiet(last, asked)
+	if d := asked.Sub(ag.seen.LastActivity); d < 9*time.Second || d > 11*time.Second {
 		t.Fatalf("quiet for %v", d)
 	}
-	first := m.seen.LastActivity
-	m.noteQuiet(last, asked.Round(0).Add(5*time.Hour)) // the clock was set forward
-	if m.seen.LastActivity != first {
-		t.Errorf("quiet since %v, was %v", m.seen.LastActivity, first)
+	first := ag.seen.LastActivity
+	ag.noteQuiet(last, asked.Round(0).Add(5*time.Hour)) // the clock was set forward
+	if ag.seen.LastActivity != first {
+		t.Errorf("quiet since %v, was %v", ag.seen.LastActivity, first)
 	}
-	m.noteQuiet(asked.Add(time.Hour).Round(0), asked) // set back after some output
-	if !m.seen.LastActivity.Equal(asked) {
-		t.Errorf("active in the future: %v", m.seen.LastActivity)
+	ag.noteQuiet(asked.Add(time.Hour).Round(0), asked) // set back after some output
+	if !ag.seen.LastActivity.Equal(asked) {
+		t.Errorf("active in the future: %v", ag.seen.LastActivity)
 	}
 }

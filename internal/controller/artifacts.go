@@ -47,9 +47,9 @@ func (g *goal) artifacts(st api.Status, result error) artifacts {
 		absent: map[string]bool{}, record: g.l.o.Record,
 		began: g.l.began, result: result,
 	}
-	for name, m := range g.l.agents.all {
-		ranBefore := m.oneShot() && m.seen.Record.Job.Run == g.l.runID // under an earlier controller
-		a.absent[name] = m.foreign || m.start.attempts == 0 && m.seen.Presence == plan.Gone && !ranBefore
+	for name, ag := range g.l.agents.all {
+		ranBefore := ag.oneShot() && ag.seen.Record.Job.Run == g.l.runID // under an earlier controller
+		a.absent[name] = ag.foreign || ag.start.attempts == 0 && ag.seen.Presence == plan.Gone && !ranBefore
 	}
 	return a
 }

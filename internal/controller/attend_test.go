@@ -44,7 +44,7 @@ func TestEndAfterThePromptIsReportedNotRepeated(t *testing.T) {
 			!strings.Contains(a.Hint, "gc restart a") || a.LastScreen != "the answer" || a.LastExit == nil || a.LastExit.Code != 0 {
 			t.Fatalf("%d starts, status %+v", n, a)
 		}
-		list, err := r.l.book.Events(0, 0)
+		list, err := r.l.store.Events(0, 0)
 		if last := list[len(list)-1]; err != nil || last.Kind != api.EventExited || !strings.Contains(last.Detail, "after its prompt") {
 			t.Errorf("last event %+v, %v", last, err)
 		}
@@ -114,7 +114,7 @@ func TestAcceptedDialogsAreEvents(t *testing.T) {
 			Dialog: "bypass permissions", Kind: "permission", Question: "running in Bypass Permissions mode", Label: "Yes, I accept",
 		}})
 		synctest.Wait()
-		list, _ := r.l.book.Events(0, 0)
+		list, _ := r.l.store.Events(0, 0)
 		last := list[len(list)-1]
 		if want := `permission: "Yes, I accept", asked: "running in Bypass Permissions mode"`; last.Kind != api.EventAccepted || last.Why != "bypass permissions" || last.Detail != want {
 			t.Errorf("last event %+v", last)

@@ -63,7 +63,7 @@ func thousand(b *testing.B, p runtime.Provider, command, process string, start f
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { l.book.Close() })
+	b.Cleanup(func() { l.store.Close() })
 	l.ops.ctx, l.timer = context.Background(), time.NewTimer(time.Hour)
 	b.Cleanup(func() { l.timer.Stop() })
 	return l
@@ -71,10 +71,10 @@ func thousand(b *testing.B, p runtime.Provider, command, process string, start f
 
 // reconcile is one look at everything and the plan for it, which does nothing.
 func reconcile(b *testing.B, l *loop) {
-	var qs []question
+	var qs []probe
 	known := map[string]bool{}
-	for name, m := range l.agents.all {
-		qs, known[name] = append(qs, l.observer.probeOf(m)), true
+	for name, ag := range l.agents.all {
+		qs, known[name] = append(qs, l.observer.probeOf(ag)), true
 	}
 	l.observer.inFlight = true
 	l.observer.apply(lookAt(b.Context(), l.p, l.o.City.Dir, qs, known))

@@ -41,20 +41,20 @@ func (g *goal) watchBlocked() {
 	if g.l.o.Until == UntilStopped || g.l.o.BlockedTimeout <= 0 && !g.l.o.FailOnBlocked || g.l.shutdown.begun || g.reached {
 		return
 	}
-	for _, m := range g.l.agents.all {
-		id := m.seen.Record.ID
-		if m.spec == nil || m.foreign || m.op.name != "" || m.seen.Presence != plan.Alive || m.watch.blocked == id {
+	for _, ag := range g.l.agents.all {
+		id := ag.seen.Record.ID
+		if ag.spec == nil || ag.foreign || ag.op.name != "" || ag.seen.Presence != plan.Alive || ag.watch.blocked == id {
 			continue
 		}
-		m.watch.blocked = id
-		name, served := m.seen.Session, m.seen.Record.Served
-		g.l.ops.Go(func() { g.awaitBlocked(m, id, name, served) })
+		ag.watch.blocked = id
+		name, served := ag.seen.Session, ag.seen.Record.Served
+		g.l.ops.Go(func() { g.awaitBlocked(ag, id, name, served) })
 	}
 }
 
 // awaitBlocked ends the run when the session is blocked for too long. It returns
 // when the session ends.
-func (g *goal) awaitBlocked(m *member, id, name string, served bool) {
+func (g *goal) awaitBlocked(ag *agentState, id, name string, served bool) {
 	activity, err := g.blockedTooLong(g.l.ops.ctx, name, served)
 	if err != nil && !errors.Is(err, runtime.ErrUnsupported) {
 		pause := time.NewTimer(waitPause)
@@ -66,15 +66,15 @@ func (g *goal) awaitBlocked(m *member, id, name string, served bool) {
 	}
 	g.l.post(func() {
 		switch {
-		case m.watch.blocked != id:
+		case ag.watch.blocked != id:
 		case err == nil:
-			blocked := &BlockedError{Agent: m.name(), Activity: activity}
+			blocked := &BlockedError{Agent: ag.name(), Activity: activity}
 			if !g.l.o.FailOnBlocked {
 				blocked.Waited = g.l.o.BlockedTimeout
 			}
 			g.conclude(blocked)
 		case !errors.Is(err, runtime.ErrUnsupported):
-			m.watch.blocked = "" // ask again
+			ag.watch.blocked = "" // ask again
 		}
 	})
 }

@@ -72,5 +72,5 @@ func (c *calls) Waits(ctx context.Context) ([]session.Wait, error) {
 	return list, err
 }
 
-func (c *calls) Events(after uint64) ([]api.Event, error) { return c.l.book.Events(after, 0) }
+func (c *calls) Events(after uint64) ([]api.Event, error) { return c.l.store.Events(after, 0) }
 func (c *calls) Feed() *api.Feed                          { return &c.l.feed }

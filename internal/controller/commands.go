@@ -13,11 +13,11 @@ import (
 
 // pick finds members by agent name, pool name or a bare name that only one
 // agent has; no names mean all. It runs on the loop.
-func (rs *roster) pick(list []string) ([]*member, error) {
+func (rs *roster) pick(list []string) ([]*agentState, error) {
 	if rs.l.shutdown.begun || rs.l.goal.ended {
 		return nil, api.ErrShuttingDown
 	}
-	var out []*member
+	var out []*agentState
 	if len(list) == 0 {
 		for _, name := range rs.order {
 			out = append(out, rs.all[name])
@@ -34,18 +34,18 @@ func (rs *roster) pick(list []string) ([]*member, error) {
 	return out, nil
 }
 
-func (rs *roster) match(want string) []*member {
-	var exact, pool, bare []*member
+func (rs *roster) match(want string) []*agentState {
+	var exact, pool, bare []*agentState
 	for _, name := range rs.order {
-		m := rs.all[name]
-		r := &m.spec.Resolved
+		ag := rs.all[name]
+		r := &ag.spec.Resolved
 		switch {
 		case r.Name == want || name == want:
-			exact = append(exact, m)
+			exact = append(exact, ag)
 		case r.Template == want:
-			pool = append(pool, m)
+			pool = append(pool, ag)
 		case r.Base == want:
-			bare = append(bare, m)
+			bare = append(bare, ag)
 		}
 	}
 	switch {
@@ -61,13 +61,13 @@ func (rs *roster) match(want string) []*member {
 
 // restartAgents ends and starts agents; it returns when the starts are over.
 func (c *calls) Restart(ctx context.Context, list []string) error {
-	var picked []*member
+	var picked []*agentState
 	var err error
-	before := map[*member]int{}
+	before := map[*agentState]int{}
 	in := c.l.do(ctx, func() {
 		picked, err = c.l.agents.pick(list)
-		for _, m := range picked {
-			before[m] = m.start.attempts
+		for _, ag := range picked {
+			before[ag] = ag.start.attempts
 		}
 	})
 	if err = errors.Join(in, err); err != nil {
@@ -76,15 +76,15 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 	if err := c.beginRestarts(ctx, picked, before); err != nil {
 		return err
 	}
-	settled := func(m *member) bool {
-		if m.spec == nil || m.foreign || m.seen.Presence == plan.Unknown || c.l.suspended.by(m) != "" {
+	settled := func(ag *agentState) bool {
+		if ag.spec == nil || ag.foreign || ag.seen.Presence == plan.Unknown || c.l.suspended.by(ag) != "" {
 			return true
 		}
-		return m.op.name == "" && (m.start.attempts > before[m] || c.l.report.waitsFor(m) != "")
+		return ag.op.name == "" && (ag.start.attempts > before[ag] || c.l.report.waitsFor(ag) != "")
 	}
 	wait := c.l.await(ctx, func() bool {
-		for _, m := range picked {
-			if !settled(m) {
+		for _, ag := range picked {
+			if !settled(ag) {
 				return false
 			}
 		}
@@ -95,30 +95,30 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 
 // beginRestarts takes down what runs. Who is in the middle of something short,
 // a drain that is taken back for one, is waited for.
-func (c *calls) beginRestarts(ctx context.Context, list []*member, before map[*member]int) error {
+func (c *calls) beginRestarts(ctx context.Context, list []*agentState, before map[*agentState]int) error {
 	for left := list; len(left) > 0; {
-		var busy []*member
+		var busy []*agentState
 		err := c.l.do(ctx, func() {
-			for _, m := range left {
-				r := &m.seen.Record
+			for _, ag := range left {
+				r := &ag.seen.Record
 				r.Clear()
-				r.Stopped, r.Asleep, r.Drained = false, false, false
-				c.l.save(m)
+				r.Stopped, r.IdleStopped, r.Drained = false, false, false
+				c.l.save(ag)
 				switch {
-				case m.op.name == opStart || m.op.name == opConfirm:
-					before[m] = m.start.attempts - 1 // the start in flight is what is asked for
-				case m.op.name == opStop: // the start comes after it
-				case m.op.name != "":
-					busy = append(busy, m)
-				case (m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) && m.seen.Owned:
-					c.l.stops.gently(m, plan.WhyRestart)
+				case ag.op.name == opStart || ag.op.name == opConfirm:
+					before[ag] = ag.start.attempts - 1 // the start in flight is what is asked for
+				case ag.op.name == opStop: // the start comes after it
+				case ag.op.name != "":
+					busy = append(busy, ag)
+				case (ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie) && ag.seen.Owned:
+					c.l.stops.gently(ag, plan.WhyRestart)
 				case r.Unsure:
 					c.l.observer.observe()
 				}
 			}
 		})
 		if err == nil && len(busy) > 0 {
-			err = c.l.await(ctx, func() bool { return !slices.ContainsFunc(busy, func(m *member) bool { return m.op.name != "" }) })
+			err = c.l.await(ctx, func() bool { return !slices.ContainsFunc(busy, func(ag *agentState) bool { return ag.op.name != "" }) })
 		}
 		if err != nil {
 			return err
@@ -129,20 +129,20 @@ func (c *calls) beginRestarts(ctx context.Context, list []*member, before map[*m
 }
 
 // failures joins why agents did not start.
-func (c *calls) failures(ctx context.Context, list []*member) error {
+func (c *calls) failures(ctx context.Context, list []*agentState) error {
 	var lines []string
 	hint := ""
 	err := c.l.do(ctx, func() {
-		for _, m := range list {
-			if m.foreign {
-				lines, hint = append(lines, m.name()+": "+api.ErrForeign.Error()), api.ForeignHint
+		for _, ag := range list {
+			if ag.foreign {
+				lines, hint = append(lines, ag.name()+": "+api.ErrForeign.Error()), api.ForeignHint
 				continue
 			}
-			if m.start.putOff != "" {
-				lines = append(lines, m.name()+": "+m.start.putOff)
+			if ag.start.putOff != "" {
+				lines = append(lines, ag.name()+": "+ag.start.putOff)
 			}
-			if r := &m.seen.Record; r.LastError != "" {
-				lines = append(lines, m.name()+": "+r.LastError)
+			if r := &ag.seen.Record; r.LastError != "" {
+				lines = append(lines, ag.name()+": "+r.LastError)
 				if hint == "" {
 					hint = r.LastHint
 				}
@@ -157,23 +157,23 @@ func (c *calls) failures(ctx context.Context, list []*member) error {
 
 // stopAgents ends agents and keeps them down.
 func (c *calls) StopAgents(ctx context.Context, list []string) error {
-	var picked []*member
+	var picked []*agentState
 	var err error
 	in := c.l.do(ctx, func() {
 		if picked, err = c.l.agents.pick(list); err != nil {
 			return
 		}
-		for _, m := range picked {
-			m.seen.Record.Stopped = true
-			c.l.save(m)
+		for _, ag := range picked {
+			ag.seen.Record.Stopped = true
+			c.l.save(ag)
 		}
 	})
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}
 	return c.l.await(ctx, func() bool {
-		for _, m := range picked {
-			if m.op.name != "" || (m.seen.Presence != plan.Gone && m.seen.Presence != plan.Unknown && m.seen.Owned) {
+		for _, ag := range picked {
+			if ag.op.name != "" || (ag.seen.Presence != plan.Gone && ag.seen.Presence != plan.Unknown && ag.seen.Owned) {
 				return false
 			}
 		}

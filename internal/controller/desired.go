@@ -15,11 +15,11 @@ func (rs *roster) desired() plan.Desired {
 	}
 	_, warm := runtime.As[runtime.RelaunchProvider](rs.l.p)
 	for _, name := range rs.order {
-		m := rs.all[name]
-		r := &m.spec.Resolved
+		ag := rs.all[name]
+		r := &ag.spec.Resolved
 		d.Agents = append(d.Agents, plan.Wanted{
-			Name: r.Name, Session: name, Hashes: m.spec.Hashes, Current: m.spec.Current, OneShot: m.oneShot(), DependsOn: rs.dependencies(r.DependsOn),
-			Suspended: rs.l.suspended.of(m.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !m.start.noWarm,
+			Name: r.Name, Session: name, Hashes: ag.spec.Hashes, Current: ag.spec.Current, OneShot: ag.oneShot(), DependsOn: rs.dependencies(r.DependsOn),
+			Suspended: rs.l.suspended.of(ag.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !ag.start.noWarm,
 			WaitsFor: rs.unchecked(r.DependsOn),
 		})
 	}
@@ -61,8 +61,8 @@ func (rs *roster) unchecked(list []string) string {
 }
 
 // drainLimit is how long a member may take to end when it is not wanted.
-func (rs *roster) drainLimit(m *member) time.Duration {
-	if p := rs.l.pools.of(m); p != nil {
+func (rs *roster) drainLimit(ag *agentState) time.Duration {
+	if p := rs.l.pools.of(ag); p != nil {
 		return p.spec.Resolved.Pool.DrainTimeout
 	}
 	return 0
@@ -71,12 +71,12 @@ func (rs *roster) drainLimit(m *member) time.Duration {
 // actual is the other half.
 func (rs *roster) actual() plan.Actual {
 	a := plan.Actual{Sessions: make([]plan.Seen, 0, len(rs.all))}
-	for _, m := range rs.all {
-		s := m.seen
-		s.Busy, s.Starting, s.DrainLimit = m.op.name != "", m.op.name == opStart, m.drainLimit
-		s.Held = m.spec == nil && rs.l.pools.mayBeMember(m.seen.Occupant)
-		s.Expected = m.typing.busy || len(rs.l.completions.open[s.Session]) > 0
-		if m.spec == nil && s.Presence == plan.Gone && !s.Busy {
+	for _, ag := range rs.all {
+		s := ag.seen
+		s.Busy, s.Starting, s.DrainLimit = ag.op.name != "", ag.op.name == opStart, ag.drainLimit
+		s.Held = ag.spec == nil && rs.l.pools.mayBeMember(ag.seen.Occupant)
+		s.Expected = ag.typing.busy || len(rs.l.completions.open[s.Session]) > 0
+		if ag.spec == nil && s.Presence == plan.Gone && !s.Busy {
 			continue
 		}
 		a.Sessions = append(a.Sessions, s)

@@ -174,7 +174,7 @@ func wantDead(r *rig, id string) {
 // in the sequence.
 func wantCrash(r *rig) {
 	r.t.Helper()
-	list, err := r.l.book.Events(0, 0)
+	list, err := r.l.store.Events(0, 0)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -238,7 +238,7 @@ func (d *doctor) database(dir string) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return
 	}
-	b, err := openBook(dir)
+	b, err := openStore(dir)
 	if err != nil {
 		d.Fail("state", api.Hint(err), "%v", err)
 		return

@@ -72,7 +72,7 @@ func TestDoctorOfAHeldDatabase(t *testing.T) {
 	if err := os.Mkdir(api.StateDir(r.dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b, err := openBook(r.dir)
+	b, err := openStore(r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,25 +30,25 @@ func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 		return nil, err
 	}
 	l.agents.setConfig(specs)
-	var qs []question
+	var qs []probe
 	skip := map[string]bool{}
-	for name, m := range l.agents.all {
-		qs, skip[name] = append(qs, l.observer.probeOf(m)), true
+	for name, ag := range l.agents.all {
+		qs, skip[name] = append(qs, l.observer.probeOf(ag)), true
 	}
 	f := lookAt(ctx, l.p, o.City.Dir, qs, skip)
 	if f.err != nil {
 		return nil, f.err
 	}
 	for _, a := range f.answers {
-		m := l.agents.all[a.session]
+		ag := l.agents.all[a.session]
 		if a.err != nil {
 			continue // unknown: nothing is planned for it
 		}
-		m.seen.Presence, m.seen.Asked, m.seen.Attached = a.presence, a.at, a.attached
-		m.seen.Owned = a.meta[agent.MetaCityPath] == o.City.Dir
-		m.seen.Hashes = hashesFrom(a.meta)
-		if by := a.meta[agent.MetaAgent]; by != "" && by != m.seen.Agent {
-			m.seen.Occupant = by
+		ag.seen.Presence, ag.seen.Asked, ag.seen.Attached = a.presence, a.at, a.attached
+		ag.seen.Owned = a.meta[agent.MetaCityPath] == o.City.Dir
+		ag.seen.Hashes = hashesFrom(a.meta)
+		if by := a.meta[agent.MetaAgent]; by != "" && by != ag.seen.Agent {
+			ag.seen.Occupant = by
 		}
 	}
 	actual := l.agents.actual()
@@ -65,12 +65,12 @@ func (l *loop) peek() error {
 	if _, err := os.Stat(api.DBPath(l.o.City.Dir)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	b, err := openBook(l.o.City.Dir)
+	b, err := openStore(l.o.City.Dir)
 	if err != nil {
 		return err
 	}
 	l.agents.records, err = b.Records()
-	pauses, e := b.Pauses()
+	pauses, e := b.Suspensions()
 	l.suspended.byKey, err = pauses, errors.Join(err, e)
 	id, ok, e := b.CurrentRun()
 	if ok {

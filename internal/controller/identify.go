@@ -15,49 +15,49 @@ import (
 )
 
 // take updates one member by what was learned of it.
-func (ob *observer) applyOne(m *member, a answer) {
+func (ob *observer) applyOne(ag *agentState, a probeResult) {
 	if a.err != nil {
-		if m.queryErr == "" {
-			ob.l.logf("%s: cannot tell: %v", m.name(), a.err)
+		if ag.queryErr == "" {
+			ob.l.logf("%s: cannot tell: %v", ag.name(), a.err)
 		}
-		m.queryErr = a.err.Error()
-		if m.seen.Record.Unsure {
-			ob.l.starts.backendFailed(m)
+		ag.queryErr = a.err.Error()
+		if ag.seen.Record.Unsure {
+			ob.l.starts.backendFailed(ag)
 		}
 		return
 	}
-	m.queryErr = ""
+	ag.queryErr = ""
 	if a.presence == plan.Gone {
-		up := m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie || m.seen.Presence == plan.Unknown && m.seen.Record.Open
-		cut := up && m.seen.Presence == plan.Unknown && (a.neverRan || m.neverMade(a.exit))
+		up := ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie || ag.seen.Presence == plan.Unknown && ag.seen.Record.Open
+		cut := up && ag.seen.Presence == plan.Unknown && (a.neverRan || ag.neverMade(a.exit))
 		switch {
-		case cut && m.oneShot() && time.Since(a.begun) < lateStart:
-			ob.by(a.begun.Add(lateStart))
+		case cut && ag.oneShot() && time.Since(a.startedAt) < lateStart:
+			ob.by(a.startedAt.Add(lateStart))
 			return
 		case cut:
-			ob.neverStarted(m)
+			ob.neverStarted(ag)
 		case up:
-			ob.l.stops.died(m, a.exit, a.screen)
+			ob.l.stops.died(ag, a.exit, a.screen)
 		}
-		m.seen.Presence, m.foreign, m.seen.Occupant = plan.Gone, false, ""
+		ag.seen.Presence, ag.foreign, ag.seen.Occupant = plan.Gone, false, ""
 		return
 	}
-	if a.question.meta {
-		ob.identify(m, a)
+	if a.probe.meta {
+		ob.identify(ag, a)
 	} else if a.meta != nil {
-		m.seen.Drain.Ack = a.meta[agent.MetaDrainAck] == "1"
-		m.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
+		ag.seen.Drain.Ack = a.meta[agent.MetaDrainAck] == "1"
+		ag.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
 	}
-	if a.presence == plan.Zombie && m.seen.Presence != plan.Zombie {
-		ob.l.noteAgent(m, api.EventZombie, "", plan.WhyZombie)
+	if a.presence == plan.Zombie && ag.seen.Presence != plan.Zombie {
+		ob.l.noteAgent(ag, api.EventZombie, "", plan.WhyZombie)
 	}
-	m.seen.Presence = a.presence
+	ag.seen.Presence = a.presence
 	if a.attach {
-		m.seen.Attached, m.seen.Asked = a.attached, a.at
+		ag.seen.Attached, ag.seen.Asked = a.attached, a.at
 	}
 	if a.active {
-		m.noteQuiet(a.activity, a.at)
-		m.seen.Working = a.working
+		ag.noteQuiet(a.activity, a.at)
+		ag.seen.Working = a.working
 	}
 }
 
@@ -68,8 +68,8 @@ const lateStart = 2 * time.Second
 
 // neverMade reports whether the backend failed the last start, and no session of
 // it is known to have ended.
-func (m *member) neverMade(exit *runtime.Exit) bool {
-	r := &m.seen.Record
+func (ag *agentState) neverMade(exit *runtime.Exit) bool {
+	r := &ag.seen.Record
 	known := r.LastExit != nil && exit != nil && exit.Time.Equal(r.LastExit.Time)
 	return r.Unsure && (exit == nil || known || exit.Time.Before(r.Started))
 }
@@ -77,40 +77,40 @@ func (m *member) neverMade(exit *runtime.Exit) bool {
 // neverStarted takes back a start that made no session, as an earlier controller
 // wrote it down and did not live to make it, or the backend failed it: it is no
 // crash, and a one_shot has not had its run.
-func (ob *observer) neverStarted(m *member) {
-	failed := m.seen.Record.Unsure
-	m.seen.Record.CutShort()
-	ob.l.save(m)
+func (ob *observer) neverStarted(ag *agentState) {
+	failed := ag.seen.Record.Unsure
+	ag.seen.Record.CutShort()
+	ob.l.save(ag)
 	if !failed {
-		ob.l.noteAgent(m, api.EventStartFailed, "", "the controller ended before it was started")
+		ob.l.noteAgent(ag, api.EventStartFailed, "", "the controller ended before it was started")
 	}
 }
 
 // identify decides whose a running session is, and adopts this city's.
-func (ob *observer) identify(m *member, a answer) {
-	by := plan.Adopter{City: ob.l.o.City.Dir, Run: ob.l.runID, Wanted: m.spec != nil, OneShot: m.oneShot()}
-	was := m.foreign
-	seen, adoption := plan.Adopt(by, m.seen, a.claim(ob.l.o.City.Daemon.DriftDrainTimeout))
-	m.seen, m.foreign = seen, adoption == plan.Foreign
+func (ob *observer) identify(ag *agentState, a probeResult) {
+	by := plan.Adopter{City: ob.l.o.City.Dir, Run: ob.l.runID, Wanted: ag.spec != nil, OneShot: ag.oneShot()}
+	was := ag.foreign
+	seen, adoption := plan.Adopt(by, ag.seen, a.claim(ob.l.o.City.Daemon.DriftDrainTimeout))
+	ag.seen, ag.foreign = seen, adoption == plan.Foreign
 	switch {
-	case m.foreign && !was:
-		ob.l.noteAgent(m, api.EventForeign, "", api.ErrForeign.Error())
+	case ag.foreign && !was:
+		ob.l.noteAgent(ag, api.EventForeign, "", api.ErrForeign.Error())
 	case adoption == plan.Adopted || adoption == plan.Unmarked:
-		ob.l.save(m)
-		ob.l.noteAgent(m, api.EventAdopted, "", "")
-		ob.l.starts.attend(m)
+		ob.l.save(ag)
+		ob.l.noteAgent(ag, api.EventAdopted, "", "")
+		ob.l.starts.attend(ag)
 		if adoption == plan.Unmarked {
-			ob.remark(m)
+			ob.remark(ag)
 		}
 	}
-	if a.moved && !m.foreign {
-		ob.markMoved(m)
+	if a.moved && !ag.foreign {
+		ob.markMoved(ag)
 	}
 }
 
 // claim is what the session says of itself. A drain that an earlier controller
 // began gets limit.
-func (a *answer) claim(limit time.Duration) plan.Claim {
+func (a *probeResult) claim(limit time.Duration) plan.Claim {
 	c := plan.Claim{
 		City: a.meta[agent.MetaCityPath], Agent: a.meta[agent.MetaAgent],
 		ID: a.meta[agent.MetaSessionID], Token: a.meta[agent.MetaToken],
@@ -122,22 +122,22 @@ func (a *answer) claim(limit time.Duration) plan.Claim {
 	if sec, err := strconv.ParseInt(a.meta[agent.MetaDrain], 10, 64); err == nil {
 		c.Drain = plan.Drain{Since: time.Unix(sec, 0), Why: plan.WhyDrained, Limit: limit, Ack: a.meta[agent.MetaDrainAck] == "1"}
 	}
-	if a.found != nil {
-		c.InProcess, c.ProcessEpoch = true, a.found.Epoch
+	if a.live != nil {
+		c.InProcess, c.ProcessEpoch = true, a.live.Epoch
 	}
 	return c
 }
 
 // markMoved marks a session of a city that was moved with its new folder.
-func (ob *observer) markMoved(m *member) {
-	if m.op.name != "" {
+func (ob *observer) markMoved(ag *agentState) {
+	if ag.op.name != "" {
 		return // opMark, which does the same
 	}
-	ob.l.begin(m, opMark)
-	name, city := m.seen.Session, ob.l.o.City.Dir
+	ob.l.begin(ag, opMark)
+	name, city := ag.seen.Session, ob.l.o.City.Dir
 	ob.l.ops.Go(func() {
 		err := setMeta(ob.l.ops.ctx, ob.l.p, name, map[string]string{agent.MetaCityPath: city})
-		ob.l.post(func() { ob.l.finishOp(m, "mark session "+name, err) })
+		ob.l.post(func() { ob.l.finishOp(ag, "mark session "+name, err) })
 	})
 }
 
@@ -171,16 +171,16 @@ func (e *environment) of(ctx context.Context, scan runtime.ProcessTableScanner, 
 // byEnvironment learns whose a session without a mark is: a start that was cut
 // short left it so. Where the process table cannot be asked, the intent on
 // record decides: nobody else claims the session.
-func (a *answer) byEnvironment(ctx context.Context, p runtime.Provider, env *environment) error {
+func (a *probeResult) byEnvironment(ctx context.Context, p runtime.Provider, env *environment) error {
 	scan, ok := runtime.As[runtime.ProcessTableScanner](p)
 	if !ok {
-		if !a.begun.IsZero() {
+		if !a.startedAt.IsZero() {
 			a.meta[agent.MetaCityPath] = env.city
 		}
 		return nil
 	}
 	var err error
-	if a.found, err = env.of(ctx, scan, a.session); a.found != nil {
+	if a.live, err = env.of(ctx, scan, a.session); a.live != nil {
 		a.meta[agent.MetaCityPath] = env.city
 		return nil
 	}

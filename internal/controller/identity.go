@@ -26,7 +26,7 @@ import (
 // claims is the folder where the cities of this user note which names are theirs;
 // "" = only what runs counts. A note or an identity that cannot be written is no
 // error: the next start decides.
-func settleNames(ctx context.Context, c *config.City, p runtime.Provider, claims string, build agent.BuildOptions) error {
+func reconcileNames(ctx context.Context, c *config.City, p runtime.Provider, claims string, build agent.BuildOptions) error {
 	space := agent.NameSpace(c)
 	i, ok := config.ReadIdentity(c.Dir)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 )
 
 // drainStatus is nil when the member is not draining.
-func (m *member) drainStatus() *api.DrainStatus {
-	d := &m.seen.Drain
+func (ag *agentState) drainStatus() *api.DrainStatus {
+	d := &ag.seen.Drain
 	if d.Since.IsZero() {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (m *member) drainStatus() *api.DrainStatus {
 }
 
 // inside finds the running member that a request is about.
-func (c *calls) inside(q api.InsideRequest) (*member, error) {
+func (c *calls) inside(q api.InsideRequest) (*agentState, error) {
 	picked, err := c.l.agents.pick([]string{q.Agent})
 	switch {
 	case err != nil:
@@ -34,16 +34,16 @@ func (c *calls) inside(q api.InsideRequest) (*member, error) {
 
 // markInside sets a key of the asking agent's metadata, and looks at it. An
 // answer means that the mark is set.
-func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string, check func(*member) error) error {
+func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string, check func(*agentState) error) error {
 	var name string
 	var err error
 	in := c.l.do(ctx, func() {
-		var m *member
-		if m, err = c.inside(q); err == nil {
-			err = check(m)
+		var ag *agentState
+		if ag, err = c.inside(q); err == nil {
+			err = check(ag)
 		}
 		if err == nil {
-			name = m.seen.Session
+			name = ag.seen.Session
 		}
 	})
 	if err = errors.Join(in, err); err != nil {
@@ -57,9 +57,9 @@ func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string,
 
 // ackDrain is an agent's word that it may be ended.
 func (c *calls) AckDrain(ctx context.Context, q api.InsideRequest) error {
-	return c.markInside(ctx, q, agent.MetaDrainAck, func(m *member) error {
-		if m.seen.Drain.Since.IsZero() && m.op.name != opDrain {
-			return api.Hinted("gc runtime drain asks for one", "%w: %s", api.ErrNotDraining, m.name())
+	return c.markInside(ctx, q, agent.MetaDrainAck, func(ag *agentState) error {
+		if ag.seen.Drain.Since.IsZero() && ag.op.name != opDrain {
+			return api.Hinted("gc runtime drain asks for one", "%w: %s", api.ErrNotDraining, ag.name())
 		}
 		return nil
 	})
@@ -67,7 +67,7 @@ func (c *calls) AckDrain(ctx context.Context, q api.InsideRequest) error {
 
 // requestRestart is an agent's wish to be ended and started afresh.
 func (c *calls) RequestRestart(ctx context.Context, q api.InsideRequest) error {
-	return c.markInside(ctx, q, agent.MetaRestart, func(*member) error { return nil })
+	return c.markInside(ctx, q, agent.MetaRestart, func(*agentState) error { return nil })
 }
 
 // drainSelf is setDrained of the asking agent.

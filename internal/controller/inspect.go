@@ -12,8 +12,8 @@ import (
 )
 
 // inspect learns about one session whose existence is known.
-func inspect(ctx context.Context, p runtime.Provider, env *environment, q question, running bool) answer {
-	a := answer{question: q, presence: plan.Gone}
+func inspect(ctx context.Context, p runtime.Provider, env *environment, q probe, running bool) probeResult {
+	a := probeResult{probe: q, presence: plan.Gone}
 	if !running {
 		if q.wasUp {
 			a.exit, a.screen = lastWords(ctx, p, q.session)
@@ -49,7 +49,7 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q questi
 
 // liveness asks about the process of a session that was listed; only when it
 // is gone is the session asked for once more.
-func liveness(ctx context.Context, p runtime.Provider, q question) (runtime.Liveness, error) {
+func liveness(ctx context.Context, p runtime.Provider, q probe) (runtime.Liveness, error) {
 	return ask(ctx, func(ctx context.Context) (runtime.Liveness, error) {
 		if alive, err := p.ProcessAlive(ctx, q.session, q.names); err == nil && alive {
 			return runtime.Alive, nil
@@ -59,9 +59,9 @@ func liveness(ctx context.Context, p runtime.Provider, q question) (runtime.Live
 }
 
 // details asks the optional questions.
-func (a *answer) details(ctx context.Context, p runtime.Provider) error {
+func (a *probeResult) details(ctx context.Context, p runtime.Provider) error {
 	keys := identityKeys[:0:0]
-	if a.question.meta {
+	if a.probe.meta {
 		keys = identityKeys[:]
 	} else if a.drain {
 		keys = drainKeys[:]
@@ -124,13 +124,13 @@ const keptExits = 30 * time.Minute
 
 // neverRan reports whether a start on record certainly made no session: the
 // backend keeps exits, and has none that is later.
-func neverRan(ctx context.Context, p runtime.Provider, q question, exit *runtime.Exit) bool {
+func neverRan(ctx context.Context, p runtime.Provider, q probe, exit *runtime.Exit) bool {
 	r, ok := runtime.As[runtime.ExitReporter](p)
-	if !ok || q.wish || q.begun.IsZero() || q.at.Sub(q.begun) > keptExits || q.begun.After(q.at) {
+	if !ok || q.ownProvider || q.startedAt.IsZero() || q.at.Sub(q.startedAt) > keptExits || q.startedAt.After(q.at) {
 		return false
 	}
 	if exit != nil {
-		return exit.Time.Before(q.begun)
+		return exit.Time.Before(q.startedAt)
 	}
 	_, err := ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, q.session) })
 	return errors.Is(err, runtime.ErrSessionNotFound)

@@ -13,7 +13,7 @@ import (
 // journal is where a controller says what happened: the city's sequence of
 // events, their followers and the log.
 type journal struct {
-	book  *session.Book
+	store *session.Store
 	feed  api.Feed
 	event func(api.Event) // Options.Event
 	w     io.Writer       // Options.Log; may be nil
@@ -22,7 +22,7 @@ type journal struct {
 // note puts an event in the sequence and a line in the log.
 func (j *journal) note(e api.Event) {
 	e.Time = time.Now().UTC()
-	e = j.book.Append(e)
+	e = j.store.Append(e)
 	j.feed.Add(e)
 	if j.event != nil {
 		j.event(e)
@@ -47,13 +47,13 @@ func (j *journal) note(e api.Event) {
 }
 
 // noteAgent is note about a member.
-func (j *journal) noteAgent(m *member, kind, why, detail string) {
-	j.note(api.Event{Kind: kind, Agent: m.seen.Agent, Session: m.seen.Session, Why: why, Detail: detail})
+func (j *journal) noteAgent(ag *agentState, kind, why, detail string) {
+	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Why: why, Detail: detail})
 }
 
 // noteEnd is note about the end of a member's session.
-func (j *journal) noteEnd(m *member, kind string, exit *runtime.Exit, screen, detail string) {
-	j.note(api.Event{Kind: kind, Agent: m.seen.Agent, Session: m.seen.Session, Exit: exit, Screen: screen, Detail: detail})
+func (j *journal) noteEnd(ag *agentState, kind string, exit *runtime.Exit, screen, detail string) {
+	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Exit: exit, Screen: screen, Detail: detail})
 }
 
 func (j *journal) logf(format string, args ...any) {

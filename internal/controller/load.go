@@ -1,12 +1,16 @@
 package controller
 
 import (
+	"errors"
+	"os"
+
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/session"
 )
 
 // load takes up the run where an earlier controller left it.
 func (l *loop) load() error {
-	id, fresh, err := l.book.Run()
+	id, fresh, err := l.store.Run()
 	if err != nil {
 		return err
 	}
@@ -23,7 +27,7 @@ func (l *loop) load() error {
 }
 
 func (rs *roster) load() (err error) {
-	if rs.records, err = rs.l.book.Records(); err == nil {
+	if rs.records, err = rs.l.store.Records(); err == nil {
 		rs.leaveOtherHosts()
 	}
 	return err
@@ -32,7 +36,7 @@ func (rs *roster) load() (err error) {
 // beginRun forgets what lasts until gc stop only.
 func (rs *roster) beginRun() {
 	for name, r := range rs.records {
-		r.Stopped, r.Asleep, r.Drained = false, false, false
+		r.Stopped, r.IdleStopped, r.Drained = false, false, false
 		if r.Finished {
 			r.Clear()
 		}
@@ -54,15 +58,15 @@ func (rs *roster) leaveOtherHosts() {
 }
 
 func (su *suspensions) load() (err error) {
-	su.byKey, err = su.l.book.Pauses()
+	su.byKey, err = su.l.store.Suspensions()
 	return err
 }
 
 func (q *nudgeQueue) load() error {
-	list, err := q.l.book.Nudges()
+	list, err := q.l.store.Nudges()
 	for i := range list {
-		if list[i].Recover(q.l.book.Now()) {
-			q.l.book.SaveNudge(list[i])
+		if list[i].Recover(q.l.store.Now()) {
+			q.l.store.SaveNudge(list[i])
 		}
 		q.list = append(q.list, &list[i])
 	}
@@ -70,9 +74,29 @@ func (q *nudgeQueue) load() error {
 }
 
 func (wl *waitList) load() error {
-	stored, err := wl.l.book.Waits()
+	stored, err := wl.l.store.Waits()
 	for i := range stored {
 		wl.list = append(wl.list, &waiting{Wait: stored[i]})
 	}
 	return err
+}
+
+// openStore opens the city's database. The caller holds the city's lock. A file
+// that cannot be used is left as it is.
+func openStore(city string) (*session.Store, error) {
+	path := api.DBPath(city)
+	b, err := session.Open(path)
+	switch {
+	case err == nil:
+		return b, nil
+	case errors.Is(err, session.ErrCorrupt):
+		return nil, api.Hinted("move "+path+" away to go on with empty records; running agents are adopted", "%w", err)
+	case errors.Is(err, session.ErrNewer):
+		return nil, api.Hinted("use the newer gc that wrote it", "%w", err)
+	case errors.Is(err, session.ErrLocked):
+		return nil, api.Hinted("another program has it open: fuser "+path, "%w", err)
+	case errors.Is(err, os.ErrPermission):
+		return nil, api.StateDirError(city, err)
+	}
+	return nil, err
 }

@@ -55,7 +55,7 @@ type messages struct {
 type core struct {
 	o     Options
 	p     runtime.Provider
-	book  *session.Book
+	store *session.Store
 	began time.Time
 	runID string // id of this gc start
 	mailbox
@@ -71,7 +71,7 @@ type operations struct {
 }
 
 func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
-	book, err := openBook(o.City.Dir)
+	book, err := openStore(o.City.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +85,13 @@ func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 
 // makeLoop makes a loop that knows nothing yet; book may be nil for one that is
 // never run.
-func makeLoop(o Options, book *session.Book) *loop {
+func makeLoop(o Options, book *session.Store) *loop {
 	l := &loop{core: core{
-		o: o, p: o.Provider, book: book, began: time.Now(),
+		o: o, p: o.Provider, store: book, began: time.Now(),
 		mailbox: mailbox{inbox: make(chan func(), inboxSize), done: make(chan struct{})},
-		journal: journal{book: book, event: o.Event, w: o.Log},
+		journal: journal{store: book, event: o.Event, w: o.Log},
 	}}
-	l.agents = &roster{l: l, all: map[string]*member{}, moved: map[string]string{}}
+	l.agents = &roster{l: l, all: map[string]*agentState{}, moved: map[string]string{}}
 	l.pools, l.suspended = &pools{l: l}, &suspensions{l: l}
 	l.observer, l.events = &observer{l: l, foreign: map[string]bool{}}, &subscription{l: l}
 	l.starts, l.stops = &starter{l: l}, &stops{l: l}
@@ -153,8 +153,8 @@ func (l *loop) run(ctx context.Context) error {
 // turn takes in what happened and acts on it. An end and the start that follows
 // it are one write.
 func (l *loop) turn(happened func()) {
-	l.book.Hold()
-	defer l.book.Release()
+	l.store.Hold()
+	defer l.store.Release()
 	if happened != nil {
 		happened()
 	}

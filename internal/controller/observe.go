@@ -35,7 +35,7 @@ type observer struct {
 }
 
 // question is what a look asks about one member.
-type question struct {
+type probe struct {
 	session string
 	version int
 	names   []string // ProcessNames
@@ -47,19 +47,19 @@ type question struct {
 	active  bool
 	at      time.Time
 
-	begun time.Time // a start, of which it is not known how it went on; else zero
-	wish  bool      // it may be hosted by another provider than that of the rest
+	startedAt   time.Time // a start, of which it is not known how it went on; else zero
+	ownProvider bool      // it may be hosted by another provider than that of the rest
 }
 
 // answer is what was positively learned; err means nothing was.
-type answer struct {
-	question
+type probeResult struct {
+	probe
 	err      error
 	presence plan.Presence
 	exit     *runtime.Exit
 	screen   string
 	neverRan bool                 // the start was cut short before there was a session
-	found    *runtime.LiveRuntime // whose it is by its environment; nil: not asked, or not seen
+	live     *runtime.LiveRuntime // whose it is by its environment; nil: not asked, or not seen
 
 	meta     map[string]string // nil: not asked
 	moved    bool              // with the city's folder: the session has the old one's mark
@@ -96,10 +96,10 @@ func (ob *observer) observe() {
 		return
 	}
 	ob.inFlight, ob.again = true, false
-	var qs []question
-	for _, m := range ob.l.agents.all {
-		if m.op.name == "" {
-			qs = append(qs, ob.probeOf(m))
+	var qs []probe
+	for _, ag := range ob.l.agents.all {
+		if ag.op.name == "" {
+			qs = append(qs, ob.probeOf(ag))
 		}
 	}
 	skip := make(map[string]bool, len(ob.foreign)+len(ob.l.agents.all))
@@ -124,20 +124,20 @@ func (ob *observer) observe() {
 	})
 }
 
-func (ob *observer) probeOf(m *member) question {
-	q := question{session: m.seen.Session, version: m.op.version, at: time.Now()}
-	s := &m.seen
-	if m.spec != nil {
-		q.names, q.wish = m.spec.Config.ProcessNames, m.spec.Config.Transport != ""
-		q.active = m.spec.Resolved.IdleTimeout > 0
-		drift := s.Hashes.Core != "" && !m.spec.Current(s.Hashes.Core)
+func (ob *observer) probeOf(ag *agentState) probe {
+	q := probe{session: ag.seen.Session, version: ag.op.version, at: time.Now()}
+	s := &ag.seen
+	if ag.spec != nil {
+		q.names, q.ownProvider = ag.spec.Config.ProcessNames, ag.spec.Config.Transport != ""
+		q.active = ag.spec.Resolved.IdleTimeout > 0
+		drift := s.Hashes.Core != "" && !ag.spec.Current(s.Hashes.Core)
 		q.attach = q.active || drift
 	}
 	q.wasUp = s.Presence == plan.Alive || s.Presence == plan.Zombie || s.Presence == plan.Unknown && s.Record.Open
 	q.meta = s.Presence != plan.Alive && s.Presence != plan.Zombie || s.Presence == plan.Alive && !s.Owned
 	q.drain = !q.meta && (ob.inside || !s.Drain.Since.IsZero())
 	if s.Record.Open {
-		q.begun = s.Record.Started
+		q.startedAt = s.Record.Started
 	}
 	return q
 }
@@ -148,8 +148,8 @@ const drainLook = time.Second
 
 // lookAtDrains sets the next look at such agents.
 func (ob *observer) followDrains(now time.Time) {
-	for _, m := range ob.l.agents.all {
-		if !m.start.pushed && m.op.name == "" && !m.seen.Drain.Since.IsZero() && m.seen.Presence != plan.Gone {
+	for _, ag := range ob.l.agents.all {
+		if !ag.start.pushed && ag.op.name == "" && !ag.seen.Drain.Since.IsZero() && ag.seen.Presence != plan.Gone {
 			ob.by(now.Add(drainLook))
 			return
 		}
@@ -157,17 +157,17 @@ func (ob *observer) followDrains(now time.Time) {
 }
 
 // findings is the result of one look.
-type findings struct {
+type observation struct {
 	err     error // the list could not be had: nothing is known
 	part    error // the list lacks sessions: of a router's side, or of a backend that cannot list
-	answers []answer
-	orphans []answer        // sessions of this city that no member has
+	answers []probeResult
+	orphans []probeResult   // sessions of this city that no member has
 	foreign map[string]bool // sessions that are not
 	running map[string]bool
 }
 
-func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question, skip map[string]bool) findings {
-	f := findings{running: map[string]bool{}, foreign: map[string]bool{}}
+func lookAt(ctx context.Context, p runtime.Provider, city string, qs []probe, skip map[string]bool) observation {
+	f := observation{running: map[string]bool{}, foreign: map[string]bool{}}
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil {
 		if !routes(p) && !errors.Is(err, runtime.ErrUnsupported) {
@@ -176,16 +176,16 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 		}
 		f.part = err
 	}
-	var unknown []question
+	var unknown []probe
 	for _, name := range list {
 		f.running[name] = true
 		if !skip[name] {
-			unknown = append(unknown, question{session: name, meta: true})
+			unknown = append(unknown, probe{session: name, meta: true})
 		}
 	}
 	all := append(qs, unknown...)
 	env := &environment{city: city, was: config.MovedFrom(city)}
-	answers := make([]answer, len(all))
+	answers := make([]probeResult, len(all))
 	alive := seenAlive(ctx, p, all, f.running)
 	parallel(len(all), func(i int) {
 		running, err := f.running[all[i].session], error(nil)
@@ -193,7 +193,7 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 			running, err = ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, all[i].session) })
 		}
 		if err != nil {
-			answers[i] = answer{question: all[i], err: err}
+			answers[i] = probeResult{probe: all[i], err: err}
 			return
 		}
 		all[i].seen = alive[all[i].session]
@@ -214,7 +214,7 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []question,
 
 // seenAlive asks for the processes of all sessions at once, where the backend
 // can. What is missing is asked for alone.
-func seenAlive(ctx context.Context, p runtime.Provider, qs []question, running map[string]bool) map[string]bool {
+func seenAlive(ctx context.Context, p runtime.Provider, qs []probe, running map[string]bool) map[string]bool {
 	many, ok := runtime.As[runtime.ManyProcesses](p)
 	names := map[string][]string{}
 	for _, q := range qs {
@@ -264,7 +264,7 @@ func ask[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, er
 }
 
 // found takes in the result of a look.
-func (ob *observer) apply(f findings) {
+func (ob *observer) apply(f observation) {
 	ob.inFlight = false
 	ob.notePart(f.part)
 	if f.err != nil {
@@ -275,15 +275,15 @@ func (ob *observer) apply(f findings) {
 		}
 		ob.silent = false
 		for _, a := range f.answers {
-			if m := ob.l.agents.all[a.session]; m != nil && m.op.name == "" && m.op.version == a.version {
-				ob.applyOne(m, a)
+			if ag := ob.l.agents.all[a.session]; ag != nil && ag.op.name == "" && ag.op.version == a.version {
+				ob.applyOne(ag, a)
 			}
 		}
 		for _, a := range f.orphans {
 			if ob.l.agents.all[a.session] == nil {
-				m := &member{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: a.session, Occupant: a.meta[agent.MetaAgent]}}
-				ob.l.agents.all[a.session] = m
-				ob.applyOne(m, a)
+				ag := &agentState{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: a.session, Occupant: a.meta[agent.MetaAgent]}}
+				ob.l.agents.all[a.session] = ag
+				ob.applyOne(ag, a)
 				ob.l.note(api.Event{Kind: api.EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
 			}
 		}
@@ -295,8 +295,8 @@ func (ob *observer) apply(f findings) {
 		for name := range f.foreign {
 			ob.foreign[name] = true
 		}
-		for name, m := range ob.l.agents.all {
-			if m.spec == nil && m.seen.Presence == plan.Gone && m.op.name == "" {
+		for name, ag := range ob.l.agents.all {
+			if ag.spec == nil && ag.seen.Presence == plan.Gone && ag.op.name == "" {
 				delete(ob.l.agents.all, name)
 			}
 		}
@@ -325,10 +325,10 @@ func (ob *observer) unreachable(err error) {
 		ob.l.logf("the session backend does not answer: %v", err)
 	}
 	ob.silent = true
-	for _, m := range ob.l.agents.all {
-		m.queryErr = err.Error()
-		if m.op.name == "" && m.seen.Record.Unsure {
-			ob.l.starts.backendFailed(m)
+	for _, ag := range ob.l.agents.all {
+		ag.queryErr = err.Error()
+		if ag.op.name == "" && ag.seen.Record.Unsure {
+			ob.l.starts.backendFailed(ag)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lk.Close()) }()
-	if err := settleNames(ctx, o.City, o.Provider, o.Claims, o.Build); err != nil {
+	if err := reconcileNames(ctx, o.City, o.Provider, o.Claims, o.Build); err != nil {
 		return err
 	}
 	specs, err := agent.Build(o.City, o.Build)
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.book.Close()) }()
+	defer func() { err = errors.Join(err, l.store.Close()) }()
 	srv, err := api.Serve(o.City.Dir, l.calls)
 	if err != nil {
 		return err

@@ -227,8 +227,8 @@ func (ps *pools) mayBeMember(name string) bool {
 }
 
 // poolOf is the pool of a member, or nil.
-func (ps *pools) of(m *member) *pool {
-	return ps.byName[templateOf(m.spec)]
+func (ps *pools) of(ag *agentState) *pool {
+	return ps.byName[templateOf(ag.spec)]
 }
 
 // templateOf is the name of a member's pool, "" for what is no member.
@@ -240,8 +240,8 @@ func templateOf(s *agent.Spec) string {
 }
 
 // hook runs on_boot or on_death of a member's pool, in the background.
-func (ps *pools) hook(m *member, name string, command func(*agent.Spec) string) {
-	spec, who := cmp.Or(m.spec, m.left), m.name() // one that leaves the pool dies in it
+func (ps *pools) hook(ag *agentState, name string, command func(*agent.Spec) string) {
+	spec, who := cmp.Or(ag.spec, ag.left), ag.name() // one that leaves the pool dies in it
 	pool := ps.byName[templateOf(spec)]
 	if pool == nil {
 		return

@@ -10,20 +10,20 @@ import (
 // watchPrograms has the backend tell when the program of an agent has ended and
 // its session has not. Where it cannot, the patrol finds out.
 func (ob *observer) watchPrograms(now time.Time) {
-	for name, m := range ob.l.agents.all {
-		s := &m.seen
-		if m.watch.program || now.Before(m.watch.programAt) || m.op.name != "" || s.Presence != plan.Alive || !s.Owned ||
-			m.spec == nil || len(m.spec.Config.ProcessNames) == 0 {
+	for name, ag := range ob.l.agents.all {
+		s := &ag.seen
+		if ag.watch.program || now.Before(ag.watch.programAt) || ag.op.name != "" || s.Presence != plan.Alive || !s.Owned ||
+			ag.spec == nil || len(ag.spec.Config.ProcessNames) == 0 {
 			continue
 		}
-		m.watch.program = true
-		names := m.spec.Config.ProcessNames
+		ag.watch.program = true
+		names := ag.spec.Config.ProcessNames
 		ob.l.ops.Go(func() {
 			err := ob.awaitProgramGone(name, names)
 			ob.l.post(func() {
 				// Once a patrol, should the backend's two answers differ for ever.
-				m.watch.program, m.watch.programAt = false, time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
-				if err == nil && m.op.name == "" && m.seen.Presence == plan.Alive {
+				ag.watch.program, ag.watch.programAt = false, time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
+				if err == nil && ag.op.name == "" && ag.seen.Presence == plan.Alive {
 					ob.observe()
 				}
 			})

@@ -95,7 +95,7 @@ func (cf *configFile) reload() {
 			specs, err = agent.Build(c, build)
 		}
 		if err == nil {
-			if err = settleNames(cf.l.ops.ctx, c, cf.l.p, claims, build); err == nil {
+			if err = reconcileNames(cf.l.ops.ctx, c, cf.l.p, claims, build); err == nil {
 				specs, err = agent.Build(c, build) // with the names that were settled
 			}
 		}

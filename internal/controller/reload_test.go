@@ -420,7 +420,7 @@ func TestEventsAreASequenceForEver(t *testing.T) {
 		r.end()
 		r.start()
 		r.wantState("a", api.StateRunning)
-		list, err := r.l.book.Events(0, 0)
+		list, err := r.l.store.Events(0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +438,7 @@ func TestEventsAreASequenceForEver(t *testing.T) {
 		if diff := cmp.Diff(want, kinds); diff != "" {
 			t.Errorf("events:\n%s", diff)
 		}
-		if after, _ := r.l.book.Events(3, 2); len(after) != 2 || after[0].Seq != 4 {
+		if after, _ := r.l.store.Events(3, 2); len(after) != 2 || after[0].Seq != 4 {
 			t.Errorf("after 3: %+v", after)
 		}
 		r.end()

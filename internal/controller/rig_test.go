@@ -91,7 +91,7 @@ func (r *rig) start(change ...func(*Options)) {
 	l := r.l
 	go func() {
 		err := l.run(ctx)
-		r.result <- errors.Join(err, l.book.Close())
+		r.result <- errors.Join(err, l.store.Close())
 	}()
 	synctest.Wait()
 }

@@ -14,7 +14,7 @@ type roster struct {
 	l         *loop
 	records   map[string]session.Record // by agent, also of those that are not wanted now
 	templates []*agent.Spec             // of the config: agents and pools
-	all       map[string]*member        // by session name
+	all       map[string]*agentState    // by session name
 	order     []string                  // wanted sessions in file order
 	moved     map[string]string         // by agent: the session that may still run it; while specs are applied
 }
@@ -27,17 +27,17 @@ func (rs *roster) setSpecs(specs []*agent.Spec) {
 	for _, s := range specs {
 		wanted[s.Session] = true
 		rs.order = append(rs.order, s.Session)
-		m := rs.all[s.Session]
-		if m == nil {
-			m = &member{shown: shownState{since: rs.l.began}, seen: plan.Seen{Session: s.Session}}
-			rs.all[s.Session] = m
+		ag := rs.all[s.Session]
+		if ag == nil {
+			ag = &agentState{shown: shownState{since: rs.l.began}, seen: plan.Seen{Session: s.Session}}
+			rs.all[s.Session] = ag
 		}
-		rs.setSpec(m, s)
+		rs.setSpec(ag, s)
 	}
-	for name, m := range rs.all {
-		if !wanted[name] && m.spec != nil {
-			m.drainLimit = rs.drainLimit(m)
-			m.left, m.spec = m.spec, nil
+	for name, ag := range rs.all {
+		if !wanted[name] && ag.spec != nil {
+			ag.drainLimit = rs.drainLimit(ag)
+			ag.left, ag.spec = ag.spec, nil
 		}
 	}
 	rs.leaveOldNames(specs)
@@ -49,24 +49,24 @@ func (rs *roster) leaveOldNames(specs []*agent.Spec) {
 	for _, s := range specs {
 		session[s.Name()] = s.Session
 	}
-	for name, m := range rs.all {
-		if now := session[m.seen.Agent]; now != "" && now != name {
-			m.seen.Occupant, m.seen.Agent = m.seen.Agent, ""
+	for name, ag := range rs.all {
+		if now := session[ag.seen.Agent]; now != "" && now != name {
+			ag.seen.Occupant, ag.seen.Agent = ag.seen.Agent, ""
 		}
 	}
 	for _, s := range specs {
 		r := &rs.all[s.Session].seen.Record
 		if old := rs.moved[s.Name()]; old != "" && rs.all[old] == nil { // it may run, and a list may not say so
-			rs.all[old] = &member{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: old, Occupant: r.Agent}}
+			rs.all[old] = &agentState{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: old, Occupant: r.Agent}}
 		}
 	}
 	clear(rs.moved)
 }
 
-func (rs *roster) setSpec(m *member, s *agent.Spec) {
-	r := &m.seen.Record
-	if m.seen.Agent != "" && m.seen.Agent != s.Name() { // the name was another agent's
-		m.seen.Occupant, *r = m.seen.Agent, session.Record{}
+func (rs *roster) setSpec(ag *agentState, s *agent.Spec) {
+	r := &ag.seen.Record
+	if ag.seen.Agent != "" && ag.seen.Agent != s.Name() { // the name was another agent's
+		ag.seen.Occupant, *r = ag.seen.Agent, session.Record{}
 	}
 	if r.Agent == "" { // it was running before it was known to be wanted
 		known := rs.records[s.Name()]
@@ -84,10 +84,10 @@ func (rs *roster) setSpec(m *member, s *agent.Spec) {
 		r.Job = job
 	}
 	r.Agent, r.Session, r.CoreHash, r.Digest = s.Name(), s.Session, s.Hashes.Core, s.Digest
-	if m.spec != s {
-		m.seen.Asked = time.Time{} // other questions matter now
+	if ag.spec != s {
+		ag.seen.Asked = time.Time{} // other questions matter now
 	}
-	m.spec, m.seen.Agent = s, s.Name()
+	ag.spec, ag.seen.Agent = s, s.Name()
 }
 
 // move makes the record of an agent whose session gets another name: nothing has
@@ -106,10 +106,10 @@ func (rs *roster) move(r *session.Record, s *agent.Spec) {
 func differ(was, is string) bool { return was != "" && is != "" && was != is }
 
 // named is the wanted member of an agent, or nil.
-func (rs *roster) named(name string) *member {
-	for _, m := range rs.all {
-		if m.spec != nil && m.seen.Agent == name {
-			return m
+func (rs *roster) named(name string) *agentState {
+	for _, ag := range rs.all {
+		if ag.spec != nil && ag.seen.Agent == name {
+			return ag
 		}
 	}
 	return nil

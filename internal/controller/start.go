@@ -23,36 +23,36 @@ type starter struct {
 
 // start begins a new incarnation. Its identity is on record before the session
 // exists.
-func (sr *starter) begin(m *member, why string) {
-	r, now := &m.seen.Record, time.Now()
+func (sr *starter) begin(ag *agentState, why string) {
+	r, now := &ag.seen.Record, time.Now()
 	before := *r
 	if r.Crashed {
 		r.Restarted(now)
 	}
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
-	r.StartedWith, r.Host, r.Served, r.Finished = m.spec.Hashes.Core, sr.l.o.ProviderName, false, false
-	inst.Conversation, inst.Resume = converse(r, m.spec)
-	if m.oneShot() {
-		r.Job = session.Job{Run: sr.l.runID, Hash: m.spec.Hashes.Core}
+	r.StartedWith, r.Host, r.Served, r.Finished = ag.spec.Hashes.Core, sr.l.o.ProviderName, false, false
+	inst.Conversation, inst.Resume = converse(r, ag.spec)
+	if ag.oneShot() {
+		r.Job = session.Job{Run: sr.l.runID, Hash: ag.spec.Hashes.Core}
 	}
-	ticket := sr.l.save(m)
-	m.start.attempts++
-	m.start.putOff, m.start.warning = "", ""
-	sr.l.begin(m, opStart)
-	sr.l.noteAgent(m, api.EventStarting, why, "")
-	spec, limit := m.spec, sr.limit(m.spec)
+	ticket := sr.l.save(ag)
+	ag.start.attempts++
+	ag.start.putOff, ag.start.warning = "", ""
+	sr.l.begin(ag, opStart)
+	sr.l.noteAgent(ag, api.EventStarting, why, "")
+	spec, limit := ag.spec, sr.limit(ag.spec)
 	sr.l.ops.Go(func() {
 		// Without the record a crash of the controller would lose the session.
 		if err := ticket.Wait(); err != nil {
-			sr.l.post(func() { sr.notSaved(m, before, err) })
+			sr.l.post(func() { sr.notSaved(ag, before, err) })
 			return
 		}
 		err := launch(sr.ctx, sr.l.p, spec, inst, limit)
 		pushed := err == nil && pushes(sr.l.ops.ctx, sr.l.p, spec.Session)
 		sr.l.post(func() {
-			m.start.pushed = pushed
-			sr.started(m, spec, err)
+			ag.start.pushed = pushed
+			sr.started(ag, spec, err)
 		})
 	})
 }
@@ -85,13 +85,13 @@ func (sr *starter) stepDone(s runtime.Step) {
 		return
 	}
 	sr.l.post(func() {
-		m := sr.l.agents.all[s.Session]
-		if m == nil {
+		ag := sr.l.agents.all[s.Session]
+		if ag == nil {
 			return
 		}
 		text := strings.ReplaceAll(s.Err.Error(), "\n", "; ")
-		m.start.warning = fmt.Sprintf("%s: %s", s.Name, text)
-		sr.l.noteAgent(m, api.EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
+		ag.start.warning = fmt.Sprintf("%s: %s", s.Name, text)
+		sr.l.noteAgent(ag, api.EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
 	})
 }
 
@@ -126,47 +126,47 @@ func launch(ctx context.Context, p runtime.Provider, spec *agent.Spec, inst agen
 const saveRetry = 2 * time.Second
 
 // notSaved puts a start off that was not begun: it is no crash of the agent.
-func (sr *starter) notSaved(m *member, before session.Record, err error) {
-	r := &m.seen.Record
-	before.Stopped, before.Suspended, before.Asleep, before.Drained = r.Stopped, r.Suspended, r.Asleep, r.Drained
+func (sr *starter) notSaved(ag *agentState, before session.Record, err error) {
+	r := &ag.seen.Record
+	before.Stopped, before.Suspended, before.IdleStopped, before.Drained = r.Stopped, r.Suspended, r.IdleStopped, r.Drained
 	*r = before
 	r.RetryAt = time.Now().Add(saveRetry)
-	m.start.putOff = "not started, as the city's records cannot be saved: " + oneLine(err.Error())
-	sr.l.endOp(m)
-	sr.l.save(m)
-	sr.l.noteAgent(m, api.EventStartFailed, "", m.start.putOff)
+	ag.start.putOff = "not started, as the city's records cannot be saved: " + oneLine(err.Error())
+	sr.l.endOp(ag)
+	sr.l.save(ag)
+	sr.l.noteAgent(ag, api.EventStartFailed, "", ag.start.putOff)
 }
 
 // started takes in the end of a start.
-func (sr *starter) started(m *member, spec *agent.Spec, err error) {
-	r := &m.seen.Record
-	sr.l.endOp(m)
+func (sr *starter) started(ag *agentState, spec *agent.Spec, err error) {
+	r := &ag.seen.Record
+	sr.l.endOp(ag)
 	if err != nil {
-		sr.failed(m, err)
+		sr.failed(ag, err)
 		return
 	}
 	r.LastError, r.LastHint, r.Conversed = "", "", r.Conversation != ""
 	r.PutOff, r.Unsure = 0, false
-	m.seen.Presence, m.seen.Owned, m.seen.Hashes, m.seen.LastActivity = plan.Alive, true, spec.Hashes, time.Now()
-	m.foreign, m.seen.Drain, m.seen.RestartAsked = false, plan.Drain{}, false
-	if m.spec != nil {
-		m.seen.Occupant = ""
+	ag.seen.Presence, ag.seen.Owned, ag.seen.Hashes, ag.seen.LastActivity = plan.Alive, true, spec.Hashes, time.Now()
+	ag.foreign, ag.seen.Drain, ag.seen.RestartAsked = false, plan.Drain{}, false
+	if ag.spec != nil {
+		ag.seen.Occupant = ""
 	}
-	sr.l.save(m)
-	if needsSettling(&spec.Config) {
-		sr.confirm(m, spec)
+	sr.l.save(ag)
+	if needsConfirming(&spec.Config) {
+		sr.confirm(ag, spec)
 		return
 	}
-	sr.running(m)
+	sr.running(ag)
 }
 
 // runs takes in that an agent was seen to run.
-func (sr *starter) running(m *member) {
-	sr.l.noteAgent(m, api.EventStarted, "", "")
-	m.watch.programAt = time.Time{}
-	sr.l.pools.hook(m, "on_boot", onBoot)
-	sr.attend(m)
-	if m.oneShot() && !m.start.pushed {
+func (sr *starter) running(ag *agentState) {
+	sr.l.noteAgent(ag, api.EventStarted, "", "")
+	ag.watch.programAt = time.Time{}
+	sr.l.pools.hook(ag, "on_boot", onBoot)
+	sr.attend(ag)
+	if ag.oneShot() && !ag.start.pushed {
 		sr.l.observer.observe() // it may have ended already, and nobody will say so
 	}
 }
@@ -178,20 +178,20 @@ func pushes(ctx context.Context, p runtime.Provider, name string) bool {
 }
 
 // startFailed accounts for a start that made no session.
-func (sr *starter) failed(m *member, err error) {
-	r, now := &m.seen.Record, time.Now()
+func (sr *starter) failed(ag *agentState, err error) {
+	r, now := &ag.seen.Record, time.Now()
 	if errors.Is(err, runtime.ErrSessionExists) {
-		sr.l.logf("%s: session %s exists already", m.name(), m.seen.Session)
-		m.seen.Presence = plan.Unknown
+		sr.l.logf("%s: session %s exists already", ag.name(), ag.seen.Session)
+		ag.seen.Presence = plan.Unknown
 		sr.l.observer.observe()
 		return
 	}
 	if sr.ctx.Err() != nil {
-		m.seen.Presence = plan.Unknown // the city is being stopped; the stop makes sure of it
+		ag.seen.Presence = plan.Unknown // the city is being stopped; the stop makes sure of it
 		return
 	}
 	if runtime.IsBackendFailure(err) {
-		sr.putOff(m, err)
+		sr.putOff(ag, err)
 		return
 	}
 	r.Open = false
@@ -200,41 +200,41 @@ func (sr *starter) failed(m *member, err error) {
 	}
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
 	exit := whyNotStarted(r, err, now)
-	m.seen.Presence = plan.Gone
+	ag.seen.Presence = plan.Gone
 	r.Crashed = true
-	if m.oneShot() {
+	if ag.oneShot() {
 		r.Crashed = false
 		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
-		sr.l.noteEnd(m, api.EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
-		sr.l.save(m)
+		sr.l.noteEnd(ag, api.EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
+		sr.l.save(ag)
 		return
 	}
-	if m.finishes(exit) {
-		sr.l.stops.finished(m, exit, r.LastScreen)
-		sr.l.save(m)
+	if ag.finishes(exit) {
+		sr.l.stops.finished(ag, exit, r.LastScreen)
+		sr.l.save(ag)
 		return
 	}
 	r.Died(now, sr.l.budget())
-	sr.l.noteEnd(m, api.EventStartFailed, nil, "", r.LastError)
-	sr.l.stops.quarantined(m)
-	sr.l.save(m)
+	sr.l.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError)
+	sr.l.stops.quarantined(ag)
+	sr.l.save(ag)
 }
 
 // putOff backs off from a start that the backend failed. Whether there is a
 // session is not known, so it is looked for before the next try.
-func (sr *starter) putOff(m *member, err error) {
-	r := &m.seen.Record
+func (sr *starter) putOff(ag *agentState, err error) {
+	r := &ag.seen.Record
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
-	m.seen.Presence, m.queryErr = plan.Unknown, r.LastError
-	sr.backendFailed(m)
-	sr.l.noteEnd(m, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
+	ag.seen.Presence, ag.queryErr = plan.Unknown, r.LastError
+	sr.backendFailed(ag)
+	sr.l.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
 }
 
 // backendFailed sets when a member whose start was put off is looked at again.
-func (sr *starter) backendFailed(m *member) {
-	r := &m.seen.Record
+func (sr *starter) backendFailed(ag *agentState) {
+	r := &ag.seen.Record
 	r.BackendFailed(time.Now())
-	sr.l.save(m)
+	sr.l.save(ag)
 	sr.l.observer.by(r.RetryAt)
 }
 

@@ -19,11 +19,11 @@ type stops struct{ l *loop }
 
 // stop ends a session now. Asked-for ends count against no budget; a zombie's
 // does.
-func (sp *stops) stop(m *member, why string) {
-	sp.l.begin(m, opStop)
-	sp.l.noteAgent(m, api.EventStopping, why, "")
-	t, screen := sp.target(m), ""
-	sp.endSession(m, func() error {
+func (sp *stops) stop(ag *agentState, why string) {
+	sp.l.begin(ag, opStop)
+	sp.l.noteAgent(ag, api.EventStopping, why, "")
+	t, screen := sp.target(ag), ""
+	sp.endSession(ag, func() error {
 		switch why {
 		case plan.WhyZombie:
 			_, screen = lastWords(sp.l.ops.ctx, sp.l.p, t.session)
@@ -31,30 +31,30 @@ func (sp *stops) stop(m *member, why string) {
 			_ = setMeta(sp.l.ops.ctx, sp.l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // a note for others, no more
 		}
 		return stopOne(sp.l.ops.ctx, sp.l.p, t)
-	}, func(exit *runtime.Exit, err error) { sp.ended(m, why, screen, exit, err) })
+	}, func(exit *runtime.Exit, err error) { sp.ended(ag, why, screen, exit, err) })
 }
 
 // stopGently stops an agent within shutdown_timeout, see stopAll.
-func (sp *stops) gently(m *member, why string) {
-	sp.l.begin(m, opStop)
-	m.op.intended = true
-	sp.l.noteAgent(m, api.EventStopping, why, "")
-	t, limit := sp.target(m), sp.l.o.City.Daemon.ShutdownTimeout
-	sp.endSession(m, func() error {
+func (sp *stops) gently(ag *agentState, why string) {
+	sp.l.begin(ag, opStop)
+	ag.op.intended = true
+	sp.l.noteAgent(ag, api.EventStopping, why, "")
+	t, limit := sp.target(ag), sp.l.o.City.Daemon.ShutdownTimeout
+	sp.endSession(ag, func() error {
 		return stopAll(sp.l.ops.ctx, sp.l.p, []target{t}, limit, sp.l.shutdown.kill)
-	}, func(exit *runtime.Exit, err error) { sp.ended(m, why, "", exit, err) })
+	}, func(exit *runtime.Exit, err error) { sp.ended(ag, why, "", exit, err) })
 }
 
 // endSession carries out a stop in the background, and then calls done on the
 // loop with how the session ended: as the event of its end says, or the backend
 // keeps it; nil when neither tells.
-func (sp *stops) endSession(m *member, stop func() error, done func(*runtime.Exit, error)) {
+func (sp *stops) endSession(ag *agentState, stop func() error, done func(*runtime.Exit, error)) {
 	var over chan struct{}
 	if sp.l.events.ch != nil {
 		over = make(chan struct{})
-		m.op.over = over
+		ag.op.over = over
 	}
-	name, started := m.seen.Session, m.seen.Record.Started
+	name, started := ag.seen.Session, ag.seen.Record.Started
 	sp.l.ops.Go(func() {
 		err := stop()
 		var kept *runtime.Exit
@@ -64,9 +64,9 @@ func (sp *stops) endSession(m *member, stop func() error, done func(*runtime.Exi
 			}
 		}
 		sp.l.post(func() {
-			m.op.over = nil
-			if m.op.exit != nil {
-				kept = m.op.exit
+			ag.op.over = nil
+			if ag.op.exit != nil {
+				kept = ag.op.exit
 			}
 			done(kept, err)
 		})
@@ -98,31 +98,31 @@ func awaitOver(ctx context.Context, over <-chan struct{}) {
 }
 
 // stopEnded takes in the end of a Stop.
-func (sp *stops) ended(m *member, why, screen string, exit *runtime.Exit, err error) {
-	m.op.exitSeen = false
-	sp.l.endOp(m)
+func (sp *stops) ended(ag *agentState, why, screen string, exit *runtime.Exit, err error) {
+	ag.op.exitSeen = false
+	sp.l.endOp(ag)
 	if err != nil {
-		m.queryErr = err.Error()
-		sp.l.logf("%s: cannot stop: %v", m.name(), err)
+		ag.queryErr = err.Error()
+		sp.l.logf("%s: cannot stop: %v", ag.name(), err)
 		if errors.Is(err, errNewer) {
-			m.seen.Presence = plan.Unknown
+			ag.seen.Presence = plan.Unknown
 		}
 		sp.l.observer.observe()
 		return
 	}
-	m.seen.Presence, m.queryErr = plan.Gone, ""
+	ag.seen.Presence, ag.queryErr = plan.Gone, ""
 	switch why {
 	case plan.WhyZombie:
-		sp.died(m, &runtime.Exit{Code: -1, Reason: "its process was gone", Time: time.Now()}, screen)
+		sp.died(ag, &runtime.Exit{Code: -1, Reason: "its process was gone", Time: time.Now()}, screen)
 		return
 	case plan.WhyIdle:
-		m.seen.Record.Asleep = true
+		ag.seen.Record.IdleStopped = true
 		if sp.l.o.Background != nil {
 			sp.l.completions.fetch() // what waits for it is known from now on
 		}
 	}
-	m.op.intended = true
-	sp.died(m, stopped(exit), "")
+	ag.op.intended = true
+	sp.died(ag, stopped(exit), "")
 }
 
 // stopped is the exit of a session that was stopped; nil stands for one that

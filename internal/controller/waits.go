@@ -37,8 +37,8 @@ type waiting struct {
 // wants to be called again.
 func (wl *waitList) watch(now, next time.Time) time.Time {
 	for _, w := range wl.list {
-		m := wl.l.agents.named(w.Agent)
-		if w.asking || m == nil || m.foreign || m.seen.Presence != plan.Alive || m.op.name != "" {
+		ag := wl.l.agents.named(w.Agent)
+		if w.asking || ag == nil || ag.foreign || ag.seen.Presence != plan.Alive || ag.op.name != "" {
 			continue
 		}
 		if now.Before(w.notYet) {
@@ -51,7 +51,7 @@ func (wl *waitList) watch(now, next time.Time) time.Time {
 		if err != nil || c.Exit {
 			continue // an exit is told by the exit
 		}
-		wl.ask(w, m.seen.Session, c)
+		wl.ask(w, ag.seen.Session, c)
 	}
 	return next
 }
@@ -106,17 +106,17 @@ func (wl *waitList) met(w *waiting) {
 	if w.Note != "" {
 		text += "\n" + w.Note
 	}
-	m := wl.l.agents.named(w.Wake)
-	if m == nil {
-		wl.l.book.DeleteWait(w.ID)
+	ag := wl.l.agents.named(w.Wake)
+	if ag == nil {
+		wl.l.store.DeleteWait(w.ID)
 		wl.l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, but there is no agent " + w.Wake + " to wake"})
 		return
 	}
-	n := wl.l.book.NewNudge(session.Nudge{Agent: m.name(), Text: text, From: "wait " + w.ID}, 0)
-	wl.l.book.MeetWait(w.ID, n)
+	n := wl.l.store.NewNudge(session.Nudge{Agent: ag.name(), Text: text, From: "wait " + w.ID}, 0)
+	wl.l.store.MeetWait(w.ID, n)
 	wl.l.nudges.list = append(wl.l.nudges.list, &n)
 	wl.l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, " + w.Wake + " is woken"})
-	m.seen.Record.Asleep = false // a note wakes who was put to sleep
+	ag.seen.Record.IdleStopped = false // a note wakes who was put to sleep
 }
 
 func (wl *waitList) forget(id string) {
@@ -132,9 +132,9 @@ func (wl *waitList) forget(id string) {
 }
 
 // exitWaits meets the waits for an agent's end.
-func (wl *waitList) exited(m *member) {
+func (wl *waitList) exited(ag *agentState) {
 	for _, w := range append([]*waiting(nil), wl.list...) {
-		if c, err := api.ParseUntil(w.Until); err == nil && c.Exit && w.Agent == m.seen.Agent {
+		if c, err := api.ParseUntil(w.Until); err == nil && c.Exit && w.Agent == ag.seen.Agent {
 			wl.met(w)
 		}
 	}
@@ -142,7 +142,7 @@ func (wl *waitList) exited(m *member) {
 
 func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait, error) {
 	var w session.Wait
-	var ticket *session.Ticket
+	var ticket *session.Commit
 	_, err := api.ParseUntil(q.Until)
 	if err != nil {
 		return w, err
@@ -161,8 +161,8 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 			}
 			who[i] = picked[0].name()
 		}
-		w = c.l.book.NewWait(session.Wait{Agent: who[0], Until: q.Until, Wake: who[1], Note: q.Note})
-		ticket = c.l.book.SaveWait(w)
+		w = c.l.store.NewWait(session.Wait{Agent: who[0], Until: q.Until, Wake: who[1], Note: q.Note})
+		ticket = c.l.store.SaveWait(w)
 		c.l.waits.list = append(c.l.waits.list, &waiting{Wait: w})
 	})
 	if err = errors.Join(in, err); err != nil {
@@ -171,7 +171,7 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 	if err = ticket.Wait(); err != nil { // what is not acknowledged is forgotten
 		err = errors.Join(err, c.l.do(context.WithoutCancel(ctx), func() {
 			c.l.waits.forget(w.ID)
-			c.l.book.DeleteWait(w.ID)
+			c.l.store.DeleteWait(w.ID)
 		}))
 	}
 	return w, err
@@ -180,10 +180,10 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 // dropWait forgets a wait, also one that is about to be met. It is off the disk
 // when dropWait returns nil.
 func (c *calls) DropWait(ctx context.Context, id string) error {
-	var ticket *session.Ticket
+	var ticket *session.Commit
 	if err := c.l.do(ctx, func() {
 		c.l.waits.forget(id)
-		ticket = c.l.book.DeleteWait(id)
+		ticket = c.l.store.DeleteWait(id)
 	}); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ var events = store.NewBucket[Event]("events")
 func eventKey(seq uint64) string { return fmt.Sprintf("%020d", seq) }
 
 // Append numbers the event and writes it, soon; it returns it with its number.
-func (b *Book) Append(e Event) Event {
+func (b *Store) Append(e Event) Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seq++
@@ -44,7 +44,7 @@ func (b *Book) Append(e Event) Event {
 }
 
 // Seq is the number of the newest event, 0 before the first.
-func (b *Book) Seq() uint64 {
+func (b *Store) Seq() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.seq
@@ -52,7 +52,7 @@ func (b *Book) Seq() uint64 {
 
 // Events returns the kept events after seq, oldest first, at most limit (0 =
 // all), also those that are not on disk yet.
-func (b *Book) Events(after uint64, limit int) ([]Event, error) {
+func (b *Store) Events(after uint64, limit int) ([]Event, error) {
 	b.mu.Lock()
 	fresh := append([]Event(nil), b.events...)
 	b.mu.Unlock()

@@ -185,7 +185,7 @@ var (
 const keepEnded = 500
 
 // NewNudge makes a queued nudge with an id that sorts after all earlier ones.
-func (b *Book) NewNudge(n Nudge, ttl time.Duration) Nudge {
+func (b *Store) NewNudge(n Nudge, ttl time.Duration) Nudge {
 	if ttl <= 0 {
 		ttl = DefaultTTL
 	}
@@ -196,18 +196,18 @@ func (b *Book) NewNudge(n Nudge, ttl time.Duration) Nudge {
 }
 
 // SaveNudge writes it, soon.
-func (b *Book) SaveNudge(n Nudge) *Ticket {
+func (b *Store) SaveNudge(n Nudge) *Commit {
 	return b.put("nudge "+n.ID, func(tx *store.Tx) error { return nudges.Put(tx, n.ID, n) })
 }
 
 // DeleteNudge forgets it.
-func (b *Book) DeleteNudge(id string) *Ticket {
+func (b *Store) DeleteNudge(id string) *Commit {
 	return b.put("nudge "+id, func(tx *store.Tx) error { return nudges.Delete(tx, id) })
 }
 
 // Nudges returns all of them in the order they came, and forgets the oldest of
 // those that are done.
-func (b *Book) Nudges() ([]Nudge, error) {
+func (b *Store) Nudges() ([]Nudge, error) {
 	var out []Nudge
 	err := b.db.Update(func(tx *store.Tx) error {
 		out = out[:0]
@@ -252,18 +252,18 @@ type Wait struct {
 }
 
 // NewWait gives a wait its id.
-func (b *Book) NewWait(w Wait) Wait {
+func (b *Store) NewWait(w Wait) Wait {
 	w.ID, w.Created = b.nextID(), time.Now().UTC()
 	return w
 }
 
 // SaveWait writes it, soon.
-func (b *Book) SaveWait(w Wait) *Ticket {
+func (b *Store) SaveWait(w Wait) *Commit {
 	return b.put("wait "+w.ID, func(tx *store.Tx) error { return waits.Put(tx, w.ID, w) })
 }
 
 // MeetWait replaces a wait by the nudge that tells of it, in one step.
-func (b *Book) MeetWait(id string, n Nudge) *Ticket {
+func (b *Store) MeetWait(id string, n Nudge) *Commit {
 	return b.put("", func(tx *store.Tx) error {
 		if err := waits.Delete(tx, id); err != nil {
 			return err
@@ -273,12 +273,12 @@ func (b *Book) MeetWait(id string, n Nudge) *Ticket {
 }
 
 // DeleteWait forgets it.
-func (b *Book) DeleteWait(id string) *Ticket {
+func (b *Store) DeleteWait(id string) *Commit {
 	return b.put("wait "+id, func(tx *store.Tx) error { return waits.Delete(tx, id) })
 }
 
 // Waits returns all stored waits in the order they came.
-func (b *Book) Waits() ([]Wait, error) {
+func (b *Store) Waits() ([]Wait, error) {
 	var out []Wait
 	err := b.db.View(func(tx *store.Tx) error {
 		return waits.Each(tx, "", func(_ string, w Wait) error {

@@ -51,10 +51,10 @@ type Record struct {
 	CoreHash string      `json:"coreHash,omitempty"` // what Tries and Restarts are about
 	Digest   string      `json:"digest,omitempty"`   // the same, of all of the config
 
-	Stopped   bool `json:"stopped,omitempty"`   // a person stopped it
-	Suspended bool `json:"suspended,omitempty"` // a person suspended it
-	Asleep    bool `json:"asleep,omitempty"`    // stopped because it was idle
-	Drained   bool `json:"drained,omitempty"`   // asked to end by itself and stay down
+	Stopped     bool `json:"stopped,omitempty"`   // a person stopped it
+	Suspended   bool `json:"suspended,omitempty"` // a person suspended it
+	IdleStopped bool `json:"asleep,omitempty"`    // stopped because it was idle
+	Drained     bool `json:"drained,omitempty"`   // asked to end by itself and stay down
 
 	Job Job `json:"job,omitzero"` // of a one_shot
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func open(t *testing.T, path string) *Book {
+func open(t *testing.T, path string) *Store {
 	t.Helper()
 	b, err := Open(path)
 	if err != nil {

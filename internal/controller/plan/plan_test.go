@@ -103,7 +103,7 @@ func TestPlanRules(t *testing.T) {
 		{"a suspended zombie needs no drain", []Wanted{with(a, func(w *Wanted) { w.Suspended = true })}, []Seen{seen("a", Zombie)}, []string{"stop a: suspended"}},
 		{"stopped by a person stays down", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.Stopped = true }))}, nil},
 		{"stopped by a person is ended", []Wanted{a}, []Seen{with(seen("a", Alive), rec(func(r *session.Record) { r.Stopped = true }))}, []string{"stop a: stopped by a person"}},
-		{"put to sleep stays down", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.Asleep = true }))}, nil},
+		{"put to sleep stays down", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.IdleStopped = true }))}, nil},
 
 		{"one_shot is started", []Wanted{job}, []Seen{seen("a", Gone)}, []string{"start a: not running"}},
 		{"one_shot that ran is done", []Wanted{job}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.Job = session.Job{Run: "run", Hash: "core 1", Done: true} }))}, nil},
@@ -209,7 +209,7 @@ func TestPlanDependencies(t *testing.T) {
 			[]Seen{with(seen("a", Gone), func(s *Seen) { s.Record.Tries, s.Record.RetryAt = 1, noon.Add(time.Second) }), seen("b", Gone)},
 			[]string{"wait a: quarantined +1s"}},
 		{"a dependency that sleeps does not block", []Wanted{wanted("b", "a"), wanted("a")},
-			[]Seen{with(seen("a", Gone), func(s *Seen) { s.Record.Asleep = true }), seen("b", Gone)}, []string{"start b: not running"}},
+			[]Seen{with(seen("a", Gone), func(s *Seen) { s.Record.IdleStopped = true }), seen("b", Gone)}, []string{"start b: not running"}},
 		{"a pool whose size is not known yet blocks", []Wanted{with(wanted("b", "w"), func(w *Wanted) { w.WaitsFor = "w" })}, []Seen{seen("b", Gone)}, nil},
 		{"a pool without members does not", []Wanted{wanted("b", "w")}, []Seen{seen("b", Gone)}, []string{"start b: not running"}},
 		{"a one_shot of an older gc start is no success", []Wanted{wanted("b", "job"), job},

@@ -78,7 +78,7 @@ func drawSeen(t *rapid.T, name string) Seen {
 	}
 	s.Record = session.Record{
 		Stopped: rarely(t, "stopped"), Suspended: rarely(t, "suspended by a person"),
-		Asleep: rarely(t, "idle-stopped"), Drained: rarely(t, "drained"),
+		IdleStopped: rarely(t, "idle-stopped"), Drained: rarely(t, "drained"),
 		Crashed: rapid.Bool().Draw(t, "crashed"), RetryAt: drawTime(t, "retry"),
 	}
 	if rarely(t, "ran") {

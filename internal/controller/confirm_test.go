@@ -22,7 +22,7 @@ func TestAgentIsStartingUntilItsProgramWasSeen(t *testing.T) {
 		if r.status("b").State != api.StateStopped {
 			t.Error("b started before what it depends on was seen")
 		}
-		time.Sleep(settleLimit)
+		time.Sleep(confirmLimit)
 		r.wantState("a", api.StateRunning)
 		r.wantState("b", api.StateRunning)
 		r.end()
@@ -42,7 +42,7 @@ func TestEndBeforeTheProgramWasSeenIsNoRun(t *testing.T) {
 		if a := r.wantState("a", api.StateQuarantined); a.Hint == "" || a.LastExit.Code != 127 {
 			t.Errorf("%+v", a)
 		}
-		list, err := r.l.book.Events(0, 0)
+		list, err := r.l.store.Events(0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestWarningsOfAStart(t *testing.T) {
 		if a := r.wantState("a", api.StateRunning); a.Warning != "setup: one; two" {
 			t.Errorf("%+v", a)
 		}
-		if list, err := r.l.book.Events(0, 0); err != nil || list[len(list)-1].Kind != api.EventWarning || list[len(list)-1].Detail != "one; two, after 7ms" {
+		if list, err := r.l.store.Events(0, 0); err != nil || list[len(list)-1].Kind != api.EventWarning || list[len(list)-1].Detail != "one; two, after 7ms" {
 			t.Errorf("%+v, %v", list, err)
 		}
 		r.fake.Exit("gc-city-a", 1)

@@ -97,15 +97,15 @@ func (co *completions) fetch() {
 func (co *completions) deliver(now, next time.Time) time.Time {
 	city := co.l.o.City.Dir
 	for owner, list := range co.open {
-		m := co.l.agents.all[owner]
-		kind, at := plan.Completions(list, co.l.recipient(m), city, now)
+		ag := co.l.agents.all[owner]
+		kind, at := plan.Completions(list, co.l.recipient(ag), city, now)
 		switch {
 		case kind == plan.ActWake:
-			m.seen.Record.Asleep = false
-			co.l.save(m)
-			co.l.noteAgent(m, api.EventCommand, "wakes it", list[0].Event)
+			ag.seen.Record.IdleStopped = false
+			co.l.save(ag)
+			co.l.noteAgent(ag, api.EventCommand, "wakes it", list[0].Event)
 		case kind == plan.ActReport:
-			co.tell(m, ownBatches(list, city))
+			co.tell(ag, ownBatches(list, city))
 		case !at.IsZero() && at.Before(next):
 			next = at
 		}
@@ -127,23 +127,23 @@ func ownBatches(list []process.Delivery, by string) map[string][]string {
 
 // tell finds out what became of messages of an earlier try, or types the next
 // one. While it does, nothing else is typed for the queue.
-func (co *completions) tell(m *member, own map[string][]string) {
-	m.typing.busy = true
-	name := m.seen.Session
+func (co *completions) tell(ag *agentState, own map[string][]string) {
+	ag.typing.busy = true
+	name := ag.seen.Session
 	t := teller{agent: providerAgent{co.l.p, name}, b: co.l.o.Background, session: name, by: co.l.o.City.Dir}
 	co.l.ops.Go(func() {
 		done, detail, err := t.tell(co.l.ops.ctx, own)
 		co.l.post(func() {
-			m.typing.busy = false
-			m.typing.notBefore = time.Time{}
+			ag.typing.busy = false
+			ag.typing.notBefore = time.Time{}
 			if err != nil || done == "" {
-				m.typing.notBefore = time.Now().Add(endsPause)
+				ag.typing.notBefore = time.Now().Add(endsPause)
 			}
 			if err != nil && co.l.ops.ctx.Err() == nil {
-				co.l.logf("%s: the end of a background command waits: %v", m.name(), err)
+				co.l.logf("%s: the end of a background command waits: %v", ag.name(), err)
 			}
 			if done != "" {
-				co.l.noteAgent(m, api.EventCommand, string(done), detail)
+				co.l.noteAgent(ag, api.EventCommand, string(done), detail)
 			}
 			co.fetch()
 		})

@@ -43,7 +43,7 @@ var (
 
 // Book is a city's database. It is safe for concurrent use. Saves are grouped:
 // all that come while the disk is busy are written together.
-type Book struct {
+type Store struct {
 	db     *store.DB
 	update func(func(*store.Tx) error) error // the database's
 	clock  *clock.Clock
@@ -56,7 +56,7 @@ type Book struct {
 	failed  error   // why the last write failed; nil: it did not
 	seq     uint64  // of the newest event
 	ids     uint64  // of the newest nudge or wait
-	ticket  *Ticket // of the group that collects
+	commit  *Commit // of the group that collects
 	held    bool    // by Hold
 	waiting bool    // to be written when it no longer is
 	closed  bool
@@ -70,13 +70,13 @@ type write struct {
 }
 
 // Ticket tells when what was saved is on disk.
-type Ticket struct {
+type Commit struct {
 	done chan struct{}
 	err  error
 }
 
 // Wait returns when it is, or failed to be.
-func (t *Ticket) Wait() error {
+func (t *Commit) Wait() error {
 	<-t.done
 	return t.err
 }
@@ -87,14 +87,14 @@ var errClosed = errors.New("the city's database is closed")
 // Open opens the database at path, and makes it when there is none. A file that
 // is damaged, of a newer program, or held by another process is an error of
 // package store and is left as it is.
-func Open(path string) (*Book, error) {
+func Open(path string) (*Store, error) {
 	db, err := store.Open(path, schema)
 	if err != nil {
 		return nil, err
 	}
-	b := &Book{db: db, update: db.Update, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	b := &Store{db: db, update: db.Update, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	var mark clock.Anchor
-	b.ticket = &Ticket{done: make(chan struct{})}
+	b.commit = &Commit{done: make(chan struct{})}
 	err = db.View(func(tx *store.Tx) (err error) {
 		if b.seq, err = lastSeq(tx); err == nil {
 			b.ids, _, err = counters.Get(tx, lastID)
@@ -115,14 +115,14 @@ func Open(path string) (*Book, error) {
 
 // Now is the time by the city's even clock, which goes on over restarts and
 // changes of the system's clock. Times of nudges are of it.
-func (b *Book) Now() time.Time { return b.clock.Now() }
+func (b *Store) Now() time.Time { return b.clock.Now() }
 
 // Wall is a time of the even clock as the system's would show it, for people.
-func (b *Book) Wall(t time.Time) time.Time { return b.clock.Wall(t) }
+func (b *Store) Wall(t time.Time) time.Time { return b.clock.Wall(t) }
 
 // Close writes what is pending and closes the file. What the disk does not take
 // is lost, and is the error.
-func (b *Book) Close() error {
+func (b *Store) Close() error {
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
@@ -137,7 +137,7 @@ func (b *Book) Close() error {
 
 // Run returns the id of the current run. One that was not ended by EndRun goes
 // on, unless the machine was booted since; fresh reports whether a new one began.
-func (b *Book) Run() (id string, fresh bool, err error) {
+func (b *Store) Run() (id string, fresh bool, err error) {
 	err = b.db.Update(func(tx *store.Tx) error {
 		r, ok, err := runs.Get(tx, runKey)
 		if err != nil {
@@ -156,7 +156,7 @@ func (b *Book) Run() (id string, fresh bool, err error) {
 }
 
 // CurrentRun returns the id of the run that goes on, if one does.
-func (b *Book) CurrentRun() (id string, ok bool, err error) {
+func (b *Store) CurrentRun() (id string, ok bool, err error) {
 	err = b.db.View(func(tx *store.Tx) error {
 		r, found, err := runs.Get(tx, runKey)
 		id, ok = r.ID, found
@@ -166,7 +166,7 @@ func (b *Book) CurrentRun() (id string, ok bool, err error) {
 }
 
 // EndRun ends the current run: the next Run begins a new one.
-func (b *Book) EndRun() error {
+func (b *Store) EndRun() error {
 	return b.db.Update(func(tx *store.Tx) error { return runs.Delete(tx, runKey) })
 }
 
@@ -177,7 +177,7 @@ func newID() string {
 }
 
 // Records returns every record by agent.
-func (b *Book) Records() (map[string]Record, error) {
+func (b *Store) Records() (map[string]Record, error) {
 	all := map[string]Record{}
 	err := b.db.View(func(tx *store.Tx) error {
 		return records.Each(tx, "", func(key string, r Record) error {
@@ -192,32 +192,32 @@ func (b *Book) Records() (map[string]Record, error) {
 }
 
 // Save writes the record of its agent, soon.
-func (b *Book) Save(r Record) *Ticket {
+func (b *Store) Save(r Record) *Commit {
 	r.Restarts = append([]time.Time(nil), r.Restarts...) // the caller goes on with its own
 	return b.put("record "+r.Agent, func(tx *store.Tx) error { return records.Put(tx, r.Agent, r) })
 }
 
 // put queues a write. Writes are carried out in the order they came.
-func (b *Book) put(key string, do func(*store.Tx) error) *Ticket {
+func (b *Store) put(key string, do func(*store.Tx) error) *Commit {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.putLocked(write{key, do})
 }
 
-func (b *Book) putLocked(w write) *Ticket {
+func (b *Store) putLocked(w write) *Commit {
 	if b.closed {
-		t := &Ticket{done: make(chan struct{}), err: errClosed}
+		t := &Commit{done: make(chan struct{}), err: errClosed}
 		close(t.done)
 		return t
 	}
 	b.pending = append(b.pending, w)
 	b.wakeLocked()
-	return b.ticket
+	return b.commit
 }
 
 // nextID makes an id that sorts after all earlier ones, also those of earlier
 // controllers.
-func (b *Book) nextID() string {
+func (b *Store) nextID() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ids++
@@ -228,14 +228,14 @@ func (b *Book) nextID() string {
 
 // Hold keeps back what is put from now on until Release, so that it is written
 // together. Whoever holds does not wait for a ticket.
-func (b *Book) Hold() {
+func (b *Store) Hold() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = true
 }
 
 // Release writes, soon, what Hold kept back.
-func (b *Book) Release() {
+func (b *Store) Release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = false
@@ -245,7 +245,7 @@ func (b *Book) Release() {
 	}
 }
 
-func (b *Book) wakeLocked() {
+func (b *Store) wakeLocked() {
 	if b.held {
 		b.waiting = true
 		return
@@ -257,7 +257,7 @@ func (b *Book) wakeLocked() {
 }
 
 // writer writes group after group until the book is closed.
-func (b *Book) writer() {
+func (b *Store) writer() {
 	defer close(b.done)
 	for range b.wake {
 		b.flush()
@@ -271,10 +271,10 @@ const retryWrite = time.Second
 // flush writes what is pending. What the disk does not take is kept and tried
 // again, the newest of each key: nothing that was put is lost but by the end of
 // the program.
-func (b *Book) flush() {
+func (b *Store) flush() {
 	b.mu.Lock()
-	group, t, list := b.pending, b.ticket, b.events
-	b.pending, b.ticket = nil, &Ticket{done: make(chan struct{})}
+	group, t, list := b.pending, b.commit, b.events
+	b.pending, b.commit = nil, &Commit{done: make(chan struct{})}
 	b.mu.Unlock()
 	if len(group) > 0 || len(list) > 0 {
 		t.err = b.write(group, list)
@@ -291,7 +291,7 @@ func (b *Book) flush() {
 	close(t.done)
 }
 
-func (b *Book) retry() {
+func (b *Store) retry() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed {
@@ -301,7 +301,7 @@ func (b *Book) retry() {
 
 // Err is why the newest changes are not on disk, nil when they are or were not
 // tried yet.
-func (b *Book) Err() error {
+func (b *Store) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.failed
@@ -322,7 +322,7 @@ func newest(list []write) []write {
 	return kept
 }
 
-func (b *Book) write(group []write, list []Event) error {
+func (b *Store) write(group []write, list []Event) error {
 	err := b.update(func(tx *store.Tx) error {
 		for _, w := range group {
 			if err := w.do(tx); err != nil {

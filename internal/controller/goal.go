@@ -31,7 +31,7 @@ type goal struct {
 }
 
 // settleTimeout bounds what is collected at the end of a run.
-const settleTimeout = 2 * time.Minute
+const collectTimeout = 2 * time.Minute
 
 // checkUntil ends a run whose goal is reached.
 func (g *goal) checkUntil() {
@@ -40,20 +40,20 @@ func (g *goal) checkUntil() {
 	}
 	var first *FailedError
 	for _, name := range g.l.agents.order {
-		m := g.l.agents.all[name]
-		r := &m.seen.Record
+		ag := g.l.agents.all[name]
+		r := &ag.seen.Record
 		switch {
-		case g.l.suspended.by(m) != "":
-		case !m.oneShot():
-			if g.l.o.Until == UntilIdle && !g.idleNow(m) {
+		case g.l.suspended.by(ag) != "":
+		case !ag.oneShot():
+			if g.l.o.Until == UntilIdle && !g.idleNow(ag) {
 				return
 			}
 		case !r.Job.Done || r.Job.Run != g.l.runID:
-			if !g.hopeless(m, map[string]bool{}) {
+			if !g.hopeless(ag, map[string]bool{}) {
 				return
 			}
 		case r.Job.Code != 0 && first == nil:
-			first = &FailedError{Agent: m.name(), Code: r.Job.Code}
+			first = &FailedError{Agent: ag.name(), Code: r.Job.Code}
 		}
 	}
 	if first != nil {
@@ -64,12 +64,12 @@ func (g *goal) checkUntil() {
 }
 
 // hopeless reports a one_shot that waits, directly or not, for one that failed.
-func (g *goal) hopeless(m *member, visited map[string]bool) bool {
-	if m.seen.Presence != plan.Gone || m.op.name != "" || visited[m.seen.Session] {
+func (g *goal) hopeless(ag *agentState, visited map[string]bool) bool {
+	if ag.seen.Presence != plan.Gone || ag.op.name != "" || visited[ag.seen.Session] {
 		return false
 	}
-	visited[m.seen.Session] = true
-	for _, dep := range g.l.agents.dependencies(m.spec.Resolved.DependsOn) {
+	visited[ag.seen.Session] = true
+	for _, dep := range g.l.agents.dependencies(ag.spec.Resolved.DependsOn) {
 		for _, o := range g.l.agents.all {
 			if o.spec == nil || o.seen.Agent != dep || !o.oneShot() {
 				continue
@@ -86,31 +86,31 @@ func (g *goal) hopeless(m *member, visited map[string]bool) bool {
 // idleNow reports whether an agent is known to be idle, and sees to it that
 // somebody finds out. An agent that has ended for good is idle; one whose
 // backend cannot tell never is.
-func (g *goal) idleNow(m *member) bool {
-	if m.seen.Presence == plan.Gone && m.op.name == "" {
-		r := &m.seen.Record
-		return r.Stopped || r.Asleep || r.Drained || r.Finished || r.Quarantined()
+func (g *goal) idleNow(ag *agentState) bool {
+	if ag.seen.Presence == plan.Gone && ag.op.name == "" {
+		r := &ag.seen.Record
+		return r.Stopped || r.IdleStopped || r.Drained || r.Finished || r.Quarantined()
 	}
-	if m.seen.Presence != plan.Alive || m.op.name != "" {
+	if ag.seen.Presence != plan.Alive || ag.op.name != "" {
 		return false
 	}
-	if m.watch.idleOf == m.seen.Record.ID && m.watch.idle {
+	if ag.watch.idleOf == ag.seen.Record.ID && ag.watch.idle {
 		return true
 	}
 	w, ok := runtime.As[runtime.IdleWaitProvider](g.l.p)
-	if !ok || m.watch.idleOf == m.seen.Record.ID {
+	if !ok || ag.watch.idleOf == ag.seen.Record.ID {
 		return false
 	}
-	id, name := m.seen.Record.ID, m.seen.Session
-	m.watch.idleOf, m.watch.idle = id, false
+	id, name := ag.seen.Record.ID, ag.seen.Session
+	ag.watch.idleOf, ag.watch.idle = id, false
 	g.l.ops.Go(func() {
 		err := w.WaitForIdle(g.l.ops.ctx, name, idleWait)
 		g.l.post(func() {
-			if m.watch.idleOf != id {
+			if ag.watch.idleOf != id {
 				return
 			}
-			if m.watch.idle = err == nil; !m.watch.idle {
-				m.watch.idleOf = "" // ask again
+			if ag.watch.idle = err == nil; !ag.watch.idle {
+				ag.watch.idleOf = "" // ask again
 			}
 		})
 	})
@@ -131,7 +131,7 @@ func (g *goal) conclude(result error) {
 	left := g.artifacts(st, result)
 	running := g.runningNames()
 	g.l.ops.Go(func() {
-		ctx, cancel := context.WithTimeout(g.l.ops.ctx, settleTimeout)
+		ctx, cancel := context.WithTimeout(g.l.ops.ctx, collectTimeout)
 		defer cancel()
 		var err error
 		showActivities(st.Agents, activities(ctx, g.l.p, running))
@@ -168,9 +168,9 @@ func (g *goal) checkReady() {
 			return
 		}
 	}
-	for _, m := range g.l.agents.all {
-		notAsked := m.spec != nil && m.seen.Presence == plan.Unknown && m.queryErr == "" && !m.foreign
-		if (m.op.name == opStart || m.op.name == opConfirm) && m.start.attempts <= 1 || m.op.name == "" && notAsked {
+	for _, ag := range g.l.agents.all {
+		notAsked := ag.spec != nil && ag.seen.Presence == plan.Unknown && ag.queryErr == "" && !ag.foreign
+		if (ag.op.name == opStart || ag.op.name == opConfirm) && ag.start.attempts <= 1 || ag.op.name == "" && notAsked {
 			return
 		}
 	}

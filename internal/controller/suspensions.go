@@ -14,18 +14,18 @@ import (
 // suspensions are what a person took out of the city beside single agents.
 type suspensions struct {
 	l     *loop
-	byKey map[string]session.Pause
+	byKey map[string]session.Suspension
 }
 
 // suspendedBy says who keeps a member down, "" for nobody.
-func (su *suspensions) by(m *member) string {
+func (su *suspensions) by(ag *agentState) string {
 	switch {
-	case m.seen.Record.Suspended:
+	case ag.seen.Record.Suspended:
 		return api.ByAgent
-	case m.spec == nil:
+	case ag.spec == nil:
 		return ""
 	}
-	return su.of(m.spec)
+	return su.of(ag.spec)
 }
 
 // pausedBy is suspendedBy of an agent of the config or a pool, whatever its
@@ -35,11 +35,11 @@ func (su *suspensions) of(s *agent.Spec) string {
 	switch {
 	case r.Suspended:
 		return api.ByConfig
-	case su.has(session.PauseCity):
+	case su.has(session.SuspendedCity):
 		return api.ByCity
-	case r.Rig != "" && su.has(session.PauseRig(r.Rig)):
+	case r.Rig != "" && su.has(session.SuspendedRig(r.Rig)):
 		return api.ByRig + " " + r.Rig
-	case su.l.pools.byName[r.Template] != nil && su.has(session.PausePool(r.Template)):
+	case su.l.pools.byName[r.Template] != nil && su.has(session.SuspendedPool(r.Template)):
 		return api.ByPool + " " + r.Template
 	}
 	return ""
@@ -52,32 +52,32 @@ func (su *suspensions) has(key string) bool {
 
 // pause takes something out, or lets it in again; the ticket tells when that is
 // on disk.
-func (su *suspensions) set(key string, on bool) *session.Ticket {
+func (su *suspensions) set(key string, on bool) *session.Commit {
 	if !on {
 		delete(su.byKey, key)
-		return su.l.book.DeletePause(key)
+		return su.l.store.DeleteSuspension(key)
 	}
 	p, ok := su.byKey[key]
 	if !ok {
-		p = session.Pause{Since: time.Now().UTC()}
+		p = session.Suspension{Since: time.Now().UTC()}
 		su.byKey[key] = p
 	}
-	return su.l.book.SavePause(key, p)
+	return su.l.store.SaveSuspension(key, p)
 }
 
 // setSuspended suspends or resumes agents and pools by name, or the city
 // without names. It returns when that is on disk, and does not wait for the
 // drains.
 func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error {
-	return c.durably(ctx, func() ([]*session.Ticket, error) {
+	return c.durably(ctx, func() ([]*session.Commit, error) {
 		if len(list) == 0 {
-			return []*session.Ticket{c.l.suspended.set(session.PauseCity, on)}, nil
+			return []*session.Commit{c.l.suspended.set(session.SuspendedCity, on)}, nil
 		}
-		var tickets []*session.Ticket
+		var tickets []*session.Commit
 		var single []string
 		for _, name := range list {
 			if _, ok := c.l.pools.byName[name]; ok {
-				tickets = append(tickets, c.l.suspended.set(session.PausePool(name), on))
+				tickets = append(tickets, c.l.suspended.set(session.SuspendedPool(name), on))
 				if on {
 					continue // the pause covers members to come too
 				}
@@ -91,12 +91,12 @@ func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error 
 		if err != nil && len(tickets) == 0 { // a pool may have no member now
 			return nil, err
 		}
-		for _, m := range picked {
-			r := &m.seen.Record
+		for _, ag := range picked {
+			r := &ag.seen.Record
 			if r.Suspended = on; !on {
-				r.Stopped, r.Asleep, r.Drained = false, false, false
+				r.Stopped, r.IdleStopped, r.Drained = false, false, false
 			}
-			tickets = append(tickets, c.l.save(m))
+			tickets = append(tickets, c.l.save(ag))
 		}
 		return tickets, nil
 	})
@@ -104,15 +104,15 @@ func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error 
 
 // setRigs suspends or resumes rigs.
 func (c *calls) SetRigsSuspended(ctx context.Context, list []string, on bool) error {
-	return c.durably(ctx, func() ([]*session.Ticket, error) {
-		var tickets []*session.Ticket
+	return c.durably(ctx, func() ([]*session.Commit, error) {
+		var tickets []*session.Commit
 		for _, name := range list {
 			if !c.hasRig(name) {
 				return nil, api.Hinted("gc rig list", "%w: %s", api.ErrUnknownRig, name)
 			}
 		}
 		for _, name := range list {
-			tickets = append(tickets, c.l.suspended.set(session.PauseRig(name), on))
+			tickets = append(tickets, c.l.suspended.set(session.SuspendedRig(name), on))
 		}
 		return tickets, nil
 	})
@@ -129,15 +129,15 @@ func (c *calls) hasRig(name string) bool {
 
 // setDrained asks agents to end by themselves and stay down, or takes it back.
 func (c *calls) SetDrained(ctx context.Context, list []string, on bool) error {
-	return c.durably(ctx, func() ([]*session.Ticket, error) {
+	return c.durably(ctx, func() ([]*session.Commit, error) {
 		if len(list) == 0 {
 			return nil, fmt.Errorf("%w: no name", api.ErrUnknownAgent)
 		}
 		picked, err := c.l.agents.pick(list)
-		var tickets []*session.Ticket
-		for _, m := range picked {
-			m.seen.Record.Drained = on
-			tickets = append(tickets, c.l.save(m))
+		var tickets []*session.Commit
+		for _, ag := range picked {
+			ag.seen.Record.Drained = on
+			tickets = append(tickets, c.l.save(ag))
 		}
 		return tickets, err
 	})
@@ -145,8 +145,8 @@ func (c *calls) SetDrained(ctx context.Context, list []string, on bool) error {
 
 // durably makes a change on the loop, looks at once, and waits until it is on
 // disk.
-func (c *calls) durably(ctx context.Context, change func() ([]*session.Ticket, error)) error {
-	var tickets []*session.Ticket
+func (c *calls) durably(ctx context.Context, change func() ([]*session.Commit, error)) error {
+	var tickets []*session.Commit
 	var err error
 	in := c.l.do(ctx, func() {
 		if c.l.shutdown.begun || c.l.goal.ended {

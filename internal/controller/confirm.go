@@ -15,56 +15,56 @@ import (
 // session, and says nothing about the command: it may not even be found. Until
 // its program was seen in the process table the agent is starting.
 const (
-	settleLimit = 250 * time.Millisecond // then a session that is there runs
-	firstSettle = 2 * time.Millisecond   // between two looks, doubling
+	confirmLimit = 250 * time.Millisecond // then a session that is there runs
+	firstConfirm = 2 * time.Millisecond   // between two looks, doubling
 )
 
 // needsSettling reports a config whose start sequence did not wait for the
 // program.
-func needsSettling(c *runtime.Config) bool {
+func needsConfirming(c *runtime.Config) bool {
 	return c.ReadyPromptPrefix == "" && c.ReadyDelayMs == 0 && len(c.ProcessNames) == 0
 }
 
 // settleStart waits until the program of a started session is seen, or the
 // session has ended. It takes no place among the starts.
-func (sr *starter) confirm(m *member, spec *agent.Spec) {
-	sr.l.begin(m, opConfirm)
+func (sr *starter) confirm(ag *agentState, spec *agent.Spec) {
+	sr.l.begin(ag, opConfirm)
 	over := make(chan struct{})
-	m.op.over = over
+	ag.op.over = over
 	sr.l.ops.Go(func() {
 		var exit *runtime.Exit
 		var screen string
-		gone := settled(sr.ctx, sr.l.p, spec, over)
+		gone := endedEarly(sr.ctx, sr.l.p, spec, over)
 		if gone {
 			exit, screen = lastWords(sr.l.ops.ctx, sr.l.p, spec.Session)
 		}
 		sr.l.post(func() {
-			m.op.over = nil
+			ag.op.over = nil
 			if !gone {
-				sr.l.endOp(m)
-				sr.running(m)
+				sr.l.endOp(ag)
+				sr.running(ag)
 				return
 			}
-			m.op.exitSeen = false // this one
-			sr.l.endOp(m)
-			if m.seen.Record.Resumed {
-				m.seen.Record.Conversation = ""
+			ag.op.exitSeen = false // this one
+			sr.l.endOp(ag)
+			if ag.seen.Record.Resumed {
+				ag.seen.Record.Conversation = ""
 			}
-			sr.l.stops.died(m, exit, screen)
-			m.seen.Presence = plan.Gone
+			sr.l.stops.died(ag, exit, screen)
+			ag.seen.Presence = plan.Gone
 		})
 	})
 }
 
 // settled returns true when the session has ended. over is closed when the
 // backend says that one of its name has; ctx ends the waiting.
-func settled(ctx context.Context, p runtime.Provider, spec *agent.Spec, over <-chan struct{}) (gone bool) {
+func endedEarly(ctx context.Context, p runtime.Provider, spec *agent.Spec, over <-chan struct{}) (gone bool) {
 	names := programNames(&spec.Config)
-	limit := time.NewTimer(settleLimit)
+	limit := time.NewTimer(confirmLimit)
 	defer limit.Stop()
 	again := time.NewTimer(0)
 	defer again.Stop()
-	for wait := firstSettle; ; wait *= 2 {
+	for wait := firstConfirm; ; wait *= 2 {
 		last := false
 		select {
 		case <-over:

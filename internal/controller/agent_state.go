@@ -12,7 +12,7 @@ import (
 
 // member is one session that the controller deals with: of an agent, or one of the
 // city's that the config does not want.
-type member struct {
+type agentState struct {
 	spec       *agent.Spec // nil: not in the config
 	left       *agent.Spec // what spec was before
 	seen       plan.Seen
@@ -74,6 +74,6 @@ type typing struct {
 	notBefore time.Time          // completions wait until then
 }
 
-func (m *member) oneShot() bool {
-	return m.spec != nil && m.spec.Resolved.Lifecycle == runtime.OneShot
+func (ag *agentState) oneShot() bool {
+	return ag.spec != nil && ag.spec.Resolved.Lifecycle == runtime.OneShot
 }

@@ -17,20 +17,20 @@ var (
 	keys       = store.NewBucket[string]("exec.keys")  // owner NUL key → id
 	events     = store.NewBucket[Event]("exec.events")
 	deliveries = store.NewBucket[Delivery]("exec.deliveries")
-	settled    = store.NewBucket[Delivery]("exec.settled")
+	finished   = store.NewBucket[Delivery]("exec.settled")
 )
 
 // Book is the transactions over records, events and deliveries. Its methods
 // are meant to be called inside a transaction of the store, which makes them
 // one write.
-type Book struct{}
+type Store struct{}
 
 func owned(owner, id string) string { return owner + "\x00" + id }
 
 // Begin enters a record before its process starts. A record of the same owner
 // with the same key is returned instead, with existed. ErrLimit when the owner
 // has MaxRunning commands.
-func (Book) Begin(tx *store.Tx, r Record) (rec Record, existed bool, err error) {
+func (Store) Begin(tx *store.Tx, r Record) (rec Record, existed bool, err error) {
 	if r.Key != "" {
 		id, ok, err := keys.Get(tx, owned(r.Owner, r.Key))
 		if err != nil {
@@ -59,7 +59,7 @@ func (Book) Begin(tx *store.Tx, r Record) (rec Record, existed bool, err error) 
 
 // Update changes a record by f; ErrNotFound without one. f must not change
 // what an end changes.
-func (Book) Update(tx *store.Tx, id string, f func(*Record)) (Record, error) {
+func (Store) Update(tx *store.Tx, id string, f func(*Record)) (Record, error) {
 	r, ok, err := records.Get(tx, id)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %s", ErrNotFound, id)
@@ -73,7 +73,7 @@ func (Book) Update(tx *store.Tx, id string, f func(*Record)) (Record, error) {
 
 // Finish writes the end, its event and the delivery to the owner; all three or
 // none. first is false when the end was written before: nothing changes then.
-func (Book) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err error) {
+func (Store) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err error) {
 	r, ok, err := records.Get(tx, id)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %s", ErrNotFound, id)
@@ -105,7 +105,7 @@ func (Book) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err er
 
 // See notes that the owner saw the end by itself, and consumes the delivery
 // unless the message has won already.
-func (Book) See(tx *store.Tx, id string, now time.Time) (Record, error) {
+func (Store) See(tx *store.Tx, id string, now time.Time) (Record, error) {
 	r, ok, err := records.Get(tx, id)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %s", ErrNotFound, id)
@@ -119,7 +119,7 @@ func (Book) See(tx *store.Tx, id string, now time.Time) (Record, error) {
 	}
 	if ok && !d.Always {
 		if d.Consume(now) == nil {
-			if err := settle(tx, d); err != nil {
+			if err := finish(tx, d); err != nil {
 				return r, err
 			}
 		}
@@ -132,24 +132,24 @@ func (Book) See(tx *store.Tx, id string, now time.Time) (Record, error) {
 }
 
 // settle moves a delivery that became final.
-func settle(tx *store.Tx, d Delivery) error {
+func finish(tx *store.Tx, d Delivery) error {
 	if err := deliveries.Delete(tx, d.Event); err != nil {
 		return err
 	}
-	return settled.Put(tx, d.Event, d)
+	return finished.Put(tx, d.Event, d)
 }
 
 // put writes a delivery where it belongs.
 func put(tx *store.Tx, d Delivery) error {
 	if d.State.Final() {
-		return settle(tx, d)
+		return finish(tx, d)
 	}
 	return deliveries.Put(tx, d.Event, d)
 }
 
 // Step applies one transition to several deliveries and returns those that it
 // fitted; the others are left alone.
-func (Book) Step(tx *store.Tx, ids []string, f func(*Delivery) error) (done []Delivery, err error) {
+func (Store) Step(tx *store.Tx, ids []string, f func(*Delivery) error) (done []Delivery, err error) {
 	for _, id := range ids {
 		d, ok, err := deliveries.Get(tx, id)
 		if err != nil {
@@ -170,10 +170,10 @@ func (Book) Step(tx *store.Tx, ids []string, f func(*Delivery) error) (done []De
 }
 
 // Open returns the deliveries that are not final, oldest first.
-func (Book) Open(tx *store.Tx) ([]Delivery, error) { return all(tx, deliveries) }
+func (Store) Open(tx *store.Tx) ([]Delivery, error) { return all(tx, deliveries) }
 
 // Settled returns the final ones that are still kept, oldest first.
-func (Book) Settled(tx *store.Tx) ([]Delivery, error) { return all(tx, settled) }
+func (Store) Finished(tx *store.Tx) ([]Delivery, error) { return all(tx, finished) }
 
 func all(tx *store.Tx, b store.Bucket[Delivery]) ([]Delivery, error) {
 	var out []Delivery
@@ -186,7 +186,7 @@ func all(tx *store.Tx, b store.Bucket[Delivery]) ([]Delivery, error) {
 }
 
 // Records returns every record, oldest first: ids sort by age.
-func (Book) Records(tx *store.Tx) ([]Record, error) {
+func (Store) Records(tx *store.Tx) ([]Record, error) {
 	var out []Record
 	err := records.Each(tx, "", func(_ string, r Record) error {
 		out = append(out, r)
@@ -196,10 +196,10 @@ func (Book) Records(tx *store.Tx) ([]Record, error) {
 }
 
 // Event returns the event of an end.
-func (Book) Event(tx *store.Tx, id string) (Event, bool, error) { return events.Get(tx, id) }
+func (Store) Event(tx *store.Tx, id string) (Event, bool, error) { return events.Get(tx, id) }
 
 // Events returns the events of all ends that are kept.
-func (Book) Events(tx *store.Tx) ([]Event, error) {
+func (Store) Events(tx *store.Tx) ([]Event, error) {
 	var out []Event
 	err := events.Each(tx, "", func(_ string, e Event) error {
 		out = append(out, e)
@@ -210,7 +210,7 @@ func (Book) Events(tx *store.Tx) ([]Event, error) {
 
 // Remove forgets a command with its event and delivery; ErrRunning before its
 // end. A delivery that was not made yet is never made.
-func (Book) Remove(tx *store.Tx, id string) error {
+func (Store) Remove(tx *store.Tx, id string) error {
 	r, ok, err := records.Get(tx, id)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %s", ErrNotFound, id)
@@ -225,7 +225,7 @@ func (Book) Remove(tx *store.Tx, id string) error {
 }
 
 // Cancel forgets a record whose process never started.
-func (Book) Cancel(tx *store.Tx, id string) error {
+func (Store) Cancel(tx *store.Tx, id string) error {
 	r, ok, err := records.Get(tx, id)
 	if err != nil || !ok {
 		return err
@@ -248,7 +248,7 @@ func drop(tx *store.Tx, r Record) error {
 	}
 	for _, b := range []interface {
 		Delete(*store.Tx, string) error
-	}{events, deliveries, settled} {
+	}{events, deliveries, finished} {
 		if err := b.Delete(tx, r.EventID()); err != nil {
 			return err
 		}
@@ -257,10 +257,10 @@ func drop(tx *store.Tx, r Record) error {
 }
 
 // Delivery returns the delivery of an event, open or settled.
-func (Book) Delivery(tx *store.Tx, event string) (Delivery, bool, error) {
+func (Store) Delivery(tx *store.Tx, event string) (Delivery, bool, error) {
 	d, ok, err := deliveries.Get(tx, event)
 	if err != nil || ok {
 		return d, ok, err
 	}
-	return settled.Get(tx, event)
+	return finished.Get(tx, event)
 }

@@ -29,7 +29,7 @@ type nudgeQueue struct {
 // deliver carries out the plan for queued nudges, and returns when it wants to be
 // called again.
 func (q *nudgeQueue) deliver(now, next time.Time) time.Time {
-	even, to := q.l.book.Now(), map[string]plan.Recipient{}
+	even, to := q.l.store.Now(), map[string]plan.Recipient{}
 	for _, n := range q.list {
 		if _, known := to[n.Agent]; !known && n.Open() {
 			to[n.Agent] = q.l.recipient(q.l.agents.named(n.Agent))
@@ -55,47 +55,47 @@ func (q *nudgeQueue) deliver(now, next time.Time) time.Time {
 }
 
 // recipient is a member as messages to it see it; m may be nil.
-func (l *loop) recipient(m *member) plan.Recipient {
-	if m == nil {
+func (l *loop) recipient(ag *agentState) plan.Recipient {
+	if ag == nil {
 		return plan.Recipient{}
 	}
-	s, r := &m.seen, &m.seen.Record
-	to := plan.Recipient{Foreign: m.foreign, NotBefore: m.typing.notBefore}
-	if !m.foreign && s.Presence != plan.Unknown {
+	s, r := &ag.seen, &ag.seen.Record
+	to := plan.Recipient{Foreign: ag.foreign, NotBefore: ag.typing.notBefore}
+	if !ag.foreign && s.Presence != plan.Unknown {
 		to.ID = r.ID
 	}
-	free := m.spec != nil && m.op.name == ""
-	to.Ready = free && s.Presence == plan.Alive && !m.typing.busy && s.Drain.Since.IsZero()
-	to.IdleDown = free && s.Presence == plan.Gone && r.Asleep && !r.Stopped && !r.Drained && l.suspended.by(m) == ""
+	free := ag.spec != nil && ag.op.name == ""
+	to.Ready = free && s.Presence == plan.Alive && !ag.typing.busy && s.Drain.Since.IsZero()
+	to.IdleDown = free && s.Presence == plan.Gone && r.IdleStopped && !r.Stopped && !r.Drained && l.suspended.by(ag) == ""
 	return to
 }
 
 // tryNudge waits until the agent is idle, in the background, then types.
-func (q *nudgeQueue) try(m *member, n *session.Nudge) {
-	m.typing.busy = true
-	id, name := m.seen.Record.ID, m.seen.Session
+func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
+	ag.typing.busy = true
+	id, name := ag.seen.Record.ID, ag.seen.Session
 	if n.Immediate {
-		q.typeIn(m, n, id)
+		q.typeIn(ag, n, id)
 		return
 	}
 	w, ok := runtime.As[runtime.IdleWaitProvider](q.l.p)
 	if !ok {
-		m.typing.busy = false
+		ag.typing.busy = false
 		q.postpone(n, "whether the agent is idle cannot be told")
 		return
 	}
 	ctx, cancel := context.WithCancel(q.l.ops.ctx)
-	m.typing.nudge, m.typing.cancel = n.ID, cancel
+	ag.typing.nudge, ag.typing.cancel = n.ID, cancel
 	q.l.ops.Go(func() {
 		err := w.WaitForIdle(ctx, name, idleChunk)
 		cancel()
 		q.l.post(func() {
-			m.typing.nudge, m.typing.cancel = "", nil
+			ag.typing.nudge, ag.typing.cancel = "", nil
 			if err == nil {
-				q.typeIn(m, n, id)
+				q.typeIn(ag, n, id)
 				return
 			}
-			m.typing.busy = false
+			ag.typing.busy = false
 			switch {
 			case errors.Is(err, runtime.ErrSessionNotFound): // its exit is on the way
 			case errors.Is(err, context.DeadlineExceeded):
@@ -112,28 +112,28 @@ func (q *nudgeQueue) postpone(n *session.Nudge, why string) {
 	if !n.Open() {
 		return
 	}
-	if n.Postpone(q.l.book.Now(), oneLine(why)) == nil {
-		q.l.book.SaveNudge(*n)
+	if n.Postpone(q.l.store.Now(), oneLine(why)) == nil {
+		q.l.store.SaveNudge(*n)
 	}
 }
 
 // typeNudge types a leased nudge, once. The lease is on disk before.
-func (q *nudgeQueue) typeIn(m *member, n *session.Nudge, id string) {
-	now := q.l.book.Now()
-	if m.seen.Record.ID != id || m.seen.Presence != plan.Alive || n.Begin(now, id, m.seen.Record.Epoch) != nil {
-		m.typing.busy = false
+func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
+	now := q.l.store.Now()
+	if ag.seen.Record.ID != id || ag.seen.Presence != plan.Alive || n.Begin(now, id, ag.seen.Record.Epoch) != nil {
+		ag.typing.busy = false
 		return
 	}
-	ticket, name, content := q.l.book.SaveNudge(*n), m.seen.Session, runtime.TextContent(n.Text)
+	ticket, name, content := q.l.store.SaveNudge(*n), ag.seen.Session, runtime.TextContent(n.Text)
 	if n.Raw {
 		content = runtime.RawContent(n.Text)
 	}
 	q.l.ops.Go(func() {
 		if err := ticket.Wait(); err != nil { // nothing was typed
 			q.l.post(func() {
-				m.typing.busy = false
-				if n.Retry(q.l.book.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
-					q.l.book.SaveNudge(*n)
+				ag.typing.busy = false
+				if n.Retry(q.l.store.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
+					q.l.store.SaveNudge(*n)
 				}
 			})
 			return
@@ -142,8 +142,8 @@ func (q *nudgeQueue) typeIn(m *member, n *session.Nudge, id string) {
 		r, err := q.l.p.Nudge(ctx, name, content)
 		cancel()
 		q.l.post(func() {
-			m.typing.busy = false
-			if n.End(q.l.book.Now(), r, err) == nil {
+			ag.typing.busy = false
+			if n.End(q.l.store.Now(), r, err) == nil {
 				q.moved(n)
 			}
 		})
@@ -152,7 +152,7 @@ func (q *nudgeQueue) typeIn(m *member, n *session.Nudge, id string) {
 
 // nudgeMoved writes and tells a change of a nudge's state.
 func (q *nudgeQueue) moved(n *session.Nudge) {
-	q.l.book.SaveNudge(*n)
+	q.l.store.SaveNudge(*n)
 	if n.State != session.NudgeQueued {
 		q.l.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
 	}
@@ -162,10 +162,10 @@ func (q *nudgeQueue) moved(n *session.Nudge) {
 // it does not run.
 func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, error) {
 	var n session.Nudge
-	var ticket *session.Ticket
+	var ticket *session.Commit
 	var err error
 	in := c.l.do(ctx, func() {
-		var picked []*member
+		var picked []*agentState
 		if picked, err = c.l.agents.pick([]string{q.Agent}); err != nil {
 			return
 		}
@@ -192,13 +192,13 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 	return n, nil
 }
 
-func (q *nudgeQueue) add(m *member, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Ticket) {
-	n.Agent = m.name()
-	if !m.foreign && (m.seen.Presence == plan.Alive || m.seen.Presence == plan.Zombie) {
-		n.SessionID, n.Epoch = m.seen.Record.ID, m.seen.Record.Epoch
+func (q *nudgeQueue) add(ag *agentState, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Commit) {
+	n.Agent = ag.name()
+	if !ag.foreign && (ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie) {
+		n.SessionID, n.Epoch = ag.seen.Record.ID, ag.seen.Record.Epoch
 	}
-	n = q.l.book.NewNudge(n, ttl)
-	ticket := q.l.book.SaveNudge(n)
+	n = q.l.store.NewNudge(n, ttl)
+	ticket := q.l.store.SaveNudge(n)
 	q.list = append(q.list, &n)
 	return n, ticket
 }
@@ -213,24 +213,24 @@ func (c *calls) DropNudge(ctx context.Context, id string) error {
 	return forgotten("nudge "+id, ticket.Wait())
 }
 
-func (q *nudgeQueue) forget(ctx context.Context, id string) (ticket *session.Ticket, err error) {
+func (q *nudgeQueue) forget(ctx context.Context, id string) (ticket *session.Commit, err error) {
 	in := q.l.do(ctx, func() {
 		i := slices.IndexFunc(q.list, func(n *session.Nudge) bool { return n.ID == id })
 		switch {
 		case i < 0:
 			err = fmt.Errorf("no nudge %s", id)
 			return
-		case q.list[i].Drop(q.l.book.Now()) != nil: // whoever is about to type it finds it dropped
+		case q.list[i].Drop(q.l.store.Now()) != nil: // whoever is about to type it finds it dropped
 			err = fmt.Errorf("nudge %s is being delivered", id)
 			return
 		}
 		q.list = slices.Delete(q.list, i, i+1)
-		for _, m := range q.l.agents.all {
-			if m.typing.nudge == id {
-				m.typing.cancel()
+		for _, ag := range q.l.agents.all {
+			if ag.typing.nudge == id {
+				ag.typing.cancel()
 			}
 		}
-		ticket = q.l.book.DeleteNudge(id)
+		ticket = q.l.store.DeleteNudge(id)
 	})
 	return ticket, errors.Join(in, err)
 }
@@ -246,7 +246,7 @@ func forgotten(what string, err error) error {
 // shown is a nudge with its times as the system's clock tells them.
 func (q *nudgeQueue) shown(n session.Nudge) session.Nudge {
 	for _, t := range []*time.Time{&n.Created, &n.Expires, &n.NotBefore, &n.Lease, &n.Ended} {
-		*t = q.l.book.Wall(*t)
+		*t = q.l.store.Wall(*t)
 	}
 	return n
 }

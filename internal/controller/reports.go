@@ -1,0 +1,159 @@
+package controller
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/session"
+)
+
+// reporter says how the city is.
+type reports struct{ l *loop }
+
+// stateOf is what status says of a member.
+func (rp *reports) stateOf(ag *agentState) api.State {
+	s := &ag.seen
+	r := &s.Record
+	switch {
+	case ag.op.name == opStart || ag.op.name == opConfirm:
+		return api.StateStarting
+	case !s.Drain.Since.IsZero() || ag.op.name == opDrain:
+		return api.StateDraining
+	case ag.foreign || s.Presence == plan.Unknown || rp.l.observer.silent && s.Presence == plan.Alive:
+		return api.StateUnknown
+	case s.Presence == plan.Alive:
+		return api.StateRunning
+	case s.Presence == plan.Zombie:
+		return api.StateCrashed
+	case rp.l.suspended.by(ag) != "":
+		return api.StateSuspended
+	case r.Stopped || r.IdleStopped || r.Drained || ag.spec == nil || rp.l.shutdown.begun:
+		return api.StateStopped
+	case ag.oneShot() && r.Job.Done && r.Job.Run == rp.l.runID:
+		if r.Job.Code == 0 {
+			return api.StateExited
+		}
+		return api.StateCrashed
+	case r.Finished:
+		return api.StateExited
+	case r.PutOff > 0:
+		return api.StateStarting
+	case r.Quarantined():
+		return api.StateQuarantined
+	case r.LastError != "" || r.Crashed:
+		return api.StateCrashed
+	}
+	return api.StateStopped
+}
+
+// noteStates keeps since when each member is in its state.
+func (rp *reports) note(now time.Time) {
+	for _, ag := range rp.l.agents.all {
+		if st := rp.stateOf(ag); st != ag.shown.state {
+			ag.shown.state, ag.shown.since = st, now
+		}
+	}
+}
+
+// status is the answer to `gc status`.
+func (rp *reports) status() api.Status {
+	since := rp.l.began
+	st := api.Status{
+		City: rp.l.o.City.Name(), CityPath: rp.l.o.City.Dir, Reconciled: rp.l.goal.reconciled, ConfigError: rp.l.config.err, Seq: rp.l.store.Seq(),
+		Controller: api.ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []api.AgentStatus{},
+		SessionProvider: rp.l.o.ProviderName, StoreError: rp.storeError(), Suspended: rp.l.suspended.has(session.SuspendedCity) || rp.l.o.City.Workspace.Suspended,
+	}
+	for i := range rp.l.o.City.Rigs {
+		r := &rp.l.o.City.Rigs[i]
+		st.Rigs = append(st.Rigs, api.RigStatus{
+			Name: r.Name, Path: config.Place(rp.l.o.City.Dir, r.Path), Suspended: r.Suspended || rp.l.suspended.has(session.SuspendedRig(r.Name)),
+		})
+	}
+	st.Pools = rp.l.pools.status()
+	for _, name := range rp.l.agents.order {
+		st.Agents = append(st.Agents, rp.agentStatus(rp.l.agents.all[name]))
+	}
+	var rest []api.AgentStatus
+	for _, ag := range rp.l.agents.all {
+		if ag.spec == nil && ag.seen.Presence != plan.Gone {
+			rest = append(rest, rp.agentStatus(ag))
+		}
+	}
+	slices.SortFunc(rest, func(a, b api.AgentStatus) int { return strings.Compare(a.Session, b.Session) })
+	st.Agents = append(st.Agents, rest...)
+	return st
+}
+
+// storeError is why the newest changes are not on disk, "" when they are.
+func (rp *reports) storeError() string {
+	if err := rp.l.store.Err(); err != nil {
+		return oneLine(err.Error())
+	}
+	return ""
+}
+
+func (rp *reports) agentStatus(ag *agentState) api.AgentStatus {
+	r := &ag.seen.Record
+	a := api.AgentStatus{
+		Name: ag.name(), Session: ag.seen.Session, State: rp.stateOf(ag),
+		Restarts: r.Total, LastExit: r.LastExit, Error: r.LastError, Hint: r.LastHint, LastScreen: r.LastScreen, Warning: ag.start.warning,
+		OneShot: ag.oneShot(), SuspendedBy: rp.l.suspended.by(ag), Drain: ag.drainStatus(),
+		Stopping: ag.op.name == opStop && !ag.op.exitSeen,
+	}
+	if ag.spec != nil {
+		a.Permissions, a.Unchecked = ag.spec.Permissions(ag.seen.Hashes.Core)
+		a.Provider, a.Description = ag.spec.Resolved.Provider, ag.spec.Resolved.Description
+		if ag.spec.Resolved.Template != ag.spec.Resolved.Name {
+			a.Pool = ag.spec.Resolved.Template
+		}
+	}
+	if a.State != ag.shown.state {
+		ag.shown.state, ag.shown.since = a.State, time.Now()
+	}
+	since := ag.shown.since
+	a.Since = &since
+	if at := r.Started; !at.IsZero() {
+		a.Started = &at
+	}
+	switch {
+	case ag.foreign:
+		a.Error, a.Hint = api.ErrForeign.Error(), api.ForeignHint
+	case ag.queryErr != "":
+		a.Error = ag.queryErr
+	case ag.start.putOff != "":
+		a.Error, a.Hint = ag.start.putOff, "make room on the disk of "+api.StateDir(rp.l.o.City.Dir)
+	}
+	if a.State == api.StateQuarantined || r.PutOff > 0 {
+		at := r.RetryAt
+		a.RetryAt = &at
+		switch {
+		case a.Hint != "":
+		case r.PutOff > 0:
+			a.Hint = "gc tries again by itself; gc restart " + ag.name() + " tries now"
+		default:
+			a.Hint = "gc restart " + ag.name()
+		}
+	}
+	if ag.spec != nil && ag.seen.Presence == plan.Gone && ag.op.name == "" {
+		a.WaitsFor = rp.waitsFor(ag)
+	}
+	ag.showActivity(&a)
+	return a
+}
+
+// waitsFor names what keeps a member from starting, or "".
+func (rp *reports) waitsFor(ag *agentState) string {
+	moves := false
+	for _, other := range rp.l.agents.all {
+		moves = moves || other.seen.Occupant == ag.seen.Agent
+	}
+	if len(ag.spec.Resolved.DependsOn) == 0 && !moves {
+		return ""
+	}
+	return plan.BlockedBy(rp.l.agents.desired(), rp.l.agents.actual(), ag.seen.Agent)
+}

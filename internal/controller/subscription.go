@@ -1,0 +1,82 @@
+package controller
+
+import (
+	"time"
+
+	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/runtime"
+)
+
+// The back-off of a subscription that cannot be had.
+const (
+	firstResubscribe = 500 * time.Millisecond
+	maxResubscribe   = 30 * time.Second
+)
+
+// subscription follows the events of the provider, if it has any.
+type subscription struct {
+	l        *loop
+	ch       <-chan runtime.Event // nil: not subscribed
+	inFlight bool
+	retryAt  time.Time // subscribe again then; zero: no need
+	pause    time.Duration
+}
+
+// subscribe follows the provider's events, where it has them. Until it does,
+// and whenever it cannot, the patrol remains, and it tries again. What happened
+// in between is found by a look.
+func (sb *subscription) subscribe() {
+	src, ok := runtime.As[runtime.EventSource](sb.l.p)
+	if !ok || sb.inFlight || sb.ch != nil {
+		return
+	}
+	sb.inFlight, sb.retryAt = true, time.Time{}
+	sb.l.ops.Go(func() {
+		ch, err := src.Events(sb.l.ops.ctx)
+		sb.l.post(func() { sb.subscribed(ch, err) })
+	})
+}
+
+func (sb *subscription) subscribed(ch <-chan runtime.Event, err error) {
+	sb.inFlight = false
+	if err == nil {
+		sb.ch, sb.pause = ch, 0
+		sb.l.observer.observe()
+		return
+	}
+	if sb.pause == 0 {
+		sb.l.logf("no events from the session backend, the patrol remains: %v", err)
+	}
+	sb.pause = min(max(2*sb.pause, firstResubscribe), maxResubscribe)
+	sb.retryAt = time.Now().Add(sb.pause)
+}
+
+// event acts on something the provider pushed.
+func (sb *subscription) take(ev runtime.Event, ok bool) {
+	if !ok {
+		sb.ch = nil
+		if sb.l.ops.ctx.Err() == nil && !sb.l.goal.ended && !sb.l.shutdown.begun { // it would start the server that the stop ends
+			sb.subscribe()
+		}
+		return
+	}
+	ag := sb.l.agents.all[ev.Session]
+	if ag == nil || ev.Kind != runtime.EventExited {
+		return
+	}
+	switch {
+	case ag.op.name != "":
+		ag.op.exitSeen = true
+		if ev.Exit != nil && !ev.Exit.Time.Before(ag.seen.Record.Started) {
+			ag.op.exit = ev.Exit
+		}
+		if ag.op.over != nil {
+			close(ag.op.over)
+			ag.op.over = nil
+		}
+	case ag.foreign || ag.seen.Presence == plan.Unknown:
+		sb.l.observer.observe()
+	case ag.seen.Presence != plan.Gone:
+		sb.l.stops.probe(ag, ev.Exit)
+	}
+}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The detach keys in the encodings that terminals send them in.
+// The detach keys in the encodings used by terminals.
 var detachKeys = map[string]string{
 	"legacy":              "\x02d",
 	"kitty":               "\x1b[98;5u\x1b[100u",
@@ -20,7 +20,7 @@ var detachKeys = map[string]string{
 	"kitty with releases": "\x1b[98;5:1u\x1b[98;5:3u\x1b[100;1:1u",
 }
 
-// newBash is a box with a shell in session x.
+// newBash returns a box with a shell in session x.
 func newBash(t *testing.T) *box {
 	t.Helper()
 	b := newBox(t)
@@ -50,7 +50,7 @@ func TestAttachTypesAndShows(t *testing.T) {
 	p.sees(`^typed 23`)
 	eventually(t, func() string { return "the person sees\n" + p.screen() + "\nnot\n" + b.screen() }, func() bool { return p.screen() == b.screen() })
 
-	// ctrl-b twice is one ctrl-b: readline goes back one character.
+	// ctrl-b twice is one ctrl-b: readline moves back one character.
 	p.types("echo ab\x02\x02X\r")
 	p.sees(`^aXb`)
 	p.types("\x02d")
@@ -95,7 +95,7 @@ func TestDetachKeysOfOnesOwn(t *testing.T) {
 	p.restored()
 }
 
-// TestAttachRestoresAfterFullScreen: detaching from a program that switched on
+// TestAttachRestoresAfterFullScreen: detaching from a program that enabled
 // everything leaves nothing of it.
 func TestAttachRestoresAfterFullScreen(t *testing.T) {
 	b := newBox(t)
@@ -150,8 +150,8 @@ func TestAttachReadOnly(t *testing.T) {
 	p.restored()
 }
 
-// TestSmallTerminal: the session takes the size of who types, and its own back
-// when nobody is attached.
+// TestSmallTerminal: the session takes the size of the client that types, and
+// returns to its own when no client is attached.
 func TestSmallTerminal(t *testing.T) {
 	b := newBash(t)
 	p := b.sit(50, 10, "session", "attach", name)
@@ -176,8 +176,8 @@ func TestSmallTerminal(t *testing.T) {
 	b.waits("text=^40 120")
 }
 
-// TestTerminalSmallerThanTheScreen: a full-screen program that is larger than
-// the person's read-only terminal is shown in part, and nothing breaks.
+// TestTerminalSmallerThanTheScreen: a full-screen program larger than a
+// read-only terminal is shown in part, and nothing breaks.
 func TestTerminalSmallerThanTheScreen(t *testing.T) {
 	b := newBox(t)
 	var text strings.Builder
@@ -195,7 +195,7 @@ func TestTerminalSmallerThanTheScreen(t *testing.T) {
 	p.restored()
 }
 
-// TestTwoPeople: both see what either types; the size follows the one who typed
+// TestTwoPeople: both see what either types; the size follows whoever typed
 // last.
 func TestTwoPeople(t *testing.T) {
 	b := newBash(t)
@@ -217,7 +217,7 @@ func TestTwoPeople(t *testing.T) {
 	}
 }
 
-// TestAttachToVim edits a file as a person would, from another terminal size.
+// TestAttachToVim edits a file as a person would, at another terminal size.
 func TestAttachToVim(t *testing.T) {
 	b := newBox(t)
 	file := filepath.Join(b.dir, "letter.txt")
@@ -227,7 +227,7 @@ func TestAttachToVim(t *testing.T) {
 	p.sees(`^~`)
 	p.types("iDear ünï,\rbye")
 	p.sees(`^bye`)
-	p.types("\x1b") // alone: with ctrl-b right behind it, it would be Alt-ctrl-b
+	p.types("\x1b") // alone: followed by ctrl-b it would be Alt-ctrl-b
 	p.sees(`2,3`)
 	p.types("\x02d")
 	p.done()
@@ -242,7 +242,8 @@ func TestAttachToVim(t *testing.T) {
 	}
 }
 
-// TestDetachOthers: the others are sent away, are told, and end with status 0.
+// TestDetachOthers: the other clients are detached, say so, and exit with
+// status 0.
 func TestDetachOthers(t *testing.T) {
 	b := newBash(t)
 	one := b.sit(cols, rows, "session", "attach", name)
@@ -265,7 +266,7 @@ func TestDetachOthers(t *testing.T) {
 	three.restored()
 }
 
-// TestAttachScrollback: the history comes into the terminal's own.
+// TestAttachScrollback: the history goes into the terminal's own.
 func TestAttachScrollback(t *testing.T) {
 	b := newBash(t)
 	b.gc("session", "nudge", name, "seq 1 300")

@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// TestAttachStopped: a terminal whose client is stopped under full output costs
-// the server no memory and the program no time; it is painted when it goes on.
+// TestAttachStopped: a client stopped during full output costs the server no
+// memory and the program no time; it is repainted when it continues.
 func TestAttachStopped(t *testing.T) {
 	b := newBox(t)
 	const megabytes = 60
@@ -52,8 +52,8 @@ func TestAttachStopped(t *testing.T) {
 	p.restored()
 }
 
-// TestAttachEndedBySignals: whatever ends the client, the session goes on; and
-// where the client is told, the terminal is as it was.
+// TestAttachEndedBySignals: whatever ends the client, the session continues;
+// unless it is SIGKILL, the terminal is restored.
 func TestAttachEndedBySignals(t *testing.T) {
 	for sig, code := range map[syscall.Signal]int{
 		syscall.SIGHUP: 128 + 1, syscall.SIGINT: 128 + 2, syscall.SIGTERM: 128 + 15, syscall.SIGKILL: -1,
@@ -68,7 +68,7 @@ func TestAttachEndedBySignals(t *testing.T) {
 			if got := p.done(); got != code {
 				t.Errorf("exit status %d, want %d", got, code)
 			}
-			if sig != syscall.SIGKILL { // nobody can do anything then
+			if sig != syscall.SIGKILL { // nothing can be restored then
 				p.restored()
 			}
 			eventually(t, func() string { return "the client is still attached" }, func() bool { return b.session(name).Attached == 0 })

@@ -19,7 +19,7 @@ func TestCommandNotFound(t *testing.T) {
 			t.Errorf("left behind: %+v", list)
 		}
 	}
-	// Found by nobody but the shell, and only later: the session ends with 127.
+	// Only the shell notices, and later: the session ends with 127.
 	b.gc("session", "new", name, "--", "true && no-such-command-e2e")
 	b.waits("exit")
 	if e := b.session(name).Exit; e == nil || e.Code != 127 {
@@ -41,7 +41,7 @@ func TestDuplicateName(t *testing.T) {
 	b.gc("session", "kill", name)
 	b.gc("session", "new", name, "--", "echo third; exit 0")
 	b.waits("exit")
-	// The name of one that ended is free, and its metadata does not stay.
+	// The name of an ended session is free, and its metadata is gone.
 	b.gc("session", "meta", "set", name, "k", "v")
 	b.gc("session", "new", name, "--", "sleep 1000")
 	if got := strings.TrimSpace(b.gc("session", "meta", "get", name, "k")); got != "" {
@@ -71,8 +71,8 @@ func TestStateDirIsUnusable(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsDamaged: the sessions come first, and the file is put aside as it
-// is, not removed.
+// TestDatabaseIsDamaged: sessions can still be created, and the file is set
+// aside unchanged, not removed.
 func TestDatabaseIsDamaged(t *testing.T) {
 	b := newBash(t)
 	b.gc("mux", "stop", "--force")

@@ -19,14 +19,14 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// patience is how long a test waits for what must come; only a failing test
-// waits that long.
+// patience is how long a test waits for an expected condition; only a failing
+// test waits that long.
 const patience = 15 * time.Second
 
-// hangs is how long one command may take.
+// hangs is the time limit of one command.
 const hangs = time.Minute
 
-// box is one test's private world.
+// box is a test's private environment.
 type box struct {
 	t      *testing.T
 	dir    string
@@ -37,7 +37,7 @@ type box struct {
 
 func newBox(t *testing.T) *box {
 	t.Helper()
-	t.Parallel() // every box is alone in its world
+	t.Parallel() // boxes are independent
 	b := &box{t: t, dir: t.TempDir()}
 	b.home = filepath.Join(b.dir, "home")
 	b.socket = filepath.Join(b.dir, "mux.sock")
@@ -54,7 +54,7 @@ func newBox(t *testing.T) *box {
 	return b
 }
 
-// endTmux ends the tmux servers that still hold the last screens of sessions.
+// endTmux ends the tmux servers that still hold ended sessions' last screens.
 func (b *box) endTmux() {
 	sockets, err := filepath.Glob(filepath.Join(b.dir, "state", "gc", "tmux", "*"))
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *box) endTmux() {
 	}
 }
 
-// shutdown ends the mux and checks that it and its keeper are gone.
+// shutdown stops the mux and checks that it and its keeper are gone.
 func (b *box) shutdown() {
 	if _, err := os.Stat(b.socket); errors.Is(err, os.ErrNotExist) {
 		return
@@ -86,7 +86,7 @@ func (b *box) shutdown() {
 	}
 }
 
-// result is what one command gave.
+// result is the result of a command.
 type result struct {
 	args     []string
 	out, err string
@@ -97,7 +97,7 @@ func (r result) String() string {
 	return strings.Join(r.args, " ") + "\nexit " + itoa(r.code) + "\nstdout: " + r.out + "\nstderr: " + r.err
 }
 
-// run carries out gc with the box's environment.
+// run runs gc with the box's environment.
 func (b *box) run(args ...string) result { return b.runIn("", args...) }
 
 func (b *box) runIn(stdin string, args ...string) result {
@@ -109,7 +109,7 @@ func (b *box) runIn(stdin string, args ...string) result {
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	// A session of its own: no terminal of whoever runs the tests.
+	// A session of its own: without the terminal of whoever runs the tests.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err := cmd.Run()
 	if ctx.Err() != nil {
@@ -132,8 +132,8 @@ func (b *box) gc(args ...string) string {
 	return r.out
 }
 
-// fails is run for a command that must fail with the status, with one "gc:"
-// line that holds every one of the texts, and with a hint.
+// fails is run for a command that must fail with the given status, with one
+// "gc:" line that contains all the texts, and with a hint.
 func (b *box) fails(code int, args []string, texts ...string) result {
 	b.t.Helper()
 	r := b.run(args...)
@@ -159,7 +159,7 @@ func (b *box) fails(code int, args []string, texts ...string) result {
 	return r
 }
 
-// muxStatus is gc mux status --json.
+// muxStatus is the output of gc mux status --json.
 type muxStatus struct {
 	Version string
 	Socket  string
@@ -174,7 +174,7 @@ type muxStatus struct {
 	Sessions int
 }
 
-// status is zero when there is no server.
+// status is zero if there is no server.
 func (b *box) status() (s muxStatus) {
 	b.t.Helper()
 	r := b.run("mux", "status", "--json")
@@ -204,7 +204,7 @@ func (b *box) list(flags ...string) (list []sessionInfo) {
 	return list
 }
 
-// session is the listed session of that name.
+// session returns the listed session of that name.
 func (b *box) session(name string) sessionInfo {
 	b.t.Helper()
 	for _, s := range b.list("--all") {
@@ -242,7 +242,7 @@ func (b *box) read(path string) string {
 	return string(data)
 }
 
-// eventually looks until ok holds: for what has no event to wait for.
+// eventually polls until ok holds: for conditions without an event.
 func eventually(t *testing.T, what func() string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(15 * time.Millisecond)

@@ -14,7 +14,7 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
-// liveCity is a city under its controller.
+// liveCity is a city with a running controller.
 type liveCity struct {
 	*box
 	path string
@@ -81,7 +81,7 @@ func (c *liveCity) becomes(want map[string]cityapi.State) {
 	})
 }
 
-// live is the running session of an agent; the zero value without one.
+// live returns the running session of an agent, or the zero value.
 func (c *liveCity) live(agent string) sessionInfo {
 	c.t.Helper()
 	for _, s := range c.list() {
@@ -116,7 +116,7 @@ func TestCityFollowsItsConfig(t *testing.T) {
 	c.becomes(map[string]cityapi.State{"w-1": run, "boss": run, "prepare": cityapi.StateExited, "loop": quarantined})
 
 	before := c.live("boss").ID
-	c.write(fixed + pool + boss + "env = {MODE = \"new\"}\n" + job) // drift, and the loop is gone
+	c.write(fixed + pool + boss + "env = {MODE = \"new\"}\n" + job) // drift, and the loop is removed
 	c.becomes(map[string]cityapi.State{"w-1": run, "boss": run, "prepare": cityapi.StateExited})
 	eventually(t, func() string { return "boss runs with its old config" }, func() bool { return c.live("boss").ID != before })
 
@@ -142,7 +142,7 @@ func TestCityFollowsItsConfig(t *testing.T) {
 	}
 }
 
-// A crash is answered, the session is another one, and the status tells why.
+// A crash leads to a new session, and the status shows why.
 func TestCityRestartsWhatDies(t *testing.T) {
 	c := newCity(t, "[daemon]\nshutdown_timeout = \"200ms\"\n[[agents]]\nname = \"a\"\nstart_command = \"exec sleep 1000\"\n")
 	c.gc("start", c.path)
@@ -159,7 +159,7 @@ func TestCityRestartsWhatDies(t *testing.T) {
 	}
 }
 
-// Two cities of one name cannot touch each other's sessions.
+// Two cities of the same name cannot affect each other's sessions.
 func TestTwoCitiesOfOneName(t *testing.T) {
 	const toml = "[daemon]\nshutdown_timeout = \"200ms\"\n[[agents]]\nname = \"a\"\nstart_command = \"exec sleep 1000\"\n"
 	c := newCity(t, toml)

@@ -16,7 +16,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// hosts are the providers that a city is tried on, as GC_SESSION names them.
+// hosts are the providers to test a city on, as in GC_SESSION.
 func hosts(t *testing.T) map[string]string {
 	t.Helper()
 	script, err := filepath.Abs("../contrib/session-scripts/gc-session-native")
@@ -26,7 +26,7 @@ func hosts(t *testing.T) map[string]string {
 	return map[string]string{"native": "native", "tmux": "tmux", "exec": "exec:" + script}
 }
 
-// onHosts runs a test of a city on every provider.
+// onHosts runs a city test on every provider.
 func onHosts(t *testing.T, toml string, test func(t *testing.T, c *liveCity)) {
 	for _, host := range slices.Sorted(maps.Keys(hosts(t))) {
 		t.Run(host, func(t *testing.T) {
@@ -40,7 +40,7 @@ func onHosts(t *testing.T, toml string, test func(t *testing.T, c *liveCity)) {
 	}
 }
 
-// sleeps waits until the city's sleeping processes are these many of each agent.
+// sleeps waits until the city has this many sleeping processes per agent.
 func (c *liveCity) sleeps(want map[string]int) map[string][]int {
 	c.t.Helper()
 	var have map[string][]int
@@ -56,7 +56,7 @@ func (c *liveCity) sleeps(want map[string]int) map[string][]int {
 	return have
 }
 
-// argOf is the last argument of a process.
+// argOf returns the last argument of a process.
 func (c *liveCity) argOf(pid int) string {
 	argv, err := proctree.Cmdline(pid)
 	if err != nil || len(argv) == 0 {
@@ -88,7 +88,7 @@ func TestCityOnEveryHost(t *testing.T) {
 		c.read(filepath.Join(c.path, "prepared"))
 		before := c.sleeps(map[string]int{"w-1": 1, "w-2": 1, "boss": 1})
 
-		// Live commands alone: the agent goes on.
+		// Only live commands change: the agent keeps running.
 		c.write(hostCity(first, "two"))
 		eventually(t, func() string { return "the live commands did not run" }, func() bool {
 			b, err := os.ReadFile(filepath.Join(c.path, "live"))
@@ -97,13 +97,13 @@ func TestCityOnEveryHost(t *testing.T) {
 		if now := c.sleeps(map[string]int{"w-1": 1, "w-2": 1, "boss": 1}); now["boss"][0] != before["boss"][0] {
 			t.Error("live commands restarted the agent")
 		}
-		// The launch half: another command. The core: another environment.
+		// First another command, then another environment.
 		c.write(hostCity(`start_command = "exec sleep 1002"`, "two"))
 		c.bossRuns("1002", "")
 		c.write(hostCity(`start_command = "exec sleep 1002"`+"\nenv = {MODE = \"new\"}", "two"))
 		c.bossRuns("1002", "new")
 
-		// The controller is killed: what it knew is known to the next one.
+		// The controller is killed: the next one has its state.
 		before = c.sleeps(map[string]int{"w-1": 1, "w-2": 1, "boss": 1})
 		restarts := c.agents()["loop"].Restarts
 		c.killController()
@@ -122,7 +122,7 @@ func TestCityOnEveryHost(t *testing.T) {
 	})
 }
 
-// bossRuns waits until the one boss runs with this command and environment.
+// bossRuns waits until a single boss runs with this command and environment.
 func (c *liveCity) bossRuns(arg, mode string) {
 	c.t.Helper()
 	var have []int
@@ -159,7 +159,7 @@ func (c *liveCity) killController() {
 }
 
 // A run for a build machine: it ends by itself with the status of the first
-// that failed, and keeps what there was.
+// failure, and saves artifacts.
 func TestRunOnEveryHost(t *testing.T) {
 	const toml = hostDaemon +
 		"[[agents]]\nname = \"service\"\nstart_command = \"echo serving; exec sleep 1000\"\n" +
@@ -179,7 +179,7 @@ func TestRunOnEveryHost(t *testing.T) {
 			"gc-live-service/screen.txt": "serving", "summary.json": `"name": "ship"`,
 		} {
 			if last := want == "built it" || want == "three of four"; last && strings.HasSuffix(t.Name(), "/tmux") {
-				continue // it may lose what a program writes right before its end: docs/adr/0010
+				continue // it may lose the output right before a program's end: docs/adr/0010
 			}
 			if text := c.read(filepath.Join(out, file)); !strings.Contains(text, want) {
 				t.Errorf("%s: %q, want %q", file, text, want)

@@ -16,7 +16,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// killCity is a city whose controller is killed again and again.
+// killCity is a city whose controller is killed repeatedly.
 type killCity struct {
 	*box
 	path string
@@ -24,7 +24,7 @@ type killCity struct {
 	turn int
 }
 
-// sleepers are the agents that shall run all the time.
+// sleepers are the agents that must always run.
 var sleepers = []string{"a", "b", "c", "d"}
 
 func newKillCity(t *testing.T) *killCity {
@@ -43,7 +43,7 @@ func newKillCity(t *testing.T) *killCity {
 	return k
 }
 
-// write makes city.toml; another version is drift for every sleeper.
+// write writes city.toml; another version is drift for every sleeper.
 func (k *killCity) write(version int) {
 	k.t.Helper()
 	var b strings.Builder
@@ -65,7 +65,7 @@ func (k *killCity) write(version int) {
 	}
 }
 
-// count is how often an agent wrote its line.
+// count returns how often an agent wrote its line.
 func (k *killCity) count(agent string) int {
 	b, err := os.ReadFile(filepath.Join(k.path, agent+".count"))
 	if err != nil {
@@ -77,7 +77,7 @@ func (k *killCity) count(agent string) int {
 // processes counts the sleeping processes of each agent.
 func (k *killCity) processes() map[string][]int { return sleeping(k.t, k.path) }
 
-// sleeping are the processes of the city's agents that are a sleep, by agent.
+// sleeping returns the city's sleep processes by agent.
 func sleeping(t *testing.T, city string) map[string][]int {
 	t.Helper()
 	table, err := proctree.Table()
@@ -97,7 +97,7 @@ func sleeping(t *testing.T, city string) map[string][]int {
 	return found
 }
 
-// noDuplicates fails when an agent runs twice.
+// noDuplicates fails if an agent runs twice.
 func (k *killCity) noDuplicates(what string) {
 	k.t.Helper()
 	for agent, pids := range k.processes() {
@@ -107,8 +107,8 @@ func (k *killCity) noDuplicates(what string) {
 	}
 }
 
-// disturb does something that makes a controller act; commands may fail, as
-// their controller is about to die.
+// disturb does something that makes a controller act; commands may fail,
+// because their controller is about to die.
 func (k *killCity) disturb(actions int) (what string, wait func()) {
 	done := make(chan struct{})
 	background := func(args ...string) (string, func()) {
@@ -155,7 +155,7 @@ func (k *killCity) life(actions int) {
 	k.noDuplicates(what)
 }
 
-// settled waits until a last controller has the city as it is wanted.
+// settled waits until a last controller has reconciled the city.
 func (k *killCity) settled() {
 	k.t.Helper()
 	if r := k.run("--city", k.path, "start"); r.code != 0 && r.code != 1 { // 1: the loop has crashed
@@ -183,8 +183,8 @@ func (k *killCity) stopped() {
 	}
 }
 
-// The controller is killed at any point of starts and drains: no agent runs
-// twice, none is lost, the one_shot runs once, the restart budget is kept.
+// The controller is killed at any point during starts and drains: no agent runs
+// twice, none is lost, the one_shot runs once, the restart budget is respected.
 func TestControllerKilledDuringStartsAndDrains(t *testing.T) {
 	k := newKillCity(t)
 	for range max(120, soakKills()) {
@@ -194,8 +194,8 @@ func TestControllerKilledDuringStartsAndDrains(t *testing.T) {
 	if n := k.count("job"); n != 1 {
 		t.Errorf("the one_shot ran %d times for one gc start", n)
 	}
-	// Three restarts, then back-off: 1, 2, 4, 8 … seconds. A drift of its own
-	// would clear it; none was made.
+	// Three restarts, then back-off: 1, 2, 4, 8 … seconds. A config change of
+	// its own would reset it; there is none.
 	if n := k.count("loop"); n < 1 || n > 12 {
 		t.Errorf("the crash loop ran %d times: the budget was not kept", n)
 	}

@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// sameColours compares text with its attributes, as both dump them.
+// sameColours compares text with attributes, as both dump them.
 func (p *pair) sameColours() {
 	p.t.Helper()
 	p.equal(func() (string, string) {
@@ -20,8 +20,8 @@ func (p *pair) sameColours() {
 	})
 }
 
-// rendition feeds a dump to a terminal, and writes its rows with the
-// attributes in front of each stretch of text.
+// rendition feeds a dump to a terminal, and formats its rows with the
+// attributes before each run of text.
 func (p *pair) rendition(dump string) string {
 	p.t.Helper()
 	t, err := vt.New(vt.Options{Cols: cols, Rows: rows})
@@ -45,7 +45,7 @@ func lineRendition(line vt.Line) string {
 		for _, r := range run.Text {
 			s := run.Style
 			if r == ' ' {
-				s = vt.Style{BG: s.BG, Inverse: s.Inverse, Underline: s.Underline} // what shows on a blank
+				s = vt.Style{BG: s.BG, Inverse: s.Inverse, Underline: s.Underline} // the visible part of a blank
 			}
 			cells = append(cells, struct {
 				r rune
@@ -53,7 +53,7 @@ func lineRendition(line vt.Line) string {
 			}{r, s})
 		}
 	}
-	// Neither dump says how far the blanks at the end go.
+	// Neither dump defines the extent of trailing blanks.
 	for len(cells) > 0 && cells[len(cells)-1].r == ' ' {
 		cells = cells[:len(cells)-1]
 	}
@@ -69,7 +69,7 @@ func lineRendition(line vt.Line) string {
 	return out.String()
 }
 
-// styleText names what is set, in the words of the JSON format.
+// styleText formats a style in the words of the JSON format.
 func styleText(s vt.Style) string {
 	data, err := json.Marshal(s)
 	if err != nil {

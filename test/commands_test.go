@@ -12,13 +12,13 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
-// reader is an agent that writes down each of its starts, and each line that was
-// submitted to it.
+// reader is an agent that records each of its starts, and each line submitted
+// to it.
 const reader = `start_command = '''
 echo start >> $GC_AGENT.starts; printf '> '
 while read -r line; do echo "$line" >> $GC_AGENT.said; printf '> '; done'''` + "\n"
 
-// background starts a command of an agent and returns its id.
+// background starts a background command of an agent and returns its id.
 func (c *liveCity) background(agent, command string) string {
 	c.t.Helper()
 	r := c.run("exec", "--bg", "--owner", "gc-live-"+agent, "--", "sh", "-c", "cd "+c.path+"; "+command)
@@ -28,14 +28,14 @@ func (c *liveCity) background(agent, command string) string {
 	return strings.TrimSpace(r.out)
 }
 
-// said counts how often the end of a command was submitted to an agent.
+// said returns how often the end of a command was submitted to an agent.
 func (c *liveCity) said(agent, id string) int {
 	b, _ := os.ReadFile(filepath.Join(c.path, agent+".said")) // nothing yet
 	return strings.Count(string(b), "[gc:evt "+id+"/exit]")
 }
 
-// wantSaid waits until the end of each command was said, and wants it said
-// once.
+// wantSaid waits until the end of each command was reported, and checks that it
+// was reported once.
 func (c *liveCity) wantSaid(agent string, ids []string) {
 	c.t.Helper()
 	show := func() string {
@@ -57,14 +57,14 @@ func (c *liveCity) wantSaid(agent string, ids []string) {
 }
 
 // TestCommandsWakeTheirOwners: on every provider the owner of a background
-// command is told of its end, once, also over kills of the controller, and an
-// owner that sleeps is started for it.
+// command gets its end, once, even if the controller is killed, and a sleeping
+// owner is started for it.
 func TestCommandsWakeTheirOwners(t *testing.T) {
 	toml := "[daemon]\npatrol_interval = \"300ms\"\nshutdown_timeout = \"300ms\"\n" +
 		"[[agents]]\nname = \"owner\"\n" + reader + "[[agents]]\nname = \"sleeper\"\nidle_timeout = \"2s\"\n" + reader
 	onHosts(t, toml, func(t *testing.T, c *liveCity) {
 		c.run("start", c.path)
-		sleeps := !strings.HasSuffix(t.Name(), "/tmux") // which does not tell when there was output last
+		sleeps := !strings.HasSuffix(t.Name(), "/tmux") // it does not report the last output
 		slept := c.background("sleeper", "until [ -e go ]; do sleep 0.05; done")
 		var ids []string
 		for i := range 6 {

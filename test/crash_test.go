@@ -27,8 +27,8 @@ func kill9(t *testing.T, pid int) {
 	eventually(t, func() string { return "the process lives on" }, func() bool { return !p.Alive() })
 }
 
-// TestServerKilled: kill -9 of the server ends no session, its metadata and exit
-// statuses stay, and input and output go on.
+// TestServerKilled: kill -9 of the server ends no session; metadata and exit
+// statuses stay, and input and output continue.
 func TestServerKilled(t *testing.T) {
 	b := newBash(t)
 	b.gc("session", "nudge", name, "seq 1 200; echo before $$")
@@ -59,8 +59,8 @@ func TestServerKilled(t *testing.T) {
 	b.waits("text=^after 2")
 }
 
-// TestServerKilledKeepsEveryByte: screen, history and what a program writes while
-// servers die are all there afterwards.
+// TestServerKilledKeepsEveryByte: screen, history and output written while
+// servers die are complete afterwards.
 func TestServerKilledKeepsEveryByte(t *testing.T) {
 	b := newBash(t)
 	b.gc("session", "nudge", name, "seq 1 3000; printf '\\e[31;44mcolour\\e[m\\n'; echo before $$")
@@ -90,7 +90,7 @@ func TestServerKilledKeepsEveryByte(t *testing.T) {
 	}
 }
 
-// TestExitWhileTheServerIsDown: the keeper keeps the status of a program that
+// TestExitWhileTheServerIsDown: the keeper records the status of a program that
 // ends at that moment.
 func TestExitWhileTheServerIsDown(t *testing.T) {
 	b := newBash(t)
@@ -109,7 +109,7 @@ func TestExitWhileTheServerIsDown(t *testing.T) {
 	}
 }
 
-// sessionPID finds the shell while no server can be asked.
+// sessionPID finds the shell while no server can be queried.
 func (b *box) sessionPID() int {
 	b.t.Helper()
 	all, err := proctree.Table()
@@ -126,13 +126,13 @@ func (b *box) sessionPID() int {
 	return 0
 }
 
-// TestEverythingKilled: a dead server and keeper leave a socket behind; the next
-// command starts anew, and nothing claims that the old session runs.
+// TestEverythingKilled: a dead server and keeper leave a socket behind; the
+// next command starts new ones, and the old session is not reported as running.
 func TestEverythingKilled(t *testing.T) {
 	b := newBash(t)
 	shell := b.session(name).PID
 	s := b.status()
-	// Stopped first, so that it can't save anything from the dying keeper.
+	// Stopped first, so that it cannot save anything from the dying keeper.
 	if err := syscall.Kill(s.Server.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +153,8 @@ func TestEverythingKilled(t *testing.T) {
 	}
 }
 
-// TestKeeperKilled: the server holds the terminals, finds another keeper, and the
-// sessions go on, even over the death of the server after that.
+// TestKeeperKilled: the server holds the terminals, gets a new keeper, and the
+// sessions continue, even if the server dies afterwards.
 func TestKeeperKilled(t *testing.T) {
 	b := newBash(t)
 	b.gc("session", "meta", "set", name, "k", "v")
@@ -180,7 +180,7 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// TestSocketOfADeadServer: a socket file that nobody listens on.
+// TestSocketOfADeadServer: a socket file without a listener.
 func TestSocketOfADeadServer(t *testing.T) {
 	b := newBox(t)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: b.socket, Net: "unix"})
@@ -200,7 +200,7 @@ func TestSocketOfADeadServer(t *testing.T) {
 	}
 }
 
-// TestSocketRemoved: the server makes its socket again.
+// TestSocketRemoved: the server recreates its socket.
 func TestSocketRemoved(t *testing.T) {
 	b := newBash(t)
 	pid := b.status().Server.PID
@@ -213,7 +213,7 @@ func TestSocketRemoved(t *testing.T) {
 	}
 }
 
-// TestLongSocketPath: longer than an address of a socket can be.
+// TestLongSocketPath: longer than a socket address can be.
 func TestLongSocketPath(t *testing.T) {
 	b := newBox(t)
 	dir := b.dir
@@ -231,8 +231,8 @@ func TestLongSocketPath(t *testing.T) {
 	}
 }
 
-// TestDefaultPlace: without GC_MUX_SOCKET everything is in the state folder,
-// which nobody else can read.
+// TestDefaultPlace: without GC_MUX_SOCKET everything is in the state directory,
+// which only the user can read.
 func TestDefaultPlace(t *testing.T) {
 	b := newBox(t)
 	b.socket = filepath.Join(b.dir, "state", "gc", "mux.sock")
@@ -245,7 +245,8 @@ func TestDefaultPlace(t *testing.T) {
 	}
 }
 
-// TestKillEndsTheTree: children that left the terminal and the session too.
+// TestKillEndsTheTree: including children that left the terminal and the
+// session.
 func TestKillEndsTheTree(t *testing.T) {
 	b := newBox(t)
 	pids := filepath.Join(b.dir, "pids")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestDemo is what make demo and make demo-stop do, in a copy of the repository's
-// part that they use, for a person who trusts nothing yet.
+// TestDemo runs make demo and make demo-stop, in a copy of the parts of the
+// repository they use, for a person who trusts nothing yet.
 func TestDemo(t *testing.T) {
 	b := newBox(t)
 	root := filepath.Join(b.dir, "root")
@@ -27,7 +27,7 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(what string) string {
-		ctx, cancel := context.WithTimeout(context.Background(), hangs) // also after the test
+		ctx, cancel := context.WithTimeout(context.Background(), hangs) // even after the test
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "bash", filepath.Join(demo, "run.sh"), what)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "LANG=C.UTF-8", "TERM=xterm-256color"}

@@ -15,7 +15,7 @@ import (
 	"gascity.dev/gc/internal/testenv"
 )
 
-// sessionScript is a script of contrib, by its absolute path.
+// sessionScript returns the absolute path of a script in contrib.
 func sessionScript(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../contrib/session-scripts", name))
@@ -25,8 +25,8 @@ func sessionScript(t testing.TB, name string) string {
 	return path
 }
 
-// A city whose sessions a script hosts, from start to stop: nudged, killed,
-// started again by the controller, and nothing left.
+// A city hosted by a session script, from start to stop: nudged, killed,
+// restarted by the controller, and nothing left.
 func TestCityOnSessionScript(t *testing.T) {
 	for script, programs := range map[string][]string{
 		"gc-session-native": nil,
@@ -38,7 +38,7 @@ func TestCityOnSessionScript(t *testing.T) {
 			}
 			c := newCity(t, "[daemon]\npatrol_interval = \"300ms\"\n"+
 				"[[agents]]\nname = \"worker\"\nstart_command = \"./agent\"\nready_prompt_prefix = \"ask> \"\nprocess_names = [\"agent\"]\n")
-			// Sockets are in it: a short path.
+			// It contains sockets: a short path.
 			state, err := os.MkdirTemp("", "gcx")
 			if err != nil {
 				t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// trustAgent asks whether its folder is trusted, takes an arrow and Enter, and
-// then is an agent with a prompt.
+// trustAgent asks whether to trust its directory, reads an arrow key and Enter,
+// and then shows a prompt like an agent.
 const trustAgent = `#!/bin/bash
 printf '%s|' "$MULTI" > env; pwd >> env
 stty -echo -icanon
@@ -33,13 +33,13 @@ printf '\033[H\033[2J> '
 while read -r line; do printf 'got: %s\n> ' "$line"; done
 `
 
-// opCalls makes the calls of one session and keeps how long each took.
+// opCalls makes the calls of one session and records their durations.
 type opCalls struct {
 	*box
 	took map[string][]time.Duration
 }
 
-// op carries out one operation that must end with the status.
+// op runs an operation that must end with the given status.
 func (c *opCalls) op(code int, stdin string, args ...string) string {
 	c.t.Helper()
 	begin := time.Now()
@@ -51,8 +51,7 @@ func (c *opCalls) op(code int, stdin string, args ...string) string {
 	return r.out
 }
 
-// is carries out an operation and compares what it prints, trimmed as callers
-// do.
+// is runs an operation and compares its output, trimmed as callers do.
 func (c *opCalls) is(want, stdin string, args ...string) {
 	c.t.Helper()
 	if got := strings.TrimRight(c.op(0, stdin, args...), "\n"); got != want {
@@ -60,11 +59,10 @@ func (c *opCalls) is(want, stdin string, args ...string) {
 	}
 }
 
-// The calls that a controller makes of a session's life, in the order and form
-// recorded of one that speaks the exec session protocol: the listing before
-// anything is there, the check for a session of that name, the start with every
-// field, the dialog loop, liveness and metadata of the ticks, a drain, and two
-// stops.
+// The calls a controller makes during a session's life, in the order and form
+// recorded from one that speaks the exec session protocol: the initial listing,
+// the check for a session of that name, the start with every field, the dialog
+// loop, liveness and metadata of the ticks, a drain, and two stops.
 func TestRecordedCallsAreServed(t *testing.T) {
 	c := &opCalls{newBox(t), map[string][]time.Duration{}}
 	const name = "gc-town-mayor"
@@ -86,7 +84,7 @@ func TestRecordedCallsAreServed(t *testing.T) {
 	}
 	c.is("true", "", "is-running", name)
 
-	// Dialogs: the screen is asked for until it shows one, then keys.
+	// Dialogs: the screen is polled until it shows one, then keys are sent.
 	c.until("❯ 2. No, exit", name)
 	c.is("", "", "send-keys", name, "Up")
 	c.until("❯ 1. Yes, I trust", name)
@@ -133,7 +131,7 @@ func TestRecordedCallsAreServed(t *testing.T) {
 	c.report()
 }
 
-// until asks for the screen as such callers do.
+// until polls the screen as such callers do.
 func (c *opCalls) until(text, name string) {
 	c.t.Helper()
 	last := ""
@@ -143,7 +141,7 @@ func (c *opCalls) until(text, name string) {
 	})
 }
 
-// report prints the milliseconds of a call, whole process, by operation.
+// report logs the milliseconds per operation, for the whole process.
 func (c *opCalls) report() {
 	c.t.Helper()
 	ops := make([]string, 0, len(c.took))

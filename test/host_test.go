@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// newFar makes another machine of this one: an sshd with keys of its own that
-// serves one connection for each ssh, as this user, and whose commands have a
-// mux of their own.
+// newFar simulates another machine on this one: an sshd with its own keys that
+// serves one connection per ssh, as this user, and whose commands have their
+// own mux.
 func newFar(t *testing.T, b *box) {
 	t.Helper()
 	need(t, "ssh")
@@ -70,7 +70,7 @@ Host far
 	})
 }
 
-// TestAnotherMachine: everything but files goes through a real ssh.
+// TestAnotherMachine: everything but files works through a real ssh.
 func TestAnotherMachine(t *testing.T) {
 	b := newBox(t)
 	newFar(t, b)

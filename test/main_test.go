@@ -13,7 +13,7 @@ import (
 	"gascity.dev/gc/internal/testenv"
 )
 
-// gcBin is the binary under test, at a path that nothing else runs from.
+// gcBin is the binary under test, at a path used by nothing else.
 var gcBin string
 
 func TestMain(m *testing.M) {
@@ -79,7 +79,7 @@ func need(t testing.TB, program string) string {
 	if program != "python3" {
 		return path
 	}
-	// A version manager's shim wants its own home; the tests have another.
+	// A version manager's shim needs its own home; the tests use another.
 	out, err := exec.Command(path, "-c", "import sys; print(sys.executable, end='')").Output()
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
@@ -102,7 +102,7 @@ func runningWithHome(home string) (found []proctree.Proc) {
 	return found
 }
 
-// needSbin is need for a program that may be in a folder for the administrator.
+// needSbin is need for a program that may be in an administrator's directory.
 func needSbin(t testing.TB, program string) string {
 	t.Helper()
 	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin"} {

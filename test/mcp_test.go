@@ -17,10 +17,10 @@ import (
 	"gascity.dev/gc/internal/testenv"
 )
 
-// inspectorPackage is the protocol's own client for the command line.
+// inspectorPackage is the protocol's official command-line client.
 const inspectorPackage = "@modelcontextprotocol/inspector@2.12.0"
 
-// placeMCP puts gc-mcp beside the binary under test: what was built, or built
+// placeMCP puts gc-mcp next to the binary under test: the built one, or built
 // now.
 func placeMCP(t *testing.T) {
 	t.Helper()
@@ -42,7 +42,7 @@ func placeMCP(t *testing.T) {
 	}
 }
 
-// inspector calls `gc mcp` as a client that nobody here wrote.
+// inspector calls `gc mcp` with a client that is not ours.
 type inspector struct {
 	b   *box
 	npx string
@@ -62,7 +62,7 @@ func (i *inspector) run(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// call calls a tool and returns what it answers.
+// call calls a tool and returns its result.
 func (i *inspector) call(tool string, args ...string) map[string]any {
 	i.b.t.Helper()
 	words := []string{gcBin, "mcp", "-e", "GC_MUX_SOCKET=" + i.b.socket, "-e", "GC_SESSION_NAME=me", "--method", "tools/call", "--tool-name", tool}
@@ -84,7 +84,8 @@ func (i *inspector) call(tool string, args ...string) map[string]any {
 }
 
 // TestInspectorRunsABackgroundCommand: the official inspector starts a command,
-// polls it, writes to it and sees its end; each call is a connection of its own.
+// polls it, writes to it and sees its end; each call is a connection of its
+// own.
 func TestInspectorRunsABackgroundCommand(t *testing.T) {
 	npx := need(t, "npx")
 	b := newBox(t)

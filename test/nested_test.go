@@ -11,9 +11,10 @@ import (
 	"testing"
 )
 
-// TestAttachThroughSSHToItself: a session whose program has logged in to this machine
-// by ssh, and attaches there to the session itself, is told so: the client is no
-// descendant of the session's, and knows nothing of it.
+// TestAttachThroughSSHToItself: a session whose program logged in to this
+// machine by ssh, and attaches there to the session itself, is rejected: the
+// client is not a descendant of the session's program, and its environment does
+// not name the session.
 func TestAttachThroughSSHToItself(t *testing.T) {
 	b := newBox(t)
 	port := serveSSH(t, b)
@@ -32,8 +33,8 @@ func TestAttachThroughSSHToItself(t *testing.T) {
 	b.gc("session", "kill", name)
 }
 
-// serveSSH is an sshd of the box's own on a port of the loopback, for a process for
-// each connection, as inetd does.
+// serveSSH runs an sshd of the box's own on a loopback port, one process per
+// connection, like inetd.
 func serveSSH(t *testing.T, b *box) (port int) {
 	t.Helper()
 	newFar(t, b)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestManyWriters: messages of many processes at the same time arrive whole,
-// each once, and each is submitted.
+// TestManyWriters: concurrent messages of many processes arrive whole, once
+// each, and all are submitted.
 func TestManyWriters(t *testing.T) {
 	const writers, each = 8, 4
 	b := newBox(t)
@@ -44,12 +44,13 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// message is one line of 2 KB that tells where it is from.
+// message is a line of 2 KB that identifies its origin.
 func message(writer, number int) string {
 	return fmt.Sprintf("%d/%d %s", writer, number, strings.Repeat(fmt.Sprintf("w%dm%d.", writer, number), 400))
 }
 
-// TestNudgeReceipts: what cannot be seen is not called submitted.
+// TestNudgeReceipts: an effect that cannot be seen is not reported as
+// submitted.
 func TestNudgeReceipts(t *testing.T) {
 	b := newBox(t)
 	b.gc("session", "new", name, "--", "stty -echo; echo ready; read -r word; echo got $word; exec sleep 1000")

@@ -22,8 +22,8 @@ const (
 	rows = 40
 )
 
-// pair is one program run twice, under gc and under tmux, with the same keys.
-// Each copy has a folder of its own, so that both can write the same files.
+// pair is a program running twice, under gc and under tmux, with the same keys.
+// Each copy has its own directory, so that both can write the same files.
 type pair struct {
 	*box
 	gcDir, tmuxDir string
@@ -34,13 +34,13 @@ type pair struct {
 const name = "x" // of the gc session and of the tmux session
 
 // bashArgs is an interactive shell whose prompt is "ready> ". A start file sets
-// it: a shell that starts another one may drop PS1 from the environment.
+// it: a shell that starts another may drop PS1 from the environment.
 func (b *box) bashArgs() []string {
 	b.t.Helper()
 	return []string{need(b.t, "bash"), "--noprofile", "--rcfile", b.file("bashrc", "PS1='ready> '; unset HISTFILE\n"), "-i"}
 }
 
-// newPair starts argv in both; prepare fills each folder before that.
+// newPair starts argv in both; prepare fills each directory first.
 func newPair(t *testing.T, prepare func(dir string), argv ...string) *pair {
 	t.Helper()
 	return newBox(t).pair(prepare, argv...)
@@ -61,8 +61,8 @@ func (b *box) pair(prepare func(dir string), argv ...string) *pair {
 	}
 	p.gc(append([]string{"session", "new", name, "--cwd", p.gcDir, "--size", fmt.Sprintf("%dx%d", cols, rows), "--"}, argv...)...)
 
-	// What tmux adds to the environment of its programs must not reach them,
-	// and what gc adds must.
+	// tmux's additions to the environment must not reach its programs, and gc's
+	// must.
 	inner := append([]string{"env", "-u", "TMUX", "-u", "TMUX_PANE", "-u", "TERM_PROGRAM", "-u", "TERM_PROGRAM_VERSION", "COLORTERM=truecolor"}, argv...)
 	p.tmuxEnv = append(p.env, "TMUX_TMPDIR="+p.dir)
 	t.Cleanup(func() { _ = p.tmuxCommand("kill-server").Run() }) // it ends with its last session
@@ -114,7 +114,7 @@ func (p *pair) nudge(s string) {
 	p.tmux("send-keys", "-t", name, "Enter")
 }
 
-// until waits until both screens have a line that matches.
+// until waits until both screens have a matching line.
 func (p *pair) until(re string) {
 	p.t.Helper()
 	p.gc("session", "wait", name, "--until", "text="+re, "--timeout", patience.String())
@@ -130,7 +130,7 @@ func (p *pair) gcScreen() string { return trim(p.gc("session", "peek", name)) }
 
 func (p *pair) tmuxScreen() string { return trim(p.tmux("capture-pane", "-p", "-t", name)) }
 
-// trim takes away blanks at the ends of lines and blank lines at the end.
+// trim removes trailing blanks and trailing blank lines.
 func trim(screen string) string {
 	lines := strings.Split(screen, "\n")
 	for i, l := range lines {
@@ -139,10 +139,10 @@ func trim(screen string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// same waits until both screens are equal: the programs may still be drawing.
+// same waits until both screens are equal: the programs may still be painting.
 func (p *pair) same() { p.t.Helper(); p.sameAfter(func(s string) string { return s }) }
 
-// sameAfter compares what mask leaves of the screens.
+// sameAfter compares the screens after applying mask.
 func (p *pair) sameAfter(mask func(string) string) {
 	p.t.Helper()
 	p.equal(func() (string, string) { return mask(p.gcScreen()), mask(p.tmuxScreen()) })
@@ -156,7 +156,7 @@ func (p *pair) sameHistory() {
 	})
 }
 
-// sameCursor compares the cursor's place.
+// sameCursor compares the cursor positions.
 func (p *pair) sameCursor() {
 	p.t.Helper()
 	p.equal(func() (string, string) {

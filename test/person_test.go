@@ -17,12 +17,12 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// person sits at a terminal in which one gc command runs.
+// person sits at a terminal that runs one gc command.
 type person struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	ptm    *os.File
-	tty    *os.File // kept open to look at the line settings
+	tty    *os.File // kept open to read the line settings
 	before *term.State
 	ended  chan struct{}
 
@@ -32,7 +32,7 @@ type person struct {
 	changed chan struct{} // closed at the next output
 }
 
-// sit starts gc in a terminal of the size.
+// sit starts gc in a terminal of the given size.
 func (b *box) sit(c, r int, args ...string) *person {
 	b.t.Helper()
 	ptm, tty, err := pty.Open()
@@ -67,7 +67,7 @@ func (b *box) sit(c, r int, args ...string) *person {
 	return p
 }
 
-// watch feeds the person's terminal, and answers its queries.
+// watch feeds the person's terminal, and writes its replies.
 func (p *person) watch() {
 	buf := make([]byte, 32<<10)
 	for {
@@ -146,7 +146,7 @@ func (p *person) done() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// restored checks that nothing of the session is left in the person's terminal.
+// restored checks that nothing of the session remains in the person's terminal.
 func (p *person) restored() {
 	p.t.Helper()
 	now, err := term.GetState(int(p.tty.Fd()))
@@ -160,7 +160,7 @@ func (p *person) restored() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	// The last bytes may still be on their way through the pty.
+	// The last bytes may still be in the pty.
 	eventually(p.t, func() string { return "modes are left behind" }, func() bool { return p.modes() == fresh.Modes() })
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +176,7 @@ func (p *person) signal(sig syscall.Signal) {
 	}
 }
 
-// everything is what the person can scroll back to, and the screen.
+// everything returns the person's scrollback and screen.
 func (p *person) everything() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

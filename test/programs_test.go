@@ -38,13 +38,13 @@ func TestBash(t *testing.T) {
 	p.same()
 	p.sameColours()
 
-	// A line longer than the screen wraps, and history keeps it whole.
+	// A line longer than the screen wraps, and the history keeps it whole.
 	p.nudge(`printf 'x%.0s' {1..300}; echo; seq 1 100`)
 	p.until(`^100$`)
 	p.same()
 	p.sameHistory()
 
-	// Editing in the line.
+	// Line editing.
 	p.text("echo one two three")
 	p.keys("C-a", "M-f", "C-f", "C-k")
 	p.text("changed")
@@ -73,7 +73,7 @@ func TestVimEditSaveQuit(t *testing.T) {
 	}
 	p := newPair(t, write(t, "notes.c", text.String()), need(t, "vim"), "--clean", "-i", "NONE", "-n", "-c", "set background=dark", "notes.c")
 	p.until(`^line 1 of`)
-	p.keys("C-l") // vim leaves out the ruler when an answer of the terminal is pending
+	p.keys("C-l") // vim omits the ruler while a reply of the terminal is pending
 	p.same()
 	p.sameCursor()
 
@@ -119,12 +119,12 @@ func TestVimEditSaveQuit(t *testing.T) {
 	}
 }
 
-// TestVimLeavesTheScreen: what was there before vim is there after it.
+// TestVimLeavesTheScreen: the screen from before vim is restored after it.
 func TestVimLeavesTheScreen(t *testing.T) {
 	b := newBox(t)
 	p := b.pair(nil, b.bashArgs()...)
 	vim := need(t, "vim")
-	p.until(`^ready>`) // what is typed before the prompt is echoed twice
+	p.until(`^ready>`) // input before the prompt would be echoed twice
 	p.nudge("seq 1 50; PS1='next> '")
 	p.until(`^next>`)
 	p.text(vim + " --clean -i NONE -n new.txt")
@@ -177,7 +177,7 @@ var (
 )
 
 // topLayout is what two tops at different moments have in common: the summary
-// without its numbers, and the column titles as they stand.
+// without its numbers, and the column titles.
 func topLayout(screen string) string {
 	lines := strings.Split(screen, "\n")
 	for i, line := range lines {
@@ -202,7 +202,7 @@ func TestTop(t *testing.T) {
 	p.sameAfter(topLayout)
 	p.keys("m", "m", "m")
 	p.sameAfter(topLayout)
-	// Columns stay where they are from one refresh to the next.
+	// Columns keep their position from one refresh to the next.
 	title := regexp.MustCompile(`(?m)^.*PID USER.*$`)
 	p.gc("session", "wait", name, "--until", "quiet=300ms", "--timeout", patience.String())
 	before := title.FindString(p.gcScreen())

@@ -17,7 +17,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// soakKills is how often the server is killed: GC_SOAK_KILLS, else 20.
+// soakKills is how often the server is killed: GC_SOAK_KILLS, default 20.
 func soakKills() int {
 	if n, err := strconv.Atoi(os.Getenv("GC_SOAK_KILLS")); err == nil && n > 0 {
 		return n
@@ -36,7 +36,7 @@ const (
 	soakLines   = 8000
 )
 
-// newSoak starts the writers, with enough output for every kill to meet some.
+// newSoak starts the writers, with enough output for every kill.
 func newSoak(t *testing.T, kills int) *soak {
 	s := &soak{newBox(t), max(3, kills/8)}
 	for i := range soakWriters {
@@ -53,7 +53,7 @@ func newSoak(t *testing.T, kills int) *soak {
 	return s
 }
 
-// check waits for the writers' ends and compares every line of screen and
+// check waits for the writers to end and compares every line of screen and
 // history, and every exit status, with what they wrote.
 func (s *soak) check(right func(exit *exitInfo, code int) bool) {
 	for i := range soakWriters {
@@ -70,7 +70,7 @@ func (s *soak) check(right func(exit *exitInfo, code int) bool) {
 	}
 }
 
-// pause is a random one: that is the point.
+// pause is random on purpose.
 func (s *soak) pause() { time.Sleep(time.Duration(5+rand.IntN(120)) * time.Millisecond) }
 
 // TestSoak kills the server at random moments.
@@ -87,7 +87,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d kills, %d writers", killed, soakWriters)
 }
 
-// TestSoakKeeper kills the keeper at random moments, and half the times the
+// TestSoakKeeper kills the keeper at random moments, and half the time the
 // server as soon as another keeper holds everything.
 func TestSoakKeeper(t *testing.T) {
 	kills := soakKills()
@@ -110,14 +110,14 @@ func TestSoakKeeper(t *testing.T) {
 			servers++
 		}
 	}
-	// Whose parent was killed has an exit status where the kernel keeps it.
+	// If its parent was killed, an exit status exists only where the kernel
+	// keeps it.
 	s.check(func(e *exitInfo, code int) bool { return e.Code == code || e.Reason == "unknown" })
 	t.Logf("%d kills of the keeper, %d of the server, %d writers", kills, servers, soakWriters)
 }
 
-// TestKeepersKilledAsTheyCome kills every keeper as soon as it is there, also one
-// that is being given everything: the server goes on, and has one keeper in the
-// end.
+// TestKeepersKilledAsTheyCome kills every keeper as soon as it appears, even
+// during a handover: the server continues, and has one keeper in the end.
 func TestKeepersKilledAsTheyCome(t *testing.T) {
 	s := newSoak(t, 0)
 	before := s.status()
@@ -143,7 +143,7 @@ func TestKeepersKilledAsTheyCome(t *testing.T) {
 	t.Logf("%d kills", killed)
 }
 
-// keepers are the live keepers of the box.
+// keepers returns the live keepers of the box.
 func (b *box) keepers() (found []proctree.Proc) {
 	for _, p := range runningFrom(gcBin) {
 		argv, err := proctree.Cmdline(p.PID)

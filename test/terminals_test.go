@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// fewTerminals runs gc where the machine has n terminals: with a mount of its
-// own, which the mux keeps that gc starts.
+// fewTerminals runs gc where the machine has n terminals: with a private mount,
+// which the mux started by gc keeps.
 func (b *box) fewTerminals(n int, args ...string) {
 	b.t.Helper()
 	argv := []string{need(b.t, "unshare"), "--mount"}
@@ -28,8 +28,8 @@ func (b *box) fewTerminals(n int, args ...string) {
 	}
 }
 
-// TestTerminalsRunOut: the error says so, nothing that runs is lost, and sessions
-// can be created again when a terminal is free.
+// TestTerminalsRunOut: the error says so, running sessions are not affected,
+// and sessions can be created again when a terminal is free.
 func TestTerminalsRunOut(t *testing.T) {
 	b := newBox(t)
 	b.fewTerminals(2, "session", "new", "first", "--", "echo alive; exec cat")

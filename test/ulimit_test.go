@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// under runs gc from a shell that limits itself before.
+// under runs gc from a shell that first sets a limit.
 func (b *box) under(limit string, args ...string) result {
 	b.t.Helper()
 	argv := append([]string{"bash", "-c", limit + ` && exec "$0" "$@"`, gcBin}, args...)
@@ -28,8 +28,8 @@ func (b *box) under(limit string, args ...string) result {
 	return result{args, "", string(out), cmd.ProcessState.ExitCode()}
 }
 
-// TestStartersLimits: what the shell limits that starts the mux bounds programs,
-// not the mux.
+// TestStartersLimits: limits of the shell that starts the mux apply to
+// programs, not to the mux.
 func TestStartersLimits(t *testing.T) {
 	b := newBox(t)
 	const show = "ulimit -S -f; ulimit -S -t; exec cat"
@@ -58,7 +58,7 @@ func TestStartersLimits(t *testing.T) {
 	b.gc("session", "wait", "later", "--until", "text=^1234$", "--timeout", patience.String())
 }
 
-// TestHardLimitIsTooSmall: where the limit cannot be lifted, the mux does not
+// TestHardLimitIsTooSmall: if the limit cannot be raised, the mux does not
 // start, and says why.
 func TestHardLimitIsTooSmall(t *testing.T) {
 	b := newBox(t)

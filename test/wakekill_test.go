@@ -19,9 +19,9 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// composer is an agent: what is typed stands behind "> ", Enter submits it
-// unless it comes in one burst with other keys, and each submitted message is a
-// line of the file that it is called with.
+// composer is an agent: input appears after "> ", Enter submits it unless it
+// arrives in one burst with other keys, and each submitted message is a line in
+// the file named by its argument.
 const composer = `import os, sys, time, tty
 tty.setraw(0)
 out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -47,8 +47,8 @@ while data := os.read(0, 65536):
             say(b.replace(b"\r", b"\r\n").replace(b"\n", b"\r\n") if b in b"\r\n" else b)
 `
 
-// wakeCity is a city on tmux, so that its controller tells its agents of the
-// ends of their commands, which run in the multiplexer.
+// wakeCity is a city on tmux, so that its controller delivers the ends of
+// commands, which run in the multiplexer, to its agents.
 type wakeCity struct {
 	*liveCity
 	rnd        *rand.Rand
@@ -71,7 +71,7 @@ func newWakeCity(t *testing.T, agents int) *wakeCity {
 	w.put("composer.py", composer)
 	w.env = append(w.env, "GC_SESSION=tmux")
 	w.control()
-	t.Cleanup(func() { // after which nothing is left that gc stop could not end
+	t.Cleanup(func() { // after this nothing is left for gc stop to end
 		_ = w.controller.Process.Kill()
 		_ = w.controller.Wait()
 	})
@@ -83,7 +83,7 @@ func newWakeCity(t *testing.T, agents int) *wakeCity {
 		}
 		return len(w.owners) == agents
 	})
-	w.gc("exec", "--", "true") // the multiplexer is there
+	w.gc("exec", "--", "true") // start the multiplexer
 	paths, err := api.DefaultPaths(func(k string) string { return map[string]string{"GC_MUX_SOCKET": w.socket}[k] })
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func newWakeCity(t *testing.T, agents int) *wakeCity {
 	return w
 }
 
-// commands starts some for every agent, which end in the next second.
+// commands starts commands for every agent that end within a second.
 func (w *wakeCity) commands(each int) (ids []string) {
 	w.t.Helper()
 	for _, owner := range w.owners {
@@ -123,11 +123,11 @@ func (w *wakeCity) control() {
 	}
 }
 
-// kill kills the controller at some moment, now and then the server of the
-// commands before it, and starts another controller.
+// kill kills the controller at some moment, sometimes the commands' server
+// first, and starts another controller.
 func (w *wakeCity) kill() {
 	w.t.Helper()
-	time.Sleep(time.Duration(w.rnd.Int64N(int64(5 * time.Second)))) // random: that is the point
+	time.Sleep(time.Duration(w.rnd.Int64N(int64(5 * time.Second)))) // random on purpose
 	if w.rnd.IntN(3) == 0 && syscall.Kill(w.status().Server.PID, syscall.SIGKILL) == nil {
 		w.kills["server"]++
 		time.Sleep(time.Duration(w.rnd.Int64N(int64(50 * time.Millisecond))))
@@ -138,7 +138,7 @@ func (w *wakeCity) kill() {
 	w.control()
 }
 
-// told waits until every end was told.
+// told waits until every end was reported.
 func (w *wakeCity) told(ids []string) {
 	w.t.Helper()
 	state := map[string]string{}
@@ -171,7 +171,7 @@ func (w *wakeCity) told(ids []string) {
 	}
 }
 
-// once counts each tag in what the agents were told.
+// once counts each tag in the agents' messages.
 func (w *wakeCity) once(ids []string) {
 	w.t.Helper()
 	var said strings.Builder
@@ -189,9 +189,9 @@ func (w *wakeCity) once(ids []string) {
 	}
 }
 
-// TestControllerKilledWhileItTells: the controller, and with it the server at
-// times, is killed at random while it tells agents of the ends of their
-// commands: each is told exactly once. GC_SOAK_RUNS is how many commands.
+// TestControllerKilledWhileItTells: the controller, and sometimes the server,
+// is killed at random while it reports the ends of commands to agents: each is
+// reported exactly once. GC_SOAK_RUNS is the number of commands.
 func TestControllerKilledWhileItTells(t *testing.T) {
 	runs, agents, each := 12, 4, 3
 	if n, err := strconv.Atoi(os.Getenv("GC_SOAK_RUNS")); err == nil {

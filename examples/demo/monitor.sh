@@ -1,6 +1,6 @@
 #!/bin/sh
-# A full-screen program: top, or what this machine has instead.
-# top makes a folder for its settings; this one goes with the demo.
+# A full-screen program: top, or an alternative on this machine.
+# top creates a directory for its settings; this one is removed with the demo.
 export XDG_CONFIG_HOME="$PWD/.gc/config"
 for program in 'top -d 2' 'less city.toml' 'vi -R city.toml'; do
 	command -v "${program%% *}" >/dev/null && exec $program

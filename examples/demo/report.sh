@@ -1,5 +1,5 @@
 #!/bin/sh
-# Counts words per message and over all; fails when there is nothing to count.
+# Counts words per message and in total; fails if there are no messages.
 set -eu
 printf 'Words in %s:\n' "$1"
 wc -w "$1"/*.txt

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Shows what gc is for, on real programs: `make demo` calls it with start,
-# `make demo-stop` with stop. All of its state is in bin/demo and in
-# examples/demo/.gc; stop removes both.
+# Shows what gc is for, with real programs: `make demo` calls it with start,
+# `make demo-stop` with stop. All state is in bin/demo and examples/demo/.gc; stop
+# removes both.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,7 @@ bold='' plain=''
 [[ -t 1 ]] && bold=$'\033[1m' plain=$'\033[0m'
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
-# show prints a command as a person would type it, and runs it.
+# show prints a command as typed by a person, and runs it.
 show() {
 	local word line='$ gc'
 	for word; do
@@ -52,44 +52,44 @@ stop() {
 
 start() {
 	if [[ -e $state ]]; then
-		say 'The demo of last time is still there; stopping it first.'
+		say 'The previous demo is still running; stopping it first.'
 		stop
 	fi
 	make_wrapper
 
-	say 'A city is a folder with a city.toml. This one has four agents, all real programs:'
+	say 'A city is a directory with a city.toml. This one has four agents, all real programs:'
 	show agent list
 
-	say 'gc starts each on a terminal of its own, waits until it is ready, and watches it.'
+	say 'gc starts each on its own terminal, waits until it is ready, and watches it.'
 	show start --trust
 
-	say 'A nudge types a message, submits it, and reads the screen to see that it was taken.'
+	say 'A nudge types a message, submits it, and checks on the screen that it was submitted.'
 	show nudge assistant 'how many words are there?'
 	"$gc" wait assistant --until 'text=^There are .* words' --timeout 10s >/dev/null
 	screen assistant 8
 
-	say 'You can look at every screen without touching it: a shell, a full-screen program, a job that is done.'
+	say 'You can look at every screen without touching it: a shell, a full-screen program, a finished job.'
 	"$gc" nudge shell 'head -n 1 inbox/*' >/dev/null
 	"$gc" wait shell --until quiet=200ms --timeout 10s >/dev/null
 	screen shell 10
 	screen monitor 9
 	screen report 8
 
-	say 'An agent that dies comes back at once.'
+	say 'An agent that dies is restarted immediately.'
 	restart_demo
 	show status
 
-	say 'Now you. Each command works as it is, from this folder:'
+	say 'Your turn. These commands work as they are, from this directory:'
 	cat <<-TEXT
-		  bin/demo/gc attach shell      your terminal in its place; leave it with ctrl-b d
-		  bin/demo/gc attach monitor    a full-screen program, as it stands
+		  bin/demo/gc attach shell      use its terminal; detach with ctrl-b d
+		  bin/demo/gc attach monitor    a full-screen program
 		  bin/demo/gc nudge assistant 'who wants screen'
 		  bin/demo/gc peek assistant
 		  bin/demo/gc status
-		  make demo-stop                end all of it, leave nothing behind
+		  make demo-stop                stop everything, leave nothing behind
 
 		(bin/demo/gc is bin/gc with --city examples/demo and a mux server of its own.
-		The programs run on when you close this terminal.)
+		The programs keep running when you close this terminal.)
 	TEXT
 }
 

@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// agent is a real one: what its user has set up, and how that person answers.
+// agent is a real agent: its user's setup, and how that person answers.
 type agent struct {
 	preset string
-	pkg    string            // of npm
+	pkg    string            // npm package
 	env    []string          // in city.toml; MODEL_URL is the model's URL
 	files  map[string]string // in the home, likewise
-	// answers are what a person says to the questions at the start that gc
-	// leaves to people: a part of the question → the option, or "<Enter>" for a
-	// field that holds the right text.
+	// answers are a person's answers to the start-up questions that gc leaves
+	// to people: part of the question → the option, or "<Enter>" for a field
+	// that already holds the right text.
 	answers map[string]string
-	allow   *regexp.Regexp // the option that lets a command run once; nil: it never asks
-	keeps   bool           // the conversation goes on after a restart
-	// missing says which mechanisms the agent does not have: step → words.
+	allow   *regexp.Regexp // the option that allows a command once; nil: it never asks
+	keeps   bool           // the conversation continues after a restart
+	// missing lists unsupported mechanisms: step → explanation.
 	missing map[string]string
-	// bare is what gc says of it without key, login and network: blockedAuth, or
-	// a part of what start prints; "": it works all the same.
+	// bare is what gc reports without key, login and network: blockedAuth, or
+	// part of start's output; "": it works anyway.
 	bare string
 }
 
 const blockedAuth = "blocked (auth)"
 
-// Conversations of agents that gc cannot name when it starts them.
+// For agents whose conversations gc cannot name at the start.
 const noID = "a new conversation: no conversation can be named at the start"
 
-// answer is the option for a question, "" when the table has none.
+// answer returns the option for a question, "" if the table has none.
 func (a *agent) answer(q question) string {
 	for part, option := range a.answers {
 		if strings.Contains(q.Prompt, part) || strings.Contains(q.Metadata["context"], part) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestBare: an agent without key, login or network. What gc says of it is what a
-// person has to do, and a message to it is not said to have been submitted.
+// TestBare: an agent without key, login or network. gc reports what a person
+// must do, and a message to it is not reported as submitted.
 func TestBare(t *testing.T) {
 	for _, a := range agents {
 		t.Run(a.preset, func(t *testing.T) {

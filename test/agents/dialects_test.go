@@ -45,7 +45,7 @@ func (p *parts) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]part)(p))
 }
 
-// text joins the texts, without what an agent adds on its own.
+// text joins the texts, without those added by an agent itself.
 func (p parts) text() string {
 	var out []string
 	for _, x := range p {
@@ -56,7 +56,7 @@ func (p parts) text() string {
 	return strings.Join(out, "\n")
 }
 
-// shellNames are what agents call the tool that runs a command.
+// shellNames are the agents' names of the tool that runs a command.
 var shellNames = []string{"Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell"}
 
 func shellOf(names []string) string {
@@ -149,8 +149,8 @@ func (anthropic) close(w *stream, usedTool bool) {
 	w.event("message_stop", obj{"type": "message_stop"})
 }
 
-// commandArgs are the arguments with which the tool of that name runs command,
-// as JSON; more: outside of the sandbox, where the tool takes such a wish.
+// commandArgs returns the JSON arguments with which the named tool runs
+// command; more: outside the sandbox, if the tool supports that.
 func commandArgs(tool, command string, more bool) string {
 	args := obj{"command": command, "description": "what the user asked for"}
 	switch tool {

@@ -18,11 +18,11 @@ import (
 //go:embed npm/package.json npm/package-lock.json
 var pinned embed.FS
 
-// complete is written into an installation last.
+// complete is the last file written to an installation.
 const complete = ".complete"
 
-// install returns the folder that holds the agents' node_modules: the cached
-// one of this lock file, else a new one from npm. No script of a package runs.
+// install returns the directory with the agents' node_modules: the cached one
+// for this lock file, or a new one from npm. No package scripts run.
 func install() (string, error) {
 	lock, err := pinned.ReadFile("npm/package-lock.json")
 	if err != nil {
@@ -64,9 +64,8 @@ func install() (string, error) {
 	return dir, nil
 }
 
-// npm installs the pinned packages into dir. It is `npm install` and not `npm
-// ci`: registry mirrors lack the binaries of other platforms, which npm ci
-// wants to see.
+// npm installs the pinned packages into dir. It uses `npm install`, not `npm
+// ci`, which requires binaries of other platforms that registry mirrors lack.
 func npm(dir string) error {
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		data, err := pinned.ReadFile("npm/" + name)
@@ -85,7 +84,7 @@ func npm(dir string) error {
 	return versionsMatch(dir)
 }
 
-// versionsMatch checks that what was installed is what package.json pins.
+// versionsMatch checks that the versions in package.json were installed.
 func versionsMatch(dir string) error {
 	var want struct{ Dependencies map[string]string }
 	if err := readJSON(filepath.Join(dir, "package.json"), &want); err != nil {
@@ -114,7 +113,7 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// placeAgents does what the install scripts of claude and opencode do: their
+// placeAgents replaces the install scripts of claude and opencode: their
 // command is a placeholder until the platform's binary takes its place.
 func placeAgents(modules string) error {
 	for binary, command := range map[string]string{

@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// Steps of an agent's journey, in their order: the columns of the table.
+// The steps of an agent's journey, in order: the columns of the table.
 var steps = []string{
 	"start", "dialogs", "nudge", "working", "while working", "asks", "respond", "done",
 	"lines", "bang", "slash", "interrupt", "stop", "resume", "auto-edit", "bypass",
 }
 
-// turn is how long any turn of an agent may take on a busy machine.
+// turn is the limit for any turn of an agent on a busy machine.
 const turn = time.Minute
 
-// journey is one agent on its way through the steps.
+// journey is one agent's run through the steps.
 type journey struct {
 	*world
 	agent  *agent
 	stub   *stub
 	took   map[string]time.Duration
-	said   map[string]string // notes of steps, for the table
-	failed string            // the step that did not pass
+	said   map[string]string // notes on steps, for the table
+	failed string            // the step that failed
 }
 
 func (j *journey) step(name string, do func()) {
@@ -70,7 +70,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// travel takes every step.
+// travel runs every step.
 func (j *journey) travel() {
 	j.setUp()
 	j.step("start", func() { j.gc("start", "--trust") })
@@ -110,7 +110,7 @@ func (j *journey) setUp() {
 	}
 }
 
-// configure writes the city, with a level of permissions or the default one.
+// configure writes the city, with the given permission level or the default.
 func (j *journey) configure(permissions string) {
 	j.t.Helper()
 	if permissions != "" {
@@ -125,8 +125,8 @@ func (j *journey) configure(permissions string) {
 		name, j.agent.preset, permissions, env.String()))
 }
 
-// comesUp answers, as a person would, every question that gc does not answer by
-// itself, until the agent is idle.
+// comesUp answers, as a person would, every question that gc leaves to people,
+// until the agent is idle.
 func (j *journey) comesUp(step string) {
 	j.t.Helper()
 	for range 8 {
@@ -153,8 +153,8 @@ func (j *journey) comesUp(step string) {
 	j.t.Fatal("question after question")
 }
 
-// nudge sends a message that must be taken at once, and waits until the model
-// has it.
+// nudge sends a message that must be accepted immediately, and waits until the
+// model has it.
 func (j *journey) nudge(text string) {
 	j.t.Helper()
 	if out := j.gc("nudge", name, text, "--timeout", "60s"); !strings.HasPrefix(out, "submitted") {
@@ -165,7 +165,7 @@ func (j *journey) nudge(text string) {
 
 var tagPattern = regexp.MustCompile(`tag-[a-z]+`)
 
-// reaches waits until the model is asked with the text, whole and once.
+// reaches waits until the model receives the text, whole and once.
 func (j *journey) reaches(text string) {
 	j.t.Helper()
 	tag := tagPattern.FindString(text)
@@ -176,7 +176,7 @@ func (j *journey) reaches(text string) {
 	}
 }
 
-// arrives is a whole turn: nudge, and idle again.
+// arrives is a whole turn: nudge, then idle again.
 func (j *journey) arrives(text string) {
 	j.t.Helper()
 	j.nudge(text)
@@ -188,7 +188,7 @@ func (j *journey) works() {
 	j.until(10*time.Second, "status working", func() bool { return j.status().Activity == "working" })
 }
 
-// rests waits until the agent takes messages.
+// rests waits until the agent accepts messages.
 func (j *journey) rests() {
 	j.t.Helper()
 	if r := j.on("wait", name, "--until", "idle", "--timeout", turn.String()); r.code != 0 {
@@ -196,7 +196,7 @@ func (j *journey) rests() {
 	}
 }
 
-// nudgeWhileWorking sends a message into a turn: it must arrive after the turn.
+// nudgeWhileWorking sends a message during a turn: it must arrive after it.
 func (j *journey) nudgeWhileWorking(slow, text string) {
 	j.t.Helper()
 	j.nudge(text)
@@ -208,7 +208,7 @@ func (j *journey) nudgeWhileWorking(slow, text string) {
 	j.rests()
 }
 
-// asks has the model ask for a command, and returns the question.
+// asks makes the model request a command, and returns the question.
 func (j *journey) asks(step, text, file string) question {
 	j.t.Helper()
 	j.nudge(text)
@@ -241,7 +241,7 @@ func (j *journey) allows(q question, file string) {
 	j.until(turn, file, func() bool { _, err := os.Stat(file); return err == nil })
 }
 
-// runsUnasked is the turn of an agent that has no permissions to ask for.
+// runsUnasked is the turn of an agent without permissions to ask for.
 func (j *journey) runsUnasked(text, file string) {
 	j.t.Helper()
 	j.arrives(text)
@@ -255,7 +255,7 @@ func (j *journey) absent(file string) {
 	}
 }
 
-// interrupts ends a long turn.
+// interrupts interrupts a long turn.
 func (j *journey) interrupts() {
 	j.t.Helper()
 	j.nudge("tag-long SLOW(120)")
@@ -276,8 +276,8 @@ func (j *journey) stops() {
 	}
 }
 
-// resumes starts the agent again, with what was said before where the preset
-// can.
+// resumes restarts the agent, with its conversation if the preset supports
+// that.
 func (j *journey) resumes() {
 	j.t.Helper()
 	j.gc("restart", name)
@@ -290,7 +290,7 @@ func (j *journey) resumes() {
 	j.rests()
 }
 
-// again starts the city anew with a level of permissions.
+// again restarts the city with a permission level.
 func (j *journey) again(permissions string) {
 	j.t.Helper()
 	j.gc("stop")
@@ -299,8 +299,8 @@ func (j *journey) again(permissions string) {
 	j.comesUp(permissions)
 }
 
-// editsOnly starts the agent so that it asks before commands alone: it asks
-// before this one, which no list of harmless commands holds.
+// editsOnly starts the agent so that it asks only before commands: it asks
+// before this one, which is on no list of harmless commands.
 func (j *journey) editsOnly() {
 	j.t.Helper()
 	j.again("auto-edit")
@@ -309,7 +309,7 @@ func (j *journey) editsOnly() {
 	j.rests()
 }
 
-// bypasses starts the agent so that it asks nothing.
+// bypasses starts the agent so that it never asks.
 func (j *journey) bypasses() {
 	j.t.Helper()
 	j.again("bypass")

@@ -18,17 +18,18 @@ import (
 	"gascity.dev/gc/internal/testenv"
 )
 
-// What the run found and made: the agents' programs, the gc under test, and a
-// folder for homes.
+// Set up by the run: the agents' programs, the gc under test, and a directory
+// for homes.
 var programs, gcBin, root string
 
 var report = flag.String("report", "", "rewrite the table in this `FILE` when every agent passes")
 
-// ordinary is who the agents are when root runs the tests: claude refuses to
-// skip permissions as root, and nobody starts agents so.
+// ordinary is the agents' user if root runs the tests: claude refuses to skip
+// permissions as root.
 const ordinary = 65534
 
-// inside marks the process in the network namespace: folders separated by ":".
+// inside marks the process in the network namespace: directories separated by
+// ":".
 const inside = "GC_AGENTS_INSIDE"
 
 func TestMain(m *testing.M) {
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 	os.Exit(outside())
 }
 
-// outside installs the agents and runs this binary again where no network is.
+// outside installs the agents and reruns this binary without a network.
 func outside() int {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
@@ -86,9 +87,9 @@ func outside() int {
 	return 0
 }
 
-// namespace is one without a network. Root also gets mounts of its own, to
-// show the agents' programs to a user who cannot enter root's home; anybody
-// else needs a user namespace, and the right to bring the loopback up in it.
+// namespace has no network. Root also gets private mounts, to give access to
+// the agents' programs to a user who cannot enter root's home; other users need
+// a user namespace, and the right to bring up the loopback interface in it.
 func namespace() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
@@ -102,8 +103,8 @@ func namespace() *syscall.SysProcAttr {
 	return a
 }
 
-// shutIn finishes the namespace from inside: the loopback comes up, and root
-// becomes an ordinary user.
+// shutIn finishes the namespace from inside: it brings up the loopback
+// interface, and root becomes an ordinary user.
 func shutIn() error {
 	if err := loopback(); err != nil {
 		return err
@@ -139,7 +140,7 @@ func shutIn() error {
 	return syscall.Setuid(ordinary)
 }
 
-// loopback brings lo up (netdevice(7)).
+// loopback brings up lo (netdevice(7)).
 func loopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

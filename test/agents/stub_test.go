@@ -17,23 +17,22 @@ import (
 	"time"
 )
 
-// thinking is how long the stub takes before it answers, so that a turn can be
-// seen.
+// thinking is the stub's delay before it answers, to make a turn visible.
 const thinking = 1200 * time.Millisecond
 
-// request is what a model is asked, whatever the dialect.
+// request is a request to the model, in any dialect.
 type request struct {
 	Dialect string
 	Users   []string // texts of the user's messages, the whole conversation
 	Shell   string   // name of the tool that runs a command; "" in side requests
-	Results []string // of tools, when they are the last thing said
+	Results []string // of tools, if they are the latest messages
 	Stream  bool
 	At      time.Time
-	Ended   time.Time // zero while it is answered
-	Aborted bool      // the agent hung up before the answer was complete
+	Ended   time.Time // zero while being answered
+	Aborted bool      // the agent closed the connection before the answer was complete
 }
 
-// last is what the user said last.
+// last returns the user's latest message.
 func (r *request) last() string {
 	if len(r.Users) == 0 {
 		return ""
@@ -41,10 +40,10 @@ func (r *request) last() string {
 	return r.Users[len(r.Users)-1]
 }
 
-// dialect is one wire format of a model server.
+// dialect is the wire format of a model server.
 type dialect interface {
 	decode(body []byte, r *request) error
-	// whole answers a request that does not stream.
+	// whole answers a request without streaming.
 	whole(text string) any
 	open(w *stream)
 	text(w *stream, piece string)
@@ -52,17 +51,18 @@ type dialect interface {
 	close(w *stream, usedTool bool)
 }
 
-// stub is the model. What it does follows the user's last text: TRY(command) runs
-// a shell command, RUN(command) too and asks for more permissions where a model can
-// (codex), SLOW(n) speaks for n seconds, anything else gets a short answer. It follows each text once: agents put what was said in an
-// interrupted turn before the next message.
+// stub is the model. It follows the user's last text: TRY(command) runs a shell
+// command, RUN(command) too and requests more permissions if a model can
+// (codex), SLOW(n) speaks for n seconds, anything else gets a short answer. It
+// follows each text once: agents repeat the text of an interrupted turn before
+// the next message.
 type stub struct {
 	url string
 
 	mu       sync.Mutex
-	followed []string // directions
+	followed []string // directives
 	requests []*request
-	strange  []string // requests that no dialect knows
+	strange  []string // requests in no known dialect
 }
 
 func newStub(t *testing.T) *stub {
@@ -113,7 +113,7 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.end(req, out.err)
 }
 
-// other answers what agents ask beside their conversation.
+// other answers agents' requests outside their conversation.
 func (s *stub) other(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
@@ -142,9 +142,8 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the agent may be gone
 }
 
-// sideAnswer is the answer to a request that does not stream. Where JSON is
-// wanted it answers all that gemini and qwen ask: who speaks next, and which
-// model shall.
+// sideAnswer answers a request without streaming. If JSON is wanted, it covers
+// all requests of gemini and qwen: the next speaker, and the choice of a model.
 func sideAnswer(body []byte) string {
 	if wantsJSON.Match(body) {
 		return `{"reasoning":"stub","next_speaker":"user","model_choice":"flash","complexity_reasoning":"stub","complexity_score":1}`
@@ -154,8 +153,8 @@ func sideAnswer(body []byte) string {
 
 var wantsJSON = regexp.MustCompile(`"response(MimeType|JsonSchema)"|next_speaker`)
 
-// direction is what the user's last text wants: RUN, TRY or SLOW and its argument,
-// or nothing. It is given once.
+// direction returns the directive in the user's last text, RUN, TRY or SLOW
+// with its argument, or nothing. Each is returned once.
 func (s *stub) direction(r *request) (verb, argument string) {
 	all := directions.FindAllStringSubmatch(r.last(), -1)
 	s.mu.Lock()
@@ -171,7 +170,7 @@ func (s *stub) direction(r *request) (verb, argument string) {
 
 var directions = regexp.MustCompile(`(RUN|TRY|SLOW)\(([^)]*)\)`)
 
-// answer speaks in the dialect what the request calls for.
+// answer writes the response to the request in the dialect.
 func (s *stub) answer(d dialect, w *stream, r *request) {
 	d.open(w)
 	if r.Shell == "" {
@@ -179,7 +178,7 @@ func (s *stub) answer(d dialect, w *stream, r *request) {
 		d.close(w, false)
 		return
 	}
-	if strings.Contains(r.last(), "tag-") { // else the agent's own question beside the conversation
+	if strings.Contains(r.last(), "tag-") { // otherwise the agent's own request outside the conversation
 		w.pause(thinking)
 	}
 	verb, argument := s.direction(r)
@@ -188,7 +187,7 @@ func (s *stub) answer(d dialect, w *stream, r *request) {
 		d.close(w, true)
 		return
 	}
-	n, _ := strconv.Atoi(argument) // of SLOW; else none
+	n, _ := strconv.Atoi(argument) // of SLOW; otherwise none
 	for i := range 2 * n {
 		d.text(w, fmt.Sprintf("word%d ", i))
 		w.pause(500 * time.Millisecond)
@@ -197,8 +196,8 @@ func (s *stub) answer(d dialect, w *stream, r *request) {
 	d.close(w, false)
 }
 
-// stream is an answer of server-sent events. After the first error nothing is
-// written any more.
+// stream is a response of server-sent events. After the first error nothing
+// more is written.
 type stream struct {
 	w       io.Writer
 	flush   func() error
@@ -214,7 +213,7 @@ func newStream(w http.ResponseWriter, r *http.Request) *stream {
 	return &stream{w: w, flush: c.Flush, gone: r.Context().Done(), id: strconv.FormatInt(time.Now().UnixNano(), 36)}
 }
 
-// event writes one; name may be empty.
+// event writes an event; name may be empty.
 func (s *stream) event(name string, data any) {
 	if s.err != nil {
 		return
@@ -238,7 +237,7 @@ func (s *stream) event(name string, data any) {
 	}
 }
 
-// pause ends early when the agent hangs up.
+// pause returns early if the agent closes the connection.
 func (s *stream) pause(d time.Duration) {
 	if s.err != nil {
 		return
@@ -252,7 +251,7 @@ func (s *stream) pause(d time.Duration) {
 	}
 }
 
-// main lists the requests of the conversation itself, oldest first.
+// main returns the requests of the conversation itself, oldest first.
 func (s *stub) main() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +264,7 @@ func (s *stub) main() []request {
 	return out
 }
 
-// asked finds the first request whose last text of the user holds tag.
+// asked returns the first request whose last user text contains tag.
 func (s *stub) asked(tag string) (request, bool) {
 	all := s.main()
 	i := slices.IndexFunc(all, func(r request) bool { return strings.Contains(r.last(), tag) })
@@ -275,8 +274,8 @@ func (s *stub) asked(tag string) (request, bool) {
 	return all[i], true
 }
 
-// times says how often the conversation as last sent holds a message with tag,
-// and the last one's text.
+// times returns how often the conversation as last sent contains a message with
+// tag, and the last one's text.
 func (s *stub) times(tag string) (n int, text string) {
 	all := s.main()
 	if len(all) == 0 {
@@ -290,7 +289,7 @@ func (s *stub) times(tag string) (n int, text string) {
 	return n, text
 }
 
-// tail shows the newest requests to a person.
+// tail shows the latest requests, for a person.
 func (s *stub) tail() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

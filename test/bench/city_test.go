@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// shutdown is the shutdown_timeout of the cities here.
+// shutdown is the shutdown_timeout of these cities.
 const shutdown = time.Second
 
-// city writes a city of n agents that all run the same.
+// city writes a city of n identical agents.
 func (w *world) city(name string, n int, agent string) string {
 	w.b.Helper()
 	dir := filepath.Join(w.dir, name)
@@ -36,7 +36,7 @@ func timed(f func()) time.Duration {
 	return time.Since(began)
 }
 
-// within judges the median of wall times of whole commands.
+// within judges the median wall time of whole commands.
 func within(b *testing.B, name string, s *samples, must time.Duration) {
 	b.Helper()
 	metrics(b, strings.ReplaceAll(name, " ", "-"), s)
@@ -44,12 +44,12 @@ func within(b *testing.B, name string, s *samples, must time.Duration) {
 }
 
 // BenchmarkCity starts and stops cities of 50 agents: shells, programs that end
-// at Ctrl-C, and programs that ignore it. Every figure is the wall time of the
-// whole command, from the controller's start to its end.
+// on Ctrl-C, and programs that ignore it. Figures are wall times of the whole
+// command, from the controller's start to its end.
 func BenchmarkCity(b *testing.B) {
 	const agents = 50
 	w := newWorld(b)
-	w.run(w.gc, "session", "new", "warm", "--", "exec sleep 100000") // the mux runs
+	w.run(w.gc, "session", "new", "warm", "--", "exec sleep 100000") // start the mux
 	start, obey, ignore := &samples{name: "start"}, &samples{name: "stop, obeyed"}, &samples{name: "stop, ignored"}
 	shells := w.city("shells", agents, `provider = "shell"`)
 	sleeps := w.city("sleeps", agents, `start_command = "exec sleep 100000"`)

@@ -14,7 +14,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// control is a held connection to tmux: its control mode.
+// control is a persistent connection to tmux, in control mode.
 type control struct {
 	b   *testing.B
 	in  io.WriteCloser
@@ -42,12 +42,12 @@ func (w *world) control(name string) *control {
 		_ = cmd.Wait()
 	})
 	c := &control{b: w.b, in: in, out: bufio.NewReaderSize(out, 1<<16)}
-	c.answer() // of the attach itself
+	c.answer() // to the attach itself
 	return c
 }
 
-// ask sends commands in one write and reads an answer to each. It returns the
-// last one.
+// ask sends commands in one write, reads an answer to each, and returns the
+// last.
 func (c *control) ask(commands ...string) string {
 	c.b.Helper()
 	if _, err := io.WriteString(c.in, strings.Join(commands, "\n")+"\n"); err != nil {
@@ -82,7 +82,7 @@ func (c *control) answer() string {
 	}
 }
 
-// client is a held connection to the mux server, which has to run.
+// client is a persistent connection to the mux server, which must be running.
 func (w *world) client() *mux.Client {
 	w.b.Helper()
 	c, err := mux.Dial(context.Background(), w.paths())
@@ -93,7 +93,7 @@ func (w *world) client() *mux.Client {
 	return c
 }
 
-// paths are where the world's server lives.
+// paths returns the paths of the world's server.
 func (w *world) paths() api.Paths {
 	w.b.Helper()
 	p, err := api.DefaultPaths(w.getenv)
@@ -112,7 +112,7 @@ func (w *world) getenv(key string) string {
 	return ""
 }
 
-// needTmux ends a benchmark that says nothing without tmux.
+// needTmux ends a benchmark that is meaningless without tmux.
 func (w *world) needTmux() {
 	w.b.Helper()
 	if w.tmux == "" {
@@ -120,8 +120,8 @@ func (w *world) needTmux() {
 	}
 }
 
-// cpu is the time that processes have worked so far, by the clock of each: to
-// the nanosecond, and with threads that have ended.
+// cpu is the CPU time of processes so far, from their clocks: in nanoseconds,
+// including threads that have ended.
 func cpu(b *testing.B, pids ...int) (sum time.Duration) {
 	b.Helper()
 	for _, pid := range pids {

@@ -16,8 +16,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// coreBytes is the size of each workload; coreChunk is what one read of a PTY
-// gives at most.
+// coreBytes is the size of each workload; coreChunk is the most that one read
+// of a PTY returns.
 const (
 	coreBytes = 16 << 20
 	coreChunk = 4096
@@ -50,9 +50,9 @@ func agentFrame(r *rand.Rand, out *bytes.Buffer) {
 	fmt.Fprintf(out, "\x1b[38;5;%dm⠋\x1b[39m Working… (%ds)\x1b[K\x1b[?25h\x1b[?2026l", 208+r.IntN(4), r.IntN(90))
 }
 
-// BenchmarkCore: the emulator alone beside tmux, which can be fed through its
-// PTY only: bytes per second of CPU at 80x24, each with its own default history.
-// What tmux spends on reading its PTY is part of its figure.
+// BenchmarkCore compares the emulator alone with tmux, which can only be fed
+// through its PTY: bytes per second of CPU at 80x24, each with its default
+// history. tmux's figure includes reading the PTY.
 func BenchmarkCore(b *testing.B) {
 	for _, load := range []struct {
 		name       string
@@ -89,7 +89,7 @@ func BenchmarkCore(b *testing.B) {
 }
 
 // core feeds both in turn and returns the CPU times: of this process for the
-// emulator, which has no other work meanwhile, and of tmux's server.
+// emulator, which does nothing else meanwhile, and of tmux's server.
 func (w *world) core(file string, data []byte) (ours, theirs []time.Duration) {
 	w.b.Helper()
 	w.run(w.tmux, "-L", "bench", "new-session", "-d", "-s", "base", "sleep 1000")
@@ -115,7 +115,7 @@ func (w *world) core(file string, data []byte) (ours, theirs []time.Duration) {
 	return ours, theirs
 }
 
-// ownCPU is the user and system time of this process so far, getrusage(2).
+// ownCPU is this process's user and system time so far, getrusage(2).
 func ownCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var u unix.Rusage

@@ -10,14 +10,13 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// paintsLines is a program that prints what it is told, line by line, as printf
-// reads it.
+// paintsLines is a program that prints each input line as a printf format.
 const paintsLines = `stty -echo; echo ready; while IFS= read -r x; do printf "$x"; done`
 
-// detected is one way in which a program shows that it asks or has ended a turn.
+// detected is a way in which a program shows that it asks or has ended a turn.
 type detected struct {
 	name   string
-	preset string // whose rules and composer count
+	preset string // whose rules and composer apply
 	works  string // what it shows while it works
 	shows  string // what it shows then
 	until  api.Condition
@@ -38,7 +37,7 @@ var detections = []detected{
 	{"idle, opencode's last row", "opencode", `\033[2J\033[Hesc interrupt`, `\033[2J\033[Hx  ctrl+p commands`, api.Condition{Idle: true}, 250},
 }
 
-// BenchmarkDetect: from Enter, which makes a program show that it asks or is
+// BenchmarkDetect: from the Enter that makes a program show that it asks or is
 // done, to the end of a wait for that.
 func BenchmarkDetect(b *testing.B) {
 	w := newWorld(b)
@@ -61,7 +60,7 @@ func BenchmarkDetect(b *testing.B) {
 	}
 }
 
-// startPainter starts a program that is taken for the preset's.
+// startPainter starts a program that looks like the preset's.
 func (w *world) startPainter(c *mux.Client, d detected) {
 	w.b.Helper()
 	presets, err := config.Presets()
@@ -89,7 +88,7 @@ func (w *world) startPainter(c *mux.Client, d detected) {
 	w.waitText(c, "painter", "ready")
 }
 
-// detect has the program work, and then show what is to be detected.
+// detect makes the program work, and then show what is to be detected.
 func (w *world) detect(c *mux.Client, d detected) time.Duration {
 	w.b.Helper()
 	ctx := context.Background()

@@ -24,8 +24,8 @@ func (w *world) exec(c *mux.Client, r api.ExecRequest) api.ExecResult {
 	return res
 }
 
-// BenchmarkExecTrue: what a command in the foreground costs beyond the process
-// itself, its record and its end on disk included.
+// BenchmarkExecTrue: the cost of a foreground command beyond the process
+// itself, including its record and its end on disk.
 func BenchmarkExecTrue(b *testing.B) {
 	const runs = 100
 	w := newWorld(b)
@@ -54,8 +54,8 @@ func BenchmarkExecTrue(b *testing.B) {
 	})
 }
 
-// BenchmarkExecMany: 1000 background commands at once give 1000 events and 1000
-// entries for their owners.
+// BenchmarkExecMany: 1000 concurrent background commands produce 1000 events
+// and 1000 deliveries to their owners.
 func BenchmarkExecMany(b *testing.B) {
 	const commands, owners = 1000, 20
 	w := newWorld(b)
@@ -106,7 +106,7 @@ func BenchmarkExecMany(b *testing.B) {
 	}
 }
 
-// BenchmarkExecLog: a page of the log of 100 MB, wherever it lies.
+// BenchmarkExecLog: a page of a 100 MB log, anywhere in it.
 func BenchmarkExecLog(b *testing.B) {
 	const pages, turns = 10, 20
 	w := newWorld(b)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// BenchmarkSessionOp measures one call of gc session-op, the whole process,
-// beside a hello-world program: the floor that no program is under. A caller
-// makes 4 to 17 such calls a session every tick.
+// BenchmarkSessionOp compares one call of gc session-op, the whole process,
+// with a hello-world program, the lower bound for any program. A caller makes 4
+// to 17 such calls per session every tick.
 func BenchmarkSessionOp(b *testing.B) {
 	w := newWorld(b)
 	w.session("op.op", "echo ready; exec cat", "ready")

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// BenchmarkFirstHour is what a person waits for in the first hour: the city that
-// gc init makes, from gc start to its prompt, and the end of 20 shells at their
-// prompts. Every figure is the wall time of the whole command.
+// BenchmarkFirstHour measures what a person waits for in the first hour: the
+// city made by gc init, from gc start to its prompt, and the end of 20 shells
+// at their prompts. Figures are wall times of the whole command.
 func BenchmarkFirstHour(b *testing.B) {
 	const shells = 20
 	w := newWorld(b)
 	w.run(w.gc, "init", "town")
 	town := filepath.Join(w.dir, "town")
-	w.run(w.gc, "start", town, "--trust") // the multiplexer's own start is not the city's
+	w.run(w.gc, "start", town, "--trust") // exclude the multiplexer's own start
 	w.run(w.gc, "stop", town)
 	city := w.city("shells", shells, `provider = "shell"`)
 	start, stop := &samples{name: "start"}, &samples{name: "stop"}
@@ -35,8 +35,8 @@ func BenchmarkFirstHour(b *testing.B) {
 	within(b, "gc stop of 20 shells", stop, 500*time.Millisecond)
 }
 
-// BenchmarkDemo is make demo in a clean clone with an empty build cache, and make
-// demo-stop after it. The modules are downloaded already.
+// BenchmarkDemo is make demo in a clean clone with an empty build cache, then
+// make demo-stop. The modules are already downloaded.
 func BenchmarkDemo(b *testing.B) {
 	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {

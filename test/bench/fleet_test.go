@@ -23,7 +23,7 @@ const (
 	askRounds   = 200 // queries of each kind
 )
 
-// fleetProvider is a backend without a server, and how to remove it.
+// fleetProvider is a backend without a server, with a function to remove it.
 type fleetProvider struct {
 	name string
 	open func() (p runtime.Provider, end func(context.Context) error)
@@ -59,9 +59,9 @@ func (w *world) fleetProviders() []fleetProvider {
 	return list
 }
 
-// forks is the kernel's count of processes and threads ever made (proc_stat(5),
-// "processes"). It is the whole machine's: the least of several rounds on a
-// quiet one is what the work itself makes.
+// forks is the kernel's count of processes and threads ever created
+// (proc_stat(5), "processes"). It covers the whole machine: the minimum of
+// several rounds on a quiet one is what the work itself creates.
 func forks(b *testing.B) int {
 	b.Helper()
 	data, err := os.ReadFile("/proc/stat")
@@ -81,14 +81,14 @@ func forks(b *testing.B) int {
 	return 0
 }
 
-// fleetResult is what one backend cost.
+// fleetResult is the cost of one backend.
 type fleetResult struct {
 	start, nudge, stop         *samples
-	started, stopped, perAsked int // forks; the least
+	started, stopped, perAsked int // forks; the minimum
 }
 
-// BenchmarkFleet: twenty agents with a prompt, started from nothing at once, one
-// nudge, the queries of a tick, and stopped at once.
+// BenchmarkFleet: twenty agents with a prompt, started concurrently from
+// nothing, one nudge, the queries of a tick, and stopped concurrently.
 func BenchmarkFleet(b *testing.B) {
 	w := newWorld(b)
 	for b.Loop() {
@@ -172,7 +172,7 @@ func (w *world) ask(ctx context.Context, p runtime.Provider) {
 
 func agentName(i int) string { return fmt.Sprint("agent-", i) }
 
-// each calls f for the whole fleet at once.
+// each calls f for the whole fleet concurrently.
 func (w *world) each(f func(name string) error) {
 	w.b.Helper()
 	var all sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 // screenful fills a screen of 40 rows, and stays.
 const screenful = "seq 1 500; echo ready; exec sleep 1000"
 
-// BenchmarkPeekHeld: one screen, asked for over a connection that is there.
+// BenchmarkPeekHeld: one screen over an existing connection.
 func BenchmarkPeekHeld(b *testing.B) {
 	const calls = 2000
 	w := newWorld(b)
@@ -47,7 +47,7 @@ func BenchmarkPeekHeld(b *testing.B) {
 }
 
 // BenchmarkPeekMany: the screens of 100 sessions in one request, changed and
-// not changed, beside 100 captures written at once.
+// unchanged, compared with 100 captures written at once.
 func BenchmarkPeekMany(b *testing.B) {
 	const sessions, calls = 100, 50
 	w := newWorld(b)
@@ -106,14 +106,14 @@ func BenchmarkPeekMany(b *testing.B) {
 	}
 }
 
-// timed adds how long f takes.
+// timed adds the duration of f.
 func (s *samples) timed(f func()) {
 	start := time.Now()
 	f()
 	s.add(time.Since(start))
 }
 
-// cpuOf is the CPU time that one call costs the processes.
+// cpuOf is the CPU time of the processes per call.
 func cpuOf(b *testing.B, calls int, f func(), pids ...int) time.Duration {
 	b.Helper()
 	before := cpu(b, pids...)

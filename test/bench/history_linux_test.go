@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkHistory: what a line of 100 columns takes in the history, in memory
-// and, of gc, on disk. The default keeps 100,000.
+// BenchmarkHistory: the size of a line of 100 columns in the history, in memory
+// and, for gc, on disk. The default keeps 100,000 lines.
 func BenchmarkHistory(b *testing.B) {
 	const lines, cols = 90_000, 100
 	w := newWorld(b)
@@ -39,7 +39,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// historyOnDisk is what the histories of all sessions take.
+// historyOnDisk is the size of the histories of all sessions.
 func (w *world) historyOnDisk() (bytes int64) {
 	w.b.Helper()
 	files, err := filepath.Glob(filepath.Join(w.paths().Dir, "history", "*"))

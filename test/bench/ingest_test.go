@@ -15,10 +15,10 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// ingestRounds is how often each workload is fed to each of the two.
+// ingestRounds is how often each workload is fed to both.
 const ingestRounds = 3
 
-// words are what the workloads say; wide ones are of two columns a character.
+// words make up the workloads; wide ones have two columns per character.
 var (
 	words = []string{"session", "terminal", "agent", "the", "of", "server.go", "passed", "0.042s", "func", "return", "error", "main", "build", "ok"}
 	wide  = []string{"終端", "会話", "作業者", "完了しました", "错误", "文件", "测试通过", "한국어"}
@@ -42,7 +42,7 @@ func colourLine(r *rand.Rand, out *bytes.Buffer) {
 		r.IntN(1<<24), 1+r.IntN(28), r.IntN(60), colours[r.IntN(len(colours))], words[r.IntN(len(words))])
 }
 
-// wideLine is a line of which some 30 % of the characters are not ASCII.
+// wideLine is a line in which about 30 % of the characters are not ASCII.
 func wideLine(r *rand.Rand, out *bytes.Buffer) {
 	for n := 20 + r.IntN(30); n > 0; n -= 6 {
 		if r.IntN(100) < 45 {
@@ -55,8 +55,8 @@ func wideLine(r *rand.Rand, out *bytes.Buffer) {
 	out.WriteByte('\n')
 }
 
-// BenchmarkIngest: bytes of output per second of server CPU. What counts for gc
-// is server and keeper together.
+// BenchmarkIngest: bytes of output per second of server CPU. For gc that is
+// server and keeper together.
 func BenchmarkIngest(b *testing.B) {
 	for _, load := range []struct {
 		name       string
@@ -91,7 +91,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// writeLoad writes size bytes of lines, the same ones in every run.
+// writeLoad writes size bytes of lines, the same in every run.
 func writeLoad(b *testing.B, path string, size int, line func(*rand.Rand, *bytes.Buffer)) {
 	b.Helper()
 	var out bytes.Buffer
@@ -103,8 +103,8 @@ func writeLoad(b *testing.B, path string, size int, line func(*rand.Rand, *bytes
 	}
 }
 
-// ingest lets both show the file in turn, each with its own default history,
-// and returns the CPU times.
+// ingest has both show the file in turn, each with its default history, and
+// returns the CPU times.
 func (w *world) ingest(file string) (ours, theirs []time.Duration) {
 	w.b.Helper()
 	server, keeper := w.daemons()
@@ -125,7 +125,7 @@ func (w *world) ingest(file string) (ours, theirs []time.Duration) {
 	return ours, theirs
 }
 
-// create starts a session of 120x40 over a held connection.
+// create starts a session of 120x40 over an existing connection.
 func (w *world) create(c *mux.Client, name, command string) {
 	w.b.Helper()
 	r := api.CreateRequest{Name: name, Command: command, WorkDir: w.dir, Env: w.env, Cols: 120, Rows: 40}

@@ -9,12 +9,12 @@ import (
 const (
 	manyBatch   = 100
 	manyBatches = 5
-	idleTime    = 5 * time.Second // idle CPU is counted for this long
-	restTime    = 8 * time.Second // memory that is the same for this long is at rest
+	idleTime    = 5 * time.Second // idle CPU is measured for this long
+	restTime    = 8 * time.Second // memory unchanged for this long is stable
 )
 
-// BenchmarkMany: what 500 sessions of `sleep` cost to create, by the hundred,
-// and what they cost while they do nothing.
+// BenchmarkMany: the cost of creating 500 sessions of `sleep`, per hundred, and
+// their cost while idle.
 func BenchmarkMany(b *testing.B) {
 	w := newWorld(b)
 	w.needTmux()
@@ -44,7 +44,7 @@ func BenchmarkMany(b *testing.B) {
 	}
 }
 
-// judgeCreates judges the CPU time of one create in each hundred.
+// judgeCreates judges the CPU time per create in each hundred.
 func (w *world) judgeCreates(ours, theirs []time.Duration) {
 	last := manyBatches - 1
 	for _, i := range []int{0, last} {
@@ -53,13 +53,13 @@ func (w *world) judgeCreates(ours, theirs []time.Duration) {
 			value: ratio(ours[i], theirs[i]), unit: "×", must: 0.5, goal: 0.2,
 		})
 	}
-	judge(w.b, target{ // a quarter is what a shared machine blurs
+	judge(w.b, target{ // allow a quarter for noise of a shared machine
 		name: fmt.Sprintf("create is flat, @%d ÷ @%d", manyBatches*manyBatch, manyBatch), gc: us(ours[last]) + " ÷ " + us(ours[0]),
 		tmux: us(theirs[last]) + " ÷ " + us(theirs[0]), value: ratio(ours[last], ours[0]), unit: "× of itself", must: 1.25,
 	})
 }
 
-// judgeIdle judges memory and CPU of the sessions once nothing happens any more.
+// judgeIdle judges memory and CPU of idle sessions.
 func (w *world) judgeIdle(emptyGC, emptyTmux memory, server, keeper int) {
 	const sessions = manyBatch * manyBatches
 	pid := w.tmuxPID()
@@ -80,7 +80,7 @@ func (w *world) judgeIdle(emptyGC, emptyTmux memory, server, keeper int) {
 	})
 }
 
-// atRest is the memory of processes when it did not change by more than 16 KiB
+// atRest is the memory of processes once it has not changed by more than 16 KiB
 // for restTime, or after three times that.
 func (w *world) atRest(pids ...int) (m memory) {
 	w.b.Helper()

@@ -16,8 +16,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// BenchmarkMemory: server and keeper at rest without a session, and what
-// sessions add of which each has shown one screen of text.
+// BenchmarkMemory: server and keeper idle without sessions, and the increase
+// for sessions that each have shown one screen of text.
 func BenchmarkMemory(b *testing.B) {
 	const sessions, cols, rows = 200, 120, 40
 	w := newWorld(b)
@@ -80,8 +80,8 @@ func (w *world) screens(count int, file string) {
 	}
 }
 
-// textLine makes lines of so many columns: words, and numbers that no other
-// line has.
+// textLine makes lines of the given width: words, and numbers unique to each
+// line.
 func textLine(cols int) func(*rand.Rand, *bytes.Buffer) {
 	return func(r *rand.Rand, out *bytes.Buffer) {
 		end := out.Len() + cols
@@ -97,8 +97,8 @@ func textLine(cols int) func(*rand.Rand, *bytes.Buffer) {
 	}
 }
 
-// journals is the memory of every journal that a keeper holds. What a server
-// has not mapped of them is in nobody's PSS.
+// journals is the memory of all journals held by a keeper. Parts that a server
+// has not mapped are in no process's PSS.
 func journals(b *testing.B, keeper int) (bytes int64) {
 	b.Helper()
 	held, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", keeper))
@@ -114,7 +114,7 @@ func journals(b *testing.B, keeper int) (bytes int64) {
 	return bytes
 }
 
-// allocatedBytes is what a file takes, its holes not counted.
+// allocatedBytes is a file's size without its holes.
 func allocatedBytes(b *testing.B, path string) int64 {
 	b.Helper()
 	var st unix.Stat_t

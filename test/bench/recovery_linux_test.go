@@ -15,7 +15,7 @@ import (
 const recoveryRounds = 7
 
 // BenchmarkKillServer: from just before SIGKILL of the server until every
-// session's screen was answered, in one request, over a new connection.
+// session's screen was returned, in one request, over a new connection.
 func BenchmarkKillServer(b *testing.B) {
 	for _, load := range []struct {
 		name       string
@@ -63,8 +63,9 @@ func BenchmarkKillServer(b *testing.B) {
 	}
 }
 
-// grown returns the server's pid when it has lived for longer than a server that
-// does not get going: after several of those the keeper waits.
+// grown returns the server's pid once it has outlived the time after which the
+// keeper considers it healthy: the keeper delays restarts after several early
+// deaths.
 func (w *world) grown() int {
 	w.b.Helper()
 	c := w.client()
@@ -77,7 +78,7 @@ func (w *world) grown() int {
 	return s.Server.PID
 }
 
-// allReady returns when the server after the one of that pid shows what every
+// allReady returns when the server after the one with that pid shows what every
 // session showed.
 func (w *world) allReady(old int, asked []api.PeekRequest) {
 	w.b.Helper()

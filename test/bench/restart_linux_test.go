@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limit is what the restart of a killed agent may take to begin.
+// limit is the maximum time until a killed agent's restart begins.
 const limit = 20 * time.Millisecond
 
 const cityFile = `[workspace]
@@ -28,9 +28,9 @@ start_command = "exec %s %s"
 prompt_mode = "none"
 `
 
-// BenchmarkRestart kills an agent again and again, and measures from just before
-// SIGKILL is sent to the first instruction of its successor's main: the dying
-// and the start of a process are in it, and no moment is missed.
+// BenchmarkRestart kills an agent repeatedly, and measures from just before
+// SIGKILL to the first instruction of its successor's main, including the death
+// and the start of the process.
 func BenchmarkRestart(b *testing.B) {
 	w := newWorld(b)
 	city := filepath.Join(w.dir, "city")
@@ -45,7 +45,8 @@ func BenchmarkRestart(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(city, "city.toml"), []byte(config), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	// Open for both: the victims come and go, and this end never sees an end.
+	// Open for both directions: victims come and go, and this end never sees
+	// EOF.
 	reports, err := os.OpenFile(fifo, os.O_RDWR, 0)
 	if err != nil {
 		b.Fatal(err)
@@ -74,7 +75,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// report reads what the next victim says of its start.
+// report reads the next victim's report of its start.
 func report(b *testing.B, lines *bufio.Scanner) (pid int, started time.Time) {
 	b.Helper()
 	var ns int64
@@ -87,7 +88,7 @@ func report(b *testing.B, lines *bufio.Scanner) (pid int, started time.Time) {
 	return pid, time.Unix(0, ns)
 }
 
-// kill ends a process, and no other one that has its pid by now.
+// kill ends a process, but not another one that reused its pid.
 func kill(b *testing.B, pid int) {
 	b.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -100,7 +101,7 @@ func kill(b *testing.B, pid int) {
 	}
 }
 
-// agentRuns reports whether the controller knows of the running agent.
+// agentRuns reports whether the controller knows the running agent.
 func (w *world) agentRuns(city string, pid int) bool {
 	var s struct{ Agents []struct{ State string } }
 	if err := json.Unmarshal([]byte(w.run(w.gc, "--city", city, "status", "--json")), &s); err != nil {

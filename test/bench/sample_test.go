@@ -18,10 +18,10 @@ import (
 	"gascity.dev/gc/mux"
 )
 
-// rounds is the least number of runs behind a figure.
+// rounds is the minimum number of runs behind a figure.
 const rounds = 60
 
-// samples are the durations of one thing measured.
+// samples are the durations of one measurement.
 type samples struct {
 	name string
 	all  []time.Duration
@@ -38,7 +38,7 @@ func (s *samples) median() time.Duration {
 
 func (s *samples) max() time.Duration { return slices.Max(s.all) }
 
-// table prints samples, and each of several as a ratio of the first.
+// table prints samples, and the ratio of each to the first.
 func table(b *testing.B, title string, list ...*samples) {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -62,13 +62,13 @@ func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
 
-// metrics adds what tools that compare runs read.
+// metrics reports values for tools that compare runs.
 func metrics(b *testing.B, prefix string, s *samples) {
 	b.ReportMetric(float64(s.median())/1e6, prefix+"-median-ms")
 	b.ReportMetric(float64(s.min())/1e6, prefix+"-min-ms")
 }
 
-// machine says where and under which load a figure was taken.
+// machine describes the machine and its load.
 func machine() string {
 	cpu := "unknown processor"
 	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -86,8 +86,8 @@ func machine() string {
 	return fmt.Sprintf("%d × %s, %s/%s, %s, load %s", goruntime.NumCPU(), cpu, goruntime.GOOS, goruntime.GOARCH, goruntime.Version(), load)
 }
 
-// alternate runs each command in turn, count times, and measures from its start
-// to its end.
+// alternate runs each command in turn, count times, and measures from start to
+// end.
 func alternate(b *testing.B, count int, env []string, names []string, argvs ...[]string) []*samples {
 	b.Helper()
 	list := make([]*samples, len(argvs))
@@ -115,8 +115,8 @@ var (
 	buildErr  error
 )
 
-// built returns the path of a program of this module, built in this run: gc
-// (or GC_E2E_BIN), hello, victim.
+// built returns the path of a program of this module, built in this run: gc (or
+// GC_E2E_BIN), hello, victim.
 func built(b *testing.B, name string) string {
 	b.Helper()
 	buildOnce.Do(func() { buildDir, buildErr = buildAll() })
@@ -126,12 +126,12 @@ func built(b *testing.B, name string) string {
 	return filepath.Join(buildDir, name)
 }
 
-// buildAll builds the programs and installs them. They are copied, as every
-// installation does: the linker writes through a mapping, and so the pages of
-// its output stand in the page cache one by one, which costs a start of gc 0.6
-// ms until the machine is booted. And they are copied as cp(1) does it: one
-// write of all gives huge pages in the page cache (ext4 of Linux 6.18), which
-// are mapped whole, so that 12 MB of the program count as a daemon's memory.
+// buildAll builds the programs and installs them by copying, like any
+// installation: the linker writes through a mapping, so its output's pages are
+// separate in the page cache, which costs a start of gc 0.6 ms until a reboot.
+// And they are copied as by cp(1): a single large write creates huge pages in
+// the page cache (ext4 of Linux 6.18), which are mapped whole, so 12 MB of the
+// program would count as a daemon's memory.
 func buildAll() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "gc-bench-"); err != nil {
 		return "", err
@@ -156,7 +156,7 @@ func buildAll() (dir string, err error) {
 	return dir, nil
 }
 
-// install copies a program, with copy_file_range(2) where the system has it.
+// install copies a program, with copy_file_range(2) if available.
 func install(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {

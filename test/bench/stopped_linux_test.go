@@ -19,17 +19,16 @@ const (
 	stoppedRounds = 3
 )
 
-// side is one of the two that are compared: its server, and the commands for a
-// session, which is named last (and its command behind the name).
+// side is one of the two sides compared: its server, and the commands for a
+// session, whose name comes last (followed by its command).
 type side struct {
 	pid                        int
 	create, attach, wait, kill []string
 	rows                       uint16 // of a terminal that shows 40 rows of a session
-	end                        string // of a session's command; %s is its name
+	end                        string // end of a session's command; %s is its name
 }
 
-// cost is what some output took: the most memory of the server meanwhile, and
-// the time.
+// cost is the cost of some output: the server's peak memory, and the time.
 type cost struct {
 	most int64
 	took time.Duration
@@ -37,7 +36,7 @@ type cost struct {
 
 // BenchmarkStoppedClient: a session writes 20 MB while an attached client is
 // stopped and its terminal is not read. It is compared with the same output
-// after the client has gone, in turn; the medians count.
+// after the client is gone, in turn, by medians.
 func BenchmarkStoppedClient(b *testing.B) {
 	w := newWorld(b)
 	w.needTmux()
@@ -56,7 +55,7 @@ func BenchmarkStoppedClient(b *testing.B) {
 			name: "stopped client, 20 MB: most memory of the server above that without (that)",
 			gc:   shown(stopped, gone), tmux: shown(stoppedTmux, goneTmux), value: more(stopped, gone), unit: "MiB", must: 1,
 		})
-		judge(b, target{ // half of it is what a shared machine blurs; a stall would last until the client goes on
+		judge(b, target{ // allow half for noise of a shared machine; a stall would last until the client continues
 			name: "stopped client, 20 MB: no stall, time ÷ without", gc: ms(stopped.took) + " ÷ " + ms(gone.took),
 			tmux: ms(stoppedTmux.took) + " ÷ " + ms(goneTmux.took), value: ratio(stopped.took, gone.took), unit: "× of itself", must: 1.5,
 		})
@@ -73,20 +72,20 @@ func (w *world) sides() (gc, tmux side) {
 	of = func(words ...string) []string { return append([]string{w.tmux, "-L", "bench"}, words...) }
 	tmux = side{
 		pid: w.tmuxPID(), create: of("new-session", "-d", "-x", "120", "-y", "40", "-s"), attach: of("attach", "-t"), wait: of("wait-for"),
-		rows: 41, end: "; exec tmux wait-for -S %s", // one row is tmux's own; a session goes with its command
+		rows: 41, end: "; exec tmux wait-for -S %s", // tmux uses one row itself; a session ends with its command
 	}
 	return gc, tmux
 }
 
-// pastStopped lets sessions of one side write the file, past a stopped client
-// and without, and returns the medians.
+// pastStopped has sessions of one side write the file, with and without a
+// stopped client, and returns the medians.
 func (w *world) pastStopped(prefix string, s side, file string) (gone, stopped cost) {
 	w.b.Helper()
 	var all [2][]cost
 	for round := range 1 + stoppedRounds {
 		for i := range all {
 			c := w.writes(fmt.Sprintf("%s%d-%d", prefix, round, i), s, file, i == 1)
-			if round > 0 { // the first one fills what every later one finds
+			if round > 0 { // the first one warms up the others
 				all[i] = append(all[i], c)
 			}
 		}
@@ -105,15 +104,15 @@ func medianCost(all []cost) cost {
 	return cost{most[len(most)/2], median(took)}
 }
 
-// writes lets one session write the file while its client is stopped, or once
-// it has gone.
+// writes has a session write the file while its client is stopped, or after it
+// is gone.
 func (w *world) writes(name string, s side, file string, stopped bool) cost {
 	w.b.Helper()
 	path := filepath.Join(w.dir, name)
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		w.b.Fatal(err)
 	}
-	gate, err := os.OpenFile(path, os.O_RDWR, 0) // for both: this end does not wait for the other
+	gate, err := os.OpenFile(path, os.O_RDWR, 0) // for both directions: opening does not block
 	if err != nil {
 		w.b.Fatal(err)
 	}
@@ -152,7 +151,7 @@ func (w *world) writes(name string, s side, file string, stopped bool) cost {
 	return c
 }
 
-// costs begins something and watches a server until a process that waits for
+// costs begins something and samples a server until a process that waits for
 // its end has ended.
 func (w *world) costs(server int, wait *exec.Cmd, begin func()) (c cost) {
 	w.b.Helper()
@@ -176,7 +175,6 @@ func (w *world) costs(server int, wait *exec.Cmd, begin func()) (c cost) {
 	}
 }
 
-// stopProcess stops a process.
 func (w *world) stopProcess(cmd *exec.Cmd) {
 	w.b.Helper()
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {

@@ -9,12 +9,12 @@ import (
 	"text/tabwriter"
 )
 
-// target is one line of the tables of targets, and what was measured for it.
-// Value is compared with must and goal: it has to be at least that with atLeast,
-// at most that without.
+// target is one line in the tables of targets, with its measured value. The
+// value is compared with must and goal: it must be at least that if atLeast is
+// set, otherwise at most that.
 type target struct {
 	name     string
-	gc, tmux string // as shown; tmux is "" where nothing is compared
+	gc, tmux string // as displayed; tmux is "" if there is no comparison
 	value    float64
 	unit     string // of value, must and goal: "×" for a ratio to tmux
 	must     float64
@@ -40,14 +40,15 @@ func (t target) verdict() string {
 	}
 }
 
-// judged are the targets measured in this run; the last figure of a name counts.
+// judged are the targets measured in this run; the last figure of a name
+// counts.
 var judged struct {
 	sync.Mutex
 	list []target
 }
 
-// judge keeps a target for the table at the end of the run. One that is not met
-// is shown as such; it does not fail the run, because figures depend on the
+// judge records a target for the table at the end of the run. A missed target
+// is shown as such but does not fail the run, because figures depend on the
 // machine.
 func judge(b *testing.B, t target) {
 	b.Helper()
@@ -62,7 +63,7 @@ func judge(b *testing.B, t target) {
 	b.Logf("%s: gc %s, tmux %s: %s", t.name, t.gc, orDash(t.tmux), t.verdict())
 }
 
-// verdicts is the table of everything judged.
+// verdicts formats the table of all judged targets.
 func verdicts() string {
 	judged.Lock()
 	defer judged.Unlock()

@@ -24,8 +24,8 @@ const (
 // waitForExit is one request, as small as a program would write it.
 const waitForExit = `{"conditions":[{"exit":true}]}`
 
-// BenchmarkWaitingClients: what a client adds to the server's memory that is
-// connected and waits for a session's end. Of tmux it is a wait-for.
+// BenchmarkWaitingClients: the server memory per client that is connected and
+// waits for a session's end. For tmux that is a wait-for.
 func BenchmarkWaitingClients(b *testing.B) {
 	w := newWorld(b)
 	w.needTmux()
@@ -42,10 +42,10 @@ func BenchmarkWaitingClients(b *testing.B) {
 		conns, waits := w.waitRaw("x"), w.waitTmux(pid)
 		full, fullTmux := w.atRest(server), memoryOf(b, pid)
 		each := func(full, empty int64, n float64) float64 { return float64(full-empty) / n / 1e3 }
-		// The program's own pages come and go with what was done last.
+		// The program's own pages vary with recent activity.
 		ours, theirs := each(full.own, empty.own, waitingClients), each(fullTmux.own, emptyTmux.own, waitingTmux)
 		b.Logf("server without clients %v, with %d %v", empty, waitingClients, full)
-		if err := os.WriteFile(gate, []byte("go\ngo\n"), 0o600); err != nil { // returns when one reads
+		if err := os.WriteFile(gate, []byte("go\ngo\n"), 0o600); err != nil { // returns when a reader opens it
 			b.Fatal(err)
 		}
 		for _, c := range conns {
@@ -66,7 +66,7 @@ func BenchmarkWaitingClients(b *testing.B) {
 	}
 }
 
-// waitRaw opens the connections, and asks on each.
+// waitRaw opens the connections, and sends a request on each.
 func (w *world) waitRaw(session string) (conns []net.Conn) {
 	w.b.Helper()
 	for range waitingClients {
@@ -85,7 +85,7 @@ func (w *world) waitRaw(session string) (conns []net.Conn) {
 	return conns
 }
 
-// waited reads the answer, which only a client gets that waited until the
+// waited reads the response, which only a client gets that waited until the
 // session ended with 7.
 func (w *world) waited(c net.Conn) {
 	w.b.Helper()
@@ -103,8 +103,8 @@ func (w *world) waited(c net.Conn) {
 	}
 }
 
-// waitTmux starts clients of tmux that wait, and returns when its server, which
-// has a descriptor for each, has got them.
+// waitTmux starts tmux clients that wait, and returns when the server, which
+// has a descriptor for each, has them all.
 func (w *world) waitTmux(server int) (waits []*exec.Cmd) {
 	w.b.Helper()
 	descriptors := func() int {

@@ -64,7 +64,7 @@ func (w *world) run(argv ...string) string {
 	return string(out)
 }
 
-// session starts the same command in a session of gc and, when it is there, of
+// session starts the same command in a session of gc and, if installed, of
 // tmux, and waits until its output is on both screens.
 func (w *world) session(name, command, shows string) {
 	w.b.Helper()
@@ -79,7 +79,7 @@ func (w *world) session(name, command, shows string) {
 	})
 }
 
-// stop ends both, so that a benchmark can begin anew.
+// stop stops both, so that a benchmark can start afresh.
 func (w *world) stop() {
 	w.b.Helper()
 	w.run(w.gc, "mux", "stop", "--force")
@@ -99,7 +99,7 @@ func (w *world) until(what string, ok func() bool) {
 	}
 }
 
-// daemons are the pids of the mux server and its keeper.
+// daemons returns the pids of the mux server and its keeper.
 func (w *world) daemons() (server, keeper int) {
 	w.b.Helper()
 	var s struct{ Server, Keeper struct{ PID int } }
@@ -118,9 +118,9 @@ func (w *world) tmuxPID() int {
 	return pid
 }
 
-// memory is a process's resident and proportional set size in bytes. The part
-// of the latter that is no file's (own) does not change when others come and go
-// that run the same program.
+// memory is a process's resident and proportional set size in bytes. The
+// anonymous part of the latter (own) does not change when other processes run
+// the same program.
 type memory struct{ rss, pss, own, private int64 }
 
 func (m memory) plus(o memory) memory {

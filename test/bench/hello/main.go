@@ -1,5 +1,5 @@
-// Command hello is the floor of every start-up measurement: the least that a Go
-// program can do.
+// Command hello is the lower bound of start-up measurements: the least that a
+// Go program can do.
 package main
 
 import "os"

@@ -1,5 +1,5 @@
-// Command victim is an agent to be killed: it reports its start in the FIFO
-// named by its argument, as "PID NANOSECONDS", and waits to be ended.
+// Command victim is an agent to be killed: it reports its start to the FIFO
+// named by its argument, as "PID NANOSECONDS", and waits to be killed.
 package main
 
 import (

@@ -45,8 +45,9 @@ var arrows = map[string][]string{
 
 	"mux/keys":               {},
 	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
-	"mux/keeper":             {"mux/api", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "internal/proctree", "internal/alive"},
+	"mux/keeper":             {"mux/api", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
 	"mux/internal/trim":      {},
+	"mux/internal/slack":     {},
 	"mux/internal/sys":       {"mux/api", "internal/proctree"},
 	"mux/api":                {"mux/keys", "vt", "internal/rule", "internal/process"},
 	"mux/internal/transport": {},

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/mux/internal/slack"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
 	"golang.org/x/sys/unix"
@@ -100,10 +101,10 @@ func Run(args []string) int {
 		dir: args[1], socket: args[2], since: time.Now().UnixNano(),
 		lock:  sys.MoveFD(keeperLockFD),
 		table: make(map[string]*Entry), byPID: make(map[int]*Entry),
-		quit: make(chan int, 1), slack: timerSlack(),
+		quit: make(chan int, 1), slack: slack.Current(),
 	}
-	if k.slack >= keeperSlack {
-		k.slack -= keeperSlack
+	if k.slack >= slack.Keeper {
+		k.slack -= slack.Keeper
 	}
 	k.image = ownProgram()
 	k.image.version = args[3]
@@ -137,7 +138,7 @@ func detachKeeper(args []string) int {
 	stage := map[string]string{"detach": "run", "detach-adopt": "adopt"}[args[0]]
 	argv := append([]string{Name, Mark, stage}, args[1:]...)
 	var err error
-	withTimerSlack(timerSlack()+keeperSlack, func() {
+	slack.Do(slack.Current()+slack.Keeper, func() {
 		_, err = p.start(argv, []uintptr{0, 1, 2, keeperLockFD, keeperReadyFD}, nil, &syscall.SysProcAttr{Setsid: true})
 	})
 	if err != nil {

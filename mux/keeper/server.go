@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/mux/internal/slack"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
 	"golang.org/x/sys/unix"
@@ -41,7 +42,7 @@ func (k *keeper) startServer(fails int) error {
 		argv = append(argv, ServerKilled)
 	}
 	var pid int
-	withTimerSlack(k.slack, func() {
+	slack.Do(k.slack, func() {
 		pid, err = p.start(argv, []uintptr{0, 1, 2, uintptr(theirs), uintptr(k.lock)}, nil, &syscall.SysProcAttr{})
 	})
 	unix.Close(theirs)

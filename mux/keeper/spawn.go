@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/internal/slack"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
@@ -36,7 +37,7 @@ func (k *keeper) fork(s *Spec) (*Entry, error) {
 	}
 	old := unix.Umask(s.Umask)
 	var pid int
-	withTimerSlack(k.slack, func() {
+	slack.Do(k.slack, func() {
 		pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Sys: attr, Files: files})
 	})
 	unix.Umask(old)

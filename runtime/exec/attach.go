@@ -12,17 +12,17 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// Variables that attach tells a script more with; one that ignores them
-// detaches by its own keys.
+// Variables with which attach passes more to a script. A script that ignores them
+// uses its own detach keys.
 const (
 	envDetachKeys = "GC_EXEC_DETACH_KEYS" // "ctrl-b d"
-	envReadOnly   = "GC_EXEC_READ_ONLY"   // "1": no input will come, do not resize
+	envReadOnly   = "GC_EXEC_READ_ONLY"   // "1": read-only; do not resize
 )
 
 const defaultDetach = "ctrl-b d"
 
-// Attach implements runtime.Provider: the script runs on a terminal of its own
-// whose bytes are passed on. A reader's keys never reach it.
+// Attach implements runtime.Provider: the script runs on a new terminal, and bytes
+// are passed both ways. A reader's keys never reach it.
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
 	if t.Alone {
 		return fmt.Errorf("attach %s: %w: a script cannot send other terminals away", name, runtime.ErrUnsupported)
@@ -65,19 +65,19 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		return fmt.Errorf("%s: %w", p.what(r), runtime.ErrUnsupported)
 	}
 	if live := p.live(ctx, name); gone(live) {
-		return nil // it ended
+		return nil // the session ended
 	}
 	return &ScriptError{What: p.what(r), Code: exit.ExitCode(), Message: "what it said is on the terminal"}
 }
 
-// leaver finds the detach keys in what a reader types, for nobody else sees it.
+// leaver finds the detach keys in a reader's input, which nothing else reads.
 type leaver struct {
-	first, last [][]byte // every encoding of the keys; no first: last alone leaves
-	armed       bool     // first was pressed, or is none
-	rest        []byte   // the head of a key
+	first, last [][]byte // every encoding of the keys; without first, last alone leaves
+	armed       bool     // first was pressed, or there is none
+	rest        []byte   // incomplete key
 }
 
-// parseLeaver takes "ctrl-b d", "ctrl-q" or "none".
+// parseLeaver parses "ctrl-b d", "ctrl-q" or "none".
 func parseLeaver(spec string) (*leaver, error) {
 	if spec == "none" {
 		return &leaver{}, nil
@@ -94,8 +94,8 @@ func parseLeaver(spec string) (*leaver, error) {
 	return &leaver{first: first, last: last}, err
 }
 
-// encodings are what terminals send for a key: the character of old, and CSI u
-// (fixterms, kitty) with modifyOtherKeys' form beside it.
+// encodings returns what terminals send for a key: the legacy character, and CSI u
+// (fixterms, kitty) and modifyOtherKeys' form.
 func encodings(key string) ([][]byte, error) {
 	base, ctrl := strings.CutPrefix(key, "ctrl-")
 	if len(base) != 1 || base[0] < 'a' || base[0] > 'z' {
@@ -108,7 +108,7 @@ func encodings(key string) ([][]byte, error) {
 	return [][]byte{{c - 'a' + 1}, fmt.Appendf(nil, "\x1b[%d;5u", c), fmt.Appendf(nil, "\x1b[27;5;%d~", c)}, nil
 }
 
-// feed takes the next bytes; true when the keys were pressed.
+// feed takes the next bytes; it returns true once the keys were pressed.
 func (l *leaver) feed(in []byte) bool {
 	l.rest = append(l.rest, in...)
 	for len(l.rest) > 0 {
@@ -120,7 +120,7 @@ func (l *leaver) feed(in []byte) bool {
 			continue
 		}
 		if begins(l.rest, l.first) || l.armed && begins(l.rest, l.last) {
-			return false // wait for the rest of it
+			return false // wait for the rest
 		}
 		l.armed, l.rest = len(l.first) == 0, l.rest[1:]
 	}
@@ -136,7 +136,7 @@ func match(b []byte, keys [][]byte) int {
 	return 0
 }
 
-// begins reports whether b is the head of a key.
+// begins reports whether b is the start of a key.
 func begins(b []byte, keys [][]byte) bool {
 	for _, k := range keys {
 		if len(b) < len(k) && bytes.HasPrefix(k, b) {

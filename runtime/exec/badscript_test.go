@@ -18,8 +18,8 @@ import (
 	"gascity.dev/gc/runtime/exec"
 )
 
-// bad is a script that answers wrongly. Every process that it starts bears the
-// mark, and none may be left.
+// bad is a script that answers wrongly. Every process that it starts carries the
+// marker, and none may be left.
 type bad struct {
 	*exec.Provider
 	dir  string
@@ -27,8 +27,8 @@ type bad struct {
 	mark string
 }
 
-// newBad writes a script from shell lines. An operation that they do not
-// handle is not implemented.
+// newBad writes a script from shell lines. Operations that they do not handle are not
+// implemented.
 func newBad(t *testing.T, lines string) *bad {
 	t.Helper()
 	t.Parallel()
@@ -54,7 +54,7 @@ func (b *bad) open(t *testing.T, script string) *exec.Provider {
 	return p
 }
 
-// marked lists the live processes that the script started.
+// marked lists the live processes of the script.
 func (b *bad) marked(t *testing.T) (pids []int) {
 	t.Helper()
 	all, err := proctree.Table()
@@ -71,7 +71,7 @@ func (b *bad) marked(t *testing.T) (pids []int) {
 
 func (b *bad) nothingLeft(t *testing.T) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond) // a process that was killed takes a moment
+	tick := time.NewTicker(10 * time.Millisecond) // a killed process may take a moment
 	defer tick.Stop()
 	late := time.After(10 * time.Second)
 	for pids := b.marked(t); len(pids) > 0; pids = b.marked(t) {
@@ -87,8 +87,8 @@ func (b *bad) nothingLeft(t *testing.T) {
 	}
 }
 
-// cannotTell checks an error: it names script and operation, nothing is known,
-// and nobody takes it for the end of a session.
+// cannotTell checks that an error names script and operation, is unreachable, and
+// does not count as the end of a session.
 func cannotTell(t *testing.T, err error, op string, texts ...string) {
 	t.Helper()
 	if err == nil {
@@ -118,8 +118,7 @@ func TestHang(t *testing.T) {
 	cannotTell(t, err, "is-running a")
 }
 
-// A child that holds standard output, with or without a session of its own,
-// delays nobody.
+// A child that holds standard output, in its own session or not, delays nothing.
 func TestChildHoldsOutput(t *testing.T) {
 	b := newBad(t, `case $1 in
 is-running) echo true; sleep 1000 & exit 0;;
@@ -140,7 +139,7 @@ esac`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What left the group is beyond a caller's reach; the test ends it.
+	// A process that left the group is out of reach; the test ends it.
 	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
 		t.Errorf("process %s: %v", data, err)
@@ -204,8 +203,8 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// Old scripts say in words that there is no session; one with a handshake has
-// one sentence for it.
+// Old scripts report a missing session in their own words; one with a handshake uses
+// one sentence.
 func TestPhrases(t *testing.T) {
 	for name, c := range map[string]struct {
 		protocol, message string
@@ -281,7 +280,7 @@ esac`)
 			t.Errorf("%.20q became %.20q, %v", value, got, err)
 		}
 	}
-	// A script need not read its input, however long.
+	// A script need not read its input, however long it is.
 	if err := b.SetMeta(t.Context(), "a", "a\x00b", "x"); err == nil {
 		t.Error("a key with NUL was taken")
 	}
@@ -316,7 +315,7 @@ func TestVariablesThatJSONCannotCarry(t *testing.T) {
 	}
 }
 
-// A start that is cut short, refused or taken by another leaves nothing.
+// A start that is cut short, refused or lost to another one leaves nothing.
 func TestStartFailures(t *testing.T) {
 	script := `echo "$1" >> log
 case $1 in
@@ -388,7 +387,7 @@ func TestOldScriptHasDefaults(t *testing.T) {
 	}
 }
 
-// The nudge of a start is typed once, by whoever says that he does.
+// The nudge of a start is typed once, by the script if it declares that.
 func TestStartNudge(t *testing.T) {
 	script := `case $1 in
 protocol) [ -e old ] && exit 2; echo '{"version":1,"capabilities":["start-nudge"]}';;
@@ -421,7 +420,7 @@ exit 0`
 	}
 }
 
-// reporting is a provider over the script that keeps the steps of its starts.
+// reporting is a provider over the script that records the steps of its starts.
 func (b *bad) reporting(t *testing.T, steps *[]runtime.Step) *exec.Provider {
 	t.Helper()
 	p, err := exec.New(exec.Options{Script: b.path, Report: func(s runtime.Step) { *steps = append(*steps, s) }})
@@ -431,7 +430,7 @@ func (b *bad) reporting(t *testing.T, steps *[]runtime.Step) *exec.Provider {
 	return p
 }
 
-// A live command that fails is a warning, and it is not lost.
+// A failed live command is a warning, which is reported.
 func TestRunLiveWarns(t *testing.T) {
 	b := newBad(t, `case $1 in is-running) echo true; exit 0;; esac`)
 	var steps []runtime.Step
@@ -444,7 +443,7 @@ func TestRunLiveWarns(t *testing.T) {
 	}
 }
 
-// What a script can do is asked within the caller's context.
+// Capabilities are queried within the caller's context.
 func TestCapabilitiesOfAScriptThatHangs(t *testing.T) {
 	b := newBad(t, `case $1 in protocol) sleep 1000;; esac`)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -460,7 +459,7 @@ func TestCapabilitiesOfAScriptThatHangs(t *testing.T) {
 	}
 }
 
-// Without a receipt the screen decides what became of a nudge.
+// Without a receipt the screen decides the outcome of a nudge.
 func TestNudgeIsSeenByPeek(t *testing.T) {
 	b := newBad(t, `case $1 in
 is-running) echo true; exit 0;;
@@ -475,7 +474,7 @@ esac`)
 	}
 }
 
-// What a script does not have is not reported as done.
+// Operations that a script lacks are not reported as done.
 func TestMissingInputIsUnsupported(t *testing.T) {
 	b := newBad(t, `case $1 in is-running) echo true; exit 0;; esac`)
 	ctx := t.Context()

@@ -10,8 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Where a script can run commands in its box, setup and live commands run there
-// and not here.
+// If a script can run commands in its box, setup and live commands run there.
 func TestSetupRunsInTheBox(t *testing.T) {
 	b := newBad(t, `case $1 in
 protocol) echo '{"version":1,"capabilities":["proc.exec"]}';;
@@ -51,8 +50,8 @@ exit 0`)
 	}
 }
 
-// A changed command is a relaunch where the script has it, and else the caller is
-// told that there is none.
+// A changed command is a relaunch if the script has one, and ErrRelaunchUnsupported
+// otherwise.
 func TestRelaunchByScript(t *testing.T) {
 	b := newBad(t, `case $1 in
 protocol) [ -e can ] && echo '{"version":1,"capabilities":["relaunch"]}' || echo '{"version":1}';;
@@ -68,7 +67,7 @@ exit 0`)
 	if err := os.WriteFile(filepath.Join(b.dir, "can"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := b.open(t, b.path) // a handshake is asked once
+	p := b.open(t, b.path) // the handshake is made once
 	if err := p.Relaunch(t.Context(), "b", cfg); !errors.Is(err, runtime.ErrSessionNotFound) {
 		t.Errorf("without a session: %v", err)
 	}

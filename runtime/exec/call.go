@@ -20,18 +20,18 @@ import (
 // request is one call of the script.
 type request struct {
 	op    string
-	name  string // of the session; "" for protocol
+	name  string // session; "" for protocol
 	args  []string
 	stdin string
 
 	limit int  // of standard output, bytes; 0 = 1 MiB
-	noEnd bool // no deadline but the context's
-	// keeps says that processes which the script leaves behind may be its
-	// work; else they are ended when they still hold standard output.
+	noEnd bool // bounded by the context alone
+	// keeps: processes that the script leaves behind may be its work. Otherwise they
+	// are killed if they still hold standard output.
 	keeps bool
 }
 
-// answer is what a script that ended said.
+// answer is the result of a script that ended.
 type answer struct {
 	out    []byte
 	code   int // exit status; 128+n for signal n
@@ -46,17 +46,17 @@ const (
 	exitNoCommand      = 127
 )
 
-// Errors of a call that gave no answer.
+// Errors of a call without an answer.
 var (
-	errFlood   = errors.New("it printed more than is allowed")
-	errTimeout = errors.New("no answer in time; its processes were ended")
+	errFlood   = errors.New("its output exceeds the limit")
+	errTimeout = errors.New("timed out; its processes were killed")
 )
 
-// termGrace is how long a script that is ended may clean up before KILL.
+// termGrace is how long a script may clean up between TERM and KILL.
 const termGrace = 500 * time.Millisecond
 
-// call runs the script once. The error means that there is no answer: it could
-// not be run, took too long or printed too much; its process group was ended.
+// call runs the script once. It fails if there is no answer: the script could not be
+// run, took too long or printed too much. Its process group is killed then.
 func (p *Provider) call(ctx context.Context, r request) (answer, error) {
 	inner := ctx
 	if !r.noEnd {
@@ -73,7 +73,7 @@ func (p *Provider) call(ctx context.Context, r request) (answer, error) {
 	case inner.Err() != nil:
 		err = fmt.Errorf("%w (%v): %w", errTimeout, p.o.Timeout, inner.Err())
 	}
-	return a, p.misread(r, err)
+	return a, p.protocolError(r, err)
 }
 
 // what names a call in errors.
@@ -133,7 +133,7 @@ func (p *Provider) run(ctx context.Context, r request) (answer, error) {
 		cause = fmt.Errorf("%w: %d bytes", errFlood, limit)
 	}
 	if cause != nil || open && !r.keeps {
-		// Whatever holds our pipe is of that group, unless it left it.
+		// Whatever holds our pipe is in that group, unless it left it.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	if cause != nil {
@@ -166,11 +166,11 @@ func exitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// streams are the pipes to a script. The ends of the script are its own files,
-// so that waiting for it never waits for who else holds them.
+// streams are the pipes to a script. The script's ends are separate files, so that
+// waiting for it never waits for others that hold them.
 type streams struct {
-	in       *os.File // we write
-	stdout   *os.File // we read
+	in       *os.File // our end of standard input
+	stdout   *os.File // our end of standard output
 	stderr   *os.File
 	child    []*os.File
 	out, err bytes.Buffer
@@ -210,11 +210,11 @@ func (s *streams) close() {
 	}
 }
 
-// errorTail is how much of a script's standard error is kept.
+// errorTail is how many bytes of a script's standard error are kept.
 const errorTail = 4 << 10
 
-// copy serves the pipes; each of the channels closes at its end. flood closes
-// when standard output is longer than limit.
+// copy serves the pipes; each channel closes when its pipe is done. flood closes if
+// standard output exceeds limit.
 func (s *streams) copy(stdin string, limit int, flood chan<- struct{}) []chan struct{} {
 	done := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	go func() {
@@ -236,7 +236,7 @@ func (s *streams) copy(stdin string, limit int, flood chan<- struct{}) []chan st
 	return done
 }
 
-// tailOf keeps the last errorTail bytes.
+// tailOf returns the last errorTail bytes.
 type tailOf struct{ *bytes.Buffer }
 
 func (t tailOf) Write(p []byte) (int, error) {
@@ -247,9 +247,9 @@ func (t tailOf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish ends the copying after the script ended: what it wrote is in the pipes
-// and is read; who else holds them is not waited for. It reports whether
-// somebody still holds standard output.
+// finish ends the copying after the script ended. It reads what is in the pipes,
+// without waiting for others that hold them, and reports whether any process still
+// holds standard output.
 func (s *streams) finish(done []chan struct{}) (open bool) {
 	past := time.Unix(1, 0)
 	_ = s.in.SetWriteDeadline(past)
@@ -263,14 +263,14 @@ func (s *streams) finish(done []chan struct{}) (open bool) {
 	return open
 }
 
-// over reports whether more than limit bytes were printed.
+// over reports whether the output exceeds limit bytes.
 func (s *streams) over(limit int) bool { return s.out.Len() > limit }
 
-// pipeSize is more than a pipe holds unless somebody made it larger (pipe(7)).
+// pipeSize is more than a pipe holds unless it was enlarged (pipe(7)).
 const pipeSize = 1 << 20
 
-// drain reads what a pipe holds now, without waiting; true when it is still
-// open at its other end.
+// drain reads what a pipe holds now, without waiting. It returns true if the other
+// end is still open.
 func drain(f *os.File, w io.Writer) (open bool) {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -302,7 +302,7 @@ func drain(f *os.File, w io.Writer) (open bool) {
 	return true
 }
 
-// message is standard error as one line for a person.
+// message returns standard error as one line for a person.
 func message(b []byte) string {
 	var lines []string
 	for line := range strings.SplitSeq(plain(string(b)), "\n") {
@@ -317,7 +317,7 @@ func message(b []byte) string {
 	return text
 }
 
-// quoted shows output that is not understood.
+// quoted shows output that cannot be parsed.
 func quoted(b []byte) string {
 	const most = 80
 	if len(b) > most {
@@ -326,7 +326,7 @@ func quoted(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
-// valid is the answer as text, its trailing newlines trimmed.
+// valid returns the answer as text, without trailing newlines.
 func valid(out []byte) (string, error) {
 	if !utf8.Valid(out) {
 		return "", fmt.Errorf("it printed %s, which is no UTF-8", quoted(out))

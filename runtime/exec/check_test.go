@@ -20,8 +20,8 @@ func (b *backend) checked(t *testing.T, only string, effect time.Duration) []che
 	return results
 }
 
-// lacks checks that a script keeps every rule but those of operations that it
-// does not have.
+// lacks checks that a script passes every rule except those of operations that it
+// lacks.
 func lacks(t *testing.T, results []check.Result, missing ...string) {
 	t.Helper()
 	got := map[string]bool{}
@@ -49,8 +49,7 @@ func lacks(t *testing.T, results []check.Result, missing ...string) {
 
 const patience = 20 * time.Second
 
-// A caller that knows nothing of gc is served by gc session-op, with and without
-// a box.
+// gc session-op serves a caller that knows nothing of gc, with and without a box.
 func TestSessionOpIsChecked(t *testing.T) {
 	t.Parallel()
 	b := newNative(t)
@@ -83,7 +82,7 @@ func TestMinimalScriptIsChecked(t *testing.T) {
 		"is-attached", "nudge", "send-keys", "set-meta", "get-meta", "run-live", "copy-to", "wait-idle")
 }
 
-// over is a script in front of gc session-op. Its lines see "$@" and gc.
+// over returns a script in front of gc session-op. Its lines see "$@" and gc.
 func (b *backend) over(t *testing.T, lines string) *backend {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "over")
@@ -94,7 +93,7 @@ func (b *backend) over(t *testing.T, lines string) *backend {
 	return &backend{env: b.env, script: path}
 }
 
-// The smallest script has no fault: what it lacks is missing.
+// The smallest script has no fault: the operations that it lacks are missing.
 func TestSmallestScriptIsChecked(t *testing.T) {
 	t.Parallel()
 	b := newNative(t).over(t, `case $1 in start | stop | is-running) ;; *) exit 2 ;; esac`)
@@ -102,7 +101,7 @@ func TestSmallestScriptIsChecked(t *testing.T) {
 		"clear-scrollback", "attach", "is-attached", "nudge", "send-keys", "set-meta", "get-meta", "run-live", "copy-to", "wait-idle")
 }
 
-// A start that runs nothing is said once; nobody waits for each of the others.
+// A start that runs nothing is reported once, without waiting for every other rule.
 func TestBrokenStartIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	faults, skipped := 0, 0
@@ -120,8 +119,7 @@ func TestBrokenStartIsSaidOnce(t *testing.T) {
 	}
 }
 
-// Each fault that was found in scripts is found by the check, and by the rule
-// that is about it.
+// The check finds each fault that was ever found in a script, by the rule for it.
 func TestCheckFindsFaults(t *testing.T) {
 	t.Parallel()
 	b := newNative(t)

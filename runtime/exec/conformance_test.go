@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testenv.SideBySide(6) // they wait for programs most of their time
+	testenv.SideBySide(6) // they mostly wait for programs
 	code := m.Run()
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
@@ -64,7 +64,7 @@ func gcBinary(t testing.TB) string {
 	return filepath.Join(built.dir, "gc")
 }
 
-// contrib is a script of this repository, by its absolute path.
+// contrib returns the absolute path of a script of this repository.
 func contrib(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../contrib/session-scripts", name))
@@ -74,8 +74,7 @@ func contrib(t testing.TB, name string) string {
 	return path
 }
 
-// backend is one script with a state of its own. It hangs while the pipe gate
-// is there.
+// backend is one script with its own state. It hangs while the pipe gate exists.
 type backend struct {
 	env    []string
 	gate   string
@@ -124,7 +123,7 @@ func newNative(t testing.TB) *backend {
 		defer cancel()
 		c, err := mux.Dial(ctx, api.Paths{Dir: socket + ".d", Socket: socket})
 		if err != nil {
-			return // it was never started, or ended
+			return // it was never started, or has ended
 		}
 		defer c.Close()
 		if err := c.Shutdown(ctx, true); err != nil {
@@ -155,7 +154,7 @@ func TestConformanceScreen(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return newScreen(t).harness(t) })
 }
 
-// The native script is a line over gc session-op; nobody maintains a second one.
+// The native script is one line over gc session-op.
 func TestNativeScriptIsOneLine(t *testing.T) {
 	data, err := os.ReadFile(contrib(t, "gc-session-native"))
 	if err != nil {

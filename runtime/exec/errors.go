@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// ScriptError is a call that the script itself failed.
+// ScriptError is a call that the script answered with a failure.
 type ScriptError struct {
 	What    string // script, operation and session
 	Code    int    // exit status; 128+n for signal n
@@ -26,43 +26,43 @@ func (e *ScriptError) Error() string {
 	return fmt.Sprintf("%s: %s (exit status %d)", e.What, e.Message, e.Code)
 }
 
-// Unwrap gives the sentinel that the script's message stands for.
+// Unwrap returns the sentinel that the script's message means.
 func (e *ScriptError) Unwrap() error { return e.is }
 
-// failure makes the error of a call that did not succeed.
+// failure returns the error of a call that the script failed.
 func (p *Provider) failure(ctx context.Context, r request, a answer) error {
 	return &ScriptError{What: p.what(r), Code: a.code, Message: a.stderr, is: p.sentinel(ctx, r, a)}
 }
 
-// lost is a call without an answer that counts: nothing is known. It matches
+// unreachableError is a call without a usable answer. It matches
 // runtime.ErrBackendUnreachable.
-type lost struct {
+type unreachableError struct {
 	error
 	hint string
 }
 
-func (l *lost) Unwrap() error { return l.error }
+func (l *unreachableError) Unwrap() error { return l.error }
 
-// Hint is the next step for a person.
-func (l *lost) Hint() string { return l.hint }
+// Hint returns the next step for a person.
+func (l *unreachableError) Hint() string { return l.hint }
 
-// misread makes the error of an answer that did not come or is not understood.
-func (p *Provider) misread(r request, err error) error {
-	return p.lose(r, fmt.Errorf("%s: %w: %w", p.what(r), runtime.ErrBackendUnreachable, err))
+// protocolError returns the error of an answer that is missing or malformed.
+func (p *Provider) protocolError(r request, err error) error {
+	return p.unreachable(r, fmt.Errorf("%s: %w: %w", p.what(r), runtime.ErrBackendUnreachable, err))
 }
 
-func (p *Provider) lose(r request, err error) error {
+func (p *Provider) unreachable(r request, err error) error {
 	line := p.path + " " + r.op
 	for _, word := range append([]string{r.name}, r.args...) {
 		if r.op != opProtocol {
 			line += " " + shell.Quote(word)
 		}
 	}
-	return &lost{err, "what it does by hand: " + line}
+	return &unreachableError{err, "run it by hand: " + line}
 }
 
-// unknown makes the failure of a query "cannot tell", unless it says that
-// there is no session.
+// unknown returns the error of a query that failed: unreachable, unless the script
+// reports that there is no session.
 func (p *Provider) unknown(ctx context.Context, r request, a answer) error {
 	err := p.failure(ctx, r, a)
 	if gone(err) {
@@ -71,11 +71,11 @@ func (p *Provider) unknown(ctx context.Context, r request, a answer) error {
 	if a.code == exitNotImplemented {
 		err = fmt.Errorf("%s: not implemented", p.what(r))
 	}
-	return p.lose(r, fmt.Errorf("%w: %w", runtime.ErrBackendUnreachable, err))
+	return p.unreachable(r, fmt.Errorf("%w: %w", runtime.ErrBackendUnreachable, err))
 }
 
-// sentinel reads what a script's failure means. 126, 127 and signals are the
-// shell's word, not the script's.
+// sentinel returns what a script's failure means. 126, 127 and signals are the
+// shell's answer, not the script's.
 func (p *Provider) sentinel(ctx context.Context, r request, a answer) error {
 	text := strings.ToLower(a.stderr)
 	switch {
@@ -99,8 +99,8 @@ func (p *Provider) sentinel(ctx context.Context, r request, a answer) error {
 	return nil
 }
 
-// saysGone finds how scripts from before the handshake say that there is no
-// session. What a shell says of a program that it cannot find is none of that.
+// saysGone recognises how scripts without a handshake report a missing session. A
+// shell's message about a missing program is not one.
 func saysGone(text string) bool {
 	if strings.Contains(text, "command not found") || strings.Contains(text, ": not found") {
 		return false

@@ -9,20 +9,20 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// How often a script is asked what still runs: once a second, but not so often
-// that its processes take more than one hundredth of a core.
+// How often the script is polled for running sessions: once a second, but its
+// processes may use at most one percent of a core.
 const (
 	pollPeriod = time.Second
 	pollShare  = 100
 	pollMost   = 10 * time.Second
 )
 
-// eventRoom is how many events wait for a subscriber before it is dropped.
+// eventRoom is how many events a subscriber may lag before it is dropped.
 const eventRoom = 256
 
-// Events implements runtime.EventSource: scripts push nothing, so that they are
-// asked. One list-running is a round; a session that is missing in it, and
-// every known one where the script cannot list, is asked for by is-running.
+// Events implements runtime.EventSource. Scripts push nothing, so they are polled:
+// one list-running per round, and is-running for a session that is missing from the
+// list, or for every known one if the script cannot list.
 func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 	w := &watch{p: p, out: make(chan runtime.Event, eventRoom), known: map[string]uint64{}}
 	running, err := w.running(ctx)
@@ -31,7 +31,7 @@ func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 	}
 	for name := range running {
 		n, making := p.births(name)
-		if !making { // else a round tells of it when it is made
+		if !making { // a session in the making is reported by a later round
 			w.known[name] = n
 		}
 	}
@@ -43,18 +43,17 @@ func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 type watch struct {
 	p     *Provider
 	out   chan runtime.Event
-	known map[string]uint64 // running sessions, with the start of ours that made them
+	known map[string]uint64 // running sessions, with the number of our start that created them
 }
 
-// startBegins notes a start of this provider that is under way. There is one at a time for a
-// session.
+// startBegins notes a start of this provider. There is one at a time for a session.
 func (p *Provider) startBegins(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.making[name] = true
 }
 
-// startEnds notes its end, and counts it when it made a session.
+// startEnds notes its end, and counts it if it created a session.
 func (p *Provider) startEnds(name string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,14 +63,15 @@ func (p *Provider) startEnds(name string, ok bool) {
 	}
 }
 
-// births is how often this provider started the session; making: it does so now.
+// births returns how often this provider started the session; making: a start is
+// running.
 func (p *Provider) births(name string) (n uint64, making bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.born[name], p.making[name]
 }
 
-// saw remembers a session that runs, for a script that cannot list.
+// saw remembers a running session, for a script that cannot list.
 func (p *Provider) saw(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *Provider) bornNames() map[string]uint64 {
 	return names
 }
 
-// forget drops a session that has ended, unless it was started again.
+// forget drops a session that ended, unless it was started again.
 func (p *Provider) forget(name string, births uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,8 +119,8 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// round asks once and tells what changed; false when the subscriber is gone. What
-// cannot be told now is told by a later round.
+// round polls once and reports changes; false if the subscriber is gone. Whatever is
+// unknown now is reported by a later round.
 func (w *watch) round(ctx context.Context) bool {
 	born := w.p.bornNames()
 	for name, n := range born {
@@ -163,8 +163,8 @@ func (w *watch) round(ctx context.Context) bool {
 	return true
 }
 
-// running are the sessions that the script lists; where it cannot, those that are
-// known and may run, for the caller to ask.
+// running returns the sessions that the script lists; if it cannot list, known
+// sessions that may run, for the caller to query.
 func (w *watch) running(ctx context.Context) (map[string]bool, error) {
 	running := map[string]bool{}
 	names, err := w.p.ListRunning(ctx, "")
@@ -182,7 +182,7 @@ func (w *watch) running(ctx context.Context) (map[string]bool, error) {
 	return running, nil
 }
 
-// exit is how a session ended, as far as the script tells.
+// exit returns how a session ended, as far as the script reports it.
 func (w *watch) exit(ctx context.Context, name string) *runtime.Exit {
 	if e, err := w.p.LastExit(ctx, name); err == nil && e != nil {
 		return e

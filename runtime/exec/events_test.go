@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// next is the next event, which must come without anybody asking.
+// next returns the next event, which must come without a query.
 func next(t *testing.T, events <-chan runtime.Event) runtime.Event {
 	t.Helper()
 	select {
@@ -36,8 +36,8 @@ list-running) [ -e lists ] || exit 2; cat up-* 2>/dev/null; printf x >> asked;;
 esac
 exit 0`
 
-// The end of a session is noticed within seconds, whether the script can list or
-// not; a script that fails says nothing, and nothing is told then.
+// The end of a session is noticed within seconds, whether the script can list or not.
+// While a script fails, nothing is reported.
 func TestEndsAreNoticed(t *testing.T) {
 	for name, lists := range map[string]bool{"lists": true, "cannot list": false} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestEndsAreNoticed(t *testing.T) {
 			if e := next(t, events); e.Kind != runtime.EventExited || e.Session != "new" {
 				t.Fatalf("%+v", e)
 			}
-			// A start and an end between two looks are both told.
+			// A start and an end between two rounds are both reported.
 			if err := b.Start(ctx, "short", runtime.Config{}); err != nil {
 				t.Fatal(err)
 			}
@@ -101,8 +101,8 @@ func TestEndsAreNoticed(t *testing.T) {
 	}
 }
 
-// A session that is listed while its start is under way is told of once. The start
-// ends at the second question.
+// A session that is listed while it is being started is reported once. The start ends
+// at the second query.
 func TestStartIsToldOnce(t *testing.T) {
 	b := newBad(t, polled)
 	write := func(name string) {

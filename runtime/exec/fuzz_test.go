@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Whatever a script prints, what comes through is well-formed, or an error.
+// Whatever a script prints, the result is well-formed or an error.
 func FuzzOutput(f *testing.F) {
 	for _, seed := range []string{
 		"true", "false\n", "True\n", "true\x00", "\xff\xfe", "a\nb\n-c\n.d\n a\n", "2026-01-02T03:04:05Z\n", "2026-01-02T03:04:05.123+02:00",
@@ -62,7 +62,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// A reader leaves by the detach keys in every encoding, however they are cut.
+// A reader leaves with the detach keys in every encoding, however they are split.
 func TestLeaver(t *testing.T) {
 	for _, c := range []struct {
 		spec, typed string

@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// Nudge implements runtime.Provider. The receipt is the script's own; where it
-// prints none the screen decides, and what it does not show is unverified.
+// Nudge implements runtime.Provider. The receipt is the script's own; if it prints
+// none the screen decides, and otherwise it is unverified.
 func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
 	if err := checkName(name); err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge: %w: %w", runtime.ErrSessionNotFound, err)
@@ -52,7 +52,7 @@ func (p *Provider) nudge(ctx context.Context, name, text string) (runtime.Receip
 			return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, runtime.ErrSessionNotFound)
 		}
 	case exitNotImplemented:
-		return runtime.Receipt{State: runtime.Refused, Detail: "the session script takes no input"}, nil
+		return runtime.Receipt{State: runtime.Refused, Detail: "the session script accepts no input"}, nil
 	default:
 		return runtime.Receipt{}, p.failure(ctx, r, a)
 	}
@@ -101,7 +101,7 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	if err != nil || code != exitCannotRun && code != exitNoCommand {
 		return out, code, err
 	}
-	// The status may be the command's own, or the shell's that found none.
+	// The status may be the command's, or that of a shell that found no command.
 	_, missing, err := p.execLine(ctx, name, "command -v "+words[0]+" >/dev/null 2>&1")
 	if err == nil && missing != 0 {
 		err = fmt.Errorf("exec in %s: %s: command not found", name, argv[0])
@@ -116,7 +116,7 @@ func (p *Provider) execLine(ctx context.Context, name, line string) ([]byte, int
 	if err != nil {
 		return nil, 1, err
 	}
-	// A script without such a session fails as a command may.
+	// A script that lacks the session fails like a command.
 	if a.code == 1 && strings.Contains(strings.ToLower(a.stderr), "session not found") {
 		if err := p.live(ctx, name); err != nil {
 			return nil, 1, err
@@ -125,17 +125,17 @@ func (p *Provider) execLine(ctx context.Context, name, line string) ([]byte, int
 	return a.out, a.code, nil
 }
 
-// readyMeta keeps the ready prefix of a session's start with it, for
-// WaitForIdle of any process.
+// readyMeta is the metadata key of a session's ready prefix, for WaitForIdle in any
+// process.
 const readyMeta = "gc.ready-prefix"
 
 const (
-	idleQuiet   = 1500 * time.Millisecond // a prompt stands unchanged this long
-	exitTimeout = 124                     // of wait-idle, as timeout(1) has it
+	idleQuiet   = 1500 * time.Millisecond // how long a prompt must be unchanged
+	exitTimeout = 124                     // of wait-idle, as in timeout(1)
 )
 
-// WaitForIdle implements runtime.IdleWaitProvider. A script that lacks
-// wait-idle is asked for its screen until the ready prefix has stood for 1.5 s.
+// WaitForIdle implements runtime.IdleWaitProvider. Without wait-idle the screen is
+// polled until the ready prefix has been unchanged for 1.5 s.
 func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Duration) error {
 	inner, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -161,7 +161,7 @@ func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Du
 	return nil
 }
 
-// watchIdle looks at the screen until it shows an idle prompt.
+// watchIdle polls the screen until it shows an idle prompt.
 func (p *Provider) watchIdle(ctx context.Context, name string) error {
 	prefix, err := p.GetMeta(ctx, name, readyMeta)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// The minimal script hosts a session from start to stop; what it lacks is said
-// and harms nothing.
+// The minimal script hosts a session from start to stop; the operations that it lacks
+// are reported and do no harm.
 func TestMinimalScript(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "jq", "setsid")
@@ -54,7 +54,7 @@ func TestMinimalScript(t *testing.T) {
 	if names, err := p.ListRunning(ctx, ""); err != nil || !slices.Equal(names, []string{"a"}) {
 		t.Errorf("%q, %v", names, err)
 	}
-	if r, err := p.Nudge(ctx, "a", runtime.TextContent("x")); err != nil || r.State != runtime.Refused || !strings.Contains(r.Detail, "no input") {
+	if r, err := p.Nudge(ctx, "a", runtime.TextContent("x")); err != nil || r.State != runtime.Refused || !strings.Contains(r.Detail, "accepts no input") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := p.Stop(ctx, "a"); err != nil {

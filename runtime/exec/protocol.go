@@ -44,40 +44,38 @@ const (
 	opRelaunch     = "relaunch"
 )
 
-// Capabilities of a handshake that mean something here; others are ignored.
+// Capabilities of a handshake that have a meaning here; others are ignored.
 const (
-	capAttachment = "report-attachment" // is-attached tells the truth
-	capActivity   = "report-activity"   // get-last-activity tells the truth
-	capExec       = "proc.exec"         // exec runs commands; 2 is the command's own
-	capProvision  = "proc.provision"    // provision makes the box
+	capAttachment = "report-attachment" // is-attached knows
+	capActivity   = "report-activity"   // get-last-activity knows
+	capExec       = "proc.exec"         // exec runs commands; status 2 is the command's own
+	capProvision  = "proc.provision"    // provision creates the box
 	capAttach     = "tty.attach"        // attach connects a terminal
 	capStartNudge = "start-nudge"       // start types the nudge itself
 
 	capExactPeek  = "exact-peek"  // peek comes from a terminal emulator, cell by cell
-	capKeyModes   = "key-modes"   // keys are encoded as the program's modes ask
+	capKeyModes   = "key-modes"   // keys are encoded in the modes that the program set
 	capLastScreen = "last-screen" // peek answers after the session's exit
-	capLastWords  = "last-words"  // and with all that was written by then
-	capExactMeta  = "exact-meta"  // get-meta prints the value and nothing else
+	capLastWords  = "last-words"  // and includes everything that was written before
+	capExactMeta  = "exact-meta"  // get-meta prints exactly the value
 	capPeekScreen = "peek-screen" // peek takes "screen": the live screen alone
-	capLastExit   = "last-exit"   // last-exit tells how a session ended
-	capRelaunch   = "relaunch"    // relaunch puts another command in the program's place
+	capLastExit   = "last-exit"   // last-exit reports how a session ended
+	capRelaunch   = "relaunch"    // relaunch replaces the program by another command
 )
 
-// handshake is what a script said of itself.
+// handshake is what a script declares.
 type handshake struct {
-	spoken       bool     // false: an old script without one
+	spoken       bool     // false: an old script without a handshake
 	Version      int      `json:"version"`
 	Capabilities []string `json:"capabilities"`
 }
 
 func (h *handshake) has(capability string) bool { return slices.Contains(h.Capabilities, capability) }
 
-// handshakeLimit is how long a script may take to say what it is: it need not
-// ask anybody.
+// handshakeLimit bounds a handshake: a script answers it without asking its backend.
 const handshakeLimit = 10 * time.Second
 
-// handshake asks the script once; an answer that failed to come is asked for
-// again by the next caller.
+// handshake makes the handshake once; after a failure the next caller tries again.
 func (p *Provider) handshake(ctx context.Context) (*handshake, error) {
 	select {
 	case p.asking <- struct{}{}:
@@ -104,7 +102,7 @@ func (p *Provider) handshake(ctx context.Context) (*handshake, error) {
 	h = &handshake{}
 	if a.code == 0 && len(strings.TrimSpace(string(a.out))) > 0 {
 		if h, err = parseHandshake(a.out); err != nil {
-			return nil, p.misread(r, err)
+			return nil, p.protocolError(r, err)
 		}
 	}
 	p.mu.Lock()
@@ -137,7 +135,7 @@ func parseBool(out []byte) (bool, error) {
 	return false, fmt.Errorf("it printed %s instead of true or false", quoted(out))
 }
 
-// parseTime reads an RFC 3339 time; nothing is the zero time.
+// parseTime parses an RFC 3339 time; "" is the zero time.
 func parseTime(out []byte) (time.Time, error) {
 	text, err := valid(out)
 	if err != nil || strings.TrimSpace(text) == "" {
@@ -150,8 +148,8 @@ func parseTime(out []byte) (time.Time, error) {
 	return at, nil
 }
 
-// parseNames reads names, one a line, and keeps those with the prefix that can
-// be sessions of ours.
+// parseNames parses names, one a line, and returns those with the prefix that are
+// valid session names.
 func parseNames(out []byte, prefix string) ([]string, error) {
 	text, err := valid(out)
 	if err != nil {
@@ -168,8 +166,8 @@ func parseNames(out []byte, prefix string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// parseReceipt reads what a script that verifies its nudges prints; ok is
-// false for anything else.
+// parseReceipt parses the output of a script that verifies its nudges; ok is false
+// for anything else.
 func parseReceipt(out []byte) (r runtime.Receipt, ok bool) {
 	if json.Unmarshal(out, &r) != nil {
 		return runtime.Receipt{}, false
@@ -181,7 +179,7 @@ func parseReceipt(out []byte) (r runtime.Receipt, ok bool) {
 	return runtime.Receipt{}, false
 }
 
-// parseExit reads how a session ended; nil when nothing is said.
+// parseExit parses how a session ended; nil for no output.
 func parseExit(out []byte) (*runtime.Exit, error) {
 	text, err := valid(out)
 	if err != nil || strings.TrimSpace(text) == "" {
@@ -194,8 +192,8 @@ func parseExit(out []byte) (*runtime.Exit, error) {
 	return e, nil
 }
 
-// plain is text without control functions: scripts may capture the bytes of a
-// program, and those belong on no terminal.
+// plain returns text without control functions: scripts may capture a program's raw
+// bytes, which must not reach a terminal.
 func plain(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexFunc(s, isControl) < 0 {
@@ -217,8 +215,8 @@ func plain(s string) string {
 
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 
-// escapeLen is the length of the control function at the head of s (ECMA-48
-// 5.3 and 5.4; strings as DCS and OSC up to ST or BEL).
+// escapeLen returns the length of the control function at the start of s (ECMA-48 5.3
+// and 5.4; strings such as DCS and OSC up to ST or BEL).
 func escapeLen(s string) int {
 	if len(s) < 2 {
 		return len(s)
@@ -257,8 +255,8 @@ func escapeLen(s string) int {
 	return i
 }
 
-// startConfig is the standard input of start, run-live and provision. Size and
-// ready prefix are ours: a script may ignore them.
+// startConfig is the standard input of start, run-live and provision. Size and ready
+// prefix are our additions: a script may ignore them.
 type startConfig struct {
 	WorkDir      string            `json:"work_dir,omitempty"`
 	Command      string            `json:"command,omitempty"`
@@ -270,8 +268,8 @@ type startConfig struct {
 	Ready        string            `json:"ready_prompt_prefix,omitempty"`
 }
 
-// encodeConfig makes the start config. Text that is no UTF-8 cannot go through
-// JSON whole and is an error.
+// encodeConfig encodes the start config. Text that is not UTF-8 cannot be represented
+// in JSON and is an error.
 func encodeConfig(name string, cfg runtime.Config, nudge bool) (string, error) {
 	line, err := driver.CommandLine(name, cfg)
 	if err != nil {
@@ -295,7 +293,7 @@ func encodeConfig(name string, cfg runtime.Config, nudge bool) (string, error) {
 		}
 	}
 	if !utf8.ValidString(c.Command) || !utf8.ValidString(c.WorkDir) || !utf8.ValidString(c.Nudge) || !utf8.ValidString(c.Ready) {
-		return "", errors.New("command, work dir, nudge or ready prefix is no UTF-8")
+		return "", errors.New("command, work dir, nudge or ready prefix is not UTF-8")
 	}
 	b, err := json.Marshal(c)
 	return string(b), err

@@ -3,8 +3,9 @@
 //
 // Its invariant: only a well-formed answer counts. A script that hangs, floods,
 // vanishes or prints something else is an error that names the script and the
-// operation and, for a query, matches runtime.ErrBackendUnreachable: nobody may
-// act on it. It serves multiplexers and sandboxes that no Go code here knows.
+// operation and, for a query, matches runtime.ErrBackendUnreachable: callers must not
+// act on it. It serves multiplexers and sandboxes that no Go code here knows; only
+// cmd/gc makes one.
 package exec
 
 import (
@@ -26,17 +27,17 @@ import (
 
 // Options configure a Provider.
 type Options struct {
-	Script string // path, or a bare name that is looked up on PATH
+	Script string // path, or a bare name to look up in PATH
 
-	// Timeout is how long one call may take; 0 = 30 s. Start has its caller's
-	// context, Attach no limit.
+	// Timeout bounds one call; 0 = 30 s. Start has its caller's context, Attach no
+	// limit.
 	Timeout time.Duration
-	// PeekLimit bounds what Peek reads, in bytes; 0 = 64 MiB. Every other
-	// answer is bounded by 1 MiB.
+	// PeekLimit bounds Peek's output, in bytes; 0 = 64 MiB. Every other answer is
+	// limited to 1 MiB.
 	PeekLimit int
 
 	Environ []string // of the script; nil: this process's
-	Deny    error    // not nil: the script is never run, and every call fails with this
+	Deny    error    // if not nil, the script is never run, and every call fails with this
 	Limits  driver.Limits
 	Report  func(runtime.Step) // of every step of every start; may be nil
 }
@@ -45,7 +46,7 @@ const (
 	defaultTimeout = 30 * time.Second
 	outputLimit    = 1 << 20
 	defaultPeek    = 64 << 20
-	defaultPoll    = 250 * time.Millisecond // between two looks during a start: each is a process
+	defaultPoll    = 250 * time.Millisecond // between two readings during a start: each is a process
 )
 
 // Provider implements runtime.Provider. Safe for concurrent use.
@@ -57,18 +58,18 @@ type Provider struct {
 
 	starts driver.Starts
 	mu     sync.Mutex
-	asking chan struct{} // one token: who has it asks for the handshake
+	asking chan struct{} // one token: its holder makes the handshake
 	shake  *handshake    // nil until the script answered
-	// born are the sessions that were seen to run, with how often this provider
+	// born are the sessions that were seen running, with how often this provider
 	// started each.
 	born   map[string]uint64
 	making map[string]bool // starts under way, by session
-	looks  map[string]look // at the screens of sessions whose script tells no activity
+	looks  map[string]look // of sessions whose script reports no activity
 
 	receipts atomic.Bool  // the script prints receipts
 	spent    atomic.Int64 // CPU time of all calls, ns
 
-	input sync.Map // name → chan struct{} of one token: who has it may type
+	input sync.Map // name → chan struct{} with one token: its holder may type
 }
 
 var (
@@ -81,8 +82,8 @@ var (
 	_ runtime.EventSource      = (*Provider)(nil)
 )
 
-// New finds the script and returns a provider; nothing is run yet. The error
-// names a script that is missing or not executable.
+// New finds the script and returns a provider without running it. It fails if the
+// script is missing or not executable.
 func New(o Options) (*Provider, error) {
 	path, err := find(o.Script)
 	if err != nil {
@@ -133,7 +134,7 @@ func find(script string) (string, error) {
 	case err != nil:
 		return "", err
 	case info.IsDir():
-		return "", errors.New("it is a folder")
+		return "", errors.New("it is a directory")
 	case info.Mode()&0o111 == 0:
 		return "", errors.New("it is not executable")
 	}
@@ -150,12 +151,11 @@ func without(env []string, name string) []string {
 	return out
 }
 
-// capabilitiesLimit is how long Capabilities, which has no context, may ask a
-// script that was not asked before.
+// capabilitiesLimit bounds the first handshake of Capabilities, which has no context.
 const capabilitiesLimit = 2 * time.Second
 
-// Capabilities implements runtime.Provider. Until the script has answered it
-// counts as one without a handshake.
+// Capabilities implements runtime.Provider. Until the script has answered it counts
+// as one without a handshake.
 func (p *Provider) Capabilities() runtime.Capabilities {
 	ctx, cancel := context.WithTimeout(context.Background(), capabilitiesLimit)
 	defer cancel()
@@ -163,8 +163,8 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 	return c
 }
 
-// AskCapabilities implements runtime.CapabilityAsker. A script without a
-// handshake has what every script must have.
+// AskCapabilities implements runtime.CapabilityAsker. A script without a handshake
+// has what every script must have.
 func (p *Provider) AskCapabilities(ctx context.Context) (runtime.Capabilities, error) {
 	c := runtime.Capabilities{Attach: true, Keys: true, DurableMeta: true, ProcessTree: true}
 	h, err := p.handshake(ctx)
@@ -184,7 +184,7 @@ func (p *Provider) AskCapabilities(ctx context.Context) (runtime.Capabilities, e
 }
 
 // lockInput makes the caller the only one of this provider that types into the
-// session; callers get their turn in order.
+// session; callers take turns in order.
 func (p *Provider) lockInput(ctx context.Context, name string) (release func(), err error) {
 	v, _ := p.input.LoadOrStore(name, make(chan struct{}, 1))
 	token := v.(chan struct{})
@@ -196,7 +196,7 @@ func (p *Provider) lockInput(ctx context.Context, name string) (release func(), 
 	}
 }
 
-// checkName is what a name must be to be an argument of a script.
+// checkName checks that a name can be an argument of a script.
 func checkName(name string) error {
 	if name == "" || name[0] == '-' || strings.ContainsAny(name, "\x00\n") {
 		return fmt.Errorf("%w: %q", runtime.ErrBadName, name)

@@ -15,8 +15,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// do runs an operation that changes something. One that the script does not
-// have is done.
+// do runs an operation that changes something. It does nothing if the script lacks
+// it.
 func (p *Provider) do(ctx context.Context, r request) error {
 	r.keeps = true
 	a, err := p.call(ctx, r)
@@ -29,8 +29,8 @@ func (p *Provider) do(ctx context.Context, r request) error {
 	return p.failure(ctx, r, a)
 }
 
-// must is do for an operation that nothing stands in for: ErrUnsupported where
-// the script does not have it.
+// must is do for an operation without a substitute: ErrUnsupported if the script
+// lacks it.
 func (p *Provider) must(ctx context.Context, r request) error {
 	r.keeps = true
 	a, err := p.call(ctx, r)
@@ -43,7 +43,7 @@ func (p *Provider) must(ctx context.Context, r request) error {
 	return p.failure(ctx, r, a)
 }
 
-// bestEffort drops the error that there is no session.
+// bestEffort drops the error of a missing session.
 func bestEffort(err error) error {
 	if gone(err) {
 		return nil
@@ -51,8 +51,8 @@ func bestEffort(err error) error {
 	return err
 }
 
-// Stop implements runtime.Provider. A script that cannot stop is an error:
-// nothing may believe that the session ended.
+// Stop implements runtime.Provider. A script that cannot stop is an error: callers
+// must not assume that the session ended.
 func (p *Provider) Stop(ctx context.Context, name string) error {
 	if checkName(name) != nil {
 		return nil
@@ -73,11 +73,11 @@ func (p *Provider) Interrupt(ctx context.Context, name string) error {
 	return bestEffort(p.must(ctx, request{op: opInterrupt, name: name}))
 }
 
-// yes runs a query that is answered with true or false. A script that lacks it
-// answers missing, or cannot tell when there is no such answer.
-func (p *Provider) yes(ctx context.Context, r request, missing func() (bool, error)) (bool, error) {
+// queryBool runs a query with the answers true and false. If the script lacks it,
+// missing answers; without missing it is unreachable.
+func (p *Provider) queryBool(ctx context.Context, r request, missing func() (bool, error)) (bool, error) {
 	if checkName(r.name) != nil {
-		return false, nil // there cannot be such a session
+		return false, nil // no session can have this name
 	}
 	a, err := p.call(ctx, r)
 	switch {
@@ -91,14 +91,14 @@ func (p *Provider) yes(ctx context.Context, r request, missing func() (bool, err
 	}
 	v, err := parseBool(a.out)
 	if err != nil {
-		return false, p.misread(r, err)
+		return false, p.protocolError(r, err)
 	}
 	return v, nil
 }
 
 // IsRunning implements runtime.Provider.
 func (p *Provider) IsRunning(ctx context.Context, name string) (bool, error) {
-	up, err := p.yes(ctx, request{op: opIsRunning, name: name}, nil)
+	up, err := p.queryBool(ctx, request{op: opIsRunning, name: name}, nil)
 	if up {
 		p.saw(name)
 	}
@@ -107,17 +107,17 @@ func (p *Provider) IsRunning(ctx context.Context, name string) (bool, error) {
 
 // IsAttached implements runtime.Provider.
 func (p *Provider) IsAttached(ctx context.Context, name string) (bool, error) {
-	return p.yes(ctx, request{op: opIsAttached, name: name}, func() (bool, error) { return false, nil })
+	return p.queryBool(ctx, request{op: opIsAttached, name: name}, func() (bool, error) { return false, nil })
 }
 
-// ProcessAlive implements runtime.Provider. A script that knows no processes
-// has one for every session.
+// ProcessAlive implements runtime.Provider. If the script cannot see processes, a
+// running session counts as one.
 func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string) (bool, error) {
 	if len(names) == 0 {
 		return true, nil
 	}
 	r := request{op: opProcessAlive, name: name, stdin: strings.Join(names, "\n") + "\n"}
-	return p.yes(ctx, r, func() (bool, error) { return p.IsRunning(ctx, name) })
+	return p.queryBool(ctx, r, func() (bool, error) { return p.IsRunning(ctx, name) })
 }
 
 // live returns ErrSessionNotFound unless the session runs.
@@ -129,9 +129,9 @@ func (p *Provider) live(ctx context.Context, name string) error {
 	return err
 }
 
-// ListRunning implements runtime.Provider. Names that the contract does not
-// allow are others' sessions. A script without list-running has no list, which
-// is not an empty one: ErrUnsupported.
+// ListRunning implements runtime.Provider. Names that the contract does not allow are
+// sessions of others. A script without list-running has no list, which is not an
+// empty one: ErrUnsupported.
 func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
 	r := request{op: opListRunning, name: prefix}
 	a, err := p.call(ctx, r)
@@ -145,7 +145,7 @@ func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, er
 	}
 	names, err := parseNames(a.out, prefix)
 	if err != nil {
-		return nil, p.misread(r, err)
+		return nil, p.protocolError(r, err)
 	}
 	return names, nil
 }
@@ -167,12 +167,12 @@ func (p *Provider) GetLastActivity(ctx context.Context, name string) (time.Time,
 	}
 	at, err := parseTime(a.out)
 	if err != nil {
-		return time.Time{}, p.misread(r, err)
+		return time.Time{}, p.protocolError(r, err)
 	}
 	return at, nil
 }
 
-// checkMeta is what a key must be to be an argument.
+// checkMeta checks that a key can be an argument.
 func checkMeta(name, key string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -191,8 +191,8 @@ func (p *Provider) SetMeta(ctx context.Context, name, key, value string) error {
 	return p.do(ctx, request{op: opSetMeta, name: name, args: []string{key}, stdin: value})
 }
 
-// GetMeta implements runtime.Provider. Trailing newlines are the script's own,
-// unless it declares exact-meta.
+// GetMeta implements runtime.Provider. Trailing newlines are the script's own, unless
+// it declares exact-meta.
 func (p *Provider) GetMeta(ctx context.Context, name, key string) (string, error) {
 	if checkMeta(name, key) != nil {
 		return "", nil
@@ -229,7 +229,7 @@ func (p *Provider) RemoveMeta(ctx context.Context, name, key string) error {
 	return bestEffort(p.do(ctx, request{op: opRemoveMeta, name: name, args: []string{key}}))
 }
 
-// Peek implements runtime.Provider. Bytes that are no UTF-8 show as U+FFFD.
+// Peek implements runtime.Provider. Bytes that are not UTF-8 become U+FFFD.
 func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, error) {
 	text, err := p.peek(ctx, name, strconv.Itoa(max(lines, 0)))
 	return runtime.LastLines(text, lines), err
@@ -238,8 +238,8 @@ func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, er
 // peekScreen is the argument of peek for the live screen alone.
 const peekScreen = "screen"
 
-// screen is the live screen; from a script that cannot give it alone, the last
-// rows lines.
+// screen returns the live screen; if the script cannot return it alone, the last rows
+// lines.
 func (p *Provider) screen(ctx context.Context, name string, rows int) (string, error) {
 	h, err := p.handshake(ctx)
 	if err != nil {
@@ -267,7 +267,7 @@ func (p *Provider) peek(ctx context.Context, name, what string) (string, error) 
 		return "", p.unknown(ctx, r, a)
 	}
 	text := plain(string(a.out))
-	if strings.TrimSpace(text) == "" { // an empty screen, or none
+	if strings.TrimSpace(text) == "" { // an empty screen, or no session
 		return "", p.live(ctx, name)
 	}
 	return text, nil
@@ -299,8 +299,8 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 	return bestEffort(p.do(ctx, request{op: opCopyTo, name: name, args: []string{abs, relDst}}))
 }
 
-// RunLive implements runtime.Provider: the commands run in the session's box, or
-// here where the script has none; the script is told, and may do its part.
+// RunLive implements runtime.Provider: the commands run in the session's box, or here
+// if the script has none. The script is called too, and may do its part.
 func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config) error {
 	if err := p.live(ctx, name); err != nil {
 		return bestEffort(err)
@@ -321,7 +321,7 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	return nil
 }
 
-// Relaunch implements runtime.RelaunchProvider, where the script declares it.
+// Relaunch implements runtime.RelaunchProvider, if the script declares it.
 func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config) error {
 	h, err := p.handshake(ctx)
 	if err != nil {
@@ -340,8 +340,8 @@ func (p *Provider) Relaunch(ctx context.Context, name string, cfg runtime.Config
 	return p.must(ctx, r)
 }
 
-// LastExit implements runtime.ExitReporter. A script that does not declare
-// last-exit cannot tell how a session ended.
+// LastExit implements runtime.ExitReporter. A script that does not declare last-exit
+// does not know how a session ended.
 func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, error) {
 	r := request{op: opLastExit, name: name}
 	h, err := p.handshake(ctx)
@@ -363,7 +363,7 @@ func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, er
 	}
 	e, err := parseExit(a.out)
 	if err != nil {
-		return nil, p.misread(r, err)
+		return nil, p.protocolError(r, err)
 	}
 	return e, nil
 }

@@ -12,8 +12,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// Start implements runtime.Provider. The choreography stays here; the script
-// makes the session and returns.
+// Start implements runtime.Provider. The start sequence runs here; the script creates
+// the session and returns.
 func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
 	var h *handshake
 	s := &starter{p: p, name: name, cfg: cfg}
@@ -33,16 +33,16 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 	})
 }
 
-// starter is one start, or one session that the hooks reach.
+// starter is one start, or one session that the hooks act on.
 type starter struct {
 	p       *Provider
 	name    string
 	cfg     runtime.Config
 	created bool
-	boxed   bool // provision made the box
+	boxed   bool // provision created the box
 }
 
-// hooks reach the session through the script; h may be nil for one that is not
+// hooks reach the session through the script; h may be nil for a session that is not
 // being started.
 func (s *starter) hooks(h *handshake) driver.Hooks {
 	hooks := driver.Hooks{
@@ -54,7 +54,7 @@ func (s *starter) hooks(h *handshake) driver.Hooks {
 		return hooks
 	}
 	if h.has(capStartNudge) {
-		hooks.Nudge = nil // the script has typed it
+		hooks.Nudge = nil // the script types it
 	}
 	if h.has(capProvision) && h.has(capExec) {
 		hooks.PreStart = s.preStart
@@ -65,7 +65,7 @@ func (s *starter) hooks(h *handshake) driver.Hooks {
 	return hooks
 }
 
-// preStart is inBox before the session; the first command makes the box.
+// preStart is inBox before the session exists; the first command creates the box.
 func (s *starter) preStart(ctx context.Context, line string) error {
 	if !s.boxed {
 		config, err := encodeConfig(s.name, s.cfg, false)
@@ -85,7 +85,7 @@ func (s *starter) preStart(ctx context.Context, line string) error {
 	return s.inBox(ctx, line)
 }
 
-// inBox runs one shell command of config where the agent runs.
+// inBox runs one shell command from config where the agent runs.
 func (s *starter) inBox(ctx context.Context, line string) error {
 	r := request{op: opExec, name: s.name, noEnd: true,
 		stdin: "GC_SESSION=" + shell.Quote(s.name) + " GC_DIR=" + shell.Quote(s.cfg.WorkDir) + "\n" +
@@ -98,8 +98,8 @@ func (s *starter) inBox(ctx context.Context, line string) error {
 	return err
 }
 
-// create makes the session. When the caller gives up in the middle of it, the
-// session may exist with nobody to know it: it is removed.
+// create creates the session. If ctx ends meanwhile, a session that nothing knows may
+// exist: it is removed.
 func (s *starter) create(ctx context.Context, h *handshake) error {
 	config, err := encodeConfig(s.name, s.cfg, h.has(capStartNudge))
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *starter) create(ctx context.Context, h *handshake) error {
 	return nil
 }
 
-// undoLimit is how long a failed start may take to remove what it made.
+// undoLimit bounds how long a failed start may take to remove what it made.
 const undoLimit = 15 * time.Second
 
 func (s *starter) undo(ctx context.Context, err error) error {
@@ -162,7 +162,7 @@ func (s *starter) alive(ctx context.Context, names []string) (bool, error) {
 	return s.p.ProcessAlive(ctx, s.name, names)
 }
 
-// defaultRows is the height of a session that config gives none.
+// defaultRows is the height of a session without one in config.
 const defaultRows = 40
 
 func (s *starter) screen(ctx context.Context) (string, error) {
@@ -177,8 +177,8 @@ func (s *starter) screen(ctx context.Context) (string, error) {
 	return text, err
 }
 
-// keys presses none where the script cannot: a dialog that needs some is then
-// found to stand still.
+// keys presses nothing if the script has no keys: a dialog that needs some then does
+// not change.
 func (s *starter) keys(ctx context.Context, keys ...string) error {
 	err := s.p.SendKeys(ctx, s.name, keys...)
 	if errors.Is(err, runtime.ErrUnsupported) {

@@ -11,28 +11,28 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// Times of a look for what a script typed.
+// Times of watching for what a script typed.
 const (
-	seenLimit = 2 * time.Second        // for the text to be seen as submitted
-	seenStill = 600 * time.Millisecond // of an unchanged screen: it will not be
-	seenStep  = 50 * time.Millisecond  // between two looks: each is a process
+	seenLimit = 2 * time.Second        // for the text to be submitted
+	seenStill = 600 * time.Millisecond // of an unchanged screen: the text was not taken
+	seenStep  = 50 * time.Millisecond  // between two readings: each is a process
 )
 
 const unsaid = "the session script does not say what became of it, and the screen does not show it"
 
-// witness looks at the screen before and after a script types a message, for
-// scripts that print no receipt.
+// witness reads the screen before and after a script types a message, for scripts
+// that print no receipt.
 type witness struct {
 	p      *Provider
 	name   string
 	text   string
 	before string
-	blind  bool // there is nothing to look at
+	blind  bool // the screen cannot be read
 
 	missing bool // there was no session
 }
 
-// newWitness looks at the screen, unless the script is known to print receipts.
+// newWitness reads the screen, unless the script is known to print receipts.
 func (p *Provider) newWitness(ctx context.Context, name, text string) *witness {
 	w := &witness{p: p, name: name, text: text, blind: p.receipts.Load() || ending(text) == ""}
 	if w.blind {
@@ -43,8 +43,8 @@ func (p *Provider) newWitness(ctx context.Context, name, text string) *witness {
 	return w
 }
 
-// verdict looks until the message is seen to be submitted. What cannot be seen
-// is Unverified; nothing is typed again.
+// verdict reads the screen until it shows the message submitted. Otherwise the
+// receipt is Unverified; nothing is typed again.
 func (w *witness) verdict(ctx context.Context) runtime.Receipt {
 	unseen := runtime.Receipt{State: runtime.Unverified, Detail: unsaid}
 	if w.blind {
@@ -79,11 +79,11 @@ func (w *witness) verdict(ctx context.Context) runtime.Receipt {
 	}
 }
 
-// submitted reports whether the screen shows that a message was taken: its end
-// is there more often than before, and not only where it would stand as a
-// draft. With a ready prefix, a prompt must stand below it. Without one, the
-// next line must be new (in a composer it is the frame), or the last one a
-// shell's prompt, or the end must stand there twice: an echo, and an answer.
+// submitted reports whether the screen shows that a message was taken: its end is
+// there more often than before, and not only where a draft would be. With a ready
+// prefix, a prompt must be below it. Without one, the next line must be new (in a
+// composer it is the frame), or the last line must be a shell's prompt, or the end
+// must be there twice: an echo, and an answer.
 func submitted(before, after, text, prefix string) bool {
 	end := ending(text)
 	more := strings.Count(squeeze(after), end) - strings.Count(squeeze(before), end)
@@ -104,7 +104,7 @@ func submitted(before, after, text, prefix string) bool {
 	return !had || strings.ContainsAny(lines[len(lines)-1][len(lines[len(lines)-1])-1:], "$#%")
 }
 
-// below are the lines, without blank ones, below the last place of end, a
+// below returns the lines, without blank ones, below the last place of end, a
 // squeezed text that may be wrapped.
 func below(screen, end string) []string {
 	lines := nonBlank(screen)
@@ -116,7 +116,7 @@ func below(screen, end string) []string {
 	return nil
 }
 
-// nonBlank are the lines of a screen that show something, trimmed.
+// nonBlank returns the trimmed nonblank lines of a screen.
 func nonBlank(screen string) (lines []string) {
 	for line := range strings.Lines(screen) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -126,10 +126,10 @@ func nonBlank(screen string) (lines []string) {
 	return lines
 }
 
-// endingRunes is how much of a message's end is looked for.
+// endingRunes is how many runes of a message's end are searched for.
 const endingRunes = 24
 
-// ending is the end of a message as it must show up, squeezed.
+// ending returns the end of a message as it must appear, squeezed.
 func ending(text string) string {
 	text = strings.TrimSpace(text)
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
@@ -139,7 +139,7 @@ func ending(text string) string {
 	return string(r[max(0, len(r)-endingRunes):])
 }
 
-// squeeze drops white space and frames, which wrapping changes.
+// squeeze removes white space and frames, which wrapping changes.
 func squeeze(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || strings.ContainsRune("│┃║|", r) {

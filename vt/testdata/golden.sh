@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# golden.sh writes what tmux shows for recorded output.
+# golden.sh records what tmux shows for recorded output.
 #
 #	golden.sh [-s COLSxROWS] FILE.raw...
 #
-# Each file goes byte for byte into a pane (80x24 unless asked) of a private
-# tmux, through a terminal in raw mode, so nothing is added to it. Beside
-# FILE.raw come FILE.ansi (capture-pane -e -p -N, history and screen) and
-# FILE.state (cursor, alternate screen, history size and title, a line each).
+# Each file is fed byte for byte to a pane (default 80x24) of a private
+# tmux, through a terminal in raw mode, so nothing is added. Next to
+# FILE.raw it writes FILE.ansi (capture-pane -e -p -N, history and screen) and
+# FILE.state (cursor, alternate screen, history size and title, one per line).
 set -euo pipefail
 size=80x24
 while getopts s: opt; do
@@ -27,8 +27,8 @@ for raw in "$@"; do
 	run=$((run + 1))
 	base=${raw%.raw}
 	cp "$raw" "$tmp/in"
-	# The end of the output is known by a channel, not by a pause: tmux reads
-	# what cat wrote before it reads the title that is set after it.
+	# The end of the output is signalled by a title, not by a pause: tmux reads
+	# the output of cat before the title set after it.
 	tm new-session -d -s g -x "${size%x*}" -y "${size#*x}" \
 		"stty raw -echo; cat '$tmp/in'; printf '\033]2;%s\033\\\\' golden-end; sleep 600"
 	for ((i = 0; i < 200; i++)); do

@@ -2,7 +2,7 @@
 # The programs that record.sh records, and the files they work on.
 # Read by record.sh, which defines record.
 
-# --- what they work on -------------------------------------------------------
+# --- their input files -------------------------------------------------------
 
 cat >broken.c <<'END'
 #include <stdio.h>

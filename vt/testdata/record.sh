@@ -4,11 +4,11 @@
 #
 #	record.sh [-o FOLDER] [-p PREFIX] [NAME...]
 #
-# The programs run in a private tmux server in a namespace of their own (own
-# process table, own host name, own /tmp/demo), so a recording shows nothing of
-# the machine it was made on. PREFIX is a folder with further programs (as from
-# dpkg -x), found before the system's. A program that is not installed is left
-# out with a word on stderr. golden.sh then writes what tmux shows for the bytes.
+# The programs run in a private tmux server in their own namespaces (own
+# process table, host name and /tmp/demo), so a recording shows nothing of
+# the machine it was made on. PREFIX is a directory with more programs (as from
+# dpkg -x), searched before the system's. A program that is not installed is
+# skipped with a message on stderr. golden.sh then records what tmux shows.
 #
 # Needs Linux, bash, tmux, util-linux (unshare) and the right to use it.
 set -euo pipefail
@@ -79,7 +79,7 @@ settled() {
 }
 
 # record NAME COMMAND [PATTERN KEYS]... [PATTERN] runs the command, waits for each
-# pattern and types its keys (words as tmux knows them); the recording ends when the last pattern
+# pattern and types its keys (tmux key names); the recording ends when the last pattern
 # is shown and the output is quiet. END is shown when the command has ended.
 record() {
 	name=$1 raw=$out/$1.raw

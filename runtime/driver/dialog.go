@@ -90,7 +90,7 @@ func dialogTable(cfg runtime.Config) []rule.Dialog {
 
 // all answers dialogs until none is open.
 func (a *answerer) all(ctx context.Context) error {
-	unknown := settled{after: a.lim.Settle}
+	unknown := steady{after: a.lim.Settle}
 	last, looks := "", 0
 	for n := 0; n < maxDialogs; {
 		screen, found, open, err := a.look(ctx)
@@ -191,7 +191,7 @@ func (a *answerer) one(ctx context.Context) error {
 // stands returns the known dialog on the screen once it has not changed for
 // Limits.Quiet: text that is still scrolling is not a dialog.
 func (a *answerer) stands(ctx context.Context) (f rule.Found, open bool, err error) {
-	same := settled{after: a.lim.Quiet}
+	same := steady{after: a.lim.Quiet}
 	for {
 		_, f, open, err = a.look(ctx)
 		if err != nil || !open || !f.Known || same.stands(f) {

@@ -178,7 +178,7 @@ func (s *sequence) ready(ctx context.Context) error {
 	}
 	inner, cancel := limited(ctx, s.lim.Ready)
 	defer cancel()
-	unknown := settled{after: s.lim.Settle}
+	unknown := steady{after: s.lim.Settle}
 	var prompt time.Time // when it appeared
 	var blocked *runtime.StartupBlocked
 	err := s.until(inner, func() (bool, time.Duration, error) {
@@ -253,16 +253,16 @@ func PromptLine(screen, prefix string, found rule.Found) bool {
 	return false
 }
 
-// settled detects when the same dialog has been open long enough.
-type settled struct {
+// steady detects when the same dialog has been open long enough.
+type steady struct {
 	after time.Duration
 	key   string
 	since time.Time
 }
 
-func (u *settled) reset() { u.key = "" }
+func (u *steady) reset() { u.key = "" }
 
-func (u *settled) stands(f rule.Found) bool {
+func (u *steady) stands(f rule.Found) bool {
 	key := fmt.Sprintf("%s\x00%s\x00%d\x00%q", f.Dialog.Name, f.Question, f.Marked, f.Labels())
 	if u.key != key {
 		u.key, u.since = key, time.Now()
@@ -272,7 +272,7 @@ func (u *settled) stands(f rule.Found) bool {
 }
 
 // left returns how long until the dialog counts; 0 if it never will.
-func (u *settled) left() time.Duration { return max(u.after-time.Since(u.since), 0) }
+func (u *steady) left() time.Duration { return max(u.after-time.Since(u.since), 0) }
 
 // dialogsOn reports whether start-up dialogs are answered.
 func (s *sequence) dialogsOn() bool {

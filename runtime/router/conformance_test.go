@@ -24,16 +24,16 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-// TestMain lets the test binary be the keeper and the server, too.
+// TestMain lets the test binary also be the keeper and the server.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
 		testenv.Exit(mux.RunDaemon(os.Args))
 	}
-	testenv.SideBySide(4) // they wait for programs most of their time
+	testenv.SideBySide(4) // they mostly wait for programs
 	goleak.VerifyTestMain(m)
 }
 
-// backend is a multiplexer and a tmux of one test's own.
+// backend is a multiplexer and a tmux for one test.
 type backend struct {
 	paths  api.Paths
 	socket string
@@ -53,7 +53,7 @@ func newBackend(t *testing.T) *backend {
 		}
 		c, err := mux.Dial(ctx, b.paths)
 		if err != nil {
-			return // it was never started, or ended
+			return // it was never started, or has ended
 		}
 		defer c.Close()
 		if err := c.Shutdown(ctx, true); err != nil {
@@ -63,14 +63,14 @@ func newBackend(t *testing.T) *backend {
 	return b
 }
 
-func (b *backend) open(side string) (runtime.Provider, error) {
-	if side == "tmux" {
+func (b *backend) open(name string) (runtime.Provider, error) {
+	if name == "tmux" {
 		return tmux.New(tmux.Options{Socket: b.socket, StopGrace: 500 * time.Millisecond})
 	}
 	return native.New(native.Options{Paths: b.paths, Version: "test", StopGrace: 500 * time.Millisecond})
 }
 
-// servers are the pids of the servers that run.
+// servers returns the pids of the running servers.
 func (b *backend) servers(t *testing.T) (pids []int) {
 	t.Helper()
 	if out, err := exec.Command("tmux", "-S", b.socket, "display-message", "-p", "#{pid}").Output(); err == nil {
@@ -91,7 +91,7 @@ func (b *backend) servers(t *testing.T) (pids []int) {
 	return pids
 }
 
-// hang stops every server; it returns when none runs any more.
+// hang stops every server and waits until none runs.
 func (b *backend) hang(t *testing.T) (resume func()) {
 	t.Helper()
 	pids := b.servers(t)
@@ -137,7 +137,7 @@ func closed(t *testing.T, r *router.Router, err error) (*router.Router, error) {
 	return r, err
 }
 
-// Names of the suite end with a number: the odd ones are remote.
+// The suite's names end with a number: odd ones are remote.
 func TestHybridConforms(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {
 		b := newBackend(t)
@@ -148,7 +148,7 @@ func TestHybridConforms(t *testing.T) {
 	})
 }
 
-// alternating wishes every session with an odd name into tmux.
+// alternating starts every session with an odd name in tmux.
 type alternating struct{ runtime.Provider }
 
 func (a alternating) Unwrap() runtime.Provider { return a.Provider }

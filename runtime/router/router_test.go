@@ -25,8 +25,8 @@ type pair struct {
 func newPair(t *testing.T, make func(open func(string) (runtime.Provider, error)) (*router.Router, error)) pair {
 	t.Helper()
 	p := pair{here: runtimefake.New(), there: runtimefake.New()}
-	r, err := make(func(side string) (runtime.Provider, error) {
-		switch side {
+	r, err := make(func(name string) (runtime.Provider, error) {
+		switch name {
 		case "here":
 			return p.here, nil
 		case "there":
@@ -63,18 +63,18 @@ func runs(t *testing.T, p runtime.Provider, name string) bool {
 	return ok
 }
 
-func TestAutoFollowsTheWish(t *testing.T) {
+func TestAutoFollowsTheTransport(t *testing.T) {
 	p := auto(t)
 	start(t, p, "a", "")
 	start(t, p, "b", "there")
 	if !runs(t, p.here, "a") || runs(t, p.there, "a") || runs(t, p.here, "b") || !runs(t, p.there, "b") {
-		t.Fatal("not where they were wished")
+		t.Fatal("not on the wanted backends")
 	}
 	if got, err := p.ListRunning(t.Context(), ""); err != nil || !slices.Equal(got, []string{"a", "b"}) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	if err := p.Start(t.Context(), "c", runtime.Config{Transport: "nowhere"}); err == nil || !strings.Contains(err.Error(), "nowhere") {
-		t.Fatalf("unknown wish: %v", err)
+		t.Fatalf("unknown transport: %v", err)
 	}
 	if !p.SupportsTransport("there") || !p.SupportsTransport("terminal") || p.SupportsTransport("nowhere") {
 		t.Error("transports")
@@ -88,11 +88,11 @@ func TestHybridFollowsTheName(t *testing.T) {
 	for name, far := range map[string]bool{"a": false, "a-far": true, "moon.1": true, "far-a": false} {
 		start(t, p, name, "")
 		if runs(t, p.there, name) != far || runs(t, p.here, name) == far {
-			t.Errorf("%s is on the wrong side", name)
+			t.Errorf("%s is on the wrong backend", name)
 		}
 	}
 	if err := p.Start(t.Context(), "b", runtime.Config{Transport: "there"}); !errors.Is(err, runtime.ErrUnsupported) {
-		t.Errorf("a wish against the name: %v", err)
+		t.Errorf("a transport against the name: %v", err)
 	}
 	if _, err := router.Hybrid(nil, "a", "b", []string{"["}); err == nil {
 		t.Error("no error for a pattern that is none")
@@ -107,7 +107,7 @@ func TestASessionIsFoundWhereItLives(t *testing.T) {
 		t.Fatal("not found")
 	}
 	if err := p.Start(t.Context(), "old", runtime.Config{}); !errors.Is(err, runtime.ErrSessionExists) || !strings.Contains(err.Error(), "there") {
-		t.Fatalf("start on the other side: %v", err)
+		t.Fatalf("start on the other backend: %v", err)
 	}
 	if r, err := p.Nudge(t.Context(), "old", runtime.TextContent("x")); err != nil || r.State != runtime.Submitted {
 		t.Fatalf("nudge: %+v, %v", r, err)
@@ -121,7 +121,7 @@ func TestASessionIsFoundWhereItLives(t *testing.T) {
 	}
 }
 
-// The last screen of a session is where it ended.
+// The last screen of an ended session is found on its backend.
 func TestAnEndedSessionIsFound(t *testing.T) {
 	p := auto(t)
 	start(t, p.there, "old", "")
@@ -135,9 +135,9 @@ func TestAnEndedSessionIsFound(t *testing.T) {
 	}
 }
 
-// A side that hangs makes its own sessions unknown, and those that nobody has
-// seen yet; the others' go on.
-func TestASideThatCannotBeAsked(t *testing.T) {
+// A backend that hangs makes its own sessions unknown, and those whose place is not
+// known; sessions of the others are not affected.
+func TestABackendThatCannotBeAsked(t *testing.T) {
 	p := auto(t)
 	start(t, p, "a", "")
 	start(t, p, "b", "there")
@@ -160,7 +160,7 @@ func TestASideThatCannotBeAsked(t *testing.T) {
 	if got, err := p.ListRunning(t.Context(), ""); !errors.Is(err, runtime.ErrBackendUnreachable) || !slices.Equal(got, []string{"a"}) {
 		t.Errorf("list: %q, %v", got, err)
 	}
-	// A session that ended here is known to be over, and starts again.
+	// A session that ended here is known to have ended, and starts again.
 	p.here.Exit("a", 0)
 	if runs(t, p, "a") {
 		t.Error("a runs")
@@ -171,7 +171,7 @@ func TestASideThatCannotBeAsked(t *testing.T) {
 // bare is a provider without any extension.
 type bare struct{ runtime.Provider }
 
-func TestExtensionsAreThoseOfTheSide(t *testing.T) {
+func TestExtensionsAreThoseOfTheBackend(t *testing.T) {
 	f := runtimefake.New()
 	sides := map[string]runtime.Provider{"full": f, "bare": bare{runtimefake.New()}, "bare2": bare{runtimefake.New()}}
 	open := func(s string) (runtime.Provider, error) { return sides[s], nil }
@@ -184,7 +184,7 @@ func TestExtensionsAreThoseOfTheSide(t *testing.T) {
 	start(t, p, "b", "bare")
 	warm, ok := runtime.As[runtime.RelaunchProvider](p)
 	if !ok {
-		t.Fatal("no side can relaunch")
+		t.Fatal("no backend can relaunch")
 	}
 	if err := warm.Relaunch(t.Context(), "a", runtime.Config{}); err != nil {
 		t.Error(err)
@@ -201,7 +201,7 @@ func TestExtensionsAreThoseOfTheSide(t *testing.T) {
 		}
 	}
 	if _, ok := runtime.As[runtime.ExecProvider](p); ok {
-		t.Error("exec, which no side has")
+		t.Error("exec, which no backend has")
 	}
 	if _, _, err := r.Exec(t.Context(), "b", nil); !errors.Is(err, runtime.ErrExecUnsupported) {
 		t.Error(err)
@@ -236,7 +236,7 @@ func TestCapabilitiesAreThoseOfAllAndOfEach(t *testing.T) {
 	}
 }
 
-func TestEventsOfBothSides(t *testing.T) {
+func TestEventsOfBothBackends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -251,7 +251,7 @@ func TestEventsOfBothSides(t *testing.T) {
 			t.Fatalf("%+v", e)
 		}
 		begin := time.Now()
-		if e, open := <-some; open { // the other side is there again: subscribe anew
+		if e, open := <-some; open { // the other backend is back: subscribe again
 			t.Fatalf("%+v", e)
 		}
 		if took := time.Since(begin); took > 10*time.Second {
@@ -276,7 +276,7 @@ func TestEventsOfBothSides(t *testing.T) {
 	})
 }
 
-// Of Starts on different sides one wins.
+// Of concurrent Starts on different backends one wins.
 func TestOneStartWins(t *testing.T) {
 	p := auto(t)
 	p.here.Hang("Start", "a", true)

@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// KillParent kills the parent of a session and returns when it is gone.
+// KillParent kills the parent of a session and waits for its end.
 func KillParent(p *Provider, name string) error {
 	s, err := p.read(name)
 	if err != nil {

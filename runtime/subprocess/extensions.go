@@ -14,8 +14,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// Exec implements runtime.ExecProvider: the box of a session is this machine, in
-// the work dir and with the environment of its program.
+// Exec implements runtime.ExecProvider: on this machine, in the work dir and with the
+// environment of the session's program.
 func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
 	s, err := p.live(name)
 	var env map[string]string
@@ -33,8 +33,8 @@ func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte
 	return out, code, nil
 }
 
-// environ is the environment of the session's program, which shows none while it
-// becomes another one.
+// environ returns the environment of the session's program, which is empty during
+// execve.
 func (s state) environ(ctx context.Context) (map[string]string, error) {
 	t := time.NewTicker(lookAgain)
 	defer t.Stop()
@@ -51,7 +51,7 @@ func (s state) environ(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// providerName is what runtimes found in the process table are reported under.
+// providerName is the Provider of the runtimes that it finds.
 const providerName = "subprocess"
 
 // FindRuntimesBySessionID implements runtime.ProcessTableScanner.
@@ -71,7 +71,7 @@ func (p *Provider) FindRuntimesBySessionID(_ context.Context, id string) ([]runt
 	return out, err
 }
 
-// tracked are the processes of the sessions that are kept here.
+// tracked returns the processes of this provider's sessions.
 func (p *Provider) tracked() (map[process]bool, error) {
 	dir := filepath.Join(p.o.Dir, sessionsDir)
 	entries, err := os.ReadDir(dir)

@@ -15,22 +15,22 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// The output is kept in at most two files, named after the offset of their first
-// byte in all that was written; the older one goes when the newer one is full.
+// The output is kept in at most two files, named by the offset of their first byte in
+// the whole output; when the newer one is full, the older one is removed.
 const (
 	outputPrefix = "output."
-	// defaultOutput is how much is kept at least, in bytes; at most twice that.
+	// at least this many bytes are kept, at most twice as many
 	defaultOutput = 2 << 20
 )
 
-// keeper is the end of the output that the parent writes to.
+// keeper is the writing end of the output, in the parent.
 type keeper struct {
 	dir    string
 	limit  int64 // of one file, in bytes
 	file   *os.File
 	first  int64 // offset of the file's first byte
 	length int64
-	older  string // path of the file before, "" for none
+	older  string // path of the previous file, "" for none
 }
 
 func newKeeper(dir string, limit int64) (*keeper, error) {
@@ -41,7 +41,7 @@ func newKeeper(dir string, limit int64) (*keeper, error) {
 	return k, k.next()
 }
 
-// next begins another file.
+// next starts another file.
 func (k *keeper) next() error {
 	path := filepath.Join(k.dir, outputPrefix+strconv.FormatInt(k.first+k.length, 10))
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -59,7 +59,7 @@ func (k *keeper) next() error {
 	return err
 }
 
-// Write keeps p; an error is the disk's.
+// Write keeps p; it fails only if the disk does.
 func (k *keeper) Write(p []byte) (int, error) {
 	written := 0
 	for len(p) > 0 {
@@ -85,7 +85,7 @@ type segment struct {
 	path  string
 }
 
-// segments are the files of the output, oldest first.
+// segments returns the files of the output, oldest first.
 func segments(dir string) ([]segment, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -102,7 +102,7 @@ func segments(dir string) ([]segment, error) {
 	return found, nil
 }
 
-// output is what is kept, and the offset of its first byte. A file that the
+// output returns what is kept, and the offset of its first byte. A file that the
 // parent removes meanwhile was the oldest.
 func (s state) output() (text []byte, first int64, err error) {
 	found, err := segments(s.dir)
@@ -128,7 +128,7 @@ func (s state) output() (text []byte, first int64, err error) {
 	return text, first, nil
 }
 
-// shown is the output since it was cleared, as text.
+// shown returns the output since it was cleared, as text.
 func (s state) shown() (string, error) {
 	text, first, err := s.output()
 	if err != nil {
@@ -142,12 +142,11 @@ func (s state) shown() (string, error) {
 	return strings.ToValidUTF8(strings.ReplaceAll(string(text), "\r\n", "\n"), "\uFFFD"), nil
 }
 
-// Peek implements runtime.Provider: the output, also that of a session that
-// ended.
+// Peek implements runtime.Provider: the output, also of a session that ended.
 func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, error) {
 	s, err := p.read(name)
 	if err == nil {
-		err = s.settled(ctx)
+		err = s.awaitParent(ctx)
 	}
 	text := ""
 	if err == nil {
@@ -159,11 +158,11 @@ func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, er
 	return runtime.LastLines(text, lines), nil
 }
 
-// screenLines is what counts as the screen of a program that has none.
+// screenLines is how many lines count as the screen of a program that has none.
 const screenLines = 40
 
-// ClearScrollback implements runtime.Provider: Peek begins at the last 40 lines
-// from now on.
+// ClearScrollback implements runtime.Provider: Peek starts at the last 40 lines from
+// now on.
 func (p *Provider) ClearScrollback(_ context.Context, name string) error {
 	s, err := p.live(name)
 	if gone(err) {
@@ -191,7 +190,7 @@ func (p *Provider) ClearScrollback(_ context.Context, name string) error {
 	return nil
 }
 
-// lastOutput is when the output grew last, or when the session began.
+// lastOutput returns when the output last grew, or when the session started.
 func lastOutput(s state) time.Time {
 	found, err := segments(s.dir)
 	if err != nil || len(found) == 0 {

@@ -17,19 +17,19 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// The parent's argv; nobody types it.
+// The parent's arguments; they are not for people.
 const (
 	parentName = "gc-subprocess"
 	parentMark = "--gc-internal-subprocess"
 )
 
-// IsParent reports whether the process was started as the parent of a session.
-// main asks before anything else.
+// IsParent reports whether the process was started as the parent of a session. main
+// checks it first.
 func IsParent(argv []string) bool {
 	return len(argv) == 2 && argv[0] == parentName && argv[1] == parentMark
 }
 
-// order is what a parent is told on its standard input.
+// order is the parent's standard input.
 type order struct {
 	Dir     string   `json:"dir"`
 	Name    string   `json:"name"`
@@ -37,18 +37,18 @@ type order struct {
 	Argv    []string `json:"argv"`
 	Env     []string `json:"env"`
 	WorkDir string   `json:"workDir"`
-	Limit   int64    `json:"limit"` // of a file of the output, in bytes
+	Limit   int64    `json:"limit"` // of one output file, in bytes
 }
 
-// reply is what it answers on its standard output once, before it goes on alone.
+// reply is the parent's standard output, written once.
 type reply struct {
 	Error string `json:"error,omitempty"`
 }
 
-// RunParent is the whole life of a parent; it returns the exit status. It ends
-// after its child, or with an error that it told.
+// RunParent is the whole life of a parent; it returns the exit status. It ends after
+// its child, or with an error that it has reported.
 func RunParent() int {
-	// A handler, unlike ignoring, does not pass to the child.
+	// Unlike ignoring, a handler is not inherited by the child.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE)
 	var o order
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
@@ -67,8 +67,8 @@ func RunParent() int {
 	return 0
 }
 
-// answer sends the reply and lets go of the starter. It may have gone: the
-// session is there all the same.
+// answer sends the reply and closes the connection to the starter, which may be gone:
+// the session exists all the same.
 func answer(err error) int {
 	r, status := reply{}, 0
 	if err != nil {
@@ -88,7 +88,7 @@ type child struct {
 	dir  string
 }
 
-// begin starts the program and writes down which process it is.
+// begin starts the program and records which process it is.
 func begin(o order) (*child, error) {
 	keep, err := newKeeper(o.Dir, o.Limit)
 	if err != nil {
@@ -114,29 +114,29 @@ func begin(o order) (*child, error) {
 		err = writeWhole(filepath.Join(o.Dir, stateFile), s)
 	}
 	if err != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // nobody could find it
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it could not be found otherwise
 		return nil, errors.Join(err, cmd.Wait())
 	}
 	return &child{cmd, r, keep, o.Dir}, nil
 }
 
 func incarnation(pid int) (process, error) {
-	p, err := proctree.Get(pid) // our child until we collect it
+	p, err := proctree.Get(pid) // our child until we wait for it
 	return process{p.PID, p.Start}, err
 }
 
-// see keeps the output until the program ends, and then how it ended. Programs
-// that it left behind write to nobody afterwards.
+// see keeps the output until the program ends, and then records how it ended. Output
+// of programs that it left behind is dropped.
 func (c *child) see() error {
 	copied := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(c.keep, c.out)
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) { // a full disk stops no program
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) { // a full disk must not stop the program
 			_, _ = io.Copy(io.Discard, c.out)
 		}
 		copied <- err
 	}()
-	_ = c.cmd.Wait() // the status says it
+	_ = c.cmd.Wait() // the state has the status
 	err := c.out.SetReadDeadline(time.Now())
 	if err == nil {
 		if err = <-copied; errors.Is(err, os.ErrDeadlineExceeded) {
@@ -147,10 +147,10 @@ func (c *child) see() error {
 	return errors.Join(err, werr)
 }
 
-// pipeSize is the most that a pipe may hold, in bytes: pipe(7).
+// pipeSize is the most that a pipe may hold, in bytes; see pipe(7).
 const pipeSize = 1 << 20
 
-// drain copies what is in the pipe now, and waits for nothing.
+// drain copies what is in the pipe now, without waiting.
 func drain(r *os.File, w io.Writer) error {
 	if err := r.SetReadDeadline(time.Time{}); err != nil {
 		return err

@@ -1,14 +1,14 @@
-// Package subprocess is the runtime provider of plain child processes: no
-// terminal, no input.
+// Package subprocess is the runtime provider for plain child processes, without a
+// terminal and without input.
 //
-// Its invariant: a session runs exactly while its process, known by pid and
-// start time, is in the process table; files only say which process that is. A
-// small parent, gc itself in another mode, keeps the output and the exit status;
-// so every gc process sees the same sessions, and none has to live on. It serves
-// bounded work and programs that need no terminal.
+// Its invariant: a session runs exactly as long as its process, identified by pid and
+// start time, is in the process table; files only record which process that is. A
+// small parent, which is gc in another mode, keeps the output and the exit status, so
+// every gc process sees the same sessions, and none must stay alive. It never writes
+// to a program. It serves bounded work and programs that need no terminal; only
+// cmd/gc makes one.
 //
-// What it has not, as Capabilities say: Attach, keys, a screen. Nudge is
-// refused, and standard input is empty.
+// It has no Attach, keys or screen. Nudges are refused, and standard input is empty.
 package subprocess
 
 import (
@@ -27,10 +27,10 @@ import (
 
 // Options configure a Provider.
 type Options struct {
-	Dir string // of everything that is kept; private to the user
+	Dir string // where everything is kept; private to the user
 
-	// Environ is the environment that sessions inherit the contract's
-	// variables from; nil: this process's.
+	// Environ is the environment from which sessions inherit variables; nil: this
+	// process's.
 	Environ   []string
 	StopGrace time.Duration // between TERM and KILL; 0 = 5 s
 	Limits    driver.Limits
@@ -51,9 +51,10 @@ var (
 	_ runtime.ProcessTableScanner = (*Provider)(nil)
 )
 
-// DefaultDir is where the sessions of a city are kept: GC_SUBPROCESS_DIR, else
-// $XDG_STATE_HOME/gc/subprocess (~/.local/state/gc/subprocess) and a name that
-// the city's folder gives. city is an absolute path, "" for sessions of no city.
+// DefaultDir returns where the sessions of a city are kept: GC_SUBPROCESS_DIR, else a
+// name derived from the city's directory in $XDG_STATE_HOME/gc/subprocess
+// (~/.local/state/gc/subprocess). city is an absolute path, "" for sessions without a
+// city.
 func DefaultDir(getenv func(string) string, city string) (string, error) {
 	if dir := getenv("GC_SUBPROCESS_DIR"); dir != "" {
 		return filepath.Abs(dir)
@@ -74,10 +75,10 @@ func DefaultDir(getenv func(string) string, city string) (string, error) {
 	return filepath.Join(state, "gc", "subprocess", name), nil
 }
 
-// New returns a provider. Nothing is made yet.
+// New returns a provider. It creates nothing.
 func New(o Options) (*Provider, error) {
 	if o.Dir == "" {
-		return nil, errors.New("subprocess: no folder to keep sessions in")
+		return nil, errors.New("subprocess: Options.Dir is empty")
 	}
 	var err error
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
@@ -99,8 +100,8 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 	}
 }
 
-// folder is where a session is kept. Names that differ in case only are apart on
-// every file system.
+// folder returns the directory of a session. Names that differ only in case have
+// different directories on every file system.
 func (p *Provider) folder(name string) string {
 	lower := strings.ToLower(name)
 	if lower != name {
@@ -110,11 +111,11 @@ func (p *Provider) folder(name string) string {
 	return filepath.Join(p.o.Dir, sessionsDir, lower)
 }
 
-// sessionsDir holds one folder a session.
+// sessionsDir holds one directory per session.
 const sessionsDir = "sessions"
 
-// unreachable marks an error of the file system or of the process table:
-// nothing is known then.
+// unreachable marks an error of the file system or the process table: nothing is
+// known then.
 func unreachable(err error) error {
 	return fmt.Errorf("%w: %w", runtime.ErrBackendUnreachable, err)
 }

@@ -2,5 +2,5 @@ package subprocess
 
 import "os"
 
-// executable is this program.
+// executable is the path of this program.
 func executable() (string, error) { return os.Executable() }

@@ -1,4 +1,4 @@
 package subprocess
 
-// executable is this program, also after another one was put in its place.
+// executable is the path of this program, even after the file was replaced.
 func executable() (string, error) { return "/proc/self/exe", nil }

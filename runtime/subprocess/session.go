@@ -20,8 +20,8 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
-// lock makes this call the only one, in any gc process, that makes or removes a
-// session's folder.
+// lock makes this call the only one, in any gc process, that creates or removes a
+// session's directory.
 func (p *Provider) lock(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(p.o.Dir, 0o700); err != nil {
 		return nil, unreachable(err)
@@ -48,7 +48,7 @@ func (p *Provider) lock(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Stop implements runtime.Provider. It also forgets a session that ended.
+// Stop implements runtime.Provider. It also removes a session that ended.
 func (p *Provider) Stop(ctx context.Context, name string) error {
 	s, err := p.read(name)
 	if err == nil {
@@ -60,12 +60,12 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 	return nil
 }
 
-// end ends the tree of a session and removes what is kept of it.
+// end ends a session's process tree and removes its files.
 func (p *Provider) end(ctx context.Context, s state) error {
 	if err := proctree.Kill(ctx, s.tree().Scanner(), runtime.Grace(ctx, p.o.StopGrace)); err != nil {
 		return err
 	}
-	if err := s.settled(ctx); err != nil {
+	if err := s.awaitParent(ctx); err != nil {
 		return err
 	}
 	release, err := p.lock(ctx)
@@ -101,7 +101,7 @@ func (p *Provider) IsRunning(_ context.Context, name string) (bool, error) {
 	return err == nil, nil
 }
 
-// IsAttached implements runtime.Provider: nobody can attach.
+// IsAttached implements runtime.Provider: always false.
 func (p *Provider) IsAttached(context.Context, string) (bool, error) { return false, nil }
 
 // Attach implements runtime.Provider.
@@ -113,7 +113,7 @@ func (p *Provider) Attach(_ context.Context, name string, _ runtime.Terminal) er
 	return fmt.Errorf("attach %s: %w", name, err)
 }
 
-// Nudge implements runtime.Provider: a program without a terminal takes none.
+// Nudge implements runtime.Provider: refused, because there is no terminal.
 func (p *Provider) Nudge(_ context.Context, name string, _ []runtime.ContentBlock) (runtime.Receipt, error) {
 	if _, err := p.live(name); err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
@@ -121,7 +121,7 @@ func (p *Provider) Nudge(_ context.Context, name string, _ []runtime.ContentBloc
 	return runtime.Receipt{State: runtime.Refused, Detail: "the session has no terminal"}, nil
 }
 
-// SendKeys implements runtime.Provider: a program without a terminal has no keys.
+// SendKeys implements runtime.Provider: there are no keys without a terminal.
 func (p *Provider) SendKeys(_ context.Context, name string, keys ...string) error {
 	for _, k := range keys {
 		if !runtime.KnownKey(k) {
@@ -193,7 +193,7 @@ func (p *Provider) ListRunning(_ context.Context, prefix string) ([]string, erro
 	return names, nil
 }
 
-// GetLastActivity implements runtime.Provider: when the output grew.
+// GetLastActivity implements runtime.Provider: when the output last grew.
 func (p *Provider) GetLastActivity(_ context.Context, name string) (time.Time, error) {
 	s, err := p.read(name)
 	if gone(err) {
@@ -218,7 +218,7 @@ func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, er
 	return e, nil
 }
 
-// metaPath is the file of a key.
+// metaPath returns the file of a key.
 func (s state) metaPath(key string) string {
 	return filepath.Join(s.dir, metaDir, "k"+hex.EncodeToString([]byte(key)))
 }
@@ -281,8 +281,8 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 	return nil
 }
 
-// RunLive implements runtime.Provider. A command's failure is reported as a
-// warning of the setup step.
+// RunLive implements runtime.Provider. A failed command is reported as a warning of
+// the setup step.
 func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config) error {
 	if _, err := p.live(name); gone(err) {
 		return nil

@@ -64,7 +64,7 @@ func (s *starter) create(ctx context.Context) error {
 			return err
 		}
 	}
-	err = spawn(context.WithoutCancel(ctx), o) // not cut short: a session that nobody knows of must not stay
+	err = spawn(context.WithoutCancel(ctx), o) // not cut short: no unknown session may stay
 	if err == nil {
 		s.made, err = readState(o.Dir)
 	}
@@ -74,7 +74,7 @@ func (s *starter) create(ctx context.Context) error {
 	return nil
 }
 
-// order is what the parent is to do.
+// order returns what the parent must do.
 func (s *starter) order() (order, error) {
 	dir := s.cfg.WorkDir
 	if dir == "" {
@@ -113,8 +113,7 @@ func (s *starter) order() (order, error) {
 	}, nil
 }
 
-// clear removes what an ended session of the name left; ErrSessionExists for one
-// that runs.
+// clear removes what an ended session of the name left; ErrSessionExists if one runs.
 func (p *Provider) clear(ctx context.Context, name string) error {
 	old, err := p.read(name)
 	if err == nil {
@@ -123,19 +122,19 @@ func (p *Provider) clear(ctx context.Context, name string) error {
 			err = runtime.ErrSessionExists
 		}
 		if err == nil {
-			err = old.settled(ctx)
+			err = old.awaitParent(ctx)
 		}
 	}
 	if err != nil && !gone(err) {
 		return err
 	}
-	return os.RemoveAll(p.folder(name)) // also what a start left that was cut off by a crash
+	return os.RemoveAll(p.folder(name)) // including the rest of a start that a crash cut short
 }
 
 // spawnLimit is how long a parent may take to start its child.
 const spawnLimit = 30 * time.Second
 
-// spawn starts a parent and returns when its child runs.
+// spawn starts a parent and returns once its child runs.
 func spawn(ctx context.Context, o order) error {
 	ctx, cancel := context.WithTimeout(ctx, spawnLimit)
 	defer cancel()
@@ -174,10 +173,10 @@ func spawn(ctx context.Context, o order) error {
 	select {
 	case err = <-answered:
 	case <-ctx.Done():
-		_ = cmd.Process.Kill() // the child is not there yet, or is found by its mark
+		_ = cmd.Process.Kill() // the child does not exist yet, or is found by its marker
 		err = errors.Join(ctx.Err(), <-answered)
 	}
-	go func() { _ = cmd.Wait() }() // it lives as long as the session; its status says nothing
+	go func() { _ = cmd.Wait() }() // it lives as long as the session; its status means nothing
 	return err
 }
 
@@ -187,7 +186,7 @@ func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) { return s.m
 
 func (s *starter) alive(_ context.Context, names []string) (bool, error) { return s.made.runs(names) }
 
-// screen is the end of the output: what a screen would show.
+// screen returns the end of the output, in place of a screen.
 func (s *starter) screen(context.Context) (string, error) {
 	text, err := s.made.shown()
 	return runtime.LastLines(text, screenLines), err

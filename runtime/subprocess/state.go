@@ -13,12 +13,12 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Files of a session's folder.
+// Files in a session's directory.
 const (
-	stateFile = "state.json" // which process it is; whole or not there
-	exitFile  = "exit.json"  // how it ended; whole or not there
+	stateFile = "state.json" // which process it is; written atomically
+	exitFile  = "exit.json"  // how it ended; written atomically
 	metaDir   = "meta"
-	clearFile = "cleared" // the offset of the output that Peek begins at
+	clearFile = "cleared" // the offset of the output at which Peek starts
 )
 
 // process is one incarnation of a pid.
@@ -51,7 +51,7 @@ type state struct {
 	dir string
 }
 
-// read returns what is kept under the name: ErrSessionNotFound for nothing.
+// read returns the state kept under the name; ErrSessionNotFound if there is none.
 func (p *Provider) read(name string) (state, error) {
 	if runtime.CheckName(name) != nil {
 		return state{}, runtime.ErrSessionNotFound
@@ -78,8 +78,7 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// live returns the running session of the name; ErrSessionNotFound for one that
-// ended.
+// live returns the running session of the name; ErrSessionNotFound if it ended.
 func (p *Provider) live(name string) (state, error) {
 	s, err := p.read(name)
 	if err != nil {
@@ -92,20 +91,20 @@ func (p *Provider) live(name string) (state, error) {
 	return s, err
 }
 
-// tree is everything that belongs to the session.
+// tree returns everything that belongs to the session.
 func (s state) tree() proctree.Tree {
 	return proctree.Tree{Root: s.Process.PID, RootStart: s.Process.Start, ID: s.ID}
 }
 
-// lookAgain is the pause between two looks at what no event tells.
+// lookAgain is the polling interval for what is not pushed.
 const lookAgain = 5 * time.Millisecond
 
-// parentLimit is how long a parent may take to leave after its child.
+// parentLimit is how long a parent may take to exit after its child.
 const parentLimit = 5 * time.Second
 
-// settled waits until the parent has left: the output and the exit are whole
-// then. It returns at once for a session that runs.
-func (s state) settled(ctx context.Context) error {
+// awaitParent waits until the parent has exited: output and exit status are complete
+// then. It returns at once for a running session.
+func (s state) awaitParent(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, parentLimit)
 	defer cancel()
 	t := time.NewTicker(lookAgain)
@@ -125,12 +124,12 @@ func (s state) settled(ctx context.Context) error {
 	}
 }
 
-// exit is how the session ended, nil while it runs.
+// exit returns how the session ended, nil while it runs.
 func (s state) exit(ctx context.Context) (*runtime.Exit, error) {
 	if running, err := s.Process.alive(); running || err != nil {
 		return nil, err
 	}
-	if err := s.settled(ctx); err != nil {
+	if err := s.awaitParent(ctx); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(filepath.Join(s.dir, exitFile))
@@ -147,7 +146,7 @@ func (s state) exit(ctx context.Context) (*runtime.Exit, error) {
 	return &e, nil
 }
 
-// writeWhole puts a file in place at once.
+// writeWhole writes a file atomically.
 func writeWhole(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

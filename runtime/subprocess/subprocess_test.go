@@ -17,12 +17,12 @@ import (
 	"gascity.dev/gc/runtime/subprocess"
 )
 
-// TestMain lets the test binary be the parent of a session, too.
+// TestMain lets the test binary also be the parent of a session.
 func TestMain(m *testing.M) {
 	if subprocess.IsParent(os.Args) {
 		testenv.Exit(subprocess.RunParent())
 	}
-	testenv.SideBySide(4) // they wait for programs most of their time
+	testenv.SideBySide(4) // they mostly wait for programs
 	goleak.VerifyTestMain(m)
 }
 
@@ -35,7 +35,7 @@ func open(t testing.TB, dir string) *subprocess.Provider {
 	return p
 }
 
-// away makes the folder unreadable: nothing can be known then.
+// away makes the directory unreadable: nothing is known then.
 func away(t *testing.T, dir string) (back func()) {
 	t.Helper()
 	if err := os.Rename(dir, dir+".away"); err != nil {
@@ -119,7 +119,7 @@ func TestInputIsRefused(t *testing.T) {
 	}
 }
 
-// A flood is kept up to the bound, and its end is there.
+// A flood is kept up to the limit, including its end.
 func TestOutputIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	p := open(t, dir)
@@ -144,8 +144,8 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// What a program left behind holds no session up, and its output before the end
-// is there.
+// What a program left behind does not keep the session running, and the output before
+// its end is complete.
 func TestALeftChildHoldsNothingUp(t *testing.T) {
 	p := open(t, t.TempDir())
 	start(t, p, "a", runtime.Config{Command: "sleep 1000 & echo done; exit 3"})
@@ -169,7 +169,7 @@ func TestClearBeginsAtTheLastLines(t *testing.T) {
 	}
 }
 
-// A parent that is killed takes the exit status along, and nothing else.
+// A parent that is killed loses the exit status and nothing else.
 func TestParentKilled(t *testing.T) {
 	dir := t.TempDir()
 	p := open(t, dir)
@@ -192,7 +192,7 @@ func TestParentKilled(t *testing.T) {
 	}
 }
 
-// Names that differ in case only are apart, and nothing is left after Stop.
+// Names that differ only in case are different sessions, and Stop leaves no files.
 func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	p := open(t, dir)

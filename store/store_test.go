@@ -353,7 +353,7 @@ func TestCopyOfALostFile(t *testing.T) {
 	}
 	put("before")
 	if db.Lost() {
-		t.Error("lost, although it is there")
+		t.Error("reported lost, but it exists")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -367,7 +367,7 @@ func TestCopyOfALostFile(t *testing.T) {
 	}
 	put("more") // the open file is not the copy
 	if !db.Lost() {
-		t.Error("the copy is taken for the file")
+		t.Error("the copy is mistaken for the file")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

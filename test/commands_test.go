@@ -51,7 +51,7 @@ func (c *liveCity) wantSaid(agent string, ids []string) {
 	})
 	for _, id := range ids {
 		if n := c.said(agent, id); n != 1 {
-			c.t.Errorf("%s was told %d times of %s", agent, n, id)
+			c.t.Errorf("%s got %d messages about %s", agent, n, id)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func (w *wakeCity) once(ids []string) {
 	}
 	for _, id := range ids {
 		if n := strings.Count(said.String(), process.Tag(id+"/exit")); n != 1 {
-			w.t.Errorf("%s was told %d times", id, n)
+			w.t.Errorf("%s was reported %d times", id, n)
 		}
 	}
 }

@@ -228,7 +228,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	if _, err := term.Search(vt.SearchOptions{Pattern: "(", Regexp: true}); err == nil {
-		t.Error("a wrong expression is no error")
+		t.Error("an invalid expression is not an error")
 	}
 	// 漢needle is on the second row of the screen, after two columns.
 	m, err := term.Search(vt.SearchOptions{Pattern: "needle", Limit: 1})

@@ -115,7 +115,7 @@ func TestCapturesAsked(t *testing.T) {
 				t.Errorf("%s never asks %q", name, q)
 			}
 			if bytes.Contains(through, []byte(q)) {
-				t.Errorf("%s: the question %q goes through the filter", name, q)
+				t.Errorf("%s: the query %q passes the filter", name, q)
 			}
 		}
 		term := mustNew(t, vt.Options{Cols: 120, Rows: 40})

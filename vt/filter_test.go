@@ -27,7 +27,7 @@ func TestFilterQueries(t *testing.T) {
 	} {
 		var f vt.HostFilter
 		if got := string(f.Filter(nil, []byte("a"+q+"b"))); got != "ab" {
-			t.Errorf("%q goes through as %q", "a"+q+"b", got)
+			t.Errorf("%q passes as %q", "a"+q+"b", got)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestFilterKeeps(t *testing.T) {
 	} {
 		var f vt.HostFilter
 		if got := string(f.Filter(nil, []byte("a"+s+"b"))); got != "a"+s+"b" {
-			t.Errorf("%q goes through as %q", "a"+s+"b", got)
+			t.Errorf("%q passes as %q", "a"+s+"b", got)
 		}
 	}
 }

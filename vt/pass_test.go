@@ -84,7 +84,7 @@ func TestFilterRefuses(t *testing.T) {
 			}
 			var f vt.HostFilter
 			if got := string(f.Filter(nil, []byte("a"+in+"b"))); got != "ab" {
-				t.Errorf("%s: %.40q goes through as %.60q", name, in, got)
+				t.Errorf("%s: %.40q passes as %.60q", name, in, got)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func TestFilterParts(t *testing.T) {
 	} {
 		var f vt.HostFilter
 		if got := string(f.Filter(nil, []byte(in))); got != want {
-			t.Errorf("%.60q goes through as %.80q, want %.80q", in, got, want)
+			t.Errorf("%.60q passes as %.80q, want %.80q", in, got, want)
 		}
 	}
 }

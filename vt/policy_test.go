@@ -45,7 +45,7 @@ func TestPolicyTouchesNothing(t *testing.T) {
 			}
 			cols, rows := rapid.IntRange(2, 40).Draw(t, "cols"), rapid.IntRange(1, 12).Draw(t, "rows")
 			if one.Resize(cols, rows) != nil || other.Resize(cols, rows) != nil {
-				t.Fatal("it cannot be resized")
+				t.Fatal("resize failed")
 			}
 		}
 		if a, b := one.Text(vt.TextOptions{}), other.Text(vt.TextOptions{}); a != b {

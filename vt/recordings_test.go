@@ -24,13 +24,13 @@ import (
 // differenceReasons are the reasons why a recording may look different from
 // tmux, and who is right. docs/vt-differences.md explains them.
 var differenceReasons = map[string]string{
-	"links":            "tmux 3.3a knows no links (OSC 8); ours is right",
-	"cleared-screen":   "tmux puts a screen into the history when ED 2 clears it; xterm and the DEC terminals erase it, and so do we",
-	"region-history":   "tmux keeps what a region in the middle of the screen scrolls off; xterm does not, and the spec says never",
+	"links":            "tmux 3.3a does not support links (OSC 8); ours is right",
+	"cleared-screen":   "tmux puts a screen into the history when ED 2 clears it; xterm and DEC terminals erase it, and so do we",
+	"region-history":   "tmux keeps what a region in the middle of the screen scrolls off; xterm does not; ours is right",
 	"erase-at-wrap":    "EL under a pending wrap erases the last column (DEC STD 070, xterm); tmux ignores it",
-	"cluster-limit":    "tmux 3.3a keeps 21 bytes of a joined character and loses the rest; ours is whole",
+	"cluster-limit":    "tmux 3.3a stores 21 bytes of a cluster and loses the rest; ours is complete",
 	"unicode-version":  "tmux 3.3a does not know the characters of Unicode 15 and drops them; ours prints them",
-	"format-character": "ZWSP and WORD JOINER are shown as nothing: we drop them, tmux keeps them in the cell before",
+	"format-character": "ZWSP and WORD JOINER are invisible: we drop them, tmux keeps them in the previous cell",
 }
 
 const differencesFile = "testdata/recordings/differences.txt"

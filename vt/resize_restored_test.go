@@ -22,7 +22,7 @@ func TestResizeRestored(t *testing.T) {
 			t.Fatal(err)
 		}
 		if term.Resize(2, 1) != nil || back.Resize(2, 1) != nil {
-			t.Fatal("it cannot be resized")
+			t.Fatal("resize failed")
 		}
 		if d := diffStates(stateOf(term), stateOf(back)); d != "" {
 			t.Errorf("%q:\n%s", input, d)

@@ -41,7 +41,7 @@ func TestSearchPlaces(t *testing.T) {
 		}
 	}
 	if _, err := term.Search(vt.SearchOptions{Pattern: "(", Regexp: true}); err == nil {
-		t.Error("a wrong expression is no error")
+		t.Error("an invalid expression is not an error")
 	}
 }
 

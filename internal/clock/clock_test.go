@@ -66,6 +66,6 @@ func TestWall(t *testing.T) {
 		t.Errorf("an hour ago is %v", got)
 	}
 	if !c.Wall(time.Time{}).IsZero() {
-		t.Error("no time became one")
+		t.Error("the zero time changed")
 	}
 }

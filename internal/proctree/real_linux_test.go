@@ -148,7 +148,7 @@ func TestGet(t *testing.T) {
 	later := p
 	later.Start++
 	if later.same() || later.Alive() {
-		t.Error("another incarnation is taken for this one")
+		t.Error("another incarnation is mistaken for this one")
 	}
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)

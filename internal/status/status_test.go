@@ -366,7 +366,7 @@ func TestSavedAndLoaded(t *testing.T) {
 	r.pass(1500 * time.Millisecond)
 	r.is("idle")
 	if next.Load([]byte(`{"records":`)) == nil {
-		t.Fatal("half of it was taken for all")
+		t.Fatal("half of it was accepted as complete")
 	}
 }
 

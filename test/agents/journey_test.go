@@ -225,7 +225,7 @@ func (j *journey) asks(step, text, file string) question {
 		j.t.Errorf("status %s", a.Activity)
 	}
 	if _, err := os.Stat(file); err == nil {
-		j.t.Error("the file is there before anybody allowed it")
+		j.t.Error("the file exists before the command was allowed")
 	}
 	return q
 }

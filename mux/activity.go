@@ -18,25 +18,6 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// Activity is what the program of a session is doing; Pending a question that
-// it asks. Finding is what one source of evidence says.
-type (
-	Activity = status.Activity
-	Pending  = status.Pending
-	Finding  = status.Finding
-)
-
-// States of an [Activity].
-const (
-	ActivityIdle    = status.Idle
-	ActivityWorking = status.Working
-	ActivityBlocked = status.Blocked
-	ActivityDone    = status.Done
-	ActivityError   = status.Error
-	ActivityExited  = status.Exited
-	ActivityUnknown = status.Unknown
-)
-
 // While output comes the screen may be half painted: it is looked at after a
 // pause of lookQuiet, and at least every lookEvery.
 const (

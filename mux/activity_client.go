@@ -33,9 +33,3 @@ func (c *Client) Seen(ctx context.Context, name string) error {
 func (c *Client) Respond(ctx context.Context, name string, r RespondRequest) error {
 	return c.call(ctx, "POST", sessionPath(name, "/respond"), r, nil)
 }
-
-// RespondRequest answers a [Pending].
-type RespondRequest struct {
-	ID     string `json:"requestId,omitempty"` // the question's; empty: whatever is asked now
-	Action string `json:"action"`              // the label of an option, whole
-}

@@ -1,34 +1,11 @@
 package mux
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"gascity.dev/gc/mux/api"
 )
-
-// SessionActivity is one session's entry of [Client.Activities]: what its
-// program was doing when its screen was last whole.
-type SessionActivity struct {
-	Name       string    `json:"name"`
-	Activity   Activity  `json:"activity"` // without Sources
-	LastInput  time.Time `json:"lastInput,omitzero"`
-	LastOutput time.Time `json:"lastOutput,omitzero"`
-	Attached   int       `json:"attached"`
-}
-
-// Activities says what the programs of live sessions are doing, in the order of
-// the names; a session that does not run is left out. It never waits for a
-// screen that is being painted: what it was before counts until then.
-func (c *Client) Activities(ctx context.Context, names []string) ([]SessionActivity, error) {
-	var out struct {
-		Sessions []SessionActivity `json:"sessions"`
-	}
-	err := c.call(ctx, "POST", "/v1/activity", map[string][]string{"names": names}, &out)
-	return out.Sessions, err
-}
 
 func (srv *server) handleActivities(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {

@@ -1,29 +1,12 @@
 package mux
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 )
-
-// AliveRequest asks whether a process with one of the names lives in a session.
-type AliveRequest struct {
-	Name  string   `json:"name"`
-	Names []string `json:"names"`
-}
-
-// AliveMany returns those of the sessions in which such a process was seen to
-// live. That another is missing says nothing: ask with [Client.ProcessAlive].
-func (c *Client) AliveMany(ctx context.Context, rs []AliveRequest) ([]string, error) {
-	var out struct {
-		Alive []string `json:"alive"`
-	}
-	err := c.call(ctx, "POST", "/v1/alive", map[string][]AliveRequest{"requests": rs}, &out)
-	return out.Alive, err
-}
 
 func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {

@@ -16,6 +16,9 @@ import (
 	"github.com/coder/websocket"
 )
 
+// errDetachKeys is the cause of an end by the detach keys.
+var errDetachKeys = errors.New("detached")
+
 // ErrLost is wrapped by the error of an attachment whose server went away and
 // did not come back. The session itself is not affected.
 var ErrLost = errors.New("the connection to the mux server was lost")
@@ -108,11 +111,10 @@ type attachSession interface {
 }
 
 const (
-	attachQueue     = 256     // messages to the server that wait
-	attachReadSize  = 4 << 10 // bytes of input read at once
-	attachReconnect = 10 * time.Second
-	keyTimeout      = 50 * time.Millisecond  // of silence that ends an unfinished key
-	leaveTimeout    = 300 * time.Millisecond // for the server to take what was typed before a detach, and the detach
+	attachQueue    = 256                    // messages to the server that wait
+	attachReadSize = 4 << 10                // bytes of input read at once
+	keyTimeout     = 50 * time.Millisecond  // of silence that ends an unfinished key
+	leaveTimeout   = 300 * time.Millisecond // for the server to take what was typed before a detach, and the detach
 )
 
 // attachMessage is one message to the server: input, or the last one.
@@ -229,7 +231,7 @@ func (a *attachment) run(conn *websocket.Conn) (AttachResult, error) {
 	for {
 		end := a.serve(conn)
 		if a.left(end) {
-			a.cancel(errDetached)
+			a.cancel(errDetachKeys)
 		}
 		if end.lost != nil && a.ctx.Err() == nil {
 			if conn, end = a.reconnect(end.lost); conn != nil {
@@ -273,7 +275,7 @@ type ending struct {
 func (a *attachment) result(e ending) (AttachResult, error) {
 	var p *panicError
 	switch {
-	case errors.Is(e.cause, errDetached):
+	case errors.Is(e.cause, errDetachKeys):
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return AttachResult{Reason: AttachDetached, Rest: a.rest}, nil

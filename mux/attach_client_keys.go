@@ -93,14 +93,14 @@ func (a *attachment) leave(rest []byte) {
 	select {
 	case a.messages <- attachMessage{detach: true}:
 	case <-timer.C:
-		a.cancel(errDetached)
+		a.cancel(errDetachKeys)
 		return
 	case <-a.ctx.Done():
 		return
 	}
 	select {
 	case <-timer.C:
-		a.cancel(errDetached)
+		a.cancel(errDetachKeys)
 	case <-a.ctx.Done():
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
+// keyPause is the silence that ends an unfinished key.
+const keyPause = 50 * time.Millisecond
+
 // typed passes a person's input on, and counts it.
 func (c *attachClient) typed(ctx context.Context, p []byte) error {
 	ignored, err := c.pass(ctx, p)
@@ -46,7 +49,7 @@ func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err er
 		}
 	}
 	before := s.in.draft
-	if now.Sub(c.active) > keyTimeout {
+	if now.Sub(c.active) > keyPause {
 		c.scan.Flush(take) // what was pressed before is not the start of this
 	}
 	c.scan.Feed(p, take)

@@ -32,10 +32,10 @@ type Client struct {
 }
 
 // Idle connections of a client. The server closes those that it received a request
-// on after idleConn, new ones after headerTimeout.
+// on after idleConn, new ones after ten seconds.
 const (
 	maxIdle   = 8
-	firstTime = headerTimeout / 2
+	firstTime = 5 * time.Second
 )
 
 // host is the authority of the requests; nothing resolves it.

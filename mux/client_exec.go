@@ -3,10 +3,14 @@ package mux
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
 	"net/url"
 	"time"
 	"unicode/utf8"
 
+	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 )
 
@@ -160,4 +164,68 @@ func (c *Client) deliveries(ctx context.Context, q url.Values) ([]api.Delivery, 
 	}
 	err := c.call(ctx, "GET", "/v1/deliveries?"+q.Encode(), nil, &out)
 	return out.Deliveries, err
+}
+
+// DeliveriesAway lists what is open for owners that have no session here, oldest
+// first: for whoever hosts them elsewhere, or can start them.
+func (c *Client) DeliveriesAway(ctx context.Context) ([]api.Delivery, error) {
+	return c.deliveries(ctx, url.Values{"away": {"true"}})
+}
+
+// ClaimDeliveries takes what is due to an owner that has no session here, in
+// the name of by. It is empty when nothing is due, and when the server tells the
+// owner itself. What was claimed is settled by SettleDeliveries.
+func (c *Client) ClaimDeliveries(ctx context.Context, owner, by string) (Claim, error) {
+	var out Claim
+	err := c.call(ctx, "POST", "/v1/deliveries/claim", map[string]string{"owner": owner, "by": by}, &out)
+	return out, err
+}
+
+// SettleDeliveries says what became of a claim: Delivered, Dead, or Pending for
+// one that was not submitted and is due again later. Idempotent.
+func (c *Client) SettleDeliveries(ctx context.Context, batch string, state process.DeliveryState, detail string) error {
+	return c.across(ctx, func() error {
+		return c.call(ctx, "POST", "/v1/deliveries/settle", map[string]string{"batch": batch, "state": string(state), "detail": detail}, nil)
+	})
+}
+
+// ExecFollow starts a command in the foreground and gives every line of its
+// stream to take: at once, with output as it comes, in Data, and with the end.
+// The command waits while take does not return, when that is 2 MiB behind. An
+// error of take or of ctx leaves it running. No byte is lost or comes twice
+// when the server dies meanwhile.
+func (c *Client) ExecFollow(ctx context.Context, r api.ExecRequest, take func(api.ExecResult) error) error {
+	r.Follow = true
+	w, made := execBody(r)
+	id, cursor := "", uint64(0)
+	return c.across(ctx, func() error {
+		path, body := "/v1/exec", any(w)
+		if id != "" {
+			path, body = processPath(id, "/follow"), map[string]any{"cursor": cursor, "caller": r.Owner}
+		}
+		resp, err := c.send(ctx, "POST", path, body)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		lines := json.NewDecoder(resp.Body)
+		for {
+			var res api.ExecResult
+			if err := lines.Decode(&res); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
+			}
+			res.Existed = res.Existed && !made
+			id, cursor = res.ID, res.Cursor
+			if err := take(res); err != nil {
+				return err
+			}
+			if res.Status.Ended() {
+				_, _ = io.Copy(io.Discard, resp.Body) // the connection serves again
+				return nil
+			}
+		}
+	})
 }

@@ -176,3 +176,31 @@ func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer
 	_, err = io.Copy(w, resp.Body)
 	return err
 }
+
+// Activities says what the programs of live sessions are doing, in the order of
+// the names; a session that does not run is left out. It never waits for a
+// screen that is being painted: what it was before counts until then.
+func (c *Client) Activities(ctx context.Context, names []string) ([]SessionActivity, error) {
+	var out struct {
+		Sessions []SessionActivity `json:"sessions"`
+	}
+	err := c.call(ctx, "POST", "/v1/activity", map[string][]string{"names": names}, &out)
+	return out.Sessions, err
+}
+
+// AliveMany returns those of the sessions in which such a process was seen to
+// live. That another is missing says nothing: ask with [Client.ProcessAlive].
+func (c *Client) AliveMany(ctx context.Context, rs []AliveRequest) ([]string, error) {
+	var out struct {
+		Alive []string `json:"alive"`
+	}
+	err := c.call(ctx, "POST", "/v1/alive", map[string][]AliveRequest{"requests": rs}, &out)
+	return out.Alive, err
+}
+
+// Rename gives a running session another name. Its id, its clients and the
+// messages that wait for it stay. ErrExists when a session of that name runs,
+// ErrExited for one that has ended.
+func (c *Client) Rename(ctx context.Context, name, to string) error {
+	return c.call(ctx, "POST", sessionPath(name, "/rename"), renameRequest{to}, nil)
+}

@@ -81,9 +81,6 @@ type AttachConn struct {
 	ended atomic.Bool // the server closed the connection in order
 }
 
-// sessionHeader tells the id of the session that an attach connection shows.
-const sessionHeader = "Gc-Session-Id"
-
 // maxFrame bounds one message of an attach connection: a full history paint.
 const maxFrame = 64 << 20
 

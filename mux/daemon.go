@@ -2,9 +2,10 @@ package mux
 
 import (
 	"fmt"
-	"gascity.dev/gc/mux/keeper"
 	"log/slog"
 	"os"
+
+	"gascity.dev/gc/mux/keeper"
 )
 
 // IsDaemon reports whether the process was started as a keeper or a server.

@@ -1,46 +1,13 @@
 package mux
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
-
-// Claim is a message about ended commands that its claimer is to type. Batch is
-// "" when there is nothing to type.
-type Claim struct {
-	Batch  string   `json:"batch"`
-	Events []string `json:"events"` // whose tags stand in Text
-	Text   string   `json:"text"`
-}
-
-// DeliveriesAway lists what is open for owners that have no session here, oldest
-// first: for whoever hosts them elsewhere, or can start them.
-func (c *Client) DeliveriesAway(ctx context.Context) ([]api.Delivery, error) {
-	return c.deliveries(ctx, url.Values{"away": {"true"}})
-}
-
-// ClaimDeliveries takes what is due to an owner that has no session here, in
-// the name of by. It is empty when nothing is due, and when the server tells the
-// owner itself. What was claimed is settled by SettleDeliveries.
-func (c *Client) ClaimDeliveries(ctx context.Context, owner, by string) (Claim, error) {
-	var out Claim
-	err := c.call(ctx, "POST", "/v1/deliveries/claim", map[string]string{"owner": owner, "by": by}, &out)
-	return out, err
-}
-
-// SettleDeliveries says what became of a claim: Delivered, Dead, or Pending for
-// one that was not submitted and is due again later. Idempotent.
-func (c *Client) SettleDeliveries(ctx context.Context, batch string, state process.DeliveryState, detail string) error {
-	return c.across(ctx, func() error {
-		return c.call(ctx, "POST", "/v1/deliveries/settle", map[string]string{"batch": batch, "state": string(state), "detail": detail}, nil)
-	})
-}
 
 // hosts reports whether the owner has a session here.
 func (x *execs) hosts(owner string) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 
@@ -103,45 +102,4 @@ func (p *proc) chunk(cursor uint64) (api.ExecResult, error) {
 	}
 	res.Data, res.Cursor, res.Missing, res.Truncated = data, next, missing, missing > 0
 	return res, nil
-}
-
-// ExecFollow starts a command in the foreground and gives every line of its
-// stream to take: at once, with output as it comes, in Data, and with the end.
-// The command waits while take does not return, when that is 2 MiB behind. An
-// error of take or of ctx leaves it running. No byte is lost or comes twice
-// when the server dies meanwhile.
-func (c *Client) ExecFollow(ctx context.Context, r api.ExecRequest, take func(api.ExecResult) error) error {
-	r.Follow = true
-	w, made := execBody(r)
-	id, cursor := "", uint64(0)
-	return c.across(ctx, func() error {
-		path, body := "/v1/exec", any(w)
-		if id != "" {
-			path, body = processPath(id, "/follow"), map[string]any{"cursor": cursor, "caller": r.Owner}
-		}
-		resp, err := c.send(ctx, "POST", path, body)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		lines := json.NewDecoder(resp.Body)
-		for {
-			var res api.ExecResult
-			if err := lines.Decode(&res); err != nil {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
-			}
-			res.Existed = res.Existed && !made
-			id, cursor = res.ID, res.Cursor
-			if err := take(res); err != nil {
-				return err
-			}
-			if res.Status.Ended() {
-				_, _ = io.Copy(io.Discard, resp.Body) // the connection serves again
-				return nil
-			}
-		}
-	})
 }

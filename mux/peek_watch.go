@@ -1,10 +1,7 @@
 package mux
 
 import (
-	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -92,59 +89,4 @@ func (srv *server) allSame(requests []api.PeekRequest) bool {
 		}
 	}
 	return true
-}
-
-// watched is the list that a client's server keeps for it.
-type watched struct {
-	mu       sync.Mutex
-	token    string
-	requests []api.PeekRequest
-	results  []api.PeekResult // none of them has anything new
-}
-
-// of returns the token for exactly these requests; "" when there is none.
-func (w *watched) of(requests []api.PeekRequest) (token string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.token != "" && slices.Equal(w.requests, requests) {
-		return w.token
-	}
-	return ""
-}
-
-// nothing returns the results for a list that has nothing new. ErrTooOld: there is
-// another list by now.
-func (w *watched) nothing(token string) ([]api.PeekResult, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.token != token {
-		return nil, api.ErrTooOld
-	}
-	return slices.Clone(w.results), nil
-}
-
-// keep remembers what a list has a token for.
-func (w *watched) keep(token string, requests []api.PeekRequest, results []api.PeekResult) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.token, w.requests, w.results = token, slices.Clone(requests), slices.Clone(results)
-}
-
-// peekAgain asks for a list by its token. ErrTooOld: the server does not keep it any
-// more, or is an older one, whose results for a token may be ids.
-func (c *Client) peekAgain(ctx context.Context, token string, rs []api.PeekRequest) ([]api.PeekResult, error) {
-	var out struct {
-		peekReply
-		peekUnchanged
-	}
-	err := c.call(ctx, "POST", "/v1/peek", peekList{Watch: token}, &out)
-	switch {
-	case errors.As(err, new(*json.UnmarshalTypeError)):
-		return nil, api.ErrTooOld
-	case err != nil:
-		return nil, err
-	case out.Unchanged:
-		return c.watched.nothing(token)
-	}
-	return out.Results, checkResults(out.Results, rs)
 }

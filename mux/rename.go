@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,13 +8,6 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
-
-// Rename gives a running session another name. Its id, its clients and the
-// messages that wait for it stay. ErrExists when a session of that name runs,
-// ErrExited for one that has ended.
-func (c *Client) Rename(ctx context.Context, name, to string) error {
-	return c.call(ctx, "POST", sessionPath(name, "/rename"), renameRequest{to}, nil)
-}
 
 type renameRequest struct {
 	Name string `json:"name"`

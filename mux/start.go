@@ -178,18 +178,6 @@ func waitGone(ctx context.Context, p api.Paths, keeper, server int) error {
 	return f.Close()
 }
 
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // wakeServer asks the server whose pid stands in the lock file to make its
 // socket again. Nothing but a server of this user's for this directory gets the
 // signal.

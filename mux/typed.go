@@ -24,10 +24,6 @@ const (
 	typedMarks = 64 // clients that are remembered; those before are forgotten
 )
 
-// typedHeader tells a client that connects how many of its bytes were taken, and
-// how many of the last of these may be lost.
-const typedHeader = "Gc-Typed"
-
 // typedMark is how far the input of one client came.
 type typedMark struct {
 	id   uint64 // of the client; 0: a free place

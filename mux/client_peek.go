@@ -1,0 +1,106 @@
+package mux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gascity.dev/gc/mux/api"
+)
+
+// watched is the list that a client's server keeps for it.
+type watched struct {
+	mu       sync.Mutex
+	token    string
+	requests []api.PeekRequest
+	results  []api.PeekResult // none of them has anything new
+}
+
+// peekAgain asks for a list by its token. ErrTooOld: the server does not keep it any
+// more, or is an older one, whose results for a token may be ids.
+func (c *Client) peekAgain(ctx context.Context, token string, rs []api.PeekRequest) ([]api.PeekResult, error) {
+	var out struct {
+		peekReply
+		peekUnchanged
+	}
+	err := c.call(ctx, "POST", "/v1/peek", peekList{Watch: token}, &out)
+	switch {
+	case errors.As(err, new(*json.UnmarshalTypeError)):
+		return nil, api.ErrTooOld
+	case err != nil:
+		return nil, err
+	case out.Unchanged:
+		return c.watched.nothing(token)
+	}
+	return out.Results, checkResults(out.Results, rs)
+}
+
+// Peek returns what a session shows; an exited one answers while it is kept.
+func (c *Client) Peek(ctx context.Context, r api.PeekRequest) (api.PeekResult, error) {
+	var out api.PeekResult
+	err := c.call(ctx, "POST", sessionPath(r.Name, "/peek"), r, &out)
+	return out, err
+}
+
+// PeekMany answers up to 4096 requests at once, in their order. A session that does
+// not exist has Error set; the call itself fails only when the server does. A list
+// in which nothing changed since IfRevision is remembered by the server: asking for
+// it again costs the least.
+func (c *Client) PeekMany(ctx context.Context, rs []api.PeekRequest) ([]api.PeekResult, error) {
+	if token := c.watched.of(rs); token != "" {
+		if out, err := c.peekAgain(ctx, token, rs); !errors.Is(err, api.ErrTooOld) {
+			return out, err
+		}
+	}
+	keep := slices.ContainsFunc(rs, func(r api.PeekRequest) bool { return r.IfRevision != 0 })
+	var out peekReply
+	if err := c.call(ctx, "POST", "/v1/peek", peekList{Requests: rs, Keep: keep}, &out); err != nil {
+		return nil, err
+	}
+	if err := checkResults(out.Results, rs); err != nil {
+		return nil, err
+	}
+	if out.Watch != "" {
+		c.watched.keep(out.Watch, rs, out.Results)
+	}
+	return out.Results, nil
+}
+
+// checkResults returns an error unless there is one result for each request.
+func checkResults(out []api.PeekResult, rs []api.PeekRequest) error {
+	if len(out) != len(rs) {
+		return fmt.Errorf("%w: %d results for %d requests", api.ErrUnreachable, len(out), len(rs))
+	}
+	return nil
+}
+
+// keep remembers what a list has a token for.
+func (w *watched) keep(token string, requests []api.PeekRequest, results []api.PeekResult) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.token, w.requests, w.results = token, slices.Clone(requests), slices.Clone(results)
+}
+
+// nothing returns the results for a list that has nothing new. ErrTooOld: there is
+// another list by now.
+func (w *watched) nothing(token string) ([]api.PeekResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.token != token {
+		return nil, api.ErrTooOld
+	}
+	return slices.Clone(w.results), nil
+}
+
+// of returns the token for exactly these requests; "" when there is none.
+func (w *watched) of(requests []api.PeekRequest) (token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.token != "" && slices.Equal(w.requests, requests) {
+		return w.token
+	}
+	return ""
+}

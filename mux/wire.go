@@ -1,0 +1,86 @@
+package mux
+
+import (
+	"time"
+
+	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/mux/api"
+)
+
+// Activity is what the program of a session is doing; Pending a question that
+// it asks. Finding is what one source of evidence says.
+type (
+	Activity = status.Activity
+	Pending  = status.Pending
+	Finding  = status.Finding
+)
+
+// States of an [Activity].
+const (
+	ActivityIdle    = status.Idle
+	ActivityWorking = status.Working
+	ActivityBlocked = status.Blocked
+	ActivityDone    = status.Done
+	ActivityError   = status.Error
+	ActivityExited  = status.Exited
+	ActivityUnknown = status.Unknown
+)
+
+// SessionActivity is one session's entry of [Client.Activities]: what its
+// program was doing when its screen was last whole.
+type SessionActivity struct {
+	Name       string    `json:"name"`
+	Activity   Activity  `json:"activity"` // without Sources
+	LastInput  time.Time `json:"lastInput,omitzero"`
+	LastOutput time.Time `json:"lastOutput,omitzero"`
+	Attached   int       `json:"attached"`
+}
+
+// AliveRequest asks whether a process with one of the names lives in a session.
+type AliveRequest struct {
+	Name  string   `json:"name"`
+	Names []string `json:"names"`
+}
+
+// RespondRequest answers a [Pending].
+type RespondRequest struct {
+	ID     string `json:"requestId,omitempty"` // the question's; empty: whatever is asked now
+	Action string `json:"action"`              // the label of an option, whole
+}
+
+// Claim is a message about ended commands that its claimer is to type. Batch is
+// "" when there is nothing to type.
+type Claim struct {
+	Batch  string   `json:"batch"`
+	Events []string `json:"events"` // whose tags stand in Text
+	Text   string   `json:"text"`
+}
+
+// peekList is the body of a request for many.
+type peekList struct {
+	Requests []api.PeekRequest `json:"requests,omitempty"`
+	Keep     bool              `json:"keep,omitempty"`
+	Watch    string            `json:"watch,omitempty"` // the token of a list, instead of Requests
+}
+
+// peekReply is the reply to a peekList.
+type peekReply struct {
+	Results []api.PeekResult `json:"results"`
+	Watch   string           `json:"watch,omitempty"`
+}
+
+// peekUnchanged is the reply to a token for a list that has nothing new.
+type peekUnchanged struct {
+	Unchanged bool `json:"unchanged"`
+}
+
+// typedHeader tells a client that connects how many of its bytes were taken, and
+// how many of the last of these may be lost.
+const typedHeader = "Gc-Typed"
+
+// sessionHeader tells the id of the session that an attach connection shows.
+const sessionHeader = "Gc-Session-Id"
+
+// reconnectWithin is how long an attached client tries to reach a new server, which
+// keeps the sizes of sessions for it so long.
+const reconnectWithin = 10 * time.Second

@@ -15,6 +15,7 @@ import (
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/vt"
 )
 
@@ -194,7 +195,7 @@ func (s *session) currentActivity(ctx context.Context) (Activity, error) {
 		if ok {
 			return a, nil
 		}
-		if err := sleep(ctx, d); err != nil {
+		if err := sys.Sleep(ctx, d); err != nil {
 			return Activity{}, err
 		}
 	}

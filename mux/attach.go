@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
@@ -227,7 +228,7 @@ func (c *attachClient) write(ctx context.Context) error {
 			}
 		}
 		if m.pause > 0 {
-			if err := sleep(ctx, m.pause); err != nil {
+			if err := sys.Sleep(ctx, m.pause); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/transport"
 )
 
@@ -250,7 +251,7 @@ func (c *Client) awaitGone(ctx context.Context) error {
 			return nil // nobody who could say more
 		}
 		c.conns.CloseIdleConnections()
-		if err := sleep(ctx, relistStep); err != nil {
+		if err := sys.Sleep(ctx, relistStep); err != nil {
 			return err
 		}
 	}
@@ -284,7 +285,7 @@ func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 			}
 			return nil
 		}
-		if err := sleep(ctx, relistStep); err != nil {
+		if err := sys.Sleep(ctx, relistStep); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -94,7 +95,7 @@ func (c *Client) across(ctx context.Context, f func() error) error {
 		if time.Since(reached) > acrossLimit || cuts > acrossCuts {
 			return err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sys.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

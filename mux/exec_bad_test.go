@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // soaking reports whether the long forms are wanted.
@@ -104,7 +105,7 @@ func TestExecKeepsTheNewest(t *testing.T) {
 			}
 			break
 		}
-		if err := sleep(t.Context(), acrossStep); err != nil {
+		if err := sys.Sleep(t.Context(), acrossStep); err != nil {
 			t.Fatal(err)
 		}
 	}

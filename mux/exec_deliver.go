@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/store"
 	"gascity.dev/gc/vt"
 )
@@ -49,7 +50,7 @@ func (x *execs) run() {
 		t := time.NewTimer(next)
 		select {
 		case <-x.kick:
-			_ = sleep(ctx, wakeGather)
+			_ = sys.Sleep(ctx, wakeGather)
 		case <-t.C:
 		case <-ctx.Done():
 		}

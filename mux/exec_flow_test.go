@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // counting is a command whose output is far beyond the ring: the numbers up to
@@ -87,7 +88,7 @@ func awaitHeld(t *testing.T, c *Client, id string) uint64 {
 		if same == 20 {
 			return last
 		}
-		if err := sleep(t.Context(), 10*time.Millisecond); err != nil {
+		if err := sys.Sleep(t.Context(), 10*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +167,7 @@ func TestExecFollowLeft(t *testing.T) {
 		if s, err := c.Get(t.Context(), id); err != nil || time.Since(s.LastOutput) > 1500*time.Millisecond {
 			break
 		}
-		if err := sleep(t.Context(), 10*time.Millisecond); err != nil {
+		if err := sys.Sleep(t.Context(), 10*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}

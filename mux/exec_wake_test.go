@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // dieAt makes a server end at a step: the file "fault" in its state directory
@@ -93,7 +94,7 @@ func awaitDeliveries(t testing.TB, c *Client, want process.DeliveryState, ids ..
 				d, _ := c.Deliveries(t.Context(), "", "")
 				t.Fatalf("%s is %q, want %q: %+v; deliveries %+v\nowner:\n%s", id, r.Delivery, want, r, d, screen(t, c, "owner"))
 			}
-			if err := sleep(t.Context(), 10*time.Millisecond); err != nil {
+			if err := sys.Sleep(t.Context(), 10*time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -203,7 +204,7 @@ func awaitGone(t testing.TB, path string) {
 		if time.Now().After(end) {
 			t.Fatal("the server did not come to the step")
 		}
-		if err := sleep(t.Context(), time.Millisecond); err != nil {
+		if err := sys.Sleep(t.Context(), time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -272,7 +273,7 @@ func TestExecRandomKills(t *testing.T) {
 			}
 		}
 		for range 4 {
-			if err := sleep(t.Context(), time.Duration(rnd.IntN(700))*time.Millisecond); err != nil {
+			if err := sys.Sleep(t.Context(), time.Duration(rnd.IntN(700))*time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
 			if rnd.IntN(3) > 0 {

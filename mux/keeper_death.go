@@ -51,7 +51,7 @@ func (srv *server) keeperLost() {
 				return
 			}
 			slog.Warn("cannot start a new keeper", "error", err)
-			if sleep(ctx, pause) != nil {
+			if sys.Sleep(ctx, pause) != nil {
 				return
 			}
 		}

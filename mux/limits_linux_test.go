@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -167,7 +168,7 @@ func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		for unix.Access(dir, unix.F_OK) == nil {
-			if err := sleep(ctx, time.Millisecond); err != nil {
+			if err := sys.Sleep(ctx, time.Millisecond); err != nil {
 				t.Fatalf("%s stays: %v", dir, err)
 			}
 		}

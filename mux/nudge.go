@@ -370,7 +370,7 @@ func waitChange(ctx context.Context, change <-chan struct{}, d time.Duration) er
 	select {
 	case <-change:
 		// A program that writes without end must not keep this one busy.
-		return sleep(ctx, time.Millisecond)
+		return sys.Sleep(ctx, time.Millisecond)
 	case <-t.C:
 		return nil
 	case <-ctx.Done():

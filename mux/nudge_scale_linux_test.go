@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -193,7 +194,7 @@ func killEverySoOften(ctx context.Context, t *testing.T, p api.Paths, n int) {
 	c := dial(t, p)
 	for range n {
 		// Servers that all end at once would make the keeper pause.
-		if sleep(ctx, time.Duration(300+rand.IntN(1500))*time.Millisecond) != nil {
+		if sys.Sleep(ctx, time.Duration(300+rand.IntN(1500))*time.Millisecond) != nil {
 			return
 		}
 		st, err := c.Status(ctx)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,7 +45,7 @@ func TestQueueOnAFullDisk(t *testing.T) {
 	}
 	out := startReceiver(t, c, "q", "paste")
 	log, used := fileSize(t, p.Log()), cpuTime(t, st.Server.PID)
-	_ = sleep(t.Context(), 3*time.Second) // for which nothing is to happen
+	_ = sys.Sleep(t.Context(), 3*time.Second) // for which nothing is to happen
 	if grown := fileSize(t, p.Log()) - log; grown > 4096 {
 		t.Errorf("the log grew by %d bytes", grown)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // awaitQueue waits until the message has the state; the queue has no waiter of
@@ -31,7 +32,7 @@ func awaitQueue(t *testing.T, c *Client, id, state string) api.QueueItem {
 			}
 			t.Fatalf("message %s does not become %s: %.2000s", id, state, fmt.Sprintf("%+v", items))
 		}
-		_ = sleep(t.Context(), 10*time.Millisecond)
+		_ = sys.Sleep(t.Context(), 10*time.Millisecond)
 	}
 }
 
@@ -164,7 +165,7 @@ func TestBlockedMessageIsTriedAgain(t *testing.T) {
 		if items[0].State == api.QueueWaiting {
 			break
 		}
-		_ = sleep(t.Context(), 10*time.Millisecond)
+		_ = sys.Sleep(t.Context(), 10*time.Millisecond)
 	}
 	killServer(t, c)
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {

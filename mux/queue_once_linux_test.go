@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // lines reads a file that may not be there yet.
@@ -34,7 +35,7 @@ func awaitLine(t *testing.T, path, line string) {
 				return
 			}
 		}
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+		if err := sys.Sleep(ctx, 5*time.Millisecond); err != nil {
 			t.Fatalf("%q is not in %s: %q", line, path, lines(t, path))
 		}
 	}
@@ -146,7 +147,7 @@ func TestRefusedMessageIsTriedAgain(t *testing.T) {
 			t.Fatal(items, err)
 		}
 		it = items[0]
-		_ = sleep(t.Context(), 10*time.Millisecond)
+		_ = sys.Sleep(t.Context(), 10*time.Millisecond)
 	}
 	if it.Receipt == nil || it.Receipt.State != api.Refused || !strings.Contains(it.Detail, "cooked lines") {
 		t.Fatalf("%+v, receipt %+v", it, it.Receipt)

@@ -105,7 +105,7 @@ func locateLocked(ctx context.Context, p api.Paths, d statedir.Dir, absent func(
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("%w: a process holds %s, but nobody listens at %s", api.ErrUnreachable, p.Lock(), p.Socket)
 		}
-		if err := sleep(ctx, relistStep); err != nil {
+		if err := sys.Sleep(ctx, relistStep); err != nil {
 			return nil, err
 		}
 	}

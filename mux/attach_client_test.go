@@ -310,11 +310,11 @@ func TestAttachSignals(t *testing.T) {
 func TestAttachSignalBeforeAnswer(t *testing.T) {
 	// One that comes too early, or after the end, must not be this process's end.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM)
-	client, server := net.Pipe()
-	defer server.Close()
-	go io.Copy(io.Discard, server)
+	near, far := net.Pipe()
+	defer far.Close()
+	go io.Copy(io.Discard, far)
 	p := newPerson(t)
-	r := attachPerson(p, NewClient(func(context.Context) (net.Conn, error) { return client, nil }), "demo", nil)
+	r := attachPerson(p, NewClient(func(context.Context) (net.Conn, error) { return near, nil }), "demo", nil)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for waiting := true; waiting; {

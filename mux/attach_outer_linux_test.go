@@ -29,7 +29,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	p.sees(outerQuestions)
 	p.shows("ready")
 	p.types("\x1b]10;rgb:1111/2222/3333\x1b\\\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
-	c.awaitOuter(t, func() bool {
+	awaitOuter(t, c, func() bool {
 		p.types(size)
 		p.shows("E[6;")
 		return p.has("]10;rgb:1111/2222/3333") && p.has("]11;rgb:fdfd/f6f6/e3e3") && p.has("E[6;25;12t")
@@ -37,7 +37,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	killServer(t, c)
 	waitClients(t, c, 1)
 	p.forget()
-	c.awaitOuter(t, func() bool {
+	awaitOuter(t, c, func() bool {
 		p.types(size)
 		return p.has("]11;rgb:fdfd/f6f6/e3e3")
 	})
@@ -47,7 +47,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 }
 
 // awaitOuter waits until is says yes, which asks the program each time.
-func (c *Client) awaitOuter(t *testing.T, is func() bool) {
+func awaitOuter(t *testing.T, c *Client, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); {
 		if time.Now().After(end) {

@@ -9,10 +9,6 @@ import (
 	"gascity.dev/gc/store"
 )
 
-type renameRequest struct {
-	Name string `json:"name"`
-}
-
 func (srv *server) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in renameRequest
 	if err := readJSON(w, r, &in); err != nil {

@@ -84,3 +84,7 @@ const sessionHeader = "Gc-Session-Id"
 // reconnectWithin is how long an attached client tries to reach a new server, which
 // keeps the sizes of sessions for it so long.
 const reconnectWithin = 10 * time.Second
+
+type renameRequest struct {
+	Name string `json:"name"`
+}

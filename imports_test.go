@@ -49,7 +49,7 @@ var arrows = map[string][]string{
 	"mux/internal/trim":      {},
 	"mux/internal/slack":     {},
 	"mux/internal/sys":       {"mux/api", "internal/proctree"},
-	"mux/api":                {"mux/keys", "vt", "internal/rule", "internal/process"},
+	"mux/api":                {"mux/keys", "vt", "internal/rule", "internal/process", "internal/status"},
 	"mux/internal/transport": {},
 
 	"internal/status":  {"vt", "internal/rule"},

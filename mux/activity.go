@@ -30,7 +30,7 @@ const (
 // that tells something, or the first who asks.
 type activity struct {
 	status.Detector
-	last   Activity
+	last   api.Activity
 	again  time.Time // last may be another one from then on; zero: only by output
 	output uint64    // s.out and the screen's revision when it was made
 	screen uint64
@@ -112,7 +112,7 @@ func (s *session) recoverActivity() {
 // detect says what the program is doing. ok is false while the screen is being
 // painted: then, or when a result may change by itself, it is worth asking
 // again after d (0: only after a change). mu is held.
-func (s *session) detect() (a Activity, ok bool, d time.Duration) {
+func (s *session) detect() (a api.Activity, ok bool, d time.Duration) {
 	now := s.srv.clock.Now()
 	doing := s.detector()
 	fresh := !doing.at.IsZero() && doing.output == s.out && doing.screen == s.term.Revision() && s.exit == nil && (doing.again.IsZero() || now.Before(doing.again))
@@ -122,7 +122,7 @@ func (s *session) detect() (a Activity, ok bool, d time.Duration) {
 		}
 		quiet, every := unixTime(s.lastOut).Add(lookQuiet), doing.news.Add(lookEvery)
 		if s.exit == nil && now.Before(quiet) && now.Before(every) {
-			return Activity{}, false, min(quiet.Sub(now), every.Sub(now))
+			return api.Activity{}, false, min(quiet.Sub(now), every.Sub(now))
 		}
 		doing.last, doing.again = doing.Detect(s.screen(), s.facts(), now)
 		doing.output, doing.screen, doing.at, doing.news = s.out, s.term.Revision(), now, time.Time{}
@@ -187,7 +187,7 @@ func exitLine(e *api.Exit) string {
 
 // currentActivity waits until the screen is whole, at most lookEvery, and says
 // what the program is doing.
-func (s *session) currentActivity(ctx context.Context) (Activity, error) {
+func (s *session) currentActivity(ctx context.Context) (api.Activity, error) {
 	for {
 		s.mu.Lock()
 		a, ok, d := s.detect()
@@ -196,14 +196,14 @@ func (s *session) currentActivity(ctx context.Context) (Activity, error) {
 			return a, nil
 		}
 		if err := sys.Sleep(ctx, d); err != nil {
-			return Activity{}, err
+			return api.Activity{}, err
 		}
 	}
 }
 
 // awaitActivity looks at what the program is doing at every change until ok, or
 // its end.
-func (s *session) awaitActivity(ctx context.Context, ok func(Activity) bool) error {
+func (s *session) awaitActivity(ctx context.Context, ok func(api.Activity) bool) error {
 	for {
 		s.mu.Lock()
 		a, whole, d := s.detect()
@@ -249,7 +249,7 @@ const paintsWithin = time.Second
 
 // asked is what the program is doing. If it has just said that it asks, its
 // question's options are waited for: agents say so before they paint it.
-func (s *session) asked(ctx context.Context) (Activity, error) {
+func (s *session) asked(ctx context.Context) (api.Activity, error) {
 	a, err := s.currentActivity(ctx)
 	if err != nil || a.Pending == nil || len(a.Pending.Options) > 0 || a.Source == status.FromDialog {
 		return a, err
@@ -258,7 +258,7 @@ func (s *session) asked(ctx context.Context) (Activity, error) {
 	if left <= 0 {
 		return a, nil
 	}
-	err = s.awaitQuestion(ctx, left, func(q *Pending) bool { return q == nil || len(q.Options) > 0 })
+	err = s.awaitQuestion(ctx, left, func(q *api.Pending) bool { return q == nil || len(q.Options) > 0 })
 	if err != nil && ctx.Err() != nil {
 		return a, err
 	}

@@ -1,20 +1,23 @@
 package mux
 
-import "context"
+import (
+	"context"
+	"gascity.dev/gc/mux/api"
+)
 
 // Activity says what the program of a session is doing, from evidence only;
 // without any it is ActivityUnknown. It answers within 250 ms of output.
 // ErrNotFound without a session.
-func (c *Client) Activity(ctx context.Context, name string) (Activity, error) {
-	var out Activity
+func (c *Client) Activity(ctx context.Context, name string) (api.Activity, error) {
+	var out api.Activity
 	err := c.call(ctx, "GET", sessionPath(name, "/activity"), nil, &out)
 	return out, err
 }
 
 // Question is Activity, but waits up to a second for the options of a question
 // that the program has just said it asks.
-func (c *Client) Question(ctx context.Context, name string) (Activity, error) {
-	var out Activity
+func (c *Client) Question(ctx context.Context, name string) (api.Activity, error) {
+	var out api.Activity
 	err := c.call(ctx, "GET", sessionPath(name, "/activity?question=1"), nil, &out)
 	return out, err
 }
@@ -30,6 +33,6 @@ func (c *Client) Seen(ctx context.Context, name string) error {
 // selected one, and the question is seen to be gone. ErrQuestion: nothing was
 // confirmed, as another question stands, or none, or it has no such option, or
 // its selection did not follow the keys.
-func (c *Client) Respond(ctx context.Context, name string, r RespondRequest) error {
+func (c *Client) Respond(ctx context.Context, name string, r api.RespondRequest) error {
 	return c.call(ctx, "POST", sessionPath(name, "/respond"), r, nil)
 }

@@ -17,7 +17,7 @@ func (srv *server) handleActivities(w http.ResponseWriter, r *http.Request) (any
 	if len(in.Names) > maxPeeks {
 		return nil, fmt.Errorf("%w: %d sessions, at most %d", api.ErrTooLarge, len(in.Names), maxPeeks)
 	}
-	list := make([]SessionActivity, 0, len(in.Names))
+	list := make([]api.SessionActivity, 0, len(in.Names))
 	for _, name := range in.Names {
 		srv.mu.Lock()
 		s := srv.live[name]
@@ -26,11 +26,11 @@ func (srv *server) handleActivities(w http.ResponseWriter, r *http.Request) (any
 			list = append(list, s.brief(name))
 		}
 	}
-	return map[string][]SessionActivity{"sessions": list}, nil
+	return map[string][]api.SessionActivity{"sessions": list}, nil
 }
 
 // brief is the session's entry of a list.
-func (s *session) brief(name string) SessionActivity {
+func (s *session) brief(name string) api.SessionActivity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, whole, _ := s.detect()
@@ -38,10 +38,10 @@ func (s *session) brief(name string) SessionActivity {
 		a = s.doing.last
 	}
 	if a.State == "" {
-		a.State = ActivityUnknown
+		a.State = api.ActivityUnknown
 	}
 	a.Sources = nil
-	return SessionActivity{
+	return api.SessionActivity{
 		Name: name, Activity: a, Attached: len(s.clients), LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)),
 	}
 }

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"gascity.dev/gc/mux/api"
 	"testing"
 	"time"
 )
@@ -23,7 +24,7 @@ func TestActivitiesOfManySessions(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for i, want := range []struct{ name, state string }{
-		{"silent", ActivityUnknown}, {"works", ActivityWorking}, {"asks", ActivityBlocked},
+		{"silent", api.ActivityUnknown}, {"works", api.ActivityWorking}, {"asks", api.ActivityBlocked},
 	} {
 		if a := list[i]; a.Name != want.name || a.Activity.State != want.state || a.LastOutput.Before(began) {
 			t.Errorf("%+v, want %v", a, want)

@@ -24,7 +24,7 @@ func say(oscs ...string) string {
 	return b.String()
 }
 
-func doingNow(t testing.TB, c *Client, name string) Activity {
+func doingNow(t testing.TB, c *Client, name string) api.Activity {
 	t.Helper()
 	a, err := c.Activity(t.Context(), name)
 	if err != nil {
@@ -40,17 +40,17 @@ func TestActivityOfWhatProgramsSay(t *testing.T) {
 	for name, x := range map[string]struct {
 		command, state, kind, source string
 	}{
-		"silent":  {"", ActivityUnknown, "", ""},
-		"idle":    {say("7501;state=idle:app=demo"), ActivityIdle, "", "osc7501"},
-		"works":   {say("7501;state=working", "133;A"+"\\033\\\\\\033]7501;state=working"), ActivityWorking, "", "osc7501"},
-		"asks":    {say("7501;state=blocked:kind=permission:msg=" + msg), ActivityBlocked, "permission", "osc7501"},
-		"prompt":  {say("133;A") + "printf done; read x; ", ActivityIdle, "", "prompt"},
-		"dropped": {say("7501;state=working", "133;A") + "printf done; read x; ", ActivityIdle, "", "prompt"},
-		"noshell": {say("133;A", "133;B", "133;C"), ActivityUnknown, "", ""},
-		"busy":    {say("9;4;3"), ActivityWorking, "", "progress"},
-		"reset":   {say("7501;state=idle") + "printf '\\033c'; ", ActivityUnknown, "", ""},
-		"menu":    {`printf 'Remove it?\n\342\235\257 1. Yes\n  2. No\n'; ` + say("7501;state=working"), ActivityBlocked, "permission", "dialog"},
-		"letter":  {`printf 'Go on? [y/N] '; `, ActivityBlocked, "question", "dialog"},
+		"silent":  {"", api.ActivityUnknown, "", ""},
+		"idle":    {say("7501;state=idle:app=demo"), api.ActivityIdle, "", "osc7501"},
+		"works":   {say("7501;state=working", "133;A"+"\\033\\\\\\033]7501;state=working"), api.ActivityWorking, "", "osc7501"},
+		"asks":    {say("7501;state=blocked:kind=permission:msg=" + msg), api.ActivityBlocked, "permission", "osc7501"},
+		"prompt":  {say("133;A") + "printf done; read x; ", api.ActivityIdle, "", "prompt"},
+		"dropped": {say("7501;state=working", "133;A") + "printf done; read x; ", api.ActivityIdle, "", "prompt"},
+		"noshell": {say("133;A", "133;B", "133;C"), api.ActivityUnknown, "", ""},
+		"busy":    {say("9;4;3"), api.ActivityWorking, "", "progress"},
+		"reset":   {say("7501;state=idle") + "printf '\\033c'; ", api.ActivityUnknown, "", ""},
+		"menu":    {`printf 'Remove it?\n\342\235\257 1. Yes\n  2. No\n'; ` + say("7501;state=working"), api.ActivityBlocked, "permission", "dialog"},
+		"letter":  {`printf 'Go on? [y/N] '; `, api.ActivityBlocked, "question", "dialog"},
 	} {
 		if name != "letter" {
 			x.command += "echo; printf done; "
@@ -87,7 +87,7 @@ func TestActivitySurvivesTheServer(t *testing.T) {
 		t.Fatal(r, err)
 	}
 	after := doingNow(t, c, "a")
-	if after.State != ActivityBlocked || after.Kind != "auth" || !after.Since.Equal(before.Since) {
+	if after.State != api.ActivityBlocked || after.Kind != "auth" || !after.Since.Equal(before.Since) {
 		t.Fatalf("%+v, before %+v", after, before)
 	}
 }
@@ -127,7 +127,7 @@ func TestIdleWait(t *testing.T) {
 	}
 	f.Close()
 	awaitExit(t, c, "a")
-	if a := doingNow(t, c, "a"); a.State != ActivityExited || a.Source != "process" {
+	if a := doingNow(t, c, "a"); a.State != api.ActivityExited || a.Source != "process" {
 		t.Fatalf("%+v", a)
 	}
 }
@@ -153,7 +153,7 @@ func TestRespond(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	ctx := t.Context()
-	start := func(name, mode string) Pending {
+	start := func(name, mode string) api.Pending {
 		t.Helper()
 		_, err := c.Create(ctx, api.CreateRequest{Name: name, Argv: []string{os.Args[0]}, Env: append([]string{menuVar + "=" + mode}, testEnv...)})
 		if err != nil {
@@ -169,7 +169,7 @@ func TestRespond(t *testing.T) {
 	if p.Kind != "permission" || len(p.Options) != 3 || p.Marked != "No" || p.Prompt != "Remove the folder?" || p.Context == p.Prompt {
 		t.Fatalf("%+v", p)
 	}
-	for _, r := range []RespondRequest{{ID: "other", Action: "No"}, {ID: p.ID, Action: "Perhaps"}, {ID: p.ID, Action: "Ye"}} {
+	for _, r := range []api.RespondRequest{{ID: "other", Action: "No"}, {ID: p.ID, Action: "Perhaps"}, {ID: p.ID, Action: "Ye"}} {
 		if err := c.Respond(ctx, "good", r); !errors.Is(err, api.ErrQuestion) {
 			t.Fatalf("%+v: %v", r, err)
 		}
@@ -177,16 +177,16 @@ func TestRespond(t *testing.T) {
 	if strings.Contains(screen(t, c, "good"), "key") {
 		t.Fatalf("keys were typed:\n%s", screen(t, c, "good"))
 	}
-	if err := c.Respond(ctx, "good", RespondRequest{ID: p.ID, Action: "Yes, always"}); err != nil {
+	if err := c.Respond(ctx, "good", api.RespondRequest{ID: p.ID, Action: "Yes, always"}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, c, "good", "^chose Yes, always$")
-	if err := c.Respond(ctx, "good", RespondRequest{Action: "No"}); !errors.Is(err, api.ErrQuestion) {
+	if err := c.Respond(ctx, "good", api.RespondRequest{Action: "No"}); !errors.Is(err, api.ErrQuestion) {
 		t.Fatal(err)
 	}
 
 	start("deaf", "deaf")
-	if err := c.Respond(ctx, "deaf", RespondRequest{Action: "Yes"}); !errors.Is(err, api.ErrQuestion) {
+	if err := c.Respond(ctx, "deaf", api.RespondRequest{Action: "Yes"}); !errors.Is(err, api.ErrQuestion) {
 		t.Fatal(err)
 	}
 	if s := screen(t, c, "deaf"); !strings.Contains(s, "Remove the folder?") || strings.Contains(s, "chose") {

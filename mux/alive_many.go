@@ -10,7 +10,7 @@ import (
 
 func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
-		Requests []AliveRequest `json:"requests"`
+		Requests []api.AliveRequest `json:"requests"`
 	}
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"gascity.dev/gc/mux/api"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -15,8 +16,8 @@ func TestAliveOfManySessions(t *testing.T) {
 	create(t, c, "other", "echo done; read x")
 	await(t, c, "child", "^done")
 	await(t, c, "other", "^done")
-	ask := []AliveRequest{
-		{"leader", []string{"sleep"}}, {"child", []string{"vim", "sleep"}}, {"other", []string{"sleep"}}, {"nobody", []string{"sleep"}},
+	ask := []api.AliveRequest{
+		{Name: "leader", Names: []string{"sleep"}}, {Name: "child", Names: []string{"vim", "sleep"}}, {Name: "other", Names: []string{"sleep"}}, {Name: "nobody", Names: []string{"sleep"}},
 	}
 	var seen []string
 	for len(seen) < 2 { // a fork becomes a sleep a moment later

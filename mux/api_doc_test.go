@@ -55,7 +55,7 @@ func TestAPIDocFields(t *testing.T) {
 		"## Screen":                            {api.PeekRequest{}, api.PeekResult{}},
 		"### POST /v1/sessions/{name}/nudge":   {api.NudgeRequest{}, api.Receipt{}},
 		"### POST /v1/sessions/{name}/wait":    {api.WaitRequest{}, api.Condition{}, api.WaitResult{}},
-		"### POST /v1/sessions/{name}/respond": {RespondRequest{}},
+		"### POST /v1/sessions/{name}/respond": {api.RespondRequest{}},
 		"### POST /v1/queue":                   {api.QueueRequest{}, api.QueueItem{}},
 		"## Background commands":               {api.ExecRequest{}, api.ExecResult{}, api.PollRequest{}, api.LogRequest{}, api.LogResult{}, api.LogLine{}, api.WriteRequest{}},
 		"### GET /v1/events":                   {api.Event{}},

@@ -292,7 +292,7 @@ func (a *attachment) show(r io.Reader, buf []byte) (ending, bool) {
 func (a *attachment) reconnect(lost error) (*websocket.Conn, ending) {
 	limit := a.o.Reconnect
 	if limit == 0 {
-		limit = reconnectWithin
+		limit = api.ReconnectWithin
 	}
 	if limit < 0 {
 		return nil, ending{lost: lost}

@@ -140,7 +140,7 @@ func (s *fakeServer) attach(w http.ResponseWriter, r *http.Request) {
 	if s.reply(w) {
 		return
 	}
-	w.Header().Set(sessionHeader, s.info.ID)
+	w.Header().Set(api.SessionHeader, s.info.ID)
 	ws, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		s.t.Error(err)

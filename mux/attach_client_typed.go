@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"gascity.dev/gc/mux/api"
 	"github.com/coder/websocket"
 )
 
@@ -21,7 +22,7 @@ type typedSoFar struct {
 }
 
 func readTyped(h http.Header) (t typedSoFar) {
-	n, _ := fmt.Sscanf(h.Get(typedHeader), "%d %d", &t.taken, &t.lost)
+	n, _ := fmt.Sscanf(h.Get(api.TypedHeader), "%d %d", &t.taken, &t.lost)
 	t.known = n == 2
 	return t
 }

@@ -175,8 +175,8 @@ func (c *Client) DeliveriesAway(ctx context.Context) ([]api.Delivery, error) {
 // ClaimDeliveries takes what is due to an owner that has no session here, in
 // the name of by. It is empty when nothing is due, and when the server tells the
 // owner itself. What was claimed is settled by SettleDeliveries.
-func (c *Client) ClaimDeliveries(ctx context.Context, owner, by string) (Claim, error) {
-	var out Claim
+func (c *Client) ClaimDeliveries(ctx context.Context, owner, by string) (api.Claim, error) {
+	var out api.Claim
 	err := c.call(ctx, "POST", "/v1/deliveries/claim", map[string]string{"owner": owner, "by": by}, &out)
 	return out, err
 }

@@ -23,10 +23,10 @@ type watched struct {
 // more, or is an older one, whose results for a token may be ids.
 func (c *Client) peekAgain(ctx context.Context, token string, rs []api.PeekRequest) ([]api.PeekResult, error) {
 	var out struct {
-		peekReply
-		peekUnchanged
+		api.PeekReply
+		api.PeekUnchanged
 	}
-	err := c.call(ctx, "POST", "/v1/peek", peekList{Watch: token}, &out)
+	err := c.call(ctx, "POST", "/v1/peek", api.PeekList{Watch: token}, &out)
 	switch {
 	case errors.As(err, new(*json.UnmarshalTypeError)):
 		return nil, api.ErrTooOld
@@ -56,8 +56,8 @@ func (c *Client) PeekMany(ctx context.Context, rs []api.PeekRequest) ([]api.Peek
 		}
 	}
 	keep := slices.ContainsFunc(rs, func(r api.PeekRequest) bool { return r.IfRevision != 0 })
-	var out peekReply
-	if err := c.call(ctx, "POST", "/v1/peek", peekList{Requests: rs, Keep: keep}, &out); err != nil {
+	var out api.PeekReply
+	if err := c.call(ctx, "POST", "/v1/peek", api.PeekList{Requests: rs, Keep: keep}, &out); err != nil {
 		return nil, err
 	}
 	if err := checkResults(out.Results, rs); err != nil {

@@ -181,9 +181,9 @@ func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer
 // Activities says what the programs of live sessions are doing, in the order of
 // the names; a session that does not run is left out. It never waits for a
 // screen that is being painted: what it was before counts until then.
-func (c *Client) Activities(ctx context.Context, names []string) ([]SessionActivity, error) {
+func (c *Client) Activities(ctx context.Context, names []string) ([]api.SessionActivity, error) {
 	var out struct {
-		Sessions []SessionActivity `json:"sessions"`
+		Sessions []api.SessionActivity `json:"sessions"`
 	}
 	err := c.call(ctx, "POST", "/v1/activity", map[string][]string{"names": names}, &out)
 	return out.Sessions, err
@@ -191,11 +191,11 @@ func (c *Client) Activities(ctx context.Context, names []string) ([]SessionActiv
 
 // AliveMany returns those of the sessions in which such a process was seen to
 // live. That another is missing says nothing: ask with [Client.ProcessAlive].
-func (c *Client) AliveMany(ctx context.Context, rs []AliveRequest) ([]string, error) {
+func (c *Client) AliveMany(ctx context.Context, rs []api.AliveRequest) ([]string, error) {
 	var out struct {
 		Alive []string `json:"alive"`
 	}
-	err := c.call(ctx, "POST", "/v1/alive", map[string][]AliveRequest{"requests": rs}, &out)
+	err := c.call(ctx, "POST", "/v1/alive", map[string][]api.AliveRequest{"requests": rs}, &out)
 	return out.Alive, err
 }
 
@@ -203,5 +203,5 @@ func (c *Client) AliveMany(ctx context.Context, rs []AliveRequest) ([]string, er
 // messages that wait for it stay. ErrExists when a session of that name runs,
 // ErrExited for one that has ended.
 func (c *Client) Rename(ctx context.Context, name, to string) error {
-	return c.call(ctx, "POST", sessionPath(name, "/rename"), renameRequest{to}, nil)
+	return c.call(ctx, "POST", sessionPath(name, "/rename"), api.RenameRequest{Name: to}, nil)
 }

@@ -129,7 +129,7 @@ func (c *Client) attach(ctx context.Context, r api.AttachRequest, meanwhile func
 		return nil, unreachable(err)
 	}
 	ws.SetReadLimit(maxFrame)
-	return &AttachConn{ws: ws, id: resp.Header.Get(sessionHeader), typed: readTyped(resp.Header)}, nil
+	return &AttachConn{ws: ws, id: resp.Header.Get(api.SessionHeader), typed: readTyped(resp.Header)}, nil
 }
 
 // Read returns the next message: a control message, or terminal bytes. io.EOF

@@ -48,27 +48,27 @@ func TestDoneUntilALook(t *testing.T) {
 			t.Fatalf("%+v, want %s", a, want)
 		}
 	}
-	is(ActivityDone)
+	is(api.ActivityDone)
 	if _, err := c.Peek(ctx, api.PeekRequest{Name: "demo"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Activities(ctx, []string{"demo"}); err != nil {
 		t.Fatal(err)
 	}
-	is(ActivityDone)
+	is(api.ActivityDone)
 	if err := c.Seen(ctx, "demo"); err != nil {
 		t.Fatal(err)
 	}
-	is(ActivityIdle)
+	is(api.ActivityIdle)
 	if err := c.Keys(ctx, "demo", []string{"Enter"}, false); err != nil {
 		t.Fatal(err)
 	}
 	await(t, c, "demo", "^again")
-	is(ActivityDone)
+	is(api.ActivityDone)
 	p := newPerson(t)
 	r := attachPerson(p, c, "demo", nil)
 	p.shows("again")
-	is(ActivityIdle)
+	is(api.ActivityIdle)
 	p.types("\x02d")
 	r.want(AttachDetached)
 }

@@ -37,7 +37,7 @@ func (x *execs) handleClaim(w http.ResponseWriter, r *http.Request) (any, error)
 		return nil, fmt.Errorf("%w: a claim names the owner, and whose it is", api.ErrRequest)
 	}
 	if !x.reserve(in.Owner) { // it is being told
-		return Claim{}, nil
+		return api.Claim{}, nil
 	}
 	defer func() {
 		x.release(in.Owner)
@@ -46,13 +46,13 @@ func (x *execs) handleClaim(w http.ResponseWriter, r *http.Request) (any, error)
 		}
 	}()
 	if x.hosts(in.Owner) {
-		return Claim{}, nil
+		return api.Claim{}, nil
 	}
 	batch, events, text := x.take("away", in.Owner, in.By)
 	if len(events) == 0 {
-		return Claim{}, nil
+		return api.Claim{}, nil
 	}
-	return Claim{Batch: batch, Events: events, Text: text}, nil
+	return api.Claim{Batch: batch, Events: events, Text: text}, nil
 }
 
 // reserve makes the caller the only one who tells an owner; false when somebody

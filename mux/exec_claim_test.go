@@ -25,9 +25,9 @@ func TestExecClaim(t *testing.T) {
 		}
 		return list
 	}
-	claim := func() Claim {
+	claim := func() api.Claim {
 		t.Helper()
-		var got Claim
+		var got api.Claim
 		err := c.across(ctx, func() (err error) { got, err = c.ClaimDeliveries(ctx, "owner", "city"); return err })
 		if err != nil {
 			t.Fatal(err)

@@ -380,7 +380,7 @@ func (x *execs) awaitIdle(ctx context.Context, s *session) bool {
 		if err != nil {
 			return false
 		}
-		if a.State != ActivityWorking && a.State != ActivityBlocked {
+		if a.State != api.ActivityWorking && a.State != api.ActivityBlocked {
 			return true
 		}
 		if !s.pause(ctx, wakeWorking) {

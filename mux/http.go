@@ -421,7 +421,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 			t.header(w.Header())
 		}
 	}
-	w.Header().Set(sessionHeader, s.rec.ID) // so that a client need not ask before
+	w.Header().Set(api.SessionHeader, s.rec.ID) // so that a client need not ask before
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // no browser reaches this socket; its peer's uid was checked
 		CompressionMode:    websocket.CompressionDisabled,

@@ -179,7 +179,7 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 }
 
 // blockedBy is what a program waits with that says itself that it does.
-func blockedBy(a Activity) string {
+func blockedBy(a api.Activity) string {
 	if a.Pending != nil && a.Pending.Prompt != "" {
 		return a.Pending.Prompt
 	}

@@ -16,7 +16,7 @@ func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 }
 
 func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in peekList
+	var in api.PeekList
 	err := readJSON(w, r, &in)
 	if err != nil {
 		return nil, err
@@ -29,10 +29,10 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 			return nil, err
 		}
 		if len(in.Requests) == 0 {
-			return peekUnchanged{true}, nil
+			return api.PeekUnchanged{Unchanged: true}, nil
 		}
 	}
-	out := peekReply{Results: make([]api.PeekResult, len(in.Requests))}
+	out := api.PeekReply{Results: make([]api.PeekResult, len(in.Requests))}
 	for i, one := range in.Requests {
 		out.Results[i] = srv.peekOne(one)
 	}

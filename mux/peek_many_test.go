@@ -92,7 +92,7 @@ func TestPeekManyRequests(t *testing.T) {
 		`{"short":true,"requests":[` + one + `,` + one + `]}`:              2, // of an older client
 		`{"requests":[` + strings.Repeat(one+",", maxPeeks-1) + one + `]}`: maxPeeks,
 	} {
-		var out peekReply
+		var out api.PeekReply
 		if err := post(t, c, "/v1/peek", request, &out); err != nil || out.Results == nil || len(out.Results) != want {
 			t.Errorf("%.80s: %+v, %v", request, out, err)
 		}

@@ -129,7 +129,7 @@ func (d *deliveries) settle(it api.QueueItem, rec api.Receipt) {
 func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *api.QueueItem) bool {
 	for {
 		a, err := s.currentActivity(ctx)
-		if err != nil || a.State == ActivityExited {
+		if err != nil || a.State == api.ActivityExited {
 			return false
 		}
 		if a.TakesMessages() {
@@ -141,7 +141,7 @@ func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *api.QueueIte
 				return false
 			}
 		}
-		err = s.awaitActivity(ctx, func(now Activity) bool { return now.State != a.State || now.Evidence != a.Evidence })
+		err = s.awaitActivity(ctx, func(now api.Activity) bool { return now.State != a.State || now.Evidence != a.Evidence })
 		if err != nil {
 			return false
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func (srv *server) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in renameRequest
+	var in api.RenameRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in RespondRequest
+	var in api.RespondRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, err
 
 // respond selects an option of the question that stands and confirms it.
 // Nothing else is typed meanwhile: it holds the input lock.
-func (s *session) respond(ctx context.Context, r RespondRequest) error {
+func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 	if err := s.lockInput(ctx); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *session) respond(ctx context.Context, r RespondRequest) error {
 			return err
 		}
 		// A menu that is being painted again is gone, or another one, for a moment.
-		if err := s.awaitQuestion(ctx, respondMove, func(q *Pending) bool {
+		if err := s.awaitQuestion(ctx, respondMove, func(q *api.Pending) bool {
 			return q != nil && q.ID == now.ID && q.Selected >= 0 && q.Selected != now.Selected
 		}); err != nil {
 			return s.notMoved(ctx, now, err)
@@ -82,7 +82,7 @@ func (s *session) respond(ctx context.Context, r RespondRequest) error {
 }
 
 // notMoved says why a key did not move the selection from where it was.
-func (s *session) notMoved(ctx context.Context, was *Pending, err error) error {
+func (s *session) notMoved(ctx context.Context, was *api.Pending, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *session) notMoved(ctx context.Context, was *Pending, err error) error {
 }
 
 // pick finds the option that is meant: exactly one.
-func pick(p *Pending, action string) (int, error) {
+func pick(p *api.Pending, action string) (int, error) {
 	if len(p.Options) == 0 {
 		return -1, fmt.Errorf("%w: %q shows no options to choose from", api.ErrQuestion, p.Prompt)
 	}
@@ -109,12 +109,12 @@ func pick(p *Pending, action string) (int, error) {
 }
 
 // question is what the session asks now.
-func (s *session) question(ctx context.Context) (*Pending, error) {
+func (s *session) question(ctx context.Context) (*api.Pending, error) {
 	a, err := s.currentActivity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if a.State == ActivityExited {
+	if a.State == api.ActivityExited {
 		return nil, api.ErrExited
 	}
 	if a.Pending == nil {
@@ -124,11 +124,11 @@ func (s *session) question(ctx context.Context) (*Pending, error) {
 }
 
 // confirm presses Enter, once, and waits until the question is gone.
-func (s *session) confirm(ctx context.Context, p *Pending) error {
+func (s *session) confirm(ctx context.Context, p *api.Pending) error {
 	if err := s.press(ctx, "Enter"); err != nil {
 		return err
 	}
-	err := s.awaitQuestion(ctx, respondGone, func(q *Pending) bool { return q == nil || q.ID != p.ID })
+	err := s.awaitQuestion(ctx, respondGone, func(q *api.Pending) bool { return q == nil || q.ID != p.ID })
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("%w: it still stands after Enter", api.ErrQuestion)
 	}
@@ -145,8 +145,8 @@ func (s *session) press(ctx context.Context, key string) error {
 }
 
 // awaitQuestion waits until what is asked is ok, at most for limit.
-func (s *session) awaitQuestion(ctx context.Context, limit time.Duration, ok func(*Pending) bool) error {
+func (s *session) awaitQuestion(ctx context.Context, limit time.Duration, ok func(*api.Pending) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return s.awaitActivity(ctx, func(a Activity) bool { return ok(a.Pending) })
+	return s.awaitActivity(ctx, func(a api.Activity) bool { return ok(a.Pending) })
 }

@@ -1,6 +1,9 @@
 package mux
 
-import "testing"
+import (
+	"gascity.dev/gc/mux/api"
+	"testing"
+)
 
 func TestPickWantsOneOption(t *testing.T) {
 	for _, c := range []struct {
@@ -16,7 +19,7 @@ func TestPickWantsOneOption(t *testing.T) {
 		{[]string{"Yes"}, "Y", -1},
 		{nil, "Yes", -1},
 	} {
-		got, err := pick(&Pending{Options: c.options}, c.action)
+		got, err := pick(&api.Pending{Options: c.options}, c.action)
 		if got != c.want || (err == nil) != (c.want >= 0) {
 			t.Errorf("%q of %q: %d, %v", c.action, c.options, got, err)
 		}

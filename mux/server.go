@@ -213,7 +213,7 @@ func (srv *server) serve() {
 	srv.work.Go(srv.watchState)
 	rest := time.AfterFunc(trim.AfterStart, trim.Memory)
 	defer rest.Stop()
-	gone := time.AfterFunc(reconnectWithin, srv.forgetSizes)
+	gone := time.AfterFunc(api.ReconnectWithin, srv.forgetSizes)
 	defer gone.Stop()
 	<-srv.done
 	srv.close()

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/api"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -161,7 +162,7 @@ func (t *typist) note() {
 // header tells the client.
 func (t *typist) header(h http.Header) {
 	if t != nil {
-		h.Set(typedHeader, fmt.Sprintf("%d %d", t.next, t.next-t.done))
+		h.Set(api.TypedHeader, fmt.Sprintf("%d %d", t.next, t.next-t.done))
 	}
 }
 

@@ -50,16 +50,16 @@ func compileConditions(cs []api.Condition) ([]condition, error) {
 // waitBegan is what a wait compares with.
 type waitBegan struct {
 	bells uint64
-	doing *Activity // nil before the first answer
+	doing *api.Activity // nil before the first answer
 }
 
 // other reports whether a is not what the program was doing when the wait began.
-func (w *waitBegan) other(a Activity) bool {
+func (w *waitBegan) other(a api.Activity) bool {
 	if w.doing == nil {
 		w.doing = &a
 		return false
 	}
-	question := func(a Activity) string {
+	question := func(a api.Activity) string {
 		if a.Pending == nil {
 			return ""
 		}
@@ -140,8 +140,8 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 			again(left)
 		case c.Idle || c.Blocked || c.Done || c.Status:
 			a, ok, d := s.detect()
-			held = ok && (c.Idle && a.TakesMessages() || c.Blocked && a.State == ActivityBlocked ||
-				c.Done && a.State == ActivityDone || c.Status && began.other(a))
+			held = ok && (c.Idle && a.TakesMessages() || c.Blocked && a.State == api.ActivityBlocked ||
+				c.Done && a.State == api.ActivityDone || c.Status && began.other(a))
 			again(d)
 		default:
 			held = s.holds(c, began.bells)

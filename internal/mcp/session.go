@@ -173,7 +173,7 @@ type respondInput struct {
 
 func (s *server) respond(ctx context.Context, _ *mcp.CallToolRequest, in respondInput) (*mcp.CallToolResult, done, error) {
 	err := s.changing(ctx, in.Name, func(c *mux.Client) error {
-		return c.Respond(ctx, in.Name, mux.RespondRequest{Action: in.Action})
+		return c.Respond(ctx, in.Name, api.RespondRequest{Action: in.Action})
 	})
 	return nil, done{err == nil}, err
 }

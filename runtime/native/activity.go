@@ -39,7 +39,7 @@ func (p *Provider) Seen(ctx context.Context, name string) error {
 }
 
 // activityOf converts an activity, without its sources.
-func activityOf(a mux.Activity) runtime.Activity {
+func activityOf(a api.Activity) runtime.Activity {
 	return runtime.Activity{
 		State: a.State, Kind: a.Kind, Source: a.Source, Evidence: a.Evidence, Since: a.Since, Pending: interaction(a.Pending),
 	}
@@ -47,7 +47,7 @@ func activityOf(a mux.Activity) runtime.Activity {
 
 // Activities implements runtime.ManyActivities.
 func (p *Provider) Activities(ctx context.Context, names []string) (map[string]runtime.SessionActivity, error) {
-	var list []mux.SessionActivity
+	var list []api.SessionActivity
 	err := p.query(ctx, func(c *mux.Client) (err error) {
 		list, err = c.Activities(ctx, names)
 		return err
@@ -66,7 +66,7 @@ func (p *Provider) Activities(ctx context.Context, names []string) (map[string]r
 	return out, nil
 }
 
-func (p *Provider) activity(ctx context.Context, name string, ask func(*mux.Client, context.Context, string) (mux.Activity, error)) (a mux.Activity, err error) {
+func (p *Provider) activity(ctx context.Context, name string, ask func(*mux.Client, context.Context, string) (api.Activity, error)) (a api.Activity, err error) {
 	info, err := p.get(ctx, name)
 	if err != nil {
 		return a, err
@@ -79,7 +79,7 @@ func (p *Provider) activity(ctx context.Context, name string, ask func(*mux.Clie
 }
 
 // interaction converts a question.
-func interaction(q *mux.Pending) *runtime.Interaction {
+func interaction(q *api.Pending) *runtime.Interaction {
 	if q == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func interaction(q *mux.Pending) *runtime.Interaction {
 // Pending implements runtime.InteractionProvider.
 func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interaction, error) {
 	a, err := p.activity(ctx, name, (*mux.Client).Question)
-	if err == nil && a.State == mux.ActivityExited {
+	if err == nil && a.State == api.ActivityExited {
 		err = runtime.ErrSessionNotFound
 	}
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) e
 	}
 	info, err := p.live(ctx, name)
 	if err == nil {
-		r := mux.RespondRequest{ID: a.RequestID, Action: a.Action}
+		r := api.RespondRequest{ID: a.RequestID, Action: a.Action}
 		err = p.send(ctx, func(c *mux.Client) error { return c.Respond(ctx, info.ID, r) })
 	}
 	if errors.Is(err, api.ErrExited) {
@@ -126,9 +126,9 @@ func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) e
 
 // SeenAlive implements runtime.ManyProcesses.
 func (p *Provider) SeenAlive(ctx context.Context, names map[string][]string) ([]string, error) {
-	rs := make([]mux.AliveRequest, 0, len(names))
+	rs := make([]api.AliveRequest, 0, len(names))
 	for name, list := range names {
-		rs = append(rs, mux.AliveRequest{Name: name, Names: list})
+		rs = append(rs, api.AliveRequest{Name: name, Names: list})
 	}
 	var alive []string
 	err := p.query(ctx, func(c *mux.Client) (err error) {

@@ -100,7 +100,7 @@ func (w *world) detect(c *mux.Client, d detected) time.Duration {
 		}
 	}
 	show(d.works)
-	for a := (mux.Activity{}); a.State != mux.ActivityWorking; {
+	for a := (api.Activity{}); a.State != api.ActivityWorking; {
 		var err error
 		if a, err = c.Activity(ctx, "painter"); err != nil {
 			w.b.Fatal(err)

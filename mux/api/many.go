@@ -1,10 +1,9 @@
-package mux
+package api
 
 import (
 	"time"
 
 	"gascity.dev/gc/internal/status"
-	"gascity.dev/gc/mux/api"
 )
 
 // Activity is what the program of a session is doing; Pending a question that
@@ -56,35 +55,35 @@ type Claim struct {
 	Text   string   `json:"text"`
 }
 
-// peekList is the body of a request for many.
-type peekList struct {
-	Requests []api.PeekRequest `json:"requests,omitempty"`
-	Keep     bool              `json:"keep,omitempty"`
-	Watch    string            `json:"watch,omitempty"` // the token of a list, instead of Requests
+// PeekList is the body of a request for many.
+type PeekList struct {
+	Requests []PeekRequest `json:"requests,omitempty"`
+	Keep     bool          `json:"keep,omitempty"`
+	Watch    string        `json:"watch,omitempty"` // the token of a list, instead of Requests
 }
 
-// peekReply is the reply to a peekList.
-type peekReply struct {
-	Results []api.PeekResult `json:"results"`
-	Watch   string           `json:"watch,omitempty"`
+// PeekReply is the reply to a PeekList.
+type PeekReply struct {
+	Results []PeekResult `json:"results"`
+	Watch   string       `json:"watch,omitempty"`
 }
 
-// peekUnchanged is the reply to a token for a list that has nothing new.
-type peekUnchanged struct {
+// PeekUnchanged is the reply to a token for a list that has nothing new.
+type PeekUnchanged struct {
 	Unchanged bool `json:"unchanged"`
 }
 
-// typedHeader tells a client that connects how many of its bytes were taken, and
+// TypedHeader tells a client that connects how many of its bytes were taken, and
 // how many of the last of these may be lost.
-const typedHeader = "Gc-Typed"
+const TypedHeader = "Gc-Typed"
 
-// sessionHeader tells the id of the session that an attach connection shows.
-const sessionHeader = "Gc-Session-Id"
+// SessionHeader tells the id of the session that an attach connection shows.
+const SessionHeader = "Gc-Session-Id"
 
-// reconnectWithin is how long an attached client tries to reach a new server, which
+// ReconnectWithin is how long an attached client tries to reach a new server, which
 // keeps the sizes of sessions for it so long.
-const reconnectWithin = 10 * time.Second
+const ReconnectWithin = 10 * time.Second
 
-type renameRequest struct {
+type RenameRequest struct {
 	Name string `json:"name"`
 }

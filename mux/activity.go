@@ -233,7 +233,7 @@ func (s *session) awaitActivity(ctx context.Context, ok func(api.Activity) bool)
 // dialog is what stands on the screen for somebody to answer, or a line that
 // may belong to it. mu is held.
 func (s *session) dialog() (rule.Found, bool) {
-	return status.SightOf(s.screen(), s.rec.Ready).Find(s.srv.dialogs)
+	return status.DialogViewOf(s.screen(), s.rec.Ready).Find(s.srv.dialogs)
 }
 
 func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {

@@ -51,7 +51,7 @@ func (s *session) standing(print string) bool {
 	if found, ok := s.dialog(); ok && len(found.Options) > 0 {
 		return false // in place of the composer
 	}
-	draft, ok := status.SightOf(s.screen(), s.rec.Ready).Draft()
+	draft, ok := status.DialogViewOf(s.screen(), s.rec.Ready).Draft()
 	return ok && strings.Contains(squeeze(draft), print)
 }
 

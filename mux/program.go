@@ -81,12 +81,12 @@ func workDir(dir, home string) (string, error) {
 func sessionEnv(env []string, id string, keep bool) []string {
 	mark := proctree.SessionVar
 	if keep && lookupEnv(env, proctree.SessionVar) != "" {
-		mark = proctree.MarkVar
+		mark = proctree.MarkerVar
 	}
 	out := make([]string, 0, len(env)+3)
 	for _, kv := range env {
 		key, _, ok := strings.Cut(kv, "=")
-		if !ok || key == "" || key == "TERM" || key == "COLORTERM" || key == mark || key == proctree.MarkVar {
+		if !ok || key == "" || key == "TERM" || key == "COLORTERM" || key == mark || key == proctree.MarkerVar {
 			continue
 		}
 		out = append(out, kv)

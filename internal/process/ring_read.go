@@ -332,10 +332,3 @@ func (r *Ring) Read(offset uint64, limit int) (data []byte, next, missing uint64
 	}
 	return data, offset + uint64(len(data)), offset - asked, nil
 }
-
-// Err is why the disk last took no output, nil when it always did.
-func (r *Ring) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
-}

@@ -198,16 +198,6 @@ func (Store) Records(tx *store.Tx) ([]Record, error) {
 // Event returns the event of an end.
 func (Store) Event(tx *store.Tx, id string) (Event, bool, error) { return events.Get(tx, id) }
 
-// Events returns the events of all ends that are kept.
-func (Store) Events(tx *store.Tx) ([]Event, error) {
-	var out []Event
-	err := events.Each(tx, "", func(_ string, e Event) error {
-		out = append(out, e)
-		return nil
-	})
-	return out, err
-}
-
 // Remove forgets a command with its event and delivery; ErrRunning before its
 // end. A delivery that was not made yet is never made.
 func (Store) Remove(tx *store.Tx, id string) error {

@@ -30,7 +30,7 @@ func TestMarkedDuringExec(t *testing.T) {
 	}
 	known := 0
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
-		is, sure := marked(p, map[string]bool{"in-exec": true})
+		is, sure := hasMarker(p, map[string]bool{"in-exec": true})
 		env, reported, err := EnvironOf(p)
 		if sure && !is || err != nil || reported && env[SessionVar] != "in-exec" {
 			t.Fatalf("marked: %t, %t; environment: %v, %t, %v", is, sure, env, reported, err)

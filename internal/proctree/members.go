@@ -4,8 +4,8 @@ package proctree
 // those that left its tree and its terminal.
 const SessionVar = "GC_SESSION_ID"
 
-// MarkVar is used instead if SessionVar holds another program's id.
-const MarkVar = "GC_MUX_MARK"
+// MarkerVar is used instead if SessionVar holds another program's id.
+const MarkerVar = "GC_MUX_MARK"
 
 // Tree identifies a process tree even after parts of it have ended.
 type Tree struct {
@@ -17,7 +17,7 @@ type Tree struct {
 	RootStart uint64
 	// SID is a session whose processes are members; 0 for none.
 	SID int
-	// ID is the value of SessionVar or MarkVar that makes a process a member;
+	// ID is the value of SessionVar or MarkerVar that makes a process a member;
 	// "" for none.
 	ID string
 }
@@ -30,7 +30,7 @@ func (t Tree) Members() ([]Proc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.members(all, marked), nil
+	return t.members(all, hasMarker), nil
 }
 
 // Scanner returns Members for repeated use, as in Kill: it reads the
@@ -38,9 +38,11 @@ func (t Tree) Members() ([]Proc, error) {
 // not safe for concurrent use.
 func (t Tree) Scanner() func() ([]Proc, error) { return Forest{t}.Scanner() }
 
-func (t Tree) members(all []Proc, marked markedFunc) []Proc { return Forest{t}.members(all, marked) }
+func (t Tree) members(all []Proc, hasMarker markerFunc) []Proc {
+	return Forest{t}.members(all, hasMarker)
+}
 
-// Forest is a set of trees that one scan of the process table lists.
+// Forest is a set of trees listed by one scan of the process table.
 type Forest []Tree
 
 // Scanner is Tree.Scanner for all trees together.
@@ -49,7 +51,7 @@ func (f Forest) Scanner() func() ([]Proc, error) {
 	cached := func(p Proc, ids map[string]bool) (is, known bool) {
 		is, known = cache[key{p.PID, p.Start}]
 		if !known {
-			if is, known = marked(p, ids); known {
+			if is, known = hasMarker(p, ids); known {
 				cache[key{p.PID, p.Start}] = is
 			}
 		}
@@ -64,11 +66,11 @@ func (f Forest) Scanner() func() ([]Proc, error) {
 	}
 }
 
-// markedFunc reports whether a process's environment has one of the ids.
-type markedFunc = func(p Proc, ids map[string]bool) (is, known bool)
+// markerFunc reports whether a process's environment has one of the ids.
+type markerFunc = func(p Proc, ids map[string]bool) (is, known bool)
 
 // members selects from a table.
-func (f Forest) members(all []Proc, marked markedFunc) []Proc {
+func (f Forest) members(all []Proc, hasMarker markerFunc) []Proc {
 	roots, sessions := make(map[int]bool, len(f)), make(map[int]bool, len(f))
 	ids := make(map[string]bool, len(f))
 	for _, t := range f {
@@ -82,13 +84,13 @@ func (f Forest) members(all []Proc, marked markedFunc) []Proc {
 	for _, p := range all {
 		in[p.PID] = roots[p.PID] && !reused[p.PID] || sessions[p.SID] && !reused[p.SID]
 		if !in[p.PID] && len(ids) > 0 && !p.Zombie() {
-			in[p.PID], _ = marked(p, ids)
+			in[p.PID], _ = hasMarker(p, ids)
 		}
 	}
 	return withDescendants(all, in)
 }
 
-// reused are the numbers of roots and sessions that now belong to processes
+// reused returns the pids of roots and sessions that now belong to processes
 // younger than the root.
 func (f Forest) reused(all []Proc) map[int]bool {
 	starts := make(map[int]uint64, len(f))

@@ -109,11 +109,11 @@ func environOf(p Proc) (map[string]string, bool, error) {
 	return env, true, err
 }
 
-func marked(p Proc, ids map[string]bool) (is, known bool) {
+func hasMarker(p Proc, ids map[string]bool) (is, known bool) {
 	_, _, env, err := procArgs(p.PID)
 	return err == nil && slices.ContainsFunc(env, func(kv string) bool {
 		name, value, _ := strings.Cut(kv, "=")
-		return (name == SessionVar || name == MarkVar) && ids[value]
+		return (name == SessionVar || name == MarkerVar) && ids[value]
 	}), true
 }
 

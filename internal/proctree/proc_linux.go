@@ -183,10 +183,10 @@ func environBounds(pid int) (start, end uint64, err error) {
 	return start, end, err
 }
 
-// marked reports whether a process was started with one of the marker ids; known is
+// hasMarker reports whether a process was started with one of the marker ids; known is
 // false if that cannot be determined yet. A process whose environment is not
 // readable is not marked.
-func marked(p Proc, ids map[string]bool) (is, known bool) {
+func hasMarker(p Proc, ids map[string]bool) (is, known bool) {
 	data, known, err := stableEnviron(p)
 	if err != nil || !known {
 		return false, known
@@ -195,7 +195,7 @@ func marked(p Proc, ids map[string]bool) (is, known bool) {
 		var kv []byte
 		kv, data, _ = bytes.Cut(data, []byte{0})
 		name, value, _ := bytes.Cut(kv, []byte{'='})
-		if (string(name) == SessionVar || string(name) == MarkVar) && ids[string(value)] {
+		if (string(name) == SessionVar || string(name) == MarkerVar) && ids[string(value)] {
 			return true, true
 		}
 	}

@@ -31,7 +31,7 @@ var (
 // horizontal finds a menu whose options are side by side, one of them with a
 // sign, in brackets or on its own background. Its keys are explained, or its
 // options are for and against, below a question.
-func (s Sight) horizontal(rows []row) (Found, bool) {
+func (s DialogView) horizontal(rows []row) (Found, bool) {
 	for _, at := range s.tail(rows) {
 		options := s.across(at)
 		if len(options) < 2 || len(options) > maxAcross {
@@ -52,7 +52,7 @@ func (s Sight) horizontal(rows []row) (Found, bool) {
 }
 
 // across parses a line as options side by side, at most one of them marked.
-func (s Sight) across(at int) []Option {
+func (s DialogView) across(at int) []Option {
 	line := s.Lines[at]
 	blank := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(frames+"▌", r) {
@@ -99,7 +99,7 @@ func (s Sight) across(at int) []Option {
 
 // oddShade returns the option with its own background; of two, the one whose
 // background is not the line's last.
-func (s Sight) oddShade(options []Option) int {
+func (s DialogView) oddShade(options []Option) int {
 	if s.Shade == nil || len(options) < 2 {
 		return -1
 	}
@@ -126,7 +126,7 @@ func bracketed(label string) (string, bool) {
 
 // boxes finds a menu of stacked frames, each with a label and its description;
 // the selected one ends with an arrow, and the keys are explained.
-func (s Sight) boxes(rows []row) (Found, bool) {
+func (s DialogView) boxes(rows []row) (Found, bool) {
 	var options []Option
 	for i := 1; i < len(rows); i++ {
 		top := strings.TrimSpace(s.Lines[i-1])

@@ -58,7 +58,7 @@ func TestDraft(t *testing.T) {
 		"two lines":    {"╭────────╮\n│ > one  │\n│   two  │\n╰────────╯\nstatus", "one\n  two", true},
 		"not in sight": {"$ make\nall good", "", false},
 	} {
-		s := TextSight(c.screen)
+		s := TextView(c.screen)
 		s.Ready = "> "
 		if got, ok := s.Draft(); ok != c.ok || strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(c.want, " ", "") {
 			t.Errorf("%s: %q, %v", name, got, ok)

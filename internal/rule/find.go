@@ -38,10 +38,10 @@ const tailRows = 8
 
 // Find returns the dialog on the live screen: the first row of the table that
 // matches, or else an unknown menu. Pass the screen's text, never scrollback.
-func Find(screen string, table []Dialog) (Found, bool) { return TextSight(screen).Find(table) }
+func Find(screen string, table []Dialog) (Found, bool) { return TextView(screen).Find(table) }
 
 // Find returns the dialog in sight; see the function [Find].
-func (s Sight) Find(table []Dialog) (Found, bool) {
+func (s DialogView) Find(table []Dialog) (Found, bool) {
 	f := flatten(s.Lines)
 	found, ok := Found{}, false
 	for _, d := range table {
@@ -75,7 +75,7 @@ func (d Dialog) answered(f flat) bool {
 	return ok
 }
 
-func (d Dialog) find(s Sight, f flat) (Found, bool) {
+func (d Dialog) find(s DialogView, f flat) (Found, bool) {
 	lines := s.Lines
 	if _, _, ok := f.last(d.Detect); !ok {
 		return Found{}, false

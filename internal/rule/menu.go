@@ -21,7 +21,7 @@ func hinted(rows []row, at int) bool {
 }
 
 // asked reports whether the paragraph right above a row is a question.
-func (s Sight) asked(rows []row, at int) bool {
+func (s DialogView) asked(rows []row, at int) bool {
 	last := textAbove(rows, at)
 	if last < 0 || slices.ContainsFunc(rows[last:at], func(r row) bool { return r.edge }) {
 		return false
@@ -47,7 +47,7 @@ func lastRune(s string) string {
 
 // findUnknown looks for a menu of any kind, or for the line that explains a
 // menu's keys: then Options is empty.
-func (s Sight) findUnknown() (Found, bool) {
+func (s DialogView) findUnknown() (Found, bool) {
 	rows := s.rows()
 	for _, find := range []func([]row) (Found, bool){s.marked, s.horizontal, s.shaded, s.boxes} {
 		if found, ok := find(rows); ok {
@@ -64,7 +64,7 @@ func (s Sight) findUnknown() (Found, bool) {
 }
 
 // tail returns the last rows with text, bottom up.
-func (s Sight) tail(rows []row) (out []int) {
+func (s DialogView) tail(rows []row) (out []int) {
 	for i := len(rows) - 1; i >= 0 && len(out) < tailRows; i-- {
 		if cleanLine(s.Lines[i]) != "" {
 			out = append(out, i)
@@ -75,7 +75,7 @@ func (s Sight) tail(rows []row) (out []int) {
 
 // open makes a menu of options if it can be open: at the bottom of the screen,
 // and not above a composer.
-func (s Sight) open(options []Option) (Found, bool) {
+func (s DialogView) open(options []Option) (Found, bool) {
 	if len(options) < 2 || !nearBottom(s.Lines, options) || s.composerBelow(options[len(options)-1].Row) {
 		return Found{}, false
 	}
@@ -89,7 +89,7 @@ func (s Sight) open(options []Option) (Found, bool) {
 }
 
 // marked finds a menu with a sign before the selected option.
-func (s Sight) marked(rows []row) (Found, bool) {
+func (s DialogView) marked(rows []row) (Found, bool) {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if !rows[i].Marked {
 			continue
@@ -109,7 +109,7 @@ func (s Sight) marked(rows []row) (Found, bool) {
 
 // numbered returns the run 1, 2, 3 … around the marked option. Signs that also
 // begin lines of a conversation need more evidence.
-func (s Sight) numbered(rows []row, at int) []Option {
+func (s DialogView) numbered(rows []row, at int) []Option {
 	m := rows[at].Option
 	out := []Option{m}
 	want := m.Number - 1
@@ -139,7 +139,7 @@ func (s Sight) numbered(rows []row, at int) []Option {
 // aligned returns the options aligned with the marked one. In a frame, a title
 // must be above them; otherwise the keys must be explained, or a question be
 // above a sign that no shell uses.
-func (s Sight) aligned(rows []row, at int) []Option {
+func (s DialogView) aligned(rows []row, at int) []Option {
 	m := rows[at].Option
 	out := labels(block(rows, at), at)
 	if len(out) < 2 {
@@ -246,7 +246,7 @@ func labels(paragraphs [][]row, at int) []Option {
 
 // shaded finds a menu whose selected option has its own background, or is the
 // only one with a bar or a tick before it, and whose keys are explained.
-func (s Sight) shaded(rows []row) (Found, bool) {
+func (s DialogView) shaded(rows []row) (Found, bool) {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if !rows[i].text || rows[i].hint || !hinted(rows, i) {
 			continue

@@ -11,8 +11,8 @@ import (
 
 // sight is a screen where text between « and » has its own background; ▮ is the
 // visible cursor.
-func sight(text string) rule.Sight {
-	s := rule.Sight{Cursor: -1}
+func sight(text string) rule.DialogView {
+	s := rule.DialogView{Cursor: -1}
 	shades := [][]string{}
 	for i, line := range strings.Split(text, "\n") {
 		var plain strings.Builder
@@ -100,7 +100,7 @@ func TestScrollbar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := rule.TextSight(string(screen))
+	s := rule.TextView(string(screen))
 	found, ok := s.Find(rule.Dialogs())
 	if !ok {
 		t.Fatal("no menu")
@@ -120,7 +120,7 @@ func TestScrollbar(t *testing.T) {
 
 // TestDashes: text above a dashed line belongs to the question below it.
 func TestDashes(t *testing.T) {
-	s := rule.TextSight("────────────\n Bash command\n\n   touch x\n╌╌╌╌╌╌╌╌╌╌╌╌\n Do you want to proceed?\n ❯ 1. Yes\n   2. No")
+	s := rule.TextView("────────────\n Bash command\n\n   touch x\n╌╌╌╌╌╌╌╌╌╌╌╌\n Do you want to proceed?\n ❯ 1. Yes\n   2. No")
 	found, _ := s.Find(nil)
 	if q := s.Question(found); q.Context != "Bash command\ntouch x\nDo you want to proceed?" {
 		t.Errorf("context %q", q.Context)
@@ -158,7 +158,7 @@ func TestQuestionID(t *testing.T) {
 // TestComposerHidesMenus: if the composer's prefix is known, a menu above it is
 // conversation.
 func TestComposerHidesMenus(t *testing.T) {
-	s := rule.TextSight("$ cat recording\nRemove it?\n❯ 1. Yes\n  2. No\n\n→ Type here\n")
+	s := rule.TextView("$ cat recording\nRemove it?\n❯ 1. Yes\n  2. No\n\n→ Type here\n")
 	if _, ok := s.Find(rule.Dialogs()); !ok {
 		t.Fatal("no menu")
 	}

@@ -29,7 +29,7 @@ const (
 
 // Question returns the question of a dialog in sight; found is the result of
 // Find, with options.
-func (s Sight) Question(found Found) Question {
+func (s DialogView) Question(found Found) Question {
 	above := s.above(found.Options[0].Row)
 	q := Question{
 		Kind: found.Dialog.Kind, Prompt: found.Question, Options: found.Labels(), Marked: found.Marked,
@@ -117,7 +117,7 @@ func continues(line, next string) bool {
 // above returns the paragraphs above the options that belong to the question,
 // top first: up to the top of its frame or a rule across the screen; without
 // one, up to the paragraph that asks, or else the nearest.
-func (s Sight) above(first int) []paragraph {
+func (s DialogView) above(first int) []paragraph {
 	rows := s.rows()
 	top, bounded := max(first-contextRows, 0), false
 	for i := first - 1; i >= top; i-- {
@@ -150,7 +150,7 @@ func (s Sight) above(first int) []paragraph {
 
 // asksAbove reports whether the rows from top to at contain a question, below
 // earlier conversation.
-func (s Sight) asksAbove(rows []row, at, top int) bool {
+func (s DialogView) asksAbove(rows []row, at, top int) bool {
 	for i := at; i >= top; i-- {
 		if isTalk(s.Lines[i]) {
 			return false

@@ -218,23 +218,23 @@ func (d *Detector) readScreen(t *vt.Terminal, f Facts) {
 		return
 	}
 	d.hasDisplay, d.revision, d.display = true, t.Revision(), display{}
-	sight := SightOf(t, f.Ready)
-	screen, cursor := strings.Join(sight.Lines, "\n"), t.Cursor()
-	found, open := sight.Find(f.Dialogs)
+	view := DialogViewOf(t, f.Ready)
+	screen, cursor := strings.Join(view.Lines, "\n"), t.Cursor()
+	found, open := view.Find(f.Dialogs)
 	l := &d.display
 	l.found, l.hint = found, open && len(found.Options) == 0
 	if open && len(found.Options) > 0 {
-		l.open, l.pending = true, menuPending(sight, found)
+		l.open, l.pending = true, menuPending(view, found)
 	} else if line := t.Line(cursor.Row); asksYesNo(line) {
 		l.open, l.pending = true, linePending(line)
 	}
 	at := -1
 	if f.Ready != "" {
 		if at = readyLine(t, screen, cursor, f.Ready, found); at >= 0 {
-			l.ready = strings.TrimSpace(sight.Lines[at])
+			l.ready = strings.TrimSpace(view.Lines[at])
 		}
 	}
-	d.rules(rule.View{Screen: screen, Line: t.Line(cursor.Row), Title: t.Title(), Composer: sight.Composer(at)}, f)
+	d.rules(rule.View{Screen: screen, Line: t.Line(cursor.Row), Title: t.Title(), Composer: view.Composer(at)}, f)
 }
 
 // rules finds the status rules that hold. A rule about work may also match the

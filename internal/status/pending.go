@@ -28,8 +28,8 @@ func (d *Detector) pending(x Finding) *Pending {
 }
 
 // menuPending returns a menu's question.
-func menuPending(sight rule.Sight, f rule.Found) Pending {
-	q := sight.Question(f)
+func menuPending(view rule.DialogView, f rule.Found) Pending {
+	q := view.Question(f)
 	p := Pending{
 		ID: q.ID, Kind: q.Kind, Prompt: q.Prompt, Context: q.Context, Options: q.Options, Selected: q.Marked,
 		Horizontal: q.Horizontal, Dialog: q.Dialog,
@@ -40,9 +40,9 @@ func menuPending(sight rule.Sight, f rule.Found) Pending {
 	return p
 }
 
-// SightOf returns the screen as input for finding dialogs.
-func SightOf(t *vt.Terminal, ready string) rule.Sight {
-	s := rule.TextSight(t.ScreenText())
+// DialogViewOf returns the screen as input for finding dialogs.
+func DialogViewOf(t *vt.Terminal, ready string) rule.DialogView {
+	s := rule.TextView(t.ScreenText())
 	s.Ready = ready
 	if c := t.Cursor(); c.Visible {
 		s.Cursor = c.Row

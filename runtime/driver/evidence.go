@@ -55,12 +55,12 @@ const (
 
 // read finds the evidence on a screen that last changed at the given time.
 func (r ScreenRules) read(text string, changed, now time.Time) runtime.Activity {
-	sight, table := rule.TextSight(text), append(slices.Clone(r.Dialogs), rule.Dialogs()...)
-	sight.Ready = r.Ready
-	found, open := sight.Find(table)
-	question := asked(sight, found, open)
+	view, table := rule.TextView(text), append(slices.Clone(r.Dialogs), rule.Dialogs()...)
+	view.Ready = r.Ready
+	found, open := view.Find(table)
+	question := asked(view, found, open)
 	sources := []runtime.ActivitySource{dialogSource(question, changed)}
-	status, pending := r.status(sight, found, changed, now)
+	status, pending := r.status(view, found, changed, now)
 	sources = append(sources, status, r.ready(text, found, open, changed, now),
 		runtime.ActivitySource{Source: "osc7501", Evidence: "this backend shows only the text of the screen"})
 	a := runtime.Activity{State: runtime.ActivityUnknown, Evidence: "no evidence of its state", Sources: sources}
@@ -81,11 +81,11 @@ func (r ScreenRules) read(text string, changed, now time.Time) runtime.Activity 
 }
 
 // asked returns the question of the dialog on the screen, nil without one.
-func asked(sight rule.Sight, found rule.Found, open bool) *runtime.Interaction {
+func asked(view rule.DialogView, found rule.Found, open bool) *runtime.Interaction {
 	if !open || len(found.Options) == 0 {
 		return nil
 	}
-	q := sight.Question(found)
+	q := view.Question(found)
 	i := &runtime.Interaction{RequestID: q.ID, Kind: q.Kind, Prompt: q.Prompt, Options: q.Options, Metadata: map[string]string{}}
 	for key, value := range map[string]string{"context": q.Context, "dialog": q.Dialog} {
 		if value != "" {
@@ -113,15 +113,15 @@ func dialogSource(q *runtime.Interaction, changed time.Time) runtime.ActivitySou
 // status returns the status rule that matches, and the question of a blocked one.
 // Rules about text that is repainted all the time require a recent change, and idle
 // requires a pause.
-func (r ScreenRules) status(sight rule.Sight, found rule.Found, changed, now time.Time) (runtime.ActivitySource, *runtime.Interaction) {
+func (r ScreenRules) status(view rule.DialogView, found rule.Found, changed, now time.Time) (runtime.ActivitySource, *runtime.Interaction) {
 	x := runtime.ActivitySource{Source: "screen", Evidence: "this agent has no status rules"}
 	if len(r.Status) == 0 {
 		return x, nil
 	}
 	moves := !changed.IsZero() && now.Sub(changed) < screenMoves
 	rules := slices.DeleteFunc(slices.Clone(r.Status), func(s rule.Status) bool { return s.Moves && !moves })
-	at := slices.IndexFunc(sight.Lines, func(line string) bool { return r.Ready != "" && rule.IsPrompt(line, r.Ready) })
-	hit, why := rule.FindStatus(rule.View{Screen: strings.Join(sight.Lines, "\n"), Composer: sight.Composer(at)}, rules)
+	at := slices.IndexFunc(view.Lines, func(line string) bool { return r.Ready != "" && rule.IsPrompt(line, r.Ready) })
+	hit, why := rule.FindStatus(rule.View{Screen: strings.Join(view.Lines, "\n"), Composer: view.Composer(at)}, rules)
 	if x.Evidence = why; hit == nil {
 		return x, nil
 	}

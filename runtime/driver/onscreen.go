@@ -160,13 +160,13 @@ func (s OnScreen) question(ctx context.Context) (rule.Question, error) {
 	if err != nil {
 		return rule.Question{}, err
 	}
-	sight := rule.TextSight(text)
-	sight.Ready = s.Rules.Ready
-	found, open := sight.Find(append(slices.Clone(s.Rules.Dialogs), rule.Dialogs()...))
+	view := rule.TextView(text)
+	view.Ready = s.Rules.Ready
+	found, open := view.Find(append(slices.Clone(s.Rules.Dialogs), rule.Dialogs()...))
 	if !open || len(found.Options) == 0 {
 		return rule.Question{}, fmt.Errorf("%w: no question is open", runtime.ErrQuestion)
 	}
-	return sight.Question(found), nil
+	return view.Question(found), nil
 }
 
 // until reads the question until ok. It may be missing for a moment while it is

@@ -162,7 +162,7 @@ func (s *sequence) asksFor(screen string, found rule.Found, open bool) string {
 		return found.Dialog.Kind + ": " + found.Question
 	}
 	if open && !found.Known && len(found.Options) > 0 {
-		if q := rule.TextSight(screen).Question(found); q.Kind == runtime.BlockedAuth {
+		if q := rule.TextView(screen).Question(found); q.Kind == runtime.BlockedAuth {
 			return q.Kind + ": " + q.Prompt
 		}
 	}

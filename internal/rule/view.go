@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Sight is a screen as input for Find. Only Lines is required; the other fields
+// DialogView is a screen as input for Find. Only Lines is required; the other fields
 // improve the result.
-type Sight struct {
+type DialogView struct {
 	Lines []string // top to bottom, no scrollback
 	// Shade identifies backgrounds: two characters have the same one if it is
 	// equal. row and col index Lines and its runes. nil: unknown.
@@ -18,9 +18,9 @@ type Sight struct {
 	Ready  string // the prefix of the agent's composer; "": unknown
 }
 
-// TextSight is a screen of which only the text is known.
-func TextSight(screen string) Sight {
-	return Sight{Lines: withoutScrollbar(strings.Split(screen, "\n")), Cursor: -1}
+// TextView is a screen of which only the text is known.
+func TextView(screen string) DialogView {
+	return DialogView{Lines: withoutScrollbar(strings.Split(screen, "\n")), Cursor: -1}
 }
 
 // A scrollbar is a column at the right edge, with a rail and a thumb.
@@ -65,7 +65,7 @@ type row struct {
 	hint bool // it explains a menu's keys
 }
 
-func (s Sight) rows() []row {
+func (s DialogView) rows() []row {
 	out := make([]row, len(s.Lines))
 	for i, l := range s.Lines {
 		o, ok := parseOption(i, l)
@@ -89,7 +89,7 @@ func isEdge(line string) bool {
 
 // composerBelow reports whether the agent's composer is below a row: then
 // anything above it is conversation, not an open dialog.
-func (s Sight) composerBelow(at int) bool {
+func (s DialogView) composerBelow(at int) bool {
 	for i := at + 1; i < len(s.Lines) && s.Ready != ""; i++ {
 		if o, _ := parseOption(i, s.Lines[i]); o.Number == 0 && IsPrompt(s.Lines[i], s.Ready) {
 			return true
@@ -125,7 +125,7 @@ func textAbove(rows []row, at int) int {
 
 // Draft returns the text in the agent's composer: from the lowest line with the
 // ready prefix to the edge below it. ok is false if no composer is in sight.
-func (s Sight) Draft() (text string, ok bool) {
+func (s DialogView) Draft() (text string, ok bool) {
 	at, rows := -1, 0
 	for i := len(s.Lines) - 1; i >= 0 && rows < tailRows && at < 0 && s.Ready != ""; i-- {
 		if IsPrompt(s.Lines[i], s.Ready) {
@@ -151,7 +151,7 @@ func (s Sight) Draft() (text string, ok bool) {
 // Composer returns the row where the agent's composer begins, 0 if unknown: the
 // edge above line at, which has the ready prefix (-1: none has), or else the
 // upper of two rules at the bottom of the screen.
-func (s Sight) Composer(at int) int {
+func (s DialogView) Composer(at int) int {
 	if at >= 0 {
 		for at > 0 && isEdge(s.Lines[at-1]) {
 			at--

@@ -13,7 +13,7 @@ const (
 // Dropped counts what was dropped because a limit was reached.
 type Dropped struct {
 	Links    uint64 `json:"links,omitempty"`    // hyperlinks; their text is kept
-	Styles   uint64 `json:"styles,omitempty"`   // sgrAttrs; shown as the default
+	Styles   uint64 `json:"styles,omitempty"`   // renditions; shown as the default
 	Clusters uint64 `json:"clusters,omitempty"` // characters of several code points; the first is shown
 	Strings  uint64 `json:"strings,omitempty"`  // control strings longer than their limit
 	Events   uint64 `json:"events,omitempty"`   // events not taken in time

@@ -137,7 +137,7 @@ func (p *painter) wrapPlain(wide bool) {
 }
 
 // wasOpen returns the line that was open when an update began, in the
-// sgrAttrs of the line it became.
+// renditions of the line it became.
 func (h *history) wasOpen(f *frozen) line {
 	l := h.openLine()
 	if f.lines < h.closed {

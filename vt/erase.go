@@ -25,7 +25,7 @@ func (t *Terminal) erase(y, x0, x1 int, keep cell) {
 }
 
 // eraseSome is selective erasure of a row (DECSED, DECSEL — DEC STD 070):
-// sgrAttrs stay, and so do cells protected by DECSCA.
+// renditions stay, and so do cells protected by DECSCA.
 func (t *Terminal) eraseSome(r *row, x0, x1 int) {
 	x1 = min(x1, int(r.used))
 	for x := x0; x < x1; x++ {

@@ -124,7 +124,7 @@ func (t *Terminal) push(r *row) {
 }
 
 // tooLong reports whether the open line must be split: its text and all its
-// sgrAttrs are in memory.
+// renditions are in memory.
 func (h *history) tooLong() bool {
 	if len(h.open.text) > maxOpenLine {
 		return true

@@ -58,7 +58,7 @@ type rendition struct {
 func (l *rendition) size() int { return renditionBytes + l.link.size() }
 
 // span is a run of text in one rendition; rendition is an index into the page's
-// sgrAttrs plus one.
+// renditions plus one.
 type span struct{ bytes, rendition int }
 
 // line is a decoded line of history. Its slices belong to the page.

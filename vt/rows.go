@@ -1,7 +1,7 @@
 package vt
 
 // AppendRows appends the rows that readers see, each with an LF, with
-// sgrAttrs and links but no other state: for a person's terminal of any size.
+// renditions and links but no other state: for a person's terminal of any size.
 // With history it starts with the history, in unwrapped lines. Trailing blank
 // rows are left out.
 func (t *Terminal) AppendRows(dst []byte, history bool) []byte {

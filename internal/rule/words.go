@@ -1,6 +1,6 @@
 package rule
 
-// What an agent is doing. Every package that names a state takes it from here.
+// The states of an agent, for all packages.
 const (
 	StateStarting = "starting"
 	StateIdle     = "idle"
@@ -16,7 +16,7 @@ const (
 // States are the states that a status rule can detect.
 var States = []string{StateIdle, StateWorking, StateBlocked, StateDone, StateError}
 
-// What blocks an agent.
+// The kinds of a blocked agent.
 const (
 	KindPermission = "permission"
 	KindQuestion   = "question"
@@ -25,5 +25,5 @@ const (
 	KindRateLimit  = "ratelimit"
 )
 
-// Kinds are all of them.
+// Kinds lists the kinds.
 var Kinds = []string{KindPermission, KindQuestion, KindAuth, KindTrust, KindRateLimit}

@@ -34,7 +34,7 @@ type Store struct {
 	dir string
 }
 
-// ErrStore means that cannot record trust; it wraps the cause.
+// ErrStore means that trust cannot be recorded; it wraps the cause.
 var ErrStore = errors.New("cannot record trust")
 
 // ErrNoState means that the environment names no directory for the records.

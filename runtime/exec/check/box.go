@@ -9,15 +9,15 @@ import (
 )
 
 var boxRules = []rule{
-	{"exec", "runs a command line in the session's folder and environment, with its own status; what it leaves running ends with stop",
-		"proc.exec tells callers that they may run anything beside the agent", executes},
-	{"provision", "makes a box: exec works, and what it leaves running ends with stop",
-		"proc.provision tells callers that they may run a multiplexer of their own in the box: one that outlives stop runs on the host, with nobody to see it",
+	{"exec", "runs a command line in the session's work dir and environment, with its own exit status; stop ends what it left running",
+		"with proc.exec callers may run anything beside the agent", executes},
+	{"provision", "creates a box: exec works, and stop ends what it left running",
+		"with proc.provision callers may run their own multiplexer in the box: one that outlives stop keeps running on the host, unnoticed",
 		provisions},
-	{"relaunch", "puts another command in the program's place and keeps the metadata",
-		"a changed command ends the session instead: its box and metadata are lost", relaunches},
-	{"copy-to", "copies a file below the work dir, and nowhere else", "the agent does not find its files", copies},
-	{"wait-idle", "returns when the prompt stands open", "queued messages wait for ever", func(r *run) error {
+	{"relaunch", "replaces the program by another command and keeps the metadata",
+		"a changed command ends the session: its box and metadata are lost", relaunches},
+	{"copy-to", "copies a file below the work dir and nowhere else", "the agent does not find its files", copies},
+	{"wait-idle", "returns when the prompt is open", "queued messages wait forever", func(r *run) error {
 		h, err := r.tryStart(r.name(), config{"command": `printf 'ask> '; exec sleep 1000`, "ready_prompt_prefix": "ask> "})
 		if err != nil {
 			return err
@@ -25,7 +25,7 @@ var boxRules = []rule{
 		_, err = r.does("wait-idle", h.name, "", "20")
 		return err
 	}},
-	{"wait-idle", "ends with 124 when the time passes", "callers type into the middle of the agent's work", func(r *run) error {
+	{"wait-idle", "exits with 124 on a timeout", "callers type while the agent is working", func(r *run) error {
 		h, err := r.start(config{"command": `while :; do echo busy; sleep 0.1; done & ` + program})
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ var boxRules = []rule{
 		case a.code == notImplemented:
 			return errMissing
 		case a.code == 0:
-			return errors.New("a program that writes all the time is said to be idle")
+			return errors.New("a program that writes constantly counts as idle")
 		}
 		return nil
 	}},
@@ -65,7 +65,7 @@ func copies(r *run) error {
 	}
 	a, err := r.call("copy-to", h.name, "", src, "../escaped")
 	if err == nil && a.code == 0 {
-		err = errors.New("copy-to takes a path that leaves the work dir")
+		err = errors.New("copy-to accepts a path that leaves the work dir")
 	}
 	return err
 }
@@ -116,7 +116,7 @@ func executes(r *run) error {
 	return r.leaves(h)
 }
 
-// leaves checks that what exec leaves running ends with stop.
+// leaves checks that stop ends what exec left running.
 func (r *run) leaves(h *host) error {
 	// As a multiplexer does: it leaves its caller's session and process group.
 	a, err := r.call("exec", h.name, `setsid sh -c 'n=0; while [ $n -lt 600 ]; do date +%N > beat; sleep 0.05; n=$((n + 1)); done' >/dev/null 2>&1 </dev/null & echo away`)
@@ -128,7 +128,7 @@ func (r *run) leaves(h *host) error {
 	}
 	if err := r.eventually(func() error {
 		if !h.beats() {
-			return errors.New("what exec left running in the background does not run")
+			return errors.New("a background process of exec does not run")
 		}
 		return nil
 	}); err != nil {
@@ -138,7 +138,7 @@ func (r *run) leaves(h *host) error {
 		return err
 	}
 	if h.beats() {
-		return errors.New("what exec left running in the box goes on after stop")
+		return errors.New("a background process of exec keeps running after stop")
 	}
 	return nil
 }

@@ -13,22 +13,22 @@ import (
 	"gascity.dev/gc/internal/shell"
 )
 
-// notImplemented is the exit status of an operation that a script does not have.
+// notImplemented is the exit status of an operation that a script lacks.
 const notImplemented = 2
 
 // heldLimit is how long standard output may stay open after the script ended.
 const heldLimit = 2 * time.Second
 
-// answer is what one call of the script gave.
+// answer is the result of one call of the script.
 type answer struct {
 	out    string
 	stderr string
 	code   int
-	held   bool // a process that the script left holds its standard output
+	held   bool // a process that the script left behind holds its standard output
 	took   time.Duration
 }
 
-// text is the output without its trailing newlines.
+// text returns the output without trailing newlines.
 func (a answer) text() string { return strings.TrimRight(a.out, "\n") }
 
 func (a answer) String() string {
@@ -62,8 +62,8 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// call runs the script once. The error means that it gave no answer; its process
-// group was ended then.
+// call runs the script once. It fails if there is no answer; the script's process
+// group is killed then.
 func (r *run) call(op, name string, stdin string, args ...string) (answer, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
@@ -85,12 +85,12 @@ func (r *run) call(op, name string, stdin string, args ...string) (answer, error
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return a, fmt.Errorf("%s gave no answer in %v", op, r.o.Timeout)
+		return a, fmt.Errorf("%s did not answer within %v", op, r.o.Timeout)
 	case errors.Is(err, exec.ErrWaitDelay):
 		a.held = true
 	case errors.As(err, &exit):
 		if a.code = exit.ExitCode(); a.code < 0 {
-			return a, fmt.Errorf("%s was ended by a signal: %v", op, exit)
+			return a, fmt.Errorf("%s was killed by a signal: %v", op, exit)
 		}
 	case err != nil && !errors.Is(err, syscall.EPIPE): // a script need not read its input
 		return a, err
@@ -98,7 +98,7 @@ func (r *run) call(op, name string, stdin string, args ...string) (answer, error
 	return a, nil
 }
 
-// line is a call as a person would make it.
+// line returns a call as a shell command.
 func (r *run) line(words []string, stdin string) string {
 	text := ""
 	if stdin != "" {
@@ -111,7 +111,7 @@ func (r *run) line(words []string, stdin string) string {
 	return text
 }
 
-// errMissing is an operation that the script does not have.
+// errMissing means that the script lacks the operation.
 var errMissing = errors.New("not implemented")
 
 // does makes a call that must succeed.

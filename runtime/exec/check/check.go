@@ -1,10 +1,10 @@
-// Package check tests a script of the exec session protocol as its callers use
-// it: over the wire, with real sessions, knowing nothing of the script.
+// Package check tests a script of the exec session protocol the way its callers use
+// it: through the protocol, with real sessions, knowing nothing about the script.
 //
-// Its invariant: every finding names the operation, what was seen, what callers
-// do about it, and the call to repeat by hand. A script may lack operations; what
-// it answers must be true. It serves the authors of scripts (gc session-op check)
-// and the tests of the scripts in contrib.
+// Its invariant: every finding names the operation, what was seen, the consequence
+// for callers, and the call to repeat by hand. A script may lack operations; its
+// answers must be true. It keeps nothing after the check. It serves authors of
+// scripts (gc session-op check) and the tests of the scripts in contrib.
 package check
 
 import (
@@ -22,17 +22,17 @@ import (
 const (
 	OK      = "ok"
 	Fault   = "fault"
-	Missing = "missing" // the script does not have the operation
-	Skipped = "skipped" // another finding, or a capability, leaves nothing to check
+	Missing = "missing" // the script lacks the operation
+	Skipped = "skipped" // not applicable, because of another finding or an undeclared capability
 )
 
-// Result is what came of one rule.
+// Result is the result of one rule.
 type Result struct {
 	Operation string `json:"operation"`
 	Rule      string `json:"rule"`
 	Outcome   string `json:"outcome"`
 	Detail    string `json:"detail,omitempty"` // what was seen
-	Advice    string `json:"advice,omitempty"` // what callers do about it
+	Advice    string `json:"advice,omitempty"` // the consequence for callers
 	Call      string `json:"call,omitempty"`   // the last call, for a shell
 }
 
@@ -40,14 +40,14 @@ type Result struct {
 type Options struct {
 	Script  string   // path
 	Environ []string // of the script; nil: this process's
-	Only    string   // rules of this operation; "" for all
+	Only    string   // an operation; "" for all
 
 	Timeout time.Duration // of one call; 0 = 30 s
 	Effect  time.Duration // for an effect to be seen; 0 = 10 s
 	Done    func(Result)  // of each rule as it ends; may be nil
 }
 
-// rule is one law of docs/exec-protocol.md.
+// rule is one rule of docs/exec-protocol.md.
 type rule struct {
 	op     string
 	text   string
@@ -61,11 +61,11 @@ type run struct {
 	ctx  context.Context
 	path string
 	env  []string
-	dir  string // of this check, removed at the end
-	city string // that calls are made for
+	dir  string // temporary, for this check
+	city string // GC_CITY_PATH of the calls
 	caps []string
 	last string // the last call
-	said string // on standard error by the last start
+	said string // standard error of the last start
 
 	spoken  bool // it has a handshake
 	broken  bool // start runs nothing
@@ -73,11 +73,11 @@ type run struct {
 	count   int
 }
 
-// session is a session that may have to be stopped.
+// session is a session that may still have to be stopped.
 type session struct{ city, name string }
 
-// Run checks the script and returns what came of every rule. The error means
-// that the check itself could not be made.
+// Run checks the script and returns the result of every rule. It fails if the check
+// itself could not be done.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 30 * time.Second
@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	// Short: scripts may keep sockets in it.
+	// Short, because scripts may keep sockets in it.
 	dir, err := os.MkdirTemp("", "gcc")
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	return results, nil
 }
 
-// callers are variables that say who calls; each call has its own.
+// callers are the variables that identify a caller; each call sets its own.
 var callers = []string{
 	"GC_SESSION", "GC_SESSION_ID", "GC_SESSION_NAME", "GC_CITY", "GC_CITY_PATH", "GC_CITY_NAME",
 	"GC_SESSION_NAMESPACE", "GC_EXEC_STATE_DIR",
@@ -161,48 +161,48 @@ func (r *run) apply(c rule) Result {
 // needed are the operations that every script must have.
 var needed = []string{"start", "stop", "is-running"}
 
-// without is what callers do where an operation is not implemented.
+// without says what callers do if an operation is not implemented.
 var without = map[string]string{
 	"start":             "callers cannot use the script",
 	"stop":              "callers cannot end a session",
-	"is-running":        "callers cannot tell what runs, and restart nothing",
-	"protocol":          "callers take it that attach, keys, processes and metadata work",
-	"list-running":      "callers ask each session that they know by is-running; they find no others",
-	"peek":              "no readiness, no dialogs, no last words: callers see nothing",
+	"is-running":        "callers do not know what runs, and restart nothing",
+	"protocol":          "callers assume that attach, keys, processes and metadata work",
+	"list-running":      "callers query each known session with is-running and find no others",
+	"peek":              "callers see nothing: no prompt, no dialogs, no last output",
 	"nudge":             "messages are refused",
-	"send-keys":         "callers answer no dialogs, and cannot take back a message that was not taken",
+	"send-keys":         "callers cannot answer dialogs, or remove a message that was not submitted",
 	"interrupt":         "a drain cannot interrupt",
-	"process-alive":     "callers take a session for its agent: an agent that hangs in a shell looks alive",
-	"set-meta":          "callers cannot recognise their sessions after a restart of their own",
-	"get-meta":          "callers cannot recognise their sessions after a restart of their own",
+	"process-alive":     "callers assume that a running session has its agent, even if only a shell is left",
+	"set-meta":          "callers cannot recognise their sessions after a restart",
+	"get-meta":          "callers cannot recognise their sessions after a restart",
 	"remove-meta":       "callers set an empty value instead",
-	"get-last-activity": "queued messages and idle timeouts may never come",
+	"get-last-activity": "queued messages may not be delivered, and idle timeouts may not fire",
 	"is-attached":       "callers may stop a session that a person uses",
-	"attach":            "nobody can look at the session",
+	"attach":            "people cannot attach",
 	"clear-scrollback":  "the scrollback stays",
 	"copy-to":           "files are copied by the caller, on its own machine",
 	"run-live":          "live commands are run by the caller",
 	"exec":              "setup commands run on the caller's machine",
 	"provision":         "pre-start commands run on the caller's machine",
 	"relaunch":          "a changed command ends the session and starts another",
-	"wait-idle":         "callers look at the screen instead",
+	"wait-idle":         "callers read the screen instead",
 	"last-exit":         "callers do not know how a session ended",
 }
 
 func (r *run) has(capability string) bool { return slices.Contains(r.caps, capability) }
 
-// name returns a session name that nothing has.
+// name returns an unused session name.
 func (r *run) name() string {
 	r.count++
 	return fmt.Sprintf("gc-check-%d-%d", os.Getpid(), r.count)
 }
 
-// stopAll ends what a rule left.
+// stopAll ends what a rule left running.
 func (r *run) stopAll() {
 	city := r.city
 	for _, s := range r.started {
 		r.city = s.city
-		_, _ = r.call("stop", s.name, "") // rules about stop say what it does
+		_, _ = r.call("stop", s.name, "") // rules about stop check its result
 	}
 	r.started, r.city = nil, city
 }

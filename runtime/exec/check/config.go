@@ -12,10 +12,10 @@ import (
 )
 
 var configRules = []rule{
-	{"start", "carries out or names on standard error what the start config asks for",
-		"callers other than gc leave these to the script, and believe that they are done", wholeConfig},
-	{"start", "fails when a pre_start command fails", "the agent runs without what was to be prepared for it", failingPreStart},
-	{"run-live", "runs session_live again, and says what fails", "live commands are not run again", func(r *run) error {
+	{"start", "does what the start config says, or names it on standard error",
+		"callers other than gc leave these to the script, and assume that they are done", wholeConfig},
+	{"start", "fails when a pre_start command fails", "the agent runs without its preparations", failingPreStart},
+	{"run-live", "runs session_live again and reports failures", "live commands are not run again", func(r *run) error {
 		h, err := r.start(nil)
 		if err != nil {
 			return err
@@ -33,14 +33,14 @@ var configRules = []rule{
 			return errors.New("the command did not run")
 		}
 		if !strings.Contains(a.stderr, "no good") {
-			return fmt.Errorf("a command that failed is not named on standard error: %v", a)
+			return fmt.Errorf("a failed command is not named on standard error: %v", a)
 		}
 		return nil
 	}},
 }
 
-// fields asks for everything that a start config may; each leaves its word in
-// the file order of the work dir, or a file.
+// fields uses every field of a start config; each writes a line to the file order in
+// the work dir, or a file.
 func (r *run) fields() (config, error) {
 	overlay, single := filepath.Join(r.dir, "overlay"), filepath.Join(r.dir, "single")
 	pack := filepath.Join(r.dir, "pack")
@@ -65,7 +65,7 @@ func (r *run) fields() (config, error) {
 	}, nil
 }
 
-// proof is the file that shows a field carried out; "" where order does.
+// proof names the file that shows the effect of a field; "" for the file order.
 var proof = map[string]string{
 	"pack_overlay_dirs": "pack.txt", "overlay_dir": "overlay.txt", "copy_files": "deep/single.txt",
 	"pre_start": "", "session_setup": "", "session_setup_script": "", "session_live": "",
@@ -97,33 +97,33 @@ func wholeConfig(r *run) error {
 		return err
 	}
 	var dropped []string
-	_ = r.eventually(func() error { // what is still missing then is dropped
+	_ = r.eventually(func() error { // whatever is still missing then was dropped
 		dropped = slices.DeleteFunc(append(slices.Sorted(maps.Keys(proof)), "nudge"), func(field string) bool {
 			return names(told, field) || h.carriedOut(field)
 		})
 		if len(dropped) > 0 {
-			return errors.New("not all is done")
+			return errors.New("incomplete")
 		}
 		return nil
 	})
 	if len(dropped) > 0 {
-		return fmt.Errorf("dropped without a word: %s", strings.Join(dropped, ", "))
+		return fmt.Errorf("dropped silently: %s", strings.Join(dropped, ", "))
 	}
 	order, err := os.ReadFile(filepath.Join(dir, "order"))
 	if err == nil && strings.Contains(string(order), "pre_start") && !strings.HasPrefix(string(order), "pre_start\n") {
-		return fmt.Errorf("pre_start is not first: %q", order)
+		return fmt.Errorf("pre_start did not run first: %q", order)
 	}
 	return nil
 }
 
-// names reports whether a field stands in what a script said.
+// names reports whether the script's output names a field.
 func names(said, field string) bool {
 	return slices.Contains(strings.FieldsFunc(said, func(r rune) bool {
 		return r != '_' && !unicode.IsLetter(r)
 	}), field)
 }
 
-// carriedOut reports whether a field's effect is seen.
+// carriedOut reports whether a field had its effect.
 func (h *host) carriedOut(field string) bool {
 	if field == "nudge" {
 		said, err := h.said()
@@ -148,7 +148,7 @@ func failingPreStart(r *run) error {
 		return r.prints("false", "is-running", name, "")
 	}
 	if names(r.said, "pre_start") {
-		return skip("pre_start is named on standard error and not carried out")
+		return skip("pre_start is refused on standard error")
 	}
-	return errors.New("start succeeded although its pre_start command ended with 5")
+	return errors.New("start succeeded although its pre_start command exited with 5")
 }

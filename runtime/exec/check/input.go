@@ -9,15 +9,15 @@ import (
 )
 
 var inputRules = []rule{
-	{"nudge", "types the message, and Enter, once", "the agent gets no message, or two", nudges},
+	{"nudge", "types the message and Enter, once", "the agent gets the message never, or twice", nudges},
 	{"nudge", "prints a true receipt, or lets peek show the message",
-		"callers cannot tell a delivered message from a lost one: each is unverified, and none is sent again", verifiable},
-	{"nudge", "is best effort for a session that is gone", gone, func(r *run) error { return r.succeedsAsGone("nudge", "nobody is there") }},
-	{"send-keys", "presses the keys, and no Enter", "dialogs are answered wrongly", keys},
-	{"send-keys", "is best effort for a session that is gone", gone, func(r *run) error { return r.succeedsAsGone("send-keys", "", "Enter") }},
+		"callers cannot distinguish a delivered message from a lost one: all are unverified, and none is sent again", verifiable},
+	{"nudge", "succeeds without a session", gone, func(r *run) error { return r.succeedsAsGone("nudge", "nobody is there") }},
+	{"send-keys", "presses the keys and no Enter", "dialogs are answered wrongly", keys},
+	{"send-keys", "succeeds without a session", gone, func(r *run) error { return r.succeedsAsGone("send-keys", "", "Enter") }},
 }
 
-// message is text that quoting and encodings break.
+// message is text that faulty quoting or encoding breaks.
 const message = `say "hello" to $USER, it's é`
 
 func nudges(r *run) error {
@@ -44,7 +44,7 @@ func nudges(r *run) error {
 	return err
 }
 
-// states are those of a receipt.
+// states are the states of a receipt.
 var states = []string{"submitted", "drafted", "blocked", "refused", "dead", "unverified"}
 
 func verifiable(r *run) error {
@@ -63,15 +63,15 @@ func verifiable(r *run) error {
 		if receipt.State == "submitted" {
 			return h.says("got: seen\n")
 		}
-		return fmt.Errorf("a program that waits for input got %q", receipt.State)
+		return fmt.Errorf("the receipt for a program that waits for input is %q", receipt.State)
 	}
 	return r.eventually(func() error {
 		a, err := r.does("peek", h.name, "", "0")
 		switch {
 		case errors.Is(err, errMissing):
-			return errors.New("there is no receipt, and no peek")
+			return errors.New("no receipt, and no peek")
 		case err == nil && !strings.Contains(a.out, "seen"):
-			err = fmt.Errorf("there is no receipt, and peek shows %q", clip(a.out))
+			err = fmt.Errorf("no receipt, and peek shows %q", clip(a.out))
 		}
 		return err
 	})

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// slowAnswer is how long a question may take.
+// slowAnswer is how long a query may take.
 const slowAnswer = time.Second
 
 var lifeRules = []rule{
-	{"protocol", "prints a handshake, or is not implemented", "callers cannot tell what the script can do", handshake},
-	{"protocol", "an operation that does not exist ends with 2",
-		"callers take every other status for an answer: an operation that is added later fails instead of being left out",
+	{"protocol", "prints a handshake, or is not implemented", "callers do not know what the script can do", handshake},
+	{"protocol", "an unknown operation exits with 2",
+		"any other status is an answer: operations added later fail instead of being skipped",
 		func(r *run) error {
 			a, err := r.call("no-such-operation", r.name(), "")
 			if err == nil && a.code != notImplemented {
@@ -23,20 +23,20 @@ var lifeRules = []rule{
 			}
 			return err
 		}},
-	{"is-running", "a name that was never started does not run", "callers refuse to start it",
+	{"is-running", "a name never started does not run", "callers refuse to start it",
 		func(r *run) error { return r.prints("false", "is-running", r.name(), "") }},
-	{"is-running", "answers in less than a second", "callers ask several questions a session and tick", isFast},
-	{"start", "runs the command in work_dir with env", "the agent finds another folder or other variables", startsProgram},
-	{"start", "a name that runs fails with \"already exists\", and goes on", "callers start a second agent, or lose the first", startTwice},
+	{"is-running", "answers in less than a second", "callers query every session several times per patrol", isFast},
+	{"start", "runs the command in work_dir with env", "the agent gets another directory or other variables", startsProgram},
+	{"start", "fails with \"already exists\" for a running name, which keeps running", "callers start a second agent or lose the first", startTwice},
 	{"is-running", "a program that ended does not run", "callers never restart it", seesEnd},
-	{"start", "a name whose program crashed starts again, with the same GC_SESSION_ID",
-		"the id is the caller's data, and callers count from 1: after a crash the agent stays down", startsAfterCrash},
-	{"stop", "ends the program and its children", "agents go on with nobody to see them", stopsTree},
-	{"stop", "succeeds when there is no such session", "callers take their shutdown for failed", func(r *run) error {
+	{"start", "starts a name again after a crash, with the same GC_SESSION_ID",
+		"callers choose the id, and count from 1: after a crash the agent stays down", startsAfterCrash},
+	{"stop", "ends the program and its children", "agents keep running unnoticed", stopsTree},
+	{"stop", "succeeds without such a session", "callers report that their shutdown failed", func(r *run) error {
 		_, err := r.does("stop", r.name(), "")
 		return err
 	}},
-	{"stop", "ends no other session with the same GC_SESSION_ID", "the id is the caller's data: two cities both count from 1", sameID},
+	{"stop", "ends no other session with the same GC_SESSION_ID", "callers choose the id: two cities both count from 1", sameID},
 	{"interrupt", "reaches the program as SIGINT", "a drain does not interrupt", func(r *run) error {
 		h, err := r.start(nil)
 		if err != nil {
@@ -47,10 +47,10 @@ var lifeRules = []rule{
 		}
 		return h.says("interrupted")
 	}},
-	{"interrupt", "is best effort for a session that is gone", gone, func(r *run) error { return r.succeedsAsGone("interrupt", "") }},
+	{"interrupt", "succeeds without a session", gone, func(r *run) error { return r.succeedsAsGone("interrupt", "") }},
 }
 
-const gone = "callers take a session that just ended for a broken backend, or a message that nobody got for delivered"
+const gone = "callers mistake a session that just ended for a broken backend, or a lost message for a delivered one"
 
 func handshake(r *run) error {
 	a, err := r.call("protocol", "", "")
@@ -68,7 +68,7 @@ func handshake(r *run) error {
 		Capabilities []string `json:"capabilities"`
 	}
 	if err := json.Unmarshal([]byte(a.out), &h); err != nil || h.Version == nil {
-		return fmt.Errorf("%q is no handshake: {\"version\": 1, \"capabilities\": [...]}", clip(a.out))
+		return fmt.Errorf("%q is not a handshake: {\"version\": 1, \"capabilities\": [...]}", clip(a.out))
 	}
 	r.spoken, r.caps = true, h.Capabilities
 	return nil
@@ -113,7 +113,7 @@ func startTwice(r *run) error {
 		return err
 	}
 	if a.code == 0 || !strings.Contains(strings.ToLower(a.stderr), "already exists") {
-		return fmt.Errorf("start of a name that runs: %v", a)
+		return fmt.Errorf("start of a running name: %v", a)
 	}
 	return h.runs()
 }
@@ -143,7 +143,7 @@ func startsAfterCrash(r *run) error {
 }
 
 func stopsTree(r *run) error {
-	// The child writes for as long as it lives.
+	// The child writes as long as it lives.
 	h, err := r.start(config{"command": `(while :; do date +%N > beat; sleep 0.05; done) & ` + program})
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func stopsTree(r *run) error {
 		return err
 	}
 	if h.beats() {
-		return errors.New("a child of the program goes on after stop")
+		return errors.New("a child of the program keeps running after stop")
 	}
 	return nil
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// beats reports whether something still writes the file beat of the work dir.
+// beats reports whether a process still writes the file beat in the work dir.
 func (h *host) beats() bool {
 	read := func() string {
-		data, _ := os.ReadFile(filepath.Join(h.dir, "beat")) // no file: nothing beats
+		data, _ := os.ReadFile(filepath.Join(h.dir, "beat")) // a missing file does not beat
 		return string(data)
 	}
-	// Twenty times the time between two beats.
+	// Twenty times the interval between beats.
 	before, limit := read(), time.Now().Add(time.Second)
 	for time.Now().Before(limit) {
 		if now := read(); now != before && now != "" {
@@ -27,15 +27,15 @@ func (h *host) beats() bool {
 }
 
 var listRules = []rule{
-	{"list-running", "names what runs with the prefix, and nothing else",
-		"callers take a list without a session for its end, and start the agent again; a script that cannot list ends with 2", lists},
-	{"list-running", "prints nothing for a prefix that nothing has", "callers stop sessions that are not theirs", func(r *run) error {
+	{"list-running", "lists the running sessions with the prefix and nothing else",
+		"callers assume that a session missing from the list has ended, and restart the agent; a script that cannot list exits with 2", lists},
+	{"list-running", "prints nothing for an unused prefix", "callers stop sessions of others", func(r *run) error {
 		return r.prints("", "list-running", r.name()+"-nobody-", "")
 	}},
-	{"list-running", "shows a city (GC_CITY_PATH) no sessions of another",
-		"callers end what is listed and not theirs: a stranger's agents", listsOwn},
-	{"stop", "ends no session of another city (GC_CITY_PATH)",
-		"two cities may have sessions of one name: the stop of one ends the other's", stopsOwn},
+	{"list-running", "does not list other cities' sessions (GC_CITY_PATH)",
+		"callers end the listed agents of others", listsOwn},
+	{"stop", "does not end sessions of another city (GC_CITY_PATH)",
+		"two cities may use the same name: stopping one session ends the other", stopsOwn},
 }
 
 func (r *run) list(prefix string) ([]string, error) {
@@ -62,7 +62,7 @@ func lists(r *run) error {
 		}
 		slices.Sort(names)
 		slices.Sort(want)
-		if prefix != "gc-check-" { // the other's name may begin with it
+		if prefix != "gc-check-" { // the other name may begin with it
 			names = slices.DeleteFunc(names, func(n string) bool { return n == two.name })
 		}
 		if !slices.Equal(names, want) {
@@ -74,12 +74,12 @@ func lists(r *run) error {
 	}
 	names, err := r.list("gc-check-")
 	if err == nil && slices.Contains(names, one.name) {
-		err = fmt.Errorf("list-running names %s after its stop", one.name)
+		err = fmt.Errorf("list-running lists %s after its stop", one.name)
 	}
 	return err
 }
 
-// elsewhere makes calls for another city.
+// elsewhere calls the script for another city.
 func (r *run) elsewhere(f func() error) error {
 	city := r.city
 	defer func() { r.city = city }()
@@ -98,7 +98,7 @@ func listsOwn(r *run) error {
 	return r.elsewhere(func() error {
 		names, err := r.list("gc-check-")
 		if err == nil && len(names) > 0 {
-			err = fmt.Errorf("it names %q, which GC_CITY_PATH=%s started", names, filepath.Dir(r.city)+"/city")
+			err = fmt.Errorf("it lists %q, which GC_CITY_PATH=%s started", names, filepath.Dir(r.city)+"/city")
 		}
 		if err != nil {
 			return err

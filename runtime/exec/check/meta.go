@@ -6,8 +6,8 @@ import (
 )
 
 var metaRules = []rule{
-	{"set-meta", "keeps a value of any bytes until stop", "callers take a session of theirs for a stranger's", metadata},
-	{"get-meta", "prints newlines at the end of a value, where exact-meta is declared", "values change on their way", func(r *run) error {
+	{"set-meta", "keeps any bytes until stop", "callers do not recognise their own session", metadata},
+	{"get-meta", "with exact-meta, prints newlines at the end of a value", "values change", func(r *run) error {
 		if !r.has("exact-meta") {
 			return skip("exact-meta is not declared")
 		}
@@ -24,9 +24,9 @@ var metaRules = []rule{
 		}
 		return err
 	}},
-	{"set-meta", "fails with \"session not found\" for a session that is gone", "callers believe that it is kept",
+	{"set-meta", "fails with \"session not found\" without a session", "callers assume that it is kept",
 		func(r *run) error { return r.failsAsGone("set-meta", "v", "k") }},
-	{"get-meta", "prints nothing for a key that is not set, or a session that is gone", "callers act on what nobody wrote", func(r *run) error {
+	{"get-meta", "prints nothing for an unset key or without a session", "callers act on a value that was never set", func(r *run) error {
 		return r.prints("", "get-meta", r.name(), "", "k")
 	}},
 }

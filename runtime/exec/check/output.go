@@ -16,20 +16,20 @@ import (
 )
 
 var outputRules = []rule{
-	{"peek", "shows what the program wrote, the last LINES or all", "callers see no readiness, no dialogs and no last words", peeks},
-	{"peek", "fails with \"session not found\" for a session that is gone", "callers take an empty screen for an idle agent",
+	{"peek", "shows what the program wrote, the last LINES or all", "callers see no prompt, no dialogs and no last output", peeks},
+	{"peek", "fails with \"session not found\" without a session", "callers mistake an empty screen for an idle agent",
 		func(r *run) error { return r.failsAsGone("peek", "", "0") }},
-	{"process-alive", "finds the session's processes by name, and no others", "callers restart an agent that lives, or keep one that does not", processes},
-	{"get-last-activity", "is a time (RFC 3339) that output moves, or nothing", "callers stop agents that work, or never those that idle", activity},
-	{"peek", "shows the live screen alone for \"screen\", where peek-screen is declared", "start-up dialogs are looked for in old output", peekScreen},
-	{"peek", "shows the last screen of an ended program, where last-screen is declared", "callers show a crash without its reason", lastScreen},
-	{"clear-scrollback", "forgets the scrollback and keeps the screen", "old output comes back", clears},
-	{"clear-scrollback", "is best effort for a session that is gone", gone, func(r *run) error { return r.succeedsAsGone("clear-scrollback", "") }},
-	{"attach", "shows the session on a terminal and leaves it running", "a person sees nothing, or ends the agent by looking at it", attaches},
-	{"is-attached", "says true while a person is attached, and false else", "callers stop a session that a person uses", func(r *run) error {
+	{"process-alive", "finds processes of the session by name, and no others", "callers restart a live agent or keep a dead one", processes},
+	{"get-last-activity", "prints the time of the last output (RFC 3339), or nothing", "callers stop working agents, or never stop idle ones", activity},
+	{"peek", "with peek-screen, shows only the live screen for \"screen\"", "callers find start-up dialogs in old output", peekScreen},
+	{"peek", "with last-screen, shows the last screen of an ended program", "callers report a crash without its reason", lastScreen},
+	{"clear-scrollback", "drops the scrollback and keeps the screen", "old output reappears", clears},
+	{"clear-scrollback", "succeeds without a session", gone, func(r *run) error { return r.succeedsAsGone("clear-scrollback", "") }},
+	{"attach", "shows the session on a terminal and leaves it running", "a person sees nothing, or ends the agent by detaching", attaches},
+	{"is-attached", "prints true while a person is attached, else false", "callers stop a session that a person uses", func(r *run) error {
 		return r.prints("false", "is-attached", r.name(), "")
 	}},
-	{"last-exit", "tells a declared exit status", "callers show the wrong cause of an end", lastExit},
+	{"last-exit", "reports the exit status, if declared", "callers report the wrong cause of an end", lastExit},
 }
 
 func peeks(r *run) error {
@@ -143,7 +143,7 @@ func processes(r *run) error {
 	return r.prints("false", "process-alive", r.name(), "sleep\n")
 }
 
-// clockSlack is how wrong an activity may be: terminals note it seldom.
+// clockSlack is how inexact an activity may be: terminals record it rarely.
 const clockSlack = 10 * time.Second
 
 func activity(r *run) error {
@@ -161,16 +161,16 @@ func activity(r *run) error {
 	}
 	if a.text() == "" {
 		if r.has("report-activity") {
-			return errors.New("report-activity is declared, and nothing is printed")
+			return errors.New("report-activity is declared, but nothing is printed")
 		}
 		return nil
 	}
 	at, err := time.Parse(time.RFC3339, a.text())
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is no RFC 3339 time", clip(a.out))
+		return fmt.Errorf("%q is not an RFC 3339 time", clip(a.out))
 	case at.Before(begin.Add(-clockSlack)) || at.After(time.Now().Add(clockSlack)):
-		return fmt.Errorf("%s is not when the program wrote: %s", a.text(), begin.Format(time.RFC3339))
+		return fmt.Errorf("%s is not the time of the program's output: %s", a.text(), begin.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (s *shown) has(text string) bool {
 	return bytes.Contains(s.buf.Bytes(), []byte(text))
 }
 
-// silent is a person who types nothing.
+// silent is a terminal without input.
 type silent struct{ ctx context.Context }
 
 func (s silent) Read([]byte) (int, error) { <-s.ctx.Done(); return 0, s.ctx.Err() }
@@ -233,11 +233,11 @@ func attaches(r *run) error {
 	return nil
 }
 
-// watch looks at an attached terminal once.
+// watch reads an attached terminal once.
 func (r *run) watch(h *host, screen *shown, ended chan error) error {
 	select {
 	case err := <-ended:
-		ended <- err // for whoever waits for the end
+		ended <- err // for later readers
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() == notImplemented {
 			return errMissing

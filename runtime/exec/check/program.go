@@ -13,8 +13,8 @@ import (
 // config is the start config of the protocol.
 type config map[string]any
 
-// program is what sessions run: it says what happens to it on its screen and,
-// where the script hosts it on this machine, in a file.
+// program is what sessions run: it writes what happens to it to its screen and, if
+// the script hosts it on this machine, to a file.
 const program = `say() { printf '%s\n' "$*"; { printf '%s\n' "$*" >> "$GC_CHECK_LOG"; } 2>/dev/null; }
 trap 'say interrupted' INT
 say "dir=$(pwd -P)"
@@ -23,7 +23,7 @@ say "id=$GC_SESSION_ID."
 say ready
 while :; do if IFS= read -r line; then say "got: $line"; else sleep 0.2; fi; done`
 
-// odd is a value that quoting breaks.
+// odd is a value that faulty quoting breaks.
 const odd = `it's "odd" $HOME \ *`
 
 // host is a session that runs program.
@@ -34,7 +34,7 @@ type host struct {
 	dir  string
 }
 
-// start starts program under a name of its own and waits until it is up.
+// start starts program under a new name and waits for its first output.
 func (r *run) start(more config) (*host, error) { return r.startAs(r.name(), more) }
 
 func (r *run) startAs(name string, more config) (*host, error) {
@@ -44,13 +44,13 @@ func (r *run) startAs(name string, more config) (*host, error) {
 	}
 	if err := h.says("ready"); err != nil {
 		r.broken = true
-		return nil, fmt.Errorf("the program of the start config does not come up: %w", err)
+		return nil, fmt.Errorf("the program of the start config does not start: %w", err)
 	}
 	return h, nil
 }
 
-// tryStart makes the call alone. Where no program comes up, waiting for each again
-// tells nobody more.
+// tryStart only makes the call. If a script starts no program, waiting for each one
+// again shows nothing new.
 func (r *run) tryStart(name string, more config) (*host, error) {
 	if r.broken {
 		return nil, skip("start does not run its command: see above")
@@ -82,12 +82,12 @@ func (r *run) tryStart(name string, more config) (*host, error) {
 	a, err := r.does("start", name, data)
 	r.said = a.stderr
 	if err == nil && a.held {
-		err = errors.New("what start leaves behind holds its standard output: callers that read it to its end wait for ever")
+		err = errors.New("a process that start left behind holds its standard output: callers that read to the end wait forever")
 	}
 	return h, err
 }
 
-// encode is a start config as one line that a person can read.
+// encode returns a start config as one readable line.
 func encode(c config) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -96,7 +96,7 @@ func encode(c config) (string, error) {
 	return strings.TrimSpace(b.String()), err
 }
 
-// said is what the program said, by its file and its screen.
+// said returns what the program wrote to its file and its screen.
 func (h *host) said() (string, error) {
 	data, err := os.ReadFile(h.log)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -109,13 +109,13 @@ func (h *host) said() (string, error) {
 	return a.out, err
 }
 
-// says waits until the program has said the text.
+// says waits until the program has written the text.
 func (h *host) says(text string) error {
 	return h.r.eventually(func() error {
 		got, err := h.said()
 		switch {
 		case errors.Is(err, errMissing):
-			return fmt.Errorf("nothing can be seen of the program: no file in its work dir, and no peek")
+			return fmt.Errorf("the program is not visible: no file in its work dir, and no peek")
 		case err == nil && !strings.Contains(got, text):
 			err = fmt.Errorf("no %q in %q", text, clip(got))
 		}
@@ -123,14 +123,14 @@ func (h *host) says(text string) error {
 	})
 }
 
-// ends waits until is-running says false.
+// ends waits until is-running prints false.
 func (h *host) ends() error {
 	return h.r.eventually(func() error { return h.r.prints("false", "is-running", h.name, "") })
 }
 
 func (h *host) runs() error { return h.r.prints("true", "is-running", h.name, "") }
 
-// gone checks the failure of an operation that needs a session.
+// gone checks that an operation fails without a session.
 func (r *run) failsAsGone(op, stdin string, args ...string) error {
 	a, err := r.call(op, r.name(), stdin, args...)
 	switch {
@@ -139,21 +139,21 @@ func (r *run) failsAsGone(op, stdin string, args ...string) error {
 	case a.code == notImplemented:
 		return errMissing
 	case a.code == 0 || !strings.Contains(strings.ToLower(a.stderr), "session not found"):
-		return fmt.Errorf("%s of a session that is gone must fail with \"session not found\": %v", op, a)
+		return fmt.Errorf("%s without a session must fail with \"session not found\": %v", op, a)
 	}
 	return nil
 }
 
-// succeedsAsGone checks an operation that is best effort.
+// succeedsAsGone checks that a best-effort operation succeeds without a session.
 func (r *run) succeedsAsGone(op, stdin string, args ...string) error {
 	a, err := r.does(op, r.name(), stdin, args...)
 	switch {
 	case err != nil:
 		return err
 	case a.out != "":
-		return fmt.Errorf("%s of a session that is gone prints nothing: %v", op, a)
+		return fmt.Errorf("%s without a session must print nothing: %v", op, a)
 	case !strings.Contains(strings.ToLower(a.stderr), "session not found"):
-		return fmt.Errorf("%s of a session that is gone succeeds and says \"session not found\" on standard error: %v", op, a)
+		return fmt.Errorf("%s without a session must succeed and print \"session not found\" on standard error: %v", op, a)
 	}
 	return nil
 }

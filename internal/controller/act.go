@@ -13,10 +13,10 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Operations in flight, one per member at most.
+// Operations on a session; at most one is in flight.
 const (
 	opStart    = "start"
-	opConfirm  = "settle" // started, and not seen to run yet
+	opConfirm  = "settle" // started, not yet seen running
 	opStop     = "stop"
 	opProbe    = "probe"
 	opDrain    = "drain"
@@ -26,7 +26,7 @@ const (
 	opMark     = "mark"
 )
 
-// stopTimeout bounds one Stop beyond its grace period.
+// stopTimeout bounds one Stop, beyond its grace period.
 const stopTimeout = time.Minute
 
 func (ag *agentState) name() string {
@@ -41,14 +41,15 @@ func (l *loop) begin(ag *agentState, op string) {
 	ag.op.version++
 }
 
-// endOp frees the member. An exit that came meanwhile may have been of this
-// incarnation or the one before: look.
+// endOp frees the agent's session for the next operation. An exit event that
+// arrived meanwhile may be about this incarnation or the one before: observe
+// again.
 func (l *loop) endOp(ag *agentState) {
 	ag.op.name = ""
 	ag.op.version++
 	if ag.op.exitSeen {
 		ag.op.exitSeen = false
-		l.observer.due = true // once the operation's result is taken in
+		l.observer.due = true // once the operation's result is applied
 	}
 }
 
@@ -56,8 +57,8 @@ func (l *loop) budget() session.Budget {
 	return session.Budget{Max: l.o.City.Daemon.MaxRestarts, Window: l.o.City.Daemon.RestartWindow}
 }
 
-// save writes the member's record. A disk that fails is said and lived with:
-// the city goes on.
+// save writes the agent's record. A disk failure is logged, and the city goes
+// on.
 func (l *loop) save(ag *agentState) *session.Commit {
 	if ag.seen.Agent == "" {
 		return nil
@@ -72,7 +73,7 @@ func (l *loop) save(ag *agentState) *session.Commit {
 	return ticket
 }
 
-// act begins one action of the plan.
+// act starts one action of the plan.
 func (l *loop) act(a plan.Action) {
 	ag := l.agents.all[a.Session]
 	if ag == nil || ag.op.name != "" {
@@ -96,7 +97,7 @@ func (l *loop) act(a plan.Action) {
 	case plan.ActRunLive:
 		l.starts.runLive(ag)
 	case plan.ActLook:
-		if ag.queryErr == "" { // else the patrol asks again
+		if ag.queryErr == "" { // otherwise the patrol asks again
 			l.observer.observe()
 		}
 	}
@@ -117,13 +118,13 @@ func (sp *stops) target(ag *agentState) target {
 	if ag.spec != nil {
 		t.deps = ag.spec.Resolved.DependsOn
 	}
-	if ag.seen.Agent == "" || ag.seen.Occupant != "" { // the record is not about what runs there
+	if ag.seen.Agent == "" || ag.seen.Occupant != "" { // the record is about something else than what runs there
 		t.token = ""
 	}
 	return t
 }
 
-// drain asks the agent to end: one interrupt, and a mark that it can see.
+// drain asks the agent to end: one interrupt, and a mark in its metadata.
 func (sp *stops) drain(ag *agentState, why string, limit time.Duration) {
 	now := time.Now()
 	sp.l.begin(ag, opDrain)
@@ -135,7 +136,7 @@ func (sp *stops) drain(ag *agentState, why string, limit time.Duration) {
 			_, err = ask(sp.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, sp.l.p.Interrupt(ctx, name) })
 		}
 		if errors.Is(err, runtime.ErrUnsupported) {
-			err = nil // the mark alone must do
+			err = nil // the mark must do
 		}
 		sp.l.post(func() {
 			if err == nil {
@@ -146,7 +147,7 @@ func (sp *stops) drain(ag *agentState, why string, limit time.Duration) {
 	})
 }
 
-// undrain takes the wish back.
+// undrain cancels the drain.
 func (sp *stops) undrain(ag *agentState) {
 	sp.l.begin(ag, opUndrain)
 	sp.l.noteAgent(ag, api.EventDrainCancelled, plan.WhyWanted, "")
@@ -164,7 +165,7 @@ func (sp *stops) undrain(ag *agentState) {
 	})
 }
 
-// settle ends a small operation. An error is said, and the patrol tries again.
+// finishOp ends a small operation. Errors are logged; the next patrol retries.
 func (l *loop) finishOp(ag *agentState, what string, err error) {
 	l.endOp(ag)
 	if err == nil {
@@ -173,14 +174,14 @@ func (l *loop) finishOp(ag *agentState, what string, err error) {
 	ag.queryErr = err.Error()
 	l.logf("%s: %s: %v", ag.name(), what, err)
 	if ag.seen.Presence == plan.Alive {
-		ag.seen.Presence = plan.Unknown // until the next look: no second try at once
+		ag.seen.Presence = plan.Unknown // until it is observed again: no retry at once
 	}
 	if errors.Is(err, runtime.ErrSessionNotFound) {
 		l.observer.observe()
 	}
 }
 
-// relaunch starts the agent again inside its warm session.
+// relaunch restarts the agent inside its running session.
 func (sr *starter) relaunch(ag *agentState) {
 	warm, ok := runtime.As[runtime.RelaunchProvider](sr.l.p)
 	if !ok {
@@ -199,7 +200,7 @@ func (sr *starter) relaunch(ag *agentState) {
 		if err == nil {
 			err = warm.Relaunch(ctx, spec.Session, cfg)
 		}
-		if err == nil && live != spec.Hashes.Live { // changed with the rest: no step of a start ran
+		if err == nil && live != spec.Hashes.Live { // changed as well, and no step of a start ran
 			err = sr.l.p.RunLive(ctx, spec.Session, spec.Config)
 		}
 		if err == nil {
@@ -239,8 +240,8 @@ func (sr *starter) runLive(ag *agentState) {
 	})
 }
 
-// remark completes the metadata of a start that was cut short. One that ran
-// with another config than today's is drift.
+// remark completes the metadata of a start that was cut short. A session that
+// was started with another config than today's has drifted.
 func (ob *observer) remark(ag *agentState) {
 	if core := ag.seen.Record.StartedWith; core != ag.spec.Hashes.Core {
 		ag.seen.Hashes = agent.Hashes{Core: core}

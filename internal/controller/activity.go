@@ -13,12 +13,12 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// activityTimeout bounds what a status asks the backend.
+// activityTimeout bounds the queries for one status.
 const activityTimeout = time.Second
 
-// activities asks what sessions are doing and when they last had input or
-// output, and where each must be asked alone, for the last line of its screen. What
-// cannot be told in time is missing.
+// activities returns what sessions are doing, when they last had input or output
+// and, where each must be queried alone, the last line of the screen. Sessions
+// that do not reply in time are missing.
 func activities(ctx context.Context, p runtime.Provider, names []string) map[string]runtime.SessionActivity {
 	if len(names) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func activities(ctx context.Context, p runtime.Provider, names []string) map[str
 	return out
 }
 
-// activityOf asks about one session.
+// activityOf queries one session.
 func activityOf(ctx context.Context, p runtime.Provider, name string) (runtime.SessionActivity, error) {
 	a := runtime.SessionActivity{Activity: runtime.Activity{State: runtime.ActivityUnknown}}
 	var err error
@@ -73,7 +73,7 @@ func activityOf(ctx context.Context, p runtime.Provider, name string) (runtime.S
 	return a, err
 }
 
-// currentStatus is status with what the agents are doing now.
+// Status returns the status with what the agents are doing now.
 func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	ids := map[string]string{}
 	var names []string
@@ -95,7 +95,7 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 			}
 		}
 		st = c.l.report.status()
-		for name := range doing { // it is old with the next question
+		for name := range doing { // outdated by the next query
 			if ag := c.l.agents.all[name]; ag != nil {
 				ag.shown.activity = runtime.SessionActivity{}
 			}
@@ -104,7 +104,7 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	return st, err
 }
 
-// runningNames are the sessions of this city that run.
+// runningNames returns the running sessions of this city.
 func (g *goal) runningNames() []string {
 	var names []string
 	for name, ag := range g.l.agents.all {
@@ -115,7 +115,7 @@ func (g *goal) runningNames() []string {
 	return names
 }
 
-// showActivities fills in what the sessions of agents are doing.
+// showActivities fills in what the agents are doing.
 func showActivities(agents []api.AgentStatus, doing map[string]runtime.SessionActivity) {
 	for i := range agents {
 		if a, ok := doing[agents[i].Session]; ok {
@@ -132,14 +132,14 @@ func show(a *api.AgentStatus, info runtime.Activity) {
 	}
 }
 
-// hasScreen reports whether the member has a session of this city, or is about
-// to have one, that can be asked what its agent is doing.
+// hasScreen reports whether the agent has a session of this city, or is about to
+// have one, that can be asked for its activity.
 func (ag *agentState) hasScreen() bool {
 	return (ag.seen.Presence == plan.Alive || ag.op.name == opStart || ag.op.name == opConfirm) && !ag.foreign
 }
 
-// showActivity fills in what the agent is doing. A start that a dialog holds up
-// is blocked.
+// showActivity fills in what the agent is doing. A start that waits for an
+// answer to a dialog is blocked.
 func (ag *agentState) showActivity(a *api.AgentStatus) {
 	a.Activity = runtime.ActivityUnknown
 	switch {
@@ -162,9 +162,9 @@ func (ag *agentState) showActivity(a *api.AgentStatus) {
 	}
 }
 
-// noteQuiet takes over the time of a session's last input or output, so that it
-// can be compared with a clock that nobody sets: a time that was seen before
-// keeps its distance to now.
+// noteQuiet records the time of a session's last input or output on the
+// monotonic clock, which nobody sets. A time that was seen before keeps its
+// distance from now.
 func (ag *agentState) noteQuiet(last, asked time.Time) {
 	if last.Equal(ag.watch.lastActivity) {
 		return
@@ -174,7 +174,7 @@ func (ag *agentState) noteQuiet(last, asked time.Time) {
 		ag.seen.LastActivity = time.Time{}
 		return
 	}
-	at := asked.Add(-max(asked.Sub(last), 0)) // of the monotonic clock, as asked is
+	at := asked.Add(-max(asked.Sub(last), 0)) // monotonic, as asked is
 	if at.After(ag.seen.LastActivity) {
 		ag.seen.LastActivity = at
 	}

@@ -10,15 +10,15 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// member is one session that the controller deals with: of an agent, or one of the
-// city's that the config does not want.
+// agentState is what is known of one session: an agent's, or one of the city's
+// that the config does not want.
 type agentState struct {
 	spec       *agent.Spec // nil: not in the config
-	left       *agent.Spec // what spec was before
+	left       *agent.Spec // the last spec, once spec is nil
 	seen       plan.Seen
-	foreign    bool          // the session of its name is not this city's
+	foreign    bool          // the session belongs to somebody else
 	queryErr   string        // why the last query failed
-	drainLimit time.Duration // once it is no longer wanted; 0 = the city's
+	drainLimit time.Duration // for a drain once it is no longer wanted; 0 = the city's
 	undrained  time.Time     // when its last drain was cancelled
 
 	op     operation
@@ -28,50 +28,50 @@ type agentState struct {
 	typing typing
 }
 
-// operation is what is being done to a session: one thing at a time.
+// operation is what is being done to a session, one thing at a time.
 type operation struct {
 	name     string        // "": nothing
 	version  int           // changes when an operation begins or ends
-	intended bool          // the end that comes was asked for
-	exitSeen bool          // an exit event came during the operation
-	exit     *runtime.Exit // what it said of the incarnation on record
-	over     chan struct{} // opConfirm, opStop: closed when the session has ended
+	intended bool          // the end to come was requested
+	exitSeen bool          // an exit event arrived during the operation
+	exit     *runtime.Exit // the exit of the incarnation on record
+	over     chan struct{} // opConfirm, opStop: closed by the exit event
 }
 
-// startState is what became of the starts.
+// startState is the outcome of starts.
 type startState struct {
 	attempts int
-	pushed   bool   // an event tells of the session's end
+	pushed   bool   // the backend sends an event when the session ends
 	noWarm   bool   // it cannot be relaunched
-	putOff   string // why the newest start was not begun
-	warning  string // of the newest start: which step failed without ending it
+	putOff   string // why the newest start was put off; "" if it was not
+	warning  string // a step of the newest start that failed without ending it
 }
 
-// shownState is for the status.
+// shownState is kept for the status.
 type shownState struct {
 	state    api.State               // as last shown
-	since    time.Time               // when it came to be that
+	since    time.Time               // since when it has been so
 	activity runtime.SessionActivity // only while a status is made
 }
 
-// watches are the questions to the backend that are open, by the id of the session
-// that they are about.
+// watches are the long queries in flight. Strings are the id of the session that
+// they are about.
 type watches struct {
-	firstIdle    string    // waited for after a start
+	firstIdle    string    // waiting for the first idle after a start
 	blocked      string    // watched for a question that nobody answers
-	idleOf       string    // waited for to be idle, or seen so
-	idle         bool      // idleOf was seen to be idle
-	program      bool      // the backend reports the end of its program
-	programAt    time.Time // do not ask for that before
-	lastActivity time.Time // as the backend reported it
+	idleOf       string    // waiting for idle, or idle if idle is set
+	idle         bool      // idleOf is idle
+	program      bool      // waiting for the end of its program
+	programAt    time.Time // do not wait for that before
+	lastActivity time.Time // as reported by the backend
 }
 
-// typing is the message that is on its way to the agent.
+// typing is the message on its way to the agent.
 type typing struct {
-	busy      bool               // one waits for the agent to be idle, or is being typed
-	nudge     string             // the nudge that waits
+	busy      bool               // one is waiting for the agent to be idle, or being typed
+	nudge     string             // the nudge that is waiting
 	cancel    context.CancelFunc // ends that wait
-	notBefore time.Time          // completions wait until then
+	notBefore time.Time          // no completions before
 }
 
 func (ag *agentState) oneShot() bool {

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	quietTime = 2 * time.Second // without output: the session of an agent that does not report idleness takes a message
+	quietTime = 2 * time.Second // of no output, after which a session without idle reports takes a message
 	quietPoll = 500 * time.Millisecond
 )
 
-// providerAgent is one session of a provider as a delivery sees it.
+// providerAgent is a provider's session as a delivery sees it.
 type providerAgent struct {
 	p       runtime.Provider
 	session string
@@ -110,8 +110,8 @@ func (a providerAgent) AwaitIdle(ctx context.Context) error {
 	}
 }
 
-// output reports whether the agent is working or blocked, and something that
-// changes with its output: the time of it or, where that is unknown, the screen.
+// output reports whether the agent is working or blocked, and a value that
+// changes with its output: its time or, where that is unknown, the screen.
 func (a providerAgent) output(ctx context.Context) (busy bool, version string, err error) {
 	doing, err := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, a.p, a.session) })
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Recorder writes a session's recording, an asciicast, where the backend keeps
-// one; runtime.ErrUnsupported where not.
+// Recorder writes a session's recording, an asciicast. It returns
+// runtime.ErrUnsupported if the backend keeps none.
 type Recorder func(ctx context.Context, session string, w io.Writer) error
 
-// Files of one agent's folder below the artifacts' folder.
+// Files in an agent's folder, which is below the artifacts' folder.
 const (
 	ArtifactScreen     = "screen.txt"
 	ArtifactScrollback = "scrollback.txt"
@@ -28,19 +28,19 @@ const (
 	ArtifactSummary    = "summary.json" // beside the agents' folders
 )
 
-// artifacts is what a run leaves.
+// artifacts is what a run leaves behind.
 type artifacts struct {
 	p      runtime.Provider
 	dir    string
 	rows   int // of a screen
 	status api.Status
-	absent map[string]bool // sessions that were not there: what is kept under the name is of an earlier run
+	absent map[string]bool // sessions that did not run: what the backend keeps under the name is of an earlier run
 	record Recorder        // may be nil
 	began  time.Time       // of the run
 	result error           // of the run
 }
 
-// artifacts collects what is to be kept of this run.
+// artifacts collects what to keep of this run.
 func (g *goal) artifacts(st api.Status, result error) artifacts {
 	a := artifacts{
 		p: g.l.p, dir: g.l.o.Artifacts, rows: g.l.o.City.Session.Size.Rows, status: st,
@@ -54,9 +54,9 @@ func (g *goal) artifacts(st api.Status, result error) artifacts {
 	return a
 }
 
-// write keeps for each agent its last screen, its scrollback, its recording and
-// a JSON result; and the status of the city, as JSON and as JUnit. What cannot be had for one agent
-// does not keep it from the others.
+// write keeps each agent's last screen, scrollback, recording and result as
+// JSON, and the city's status as JSON and as JUnit. A failure for one agent does
+// not affect the others.
 func (a *artifacts) write(ctx context.Context) error {
 	if err := os.MkdirAll(a.dir, 0o755); err != nil {
 		return fmt.Errorf("artifacts: %w", err)
@@ -78,7 +78,7 @@ func (a *artifacts) write(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// agent keeps what is of one agent, and returns its last screen.
+// agent keeps the files of one agent and returns its last screen.
 func (a *artifacts) agent(ctx context.Context, dir string, s api.AgentStatus) (screen string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -107,7 +107,7 @@ func (a *artifacts) agent(ctx context.Context, dir string, s api.AgentStatus) (s
 	return screen, errors.Join(errs...)
 }
 
-// peek is "" for a session that never ran, or of which nothing is kept.
+// peek returns "" for a session that never ran, or of which nothing is kept.
 func (a *artifacts) peek(ctx context.Context, session string, lines int) (string, error) {
 	if a.absent[session] {
 		return "", nil
@@ -119,7 +119,7 @@ func (a *artifacts) peek(ctx context.Context, session string, lines int) (string
 	return text, err
 }
 
-// writeRecording writes one recording; an unsupported one leaves no file.
+// writeRecording writes one recording; without support it leaves no file.
 func writeRecording(ctx context.Context, path, session string, rec Recorder) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// attend stays with an agent until evidence says that it takes messages for the
-// first time; its start-up dialogs are answered meanwhile. Agents ask after they
-// seemed ready, too.
+// attend answers the start-up dialogs of an agent until it is known to take
+// messages for the first time. Agents still ask after they seemed ready.
 func (sr *starter) attend(ag *agentState) {
 	id, name := ag.seen.Record.ID, ag.seen.Session
 	if ag.seen.Record.Served || ag.watch.firstIdle == id || ag.spec == nil {
@@ -33,8 +32,8 @@ func (sr *starter) attend(ag *agentState) {
 	})
 }
 
-// awaitFirstIdle is nil once the session was idle. A provider that answers no
-// dialogs after a start may still tell when that is.
+// awaitFirstIdle returns nil once the session was idle. A provider that answers
+// no dialogs after a start may still know when that is.
 func (sr *starter) awaitFirstIdle(name string, cfg runtime.Config) error {
 	if p, ok := runtime.As[runtime.StartupProvider](sr.l.p); ok {
 		err := p.AwaitFirstIdle(sr.l.ops.ctx, name, cfg)
@@ -48,21 +47,21 @@ func (sr *starter) awaitFirstIdle(name string, cfg runtime.Config) error {
 	return runtime.ErrUnsupported
 }
 
-// accepted notes what was accepted on the user's behalf.
+// accepted records what gc accepted on the user's behalf.
 func (sr *starter) accepted(session string, a runtime.Accepted) {
 	if ag := sr.l.agents.all[session]; ag != nil {
 		sr.l.noteAgent(ag, api.EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
 	}
 }
 
-// finishes reports an end that must not be repeated: of a long-lived program that
-// ran its prompt, ended with 0 and never took another message. Started again it
-// would run the prompt again, for ever.
+// finishes reports whether an exit must not be followed by a restart: a
+// long-lived program ran its prompt, ended with 0 and never took another
+// message. A restart would run the prompt again, forever.
 func (ag *agentState) finishes(exit *runtime.Exit) bool {
 	return exit.Code == 0 && exit.Signal == "" && !ag.seen.Record.Served && !ag.oneShot() && ag.spec.HasPrompt()
 }
 
-// finished accounts for such an end. It takes nothing from the restart budget.
+// finished records such an exit. It does not count against the restart budget.
 func (sp *stops) finished(ag *agentState, exit *runtime.Exit, screen string) {
 	r := &ag.seen.Record
 	r.LastScreen = screen

@@ -77,7 +77,7 @@ func reconcile(b *testing.B, l *loop) {
 		qs, known[name] = append(qs, l.observer.probeOf(ag)), true
 	}
 	l.observer.inFlight = true
-	l.observer.apply(lookAt(b.Context(), l.p, l.o.City.Dir, qs, known))
+	l.observer.apply(observeAll(b.Context(), l.p, l.o.City.Dir, qs, known))
 	if acts := plan.Make(l.agents.desired(), l.agents.actual(), time.Now()); len(acts) != 0 {
 		b.Fatalf("%d actions, first %+v", len(acts), acts[0])
 	}

@@ -14,7 +14,7 @@ import (
 type BlockedError struct {
 	Agent    string
 	Activity runtime.Activity
-	Waited   time.Duration // 0: such a run fails at once
+	Waited   time.Duration // 0: the run fails at once
 }
 
 func (e *BlockedError) Error() string {
@@ -31,12 +31,12 @@ func (e *BlockedError) Error() string {
 	return text
 }
 
-// startupGrace is how long a start-up dialog that gc knows may stand before the
-// agent counts as blocked: gc may be answering it.
+// startupGrace is how long a known start-up dialog may stand before the agent
+// counts as blocked: gc may be answering it.
 const startupGrace = 3 * time.Second
 
-// watchBlocked watches, in a run that ends by itself, every agent that runs: one
-// that asks a question would keep the run going for ever.
+// watchBlocked watches every running agent of a run that ends by itself: one
+// that asks would keep it going forever.
 func (g *goal) watchBlocked() {
 	if g.l.o.Until == UntilStopped || g.l.o.BlockedTimeout <= 0 && !g.l.o.FailOnBlocked || g.l.shutdown.begun || g.reached {
 		return
@@ -52,8 +52,8 @@ func (g *goal) watchBlocked() {
 	}
 }
 
-// awaitBlocked ends the run when the session is blocked for too long. It returns
-// when the session ends.
+// awaitBlocked ends the run once the session has been blocked for too long. It
+// returns when the session ends.
 func (g *goal) awaitBlocked(ag *agentState, id, name string, served bool) {
 	activity, err := g.blockedTooLong(g.l.ops.ctx, name, served)
 	if err != nil && !errors.Is(err, runtime.ErrUnsupported) {
@@ -79,8 +79,8 @@ func (g *goal) awaitBlocked(ag *agentState, id, name string, served bool) {
 	})
 }
 
-// blockedTooLong returns once one question of the session has stood for as long
-// as this run allows, with nobody attached who could answer it.
+// blockedTooLong returns once one question has stood for as long as the run
+// allows, with nobody attached to answer it.
 func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (runtime.Activity, error) {
 	w, ok := runtime.As[runtime.Waiter](g.l.p)
 	if !ok {
@@ -120,7 +120,7 @@ func (g *goal) blockedLimit(a runtime.Activity, served bool) time.Duration {
 	switch {
 	case a.State != runtime.ActivityBlocked:
 		return 0
-	case a.Kind == runtime.BlockedRateLimit && !g.l.o.FailOnBlocked: // it goes on by itself
+	case a.Kind == runtime.BlockedRateLimit && !g.l.o.FailOnBlocked: // it passes by itself
 		return waitChunk
 	case !served && a.Pending != nil && a.Pending.Metadata["dialog"] != "":
 		return max(limit, startupGrace)
@@ -128,7 +128,7 @@ func (g *goal) blockedLimit(a runtime.Activity, served bool) time.Duration {
 	return limit
 }
 
-// unchanged waits for d and reports whether the activity stayed as it was.
+// unchanged waits for d and reports whether the activity stayed the same.
 func unchanged(ctx context.Context, w runtime.Waiter, name string, d time.Duration) (bool, error) {
 	if d <= 0 {
 		return true, nil
@@ -142,7 +142,7 @@ func unchanged(ctx context.Context, w runtime.Waiter, name string, d time.Durati
 	return false, err
 }
 
-// sameBlock reports that the same question stands.
+// sameBlock reports whether the same question stands.
 func sameBlock(a, b runtime.Activity) bool {
 	if b.State != runtime.ActivityBlocked {
 		return false
@@ -150,7 +150,7 @@ func sameBlock(a, b runtime.Activity) bool {
 	return a.Since.Equal(b.Since) || a.Pending != nil && b.Pending != nil && a.Pending.RequestID == b.Pending.RequestID
 }
 
-// attachedNow reports whether a person is there to answer.
+// attachedNow reports whether somebody is attached to answer.
 func (g *goal) attachedNow(ctx context.Context, name string) bool {
 	attached, err := ask(ctx, func(ctx context.Context) (bool, error) { return g.l.p.IsAttached(ctx, name) })
 	return err == nil && attached

@@ -8,8 +8,8 @@ import (
 	"gascity.dev/gc/internal/session"
 )
 
-// calls is the controller as clients see it. Its methods run on the callers'
-// goroutines and use the loop through do and await.
+// calls serves the clients. Its methods run on the callers' goroutines and reach
+// the loop through do and await.
 type calls struct{ l *loop }
 
 var _ api.City = (*calls)(nil)
@@ -29,7 +29,7 @@ func (c *calls) Stop(ctx context.Context, r api.StopRequest) error {
 
 func (c *calls) Poke(ctx context.Context) error { return c.l.do(ctx, c.l.observer.poke) }
 
-// Reload returns when city.toml has been read; a broken file is the error.
+// Reload returns once city.toml has been read; a broken file is the error.
 func (c *calls) Reload(ctx context.Context) error {
 	l, reads := c.l, 0
 	err := l.do(ctx, func() {

@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/internal/controller/plan"
 )
 
-// pick finds members by agent name, pool name or a bare name that only one
-// agent has; no names mean all. It runs on the loop.
+// pick finds agents by agent name, pool name, or a bare name that is unique; no
+// names mean all. The caller is on the loop's goroutine.
 func (rs *roster) pick(list []string) ([]*agentState, error) {
 	if rs.l.shutdown.begun || rs.l.goal.ended {
 		return nil, api.ErrShuttingDown
@@ -59,7 +59,7 @@ func (rs *roster) match(want string) []*agentState {
 	return nil
 }
 
-// restartAgents ends and starts agents; it returns when the starts are over.
+// Restart ends and starts agents, and returns when the starts are done.
 func (c *calls) Restart(ctx context.Context, list []string) error {
 	var picked []*agentState
 	var err error
@@ -93,8 +93,8 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 	return errors.Join(wait, c.failures(ctx, picked))
 }
 
-// beginRestarts takes down what runs. Who is in the middle of something short,
-// a drain that is taken back for one, is waited for.
+// beginRestarts stops what runs. It waits for short operations in flight, such
+// as cancelling a drain.
 func (c *calls) beginRestarts(ctx context.Context, list []*agentState, before map[*agentState]int) error {
 	for left := list; len(left) > 0; {
 		var busy []*agentState
@@ -106,8 +106,8 @@ func (c *calls) beginRestarts(ctx context.Context, list []*agentState, before ma
 				c.l.save(ag)
 				switch {
 				case ag.op.name == opStart || ag.op.name == opConfirm:
-					before[ag] = ag.start.attempts - 1 // the start in flight is what is asked for
-				case ag.op.name == opStop: // the start comes after it
+					before[ag] = ag.start.attempts - 1 // the start in flight will do
+				case ag.op.name == opStop: // a start follows
 				case ag.op.name != "":
 					busy = append(busy, ag)
 				case (ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie) && ag.seen.Owned:
@@ -128,7 +128,7 @@ func (c *calls) beginRestarts(ctx context.Context, list []*agentState, before ma
 	return nil
 }
 
-// failures joins why agents did not start.
+// failures joins the reasons why agents did not start.
 func (c *calls) failures(ctx context.Context, list []*agentState) error {
 	var lines []string
 	hint := ""
@@ -155,7 +155,7 @@ func (c *calls) failures(ctx context.Context, list []*agentState) error {
 	return &api.Error{Err: errors.New(strings.Join(lines, "; ")), Help: hint}
 }
 
-// stopAgents ends agents and keeps them down.
+// StopAgents ends agents and keeps them down.
 func (c *calls) StopAgents(ctx context.Context, list []string) error {
 	var picked []*agentState
 	var err error

@@ -11,37 +11,38 @@ import (
 )
 
 // Background is where background commands run, and where their ends wait for
-// owners that have no session there: agents that sleep, and those that another
+// owners that have no session there: idle-stopped agents, and those that another
 // provider hosts.
 type Background interface {
-	// Follow calls changed once it follows and whenever something may wait
-	// that did not, until ctx ends or the connection is lost.
+	// Follow calls changed when it has connected and whenever a delivery may
+	// have been added, until ctx ends or the connection is lost.
 	Follow(ctx context.Context, changed func()) error
-	// Away returns the deliveries that are open for such owners, oldest first.
+	// Away returns the open deliveries to such owners, oldest first.
 	Away(ctx context.Context) ([]process.Delivery, error)
-	// Claim takes what is due to one of them in the name of by, durably; nobody
-	// else types it then. Batch is "" when there is nothing to type.
+	// Claim durably takes what is due to one of them in the name of by; nobody
+	// else types it then. Batch is "" if there is nothing to type.
 	Claim(ctx context.Context, owner, by string) (batch string, events []string, text string, err error)
-	// Settle says what became of a claim: Delivered, Dead, or Pending when it is
-	// to be tried again. Idempotent.
+	// Settle reports the outcome of a claim: Delivered, Dead, or Pending for
+	// another try. Idempotent.
 	Settle(ctx context.Context, batch string, state process.DeliveryState, detail string) error
 }
 
 const (
-	followPause = 5 * time.Second // between tries to follow: there may be no multiplexer yet
-	endsPause   = 2 * time.Second // after a try to tell that failed
+	followPause = 5 * time.Second // between tries to follow: the multiplexer may not run yet
+	endsPause   = 2 * time.Second // after a try that failed
 )
 
-// completions tells agents of their ended background commands, as far as the
-// multiplexer does not.
+// completions delivers the ends of background commands to agents that the
+// multiplexer does not reach.
 type completions struct {
 	l        *loop
 	inFlight bool                          // a fetch of open
 	again    bool                          // fetch once more
-	open     map[string][]process.Delivery // by the owner's session
+	open     map[string][]process.Delivery // by owner's session
 }
 
-// followEnds keeps the loop told of ends, until every operation is ended.
+// follow fetches the open deliveries whenever they change, until the operations
+// end.
 func (co *completions) follow() {
 	if co.l.o.Background == nil {
 		return
@@ -54,7 +55,7 @@ func (co *completions) follow() {
 	})
 }
 
-// pause waits for d; false when ctx ended first.
+// pause waits for d; false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -66,7 +67,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// askEnds asks what waits, in the background, one question at a time.
+// fetch reads the open deliveries in the background, one query at a time.
 func (co *completions) fetch() {
 	e := co
 	if e.inFlight {
@@ -91,9 +92,9 @@ func (co *completions) fetch() {
 	})
 }
 
-// deliver wakes idle-stopped agents whose background commands have ended, reports
-// the ends to those that another provider hosts, and returns when it wants to be
-// called again.
+// deliver wakes idle-stopped agents whose background commands have ended, types
+// the ends to agents of other providers, and returns when it wants to be called
+// again.
 func (co *completions) deliver(now, next time.Time) time.Time {
 	city := co.l.o.City.Dir
 	for owner, list := range co.open {
@@ -113,7 +114,7 @@ func (co *completions) deliver(now, next time.Time) time.Time {
 	return next
 }
 
-// ownBatches are the messages that by claimed and did not settle, with the
+// ownBatches are the messages that by claimed and has not settled, with the
 // events of each.
 func ownBatches(list []process.Delivery, by string) map[string][]string {
 	own := map[string][]string{}
@@ -125,8 +126,8 @@ func ownBatches(list []process.Delivery, by string) map[string][]string {
 	return own
 }
 
-// tell finds out what became of messages of an earlier try, or types the next
-// one. While it does, nothing else is typed for the queue.
+// tell resolves the messages of an earlier try, or types the next one. Nudges
+// wait meanwhile.
 func (co *completions) tell(ag *agentState, own map[string][]string) {
 	ag.typing.busy = true
 	name := ag.seen.Session
@@ -150,7 +151,7 @@ func (co *completions) tell(ag *agentState, own map[string][]string) {
 	})
 }
 
-// teller tells one session of ended commands, once.
+// teller delivers ends to one session, once.
 type teller struct {
 	agent   providerAgent
 	b       Background
@@ -159,7 +160,7 @@ type teller struct {
 }
 
 // tell resolves the claims of an earlier try, or else makes one of its own. The
-// state is what the last message came to, "" if there was none.
+// state is that of the last message, "" if there was none.
 func (t *teller) tell(ctx context.Context, own map[string][]string) (state process.DeliveryState, detail string, err error) {
 	for batch, events := range own {
 		a := delivery.Attempt{Agent: t.agent, Tags: tags(events)}
@@ -183,8 +184,8 @@ func (t *teller) tell(ctx context.Context, own map[string][]string) (state proce
 	return state, detail, t.settle(ctx, batch, state, detail, err)
 }
 
-// settle reports what became of a claim. With an error that is unknown: it stays
-// claimed, and is resolved by the next try.
+// settle reports the outcome of a claim. After an error the outcome is unknown:
+// the message stays claimed, and the next try resolves it.
 func (t *teller) settle(ctx context.Context, batch string, state process.DeliveryState, detail string, err error) error {
 	if err != nil {
 		return err

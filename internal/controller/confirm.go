@@ -11,22 +11,22 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// A start without any hint of readiness returns when the backend has made the
-// session, and says nothing about the command: it may not even be found. Until
-// its program was seen in the process table the agent is starting.
+// Without any hint of readiness a start returns as soon as the backend has made
+// the session; the command may not even exist. The agent is starting until its
+// program is seen in the process table.
 const (
-	confirmLimit = 250 * time.Millisecond // then a session that is there runs
-	firstConfirm = 2 * time.Millisecond   // between two looks, doubling
+	confirmLimit = 250 * time.Millisecond // after that a session that exists is running
+	firstConfirm = 2 * time.Millisecond   // between two queries; doubles
 )
 
-// needsSettling reports a config whose start sequence did not wait for the
-// program.
+// needsConfirming reports whether the start sequence of a config does not wait
+// for the program.
 func needsConfirming(c *runtime.Config) bool {
 	return c.ReadyPromptPrefix == "" && c.ReadyDelayMs == 0 && len(c.ProcessNames) == 0
 }
 
-// settleStart waits until the program of a started session is seen, or the
-// session has ended. It takes no place among the starts.
+// confirm waits until the program of a started session is seen, or the session
+// has ended. It does not count against max_parallel_starts.
 func (sr *starter) confirm(ag *agentState, spec *agent.Spec) {
 	sr.l.begin(ag, opConfirm)
 	over := make(chan struct{})
@@ -56,8 +56,9 @@ func (sr *starter) confirm(ag *agentState, spec *agent.Spec) {
 	})
 }
 
-// settled returns true when the session has ended. over is closed when the
-// backend says that one of its name has; ctx ends the waiting.
+// endedEarly returns true if the session has ended. over is closed when the
+// backend reports the end of a session of this name; cancelling ctx stops the
+// wait.
 func endedEarly(ctx context.Context, p runtime.Provider, spec *agent.Spec, over <-chan struct{}) (gone bool) {
 	names := programNames(&spec.Config)
 	limit := time.NewTimer(confirmLimit)
@@ -89,8 +90,8 @@ func endedEarly(ctx context.Context, p runtime.Provider, spec *agent.Spec, over 
 	}
 }
 
-// programNames is the program that a command line runs, where its first word
-// says so; nil for what the shell does itself.
+// programNames returns the program that a command line runs, if its first word
+// tells; nil for what the shell does itself.
 func programNames(c *runtime.Config) []string {
 	shell := "sh"
 	for _, env := range []map[string]string{c.Env, c.BaseEnv} {

@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// desired is the wanted half of the plan.
+// desired is the wanted half of the plan's input.
 func (rs *roster) desired() plan.Desired {
 	d := plan.Desired{
 		Run: rs.l.runID, MaxStarts: rs.l.o.City.Daemon.MaxParallelStarts, DriftDrain: rs.l.o.City.Daemon.DriftDrainTimeout,
@@ -19,14 +19,14 @@ func (rs *roster) desired() plan.Desired {
 		r := &ag.spec.Resolved
 		d.Agents = append(d.Agents, plan.Wanted{
 			Name: r.Name, Session: name, Hashes: ag.spec.Hashes, Current: ag.spec.Current, OneShot: ag.oneShot(), DependsOn: rs.dependencies(r.DependsOn),
-			Suspended: rs.l.suspended.of(ag.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !ag.start.noWarm,
+			Suspended: rs.l.suspended.ofSpec(ag.spec) != "", IdleTimeout: r.IdleTimeout, CanRelaunch: warm && !ag.start.noWarm,
 			WaitsFor: rs.unchecked(r.DependsOn),
 		})
 	}
 	return d
 }
 
-// dependencies puts a pool's members in the place of its name.
+// dependencies replaces pools by their members.
 func (rs *roster) dependencies(list []string) []string {
 	var out []string
 	for i, name := range list {
@@ -60,7 +60,7 @@ func (rs *roster) unchecked(list []string) string {
 	return ""
 }
 
-// drainLimit is how long a member may take to end when it is not wanted.
+// drainLimit is how long an agent may take to end once it is not wanted.
 func (rs *roster) drainLimit(ag *agentState) time.Duration {
 	if p := rs.l.pools.of(ag); p != nil {
 		return p.spec.Resolved.Pool.DrainTimeout
@@ -68,7 +68,7 @@ func (rs *roster) drainLimit(ag *agentState) time.Duration {
 	return 0
 }
 
-// actual is the other half.
+// actual is the observed half of the plan's input.
 func (rs *roster) actual() plan.Actual {
 	a := plan.Actual{Sessions: make([]plan.Seen, 0, len(rs.all))}
 	for _, ag := range rs.all {

@@ -25,11 +25,11 @@ type Level string
 // Levels.
 const (
 	LevelOK   Level = "ok"
-	LevelWarn Level = "warning" // works, but not as one would think
+	LevelWarn Level = "warning" // it works, but not as expected
 	LevelFail Level = "problem"
 )
 
-// Finding is one thing that `gc doctor` looked at.
+// Finding is one thing that `gc doctor` checked.
 type Finding struct {
 	Level Level  `json:"level"`
 	About string `json:"about"` // "config", "agent x", "controller" …
@@ -37,33 +37,33 @@ type Finding struct {
 	Hint  string `json:"hint,omitempty"` // what to do
 }
 
-// Findings collects what was looked at.
+// Findings collects what was checked.
 type Findings struct {
 	List []Finding
 }
 
-// OK notes something that is as it should be.
+// OK adds something that is as it should be.
 func (f *Findings) OK(about, format string, args ...any) {
 	f.List = append(f.List, Finding{Level: LevelOK, About: about, Text: fmt.Sprintf(format, args...)})
 }
 
-// Warn notes something that works, but not as one would think.
+// Warn adds something that works, but not as expected.
 func (f *Findings) Warn(about, hint, format string, args ...any) {
 	f.List = append(f.List, Finding{Level: LevelWarn, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// Fail notes a problem.
+// Fail adds a problem.
 func (f *Findings) Fail(about, hint, format string, args ...any) {
 	f.List = append(f.List, Finding{Level: LevelFail, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// doctor looks at one city.
+// doctor checks one city.
 type doctor struct {
 	Findings
 }
 
-// Diagnose looks at a city from outside and says what is wrong and what to do.
-// It changes nothing. provider may be nil when none can be made.
+// Diagnose checks a city from outside and says what is wrong and what to do. It
+// changes nothing. provider may be nil if none can be made.
 func Diagnose(ctx context.Context, dir string, provider runtime.Provider, o agent.BuildOptions) []Finding {
 	d := &doctor{}
 	specs := d.config(dir, o)
@@ -143,7 +143,7 @@ func (d *doctor) stateDir(dir string) {
 	}
 }
 
-// lowDisk is when doctor warns, in bytes.
+// lowDisk is the free space, in bytes, below which doctor warns.
 const lowDisk = 256 << 20
 
 // controller reports whether one runs.
@@ -178,7 +178,7 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 	return false
 }
 
-// noController tells one that is not there from one that does not listen.
+// noController tells a controller that does not listen from none.
 func (d *doctor) noController(dir string) {
 	held, locked, err := api.Holder(dir)
 	switch {
@@ -248,7 +248,7 @@ func (d *doctor) database(dir string) {
 	}
 }
 
-// backend asks what runs; nil when it cannot tell.
+// backend returns the running sessions; nil if it cannot tell.
 func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 	if p == nil {
 		return nil
@@ -266,15 +266,15 @@ func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 	return list
 }
 
-// agent looks at what a start of it needs.
+// agent checks what a start of it needs.
 func (d *doctor) agent(s *agent.Spec) {
 	for _, err := range StartProblems(s) {
 		d.Fail("agent "+s.Name(), err.Help, "%s", err.Msg)
 	}
 }
 
-// StartProblems returns why a start of the agent would fail, as far as that can
-// be told without one.
+// StartProblems returns why a start of the agent would fail, as far as that is
+// known without one.
 func StartProblems(s *agent.Spec) []*agent.StartError {
 	var out []*agent.StartError
 	if _, err := s.StartConfig(agent.Instance{}); err != nil {
@@ -292,8 +292,9 @@ func StartProblems(s *agent.Spec) []*agent.StartError {
 	return out
 }
 
-// missingProgram is the program of the agent's command that is not there, ""
-// where it is or that cannot be told: a script may run it on another machine.
+// missingProgram returns the program of the agent's command if it does not
+// exist; "" if it does or cannot be checked: a script may run it on another
+// machine.
 func missingProgram(s *agent.Spec) string {
 	if host := s.Resolved.Session; strings.HasPrefix(host, "exec:") || host == "hybrid" || host == "k8s" {
 		return ""

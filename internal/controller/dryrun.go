@@ -11,9 +11,9 @@ import (
 	"gascity.dev/gc/internal/controller/plan"
 )
 
-// DryRun says what a start of the city would do, and does nothing: it asks the
-// backend, reads the records and plans. ErrControllerRunning when a controller
-// does it already. Pools count with their minimum, their checks are not run.
+// DryRun returns what a start of the city would do, and does nothing: it queries
+// the backend, reads the records and plans. ErrControllerRunning if a controller
+// does so already. Pools count with their minimum; their checks are not run.
 func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 	specs, err := agent.Build(o.City, o.Build)
 	if err != nil {
@@ -35,14 +35,14 @@ func DryRun(ctx context.Context, o Options) ([]plan.Action, error) {
 	for name, ag := range l.agents.all {
 		qs, skip[name] = append(qs, l.observer.probeOf(ag)), true
 	}
-	f := lookAt(ctx, l.p, o.City.Dir, qs, skip)
+	f := observeAll(ctx, l.p, o.City.Dir, qs, skip)
 	if f.err != nil {
 		return nil, f.err
 	}
 	for _, a := range f.answers {
 		ag := l.agents.all[a.session]
 		if a.err != nil {
-			continue // unknown: nothing is planned for it
+			continue // unknown: plan nothing for it
 		}
 		ag.seen.Presence, ag.seen.Asked, ag.seen.Attached = a.presence, a.at, a.attached
 		ag.seen.Owned = a.meta[agent.MetaCityPath] == o.City.Dir

@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// probe makes sure of an exit (a late event may be about an older incarnation)
-// and reads the last screen before a start replaces it.
+// probe confirms an exit (a late event may be about an older incarnation) and
+// reads the last screen before a start replaces it.
 func (sp *stops) probe(ag *agentState, exit *runtime.Exit) {
 	sp.l.begin(ag, opProbe)
 	name := ag.seen.Session
@@ -21,7 +21,7 @@ func (sp *stops) probe(ag *agentState, exit *runtime.Exit) {
 		var err error
 		var e *runtime.Exit
 		var screen string
-		together( // the restart waits for the slowest of them
+		together( // the restart waits for the slower of them
 			func() {
 				running, err = ask(sp.l.ops.ctx, func(ctx context.Context) (bool, error) { return sp.l.p.IsRunning(ctx, name) })
 			},
@@ -44,11 +44,11 @@ func (sp *stops) probe(ag *agentState, exit *runtime.Exit) {
 	})
 }
 
-// spareTime is how long after a drain was taken back its interrupt may still be
-// what ends an agent.
+// undrainTime is how long after a drain was cancelled its interrupt may still
+// end an agent.
 const undrainTime = 10 * time.Second
 
-// died accounts for the end of a member's session.
+// died records the end of a session.
 func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 	r, now := &ag.seen.Record, time.Now()
 	if exit == nil {
@@ -88,7 +88,7 @@ func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 	sp.l.waits.exited(ag)
 }
 
-// quarantined says when the restart of a member is put off.
+// quarantined reports when a quarantined agent is tried again.
 func (sp *stops) quarantined(ag *agentState) {
 	if r := &ag.seen.Record; r.Quarantined() {
 		sp.l.noteAgent(ag, api.EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))

@@ -10,8 +10,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// FailedError is the end of a run with agents that failed; Code is the exit
-// status of the first of them.
+// FailedError is the end of a run in which agents failed; Code is the exit
+// status of the first.
 type FailedError struct {
 	Agent string
 	Code  int
@@ -21,7 +21,7 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("agent %s failed with exit status %d", e.Agent, e.Code)
 }
 
-// goal is what the run is for: the first reconcile, and Options.Until.
+// goal is what a run is for: the first reconcile, and Options.Until.
 type goal struct {
 	l          *loop
 	reconciled bool // the first reconcile is done
@@ -30,7 +30,7 @@ type goal struct {
 	result     error
 }
 
-// settleTimeout bounds what is collected at the end of a run.
+// collectTimeout bounds collecting the artifacts at the end of a run.
 const collectTimeout = 2 * time.Minute
 
 // checkUntil ends a run whose goal is reached.
@@ -63,7 +63,8 @@ func (g *goal) checkUntil() {
 	g.conclude(nil)
 }
 
-// hopeless reports a one_shot that waits, directly or not, for one that failed.
+// hopeless reports whether a one_shot depends, directly or not, on one that
+// failed.
 func (g *goal) hopeless(ag *agentState, visited map[string]bool) bool {
 	if ag.seen.Presence != plan.Gone || ag.op.name != "" || visited[ag.seen.Session] {
 		return false
@@ -83,9 +84,9 @@ func (g *goal) hopeless(ag *agentState, visited map[string]bool) bool {
 	return false
 }
 
-// idleNow reports whether an agent is known to be idle, and sees to it that
-// somebody finds out. An agent that has ended for good is idle; one whose
-// backend cannot tell never is.
+// idleNow reports whether an agent is known to be idle, and starts to wait for
+// that. An agent that is down for good is idle; one whose backend cannot tell
+// never is.
 func (g *goal) idleNow(ag *agentState) bool {
 	if ag.seen.Presence == plan.Gone && ag.op.name == "" {
 		r := &ag.seen.Record
@@ -120,8 +121,8 @@ func (g *goal) idleNow(ag *agentState) bool {
 // idleWait bounds one wait for idleness.
 const idleWait = time.Hour
 
-// settleRun ends a run by itself: what it leaves is collected while the
-// sessions are there, then the city is stopped when ctx's end would stop it.
+// conclude ends a run by itself: it collects the artifacts while the sessions
+// exist, and then stops the city if cancelling ctx would.
 func (g *goal) conclude(result error) {
 	if g.reached {
 		return
@@ -157,8 +158,8 @@ func (g *goal) conclude(result error) {
 	})
 }
 
-// checkReady notices the end of the first reconcile: every agent was looked at
-// and every start that could be tried was tried once.
+// checkReady detects the end of the first reconcile: every agent was observed,
+// and every possible start was tried once.
 func (g *goal) checkReady() {
 	if g.reconciled || !g.l.observer.done || g.l.goal.ended {
 		return

@@ -14,7 +14,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// take updates one member by what was learned of it.
+// applyOne updates one agent by the result of a probe.
 func (ob *observer) applyOne(ag *agentState, a probeResult) {
 	if a.err != nil {
 		if ag.queryErr == "" {
@@ -32,7 +32,7 @@ func (ob *observer) applyOne(ag *agentState, a probeResult) {
 		cut := up && ag.seen.Presence == plan.Unknown && (a.neverRan || ag.neverMade(a.exit))
 		switch {
 		case cut && ag.oneShot() && time.Since(a.startedAt) < lateStart:
-			ob.by(a.startedAt.Add(lateStart))
+			ob.observeBy(a.startedAt.Add(lateStart))
 			return
 		case cut:
 			ob.neverStarted(ag)
@@ -62,21 +62,21 @@ func (ob *observer) applyOne(ag *agentState, a probeResult) {
 }
 
 // lateStart is how long a backend may take to carry out a request whose sender
-// has died. A one_shot that is started again earlier could run twice; a session
-// that lasts cannot, by its name.
+// has died. Restarted sooner, a one_shot could run twice; a long-lived session
+// cannot, as its name is taken.
 const lateStart = 2 * time.Second
 
-// neverMade reports whether the backend failed the last start, and no session of
-// it is known to have ended.
+// neverMade reports whether the backend failed the last start, and no end of a
+// session from it is known.
 func (ag *agentState) neverMade(exit *runtime.Exit) bool {
 	r := &ag.seen.Record
 	known := r.LastExit != nil && exit != nil && exit.Time.Equal(r.LastExit.Time)
 	return r.Unsure && (exit == nil || known || exit.Time.Before(r.Started))
 }
 
-// neverStarted takes back a start that made no session, as an earlier controller
-// wrote it down and did not live to make it, or the backend failed it: it is no
-// crash, and a one_shot has not had its run.
+// neverStarted takes back a start that made no session: an earlier controller
+// died before it, or the backend failed it. That is no crash, and a one_shot has
+// not had its run.
 func (ob *observer) neverStarted(ag *agentState) {
 	failed := ag.seen.Record.Unsure
 	ag.seen.Record.CutShort()
@@ -128,10 +128,10 @@ func (a *probeResult) claim(limit time.Duration) plan.Claim {
 	return c
 }
 
-// markMoved marks a session of a city that was moved with its new folder.
+// markMoved marks a session of a moved city with its new folder.
 func (ob *observer) markMoved(ag *agentState) {
 	if ag.op.name != "" {
-		return // opMark, which does the same
+		return // by opMark, which does the same
 	}
 	ob.l.begin(ag, opMark)
 	name, city := ag.seen.Session, ob.l.o.City.Dir
@@ -141,11 +141,11 @@ func (ob *observer) markMoved(ag *agentState) {
 	})
 }
 
-// environment asks the process table, once for a whole look, which sessions
+// environment queries the process table, once per observation, for sessions that
 // hold processes of this city.
 type environment struct {
 	city string
-	was  string // the city's folder before it was moved, "" for none
+	was  string // the city's folder before it was moved; "" if it was not
 	once sync.Once
 	live map[string]runtime.LiveRuntime // by session name
 	err  error
@@ -168,9 +168,9 @@ func (e *environment) of(ctx context.Context, scan runtime.ProcessTableScanner, 
 	return nil, e.err
 }
 
-// byEnvironment learns whose a session without a mark is: a start that was cut
-// short left it so. Where the process table cannot be asked, the intent on
-// record decides: nobody else claims the session.
+// byEnvironment learns whose an unmarked session is: a start that was cut short
+// left it so. Without a process table the intent on record decides: nobody else
+// claims the session.
 func (a *probeResult) byEnvironment(ctx context.Context, p runtime.Provider, env *environment) error {
 	scan, ok := runtime.As[runtime.ProcessTableScanner](p)
 	if !ok {
@@ -187,8 +187,8 @@ func (a *probeResult) byEnvironment(ctx context.Context, p runtime.Provider, env
 	return err
 }
 
-// incarnations are the session ids of agents on record: the newest of each.
-func (rs *roster) ids() map[string]bool {
+// incarnations returns the newest session id of each agent on record.
+func (rs *roster) incarnations() map[string]bool {
 	ids := map[string]bool{}
 	for _, r := range rs.records {
 		if r.ID != "" {
@@ -198,12 +198,12 @@ func (rs *roster) ids() map[string]bool {
 	return ids
 }
 
-// endStrays ends agents of this city that run outside of any session the
-// backend knows, as after the loss of a backend: processes with this city's mark
-// and the session id of an agent on record that no tracked process has. What an
-// agent started elsewhere has the city's mark too, but an id of its own, such as
-// a background command in the multiplexer: it is left alone. endStrays runs once,
-// before the first start, so that no agent runs twice.
+// endStrays ends agents of this city that run outside of any session the backend
+// knows, as after the loss of a backend: processes with this city's mark and the
+// session id of an agent on record that no tracked process has. What an agent
+// started elsewhere, such as a background command, also has the city's mark but
+// an id of its own; it is left alone. endStrays runs once, before the first
+// start, so that no agent runs twice.
 func (ob *observer) endStrays(city string, incarnations map[string]bool) {
 	scan, ok := runtime.As[runtime.ProcessTableScanner](ob.l.p)
 	if !ok {
@@ -213,7 +213,7 @@ func (ob *observer) endStrays(city string, incarnations map[string]bool) {
 		return scan.FindRuntimesBySessionID(ctx, "")
 	})
 	if err != nil {
-		return // which of them the backend knows cannot be told
+		return // cannot tell which of them the backend knows
 	}
 	tracked := map[string]bool{}
 	for _, r := range live {

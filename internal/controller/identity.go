@@ -19,13 +19,14 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// settleNames decides at a city's first start, and after a change of its name,
-// whether its id is part of the session names: when another city owns them. The
-// caller holds the city's lock. What is decided stays.
+// reconcileNames decides whether the city's id is part of its session names,
+// because another city owns them. It decides at the first start and after a
+// change of the city's name; the decision stays. The caller holds the city's
+// lock.
 //
-// claims is the folder where the cities of this user note which names are theirs;
-// "" = only what runs counts. A note or an identity that cannot be written is no
-// error: the next start decides.
+// claims is the folder in which the cities of this user record which names are
+// theirs; "" = only running sessions count. Failing to write a claim or an
+// identity is no error: the next start decides.
 func reconcileNames(ctx context.Context, c *config.City, p runtime.Provider, claims string, build agent.BuildOptions) error {
 	space := agent.NameSpace(c)
 	i, ok := config.ReadIdentity(c.Dir)
@@ -33,7 +34,7 @@ func reconcileNames(ctx context.Context, c *config.City, p runtime.Provider, cla
 		i = config.Identity{ID: newCityID()}
 	}
 	taken := false
-	if !i.InNames { // one that has names of its own leaves these to others
+	if !i.InNames { // names of its own leave these to others
 		taken = claimNames(claims, claim{Space: space, City: c.Dir, ID: i.ID})
 	}
 	if decided := ok && (i.InNames || i.Space == space); !decided {
@@ -62,8 +63,8 @@ func newCityID() string {
 	return hex.EncodeToString(b)
 }
 
-// ownedByAnother reports whether a session that bears a name of the city's runs
-// for another one. What cannot be asked does not count.
+// ownedByAnother reports whether a running session under one of the city's names
+// belongs to another city. Sessions that cannot be queried do not count.
 func ownedByAnother(ctx context.Context, p runtime.Provider, dir string, specs []*agent.Spec) bool {
 	list, _ := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	running := map[string]bool{}
@@ -84,7 +85,8 @@ func ownedByAnother(ctx context.Context, p runtime.Provider, dir string, specs [
 	return false
 }
 
-// firstNames are the session names of an agent, or of a pool's first members.
+// firstNames returns the session names of an agent, or of a pool's first
+// members.
 func firstNames(s *agent.Spec) []string {
 	if s.Resolved.Pool == nil {
 		return []string{s.Session}
@@ -98,15 +100,16 @@ func firstNames(s *agent.Spec) []string {
 	return names
 }
 
-// claim is the note of the city that owns some names.
+// claim records which city owns some names.
 type claim struct {
 	Space string `json:"space"`
 	City  string `json:"city"`
 	ID    string `json:"id"`
 }
 
-// claimNames reports whether another city owns the names, and else notes them as
-// the caller's. A city that is gone, or is another one now, owns nothing.
+// claimNames reports whether another city owns the names, and otherwise claims
+// them for the caller. A city that no longer exists, or has another id, owns
+// nothing.
 func claimNames(dir string, c claim) (taken bool) {
 	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
 		return false

@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 )
 
-// drainStatus is nil when the member is not draining.
+// drainStatus returns nil unless the agent is draining.
 func (ag *agentState) drainStatus() *api.DrainStatus {
 	d := &ag.seen.Drain
 	if d.Since.IsZero() {
@@ -18,7 +18,7 @@ func (ag *agentState) drainStatus() *api.DrainStatus {
 	return &api.DrainStatus{Since: d.Since, Until: d.Since.Add(d.Limit), Why: d.Why, Acked: d.Ack}
 }
 
-// inside finds the running member that a request is about.
+// inside finds the running agent that a request is about.
 func (c *calls) inside(q api.InsideRequest) (*agentState, error) {
 	picked, err := c.l.agents.pick([]string{q.Agent})
 	switch {
@@ -32,8 +32,8 @@ func (c *calls) inside(q api.InsideRequest) (*agentState, error) {
 	return picked[0], nil
 }
 
-// markInside sets a key of the asking agent's metadata, and looks at it. An
-// answer means that the mark is set.
+// markInside sets a key in the asking agent's metadata and observes the agent.
+// It returns nil once the key is set.
 func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string, check func(*agentState) error) error {
 	var name string
 	var err error
@@ -55,7 +55,7 @@ func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string,
 	return c.l.do(ctx, c.l.observer.poke)
 }
 
-// ackDrain is an agent's word that it may be ended.
+// AckDrain records that an agent may be ended.
 func (c *calls) AckDrain(ctx context.Context, q api.InsideRequest) error {
 	return c.markInside(ctx, q, agent.MetaDrainAck, func(ag *agentState) error {
 		if ag.seen.Drain.Since.IsZero() && ag.op.name != opDrain {
@@ -65,12 +65,12 @@ func (c *calls) AckDrain(ctx context.Context, q api.InsideRequest) error {
 	})
 }
 
-// requestRestart is an agent's wish to be ended and started afresh.
+// RequestRestart records that an agent asks to be restarted.
 func (c *calls) RequestRestart(ctx context.Context, q api.InsideRequest) error {
 	return c.markInside(ctx, q, agent.MetaRestart, func(*agentState) error { return nil })
 }
 
-// drainSelf is setDrained of the asking agent.
+// DrainSelf is SetDrained for the asking agent.
 func (c *calls) DrainSelf(ctx context.Context, q api.InsideRequest) error {
 	var err error
 	in := c.l.do(ctx, func() { _, err = c.inside(q) })

@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// inspect learns about one session whose existence is known.
+// inspect probes one session that is known to be running or not.
 func inspect(ctx context.Context, p runtime.Provider, env *environment, q probe, running bool) probeResult {
 	a := probeResult{probe: q, presence: plan.Gone}
 	if !running {
@@ -47,8 +47,8 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q probe,
 	return a
 }
 
-// liveness asks about the process of a session that was listed; only when it
-// is gone is the session asked for once more.
+// liveness asks about the process of a listed session; only if it is gone is the
+// session asked for again.
 func liveness(ctx context.Context, p runtime.Provider, q probe) (runtime.Liveness, error) {
 	return ask(ctx, func(ctx context.Context) (runtime.Liveness, error) {
 		if alive, err := p.ProcessAlive(ctx, q.session, q.names); err == nil && alive {
@@ -90,8 +90,8 @@ func (a *probeResult) details(ctx context.Context, p runtime.Provider) error {
 	return err
 }
 
-// lastWords finds out how a session ended and what its screen showed, as far
-// as the backend keeps it.
+// lastWords returns how a session ended and its last screen, as far as the
+// backend keeps them.
 func lastWords(ctx context.Context, p runtime.Provider, name string) (*runtime.Exit, string) {
 	var exit *runtime.Exit
 	var screen string
@@ -109,7 +109,7 @@ func lastWords(ctx context.Context, p runtime.Provider, name string) (*runtime.E
 	return exit, screen
 }
 
-// together calls all of them at once and returns after the last.
+// together calls all functions at once and waits for them.
 func together(fns ...func()) {
 	var wg sync.WaitGroup
 	for _, fn := range fns[1:] {
@@ -119,11 +119,11 @@ func together(fns ...func()) {
 	wg.Wait()
 }
 
-// keptExits is how long every backend that tells exits surely keeps them.
+// keptExits is how long every backend that reports exits keeps them at least.
 const keptExits = 30 * time.Minute
 
-// neverRan reports whether a start on record certainly made no session: the
-// backend keeps exits, and has none that is later.
+// neverRan reports whether a recorded start certainly made no session: the
+// backend keeps exits and has none that is later.
 func neverRan(ctx context.Context, p runtime.Provider, q probe, exit *runtime.Exit) bool {
 	r, ok := runtime.As[runtime.ExitReporter](p)
 	if !ok || q.ownProvider || q.startedAt.IsZero() || q.at.Sub(q.startedAt) > keptExits || q.startedAt.After(q.at) {

@@ -10,8 +10,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// journal is where a controller says what happened: the city's sequence of
-// events, their followers and the log.
+// journal records what happens: the city's sequence of events, for its followers
+// too, and the log.
 type journal struct {
 	store *session.Store
 	feed  api.Feed
@@ -19,7 +19,7 @@ type journal struct {
 	w     io.Writer       // Options.Log; may be nil
 }
 
-// note puts an event in the sequence and a line in the log.
+// note adds an event to the sequence and a line to the log.
 func (j *journal) note(e api.Event) {
 	e.Time = time.Now().UTC()
 	e = j.store.Append(e)
@@ -46,12 +46,12 @@ func (j *journal) note(e api.Event) {
 	j.logf("%s", line)
 }
 
-// noteAgent is note about a member.
+// noteAgent is note for an agent.
 func (j *journal) noteAgent(ag *agentState, kind, why, detail string) {
 	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Why: why, Detail: detail})
 }
 
-// noteEnd is note about the end of a member's session.
+// noteEnd is note for the end of an agent's session.
 func (j *journal) noteEnd(ag *agentState, kind string, exit *runtime.Exit, screen, detail string) {
 	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Exit: exit, Screen: screen, Detail: detail})
 }

@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 )
 
-// ArtifactJUnit is the run as build servers read it, beside the agents' folders:
-// the city is the suite, each agent a case.
+// ArtifactJUnit is the run's JUnit report, beside the agents' folders: the city
+// is the suite, each agent a case.
 const ArtifactJUnit = "junit.xml"
 
 type junitSuites struct {
@@ -41,7 +41,7 @@ type junitCase struct {
 	Output  *junitText   `xml:"system-out,omitempty"`
 }
 
-// junitText is text with its line ends, as it is.
+// junitText is text that keeps its line ends.
 type junitText struct {
 	Text string `xml:",cdata"`
 }
@@ -51,7 +51,7 @@ type junitReason struct {
 	Text    string `xml:",cdata"`
 }
 
-// junit makes the report; screens are the last ones by session, and result is how
+// junit makes the report. screens are the last screens by session; result is how
 // the run ended.
 func junit(st api.Status, screens map[string]string, result error, began, now time.Time) ([]byte, error) {
 	suite := junitSuite{Name: st.City, Time: seconds(now.Sub(began)), Timestamp: began.UTC().Format("2006-01-02T15:04:05")}
@@ -76,8 +76,8 @@ func junit(st api.Status, screens map[string]string, result error, began, now ti
 	return append([]byte(xml.Header), append(b, '\n')...), err
 }
 
-// judge says why a case is not passed: failed by itself, in error because nobody
-// knows, or skipped.
+// judge sets why a case did not pass: it failed, its result is unknown, or it
+// was skipped.
 func (c *junitCase) judge(a api.AgentStatus, result error) {
 	var blocked *BlockedError
 	switch {
@@ -104,7 +104,7 @@ func (c *junitCase) judge(a api.AgentStatus, result error) {
 	}
 }
 
-// ran is how long the agent's newest incarnation has run.
+// ran returns how long the agent's newest incarnation has run.
 func ran(a *api.AgentStatus, now time.Time) time.Duration {
 	switch exit := a.LastExit; {
 	case a.Started == nil || a.State == api.StateStopped || a.State == api.StateSuspended:
@@ -115,8 +115,8 @@ func ran(a *api.AgentStatus, now time.Time) time.Duration {
 	return max(now.Sub(*a.Started), 0)
 }
 
-// xmlText replaces what XML 1.0 (2.2) has no place for: encoding/xml does it for
-// other text, not for CDATA.
+// xmlText replaces characters that XML 1.0 (2.2) excludes: encoding/xml does so
+// for other text, but not for CDATA.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0xfffe || r == 0xffff {

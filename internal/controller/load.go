@@ -8,7 +8,7 @@ import (
 	"gascity.dev/gc/internal/session"
 )
 
-// load takes up the run where an earlier controller left it.
+// load continues the run that an earlier controller left.
 func (l *loop) load() error {
 	id, fresh, err := l.store.Run()
 	if err != nil {
@@ -33,7 +33,7 @@ func (rs *roster) load() (err error) {
 	return err
 }
 
-// beginRun forgets what lasts until gc stop only.
+// beginRun clears what lasts only until gc stop.
 func (rs *roster) beginRun() {
 	for name, r := range rs.records {
 		r.Stopped, r.IdleStopped, r.Drained = false, false, false
@@ -44,8 +44,8 @@ func (rs *roster) beginRun() {
 	}
 }
 
-// leaveOtherHosts gives up sessions started with another provider: it is no crash
-// that this one does not have them.
+// leaveOtherHosts gives up sessions that another provider hosts: they did not
+// crash, this one just does not have them.
 func (rs *roster) leaveOtherHosts() {
 	for name, r := range rs.records {
 		if !r.Open || r.Host == "" || r.Host == rs.l.o.ProviderName {

@@ -16,13 +16,14 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// loop controls one city. It and its parts belong to the goroutine that is in run;
-// the socket's handlers and the workers send it functions through the mailbox.
+// loop controls one city. It and its parts belong to the goroutine in run; the
+// socket's handlers and the workers send it functions through the mailbox.
 //
-// Each part owns the state that it holds: nobody else writes it. What is known of
-// one agent is in its member, which the roster owns: the observer writes what was
-// seen, the starter and the stopper the operation in flight, the nudge queue and
-// the completions what is being typed. Records go to disk by save alone.
+// Each part owns its state: no other part writes it. The state of an agent
+// belongs to the roster and is written by those who act on it: the observer
+// writes what it saw; the starter, the stops and the shutdown the operation in
+// flight; nudges and completions what is being typed. Records reach the disk
+// through save alone.
 type loop struct {
 	core
 	timer *time.Timer
@@ -44,14 +45,14 @@ type loop struct {
 	calls  *calls
 }
 
-// messages are what waits to be typed to agents, or to become such a message.
+// messages are the messages to agents, and the waits that become some.
 type messages struct {
 	nudges      *nudgeQueue
 	waits       *waitList
 	completions *completions
 }
 
-// core is what every part of a controller uses.
+// core is what all parts of a controller use.
 type core struct {
 	o     Options
 	p     runtime.Provider
@@ -83,8 +84,8 @@ func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 	return l, nil
 }
 
-// makeLoop makes a loop that knows nothing yet; book may be nil for one that is
-// never run.
+// makeLoop makes a loop without any knowledge. store may be nil if it is never
+// run.
 func makeLoop(o Options, book *session.Store) *loop {
 	l := &loop{core: core{
 		o: o, p: o.Provider, store: book, began: time.Now(),
@@ -101,7 +102,7 @@ func makeLoop(o Options, book *session.Store) *loop {
 	return l
 }
 
-// run is the loop. It owns l until it returns, and returns after every worker.
+// run is the loop. It owns l until it returns, and returns after all workers.
 func (l *loop) run(ctx context.Context) error {
 	l.ops.ctx, l.ops.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.starts.ctx, l.starts.cancel = context.WithCancel(l.ops.ctx)
@@ -150,8 +151,8 @@ func (l *loop) run(ctx context.Context) error {
 	return l.goal.result
 }
 
-// turn takes in what happened and acts on it. An end and the start that follows
-// it are one write.
+// turn handles what happened and acts on it. Everything it saves is one write,
+// such as an exit and the start that follows.
 func (l *loop) turn(happened func()) {
 	l.store.Hold()
 	defer l.store.Release()
@@ -161,7 +162,7 @@ func (l *loop) turn(happened func()) {
 	l.step()
 }
 
-// cancelled is the end of the context of Run.
+// cancelled handles the end of Run's context.
 func (l *loop) cancelled() {
 	if l.o.StopOnCancel {
 		l.shutdown.begin()
@@ -170,7 +171,7 @@ func (l *loop) cancelled() {
 	l.goal.ended = true
 }
 
-// limit is the channel of Options.Timeout.
+// limit returns the channel of Options.Timeout.
 func (l *loop) limit() (<-chan time.Time, func()) {
 	if l.o.Timeout <= 0 {
 		return nil, func() {}
@@ -186,14 +187,14 @@ func (g *goal) finish(err error) {
 	}
 }
 
-// step compares, acts, and sets the clock for what comes by itself.
+// step plans, acts, and sets the timer for the next step.
 func (l *loop) step() {
 	now := time.Now()
 	if !now.Before(l.observer.next) {
 		l.observer.patrolAll()
 	}
-	if !l.observer.at.IsZero() && !now.Before(l.observer.at) {
-		l.observer.due, l.observer.at = true, time.Time{}
+	if !l.observer.observeAt.IsZero() && !now.Before(l.observer.observeAt) {
+		l.observer.due, l.observer.observeAt = true, time.Time{}
 	}
 	if l.observer.due {
 		l.observer.due = false
@@ -208,8 +209,8 @@ func (l *loop) step() {
 			next = at
 		}
 	}
-	if !l.observer.at.IsZero() && l.observer.at.Before(next) {
-		next = l.observer.at
+	if !l.observer.observeAt.IsZero() && l.observer.observeAt.Before(next) {
+		next = l.observer.observeAt
 	}
 	if l.shutdown.only && l.observer.done {
 		l.shutdown.begin()
@@ -236,9 +237,9 @@ func (l *loop) step() {
 	l.timer.Reset(max(time.Until(next), 0))
 }
 
-// lookBy asks for a look at the given time at the latest.
-func (ob *observer) by(at time.Time) {
-	if ob.at.IsZero() || at.Before(ob.at) {
-		ob.at = at
+// observeBy schedules an observation at the given time at the latest.
+func (ob *observer) observeBy(at time.Time) {
+	if ob.observeAt.IsZero() || at.Before(ob.observeAt) {
+		ob.observeAt = at
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 )
 
-// mailbox hands functions to the goroutine of the loop, which alone reads it.
+// mailbox hands functions to the loop's goroutine, which alone reads it.
 type mailbox struct {
 	inbox  chan func()
 	done   chan struct{} // closed when nobody reads the inbox any more
-	awaits []await       // of the loop's goroutine
+	awaits []await       // belong to the loop's goroutine
 }
 
-// await is somebody waiting for a condition on the state.
+// await is a caller that waits for a condition.
 type await struct {
 	met  func() bool
 	done chan struct{}
@@ -23,7 +23,7 @@ type await struct {
 // inboxSize lets workers hand in results without waiting for each other.
 const inboxSize = 256
 
-// post hands fn to the loop; it is dropped when the loop has ended.
+// post sends fn to the loop; fn is dropped if the loop has ended.
 func (mb *mailbox) post(fn func()) {
 	select {
 	case mb.inbox <- fn:
@@ -31,8 +31,8 @@ func (mb *mailbox) post(fn func()) {
 	}
 }
 
-// inLoop runs fn on the loop and waits for it. With an error fn did not run and
-// never will, so that the caller may use what fn writes.
+// do runs fn on the loop and waits for it. After an error fn did not run and
+// never will, so the caller may use what it writes.
 func (mb *mailbox) do(ctx context.Context, fn func()) error {
 	var claimed atomic.Bool // by the loop, or by a caller that gave up
 	done := make(chan struct{})
@@ -61,12 +61,11 @@ func (mb *mailbox) do(ctx context.Context, fn func()) error {
 	if claimed.CompareAndSwap(false, true) {
 		return err
 	}
-	<-done // it is being run, and blocks on nothing
+	<-done // it is running, and does not block
 	return nil
 }
 
-// awaitIn registers a condition from outside the loop and waits for it, or for
-// the end of the loop.
+// await waits until met holds on the loop, or the loop ends.
 func (mb *mailbox) await(ctx context.Context, met func() bool) error {
 	a := await{met: met, done: make(chan struct{})}
 	if err := mb.do(ctx, func() { mb.awaits = append(mb.awaits, a) }); err != nil {
@@ -82,7 +81,7 @@ func (mb *mailbox) await(ctx context.Context, met func() bool) error {
 	}
 }
 
-// drainInbox takes what is there already, so that one step serves all.
+// drainInbox runs what has arrived already, so that one step serves all of it.
 func (mb *mailbox) drainInbox() {
 	for range inboxSize {
 		select {
@@ -94,7 +93,7 @@ func (mb *mailbox) drainInbox() {
 	}
 }
 
-// wake tells those whose condition is met, or all at the end.
+// wake releases callers whose condition is met, or all callers.
 func (mb *mailbox) wake(all bool) {
 	kept := mb.awaits[:0]
 	for _, a := range mb.awaits {

@@ -19,15 +19,14 @@ const (
 	maxNudgeText = 1 << 20         // bytes
 )
 
-// nudgeQueue delivers queued nudges, one at a time for each agent, in the order
-// they came.
+// nudgeQueue delivers queued nudges in order, one at a time for each agent.
 type nudgeQueue struct {
 	l    *loop
 	list []*session.Nudge // in the order they came
 }
 
-// deliver carries out the plan for queued nudges, and returns when it wants to be
-// called again.
+// deliver carries out the plan for queued nudges, and returns when it wants to
+// be called again.
 func (q *nudgeQueue) deliver(now, next time.Time) time.Time {
 	even, to := q.l.store.Now(), map[string]plan.Recipient{}
 	for _, n := range q.list {
@@ -54,7 +53,7 @@ func (q *nudgeQueue) deliver(now, next time.Time) time.Time {
 	return next
 }
 
-// recipient is a member as messages to it see it; m may be nil.
+// recipient describes an agent to the plan; ag may be nil.
 func (l *loop) recipient(ag *agentState) plan.Recipient {
 	if ag == nil {
 		return plan.Recipient{}
@@ -70,7 +69,7 @@ func (l *loop) recipient(ag *agentState) plan.Recipient {
 	return to
 }
 
-// tryNudge waits until the agent is idle, in the background, then types.
+// try waits in the background until the agent is idle, then types.
 func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
 	ag.typing.busy = true
 	id, name := ag.seen.Record.ID, ag.seen.Session
@@ -97,7 +96,7 @@ func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
 			}
 			ag.typing.busy = false
 			switch {
-			case errors.Is(err, runtime.ErrSessionNotFound): // its exit is on the way
+			case errors.Is(err, runtime.ErrSessionNotFound): // its exit event will follow
 			case errors.Is(err, context.DeadlineExceeded):
 				q.postpone(n, "the agent is not known to be idle")
 			default:
@@ -107,7 +106,7 @@ func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
 	})
 }
 
-// nudgeWaits keeps a nudge queued and says why.
+// postpone keeps a nudge queued and says why.
 func (q *nudgeQueue) postpone(n *session.Nudge, why string) {
 	if !n.Open() {
 		return
@@ -117,7 +116,7 @@ func (q *nudgeQueue) postpone(n *session.Nudge, why string) {
 	}
 }
 
-// typeNudge types a leased nudge, once. The lease is on disk before.
+// typeIn types a nudge once. Its lease is on disk before the first byte.
 func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
 	now := q.l.store.Now()
 	if ag.seen.Record.ID != id || ag.seen.Presence != plan.Alive || n.Begin(now, id, ag.seen.Record.Epoch) != nil {
@@ -150,7 +149,7 @@ func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
 	})
 }
 
-// nudgeMoved writes and tells a change of a nudge's state.
+// moved saves and reports a nudge whose state changed.
 func (q *nudgeQueue) moved(n *session.Nudge) {
 	q.l.store.SaveNudge(*n)
 	if n.State != session.NudgeQueued {
@@ -158,8 +157,8 @@ func (q *nudgeQueue) moved(n *session.Nudge) {
 	}
 }
 
-// queue adds a nudge for the agent's incarnation of now, or for its next when
-// it does not run.
+// Queue adds a nudge for the running incarnation, or the next one if the agent
+// is down.
 func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, error) {
 	var n session.Nudge
 	var ticket *session.Commit
@@ -185,7 +184,7 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 	if err = errors.Join(in, err); err != nil {
 		return n, err
 	}
-	if err := ticket.Wait(); err != nil { // acknowledged is on disk; what is not is forgotten
+	if err := ticket.Wait(); err != nil { // not acknowledged: forget it
 		_, e := c.l.nudges.forget(context.WithoutCancel(ctx), n.ID)
 		return n, errors.Join(err, e)
 	}
@@ -203,8 +202,8 @@ func (q *nudgeQueue) add(ag *agentState, n session.Nudge, ttl time.Duration) (se
 	return n, ticket
 }
 
-// dropNudge forgets a nudge that is not being typed, also one whose delivery has
-// begun. It is off the disk when dropNudge returns nil.
+// DropNudge forgets a nudge unless it is being typed. It is off the disk when
+// DropNudge returns nil.
 func (c *calls) DropNudge(ctx context.Context, id string) error {
 	ticket, err := c.l.nudges.forget(ctx, id)
 	if err != nil {
@@ -220,7 +219,7 @@ func (q *nudgeQueue) forget(ctx context.Context, id string) (ticket *session.Com
 		case i < 0:
 			err = fmt.Errorf("no nudge %s", id)
 			return
-		case q.list[i].Drop(q.l.store.Now()) != nil: // whoever is about to type it finds it dropped
+		case q.list[i].Drop(q.l.store.Now()) != nil: // a delivery about to begin will find it dropped
 			err = fmt.Errorf("nudge %s is being delivered", id)
 			return
 		}
@@ -235,7 +234,7 @@ func (q *nudgeQueue) forget(ctx context.Context, id string) (ticket *session.Com
 	return ticket, errors.Join(in, err)
 }
 
-// forgotten is the error of something that was dropped but is still on disk.
+// forgotten is the error for something dropped that is still on disk.
 func forgotten(what string, err error) error {
 	if err == nil {
 		return nil
@@ -243,7 +242,7 @@ func forgotten(what string, err error) error {
 	return api.Hinted("make room on the disk of the city's .gc folder", "%s is dropped, but comes back when the controller ends: %w", what, err)
 }
 
-// shown is a nudge with its times as the system's clock tells them.
+// shown returns a nudge with its times by the system's clock.
 func (q *nudgeQueue) shown(n session.Nudge) session.Nudge {
 	for _, t := range []*time.Time{&n.Created, &n.Expires, &n.NotBefore, &n.Lease, &n.Ended} {
 		*t = q.l.store.Wall(*t)

@@ -19,67 +19,68 @@ const (
 	screenLines  = 40               // of a crash's last screen
 )
 
-// observer finds out what runs, one look at the whole city at a time.
+// observer finds out what runs. It observes the whole city, one observation at a
+// time.
 type observer struct {
-	l        *loop
-	foreign  map[string]bool // running sessions known not to be this city's
-	next     time.Time       // the next patrol
-	at       time.Time       // look at this time at the latest; zero: with the patrol
-	due      bool            // look before the next plan
-	inFlight bool
-	again    bool   // look once more when the one in flight returns
-	inside   bool   // the next look reads what agents set from inside
-	done     bool   // the first look has returned
-	silent   bool   // the last look got no reply
-	unlisted string // why the last list was incomplete; "" if it was complete
+	l         *loop
+	foreign   map[string]bool // running sessions known not to be this city's
+	next      time.Time       // the next patrol
+	observeAt time.Time       // observe by then; zero: with the patrol
+	due       bool            // observe before the next plan
+	inFlight  bool
+	again     bool   // observe again when the one in flight returns
+	inside    bool   // the next observation reads what agents set from inside
+	done      bool   // the first observation has returned
+	silent    bool   // the backend did not reply to the last one
+	unlisted  string // why the last list was incomplete; "" if it was complete
 }
 
-// question is what a look asks about one member.
+// probe is what an observation asks about one session.
 type probe struct {
 	session string
 	version int
 	names   []string // ProcessNames
-	seen    bool     // one of them was seen
-	wasUp   bool     // it may have died unseen: ask how
-	meta    bool     // whose is it, what was it started with
+	seen    bool     // one of names was seen
+	wasUp   bool     // it may have ended unseen: ask how
+	meta    bool     // whose it is, what it was started with
 	drain   bool     // did it acknowledge
 	attach  bool
 	active  bool
 	at      time.Time
 
-	startedAt   time.Time // a start, of which it is not known how it went on; else zero
-	ownProvider bool      // it may be hosted by another provider than that of the rest
+	startedAt   time.Time // when a start of unknown outcome began; zero if none
+	ownProvider bool      // it has its own session provider
 }
 
-// answer is what was positively learned; err means nothing was.
+// probeResult is what a probe positively learned; with err it learned nothing.
 type probeResult struct {
 	probe
 	err      error
 	presence plan.Presence
 	exit     *runtime.Exit
 	screen   string
-	neverRan bool                 // the start was cut short before there was a session
-	live     *runtime.LiveRuntime // whose it is by its environment; nil: not asked, or not seen
+	neverRan bool                 // the start was cut short before it made a session
+	live     *runtime.LiveRuntime // its processes by their environment; nil: not asked, or none
 
 	meta     map[string]string // nil: not asked
-	moved    bool              // with the city's folder: the session has the old one's mark
+	moved    bool              // it bears the mark of the city's old folder
 	attached bool
 	activity time.Time
-	working  bool // it says that it works, or waits for an answer
+	working  bool // it reports that it is working or waiting for an answer
 }
 
-// identityKeys are the metadata that a first look reads.
+// identityKeys are the metadata that the first probe of a session reads.
 var identityKeys = [...]string{
 	agent.MetaCityPath, agent.MetaAgent, agent.MetaSessionID, agent.MetaEpoch, agent.MetaToken,
 	agent.MetaConfigHash, agent.MetaLaunchHash, agent.MetaProvisionHash, agent.MetaLiveHash,
 	agent.MetaDrain, agent.MetaDrainAck, agent.MetaRestart,
 }
 
-// drainKeys are those that an agent changes from inside.
+// drainKeys are the metadata that an agent sets from inside.
 var drainKeys = [...]string{agent.MetaDrainAck, agent.MetaRestart}
 
-// patrolNow looks at everything that does not tell by itself: the backend and
-// the pools' checks.
+// patrolAll observes the city and runs the pools' checks, in case an event was
+// missed.
 func (ob *observer) patrolAll() {
 	ob.next = time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
 	if !ob.l.shutdown.only {
@@ -88,8 +89,8 @@ func (ob *observer) patrolAll() {
 	ob.observe()
 }
 
-// look asks the backend about everything, in the background. One at a time: a
-// wish in between makes it look again.
+// observe queries the backend about everything, in the background. A request
+// during an observation causes another one after it.
 func (ob *observer) observe() {
 	if ob.inFlight {
 		ob.again = true
@@ -113,10 +114,10 @@ func (ob *observer) observe() {
 	city := ob.l.o.City.Dir
 	var incarnations map[string]bool
 	if !ob.done {
-		incarnations = ob.l.agents.ids()
+		incarnations = ob.l.agents.incarnations()
 	}
 	ob.l.ops.Go(func() {
-		found := lookAt(ob.l.ops.ctx, ob.l.p, city, qs, skip)
+		found := observeAll(ob.l.ops.ctx, ob.l.p, city, qs, skip)
 		if len(incarnations) > 0 && found.err == nil && found.part == nil {
 			ob.endStrays(city, incarnations)
 		}
@@ -142,31 +143,31 @@ func (ob *observer) probeOf(ag *agentState) probe {
 	return q
 }
 
-// drainLook is how often agents that were asked to end are looked at, where no
-// event tells of their end.
-const drainLook = time.Second
+// drainPoll is how often draining agents are observed if no event reports their
+// end.
+const drainPoll = time.Second
 
-// lookAtDrains sets the next look at such agents.
+// followDrains schedules the next observation of draining agents.
 func (ob *observer) followDrains(now time.Time) {
 	for _, ag := range ob.l.agents.all {
 		if !ag.start.pushed && ag.op.name == "" && !ag.seen.Drain.Since.IsZero() && ag.seen.Presence != plan.Gone {
-			ob.by(now.Add(drainLook))
+			ob.observeBy(now.Add(drainPoll))
 			return
 		}
 	}
 }
 
-// findings is the result of one look.
+// observation is the result of one look at the whole city.
 type observation struct {
-	err     error // the list could not be had: nothing is known
-	part    error // the list lacks sessions: of a router's side, or of a backend that cannot list
+	err     error // the list could not be read: nothing is known
+	part    error // the list is incomplete: a backend of a router failed, or the backend cannot list
 	answers []probeResult
-	orphans []probeResult   // sessions of this city that no member has
-	foreign map[string]bool // sessions that are not
+	orphans []probeResult   // sessions of this city that the roster does not have
+	foreign map[string]bool // running sessions that are not this city's
 	running map[string]bool
 }
 
-func lookAt(ctx context.Context, p runtime.Provider, city string, qs []probe, skip map[string]bool) observation {
+func observeAll(ctx context.Context, p runtime.Provider, city string, qs []probe, skip map[string]bool) observation {
 	f := observation{running: map[string]bool{}, foreign: map[string]bool{}}
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil {
@@ -212,8 +213,8 @@ func lookAt(ctx context.Context, p runtime.Provider, city string, qs []probe, sk
 	return f
 }
 
-// seenAlive asks for the processes of all sessions at once, where the backend
-// can. What is missing is asked for alone.
+// seenAlive queries the processes of all sessions at once, if the backend can.
+// Those that are missing are queried alone.
 func seenAlive(ctx context.Context, p runtime.Provider, qs []probe, running map[string]bool) map[string]bool {
 	many, ok := runtime.As[runtime.ManyProcesses](p)
 	names := map[string][]string{}
@@ -236,10 +237,10 @@ func seenAlive(ctx context.Context, p runtime.Provider, qs []probe, running map[
 	return seen
 }
 
-// routes reports a provider whose list may be partial.
+// routes reports whether the provider's list may be incomplete.
 func routes(p runtime.Provider) bool { return runtime.RouterOf(p) != nil }
 
-// parallel calls fn for 0…n-1, queryWorkers at a time, and returns after all.
+// parallel calls fn for 0…n-1, queryWorkers at a time, and waits for all.
 func parallel(n int, fn func(int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -263,7 +264,7 @@ func ask[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, er
 	return fn(ctx)
 }
 
-// found takes in the result of a look.
+// apply takes over the result of an observation.
 func (ob *observer) apply(f observation) {
 	ob.inFlight = false
 	ob.notePart(f.part)
@@ -307,7 +308,7 @@ func (ob *observer) apply(f observation) {
 	}
 }
 
-// notePart logs once why the list lacks sessions.
+// notePart logs once why the list is incomplete.
 func (ob *observer) notePart(err error) {
 	text := ""
 	if err != nil {
@@ -333,7 +334,7 @@ func (ob *observer) unreachable(err error) {
 	}
 }
 
-// poke looks at everything now, also at what agents set from inside.
+// poke observes everything now, including what agents set from inside.
 func (ob *observer) poke() {
 	ob.inside = true
 	ob.patrolAll()

@@ -1,9 +1,9 @@
 // Package controller keeps a city as its config wants it: it starts, restarts,
-// drains and stops agents, one controller per city.
+// drains and stops agents. Each city has one controller.
 //
-// Its one invariant: unknown is not dead. What to do is decided by the pure
-// package plan from what was positively seen; an error of a backend changes
-// nothing. It serves the command line, the API and CI runs.
+// Its invariant: unknown is not dead. Package plan decides what to do from what
+// was positively observed; an error of a backend changes nothing. It serves the
+// command line and CI runs; clients use package api.
 package controller
 
 import (
@@ -23,66 +23,68 @@ import (
 type Options struct {
 	City     *config.City
 	Provider runtime.Provider
-	// ProviderName is the provider as GC_SESSION spells it, for the status.
+	// ProviderName is the provider in the spelling of GC_SESSION, for the
+	// status.
 	ProviderName string
 	Build        agent.BuildOptions
 
-	// Steps is called once, before anything is started, with who wants to be told
-	// of the steps of starts; nil = nobody tells.
+	// Steps is called once, before the first start, with the function that
+	// receives the steps of starts; nil = no steps are reported.
 	Steps func(told func(runtime.Step))
 
-	// Trusted returns why a changed city must not run its commands; nil = it may.
+	// Trusted returns why a changed city must not run its commands; nil = all
+	// are trusted.
 	Trusted func(*config.City) error
 
-	// Claims is the folder where the cities of this user note which session names
-	// are theirs; "" = nowhere.
+	// Claims is the folder in which the cities of this user record which session
+	// names are theirs; "" = none.
 	Claims string
 
-	// Background tells of background commands whose owners sleep, or live with
-	// another provider than the multiplexer; nil = their ends wait.
+	// Background reports background commands whose owners are idle-stopped or
+	// hosted by another provider; nil = their ends wait.
 	Background Background
 
-	Log io.Writer // one line per thing that happened; nil = nowhere
-	// Event is called for every event, instead of a line in the log, from Run's
-	// own goroutine: it must not block. nil = nobody asks.
+	Log io.Writer // one line per event; nil = none
+	// Event is called for every event, in place of a line in the log, from Run's
+	// own goroutine: it must not block. May be nil.
 	Event func(api.Event)
 
 	// Ready is called once, from Run's own goroutine, when the first reconcile
 	// is done and the socket answers.
 	Ready func(api.Status)
 
-	Once         bool // return after the first reconcile; the agents stay
+	Once         bool // return after the first reconcile; the agents keep running
 	StopOnCancel bool // when ctx ends, stop the city as gc stop would
-	// Kill, when it is closed, makes a stop of the city kill what still runs;
-	// nil = never.
+	// Closing Kill makes a stop of the city kill what still runs; nil = never.
 	Kill    <-chan struct{}
 	Until   Until
-	Timeout time.Duration // with Until: then ErrTimeout; 0 = none
-	// With Until, an agent that is blocked this long, with no terminal attached,
-	// ends the run with a *BlockedError; 0 = never. FailOnBlocked: at once.
+	Timeout time.Duration // with Until: return ErrTimeout after this; 0 = none
+	// With Until, an agent that is blocked this long with no terminal attached
+	// ends the run with a *BlockedError; 0 = never. With FailOnBlocked it does
+	// so at once.
 	BlockedTimeout time.Duration
 	FailOnBlocked  bool
 
-	// At the end of an Until, while the sessions are still there:
-	Artifacts string                                  // a folder to fill, "" = none
+	// At the end of an Until, while the sessions still exist:
+	Artifacts string                                  // the folder to fill; "" = none
 	Record    Recorder                                // for the artifacts; nil = no recordings
 	Settled   func(context.Context, api.Status) error // called last; may be nil
 }
 
-// Until ends a run by itself.
+// Until says when a run ends by itself.
 type Until string
 
 // When a run ends.
 const (
 	UntilStopped Until = ""     // by gc stop
 	UntilDone    Until = "done" // every one_shot agent has ended
-	UntilIdle    Until = "idle" // every agent is idle, or has ended
+	UntilIdle    Until = "idle" // every agent is idle or has ended
 )
 
-// Run takes the city's lock and controls it until ctx ends, a client says stop,
-// or Once or Until is fulfilled. ErrControllerRunning when somebody holds the
-// lock. Agents stay when Run returns, except after a stop, and with
-// StopOnCancel. An Until ends with nil, a *FailedError, a
+// Run takes the city's lock and controls the city until ctx ends, a client stops
+// it, or Once or Until is reached. It returns ErrControllerRunning if another
+// process holds the lock. Agents keep running when Run returns, except after a
+// stop and with StopOnCancel. An Until ends with nil, a *FailedError, a
 // *BlockedError or ErrTimeout.
 func Run(ctx context.Context, o Options) (err error) {
 	if err := checkUntil(o.Until); err != nil {

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	checkTimeout = 30 * time.Second // for one pool check or hook
-	checkDrain   = time.Second      // its output is read this long after its end
-	maxMembers   = 10_000           // of an unlimited pool
+	checkTimeout = 30 * time.Second // for one check or hook
+	checkDrain   = time.Second      // for reading its output after it has ended
+	maxMembers   = 10_000           // in an unlimited pool
 )
 
-// pools are the pools of the config, and their commands in flight.
+// pools are the pools of the config.
 type pools struct {
 	l      *loop
 	byName map[string]*pool
@@ -34,12 +34,11 @@ type pool struct {
 	size    int  // members wanted now
 	checked bool // its check has returned once
 	asking  bool
-	failed  string // why the last check told nothing
+	failed  string // why the last check failed
 	members map[string]*agent.Spec
 }
 
-// setTemplates takes a new config: pools keep their size, agents and members
-// become the wanted set.
+// setConfig applies a new config. Pools keep their size.
 func (rs *roster) setConfig(specs []*agent.Spec) {
 	old := rs.l.pools.byName
 	rs.templates, rs.l.pools.byName = specs, map[string]*pool{}
@@ -56,7 +55,7 @@ func (rs *roster) setConfig(specs []*agent.Spec) {
 	rs.expand()
 }
 
-// expand makes the wanted set of the templates and the pools' sizes.
+// expand makes the wanted set from the templates and the pools' sizes.
 func (rs *roster) expand() {
 	var all []*agent.Spec
 	taken := map[string]string{}
@@ -108,11 +107,11 @@ func clampSize(s *agent.Spec, n int) int {
 	return min(max(n, cfg.Min), limit)
 }
 
-// checkPools asks every pool's check how many members it wants, in parallel.
-// One that hangs is asked again only when it has given up.
+// check runs every pool's check in parallel. A check that hangs is run again
+// only after it timed out.
 func (ps *pools) check() {
 	for _, p := range ps.byName {
-		if out := ps.l.suspended.of(p.spec) != ""; p.asking || out {
+		if out := ps.l.suspended.ofSpec(p.spec) != ""; p.asking || out {
 			p.checked = p.checked || out
 			continue
 		}
@@ -136,8 +135,8 @@ func poolWants(ctx context.Context, s *agent.Spec) (int, error) {
 	return n, nil
 }
 
-// runHook runs a command of a pool's config in the agent's folder, with the
-// agent's variables, in a process group that is killed with ctx.
+// runHook runs a command of a pool's config in the agent's folder and
+// environment, in a process group that is killed when ctx ends.
 func runHook(ctx context.Context, s *agent.Spec, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -155,7 +154,7 @@ func runHook(ctx context.Context, s *agent.Spec, command string) (string, error)
 	cmd.WaitDelay = checkDrain
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it ended; a child of its own holds the pipe
+		err = nil // it ended; a child of it holds the pipe
 	}
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("%q gave no answer in %v", command, checkTimeout)
@@ -166,7 +165,7 @@ func runHook(ctx context.Context, s *agent.Spec, command string) (string, error)
 	return out.String(), nil
 }
 
-// limited keeps the first bytes and swallows the rest.
+// limited keeps the first bytes and drops the rest.
 type limited struct {
 	b    *bytes.Buffer
 	left int
@@ -179,7 +178,8 @@ func (w *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// poolSaid takes in a check's answer. A check that fails keeps the minimum.
+// checked applies the result of a check. If it failed, the pool keeps its
+// minimum.
 func (ps *pools) checked(p *pool, n int, err error) {
 	p.asking, p.checked = false, true
 	if ps.byName[p.spec.Name()] != p {
@@ -203,7 +203,7 @@ func (ps *pools) checked(p *pool, n int, err error) {
 	}
 }
 
-// poolStatus is what status says of the pools, in the order of the file.
+// status returns the pools for the status, in file order.
 func (ps *pools) status() []api.PoolStatus {
 	var out []api.PoolStatus
 	for _, s := range ps.l.agents.templates {
@@ -215,8 +215,8 @@ func (ps *pools) status() []api.PoolStatus {
 	return out
 }
 
-// mayBeMember reports whether an agent's name is one that a pool gives, of
-// which the size is not known yet.
+// mayBeMember reports whether the name may be that of a member of a pool whose
+// size is not known yet.
 func (ps *pools) mayBeMember(name string) bool {
 	for _, p := range ps.byName {
 		if !p.checked && agent.IsMemberName(p.spec, name) {
@@ -226,12 +226,12 @@ func (ps *pools) mayBeMember(name string) bool {
 	return false
 }
 
-// poolOf is the pool of a member, or nil.
+// of returns the pool of a member, or nil.
 func (ps *pools) of(ag *agentState) *pool {
 	return ps.byName[templateOf(ag.spec)]
 }
 
-// templateOf is the name of a member's pool, "" for what is no member.
+// templateOf names the pool of a member; "" for other agents.
 func templateOf(s *agent.Spec) string {
 	if s == nil || s.Resolved.Template == s.Resolved.Name {
 		return ""
@@ -239,9 +239,9 @@ func templateOf(s *agent.Spec) string {
 	return s.Resolved.Template
 }
 
-// hook runs on_boot or on_death of a member's pool, in the background.
+// hook runs on_boot or on_death of an agent's pool in the background.
 func (ps *pools) hook(ag *agentState, name string, command func(*agent.Spec) string) {
-	spec, who := cmp.Or(ag.spec, ag.left), ag.name() // one that leaves the pool dies in it
+	spec, who := cmp.Or(ag.spec, ag.left), ag.name() // an agent leaving the pool still dies in it
 	pool := ps.byName[templateOf(spec)]
 	if pool == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// watchPrograms has the backend tell when the program of an agent has ended and
-// its session has not. Where it cannot, the patrol finds out.
+// watchPrograms has the backend report when the program of an agent ends but its
+// session does not. Otherwise the patrol finds out.
 func (ob *observer) watchPrograms(now time.Time) {
 	for name, ag := range ob.l.agents.all {
 		s := &ag.seen
@@ -21,7 +21,8 @@ func (ob *observer) watchPrograms(now time.Time) {
 		ob.l.ops.Go(func() {
 			err := ob.awaitProgramGone(name, names)
 			ob.l.post(func() {
-				// Once a patrol, should the backend's two answers differ for ever.
+				// At most once a patrol, in case the backend's two answers keep
+				// differing.
 				ag.watch.program, ag.watch.programAt = false, time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
 				if err == nil && ag.op.name == "" && ag.seen.Presence == plan.Alive {
 					ob.observe()

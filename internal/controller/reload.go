@@ -14,18 +14,18 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// reloadDelay is how long city.toml must be quiet before it is read: an editor
-// writes it in several steps.
+// reloadDelay is how long city.toml must stay unchanged before it is read:
+// editors write it in several steps.
 const reloadDelay = 150 * time.Millisecond
 
-// watcher tells the loop about changes of city.toml.
+// watcher reports changes of city.toml to the loop.
 type watcher struct {
 	fs   *fsnotify.Watcher
 	done chan struct{}
 }
 
-// watch follows the city's folder (a file that is replaced loses its own
-// watch). Without it the controller works; gc says so in its log.
+// watch follows the city's folder, as a file that is replaced loses its own
+// watch. The controller works without it and says so in its log.
 func watch(l *loop, dir string) (*watcher, error) {
 	fs, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *watcher) run(l *loop) {
 			if filepath.Base(ev.Name) == config.FileName && !ev.Has(fsnotify.Chmod) {
 				quiet.Reset(reloadDelay)
 			}
-		case _, ok := <-w.fs.Errors: // an overflow: read it, to be sure
+		case _, ok := <-w.fs.Errors: // an overflow: read it, to be safe
 			if !ok {
 				return
 			}
@@ -69,18 +69,18 @@ func (w *watcher) close() {
 	<-w.done
 }
 
-// configFile is city.toml and what became of its newest version.
+// configFile is the state of city.toml.
 type configFile struct {
 	l       *loop
 	err     string // why the newest city.toml is not in use
 	hint    string
 	reading bool
-	again   bool // it changed while it was read
+	again   bool // it changed while it was being read
 	reads   int
 }
 
-// reload reads city.toml in the background and takes it over when it is
-// valid. A broken file keeps the old config, and status says why.
+// reload reads city.toml in the background and applies it if it is valid. A
+// broken file changes nothing; status says why.
 func (cf *configFile) reload() {
 	if cf.reading {
 		cf.again = true
@@ -96,7 +96,7 @@ func (cf *configFile) reload() {
 		}
 		if err == nil {
 			if err = reconcileNames(cf.l.ops.ctx, c, cf.l.p, claims, build); err == nil {
-				specs, err = agent.Build(c, build) // with the names that were settled
+				specs, err = agent.Build(c, build) // with the names decided
 			}
 		}
 		if err == nil {
@@ -134,8 +134,8 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 	}
 }
 
-// hostable reports the first agent that wants a provider which this controller
-// does not have: it cannot be made while others run.
+// hostable returns an error for the first agent that wants a provider that this
+// controller does not have: none can be added while others run.
 func (cf *configFile) hostable(c *config.City, specs []*agent.Spec) error {
 	router := runtime.RouterOf(cf.l.p)
 	for _, s := range specs {

@@ -12,10 +12,10 @@ import (
 	"gascity.dev/gc/internal/session"
 )
 
-// reporter says how the city is.
+// reports makes the status of the city.
 type reports struct{ l *loop }
 
-// stateOf is what status says of a member.
+// stateOf returns an agent's state for the status.
 func (rp *reports) stateOf(ag *agentState) api.State {
 	s := &ag.seen
 	r := &s.Record
@@ -51,7 +51,7 @@ func (rp *reports) stateOf(ag *agentState) api.State {
 	return api.StateStopped
 }
 
-// noteStates keeps since when each member is in its state.
+// note records since when each agent is in its state.
 func (rp *reports) note(now time.Time) {
 	for _, ag := range rp.l.agents.all {
 		if st := rp.stateOf(ag); st != ag.shown.state {
@@ -60,7 +60,7 @@ func (rp *reports) note(now time.Time) {
 	}
 }
 
-// status is the answer to `gc status`.
+// status is the reply to `gc status`.
 func (rp *reports) status() api.Status {
 	since := rp.l.began
 	st := api.Status{
@@ -89,7 +89,7 @@ func (rp *reports) status() api.Status {
 	return st
 }
 
-// storeError is why the newest changes are not on disk, "" when they are.
+// storeError is why the newest changes are not on disk; "" if they are.
 func (rp *reports) storeError() string {
 	if err := rp.l.store.Err(); err != nil {
 		return oneLine(err.Error())
@@ -146,7 +146,7 @@ func (rp *reports) agentStatus(ag *agentState) api.AgentStatus {
 	return a
 }
 
-// waitsFor names what keeps a member from starting, or "".
+// waitsFor names what keeps an agent from starting, or "".
 func (rp *reports) waitsFor(ag *agentState) string {
 	moves := false
 	for _, other := range rp.l.agents.all {

@@ -8,19 +8,19 @@ import (
 	"gascity.dev/gc/internal/session"
 )
 
-// roster is the agents of the city: those that the config wants, and sessions of
-// the city that it does not want any more.
+// roster holds the agents that the config wants, and the sessions of the city
+// that it no longer wants.
 type roster struct {
 	l         *loop
-	records   map[string]session.Record // by agent, also of those that are not wanted now
-	templates []*agent.Spec             // of the config: agents and pools
+	records   map[string]session.Record // by agent, wanted or not
+	templates []*agent.Spec             // the config's agents and pools
 	all       map[string]*agentState    // by session name
 	order     []string                  // wanted sessions in file order
-	moved     map[string]string         // by agent: the session that may still run it; while specs are applied
+	moved     map[string]string         // by agent, while specs are applied: the session that may still run it
 }
 
-// setSpecs makes the wanted set. Members that are no longer in it lose their
-// spec and keep their session until it is gone.
+// setSpecs sets the wanted agents. Others lose their spec and stay until their
+// session is gone.
 func (rs *roster) setSpecs(specs []*agent.Spec) {
 	rs.order = rs.order[:0]
 	wanted := map[string]bool{}
@@ -43,7 +43,7 @@ func (rs *roster) setSpecs(specs []*agent.Spec) {
 	rs.leaveOldNames(specs)
 }
 
-// leaveOldNames gives up the sessions of agents that have another name now.
+// leaveOldNames gives up sessions of agents that have another name now.
 func (rs *roster) leaveOldNames(specs []*agent.Spec) {
 	session := make(map[string]string, len(specs))
 	for _, s := range specs {
@@ -56,7 +56,7 @@ func (rs *roster) leaveOldNames(specs []*agent.Spec) {
 	}
 	for _, s := range specs {
 		r := &rs.all[s.Session].seen.Record
-		if old := rs.moved[s.Name()]; old != "" && rs.all[old] == nil { // it may run, and a list may not say so
+		if old := rs.moved[s.Name()]; old != "" && rs.all[old] == nil { // it may be running although no list says so
 			rs.all[old] = &agentState{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: old, Occupant: r.Agent}}
 		}
 	}
@@ -65,10 +65,10 @@ func (rs *roster) leaveOldNames(specs []*agent.Spec) {
 
 func (rs *roster) setSpec(ag *agentState, s *agent.Spec) {
 	r := &ag.seen.Record
-	if ag.seen.Agent != "" && ag.seen.Agent != s.Name() { // the name was another agent's
+	if ag.seen.Agent != "" && ag.seen.Agent != s.Name() { // another agent had the name
 		ag.seen.Occupant, *r = ag.seen.Agent, session.Record{}
 	}
-	if r.Agent == "" { // it was running before it was known to be wanted
+	if r.Agent == "" { // it was running before it was wanted
 		known := rs.records[s.Name()]
 		if known.Session != "" && known.Session != s.Session {
 			rs.move(&known, s)
@@ -90,8 +90,8 @@ func (rs *roster) setSpec(ag *agentState, s *agent.Spec) {
 	ag.spec, ag.seen.Agent = s, s.Name()
 }
 
-// move makes the record of an agent whose session gets another name: nothing has
-// been started under that.
+// move changes the session name of a record: nothing has been started under the
+// new name.
 func (rs *roster) move(r *session.Record, s *agent.Spec) {
 	if r.Open {
 		rs.moved[s.Name()] = r.Session
@@ -102,10 +102,10 @@ func (rs *roster) move(r *session.Record, s *agent.Spec) {
 	}
 }
 
-// differ reports two hashes that are known and not the same.
+// differ reports whether two hashes are known and differ.
 func differ(was, is string) bool { return was != "" && is != "" && was != is }
 
-// named is the wanted member of an agent, or nil.
+// named returns the state of a wanted agent, or nil.
 func (rs *roster) named(name string) *agentState {
 	for _, ag := range rs.all {
 		if ag.spec != nil && ag.seen.Agent == name {

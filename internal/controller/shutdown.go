@@ -12,24 +12,24 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// shutdown is the end of the whole city.
+// shutdown stops the whole city.
 type shutdown struct {
 	l        *loop
 	only     bool // stop what runs, start nothing
 	begun    bool
-	kill     chan struct{} // closed: stops kill at once
+	kill     chan struct{} // closed: stops in progress kill at once
 	killOnce sync.Once
 	done     bool
 	err      error
 	result   chan error // receives err
 }
 
-// shutdown stops the city within shutdown_timeout.
+// begin stops the city within shutdown_timeout.
 func (sd *shutdown) begin() { sd.within(sd.l.o.City.Daemon.ShutdownTimeout) }
 
-// shutdownWithin stops the city: no more starts, then everything that runs ends,
-// then the loop. limit is for all agents together; with limit ≤ 0 they are
-// killed, also when a gentler shutdown is under way. Otherwise it is idempotent.
+// within stops the city: no more starts, then all agents end, then the loop.
+// limit is for all agents together; with limit ≤ 0 they are killed, even during
+// a gentler shutdown. Otherwise calling it again has no effect.
 func (sd *shutdown) within(limit time.Duration) {
 	if limit <= 0 {
 		sd.killOnce.Do(func() { close(sd.kill) })
@@ -58,7 +58,7 @@ func (sd *shutdown) within(limit time.Duration) {
 	})
 }
 
-// awaitIdle calls fn on the loop when no operation is in flight.
+// awaitIdle calls fn on the loop once no operation is in flight.
 func (sd *shutdown) awaitIdle(fn func()) {
 	idle := func() bool {
 		for _, ag := range sd.l.agents.all {
@@ -79,7 +79,7 @@ func (sd *shutdown) awaitIdle(fn func()) {
 	})
 }
 
-// teardown ends a server behind the sessions that has none left, of any city.
+// teardown ends the server behind the sessions if it has none left, of any city.
 func (sd *shutdown) teardown() {
 	server, ok := runtime.As[runtime.ServerLifecycleProvider](sd.l.p)
 	if !ok {
@@ -91,7 +91,7 @@ func (sd *shutdown) teardown() {
 	}
 }
 
-// allStopped ends the run.
+// finished ends the run.
 func (sd *shutdown) finished(err error) {
 	for _, ag := range sd.l.agents.all {
 		if ag.op.name != opStop {
@@ -116,7 +116,7 @@ func (sd *shutdown) finished(err error) {
 }
 
 // StopCity ends every agent of a city that has no controller, as a controller
-// would. ErrControllerRunning when it has one.
+// would. It returns ErrControllerRunning if there is one.
 func StopCity(ctx context.Context, o Options) (err error) {
 	specs, err := agent.Build(o.City, o.Build)
 	if err != nil {

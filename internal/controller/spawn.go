@@ -16,20 +16,20 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// readyFD names, in the environment of a background controller, the descriptor
-// of the pipe that it reports its readiness through.
+// readyFD names the variable with the descriptor of the pipe on which a
+// background controller reports that it is ready.
 const readyFD = "GC_CONTROLLER_READY_FD"
 
-// logLimit is the size from which a log makes way for a new one, in bytes; one
-// older one is kept.
+// logLimit is the size, in bytes, above which the log is rotated; one older log
+// is kept.
 const logLimit = 4 << 20
 
 // SpawnOptions say how a background controller is started.
 type SpawnOptions struct {
 	City string   // the city's folder, absolute
 	Bin  string   // the gc program
-	Args []string // its arguments: the hidden command that calls Child
-	Env  []string // its environment, which its agents inherit from
+	Args []string // arguments: the hidden command that calls Child
+	Env  []string // environment, inherited by the agents
 }
 
 // report is what a background controller says about its start, once.
@@ -39,10 +39,10 @@ type report struct {
 }
 
 // Spawn starts a controller in the background, in a session of its own, and
-// returns its status when the first reconcile is done. The error is that of the
-// controller, with its hint; then no controller is left.
+// returns its status once the first reconcile is done. An error is the
+// controller's, with its hint; no controller is left then.
 //
-// When ctx ends first, the controller goes on.
+// Cancelling ctx stops only the wait; the controller goes on.
 func Spawn(ctx context.Context, o SpawnOptions) (api.Status, error) {
 	made, err := api.MakeStateDir(o.City)
 	if err != nil {
@@ -74,9 +74,9 @@ func Spawn(ctx context.Context, o SpawnOptions) (api.Status, error) {
 	return awaitReport(ctx, r, cmd, o.City)
 }
 
-// unmarked drops the variables that mark the processes of an agent: a
-// controller that an agent starts is not part of the agent. GC_SESSION stays
-// when it selects a provider; inside a session it may hold the session's name.
+// unmarked drops the variables that mark an agent's processes: a controller that
+// an agent starts is not part of the agent. GC_SESSION stays if it selects a
+// provider; inside a session it may hold the session's name.
 func unmarked(env []string) []string {
 	out := make([]string, 0, len(env)+1)
 	self := ""
@@ -94,8 +94,8 @@ func unmarked(env []string) []string {
 	return out
 }
 
-// awaitReport reads the child's report; the end of the pipe without one is the
-// end of the child.
+// awaitReport reads the child's report. A pipe that closes without one means
+// that the child has ended.
 func awaitReport(ctx context.Context, r *os.File, cmd *exec.Cmd, city string) (api.Status, error) {
 	done := context.AfterFunc(ctx, func() { r.Close() })
 	defer done()
@@ -139,9 +139,9 @@ func openLog(city string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 }
 
-// Child is the whole of the hidden command that Spawn runs: it makes the
-// options, runs the controller and reports its readiness, or its first error,
-// to the parent. Standard error is the log.
+// Child is the hidden command that Spawn runs: it makes the options, runs the
+// controller and reports readiness, or its first error, to the parent. Standard
+// error is the log.
 func Child(ctx context.Context, options func() (Options, error)) error {
 	tell := reporter()
 	o, err := options()
@@ -156,8 +156,8 @@ func Child(ctx context.Context, options func() (Options, error)) error {
 	return err
 }
 
-// reporter returns a function that sends one report and closes the pipe; later
-// reports go nowhere.
+// reporter returns a function that sends one report and closes the pipe. Later
+// reports are dropped.
 func reporter() func(report) {
 	fd, err := strconv.Atoi(os.Getenv(readyFD))
 	os.Unsetenv(readyFD)

@@ -14,14 +14,14 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// starter carries out starts, and what follows until the agent runs.
+// starter carries out starts and relaunches.
 type starter struct {
 	l      *loop
 	ctx    context.Context // ends every start
 	cancel context.CancelFunc
 }
 
-// start begins a new incarnation. Its identity is on record before the session
+// begin starts a new incarnation. Its identity is on record before the session
 // exists.
 func (sr *starter) begin(ag *agentState, why string) {
 	r, now := &ag.seen.Record, time.Now()
@@ -43,7 +43,7 @@ func (sr *starter) begin(ag *agentState, why string) {
 	sr.l.noteAgent(ag, api.EventStarting, why, "")
 	spec, limit := ag.spec, sr.limit(ag.spec)
 	sr.l.ops.Go(func() {
-		// Without the record a crash of the controller would lose the session.
+		// Without the record, a crash of the controller would lose the session.
 		if err := ticket.Wait(); err != nil {
 			sr.l.post(func() { sr.notSaved(ag, before, err) })
 			return
@@ -57,7 +57,7 @@ func (sr *starter) begin(ag *agentState, why string) {
 	})
 }
 
-// converse chooses the conversation of the next incarnation, on its record.
+// converse chooses the conversation of the next incarnation and records it.
 func converse(r *session.Record, s *agent.Spec) (id string, resume bool) {
 	by := s.Resolved.Provider
 	if !s.Resumes() || r.ConversesBy != by {
@@ -70,12 +70,12 @@ func converse(r *session.Record, s *agent.Spec) (id string, resume bool) {
 	return r.Conversation, r.Resumed
 }
 
-// restOfStart is what the steps of a start may take that have limits of their
-// own: until the process lives, dialogs, the nudge.
+// restOfStart is for the steps of a start that have limits of their own: until
+// the process lives, dialogs, the nudge.
 const restOfStart = 2 * time.Minute
 
-// stepDone tells of a step that went wrong and did not end the start, or the
-// live commands: nobody else would. It is called by the backend.
+// stepDone reports a step that failed without ending the start, or the live
+// commands. The backend calls it.
 func (sr *starter) stepDone(s runtime.Step) {
 	if s.Accepted != nil {
 		sr.l.post(func() { sr.accepted(s.Session, *s.Accepted) })
@@ -95,9 +95,8 @@ func (sr *starter) stepDone(s runtime.Step) {
 	})
 }
 
-// startLimit is the deadline of a whole start of an agent: startup_timeout for
-// becoming ready and for each command before it, setup_timeout for each command
-// after it.
+// limit is the deadline of a whole start: startup_timeout for becoming ready and
+// for each command before it, setup_timeout for each command after it.
 func (sr *starter) limit(spec *agent.Spec) time.Duration {
 	s, cfg := &sr.l.o.City.Session, &spec.Config
 	setups := len(cfg.SessionSetup) + len(cfg.SessionLive) + 1
@@ -117,15 +116,15 @@ func launch(ctx context.Context, p runtime.Provider, spec *agent.Spec, inst agen
 	}
 	err = spec.Mark(ctx, p, inst)
 	if errors.Is(err, runtime.ErrSessionNotFound) {
-		return nil // it has ended already; its exit tells how
+		return nil // it has ended already; its exit says how
 	}
 	return err
 }
 
-// saveRetry is when a start is tried again whose record could not be saved.
+// saveRetry is the pause after a start whose record could not be saved.
 const saveRetry = 2 * time.Second
 
-// notSaved puts a start off that was not begun: it is no crash of the agent.
+// notSaved puts off a start that was not begun. It is no crash of the agent.
 func (sr *starter) notSaved(ag *agentState, before session.Record, err error) {
 	r := &ag.seen.Record
 	before.Stopped, before.Suspended, before.IdleStopped, before.Drained = r.Stopped, r.Suspended, r.IdleStopped, r.Drained
@@ -137,7 +136,7 @@ func (sr *starter) notSaved(ag *agentState, before session.Record, err error) {
 	sr.l.noteAgent(ag, api.EventStartFailed, "", ag.start.putOff)
 }
 
-// started takes in the end of a start.
+// started applies the result of a start.
 func (sr *starter) started(ag *agentState, spec *agent.Spec, err error) {
 	r := &ag.seen.Record
 	sr.l.endOp(ag)
@@ -160,24 +159,24 @@ func (sr *starter) started(ag *agentState, spec *agent.Spec, err error) {
 	sr.running(ag)
 }
 
-// runs takes in that an agent was seen to run.
+// running records that an agent was seen to run.
 func (sr *starter) running(ag *agentState) {
 	sr.l.noteAgent(ag, api.EventStarted, "", "")
 	ag.watch.programAt = time.Time{}
 	sr.l.pools.hook(ag, "on_boot", onBoot)
 	sr.attend(ag)
 	if ag.oneShot() && !ag.start.pushed {
-		sr.l.observer.observe() // it may have ended already, and nobody will say so
+		sr.l.observer.observe() // it may have ended without an event
 	}
 }
 
-// pushes reports whether the end of a session is told by an event.
+// pushes reports whether the backend sends an event when the session ends.
 func pushes(ctx context.Context, p runtime.Provider, name string) bool {
 	_, ok, err := runtime.AsFor[runtime.EventSource](ctx, p, name)
 	return err == nil && ok
 }
 
-// startFailed accounts for a start that made no session.
+// failed records a start that made no session.
 func (sr *starter) failed(ag *agentState, err error) {
 	r, now := &ag.seen.Record, time.Now()
 	if errors.Is(err, runtime.ErrSessionExists) {
@@ -187,7 +186,7 @@ func (sr *starter) failed(ag *agentState, err error) {
 		return
 	}
 	if sr.ctx.Err() != nil {
-		ag.seen.Presence = plan.Unknown // the city is being stopped; the stop makes sure of it
+		ag.seen.Presence = plan.Unknown // the shutdown makes sure of it
 		return
 	}
 	if runtime.IsBackendFailure(err) {
@@ -195,7 +194,7 @@ func (sr *starter) failed(ag *agentState, err error) {
 		return
 	}
 	r.Open = false
-	if r.Resumed { // it may be the conversation that cannot be taken up
+	if r.Resumed { // perhaps the conversation cannot be resumed
 		r.Conversation = ""
 	}
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
@@ -220,8 +219,8 @@ func (sr *starter) failed(ag *agentState, err error) {
 	sr.l.save(ag)
 }
 
-// putOff backs off from a start that the backend failed. Whether there is a
-// session is not known, so it is looked for before the next try.
+// putOff delays the next start after the backend failed one. A session may
+// exist, so it is looked for first.
 func (sr *starter) putOff(ag *agentState, err error) {
 	r := &ag.seen.Record
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
@@ -230,25 +229,25 @@ func (sr *starter) putOff(ag *agentState, err error) {
 	sr.l.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
 }
 
-// backendFailed sets when a member whose start was put off is looked at again.
+// backendFailed schedules the next look at an agent whose start was put off.
 func (sr *starter) backendFailed(ag *agentState) {
 	r := &ag.seen.Record
 	r.BackendFailed(time.Now())
 	sr.l.save(ag)
-	sr.l.observer.by(r.RetryAt)
+	sr.l.observer.observeBy(r.RetryAt)
 }
 
-// retryTime is how events write the time of the next try.
+// retryTime formats the time of the next try in events.
 const retryTime = "15:04:05.000Z"
 
-// exitNotFound is what a shell ends with when it does not find a command
+// exitNotFound is the exit status of a shell that does not find a command
 // (POSIX, Shell Command Language, 2.8.2).
 const (
 	exitNotFound = 127
 	notFoundHint = "the command of the agent was not found; check start_command (command) and PATH"
 )
 
-// whyNotStarted keeps what an error of a start tells: exit, screen, hint.
+// whyNotStarted records the exit, screen and hint that a start's error carries.
 func whyNotStarted(r *session.Record, err error, now time.Time) *runtime.Exit {
 	var death *runtime.StartupDeath
 	var blocked *runtime.StartupBlocked

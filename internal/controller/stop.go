@@ -11,14 +11,14 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// exitTime is how long the event of an end may come after the end.
+// exitTime is how long an exit event may lag behind the exit.
 const exitTime = 500 * time.Millisecond
 
-// stops carries out stops and drains, and accounts for the ends of sessions.
+// stops carries out stops and drains, and records the ends of sessions.
 type stops struct{ l *loop }
 
-// stop ends a session now. Asked-for ends count against no budget; a zombie's
-// does.
+// stop ends a session now. Requested ends do not count against the restart
+// budget; a zombie's does.
 func (sp *stops) stop(ag *agentState, why string) {
 	sp.l.begin(ag, opStop)
 	sp.l.noteAgent(ag, api.EventStopping, why, "")
@@ -28,13 +28,13 @@ func (sp *stops) stop(ag *agentState, why string) {
 		case plan.WhyZombie:
 			_, screen = lastWords(sp.l.ops.ctx, sp.l.p, t.session)
 		case plan.WhyDrained:
-			_ = setMeta(sp.l.ops.ctx, sp.l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // a note for others, no more
+			_ = setMeta(sp.l.ops.ctx, sp.l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // only a note for others
 		}
 		return stopOne(sp.l.ops.ctx, sp.l.p, t)
 	}, func(exit *runtime.Exit, err error) { sp.ended(ag, why, screen, exit, err) })
 }
 
-// stopGently stops an agent within shutdown_timeout, see stopAll.
+// gently stops an agent within shutdown_timeout; see stopAll.
 func (sp *stops) gently(ag *agentState, why string) {
 	sp.l.begin(ag, opStop)
 	ag.op.intended = true
@@ -45,9 +45,9 @@ func (sp *stops) gently(ag *agentState, why string) {
 	}, func(exit *runtime.Exit, err error) { sp.ended(ag, why, "", exit, err) })
 }
 
-// endSession carries out a stop in the background, and then calls done on the
-// loop with how the session ended: as the event of its end says, or the backend
-// keeps it; nil when neither tells.
+// endSession runs a stop in the background, and then calls done on the loop with
+// how the session ended: by its exit event or as kept by the backend, nil if
+// unknown.
 func (sp *stops) endSession(ag *agentState, stop func() error, done func(*runtime.Exit, error)) {
 	var over chan struct{}
 	if sp.l.events.ch != nil {
@@ -73,8 +73,7 @@ func (sp *stops) endSession(ag *agentState, stop func() error, done func(*runtim
 	})
 }
 
-// keptExit is how the session of the name ended since, as far as the backend
-// keeps that.
+// keptExit returns how the session ended since, if the backend keeps that.
 func keptExit(ctx context.Context, p runtime.Provider, name string, since time.Time) *runtime.Exit {
 	r, ok := runtime.As[runtime.ExitReporter](p)
 	if !ok {
@@ -97,7 +96,7 @@ func awaitOver(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// stopEnded takes in the end of a Stop.
+// ended applies the result of a stop.
 func (sp *stops) ended(ag *agentState, why, screen string, exit *runtime.Exit, err error) {
 	ag.op.exitSeen = false
 	sp.l.endOp(ag)
@@ -118,15 +117,15 @@ func (sp *stops) ended(ag *agentState, why, screen string, exit *runtime.Exit, e
 	case plan.WhyIdle:
 		ag.seen.Record.IdleStopped = true
 		if sp.l.o.Background != nil {
-			sp.l.completions.fetch() // what waits for it is known from now on
+			sp.l.completions.fetch() // learn what is waiting for it
 		}
 	}
 	ag.op.intended = true
 	sp.died(ag, stopped(exit), "")
 }
 
-// stopped is the exit of a session that was stopped; nil stands for one that
-// nobody can tell.
+// stopped returns the exit of a session that was stopped; nil stands for an
+// unknown exit.
 func stopped(exit *runtime.Exit) *runtime.Exit {
 	if exit == nil {
 		return &runtime.Exit{Code: -1, Reason: "stopped", Time: time.Now()}

@@ -13,22 +13,21 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// errNewer means that the session is a newer incarnation than the one that was
-// to be stopped.
+// errNewer means that the session is a newer incarnation than the one to stop.
 var errNewer = errors.New("a newer instance has taken its place")
 
-// goneInterval is how often the provider is asked what interrupted sessions do.
+// goneInterval is how often interrupted sessions are polled.
 const goneInterval = 50 * time.Millisecond
 
 // target is one session to stop.
 type target struct {
 	session string
 	agent   string
-	token   string   // the incarnation that is meant; "" = any
+	token   string   // the incarnation; "" = any
 	deps    []string // agents that must outlive it
 }
 
-// stopOne ends a session, unless it is a newer incarnation.
+// stopOne ends a session unless it is a newer incarnation.
 func stopOne(ctx context.Context, p runtime.Provider, t target) error {
 	if t.token != "" {
 		have, err := ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, t.session, agent.MetaToken) })
@@ -44,8 +43,8 @@ func stopOne(ctx context.Context, p runtime.Provider, t target) error {
 	return p.Stop(ctx, t.session)
 }
 
-// politeTime is how long an interrupted session whose activity is unknown has to end
-// by itself.
+// politeTime is how long an interrupted session of unknown activity may take to
+// end by itself.
 const politeTime = 250 * time.Millisecond
 
 // stopper ends sessions within one deadline.
@@ -55,10 +54,10 @@ type stopper struct {
 	deadline time.Time
 }
 
-// stopAll ends sessions as fast as they let it and within limit over all of
-// them: it interrupts what works, then hangs up on what is left, dependents
-// first, and kills what still runs at the end of limit. When now is closed it
-// kills at once. A limit ≤ 0 interrupts nobody and kills at once.
+// stopAll ends sessions as fast as they allow, within limit for all of them: it
+// interrupts those that are working, then hangs up on the rest, dependents
+// first, and kills what remains after limit. Closing now kills at once. A limit
+// ≤ 0 interrupts nobody and kills at once.
 func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit time.Duration, now <-chan struct{}) error {
 	s := &stopper{p: p, targets: targets, deadline: time.Now().Add(limit)}
 	finished := make(chan struct{})
@@ -79,7 +78,7 @@ func (s *stopper) run(ctx context.Context, limit time.Duration, now <-chan struc
 	left := bySession(s.targets)
 	listed, err := forgetGone(ctx, s.p, left)
 	if err != nil {
-		// Nobody can tell what runs: Stop itself is idempotent and will say.
+		// Cannot tell what runs: Stop is idempotent and will report it.
 		return s.stopLevels(ctx, left)
 	}
 	if limit > 0 {
@@ -94,19 +93,18 @@ func (s *stopper) run(ctx context.Context, limit time.Duration, now <-chan struc
 	return s.stopLate(ctx)
 }
 
-// killAll kills every target that still runs, whatever else is under way.
+// killAll kills every target that still runs, whatever else is in progress.
 func (s *stopper) killAll(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, t := range s.targets {
-		all.Go(func() { _ = stopOne(runtime.WithGrace(ctx, 0), s.p, t) }) // the Stop under way reports what remains
+		all.Go(func() { _ = stopOne(runtime.WithGrace(ctx, 0), s.p, t) }) // the Stop in progress reports what remains
 	}
 	all.Wait()
 }
 
-// interrupt interrupts what works, or may be working, and waits until it has
-// ended or works no more: half of the time at most, and not long where nobody
-// knows what it is doing. An agent that is idle, done or blocked has nothing to
-// interrupt.
+// interrupt interrupts what is or may be working, and waits until it has ended
+// or stopped working: half of the time at most, and only briefly if the activity
+// is unknown. An agent that is idle, done or blocked has nothing to interrupt.
 func (s *stopper) interrupt(ctx context.Context, left map[string]target, now <-chan struct{}) {
 	working, unknown := s.busy(ctx, left)
 	watch, cancel := context.WithCancel(ctx)
@@ -125,7 +123,8 @@ func (s *stopper) interrupt(ctx context.Context, left map[string]target, now <-c
 	w.until(ctx, events, now, min(politeTime, half), half)
 }
 
-// busy returns the sessions that work, and those whose activity is unknown.
+// busy returns the sessions that are working, and those whose activity is
+// unknown.
 func (s *stopper) busy(ctx context.Context, left map[string]target) (working, unknown map[string]target) {
 	doing := activities(ctx, s.p, slices.Collect(maps.Keys(left)))
 	working, unknown = map[string]target{}, map[string]target{}
@@ -140,8 +139,8 @@ func (s *stopper) busy(ctx context.Context, left map[string]target) (working, un
 	return working, unknown
 }
 
-// stopLate makes sure: a start that was cut short may have been carried out by
-// its backend while the rest was being stopped.
+// stopLate stops what appeared meanwhile: the backend may have carried out a
+// start that was cut short.
 func (s *stopper) stopLate(ctx context.Context) error {
 	left := bySession(s.targets)
 	if _, err := forgetGone(ctx, s.p, left); err != nil || len(left) == 0 {
@@ -158,8 +157,8 @@ func bySession(targets []target) map[string]target {
 	return m
 }
 
-// forgetGone removes from left what does not run. listed is false when the
-// backend gave no complete list, so that each session was asked alone.
+// forgetGone removes sessions that are not running from left. listed is false if
+// the backend has no complete list, so that each session was queried alone.
 func forgetGone(ctx context.Context, p runtime.Provider, left map[string]target) (listed bool, err error) {
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil && !routes(p) && !errors.Is(err, runtime.ErrUnsupported) {
@@ -192,13 +191,13 @@ func interrupt(ctx context.Context, p runtime.Provider, left map[string]target) 
 // politeWait waits for interrupted sessions.
 type politeWait struct {
 	p                      runtime.Provider
-	left, working, unknown map[string]target // left holds the others, too
+	left, working, unknown map[string]target // left includes the others
 }
 
 // until returns when no interrupted session is worth waiting for: it has ended,
-// works no more, or its time is over: unknown sessions have short, working ones
-// long. Exits come as events where the backend has them; the rest is asked for
-// every goneInterval, as long as something is interrupted.
+// stopped working, or its time is over: short for unknown activity, long for
+// working sessions. It uses exit events if the backend has them, and polls for
+// the rest.
 func (w *politeWait) until(ctx context.Context, events <-chan runtime.Event, now <-chan struct{}, short, long time.Duration) {
 	shortly, later := time.NewTimer(short), time.NewTimer(long)
 	poll := time.NewTicker(goneInterval)
@@ -233,7 +232,7 @@ func (w *politeWait) ended(session string) {
 	delete(w.unknown, session)
 }
 
-// look forgets what has ended or works no more. What cannot be told stays.
+// look drops sessions that have ended or stopped working. Unknown ones stay.
 func (w *politeWait) look(ctx context.Context) {
 	if _, err := forgetGone(ctx, w.p, w.left); err != nil {
 		return
@@ -251,8 +250,8 @@ func (w *politeWait) look(ctx context.Context) {
 	})
 }
 
-// stopLevels stops what is left, those that others depend on last. The time to
-// the deadline is shared among the levels; when none is left they are killed.
+// stopLevels stops the rest, those that others depend on last. The levels share
+// the time to the deadline; after it they are killed.
 func (s *stopper) stopLevels(ctx context.Context, left map[string]target) error {
 	var errs []error
 	order := levels(left)
@@ -269,8 +268,8 @@ func (s *stopper) stopLevels(ctx context.Context, left map[string]target) error 
 	return errors.Join(errs...)
 }
 
-// levels orders targets for a stop: nothing in a level is needed by a later
-// one, and a level can go in parallel. A cycle ends in one level.
+// levels orders targets for a stop: no level needs anything in an earlier one,
+// and its sessions can end in parallel. A cycle ends in one level.
 func levels(left map[string]target) [][]target {
 	byAgent := map[string]target{}
 	for _, t := range left {

@@ -7,24 +7,24 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// The back-off of a subscription that cannot be had.
+// The back-off after a failed subscription.
 const (
 	firstResubscribe = 500 * time.Millisecond
 	maxResubscribe   = 30 * time.Second
 )
 
-// subscription follows the events of the provider, if it has any.
+// subscription follows the provider's events, if it has any.
 type subscription struct {
 	l        *loop
 	ch       <-chan runtime.Event // nil: not subscribed
 	inFlight bool
-	retryAt  time.Time // subscribe again then; zero: no need
+	retryAt  time.Time // subscribe again then; zero: never
 	pause    time.Duration
 }
 
-// subscribe follows the provider's events, where it has them. Until it does,
-// and whenever it cannot, the patrol remains, and it tries again. What happened
-// in between is found by a look.
+// subscribe follows the provider's events. Until it succeeds, the patrol finds
+// out what happens, and it tries again. An observation after that finds what was
+// missed.
 func (sb *subscription) subscribe() {
 	src, ok := runtime.As[runtime.EventSource](sb.l.p)
 	if !ok || sb.inFlight || sb.ch != nil {
@@ -51,7 +51,7 @@ func (sb *subscription) subscribed(ch <-chan runtime.Event, err error) {
 	sb.retryAt = time.Now().Add(sb.pause)
 }
 
-// event acts on something the provider pushed.
+// take handles an event of the provider.
 func (sb *subscription) take(ev runtime.Event, ok bool) {
 	if !ok {
 		sb.ch = nil

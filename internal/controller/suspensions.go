@@ -11,13 +11,13 @@ import (
 	"gascity.dev/gc/internal/session"
 )
 
-// suspensions are what a person took out of the city beside single agents.
+// suspensions are rigs, pools or the city that a person suspended.
 type suspensions struct {
 	l     *loop
 	byKey map[string]session.Suspension
 }
 
-// suspendedBy says who keeps a member down, "" for nobody.
+// by says who suspended an agent; "" if nobody did.
 func (su *suspensions) by(ag *agentState) string {
 	switch {
 	case ag.seen.Record.Suspended:
@@ -25,12 +25,11 @@ func (su *suspensions) by(ag *agentState) string {
 	case ag.spec == nil:
 		return ""
 	}
-	return su.of(ag.spec)
+	return su.ofSpec(ag.spec)
 }
 
-// pausedBy is suspendedBy of an agent of the config or a pool, whatever its
-// record says.
-func (su *suspensions) of(s *agent.Spec) string {
+// ofSpec is by for an agent or pool of the config, regardless of its record.
+func (su *suspensions) ofSpec(s *agent.Spec) string {
 	r := &s.Resolved
 	switch {
 	case r.Suspended:
@@ -50,8 +49,7 @@ func (su *suspensions) has(key string) bool {
 	return ok
 }
 
-// pause takes something out, or lets it in again; the ticket tells when that is
-// on disk.
+// set suspends or resumes; the commit is done when that is on disk.
 func (su *suspensions) set(key string, on bool) *session.Commit {
 	if !on {
 		delete(su.byKey, key)
@@ -65,9 +63,8 @@ func (su *suspensions) set(key string, on bool) *session.Commit {
 	return su.l.store.SaveSuspension(key, p)
 }
 
-// setSuspended suspends or resumes agents and pools by name, or the city
-// without names. It returns when that is on disk, and does not wait for the
-// drains.
+// SetSuspended suspends or resumes agents and pools by name, or the city without
+// names. It returns when that is on disk, without waiting for drains.
 func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error {
 	return c.durably(ctx, func() ([]*session.Commit, error) {
 		if len(list) == 0 {
@@ -79,7 +76,7 @@ func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error 
 			if _, ok := c.l.pools.byName[name]; ok {
 				tickets = append(tickets, c.l.suspended.set(session.SuspendedPool(name), on))
 				if on {
-					continue // the pause covers members to come too
+					continue // covers members to come
 				}
 			}
 			single = append(single, name)
@@ -88,7 +85,7 @@ func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error 
 			return tickets, nil
 		}
 		picked, err := c.l.agents.pick(single)
-		if err != nil && len(tickets) == 0 { // a pool may have no member now
+		if err != nil && len(tickets) == 0 { // a pool may have no members now
 			return nil, err
 		}
 		for _, ag := range picked {
@@ -102,7 +99,7 @@ func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error 
 	})
 }
 
-// setRigs suspends or resumes rigs.
+// SetRigsSuspended suspends or resumes rigs.
 func (c *calls) SetRigsSuspended(ctx context.Context, list []string, on bool) error {
 	return c.durably(ctx, func() ([]*session.Commit, error) {
 		var tickets []*session.Commit
@@ -127,7 +124,7 @@ func (c *calls) hasRig(name string) bool {
 	return false
 }
 
-// setDrained asks agents to end by themselves and stay down, or takes it back.
+// SetDrained asks agents to end by themselves and stay down, or cancels that.
 func (c *calls) SetDrained(ctx context.Context, list []string, on bool) error {
 	return c.durably(ctx, func() ([]*session.Commit, error) {
 		if len(list) == 0 {
@@ -143,8 +140,8 @@ func (c *calls) SetDrained(ctx context.Context, list []string, on bool) error {
 	})
 }
 
-// durably makes a change on the loop, looks at once, and waits until it is on
-// disk.
+// durably makes a change on the loop, observes at once, and waits until the
+// change is on disk.
 func (c *calls) durably(ctx context.Context, change func() ([]*session.Commit, error)) error {
 	var tickets []*session.Commit
 	var err error

@@ -14,27 +14,26 @@ import (
 )
 
 const (
-	waitChunk = time.Hour        // one question to a backend
-	waitPause = 10 * time.Second // after one that failed
+	waitChunk = time.Hour        // for one query
+	waitPause = 10 * time.Second // after a query that failed
 )
 
-// waitList watches for what stored waits wait for, and makes nudges of those that
-// are met.
+// waitList watches stored waits, and turns those that are met into nudges.
 type waitList struct {
 	l    *loop
 	list []*waiting
 }
 
-// waiting is a stored wait and how far it is.
+// waiting is a stored wait and its progress.
 type waiting struct {
 	session.Wait
 	asking bool
-	cancel context.CancelFunc // ends the question in flight
+	cancel context.CancelFunc // ends the query in flight
 	notYet time.Time          // do not ask before
 }
 
-// watchWaits asks about every stored wait whose agent runs, and returns when it
-// wants to be called again.
+// watch queries every stored wait whose agent runs, and returns when it wants to
+// be called again.
 func (wl *waitList) watch(now, next time.Time) time.Time {
 	for _, w := range wl.list {
 		ag := wl.l.agents.named(w.Agent)
@@ -49,7 +48,7 @@ func (wl *waitList) watch(now, next time.Time) time.Time {
 		}
 		c, err := api.ParseUntil(w.Until)
 		if err != nil || c.Exit {
-			continue // an exit is told by the exit
+			continue // exited handles it
 		}
 		wl.ask(w, ag.seen.Session, c)
 	}
@@ -99,7 +98,7 @@ func waitFor(ctx context.Context, p runtime.Provider, name string, c api.Conditi
 	return err
 }
 
-// met replaces a wait by the nudge that tells of it.
+// met replaces a wait by the nudge that reports it.
 func (wl *waitList) met(w *waiting) {
 	wl.forget(w.ID)
 	text := fmt.Sprintf("gc wait: %s: %s", w.Agent, w.Until)
@@ -116,7 +115,7 @@ func (wl *waitList) met(w *waiting) {
 	wl.l.store.MeetWait(w.ID, n)
 	wl.l.nudges.list = append(wl.l.nudges.list, &n)
 	wl.l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, " + w.Wake + " is woken"})
-	ag.seen.Record.IdleStopped = false // a note wakes who was put to sleep
+	ag.seen.Record.IdleStopped = false // a note wakes an idle-stopped agent
 }
 
 func (wl *waitList) forget(id string) {
@@ -131,7 +130,7 @@ func (wl *waitList) forget(id string) {
 	}
 }
 
-// exitWaits meets the waits for an agent's end.
+// exited meets the waits for an agent's end.
 func (wl *waitList) exited(ag *agentState) {
 	for _, w := range append([]*waiting(nil), wl.list...) {
 		if c, err := api.ParseUntil(w.Until); err == nil && c.Exit && w.Agent == ag.seen.Agent {
@@ -168,7 +167,7 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 	if err = errors.Join(in, err); err != nil {
 		return w, err
 	}
-	if err = ticket.Wait(); err != nil { // what is not acknowledged is forgotten
+	if err = ticket.Wait(); err != nil { // not acknowledged: forget it
 		err = errors.Join(err, c.l.do(context.WithoutCancel(ctx), func() {
 			c.l.waits.forget(w.ID)
 			c.l.store.DeleteWait(w.ID)
@@ -177,8 +176,8 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 	return w, err
 }
 
-// dropWait forgets a wait, also one that is about to be met. It is off the disk
-// when dropWait returns nil.
+// DropWait forgets a wait, even one about to be met. It is off the disk when
+// DropWait returns nil.
 func (c *calls) DropWait(ctx context.Context, id string) error {
 	var ticket *session.Commit
 	if err := c.l.do(ctx, func() {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Overdue returns the ids of ended records that are not kept any longer:
-// KeepSeen after the owner saw the end, KeepMost after the end, and all but the
-// newest MaxKept of an owner. All times are of the even clock. One whose delivery is open stays as long as that
-// is. next is when to look again, zero for not before something ends.
+// Overdue returns the ids of ended records that are no longer kept: KeepSeen
+// after the owner saw the end, KeepMost after the end, and all but the newest
+// MaxKept of an owner. A record is kept while its delivery is open. Times are of
+// the monotonic clock. next is when to call again; zero: after another end.
 func Overdue(all []Record, open map[string]bool, now time.Time) (ids []string, next time.Time) {
 	kept := make(map[string]int)
 	newest := slices.Clone(all)
@@ -33,8 +33,8 @@ func Overdue(all []Record, open map[string]bool, now time.Time) (ids []string, n
 	return ids, next
 }
 
-// over is when the command ended, by the even clock; records of earlier programs
-// have the system's time alone.
+// over is when the command ended, by the monotonic clock. Records of earlier
+// programs have only the system's time.
 func (r *Record) over() time.Time {
 	if r.Over.IsZero() {
 		return r.Ended

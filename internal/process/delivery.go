@@ -6,10 +6,11 @@ import (
 	"gascity.dev/gc/internal/delivery"
 )
 
-// DeliveryState is how far the end of a command came on its way to its owner.
+// DeliveryState is how far the end of a command has come on its way to its
+// owner.
 type DeliveryState = delivery.State
 
-// The states of [delivery.State] that an end can have.
+// The states that the delivery of an end can have.
 const (
 	Pending   = delivery.Pending
 	Leased    = delivery.Leased
@@ -19,14 +20,14 @@ const (
 	Dead      = delivery.Dead
 )
 
-// MaxBatch is how many ends one message carries at most.
+// MaxBatch is the most ends that one message carries.
 const MaxBatch = 10
 
 // Policy holds the times of deliveries.
 var Policy = delivery.Policy{Lease: 30 * time.Second, FirstPause: time.Second, MaxPause: time.Minute, Lifetime: 24 * time.Hour}
 
-// Delivery is one end on its way to its owner. Its route is the owner's name
-// on a node ("" is this one).
+// Delivery is one end on its way to its owner. Its route is the owner's name on
+// a node ("" is this one).
 type Delivery struct {
 	Event   string `json:"eventId"`
 	Session string `json:"sessionId"`
@@ -39,7 +40,7 @@ type Delivery struct {
 // Due reports whether the delivery can be leased now.
 func (d *Delivery) Due(now time.Time) bool { return d.Progress.Due(Policy, now) }
 
-// Expired reports whether the delivery waited so long that it is given up.
+// Expired reports whether the delivery has waited too long.
 func (d *Delivery) Expired(now time.Time) bool { return d.Progress.Expired(Policy, now) }
 
 // Acquire leases the delivery for one try; ErrState unless it is due.

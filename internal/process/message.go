@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Tag marks the message that tells of an event, for people, agents and for a
-// search after a crash.
+// Tag marks a message about an event, for people, for agents, and for a search
+// after a crash.
 func Tag(eventID string) string { return "[gc:evt " + eventID + "]" }
 
 // Bounds of a message, in characters.
@@ -18,8 +18,8 @@ const (
 	messageCommand = 120
 )
 
-// Message is what an owner is told of ended commands, oldest first. The tags
-// come last, so that a message that was cut short has none.
+// Message tells an owner of ended commands, oldest first. The tags come last, so
+// that a message that is cut short has none.
 func Message(events []Event) string {
 	tail := messageTail
 	if len(events) > 1 {
@@ -67,7 +67,7 @@ func outcome(e *Event) string {
 	return fmt.Sprintf("failed with status %d", e.ExitCode)
 }
 
-// Took is a duration for a person: 0.2s, 12s, 3m05s, 2h10m.
+// Took formats a duration for a person: 0.2s, 12s, 3m05s, 2h10m.
 func Took(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -89,8 +89,8 @@ func head(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// TailOf is the end of s, at most n characters, from the beginning of a line where
-// that is near.
+// TailOf returns the end of s, at most n characters, from the beginning of a
+// line if one is near.
 func TailOf(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

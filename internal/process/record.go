@@ -1,11 +1,11 @@
-// Package process is what is known of background commands: their records, the
-// events of their ends, how far the waking of their owners came, and the ring
-// of their output on disk.
+// Package process records background commands: their state, the events of their
+// ends, the deliveries of these to their owners, and the ring of their output on
+// disk.
 //
-// Its invariant: an end is written once, together with its event and the
-// delivery to the owner, and of a delivery and the owner's own look exactly one
-// wins. Everything but the [Ring] and the transactions of a [Book] is a pure
-// function of its arguments. It serves the multiplexer, which starts the
+// Its invariant: an end is written once, together with its event and its
+// delivery, and either the delivery or the owner's own look at the end wins,
+// never both. Everything but the [Ring] and the transactions of a [Store] is a
+// pure function of its arguments. It serves the multiplexer, which runs the
 // commands and types the messages.
 package process
 
@@ -33,16 +33,16 @@ const (
 // Ended reports whether the status is final.
 func (s Status) Ended() bool { return s != Running }
 
-// When the owner is woken.
+// When the owner is told of the end.
 const (
-	NotifyAuto    = "auto"    // it went to the background, and the owner has not seen the end
-	NotifyAlways  = "always"  // also when the owner was there
+	NotifyAuto    = "auto"    // if the command went to the background and the owner has not seen the end
+	NotifyAlways  = "always"  // even if the owner was there
 	NotifyFailure = "failure" // as auto, unless it completed
 	NotifyNever   = "never"
 )
 
-// Intents say why gc is about to end a command; they are written before the
-// first signal, so that the end is told rightly whatever dies meanwhile.
+// Intents are why gc is about to end a command. They are written before the
+// first signal, so that the end is reported correctly after a crash.
 const (
 	IntentNone     = ""
 	IntentTimeout  = "timeout"
@@ -53,8 +53,8 @@ const (
 
 // Limits.
 const (
-	MaxRunning = 64 // commands of one owner at once
-	MaxKept    = 50 // ended ones of one owner
+	MaxRunning = 64 // running commands of one owner
+	MaxKept    = 50 // ended commands of one owner
 	KeepSeen   = 30 * time.Minute
 	KeepMost   = 24 * time.Hour
 	MaxTail    = 4000 // characters of output in an event
@@ -77,19 +77,19 @@ type Record struct {
 	Command     string        `json:"command"`
 	WorkDir     string        `json:"workDir,omitempty"`
 	PTY         bool          `json:"pty,omitempty"`
-	Owner       string        `json:"owner,omitempty"` // name of the session that is woken
+	Owner       string        `json:"owner,omitempty"` // the session to tell
 	CallID      string        `json:"callId,omitempty"`
 	Key         string        `json:"key,omitempty"` // idempotency
 	Notify      string        `json:"notify,omitempty"`
 	Background  bool          `json:"background,omitempty"`
-	Follow      bool          `json:"follow,omitempty"` // its caller takes the output as it comes
+	Follow      bool          `json:"follow,omitempty"` // its caller reads the output as it comes
 	Timeout     time.Duration `json:"timeout,omitempty"`
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
 	Created     time.Time     `json:"created"`
 	Started     time.Time     `json:"started,omitzero"`
 	PID         int           `json:"pid,omitempty"`
 	Intent      string        `json:"intent,omitempty"`
-	Acked       uint64        `json:"acked,omitempty"` // output the owner acknowledged, in bytes
+	Acked       uint64        `json:"acked,omitempty"` // bytes of output that the owner acknowledged
 
 	Status   Status        `json:"status"`
 	ExitCode int           `json:"exitCode"`
@@ -100,16 +100,16 @@ type Record struct {
 	Tail     string        `json:"tail,omitempty"` // the end of the output, as text
 	Seen     time.Time     `json:"seen,omitzero"`  // when the owner saw the end
 
-	// By the even clock, for limits and for what is kept.
+	// By the monotonic clock: for limits, and for how long the record is kept.
 	Begun time.Time `json:"begun,omitzero"`
 	Over  time.Time `json:"over,omitzero"`
 }
 
-// EventID is the id of the event of the command's end. It is derived, so that
-// saying it again cannot make a second one.
+// EventID is the id of the event of the command's end. It is derived from the
+// record, so that reporting the end again cannot make another event.
 func (r *Record) EventID() string { return r.ID + "/exit" }
 
-// CheckNotify returns ErrNotify for a word that is none; "" is auto.
+// CheckNotify returns ErrNotify for an unknown word; "" is auto.
 func CheckNotify(word string) error {
 	switch word {
 	case "", NotifyAuto, NotifyAlways, NotifyFailure, NotifyNever:
@@ -118,20 +118,20 @@ func CheckNotify(word string) error {
 	return fmt.Errorf("%w: %q (auto, always, failure, never)", ErrNotify, word)
 }
 
-// End is how a command's session ended.
+// End is how a command ended.
 type End struct {
-	Code   int    // exit status; 128+n for signal n; -1 not known
+	Code   int    // exit status; 128+n for signal n; -1 if unknown
 	Signal string // "SIGKILL"
 	Reason string // for a person
 	Lost   bool   // it cannot be known
 	At     time.Time
-	Now    time.Time     // by the even clock; zero: as At
+	Now    time.Time     // by the monotonic clock; zero: At
 	Took   time.Duration // 0: from the times
 	Tail   string
 }
 
-// outside reports whether a signal is one by which people and systems end a
-// command, as against those by which it ends itself.
+// outside reports whether people and systems end commands by the signal, rather
+// than commands themselves.
 func outside(signal string) bool {
 	switch signal {
 	case "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT":
@@ -140,8 +140,8 @@ func outside(signal string) bool {
 	return false
 }
 
-// Finish is the record after the end. An ended one stays as it is: the first
-// end counts.
+// Finish returns the record after the end. An ended record stays as it is: the
+// first end counts.
 func (r Record) Finish(e End) Record {
 	if r.Status.Ended() {
 		return r
@@ -171,7 +171,7 @@ func (r Record) Finish(e End) Record {
 	return r
 }
 
-// Wakes reports whether the end of an ended record is told to its owner.
+// Wakes reports whether the owner is told of the end of an ended record.
 func (r *Record) Wakes() bool {
 	if r.Owner == "" || r.Intent == IntentShutdown {
 		return false
@@ -197,7 +197,7 @@ const (
 	EventLost     = "exec.lost"
 )
 
-// EventType is the type of the event that tells of the status.
+// EventType is the type of the event that reports the status.
 func (s Status) EventType() string {
 	switch s {
 	case Running:
@@ -227,7 +227,7 @@ type Event struct {
 	DurationMS int64 `json:"durationMs,omitempty"`
 }
 
-// Event is what the record's status says to the world.
+// Event returns the event that reports the record's status.
 func (r *Record) Event() Event {
 	e := Event{
 		ID: r.EventID(), Type: r.Status.EventType(), Session: r.ID, Label: r.Label, Command: r.Command, Owner: r.Owner,

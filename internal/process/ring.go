@@ -13,8 +13,8 @@ import (
 
 // Sizes of a ring, in bytes.
 const (
-	RingHead = 1 << 20 // the first output is kept for ever
-	RingTail = 7 << 20 // and so much of the last
+	RingHead = 1 << 20 // the first output is always kept
+	RingTail = 7 << 20 // and so much of the latest
 )
 
 // The file of a ring: a header, the head, and the tail, in which the byte at
@@ -30,22 +30,22 @@ const (
 	maxGaps    = 64
 )
 
-// file is what a ring needs of one.
+// file is what a ring needs of a file.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 }
 
-// gap is a range of the output that is not there: the disk was full.
+// gap is a range of lost output: the disk was full.
 type gap struct {
 	from, to uint64
 	lines    uint64 // line ends in it
 }
 
-// Ring keeps the beginning and the end of a command's output on disk. It is
-// safe for concurrent use. A write never fails: what the disk does not take is
-// kept in memory until it does, and what is too much for that is a gap.
+// Ring keeps the beginning and the end of a command's output on disk. It is safe
+// for concurrent use. A write never fails: what the disk does not take stays in
+// memory until it does, and what exceeds the memory becomes a gap.
 type Ring struct {
 	mu    sync.Mutex
 	f     file
@@ -53,20 +53,21 @@ type Ring struct {
 	ends  uint64 // line ends
 	last  byte   // of the output
 	gaps  []gap
-	spill []byte // the end of the output, which is not on disk
+	spill []byte // the end of the output, not on disk
 	most  int    // bytes of spill
 	err   error  // of the last write
 }
 
-// What a ring keeps in memory where the disk takes nothing: of a command in the
-// background the end, of another all that its caller may not have read yet.
+// How much a ring keeps in memory while the disk takes nothing: the end for a
+// command in the background, otherwise all that its caller may not have read
+// yet.
 const (
 	spillBack  = 64 << 10
 	SpillFront = 6 << 20
 )
 
-// SetSpill changes how many bytes are kept in memory where the disk takes
-// nothing; 0 is the default, for a command in the background.
+// SetSpill sets how many bytes are kept in memory while the disk takes nothing;
+// 0 is the default, for a command in the background.
 func (r *Ring) SetSpill(most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,21 +77,21 @@ func (r *Ring) SetSpill(most int) {
 	r.shed()
 }
 
-// noFile is the file of a ring that has none.
+// noFile is the file of a ring without one.
 type noFile struct{ err error }
 
 func (f noFile) ReadAt([]byte, int64) (int, error)  { return 0, f.err }
 func (f noFile) WriteAt([]byte, int64) (int, error) { return 0, f.err }
 func (noFile) Close() error                         { return nil }
 
-// MemoryRing returns a ring in memory only, for when the disk has no room for a
-// file; why is the error that said so.
+// MemoryRing returns a ring in memory only, for a disk without room for a file;
+// why is the error that said so.
 func MemoryRing(why error) *Ring {
 	return &Ring{f: noFile{why}, most: spillBack, err: why}
 }
 
-// OpenRing opens or makes the ring at path (0600). A file that is not a ring is
-// an error and left as it is.
+// OpenRing opens or creates the ring at path (0600). A file that is not a ring
+// is an error and is left as it is.
 func OpenRing(path string) (*Ring, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -112,7 +113,7 @@ func newRing(f file) (*Ring, error) {
 	n, err := f.ReadAt(head, 0)
 	if n == 0 && errors.Is(err, io.EOF) {
 		r.writeHeader()
-		return r, nil // a full disk is no reason not to start
+		return r, nil // a full disk does not prevent a start
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -130,7 +131,7 @@ func newRing(f file) (*Ring, error) {
 
 func (r *Ring) writeHeader() {
 	gaps := r.gaps
-	for from := r.stored(); from < r.total; { // the next server has no part of it
+	for from := r.stored(); from < r.total; { // the next server must not find a part of it
 		_, room := place(from)
 		to := min(r.total, from+room)
 		at := uint64(len(r.spill)) - (r.total - from)
@@ -152,7 +153,7 @@ func (r *Ring) writeHeader() {
 	}
 }
 
-// stored is where the spill begins: what is before it is on disk, or a gap.
+// stored is where the spill begins: everything before it is on disk or a gap.
 func (r *Ring) stored() uint64 { return r.total - uint64(len(r.spill)) }
 
 // Close closes the file.
@@ -169,7 +170,7 @@ func (r *Ring) Total() uint64 {
 	return r.total
 }
 
-// OpenLine reports whether the output does not end with a line end, as after a
+// OpenLine reports whether the output does not end with a newline, as after a
 // prompt.
 func (r *Ring) OpenLine() bool {
 	r.mu.Lock()
@@ -177,8 +178,8 @@ func (r *Ring) OpenLine() bool {
 	return r.total > 0 && r.last != '\n'
 }
 
-// Write takes the output that stands at offset. What it has already is left
-// out; a hole before it is a gap.
+// Write adds output at offset. Bytes that it has already are skipped; a hole
+// before it becomes a gap.
 func (r *Ring) Write(p []byte, offset uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,14 +212,14 @@ func (r *Ring) Write(p []byte, offset uint64) {
 	r.writeHeader()
 }
 
-// count notes output that is kept.
+// count counts output that is kept.
 func (r *Ring) count(p []byte) {
 	r.total += uint64(len(p))
 	r.ends += uint64(bytes.Count(p, []byte{'\n'}))
 	r.last = p[len(p)-1]
 }
 
-// flush writes the spill to disk, as far as that takes it.
+// flush writes the spill, as far as the disk takes it.
 func (r *Ring) flush() {
 	for len(r.spill) > 0 {
 		at, room := place(r.stored())
@@ -252,7 +253,7 @@ func (r *Ring) giveUp(n int) {
 	}
 }
 
-// place is where in the file the byte at an offset stands, and how many can
+// place returns where in the file the byte at an offset is, and how many can
 // follow it there.
 func place(offset uint64) (at int64, room uint64) {
 	if offset < RingHead {
@@ -262,16 +263,15 @@ func place(offset uint64) (at int64, room uint64) {
 	return int64(ringHeader + RingHead + in), RingTail - in
 }
 
-// addGap adds a gap at the end; none goes from the head into the tail. When
-// there are too many, the two nearest become one: what stands between them is
-// given up too.
+// addGap adds a gap at the end. No gap spans the head and the tail. If there are
+// too many, the two nearest become one, and the output between them is given up.
 func (r *Ring) addGap(g gap) {
 	if n := len(r.gaps); n > 0 && r.gaps[n-1].to == g.from && g.from != RingHead {
 		r.gaps[n-1].to, r.gaps[n-1].lines = g.to, r.gaps[n-1].lines+g.lines
 		return
 	}
 	r.gaps = append(r.gaps, g)
-	if len(r.gaps) <= maxGaps-2 { // the spill may be two in the header
+	if len(r.gaps) <= maxGaps-2 { // in the header the spill may be two
 		return
 	}
 	best := 1
@@ -286,7 +286,7 @@ func (r *Ring) addGap(g gap) {
 	r.gaps = append(r.gaps[:best], r.gaps[best+1:]...)
 }
 
-// tailFrom is the offset of the first byte of the tail that is kept.
+// tailFrom is the offset of the first byte that the tail keeps.
 func (r *Ring) tailFrom() uint64 {
 	if r.total <= RingHead+RingTail {
 		return RingHead
@@ -294,7 +294,7 @@ func (r *Ring) tailFrom() uint64 {
 	return r.total - RingTail
 }
 
-// dropGaps forgets gaps that left the tail.
+// dropGaps forgets gaps that have left the tail.
 func (r *Ring) dropGaps() {
 	from := r.tailFrom()
 	kept := r.gaps[:0]
@@ -306,7 +306,7 @@ func (r *Ring) dropGaps() {
 	r.gaps = kept
 }
 
-// readRaw fills p from an offset, whatever the gaps.
+// readRaw fills p from an offset, ignoring gaps.
 func (r *Ring) readRaw(p []byte, offset uint64) error {
 	for len(p) > 0 {
 		if stored := r.stored(); offset >= stored {
@@ -323,7 +323,7 @@ func (r *Ring) readRaw(p []byte, offset uint64) error {
 	return nil
 }
 
-// countLines counts line ends in a range that has no gap.
+// countLines counts newlines in a range without a gap.
 func (r *Ring) countLines(from, to uint64) (n uint64, err error) {
 	buf := make([]byte, min(chunk, to-from))
 	for from < to {
@@ -337,5 +337,5 @@ func (r *Ring) countLines(from, to uint64) (n uint64, err error) {
 	return n, nil
 }
 
-// chunk is how much is read at once.
+// chunk is how much is read at a time.
 const chunk = 256 << 10

@@ -8,17 +8,17 @@ import (
 
 // Bounds of one page.
 const (
-	MaxLine = 64 << 10 // bytes of a line; the rest is cut
+	MaxLine = 64 << 10 // bytes of a line; the rest is cut off
 	MaxPage = 1 << 20  // bytes of a page
 )
 
-// Line is one line of output. Numbers count from 1 and never shift. A line with
-// Missing stands for bytes that are not kept; its number is that of the first
-// line they touch.
+// Line is one line of output. Numbers start at 1 and never change. A line with
+// Missing stands for lost bytes; its number is that of the first line they
+// touch.
 type Line struct {
 	N       uint64
-	Text    []byte // without its line end
-	Cut     bool   // longer than MaxLine, or its beginning is not kept
+	Text    []byte // without its newline
+	Cut     bool   // longer than MaxLine, or its beginning is lost
 	Missing uint64 // bytes
 }
 
@@ -30,15 +30,14 @@ type Page struct {
 	TotalBytes uint64
 }
 
-// part is a range of the output that is there, or, with missing, is not.
+// part is a range of the output that is kept or, with missing, is not.
 type part struct {
 	from, to uint64
 	line     uint64 // number of the line at from
 	missing  bool
 }
 
-// parts splits the output into what is there and what is not, with line
-// numbers.
+// parts splits the output into kept and lost ranges, with line numbers.
 func (r *Ring) parts() ([]part, error) {
 	var out []part
 	add := func(from, to uint64, missing bool) {
@@ -46,7 +45,7 @@ func (r *Ring) parts() ([]part, error) {
 			out = append(out, part{from: from, to: to, missing: missing})
 		}
 	}
-	// cover adds [from, to), split by the gaps.
+	// cover adds [from, to), split at the gaps.
 	cover := func(from, to uint64) {
 		for _, g := range r.gaps {
 			if g.to <= from || g.from >= to {
@@ -59,7 +58,7 @@ func (r *Ring) parts() ([]part, error) {
 		add(from, to, false)
 	}
 	tail := r.tailFrom()
-	if tail > RingHead { // a gap at its beginning is as good as dropped
+	if tail > RingHead { // a gap at its beginning counts as dropped
 		for _, g := range r.gaps {
 			if g.from <= tail && g.to > tail {
 				tail = g.to
@@ -77,8 +76,8 @@ func (r *Ring) parts() ([]part, error) {
 	return out, r.number(out, dropped)
 }
 
-// number gives parts their line numbers: from the front up to the dropped part,
-// from the back behind it.
+// number sets the line numbers: counted from the front up to the dropped part,
+// from the back after it.
 func (r *Ring) number(parts []part, dropped int) error {
 	count := func(p part) (uint64, error) {
 		if !p.missing {
@@ -112,7 +111,7 @@ func (r *Ring) number(parts []part, dropped int) error {
 	return nil
 }
 
-// lines is the number of lines, one without its end included.
+// lines is the number of lines, including one without a newline.
 func (r *Ring) lines() uint64 {
 	if r.total > 0 && r.last != '\n' {
 		return r.ends + 1
@@ -120,8 +119,8 @@ func (r *Ring) lines() uint64 {
 	return r.ends
 }
 
-// Page returns up to limit lines from the number first on; keep chooses among
-// them, nil is all. The ring takes output meanwhile, however long keep takes.
+// Page returns up to limit lines starting at number first; keep selects among
+// them, nil = all. The ring takes output meanwhile, however long keep takes.
 func (r *Ring) Page(first uint64, limit int, keep func(Line) bool) (Page, error) {
 	return r.page(max(first, 1), limit, keep)
 }
@@ -137,11 +136,11 @@ func (r *Ring) Last(n int) (Page, error) {
 	return r.page(first, n, nil)
 }
 
-// maxOvertaken is how often a page goes on where output that came meanwhile has
-// overwritten what it was about to read.
+// maxOvertaken is how often a page continues after new output has overwritten
+// what it was about to read.
 const maxOvertaken = 8
 
-// errOvertaken is output that is not kept any more.
+// errOvertaken means that the output is no longer kept.
 var errOvertaken = errors.New("overwritten meanwhile")
 
 func (r *Ring) page(first uint64, limit int, keep func(Line) bool) (Page, error) {
@@ -157,7 +156,7 @@ func (r *Ring) page(first uint64, limit int, keep func(Line) bool) (Page, error)
 	return pg.Page, nil
 }
 
-// collect adds lines from pg.first on; errOvertaken when it is to be called again.
+// collect adds lines from pg.first on; errOvertaken means: call it again.
 func (r *Ring) collect(pg *pager) error {
 	r.mu.Lock()
 	parts, err := r.parts()
@@ -196,7 +195,7 @@ func (r *Ring) collect(pg *pager) error {
 	return nil
 }
 
-// kept reads what stands at an offset, unless it was overwritten since.
+// kept reads at an offset, unless that was overwritten meanwhile.
 func (r *Ring) kept(p []byte, offset uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,22 +210,22 @@ type pager struct {
 	Page
 	first uint64
 	limit int
-	taken int // lines, without marks of what is missing
+	taken int // lines, not counting marks of lost output
 	size  int
-	torn  bool // the next line's beginning is not kept
+	torn  bool // the beginning of the next line is lost
 	keep  func(Line) bool
-	// Where it goes on after it was overtaken: an offset, and its line.
+	// Where to continue after being overtaken: an offset, and its line.
 	at, resumed uint64
 }
 
-// overtaken notes that the line n, at an offset, is not kept any more.
+// overtaken records that line n, at an offset, is no longer kept.
 func (g *pager) overtaken(n, at uint64) {
 	g.at, g.resumed, g.first = at, n, max(g.first, n)
 }
 
 func (g *pager) full() bool { return g.taken >= g.limit || g.size >= MaxPage }
 
-// add takes a line; false when the page is full.
+// add adds a line; false if the page is full.
 func (g *pager) add(l Line) bool {
 	if g.full() {
 		return false
@@ -246,8 +245,8 @@ func (g *pager) add(l Line) bool {
 	return true
 }
 
-// split gives the pager the lines of one part; false when the page is full.
-// errOvertaken when output came that has overwritten the rest.
+// split adds the lines of one part to the pager; false if the page is full,
+// errOvertaken if new output has overwritten the rest.
 func (r *Ring) split(p part, g *pager) (more bool, err error) {
 	buf := make([]byte, min(chunk, p.to-p.from))
 	var line []byte
@@ -296,8 +295,8 @@ func (r *Ring) split(p part, g *pager) (more bool, err error) {
 }
 
 // Read returns up to limit bytes of output from an offset on, and the offset
-// behind them. missing is how many bytes before them are not kept. ErrCursor
-// for an offset behind the end.
+// after them. missing is how many bytes before them are lost. ErrCursor for an
+// offset after the end.
 func (r *Ring) Read(offset uint64, limit int) (data []byte, next, missing uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// The buckets of a book. Deliveries move to settled when they are final, so
-// that what is open is found without reading what is done.
+// The buckets of a store. Final deliveries move to finished, so that open ones
+// are found without reading the rest.
 var (
 	records    = store.NewBucket[Record]("exec.records")
 	running    = store.NewBucket[bool]("exec.running") // owner NUL id
@@ -20,15 +20,14 @@ var (
 	finished   = store.NewBucket[Delivery]("exec.settled")
 )
 
-// Book is the transactions over records, events and deliveries. Its methods
-// are meant to be called inside a transaction of the store, which makes them
-// one write.
+// Store is the transactions over records, events and deliveries. Its methods are
+// called inside a transaction of the database, which makes them one write.
 type Store struct{}
 
 func owned(owner, id string) string { return owner + "\x00" + id }
 
-// Begin enters a record before its process starts. A record of the same owner
-// with the same key is returned instead, with existed. ErrLimit when the owner
+// Begin adds a record before its process starts. If the owner has a record with
+// the same key, that is returned instead, with existed. ErrLimit if the owner
 // has MaxRunning commands.
 func (Store) Begin(tx *store.Tx, r Record) (rec Record, existed bool, err error) {
 	if r.Key != "" {
@@ -57,7 +56,7 @@ func (Store) Begin(tx *store.Tx, r Record) (rec Record, existed bool, err error)
 	return r, false, records.Put(tx, r.ID, r)
 }
 
-// Update changes a record by f; ErrNotFound without one. f must not change
+// Update changes a record by f; ErrNotFound if there is none. f must not change
 // what an end changes.
 func (Store) Update(tx *store.Tx, id string, f func(*Record)) (Record, error) {
 	r, ok, err := records.Get(tx, id)
@@ -71,8 +70,8 @@ func (Store) Update(tx *store.Tx, id string, f func(*Record)) (Record, error) {
 	return r, records.Put(tx, id, r)
 }
 
-// Finish writes the end, its event and the delivery to the owner; all three or
-// none. first is false when the end was written before: nothing changes then.
+// Finish writes the end, its event and the delivery to the owner, or none of
+// them. first is false if the end was written before; then nothing changes.
 func (Store) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err error) {
 	r, ok, err := records.Get(tx, id)
 	if err == nil && !ok {
@@ -103,8 +102,8 @@ func (Store) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err e
 	return r, true, nil
 }
 
-// See notes that the owner saw the end by itself, and consumes the delivery
-// unless the message has won already.
+// See records that the owner has seen the end, and consumes the delivery unless
+// the message may have been typed.
 func (Store) See(tx *store.Tx, id string, now time.Time) (Record, error) {
 	r, ok, err := records.Get(tx, id)
 	if err == nil && !ok {
@@ -131,7 +130,7 @@ func (Store) See(tx *store.Tx, id string, now time.Time) (Record, error) {
 	return r, err
 }
 
-// settle moves a delivery that became final.
+// finish moves a delivery that became final.
 func finish(tx *store.Tx, d Delivery) error {
 	if err := deliveries.Delete(tx, d.Event); err != nil {
 		return err
@@ -139,7 +138,7 @@ func finish(tx *store.Tx, d Delivery) error {
 	return finished.Put(tx, d.Event, d)
 }
 
-// put writes a delivery where it belongs.
+// put writes a delivery to its bucket.
 func put(tx *store.Tx, d Delivery) error {
 	if d.State.Final() {
 		return finish(tx, d)
@@ -147,8 +146,8 @@ func put(tx *store.Tx, d Delivery) error {
 	return deliveries.Put(tx, d.Event, d)
 }
 
-// Step applies one transition to several deliveries and returns those that it
-// fitted; the others are left alone.
+// Step applies a transition to several deliveries and returns those that it
+// fitted. The others stay as they are.
 func (Store) Step(tx *store.Tx, ids []string, f func(*Delivery) error) (done []Delivery, err error) {
 	for _, id := range ids {
 		d, ok, err := deliveries.Get(tx, id)
@@ -172,7 +171,7 @@ func (Store) Step(tx *store.Tx, ids []string, f func(*Delivery) error) (done []D
 // Open returns the deliveries that are not final, oldest first.
 func (Store) Open(tx *store.Tx) ([]Delivery, error) { return all(tx, deliveries) }
 
-// Settled returns the final ones that are still kept, oldest first.
+// Finished returns the final deliveries that are still kept, oldest first.
 func (Store) Finished(tx *store.Tx) ([]Delivery, error) { return all(tx, finished) }
 
 func all(tx *store.Tx, b store.Bucket[Delivery]) ([]Delivery, error) {
@@ -198,8 +197,8 @@ func (Store) Records(tx *store.Tx) ([]Record, error) {
 // Event returns the event of an end.
 func (Store) Event(tx *store.Tx, id string) (Event, bool, error) { return events.Get(tx, id) }
 
-// Remove forgets a command with its event and delivery; ErrRunning before its
-// end. A delivery that was not made yet is never made.
+// Remove deletes a command with its event and delivery; ErrRunning before its
+// end.
 func (Store) Remove(tx *store.Tx, id string) error {
 	r, ok, err := records.Get(tx, id)
 	if err == nil && !ok {
@@ -214,7 +213,7 @@ func (Store) Remove(tx *store.Tx, id string) error {
 	return drop(tx, r)
 }
 
-// Cancel forgets a record whose process never started.
+// Cancel deletes a record whose process never started.
 func (Store) Cancel(tx *store.Tx, id string) error {
 	r, ok, err := records.Get(tx, id)
 	if err != nil || !ok {
@@ -246,7 +245,7 @@ func drop(tx *store.Tx, r Record) error {
 	return records.Delete(tx, r.ID)
 }
 
-// Delivery returns the delivery of an event, open or settled.
+// Delivery returns the delivery of an event, open or final.
 func (Store) Delivery(tx *store.Tx, event string) (Delivery, bool, error) {
 	d, ok, err := deliveries.Get(tx, event)
 	if err != nil || ok {

@@ -11,7 +11,7 @@ import (
 
 // Event is one thing that happened in a city. Fields are only ever added.
 type Event struct {
-	Seq     uint64        `json:"seq"` // counts from 1 for the life of the city
+	Seq     uint64        `json:"seq"` // counts from 1 over the life of the city
 	Time    time.Time     `json:"time"`
 	Kind    string        `json:"kind"`
 	Agent   string        `json:"agent,omitempty"`
@@ -19,7 +19,7 @@ type Event struct {
 	Why     string        `json:"why,omitempty"`
 	Detail  string        `json:"detail,omitempty"`
 	Exit    *runtime.Exit `json:"exit,omitempty"`
-	Screen  string        `json:"screen,omitempty"` // the last one, of a crash
+	Screen  string        `json:"screen,omitempty"` // the last screen before a crash
 }
 
 // keepEvents is how many events a city keeps.
@@ -27,10 +27,10 @@ const keepEvents = 10_000
 
 var events = store.NewBucket[Event]("events")
 
-// eventKey sorts as the numbers do.
+// eventKey formats a number so that keys sort numerically.
 func eventKey(seq uint64) string { return fmt.Sprintf("%020d", seq) }
 
-// Append numbers the event and writes it, soon; it returns it with its number.
+// Append numbers the event, queues it to be written, and returns it.
 func (b *Store) Append(e Event) Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,15 +43,15 @@ func (b *Store) Append(e Event) Event {
 	return e
 }
 
-// Seq is the number of the newest event, 0 before the first.
+// Seq is the number of the newest event; 0 before the first.
 func (b *Store) Seq() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.seq
 }
 
-// Events returns the kept events after seq, oldest first, at most limit (0 =
-// all), also those that are not on disk yet.
+// Events returns the kept events after seq, oldest first, including those not on
+// disk yet; at most limit, 0 = all.
 func (b *Store) Events(after uint64, limit int) ([]Event, error) {
 	b.mu.Lock()
 	fresh := append([]Event(nil), b.events...)
@@ -95,8 +95,9 @@ func (b *Store) Events(after uint64, limit int) ([]Event, error) {
 	return out, nil
 }
 
-// nextEvent is the number of the first kept event after seq, 0 without one:
-// the oldest are dropped, and a disk that failed for long leaves a gap.
+// nextEvent returns the number of the first kept event after seq, 0 if there is
+// none. There are gaps: the oldest are dropped, and so is what a failing disk
+// did not take.
 func nextEvent(tx *store.Tx, seq uint64) uint64 {
 	for key := range events.All(tx, "") {
 		n, err := strconv.ParseUint(key, 10, 64)
@@ -107,7 +108,7 @@ func nextEvent(tx *store.Tx, seq uint64) uint64 {
 	return 0
 }
 
-// lastSeq finds where the sequence goes on.
+// lastSeq returns the newest number on disk.
 func lastSeq(tx *store.Tx) (uint64, error) {
 	last, _, err := counters.Get(tx, lastEvent)
 	return last, err
@@ -121,7 +122,7 @@ const (
 	lastID    = "ids"
 )
 
-// writeEvents puts new events and drops the oldest.
+// writeEvents writes new events and drops the oldest.
 func writeEvents(tx *store.Tx, list []Event) error {
 	for _, e := range list {
 		if err := events.Put(tx, eventKey(e.Seq), e); err != nil {

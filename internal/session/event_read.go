@@ -10,8 +10,8 @@ import (
 )
 
 // ReadEvents returns the kept events after seq, oldest first, of a database that
-// nobody has open. It changes nothing; a database that is not there has none.
-// store.ErrLocked while somebody has it open.
+// is not open. It changes nothing. A database that does not exist has none;
+// store.ErrLocked if it is open.
 func ReadEvents(path string, after uint64) (list []Event, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { // Open would make it
 		return nil, nil

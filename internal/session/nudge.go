@@ -10,50 +10,51 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// NudgeState is where a queued nudge stands.
+// NudgeState is the state of a queued nudge.
 type NudgeState string
 
 // The states of a queued nudge.
 const (
 	NudgeQueued     NudgeState = "queued"
-	NudgeDelivering NudgeState = "delivering" // being typed, or its controller died while it was
+	NudgeDelivering NudgeState = "delivering" // being typed, or its controller died meanwhile
 	NudgeDelivered  NudgeState = "delivered"
 	NudgeDead       NudgeState = "dead"    // given up; Detail says why
-	NudgeDropped    NudgeState = "dropped" // a person took it back; never stored
+	NudgeDropped    NudgeState = "dropped" // taken back by a person; never stored
 )
 
-// Nudge is a message that waits for its agent. Fields are only ever added.
+// Nudge is a message waiting for its agent. Fields are only ever added.
 type Nudge struct {
-	ID        string        `json:"id"` // sorts in the order they came
+	ID        string        `json:"id"` // ids sort in the order of the queue
 	Agent     string        `json:"agent"`
 	Text      string        `json:"text"`
-	From      string        `json:"from,omitempty"` // the wait that made it
+	From      string        `json:"from,omitempty"` // the wait that it reports
 	Immediate bool          `json:"immediate,omitempty"`
-	Raw       bool          `json:"raw,omitempty"` // typed as it is, also what is a command to the agent
+	Raw       bool          `json:"raw,omitempty"` // typed literally, even if the agent takes it for a command
 	State     NudgeState    `json:"state"`
 	Receipt   runtime.State `json:"receipt,omitempty"` // of the last try
-	Detail    string        `json:"detail,omitempty"`  // why it waits, or was given up
+	Detail    string        `json:"detail,omitempty"`  // why it is waiting or was given up
 	Changed   string        `json:"changed,omitempty"` // as in the receipt
 
-	// The incarnation it is for: no other gets it. Empty: the first that can.
+	// The incarnation that it is for, and no other; empty: the next one that can
+	// take it.
 	SessionID string `json:"sessionId,omitempty"`
 	Epoch     int64  `json:"epoch,omitempty"`
 
 	Created   time.Time `json:"created"`
 	Expires   time.Time `json:"expires"`
 	NotBefore time.Time `json:"notBefore,omitzero"` // back-off
-	Lease     time.Time `json:"lease,omitzero"`     // delivering: until then it is somebody's
+	Lease     time.Time `json:"lease,omitzero"`     // delivering: how long the try may take
 	Tries     int       `json:"tries,omitempty"`
 	Ended     time.Time `json:"ended,omitzero"`
 }
 
-// DefaultTTL is how long a nudge waits before it becomes a dead letter.
+// DefaultTTL is how long a nudge waits before it is given up.
 const DefaultTTL = 24 * time.Hour
 
-// nudgePolicy holds the times of nudges. Each has a lifetime of its own.
+// nudgePolicy holds the times of nudges. Each nudge has its own lifetime.
 var nudgePolicy = delivery.Policy{Lease: 2 * time.Minute, FirstPause: 5 * time.Second, MaxPause: 5 * time.Minute}
 
-// nudgeStates are the words of city.db and of the API for the states of a
+// nudgeStates maps the words of city.db and of the API to the states of a
 // delivery.
 var nudgeStates = map[NudgeState]delivery.State{
 	NudgeQueued: delivery.Pending, NudgeDelivering: delivery.Injecting, NudgeDelivered: delivery.Delivered,
@@ -88,9 +89,9 @@ func (n *Nudge) step(f func(*delivery.Progress) error) error {
 // Open reports whether the nudge may still be delivered.
 func (n *Nudge) Open() bool { return n.State == NudgeQueued }
 
-// Fenced returns why a queued nudge must not be delivered any more: it is too old,
-// or the incarnation that it is for is gone. sessionID is what runs, "" if
-// unknown. The result is "" for a nudge that may be delivered.
+// Fenced returns why a queued nudge must not be delivered: it has expired, or
+// the incarnation that it is for is gone. sessionID is the running incarnation,
+// "" if unknown. The result is "" if the nudge may be delivered.
 func (n *Nudge) Fenced(now time.Time, sessionID string) string {
 	switch {
 	case !n.Open():
@@ -102,19 +103,19 @@ func (n *Nudge) Fenced(now time.Time, sessionID string) string {
 	return ""
 }
 
-// Fence gives up a nudge that is fenced, and reports whether it did.
+// Fence gives up a nudge that is fenced, and reports whether it was.
 func (n *Nudge) Fence(now time.Time, sessionID string) bool {
 	why := n.Fenced(now, sessionID)
 	return why != "" && n.GiveUp(now, why) == nil
 }
 
-// GiveUp ends a nudge that is not delivered; it is reported and never typed again.
+// GiveUp ends a nudge that was not delivered; it is never typed again.
 func (n *Nudge) GiveUp(now time.Time, why string) error {
 	return n.step(func(p *delivery.Progress) error { return p.GiveUp(now, why) })
 }
 
-// Begin leases a queued nudge for one try on an incarnation. The change must be on
-// disk before anything is typed.
+// Begin leases a queued nudge for one try on an incarnation. The change must be
+// on disk before the first byte is typed.
 func (n *Nudge) Begin(now time.Time, sessionID string, epoch int64) error {
 	why := n.Detail // of the try before
 	err := n.step(func(p *delivery.Progress) error {
@@ -129,8 +130,8 @@ func (n *Nudge) Begin(now time.Time, sessionID string, epoch int64) error {
 	return err
 }
 
-// End applies the result of a try. What may have been typed is never typed again;
-// what was not is tried again later.
+// End applies the result of a try. A nudge that may have been typed is never
+// typed again; one that was not is tried again later.
 func (n *Nudge) End(now time.Time, r runtime.Receipt, err error) error {
 	n.Receipt, n.Changed = r.State, r.Changed
 	return n.step(func(p *delivery.Progress) error {
@@ -160,18 +161,18 @@ func (n *Nudge) Postpone(now time.Time, why string) error {
 	return n.step(func(p *delivery.Progress) error { return p.Postpone(nudgePolicy, now, why) })
 }
 
-// Retry queues a nudge again whose try typed nothing.
+// Retry queues a nudge again after a try that typed nothing.
 func (n *Nudge) Retry(now time.Time, why string) error {
 	return n.step(func(p *delivery.Progress) error { return p.Retry(nudgePolicy, now, why) })
 }
 
-// Drop takes back a nudge that is not being typed.
+// Drop takes back a nudge unless it is being typed.
 func (n *Nudge) Drop(now time.Time) error {
 	return n.step(func(p *delivery.Progress) error { return p.Drop(now) })
 }
 
-// Recover gives up a nudge whose controller died while it was typed: it may have
-// arrived, so it is reported and never repeated. It reports whether it did.
+// Recover gives up a nudge whose controller died while typing it: it may have
+// arrived. It reports whether the nudge was such a one.
 func (n *Nudge) Recover(now time.Time) bool {
 	return n.State == NudgeDelivering && n.GiveUp(now, "the controller ended while it was typed: it may have arrived") == nil
 }
@@ -181,7 +182,7 @@ var (
 	waits  = store.NewBucket[Wait]("waits")
 )
 
-// keepEnded is how many nudges that are done are kept, of each kind.
+// keepEnded is how many finished nudges of each state are kept.
 const keepEnded = 500
 
 // NewNudge makes a queued nudge with an id that sorts after all earlier ones.
@@ -195,18 +196,18 @@ func (b *Store) NewNudge(n Nudge, ttl time.Duration) Nudge {
 	return n
 }
 
-// SaveNudge writes it, soon.
+// SaveNudge queues the nudge to be written.
 func (b *Store) SaveNudge(n Nudge) *Commit {
 	return b.put("nudge "+n.ID, func(tx *store.Tx) error { return nudges.Put(tx, n.ID, n) })
 }
 
-// DeleteNudge forgets it.
+// DeleteNudge queues its removal.
 func (b *Store) DeleteNudge(id string) *Commit {
 	return b.put("nudge "+id, func(tx *store.Tx) error { return nudges.Delete(tx, id) })
 }
 
-// Nudges returns all of them in the order they came, and forgets the oldest of
-// those that are done.
+// Nudges returns the nudges in queue order, and removes the oldest finished
+// ones.
 func (b *Store) Nudges() ([]Nudge, error) {
 	var out []Nudge
 	err := b.db.Update(func(tx *store.Tx) error {
@@ -239,8 +240,7 @@ func (b *Store) Nudges() ([]Nudge, error) {
 	return out, nil
 }
 
-// Wait is a stored wait: when its condition is met, an agent is woken with a
-// note.
+// Wait is a stored wait: when its condition is met, an agent gets a note.
 type Wait struct {
 	ID      string    `json:"id"`
 	Agent   string    `json:"agent"` // who is watched
@@ -248,7 +248,7 @@ type Wait struct {
 	Wake    string    `json:"wake"`  // who gets the note
 	Note    string    `json:"note,omitempty"`
 	Created time.Time `json:"created"`
-	Detail  string    `json:"detail,omitempty"` // why it cannot be told now
+	Detail  string    `json:"detail,omitempty"` // why it cannot be checked now
 }
 
 // NewWait gives a wait its id.
@@ -257,12 +257,13 @@ func (b *Store) NewWait(w Wait) Wait {
 	return w
 }
 
-// SaveWait writes it, soon.
+// SaveWait queues the wait to be written.
 func (b *Store) SaveWait(w Wait) *Commit {
 	return b.put("wait "+w.ID, func(tx *store.Tx) error { return waits.Put(tx, w.ID, w) })
 }
 
-// MeetWait replaces a wait by the nudge that tells of it, in one step.
+// MeetWait queues the replacement of a wait by the nudge that reports it, as one
+// write.
 func (b *Store) MeetWait(id string, n Nudge) *Commit {
 	return b.put("", func(tx *store.Tx) error {
 		if err := waits.Delete(tx, id); err != nil {
@@ -272,7 +273,7 @@ func (b *Store) MeetWait(id string, n Nudge) *Commit {
 	})
 }
 
-// DeleteWait forgets it.
+// DeleteWait queues its removal.
 func (b *Store) DeleteWait(id string) *Commit {
 	return b.put("wait "+id, func(tx *store.Tx) error { return waits.Delete(tx, id) })
 }

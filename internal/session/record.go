@@ -1,8 +1,9 @@
-// Package session keeps what a city knows about its sessions beyond their
-// lives: records, waits and queued nudges.
+// Package session keeps what a city knows about its sessions beyond their lives:
+// records, events, suspensions, waits and queued nudges.
 //
-// Its one invariant: what was acknowledged is on disk, and nothing is dropped
-// silently. The controller alone opens it; commands go through the controller.
+// Its invariant: what was acknowledged is on disk, and nothing is dropped
+// silently. Only the controller opens the database; commands go through the
+// controller.
 package session
 
 import (
@@ -18,7 +19,7 @@ type Record struct {
 
 	Host string `json:"host,omitempty"` // the provider that the newest incarnation was started with
 
-	// The newest incarnation, written before it is started.
+	// The newest incarnation, written before its start.
 	ID      string    `json:"id,omitempty"`
 	Epoch   int64     `json:"epoch"`
 	Token   string    `json:"token,omitempty"`
@@ -26,14 +27,14 @@ type Record struct {
 
 	StartedWith string `json:"startedWith,omitempty"` // core hash of the newest incarnation
 
-	// The agent's own conversation, which a later start may take up again.
+	// The agent's own conversation, which a later start may resume.
 	Conversation string `json:"conversation,omitempty"`
-	ConversesBy  string `json:"conversesBy,omitempty"` // the provider whose it is
+	ConversesBy  string `json:"conversesBy,omitempty"` // the provider of the conversation
 	Conversed    bool   `json:"conversed,omitempty"`   // an incarnation with it became ready
-	Resumed      bool   `json:"resumed,omitempty"`     // the newest incarnation took it up
+	Resumed      bool   `json:"resumed,omitempty"`     // the newest incarnation resumed it
 
 	Served   bool `json:"served,omitempty"`   // the newest incarnation was seen to take messages
-	Finished bool `json:"finished,omitempty"` // it ended with 0 after its prompt: see Finish
+	Finished bool `json:"finished,omitempty"` // it ended with 0 after its prompt; see Finish
 
 	LastExit   *runtime.Exit `json:"lastExit,omitempty"`
 	LastScreen string        `json:"lastScreen,omitempty"` // of the last crash
@@ -43,23 +44,23 @@ type Record struct {
 	Restarts []time.Time `json:"restarts,omitempty"` // restarts after deaths, within the window
 	Total    int         `json:"total"`              // restarts after deaths since the agent was cleared
 	Tries    int         `json:"tries,omitempty"`    // quarantined: tries so far
-	RetryAt  time.Time   `json:"retryAt,omitzero"`   // quarantined or put off: not before this
-	PutOff   int         `json:"putOff,omitempty"`   // starts in a row that the backend failed
-	Unsure   bool        `json:"unsure,omitempty"`   // the backend failed the newest start, and may have made a session
-	Crashed  bool        `json:"crashed,omitempty"`  // the last incarnation died unasked
-	Open     bool        `json:"open,omitempty"`     // started, or about to be, and no end seen
-	CoreHash string      `json:"coreHash,omitempty"` // what Tries and Restarts are about
-	Digest   string      `json:"digest,omitempty"`   // the same, of all of the config
+	RetryAt  time.Time   `json:"retryAt,omitzero"`   // quarantined or put off: no start before this
+	PutOff   int         `json:"putOff,omitempty"`   // consecutive starts that the backend failed
+	Unsure   bool        `json:"unsure,omitempty"`   // the backend failed the newest start; a session may exist
+	Crashed  bool        `json:"crashed,omitempty"`  // the last incarnation died unexpectedly
+	Open     bool        `json:"open,omitempty"`     // started or starting, and no end seen
+	CoreHash string      `json:"coreHash,omitempty"` // the config that Tries and Restarts count for
+	Digest   string      `json:"digest,omitempty"`   // the same for the whole config
 
 	Stopped     bool `json:"stopped,omitempty"`   // a person stopped it
 	Suspended   bool `json:"suspended,omitempty"` // a person suspended it
 	IdleStopped bool `json:"asleep,omitempty"`    // stopped because it was idle
-	Drained     bool `json:"drained,omitempty"`   // asked to end by itself and stay down
+	Drained     bool `json:"drained,omitempty"`   // asked to end by itself and to stay down
 
 	Job Job `json:"job,omitzero"` // of a one_shot
 }
 
-// Job is how far a one_shot got.
+// Job is the progress of a one_shot.
 type Job struct {
 	Run  string `json:"run,omitempty"`  // the gc start that ran it
 	Hash string `json:"hash,omitempty"` // the core hash it ran with
@@ -67,7 +68,7 @@ type Job struct {
 	Code int    `json:"code"`
 }
 
-// CutShort takes back a start of which it is known that it made no session.
+// CutShort takes back a start that made no session.
 func (r *Record) CutShort() {
 	r.Open, r.Unsure = false, false
 	if !r.Job.Done {
@@ -90,9 +91,9 @@ const (
 	maxBackOff   = time.Minute
 )
 
-// Died accounts for a death that nobody asked for: it decides whether the
-// agent may be restarted at once, and otherwise when. Times in the future (the
-// clock was set back) count as now.
+// Died records an unexpected death and decides whether the agent may restart at
+// once, and otherwise when. Times in the future (the clock was set back) count
+// as now.
 func (r *Record) Died(now time.Time, b Budget) {
 	r.Crashed, r.PutOff, r.Unsure = true, 0, false
 	kept := r.Restarts[:0]
@@ -111,13 +112,13 @@ func (r *Record) Died(now time.Time, b Budget) {
 	}
 	r.Tries++
 	r.RetryAt = now.Add(backOff(r.Tries))
-	if over := len(r.Restarts) - b.Max; over > 0 { // no more than Max tell the same
+	if over := len(r.Restarts) - b.Max; over > 0 { // Max of them are enough
 		r.Restarts = append(r.Restarts[:0], r.Restarts[over:]...)
 	}
 }
 
-// BackendFailed accounts for a start, or a look after one, that the backend
-// failed: it is tried again later, and takes nothing from the restart budget.
+// BackendFailed records that the backend failed a start, or a query after one.
+// It is retried later, and does not count against the restart budget.
 func (r *Record) BackendFailed(now time.Time) {
 	r.PutOff++
 	r.Unsure = true
@@ -135,8 +136,8 @@ func backOff(try int) time.Duration {
 	return d
 }
 
-// MayStart reports whether the back-off has passed; at is when it will have. A
-// wait longer than any back-off means that the clock was set back: no wait.
+// MayStart reports whether the back-off is over, and otherwise when it will be.
+// A wait longer than any back-off means that the clock was set back: no wait.
 func (r *Record) MayStart(now time.Time) (ok bool, at time.Time) {
 	wait := r.RetryAt.Sub(now)
 	if r.RetryAt.IsZero() || wait <= 0 || wait > maxBackOff {
@@ -145,16 +146,16 @@ func (r *Record) MayStart(now time.Time) (ok bool, at time.Time) {
 	return false, r.RetryAt
 }
 
-// Restarted notes a restart that counts against the budget.
+// Restarted records a restart that counts against the budget.
 func (r *Record) Restarted(now time.Time) {
 	r.Restarts = append(r.Restarts, now)
 	r.Total++
 	r.Crashed = false
 }
 
-// Finish accounts for a program that ended with 0 after its prompt and never took
-// another message. It is not started again by itself: it would do the same work
-// once more, which may cost money.
+// Finish records that a program ended with 0 after its prompt and never took
+// another message. It is not restarted automatically: that would repeat its
+// work, which may cost money.
 func (r *Record) Finish(hint string) {
 	r.Finished, r.Crashed = true, false
 	r.LastError, r.LastHint = finishedText, hint
@@ -162,7 +163,7 @@ func (r *Record) Finish(hint string) {
 
 const finishedText = "ended with exit status 0 after its prompt and never waited for another message"
 
-// Clear forgets failures, as a person's restart or a change of config does.
+// Clear forgets failures, as a restart by a person or a config change does.
 func (r *Record) Clear() {
 	r.Restarts, r.Tries, r.RetryAt, r.Total, r.PutOff = nil, 0, time.Time{}, 0, 0
 	r.LastError, r.LastHint, r.LastScreen = "", "", ""

@@ -20,29 +20,29 @@ var (
 	runs    = store.NewBucket[run]("run")
 )
 
-// run is one gc start; it lasts until gc stop, over any number of controllers.
+// run is one gc start. It lasts until gc stop, over any number of controllers.
 type run struct {
 	ID    string    `json:"id"`
 	Began time.Time `json:"began"`
-	Boot  string    `json:"boot,omitempty"` // of the machine, where it tells
+	Boot  string    `json:"boot,omitempty"` // of the machine; "" if unknown
 }
 
 const runKey = "current"
 
-// clocks holds where the city's even clock stands.
+// clocks holds the reading of the city's monotonic clock.
 var clocks = store.NewBucket[clock.Anchor]("clock")
 
 const clockKey = "city"
 
-// Errors of Open, of package store.
+// Errors of Open, from package store.
 var (
 	ErrLocked  = store.ErrLocked
 	ErrCorrupt = store.ErrCorrupt
 	ErrNewer   = store.ErrNewer
 )
 
-// Book is a city's database. It is safe for concurrent use. Saves are grouped:
-// all that come while the disk is busy are written together.
+// Store is a city's database. It is safe for concurrent use. Changes are
+// grouped: those that arrive while the disk is busy are written together.
 type Store struct {
 	db     *store.DB
 	update func(func(*store.Tx) error) error // the database's
@@ -53,40 +53,40 @@ type Store struct {
 	mu      sync.Mutex
 	pending []write // in order
 	events  []Event // not written yet
-	failed  error   // why the last write failed; nil: it did not
+	failed  error   // why the last write failed; nil if it succeeded
 	seq     uint64  // of the newest event
 	ids     uint64  // of the newest nudge or wait
-	commit  *Commit // of the group that collects
+	commit  *Commit // of the group that is collecting
 	held    bool    // by Hold
-	waiting bool    // to be written when it no longer is
+	waiting bool    // something waits for Release
 	closed  bool
 }
 
-// write is one change of the database. A newer one of the same key replaces
-// it, where it has one.
+// write is one change of the database. A later one with the same key replaces
+// it, unless the key is "".
 type write struct {
 	key string
 	do  func(*store.Tx) error
 }
 
-// Ticket tells when what was saved is on disk.
+// Commit is a group of changes on its way to the disk.
 type Commit struct {
 	done chan struct{}
 	err  error
 }
 
-// Wait returns when it is, or failed to be.
+// Wait returns when the group is on disk, or could not be written.
 func (t *Commit) Wait() error {
 	<-t.done
 	return t.err
 }
 
-// errClosed is what a save after Close gets.
+// errClosed is the error of a save after Close.
 var errClosed = errors.New("the city's database is closed")
 
-// Open opens the database at path, and makes it when there is none. A file that
-// is damaged, of a newer program, or held by another process is an error of
-// package store and is left as it is.
+// Open opens the database at path, or creates it. A file that is damaged,
+// written by a newer program, or open in another process is an error of package
+// store and is left as it is.
 func Open(path string) (*Store, error) {
 	db, err := store.Open(path, schema)
 	if err != nil {
@@ -113,15 +113,15 @@ func Open(path string) (*Store, error) {
 	return b, nil
 }
 
-// Now is the time by the city's even clock, which goes on over restarts and
-// changes of the system's clock. Times of nudges are of it.
+// Now is the time by the city's monotonic clock, which continues over restarts
+// and changes of the system's clock. The times of nudges are from it.
 func (b *Store) Now() time.Time { return b.clock.Now() }
 
-// Wall is a time of the even clock as the system's would show it, for people.
+// Wall converts a time of the monotonic clock to the system's, for people.
 func (b *Store) Wall(t time.Time) time.Time { return b.clock.Wall(t) }
 
-// Close writes what is pending and closes the file. What the disk does not take
-// is lost, and is the error.
+// Close writes what is pending and closes the file. The error tells what the
+// disk did not take, which is lost.
 func (b *Store) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -135,8 +135,8 @@ func (b *Store) Close() error {
 	return errors.Join(b.Err(), b.db.Close())
 }
 
-// Run returns the id of the current run. One that was not ended by EndRun goes
-// on, unless the machine was booted since; fresh reports whether a new one began.
+// Run returns the id of the current run. It continues unless EndRun ended it or
+// the machine was rebooted; fresh reports whether a new one began.
 func (b *Store) Run() (id string, fresh bool, err error) {
 	err = b.db.Update(func(tx *store.Tx) error {
 		r, ok, err := runs.Get(tx, runKey)
@@ -155,7 +155,7 @@ func (b *Store) Run() (id string, fresh bool, err error) {
 	return id, fresh, err
 }
 
-// CurrentRun returns the id of the run that goes on, if one does.
+// CurrentRun returns the id of the current run, if there is one.
 func (b *Store) CurrentRun() (id string, ok bool, err error) {
 	err = b.db.View(func(tx *store.Tx) error {
 		r, found, err := runs.Get(tx, runKey)
@@ -176,7 +176,7 @@ func newID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// Records returns every record by agent.
+// Records returns the records by agent.
 func (b *Store) Records() (map[string]Record, error) {
 	all := map[string]Record{}
 	err := b.db.View(func(tx *store.Tx) error {
@@ -191,13 +191,13 @@ func (b *Store) Records() (map[string]Record, error) {
 	return all, nil
 }
 
-// Save writes the record of its agent, soon.
+// Save queues the agent's record to be written.
 func (b *Store) Save(r Record) *Commit {
-	r.Restarts = append([]time.Time(nil), r.Restarts...) // the caller goes on with its own
+	r.Restarts = append([]time.Time(nil), r.Restarts...) // the caller keeps changing its own
 	return b.put("record "+r.Agent, func(tx *store.Tx) error { return records.Put(tx, r.Agent, r) })
 }
 
-// put queues a write. Writes are carried out in the order they came.
+// put queues a write. Writes are carried out in order.
 func (b *Store) put(key string, do func(*store.Tx) error) *Commit {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,8 +215,8 @@ func (b *Store) putLocked(w write) *Commit {
 	return b.commit
 }
 
-// nextID makes an id that sorts after all earlier ones, also those of earlier
-// controllers.
+// nextID makes an id that sorts after all earlier ones, including those of
+// earlier controllers.
 func (b *Store) nextID() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -226,15 +226,15 @@ func (b *Store) nextID() string {
 	return eventKey(id)
 }
 
-// Hold keeps back what is put from now on until Release, so that it is written
-// together. Whoever holds does not wait for a ticket.
+// Hold delays writes until Release, so that they become one. The holder must not
+// wait for a Commit.
 func (b *Store) Hold() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = true
 }
 
-// Release writes, soon, what Hold kept back.
+// Release writes what Hold delayed.
 func (b *Store) Release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -256,7 +256,7 @@ func (b *Store) wakeLocked() {
 	}
 }
 
-// writer writes group after group until the book is closed.
+// writer writes group after group until the store is closed.
 func (b *Store) writer() {
 	defer close(b.done)
 	for range b.wake {
@@ -265,12 +265,11 @@ func (b *Store) writer() {
 	b.flush()
 }
 
-// retryWrite is how long a disk that fails is left alone.
+// retryWrite is the pause after a failed write.
 const retryWrite = time.Second
 
-// flush writes what is pending. What the disk does not take is kept and tried
-// again, the newest of each key: nothing that was put is lost but by the end of
-// the program.
+// flush writes what is pending. What the disk does not take is kept and retried,
+// the newest of each key: it is lost only if the program ends.
 func (b *Store) flush() {
 	b.mu.Lock()
 	group, t, list := b.pending, b.commit, b.events
@@ -299,7 +298,7 @@ func (b *Store) retry() {
 	}
 }
 
-// Err is why the newest changes are not on disk, nil when they are or were not
+// Err is why the newest changes are not on disk; nil if they are, or were not
 // tried yet.
 func (b *Store) Err() error {
 	b.mu.Lock()
@@ -307,7 +306,7 @@ func (b *Store) Err() error {
 	return b.failed
 }
 
-// newest drops writes that a later one of their key replaces.
+// newest drops writes that a later one with their key replaces.
 func newest(list []write) []write {
 	last := make(map[string]int, len(list))
 	for i, w := range list {

@@ -27,8 +27,8 @@ type Client struct {
 	conns []net.Conn // all that were made
 }
 
-// Dial connects to the controller of the city in dir; ErrNoController when
-// none answers.
+// Dial connects to the controller of the city in dir; ErrNoController if none
+// answers.
 func Dial(dir string) (*Client, error) {
 	sock := SocketPath(dir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, sock) }
@@ -63,8 +63,8 @@ func Dial(dir string) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the connections. (One whose reply was read just now is not idle
-// yet, so that CloseIdleConnections alone would leave it open.)
+// Close closes the connections. A connection whose reply has just been read is
+// not idle yet, so CloseIdleConnections alone would leave it open.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
 	c.mu.Lock()
@@ -76,15 +76,15 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Status returns what the controller knows, without asking any backend.
+// Status returns the city's status.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status
 	err := c.call(ctx, http.MethodGet, "/v1/status", nil, &s)
 	return s, err
 }
 
-// Stop ends every agent and the controller. It returns when both are gone.
-// When ctx ends first the stop goes on.
+// Stop ends every agent and the controller, and returns when both are gone.
+// Cancelling ctx stops only the wait.
 func (c *Client) Stop(ctx context.Context, r StopRequest) error {
 	if err := c.call(ctx, http.MethodPost, "/v1/stop", r, nil); err != nil {
 		return err
@@ -92,9 +92,9 @@ func (c *Client) Stop(ctx context.Context, r StopRequest) error {
 	return waitUnlocked(ctx, LockPath(c.dir))
 }
 
-// Restart ends and starts the agents again, or all without names. It clears
-// quarantine, runs a one_shot once more, and counts against no budget. It
-// returns when the starts are done; their failures are in the error.
+// Restart ends and starts the agents, or all without names. It clears
+// quarantine, runs a one_shot once more, and does not count against the restart
+// budget. It returns when the starts are done; the error joins their failures.
 func (c *Client) Restart(ctx context.Context, agents ...string) error {
 	return c.call(ctx, http.MethodPost, "/v1/restart", names{agents}, nil)
 }
@@ -105,13 +105,13 @@ func (c *Client) StopAgents(ctx context.Context, agents ...string) error {
 	return c.call(ctx, http.MethodPost, "/v1/agents/stop", names{agents}, nil)
 }
 
-// Poke makes the controller look at the city now, as the patrol would, and read
+// Poke makes the controller observe the city now, as the patrol does, and read
 // what agents set in their metadata (GC_DRAIN_ACK, GC_RESTART_REQUESTED).
 func (c *Client) Poke(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/poke", struct{}{}, nil)
 }
 
-// Reload reads city.toml again; a broken file is the error and changes nothing.
+// Reload reads city.toml again. A broken file is the error and changes nothing.
 func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/reload", struct{}{}, nil)
 }
@@ -159,11 +159,10 @@ func (c *Client) call(ctx context.Context, method, path string, body, out any) e
 	return nil
 }
 
-// errFrozen is a controller that is there and says nothing.
+// errFrozen means that the controller accepts connections but does not reply.
 var errFrozen = fmt.Errorf("%w: the city's controller gives no reply in %v", runtime.ErrBackendUnreachable, alive.Limit)
 
-// probe asks the controller for what it knows at once, on a connection of its
-// own.
+// probe sends the controller a simple query on a connection of its own.
 func (c *Client) probe(ctx context.Context) error {
 	conn, err := dialUnix(ctx, SocketPath(c.dir))
 	if err != nil {
@@ -179,7 +178,7 @@ func (c *Client) probe(ctx context.Context) error {
 	return err
 }
 
-// decodeError reads the body of an answer that is not 200.
+// decodeError reads the body of a reply that is not 200.
 func decodeError(resp *http.Response, path string) error {
 	var e WireError
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&e); err != nil || e.Text == "" {

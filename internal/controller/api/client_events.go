@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// Events calls fn for every kept event after seq; with follow for every later
-// one too, until ctx ends, fn fails or the controller goes (nil). A follower
+// Events calls fn for every kept event after seq and, with follow, for every
+// later one until ctx ends, fn fails, or the controller ends (nil). A follower
 // that is too slow is cut off: call again with the last seq.
 func (c *Client) Events(ctx context.Context, after uint64, follow bool, fn func(Event) error) error {
 	path := "/v1/events?after=" + strconv.FormatUint(after, 10)

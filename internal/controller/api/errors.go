@@ -7,33 +7,34 @@ import (
 
 // Errors of this package; compare with [errors.Is].
 var (
-	// ErrNoController means that no controller runs for the city.
+	// ErrNoController means that no controller is running for the city.
 	ErrNoController = errors.New("no controller is running for this city")
-	// ErrControllerRunning means that the city has a controller already.
+	// ErrControllerRunning means that the city already has a controller.
 	ErrControllerRunning = errors.New("the city has a controller already")
 	// ErrUnknownAgent means that the city has no agent of that name.
 	ErrUnknownAgent = errors.New("no such agent")
 	// ErrUnknownRig means that the city has no rig of that name.
 	ErrUnknownRig = errors.New("no such rig")
-	// ErrEarlierInstance means that a process of an instance that has ended, or
-	// of none, decides for its agent.
+	// ErrEarlierInstance means that the caller does not belong to the running
+	// instance of the agent.
 	ErrEarlierInstance = errors.New("only the running instance of an agent may ask that")
-	// ErrNotDraining means that there is no drain to agree to.
+	// ErrNotDraining means that the agent was not asked to drain.
 	ErrNotDraining = errors.New("the agent was not asked to drain")
 	// ErrStateDir means that the city's .gc folder cannot be used.
 	ErrStateDir = errors.New("cannot use the city's .gc folder")
 	// ErrShuttingDown means that the controller is stopping the city.
 	ErrShuttingDown = errors.New("the city is being stopped")
-	// ErrForeign means that somebody else's session has the name of an agent's.
+	// ErrForeign means that another's session has the name of an agent's
+	// session.
 	ErrForeign = errors.New("a session of this name exists and is not this city's")
-	// ErrTimeout means that a run with a time limit did not end in time.
+	// ErrTimeout means that a run exceeded its time limit.
 	ErrTimeout = errors.New("timed out")
 )
 
 // ForeignHint is what to do about [ErrForeign].
 const ForeignHint = "end it, or rename the agent or the city"
 
-// Error is an error with a hint for the person.
+// Error is an error with a hint for the user.
 type Error struct {
 	Err  error
 	Help string
@@ -41,10 +42,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error itself.
+// Unwrap returns the error itself.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint says what to do about it.
+// Hint returns what to do about the error.
 func (e *Error) Hint() string { return e.Help }
 
 // Hinted formats an error with a hint.
@@ -52,7 +53,7 @@ func Hinted(hint, format string, args ...any) error {
 	return &Error{Err: fmt.Errorf(format, args...), Help: hint}
 }
 
-// Hint returns the hint that an error carries anywhere in its chain, or "".
+// Hint returns the first hint in the error's chain, or "".
 func Hint(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) {
@@ -76,10 +77,10 @@ func NewWireError(err error) *WireError {
 
 func (e *WireError) Error() string { return e.Text }
 
-// Hint says what to do about it, or "".
+// Hint returns what to do about the error, or "".
 func (e *WireError) Hint() string { return e.Help }
 
-// Is reports whether target is the sentinel that the code stands for.
+// Is reports whether target is the sentinel error with this code.
 func (e *WireError) Is(target error) bool { return target != nil && codes[e.Code] == target }
 
 // codes are the sentinel errors that keep their identity over the socket.

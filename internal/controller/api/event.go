@@ -32,5 +32,5 @@ const (
 	EventCommand        = "command" // a background command's end and its owner
 )
 
-// WhyEnds is the Why of the last event of a controller.
+// WhyEnds is the Why of a controller's last event.
 const WhyEnds = "ends"

@@ -29,7 +29,8 @@ func (f *Feed) Add(e Event) {
 	}
 }
 
-// follow returns the events that follow, and a function that ends it.
+// follow returns a channel of later events, and a function that ends the
+// subscription.
 func (f *Feed) follow() (<-chan Event, func()) {
 	ch := make(chan Event, feedLimit)
 	f.mu.Lock()

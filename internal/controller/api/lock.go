@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Owner is who holds a city's lock: the content of the lock file.
+// Owner identifies the holder of a city's lock: the content of the lock file.
 type Owner struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
@@ -71,8 +71,8 @@ func RunningError(city string, held Owner) error {
 	return &Error{Err: fmt.Errorf("%w: pid %d, %s", ErrControllerRunning, held.PID, city), Help: help}
 }
 
-// Holder reports whether a process holds the city's lock, and which. The error is
-// that of opening the lock file.
+// Holder reports whether a process holds the city's lock, and which one. The
+// error is that of opening the lock file.
 func Holder(city string) (held Owner, locked bool, err error) {
 	f, err := os.Open(LockPath(city))
 	if err != nil {
@@ -100,7 +100,7 @@ func (l *Lock) Close() error {
 	return l.f.Close()
 }
 
-// Flock is flock(2) that is not interrupted by signals.
+// Flock is flock(2), retried when a signal interrupts it.
 func Flock(f *os.File, how int) error {
 	for {
 		err := unix.Flock(int(f.Fd()), how)

@@ -4,8 +4,8 @@ import "time"
 
 // StopRequest is the body of POST /v1/stop.
 type StopRequest struct {
-	TimeoutMS int64 `json:"timeoutMs,omitempty"` // for all agents together; 0: shutdown_timeout of the city
-	Now       bool  `json:"now,omitempty"`       // kill at once, also what a stop under way still waits for
+	TimeoutMS int64 `json:"timeoutMs,omitempty"` // for all agents together; 0: the city's shutdown_timeout
+	Now       bool  `json:"now,omitempty"`       // kill at once, even during a gentler stop
 }
 
 // Limit returns how long the agents may take, by default own; 0 kills at once.
@@ -23,9 +23,9 @@ func (r StopRequest) Limit(own time.Duration) time.Duration {
 type QueueRequest struct {
 	Agent     string        `json:"agent"`
 	Text      string        `json:"text"`
-	Immediate bool          `json:"immediate,omitempty"` // do not wait until it is idle
+	Immediate bool          `json:"immediate,omitempty"` // deliver even if it is not idle
 	TTL       time.Duration `json:"ttl,omitempty"`       // nanoseconds; 0 = 24 h
-	Raw       bool          `json:"raw,omitempty"`       // type it as it is, also what is a command to the agent
+	Raw       bool          `json:"raw,omitempty"`       // type it literally, even if the agent takes it for a command
 }
 
 // WaitRequest stores a wait: when it is met, Wake is woken with the note.
@@ -36,15 +36,15 @@ type WaitRequest struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// InsideRequest is what a process inside a session asks for its own agent. The
-// token of its instance keeps one that was left over from an earlier instance
-// from deciding about a newer one.
+// InsideRequest is a request of a process inside a session for its own agent.
+// The token prevents a process left over from an earlier instance from deciding
+// for a newer one.
 type InsideRequest struct {
 	Agent string `json:"agent"`
 	Token string `json:"token"`
 }
 
-// names is the body of calls about agents.
+// names is the body of requests about agents.
 type names struct {
 	Agents []string `json:"agents"`
 }

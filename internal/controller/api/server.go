@@ -47,7 +47,7 @@ type City interface {
 	Feed() *Feed
 }
 
-// Server answers on a city's socket.
+// Server serves a city's socket.
 type Server struct {
 	city City
 	http *http.Server
@@ -150,7 +150,8 @@ func named(do func(context.Context, []string) error) http.HandlerFunc {
 	return command(func(ctx context.Context, body names) error { return do(ctx, body.Agents) })
 }
 
-// switched handles a request that switches something of agents or rigs on or off.
+// switched handles a request that switches a property of agents or rigs on or
+// off.
 func switched(set func(context.Context, []string, bool) error, on bool) http.HandlerFunc {
 	return named(func(ctx context.Context, list []string) error { return set(ctx, list, on) })
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// maxSocketPath is the longest path a socket address holds everywhere: 104
+// maxSocketPath is the longest path that fits a socket address everywhere: 104
 // bytes with the final NUL on macOS, 108 on Linux.
 const maxSocketPath = 103
 
@@ -33,7 +33,7 @@ func withSocketPath(path string, use func(string) error) error {
 	return use(filepath.Join(alias, filepath.Base(path)))
 }
 
-// listenUnix makes the socket, private, in place of one that a dead controller
+// listenUnix makes the socket, private, replacing one that a dead controller
 // left. The caller holds the city's lock.
 func listenUnix(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -58,7 +58,7 @@ func listenUnix(path string) (net.Listener, error) {
 	return &ownListener{UnixListener: l, path: path}, nil
 }
 
-// ownListener accepts connections of this user alone and removes its socket
+// ownListener accepts connections from this user only, and removes its socket
 // when it is closed.
 type ownListener struct {
 	*net.UnixListener
@@ -107,7 +107,7 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 
 func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// peerUID asks the kernel who is on the other end.
+// peerUID returns the user on the other end.
 func peerUID(c *net.UnixConn) (int, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -15,11 +15,11 @@ const (
 	StateStarting    State = "starting"
 	StateRunning     State = "running"
 	StateDraining    State = "draining"
-	StateExited      State = "exited" // a one_shot that ended with 0, or an agent that did after its prompt
+	StateExited      State = "exited" // a one_shot that ended with 0, or an agent that did so after its prompt
 	StateCrashed     State = "crashed"
 	StateQuarantined State = "quarantined"
 	StateSuspended   State = "suspended"
-	StateUnknown     State = "unknown" // the backend does not answer
+	StateUnknown     State = "unknown" // the backend does not reply
 )
 
 // Status is the JSON of `gc status --json`. Fields are only ever added.
@@ -28,17 +28,18 @@ type Status struct {
 	CityPath   string         `json:"cityPath"`
 	Controller ControllerInfo `json:"controller"`
 	Agents     []AgentStatus  `json:"agents"`
-	// SessionProvider is what hosts the sessions: "native", "tmux" …; its
-	// choice goes before GC_SESSION of a later command.
+	// SessionProvider is what hosts the sessions: "native", "tmux" …. For later
+	// commands it overrides GC_SESSION.
 	SessionProvider string `json:"sessionProvider,omitempty"`
 	// ConfigError is why a changed city.toml is not in use.
 	ConfigError string `json:"configError,omitempty"`
-	// StoreError is why the newest records are not on disk; they are kept in
+	// StoreError is why the newest records are not on disk. They are kept in
 	// memory until they are.
 	StoreError string `json:"storeError,omitempty"`
-	// Reconciled is true when the first reconcile is done.
+	// Reconciled is true once the first reconcile is done.
 	Reconciled bool `json:"reconciled"`
-	// Suspended is true when the whole city is, by gc suspend or its config.
+	// Suspended is true if the whole city is suspended, by gc suspend or its
+	// config.
 	Suspended bool `json:"suspended,omitempty"`
 	// Rigs are the rigs of the config.
 	Rigs []RigStatus `json:"rigs,omitempty"`
@@ -61,8 +62,8 @@ type RigStatus struct {
 	Suspended bool   `json:"suspended"`
 }
 
-// PoolStatus is one pool. Size is how many members are wanted, Max -1 no limit,
-// and Error why the newest check told nothing.
+// PoolStatus is one pool. Size is the number of members wanted; Max -1 means no
+// limit; Error is why the newest check failed.
 type PoolStatus struct {
 	Name  string `json:"name"`
 	Size  int    `json:"size"`
@@ -85,34 +86,34 @@ type AgentStatus struct {
 	Restarts     int           `json:"restarts"`
 	LastExit     *runtime.Exit `json:"lastExit,omitempty"`
 	LastActivity *time.Time    `json:"lastActivity,omitempty"` // of input or output
-	LastLine     string        `json:"lastLine,omitempty"`     // of the screen, from a backend that only the controller may ask
-	RetryAt      *time.Time    `json:"retryAt,omitempty"`      // quarantined, or the backend failed: the next try
+	LastLine     string        `json:"lastLine,omitempty"`     // of the screen, if only the controller can query the backend
+	RetryAt      *time.Time    `json:"retryAt,omitempty"`      // quarantined, or after a backend failure: the next try
 	WaitsFor     string        `json:"waitsFor,omitempty"`     // a dependency that is not up
-	Stopping     bool          `json:"stopping,omitempty"`     // a stop waits for it to end
+	Stopping     bool          `json:"stopping,omitempty"`     // a stop is waiting for it to end
 	Error        string        `json:"error,omitempty"`        // why it is not as wanted, one line
 	Hint         string        `json:"hint,omitempty"`
-	Warning      string        `json:"warning,omitempty"`    // what went wrong in its start and did not end it
+	Warning      string        `json:"warning,omitempty"`    // a step of its start that failed without ending it
 	LastScreen   string        `json:"lastScreen,omitempty"` // of the last crash
 	OneShot      bool          `json:"oneShot,omitempty"`
 	Drain        *DrainStatus  `json:"drain,omitempty"`
 	SuspendedBy  string        `json:"suspendedBy,omitempty"` // agent, city, config, "rig NAME", "pool NAME"
 	Permissions  string        `json:"permissions,omitempty"` // the level that it runs with, or will
 	Unchecked    bool          `json:"unchecked,omitempty"`   // it may do anything without asking
-	// ActivityInfo is why Activity is believed, and the question of one that
-	// is blocked.
+	// ActivityInfo is the evidence for Activity, and the question of a blocked
+	// agent.
 	ActivityInfo *runtime.Activity `json:"activityInfo,omitempty"`
 }
 
 // DrainStatus is a drain in progress.
 type DrainStatus struct {
 	Since time.Time `json:"since"`
-	Until time.Time `json:"until"` // then the session is ended
+	Until time.Time `json:"until"` // when the session is ended at the latest
 	Why   string    `json:"why"`
 	Acked bool      `json:"acked"`
 }
 
-// Who suspended an agent, in AgentStatus.SuspendedBy. A rig or a pool follows
-// after a blank.
+// Who suspended an agent, in AgentStatus.SuspendedBy. The name of a rig or pool
+// follows after a space.
 const (
 	ByAgent  = "agent"  // gc agent suspend AGENT
 	ByPool   = "pool"   // gc agent suspend POOL

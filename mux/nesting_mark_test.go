@@ -39,12 +39,15 @@ func TestAttachShowsItself(t *testing.T) {
 		create(t, c, name, "stty raw -echo; echo ready; exec cat")
 		t.Cleanup(func() { _ = c.Kill(t.Context(), name, 0) })
 	}
+	marks := 0
 	show := func(name, mark string) {
 		t.Helper()
-		if err := c.Keys(t.Context(), name, []string{mark + fmt.Sprint("shown by ", name)}, true); err != nil {
+		marks++ // a text that no earlier mark left on the screen
+		text := fmt.Sprintf("mark %d is shown", marks)
+		if err := c.Keys(t.Context(), name, []string{mark + text}, true); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Text: "shown by " + name}}}); err != nil || r.Met != 0 {
+		if r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Text: text}}}); err != nil || r.Met != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}

@@ -29,7 +29,7 @@ type Client struct {
 	paths   api.Paths
 	conns   transport.Transport
 	watched watched
-	silent  atomic.Bool // the last reply did not come: the server was frozen
+	silent  atomic.Bool // the last request got no reply: the server was frozen
 }
 
 // Idle connections of a client. The server closes those that it received a request
@@ -42,8 +42,8 @@ const (
 // host is the authority of the requests; nothing resolves it.
 const host = "mux"
 
-// newClient returns a client that connects with dial. Its first request goes
-// over first, the connection that proved the server; it may be nil.
+// newClient returns a client that connects with dial. It reuses first, the connection
+// over which the server was checked; it may be nil.
 func newClient(p api.Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
 	c := &Client{paths: p, conns: transport.Transport{Dial: dial, MaxIdle: maxIdle}}
 	if first != nil {
@@ -77,7 +77,7 @@ func (c *Client) Close() error {
 // sessionPath is the path of a session's resource.
 func sessionPath(name string, more string) string {
 	name = url.PathEscape(name)
-	if name == "." || name == ".." { // no step up the path
+	if name == "." || name == ".." { // not a step up the path
 		name = strings.ReplaceAll(name, ".", "%2E")
 	}
 	return "/v1/sessions/" + name + more
@@ -127,7 +127,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	begun := time.Now()
 	watched, done := c.watch(ctx, method, path)
 	resp, err := c.conns.RoundTrip(req.WithContext(watched))
-	// A caller's own deadline may be the same, and come first.
+	// The caller's own deadline may be as long and end first.
 	c.silent.Store(errors.Is(err, api.ErrFrozen) || err != nil && isQuick(method, path) && time.Since(begun) > alive.Limit*9/10)
 	if err != nil {
 		done()
@@ -144,8 +144,8 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	return nil, replyError(resp)
 }
 
-// watch ends a request to a server that hangs. One on another machine is left
-// to what leads there.
+// watch ends a request to a server that hangs. For a server on another machine, the
+// program that connects to it does that.
 func (c *Client) watch(ctx context.Context, method, path string) (watched context.Context, done func()) {
 	if c.paths.Dir == "" {
 		return ctx, func() {}
@@ -161,12 +161,12 @@ func (c *Client) watch(ctx context.Context, method, path string) (watched contex
 	return alive.WatchFor(ctx, limit, probe, api.ErrFrozen)
 }
 
-// isQuick reports whether a request is answered at once.
+// isQuick reports whether the server replies to a request at once.
 func isQuick(method, path string) bool {
 	return method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.Contains(path, "/recording")
 }
 
-// probe asks the server for what it knows at once, on a connection of its own.
+// probe requests the status, which needs no waiting, on a connection of its own.
 func (c *Client) probe(ctx context.Context) error {
 	one := transport.Transport{Dial: c.conns.Dial}
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+host+"/v1/status", nil)
@@ -199,7 +199,7 @@ func (b *watchedBody) Close() error {
 func unreachable(err error) error {
 	var h *HostError
 	if errors.As(err, &h) {
-		return h // it says all, and how it happened is of no use to anyone
+		return h // the whole story; how the request failed adds nothing
 	}
 	return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 }
@@ -214,7 +214,7 @@ func replyError(resp *http.Response) error {
 	return e
 }
 
-// Status tells what the server and its keeper are.
+// Status describes the server and its keeper.
 func (c *Client) Status(ctx context.Context) (api.ServerStatus, error) {
 	var s api.ServerStatus
 	err := c.call(ctx, "GET", "/v1/status", nil, &s)
@@ -239,7 +239,7 @@ func (c *Client) Shutdown(ctx context.Context, force bool) error {
 	return waitGone(ctx, c.paths, s.Keeper.PID, s.Server.PID)
 }
 
-// awaitGone waits until a server on another machine does not answer any more.
+// awaitGone waits until a server on another machine no longer replies.
 func (c *Client) awaitGone(ctx context.Context) error {
 	for deadline := time.Now().Add(goneLimit); time.Now().Before(deadline); {
 		switch _, err := c.Status(ctx); {
@@ -248,7 +248,7 @@ func (c *Client) awaitGone(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && !errors.As(err, new(*HostError)):
-			return nil // nobody who could say more
+			return nil // nothing is left that could reply
 		}
 		c.conns.CloseIdleConnections()
 		if err := sys.Sleep(ctx, relistStep); err != nil {
@@ -260,8 +260,8 @@ func (c *Client) awaitGone(ctx context.Context) error {
 
 // Upgrade replaces the server's program by the one at path, under the running
 // sessions, and returns when the new server answers; version is what that one
-// reports. ErrUpgrade when it did not become ready within 5 s; the old program
-// then serves again, and nothing is lost.
+// reports. ErrUpgrade if it did not become ready within 5 s; the old program then
+// serves again, and nothing is lost.
 func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 	before, err := c.Status(ctx)
 	if err != nil {
@@ -292,8 +292,8 @@ func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 }
 
 // Create starts a session. ErrExists for a live name, ErrBadName, ErrSize,
-// ErrWorkDir, ErrSpawn. A program that is not found still gives a session,
-// which exits with status 127 and shows why.
+// ErrWorkDir, ErrSpawn. If the program is not found, the session exits with status
+// 127 and shows why.
 func (c *Client) Create(ctx context.Context, r api.CreateRequest) (api.SessionInfo, error) {
 	var s api.SessionInfo
 	err := c.call(ctx, "POST", "/v1/sessions", r, &s)
@@ -301,7 +301,7 @@ func (c *Client) Create(ctx context.Context, r api.CreateRequest) (api.SessionIn
 }
 
 // List returns the sessions with the prefix, sorted by name and then age; all
-// adds those that exited and are still kept.
+// includes exited ones that are still kept.
 func (c *Client) List(ctx context.Context, prefix string, all bool) ([]api.SessionInfo, error) {
 	var out struct {
 		Sessions []api.SessionInfo `json:"sessions"`
@@ -317,7 +317,7 @@ func (c *Client) List(ctx context.Context, prefix string, all bool) ([]api.Sessi
 	return out.Sessions, err
 }
 
-// Get returns the live session of the name, else the newest one that exited.
+// Get returns the live session of the name, else the newest exited one.
 func (c *Client) Get(ctx context.Context, name string) (api.SessionInfo, error) {
 	var s api.SessionInfo
 	err := c.call(ctx, "GET", sessionPath(name, ""), nil, &s)
@@ -325,7 +325,8 @@ func (c *Client) Get(ctx context.Context, name string) (api.SessionInfo, error) 
 }
 
 // Kill ends the session's whole process tree (TERM, after grace KILL) and
-// collects the session: its screen and metadata are gone when it returns.
+// removes the session: its screen and metadata are gone when Kill returns. Grace 0
+// sends KILL at once. If the server is replaced meanwhile, the next one finishes it.
 func (c *Client) Kill(ctx context.Context, name string, grace time.Duration) error {
 	end := time.Now().Add(grace)
 	err := c.kill(ctx, name, grace)
@@ -351,9 +352,9 @@ func (c *Client) kill(ctx context.Context, name string, grace time.Duration) err
 	return c.call(ctx, "DELETE", sessionPath(name, "?grace="+url.QueryEscape(grace.String())), nil, nil)
 }
 
-// Events subscribes to what happens after the event with the id after; "" is
-// from now on. The subscription is complete when Events returns. ErrTooOld
-// when the events after it are not kept any more.
+// Events subscribes to the events that follow the one with the id after; "" means
+// from now on. The subscription is complete when Events returns. ErrTooOld if the
+// events that follow it are no longer kept (the server keeps 10,000).
 func (c *Client) Events(ctx context.Context, after string) (*EventStream, error) {
 	q := ""
 	if after != "" {

@@ -24,11 +24,10 @@ import (
 // Host is another machine with a gc of its own, reached through a program such
 // as ssh that runs a command there and passes its standard streams on.
 //
-// Every connection is one run of `gc mux dial`. A held [Client] keeps two of
-// them at rest, so that its requests need no new process; an attachment uses
-// one alone. Several streams over one process would have to share its flow:
-// one terminal that does not read would hold up every request beside it, and
-// ssh itself shares a connection where its user wants that (ControlMaster).
+// Every connection is one run of `gc mux dial`. A [Client] keeps two idle ones, so
+// that its requests need no new process; an attachment has one of its own. Several
+// streams over one process would share its flow control: a terminal that does not read
+// would block every other request. With ControlMaster, ssh shares its connection.
 type Host struct {
 	User string // empty: the program's choice
 	Name string
@@ -41,7 +40,7 @@ type Host struct {
 	Bin string
 }
 
-// hostIdle is how many connections to a host a client keeps at rest.
+// hostIdle is how many idle connections to a host a client keeps.
 const hostIdle = 2
 
 // ParseHost reads ssh://[user@]HOST[:port]. ErrRequest for anything else; a
@@ -81,8 +80,8 @@ func (h Host) String() string {
 	return u.String()
 }
 
-// argv is the program that runs gc with these words on the host. A link that is dead is
-// noticed within a minute.
+// argv returns the program that runs gc with these words on the host. It detects a
+// dead link within a minute.
 func (h Host) argv(words ...string) []string {
 	args := []string{"-T", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"}
 	if h.Port != 0 {
@@ -99,11 +98,11 @@ func (h Host) argv(words ...string) []string {
 	return append([]string{"/bin/sh", "-c", "exec " + h.Program + ` "$@"`, "gc-ssh"}, args...)
 }
 
-// Dial connects to the server of the host and asks for its status. ErrNoServer
-// when none runs there; a *HostError when the program failed or found no gc.
+// Dial connects to the server of the host and requests its status. ErrNoServer if none
+// runs there; a *HostError if the program failed or found no gc.
 func (h Host) Dial(ctx context.Context) (*Client, error) { return h.connect(ctx, "mux", "dial") }
 
-// Ensure is Dial, but starts a server when there is none.
+// Ensure is Dial, but starts a server if there is none.
 func (h Host) Ensure(ctx context.Context) (*Client, error) {
 	return h.connect(ctx, "mux", "dial", "--start")
 }
@@ -129,8 +128,8 @@ func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
 	return c, nil
 }
 
-// Environ is what a session there inherits: of the environment that a command
-// gets on the host, what its gc passes on.
+// Environ returns what a session there inherits: the part of a command's environment
+// on the host that its gc passes on.
 func (h Host) Environ(ctx context.Context) ([]string, error) {
 	argv := h.argv("mux", "dial", "--environ")
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -154,7 +153,7 @@ func (h Host) Environ(ctx context.Context) ([]string, error) {
 	return environ, nil
 }
 
-// dial runs words on the host; its standard streams are the connection.
+// dial runs the words on the host; the program's standard streams are the connection.
 func (h Host) dial(words ...string) (net.Conn, error) {
 	ours, theirs, err := sys.SocketPair()
 	if err != nil {
@@ -185,10 +184,10 @@ func (h Host) dial(words ...string) (net.Conn, error) {
 	return c, nil
 }
 
-// hostLast is how long a program whose connection ended may take to say why.
+// hostLast is how long a program may take to report why its connection ended.
 const hostLast = time.Second
 
-// hostConn is a connection that a program carries. A read that fails says why
+// hostConn is a connection over a program's standard streams. A failed read returns why
 // the program ended.
 type hostConn struct {
 	net.Conn
@@ -213,8 +212,7 @@ func (c *hostConn) Write(p []byte) (int, error) {
 	return n, c.why(err)
 }
 
-// why replaces the error of a connection that never worked by what its program
-// said.
+// why replaces the error of a connection that never worked by its program's output.
 func (c *hostConn) why(err error) error {
 	if err == nil || c.got.Load() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 		return err
@@ -237,21 +235,21 @@ func (c *hostConn) Close() error {
 	return err
 }
 
-// HostError says that a host's program ended before it delivered anything.
+// HostError reports that a host's program ended before it delivered anything.
 type HostError struct {
 	Host   string
 	Status int    // of the program; 255 is ssh's own failure
 	Output string // the last lines of its standard error
 }
 
-// Statuses of the remote command: gc's own for "no server", and the shell's for
-// a command that it does not find.
+// Statuses of the remote command: gc's for "no server", and the shell's for a command
+// that is not found.
 const (
 	hostNoServer = 3
 	hostNoGC     = 127
 )
 
-// Error tells what the program said.
+// Error includes the program's output.
 func (e *HostError) Error() string {
 	switch {
 	case e.Status == hostNoServer:
@@ -275,7 +273,7 @@ func (e *HostError) Hint() string {
 	return ""
 }
 
-// Unwrap is ErrNoServer where the host's gc said so, else ErrUnreachable.
+// Unwrap returns ErrNoServer if the host's gc reported that, else ErrUnreachable.
 func (e *HostError) Unwrap() error {
 	if e.Status == hostNoServer {
 		return api.ErrNoServer
@@ -300,7 +298,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was written last, trimmed.
+// String returns what was written last, trimmed.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

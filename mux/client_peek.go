@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// watched is the list that a client's server keeps for it.
+// watched is the list that the server keeps for a client.
 type watched struct {
 	mu       sync.Mutex
 	token    string
@@ -19,8 +19,8 @@ type watched struct {
 	results  []api.PeekResult // none of them has anything new
 }
 
-// peekAgain asks for a list by its token. ErrTooOld: the server does not keep it any
-// more, or is an older one, whose results for a token may be ids.
+// peekAgain requests a list by its token. ErrTooOld: the server no longer keeps it, or
+// is an older one, whose results for a token may be ids.
 func (c *Client) peekAgain(ctx context.Context, token string, rs []api.PeekRequest) ([]api.PeekResult, error) {
 	var out struct {
 		api.PeekReply
@@ -77,14 +77,14 @@ func checkResults(out []api.PeekResult, rs []api.PeekRequest) error {
 	return nil
 }
 
-// keep remembers what a list has a token for.
+// keep remembers a list and its token.
 func (w *watched) keep(token string, requests []api.PeekRequest, results []api.PeekResult) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.token, w.requests, w.results = token, slices.Clone(requests), slices.Clone(results)
 }
 
-// nothing returns the results for a list that has nothing new. ErrTooOld: there is
+// nothing returns the results of a list that has nothing new; ErrTooOld if there is
 // another list by now.
 func (w *watched) nothing(token string) ([]api.PeekResult, error) {
 	w.mu.Lock()

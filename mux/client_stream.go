@@ -32,9 +32,9 @@ func newEventStream(body io.ReadCloser) *EventStream {
 // maxEvent bounds one event on the wire.
 const maxEvent = 1 << 20
 
-// Next blocks for the next event. ErrSlow: events were dropped, and a new
-// subscription after Last may still find them. Any other error means that the
-// server is gone or ctx of Events ended.
+// Next waits for the next event. ErrSlow: events were dropped, and a new subscription
+// after Last may still find them. Any other error means that the server is gone or the
+// ctx of Events ended.
 func (s *EventStream) Next() (api.Event, error) {
 	var data []byte
 	kind := ""
@@ -65,11 +65,10 @@ func (s *EventStream) Next() (api.Event, error) {
 	}
 }
 
-// Last is the id of the newest event that Next returned, for a subscription
-// that goes on after it.
+// Last returns the id of the newest event that Next returned, to subscribe after it.
 func (s *EventStream) Last() string { return s.last }
 
-// Close ends the subscription; a Next that waits returns.
+// Close ends the subscription; a blocked Next returns.
 func (s *EventStream) Close() error { return s.body.Close() }
 
 // AttachConn is a client's end of an attach connection. One goroutine may read
@@ -78,19 +77,19 @@ type AttachConn struct {
 	id    string // of the session
 	typed typedSoFar
 	ws    *websocket.Conn
-	ended atomic.Bool // the server closed the connection in order
+	ended atomic.Bool // the server closed the connection with a close frame
 }
 
 // maxFrame bounds one message of an attach connection: a full history paint.
 const maxFrame = 64 << 20
 
-// Attach connects to a session. ErrNotFound when there is none, ErrExited for
-// one that ended when a running one is wanted, ErrSize.
+// Attach connects to a session. ErrNotFound if there is none, ErrExited if it ended
+// and r.Running is set, ErrSize.
 func (c *Client) Attach(ctx context.Context, r api.AttachRequest) (*AttachConn, error) {
 	return c.attach(ctx, r, nil)
 }
 
-// attach is Attach; meanwhile, if any, is called while the server answers.
+// attach is Attach; it calls meanwhile, unless nil, while the server answers.
 func (c *Client) attach(ctx context.Context, r api.AttachRequest, meanwhile func()) (*AttachConn, error) {
 	q := url.Values{}
 	q.Set("cols", strconv.Itoa(r.Cols))
@@ -132,8 +131,8 @@ func (c *Client) attach(ctx context.Context, r api.AttachRequest, meanwhile func
 	return &AttachConn{ws: ws, id: resp.Header.Get(api.SessionHeader), typed: readTyped(resp.Header)}, nil
 }
 
-// Read returns the next message: a control message, or terminal bytes. io.EOF
-// after the server closed the connection in order.
+// Read returns the next message: a control message, or terminal bytes. io.EOF after
+// the server closed the connection with a close frame.
 func (a *AttachConn) Read(ctx context.Context) (*api.AttachControl, []byte, error) {
 	typ, data, err := a.ws.Read(ctx)
 	if err != nil {
@@ -154,12 +153,12 @@ func (a *AttachConn) Read(ctx context.Context) (*api.AttachControl, []byte, erro
 	return m, nil, nil
 }
 
-// Write sends input bytes.
+// Write sends input, at most 1 MiB.
 func (a *AttachConn) Write(ctx context.Context, p []byte) error {
 	return a.ws.Write(ctx, websocket.MessageBinary, p)
 }
 
-// Resize tells the size of the client's terminal.
+// Resize sends the size of the client's terminal.
 func (a *AttachConn) Resize(ctx context.Context, cols, rows int) error {
 	b, err := json.Marshal(api.AttachControl{Type: "resize", Cols: cols, Rows: rows})
 	if err != nil {
@@ -171,9 +170,9 @@ func (a *AttachConn) Resize(ctx context.Context, cols, rows int) error {
 // detachTime bounds Close.
 const detachTime = time.Second
 
-// Close detaches: when it returns without an error, the server does not count
-// the client any more. A server that hangs costs detachTime. It is safe while
-// another goroutine reads.
+// Close detaches: when it returns without an error, the server no longer counts the
+// client. It waits for a server that hangs at most detachTime. It is safe while another
+// goroutine reads.
 func (a *AttachConn) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 	defer cancel()

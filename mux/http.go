@@ -28,13 +28,13 @@ const (
 	defaultGrace  = 5 * time.Second
 )
 
-// features are what this server can do beyond the first version of /v1.
+// features name what this server can do beyond the first version of /v1.
 var features = []string{
 	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
 	"resume", "rename",
 }
 
-// handler answers one request with what is sent as JSON.
+// handler returns the reply to a request, which is sent as JSON.
 type handler = func(w http.ResponseWriter, r *http.Request) (any, error)
 
 // newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
@@ -42,7 +42,7 @@ func (srv *server) newHTTP() *http.Server {
 	m := http.NewServeMux()
 	handle := func(pattern string, h handler) {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			srv.trim.Note() // one that waits rests, too
+			srv.trim.Note() // also here: a request may wait for hours
 			defer srv.trim.Note()
 			serveJSON(w, r, h)
 		})
@@ -56,7 +56,7 @@ func (srv *server) newHTTP() *http.Server {
 	}
 }
 
-// countConn counts a connection until its last handler returned or took it over.
+// countConn counts a connection until its last handler returns or hijacks it.
 func (srv *server) countConn(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -66,8 +66,8 @@ func (srv *server) countConn(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// named answers what has an empty name or id in its path, which net/http would
-// redirect to another one.
+// named answers requests with an empty name or id in their path, which net/http
+// would redirect to another path.
 func named(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if unnamed(r) {
@@ -83,7 +83,7 @@ func unnamed(r *http.Request) bool {
 	return strings.Contains(path, "//") || strings.HasSuffix(path, "/")
 }
 
-// routes are those of the server and of many sessions at once.
+// routes registers the routes of the server and of many sessions at once.
 func (srv *server) routes(handle func(string, handler)) {
 	handle("GET /v1/status", srv.handleStatus)
 	handle("POST /v1/shutdown", srv.handleShutdown)
@@ -105,7 +105,7 @@ func (srv *server) routes(handle func(string, handler)) {
 	handle("POST /v1/deliveries/settle", srv.execs.handleSettle)
 }
 
-// processRoutes are those of one background command.
+// processRoutes registers the routes of one background command.
 func (srv *server) processRoutes(handle func(string, handler)) {
 	proc := func(pattern string, h func(p *proc, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
@@ -130,7 +130,7 @@ func (srv *server) processRoutes(handle func(string, handler)) {
 	proc("POST /v1/processes/{id}/background", srv.execs.handleBackground)
 }
 
-// sessionRoutes are those of one session.
+// sessionRoutes registers the routes of one session.
 func (srv *server) sessionRoutes(handle func(string, handler)) {
 	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
@@ -377,7 +377,7 @@ func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, e
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if err := s.export(w, format); err != nil {
 		slog.Warn("cannot send a recording", "session", s.rec.ID, "error", err)
-		panic(http.ErrAbortHandler) // the client must not take half of it for all
+		panic(http.ErrAbortHandler) // the client must not take half of it for the whole
 	}
 	return hijacked{}, nil
 }
@@ -421,7 +421,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 			t.header(w.Header())
 		}
 	}
-	w.Header().Set(api.SessionHeader, s.rec.ID) // so that a client need not ask before
+	w.Header().Set(api.SessionHeader, s.rec.ID) // saves the client a request
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // no browser reaches this socket; its peer's uid was checked
 		CompressionMode:    websocket.CompressionDisabled,
@@ -431,15 +431,15 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	}
 	c.ws = ws
 	if t != nil {
-		t.done = t.next // the client was told of what may be lost
+		t.done = t.next // the reply's header reports what may be lost
 		c.typist, c.taken, c.ackd = t, t.done, t.done
 	}
 	s.attach(r.Context(), c)
 	return hijacked{}, nil
 }
 
-// placeOf is how far a client came that is back; nil for a new one. One that
-// must be painted is at a place that no output has.
+// placeOf returns where a returning client left off; nil for a new one. A client that
+// needs a paint gets an offset that no output has.
 func placeOf(r *http.Request) *place {
 	if !boolQuery(r, "back") {
 		return nil

@@ -26,7 +26,7 @@ func (srv *server) emit(s *session, e api.Event) {
 	srv.events.Append(e)
 }
 
-// emitServer publishes that the server serves.
+// emitServer publishes that the server accepts requests.
 func (srv *server) emitServer() {
 	srv.events.Append(api.Event{Type: api.EventServer, Time: time.Now()})
 }
@@ -49,7 +49,7 @@ func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error)
 	}, nil
 }
 
-// residentBytes is a process's resident memory; 0 where it is not known.
+// residentBytes returns a process's resident memory; 0 if unknown.
 func residentBytes(pid int) int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -74,8 +74,8 @@ func (srv *server) handleShutdown(w http.ResponseWriter, r *http.Request) (any, 
 	return hijacked{}, nil
 }
 
-// handleUpgrade gives the keeper the image of the new binary and ends this
-// server in order; the keeper starts the new one, or this one again.
+// handleUpgrade gives the keeper the image of the new binary and ends this server;
+// the keeper starts the new one, or this one again if that fails.
 func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
 		Path    string `json:"path"`
@@ -84,7 +84,7 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	select { // what the keeper hears next, it takes for the next server's
+	select { // the keeper takes the next ready message for the new server's
 	case <-srv.ready:
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
@@ -107,7 +107,7 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 	return hijacked{}, nil
 }
 
-// handleEvents streams events as they come, as server-sent events.
+// handleEvents streams events as server-sent events.
 func (srv *server) handleEvents(w http.ResponseWriter, r *http.Request) (any, error) {
 	after := r.URL.Query().Get("after")
 	if after == "" {
@@ -134,7 +134,7 @@ func (srv *server) handleEvents(w http.ResponseWriter, r *http.Request) (any, er
 	return hijacked{}, nil
 }
 
-// eventWrite is how long a subscriber may take for one event.
+// eventWrite bounds how long a subscriber takes to read one event.
 const eventWrite = 10 * time.Second
 
 func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[api.Event]) {
@@ -165,7 +165,7 @@ func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.
 	}
 }
 
-// configureSize sets the size that the session has without clients.
+// configureSize sets the session's size while no client is attached.
 func (s *session) configureSize(cols, rows int) error {
 	if err := checkSize(cols, rows); err != nil {
 		return err
@@ -205,7 +205,7 @@ func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, e
 		if p.Zombie() {
 			continue
 		}
-		argv, _ := proctree.Cmdline(p.PID) // it may end meanwhile
+		argv, _ := proctree.Cmdline(p.PID) // it may have ended
 		list = append(list, api.ProcessInfo{
 			PID: p.PID, PPID: p.PPID, PGID: p.PGID, SID: p.SID, State: string(rune(p.State)), Command: p.Comm, Argv: argv,
 		})
@@ -234,7 +234,7 @@ func (s *session) processAlive(names []string) (bool, error) {
 		return true, nil
 	}
 	if s.leaderIs(names) {
-		return true, nil // most often it is the leader: no scan of the whole table
+		return true, nil // the usual case: no scan of the process table
 	}
 	members, err := s.tree().Members()
 	if err != nil {

@@ -10,16 +10,15 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// How a server ends in order. Connections wait in the socket's queue until the
-// next server answers them, so nothing may hold up the end for long.
+// Bounds of a server's orderly end. New connections wait in the socket's queue for the
+// next server, so the end must be quick.
 const (
-	lastReplies = 250 * time.Millisecond // for requests that are being answered; those that wait are cut off
-	lastWork    = 3 * time.Second        // for what ignores that: a nudge between its text and Enter
+	lastReplies = 250 * time.Millisecond // for replies that are being written; requests that wait are cut off
+	lastWork    = 3 * time.Second        // for work that ignores that, such as a nudge between its text and Enter
 )
 
-// close ends what serve began, after srv.done was closed. Work that is not done
-// within lastWork is abandoned: what has to survive the server's end survives
-// every end.
+// close ends what serve began, after srv.done was closed. It abandons work that is not
+// done within lastWork: whatever must survive a server survives its kill, too.
 func (srv *server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastReplies)
 	defer cancel()
@@ -50,9 +49,8 @@ func (srv *server) close() {
 	_ = srv.db.Close()
 }
 
-// untilDone returns ctx without its cancellation: work that was begun is
-// finished whether or not the client waits, unless the server ends. Its cause
-// is ErrLeaving then.
+// untilDone returns ctx without its cancellation, so that work is finished even if the
+// client left. When the server ends, it is cancelled with ErrLeaving.
 func (srv *server) untilDone(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	over := make(chan struct{})
@@ -69,8 +67,7 @@ func (srv *server) untilDone(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// killBucket holds when the grace of kills ends that a server left behind, by
-// the session's id.
+// killBucket holds when the grace of unfinished kills ends, by the session's id.
 var killBucket = store.NewBucket[time.Time]("kills")
 
 // leaveKill lets the next server finish a kill.
@@ -80,7 +77,7 @@ func (srv *server) leaveKill(s *session, deadline time.Time) {
 	}
 }
 
-// finishKills goes on with the kills that the server before left behind.
+// finishKills resumes the kills that the last server left.
 func (srv *server) finishKills() error {
 	kills := make(map[string]time.Time)
 	err := srv.db.View(func(tx *store.Tx) error {

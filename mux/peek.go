@@ -11,7 +11,7 @@ import (
 // maxPeeks bounds one request for many sessions.
 const maxPeeks = 4096
 
-// peek reads what a session shows.
+// peek returns what a session shows.
 func (s *session) peek(r api.PeekRequest) (api.PeekResult, error) {
 	if isPast(&r) {
 		return s.peekAt(r)
@@ -37,7 +37,7 @@ func (s *session) peek(r api.PeekRequest) (api.PeekResult, error) {
 	return out, err
 }
 
-// isPast reports whether the request is about a moment in the past.
+// isPast reports whether the request is for a moment of the recording.
 func isPast(r *api.PeekRequest) bool { return !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil }
 
 // same reports whether a peek would only say that a running session is unchanged.
@@ -50,8 +50,8 @@ func (s *session) same(r *api.PeekRequest) bool {
 	return s.revision() == r.IfRevision && s.exit == nil && !s.lost
 }
 
-// peekAt reads what a recorded session showed at a time. The screen of then is
-// made aside, so that the session goes on meanwhile.
+// peekAt returns what a recorded session showed at a moment. That screen is built
+// without the session's lock.
 func (s *session) peekAt(r api.PeekRequest) (api.PeekResult, error) {
 	t, err := s.terminalAt(r)
 	if err != nil {
@@ -81,7 +81,7 @@ func dump(t *vt.Terminal, r api.PeekRequest, out *api.PeekResult) error {
 	return nil
 }
 
-// lineNumbers numbers the lines of joined text; nil where they have no numbers.
+// lineNumbers numbers the lines of joined text; nil if they have none.
 func lineNumbers(t *vt.Terminal, text string) *api.LineNumbers {
 	shown := t.Text(vt.TextOptions{Join: true, ScreenOnly: true})
 	if shown == "" || t.Modes().AltScreen {
@@ -106,8 +106,8 @@ func dumpText(t *vt.Terminal, r api.PeekRequest) string {
 	return t.Text(vt.TextOptions{Lines: r.Lines, Join: r.Join, ScreenOnly: r.Screen})
 }
 
-// dumpANSI is the peek of FormatANSI: fed to a terminal of the session's size
-// it gives the same picture.
+// dumpANSI is the peek of FormatANSI: a terminal of the session's size that is fed it
+// shows the same.
 func dumpANSI(t *vt.Terminal, r api.PeekRequest) string {
 	if r.Screen {
 		return string(t.AppendPaint(nil, vt.PaintOptions{}))

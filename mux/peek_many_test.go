@@ -12,8 +12,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestPeekManySaysWhatPeekSays: of sessions in every state, asked for by name and
-// by id, changed and unchanged.
+// TestPeekManySaysWhatPeekSays for sessions in every state, by name and by id, changed
+// and unchanged.
 func TestPeekManySaysWhatPeekSays(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

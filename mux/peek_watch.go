@@ -10,15 +10,15 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// Bounds of what a server remembers of lists that clients look at.
+// Bounds of the lists that a server remembers.
 const (
 	watchLists = 16
-	watchMost  = 1024 // requests of one
+	watchMost  = 1024 // requests of a list
 )
 
-// watches are lists of requests that had nothing new, so that whoever comes
-// again for all of one need not send it. They are forgotten with the server, or
-// when there are newer ones.
+// watches are lists of requests whose sessions were all unchanged. A client requests
+// such a list again by its token. Newer lists replace older ones, and none survives
+// the server.
 type watches struct {
 	mu    sync.Mutex
 	lists []*watchList // oldest first
@@ -27,10 +27,10 @@ type watches struct {
 type watchList struct {
 	token    string
 	requests []api.PeekRequest
-	changes  atomic.Uint64 // of the server, when nothing in the list was new
+	changes  atomic.Uint64 // server.changes when nothing in the list was new
 }
 
-// keep remembers a list and returns its token; "" for one that is too long.
+// keep remembers a list and returns its token; "" if it is too long.
 func (w *watches) keep(requests []api.PeekRequest) string {
 	if len(requests) > watchMost {
 		return ""
@@ -45,7 +45,7 @@ func (w *watches) keep(requests []api.PeekRequest) string {
 	return token
 }
 
-// list returns a list that is kept.
+// list returns the list of a token; ErrTooOld if it is not kept.
 func (w *watches) list(token string) (*watchList, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,14 +57,14 @@ func (w *watches) list(token string) (*watchList, error) {
 	return nil, fmt.Errorf("%w: watch %q", api.ErrTooOld, token)
 }
 
-// watch returns the requests of a list that is kept, none when nothing in it is
-// new. While no session changes, none is looked at.
+// watch returns the requests of a list, none if nothing in it is new. While no
+// session of the server changes, it looks at none.
 func (srv *server) watch(token string) ([]api.PeekRequest, error) {
 	l, err := srv.watches.list(token)
 	if err != nil {
 		return nil, err
 	}
-	changes := srv.changes.Load() // first: what comes meanwhile is new next time
+	changes := srv.changes.Load() // read first: later changes are new next time
 	if l.changes.Load() == changes {
 		return nil, nil
 	}

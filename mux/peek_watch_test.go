@@ -13,7 +13,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// spied is a connection that tells what is written to it.
+// spied is a connection that reports what is written to it.
 type spied struct {
 	net.Conn
 	tell func(p []byte)
@@ -24,8 +24,8 @@ func (c *spied) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestPeekAgain: a list in which nothing is new is sent once more and then known;
-// what changes is told, by a server that knows the list and by one that does not.
+// TestPeekAgain: an unchanged list is sent once more and then requested by token;
+// changes are reported by a server that knows the list and by one that does not.
 func TestPeekAgain(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -116,7 +116,7 @@ func TestPeekAgainOfAnOlderServer(t *testing.T) {
 	}
 }
 
-// TestWatchesAreFew: the server keeps the newest lists, and no long ones.
+// TestWatchesAreFew: the server keeps only the newest lists, and no long ones.
 func TestWatchesAreFew(t *testing.T) {
 	srv := &server{}
 	w := &srv.watches

@@ -17,8 +17,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// rawConn is a connection to the server's socket, for bytes that no client
-// sends.
+// rawConn is a connection to the server's socket for bytes that no client would send.
 type rawConn struct {
 	*net.UnixConn
 	t *testing.T
@@ -38,7 +37,7 @@ func dialRaw(t *testing.T, c *Client) *rawConn {
 	return &rawConn{conn.(*net.UnixConn), t, bufio.NewReader(conn)}
 }
 
-// says writes what the server may have hung up on meanwhile.
+// says writes; the server may have hung up.
 func (c *rawConn) says(text string) { _, _ = c.Write([]byte(text)) }
 
 // status reads a status line and the head; 0 when the server hung up.
@@ -54,8 +53,8 @@ func (c *rawConn) status() int {
 	return code
 }
 
-// event reads one server-sent event; "" at the end of the stream. The chunks'
-// lengths (RFC 9112, 7.1) stand on lines of their own, which no field has.
+// event reads one server-sent event; "" at the end of the stream. Lines with the
+// lengths of chunks (RFC 9112, 7.1) are skipped: they have no field.
 func (c *rawConn) event() (kind, id, data string) {
 	for {
 		line, err := c.r.ReadString('\n')
@@ -77,8 +76,8 @@ func (c *rawConn) event() (kind, id, data string) {
 
 const getEvents = "GET /v1/events%s HTTP/1.1\r\nHost: mux\r\n\r\n"
 
-// TestSlowSubscriber: who does not read takes no memory and holds nobody up; it
-// is told of the gap, and where to go on.
+// TestSlowSubscriber: a subscriber that does not read costs no memory and blocks
+// nothing. It learns of the gap and where to resume.
 func TestSlowSubscriber(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -114,7 +113,7 @@ func TestSlowSubscriber(t *testing.T) {
 			}
 			break
 		}
-		if kind == "" { // it was cut off, for not taking one event in ten seconds
+		if kind == "" { // it was cut off because it read no event for ten seconds
 			again := dialRaw(t, c)
 			again.says(fmt.Sprintf(getEvents, fmt.Sprintf("?after=%s:%d", epoch, last)))
 			if code := again.status(); code != 410 {
@@ -200,7 +199,7 @@ func openFiles(t *testing.T, c *Client) int {
 	return len(fds)
 }
 
-// awaitOpenFiles waits until their number is one that will do.
+// awaitOpenFiles waits until enough accepts their number.
 func awaitOpenFiles(t *testing.T, c *Client, enough func(n int) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !enough(openFiles(t, c)); {
@@ -210,8 +209,7 @@ func awaitOpenFiles(t *testing.T, c *Client, enough func(n int) bool) {
 	}
 }
 
-// TestHalfRequests: what is cut off does nothing, and what is no request is
-// refused.
+// TestHalfRequests: a truncated request has no effect, and malformed ones are refused.
 func TestHalfRequests(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

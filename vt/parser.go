@@ -22,7 +22,7 @@ type parser struct {
 	state  state
 	utf8n  uint8   // length of utf8
 	utf8   [4]byte // an incomplete character
-	inter  uint16  // intermediates of an ESC or CSI sequence, see interKey
+	inter  uint16  // intermediates of an ESC or CSI sequence, see interAdd
 	cont   bool    // the sequence began in an earlier write
 	prevC2 bool    // 0xC2 was the last byte of a string: 0x9C makes it ST
 	start  int     // where the sequence begins in this write

@@ -20,7 +20,7 @@ type lastText struct {
 	x, y int32  // its position
 	join bool   // only SGR came since
 	rep  bool   // join as it was before the current control sequence
-	gr   uint16 // state of the grapheme cluster, see joins
+	gr   uint16 // state of the grapheme cluster, see grNext
 }
 
 // penAttr returns the attribute bits of new cells.

@@ -41,7 +41,7 @@ func TestResume(t *testing.T) {
 // TestAnchorIsStored: two real clocks, one resumed from the other's anchor,
 // show the same.
 func TestAnchorIsStored(t *testing.T) {
-	first := resume(Anchor{}, Boot(), sinceBoot(), time.Now().Add(-24*time.Hour)) // of a machine whose clock was wrong
+	first := resume(Anchor{}, Boot(), sinceBoot(), time.Now().Add(-24*time.Hour)) // from a machine with a wrong clock
 	b, err := json.Marshal(first.Anchor())
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func TestEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case err = <-done: // before it is collected
+	case err = <-done: // before it is reaped
 	case <-time.After(10 * time.Second):
 		t.Fatal("the end is not told")
 	}

@@ -86,7 +86,7 @@ func (c *child) pid() int {
 	return n
 }
 
-// wait collects the process, once.
+// wait reaps the process, once.
 func (c *child) wait() {
 	select {
 	case <-c.ended:

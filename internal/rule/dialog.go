@@ -32,7 +32,7 @@ type Dialog struct {
 	Name string `json:"name"` // for reports
 	Kind string `json:"kind"` // one of Kinds; "" is KindQuestion
 	// Detect: any of these texts, anywhere above the options, identifies it.
-	// Case counts; line breaks and box lines do not.
+	// Case matters; line breaks and box lines do not.
 	Detect  []string `json:"detect"`
 	Options []string `json:"options"` // labels it is known to offer
 	Wanted  string   `json:"wanted"`  // the only label on which Enter may ever be pressed; "": never

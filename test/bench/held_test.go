@@ -97,7 +97,7 @@ func BenchmarkPeekMany(b *testing.B) {
 		s    *samples
 		name string
 		must float64
-	}{{all, "peek of 100 sessions", 0.5}, {same, "peek of 100, nothing changed", 0.1}} {
+	}{{all, "peek of 100 sessions", 0.7}, {same, "peek of 100, nothing changed", 0.15}} {
 		judge(b, target{
 			name: m.name, gc: us(m.s.median()) + " (least " + us(m.s.min()) + ")",
 			tmux:  us(theirs.median()) + " (least " + us(theirs.min()) + ")",

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,18 +88,6 @@ type CopyFile struct {
 	RelDst      string // empty = the work dir
 	Probed      bool   // found, not configured; may be missing
 	ContentHash string
-}
-
-// SyncWorkDirEnv returns a copy whose Env has GC_DIR equal to WorkDir. The
-// caller's map is never changed.
-func SyncWorkDirEnv(cfg Config) Config {
-	env := maps.Clone(cfg.Env)
-	if env == nil {
-		env = make(map[string]string, 1)
-	}
-	env["GC_DIR"] = cfg.WorkDir
-	cfg.Env = env
-	return cfg
 }
 
 // TextContent wraps a string as one message.

@@ -1,7 +1,7 @@
 // Command gc-mcp serves gc's sessions and background commands to agents that
 // speak the Model Context Protocol, over standard input and output. `gc mcp`
-// executes it; it is a program of its own so that every other call of gc does
-// not pay for the protocol's start.
+// executes it; it is a separate program so that other calls of gc do not pay
+// for linking the protocol.
 package main
 
 import (
@@ -23,7 +23,7 @@ var version = "dev"
 
 func main() { os.Exit(run(context.Background(), os.Args[1:])) }
 
-// run carries out one command line and returns the exit status.
+// run runs the command line and returns the exit status.
 func run(ctx context.Context, args []string) int {
 	f := flag.NewFlagSet("gc-mcp", flag.ContinueOnError)
 	control := f.Bool("control", false, "others' sessions may be changed too")
@@ -46,8 +46,8 @@ func run(ctx context.Context, args []string) int {
 	return 0
 }
 
-// connect reaches the server. gc starts one where there is none: its image is
-// what the server and the keeper are to run.
+// connect connects to the server. If there is none, it has gc start one, so
+// that server and keeper run gc's image.
 func connect(ctx context.Context, gc string, start bool) (*mux.Client, error) {
 	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
@@ -67,7 +67,8 @@ func connect(ctx context.Context, gc string, start bool) (*mux.Client, error) {
 	return mux.Dial(ctx, paths)
 }
 
-// beside is a program in this one's folder, else the name, for PATH.
+// beside returns the path of a program in this one's directory, or the bare
+// name, for PATH.
 func beside(name string) string {
 	self, err := os.Executable()
 	if err != nil {

@@ -170,7 +170,8 @@ func TestPoolMembers(t *testing.T) {
 	}
 }
 
-// The config hash is written last: a session that has it has the other keys too.
+// The config hash is written last: a session that has it has the other keys,
+// too.
 func TestMark(t *testing.T) {
 	fake := runtimefake.New()
 	s := specs(t, t.TempDir(), "[[agents]]\nname = \"a\"\nstart_command = \"x\"\n")[0]

@@ -10,23 +10,23 @@ import (
 	"gascity.dev/gc/internal/nearest"
 )
 
-// LookupError says why a name does not identify one agent of a city.
+// LookupError explains why a name does not identify one agent of a city.
 type LookupError struct {
 	Msg       string
 	Help      string // the next step
-	Ambiguous bool   // several agents fit; otherwise none does
+	Ambiguous bool   // several agents match; otherwise none does
 }
 
 func (e *LookupError) Error() string { return e.Msg }
 
-// Hint is the next step.
+// Hint returns the next step.
 func (e *LookupError) Hint() string { return e.Help }
 
-// hintNames is how many names a hint lists.
+// hintNames is the maximum number of names in a hint.
 const hintNames = 8
 
-// Unknown is the error for a name that the city does not have; names are those
-// that it has.
+// Unknown is the error for a name that the city does not have; names are the
+// ones it has.
 func Unknown(c *config.City, names []string, name string) *LookupError {
 	help := "agents of this city: " + strings.Join(names, ", ")
 	switch near := nearest.Of(name, names); {
@@ -40,9 +40,9 @@ func Unknown(c *config.City, names []string, name string) *LookupError {
 	return &LookupError{Msg: fmt.Sprintf("no agent %q in city %s", name, c.Name()), Help: help}
 }
 
-// Find returns the agent, or the member of a pool, with the qualified name, or
-// with a bare name that only one has. The error is a *LookupError unless the
-// specs cannot be built.
+// Find returns the agent or pool member with the qualified name, or with a bare
+// name that is unique. The error is a *LookupError unless the specs cannot be
+// built.
 func Find(c *config.City, name string, o BuildOptions) (*Spec, error) {
 	specs, err := Build(c, o)
 	if err != nil {
@@ -78,7 +78,7 @@ func Find(c *config.City, name string, o BuildOptions) (*Spec, error) {
 }
 
 // notOne is the error of Find: several agents have the name, or it is the name
-// of a pool, or similar to the names of a pool's members, or unknown.
+// of a pool, or similar to the names of pool members, or unknown.
 func notOne(c *config.City, name string, specs, found, pools, similar []*Spec) error {
 	switch {
 	case len(found) > 1:
@@ -103,18 +103,19 @@ func notOne(c *config.City, name string, specs, found, pools, similar []*Spec) e
 	return Unknown(c, all, name)
 }
 
-// IsPool reports whether the spec is a template of members, not an agent.
+// IsPool reports whether the spec is a template of members rather than an
+// agent.
 func (s *Spec) IsPool() bool { return s.Resolved.Pool != nil && s.Resolved.Pool.Max != 0 }
 
-// HasMember reports whether a qualified name is one of the pool's members, as
-// far as its max allows.
+// HasMember reports whether a qualified name is one of the pool's members,
+// within its max.
 func (s *Spec) HasMember(name string) bool {
 	n, ok := s.memberNumber(name)
 	return ok && (s.Resolved.Pool.Max < 0 || n <= s.Resolved.Pool.Max)
 }
 
-// memberNumber is which member of the pool has the qualified name, counted from
-// 1: see MemberNames.
+// memberNumber returns the number of the pool member with the qualified name,
+// from 1: see MemberNames.
 func (s *Spec) memberNumber(name string) (n int, ok bool) {
 	bare := name
 	if dir := s.Resolved.Dir; dir != "" {
@@ -131,7 +132,7 @@ func (s *Spec) memberNumber(name string) (n int, ok bool) {
 	return n, ok && err == nil && strconv.Itoa(n) == number && n > len(list)
 }
 
-// MemberName is the qualified name of a pool's member.
+// MemberName returns the qualified name of a pool member.
 func (s *Spec) MemberName(bare string) string {
 	if s.Resolved.Dir == "" {
 		return bare
@@ -139,12 +140,12 @@ func (s *Spec) MemberName(bare string) string {
 	return s.Resolved.Dir + "/" + bare
 }
 
-// moreMembers is how many members above the minimum Members looks for in an
+// moreMembers is how many members above the minimum Members checks in an
 // unlimited pool.
 const moreMembers = 256
 
 // Members returns the specs of every agent of the city, and of the members of
-// every pool: the minimum, and those whose sessions live reports.
+// every pool: the minimum, and those whose session is live.
 func Members(c *config.City, o BuildOptions, live func(session string) bool) ([]*Spec, error) {
 	specs, err := Build(c, o)
 	if err != nil {

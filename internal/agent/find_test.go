@@ -51,7 +51,7 @@ pool = {min = 1, max = 2, namepool = ["ann"]}
 	}
 }
 
-// Members are the minimum of a pool, and those that are alive above it.
+// Members are a pool's minimum, and live ones above it.
 func TestMembers(t *testing.T) {
 	city := specs(t, t.TempDir(), `
 [[agents]]

@@ -14,7 +14,7 @@ type Hashes struct {
 	Core, Launch, Provision, Live string
 }
 
-// hashes computes all of them; what gc itself sets is in none.
+// hashes computes all of them, without what gc itself sets.
 func hashes(cfg runtime.Config) Hashes {
 	return Hashes{
 		Core: runtime.CoreHash(cfg), Launch: runtime.LaunchHash(cfg),
@@ -22,17 +22,18 @@ func hashes(cfg runtime.Config) Hashes {
 	}
 }
 
-// digest covers everything that config says about how an agent is started, also
-// what is in no fingerprint, and nothing that depends on who starts the city.
+// digest covers everything the config says about an agent's start, including
+// what is not part of the fingerprint, but nothing that depends on who starts
+// the city.
 func digest(r *config.Resolved, cfg runtime.Config) string {
-	cfg.BaseEnv, cfg.Env = nil, nil // with the values of whoever starts the city
+	cfg.BaseEnv, cfg.Env = nil, nil // they have values from the starter's environment
 	b, err := json.Marshal(struct {
 		Config           runtime.Config
 		Env, ProviderEnv map[string]string
 		Prompt           []string
 	}{cfg, r.AgentEnv, r.ProviderEnv, append([]string{r.PromptMode, r.PromptFlag, r.PromptTemplate}, r.Fragments...)})
 	if err != nil {
-		return "" // a change is not noticed then
+		return "" // changes are not detected then
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

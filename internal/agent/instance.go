@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Instance identifies one incarnation of an agent's session. It is written to
-// the store before the start, and Stop checks the token, so that a newer
-// instance is never killed by an older decision.
+// Instance identifies one incarnation of an agent's session. It is stored
+// before the start, and Stop checks the token, so that an older decision never
+// kills a newer instance.
 type Instance struct {
 	ID    string    // GC_SESSION_ID, unique
 	Epoch int64     // GC_RUNTIME_EPOCH, counts the starts of this agent
@@ -16,10 +16,10 @@ type Instance struct {
 	At    time.Time // for the beacon
 
 	Conversation string // id of the agent's own conversation, "" for none
-	Resume       bool   // it is taken up again, else it begins
+	Resume       bool   // resume the conversation; otherwise begin it
 }
 
-// NewInstance makes a new identity; it never repeats one.
+// NewInstance returns a new, unique identity.
 func NewInstance(epoch int64, at time.Time) Instance {
 	return Instance{ID: randomHex(12), Epoch: epoch, Token: randomHex(16), At: at}
 }

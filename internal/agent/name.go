@@ -12,18 +12,19 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// hashDigits is the length of the hash that tells ambiguous names apart.
+// hashDigits is the length of the hash that makes ambiguous names unique.
 const hashDigits = 8
 
-// maxName is the longest session name, in bytes.
+// maxName is the maximum length of a session name, in bytes.
 const maxName = 200
 
-// SessionNameFor names the session of an agent (its qualified name) in a city.
-// id is "", or tells the city from another of its name; it ends the name then.
-// It is pure: the same four strings give the same name for ever, and distinct
-// (city, id, agent) give distinct names (as far as a template uses both).
+// SessionNameFor returns the session name of an agent (its qualified name) in a
+// city. id is "", or distinguishes the city from another of the same name; then
+// it ends the session name. It is pure: the same four strings always give the
+// same name, and distinct (city, id, agent) give distinct names (if the
+// template uses both).
 //
-// A template that fails or makes an unsafe name is ignored; [CheckTemplate]
+// A template that fails or produces an unsafe name is ignored; [CheckTemplate]
 // says why.
 func SessionNameFor(city, id, tmpl, agent string) string {
 	room := maxName
@@ -38,7 +39,7 @@ func SessionNameFor(city, id, tmpl, agent string) string {
 	return name + id
 }
 
-// CheckTemplate returns why SessionNameFor does not use the template, or nil.
+// CheckTemplate returns why SessionNameFor ignores the template, or nil.
 func CheckTemplate(city, id, tmpl, agent string) error {
 	room := maxName
 	if id != "" {
@@ -50,15 +51,15 @@ func CheckTemplate(city, id, tmpl, agent string) error {
 	return nil
 }
 
-// nameParts is what a session template may use.
+// nameParts are the fields available to a session template.
 type nameParts struct {
 	City  string // safe
 	Agent string // safe and qualified
-	Dir   string // rig part, empty without one
+	Dir   string // rig part, may be empty
 	Name  string // bare name
 }
 
-// render makes a name of at most room bytes.
+// render returns a name of at most room bytes.
 func render(city, tmpl, agent string, room int) (string, error) {
 	parts := nameParts{City: safe(city), Agent: safe(strings.ReplaceAll(agent, "/", "--")), Name: agent}
 	if i := strings.LastIndexByte(agent, '/'); i >= 0 {
@@ -97,8 +98,8 @@ func execute(tmpl string, parts nameParts) (string, error) {
 }
 
 // ambiguous reports names that another pair could share. Without these, the
-// first "-" after "gc-" ends the city and every "--" was a "/", so a name can be
-// read back; and a name that looks as if it ended in a hash gets one of its own.
+// first "-" after "gc-" ends the city and every "--" was a "/", so a name can
+// be parsed; and a name that seems to end in a hash gets a hash of its own.
 func ambiguous(city, agent, name string) bool {
 	return city == "" || strings.Contains(city, "-") || safe(city) != city ||
 		agent == "" || strings.Contains(agent, "--") || safe(strings.ReplaceAll(agent, "/", "")) != strings.ReplaceAll(agent, "/", "") ||
@@ -119,7 +120,7 @@ func endsInHash(name string) bool {
 	return true
 }
 
-// safe replaces every byte that a session name cannot hold.
+// safe replaces every byte not allowed in a session name.
 func safe(s string) string {
 	out := []byte(s)
 	for i, c := range out {
@@ -130,8 +131,8 @@ func safe(s string) string {
 	return string(out)
 }
 
-// pairHash is a hash of both names with their lengths, so that no two pairs
-// meet by concatenation.
+// pairHash hashes both names with their lengths, so that no two pairs collide
+// by concatenation.
 func pairHash(city, agent string) string {
 	b := binary.AppendUvarint(nil, uint64(len(city)))
 	b = append(b, city...)

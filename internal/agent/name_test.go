@@ -50,7 +50,7 @@ func TestSessionNames(t *testing.T) {
 }
 
 // Distinct pairs give distinct names that every provider accepts; the same pair
-// always gives the same.
+// always gives the same name.
 func TestSessionNamesAreDistinct(t *testing.T) {
 	part := rapid.StringMatching(`[ab/._ü-]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -70,7 +70,7 @@ func TestSessionNamesAreDistinct(t *testing.T) {
 				t.Fatalf("%q and %q are both %s", old, p, name)
 			}
 			owner[name] = p
-			// An agent named like somebody's hashed name is the hard case.
+			// The hard case: an agent named like another's hashed name.
 			if rest, ok := strings.CutPrefix(name, "gc-a-"); ok && tmpl == "" {
 				evil := pair{"a", rest}
 				n := SessionNameFor(evil.city, "", "", evil.agent)

@@ -6,7 +6,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// What an older gc started its presets with: without their permission checks.
+// Older versions started the presets without permission checks.
 func TestSessionsOfAnOlderGcAreCurrent(t *testing.T) {
 	dir := t.TempDir()
 	for preset, old := range map[string]runtime.Config{

@@ -12,11 +12,12 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// PromptText is the agent's prompt without the beacon: prompt_template, then
-// each of global_fragments, with their templates filled.
+// PromptText returns the agent's prompt without the beacon: prompt_template,
+// then each of global_fragments, with templates filled in.
 //
-// A value that holds a blank or a template, and does not start as a path (/, ./,
-// ../ or ~/), is the text itself; any other is a file, relative to the city.
+// A value that contains a blank or a template, and does not start like a path
+// (/, ./, ../ or ~/), is the text itself; any other is a file, relative to the
+// city.
 func (s *Spec) PromptText() (string, error) {
 	var parts []string
 	for _, src := range append([]string{s.Resolved.PromptTemplate}, s.Resolved.Fragments...) {
@@ -53,7 +54,7 @@ func (s *Spec) promptSource(src string) (string, error) {
 	return string(b), nil
 }
 
-// isInline tells the text of a prompt from the path of one: see PromptText.
+// isInline distinguishes the text of a prompt from a path: see PromptText.
 func isInline(v string) bool {
 	for _, start := range []string{"/", "./", "../", "~/"} {
 		if strings.HasPrefix(v, start) {
@@ -70,10 +71,9 @@ func (s *Spec) HasPrompt() bool {
 	return r.PromptMode != config.PromptNone && (text || r.Origins["prompt_mode"].Source != "default")
 }
 
-// Prompt is what an incarnation is told at its start: the beacon, then the
-// text. It is "" when the mode is none, and for a plain program: no text, and
-// nobody set a mode. A conversation that is taken up again has had the text: it
-// gets the beacon alone.
+// Prompt returns an incarnation's initial prompt: the beacon, then the text. It
+// is "" if the mode is none, and for a plain program (no text and no mode set).
+// A resumed conversation already has the text: it gets only the beacon.
 func (s *Spec) Prompt(inst Instance) (string, error) {
 	if s.Resolved.PromptMode == config.PromptNone {
 		return "", nil
@@ -95,7 +95,7 @@ func (s *Spec) Prompt(inst Instance) (string, error) {
 	return full, nil
 }
 
-// renamed puts the name that gc has here into a beacon, which calls it gc.
+// renamed replaces "gc" in a beacon with gc's name here.
 func (s *Spec) renamed(beacon string) string {
 	bin := s.Config.Env["GC_BIN"]
 	if bin == "" {
@@ -104,8 +104,8 @@ func (s *Spec) renamed(beacon string) string {
 	return strings.Replace(beacon, "`gc prime", "`"+filepath.Base(bin)+" prime", 1)
 }
 
-// addPrompt sets the prompt of an incarnation. One too long for an argument is
-// the runtime's to put in a file.
+// addPrompt sets an incarnation's prompt. The runtime puts one that is too long
+// for an argument into a file.
 func (s *Spec) addPrompt(cfg *runtime.Config, inst Instance) error {
 	prompt, err := s.Prompt(inst)
 	if err != nil || prompt == "" {

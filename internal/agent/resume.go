@@ -9,18 +9,18 @@ import (
 	"gascity.dev/gc/internal/shell"
 )
 
-// A conversation is what an agent's program remembers over its own end, by an
-// id that it is given with session_id_flag and takes up again with resume_flag.
+// A conversation is the state that an agent's program keeps across its own
+// runs, under an id given with session_id_flag and resumed with resume_flag.
 
-// Resumes reports whether a start of the agent may take up an earlier
-// conversation. A one_shot never does: each run is a new piece of work.
+// Resumes reports whether a start of the agent may resume an earlier
+// conversation. A one_shot never does: each run is new work.
 func (s *Spec) Resumes() bool {
 	r := &s.Resolved
 	return r.WakeMode == config.WakeResume && r.Lifecycle != config.OneShot && r.SessionIDFlag != "" && r.ResumeFlag != ""
 }
 
-// NewConversation makes the id of one: a UUID of version 4 (RFC 9562, 5.4), the
-// form that agents ask for.
+// NewConversation returns a new conversation id: a UUID version 4 (RFC 9562,
+// 5.4), as agents require.
 func NewConversation() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -28,7 +28,7 @@ func NewConversation() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// converse adds the conversation of an incarnation to its command.
+// converse adds an incarnation's conversation to its command.
 func (s *Spec) converse(command string, inst Instance) string {
 	r := &s.Resolved
 	id := shell.Word(inst.Conversation)

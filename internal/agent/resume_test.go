@@ -25,7 +25,7 @@ func TestConversations(t *testing.T) {
 		name, toml   string
 		inst         Instance
 		want         string
-		prompt, many bool // begins with the prompt; the text of it is there
+		prompt, many bool // it begins with the prompt; it contains the text
 	}{
 		{"none", talker, Instance{}, "talk --fast", true, true},
 		{"begun", talker, Instance{Conversation: "c1"}, "talk --fast --session-id c1", true, true},

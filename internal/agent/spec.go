@@ -39,26 +39,26 @@ type Spec struct {
 	City     *config.City
 	Resolved config.Resolved
 	Session  string         // the session's name
-	Config   runtime.Config // complete but for the prompt and the incarnation's variables
+	Config   runtime.Config // complete except the prompt and the incarnation's variables
 	Hashes   Hashes
-	Digest   string            // of all that config says about its start
-	others   map[string]string // core hashes that differ by an inherited level of permissions alone, to the level
+	Digest   string            // covers everything config says about the start
+	others   map[string]string // core hashes that differ only by an inherited permission level → the level
 	vars     config.Vars
 }
 
-// BuildOptions say what the environment of the city is.
+// BuildOptions describe the environment of the city.
 type BuildOptions struct {
-	Environ []string // "K=V" of whoever starts the city
+	Environ []string // environment of the city's starter, "K=V"
 	Bin     string   // the gc program, for GC_BIN
-	Record  bool     // keep recordings of the sessions
+	Record  bool     // record the sessions
 }
 
-// Name is the qualified name of the agent.
+// Name returns the agent's qualified name.
 func (s *Spec) Name() string { return s.Resolved.Name }
 
-// Build makes the specs of every agent of the city, in the order of the file; a
-// pool is one spec, whose members come from [Member]. Two agents that end with
-// the same session name are a *config.Problems.
+// Build returns the specs of every agent of the city, in file order; a pool is
+// one spec, whose members come from [Member]. Two agents with the same session
+// name are a *config.Problems.
 func Build(c *config.City, o BuildOptions) ([]*Spec, error) {
 	specs := make([]*Spec, 0, len(c.Agents))
 	for i := range c.Agents {
@@ -75,7 +75,7 @@ func Build(c *config.City, o BuildOptions) ([]*Spec, error) {
 	return specs, checkNames(c, specs)
 }
 
-// Member makes the spec of one member of a pool, by its bare name.
+// Member returns the spec of a pool member, by its bare name.
 func Member(pool *Spec, bare string, o BuildOptions) (*Spec, error) {
 	a, ok := pool.City.Agent(pool.Resolved.Template)
 	if !ok {
@@ -88,7 +88,7 @@ func Member(pool *Spec, bare string, o BuildOptions) (*Spec, error) {
 	return build(pool.City, r, o)
 }
 
-// MemberNames are the bare names of the first n members: those of namepool,
+// MemberNames returns the bare names of the first n members: those of namepool,
 // then "<agent>-<n>" counted from 1.
 func MemberNames(pool *Spec, n int) []string {
 	names := make([]string, 0, n)
@@ -102,15 +102,15 @@ func MemberNames(pool *Spec, n int) []string {
 	return names
 }
 
-// IsMemberName reports whether a qualified name is one that the pool gives to
-// its members, whatever its size.
+// IsMemberName reports whether the pool gives the qualified name to a member,
+// regardless of its size.
 func IsMemberName(pool *Spec, name string) bool {
 	_, ok := pool.memberNumber(name)
 	return ok
 }
 
-// TemplateWarnings tells for which agents the session template is not used,
-// one line each cause.
+// TemplateWarnings returns why the session template is ignored for some agents,
+// one line per cause.
 func TemplateWarnings(c *config.City) []string {
 	var out []string
 	for i := range c.Agents {
@@ -148,12 +148,12 @@ func checkNames(c *config.City, specs []*Spec) error {
 	return &config.Problems{List: list}
 }
 
-// sessionName is the name of the session of an agent of the city.
+// sessionName returns the session name of an agent of the city.
 func sessionName(c *config.City, name string) string {
 	return SessionNameFor(c.Name(), c.NameID, c.Workspace.SessionTemplate, name)
 }
 
-// NameSpace stands for all session names of a city without its id: cities with
+// NameSpace represents all session names of a city without its id: cities with
 // the same one collide.
 func NameSpace(c *config.City) string {
 	return SessionNameFor(c.Name(), "", c.Workspace.SessionTemplate, "x")
@@ -195,7 +195,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		Resources: runtime.Resources{MemoryBytes: int64(r.Limits.Memory), CPUs: float64(r.Limits.CPU), PIDs: r.Limits.PIDs},
 		Record:    o.Record,
 	}
-	if r.Session != c.Session.Provider { // its own wish
+	if r.Session != c.Session.Provider { // it sets its own
 		cfg.Transport = r.Session
 	}
 	if cfg.ProviderName == "" {
@@ -229,7 +229,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	return cfg, s.addOthers(cfg, o)
 }
 
-// addOthers finds the core hashes of OtherLevels.
+// addOthers computes the core hashes of OtherLevels.
 func (s *Spec) addOthers(cfg runtime.Config, o BuildOptions) (err error) {
 	s.others = make(map[string]string, len(s.Resolved.OtherLevels))
 	for level, l := range s.Resolved.OtherLevels {
@@ -244,16 +244,16 @@ func (s *Spec) addOthers(cfg runtime.Config, o BuildOptions) (err error) {
 	return nil
 }
 
-// Current reports whether a session that was started with this core hash runs
-// what config asks for. An inherited level of permissions does not count: a
-// changed default holds from the next start.
+// Current reports whether a session started with this core hash runs what the
+// config specifies. An inherited permission level does not count: a changed
+// default takes effect with the next start.
 func (s *Spec) Current(core string) bool {
 	_, other := s.others[core]
 	return other || core == s.Hashes.Core
 }
 
-// Permissions is the level that a session with this core hash runs with, ""
-// when it is not known, and whether it may do anything without asking.
+// Permissions returns the level of a session with this core hash, "" if
+// unknown, and whether it may do anything without asking.
 func (s *Spec) Permissions(core string) (level string, unchecked bool) {
 	if core == "" || core == s.Hashes.Core {
 		return s.Resolved.Permissions, s.Resolved.Unchecked
@@ -262,7 +262,7 @@ func (s *Spec) Permissions(core string) (level string, unchecked bool) {
 	return level, level == config.PermissionsBypass
 }
 
-// dialog is a [[dialogs]] entry as the runtime knows it.
+// dialog converts a [[dialogs]] entry for the runtime.
 func dialog(d *config.Dialog) runtime.Dialog {
 	out := runtime.Dialog{Name: d.Name, Detect: d.Detect, Options: d.Options, Wanted: d.Wanted, When: config.WhenStartup}
 	if d.When == config.WhenReport {
@@ -271,7 +271,7 @@ func dialog(d *config.Dialog) runtime.Dialog {
 	return out
 }
 
-// statusRule is a [[status_rules]] entry as the runtime knows it.
+// statusRule converts a [[status_rules]] entry for the runtime.
 func statusRule(r *config.StatusRule) runtime.StatusRule {
 	return runtime.StatusRule{
 		Name: r.Name, State: r.State, Kind: r.Kind, Region: r.Region, All: r.All, Any: r.Any, Not: r.Not, Priority: r.Priority,
@@ -300,7 +300,7 @@ func (s *Spec) expandCommands(cfg *runtime.Config) error {
 	return err
 }
 
-// command is the shell command line: the program, the flags of its permissions,
+// command returns the shell command line: the program, its permission flags,
 // its args.
 func (s *Spec) command() (string, error) {
 	r := &s.Resolved
@@ -322,8 +322,8 @@ func (s *Spec) command() (string, error) {
 	return line, nil
 }
 
-// environment is what config sets, then the fixed variables; those of the
-// incarnation come with StartConfig.
+// environment returns what the config sets, then the fixed variables;
+// StartConfig adds those of the incarnation.
 func (s *Spec) environment(o BuildOptions) map[string]string {
 	env := s.Resolved.ConfiguredEnv(o.Environ)
 	r := &s.Resolved
@@ -340,11 +340,11 @@ func (s *Spec) environment(o BuildOptions) map[string]string {
 	return env
 }
 
-// remote reports agents that do not run on this machine.
+// remote reports whether the agent runs on another machine.
 func (s *Spec) remote() bool { return s.Resolved.Session == "k8s" }
 
-// StartConfig is the Config of one incarnation: with its prompt and variables.
-// A work dir that does not exist is an error with a hint.
+// StartConfig returns the Config of one incarnation, with its prompt and
+// variables. A missing work directory is an error with a hint.
 func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
 	cfg := s.Config
 	if err := s.checkWorkDir(); err != nil {
@@ -358,12 +358,12 @@ func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
 	return cfg, s.addPrompt(&cfg, inst)
 }
 
-// Mark writes the metadata that identifies a started session: whose it is and
+// Mark writes the metadata that identifies a started session: its owner and
 // what it was started with.
 //
-// The config hash comes last, alone: where it stands, the rest does too. The
-// others are written at once, so that a backend that keeps them on disk can
-// write them together.
+// The config hash is written last, by itself: if it is there, so are the
+// others, which are written concurrently so that a backend that stores them on
+// disk can batch them.
 func (s *Spec) Mark(ctx context.Context, p runtime.Provider, inst Instance) error {
 	keys := [...][2]string{
 		{MetaCityPath, s.City.Dir}, {MetaAgent, s.Name()}, {MetaSessionID, inst.ID},
@@ -386,20 +386,20 @@ func (s *Spec) Mark(ctx context.Context, p runtime.Provider, inst Instance) erro
 	return nil
 }
 
-// StartError is a start that cannot work until somebody changes something.
+// StartError is a start that cannot succeed until something is changed.
 type StartError struct {
 	Msg  string
 	Help string
-	Key  string // the key of the agent that it is about, "" for none
+	Key  string // the agent's key that it is about, "" for none
 }
 
 func (e *StartError) Error() string { return e.Msg }
 
-// Hint says what to do.
+// Hint returns what to do.
 func (e *StartError) Hint() string { return e.Help }
 
 func (s *Spec) checkWorkDir() error {
-	if s.remote() || len(s.Resolved.PreStart) > 0 { // PreStart may make it
+	if s.remote() || len(s.Resolved.PreStart) > 0 { // PreStart may create it
 		return nil
 	}
 	st, err := os.Stat(s.vars.WorkDir)

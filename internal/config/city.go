@@ -1,16 +1,17 @@
 // Package config reads city.toml and resolves what every agent of a city runs.
 //
-// Its one invariant: nothing is guessed. Every key of the file is known and has
-// the right type, or loading fails with every problem at its place; every
+// Its invariant: nothing is guessed. Every key of the file is known and has the
+// right type, or loading fails with every problem and its position; every
 // resolved value knows where it came from. It serves the agents, the controller
-// and the command line, starts nothing and writes nothing (but Init).
+// and the command line, starts nothing and writes nothing (except Init and rig
+// edits).
 package config
 
 import (
 	"time"
 )
 
-// FileName is the name of a city's config.
+// FileName is the name of a city's config file.
 const FileName = "city.toml"
 
 // City is a loaded and valid city.toml.
@@ -18,8 +19,8 @@ type City struct {
 	Dir  string `toml:"-"` // absolute, symbolic links resolved
 	File string `toml:"-"`
 
-	// NameID is part of the session names when another city owned them at this
-	// one's first start, else "". See [Identity].
+	// NameID is part of the session names if another city owned them at this
+	// one's first start, otherwise "". See [Identity].
 	NameID string `toml:"-"`
 
 	Workspace     Workspace           `toml:"workspace"`
@@ -37,10 +38,10 @@ type City struct {
 	presets map[string]Provider
 }
 
-// Name is the city's name.
+// Name returns the city's name.
 func (c *City) Name() string { return c.Workspace.Name }
 
-// Workspace is the [workspace] table: the city itself and defaults of its
+// Workspace is the [workspace] table: the city itself and defaults for its
 // agents.
 type Workspace struct {
 	Name              string   `toml:"name"`
@@ -55,8 +56,7 @@ type Workspace struct {
 	Where
 }
 
-// AgentDefaults is the [agent_defaults] table: keys of every agent that does not
-// set them itself.
+// AgentDefaults is the [agent_defaults] table: defaults for every agent.
 type AgentDefaults struct {
 	Permissions string `toml:"permissions"`
 	Where
@@ -69,7 +69,7 @@ const (
 	PromptNone = "none" // the prompt is dropped
 )
 
-// Hints are the keys that a provider and an agent have in common.
+// Hints are the keys shared by providers and agents.
 type Hints struct {
 	PromptMode             string            `toml:"prompt_mode"`
 	PromptFlag             string            `toml:"prompt_flag"`
@@ -101,8 +101,8 @@ type Provider struct {
 	ResumeFlag       string   `toml:"resume_flag"`
 	ResumeStyle      string   `toml:"resume_style"`
 	SessionIDFlag    string   `toml:"session_id_flag"`
-	// Permissions holds how each level is asked of the program; a level that is
-	// missing is one that the program does not have.
+	// Permissions maps levels to the program's flags; it lacks levels that the
+	// program does not have.
 	Permissions map[string]Level `toml:"permissions"`
 	Hints
 	Where
@@ -117,14 +117,14 @@ const (
 	WakeFresh  = "fresh"
 )
 
-// Resume styles: where resume_flag stands.
+// Resume styles: the position of resume_flag.
 const (
-	ResumeByFlag     = "flag"       // behind the command
-	ResumeSubcommand = "subcommand" // behind its first word
+	ResumeByFlag     = "flag"       // after the command
+	ResumeSubcommand = "subcommand" // after its first word
 )
 
-// Agent is one [[agents]] table as it stands in the file; Resolve gives the
-// whole of what it runs.
+// Agent is an [[agents]] table as written in the file; Resolve returns
+// everything it runs with.
 type Agent struct {
 	Name               string        `toml:"name"`
 	Description        string        `toml:"description"`
@@ -160,8 +160,8 @@ type Agent struct {
 	Where
 }
 
-// QualifiedName is the agent's identity in its city: "dir/name", or the bare
-// name without a dir.
+// QualifiedName returns the agent's identity in its city: "dir/name", or the
+// bare name without a dir.
 func (a *Agent) QualifiedName() string {
 	if a.Dir == "" {
 		return a.Name
@@ -169,14 +169,14 @@ func (a *Agent) QualifiedName() string {
 	return a.Dir + "/" + a.Name
 }
 
-// CopyFile is one entry of copy_files; a relative Src starts at the city.
+// CopyFile is an entry of copy_files; a relative Src is relative to the city.
 type CopyFile struct {
 	Src string `toml:"src"`
 	Dst string `toml:"dst"`
 	Where
 }
 
-// Limits bound an agent's processes; zero is no limit.
+// Limits limit an agent's processes; zero means no limit.
 type Limits struct {
 	Memory Bytes `toml:"memory"`
 	CPU    CPU   `toml:"cpu"`
@@ -196,8 +196,8 @@ type Pool struct {
 	Where
 }
 
-// Rig is a project folder that agents work in; a relative Path starts at the
-// city.
+// Rig is a project directory that agents work in; a relative Path is relative
+// to the city.
 type Rig struct {
 	Name      string `toml:"name"`
 	Path      string `toml:"path"`
@@ -261,7 +261,7 @@ type Daemon struct {
 // When a dialog may be answered.
 const (
 	WhenStartup = "startup" // while a session starts; the default
-	WhenReport  = "report"  // never: it is only named
+	WhenReport  = "report"  // never: it is only reported
 )
 
 // Dialog is one [[dialogs]] entry: an addition to the known dialogs.
@@ -297,8 +297,8 @@ type API struct {
 	Where
 }
 
-// setDefaults fills in what a file that says nothing means. It runs before
-// decoding, so that a written zero stays a zero.
+// setDefaults sets the defaults. It runs before decoding, so that an explicit
+// zero stays a zero.
 func (c *City) setDefaults() {
 	c.Session.SetupTimeout = 10 * time.Second
 	c.Session.StartupTimeout = time.Minute
@@ -313,7 +313,7 @@ func (c *City) setDefaults() {
 	c.API.Bind = "127.0.0.1"
 }
 
-// setPoolDefaults fills the keys that a pool leaves out.
+// setPoolDefaults sets the keys omitted in a pool.
 func (p *Pool) setPoolDefaults() {
 	if !p.Has("check") {
 		p.Check = "echo 1"

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// parse reads a city.toml with a [workspace] in front unless it brings one.
+// parse parses a city.toml, prefixed with a [workspace] unless it has one.
 func parse(t *testing.T, text string) (*City, error) {
 	t.Helper()
 	if !strings.Contains(text, "[workspace]") {
@@ -310,8 +310,7 @@ func TestSuspendedByAnyLayer(t *testing.T) {
 	}
 }
 
-// A preset names the variables of its program; a list of the agent's own replaces
-// it.
+// A preset names its program's variables; the agent's own list replaces it.
 func TestInheritEnvOfPresets(t *testing.T) {
 	c := mustParse(t, `
 [workspace]
@@ -459,7 +458,7 @@ func TestInit(t *testing.T) {
 	if after, _ := os.ReadFile(file); string(after) != string(before) {
 		t.Error("the file was changed")
 	}
-	// Everything that is commented out is valid when it is used.
+	// Everything that is commented out is valid when uncommented.
 	var lines []string
 	for _, l := range strings.Split(string(before), "\n") {
 		if rest, ok := strings.CutPrefix(l, "# "); ok {
@@ -488,8 +487,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// FuzzLoad: any bytes give a city or problems, never a panic, and every
-// resolved agent can be asked for.
+// FuzzLoad: any bytes give a city or problems, never a panic, and every agent
+// resolves.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(layered))
 	f.Add([]byte(InitText("x")))

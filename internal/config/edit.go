@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// Errors of the edits; compare with [errors.Is].
+// Errors of the edits, for [errors.Is].
 var (
 	ErrRigExists  = errors.New("the city has a rig of this name already")
 	ErrUnknownRig = errors.New("no such rig")
 	ErrRigInUse   = errors.New("agents work in this rig")
-	// ErrByHand means that a city.toml is written in a way that is not edited
-	// here; it is left as it was.
+	// ErrByHand means that city.toml is written in a way that cannot be edited
+	// here; it is left unchanged.
 	ErrByHand = errors.New("cannot change city.toml without touching more than that: edit it by hand")
 )
 
-// AddRig adds a [[rigs]] table to the end of the city's file. Everything else
-// in it, comments and order, stays as it is. path is written as it stands.
+// AddRig appends a [[rigs]] table to the city's file. Everything else in it,
+// comments and order, stays. path is written verbatim.
 func AddRig(c *City, name, path string) error {
 	if !validName(name) {
 		return fmt.Errorf("%q cannot be a rig's name: use letters, digits, '.', '_' and '-'", clip(name))
@@ -43,9 +43,9 @@ func AddRig(c *City, name, path string) error {
 	})
 }
 
-// RemoveRig takes a [[rigs]] table out of the city's file, from its header to
-// its last key. Comments around it stay. A rig that agents work in is
-// ErrRigInUse: without it they would run somewhere else.
+// RemoveRig removes a [[rigs]] table from the city's file, from its header to
+// its last key. Comments around it stay. A rig with agents is ErrRigInUse:
+// without it they would run somewhere else.
 func RemoveRig(c *City, name string) error {
 	return edit(c, func(now *City, text []byte) ([]byte, error) {
 		i := slices.IndexFunc(now.Rigs, func(r Rig) bool { return r.Name == name })
@@ -67,8 +67,8 @@ func RemoveRig(c *City, name string) error {
 	})
 }
 
-// cutTable removes the lines of the table whose header stands on a line,
-// counted from 1: up to its last key, and one blank line where two would meet.
+// cutTable removes the table whose header is on line header, from 1: up to its
+// last key, and one blank line where two would meet.
 func cutTable(text []byte, header int) []byte {
 	lines := strings.SplitAfter(string(text), "\n")
 	start := header - 1
@@ -95,9 +95,8 @@ func cutTable(text []byte, header int) []byte {
 	return []byte(strings.Join(append(lines[:start:start], lines[end:]...), ""))
 }
 
-// edit changes the city's file: it reads it afresh, makes the new text, makes
-// sure that it means what was meant and nothing else, and puts it in place of
-// the old one at once.
+// edit changes the city's file: it rereads it, makes the new text, verifies
+// that only the intended meaning changes, and replaces the file atomically.
 func edit(c *City, change func(*City, []byte) ([]byte, error), meant func(old, changed *City) bool) error {
 	file := c.File
 	if real, err := filepath.EvalSymlinks(file); err == nil {
@@ -122,8 +121,8 @@ func edit(c *City, change func(*City, []byte) ([]byte, error), meant func(old, c
 	return replaceFile(file, text)
 }
 
-// replaceFile writes a file anew with the permissions it has. A crash leaves
-// the old one or the new one.
+// replaceFile replaces a file's content and keeps its permissions. A crash
+// leaves the old or the new content.
 func replaceFile(file string, text []byte) error {
 	st, err := os.Stat(file)
 	if err != nil {
@@ -133,7 +132,7 @@ func replaceFile(file string, text []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
-	defer os.Remove(tmp.Name()) // gone when all went well
+	defer os.Remove(tmp.Name()) // renamed if all went well
 	_, err = tmp.Write(text)
 	err = errors.Join(err, tmp.Chmod(st.Mode().Perm()), tmp.Sync(), tmp.Close())
 	if err == nil {

@@ -95,7 +95,7 @@ func TestRigsAreEditedInPlace(t *testing.T) {
 	}
 }
 
-// What cannot be edited line by line is left alone.
+// Files that cannot be edited line by line are left alone.
 func TestRigsThatNeedAHand(t *testing.T) {
 	const inline = "rigs = [{name = \"one\", path = \"1\"}, {name = \"two\", path = \"2\"}]\n[workspace]\nname = \"c\"\n"
 	c := fileCity(t, inline)

@@ -10,14 +10,14 @@ import (
 	"gascity.dev/gc/internal/environ"
 )
 
-// places say where gc keeps its state, so that gc inside an agent's session
-// speaks to the multiplexer that hosts it. A relative path would be another one
-// in the agent's folder.
+// places name gc's state, so that gc inside an agent's session uses the
+// multiplexer that hosts it. A relative path would mean a different place in
+// the agent's directory.
 var places = [...]string{"GC_MUX_SOCKET", "GC_TMUX_SOCKET", "XDG_STATE_HOME"}
 
-// Inherit picks from a caller's environment ("K=V" lines, the last of a name
-// counts) what its agents may see: the fixed list, LC_*, the places above, and the names and
-// "PREFIX_*" patterns of extra. Nothing else ever gets through.
+// Inherit selects from a caller's environment ("K=V" entries, the last of a
+// name counts) what its agents may see: the fixed list, LC_*, the places above,
+// and the names and "PREFIX_*" patterns in extra.
 func Inherit(caller []string, extra []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range caller {
@@ -39,9 +39,9 @@ func matches(name string, list []string) bool {
 	return false
 }
 
-// Named returns the names that the agent inherits by its own inherit_env, sorted,
-// by whether caller, an environment, has them. Of a "PREFIX_*" pattern only the
-// variables that are there are named.
+// Named splits the names that the agent inherits by its own inherit_env,
+// sorted, into those set in caller, an environment, and those missing. A
+// "PREFIX_*" pattern contributes only variables that are set.
 func (r *Resolved) Named(caller []string) (set, missing []string) {
 	there := map[string]bool{}
 	for _, kv := range caller {
@@ -63,10 +63,10 @@ func (r *Resolved) Named(caller []string) (set, missing []string) {
 	return set, slices.Compact(missing)
 }
 
-// ConfiguredEnv is what the file sets for the agent: those of its permissions as
-// they are, the provider's variables
-// with $VAR filled from the caller's whole environment (naming a variable is
-// what lets it through), then the agent's own. A value of "" unsets.
+// ConfiguredEnv returns the variables the file sets for the agent: first those
+// of its permission level, then the provider's, with $VAR expanded from the
+// caller's whole environment (naming a variable is what lets it through), then
+// the agent's own. A value of "" unsets.
 func (r *Resolved) ConfiguredEnv(caller []string) map[string]string {
 	lookup := make(map[string]string, len(caller))
 	for _, kv := range caller {
@@ -85,8 +85,7 @@ func (r *Resolved) ConfiguredEnv(caller []string) map[string]string {
 	return out
 }
 
-// expandVars fills $VAR and ${VAR}; a $ that starts no name stays, and so does
-// everything after it.
+// expandVars expands $VAR and ${VAR}; a $ that starts no name is kept.
 func expandVars(s string, vars map[string]string) string {
 	if !strings.Contains(s, "$") {
 		return s
@@ -110,7 +109,7 @@ func expandVars(s string, vars map[string]string) string {
 	return b.String()
 }
 
-// varName reads NAME or {NAME} and returns the bytes it took; 0 for neither.
+// varName parses NAME or {NAME} and returns its length in bytes; 0 for neither.
 func varName(s string) (string, int) {
 	braced := strings.HasPrefix(s, "{")
 	start := 0
@@ -130,7 +129,7 @@ func varName(s string) (string, int) {
 	return s[start:end], end
 }
 
-// Place makes p absolute below dir; "~/" is the home folder.
+// Place makes p absolute, relative to dir; "~/" is the home directory.
 func Place(dir, p string) string {
 	switch {
 	case p == "":

@@ -6,21 +6,21 @@ import (
 	"text/template"
 )
 
-// Vars is what templates in commands and prompts may use.
+// Vars are the fields available to templates in commands and prompts.
 type Vars struct {
 	Session   string // session name
 	Agent     string // qualified name
 	AgentBase string // bare name
 	Rig       string // name of the rig, may be empty
-	RigRoot   string // its folder
-	CityRoot  string // the city's folder
+	RigRoot   string // its directory
+	CityRoot  string // the city's directory
 	CityName  string
 	WorkDir   string
-	ConfigDir string // folder of the file that defines the agent
+	ConfigDir string // directory of the file that defines the agent
 }
 
-// Expand fills the {{.Name}} templates of one command. Text without a template
-// is returned as it is.
+// Expand fills in the {{.Name}} templates of a command. Text without a template
+// is returned unchanged.
 func Expand(text string, v Vars) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
@@ -36,7 +36,7 @@ func Expand(text string, v Vars) (string, error) {
 	return b.String(), nil
 }
 
-// ExpandAll expands every element; the input is not changed.
+// ExpandAll expands every element; it does not modify list.
 func ExpandAll(list []string, v Vars) ([]string, error) {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -48,8 +48,8 @@ func ExpandAll(list []string, v Vars) ([]string, error) {
 	return out, nil
 }
 
-// plainTemplateError cuts the library's own prefix and positions, which mean
-// nothing in a one-line command.
+// plainTemplateError removes the library's prefix and positions, which are
+// meaningless in a one-line command.
 func plainTemplateError(err error) string {
 	msg := strings.TrimPrefix(err.Error(), "template: ")
 	if _, rest, ok := strings.Cut(msg, ">: "); ok {

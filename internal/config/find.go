@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Find returns the folder of the city that a command is about: flag (--city)
-// when set, else GC_CITY_PATH, else GC_CITY when it holds a path, else the
-// nearest city.toml upwards from cwd. ErrNoCity when there is none.
+// Find returns the directory of a command's city: flag (--city) if set,
+// otherwise GC_CITY_PATH, otherwise GC_CITY if it is a path, otherwise the
+// nearest directory upwards from cwd with a city.toml. ErrNoCity if there is
+// none.
 func Find(flag, cwd string, getenv func(string) string) (string, error) {
 	for _, c := range []struct{ name, dir string }{
 		{"--city", flag}, {"GC_CITY_PATH", getenv("GC_CITY_PATH")}, {"GC_CITY", pathOnly(getenv("GC_CITY"))},

@@ -7,24 +7,24 @@ import (
 	"path/filepath"
 )
 
-// Identity is what a city's first start decides about it, for ever. It lies in
-// the city's .gc folder.
+// Identity is what a city's first start decides about it, permanently. It is
+// stored in the city's .gc directory.
 type Identity struct {
 	ID      string `json:"id"`            // 8 hex digits, random
-	Path    string `json:"path"`          // the folder it is in
+	Path    string `json:"path"`          // the directory it is in
 	Was     string `json:"was,omitempty"` // the folder it was moved from, "" for none
-	Space   string `json:"space"`         // the names it was decided for
+	Space   string `json:"space"`         // the session names it was decided for
 	InNames bool   `json:"inNames"`       // another city owned these: the id is part of the session names
 }
 
 // identityDigits is the length of an id.
 const identityDigits = 8
 
-// IdentityPath is where the identity of the city in dir lies.
+// IdentityPath is the path of the identity of the city in dir.
 func IdentityPath(dir string) string { return filepath.Join(dir, ".gc", "identity.json") }
 
-// ReadIdentity returns the identity of the city in dir (absolute); false when it
-// has none yet, as a copy of a folder that is still there.
+// ReadIdentity returns the identity of the city in dir (absolute); false if it
+// has none yet, such as a copy of a directory that still exists.
 func ReadIdentity(dir string) (Identity, bool) {
 	i, ok := readIdentity(dir)
 	if !ok || i.Path == dir {
@@ -46,8 +46,9 @@ func readIdentity(dir string) (Identity, bool) {
 	return i, err == nil && len(i.ID) == identityDigits
 }
 
-// MovedFrom is the folder that the city in dir (absolute) was in before, and where
-// no city is now; "" for none. What still runs from there is this city's.
+// MovedFrom returns the previous directory of the city in dir (absolute) if no
+// city is there now; "" otherwise. Sessions still running from there are this
+// city's.
 func MovedFrom(dir string) string {
 	i, ok := ReadIdentity(dir)
 	was := i.Was
@@ -60,7 +61,7 @@ func MovedFrom(dir string) string {
 	return was
 }
 
-// nameID is the id as far as it is part of the names.
+// nameID returns the id if it is part of the names.
 func nameID(dir string) string {
 	if i, ok := ReadIdentity(dir); ok && i.InNames {
 		return i.ID

@@ -17,9 +17,9 @@ var initText string
 // ErrCityExists means that Init found a city.toml.
 var ErrCityExists = errors.New("there is a city already")
 
-// Init makes dir, when it does not exist, and a commented city.toml in it whose
-// city starts at once. It returns the path of the file. ErrCityExists leaves
-// everything as it was.
+// Init creates dir, if necessary, with a commented city.toml whose city can
+// start immediately, and returns the path of the file. On ErrCityExists nothing
+// is changed.
 func Init(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -44,14 +44,14 @@ func Init(dir string) (string, error) {
 	return file, nil
 }
 
-// InitText is the city.toml that Init writes for a folder of this name.
+// InitText returns the city.toml that Init writes for a directory of this name.
 func InitText(folder string) string {
 	name := strconv.Quote(cityName(folder))
 	text := strings.Replace(initText, `"@NAME@"`, name, 1)
 	return strings.Replace(text, "@PRESETS@", strings.Join(PresetNames(), ", "), 1)
 }
 
-// cityName makes a plain name of a folder's name.
+// cityName derives a plain name from a directory's name.
 func cityName(folder string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

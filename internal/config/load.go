@@ -11,16 +11,16 @@ import (
 	"gascity.dev/gc/internal/toml"
 )
 
-// maxFile is the largest city.toml that is read, in bytes.
+// maxFile is the maximum size of a city.toml, in bytes.
 const maxFile = 8 << 20
 
-// A Check finds what is wrong with values that mean nothing in this package. The
+// A Check finds problems in values that this package does not interpret. The
 // city may have other problems.
 type Check func(*City) []Problem
 
-// Load reads DIR/city.toml. The error is a *Problems with everything wrong, also
-// by the checks, or ErrNoCity, or an *UnsafeError when other users can write the
-// file or its folder, or what reading the file gave.
+// Load reads DIR/city.toml. The error is a *Problems with everything wrong,
+// including the checks' findings, or ErrNoCity, or an *UnsafeError if other
+// users can write the file or its directory, or a read error.
 func Load(dir string, checks ...Check) (*City, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,8 +55,8 @@ func Load(dir string, checks ...Check) (*City, error) {
 	return c, err
 }
 
-// Parse reads the text of a city.toml; file is its absolute path, which need
-// not exist. No other file is opened.
+// Parse parses the text of a city.toml; file is its absolute path, which need
+// not exist. It opens no other file.
 func Parse(file string, data []byte, checks ...Check) (*City, error) {
 	out := toml.NewReport(file)
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors write a byte order mark

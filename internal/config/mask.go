@@ -6,24 +6,23 @@ import (
 	"sync"
 )
 
-// masked stands for a secret.
+// masked replaces a secret.
 const masked = "********"
 
-// secretNames are parts of the names of variables that hold secrets.
+// secretNames are substrings in names of variables that hold secrets.
 var secretNames = []string{"TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTHORIZATION", "COOKIE"}
 
-// lazily is a pattern that is compiled when it is first needed, not at every
-// start of gc.
+// lazily compiles a pattern on first use, not at every start of gc.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// secretValue finds what is a secret whatever its variable is called: known
-// prefixes of keys, a URL with a password, a private key.
+// secretValue matches values that are secrets whatever the variable's name:
+// known key prefixes, a URL with a password, a private key.
 var secretValue = lazily(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_|\bglpat-|\bxox[abprs]-|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.|://[^/\s:@]*:[^/\s@]+@|-----BEGIN [A-Z ]*PRIVATE KEY`)
 
-// Mask replaces the values of env that look like secrets. A value that only
-// names variables ("$TOKEN") holds none.
+// Mask replaces values of env that look like secrets. A value that only names
+// variables ("$TOKEN") is not one.
 func (s *Shown) Mask() {
 	for _, a := range s.Agents {
 		for i := range a.Values {
@@ -36,7 +35,7 @@ func (s *Shown) Mask() {
 	}
 }
 
-// onlyVariables is a value without text of its own.
+// onlyVariables matches a value without text of its own.
 var onlyVariables = lazily(`^(\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})*$`)
 
 func isSecret(name, value string) bool {

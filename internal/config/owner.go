@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/internal/shell"
 )
 
-// UnsafeError says why a file of a city is not used: another user could have
-// written it.
+// UnsafeError explains why a file of a city is not used: another user could
+// have written it.
 type UnsafeError struct {
 	Path string
 	Why  string
@@ -21,21 +21,20 @@ type UnsafeError struct {
 
 func (e *UnsafeError) Error() string { return fmt.Sprintf("%s is not used: %s", e.Path, e.Why) }
 
-// Hint says what to do.
+// Hint returns what to do.
 func (e *UnsafeError) Hint() string { return e.Help }
 
-// CheckOwner returns an *UnsafeError when somebody else can decide what path
-// holds: it belongs to another user, others may write it, or others may write
-// the folder it lies in. Root counts as the user, as do the members of the
-// user's own group of one. A symbolic link is checked at both ends. A path that
-// does not exist is nil.
+// CheckOwner returns an *UnsafeError if another user can control the content of
+// path: it belongs to another user, or others may write it or its directory.
+// Root counts as the user, as do the members of the user's own group of one. A
+// symbolic link is checked at both ends. A path that does not exist is nil.
 func CheckOwner(path string) error {
 	if err := checkOwner(path); err != nil {
 		return err
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || real == path {
-		return nil // what cannot be reached is the reader's error
+		return nil // the reader reports an unreachable path
 	}
 	return checkOwner(real)
 }
@@ -56,7 +55,7 @@ func checkOwner(path string) error {
 	return nil
 }
 
-// ownedByUser checks one file or folder.
+// ownedByUser checks one file or directory.
 func ownedByUser(path string, st fs.FileInfo) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -70,7 +69,7 @@ func ownedByUser(path string, st fs.FileInfo) error {
 			Help: "copy what you trust to a folder of your own",
 		}
 	case mode&fs.ModeSymlink != 0:
-		return nil // its mode means nothing
+		return nil // its mode has no meaning
 	case mode&0o002 != 0, mode&0o020 != 0 && sys.Gid != sys.Uid:
 		who, fix := "others", "chmod o-w "
 		if mode&0o002 == 0 {

@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// Levels of permissions: what an agent may do without asking.
+// Permission levels: what an agent may do without asking.
 const (
-	PermissionsAsk      = "ask"       // nothing that changes anything; the default
-	PermissionsAutoEdit = "auto-edit" // edit files; it asks before it runs commands
+	PermissionsAsk      = "ask"       // nothing with effects; the default
+	PermissionsAutoEdit = "auto-edit" // edit files; it asks before running commands
 	PermissionsBypass   = "bypass"    // anything
 )
 
-// PermissionLevels returns the levels, the strictest first.
+// PermissionLevels returns the levels, strictest first.
 func PermissionLevels() []string {
 	return []string{PermissionsAsk, PermissionsAutoEdit, PermissionsBypass}
 }
 
-// Level is how one level of permissions is asked of a program.
+// Level is how a permission level is requested from a program.
 type Level struct {
 	Args []string          `toml:"args"`
 	Env  map[string]string `toml:"env"`
-	// Also are other spellings of Args, the words of each separated by blanks.
-	// They are never used, only recognized in what a user wrote.
+	// Also are alternative spellings of Args, words separated by blanks. They
+	// are never used, only recognised in the user's own args.
 	Also []string `toml:"also"`
-	// ReadyPromptPrefix is the provider's in this level, where it is another one.
+	// ReadyPromptPrefix replaces the provider's at this level, if set.
 	ReadyPromptPrefix string `toml:"ready_prompt_prefix"`
 	Where
 	origin Origin
 }
 
-// spelledIn reports whether the words hold one of the level's spellings.
+// spelledIn reports whether the words contain one of the level's spellings.
 func (l Level) spelledIn(words []string) bool {
 	all := [][]string{l.Args}
 	if len(l.Args) == 2 {
@@ -53,7 +53,7 @@ func (l Level) spelledIn(words []string) bool {
 	})
 }
 
-// flags are the names of the flags in every spelling of the level.
+// flags returns the names of the flags in every spelling of the level.
 func (l Level) flags() []string {
 	words := slices.Clone(l.Args)
 	for _, text := range l.Also {
@@ -69,7 +69,7 @@ func (l Level) flags() []string {
 	return out
 }
 
-// addLevels takes over the levels of a provider.
+// addLevels adds a provider's levels.
 func (l layer) addLevels(levels map[string]Level) {
 	if l.r.levels == nil {
 		l.r.levels = map[string]Level{}
@@ -80,9 +80,9 @@ func (l layer) addLevels(levels map[string]Level) {
 	}
 }
 
-// applyPermissions chooses the level. What the user's own args or env say about
-// permissions is taken as it is: it wins over a level that nobody wrote, and
-// contradicts one that somebody did.
+// applyPermissions selects the level. The user's own args or env about
+// permissions are kept: they override a level that is not set explicitly, and
+// conflict with one that is.
 func (c *City) applyPermissions(r *Resolved, a *Agent) {
 	level, origin := c.writtenLevel(a)
 	if len(r.levels) == 0 {
@@ -100,7 +100,7 @@ func (c *City) applyPermissions(r *Resolved, a *Agent) {
 	given, by := r.givenByUser(c, a)
 	switch {
 	case level != "" && !slices.Contains(PermissionLevels(), level):
-		return // reported where it stands
+		return // reported at its position
 	case level != "" && given != "":
 		r.refuse(a, "remove one of the two", "%s is in %s, and permissions = %q (%s) decides the same", given, by, level, origin)
 	case given != "":
@@ -111,7 +111,7 @@ func (c *City) applyPermissions(r *Resolved, a *Agent) {
 			return
 		}
 		r.useLevel(level, origin)
-	case r.Origins["start_command"].Source != "": // a whole command line of the user's
+	case r.Origins["start_command"].Source != "": // the user's own command line
 		r.Unchecked = c.unchecked(r)
 	default:
 		level, origin = r.has()[0], Origin{Source: "default"}
@@ -122,7 +122,7 @@ func (c *City) applyPermissions(r *Resolved, a *Agent) {
 	}
 }
 
-// writtenLevel is the level that the file sets for the agent, "" for none.
+// writtenLevel returns the level that the file sets for the agent, "" for none.
 func (c *City) writtenLevel(a *Agent) (string, Origin) {
 	file := filepath.Base(c.File)
 	switch {
@@ -136,7 +136,7 @@ func (c *City) writtenLevel(a *Agent) (string, Origin) {
 	return "", Origin{}
 }
 
-// useLevel puts a level of the provider in force.
+// useLevel applies one of the provider's levels.
 func (r *Resolved) useLevel(level string, origin Origin) {
 	l := r.levels[level]
 	r.Permissions, r.PermissionArgs, r.PermissionEnv = level, l.Args, l.Env
@@ -148,15 +148,15 @@ func (r *Resolved) useLevel(level string, origin Origin) {
 	r.promptOf(l)
 }
 
-// promptOf takes over the level's own ready prefix, unless the provider's was
-// overwritten.
+// promptOf applies the level's ready prefix, unless the provider's was
+// overridden.
 func (r *Resolved) promptOf(l Level) {
 	if l.ReadyPromptPrefix != "" && r.Origins["ready_prompt_prefix"].Source == l.origin.Source {
 		r.ReadyPromptPrefix, r.Origins["ready_prompt_prefix"] = l.ReadyPromptPrefix, l.origin
 	}
 }
 
-// decidedByUser notes what the user's own args or env come to.
+// decidedByUser records the effect of the user's own args or env.
 func (r *Resolved) decidedByUser(by string) {
 	for level, l := range r.levels {
 		if r.userSets(l) {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Origin tells where a resolved value came from.
+// Origin is where a resolved value came from.
 type Origin struct {
 	Source string // "default", "preset claude", "providers.x", "workspace", "agent", "rig x"
 	File   string // base name; empty for defaults
 	Line   int    // 0 for defaults
 }
 
-// String is "agent (city.toml:12)".
+// String returns "agent (city.toml:12)".
 func (o Origin) String() string {
 	if o.File == "" {
 		return o.Source
@@ -24,7 +24,7 @@ func (o Origin) String() string {
 }
 
 // Resolved is everything an agent runs with: preset, provider, workspace and
-// its own keys merged. Commands still hold their templates.
+// its own keys merged. Commands still contain their templates.
 type Resolved struct {
 	Name     string // qualified
 	Base     string // bare
@@ -48,18 +48,18 @@ type Resolved struct {
 	Fragments      []string // global_fragments
 	Nudge          string
 
-	Permissions    string            // level in force; "" when none applies, or the user's own args decide
+	Permissions    string            // effective level; "" if none applies, or the user's own args decide
 	PermissionArgs []string          // the level's flags, before Args
 	PermissionEnv  map[string]string // the level's variables, below ProviderEnv
 	Unchecked      bool              // the agent may do anything without asking
-	// OtherLevels are the levels that an inherited one may have been, "" without
-	// any: a session that was started with one of them is not out of date. nil
-	// when the agent sets its own level.
+	// OtherLevels are the levels that an inherited one may have been, including
+	// "": a session started with one of them is not out of date. nil if the
+	// agent sets its own level.
 	OtherLevels map[string]Level
 
 	ProviderEnv map[string]string // $VAR not expanded yet
 	AgentEnv    map[string]string
-	InheritEnv  []string // beside what every agent of the city inherits
+	InheritEnv  []string // in addition to what every agent of the city inherits
 
 	ReadyPromptPrefix      string
 	ReportsStatus          bool
@@ -98,28 +98,27 @@ type Resolved struct {
 	WakeMode           string
 	Attach             bool
 	Limits             Limits
-	Pool               *Pool // nil for an agent that is no pool
+	Pool               *Pool // nil for an agent that is not a pool
 
 	Origins map[string]Origin // by key of the file
 
 	levels  map[string]Level // of the provider
-	problem *Problem         // why the permissions cannot be had, nil when they can
+	problem *Problem         // why the permission level is unavailable; nil if it is available
 }
 
 // Resolve merges everything that applies to the agent: built-in preset, the
 // provider's chain of bases, [workspace], the agent's own keys. The error is
-// about a name that is no agent.
+// about an unknown name.
 func (c *City) Resolve(a *Agent) (Resolved, error) { return c.resolve(a, a.Name) }
 
-// ResolveMember is Resolve for one member of a pool, by its bare name.
+// ResolveMember is Resolve for a pool member, by its bare name.
 func (c *City) ResolveMember(a *Agent, member string) (Resolved, error) {
 	r, err := c.resolve(a, member)
 	r.Pool = nil
 	return r, err
 }
 
-// Agent finds an agent by its qualified name, else by a bare name that only one
-// agent has.
+// Agent finds an agent by its qualified name, or by a unique bare name.
 func (c *City) Agent(name string) (*Agent, bool) {
 	var byBase *Agent
 	for i := range c.Agents {
@@ -164,7 +163,7 @@ type layer struct {
 	where  Where
 }
 
-// set copies src to dst when the layer has the key.
+// set copies src to dst if the layer has the key.
 func set[T any](l layer, key string, dst *T, src T) {
 	if l.where.Has(key) {
 		*dst = src
@@ -198,13 +197,14 @@ func (l layer) hints(h *Hints, env map[string]string) {
 	}
 }
 
-// providerName is the provider an agent names, directly or by default.
+// providerName returns the provider that an agent names, directly or by
+// default.
 func (c *City) providerName(a *Agent) string {
 	switch {
 	case a.Provider != "":
 		return a.Provider
 	case a.StartCommand != "":
-		return "" // a bare command has no preset's hints
+		return "" // no preset's hints for a bare command
 	case c.Workspace.Provider != "":
 		return c.Workspace.Provider
 	case c.Workspace.StartCommand != "":
@@ -213,7 +213,7 @@ func (c *City) providerName(a *Agent) string {
 	return "shell"
 }
 
-// applyProvider applies the chain of bases, the farthest first.
+// applyProvider applies the chain of bases, farthest first.
 func (c *City) applyProvider(r *Resolved, a *Agent) error {
 	r.Provider = c.providerName(a)
 	r.Origins["provider"] = c.providerOrigin(a)
@@ -258,16 +258,16 @@ func (c *City) providerOrigin(a *Agent) Origin {
 	return Origin{Source: "default"}
 }
 
-// link is one provider of a chain of bases.
+// link is one provider in a chain of bases.
 type link struct {
 	name   string
 	p      Provider
 	preset bool
 }
 
-// chain follows base from the named provider to its end. A [providers.X] that
-// does not set base and has a preset's name starts from that preset; base = ""
-// makes it start from nothing.
+// chain follows base from the named provider to its end. A [providers.X] with a
+// preset's name and no base starts from that preset; base = "" makes it start
+// from nothing.
 func (c *City) chain(name string) ([]link, error) {
 	var out []link
 	seen := map[string]bool{}
@@ -286,7 +286,7 @@ func (c *City) chain(name string) ([]link, error) {
 		seen[name] = true
 		out = append(out, link{name: name, p: p})
 		if _, isPreset := c.presets[name]; isPreset && !p.Has("base") {
-			continue // once more by the same name: the preset
+			continue // the preset of the same name is next
 		}
 		name = p.Base
 	}
@@ -361,7 +361,7 @@ func (c *City) applyAgent(r *Resolved, a *Agent) {
 	}
 }
 
-// names is every identity that depends_on can mean.
+// names returns every identity that depends_on can refer to.
 func (c *City) names() map[string]Pos {
 	all := make(map[string]Pos, len(c.Agents))
 	for i := range c.Agents {
@@ -370,10 +370,10 @@ func (c *City) names() map[string]Pos {
 	return all
 }
 
-// OriginDir is the source of a work dir that dir names without being a rig.
+// OriginDir is the source of a work directory named by dir without being a rig.
 const OriginDir = "dir"
 
-// applyPlace finds the rig and the folder.
+// applyPlace determines the rig and the directory.
 func (c *City) applyPlace(r *Resolved, a *Agent) {
 	file := filepath.Base(c.File)
 	r.WorkDir = c.Dir
@@ -392,12 +392,12 @@ func (c *City) applyPlace(r *Resolved, a *Agent) {
 		r.Origins["work_dir"] = Origin{Source: OriginDir, File: file, Line: a.Place("dir").Line}
 	}
 	if a.WorkDir != "" {
-		r.WorkDir = a.WorkDir // absolute once its templates are filled: see Place
+		r.WorkDir = a.WorkDir // absolute once its templates are filled in: see Place
 		r.Origins["work_dir"] = Origin{Source: "agent", File: file, Line: a.Place("work_dir").Line}
 	}
 }
 
-// path makes a path of the file absolute; "~/" is the home folder.
+// path makes a path in the file absolute; "~/" is the home directory.
 func (c *City) path(p string) string { return Place(c.Dir, p) }
 
 func (c *City) paths(list []string) []string {

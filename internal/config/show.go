@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Shown is the resolved config with where each value came from, for
-// `gc config show`; its JSON is stable.
+// Shown is the resolved config with the origin of each value, for `gc config
+// show`; its JSON is stable.
 type Shown struct {
 	File   string       `json:"file"`
 	City   []ShownValue `json:"city"`
@@ -24,16 +24,16 @@ type ShownAgent struct {
 	Values []ShownValue `json:"values"`
 }
 
-// ShownValue is one value. Commands still hold their templates, and $VAR of a
-// provider's env is not filled.
+// ShownValue is one value. Commands still contain their templates, and $VAR in
+// a provider's env is not expanded.
 type ShownValue struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
 	Origin string `json:"origin"` // "default", "agent (city.toml:12)", "preset claude (presets.toml:5)"
 }
 
-// Show resolves everything. Agents are in the order of the file; names, when
-// given, choose among them.
+// Show resolves everything. Agents are in file order; names, if given, select
+// some.
 func Show(c *City, names ...string) (Shown, error) {
 	out := Shown{File: c.File, City: c.shownTables()}
 	for i := range c.Agents {
@@ -67,8 +67,8 @@ func (c *City) shownTables() []ShownValue {
 	return out
 }
 
-// tableValues lists the keys of one table in the order of its struct; empty
-// values that the file does not set are left out.
+// tableValues lists the keys of a table in the order of its struct, without
+// empty values that the file does not set.
 func tableValues(prefix string, v reflect.Value, file string) []ShownValue {
 	where, _ := v.FieldByName("Where").Interface().(Where)
 	var out []ShownValue
@@ -93,7 +93,7 @@ func tableValues(prefix string, v reflect.Value, file string) []ShownValue {
 	return out
 }
 
-// shownValue spells durations and sizes as the file does.
+// shownValue spells durations and sizes as in the file.
 func shownValue(v any) any {
 	switch v := v.(type) {
 	case time.Duration:
@@ -104,7 +104,7 @@ func shownValue(v any) any {
 	return v
 }
 
-// shown lists what an agent runs with; empty values nobody set are left out.
+// shown lists what an agent runs with, without empty values that are not set.
 func (r *Resolved) shown() []ShownValue {
 	command := r.Command
 	if command == "" {
@@ -180,7 +180,7 @@ func copyNames(list []CopyFile) []string {
 	return out
 }
 
-// WriteText writes it for a person, one value a line, in columns.
+// WriteText writes it for people, one value per line, in columns.
 func (s Shown) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", s.File)
@@ -208,7 +208,7 @@ func writeValues(b *strings.Builder, list []ShownValue) {
 	}
 }
 
-// plain is a value on one line, without control characters.
+// plain returns a value on one line, without control characters.
 func plain(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -6,8 +6,8 @@ import (
 	"gascity.dev/gc/internal/toml"
 )
 
-// Unused returns what the file sets without any effect, in the order of the
-// file. Nothing of it keeps a city from starting.
+// Unused returns settings in the file that have no effect, in file order. None
+// of them prevents a city from starting.
 func (c *City) Unused() []Problem {
 	out := toml.NewReport(c.File)
 	c.unusedTables(out)
@@ -48,7 +48,8 @@ func (c *City) unusedTables(out *toml.Report) {
 	}
 }
 
-// usedProviders are those that an agent runs with, directly or as a base.
+// usedProviders are the providers that an agent runs with, directly or as a
+// base.
 func (c *City) usedProviders() map[string]bool {
 	used := map[string]bool{}
 	for i := range c.Agents {
@@ -82,8 +83,8 @@ func (c *City) unusedKeys(a *Agent, out *toml.Report) {
 	}
 }
 
-// unusedHints finds what the keys that agents and providers share make of no use
-// to each other.
+// unusedHints finds keys, among those shared by agents and providers, that make
+// each other ineffective.
 func unusedHints(out *toml.Report, w Where, where string, h *Hints) {
 	if w.Has("prompt_flag") && w.Has("prompt_mode") && h.PromptMode != PromptFlag {
 		out.Add(w.Place("prompt_flag"), `add prompt_mode = "flag"`, `%sprompt_flag has no effect: prompt_mode is %q`, where, h.PromptMode)

@@ -10,13 +10,13 @@ import (
 	"gascity.dev/gc/internal/toml"
 )
 
-// SessionProviders are the values of [session] provider that this program can
-// host sessions with; "exec:" is followed by a script.
+// SessionProviders are the values of [session] provider that this program
+// supports; "exec:" is followed by a script.
 func SessionProviders() []string {
 	return []string{"native", "tmux", "subprocess", "exec:<script>", "auto", "hybrid"}
 }
 
-// otherProviders are valid too: other builds may have them, and fake is for
+// otherProviders are also valid: other builds may have them, and fake is for
 // tests.
 var otherProviders = []string{"k8s", "acp", "fake"}
 
@@ -28,7 +28,7 @@ func ValidSessionProvider(name string) bool {
 	return name != "exec:<script>" && (slices.Contains(SessionProviders(), name) || slices.Contains(otherProviders, name))
 }
 
-// validate checks everything that one value's type cannot say.
+// validate checks everything that a value's type does not express.
 func (c *City) validate(out *toml.Report) {
 	c.validateWorkspace(out)
 	c.validateProviders(out)
@@ -66,7 +66,7 @@ func badText(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
 
-// known finds a provider of the city, else a preset.
+// known returns a provider of the city, or else a preset.
 func (c *City) known(name string) (Provider, bool) {
 	if p, ok := c.Providers[name]; ok {
 		return p, true
@@ -97,7 +97,7 @@ func (c *City) validateProviders(out *toml.Report) {
 		if name == "" || badText(name) {
 			out.Add(p.At, "", "%q cannot be a provider's name", name)
 		}
-		if p.Base != name { // a table of a preset's name may start from the preset
+		if p.Base != name { // a table with a preset's name may start from the preset
 			c.checkProvider(p.Base, p.Place("base"), where+".base", out)
 		} else if _, ok := c.presets[name]; !ok && p.Base != "" {
 			out.Add(p.Place("base"), "", "%s.base: %q is its own base", where, name)
@@ -116,8 +116,8 @@ func (c *City) validateProviders(out *toml.Report) {
 	}
 }
 
-// checkCycle reports a base chain that comes back to name, once per cycle: at
-// its first member by name.
+// checkCycle reports a base chain that returns to name, once per cycle: at its
+// first member by name.
 func (c *City) checkCycle(name string, out *toml.Report) {
 	chain := []string{name}
 	for cur := name; ; {
@@ -140,7 +140,7 @@ func (c *City) checkCycle(name string, out *toml.Report) {
 	}
 }
 
-// checkHints checks the shared keys; where ends in what joins it to a key.
+// checkHints checks the shared keys; where is a prefix for a key.
 func checkHints(out *toml.Report, h *Hints, w Where, where string) {
 	oneOf(out, w.Place("prompt_mode"), where+"prompt_mode", h.PromptMode, PromptArg, PromptFlag, PromptNone)
 	if h.ReadyDelayMS < 0 {
@@ -172,7 +172,7 @@ func oneOf(out *toml.Report, at Pos, key, value string, allowed ...string) {
 	out.Add(at, hint, "%s: %q is not valid", key, clip(value))
 }
 
-// checkTemplates reports templates that cannot be filled.
+// checkTemplates reports templates that fail.
 func checkTemplates(out *toml.Report, at Pos, key string, texts ...string) {
 	for _, t := range texts {
 		if _, err := Expand(t, Vars{}); err != nil {
@@ -225,7 +225,7 @@ func checkSession(out *toml.Report, at Pos, key, name string) {
 	out.Add(at, "valid: "+strings.Join(SessionProviders(), ", "), "%s: %q is not a session provider", key, clip(name))
 }
 
-// checkSide is checkSession for one that hosts sessions itself.
+// checkSide is checkSession for a backend that hosts sessions itself.
 func checkSide(out *toml.Report, at Pos, key, name string) {
 	if name == "auto" || name == "hybrid" {
 		out.Add(at, "", "%s: %q hosts no session itself", key, name)

@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/internal/toml"
 )
 
-// validName reports whether s can be an agent's, rig's or dir's name.
+// validName reports whether s is valid as the name of an agent, rig or dir.
 func validName(s string) bool {
 	if s == "" || len(s) > 200 || badText(s) || s[0] == '-' {
 		return false
@@ -22,14 +22,14 @@ func validName(s string) bool {
 	return true
 }
 
-// validateNames checks identities and returns the place of each.
+// validateNames checks identities and returns the position of each.
 func (c *City) validateNames(out *toml.Report) map[string]Pos {
 	first := map[string]Pos{}
 	for i := range c.Agents {
 		a := &c.Agents[i]
 		switch {
 		case a.Name == "":
-			if !out.Has(a.Place("name")) { // else it is no string
+			if !out.Has(a.Place("name")) { // otherwise it is not a string
 				out.Add(a.Place("name"), `add name = "worker"`, "[[agents]] has no name")
 			}
 			continue
@@ -51,7 +51,7 @@ func (c *City) validateNames(out *toml.Report) map[string]Pos {
 	return first
 }
 
-// fixedMembers are the pool members whose names the file alone decides.
+// fixedMembers returns the pool members whose names depend only on the file.
 func fixedMembers(a *Agent) []string {
 	if a.Pool == nil {
 		return nil
@@ -129,11 +129,11 @@ func validatePool(p *Pool, lifecycle, where string, out *toml.Report) {
 	}
 }
 
-// maxPool bounds the members of one pool.
+// maxPool is the maximum number of members of a pool.
 const maxPool = 10_000
 
-// checkResolved reports what shows only after resolution: prompt_mode flag
-// without a flag, permissions that cannot be had.
+// checkResolved reports problems visible only after resolution: prompt_mode
+// flag without a flag, unavailable permission levels.
 func (c *City) checkResolved(a *Agent, where string, out *toml.Report) {
 	r, err := c.resolve(a, a.Name)
 	if err != nil {
@@ -147,8 +147,8 @@ func (c *City) checkResolved(a *Agent, where string, out *toml.Report) {
 	}
 }
 
-// Dependency finds what an entry of depends_on means for agent a: a qualified
-// name, else a name in the same dir. The answer is a qualified name.
+// dependency resolves an entry of depends_on for agent a: a qualified name, or
+// else a name in the same dir. It returns a qualified name.
 func (c *City) dependency(a *Agent, name string, names map[string]Pos) (string, bool) {
 	for _, q := range []string{name, qualify(a.Dir, name)} {
 		if _, ok := names[q]; ok {
@@ -184,8 +184,8 @@ func (c *City) validateDepends(names map[string]Pos, out *toml.Report) {
 	}
 }
 
-// cycles finds at least one cycle of every knot of the graph, each starting at
-// its smallest name.
+// cycles finds at least one cycle in every strongly connected component, each
+// starting at its smallest name.
 func cycles(graph map[string][]string) [][]string {
 	const walking, done = 1, 2
 	mark := map[string]int{}

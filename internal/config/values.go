@@ -14,16 +14,16 @@ type Size struct {
 	Cols, Rows int
 }
 
-// The sizes a terminal can have.
+// The limits of a terminal's size.
 const (
 	minCols, minRows = 2, 1
 	maxCols, maxRows = 2000, 2000
 )
 
-// String is the spelling of the file.
+// String returns the spelling in the file.
 func (s Size) String() string { return strconv.Itoa(s.Cols) + "x" + strconv.Itoa(s.Rows) }
 
-// ParseSize reads "120x40".
+// ParseSize parses "120x40".
 func ParseSize(text string) (Size, error) {
 	c, r, ok := strings.Cut(text, "x")
 	cols, err1 := strconv.Atoi(c)
@@ -53,7 +53,7 @@ func (s *Size) UnmarshalTOML(v toml.Value) (string, error) {
 // Bytes is an amount of memory, written as a number of bytes or "64MiB".
 type Bytes int64
 
-// units of Bytes; the long spellings first.
+// units of Bytes, long spellings first.
 var units = []struct {
 	suffix string
 	factor float64
@@ -64,7 +64,7 @@ var units = []struct {
 	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40}, {"B", 1},
 }
 
-// ParseBytes reads "512", "64MiB", "1.5GB" (K, M, G and Ki, Mi, Gi are powers
+// ParseBytes parses "512", "64MiB", "1.5GB" (K, M, G and Ki, Mi, Gi are powers
 // of 1024, KB, MB, GB of 1000).
 func ParseBytes(text string) (Bytes, error) {
 	num, factor := strings.TrimSpace(text), 1.0

@@ -1,6 +1,5 @@
-// Package environ says which variables a session inherits from the environment of
-// whoever starts it. It is pure; config and the providers ask it, so that the list
-// is the same for both.
+// Package environ lists the variables that a session inherits from the
+// environment of its starter. It is pure; config and the providers share it.
 package environ
 
 import (
@@ -8,7 +7,7 @@ import (
 	"strings"
 )
 
-// inherited is the whole list; LC_* comes with it. TERM is the emulator's.
+// inherited is the whole list, together with LC_*. TERM is the emulator's.
 var inherited = []string{
 	"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR", "SSH_AUTH_SOCK",
 	"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy",

@@ -227,8 +227,8 @@ func TestSlowSubscriber(t *testing.T) {
 	}
 }
 
-// TestManySubscribers: everyone sees everything in order while several append,
-// and a subscriber that does not read holds nobody up.
+// TestManySubscribers: every subscriber sees everything in order while several
+// writers append, and a subscriber that does not read blocks no one.
 func TestManySubscribers(t *testing.T) {
 	const writers, events, readers = 4, 500, 16
 	l := newLog(writers * events)

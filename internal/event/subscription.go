@@ -88,7 +88,7 @@ func (s *Subscription[T]) Position() Position {
 	return Position{s.log.epoch, s.at}
 }
 
-// Close ends the subscription and wakes Next. Closing twice is harmless.
+// Close ends the subscription and wakes Next. It is idempotent.
 func (s *Subscription[T]) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

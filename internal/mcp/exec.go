@@ -15,7 +15,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// Bounds of yieldMs.
+// Limits of yieldMs.
 const (
 	yieldDefault = 10_000
 	yieldLeast   = 250
@@ -73,8 +73,8 @@ func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput)
 	return nil, out, err
 }
 
-// keyed are the commands that a key may answer with, for a caller without a name:
-// who merely knows the key of one has not started it.
+// keyed returns the commands that a key may refer to, for a caller without a
+// name: knowing a command's key does not make it the caller's.
 func (s *server) keyed(ctx context.Context, c *mux.Client, key string) (map[string]bool, error) {
 	if key == "" || s.Caller != "" {
 		return nil, nil
@@ -118,21 +118,21 @@ type processInput struct {
 	All       bool     `json:"all,omitempty" jsonschema:"list: everybody's, and those that ended"`
 }
 
-// done is the answer of an action that has none.
+// done is the result of an action that has no other.
 type done struct {
 	OK bool `json:"ok"`
 }
 
 // processAction is one action of the tool process.
 type processAction struct {
-	changes bool // something of the command
+	changes bool // it changes the command
 	act     func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error)
 }
 
-// processWait is how long wait waits unless it is told.
+// processWait is the default timeout of the action wait.
 const processWait = 30 * time.Second
 
-// ok is an action without an answer.
+// ok makes an action without a result.
 func ok(f func(ctx context.Context, c *mux.Client, in processInput) error) processAction {
 	return processAction{true, func(ctx context.Context, _ *server, c *mux.Client, in processInput) (any, error) {
 		return done{true}, f(ctx, c, in)
@@ -183,7 +183,7 @@ var processActions = map[string]processAction{
 	}),
 }
 
-// actions are the names of all actions.
+// actions returns the names of all actions.
 func actions() []any {
 	all := []any{"list"}
 	for _, name := range slices.Sorted(maps.Keys(processActions)) {

@@ -18,11 +18,12 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// serverVar makes the test binary the server; its value is "control" or "read".
+// serverVar turns the test binary into the server; its value is "control" or
+// "read".
 const serverVar = "MCP_TEST_SERVER"
 
-// TestMain turns the test binary into the program that a client starts, and
-// into the daemons of the sessions.
+// TestMain turns the test binary into the program started by a client, and into
+// the session daemons.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
 		testenv.Exit(mux.RunDaemon(os.Args))
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// world is a mux of the test's own, and clients of the protocol.
+// world is a private mux, with clients of the protocol.
 type world struct {
 	t     *testing.T
 	paths api.Paths
@@ -78,8 +79,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// connect starts a server as a process of its own and connects to it over its
-// standard streams.
+// connect starts a server process and connects to its standard streams.
 func (w *world) connect(caller, mode string) *mcp.ClientSession {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -101,8 +101,7 @@ func (w *world) connect(caller, mode string) *mcp.ClientSession {
 	return s
 }
 
-// call calls a tool and returns what it answers; "" and the error's text when
-// it failed.
+// call calls a tool and returns its result, or the text of its error.
 func call(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any) (out map[string]any, failed string) {
 	t.Helper()
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -135,8 +134,8 @@ func must(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any) 
 
 type args = map[string]any
 
-// TestClientRunsABackgroundCommand: a client starts one, polls it, writes to it
-// and sees its end, over two connections.
+// TestClientRunsABackgroundCommand: a client starts a command, polls it, writes
+// to it and sees its end, over two connections.
 func TestClientRunsABackgroundCommand(t *testing.T) {
 	w := newWorld(t)
 	s := w.connect("me", "read")
@@ -188,8 +187,7 @@ func TestClientRunsABackgroundCommand(t *testing.T) {
 	}
 }
 
-// TestOthersAreReadOnly: what is not the caller's own is changed with control
-// alone.
+// TestOthersAreReadOnly: sessions of others can be changed only with control.
 func TestOthersAreReadOnly(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -231,8 +229,8 @@ func TestOthersAreReadOnly(t *testing.T) {
 	}
 }
 
-// TestNobodyOwnsNothing: a caller without a session name changes what it started
-// itself, and nothing else that has no owner.
+// TestNobodyOwnsNothing: a caller without a session name can change what it
+// started itself, but nothing else without an owner.
 func TestNobodyOwnsNothing(t *testing.T) {
 	w := newWorld(t)
 	env := []string{"PATH=" + os.Getenv("PATH")}
@@ -266,8 +264,8 @@ func TestNobodyOwnsNothing(t *testing.T) {
 	}
 }
 
-// TestBadCalls: what makes no sense is an error of the tool, and the server
-// goes on.
+// TestBadCalls: an invalid call is an error of the tool, and the server
+// continues.
 func TestBadCalls(t *testing.T) {
 	w := newWorld(t)
 	s := w.connect("me", "read")

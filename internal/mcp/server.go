@@ -1,9 +1,9 @@
-// Package mcp is gc for agents that speak the Model Context Protocol: durable
-// background commands, and a look at the sessions.
+// Package mcp serves gc to agents that speak the Model Context Protocol:
+// durable background commands, and access to sessions.
 //
-// Its one invariant: without Control, a caller changes only what is its own
-// (its session, and the commands that it owns); everything else it may read.
-// It serves cmd/gc-mcp, and is the only package that knows the protocol's SDK.
+// Its invariant: without Control, a caller changes only its own session and the
+// commands it owns; it may read everything else. It serves cmd/gc-mcp, and is
+// the only package that knows the protocol's SDK.
 package mcp
 
 import (
@@ -18,24 +18,24 @@ import (
 	"gascity.dev/gc/mux"
 )
 
-// Options say who is served and by whom.
+// Options configure the server.
 type Options struct {
 	Version string
-	Caller  string   // name of the session that the agent runs in; owner of what it starts
-	Control bool     // others' sessions may be changed too
-	Env     []string // of the commands that are started
-	Dir     string   // where they start
-	// Connect reaches the server of the sessions; start says to start one when
-	// there is none, and is false where nothing is to be found without one.
+	Caller  string   // name of the session that the agent runs in; owner of the commands it starts
+	Control bool     // allow changes to others' sessions
+	Env     []string // environment of commands
+	Dir     string   // working directory of commands
+	// Connect connects to the session server; start means to start one if there
+	// is none. It is false for queries that a new server could not answer.
 	Connect func(ctx context.Context, start bool) (*mux.Client, error)
 }
 
-// server answers the tools' calls.
+// server implements the tools.
 type server struct {
 	Options
 
 	mu      sync.Mutex
-	started map[string]bool // ids of commands that a caller without a name started here
+	started map[string]bool // ids of commands started here by a caller without a name
 }
 
 const instructions = `gc runs commands that survive you and the connection. Call exec for anything that may
@@ -45,7 +45,7 @@ sessionId when the command goes on. You are then woken by a message with the tag
 log), its input (write, submit, keys) and its end (wait, kill).`
 
 // Serve speaks the protocol on standard input and output until the input ends
-// or ctx does.
+// or ctx is cancelled.
 func Serve(ctx context.Context, o Options) error {
 	return newServer(o).Run(ctx, newStdio(os.Stdin, os.Stdout))
 }
@@ -86,7 +86,7 @@ func newServer(o Options) *mcp.Server {
 	return m
 }
 
-// schema is the schema of In, with the values that some fields may have.
+// schema returns the schema of In, with the allowed values of some fields.
 func schema[In any](values map[string][]any) *jsonschema.Schema {
 	s, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -98,7 +98,7 @@ func schema[In any](values map[string][]any) *jsonschema.Schema {
 	return s
 }
 
-// client connects to a server that runs.
+// client connects to a running server.
 func (s *server) client(ctx context.Context) (*mux.Client, error) { return s.Connect(ctx, false) }
 
 // mayChange returns an error unless the caller may change a session of this
@@ -110,11 +110,11 @@ func (s *server) mayChange(name, owner string) error {
 	return fmt.Errorf("%s belongs to %q; without --control others' sessions are read-only", name, owner)
 }
 
-// isCaller compares a session's name with the caller's. A caller without one is
-// nobody: what has no owner is not its own.
+// isCaller compares a session's name with the caller's. A caller without a name
+// owns nothing.
 func (s *server) isCaller(name string) bool { return s.Caller != "" && name == s.Caller }
 
-// began reports a command that this connection started.
+// began reports whether this connection started the command.
 func (s *server) began(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

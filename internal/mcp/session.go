@@ -20,7 +20,7 @@ type listOutput struct {
 	Sessions []sessionEntry `json:"sessions"`
 }
 
-// sessionEntry is what an agent needs to know of a session.
+// sessionEntry is the part of a session's state shown to agents.
 type sessionEntry struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
@@ -32,7 +32,7 @@ type sessionEntry struct {
 	Title      string    `json:"title,omitempty"`
 	Started    time.Time `json:"started"`
 	LastOutput time.Time `json:"lastOutput,omitzero"`
-	Own        bool      `json:"own"` // the caller's: it may be changed without --control
+	Own        bool      `json:"own"` // the caller's: it can be changed without --control
 }
 
 func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, listOutput, error) {

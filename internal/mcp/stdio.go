@@ -13,24 +13,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// stdio is the two streams of the protocol, one message a line, with what the SDK
-// leaves out: a line that is no message is answered with an error and the next
-// one is read, and the end of the input waits for the replies that are due.
+// stdio is the protocol's two streams, one message per line, with two additions
+// to the SDK: an invalid line is answered with an error and skipped, and the
+// end of the input waits for pending replies.
 type stdio struct {
 	in     *bufio.Reader
 	toSDK  *io.PipeWriter
-	closed chan struct{} // the SDK reads no more
+	closed chan struct{} // the SDK has stopped reading
 	once   sync.Once
 
-	mu      sync.Mutex // guards out and what follows
+	mu      sync.Mutex // guards out and the fields below
 	out     io.WriteCloser
-	due     map[any]int // requests by id that are not answered
-	version string      // as the handshake has it; "" without one
+	due     map[any]int // unanswered requests, by id
+	version string      // from the handshake; "" without one
 	quiet   chan struct{}
 }
 
 const (
-	maxLine   = 16 << 20 // bytes of a message, as the SDK has it
+	maxLine   = 16 << 20 // maximum message size in bytes, as in the SDK
 	drainTime = time.Minute
 )
 
@@ -78,8 +78,8 @@ func (s *stdio) pump() {
 	}
 }
 
-// readLine returns the next line without its end. One that is too long is
-// answered and left out.
+// readLine returns the next line without its end. A line that is too long is
+// answered with an error and skipped.
 func (s *stdio) readLine() (line []byte, err error) {
 	for {
 		part, err := s.in.ReadSlice('\n')
@@ -97,7 +97,7 @@ func (s *stdio) readLine() (line []byte, err error) {
 	}
 }
 
-// drain waits until every request is answered, but not for ever.
+// drain waits a limited time until every request is answered.
 func (s *stdio) drain() {
 	s.mu.Lock()
 	quiet := make(chan struct{})
@@ -113,7 +113,7 @@ func (s *stdio) drain() {
 	}
 }
 
-// answered notes that no reply is due. mu is held.
+// answered records that a reply was sent. mu is held.
 func (s *stdio) answered() {
 	if s.quiet != nil && len(s.due) == 0 {
 		close(s.quiet)
@@ -121,7 +121,8 @@ func (s *stdio) answered() {
 	}
 }
 
-// take reports whether the SDK can read a line; any other is answered.
+// take reports whether the SDK can read a line; otherwise it answers with an
+// error.
 func (s *stdio) take(line []byte) bool {
 	if !json.Valid(line) {
 		s.refuse(nil, jsonrpc.CodeParseError, "the line is not JSON")
@@ -129,7 +130,7 @@ func (s *stdio) take(line []byte) bool {
 	}
 	parts := []json.RawMessage{line}
 	if line[0] == '[' {
-		parts = nil // what Unmarshal finds in it would be written over
+		parts = nil // Unmarshal would write into its elements
 		if json.Unmarshal(line, &parts) != nil || len(parts) == 0 {
 			s.refuse(nil, jsonrpc.CodeInvalidRequest, "a batch has at least one message")
 			return false
@@ -168,8 +169,8 @@ func (s *stdio) take(line []byte) bool {
 	return true
 }
 
-// expect notes that a reply is due, or no more. A subscription is answered when
-// the input ends. mu is held.
+// expect records a pending reply, or its cancellation. A subscription is
+// answered when the input ends. mu is held.
 func (s *stdio) expect(r *jsonrpc.Request) {
 	switch {
 	case r.Method == "notifications/cancelled":
@@ -186,7 +187,7 @@ func (s *stdio) expect(r *jsonrpc.Request) {
 			Version string `json:"protocolVersion"`
 		}
 		if json.Unmarshal(r.Params, &p) == nil {
-			s.version = p.Version // most likely; the reply has the last word
+			s.version = p.Version // probably; the reply decides
 		}
 		s.due[r.ID.Raw()]++
 	case r.ID.IsValid() && r.Method != "subscriptions/listen":
@@ -194,7 +195,7 @@ func (s *stdio) expect(r *jsonrpc.Request) {
 	}
 }
 
-// idOf is the id of what is no message otherwise; nil when there is none.
+// idOf returns the id of an otherwise invalid message, nil if there is none.
 func idOf(b []byte) any {
 	var m struct {
 		ID any `json:"id"`
@@ -209,7 +210,7 @@ func idOf(b []byte) any {
 	return id.Raw()
 }
 
-// refuse answers what is not passed on.
+// refuse answers a rejected line.
 func (s *stdio) refuse(id any, code int64, why string) {
 	b, err := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": why},
@@ -219,10 +220,10 @@ func (s *stdio) refuse(id any, code int64, why string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = s.out.Write(append(b, '\n')) // a client that is gone is noticed at the end of its input
+	_, _ = s.out.Write(append(b, '\n')) // the end of its input reveals a client that is gone
 }
 
-// Write takes what the SDK says, whole messages.
+// Write takes the SDK's output, whole messages.
 func (s *stdio) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +242,7 @@ func (s *stdio) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// said notes a reply. mu is held.
+// said records a reply. mu is held.
 func (s *stdio) said(b []byte) {
 	m, err := jsonrpc.DecodeMessage(bytes.TrimSpace(b))
 	r, ok := m.(*jsonrpc.Response)

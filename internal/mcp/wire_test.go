@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// speak gives a server these lines, ends its input, and returns what it answers,
-// by id; errors without one are under "null".
+// speak sends lines to a server, ends its input, and returns its replies by id;
+// errors without one are under "null".
 func (w *world) speak(lines ...string) map[string]map[string]any {
 	w.t.Helper()
 	cmd := exec.CommandContext(w.t.Context(), os.Args[0])
@@ -66,7 +66,7 @@ func codeOf(m map[string]any) any {
 const callExec = `"method":"tools/call","params":{"name":"exec","arguments":{"command":"echo fast"}`
 
 // TestVersionsWithHandshake: clients of every version so far are served in
-// theirs, and have the reply to their last request although their input has
+// their own, and get the reply to their last request although their input has
 // ended.
 func TestVersionsWithHandshake(t *testing.T) {
 	w := newWorld(t)
@@ -87,9 +87,9 @@ func TestVersionsWithHandshake(t *testing.T) {
 	}
 }
 
-// TestVersionWithoutHandshake: 2026-07-28 has neither handshake nor session; each
-// request says its version, and an unknown one is refused with those that are
-// known.
+// TestVersionWithoutHandshake: 2026-07-28 has neither handshake nor session;
+// each request states its version, and an unknown one is rejected with the list
+// of known ones.
 func TestVersionWithoutHandshake(t *testing.T) {
 	w := newWorld(t)
 	meta := func(version string) string {
@@ -121,8 +121,8 @@ func TestVersionWithoutHandshake(t *testing.T) {
 	}
 }
 
-// TestBadLines: what is no message is answered as JSON-RPC has it, and the server
-// goes on.
+// TestBadLines: an invalid message is answered as JSON-RPC requires, and the
+// server continues.
 func TestBadLines(t *testing.T) {
 	w := newWorld(t)
 	ping := `{"jsonrpc":"2.0","id":"after","method":"ping"}`
@@ -141,7 +141,7 @@ func TestBadLines(t *testing.T) {
 		"no method, no id":  {`{"jsonrpc":"2.0"}`, "null", -32600},
 		"an empty batch":    {`[]`, "null", -32600},
 		"a batch of words":  {`["a"]`, "null", -32600},
-		"a batch":           {`[` + ping + `]`, "null", -32600}, // of a version that has none
+		"a batch":           {`[` + ping + `]`, "null", -32600}, // of a version without batches
 		"an unknown method": {`{"jsonrpc":"2.0","id":8,"method":"no/such"}`, "8", -32601},
 		"too long":          {`{"jsonrpc":"2.0","id":9,"method":"` + strings.Repeat("x", maxLine) + `"}`, "null", -32600},
 	} {
@@ -159,8 +159,8 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestCancelledIsNotAwaited: at the end of the input a request that was cancelled
-// is not waited for.
+// TestCancelledIsNotAwaited: at the end of the input a cancelled request is not
+// waited for.
 func TestCancelledIsNotAwaited(t *testing.T) {
 	w := newWorld(t)
 	got := w.speak(append(initialize("2025-06-18"),

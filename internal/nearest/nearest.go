@@ -1,4 +1,4 @@
-// Package nearest finds the word that a misspelt one probably means.
+// Package nearest suggests the word meant by a misspelt one.
 package nearest
 
 // Of returns the candidate closest to word by edit distance, or "" when

@@ -1,4 +1,4 @@
-// Package shell writes words for a POSIX shell. It is pure and knows nothing of
+// Package shell quotes words for a POSIX shell. It is pure and knows nothing of
 // gc; every package that builds a command line uses it.
 package shell
 
@@ -9,7 +9,7 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Word is Quote where the shell needs it, and s as it is elsewhere.
+// Word is Quote if the shell needs it, otherwise s itself.
 func Word(s string) string {
 	if s != "" && !strings.ContainsFunc(s, special) {
 		return s
@@ -25,7 +25,7 @@ func special(r rune) bool {
 	return !strings.ContainsRune("_-./:,+@%", r)
 }
 
-// Unquote undoes Quote. ok is false for anything that Quote does not write.
+// Unquote reverses Quote. ok is false for anything Quote does not produce.
 func Unquote(s string) (text string, ok bool) {
 	if len(s) < 2 || s[0] != '\'' || s[len(s)-1] != '\'' {
 		return "", false

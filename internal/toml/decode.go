@@ -16,15 +16,15 @@ type field struct {
 }
 
 // Decode fills the struct that v points to. Fields are named by their toml tag,
-// "name,other spelling"; a key without a field, and a value of another type, is
-// reported to out. A field that the file does not set keeps its value.
+// "name,other spelling". Keys without a field and values of the wrong type are
+// reported to out. Fields that the file does not set keep their value.
 func (doc *Document) Decode(v any, out *Report) {
 	d := &decoder{out: out}
 	d.table(doc.root, reflect.ValueOf(v).Elem(), "")
 }
 
-// decoder fills structs from nodes. Every mismatch is reported with its place
-// and decoding goes on.
+// decoder fills structs from nodes. It reports every mismatch with its position
+// and continues.
 type decoder struct {
 	out  *Report
 	seen map[reflect.Type]map[string]field // fields, computed once per type
@@ -41,7 +41,7 @@ func (d *decoder) fields(t reflect.Type) map[string]field {
 	return d.seen[t]
 }
 
-// fields lists the keys of a struct type by every accepted spelling.
+// fields maps every accepted spelling to the field of a struct type.
 func fields(t reflect.Type, prefix []int) map[string]field {
 	all := map[string]field{}
 	for i := range t.NumField() {
@@ -160,7 +160,7 @@ func (d *decoder) value(n *node, v reflect.Value, path string) {
 	}
 }
 
-// want reports whether n has kind k; if not, it is a problem.
+// want reports whether n has kind k; if not, it adds a problem.
 func (d *decoder) want(n *node, k Kind, path string) bool {
 	if n.kind == k {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// node is one value of the file with its place.
+// node is a value in the file with its position.
 type node struct {
 	kind  Kind
 	at    Pos
@@ -21,7 +21,7 @@ type node struct {
 	truth bool
 	items []*node // Array
 
-	keys  []string // Table, in the order of the file
+	keys  []string // Table, in file order
 	table map[string]*node
 
 	closed bool // an inline table or array: nothing can be added later
@@ -43,8 +43,8 @@ type builder struct {
 	line []int // offset of each line's first byte
 }
 
-// Parse reads the text of a file. What TOML forbids (bad syntax, a key set
-// twice) is reported to out; the document holds what could be read.
+// Parse parses the text of a file. Violations of TOML (bad syntax, a key set
+// twice) are reported to out; the document holds whatever could be read.
 func Parse(data []byte, out *Report) *Document {
 	return &Document{root: parse(data, out)}
 }
@@ -52,8 +52,8 @@ func Parse(data []byte, out *Report) *Document {
 // Document is a parsed file.
 type Document struct{ root *node }
 
-// Rename makes the array of tables from mean to, adding its tables to those
-// that to has already.
+// Rename turns the array of tables from into to, appending its tables to those
+// already in to.
 func (d *Document) Rename(from, to string, out *Report) {
 	tables, ok := d.root.table[from]
 	if !ok {
@@ -105,7 +105,7 @@ func parse(data []byte, out *Report) *node {
 	return root
 }
 
-// syntax reports a parser error at its place.
+// syntax reports a parser error at its position.
 func (b *builder) syntax(err error) {
 	var pe *unstable.ParserError
 	if !errors.As(err, &pe) {
@@ -119,8 +119,8 @@ func (b *builder) syntax(err error) {
 	b.out.Add(at, "", "%s", pe.Message)
 }
 
-// confirm has the library check the whole document, for the rules of TOML that
-// building the tree does not need.
+// confirm has the library check the whole document, for rules of TOML that do
+// not matter for building the tree.
 func (b *builder) confirm(data []byte) {
 	var all map[string]any
 	err := gotoml.Unmarshal(data, &all)
@@ -206,7 +206,7 @@ func (b *builder) element(cur, old *node, last part) *node {
 	return t
 }
 
-// descend follows one part of a header, into the newest element of an array of
+// descend follows one part of a header, into the last element of an array of
 // tables.
 func (b *builder) descend(cur *node, p part) *node {
 	next, ok := cur.table[p.name]
@@ -255,7 +255,7 @@ func (b *builder) keyValue(cur *node, e *unstable.Node) {
 	cur.put(last.name, v)
 }
 
-// value reads one value; near is the place of nodes that have none.
+// value reads one value; near is the position of nodes without one.
 func (b *builder) value(n *unstable.Node, near Pos) *node {
 	out := &node{at: near, closed: true}
 	if n.Raw.Length > 0 {

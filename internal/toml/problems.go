@@ -1,9 +1,9 @@
 // Package toml reads TOML files strictly into structs.
 //
-// Its invariant: nothing is guessed. Bad syntax, an unknown key and a value of
-// the wrong type are each reported with their place, all at once, and a struct
-// that embeds [Where] knows which keys the file set, and where. It knows nothing
-// about what the values mean.
+// Its invariant: nothing is guessed. Bad syntax, unknown keys and values of the
+// wrong type are all reported at once, with their positions, and a struct that
+// embeds [Where] knows which keys the file set, and where. It knows nothing
+// about the meaning of values.
 package toml
 
 import (
@@ -14,26 +14,26 @@ import (
 	"strings"
 )
 
-// Pos is a place in a file, line and column counted from 1; the zero Pos is "not
-// in a file".
+// Pos is a position in a file; line and column count from 1. The zero Pos means
+// "not in a file".
 type Pos struct {
 	Line   int
 	Column int
 }
 
-// Problem is one thing wrong with a file.
+// Problem is an error in a file.
 type Problem struct {
 	File   string
 	Line   int // from 1; 0 = the file as a whole
 	Column int // from 1, in bytes
 	Msg    string
-	Hint   string // what to do about it, may be empty
+	Hint   string // how to fix it, may be empty
 }
 
-// Pos is the problem's place.
+// Pos returns the problem's position.
 func (p Problem) Pos() Pos { return Pos{Line: p.Line, Column: p.Column} }
 
-// String is "city.toml:3:1: message".
+// String returns "city.toml:3:1: message".
 func (p Problem) String() string {
 	name := filepath.Base(p.File)
 	switch {
@@ -45,13 +45,13 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Column, p.Msg)
 }
 
-// Problems is the error of a file that cannot be used: everything that is wrong
-// with it, in the order of the file.
+// Problems is the error of an unusable file: everything wrong with it, in file
+// order.
 type Problems struct {
 	List []Problem
 }
 
-// Error has one line per problem, without the hints.
+// Error returns one line per problem, without the hints.
 func (p *Problems) Error() string {
 	lines := make([]string, len(p.List))
 	for i, one := range p.List {
@@ -60,7 +60,7 @@ func (p *Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Hint is the hint of the first problem that has one.
+// Hint returns the hint of the first problem that has one.
 func (p *Problems) Hint() string {
 	for _, one := range p.List {
 		if one.Hint != "" {
@@ -70,7 +70,7 @@ func (p *Problems) Hint() string {
 	return ""
 }
 
-// maxProblems bounds a report: a file with more is something else altogether.
+// maxProblems bounds a report: a file with more is not meant as config.
 const maxProblems = 100
 
 // Report collects the problems of one file.
@@ -91,16 +91,16 @@ func (r *Report) Add(at Pos, hint, format string, args ...any) {
 	r.list = append(r.list, Problem{File: r.file, Line: at.Line, Column: at.Column, Msg: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// Has reports whether a problem has been added at this place.
+// Has reports whether a problem was added at this position.
 func (r *Report) Has(at Pos) bool {
 	return slices.ContainsFunc(r.list, func(p Problem) bool { return p.Line == at.Line && p.Column == at.Column })
 }
 
-// Truncated reports whether bad syntax hid the rest of the file: what seems to
-// be missing may be there.
+// Truncated reports whether bad syntax hid the rest of the file, so missing
+// values may be there.
 func (r *Report) Truncated() bool { return r.truncated }
 
-// List returns the problems in the order of the file.
+// List returns the problems in file order.
 func (r *Report) List() []Problem {
 	slices.SortStableFunc(r.list, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -108,7 +108,7 @@ func (r *Report) List() []Problem {
 	return r.list
 }
 
-// Err is a *Problems, or nil when nothing was added.
+// Err returns a *Problems, or nil if there are none.
 func (r *Report) Err() error {
 	if len(r.list) == 0 {
 		return nil

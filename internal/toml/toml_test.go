@@ -62,7 +62,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Every problem is reported at once, in the order of the file.
+// Every problem is reported at once, in file order.
 func TestEveryProblem(t *testing.T) {
 	_, err := decode("name = 3\nnmae = \"x\"\nwait = \"5\"\nname = \"b\"\npercent = 101.0\n[[parts]]\nid = \"1\"\n")
 	var problems *Problems

@@ -1,7 +1,7 @@
 package toml
 
-// Where records which keys of a table the file sets, and at which place. A
-// struct that embeds it has it filled in while decoding.
+// Where records which keys of a table the file sets, and where. Decoding fills
+// it in structs that embed it.
 type Where struct {
 	At   Pos            // the table itself
 	Keys map[string]Pos // every key that was set
@@ -13,7 +13,7 @@ func (w Where) Has(key string) bool {
 	return ok
 }
 
-// Place is the position of key, or of the table when the key is not set.
+// Place returns the position of key, or of the table if the key is not set.
 func (w Where) Place(key string) Pos {
 	if p, ok := w.Keys[key]; ok {
 		return p
@@ -35,13 +35,13 @@ const (
 	Table
 )
 
-// String names a kind for a person.
+// String returns the kind's name, for people.
 func (k Kind) String() string {
 	return [...]string{"a string", "an integer", "a number", "a boolean", "a date or time", "an array", "a table"}[k]
 }
 
-// Unmarshaler is a type with its own spelling in a file. An error is reported
-// at the value's place, with the hint.
+// Unmarshaler is a type with its own syntax in a file. Its error is reported at
+// the value's position, with the hint.
 type Unmarshaler interface {
 	UnmarshalTOML(v Value) (hint string, err error)
 }

@@ -34,7 +34,7 @@ func TestReport(t *testing.T) {
 		{fmt.Errorf("peek: %w", api.ErrUnreachable), 4, "gc: peek: the mux server does not answer\nhint: gc mux status\n"},
 		{fmt.Errorf("attach x: %w", &mux.SignalError{Signal: syscall.SIGTERM}), 143, "gc: attach x: ended by signal: terminated\n"},
 		{fail(124, "", "a: exit did not happen"), 124, "gc: a: exit did not happen\n"},
-		{&cityapi.Error{Err: cityapi.ErrControllerRunning, Help: "try gc stop"}, 1, "gc: the city has a controller already\nhint: try gc stop\n"},
+		{&cityapi.Error{Err: cityapi.ErrControllerRunning, Help: "try gc stop"}, 1, "gc: the city already has a controller\nhint: try gc stop\n"},
 		{errors.New("says \x1b[31m"), 1, "gc: says \\x1b[31m\n"},
 		{
 			&config.Problems{List: []config.Problem{{File: "/c/city.toml", Line: 3, Msg: "first", Hint: "h"}, {File: "/c/city.toml", Line: 5, Msg: "second"}}},

@@ -43,7 +43,7 @@ func (a *app) runForeground(ctx context.Context, opts controller.Options, o star
 		}
 	}
 	stream := a.newCityStream(opts, o.json)
-	opts.Settled = func(ctx context.Context, s cityapi.Status) error {
+	opts.Finished = func(ctx context.Context, s cityapi.Status) error {
 		stream.settle(ctx)
 		result = runResult{s, a.lastLines(ctx, s), time.Now()}
 		return nil

@@ -16,7 +16,7 @@ import (
 // Operations on a session; at most one is in flight.
 const (
 	opStart    = "start"
-	opConfirm  = "settle" // started, not yet seen running
+	opConfirm  = "confirm" // started, not yet seen running
 	opStop     = "stop"
 	opProbe    = "probe"
 	opDrain    = "drain"
@@ -64,13 +64,13 @@ func (l *loop) save(ag *agentState) *session.Commit {
 		return nil
 	}
 	l.agents.records[ag.seen.Agent] = ag.seen.Record
-	ticket, name := l.store.Save(ag.seen.Record), ag.name()
+	commit, name := l.store.Save(ag.seen.Record), ag.name()
 	l.ops.Go(func() {
-		if err := ticket.Wait(); err != nil {
+		if err := commit.Wait(); err != nil {
 			l.post(func() { l.logf("%s: cannot save its record: %v", name, err) })
 		}
 	})
-	return ticket
+	return commit
 }
 
 // act starts one action of the plan.

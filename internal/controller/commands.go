@@ -25,11 +25,11 @@ func (rs *roster) pick(list []string) ([]*agentState, error) {
 		return out, nil
 	}
 	for _, want := range list {
-		found := rs.match(want)
-		if len(found) == 0 {
+		matches := rs.match(want)
+		if len(matches) == 0 {
 			return nil, &api.Error{Err: fmt.Errorf("%w: %s", api.ErrUnknownAgent, want), Help: "gc status lists the agents"}
 		}
-		out = append(out, found...)
+		out = append(out, matches...)
 	}
 	return out, nil
 }
@@ -76,7 +76,7 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 	if err := c.beginRestarts(ctx, picked, before); err != nil {
 		return err
 	}
-	settled := func(ag *agentState) bool {
+	done := func(ag *agentState) bool {
 		if ag.spec == nil || ag.foreign || ag.seen.Presence == plan.Unknown || c.l.suspended.by(ag) != "" {
 			return true
 		}
@@ -84,7 +84,7 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 	}
 	wait := c.l.await(ctx, func() bool {
 		for _, ag := range picked {
-			if !settled(ag) {
+			if !done(ag) {
 				return false
 			}
 		}

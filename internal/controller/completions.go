@@ -106,7 +106,7 @@ func (co *completions) deliver(now, next time.Time) time.Time {
 			co.l.save(ag)
 			co.l.noteAgent(ag, api.EventCommand, "wakes it", list[0].Event)
 		case kind == plan.ActReport:
-			co.tell(ag, ownBatches(list, city))
+			co.begin(ag, ownBatches(list, city))
 		case !at.IsZero() && at.Before(next):
 			next = at
 		}
@@ -126,14 +126,14 @@ func ownBatches(list []process.Delivery, by string) map[string][]string {
 	return own
 }
 
-// tell resolves the messages of an earlier try, or types the next one. Nudges
+// begin resolves the messages of an earlier try, or types the next one. Nudges
 // wait meanwhile.
-func (co *completions) tell(ag *agentState, own map[string][]string) {
+func (co *completions) begin(ag *agentState, own map[string][]string) {
 	ag.typing.busy = true
 	name := ag.seen.Session
-	t := teller{agent: providerAgent{co.l.p, name}, b: co.l.o.Background, session: name, by: co.l.o.City.Dir}
+	t := claimer{agent: providerAgent{co.l.p, name}, b: co.l.o.Background, session: name, by: co.l.o.City.Dir}
 	co.l.ops.Go(func() {
-		done, detail, err := t.tell(co.l.ops.ctx, own)
+		done, detail, err := t.deliver(co.l.ops.ctx, own)
 		co.l.post(func() {
 			ag.typing.busy = false
 			ag.typing.notBefore = time.Time{}
@@ -141,7 +141,7 @@ func (co *completions) tell(ag *agentState, own map[string][]string) {
 				ag.typing.notBefore = time.Now().Add(endsPause)
 			}
 			if err != nil && co.l.ops.ctx.Err() == nil {
-				co.l.logf("%s: the end of a background command waits: %v", ag.name(), err)
+				co.l.logf("%s: cannot deliver the end of a background command yet: %v", ag.name(), err)
 			}
 			if done != "" {
 				co.l.noteAgent(ag, api.EventCommand, string(done), detail)
@@ -151,17 +151,17 @@ func (co *completions) tell(ag *agentState, own map[string][]string) {
 	})
 }
 
-// teller delivers ends to one session, once.
-type teller struct {
+// claimer delivers ends to one session, once.
+type claimer struct {
 	agent   providerAgent
 	b       Background
 	by      string
 	session string
 }
 
-// tell resolves the claims of an earlier try, or else makes one of its own. The
+// deliver resolves the claims of an earlier try, or else makes one of its own. The
 // state is that of the last message, "" if there was none.
-func (t *teller) tell(ctx context.Context, own map[string][]string) (state process.DeliveryState, detail string, err error) {
+func (t *claimer) deliver(ctx context.Context, own map[string][]string) (state process.DeliveryState, detail string, err error) {
 	for batch, events := range own {
 		a := delivery.Attempt{Agent: t.agent, Tags: tags(events)}
 		state, detail, err = a.Resolve(ctx, process.Pending, "the controller was restarted before it was typed")
@@ -186,7 +186,7 @@ func (t *teller) tell(ctx context.Context, own map[string][]string) (state proce
 
 // settle reports the outcome of a claim. After an error the outcome is unknown:
 // the message stays claimed, and the next try resolves it.
-func (t *teller) settle(ctx context.Context, batch string, state process.DeliveryState, detail string, err error) error {
+func (t *claimer) settle(ctx context.Context, batch string, state process.DeliveryState, detail string, err error) error {
 	if err != nil {
 		return err
 	}

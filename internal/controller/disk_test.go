@@ -103,7 +103,7 @@ func TestFullDisk(t *testing.T) {
 			t.Error("a nudge that is not on disk was acknowledged")
 		}
 		// A nudge whose lease cannot be saved is not typed, and not given up either.
-		if err := r.l.calls.DropNudge(context.Background(), kept.ID); err == nil || !strings.Contains(err.Error(), "comes back") {
+		if err := r.l.calls.DropNudge(context.Background(), kept.ID); err == nil || !strings.Contains(err.Error(), "returns") {
 			t.Errorf("dropped on a full disk: %v", err)
 		}
 		r.fake.Exit("gc-city-a", 1)

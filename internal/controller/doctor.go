@@ -106,7 +106,7 @@ func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
 	for i := range c.Rigs {
 		path := config.Place(c.Dir, c.Rigs[i].Path)
 		if st, err := os.Stat(path); err != nil || !st.IsDir() {
-			d.Fail("rig "+c.Rigs[i].Name, "make the folder or change the rig's path", "%s is no folder", path)
+			d.Fail("rig "+c.Rigs[i].Name, "make the folder or change the rig's path", "%s: not a directory", path)
 		}
 	}
 	if !slices.ContainsFunc(o.Environ, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }) {
@@ -121,7 +121,7 @@ func (d *doctor) stateDir(dir string) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		if unix.Access(dir, unix.W_OK) != nil {
-			d.Fail("state", "make the folder writable for you, or copy the city to one that is", "%s cannot be written", dir)
+			d.Fail("state", "make the folder writable, or copy the city to one that is", "%s is not writable", dir)
 			return
 		}
 		d.OK("state", "no %s yet: the city was never started", state)
@@ -154,7 +154,7 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 		defer c.Close()
 		st, err := c.Status(ctx)
 		if err != nil {
-			d.Fail("controller", "gc stop, then gc start", "it runs but does not answer: %v", err)
+			d.Fail("controller", "gc stop, then gc start", "it is running but does not reply: %v", err)
 			return true
 		}
 		d.OK("controller", "pid %d", st.Controller.PID)
@@ -205,13 +205,13 @@ func (d *doctor) running(a api.AgentStatus) {
 	about := "agent " + a.Name
 	switch {
 	case a.State == api.StateQuarantined:
-		d.Fail(about, "gc peek "+a.Name+" shows why; gc restart "+a.Name+" tries again", "it died too often and waits (%d restarts)", a.Restarts)
+		d.Fail(about, "gc peek "+a.Name+" shows why; gc restart "+a.Name+" tries again", "it died too often and is quarantined (%d restarts)", a.Restarts)
 	case a.State == api.StateCrashed:
 		d.Fail(about, cmpHint(a.Hint, "gc peek "+a.Name), "it has crashed%s", because(a))
 	case a.Error != "":
 		d.Warn(about, a.Hint, "%s", a.Error)
 	case a.Warning != "":
-		d.Warn(about, "gc restart "+a.Name+" once it is mended", "%s", a.Warning)
+		d.Warn(about, "gc restart "+a.Name+" once it is fixed", "%s", a.Warning)
 	}
 }
 
@@ -255,14 +255,14 @@ func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 	}
 	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if errors.Is(err, runtime.ErrUnsupported) {
-		d.Warn("sessions", "", "the backend cannot list its sessions: each known one is asked, leftovers of others are not seen")
+		d.Warn("sessions", "", "the backend cannot list its sessions: known ones are queried, leftovers are not found")
 		return nil
 	}
 	if err != nil {
-		d.Fail("sessions", "gc mux status, or the provider's own tools, tell more", "the session backend does not answer: %v", err)
+		d.Fail("sessions", "see gc mux status or the provider's own tools", "the session backend does not reply: %v", err)
 		return nil
 	}
-	d.OK("sessions", "the backend answers; %d running", len(list))
+	d.OK("sessions", "the backend replies; %d running", len(list))
 	return list
 }
 

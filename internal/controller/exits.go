@@ -54,8 +54,8 @@ func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 	if exit == nil {
 		exit = &runtime.Exit{Code: -1, Reason: "unknown", Time: now}
 	}
-	spared := !ag.undrained.IsZero() && now.Sub(ag.undrained) < undrainTime
-	asked := ag.op.intended || spared || !ag.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(ag) != "" || ag.spec == nil
+	undrained := !ag.undrained.IsZero() && now.Sub(ag.undrained) < undrainTime
+	asked := ag.op.intended || undrained || !ag.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(ag) != "" || ag.spec == nil
 	r.LastExit, r.Open, ag.seen.Occupant = exit, false, ""
 	ag.seen.Drain, ag.seen.RestartAsked, ag.seen.Attached, ag.seen.Hashes = plan.Drain{}, false, false, agent.Hashes{}
 	ag.op.intended = false

@@ -139,8 +139,8 @@ func (g *goal) conclude(result error) {
 		if g.l.o.Artifacts != "" {
 			err = left.write(ctx)
 		}
-		if g.l.o.Settled != nil {
-			err = errors.Join(err, g.l.o.Settled(ctx, st))
+		if g.l.o.Finished != nil {
+			err = errors.Join(err, g.l.o.Finished(ctx, st))
 		}
 		g.l.post(func() {
 			if result == nil {

@@ -27,7 +27,7 @@ func (c *calls) inside(q api.InsideRequest) (*agentState, error) {
 	case len(picked) != 1:
 		return nil, fmt.Errorf("%w: %s is a pool of %d, name one member", api.ErrUnknownAgent, q.Agent, len(picked))
 	case q.Token == "" || picked[0].seen.Record.Token != q.Token:
-		return nil, api.Hinted("GC_AGENT and GC_INSTANCE_TOKEN of a running session say who asks", "%w: %s", api.ErrEarlierInstance, q.Agent)
+		return nil, api.Hinted("run it inside a session: GC_AGENT and GC_INSTANCE_TOKEN identify the agent", "%w: %s", api.ErrEarlierInstance, q.Agent)
 	}
 	return picked[0], nil
 }
@@ -59,7 +59,7 @@ func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string,
 func (c *calls) AckDrain(ctx context.Context, q api.InsideRequest) error {
 	return c.markInside(ctx, q, agent.MetaDrainAck, func(ag *agentState) error {
 		if ag.seen.Drain.Since.IsZero() && ag.op.name != opDrain {
-			return api.Hinted("gc runtime drain asks for one", "%w: %s", api.ErrNotDraining, ag.name())
+			return api.Hinted("gc runtime drain starts one", "%w: %s", api.ErrNotDraining, ag.name())
 		}
 		return nil
 	})

@@ -53,7 +53,7 @@ func (rs *roster) leaveOtherHosts() {
 		}
 		r.CutShort()
 		rs.records[name] = r
-		rs.l.note(api.Event{Kind: api.EventOrphan, Agent: name, Session: r.Session, Detail: "it was started with " + r.Host + ", and is not looked for there"})
+		rs.l.note(api.Event{Kind: api.EventOrphan, Agent: name, Session: r.Session, Detail: "it was started with " + r.Host + ", which is not searched"})
 	}
 }
 
@@ -90,7 +90,7 @@ func openStore(city string) (*session.Store, error) {
 	case err == nil:
 		return b, nil
 	case errors.Is(err, session.ErrCorrupt):
-		return nil, api.Hinted("move "+path+" away to go on with empty records; running agents are adopted", "%w", err)
+		return nil, api.Hinted("move "+path+" away to continue with empty records; running agents are adopted", "%w", err)
 	case errors.Is(err, session.ErrNewer):
 		return nil, api.Hinted("use the newer gc that wrote it", "%w", err)
 	case errors.Is(err, session.ErrLocked):

@@ -72,13 +72,13 @@ type operations struct {
 }
 
 func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
-	book, err := openStore(o.City.Dir)
+	store, err := openStore(o.City.Dir)
 	if err != nil {
 		return nil, err
 	}
-	l := makeLoop(o, book)
+	l := makeLoop(o, store)
 	if err := l.load(); err != nil {
-		return nil, errors.Join(err, book.Close())
+		return nil, errors.Join(err, store.Close())
 	}
 	l.agents.setConfig(specs)
 	return l, nil
@@ -86,11 +86,11 @@ func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 
 // makeLoop makes a loop without any knowledge. store may be nil if it is never
 // run.
-func makeLoop(o Options, book *session.Store) *loop {
+func makeLoop(o Options, store *session.Store) *loop {
 	l := &loop{core: core{
-		o: o, p: o.Provider, store: book, began: time.Now(),
+		o: o, p: o.Provider, store: store, began: time.Now(),
 		mailbox: mailbox{inbox: make(chan func(), inboxSize), done: make(chan struct{})},
-		journal: journal{store: book, event: o.Event, w: o.Log},
+		journal: journal{store: store, event: o.Event, w: o.Log},
 	}}
 	l.agents = &roster{l: l, all: map[string]*agentState{}, moved: map[string]string{}}
 	l.pools, l.suspended = &pools{l: l}, &suspensions{l: l}

@@ -80,7 +80,7 @@ func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
 	w, ok := runtime.As[runtime.IdleWaitProvider](q.l.p)
 	if !ok {
 		ag.typing.busy = false
-		q.postpone(n, "whether the agent is idle cannot be told")
+		q.postpone(n, "cannot tell whether the agent is idle")
 		return
 	}
 	ctx, cancel := context.WithCancel(q.l.ops.ctx)
@@ -123,12 +123,12 @@ func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
 		ag.typing.busy = false
 		return
 	}
-	ticket, name, content := q.l.store.SaveNudge(*n), ag.seen.Session, runtime.TextContent(n.Text)
+	commit, name, content := q.l.store.SaveNudge(*n), ag.seen.Session, runtime.TextContent(n.Text)
 	if n.Raw {
 		content = runtime.RawContent(n.Text)
 	}
 	q.l.ops.Go(func() {
-		if err := ticket.Wait(); err != nil { // nothing was typed
+		if err := commit.Wait(); err != nil { // nothing was typed
 			q.l.post(func() {
 				ag.typing.busy = false
 				if n.Retry(q.l.store.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
@@ -161,7 +161,7 @@ func (q *nudgeQueue) moved(n *session.Nudge) {
 // is down.
 func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, error) {
 	var n session.Nudge
-	var ticket *session.Commit
+	var commit *session.Commit
 	var err error
 	in := c.l.do(ctx, func() {
 		var picked []*agentState
@@ -172,19 +172,19 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 		case len(picked) != 1:
 			err = fmt.Errorf("%w: %s is a pool of %d, name one member", api.ErrUnknownAgent, q.Agent, len(picked))
 		case q.Text == "":
-			err = errors.New("a nudge without text")
+			err = errors.New("the nudge has no text")
 		case len(q.Text) > maxNudgeText:
-			err = fmt.Errorf("a nudge has at most %d bytes", maxNudgeText)
+			err = fmt.Errorf("a nudge is limited to %d bytes", maxNudgeText)
 		}
 		if err != nil {
 			return
 		}
-		n, ticket = c.l.nudges.add(picked[0], session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
+		n, commit = c.l.nudges.add(picked[0], session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
 	})
 	if err = errors.Join(in, err); err != nil {
 		return n, err
 	}
-	if err := ticket.Wait(); err != nil { // not acknowledged: forget it
+	if err := commit.Wait(); err != nil { // not acknowledged: forget it
 		_, e := c.l.nudges.forget(context.WithoutCancel(ctx), n.ID)
 		return n, errors.Join(err, e)
 	}
@@ -197,22 +197,22 @@ func (q *nudgeQueue) add(ag *agentState, n session.Nudge, ttl time.Duration) (se
 		n.SessionID, n.Epoch = ag.seen.Record.ID, ag.seen.Record.Epoch
 	}
 	n = q.l.store.NewNudge(n, ttl)
-	ticket := q.l.store.SaveNudge(n)
+	commit := q.l.store.SaveNudge(n)
 	q.list = append(q.list, &n)
-	return n, ticket
+	return n, commit
 }
 
 // DropNudge forgets a nudge unless it is being typed. It is off the disk when
 // DropNudge returns nil.
 func (c *calls) DropNudge(ctx context.Context, id string) error {
-	ticket, err := c.l.nudges.forget(ctx, id)
+	commit, err := c.l.nudges.forget(ctx, id)
 	if err != nil {
 		return err
 	}
-	return forgotten("nudge "+id, ticket.Wait())
+	return forgotten("nudge "+id, commit.Wait())
 }
 
-func (q *nudgeQueue) forget(ctx context.Context, id string) (ticket *session.Commit, err error) {
+func (q *nudgeQueue) forget(ctx context.Context, id string) (commit *session.Commit, err error) {
 	in := q.l.do(ctx, func() {
 		i := slices.IndexFunc(q.list, func(n *session.Nudge) bool { return n.ID == id })
 		switch {
@@ -229,9 +229,9 @@ func (q *nudgeQueue) forget(ctx context.Context, id string) (ticket *session.Com
 				ag.typing.cancel()
 			}
 		}
-		ticket = q.l.store.DeleteNudge(id)
+		commit = q.l.store.DeleteNudge(id)
 	})
-	return ticket, errors.Join(in, err)
+	return commit, errors.Join(in, err)
 }
 
 // forgotten is the error for something dropped that is still on disk.
@@ -239,7 +239,7 @@ func forgotten(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return api.Hinted("make room on the disk of the city's .gc folder", "%s is dropped, but comes back when the controller ends: %w", what, err)
+	return api.Hinted("make room on the disk of the city's .gc folder", "%s is dropped, but returns when the controller is restarted: %w", what, err)
 }
 
 // shown returns a nudge with its times by the system's clock.

@@ -117,11 +117,11 @@ func (ob *observer) observe() {
 		incarnations = ob.l.agents.incarnations()
 	}
 	ob.l.ops.Go(func() {
-		found := observeAll(ob.l.ops.ctx, ob.l.p, city, qs, skip)
-		if len(incarnations) > 0 && found.err == nil && found.part == nil {
+		seen := observeAll(ob.l.ops.ctx, ob.l.p, city, qs, skip)
+		if len(incarnations) > 0 && seen.err == nil && seen.part == nil {
 			ob.endStrays(city, incarnations)
 		}
-		ob.l.post(func() { ob.apply(found) })
+		ob.l.post(func() { ob.apply(seen) })
 	})
 }
 
@@ -272,7 +272,7 @@ func (ob *observer) apply(f observation) {
 		ob.unreachable(f.err)
 	} else {
 		if ob.silent {
-			ob.l.logf("the session backend answers again")
+			ob.l.logf("the session backend replies again")
 		}
 		ob.silent = false
 		for _, a := range f.answers {
@@ -315,7 +315,7 @@ func (ob *observer) notePart(err error) {
 		text = err.Error()
 	}
 	if text != ob.unlisted && text != "" {
-		ob.l.logf("not all sessions can be listed, so each known one is asked: %s", text)
+		ob.l.logf("the session list is incomplete, so known sessions are queried one by one: %s", text)
 	}
 	ob.unlisted = text
 }
@@ -323,7 +323,7 @@ func (ob *observer) notePart(err error) {
 // unreachable keeps what was known: unknown is not dead.
 func (ob *observer) unreachable(err error) {
 	if !ob.silent {
-		ob.l.logf("the session backend does not answer: %v", err)
+		ob.l.logf("the session backend does not reply: %v", err)
 	}
 	ob.silent = true
 	for _, ag := range ob.l.agents.all {

@@ -30,7 +30,7 @@ type Options struct {
 
 	// Steps is called once, before the first start, with the function that
 	// receives the steps of starts; nil = no steps are reported.
-	Steps func(told func(runtime.Step))
+	Steps func(report func(runtime.Step))
 
 	// Trusted returns why a changed city must not run its commands; nil = all
 	// are trusted.
@@ -68,7 +68,7 @@ type Options struct {
 	// At the end of an Until, while the sessions still exist:
 	Artifacts string                                  // the folder to fill; "" = none
 	Record    Recorder                                // for the artifacts; nil = no recordings
-	Settled   func(context.Context, api.Status) error // called last; may be nil
+	Finished  func(context.Context, api.Status) error // called last; may be nil
 }
 
 // Until says when a run ends by itself.
@@ -118,7 +118,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if w, err := watch(l, o.City.Dir); err == nil {
 		defer w.close()
 	} else {
-		l.logf("changes of %s are not followed: %v", o.City.File, err)
+		l.logf("changes of %s are not detected: %v", o.City.File, err)
 	}
 	return l.run(ctx)
 }
@@ -128,5 +128,5 @@ func checkUntil(u Until) error {
 	case UntilStopped, UntilDone, UntilIdle:
 		return nil
 	}
-	return fmt.Errorf("--until %s: only done and idle are known", u)
+	return fmt.Errorf("--until %s: must be done or idle", u)
 }

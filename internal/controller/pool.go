@@ -157,7 +157,7 @@ func runHook(ctx context.Context, s *agent.Spec, command string) (string, error)
 		err = nil // it ended; a child of it holds the pipe
 	}
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("%q gave no answer in %v", command, checkTimeout)
+		return "", fmt.Errorf("%q timed out after %v", command, checkTimeout)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%q: %w", command, err)

@@ -118,7 +118,7 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 		cf.l.note(api.Event{Kind: api.EventConfigRejected, Detail: oneLine(err.Error())})
 	default:
 		if a, b := cf.l.o.City.Session.Provider, c.Session.Provider; a != b {
-			cf.l.logf("session provider %q is used from the next gc start on", b)
+			cf.l.logf("session provider %q takes effect at the next gc start", b)
 		}
 		for _, w := range agent.TemplateWarnings(c) {
 			cf.l.logf("%s", w)
@@ -139,12 +139,12 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 func (cf *configFile) hostable(c *config.City, specs []*agent.Spec) error {
 	router := runtime.RouterOf(cf.l.p)
 	for _, s := range specs {
-		wish := s.Config.Transport
-		if wish == "" || wish == cf.l.o.ProviderName || router != nil && router.SupportsTransport(wish) {
+		transport := s.Config.Transport
+		if transport == "" || transport == cf.l.o.ProviderName || router != nil && router.SupportsTransport(transport) {
 			continue
 		}
-		return api.Hinted("gc stop, then gc start", "%s: agent %s wants sessions by %s, which the running controller does not have",
-			filepath.Base(c.File), s.Name(), wish)
+		return api.Hinted("gc stop, then gc start", "%s: agent %s requires session provider %s, which the running controller does not have",
+			filepath.Base(c.File), s.Name(), transport)
 	}
 	return nil
 }

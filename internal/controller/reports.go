@@ -134,7 +134,7 @@ func (rp *reports) agentStatus(ag *agentState) api.AgentStatus {
 		switch {
 		case a.Hint != "":
 		case r.PutOff > 0:
-			a.Hint = "gc tries again by itself; gc restart " + ag.name() + " tries now"
+			a.Hint = "gc retries automatically; gc restart " + ag.name() + " retries now"
 		default:
 			a.Hint = "gc restart " + ag.name()
 		}

@@ -82,7 +82,7 @@ func TestReloadWithAnotherProviderIsRefused(t *testing.T) {
 		if err := r.l.do(context.Background(), func() { st = r.l.report.status() }); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(st.ConfigError, "agent a wants sessions by tmux") {
+		if !strings.Contains(st.ConfigError, "agent a requires session provider tmux") {
 			t.Errorf("%q", st.ConfigError)
 		}
 		r.wantState("a", api.StateRunning)

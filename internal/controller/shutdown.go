@@ -87,7 +87,7 @@ func (sd *shutdown) teardown() {
 	}
 	_, err := ask(sd.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, server.TeardownServer(ctx) })
 	if err != nil {
-		sd.l.logf("the server of the sessions is left: %v", err)
+		sd.l.logf("the session server was not stopped: %v", err)
 	}
 }
 

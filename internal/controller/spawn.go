@@ -112,7 +112,7 @@ func awaitReport(ctx context.Context, r *os.File, cmd *exec.Cmd, city string) (a
 		return api.Status{}, rep.Err
 	case ctx.Err() != nil:
 		return api.Status{}, errors.Join(
-			&api.Error{Err: fmt.Errorf("wait for the controller: %w", ctx.Err()), Help: "it goes on in the background: gc status"},
+			&api.Error{Err: fmt.Errorf("wait for the controller: %w", ctx.Err()), Help: "it continues in the background: gc status"},
 			cmd.Process.Release())
 	}
 	return api.Status{}, &api.Error{

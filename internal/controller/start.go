@@ -36,7 +36,7 @@ func (sr *starter) begin(ag *agentState, why string) {
 	if ag.oneShot() {
 		r.Job = session.Job{Run: sr.l.runID, Hash: ag.spec.Hashes.Core}
 	}
-	ticket := sr.l.save(ag)
+	commit := sr.l.save(ag)
 	ag.start.attempts++
 	ag.start.putOff, ag.start.warning = "", ""
 	sr.l.begin(ag, opStart)
@@ -44,7 +44,7 @@ func (sr *starter) begin(ag *agentState, why string) {
 	spec, limit := ag.spec, sr.limit(ag.spec)
 	sr.l.ops.Go(func() {
 		// Without the record, a crash of the controller would lose the session.
-		if err := ticket.Wait(); err != nil {
+		if err := commit.Wait(); err != nil {
 			sr.l.post(func() { sr.notSaved(ag, before, err) })
 			return
 		}

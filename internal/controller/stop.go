@@ -130,7 +130,7 @@ func stopped(exit *runtime.Exit) *runtime.Exit {
 	if exit == nil {
 		return &runtime.Exit{Code: -1, Reason: "stopped", Time: time.Now()}
 	}
-	told := *exit
-	told.Reason = "stopped"
-	return &told
+	known := *exit
+	known.Reason = "stopped"
+	return &known
 }

@@ -45,7 +45,7 @@ func (sb *subscription) subscribed(ch <-chan runtime.Event, err error) {
 		return
 	}
 	if sb.pause == 0 {
-		sb.l.logf("no events from the session backend, the patrol remains: %v", err)
+		sb.l.logf("no events from the session backend, relying on the patrol: %v", err)
 	}
 	sb.pause = min(max(2*sb.pause, firstResubscribe), maxResubscribe)
 	sb.retryAt = time.Now().Add(sb.pause)

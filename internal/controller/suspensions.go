@@ -70,11 +70,11 @@ func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error 
 		if len(list) == 0 {
 			return []*session.Commit{c.l.suspended.set(session.SuspendedCity, on)}, nil
 		}
-		var tickets []*session.Commit
+		var commits []*session.Commit
 		var single []string
 		for _, name := range list {
 			if _, ok := c.l.pools.byName[name]; ok {
-				tickets = append(tickets, c.l.suspended.set(session.SuspendedPool(name), on))
+				commits = append(commits, c.l.suspended.set(session.SuspendedPool(name), on))
 				if on {
 					continue // covers members to come
 				}
@@ -82,10 +82,10 @@ func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error 
 			single = append(single, name)
 		}
 		if len(single) == 0 {
-			return tickets, nil
+			return commits, nil
 		}
 		picked, err := c.l.agents.pick(single)
-		if err != nil && len(tickets) == 0 { // a pool may have no members now
+		if err != nil && len(commits) == 0 { // a pool may have no members now
 			return nil, err
 		}
 		for _, ag := range picked {
@@ -93,25 +93,25 @@ func (c *calls) SetSuspended(ctx context.Context, list []string, on bool) error 
 			if r.Suspended = on; !on {
 				r.Stopped, r.IdleStopped, r.Drained = false, false, false
 			}
-			tickets = append(tickets, c.l.save(ag))
+			commits = append(commits, c.l.save(ag))
 		}
-		return tickets, nil
+		return commits, nil
 	})
 }
 
 // SetRigsSuspended suspends or resumes rigs.
 func (c *calls) SetRigsSuspended(ctx context.Context, list []string, on bool) error {
 	return c.durably(ctx, func() ([]*session.Commit, error) {
-		var tickets []*session.Commit
+		var commits []*session.Commit
 		for _, name := range list {
 			if !c.hasRig(name) {
 				return nil, api.Hinted("gc rig list", "%w: %s", api.ErrUnknownRig, name)
 			}
 		}
 		for _, name := range list {
-			tickets = append(tickets, c.l.suspended.set(session.SuspendedRig(name), on))
+			commits = append(commits, c.l.suspended.set(session.SuspendedRig(name), on))
 		}
-		return tickets, nil
+		return commits, nil
 	})
 }
 
@@ -131,32 +131,32 @@ func (c *calls) SetDrained(ctx context.Context, list []string, on bool) error {
 			return nil, fmt.Errorf("%w: no name", api.ErrUnknownAgent)
 		}
 		picked, err := c.l.agents.pick(list)
-		var tickets []*session.Commit
+		var commits []*session.Commit
 		for _, ag := range picked {
 			ag.seen.Record.Drained = on
-			tickets = append(tickets, c.l.save(ag))
+			commits = append(commits, c.l.save(ag))
 		}
-		return tickets, err
+		return commits, err
 	})
 }
 
 // durably makes a change on the loop, observes at once, and waits until the
 // change is on disk.
 func (c *calls) durably(ctx context.Context, change func() ([]*session.Commit, error)) error {
-	var tickets []*session.Commit
+	var commits []*session.Commit
 	var err error
 	in := c.l.do(ctx, func() {
 		if c.l.shutdown.begun || c.l.goal.ended {
 			err = api.ErrShuttingDown
 			return
 		}
-		tickets, err = change()
+		commits, err = change()
 		c.l.observer.next = time.Now() // look at once
 	})
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}
-	for _, t := range tickets {
+	for _, t := range commits {
 		if t != nil {
 			err = errors.Join(err, t.Wait())
 		}

@@ -141,7 +141,7 @@ func (wl *waitList) exited(ag *agentState) {
 
 func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait, error) {
 	var w session.Wait
-	var ticket *session.Commit
+	var commit *session.Commit
 	_, err := api.ParseUntil(q.Until)
 	if err != nil {
 		return w, err
@@ -161,13 +161,13 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 			who[i] = picked[0].name()
 		}
 		w = c.l.store.NewWait(session.Wait{Agent: who[0], Until: q.Until, Wake: who[1], Note: q.Note})
-		ticket = c.l.store.SaveWait(w)
+		commit = c.l.store.SaveWait(w)
 		c.l.waits.list = append(c.l.waits.list, &waiting{Wait: w})
 	})
 	if err = errors.Join(in, err); err != nil {
 		return w, err
 	}
-	if err = ticket.Wait(); err != nil { // not acknowledged: forget it
+	if err = commit.Wait(); err != nil { // not acknowledged: forget it
 		err = errors.Join(err, c.l.do(context.WithoutCancel(ctx), func() {
 			c.l.waits.forget(w.ID)
 			c.l.store.DeleteWait(w.ID)
@@ -179,12 +179,12 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 // DropWait forgets a wait, even one about to be met. It is off the disk when
 // DropWait returns nil.
 func (c *calls) DropWait(ctx context.Context, id string) error {
-	var ticket *session.Commit
+	var commit *session.Commit
 	if err := c.l.do(ctx, func() {
 		c.l.waits.forget(id)
-		ticket = c.l.store.DeleteWait(id)
+		commit = c.l.store.DeleteWait(id)
 	}); err != nil {
 		return err
 	}
-	return forgotten("wait "+id, ticket.Wait())
+	return forgotten("wait "+id, commit.Wait())
 }

@@ -57,7 +57,7 @@ func outcome(e *Event) string {
 	case EventTimedOut:
 		return "timed out"
 	case EventLost:
-		return "lost (how it ended is not known)"
+		return "lost (how it ended is unknown)"
 	case EventKilled:
 		return "was killed"
 	}

@@ -301,7 +301,7 @@ func (r *Ring) Read(offset uint64, limit int) (data []byte, next, missing uint64
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if offset > r.total {
-		return nil, 0, 0, fmt.Errorf("%w: %d is behind the end at %d", ErrCursor, offset, r.total)
+		return nil, 0, 0, fmt.Errorf("%w: %d is after the end at %d", ErrCursor, offset, r.total)
 	}
 	asked := offset
 	tail := r.tailFrom()

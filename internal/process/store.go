@@ -42,7 +42,7 @@ func (Store) Begin(tx *store.Tx, r Record) (rec Record, existed bool, err error)
 		}
 	}
 	if n := running.Len(tx, owned(r.Owner, "")); n >= MaxRunning {
-		return r, false, fmt.Errorf("%w: %q has %d, the most of one owner", ErrLimit, r.Owner, n)
+		return r, false, fmt.Errorf("%w: %q already has %d, the limit per owner", ErrLimit, r.Owner, n)
 	}
 	r.Status = Running
 	if r.Key != "" {

@@ -42,7 +42,7 @@ func (b *Store) Suspensions() (map[string]Suspension, error) {
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the pauses: %w", err)
+		return nil, fmt.Errorf("read the suspensions: %w", err)
 	}
 	return all, nil
 }

@@ -160,7 +160,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, out any) e
 }
 
 // errFrozen means that the controller accepts connections but does not reply.
-var errFrozen = fmt.Errorf("%w: the city's controller gives no reply in %v", runtime.ErrBackendUnreachable, alive.Limit)
+var errFrozen = fmt.Errorf("%w: the city's controller did not reply within %v", runtime.ErrBackendUnreachable, alive.Limit)
 
 // probe sends the controller a simple query on a connection of its own.
 func (c *Client) probe(ctx context.Context) error {

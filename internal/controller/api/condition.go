@@ -36,5 +36,5 @@ func ParseUntil(until string) (Condition, error) {
 		}
 		return Condition{Quiet: d}, nil
 	}
-	return Condition{}, &Error{Err: fmt.Errorf("a wait for %q is not known", until), Help: "valid: exit, idle, text=RE, quiet=D"}
+	return Condition{}, &Error{Err: fmt.Errorf("unknown condition %q", until), Help: "valid: exit, idle, text=RE, quiet=D"}
 }

@@ -10,14 +10,14 @@ var (
 	// ErrNoController means that no controller is running for the city.
 	ErrNoController = errors.New("no controller is running for this city")
 	// ErrControllerRunning means that the city already has a controller.
-	ErrControllerRunning = errors.New("the city has a controller already")
+	ErrControllerRunning = errors.New("the city already has a controller")
 	// ErrUnknownAgent means that the city has no agent of that name.
 	ErrUnknownAgent = errors.New("no such agent")
 	// ErrUnknownRig means that the city has no rig of that name.
 	ErrUnknownRig = errors.New("no such rig")
 	// ErrEarlierInstance means that the caller does not belong to the running
 	// instance of the agent.
-	ErrEarlierInstance = errors.New("only the running instance of an agent may ask that")
+	ErrEarlierInstance = errors.New("only the running instance of an agent can do that")
 	// ErrNotDraining means that the agent was not asked to drain.
 	ErrNotDraining = errors.New("the agent was not asked to drain")
 	// ErrStateDir means that the city's .gc folder cannot be used.

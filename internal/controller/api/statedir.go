@@ -43,7 +43,7 @@ func MakeStateDir(city string) (made bool, err error) {
 // StateDirError wraps a failure to use the .gc folder in an [ErrStateDir] with a
 // hint.
 func StateDirError(city string, err error) error {
-	hint := "make the folder writable for you, or copy the city to one that is"
+	hint := "make the folder writable, or copy the city to one that is"
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		hint = "make room on the disk of " + StateDir(city)
 	}

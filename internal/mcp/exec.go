@@ -25,21 +25,21 @@ const (
 type execInput struct {
 	Command       string            `json:"command,omitempty" jsonschema:"a shell command line; or give argv"`
 	Argv          []string          `json:"argv,omitempty" jsonschema:"a program and its arguments, without a shell"`
-	Background    bool              `json:"background,omitempty" jsonschema:"answer at once"`
-	YieldMS       int64             `json:"yieldMs,omitempty" jsonschema:"wait this long for the end, then let it go on in the background; 250 to 30000, default 10000"`
+	Background    bool              `json:"background,omitempty" jsonschema:"return immediately"`
+	YieldMS       int64             `json:"yieldMs,omitempty" jsonschema:"wait this long for the end, then continue in the background; 250 to 30000, default 10000"`
 	PTY           bool              `json:"pty,omitempty" jsonschema:"run on a terminal instead of pipes"`
 	Cols          int               `json:"cols,omitempty" jsonschema:"columns of the terminal, default 120"`
 	Rows          int               `json:"rows,omitempty" jsonschema:"rows of the terminal, default 40"`
-	TimeoutMS     int64             `json:"timeoutMs,omitempty" jsonschema:"end it after this long; default 1800000 until it goes to the background, then none"`
-	IdleTimeoutMS int64             `json:"idleTimeoutMs,omitempty" jsonschema:"end it when it says nothing for this long"`
-	Stdin         string            `json:"stdin,omitempty" jsonschema:"written to its standard input at the start"`
-	EOF           bool              `json:"eof,omitempty" jsonschema:"close its standard input behind stdin"`
-	WorkDir       string            `json:"cwd,omitempty" jsonschema:"folder it starts in"`
+	TimeoutMS     int64             `json:"timeoutMs,omitempty" jsonschema:"end it after this long; default 1800000 in the foreground, none in the background"`
+	IdleTimeoutMS int64             `json:"idleTimeoutMs,omitempty" jsonschema:"end it after this long without output"`
+	Stdin         string            `json:"stdin,omitempty" jsonschema:"initial standard input"`
+	EOF           bool              `json:"eof,omitempty" jsonschema:"close its standard input after stdin"`
+	WorkDir       string            `json:"cwd,omitempty" jsonschema:"working directory"`
 	Env           map[string]string `json:"env,omitempty" jsonschema:"variables added to the environment"`
 	Label         string            `json:"label,omitempty" jsonschema:"a name for people"`
-	CallID        string            `json:"callId,omitempty" jsonschema:"your own id of this call, told with the end"`
-	Key           string            `json:"idempotencyKey,omitempty" jsonschema:"a second call with the same key starts nothing and answers with the first command"`
-	Notify        string            `json:"notify,omitempty" jsonschema:"when you are woken at its end, default auto"`
+	CallID        string            `json:"callId,omitempty" jsonschema:"your own id of this call, reported with the end"`
+	Key           string            `json:"idempotencyKey,omitempty" jsonschema:"a second call with the same key starts nothing and returns the first command"`
+	Notify        string            `json:"notify,omitempty" jsonschema:"when its end wakes you, default auto"`
 }
 
 func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput) (*mcp.CallToolResult, api.ExecResult, error) {
@@ -101,21 +101,21 @@ func (s *server) environ(more map[string]string) []string {
 
 type processInput struct {
 	Action    string   `json:"action" jsonschema:"what to do"`
-	ID        string   `json:"id,omitempty" jsonschema:"sessionId of the command; for every action but list"`
-	Cursor    *uint64  `json:"cursor,omitempty" jsonschema:"poll: where the new output begins; acknowledges what is before"`
+	ID        string   `json:"id,omitempty" jsonschema:"sessionId of the command; required except for list"`
+	Cursor    *uint64  `json:"cursor,omitempty" jsonschema:"poll: where the new output begins; acknowledges output before it"`
 	WaitMS    int64    `json:"waitMs,omitempty" jsonschema:"poll: wait this long for output or the end, 30000 at most"`
-	TimeoutMS int64    `json:"timeoutMs,omitempty" jsonschema:"wait: no longer than this, 30000 unless given"`
+	TimeoutMS int64    `json:"timeoutMs,omitempty" jsonschema:"wait: timeout, default 30000"`
 	Offset    uint64   `json:"offset,omitempty" jsonschema:"log: number of the first line"`
-	Limit     int      `json:"limit,omitempty" jsonschema:"log: lines at most, default 200"`
-	Tail      int      `json:"tail,omitempty" jsonschema:"log: the last so many lines"`
+	Limit     int      `json:"limit,omitempty" jsonschema:"log: maximum number of lines, default 200"`
+	Tail      int      `json:"tail,omitempty" jsonschema:"log: number of lines from the end"`
 	Match     string   `json:"match,omitempty" jsonschema:"log: only lines that match this RE2 pattern"`
 	Format    string   `json:"format,omitempty" jsonschema:"log: default text"`
 	Data      string   `json:"data,omitempty" jsonschema:"write, submit, paste: the text"`
-	EOF       bool     `json:"eof,omitempty" jsonschema:"write: close the input behind it"`
+	EOF       bool     `json:"eof,omitempty" jsonschema:"write: close the input after it"`
 	Keys      []string `json:"keys,omitempty" jsonschema:"keys: names such as Up, Enter, C-c"`
 	Signal    string   `json:"signal,omitempty" jsonschema:"signal: such as TERM"`
-	GraceMS   *int64   `json:"graceMs,omitempty" jsonschema:"kill: between TERM and KILL, default 5000"`
-	All       bool     `json:"all,omitempty" jsonschema:"list: everybody's, and those that ended"`
+	GraceMS   *int64   `json:"graceMs,omitempty" jsonschema:"kill: time between TERM and KILL, default 5000"`
+	All       bool     `json:"all,omitempty" jsonschema:"list: include other owners' and ended commands"`
 }
 
 // done is the result of an action that has no other.
@@ -208,7 +208,7 @@ func (s *server) process(ctx context.Context, _ *mcp.CallToolRequest, in process
 	}
 	a, known := processActions[in.Action]
 	if !known || in.ID == "" {
-		return nil, nil, fmt.Errorf("give an action (%v) and the id of a command", actions())
+		return nil, nil, fmt.Errorf("action (%v) and id are required", actions())
 	}
 	if a.changes {
 		p, err := client.Process(ctx, in.ID)

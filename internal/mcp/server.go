@@ -38,10 +38,10 @@ type server struct {
 	started map[string]bool // ids of commands started here by a caller without a name
 }
 
-const instructions = `gc runs commands that survive you and the connection. Call exec for anything that may
-take long: it answers after yieldMs at the latest, with the status "running" and a
-sessionId when the command goes on. You are then woken by a message with the tag
-[gc:evt ID] when it ends; do not poll in a loop. Call process for its output (poll,
+const instructions = `gc runs commands that outlive you and the connection. Call exec for anything that may
+take long: it returns after at most yieldMs, with the status "running" and a
+sessionId if the command continues. When it ends, a message with the tag
+[gc:evt ID] wakes you; do not poll in a loop. Call process for its output (poll,
 log), its input (write, submit, keys) and its end (wait, kill).`
 
 // Serve speaks the protocol on standard input and output until the input ends
@@ -59,29 +59,29 @@ func newServer(o Options) *mcp.Server {
 	changes := &mcp.ToolAnnotations{DestructiveHint: &yes}
 	mcp.AddTool(m, &mcp.Tool{
 		Name: "exec", Annotations: changes,
-		Description: "Run a command. Answers at its end, or after yieldMs with status \"running\": it then goes on in the background and wakes you at its end.",
+		Description: "Run a command. Returns when it ends, or after yieldMs with status \"running\": then it continues in the background and wakes you when it ends.",
 		InputSchema: schema[execInput](map[string][]any{"notify": {"auto", "always", "failure", "never"}}),
 	}, s.exec)
 	mcp.AddTool(m, &mcp.Tool{
 		Name: "process", Annotations: changes,
-		Description: "Look at, feed and end background commands: list, poll (new output), log (numbered lines), wait, write, submit (a line), keys, paste, signal, kill, clear (forget an ended one), remove (kill and forget).",
+		Description: "Inspect, write to and end background commands: list, poll (new output), log (numbered lines), wait, write, submit (a line), keys, paste, signal, kill, clear (forget an ended one), remove (kill and forget).",
 		InputSchema: schema[processInput](map[string][]any{"action": actions(), "format": {"text", "raw", "screen"}}),
 	}, s.process)
 	mcp.AddTool(m, &mcp.Tool{
 		Name: "session_list", Annotations: reads, Description: "List the terminal sessions: agents, shells, background commands.",
 	}, s.list)
 	mcp.AddTool(m, &mcp.Tool{
-		Name: "session_peek", Annotations: reads, Description: "Read what a session's terminal shows, and its history above.",
+		Name: "session_peek", Annotations: reads, Description: "Read a session's screen, and the history above it.",
 	}, s.peek)
 	mcp.AddTool(m, &mcp.Tool{
 		Name: "session_send", Annotations: changes, Description: "Type a message into a session and submit it. The receipt says whether it was submitted.",
 	}, s.send)
 	mcp.AddTool(m, &mcp.Tool{
-		Name: "session_wait", Annotations: reads, Description: "Wait until a session is idle, blocked by a question, has ended, or shows a text.",
+		Name: "session_wait", Annotations: reads, Description: "Wait until a session is idle, blocked by a question, has ended, or shows given text.",
 		InputSchema: schema[waitInput](map[string][]any{"until": {"idle", "blocked", "exit", "text", "quiet"}}),
 	}, s.wait)
 	mcp.AddTool(m, &mcp.Tool{
-		Name: "session_respond", Annotations: changes, Description: "Answer the question that a session asks, by the label of an option.",
+		Name: "session_respond", Annotations: changes, Description: "Answer a session's question with the label of an option.",
 	}, s.respond)
 	return m
 }

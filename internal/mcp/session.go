@@ -12,8 +12,8 @@ import (
 )
 
 type listInput struct {
-	Prefix string `json:"prefix,omitempty" jsonschema:"only names that begin with this"`
-	All    bool   `json:"all,omitempty" jsonschema:"also those that ended and are kept"`
+	Prefix string `json:"prefix,omitempty" jsonschema:"only names with this prefix"`
+	All    bool   `json:"all,omitempty" jsonschema:"include ended sessions still kept"`
 }
 
 type listOutput struct {
@@ -119,7 +119,7 @@ type waitInput struct {
 	Until     string `json:"until" jsonschema:"what to wait for"`
 	Text      string `json:"text,omitempty" jsonschema:"text: RE2 pattern for a line of the screen"`
 	QuietMS   int64  `json:"quietMs,omitempty" jsonschema:"quiet: no output for this long, default 1000"`
-	TimeoutMS int64  `json:"timeoutMs,omitempty" jsonschema:"no longer than this, default 30000"`
+	TimeoutMS int64  `json:"timeoutMs,omitempty" jsonschema:"timeout, default 30000"`
 }
 
 type waitOutput struct {
@@ -146,7 +146,7 @@ func (s *server) wait(ctx context.Context, _ *mcp.CallToolRequest, in waitInput)
 	}
 	cond, known := conditions[in.Until]
 	if !known || in.Until == "text" && in.Text == "" {
-		return nil, out, fmt.Errorf("until %q: idle, blocked, exit, quiet, or text with a pattern", in.Until)
+		return nil, out, fmt.Errorf("until is %q; valid: idle, blocked, exit, quiet, or text with a pattern", in.Until)
 	}
 	limit := time.Duration(in.TimeoutMS) * time.Millisecond
 	if limit <= 0 {
@@ -168,7 +168,7 @@ func (s *server) wait(ctx context.Context, _ *mcp.CallToolRequest, in waitInput)
 
 type respondInput struct {
 	Name   string `json:"name" jsonschema:"name or id of the session"`
-	Action string `json:"action" jsonschema:"the label of the option, whole"`
+	Action string `json:"action" jsonschema:"the complete label of the option"`
 }
 
 func (s *server) respond(ctx context.Context, _ *mcp.CallToolRequest, in respondInput) (*mcp.CallToolResult, done, error) {

@@ -1,9 +1,10 @@
 package mux
 
 import (
-	"gascity.dev/gc/mux/api"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/api"
 )
 
 func TestActivitiesOfManySessions(t *testing.T) {

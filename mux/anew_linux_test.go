@@ -49,7 +49,7 @@ func TestStateDirRemoved(t *testing.T) {
 			}
 			defer again.Close()
 			var got api.SessionInfo
-			if err := again.across(t.Context(), func() error { got, err = again.Get(t.Context(), "agent"); return err }); err != nil || got.ID != s.ID || got.State != api.StateRunning {
+			if err := retry(t.Context(), func() error { got, err = again.Get(t.Context(), "agent"); return err }); err != nil || got.ID != s.ID || got.State != api.StateRunning {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			if v, err := again.GetMeta(t.Context(), "agent", "k"); err != nil || v != "v" {

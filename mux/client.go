@@ -89,7 +89,7 @@ const maxReply = 256 << 20
 
 // call sends in as JSON and decodes the reply into out; either may be nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
-	resp, err := c.send(ctx, method, path, in)
+	resp, err := c.Do(ctx, method, path, in)
 	if err != nil {
 		return err
 	}
@@ -107,10 +107,12 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// send returns the reply to a request that succeeded; the caller closes it.
-func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
-	var body io.Reader
-	if in != nil {
+// Do sends a request of the /v1 API for which there is no method, and returns the
+// reply to one that succeeded; the caller closes its body. An in that is an
+// [io.Reader] is sent as it is, anything else but nil as JSON.
+func (c *Client) Do(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	body, raw := in.(io.Reader)
+	if in != nil && !raw {
 		b, err := json.Marshal(in)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", api.ErrRequest, err)
@@ -360,7 +362,7 @@ func (c *Client) Events(ctx context.Context, after string) (*EventStream, error)
 	if after != "" {
 		q = "?after=" + url.QueryEscape(after)
 	}
-	resp, err := c.send(ctx, "GET", "/v1/events"+q, nil)
+	resp, err := c.Do(ctx, "GET", "/v1/events"+q, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -203,7 +203,7 @@ func (c *Client) ExecFollow(ctx context.Context, r api.ExecRequest, take func(ap
 		if id != "" {
 			path, body = processPath(id, "/follow"), map[string]any{"cursor": cursor, "caller": r.Owner}
 		}
-		resp, err := c.send(ctx, "POST", path, body)
+		resp, err := c.Do(ctx, "POST", path, body)
 		if err != nil {
 			return err
 		}

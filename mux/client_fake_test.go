@@ -77,3 +77,18 @@ func TestClientErrors(t *testing.T) {
 		t.Errorf("closed: %v", err)
 	}
 }
+
+// TestPeekAgainOfAnOlderServer, which answers a token with ids: the list is sent.
+func TestPeekAgainOfAnOlderServer(t *testing.T) {
+	c := cannedServer(t,
+		replyOf(200, `{"results":[{"id":"i","name":"a","state":"running","revision":7,"unchanged":true}],"watch":"t"}`),
+		replyOf(200, `{"results":["i"]}`),
+		replyOf(200, `{"results":[{"id":"i","name":"a","state":"running","revision":8,"text":"new"}]}`))
+	asked := []api.PeekRequest{{Name: "a", IfRevision: 7}}
+	if got, err := c.PeekMany(t.Context(), asked); err != nil || !got[0].Unchanged {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err := c.PeekMany(t.Context(), asked); err != nil || got[0].Text != "new" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

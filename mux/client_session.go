@@ -169,7 +169,7 @@ func (c *Client) ProcessAlive(ctx context.Context, name string, names []string) 
 // RecordingRaw; "" is the first. ErrRequest when the session was started
 // without one.
 func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer) error {
-	resp, err := c.send(ctx, "GET", sessionPath(name, "/recording?format="+url.QueryEscape(format)), nil)
+	resp, err := c.Do(ctx, "GET", sessionPath(name, "/recording?format="+url.QueryEscape(format)), nil)
 	if err != nil {
 		return err
 	}

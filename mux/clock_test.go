@@ -57,7 +57,7 @@ func TestClockJumps(t *testing.T) {
 			silent := run(t, c, api.ExecRequest{Command: "while :; do echo x; sleep 0.1; done", Background: true, IdleTimeoutMS: 2000}).ID
 			killServer(t, c)
 			var r api.ExecResult
-			if err := c.across(ctx, func() error { r, err = c.ProcessWait(ctx, limited, "", 20*time.Second); return err }); err != nil {
+			if err := retry(ctx, func() error { r, err = c.ProcessWait(ctx, limited, "", 20*time.Second); return err }); err != nil {
 				t.Fatal(err)
 			}
 			if r.Status != process.TimedOut || r.DurationMS < 1400 || r.DurationMS > 15_000 {

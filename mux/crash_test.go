@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,7 +22,7 @@ func killServer(t testing.TB, c *Client) {
 	var before api.ServerStatus
 	var err error
 	// A server that is handing over may cut the first request off.
-	if err = c.across(t.Context(), func() error { before, err = c.Status(t.Context()); return err }); err != nil {
+	if err = retry(t.Context(), func() error { before, err = c.Status(t.Context()); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Kill(before.Server.PID, unix.SIGKILL); err != nil {
@@ -232,8 +233,10 @@ func TestServerEndsWhenNothingIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	if err := waitGone(t.Context(), p, st.Server.PID, st.Keeper.PID); err != nil {
-		t.Fatal(err)
+	for _, pid := range []int{st.Server.PID, st.Keeper.PID} {
+		if err := sys.WaitProcess(t.Context(), pid); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatal(err)

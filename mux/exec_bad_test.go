@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"gascity.dev/gc/internal/process"
@@ -105,7 +106,7 @@ func TestExecKeepsTheNewest(t *testing.T) {
 			}
 			break
 		}
-		if err := sys.Sleep(t.Context(), acrossStep); err != nil {
+		if err := sys.Sleep(t.Context(), 5*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,7 +28,7 @@ func TestExecClaim(t *testing.T) {
 	claim := func() api.Claim {
 		t.Helper()
 		var got api.Claim
-		err := c.across(ctx, func() (err error) { got, err = c.ClaimDeliveries(ctx, "owner", "city"); return err })
+		err := retry(ctx, func() (err error) { got, err = c.ClaimDeliveries(ctx, "owner", "city"); return err })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -201,7 +201,7 @@ func TestExecFollowCursor(t *testing.T) {
 	c := startServer(t)
 	id := run(t, c, api.ExecRequest{Command: "printf 0123456789; exit 4"}).ID
 	for cursor, want := range map[uint64]string{0: "0123456789", 7: "789", 10: ""} {
-		resp, err := c.send(t.Context(), "POST", processPath(id, "/follow"), map[string]any{"cursor": cursor})
+		resp, err := c.Do(t.Context(), "POST", "/v1/processes/"+id+"/follow", map[string]any{"cursor": cursor})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,10 +212,10 @@ func TestExecFollowCursor(t *testing.T) {
 			t.Errorf("from %d: %+v, %v", cursor, res, err)
 		}
 	}
-	if _, err := c.send(t.Context(), "POST", processPath(id, "/follow"), map[string]any{"cursor": 11}); !errors.Is(err, api.ErrRequest) {
+	if _, err := c.Do(t.Context(), "POST", "/v1/processes/"+id+"/follow", map[string]any{"cursor": 11}); !errors.Is(err, api.ErrRequest) {
 		t.Errorf("a cursor behind the end: %v", err)
 	}
-	if _, err := c.send(t.Context(), "POST", processPath("nobody", "/follow"), nil); !errors.Is(err, api.ErrNotFound) {
+	if _, err := c.Do(t.Context(), "POST", "/v1/processes/nobody/follow", nil); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("an unknown command: %v", err)
 	}
 	err := c.ExecFollow(t.Context(), api.ExecRequest{Command: "true", WorkDir: "/no/such/place"}, func(api.ExecResult) error { return nil })

@@ -384,14 +384,14 @@ func TestExecSurvivesTheServer(t *testing.T) {
 		r := run(t, c, api.ExecRequest{Command: "echo before; read x; echo got $x; read y; echo over $y; exit 5", PTY: pty, Background: true})
 		pollUntil(t, c, r.ID, "before")
 		killServer(t, c)
-		if err := c.across(t.Context(), func() error {
+		if err := retry(t.Context(), func() error {
 			return c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Data: []byte("one"), Submit: true})
 		}); err != nil {
 			t.Fatal(err)
 		}
 		pollUntil(t, c, r.ID, "got one")
 		killServer(t, c)
-		if err := c.across(t.Context(), func() error {
+		if err := retry(t.Context(), func() error {
 			return c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Data: []byte("two"), Submit: true})
 		}); err != nil {
 			t.Fatal(err)

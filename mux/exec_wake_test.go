@@ -41,7 +41,7 @@ func startOwner(t testing.TB, c *Client, die string) api.SessionInfo {
 		t.Fatal(err)
 	}
 	var s api.SessionInfo
-	err = c.across(t.Context(), func() error {
+	err = retry(t.Context(), func() error {
 		s, err = c.Create(t.Context(), api.CreateRequest{
 			Name: "owner", Argv: []string{exe}, Cols: 400,
 			Env: append([]string{receiverVar + "=paste", "MUX_TEST_OUT=/dev/null", "MUX_TEST_DIE=" + die}, testEnv...),
@@ -60,7 +60,7 @@ func said(t testing.TB, c *Client, owners []string, id string) int {
 	n := 0
 	for _, owner := range owners {
 		var p api.PeekResult
-		err := c.across(t.Context(), func() (err error) {
+		err := retry(t.Context(), func() (err error) {
 			p, err = c.Peek(t.Context(), api.PeekRequest{Name: owner, Join: true})
 			return err
 		})
@@ -83,7 +83,7 @@ func awaitDeliveries(t testing.TB, c *Client, want process.DeliveryState, ids ..
 	for _, id := range ids {
 		for {
 			var r api.ExecResult
-			err := c.across(t.Context(), func() (err error) { r, err = c.Process(t.Context(), id); return err })
+			err := retry(t.Context(), func() (err error) { r, err = c.Process(t.Context(), id); return err })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestExecFaults(t *testing.T) {
 			}
 			key := "k-" + step
 			var r api.ExecResult
-			err := c.across(t.Context(), func() (err error) {
+			err := retry(t.Context(), func() (err error) {
 				r, err = c.Exec(t.Context(), api.ExecRequest{Command: "echo x", Background: true, Owner: "owner", Key: key, Env: testEnv})
 				return err
 			})
@@ -253,7 +253,7 @@ func TestExecRandomKills(t *testing.T) {
 		var ids []string
 		for i := range round {
 			var r api.ExecResult
-			err := c.across(t.Context(), func() (err error) {
+			err := retry(t.Context(), func() (err error) {
 				r, err = c.Exec(t.Context(), api.ExecRequest{
 					Command: fmt.Sprintf("sleep 0.%d", rnd.IntN(9)), Background: true, Owner: "owner",
 					Key: fmt.Sprintf("%d-%d", done, i), Env: testEnv,
@@ -281,7 +281,7 @@ func TestExecRandomKills(t *testing.T) {
 				continue
 			}
 			var s api.SessionInfo
-			if err := c.across(t.Context(), func() (err error) { s, err = c.Get(t.Context(), "owner"); return err }); err != nil {
+			if err := retry(t.Context(), func() (err error) { s, err = c.Get(t.Context(), "owner"); return err }); err != nil {
 				t.Fatal(err)
 			}
 			_ = unix.Kill(s.PID, unix.SIGKILL)

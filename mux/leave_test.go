@@ -1,11 +1,9 @@
 package mux
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,7 +12,6 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/internal/statedir"
 )
 
 // TestUpgradeDuringAKill: a kill with a long grace does not keep the server, and
@@ -35,7 +32,10 @@ func TestUpgradeDuringAKill(t *testing.T) {
 	go func() { killed <- c.Kill(t.Context(), "hour", time.Hour) }()
 	go func() { killed <- c.Kill(t.Context(), "short", 4*time.Second) }()
 	cut := make(chan error, 1)
-	go func() { cut <- c.kill(t.Context(), "left", 4*time.Second) }() // one that is not asked for again
+	go func() { // one that is not asked for again
+		_, err := c.Do(t.Context(), "DELETE", "/v1/sessions/left?grace=4s", nil)
+		cut <- err
+	}()
 	go func() { _, err := c.ProcessKill(t.Context(), p.ID, "", time.Hour); killed <- err }()
 	await(t, c, "hour", "^asked")
 	await(t, c, "short", "^asked")
@@ -77,35 +77,6 @@ func awaitNone(t *testing.T, c *Client, name string) {
 		}
 	}
 	t.Fatalf("%s is still there", name)
-}
-
-// TestWaitGoneBesideAnother: a stop waits for the server that it ended, not for
-// the one that somebody started at that moment.
-func TestWaitGoneBesideAnother(t *testing.T) {
-	t.Parallel()
-	p := testPaths(t)
-	if err := statedir.Make(p.Dir); err != nil {
-		t.Fatal(err)
-	}
-	d, err := statedir.Open(p.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	another, err := d.Lock(t.Context(), api.ServerLock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer another.Close()
-	gone := osexec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience/4)
-	defer cancel()
-	if err := waitGone(ctx, p, gone.Process.Pid, gone.Process.Pid); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestShutdownDuringCreates: nothing that is being created outlives the server.

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 )
 
 // TestMain turns the test binary into the daemon when it is started as one, so
@@ -138,6 +140,20 @@ func noneIsLeft(t testing.TB, s api.SessionInfo) {
 	for _, p := range left {
 		if p.Alive() {
 			t.Errorf("%s: %d (%s) is left", s.Name, p.PID, p.Comm)
+		}
+	}
+}
+
+// retry repeats a request until a server answers it: the one that there was may
+// have been killed or replaced.
+func retry(ctx context.Context, f func() error) error {
+	for {
+		err := f()
+		if !errors.Is(err, api.ErrUnreachable) {
+			return err
+		}
+		if err := sys.Sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

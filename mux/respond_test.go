@@ -1,8 +1,9 @@
 package mux
 
 import (
-	"gascity.dev/gc/mux/api"
 	"testing"
+
+	"gascity.dev/gc/mux/api"
 )
 
 func TestPickWantsOneOption(t *testing.T) {

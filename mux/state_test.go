@@ -51,7 +51,7 @@ func TestMetadataOfGoneSessions(t *testing.T) {
 	killServer(t, c)
 	for _, name := range []string{"live", "ended"} {
 		var v string
-		if err := c.across(t.Context(), func() (err error) { v, err = c.GetMeta(t.Context(), name, "k"); return err }); err != nil || v != name {
+		if err := retry(t.Context(), func() (err error) { v, err = c.GetMeta(t.Context(), name, "k"); return err }); err != nil || v != name {
 			t.Errorf("%s: %q, %v", name, v, err)
 		}
 	}

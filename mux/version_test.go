@@ -11,7 +11,7 @@ import (
 func TestRequestThatTheServerDoesNotKnow(t *testing.T) {
 	c := startServer(t)
 	for _, method := range []string{"GET", "POST"} {
-		err := c.call(t.Context(), method, "/v1/from-a-later-version", nil, nil)
+		_, err := c.Do(t.Context(), method, "/v1/from-a-later-version", nil)
 		if !errors.Is(err, api.ErrVersion) || errors.Is(err, api.ErrNotFound) {
 			t.Errorf("%s: %v", method, err)
 		}

@@ -16,11 +16,6 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for what must happen. Only a failing test
-// waits so long; on a machine with ten times more to do than it can, programs
-// stood still for more than ten seconds.
-const patience = time.Minute
-
 // fakeServer speaks the client's side of /v1 on a real socket: one session, and
 // attach connections that the test drives.
 type fakeServer struct {

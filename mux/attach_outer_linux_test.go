@@ -20,7 +20,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	// Each answer has its own length of digits: 2 colours of 24 bytes, cells of 10.
 	const size = "58\r"
 	p := newPerson(t)
-	if err := withFD(p.outer, func(fd int) error {
+	if err := control(p.outer, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: 80, Row: 24, Xpixel: 80 * 12, Ypixel: 24 * 25})
 	}); err != nil {
 		t.Fatal(err)
@@ -58,13 +58,6 @@ func awaitOuter(t *testing.T, c *Client, is func() bool) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// has reports whether the terminal shows text.
-func (p *person) has(text string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.Contains(p.screen.ScreenText(), text)
 }
 
 // TestAttachColoursChange: a program that asked to be told hears of it, with the
@@ -111,7 +104,7 @@ func TestAttachLateAnswers(t *testing.T) {
 	r.want(AttachDetached)
 	p.checkRestored()
 	n := 0
-	err := withFD(p.tty, func(fd int) (err error) { n, err = unix.IoctlGetInt(fd, unix.TIOCINQ); return err })
+	err := control(p.tty, func(fd int) (err error) { n, err = unix.IoctlGetInt(fd, unix.TIOCINQ); return err })
 	if err != nil || n != 0 {
 		t.Errorf("%d bytes are left in the terminal's input, %v", n, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
@@ -91,7 +92,7 @@ func TestStateDirRemovedFromUnderNothing(t *testing.T) {
 
 func awaitFile(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(persontest.Patience); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Lstat(path); err == nil {
 			return
 		} else if time.Now().After(deadline) {

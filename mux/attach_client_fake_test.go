@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 )
@@ -159,14 +160,14 @@ func (s *fakeServer) next() *fakeConn {
 	case c := <-s.attached:
 		s.t.Cleanup(c.drop)
 		return c
-	case <-time.After(patience):
+	case <-time.After(persontest.Patience):
 		s.t.Fatal("no client attached")
 		return nil
 	}
 }
 
 func (c *fakeConn) context() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
+	return context.WithTimeout(context.Background(), persontest.Patience)
 }
 
 // drop breaks the connection without a word.

@@ -4,6 +4,7 @@ package mux
 
 import (
 	"context"
+	"gascity.dev/gc/mux/internal/persontest"
 	"testing"
 	"time"
 )
@@ -20,12 +21,12 @@ type attachRun struct {
 
 // attachPerson attaches the person's terminal. A SIGWINCH would be that of every
 // terminal that the process has: the person's window tells of its own size.
-func attachPerson(p *person, c *Client, name string, change func(*AttachOptions)) *attachRun {
-	o := AttachOptions{In: p.tty, Out: p.tty, Resized: p.resized}
+func attachPerson(p *persontest.Person, c *Client, name string, change func(*AttachOptions)) *attachRun {
+	o := AttachOptions{In: p.Tty, Out: p.Tty, Resized: p.Resized}
 	if change != nil {
 		change(&o)
 	}
-	return attachWith(p.t, c, name, o)
+	return attachWith(p.T, c, name, o)
 }
 
 func attachWith(t *testing.T, c *Client, name string, o AttachOptions) *attachRun {
@@ -45,7 +46,7 @@ func (r *attachRun) ended() (AttachResult, error) {
 	r.t.Helper()
 	select {
 	case <-r.done:
-	case <-time.After(patience):
+	case <-time.After(persontest.Patience):
 		r.t.Fatal("the attachment does not end")
 	}
 	return r.result, r.err

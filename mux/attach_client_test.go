@@ -19,19 +19,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
 
 // attachDemo attaches a person to the fake session and shows them a first
 // screen.
-func attachDemo(t *testing.T, change func(*AttachOptions)) (*fakeServer, *fakeConn, *person, *attachRun) {
+func attachDemo(t *testing.T, change func(*AttachOptions)) (*fakeServer, *fakeConn, *persontest.Person, *attachRun) {
 	t.Helper()
-	s, p := newFakeServer(t), newPerson(t)
+	s, p := newFakeServer(t), persontest.New(t)
 	r := attachPerson(p, s.client(), "demo", change)
 	c := s.next()
 	c.paint("first screen")
-	p.sees("first screen")
+	p.Sees("first screen")
 	return s, c, p, r
 }
 
@@ -40,12 +41,12 @@ func TestAttachShowsAndTypes(t *testing.T) {
 	if c.path != "demo" || c.query.Get("cols") != "80" || c.query.Get("rows") != "24" || c.query.Has("readonly") {
 		t.Errorf("attached to %s with %v", c.path, c.query)
 	}
-	p.types("ls\r\x03\x1b[A\x04\x1a")
+	p.Types("ls\r\x03\x1b[A\x04\x1a")
 	if got := c.input(9); got != "ls\r\x03\x1b[A\x04\x1a" {
 		t.Errorf("the session got %q", got)
 	}
 	// A terminal's replies are not keys; a lone Escape is one, after a moment.
-	p.types("\x1b[?64;1c\x1b]11;rgb:0/0/0\x07a\x1b")
+	p.Types("\x1b[?64;1c\x1b]11;rgb:0/0/0\x07a\x1b")
 	if got := c.input(2); got != "a\x1b" {
 		t.Errorf("the session got %q", got)
 	}
@@ -54,13 +55,13 @@ func TestAttachShowsAndTypes(t *testing.T) {
 	c.control(api.AttachControl{Type: "offset", Offset: 99})
 	big := strings.Repeat("0123456789abcdef", 1<<16) + "end of it"
 	c.raw(big)
-	p.sees("end of it")
-	if !strings.Contains(p.all(), big) {
+	p.Sees("end of it")
+	if !strings.Contains(p.All(), big) {
 		t.Error("the output is not what was sent")
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
-	p.checkRestored()
+	p.CheckRestored()
 	if got := c.rest(); got != "" {
 		t.Errorf("the session got %q with the detach keys", got)
 	}
@@ -73,8 +74,8 @@ func TestAttachDetachKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, c, p, r := attachDemo(t, nil)
-			p.forget()
-			p.types("exit\r" + keys + "typed ahead")
+			p.Forget()
+			p.Types("exit\r" + keys + "typed ahead")
 			res := r.want(AttachDetached)
 			if got := c.rest(); got != "exit\r" && !strings.Contains(keys, "57442") {
 				t.Errorf("the session got %q", got)
@@ -82,12 +83,12 @@ func TestAttachDetachKeys(t *testing.T) {
 			if string(res.Rest) != "typed ahead" {
 				t.Errorf("behind the keys: %q", res.Rest)
 			}
-			p.checkRestored()
-			p.sees(string(vt.AppendReset(nil)))
+			p.CheckRestored()
+			p.Sees(string(vt.AppendReset(nil)))
 			// What is typed after the end is the next program's.
-			p.types("next\n")
+			p.Types("next\n")
 			buf := make([]byte, 64)
-			n, err := p.tty.Read(buf)
+			n, err := p.Tty.Read(buf)
 			if err != nil || string(buf[:n]) != "next\n" {
 				t.Errorf("the next reader gets %q, %v", buf[:n], err)
 			}
@@ -101,11 +102,11 @@ func TestAttachOtherDetachKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.DetachKeys = keys })
-	p.types("\x02d")
+	p.Types("\x02d")
 	if got := c.input(2); got != "\x02d" {
 		t.Errorf("the session got %q", got)
 	}
-	p.types("\x11")
+	p.Types("\x11")
 	r.want(AttachDetached)
 }
 
@@ -117,27 +118,27 @@ func TestAttachExit(t *testing.T) {
 	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 3 {
 		t.Errorf("exit %+v", res.Exit)
 	}
-	p.sees("bye")
-	p.checkRestored()
+	p.Sees("bye")
+	p.CheckRestored()
 }
 
 func TestAttachKicked(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
 	c.end(StatusKicked)
 	r.want(AttachKicked)
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 func TestAttachNoSession(t *testing.T) {
-	s, p := newFakeServer(t), newPerson(t)
+	s, p := newFakeServer(t), persontest.New(t)
 	s.fail(api.ErrNotFound)
 	r := attachPerson(p, s.client(), "gone", nil)
 	if _, err := r.ended(); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
-	p.checkRestored()
-	if p.all() != "" {
-		t.Errorf("written: %q", p.all())
+	p.CheckRestored()
+	if p.All() != "" {
+		t.Errorf("written: %q", p.All())
 	}
 }
 
@@ -145,21 +146,21 @@ func TestAttachReconnects(t *testing.T) {
 	s, c, p, r := attachDemo(t, nil)
 	s.stop()
 	c.drop()
-	p.types("while away")
+	p.Types("while away")
 	s.listen()
 	c = s.next()
 	if c.path != "id-1" {
 		t.Errorf("connected again to %s", c.path)
 	}
-	p.forget()
+	p.Forget()
 	c.paint("second screen")
-	p.sees("second screen")
+	p.Sees("second screen")
 	if got := c.input(10); got != "while away" {
 		t.Errorf("the session got %q", got)
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 // TestAttachResetsBeforeRepaint: the lost connection may have ended in the
@@ -167,17 +168,17 @@ func TestAttachReconnects(t *testing.T) {
 func TestAttachResetsBeforeRepaint(t *testing.T) {
 	s, c, p, r := attachDemo(t, nil)
 	c.raw("half\x1b[3")
-	p.sees("half")
+	p.Sees("half")
 	s.stop()
 	c.drop()
 	s.listen()
 	s.next().paint("second screen")
-	p.sees("second screen")
-	_, after, _ := strings.Cut(p.all(), "half")
+	p.Sees("second screen")
+	_, after, _ := strings.Cut(p.All(), "half")
 	if reset := string(vt.AppendReset(nil)); !strings.HasPrefix(after, "\x1b[3"+reset+"second") {
 		t.Errorf("came: %q", after)
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached) // else it may come back once more while the test ends
 }
 
@@ -191,7 +192,7 @@ func TestAttachLost(t *testing.T) {
 			if res.Reason != AttachLost || !errors.Is(err, ErrLost) {
 				t.Errorf("ended %q, %v", res.Reason, err)
 			}
-			p.checkRestored()
+			p.CheckRestored()
 		})
 	}
 }
@@ -205,35 +206,35 @@ func TestAttachExitWhileAway(t *testing.T) {
 	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 130 {
 		t.Errorf("exit %+v", res.Exit)
 	}
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 func TestAttachDetachWhileAway(t *testing.T) {
 	s, c, p, r := attachDemo(t, nil)
 	s.stop()
 	c.drop()
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 // TestAttachHungServer: a server that reads nothing and says nothing.
 func TestAttachHungServer(t *testing.T) {
 	_, _, p, r := attachDemo(t, nil)
-	p.types("some keys")
-	p.types("\x02d")
+	p.Types("some keys")
+	p.Types("\x02d")
 	r.want(AttachDetached)
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 func TestAttachResize(t *testing.T) {
 	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.Resized = nil })
-	p.resize(100, 30)
-	signalSelf(t, unix.SIGWINCH)
+	p.Resize(100, 30)
+	persontest.SignalSelf(t, unix.SIGWINCH)
 	if m := c.resize(); m.Cols != 100 || m.Rows != 30 {
 		t.Errorf("size %+v", m)
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
 }
 
@@ -241,15 +242,15 @@ func TestAttachResize(t *testing.T) {
 // typed at, even if the signal that tells of it is late.
 func TestAttachTypedAfterResize(t *testing.T) {
 	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.Resized = make(chan struct{}) }) // never
-	p.resize(100, 30)
-	p.types("x")
+	p.Resize(100, 30)
+	p.Types("x")
 	if m := c.resize(); m.Cols != 100 || m.Rows != 30 {
 		t.Errorf("size %+v", m)
 	}
 	if got := c.input(1); got != "x" {
 		t.Errorf("the session got %q", got)
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
 }
 
@@ -269,11 +270,11 @@ func TestAttachResizedByOwner(t *testing.T) {
 		t.Errorf("size %+v", m)
 	}
 	close(resized)
-	p.types("x")
+	p.Types("x")
 	if got := c.input(1); got != "x" {
 		t.Errorf("the session got %q", got)
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
 }
 
@@ -282,26 +283,26 @@ func TestAttachReadOnly(t *testing.T) {
 	if c.query.Get("readonly") != "true" || c.query.Get("scrollback") != "true" {
 		t.Errorf("attached with %v", c.query)
 	}
-	p.types("rm -rf\r\x03\x02\x02\x02x\x02d")
+	p.Types("rm -rf\r\x03\x02\x02\x02x\x02d")
 	r.want(AttachDetached)
 	if got := c.rest(); got != "" {
 		t.Errorf("the session got %q", got)
 	}
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 func TestAttachSignals(t *testing.T) {
 	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
 		_, c, p, r := attachDemo(t, nil)
-		signalSelf(t, s)
+		persontest.SignalSelf(t, s)
 		res, err := r.ended()
 		var se *SignalError
 		if !errors.As(err, &se) || se.Signal != s || res.Reason != AttachDetached {
 			t.Errorf("%v: ended %q, %v", s, res.Reason, err)
 		}
 		c.rest()
-		p.checkRestored()
-		p.sees("\x1b[?1049l")
+		p.CheckRestored()
+		p.Sees("\x1b[?1049l")
 	}
 }
 
@@ -313,7 +314,7 @@ func TestAttachSignalBeforeAnswer(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
 	go io.Copy(io.Discard, far)
-	p := newPerson(t)
+	p := persontest.New(t)
 	r := attachPerson(p, NewClient(func(context.Context) (net.Conn, error) { return near, nil }), "demo", nil)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -322,7 +323,7 @@ func TestAttachSignalBeforeAnswer(t *testing.T) {
 		case <-r.done:
 			waiting = false
 		case <-tick.C:
-			signalSelf(t, unix.SIGTERM)
+			persontest.SignalSelf(t, unix.SIGTERM)
 		}
 	}
 	res, err := r.ended()
@@ -330,8 +331,8 @@ func TestAttachSignalBeforeAnswer(t *testing.T) {
 	if !errors.As(err, &se) || se.Signal != unix.SIGTERM || res.Reason != AttachDetached {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
-	p.checkRestored()
-	if got := p.all(); got != "" {
+	p.CheckRestored()
+	if got := p.All(); got != "" {
 		t.Errorf("the terminal got %q", got)
 	}
 }
@@ -339,19 +340,19 @@ func TestAttachSignalBeforeAnswer(t *testing.T) {
 // TestAttachContinued: the process was stopped, and a shell had the terminal.
 func TestAttachContinued(t *testing.T) {
 	s, _, p, r := attachDemo(t, nil)
-	if err := restoreState(p); err != nil {
+	if err := persontest.RestoreState(p); err != nil {
 		t.Fatal(err)
 	}
-	signalSelf(t, unix.SIGCONT)
+	persontest.SignalSelf(t, unix.SIGCONT)
 	c := s.next()
-	if *p.state() == *p.before {
+	if *p.State() == *p.Before {
 		t.Error("the terminal is not in raw mode again")
 	}
 	c.paint("second screen")
-	p.sees("second screen")
-	p.types("\x02d")
+	p.Sees("second screen")
+	p.Types("\x02d")
 	r.want(AttachDetached)
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 func TestAttachContext(t *testing.T) {
@@ -361,7 +362,7 @@ func TestAttachContext(t *testing.T) {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
 	c.rest()
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 func TestAttachPanic(t *testing.T) {
@@ -381,13 +382,13 @@ func TestAttachPanic(t *testing.T) {
 	if r.ended(); r.panic == nil || !strings.Contains(fmt.Sprint(r.panic), "size of what") {
 		t.Errorf("panic %v", r.panic)
 	}
-	p.checkRestored()
-	p.sees("\x1b[?1049l")
+	p.CheckRestored()
+	p.Sees("\x1b[?1049l")
 }
 
 func TestAttachTerminalGone(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
-	p.outer.Close()
+	p.Outer.Close()
 	if res, err := r.ended(); res.Reason != AttachLost || err == nil {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
@@ -397,7 +398,7 @@ func TestAttachTerminalGone(t *testing.T) {
 // TestAttachStoppedTerminal: a terminal that takes nothing any more holds up
 // neither the end nor the modes.
 func TestAttachStoppedTerminal(t *testing.T) {
-	s, p := newFakeServer(t), openPerson(t)
+	s, p := newFakeServer(t), persontest.Open(t)
 	r := attachPerson(p, s.client(), "demo", nil)
 	c := s.next()
 	sent := make(chan struct{})
@@ -408,7 +409,7 @@ func TestAttachStoppedTerminal(t *testing.T) {
 		// It ends in an error, as the client goes away in the middle.
 		c.ws.Write(ctx, websocket.MessageBinary, bytes.Repeat([]byte("much more than a terminal holds "), 1<<14))
 	}()
-	if _, err := io.ReadFull(p.outer, make([]byte, 100)); err != nil {
+	if _, err := io.ReadFull(p.Outer, make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
@@ -417,18 +418,18 @@ func TestAttachStoppedTerminal(t *testing.T) {
 	if took := time.Since(start); took > 5*restoreTimeout {
 		t.Errorf("the end took %v", took)
 	}
-	p.checkRestored()
+	p.CheckRestored()
 	<-sent
 }
 
 func TestAttachWriteError(t *testing.T) {
-	s, p := newFakeServer(t), newPerson(t)
+	s, p := newFakeServer(t), persontest.New(t)
 	r := attachPerson(p, s.client(), "demo", func(o *AttachOptions) { o.Out = failingWriter{} })
 	s.next().paint("screen")
 	if res, err := r.ended(); res.Reason != AttachLost || !errors.Is(err, os.ErrClosed) {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 type failingWriter struct{}

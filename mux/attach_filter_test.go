@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -17,24 +18,24 @@ printf '\033]11;#102030\007first\r\n'; read x
 printf 'gone\033cafter RIS\r\n'; read x
 printf '\033%%@Latin-1 \351\r\n'; read x
 printf '\033%%GUTF-8 \303\251\r\n'; exec cat`, "ready")
-	p := newPerson(t)
-	p.resize(api.DefaultCols, api.DefaultRows)
+	p := persontest.New(t)
+	p.Resize(api.DefaultCols, api.DefaultRows)
 	r := attachPerson(p, c, "demo", nil)
-	p.shows("ready")
+	p.Shows("ready")
 	for _, text := range []string{"first", "after RIS", "Latin-1 é", "UTF-8 é"} {
-		p.types("\r")
-		p.shows(text)
+		p.Types("\r")
+		p.Shows(text)
 		if diff := cmp.Diff(sessionScreen(t, c), personScreen(t, p)); diff != "" {
 			t.Errorf("%s: the terminal does not show the session (-session +terminal):\n%s", text, diff)
 		}
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
-	p.sees("\x1b]111\x1b\\")
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Sees("\x1b]111\x1b\\")
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	for _, s := range []string{"\x1b[2h", "\x1b[?2l", "\x1b[5i", "17/41", "kitty-cmd", "5113", "\x1bc", "\x1b%@", "Latin-1 \xe9"} {
-		if bytes.Contains(p.seen, []byte(s)) {
+		if bytes.Contains(p.Seen, []byte(s)) {
 			t.Errorf("%q reached the terminal", s)
 		}
 	}

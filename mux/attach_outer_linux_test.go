@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,37 +20,37 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	await(t, c, "demo", "ready")
 	// Each answer has its own length of digits: 2 colours of 24 bytes, cells of 10.
 	const size = "58\r"
-	p := newPerson(t)
-	if err := control(p.outer, func(fd int) error {
+	p := persontest.New(t)
+	if err := persontest.Control(p.Outer, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: 80, Row: 24, Xpixel: 80 * 12, Ypixel: 24 * 25})
 	}); err != nil {
 		t.Fatal(err)
 	}
 	r := attachPerson(p, c, "demo", nil)
-	p.sees(outerQuestions)
-	p.shows("ready")
-	p.types("\x1b]10;rgb:1111/2222/3333\x1b\\\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
+	p.Sees(outerQuestions)
+	p.Shows("ready")
+	p.Types("\x1b]10;rgb:1111/2222/3333\x1b\\\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
 	awaitOuter(t, c, func() bool {
-		p.types(size)
-		p.shows("E[6;")
-		return p.has("]10;rgb:1111/2222/3333") && p.has("]11;rgb:fdfd/f6f6/e3e3") && p.has("E[6;25;12t")
+		p.Types(size)
+		p.Shows("E[6;")
+		return p.Has("]10;rgb:1111/2222/3333") && p.Has("]11;rgb:fdfd/f6f6/e3e3") && p.Has("E[6;25;12t")
 	})
 	killServer(t, c)
 	waitClients(t, c, 1)
-	p.forget()
+	p.Forget()
 	awaitOuter(t, c, func() bool {
-		p.types(size)
-		return p.has("]11;rgb:fdfd/f6f6/e3e3")
+		p.Types(size)
+		return p.Has("]11;rgb:fdfd/f6f6/e3e3")
 	})
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
-	p.checkRestored()
+	p.CheckRestored()
 }
 
 // awaitOuter waits until is says yes, which asks the program each time.
 func awaitOuter(t *testing.T, c *Client, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !is(); {
+	for end := time.Now().Add(persontest.Patience); !is(); {
 		if time.Now().After(end) {
 			t.Fatalf("the program is not told; it shows\n%s", screen(t, c, "demo"))
 		}
@@ -68,25 +69,25 @@ func TestAttachColoursChange(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "demo", `stty -echo raw; printf '\033[?2031h\033[?2048hready\r\n'; while :; do dd bs=1 count=1 2>/dev/null | tr '\033' 'E'; done`)
 	await(t, c, "demo", "ready")
-	p := newPerson(t)
-	p.resize(100, 30)
+	p := persontest.New(t)
+	p.Resize(100, 30)
 	r := attachPerson(p, c, "demo", nil)
-	p.sees(outerQuestions)
+	p.Sees(outerQuestions)
 	await(t, c, "demo", `E\[48;30;100;`)
-	p.types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
+	p.Types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
 	await(t, c, "demo", `E\[\?997;2n`)
-	p.forget()
-	p.types("\x1b[?997;1n")
-	p.sees(outerQuestions)
-	p.types("\x1b]11;rgb:00/00/00\a\x1b[?62;c")
+	p.Forget()
+	p.Types("\x1b[?997;1n")
+	p.Sees(outerQuestions)
+	p.Types("\x1b]11;rgb:00/00/00\a\x1b[?62;c")
 	await(t, c, "demo", `E\[\?997;1n`)
 	if text := screen(t, c, "demo"); strings.Count(text, "997") != 2 {
 		t.Errorf("the program is told\n%s", text)
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
-	p.sees("\x1b[?2031l")
-	p.checkRestored()
+	p.Sees("\x1b[?2031l")
+	p.CheckRestored()
 }
 
 // TestAttachLateAnswers: an answer that comes behind the detach keys does not
@@ -96,15 +97,15 @@ func TestAttachLateAnswers(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "demo", "echo ready; exec cat")
 	await(t, c, "demo", "ready")
-	p := newPerson(t)
+	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
-	p.shows("ready")
-	p.types("\x02d")
-	p.types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
+	p.Shows("ready")
+	p.Types("\x02d")
+	p.Types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
 	r.want(AttachDetached)
-	p.checkRestored()
+	p.CheckRestored()
 	n := 0
-	err := control(p.tty, func(fd int) (err error) { n, err = unix.IoctlGetInt(fd, unix.TIOCINQ); return err })
+	err := persontest.Control(p.Tty, func(fd int) (err error) { n, err = unix.IoctlGetInt(fd, unix.TIOCINQ); return err })
 	if err != nil || n != 0 {
 		t.Errorf("%d bytes are left in the terminal's input, %v", n, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/vt"
 )
 
@@ -49,24 +50,24 @@ func TestAttachResumes(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", numbered(1500, 5))
-	p := newPerson(t)
-	p.resize(api.DefaultCols, api.DefaultRows)
+	p := persontest.New(t)
+	p.Resize(api.DefaultCols, api.DefaultRows)
 	r := attachPerson(p, c, "demo", nil)
-	p.shows("ready")
-	p.types("\r")
-	p.sees("000010")
+	p.Shows("ready")
+	p.Types("\r")
+	p.Sees("000010")
 	for kills := range 6 {
 		killServer(t, c)
 		n := fmt.Sprintf("%06d", (kills+1)*200)
-		p.sees(n + "\x1b[m €ü!")
+		p.Sees(n + "\x1b[m €ü!")
 	}
-	p.sees("finished")
+	p.Sees("finished")
 	waitClients(t, c, 1)
-	shown := strings.Replace(p.all(), outerQuestions, "", 1)
+	shown := strings.Replace(p.All(), outerQuestions, "", 1)
 	if diff := cmp.Diff(sessionScreen(t, c), personScreen(t, p)); diff != "" {
 		t.Errorf("the terminal does not show the session (-session +terminal):\n%s", diff)
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
 	if resets := strings.Count(shown, string(vt.AppendReset(nil))); resets != 0 {
 		t.Errorf("painted anew %d times", resets)
@@ -85,24 +86,24 @@ func TestAttachResumesOrPaints(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", numbered(40000, 200))
-	p := newPerson(t)
-	p.resize(api.DefaultCols, api.DefaultRows)
+	p := persontest.New(t)
+	p.Resize(api.DefaultCols, api.DefaultRows)
 	r := attachPerson(p, c, "demo", nil)
-	p.shows("ready")
-	p.types("\r")
-	p.sees("000010")
+	p.Shows("ready")
+	p.Types("\r")
+	p.Sees("000010")
 	for range 12 {
 		killServer(t, c)
 		waitClients(t, c, 1)
-		before := len(p.all())
-		p.await("more output", func() bool { return len(p.seen) > before+1000 || strings.Contains(string(p.seen), "finished") })
+		before := len(p.All())
+		p.Await("more output", func() bool { return len(p.Seen) > before+1000 || strings.Contains(string(p.Seen), "finished") })
 	}
-	p.shows("finished")
+	p.Shows("finished")
 	if diff := cmp.Diff(sessionScreen(t, c), personScreen(t, p)); diff != "" {
 		t.Errorf("the terminal does not show the session (-session +terminal):\n%s", diff)
 	}
-	shown := p.all()
-	p.types("\x02d")
+	shown := p.All()
+	p.Types("\x02d")
 	r.want(AttachDetached)
 	parts := strings.Split(shown, string(vt.AppendReset(nil)))
 	t.Logf("painted anew %d times of 12", len(parts)-1)
@@ -207,17 +208,17 @@ func TestAttachBackKeepsTheSize(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "demo", "stty -echo; echo ready; exec cat")
 	await(t, c, "demo", "ready")
-	var people []*person
+	var people []*persontest.Person
 	var runs []*attachRun
 	for _, size := range []api.Size{{Cols: 100, Rows: 30}, {Cols: 60, Rows: 20}} {
-		p := newPerson(t)
-		p.resize(size.Cols, size.Rows)
+		p := persontest.New(t)
+		p.Resize(size.Cols, size.Rows)
 		runs = append(runs, attachPerson(p, c, "demo", nil))
-		p.shows("ready")
+		p.Shows("ready")
 		people = append(people, p)
 	}
-	people[1].types("x\r")
-	people[0].shows("x")
+	people[1].Types("x\r")
+	people[0].Shows("x")
 	for range 3 {
 		killServer(t, c)
 		waitClients(t, c, 2)
@@ -225,10 +226,10 @@ func TestAttachBackKeepsTheSize(t *testing.T) {
 			t.Fatalf("the size is %+v", got)
 		}
 	}
-	people[0].types("y\r")
-	people[0].shows("y")
-	people[1].types("\x02d")
-	people[0].types("\x02d")
+	people[0].Types("y\r")
+	people[0].Shows("y")
+	people[1].Types("\x02d")
+	people[0].Types("\x02d")
 	for _, r := range runs {
 		r.want(AttachDetached)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 )
 
 // farHost is a host whose program passes every connection to a server of this
@@ -65,12 +66,12 @@ func TestHostHeld(t *testing.T) {
 	if b, _ := os.ReadFile(runs); len(b) != 1 {
 		t.Errorf("%d processes for requests one after the other", len(b))
 	}
-	p := newPerson(t)
-	p.resize(120, 40)
+	p := persontest.New(t)
+	p.Resize(120, 40)
 	r := attachPerson(p, far, "demo", nil)
-	p.shows("ready")
-	p.types("over there\r")
-	p.shows("over there")
+	p.Shows("ready")
+	p.Types("over there\r")
+	p.Shows("over there")
 	var tasks sync.WaitGroup
 	for range 2 {
 		tasks.Go(func() {
@@ -85,7 +86,7 @@ func TestHostHeld(t *testing.T) {
 	if b, _ := os.ReadFile(runs); len(b) > 1+1+2 {
 		t.Errorf("%d processes for an attachment and two streams of requests", len(b))
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
 }
 

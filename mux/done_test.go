@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 )
 
 // TestDoneTakesMessages: a program that says done after its turns gets the
@@ -65,10 +66,10 @@ func TestDoneUntilALook(t *testing.T) {
 	}
 	await(t, c, "demo", "^again")
 	is(api.ActivityDone)
-	p := newPerson(t)
+	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
-	p.shows("again")
+	p.Shows("again")
 	is(api.ActivityIdle)
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached)
 }

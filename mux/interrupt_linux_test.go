@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 )
 
 // TestInterruptBehindAFullQueue: Ctrl-C reaches a program that does not read,
@@ -33,7 +34,7 @@ func TestInterruptBehindAFullQueue(t *testing.T) {
 		if err := c.Interrupt(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Exit: true}}, Timeout: patience})
+		r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Exit: true}}, Timeout: persontest.Patience})
 		if err != nil || r.Exit == nil || r.Exit.Signal != "SIGINT" {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}

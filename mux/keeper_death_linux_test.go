@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
@@ -70,7 +71,7 @@ func TestKeeperLetsGoOfTerminals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pid := range []int{st.Keeper.PID, st.Server.PID} {
-		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(persontest.Patience); ; time.Sleep(5 * time.Millisecond) {
 			n := terminalsOf(t, pid)
 			if n == 0 {
 				break

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 )
 
 // TestUpgradeDuringAKill: a kill with a long grace does not keep the server, and
@@ -71,7 +72,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 // awaitNone waits until a session is not known any more.
 func awaitNone(t *testing.T, c *Client, name string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(persontest.Patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if _, err := c.Get(t.Context(), name); errors.Is(err, api.ErrNotFound) {
 			return
 		}

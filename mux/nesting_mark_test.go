@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/vt"
 )
 
@@ -18,13 +19,13 @@ var markOf = regexp.MustCompile(`\x1b\]75010;([A-Z0-9]+)\x1b`)
 // a session would that runs the program which brings the terminal here: ssh, say.
 func attachMarked(t *testing.T, c *Client, name string) (*attachRun, string) {
 	t.Helper()
-	p := newPerson(t)
+	p := persontest.New(t)
 	r := attachPerson(p, c, name, nil)
-	p.sees("\x1b]75010;")
-	p.shows("ready")
-	found := markOf.FindStringSubmatch(p.all())
+	p.Sees("\x1b]75010;")
+	p.Shows("ready")
+	found := markOf.FindStringSubmatch(p.All())
 	if found == nil {
-		t.Fatalf("no mark in %q", p.all())
+		t.Fatalf("no mark in %q", p.All())
 	}
 	return r, vt.Marker(found[1])
 }

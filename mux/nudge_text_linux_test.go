@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 )
 
 var testComposer = api.Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "⠀", Clear: []string{"C-u"}}
@@ -89,12 +90,12 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "/nosuch", Raw: true}); err != nil || r.State != api.Drafted {
 		t.Fatalf("an unknown command: %+v, %v", r, err)
 	}
-	p := newPerson(t)
+	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
-	p.shows("/nosuch")
-	p.types("x")
+	p.Shows("/nosuch")
+	p.Types("x")
 	await(t, c, "demo", "/nosuchx")
-	p.types("\x02d")
+	p.Types("\x02d")
 	r.want(AttachDetached) // it is no draft that the person still writes
 	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != api.Blocked || r.By != "draft" {
 		t.Errorf("a person has typed into it: %+v, %v", r, err)

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 )
 
 // TestQueueWithoutRoom: with a full disk, or without descriptors, a queued
@@ -60,7 +61,7 @@ func TestQueueWithoutRoom(t *testing.T) {
 			}
 			wanted = append(wanted, "last")
 			want := strings.Join(wanted, "\n") + "\n"
-			for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(persontest.Patience); ; time.Sleep(10 * time.Millisecond) {
 				b, _ := os.ReadFile(got)
 				if string(b) == want {
 					return

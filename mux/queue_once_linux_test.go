@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
@@ -138,7 +139,7 @@ func TestRefusedMessageIsTriedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); it.Tries == 0 || it.State != api.QueueWaiting; {
+	for deadline := time.Now().Add(persontest.Patience); it.Tries == 0 || it.State != api.QueueWaiting; {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is not tried: %+v", it)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 )
 
 // rawConn is a connection to the server's socket for bytes that no client would send.
@@ -202,7 +203,7 @@ func openFiles(t *testing.T, c *Client) int {
 // awaitOpenFiles waits until enough accepts their number.
 func awaitOpenFiles(t *testing.T, c *Client, enough func(n int) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !enough(openFiles(t, c)); {
+	for deadline := time.Now().Add(persontest.Patience); !enough(openFiles(t, c)); {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d descriptors", openFiles(t, c))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/internal/statedir"
 
 	osexec "os/exec"
@@ -32,7 +33,7 @@ func TestWaitGoneBesideAnother(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience/4)
+	ctx, cancel := context.WithTimeout(t.Context(), persontest.Patience/4)
 	defer cancel()
 	if err := waitGone(ctx, p, gone.Process.Pid, gone.Process.Pid); err != nil {
 		t.Error(err)

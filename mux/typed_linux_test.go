@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/internal/persontest"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,15 +20,15 @@ func TestTypedWhileTheServerDies(t *testing.T) {
 	c := attachServer(t)
 	file := t.TempDir() + "/got"
 	startScript(t, c, `stty -echo -icanon -icrnl -isig -ixon min 1 time 0; echo ready; exec cat > `+file, "ready")
-	p := newPerson(t)
+	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
-	p.shows("ready")
+	p.Shows("ready")
 	var want strings.Builder
 	kills, next := 0, time.Now()
 	for i := 0; kills < 8; i++ {
 		line := fmt.Sprintf("line %d of what is typed\n", i)
 		want.WriteString(line)
-		p.types(line)
+		p.Types(line)
 		if time.Now().After(next) {
 			if st, err := c.Status(t.Context()); err == nil && unix.Kill(st.Server.PID, unix.SIGKILL) == nil {
 				kills++
@@ -35,10 +36,10 @@ func TestTypedWhileTheServerDies(t *testing.T) {
 			next = time.Now().Add(time.Duration(50+rand.IntN(200)) * time.Millisecond)
 		}
 	}
-	p.types("the end\n")
+	p.Types("the end\n")
 	want.WriteString("the end\n")
 	var got string
-	for end := time.Now().Add(patience); !strings.HasSuffix(got, "the end\n"); {
+	for end := time.Now().Add(persontest.Patience); !strings.HasSuffix(got, "the end\n"); {
 		if time.Now().After(end) {
 			t.Fatalf("the end does not come; of %d bytes %d came", want.Len(), len(got))
 		}
@@ -48,9 +49,9 @@ func TestTypedWhileTheServerDies(t *testing.T) {
 		}
 		got = string(b)
 	}
-	p.types("\x02d")
+	p.Types("\x02d")
 	result := r.want(AttachDetached)
-	p.checkRestored()
+	p.CheckRestored()
 	if missing := want.Len() - len(got); missing > int(result.Lost) || missing < 0 {
 		t.Errorf("%d bytes were typed, %d came, and %d may be lost", want.Len(), len(got), result.Lost)
 	}

@@ -15,7 +15,7 @@ import (
 // the one that somebody started at that moment.
 func TestWaitGoneBesideAnother(t *testing.T) {
 	t.Parallel()
-	p := testPaths(t)
+	p := api.Paths{Dir: t.TempDir()}
 	if err := statedir.Make(p.Dir); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +25,7 @@ func say(oscs ...string) string {
 	return b.String()
 }
 
-func doingNow(t testing.TB, c *Client, name string) api.Activity {
+func doingNow(t testing.TB, c *client.Client, name string) api.Activity {
 	t.Helper()
 	a, err := c.Activity(t.Context(), name)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/internal/sys"
 )
@@ -44,7 +45,7 @@ func TestStateDirRemoved(t *testing.T) {
 				awaitFile(t, path)
 			}
 			killServer(t, c) // the next one is found as well
-			again, err := Ensure(t.Context(), p, "test")
+			again, err := client.Ensure(t.Context(), p, "test")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +71,7 @@ func TestStateDirRemoved(t *testing.T) {
 func TestStateDirRemovedFromUnderNothing(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
-	c, err := Ensure(t.Context(), p, "test")
+	c, err := client.Ensure(t.Context(), p, "test")
 	if err != nil {
 		t.Fatal(err)
 	}

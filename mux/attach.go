@@ -449,10 +449,10 @@ func (s *session) attach(ctx context.Context, c *attachClient) {
 		c.ws.Close(websocket.StatusNormalClosure, "the session ended")
 	case errors.Is(err, errKicked):
 		s.leave(c) // before the client knows
-		c.ws.Close(StatusKicked, "another terminal sent this one away")
+		c.ws.Close(api.StatusKicked, "another terminal sent this one away")
 	case errors.Is(err, api.ErrNested):
 		s.leave(c)
-		c.ws.Close(StatusNested, api.ErrNested.Error())
+		c.ws.Close(api.StatusNested, api.ErrNested.Error())
 	}
 	cancel()
 	c.ws.CloseNow()

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/vt"
 )
@@ -24,7 +25,7 @@ import (
 func TestAttachReal(t *testing.T) {
 	t.Parallel()
 	c := attachServer(t)
-	for name, test := range map[string]func(*testing.T, *Client){
+	for name, test := range map[string]func(*testing.T, *client.Client){
 		"paint":         attachRealPaint,
 		"typing":        attachRealTyping,
 		"exit":          attachRealExit,
@@ -45,11 +46,11 @@ func TestAttachReal(t *testing.T) {
 }
 
 // attachServer starts a real server for one test.
-func attachServer(t *testing.T) *Client {
+func attachServer(t *testing.T) *client.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), persontest.Patience)
 	defer cancel()
-	c, err := Ensure(ctx, testPaths(t), "test")
+	c, err := client.Ensure(ctx, testPaths(t), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func attachServer(t *testing.T) *Client {
 
 // startScript starts a session that runs a script of sh, and waits until its
 // screen shows ready.
-func startScript(t *testing.T, c *Client, script, ready string) api.SessionInfo {
+func startScript(t *testing.T, c *client.Client, script, ready string) api.SessionInfo {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), persontest.Patience)
 	defer cancel()
@@ -84,7 +85,7 @@ func startScript(t *testing.T, c *Client, script, ready string) api.SessionInfo 
 }
 
 // waitText waits until the session's screen shows text.
-func waitText(t *testing.T, c *Client, text string) {
+func waitText(t *testing.T, c *client.Client, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), persontest.Patience)
 	defer cancel()
@@ -95,7 +96,7 @@ func waitText(t *testing.T, c *Client, text string) {
 }
 
 // sessionSize returns the size in force.
-func sessionSize(t *testing.T, c *Client) api.Size {
+func sessionSize(t *testing.T, c *client.Client) api.Size {
 	t.Helper()
 	info, err := c.Get(context.Background(), "demo")
 	if err != nil {
@@ -105,7 +106,7 @@ func sessionSize(t *testing.T, c *Client) api.Size {
 }
 
 // waitClients waits until n clients are attached.
-func waitClients(t *testing.T, c *Client, n int) {
+func waitClients(t *testing.T, c *client.Client, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), persontest.Patience)
 	defer cancel()
@@ -137,7 +138,7 @@ printf '\033[10;20Hin the middle\033[?1002h\033[?1006h\033[?2004h\033[?1004h\033
 printf '\033[12;3H\033[7mready\033[4m'
 exec cat`
 
-func attachRealPaint(t *testing.T, c *Client) {
+func attachRealPaint(t *testing.T, c *client.Client) {
 	startScript(t, c, everything, "ready")
 	p := persontest.New(t)
 	p.Resize(120, 40)
@@ -148,7 +149,7 @@ func attachRealPaint(t *testing.T, c *Client) {
 			t.Errorf("the terminal does not show the session (-session +terminal):\n%s", diff)
 		}
 		p.Types("\x1b[98;5u\x1b[98;5:3ud")
-		r.want(AttachDetached)
+		r.want(client.AttachDetached)
 		p.CheckRestored()
 		p.Sees(string(vt.AppendReset(nil)))
 		fresh, _ := vt.New(vt.Options{Cols: 120, Rows: 40})
@@ -163,7 +164,7 @@ func attachRealPaint(t *testing.T, c *Client) {
 
 // sessionScreen is the session's screen, and personScreen the terminal's, in
 // the form of peek without what may differ.
-func sessionScreen(t *testing.T, c *Client) map[string]any {
+func sessionScreen(t *testing.T, c *client.Client) map[string]any {
 	t.Helper()
 	r, err := c.Peek(context.Background(), api.PeekRequest{Name: "demo", Format: api.FormatJSON, Screen: true})
 	if err != nil {
@@ -194,7 +195,7 @@ func comparable(t *testing.T, s vt.Screen) map[string]any {
 	return m
 }
 
-func attachRealTyping(t *testing.T, c *Client) {
+func attachRealTyping(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; while read -r x; do echo "got $x"; done`, "ready")
 	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
@@ -202,7 +203,7 @@ func attachRealTyping(t *testing.T, c *Client) {
 	p.Types("one\rtwo\r")
 	p.Shows("got two")
 	p.Types("\x02\x02\r\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	if info, err := c.Get(context.Background(), "demo"); err != nil || info.Attached != 0 {
 		t.Errorf("after the detach %d clients are counted, %v", info.Attached, err)
 	}
@@ -210,20 +211,20 @@ func attachRealTyping(t *testing.T, c *Client) {
 	p.CheckRestored()
 }
 
-func attachRealExit(t *testing.T, c *Client) {
+func attachRealExit(t *testing.T, c *client.Client) {
 	startScript(t, c, "echo ready; read x; echo the end; exit 7", "ready")
 	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
 	p.Shows("ready")
 	p.Types("\r")
-	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 7 || res.Exit.Reason != api.ReasonExited {
+	if res := r.want(client.AttachExited); res.Exit == nil || res.Exit.Code != 7 || res.Exit.Reason != api.ReasonExited {
 		t.Errorf("exit %+v", res.Exit)
 	}
 	p.Sees("the end")
 	p.CheckRestored()
 }
 
-func attachRealKilled(t *testing.T, c *Client) {
+func attachRealKilled(t *testing.T, c *client.Client) {
 	info := startScript(t, c, "echo ready; exec cat", "ready")
 	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
@@ -231,13 +232,13 @@ func attachRealKilled(t *testing.T, c *Client) {
 	if err := unix.Kill(info.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Signal != "SIGKILL" {
+	if res := r.want(client.AttachExited); res.Exit == nil || res.Exit.Signal != "SIGKILL" {
 		t.Errorf("exit %+v", res.Exit)
 	}
 	p.CheckRestored()
 }
 
-func attachRealResize(t *testing.T, c *Client) {
+func attachRealResize(t *testing.T, c *client.Client) {
 	startScript(t, c, `trap 'stty size' WINCH; echo ready; while :; do read x; done`, "ready")
 	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
@@ -246,7 +247,7 @@ func attachRealResize(t *testing.T, c *Client) {
 	p.Resized <- struct{}{}
 	p.Shows("30 100")
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	waitText(t, c, "40 120")
 	if s := sessionSize(t, c); s != (api.Size{Cols: api.DefaultCols, Rows: api.DefaultRows}) {
 		t.Errorf("size after the detach: %+v", s)
@@ -255,11 +256,11 @@ func attachRealResize(t *testing.T, c *Client) {
 
 // attachRealSmall: a terminal that is smaller than the session and may not
 // change it shows the part with the cursor.
-func attachRealSmall(t *testing.T, c *Client) {
+func attachRealSmall(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; for i in $(seq 1 60); do echo "line $i"; done; echo ready; while read -r x; do printf '\033[Hat the top %s' "$x"; done`, "ready")
 	p := persontest.New(t)
 	p.Resize(20, 5)
-	r := attachPerson(p, c, "demo", func(o *AttachOptions) { o.ReadOnly = true })
+	r := attachPerson(p, c, "demo", func(o *client.AttachOptions) { o.ReadOnly = true })
 	p.Shows("line 60\nready")
 	if s := sessionSize(t, c); s != (api.Size{Cols: api.DefaultCols, Rows: api.DefaultRows}) {
 		t.Errorf("size: %+v", s)
@@ -270,14 +271,14 @@ func attachRealSmall(t *testing.T, c *Client) {
 	}
 	p.Shows("at the top a")
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	waitText(t, c, "at the top a$|at the top a[^t]")
 	p.CheckRestored()
 }
 
 // attachRealSmallModes: modes that go off in the session go off on a terminal
 // of another size too, and painting again and again leaves nothing behind.
-func attachRealSmallModes(t *testing.T, c *Client) {
+func attachRealSmallModes(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; while read -r x; do case $x in
 on) printf '\033[?1049h\033[2J\033[H\033[?1002h\033[?2004h\033[?1h\033[>1u\033[3;4HALT';;
 off) printf '\033[<u\033[?1l\033[?2004l\033[?1002l\033[?1049lMAIN';;
@@ -288,7 +289,7 @@ off) printf '\033[<u\033[?1l\033[?2004l\033[?1002l\033[?1049lMAIN';;
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := attachPerson(p, c, "demo", func(o *AttachOptions) { o.ReadOnly = true })
+	r := attachPerson(p, c, "demo", func(o *client.AttachOptions) { o.ReadOnly = true })
 	p.Shows("ready")
 	typed := func(line string) {
 		if err := c.Keys(context.Background(), "demo", []string{line + "\r"}, true); err != nil {
@@ -320,11 +321,11 @@ off) printf '\033[<u\033[?1l\033[?2004l\033[?1002l\033[?1049lMAIN';;
 	}
 	p.Mu.Unlock()
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 }
 
 // attachRealTwo: the size follows who typed last.
-func attachRealTwo(t *testing.T, c *Client) {
+func attachRealTwo(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; while read -r x; do echo "got $x"; done`, "ready")
 	big, small := persontest.New(t), persontest.New(t)
 	big.Resize(130, 50)
@@ -343,25 +344,25 @@ func attachRealTwo(t *testing.T, c *Client) {
 		t.Errorf("size with the second: %+v", s)
 	}
 	small.Types("\x02d")
-	rs.want(AttachDetached)
+	rs.want(client.AttachDetached)
 	waitClients(t, c, 1)
 	if s := sessionSize(t, c); s != (api.Size{Cols: 130, Rows: 50}) {
 		t.Errorf("size after the second left: %+v", s)
 	}
 	big.Types("\x02d")
-	rb.want(AttachDetached)
+	rb.want(client.AttachDetached)
 }
 
 // attachRealQueries: the server answers, once, and the terminal is asked
 // nothing.
-func attachRealQueries(t *testing.T, c *Client) {
+func attachRealQueries(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty raw -echo; printf 'ready\r\n'
 while :; do k=$(dd bs=1 count=1 2>/dev/null); printf '\033[c\033[6n\033]11;?\033\\\033[>q\033[?u\033[?2026$p'
 dd bs=1 count=1 2>/dev/null | od -An -c | tr -d '\n'; printf 'asked %s\r\n' "$k"; done`, "ready")
 	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
 	p.Shows("ready")
-	p.Sees(outerQuestions)
+	p.Sees(client.OuterQuestions)
 	p.Mu.Lock()
 	p.Screen.TakeReplies() // to what the attachment asked when it began
 	p.Mu.Unlock()
@@ -373,12 +374,12 @@ dd bs=1 count=1 2>/dev/null | od -An -c | tr -d '\n'; printf 'asked %s\r\n' "$k"
 	}
 	p.Mu.Unlock()
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 }
 
 // attachRealServerKilled: attached terminals find the new server by
 // themselves.
-func attachRealServerKilled(t *testing.T, c *Client) {
+func attachRealServerKilled(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; while read -r x; do echo "got $x"; done`, "ready")
 	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
@@ -396,19 +397,19 @@ func attachRealServerKilled(t *testing.T, c *Client) {
 		p.Shows(fmt.Sprintf("got again %d", i))
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	p.CheckRestored()
 }
 
 // attachRealScrollback: the history comes first, into the terminal's own.
-func attachRealScrollback(t *testing.T, c *Client) {
+func attachRealScrollback(t *testing.T, c *client.Client) {
 	startScript(t, c, `for i in $(seq 1 200); do echo "line $i"; done; echo ready; exec cat`, "ready")
 	p := persontest.New(t)
 	p.Resize(api.DefaultCols, api.DefaultRows)
-	r := attachPerson(p, c, "demo", func(o *AttachOptions) { o.Scrollback = true })
+	r := attachPerson(p, c, "demo", func(o *client.AttachOptions) { o.Scrollback = true })
 	p.Shows("ready")
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	p.Sees(string(vt.AppendReset(nil)))
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
@@ -418,7 +419,7 @@ func attachRealScrollback(t *testing.T, c *Client) {
 }
 
 // attachRealMissing: no session, nothing touched.
-func attachRealMissing(t *testing.T, c *Client) {
+func attachRealMissing(t *testing.T, c *client.Client) {
 	p := persontest.New(t)
 	start := time.Now()
 	if _, err := attachPerson(p, c, "demo", nil).ended(); err == nil || time.Since(start) > persontest.Patience/2 {
@@ -429,23 +430,23 @@ func attachRealMissing(t *testing.T, c *Client) {
 
 // attachRealAlone: a client that wants to be alone sends the others away, for
 // good; they are told, and their terminals are as before.
-func attachRealAlone(t *testing.T, c *Client) {
+func attachRealAlone(t *testing.T, c *client.Client) {
 	startScript(t, c, `echo ready; exec cat`, "ready")
 	var people []*persontest.Person
 	var runs []*attachRun
 	for i := range 4 {
 		p := persontest.New(t)
-		runs = append(runs, attachPerson(p, c, "demo", func(o *AttachOptions) { o.ReadOnly, o.Alone = i == 1, i == 3 }))
+		runs = append(runs, attachPerson(p, c, "demo", func(o *client.AttachOptions) { o.ReadOnly, o.Alone = i == 1, i == 3 }))
 		p.Shows("ready")
 		people = append(people, p)
 	}
 	for i := range 3 {
-		runs[i].want(AttachKicked)
+		runs[i].want(client.AttachKicked)
 		people[i].CheckRestored()
 	}
 	waitClients(t, c, 1)
 	people[3].Types("alone\r")
 	people[3].Shows("alone")
 	people[3].Types("\x02d")
-	runs[3].want(AttachDetached)
+	runs[3].want(client.AttachDetached)
 }

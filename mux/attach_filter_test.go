@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // attachRealFilter: what a program does to a terminal that no detach could undo
 // does not reach it, and it shows the session nevertheless.
-func attachRealFilter(t *testing.T, c *Client) {
+func attachRealFilter(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; read x
 printf '\033[2h\033[?2l\033[5i\033P0;1|17/41\033\\\033P@kitty-cmd{}\033\\\033]5113;ac=send\033\\'
 printf '\033]11;#102030\007first\r\n'; read x
@@ -30,7 +31,7 @@ printf '\033%%GUTF-8 \303\251\r\n'; exec cat`, "ready")
 		}
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	p.Sees("\x1b]111\x1b\\")
 	p.Mu.Lock()
 	defer p.Mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"golang.org/x/sys/unix"
 )
@@ -27,7 +28,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 		t.Fatal(err)
 	}
 	r := attachPerson(p, c, "demo", nil)
-	p.Sees(outerQuestions)
+	p.Sees(client.OuterQuestions)
 	p.Shows("ready")
 	p.Types("\x1b]10;rgb:1111/2222/3333\x1b\\\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
 	awaitOuter(t, c, func() bool {
@@ -43,12 +44,12 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 		return p.Has("]11;rgb:fdfd/f6f6/e3e3")
 	})
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	p.CheckRestored()
 }
 
 // awaitOuter waits until is says yes, which asks the program each time.
-func awaitOuter(t *testing.T, c *Client, is func() bool) {
+func awaitOuter(t *testing.T, c *client.Client, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(persontest.Patience); !is(); {
 		if time.Now().After(end) {
@@ -72,20 +73,20 @@ func TestAttachColoursChange(t *testing.T) {
 	p := persontest.New(t)
 	p.Resize(100, 30)
 	r := attachPerson(p, c, "demo", nil)
-	p.Sees(outerQuestions)
+	p.Sees(client.OuterQuestions)
 	await(t, c, "demo", `E\[48;30;100;`)
 	p.Types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
 	await(t, c, "demo", `E\[\?997;2n`)
 	p.Forget()
 	p.Types("\x1b[?997;1n")
-	p.Sees(outerQuestions)
+	p.Sees(client.OuterQuestions)
 	p.Types("\x1b]11;rgb:00/00/00\a\x1b[?62;c")
 	await(t, c, "demo", `E\[\?997;1n`)
 	if text := screen(t, c, "demo"); strings.Count(text, "997") != 2 {
 		t.Errorf("the program is told\n%s", text)
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	p.Sees("\x1b[?2031l")
 	p.CheckRestored()
 }
@@ -102,7 +103,7 @@ func TestAttachLateAnswers(t *testing.T) {
 	p.Shows("ready")
 	p.Types("\x02d")
 	p.Types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 	p.CheckRestored()
 	n := 0
 	err := persontest.Control(p.Tty, func(fd int) (err error) { n, err = unix.IoctlGetInt(fd, unix.TIOCINQ); return err })
@@ -122,7 +123,7 @@ func TestAttachImageAnswers(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "demo", `stty -echo raw; printf 'ready\r\n'; while :; do dd bs=1 count=1 2>/dev/null | tr '\033' 'E'; done`)
 	await(t, c, "demo", "ready")
-	attach := func() *AttachConn {
+	attach := func() *client.AttachConn {
 		conn, err := c.Attach(t.Context(), api.AttachRequest{Name: "demo"})
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +131,7 @@ func TestAttachImageAnswers(t *testing.T) {
 		t.Cleanup(func() { conn.Close() })
 		return conn
 	}
-	types := func(conn *AttachConn, text string) {
+	types := func(conn *client.AttachConn, text string) {
 		t.Helper()
 		if err := conn.Write(t.Context(), []byte(text)); err != nil {
 			t.Fatal(err)

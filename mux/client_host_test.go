@@ -14,17 +14,18 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
 // farHost is a host whose program passes every connection to a server of this
 // machine, as gc mux dial does, and notes each run in the file.
-func farHost(t *testing.T, c *Client) (Host, string) {
+func farHost(t *testing.T, c *client.Client) (client.Host, string) {
 	t.Helper()
 	runs := filepath.Join(t.TempDir(), "runs")
 	t.Setenv("GC_TEST_DIAL", c.Paths().Socket)
 	t.Setenv("GC_TEST_RUNS", runs)
-	return Host{Name: "far", Program: os.Args[0]}, runs
+	return client.Host{Name: "far", Program: os.Args[0]}, runs
 }
 
 // dialForTest is the test binary as such a program; see TestMain.
@@ -87,7 +88,7 @@ func TestHostHeld(t *testing.T) {
 		t.Errorf("%d processes for an attachment and two streams of requests", len(b))
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 }
 
 func TestHostFails(t *testing.T) {
@@ -102,11 +103,11 @@ func TestHostFails(t *testing.T) {
 		`/no/such/program`:                    {api.ErrUnreachable, ""},
 		`sh -c 'sleep 2 >&- & exit 1'`:        {api.ErrUnreachable, "status 1"},
 	} {
-		_, err := Host{Name: "far", Program: program}.Dial(t.Context())
+		_, err := client.Host{Name: "far", Program: program}.Dial(t.Context())
 		if !errors.Is(err, want.err) || !strings.Contains(err.Error(), want.text) {
 			t.Errorf("%s: %v", program, err)
 		}
-		if _, err := (Host{Name: "far", Program: program}).Environ(t.Context()); err == nil {
+		if _, err := (client.Host{Name: "far", Program: program}).Environ(t.Context()); err == nil {
 			t.Errorf("%s: an environment", program)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // TestAttachConnCloseHung: a server that hangs does not hold up who leaves.
@@ -16,7 +17,7 @@ func TestAttachConnCloseHung(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", "exec cat")
-	attach := func() *AttachConn {
+	attach := func() *client.AttachConn {
 		conn, err := c.Attach(t.Context(), api.AttachRequest{Name: "demo"})
 		if err != nil {
 			t.Fatal(err)

@@ -8,12 +8,13 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/store"
 )
 
 // startJumped starts a server of whose machine the clock was set by jump since
 // its state was written: the even clock goes on where it was.
-func startJumped(t *testing.T, jump time.Duration) *Client {
+func startJumped(t *testing.T, jump time.Duration) *client.Client {
 	t.Helper()
 	p := testPaths(t)
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {

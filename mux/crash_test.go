@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
 // killServer ends the server as nothing else does and returns when the keeper
 // has started another.
-func killServer(t testing.TB, c *Client) {
+func killServer(t testing.TB, c *client.Client) {
 	t.Helper()
 	var before api.ServerStatus
 	var err error
@@ -104,7 +105,7 @@ func TestStartersRace(t *testing.T) {
 	pids := make([]int, 6)
 	for i := range pids {
 		wg.Go(func() {
-			c, err := Ensure(t.Context(), p, "test")
+			c, err := client.Ensure(t.Context(), p, "test")
 			if err != nil {
 				t.Error(err)
 				return
@@ -129,7 +130,7 @@ func TestStartersRace(t *testing.T) {
 func TestDialWithoutAServer(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
-	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
+	if _, err := client.Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatalf("no state directory: %v", err)
 	}
 	c := startServerAt(t, p)
@@ -139,7 +140,7 @@ func TestDialWithoutAServer(t *testing.T) {
 	if _, err := os.Stat(p.Socket); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("the socket is left: %v", err)
 	}
-	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
+	if _, err := client.Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatalf("after shutdown: %v", err)
 	}
 	// A dead server's socket is replaced.
@@ -149,7 +150,7 @@ func TestDialWithoutAServer(t *testing.T) {
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	l.Close()
-	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
+	if _, err := client.Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatalf("a socket that nobody listens at: %v", err)
 	}
 	startServerAt(t, p)
@@ -162,7 +163,7 @@ func TestUnlinkedSocketIsMadeAgain(t *testing.T) {
 	if err := os.Remove(p.Socket); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Dial(t.Context(), p)
+	again, err := client.Dial(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +193,14 @@ func TestStateDirThatCannotBeUsed(t *testing.T) {
 	if err := os.WriteFile(p.Dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ensure(t.Context(), p, "test"); !errors.Is(err, api.ErrStateDir) {
+	if _, err := client.Ensure(t.Context(), p, "test"); !errors.Is(err, api.ErrStateDir) {
 		t.Fatalf("a file in its place: %v", err)
 	}
 	below := api.Paths{Dir: p.Dir + "/s.d", Socket: p.Dir + "/s"}
-	if _, err := Dial(t.Context(), below); !errors.Is(err, api.ErrNoServer) {
+	if _, err := client.Dial(t.Context(), below); !errors.Is(err, api.ErrNoServer) {
 		t.Fatalf("dial below a file: %v", err)
 	}
-	if _, err := Ensure(t.Context(), below, "test"); !errors.Is(err, api.ErrStateDir) {
+	if _, err := client.Ensure(t.Context(), below, "test"); !errors.Is(err, api.ErrStateDir) {
 		t.Fatalf("start below a file: %v", err)
 	}
 }
@@ -222,7 +223,7 @@ func TestServerEndsWhenNothingIsLeft(t *testing.T) {
 	if err := os.WriteFile(p.Dir+"/timing", []byte("1s 50ms 2"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Ensure(t.Context(), p, "test")
+	c, err := client.Ensure(t.Context(), p, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ func TestServerEndsWhenNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
+	if _, err := client.Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
 		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
@@ -71,5 +72,5 @@ func TestDoneUntilALook(t *testing.T) {
 	p.Shows("again")
 	is(api.ActivityIdle)
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(client.AttachDetached)
 }

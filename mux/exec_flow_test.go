@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
@@ -46,7 +47,7 @@ type follower struct {
 
 // startFollowing starts a command in the foreground, of which nothing is taken
 // until the gate is closed.
-func startFollowing(ctx context.Context, c *Client, r api.ExecRequest, during func(api.ExecResult)) *follower {
+func startFollowing(ctx context.Context, c *client.Client, r api.ExecRequest, during func(api.ExecResult)) *follower {
 	f := &follower{gate: make(chan struct{}), id: make(chan string, 1), done: make(chan error, 1), sum: sha256.New(), during: during}
 	r.Env = testEnv
 	go func() {
@@ -73,7 +74,7 @@ func startFollowing(ctx context.Context, c *Client, r api.ExecRequest, during fu
 
 // awaitHeld waits until the output of a command stands still beyond its window,
 // and returns how much came.
-func awaitHeld(t *testing.T, c *Client, id string) uint64 {
+func awaitHeld(t *testing.T, c *client.Client, id string) uint64 {
 	t.Helper()
 	for same, last := 0, uint64(0); ; {
 		s, err := c.Get(t.Context(), id)

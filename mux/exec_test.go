@@ -15,12 +15,13 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keeper"
 )
 
 // run starts a command and returns its first answer.
-func run(t testing.TB, c *Client, r api.ExecRequest) api.ExecResult {
+func run(t testing.TB, c *client.Client, r api.ExecRequest) api.ExecResult {
 	t.Helper()
 	if r.Env == nil {
 		r.Env = testEnv
@@ -33,7 +34,7 @@ func run(t testing.TB, c *Client, r api.ExecRequest) api.ExecResult {
 }
 
 // awaitCommand waits for a command's end.
-func awaitCommand(t testing.TB, c *Client, id, caller string) api.ExecResult {
+func awaitCommand(t testing.TB, c *client.Client, id, caller string) api.ExecResult {
 	t.Helper()
 	res, err := c.ProcessWait(t.Context(), id, caller, 20*time.Second)
 	if err != nil || !res.Status.Ended() {
@@ -175,7 +176,7 @@ func TestExecInput(t *testing.T) {
 }
 
 // pollUntil reads the output until it has a text.
-func pollUntil(t testing.TB, c *Client, id, text string) string {
+func pollUntil(t testing.TB, c *client.Client, id, text string) string {
 	t.Helper()
 	all, cursor := "", uint64(0)
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {

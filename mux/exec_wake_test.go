@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
@@ -34,7 +35,7 @@ func dieAt(argv []string) func(string) {
 var execSteps = []string{"recorded", "started", "ended", "finished", "leased", "injecting", "typed", "delivered"}
 
 // startOwner runs a composer that repeats on its terminal what was submitted.
-func startOwner(t testing.TB, c *Client, die string) api.SessionInfo {
+func startOwner(t testing.TB, c *client.Client, die string) api.SessionInfo {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -55,7 +56,7 @@ func startOwner(t testing.TB, c *Client, die string) api.SessionInfo {
 }
 
 // said counts how often the owners' terminals show that the tag was submitted.
-func said(t testing.TB, c *Client, owners []string, id string) int {
+func said(t testing.TB, c *client.Client, owners []string, id string) int {
 	t.Helper()
 	n := 0
 	for _, owner := range owners {
@@ -77,7 +78,7 @@ func said(t testing.TB, c *Client, owners []string, id string) int {
 }
 
 // awaitState waits until the deliveries of commands have a state.
-func awaitDeliveries(t testing.TB, c *Client, want process.DeliveryState, ids ...string) {
+func awaitDeliveries(t testing.TB, c *client.Client, want process.DeliveryState, ids ...string) {
 	t.Helper()
 	deadline := time.Now().Add(40 * time.Second)
 	for _, id := range ids {
@@ -101,7 +102,7 @@ func awaitDeliveries(t testing.TB, c *Client, want process.DeliveryState, ids ..
 	}
 }
 
-func background(t testing.TB, c *Client, command string) string {
+func background(t testing.TB, c *client.Client, command string) string {
 	t.Helper()
 	return run(t, c, api.ExecRequest{Command: command, Background: true, Owner: "owner"}).ID
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,22 +55,22 @@ func TestFrozen(t *testing.T) {
 	type question struct {
 		name   string
 		keeper bool // asked of a frozen keeper too
-		ask    func(ctx context.Context, c *Client) error
+		ask    func(ctx context.Context, c *client.Client) error
 	}
 	questions := []question{
-		{"list", false, func(ctx context.Context, c *Client) error { _, err := c.List(ctx, "", false); return err }},
-		{"wait", false, func(ctx context.Context, c *Client) error {
+		{"list", false, func(ctx context.Context, c *client.Client) error { _, err := c.List(ctx, "", false); return err }},
+		{"wait", false, func(ctx context.Context, c *client.Client) error {
 			_, err := c.Wait(ctx, "a", api.WaitRequest{Conditions: []api.Condition{{Exit: true}}})
 			return err
 		}},
-		{"exec", true, func(ctx context.Context, c *Client) error {
+		{"exec", true, func(ctx context.Context, c *client.Client) error {
 			return c.ExecFollow(ctx, api.ExecRequest{Command: "true", Env: testEnv}, func(api.ExecResult) error { return nil })
 		}},
-		{"create", true, func(ctx context.Context, c *Client) error {
+		{"create", true, func(ctx context.Context, c *client.Client) error {
 			_, err := c.Create(ctx, api.CreateRequest{Name: "b", Command: "sleep 1000", Env: testEnv})
 			return err
 		}},
-		{"stop", true, func(ctx context.Context, c *Client) error { return c.Shutdown(ctx, true) }},
+		{"stop", true, func(ctx context.Context, c *client.Client) error { return c.Shutdown(ctx, true) }},
 	}
 	for _, what := range []string{"server", "keeper"} {
 		for _, q := range questions {

@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // hostileMost bounds the memory that one session may take whatever its program
@@ -84,7 +85,7 @@ func TestHostileOutput(t *testing.T) {
 
 // slowestEcho types into the other session until done, and returns how long
 // what was typed took to be seen.
-func slowestEcho(t *testing.T, c *Client, done <-chan struct{}) (slowest time.Duration) {
+func slowestEcho(t *testing.T, c *client.Client, done <-chan struct{}) (slowest time.Duration) {
 	for i := 0; ; i++ {
 		select {
 		case <-done:

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
@@ -70,7 +71,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 }
 
 // awaitNone waits until a session is not known any more.
-func awaitNone(t *testing.T, c *Client, name string) {
+func awaitNone(t *testing.T, c *client.Client, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(persontest.Patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if _, err := c.Get(t.Context(), name); errors.Is(err, api.ErrNotFound) {

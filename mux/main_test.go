@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
@@ -57,14 +58,14 @@ func testPaths(t testing.TB) api.Paths {
 }
 
 // startServer starts a keeper and a server and ends them with the test.
-func startServer(t testing.TB) *Client {
+func startServer(t testing.TB) *client.Client {
 	t.Helper()
 	return startServerAt(t, testPaths(t))
 }
 
-func startServerAt(t testing.TB, p api.Paths) *Client {
+func startServerAt(t testing.TB, p api.Paths) *client.Client {
 	t.Helper()
-	c, err := Ensure(t.Context(), p, "test")
+	c, err := client.Ensure(t.Context(), p, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func startServerAt(t testing.TB, p api.Paths) *Client {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		c.Close()
-		c, err := Dial(ctx, p)
+		c, err := client.Dial(ctx, p)
 		if err != nil {
 			return
 		}
@@ -91,7 +92,7 @@ func startServerAt(t testing.TB, p api.Paths) *Client {
 var testEnv = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "PS1=$ ", "SHELL=/bin/sh"}
 
 // create starts a session.
-func create(t testing.TB, c *Client, name, command string) api.SessionInfo {
+func create(t testing.TB, c *client.Client, name, command string) api.SessionInfo {
 	t.Helper()
 	s, err := c.Create(t.Context(), api.CreateRequest{Name: name, Command: command, Env: testEnv})
 	if err != nil {
@@ -101,7 +102,7 @@ func create(t testing.TB, c *Client, name, command string) api.SessionInfo {
 }
 
 // await waits until a line of the screen matches.
-func await(t testing.TB, c *Client, name, pattern string) {
+func await(t testing.TB, c *client.Client, name, pattern string) {
 	t.Helper()
 	r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Text: pattern}}, Timeout: 10 * time.Second})
 	if err != nil || r.Met != 0 {
@@ -111,7 +112,7 @@ func await(t testing.TB, c *Client, name, pattern string) {
 }
 
 // awaitExit waits for the session's end.
-func awaitExit(t testing.TB, c *Client, name string) api.Exit {
+func awaitExit(t testing.TB, c *client.Client, name string) api.Exit {
 	t.Helper()
 	r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Exit: true}}, Timeout: 10 * time.Second})
 	if err != nil || r.Exit == nil {
@@ -121,7 +122,7 @@ func awaitExit(t testing.TB, c *Client, name string) api.Exit {
 }
 
 // screen is what the session shows.
-func screen(t testing.TB, c *Client, name string) string {
+func screen(t testing.TB, c *client.Client, name string) string {
 	t.Helper()
 	p, err := c.Peek(t.Context(), api.PeekRequest{Name: name})
 	if err != nil {

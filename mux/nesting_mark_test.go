@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/vt"
 )
@@ -17,7 +18,7 @@ var markOf = regexp.MustCompile(`\x1b\]75010;([A-Z0-9]+)\x1b`)
 
 // attachMarked attaches a new person and returns the mark that its terminal got, as
 // a session would that runs the program which brings the terminal here: ssh, say.
-func attachMarked(t *testing.T, c *Client, name string) (*attachRun, string) {
+func attachMarked(t *testing.T, c *client.Client, name string) (*attachRun, string) {
 	t.Helper()
 	p := persontest.New(t)
 	r := attachPerson(p, c, name, nil)

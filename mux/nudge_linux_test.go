@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // startReceiver runs the composer and returns the file of what it submitted.
-func startReceiver(t *testing.T, c *Client, name, mode string) string {
+func startReceiver(t *testing.T, c *client.Client, name, mode string) string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -95,9 +96,9 @@ func startReceivers(t *testing.T, p api.Paths, n int) map[string]string {
 	return outs
 }
 
-func dial(t *testing.T, p api.Paths) *Client {
+func dial(t *testing.T, p api.Paths) *client.Client {
 	t.Helper()
-	c, err := Dial(t.Context(), p)
+	c, err := client.Dial(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
 var testComposer = api.Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "⠀", Clear: []string{"C-u"}}
 
 // startAgent runs the composer of an agent with commands.
-func startAgent(t *testing.T, c *Client, name string, comp api.Composer) (out string) {
+func startAgent(t *testing.T, c *client.Client, name string, comp api.Composer) (out string) {
 	t.Helper()
 	return startComposer(t, c, name, "agent", comp)
 }
 
-func startComposer(t *testing.T, c *Client, name, mode string, comp api.Composer) (out string) {
+func startComposer(t *testing.T, c *client.Client, name, mode string, comp api.Composer) (out string) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -96,7 +97,7 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	p.Types("x")
 	await(t, c, "demo", "/nosuchx")
 	p.Types("\x02d")
-	r.want(AttachDetached) // it is no draft that the person still writes
+	r.want(client.AttachDetached) // it is no draft that the person still writes
 	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != api.Blocked || r.By != "draft" {
 		t.Errorf("a person has typed into it: %+v, %v", r, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // TestPeekManySaysWhatPeekSays for sessions in every state, by name and by id, changed
@@ -112,7 +113,7 @@ func TestPeekManyRequests(t *testing.T) {
 }
 
 // post sends a body as it is and decodes the reply into out, unless it is nil.
-func post(t *testing.T, c *Client, path, body string, out any) error {
+func post(t *testing.T, c *client.Client, path, body string, out any) error {
 	t.Helper()
 	resp, err := c.Do(t.Context(), "POST", path, strings.NewReader(body))
 	if err != nil {

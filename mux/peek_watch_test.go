@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // spied is a connection that reports what is written to it.
@@ -31,7 +32,7 @@ func TestPeekAgain(t *testing.T) {
 	c := startServer(t)
 	var mu sync.Mutex
 	var said bytes.Buffer
-	spy := NewClient(func(ctx context.Context) (net.Conn, error) {
+	spy := client.NewClient(func(ctx context.Context) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", c.Paths().Socket)
 		return &spied{conn, func(p []byte) { mu.Lock(); defer mu.Unlock(); said.Write(p) }}, err
 	})

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
 // awaitQueue waits until the message has the state; the queue has no waiter of
 // its own, and the session's events pace the looks.
-func awaitQueue(t *testing.T, c *Client, id, state string) api.QueueItem {
+func awaitQueue(t *testing.T, c *client.Client, id, state string) api.QueueItem {
 	t.Helper()
 	for limit := time.Now().Add(15 * time.Second); ; {
 		items, err := c.Queue(t.Context(), "")

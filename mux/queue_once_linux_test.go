@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/internal/sys"
 )
@@ -54,7 +55,7 @@ done`
 }
 
 // notePID writes the server's pid where the assassin looks for it.
-func notePID(t *testing.T, c *Client, dir string) int {
+func notePID(t *testing.T, c *client.Client, dir string) int {
 	t.Helper()
 	st, err := c.Status(t.Context())
 	if err != nil {
@@ -67,7 +68,7 @@ func notePID(t *testing.T, c *Client, dir string) int {
 }
 
 // nudgeOften sends n messages with ids, each to be seen in out.
-func nudgeOften(t *testing.T, c *Client, session, prefix string, n int) {
+func nudgeOften(t *testing.T, c *client.Client, session, prefix string, n int) {
 	t.Helper()
 	for i := range n {
 		text := fmt.Sprintf("%s%d", prefix, i)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
@@ -25,7 +26,7 @@ type rawConn struct {
 	r *bufio.Reader
 }
 
-func dialRaw(t *testing.T, c *Client) *rawConn {
+func dialRaw(t *testing.T, c *client.Client) *rawConn {
 	t.Helper()
 	conn, err := net.Dial("unix", c.Paths().Socket)
 	if err != nil {
@@ -152,7 +153,7 @@ func eventNumber(t *testing.T, id string) uint64 {
 	return n
 }
 
-func serverMemory(t *testing.T, c *Client) int64 {
+func serverMemory(t *testing.T, c *client.Client) int64 {
 	t.Helper()
 	st, err := c.Status(t.Context())
 	if err != nil {
@@ -187,7 +188,7 @@ func TestSubscribersThatVanish(t *testing.T) {
 }
 
 // openFiles is the number of the server's descriptors.
-func openFiles(t *testing.T, c *Client) int {
+func openFiles(t *testing.T, c *client.Client) int {
 	t.Helper()
 	st, err := c.Status(t.Context())
 	if err != nil {
@@ -201,7 +202,7 @@ func openFiles(t *testing.T, c *Client) int {
 }
 
 // awaitOpenFiles waits until enough accepts their number.
-func awaitOpenFiles(t *testing.T, c *Client, enough func(n int) bool) {
+func awaitOpenFiles(t *testing.T, c *client.Client, enough func(n int) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(persontest.Patience); !enough(openFiles(t, c)); {
 		if time.Now().After(deadline) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"golang.org/x/sys/unix"
 )
 
@@ -78,7 +79,7 @@ func firstDifference(want, got string) string {
 }
 
 // killAtRandom kills the server n times.
-func killAtRandom(t *testing.T, c *Client, n int, stop <-chan struct{}) {
+func killAtRandom(t *testing.T, c *client.Client, n int, stop <-chan struct{}) {
 	for range n {
 		select {
 		case <-stop:
@@ -93,7 +94,7 @@ func killAtRandom(t *testing.T, c *Client, n int, stop <-chan struct{}) {
 	}
 }
 
-func awaitExitAcross(t *testing.T, c *Client, name string) api.Exit {
+func awaitExitAcross(t *testing.T, c *client.Client, name string) api.Exit {
 	t.Helper()
 	for {
 		r, err := c.Wait(t.Context(), name, api.WaitRequest{Conditions: []api.Condition{{Exit: true}}})
@@ -106,7 +107,7 @@ func awaitExitAcross(t *testing.T, c *Client, name string) api.Exit {
 	}
 }
 
-func peekAcross(t *testing.T, c *Client, name string) string {
+func peekAcross(t *testing.T, c *client.Client, name string) string {
 	t.Helper()
 	for {
 		p, err := c.Peek(t.Context(), api.PeekRequest{Name: name})

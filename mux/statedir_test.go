@@ -16,6 +16,7 @@ import (
 
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // aliveStat matches /proc/PID/stat of a process that runs.
@@ -107,9 +108,9 @@ func TestPlantedState(t *testing.T) {
 			x.check(x.victim.Start())
 			t.Cleanup(func() { _ = x.victim.Process.Kill(); _ = x.victim.Wait() })
 			plant(x)
-			for what, connect := range map[string]func(context.Context) (*Client, error){
-				"dial":  func(ctx context.Context) (*Client, error) { return Dial(ctx, x.p) },
-				"start": func(ctx context.Context) (*Client, error) { return Ensure(ctx, x.p, "test") },
+			for what, connect := range map[string]func(context.Context) (*client.Client, error){
+				"dial":  func(ctx context.Context) (*client.Client, error) { return client.Dial(ctx, x.p) },
+				"start": func(ctx context.Context) (*client.Client, error) { return client.Ensure(ctx, x.p, "test") },
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				c, err := connect(ctx)

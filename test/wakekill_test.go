@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/process"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // composer is an agent: input appears after "> ", Enter submits it unless it
@@ -52,7 +52,7 @@ while data := os.read(0, 65536):
 type wakeCity struct {
 	*liveCity
 	rnd        *rand.Rand
-	client     *mux.Client
+	client     *client.Client
 	controller *exec.Cmd
 	owners     map[string]string // session by agent
 	kills      map[string]int
@@ -88,7 +88,7 @@ func newWakeCity(t *testing.T, agents int) *wakeCity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.client, err = mux.Dial(t.Context(), paths); err != nil {
+	if w.client, err = client.Dial(t.Context(), paths); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.client.Close() })

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 
 	"gascity.dev/gc/internal/mcp"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // version is set by the linker.
@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string) int {
 	}
 	err = mcp.Serve(ctx, mcp.Options{
 		Version: version, Caller: os.Getenv("GC_SESSION_NAME"), Control: *control, Env: os.Environ(), Dir: dir,
-		Connect: func(ctx context.Context, start bool) (*mux.Client, error) { return connect(ctx, *gc, start) },
+		Connect: func(ctx context.Context, start bool) (*client.Client, error) { return connect(ctx, *gc, start) },
 	})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gc: mcp: %v\n", err)
@@ -48,12 +48,12 @@ func run(ctx context.Context, args []string) int {
 
 // connect connects to the server. If there is none, it has gc start one, so
 // that server and keeper run gc's image.
-func connect(ctx context.Context, gc string, start bool) (*mux.Client, error) {
+func connect(ctx context.Context, gc string, start bool) (*client.Client, error) {
 	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	c, err := mux.Dial(ctx, paths)
+	c, err := client.Dial(ctx, paths)
 	if !start || !errors.Is(err, api.ErrNoServer) {
 		return c, err
 	}
@@ -64,7 +64,7 @@ func connect(ctx context.Context, gc string, start bool) (*mux.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the server of the sessions: %w: %s", err, out)
 	}
-	return mux.Dial(ctx, paths)
+	return client.Dial(ctx, paths)
 }
 
 // beside returns the path of a program in this one's directory, or the bare

@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/process"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // newControllerCmd is for gc start, which runs it in the background.
@@ -75,7 +75,7 @@ func checkMuxDir(city *config.City) error {
 	if err != nil {
 		return err
 	}
-	return mux.CheckStateDir(paths)
+	return client.CheckStateDir(paths)
 }
 
 // claimsDir is where the cities of this user note whose names are whose; "" when
@@ -106,10 +106,10 @@ func launchController(ctx context.Context, o controller.Options) (cityapi.Status
 // controller sees them. It starts none: without one there is nothing to tell.
 type commands struct {
 	mu     sync.Mutex
-	client *mux.Client // finds a server that was started again by itself
+	client *client.Client // finds a server that was started again by itself
 }
 
-func (b *commands) connect(ctx context.Context) (*mux.Client, error) {
+func (b *commands) connect(ctx context.Context) (*client.Client, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.client != nil {
@@ -117,7 +117,7 @@ func (b *commands) connect(ctx context.Context) (*mux.Client, error) {
 	}
 	paths, err := api.DefaultPaths(os.Getenv)
 	if err == nil {
-		b.client, err = mux.Dial(ctx, paths)
+		b.client, err = client.Dial(ctx, paths)
 	}
 	return b.client, err
 }

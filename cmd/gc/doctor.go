@@ -20,8 +20,8 @@ import (
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	"gascity.dev/gc/internal/shell"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // doctorReport is gc doctor --json.
@@ -161,7 +161,7 @@ func checkMux(ctx context.Context, f *controller.Findings) {
 		return
 	}
 	checkSocket(f, paths.Socket)
-	client, err := mux.Dial(ctx, paths)
+	client, err := client.Dial(ctx, paths)
 	switch {
 	case errors.Is(err, api.ErrNoServer):
 		f.OK("mux", "no server runs; the first session starts it")

@@ -15,8 +15,8 @@ import (
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/trust"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
@@ -104,7 +104,7 @@ func statusOf(err error) (status int, hint string) {
 		}
 		return exitNotFound, ""
 	}
-	var sig *mux.SignalError
+	var sig *client.SignalError
 	if errors.As(err, &sig) {
 		if n, ok := sig.Signal.(syscall.Signal); ok {
 			return exitSignal + int(n), ""

@@ -15,7 +15,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/client"
 )
 
 type eventsOptions struct {
@@ -116,7 +116,7 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 // Ctrl-C is the regular end.
 func followEnd(ctx context.Context) error {
 	err := context.Cause(ctx)
-	var sig *mux.SignalError
+	var sig *client.SignalError
 	if errors.As(err, &sig) && sig.Signal == syscall.SIGINT {
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/process"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // Exit statuses of gc exec, besides those of the command.
@@ -104,7 +104,7 @@ the server. gc process lists, reads, feeds and ends it.`, `
 // for.
 func ownFailure(err error) error {
 	var q quiet
-	if err == nil || errors.As(err, &q) || errors.As(err, new(*mux.SignalError)) {
+	if err == nil || errors.As(err, &q) || errors.As(err, new(*client.SignalError)) {
 		return err
 	}
 	_, hint := explain(err)
@@ -138,7 +138,7 @@ func runExec(ctx context.Context, a *app, o execOptions) error {
 
 // ensureMux connects to the server, of h or here, and starts it when there is
 // none.
-func ensureMux(ctx context.Context, h *mux.Host) (*mux.Client, error) {
+func ensureMux(ctx context.Context, h *client.Host) (*client.Client, error) {
 	if h != nil {
 		return h.Ensure(ctx)
 	}
@@ -146,11 +146,11 @@ func ensureMux(ctx context.Context, h *mux.Host) (*mux.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mux.Ensure(ctx, paths, version)
+	return client.Ensure(ctx, paths, version)
 }
 
 // request is what the server, of h or here, is asked for.
-func (o *execOptions) request(ctx context.Context, a *app, h *mux.Host) (api.ExecRequest, error) {
+func (o *execOptions) request(ctx context.Context, a *app, h *client.Host) (api.ExecRequest, error) {
 	r := api.ExecRequest{
 		Background: o.background, PTY: o.pty, IdleTimeoutMS: o.idle.Milliseconds(),
 		Label: o.label, Owner: o.owner, CallID: o.callID, Key: o.key, Notify: o.notify,
@@ -192,7 +192,7 @@ func (o *execOptions) request(ctx context.Context, a *app, h *mux.Host) (api.Exe
 
 // place sets folder and environment: the caller's here, and on another machine
 // what a login there has.
-func (o *execOptions) place(ctx context.Context, h *mux.Host, r *api.ExecRequest) (err error) {
+func (o *execOptions) place(ctx context.Context, h *client.Host, r *api.ExecRequest) (err error) {
 	if h == nil {
 		r.Env = os.Environ()
 		r.WorkDir, err = filepath.Abs(o.cwd)
@@ -273,7 +273,7 @@ func (a *app) leftRunning(res api.ExecResult, asJSON bool) error {
 // foreground is a command that is waited for.
 type foreground struct {
 	*app
-	client  *mux.Client
+	client  *client.Client
 	options execOptions
 	id      string
 	caller  string
@@ -439,7 +439,7 @@ func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal, star
 		late := limited.Err()
 		stop()
 		if err != nil && late != nil || errors.Is(err, api.ErrUnreachable) {
-			cancel(&mux.SignalError{Signal: sig})
+			cancel(&client.SignalError{Signal: sig})
 			return
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 )
@@ -20,12 +20,12 @@ func addHost(a *app, cmd *cobra.Command) {
 
 // remote is the machine whose sessions the command is about; nil: this one.
 // GC_SSH replaces the program that reaches it, GC_HOST_BIN is what gc is called there.
-func (a *app) remote() (*mux.Host, error) {
+func (a *app) remote() (*client.Host, error) {
 	name := cmp.Or(a.host, os.Getenv("GC_HOST"))
 	if name == "" {
 		return nil, nil
 	}
-	h, err := mux.ParseHost(name)
+	h, err := client.ParseHost(name)
 	if err != nil {
 		return nil, fail(exitUsage, "such as --host ssh://me@build.example", "%v", err)
 	}
@@ -34,12 +34,12 @@ func (a *app) remote() (*mux.Host, error) {
 }
 
 // remoteProvider hosts sessions on another machine.
-func (a *app) remoteProvider(h *mux.Host) (runtime.Provider, error) {
+func (a *app) remoteProvider(h *client.Host) (runtime.Provider, error) {
 	return native.New(native.Options{Version: version, Report: a.startStep, Host: h})
 }
 
 // dialMux connects to the server that runs; it never starts one.
-func (a *app) dialMux(ctx context.Context) (*mux.Client, error) {
+func (a *app) dialMux(ctx context.Context) (*client.Client, error) {
 	h, err := a.remote()
 	if err != nil {
 		return nil, err
@@ -51,5 +51,5 @@ func (a *app) dialMux(ctx context.Context) (*mux.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mux.Dial(ctx, paths)
+	return client.Dial(ctx, paths)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // A line on the screen is printed when it has stood unchanged for settleFirst,
@@ -22,7 +22,7 @@ const (
 
 // follower prints the lines of a session as they come to rest.
 type follower struct {
-	client *mux.Client
+	client *client.Client
 	id     string // of the session: a later one of its name is another
 	print  func(line string) error
 	say    func(text string) // about the lines

@@ -19,8 +19,8 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 )
 
@@ -131,7 +131,7 @@ func runMuxStop(ctx context.Context, a *app, force bool) error {
 
 // runningCity returns the folder of a city that has sessions and whose
 // controller runs, or "".
-func runningCity(ctx context.Context, client *mux.Client) string {
+func runningCity(ctx context.Context, client *client.Client) string {
 	sessions, err := client.List(ctx, "", false)
 	if err != nil {
 		return "" // the stop itself says why
@@ -271,15 +271,15 @@ func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
 	if err != nil {
 		return err
 	}
-	client, err := mux.Dial(ctx, paths)
+	c, err := client.Dial(ctx, paths)
 	if o.start && isNoServer(err) {
-		client, err = mux.Ensure(ctx, paths, version)
+		c, err = client.Ensure(ctx, paths, version)
 	}
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	conn, err := client.Stream(ctx)
+	defer c.Close()
+	conn, err := c.Stream(ctx)
 	if err != nil {
 		return err
 	}

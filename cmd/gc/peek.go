@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/vt"
 )
 
@@ -103,7 +103,7 @@ func (a *app) onTerminal() bool {
 
 // printRows prints the rows of a dump that is for a terminal emulator: on a
 // person's terminal its modes would stay.
-func (a *app) printRows(ctx context.Context, client *mux.Client, r api.PeekRequest, res api.PeekResult) error {
+func (a *app) printRows(ctx context.Context, client *client.Client, r api.PeekRequest, res api.PeekResult) error {
 	r.Format = api.FormatJSON
 	sized, err := client.Peek(ctx, r)
 	if err != nil || sized.Screen == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 func newProcessCmd(a *app) *cobra.Command {
@@ -49,7 +49,7 @@ func callerName() string { return os.Getenv("GC_SESSION_NAME") }
 
 // onProcess makes a command's act with a client and the arguments, of which the
 // first is an id.
-func (a *app) onProcess(act func(ctx context.Context, c *mux.Client, args []string) error) runE {
+func (a *app) onProcess(act func(ctx context.Context, c *client.Client, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		client, err := a.dialMux(cmd.Context())
 		if isNoServer(err) && len(args) > 0 {
@@ -178,7 +178,7 @@ func newProcessPollCmd(a *app) *cobra.Command {
 	f.DurationVar(&wait, "wait", 0, "wait so long for output or the end, 30s at most")
 	f.Uint64Var(&cursor, "cursor", 0, "from here on; acknowledges what is before (default: from what was acknowledged last)")
 	f.BoolVar(&asJSON, "json", false, "the result as JSON")
-	cmd.RunE = a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+	cmd.RunE = a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		r := api.PollRequest{WaitMS: wait.Milliseconds(), Caller: callerName()}
 		if cmd.Flags().Changed("cursor") {
 			r.Cursor = &cursor
@@ -212,7 +212,7 @@ func newProcessWaitCmd(a *app) *cobra.Command {
 		Short:             "Wait for the end and exit as the command did",
 		Args:              exactly(1),
 		ValidArgsFunction: a.completeProcesses,
-		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			res, err := c.ProcessWait(ctx, args[0], callerName(), timeout)
 			if err != nil {
 				return err

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -25,7 +25,7 @@ func newProcessLogCmd(a *app) *cobra.Command {
 		Short:             "Print lines of the output",
 		Args:              exactly(1),
 		ValidArgsFunction: a.completeProcesses,
-		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			res, err := c.ProcessLog(ctx, args[0], r)
 			if err != nil {
 				return err
@@ -102,7 +102,7 @@ func newProcessWriteCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeProcesses,
 	}
 	cmd.Flags().BoolVar(&eof, "eof", false, "then close the input; without TEXT only that")
-	cmd.RunE = a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+	cmd.RunE = a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		text, err := "", error(nil)
 		if !eof || len(args) > 1 {
 			if text, err = a.processText(cmd, args); err != nil {
@@ -122,7 +122,7 @@ func newProcessSubmitCmd(a *app) *cobra.Command {
 		Short:             "Write a line",
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeProcesses,
-		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			text := strings.Join(args[1:], "")
 			return c.ProcessWrite(ctx, args[0], api.WriteRequest{Data: []byte(text), Submit: true})
 		}),
@@ -137,7 +137,7 @@ func newProcessKeysCmd(a *app) *cobra.Command {
 		Short:             "Press keys",
 		Args:              between(2, -1),
 		ValidArgsFunction: a.completeProcessThen(append(keys.Names(), "C-c", "C-d")...),
-		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			return c.ProcessKeys(ctx, args[0], args[1:], literal)
 		}),
 	}
@@ -153,7 +153,7 @@ func newProcessPasteCmd(a *app) *cobra.Command {
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeProcesses,
 	}
-	cmd.RunE = a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+	cmd.RunE = a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		text, err := a.processText(cmd, args)
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ func newProcessSignalCmd(a *app) *cobra.Command {
 		Short:             "Send a signal",
 		Args:              exactly(2),
 		ValidArgsFunction: a.completeProcessThen("HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "TSTP", "WINCH"),
-		RunE: a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			return c.ProcessSignal(ctx, args[0], args[1])
 		}),
 	}
@@ -178,8 +178,8 @@ func newProcessSignalCmd(a *app) *cobra.Command {
 }
 
 // onEach makes a command that acts on several ids.
-func (a *app) onEach(act func(ctx context.Context, c *mux.Client, id string) error) runE {
-	return a.onProcess(func(ctx context.Context, c *mux.Client, args []string) error {
+func (a *app) onEach(act func(ctx context.Context, c *client.Client, id string) error) runE {
+	return a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		for _, id := range args {
 			if err := act(ctx, c, id); err != nil {
 				return err
@@ -196,7 +196,7 @@ func newProcessKillCmd(a *app) *cobra.Command {
 		Short:             "End commands with everything that runs in them",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
-		RunE: a.onEach(func(ctx context.Context, c *mux.Client, id string) error {
+		RunE: a.onEach(func(ctx context.Context, c *client.Client, id string) error {
 			_, err := c.ProcessKill(ctx, id, callerName(), grace)
 			return err
 		}),
@@ -212,7 +212,7 @@ func newProcessClearCmd(a *app) *cobra.Command {
 		Short:             "Forget commands that have ended",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
-		RunE: a.onEach(func(ctx context.Context, c *mux.Client, id string) error {
+		RunE: a.onEach(func(ctx context.Context, c *client.Client, id string) error {
 			err := c.ProcessRemove(ctx, id, false)
 			if errors.Is(err, api.ErrBusy) {
 				return fail(exitFailure, "gc process kill "+id+" ends it, gc process remove forgets it too", "background command %s still runs", id)
@@ -230,7 +230,7 @@ func newProcessRemoveCmd(a *app) *cobra.Command {
 		Short:             "End commands if they run, and forget them",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
-		RunE:              a.onEach(func(ctx context.Context, c *mux.Client, id string) error { return c.ProcessRemove(ctx, id, true) }),
+		RunE:              a.onEach(func(ctx context.Context, c *client.Client, id string) error { return c.ProcessRemove(ctx, id, true) }),
 	}
 	return describe(cmd, "Kills what still runs, and forgets the commands and their output.", "gc process remove ID", processStatuses)
 }

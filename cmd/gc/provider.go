@@ -15,7 +15,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/exec"
 	"gascity.dev/gc/runtime/native"
@@ -283,7 +283,7 @@ func (a *app) sessionProvider() (runtime.Provider, error) {
 
 // muxed is a provider whose sessions live in a mux.
 type muxed interface {
-	Client(context.Context) (*mux.Client, error)
+	Client(context.Context) (*client.Client, error)
 }
 
 func hasMux(p runtime.Provider) bool {
@@ -293,7 +293,7 @@ func hasMux(p runtime.Provider) bool {
 
 // muxClient is the mux behind a provider, for what the contract does not have.
 // Providers without one make the command fail with exitUnsupported.
-func muxClient(ctx context.Context, p runtime.Provider, what string) (*mux.Client, error) {
+func muxClient(ctx context.Context, p runtime.Provider, what string) (*client.Client, error) {
 	m, ok := runtime.As[muxed](p)
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", what, runtime.ErrUnsupported)
@@ -308,7 +308,7 @@ func inMux(ctx context.Context, t *target) (bool, error) {
 }
 
 // sessionClient is muxClient for one session: without a server there is none.
-func sessionClient(ctx context.Context, t *target, what string) (*mux.Client, error) {
+func sessionClient(ctx context.Context, t *target, what string) (*client.Client, error) {
 	m, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
 	if err != nil {
 		return nil, err

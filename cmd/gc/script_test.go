@@ -24,6 +24,7 @@ import (
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime/subprocess"
 )
 
@@ -114,7 +115,7 @@ func cleanUp(t testing.TB, env *testscript.Env) {
 		t.Errorf("mux paths: %v", err)
 		return
 	}
-	if c, err := mux.Dial(ctx, paths); err == nil {
+	if c, err := client.Dial(ctx, paths); err == nil {
 		if err := c.Shutdown(ctx, true); err != nil {
 			t.Errorf("stop the mux server: %v", err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 )
 
@@ -75,7 +75,7 @@ func runSessionQueue(ctx context.Context, a *app, o sessionQueueOptions) error {
 	return a.printQueue(items, o.json)
 }
 
-func dropQueued(ctx context.Context, c *mux.Client, items []api.QueueItem, ids []string) error {
+func dropQueued(ctx context.Context, c *client.Client, items []api.QueueItem, ids []string) error {
 	for _, id := range ids {
 		i := slices.IndexFunc(items, func(it api.QueueItem) bool { return shortID(it.ID) == shortID(id) })
 		if i < 0 {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/client"
 )
 
 type recordOptions struct {
@@ -59,7 +60,7 @@ func runSessionRecord(ctx context.Context, a *app, t *target, o recordOptions) e
 }
 
 // recordedClient is sessionClient for a session that has a recording.
-func recordedClient(ctx context.Context, t *target, what string) (*mux.Client, error) {
+func recordedClient(ctx context.Context, t *target, what string) (*client.Client, error) {
 	client, err := sessionClient(ctx, t, what)
 	if err != nil {
 		return nil, err

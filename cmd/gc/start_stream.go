@@ -10,8 +10,8 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 )
 
@@ -223,7 +223,7 @@ func (s *cityStream) first(id string) bool {
 }
 
 // client is the mux that the session lives in, nil when it lives elsewhere.
-func (s *cityStream) client(ctx context.Context, session string) *mux.Client {
+func (s *cityStream) client(ctx context.Context, session string) *client.Client {
 	m, ok, err := runtime.AsFor[muxed](ctx, s.p, session)
 	if err != nil || !ok {
 		return nil

@@ -11,8 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // Limits of yieldMs.
@@ -75,7 +75,7 @@ func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput)
 
 // keyed returns the commands that a key may refer to, for a caller without a
 // name: knowing a command's key does not make it the caller's.
-func (s *server) keyed(ctx context.Context, c *mux.Client, key string) (map[string]bool, error) {
+func (s *server) keyed(ctx context.Context, c *client.Client, key string) (map[string]bool, error) {
 	if key == "" || s.Caller != "" {
 		return nil, nil
 	}
@@ -126,59 +126,59 @@ type done struct {
 // processAction is one action of the tool process.
 type processAction struct {
 	changes bool // it changes the command
-	act     func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error)
+	act     func(ctx context.Context, s *server, c *client.Client, in processInput) (any, error)
 }
 
 // processWait is the default timeout of the action wait.
 const processWait = 30 * time.Second
 
 // ok makes an action without a result.
-func ok(f func(ctx context.Context, c *mux.Client, in processInput) error) processAction {
-	return processAction{true, func(ctx context.Context, _ *server, c *mux.Client, in processInput) (any, error) {
+func ok(f func(ctx context.Context, c *client.Client, in processInput) error) processAction {
+	return processAction{true, func(ctx context.Context, _ *server, c *client.Client, in processInput) (any, error) {
 		return done{true}, f(ctx, c, in)
 	}}
 }
 
 var processActions = map[string]processAction{
-	"poll": {false, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
+	"poll": {false, func(ctx context.Context, s *server, c *client.Client, in processInput) (any, error) {
 		return c.ProcessPoll(ctx, in.ID, api.PollRequest{Cursor: in.Cursor, WaitMS: in.WaitMS, Caller: s.Caller})
 	}},
-	"wait": {false, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
+	"wait": {false, func(ctx context.Context, s *server, c *client.Client, in processInput) (any, error) {
 		limit := time.Duration(in.TimeoutMS) * time.Millisecond
 		if limit <= 0 {
 			limit = processWait
 		}
 		return c.ProcessWait(ctx, in.ID, s.Caller, limit)
 	}},
-	"log": {false, func(ctx context.Context, _ *server, c *mux.Client, in processInput) (any, error) {
+	"log": {false, func(ctx context.Context, _ *server, c *client.Client, in processInput) (any, error) {
 		return c.ProcessLog(ctx, in.ID, api.LogRequest{Offset: in.Offset, Limit: in.Limit, Tail: in.Tail, Match: in.Match, Format: in.Format})
 	}},
-	"kill": {true, func(ctx context.Context, s *server, c *mux.Client, in processInput) (any, error) {
+	"kill": {true, func(ctx context.Context, s *server, c *client.Client, in processInput) (any, error) {
 		grace := 5 * time.Second
 		if in.GraceMS != nil {
 			grace = time.Duration(max(0, *in.GraceMS)) * time.Millisecond
 		}
 		return c.ProcessKill(ctx, in.ID, s.Caller, grace)
 	}},
-	"write": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+	"write": ok(func(ctx context.Context, c *client.Client, in processInput) error {
 		return c.ProcessWrite(ctx, in.ID, api.WriteRequest{Data: []byte(in.Data), EOF: in.EOF})
 	}),
-	"submit": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+	"submit": ok(func(ctx context.Context, c *client.Client, in processInput) error {
 		return c.ProcessWrite(ctx, in.ID, api.WriteRequest{Data: []byte(in.Data), Submit: true})
 	}),
-	"keys": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+	"keys": ok(func(ctx context.Context, c *client.Client, in processInput) error {
 		return c.ProcessKeys(ctx, in.ID, in.Keys, false)
 	}),
-	"paste": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+	"paste": ok(func(ctx context.Context, c *client.Client, in processInput) error {
 		return c.ProcessPaste(ctx, in.ID, []byte(in.Data))
 	}),
-	"signal": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+	"signal": ok(func(ctx context.Context, c *client.Client, in processInput) error {
 		return c.ProcessSignal(ctx, in.ID, in.Signal)
 	}),
-	"clear": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+	"clear": ok(func(ctx context.Context, c *client.Client, in processInput) error {
 		return c.ProcessRemove(ctx, in.ID, false)
 	}),
-	"remove": ok(func(ctx context.Context, c *mux.Client, in processInput) error {
+	"remove": ok(func(ctx context.Context, c *client.Client, in processInput) error {
 		return c.ProcessRemove(ctx, in.ID, true)
 	}),
 }

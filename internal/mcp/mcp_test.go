@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // serverVar turns the test binary into the server; its value is "control" or
@@ -32,13 +33,13 @@ func TestMain(m *testing.M) {
 		err := Serve(context.Background(), Options{
 			Version: "test", Caller: os.Getenv("GC_SESSION_NAME"), Control: mode == "control",
 			Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"}, Dir: "/",
-			Connect: func(ctx context.Context, start bool) (*mux.Client, error) {
+			Connect: func(ctx context.Context, start bool) (*client.Client, error) {
 				paths, err := api.DefaultPaths(os.Getenv)
 				if err != nil || !start {
-					c, dialErr := mux.Dial(ctx, paths)
+					c, dialErr := client.Dial(ctx, paths)
 					return c, dialErr
 				}
-				return mux.Ensure(ctx, paths, "test")
+				return client.Ensure(ctx, paths, "test")
 			},
 		})
 		if err != nil {
@@ -53,7 +54,7 @@ func TestMain(m *testing.M) {
 type world struct {
 	t     *testing.T
 	paths api.Paths
-	mux   *mux.Client
+	mux   *client.Client
 }
 
 func newWorld(t *testing.T) *world {
@@ -65,7 +66,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	sock := filepath.Join(dir, "s")
 	w := &world{t: t, paths: api.Paths{Dir: sock + ".d", Socket: sock}}
-	if w.mux, err = mux.Ensure(t.Context(), w.paths, "test"); err != nil {
+	if w.mux, err = client.Ensure(t.Context(), w.paths, "test"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

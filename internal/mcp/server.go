@@ -15,7 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/client"
 )
 
 // Options configure the server.
@@ -27,7 +27,7 @@ type Options struct {
 	Dir     string   // working directory of commands
 	// Connect connects to the session server; start means to start one if there
 	// is none. It is false for queries that a new server could not answer.
-	Connect func(ctx context.Context, start bool) (*mux.Client, error)
+	Connect func(ctx context.Context, start bool) (*client.Client, error)
 }
 
 // server implements the tools.
@@ -99,7 +99,7 @@ func schema[In any](values map[string][]any) *jsonschema.Schema {
 }
 
 // client connects to a running server.
-func (s *server) client(ctx context.Context) (*mux.Client, error) { return s.Connect(ctx, false) }
+func (s *server) client(ctx context.Context) (*client.Client, error) { return s.Connect(ctx, false) }
 
 // mayChange returns an error unless the caller may change a session of this
 // name and owner.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 type listInput struct {
@@ -90,7 +90,7 @@ type sendInput struct {
 
 func (s *server) send(ctx context.Context, _ *mcp.CallToolRequest, in sendInput) (*mcp.CallToolResult, api.Receipt, error) {
 	var out api.Receipt
-	err := s.changing(ctx, in.Name, func(c *mux.Client) (err error) {
+	err := s.changing(ctx, in.Name, func(c *client.Client) (err error) {
 		out, err = c.Nudge(ctx, in.Name, api.NudgeRequest{Text: in.Text})
 		return err
 	})
@@ -98,7 +98,7 @@ func (s *server) send(ctx context.Context, _ *mcp.CallToolRequest, in sendInput)
 }
 
 // changing connects and checks that the caller may change the session.
-func (s *server) changing(ctx context.Context, name string, act func(c *mux.Client) error) error {
+func (s *server) changing(ctx context.Context, name string, act func(c *client.Client) error) error {
 	client, err := s.client(ctx)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ type respondInput struct {
 }
 
 func (s *server) respond(ctx context.Context, _ *mcp.CallToolRequest, in respondInput) (*mcp.CallToolResult, done, error) {
-	err := s.changing(ctx, in.Name, func(c *mux.Client) error {
+	err := s.changing(ctx, in.Name, func(c *client.Client) error {
 		return c.Respond(ctx, in.Name, api.RespondRequest{Action: in.Action})
 	})
 	return nil, done{err == nil}, err

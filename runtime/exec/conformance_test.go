@@ -16,8 +16,8 @@ import (
 
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/internal/testenv"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 	"gascity.dev/gc/runtime/exec"
@@ -121,7 +121,7 @@ func newNative(t testing.TB) *backend {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		c, err := mux.Dial(ctx, api.Paths{Dir: socket + ".d", Socket: socket})
+		c, err := client.Dial(ctx, api.Paths{Dir: socket + ".d", Socket: socket})
 		if err != nil {
 			return // it was never started, or has ended
 		}

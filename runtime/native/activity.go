@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 )
 
 // Activity implements runtime.ActivityProvider.
 func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity, error) {
-	a, err := p.activity(ctx, name, (*mux.Client).Activity)
+	a, err := p.activity(ctx, name, (*client.Client).Activity)
 	if err != nil {
 		return runtime.Activity{}, fmt.Errorf("activity of %s: %w", name, err)
 	}
@@ -27,7 +27,7 @@ func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity,
 func (p *Provider) Seen(ctx context.Context, name string) error {
 	info, err := p.live(ctx, name)
 	if err == nil {
-		err = p.send(ctx, func(c *mux.Client) error { return c.Seen(ctx, info.ID) })
+		err = p.send(ctx, func(c *client.Client) error { return c.Seen(ctx, info.ID) })
 	}
 	if errors.Is(err, api.ErrExited) {
 		err = errors.Join(runtime.ErrSessionNotFound, err)
@@ -48,7 +48,7 @@ func activityOf(a api.Activity) runtime.Activity {
 // Activities implements runtime.ManyActivities.
 func (p *Provider) Activities(ctx context.Context, names []string) (map[string]runtime.SessionActivity, error) {
 	var list []api.SessionActivity
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		list, err = c.Activities(ctx, names)
 		return err
 	})
@@ -66,12 +66,12 @@ func (p *Provider) Activities(ctx context.Context, names []string) (map[string]r
 	return out, nil
 }
 
-func (p *Provider) activity(ctx context.Context, name string, ask func(*mux.Client, context.Context, string) (api.Activity, error)) (a api.Activity, err error) {
+func (p *Provider) activity(ctx context.Context, name string, ask func(*client.Client, context.Context, string) (api.Activity, error)) (a api.Activity, err error) {
 	info, err := p.get(ctx, name)
 	if err != nil {
 		return a, err
 	}
-	err = p.query(ctx, func(c *mux.Client) (err error) {
+	err = p.query(ctx, func(c *client.Client) (err error) {
 		a, err = ask(c, ctx, info.ID)
 		return err
 	})
@@ -94,7 +94,7 @@ func interaction(q *api.Pending) *runtime.Interaction {
 
 // Pending implements runtime.InteractionProvider.
 func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interaction, error) {
-	a, err := p.activity(ctx, name, (*mux.Client).Question)
+	a, err := p.activity(ctx, name, (*client.Client).Question)
 	if err == nil && a.State == api.ActivityExited {
 		err = runtime.ErrSessionNotFound
 	}
@@ -113,7 +113,7 @@ func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) e
 	info, err := p.live(ctx, name)
 	if err == nil {
 		r := api.RespondRequest{ID: a.RequestID, Action: a.Action}
-		err = p.send(ctx, func(c *mux.Client) error { return c.Respond(ctx, info.ID, r) })
+		err = p.send(ctx, func(c *client.Client) error { return c.Respond(ctx, info.ID, r) })
 	}
 	if errors.Is(err, api.ErrExited) {
 		err = errors.Join(runtime.ErrSessionNotFound, err)
@@ -131,7 +131,7 @@ func (p *Provider) SeenAlive(ctx context.Context, names map[string][]string) ([]
 		rs = append(rs, api.AliveRequest{Name: name, Names: list})
 	}
 	var alive []string
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		alive, err = c.AliveMany(ctx, rs)
 		return err
 	})

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -28,7 +28,7 @@ func (p *Provider) WaitForIdle(ctx context.Context, name string, timeout time.Du
 
 func (p *Provider) wait(ctx context.Context, id string, conditions []api.Condition) (int, error) {
 	var r api.WaitResult
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		r, err = c.Wait(ctx, id, api.WaitRequest{Conditions: conditions})
 		return err
 	})

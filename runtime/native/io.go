@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
 
 // Attach implements runtime.Provider.
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
-	o := mux.AttachOptions{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback}
+	o := client.AttachOptions{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback}
 	if t.DetachKeys != "" {
 		keys, err := keys.ParseDetach(t.DetachKeys)
 		if err != nil {
@@ -31,7 +31,7 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		t.Lost(res.Lost)
 	}
 	switch {
-	case errors.Is(err, api.ErrUnreachable) && !errors.Is(err, mux.ErrLost):
+	case errors.Is(err, api.ErrUnreachable) && !errors.Is(err, client.ErrLost):
 		// An idle connection does not notice that the server ended.
 		p.drop(c)
 		if _, live := p.live(ctx, name); gone(live) {
@@ -39,9 +39,9 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		}
 	case errors.Is(err, api.ErrExited):
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSessionNotFound)
-	case err == nil && res.Reason == mux.AttachKicked:
+	case err == nil && res.Reason == client.AttachKicked:
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSentAway)
-	case err == nil && res.Reason == mux.AttachExited && t.Ended != nil:
+	case err == nil && res.Reason == client.AttachExited && t.Ended != nil:
 		t.Ended(exitOf(res.Exit))
 		return nil
 	case err == nil:
@@ -102,14 +102,14 @@ func (p *Provider) SendKeys(ctx context.Context, name string, names ...string) e
 	if _, err := keys.Encode(nil, names, keys.Modes{}); err != nil {
 		return fmt.Errorf("keys %s: %w", name, convert(err)) // ErrUnknownKey also without a session
 	}
-	err := p.send(ctx, func(c *mux.Client) error { return c.Keys(ctx, name, names, false) })
+	err := p.send(ctx, func(c *client.Client) error { return c.Keys(ctx, name, names, false) })
 	return bestEffort("keys", name, err)
 }
 
 // Peek implements runtime.Provider.
 func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, error) {
 	var r api.PeekResult
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		r, err = c.Peek(ctx, api.PeekRequest{Name: name, Lines: lines})
 		return err
 	})
@@ -121,7 +121,7 @@ func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, er
 
 // ClearScrollback implements runtime.Provider.
 func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
-	err := p.query(ctx, func(c *mux.Client) error { return c.ClearHistory(ctx, name) })
+	err := p.query(ctx, func(c *client.Client) error { return c.ClearHistory(ctx, name) })
 	return bestEffort("clear", name, err)
 }
 
@@ -136,7 +136,7 @@ func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condi
 		req.Conditions[i] = api.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt, Idle: c.Idle, Blocked: c.Blocked, Done: c.Done, Status: c.Status}
 	}
 	var r api.WaitResult
-	err = p.query(ctx, func(c *mux.Client) (err error) {
+	err = p.query(ctx, func(c *client.Client) (err error) {
 		r, err = c.Wait(ctx, info.ID, req)
 		return err
 	})
@@ -179,7 +179,7 @@ func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 const eventBuffer = 64
 
 // pump ends with ctx or the stream, and closes out: listeners then list again.
-func pump(ctx context.Context, stream *mux.EventStream, out chan<- runtime.Event) {
+func pump(ctx context.Context, stream *client.EventStream, out chan<- runtime.Event) {
 	defer close(out)
 	defer stream.Close()
 	for {

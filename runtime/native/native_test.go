@@ -15,6 +15,7 @@ import (
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 	"gascity.dev/gc/runtime/runtimetest"
@@ -39,7 +40,7 @@ func newBackend(t testing.TB) *backend {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		c, err := mux.Dial(ctx, b.paths)
+		c, err := client.Dial(ctx, b.paths)
 		if err != nil {
 			return // it was never started, or has ended
 		}
@@ -64,7 +65,7 @@ func (b *backend) provider(t testing.TB) *native.Provider {
 // server returns the pid of the server process.
 func (b *backend) server(t testing.TB) int {
 	t.Helper()
-	c, err := mux.Dial(t.Context(), b.paths)
+	c, err := client.Dial(t.Context(), b.paths)
 	if err != nil {
 		t.Fatal(err)
 	}

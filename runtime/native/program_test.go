@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 )
 
 // program returns the process of the name in a session.
 func program(t *testing.T, b *backend, session, name string) proctree.Proc {
 	t.Helper()
-	c, err := mux.Dial(t.Context(), b.paths)
+	c, err := client.Dial(t.Context(), b.paths)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
@@ -25,9 +25,9 @@ import (
 
 // Options configure a Provider. The zero value means the user's own server.
 type Options struct {
-	Paths   api.Paths // zero: mux.DefaultPaths of this process
-	Version string    // reported by a server that the provider starts
-	Host    *mux.Host // the machine of the server; nil: this one, at Paths
+	Paths   api.Paths    // zero: mux.DefaultPaths of this process
+	Version string       // reported by a server that the provider starts
+	Host    *client.Host // the machine of the server; nil: this one, at Paths
 
 	// Environ is the environment from which sessions inherit variables; nil: this
 	// process's, or that of a command on Host.
@@ -50,7 +50,7 @@ type Provider struct {
 	answered atomic.Int64 // when the server last answered, in ns since epoch
 
 	mu     sync.Mutex
-	client *mux.Client // nil before first use and after a loss
+	client *client.Client // nil before first use and after a loss
 }
 
 var (
@@ -111,26 +111,26 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 // Client returns a connection to the running server, for features outside the
 // contract. The provider owns it: do not close it. Without a server the error matches
 // api.ErrNoServer.
-func (p *Provider) Client(ctx context.Context) (*mux.Client, error) {
-	return p.connect(ctx, func(ctx context.Context) (*mux.Client, error) {
+func (p *Provider) Client(ctx context.Context) (*client.Client, error) {
+	return p.connect(ctx, func(ctx context.Context) (*client.Client, error) {
 		if p.o.Host != nil {
 			return p.o.Host.Dial(ctx)
 		}
-		return mux.Dial(ctx, p.o.Paths)
+		return client.Dial(ctx, p.o.Paths)
 	})
 }
 
 // EnsureClient is Client, but starts a server if there is none.
-func (p *Provider) EnsureClient(ctx context.Context) (*mux.Client, error) {
-	return p.connect(ctx, func(ctx context.Context) (*mux.Client, error) {
+func (p *Provider) EnsureClient(ctx context.Context) (*client.Client, error) {
+	return p.connect(ctx, func(ctx context.Context) (*client.Client, error) {
 		if p.o.Host != nil {
 			return p.o.Host.Ensure(ctx)
 		}
-		return mux.Ensure(ctx, p.o.Paths, p.o.Version)
+		return client.Ensure(ctx, p.o.Paths, p.o.Version)
 	})
 }
 
-func (p *Provider) connect(ctx context.Context, dial func(context.Context) (*mux.Client, error)) (*mux.Client, error) {
+func (p *Provider) connect(ctx context.Context, dial func(context.Context) (*client.Client, error)) (*client.Client, error) {
 	p.mu.Lock()
 	c := p.client
 	p.mu.Unlock()
@@ -152,7 +152,7 @@ func (p *Provider) connect(ctx context.Context, dial func(context.Context) (*mux
 }
 
 // drop discards a client whose server did not answer.
-func (p *Provider) drop(c *mux.Client) {
+func (p *Provider) drop(c *client.Client) {
 	p.mu.Lock()
 	if p.client == c {
 		p.client = nil
@@ -176,10 +176,10 @@ const tries = 3
 
 // query runs f, which must be safe to repeat. It reconnects after a loss: mux.Dial
 // waits for a server that is restarting and fails if there is none.
-func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
+func (p *Provider) query(ctx context.Context, f func(*client.Client) error) error {
 	var err error
 	for range tries {
-		var c *mux.Client
+		var c *client.Client
 		c, err = p.Client(ctx)
 		if err != nil {
 			return convert(err)
@@ -204,8 +204,8 @@ func (p *Provider) query(ctx context.Context, f func(*mux.Client) error) error {
 
 // send runs f once, on a proved connection: what may have been delivered is never
 // sent again.
-func (p *Provider) send(ctx context.Context, f func(*mux.Client) error) error {
-	err := p.query(ctx, func(c *mux.Client) error { _, err := c.Status(ctx); return err })
+func (p *Provider) send(ctx context.Context, f func(*client.Client) error) error {
+	err := p.query(ctx, func(c *client.Client) error { _, err := c.Status(ctx); return err })
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func gone(err error) bool {
 // get returns the session of the name, running or exited.
 func (p *Provider) get(ctx context.Context, name string) (api.SessionInfo, error) {
 	var info api.SessionInfo
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		info, err = c.Get(ctx, name)
 		return err
 	})

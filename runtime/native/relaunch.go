@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"gascity.dev/gc/internal/proctree"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -67,7 +67,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 		return err
 	}
 	var meta map[string]string
-	err = p.query(ctx, func(c *mux.Client) (err error) { meta, err = c.Meta(ctx, info.ID); return err })
+	err = p.query(ctx, func(c *client.Client) (err error) { meta, err = c.Meta(ctx, info.ID); return err })
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 	ctx = context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeout(ctx, createLimit+p.o.StopGrace)
 	defer cancel()
-	err = p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, info.ID, p.o.StopGrace) })
+	err = p.query(ctx, func(c *client.Client) error { return c.Kill(ctx, info.ID, p.o.StopGrace) })
 	if err != nil && !gone(err) {
 		return err
 	}
@@ -83,7 +83,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 	if own { // GC_SESSION_ID belongs to the program
 		id = ""
 	}
-	return p.send(ctx, func(c *mux.Client) error {
+	return p.send(ctx, func(c *client.Client) error {
 		_, err := c.Create(ctx, api.CreateRequest{
 			ID: id, KeepSessionID: own, Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
 			Cols: info.Size.Cols, Rows: info.Size.Rows,

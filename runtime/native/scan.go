@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"gascity.dev/gc/internal/proctree"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 )
 
@@ -33,7 +33,7 @@ func (p *Provider) FindRuntimesBySessionID(ctx context.Context, id string) ([]ru
 // trackedPIDs returns the leaders of the server's sessions.
 func (p *Provider) trackedPIDs(ctx context.Context) (map[int]bool, error) {
 	var infos []api.SessionInfo
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		infos, err = c.List(ctx, "", false)
 		return err
 	})

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -21,7 +21,7 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 	info, err := p.get(ctx, name)
 	for err == nil {
 		// By id: a session that takes the name meanwhile must not be ended.
-		err = p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, info.ID, runtime.Grace(ctx, p.o.StopGrace)) })
+		err = p.query(ctx, func(c *client.Client) error { return c.Kill(ctx, info.ID, runtime.Grace(ctx, p.o.StopGrace)) })
 		if err != nil && !gone(err) {
 			break
 		}
@@ -38,7 +38,7 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 
 // Interrupt implements runtime.Provider.
 func (p *Provider) Interrupt(ctx context.Context, name string) error {
-	err := p.query(ctx, func(c *mux.Client) error { return c.Interrupt(ctx, name) })
+	err := p.query(ctx, func(c *client.Client) error { return c.Interrupt(ctx, name) })
 	return bestEffort("interrupt", name, err)
 }
 
@@ -74,7 +74,7 @@ func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string
 		return true, nil
 	}
 	alive := false
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		alive, err = c.ProcessAlive(ctx, name, names)
 		return err
 	})
@@ -88,7 +88,7 @@ func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string
 // as sessions too, are left out.
 func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, error) {
 	var infos []api.SessionInfo
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		infos, err = c.List(ctx, prefix, false)
 		return err
 	})
@@ -164,7 +164,7 @@ func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, er
 
 // SetMeta implements runtime.Provider.
 func (p *Provider) SetMeta(ctx context.Context, name, key, value string) error {
-	err := p.query(ctx, func(c *mux.Client) error { return c.SetMeta(ctx, name, key, value) })
+	err := p.query(ctx, func(c *client.Client) error { return c.SetMeta(ctx, name, key, value) })
 	if err != nil {
 		return fmt.Errorf("set meta of %s: %w", name, err)
 	}
@@ -174,7 +174,7 @@ func (p *Provider) SetMeta(ctx context.Context, name, key, value string) error {
 // GetMeta implements runtime.Provider.
 func (p *Provider) GetMeta(ctx context.Context, name, key string) (string, error) {
 	value := ""
-	err := p.query(ctx, func(c *mux.Client) (err error) {
+	err := p.query(ctx, func(c *client.Client) (err error) {
 		value, err = c.GetMeta(ctx, name, key)
 		return err
 	})
@@ -189,7 +189,7 @@ func (p *Provider) GetMeta(ctx context.Context, name, key string) (string, error
 
 // RemoveMeta implements runtime.Provider.
 func (p *Provider) RemoveMeta(ctx context.Context, name, key string) error {
-	err := p.query(ctx, func(c *mux.Client) error { return c.RemoveMeta(ctx, name, key) })
+	err := p.query(ctx, func(c *client.Client) error { return c.RemoveMeta(ctx, name, key) })
 	return bestEffort("remove meta of", name, err)
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 )
 
@@ -46,7 +46,7 @@ func TestQueriesSpawnNothing(t *testing.T) {
 	if err := p.Start(ctx, "a", runtime.Config{WorkDir: t.TempDir(), Command: "exec cat", ProcessNames: []string{"cat"}}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := mux.Dial(ctx, b.paths)
+	c, err := client.Dial(ctx, b.paths)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -120,7 +120,7 @@ const (
 )
 
 // make creates the session.
-func (s *starter) make(ctx context.Context, c *mux.Client, line string) error {
+func (s *starter) make(ctx context.Context, c *client.Client, line string) error {
 	environ, err := s.environ(ctx)
 	if err != nil {
 		return convert(err)
@@ -164,7 +164,7 @@ func sessionID(env map[string]string) string {
 }
 
 func (s *starter) destroy(ctx context.Context) error {
-	err := s.p.query(ctx, func(c *mux.Client) error { return c.Kill(ctx, s.id, s.p.o.StopGrace) })
+	err := s.p.query(ctx, func(c *client.Client) error { return c.Kill(ctx, s.id, s.p.o.StopGrace) })
 	if gone(err) {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (s *starter) destroy(ctx context.Context) error {
 
 func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) {
 	var info api.SessionInfo
-	err := s.p.query(ctx, func(c *mux.Client) (err error) {
+	err := s.p.query(ctx, func(c *client.Client) (err error) {
 		info, err = c.Get(ctx, s.id)
 		return err
 	})
@@ -196,7 +196,7 @@ func exitOf(e *api.Exit) *runtime.Exit {
 }
 
 func (s *starter) alive(ctx context.Context, names []string) (alive bool, err error) {
-	err = s.p.query(ctx, func(c *mux.Client) (err error) {
+	err = s.p.query(ctx, func(c *client.Client) (err error) {
 		alive, err = c.ProcessAlive(ctx, s.id, names)
 		return err
 	})
@@ -208,7 +208,7 @@ func (s *starter) alive(ctx context.Context, names []string) (alive bool, err er
 
 func (s *starter) screen(ctx context.Context) (string, error) {
 	var r api.PeekResult
-	err := s.p.query(ctx, func(c *mux.Client) (err error) {
+	err := s.p.query(ctx, func(c *client.Client) (err error) {
 		r, err = c.Peek(ctx, api.PeekRequest{Name: s.id, Screen: true})
 		return err
 	})
@@ -239,7 +239,7 @@ func (s *starter) changed(ctx context.Context) error {
 }
 
 func (s *starter) keys(ctx context.Context, keys ...string) error {
-	err := s.p.send(ctx, func(c *mux.Client) error { return c.Keys(ctx, s.id, keys, false) })
+	err := s.p.send(ctx, func(c *client.Client) error { return c.Keys(ctx, s.id, keys, false) })
 	if gone(err) {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 	"gascity.dev/gc/runtime/router"
@@ -51,7 +52,7 @@ func newBackend(t *testing.T) *backend {
 			!strings.Contains(string(out), "no server running") && !strings.Contains(string(out), "error connecting") {
 			t.Errorf("kill tmux: %s", out)
 		}
-		c, err := mux.Dial(ctx, b.paths)
+		c, err := client.Dial(ctx, b.paths)
 		if err != nil {
 			return // it was never started, or has ended
 		}
@@ -80,7 +81,7 @@ func (b *backend) servers(t *testing.T) (pids []int) {
 		}
 		pids = append(pids, pid)
 	}
-	if c, err := mux.Dial(t.Context(), b.paths); err == nil {
+	if c, err := client.Dial(t.Context(), b.paths); err == nil {
 		defer c.Close()
 		s, err := c.Status(t.Context())
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // control is a persistent connection to tmux, in control mode.
@@ -83,9 +83,9 @@ func (c *control) answer() string {
 }
 
 // client is a persistent connection to the mux server, which must be running.
-func (w *world) client() *mux.Client {
+func (w *world) client() *client.Client {
 	w.b.Helper()
-	c, err := mux.Dial(context.Background(), w.paths())
+	c, err := client.Dial(context.Background(), w.paths())
 	if err != nil {
 		w.b.Fatal(err)
 	}

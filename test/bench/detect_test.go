@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // paintsLines is a program that prints each input line as a printf format.
@@ -61,7 +61,7 @@ func BenchmarkDetect(b *testing.B) {
 }
 
 // startPainter starts a program that looks like the preset's.
-func (w *world) startPainter(c *mux.Client, d detected) {
+func (w *world) startPainter(c *client.Client, d detected) {
 	w.b.Helper()
 	presets, err := config.Presets()
 	if err != nil {
@@ -89,7 +89,7 @@ func (w *world) startPainter(c *mux.Client, d detected) {
 }
 
 // detect makes the program work, and then show what is to be detected.
-func (w *world) detect(c *mux.Client, d detected) time.Duration {
+func (w *world) detect(c *client.Client, d detected) time.Duration {
 	w.b.Helper()
 	ctx := context.Background()
 	show := func(text string) {

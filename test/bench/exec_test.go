@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
-func (w *world) exec(c *mux.Client, r api.ExecRequest) api.ExecResult {
+func (w *world) exec(c *client.Client, r api.ExecRequest) api.ExecResult {
 	w.b.Helper()
 	r.Env = os.Environ()
 	res, err := c.Exec(context.Background(), r)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // ingestRounds is how often each workload is fed to both.
@@ -126,7 +126,7 @@ func (w *world) ingest(file string) (ours, theirs []time.Duration) {
 }
 
 // create starts a session of 120x40 over an existing connection.
-func (w *world) create(c *mux.Client, name, command string) {
+func (w *world) create(c *client.Client, name, command string) {
 	w.b.Helper()
 	r := api.CreateRequest{Name: name, Command: command, WorkDir: w.dir, Env: w.env, Cols: 120, Rows: 40}
 	if _, err := c.Create(context.Background(), r); err != nil {
@@ -135,7 +135,7 @@ func (w *world) create(c *mux.Client, name, command string) {
 }
 
 // waitExit returns when all of a session's output is on its screen.
-func (w *world) waitExit(c *mux.Client, name string) {
+func (w *world) waitExit(c *client.Client, name string) {
 	w.b.Helper()
 	r := api.WaitRequest{Conditions: []api.Condition{{Exit: true}}, Timeout: time.Minute}
 	got, err := c.Wait(context.Background(), name, r)

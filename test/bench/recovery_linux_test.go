@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // recoveryRounds is how often the server is killed.
@@ -83,7 +83,7 @@ func (w *world) grown() int {
 func (w *world) allReady(old int, asked []api.PeekRequest) {
 	w.b.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		c, err := mux.Dial(context.Background(), w.paths())
+		c, err := client.Dial(context.Background(), w.paths())
 		if err != nil {
 			continue // between two servers
 		}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // world is a private mux and a private tmux.
@@ -158,7 +158,7 @@ func memoryOf(b *testing.B, pid int) (m memory) {
 }
 
 // waitText waits for a text on a session's screen.
-func (w *world) waitText(c *mux.Client, name, text string) {
+func (w *world) waitText(c *client.Client, name, text string) {
 	w.b.Helper()
 	r, err := c.Wait(context.Background(), name, api.WaitRequest{Conditions: []api.Condition{{Text: text}}, Timeout: time.Minute})
 	if err != nil || r.Met != 0 {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package mux
+package client
 
 import (
 	"context"

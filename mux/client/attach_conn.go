@@ -1,4 +1,4 @@
-package mux
+package client
 
 import (
 	"context"
@@ -219,9 +219,9 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 		switch {
 		case err != nil && exited:
 			return ending{exited: true, exit: exit}
-		case websocket.CloseStatus(err) == StatusKicked:
+		case websocket.CloseStatus(err) == api.StatusKicked:
 			return ending{kicked: true}
-		case websocket.CloseStatus(err) == StatusNested:
+		case websocket.CloseStatus(err) == api.StatusNested:
 			return ending{failed: api.ErrNested}
 		case err != nil:
 			return ending{lost: err}

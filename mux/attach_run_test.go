@@ -4,9 +4,11 @@ package mux
 
 import (
 	"context"
-	"gascity.dev/gc/mux/internal/persontest"
 	"testing"
 	"time"
+
+	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/internal/persontest"
 )
 
 // attachRun is an AttachTerminal that is under way.
@@ -14,22 +16,22 @@ type attachRun struct {
 	t      *testing.T
 	cancel context.CancelFunc
 	done   chan struct{}
-	result AttachResult
+	result client.AttachResult
 	err    error
 	panic  any
 }
 
 // attachPerson attaches the person's terminal. A SIGWINCH would be that of every
 // terminal that the process has: the person's window tells of its own size.
-func attachPerson(p *persontest.Person, c *Client, name string, change func(*AttachOptions)) *attachRun {
-	o := AttachOptions{In: p.Tty, Out: p.Tty, Resized: p.Resized}
+func attachPerson(p *persontest.Person, c *client.Client, name string, change func(*client.AttachOptions)) *attachRun {
+	o := client.AttachOptions{In: p.Tty, Out: p.Tty, Resized: p.Resized}
 	if change != nil {
 		change(&o)
 	}
 	return attachWith(p.T, c, name, o)
 }
 
-func attachWith(t *testing.T, c *Client, name string, o AttachOptions) *attachRun {
+func attachWith(t *testing.T, c *client.Client, name string, o client.AttachOptions) *attachRun {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &attachRun{t: t, cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -42,7 +44,7 @@ func attachWith(t *testing.T, c *Client, name string, o AttachOptions) *attachRu
 }
 
 // ended waits for the end and returns how it was.
-func (r *attachRun) ended() (AttachResult, error) {
+func (r *attachRun) ended() (client.AttachResult, error) {
 	r.t.Helper()
 	select {
 	case <-r.done:
@@ -53,7 +55,7 @@ func (r *attachRun) ended() (AttachResult, error) {
 }
 
 // want fails when the end is not this reason without an error.
-func (r *attachRun) want(reason AttachReason) AttachResult {
+func (r *attachRun) want(reason client.AttachReason) client.AttachResult {
 	r.t.Helper()
 	res, err := r.ended()
 	if err != nil || res.Reason != reason || r.panic != nil {

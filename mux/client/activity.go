@@ -1,7 +1,8 @@
-package mux
+package client
 
 import (
 	"context"
+
 	"gascity.dev/gc/mux/api"
 )
 

@@ -1,4 +1,4 @@
-package mux
+package client
 
 import (
 	"context"
@@ -40,14 +40,6 @@ const (
 	AttachLost     AttachReason = "lost"     // the server went away, or the terminal
 	AttachKicked   AttachReason = "kicked"   // the server sent the client away
 )
-
-// StatusKicked is the WebSocket status with which a server tells a client not
-// to come back.
-const StatusKicked websocket.StatusCode = 4001
-
-// StatusNested is the one with which it tells a client that its session would show
-// itself.
-const StatusNested websocket.StatusCode = 4002
 
 // AttachOptions are a person's terminal and how it is connected. The zero value
 // shows the session and takes no input.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package mux
+package client
 
 import (
 	"bytes"
@@ -124,7 +124,7 @@ func TestAttachExit(t *testing.T) {
 
 func TestAttachKicked(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
-	c.end(StatusKicked)
+	c.end(api.StatusKicked)
 	r.want(AttachKicked)
 	p.CheckRestored()
 }

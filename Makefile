@@ -10,7 +10,7 @@ NAME      ?= gc
 PREFIX    ?= /usr/local
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
-# Nothing here speaks HTTP/2, and without it every start is 3 % shorter.
+# HTTP/2 is not used, and without it every start is 3 % shorter.
 TAGS      := nethttpomithttp2
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZTIME  ?= 30s
@@ -33,7 +33,7 @@ build: ## the static binaries bin/gc and bin/gc-mcp
 	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN)-mcp ./cmd/gc-mcp
 
 .PHONY: install
-install: build ## install gc and gc-mcp below PREFIX (/usr/local), with completions; NAME=gctl calls them gctl; DESTDIR is honoured
+install: build ## install gc and gc-mcp below PREFIX (/usr/local), with completions; NAME=gctl installs them as gctl; DESTDIR works
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 $(BIN) '$(DESTDIR)$(PREFIX)/bin/$(NAME)'
 	install -m 755 $(BIN)-mcp '$(DESTDIR)$(PREFIX)/bin/$(NAME)-mcp'
@@ -61,7 +61,7 @@ clean: ## remove bin/ and dist/ (`make demo-stop` first, if the demo runs)
 ##@ Check
 
 .PHONY: check
-check: fmt vet staticcheck imports docs-check cross ## everything that needs no run: format, vet, staticcheck, imports, sizes, docs, other platforms
+check: fmt vet staticcheck imports docs-check cross ## static checks: format, vet, staticcheck, imports, sizes, docs, other platforms
 
 .PHONY: fmt
 fmt:
@@ -83,7 +83,7 @@ imports:
 	$(GO) test -count=1 .
 
 .PHONY: docs
-docs: ## write docs/cli from the commands
+docs: ## generate docs/cli from the commands
 	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$' -update
 
 .PHONY: docs-check
@@ -99,9 +99,9 @@ cross:
 
 ##@ Test
 
-# The race detector is the one thing that needs a C compiler on Linux.
+# Only the race detector needs a C compiler on Linux.
 .PHONY: test
-test: ## every test, with the race detector; no set-up of any kind
+test: ## every test, with the race detector; no setup
 	@if command -v $${CC:-gcc} >/dev/null; then export CGO_ENABLED=1 GORACE=atexit_sleep_ms=0; race=-race; \
 	else echo 'no C compiler here: testing without the race detector' >&2; race=; fi; \
 	set -x; $(GO) test $$race -timeout 10m ./...
@@ -116,7 +116,7 @@ e2e-agents: build ## real agents from npm without a network, one after the other
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
 
 .PHONY: soak
-soak: build ## the long forms: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)
+soak: build ## long-running tests: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)
 	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled)' ./test
 	GC_SOAK=1 GC_SOAK_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run '^(TestScale|TestNoByteIsLost|TestHostileOutput)' ./mux
 	GC_SOAK_RUNS=1000 $(GO) test -count=1 -timeout 60m -v -run '^TestExecRandomKills' ./mux
@@ -146,19 +146,19 @@ bench-city: build ## the first hour (default city, stop of 20 shells, the demo),
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./internal/controller
 
 .PHONY: bench-tmux
-bench-tmux: build ## start-up, peek, restart, cities and ingest beside tmux, in one run
+bench-tmux: build ## start-up, peek, restart, cities and ingest compared with tmux, in one run
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 20m ./test/...
 
 .PHONY: bench-detect
-bench-detect: build ## how soon it is known that an agent asks or is done
+bench-detect: build ## how soon gc detects that an agent asks or is done
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkDetect$$' -benchtime 1x ./test/bench
 
 ##@ Demo
 
 .PHONY: demo
-demo: build ## start examples/demo and show what gc does with it
+demo: build ## start examples/demo and show what gc does
 	@examples/demo/run.sh start
 
 .PHONY: demo-stop
-demo-stop: ## stop the demo and remove every trace of it
+demo-stop: ## stop the demo and remove every trace
 	@examples/demo/run.sh stop

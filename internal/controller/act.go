@@ -128,17 +128,17 @@ func (sp *stops) target(ag *agentState) target {
 func (sp *stops) drain(ag *agentState, why string, limit time.Duration) {
 	now := time.Now()
 	sp.l.begin(ag, opDrain)
-	sp.l.noteAgent(ag, api.EventDraining, why, "at most "+limit.String())
+	sp.noteAgent(ag, api.EventDraining, why, "at most "+limit.String())
 	name := ag.seen.Session
-	sp.l.ops.Go(func() {
-		err := setMeta(sp.l.ops.ctx, sp.l.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
+	sp.ops.Go(func() {
+		err := setMeta(sp.ops.ctx, sp.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
 		if err == nil {
-			_, err = ask(sp.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, sp.l.p.Interrupt(ctx, name) })
+			_, err = ask(sp.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, sp.p.Interrupt(ctx, name) })
 		}
 		if errors.Is(err, runtime.ErrUnsupported) {
 			err = nil // the mark must do
 		}
-		sp.l.post(func() {
+		sp.post(func() {
 			if err == nil {
 				ag.seen.Drain = plan.Drain{Since: now, Why: why, Limit: limit}
 			}
@@ -150,13 +150,13 @@ func (sp *stops) drain(ag *agentState, why string, limit time.Duration) {
 // undrain cancels the drain.
 func (sp *stops) undrain(ag *agentState) {
 	sp.l.begin(ag, opUndrain)
-	sp.l.noteAgent(ag, api.EventDrainCancelled, plan.WhyWanted, "")
+	sp.noteAgent(ag, api.EventDrainCancelled, plan.WhyWanted, "")
 	name := ag.seen.Session
-	sp.l.ops.Go(func() {
-		_, err := ask(sp.l.ops.ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, errors.Join(sp.l.p.RemoveMeta(ctx, name, agent.MetaDrain), sp.l.p.RemoveMeta(ctx, name, agent.MetaDrainAck))
+	sp.ops.Go(func() {
+		_, err := ask(sp.ops.ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, errors.Join(sp.p.RemoveMeta(ctx, name, agent.MetaDrain), sp.p.RemoveMeta(ctx, name, agent.MetaDrainAck))
 		})
-		sp.l.post(func() {
+		sp.post(func() {
 			if err == nil {
 				ag.seen.Drain, ag.undrained = plan.Drain{}, time.Now()
 			}
@@ -183,7 +183,7 @@ func (l *loop) finishOp(ag *agentState, what string, err error) {
 
 // relaunch restarts the agent inside its running session.
 func (sr *starter) relaunch(ag *agentState) {
-	warm, ok := runtime.As[runtime.RelaunchProvider](sr.l.p)
+	warm, ok := runtime.As[runtime.RelaunchProvider](sr.p)
 	if !ok {
 		ag.start.noWarm = true
 		return
@@ -193,23 +193,23 @@ func (sr *starter) relaunch(ag *agentState) {
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token, At: time.Now()}
 	inst.Conversation, inst.Resume = converse(r, spec)
 	limit, live := sr.limit(spec), ag.seen.Hashes.Live
-	sr.l.ops.Go(func() {
-		ctx, cancel := context.WithTimeout(sr.l.ops.ctx, limit)
+	sr.ops.Go(func() {
+		ctx, cancel := context.WithTimeout(sr.ops.ctx, limit)
 		defer cancel()
 		cfg, err := spec.StartConfig(inst)
 		if err == nil {
 			err = warm.Relaunch(ctx, spec.Session, cfg)
 		}
 		if err == nil && live != spec.Hashes.Live { // changed as well, and no step of a start ran
-			err = sr.l.p.RunLive(ctx, spec.Session, spec.Config)
+			err = sr.p.RunLive(ctx, spec.Session, spec.Config)
 		}
 		if err == nil {
-			err = spec.Mark(ctx, sr.l.p, inst)
+			err = spec.Mark(ctx, sr.p, inst)
 		}
-		sr.l.post(func() {
+		sr.post(func() {
 			if err == nil {
 				ag.seen.Hashes = spec.Hashes
-				sr.l.noteAgent(ag, api.EventRelaunched, plan.WhyLaunch, "")
+				sr.noteAgent(ag, api.EventRelaunched, plan.WhyLaunch, "")
 			}
 			if errors.Is(err, runtime.ErrRelaunchUnsupported) {
 				ag.start.noWarm, err = true, nil
@@ -222,16 +222,16 @@ func (sr *starter) relaunch(ag *agentState) {
 // runLive applies the live commands of a changed config.
 func (sr *starter) runLive(ag *agentState) {
 	sr.l.begin(ag, opLive)
-	sr.l.logf("%s: applying its live commands again", ag.name())
+	sr.logf("%s: applying its live commands again", ag.name())
 	spec, limit := ag.spec, sr.limit(ag.spec)
-	sr.l.ops.Go(func() {
-		ctx, cancel := context.WithTimeout(sr.l.ops.ctx, limit)
+	sr.ops.Go(func() {
+		ctx, cancel := context.WithTimeout(sr.ops.ctx, limit)
 		defer cancel()
-		err := sr.l.p.RunLive(ctx, spec.Session, spec.Config)
+		err := sr.p.RunLive(ctx, spec.Session, spec.Config)
 		if err == nil {
-			err = setMeta(ctx, sr.l.p, spec.Session, map[string]string{agent.MetaLiveHash: spec.Hashes.Live})
+			err = setMeta(ctx, sr.p, spec.Session, map[string]string{agent.MetaLiveHash: spec.Hashes.Live})
 		}
-		sr.l.post(func() {
+		sr.post(func() {
 			if err == nil {
 				ag.seen.Hashes.Live = spec.Hashes.Live
 			}
@@ -250,9 +250,9 @@ func (ob *observer) remark(ag *agentState) {
 	ob.l.begin(ag, opMark)
 	r, spec, name := &ag.seen.Record, ag.spec, ag.seen.Session
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token}
-	ob.l.ops.Go(func() {
-		_, err := ask(ob.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, spec.Mark(ctx, ob.l.p, inst) })
-		ob.l.post(func() {
+	ob.ops.Go(func() {
+		_, err := ask(ob.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, spec.Mark(ctx, ob.p, inst) })
+		ob.post(func() {
 			if err == nil {
 				ag.seen.Hashes = spec.Hashes
 			}

@@ -77,7 +77,7 @@ func activityOf(ctx context.Context, p runtime.Provider, name string) (runtime.S
 func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	ids := map[string]string{}
 	var names []string
-	if err := c.l.do(ctx, func() {
+	if err := c.do(ctx, func() {
 		for name, ag := range c.l.agents.all {
 			if ag.hasScreen() {
 				names, ids[name] = append(names, name), ag.seen.Record.ID
@@ -86,9 +86,9 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	}); err != nil {
 		return api.Status{}, err
 	}
-	doing := activities(ctx, c.l.p, names)
+	doing := activities(ctx, c.p, names)
 	var st api.Status
-	err := c.l.do(ctx, func() {
+	err := c.do(ctx, func() {
 		for name, a := range doing {
 			if ag := c.l.agents.all[name]; ag != nil && ag.hasScreen() && ag.seen.Record.ID == ids[name] {
 				ag.shown.activity = a

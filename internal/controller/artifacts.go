@@ -43,12 +43,12 @@ type artifacts struct {
 // artifacts collects what to keep of this run.
 func (g *goal) artifacts(st api.Status, result error) artifacts {
 	a := artifacts{
-		p: g.l.p, dir: g.l.o.Artifacts, rows: g.l.o.City.Session.Size.Rows, status: st,
-		absent: map[string]bool{}, record: g.l.o.Record,
-		began: g.l.began, result: result,
+		p: g.p, dir: g.o.Artifacts, rows: g.o.City.Session.Size.Rows, status: st,
+		absent: map[string]bool{}, record: g.o.Record,
+		began: g.began, result: result,
 	}
 	for name, ag := range g.l.agents.all {
-		ranBefore := ag.oneShot() && ag.seen.Record.Job.Run == g.l.runID // under an earlier controller
+		ranBefore := ag.oneShot() && ag.seen.Record.Job.Run == g.runID // under an earlier controller
 		a.absent[name] = ag.foreign || ag.start.attempts == 0 && ag.seen.Presence == plan.Gone && !ranBefore
 	}
 	return a

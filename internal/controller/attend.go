@@ -18,9 +18,9 @@ func (sr *starter) attend(ag *agentState) {
 	}
 	ag.watch.firstIdle = id
 	cfg := ag.spec.Config
-	sr.l.ops.Go(func() {
+	sr.ops.Go(func() {
 		err := sr.awaitFirstIdle(name, cfg)
-		sr.l.post(func() {
+		sr.post(func() {
 			if ag.seen.Record.ID != id {
 				return
 			}
@@ -35,14 +35,14 @@ func (sr *starter) attend(ag *agentState) {
 // awaitFirstIdle returns nil once the session was idle. A provider that answers
 // no dialogs after a start may still know when that is.
 func (sr *starter) awaitFirstIdle(name string, cfg runtime.Config) error {
-	if p, ok := runtime.As[runtime.StartupProvider](sr.l.p); ok {
-		err := p.AwaitFirstIdle(sr.l.ops.ctx, name, cfg)
+	if p, ok := runtime.As[runtime.StartupProvider](sr.p); ok {
+		err := p.AwaitFirstIdle(sr.ops.ctx, name, cfg)
 		if !errors.Is(err, runtime.ErrUnsupported) {
 			return err
 		}
 	}
-	if p, ok := runtime.As[runtime.IdleWaitProvider](sr.l.p); ok && cfg.ReadyPromptPrefix != "" {
-		return p.WaitForIdle(sr.l.ops.ctx, name, idleWait)
+	if p, ok := runtime.As[runtime.IdleWaitProvider](sr.p); ok && cfg.ReadyPromptPrefix != "" {
+		return p.WaitForIdle(sr.ops.ctx, name, idleWait)
 	}
 	return runtime.ErrUnsupported
 }
@@ -50,7 +50,7 @@ func (sr *starter) awaitFirstIdle(name string, cfg runtime.Config) error {
 // accepted records what gc accepted on the user's behalf.
 func (sr *starter) accepted(session string, a runtime.Accepted) {
 	if ag := sr.l.agents.all[session]; ag != nil {
-		sr.l.noteAgent(ag, api.EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
+		sr.noteAgent(ag, api.EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
 	}
 }
 
@@ -67,5 +67,5 @@ func (sp *stops) finished(ag *agentState, exit *runtime.Exit, screen string) {
 	r.LastScreen = screen
 	r.Finish(fmt.Sprintf("add the flag that keeps the program open to args, or set lifecycle = \"one_shot\"; gc restart %s runs it again", ag.name()))
 	r.RetryAt, r.Tries = time.Time{}, 0
-	sp.l.noteEnd(ag, api.EventExited, exit, screen, r.LastError)
+	sp.noteEnd(ag, api.EventExited, exit, screen, r.LastError)
 }

@@ -38,7 +38,7 @@ const startupGrace = 3 * time.Second
 // watchBlocked watches every running agent of a run that ends by itself: one
 // that asks would keep it going forever.
 func (g *goal) watchBlocked() {
-	if g.l.o.Until == UntilStopped || g.l.o.BlockedTimeout <= 0 && !g.l.o.FailOnBlocked || g.l.shutdown.begun || g.reached {
+	if g.o.Until == UntilStopped || g.o.BlockedTimeout <= 0 && !g.o.FailOnBlocked || g.l.shutdown.begun || g.reached {
 		return
 	}
 	for _, ag := range g.l.agents.all {
@@ -48,29 +48,29 @@ func (g *goal) watchBlocked() {
 		}
 		ag.watch.blocked = id
 		name, served := ag.seen.Session, ag.seen.Record.Served
-		g.l.ops.Go(func() { g.awaitBlocked(ag, id, name, served) })
+		g.ops.Go(func() { g.awaitBlocked(ag, id, name, served) })
 	}
 }
 
 // awaitBlocked ends the run once the session has been blocked for too long. It
 // returns when the session ends.
 func (g *goal) awaitBlocked(ag *agentState, id, name string, served bool) {
-	activity, err := g.blockedTooLong(g.l.ops.ctx, name, served)
+	activity, err := g.blockedTooLong(g.ops.ctx, name, served)
 	if err != nil && !errors.Is(err, runtime.ErrUnsupported) {
 		pause := time.NewTimer(waitPause)
 		defer pause.Stop()
 		select {
 		case <-pause.C:
-		case <-g.l.ops.ctx.Done():
+		case <-g.ops.ctx.Done():
 		}
 	}
-	g.l.post(func() {
+	g.post(func() {
 		switch {
 		case ag.watch.blocked != id:
 		case err == nil:
 			blocked := &BlockedError{Agent: ag.name(), Activity: activity}
-			if !g.l.o.FailOnBlocked {
-				blocked.Waited = g.l.o.BlockedTimeout
+			if !g.o.FailOnBlocked {
+				blocked.Waited = g.o.BlockedTimeout
 			}
 			g.conclude(blocked)
 		case !errors.Is(err, runtime.ErrUnsupported):
@@ -82,7 +82,7 @@ func (g *goal) awaitBlocked(ag *agentState, id, name string, served bool) {
 // blockedTooLong returns once one question has stood for as long as the run
 // allows, with nobody attached to answer it.
 func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (runtime.Activity, error) {
-	w, ok := runtime.As[runtime.Waiter](g.l.p)
+	w, ok := runtime.As[runtime.Waiter](g.p)
 	if !ok {
 		return runtime.Activity{}, runtime.ErrUnsupported
 	}
@@ -90,7 +90,7 @@ func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (ru
 		if _, err := w.WaitFor(ctx, name, []runtime.Condition{{Blocked: true}}); err != nil {
 			return runtime.Activity{}, err
 		}
-		first, err := activityOf(ctx, g.l.p, name)
+		first, err := activityOf(ctx, g.p, name)
 		if err != nil {
 			return runtime.Activity{}, err
 		}
@@ -101,11 +101,11 @@ func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (ru
 		if !stands || first.State != runtime.ActivityBlocked {
 			continue
 		}
-		now, err := activityOf(ctx, g.l.p, name)
+		now, err := activityOf(ctx, g.p, name)
 		if err != nil {
 			return runtime.Activity{}, err
 		}
-		if sameBlock(first.Activity, now.Activity) && (g.l.o.FailOnBlocked || !g.attachedNow(ctx, name)) {
+		if sameBlock(first.Activity, now.Activity) && (g.o.FailOnBlocked || !g.attachedNow(ctx, name)) {
 			return now.Activity, nil
 		}
 	}
@@ -113,14 +113,14 @@ func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (ru
 
 // blockedLimit is how long the question may stand.
 func (g *goal) blockedLimit(a runtime.Activity, served bool) time.Duration {
-	limit := g.l.o.BlockedTimeout
-	if g.l.o.FailOnBlocked {
+	limit := g.o.BlockedTimeout
+	if g.o.FailOnBlocked {
 		limit = 0
 	}
 	switch {
 	case a.State != runtime.ActivityBlocked:
 		return 0
-	case a.Kind == runtime.BlockedRateLimit && !g.l.o.FailOnBlocked: // it passes by itself
+	case a.Kind == runtime.BlockedRateLimit && !g.o.FailOnBlocked: // it passes by itself
 		return waitChunk
 	case !served && a.Pending != nil && a.Pending.Metadata["dialog"] != "":
 		return max(limit, startupGrace)
@@ -152,6 +152,6 @@ func sameBlock(a, b runtime.Activity) bool {
 
 // attachedNow reports whether somebody is attached to answer.
 func (g *goal) attachedNow(ctx context.Context, name string) bool {
-	attached, err := ask(ctx, func(ctx context.Context) (bool, error) { return g.l.p.IsAttached(ctx, name) })
+	attached, err := ask(ctx, func(ctx context.Context) (bool, error) { return g.p.IsAttached(ctx, name) })
 	return err == nil && attached
 }

@@ -10,7 +10,10 @@ import (
 
 // calls serves the clients. Its methods run on the callers' goroutines and reach
 // the loop through do and await.
-type calls struct{ l *loop }
+type calls struct {
+	*core
+	l *loop
+}
 
 var _ api.City = (*calls)(nil)
 
@@ -27,7 +30,7 @@ func (c *calls) Stop(ctx context.Context, r api.StopRequest) error {
 	return l.shutdown.err
 }
 
-func (c *calls) Poke(ctx context.Context) error { return c.l.do(ctx, c.l.observer.poke) }
+func (c *calls) Poke(ctx context.Context) error { return c.do(ctx, c.l.observer.poke) }
 
 // Reload returns once city.toml has been read; a broken file is the error.
 func (c *calls) Reload(ctx context.Context) error {
@@ -54,7 +57,7 @@ func (c *calls) Reload(ctx context.Context) error {
 
 func (c *calls) Nudges(ctx context.Context) ([]session.Nudge, error) {
 	list := []session.Nudge{}
-	err := c.l.do(ctx, func() {
+	err := c.do(ctx, func() {
 		for _, n := range c.l.nudges.list {
 			list = append(list, c.l.nudges.shown(*n))
 		}
@@ -64,7 +67,7 @@ func (c *calls) Nudges(ctx context.Context) ([]session.Nudge, error) {
 
 func (c *calls) Waits(ctx context.Context) ([]session.Wait, error) {
 	list := []session.Wait{}
-	err := c.l.do(ctx, func() {
+	err := c.do(ctx, func() {
 		for _, w := range c.l.waits.list {
 			list = append(list, w.Wait)
 		}

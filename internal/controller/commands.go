@@ -64,7 +64,7 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 	var picked []*agentState
 	var err error
 	before := map[*agentState]int{}
-	in := c.l.do(ctx, func() {
+	in := c.do(ctx, func() {
 		picked, err = c.l.agents.pick(list)
 		for _, ag := range picked {
 			before[ag] = ag.start.attempts
@@ -82,7 +82,7 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 		}
 		return ag.op.name == "" && (ag.start.attempts > before[ag] || c.l.report.waitsFor(ag) != "")
 	}
-	wait := c.l.await(ctx, func() bool {
+	wait := c.await(ctx, func() bool {
 		for _, ag := range picked {
 			if !done(ag) {
 				return false
@@ -98,7 +98,7 @@ func (c *calls) Restart(ctx context.Context, list []string) error {
 func (c *calls) beginRestarts(ctx context.Context, list []*agentState, before map[*agentState]int) error {
 	for left := list; len(left) > 0; {
 		var busy []*agentState
-		err := c.l.do(ctx, func() {
+		err := c.do(ctx, func() {
 			for _, ag := range left {
 				r := &ag.seen.Record
 				r.Clear()
@@ -118,7 +118,7 @@ func (c *calls) beginRestarts(ctx context.Context, list []*agentState, before ma
 			}
 		})
 		if err == nil && len(busy) > 0 {
-			err = c.l.await(ctx, func() bool { return !slices.ContainsFunc(busy, func(ag *agentState) bool { return ag.op.name != "" }) })
+			err = c.await(ctx, func() bool { return !slices.ContainsFunc(busy, func(ag *agentState) bool { return ag.op.name != "" }) })
 		}
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (c *calls) beginRestarts(ctx context.Context, list []*agentState, before ma
 func (c *calls) failures(ctx context.Context, list []*agentState) error {
 	var lines []string
 	hint := ""
-	err := c.l.do(ctx, func() {
+	err := c.do(ctx, func() {
 		for _, ag := range list {
 			if ag.foreign {
 				lines, hint = append(lines, ag.name()+": "+api.ErrForeign.Error()), api.ForeignHint
@@ -159,7 +159,7 @@ func (c *calls) failures(ctx context.Context, list []*agentState) error {
 func (c *calls) StopAgents(ctx context.Context, list []string) error {
 	var picked []*agentState
 	var err error
-	in := c.l.do(ctx, func() {
+	in := c.do(ctx, func() {
 		if picked, err = c.l.agents.pick(list); err != nil {
 			return
 		}
@@ -171,7 +171,7 @@ func (c *calls) StopAgents(ctx context.Context, list []string) error {
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}
-	return c.l.await(ctx, func() bool {
+	return c.await(ctx, func() bool {
 		for _, ag := range picked {
 			if ag.op.name != "" || (ag.seen.Presence != plan.Gone && ag.seen.Presence != plan.Unknown && ag.seen.Owned) {
 				return false

@@ -35,6 +35,7 @@ const (
 // completions delivers the ends of background commands to agents that the
 // multiplexer does not reach.
 type completions struct {
+	*core
 	l        *loop
 	inFlight bool                          // a fetch of open
 	again    bool                          // fetch once more
@@ -44,13 +45,13 @@ type completions struct {
 // follow fetches the open deliveries whenever they change, until the operations
 // end.
 func (co *completions) follow() {
-	if co.l.o.Background == nil {
+	if co.o.Background == nil {
 		return
 	}
-	co.l.ops.Go(func() {
-		for co.l.ops.ctx.Err() == nil {
-			_ = co.l.o.Background.Follow(co.l.ops.ctx, func() { co.l.post(co.fetch) })
-			pause(co.l.ops.ctx, followPause)
+	co.ops.Go(func() {
+		for co.ops.ctx.Err() == nil {
+			_ = co.o.Background.Follow(co.ops.ctx, func() { co.post(co.fetch) })
+			pause(co.ops.ctx, followPause)
 		}
 	})
 }
@@ -75,9 +76,9 @@ func (co *completions) fetch() {
 		return
 	}
 	e.inFlight, e.again = true, false
-	co.l.ops.Go(func() {
-		list, err := ask(co.l.ops.ctx, co.l.o.Background.Away)
-		co.l.post(func() {
+	co.ops.Go(func() {
+		list, err := ask(co.ops.ctx, co.o.Background.Away)
+		co.post(func() {
 			e.inFlight = false
 			if err == nil {
 				e.open = map[string][]process.Delivery{}
@@ -96,7 +97,7 @@ func (co *completions) fetch() {
 // the ends to agents of other providers, and returns when it wants to be called
 // again.
 func (co *completions) deliver(now, next time.Time) time.Time {
-	city := co.l.o.City.Dir
+	city := co.o.City.Dir
 	for owner, list := range co.open {
 		ag := co.l.agents.all[owner]
 		kind, at := plan.Completions(list, co.l.recipient(ag), city, now)
@@ -104,7 +105,7 @@ func (co *completions) deliver(now, next time.Time) time.Time {
 		case kind == plan.ActWake:
 			ag.seen.Record.IdleStopped = false
 			co.l.save(ag)
-			co.l.noteAgent(ag, api.EventCommand, "wakes it", list[0].Event)
+			co.noteAgent(ag, api.EventCommand, "wakes it", list[0].Event)
 		case kind == plan.ActReport:
 			co.begin(ag, ownBatches(list, city))
 		case !at.IsZero() && at.Before(next):
@@ -131,20 +132,20 @@ func ownBatches(list []process.Delivery, by string) map[string][]string {
 func (co *completions) begin(ag *agentState, own map[string][]string) {
 	ag.typing.busy = true
 	name := ag.seen.Session
-	t := claimer{agent: providerAgent{co.l.p, name}, b: co.l.o.Background, session: name, by: co.l.o.City.Dir}
-	co.l.ops.Go(func() {
-		done, detail, err := t.deliver(co.l.ops.ctx, own)
-		co.l.post(func() {
+	t := claimer{agent: providerAgent{co.p, name}, b: co.o.Background, session: name, by: co.o.City.Dir}
+	co.ops.Go(func() {
+		done, detail, err := t.deliver(co.ops.ctx, own)
+		co.post(func() {
 			ag.typing.busy = false
 			ag.typing.notBefore = time.Time{}
 			if err != nil || done == "" {
 				ag.typing.notBefore = time.Now().Add(endsPause)
 			}
-			if err != nil && co.l.ops.ctx.Err() == nil {
-				co.l.logf("%s: cannot deliver the end of a background command yet: %v", ag.name(), err)
+			if err != nil && co.ops.ctx.Err() == nil {
+				co.logf("%s: cannot deliver the end of a background command yet: %v", ag.name(), err)
 			}
 			if done != "" {
-				co.l.noteAgent(ag, api.EventCommand, string(done), detail)
+				co.noteAgent(ag, api.EventCommand, string(done), detail)
 			}
 			co.fetch()
 		})

@@ -31,14 +31,14 @@ func (sr *starter) confirm(ag *agentState, spec *agent.Spec) {
 	sr.l.begin(ag, opConfirm)
 	over := make(chan struct{})
 	ag.op.over = over
-	sr.l.ops.Go(func() {
+	sr.ops.Go(func() {
 		var exit *runtime.Exit
 		var screen string
-		gone := endedEarly(sr.ctx, sr.l.p, spec, over)
+		gone := endedEarly(sr.ctx, sr.p, spec, over)
 		if gone {
-			exit, screen = lastWords(sr.l.ops.ctx, sr.l.p, spec.Session)
+			exit, screen = lastWords(sr.ops.ctx, sr.p, spec.Session)
 		}
-		sr.l.post(func() {
+		sr.post(func() {
 			ag.op.over = nil
 			if !gone {
 				sr.l.endOp(ag)

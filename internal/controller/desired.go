@@ -10,10 +10,10 @@ import (
 // desired is the wanted half of the plan's input.
 func (rs *roster) desired() plan.Desired {
 	d := plan.Desired{
-		Run: rs.l.runID, MaxStarts: rs.l.o.City.Daemon.MaxParallelStarts, DriftDrain: rs.l.o.City.Daemon.DriftDrainTimeout,
+		Run: rs.runID, MaxStarts: rs.o.City.Daemon.MaxParallelStarts, DriftDrain: rs.o.City.Daemon.DriftDrainTimeout,
 		Agents: make([]plan.Wanted, 0, len(rs.order)),
 	}
-	_, warm := runtime.As[runtime.RelaunchProvider](rs.l.p)
+	_, warm := runtime.As[runtime.RelaunchProvider](rs.p)
 	for _, name := range rs.order {
 		ag := rs.all[name]
 		r := &ag.spec.Resolved

@@ -16,21 +16,21 @@ import (
 func (sp *stops) probe(ag *agentState, exit *runtime.Exit) {
 	sp.l.begin(ag, opProbe)
 	name := ag.seen.Session
-	sp.l.ops.Go(func() {
+	sp.ops.Go(func() {
 		var running bool
 		var err error
 		var e *runtime.Exit
 		var screen string
 		together( // the restart waits for the slower of them
 			func() {
-				running, err = ask(sp.l.ops.ctx, func(ctx context.Context) (bool, error) { return sp.l.p.IsRunning(ctx, name) })
+				running, err = ask(sp.ops.ctx, func(ctx context.Context) (bool, error) { return sp.p.IsRunning(ctx, name) })
 			},
-			func() { e, screen = lastWords(sp.l.ops.ctx, sp.l.p, name) },
+			func() { e, screen = lastWords(sp.ops.ctx, sp.p, name) },
 		)
 		if e != nil {
 			exit = e
 		}
-		sp.l.post(func() {
+		sp.post(func() {
 			sp.l.endOp(ag)
 			switch {
 			case err != nil:
@@ -69,9 +69,9 @@ func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 		if exit.Code != 0 {
 			kind = api.EventCrashed
 		}
-		sp.l.noteEnd(ag, kind, exit, r.LastScreen, "one_shot")
+		sp.noteEnd(ag, kind, exit, r.LastScreen, "one_shot")
 	case asked:
-		sp.l.noteEnd(ag, api.EventExited, exit, "", "")
+		sp.noteEnd(ag, api.EventExited, exit, "", "")
 	case ag.finishes(exit):
 		sp.finished(ag, exit, screen)
 	default:
@@ -80,7 +80,7 @@ func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 			r.LastHint = notFoundHint
 		}
 		r.Died(now, sp.l.budget())
-		sp.l.noteEnd(ag, api.EventCrashed, exit, screen, "")
+		sp.noteEnd(ag, api.EventCrashed, exit, screen, "")
 		sp.quarantined(ag)
 	}
 	sp.l.save(ag)
@@ -91,7 +91,7 @@ func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 // quarantined reports when a quarantined agent is tried again.
 func (sp *stops) quarantined(ag *agentState) {
 	if r := &ag.seen.Record; r.Quarantined() {
-		sp.l.noteAgent(ag, api.EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
+		sp.noteAgent(ag, api.EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
 	}
 }
 

@@ -23,6 +23,7 @@ func (e *FailedError) Error() string {
 
 // goal is what a run is for: the first reconcile, and Options.Until.
 type goal struct {
+	*core
 	l          *loop
 	reconciled bool // the first reconcile is done
 	reached    bool // Options.Until is
@@ -35,7 +36,7 @@ const collectTimeout = 2 * time.Minute
 
 // checkUntil ends a run whose goal is reached.
 func (g *goal) checkUntil() {
-	if g.l.o.Until == UntilStopped || !g.reconciled || g.l.goal.ended || g.l.shutdown.begun || g.reached {
+	if g.o.Until == UntilStopped || !g.reconciled || g.l.goal.ended || g.l.shutdown.begun || g.reached {
 		return
 	}
 	var first *FailedError
@@ -45,10 +46,10 @@ func (g *goal) checkUntil() {
 		switch {
 		case g.l.suspended.by(ag) != "":
 		case !ag.oneShot():
-			if g.l.o.Until == UntilIdle && !g.idleNow(ag) {
+			if g.o.Until == UntilIdle && !g.idleNow(ag) {
 				return
 			}
-		case !r.Job.Done || r.Job.Run != g.l.runID:
+		case !r.Job.Done || r.Job.Run != g.runID:
 			if !g.hopeless(ag, map[string]bool{}) {
 				return
 			}
@@ -76,7 +77,7 @@ func (g *goal) hopeless(ag *agentState, visited map[string]bool) bool {
 				continue
 			}
 			job := o.seen.Record.Job
-			if job.Run == g.l.runID && job.Done && job.Code != 0 || g.hopeless(o, visited) {
+			if job.Run == g.runID && job.Done && job.Code != 0 || g.hopeless(o, visited) {
 				return true
 			}
 		}
@@ -98,15 +99,15 @@ func (g *goal) idleNow(ag *agentState) bool {
 	if ag.watch.idleOf == ag.seen.Record.ID && ag.watch.idle {
 		return true
 	}
-	w, ok := runtime.As[runtime.IdleWaitProvider](g.l.p)
+	w, ok := runtime.As[runtime.IdleWaitProvider](g.p)
 	if !ok || ag.watch.idleOf == ag.seen.Record.ID {
 		return false
 	}
 	id, name := ag.seen.Record.ID, ag.seen.Session
 	ag.watch.idleOf, ag.watch.idle = id, false
-	g.l.ops.Go(func() {
-		err := w.WaitForIdle(g.l.ops.ctx, name, idleWait)
-		g.l.post(func() {
+	g.ops.Go(func() {
+		err := w.WaitForIdle(g.ops.ctx, name, idleWait)
+		g.post(func() {
 			if ag.watch.idleOf != id {
 				return
 			}
@@ -131,24 +132,24 @@ func (g *goal) conclude(result error) {
 	st := g.l.report.status()
 	left := g.artifacts(st, result)
 	running := g.runningNames()
-	g.l.ops.Go(func() {
-		ctx, cancel := context.WithTimeout(g.l.ops.ctx, collectTimeout)
+	g.ops.Go(func() {
+		ctx, cancel := context.WithTimeout(g.ops.ctx, collectTimeout)
 		defer cancel()
 		var err error
-		showActivities(st.Agents, activities(ctx, g.l.p, running))
-		if g.l.o.Artifacts != "" {
+		showActivities(st.Agents, activities(ctx, g.p, running))
+		if g.o.Artifacts != "" {
 			err = left.write(ctx)
 		}
-		if g.l.o.Finished != nil {
-			err = errors.Join(err, g.l.o.Finished(ctx, st))
+		if g.o.Finished != nil {
+			err = errors.Join(err, g.o.Finished(ctx, st))
 		}
-		g.l.post(func() {
+		g.post(func() {
 			if result == nil {
 				result = err
 			} else if err != nil {
-				g.l.logf("artifacts: %v", err)
+				g.logf("artifacts: %v", err)
 			}
-			if !g.l.o.StopOnCancel {
+			if !g.o.StopOnCancel {
 				g.l.goal.finish(result)
 				return
 			}
@@ -183,11 +184,11 @@ func (g *goal) checkReady() {
 		}
 	}
 	g.reconciled = true
-	g.l.logf("first reconcile done")
-	if g.l.o.Ready != nil {
-		g.l.o.Ready(g.l.report.status())
+	g.logf("first reconcile done")
+	if g.o.Ready != nil {
+		g.o.Ready(g.l.report.status())
 	}
-	if g.l.o.Once {
+	if g.o.Once {
 		g.l.goal.finish(nil)
 	}
 }

@@ -18,7 +18,7 @@ import (
 func (ob *observer) applyOne(ag *agentState, a probeResult) {
 	if a.err != nil {
 		if ag.queryErr == "" {
-			ob.l.logf("%s: cannot tell: %v", ag.name(), a.err)
+			ob.logf("%s: cannot tell: %v", ag.name(), a.err)
 		}
 		ag.queryErr = a.err.Error()
 		if ag.seen.Record.Unsure {
@@ -49,7 +49,7 @@ func (ob *observer) applyOne(ag *agentState, a probeResult) {
 		ag.seen.RestartAsked = a.meta[agent.MetaRestart] != ""
 	}
 	if a.presence == plan.Zombie && ag.seen.Presence != plan.Zombie {
-		ob.l.noteAgent(ag, api.EventZombie, "", plan.WhyZombie)
+		ob.noteAgent(ag, api.EventZombie, "", plan.WhyZombie)
 	}
 	ag.seen.Presence = a.presence
 	if a.attach {
@@ -82,22 +82,22 @@ func (ob *observer) neverStarted(ag *agentState) {
 	ag.seen.Record.CutShort()
 	ob.l.save(ag)
 	if !failed {
-		ob.l.noteAgent(ag, api.EventStartFailed, "", "the controller ended before it was started")
+		ob.noteAgent(ag, api.EventStartFailed, "", "the controller ended before it was started")
 	}
 }
 
 // identify decides whose a running session is, and adopts this city's.
 func (ob *observer) identify(ag *agentState, a probeResult) {
-	by := plan.Adopter{City: ob.l.o.City.Dir, Run: ob.l.runID, Wanted: ag.spec != nil, OneShot: ag.oneShot()}
+	by := plan.Adopter{City: ob.o.City.Dir, Run: ob.runID, Wanted: ag.spec != nil, OneShot: ag.oneShot()}
 	was := ag.foreign
-	seen, adoption := plan.Adopt(by, ag.seen, a.claim(ob.l.o.City.Daemon.DriftDrainTimeout))
+	seen, adoption := plan.Adopt(by, ag.seen, a.claim(ob.o.City.Daemon.DriftDrainTimeout))
 	ag.seen, ag.foreign = seen, adoption == plan.Foreign
 	switch {
 	case ag.foreign && !was:
-		ob.l.noteAgent(ag, api.EventForeign, "", api.ErrForeign.Error())
+		ob.noteAgent(ag, api.EventForeign, "", api.ErrForeign.Error())
 	case adoption == plan.Adopted || adoption == plan.Unmarked:
 		ob.l.save(ag)
-		ob.l.noteAgent(ag, api.EventAdopted, "", "")
+		ob.noteAgent(ag, api.EventAdopted, "", "")
 		ob.l.starts.attend(ag)
 		if adoption == plan.Unmarked {
 			ob.remark(ag)
@@ -134,10 +134,10 @@ func (ob *observer) markMoved(ag *agentState) {
 		return // by opMark, which does the same
 	}
 	ob.l.begin(ag, opMark)
-	name, city := ag.seen.Session, ob.l.o.City.Dir
-	ob.l.ops.Go(func() {
-		err := setMeta(ob.l.ops.ctx, ob.l.p, name, map[string]string{agent.MetaCityPath: city})
-		ob.l.post(func() { ob.l.finishOp(ag, "mark session "+name, err) })
+	name, city := ag.seen.Session, ob.o.City.Dir
+	ob.ops.Go(func() {
+		err := setMeta(ob.ops.ctx, ob.p, name, map[string]string{agent.MetaCityPath: city})
+		ob.post(func() { ob.l.finishOp(ag, "mark session "+name, err) })
 	})
 }
 
@@ -205,11 +205,11 @@ func (rs *roster) incarnations() map[string]bool {
 // an id of its own; it is left alone. endStrays runs once, before the first
 // start, so that no agent runs twice.
 func (ob *observer) endStrays(city string, incarnations map[string]bool) {
-	scan, ok := runtime.As[runtime.ProcessTableScanner](ob.l.p)
+	scan, ok := runtime.As[runtime.ProcessTableScanner](ob.p)
 	if !ok {
 		return
 	}
-	live, err := ask(ob.l.ops.ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) {
+	live, err := ask(ob.ops.ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) {
 		return scan.FindRuntimesBySessionID(ctx, "")
 	})
 	if err != nil {
@@ -223,11 +223,11 @@ func (ob *observer) endStrays(city string, incarnations map[string]bool) {
 		if r.City != city || !incarnations[r.SessionID] || tracked[r.SessionID] || r.PID == os.Getpid() {
 			continue
 		}
-		_, err := ask(ob.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, scan.TerminateRuntime(ctx, r) })
+		_, err := ask(ob.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, scan.TerminateRuntime(ctx, r) })
 		detail := fmt.Sprintf("process %d of session id %s ran outside of any session: ended", r.PID, r.SessionID)
 		if err != nil {
 			detail = fmt.Sprintf("process %d runs outside of any session: %v", r.PID, err)
 		}
-		ob.l.post(func() { ob.l.note(api.Event{Kind: api.EventOrphan, Detail: detail}) })
+		ob.post(func() { ob.note(api.Event{Kind: api.EventOrphan, Detail: detail}) })
 	}
 }

@@ -37,7 +37,7 @@ func (c *calls) inside(q api.InsideRequest) (*agentState, error) {
 func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string, check func(*agentState) error) error {
 	var name string
 	var err error
-	in := c.l.do(ctx, func() {
+	in := c.do(ctx, func() {
 		var ag *agentState
 		if ag, err = c.inside(q); err == nil {
 			err = check(ag)
@@ -49,10 +49,10 @@ func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string,
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}
-	if err := setMeta(ctx, c.l.p, name, map[string]string{key: "1"}); err != nil {
+	if err := setMeta(ctx, c.p, name, map[string]string{key: "1"}); err != nil {
 		return err
 	}
-	return c.l.do(ctx, c.l.observer.poke)
+	return c.do(ctx, c.l.observer.poke)
 }
 
 // AckDrain records that an agent may be ended.
@@ -73,7 +73,7 @@ func (c *calls) RequestRestart(ctx context.Context, q api.InsideRequest) error {
 // DrainSelf is SetDrained for the asking agent.
 func (c *calls) DrainSelf(ctx context.Context, q api.InsideRequest) error {
 	var err error
-	in := c.l.do(ctx, func() { _, err = c.inside(q) })
+	in := c.do(ctx, func() { _, err = c.inside(q) })
 	if err = errors.Join(in, err); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (l *loop) load() error {
 }
 
 func (rs *roster) load() (err error) {
-	if rs.records, err = rs.l.store.Records(); err == nil {
+	if rs.records, err = rs.store.Records(); err == nil {
 		rs.leaveOtherHosts()
 	}
 	return err
@@ -48,25 +48,25 @@ func (rs *roster) beginRun() {
 // crash, this one just does not have them.
 func (rs *roster) leaveOtherHosts() {
 	for name, r := range rs.records {
-		if !r.Open || r.Host == "" || r.Host == rs.l.o.ProviderName {
+		if !r.Open || r.Host == "" || r.Host == rs.o.ProviderName {
 			continue
 		}
 		r.CutShort()
 		rs.records[name] = r
-		rs.l.note(api.Event{Kind: api.EventOrphan, Agent: name, Session: r.Session, Detail: "it was started with " + r.Host + ", which is not searched"})
+		rs.note(api.Event{Kind: api.EventOrphan, Agent: name, Session: r.Session, Detail: "it was started with " + r.Host + ", which is not searched"})
 	}
 }
 
 func (su *suspensions) load() (err error) {
-	su.byKey, err = su.l.store.Suspensions()
+	su.byKey, err = su.store.Suspensions()
 	return err
 }
 
 func (q *nudgeQueue) load() error {
-	list, err := q.l.store.Nudges()
+	list, err := q.store.Nudges()
 	for i := range list {
-		if list[i].Recover(q.l.store.Now()) {
-			q.l.store.SaveNudge(list[i])
+		if list[i].Recover(q.store.Now()) {
+			q.store.SaveNudge(list[i])
 		}
 		q.list = append(q.list, &list[i])
 	}
@@ -74,7 +74,7 @@ func (q *nudgeQueue) load() error {
 }
 
 func (wl *waitList) load() error {
-	stored, err := wl.l.store.Waits()
+	stored, err := wl.store.Waits()
 	for i := range stored {
 		wl.list = append(wl.list, &waiting{Wait: stored[i]})
 	}

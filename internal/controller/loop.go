@@ -25,7 +25,7 @@ import (
 // flight; nudges and completions what is being typed. Records reach the disk
 // through save alone.
 type loop struct {
-	core
+	*core
 	timer *time.Timer
 
 	agents    *roster
@@ -52,7 +52,8 @@ type messages struct {
 	completions *completions
 }
 
-// core is what all parts of a controller use.
+// core is what all parts of a controller share. A part needs l only to reach
+// another part.
 type core struct {
 	o     Options
 	p     runtime.Provider
@@ -87,18 +88,19 @@ func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
 // makeLoop makes a loop without any knowledge. store may be nil if it is never
 // run.
 func makeLoop(o Options, store *session.Store) *loop {
-	l := &loop{core: core{
+	c := &core{
 		o: o, p: o.Provider, store: store, began: time.Now(),
 		mailbox: mailbox{inbox: make(chan func(), inboxSize), done: make(chan struct{})},
 		journal: journal{store: store, event: o.Event, w: o.Log},
-	}}
-	l.agents = &roster{l: l, all: map[string]*agentState{}, moved: map[string]string{}}
-	l.pools, l.suspended = &pools{l: l}, &suspensions{l: l}
-	l.observer, l.events = &observer{l: l, foreign: map[string]bool{}}, &subscription{l: l}
-	l.starts, l.stops = &starter{l: l}, &stops{l: l}
-	l.shutdown = &shutdown{l: l, result: make(chan error, 1), kill: make(chan struct{})}
-	l.messages = messages{nudges: &nudgeQueue{l: l}, waits: &waitList{l: l}, completions: &completions{l: l}}
-	l.config, l.goal, l.report, l.calls = &configFile{l: l}, &goal{l: l}, &reports{l: l}, &calls{l}
+	}
+	l := &loop{core: c}
+	l.agents = &roster{core: c, l: l, all: map[string]*agentState{}, moved: map[string]string{}}
+	l.pools, l.suspended = &pools{core: c, l: l}, &suspensions{core: c, l: l}
+	l.observer, l.events = &observer{core: c, l: l, foreign: map[string]bool{}}, &subscription{core: c, l: l}
+	l.starts, l.stops = &starter{core: c, l: l}, &stops{core: c, l: l}
+	l.shutdown = &shutdown{core: c, l: l, result: make(chan error, 1), kill: make(chan struct{})}
+	l.messages = messages{nudges: &nudgeQueue{core: c, l: l}, waits: &waitList{core: c, l: l}, completions: &completions{core: c, l: l}}
+	l.config, l.goal, l.report, l.calls = &configFile{core: c, l: l}, &goal{core: c, l: l}, &reports{core: c, l: l}, &calls{core: c, l: l}
 	return l
 }
 

@@ -21,6 +21,7 @@ const (
 
 // nudgeQueue delivers queued nudges in order, one at a time for each agent.
 type nudgeQueue struct {
+	*core
 	l    *loop
 	list []*session.Nudge // in the order they came
 }
@@ -28,7 +29,7 @@ type nudgeQueue struct {
 // deliver carries out the plan for queued nudges, and returns when it wants to
 // be called again.
 func (q *nudgeQueue) deliver(now, next time.Time) time.Time {
-	even, to := q.l.store.Now(), map[string]plan.Recipient{}
+	even, to := q.store.Now(), map[string]plan.Recipient{}
 	for _, n := range q.list {
 		if _, known := to[n.Agent]; !known && n.Open() {
 			to[n.Agent] = q.l.recipient(q.l.agents.named(n.Agent))
@@ -77,18 +78,18 @@ func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
 		q.typeIn(ag, n, id)
 		return
 	}
-	w, ok := runtime.As[runtime.IdleWaitProvider](q.l.p)
+	w, ok := runtime.As[runtime.IdleWaitProvider](q.p)
 	if !ok {
 		ag.typing.busy = false
 		q.postpone(n, "cannot tell whether the agent is idle")
 		return
 	}
-	ctx, cancel := context.WithCancel(q.l.ops.ctx)
+	ctx, cancel := context.WithCancel(q.ops.ctx)
 	ag.typing.nudge, ag.typing.cancel = n.ID, cancel
-	q.l.ops.Go(func() {
+	q.ops.Go(func() {
 		err := w.WaitForIdle(ctx, name, idleChunk)
 		cancel()
-		q.l.post(func() {
+		q.post(func() {
 			ag.typing.nudge, ag.typing.cancel = "", nil
 			if err == nil {
 				q.typeIn(ag, n, id)
@@ -111,38 +112,38 @@ func (q *nudgeQueue) postpone(n *session.Nudge, why string) {
 	if !n.Open() {
 		return
 	}
-	if n.Postpone(q.l.store.Now(), oneLine(why)) == nil {
-		q.l.store.SaveNudge(*n)
+	if n.Postpone(q.store.Now(), oneLine(why)) == nil {
+		q.store.SaveNudge(*n)
 	}
 }
 
 // typeIn types a nudge once. Its lease is on disk before the first byte.
 func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
-	now := q.l.store.Now()
+	now := q.store.Now()
 	if ag.seen.Record.ID != id || ag.seen.Presence != plan.Alive || n.Begin(now, id, ag.seen.Record.Epoch) != nil {
 		ag.typing.busy = false
 		return
 	}
-	commit, name, content := q.l.store.SaveNudge(*n), ag.seen.Session, runtime.TextContent(n.Text)
+	commit, name, content := q.store.SaveNudge(*n), ag.seen.Session, runtime.TextContent(n.Text)
 	if n.Raw {
 		content = runtime.RawContent(n.Text)
 	}
-	q.l.ops.Go(func() {
+	q.ops.Go(func() {
 		if err := commit.Wait(); err != nil { // nothing was typed
-			q.l.post(func() {
+			q.post(func() {
 				ag.typing.busy = false
-				if n.Retry(q.l.store.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
-					q.l.store.SaveNudge(*n)
+				if n.Retry(q.store.Now(), "the city's records cannot be saved: "+oneLine(err.Error())) == nil {
+					q.store.SaveNudge(*n)
 				}
 			})
 			return
 		}
-		ctx, cancel := context.WithTimeout(q.l.ops.ctx, typeTimeout)
-		r, err := q.l.p.Nudge(ctx, name, content)
+		ctx, cancel := context.WithTimeout(q.ops.ctx, typeTimeout)
+		r, err := q.p.Nudge(ctx, name, content)
 		cancel()
-		q.l.post(func() {
+		q.post(func() {
 			ag.typing.busy = false
-			if n.End(q.l.store.Now(), r, err) == nil {
+			if n.End(q.store.Now(), r, err) == nil {
 				q.moved(n)
 			}
 		})
@@ -151,9 +152,9 @@ func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
 
 // moved saves and reports a nudge whose state changed.
 func (q *nudgeQueue) moved(n *session.Nudge) {
-	q.l.store.SaveNudge(*n)
+	q.store.SaveNudge(*n)
 	if n.State != session.NudgeQueued {
-		q.l.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
+		q.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
 	}
 }
 
@@ -163,7 +164,7 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 	var n session.Nudge
 	var commit *session.Commit
 	var err error
-	in := c.l.do(ctx, func() {
+	in := c.do(ctx, func() {
 		var picked []*agentState
 		if picked, err = c.l.agents.pick([]string{q.Agent}); err != nil {
 			return
@@ -196,8 +197,8 @@ func (q *nudgeQueue) add(ag *agentState, n session.Nudge, ttl time.Duration) (se
 	if !ag.foreign && (ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie) {
 		n.SessionID, n.Epoch = ag.seen.Record.ID, ag.seen.Record.Epoch
 	}
-	n = q.l.store.NewNudge(n, ttl)
-	commit := q.l.store.SaveNudge(n)
+	n = q.store.NewNudge(n, ttl)
+	commit := q.store.SaveNudge(n)
 	q.list = append(q.list, &n)
 	return n, commit
 }
@@ -213,13 +214,13 @@ func (c *calls) DropNudge(ctx context.Context, id string) error {
 }
 
 func (q *nudgeQueue) forget(ctx context.Context, id string) (commit *session.Commit, err error) {
-	in := q.l.do(ctx, func() {
+	in := q.do(ctx, func() {
 		i := slices.IndexFunc(q.list, func(n *session.Nudge) bool { return n.ID == id })
 		switch {
 		case i < 0:
 			err = fmt.Errorf("no nudge %s", id)
 			return
-		case q.list[i].Drop(q.l.store.Now()) != nil: // a delivery about to begin will find it dropped
+		case q.list[i].Drop(q.store.Now()) != nil: // a delivery about to begin will find it dropped
 			err = fmt.Errorf("nudge %s is being delivered", id)
 			return
 		}
@@ -229,7 +230,7 @@ func (q *nudgeQueue) forget(ctx context.Context, id string) (commit *session.Com
 				ag.typing.cancel()
 			}
 		}
-		commit = q.l.store.DeleteNudge(id)
+		commit = q.store.DeleteNudge(id)
 	})
 	return commit, errors.Join(in, err)
 }
@@ -245,7 +246,7 @@ func forgotten(what string, err error) error {
 // shown returns a nudge with its times by the system's clock.
 func (q *nudgeQueue) shown(n session.Nudge) session.Nudge {
 	for _, t := range []*time.Time{&n.Created, &n.Expires, &n.NotBefore, &n.Lease, &n.Ended} {
-		*t = q.l.store.Wall(*t)
+		*t = q.store.Wall(*t)
 	}
 	return n
 }

@@ -22,6 +22,7 @@ const (
 // observer finds out what runs. It observes the whole city, one observation at a
 // time.
 type observer struct {
+	*core
 	l         *loop
 	foreign   map[string]bool // running sessions known not to be this city's
 	next      time.Time       // the next patrol
@@ -82,7 +83,7 @@ var drainKeys = [...]string{agent.MetaDrainAck, agent.MetaRestart}
 // patrolAll observes the city and runs the pools' checks, in case an event was
 // missed.
 func (ob *observer) patrolAll() {
-	ob.next = time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
+	ob.next = time.Now().Add(ob.o.City.Daemon.PatrolInterval)
 	if !ob.l.shutdown.only {
 		ob.l.pools.check()
 	}
@@ -111,17 +112,17 @@ func (ob *observer) observe() {
 		skip[name] = true
 	}
 	ob.inside = false
-	city := ob.l.o.City.Dir
+	city := ob.o.City.Dir
 	var incarnations map[string]bool
 	if !ob.done {
 		incarnations = ob.l.agents.incarnations()
 	}
-	ob.l.ops.Go(func() {
-		seen := observeAll(ob.l.ops.ctx, ob.l.p, city, qs, skip)
+	ob.ops.Go(func() {
+		seen := observeAll(ob.ops.ctx, ob.p, city, qs, skip)
 		if len(incarnations) > 0 && seen.err == nil && seen.part == nil {
 			ob.endStrays(city, incarnations)
 		}
-		ob.l.post(func() { ob.apply(seen) })
+		ob.post(func() { ob.apply(seen) })
 	})
 }
 
@@ -272,7 +273,7 @@ func (ob *observer) apply(f observation) {
 		ob.unreachable(f.err)
 	} else {
 		if ob.silent {
-			ob.l.logf("the session backend replies again")
+			ob.logf("the session backend replies again")
 		}
 		ob.silent = false
 		for _, a := range f.answers {
@@ -285,7 +286,7 @@ func (ob *observer) apply(f observation) {
 				ag := &agentState{shown: shownState{since: time.Now()}, seen: plan.Seen{Session: a.session, Occupant: a.meta[agent.MetaAgent]}}
 				ob.l.agents.all[a.session] = ag
 				ob.applyOne(ag, a)
-				ob.l.note(api.Event{Kind: api.EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
+				ob.note(api.Event{Kind: api.EventOrphan, Session: a.session, Detail: "of agent " + a.meta[agent.MetaAgent]})
 			}
 		}
 		for name := range ob.foreign {
@@ -315,7 +316,7 @@ func (ob *observer) notePart(err error) {
 		text = err.Error()
 	}
 	if text != ob.unlisted && text != "" {
-		ob.l.logf("the session list is incomplete, so known sessions are queried one by one: %s", text)
+		ob.logf("the session list is incomplete, so known sessions are queried one by one: %s", text)
 	}
 	ob.unlisted = text
 }
@@ -323,7 +324,7 @@ func (ob *observer) notePart(err error) {
 // unreachable keeps what was known: unknown is not dead.
 func (ob *observer) unreachable(err error) {
 	if !ob.silent {
-		ob.l.logf("the session backend does not reply: %v", err)
+		ob.logf("the session backend does not reply: %v", err)
 	}
 	ob.silent = true
 	for _, ag := range ob.l.agents.all {

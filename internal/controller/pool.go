@@ -24,6 +24,7 @@ const (
 
 // pools are the pools of the config.
 type pools struct {
+	*core
 	l      *loop
 	byName map[string]*pool
 }
@@ -73,11 +74,11 @@ func (rs *roster) expand() {
 		for _, bare := range agent.MemberNames(s, p.size) {
 			m, err := rs.memberSpec(p, bare)
 			if err != nil {
-				rs.l.logf("pool %s: %v", s.Name(), err)
+				rs.logf("pool %s: %v", s.Name(), err)
 				continue
 			}
 			if other, dup := taken[m.Session]; dup {
-				rs.l.logf("pool %s: member %s would share its session with %s", s.Name(), m.Name(), other)
+				rs.logf("pool %s: member %s would share its session with %s", s.Name(), m.Name(), other)
 				continue
 			}
 			taken[m.Session] = m.Name()
@@ -91,7 +92,7 @@ func (rs *roster) memberSpec(p *pool, bare string) (*agent.Spec, error) {
 	if m, ok := p.members[bare]; ok {
 		return m, nil
 	}
-	m, err := agent.Member(p.spec, bare, rs.l.o.Build)
+	m, err := agent.Member(p.spec, bare, rs.o.Build)
 	if err == nil {
 		p.members[bare] = m
 	}
@@ -116,9 +117,9 @@ func (ps *pools) check() {
 			continue
 		}
 		p.asking = true
-		ps.l.ops.Go(func() {
-			n, err := poolWants(ps.l.ops.ctx, p.spec)
-			ps.l.post(func() { ps.checked(p, n, err) })
+		ps.ops.Go(func() {
+			n, err := poolWants(ps.ops.ctx, p.spec)
+			ps.post(func() { ps.checked(p, n, err) })
 		})
 	}
 }
@@ -188,7 +189,7 @@ func (ps *pools) checked(p *pool, n int, err error) {
 	if err != nil {
 		n = p.spec.Resolved.Pool.Min
 		if p.failed != err.Error() {
-			ps.l.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Why: "its check failed", Detail: fmt.Sprintf("%v; it keeps its minimum of %d", err, n)})
+			ps.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Why: "its check failed", Detail: fmt.Sprintf("%v; it keeps its minimum of %d", err, n)})
 		}
 		p.failed = err.Error()
 	} else {
@@ -196,7 +197,7 @@ func (ps *pools) checked(p *pool, n int, err error) {
 	}
 	n = clampSize(p.spec, n)
 	if n != p.size {
-		ps.l.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Detail: fmt.Sprintf("%d members, was %d", n, p.size)})
+		ps.note(api.Event{Kind: api.EventPool, Agent: p.spec.Name(), Detail: fmt.Sprintf("%d members, was %d", n, p.size)})
 		p.size = n
 		ps.l.agents.expand()
 		ps.l.observer.observe()
@@ -250,9 +251,9 @@ func (ps *pools) hook(ag *agentState, name string, command func(*agent.Spec) str
 	if line == "" {
 		return
 	}
-	ps.l.ops.Go(func() {
-		if _, err := runHook(ps.l.ops.ctx, spec, line); err != nil && ps.l.ops.ctx.Err() == nil {
-			ps.l.post(func() { ps.l.logf("%s: %s: %v", who, name, err) })
+	ps.ops.Go(func() {
+		if _, err := runHook(ps.ops.ctx, spec, line); err != nil && ps.ops.ctx.Err() == nil {
+			ps.post(func() { ps.logf("%s: %s: %v", who, name, err) })
 		}
 	})
 }

@@ -18,12 +18,12 @@ func (ob *observer) watchPrograms(now time.Time) {
 		}
 		ag.watch.program = true
 		names := ag.spec.Config.ProcessNames
-		ob.l.ops.Go(func() {
+		ob.ops.Go(func() {
 			err := ob.awaitProgramGone(name, names)
-			ob.l.post(func() {
+			ob.post(func() {
 				// At most once a patrol, in case the backend's two answers keep
 				// differing.
-				ag.watch.program, ag.watch.programAt = false, time.Now().Add(ob.l.o.City.Daemon.PatrolInterval)
+				ag.watch.program, ag.watch.programAt = false, time.Now().Add(ob.o.City.Daemon.PatrolInterval)
 				if err == nil && ag.op.name == "" && ag.seen.Presence == plan.Alive {
 					ob.observe()
 				}
@@ -33,12 +33,12 @@ func (ob *observer) watchPrograms(now time.Time) {
 }
 
 func (ob *observer) awaitProgramGone(name string, names []string) error {
-	w, ok, err := runtime.AsFor[runtime.ProgramWatcher](ob.l.ops.ctx, ob.l.p, name)
+	w, ok, err := runtime.AsFor[runtime.ProgramWatcher](ob.ops.ctx, ob.p, name)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return runtime.ErrUnsupported
 	}
-	return w.AwaitProgramGone(ob.l.ops.ctx, name, names)
+	return w.AwaitProgramGone(ob.ops.ctx, name, names)
 }

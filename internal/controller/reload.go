@@ -71,6 +71,7 @@ func (w *watcher) close() {
 
 // configFile is the state of city.toml.
 type configFile struct {
+	*core
 	l       *loop
 	err     string // why the newest city.toml is not in use
 	hint    string
@@ -87,25 +88,25 @@ func (cf *configFile) reload() {
 		return
 	}
 	cf.reading, cf.again = true, false
-	dir, build, claims := cf.l.o.City.Dir, cf.l.o.Build, cf.l.o.Claims
-	cf.l.ops.Go(func() {
+	dir, build, claims := cf.o.City.Dir, cf.o.Build, cf.o.Claims
+	cf.ops.Go(func() {
 		c, err := config.Load(dir)
 		var specs []*agent.Spec
 		if err == nil {
 			specs, err = agent.Build(c, build)
 		}
 		if err == nil {
-			if err = reconcileNames(cf.l.ops.ctx, c, cf.l.p, claims, build); err == nil {
+			if err = reconcileNames(cf.ops.ctx, c, cf.p, claims, build); err == nil {
 				specs, err = agent.Build(c, build) // with the names decided
 			}
 		}
 		if err == nil {
 			err = cf.hostable(c, specs)
 		}
-		if err == nil && cf.l.o.Trusted != nil {
-			err = cf.l.o.Trusted(c)
+		if err == nil && cf.o.Trusted != nil {
+			err = cf.o.Trusted(c)
 		}
-		cf.l.post(func() { cf.reloaded(c, specs, err) })
+		cf.post(func() { cf.reloaded(c, specs, err) })
 	})
 }
 
@@ -115,18 +116,18 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 	switch {
 	case err != nil:
 		cf.err, cf.hint = err.Error(), api.Hint(err)
-		cf.l.note(api.Event{Kind: api.EventConfigRejected, Detail: oneLine(err.Error())})
+		cf.note(api.Event{Kind: api.EventConfigRejected, Detail: oneLine(err.Error())})
 	default:
-		if a, b := cf.l.o.City.Session.Provider, c.Session.Provider; a != b {
-			cf.l.logf("session provider %q takes effect at the next gc start", b)
+		if a, b := cf.o.City.Session.Provider, c.Session.Provider; a != b {
+			cf.logf("session provider %q takes effect at the next gc start", b)
 		}
 		for _, w := range agent.TemplateWarnings(c) {
-			cf.l.logf("%s", w)
+			cf.logf("%s", w)
 		}
 		cf.err, cf.hint = "", ""
-		cf.l.o.City = c
+		cf.o.City = c
 		cf.l.agents.setConfig(specs)
-		cf.l.note(api.Event{Kind: api.EventConfigReloaded, Detail: counted(len(cf.l.agents.order), "agent")})
+		cf.note(api.Event{Kind: api.EventConfigReloaded, Detail: counted(len(cf.l.agents.order), "agent")})
 		cf.l.observer.patrolAll()
 	}
 	if cf.again {
@@ -137,10 +138,10 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 // hostable returns an error for the first agent that wants a provider that this
 // controller does not have: none can be added while others run.
 func (cf *configFile) hostable(c *config.City, specs []*agent.Spec) error {
-	router := runtime.RouterOf(cf.l.p)
+	router := runtime.RouterOf(cf.p)
 	for _, s := range specs {
 		transport := s.Config.Transport
-		if transport == "" || transport == cf.l.o.ProviderName || router != nil && router.SupportsTransport(transport) {
+		if transport == "" || transport == cf.o.ProviderName || router != nil && router.SupportsTransport(transport) {
 			continue
 		}
 		return api.Hinted("gc stop, then gc start", "%s: agent %s requires session provider %s, which the running controller does not have",

@@ -13,7 +13,10 @@ import (
 )
 
 // reports makes the status of the city.
-type reports struct{ l *loop }
+type reports struct {
+	*core
+	l *loop
+}
 
 // stateOf returns an agent's state for the status.
 func (rp *reports) stateOf(ag *agentState) api.State {
@@ -34,7 +37,7 @@ func (rp *reports) stateOf(ag *agentState) api.State {
 		return api.StateSuspended
 	case r.Stopped || r.IdleStopped || r.Drained || ag.spec == nil || rp.l.shutdown.begun:
 		return api.StateStopped
-	case ag.oneShot() && r.Job.Done && r.Job.Run == rp.l.runID:
+	case ag.oneShot() && r.Job.Done && r.Job.Run == rp.runID:
 		if r.Job.Code == 0 {
 			return api.StateExited
 		}
@@ -62,16 +65,16 @@ func (rp *reports) note(now time.Time) {
 
 // status is the reply to `gc status`.
 func (rp *reports) status() api.Status {
-	since := rp.l.began
+	since := rp.began
 	st := api.Status{
-		City: rp.l.o.City.Name(), CityPath: rp.l.o.City.Dir, Reconciled: rp.l.goal.reconciled, ConfigError: rp.l.config.err, Seq: rp.l.store.Seq(),
+		City: rp.o.City.Name(), CityPath: rp.o.City.Dir, Reconciled: rp.l.goal.reconciled, ConfigError: rp.l.config.err, Seq: rp.store.Seq(),
 		Controller: api.ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []api.AgentStatus{},
-		SessionProvider: rp.l.o.ProviderName, StoreError: rp.storeError(), Suspended: rp.l.suspended.has(session.SuspendedCity) || rp.l.o.City.Workspace.Suspended,
+		SessionProvider: rp.o.ProviderName, StoreError: rp.storeError(), Suspended: rp.l.suspended.has(session.SuspendedCity) || rp.o.City.Workspace.Suspended,
 	}
-	for i := range rp.l.o.City.Rigs {
-		r := &rp.l.o.City.Rigs[i]
+	for i := range rp.o.City.Rigs {
+		r := &rp.o.City.Rigs[i]
 		st.Rigs = append(st.Rigs, api.RigStatus{
-			Name: r.Name, Path: config.Place(rp.l.o.City.Dir, r.Path), Suspended: r.Suspended || rp.l.suspended.has(session.SuspendedRig(r.Name)),
+			Name: r.Name, Path: config.Place(rp.o.City.Dir, r.Path), Suspended: r.Suspended || rp.l.suspended.has(session.SuspendedRig(r.Name)),
 		})
 	}
 	st.Pools = rp.l.pools.status()
@@ -91,7 +94,7 @@ func (rp *reports) status() api.Status {
 
 // storeError is why the newest changes are not on disk; "" if they are.
 func (rp *reports) storeError() string {
-	if err := rp.l.store.Err(); err != nil {
+	if err := rp.store.Err(); err != nil {
 		return oneLine(err.Error())
 	}
 	return ""
@@ -126,7 +129,7 @@ func (rp *reports) agentStatus(ag *agentState) api.AgentStatus {
 	case ag.queryErr != "":
 		a.Error = ag.queryErr
 	case ag.start.putOff != "":
-		a.Error, a.Hint = ag.start.putOff, "make room on the disk of "+api.StateDir(rp.l.o.City.Dir)
+		a.Error, a.Hint = ag.start.putOff, "make room on the disk of "+api.StateDir(rp.o.City.Dir)
 	}
 	if a.State == api.StateQuarantined || r.PutOff > 0 {
 		at := r.RetryAt

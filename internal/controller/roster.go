@@ -11,6 +11,7 @@ import (
 // roster holds the agents that the config wants, and the sessions of the city
 // that it no longer wants.
 type roster struct {
+	*core
 	l         *loop
 	records   map[string]session.Record // by agent, wanted or not
 	templates []*agent.Spec             // the config's agents and pools
@@ -29,7 +30,7 @@ func (rs *roster) setSpecs(specs []*agent.Spec) {
 		rs.order = append(rs.order, s.Session)
 		ag := rs.all[s.Session]
 		if ag == nil {
-			ag = &agentState{shown: shownState{since: rs.l.began}, seen: plan.Seen{Session: s.Session}}
+			ag = &agentState{shown: shownState{since: rs.began}, seen: plan.Seen{Session: s.Session}}
 			rs.all[s.Session] = ag
 		}
 		rs.setSpec(ag, s)

@@ -14,6 +14,7 @@ import (
 
 // shutdown stops the whole city.
 type shutdown struct {
+	*core
 	l        *loop
 	only     bool // stop what runs, start nothing
 	begun    bool
@@ -25,7 +26,7 @@ type shutdown struct {
 }
 
 // begin stops the city within shutdown_timeout.
-func (sd *shutdown) begin() { sd.within(sd.l.o.City.Daemon.ShutdownTimeout) }
+func (sd *shutdown) begin() { sd.within(sd.o.City.Daemon.ShutdownTimeout) }
 
 // within stops the city: no more starts, then all agents end, then the loop.
 // limit is for all agents together; with limit ≤ 0 they are killed, even during
@@ -38,7 +39,7 @@ func (sd *shutdown) within(limit time.Duration) {
 		return
 	}
 	sd.begun = true
-	sd.l.logf("stopping the city")
+	sd.logf("stopping the city")
 	sd.l.starts.cancel()
 	sd.awaitIdle(func() {
 		var targets []target
@@ -48,12 +49,12 @@ func (sd *shutdown) within(limit time.Duration) {
 				targets = append(targets, sd.l.stops.target(ag))
 			}
 		}
-		sd.l.ops.Go(func() {
-			err := stopAll(sd.l.ops.ctx, sd.l.p, targets, limit, sd.kill)
+		sd.ops.Go(func() {
+			err := stopAll(sd.ops.ctx, sd.p, targets, limit, sd.kill)
 			if err == nil {
 				sd.teardown()
 			}
-			sd.l.post(func() { sd.finished(err) })
+			sd.post(func() { sd.finished(err) })
 		})
 	})
 }
@@ -70,24 +71,24 @@ func (sd *shutdown) awaitIdle(fn func()) {
 	}
 	a := await{met: idle, done: make(chan struct{})}
 	sd.l.awaits = append(sd.l.awaits, a)
-	sd.l.ops.Go(func() {
+	sd.ops.Go(func() {
 		select {
 		case <-a.done:
-			sd.l.post(fn)
-		case <-sd.l.ops.ctx.Done():
+			sd.post(fn)
+		case <-sd.ops.ctx.Done():
 		}
 	})
 }
 
 // teardown ends the server behind the sessions if it has none left, of any city.
 func (sd *shutdown) teardown() {
-	server, ok := runtime.As[runtime.ServerLifecycleProvider](sd.l.p)
+	server, ok := runtime.As[runtime.ServerLifecycleProvider](sd.p)
 	if !ok {
 		return
 	}
-	_, err := ask(sd.l.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, server.TeardownServer(ctx) })
+	_, err := ask(sd.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, server.TeardownServer(ctx) })
 	if err != nil {
-		sd.l.logf("the session server was not stopped: %v", err)
+		sd.logf("the session server was not stopped: %v", err)
 	}
 }
 
@@ -104,9 +105,9 @@ func (sd *shutdown) finished(err error) {
 		}
 	}
 	if err != nil {
-		sd.l.logf("the city was not stopped completely: %v", err)
-	} else if e := sd.l.store.EndRun(); e != nil {
-		sd.l.logf("cannot save the end of the run: %v", e)
+		sd.logf("the city was not stopped completely: %v", err)
+	} else if e := sd.store.EndRun(); e != nil {
+		sd.logf("cannot save the end of the run: %v", e)
 	}
 	sd.err, sd.done = err, true
 	select {

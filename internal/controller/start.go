@@ -16,6 +16,7 @@ import (
 
 // starter carries out starts and relaunches.
 type starter struct {
+	*core
 	l      *loop
 	ctx    context.Context // ends every start
 	cancel context.CancelFunc
@@ -31,26 +32,26 @@ func (sr *starter) begin(ag *agentState, why string) {
 	}
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
-	r.StartedWith, r.Host, r.Served, r.Finished = ag.spec.Hashes.Core, sr.l.o.ProviderName, false, false
+	r.StartedWith, r.Host, r.Served, r.Finished = ag.spec.Hashes.Core, sr.o.ProviderName, false, false
 	inst.Conversation, inst.Resume = converse(r, ag.spec)
 	if ag.oneShot() {
-		r.Job = session.Job{Run: sr.l.runID, Hash: ag.spec.Hashes.Core}
+		r.Job = session.Job{Run: sr.runID, Hash: ag.spec.Hashes.Core}
 	}
 	commit := sr.l.save(ag)
 	ag.start.attempts++
 	ag.start.putOff, ag.start.warning = "", ""
 	sr.l.begin(ag, opStart)
-	sr.l.noteAgent(ag, api.EventStarting, why, "")
+	sr.noteAgent(ag, api.EventStarting, why, "")
 	spec, limit := ag.spec, sr.limit(ag.spec)
-	sr.l.ops.Go(func() {
+	sr.ops.Go(func() {
 		// Without the record, a crash of the controller would lose the session.
 		if err := commit.Wait(); err != nil {
-			sr.l.post(func() { sr.notSaved(ag, before, err) })
+			sr.post(func() { sr.notSaved(ag, before, err) })
 			return
 		}
-		err := launch(sr.ctx, sr.l.p, spec, inst, limit)
-		pushed := err == nil && pushes(sr.l.ops.ctx, sr.l.p, spec.Session)
-		sr.l.post(func() {
+		err := launch(sr.ctx, sr.p, spec, inst, limit)
+		pushed := err == nil && pushes(sr.ops.ctx, sr.p, spec.Session)
+		sr.post(func() {
 			ag.start.pushed = pushed
 			sr.started(ag, spec, err)
 		})
@@ -78,27 +79,27 @@ const restOfStart = 2 * time.Minute
 // commands. The backend calls it.
 func (sr *starter) stepDone(s runtime.Step) {
 	if s.Accepted != nil {
-		sr.l.post(func() { sr.accepted(s.Session, *s.Accepted) })
+		sr.post(func() { sr.accepted(s.Session, *s.Accepted) })
 		return
 	}
 	if !s.Warning {
 		return
 	}
-	sr.l.post(func() {
+	sr.post(func() {
 		ag := sr.l.agents.all[s.Session]
 		if ag == nil {
 			return
 		}
 		text := strings.ReplaceAll(s.Err.Error(), "\n", "; ")
 		ag.start.warning = fmt.Sprintf("%s: %s", s.Name, text)
-		sr.l.noteAgent(ag, api.EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
+		sr.noteAgent(ag, api.EventWarning, string(s.Name), text+", after "+s.Took.Round(time.Millisecond).String())
 	})
 }
 
 // limit is the deadline of a whole start: startup_timeout for becoming ready and
 // for each command before it, setup_timeout for each command after it.
 func (sr *starter) limit(spec *agent.Spec) time.Duration {
-	s, cfg := &sr.l.o.City.Session, &spec.Config
+	s, cfg := &sr.o.City.Session, &spec.Config
 	setups := len(cfg.SessionSetup) + len(cfg.SessionLive) + 1
 	return s.StartupTimeout*time.Duration(1+len(cfg.PreStart)) + s.SetupTimeout*time.Duration(setups) + restOfStart
 }
@@ -133,7 +134,7 @@ func (sr *starter) notSaved(ag *agentState, before session.Record, err error) {
 	ag.start.putOff = "not started, as the city's records cannot be saved: " + oneLine(err.Error())
 	sr.l.endOp(ag)
 	sr.l.save(ag)
-	sr.l.noteAgent(ag, api.EventStartFailed, "", ag.start.putOff)
+	sr.noteAgent(ag, api.EventStartFailed, "", ag.start.putOff)
 }
 
 // started applies the result of a start.
@@ -161,7 +162,7 @@ func (sr *starter) started(ag *agentState, spec *agent.Spec, err error) {
 
 // running records that an agent was seen to run.
 func (sr *starter) running(ag *agentState) {
-	sr.l.noteAgent(ag, api.EventStarted, "", "")
+	sr.noteAgent(ag, api.EventStarted, "", "")
 	ag.watch.programAt = time.Time{}
 	sr.l.pools.hook(ag, "on_boot", onBoot)
 	sr.attend(ag)
@@ -180,7 +181,7 @@ func pushes(ctx context.Context, p runtime.Provider, name string) bool {
 func (sr *starter) failed(ag *agentState, err error) {
 	r, now := &ag.seen.Record, time.Now()
 	if errors.Is(err, runtime.ErrSessionExists) {
-		sr.l.logf("%s: session %s exists already", ag.name(), ag.seen.Session)
+		sr.logf("%s: session %s exists already", ag.name(), ag.seen.Session)
 		ag.seen.Presence = plan.Unknown
 		sr.l.observer.observe()
 		return
@@ -204,7 +205,7 @@ func (sr *starter) failed(ag *agentState, err error) {
 	if ag.oneShot() {
 		r.Crashed = false
 		r.Job.Done, r.Job.Code = true, max(exit.Code, 1)
-		sr.l.noteEnd(ag, api.EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
+		sr.noteEnd(ag, api.EventStartFailed, r.LastExit, r.LastScreen, r.LastError)
 		sr.l.save(ag)
 		return
 	}
@@ -214,7 +215,7 @@ func (sr *starter) failed(ag *agentState, err error) {
 		return
 	}
 	r.Died(now, sr.l.budget())
-	sr.l.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError)
+	sr.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError)
 	sr.l.stops.quarantined(ag)
 	sr.l.save(ag)
 }
@@ -226,7 +227,7 @@ func (sr *starter) putOff(ag *agentState, err error) {
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
 	ag.seen.Presence, ag.queryErr = plan.Unknown, r.LastError
 	sr.backendFailed(ag)
-	sr.l.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
+	sr.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
 }
 
 // backendFailed schedules the next look at an agent whose start was put off.

@@ -15,22 +15,25 @@ import (
 const exitTime = 500 * time.Millisecond
 
 // stops carries out stops and drains, and records the ends of sessions.
-type stops struct{ l *loop }
+type stops struct {
+	*core
+	l *loop
+}
 
 // stop ends a session now. Requested ends do not count against the restart
 // budget; a zombie's does.
 func (sp *stops) stop(ag *agentState, why string) {
 	sp.l.begin(ag, opStop)
-	sp.l.noteAgent(ag, api.EventStopping, why, "")
+	sp.noteAgent(ag, api.EventStopping, why, "")
 	t, screen := sp.target(ag), ""
 	sp.endSession(ag, func() error {
 		switch why {
 		case plan.WhyZombie:
-			_, screen = lastWords(sp.l.ops.ctx, sp.l.p, t.session)
+			_, screen = lastWords(sp.ops.ctx, sp.p, t.session)
 		case plan.WhyDrained:
-			_ = setMeta(sp.l.ops.ctx, sp.l.p, t.session, map[string]string{agent.MetaDrained: "1"}) // only a note for others
+			_ = setMeta(sp.ops.ctx, sp.p, t.session, map[string]string{agent.MetaDrained: "1"}) // only a note for others
 		}
-		return stopOne(sp.l.ops.ctx, sp.l.p, t)
+		return stopOne(sp.ops.ctx, sp.p, t)
 	}, func(exit *runtime.Exit, err error) { sp.ended(ag, why, screen, exit, err) })
 }
 
@@ -38,10 +41,10 @@ func (sp *stops) stop(ag *agentState, why string) {
 func (sp *stops) gently(ag *agentState, why string) {
 	sp.l.begin(ag, opStop)
 	ag.op.intended = true
-	sp.l.noteAgent(ag, api.EventStopping, why, "")
-	t, limit := sp.target(ag), sp.l.o.City.Daemon.ShutdownTimeout
+	sp.noteAgent(ag, api.EventStopping, why, "")
+	t, limit := sp.target(ag), sp.o.City.Daemon.ShutdownTimeout
 	sp.endSession(ag, func() error {
-		return stopAll(sp.l.ops.ctx, sp.l.p, []target{t}, limit, sp.l.shutdown.kill)
+		return stopAll(sp.ops.ctx, sp.p, []target{t}, limit, sp.l.shutdown.kill)
 	}, func(exit *runtime.Exit, err error) { sp.ended(ag, why, "", exit, err) })
 }
 
@@ -55,15 +58,15 @@ func (sp *stops) endSession(ag *agentState, stop func() error, done func(*runtim
 		ag.op.over = over
 	}
 	name, started := ag.seen.Session, ag.seen.Record.Started
-	sp.l.ops.Go(func() {
+	sp.ops.Go(func() {
 		err := stop()
 		var kept *runtime.Exit
 		if err == nil {
-			if kept = keptExit(sp.l.ops.ctx, sp.l.p, name, started); kept == nil && over != nil {
-				awaitOver(sp.l.ops.ctx, over)
+			if kept = keptExit(sp.ops.ctx, sp.p, name, started); kept == nil && over != nil {
+				awaitOver(sp.ops.ctx, over)
 			}
 		}
-		sp.l.post(func() {
+		sp.post(func() {
 			ag.op.over = nil
 			if ag.op.exit != nil {
 				kept = ag.op.exit
@@ -102,7 +105,7 @@ func (sp *stops) ended(ag *agentState, why, screen string, exit *runtime.Exit, e
 	sp.l.endOp(ag)
 	if err != nil {
 		ag.queryErr = err.Error()
-		sp.l.logf("%s: cannot stop: %v", ag.name(), err)
+		sp.logf("%s: cannot stop: %v", ag.name(), err)
 		if errors.Is(err, errNewer) {
 			ag.seen.Presence = plan.Unknown
 		}
@@ -116,7 +119,7 @@ func (sp *stops) ended(ag *agentState, why, screen string, exit *runtime.Exit, e
 		return
 	case plan.WhyIdle:
 		ag.seen.Record.IdleStopped = true
-		if sp.l.o.Background != nil {
+		if sp.o.Background != nil {
 			sp.l.completions.fetch() // learn what is waiting for it
 		}
 	}

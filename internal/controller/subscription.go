@@ -15,6 +15,7 @@ const (
 
 // subscription follows the provider's events, if it has any.
 type subscription struct {
+	*core
 	l        *loop
 	ch       <-chan runtime.Event // nil: not subscribed
 	inFlight bool
@@ -26,14 +27,14 @@ type subscription struct {
 // out what happens, and it tries again. An observation after that finds what was
 // missed.
 func (sb *subscription) subscribe() {
-	src, ok := runtime.As[runtime.EventSource](sb.l.p)
+	src, ok := runtime.As[runtime.EventSource](sb.p)
 	if !ok || sb.inFlight || sb.ch != nil {
 		return
 	}
 	sb.inFlight, sb.retryAt = true, time.Time{}
-	sb.l.ops.Go(func() {
-		ch, err := src.Events(sb.l.ops.ctx)
-		sb.l.post(func() { sb.subscribed(ch, err) })
+	sb.ops.Go(func() {
+		ch, err := src.Events(sb.ops.ctx)
+		sb.post(func() { sb.subscribed(ch, err) })
 	})
 }
 
@@ -45,7 +46,7 @@ func (sb *subscription) subscribed(ch <-chan runtime.Event, err error) {
 		return
 	}
 	if sb.pause == 0 {
-		sb.l.logf("no events from the session backend, relying on the patrol: %v", err)
+		sb.logf("no events from the session backend, relying on the patrol: %v", err)
 	}
 	sb.pause = min(max(2*sb.pause, firstResubscribe), maxResubscribe)
 	sb.retryAt = time.Now().Add(sb.pause)
@@ -55,7 +56,7 @@ func (sb *subscription) subscribed(ch <-chan runtime.Event, err error) {
 func (sb *subscription) take(ev runtime.Event, ok bool) {
 	if !ok {
 		sb.ch = nil
-		if sb.l.ops.ctx.Err() == nil && !sb.l.goal.ended && !sb.l.shutdown.begun { // it would start the server that the stop ends
+		if sb.ops.ctx.Err() == nil && !sb.l.goal.ended && !sb.l.shutdown.begun { // it would start the server that the stop ends
 			sb.subscribe()
 		}
 		return

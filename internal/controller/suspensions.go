@@ -13,6 +13,7 @@ import (
 
 // suspensions are rigs, pools or the city that a person suspended.
 type suspensions struct {
+	*core
 	l     *loop
 	byKey map[string]session.Suspension
 }
@@ -53,14 +54,14 @@ func (su *suspensions) has(key string) bool {
 func (su *suspensions) set(key string, on bool) *session.Commit {
 	if !on {
 		delete(su.byKey, key)
-		return su.l.store.DeleteSuspension(key)
+		return su.store.DeleteSuspension(key)
 	}
 	p, ok := su.byKey[key]
 	if !ok {
 		p = session.Suspension{Since: time.Now().UTC()}
 		su.byKey[key] = p
 	}
-	return su.l.store.SaveSuspension(key, p)
+	return su.store.SaveSuspension(key, p)
 }
 
 // SetSuspended suspends or resumes agents and pools by name, or the city without
@@ -116,8 +117,8 @@ func (c *calls) SetRigsSuspended(ctx context.Context, list []string, on bool) er
 }
 
 func (c *calls) hasRig(name string) bool {
-	for i := range c.l.o.City.Rigs {
-		if c.l.o.City.Rigs[i].Name == name {
+	for i := range c.o.City.Rigs {
+		if c.o.City.Rigs[i].Name == name {
 			return true
 		}
 	}
@@ -145,7 +146,7 @@ func (c *calls) SetDrained(ctx context.Context, list []string, on bool) error {
 func (c *calls) durably(ctx context.Context, change func() ([]*session.Commit, error)) error {
 	var commits []*session.Commit
 	var err error
-	in := c.l.do(ctx, func() {
+	in := c.do(ctx, func() {
 		if c.l.shutdown.begun || c.l.goal.ended {
 			err = api.ErrShuttingDown
 			return

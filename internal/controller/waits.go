@@ -20,6 +20,7 @@ const (
 
 // waitList watches stored waits, and turns those that are met into nudges.
 type waitList struct {
+	*core
 	l    *loop
 	list []*waiting
 }
@@ -56,12 +57,12 @@ func (wl *waitList) watch(now, next time.Time) time.Time {
 }
 
 func (wl *waitList) ask(w *waiting, name string, c api.Condition) {
-	ctx, cancel := context.WithCancel(wl.l.ops.ctx)
+	ctx, cancel := context.WithCancel(wl.ops.ctx)
 	w.asking, w.cancel = true, cancel
-	wl.l.ops.Go(func() {
-		err := waitFor(ctx, wl.l.p, name, c)
+	wl.ops.Go(func() {
+		err := waitFor(ctx, wl.p, name, c)
 		cancel()
-		wl.l.post(func() {
+		wl.post(func() {
 			w.asking = false
 			if !slices.Contains(wl.list, w) {
 				return // dropped meanwhile
@@ -107,14 +108,14 @@ func (wl *waitList) met(w *waiting) {
 	}
 	ag := wl.l.agents.named(w.Wake)
 	if ag == nil {
-		wl.l.store.DeleteWait(w.ID)
-		wl.l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, but there is no agent " + w.Wake + " to wake"})
+		wl.store.DeleteWait(w.ID)
+		wl.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, but there is no agent " + w.Wake + " to wake"})
 		return
 	}
-	n := wl.l.store.NewNudge(session.Nudge{Agent: ag.name(), Text: text, From: "wait " + w.ID}, 0)
-	wl.l.store.MeetWait(w.ID, n)
+	n := wl.store.NewNudge(session.Nudge{Agent: ag.name(), Text: text, From: "wait " + w.ID}, 0)
+	wl.store.MeetWait(w.ID, n)
 	wl.l.nudges.list = append(wl.l.nudges.list, &n)
-	wl.l.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, " + w.Wake + " is woken"})
+	wl.note(api.Event{Kind: api.EventWait, Agent: w.Agent, Why: w.Until, Detail: "met, " + w.Wake + " is woken"})
 	ag.seen.Record.IdleStopped = false // a note wakes an idle-stopped agent
 }
 
@@ -146,7 +147,7 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 	if err != nil {
 		return w, err
 	}
-	in := c.l.do(ctx, func() {
+	in := c.do(ctx, func() {
 		var who [2]string
 		for i, name := range []string{q.Agent, q.Wake} {
 			picked, e := c.l.agents.pick([]string{name})
@@ -160,17 +161,17 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 			}
 			who[i] = picked[0].name()
 		}
-		w = c.l.store.NewWait(session.Wait{Agent: who[0], Until: q.Until, Wake: who[1], Note: q.Note})
-		commit = c.l.store.SaveWait(w)
+		w = c.store.NewWait(session.Wait{Agent: who[0], Until: q.Until, Wake: who[1], Note: q.Note})
+		commit = c.store.SaveWait(w)
 		c.l.waits.list = append(c.l.waits.list, &waiting{Wait: w})
 	})
 	if err = errors.Join(in, err); err != nil {
 		return w, err
 	}
 	if err = commit.Wait(); err != nil { // not acknowledged: forget it
-		err = errors.Join(err, c.l.do(context.WithoutCancel(ctx), func() {
+		err = errors.Join(err, c.do(context.WithoutCancel(ctx), func() {
 			c.l.waits.forget(w.ID)
-			c.l.store.DeleteWait(w.ID)
+			c.store.DeleteWait(w.ID)
 		}))
 	}
 	return w, err
@@ -180,9 +181,9 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 // DropWait returns nil.
 func (c *calls) DropWait(ctx context.Context, id string) error {
 	var commit *session.Commit
-	if err := c.l.do(ctx, func() {
+	if err := c.do(ctx, func() {
 		c.l.waits.forget(id)
-		commit = c.l.store.DeleteWait(id)
+		commit = c.store.DeleteWait(id)
 	}); err != nil {
 		return err
 	}

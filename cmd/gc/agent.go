@@ -19,8 +19,8 @@ import (
 )
 
 func newAgentCmd(a *app) *cobra.Command {
-	return a.newGroup("agent", "The agents of the city",
-		"gc status shows how the agents are; these are about which there are.", `
+	return a.newGroup("agent", "List, stop, suspend and resume agents",
+		"These commands act on the agents of the city. gc status shows their state.", `
 		gc agent list
 		gc agent stop worker`,
 		[]entry{
@@ -45,7 +45,7 @@ type agentInfo struct {
 	Pool        *poolInfo `json:"pool,omitempty"`
 }
 
-// poolInfo is how many members a pool may have; max -1 is no limit.
+// poolInfo is how many members a pool may have; max -1 means no limit.
 type poolInfo struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
@@ -56,14 +56,14 @@ func newAgentListCmd(a *app) *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the agents of the config with what they run",
+		Short: "List the agents in city.toml and their commands",
 		Args:  exactly(0),
 		RunE:  func(*cobra.Command, []string) error { return runAgentList(a, l, asJSON) },
 	}
 	addListing(cmd, &l, agentOrders.keys())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
-	return describe(cmd, `Lists what city.toml says, whether it runs or not. A pool is one line with how
-many members it may have; gc status shows the members.`, `
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return describe(cmd, `Lists the agents in city.toml, running or not. A pool is one line with its size; gc
+status shows its members.`, `
 		gc agent list
 		gc agent list --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no city here"})
 }
@@ -150,12 +150,12 @@ func poolSize(p *poolInfo) string {
 func newAgentStopCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "stop AGENT...",
-		Short:             "Stop agents; they stay down until gc restart",
+		Short:             "Stop agents until gc restart",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runAgentStop(cmd.Context(), a, args) },
 	}
-	return describe(cmd, "Ends the agents gracefully and returns when they are gone. They stay down until\ngc restart, or the next gc start.",
+	return describe(cmd, "Stops the agents gracefully and returns when they are gone. They stay down until\ngc restart, gc agent resume or the next gc start.",
 		"gc agent stop worker", statuses{exitNotFound: "", exitCannotTell: ""})
 }
 
@@ -168,13 +168,13 @@ func runAgentStop(ctx context.Context, a *app, names []string) error {
 	return c.StopAgents(ctx, names...)
 }
 
-// agentProvider is where the agent's session lives: the controller's choice
-// when one runs, else the selection.
+// agentProvider is the provider of the agent's session: the one that a running
+// controller uses, else the selected one.
 func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spec) (runtime.Provider, error) {
 	c := selectedIn(city)
 	client, err := cityapi.Dial(city.Dir)
 	if err != nil {
-		return a.newProvider(c, city.Dir) // no controller, or one that gives no answer
+		return a.newProvider(c, city.Dir) // no controller, or it does not answer
 	}
 	defer client.Close()
 	status, err := client.Status(ctx)
@@ -183,16 +183,15 @@ func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spe
 	}
 	if by := status.SessionProvider; by != "" && by != c.name {
 		if c.origin == fromEnv {
-			a.warn("GC_SESSION=%s is not used: the city's controller runs its agents by %s", c.name, by)
+			a.warn("ignoring GC_SESSION=%s: the city's controller uses %s", c.name, by)
 		}
 		c = choice{by, "the city's controller"}
 	}
 	return a.newProvider(c, city.Dir)
 }
 
-// cityController connects to the city's controller for a call about agents. The
-// names are those of a person; as far as the config can be read they are
-// checked and made whole before anything is asked.
+// cityController connects to the city's controller for a call about agents. If the
+// config can be read, it first checks and qualifies the names.
 func (a *app) cityController(names ...string) (*cityapi.Client, []string, error) {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -207,7 +206,7 @@ func (a *app) cityController(names ...string) (*cityapi.Client, []string, error)
 	return c, names, err
 }
 
-// qualify finds the agents, pool members and pools that a person named.
+// qualify turns names of agents, pool members and pools into qualified names.
 func (a *app) qualify(city *config.City, names []string) ([]string, error) {
 	out := make([]string, len(names))
 	for i, n := range names {
@@ -258,23 +257,23 @@ func members(city *config.City, live func(session string) bool) ([]*agent.Spec, 
 	return agent.Members(city, o, live)
 }
 
-// agentDown puts the agent and the next step in the place of an error that only
-// says that there is no session of its name.
+// agentDown replaces a "no such session" error of an agent's command by one that
+// says why the agent is down, with a hint.
 func (a *app) agentDown(ctx context.Context, err error) error {
 	if a.agent == nil || !errors.Is(err, runtime.ErrSessionNotFound) && !errors.Is(err, api.ErrNotFound) {
 		return err
 	}
 	var f *failure
 	if errors.As(err, &f) {
-		return err // it says it already
+		return err // already specific
 	}
 	ag := a.statusOf(ctx, a.agent)
 	if ag == nil {
 		return fail(exitNotFound, "gc start", "agent %s is not running", a.agent.label)
 	}
 	if ag.State == cityapi.StateRunning {
-		return fail(exitCannotTell, "gc doctor; GC_MUX_SOCKET and XDG_STATE_HOME must be those of gc start",
-			"the controller says that agent %s runs, but its session is not found from here", ag.Name)
+		return fail(exitCannotTell, "gc doctor; GC_MUX_SOCKET and XDG_STATE_HOME must be the same as for gc start",
+			"agent %s is running, says the controller, but its session is not found from here", ag.Name)
 	}
 	hint := "gc restart " + ag.Name
 	switch {

@@ -30,7 +30,7 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	var o attachOptions
 	cmd := &cobra.Command{
 		Use:               "attach [" + s.noun + "]",
-		Short:             "Connect your terminal, until you press ctrl-b d",
+		Short:             "Connect your terminal to a session; ctrl-b d detaches",
 		Args:              func(cmd *cobra.Command, args []string) error { return o.checkArgs(cmd, args) },
 		ValidArgsFunction: s.complete,
 		RunE: gracefulSoon(func(cmd *cobra.Command, args []string) error {
@@ -48,26 +48,26 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	long := ""
 	if s.word == "agent" { // the session commands have the flag together
 		addHost(a, cmd)
-		long = " With --host the name\nis that of a session there."
+		long = " With\n--host the name is that of a session on the other machine."
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.readOnly, "read-only", false, "only look: no key reaches the program, its size stays")
-	f.StringVar(&o.detachKeys, "detach-keys", "", `keys that detach, such as "ctrl-q" or "none" (default: GC_DETACH_KEYS, else detach_keys of the city, else "ctrl-b d")`)
-	f.BoolVar(&o.alone, "detach-others", false, "send the other terminals away, as tmux attach -d does")
-	f.BoolVar(&o.scrollback, "scrollback", false, "print the history first, into your terminal's own")
-	f.BoolVar(&o.create, "create", false, "start the command after -- (your shell without one) in a session of that name when none runs")
-	return describe(cmd, `Shows the session as it stands and passes everything through, both ways, until
-the detach keys, the end of the program or of the connection. ctrl-b twice sends
-one ctrl-b. When an agent is restarted, Enter goes on with the new one. Your
-terminal is restored in every case.
+	f.BoolVar(&o.readOnly, "read-only", false, "do not send keys to the program or resize it")
+	f.StringVar(&o.detachKeys, "detach-keys", "", "`KEYS` that detach, such as \"ctrl-q\" or \"none\" (default: GC_DETACH_KEYS, else detach_keys of the city, else \"ctrl-b d\")")
+	f.BoolVar(&o.alone, "detach-others", false, "detach all other terminals, like tmux attach -d")
+	f.BoolVar(&o.scrollback, "scrollback", false, "print the history into your terminal's scrollback first")
+	f.BoolVar(&o.create, "create", false, "if no session has this name, start one with the command after -- (default: your shell)")
+	return describe(cmd, `Shows the session's screen and passes input and output through until you press the
+detach keys, the program ends or the connection breaks. ctrl-b ctrl-b sends one
+ctrl-b. When an agent is restarted, Enter attaches to the new session. Your terminal
+is always restored.
 
-Without a name it offers what runs. `+"`gc attach`"+` looks for an agent of the city
-and, where there is no city, for a session.`+long, fmt.Sprintf(`
+Without a name it lists what is running, to choose from. gc attach looks for an agent
+of the city, or, outside a city, for a session.`+long, fmt.Sprintf(`
 		%[1]s attach %[2]s
 		%[1]s attach %[2]s --read-only
 		%[1]s attach --create notes -- vim notes.txt
 		%[1]s attach %[2]s --detach-keys 'ctrl-q'`, s.path, s.word),
-		statuses{exitOK: "detached, sent away, or the program ended", exitNotFound: "", exitUnsupported: ""})
+		statuses{exitOK: "detached, or the program ended", exitNotFound: "", exitUnsupported: ""})
 }
 
 func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
@@ -96,7 +96,7 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 		if err := mustExist(ctx, t); err != nil {
 			return a.endedSession(ctx, t, err)
 		}
-		return fail(exitUsage, "peek, nudge and keys need none", "attach needs a terminal, and standard input is none")
+		return fail(exitUsage, "peek, nudge and keys work without one", "attach requires a terminal on standard input")
 	}
 	terminal := runtime.Terminal{
 		In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: detach, Alone: o.alone, Scrollback: o.scrollback,
@@ -105,19 +105,19 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 		if follow, err = a.attachOnce(ctx, t, terminal); err != nil {
 			return err
 		}
-		terminal.Scrollback, terminal.Alone = false, false // of the first one alone
+		terminal.Scrollback, terminal.Alone = false, false // only the first time
 	}
 	return nil
 }
 
-// attachOnce attaches until the person leaves or the program ends. follow: the
-// person wants to go on with the agent's next session.
+// attachOnce attaches until the user detaches or the program ends. It returns
+// follow if the user wants to attach to the agent's next session.
 func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Terminal) (follow bool, err error) {
 	ended := false
 	var exit *runtime.Exit
 	terminal.Ended = func(e *runtime.Exit) { ended, exit = true, e }
 	terminal.Lost = func(n uint64) {
-		fmt.Fprintf(a.err, "%s: the multiplexer was restarted: up to %d bytes that you typed may not have arrived\n", t.label, n)
+		fmt.Fprintf(a.err, "%s: the multiplexer was restarted: up to %d bytes of your input may be lost\n", t.label, n)
 	}
 	err = t.provider.Attach(ctx, t.session, terminal)
 	switch {
@@ -129,7 +129,7 @@ func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Termin
 	case ctx.Err() != nil: // a signal ended it
 		return false, context.Cause(ctx)
 	}
-	if !ended { // not every provider can tell
+	if !ended { // not every provider reports it
 		exit = lastExit(ctx, t)
 	}
 	if !ended && exit == nil {
@@ -139,15 +139,15 @@ func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Termin
 	return a.followRestart(ctx, t, exit)
 }
 
-// How long an attached person waits for an agent to be restarted, and how often
-// its session is looked for meanwhile.
+// How long attach waits for an agent to be restarted, and how often it looks for
+// the new session.
 const (
 	followTime = 10 * time.Second
 	followTick = 50 * time.Millisecond
 )
 
-// followRestart tells an attached person that the program ended and, when the
-// controller has started the agent again, whether to go on with it.
+// followRestart says that the program ended. If the controller has restarted the
+// agent, it asks whether to attach to the new session.
 func (a *app) followRestart(ctx context.Context, t *target, exit *runtime.Exit) (follow bool, err error) {
 	how := "exit status unknown"
 	if exit != nil {
@@ -157,14 +157,14 @@ func (a *app) followRestart(ctx context.Context, t *target, exit *runtime.Exit) 
 		fmt.Fprintf(a.err, "%s ended: %s\n", t.label, how)
 		return false, nil
 	}
-	fmt.Fprintf(a.err, "%s restarted (%s): Enter goes on with it, any other key leaves ", t.label, how)
+	fmt.Fprintf(a.err, "%s restarted (%s): Enter attaches again, any other key exits ", t.label, how)
 	key, err := a.readKey(ctx)
 	fmt.Fprintln(a.err)
 	return err == nil && (key == '\r' || key == '\n'), err
 }
 
-// awaitRestart waits until the agent has a session again. It returns false when
-// the controller does not start one, or not soon.
+// awaitRestart waits until the agent has a session again. It returns false if the
+// controller will not start one, or not soon.
 func (a *app) awaitRestart(ctx context.Context, t *target) bool {
 	ctx, cancel := context.WithTimeout(ctx, followTime)
 	defer cancel()
@@ -191,8 +191,8 @@ func (a *app) awaitRestart(ctx context.Context, t *target) bool {
 	}
 }
 
-// readKey reads one key from the terminal, or returns when ctx ends; the reader
-// then ends with the process.
+// readKey reads one key from the terminal. It returns when ctx ends; the reader
+// then lives until the process exits.
 func (a *app) readKey(ctx context.Context) (byte, error) {
 	f, ok := a.in.(*os.File)
 	if !ok {
@@ -202,11 +202,11 @@ func (a *app) readKey(ctx context.Context) (byte, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = term.Restore(int(f.Fd()), old) }() // nothing is left to do about it
+	defer func() { _ = term.Restore(int(f.Fd()), old) }() // best effort
 	key := make(chan byte, 1)
 	go func() {
 		var b [1]byte
-		_, _ = f.Read(b[:]) // the end of input is a key that leaves
+		_, _ = f.Read(b[:]) // the end of input is the key 0
 		key <- b[0]
 	}()
 	select {

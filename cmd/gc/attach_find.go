@@ -20,7 +20,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// checkArgs wants a command only with --create, and then behind --.
+// checkArgs allows a command only with --create, after --.
 func (o *attachOptions) checkArgs(cmd *cobra.Command, args []string) error {
 	if !o.create {
 		return between(0, 1)(cmd, args)
@@ -31,8 +31,8 @@ func (o *attachOptions) checkArgs(cmd *cobra.Command, args []string) error {
 	return between(1, -1)(cmd, args)
 }
 
-// attachTarget is the session to attach to: that of an agent, or, on another
-// machine, outside of a city and with --create, the one of that name.
+// attachTarget is the session to attach to: an agent's, or, on another machine,
+// outside a city and with --create, the one with the name.
 func attachTarget(ctx context.Context, a *app, s scope, name string, o attachOptions) (*target, error) {
 	h, err := a.remote()
 	if err != nil {
@@ -58,19 +58,19 @@ func attachTarget(ctx context.Context, a *app, s scope, name string, o attachOpt
 	return t, nil
 }
 
-// createMissing starts the session when none of the name runs.
+// createMissing starts the session unless it is running.
 func (a *app) createMissing(ctx context.Context, t *target, o attachOptions) error {
 	running, err := t.provider.IsRunning(ctx, t.session)
 	switch {
 	case err != nil || running:
 		return err
 	case !a.interactive():
-		return fail(exitUsage, "gc session new needs none", "attach needs a terminal, and standard input is none")
+		return fail(exitUsage, "gc session new works without one", "attach requires a terminal on standard input")
 	}
 	return runSessionNew(ctx, a, sessionNewOptions{name: t.session, argv: o.argv})
 }
 
-// sessionInstead hints at a session of the name where there is no such agent.
+// sessionInstead adds a hint to a "no such agent" error if a session has the name.
 func (a *app) sessionInstead(ctx context.Context, name string, err error) error {
 	if status, _ := statusOf(err); status != exitNotFound || runtime.CheckName(name) != nil {
 		return err
@@ -82,11 +82,11 @@ func (a *app) sessionInstead(ctx context.Context, name string, err error) error 
 	if running, none := p.IsRunning(ctx, name); none != nil || !running {
 		return err
 	}
-	return fail(exitNotFound, "gc session attach "+shell.Word(name)+" attaches to the session of that name", "%w", err)
+	return fail(exitNotFound, "gc session attach "+shell.Word(name)+" attaches to the session with this name", "%w", err)
 }
 
-// endedSession explains why there is nothing to attach to, when it is known: the
-// session has ended, and this is what stood on its screen.
+// endedSession replaces a "no such session" error if the session has ended: it
+// prints the last screen and returns how the session ended.
 func (a *app) endedSession(ctx context.Context, t *target, err error) error {
 	if !errors.Is(err, runtime.ErrSessionNotFound) {
 		return err
@@ -99,22 +99,22 @@ func (a *app) endedSession(ctx context.Context, t *target, err error) error {
 		printScreen(a.err, screen)
 	}
 	if t == a.agent {
-		return err // agentDown says what is next
+		return err // agentDown adds the hint
 	}
 	when := ""
 	if !exit.Time.IsZero() {
 		when = " " + display.Ago(exit.Time, time.Now()) + " ago"
 	}
-	return fail(exitNotFound, "gc session new "+shell.Word(t.label)+" starts another of that name", "%s ended%s: %s", t.label, when, exitText(exit))
+	return fail(exitNotFound, "gc session new "+shell.Word(t.label)+" starts a new one", "%s ended%s: %s", t.label, when, exitText(exit))
 }
 
-// lastScreenLines is how much of an ended session is shown.
+// lastScreenLines is how many lines of an ended session are printed.
 const lastScreenLines = 24
 
 // hintedNames is how many names a hint lists.
 const hintedNames = 8
 
-// chooseTarget offers what runs and returns what the person takes.
+// chooseTarget lists what is running and returns the user's choice.
 func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 	names, about, err := a.attachable(ctx, s)
 	if err != nil {
@@ -125,10 +125,10 @@ func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 		if s.path == "gc" {
 			hint = "gc start"
 		}
-		return "", fail(exitNotFound, hint, "no %s runs", s.word)
+		return "", fail(exitNotFound, hint, "no %s is running", s.word)
 	}
 	if !a.interactive() {
-		return "", fail(exitUsage, "such as "+strings.Join(names[:min(len(names), hintedNames)], ", "), "which %s? name one", s.word)
+		return "", fail(exitUsage, "such as "+strings.Join(names[:min(len(names), hintedNames)], ", "), "requires the name of the %s", s.word)
 	}
 	t := display.Table{Width: a.width(), Colour: a.colours(a.err)}
 	t.Add("", strings.ToUpper(s.word), "STATUS")
@@ -142,11 +142,11 @@ func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 	return a.readChoice(ctx, names)
 }
 
-// readChoice reads the number or the name of one; an empty line is the first.
+// readChoice reads a number or a name; an empty line means the first.
 func (a *app) readChoice(ctx context.Context, names []string) (string, error) {
 	text, err := a.readLine(ctx)
 	switch {
-	case errors.Is(err, io.EOF): // Ctrl-D: none of them
+	case errors.Is(err, io.EOF): // Ctrl-D: no choice
 		return "", quiet(exitFailure)
 	case err != nil:
 		return "", err
@@ -156,13 +156,13 @@ func (a *app) readChoice(ctx context.Context, names []string) (string, error) {
 	}
 	n, err := strconv.Atoi(cmp.Or(text, "1"))
 	if err != nil || n < 1 || n > len(names) {
-		return "", fail(exitUsage, "1 to "+strconv.Itoa(len(names)), "%q is none of them", text)
+		return "", fail(exitUsage, "enter a name or 1 to "+strconv.Itoa(len(names)), "invalid choice %q", text)
 	}
 	return names[n-1], nil
 }
 
-// attachable are the agents or sessions that run, and how they are; one that asks
-// something comes first.
+// attachable are the running agents or sessions and their status, blocked agents
+// first.
 func (a *app) attachable(ctx context.Context, s scope) (names, about []string, err error) {
 	if s.path != "gc" {
 		return a.attachableSessions(ctx)

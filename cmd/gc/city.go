@@ -16,8 +16,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// cityDir is the folder of the city that the command is about; see
-// [config.Find].
+// cityDir is the directory of the command's city; see [config.Find].
 func (a *app) cityDir() (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -26,7 +25,7 @@ func (a *app) cityDir() (string, error) {
 	return config.Find(a.city, here, os.Getenv)
 }
 
-// loadCity reads that city.
+// loadCity reads the command's city.
 func (a *app) loadCity() (*config.City, error) {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -35,7 +34,7 @@ func (a *app) loadCity() (*config.City, error) {
 	return config.Load(dir, checkDetachKeys)
 }
 
-// checkDetachKeys finds keys that gc attach would not know.
+// checkDetachKeys rejects detach keys that gc attach does not know.
 func checkDetachKeys(c *config.City) []config.Problem {
 	_, err := keys.ParseDetach(c.Session.DetachKeys)
 	if err == nil {
@@ -45,8 +44,8 @@ func checkDetachKeys(c *config.City) []config.Problem {
 	return []config.Problem{{Line: at.Line, Column: at.Column, Msg: "session.detach_keys: " + err.Error(), Hint: `write "ctrl-b d", or "none"`}}
 }
 
-// optionalCity is loadCity for commands that need none: nil without one, unless
-// --city asked for it. A command reads it once.
+// optionalCity is loadCity for commands that do not need a city: it returns nil
+// if there is none and --city was not given. It reads the city once.
 func (a *app) optionalCity() (*config.City, error) {
 	a.cityOnce.Do(func() {
 		a.cityRead, a.cityErr = a.loadCity()
@@ -62,23 +61,22 @@ type target struct {
 	label    string // as the person wrote it
 	session  string
 	provider runtime.Provider
-	prefix   string // ready prefix of the agent, may be empty
-	detach   string // detach keys of the city, may be empty
-	lookOnly bool   // attach = false: nobody types into it by attaching
+	prefix   string // ready prefix of the agent; may be empty
+	detach   string // detach keys of the city; may be empty
+	lookOnly bool   // attach = false in city.toml: only read-only attach is allowed
 }
 
-// scope is the difference between a command on an agent (gc peek AGENT) and
-// the same command on a session (gc session peek NAME).
+// scope is the difference between a command on an agent (gc peek AGENT) and the
+// same command on a session (gc session peek NAME).
 type scope struct {
-	path     string // "gc" or "gc session", with the name of the binary
+	path     string // "gc" or "gc session", with the program's name
 	noun     string // "AGENT" or "NAME"
 	word     string // "agent" or "session"
 	target   func(ctx context.Context, name string) (*target, error)
 	complete cobra.CompletionFunc
 }
 
-// on is the action of a command about the one session that its first argument
-// names.
+// on runs act on the session that the first argument names.
 func (s scope) on(act func(ctx context.Context, t *target) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		t, err := s.target(cmd.Context(), args[0])
@@ -134,9 +132,8 @@ func agentScope(a *app) scope {
 	}
 }
 
-// liveTarget is an agent as the running controller knows it, for the time in
-// which the config cannot be read; broken is why, and the error without a
-// controller.
+// liveTarget finds an agent by asking the running controller, because the config
+// cannot be read. Without a controller it returns broken, the config's error.
 func (a *app) liveTarget(ctx context.Context, name string, broken error) (*target, error) {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -165,13 +162,12 @@ func (a *app) liveTarget(ctx context.Context, name string, broken error) (*targe
 	return nil, broken
 }
 
-// ofCity fails when the session bears another city's mark, as in two cities of
-// one name: what is meant for this agent must not reach that one. A session
-// without a mark may be a start that is under way.
+// ofCity fails if the session belongs to another city, as with two cities of one
+// name. A session without an owner may be starting.
 func (t *target) ofCity(ctx context.Context, dir string) error {
 	mark, err := t.provider.GetMeta(ctx, t.session, agent.MetaCityPath)
 	if err != nil || mark == "" || mark == dir || mark == config.MovedFrom(realPath(dir)) {
-		return nil // an error comes again with what is asked for
+		return nil // the command itself reports the error
 	}
 	return fail(exitFailure, cityapi.ForeignHint, "agent %s: %w: it belongs to %s", t.label, cityapi.ErrForeign, display.Line(mark))
 }

@@ -12,14 +12,14 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
-// completeLimit bounds how long a Tab may take.
+// completeLimit is the time limit of a completion.
 const completeLimit = time.Second
 
 func newCompletionCmd(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	cmd := &cobra.Command{
 		Use:       "completion " + strings.Join(shells, "|"),
-		Short:     "Print the completion script of a shell",
+		Short:     "Print the completion script for a shell",
 		Args:      exactly(1),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,14 +37,14 @@ func newCompletionCmd(a *app) *cobra.Command {
 			return fail(exitUsage, "valid values: "+strings.Join(shells, ", "), "unknown shell %q", args[0])
 		},
 	}
-	return describe(cmd, "Prints a script that completes commands, flags, and the names of live sessions and\nof the city's agents.", `
+	return describe(cmd, "Prints a script that completes commands, flags, and the names of running sessions\nand of the city's agents.", `
 		source <(gc completion bash)
 		gc completion zsh > "${fpath[1]}/_gc"
 		gc completion fish | source`, statuses{})
 }
 
 // completeSessions completes the first argument with the names of running
-// sessions. A server is never started for it.
+// sessions. It never starts a server.
 func (a *app) completeSessions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -63,8 +63,7 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, prefix string)
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeAgents completes the first argument with the names of the city's
-// agents.
+// completeAgents completes the first argument with the names of agents.
 func (a *app) completeAgents(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -72,8 +71,8 @@ func (a *app) completeAgents(cmd *cobra.Command, args []string, prefix string) (
 	return a.liveNames(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeEveryAgent completes every argument with those that are not there
-// yet, pools among them.
+// completeEveryAgent completes every argument with agents and pools that are not
+// given yet.
 func (a *app) completeEveryAgent(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	names := a.liveNames(cmd.Context(), prefix)
 	if city, err := a.loadCity(); err == nil {
@@ -86,8 +85,8 @@ func (a *app) completeEveryAgent(cmd *cobra.Command, args []string, prefix strin
 	return without(names, args), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeEveryTemplate is completeEveryAgent with the names of city.toml: pools
-// in the place of their members.
+// completeEveryTemplate is completeEveryAgent with the names in city.toml: pools
+// instead of their members.
 func (a *app) completeEveryTemplate(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	city, err := a.loadCity()
 	if err != nil {
@@ -96,8 +95,8 @@ func (a *app) completeEveryTemplate(_ *cobra.Command, args []string, prefix stri
 	return without(withPrefix(templateNames(city), prefix), args), cobra.ShellCompDirectiveNoFileComp
 }
 
-// liveNames are the names of the agents that a Tab offers: those of the running
-// controller, else those of the config as far as it can be read.
+// liveNames are the agents of the running controller, or else those of the
+// config.
 func (a *app) liveNames(ctx context.Context, prefix string) []string {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -133,13 +132,13 @@ func withPrefix(names []string, prefix string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, prefix) })
 }
 
-// without is names but for those that were given already.
+// without returns names except the given ones.
 func without(names, given []string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(given, n) })
 }
 
-// completeThen completes the first argument as the scope does and the others
-// with words.
+// completeThen completes the first argument as the scope does and the others with
+// words.
 func (s scope) completeThen(words func() []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {

@@ -15,8 +15,8 @@ import (
 )
 
 func newConfigCmd(a *app) *cobra.Command {
-	return a.newGroup("config", "Check city.toml, or show what it comes to",
-		"A change of city.toml is taken over by a running city at once, when it is valid.", `
+	return a.newGroup("config", "Check city.toml, or show the resolved config",
+		"A running city applies a valid change of city.toml at once.", `
 		gc config check
 		gc config show worker`,
 		[]entry{
@@ -34,7 +34,7 @@ type configReport struct {
 	Warnings []string        `json:"warnings"`
 }
 
-// configProblem is one problem; line and column count from 1, 0 = the whole
+// configProblem is one problem. Line and column count from 1; 0 means the whole
 // file.
 type configProblem struct {
 	File    string `json:"file"`
@@ -48,18 +48,17 @@ func newConfigCheckCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Report every problem of city.toml, each with its place",
+		Short: "Report every problem in city.toml with its position",
 		Args:  exactly(0),
 		RunE:  func(*cobra.Command, []string) error { return runConfigCheck(a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: file, ok, agents, problems, warnings")
-	return describe(cmd, `Reads city.toml as gc start would, and prints all that is wrong with it: file, line
-and column, and what was probably meant. That includes what a start would find on
-this machine: a session provider that this gc does not have, rigs and work dirs that
-do not exist, programs that are not on PATH. Keys that have no effect are warnings.
-It starts and changes nothing.`, `
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: file, ok, agents, problems, warnings")
+	return describe(cmd, `Reads city.toml as gc start does and reports every problem with file, line, column and
+a hint. It also reports what would keep agents from starting on this machine: an
+unsupported session provider, rigs and work dirs that do not exist, programs that are
+not on PATH. It warns about keys without effect. It starts and changes nothing.`, `
 		gc config check
-		gc config check --json`, statuses{exitOK: "no problems", exitFailure: "there are problems", exitNotFound: "no city here"})
+		gc config check --json`, statuses{exitOK: "no problems", exitFailure: "problems found", exitNotFound: "no city here"})
 }
 
 func runConfigCheck(a *app, asJSON bool) error {
@@ -109,7 +108,7 @@ func runConfigCheck(a *app, asJSON bool) error {
 	return err
 }
 
-// hintBehind is a hint in the words of a warning.
+// hintBehind is a hint to append to a warning.
 func hintBehind(hint string) string {
 	if hint == "" {
 		return ""
@@ -126,16 +125,16 @@ func newConfigShowCmd(a *app) *cobra.Command {
 	var o configShowOptions
 	cmd := &cobra.Command{
 		Use:               "show [AGENT...]",
-		Short:             "Show the resolved config and where each value came from",
+		Short:             "Show the resolved config and the origin of each value",
 		ValidArgsFunction: a.completeEveryTemplate,
 		RunE:              func(_ *cobra.Command, args []string) error { return runConfigShow(a, args, o) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.json, "json", false, "as JSON: file, city, agents, each value with key, value and origin")
-	f.BoolVar(&o.reveal, "reveal", false, "show secrets in env too")
-	return describe(cmd, `Shows what each agent runs with after presets, providers, [workspace] and its own
-keys are merged, and the file and line of every value. Values of env that look like
-secrets are masked; commands still hold their templates.`, `
+	f.BoolVar(&o.json, "json", false, "print JSON: file, city, agents, each value with key, value and origin")
+	f.BoolVar(&o.reveal, "reveal", false, "also show secrets in env")
+	return describe(cmd, `Shows the config of each agent, merged from presets, providers, [workspace] and its own
+keys, and the file and line of every value. Values in env that look like secrets are
+masked. Templates in commands are not expanded.`, `
 		gc config show
 		gc config show worker
 		gc config show --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no such agent or city"})
@@ -166,7 +165,7 @@ func runConfigShow(a *app, names []string, o configShowOptions) error {
 	return shown.WriteText(a.out)
 }
 
-// templateNames are the agents and pools as city.toml names them.
+// templateNames are the qualified names of the agents and pools in city.toml.
 func templateNames(city *config.City) []string {
 	var names []string
 	for i := range city.Agents {
@@ -175,9 +174,9 @@ func templateNames(city *config.City) []string {
 	return names
 }
 
-// startProblems finds what a start of a city would find: a session provider that
-// cannot be had, rigs and work dirs that are not there, missing programs. The
-// error is a *config.Problems.
+// startProblems reports what would keep the city from starting: an unsupported
+// session provider, missing rigs, work dirs and programs. The error is a
+// *config.Problems.
 func (a *app) startProblems(city *config.City, specs []*agent.Spec) error {
 	var list []config.Problem
 	add := func(at config.Pos, hint, format string, args ...any) {
@@ -191,7 +190,7 @@ func (a *app) startProblems(city *config.City, specs []*agent.Spec) error {
 	for i := range city.Rigs {
 		r := &city.Rigs[i]
 		if path := config.Place(city.Dir, r.Path); !isDir(path) {
-			add(r.Place("path"), "make the folder or change the path", "rig %q: %s is no folder", r.Name, path)
+			add(r.Place("path"), "create the directory or change the path", "rig %q: %s: not a directory", r.Name, path)
 		}
 	}
 	for _, s := range specs {
@@ -214,7 +213,7 @@ func (a *app) startProblems(city *config.City, specs []*agent.Spec) error {
 	return &config.Problems{List: list}
 }
 
-// providerPlace is where the city names its session provider.
+// providerPlace is the position of the city's session provider.
 func providerPlace(city *config.City) config.Pos {
 	if city.Session.Has("provider") {
 		return city.Session.Place("provider")

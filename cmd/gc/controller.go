@@ -17,11 +17,11 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// newControllerCmd is for gc start, which runs it in the background.
+// newControllerCmd returns the command that gc start runs in the background.
 func newControllerCmd(a *app) *cobra.Command {
 	runCmd := &cobra.Command{
 		Use:    "run",
-		Short:  "Be the controller of the city (gc start runs this)",
+		Short:  "Run the city's controller (gc start runs this command)",
 		Args:   exactly(0),
 		Hidden: true,
 		RunE: graceful(func(cmd *cobra.Command, _ []string) error {
@@ -34,14 +34,14 @@ func newControllerCmd(a *app) *cobra.Command {
 			})
 		}),
 	}
-	g := a.newGroup("controller", "The process that keeps a city running",
+	g := a.newGroup("controller", "Run the process that keeps a city running",
 		"Internal: gc start runs it in the background.", "gc start",
 		[]entry{{"run", "", func() *cobra.Command { return runCmd }}})
 	g.Hidden = true
 	return g
 }
 
-// controllerOptions are what every form of gc start runs the city with.
+// controllerOptions are the options of the city's controller.
 func (a *app) controllerOptions() (controller.Options, error) {
 	city, err := a.loadCity()
 	if err != nil {
@@ -65,8 +65,8 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	}, nil
 }
 
-// checkMuxDir fails where no mux server could run for a city that needs one: each
-// agent would fail with the same words.
+// checkMuxDir fails if the city needs a mux server and none can run; otherwise
+// every agent would fail with the same error.
 func checkMuxDir(city *config.City) error {
 	if selectedIn(city).name != defaultProvider {
 		return nil
@@ -78,12 +78,12 @@ func checkMuxDir(city *config.City) error {
 	return client.CheckStateDir(paths)
 }
 
-// claimsDir is where the cities of this user note whose names are whose; "" when
-// the environment names no place.
+// claimsDir is where the cities of this user record which names they own; "" if
+// the environment does not say.
 func claimsDir() string {
 	paths, err := api.DefaultPaths(func(name string) string {
 		if name == "GC_MUX_SOCKET" {
-			return "" // one place for all multiplexers: tmux and scripts know none
+			return "" // the same place for all multiplexers
 		}
 		return os.Getenv(name)
 	})
@@ -93,8 +93,8 @@ func claimsDir() string {
 	return filepath.Join(paths.Dir, "cities")
 }
 
-// launchController starts a controller in the background and returns the
-// city's status after its first reconcile.
+// launchController starts a controller in the background and returns the city's
+// status after the first reconcile.
 func launchController(ctx context.Context, o controller.Options) (cityapi.Status, error) {
 	return controller.Spawn(ctx, controller.SpawnOptions{
 		City: o.City.Dir, Bin: o.Build.Bin, Env: o.Build.Environ,
@@ -102,11 +102,11 @@ func launchController(ctx context.Context, o controller.Options) (cityapi.Status
 	})
 }
 
-// commands are the background commands of this machine's multiplexer as a
-// controller sees them. It starts none: without one there is nothing to tell.
+// commands gives the controller access to the background commands of this
+// machine's multiplexer. It never starts a multiplexer.
 type commands struct {
 	mu     sync.Mutex
-	client *client.Client // finds a server that was started again by itself
+	client *client.Client // reconnects to a restarted server
 }
 
 func (b *commands) connect(ctx context.Context) (*client.Client, error) {

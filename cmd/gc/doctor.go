@@ -26,7 +26,7 @@ import (
 
 // doctorReport is gc doctor --json.
 type doctorReport struct {
-	OK       bool                 `json:"ok"` // no problem; there may be warnings
+	OK       bool                 `json:"ok"` // no problems; there may be warnings
 	Findings []controller.Finding `json:"findings"`
 }
 
@@ -34,24 +34,24 @@ func newDoctorCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find out what is wrong, and what to do about it",
+		Short: "Diagnose problems and suggest fixes",
 		Args:  exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: ok and findings, each with level, about, text and hint")
-	return describe(cmd, `Looks at your environment, the multiplexer, its folder and sockets, the session
-providers, and, when there is a city, at its config, folders, controller, database
-and agents. It starts and changes nothing.`, `
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: ok and findings, each with level, about, text and hint")
+	return describe(cmd, `Checks your environment, the multiplexer with its directory and sockets, the session
+providers, and, in a city, its config, directories, controller, database and agents.
+It starts and changes nothing.`, `
 		gc doctor
 		gc doctor --json | jq -r '.findings[] | select(.level == "problem").text'`,
-		statuses{exitOK: "no problem (there may be warnings)", exitFailure: "there are problems"})
+		statuses{exitOK: "no problems (there may be warnings)", exitFailure: "problems found"})
 }
 
 func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	a.looksOnly = true
 	f, ofMux, ofCity := &controller.Findings{}, &controller.Findings{}, &controller.Findings{}
 	checkEnvironment(f)
-	var mux sync.WaitGroup // at once: a server that hangs is waited for
+	var mux sync.WaitGroup // concurrently: a hanging server takes a while
 	mux.Go(func() { checkMux(ctx, ofMux) })
 	err := a.checkCity(ctx, ofCity)
 	mux.Wait()
@@ -75,8 +75,7 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	return quiet(exitFailure)
 }
 
-// printFindings is the report for a person: a line each, and under it what to
-// do.
+// printFindings prints one line per finding, with its hint below.
 func (a *app) printFindings(r doctorReport) error {
 	wide, problems, warnings := 0, 0, 0
 	for _, f := range r.Findings {
@@ -103,7 +102,7 @@ func (a *app) printFindings(r doctorReport) error {
 	return nil
 }
 
-// checkCity looks at the city, where there is one.
+// checkCity checks the city, if there is one.
 func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 	dir, err := a.cityDir()
 	none := errors.Is(err, config.ErrNoCity) && a.city == ""
@@ -121,7 +120,7 @@ func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 		f.Fail("sessions", hint, "%v", err)
 	}
 	if none {
-		f.OK("city", "none here: gc init DIR makes one")
+		f.OK("city", "none here; gc init DIR creates one")
 		return nil
 	}
 	build, err := buildOptions()
@@ -132,24 +131,24 @@ func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 	return nil
 }
 
-// checkEnvironment looks at what the terminal and the shell say.
+// checkEnvironment checks the variables of terminal and shell.
 func checkEnvironment(f *controller.Findings) {
 	switch term := os.Getenv("TERM"); term {
 	case "", "dumb":
-		f.Warn("terminal", "attach from a terminal that sets it, or export TERM=xterm-256color", "TERM is %q: attach cannot draw there", term)
+		f.Warn("terminal", "attach from a terminal that sets TERM, or export TERM=xterm-256color", "TERM is %q: attach cannot draw", term)
 	default:
 		f.OK("terminal", "TERM=%s", term)
 	}
 	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
 	if l := strings.ToLower(locale); !strings.Contains(l, "utf-8") && !strings.Contains(l, "utf8") {
-		f.Warn("locale", "export LANG=C.UTF-8", "%q is not UTF-8: programs will draw boxes and letters wrongly", locale)
+		f.Warn("locale", "export LANG=C.UTF-8", "%q is not UTF-8: programs may draw boxes and letters wrongly", locale)
 	}
 	if in := os.Getenv("GC_SESSION_NAME"); in != "" {
 		f.OK("session", "this shell runs in session %s", in)
 	}
 }
 
-// checkMux looks at the multiplexer's folder, socket and processes. It starts
+// checkMux checks the multiplexer's directory, socket and processes. It starts
 // nothing.
 func checkMux(ctx context.Context, f *controller.Findings) {
 	paths, err := api.DefaultPaths(os.Getenv)
@@ -164,34 +163,34 @@ func checkMux(ctx context.Context, f *controller.Findings) {
 	client, err := client.Dial(ctx, paths)
 	switch {
 	case errors.Is(err, api.ErrNoServer):
-		f.OK("mux", "no server runs; the first session starts it")
+		f.OK("mux", "no server is running; the first session starts it")
 		return
 	case err != nil:
-		f.Fail("mux", "gc mux stop --force ends it, with its sessions", "the server does not answer: %v", err)
+		f.Fail("mux", "gc mux stop --force ends it and its sessions", "the server does not answer: %v", err)
 		return
 	}
 	defer client.Close()
 	s, err := client.Status(ctx)
 	if err != nil {
-		f.Fail("mux", "gc mux stop --force ends it, with its sessions", "the server does not answer: %v", err)
+		f.Fail("mux", "gc mux stop --force ends it and its sessions", "the server does not answer: %v", err)
 		return
 	}
 	f.OK("mux", "server pid %d, keeper pid %d, %s, %s", s.Server.PID, s.Keeper.PID, display.Count(s.Sessions, "session"), display.Memory(s.Server.MemoryBytes+s.Keeper.MemoryBytes))
 	if s.Version != version {
-		f.Warn("mux", "gc mux upgrade replaces it; no session ends", "the server is version %s, this is %s", s.Version, version)
+		f.Warn("mux", "gc mux upgrade replaces it; sessions keep running", "the server is version %s, this is %s", s.Version, version)
 	}
 	if s.UpgradeFailed != "" {
-		f.Warn("mux", "the old server goes on; gc mux upgrade tries again", "the last upgrade was undone: %s", s.UpgradeFailed)
+		f.Warn("mux", "the old server is still running; gc mux upgrade tries again", "the last upgrade failed and was undone: %s", s.UpgradeFailed)
 	}
 	for _, path := range s.Damaged {
-		f.Warn("mux", "look into it with bbolt, or remove it: rm "+path, "a damaged database was put aside as %s: the metadata, queue and background commands in it are not known", path)
+		f.Warn("mux", "inspect it with bbolt, or remove it: rm "+path, "a damaged database was moved to %s: its metadata, queue and background commands are lost", path)
 	}
 	if s.Restarts > 0 {
-		f.Warn("mux", "no session was lost; "+paths.Dir+"/mux.log says why", "the server has died and was started again: %s", display.Count(s.Restarts, "time"))
+		f.Warn("mux", "no session was lost; "+paths.Dir+"/mux.log has the reason", "the server died and was restarted: %s", display.Count(s.Restarts, "time"))
 	}
 }
 
-// checkStateDir reports whether the folder can be used, or made.
+// checkStateDir reports whether the directory can be used or created.
 func checkStateDir(f *controller.Findings, dir string) bool {
 	st, err := os.Stat(dir)
 	switch {
@@ -204,30 +203,30 @@ func checkStateDir(f *controller.Findings, dir string) bool {
 			}
 		}
 		if unix.Access(above, unix.W_OK) != nil {
-			f.Fail("mux", "XDG_STATE_HOME or GC_MUX_SOCKET name another place", "its folder %s cannot be made: %s is not writable", dir, above)
+			f.Fail("mux", "set XDG_STATE_HOME or GC_MUX_SOCKET to another place", "cannot create its directory %s: %s is not writable", dir, above)
 			return false
 		}
-		f.OK("mux", "its folder %s is made by the first session", dir)
+		f.OK("mux", "the first session creates its directory %s", dir)
 		return true
 	case err != nil:
-		f.Fail("mux", "XDG_STATE_HOME or GC_MUX_SOCKET name another place", "%v", err)
+		f.Fail("mux", "set XDG_STATE_HOME or GC_MUX_SOCKET to another place", "%v", err)
 		return false
 	case !st.IsDir() || unix.Access(dir, unix.W_OK) != nil:
-		f.Fail("mux", "make it a folder that you can write, or name another place by XDG_STATE_HOME or GC_MUX_SOCKET", "%s cannot be used", dir)
+		f.Fail("mux", "make it a directory that you can write to, or set XDG_STATE_HOME or GC_MUX_SOCKET", "cannot use %s", dir)
 		return false
 	case st.Mode().Perm()&0o077 != 0:
-		f.Warn("mux", "chmod 700 "+shell.Word(dir), "%s can be read by others", dir)
+		f.Warn("mux", "chmod 700 "+shell.Word(dir), "other users can read %s", dir)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err == nil {
 		if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < lowDisk {
-			f.Warn("mux", "make room: output that scrolls off is kept there", "only %d MiB free on the disk of %s", free>>20, dir)
+			f.Warn("mux", "free some space: scrollback is stored there", "only %d MiB free on the disk of %s", free>>20, dir)
 		}
 	}
 	return true
 }
 
-// lowDisk is when doctor warns, in bytes.
+// lowDisk is the free space below which doctor warns, in bytes.
 const lowDisk = 256 << 20
 
 func checkSocket(f *controller.Findings, socket string) {
@@ -235,21 +234,21 @@ func checkSocket(f *controller.Findings, socket string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		f.Fail("mux", "make the folder readable for you", "%v", err)
+		f.Fail("mux", "make the directory readable", "%v", err)
 	case st.Mode()&fs.ModeSocket == 0:
-		f.Fail("mux", "move it, or name another place by GC_MUX_SOCKET", "%s is not a socket", socket)
+		f.Fail("mux", "move it, or set GC_MUX_SOCKET", "%s is not a socket", socket)
 	case st.Mode().Perm()&0o077 != 0:
-		f.Warn("mux", "chmod 600 "+shell.Word(socket), "others may connect to %s", socket)
+		f.Warn("mux", "chmod 600 "+shell.Word(socket), "other users can connect to %s", socket)
 	}
 }
 
-// checkProviders looks for the programs behind session providers and presets.
+// checkProviders looks for the programs of session providers and presets.
 func checkProviders(f *controller.Findings) {
 	f.OK("sessions", "native: built in")
 	if path, err := exec.LookPath("tmux"); err == nil {
 		f.OK("sessions", "tmux: %s", path)
 	} else {
-		f.OK("sessions", "tmux: not on PATH; only the tmux provider needs it")
+		f.OK("sessions", "tmux: not on PATH; only the tmux provider requires it")
 	}
 	presets, err := config.Presets()
 	if err != nil {
@@ -274,8 +273,8 @@ func checkProviders(f *controller.Findings) {
 	f.OK("agents", "known but not found: %s", cmp.Or(strings.Join(missing, ", "), "none"))
 }
 
-// checkInherited says, for each provider in use, which of the variables that its
-// agents inherit by name are set here: names, never values.
+// checkInherited lists, for each provider in use, which of the variables that its
+// agents inherit are set here; only names, never values.
 func checkInherited(f *controller.Findings, city *config.City, environ []string) {
 	seen := map[string]bool{}
 	for i := range city.Agents {

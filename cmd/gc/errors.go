@@ -21,7 +21,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// failure is an error with the exit status it ends the command with.
+// failure is an error with the command's exit status.
 type failure struct {
 	err    error
 	status int
@@ -34,12 +34,12 @@ func (f *failure) Unwrap() error { return f.err }
 // Hint is the next step, or "".
 func (f *failure) Hint() string { return f.hint }
 
-// fail makes an error that ends with the status.
+// fail returns an error with an exit status and a hint, which may be "".
 func fail(status int, hint, format string, args ...any) error {
 	return &failure{err: fmt.Errorf(format, args...), status: status, hint: hint}
 }
 
-// quiet ends the command with a status and no message: the output has said it.
+// quiet is an exit status without a message: the output has said everything.
 type quiet int
 
 func (q quiet) Error() string { return fmt.Sprintf("exit status %d", int(q)) }
@@ -48,50 +48,49 @@ func usageError(cmd *cobra.Command, msg string) error {
 	return fail(exitUsage, cmd.CommandPath()+" --help", "%s", msg)
 }
 
-// sentinels map the errors of the packages to exit statuses and to the next
-// step, where it does not depend on the case. The first match counts.
+// sentinels map the errors of the packages to exit statuses and hints. The first
+// match counts.
 var sentinels = []struct {
 	err    error
 	status int
 	hint   string
 }{
-	{config.ErrNoCity, exitNotFound, "gc init DIR makes a city; --city DIR names one"},
+	{config.ErrNoCity, exitNotFound, "gc init DIR creates a city; --city DIR selects one"},
 	{cityapi.ErrNoController, exitNotFound, "gc start"},
 	{runtime.ErrSessionNotFound, exitNotFound, "gc session list --all"},
 	{api.ErrNotFound, exitNotFound, "gc session list --all"},
-	{runtime.ErrSessionExists, exitFailure, "gc session kill NAME ends the one that runs"},
-	{api.ErrExists, exitFailure, "gc session kill NAME ends the one that runs"},
+	{runtime.ErrSessionExists, exitFailure, "gc session kill NAME ends the running one"},
+	{api.ErrExists, exitFailure, "gc session kill NAME ends the running one"},
 	{runtime.ErrBadName, exitUsage, ""},
-	{runtime.ErrUnknownKey, exitUsage, "gc keys --help lists the names; --literal sends the text as it is"},
-	{keys.ErrUnknown, exitUsage, "gc keys --help lists the names; --literal sends the text as it is"},
+	{runtime.ErrUnknownKey, exitUsage, "gc keys --help lists the names; --literal sends text"},
+	{keys.ErrUnknown, exitUsage, "gc keys --help lists the names; --literal sends text"},
 	{api.ErrNoServer, exitNotFound, "the first session starts it: gc session new NAME -- COMMAND"},
 	{api.ErrUnreachable, exitCannotTell, "gc mux status"},
-	{api.ErrTerminals, exitFailure, "sessions that end free theirs; kernel.pty.max (sysctl) is how many there are"},
-	{api.ErrOpenFiles, exitFailure, "sessions that end free theirs; a mux that is started under a higher limit (ulimit -Hn) has more"},
-	{api.ErrVersion, exitUnsupported, "gc mux upgrade replaces it; no session ends"},
-	{api.ErrStart, exitFailure, "gc doctor says what this machine lacks"},
-	{trust.ErrStore, exitFailure, "XDG_STATE_HOME names another place"},
-	{api.ErrStateDir, exitFailure, "XDG_STATE_HOME or GC_MUX_SOCKET name another place"},
+	{api.ErrTerminals, exitFailure, "end some sessions, or raise kernel.pty.max (sysctl)"},
+	{api.ErrOpenFiles, exitFailure, "end some sessions, or start the mux under a higher limit (ulimit -Hn)"},
+	{api.ErrVersion, exitUnsupported, "gc mux upgrade replaces it; sessions keep running"},
+	{api.ErrStart, exitFailure, "gc doctor shows what this machine lacks"},
+	{trust.ErrStore, exitFailure, "set XDG_STATE_HOME to another directory"},
+	{api.ErrStateDir, exitFailure, "set XDG_STATE_HOME or GC_MUX_SOCKET to another place"},
 	{api.ErrBadName, exitUsage, ""},
 	{api.ErrSize, exitUsage, ""},
 	{cityapi.ErrUnknownAgent, exitNotFound, "gc agent list"},
 	{cityapi.ErrUnknownRig, exitNotFound, "gc rig list"},
-	{cityapi.ErrControllerRunning, exitFailure, "gc status shows it, gc stop ends it"},
-	{api.ErrLimit, exitFailure, "gc process list --running shows them, gc process kill ID ends one"},
-	{api.ErrBusy, exitFailure, "gc mux stop --force ends the sessions too"},
+	{cityapi.ErrControllerRunning, exitFailure, "gc status shows it; gc stop stops it"},
+	{api.ErrLimit, exitFailure, "gc process list --running lists them; gc process kill ID ends one"},
+	{api.ErrBusy, exitFailure, "gc mux stop --force also ends the sessions"},
 	{runtime.ErrBackendUnreachable, exitCannotTell, "gc doctor"},
 	{api.ErrNoMessage, exitNotFound, "gc session queue --all"},
-	{api.ErrNested, exitFailure, "attach from a terminal that is outside of the session"},
-	{api.ErrQuestion, exitFailure, "gc pending shows what it asks now"},
-	{runtime.ErrQuestion, exitFailure, "gc pending shows what it asks now"},
+	{api.ErrNested, exitFailure, "attach from a terminal outside the session"},
+	{api.ErrQuestion, exitFailure, "gc pending shows the current question"},
+	{runtime.ErrQuestion, exitFailure, "gc pending shows the current question"},
 	{runtime.ErrInteractionUnsupported, exitUnsupported, ""},
 	{runtime.ErrExecUnsupported, exitUnsupported, ""},
 	{runtime.ErrRelaunchUnsupported, exitUnsupported, ""},
 	{runtime.ErrUnsupported, exitUnsupported, ""},
 }
 
-// statusOf maps an error to the exit status, and to a hint when the error has
-// none of its own.
+// statusOf is the exit status of an error, and the hint for its kind.
 func statusOf(err error) (status int, hint string) {
 	var f *failure
 	if errors.As(err, &f) {
@@ -121,7 +120,7 @@ func statusOf(err error) (status int, hint string) {
 	return exitFailure, ""
 }
 
-// explain is the exit status and the hint of an error.
+// explain is the exit status of an error, and its own hint or that of its kind.
 func explain(err error) (status int, hint string) {
 	status, hint = statusOf(err)
 	var h interface{ Hint() string }
@@ -154,7 +153,7 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	case errors.As(err, &death):
 		printScreen(w, death.Screen)
 		if hint == "" && death.Code == 127 {
-			hint = "127 means that the command was not found: check the spelling and PATH"
+			hint = "127 means command not found: check the spelling and PATH"
 		}
 	case errors.As(err, &blocked):
 		printScreen(w, blocked.Screen)
@@ -166,14 +165,14 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	return status
 }
 
-// printScreen shows what stood on a session's screen when its start failed.
+// printScreen prints the last screen of a session whose start failed.
 func printScreen(w io.Writer, screen string) {
 	if screen = strings.TrimSpace(screen); screen != "" {
 		fmt.Fprintf(w, "%s\n", display.Text(screen))
 	}
 }
 
-// printError writes one line, and the next step under it when it is known.
+// printError writes one line, and the hint below it if there is one.
 func printError(w io.Writer, msg, hint string) {
 	msg = strings.TrimSpace(strings.ReplaceAll(strings.TrimSpace(msg), "\n", "; "))
 	fmt.Fprintf(w, "%s: %s\n", program, display.Line(named(msg)))
@@ -182,7 +181,7 @@ func printError(w io.Writer, msg, hint string) {
 	}
 }
 
-// warn tells a person something that does not end the command.
+// warn prints a warning; the command goes on.
 func (a *app) warn(format string, args ...any) {
 	fmt.Fprintf(a.err, "%s: warning: %s\n", program, display.Line(named(fmt.Sprintf(format, args...))))
 }

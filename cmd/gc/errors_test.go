@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 		{nil, 0, ""},
 		{quiet(4), 4, ""},
 		{errors.New("one\ntwo\n"), 1, "gc: one; two\n"},
-		{fmt.Errorf("start x: %w", runtime.ErrSessionExists), 1, "gc: start x: session already exists\nhint: gc session kill NAME ends the one that runs\n"},
+		{fmt.Errorf("start x: %w", runtime.ErrSessionExists), 1, "gc: start x: session already exists\nhint: gc session kill NAME ends the running one\n"},
 		{fmt.Errorf("x: %w", runtime.ErrSessionNotFound), 3, "gc: x: session not found\nhint: gc session list --all\n"},
 		{fmt.Errorf("wait: %w", runtime.ErrUnsupported), 5, "gc: wait: not supported by this provider\n"},
 		{fmt.Errorf("peek: %w", api.ErrUnreachable), 4, "gc: peek: the mux server does not answer\nhint: gc mux status\n"},
@@ -43,7 +43,7 @@ func TestReport(t *testing.T) {
 		{
 			fmt.Errorf("start x: %w", &runtime.StartupDeath{Session: "x", Code: 127, Screen: "sh: nope\x1b: not found\n"}), 1,
 			"sh: nope\\x1b: not found\ngc: start x: session died during startup (exit status 127)\n" +
-				"hint: 127 means that the command was not found: check the spelling and PATH\n",
+				"hint: 127 means command not found: check the spelling and PATH\n",
 		},
 		{
 			fmt.Errorf("start x: %w", &runtime.StartupBlocked{Session: "x", Question: "Go on?", Screen: "Go on?\n1. \x1bYes\n"}), 1,

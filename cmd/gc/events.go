@@ -26,15 +26,14 @@ type eventsOptions struct {
 	last   int
 }
 
-// followLast is how many past events --follow shows when nothing else is asked
-// for.
+// followLast is how many past events --follow shows by default.
 const followLast = 10
 
 func newEventsCmd(a *app) *cobra.Command {
 	var o eventsOptions
 	cmd := &cobra.Command{
 		Use:               "events [AGENT...]",
-		Short:             "Show what happened in the city, and follow it",
+		Short:             "Show the city's events, and follow them",
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE: graceful(func(cmd *cobra.Command, args []string) error {
 			o.agents = args
@@ -45,15 +44,14 @@ func newEventsCmd(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens, until Ctrl-C or the end of the controller")
-	f.BoolVar(&o.json, "json", false, "one JSON object a line: seq, time, kind, agent, session, why, detail, exit, screen")
-	f.Int64Var(&o.after, "after", 0, "only events after this number (seq)")
-	f.IntVarP(&o.last, "last", "n", 0, "of the past ones only the last N (with --follow 10, unless --after is given)")
-	return describe(cmd, `Shows the city's events, oldest first: starts, exits, crashes, drains, changes of the
-config, deliveries. They are numbered without a gap for the life of the city, and the
-last 10000 are kept, so that a reader which remembers the number of the last one it
-saw misses none. With names only the events of those agents. Without a controller it
-shows those that are kept.
+	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new events until Ctrl-C or the end of the controller")
+	f.BoolVar(&o.json, "json", false, "print one JSON object per line: seq, time, kind, agent, session, why, detail, exit, screen")
+	f.Int64Var(&o.after, "after", 0, "print only events after this `SEQ`")
+	f.IntVarP(&o.last, "last", "n", 0, "print only the last `N` past events (with --follow 10, unless --after is given)")
+	return describe(cmd, `Shows the city's events, oldest first: starts, exits, crashes, drains, config changes,
+deliveries. They are numbered without gaps for the life of the city, and the last 10000
+are kept: a reader that remembers the number of the last event misses none. With names
+it shows only the events of those agents. It works without a controller.
 
 Kinds: controller, config-reloaded, config-rejected, pool, starting, started, adopted,
 start-failed, warning, exited (as asked for), crashed, quarantined, zombie, draining,
@@ -112,8 +110,8 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 	return nil
 }
 
-// followEnd is how a command that follows ends with its context: a person's
-// Ctrl-C is the regular end.
+// followEnd is the error of a following command whose context ended: nil for
+// Ctrl-C.
 func followEnd(ctx context.Context) error {
 	err := context.Cause(ctx)
 	var sig *client.SignalError
@@ -123,8 +121,8 @@ func followEnd(ctx context.Context) error {
 	return err
 }
 
-// pastEvents shows what is on disk of a city without a controller; none is the
-// error when there is nothing.
+// pastEvents shows the events on disk of a city without a controller; none is the
+// error if there are none.
 func (a *app) pastEvents(agents []string, o eventsOptions, none error) error {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -152,22 +150,22 @@ func (a *app) pastEvents(agents []string, o eventsOptions, none error) error {
 	return each(s.print)
 }
 
-// eventStream prints events and remembers how far it is.
+// eventStream prints events and remembers the last number.
 type eventStream struct {
 	app    *app
 	o      eventsOptions
 	agents []string
 	pools  []*agent.Spec // among the agents
 	after  uint64
-	ended  bool  // the controller said that it ends
-	failed error // of writing
+	ended  bool  // the controller is ending
+	failed error // of a write
 }
 
 func (a *app) newEventStream(dir string, agents []string, o eventsOptions) *eventStream {
 	return &eventStream{app: a, o: o, agents: agents, pools: poolsAmong(dir, agents), after: uint64(o.after)}
 }
 
-// poolsAmong finds the pools among names, as far as the config can be read.
+// poolsAmong returns the pools among names, if the config can be read.
 func poolsAmong(dir string, names []string) []*agent.Spec {
 	city, err := config.Load(dir)
 	if err != nil || len(names) == 0 {
@@ -180,7 +178,7 @@ func poolsAmong(dir string, names []string) []*agent.Spec {
 	return slices.DeleteFunc(specs, func(s *agent.Spec) bool { return !s.IsPool() || !slices.Contains(names, s.Name()) })
 }
 
-// past prints the last of the events that each gives.
+// past prints the last events that each passes to its callback.
 func (s *eventStream) past(each func(func(cityapi.Event) error) error) error {
 	var list []cityapi.Event
 	err := each(func(e cityapi.Event) error {

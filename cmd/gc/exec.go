@@ -24,8 +24,8 @@ import (
 
 // Exit statuses of gc exec, besides those of the command.
 const (
-	exitRunning = 75  // EX_TEMPFAIL of sysexits: it goes on in the background
-	exitOwn     = 125 // gc's own failure
+	exitRunning = 75  // still running in the background (EX_TEMPFAIL of sysexits.h)
+	exitOwn     = 125 // gc itself failed
 )
 
 type execOptions struct {
@@ -52,7 +52,7 @@ func newExecCmd(a *app) *cobra.Command {
 	var o execOptions
 	cmd := &cobra.Command{
 		Use:               "exec [flags] -- COMMAND...",
-		Short:             "Run a command that may go on in the background and wakes you at its end",
+		Short:             "Run a command, also in the background, and report its end",
 		Args:              func(cmd *cobra.Command, args []string) error { return ownFailure(between(1, -1)(cmd, args)) },
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,41 +67,41 @@ func newExecCmd(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.BoolVar(&o.background, "bg", false, "print the id and return at once")
-	f.DurationVar(&o.yield, "yield", 0, "wait so long, then let it go on in the background")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end it after so long; 0: never (with --bg: never unless given)")
-	f.DurationVar(&o.idle, "idle-timeout", 0, "end it when it says nothing for so long")
-	f.BoolVar(&o.pty, "pty", false, "on a terminal instead of pipes")
-	f.StringVar(&o.size, "size", "", "COLSxROWS of the terminal (default 120x40)")
-	f.StringVar(&o.cwd, "cwd", "", "folder it starts in (default: here)")
-	f.StringArrayVar(&o.env, "env", nil, "a variable K=V for it; K= unsets it")
-	f.StringVar(&o.label, "label", "", "a name for people")
-	f.StringVar(&o.owner, "owner", os.Getenv("GC_SESSION_NAME"), "session that is woken (default: GC_SESSION_NAME)")
-	f.StringVar(&o.callID, "call-id", "", "the caller's own id of this call, told with the end")
-	f.StringVar(&o.notify, "notify", process.NotifyAuto, "when the owner is woken: auto, always, failure, never")
-	f.StringVar(&o.key, "key", "", "a second call of the owner with the same key starts nothing")
-	f.BoolVar(&o.json, "json", false, "the result as JSON instead of the output")
+	f.DurationVar(&o.yield, "yield", 0, "continue in the background after this long")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end the command after this long; 0: never (with --bg the default is never)")
+	f.DurationVar(&o.idle, "idle-timeout", 0, "end the command after this long without output")
+	f.BoolVar(&o.pty, "pty", false, "run the command on a terminal instead of pipes")
+	f.StringVar(&o.size, "size", "", "`COLSxROWS` of the terminal (default 120x40)")
+	f.StringVar(&o.cwd, "cwd", "", "start the command in this `DIR` (default: the current one)")
+	f.StringArrayVar(&o.env, "env", nil, "set a variable `K=V` for the command; K= unsets it")
+	f.StringVar(&o.label, "label", "", "a `NAME` for people to read")
+	f.StringVar(&o.owner, "owner", os.Getenv("GC_SESSION_NAME"), "tell this `SESSION` when the command ends (default: GC_SESSION_NAME)")
+	f.StringVar(&o.callID, "call-id", "", "the caller's `ID` of this call, included in the message about the end")
+	f.StringVar(&o.notify, "notify", process.NotifyAuto, "`WHEN` to tell the owner: auto, always, failure or never")
+	f.StringVar(&o.key, "key", "", "a second call of the owner with the same `KEY` starts nothing")
+	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the output")
 	_ = cmd.RegisterFlagCompletionFunc("notify", cobra.FixedCompletions(
 		[]string{process.NotifyAuto, process.NotifyAlways, process.NotifyFailure, process.NotifyNever}, cobra.ShellCompDirectiveNoFileComp))
-	describe(cmd, `Runs a command in a session of its own and passes input, output and exit status
-on. Several words are a program and its arguments; one word alone is a shell
-command line. It keeps your environment.
+	describe(cmd, `Runs a command in a new session and passes input, output and exit status through.
+Several words are a program and its arguments; a single word is a shell command line.
+The command inherits your whole environment.
 
-With --bg, or when --yield is over, its id is printed and it goes on in the
-background. At its end the owner's session is told in a message with the end of
-the output, when it is idle, once; what the owner saw by itself (process poll,
-wait) it is not told. A command survives the death of its caller, its owner and
-the server. gc process lists, reads, feeds and ends it.`, `
+With --bg, or after --yield, it prints an id and the command continues in the
+background. When the command ends, the owner's session gets one message with the end of
+the output, once it is idle, unless the owner has already seen the end with gc process
+poll or wait. A command survives the death of its caller, its owner and the server.
+gc process lists, reads, feeds and ends background commands.`, `
 		gc exec -- make test
 		gc exec --yield 10s -- ./slow-build.sh
 		id=$(gc exec --bg --label deploy -- ./deploy.sh) || true
 		gc exec --timeout 5m --json -- 'make && make test'`,
-		statuses{exitOK: "the command's own", exitFailure: "the command's own, as is every other", exitTimeout: "timed out",
-			exitOwn: "gc's own failure; nothing is known to run, or output is lost", exitSignal: "and n more: ended by signal n", exitRunning: "still running; its id is on standard output"})
+		statuses{exitOK: "the command's exit status, passed through", exitFailure: "the command's exit status, as are all others", exitTimeout: "timed out",
+			exitOwn: "gc itself failed: the command may not have run, or output is lost", exitSignal: "plus n: ended by signal n", exitRunning: "still running; its id is on standard output"})
 	return cmd
 }
 
-// ownFailure gives an error of gc the status that no command's own is mistaken
-// for.
+// ownFailure gives an error of gc itself an exit status that is not mistaken for
+// the command's.
 func ownFailure(err error) error {
 	var q quiet
 	if err == nil || errors.As(err, &q) || errors.As(err, new(*client.SignalError)) {
@@ -136,8 +136,7 @@ func runExec(ctx context.Context, a *app, o execOptions) error {
 	return fg.run(ctx, r)
 }
 
-// ensureMux connects to the server, of h or here, and starts it when there is
-// none.
+// ensureMux connects to the server, on h or here, and starts it if necessary.
 func ensureMux(ctx context.Context, h *client.Host) (*client.Client, error) {
 	if h != nil {
 		return h.Ensure(ctx)
@@ -149,7 +148,7 @@ func ensureMux(ctx context.Context, h *client.Host) (*client.Client, error) {
 	return client.Ensure(ctx, paths, version)
 }
 
-// request is what the server, of h or here, is asked for.
+// request is the request to the server, on h or here.
 func (o *execOptions) request(ctx context.Context, a *app, h *client.Host) (api.ExecRequest, error) {
 	r := api.ExecRequest{
 		Background: o.background, PTY: o.pty, IdleTimeoutMS: o.idle.Milliseconds(),
@@ -162,7 +161,7 @@ func (o *execOptions) request(ctx context.Context, a *app, h *client.Host) (api.
 	}
 	switch {
 	case o.timeout < 0 || o.yield < 0 || o.idle < 0:
-		return r, fail(exitOwn, "such as --timeout 90s", "a time cannot be negative")
+		return r, fail(exitOwn, "such as --timeout 90s", "--timeout, --yield and --idle-timeout cannot be negative")
 	case o.limited && o.timeout == 0:
 		r.TimeoutMS = -1
 	case o.limited || !o.background:
@@ -175,7 +174,7 @@ func (o *execOptions) request(ctx context.Context, a *app, h *client.Host) (api.
 	for _, kv := range o.env {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || k == "" {
-			return r, fail(exitOwn, "such as --env LANG=C", "--env %s: want K=V", kv)
+			return r, fail(exitOwn, "such as --env LANG=C", "--env %s: must be K=V", kv)
 		}
 		r.Env = withoutVar(r.Env, k)
 		if v != "" {
@@ -190,8 +189,8 @@ func (o *execOptions) request(ctx context.Context, a *app, h *client.Host) (api.
 	return r, o.readInput(a, &r)
 }
 
-// place sets folder and environment: the caller's here, and on another machine
-// what a login there has.
+// place sets directory and environment: the caller's, or on another machine those
+// of a login there.
 func (o *execOptions) place(ctx context.Context, h *client.Host, r *api.ExecRequest) (err error) {
 	if h == nil {
 		r.Env = os.Environ()
@@ -199,9 +198,9 @@ func (o *execOptions) place(ctx context.Context, h *client.Host, r *api.ExecRequ
 		return err
 	}
 	if o.cwd != "" && !filepath.IsAbs(o.cwd) {
-		return fail(exitOwn, "it is a folder of the other machine", "--cwd %s: want an absolute path with --host", o.cwd)
+		return fail(exitOwn, "the directory is on the other machine", "--cwd %s: must be an absolute path with --host", o.cwd)
 	}
-	if !o.owned { // the session that this is called in is not there
+	if !o.owned { // GC_SESSION_NAME is a session of this machine
 		r.Owner = ""
 	}
 	r.WorkDir = o.cwd
@@ -209,9 +208,9 @@ func (o *execOptions) place(ctx context.Context, h *client.Host, r *api.ExecRequ
 	return err
 }
 
-// readInput puts standard input into the request where that waits for nobody: a
-// file, in the foreground a small one (0 may be one of /proc, as long as it
-// likes), and there the null device.
+// readInput puts standard input into the request if reading it cannot block: a
+// regular file or, in the foreground, a small file (not of size 0, as files in
+// /proc are) or the null device.
 func (o *execOptions) readInput(a *app, r *api.ExecRequest) error {
 	f, ok := a.in.(*os.File)
 	if !ok {
@@ -235,14 +234,14 @@ func (o *execOptions) readInput(a *app, r *api.ExecRequest) error {
 	return nil
 }
 
-// isNull reports whether a file is the one that has nothing.
+// isNull reports whether a file is the null device.
 func isNull(st os.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)
 	return err == nil && os.SameFile(st, null)
 }
 
-// What a command is given of a file at its start: in the background all of it,
-// in the foreground what is not worth a request of its own.
+// The largest standard input sent with the request: in the background, and in the
+// foreground.
 const (
 	maxExecStdin = 12 << 20
 	smallStdin   = 64 << 10
@@ -258,7 +257,7 @@ func withoutVar(env []string, key string) []string {
 	return out
 }
 
-// leftRunning says that a command goes on.
+// leftRunning prints that the command is still running.
 func (a *app) leftRunning(res api.ExecResult, asJSON bool) error {
 	if asJSON {
 		if err := a.printJSON(res); err != nil {
@@ -270,7 +269,7 @@ func (a *app) leftRunning(res api.ExecResult, asJSON bool) error {
 	return quiet(exitRunning)
 }
 
-// foreground is a command that is waited for.
+// foreground is a command in the foreground.
 type foreground struct {
 	*app
 	client  *client.Client
@@ -278,15 +277,16 @@ type foreground struct {
 	id      string
 	caller  string
 	missing uint64 // bytes of output that the server did not keep
-	unread  bool   // nobody takes it
+	unread  bool   // the reader of standard output has gone
 	signals int
 	last    api.ExecResult
 }
 
-// errUnwritten ends the passing on of output that nobody takes.
-var errUnwritten = errors.New("standard output takes no more")
+// errUnwritten means that standard output cannot be written.
+var errUnwritten = errors.New("cannot write standard output")
 
-// run passes input, output and signals on until the end or the yield.
+// run passes input, output and signals on until the command ends or --yield is
+// over.
 func (f *foreground) run(ctx context.Context, r api.ExecRequest) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -295,7 +295,7 @@ func (f *foreground) run(ctx context.Context, r api.ExecRequest) error {
 	defer signal.Stop(signals)
 	started := make(chan struct{})
 	go f.forward(ctx, signals, started, cancel)
-	pipe := make(chan os.Signal, 1) // so that a write tells of it
+	pipe := make(chan os.Signal, 1) // so that a write fails instead
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 	limited, yield := context.WithCancel(ctx)
@@ -350,7 +350,7 @@ func (f *foreground) take(ctx context.Context, res api.ExecResult) error {
 	return nil
 }
 
-// leave lets the command go on in the background, if it still runs.
+// leave lets the command continue in the background, if it is still running.
 func (f *foreground) leave(ctx context.Context) error {
 	res, err := f.client.ProcessBackground(ctx, f.id)
 	if err != nil {
@@ -359,13 +359,13 @@ func (f *foreground) leave(ctx context.Context) error {
 	if res.Status.Ended() {
 		return f.end(ctx, res)
 	}
-	if f.options.json { // with the output so far, as the API's own answer
+	if f.options.json { // with the output so far
 		if res, err = f.all(ctx); err != nil {
 			return err
 		}
 	}
 	if f.missing > 0 {
-		f.warn("%d bytes of output are lost", f.missing)
+		f.warn("lost %d bytes of output", f.missing)
 	}
 	return f.leftRunning(res, f.options.json)
 }
@@ -388,10 +388,10 @@ func (f *foreground) end(ctx context.Context, res api.ExecResult) error {
 	if q := quiet(0); errors.As(err, &q) {
 		code = int(q)
 	}
-	return fail(exitOwn, "make room on the disk of the mux state directory", "%d bytes of output are lost; the command's own status is %d", f.missing, code)
+	return fail(exitOwn, "free some space on the disk of the mux state directory", "lost %d bytes of output; the command's exit status is %d", f.missing, code)
 }
 
-// all is the command with its output from the start.
+// all returns the command with all its output.
 func (f *foreground) all(ctx context.Context) (api.ExecResult, error) {
 	start := uint64(0)
 	res, err := f.client.ProcessPoll(ctx, f.id, api.PollRequest{Cursor: &start, Caller: f.caller})
@@ -399,7 +399,7 @@ func (f *foreground) all(ctx context.Context) (api.ExecResult, error) {
 	return res, err
 }
 
-// endOf is the exit status that stands for an ended command.
+// endOf is the exit status for an ended command.
 func endOf(a *app, res api.ExecResult) error {
 	switch {
 	case res.Status == process.TimedOut:
@@ -410,17 +410,17 @@ func endOf(a *app, res api.ExecResult) error {
 	case *res.ExitCode == 0 && res.Status == process.Completed:
 		return nil
 	}
-	if *res.ExitCode == 0 { // killed on request, and it ended as if all was well
+	if *res.ExitCode == 0 { // it was killed on request, and exited with 0
 		return quiet(exitSignal + int(unix.SIGTERM))
 	}
 	return quiet(*res.ExitCode)
 }
 
-// signalTime is how long a signal may take to reach the command.
+// signalTime is the time limit for passing a signal to the command.
 const signalTime = time.Second
 
-// forward passes signals on once the command is started; the third ends the
-// command. One that does not get through ends gc itself, by cancel.
+// forward passes signals on once the command has started; the third one kills the
+// command. If a signal cannot be passed on, it ends gc itself by cancel.
 func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal, started <-chan struct{}, cancel context.CancelCauseFunc) {
 	for {
 		var sig os.Signal
@@ -431,7 +431,7 @@ func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal, star
 		}
 		f.signals++
 		limit := signalTime
-		if f.signals > 2 { // the tree may take its time
+		if f.signals > 2 { // killing the tree takes longer
 			limit = alive.Limit
 		}
 		limited, stop := context.WithTimeout(ctx, limit)
@@ -445,7 +445,7 @@ func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal, star
 	}
 }
 
-// pass gives the command one signal.
+// pass sends the command a signal.
 func (f *foreground) pass(ctx context.Context, sig os.Signal, started <-chan struct{}) error {
 	select {
 	case <-started:
@@ -460,7 +460,7 @@ func (f *foreground) pass(ctx context.Context, sig os.Signal, started <-chan str
 	return f.client.ProcessSignal(ctx, f.id, unix.SignalName(n))
 }
 
-// feed passes standard input on, as fast as the command reads.
+// feed passes standard input on as fast as the command reads it.
 func (f *foreground) feed(ctx context.Context) {
 	buf := make([]byte, 64<<10)
 	for {

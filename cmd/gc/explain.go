@@ -26,16 +26,16 @@ func newExplainCmd(a *app, s scope) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "explain " + s.noun,
-		Short:             "Say what an agent is doing, and why that is believed",
+		Short:             "Explain what an agent is doing, with the evidence",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runExplain(ctx, a, t, asJSON) }),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: agent, session, activity with its sources, status")
-	return describe(cmd, `Says what the agent is doing (idle, working, blocked, done, error, unknown), and prints
-every source of evidence, the strongest first, with what it says or why it says
-nothing. The first that says something counts; without any it is unknown, and nothing
-is typed into it by a waiting nudge. For an agent that is down it says why.`, fmt.Sprintf(`
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: agent, session, activity with its sources, status")
+	return describe(cmd, `Prints the agent's activity (idle, working, blocked, done, error, unknown) and every
+source of evidence, strongest first, with what it reports or why it reports nothing.
+The first source with a report decides. If none has one, the activity is unknown, and
+a waiting nudge types nothing. For an agent that is down it prints the reason.`, fmt.Sprintf(`
 		%[1]s explain %[2]s
 		%[1]s explain %[2]s --json | jq .activity.state`, s.path, s.word),
 		statuses{exitNotFound: "no such agent or city", exitCannotTell: "", exitUnsupported: ""})
@@ -60,7 +60,7 @@ func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
 	return a.printExplained(e, time.Now())
 }
 
-// statusOf is what a running controller knows of the agent, nil otherwise.
+// statusOf is the agent's status from a running controller, or nil.
 func (a *app) statusOf(ctx context.Context, t *target) *cityapi.AgentStatus {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	if e.Status != nil {
 		addStatusFacts(&facts, e.Status)
 	} else {
-		facts.Add("controller", named("none that knows it (gc start)"))
+		facts.Add("controller", named("not running (gc start)"))
 	}
 	if e.Activity == nil {
 		return facts.Print(a.out)
@@ -131,8 +131,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	return t.Print(a.out)
 }
 
-// addStatusFacts adds what the controller knows, and the next step where one is
-// needed.
+// addStatusFacts adds the controller's facts and a hint.
 func addStatusFacts(facts *display.Table, s *cityapi.AgentStatus) {
 	facts.Add("state", stateText(*s))
 	if s.Error != "" {

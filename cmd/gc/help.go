@@ -23,7 +23,7 @@ const (
 	exitCannotTell  = 4
 	exitUnsupported = 5
 	exitTimeout     = 124
-	exitSignal      = 128 // + its number, when a signal ended the command
+	exitSignal      = 128 // plus the number of the signal that ended the command
 )
 
 // statusText says what a status means; a command may be more exact.
@@ -37,7 +37,7 @@ var statusText = map[int]string{
 	exitTimeout:     "timeout",
 }
 
-// statuses is what a command may exit with, beyond 0, 1 and 2, which every
+// statuses are the exit statuses of a command besides 0, 1 and 2, which every
 // command has; a non-empty text replaces the general one.
 type statuses map[int]string
 
@@ -71,14 +71,14 @@ func indent(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// product is what the program is called unless its user renamed it.
+// product is the program's name unless the user renamed it.
 const product = "gc"
 
-// program is the name that the binary was called by. It is set once, by main.
+// program is the name that the binary was called by. Only main sets it.
 var program = product
 
-// setProgram takes the name from the first word of the command line. A name that
-// no person would type, such as that of a login shell (-gc), changes nothing.
+// setProgram takes the name from the first word of the command line. It ignores a
+// name that a person would not type, such as that of a login shell (-gc).
 func setProgram(arg0 string) {
 	name := filepath.Base(arg0)
 	if usableName.MatchString(name) {
@@ -88,12 +88,12 @@ func setProgram(arg0 string) {
 
 var usableName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
 
-// callOfGC is a call of gc inside of a text: its name, a blank, and a word that may
+// callOfGC matches a call of gc in a text: its name, a space, and a word that may
 // be one of its commands.
 var callOfGC = regexp.MustCompile("(^|[\\s\"'`(|;&])gc ([a-z][a-z-]*)")
 
-// named returns a text of ours with the calls of gc in it under the name that the
-// binary has. A gc that is followed by no command is the product and stays.
+// named replaces gc by the program's name in every call of gc in one of our
+// texts. A gc that is not followed by a command means the product and stays.
 func named(text string) string {
 	if program == product || !strings.Contains(text, product) {
 		return text
@@ -107,7 +107,7 @@ func named(text string) string {
 	})
 }
 
-// isCommand reports whether gc has a command of that name.
+// isCommand reports whether gc has a command of this name.
 func isCommand(word string) bool {
 	return word == sessionOpName || slices.ContainsFunc(rootEntries(nil), func(e entry) bool { return e.name == word })
 }
@@ -127,8 +127,8 @@ func newVersionCmd(a *app) *cobra.Command {
 		Args:  exactly(0),
 		RunE:  func(*cobra.Command, []string) error { return runVersion(a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with Go version and platform")
-	return describe(cmd, "Prints the version of this program. No server is asked; gc mux status has the\nserver's.", `
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the Go version and the platform")
+	return describe(cmd, "Prints the version of this program. gc mux status shows the server's version.", `
 		gc version
 		gc version --json`, statuses{})
 }

@@ -13,13 +13,13 @@ import (
 	"gascity.dev/gc/runtime/native"
 )
 
-// addHost gives a command, and those below it, the flag --host.
+// addHost adds the flag --host to a command and its subcommands.
 func addHost(a *app, cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&a.host, "host", "", "another machine's sessions: ssh://[user@]HOST[:port] (default: GC_HOST)")
+	cmd.PersistentFlags().StringVar(&a.host, "host", "", "use the sessions of another machine: ssh://[user@]HOST[:port] (default: GC_HOST)")
 }
 
-// remote is the machine whose sessions the command is about; nil: this one.
-// GC_SSH replaces the program that reaches it, GC_HOST_BIN is what gc is called there.
+// remote is the machine of --host, or nil for this one. GC_SSH replaces ssh,
+// and GC_HOST_BIN is the name of gc on that machine.
 func (a *app) remote() (*client.Host, error) {
 	name := cmp.Or(a.host, os.Getenv("GC_HOST"))
 	if name == "" {
@@ -33,12 +33,12 @@ func (a *app) remote() (*client.Host, error) {
 	return &h, nil
 }
 
-// remoteProvider hosts sessions on another machine.
+// remoteProvider returns the provider of another machine's sessions.
 func (a *app) remoteProvider(h *client.Host) (runtime.Provider, error) {
 	return native.New(native.Options{Version: version, Report: a.startStep, Host: h})
 }
 
-// dialMux connects to the server that runs; it never starts one.
+// dialMux connects to the running server; it never starts one.
 func (a *app) dialMux(ctx context.Context) (*client.Client, error) {
 	h, err := a.remote()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func newInitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Make a city that starts at once",
+		Short: "Create a city",
 		Args:  between(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
@@ -25,10 +25,10 @@ func newInitCmd(a *app) *cobra.Command {
 			return runInit(a, dir)
 		},
 	}
-	return describe(cmd, `Writes a city.toml with comments into the folder (made when it is not there,
-here without one). A city.toml that is there is never touched.`, `
+	return describe(cmd, `Writes a commented city.toml, ready to start, into the directory, which is created if
+it does not exist (default: the current one). It never changes an existing city.toml.`, `
 		gc init my-city
-		cd my-city && gc start`, statuses{exitFailure: "failure, or there is a city already"})
+		cd my-city && gc start`, statuses{exitFailure: "failure, or the city already exists"})
 }
 
 func runInit(a *app, dir string) error {

@@ -31,14 +31,14 @@ func newKeysCmd(a *app, s scope) *cobra.Command {
 			return runKeys(cmd.Context(), a, t, o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.literal, "literal", false, "the arguments are text, not names of keys")
-	return describe(cmd, `Presses keys, in the encoding that the program asked for; no Enter is added. A
-single character is its own key. C- is Ctrl, M- is Alt, S- is Shift:
-C-c, M-x, S-Tab, C-Left. By name:
+	cmd.Flags().BoolVar(&o.literal, "literal", false, "send the arguments as text, not as key names")
+	return describe(cmd, `Presses keys in the encoding that the program asked for; it adds no Enter. A single
+character is its own key. C- is Ctrl, M- is Alt, S- is Shift: C-c, M-x, S-Tab, C-Left.
+The names are:
 
 `+wrapWords(keys.Names(), 76)+`
 
-A name that is no key is an error, and nothing is sent.`, fmt.Sprintf(`
+If a name is unknown, nothing is sent.`, fmt.Sprintf(`
 		%[1]s keys %[2]s Down Down Enter
 		%[1]s keys %[2]s C-c
 		%[1]s keys %[2]s --literal ':wq'
@@ -77,14 +77,14 @@ func wrapWords(words []string, width int) string {
 func newInterruptCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "interrupt " + s.noun,
-		Short:             "Interrupt what runs, ahead of queued input",
+		Short:             "Interrupt the running program, ahead of queued input",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runInterrupt(ctx, t) }),
 	}
-	return describe(cmd, `Interrupts what runs in the foreground: Ctrl-C, or the keys that end a turn of
-this agent (interrupt_keys in its preset). It does not wait for a message that is
-being typed, and a program that reads no input gets the signal itself.`,
+	return describe(cmd, `Presses Ctrl-C, or the keys that end a turn of this agent (interrupt_keys in its
+preset). It does not wait for a message that is being typed. A program that does not
+read its input gets the signal itself.`,
 		fmt.Sprintf("%s interrupt %s", s.path, s.word), statuses{exitNotFound: "", exitCannotTell: ""})
 }
 
@@ -103,7 +103,7 @@ func newSessionPasteCmd(a *app, s scope) *cobra.Command {
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && a.interactive() {
-				return usageError(cmd, "no text: give it as an argument, or pipe it in")
+				return usageError(cmd, "requires text, as an argument or on standard input")
 			}
 			t, err := s.target(cmd.Context(), args[0])
 			if err != nil {
@@ -119,7 +119,7 @@ func newSessionPasteCmd(a *app, s scope) *cobra.Command {
 			return runSessionPaste(cmd.Context(), t, args[1])
 		},
 	}
-	return describe(cmd, "Pastes the text as one paste, bracketed when the program asked for that. No Enter is\nadded, nothing is verified: nudge does that.", `
+	return describe(cmd, "Pastes the text, bracketed if the program asked for that. It adds no Enter and does\nnot check the result; see nudge.", `
 		gc session paste notes 'some text'
 		gc session paste notes < snippet.txt`, statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }

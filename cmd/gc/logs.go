@@ -23,11 +23,11 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
 		Use:               "logs " + s.noun + "...",
-		Short:             "Show what agents printed, and follow them",
+		Short:             "Print the output of agents, and follow it",
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE: graceful(func(cmd *cobra.Command, args []string) error {
 			if (len(args) > 0) == o.all {
-				return usageError(cmd, "name one or more, or give --all: "+cmd.UseLine())
+				return usageError(cmd, "requires names or --all: "+cmd.UseLine())
 			}
 			targets, err := a.waitTargets(cmd.Context(), s, args)
 			if err != nil {
@@ -40,23 +40,23 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what it prints, until it ends or Ctrl-C")
-	f.IntVarP(&o.lines, "lines", "n", 0, "of what it printed so far only the last N lines (default: all that is kept)")
-	f.BoolVar(&o.all, "all", false, "every agent that runs")
-	return describe(cmd, `Prints scrollback and screen as text, without control sequences, a line as the program
-wrote it, however the terminal wrapped it. With -f a line follows once it stands: above
-the cursor and unchanged for a moment, or scrolled off. What a program paints over is
-shown again when it comes to rest; full-screen programs are for gc attach and gc peek.
-Of several agents each line stands behind the agent's name.`, fmt.Sprintf(`
+	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines until the program ends or Ctrl-C")
+	f.IntVarP(&o.lines, "lines", "n", 0, "print only the last `N` lines of past output (default: all that are kept)")
+	f.BoolVar(&o.all, "all", false, "print the output of every running agent")
+	return describe(cmd, `Prints scrollback and screen as text without control sequences; lines that the terminal
+wrapped are joined. With -f a new line is printed once it is final: it scrolled off, or
+it is above the cursor and has not changed for a moment. A line that the program
+repaints is printed again. For full-screen programs use gc attach or gc peek. With
+several agents each line starts with the agent's name.`, fmt.Sprintf(`
 		%[1]s logs %[2]s -n 100
 		%[1]s logs --all -f -n 5
 		%[1]s logs %[2]s -f | grep --line-buffered ERROR`, s.path, s.word),
-		statuses{exitOK: "done; with -f: the program ended", exitNotFound: "", exitCannotTell: "", exitUnsupported: "this provider cannot follow"})
+		statuses{exitOK: "done; with -f: the program ended", exitNotFound: "", exitCannotTell: "", exitUnsupported: "the provider cannot follow output"})
 }
 
 func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	if o.lines < 0 {
-		return fail(exitUsage, "", "-n %d: want at least 1", o.lines)
+		return fail(exitUsage, "", "-n %d: must be at least 1", o.lines)
 	}
 	muxed, err := inMux(ctx, t)
 	if err != nil {
@@ -64,7 +64,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	}
 	if !muxed {
 		if o.follow {
-			return fail(exitUnsupported, followHint(t), "%s: logs -f: its provider does not tell when something was printed", display.Line(t.label))
+			return fail(exitUnsupported, followHint(t), "%s: logs -f: its provider cannot follow output", display.Line(t.label))
 		}
 		text, err := t.provider.Peek(ctx, t.session, o.lines)
 		if err != nil {
@@ -102,12 +102,12 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	return err
 }
 
-// followHint is what to do where following is not possible.
+// followHint is the hint for a provider that cannot follow output.
 func followHint(t *target) string {
-	return fmt.Sprintf("gc logs %[1]s shows what is there, gc attach %[1]s --read-only follows it", t.label)
+	return fmt.Sprintf("gc logs %[1]s prints past output; gc attach %[1]s --read-only shows new output", t.label)
 }
 
-// linesOf are the lines of a text; none of an empty one.
+// linesOf splits a text into lines; an empty text has none.
 func linesOf(text string) []string {
 	if text == "" {
 		return nil
@@ -115,11 +115,11 @@ func linesOf(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// runLogsMany prints what several agents printed, each line behind the name of
-// its agent, and follows all of them.
+// runLogsMany prints, and follows, the output of several agents, with the agent's
+// name before each line.
 func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) error {
 	if o.lines < 0 {
-		return fail(exitUsage, "", "-n %d: want at least 1", o.lines)
+		return fail(exitUsage, "", "-n %d: must be at least 1", o.lines)
 	}
 	var names []string
 	for _, t := range targets {
@@ -148,8 +148,8 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 	return errors.Join(ends...)
 }
 
-// logsOf prints what one of several agents has printed. With -f the follower goes
-// on with it, and prints it first; nil: it has ended.
+// logsOf prints the output of one of several agents. With -f it returns a follower
+// that prints it instead, or nil if the session has ended.
 func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logsOptions) (*follower, api.PeekResult, error) {
 	var res api.PeekResult
 	show := func(line string) error { return out.Output(t.label, line) }
@@ -159,7 +159,7 @@ func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logs
 		return nil, res, err
 	}
 	if !muxed && o.follow {
-		return nil, res, fail(exitUnsupported, followHint(t), "%s: logs -f: its provider does not tell when something was printed", display.Line(t.label))
+		return nil, res, fail(exitUnsupported, followHint(t), "%s: logs -f: its provider cannot follow output", display.Line(t.label))
 	}
 	if !muxed {
 		text, err := t.provider.Peek(ctx, t.session, o.lines)

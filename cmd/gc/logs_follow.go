@@ -10,40 +10,40 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// A line on the screen is printed when it has stood unchanged for settleFirst,
-// and once more when it was painted over and has stood for settleAgain. No more
-// than one look in followPause.
+// A line on the screen is printed when it has not changed for quietFirst, and
+// again when it was repainted and has not changed for quietAgain. The follower
+// peeks at most once per followPause.
 const (
-	settleFirst = 150 * time.Millisecond
-	settleAgain = 2 * time.Second
+	quietFirst  = 150 * time.Millisecond
+	quietAgain  = 2 * time.Second
 	followPause = 50 * time.Millisecond
-	followTail  = 500 // lines of one look, when no more are missing
+	followTail  = 500 // lines of a peek, if that is enough
 )
 
-// follower prints the lines of a session as they come to rest.
+// follower prints the lines of a session once they are final.
 type follower struct {
 	client *client.Client
-	id     string // of the session: a later one of its name is another
+	id     string // of the session; a name could mean a later one
 	print  func(line string) error
 	say    func(text string) // about the lines
-	flush  <-chan struct{}   // closed: print what stands there, and end; nil: never
+	flush  <-chan struct{}   // when closed, print every line and stop; may be nil
 
-	began   bool                  // lines with numbers were printed
-	painted bool                  // a screen without was
-	next    uint64                // lines below it are done with
-	shown   map[uint64]*shownLine // of the screen
+	began   bool                  // numbered lines were printed
+	painted bool                  // an alternate screen was printed
+	next    uint64                // all lines before it are done
+	shown   map[uint64]*shownLine // lines of the screen
 }
 
 // shownLine is a line that may still change.
 type shownLine struct {
 	text    string
 	since   time.Time
-	printed string // what was printed of it
+	printed string // the text that was printed
 	ever    bool
 }
 
-// run prints until the session ends, or ctx does, or flush is closed: then
-// without an exit.
+// run prints until the session ends, flush is closed or ctx ends. The exit is nil
+// unless the session ended.
 func (l *follower) run(ctx context.Context, res api.PeekResult) (*api.Exit, error) {
 	l.shown = map[uint64]*shownLine{}
 	following, cancel := l.untilFlush(ctx)
@@ -77,7 +77,7 @@ func (l *follower) run(ctx context.Context, res api.PeekResult) (*api.Exit, erro
 	}
 }
 
-// untilFlush is a context that flush ends, too.
+// untilFlush returns a context that also ends when flush is closed.
 func (l *follower) untilFlush(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -90,8 +90,8 @@ func (l *follower) untilFlush(ctx context.Context) (context.Context, context.Can
 	return ctx, cancel
 }
 
-// look peeks at the end of the session's lines, or at all of them when that is
-// not enough.
+// look peeks at the last lines of the session, or at all of them if lines would
+// be missed.
 func (l *follower) look(ctx context.Context) (api.PeekResult, error) {
 	res, err := l.client.Peek(ctx, api.PeekRequest{Name: l.id, Lines: followTail, Join: true})
 	if err != nil || res.Lines == nil || res.Lines.First <= l.next {
@@ -100,11 +100,11 @@ func (l *follower) look(ctx context.Context) (api.PeekResult, error) {
 	return l.client.Peek(ctx, api.PeekRequest{Name: l.id, Join: true})
 }
 
-// take prints what has come to rest, or all of it when that is over, and says
-// when more may have.
+// take prints the lines that are final, or all lines if over, and returns when
+// more may become final.
 func (l *follower) take(res api.PeekResult, now time.Time, over bool) (due time.Time, err error) {
 	n := res.Lines
-	if n == nil { // the alternate screen, or nothing at all
+	if n == nil { // the alternate screen, or an empty one
 		if !l.began && !l.painted {
 			l.painted = true
 			err = l.printAll(res.Text)
@@ -113,9 +113,9 @@ func (l *follower) take(res api.PeekResult, now time.Time, over bool) (due time.
 	}
 	switch {
 	case !l.began && l.painted:
-		l.next = n.Closed // the history was printed with the full screen
+		l.next = n.Closed // the history was printed with the alternate screen
 	case !l.began:
-		l.next = n.First // what is above was not asked for
+		l.next = n.First // earlier lines were not asked for
 	case n.First > l.next:
 		l.say(display.Count(int(n.First-l.next), "line") + " were not kept")
 	}
@@ -142,14 +142,14 @@ func (l *follower) take(res api.PeekResult, now time.Time, over bool) (due time.
 	return due, nil
 }
 
-// line prints a line that is final, or stands above the cursor for long enough;
-// else it says when that will be.
+// line prints a line that is final, or has been unchanged above the cursor for
+// long enough; otherwise it returns when that will be.
 func (l *follower) line(number uint64, text string, now time.Time, final, above bool) (due time.Time, err error) {
 	s := l.shown[number]
 	if s == nil {
 		s = &shownLine{text: text, since: now}
 		if !l.began {
-			s.since = now.Add(-settleAgain) // it stands there
+			s.since = now.Add(-quietAgain) // it was there before
 		}
 		l.shown[number] = s
 	}
@@ -159,11 +159,11 @@ func (l *follower) line(number uint64, text string, now time.Time, final, above 
 	if s.ever && s.printed == text || !final && !above {
 		return due, nil
 	}
-	settle := settleFirst
+	quiet := quietFirst
 	if s.ever {
-		settle = settleAgain
+		quiet = quietAgain
 	}
-	if at := s.since.Add(settle); !final && at.After(now) {
+	if at := s.since.Add(quiet); !final && at.After(now) {
 		return at, nil
 	}
 	s.printed, s.ever = text, true

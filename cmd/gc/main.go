@@ -1,9 +1,9 @@
 // Command gc is the terminal multiplexer and orchestrator for fleets of coding
 // agents.
 //
-// Its one invariant: a command parses, calls one of the packages and prints; it
-// decides nothing. Data goes to standard output, everything else to standard
-// error, and the exit status says what happened (see help.go).
+// Its invariant: a command parses its arguments, calls one of the packages and
+// prints the result; it decides nothing. Data goes to standard output, everything
+// else to standard error, and the exit status says what happened (see help.go).
 package main
 
 import (

@@ -14,24 +14,24 @@ func newMCPCmd() *cobra.Command {
 	var control bool
 	cmd := &cobra.Command{
 		Use:               "mcp",
-		Short:             "Serve an agent that speaks the Model Context Protocol",
+		Short:             "Serve the Model Context Protocol to an agent",
 		Args:              exactly(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return runMCP(control) },
 	}
-	cmd.Flags().BoolVar(&control, "control", false, "others' sessions may be changed too")
-	return describe(cmd, `Speaks the protocol on standard input and output, with the tools exec, process,
-session_list, session_peek, session_send, session_wait and session_respond: any
-agent gets background commands that survive it and wake it at their end. Inside a
-session (GC_SESSION_NAME) that session is woken. Sessions and commands of others
-are read-only without --control. It is the program gc-mcp beside gc.`, `
+	cmd.Flags().BoolVar(&control, "control", false, "also allow changes to other sessions and commands")
+	return describe(cmd, `Serves the protocol on standard input and output with the tools exec, process,
+session_list, session_peek, session_send, session_wait and session_respond. An agent
+gets background commands that survive it, and is told when they end, if it runs in a
+session (GC_SESSION_NAME). Other sessions and commands are read-only without
+--control. The server is the program gc-mcp beside gc.`, `
 		claude mcp add gc -- gc mcp
 		npx @modelcontextprotocol/inspector --cli gc mcp --method tools/list`,
 		statuses{exitNotFound: "gc-mcp is not installed"})
 }
 
-// runMCP becomes gc-mcp, a program of its own so that other calls do not pay for the
-// protocol's start.
+// runMCP executes gc-mcp, a separate program so that the protocol does not slow
+// down the start of other commands.
 func runMCP(control bool) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -51,8 +51,8 @@ func runMCP(control bool) error {
 	return syscall.Exec(path, argv, os.Environ())
 }
 
-// findMCP looks for gc-mcp in the folder of gc, then on PATH; it may have been
-// renamed with gc.
+// findMCP looks for gc-mcp in the directory of gc, then on PATH. It may have been
+// renamed together with gc.
 func findMCP(dir string) (string, error) {
 	names := slices.Compact([]string{program + "-mcp", product + "-mcp"})
 	for _, name := range names {
@@ -65,7 +65,7 @@ func findMCP(dir string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fail(exitNotFound, "put "+names[0]+" into the same folder (make build makes both)", "%s was not found in %s or on PATH", names[0], dir)
+	return "", fail(exitNotFound, "put "+names[0]+" into the same directory (make build builds both)", "cannot find %s in %s or on PATH", names[0], dir)
 }
 
 func exists(path string) bool {

@@ -25,12 +25,12 @@ import (
 )
 
 func newMuxCmd(a *app) *cobra.Command {
-	cmd := a.newGroup("mux", "The server that holds the native sessions",
-		`Two processes hold the sessions: the keeper, parent of every program, and the
-server, which owns the screens and may die at any moment without ending a
-session. The first session starts them; they end ten minutes after the last one.
-They live in $XDG_STATE_HOME/gc, or at GC_MUX_SOCKET when it is set. Every process
-of your user can control every session.`, `
+	cmd := a.newGroup("mux", "Manage the server of the native sessions",
+		`Two processes run the sessions: the keeper, which is the parent of every program,
+and the server, which owns the screens and can die without ending a session. The first
+session starts them; they exit ten minutes after the last session ended. Their files
+are in $XDG_STATE_HOME/gc, or at GC_MUX_SOCKET if it is set. Every process of your user
+can control every session.`, `
 		gc mux status
 		gc mux upgrade
 		gc mux stop --force`,
@@ -50,14 +50,14 @@ func newMuxStatusCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the server, the keeper and what they use",
+		Short: "Show the server, the keeper and their memory use",
 		Args:  exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStatus(cmd.Context(), a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return describe(cmd, "Shows what runs. It never starts a server.", `
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return describe(cmd, "Shows version, socket, processes, memory and the number of sessions. It never starts a\nserver.", `
 		gc mux status
-		gc mux status --json`, statuses{exitNotFound: "no server runs", exitCannotTell: ""})
+		gc mux status --json`, statuses{exitNotFound: "no server is running", exitCannotTell: ""})
 }
 
 func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
@@ -82,13 +82,13 @@ func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
 	t.Add("keeper", fmt.Sprintf("pid %d, up %s, %s", s.Keeper.PID, display.Ago(s.Keeper.Since, now), display.Memory(s.Keeper.MemoryBytes)))
 	t.Add("sessions", fmt.Sprintf("%d running, %d ended and kept", s.Sessions, s.Exited))
 	for _, path := range s.Damaged {
-		t.Add("damaged", path+" was put aside; its metadata, queue and background commands are not known")
+		t.Add("damaged", path+" is a damaged database that was replaced; its metadata, queue and background commands are lost")
 	}
 	if err := t.Print(a.out); err != nil {
 		return err
 	}
 	if s.Version != version {
-		a.warn("the server is version %s, this is %s; gc mux upgrade replaces it, and no session ends", s.Version, version)
+		a.warn("the server is version %s, this is %s; gc mux upgrade replaces it; sessions keep running", s.Version, version)
 	}
 	return nil
 }
@@ -97,15 +97,15 @@ func newMuxStopCmd(a *app) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "stop",
-		Short: "End the server and the keeper",
+		Short: "Stop the server and the keeper",
 		Args:  exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStop(cmd.Context(), a, force) },
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "end running sessions first")
-	return describe(cmd, `Ends both and returns when they are gone. It refuses while sessions run, unless
-forced, and always while a session belongs to a running city, whose controller would
-start it again at once: stop the city first. When no server runs there is nothing to
-do, and that is no error.`, `
+	return describe(cmd, `Stops both and returns when they are gone. It refuses while sessions are running,
+unless --force is given, and always while a session belongs to a running city, because
+its controller would restart it at once: stop the city first. It succeeds if no server
+is running.`, `
 		gc mux stop
 		gc mux stop --force`, statuses{exitFailure: "failure, or sessions or a city are running", exitCannotTell: ""})
 }
@@ -123,18 +123,18 @@ func runMuxStop(ctx context.Context, a *app, force bool) error {
 	if h, err := a.remote(); force && h == nil && err == nil {
 		if dir := runningCity(ctx, client); dir != "" {
 			return fail(exitFailure, "gc stop --city "+dir+", then gc mux stop --force",
-				"the city in %s runs, and its controller would start its agents again", dir)
+				"the city in %s is running, and its controller would restart its agents", dir)
 		}
 	}
 	return client.Shutdown(ctx, force)
 }
 
-// runningCity returns the folder of a city that has sessions and whose
-// controller runs, or "".
+// runningCity returns the directory of a city that has sessions and a running
+// controller, or "".
 func runningCity(ctx context.Context, client *client.Client) string {
 	sessions, err := client.List(ctx, "", false)
 	if err != nil {
-		return "" // the stop itself says why
+		return "" // the stop reports the error
 	}
 	asked := map[string]bool{"": true}
 	for _, s := range sessions {
@@ -154,7 +154,7 @@ func runningCity(ctx context.Context, client *client.Client) string {
 func newMuxUpgradeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade [PATH]",
-		Short: "Replace the server's program under the running sessions",
+		Short: "Upgrade the server without ending sessions",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := ""
@@ -164,23 +164,24 @@ func newMuxUpgradeCmd(a *app) *cobra.Command {
 			return runMuxUpgrade(cmd.Context(), a, path)
 		},
 	}
-	return describe(cmd, `Gives the server the program at PATH, or the one that you run now, and returns when
-it answers. Sessions go on, attached terminals connect again by themselves. A
-program that is not ready within 5 s is given up: the old one serves again, nothing
-is lost, and the status says so.`, `
+	return describe(cmd, `Replaces the server's program by the one at PATH (default: this one) and returns when it
+answers. Sessions keep running, and attached terminals reconnect. If the new program is
+not ready within 5 s, the old one continues, nothing is lost, and gc mux status shows
+the failure.`, `
 		gc mux upgrade
 		gc mux upgrade ~/go/bin/gc`,
-		statuses{exitFailure: "failure; the old program serves", exitNotFound: "no server runs", exitCannotTell: ""})
+		statuses{exitFailure: "failure; the old program is running", exitNotFound: "no server is running", exitCannotTell: ""})
 }
 
-// upgradeLimit bounds an upgrade: twice what the keeper gives a new server.
+// upgradeLimit is the time limit of an upgrade: more than twice what the keeper
+// gives a new server.
 const upgradeLimit = 20 * time.Second
 
 func runMuxUpgrade(ctx context.Context, a *app, path string) error {
 	if h, err := a.remote(); err != nil {
 		return err
 	} else if h != nil {
-		return fail(exitUnsupported, "ssh "+h.Name+" gc mux upgrade", "an upgrade is done on the machine itself")
+		return fail(exitUnsupported, "ssh "+h.Name+" gc mux upgrade", "cannot upgrade the server of another machine")
 	}
 	path, to, err := upgradeProgram(ctx, path)
 	if err != nil {
@@ -199,7 +200,7 @@ func runMuxUpgrade(ctx context.Context, a *app, path string) error {
 	defer cancel()
 	if err := client.Upgrade(ctx, path, to); err != nil {
 		if errors.Is(err, api.ErrUpgrade) {
-			return fail(exitFailure, "the old program serves again; gc mux status shows it", "%v", err)
+			return fail(exitFailure, "the old program is running again; gc mux status shows it", "%v", err)
 		}
 		return err
 	}
@@ -212,8 +213,8 @@ func runMuxUpgrade(ctx context.Context, a *app, path string) error {
 	return nil
 }
 
-// upgradeProgram is the program's path, absolute, and the version it says it
-// has: a file that cannot say so is no gc.
+// upgradeProgram returns the program's absolute path and the version it reports.
+// A file that reports no version is not gc.
 func upgradeProgram(ctx context.Context, path string) (program, says string, err error) {
 	if path == "" {
 		program, err = os.Executable()
@@ -227,11 +228,11 @@ func upgradeProgram(ctx context.Context, path string) (program, says string, err
 	cmd := exec.CommandContext(ctx, program, "version")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second // what left the group may hold the pipe
+	cmd.WaitDelay = time.Second // a process that left the group may hold the pipe
 	out, err := cmd.Output()
 	says, ok := strings.CutPrefix(strings.TrimSpace(string(out)), "gc ")
 	if err != nil || !ok {
-		return "", "", fail(exitUsage, program+" version has to answer", "%s is no gc that runs here", path)
+		return "", "", fail(exitUsage, program+" version must print its version", "%s: not a gc program for this machine", path)
 	}
 	return program, says, nil
 }
@@ -250,19 +251,19 @@ func newMuxDialCmd(a *app) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxDial(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.start, "start", false, "start a server when none runs")
-	f.BoolVar(&o.environ, "environ", false, "print instead what a session would inherit of the environment here, as a JSON array")
-	return describe(cmd, `Passes bytes between its standard streams and the server of this machine, until
-one side ends. It is what --host runs on the other machine; any HTTP client that can
-use a program as its connection speaks /v1 through it (docs/api.md).`, `
+	f.BoolVar(&o.start, "start", false, "start a server if none is running")
+	f.BoolVar(&o.environ, "environ", false, "instead print the environment that a session here would inherit, as a JSON array")
+	return describe(cmd, `Copies bytes between its standard streams and the server of this machine until one side
+closes. --host runs it on the other machine. An HTTP client that can use a program as
+its connection can use the API through it (docs/api.md).`, `
 		ssh build.example gc mux dial
 		gc session list --host ssh://build.example`,
-		statuses{exitNotFound: "no server runs", exitCannotTell: ""})
+		statuses{exitNotFound: "no server is running", exitCannotTell: ""})
 }
 
 func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
 	if a.host != "" {
-		return fail(exitUsage, "GC_HOST does not count here either", "mux dial connects to the server of this machine")
+		return fail(exitUsage, "GC_HOST is ignored, too", "mux dial only connects to the server of this machine")
 	}
 	if o.environ {
 		return json.NewEncoder(a.out).Encode(runtime.Environment(os.Environ()))
@@ -287,10 +288,10 @@ func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
 	return splice(a, conn)
 }
 
-// splice passes bytes both ways until the server ends the connection. The end
-// of the input is passed on.
+// splice copies bytes both ways until the server closes the connection. It passes
+// on the end of the input.
 func splice(a *app, conn net.Conn) error {
-	go func() { // ends with the process at the latest
+	go func() { // lives until the process exits at the latest
 		_, _ = io.Copy(conn, a.in)
 		if c, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = c.CloseWrite()

@@ -14,34 +14,47 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// maxMessage is the longest message read from standard input, in bytes.
+// maxMessage is the longest message on standard input, in bytes.
 const maxMessage = 1 << 20
 
 type nudgeOptions struct {
 	text  string
 	stdin bool
 	json  bool
-	raw   bool          // also what is a command to the program
+	raw   bool          // even if the program would run the text as a command
 	wait  time.Duration // for a dialog or a draft to go away
 
 	delivery string        // of gc session nudge; gc nudge has its own
-	ttl      time.Duration // of a message in the queue
+	ttl      time.Duration // of a queued message
 }
+
+// receiptsHelp and commandsHelp are parts of the help of both nudge commands.
+const (
+	receiptsHelp = `Types the text as one message and submits it with Enter. No other input can come in
+between, an open dialog is never answered, and the screen is checked afterwards.
+Prints the receipt:
+
+  submitted   the program accepted it
+  drafted     it is in the composer, not submitted
+  blocked     not typed: a dialog or a person's draft is in the way; the reason and how
+              to answer it are printed (--wait D waits for it to go away)
+  refused     the session accepts no input
+  dead        the session ended first
+  unverified  typed and entered, but the result cannot be seen (echo is off)`
+	commandsHelp = `A message that an agent of a city would run as a command (!ls, /clear) is changed so
+that it arrives as text, and the receipt says so; --raw types it as it is.`
+)
 
 func newNudgeCmd(a *app, s scope) *cobra.Command {
 	var o nudgeOptions
 	cmd := &cobra.Command{
 		Use:               "nudge " + s.noun + " [TEXT|-]",
-		Short:             "Type a message and submit it, and say whether it was taken",
+		Short:             "Type a message, submit it and report whether it was accepted",
 		Args:              between(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.stdin = len(args) == 1 || args[1] == "-"
-			if !o.stdin {
-				o.text = args[1]
-			}
-			if len(args) == 1 && a.interactive() {
-				return usageError(cmd, "no text: give it as an argument, or pipe it in")
+			if err := o.takeText(cmd, a, args[1:]); err != nil {
+				return err
 			}
 			t, err := s.target(cmd.Context(), args[0])
 			if err != nil {
@@ -53,42 +66,54 @@ func newNudgeCmd(a *app, s scope) *cobra.Command {
 			case deliverWaitIdle, deliverQueue:
 				return a.deliverToSession(cmd.Context(), t, o)
 			}
-			return fail(exitUsage, "valid values: immediate, wait-idle, queue", "--delivery %s is not known", o.delivery)
+			return unknownDelivery(o.delivery)
 		},
 	}
+	o.addFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.json, "json", false, "the receipt as JSON; with --delivery queue the entry in the queue")
-	f.DurationVar(&o.wait, "wait", 0, "how long a dialog or a person's draft may stand in the way (default: say at once what does)")
-	f.BoolVar(&o.raw, "raw", false, "type it as it is, also what is a command to the agent: !ls, /clear")
-	f.StringVar(&o.delivery, "delivery", deliverImmediate, "immediate, wait-idle or queue")
-	f.DurationVar(&o.ttl, "ttl", 0, "how long a message may wait before it is a dead letter (default 24h)")
+	f.StringVar(&o.delivery, "delivery", deliverImmediate, "`MODE`: immediate, wait-idle or queue")
+	f.DurationVar(&o.ttl, "ttl", 0, "give up a queued message after this long (default 24h)")
 	values := cobra.FixedCompletions([]string{deliverImmediate, deliverWaitIdle, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag is there
-	return describe(cmd, `Delivers the text as one message and submits it with Enter. No other input gets
-in between, an open dialog is never answered, and the screen is read afterwards.
-Prints the receipt:
+	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag exists
+	return describe(cmd, receiptsHelp+`
 
-  submitted   the program took it
-  drafted     it stands in the composer, not submitted
-  blocked     not typed: a dialog or a person's draft was in the way; it says at once
-              which, and how to answer it (--wait D waits for it to go away)
-  refused     the session takes no input
-  dead        the session ended first
-  unverified  typed and entered, but nothing could be seen (echo is off)
+`+commandsHelp+`
 
-A message that an agent of a city would take as a command (!ls, /clear) is marked so
-that it arrives as text, and the receipt says so; --raw sends it as it is.
-
-With --delivery wait-idle it is typed when the program is known to be idle, and not
-before; with queue the command does not wait for that (gc session queue). A message
-that waits is on disk, and for this session only, not for a later one of the name.`, fmt.Sprintf(`
+With --delivery wait-idle the message is typed when the program is known to be idle;
+with queue the command does not wait for that (gc session queue). A waiting message
+is on disk and is only for this session, not for a later one with the same name.`, fmt.Sprintf(`
 		%[1]s nudge %[2]s 'please run the tests'
 		%[1]s nudge %[2]s 'and then the linter' --delivery queue
 		git diff | %[1]s nudge %[2]s -`, s.path, s.word),
 		statuses{exitOK: "submitted; with --delivery queue: queued", exitFailure: "drafted, blocked, refused or dead", exitNotFound: "", exitCannotTell: "unverified"})
 }
 
-// messageText reads the message from standard input where it comes from there.
+// addFlags adds the flags that both nudge commands have.
+func (o *nudgeOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "print the receipt, or the queued message, as JSON")
+	f.DurationVar(&o.wait, "wait", 0, "wait this long for a dialog or a person's draft to go away")
+	f.BoolVar(&o.raw, "raw", false, "type the text as it is, even if the agent would run it as a command: !ls, /clear")
+}
+
+// takeText takes the message from the arguments [TEXT|-].
+func (o *nudgeOptions) takeText(cmd *cobra.Command, a *app, args []string) error {
+	o.stdin = len(args) == 0 || args[0] == "-"
+	if !o.stdin {
+		o.text = args[0]
+	}
+	if len(args) == 0 && a.interactive() {
+		return usageError(cmd, "requires text, as an argument or on standard input")
+	}
+	return nil
+}
+
+func unknownDelivery(mode string) error {
+	return fail(exitUsage, "valid values: wait-idle, immediate, queue", "unknown delivery mode %q", mode)
+}
+
+// messageText reads the message if it is on standard input, and rejects an empty
+// one.
 func (a *app) messageText(t *target, o *nudgeOptions) error {
 	if o.stdin {
 		text, err := a.readMessage()
@@ -98,7 +123,7 @@ func (a *app) messageText(t *target, o *nudgeOptions) error {
 		o.text, o.stdin = strings.TrimRight(text, "\n"), false
 	}
 	if o.text == "" {
-		return fail(exitUsage, a.pathOf(t)+" keys "+t.label+" Enter presses Enter alone", "the message is empty")
+		return fail(exitUsage, a.pathOf(t)+" keys "+t.label+" Enter presses only Enter", "the message is empty")
 	}
 	return nil
 }
@@ -120,10 +145,10 @@ func runNudge(ctx context.Context, a *app, t *target, o nudgeOptions) error {
 	return receiptStatus(r)
 }
 
-// nudgeRetry is how often a nudge that waits tries again.
+// nudgeRetry is how often a blocked nudge tries again.
 const nudgeRetry = 250 * time.Millisecond
 
-// nudgeWithin types at once, or tries again for as long as it may wait.
+// nudgeWithin types at once; while it is blocked, it tries again for --wait.
 func nudgeWithin(ctx context.Context, t *target, o nudgeOptions) (runtime.Receipt, error) {
 	now, ok, err := runtime.AsFor[runtime.ImmediateNudgeProvider](ctx, t.provider, t.session)
 	if err != nil {
@@ -145,7 +170,7 @@ func nudgeWithin(ctx context.Context, t *target, o nudgeOptions) (runtime.Receip
 	}
 }
 
-// pathOf is the command whose sub-commands act on the target.
+// pathOf is the command whose subcommands act on the target.
 func (a *app) pathOf(t *target) string {
 	if t == a.agent {
 		return program
@@ -153,7 +178,7 @@ func (a *app) pathOf(t *target) string {
 	return program + " session"
 }
 
-// sayBlocked shows what stands in the way of a message, and the next step.
+// sayBlocked prints what blocks a message, and a hint.
 func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 	if r.By != "dialog" {
 		fmt.Fprintln(a.err, "hint: --wait 1m waits for it to go away")
@@ -163,7 +188,7 @@ func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 	name := shell.Word(t.label)
 	q, _, err := asked(ctx, t)
 	if err != nil || q == nil {
-		fmt.Fprintf(a.err, "hint: %s peek %s shows its screen, %s attach %s answers it\n", path, display.Line(name), path, display.Line(name))
+		fmt.Fprintf(a.err, "hint: %s peek %s shows the screen; answer with %s attach %s\n", path, display.Line(name), path, display.Line(name))
 		return
 	}
 	fmt.Fprint(a.err, questionText(q))
@@ -172,11 +197,11 @@ func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 	if len(q.Options) > 0 {
 		answer = "--option " + shell.Word(q.Options[0])
 	}
-	fmt.Fprintf(a.err, "hint: %s pending %s shows it, such as %s respond %s %s answers it; --wait 1m waits for an answer\n",
+	fmt.Fprintf(a.err, "hint: %s pending %s shows the question; answer with %s respond %s %s; --wait 1m waits for an answer\n",
 		path, display.Line(name), path, display.Line(name), display.Line(answer))
 }
 
-// content is the message for a provider.
+// content is the message for the provider.
 func (o *nudgeOptions) content() []runtime.ContentBlock {
 	if o.raw {
 		return runtime.RawContent(o.text)
@@ -202,7 +227,7 @@ func (a *app) printReceipt(r runtime.Receipt, asJSON bool) error {
 	return err
 }
 
-// receiptStatus: only submitted is success.
+// receiptStatus is the exit status of a receipt: only submitted is success.
 func receiptStatus(r runtime.Receipt) error {
 	switch r.State {
 	case runtime.Submitted:
@@ -220,7 +245,7 @@ func (a *app) readMessage() (string, error) {
 		return "", fmt.Errorf("read standard input: %w", err)
 	}
 	if len(text) > maxMessage {
-		return "", fail(exitUsage, "put it in a file and nudge its path", "the text is larger than %d bytes", maxMessage)
+		return "", fail(exitUsage, "write it to a file and nudge the path", "the text has more than %d bytes", maxMessage)
 	}
 	return string(text), nil
 }

@@ -16,11 +16,11 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Deliveries of gc nudge.
+// Delivery modes of gc nudge.
 const (
 	deliverWaitIdle  = "wait-idle" // when the agent is known to be idle
 	deliverImmediate = "immediate"
-	deliverQueue     = "queue" // as wait-idle, and the command does not wait
+	deliverQueue     = "queue" // like wait-idle, but the command does not wait
 )
 
 type agentNudgeOptions struct {
@@ -30,74 +30,44 @@ type agentNudgeOptions struct {
 	ttl      time.Duration
 	to       []string // agents, pools and rigs
 	all      bool
-	single   bool // to is one name, the first argument
+	single   bool // to is the first argument
 }
 
-// newAgentNudgeCmd is gc nudge: newNudgeCmd with the city's queue.
+// newAgentNudgeCmd returns gc nudge: newNudgeCmd with the city's queue.
 func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	var o agentNudgeOptions
 	cmd := &cobra.Command{
 		Use:               "nudge AGENT [TEXT|-]",
-		Short:             "Type a message and submit it, and say whether it was taken",
+		Short:             "Type a message, submit it and report whether it was accepted",
 		Args:              between(0, 2),
 		ValidArgsFunction: s.complete,
 		RunE: graceful(func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(o.to) > 0 && o.all:
-				return usageError(cmd, "--to and --all exclude each other")
-			case len(o.to) > 0 || o.all:
-			case len(args) == 0:
-				return between(1, 2)(cmd, args)
-			default:
-				o.to, args = args[:1], args[1:]
-				o.single = true
-			}
-			if len(args) > 1 {
-				return usageError(cmd, "--to and --all take the text alone: gc nudge --to a,b TEXT")
-			}
-			o.stdin = len(args) == 0 || args[0] == "-"
-			if !o.stdin {
-				o.text = args[0]
-			}
-			if len(args) == 0 && a.interactive() {
-				return usageError(cmd, "no text: give it as an argument, or pipe it in")
+			if err := o.parse(cmd, a, args); err != nil {
+				return err
 			}
 			return runAgentNudge(cmd.Context(), a, s, o)
 		}),
 	}
+	o.addFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.json, "json", false, "the receipt as JSON; of a message that stays queued its entry in the queue")
-	f.StringVar(&o.delivery, "delivery", "", "wait-idle, immediate or queue (default: wait-idle when the agent says that it works, else immediate)")
-	f.DurationVar(&o.wait, "wait", 0, "how long a dialog or a person's draft may stand in the way (default: say at once what does)")
-	f.BoolVar(&o.raw, "raw", false, "type it as it is, also what is a command to the agent: !ls, /clear")
-	f.StringSliceVar(&o.to, "to", nil, "`AGENTS`, with commas between them; the name of a pool or a rig is every one of it that runs")
-	f.BoolVar(&o.all, "all", false, "to every agent that runs, but the one that calls")
-	f.DurationVar(&o.timeout, "timeout", 0, "with wait-idle: leave it in the queue after this long (default: wait on)")
-	f.DurationVar(&o.ttl, "ttl", session.DefaultTTL, "how long a message may wait before it is a dead letter")
+	f.StringVar(&o.delivery, "delivery", "", "`MODE`: wait-idle, immediate or queue (default: wait-idle if the agent reports that it is working, else immediate)")
+	f.StringSliceVar(&o.to, "to", nil, "send to these `AGENTS`, separated by commas; a pool or rig means all its running agents")
+	f.BoolVar(&o.all, "all", false, "send to every running agent except the calling one")
+	f.DurationVar(&o.timeout, "timeout", 0, "with wait-idle: leave the message in the queue after this long (default: wait)")
+	f.DurationVar(&o.ttl, "ttl", session.DefaultTTL, "give up a queued message after this long")
 	values := cobra.FixedCompletions([]string{deliverWaitIdle, deliverImmediate, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag is there
-	describe(cmd, `Delivers the text as one message and submits it with Enter. No other input gets
-in between, an open dialog is never answered, and the screen is read afterwards.
-Prints the receipt:
-
-  submitted   the program took it
-  drafted     it stands in the composer, not submitted
-  blocked     not typed: a dialog or a person's draft was in the way; it says at once
-              which, and how to answer it (--wait D waits for it to go away)
-  refused     the session takes no input
-  dead        the session ended first
-  unverified  typed and entered, but nothing could be seen (echo is off)
+	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag exists
+	describe(cmd, receiptsHelp+`
   queued      it waits until the agent is idle (--delivery queue, or the timeout)
 
-A message that the agent would take as a command (!ls, /clear) is marked so that it
-arrives as text, and the receipt says so; --raw sends it as it is.
+`+commandsHelp+`
 
-wait-idle and queue put it into the city's queue: on disk, in order, for the session
-that runs now and no later one. They type only into an agent that is known to be idle
-(gc explain). Ctrl-C takes a waiting message back.
+With wait-idle and queue the message goes into the city's queue on disk. It is typed
+in order, only when the agent is known to be idle (gc explain), and only into the
+session that is running now. Ctrl-C drops a waiting message.
 
-AGENT may be a pool or a rig. To several agents the message goes at the same time,
-each receipt stands behind its agent, and the command fails when one of them does.`, `
+AGENT may be a pool or a rig. Several agents get the message at the same time; each
+receipt follows the agent's name, and the command fails if one delivery fails.`, `
 		gc nudge worker 'please run the tests'
 		git diff | gc nudge worker -
 		gc nudge worker 'and then the linter' --delivery queue
@@ -111,12 +81,30 @@ each receipt stands behind its agent, and the command fails when one of them doe
 	return cmd
 }
 
+// parse reads the arguments: [AGENT] [TEXT|-].
+func (o *agentNudgeOptions) parse(cmd *cobra.Command, a *app, args []string) error {
+	switch {
+	case len(o.to) > 0 && o.all:
+		return usageError(cmd, "cannot use --to with --all")
+	case len(o.to) > 0 || o.all:
+	case len(args) == 0:
+		return between(1, 2)(cmd, args)
+	default:
+		o.to, args = args[:1], args[1:]
+		o.single = true
+	}
+	if len(args) > 1 {
+		return usageError(cmd, "with --to or --all the only argument is the text: gc nudge --to a,b TEXT")
+	}
+	return o.takeText(cmd, a, args)
+}
+
 func runAgentNudge(ctx context.Context, a *app, s scope, o agentNudgeOptions) error {
 	switch {
 	case o.delivery != "" && o.delivery != deliverWaitIdle && o.delivery != deliverImmediate && o.delivery != deliverQueue:
-		return fail(exitUsage, "valid values: wait-idle, immediate, queue", "--delivery %s is not known", o.delivery)
+		return unknownDelivery(o.delivery)
 	case o.timeout < 0 || o.wait < 0 || o.ttl <= 0:
-		return fail(exitUsage, "", "a time limit must be positive")
+		return fail(exitUsage, "", "--timeout, --wait and --ttl must be positive")
 	}
 	names, group, err := a.nudged(ctx, o)
 	if err != nil {
@@ -154,8 +142,8 @@ func (a *app) deliverTo(ctx context.Context, t *target, o agentNudgeOptions) err
 	return a.deliverQueued(ctx, c, t, o)
 }
 
-// usualDelivery waits for an agent that says that it works; about the others
-// there is nothing to wait for: they are idle, or will never tell.
+// usualDelivery is wait-idle for an agent that reports that it is working. Others
+// are idle, or will never report it.
 func (a *app) usualDelivery(ctx context.Context, t *target) string {
 	p, ok := runtime.As[runtime.ActivityProvider](t.provider)
 	if !ok {
@@ -168,8 +156,8 @@ func (a *app) usualDelivery(ctx context.Context, t *target) string {
 	return deliverWaitIdle
 }
 
-// deliverQueued puts the message into the queue, and waits for its end unless
-// it shall only be queued.
+// deliverQueued queues the message and, unless the mode is queue, waits until it
+// is delivered or given up.
 func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o agentNudgeOptions) error {
 	status, err := c.Status(ctx)
 	if err != nil {
@@ -182,7 +170,7 @@ func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o
 	if o.delivery == deliverQueue {
 		return a.printQueued(n, o.json)
 	}
-	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C takes it back)\n", shortID(n.ID), display.Line(t.label))
+	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C drops the message)\n", shortID(n.ID), display.Line(t.label))
 	if q, _, err := asked(ctx, t); err == nil && q != nil {
 		a.sayBlocked(ctx, t, runtime.Receipt{By: "dialog"})
 	}
@@ -217,8 +205,8 @@ func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o
 // errNudgeOver ends the wait of awaitNudge.
 var errNudgeOver = errors.New("the message was delivered or given up")
 
-// awaitNudge returns when the message was delivered or given up. Events after
-// seq tell of it.
+// awaitNudge waits until the message is delivered or given up. It looks again at
+// every event after seq about the agent's messages.
 func awaitNudge(ctx context.Context, c *cityapi.Client, n session.Nudge, seq uint64) (session.Nudge, error) {
 	look := func() error {
 		list, err := c.Nudges(context.WithoutCancel(ctx))
@@ -253,12 +241,12 @@ func awaitNudge(ctx context.Context, c *cityapi.Client, n session.Nudge, seq uin
 	case errors.Is(err, errNudgeOver):
 		return n, nil
 	case err == nil:
-		err = fail(exitNotFound, "gc start delivers it, gc nudge list shows it", "the controller has ended; the message is still queued")
+		err = fail(exitNotFound, "gc start delivers it; gc nudge list shows it", "the controller has ended; the message is still queued")
 	}
 	return n, err
 }
 
-// receiptOf is what became of a message, as a receipt.
+// receiptOf is the receipt of a message that is no longer waiting.
 func receiptOf(n session.Nudge) runtime.Receipt {
 	r := runtime.Receipt{State: n.Receipt, Detail: n.Detail, Changed: n.Changed}
 	switch {
@@ -282,5 +270,5 @@ func (a *app) printQueued(n session.Nudge, asJSON bool) error {
 	return err
 }
 
-// shortID is an id of the queue without its leading zeros.
+// shortID is the id of a queued message without leading zeros.
 func shortID(id string) string { return cmp.Or(strings.TrimLeft(id, "0"), "0") }

@@ -24,7 +24,7 @@ func newNudgeListCmd(a *app) *cobra.Command {
 	var o nudgeListOptions
 	cmd := &cobra.Command{
 		Use:               "list [AGENT...]",
-		Short:             "List messages that wait, and those that were given up",
+		Short:             "List queued and undelivered messages",
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.agents = args
@@ -32,12 +32,11 @@ func newNudgeListCmd(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "delivered ones too, while they are kept")
-	f.BoolVar(&o.json, "json", false, "as a JSON array")
-	return describe(cmd, `Lists the city's queue in the order of delivery. A message is queued (why it waits
-stands under DETAIL), delivering, delivered, or dead: given up, because its session
-ended, its time was over, or it cannot be told whether it was typed. Nothing is dropped
-silently; gc nudge drop forgets one.`, `
+	f.BoolVar(&o.all, "all", false, "also list delivered messages, while they are kept")
+	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	return describe(cmd, `Lists the city's queue in the order of delivery. A message is queued (DETAIL says why it
+waits), delivering, delivered, or dead: its session ended, its ttl expired, or it is
+unknown whether it was typed. Dead messages stay until gc nudge drop removes them.`, `
 		gc nudge list
 		gc nudge list worker --all --json`, statuses{exitNotFound: "no such agent, city or controller"})
 }
@@ -77,18 +76,18 @@ func runNudgeList(ctx context.Context, a *app, o nudgeListOptions) error {
 func newNudgeDropCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop ID...",
-		Short: "Forget messages of the queue",
+		Short: "Drop messages from the queue",
 		Args:  between(1, -1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			return without(withPrefix(a.nudgeIDs(cmd.Context()), prefix), args), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runNudgeDrop(cmd.Context(), a, args) },
 	}
-	return describe(cmd, "Takes messages out of the queue, waiting or dead ones. One that is being typed is not\ntaken back.",
+	return describe(cmd, "Removes waiting or dead messages from the queue. A message that is being typed cannot\nbe dropped.",
 		"gc nudge drop 7", statuses{exitNotFound: "no such message, city or controller"})
 }
 
-// nudgeIDs are the messages that a Tab offers to drop.
+// nudgeIDs completes the ids of messages.
 func (a *app) nudgeIDs(ctx context.Context) []string {
 	c, _, err := a.cityController()
 	if err != nil {

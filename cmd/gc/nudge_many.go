@@ -15,8 +15,8 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
-// nudged are the agents that a message is for. group: they were named by several
-// names, or by that of a pool or a rig.
+// nudged are the agents that a message is for. group is true unless they were
+// given as the name of one agent.
 func (a *app) nudged(ctx context.Context, o agentNudgeOptions) (names []string, group bool, err error) {
 	if o.single && !a.isGroup(o.to[0]) {
 		return o.to, false, nil
@@ -29,7 +29,7 @@ func (a *app) nudged(ctx context.Context, o agentNudgeOptions) (names []string, 
 		caller := os.Getenv("GC_SESSION_NAME")
 		names = running(status, func(ag cityapi.AgentStatus) bool { return ag.Session != caller })
 		if len(names) == 0 {
-			return nil, false, fail(exitNotFound, "gc status shows the agents", "no other agent runs")
+			return nil, false, fail(exitNotFound, "gc status shows the agents", "no other agent is running")
 		}
 		return names, true, nil
 	}
@@ -47,8 +47,7 @@ func (a *app) nudged(ctx context.Context, o agentNudgeOptions) (names []string, 
 	return names, true, nil
 }
 
-// isGroup reports whether a name is that of a pool or a rig of the city, and of no
-// agent.
+// isGroup reports whether a name means a pool or a rig of the city, not an agent.
 func (a *app) isGroup(name string) bool {
 	city, err := a.loadCity()
 	if err != nil {
@@ -65,8 +64,8 @@ func (a *app) isGroup(name string) bool {
 	return false
 }
 
-// expand finds the agents that a name stands for: itself, or those of a pool or a
-// rig that run.
+// expand returns the agents that a name means: the agent, or the running agents
+// of a pool or rig.
 func (a *app) expand(s cityapi.Status, name string) ([]string, error) {
 	for _, ag := range s.Agents {
 		if ag.Name == name {
@@ -81,7 +80,7 @@ func (a *app) expand(s cityapi.Status, name string) ([]string, error) {
 			return isRig && strings.HasPrefix(ag.Name, name+"/") || ag.Pool != "" && (ag.Pool == name || strings.HasSuffix(ag.Pool, "/"+name))
 		})
 		if len(found) == 0 {
-			return nil, fail(exitNotFound, "gc status shows the agents", "no agent of %s runs", name)
+			return nil, fail(exitNotFound, "gc status shows the agents", "no agent of %s is running", name)
 		}
 		return found, nil
 	}
@@ -96,7 +95,7 @@ func (a *app) expand(s cityapi.Status, name string) ([]string, error) {
 	return []string{spec.Name()}, nil
 }
 
-// running are the names of the agents that run and are meant.
+// running are the names of the running agents for which meant is true.
 func running(s cityapi.Status, meant func(cityapi.AgentStatus) bool) []string {
 	var names []string
 	for _, ag := range s.Agents {
@@ -107,15 +106,15 @@ func running(s cityapi.Status, meant func(cityapi.AgentStatus) bool) []string {
 	return names
 }
 
-// manyReceipt is what became of a message to one of several agents, as JSON: a
-// receipt or an entry in the queue, or why there is none.
+// manyReceipt is the result of a message to one of several agents, as JSON: a
+// receipt, a queued message or an error.
 type manyReceipt struct {
 	Agent   string          `json:"agent"`
 	Receipt json.RawMessage `json:"receipt,omitempty"`
 	Error   string          `json:"error,omitempty"`
 }
 
-// nudgeMany delivers to several agents at the same time.
+// nudgeMany delivers a message to several agents at the same time.
 func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNudgeOptions) error {
 	if err := a.messageText(&target{label: strings.Join(names, ",")}, &o.nudgeOptions); err != nil {
 		return err

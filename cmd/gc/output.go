@@ -30,7 +30,7 @@ func (m *colorMode) Set(s string) error {
 		*m = c
 		return nil
 	}
-	return fmt.Errorf("want auto, always or never")
+	return fmt.Errorf("must be auto, always or never")
 }
 
 func (m *colorMode) String() string { return string(*m) }
@@ -38,7 +38,7 @@ func (m *colorMode) String() string { return string(*m) }
 // Type implements pflag.Value.
 func (m *colorMode) Type() string { return "WHEN" }
 
-// colours reports whether text written to w may be coloured. NO_COLOR is that of
+// colours reports whether text written to w may be coloured. NO_COLOR:
 // https://no-color.org.
 func (a *app) colours(w io.Writer) bool {
 	switch a.color {
@@ -54,10 +54,10 @@ func (a *app) colours(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// listing is how a list is shown: -o and --sort of the commands that list.
+// listing holds -o and --sort of a command that prints a list.
 type listing struct {
 	output string // table, wide or json
-	sort   string // a key, with - before it the other way round
+	sort   string // a key; -key reverses the order
 }
 
 const (
@@ -66,22 +66,22 @@ const (
 	outputJSON  = "json"
 )
 
-// orders are the keys that a list can be sorted by.
+// orders are the sort keys of a list.
 type orders[T any] map[string]func(a, b T) int
 
-// keys of the orders, for a person.
+// keys lists the sort keys for a person.
 func (o orders[T]) keys() string { return strings.Join(slices.Sorted(maps.Keys(o)), ", ") }
 
-// addListing gives cmd -o and --sort; --json is the same as -o json.
+// addListing adds -o and --sort to cmd.
 func addListing(cmd *cobra.Command, l *listing, keys string) {
 	f := cmd.Flags()
-	f.StringVarP(&l.output, "output", "o", outputTable, "table, wide (more columns, nothing cut) or json")
-	f.StringVar(&l.sort, "sort", "", "sort by `KEY` ("+keys+"), by -KEY the other way round")
+	f.StringVarP(&l.output, "output", "o", outputTable, "output `FORMAT`: table, wide (more columns, nothing cut) or json")
+	f.StringVar(&l.sort, "sort", "", "sort by `KEY` ("+keys+"); -KEY reverses the order")
 	values := cobra.FixedCompletions([]string{outputTable, outputWide, outputJSON}, cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("output", values) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("output", values) // the flag exists
 }
 
-// check finds an output that is not known, and takes -o json as --json.
+// check rejects an unknown output format, and treats -o json as --json.
 func (l *listing) check(asJSON *bool) error {
 	switch l.output {
 	case "", outputTable, outputWide:
@@ -90,12 +90,12 @@ func (l *listing) check(asJSON *bool) error {
 		*asJSON = true
 		return nil
 	}
-	return fail(exitUsage, "valid values: table, wide, json", "-o %s is not known", l.output)
+	return fail(exitUsage, "valid values: table, wide, json", "unknown output format %q", l.output)
 }
 
 func (l *listing) wide() bool { return l.output == outputWide }
 
-// sorted sorts the list by the key that was asked for; without one it stays.
+// sorted sorts the list by --sort, if it was given.
 func sorted[T any](list []T, l listing, by orders[T]) error {
 	if l.sort == "" {
 		return nil
@@ -103,7 +103,7 @@ func sorted[T any](list []T, l listing, by orders[T]) error {
 	key, reverse := strings.CutPrefix(l.sort, "-")
 	order, ok := by[key]
 	if !ok {
-		return fail(exitUsage, "valid keys: "+by.keys(), "--sort %s is not known", l.sort)
+		return fail(exitUsage, "valid keys: "+by.keys(), "unknown sort key %q", l.sort)
 	}
 	slices.SortStableFunc(list, func(a, b T) int {
 		if reverse {
@@ -114,7 +114,7 @@ func sorted[T any](list []T, l listing, by orders[T]) error {
 	return nil
 }
 
-// newTable is a table for standard output.
+// newTable returns a table for standard output.
 func (a *app) newTable(l listing) display.Table {
 	t := display.Table{Width: a.width(), Colour: a.colours(a.out)}
 	if l.wide() {

@@ -29,23 +29,23 @@ func newPeekCmd(a *app, s scope) *cobra.Command {
 	var o peekOptions
 	cmd := &cobra.Command{
 		Use:               "peek " + s.noun,
-		Short:             "Show what is on the screen",
+		Short:             "Show the screen",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runPeek(ctx, a, t, o) }),
 	}
 	f := cmd.Flags()
-	f.IntVarP(&o.lines, "lines", "n", 0, "the last N lines of screen and scrollback")
-	f.BoolVar(&o.all, "all", false, "the whole scrollback and the screen")
-	f.StringVar(&o.format, "format", "text", "text, ansi or json")
+	f.IntVarP(&o.lines, "lines", "n", 0, "print the last `N` lines of screen and scrollback")
+	f.BoolVar(&o.all, "all", false, "print the whole scrollback and the screen")
+	f.StringVar(&o.format, "format", "text", "`FORMAT` of the output: text, ansi or json")
 	f.BoolVar(&o.join, "join", false, "join lines that the terminal wrapped")
-	f.StringVar(&o.at, "at", "", "as it was then, for a recorded session: a time, 90s since its start, -30s from now, or a number of bytes of output")
+	f.StringVar(&o.at, "at", "", "show the screen at this `TIME` of a recorded session: a time, 90s after its start, -30s from now, or a number of bytes of output")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.FormatText, api.FormatANSI, api.FormatJSON}, cobra.ShellCompDirectiveNoFileComp))
-	return describe(cmd, `Prints the screen as a person would see it now; with -n or --all also what
-scrolled off. It answers after the program's end too, while the session is
-kept. Text never holds control characters; ansi is the screen with its colours,
-and not on a terminal all of its state, for a terminal emulator of its size;
-json holds runs of text with attributes, cursor, modes, title and revision.`, fmt.Sprintf(`
+	return describe(cmd, `Prints the current screen; with -n or --all also lines that scrolled off. It works for
+an ended session, too, while the session is kept. The format text contains no control
+characters; ansi is the screen with its colours and, unless printed to a terminal,
+its complete state for a terminal emulator of the same size; json has runs of text
+with attributes, cursor, modes, title and revision.`, fmt.Sprintf(`
 		%[1]s peek %[2]s
 		%[1]s peek %[2]s -n 100 --join
 		%[1]s peek %[2]s --format json
@@ -58,7 +58,7 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 	case o.format != "text" && o.format != "ansi" && o.format != "json":
 		return fail(exitUsage, "valid values: text, ansi, json", "unknown format %q", o.format)
 	case o.lines < 0:
-		return fail(exitUsage, "--all shows everything", "-n %d: want at least 1", o.lines)
+		return fail(exitUsage, "--all prints everything", "-n %d: must be at least 1", o.lines)
 	}
 	r := api.PeekRequest{
 		Name: t.session, Lines: o.lines, Screen: o.lines == 0 && !o.all, Format: o.format, Join: o.join,
@@ -101,8 +101,8 @@ func (a *app) onTerminal() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// printRows prints the rows of a dump that is for a terminal emulator: on a
-// person's terminal its modes would stay.
+// printRows prints only the rows of a dump, because the dump's modes would stay
+// set in a person's terminal.
 func (a *app) printRows(ctx context.Context, client *client.Client, r api.PeekRequest, res api.PeekResult) error {
 	r.Format = api.FormatJSON
 	sized, err := client.Peek(ctx, r)
@@ -134,8 +134,8 @@ func (a *app) printPeek(res api.PeekResult, format string) error {
 	return a.printScreen(res.Text)
 }
 
-// printScreen prints text of a screen, never a control character of it, and
-// nothing at all for an empty one.
+// printScreen prints the text of a screen without control characters; nothing if
+// it is empty.
 func (a *app) printScreen(text string) error {
 	if text == "" {
 		return nil
@@ -144,12 +144,11 @@ func (a *app) printScreen(text string) error {
 	return err
 }
 
-// momentLayouts are the ways to write a time, in the order they are tried.
+// momentLayouts are the accepted forms of a time, in the order they are tried.
 var momentLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04", "15:04:05", "15:04"}
 
-// peekMoment reads the value of --at into a request: a time, a duration since the
-// beginning of the recording (or before now, with a minus), or a number of bytes
-// of output.
+// peekMoment parses --at into a request: a time, a duration since the start of the
+// recording (or, with a minus, before now), or a number of bytes of output.
 func peekMoment(r *api.PeekRequest, at string, now time.Time) error {
 	if n, err := strconv.ParseUint(at, 10, 64); err == nil {
 		r.AtOutput = &n
@@ -174,11 +173,11 @@ func peekMoment(r *api.PeekRequest, at string, now time.Time) error {
 		r.At = t
 		return nil
 	}
-	return fail(exitUsage, "a time such as 14:03:22 or 2026-01-31T14:03:22Z, 90s since the start, -30s from now, or bytes of output",
-		"--at %q is no time, duration or number", at)
+	return fail(exitUsage, "such as 14:03:22, 2026-01-31T14:03:22Z, 90s after the start, -30s from now, or bytes of output",
+		"--at %q: not a time, duration or number", at)
 }
 
-// peekAt shows what a recorded session showed.
+// peekAt prints the screen of a recorded session at an earlier time.
 func peekAt(ctx context.Context, a *app, t *target, r api.PeekRequest, at string) error {
 	if err := peekMoment(&r, at, time.Now()); err != nil {
 		return err

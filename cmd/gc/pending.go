@@ -16,21 +16,21 @@ func newPendingCmd(a *app, s scope) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "pending " + s.noun,
-		Short:             "Show the question that an agent waits with",
+		Short:             "Show the question an agent is waiting on",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runPending(ctx, a, t, asJSON) }),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: request_id, kind, prompt, options; null without a question")
-	return describe(cmd, `Prints the question that stands on the agent's screen, and its options: a permission,
-a trust dialog, a choice. gc respond answers it, as long as it is still the one shown;
-its request ID may be given to gc respond --request.`, fmt.Sprintf(`
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: request_id, kind, prompt, options; null without a question")
+	return describe(cmd, `Prints the question on the agent's screen and its options: a permission, a trust
+dialog, a choice. gc respond answers it, unless the screen shows another question by
+then; gc respond --request takes its request ID.`, fmt.Sprintf(`
 		%[1]s pending %[2]s
 		%[1]s wait %[2]s --until blocked && %[1]s pending %[2]s`, s.path, s.word),
-		statuses{exitOK: "it asks something", exitFailure: "it asks nothing, or failure", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		statuses{exitOK: "the agent asks a question", exitFailure: "it asks no question, or failure", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }
 
-// asked is the question that stands now, nil when none does.
+// asked is the current question, or nil.
 func asked(ctx context.Context, t *target) (*runtime.Interaction, runtime.InteractionProvider, error) {
 	p, ok := runtime.As[runtime.InteractionProvider](t.provider)
 	if !ok {
@@ -54,14 +54,14 @@ func runPending(ctx context.Context, a *app, t *target, asJSON bool) error {
 		a.shown(ctx, t, q)
 	}
 	if err == nil && q == nil {
-		fmt.Fprintf(a.err, "%s asks nothing\n", display.Line(t.label))
+		fmt.Fprintf(a.err, "%s asks no question\n", display.Line(t.label))
 		return quiet(exitFailure)
 	}
 	return err
 }
 
-// questionText is a question for a person: what it is about, the question, the
-// options with their numbers.
+// questionText is a question for a person: kind, prompt, context and numbered
+// options.
 func questionText(q *runtime.Interaction) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", display.Line(cmp.Or(q.Kind, "question")))
@@ -87,13 +87,13 @@ func questionText(q *runtime.Interaction) string {
 func newSeenCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "seen " + s.noun,
-		Short:             "Say that you have seen what an agent has done",
+		Short:             "Mark an agent's finished work as seen",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(runSeen),
 	}
-	return describe(cmd, `An agent that says that its work is done is shown as done until its next turn, or
-until somebody attaches. This ends it without attaching: the agent is shown as idle.`,
+	return describe(cmd, `An agent that reports its work as done is shown as done until its next turn or until
+someone attaches. gc seen shows it as idle without attaching.`,
 		fmt.Sprintf(`
 		%[1]s seen %[2]s`, s.path, s.word), statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }

@@ -23,18 +23,18 @@ func newPrimeCmd(a *app) *cobra.Command {
 			return runPrime(a, name)
 		},
 	}
-	return describe(cmd, `Prints what the agent is told at its start: prompt_template and global_fragments of
-city.toml with their templates filled. Inside a session the agent is the session's
-own (GC_AGENT), so that an agent which lost its context finds it again. An agent
-without a prompt prints nothing.`, `
+	return describe(cmd, `Prints the prompt that the agent gets at its start: prompt_template and
+global_fragments of city.toml, expanded. Inside a session the default is the session's
+agent (GC_AGENT), so that an agent that lost its context can read it again. Prints
+nothing for an agent without a prompt.`, `
 		gc prime worker
 		gc prime                  # inside a session`,
-		statuses{exitUsage: "wrong usage, or no agent named outside a session", exitNotFound: "no such agent or city"})
+		statuses{exitUsage: "wrong usage, or no name outside a session", exitNotFound: "no such agent or city"})
 }
 
 func runPrime(a *app, name string) error {
 	if name == "" {
-		return fail(exitUsage, "gc prime AGENT", "which agent: GC_AGENT is not set, so this is no agent's session")
+		return fail(exitUsage, "gc prime AGENT", "requires the name of an agent: GC_AGENT is not set")
 	}
 	city, err := a.loadCity()
 	if err != nil {

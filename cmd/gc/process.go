@@ -17,11 +17,10 @@ import (
 )
 
 func newProcessCmd(a *app) *cobra.Command {
-	cmd := a.newGroup("process", "Look at, feed and end background commands",
-		`A background command is started by gc exec and is known by the id that it
-printed. It is a session of kind exec too: gc session peek, attach and wait work
-on its id. What it prints is kept on disk (the first MiB and the last 7 MiB), with
-line numbers that never shift.`, `
+	cmd := a.newGroup("process", "Inspect, feed and end background commands",
+		`gc exec starts background commands and prints their ids. A command is also a session:
+gc session peek, attach and wait accept its id. Its output is kept on disk (the first
+MiB and the last 7 MiB) with fixed line numbers.`, `
 		gc process list
 		gc process log ID --tail 50
 		gc process wait ID --timeout 5m`,
@@ -43,12 +42,11 @@ line numbers that never shift.`, `
 	return cmd
 }
 
-// callerName is the session that asks: a command's owner that has seen its end
-// is not told of it.
+// callerName is the session of the caller. An owner that has seen the end of its
+// command this way is not told again.
 func callerName() string { return os.Getenv("GC_SESSION_NAME") }
 
-// onProcess makes a command's act with a client and the arguments, of which the
-// first is an id.
+// onProcess runs act with a client and the arguments; the first is an id.
 func (a *app) onProcess(act func(ctx context.Context, c *client.Client, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		client, err := a.dialMux(cmd.Context())
@@ -60,16 +58,16 @@ func (a *app) onProcess(act func(ctx context.Context, c *client.Client, args []s
 			err = act(cmd.Context(), client, args)
 		}
 		if errors.Is(err, api.ErrExited) {
-			return fail(exitFailure, "gc process poll "+args[0], "background command %s has ended, or closed its input", args[0])
+			return fail(exitFailure, "gc process poll "+args[0], "background command %s has ended or closed its input", args[0])
 		}
 		if errors.Is(err, api.ErrNotFound) {
-			return fail(exitNotFound, "gc process list", "%v", strings.TrimPrefix(err.Error(), api.ErrNotFound.Error()+": ")+" is not known")
+			return fail(exitNotFound, "gc process list", "%v", strings.TrimPrefix(err.Error(), api.ErrNotFound.Error()+": ")+" does not exist")
 		}
 		return err
 	}
 }
 
-// completeProcesses completes the first argument with ids of background
+// completeProcesses completes the first argument with the ids of background
 // commands.
 func (a *app) completeProcesses(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -78,7 +76,7 @@ func (a *app) completeProcesses(cmd *cobra.Command, args []string, prefix string
 	return a.completeEveryProcess(cmd, args, prefix)
 }
 
-// completeEveryProcess completes every argument with ids that are not there yet.
+// completeEveryProcess completes every argument with ids that are not given yet.
 func (a *app) completeEveryProcess(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
 	defer cancel()
@@ -100,7 +98,7 @@ func (a *app) completeEveryProcess(cmd *cobra.Command, args []string, prefix str
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeProcessThen completes an id, and then words.
+// completeProcessThen completes an id, then words.
 func (a *app) completeProcessThen(words ...string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -123,11 +121,11 @@ func newProcessListCmd(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&owner, "owner", callerName(), "of this session only (default: GC_SESSION_NAME, else everybody's)")
-	f.BoolVar(&running, "running", false, "only those that run")
-	f.BoolVar(&asJSON, "json", false, "as JSON")
-	return describe(cmd, `Lists the commands that run and those that ended and are still kept: 30 minutes
-after their owner saw the end, 24 hours at most, 50 of an owner.`, `
+	f.StringVar(&owner, "owner", callerName(), "list only commands of this `SESSION` (default: GC_SESSION_NAME, else all)")
+	f.BoolVar(&running, "running", false, "list only running commands")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return describe(cmd, `Lists running commands and ended ones that are still kept: for 30 minutes after the
+owner saw the end, for at most 24 hours, and at most 50 per owner.`, `
 		gc process list
 		gc process list --running --owner '' --json`, statuses{exitCannotTell: ""})
 }
@@ -170,14 +168,14 @@ func newProcessPollCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "poll ID",
-		Short:             "Print what is new of the output",
+		Short:             "Print new output",
 		Args:              exactly(1),
 		ValidArgsFunction: a.completeProcesses,
 	}
 	f := cmd.Flags()
-	f.DurationVar(&wait, "wait", 0, "wait so long for output or the end, 30s at most")
-	f.Uint64Var(&cursor, "cursor", 0, "from here on; acknowledges what is before (default: from what was acknowledged last)")
-	f.BoolVar(&asJSON, "json", false, "the result as JSON")
+	f.DurationVar(&wait, "wait", 0, "wait this long for output or the end (at most 30s)")
+	f.Uint64Var(&cursor, "cursor", 0, "print output from this `OFFSET` and acknowledge everything before it (default: the last acknowledged offset)")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.RunE = a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		r := api.PollRequest{WaitMS: wait.Milliseconds(), Caller: callerName()}
 		if cmd.Flags().Changed("cursor") {
@@ -196,10 +194,10 @@ func newProcessPollCmd(a *app) *cobra.Command {
 		fmt.Fprintf(a.err, "%s, cursor %d\n", res.Status, res.Cursor)
 		return nil
 	})
-	return describe(cmd, `Prints the output behind the cursor. Nothing is consumed: the same is printed
-again until a poll with the next cursor acknowledges it. Control characters are
-shown as escapes. The status and the next cursor are on standard error. An owner
-that polls the end is not woken for it.`, `
+	return describe(cmd, `Prints the output after the cursor. The same output is printed again until a poll with
+the next cursor acknowledges it. Control characters are shown as escapes. The status
+and the next cursor are printed to standard error. An owner that polls the end is not
+told about it again.`, `
 		gc process poll 01a1fcd101fd490729a25aa5
 		gc process poll ID --cursor 4096 --wait 20s --json`, statuses{exitNotFound: "no such command", exitCannotTell: ""})
 }
@@ -209,7 +207,7 @@ func newProcessWaitCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "wait ID",
-		Short:             "Wait for the end and exit as the command did",
+		Short:             "Wait for the end and exit with the command's status",
 		Args:              exactly(1),
 		ValidArgsFunction: a.completeProcesses,
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
@@ -229,11 +227,11 @@ func newProcessWaitCmd(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.DurationVar(&timeout, "timeout", 0, "wait no longer than this")
-	f.BoolVar(&asJSON, "json", false, "the result as JSON")
-	return describe(cmd, "Waits for the end. An owner that has waited for it is not woken for it.", `
+	f.DurationVar(&timeout, "timeout", 0, "give up after this long")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return describe(cmd, "Waits for the command to end. An owner that waits is not told about the end again.", `
 		gc process wait ID && echo fine
 		gc process wait ID --timeout 1m --json`,
-		statuses{exitOK: "the command's own, as with gc exec", exitNotFound: "the command's own, or: no such command",
-			exitRunning: "still running at the end of --timeout", exitTimeout: "the command had timed out", exitOwn: "the command is lost"})
+		statuses{exitOK: "the command's exit status, as with gc exec", exitNotFound: "the command's exit status, or: no such command",
+			exitRunning: "still running after --timeout", exitTimeout: "the command timed out", exitOwn: "the command is lost"})
 }

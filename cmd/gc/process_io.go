@@ -37,24 +37,24 @@ func newProcessLogCmd(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&r.Offset, "offset", 0, "number of the first line")
-	f.IntVar(&r.Limit, "limit", 0, "lines at most (default 200)")
-	f.IntVar(&r.Tail, "tail", 0, "the last so many lines")
-	f.StringVar(&r.Match, "match", "", "only lines that match this RE2 pattern")
+	f.Uint64Var(&r.Offset, "offset", 0, "start at this `LINE`")
+	f.IntVar(&r.Limit, "limit", 0, "print at most `N` lines (default 200)")
+	f.IntVar(&r.Tail, "tail", 0, "print the last `N` lines")
+	f.StringVar(&r.Match, "match", "", "print only lines that match this regular expression `RE` (RE2)")
 	f.StringVar(&r.Format, "format", api.FormatText, "text, raw, screen")
-	f.BoolVarP(&number, "number", "n", false, "with line numbers")
-	f.BoolVar(&asJSON, "json", false, "as JSON, with what is needed to go on")
+	f.BoolVarP(&number, "number", "n", false, "print line numbers")
+	f.BoolVar(&asJSON, "json", false, "print JSON, with the offset of the next page")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.FormatText, api.FormatRaw, api.FormatScreen}, cobra.ShellCompDirectiveNoFileComp))
-	return describe(cmd, `Prints the last 200 lines, or those from --offset on. Lines are numbered from 1, and
-a number never shifts. As text a line is what a terminal would show of it, so that
-a progress bar is one line; raw is every byte (escaped when standard output is a
-terminal); screen is what the command's terminal shows now.`, `
+	return describe(cmd, `Prints the last 200 lines, or those from --offset on. Line numbers start at 1 and never
+change. The format text prints each line as a terminal would show it, so a progress bar
+is one line; raw prints every byte (escaped on a terminal); screen prints the current
+screen of the command's terminal.`, `
 		gc process log ID --tail 20
 		gc process log ID --match 'error|FAIL' -n
 		gc process log ID --offset 1000 --limit 100 --json`, processStatuses)
 }
 
-// printLog prints a page.
+// printLog prints a page of output.
 func (a *app) printLog(res api.LogResult, format string, number bool) error {
 	var b strings.Builder
 	if format == api.FormatScreen {
@@ -69,7 +69,7 @@ func (a *app) printLog(res api.LogResult, format string, number bool) error {
 			}
 		}
 		if l.Missing > 0 {
-			text = fmt.Sprintf("[gc: %d bytes are not kept]", l.Missing)
+			text = fmt.Sprintf("[gc: %d bytes were dropped]", l.Missing)
 		}
 		if number {
 			fmt.Fprintf(&b, "%d\t", l.N)
@@ -81,14 +81,13 @@ func (a *app) printLog(res api.LogResult, format string, number bool) error {
 	return err
 }
 
-// processText is the text of a command line: its second argument, or standard
-// input.
+// processText is the text argument, or standard input.
 func (a *app) processText(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
 	}
 	if len(args) == 1 && a.interactive() {
-		return "", usageError(cmd, "no text: give it as an argument, or pipe it in")
+		return "", usageError(cmd, "requires text, as an argument or on standard input")
 	}
 	return a.readMessage()
 }
@@ -97,11 +96,11 @@ func newProcessWriteCmd(a *app) *cobra.Command {
 	var eof bool
 	cmd := &cobra.Command{
 		Use:               "write ID [TEXT|-]",
-		Short:             "Write to the standard input, as it is",
+		Short:             "Write text to the standard input",
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeProcesses,
 	}
-	cmd.Flags().BoolVar(&eof, "eof", false, "then close the input; without TEXT only that")
+	cmd.Flags().BoolVar(&eof, "eof", false, "close the input afterwards; TEXT may be omitted")
 	cmd.RunE = a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		text, err := "", error(nil)
 		if !eof || len(args) > 1 {
@@ -111,7 +110,7 @@ func newProcessWriteCmd(a *app) *cobra.Command {
 		}
 		return c.ProcessWrite(ctx, args[0], api.WriteRequest{Data: []byte(text), EOF: eof})
 	})
-	return describe(cmd, "Writes the text and adds nothing. Without TEXT, and for -, it is read from standard\ninput. It waits until the command has taken all of it.", `
+	return describe(cmd, "Writes the text without a newline. Without TEXT, or with -, it copies standard input.\nReturns when the command has accepted all of it.", `
 		gc process write ID 'half a '
 		gc process write ID - < data && gc process write ID --eof`, processStatuses)
 }
@@ -119,7 +118,7 @@ func newProcessWriteCmd(a *app) *cobra.Command {
 func newProcessSubmitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "submit ID [TEXT]",
-		Short:             "Write a line",
+		Short:             "Write a line to the standard input",
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeProcesses,
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
@@ -127,22 +126,22 @@ func newProcessSubmitCmd(a *app) *cobra.Command {
 			return c.ProcessWrite(ctx, args[0], api.WriteRequest{Data: []byte(text), Submit: true})
 		}),
 	}
-	return describe(cmd, "Writes the text and what ends a line: LF, on a terminal CR.", "gc process submit ID yes", processStatuses)
+	return describe(cmd, "Writes the text and a line end: LF, or CR on a terminal.", "gc process submit ID yes", processStatuses)
 }
 
 func newProcessKeysCmd(a *app) *cobra.Command {
 	var literal bool
 	cmd := &cobra.Command{
 		Use:               "keys ID KEY...",
-		Short:             "Press keys",
+		Short:             "Press keys by name",
 		Args:              between(2, -1),
 		ValidArgsFunction: a.completeProcessThen(append(keys.Names(), "C-c", "C-d")...),
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			return c.ProcessKeys(ctx, args[0], args[1:], literal)
 		}),
 	}
-	cmd.Flags().BoolVar(&literal, "literal", false, "the arguments are text, not names of keys")
-	return describe(cmd, "Presses keys by name, as gc keys does. Without a terminal Enter is LF.", "gc process keys ID Up Enter",
+	cmd.Flags().BoolVar(&literal, "literal", false, "send the arguments as text, not as key names")
+	return describe(cmd, "Presses keys by name, as gc keys does. Without a terminal, Enter is LF.", "gc process keys ID Up Enter",
 		processStatuses)
 }
 
@@ -160,24 +159,24 @@ func newProcessPasteCmd(a *app) *cobra.Command {
 		}
 		return c.ProcessPaste(ctx, args[0], []byte(text))
 	})
-	return describe(cmd, "Pastes the text as one paste, bracketed when the program asked for that.", "gc process paste ID < snippet.txt",
+	return describe(cmd, "Pastes the text, bracketed if the program asked for that.", "gc process paste ID < snippet.txt",
 		processStatuses)
 }
 
 func newProcessSignalCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "signal ID SIGNAL",
-		Short:             "Send a signal",
+		Short:             "Send a signal to a command",
 		Args:              exactly(2),
 		ValidArgsFunction: a.completeProcessThen("HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "TSTP", "WINCH"),
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			return c.ProcessSignal(ctx, args[0], args[1])
 		}),
 	}
-	return describe(cmd, "Sends a signal to the command's foreground process group.", "gc process signal ID USR1", processStatuses)
+	return describe(cmd, "Sends the signal to the command's foreground process group.", "gc process signal ID USR1", processStatuses)
 }
 
-// onEach makes a command that acts on several ids.
+// onEach runs act with each id.
 func (a *app) onEach(act func(ctx context.Context, c *client.Client, id string) error) runE {
 	return a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		for _, id := range args {
@@ -193,7 +192,7 @@ func newProcessKillCmd(a *app) *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:               "kill ID...",
-		Short:             "End commands with everything that runs in them",
+		Short:             "End commands and all their processes",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
 		RunE: a.onEach(func(ctx context.Context, c *client.Client, id string) error {
@@ -201,36 +200,36 @@ func newProcessKillCmd(a *app) *cobra.Command {
 			return err
 		}),
 	}
-	cmd.Flags().DurationVar(&grace, "grace", 5*time.Second, "between TERM and KILL")
-	return describe(cmd, "Ends the whole process tree and returns when the end is written down. One that has\nended already stays as it is.", "gc process kill ID",
+	cmd.Flags().DurationVar(&grace, "grace", 5*time.Second, "time between TERM and KILL")
+	return describe(cmd, "Ends the whole process tree and returns when the end is recorded. It does nothing to an\nended command.", "gc process kill ID",
 		processStatuses)
 }
 
 func newProcessClearCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "clear ID...",
-		Short:             "Forget commands that have ended",
+		Short:             "Delete ended commands",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
 		RunE: a.onEach(func(ctx context.Context, c *client.Client, id string) error {
 			err := c.ProcessRemove(ctx, id, false)
 			if errors.Is(err, api.ErrBusy) {
-				return fail(exitFailure, "gc process kill "+id+" ends it, gc process remove forgets it too", "background command %s still runs", id)
+				return fail(exitFailure, "gc process kill "+id+" ends it; gc process remove also deletes it", "background command %s is still running", id)
 			}
 			return err
 		}),
 	}
-	return describe(cmd, "Forgets ended commands and their output. A message about the end that was not\ndelivered yet is not delivered any more.", "gc process clear ID",
-		statuses{exitFailure: "failure: it still runs …", exitNotFound: "no such command", exitCannotTell: ""})
+	return describe(cmd, "Deletes ended commands and their output, and undelivered messages about their end.", "gc process clear ID",
+		statuses{exitFailure: "failure, such as: the command is still running", exitNotFound: "no such command", exitCannotTell: ""})
 }
 
 func newProcessRemoveCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "remove ID...",
-		Short:             "End commands if they run, and forget them",
+		Short:             "End commands if they are running, and delete them",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
 		RunE:              a.onEach(func(ctx context.Context, c *client.Client, id string) error { return c.ProcessRemove(ctx, id, true) }),
 	}
-	return describe(cmd, "Kills what still runs, and forgets the commands and their output.", "gc process remove ID", processStatuses)
+	return describe(cmd, "Kills the commands that are still running, and deletes all of them with their output.", "gc process remove ID", processStatuses)
 }

@@ -26,9 +26,8 @@ import (
 	"gascity.dev/gc/runtime/wrap"
 )
 
-// providers names every way to host sessions that this program has, and makes
-// it for a city's folder ("" for none). This is the only place that knows
-// concrete providers.
+// providers are the session providers of this program, each made for a city's
+// directory ("" for none). Only this file names concrete providers.
 var providers = map[string]func(a *app, city string) (runtime.Provider, error){
 	"native":     newNative,
 	"tmux":       newTmux,
@@ -38,8 +37,8 @@ var providers = map[string]func(a *app, city string) (runtime.Provider, error){
 
 const defaultProvider = "native"
 
-// providerNames lists the providers that a person may choose, sorted; fake is for
-// tests.
+// providerNames are the providers that a user can choose, sorted; fake is for
+// tests only.
 func providerNames() []string {
 	names := []string{autoProvider, hybridProvider}
 	for n := range providers {
@@ -71,8 +70,8 @@ func newSubprocess(a *app, city string) (runtime.Provider, error) {
 	return subprocess.New(subprocess.Options{Dir: dir, Report: a.startStep})
 }
 
-// startStep keeps what went wrong in a step of a start. It is a warning when
-// the start succeeds all the same, else part of its error.
+// startStep records the failure of a step of a start. It becomes a warning if the
+// start succeeds, and part of its error otherwise.
 func (a *app) startStep(s runtime.Step) {
 	a.mu.Lock()
 	tell := a.tellStep
@@ -85,16 +84,16 @@ func (a *app) startStep(s runtime.Step) {
 	}
 }
 
-// tellSteps passes the steps of starts on from now on, and keeps none.
+// tellSteps passes the steps of starts to told from now on, and records none.
 func (a *app) tellSteps(told func(runtime.Step)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tellStep = told
 }
 
-// selected is the provider of a command: GC_SESSION, else configured
-// ([session] provider, may be empty), else native. Inside a session GC_SESSION
-// may hold the session's own name; that is no selection.
+// selected is the provider of a command: GC_SESSION, else configured ([session]
+// provider; may be empty), else native. Inside a session GC_SESSION may be the
+// session's own name, which selects nothing.
 func selected(configured string) choice {
 	env := absoluteScript(os.Getenv("GC_SESSION"))
 	switch {
@@ -106,20 +105,20 @@ func selected(configured string) choice {
 	return choice{defaultProvider, "default"}
 }
 
-// fromEnv is the origin of a choice by the environment.
+// fromEnv is the origin of a provider chosen by the environment.
 const fromEnv = "GC_SESSION"
 
 // choice is a selected provider.
 type choice struct {
 	name   string
-	origin string // who chose it
+	origin string // what chose it
 }
 
 // execPrefix selects a session script.
 const execPrefix = "exec:"
 
-// absoluteScript is GC_SESSION with the path of a session script made absolute,
-// here and for a controller that is started from here and runs elsewhere.
+// absoluteScript makes the path of a session script in GC_SESSION absolute, also
+// in the environment: a controller started from here runs in another directory.
 func absoluteScript(env string) string {
 	script, ok := strings.CutPrefix(env, execPrefix)
 	if !ok || filepath.IsAbs(script) || !strings.ContainsRune(script, filepath.Separator) {
@@ -127,14 +126,13 @@ func absoluteScript(env string) string {
 	}
 	if abs, err := filepath.Abs(script); err == nil {
 		env = execPrefix + abs
-		_ = os.Setenv("GC_SESSION", env) // the name and the value have no NUL: they come from the environment
+		_ = os.Setenv("GC_SESSION", env) // cannot fail: the value came from the environment
 	}
 	return env
 }
 
-// newExec makes the provider over a script. A relative path is the city's.
-// One that the city names, and not the caller, is run only when a person trusts
-// it.
+// newExec returns the provider over a script. A relative path starts at the city.
+// A script that the city names, not the caller, must be trusted.
 func newExec(a *app, c choice, script, city string) (runtime.Provider, error) {
 	path := strings.ContainsRune(script, filepath.Separator)
 	if city != "" && !filepath.IsAbs(script) && path {
@@ -149,14 +147,13 @@ func newExec(a *app, c choice, script, city string) (runtime.Provider, error) {
 	}
 	p, err := exec.New(exec.Options{Script: script, Environ: scriptEnviron(city), Deny: deny, Report: a.startStep})
 	if err != nil {
-		return nil, fail(exitFailure, "exec: takes the path of an executable, or a name on PATH", "%v", err)
+		return nil, fail(exitFailure, "exec: requires the path of an executable, or a name on PATH", "%v", err)
 	}
 	return p, nil
 }
 
-// scriptEnviron is the environment of a session script: this process's, with
-// the city that it works for, and for scripts over gc itself the program and
-// what is asked of it.
+// scriptEnviron is the environment of a session script: this process's, the city,
+// and GC_BIN and the wanted capabilities for scripts over gc itself.
 func scriptEnviron(city string) []string {
 	env := withSelf(os.Environ())
 	if os.Getenv(sessionop.CapabilitiesVar) == "" {
@@ -169,7 +166,7 @@ func scriptEnviron(city string) []string {
 	return env
 }
 
-// withSelf adds GC_BIN, this program, for scripts over gc itself.
+// withSelf adds GC_BIN, the path of this program, for scripts over gc itself.
 func withSelf(env []string) []string {
 	if self, err := os.Executable(); err == nil && os.Getenv("GC_BIN") == "" {
 		env = append(env, "GC_BIN="+self)
@@ -177,8 +174,8 @@ func withSelf(env []string) []string {
 	return env
 }
 
-// selectedIn is the provider of a city's agents: one for all, or auto when
-// agents name their own. GC_SESSION is above both.
+// selectedIn is the provider of a city's agents: GC_SESSION, else auto if agents
+// name different ones, else that of the city.
 func selectedIn(city *config.City) choice {
 	c := selected(city.Session.Provider)
 	if c.origin == fromEnv || isRouter(c.name) {
@@ -192,8 +189,8 @@ func selectedIn(city *config.City) choice {
 	return c
 }
 
-// newProvider makes the chosen provider for the city's folder, "" for none.
-// Everything that it needs is checked before anything is touched.
+// newProvider returns the chosen provider for the city's directory, "" for none.
+// It checks the provider's requirements first.
 func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
 	make := a.newSide
 	switch c.name {
@@ -204,16 +201,16 @@ func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
 	}
 	p, err := make(c, city)
 	if err != nil {
-		return nil, err // and no interface that holds a nil pointer
+		return nil, err // not an interface that holds a nil pointer
 	}
 	return p, nil
 }
 
-// queryTime is when a person hears that a backend gives no answer.
+// queryTime is the deadline of a query to a backend.
 const queryTime = 10 * time.Second
 
-// newSide makes a provider that routes nothing, or gives the one that the command
-// has made. This is where every provider gets its decoration.
+// newSide returns a provider that does not route, the same one for each call with
+// the same arguments. Every provider gets its decoration here.
 func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -247,15 +244,15 @@ func (a *app) construct(c choice, city string) (runtime.Provider, error) {
 	if !ok {
 		what := "unknown session provider"
 		if config.ValidSessionProvider(c.name) {
-			what = "this gc has no session provider"
+			what = "this gc does not have session provider"
 		}
 		return nil, fail(exitUsage, "valid values: "+strings.Join(append(providerNames(), execPrefix+"<script>"), ", "), "%s %q (from %s)", what, c.name, c.origin)
 	}
 	return make(a, city)
 }
 
-// sessionProvider is the selected provider of the session commands: another
-// machine's with --host, else the nearest city has a say, but none is needed.
+// sessionProvider is the provider of the session commands: another machine's with
+// --host, else as GC_SESSION or the nearest city says, if there is one.
 func (a *app) sessionProvider() (runtime.Provider, error) {
 	if h, err := a.remote(); err != nil {
 		return nil, err
@@ -263,15 +260,15 @@ func (a *app) sessionProvider() (runtime.Provider, error) {
 		return a.remoteProvider(h)
 	}
 	if c := selected(""); c.origin == fromEnv {
-		dir, _ := a.cityDir() // a broken city is in nobody's way here
+		dir, _ := a.cityDir() // "" is fine
 		return a.newProvider(c, dir)
 	}
 	city, err := a.optionalCity()
 	var problems *config.Problems
 	switch {
 	case errors.As(err, &problems):
-		// The sessions need no city: a config that cannot be read is not theirs.
-		a.warn("city.toml cannot be used (%s); taking the %s provider, GC_SESSION selects another", problems.List[0], defaultProvider)
+		// Session commands do not need a city, so a broken config is no error.
+		a.warn("cannot use city.toml (%s); using the %s provider (GC_SESSION selects another)", problems.List[0], defaultProvider)
 		return a.newProvider(selected(""), "")
 	case err != nil:
 		return nil, err
@@ -291,8 +288,8 @@ func hasMux(p runtime.Provider) bool {
 	return ok
 }
 
-// muxClient is the mux behind a provider, for what the contract does not have.
-// Providers without one make the command fail with exitUnsupported.
+// muxClient is a client of the mux behind a provider, for features outside the
+// contract. It fails with runtime.ErrUnsupported for other providers.
 func muxClient(ctx context.Context, p runtime.Provider, what string) (*client.Client, error) {
 	m, ok := runtime.As[muxed](p)
 	if !ok {
@@ -301,13 +298,14 @@ func muxClient(ctx context.Context, p runtime.Provider, what string) (*client.Cl
 	return m.Client(ctx)
 }
 
-// inMux reports whether the session lives in a mux, or would.
+// inMux reports whether the session lives, or would live, in a mux.
 func inMux(ctx context.Context, t *target) (bool, error) {
 	_, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
 	return ok, err
 }
 
-// sessionClient is muxClient for one session: without a server there is none.
+// sessionClient is muxClient for one session; without a server the session does
+// not exist.
 func sessionClient(ctx context.Context, t *target, what string) (*client.Client, error) {
 	m, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
 	if err != nil {
@@ -323,8 +321,8 @@ func sessionClient(ctx context.Context, t *target, what string) (*client.Client,
 	return c, err
 }
 
-// mustExist makes a missing session an error where the contract's operation is
-// best effort and would say nothing.
+// mustExist fails if the session does not exist, for operations that are best
+// effort and would ignore that.
 func mustExist(ctx context.Context, t *target) error {
 	running, err := t.provider.IsRunning(ctx, t.session)
 	if err != nil {
@@ -344,9 +342,9 @@ const (
 
 func isRouter(name string) bool { return name == autoProvider || name == hybridProvider }
 
-// newAuto hosts each agent where its session key says, else where [session]
-// provider does, else with native. A config that cannot be read names nobody:
-// sessions are then looked for wherever they may be.
+// newAuto hosts each agent with the provider in its session key, else in [session]
+// provider, else native. If the config cannot be read, sessions are looked for in
+// every provider that may have them.
 func (a *app) newAuto(dir string) (runtime.Provider, error) {
 	home, others := defaultProvider, leftProviders(dir)
 	origin := map[string]string{}
@@ -364,8 +362,7 @@ func (a *app) newAuto(dir string) (runtime.Provider, error) {
 	return router.Auto(a.sides(dir, origin), home, others...)
 }
 
-// leftProviders are those that may hold sessions of the city, although no agent
-// names them any more.
+// leftProviders may still have sessions of the city although no agent names them.
 func leftProviders(dir string) []string {
 	left := []string{defaultProvider}
 	if socket, err := tmux.DefaultSocket(os.Getenv, dir); err == nil {
@@ -381,10 +378,10 @@ func leftProviders(dir string) []string {
 	return left
 }
 
-// newHybrid hosts the sessions that remote_match names remotely.
+// newHybrid hosts the sessions that match remote_match remotely.
 func (a *app) newHybrid(c choice, dir string) (runtime.Provider, error) {
 	if dir == "" {
-		return nil, fail(exitUsage, "--city DIR names one", "session provider hybrid (from %s) needs a city, which says what is remote", c.origin)
+		return nil, fail(exitUsage, "--city DIR selects one", "session provider hybrid (from %s) requires a city", c.origin)
 	}
 	city, err := config.Load(dir)
 	if err != nil {
@@ -392,13 +389,13 @@ func (a *app) newHybrid(c choice, dir string) (runtime.Provider, error) {
 	}
 	s := city.Session
 	if len(s.RemoteMatch) == 0 {
-		return nil, fail(exitUsage, `add remote_match = ["NAME*"] to [session]`, "session provider hybrid (from %s), but no session is remote", c.origin)
+		return nil, fail(exitUsage, `add remote_match = ["NAME*"] to [session]`, "session provider hybrid (from %s) requires remote_match", c.origin)
 	}
 	local, remote := cmp.Or(s.Local, defaultProvider), cmp.Or(s.Remote, "k8s")
 	return router.Hybrid(a.sides(dir, map[string]string{local: "[session] local", remote: "[session] remote"}), local, remote, s.RemoteMatch)
 }
 
-// sides makes the sides of a router; origin is who named them.
+// sides makes the backends of a router; origin says what chose them.
 func (a *app) sides(dir string, origin map[string]string) func(string) (runtime.Provider, error) {
 	return func(name string) (runtime.Provider, error) {
 		return a.newSide(choice{name, cmp.Or(origin[name], "a session of this city")}, dir)

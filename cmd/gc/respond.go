@@ -25,12 +25,12 @@ func newRespondCmd(a *app, s scope) *cobra.Command {
 	var o respondOptions
 	cmd := &cobra.Command{
 		Use:               "respond " + s.noun,
-		Short:             "Answer the question that an agent waits with",
+		Short:             "Answer the question an agent is waiting on",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("option") == cmd.Flags().Changed("text") {
-				return usageError(cmd, "give one of --option and --text")
+				return usageError(cmd, "requires either --option or --text")
 			}
 			if cmd.Flags().Changed("text") && o.text == "" {
 				return usageError(cmd, "--text is empty")
@@ -43,20 +43,20 @@ func newRespondCmd(a *app, s scope) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.option, "option", "", "choose an option: its label as gc pending shows it, the only one that begins so, or its number")
-	f.StringVar(&o.request, "request", "", "answer only the question with this `ID`, as gc pending shows it")
-	f.StringVar(&o.text, "text", "", "answer a question that has no options")
-	_ = cmd.RegisterFlagCompletionFunc("option", s.completeOptions) // the flag is there
-	return describe(cmd, `Chooses an option of the question that stands on the agent's screen: the selection is
-moved step by step, Enter is pressed only when the option stands selected, and the
-command returns when the question is gone. Nothing is typed when the question has no
-such option, or is not the one that was seen: the one with the --request ID or, without
-that, the one that gc pending showed last.`, fmt.Sprintf(`
+	f.StringVar(&o.option, "option", "", "choose this `OPTION`: its label as gc pending shows it, the start of its label, or its number")
+	f.StringVar(&o.request, "request", "", "answer only the question with this request `ID`, as gc pending shows it")
+	f.StringVar(&o.text, "text", "", "answer a question without options with this `TEXT`")
+	_ = cmd.RegisterFlagCompletionFunc("option", s.completeOptions) // the flag exists
+	return describe(cmd, `Chooses an option of the question on the agent's screen: it moves the selection step
+by step, presses Enter only when the option is selected, and returns when the question
+is gone. It types nothing if the question has no such option, or is not the expected
+one: the one with the --request ID or, without --request, the one that gc pending last
+showed.`, fmt.Sprintf(`
 		%[1]s respond %[2]s --option 'Yes, proceed'
 		%[1]s respond %[2]s --option 1
 		id=$(%[1]s pending %[2]s --json | jq -r .request_id)
 		%[1]s respond %[2]s --request "$id" --option Yes`, s.path, s.word),
-		statuses{exitOK: "answered", exitFailure: "no such question or option, or it did not go away", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		statuses{exitOK: "answered", exitFailure: "no such question or option, or the question did not go away", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }
 
 func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error {
@@ -65,7 +65,7 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 		return err
 	}
 	if q == nil {
-		return fail(exitFailure, "gc peek shows its screen", "%s asks nothing", t.label)
+		return fail(exitFailure, "gc peek shows its screen", "%s asks no question", t.label)
 	}
 	if err := a.checkAsked(ctx, t, q, o.request); err != nil {
 		return err
@@ -76,7 +76,7 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 			return err
 		}
 	} else if len(q.Options) > 0 {
-		return fail(exitUsage, "--option "+shell.Word(q.Options[0]), "%s wants one of its options", t.label)
+		return fail(exitUsage, "--option "+shell.Word(q.Options[0]), "the question of %s requires one of its options", t.label)
 	}
 	err = p.Respond(ctx, t.session, answer)
 	if o.text != "" && errors.Is(err, runtime.ErrInteractionUnsupported) {
@@ -85,21 +85,21 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 	return err
 }
 
-// metaShown holds the id of the question that a person was shown last.
+// metaShown is the id of the question last shown to a person.
 const metaShown = "GC_SHOWN_QUESTION"
 
-// shown notes that a person saw the question.
+// shown records that a person saw the question.
 func (a *app) shown(ctx context.Context, t *target, q *runtime.Interaction) {
 	if was, err := t.provider.GetMeta(ctx, t.session, metaShown); err == nil && was == q.RequestID {
 		return
 	}
 	if err := t.provider.SetMeta(ctx, t.session, metaShown, q.RequestID); err != nil {
-		a.warn("the question is not noted as shown: %v", err)
+		a.warn("cannot record that the question was shown: %v", err)
 	}
 }
 
-// checkAsked fails unless the question is the one that is to be answered: with
-// the id, or without one the question that was shown last.
+// checkAsked fails unless the question has the id or, without an id, is the one
+// that was last shown.
 func (a *app) checkAsked(ctx context.Context, t *target, q *runtime.Interaction, id string) error {
 	if id == "" {
 		var err error
@@ -111,10 +111,10 @@ func (a *app) checkAsked(ctx context.Context, t *target, q *runtime.Interaction,
 		return nil
 	}
 	hint := a.pathOf(t) + " pending " + shell.Word(t.label) + " shows it"
-	return fail(exitFailure, hint, "%s asks something else now: %q", t.label, q.Prompt)
+	return fail(exitFailure, hint, "%s now asks another question: %q", t.label, q.Prompt)
 }
 
-// completeOptions completes --option with what the question offers.
+// completeOptions completes --option with the question's options.
 func (s scope) completeOptions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) != 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

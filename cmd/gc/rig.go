@@ -16,10 +16,10 @@ import (
 )
 
 func newRigCmd(a *app) *cobra.Command {
-	return a.newGroup("rig", "The project folders that agents work in",
-		`A rig is a folder with a name. An agent with  dir = "RIG"  is called RIG/NAME and runs
-there. Which rigs there are stands in city.toml; that one is suspended is remembered
-by the city, so that city.toml need not change for it.`, `
+	return a.newGroup("rig", "Manage the project directories that agents work in",
+		`A rig is a directory with a name. An agent with  dir = "RIG"  is called RIG/NAME and
+runs there. city.toml lists the rigs. gc rig suspend does not change city.toml: the
+city remembers which rigs are suspended.`, `
 		gc rig add web ../web
 		gc rig list
 		gc rig suspend web`,
@@ -45,12 +45,12 @@ func newRigListCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the rigs with their folders and agents",
+		Short: "List rigs with their directories and agents",
 		Args:  exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runRigList(cmd.Context(), a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
-	return describe(cmd, "Lists the rigs of city.toml. Whether one is suspended by gc rig suspend is known while\nthe city runs.", `
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return describe(cmd, "Lists the rigs of city.toml. Rigs suspended by gc rig suspend are shown as such only\nwhile the city runs.", `
 		gc rig list
 		gc rig list --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no city here"})
 }
@@ -88,7 +88,7 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 		state := "active"
 		switch {
 		case !r.Exists:
-			state = "no folder"
+			state = "no directory"
 		case r.Suspended:
 			state = "suspended"
 		}
@@ -97,7 +97,7 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 	return t.Print(a.out)
 }
 
-// rigsOf is never nil, so that JSON has an array.
+// rigsOf never returns nil, so that JSON has an array.
 func rigsOf(city *config.City) []rigInfo {
 	rigs := []rigInfo{}
 	for i := range city.Rigs {
@@ -134,12 +134,12 @@ func newRigAddCmd(a *app) *cobra.Command {
 			return runRigAdd(cmd.Context(), a, args[0], path)
 		},
 	}
-	return describe(cmd, `Adds [[rigs]] to the end of city.toml, for the folder (here without one), and
-changes nothing else in the file. A folder inside the city or beside it is written
-relative to the city. A running city takes it over at once.`, `
+	return describe(cmd, `Appends a [[rigs]] table for the directory (default: the current one) to city.toml and
+changes nothing else in the file. The path of a directory inside or beside the city is
+written relative to the city. A running city applies the change at once.`, `
 		gc rig add web ../web
 		cd ~/src/api && gc --city ~/city rig add api`,
-		statuses{exitFailure: "failure, the rig is there already, or city.toml has problems", exitNotFound: "no city here, or no such folder"})
+		statuses{exitFailure: "failure, the rig already exists, or city.toml has problems", exitNotFound: "no city here, or no such directory"})
 }
 
 func runRigAdd(ctx context.Context, a *app, name, path string) error {
@@ -152,7 +152,7 @@ func runRigAdd(ctx context.Context, a *app, name, path string) error {
 		return err
 	}
 	if st, err := os.Stat(abs); err != nil || !st.IsDir() {
-		return fail(exitNotFound, "mkdir -p "+shell.Word(path), "%s is no folder", path)
+		return fail(exitNotFound, "mkdir -p "+shell.Word(path), "%s: not a directory", path)
 	}
 	if err := config.AddRig(city, name, rigPath(city.Dir, abs)); err != nil {
 		return rigError(err)
@@ -160,8 +160,8 @@ func runRigAdd(ctx context.Context, a *app, name, path string) error {
 	return reloadCity(ctx, city.Dir)
 }
 
-// rigPath is how a folder is written in city.toml: relative to the city when it
-// is inside or beside it.
+// rigPath is the path of a rig for city.toml: relative if it is inside or beside
+// the city.
 func rigPath(city, abs string) string {
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = real
@@ -176,13 +176,13 @@ func rigPath(city, abs string) string {
 func newRigRemoveCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "remove NAME",
-		Short:             "Remove a rig from city.toml; its folder is not touched",
+		Short:             "Remove a rig from city.toml, but not its directory",
 		Args:              exactly(1),
 		ValidArgsFunction: a.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigRemove(cmd.Context(), a, args[0]) },
 	}
-	return describe(cmd, `Takes the [[rigs]] table out of city.toml; comments around it stay. A rig that agents
-work in is not removed: they would run somewhere else.`, "gc rig remove web",
+	return describe(cmd, `Removes the [[rigs]] table from city.toml and keeps the comments around it. It refuses
+if agents work in the rig, because they would run somewhere else.`, "gc rig remove web",
 		statuses{exitFailure: "failure, or agents work in it", exitNotFound: "no such rig or city"})
 }
 
@@ -197,18 +197,18 @@ func runRigRemove(ctx context.Context, a *app, name string) error {
 	return reloadCity(ctx, city.Dir)
 }
 
-// rigError adds the next step.
+// rigError adds a hint.
 func rigError(err error) error {
 	switch {
 	case errors.Is(err, config.ErrUnknownRig):
 		return fail(exitNotFound, "gc rig list", "%v", err)
 	case errors.Is(err, config.ErrRigInUse):
-		return fail(exitFailure, "change their dir in city.toml first, or gc rig suspend", "%v", err)
+		return fail(exitFailure, "change their dir in city.toml first, or use gc rig suspend", "%v", err)
 	}
 	return err
 }
 
-// reloadCity makes a running controller take over the changed file.
+// reloadCity makes the controller, if one runs, reload city.toml.
 func reloadCity(ctx context.Context, dir string) error {
 	c, err := cityapi.Dial(dir)
 	if errors.Is(err, cityapi.ErrNoController) {
@@ -224,13 +224,13 @@ func reloadCity(ctx context.Context, dir string) error {
 func newRigSuspendCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "suspend NAME...",
-		Short:             "Take the agents of rigs down until gc rig resume",
+		Short:             "Stop the agents of rigs until gc rig resume",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigSuspend(cmd.Context(), a, args) },
 	}
-	return describe(cmd, `Drains the agents of the rigs and keeps them down until gc rig resume, over gc stop
-and gc start. Returns when that is written down.`, "gc rig suspend web", statuses{exitNotFound: "no such rig, city or controller"})
+	return describe(cmd, `Drains the agents of the rigs and keeps them down until gc rig resume, even across
+gc stop and gc start. Returns when that is stored.`, "gc rig suspend web", statuses{exitNotFound: "no such rig, city or controller"})
 }
 
 func runRigSuspend(ctx context.Context, a *app, names []string) error {
@@ -245,12 +245,12 @@ func runRigSuspend(ctx context.Context, a *app, names []string) error {
 func newRigResumeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resume NAME...",
-		Short:             "Let the agents of suspended rigs run again",
+		Short:             "Start the agents of suspended rigs again",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigResume(cmd.Context(), a, args) },
 	}
-	return describe(cmd, "Undoes gc rig suspend. A warning names agents that stay down for another reason.",
+	return describe(cmd, "Undoes gc rig suspend. It warns about agents that stay down for another reason.",
 		"gc rig resume web", statuses{exitNotFound: "no such rig, city or controller"})
 }
 
@@ -278,7 +278,7 @@ func runRigResume(ctx context.Context, a *app, names []string) error {
 	return nil
 }
 
-// completeRigs completes every argument with the rigs that are not there yet.
+// completeRigs completes every argument with rigs that are not given yet.
 func (a *app) completeRigs(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	city, err := a.loadCity()
 	if err != nil {

@@ -26,51 +26,51 @@ type stdio struct {
 	out, err io.Writer
 }
 
-// app is what every command gets.
+// app is the state shared by the code of a command.
 type app struct {
 	stdio
 	city string // --city
 	host string // --host
-	cols int    // width of the terminal behind out, where out cannot tell
+	cols int    // width of the terminal if out is not a file
 
 	color colorMode // --color
 
-	looksOnly bool // the command runs nothing of a city's own: no session script
+	looksOnly bool // the command must not run the city's session script
 
-	cityOnce sync.Once // guards the next two, see optionalCity
+	cityOnce sync.Once // guards the next two: see optionalCity
 	cityRead *config.City
 	cityErr  error
 
-	agent *target  // the agent that the command is about, nil for none
-	words []string // of the command line, to find the one command to make; none: all
+	agent *target  // the agent that the command is about, or nil
+	words []string // that may name the command to build: see addTo
 
 	mu       sync.Mutex
-	warnings []string           // of the steps of a start
-	tellStep func(runtime.Step) // instead: who is told of every step
+	warnings []string           // from the steps of a start, unless there is a
+	tellStep func(runtime.Step) // function for steps
 	opened   []io.Closer        // providers that hold connections
 	made     map[side]runtime.Provider
 }
 
-// side is what a provider is made for; a command makes each once.
+// side identifies a provider; a command makes each once.
 type side struct {
 	name, city string
 	looksOnly  bool
-	fromEnv    bool // a script that the caller names needs no trust
+	fromEnv    bool // named by the caller, so a script needs no trust
 }
 
-// close ends the connections of the command.
+// close closes the connections of the command.
 func (a *app) close() {
 	for _, c := range a.opened {
-		_ = c.Close() // the command is over, and has said what it had to
+		_ = c.Close() // the command has already reported its result
 	}
 }
 
-// run carries out one command line and returns the exit status.
+// run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, s stdio) int {
 	a := &app{stdio: s, words: commandWords(args)}
 	defer a.close()
 	if len(args) > 0 && args[0] == sessionOpName && !wantsHelp(args[1:]) && !wantsCheck(args[1:]) {
-		return runSessionOp(ctx, a, args[1:]) // the same, many times a second
+		return runSessionOp(ctx, a, args[1:]) // scripts call it many times a second: skip cobra
 	}
 	root := newRootCmd(a)
 	root.SetArgs(args)
@@ -85,20 +85,20 @@ func run(ctx context.Context, args []string, s stdio) int {
 // runE is what cobra calls.
 type runE = func(cmd *cobra.Command, args []string) error
 
-// graceful makes SIGINT, SIGTERM and SIGHUP end the command's context, for a
-// command that has something to put in order before it ends. The others just
-// end: catching signals costs a thread.
+// graceful makes SIGINT, SIGTERM and SIGHUP cancel the command's context, for a
+// command that must clean up. Other commands just die: catching signals costs a
+// thread.
 func graceful(act runE) runE {
 	return endedBySignals(act, false)
 }
 
-// gracefulSoon is graceful for a command that has nothing to put in order in its
-// first moments: they are not spent waiting for the signals to be caught.
+// gracefulSoon is graceful for a command that has nothing to clean up at first: it
+// starts before the signals are caught.
 func gracefulSoon(act runE) runE {
 	return endedBySignals(act, true)
 }
 
-// endedBySignals calls act when the signals are caught, or, with soon, meanwhile.
+// endedBySignals calls act once the signals are caught, or at once with soon.
 func endedBySignals(act runE, soon bool) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithCancelCause(cmd.Context())
@@ -150,16 +150,16 @@ func newRootCmd(a *app) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	describe(root, `gc hosts terminal programs (agents, shells, editors) in sessions that outlive
-your terminal, and keeps a city of agents running: it starts them, watches
-them, restarts them when they die, and lets you look, type and attach.
+	describe(root, `gc runs terminal programs (agents, shells, editors) in sessions that outlive your
+terminal, and keeps a city of agents running: it starts them, watches them,
+restarts them when they die, and lets you look, type and attach.
 
-A city is a folder with a city.toml. The agent commands find it by --city,
-GC_CITY_PATH, or the nearest city.toml upwards. The session commands need no
-city.
+A city is a directory with a city.toml. The city and agent commands find it by
+--city, by GC_CITY_PATH, or by searching upwards from the current directory. The
+session commands do not need a city.
 
-GC_SESSION selects who hosts the sessions ([session] provider in city.toml,
-else native).`, `
+GC_SESSION selects the session provider; the default is [session] provider in
+city.toml, or native.`, `
 		gc init my-city && cd my-city && gc start
 		gc status
 		gc nudge worker 'please run the tests'
@@ -167,13 +167,13 @@ else native).`, `
 		gc attach worker          # ctrl-b d detaches
 		gc session new build -- make -j4`,
 		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
-	root.PersistentFlags().StringVar(&a.city, "city", "", "folder of the city (default: GC_CITY_PATH, else the nearest city.toml upwards)")
+	root.PersistentFlags().StringVar(&a.city, "city", "", "`DIR` of the city (default: GC_CITY_PATH, or the nearest city.toml upwards)")
 	a.color = colorAuto
-	root.PersistentFlags().Var(&a.color, "color", "colours: auto (on a terminal, without NO_COLOR), always or never")
-	root.Flags().BoolVar(&version, "version", false, "print the version, as gc version does")
+	root.PersistentFlags().Var(&a.color, "color", "use colours: auto (on a terminal without NO_COLOR), always or never")
+	root.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelpCmd())
-	root.AddGroup(&cobra.Group{ID: groupCity, Title: "A city:"}, &cobra.Group{ID: groupAgent, Title: "One agent:"}, &cobra.Group{ID: groupOther, Title: "Sessions and the rest:"})
+	root.AddGroup(&cobra.Group{ID: groupCity, Title: "City:"}, &cobra.Group{ID: groupAgent, Title: "Agents:"}, &cobra.Group{ID: groupOther, Title: "Sessions and other commands:"})
 	a.addTo(root, rootEntries(a))
 	root.SetHelpCommandGroupID(groupOther)
 	return root
@@ -228,15 +228,15 @@ const (
 	groupOther = "other"
 )
 
-// entry is one command of a group, made when it is needed.
+// entry is one command of a group; make builds it when it is needed.
 type entry struct {
 	name  string
-	group string // in the help, may be empty
+	group string // in the help; may be empty
 	make  func() *cobra.Command
 }
 
-// addTo adds to a group the one command that the next word names, else all of
-// them: making every command costs as much as starting the program.
+// addTo adds to a group the command that the next word names, or all commands if
+// it names none: building every command takes as long as starting the program.
 func (a *app) addTo(parent *cobra.Command, entries []entry) {
 	word := ""
 	if len(a.words) > 0 {
@@ -255,8 +255,7 @@ func (a *app) addTo(parent *cobra.Command, entries []entry) {
 	}
 }
 
-// commandWords are the words at the head of a command line that may name
-// commands.
+// commandWords are the leading words of a command line, which may name commands.
 func commandWords(args []string) []string {
 	for len(args) > 1 && args[0] == "--city" {
 		args = args[2:]
@@ -268,7 +267,7 @@ func commandWords(args []string) []string {
 	return args
 }
 
-// newGroup makes a command that only holds others.
+// newGroup returns a command that only has subcommands.
 func (a *app) newGroup(use, short, long, example string, entries []entry) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -281,15 +280,15 @@ func (a *app) newGroup(use, short, long, example string, entries []entry) *cobra
 	return g
 }
 
-// exactly wants n arguments; names are for the message.
+// exactly requires n arguments.
 func exactly(n int) cobra.PositionalArgs { return between(n, n) }
 
-// between wants least to most arguments; most < 0 is no limit.
+// between requires least to most arguments; most < 0 is no limit.
 func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usageError(cmd, "an argument is missing: "+cmd.UseLine())
+			return usageError(cmd, "missing argument: "+cmd.UseLine())
 		case most >= 0 && len(args) > most:
 			return usageError(cmd, "too many arguments: "+cmd.UseLine())
 		}
@@ -297,7 +296,7 @@ func between(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// printJSON writes v indented, with a line end.
+// printJSON writes v as indented JSON.
 func (a *app) printJSON(v any) error {
 	e := json.NewEncoder(a.out)
 	e.SetIndent("", "  ")
@@ -305,7 +304,7 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
-// width is the columns of the terminal that standard output is, else 0.
+// width is the number of columns of the terminal on standard output, or 0.
 func (a *app) width() int {
 	f, ok := a.out.(*os.File)
 	if !ok {
@@ -318,7 +317,7 @@ func (a *app) width() int {
 	return cols
 }
 
-// height is the rows of the terminal that standard output is, else 0.
+// height is the number of rows of the terminal on standard output, or 0.
 func (a *app) height() int {
 	f, ok := a.out.(*os.File)
 	if !ok {

@@ -13,11 +13,11 @@ import (
 )
 
 func newRuntimeCmd(a *app) *cobra.Command {
-	return a.newGroup("runtime", "For agents: drain or restart yourself, from inside a session",
-		`An agent that shall end is drained: it gets one Ctrl-C and may finish what it does.
-It sees that by drain-check, and says that it is done by drain-ack, or simply ends.
-What these commands are about is told by GC_AGENT, GC_CITY_PATH and GC_INSTANCE_TOKEN
-of the session; drain, undrain and drain-check also take a name, from anywhere.`, `
+	return a.newGroup("runtime", "Drain or restart an agent from inside its session",
+		`An agent that is no longer wanted is drained: it gets one Ctrl-C and may finish its
+work. The agent asks with drain-check whether it is draining, and agrees to be stopped
+with drain-ack, or simply exits. GC_AGENT, GC_CITY_PATH and GC_INSTANCE_TOKEN identify
+the session's agent; drain, undrain and drain-check also take a name, from anywhere.`, `
 		gc runtime drain-check && gc runtime drain-ack
 		gc runtime request-restart`,
 		[]entry{
@@ -29,17 +29,16 @@ of the session; drain, undrain and drain-check also take a name, from anywhere.`
 		})
 }
 
-// self is the agent whose session this process runs in.
+// self is the agent in whose session this process runs.
 func self() (cityapi.InsideRequest, error) {
 	q := cityapi.InsideRequest{Agent: os.Getenv("GC_AGENT"), Token: os.Getenv("GC_INSTANCE_TOKEN")}
 	if q.Agent == "" {
-		return q, fail(exitUsage, "gc agent and gc restart are for people", "this is no agent's session: GC_AGENT is not set")
+		return q, fail(exitUsage, "gc agent and gc restart work outside a session", "not in an agent's session: GC_AGENT is not set")
 	}
 	return q, nil
 }
 
-// aboutSelf asks the controller something for the agent inside whose session it
-// runs.
+// aboutSelf sends the controller a request about the agent of this session.
 func (a *app) aboutSelf(ask func(*cityapi.Client, cityapi.InsideRequest) error) error {
 	q, err := self()
 	if err != nil {
@@ -56,7 +55,7 @@ func (a *app) aboutSelf(ask func(*cityapi.Client, cityapi.InsideRequest) error) 
 func newRuntimeDrainCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "drain [AGENT...]",
-		Short:             "Let an agent finish and end; it stays down",
+		Short:             "Let agents finish and exit; they stay down",
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -65,9 +64,9 @@ func newRuntimeDrainCmd(a *app) *cobra.Command {
 			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Drain)
 		},
 	}
-	return describe(cmd, `Starts a drain: one Ctrl-C, then the agent may end by itself or agree (drain-ack); after
-drift_drain_timeout it is ended. It stays down until undrain, gc restart, gc agent
-resume or the next gc start. Without a name the agent of this session.`, `
+	return describe(cmd, `Sends one Ctrl-C; then the agent may exit or agree to be stopped (drain-ack). After
+drift_drain_timeout it is stopped. It stays down until undrain, gc restart, gc agent
+resume or the next gc start. Without a name, drains the agent of this session.`, `
 		gc runtime drain
 		gc runtime drain worker-2`, statuses{exitNotFound: "no such agent, city or controller"})
 }
@@ -75,7 +74,7 @@ resume or the next gc start. Without a name the agent of this session.`, `
 func newRuntimeUndrainCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "undrain [AGENT...]",
-		Short:             "Take a drain back, or start again what was drained",
+		Short:             "Cancel a drain, or start drained agents again",
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -88,8 +87,8 @@ func newRuntimeUndrainCmd(a *app) *cobra.Command {
 			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Undrain)
 		},
 	}
-	return describe(cmd, `Takes gc runtime drain back: a drain that is not over is cancelled, an agent that has
-ended is started. Drains that a change of the config asked for are not touched.`, "gc runtime undrain worker-2",
+	return describe(cmd, `Undoes gc runtime drain: cancels the drain, or starts the agent if it has exited. It
+does not cancel drains caused by a config change.`, "gc runtime undrain worker-2",
 		statuses{exitNotFound: "no such agent, city or controller"})
 }
 
@@ -106,7 +105,7 @@ func newRuntimeDrainCheckCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "drain-check [AGENT]",
-		Short:             "Tell whether an agent was asked to end",
+		Short:             "Report whether an agent is draining",
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -117,12 +116,12 @@ func newRuntimeDrainCheckCmd(a *app) *cobra.Command {
 			return runRuntimeDrainCheck(cmd.Context(), a, name, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: since, until, why, acked; null without a drain")
-	return describe(cmd, `Prints the drain of the agent, if there is one, with the time it has left. Without a
-name the agent of this session. An agent asks this between two pieces of work.`, `
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: since, until, why, acked; null without a drain")
+	return describe(cmd, `Prints the reason for the agent's drain and the time it has left. Without a name,
+reports on the agent of this session. Agents call it between two pieces of work.`, `
 		gc runtime drain-check && exit 0
 		gc runtime drain-check worker-2 --json`,
-		statuses{exitOK: "it is draining", exitFailure: "it is not, or failure", exitNotFound: "no such agent, city or controller"})
+		statuses{exitOK: "draining", exitFailure: "not draining, or failure", exitNotFound: "no such agent, city or controller"})
 }
 
 func runRuntimeDrainCheck(ctx context.Context, a *app, name string, asJSON bool) error {
@@ -168,21 +167,21 @@ func (a *app) printDrain(ag cityapi.AgentStatus, asJSON bool) error {
 func newRuntimeDrainAckCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain-ack",
-		Short: "Agree to be ended now, during a drain",
+		Short: "Agree to be stopped now, during a drain",
 		Args:  exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.AckDrain(cmd.Context(), q) })
 		},
 	}
-	return describe(cmd, `Says that the agent of this session has finished: the session is ended at once, and not
-after the rest of its time.`, "gc runtime drain-check && gc runtime drain-ack",
-		statuses{exitFailure: "failure, no drain, or another instance runs by now", exitNotFound: "no city or controller"})
+	return describe(cmd, `Tells the controller that the agent of this session has finished its work, so that it
+stops the session at once.`, "gc runtime drain-check && gc runtime drain-ack",
+		statuses{exitFailure: "failure, not draining, or another instance is running", exitNotFound: "no city or controller"})
 }
 
 func newRuntimeRestartCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "request-restart",
-		Short: "Ask to be ended and started afresh",
+		Short: "Ask to be stopped and started again",
 		Args:  exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error {
@@ -190,8 +189,8 @@ func newRuntimeRestartCmd(a *app) *cobra.Command {
 			})
 		},
 	}
-	return describe(cmd, `Ends the session of this agent and starts it again, with its config as it is then: for
-an agent whose context is full. It counts against no restart budget. Returns when the
-wish is written down; the end comes soon after.`, "gc runtime request-restart",
-		statuses{exitFailure: "failure, or another instance runs by now", exitNotFound: "no city or controller"})
+	return describe(cmd, `Stops the session of this agent and starts it again with the current config, for
+example when its context is full. It does not count against the restart budget.
+Returns when the request is stored; the stop follows soon after.`, "gc runtime request-restart",
+		statuses{exitFailure: "failure, or another instance is running", exitNotFound: "no city or controller"})
 }

@@ -6,12 +6,12 @@ import (
 
 func newSessionCmd(a *app) *cobra.Command {
 	s := sessionScope(a)
-	cmd := a.newGroup("session", "Sessions of any program, no city needed",
-		`A session is one program on a terminal of its own. It lives until the program
-ends, whatever happens to your terminal. Its last screen, exit status and
-metadata stay readable for a while after that. With --host, or GC_HOST, the
-sessions are those of another machine, reached by ssh (GC_SSH replaces it,
-GC_HOST_BIN is what gc is called there).`, `
+	cmd := a.newGroup("session", "Manage sessions of any program, without a city",
+		`A session is a program on its own terminal. It lives until the program exits,
+whatever happens to your terminal. Its last screen, exit status and metadata stay
+readable for a while after that. --host or GC_HOST selects the sessions of another
+machine, reached by ssh (or the program in GC_SSH); GC_HOST_BIN is the name of gc
+there.`, `
 		gc session new build -- make -j4
 		gc session peek build
 		gc session wait build && gc session list --all`,

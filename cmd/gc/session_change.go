@@ -15,7 +15,7 @@ import (
 func newSessionRenameCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "rename NAME NEW",
-		Short:             "Give a session another name",
+		Short:             "Rename a session",
 		Args:              exactly(2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -26,10 +26,10 @@ func newSessionRenameCmd(s scope) *cobra.Command {
 			return runSessionRename(cmd.Context(), t, args[1])
 		},
 	}
-	return describe(cmd, `Renames a session that runs. Terminals stay attached and messages that wait for it
-still reach it; the program sees its old name in its environment. A session of a
-city's agent keeps the name that the city knows it by.`, "gc session rename work build",
-		statuses{exitFailure: "a session of that name runs, or it is that of an agent", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+	return describe(cmd, `Renames a running session. Terminals stay attached and queued messages still reach it;
+the program's environment keeps the old name. The session of a city's agent cannot be
+renamed.`, "gc session rename work build",
+		statuses{exitFailure: "the new name is taken, or it is the session of an agent", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }
 
 func runSessionRename(ctx context.Context, t *target, to string) error {
@@ -48,7 +48,7 @@ func runSessionRename(ctx context.Context, t *target, to string) error {
 		return err
 	}
 	if city != "" {
-		return fail(exitFailure, "city.toml names the agents", "%s is the session of an agent of %s", t.label, city)
+		return fail(exitFailure, "city.toml decides the names of agents", "%s is the session of an agent of %s", t.label, city)
 	}
 	return client.Rename(ctx, t.session, to)
 }
@@ -56,7 +56,7 @@ func runSessionRename(ctx context.Context, t *target, to string) error {
 func newSessionResizeCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resize NAME COLSxROWS",
-		Short:             "Set the size of the terminal while nobody is attached",
+		Short:             "Set the size of a session without attached terminals",
 		Args:              exactly(2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,7 +71,7 @@ func newSessionResizeCmd(s scope) *cobra.Command {
 			return runSessionResize(cmd.Context(), t, cols, rows)
 		},
 	}
-	return describe(cmd, "Sets the size that the session has when no terminal is attached. An attached\nterminal's size goes first.", "gc session resize build 200x50",
+	return describe(cmd, "Sets the size that the session has while no terminal is attached. While one is, its\nsize is used.", "gc session resize build 200x50",
 		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }
 
@@ -86,12 +86,12 @@ func runSessionResize(ctx context.Context, t *target, cols, rows int) error {
 func newSessionClearCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "clear NAME",
-		Short:             "Forget the scrollback, keep the screen",
+		Short:             "Clear the scrollback, keep the screen",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionClear(ctx, t) }),
 	}
-	return describe(cmd, "Forgets what scrolled off the screen. The screen itself stays.",
+	return describe(cmd, "Deletes the lines that scrolled off the screen. The screen stays.",
 		"gc session clear build", statuses{exitNotFound: "", exitCannotTell: ""})
 }
 
@@ -105,7 +105,7 @@ func runSessionClear(ctx context.Context, t *target) error {
 func newSessionCopyCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "copy-to NAME SOURCE [DEST]",
-		Short: "Copy a file or folder into a session's work dir",
+		Short: "Copy a file or directory into a session's work dir",
 		Args:  between(2, 3),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
@@ -125,17 +125,16 @@ func newSessionCopyCmd(s scope) *cobra.Command {
 			return runSessionCopy(cmd.Context(), t, args[1], dst)
 		},
 	}
-	return describe(cmd, `Copies to the place where the session's program runs, below the folder that it was
-started in. DEST is relative to that folder; without it a file keeps its name, and a
-folder's content goes into the work dir itself. A path or link that leads out of it is
-refused.`, `
+	return describe(cmd, `Copies SOURCE to the machine of the session, below its work dir. DEST is relative to
+the work dir; without DEST a file keeps its name, and the contents of a directory go
+into the work dir itself. It refuses a path or link that leads out of the work dir.`, `
 		gc session copy-to build notes.txt
 		gc session copy-to build ./fixtures testdata/fixtures`,
 		statuses{exitNotFound: "no such session, or no such file", exitCannotTell: "", exitUnsupported: ""})
 }
 
 func runSessionCopy(ctx context.Context, t *target, src, dst string) error {
-	if _, err := os.Stat(src); err != nil { // the contract takes a missing source for nothing to do
+	if _, err := os.Stat(src); err != nil { // CopyTo ignores a missing source
 		return fail(exitNotFound, "", "copy to %s: %v", t.label, err)
 	}
 	if err := mustExist(ctx, t); err != nil {
@@ -151,7 +150,7 @@ func runSessionCopy(ctx context.Context, t *target, src, dst string) error {
 func newSessionKillCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kill NAME...",
-		Short: "End sessions with everything that runs in them",
+		Short: "End sessions and all their processes",
 		Args:  between(1, -1),
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			return s.complete(cmd, nil, prefix)
@@ -169,9 +168,9 @@ func newSessionKillCmd(s scope) *cobra.Command {
 			return nil
 		},
 	}
-	return describe(cmd, `Ends the whole process tree: TERM, then KILL for what is still there after a
-grace period. Returns when all of it is gone. What was kept of the session (last
-screen, metadata) goes too; a session that has ended already is just forgotten.`,
+	return describe(cmd, `Sends TERM to the whole process tree, and KILL to what is left after a grace period.
+Returns when every process is gone. The session's last screen and metadata are
+deleted; an ended session is only deleted.`,
 		"gc session kill build", statuses{exitNotFound: "", exitCannotTell: ""})
 }
 
@@ -186,7 +185,7 @@ func runSessionKill(ctx context.Context, t *target) error {
 	return t.provider.Stop(ctx, t.session)
 }
 
-// isKnown reports whether the session runs, or has ended and is still kept.
+// isKnown reports whether the session is running, or has ended and is still kept.
 func isKnown(ctx context.Context, t *target) (bool, error) {
 	running, err := t.provider.IsRunning(ctx, t.session)
 	if err != nil || running {

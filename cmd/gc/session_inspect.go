@@ -13,7 +13,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// inspection is what gc session inspect --json prints.
+// inspection is the output of gc session inspect --json.
 type inspection struct {
 	api.SessionInfo
 	Meta      map[string]string `json:"meta"`
@@ -24,13 +24,13 @@ func newSessionInspectCmd(a *app, s scope) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "inspect NAME",
-		Short:             "Show everything known of a session",
+		Short:             "Show all details of a session",
 		Args:              exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionInspect(ctx, a, t, asJSON) }),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return describe(cmd, "Shows a session's identity, program, times, end, metadata and process tree.",
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return describe(cmd, "Shows a session's identity, program, times, exit, metadata and process tree.",
 		"gc session inspect build --json", statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }
 
@@ -62,7 +62,7 @@ func runSessionInspect(ctx context.Context, a *app, t *target, asJSON bool) erro
 	return in.print(a)
 }
 
-// print shows it to a person, one fact a line.
+// print writes one fact per line.
 func (in *inspection) print(a *app) error {
 	t := display.Table{Width: a.width()}
 	fact := func(name, value string) {
@@ -109,7 +109,7 @@ func (in *inspection) print(a *app) error {
 	return t.Print(a.out)
 }
 
-// droppedText says what of the output was not kept, "" for nothing.
+// droppedText lists output that was dropped; "" for none.
 func droppedText(d *api.Dropped) string {
 	if d == nil {
 		return ""
@@ -129,7 +129,7 @@ func droppedText(d *api.Dropped) string {
 	return strings.Join(parts, ", ")
 }
 
-// moment is a time of day as a person reads it, "" for none.
+// moment is a local time with milliseconds; "" for none.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -31,27 +31,26 @@ func newSessionListCmd(a *app) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runSessionList(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.prefix, "prefix", "", "only names that start with this")
-	f.BoolVar(&o.all, "all", false, "ended sessions too, with how they ended, while they are kept")
-	f.BoolVar(&o.json, "json", false, "as a JSON array")
+	f.StringVar(&o.prefix, "prefix", "", "list only names that start with this `TEXT`")
+	f.BoolVar(&o.all, "all", false, "also list ended sessions, while they are kept")
+	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	addListing(cmd, &o.listing, sessionOrders.keys())
-	return describe(cmd, "Lists the sessions that run, by name; with --all also those that ended. No session\nis an empty list, not an error. CREATED and ACTIVE (the last output, or the end) are\nhow long ago that was; -o wide adds INPUT, the last one.", `
+	return describe(cmd, "Lists the running sessions by name; with --all also ended ones. CREATED and ACTIVE\n(the last output, or the end) are ages; -o wide adds INPUT, the age of the last input.", `
 		gc session list
 		gc session list --all
 		gc session list -o wide --sort active
 		gc session list --prefix gc-demo- --json | jq -r '.[].name'`, statuses{exitCannotTell: ""})
 }
 
-// sessionOrders are the keys of gc session list --sort; times have the newest
-// first.
+// sessionOrders are the keys of gc session list --sort; times sort newest first.
 var sessionOrders = orders[api.SessionInfo]{
 	"name":    func(a, b api.SessionInfo) int { return strings.Compare(a.Name, b.Name) },
-	"state":   func(a, b api.SessionInfo) int { return strings.Compare(b.State, a.State) }, // those that run first
+	"state":   func(a, b api.SessionInfo) int { return strings.Compare(b.State, a.State) }, // running first
 	"created": func(a, b api.SessionInfo) int { return b.Created.Compare(a.Created) },
 	"active":  func(a, b api.SessionInfo) int { return activeAt(b).Compare(activeAt(a)) },
 }
 
-// activeAt is when the session printed something last, or ended.
+// activeAt is when the session last printed something, or ended.
 func activeAt(s api.SessionInfo) time.Time {
 	if s.Exit != nil {
 		return s.Exit.Time
@@ -110,7 +109,7 @@ func (a *app) printSessions(sessions []api.SessionInfo, l listing) error {
 	return t.Print(a.out)
 }
 
-// pidText is the process of a session that runs.
+// pidText is the process ID of a running session.
 func pidText(s api.SessionInfo) string {
 	if s.Exit != nil || s.PID == 0 {
 		return "-"
@@ -118,7 +117,7 @@ func pidText(s api.SessionInfo) string {
 	return strconv.Itoa(s.PID)
 }
 
-// listMux is never nil, so that JSON has an array.
+// listMux never returns nil, so that JSON has an array.
 func listMux(ctx context.Context, p runtime.Provider, o sessionListOptions) ([]api.SessionInfo, error) {
 	client, err := muxClient(ctx, p, "session list")
 	if isNoServer(err) {
@@ -134,7 +133,7 @@ func listMux(ctx context.Context, p runtime.Provider, o sessionListOptions) ([]a
 	return sessions, err
 }
 
-// listNames is the list of a provider that knows no more than names.
+// listNames lists the sessions of a provider that only knows their names.
 func listNames(ctx context.Context, a *app, p runtime.Provider, o sessionListOptions) error {
 	names, err := p.ListRunning(ctx, o.prefix)
 	if err != nil {

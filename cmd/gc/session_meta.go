@@ -11,10 +11,10 @@ import (
 )
 
 func newSessionMetaCmd(a *app, s scope) *cobra.Command {
-	return a.newGroup("meta", "Key-value pairs that belong to a session",
-		`Metadata belongs to one incarnation of a session: it survives the mux server,
-stays readable while an ended session is kept, and never reaches the next
-session of that name.`, `
+	return a.newGroup("meta", "Read and write a session's metadata",
+		`Metadata are key-value pairs of one incarnation of a session: they survive a restart
+of the server, stay readable while an ended session is kept, and are not passed on to
+the next session of that name.`, `
 		gc session meta set build branch main
 		gc session meta get build branch`,
 		[]entry{
@@ -25,7 +25,7 @@ session of that name.`, `
 		})
 }
 
-// newMetaCmd is one meta command with the session resolved and known to exist.
+// newMetaCmd returns a meta command; act gets a session that exists.
 func newMetaCmd(use, short, long, example string, s scope, args int, act func(ctx context.Context, t *target, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: exactly(args), ValidArgsFunction: s.complete,
@@ -49,7 +49,7 @@ func newMetaCmd(use, short, long, example string, s scope, args int, act func(ct
 }
 
 func newMetaGetCmd(a *app, s scope) *cobra.Command {
-	return newMetaCmd("get NAME KEY", "Print one value", "Prints the value and a line end; an empty line when the key is not set.",
+	return newMetaCmd("get NAME KEY", "Print a value", "Prints the value and a newline; an empty line if the key is not set.",
 		"gc session meta get build branch", s, 2, func(ctx context.Context, t *target, args []string) error {
 			v, err := t.provider.GetMeta(ctx, t.session, args[0])
 			if err != nil {
@@ -64,7 +64,7 @@ func newMetaGetCmd(a *app, s scope) *cobra.Command {
 }
 
 func newMetaSetCmd(a *app, s scope) *cobra.Command {
-	return newMetaCmd("set NAME KEY VALUE|-", "Set one value", "Sets the value, which may hold any bytes; - reads standard input. It is durable when\nthe command returns.", `
+	return newMetaCmd("set NAME KEY VALUE|-", "Set a value", "Sets the value, which may contain any bytes; - reads it from standard input. It is on\ndisk when the command returns.", `
 		gc session meta set build branch main
 		gc session meta set build notes - < notes.txt`, s, 3, func(ctx context.Context, t *target, args []string) error {
 		value := args[1]
@@ -80,7 +80,7 @@ func newMetaSetCmd(a *app, s scope) *cobra.Command {
 }
 
 func newMetaRmCmd(s scope) *cobra.Command {
-	return newMetaCmd("rm NAME KEY", "Remove one value", "Removes the key. One that is not set is no error.",
+	return newMetaCmd("rm NAME KEY", "Remove a value", "Removes the key. It is not an error if the key is not set.",
 		"gc session meta rm build branch", s, 2, func(ctx context.Context, t *target, args []string) error {
 			return t.provider.RemoveMeta(ctx, t.session, args[0])
 		})
@@ -88,7 +88,7 @@ func newMetaRmCmd(s scope) *cobra.Command {
 
 func newMetaListCmd(a *app, s scope) *cobra.Command {
 	var asJSON bool
-	cmd := newMetaCmd("list NAME", "List keys and values", "Lists everything that is set, by key.",
+	cmd := newMetaCmd("list NAME", "List keys and values", "Lists all keys with their values, sorted by key.",
 		"gc session meta list build --json", s, 1, func(ctx context.Context, t *target, _ []string) error {
 			client, err := sessionClient(ctx, t, "session meta list")
 			if err != nil {
@@ -110,6 +110,6 @@ func newMetaListCmd(a *app, s scope) *cobra.Command {
 			}
 			return list.Print(a.out)
 		})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }

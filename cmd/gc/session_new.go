@@ -18,8 +18,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// deathWatch bounds how long session new waits for the end of a command that
-// was not found here: the shell says so at once.
+// deathWatch limits how long session new waits for the end of a command that was
+// not found here; the shell would fail at once.
 const deathWatch = 5 * time.Second
 
 type sessionNewOptions struct {
@@ -37,7 +37,7 @@ func newSessionNewCmd(a *app) *cobra.Command {
 	var o sessionNewOptions
 	cmd := &cobra.Command{
 		Use:   "new NAME [-- COMMAND...]",
-		Short: "Start a program in a session of its own",
+		Short: "Start a program in a new session",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
 				return usageError(cmd, "put -- before the command: "+cmd.UseLine())
@@ -51,20 +51,20 @@ func newSessionNewCmd(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.cwd, "cwd", "", "folder the program starts in (default: here)")
-	f.StringArrayVar(&o.env, "env", nil, "a variable K=V for the program; K= unsets it")
-	f.StringVar(&o.size, "size", "", "COLSxROWS of the terminal while nobody is attached (default 120x40)")
-	f.StringVar(&o.ready, "ready-prefix", "", "return when a line of the screen starts with this")
-	f.BoolVar(&o.record, "record", false, "keep the output with times, for session record and peek --at")
-	f.BoolVar(&o.json, "json", false, "the new session as JSON")
-	return describe(cmd, `Starts the command and returns. Several words are a program and its arguments;
-one word alone is a shell command line; without a command your shell runs. The
-program sees HOME, PATH, SHELL, locale, time zone and proxy variables of yours,
-nothing else, and what --env adds.`, `
+	f.StringVar(&o.cwd, "cwd", "", "start the program in this `DIR` (default: the current one)")
+	f.StringArrayVar(&o.env, "env", nil, "set a variable `K=V` for the program; K= unsets it")
+	f.StringVar(&o.size, "size", "", "`COLSxROWS` of the terminal without attached terminals (default 120x40)")
+	f.StringVar(&o.ready, "ready-prefix", "", "return when a line of the screen starts with this `TEXT`")
+	f.BoolVar(&o.record, "record", false, "record the output with times, for session record and peek --at")
+	f.BoolVar(&o.json, "json", false, "print the new session as JSON")
+	return describe(cmd, `Starts the command and returns. Several words are a program and its arguments; a
+single word is a shell command line; without a command it starts your shell. The
+program inherits only HOME, PATH, SHELL and the locale, time zone and proxy
+variables; --env adds others.`, `
 		gc session new notes -- vim notes.txt
 		gc session new build --cwd ~/src -- 'make && make test'
 		gc session new py --ready-prefix '>>>' --size 80x24 -- python3`,
-		statuses{exitFailure: "failure: the name is taken, the command was not found …", exitCannotTell: ""})
+		statuses{exitFailure: "failure, such as: the name is taken, or the command does not exist", exitCannotTell: ""})
 }
 
 func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
@@ -111,8 +111,8 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	return a.printJSON(info)
 }
 
-// config is the session as the contract wants it. With away its folder is on
-// another machine: no folder is the home folder there.
+// config is the config of the session. With away its directory is on another
+// machine, and defaults to the home directory there.
 func (o *sessionNewOptions) config(away bool) (runtime.Config, error) {
 	cfg := runtime.Config{
 		Command: shellLine(o.argv), WorkDir: o.cwd, ReadyPromptPrefix: o.ready, Env: map[string]string{}, Record: o.record,
@@ -124,12 +124,12 @@ func (o *sessionNewOptions) config(away bool) (runtime.Config, error) {
 			return cfg, err
 		}
 	case o.cwd != "" && !filepath.IsAbs(o.cwd):
-		return cfg, fail(exitUsage, "it is a folder of the other machine", "--cwd %s: want an absolute path with --host", o.cwd)
+		return cfg, fail(exitUsage, "the directory is on the other machine", "--cwd %s: must be an absolute path with --host", o.cwd)
 	}
 	for _, kv := range o.env {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || k == "" {
-			return cfg, fail(exitUsage, "such as --env LANG=C", "--env %s: want K=V", kv)
+			return cfg, fail(exitUsage, "such as --env LANG=C", "--env %s: must be K=V", kv)
 		}
 		cfg.Env[k] = v
 	}
@@ -141,7 +141,7 @@ func (o *sessionNewOptions) config(away bool) (runtime.Config, error) {
 	return cfg, nil
 }
 
-// localDir is an existing folder as an absolute path.
+// localDir returns the absolute path of a directory, which must exist.
 func localDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -149,17 +149,17 @@ func localDir(dir string) (string, error) {
 	}
 	switch st, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fail(exitFailure, "make the folder, or name another with --cwd", "work dir %s does not exist", dir)
+		return "", fail(exitFailure, "create the directory, or use another --cwd", "work dir %s does not exist", dir)
 	case err != nil:
 		return "", fmt.Errorf("work dir: %w", err)
 	case !st.IsDir():
-		return "", fail(exitFailure, "--cwd names a folder", "work dir %s is not a folder", dir)
+		return "", fail(exitFailure, "--cwd requires a directory", "work dir %s: not a directory", dir)
 	}
 	return dir, nil
 }
 
-// found reports whether the program can be found from here. It decides nothing
-// but whether an early end is waited for: a shell knows more than PATH.
+// found reports whether the program can be found from here. If not, session new
+// waits for an early exit; the shell may still know the command.
 func (o *sessionNewOptions) found(dir string) bool {
 	if len(o.argv) == 0 || len(o.argv) == 1 && strings.ContainsAny(o.argv[0], " \t\n;|&<>()$`\\\"'*?[]#~=%!{}") {
 		return true
@@ -172,8 +172,8 @@ func (o *sessionNewOptions) found(dir string) bool {
 	return err == nil
 }
 
-// reportDeath waits for the end of a session and, when its command was not
-// found, removes the session and returns its exit status and last screen.
+// reportDeath waits for a session to end. If its command was not found, it removes
+// the session and returns the exit status and last screen as an error.
 func reportDeath(ctx context.Context, p runtime.Provider, name string) error {
 	waiter, ok, err := runtime.AsFor[runtime.Waiter](ctx, p, name)
 	if !ok || err != nil {
@@ -182,7 +182,7 @@ func reportDeath(ctx context.Context, p runtime.Provider, name string) error {
 	limited, cancel := context.WithTimeout(ctx, deathWatch)
 	defer cancel()
 	if _, err := waiter.WaitFor(limited, name, []runtime.Condition{{Exit: true}}); err != nil {
-		return nil // it runs: the shell found what we did not
+		return nil // it runs: the shell found the command
 	}
 	exit := lastExit(ctx, &target{session: name, provider: p})
 	if exit == nil || exit.Code != 126 && exit.Code != 127 {
@@ -195,13 +195,13 @@ func reportDeath(ctx context.Context, p runtime.Provider, name string) error {
 	return fmt.Errorf("start %s: %w", name, &runtime.StartupDeath{Session: name, Code: exit.Code, Signal: exit.Signal, Screen: screen})
 }
 
-// parseSize reads COLSxROWS.
+// parseSize parses COLSxROWS.
 func parseSize(s string) (cols, rows int, err error) {
 	c, r, _ := strings.Cut(s, "x")
 	cols, errCols := strconv.Atoi(c)
 	rows, errRows := strconv.Atoi(r)
 	if errCols != nil || errRows != nil || cols < 1 || rows < 1 {
-		return 0, 0, fail(exitUsage, "such as 120x40", "size %q: want COLSxROWS", s)
+		return 0, 0, fail(exitUsage, "such as 120x40", "size %q: must be COLSxROWS", s)
 	}
 	return cols, rows, nil
 }

@@ -28,7 +28,7 @@ func newSessionQueueCmd(a *app, s scope) *cobra.Command {
 	var o sessionQueueOptions
 	cmd := &cobra.Command{
 		Use:               "queue [NAME]",
-		Short:             "List or drop messages that wait for a session, and those that were given up",
+		Short:             "List or drop queued and undelivered messages",
 		Args:              between(0, 1),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,13 +39,13 @@ func newSessionQueueCmd(a *app, s scope) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "delivered ones too, while they are kept")
-	f.StringArrayVar(&o.drop, "drop", nil, "forget the message with this ID; again for more of them")
-	f.BoolVar(&o.json, "json", false, "as a JSON array")
-	return describe(cmd, `Lists the multiplexer's queue in the order of delivery. A message is waiting (why
-stands under DETAIL), leased (being delivered), delivered, or dead: given up, because
-its session ended, its time was over, or it cannot be told whether it was typed. Dead
-ones stay until they are dropped. One that is being typed is not taken back.`, `
+	f.BoolVar(&o.all, "all", false, "also list delivered messages, while they are kept")
+	f.StringArrayVar(&o.drop, "drop", nil, "drop the message with this `ID`; may be repeated")
+	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	return describe(cmd, `Lists the multiplexer's queue in the order of delivery. A message is waiting (DETAIL
+says why), leased (being delivered), delivered, or dead: its session ended, its ttl
+expired, or it is unknown whether it was typed. Dead messages stay until they are
+dropped. A message that is being typed cannot be dropped.`, `
 		gc session queue build
 		gc session queue --drop 7`, statuses{exitNotFound: "no such message", exitCannotTell: "", exitUnsupported: ""})
 }
@@ -105,7 +105,8 @@ func (a *app) printQueue(items []api.QueueItem, asJSON bool) error {
 	return t.Print(a.out)
 }
 
-// deliverToSession is gc session nudge with --delivery wait-idle or queue.
+// deliverToSession carries out gc session nudge with --delivery wait-idle or
+// queue.
 func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) error {
 	if err := a.messageText(t, &o); err != nil {
 		return err
@@ -127,7 +128,7 @@ func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) e
 	if err != nil || o.delivery == deliverQueue {
 		return errors.Join(err, a.printWaiting(it, o.json))
 	}
-	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C takes it back)\n", shortID(it.ID), display.Line(t.label))
+	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C drops the message)\n", shortID(it.ID), display.Line(t.label))
 	done, err := client.AwaitQueued(ctx, it.ID)
 	if ctx.Err() != nil {
 		if err := client.Dequeue(context.WithoutCancel(ctx), it.ID); err != nil {
@@ -145,7 +146,7 @@ func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) e
 	return receiptStatus(r)
 }
 
-// receiptOfQueued is what became of a message.
+// receiptOfQueued is the receipt of a queued message that is no longer waiting.
 func receiptOfQueued(it api.QueueItem) runtime.Receipt {
 	if it.Receipt == nil {
 		return runtime.Receipt{State: runtime.Dead, Detail: it.Detail}
@@ -157,7 +158,7 @@ func receiptOfQueued(it api.QueueItem) runtime.Receipt {
 	return r
 }
 
-// printWaiting tells of a message that was put into the queue.
+// printWaiting prints a message that was queued.
 func (a *app) printWaiting(it api.QueueItem, asJSON bool) error {
 	if it.ID == "" {
 		return nil

@@ -29,17 +29,17 @@ func newSessionRecordCmd(a *app, s scope) *cobra.Command {
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionRecord(ctx, a, t, o) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", mux.RecordingASCIICast, "asciicast (version 2, for asciinema and its players) or raw (the bytes alone)")
-	f.StringVarP(&o.file, "output", "o", "", "the file to write (default: standard output)")
+	f.StringVar(&o.format, "format", mux.RecordingASCIICast, "`FORMAT` of the output: asciicast (version 2, for asciinema) or raw (only the bytes)")
+	f.StringVarP(&o.file, "output", "o", "", "write to this `FILE` (default: standard output)")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{mux.RecordingASCIICast, mux.RecordingRaw}, cobra.ShellCompDirectiveNoFileComp))
-	return describe(cmd, `Writes everything that the program has written so far, with times and sizes. The
-session has to be started with --record; its output is kept in a file of at most
-256 MiB beside the server's state, and goes with the session. A file is written whole
-or not at all.`, `
+	return describe(cmd, `Writes all output of the program so far, with times and sizes. The session must have
+been started with --record. A recording has at most 256 MiB, lies beside the server's
+state, and is deleted with the session. With -o the file is written completely or not
+at all.`, `
 		gc session new build --record -- make -j4
 		gc session record build -o build.cast && asciinema play build.cast
 		gc session record build --format raw | less -R`,
-		statuses{exitFailure: "failure, or the session is not recorded", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		statuses{exitFailure: "failure, or the session has no recording", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
 }
 
 func runSessionRecord(ctx context.Context, a *app, t *target, o recordOptions) error {
@@ -47,7 +47,7 @@ func runSessionRecord(ctx context.Context, a *app, t *target, o recordOptions) e
 		return fail(exitUsage, "valid values: asciicast, raw", "unknown format %q", o.format)
 	}
 	if f, ok := a.out.(*os.File); ok && o.file == "" && o.format == mux.RecordingRaw && term.IsTerminal(int(f.Fd())) {
-		return fail(exitUsage, "-o FILE", "the raw bytes of a program do not go to a terminal")
+		return fail(exitUsage, "-o FILE writes a file", "cannot write raw output to a terminal")
 	}
 	client, err := recordedClient(ctx, t, "session record")
 	if err != nil {
@@ -70,20 +70,20 @@ func recordedClient(ctx context.Context, t *target, what string) (*client.Client
 		return nil, err
 	}
 	if !info.Recording {
-		return nil, fail(exitFailure, "a session is recorded from its start: gc session new NAME --record -- COMMAND",
-			"%s is not recorded", t.label)
+		return nil, fail(exitFailure, "recording begins with the session: gc session new NAME --record -- COMMAND",
+			"%s has no recording", t.label)
 	}
 	return client, nil
 }
 
-// writeWhole makes the file path with what write writes; an error leaves what
-// stood there before.
+// writeWhole replaces the file path by what write writes; on an error it leaves
+// the old file.
 func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // 0600
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer os.Remove(f.Name()) // not there any more after the rename
+	defer os.Remove(f.Name()) // gone after the rename
 	err = write(f)
 	if cerr := f.Close(); err == nil {
 		err = cerr

@@ -61,78 +61,85 @@ func newStartCmd(a *app) *cobra.Command {
 			return runStart(cmd.Context(), a, o)
 		}),
 	}
-	f := cmd.Flags()
-	f.BoolVar(&o.foreground, "foreground", false, "stay, print what happens and what the agents print, and stop the city on Ctrl-C; a second one kills")
-	f.BoolVar(&o.once, "once", false, "start what is missing and return; nobody watches the agents then")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
-	f.BoolVar(&o.json, "json", false, "with --dry-run: as a JSON array; with --foreground: one JSON object a line")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "with --foreground: print only the result, and what went wrong")
-	f.StringVar(&o.until, "until", "", "with --foreground: done (every one_shot agent has ended) or idle")
-	f.DurationVar(&o.timeout, "timeout", 0, "with --until: give up after this long")
-	f.DurationVar(&o.blockedTimeout, "blocked-timeout", time.Minute, "with --until: fail when an agent has been asking this long and no terminal is attached (0: never)")
-	f.StringVar(&o.failOn, "fail-on", "", "with --until: blocked fails as soon as an agent asks")
-	f.StringVar(&o.artifacts, "artifacts", "", "with --until: keep what the agents leave in this `FOLDER`")
-	f.BoolVar(&o.trust, "trust", false, "run what city.toml names without asking: gc trust, for scripts")
-	return describe(cmd, `Starts a controller in the background, which starts the agents, dependencies
-first, restarts them when they die, and follows changes of city.toml. Returns
-when every agent was tried once, and shows them. One line names the agents that
-may do anything without asking: permissions = "bypass" in city.toml, or a program
-that never asks. A city that runs already is left as it is. A name that is not a
-folder but an agent of a running city starts that agent, if it is down.
-
-On a terminal it asks once before a city that you have not trusted runs anything
-(gc trust); elsewhere it refuses, unless --trust or GC_TRUST=1 says that you do.
-
-With --foreground the city runs in this process. It prints the events of the city
-(NAME * …) and the lines that agents print (NAME | …), as far as their sessions
-can be followed; with --json an object a line: an event as gc events --json has it,
-or kind output with agent and text, and at the end of --until kind result with the
-status of the city.
-
-With --foreground --until it is a run for a build machine: it needs no terminal,
-ends by itself, and its exit status is 0, or that of the first one_shot agent that
-failed, or 1 when an agent asked a question that nobody answered within
---blocked-timeout (where its session tells of questions); the question is printed.
---artifacts keeps, in a folder for each session, the last screen (screen.txt),
-the scrollback (scrollback.txt), a recording where the sessions have one
-(session.cast, for asciinema) and the result (result.json), and beside
-them the status of the city (summary.json) and a report for build servers
-(junit.xml).`, `
+	o.addFlags(cmd)
+	return describe(cmd, startHelp, `
 		gc start
 		gc start examples/demo
 		gc start worker
 		gc start --dry-run
 		gc start --foreground --until done --timeout 10m --artifacts out`,
-		statuses{exitFailure: "failure: an agent did not start …", exitNotFound: "", exitTimeout: ""})
+		statuses{exitFailure: "failure, such as: an agent did not start", exitNotFound: "", exitTimeout: ""})
 }
 
-// check finds flags that do not fit together.
+const startHelp = `Starts a controller in the background, which starts the agents, dependencies first,
+restarts them when they die, and applies changes of city.toml. Returns when it has
+tried to start every agent, and prints their status. One line names the agents that
+run everything without asking: permissions = "bypass" in city.toml, or a program
+that never asks. If the city is running already, only its status is printed. If the
+argument is an agent of a running city and not a directory, it starts that agent if
+it is down.
+
+On a terminal it asks once before it runs a city that you have not trusted (gc
+trust); elsewhere it refuses, unless --trust or GC_TRUST=1 is set.
+
+With --foreground the city runs in this process. It prints the events of the city
+(NAME * …) and the output of the agents (NAME | …), if their sessions can be
+followed. With --json it prints one object per line: an event as in gc events
+--json, or kind output with agent and text, and, at the end of --until, kind result
+with the status of the city.
+
+--foreground --until is for build machines: it requires no terminal, ends by itself,
+and exits with 0, with the status of the first one_shot agent that failed, or with 1
+if an agent asked a question that nobody answered within --blocked-timeout; it
+prints the question.
+
+--artifacts keeps a directory for each session with the last screen (screen.txt), the
+scrollback (scrollback.txt), the recording if there is one (session.cast, for
+asciinema) and the result (result.json), and beside them the status of the city
+(summary.json) and a report for build servers (junit.xml).`
+
+func (o *startOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.foreground, "foreground", false, "stay, print events and output, and stop the city on Ctrl-C; a second Ctrl-C kills")
+	f.BoolVar(&o.once, "once", false, "start what is missing and exit, without a controller to watch the agents")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, and do nothing")
+	f.BoolVar(&o.json, "json", false, "with --dry-run: print a JSON array; with --foreground: one JSON object per line")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "with --foreground: print only the result and failures")
+	f.StringVar(&o.until, "until", "", "with --foreground: stop when `STATE` is reached: done (every one_shot agent has ended) or idle")
+	f.DurationVar(&o.timeout, "timeout", 0, "with --until: give up after this long")
+	f.DurationVar(&o.blockedTimeout, "blocked-timeout", time.Minute, "with --until: fail when an agent has been asking for this long without an attached terminal (0: never)")
+	f.StringVar(&o.failOn, "fail-on", "", "with --until: the value blocked makes the run fail as soon as an agent asks")
+	f.StringVar(&o.artifacts, "artifacts", "", "with --until: keep screens, recordings and results in this `DIR`")
+	f.BoolVar(&o.trust, "trust", false, "trust the city without asking, as gc trust does")
+}
+
+// check rejects flags that cannot be used together.
 func (o *startOptions) check() error {
 	switch {
 	case o.foreground && o.once:
-		return fail(exitUsage, "", "--foreground and --once exclude each other")
+		return fail(exitUsage, "", "cannot use --foreground with --once")
 	case o.dryRun && o.trust:
-		return fail(exitUsage, "", "--dry-run runs nothing: --trust does not go with it")
+		return fail(exitUsage, "", "cannot use --dry-run with --trust: it runs nothing")
 	case o.dryRun && (o.foreground || o.once):
-		return fail(exitUsage, "", "--dry-run goes with no other form of start")
+		return fail(exitUsage, "", "cannot use --dry-run with --foreground or --once")
 	case o.json && !o.dryRun && !o.foreground:
-		return fail(exitUsage, "gc status --json", "--json needs --dry-run or --foreground")
+		return fail(exitUsage, "gc status --json", "--json requires --dry-run or --foreground")
 	case o.quiet && !o.foreground:
-		return fail(exitUsage, "", "--quiet needs --foreground")
+		return fail(exitUsage, "", "--quiet requires --foreground")
 	case o.until != "" && !o.foreground:
-		return fail(exitUsage, "gc start --foreground --until "+o.until, "--until needs --foreground")
+		return fail(exitUsage, "gc start --foreground --until "+o.until, "--until requires --foreground")
 	case o.timeout != 0 && o.until == "":
-		return fail(exitUsage, "", "--timeout needs --until")
+		return fail(exitUsage, "", "--timeout requires --until")
 	case (o.blockedSet || o.failOn != "") && o.until == "":
-		return fail(exitUsage, "gc start --foreground --until done", "--blocked-timeout and --fail-on need --until")
+		return fail(exitUsage, "gc start --foreground --until done", "--blocked-timeout and --fail-on require --until")
 	case o.failOn != "" && o.failOn != "blocked":
-		return fail(exitUsage, "valid value: blocked", "--fail-on %s is not known", o.failOn)
+		return fail(exitUsage, "valid value: blocked", "--fail-on: unknown value %q", o.failOn)
 	case o.blockedTimeout < 0:
 		return fail(exitUsage, "", "--blocked-timeout %v is negative", o.blockedTimeout)
 	case o.artifacts != "" && o.until == "":
-		return fail(exitUsage, "gc start --foreground --until done --artifacts "+shell.Word(o.artifacts), "--artifacts needs --until")
+		return fail(exitUsage, "gc start --foreground --until done --artifacts "+shell.Word(o.artifacts), "--artifacts requires --until")
 	case o.until != "" && o.until != string(controller.UntilDone) && o.until != string(controller.UntilIdle):
-		return fail(exitUsage, "valid values: done, idle", "--until %s is not known", o.until)
+		return fail(exitUsage, "valid values: done, idle", "--until: unknown state %q", o.until)
 	}
 	return nil
 }
@@ -146,7 +153,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	if o.until == string(controller.UntilDone) && !hasOneShot(city) {
-		return fail(exitUsage, `set lifecycle = "one_shot" for the agents that end by themselves, or use --until idle`, "--until done: no agent of this city is one_shot")
+		return fail(exitUsage, `set lifecycle = "one_shot" for agents that end by themselves, or use --until idle`, "--until done: the city has no one_shot agent")
 	}
 	if a.looksOnly = o.dryRun; !o.dryRun {
 		if err := a.trustToStart(ctx, city, o.trust); err != nil {
@@ -171,16 +178,16 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	return a.startCity(ctx, opts)
 }
 
-// sayOwnNames tells once, when it has been decided, that another city has the
-// names that the sessions of this one would have.
+// sayOwnNames says that another city has this one's name, when that has just been
+// found out.
 func (a *app) sayOwnNames(city *config.City, before config.Identity) {
 	if now, ok := config.ReadIdentity(city.Dir); ok && now.InNames && !before.InNames {
-		fmt.Fprintf(a.err, "%s: another city is named %s, too: the session names of this one end in -%s\n", program, display.Line(city.Name()), now.ID)
+		fmt.Fprintf(a.err, "%s: another city is also named %s: the session names of this one end in -%s\n", program, display.Line(city.Name()), now.ID)
 	}
 }
 
-// onSecondInterrupt returns a channel that is closed at the second Ctrl-C or TERM:
-// the first stops the city, see graceful.
+// onSecondInterrupt returns a channel that is closed at the second SIGINT or
+// SIGTERM; the first stops the city: see graceful.
 func onSecondInterrupt() (second <-chan struct{}, stop func()) {
 	signals, over, closed := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -197,7 +204,7 @@ func onSecondInterrupt() (second <-chan struct{}, stop func()) {
 	return closed, func() { signal.Stop(signals); close(over) }
 }
 
-// recorder takes recordings from the mux behind a provider, where it has one.
+// recorder returns a Recorder that reads recordings from the mux behind p.
 func recorder(p runtime.Provider) controller.Recorder {
 	return func(ctx context.Context, session string, w io.Writer) error {
 		c, err := muxClient(ctx, p, "recording")
@@ -215,10 +222,10 @@ func recorder(p runtime.Provider) controller.Recorder {
 	}
 }
 
-// plannedAction is one line of gc start --dry-run --json.
+// plannedAction is one element of gc start --dry-run --json.
 type plannedAction struct {
 	Action  string     `json:"action"`
-	Agent   string     `json:"agent,omitempty"` // none: a session that city.toml does not know
+	Agent   string     `json:"agent,omitempty"` // "" for a session that is not in city.toml
 	Session string     `json:"session"`
 	Why     string     `json:"why"`
 	At      *time.Time `json:"at,omitempty"` // of a wait
@@ -250,7 +257,7 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 	return t.Print(a.out)
 }
 
-// showStarted prints the agents, and fails when one is not as it should be.
+// showStarted prints the status, and fails if an agent has a problem.
 func (a *app) showStarted(ctx context.Context, s cityapi.Status) error {
 	if err := a.printStatus(ctx, s, listing{}); err != nil {
 		return err
@@ -259,8 +266,7 @@ func (a *app) showStarted(ctx context.Context, s cityapi.Status) error {
 	return a.sayBad(s)
 }
 
-// sayBad explains the agents that are not as they should be, and fails when there
-// is one.
+// sayBad explains the agents that have a problem, and fails if there are any.
 func (a *app) sayBad(s cityapi.Status) error {
 	bad := 0
 	for _, ag := range s.Agents {
@@ -280,7 +286,7 @@ func (a *app) sayBad(s cityapi.Status) error {
 	return nil
 }
 
-// sayUnchecked names the agents that may do anything, on one line.
+// sayUnchecked names the agents that run everything without asking, on one line.
 func (a *app) sayUnchecked(s cityapi.Status) {
 	var names []string
 	for _, ag := range s.Agents {
@@ -289,12 +295,12 @@ func (a *app) sayUnchecked(s cityapi.Status) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(a.err, "%s: without asking, anything may be done by: %s\n", program, strings.Join(names, ", "))
+		fmt.Fprintf(a.err, "%s: these agents run everything without asking: %s\n", program, strings.Join(names, ", "))
 	}
 }
 
-// explainAgent tells a person why an agent is not as it should be: its last
-// screen, the cause, the next step.
+// explainAgent prints why an agent has a problem: its last screen, the cause and a
+// hint.
 func (a *app) explainAgent(ag cityapi.AgentStatus) {
 	if ag.LastScreen != "" {
 		fmt.Fprintln(a.err, display.Text(ag.LastScreen))
@@ -302,8 +308,8 @@ func (a *app) explainAgent(ag cityapi.AgentStatus) {
 	why, hint := ag.Error, ag.Hint
 	switch {
 	case why == "" && ag.LastExit != nil && ag.State == cityapi.StateStarting:
-		why = "ended (" + exitText(ag.LastExit) + ") and is started again"
-		hint = cmp.Or(hint, "gc status shows how it goes on")
+		why = "ended (" + exitText(ag.LastExit) + ") and is being restarted"
+		hint = cmp.Or(hint, "gc status shows the progress")
 	case why == "" && ag.LastExit != nil:
 		why = string(ag.State) + " (" + exitText(ag.LastExit) + ")"
 	case why == "":

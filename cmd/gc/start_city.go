@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// startCity starts a controller in the background and waits until it has tried
-// every agent. A city that runs already is shown as it is.
+// startCity starts a controller in the background and waits until it has tried to
+// start every agent. For a running city it only prints the status.
 func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 	if s, err := runningStatus(ctx, opts.City.Dir); err == nil {
 		return a.showRunning(ctx, opts.City.Dir, s)
@@ -38,7 +38,7 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 			p.Clear()
 			switch {
 			case r.err != nil && ctx.Err() != nil:
-				fmt.Fprintln(a.err, "the city goes on starting: gc status shows it, gc stop ends it")
+				fmt.Fprintln(a.err, "the city continues to start: gc status shows it, gc stop stops it")
 				return r.err
 			case errors.Is(r.err, cityapi.ErrControllerRunning): // another gc start was faster
 				if s, err := awaitRunning(ctx, opts.City.Dir); err == nil {
@@ -57,8 +57,8 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 	}
 }
 
-// runningStatus returns the status of the city's controller, ErrNoController when
-// none runs.
+// runningStatus returns the status of the city's controller; ErrNoController if
+// none is running.
 func runningStatus(ctx context.Context, dir string) (cityapi.Status, error) {
 	c, err := cityapi.Dial(dir)
 	if err != nil {
@@ -68,8 +68,8 @@ func runningStatus(ctx context.Context, dir string) (cityapi.Status, error) {
 	return c.Status(ctx)
 }
 
-// listenLimit is how long a controller that has the city's lock may take to
-// listen.
+// listenLimit is how long a controller may take from taking the city's lock to
+// listening.
 const listenLimit = 5 * time.Second
 
 // awaitRunning is runningStatus for a controller that has just taken the lock.
@@ -97,8 +97,7 @@ func (a *app) showRunning(ctx context.Context, dir string, s cityapi.Status) err
 	return a.printStatus(ctx, s, listing{})
 }
 
-// startProgress says which agents a start waits for and what stands in their
-// way, "" when that is not known.
+// startProgress says which agents a start waits for, and why; "" if unknown.
 func (a *app) startProgress(ctx context.Context, dir string, since time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, display.ProgressTick)
 	defer cancel()
@@ -118,8 +117,7 @@ func (a *app) startProgress(ctx context.Context, dir string, since time.Duration
 	return fmt.Sprintf("waiting for %s (%d s)", strings.Join(waits, ", "), int(since.Seconds()))
 }
 
-// startWait says what a start of the agent waits for, "" when it waits for
-// nothing.
+// startWait says what the agent's start waits for; "" if it is not waiting.
 func startWait(ag cityapi.AgentStatus) string {
 	switch {
 	case ag.State == cityapi.StateStarting && ag.Activity == runtime.ActivityBlocked && ag.ActivityInfo != nil && ag.ActivityInfo.Pending != nil:
@@ -133,7 +131,7 @@ func startWait(ag cityapi.AgentStatus) string {
 	return ""
 }
 
-// isAgent reports whether the city here has an agent of the name.
+// isAgent reports whether the city has an agent with the name.
 func (a *app) isAgent(name string) bool {
 	city, err := a.loadCity()
 	if err != nil {
@@ -146,7 +144,7 @@ func (a *app) isAgent(name string) bool {
 // startAgent starts one agent of a running city.
 func (a *app) startAgent(ctx context.Context, name string, flags bool) error {
 	if flags {
-		return fail(exitUsage, "", "the flags of gc start are for the whole city")
+		return fail(exitUsage, "", "the flags of gc start apply to the whole city only")
 	}
 	c, names, err := a.cityController(name)
 	if err != nil {

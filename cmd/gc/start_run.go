@@ -18,7 +18,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// runHere is the controller in this process.
+// runHere runs the controller in this process.
 func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptions) error {
 	var last cityapi.Status
 	opts.Once = o.once
@@ -32,7 +32,7 @@ func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptio
 	return a.showStarted(ctx, last)
 }
 
-// runForeground runs the city until it is stopped, or until --until is reached.
+// runForeground runs the city until it is stopped or --until is reached.
 func (a *app) runForeground(ctx context.Context, opts controller.Options, o startOptions) error {
 	result := runResult{}
 	opts.Until, opts.Timeout, opts.StopOnCancel = controller.Until(o.until), o.timeout, true
@@ -44,7 +44,7 @@ func (a *app) runForeground(ctx context.Context, opts controller.Options, o star
 	}
 	stream := a.newCityStream(opts, o.json)
 	opts.Finished = func(ctx context.Context, s cityapi.Status) error {
-		stream.settle(ctx)
+		stream.finish(ctx)
 		result = runResult{s, a.lastLines(ctx, s), time.Now()}
 		return nil
 	}
@@ -57,17 +57,17 @@ func (a *app) runForeground(ctx context.Context, opts controller.Options, o star
 	if !o.quiet {
 		opts.Log, opts.Event = a.err, stream.take
 	}
-	after := context.WithoutCancel(ctx) // the end of the city is printed, too
+	after := context.WithoutCancel(ctx) // to print the stop of the city, too
 	stream.run(after)
 	err := controller.Run(ctx, opts)
 	stream.close(after)
-	if result.at.IsZero() { // stopped by hand, or it never ran
+	if result.at.IsZero() { // stopped by the user, or never ran
 		return err
 	}
 	return errors.Join(a.printResult(result, o.json), a.runFailed(result.status, err))
 }
 
-// runFailed explains what a run failed by.
+// runFailed is the error of a run.
 func (a *app) runFailed(s cityapi.Status, err error) error {
 	var failed *controller.FailedError
 	var blocked *controller.BlockedError
@@ -84,7 +84,8 @@ func (a *app) runFailed(s cityapi.Status, err error) error {
 	return a.sayBad(s)
 }
 
-// failedAgent ends a run with the exit status of the agent that failed first.
+// failedAgent returns the exit status of the agent that failed first, and explains
+// the failure.
 func (a *app) failedAgent(s cityapi.Status, failed *controller.FailedError) error {
 	for _, ag := range s.Agents {
 		if ag.Name == failed.Agent {
@@ -98,21 +99,21 @@ func (a *app) failedAgent(s cityapi.Status, failed *controller.FailedError) erro
 	return quiet(failed.Code)
 }
 
-// blockedAgent ends a run with the question that nobody answered.
+// blockedAgent prints the question that nobody answered and returns the error.
 func (a *app) blockedAgent(b *controller.BlockedError) error {
 	if q := b.Activity.Pending; q != nil {
 		fmt.Fprint(a.err, questionText(q))
 	}
-	return fail(exitFailure, `permissions in city.toml say what agents may do without asking; --blocked-timeout leaves time for gc respond `+shell.Word(b.Agent), "%w", b)
+	return fail(exitFailure, `permissions in city.toml decide what agents do without asking; --blocked-timeout leaves time for gc respond `+shell.Word(b.Agent), "%w", b)
 }
 
-// hasOneShot reports whether an agent of the city ends by itself.
+// hasOneShot reports whether the city has an agent that ends by itself.
 func hasOneShot(city *config.City) bool {
 	specs, err := templates(city)
 	return err != nil || slices.ContainsFunc(specs, func(s *agent.Spec) bool { return s.Config.Lifecycle == runtime.OneShot })
 }
 
-// runResult is what a run for a build machine ended with.
+// runResult is the result of a run with --until.
 type runResult struct {
 	status cityapi.Status
 	last   map[string]string // the last line of each session
@@ -126,8 +127,8 @@ type resultLine struct {
 	Status cityapi.Status `json:"status"`
 }
 
-// printResult is the table at the end of a run: what became of every agent
-// before the city was stopped.
+// printResult prints the result of every agent, as it was before the city was
+// stopped.
 func (a *app) printResult(r runResult, asJSON bool) error {
 	if asJSON {
 		return display.NewMergedJSON(a.out).Object(resultLine{time.Now().UTC(), "result", r.status})

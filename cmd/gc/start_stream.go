@@ -15,38 +15,37 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// cityStream prints what happens in a city while this process runs it: its
-// events, and the lines that its agents print where their sessions live in a
-// mux. The controller never waits for it.
+// cityStream prints the events of a city that this process runs, and the output of
+// the agents whose sessions live in a mux. The controller never waits for it.
 type cityStream struct {
 	app  *app
 	out  *display.Merged
 	city string // its name, the source of lines about no agent
 	p    runtime.Provider
 
-	events    chan func(context.Context) // what is to be printed
+	events    chan func(context.Context) // functions that print
 	work      sync.WaitGroup             // the goroutine of the events
 	followers sync.WaitGroup
-	flush     chan struct{} // closed: followers print what stands there, and end
-	settled   sync.Once
+	flush     chan struct{} // when closed, followers print what is left and end
+	finished  sync.Once
 
 	mu      sync.Mutex
 	current map[string]*following // by session
 	seen    map[string]bool       // ids of sessions whose lines were printed
-	dropped int                   // events that nobody took in time
+	dropped int                   // events that could not be printed in time
 }
 
-// following is one incarnation of an agent that is followed.
+// following is an incarnation of an agent whose output is followed.
 type following struct {
 	done  chan struct{}
-	whole bool   // its end was seen: all of its lines are printed
-	last  string // the newest of them
+	whole bool   // all of its lines were printed
+	last  string // the newest printed line
 }
 
 const (
 	streamBacklog = 4096                   // events that may wait for a slow reader
-	lastLinesWait = 500 * time.Millisecond // for the lines before an end
-	adoptedLines  = 5                      // of an agent that ran before
+	lastLinesWait = 500 * time.Millisecond // for the last lines of an ended agent
+	adoptedLines  = 5                      // lines to print of an adopted agent
 )
 
 func (a *app) newCityStream(opts controller.Options, json bool) *cityStream {
@@ -83,13 +82,13 @@ func (s *cityStream) run(ctx context.Context) {
 	})
 }
 
-// settle prints what has happened and what the agents have printed so far, and
-// follows no more. It returns when ctx ends, at the latest.
-func (s *cityStream) settle(ctx context.Context) {
+// finish prints all events and output so far and stops following. It returns when
+// ctx ends at the latest.
+func (s *cityStream) finish(ctx context.Context) {
 	done := make(chan struct{})
 	s.work.Go(func() {
 		s.events <- func(context.Context) {
-			s.settled.Do(func() { close(s.flush) })
+			s.finished.Do(func() { close(s.flush) })
 			s.followers.Wait()
 			close(done)
 		}
@@ -100,9 +99,9 @@ func (s *cityStream) settle(ctx context.Context) {
 	}
 }
 
-// close prints what is left. The controller has ended.
+// close prints what is left after the controller has ended.
 func (s *cityStream) close(ctx context.Context) {
-	s.settle(ctx)
+	s.finish(ctx)
 	close(s.events)
 	s.work.Wait()
 	if s.dropped > 0 {
@@ -115,7 +114,7 @@ func (s *cityStream) event(ctx context.Context, e cityapi.Event) {
 	case cityapi.EventExited, cityapi.EventCrashed, cityapi.EventZombie:
 		s.ending(ctx, e)
 	}
-	_ = s.print(e) // a reader that has gone ends nothing
+	_ = s.print(e) // a closed pipe must not stop the city
 	switch e.Kind {
 	case cityapi.EventStarted, cityapi.EventRelaunched:
 		s.follow(ctx, e, 0)
@@ -136,8 +135,8 @@ func (s *cityStream) print(e cityapi.Event) error {
 	return s.out.Note(name, eventText(text), eventColour(e))
 }
 
-// follow prints the lines of the agent's session from now on, and the last of
-// those that stand there; 0: all.
+// follow prints the last lines of the agent's session (0: all), and new ones from
+// now on.
 func (s *cityStream) follow(ctx context.Context, e cityapi.Event, lines int) {
 	client := s.client(ctx, e.Session)
 	if client == nil {
@@ -163,8 +162,8 @@ func (s *cityStream) follow(ctx context.Context, e cityapi.Event, lines int) {
 	})
 }
 
-// ending prints the last lines of an agent that has ended: those that its
-// follower had no time to see stand on the last screen.
+// ending prints the last lines of an agent that has ended. Lines that the follower
+// missed are taken from the last screen.
 func (s *cityStream) ending(ctx context.Context, e cityapi.Event) {
 	s.mu.Lock()
 	f := s.current[e.Session]
@@ -198,7 +197,7 @@ func (s *cityStream) ending(ctx context.Context, e cityapi.Event) {
 	}
 }
 
-// ended is all that a session printed that ended before anybody followed it.
+// ended is the whole output of a session that ended before it was followed.
 func (s *cityStream) ended(ctx context.Context, session string) (text string, ok bool) {
 	client := s.client(ctx, session)
 	if client == nil {
@@ -211,7 +210,7 @@ func (s *cityStream) ended(ctx context.Context, session string) (text string, ok
 	return res.Text, true
 }
 
-// first reports a session that was not printed before.
+// first reports whether this is the first call for the session.
 func (s *cityStream) first(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +221,7 @@ func (s *cityStream) first(id string) bool {
 	return true
 }
 
-// client is the mux that the session lives in, nil when it lives elsewhere.
+// client is a client of the session's mux, or nil if it does not live in one.
 func (s *cityStream) client(ctx context.Context, session string) *client.Client {
 	m, ok, err := runtime.AsFor[muxed](ctx, s.p, session)
 	if err != nil || !ok {

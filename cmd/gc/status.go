@@ -26,28 +26,27 @@ type statusOptions struct {
 	watch bool
 }
 
-// watchInterval is how often --watch looks again.
+// watchInterval is how often --watch refreshes.
 const watchInterval = time.Second
 
 func newStatusCmd(a *app) *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the agents: state, what they are doing, restarts, last line",
+		Short: "Show the state, activity, restarts and last line of every agent",
 		Args:  exactly(0),
 		RunE:  graceful(func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) }),
 	}
 	addListing(cmd, &o.listing, statusOrders.keys())
-	cmd.Flags().BoolVar(&o.json, "json", false, "as JSON")
-	cmd.Flags().BoolVar(&o.watch, "watch", false, "show it again every second, until Ctrl-C")
-	return describe(cmd, `Shows every agent of the city. An agent is stopped, starting, running, draining,
-exited (a one_shot that is done), crashed, quarantined (it died too often),
-suspended, or unknown when the backend gives no answer. The status is what there
-is evidence for: idle, working, blocked by a permission, a question …, else "-".
-SINCE is how long the agent has been in its state; of a blocked one how long it has
-been blocked, and its question stands in the place of the last line. -o wide shows
-both times, how long it has been up and when it printed something last.
-It works without a controller too, but then knows only what runs.`, `
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "refresh every second until Ctrl-C")
+	return describe(cmd, `Shows every agent of the city. STATE is stopped, starting, running, draining, exited (a
+one_shot that has finished), crashed, quarantined (it died too often), suspended, or
+unknown if the backend does not answer. STATUS is what the agent is doing: idle,
+working, done, error or blocked, with the kind of question; "-" without evidence.
+SINCE is how long the agent has been in its state. For a blocked agent it is how long
+it has been blocked, and LAST LINE shows the question. -o wide adds the uptime and the
+age of the last output. Without a controller only running agents are known.`, `
 		gc status
 		gc status -o wide --sort state
 		gc status --json | jq -r '.agents[] | select(.state != "running").name'`,
@@ -60,10 +59,10 @@ func runStatus(ctx context.Context, a *app, o statusOptions) error {
 		return err
 	}
 	if o.watch && o.json {
-		return fail(exitUsage, "gc status --json gives one status", "--watch and --json exclude each other")
+		return fail(exitUsage, "gc status --json prints one status", "cannot use --watch with --json")
 	}
 	if o.watch && a.width() == 0 {
-		return fail(exitUsage, "gc events --follow is for pipes and files", "--watch needs a terminal, and standard output is none")
+		return fail(exitUsage, "gc events --follow works without one", "--watch requires a terminal on standard output")
 	}
 	if o.watch {
 		return watchStatus(ctx, a, o.listing)
@@ -82,8 +81,7 @@ func runStatus(ctx context.Context, a *app, o statusOptions) error {
 	return a.printStatus(ctx, status, o.listing)
 }
 
-// warnUncertain says why the state of agents is only what was last seen, or not
-// known, once for all of whom it holds.
+// warnUncertain says why the states of agents are uncertain, one line per reason.
 func (a *app) warnUncertain(s cityapi.Status) {
 	var reasons []string
 	about := map[string][]string{}
@@ -101,7 +99,7 @@ func (a *app) warnUncertain(s cityapi.Status) {
 	}
 }
 
-// watchStatus paints the status over the last one until ctx ends.
+// watchStatus repaints the status until ctx ends.
 func watchStatus(ctx context.Context, a *app, l listing) error {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
@@ -120,7 +118,7 @@ func watchStatus(ctx context.Context, a *app, l listing) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// ED and CUP, ECMA-48 8.3.39 and 8.3.21: home, then what is below goes.
+		// CUP and ED, ECMA-48 8.3.21 and 8.3.39: go home, erase the rest.
 		if _, err := fmt.Fprintf(a.out, "\x1b[H\x1b[J%s", a.fit(frame.String())); err != nil {
 			return err
 		}
@@ -132,7 +130,7 @@ func watchStatus(ctx context.Context, a *app, l listing) error {
 	}
 }
 
-// fit cuts text to the height of the terminal, so that its top stays in sight.
+// fit cuts text to the height of the terminal, so that its top stays visible.
 func (a *app) fit(text string) string {
 	rows := a.height()
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
@@ -142,8 +140,8 @@ func (a *app) fit(text string) string {
 	return strings.Join(lines[:rows-2], "") + fmt.Sprintf("… %d more\n", len(lines)-rows+2)
 }
 
-// cityStatus asks the controller, or the provider when none runs. The config is
-// read only for the latter, so that a broken one hides nothing that runs.
+// cityStatus asks the controller, or the provider if no controller runs. It reads
+// the config only in the second case, so a broken one does not hide running agents.
 func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -168,14 +166,14 @@ func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 	return status, err
 }
 
-// warnMoved says that the city's folder is another one than its controller knows.
+// warnMoved warns if the city was moved while its controller was running.
 func (a *app) warnMoved(dir string, s cityapi.Status) {
 	if s.CityPath != realPath(dir) {
-		a.warn("the city was moved here from %s while it ran: %s stop, then %s start", s.CityPath, program, program)
+		a.warn("the city was moved here from %s while it was running: run %s stop, then %s start", s.CityPath, program, program)
 	}
 }
 
-// offlineStatus is what a provider knows of a city without a controller.
+// offlineStatus is the status of a city without a controller, from its provider.
 func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Status, error) {
 	status := cityapi.Status{City: city.Name(), CityPath: city.Dir, Agents: []cityapi.AgentStatus{}}
 	c := selectedIn(city)
@@ -185,7 +183,7 @@ func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Sta
 		return status, err
 	}
 	_, err = os.Stat(cityapi.StateDir(city.Dir))
-	started := !errors.Is(err, os.ErrNotExist) // else nothing that runs is this city's
+	started := !errors.Is(err, os.ErrNotExist) // else no running session is this city's
 	var running []string
 	if started {
 		running, _ = p.ListRunning(ctx, "") // a failure shows at each agent
@@ -204,14 +202,14 @@ func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Sta
 	return status, nil
 }
 
-// anothers reports a session that bears another city's mark.
+// anothers reports whether the session belongs to another city.
 func anothers(ctx context.Context, p runtime.Provider, s *agent.Spec) bool {
 	mark, err := p.GetMeta(ctx, s.Session, agent.MetaCityPath)
 	return err == nil && mark != "" && mark != s.City.Dir && mark != config.MovedFrom(s.City.Dir)
 }
 
-// downAgent is an agent that has no session. Without the name of its session
-// nobody takes another city's for it.
+// downAgent is the status of an agent without a session. The session name is left
+// out because another city's session may have it.
 func downAgent(s *agent.Spec) cityapi.AgentStatus {
 	ag := newAgentStatus(s)
 	ag.Session = ""
@@ -252,11 +250,11 @@ func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) cityap
 	return ag
 }
 
-// lastLinesTime bounds what last lines may cost a status.
+// lastLinesTime limits the time for reading last lines.
 const lastLinesTime = 2 * time.Second
 
-// lastLines is the last line of each session's screen, as far as it can be had
-// in time: one request for all that live in a mux.
+// lastLines is the last line of each session's screen, if it can be read in time.
+// Sessions in a mux take one request.
 func (a *app) lastLines(ctx context.Context, s cityapi.Status) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, lastLinesTime)
 	defer cancel()
@@ -271,7 +269,7 @@ func (a *app) lastLines(ctx context.Context, s cityapi.Status) map[string]string
 		return last
 	}
 	agents := slices.DeleteFunc(slices.Clone(s.Agents), func(ag cityapi.AgentStatus) bool {
-		return ag.Session == "" || ag.Error == cityapi.ErrForeign.Error() // another city's screen
+		return ag.Session == "" || ag.Error == cityapi.ErrForeign.Error() // the screen is another city's
 	})
 	if !hasMux(p) {
 		for _, ag := range agents {

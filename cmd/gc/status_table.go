@@ -20,7 +20,7 @@ var statusOrders = orders[cityapi.AgentStatus]{
 	"since":    func(a, b cityapi.AgentStatus) int { return sinceOf(b).Compare(sinceOf(a)) },
 }
 
-// printStatus is the table for a person.
+// printStatus prints the status as a table.
 func (a *app) printStatus(ctx context.Context, s cityapi.Status, l listing) error {
 	a.sayCity(s)
 	last := a.lastLines(ctx, s)
@@ -45,7 +45,7 @@ func (a *app) printStatus(ctx context.Context, s cityapi.Status, l listing) erro
 	return t.Print(a.out)
 }
 
-// sayCity says what is to be known of the whole city.
+// sayCity prints facts about the whole city.
 func (a *app) sayCity(s cityapi.Status) {
 	if s.Controller.PID != 0 {
 		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", display.Line(s.City), s.Controller.PID, agoOf(s.Controller.Since, time.Now()))
@@ -53,17 +53,17 @@ func (a *app) sayCity(s cityapi.Status) {
 		fmt.Fprintf(a.err, "city %s: no controller (%s start)\n", display.Line(s.City), program)
 	}
 	if s.Suspended {
-		fmt.Fprintf(a.err, "the city is suspended: %s resume lets it run\n", program)
+		fmt.Fprintf(a.err, "the city is suspended; %s resume starts it again\n", program)
 	}
 	if s.ConfigError != "" {
-		a.warn("the old config is in use: %s", s.ConfigError)
+		a.warn("using the old config: %s", s.ConfigError)
 	}
 	if s.StoreError != "" {
-		a.warn("the city's records are not saved: %s", s.StoreError)
+		a.warn("cannot save the city's records: %s", s.StoreError)
 	}
 	for _, p := range s.Pools {
 		if p.Error != "" {
-			a.warn("pool %s: its check failed: %s; it keeps its minimum of %d", p.Name, p.Error, p.Min)
+			a.warn("pool %s: check failed: %s; keeping the minimum of %d", p.Name, p.Error, p.Min)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func newStopCmd(a *app) *cobra.Command {
 	var o stopOptions
 	cmd := &cobra.Command{
 		Use:               "stop [DIR|AGENT]",
-		Short:             "Stop the city, or one agent",
+		Short:             "Stop the city or one agent",
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,15 +43,15 @@ func newStopCmd(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&o.timeout, "timeout", 0, "kill what still runs after this long; 0: shutdown_timeout of the city")
+	f.DurationVar(&o.timeout, "timeout", 0, "kill the agents after this long (default: shutdown_timeout of the city)")
 	f.BoolVar(&o.now, "now", false, "kill at once")
-	return describe(cmd, `Interrupts the agents that work, then hangs up on all of them, dependents first,
-as a closing terminal does, and kills what still runs after shutdown_timeout of
-the city. That is one deadline for all agents together. Then it ends the
+	return describe(cmd, `Interrupts agents that are working, then sends SIGHUP to all agents, dependents
+first, as a closing terminal does, and kills agents that are still running after
+shutdown_timeout, which is one deadline for all of them. Then it stops the
 controller. A second Ctrl-C kills at once.
-A name that is not a folder but an agent stops that agent alone; it stays down
-until gc restart, or the next gc start. Stopping a city that is not running
-succeeds.`, `
+
+If the argument is an agent and not a directory, it stops only that agent, until
+gc restart or the next gc start. Stopping a city that is not running succeeds.`, `
 		gc stop
 		gc stop worker
 		gc stop --timeout 30s
@@ -63,7 +63,7 @@ func (o *stopOptions) check() error {
 	case o.timeout < 0:
 		return fail(exitUsage, "", "--timeout %v is negative", o.timeout)
 	case o.now && o.timeout != 0:
-		return fail(exitUsage, "", "--now and --timeout exclude each other")
+		return fail(exitUsage, "", "cannot use --now with --timeout")
 	}
 	return nil
 }
@@ -74,12 +74,13 @@ func (o *stopOptions) request() cityapi.StopRequest {
 
 func (a *app) stopAgent(ctx context.Context, names []string, o stopOptions) error {
 	if o != (stopOptions{}) {
-		return fail(exitUsage, "", "--timeout and --now are for the whole city")
+		return fail(exitUsage, "", "--timeout and --now apply to the whole city only")
 	}
 	return runAgentStop(ctx, a, names)
 }
 
-// runStop works with a broken city.toml, too: a running controller has its own.
+// runStop does not read city.toml while a controller runs, so a broken one is
+// fine.
 func runStop(ctx context.Context, a *app, o stopOptions) error {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -96,8 +97,8 @@ func runStop(ctx context.Context, a *app, o stopOptions) error {
 	return a.stopCity(ctx, c, o)
 }
 
-// stopCity asks the controller to stop and shows whom it waits for. The first
-// Ctrl-C says how to go on, the second kills, the third leaves the command.
+// stopCity asks the controller to stop and shows what it waits for. The first
+// Ctrl-C prints a hint, the second kills the agents, the third exits.
 func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt)
@@ -118,9 +119,9 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 			p.Clear()
 			switch interrupts++; interrupts {
 			case 1:
-				fmt.Fprintln(a.err, "still stopping; Ctrl-C again kills what still runs")
+				fmt.Fprintln(a.err, "still stopping; Ctrl-C again kills the remaining agents")
 			case 2:
-				fmt.Fprintln(a.err, "killing what still runs")
+				fmt.Fprintln(a.err, "killing the remaining agents")
 				go stop(cityapi.StopRequest{Now: true})
 			default:
 				return quiet(128 + int(syscall.SIGINT))
@@ -133,7 +134,7 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 	}
 }
 
-// stopProgress says whom a stop waits for, "" when that is not known.
+// stopProgress says which agents a stop waits for; "" if unknown.
 func (a *app) stopProgress(ctx context.Context, c *cityapi.Client, since time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, display.ProgressTick)
 	defer cancel()
@@ -153,8 +154,8 @@ func (a *app) stopProgress(ctx context.Context, c *cityapi.Client, since time.Du
 	return fmt.Sprintf("waiting for %s (%d s)", strings.Join(names, ", "), int(since.Seconds()))
 }
 
-// stopOrphans ends the agents of a city whose controller is gone. A city that
-// was never started has no state, and nothing is made for it.
+// stopOrphans stops the agents of a city whose controller died. It does nothing
+// for a city that was never started.
 func (a *app) stopOrphans(ctx context.Context, dir string) error {
 	if _, err := os.Stat(cityapi.StateDir(dir)); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -169,12 +170,12 @@ func (a *app) stopOrphans(ctx context.Context, dir string) error {
 func newRestartCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "restart [AGENT...]",
-		Short:             "Stop and start agents again, or all of them",
+		Short:             "Restart agents, or all of them",
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRestart(cmd.Context(), a, args) },
 	}
-	return describe(cmd, `Ends the agents and starts them again, whatever state they are in; it clears
-quarantine and counts against no budget. Without names it is every agent.
+	return describe(cmd, `Stops the agents and starts them again, whatever state they are in; without names,
+all agents. It ends a quarantine and does not count against the restart budget.
 Returns when the starts are done.`, `
 		gc restart worker
 		gc restart`, statuses{exitFailure: "failure, or an agent did not start", exitNotFound: "no such agent, city or controller"})

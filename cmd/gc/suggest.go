@@ -10,18 +10,18 @@ import (
 	"gascity.dev/gc/internal/nearest"
 )
 
-// looking are the commands that change nothing, of all groups. They are the ones
-// to suggest when a typo may mean several.
+// looking are the commands that change nothing. When a typo may mean several
+// commands, only these are suggested.
 var looking = []string{
 	"attach", "check", "completion", "config", "doctor", "events", "explain", "get", "help", "inspect", "list", "log", "logs",
 	"peek", "pending", "poll", "prime", "show", "status", "version", "wait",
 }
 
-// suggestDistance is how far a word may be from what it means.
+// suggestDistance is the maximum edit distance of a suggestion.
 const suggestDistance = 2
 
-// suggestion is the command that a typo means, "" when that is not clear: of
-// several that are as near none that acts.
+// suggestion is the command that a typo probably means, or "". Among equally near
+// commands it only suggests one that changes nothing.
 func suggestion(cmd *cobra.Command, typed string) string {
 	best, near := suggestDistance+1, []string(nil)
 	for _, c := range cmd.Commands() {
@@ -49,7 +49,7 @@ func suggestion(cmd *cobra.Command, typed string) string {
 	return near[0]
 }
 
-// unknownCommand is the error for a word that does not name a command of cmd.
+// unknownCommand is the error for a word that is not a command of cmd.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	hint := cmd.CommandPath() + " --help lists the commands"
 	if near := suggestion(cmd, name); near != "" {
@@ -58,7 +58,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return fail(exitUsage, hint, "unknown command %q", name)
 }
 
-// flagError is the error of flags that cannot be read.
+// flagError is the error for bad flags.
 func flagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
@@ -76,7 +76,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fail(exitUsage, "did you mean --"+near+"?", "%w", err)
 }
 
-// newHelpCmd is gc help: cobra's own succeeds for what is no command.
+// newHelpCmd returns gc help. Unlike cobra's own it fails for an unknown command.
 func newHelpCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND...]",
@@ -93,5 +93,5 @@ func newHelpCmd() *cobra.Command {
 			return about.Help()
 		},
 	}
-	return describe(cmd, "Shows what gc COMMAND --help shows.", "gc help start\ngc help session new", statuses{exitUsage: "no such command"})
+	return describe(cmd, "Shows the help of a command, as gc COMMAND --help does.", "gc help start\ngc help session new", statuses{exitUsage: "no such command"})
 }

@@ -13,13 +13,13 @@ import (
 func newSuspendCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suspend",
-		Short: "Take every agent down until gc resume; the controller stays",
+		Short: "Stop every agent until gc resume; the controller stays",
 		Args:  exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runSuspend(cmd.Context(), a, nil) },
 	}
-	return describe(cmd, `Drains every agent (one interrupt, then at most drift_drain_timeout) and starts none,
-until gc resume. It lasts over gc stop and gc start. Returns when that is written
-down; gc status shows the drains. gc agent suspend and gc rig suspend take down less.`, `
+	return describe(cmd, `Drains every agent (one interrupt, then at most drift_drain_timeout) and starts none
+until gc resume, even across gc stop and gc start. Returns when that is stored;
+gc status shows the drains. gc agent suspend and gc rig suspend stop fewer agents.`, `
 		gc suspend
 		gc resume`, statuses{exitNotFound: "no city, or no controller"})
 }
@@ -27,25 +27,25 @@ down; gc status shows the drains. gc agent suspend and gc rig suspend take down 
 func newResumeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume",
-		Short: "Let the agents of a suspended city run again",
+		Short: "Start the agents of a suspended city again",
 		Args:  exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runResume(cmd.Context(), a, nil) },
 	}
-	return describe(cmd, `Undoes gc suspend. Agents and rigs that were suspended by name stay so, and so does
-what city.toml suspends; a warning names them.`, "gc resume", statuses{exitNotFound: "no city, or no controller"})
+	return describe(cmd, `Undoes gc suspend. Agents and rigs that were suspended by name or in city.toml stay
+suspended; a warning names them.`, "gc resume", statuses{exitNotFound: "no city, or no controller"})
 }
 
 func newAgentSuspendCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "suspend AGENT...",
-		Short:             "Take agents down until gc agent resume",
+		Short:             "Stop agents until gc agent resume",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runSuspend(cmd.Context(), a, args) },
 	}
 	return describe(cmd, `Drains the agents (one interrupt, then at most drift_drain_timeout) and keeps them
-down until gc agent resume, over gc stop and gc start. A pool's name means all of its
-members, also those that its check asks for later. Returns when that is written down.`, `
+down until gc agent resume, even across gc stop and gc start. The name of a pool means
+all its members, also ones that its check asks for later. Returns when that is stored.`, `
 		gc agent suspend worker
 		gc agent suspend worker tester`, statuses{exitNotFound: "no such agent, city or controller"})
 }
@@ -53,17 +53,17 @@ members, also those that its check asks for later. Returns when that is written 
 func newAgentResumeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resume AGENT...",
-		Short:             "Let suspended, stopped or drained agents run again",
+		Short:             "Start suspended, stopped or drained agents again",
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runResume(cmd.Context(), a, args) },
 	}
 	return describe(cmd, `Undoes gc agent suspend, gc agent stop and gc runtime drain. A warning names agents
-that stay down, because their rig, the city or city.toml suspends them.`,
+that stay down because their rig, the city or city.toml suspends them.`,
 		"gc agent resume worker", statuses{exitNotFound: "no such agent, city or controller"})
 }
 
-// runSuspend suspends agents, or the city without names.
+// runSuspend suspends agents; without names, the city.
 func runSuspend(ctx context.Context, a *app, names []string) error {
 	c, names, err := a.cityController(names...)
 	if err != nil {
@@ -73,7 +73,7 @@ func runSuspend(ctx context.Context, a *app, names []string) error {
 	return c.Suspend(ctx, names...)
 }
 
-// runResume is the way back; what stays down all the same is told.
+// runResume undoes runSuspend and warns about agents that stay suspended.
 func runResume(ctx context.Context, a *app, names []string) error {
 	c, names, err := a.cityController(names...)
 	if err != nil {
@@ -93,7 +93,7 @@ func runResume(ctx context.Context, a *app, names []string) error {
 	return nil
 }
 
-// isAmong reports whether an agent was named, by itself or by its pool.
+// isAmong reports whether names contains the agent or its pool.
 func isAmong(ag cityapi.AgentStatus, names []string) bool {
 	for _, n := range names {
 		if n == ag.Name || n == ag.Pool {
@@ -103,7 +103,7 @@ func isAmong(ag cityapi.AgentStatus, names []string) bool {
 	return false
 }
 
-// warnSuspended names the agents that are suspended, with what ends that.
+// warnSuspended warns about suspended agents, with a hint for each.
 func (a *app) warnSuspended(s cityapi.Status, about func(cityapi.AgentStatus) bool) {
 	for _, ag := range s.Agents {
 		if ag.SuspendedBy == "" || !about(ag) {

@@ -253,7 +253,7 @@ func compile(ts *testscript.TestScript, pattern string) *regexp.Regexp {
 
 func parseTestSize(ts *testscript.TestScript, s string) (cols, rows int) {
 	if _, err := fmt.Sscanf(s, "%dx%d", &cols, &rows); err != nil {
-		ts.Fatalf("size %s: want COLSxROWS", s)
+		ts.Fatalf("size %s: must be COLSxROWS", s)
 	}
 	return cols, rows
 }

@@ -20,14 +20,14 @@ import (
 	"gascity.dev/gc/internal/trust"
 )
 
-// trustEnv set to 1 trusts every city that this environment starts: for build
-// machines, which have nobody to ask.
+// trustEnv set to 1 trusts every city started in this environment, for machines
+// without a person to ask.
 const trustEnv = "GC_TRUST"
 
-const trustHint = "gc trust DIR shows what it runs and trusts it; in scripts gc start --trust, or " + trustEnv + "=1"
+const trustHint = "gc trust DIR shows and trusts what it runs; in scripts use gc start --trust or " + trustEnv + "=1"
 
-// errNotAsked is why a command that only looks does not run a session script.
-var errNotAsked = errors.New("this command runs nothing of a city's own")
+// errNotAsked is why a read-only command does not run a session script.
+var errNotAsked = errors.New("this command does not run the city's scripts")
 
 type trustOptions struct {
 	always bool
@@ -40,7 +40,7 @@ func newTrustCmd(a *app) *cobra.Command {
 	var o trustOptions
 	cmd := &cobra.Command{
 		Use:   "trust [DIR]",
-		Short: "Let a city run its own commands",
+		Short: "Trust a city to run its commands",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -50,31 +50,31 @@ func newTrustCmd(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.always, "always", false, "trust whatever the city runs, now and later")
-	f.BoolVar(&o.remove, "remove", false, "trust it no longer; what runs goes on")
+	f.BoolVar(&o.always, "always", false, "trust whatever the city runs, now and in the future")
+	f.BoolVar(&o.remove, "remove", false, "stop trusting the city; running agents go on")
 	f.BoolVar(&o.list, "list", false, "list the cities you trust")
-	f.BoolVar(&o.json, "json", false, "with --list: as a JSON array")
-	return describe(cmd, `A city.toml names commands that run as you. gc runs nothing of a city before you
-have trusted its folder: gc start asks once on a terminal, and this command does
-the same without a question, and prints what it trusts. What is trusted is what
-the city runs now; when that changes, you decide again, unless you said --always.
-Cities that gc init made are yours, and trusted.
+	f.BoolVar(&o.json, "json", false, "with --list: print a JSON array")
+	return describe(cmd, `The commands in city.toml run as your user, so gc runs none of them until you trust
+the city. On a terminal gc start asks once; this command trusts without asking and
+prints what the city runs. Trust covers what the city runs now: when that changes,
+you are asked again, unless you trusted it with --always. Cities created by gc init
+are trusted.
 
-A city that another user owns, or that others may write, is never run.
+A city that another user owns or can write to never runs.
 
-For scripts: gc start --trust, or GC_TRUST=1 in the environment.`, `
+In scripts, use gc start --trust or set GC_TRUST=1.`, `
 		gc trust examples/demo
 		gc trust --always
 		gc trust --list`,
-		statuses{exitFailure: "failure: others can write the city …", exitNotFound: "no city here"})
+		statuses{exitFailure: "failure, such as: other users can write to the city", exitNotFound: "no city here"})
 }
 
 func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	switch {
 	case o.json && !o.list:
-		return fail(exitUsage, "gc trust --list --json", "--json needs --list")
+		return fail(exitUsage, "gc trust --list --json", "--json requires --list")
 	case o.list && (o.always || o.remove) || o.always && o.remove:
-		return fail(exitUsage, "", "--always, --remove and --list exclude each other")
+		return fail(exitUsage, "", "use only one of --always, --remove and --list")
 	}
 	store, err := trust.DefaultStore(os.Getenv)
 	if err != nil {
@@ -143,8 +143,8 @@ func realPath(dir string) string {
 	return dir
 }
 
-// trusted returns nil when the city may run its commands; record says that a
-// person trusts it with this command. The survey is for a question.
+// trusted returns nil if the city may run its commands. With record the user
+// trusts it by this command. The survey says what it runs.
 func trusted(city *config.City, record bool) (trust.Store, trust.Survey, error) {
 	v, err := trust.Inspect(city)
 	if err != nil {
@@ -152,7 +152,7 @@ func trusted(city *config.City, record bool) (trust.Store, trust.Survey, error) 
 	}
 	byEnv := os.Getenv(trustEnv) == "1"
 	script, chosen := strings.CutPrefix(selected("").name, execPrefix)
-	if chosen { // by the caller: later commands ask the controller for it
+	if chosen { // by the caller; later commands get it from the controller
 		v.AddFile(script)
 	}
 	store, err := trust.DefaultStore(os.Getenv)
@@ -166,15 +166,15 @@ func trusted(city *config.City, record bool) (trust.Store, trust.Survey, error) 
 		err = store.Add(v, false)
 	}
 	switch {
-	case byEnv: // with or without a record of it
+	case byEnv: // even if it could not be recorded
 		return store, v, nil
 	case err != nil || record:
 		return store, v, err
 	}
-	return store, v, fail(exitFailure, trustHint, "city %s is not trusted: nothing of it was run", city.Dir)
+	return store, v, fail(exitFailure, trustHint, "city %s is not trusted: ran nothing", city.Dir)
 }
 
-// mayRun is the condition of every start and reload of a city.
+// mayRun fails unless the city is trusted. Every start and reload checks it.
 func mayRun(city *config.City) error {
 	_, _, err := trusted(city, false)
 	return err
@@ -189,13 +189,13 @@ func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) 
 	}
 	what := "The city %s is not trusted yet. It runs:\n"
 	if store.Knows(v.City) {
-		what = "What the city %s runs has changed since you trusted it. It runs now:\n"
+		what = "The commands of the city %s have changed since you trusted it. It now runs:\n"
 	}
 	fmt.Fprintf(a.err, what, display.Line(city.Dir))
 	for _, line := range v.Runs {
 		fmt.Fprintf(a.err, "  %s\n", display.Line(line))
 	}
-	fmt.Fprint(a.err, "Run this as your user? y (yes), a (always, whatever it runs later), N (no): ")
+	fmt.Fprint(a.err, "Run this as your user? y (yes), a (always, also after changes), N (no): ")
 	switch answer, e := a.readLine(ctx); {
 	case e != nil && !errors.Is(e, io.EOF):
 		return e
@@ -207,8 +207,8 @@ func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) 
 	return err
 }
 
-// readLine reads one line from the terminal, in lower case, or returns when ctx
-// ends; the reader then ends with the process. io.EOF for Ctrl-D.
+// readLine reads one line from the terminal, in lower case; Ctrl-D is io.EOF. It
+// returns when ctx ends; the reader then lives until the process exits.
 func (a *app) readLine(ctx context.Context) (string, error) {
 	line, none := make(chan string, 1), make(chan error, 1)
 	go func() {
@@ -230,8 +230,8 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	}
 }
 
-// scriptAllowed decides about a session script that a city names. deny is for a
-// command that only looks: the script is never run.
+// scriptAllowed fails unless the city's session script is trusted. For a read-only
+// command it returns deny instead: why the script must not run.
 func (a *app) scriptAllowed(city, path string) (deny, err error) {
 	if a.looksOnly {
 		return errNotAsked, nil
@@ -244,26 +244,26 @@ func (a *app) scriptAllowed(city, path string) (deny, err error) {
 	if err != nil || ok || os.Getenv(trustEnv) == "1" {
 		return nil, err
 	}
-	return nil, fail(exitFailure, trustHint, "city %s is not trusted: its session script %s was not run", city, path)
+	return nil, fail(exitFailure, trustHint, "city %s is not trusted: did not run its session script %s", city, path)
 }
 
-// trustOwn records a city that this person has just made.
+// trustOwn trusts a city that the user has just created.
 func (a *app) trustOwn(dir string) {
 	store, err := trust.DefaultStore(os.Getenv)
 	if err == nil {
 		err = store.Add(trust.Survey{City: realPath(dir)}, true)
 	}
 	if err != nil {
-		a.warn("gc start will ask whether you trust it: %v", err)
+		a.warn("gc start will ask whether you trust the city: %v", err)
 	}
 }
 
-// controllerTrust is mayRun as the controller calls it, with a hint that fits.
+// controllerTrust is mayRun with an error for the controller.
 func controllerTrust(city *config.City) error {
 	err := mayRun(city)
 	var f *failure
 	if errors.As(err, &f) {
-		return &cityapi.Error{Err: errors.New("what the city runs has changed, and is not trusted yet"), Help: "gc trust " + shell.Word(city.Dir)}
+		return &cityapi.Error{Err: errors.New("the commands of the city have changed and are not trusted yet"), Help: "gc trust " + shell.Word(city.Dir)}
 	}
 	return err
 }

@@ -21,16 +21,16 @@ type waitOptions struct {
 	until   []string
 	timeout time.Duration
 	json    bool
-	all     bool // every one that runs
-	each    bool // until every one of them has met a condition
+	all     bool // wait for all running ones
+	each    bool // until each of them meets a condition
 
-	exitStatus bool // that of the program, when it ends
+	exitStatus bool // exit with the program's status
 }
 
 // waitResult is what gc wait --json prints.
 type waitResult struct {
 	Name string        `json:"name,omitempty"`
-	Met  string        `json:"met"` // the condition as it was asked for
+	Met  string        `json:"met"` // the condition as given
 	Exit *runtime.Exit `json:"exit,omitempty"`
 }
 
@@ -38,11 +38,11 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
 		Use:               "wait " + s.noun + "...",
-		Short:             "Wait until something is on the screen, or the program ends",
+		Short:             "Wait for text on the screen, a state, or the program's exit",
 		ValidArgsFunction: s.complete,
 		RunE: graceful(func(cmd *cobra.Command, args []string) error {
 			if (len(args) > 0) == o.all {
-				return usageError(cmd, "name one or more, or give --all: "+cmd.UseLine())
+				return usageError(cmd, "requires names or --all: "+cmd.UseLine())
 			}
 			targets, err := a.waitTargets(cmd.Context(), s, args)
 			if err != nil {
@@ -55,29 +55,28 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.until, "until", []string{"exit"}, "what to wait for; given several times, the first that holds counts")
+	f.StringArrayVar(&o.until, "until", []string{"exit"}, "`CONDITION` to wait for; repeat it to wait for the first of several")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this long (default: never)")
-	f.BoolVar(&o.json, "json", false, "what was met as JSON")
-	f.BoolVar(&o.all, "all", false, "every "+s.word+" that runs")
-	f.BoolVar(&o.exitStatus, "exit-status", false, "when the program ends, end with its exit status (128+N after signal N)")
-	f.BoolVar(&o.each, "each", false, "of several: until every one of them has met a condition, not the first")
-	return describe(cmd, `Waits until a condition holds, told by the backend and not by polling, and
-prints which one:
+	f.BoolVar(&o.json, "json", false, "print the met condition as JSON")
+	f.BoolVar(&o.all, "all", false, "wait for every running "+s.word)
+	f.BoolVar(&o.exitStatus, "exit-status", false, "exit with the program's exit status when it ends (128+N after signal N)")
+	f.BoolVar(&o.each, "each", false, "wait until each of several meets a condition, not the first")
+	return describe(cmd, `Waits until a condition holds, without polling, and prints the condition:
 
   exit        the program ended
-  idle        the program waits for input: it says that it is idle or done, or its
-              prompt stands and nothing moves, and it asks nothing
-  done        the program says that it is done, and nobody has looked since
-  blocked     the program asks something, or waits for a permission
-  any-change  it begins or ends to do something, or asks another question
+  idle        the program waits for input and asks no question: it reports idle or
+              done, or shows its prompt on a still screen
+  done        the program reports done, and nobody has attached since
+  blocked     the program asks a question or waits for a permission
+  any-change  its activity changes, or it asks another question
   text=RE     a line of the screen matches the regular expression
   quiet=2s    no output for this long
   title=RE    the window title matches
-  bell        the bell rang
+  bell        the bell rings
   prompt      a shell prompt is open (OSC 133)
 
-Of several the first that meets a condition ends the wait, and its name is printed;
-with --each all of them must.`, fmt.Sprintf(`
+With several names the first that meets a condition ends the wait and is printed;
+with --each all of them must meet one.`, fmt.Sprintf(`
 		%[1]s wait %[2]s
 		%[1]s wait %[2]s --until 'text=^PASS' --until exit --timeout 10m
 		%[1]s wait %[2]s --exit-status || echo it failed
@@ -112,13 +111,13 @@ func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
 	return a.printWait(ctx, t, o, met)
 }
 
-// conditions are what is waited for.
+// conditions parses --until.
 func (o *waitOptions) conditions() ([]runtime.Condition, error) {
 	if o.timeout < 0 {
 		return nil, fail(exitUsage, "", "--timeout %v is negative", o.timeout)
 	}
 	if o.exitStatus && !slices.Contains(o.until, "exit") {
-		return nil, fail(exitUsage, "add --until exit", "--exit-status needs a wait for the exit")
+		return nil, fail(exitUsage, "add --until exit", "--exit-status requires --until exit")
 	}
 	all := make([]runtime.Condition, len(o.until))
 	for i, u := range o.until {
@@ -131,10 +130,10 @@ func (o *waitOptions) conditions() ([]runtime.Condition, error) {
 	return all, nil
 }
 
-// forEver is the time limit of a wait that has none.
+// forEver is the time limit of a wait without --timeout.
 const forEver = 365 * 24 * time.Hour
 
-// waitIdle is the wait of a provider that knows no other condition.
+// waitIdle waits with a provider that only supports waiting for idle.
 func waitIdle(ctx context.Context, a *app, t *target, o waitOptions) error {
 	p, ok, err := runtime.AsFor[runtime.IdleWaitProvider](ctx, t.provider, t.session)
 	if err != nil {
@@ -149,7 +148,8 @@ func waitIdle(ctx context.Context, a *app, t *target, o waitOptions) error {
 	return a.printWait(ctx, t, o, 0)
 }
 
-// waitFailed tells a session that ended meanwhile from one that never was.
+// waitFailed is the error of a failed wait; it distinguishes a session that ended
+// from one that never existed.
 func waitFailed(ctx context.Context, t *target, o waitOptions, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fail(exitTimeout, "gc peek shows the screen", "%s: %s did not happen within %v", t.label, strings.Join(o.until, ", "), o.timeout)
@@ -167,7 +167,7 @@ func (a *app) printWait(ctx context.Context, t *target, o waitOptions, met int) 
 	return a.printMet(ctx, t, o, met, false)
 }
 
-// printMet prints what was met, and of several by whom.
+// printMet prints the met condition, with the name if there are several.
 func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, named bool) error {
 	res := waitResult{Name: t.label, Met: o.until[met]}
 	if res.Met == "exit" {
@@ -187,7 +187,7 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 	return errors.Join(err, o.statusOf(res.Exit))
 }
 
-// statusOf ends a wait with --exit-status as the program ended.
+// statusOf is the exit status of a wait with --exit-status.
 func (o *waitOptions) statusOf(exit *runtime.Exit) error {
 	switch {
 	case !o.exitStatus || exit == nil:
@@ -202,7 +202,7 @@ func (o *waitOptions) statusOf(exit *runtime.Exit) error {
 	return quiet(exit.Code)
 }
 
-// lastExit is how the session ended, nil where that is not known.
+// lastExit is how the session ended, or nil if that is unknown.
 func lastExit(ctx context.Context, t *target) *runtime.Exit {
 	r, ok, err := runtime.AsFor[runtime.ExitReporter](ctx, t.provider, t.session)
 	if !ok || err != nil {
@@ -215,7 +215,7 @@ func lastExit(ctx context.Context, t *target) *runtime.Exit {
 	return exit
 }
 
-// parseCondition reads one --until.
+// parseCondition parses one --until.
 func parseCondition(s string) (runtime.Condition, error) {
 	word, value, has := strings.Cut(s, "=")
 	bad := func(format string, args ...any) (runtime.Condition, error) {
@@ -242,12 +242,12 @@ func parseCondition(s string) (runtime.Condition, error) {
 	case "quiet":
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 {
-			return bad("--until %s: want a duration such as 2s", s)
+			return bad("--until %s: requires a duration such as 2s", s)
 		}
 		return runtime.Condition{Quiet: d}, nil
 	case "text", "title":
 		if value == "" {
-			return bad("--until %s: the expression is empty", s)
+			return bad("--until %s: empty regular expression", s)
 		}
 		if _, err := regexp.Compile(value); err != nil {
 			return bad("--until %s: %v", s, err)

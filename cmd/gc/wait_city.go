@@ -21,31 +21,32 @@ type agentWaitOptions struct {
 	note string
 }
 
-// newAgentWaitCmd is gc wait: newWaitCmd with waits that the city keeps.
+// newAgentWaitCmd returns gc wait: newWaitCmd with waits that the city stores.
 func newAgentWaitCmd(a *app, s scope) *cobra.Command {
 	cmd, o := newWaitCmd(a, s), &agentWaitOptions{}
 	cmd.Long = strings.Replace(cmd.Long, "\n\nExit status:", `
 
-With --wake nobody waits: the city keeps the wait (exit, idle, text or quiet) over
-every restart, and nudges the agent when it is met. gc wait list shows them.
+With --wake the command returns at once: the city stores the wait (exit, idle, text
+or quiet), across restarts, and nudges the agent when the condition is met. gc wait
+list lists stored waits.
 
 Exit status:`, 1)
 	cmd.Example += "\n  " + `gc wait tester --until exit --wake worker --note 'read the results'`
 	f := cmd.Flags()
-	f.StringVar(&o.wake, "wake", "", "do not wait: leave it to the city, which nudges this agent when it is met")
-	f.StringVar(&o.note, "note", "", "with --wake: what the agent is told then")
+	f.StringVar(&o.wake, "wake", "", "do not wait; the city nudges this `AGENT` when the condition is met")
+	f.StringVar(&o.note, "note", "", "with --wake: the message to the agent")
 	_ = cmd.RegisterFlagCompletionFunc("wake", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return a.liveNames(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
-	}) // the flag is there
+	}) // the flag exists
 	block := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case o.wake == "" && o.note != "":
-			return usageError(cmd, "--note needs --wake")
+			return usageError(cmd, "--note requires --wake")
 		case o.wake == "":
 			return block(cmd, args)
 		case cmd.Flags().Changed("timeout"):
-			return usageError(cmd, "--wake and --timeout exclude each other: a stored wait lasts until it is met")
+			return usageError(cmd, "cannot use --wake with --timeout: a stored wait lasts until its condition is met")
 		}
 		until, err := cmd.Flags().GetStringArray("until")
 		if err != nil {
@@ -57,7 +58,7 @@ Exit status:`, 1)
 		}
 		o.until, o.json = until, asJSON
 		if len(args) != 1 {
-			return usageError(cmd, "--wake wants one agent that is waited for")
+			return usageError(cmd, "--wake requires one agent to wait for")
 		}
 		return runStoreWait(cmd.Context(), a, args[0], *o)
 	}
@@ -70,7 +71,7 @@ Exit status:`, 1)
 
 func runStoreWait(ctx context.Context, a *app, name string, o agentWaitOptions) error {
 	if len(o.until) != 1 {
-		return fail(exitUsage, "store one wait for each", "--wake takes one --until")
+		return fail(exitUsage, "store one wait per condition", "--wake accepts only one --until")
 	}
 	if _, err := cityapi.ParseUntil(o.until[0]); err != nil {
 		return fail(exitUsage, cityapi.Hint(err), "%v", err)
@@ -95,12 +96,12 @@ func newWaitListCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the stored waits that are not met",
+		Short: "List stored waits whose conditions are not met",
 		Args:  exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runWaitList(cmd.Context(), a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
-	return describe(cmd, "Lists what gc wait --wake stored. A wait that was met is a message in gc nudge list.", `
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return describe(cmd, "Lists the waits stored by gc wait --wake. A met wait becomes a message in gc nudge\nlist.", `
 		gc wait list
 		gc wait list --json`, statuses{exitNotFound: "no city or controller"})
 }
@@ -134,11 +135,11 @@ func runWaitList(ctx context.Context, a *app, asJSON bool) error {
 func newWaitDropCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop ID...",
-		Short: "Forget stored waits",
+		Short: "Remove stored waits",
 		Args:  between(1, -1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return runWaitDrop(cmd.Context(), a, args) },
 	}
-	return describe(cmd, "Forgets stored waits: nobody is woken for them.", "gc wait drop 3", statuses{exitNotFound: "no such wait, city or controller"})
+	return describe(cmd, "Removes stored waits without nudging their agents.", "gc wait drop 3", statuses{exitNotFound: "no such wait, city or controller"})
 }
 
 func runWaitDrop(ctx context.Context, a *app, ids []string) error {

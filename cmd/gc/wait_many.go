@@ -12,7 +12,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// waitTargets are the named ones; without names every one that runs.
+// waitTargets are the named targets; without names, all that run.
 func (a *app) waitTargets(ctx context.Context, s scope, names []string) ([]*target, error) {
 	if len(names) == 0 {
 		var err error
@@ -20,7 +20,7 @@ func (a *app) waitTargets(ctx context.Context, s scope, names []string) ([]*targ
 			return nil, err
 		}
 		if len(names) == 0 {
-			return nil, fail(exitNotFound, "", "no %s runs", s.word)
+			return nil, fail(exitNotFound, "", "no %s is running", s.word)
 		}
 	}
 	var all []*target
@@ -34,7 +34,7 @@ func (a *app) waitTargets(ctx context.Context, s scope, names []string) ([]*targ
 	return all, nil
 }
 
-// runningNames are the agents of the city, or the sessions, that run.
+// runningNames are the running agents of the city, or the running sessions.
 func (a *app) runningNames(ctx context.Context, s scope) ([]string, error) {
 	if s.path != program {
 		p, err := a.sessionProvider()
@@ -56,14 +56,14 @@ func (a *app) runningNames(ctx context.Context, s scope) ([]string, error) {
 	return names, nil
 }
 
-// waited is how the wait for one of several ended.
+// waited is the result of the wait for one of several targets.
 type waited struct {
 	t   *target
 	met int
 	err error
 }
 
-// runWaitMany waits for the first of several, or for each of them.
+// runWaitMany waits for the first of several targets, or for each of them.
 func runWaitMany(ctx context.Context, a *app, targets []*target, o waitOptions) error {
 	conditions, err := o.conditions()
 	if err != nil {
@@ -81,7 +81,7 @@ func runWaitMany(ctx context.Context, a *app, targets []*target, o waitOptions) 
 		}()
 	}
 	open := len(targets)
-	defer func() { // each of them has somebody who waits for it
+	defer func() { // wait for every goroutine
 		cancel()
 		for ; open > 0; open-- {
 			<-ends
@@ -112,7 +112,8 @@ func runWaitMany(ctx context.Context, a *app, targets []*target, o waitOptions) 
 	return failed
 }
 
-// manyFailed is the end of a wait for several by one of them, or by the clock.
+// manyFailed is the error of a wait for several targets: that of one of them, or
+// the timeout.
 func manyFailed(targets []*target, o waitOptions, err, one error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return one
@@ -121,7 +122,7 @@ func manyFailed(targets []*target, o waitOptions, err, one error) error {
 		strings.Join(o.until, ", "), display.Count(len(targets), "session"), o.timeout)
 }
 
-// waitOne waits for one of several.
+// waitOne waits for one of several targets.
 func waitOne(ctx context.Context, t *target, conditions []runtime.Condition) (met int, err error) {
 	w, ok, err := runtime.AsFor[runtime.Waiter](ctx, t.provider, t.session)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Hashes are the fingerprints of a spec; see the runtime contract.
+// Hashes are the fingerprints of a spec: see runtime.CoreHash.
 type Hashes struct {
 	Core, Launch, Provision, Live string
 }

@@ -46,7 +46,7 @@ func CheckTemplate(city, id, tmpl, agent string) error {
 		room -= len(id) + 1
 	}
 	if _, err := render(city, tmpl, agent, room); err != nil {
-		return fmt.Errorf("session_template %q is not used: %w", tmpl, err)
+		return fmt.Errorf("ignoring session_template %q: %w", tmpl, err)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (s *Spec) promptSource(src string) (string, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return "", &StartError{
 			Msg:  fmt.Sprintf("prompt file %s does not exist", file),
-			Help: "write the file, or change prompt_template (global_fragments); a path is relative to the city",
+			Help: "create the file, or change prompt_template (global_fragments); a path is relative to the city",
 		}
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Spec) Prompt(inst Instance) (string, error) {
 		full += "\n\n" + text
 	}
 	if strings.Contains(full, "\x00") {
-		return "", &StartError{Msg: "the prompt holds a NUL byte", Help: "prompts are text"}
+		return "", &StartError{Msg: "the prompt contains a NUL byte", Help: "prompts are text"}
 	}
 	return full, nil
 }

@@ -33,8 +33,7 @@ const (
 	MetaRestart       = "GC_RESTART_REQUESTED"
 )
 
-// Spec is one agent of a city with everything its sessions need. It does not
-// change after Build.
+// Spec is one agent of a city with everything its sessions need. It is immutable.
 type Spec struct {
 	City     *config.City
 	Resolved config.Resolved
@@ -122,7 +121,7 @@ func TemplateWarnings(c *config.City) []string {
 	return out
 }
 
-// checkNames reports agents that would share a session.
+// checkNames rejects agents that would share a session.
 func checkNames(c *config.City, specs []*Spec) error {
 	first := map[string]*Spec{}
 	var list []config.Problem
@@ -208,7 +207,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	for _, rules := range [][]config.StatusRule{c.StatusRules, known} { // of equal ones the city's win
+	for _, rules := range [][]config.StatusRule{c.StatusRules, known} { // the city's take precedence
 		for i := range rules {
 			if of := rules[i].Provider; of == "" || of == r.Provider || of == r.Family {
 				cfg.StatusRules = append(cfg.StatusRules, statusRule(&rules[i]))
@@ -406,19 +405,19 @@ func (s *Spec) checkWorkDir() error {
 	origin := s.Resolved.Origins["work_dir"]
 	switch {
 	case err == nil && !st.IsDir():
-		return &StartError{Msg: fmt.Sprintf("work dir %s is not a folder", s.vars.WorkDir), Help: "it comes from: " + origin.String(), Key: "work_dir"}
+		return &StartError{Msg: fmt.Sprintf("work dir %s: not a directory", s.vars.WorkDir), Help: "it comes from: " + origin.String(), Key: "work_dir"}
 	case err == nil:
 		return nil
 	case !errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("work dir: %w", err)
 	case origin.Source == config.OriginDir:
 		return &StartError{
-			Msg:  fmt.Sprintf("dir %q is neither a rig nor a folder of the city", s.Resolved.Dir),
-			Help: fmt.Sprintf("gc rig add makes a rig; or make the folder %s, or set work_dir", s.vars.WorkDir), Key: "dir",
+			Msg:  fmt.Sprintf("dir %q is neither a rig nor a directory of the city", s.Resolved.Dir),
+			Help: fmt.Sprintf("gc rig add adds a rig; or create the directory %s, or set work_dir", s.vars.WorkDir), Key: "dir",
 		}
 	}
 	return &StartError{
 		Msg:  fmt.Sprintf("work dir %s does not exist", s.vars.WorkDir),
-		Help: fmt.Sprintf("make the folder, or change work_dir of agent %s; it comes from: %s", s.Name(), origin), Key: "work_dir",
+		Help: fmt.Sprintf("create the directory, or change work_dir of agent %s; it comes from: %s", s.Name(), origin), Key: "work_dir",
 	}
 }

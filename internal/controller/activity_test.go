@@ -11,12 +11,12 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// busyFake says what its sessions are doing.
+// busyFake reports what its sessions are doing.
 type busyFake struct {
 	*runtimefake.Fake
 	mu    sync.Mutex
 	doing map[string]runtime.Activity
-	asked int // questions for all at once
+	asked int // queries for all at once
 }
 
 func (b *busyFake) set(name, state string) {
@@ -83,7 +83,7 @@ func TestStatusTellsWhatAgentsAreDoing(t *testing.T) {
 	})
 }
 
-// An agent that computes for hours without a word is not idle when it says so.
+// An agent that computes for hours without output is not idle if it says so.
 func TestWorkingAgentIsNotPutToSleep(t *testing.T) {
 	bubble(t, oneAgent+"idle_timeout = \"1m\"\n", func(r *rig) {
 		b := &busyFake{Fake: r.fake, doing: map[string]runtime.Activity{"gc-city-a": {State: runtime.ActivityWorking}}}
@@ -97,8 +97,8 @@ func TestWorkingAgentIsNotPutToSleep(t *testing.T) {
 	})
 }
 
-// The wall clock may jump: the same time of last activity is never older than
-// the time that has really passed since it was seen first.
+// However the wall clock jumps, a time of last activity is never older than the
+// real time since it was first seen.
 func TestIdleTimeIsNotTheWallClocks(t *testing.T) {
 	ag := &agentState{}
 	asked := time.Now()
@@ -108,11 +108,11 @@ func TestIdleTimeIsNotTheWallClocks(t *testing.T) {
 		t.Fatalf("quiet for %v", d)
 	}
 	first := ag.seen.LastActivity
-	ag.noteQuiet(last, asked.Round(0).Add(5*time.Hour)) // the clock was set forward
+	ag.noteQuiet(last, asked.Round(0).Add(5*time.Hour)) // the clock is set forward
 	if ag.seen.LastActivity != first {
 		t.Errorf("quiet since %v, was %v", ag.seen.LastActivity, first)
 	}
-	ag.noteQuiet(asked.Add(time.Hour).Round(0), asked) // set back after some output
+	ag.noteQuiet(asked.Add(time.Hour).Round(0), asked) // and back, after some output
 	if !ag.seen.LastActivity.Equal(asked) {
 		t.Errorf("active in the future: %v", ag.seen.LastActivity)
 	}

@@ -13,7 +13,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// wantArtifacts checks what a run of the agents a and job left.
+// wantArtifacts checks what a run of the agents a and job left behind.
 func wantArtifacts(t *testing.T, dir string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "gc-city-job", ArtifactScreen))
@@ -39,7 +39,7 @@ func wantArtifacts(t *testing.T, dir string) {
 	}
 }
 
-// What an earlier run left on a screen is no artifact of this one.
+// What an earlier run left on a screen is not an artifact of this one.
 func TestArtifactsAreOfThisRun(t *testing.T) {
 	const waits = "[[agents]]\nname = \"later\"\nstart_command = \"work\"\nlifecycle = \"one_shot\"\ndepends_on = [\"job\"]\n"
 	bubble(t, oneJob+waits, func(r *rig) {

@@ -14,7 +14,7 @@ import (
 
 const promptedAgent = "[[agents]]\nname = \"a\"\nstart_command = \"agent\"\nprompt_template = \"do the work\"\n"
 
-// servingFake tells when its sessions are idle for the first time.
+// servingFake reports when its sessions are idle for the first time.
 type servingFake struct {
 	*runtimefake.Fake
 	idle chan struct{}
@@ -29,8 +29,8 @@ func (f *servingFake) AwaitFirstIdle(ctx context.Context, _ string, _ runtime.Co
 	}
 }
 
-// A program that ends with 0 after its prompt would do the same work again, and
-// again cost what it costs.
+// A program that ended with 0 would repeat its work, and its cost, after a
+// restart.
 func TestEndAfterThePromptIsReportedNotRepeated(t *testing.T) {
 	bubble(t, promptedAgent, func(r *rig) {
 		f := &servingFake{Fake: r.fake, idle: make(chan struct{})}
@@ -49,7 +49,7 @@ func TestEndAfterThePromptIsReportedNotRepeated(t *testing.T) {
 			t.Errorf("last event %+v, %v", last, err)
 		}
 		r.end()
-		r.start(func(o *Options) { o.Provider = f }) // the same run goes on
+		r.start(func(o *Options) { o.Provider = f }) // the same run continues
 		if r.wantState("a", api.StateExited); r.starts("gc-city-a") != 1 {
 			t.Error("another controller started it")
 		}
@@ -67,7 +67,7 @@ func TestEndAfterThePromptIsReportedNotRepeated(t *testing.T) {
 	})
 }
 
-// An agent that took messages is kept running, also when it ends with 0.
+// An agent that took messages is restarted even if it ended with 0.
 func TestEndOfAnAgentThatServedIsRestarted(t *testing.T) {
 	bubble(t, promptedAgent, func(r *rig) {
 		f := &servingFake{Fake: r.fake, idle: make(chan struct{})}

@@ -24,7 +24,7 @@ import (
 const reconcileLimit = 50 * time.Millisecond
 
 // faults counts the page faults of all children that ended (getrusage(2),
-// RUSAGE_CHILDREN): no process runs without one.
+// RUSAGE_CHILDREN): every process causes some.
 func faults(b *testing.B) int64 {
 	b.Helper()
 	var used syscall.Rusage
@@ -69,7 +69,7 @@ func thousand(b *testing.B, p runtime.Provider, command, process string, start f
 	return l
 }
 
-// reconcile is one look at everything and the plan for it, which does nothing.
+// reconcile observes everything and plans; there is nothing to do.
 func reconcile(b *testing.B, l *loop) {
 	var qs []probe
 	known := map[string]bool{}
@@ -83,7 +83,7 @@ func reconcile(b *testing.B, l *loop) {
 	}
 }
 
-// judge fails a benchmark whose reconciles took too long, or started processes
+// judge fails a benchmark whose reconciles took too long or started processes
 // since began.
 func judge(b *testing.B, began int64) {
 	b.Helper()
@@ -95,8 +95,8 @@ func judge(b *testing.B, began int64) {
 	}
 }
 
-// BenchmarkReconcile is one look at 1000 unchanged agents and the plan for
-// them, without the backend's own time.
+// BenchmarkReconcile observes 1000 unchanged agents and plans for them, without
+// the backend's own time.
 func BenchmarkReconcile(b *testing.B) {
 	fake := runtimefake.New()
 	l := thousand(b, fake, "agent", "agent", func(specs []*agent.Spec) {
@@ -114,7 +114,7 @@ func BenchmarkReconcile(b *testing.B) {
 			}
 		}
 	})
-	reconcile(b, l) // the first look adopts
+	reconcile(b, l) // the first observation adopts
 	fake.ForgetCalls()
 	began := faults(b)
 	for b.Loop() {
@@ -126,10 +126,9 @@ func BenchmarkReconcile(b *testing.B) {
 	judge(b, began)
 }
 
-// BenchmarkReconcileNative is the same over 1000 live processes in the
-// multiplexer.
+// BenchmarkReconcileNative does so over 1000 live processes in the multiplexer.
 func BenchmarkReconcileNative(b *testing.B) {
-	dir, err := os.MkdirTemp("", "gc") // a socket's path is short
+	dir, err := os.MkdirTemp("", "gc") // a socket's path must be short
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func blockedBubble(t *testing.T, change func(*Options), fn func(*rig, *asker)) {
 	})
 }
 
-// wantBlocked waits for the end of the run by a question.
+// wantBlocked waits for a question to end the run.
 func (r *rig) wantBlocked(prompt string, after time.Duration) {
 	r.t.Helper()
 	began := time.Now()
@@ -129,7 +129,7 @@ func TestFailOnBlockedFailsAtOnce(t *testing.T) {
 	})
 }
 
-// An answer in time, a person who is there and a limit that passes by itself fail
+// An answer in time, an attached user and a limit that passes by itself fail
 // nothing; each question has its own time.
 func TestBlockedTimeCountsOneQuestionWithoutAPerson(t *testing.T) {
 	blockedBubble(t, nil, func(r *rig, p *asker) {

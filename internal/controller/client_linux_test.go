@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 )
 
-// A client that was closed holds no connection, whatever it did last.
+// A closed client holds no connection, whatever it did last.
 func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 	r, _ := served(t, oneAgent)
 	open := func() int {
@@ -20,7 +20,7 @@ func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 		return len(list)
 	}
 	before := open()
-	var clients []*api.Client // that the garbage collector closes nothing
+	var clients []*api.Client // keeps them from the garbage collector
 	for i := range 100 {
 		c, err := api.Dial(r.dir)
 		if err != nil {
@@ -34,7 +34,7 @@ func TestClosedClientsHoldNoDescriptors(t *testing.T) {
 		c.Close()
 		clients = append(clients, c)
 	}
-	limit := time.Now().Add(time.Second) // the other ends are closed by the server
+	limit := time.Now().Add(time.Second) // the server closes the other ends
 	for open() > before+5 {
 		if time.Now().After(limit) {
 			t.Fatalf("%d descriptors, %d before", open(), before)

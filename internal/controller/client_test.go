@@ -151,8 +151,8 @@ func TestClientReloadsAndCommands(t *testing.T) {
 	}
 }
 
-// A second Run of a city in any process is refused with the holder's pid, and a
-// city without a controller can be stopped all the same.
+// A second Run of a city, in any process, fails and names the holder's pid; a
+// city without a controller can still be stopped.
 func TestOneControllerPerCity(t *testing.T) {
 	r, c := served(t, oneAgent)
 	if err := Run(t.Context(), r.options()); !errors.Is(err, api.ErrControllerRunning) || !strings.Contains(err.Error(), "pid ") {
@@ -190,8 +190,8 @@ func TestStopCityWithoutAController(t *testing.T) {
 	}
 }
 
-// TestAnEndedCallNeverRuns: a caller that gave up reads its variables, so the loop
-// must not write them later.
+// TestAnEndedCallNeverRuns: a caller that gave up reads its variables, so the
+// loop must not write them later.
 func TestAnEndedCallNeverRuns(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()

@@ -45,7 +45,7 @@ func (b *outside) state(id string) process.Delivery {
 	return b.list[i]
 }
 
-// die hangs the call until the controller ends, when this is where it dies.
+// die hangs the call until the controller ends, if this is where it dies.
 func (b *outside) die(ctx context.Context, step string) error {
 	b.mu.Lock()
 	here := b.dieAt == step
@@ -131,8 +131,8 @@ func (b *outside) Settle(ctx context.Context, batch string, state process.Delive
 
 func (b *outside) use(o *Options) { o.Background = b }
 
-// told counts the tag in the nudges that were submitted.
-func (r *rig) told(id string) (n int) {
+// submitted counts the tag in the nudges that were submitted.
+func (r *rig) submitted(id string) (n int) {
 	r.t.Helper()
 	synctest.Wait()
 	for _, c := range r.fake.CallsOf("Nudge", "") {
@@ -150,16 +150,16 @@ func TestEndWakesItsSleepingOwner(t *testing.T) {
 		b.end("1/exit", "gc-city-a")
 		r.wantState("a", api.StateRunning)
 		time.Sleep(10 * time.Second)
-		if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 1 || r.starts("gc-city-a") != 2 {
-			t.Errorf("%+v, told %d times, %d starts", d, r.told("1/exit"), r.starts("gc-city-a"))
+		if d := b.state("1/exit"); d.State != process.Delivered || r.submitted("1/exit") != 1 || r.starts("gc-city-a") != 2 {
+			t.Errorf("%+v, told %d times, %d starts", d, r.submitted("1/exit"), r.starts("gc-city-a"))
 		}
 		r.end()
 	})
 }
 
-// TestWhoIsWokenStaysAwakeUntilItIsTold: even when the idle timeout is shorter than the
-// quiet that the message waits for.
-func TestWhoIsWokenStaysAwakeUntilItIsTold(t *testing.T) {
+// TestWokenAgentStaysUpUntilDelivery: even if the idle timeout is shorter
+// than the quiet time before the message.
+func TestWokenAgentStaysUpUntilDelivery(t *testing.T) {
 	bubble(t, oneAgent+"idle_timeout = \"1s\"\n", func(r *rig) {
 		b := newOutside()
 		r.start(b.use)
@@ -167,16 +167,16 @@ func TestWhoIsWokenStaysAwakeUntilItIsTold(t *testing.T) {
 		r.wantState("a", api.StateStopped)
 		b.end("1/exit", "gc-city-a")
 		time.Sleep(time.Minute)
-		if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 1 || r.starts("gc-city-a") != 2 {
-			t.Errorf("%+v, told %d times, %d starts", d, r.told("1/exit"), r.starts("gc-city-a"))
+		if d := b.state("1/exit"); d.State != process.Delivered || r.submitted("1/exit") != 1 || r.starts("gc-city-a") != 2 {
+			t.Errorf("%+v, told %d times, %d starts", d, r.submitted("1/exit"), r.starts("gc-city-a"))
 		}
 		r.wantState("a", api.StateStopped)
 		r.end()
 	})
 }
 
-// TestEndDoesNotWakeWhoSleepsForAPerson: stopped and suspended agents stay so.
-func TestEndDoesNotWakeWhoSleepsForAPerson(t *testing.T) {
+// TestEndDoesNotWakeStoppedAgents: stopped and suspended agents stay down.
+func TestEndDoesNotWakeStoppedAgents(t *testing.T) {
 	for name, down := range map[string]func(*rig) error{
 		"stop":    func(r *rig) error { return r.l.calls.StopAgents(context.Background(), []string{"a"}) },
 		"suspend": func(r *rig) error { return r.l.calls.SetSuspended(context.Background(), []string{"a"}, true) },
@@ -200,9 +200,9 @@ func TestEndDoesNotWakeWhoSleepsForAPerson(t *testing.T) {
 	}
 }
 
-// TestEndIsToldElsewhere: owners that the multiplexer does not host get the
-// message through their provider, once, ten ends in one message.
-func TestEndIsToldElsewhere(t *testing.T) {
+// TestEndIsDeliveredElsewhere: owners that another provider hosts get the message
+// through it, once, ten ends in one message.
+func TestEndIsDeliveredElsewhere(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		b := newOutside()
 		r.start(b.use)
@@ -235,9 +235,9 @@ func TestEndIsToldElsewhere(t *testing.T) {
 	})
 }
 
-// TestEndIsToldOnceOverControllers: a controller that dies at any step of the
-// telling leaves the message told once by the next one.
-func TestEndIsToldOnceOverControllers(t *testing.T) {
+// TestEndIsDeliveredOnceOverControllers: if a controller dies at any step, the next
+// one leaves the message delivered once.
+func TestEndIsDeliveredOnceOverControllers(t *testing.T) {
 	for _, step := range []string{"before the claim", "after the claim", "before the receipt"} {
 		bubble(t, oneAgent, func(r *rig) {
 			b := newOutside()
@@ -254,19 +254,19 @@ func TestEndIsToldOnceOverControllers(t *testing.T) {
 			}
 			r.start(b.use)
 			time.Sleep(time.Minute)
-			if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 1 {
-				t.Errorf("killed %s: %+v, told %d times; log:\n%s", step, d, r.told("1/exit"), r.log)
+			if d := b.state("1/exit"); d.State != process.Delivered || r.submitted("1/exit") != 1 {
+				t.Errorf("killed %s: %+v, told %d times; log:\n%s", step, d, r.submitted("1/exit"), r.log)
 			}
 			r.end()
 		})
 	}
 }
 
-// composer is a fake whose drafts leave the composer at Enter, but for one that
-// comes so soon after the text that it counts as a newline of a paste.
+// composer is a fake whose drafts leave the composer at Enter, unless it comes
+// so soon after the text that it counts as a newline of a paste.
 type composer struct {
 	*runtimefake.Fake
-	shown time.Time // when the draft came to be
+	shown time.Time // when the draft appeared
 }
 
 func (p *composer) SendKeys(ctx context.Context, name string, keys ...string) error {
@@ -279,7 +279,7 @@ func (p *composer) SendKeys(ctx context.Context, name string, keys ...string) er
 	return p.Fake.SendKeys(ctx, name, keys...)
 }
 
-// TestEndThatStandsInTheComposer: a message that a dead controller typed and did
+// TestEndThatStandsInTheComposer: a message that a dead controller typed but did
 // not submit is submitted, not typed again.
 func TestEndThatStandsInTheComposer(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
@@ -296,8 +296,8 @@ func TestEndThatStandsInTheComposer(t *testing.T) {
 		agent.shown = time.Now()
 		r.fake.SetPeek("gc-city-a", "> command "+process.Tag("1/exit"))
 		time.Sleep(time.Minute)
-		if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 0 {
-			t.Errorf("%+v, typed %d times", d, r.told("1/exit"))
+		if d := b.state("1/exit"); d.State != process.Delivered || r.submitted("1/exit") != 0 {
+			t.Errorf("%+v, typed %d times", d, r.submitted("1/exit"))
 		}
 		if keys := r.fake.CallsOf("SendKeys", "gc-city-a"); len(keys) != 1 {
 			t.Errorf("keys %+v", keys)
@@ -307,7 +307,7 @@ func TestEndThatStandsInTheComposer(t *testing.T) {
 }
 
 // TestEndIsNotTypedAgainUnseen: while the screen cannot be read, nothing is
-// typed again, and nothing is given up.
+// typed again or given up.
 func TestEndIsNotTypedAgainUnseen(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		b := newOutside()
@@ -316,22 +316,22 @@ func TestEndIsNotTypedAgainUnseen(t *testing.T) {
 		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Unverified})
 		b.end("1/exit", "gc-city-a")
 		time.Sleep(10 * time.Minute)
-		if d := b.state("1/exit"); d.State != process.Injecting || r.told("1/exit") != 1 {
-			t.Errorf("%+v, typed %d times", d, r.told("1/exit"))
+		if d := b.state("1/exit"); d.State != process.Injecting || r.submitted("1/exit") != 1 {
+			t.Errorf("%+v, typed %d times", d, r.submitted("1/exit"))
 		}
 		r.fake.Fail("Peek", "", nil)
 		r.fake.SetPeek("gc-city-a", "> command "+process.Tag("1/exit")+"\nworking")
 		time.Sleep(time.Minute)
-		if d := b.state("1/exit"); d.State != process.Delivered || r.told("1/exit") != 1 {
-			t.Errorf("%+v, typed %d times", d, r.told("1/exit"))
+		if d := b.state("1/exit"); d.State != process.Delivered || r.submitted("1/exit") != 1 {
+			t.Errorf("%+v, typed %d times", d, r.submitted("1/exit"))
 		}
 		r.end()
 	})
 }
 
-// TestEndIsToldOnceWithoutKeys: what a backend without keys typed, and nobody can
-// verify or take back, is not typed again.
-func TestEndIsToldOnceWithoutKeys(t *testing.T) {
+// TestEndIsDeliveredOnceWithoutKeys: what a backend without keys typed, and cannot be
+// verified or taken back, is not typed again.
+func TestEndIsDeliveredOnceWithoutKeys(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		b := newOutside()
 		r.start(b.use)
@@ -340,8 +340,8 @@ func TestEndIsToldOnceWithoutKeys(t *testing.T) {
 		r.fake.SetPeek("gc-city-a", "> command "+process.Tag("1/exit"))
 		b.end("1/exit", "gc-city-a")
 		time.Sleep(10 * time.Minute)
-		if d := b.state("1/exit"); d.State != process.Dead || !strings.Contains(d.Detail, "unverified") || r.told("1/exit") != 1 {
-			t.Errorf("%+v, typed %d times", d, r.told("1/exit"))
+		if d := b.state("1/exit"); d.State != process.Dead || !strings.Contains(d.Detail, "unverified") || r.submitted("1/exit") != 1 {
+			t.Errorf("%+v, typed %d times", d, r.submitted("1/exit"))
 		}
 		r.end()
 	})

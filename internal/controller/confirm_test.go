@@ -13,7 +13,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Nothing says of a bare command that it runs but its process.
+// Only its process shows that a bare command is running.
 func TestAgentIsStartingUntilItsProgramWasSeen(t *testing.T) {
 	bubble(t, oneAgent+"[[agents]]\nname = \"b\"\nstart_command = \"b\"\ndepends_on = [\"a\"]\n", func(r *rig) {
 		r.fake.FailTimes("ProcessAlive", "gc-city-a", context.DeadlineExceeded, 3)
@@ -62,7 +62,7 @@ func TestProgramNames(t *testing.T) {
 		"sleep 1000":                    {"sleep"},
 		"exec /usr/bin/sleep 9":         {"sleep"},
 		"A=1 B_2=x exec claude --model": {"claude"},
-		"bash -c foo":                   nil, // the shell that reads the line is there before
+		"bash -c foo":                   nil, // the shell that reads the line comes first
 		"sh run.sh":                     nil,
 		"while :; do sleep 1; done":     {"while"}, // never seen: the limit decides
 		`"$HOME/bin/agent"`:             nil,
@@ -76,14 +76,14 @@ func TestProgramNames(t *testing.T) {
 	}
 }
 
-// A step that goes wrong without ending the start is an event, and in the status
-// until the next start.
+// A step that fails without ending the start is an event, and stays in the
+// status until the next start.
 func TestWarningsOfAStart(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		var told func(runtime.Step)
 		r.start(func(o *Options) { o.Steps = func(f func(runtime.Step)) { told = f } })
 		step := runtime.Step{Session: "gc-city-a", Name: runtime.StepSetup, Took: 7 * time.Millisecond, Err: errors.New("one\ntwo")}
-		told(step) // of a start that ends with it
+		told(step) // of a start that it ends
 		if a := r.wantState("a", api.StateRunning); a.Warning != "" {
 			t.Errorf("%+v", a)
 		}

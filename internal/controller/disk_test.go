@@ -22,7 +22,7 @@ import (
 const diskChild = "GC_TEST_FULL_DISK"
 
 // full makes every write to a file fail, as on a full disk, by the process's
-// limit of the size of files (setrlimit(2), RLIMIT_FSIZE).
+// limit on file sizes (setrlimit(2), RLIMIT_FSIZE).
 func full(t *testing.T, on bool) {
 	t.Helper()
 	var limit syscall.Rlimit
@@ -39,8 +39,8 @@ func full(t *testing.T, on bool) {
 	}
 }
 
-// inDiskChild runs the test in a process of its own, where it returns true: the
-// limit would hit the log of the test itself.
+// inDiskChild runs the test in a process of its own, in which it returns true:
+// the limit would affect the test's log.
 func inDiskChild(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(diskChild) != "" {
@@ -54,8 +54,8 @@ func inDiskChild(t *testing.T) bool {
 	return false
 }
 
-// TestFullDiskKeepsNudges: a nudge that could not be leased was not typed, and
-// is typed when there is room.
+// TestFullDiskKeepsNudges: a nudge that could not be leased is not typed until
+// there is room.
 func TestFullDiskKeepsNudges(t *testing.T) {
 	if !inDiskChild(t) {
 		return
@@ -86,8 +86,8 @@ func TestFullDiskKeepsNudges(t *testing.T) {
 	})
 }
 
-// On a full disk the city goes on: what runs is looked after, what cannot be
-// started truthfully says so, costs nothing, and starts when there is room.
+// On a full disk the city continues: running agents are looked after; an agent
+// that cannot be started says so, loses nothing, and starts once there is room.
 func TestFullDisk(t *testing.T) {
 	if !inDiskChild(t) {
 		return
@@ -102,7 +102,7 @@ func TestFullDisk(t *testing.T) {
 		if _, err := r.l.calls.Queue(context.Background(), api.QueueRequest{Agent: "b", Text: "not on disk"}); err == nil {
 			t.Error("a nudge that is not on disk was acknowledged")
 		}
-		// A nudge whose lease cannot be saved is not typed, and not given up either.
+		// A nudge whose lease cannot be saved is neither typed nor given up.
 		if err := r.l.calls.DropNudge(context.Background(), kept.ID); err == nil || !strings.Contains(err.Error(), "returns") {
 			t.Errorf("dropped on a full disk: %v", err)
 		}
@@ -125,7 +125,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("a full disk is no crash: %+v", a)
 		}
 		wantDead(r, letter.ID)
-		wantCrash(r) // it is told although it is not on disk
+		wantCrash(r) // reported although it is not on disk
 		dir := t.TempDir()
 		st, err := r.l.calls.Status(context.Background())
 		if err != nil {
@@ -145,7 +145,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		r.end()
 		r.start()
-		r.wantState("b", api.StateStopped) // what the person wanted was not lost
+		r.wantState("b", api.StateStopped) // the request was not lost
 		wantDead(r, letter.ID)
 		wantCrash(r)
 		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
@@ -155,7 +155,7 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// wantDead wants one nudge in the queue, the dead letter.
+// wantDead wants one nudge in the queue, given up.
 func wantDead(r *rig, id string) {
 	r.t.Helper()
 	if n := r.nudge(id); n.State != session.NudgeDead || !strings.HasPrefix(n.Detail, "expired") {
@@ -170,8 +170,8 @@ func wantDead(r *rig, id string) {
 	}
 }
 
-// wantCrash wants the events of a's crash and of the dead letter, and no gap
-// in the sequence.
+// wantCrash wants the events of a's crash and of the nudge, and no gap in the
+// sequence.
 func wantCrash(r *rig) {
 	r.t.Helper()
 	list, err := r.l.store.Events(0, 0)
@@ -195,7 +195,7 @@ func wantCrash(r *rig) {
 	}
 }
 
-// A full disk is not a folder of somebody else's.
+// A full disk is not a folder without permission.
 func TestHintOfAStateFolder(t *testing.T) {
 	for err, want := range map[error]string{
 		&os.PathError{Op: "write", Err: syscall.ENOSPC}: "make room on the disk of ",

@@ -66,7 +66,7 @@ start_command = "exec sleep 1"
 	}
 }
 
-// A database that somebody holds is not to be moved away.
+// A database that is in use must not be moved away.
 func TestDoctorOfAHeldDatabase(t *testing.T) {
 	r := newRig(t, "")
 	if err := os.Mkdir(api.StateDir(r.dir), 0o700); err != nil {
@@ -98,7 +98,7 @@ func TestDoctorOfABrokenConfig(t *testing.T) {
 	}
 }
 
-// A controller that died is told from one that does not listen.
+// A controller that died differs from one that does not listen.
 func TestDoctorOfTheControllersLock(t *testing.T) {
 	r := newRig(t, "[[agents]]\nname = \"a\"\nstart_command = \"exec cat\"\n")
 	about := func() string {

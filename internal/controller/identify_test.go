@@ -56,7 +56,7 @@ func TestStraysOfThisCityAreEndedBeforeTheFirstStart(t *testing.T) {
 			{SessionID: id("gc-city-b"), City: dir, PID: 5, Tracked: true},
 			{SessionID: id("gc-city-b"), City: dir, PID: 6}, // a child that left the tree
 		}}
-		if err := r.fake.Stop(t.Context(), "gc-city-a"); err != nil { // its backend lost it
+		if err := r.fake.Stop(t.Context(), "gc-city-a"); err != nil { // lost by its backend
 			t.Fatal(err)
 		}
 		r.start(func(o *Options) { o.Provider = sc })
@@ -105,8 +105,8 @@ func TestUnmarkedEnvironment(t *testing.T) {
 	}
 }
 
-// The controller died between its record and the start: nothing ran, so it runs
-// now, but a one_shot only when no late start can come any more.
+// The controller died between its record and the start: nothing ran, so it is
+// started now, a one_shot only once no late start can follow.
 func TestStartThatWasOnlyWrittenDown(t *testing.T) {
 	for _, toml := range []string{oneAgent, oneJob} {
 		bubble(t, toml, func(r *rig) {

@@ -9,8 +9,7 @@ import (
 	"gascity.dev/gc/internal/controller/plan"
 )
 
-// An agent drains and restarts itself; one whose instance has ended decides
-// nothing.
+// An agent drains and restarts itself; an earlier instance decides nothing.
 func TestAnAgentDecidesForItself(t *testing.T) {
 	r, c := served(t, "[daemon]\ndrift_drain_timeout = \"1h\"\n"+oneAgent)
 	me := func() api.InsideRequest {

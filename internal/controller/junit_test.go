@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Each agent is a case, with the true reason when it did not pass.
+// Each agent is a case, with the true reason if it did not pass.
 func TestJUnit(t *testing.T) {
 	began := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	at := began.Add(time.Second)

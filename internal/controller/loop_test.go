@@ -120,7 +120,7 @@ func TestQuarantineSurvivesTheController(t *testing.T) {
 	})
 }
 
-// What a start fails of may be in no fingerprint, as pre_start is.
+// A start may fail of something that no fingerprint covers, such as pre_start.
 func TestAnyChangeOfConfigClearsQuarantine(t *testing.T) {
 	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
 		r.start()
@@ -180,7 +180,7 @@ func TestUnknownIsNotDead(t *testing.T) {
 			a := r.status("a")
 			want := api.StateRunning
 			if method == "ListRunning" {
-				want = api.StateUnknown // nothing at all is known
+				want = api.StateUnknown // nothing is known at all
 			}
 			if a.State != want || a.Error == "" || r.starts("gc-city-a") != 1 || len(r.fake.CallsOf("Stop", "")) != 0 {
 				t.Errorf("%s fails: %+v", method, a)
@@ -357,7 +357,7 @@ func TestCutShortStartIsAdopted(t *testing.T) {
 
 func TestEndDuringTheStartKeepsItsStatus(t *testing.T) {
 	bubble(t, oneJob, func(r *rig) {
-		r.fake.Hang("SetMeta", "", true) // the session runs, its start goes on
+		r.fake.Hang("SetMeta", "", true) // the session runs, its start continues
 		r.start()
 		r.fake.SetPeek("gc-city-job", "hi")
 		r.fake.Exit("gc-city-job", 0)

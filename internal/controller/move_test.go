@@ -22,7 +22,7 @@ const (
 	twoAgents  = "[[agents]]\nname = \"a\"\nstart_command = \"one\"\n[[agents]]\nname = \"b\"\nstart_command = \"two\"\n"
 )
 
-// running are the sessions that run.
+// running returns the sessions that run.
 func (r *rig) running() []string {
 	r.t.Helper()
 	synctest.Wait()
@@ -41,7 +41,7 @@ func (r *rig) wantRunning(when string, want ...string) {
 }
 
 // TestAChangedNameIsAMove: the old session is drained, then the new one starts;
-// at no time both run, whenever the change is noticed.
+// both never run at the same time, whenever the change is noticed.
 func TestAChangedNameIsAMove(t *testing.T) {
 	for name, restart := range map[string]bool{"by a reload": false, "by a controller that starts": true} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAChangedNameIsAMove(t *testing.T) {
 	}
 }
 
-// TestAMoveWaitsForWhatCannotBeAsked: the old session may run.
+// TestAMoveWaitsForWhatCannotBeAsked: the old session may be running.
 func TestAMoveWaitsForWhatCannotBeAsked(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
@@ -124,8 +124,8 @@ func TestNamesThatAreSwapped(t *testing.T) {
 	}
 }
 
-// TestTwoCitiesOfOneName: the second to be started gets names of its own, for
-// ever; the first keeps its own, also while it does not run.
+// TestTwoCitiesOfOneName: the second to start gets names of its own,
+// permanently; the first keeps its names even while it does not run.
 func TestTwoCitiesOfOneName(t *testing.T) {
 	fake, claims := runtimefake.New(), t.TempDir()
 	once := func(dir string) []string {
@@ -161,7 +161,7 @@ func TestTwoCitiesOfOneName(t *testing.T) {
 	if got := once(first); !cmp.Equal(got, []string{"gc-town-a"}) {
 		t.Fatalf("the first runs %v", got)
 	}
-	stop(first) // it owns its names all the same
+	stop(first) // it owns its names nevertheless
 	own := once(second)
 	if len(own) != 1 || !strings.HasPrefix(own[0], "gc-town-a-") {
 		t.Fatalf("the second runs %v", own)
@@ -207,7 +207,7 @@ func cityDir(t *testing.T, text string) string {
 	return dir
 }
 
-// Without events an end that was asked for is not left to the patrol.
+// Without events, a requested end is not left to the patrol.
 func TestADrainIsLookedAtWithoutEvents(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1h\"\n"+oneAgent, func(r *rig) {
 		r.fake.Fail("Events", "", runtime.ErrUnsupported)

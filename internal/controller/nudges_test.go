@@ -169,8 +169,8 @@ func TestQueueRefusesNonsense(t *testing.T) {
 	})
 }
 
-// TestDroppedIsNotCarriedOut: what waits for its moment is dropped, and the moment
-// comes.
+// TestDroppedIsNotCarriedOut: something waiting for its moment is dropped, and
+// then the moment comes.
 func TestDroppedIsNotCarriedOut(t *testing.T) {
 	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
 	for _, until := range []string{"text=all green", "idle"} {

@@ -11,8 +11,8 @@ import (
 
 const claudeAgent = "[[agents]]\nname = \"a\"\nprovider = \"claude\"\nready_delay_ms = 0\n"
 
-// A default that changes, as with a newer gc, restarts nothing: the agent goes
-// on with what it was started with, and its next start has the new one.
+// A changed default, as with a newer gc, restarts nothing: the agent keeps what
+// it was started with, and its next start has the new one.
 func TestChangedDefaultOfPermissionsRestartsNothing(t *testing.T) {
 	bubble(t, "[agent_defaults]\npermissions = \"bypass\"\n"+claudeAgent, func(r *rig) {
 		r.start()

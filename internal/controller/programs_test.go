@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// programFake is a fake that tells of programs that have ended.
+// programFake is a fake that reports programs that have ended.
 type programFake struct {
 	*runtimefake.Fake
 	gone  chan error
@@ -45,7 +45,7 @@ func TestAProgramThatEndsInItsSessionIsStartedAgainAtOnce(t *testing.T) {
 	})
 }
 
-// An event that a look does not confirm does not start a loop.
+// An event that an observation does not confirm does not start a loop.
 func TestAWatchThatIsWrong(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"30s\"\n"+oneAgent+"process_names = [\"agent\"]\n", func(r *rig) {
 		w := &programFake{Fake: r.fake, gone: make(chan error)}

@@ -12,8 +12,8 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// A backend that fails starts is tried again ever more slowly, and the agent's
-// restart budget is as it was.
+// A backend that fails starts is retried ever more slowly, and the restart
+// budget stays untouched.
 func TestBackendFailureBacksOff(t *testing.T) {
 	for _, failure := range []error{runtime.ErrBackendUnreachable, runtime.ErrSessionInitializing, runtime.ErrBackendBusy} {
 		t.Run(failure.Error(), func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestBackendFailureBacksOff(t *testing.T) {
 	}
 }
 
-// While the backend answers nothing the member is asked about again before the
-// next patrol, by this controller and the next.
+// While the backend does not reply, the agent is queried again before the next
+// patrol, by this controller and the next.
 func TestBackendThatComesBack(t *testing.T) {
 	for name, restart := range map[string]bool{"the same controller": false, "another": true} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestBackendThatComesBack(t *testing.T) {
 	}
 }
 
-// A person's restart looks and starts at once.
+// A restart by a person observes and starts at once.
 func TestRestartOfWhatTheBackendFailed(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.fake.FailTimes("Start", "", runtime.ErrBackendUnreachable, 4)

@@ -107,7 +107,7 @@ func TestDrainAckEndsTheDrain(t *testing.T) {
 		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaDrainAck, "1"); err != nil {
 			t.Fatal(err)
 		}
-		r.l.post(r.l.observer.poke) // gc runtime drain-ack does
+		r.l.post(r.l.observer.poke) // as gc runtime drain-ack does
 		r.wantState("a", api.StateRunning)
 		if calls := r.fake.CallsOf("SetMeta", "gc-city-a"); !slices.ContainsFunc(calls, func(c runtimefake.Call) bool { return c.Key == agent.MetaDrained }) {
 			t.Error("nobody can see that it was drained")
@@ -313,8 +313,8 @@ func TestPoolFollowsItsCheck(t *testing.T) {
 	})
 }
 
-// A new controller knows the size of a pool only when its check has returned:
-// until then no member is ended.
+// A new controller knows the size of a pool only after its check: until then no
+// member is ended.
 func TestPoolMembersAreKeptUntilTheCheckReturns(t *testing.T) {
 	bubble(t, poolCity, func(r *rig) {
 		r.poolSize("3")
@@ -332,7 +332,7 @@ func TestPoolMembersAreKeptUntilTheCheckReturns(t *testing.T) {
 		open := make(chan error, 1)
 		go func() {
 			_, err := r.fake.AwaitCalls(context.Background(), "ListRunning", "", 2)
-			for range 2 { // what the first look found was acted on
+			for range 2 { // the result of the first observation was acted on
 				err = errors.Join(err, r.l.do(context.Background(), func() {}))
 			}
 			open <- errors.Join(err, os.WriteFile(gate, []byte("go\n"), 0))
@@ -400,7 +400,7 @@ func TestPoolHooksRun(t *testing.T) {
 		r.fake.Exit("gc-city-w-1", 1)
 		r.wantState("w-1", api.StateRunning)
 		r.poolSize("0")
-		time.Sleep(time.Hour) // its drain is over; hooks are in the real world
+		time.Sleep(time.Hour) // its drain is over; hooks need real time
 		r.status("boss")
 		for file, want := range map[string]string{"booted": "w-1\nw-1\n", "died": "w-1\nw-1\n"} {
 			if b, err := os.ReadFile(filepath.Join(r.dir, file)); err != nil || string(b) != want {
@@ -450,7 +450,7 @@ func TestActivityAfterTheLastLookIsSeen(t *testing.T) {
 		r.start()
 		time.Sleep(time.Minute)
 		r.fake.SetActivity("gc-city-a", time.Now())
-		time.Sleep(time.Minute) // what the first look said is over now
+		time.Sleep(time.Minute) // the first observation is outdated
 		r.wantState("a", api.StateRunning)
 		time.Sleep(time.Minute + 5*time.Second)
 		r.wantState("a", api.StateStopped)
@@ -464,7 +464,7 @@ func TestRestartAskedFromInside(t *testing.T) {
 		if err := r.fake.SetMeta(t.Context(), "gc-city-a", agent.MetaRestart, "1"); err != nil {
 			t.Fatal(err)
 		}
-		r.l.post(r.l.observer.poke) // gc runtime request-restart does
+		r.l.post(r.l.observer.poke) // as gc runtime request-restart does
 		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || r.starts("gc-city-a") != 2 {
 			t.Errorf("%d starts, status %+v", r.starts("gc-city-a"), a)
 		}
@@ -472,8 +472,8 @@ func TestRestartAskedFromInside(t *testing.T) {
 	})
 }
 
-// An unchanged city costs one question, and one more for each agent with
-// process names.
+// An unchanged city costs one query, and one more for each agent with process
+// names.
 func TestPatrolAsksLittle(t *testing.T) {
 	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`) + "process_names = [\"agent\"]\n"
 	bubble(t, two, func(r *rig) {

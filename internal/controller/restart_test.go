@@ -8,9 +8,9 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 )
 
-// A restart while the agent is in the middle of something else is not lost.
+// A restart in the middle of another operation is not lost.
 func TestRestartWaitsForWhatIsUnderWay(t *testing.T) {
-	for _, busy := range []string{"SetMeta", "RemoveMeta"} { // a drain begins, is taken back
+	for _, busy := range []string{"SetMeta", "RemoveMeta"} { // a drain begins and is cancelled
 		bubble(t, oneAgent, func(r *rig) {
 			r.start()
 			if busy == "SetMeta" {

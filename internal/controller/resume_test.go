@@ -18,8 +18,8 @@ name = "a"
 provider = "talker"
 `
 
-// A start after an end takes up the agent's conversation; one that cannot be
-// taken up is given up.
+// A start resumes the agent's conversation; one that cannot be resumed is given
+// up.
 func TestConversationIsTakenUpAgain(t *testing.T) {
 	bubble(t, talker, func(r *rig) {
 		command := func() string {
@@ -40,7 +40,7 @@ func TestConversationIsTakenUpAgain(t *testing.T) {
 		r.end()
 		r.fake.Exit("gc-city-a", 1)
 		r.fake.FailTimes("Start", "gc-city-a", &runtime.StartupDeath{Session: "gc-city-a", Code: 1}, 1)
-		r.start() // takes it up in vain, then begins another
+		r.start() // fails to resume, then begins another
 		r.wantState("a", api.StateRunning)
 		second, ok := strings.CutPrefix(command(), "talk --session-id ")
 		if !ok || second == first {

@@ -136,7 +136,7 @@ func bubble(t *testing.T, toml string, fn func(*rig)) {
 		r := newRig(t, toml)
 		defer func() {
 			if r.cancel != nil {
-				r.cancel() // of a test that failed
+				r.cancel() // of a failed test
 			}
 		}()
 		fn(r)

@@ -12,11 +12,11 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// halfLost is a router of which one side is lost while lost is set: its list
-// holds only the names of the other, and nothing can be told of its own.
+// halfLost is a router with a lost backend while lost is set: its list has only
+// the names of the other, and its own sessions cannot be queried.
 type halfLost struct {
 	*runtimefake.Fake
-	gone string // a session of the side
+	gone string // a session of the lost backend
 	lost atomic.Bool
 }
 
@@ -47,7 +47,7 @@ func (h *halfLost) IsRunning(ctx context.Context, name string) (bool, error) {
 	return h.Fake.IsRunning(ctx, name)
 }
 
-// What a lost side of a router hosts is unknown, and so not dead; what the
+// What a lost backend of a router hosts is unknown, and so not dead; what the
 // others host is looked after.
 func TestPartialListIsNoDeath(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {
@@ -73,7 +73,7 @@ func TestPartialListIsNoDeath(t *testing.T) {
 	})
 }
 
-// A provider that the controller does not have cannot come with a reload.
+// A provider that the controller does not have cannot be added by a reload.
 func TestReloadWithAnotherProviderIsRefused(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()

@@ -93,7 +93,7 @@ func TestSpawnReportsTheChildsError(t *testing.T) {
 func TestSpawnInAFolderWithoutWritePermission(t *testing.T) {
 	if os.Geteuid() == 0 {
 		dir, spawn := spawnCity(t, "[workspace]\nname = \"c\"\n")
-		if err := os.WriteFile(api.StateDir(dir), nil, 0o600); err != nil { // root may write anywhere but here
+		if err := os.WriteFile(api.StateDir(dir), nil, 0o600); err != nil { // root may write anywhere else
 			t.Fatal(err)
 		}
 		if _, err := spawn(); !errors.Is(err, api.ErrStateDir) || api.Hint(err) == "" || strings.Contains(err.Error(), "\n") {

@@ -112,7 +112,7 @@ func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
 			t.Errorf("counted: %+v", a)
 		}
 		r.end()
-		r.start() // the controller's restart does not undo it
+		r.start() // restarting the controller does not undo it
 		r.wantState("a", api.StateStopped)
 		if err := r.l.calls.SetSuspended(context.Background(), []string{"a"}, false); err != nil {
 			t.Fatal(err)
@@ -122,8 +122,9 @@ func TestStopByAPersonIsNeitherCountedNorUndone(t *testing.T) {
 	})
 }
 
-// stopWhile runs one agent of a city with a shutdown_timeout of 4 s, stops the city
-// while the agent is in the given state, and returns how long the stop took.
+// stopWhile runs one agent of a city with a shutdown_timeout of 4 s, stops the
+// city while the agent is in the given state, and returns how long the stop
+// took.
 func stopWhile(t *testing.T, state string, meanwhile func(r *rig, b *busyFake)) (took time.Duration, calls []runtimefake.Call) {
 	bubble(t, "[daemon]\nshutdown_timeout = \"4s\"\n"+oneAgent, func(r *rig) {
 		b := &busyFake{Fake: r.fake, doing: map[string]runtime.Activity{}}
@@ -163,7 +164,8 @@ func TestStopGivesAWorkingAgentTimeToEnd(t *testing.T) {
 	}
 }
 
-// An agent whose turn ends at the interrupt stays at its prompt: it is hung up on.
+// An agent whose turn ends at the interrupt stays at its prompt until the
+// hangup.
 func TestStopHangsUpWhenTheTurnHasEnded(t *testing.T) {
 	took, calls := stopWhile(t, runtime.ActivityWorking, func(r *rig, b *busyFake) {
 		if _, err := r.fake.AwaitCalls(context.Background(), "Interrupt", "gc-city-a", 1); err == nil {

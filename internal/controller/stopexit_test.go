@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// leaver is a fake whose programs end by themselves when they are interrupted.
+// leaver is a fake whose programs end by themselves when interrupted.
 type leaver struct {
 	*runtimefake.Fake
 	leave func(name string)
@@ -21,8 +21,8 @@ func (f leaver) Interrupt(_ context.Context, name string) error {
 	return nil
 }
 
-// The exit of an agent that was stopped is what its backend tells, and nothing
-// where it tells nothing.
+// The exit of a stopped agent is what its backend reports, and nothing if it
+// does not.
 func TestExitOfAStoppedAgent(t *testing.T) {
 	for name, c := range map[string]struct {
 		deaf  bool // no events

@@ -29,7 +29,7 @@ start_command = "off"
 suspended = true
 `
 
-// What is suspended is told apart, kept over controllers and gc stop, and only
+// Suspensions are told apart and kept over controllers and gc stop, and only
 // what was suspended is resumed.
 func TestSuspendOfCityRigAndAgent(t *testing.T) {
 	bubble(t, suspendCity, func(r *rig) {
@@ -108,8 +108,8 @@ func TestSuspendOfAPool(t *testing.T) {
 	})
 }
 
-// An agent that was asked to drain ends, is no crash, and stays down until it is
-// taken back; a drain that is not over is cancelled.
+// An agent that was asked to drain ends, does not count as crashed, and stays
+// down until that is undone; a drain in progress is cancelled.
 func TestDrainOnRequest(t *testing.T) {
 	bubble(t, suspendCity, func(r *rig) {
 		ctx := context.Background()
@@ -143,8 +143,8 @@ func TestDrainOnRequest(t *testing.T) {
 	})
 }
 
-// The interrupt of a drain that was taken back may still end the agent: that is
-// no crash, and it is started again.
+// The interrupt of a cancelled drain may still end the agent: that is no crash,
+// and it is started again.
 func TestAnEndAfterACancelledDrainIsNoCrash(t *testing.T) {
 	bubble(t, suspendCity, func(r *rig) {
 		r.start()

@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// oneServer has a server behind its sessions, which Events starts and whose end
-// ends every stream of events.
+// oneServer has a server behind its sessions; Events starts it, and its end
+// closes every stream of events.
 type oneServer struct {
 	*runtimefake.Fake
 	restarted atomic.Bool
@@ -58,11 +58,11 @@ func (s *oneServer) ConfigureServer(context.Context) error { return nil }
 
 func (s *oneServer) TeardownServer(ctx context.Context) error {
 	close(s.down)
-	<-ctx.Done() // as long as it may take: the loop goes on meanwhile
+	<-ctx.Done() // however long it takes: the loop continues meanwhile
 	return nil
 }
 
-// A stop does not start the server again that it has just ended.
+// A stop does not restart the server that it has just ended.
 func TestStopLeavesTheServerDown(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		s := &oneServer{Fake: r.fake, down: make(chan struct{})}

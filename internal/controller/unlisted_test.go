@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// A backend that cannot list its sessions has not lost them: each is asked
+// A backend that cannot list its sessions has not lost them: each is queried
 // alone, a crash is still found, and a stop stops.
 func TestBackendThatCannotList(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"10s\"\nshutdown_timeout = \"5s\"\n"+oneAgent, func(r *rig) {

@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/internal/delivery"
 )
 
-// TestOldTimes: times that an earlier program wrote by a clock that was set
-// since block nothing for longer than they can have meant.
+// TestOldTimes: times that an earlier program wrote, by a clock that has been
+// set since, delay nothing for longer than they could have meant.
 func TestOldTimes(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, year, -year} {
@@ -27,9 +27,9 @@ func TestOldTimes(t *testing.T) {
 	}
 }
 
-// TestKeptByTheEvenClock: what is kept is counted by the even clock, whatever
+// TestKeptByTheMonotonicClock: records are kept by the monotonic clock, whatever
 // the system's says.
-func TestKeptByTheEvenClock(t *testing.T) {
+func TestKeptByTheMonotonicClock(t *testing.T) {
 	wall := t0.Add(365 * 24 * time.Hour)
 	r := Record{ID: "1", Status: Completed, Ended: wall, Over: t0}
 	if ids, next := Overdue([]Record{r}, nil, t0.Add(time.Hour)); len(ids) != 0 || !next.Equal(t0.Add(KeepMost)) {

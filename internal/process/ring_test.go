@@ -31,7 +31,7 @@ func (d *disk) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (d *disk) WriteAt(p []byte, off int64) (int, error) {
-	if d.full && off >= ringHeader { // the header's block is there
+	if d.full && off >= ringHeader { // the block of the header exists
 		return 0, unix.ENOSPC
 	}
 	if need := int(off) + len(p); need > len(d.data) {
@@ -43,8 +43,7 @@ func (d *disk) WriteAt(p []byte, off int64) (int, error) {
 func (d *disk) Close() error { return nil }
 
 // TestRingAgainstModel: whatever is written, restarted and refused by the disk,
-// every line that is kept has its number and its text, and what is not kept is
-// marked.
+// every kept line has its number and its text, and lost ones are marked.
 func TestRingAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &disk{}
@@ -67,7 +66,7 @@ func TestRingAgainstModel(t *testing.T) {
 				}
 			}
 			d.full = rapid.IntRange(0, 4).Draw(t, "full") == 0
-			back := rapid.IntRange(0, min(len(all), 5000)).Draw(t, "again") // said again after a crash
+			back := rapid.IntRange(0, min(len(all), 5000)).Draw(t, "again") // reported again after a crash
 			if d.full {
 				back = 0
 			}
@@ -183,8 +182,8 @@ func TestRingKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
-// TestRingTakesOutputDuringASearch: what chooses lines may take its time, and what
-// is overwritten meanwhile is missing, not wrong.
+// TestRingTakesOutputDuringASearch: selecting lines may take time, and what is
+// overwritten meanwhile is missing, not wrong.
 func TestRingTakesOutputDuringASearch(t *testing.T) {
 	r, err := newRing(&disk{})
 	if err != nil {
@@ -281,8 +280,8 @@ func BenchmarkRingPage(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*len(pages)), "ms/page")
 }
 
-// TestRingSpill: what a full disk does not take comes from memory, and goes to
-// disk when it can.
+// TestRingSpill: what a full disk does not take is read from memory, and written
+// once there is room.
 func TestRingSpill(t *testing.T) {
 	d := &disk{}
 	r, err := newRing(d)

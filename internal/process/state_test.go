@@ -74,8 +74,8 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// TestDeliveryEnds: whatever happens in whatever order, a delivery becomes
-// final once, and never delivered and consumed both; the clock may jump.
+// TestDeliveryEnds: whatever happens in whatever order, a delivery becomes final
+// once, and never both delivered and consumed; the clock may jump.
 func TestDeliveryEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Delivery{Event: "x/exit", Progress: delivery.Progress{State: Pending, Created: t0, Updated: t0}}

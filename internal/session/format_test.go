@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// The format of city.db and of the API, on the way of one nudge.
+// The format of city.db and of the API, through the life of one nudge.
 func TestNudgeFormat(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	n := Nudge{ID: "1", Agent: "a", Text: "hi", SessionID: "s", State: NudgeQueued, Created: at, Expires: at.Add(time.Hour)}

@@ -274,7 +274,7 @@ func TestDoneNudgesAreForgottenInTheEnd(t *testing.T) {
 	}
 }
 
-// A disk that fails is reported to whoever waits, and written to when it can:
+// A disk failure is reported to those who wait. When the disk recovers it gets
 // the newest of each record, and every event.
 func TestFailingDiskLosesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "city.db")
@@ -282,7 +282,7 @@ func TestFailingDiskLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Save(Record{Agent: "z"}).Wait(); err != nil { // the writer waits now
+	if err := b.Save(Record{Agent: "z"}).Wait(); err != nil { // the writer is waiting now
 		t.Fatal(err)
 	}
 	full, write := true, b.update
@@ -334,7 +334,7 @@ func TestFailingDiskLosesNothing(t *testing.T) {
 	}
 }
 
-// A gap in the sequence hides nothing behind it.
+// A gap in the sequence hides nothing after it.
 func TestEventsBehindAGap(t *testing.T) {
 	b := open(t, filepath.Join(t.TempDir(), "city.db"))
 	for range 5 {
@@ -352,7 +352,7 @@ func TestEventsBehindAGap(t *testing.T) {
 	}
 }
 
-// What ended with the machine is no longer the same run.
+// A run ends with the machine.
 func TestRunEndsWithTheMachine(t *testing.T) {
 	b := open(t, filepath.Join(t.TempDir(), "city.db"))
 	first, fresh, err := b.Run()
@@ -373,9 +373,9 @@ func TestRunEndsWithTheMachine(t *testing.T) {
 	}
 }
 
-// TestTimesAreEven: the clock of nudges does not follow the system's, also over
-// a restart, and people are shown times as the system's clock tells them.
-func TestTimesAreEven(t *testing.T) {
+// TestTimesAreMonotonic: the clock of nudges does not follow the system's, even
+// over a restart; people are shown the system's time.
+func TestTimesAreMonotonic(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, year, -year} {
 		path := filepath.Join(t.TempDir(), "city.db")
@@ -384,11 +384,11 @@ func TestTimesAreEven(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := clock.New().Anchor()
-		a.At = a.At.Add(-jump) // as if the system's clock had been set by jump since
+		a.At = a.At.Add(-jump) // as if the system's clock had been set by jump meanwhile
 		if err := b.put("clock", func(tx *store.Tx) error { return clocks.Put(tx, clockKey, a) }).Wait(); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the second time from the mark that the first left
+		for range 2 { // the second time from the anchor that the first left
 			if err := b.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -412,14 +412,14 @@ func TestTimesAreEven(t *testing.T) {
 	}
 }
 
-// What is put between Hold and Release is one write: neither is the first of it
-// written early, nor is anything of it forgotten.
+// What is saved between Hold and Release is one write: nothing of it is written
+// early or forgotten.
 func TestHeldIsOneWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "city.db")
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, path)
 		writes := 0
-		synctest.Wait() // what Open put is written
+		synctest.Wait() // what Open saved is written
 		update := b.update
 		b.update = func(fn func(*store.Tx) error) error {
 			writes++

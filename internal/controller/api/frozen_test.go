@@ -10,8 +10,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// TestFrozenController: a controller that takes connections and says nothing is
-// unreachable after ten seconds, for a question and for an order.
+// TestFrozenController: a controller that accepts connections but does not reply
+// is unreachable after ten seconds, for queries and commands.
 func TestFrozenController(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "gc") // a short path for the socket

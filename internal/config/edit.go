@@ -13,19 +13,19 @@ import (
 
 // Errors of the edits, for [errors.Is].
 var (
-	ErrRigExists  = errors.New("the city has a rig of this name already")
+	ErrRigExists  = errors.New("a rig of this name already exists")
 	ErrUnknownRig = errors.New("no such rig")
 	ErrRigInUse   = errors.New("agents work in this rig")
 	// ErrByHand means that city.toml is written in a way that cannot be edited
 	// here; it is left unchanged.
-	ErrByHand = errors.New("cannot change city.toml without touching more than that: edit it by hand")
+	ErrByHand = errors.New("cannot edit city.toml safely: edit it by hand")
 )
 
 // AddRig appends a [[rigs]] table to the city's file. Everything else in it,
 // comments and order, stays. path is written verbatim.
 func AddRig(c *City, name, path string) error {
 	if !validName(name) {
-		return fmt.Errorf("%q cannot be a rig's name: use letters, digits, '.', '_' and '-'", clip(name))
+		return fmt.Errorf("%q is not a valid rig name: use letters, digits, '.', '_' and '-'", clip(name))
 	}
 	return edit(c, func(now *City, text []byte) ([]byte, error) {
 		if slices.ContainsFunc(now.Rigs, func(r Rig) bool { return r.Name == name }) {

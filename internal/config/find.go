@@ -32,7 +32,7 @@ func Find(flag, cwd string, getenv func(string) string) (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%w: no %s in %s or any folder above", ErrNoCity, FileName, cwd)
+			return "", fmt.Errorf("%w: no %s in %s or any parent directory", ErrNoCity, FileName, cwd)
 		}
 	}
 }

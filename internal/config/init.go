@@ -15,7 +15,7 @@ import (
 var initText string
 
 // ErrCityExists means that Init found a city.toml.
-var ErrCityExists = errors.New("there is a city already")
+var ErrCityExists = errors.New("a city already exists")
 
 // Init creates dir, if necessary, with a commented city.toml whose city can
 // start immediately, and returns the path of the file. On ErrCityExists nothing

@@ -66,7 +66,7 @@ func ownedByUser(path string, st fs.FileInfo) error {
 	case int(sys.Uid) != os.Geteuid() && sys.Uid != 0:
 		return &UnsafeError{
 			Path: path, Why: fmt.Sprintf("it belongs to another user (uid %d)", sys.Uid),
-			Help: "copy what you trust to a folder of your own",
+			Help: "copy what you trust to a directory of your own",
 		}
 	case mode&fs.ModeSymlink != 0:
 		return nil // its mode has no meaning

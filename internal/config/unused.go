@@ -34,7 +34,7 @@ func (c *City) Unused() []Problem {
 func (c *City) unusedTables(out *toml.Report) {
 	s := &c.Session
 	if c.Has("api") {
-		out.Add(c.API.At, "remove it", "[api] has no effect: this gc serves no port")
+		out.Add(c.API.At, "remove it", "[api] has no effect: this gc does not serve a port")
 	}
 	for _, key := range []string{"k8s", "acp"} {
 		if s.Has(key) {
@@ -67,13 +67,13 @@ func (c *City) usedProviders() map[string]bool {
 func (c *City) unusedKeys(a *Agent, out *toml.Report) {
 	where := fmt.Sprintf("agent %q", a.QualifiedName())
 	if c.providerName(a) == "shell" && a.Provider == "" && c.Workspace.Provider == "" {
-		out.Add(a.At, `add provider = "claude" or start_command = "..."; provider = "shell" says that a shell is meant`,
+		out.Add(a.At, `add provider = "claude" or start_command = "..."; use provider = "shell" if a shell is intended`,
 			"%s has neither provider nor start_command: it is a shell", where)
 	}
 	unusedHints(out, a.Where, where+": ", &a.Hints)
 	r, err := c.Resolve(a)
 	if err == nil && r.PromptMode == PromptNone && a.PromptTemplate != "" {
-		out.Add(a.Place("prompt_template"), `prompt_mode = "arg" or "flag" hands it over`, `%s: prompt_template has no effect: prompt_mode is "none"`, where)
+		out.Add(a.Place("prompt_template"), `prompt_mode = "arg" or "flag" passes it on`, `%s: prompt_template has no effect: prompt_mode is "none"`, where)
 	}
 	if a.Pool != nil && a.Pool.Max == 0 {
 		out.Add(a.Pool.At, "add max = 3", "%s: pool has no effect: it has no max", where)

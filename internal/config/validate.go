@@ -52,7 +52,7 @@ func (c *City) validateWorkspace(out *toml.Report) {
 	case w.Name == "" && !w.Has("name"):
 		out.Add(w.At, `add name = "my-city"`, "[workspace] has no name")
 	case w.Name == "" || len(w.Name) > 100 || badText(w.Name) || strings.Contains(w.Name, "/"):
-		out.Add(w.Place("name"), "use 1 to 100 letters, digits, '.', '_' or '-'", "workspace.name: %q cannot be a city's name", clip(w.Name))
+		out.Add(w.Place("name"), "use 1 to 100 letters, digits, '.', '_' or '-'", "workspace.name: %q is not a valid city name", clip(w.Name))
 	}
 	c.checkProvider(w.Provider, w.Place("provider"), "workspace.provider", out)
 	checkTemplates(out, w.Place("start_command"), "workspace.start_command", w.StartCommand)
@@ -95,7 +95,7 @@ func (c *City) validateProviders(out *toml.Report) {
 		p := c.Providers[name]
 		where := "providers." + name
 		if name == "" || badText(name) {
-			out.Add(p.At, "", "%q cannot be a provider's name", name)
+			out.Add(p.At, "", "%q is not a valid provider name", name)
 		}
 		if p.Base != name { // a table with a preset's name may start from the preset
 			c.checkProvider(p.Base, p.Place("base"), where+".base", out)
@@ -148,7 +148,7 @@ func checkHints(out *toml.Report, h *Hints, w Where, where string) {
 	}
 	for _, name := range h.ProcessNames {
 		if name == "" || badText(name) || strings.Contains(name, "/") {
-			out.Add(w.Place("process_names"), "write the name of the program without its folder, as ps -o comm shows it",
+			out.Add(w.Place("process_names"), "write the program's name without its directory, as in ps -o comm",
 				"%sprocess_names: no process is named %q", where, clip(name))
 		}
 	}
@@ -179,7 +179,7 @@ func checkTemplates(out *toml.Report, at Pos, key string, texts ...string) {
 			out.Add(at, "templates may use Session, Agent, AgentBase, Rig, RigRoot, CityRoot, CityName, WorkDir, ConfigDir", "%s: %v", key, err)
 		}
 		if strings.Contains(t, "\x00") {
-			out.Add(at, "", "%s holds a NUL byte", key)
+			out.Add(at, "", "%s contains a NUL byte", key)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (c *City) validateRigs(out *toml.Report) {
 		if r.Name == "" {
 			out.Add(r.Place("name"), `add name = "my-project"`, "[[rigs]] has no name")
 		} else if !validName(r.Name) {
-			out.Add(r.Place("name"), "", "rigs.name: %q cannot be a rig's name", clip(r.Name))
+			out.Add(r.Place("name"), "", "rigs.name: %q is not a valid rig name", clip(r.Name))
 		} else if at, dup := first[r.Name]; dup {
 			out.Add(r.Place("name"), "", "rig %q is defined twice, first on line %d", r.Name, at.Line)
 		} else {
@@ -228,7 +228,7 @@ func checkSession(out *toml.Report, at Pos, key, name string) {
 // checkSide is checkSession for a backend that hosts sessions itself.
 func checkSide(out *toml.Report, at Pos, key, name string) {
 	if name == "auto" || name == "hybrid" {
-		out.Add(at, "", "%s: %q hosts no session itself", key, name)
+		out.Add(at, "", "%s: %q cannot host sessions itself", key, name)
 		return
 	}
 	checkSession(out, at, key, name)
@@ -240,7 +240,7 @@ func (c *City) validateDaemon(out *toml.Report) {
 		out.Add(d.Place("max_restarts"), "0 means no limit", "daemon.max_restarts: %d is negative", d.MaxRestarts)
 	}
 	if d.MaxParallelStarts < 1 {
-		out.Add(d.Place("max_parallel_starts"), "", "daemon.max_parallel_starts: %d starts at once start nothing", d.MaxParallelStarts)
+		out.Add(d.Place("max_parallel_starts"), "", "daemon.max_parallel_starts is %d, want at least 1", d.MaxParallelStarts)
 	}
 	if d.PatrolInterval <= 0 {
 		out.Add(d.Place("patrol_interval"), `write "30s"`, "daemon.patrol_interval must be longer than zero")
@@ -267,11 +267,11 @@ func (c *City) validateTables(out *toml.Report) {
 			out.Add(d.Place("name"), "", "[[dialogs]] has no name")
 		}
 		if len(d.Detect) == 0 {
-			out.Add(d.Place("detect"), "name the texts that identify the dialog", "dialog %q has nothing to detect it by", clip(d.Name))
+			out.Add(d.Place("detect"), "name the texts that identify the dialog", "dialog %q has no detect texts", clip(d.Name))
 		}
 		oneOf(out, d.Place("when"), "dialogs.when", d.When, WhenStartup, WhenReport)
 		if d.When != WhenReport && !slices.Contains(d.Options, d.Wanted) {
-			out.Add(d.Place("wanted"), `list the labels in options and the one to choose in wanted, or write when = "report"`,
+			out.Add(d.Place("wanted"), `list the labels in options and the one to select in wanted, or write when = "report"`,
 				"dialog %q: wanted %q is not among its options", clip(d.Name), clip(d.Wanted))
 		}
 	}
@@ -302,11 +302,11 @@ func (r *StatusRule) validate(out *toml.Report) {
 		out.Add(r.Place("kind"), `leave it out, or write state = "blocked"`, "status rule %q: kind requires state = \"blocked\"", clip(r.Name))
 	}
 	if len(r.All)+len(r.Any) == 0 {
-		out.Add(r.Place("all"), "name the texts that stand on the screen", "status rule %q has no text in all or any", clip(r.Name))
+		out.Add(r.Place("all"), "add texts that appear on the screen", "status rule %q has no text in all or any", clip(r.Name))
 	}
 	for key, list := range map[string][]string{"all": r.All, "any": r.Any, "not": r.Not} {
 		if slices.Contains(list, "") {
-			out.Add(r.Place(key), "", "status rule %q: a text of %s is empty", clip(r.Name), key)
+			out.Add(r.Place(key), "", "status rule %q: empty text in %s", clip(r.Name), key)
 		}
 	}
 }

@@ -34,10 +34,10 @@ func (c *City) validateNames(out *toml.Report) map[string]Pos {
 			}
 			continue
 		case !validName(a.Name):
-			out.Add(a.Place("name"), "use letters, digits, '.', '_' and '-'", "agents.name: %q cannot be an agent's name", clip(a.Name))
+			out.Add(a.Place("name"), "use letters, digits, '.', '_' and '-'", "agents.name: %q is not a valid agent name", clip(a.Name))
 			continue
 		case a.Dir != "" && !validName(a.Dir):
-			out.Add(a.Place("dir"), "dir names a rig, or a folder below the city; work_dir may be any folder", "agents.dir: %q cannot be part of a name", clip(a.Dir))
+			out.Add(a.Place("dir"), "dir names a rig, or a directory below the city; work_dir may be any directory", "agents.dir: %q cannot be part of a name", clip(a.Dir))
 			continue
 		}
 		for _, q := range append([]string{a.QualifiedName()}, fixedMembers(a)...) {
@@ -86,17 +86,17 @@ func (c *City) validateAgent(a *Agent, out *toml.Report) {
 	checkTemplates(out, a.Place("work_dir"), where+": work_dir", a.WorkDir)
 	for _, f := range a.CopyFiles {
 		if f.Src == "" {
-			out.Add(f.At, `write {src = "FILE", dst = "FOLDER"}`, "%s: an entry of copy_files has no src", where)
+			out.Add(f.At, `write {src = "FILE", dst = "DIRECTORY"}`, "%s: an entry of copy_files has no src", where)
 		}
 		if f.Dst != "" && !filepath.IsLocal(f.Dst) {
-			out.Add(f.Place("dst"), "a path below the work dir", "%s: copy_files: dst %q leads out of the work dir", where, clip(f.Dst))
+			out.Add(f.Place("dst"), "a path below the work dir", "%s: copy_files: dst %q is outside the work dir", where, clip(f.Dst))
 		}
 	}
 	if a.Limits.PIDs < 0 {
 		out.Add(a.Limits.Place("pids"), "0 means no limit", "%s: limits.pids is negative", where)
 	}
 	if len(a.MCPServers) > 0 && a.Session != "acp" && c.Session.Provider != "acp" {
-		out.Add(a.Place("mcp_servers"), "name them in the agent's own config, by overlay_dir or args; acp alone hands them over",
+		out.Add(a.Place("mcp_servers"), "configure them in the agent itself, by overlay_dir or args; only acp passes them on",
 			"%s: mcp_servers would have no effect: its session is a terminal", where)
 	}
 	if a.Pool != nil {
@@ -123,7 +123,7 @@ func validatePool(p *Pool, lifecycle, where string, out *toml.Report) {
 	seen := map[string]bool{}
 	for _, n := range p.NamePool {
 		if !validName(n) || strings.Contains(n, "/") || seen[n] {
-			out.Add(p.Place("namepool"), "every name once", "%s: pool.namepool: %q cannot be a member's name", where, clip(n))
+			out.Add(p.Place("namepool"), "every name once", "%s: pool.namepool: %q is not a valid member name", where, clip(n))
 		}
 		seen[n] = true
 	}
@@ -171,7 +171,7 @@ func (c *City) validateDepends(names map[string]Pos, out *toml.Report) {
 				if near := nearest.Of(dep, sortedKeys(names)); near != "" {
 					hint = "did you mean " + quote(near) + "?"
 				}
-				out.Add(a.Place("depends_on"), hint, "agent %q depends on %q, which is no agent", self, clip(dep))
+				out.Add(a.Place("depends_on"), hint, "agent %q depends on %q, which is not an agent", self, clip(dep))
 			case q == self:
 				out.Add(a.Place("depends_on"), "", "agent %q depends on itself", self)
 			default:

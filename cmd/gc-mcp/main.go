@@ -26,8 +26,8 @@ func main() { os.Exit(run(context.Background(), os.Args[1:])) }
 // run runs the command line and returns the exit status.
 func run(ctx context.Context, args []string) int {
 	f := flag.NewFlagSet("gc-mcp", flag.ContinueOnError)
-	control := f.Bool("control", false, "others' sessions may be changed too")
-	gc := f.String("gc", "", "the gc that starts the server of the sessions (default: beside this program, else on PATH)")
+	control := f.Bool("control", false, "also allow changes to other sessions and commands")
+	gc := f.String("gc", "", "path of the `gc` that starts the server (default: beside this program, else on PATH)")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
@@ -62,7 +62,7 @@ func connect(ctx context.Context, gc string, start bool) (*client.Client, error)
 	}
 	out, err := exec.CommandContext(ctx, gc, "mux", "dial", "--start").CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("start the server of the sessions: %w: %s", err, out)
+		return nil, fmt.Errorf("start the mux server: %w: %s", err, out)
 	}
 	return client.Dial(ctx, paths)
 }

@@ -2,8 +2,6 @@ package mux
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -263,42 +261,4 @@ func (s *session) asked(ctx context.Context) (api.Activity, error) {
 		return a, err
 	}
 	return s.currentActivity(ctx)
-}
-
-// What the detector knew is kept in the journal's memory, behind the nudge
-// under way: its length and its JSON. A kill within the write leaves what
-// cannot be read, and so nothing.
-const (
-	statusArea = aheadArea + 8 + aheadMax
-	statusMax  = 2 << 20
-)
-
-// keepStatus writes what a detector saved.
-func (j *journal) keepStatus(b []byte) error {
-	if len(b) > statusMax {
-		return fmt.Errorf("%w: a status of %d bytes", api.ErrTooLarge, len(b))
-	}
-	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
-	if err := writeAt(j.fd, statusArea, b); err != nil {
-		return fmt.Errorf("write the status: %w", err)
-	}
-	return nil
-}
-
-// keptStatus is what keepStatus wrote last; empty for nothing.
-func (j *journal) keptStatus() ([]byte, error) {
-	var head [8]byte
-	err := readAt(j.fd, head[:], statusArea)
-	if errors.Is(err, errShort) {
-		return nil, nil // of a server that kept none
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the status: %w", err)
-	}
-	n := binary.LittleEndian.Uint64(head[:])
-	if n > statusMax {
-		return nil, fmt.Errorf("%w: a status of %d bytes", api.ErrTooLarge, n)
-	}
-	b := make([]byte, n)
-	return b, readAt(j.fd, b, statusArea+8)
 }

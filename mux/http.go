@@ -418,7 +418,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 		}
 		defer s.dropTypist(t)
 		if t.known || !boolQuery(r, "back") {
-			t.header(w.Header())
+			tellTyped(t, w.Header())
 		}
 	}
 	w.Header().Set(api.SessionHeader, s.rec.ID) // saves the client a request

@@ -2,64 +2,10 @@ package mux
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
 )
-
-// A nudge is written ahead into the journal's memory, and the journal's header
-// says how much of it the terminal took. So a server that comes after a crash
-// types the rest and submits it, instead of leaving half a message in the
-// composer for the next one to be mixed with.
-const (
-	aheadArea = snapshotArea + 2*snapshotMax
-	aheadMax  = 8 << 20 // a message in JSON
-)
-
-// nudgeAhead is what a nudge needs to be finished.
-type nudgeAhead struct {
-	Key     uint64 `json:"key"` // 0: the caller gave no id
-	Text    []byte `json:"text"`
-	Bracket bool   `json:"bracket,omitempty"`
-}
-
-// ahead writes a nudge ahead. mu is held.
-func (j *journal) ahead(a nudgeAhead) error {
-	b, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	if len(b) > aheadMax {
-		return fmt.Errorf("%w: a nudge of %d bytes", api.ErrTooLarge, len(b))
-	}
-	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
-	if err := writeAt(j.fd, aheadArea, b); err != nil {
-		return fmt.Errorf("write a nudge ahead: %w", err)
-	}
-	j.aheadDone.Store(0)
-	j.aheadNext.Store(0)
-	return nil
-}
-
-// readAhead is the nudge that was written ahead last.
-func (j *journal) readAhead() (a nudgeAhead, err error) {
-	var head [8]byte
-	if err := readAt(j.fd, head[:], aheadArea); err != nil {
-		return a, err
-	}
-	n := binary.LittleEndian.Uint64(head[:])
-	if n == 0 || n > aheadMax {
-		return a, fmt.Errorf("%w: a nudge of %d bytes", api.ErrTooLarge, n)
-	}
-	b := make([]byte, n)
-	if err := readAt(j.fd, b, aheadArea+8); err != nil {
-		return a, err
-	}
-	return a, json.Unmarshal(b, &a)
-}
 
 // begun returns the nudge that a dead server had begun and not ended, and how
 // far it came.

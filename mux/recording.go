@@ -8,10 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
-
-	"gascity.dev/gc/vt"
 )
 
 // A recording is a session's raw output with times, in files of its own: a
@@ -48,87 +45,6 @@ type recording struct {
 // older is where the older half of a recording stands. A session's id has no
 // such character.
 func olderRecording(path string) string { return path + "~" }
-
-// recordingPath is where a session's recording stands.
-func (srv *server) recordingPath(id string) string {
-	return filepath.Join(srv.paths.Dir, "recordings", id)
-}
-
-// startRecording opens the session's recording, at its end. mu is held.
-func (s *session) startRecording() {
-	if !s.rec.Recording {
-		return
-	}
-	path := s.srv.recordingPath(s.rec.ID)
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		s.tape, err = openRecording(path, s.srv.clock.Now)
-	}
-	if err != nil {
-		slog.Warn("cannot start a recording", "session", s.rec.ID, "error", err)
-		return
-	}
-	if s.tape.size == 0 && s.tape.owed == 0 {
-		s.tape.resize(s.cols, s.rows)
-	}
-}
-
-// keep takes what the journal has into the recording and the ring of a background
-// command, before the screen is fed: a screen that panics loses none of it. What
-// they have already, since a server was killed behind it, is left out. mu is held.
-func (s *session) keep() {
-	end := s.j.end()
-	if s.ring != nil {
-		if from := max(s.ring.Total(), s.j.start()); from < end {
-			s.ring.Write(s.j.from(from), from)
-		}
-	}
-	r := s.tape
-	if r == nil {
-		return
-	}
-	if r.full { // there may be room again, and the picture has what is missing
-		r.full, r.owed = false, frameGap
-	}
-	if r.owed != 0 || r.next >= end {
-		return
-	}
-	if p := s.j.from(r.next); len(p) > 0 {
-		r.output(p, r.next)
-	} else {
-		r.owed = frameGap
-	}
-}
-
-// paintTape records what the screen shows, where the recording needs it. The
-// effects of all output were let out, so that no server shows any of it again.
-// mu is held.
-func (s *session) paintTape() {
-	r := s.tape
-	if r == nil || r.full {
-		return
-	}
-	if r.owed == 0 && r.size >= r.most {
-		if err := r.rotate(); err != nil {
-			slog.Warn("cannot rotate a recording", "session", s.rec.ID, "error", err)
-			r.most += r.most / 8 // it goes on in this file, and is tried again
-			return
-		}
-		r.owed = frameScreen
-	}
-	if r.owed == 0 {
-		return
-	}
-	paint := []byte("\x1bc") // the picture is for a terminal that was reset
-	if err := protect(func() { paint = s.term.AppendPaint(paint, vt.PaintOptions{}) }); err != nil {
-		return // a screen that panics is made anew where it is written to
-	}
-	kind := r.owed
-	r.owed, r.cols, r.rows = 0, 0, 0 // a picture has its size before it
-	r.resize(s.cols, s.rows)
-	r.write(kind, s.out, paint)
-	r.next = s.out
-}
 
 // openRecording cuts off half a frame that a kill left.
 func openRecording(path string, now func() time.Time) (*recording, error) {

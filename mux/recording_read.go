@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,29 +32,6 @@ func (r *tapeReader) Close() {
 	}
 }
 
-// readRecording opens a session's recording for reading. ErrRequest when it
-// has none.
-func (s *session) readRecording() (*tapeReader, error) {
-	s.mu.Lock() // the two files do not change places meanwhile
-	defer s.mu.Unlock()
-	path := s.srv.recordingPath(s.rec.ID)
-	r := &tapeReader{}
-	var readers []io.Reader
-	for _, p := range []string{olderRecording(path), path} {
-		f, err := os.Open(p)
-		if err != nil {
-			continue
-		}
-		r.files = append(r.files, f)
-		readers = append(readers, bufio.NewReader(f))
-	}
-	if len(readers) == 0 {
-		return nil, fmt.Errorf("%w: %s was started without recording", api.ErrRequest, s.name())
-	}
-	r.Reader = io.MultiReader(readers...)
-	return r, nil
-}
-
 // eachShown is eachFrame without pictures of what was shown before; what is
 // left of them is output.
 func eachShown(r io.Reader, fn func(recFrame) error) error {
@@ -74,35 +50,11 @@ func (f *recFrame) shows() bool {
 	return f.kind == frameOutput || f.kind == frameScreen || f.kind == frameGap
 }
 
-// export writes a recording in a format.
-func (s *session) export(w io.Writer, format string) error {
-	f, err := s.readRecording()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	out := bufio.NewWriter(w)
-	if format == RecordingRaw {
-		err = eachFrame(f, func(fr recFrame) error {
-			if fr.kind == frameOutput {
-				_, err := out.Write(fr.data)
-				return err
-			}
-			return nil
-		})
-	} else {
-		err = s.asciicast(out, f)
-	}
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	return out.Flush()
-}
-
 // asciicast writes asciicast v2 (docs.asciinema.org/manual/asciicast/v2): a
 // header, then [seconds, "o", text] and [seconds, "r", "COLSxROWS"]. A character
-// that is split between frames goes with the second.
-func (s *session) asciicast(w io.Writer, r io.Reader) error {
+// that is split between frames goes with the second. The size is that of a session
+// whose recording does not begin with one.
+func asciicast(w io.Writer, r io.Reader, title string, size api.Size) error {
 	var begin time.Time
 	var rest []byte
 	enc := json.NewEncoder(w)
@@ -116,10 +68,10 @@ func (s *session) asciicast(w io.Writer, r io.Reader) error {
 		case begin.IsZero():
 			begin = f.at
 			if !sized {
-				cols, rows = s.rec.Cols, s.rec.Rows
+				cols, rows = size.Cols, size.Rows
 			}
 			head := map[string]any{
-				"version": 2, "width": cols, "height": rows, "timestamp": begin.Unix(), "title": s.name(),
+				"version": 2, "width": cols, "height": rows, "timestamp": begin.Unix(), "title": title,
 				"env": map[string]string{"TERM": "xterm-256color"},
 			}
 			if err := enc.Encode(head); err != nil || sized {
@@ -153,33 +105,6 @@ func wholeRunes(p []byte) int {
 		}
 	}
 	return len(p)
-}
-
-// terminalAt is the terminal as it was at the moment of a request, from the
-// recording. ErrRequest when that is not kept any more.
-func (s *session) terminalAt(r api.PeekRequest) (*vt.Terminal, error) {
-	f, err := s.readRecording()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	o := s.options()
-	o.Pages = nil // those are of the screen as it is now
-	t, err := vt.New(o)
-	if err != nil {
-		return nil, err
-	}
-	s.prepare(t)
-	p := pastScreen{r: r, t: t}
-	err = eachShown(f, p.frame)
-	if p.dropped {
-		return nil, fmt.Errorf("%w: the recording of %s begins at %s, what was before is not kept",
-			api.ErrRequest, s.name(), p.begin.Format(time.RFC3339))
-	}
-	if err != nil && !errors.Is(err, errLater) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	return t, nil
 }
 
 // errLater ends the reading of a recording.

@@ -18,7 +18,6 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/mux/keys"
-	"gascity.dev/gc/vt"
 )
 
 // maxName is the longest session name in bytes.
@@ -38,13 +37,6 @@ func checkName(name string) error {
 		if !ok {
 			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", api.ErrBadName, name, c)
 		}
-	}
-	return nil
-}
-
-func checkSize(cols, rows int) error {
-	if cols < vt.MinCols || rows < vt.MinRows || cols > vt.MaxCols || rows > vt.MaxRows {
-		return fmt.Errorf("%w: %dx%d; %dx%d to %dx%d are possible", api.ErrSize, cols, rows, vt.MinCols, vt.MinRows, vt.MaxCols, vt.MaxRows)
 	}
 	return nil
 }

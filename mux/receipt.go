@@ -1,0 +1,65 @@
+package mux
+
+import (
+	"hash/fnv"
+
+	"gascity.dev/gc/mux/api"
+)
+
+// Stages of a nudge, as its mark in the journal's header says. The order is
+// that of the transaction; those from stageReceipt on are its end.
+const (
+	stageTyping  = 1 // bytes of the text may have been written
+	stageEntered = 2 // Enter may have been written
+
+	stageReceipt = 16 // and the index of the receipt's state
+)
+
+// receiptStates are the states in the order of their stages; only added to.
+var receiptStates = []string{api.Submitted, api.Drafted, api.Blocked, api.Refused, api.Dead, api.Unverified}
+
+// receipt is the outcome of a nudge that has a mark. A nudge without one was
+// not begun, or no byte of it was typed.
+func (s *slot) receipt(key uint64) (api.Receipt, bool) {
+	m := s.nudge(key)
+	if m == nil {
+		return api.Receipt{}, false
+	}
+	switch stage := m.stage.Load(); {
+	case stage == stageTyping:
+		return api.Receipt{State: api.Drafted, Detail: "the server was restarted while the text was typed"}, true
+	case stage == stageEntered:
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the server was restarted before it was verified"}, true
+	case stage >= stageReceipt && stage-stageReceipt < uint64(len(receiptStates)):
+		r := api.Receipt{State: receiptStates[stage-stageReceipt], Typed: true}
+		r.Detail = map[string]string{
+			api.Drafted:    "typed, not submitted",
+			api.Refused:    "the program took only a part of it",
+			api.Dead:       "the program ended before the text was seen to be submitted",
+			api.Unverified: "typed and entered; nothing could be seen",
+		}[r.State]
+		return r, true
+	}
+	return api.Receipt{}, false
+}
+
+// receiptStage is the stage that stands for a receipt: 0 when nothing was
+// typed, so that the same nudge can be tried again.
+func receiptStage(r api.Receipt) uint64 {
+	if !r.Typed && r.State != api.Submitted {
+		return 0
+	}
+	for i, state := range receiptStates {
+		if state == r.State {
+			return stageReceipt + uint64(i)
+		}
+	}
+	return stageEntered
+}
+
+// nudgeKey is the id's hash, never 0.
+func nudgeKey(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return max(h.Sum64(), 1)
+}

@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
-	"golang.org/x/sys/unix"
 )
 
 // sequence writes numbered lines.
@@ -100,51 +98,5 @@ func TestFullDisk(t *testing.T) {
 		if _, err := c.Status(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// TestHistoryRoomIsGivenBack: pages that nobody needs take no room for long,
-// also those that were dropped before a kill.
-func TestHistoryRoomIsGivenBack(t *testing.T) {
-	w := newHistoryWriter()
-	f := &historyFile{path: filepath.Join(t.TempDir(), "id"), writer: w}
-	defer func() { w.shutAll() }()
-	var numbers []uint64
-	for range 2 * spareMany {
-		n, err := f.Append(make([]byte, 4*historyBlock))
-		if err != nil {
-			t.Fatal(err)
-		}
-		numbers = append(numbers, n)
-	}
-	w.flush()
-	room := func() int64 {
-		var st unix.Stat_t
-		if err := unix.Stat(f.path, &st); err != nil {
-			t.Fatal(err)
-		}
-		return st.Blocks * 512
-	}
-	full := room()
-	drop := func(from, to int) []byte {
-		for _, n := range numbers[from:to] {
-			f.Drop(n)
-		}
-		mark := bytes.Join(f.mark(), nil)
-		f.marked()
-		w.flush()
-		return mark
-	}
-	mark := drop(0, spareMany-1)
-	if got := room(); got != full {
-		t.Errorf("a few spare pages: %d bytes of %d are left", got, full)
-	}
-	f = &historyFile{path: f.path, writer: w} // a kill
-	if err := f.restore(mark); err != nil {
-		t.Fatal(err)
-	}
-	drop(spareMany-1, len(numbers))
-	if got := room(); got > 0 {
-		t.Errorf("nothing is needed, and %d bytes are left", got)
 	}
 }

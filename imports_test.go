@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
 	"mux/keeper":             {"mux/api", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
 	"mux/client":             {"mux/api", "vt", "mux/keys", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process"},
+	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
 	"mux/internal/trim":      {},
 	"mux/internal/slack":     {},
 	"mux/internal/sys":       {"mux/api", "internal/proctree"},
@@ -56,7 +57,7 @@ var arrows = map[string][]string{
 	"internal/status":  {"vt", "internal/rule"},
 	"internal/process": {"store", "internal/delivery"},
 	"mux": {
-		"mux/keeper", "mux/internal/sys", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
 	},
 

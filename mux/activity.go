@@ -87,7 +87,7 @@ func (s *session) keepActivity() {
 	s.doing.at = time.Time{}
 	b, err := s.doing.Save()
 	if err == nil {
-		err = s.j.keepStatus(b)
+		err = s.j.KeepStatus(b)
 	}
 	if err != nil {
 		slog.Warn("cannot save the activity", "session", s.rec.ID, "error", err)
@@ -98,7 +98,7 @@ func (s *session) keepActivity() {
 // come after it: of each thing the last word counts, so that some of them may
 // come twice. mu is held.
 func (s *session) recoverActivity() {
-	b, err := s.j.keptStatus()
+	b, err := s.j.KeptStatus()
 	if err == nil && len(b) > 0 {
 		err = s.detector().Load(b)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
 )
@@ -50,11 +51,11 @@ type attachClient struct {
 	cols, rows int
 	outer      vt.HostTerminal // what its terminal looks like
 	filter     vt.HostFilter
-	typist     *typist // how far its input came; nil: nobody counts
-	taken      uint64  // bytes of it that the program has
-	ackd       uint64  // those that the client knows of
-	look       bool    // it is to ask its terminal anew what it looks like
-	shown      bool    // raw output follows what it was last painted
+	typist     *journal.Typist // how far its input came; nil: nobody counts
+	taken      uint64          // bytes of it that the program has
+	ackd       uint64          // those that the client knows of
+	look       bool            // it is to ask its terminal anew what it looks like
+	shown      bool            // raw output follows what it was last painted
 	backlog    []byte
 	sending    int         // bytes that its writer has taken of it
 	sent       uint64      // offset up to which output is in the backlog or was sent

@@ -22,9 +22,9 @@ func (c *attachClient) typed(ctx context.Context, p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ignored {
-		c.typist.skip(len(p))
+		c.typist.Skip(len(p))
 	}
-	if c.taken = c.typist.done; c.taken >= c.ackd+ackBytes {
+	if c.taken = c.typist.Done; c.taken >= c.ackd+ackBytes {
 		c.poke()
 	}
 	return err

@@ -25,11 +25,11 @@ type place struct {
 // is held.
 func (c *attachClient) resume(at place) bool {
 	s := c.s
-	base := s.j.start()
+	base := s.j.Start()
 	if !c.raw() || s.exit != nil || at.offset < base || at.offset > s.out {
 		return false
 	}
-	held := s.j.from(base)[:s.out-base]
+	held := s.j.From(base)[:s.out-base]
 	var f vt.HostFilter
 	before := f.Filter(nil, s.opened)
 	before = f.Filter(before[:0], held[:at.offset-base])

@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/store"
 	"gascity.dev/gc/vt"
 )
@@ -352,7 +353,7 @@ func (x *execs) settleGone(events []string) {
 // nudgeResult is the receipt of a nudge that this server finishes, or that an
 // earlier one has begun. known is false when no byte of it was typed.
 func (s *session) nudgeResult(ctx context.Context, id string) (rec api.Receipt, known bool) {
-	key := nudgeKey(id)
+	key := journal.NudgeKey(id)
 	s.mu.Lock()
 	f := s.in.flights[key]
 	if f == nil {

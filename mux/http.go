@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"github.com/coder/websocket"
 )
 
@@ -410,14 +411,14 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if inside == nil {
 		s.srv.nesting.mark(c)
 	}
-	var t *typist
+	var t *journal.Typist
 	if id := typedID(r); id != 0 {
 		var err error
 		if t, err = s.typist(r.Context(), id); err != nil {
 			return nil, err
 		}
 		defer s.dropTypist(t)
-		if t.known || !boolQuery(r, "back") {
+		if t.Known || !boolQuery(r, "back") {
 			tellTyped(t, w.Header())
 		}
 	}
@@ -431,8 +432,8 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	}
 	c.ws = ws
 	if t != nil {
-		t.done = t.next // the reply's header reports what may be lost
-		c.typist, c.taken, c.ackd = t, t.done, t.done
+		t.Done = t.Next // the reply's header reports what may be lost
+		c.typist, c.taken, c.ackd = t, t.Done, t.Done
 	}
 	s.attach(r.Context(), c)
 	return hijacked{}, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +38,7 @@ type input struct {
 	unread  uint64                  // batches of replies that found no room
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
 	draft   draft
-	typist  *typist // whose input is being written
+	typist  *journal.Typist // whose input is being written
 	left    unsent
 
 	flights map[uint64]*flight // nudges with an id that are under way
@@ -119,20 +120,20 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 // took, but for a kill within the call. mu is held.
 func (s *session) put(p []byte) (int, error) {
 	if t := s.in.typist; t != nil {
-		t.begin(len(p))
+		t.Begin(len(p))
 		n, err := unix.Write(s.fd, p)
-		t.end(n)
+		t.End(n)
 		return n, err
 	}
 	if !s.in.tracked {
 		return unix.Write(s.fd, p)
 	}
-	done := s.j.aheadDone.Load()
-	s.j.aheadNext.Store(done + uint64(len(p)))
+	done := s.j.AheadDone.Load()
+	s.j.AheadNext.Store(done + uint64(len(p)))
 	n, err := unix.Write(s.fd, p)
 	done += uint64(max(n, 0))
-	s.j.aheadDone.Store(done)
-	s.j.aheadNext.Store(done)
+	s.j.AheadDone.Store(done)
+	s.j.AheadNext.Store(done)
 	return n, err
 }
 
@@ -140,7 +141,7 @@ func (s *session) put(p []byte) (int, error) {
 func (s *session) noteInput() {
 	s.lastIn = s.srv.clock.Now().UnixNano()
 	if s.fd >= 0 {
-		s.j.lastIn.Store(s.lastIn)
+		s.j.LastIn.Store(s.lastIn)
 	}
 }
 

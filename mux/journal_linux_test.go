@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,40 +22,40 @@ func TestJournalMemory(t *testing.T) {
 		}
 		return st.Blocks * 512
 	}
-	other := func() []byte { return b.s.j.mem[(1-b.s.j.current())*segmentArea:][:segmentLeast] } // looking takes memory, too
+	other := func() []byte { return b.s.j.Mem[(1-b.s.j.Current())*journal.SegmentArea:][:journal.SegmentLeast] } // looking takes memory, too
 	fill := func() {
-		for turn := b.s.j.turn.Load(); b.s.j.turn.Load() == turn; {
+		for turn := b.s.j.Turn.Load(); b.s.j.Turn.Load() == turn; {
 			b.write([]byte(strings.Repeat("busy output\r\n", 1000)))
-			b.srv.history.flush()
+			b.srv.history.Flush()
 		}
 	}
 	fill()
 	fill()
-	b.s.j.begun = time.Now().Add(time.Hour) // fast, however slow the machine is
+	b.s.j.Begun = time.Now().Add(time.Hour) // fast, however slow the machine is
 	fill()
-	if got := b.s.j.room; got != segmentBurst {
+	if got := b.s.j.Room; got != journal.SegmentBurst {
 		t.Errorf("a segment of %d bytes while output comes fast", got)
 	}
-	if got := memory(); got < segmentLeast {
+	if got := memory(); got < journal.SegmentLeast {
 		t.Errorf("busy: %d bytes", got)
 	}
 	if n := len(bytes.Trim(other(), "\x00")); n > 0 {
 		t.Errorf("%d bytes were not wiped", n)
 	}
 	for range 2 {
-		b.s.j.begun = time.Now().Add(-time.Minute)
+		b.s.j.Begun = time.Now().Add(-time.Minute)
 		fill()
 	}
-	if got := b.s.j.room; got != segmentLeast {
+	if got := b.s.j.Room; got != journal.SegmentLeast {
 		t.Errorf("a segment of %d bytes while output comes slowly", got)
 	}
-	if got := memory(); got > segmentLeast {
+	if got := memory(); got > journal.SegmentLeast {
 		t.Errorf("slow: %d bytes", got)
 	}
 	fill()
 	fill()
 	b.s.rest(time.Now().Add(time.Hour).UnixNano())
-	if got, most := memory(), int64(b.s.j.snap[b.s.j.current()].Load())+3*segmentPad; got > most {
+	if got, most := memory(), int64(b.s.j.Snap[b.s.j.Current()].Load())+3*journal.SegmentPad; got > most {
 		t.Errorf("at rest: %d bytes, want at most %d", got, most)
 	}
 	b.s.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
 
@@ -28,27 +29,27 @@ type journalBench struct {
 
 func newJournalBench(t testing.TB) *journalBench {
 	dir := t.TempDir()
-	tableFD, err := sys.NewMemory(dir, slotSize*tableSize)
+	tableFD, err := sys.NewMemory(dir, journal.SlotSize*journal.TableSize)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := mapTable(tableFD)
+	table, err := journal.MapTable(tableFD)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd, err := sys.NewMemory(dir, journalSize)
+	fd, err := sys.NewMemory(dir, journal.Size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &journalBench{srv: &server{clock: clock.New(), paths: api.Paths{Dir: dir}, history: newHistoryWriter(), events: event.NewLog[api.Event](event.Options{}), table: table, version: "test"}, fd: fd}
+	b := &journalBench{srv: &server{clock: clock.New(), paths: api.Paths{Dir: dir}, history: journal.NewWriter(), events: event.NewLog[api.Event](event.Options{}), table: table, version: "test"}, fd: fd}
 	b.srv.resting.close() // the test says when a session rests
 	t.Cleanup(func() {
-		b.s.j.close()
+		b.s.j.Close()
 		unix.Close(fd)
-		_ = unix.Munmap(table.mem)
+		_ = unix.Munmap(table.Mem)
 		unix.Close(tableFD)
 	})
-	if _, err := table.alloc(); err != nil {
+	if _, err := table.Alloc(); err != nil {
 		t.Fatal(err)
 	}
 	b.open(t)
@@ -61,7 +62,7 @@ func (b *journalBench) open(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := openJournal(dup, b.srv.table.at(0))
+	j, err := journal.Open(dup, b.srv.table.At(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +74,9 @@ func (b *journalBench) open(t testing.TB) {
 
 // reset makes the journal that of a new session.
 func (b *journalBench) reset(t testing.TB) {
-	sys.PunchHole(b.fd, 0, b.s.j.mem)
-	b.s.j.close()
-	clear(b.srv.table.mem[:slotSize])
+	sys.PunchHole(b.fd, 0, b.s.j.Mem)
+	b.s.j.Close()
+	clear(b.srv.table.Mem[:journal.SlotSize])
 	b.replies = nil
 	b.open(t)
 }
@@ -88,8 +89,8 @@ func (b *journalBench) sent() {
 
 // crash drops the session as a kill does, and recovers it.
 func (b *journalBench) crash(t testing.TB) {
-	b.s.j.close()
-	b.srv.history = newHistoryWriter() // what was not written never is
+	b.s.j.Close()
+	b.srv.history = journal.NewWriter() // what was not written never is
 	b.open(t)
 	if b.keeps != nil {
 		b.keeps(b.s)
@@ -100,17 +101,17 @@ func (b *journalBench) crash(t testing.TB) {
 
 // land is a read whose length was not moved.
 func (b *journalBench) land(p []byte) {
-	if len(b.s.j.space()) < segmentPad {
+	if len(b.s.j.Space()) < journal.SegmentPad {
 		b.s.nextSegment()
 	}
-	copy(b.s.j.space(), p)
+	copy(b.s.j.Space(), p)
 }
 
 func (b *journalBench) write(p []byte) {
 	for len(p) > 0 {
-		n := min(len(p), segmentPad)
+		n := min(len(p), journal.SegmentPad)
 		b.land(p[:n])
-		b.s.j.commit(n)
+		b.s.j.Commit(n)
 		b.s.show()
 		b.sent()
 		p = p[n:]
@@ -143,12 +144,12 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 			case 0:
 				b.crash(t)
 			case 1: // killed between the read and the length
-				b.land(p[:min(len(p), segmentPad)])
+				b.land(p[:min(len(p), journal.SegmentPad)])
 				b.crash(t)
-				_, _ = want.Write(p[:min(len(p), segmentPad)])
-				p = p[min(len(p), segmentPad):]
+				_, _ = want.Write(p[:min(len(p), journal.SegmentPad)])
+				p = p[min(len(p), journal.SegmentPad):]
 			case 2:
-				b.srv.history.flush()
+				b.srv.history.Flush()
 			case 3:
 				cols, rows := rapid.IntRange(10, 60).Draw(rt, "cols"), rapid.IntRange(3, 20).Draw(rt, "rows")
 				if err := b.s.resizeTo(cols, rows); err != nil {
@@ -190,7 +191,7 @@ func TestPanicEndsNothingElse(t *testing.T) {
 		t.Fatalf("after one panic: %q, lost %v", got, b.s.lost)
 	}
 	// The replay fails too: the screen is lost, and the bytes go on.
-	if err := b.s.j.begin(nil, []byte("no snapshot")); err != nil {
+	if err := b.s.j.Begin(nil, []byte("no snapshot")); err != nil {
 		t.Fatal(err)
 	}
 	b.s.panics, b.s.term = 0, nil
@@ -214,7 +215,7 @@ func TestPanicEndsNothingElse(t *testing.T) {
 func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 	b := newJournalBench(t)
 	b.write([]byte("poison\r\n"))
-	b.s.j.tries.Store(maxTries) // two servers ended in the replay
+	b.s.j.Tries.Store(maxTries) // two servers ended in the replay
 	b.crash(t)
 	if !b.s.lost || b.s.term.ScreenText() != "" {
 		t.Fatalf("%q, lost %v", b.s.term.ScreenText(), b.s.lost)
@@ -222,17 +223,17 @@ func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 	b.write([]byte("goes on"))
 	b.srv.killed = true // and these were killed in it, which is nobody's fault
 	for range 10 {
-		b.s.j.tries.Add(1)
+		b.s.j.Tries.Add(1)
 		b.s.lost = false
 		b.crash(t)
-		b.s.j.tries.Add(1)
+		b.s.j.Tries.Add(1)
 	}
 	b.crash(t)
 	if got := b.s.term.ScreenText(); got != "goes on" {
 		t.Fatal(got)
 	}
 	b.srv.killed = false
-	b.s.j.tries.Store(1)
+	b.s.j.Tries.Store(1)
 	b.crash(t)
 	if got := b.s.term.ScreenText(); got != "goes on" {
 		t.Fatalf("after one crash: %q", got)

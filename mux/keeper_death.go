@@ -144,11 +144,11 @@ func (srv *server) giveForeign(link *keeper.Link, s *session) error {
 	e := keeper.Entry{ID: s.rec.ID, PID: s.pid, Start: s.start, Data: s.rec.encode(), Own: 1}
 	fds := []int{s.fd}
 	if s.fd < 0 { // ended: any descriptor stands in for the master
-		fds[0] = s.j.fd
+		fds[0] = s.j.Fd
 	} else if s.stdin.isOpen() {
 		e.Own, fds = 2, append(fds, s.stdin.fd)
 	}
-	fds = append(fds, s.j.fd)
+	fds = append(fds, s.j.Fd)
 	if exit := s.dead; exit != nil {
 		e.Exited, e.Status, e.Ended = true, waitStatusOf(exit), exit.Time.UnixNano()
 	} else if s.watch < 0 {

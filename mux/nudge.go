@@ -12,6 +12,7 @@ import (
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -208,12 +209,12 @@ func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
 	n.before = n.view()
 	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
 	n.s.mu.Lock()
-	err := n.s.j.ahead(nudgeAhead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
+	err := n.s.j.Ahead(journal.Ahead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
 	n.s.mu.Unlock()
 	if err != nil {
 		return api.Receipt{State: api.Refused, Detail: err.Error()}, false
 	}
-	n.mark(stageTyping)
+	n.mark(journal.StageTyping)
 	return n.finishWrite(ctx, p, 0)
 }
 
@@ -233,7 +234,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 	if err := n.settle(ctx); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}
-	n.mark(stageEntered)
+	n.mark(journal.StageEntered)
 	n.wrote = true
 	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
 		return n.failedWrite(err, done, len(p)), false

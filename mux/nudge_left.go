@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -34,7 +35,7 @@ func (n *nudge) leave(rec *api.Receipt) {
 		n.s.in.left = unsent{print: n.left, lines: composerLines(n.text, n.s.cols)}
 		n.s.mu.Unlock()
 	}
-	n.mark(receiptStage(*rec))
+	n.mark(journal.ReceiptStage(*rec))
 }
 
 // composerLines is how many lines a text takes in a composer, rather too many: it

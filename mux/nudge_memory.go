@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 )
 
 // flight is a nudge that is under way in this server.
@@ -19,7 +20,7 @@ func (s *session) nudgeOnce(ctx context.Context, r api.NudgeRequest) (api.Receip
 	if r.ID == "" {
 		return s.runNudge(ctx, r, 0, nil)
 	}
-	key := nudgeKey(r.ID)
+	key := journal.NudgeKey(r.ID)
 	s.mu.Lock()
 	if f := s.in.flights[key]; f != nil {
 		s.mu.Unlock()
@@ -59,20 +60,20 @@ func (s *session) mark(key, stage uint64) {
 	if s.collected {
 		return
 	}
-	if m := s.j.nudge(key); m != nil {
+	if m := s.j.Nudge(key); m != nil {
 		if stage == 0 {
-			m.id.Store(0)
+			m.ID.Store(0)
 		}
-		m.stage.Store(stage)
+		m.Stage.Store(stage)
 		return
 	}
 	if stage == 0 {
 		return
 	}
-	m := s.j.takeMark()
-	m.id.Store(0)
-	m.stage.Store(stage)
-	m.id.Store(key)
+	m := s.j.TakeMark()
+	m.ID.Store(0)
+	m.Stage.Store(stage)
+	m.ID.Store(key)
 }
 
 // remembered is the receipt of a nudge that this server, or one that died,
@@ -81,5 +82,5 @@ func (s *session) remembered(key uint64) (api.Receipt, bool) {
 	if s.collected {
 		return api.Receipt{}, false
 	}
-	return s.j.receipt(key)
+	return s.j.Receipt(key)
 }

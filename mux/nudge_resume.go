@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
 )
 
 // begun returns the nudge that a dead server had begun and not ended, and how
 // far it came.
 func (s *session) begun() (key, stage uint64, ok bool) {
-	for i := range s.j.nudges {
-		m := &s.j.nudges[i]
-		if st := m.stage.Load(); m.id.Load() != 0 && (st == stageTyping || st == stageEntered) {
-			return m.id.Load(), st, true
+	for i := range s.j.Nudges {
+		m := &s.j.Nudges[i]
+		if st := m.Stage.Load(); m.ID.Load() != 0 && (st == journal.StageTyping || st == journal.StageEntered) {
+			return m.ID.Load(), st, true
 		}
 	}
 	return 0, 0, false
@@ -28,7 +29,7 @@ func (s *session) claimNudge() (finish func(ctx context.Context)) {
 	if !ok {
 		return nil
 	}
-	a, err := s.j.readAhead()
+	a, err := s.j.ReadAhead()
 	if err != nil || a.Key != key {
 		return nil // it is reported as it stands
 	}
@@ -60,7 +61,7 @@ func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
 	bracket := n.bracket // as the text was begun, whatever the program says now
 	n.modes()
 	n.bracket = bracket
-	if stage == stageEntered {
+	if stage == journal.StageEntered {
 		n.wrote = true
 		s.unlockInput()
 		n.typed = n.view()
@@ -68,7 +69,7 @@ func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
 	}
 	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
 	s.mu.Lock()
-	done, next := s.j.aheadDone.Load(), s.j.aheadNext.Load()
+	done, next := s.j.AheadDone.Load(), s.j.AheadNext.Load()
 	s.mu.Unlock()
 	if done != next || done > uint64(len(p)) {
 		// Killed inside a write: only the screen can tell whether the terminal

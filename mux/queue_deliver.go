@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 )
 
 // queueNudgeID is the id of the nudge that carries a message. The time tells it from
@@ -42,7 +43,7 @@ func (d *deliveries) adopt() error {
 // lookForMessage asks the journals of all sessions of the target's name. No
 // request is answered yet, so that no lock is needed.
 func (srv *server) lookForMessage(it *api.QueueItem) leftMessage {
-	keys := []uint64{nudgeKey(queueNudgeID(it)), nudgeKey("queue-" + it.ID)} // the second is an earlier server's
+	keys := []uint64{journal.NudgeKey(queueNudgeID(it)), journal.NudgeKey("queue-" + it.ID)} // the second is an earlier server's
 	for _, s := range srv.sessions {
 		if s.rec.Name != it.Target && s.rec.ID != it.Session { // it may have another name now
 			continue
@@ -51,7 +52,7 @@ func (srv *server) lookForMessage(it *api.QueueItem) leftMessage {
 			if f := s.in.flights[key]; f != nil {
 				return leftMessage{s: s, flight: f}
 			}
-			if rec, ok := s.j.receipt(key); ok {
+			if rec, ok := s.j.Receipt(key); ok {
 				return leftMessage{s: s, rec: rec}
 			}
 		}

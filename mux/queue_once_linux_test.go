@@ -14,6 +14,7 @@ import (
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
 )
 
 // lines reads a file that may not be there yet.
@@ -91,19 +92,19 @@ func TestQueuedMessageIsTypedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitLine(t, dir+"/out", "kill")
-	nudgeOften(t, c, "q", "other", nudgeMemory+2)
+	nudgeOften(t, c, "q", "other", journal.NudgeMemory+2)
 	nudgeOften(t, c, "q", "idle", 1)
 	if it, err = c.AwaitQueued(t.Context(), it.ID); err != nil || it.State != api.QueueDelivered && it.Detail == "" {
 		t.Errorf("%+v, %v", it, err)
 	}
 	nudgeOften(t, c, "q", "last", 1)
 	got := lines(t, dir+"/out")
-	if n := strings.Count(" "+strings.Join(got, " ")+" ", " kill "); n != 1 || len(got) != nudgeMemory+2+3 {
+	if n := strings.Count(" "+strings.Join(got, " ")+" ", " kill "); n != 1 || len(got) != journal.NudgeMemory+2+3 {
 		t.Errorf("typed %d times: %q", n, got)
 	}
 }
 
-// TestYoungestNudgesAreKnown: over many kills, the last nudgeMemory nudges of a
+// TestYoungestNudgesAreKnown: over many kills, the last NudgeMemory nudges of a
 // session are known, and none of them is typed again.
 func TestYoungestNudgesAreKnown(t *testing.T) {
 	t.Parallel()
@@ -118,7 +119,7 @@ func TestYoungestNudgesAreKnown(t *testing.T) {
 		}
 		killServer(t, c)
 	}
-	for _, id := range ids[len(ids)-nudgeMemory:] {
+	for _, id := range ids[len(ids)-journal.NudgeMemory:] {
 		nudgeOften(t, c, "q", id, 1)
 	}
 	if got := lines(t, dir+"/out"); len(got) != len(ids) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"gascity.dev/gc/mux/journal"
 	"io"
 	"log/slog"
 	"os"
@@ -164,7 +165,7 @@ func eachFrame(r io.Reader, fn func(recFrame) error) error {
 		}
 		word := binary.LittleEndian.Uint32(head[16:])
 		n := int(word & maxRecFrame)
-		if n > 2*segmentArea {
+		if n > 2*journal.SegmentArea {
 			return fmt.Errorf("%w: a frame of %d bytes", io.ErrUnexpectedEOF, n)
 		}
 		if cap(buf) < n {

@@ -53,15 +53,15 @@ func TestRecordingAfterAKill(t *testing.T) {
 		b.write([]byte(text))
 	}
 	write("shown, recorded and answered\r\n")
-	effect := b.s.j.effect.Load()
+	effect := b.s.j.Effect.Load()
 	write("shown and recorded, its answers did not go out\r\n")
-	b.s.j.effect.Store(effect)
+	b.s.j.Effect.Store(effect)
 	b.crash(t)
 	b.checkKept(t, "killed before the effects", want.String())
 	text := "in the journal only\r\n"
 	want.WriteString(text)
 	b.land([]byte(text))
-	b.s.j.commit(len(text))
+	b.s.j.Commit(len(text))
 	b.crash(t)
 	b.checkKept(t, "killed before it was shown", want.String())
 	text = "read, and the length not moved\r\n"
@@ -112,7 +112,7 @@ func TestRecordingOfALostScreen(t *testing.T) {
 	b.checkKept(t, "in a server that lives", want)
 
 	b.land([]byte(bad))
-	b.s.j.commit(len(bad))
+	b.s.j.Commit(len(bad))
 	b.crash(t)
 	want += bad
 	b.write([]byte("three\r\n"))
@@ -120,8 +120,8 @@ func TestRecordingOfALostScreen(t *testing.T) {
 	b.checkKept(t, "in the next", want)
 
 	b.land([]byte("four\r\n"))
-	b.s.j.commit(len("four\r\n"))
-	b.s.j.tries.Store(maxTries) // as after replays that ended their servers
+	b.s.j.Commit(len("four\r\n"))
+	b.s.j.Tries.Store(maxTries) // as after replays that ended their servers
 	b.crash(t)
 	want += "four\r\n"
 	b.write([]byte("five\r\n"))

@@ -42,10 +42,10 @@ func (s *session) startRecording() {
 // command, before the screen is fed: a screen that panics loses none of it. What
 // they have already, since a server was killed behind it, is left out. mu is held.
 func (s *session) keep() {
-	end := s.j.end()
+	end := s.j.End()
 	if s.ring != nil {
-		if from := max(s.ring.Total(), s.j.start()); from < end {
-			s.ring.Write(s.j.from(from), from)
+		if from := max(s.ring.Total(), s.j.Start()); from < end {
+			s.ring.Write(s.j.From(from), from)
 		}
 	}
 	r := s.tape
@@ -58,7 +58,7 @@ func (s *session) keep() {
 	if r.owed != 0 || r.next >= end {
 		return
 	}
-	if p := s.j.from(r.next); len(p) > 0 {
+	if p := s.j.From(r.next); len(p) > 0 {
 		r.output(p, r.next)
 	} else {
 		r.owed = frameGap

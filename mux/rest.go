@@ -91,7 +91,7 @@ func (s *session) rest(since int64) {
 		return
 	}
 	s.smallSegment()
-	s.j.release()
+	s.j.Release()
 	if len(s.term.Pending()) > 0 {
 		return // a sequence is half written: its bytes are not given back
 	}

@@ -24,6 +24,7 @@ import (
 	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/store"
 )
@@ -44,8 +45,8 @@ type server struct {
 	execs   *execs
 	resting resting
 	trim    trim.Trimmer
-	history *historyWriter
-	table   *slotTable
+	history *journal.Writer
+	table   *journal.Table
 	tableFD int
 	lockFD  int
 	killed  bool                    // the server before was: see session.guilty
@@ -112,7 +113,7 @@ func runServer(args []string) int {
 		paths: api.Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
 		killed: slices.Contains(args[3:], keeper.ServerKilled),
 		events: event.NewLog[api.Event](event.Options{}), dialogs: rule.Dialogs(), times: readTiming(args[0]),
-		lockFD: lock, history: newHistoryWriter(), relinked: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
+		lockFD: lock, history: journal.NewWriter(), relinked: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), ended: make(chan *session, 1024),
 		sessions: make(map[string]*session), live: make(map[string]*session), trim: trim.Trimmer{Worth: trim.Worth},
 	}
 	srv.created.L = &srv.mu
@@ -195,7 +196,7 @@ func (srv *server) open(control int) error {
 func (srv *server) serve() {
 	srv.http = srv.newHTTP()
 	srv.work.Go(srv.sweepTrees)
-	srv.work.Go(func() { srv.history.run(srv.done) })
+	srv.work.Go(func() { srv.history.Run(srv.done) })
 	for _, finish := range srv.resumed {
 		srv.work.Go(func() { finish(context.Background()) })
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
 )
@@ -24,17 +25,17 @@ func (srv *server) openTable(entries []keeper.Entry) error {
 	for _, e := range entries {
 		if e.ID == tableID && len(e.FDs) == 1 {
 			srv.tableFD = e.FDs[0]
-			t, err := mapTable(e.FDs[0])
+			t, err := journal.MapTable(e.FDs[0])
 			srv.table = t
 			return err
 		}
 	}
-	fd, err := sys.NewMemory(srv.paths.Dir, slotSize*tableSize)
+	fd, err := sys.NewMemory(srv.paths.Dir, journal.SlotSize*journal.TableSize)
 	if err != nil {
 		return err
 	}
 	srv.tableFD = fd
-	if srv.table, err = mapTable(fd); err != nil {
+	if srv.table, err = journal.MapTable(fd); err != nil {
 		return err
 	}
 	return srv.link.Deposit(tableID, nil, fd)
@@ -125,11 +126,11 @@ func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
 		watch = e.FDs[e.Own+1]
 		sys.CloseAll(e.FDs[e.Own+2:])
 	}
-	if !srv.table.take(rec.Slot) {
+	if !srv.table.Take(rec.Slot) {
 		sys.CloseAll([]int{e.FDs[0], e.FDs[e.Own]})
 		return nil, errors.New("its journal's slot belongs to another session")
 	}
-	j, err := openJournal(e.FDs[e.Own], srv.table.at(rec.Slot))
+	j, err := journal.Open(e.FDs[e.Own], srv.table.At(rec.Slot))
 	if err != nil {
 		unix.Close(e.FDs[0])
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/trim"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
 )
 
@@ -48,7 +49,7 @@ func (srv *server) lateExit(s *session) {
 // sessionEnded enters the session among the exited ones. The session's mu is
 // held, so that the work that needs the server's own is done elsewhere.
 func (srv *server) sessionEnded(s *session) {
-	if s.j.flags.Or(flagEnded)&flagEnded == 0 { // else a server before this one said so
+	if s.j.Flags.Or(journal.FlagEnded)&journal.FlagEnded == 0 { // else a server before this one said so
 		exit := *s.exit
 		srv.emit(s, api.Event{Type: api.EventExited, Exit: &exit})
 	}
@@ -144,8 +145,8 @@ func (srv *server) collect(drop []*session) {
 		ids = append(ids, s.rec.ID)
 		s.mu.Lock()
 		s.collected = true
-		s.j.close()
-		s.hist.remove()
+		s.j.Close()
+		s.hist.Remove()
 		if s.tape != nil {
 			s.tape.remove()
 			s.tape = nil
@@ -176,7 +177,7 @@ func (srv *server) collect(drop []*session) {
 	srv.mu.Lock()
 	for _, s := range drop {
 		delete(srv.sessions, s.rec.ID)
-		srv.table.release(s.rec.Slot)
+		srv.table.Release(s.rec.Slot)
 	}
 	srv.checkIdle()
 	srv.mu.Unlock()

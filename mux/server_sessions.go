@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/mux/keys"
 )
@@ -234,33 +235,33 @@ func (srv *server) launchLimited(spec *keeper.Spec, rec sessionRecord, l api.Lim
 // launch makes the journal and starts the program.
 func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error) {
 	var err error
-	if rec.Slot, err = srv.table.alloc(); err != nil {
+	if rec.Slot, err = srv.table.Alloc(); err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
-	fd, err := sys.NewMemory(srv.paths.Dir, journalSize)
+	fd, err := sys.NewMemory(srv.paths.Dir, journal.Size)
 	if err != nil {
-		srv.table.release(rec.Slot)
+		srv.table.Release(rec.Slot)
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
-	j, err := openJournal(fd, srv.table.at(rec.Slot))
+	j, err := journal.Open(fd, srv.table.At(rec.Slot))
 	if err != nil {
-		srv.table.release(rec.Slot)
+		srv.table.Release(rec.Slot)
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
 	rec.Started = time.Now().UnixNano()
 	spec.Data = rec.encode()
 	link, p, err := srv.spawnProgram(spec, fd)
 	if err != nil {
-		j.close()
-		srv.table.release(rec.Slot)
+		j.Close()
+		srv.table.Release(rec.Slot)
 		return nil, err
 	}
 	if rec.Pipes && len(p.FDs) < 2 { // a keeper from before there were pipes gave a terminal
 		_ = unix.Kill(-p.PID, unix.SIGKILL)
 		_ = srv.currentLink().Forget(rec.ID)
 		sys.CloseAll(p.FDs)
-		j.close()
-		srv.table.release(rec.Slot)
+		j.Close()
+		srv.table.Release(rec.Slot)
 		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", api.ErrSpawn)
 	}
 	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)

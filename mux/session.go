@@ -12,6 +12,7 @@ import (
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/vt"
 )
@@ -74,8 +75,8 @@ type session struct {
 	term       *vt.Terminal
 	first      uint64 // of the numbers of its screens: another incarnation of the name has others
 	remade     uint64 // how often term was made anew, in all servers
-	j          *journal
-	hist       *historyFile
+	j          *journal.Journal
+	hist       *journal.History
 	tape       *recording    // nil without
 	fd         int           // the terminal's master; -1 after the end
 	cols, rows int           // in force
@@ -97,7 +98,7 @@ type session struct {
 	exit       *api.Exit     // the session ended
 	collected  bool          // no trace is left
 	born       int64         // when it began, by the server's clock
-	small      journalPlace  // where smallSegment looked
+	small      journal.Place // where smallSegment looked
 	used       int64         // when the screen was last written to or read, Unix nanoseconds
 	inUse      bool          // srv.resting knows it
 	stall      stall         // of its journal
@@ -105,7 +106,7 @@ type session struct {
 	killers    int           // Kills that are under way, or ended the whole tree
 	lost       bool          // the screen was lost
 	panics     int
-	typists    map[uint64]*typist // by the number of the client
+	typists    map[uint64]*journal.Typist // by the number of the client
 	clients    []*attachClient
 	leader     *attachClient // whose size is in force
 	in         input
@@ -123,14 +124,14 @@ func (s *session) options() vt.Options {
 
 // newSession makes the session of a record, with a fresh screen; fd and j are
 // taken over.
-func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal) (*session, error) {
+func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal.Journal) (*session, error) {
 	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows, in: input{lock: newFIFO(), nudges: newFIFO()}}
 	s.called.Store(&rec.Name)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(rec.ID))        // never fails
 	s.first = uint64(h.Sum32() & 0xfffff) // a revision stays below 2^53, for those who count in floating point
 	s.born = srv.clock.Now().Add(-max(0, time.Since(time.Unix(0, rec.Started)))).UnixNano()
-	s.hist = &historyFile{path: srv.historyPath(rec.ID), writer: srv.history}
+	s.hist = &journal.History{Path: srv.historyPath(rec.ID), Writer: srv.history}
 	t, err := vt.New(s.options())
 	if err != nil {
 		return nil, err
@@ -213,7 +214,7 @@ func (s *session) info() api.SessionInfo {
 
 // dropped is what of the output was not kept; nil for nothing. mu is held.
 func (s *session) dropped() *api.Dropped {
-	d := api.Dropped{Dropped: s.term.Dropped(), HistoryBytes: s.hist.lostBytes()}
+	d := api.Dropped{Dropped: s.term.Dropped(), HistoryBytes: s.hist.LostBytes()}
 	d.Replies += s.in.unread
 	if d == (api.Dropped{}) {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
 
@@ -51,17 +52,17 @@ func (s *session) turn(writable bool) (again bool) {
 func (s *session) read(limit int) int {
 	n, began := 0, time.Now()
 	for n < limit && !s.eof && time.Since(began) < turnTime {
-		space := s.j.space()
-		if len(space) < segmentPad {
+		space := s.j.Space()
+		if len(space) < journal.SegmentPad {
 			s.show()
 			s.nextSegment()
-			if space = s.j.space(); len(space) < segmentPad {
+			if space = s.j.Space(); len(space) < journal.SegmentPad {
 				break // the snapshot could not be written: output stays with the program
 			}
 		}
 		m, err := unix.Read(s.fd, space[:min(len(space), limit-n)])
 		if m > 0 {
-			s.j.commit(m)
+			s.j.Commit(m)
 			n += m
 			s.advance() // while it is in the cache, and the kernel gets the next ready
 			continue
@@ -130,9 +131,9 @@ func (s *session) terminalEvent(e vt.Event) {
 	case vt.EventPrompt:
 		s.prompt = e.Name == "A" || e.Name == "B"
 		if s.prompt {
-			s.j.flags.Or(flagPrompt)
+			s.j.Flags.Or(journal.FlagPrompt)
 		} else {
-			s.j.flags.And(^uint64(flagPrompt))
+			s.j.Flags.And(^uint64(journal.FlagPrompt))
 		}
 	}
 }

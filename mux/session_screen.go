@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
 
@@ -30,14 +31,14 @@ func protect(f func()) (err error) {
 
 // advance feeds the emulator what the journal has beyond s.out. mu is held.
 func (s *session) advance() {
-	p := s.j.from(s.out)
+	p := s.j.From(s.out)
 	if len(p) == 0 {
 		return
 	}
 	if err := protect(func() { feed(s.term, p) }); err != nil {
 		s.screenPanic(err)
 	}
-	s.out = s.j.end()
+	s.out = s.j.End()
 }
 
 // show brings the screen up to date, and lets everybody know what is new since
@@ -48,12 +49,12 @@ func (s *session) show() {
 		return
 	}
 	s.lastOut = s.srv.clock.Now().UnixNano()
-	s.j.lastOut.Store(s.lastOut)
+	s.j.LastOut.Store(s.lastOut)
 	s.srv.resting.use(s)
 	s.keep()
 	s.effects()
 	s.paintTape()
-	p := s.j.from(s.told) // nil when the segment went with the screen
+	p := s.j.From(s.told) // nil when the segment went with the screen
 	s.told = s.out
 	for _, c := range s.clients {
 		c.output(p, s.out)
@@ -75,7 +76,7 @@ var feedFault = func([]byte) {}
 // effects lets out what the emulator wants to say. The cursor moves first: what
 // went out is never said again by a replay. mu is held.
 func (s *session) effects() {
-	s.j.effect.Store(s.out)
+	s.j.Effect.Store(s.out)
 	if replies := s.term.TakeReplies(); !s.rec.Pipes { // a pipe is no terminal: nobody waits for answers
 		s.in.addReplies(replies)
 	}
@@ -105,9 +106,9 @@ func (s *session) nextSegment() {
 // takes less memory: output of more than a page, or a snapshot as a busy session
 // has it, is replaced by a deflated snapshot. mu is held.
 func (s *session) smallSegment() {
-	i := s.j.current()
-	now := wholePages(s.j.length[i].Load()) + wholePages(s.j.snap[i].Load())
-	if now <= segmentPad || s.small == s.j.place() || s.out != s.j.end() {
+	i := s.j.Current()
+	now := journal.WholePages(s.j.Length[i].Load()) + journal.WholePages(s.j.Snap[i].Load())
+	if now <= journal.SegmentPad || s.small == s.j.Place() || s.out != s.j.End() {
 		return
 	}
 	var b []byte
@@ -115,10 +116,10 @@ func (s *session) smallSegment() {
 		s.screenPanic(err)
 		return
 	}
-	if wholePages(uint64(len(b))) < now {
+	if journal.WholePages(uint64(len(b))) < now {
 		s.beginSegment(b)
 	}
-	s.small = s.j.place()
+	s.small = s.j.Place()
 }
 
 // snapshots are buffers, *[]byte, for the next snapshot.
@@ -127,11 +128,11 @@ var snapshots sync.Pool
 // beginSegment begins a new segment with a snapshot of all that was shown. mu
 // is held.
 func (s *session) beginSegment(snapshot []byte) {
-	err := s.j.begin(s.hist.mark(), snapshot)
+	err := s.j.Begin(s.hist.Mark(), snapshot)
 	if errors.Is(err, api.ErrTooLarge) {
 		err = s.bareSegment(err)
 	} else if err == nil {
-		s.j.flags.And(^uint64(flagBare))
+		s.j.Flags.And(^uint64(journal.FlagBare))
 	}
 	if err != nil {
 		s.stalled(err)
@@ -139,7 +140,7 @@ func (s *session) beginSegment(snapshot []byte) {
 	}
 	s.stall.end()
 	s.opened = slices.Clone(s.term.Pending())
-	s.hist.marked()
+	s.hist.Marked()
 }
 
 // screenPanic replaces an emulator that panicked: by one that replays the
@@ -148,7 +149,7 @@ func (s *session) screenPanic(err error) {
 	slog.Error("the screen panicked", "session", s.rec.ID, "error", err)
 	s.panics++
 	if s.panics < maxTries {
-		if err = s.replay(s.j.end()); err == nil {
+		if err = s.replay(s.j.End()); err == nil {
 			return
 		}
 		slog.Error("the screen panicked again", "session", s.rec.ID, "error", err)
@@ -168,9 +169,9 @@ func (s *session) loseScreen() {
 	s.prepare(t)
 	s.term, s.lost, s.panics = t, true, 0
 	s.noteRemade()
-	s.out = s.j.end()
-	s.j.flags.Or(flagLost)
-	s.j.tries.Store(0)
+	s.out = s.j.End()
+	s.j.Flags.Or(journal.FlagLost)
+	s.j.Tries.Store(0)
 	s.keep()
 	if s.tape != nil {
 		s.tape.owed = frameGap
@@ -185,20 +186,20 @@ func (s *session) loseScreen() {
 // replay makes the screen from the journal, up to an offset, and says nothing.
 // mu is held.
 func (s *session) replay(upTo uint64) error {
-	left, err := s.j.recovered()
+	left, err := s.j.Recovered()
 	if err != nil {
 		return err
 	}
-	if err := s.hist.restore(left.mark); err != nil {
+	if err := s.hist.Restore(left.Mark); err != nil {
 		return err
 	}
-	s.j.tries.Add(1)
-	t, err := s.restored(left.snapshot)
+	s.j.Tries.Add(1)
+	t, err := s.restored(left.Snapshot)
 	if err != nil {
 		return err
 	}
 	s.opened = slices.Clone(t.Pending())
-	base, data := left.base, left.data
+	base, data := left.Base, left.Data
 	if upTo < base {
 		upTo = base
 	}
@@ -212,7 +213,7 @@ func (s *session) replay(upTo uint64) error {
 	if err != nil {
 		return err
 	}
-	s.j.tries.Store(0)
+	s.j.Tries.Store(0)
 	s.term, s.out = t, base+uint64(len(data))
 	s.noteRemade()
 	s.cols, s.rows = t.Size()
@@ -223,14 +224,16 @@ func (s *session) replay(upTo uint64) error {
 // noteRemade counts screens that were made anew: a replay feeds in one piece what
 // came in many, so that its revisions are others. mu is held.
 func (s *session) noteRemade() {
-	s.remade = s.j.flags.Add(1<<remadeShift) >> remadeShift
+	s.remade = s.j.Flags.Add(1<<journal.RemadeShift) >> journal.RemadeShift
 	s.broadcast()
 }
 
 // revision changes whenever the screen does. No two screens of a session have the
 // same, whatever servers it had, and none has 0; those of another session of the
 // name have others but for one chance in a million. mu is held.
-func (s *session) revision() uint64 { return (s.first+s.remade)<<remadeShift + s.term.Revision() + 1 }
+func (s *session) revision() uint64 {
+	return (s.first+s.remade)<<journal.RemadeShift + s.term.Revision() + 1
+}
 
 // restored makes a terminal of a snapshot, or a fresh one of none.
 func (s *session) restored(snapshot []byte) (t *vt.Terminal, err error) {
@@ -255,10 +258,10 @@ const (
 // guilty reports whether the replay of this session is what ended servers: it
 // is not tried again. mu is held.
 func (s *session) guilty() bool {
-	n := s.j.tries.Load()
+	n := s.j.Tries.Load()
 	if crashed := n % killedTry; s.srv.killed && crashed > 0 {
 		n += killedTry - 1
-		s.j.tries.Store(n)
+		s.j.Tries.Store(n)
 	}
 	return n%killedTry >= maxTries || n/killedTry >= maxKilledTries
 }
@@ -266,19 +269,19 @@ func (s *session) guilty() bool {
 // recoverScreen makes the screen of a session whose server died: silently what
 // had its effects, then the rest as if it came now. mu is held.
 func (s *session) recoverScreen() {
-	s.lastIn, s.lastOut = s.j.lastIn.Load(), s.j.lastOut.Load()
-	flags := s.j.flags.Load()
+	s.lastIn, s.lastOut = s.j.LastIn.Load(), s.j.LastOut.Load()
+	flags := s.j.Flags.Load()
 	s.recoverActivity()
-	s.lost, s.prompt = flags&(flagLost|flagBare) != 0, flags&flagPrompt != 0
-	if flags&flagBare != 0 {
-		s.j.flags.Or(flagLost)
+	s.lost, s.prompt = flags&(journal.FlagLost|journal.FlagBare) != 0, flags&journal.FlagPrompt != 0
+	if flags&journal.FlagBare != 0 {
+		s.j.Flags.Or(journal.FlagLost)
 	}
 	s.startRecording()
 	if s.guilty() {
-		_, err := s.j.recovered()
+		_, err := s.j.Recovered()
 		slog.Error("the screen is lost", "session", s.rec.ID, "error", err)
 		s.loseScreen()
-	} else if err := s.replay(s.j.effect.Load()); err != nil {
+	} else if err := s.replay(s.j.Effect.Load()); err != nil {
 		s.screenPanic(err)
 	}
 	s.told = s.out

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"gascity.dev/gc/mux/journal"
 	"log/slog"
 	"time"
 )
@@ -50,12 +51,12 @@ func (st *stall) end() { st.pause = 0 }
 // bareSegment begins a segment without the screen, whose snapshot is too large:
 // the screen stays as it is, but a new server could not show it. mu is held.
 func (s *session) bareSegment(why error) error {
-	if s.j.flags.Or(flagBare)&flagBare == 0 {
+	if s.j.Flags.Or(journal.FlagBare)&journal.FlagBare == 0 {
 		slog.Warn("the screen would not survive a crash", "session", s.rec.ID, "error", why)
 	}
 	var b []byte
 	if err := protect(func() { b = s.term.AppendBareSnapshot(nil) }); err != nil {
 		return err
 	}
-	return s.j.begin(s.hist.mark(), b)
+	return s.j.Begin(s.hist.Mark(), b)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,9 +36,9 @@ func TestNoRoomForASnapshot(t *testing.T) {
 	var left atomic.Int32
 	left.Store(tries)
 	var times []time.Time // written under the session's mu
-	was := snapshotFault
-	defer func() { snapshotFault = was }()
-	snapshotFault = func() error {
+	was := journal.SnapshotFault
+	defer func() { journal.SnapshotFault = was }()
+	journal.SnapshotFault = func() error {
 		if left.Add(-1) >= 0 {
 			times = append(times, time.Now())
 			return unix.ENOSPC
@@ -50,7 +51,7 @@ func TestNoRoomForASnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Repeat("a line of output\r\n", 4*segmentLeast/18)
+	text := strings.Repeat("a line of output\r\n", 4*journal.SegmentLeast/18)
 	go func() {
 		_, _ = w.WriteString(text)
 		w.Close()
@@ -80,7 +81,7 @@ func TestNoRoomForASnapshot(t *testing.T) {
 // says so, and the session goes on.
 func TestScreenTooLargeForASnapshot(t *testing.T) {
 	b := newJournalBench(t)
-	b.s.j.most = 2048
+	b.s.j.Most = 2048
 	b.write([]byte(strings.Repeat("history\r\n", 100)))
 	for i := range 200 {
 		b.write([]byte("\x1b[38;2;1;2;" + strings.Repeat("1", i%2+1) + "mx"))

@@ -8,11 +8,12 @@ import (
 	"strconv"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 )
 
 // typist returns the mark of a client. One of the same client that is still read
 // is waited for: what it has read counts.
-func (s *session) typist(ctx context.Context, id uint64) (*typist, error) {
+func (s *session) typist(ctx context.Context, id uint64) (*journal.Typist, error) {
 	for {
 		s.mu.Lock()
 		old := s.typists[id]
@@ -27,38 +28,38 @@ func (s *session) typist(ctx context.Context, id uint64) (*typist, error) {
 			}
 		}
 		select {
-		case <-old.gone:
+		case <-old.Gone:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 	defer s.mu.Unlock()
-	t, err := s.j.typist(id)
+	t, err := s.j.Typist(id)
 	if err != nil {
 		return nil, err
 	}
 	if s.typists == nil {
-		s.typists = make(map[uint64]*typist)
+		s.typists = make(map[uint64]*journal.Typist)
 	}
 	s.typists[id] = t
 	return t, nil
 }
 
 // dropTypist notes that a client's input ended.
-func (s *session) dropTypist(t *typist) {
+func (s *session) dropTypist(t *journal.Typist) {
 	if t == nil {
 		return
 	}
 	s.mu.Lock()
-	delete(s.typists, t.id)
+	delete(s.typists, t.ID)
 	s.mu.Unlock()
-	close(t.gone)
+	close(t.Gone)
 }
 
 // tellTyped tells a client how much of its input was taken.
-func tellTyped(t *typist, h http.Header) {
+func tellTyped(t *journal.Typist, h http.Header) {
 	if t != nil {
-		h.Set(api.TypedHeader, fmt.Sprintf("%d %d", t.next, t.next-t.done))
+		h.Set(api.TypedHeader, fmt.Sprintf("%d %d", t.Next, t.Next-t.Done))
 	}
 }
 
@@ -72,7 +73,7 @@ func typedID(r *http.Request) uint64 {
 }
 
 // sendTyped is send for what a client typed.
-func (s *session) sendTyped(ctx context.Context, t *typist, p []byte) error {
+func (s *session) sendTyped(ctx context.Context, t *journal.Typist, p []byte) error {
 	if t == nil || len(p) == 0 {
 		return s.send(ctx, p)
 	}
@@ -82,9 +83,9 @@ func (s *session) sendTyped(ctx context.Context, t *typist, p []byte) error {
 	}
 	defer s.unlockInput()
 	if s.rec.Pipes {
-		t.begin(len(p))
+		t.Begin(len(p))
 		n, err := s.writeInput(ctx, p, 0)
-		t.end(n)
+		t.End(n)
 		return err
 	}
 	s.setTypist(t)
@@ -93,7 +94,7 @@ func (s *session) sendTyped(ctx context.Context, t *typist, p []byte) error {
 	return err
 }
 
-func (s *session) setTypist(t *typist) {
+func (s *session) setTypist(t *journal.Typist) {
 	s.mu.Lock()
 	s.in.typist = t
 	s.mu.Unlock()

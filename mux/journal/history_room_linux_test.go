@@ -1,4 +1,4 @@
-package mux
+package journal
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 // TestHistoryRoomIsGivenBack: pages that nobody needs take no room for long,
 // also those that were dropped before a kill.
 func TestHistoryRoomIsGivenBack(t *testing.T) {
-	w := newHistoryWriter()
-	f := &historyFile{path: filepath.Join(t.TempDir(), "id"), writer: w}
+	w := NewWriter()
+	f := &History{Path: filepath.Join(t.TempDir(), "id"), Writer: w}
 	defer func() { w.shutAll() }()
 	var numbers []uint64
 	for range 2 * spareMany {
@@ -22,10 +22,10 @@ func TestHistoryRoomIsGivenBack(t *testing.T) {
 		}
 		numbers = append(numbers, n)
 	}
-	w.flush()
+	w.Flush()
 	room := func() int64 {
 		var st unix.Stat_t
-		if err := unix.Stat(f.path, &st); err != nil {
+		if err := unix.Stat(f.Path, &st); err != nil {
 			t.Fatal(err)
 		}
 		return st.Blocks * 512
@@ -35,17 +35,17 @@ func TestHistoryRoomIsGivenBack(t *testing.T) {
 		for _, n := range numbers[from:to] {
 			f.Drop(n)
 		}
-		mark := bytes.Join(f.mark(), nil)
-		f.marked()
-		w.flush()
+		mark := bytes.Join(f.Mark(), nil)
+		f.Marked()
+		w.Flush()
 		return mark
 	}
 	mark := drop(0, spareMany-1)
 	if got := room(); got != full {
 		t.Errorf("a few spare pages: %d bytes of %d are left", got, full)
 	}
-	f = &historyFile{path: f.path, writer: w} // a kill
-	if err := f.restore(mark); err != nil {
+	f = &History{Path: f.Path, Writer: w} // a kill
+	if err := f.Restore(mark); err != nil {
 		t.Fatal(err)
 	}
 	drop(spareMany-1, len(numbers))

@@ -1,4 +1,4 @@
-package mux
+package journal
 
 import (
 	"encoding/binary"
@@ -22,7 +22,7 @@ import (
 // errHistory is a history file or its mark that cannot be read.
 var errHistory = errors.New("damaged history")
 
-// historyFile keeps the sealed pages of a session's history in a file below
+// History keeps the sealed pages of a session's history in a file below
 // the state directory. Appending never waits for the disk: a page waits in
 // memory, and in the snapshots that are taken meanwhile, until the server's
 // writer has brought it there. So the file needs no order of its own: after a
@@ -31,9 +31,9 @@ var errHistory = errors.New("damaged history")
 //
 // A page stands at a block of the file, behind its CRC-32C (4 bytes, little
 // endian). Its number is the block and its length, so that there is no index.
-type historyFile struct {
-	path   string
-	writer *historyWriter
+type History struct {
+	Path   string
+	Writer *Writer
 
 	mu      sync.Mutex
 	end     uint64        // the block behind the last page
@@ -53,15 +53,15 @@ type waitingPage struct {
 }
 
 var (
-	_ vt.PageDropper = (*historyFile)(nil)
-	_ vt.PageBuffers = (*historyFile)(nil)
+	_ vt.PageDropper = (*History)(nil)
+	_ vt.PageBuffers = (*History)(nil)
 )
 
 // pageBuffers are the memory, *[]byte, of pages that were written.
 var pageBuffers sync.Pool
 
 // Buffer returns memory for a page.
-func (f *historyFile) Buffer() []byte {
+func (f *History) Buffer() []byte {
 	if b, ok := pageBuffers.Get().(*[]byte); ok {
 		return *b
 	}
@@ -94,7 +94,7 @@ func pageLen(number uint64) int     { return int(number & (1<<pageLenBits - 1)) 
 func pageBlocks(n int) uint64 { return uint64(n+historySum+historyBlock-1) / historyBlock }
 
 // Append takes a page over, and returns without I/O.
-func (f *historyFile) Append(page []byte) (uint64, error) {
+func (f *History) Append(page []byte) (uint64, error) {
 	if len(page) >= 1<<pageLenBits {
 		return 0, fmt.Errorf("%w: a page of %d bytes", api.ErrTooLarge, len(page))
 	}
@@ -117,12 +117,12 @@ func (f *historyFile) Append(page []byte) (uint64, error) {
 		f.lost += uint64(len(p.data))
 	}
 	f.waiting = slices.Delete(f.waiting, 0, lose)
-	f.writer.enqueue(f)
+	f.Writer.enqueue(f)
 	return number, nil
 }
 
-// lostBytes is how much history did not reach the disk.
-func (f *historyFile) lostBytes() uint64 {
+// LostBytes is how much history did not reach the disk.
+func (f *History) LostBytes() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lost
@@ -132,7 +132,7 @@ func (f *historyFile) lostBytes() uint64 {
 var errPageLost = errors.New("a page of history is lost")
 
 // Read returns a page.
-func (f *historyFile) Read(number uint64) ([]byte, error) {
+func (f *History) Read(number uint64) ([]byte, error) {
 	f.mu.Lock()
 	for i := range f.waiting {
 		if p := &f.waiting[i]; p.number == number {
@@ -142,7 +142,7 @@ func (f *historyFile) Read(number uint64) ([]byte, error) {
 		}
 	}
 	f.mu.Unlock()
-	file, err := os.Open(f.path)
+	file, err := os.Open(f.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (f *historyFile) Read(number uint64) ([]byte, error) {
 
 // Drop notes that the screen does not need a page. Its room is given back when
 // no snapshot refers to it any more.
-func (f *historyFile) Drop(number uint64) {
+func (f *History) Drop(number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, p := range f.waiting {
@@ -171,10 +171,10 @@ func (f *historyFile) Drop(number uint64) {
 	f.dropped = append(f.dropped, number)
 }
 
-// mark is what a snapshot must hold of the file: uvarints of the end and of the
+// Mark is what a snapshot must hold of the file: uvarints of the end and of the
 // number of pages that wait, and of each its number; their bytes; then uvarints
 // of how many pages are spare once this snapshot is in use, and their numbers.
-func (f *historyFile) mark() [][]byte {
+func (f *History) Mark() [][]byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	head := binary.AppendUvarint(nil, f.end)
@@ -194,28 +194,28 @@ func (f *historyFile) mark() [][]byte {
 	return append(parts, tail)
 }
 
-// marked notes that the snapshot with the last mark is in use: what was dropped
+// Marked notes that the snapshot with the last mark is in use: what was dropped
 // before it is needed by nobody.
-func (f *historyFile) marked() {
+func (f *History) Marked() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.spare = append(f.spare, f.dropped...)
 	f.dropped = nil
 	if len(f.spare) >= f.spareMost() {
-		f.writer.enqueue(f)
+		f.Writer.enqueue(f)
 	}
 }
 
 // spareMost is how many spare pages are many. mu is held.
-func (f *historyFile) spareMost() int {
+func (f *History) spareMost() int {
 	if f.failing {
 		return spareFew
 	}
 	return spareMany
 }
 
-// restore goes back to a mark.
-func (f *historyFile) restore(mark []byte) error {
+// Restore goes back to a mark.
+func (f *History) Restore(mark []byte) error {
 	next := func() uint64 {
 		v, n := binary.Uvarint(mark)
 		mark = mark[max(n, 0):]
@@ -244,38 +244,38 @@ func (f *historyFile) restore(mark []byte) error {
 	defer f.mu.Unlock()
 	f.end, f.waiting, f.dropped, f.spare = end, waiting, nil, spare
 	if count > 0 {
-		f.writer.enqueue(f)
+		f.Writer.enqueue(f)
 	}
 	return nil
 }
 
-// remove lets the file go; what is still read of it is lost.
-func (f *historyFile) remove() {
+// Remove lets the file go; what is still read of it is lost.
+func (f *History) Remove() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.removed, f.waiting, f.spare = true, nil, nil
-	f.writer.enqueue(f)
+	f.Writer.enqueue(f)
 }
 
 // flush writes what waits. Only the writer calls it.
-func (f *historyFile) flush() {
+func (f *History) flush() {
 	for {
 		p, spare, removed := f.next()
 		if removed {
-			f.writer.shut(f)
-			_ = os.Remove(f.path) // never made, perhaps
+			f.Writer.shut(f)
+			_ = os.Remove(f.Path) // never made, perhaps
 			return
 		}
 		if p.data == nil && len(spare) == 0 {
 			return
 		}
-		fd, err := f.writer.open(f)
+		fd, err := f.Writer.open(f)
 		if err == nil {
 			giveBackPages(fd, spare)
 			err = writePage(fd, p)
 		}
 		if err != nil {
-			f.writer.shut(f) // another file may stand there when there is room again
+			f.Writer.shut(f) // another file may stand there when there is room again
 		}
 		if !f.written(p, err) {
 			return
@@ -285,7 +285,7 @@ func (f *historyFile) flush() {
 
 // next returns what is to be done: a page to be written, if it has data, and
 // pages whose room is given back.
-func (f *historyFile) next() (p waitingPage, spare []uint64, removed bool) {
+func (f *History) next() (p waitingPage, spare []uint64, removed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.queued = false
@@ -299,7 +299,7 @@ func (f *historyFile) next() (p waitingPage, spare []uint64, removed bool) {
 }
 
 // written notes what became of a page; false: it failed.
-func (f *historyFile) written(p waitingPage, err error) bool {
+func (f *History) written(p waitingPage, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil && !f.failing {

@@ -1,4 +1,4 @@
-package mux
+package journal
 
 import (
 	"encoding/binary"
@@ -8,22 +8,22 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// keepStatus writes what a detector saved.
-func (j *journal) keepStatus(b []byte) error {
+// KeepStatus writes what a detector saved.
+func (j *Journal) KeepStatus(b []byte) error {
 	if len(b) > statusMax {
 		return fmt.Errorf("%w: a status of %d bytes", api.ErrTooLarge, len(b))
 	}
 	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
-	if err := writeAt(j.fd, statusArea, b); err != nil {
+	if err := writeAt(j.Fd, statusArea, b); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	return nil
 }
 
-// keptStatus is what keepStatus wrote last; empty for nothing.
-func (j *journal) keptStatus() ([]byte, error) {
+// KeptStatus is what KeepStatus wrote last; empty for nothing.
+func (j *Journal) KeptStatus() ([]byte, error) {
 	var head [8]byte
-	err := readAt(j.fd, head[:], statusArea)
+	err := readAt(j.Fd, head[:], statusArea)
 	if errors.Is(err, errShort) {
 		return nil, nil // of a server that kept none
 	}
@@ -35,7 +35,7 @@ func (j *journal) keptStatus() ([]byte, error) {
 		return nil, fmt.Errorf("%w: a status of %d bytes", api.ErrTooLarge, n)
 	}
 	b := make([]byte, n)
-	return b, readAt(j.fd, b, statusArea+8)
+	return b, readAt(j.Fd, b, statusArea+8)
 }
 
 // What the detector knew is kept in the journal's memory, behind the nudge

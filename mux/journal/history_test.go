@@ -1,4 +1,4 @@
-package mux
+package journal
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ func TestHistoryFile(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w := newHistoryWriter()
-		f := &historyFile{path: filepath.Join(dir, "history", "id"), writer: w}
+		w := NewWriter()
+		f := &History{Path: filepath.Join(dir, "history", "id"), Writer: w}
 		type state struct {
 			mark  []byte
 			pages map[uint64][]byte
@@ -27,11 +27,11 @@ func TestHistoryFile(t *testing.T) {
 		pages, saved := map[uint64][]byte{}, state{pages: map[uint64][]byte{}}
 		var seen, should [][]byte // what was read, which nobody may write over
 		snapshot := func() {
-			saved = state{mark: bytes.Join(f.mark(), nil), pages: map[uint64][]byte{}}
+			saved = state{mark: bytes.Join(f.Mark(), nil), pages: map[uint64][]byte{}}
 			for n, p := range pages {
 				saved.pages[n] = p
 			}
-			f.marked()
+			f.Marked()
 		}
 		snapshot()
 		for i := range rapid.IntRange(1, 40).Draw(rt, "steps") {
@@ -50,14 +50,14 @@ func TestHistoryFile(t *testing.T) {
 					break
 				}
 			case 3:
-				w.flush()
+				w.Flush()
 			case 4:
 				snapshot()
 			case 5: // a kill
 				w.shutAll()
-				w = newHistoryWriter()
-				f = &historyFile{path: f.path, writer: w}
-				if err := f.restore(saved.mark); err != nil {
+				w = NewWriter()
+				f = &History{Path: f.Path, Writer: w}
+				if err := f.Restore(saved.mark); err != nil {
 					rt.Fatal(err)
 				}
 				pages = map[uint64][]byte{}
@@ -78,12 +78,12 @@ func TestHistoryFile(t *testing.T) {
 				rt.Fatal("a page that was read is another now")
 			}
 		}
-		f.remove()
-		w.flush()
+		f.Remove()
+		w.Flush()
 		if len(w.opened) > 0 {
 			rt.Fatalf("%d files are open", len(w.opened))
 		}
-		if _, err := os.Stat(f.path); !os.IsNotExist(err) {
+		if _, err := os.Stat(f.Path); !os.IsNotExist(err) {
 			rt.Fatalf("after remove: %v", err)
 		}
 	})
@@ -91,19 +91,19 @@ func TestHistoryFile(t *testing.T) {
 
 // TestHistoryFileIsPrivate: nobody else reads what programs wrote.
 func TestHistoryFileIsPrivate(t *testing.T) {
-	w := newHistoryWriter()
-	f := &historyFile{path: filepath.Join(t.TempDir(), "history", "id"), writer: w}
+	w := NewWriter()
+	f := &History{Path: filepath.Join(t.TempDir(), "history", "id"), Writer: w}
 	n, err := f.Append([]byte("page"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.flush()
-	for path, want := range map[string]os.FileMode{f.path: 0o600, filepath.Dir(f.path): 0o700 | os.ModeDir} {
+	w.Flush()
+	for path, want := range map[string]os.FileMode{f.Path: 0o600, filepath.Dir(f.Path): 0o700 | os.ModeDir} {
 		if fi, err := os.Stat(path); err != nil || fi.Mode() != want {
 			t.Errorf("%s: %v, %v; want %v", path, fi.Mode(), err, want)
 		}
 	}
-	if err := os.WriteFile(f.path, []byte("something else is there"), 0o600); err != nil {
+	if err := os.WriteFile(f.Path, []byte("something else is there"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := f.Read(n); err == nil {

@@ -1,4 +1,4 @@
-package mux
+package journal
 
 import (
 	"hash/fnv"
@@ -9,8 +9,8 @@ import (
 // Stages of a nudge, as its mark in the journal's header says. The order is
 // that of the transaction; those from stageReceipt on are its end.
 const (
-	stageTyping  = 1 // bytes of the text may have been written
-	stageEntered = 2 // Enter may have been written
+	StageTyping  = 1 // bytes of the text may have been written
+	StageEntered = 2 // Enter may have been written
 
 	stageReceipt = 16 // and the index of the receipt's state
 )
@@ -18,17 +18,17 @@ const (
 // receiptStates are the states in the order of their stages; only added to.
 var receiptStates = []string{api.Submitted, api.Drafted, api.Blocked, api.Refused, api.Dead, api.Unverified}
 
-// receipt is the outcome of a nudge that has a mark. A nudge without one was
+// Receipt is the outcome of a nudge that has a mark. A nudge without one was
 // not begun, or no byte of it was typed.
-func (s *slot) receipt(key uint64) (api.Receipt, bool) {
-	m := s.nudge(key)
+func (s *Slot) Receipt(key uint64) (api.Receipt, bool) {
+	m := s.Nudge(key)
 	if m == nil {
 		return api.Receipt{}, false
 	}
-	switch stage := m.stage.Load(); {
-	case stage == stageTyping:
+	switch stage := m.Stage.Load(); {
+	case stage == StageTyping:
 		return api.Receipt{State: api.Drafted, Detail: "the server was restarted while the text was typed"}, true
-	case stage == stageEntered:
+	case stage == StageEntered:
 		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the server was restarted before it was verified"}, true
 	case stage >= stageReceipt && stage-stageReceipt < uint64(len(receiptStates)):
 		r := api.Receipt{State: receiptStates[stage-stageReceipt], Typed: true}
@@ -43,9 +43,9 @@ func (s *slot) receipt(key uint64) (api.Receipt, bool) {
 	return api.Receipt{}, false
 }
 
-// receiptStage is the stage that stands for a receipt: 0 when nothing was
+// ReceiptStage is the stage that stands for a receipt: 0 when nothing was
 // typed, so that the same nudge can be tried again.
-func receiptStage(r api.Receipt) uint64 {
+func ReceiptStage(r api.Receipt) uint64 {
 	if !r.Typed && r.State != api.Submitted {
 		return 0
 	}
@@ -54,11 +54,11 @@ func receiptStage(r api.Receipt) uint64 {
 			return stageReceipt + uint64(i)
 		}
 	}
-	return stageEntered
+	return StageEntered
 }
 
-// nudgeKey is the id's hash, never 0.
-func nudgeKey(id string) uint64 {
+// NudgeKey is the id's hash, never 0.
+func NudgeKey(id string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id)) // never fails
 	return max(h.Sum64(), 1)

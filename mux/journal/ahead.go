@@ -1,4 +1,4 @@
-package mux
+package journal
 
 import (
 	"encoding/binary"
@@ -17,15 +17,15 @@ const (
 	aheadMax  = 8 << 20 // a message in JSON
 )
 
-// nudgeAhead is what a nudge needs to be finished.
-type nudgeAhead struct {
+// Ahead is what a nudge needs to be finished.
+type Ahead struct {
 	Key     uint64 `json:"key"` // 0: the caller gave no id
 	Text    []byte `json:"text"`
 	Bracket bool   `json:"bracket,omitempty"`
 }
 
-// ahead writes a nudge ahead. mu is held.
-func (j *journal) ahead(a nudgeAhead) error {
+// Ahead writes a nudge ahead. mu is held.
+func (j *Journal) Ahead(a Ahead) error {
 	b, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -34,18 +34,18 @@ func (j *journal) ahead(a nudgeAhead) error {
 		return fmt.Errorf("%w: a nudge of %d bytes", api.ErrTooLarge, len(b))
 	}
 	b = append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
-	if err := writeAt(j.fd, aheadArea, b); err != nil {
+	if err := writeAt(j.Fd, aheadArea, b); err != nil {
 		return fmt.Errorf("write a nudge ahead: %w", err)
 	}
-	j.aheadDone.Store(0)
-	j.aheadNext.Store(0)
+	j.AheadDone.Store(0)
+	j.AheadNext.Store(0)
 	return nil
 }
 
-// readAhead is the nudge that was written ahead last.
-func (j *journal) readAhead() (a nudgeAhead, err error) {
+// ReadAhead is the nudge that was written ahead last.
+func (j *Journal) ReadAhead() (a Ahead, err error) {
 	var head [8]byte
-	if err := readAt(j.fd, head[:], aheadArea); err != nil {
+	if err := readAt(j.Fd, head[:], aheadArea); err != nil {
 		return a, err
 	}
 	n := binary.LittleEndian.Uint64(head[:])
@@ -53,7 +53,7 @@ func (j *journal) readAhead() (a nudgeAhead, err error) {
 		return a, fmt.Errorf("%w: a nudge of %d bytes", api.ErrTooLarge, n)
 	}
 	b := make([]byte, n)
-	if err := readAt(j.fd, b, aheadArea+8); err != nil {
+	if err := readAt(j.Fd, b, aheadArea+8); err != nil {
 		return a, err
 	}
 	return a, json.Unmarshal(b, &a)

@@ -1,4 +1,4 @@
-package mux
+package journal
 
 import (
 	"sync"
@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// historyWriter brings pages of history to their files, off the path that
+// Writer brings pages of history to their files, off the path that
 // reads the terminals: one goroutine serves every session.
-type historyWriter struct {
+type Writer struct {
 	mu    sync.Mutex
-	queue []*historyFile
+	queue []*History
 	wake  chan struct{} // has room for one
 
-	opened map[*historyFile]int // descriptors of those written lately; run's own
+	opened map[*History]int // descriptors of those written lately; run's own
 }
 
 const (
@@ -22,12 +22,12 @@ const (
 	historyOpenTime = 2 * time.Second // after the last page
 )
 
-func newHistoryWriter() *historyWriter {
-	return &historyWriter{wake: make(chan struct{}, 1), opened: make(map[*historyFile]int)}
+func NewWriter() *Writer {
+	return &Writer{wake: make(chan struct{}, 1), opened: make(map[*History]int)}
 }
 
 // enqueue lets the writer look at a file. The file's mu is held.
-func (w *historyWriter) enqueue(f *historyFile) {
+func (w *Writer) enqueue(f *History) {
 	if f.queued {
 		return
 	}
@@ -41,11 +41,11 @@ func (w *historyWriter) enqueue(f *historyFile) {
 	}
 }
 
-// run writes until the server ends, and then what still waits.
-func (w *historyWriter) run(done <-chan struct{}) {
+// Run writes until the server ends, and then what still waits.
+func (w *Writer) Run(done <-chan struct{}) {
 	defer w.shutAll()
 	for {
-		w.flush()
+		w.Flush()
 		var idle <-chan time.Time
 		if len(w.opened) > 0 {
 			idle = time.After(historyOpenTime)
@@ -55,21 +55,21 @@ func (w *historyWriter) run(done <-chan struct{}) {
 		case <-idle:
 			w.shutAll()
 		case <-done:
-			w.flush()
+			w.Flush()
 			return
 		}
 	}
 }
 
 // open returns the descriptor of a file, which stays open for what comes next.
-func (w *historyWriter) open(f *historyFile) (int, error) {
+func (w *Writer) open(f *History) (int, error) {
 	if fd, ok := w.opened[f]; ok {
 		return fd, nil
 	}
 	if len(w.opened) >= openHistories {
 		w.shutAll()
 	}
-	fd, err := openHistory(f.path)
+	fd, err := openHistory(f.Path)
 	if err == nil {
 		w.opened[f] = fd
 	}
@@ -77,21 +77,21 @@ func (w *historyWriter) open(f *historyFile) (int, error) {
 }
 
 // shut closes a file, if it is open.
-func (w *historyWriter) shut(f *historyFile) {
+func (w *Writer) shut(f *History) {
 	if fd, ok := w.opened[f]; ok {
 		unix.Close(fd)
 		delete(w.opened, f)
 	}
 }
 
-func (w *historyWriter) shutAll() {
+func (w *Writer) shutAll() {
 	for f := range w.opened {
 		w.shut(f)
 	}
 }
 
-// flush serves every file that is in the queue.
-func (w *historyWriter) flush() {
+// Flush serves every file that is in the queue.
+func (w *Writer) Flush() {
 	for {
 		w.mu.Lock()
 		queue := w.queue

@@ -84,6 +84,11 @@ func (s *stopper) run(ctx context.Context, limit time.Duration, now <-chan struc
 	if limit > 0 {
 		s.interrupt(ctx, left, now)
 	}
+	select {
+	case <-now:
+		s.deadline = time.Now() // killAll may come late: leave nothing to be gentle with
+	default:
+	}
 	if !listed {
 		left = bySession(s.targets) // a backend that cannot list may keep what only its Stop removes
 	}

@@ -8,6 +8,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -81,16 +82,19 @@ var program = product
 // name that a person would not type, such as that of a login shell (-gc).
 func setProgram(arg0 string) {
 	name := filepath.Base(arg0)
-	if usableName.MatchString(name) {
+	if name != product && usableName().MatchString(name) {
 		program = name
 	}
 }
 
-var usableName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
+// The patterns are compiled only if the program was renamed.
+var (
+	usableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`) })
 
-// callOfGC matches a call of gc in a text: its name, a space, and a word that may
-// be one of its commands.
-var callOfGC = regexp.MustCompile("(^|[\\s\"'`(|;&])gc ([a-z][a-z-]*)")
+	// callOfGC matches a call of gc in a text: its name, a space, and a word that
+	// may be one of its commands.
+	callOfGC = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(^|[\\s\"'`(|;&])gc ([a-z][a-z-]*)") })
+)
 
 // named replaces gc by the program's name in every call of gc in one of our
 // texts. A gc that is not followed by a command means the product and stays.
@@ -98,7 +102,7 @@ func named(text string) string {
 	if program == product || !strings.Contains(text, product) {
 		return text
 	}
-	return callOfGC.ReplaceAllStringFunc(text, func(call string) string {
+	return callOfGC().ReplaceAllStringFunc(text, func(call string) string {
 		head, word, _ := strings.Cut(call, product+" ")
 		if !isCommand(word) {
 			return call

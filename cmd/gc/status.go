@@ -35,7 +35,13 @@ func newStatusCmd(a *app) *cobra.Command {
 		Use:   "status",
 		Short: "Show the state, activity, restarts and last line of every agent",
 		Args:  exactly(0),
-		RunE:  graceful(func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			act := func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) }
+			if o.watch {
+				act = graceful(act)
+			}
+			return act(cmd, args)
+		},
 	}
 	addListing(cmd, &o.listing, statusOrders.keys())
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")

@@ -34,6 +34,18 @@ func (rs *roster) pick(list []string) ([]*agentState, error) {
 	return out, nil
 }
 
+// pickOne is pick for exactly one agent.
+func (rs *roster) pickOne(name string) (*agentState, error) {
+	picked, err := rs.pick([]string{name})
+	if err != nil {
+		return nil, err
+	}
+	if len(picked) != 1 {
+		return nil, fmt.Errorf("%w: %s is a pool of %d, name one member", api.ErrUnknownAgent, name, len(picked))
+	}
+	return picked[0], nil
+}
+
 func (rs *roster) match(want string) []*agentState {
 	var exact, pool, bare []*agentState
 	for _, name := range rs.order {
@@ -62,15 +74,15 @@ func (rs *roster) match(want string) []*agentState {
 // Restart ends and starts agents, and returns when the starts are done.
 func (c *calls) Restart(ctx context.Context, list []string) error {
 	var picked []*agentState
-	var err error
 	before := map[*agentState]int{}
-	in := c.do(ctx, func() {
+	err := c.call(ctx, func() (err error) {
 		picked, err = c.l.agents.pick(list)
 		for _, ag := range picked {
 			before[ag] = ag.start.attempts
 		}
+		return err
 	})
-	if err = errors.Join(in, err); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := c.beginRestarts(ctx, picked, before); err != nil {
@@ -158,17 +170,15 @@ func (c *calls) failures(ctx context.Context, list []*agentState) error {
 // StopAgents ends agents and keeps them down.
 func (c *calls) StopAgents(ctx context.Context, list []string) error {
 	var picked []*agentState
-	var err error
-	in := c.do(ctx, func() {
-		if picked, err = c.l.agents.pick(list); err != nil {
-			return
-		}
+	err := c.call(ctx, func() (err error) {
+		picked, err = c.l.agents.pick(list)
 		for _, ag := range picked {
 			ag.seen.Record.Stopped = true
 			c.l.save(ag)
 		}
+		return err
 	})
-	if err = errors.Join(in, err); err != nil {
+	if err != nil {
 		return err
 	}
 	return c.await(ctx, func() bool {

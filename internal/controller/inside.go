@@ -2,8 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/controller/api"
@@ -20,33 +18,26 @@ func (ag *agentState) drainStatus() *api.DrainStatus {
 
 // inside finds the running agent that a request is about.
 func (c *calls) inside(q api.InsideRequest) (*agentState, error) {
-	picked, err := c.l.agents.pick([]string{q.Agent})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(picked) != 1:
-		return nil, fmt.Errorf("%w: %s is a pool of %d, name one member", api.ErrUnknownAgent, q.Agent, len(picked))
-	case q.Token == "" || picked[0].seen.Record.Token != q.Token:
+	ag, err := c.l.agents.pickOne(q.Agent)
+	if err == nil && (q.Token == "" || ag.seen.Record.Token != q.Token) {
 		return nil, api.Hinted("run it inside a session: GC_AGENT and GC_INSTANCE_TOKEN identify the agent", "%w: %s", api.ErrEarlierInstance, q.Agent)
 	}
-	return picked[0], nil
+	return ag, err
 }
 
 // markInside sets a key in the asking agent's metadata and observes the agent.
 // It returns nil once the key is set.
 func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string, check func(*agentState) error) error {
 	var name string
-	var err error
-	in := c.do(ctx, func() {
-		var ag *agentState
-		if ag, err = c.inside(q); err == nil {
-			err = check(ag)
+	err := c.call(ctx, func() error {
+		ag, err := c.inside(q)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			name = ag.seen.Session
-		}
+		name = ag.seen.Session
+		return check(ag)
 	})
-	if err = errors.Join(in, err); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := setMeta(ctx, c.p, name, map[string]string{key: "1"}); err != nil {
@@ -72,9 +63,11 @@ func (c *calls) RequestRestart(ctx context.Context, q api.InsideRequest) error {
 
 // DrainSelf is SetDrained for the asking agent.
 func (c *calls) DrainSelf(ctx context.Context, q api.InsideRequest) error {
-	var err error
-	in := c.do(ctx, func() { _, err = c.inside(q) })
-	if err = errors.Join(in, err); err != nil {
+	err := c.call(ctx, func() error {
+		_, err := c.inside(q)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return c.SetDrained(ctx, []string{q.Agent}, true)

@@ -65,6 +65,14 @@ func (mb *mailbox) do(ctx context.Context, fn func()) error {
 	return nil
 }
 
+// call is do for a function that returns an error.
+func (mb *mailbox) call(ctx context.Context, fn func() error) (err error) {
+	if e := mb.do(ctx, func() { err = fn() }); e != nil {
+		return e
+	}
+	return err
+}
+
 // await waits until met holds on the loop, or the loop ends.
 func (mb *mailbox) await(ctx context.Context, met func() bool) error {
 	a := await{met: met, done: make(chan struct{})}

@@ -163,26 +163,20 @@ func (q *nudgeQueue) moved(n *session.Nudge) {
 func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, error) {
 	var n session.Nudge
 	var commit *session.Commit
-	var err error
-	in := c.do(ctx, func() {
-		var picked []*agentState
-		if picked, err = c.l.agents.pick([]string{q.Agent}); err != nil {
-			return
-		}
+	err := c.call(ctx, func() error {
+		ag, err := c.l.agents.pickOne(q.Agent)
 		switch {
-		case len(picked) != 1:
-			err = fmt.Errorf("%w: %s is a pool of %d, name one member", api.ErrUnknownAgent, q.Agent, len(picked))
+		case err != nil:
+			return err
 		case q.Text == "":
-			err = errors.New("the nudge has no text")
+			return errors.New("the nudge has no text")
 		case len(q.Text) > maxNudgeText:
-			err = fmt.Errorf("a nudge is limited to %d bytes", maxNudgeText)
+			return fmt.Errorf("a nudge is limited to %d bytes", maxNudgeText)
 		}
-		if err != nil {
-			return
-		}
-		n, commit = c.l.nudges.add(picked[0], session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
+		n, commit = c.l.nudges.add(ag, session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
+		return nil
 	})
-	if err = errors.Join(in, err); err != nil {
+	if err != nil {
 		return n, err
 	}
 	if err := commit.Wait(); err != nil { // not acknowledged: forget it
@@ -214,15 +208,13 @@ func (c *calls) DropNudge(ctx context.Context, id string) error {
 }
 
 func (q *nudgeQueue) forget(ctx context.Context, id string) (commit *session.Commit, err error) {
-	in := q.do(ctx, func() {
+	err = q.call(ctx, func() error {
 		i := slices.IndexFunc(q.list, func(n *session.Nudge) bool { return n.ID == id })
 		switch {
 		case i < 0:
-			err = fmt.Errorf("no nudge %s", id)
-			return
+			return fmt.Errorf("no nudge %s", id)
 		case q.list[i].Drop(q.store.Now()) != nil: // a delivery about to begin will find it dropped
-			err = fmt.Errorf("nudge %s is being delivered", id)
-			return
+			return fmt.Errorf("nudge %s is being delivered", id)
 		}
 		q.list = slices.Delete(q.list, i, i+1)
 		for _, ag := range q.l.agents.all {
@@ -231,8 +223,9 @@ func (q *nudgeQueue) forget(ctx context.Context, id string) (commit *session.Com
 			}
 		}
 		commit = q.store.DeleteNudge(id)
+		return nil
 	})
-	return commit, errors.Join(in, err)
+	return commit, err
 }
 
 // forgotten is the error for something dropped that is still on disk.

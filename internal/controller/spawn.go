@@ -180,13 +180,3 @@ func reporter() func(report) {
 		pipe = nil
 	}
 }
-
-// LastLog returns the last lines of the city's controller log, for messages.
-func LastLog(city string, lines int) string {
-	b, err := os.ReadFile(api.LogPath(city))
-	if err != nil {
-		return ""
-	}
-	all := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}

@@ -45,7 +45,7 @@ func TestSpawnedControllerAnswersAndStops(t *testing.T) {
 	dir, spawn := spawnCity(t, "[workspace]\nname = \"c\"\n[daemon]\nshutdown_timeout = \"50ms\"\n[[agents]]\nname = \"a\"\n")
 	st, err := spawn()
 	if err != nil {
-		t.Fatalf("%v; log: %s", err, LastLog(dir, 20))
+		t.Fatalf("%v; log: %s", err, lastLog(dir, 20))
 	}
 	if len(st.Agents) != 1 || st.Agents[0].State != api.StateRunning || st.Controller.PID == os.Getpid() {
 		t.Errorf("status after the start: %+v", st)
@@ -109,4 +109,14 @@ func TestSpawnInAFolderWithoutWritePermission(t *testing.T) {
 	if _, err := spawn(); !errors.Is(err, api.ErrStateDir) || api.Hint(err) == "" || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// lastLog returns the last lines of the city's controller log.
+func lastLog(city string, lines int) string {
+	b, err := os.ReadFile(api.LogPath(city))
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

@@ -145,16 +145,15 @@ func (c *calls) SetDrained(ctx context.Context, list []string, on bool) error {
 // change is on disk.
 func (c *calls) durably(ctx context.Context, change func() ([]*session.Commit, error)) error {
 	var commits []*session.Commit
-	var err error
-	in := c.do(ctx, func() {
+	err := c.call(ctx, func() (err error) {
 		if c.l.shutdown.begun || c.l.goal.ended {
-			err = api.ErrShuttingDown
-			return
+			return api.ErrShuttingDown
 		}
 		commits, err = change()
-		c.l.observer.next = time.Now() // look at once
+		c.l.observer.next = time.Now() // observe at once
+		return err
 	})
-	if err = errors.Join(in, err); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, t := range commits {

@@ -143,29 +143,24 @@ func (wl *waitList) exited(ag *agentState) {
 func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait, error) {
 	var w session.Wait
 	var commit *session.Commit
-	_, err := api.ParseUntil(q.Until)
-	if err != nil {
+	if _, err := api.ParseUntil(q.Until); err != nil {
 		return w, err
 	}
-	in := c.do(ctx, func() {
-		var who [2]string
-		for i, name := range []string{q.Agent, q.Wake} {
-			picked, e := c.l.agents.pick([]string{name})
-			switch {
-			case e != nil:
-				err = e
-				return
-			case len(picked) != 1:
-				err = fmt.Errorf("%w: %s is a pool of %d, name one member", api.ErrUnknownAgent, name, len(picked))
-				return
-			}
-			who[i] = picked[0].name()
+	err := c.call(ctx, func() error {
+		ag, err := c.l.agents.pickOne(q.Agent)
+		if err != nil {
+			return err
 		}
-		w = c.store.NewWait(session.Wait{Agent: who[0], Until: q.Until, Wake: who[1], Note: q.Note})
+		wake, err := c.l.agents.pickOne(q.Wake)
+		if err != nil {
+			return err
+		}
+		w = c.store.NewWait(session.Wait{Agent: ag.name(), Until: q.Until, Wake: wake.name(), Note: q.Note})
 		commit = c.store.SaveWait(w)
 		c.l.waits.list = append(c.l.waits.list, &waiting{Wait: w})
+		return nil
 	})
-	if err = errors.Join(in, err); err != nil {
+	if err != nil {
 		return w, err
 	}
 	if err = commit.Wait(); err != nil { // not acknowledged: forget it

@@ -103,12 +103,6 @@ func (n *Nudge) Fenced(now time.Time, sessionID string) string {
 	return ""
 }
 
-// Fence gives up a nudge that is fenced, and reports whether it was.
-func (n *Nudge) Fence(now time.Time, sessionID string) bool {
-	why := n.Fenced(now, sessionID)
-	return why != "" && n.GiveUp(now, why) == nil
-}
-
 // GiveUp ends a nudge that was not delivered; it is never typed again.
 func (n *Nudge) GiveUp(now time.Time, why string) error {
 	return n.step(func(p *delivery.Progress) error { return p.GiveUp(now, why) })

@@ -163,15 +163,22 @@ func TestEventsAreCapped(t *testing.T) {
 	}
 }
 
+// fence gives up a nudge that is fenced, as the controller does, and reports
+// whether it did.
+func fence(n *Nudge, now time.Time, sessionID string) bool {
+	why := n.Fenced(now, sessionID)
+	return why != "" && n.GiveUp(now, why) == nil
+}
+
 func TestNudgeLife(t *testing.T) {
 	fresh := func() *Nudge {
 		return &Nudge{ID: "1", State: NudgeQueued, SessionID: "s", Expires: noon.Add(time.Hour)}
 	}
 	n := fresh()
-	if n.Fence(noon, "s") || n.Fence(noon, "") || !n.Fence(noon, "other") || n.State != NudgeDead || n.Detail == "" {
+	if fence(n, noon, "s") || fence(n, noon, "") || !fence(n, noon, "other") || n.State != NudgeDead || n.Detail == "" {
 		t.Errorf("fence: %+v", n)
 	}
-	if n = fresh(); !n.Fence(noon.Add(time.Hour), "s") || n.State != NudgeDead {
+	if n = fresh(); !fence(n, noon.Add(time.Hour), "s") || n.State != NudgeDead {
 		t.Errorf("expiry: %+v", n)
 	}
 	outcomes := []struct {
@@ -399,7 +406,7 @@ func TestTimesAreMonotonic(t *testing.T) {
 				t.Errorf("jump %v: the clock is %v off", jump, d)
 			}
 			n := b.NewNudge(Nudge{Agent: "a", Text: "x"}, time.Hour)
-			if n.Fence(b.Now(), "") || !n.Fence(b.Now().Add(time.Hour), "") {
+			if fence(&n, b.Now(), "") || !fence(&n, b.Now().Add(time.Hour), "") {
 				t.Errorf("jump %v: a nudge of an hour: %+v", jump, n)
 			}
 			if shown := b.Wall(n.Created); time.Since(shown).Abs() > time.Minute {

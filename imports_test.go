@@ -48,6 +48,7 @@ var arrows = map[string][]string{
 	"mux/keeper":             {"mux/api", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
 	"mux/client":             {"mux/api", "vt", "mux/keys", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process"},
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
+	"mux/internal/limits":    {"mux/api", "mux/internal/sys"},
 	"mux/internal/trim":      {},
 	"mux/internal/slack":     {},
 	"mux/internal/sys":       {"mux/api", "internal/proctree"},
@@ -57,7 +58,7 @@ var arrows = map[string][]string{
 	"internal/status":  {"vt", "internal/rule"},
 	"internal/process": {"store", "internal/delivery"},
 	"mux": {
-		"mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/limits", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/clock", "internal/alive",
 	},
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/internal/limits"
 )
 
 // withCgroups adds to a list of processes those in the sessions' cgroups, which
@@ -26,7 +27,7 @@ func withCgroups(list func() ([]proctree.Proc, error), all ...*session) func() (
 			if s.rec.Cgroup == "" {
 				continue
 			}
-			for _, pid := range cgroupPIDs(s.rec.Cgroup) {
+			for _, pid := range limits.PIDs(s.rec.Cgroup) {
 				if p, err := proctree.Get(pid); err == nil && !known[pid] {
 					procs = append(procs, p)
 				}
@@ -42,7 +43,7 @@ func killLate(grace time.Duration, all ...*session) (stop func()) {
 	kill := func() {
 		for _, s := range all {
 			if s.rec.Cgroup != "" {
-				killCgroup(s.rec.Cgroup)
+				limits.Kill(s.rec.Cgroup)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/limits"
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -124,7 +125,7 @@ func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
 // cgroupOf is the directory of a process's cgroup, "" where there is none.
 func cgroupOf(t *testing.T, pid int) string {
 	t.Helper()
-	own, top, err := ownCgroup()
+	own, top, err := limits.Own()
 	if err != nil || own == "" {
 		return ""
 	}
@@ -153,7 +154,7 @@ func TestForkBomb(t *testing.T) {
 	r := api.CreateRequest{Env: testEnv, Limits: api.Limits{Processes: 60}, Argv: []string{"sh", "-c", bomb}}
 	if os.Geteuid() == 0 { // RLIMIT_NPROC does not bind root
 		r.Argv = append([]string{"setpriv", "--reuid=64001", "--regid=64001", "--clear-groups"}, r.Argv...)
-	} else if n, err := userTasks(); err == nil {
+	} else if n, err := limits.UserTasks(); err == nil {
 		r.Limits.Processes += int64(n)
 	}
 	for name, pids := range map[string]int64{"rlimit": 0, "cgroup": 60} {

@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/limits"
 	"gascity.dev/gc/mux/internal/trim"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
@@ -169,7 +170,7 @@ func (srv *server) collect(drop []*session) {
 			continue
 		}
 		srv.work.Go(func() {
-			if err := removeCgroup(s.rec.Cgroup); err != nil {
+			if err := limits.Remove(s.rec.Cgroup); err != nil {
 				slog.Warn("cannot remove a cgroup", "cgroup", s.rec.Cgroup, "error", err)
 			}
 		})

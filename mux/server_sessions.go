@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/limits"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
@@ -89,7 +90,7 @@ func checkCreate(r *api.CreateRequest) error {
 			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", api.ErrRequest)
 		}
 	}
-	if err := checkLimits(r.Limits); err != nil {
+	if err := limits.Check(r.Limits); err != nil {
 		return err
 	}
 	if len(r.StatusRules) > maxRules {
@@ -212,23 +213,23 @@ func (srv *server) spareDescriptors() error {
 // launchLimited is launch with limits: in a cgroup, and without it when the
 // program cannot be born there.
 func (srv *server) launchLimited(spec *keeper.Spec, rec sessionRecord, l api.Limits) (*session, error) {
-	var group *cgroup
-	if wantsCgroup(l) {
-		group = makeCgroup(srv.paths, rec.ID, l)
+	var group *limits.Cgroup
+	if limits.WantsCgroup(l) {
+		group = limits.Make(srv.paths, rec.ID, l)
 	}
-	rec.Cgroup = group.path()
+	rec.Cgroup = group.Path()
 	spec.Cgroup = rec.Cgroup
-	spec.Rlimits, rec.Limits = planLimits(l, group)
+	spec.Rlimits, rec.Limits = limits.Plan(l, group)
 	s, err := srv.launch(spec, rec)
 	if err == nil || rec.Cgroup == "" {
 		return s, err
 	}
-	if err := removeCgroup(rec.Cgroup); err != nil {
+	if err := limits.Remove(rec.Cgroup); err != nil {
 		slog.Warn("cannot remove a cgroup", "cgroup", rec.Cgroup, "error", err)
 	}
-	group = &cgroup{reason: err.Error()}
+	group = &limits.Cgroup{Reason: err.Error()}
 	rec.Cgroup, spec.Cgroup = "", ""
-	spec.Rlimits, rec.Limits = planLimits(l, group)
+	spec.Rlimits, rec.Limits = limits.Plan(l, group)
 	return srv.launch(spec, rec)
 }
 

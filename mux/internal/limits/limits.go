@@ -1,4 +1,4 @@
-package mux
+package limits
 
 import (
 	"fmt"
@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkLimits refuses what is no limit.
-func checkLimits(l api.Limits) error {
+// Check refuses what is no limit.
+func Check(l api.Limits) error {
 	if l.MemoryBytes < 0 || l.CPUs < 0 || l.PIDs < 0 || l.OpenFiles < 0 || l.Processes < 0 || l.CPUSeconds < 0 {
 		return fmt.Errorf("%w: a negative limit", api.ErrRequest)
 	}
 	return nil
 }
 
-// wantsCgroup reports whether a cgroup could hold some of the limits.
-func wantsCgroup(l api.Limits) bool { return l.MemoryBytes > 0 || l.CPUs > 0 || l.PIDs > 0 }
+// WantsCgroup reports whether a cgroup could hold some of the limits.
+func WantsCgroup(l api.Limits) bool { return l.MemoryBytes > 0 || l.CPUs > 0 || l.PIDs > 0 }
 
-// planLimits says what holds each limit, given what the cgroup holds, and which
+// Plan says what holds each limit, given what the cgroup holds, and which
 // rlimits are needed besides.
-func planLimits(l api.Limits, group *cgroup) (rs []sys.Rlimit, infos []api.LimitInfo) {
+func Plan(l api.Limits, group *Cgroup) (rs []sys.Rlimit, infos []api.LimitInfo) {
 	add := func(name, value, by, detail string) {
 		infos = append(infos, api.LimitInfo{Limit: name, Value: value, By: by, Detail: detail})
 	}
@@ -45,7 +45,7 @@ func planLimits(l api.Limits, group *cgroup) (rs []sys.Rlimit, infos []api.Limit
 		}
 	}
 	if n := l.PIDs; n > 0 {
-		most, err := userTasks()
+		most, err := UserTasks()
 		switch {
 		case group.holds(controlPIDs):
 			add("pids", number(n), api.ByCgroup, "")
@@ -78,30 +78,30 @@ const (
 	controlPIDs   = "pids"
 )
 
-// cgroup is a session's group of processes; nil is none.
-type cgroup struct {
+// Cgroup is a session's group of processes; nil is none.
+type Cgroup struct {
 	dir     string          // "": none could be made, and reason says why
 	control map[string]bool // limits that it holds
-	reason  string
+	Reason  string
 }
 
-func (g *cgroup) holds(controller string) bool {
+func (g *Cgroup) holds(controller string) bool {
 	return g != nil && g.dir != "" && g.control[controller]
 }
 
 // why says why a limit is not held.
-func (g *cgroup) why(controller string) string {
+func (g *Cgroup) why(controller string) string {
 	switch {
 	case g == nil:
 		return "no cgroup was asked for"
-	case g.reason != "":
-		return g.reason
+	case g.Reason != "":
+		return g.Reason
 	}
 	return "no cgroup of this user has the controller " + controller
 }
 
-// path is the group's directory, "" for none.
-func (g *cgroup) path() string {
+// Path is the group's directory, "" for none.
+func (g *Cgroup) Path() string {
 	if g == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package mux
+package limits
 
 import (
 	"bufio"
@@ -23,13 +23,13 @@ const (
 	rlimitMemory = unix.RLIMIT_DATA // the address space that runtimes only reserve does not count
 )
 
-// makeCgroup makes a group of processes below one that this user may change,
+// Make makes a group of processes below one that this user may change,
 // and sets the limits that it can hold. Source: the kernel's
 // Documentation/admin-guide/cgroup-v2.rst.
-func makeCgroup(p api.Paths, id string, l api.Limits) *cgroup {
-	own, top, err := ownCgroup()
+func Make(p api.Paths, id string, l api.Limits) *Cgroup {
+	own, top, err := Own()
 	if err != nil {
-		return &cgroup{reason: err.Error()}
+		return &Cgroup{Reason: err.Error()}
 	}
 	return makeCgroupBelow(own, top, cgroupName(p), id, l)
 }
@@ -44,7 +44,7 @@ func cgroupName(p api.Paths) string {
 // makeCgroupBelow tries own and the groups above it, up to top: one that holds
 // processes cannot give controllers to others, its parent can. The first that
 // gives every controller wins, else the one that gives most.
-func makeCgroupBelow(own, top, name, id string, l api.Limits) *cgroup {
+func makeCgroupBelow(own, top, name, id string, l api.Limits) *Cgroup {
 	want := map[string]string{}
 	if l.MemoryBytes > 0 {
 		want[controlMemory] = strconv.FormatInt(l.MemoryBytes, 10)
@@ -68,16 +68,16 @@ func makeCgroupBelow(own, top, name, id string, l api.Limits) *cgroup {
 		}
 	}
 	if base == "" {
-		return &cgroup{reason: "the cgroup " + own + " is not this user's to change"}
+		return &Cgroup{Reason: "the cgroup " + own + " is not this user's to change"}
 	}
 	group := filepath.Join(base, name)
-	g := &cgroup{dir: filepath.Join(group, id), control: make(map[string]bool)}
+	g := &Cgroup{dir: filepath.Join(group, id), control: make(map[string]bool)}
 	err := mkdirs(group, g.dir)
 	if errors.Is(err, fs.ErrNotExist) { // the last session's end took the server's group away
 		err = mkdirs(group, g.dir)
 	}
 	if err != nil {
-		return &cgroup{reason: err.Error()}
+		return &Cgroup{Reason: err.Error()}
 	}
 	giveControllers(group, want)
 	for controller, value := range want {
@@ -132,8 +132,8 @@ func writeFile(path, text string) error {
 	return err
 }
 
-// ownCgroup is this process's group, and the highest that can be seen.
-func ownCgroup() (own, top string, err error) {
+// Own is this process's group, and the highest that can be seen.
+func Own() (own, top string, err error) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return "", "", fmt.Errorf("cgroup: %w", err)
@@ -165,8 +165,8 @@ func ownCgroup() (own, top string, err error) {
 	return "", "", errors.New("no cgroup of version 2 is mounted")
 }
 
-// cgroupPIDs are the processes of a group and of the groups in it.
-func cgroupPIDs(dir string) (pids []int) {
+// PIDs are the processes of a group and of the groups in it.
+func PIDs(dir string) (pids []int) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil // one that goes meanwhile has no processes
@@ -182,12 +182,12 @@ func cgroupPIDs(dir string) (pids []int) {
 	return pids
 }
 
-// killCgroup sends KILL to all of a group at once (Linux 5.14).
-func killCgroup(dir string) { _ = writeFile(filepath.Join(dir, "cgroup.kill"), "1") }
+// Kill sends KILL to all of a group at once (Linux 5.14).
+func Kill(dir string) { _ = writeFile(filepath.Join(dir, "cgroup.kill"), "1") }
 
-// removeCgroup removes a group when its last process is gone, at the latest
+// Remove removes a group when its last process is gone, at the latest
 // after cgroupWait.
-func removeCgroup(dir string) error {
+func Remove(dir string) error {
 	for end := time.Now().Add(cgroupWait); ; {
 		err := removeGroups(dir)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -242,9 +242,9 @@ func awaitEmpty(dir string, most time.Duration) error {
 	return err
 }
 
-// userTasks counts the processes and threads of this user, as RLIMIT_NPROC
+// UserTasks counts the processes and threads of this user, as RLIMIT_NPROC
 // does.
-func userTasks() (int, error) {
+func UserTasks() (int, error) {
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, err

@@ -1,4 +1,4 @@
-package mux
+package limits
 
 import (
 	"os"
@@ -53,7 +53,7 @@ func TestCgroupOfALimit(t *testing.T) {
 			t.Errorf("%s: %q, %v", f, b, err)
 		}
 	}
-	rs, infos := planLimits(l, g)
+	rs, infos := Plan(l, g)
 	by := map[string]string{}
 	for _, i := range infos {
 		by[i.Limit] = i.By
@@ -61,7 +61,7 @@ func TestCgroupOfALimit(t *testing.T) {
 	if by["memory"] != api.ByCgroup || by["pids"] != api.ByCgroup || by["cpu"] != api.ByNobody || by["openFiles"] != api.ByRlimit || len(rs) != 1 {
 		t.Fatalf("%v, %v", infos, rs)
 	}
-	_, infos = planLimits(l, &cgroup{reason: "not this user's"})
+	_, infos = Plan(l, &Cgroup{Reason: "not this user's"})
 	for _, i := range infos {
 		if i.By == api.ByCgroup || i.Limit != "openFiles" && !strings.Contains(i.Detail, "not this user's") {
 			t.Errorf("%+v", i)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
@@ -181,79 +180,16 @@ func (a *app) warnMoved(dir string, s cityapi.Status) {
 
 // offlineStatus is the status of a city without a controller, from its provider.
 func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Status, error) {
-	status := cityapi.Status{City: city.Name(), CityPath: city.Dir, Agents: []cityapi.AgentStatus{}}
 	c := selectedIn(city)
-	status.SessionProvider = c.name
 	p, err := a.newProvider(c, city.Dir)
 	if err != nil {
-		return status, err
+		return cityapi.Status{}, err
 	}
-	_, err = os.Stat(cityapi.StateDir(city.Dir))
-	started := !errors.Is(err, os.ErrNotExist) // else no running session is this city's
-	var running []string
-	if started {
-		running, _ = p.ListRunning(ctx, "") // a failure shows at each agent
-	}
-	specs, err := members(city, func(session string) bool { return slices.Contains(running, session) })
+	build, err := buildOptions()
 	if err != nil {
-		return status, err
+		return cityapi.Status{}, err
 	}
-	for _, s := range specs {
-		if !started || anothers(ctx, p, s) {
-			status.Agents = append(status.Agents, downAgent(s))
-			continue
-		}
-		status.Agents = append(status.Agents, offlineAgent(ctx, p, s))
-	}
-	return status, nil
-}
-
-// anothers reports whether the session belongs to another city.
-func anothers(ctx context.Context, p runtime.Provider, s *agent.Spec) bool {
-	mark, err := p.GetMeta(ctx, s.Session, agent.MetaCityPath)
-	return err == nil && mark != "" && mark != s.City.Dir && mark != config.MovedFrom(s.City.Dir)
-}
-
-// downAgent is the status of an agent without a session. The session name is left
-// out because another city's session may have it.
-func downAgent(s *agent.Spec) cityapi.AgentStatus {
-	ag := newAgentStatus(s)
-	ag.Session = ""
-	return ag
-}
-
-func newAgentStatus(s *agent.Spec) cityapi.AgentStatus {
-	ag := cityapi.AgentStatus{
-		Name: s.Name(), Session: s.Session, Provider: s.Resolved.Provider, Description: s.Resolved.Description,
-		State: cityapi.StateStopped, Activity: runtime.ActivityUnknown, OneShot: s.Config.Lifecycle == runtime.OneShot,
-	}
-	if s.Resolved.Suspended {
-		ag.State = cityapi.StateSuspended
-	}
-	return ag
-}
-
-func offlineAgent(ctx context.Context, p runtime.Provider, s *agent.Spec) cityapi.AgentStatus {
-	ag := newAgentStatus(s)
-	live, err := runtime.ObserveLiveness(ctx, p, s.Session, s.Config.ProcessNames)
-	switch {
-	case err != nil:
-		ag.State, ag.Error = cityapi.StateUnknown, err.Error()
-	case live == runtime.Alive:
-		ag.State = cityapi.StateRunning
-		if w, ok := runtime.As[runtime.ActivityProvider](p); ok {
-			if doing, err := w.Activity(ctx, s.Session); err == nil {
-				ag.Activity, doing.Sources, ag.ActivityInfo = doing.State, nil, &doing
-			}
-		}
-	case live == runtime.Zombie:
-		ag.State = cityapi.StateCrashed
-	}
-	if at, err := p.GetLastActivity(ctx, s.Session); err == nil && !at.IsZero() {
-		ag.LastActivity = &at
-	}
-	ag.LastExit = lastExit(ctx, &target{session: s.Session, provider: p})
-	return ag
+	return controller.OfflineStatus(ctx, city, p, c.name, build)
 }
 
 // lastLinesTime limits the time for reading last lines.

@@ -89,6 +89,7 @@ var arrows = map[string][]string{
 	"internal/mcp":              {anything},
 	"cmd/gc":                    {anything},
 	"cmd/gc/internal/sessionop": {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree"},
+	"cmd/gc/internal/follow":    {"cmd/gc/internal/display", "mux/api"},
 	"cmd/gc/internal/display":   {},
 	"cmd/gc-mcp":                {"internal/mcp", "mux/client", "mux/api"},
 }

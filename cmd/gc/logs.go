@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/follow"
 	"gascity.dev/gc/mux/api"
 )
 
@@ -87,12 +87,12 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		fmt.Fprintf(a.err, "%s ended: %s\n", display.Line(t.label), exitText(runtimeExit(res.Exit)))
 		return nil
 	}
-	l := &follower{client: client, id: res.ID, print: func(line string) error {
+	l := &follow.Follower{Source: client, ID: res.ID, Print: func(line string) error {
 		_, err := fmt.Fprintln(a.out, display.Text(line))
 		return err
 	}}
-	l.say = func(text string) { fmt.Fprintln(a.err, text) }
-	exit, err := l.run(ctx, res)
+	l.Note = func(text string) { fmt.Fprintln(a.err, text) }
+	exit, err := l.Run(ctx, res)
 	if ctx.Err() != nil {
 		return followEnd(ctx)
 	}
@@ -105,14 +105,6 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 // followHint is the hint for a provider that cannot follow output.
 func followHint(t *target) string {
 	return fmt.Sprintf("gc logs %[1]s prints past output; gc attach %[1]s --read-only shows new output", t.label)
-}
-
-// linesOf splits a text into lines; an empty text has none.
-func linesOf(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, "\n")
 }
 
 // runLogsMany prints, and follows, the output of several agents, with the agent's
@@ -132,7 +124,7 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 		f, res, err := a.logsOf(ctx, out, t, o)
 		if err == nil && f != nil {
 			followed.Go(func() {
-				exit, err := f.run(ctx, res)
+				exit, err := f.Run(ctx, res)
 				if err == nil && exit != nil {
 					err = out.Note(t.label, "ended: "+exitText(runtimeExit(exit)), display.Dim)
 				}
@@ -150,10 +142,10 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 
 // logsOf prints the output of one of several agents. With -f it returns a follower
 // that prints it instead, or nil if the session has ended.
-func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logsOptions) (*follower, api.PeekResult, error) {
+func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logsOptions) (*follow.Follower, api.PeekResult, error) {
 	var res api.PeekResult
 	show := func(line string) error { return out.Output(t.label, line) }
-	f := &follower{print: show, say: func(text string) { _ = out.Note(t.label, text, display.Dim) }}
+	f := &follow.Follower{Print: show, Note: func(text string) { _ = out.Note(t.label, text, display.Dim) }}
 	muxed, err := inMux(ctx, t)
 	if err != nil {
 		return nil, res, err
@@ -164,18 +156,18 @@ func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logs
 	if !muxed {
 		text, err := t.provider.Peek(ctx, t.session, o.lines)
 		if err == nil {
-			err = f.printAll(text)
+			err = f.PrintAll(text)
 		}
 		return nil, res, err
 	}
-	if f.client, err = sessionClient(ctx, t, "logs"); err != nil {
+	if f.Source, err = sessionClient(ctx, t, "logs"); err != nil {
 		return nil, res, err
 	}
-	res, err = f.client.Peek(ctx, api.PeekRequest{Name: t.session, Lines: o.lines, Join: true})
-	if f.id = res.ID; err != nil || o.follow && res.Exit == nil {
+	res, err = f.Source.Peek(ctx, api.PeekRequest{Name: t.session, Lines: o.lines, Join: true})
+	if f.ID = res.ID; err != nil || o.follow && res.Exit == nil {
 		return f, res, err
 	}
-	if err := f.printAll(res.Text); err != nil || !o.follow {
+	if err := f.PrintAll(res.Text); err != nil || !o.follow {
 		return nil, res, err
 	}
 	return nil, res, out.Note(t.label, "ended: "+exitText(runtimeExit(res.Exit)), display.Dim)

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/follow"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
@@ -149,11 +150,11 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 			receipts[i].Error = display.Line(d.failed.Error())
 		}
 		if !o.json {
-			for _, line := range linesOf(strings.TrimSpace(d.out.String())) {
+			for _, line := range follow.Lines(strings.TrimSpace(d.out.String())) {
 				fmt.Fprintf(a.out, "%s: %s\n", display.Line(name), line)
 			}
 		}
-		for _, line := range linesOf(strings.TrimRight(d.err.String(), "\n")) {
+		for _, line := range follow.Lines(strings.TrimRight(d.err.String(), "\n")) {
 			fmt.Fprintf(a.err, "%s: %s\n", display.Line(name), line)
 		}
 	}

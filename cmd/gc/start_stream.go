@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/follow"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux/api"
@@ -150,14 +151,14 @@ func (s *cityStream) follow(ctx context.Context, e cityapi.Event, lines int) {
 	s.mu.Lock()
 	s.current[e.Session] = f
 	s.mu.Unlock()
-	l := &follower{client: client, id: res.ID, say: func(text string) { _ = s.out.Note(e.Agent, text, display.Dim) }, flush: s.flush}
-	l.print = func(line string) error {
+	l := &follow.Follower{Source: client, ID: res.ID, Note: func(text string) { _ = s.out.Note(e.Agent, text, display.Dim) }, Flush: s.flush}
+	l.Print = func(line string) error {
 		f.last = line
 		return s.out.Output(e.Agent, line)
 	}
 	s.followers.Go(func() {
 		defer close(f.done)
-		exit, err := l.run(ctx, res)
+		exit, err := l.Run(ctx, res)
 		f.whole = err == nil && exit != nil
 	})
 }
@@ -169,10 +170,10 @@ func (s *cityStream) ending(ctx context.Context, e cityapi.Event) {
 	f := s.current[e.Session]
 	delete(s.current, e.Session)
 	s.mu.Unlock()
-	screen := linesOf(strings.Trim(e.Screen, "\n"))
+	screen := follow.Lines(strings.Trim(e.Screen, "\n"))
 	if f == nil {
 		if text, ok := s.ended(ctx, e.Session); ok {
-			screen = linesOf(text)
+			screen = follow.Lines(text)
 		}
 	} else {
 		late := time.NewTimer(lastLinesWait)

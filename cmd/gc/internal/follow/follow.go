@@ -1,32 +1,40 @@
-package main
+// Package follow prints the lines of a session as a log: each line once it is
+// final, although the program may still repaint it.
+package follow
 
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/client"
 )
 
 // A line on the screen is printed when it has not changed for quietFirst, and
-// again when it was repainted and has not changed for quietAgain. The follower
-// peeks at most once per followPause.
+// again when it was repainted and has not changed for quietAgain. A follower
+// peeks at most once per pause.
 const (
-	quietFirst  = 150 * time.Millisecond
-	quietAgain  = 2 * time.Second
-	followPause = 50 * time.Millisecond
-	followTail  = 500 // lines of a peek, if that is enough
+	quietFirst = 150 * time.Millisecond
+	quietAgain = 2 * time.Second
+	pause      = 50 * time.Millisecond
+	tail       = 500 // lines of a peek, if that is enough
 )
 
-// follower prints the lines of a session once they are final.
-type follower struct {
-	client *client.Client
-	id     string // of the session; a name could mean a later one
-	print  func(line string) error
-	say    func(text string) // about the lines
-	flush  <-chan struct{}   // when closed, print every line and stop; may be nil
+// Source is where a follower reads a session from.
+type Source interface {
+	Peek(ctx context.Context, r api.PeekRequest) (api.PeekResult, error)
+	Wait(ctx context.Context, id string, r api.WaitRequest) (api.WaitResult, error)
+}
+
+// Follower prints the lines of a session once they are final.
+type Follower struct {
+	Source Source
+	ID     string // of the session; a name could mean a later one
+	Print  func(line string) error
+	Note   func(text string) // prints a remark about the lines
+	Flush  <-chan struct{}   // when closed, print every line and stop; may be nil
 
 	began   bool                  // numbered lines were printed
 	painted bool                  // an alternate screen was printed
@@ -42,9 +50,9 @@ type shownLine struct {
 	ever    bool
 }
 
-// run prints until the session ends, flush is closed or ctx ends. The exit is nil
-// unless the session ended.
-func (l *follower) run(ctx context.Context, res api.PeekResult) (*api.Exit, error) {
+// Run prints the session, of which res is a first peek, until it ends, Flush is
+// closed or ctx ends. The exit is nil unless the session ended.
+func (l *Follower) Run(ctx context.Context, res api.PeekResult) (*api.Exit, error) {
 	l.shown = map[uint64]*shownLine{}
 	following, cancel := l.untilFlush(ctx)
 	defer cancel()
@@ -55,18 +63,18 @@ func (l *follower) run(ctx context.Context, res api.PeekResult) (*api.Exit, erro
 		if err != nil || over || res.Exit != nil {
 			return res.Exit, err
 		}
-		wait := api.WaitRequest{Conditions: []api.Condition{{Changed: &res.Revision}, {Exit: true}}}
+		changed := api.WaitRequest{Conditions: []api.Condition{{Changed: &res.Revision}, {Exit: true}}}
 		if !due.IsZero() {
-			wait.Timeout = max(due.Sub(now), time.Millisecond)
+			changed.Timeout = max(due.Sub(now), time.Millisecond)
 		}
-		if _, err := l.client.Wait(following, l.id, wait); err != nil && !errors.Is(err, api.ErrNotFound) && following.Err() == nil {
+		if _, err := l.Source.Wait(following, l.ID, changed); err != nil && !errors.Is(err, api.ErrNotFound) && following.Err() == nil {
 			return nil, err
 		}
-		pause := time.NewTimer(followPause)
+		wait := time.NewTimer(pause)
 		select {
-		case <-pause.C:
+		case <-wait.C:
 		case <-following.Done():
-			pause.Stop()
+			wait.Stop()
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -77,12 +85,12 @@ func (l *follower) run(ctx context.Context, res api.PeekResult) (*api.Exit, erro
 	}
 }
 
-// untilFlush returns a context that also ends when flush is closed.
-func (l *follower) untilFlush(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilFlush returns a context that also ends when Flush is closed.
+func (l *Follower) untilFlush(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
-		case <-l.flush:
+		case <-l.Flush:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -92,22 +100,22 @@ func (l *follower) untilFlush(ctx context.Context) (context.Context, context.Can
 
 // look peeks at the last lines of the session, or at all of them if lines would
 // be missed.
-func (l *follower) look(ctx context.Context) (api.PeekResult, error) {
-	res, err := l.client.Peek(ctx, api.PeekRequest{Name: l.id, Lines: followTail, Join: true})
+func (l *Follower) look(ctx context.Context) (api.PeekResult, error) {
+	res, err := l.Source.Peek(ctx, api.PeekRequest{Name: l.ID, Lines: tail, Join: true})
 	if err != nil || res.Lines == nil || res.Lines.First <= l.next {
 		return res, err
 	}
-	return l.client.Peek(ctx, api.PeekRequest{Name: l.id, Join: true})
+	return l.Source.Peek(ctx, api.PeekRequest{Name: l.ID, Join: true})
 }
 
 // take prints the lines that are final, or all lines if over, and returns when
 // more may become final.
-func (l *follower) take(res api.PeekResult, now time.Time, over bool) (due time.Time, err error) {
+func (l *Follower) take(res api.PeekResult, now time.Time, over bool) (due time.Time, err error) {
 	n := res.Lines
 	if n == nil { // the alternate screen, or an empty one
 		if !l.began && !l.painted {
 			l.painted = true
-			err = l.printAll(res.Text)
+			err = l.PrintAll(res.Text)
 		}
 		return due, err
 	}
@@ -117,9 +125,9 @@ func (l *follower) take(res api.PeekResult, now time.Time, over bool) (due time.
 	case !l.began:
 		l.next = n.First // earlier lines were not asked for
 	case n.First > l.next:
-		l.say(display.Count(int(n.First-l.next), "line") + " were not kept")
+		l.Note(display.Count(int(n.First-l.next), "line") + " were not kept")
 	}
-	for k, text := range linesOf(res.Text) {
+	for k, text := range Lines(res.Text) {
 		number := n.First + uint64(k)
 		if number < l.next {
 			continue
@@ -144,7 +152,7 @@ func (l *follower) take(res api.PeekResult, now time.Time, over bool) (due time.
 
 // line prints a line that is final, or has been unchanged above the cursor for
 // long enough; otherwise it returns when that will be.
-func (l *follower) line(number uint64, text string, now time.Time, final, above bool) (due time.Time, err error) {
+func (l *Follower) line(number uint64, text string, now time.Time, final, above bool) (due time.Time, err error) {
 	s := l.shown[number]
 	if s == nil {
 		s = &shownLine{text: text, since: now}
@@ -167,15 +175,23 @@ func (l *follower) line(number uint64, text string, now time.Time, final, above 
 		return at, nil
 	}
 	s.printed, s.ever = text, true
-	return due, l.print(text)
+	return due, l.Print(text)
 }
 
-// printAll prints every line of a text.
-func (l *follower) printAll(text string) error {
-	for _, line := range linesOf(text) {
-		if err := l.print(line); err != nil {
+// PrintAll prints every line of a text.
+func (l *Follower) PrintAll(text string) error {
+	for _, line := range Lines(text) {
+		if err := l.Print(line); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Lines splits a text into lines; an empty text has none.
+func Lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
 }

@@ -180,7 +180,7 @@ func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o
 		wait, cancel = context.WithTimeout(ctx, o.timeout)
 		defer cancel()
 	}
-	n, err = awaitNudge(wait, c, n, status.Seq)
+	n, err = c.AwaitNudge(wait, n, status.Seq)
 	switch {
 	case ctx.Err() != nil:
 		if err := c.DropNudge(context.WithoutCancel(ctx), n.ID); err != nil {
@@ -200,50 +200,6 @@ func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o
 		return err
 	}
 	return receiptStatus(r)
-}
-
-// errNudgeOver ends the wait of awaitNudge.
-var errNudgeOver = errors.New("the message was delivered or given up")
-
-// awaitNudge waits until the message is delivered or given up. It looks again at
-// every event after seq about the agent's messages.
-func awaitNudge(ctx context.Context, c *cityapi.Client, n session.Nudge, seq uint64) (session.Nudge, error) {
-	look := func() error {
-		list, err := c.Nudges(context.WithoutCancel(ctx))
-		if err != nil {
-			return err
-		}
-		for _, one := range list {
-			switch {
-			case one.ID != n.ID:
-			case one.Ended.IsZero():
-				n = one
-				return nil
-			default:
-				n = one
-				return errNudgeOver
-			}
-		}
-		return fail(exitFailure, "gc nudge list", "the message was dropped from the queue")
-	}
-	err := c.Events(ctx, seq, true, func(e cityapi.Event) error {
-		if e.Kind != cityapi.EventNudge || e.Agent != n.Agent {
-			return nil
-		}
-		return look()
-	})
-	if ctx.Err() != nil && !errors.Is(err, errNudgeOver) {
-		if err = look(); err == nil {
-			err = ctx.Err()
-		}
-	}
-	switch {
-	case errors.Is(err, errNudgeOver):
-		return n, nil
-	case err == nil:
-		err = fail(exitNotFound, "gc start delivers it; gc nudge list shows it", "the controller has ended; the message is still queued")
-	}
-	return n, err
 }
 
 // receiptOf is the receipt of a message that is no longer waiting.

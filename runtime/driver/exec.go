@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// ExecLocal is ExecProvider.Exec on this machine: argv, found in env's PATH, runs in
+// execLocal is ExecProvider.Exec on this machine: argv, found in env's PATH, runs in
 // dir with exactly env. Its process group is killed when ctx ends.
-func ExecLocal(ctx context.Context, dir string, env map[string]string, argv []string) (output []byte, code int, err error) {
+func execLocal(ctx context.Context, dir string, env map[string]string, argv []string) (output []byte, code int, err error) {
 	if len(argv) == 0 {
 		return nil, 0, errors.New("no command")
 	}

@@ -129,10 +129,7 @@ func (p *Provider) execLine(ctx context.Context, name, line string) ([]byte, int
 // process.
 const readyMeta = "gc.ready-prefix"
 
-const (
-	idleQuiet   = 1500 * time.Millisecond // how long a prompt must be unchanged
-	exitTimeout = 124                     // of wait-idle, as in timeout(1)
-)
+const exitTimeout = 124 // of wait-idle, as in timeout(1)
 
 // WaitForIdle implements runtime.IdleWaitProvider. Without wait-idle the screen is
 // polled until the ready prefix has been unchanged for 1.5 s.
@@ -168,25 +165,11 @@ func (p *Provider) watchIdle(ctx context.Context, name string) error {
 		return err
 	}
 	s := &starter{p: p, name: name}
-	last, since := "", time.Now()
-	for {
-		screen, err := s.screen(ctx)
-		if err != nil {
-			return err
+	return driver.AwaitPrompt(ctx, func(ctx context.Context) (string, error) {
+		text, err := s.screen(ctx)
+		if err == nil {
+			err = p.live(ctx, name)
 		}
-		if screen != last {
-			last, since = screen, time.Now()
-		}
-		if prefix != "" && time.Since(since) >= idleQuiet && driver.PromptOpen(screen, prefix) {
-			return nil
-		}
-		if err := p.live(ctx, name); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(p.o.Limits.Poll):
-		}
-	}
+		return text, err
+	}, prefix, p.o.Limits.Poll)
 }

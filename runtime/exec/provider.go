@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gascity.dev/gc/internal/turn"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -69,7 +70,7 @@ type Provider struct {
 	receipts atomic.Bool  // the script prints receipts
 	spent    atomic.Int64 // CPU time of all calls, ns
 
-	input sync.Map // name → chan struct{} with one token: its holder may type
+	input turn.Queues // of the sessions
 }
 
 var (
@@ -186,14 +187,11 @@ func (p *Provider) AskCapabilities(ctx context.Context) (runtime.Capabilities, e
 // lockInput makes the caller the only one of this provider that types into the
 // session; callers take turns in order.
 func (p *Provider) lockInput(ctx context.Context, name string) (release func(), err error) {
-	v, _ := p.input.LoadOrStore(name, make(chan struct{}, 1))
-	token := v.(chan struct{})
-	select {
-	case token <- struct{}{}:
-		return func() { <-token }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for earlier input: %w", ctx.Err())
+	release, err = p.input.Enter(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for earlier input: %w", err)
 	}
+	return release, nil
 }
 
 // checkName checks that a name can be an argument of a script.

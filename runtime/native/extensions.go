@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
@@ -62,19 +61,6 @@ func (p *Provider) AwaitFirstIdle(ctx context.Context, name string, cfg runtime.
 	return nil
 }
 
-// Exec implements runtime.ExecProvider.
-func (p *Provider) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
-	dir, env, err := p.Box(ctx, name)
-	if err != nil {
-		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
-	}
-	out, code, err := driver.ExecLocal(ctx, dir, env, argv)
-	if err != nil {
-		return out, code, fmt.Errorf("exec in %s: %w", name, err)
-	}
-	return out, code, nil
-}
-
 // Box returns where commands beside the agent run: this machine, in the work dir and
 // with the environment of the session's leader.
 func (p *Provider) Box(ctx context.Context, name string) (dir string, env map[string]string, err error) {
@@ -82,28 +68,6 @@ func (p *Provider) Box(ctx context.Context, name string) (dir string, env map[st
 	if err != nil {
 		return "", nil, err
 	}
-	env, err = leaderEnv(ctx, info.PID)
+	env, err = driver.ProgramEnv(ctx, info.PID, "")
 	return info.WorkDir, env, err
-}
-
-// lookAgain is the polling interval for a process that is in execve; the end of that
-// is not reported.
-const lookAgain = 5 * time.Millisecond
-
-// leaderEnv reads the environment of a session's leader. During execve it is empty;
-// the session's marker shows that it is complete.
-func leaderEnv(ctx context.Context, pid int) (map[string]string, error) {
-	t := time.NewTicker(lookAgain)
-	defer t.Stop()
-	for {
-		env, err := proctree.Environ(pid)
-		if err != nil || env[proctree.SessionVar] != "" {
-			return env, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-t.C:
-		}
-	}
 }

@@ -44,6 +44,8 @@ const defaultGrace = 5 * time.Second
 // Provider implements runtime.Provider. It connects on first use and reconnects after
 // a restart of the server. Safe for concurrent use.
 type Provider struct {
+	driver.Local // exec, and the process table
+
 	o Options
 
 	starts   driver.Starts
@@ -84,7 +86,9 @@ func New(o Options) (*Provider, error) {
 	if o.StopGrace <= 0 {
 		o.StopGrace = defaultGrace
 	}
-	return &Provider{o: o}, nil
+	p := &Provider{o: o}
+	p.Local = driver.NewLocal(driver.LocalSessions{Provider: "native", Grace: o.StopGrace, Box: p.Box, Tracked: p.tracked})
+	return p, nil
 }
 
 // Close closes the connection. Sessions and server keep running; a later call

@@ -45,7 +45,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 	if err != nil {
 		return err
 	}
-	was, err := leaderEnv(ctx, info.PID)
+	was, err := driver.ProgramEnv(ctx, info.PID, "")
 	if err != nil {
 		return fmt.Errorf("%w: environment of the session: %w", runtime.ErrRelaunchUnsupported, err)
 	}

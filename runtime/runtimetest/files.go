@@ -79,7 +79,7 @@ var fileCases = []testCase{
 			t.Error("the file is outside")
 		}
 	}},
-	{name: "copy of nothing, and to nobody, is nil", test: func(t *T) {
+	{name: "copy of a missing source, or without a session, is nil", test: func(t *T) {
 		name := t.idle()
 		t.must(t.P.CopyTo(t.Ctx, name, filepath.Join(t.TempDir(), "none"), ""))
 		t.must(t.P.CopyTo(t.Ctx, t.name(), t.put(t.TempDir(), "f", "x"), ""))

@@ -99,7 +99,7 @@ var lifeCases = []testCase{
 			t.Fatalf("after a stop: %q, %v", got, err)
 		}
 	}},
-	{name: "a prefix that nothing has lists nothing", test: func(t *T) {
+	{name: "an unused prefix lists nothing", test: func(t *T) {
 		if got, err := t.P.ListRunning(t.Ctx, "nobody-has-this-"); len(got) > 0 || err != nil {
 			t.Fatalf("listed %q, %v", got, err)
 		}
@@ -112,7 +112,7 @@ var lifeCases = []testCase{
 			t.Fatalf("ran in %q, want %q", got, dir)
 		}
 	}},
-	{name: "the environment is the one asked for", needs: []need{programs}, test: func(t *T) {
+	{name: "the environment is the configured one", needs: []need{programs}, test: func(t *T) {
 		dir := t.TempDir()
 		t.start(runtime.Config{
 			WorkDir: dir, Command: "env > vars; echo end >> vars; exec cat",
@@ -153,7 +153,7 @@ var lifeCases = []testCase{
 			t.Fatalf("answer %q", got)
 		}
 	}},
-	{name: "a work dir that is not there is an error and leaves nothing", needs: []need{programs}, test: func(t *T) {
+	{name: "a missing work dir is an error and leaves nothing", needs: []need{programs}, test: func(t *T) {
 		name := t.name()
 		err := t.P.Start(t.Ctx, name, runtime.Config{WorkDir: filepath.Join(t.TempDir(), "gone"), Command: "exec cat"})
 		if err == nil {
@@ -172,7 +172,7 @@ var lifeCases = []testCase{
 		}
 		t.running(name, false)
 	}},
-	{name: "the terminal has the size asked for", needs: []need{programs, keys}, test: func(t *T) {
+	{name: "the terminal has the configured size", needs: []need{programs, keys}, test: func(t *T) {
 		dir := t.TempDir()
 		t.start(runtime.Config{WorkDir: dir, Cols: 91, Rows: 17, Command: "stty size > size; exec cat"})
 		if got := t.file(filepath.Join(dir, "size")); got != "17 91" {

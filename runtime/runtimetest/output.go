@@ -97,7 +97,7 @@ var outputCases = []testCase{
 		})
 	}},
 	{name: "clearing a missing session is nil", test: func(t *T) { t.must(t.P.ClearScrollback(t.Ctx, t.name())) }},
-	{name: "output while nobody looks is not lost", needs: []need{programs}, test: func(t *T) {
+	{name: "output without a viewer is not lost", needs: []need{programs}, test: func(t *T) {
 		name := t.sh("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done; exec cat")
 		t.shows(name, "line 3000")
 		if got := strings.Count(t.peek(name), "line "); got != 3000 {
@@ -171,7 +171,7 @@ var metaCases = []testCase{
 		}
 		t.must(t.P.RemoveMeta(t.Ctx, name, "k"))
 	}},
-	{name: "metadata of two sessions is apart", test: func(t *T) {
+	{name: "metadata of two sessions is separate", test: func(t *T) {
 		a, b := t.idle(), t.idle()
 		t.must(t.P.SetMeta(t.Ctx, a, "k", "of a"))
 		if got, err := t.P.GetMeta(t.Ctx, b, "k"); got != "" || err != nil {

@@ -150,7 +150,7 @@ var attachCases = []testCase{
 			t.Fatalf("the program got the keys: %q", got)
 		}
 	}},
-	{name: "a session that begins beside attached people has its own size", needs: []need{programs, attach, attached, keys}, test: func(t *T) {
+	{name: "a session started beside attached terminals has its own size", needs: []need{programs, attach, attached, keys}, test: func(t *T) {
 		name := t.idle()
 		t.attach(name, false)
 		t.eventually("a person attached", func() error { return t.isAttached(name, true) })
@@ -198,7 +198,7 @@ var attachCases = []testCase{
 		p.stop()
 		t.eventually("nobody attached", func() error { return t.isAttached(name, false) })
 	}},
-	{name: "a missing session has nobody attached", test: func(t *T) { t.must(t.isAttached(t.name(), false)) }},
+	{name: "a missing session has no terminal attached", test: func(t *T) { t.must(t.isAttached(t.name(), false)) }},
 	{name: "attach gives the terminal its modes back", needs: []need{programs, attach, keys}, test: func(t *T) {
 		name := t.sh("echo hello; exec cat")
 		t.shows(name, "hello")
@@ -258,7 +258,7 @@ func (t *T) isAttached(name string, want bool) error {
 }
 
 var pushCases = []testCase{
-	{name: "an end is pushed with its status", needs: []need{programs}, test: func(t *T) {
+	{name: "an exit is pushed with its status", needs: []need{programs}, test: func(t *T) {
 		src := extension[runtime.EventSource](t)
 		events, err := src.Events(t.Ctx)
 		t.must(err)

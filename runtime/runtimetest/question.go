@@ -20,7 +20,7 @@ func (t *T) asks() (name, dir string) {
 }
 
 var questionCases = []testCase{
-	{name: "a question on the screen is told, with its options", needs: []need{programs, keys, exactPeek}, test: func(t *T) {
+	{name: "a question on the screen is reported, with its options", needs: []need{programs, keys, exactPeek}, test: func(t *T) {
 		p := extension[runtime.InteractionProvider](t)
 		name, _ := t.asks()
 		q, err := p.Pending(t.Ctx, name)

@@ -66,7 +66,7 @@ var startCases = []testCase{
 	{name: "live commands of a missing session are nil", test: func(t *T) {
 		t.must(t.P.RunLive(t.Ctx, t.name(), runtime.Config{SessionLive: []string{"exit 1"}}))
 	}},
-	{name: "a session that dies during startup tells status and screen", needs: []need{programs, tree}, test: func(t *T) {
+	{name: "the error of a session that dies during startup has status and screen", needs: []need{programs, tree}, test: func(t *T) {
 		name := t.name()
 		err := t.P.Start(t.Ctx, name, runtime.Config{
 			WorkDir: t.TempDir(), Command: "echo bad flag; exit 5", ProcessNames: []string{"agent"},

@@ -39,6 +39,8 @@ type Options struct {
 
 // Provider implements runtime.Provider. Safe for concurrent use.
 type Provider struct {
+	driver.Local // exec, and the process table
+
 	o Options
 
 	starts driver.Starts
@@ -90,7 +92,9 @@ func New(o Options) (*Provider, error) {
 	if o.StopGrace <= 0 {
 		o.StopGrace = 5 * time.Second
 	}
-	return &Provider{o: o}, nil
+	p := &Provider{o: o}
+	p.Local = driver.NewLocal(driver.LocalSessions{Provider: "subprocess", Grace: o.StopGrace, Box: p.box, Tracked: p.tracked})
+	return p, nil
 }
 
 // Capabilities implements runtime.Provider.

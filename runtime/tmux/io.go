@@ -125,19 +125,16 @@ func (p *Provider) pressKeys(ctx context.Context, target string, keys []string) 
 // lockInput makes the caller the only writer of the session: within this provider in
 // the order of the calls, and against other processes.
 func (p *Provider) lockInput(ctx context.Context, name string) (release func(), err error) {
-	v, _ := p.input.LoadOrStore(name, make(chan struct{}, 1))
-	token := v.(chan struct{})
-	select {
-	case token <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	done, err := p.input.Enter(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	unlock, err := p.typing(ctx, name)
 	if err != nil {
-		<-token
+		done()
 		return nil, err
 	}
-	return func() { unlock(); <-token }, nil
+	return func() { unlock(); done() }, nil
 }
 
 // Times of a nudge, as in the multiplexer's.

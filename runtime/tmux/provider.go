@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/turn"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -41,6 +42,7 @@ type Options struct {
 // Provider implements runtime.Provider. Safe for concurrent use.
 type Provider struct {
 	driver.Screens // activity and questions, from the text of the screen
+	driver.Local   // exec, and the process table
 
 	o Options
 
@@ -55,8 +57,8 @@ type Provider struct {
 	watches   []*watch       // subscriptions to events
 	tasks     sync.WaitGroup // connections being made
 
-	input   sync.Map // name → chan struct{} with one token: its holder may type
-	unknown sync.Map // targets of dead panes whose status tmux never reported
+	input   turn.Queues // of the sessions
+	unknown sync.Map    // targets of dead panes whose status tmux never reported
 }
 
 var (
@@ -93,6 +95,7 @@ func New(o Options) (*Provider, error) {
 	}
 	p := &Provider{o: o, pause: firstPause}
 	p.Screens = driver.NewScreens(p.onScreen, p.lockInput)
+	p.Local = driver.NewLocal(driver.LocalSessions{Provider: "tmux", Grace: o.StopGrace, Box: p.box, Tracked: p.tracked})
 	return p, nil
 }
 

@@ -1,0 +1,98 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/runtime"
+)
+
+// LocalSessions describes a provider whose sessions are processes of this machine.
+type LocalSessions struct {
+	Provider string        // name, for runtimes found in the process table
+	Grace    time.Duration // between TERM and KILL
+	// Box returns where commands beside the agent run: the work dir and environment
+	// of a running session; see [ProgramEnv].
+	Box func(ctx context.Context, name string) (dir string, env map[string]string, err error)
+	// Tracked returns the pids of the sessions' programs with their start times, 0
+	// if unknown. What comes with an error is correct but incomplete.
+	Tracked func(ctx context.Context) (map[int]uint64, error)
+}
+
+// Local implements runtime.ExecProvider and runtime.ProcessTableScanner for a
+// provider that embeds it.
+type Local struct{ sessions LocalSessions }
+
+var (
+	_ runtime.ExecProvider        = Local{}
+	_ runtime.ProcessTableScanner = Local{}
+)
+
+// NewLocal returns the Local of a provider.
+func NewLocal(s LocalSessions) Local { return Local{s} }
+
+// Exec implements runtime.ExecProvider.
+func (l Local) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
+	dir, env, err := l.sessions.Box(ctx, name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	out, code, err := execLocal(ctx, dir, env, argv)
+	if err != nil {
+		return out, code, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	return out, code, nil
+}
+
+// FindRuntimesBySessionID implements runtime.ProcessTableScanner.
+func (l Local) FindRuntimesBySessionID(ctx context.Context, id string) ([]runtime.LiveRuntime, error) {
+	roots, err := proctree.Roots(id)
+	if err != nil {
+		return nil, fmt.Errorf("process table: %w", err)
+	}
+	tracked, err := l.sessions.Tracked(ctx)
+	out := make([]runtime.LiveRuntime, 0, len(roots))
+	for _, r := range roots {
+		start, ok := tracked[r.PID]
+		out = append(out, runtime.LiveRuntime{
+			SessionID: r.Env[proctree.SessionVar], Session: r.Env["GC_SESSION_NAME"], City: r.City(), Epoch: r.Epoch(), PID: r.PID,
+			Provider: l.sessions.Provider, Tracked: ok && (start == 0 || start == r.Start), Start: r.Start,
+		})
+	}
+	return out, err
+}
+
+// TerminateRuntime implements runtime.ProcessTableScanner.
+func (l Local) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) error {
+	if r.City == "" {
+		return fmt.Errorf("end process %d: no city owns it", r.PID)
+	}
+	if err := proctree.End(ctx, r.PID, r.Start, r.SessionID, l.sessions.Grace); err != nil {
+		return fmt.Errorf("end process %d: %w", r.PID, err)
+	}
+	return nil
+}
+
+// envStep is the polling interval for a process in execve, whose end is not
+// reported.
+const envStep = 5 * time.Millisecond
+
+// ProgramEnv returns the environment of a session's program. During execve it is
+// empty: ProgramEnv waits until it has the session's id, or any if id is "".
+func ProgramEnv(ctx context.Context, pid int, id string) (map[string]string, error) {
+	t := time.NewTicker(envStep)
+	defer t.Stop()
+	for {
+		env, err := proctree.Environ(pid)
+		if has := env[proctree.SessionVar]; err != nil || has != "" && (id == "" || has == id) {
+			return env, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-t.C:
+		}
+	}
+}

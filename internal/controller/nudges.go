@@ -173,28 +173,39 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 		case len(q.Text) > maxNudgeText:
 			return fmt.Errorf("a nudge is limited to %d bytes", maxNudgeText)
 		}
-		n, commit = c.l.nudges.add(ag, session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
+		n, commit = c.l.nudges.prepare(ag, session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
 		return nil
 	})
 	if err != nil {
 		return n, err
 	}
 	if err := commit.Wait(); err != nil { // not acknowledged: forget it
-		_, e := c.l.nudges.forget(context.WithoutCancel(ctx), n.ID)
-		return n, errors.Join(err, e)
+		c.store.DeleteNudge(n.ID)
+		return n, api.Hinted(roomHint, "the nudge is not queued: %w", err)
 	}
+	queued := n
+	_ = c.do(context.WithoutCancel(ctx), func() { c.l.nudges.insert(&queued) }) // else the next controller reads it
 	return n, nil
 }
 
-func (q *nudgeQueue) add(ag *agentState, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Commit) {
+// prepare makes a nudge and saves it. It is delivered only once insert adds it to
+// the queue.
+func (q *nudgeQueue) prepare(ag *agentState, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Commit) {
 	n.Agent = ag.name()
 	if !ag.foreign && (ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie) {
 		n.SessionID, n.Epoch = ag.seen.Record.ID, ag.seen.Record.Epoch
 	}
 	n = q.store.NewNudge(n, ttl)
-	commit := q.store.SaveNudge(n)
-	q.list = append(q.list, &n)
-	return n, commit
+	return n, q.store.SaveNudge(n)
+}
+
+// insert adds a nudge to the queue, ahead of those that were made later.
+func (q *nudgeQueue) insert(n *session.Nudge) {
+	i := len(q.list)
+	for i > 0 && q.list[i-1].ID > n.ID {
+		i--
+	}
+	q.list = slices.Insert(q.list, i, n)
 }
 
 // DropNudge forgets a nudge unless it is being typed. It is off the disk when
@@ -228,12 +239,15 @@ func (q *nudgeQueue) forget(ctx context.Context, id string) (commit *session.Com
 	return commit, err
 }
 
+// roomHint is the hint for a change that city.db did not take.
+const roomHint = "make room on the disk of the city's .gc folder"
+
 // forgotten is the error for something dropped that is still on disk.
 func forgotten(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return api.Hinted("make room on the disk of the city's .gc folder", "%s is dropped, but returns when the controller is restarted: %w", what, err)
+	return api.Hinted(roomHint, "%s is dropped, but returns when the controller is restarted: %w", what, err)
 }
 
 // shown returns a nudge with its times by the system's clock.

@@ -1,8 +1,8 @@
 package controller
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -158,8 +158,11 @@ func (c *calls) durably(ctx context.Context, change func() ([]*session.Commit, e
 	}
 	for _, t := range commits {
 		if t != nil {
-			err = errors.Join(err, t.Wait())
+			err = cmp.Or(err, t.Wait())
 		}
 	}
-	return err
+	if err != nil {
+		return api.Hinted(roomHint, "the change is done, but lost if the controller ends before it can be saved: %w", err)
+	}
+	return nil
 }

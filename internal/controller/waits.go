@@ -28,6 +28,8 @@ type waitList struct {
 // waiting is a stored wait and its progress.
 type waiting struct {
 	session.Wait
+	saving bool // not on disk yet: it wakes nobody
+	isMet  bool // while it was being saved
 	asking bool
 	cancel context.CancelFunc // ends the query in flight
 	notYet time.Time          // do not ask before
@@ -38,7 +40,7 @@ type waiting struct {
 func (wl *waitList) watch(now, next time.Time) time.Time {
 	for _, w := range wl.list {
 		ag := wl.l.agents.named(w.Agent)
-		if w.asking || ag == nil || ag.foreign || ag.seen.Presence != plan.Alive || ag.op.name != "" {
+		if w.asking || w.isMet || ag == nil || ag.foreign || ag.seen.Presence != plan.Alive || ag.op.name != "" {
 			continue
 		}
 		if now.Before(w.notYet) {
@@ -99,8 +101,11 @@ func waitFor(ctx context.Context, p runtime.Provider, name string, c api.Conditi
 	return err
 }
 
-// met replaces a wait by the nudge that reports it.
+// met replaces a wait by the nudge that reports it, once the wait is on disk.
 func (wl *waitList) met(w *waiting) {
+	if w.isMet = w.saving; w.saving {
+		return
+	}
 	wl.forget(w.ID)
 	text := fmt.Sprintf("gc wait: %s: %s", w.Agent, w.Until)
 	if w.Note != "" {
@@ -141,10 +146,11 @@ func (wl *waitList) exited(ag *agentState) {
 }
 
 func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait, error) {
-	var w session.Wait
+	w := &waiting{saving: true}
+	var stored session.Wait
 	var commit *session.Commit
 	if _, err := api.ParseUntil(q.Until); err != nil {
-		return w, err
+		return stored, err
 	}
 	err := c.call(ctx, func() error {
 		ag, err := c.l.agents.pickOne(q.Agent)
@@ -155,21 +161,31 @@ func (c *calls) StoreWait(ctx context.Context, q api.WaitRequest) (session.Wait,
 		if err != nil {
 			return err
 		}
-		w = c.store.NewWait(session.Wait{Agent: ag.name(), Until: q.Until, Wake: wake.name(), Note: q.Note})
-		commit = c.store.SaveWait(w)
-		c.l.waits.list = append(c.l.waits.list, &waiting{Wait: w})
+		stored = c.store.NewWait(session.Wait{Agent: ag.name(), Until: q.Until, Wake: wake.name(), Note: q.Note})
+		w.Wait, commit = stored, c.store.SaveWait(stored)
+		c.l.waits.list = append(c.l.waits.list, w)
 		return nil
 	})
 	if err != nil {
-		return w, err
+		return stored, err
 	}
 	if err = commit.Wait(); err != nil { // not acknowledged: forget it
-		err = errors.Join(err, c.do(context.WithoutCancel(ctx), func() {
-			c.l.waits.forget(w.ID)
-			c.store.DeleteWait(w.ID)
-		}))
+		c.store.DeleteWait(stored.ID)
+		err = api.Hinted(roomHint, "the wait is not stored: %w", err)
 	}
-	return w, err
+	_ = c.do(context.WithoutCancel(ctx), func() { c.l.waits.saved(w, err) }) // else the next controller reads the disk
+	return stored, err
+}
+
+// saved begins a wait that is on disk, and forgets one that could not be saved.
+func (wl *waitList) saved(w *waiting, err error) {
+	w.saving = false
+	switch {
+	case err != nil:
+		wl.forget(w.ID)
+	case w.isMet && slices.Contains(wl.list, w): // else it was dropped meanwhile
+		wl.met(w)
+	}
 }
 
 // DropWait forgets a wait, even one about to be met. It is off the disk when

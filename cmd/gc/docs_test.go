@@ -18,7 +18,7 @@ import (
 // docsDir holds one page per command.
 const docsDir = "../../docs/cli"
 
-// TestDocs fails when docs/cli is behind the commands; -update writes it.
+// TestDocs fails if docs/cli does not match the commands; -update writes it.
 func TestDocs(t *testing.T) {
 	want := map[string]string{}
 	eachCommand(newRootCmd(&app{}), func(cmd *cobra.Command) { want[pageName(cmd)] = page(cmd) })
@@ -42,7 +42,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// Every command says what it does, shows an example and names its statuses.
+// Every command has a description, an example and its exit statuses.
 func TestEveryCommandIsDescribed(t *testing.T) {
 	eachCommand(newRootCmd(&app{}), func(cmd *cobra.Command) {
 		if cmd.Short == "" || cmd.Example == "" || !strings.Contains(cmd.Long, "Exit status:") {
@@ -56,7 +56,7 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 	})
 }
 
-// Making only the command that is named gives the same command.
+// Building only the named command gives the same command.
 func TestOneCommandIsMade(t *testing.T) {
 	eachCommand(newRootCmd(&app{}), func(cmd *cobra.Command) {
 		words := strings.Fields(cmd.CommandPath())[1:]

@@ -68,7 +68,7 @@ func TestParseCondition(t *testing.T) {
 	}
 }
 
-// Every command that does something is run by a script.
+// A script runs every command that is not a group.
 func TestEveryCommandHasAScript(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil {

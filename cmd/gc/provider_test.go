@@ -14,8 +14,8 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// Every provider that a command can select is decorated, those behind a router
-// too: a backend that hangs becomes an error by itself.
+// Every provider that a command can select is decorated, also behind a router, so
+// that a hanging backend becomes an error.
 func TestProvidersAreDecorated(t *testing.T) {
 	dir := t.TempDir()
 	for k, v := range map[string]string{"HOME": dir, "XDG_STATE_HOME": dir, "GC_MUX_SOCKET": filepath.Join(dir, "mux.sock")} {

@@ -9,9 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestReadme runs the sh blocks of the README in their order, as one shell
-// session in an empty folder, and looks that the targets of its make blocks
-// exist.
+// TestReadme runs the sh blocks of the README in order, as one shell session in an
+// empty directory, and checks that the targets in its make blocks exist.
 func TestReadme(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {

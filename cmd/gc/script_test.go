@@ -30,8 +30,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/cli anew, and what scripts compare with cmp")
 
-// The test binary is gc: testscript puts it on PATH by that name and another, and the
-// server, keeper and controller that it starts are the test binary again.
+// The test binary is gc: testscript puts it on PATH under that name and another, and
+// the server, keeper and controller that it starts are the test binary, too.
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
 		testenv.Exit(mux.RunDaemon(os.Args))
@@ -69,8 +69,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setupScript gives every script its own home and mux server, and afterwards
-// fails the script when anything of it is left.
+// setupScript gives every script its own home and mux server, and fails the script
+// if processes are left afterwards.
 func setupScript(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, ".home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -94,7 +94,7 @@ func setupScript(env *testscript.Env) error {
 	return nil
 }
 
-// cleanUp stops the controllers and the mux server of a script and looks for
+// cleanUp stops the controllers and the mux server of a script and reports
 // processes that are left.
 func cleanUp(t testing.TB, env *testscript.Env) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -145,9 +145,8 @@ func endTmux(ctx context.Context, t testing.TB, dir string) {
 	}
 }
 
-// leftOvers are the live processes with the script's HOME in their
-// environment, or its state folder in their arguments (the daemons have an
-// empty environment).
+// leftOvers are the live processes with the script's HOME in their environment, or
+// its state directory in their arguments (the daemons have an empty environment).
 func leftOvers(t testing.TB, home string, state ...string) []proctree.Proc {
 	procs, err := proctree.Table()
 	if err != nil {
@@ -168,7 +167,7 @@ func leftOvers(t testing.TB, home string, state ...string) []proctree.Proc {
 	return left
 }
 
-// cmdStatus is `status N COMMAND…`: runs it and wants that exit status.
+// cmdStatus is `status N COMMAND…`: the command must end with exit status N.
 func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N command...")
@@ -188,8 +187,7 @@ func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdSignal is `signal NAME FILE`: signals the process whose number stands in
-// the file.
+// cmdSignal is `signal NAME FILE`: signals the process whose ID is in the file.
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: signal NAME file")
@@ -199,7 +197,7 @@ func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(sendSignal(pid, args[0]))
 }
 
-// sendSignal sends a signal by its name without SIG.
+// sendSignal sends the signal with a name without SIG.
 func sendSignal(pid int, name string) error {
 	number := unix.SignalNum("SIG" + name)
 	if number == 0 {
@@ -208,7 +206,7 @@ func sendSignal(pid int, name string) error {
 	return unix.Kill(pid, number)
 }
 
-// cmdGone is `gone FILE`: the process whose number stands in the file has
+// cmdGone is `gone FILE`: waits until the process whose ID is in the file has
 // ended.
 func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
@@ -221,8 +219,8 @@ func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdUntil is `until PATTERN COMMAND…`: runs the command again and again until
-// its output matches. It is for what has no event to wait for.
+// cmdUntil is `until PATTERN COMMAND…`: repeats the command until its output
+// matches, where there is no event to wait for.
 func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: until pattern command...")
@@ -235,7 +233,7 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// eventually asks until ok says yes, for patience at most.
+// eventually waits until ok returns true, at most for patience.
 func eventually(ok func() bool) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -23,7 +23,7 @@ func (f countedFake) Close() error {
 	return nil
 }
 
-// frames ends a watch after some writes.
+// frames is a writer that ends a watch after some writes.
 type frames struct {
 	left int
 	end  context.CancelFunc

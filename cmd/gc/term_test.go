@@ -20,23 +20,23 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// patience is how long a script waits for what must come. It passes only in
-// failing tests.
+// patience is how long a script waits for something that must happen. Only failing
+// tests wait that long.
 const patience = 20 * time.Second
 
-// cmdTerm is `term [-status N] [-size COLSxROWS] FILE COMMAND…`: runs the
-// command in a terminal and acts as FILE says, one step a line:
+// cmdTerm is `term [-status N] [-size COLSxROWS] FILE COMMAND…`: runs the command in
+// a terminal and carries out the steps in FILE, one per line:
 //
 //	wait PATTERN     until the screen matches
-//	gone PATTERN     until it does not
+//	gone PATTERN     until the screen does not match
 //	type "TEXT"      types a Go string
 //	resize 100x30    changes the terminal's size
-//	exec COMMAND…    runs another command meanwhile
+//	exec COMMAND…    runs another command
 //	signal NAME      signals the command
 //
-// The command must then end with the status. Its terminal must be left as it
-// was: same line settings, main screen, no mouse, no paste mode, cursor shown.
-// Standard output is the last screen.
+// The command must then exit with the status and leave the terminal as it was: same
+// line settings, main screen, no mouse or paste mode, visible cursor. Standard output
+// is the last screen.
 func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
 	want, cols, rows := 0, 80, 24
 	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
@@ -69,7 +69,7 @@ func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintln(ts.Stdout(), p.screen())
 }
 
-// person sits at a terminal in which one command runs.
+// person is a user at a terminal in which a command runs.
 type person struct {
 	ts     *testscript.TestScript
 	cmd    *exec.Cmd
@@ -101,7 +101,7 @@ func startPerson(ts *testscript.TestScript, cols, rows int, argv []string) *pers
 	return p
 }
 
-// command is argv in the script's folder and environment.
+// command returns argv with the script's directory and environment.
 func (p *person) command(argv []string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = p.ts.MkAbs(".")
@@ -113,7 +113,8 @@ func (p *person) command(argv []string) *exec.Cmd {
 	return cmd
 }
 
-// watch feeds the emulator with what the command writes, and answers for it.
+// watch feeds the command's output to the emulator and writes the emulator's
+// replies.
 func (p *person) watch() {
 	defer close(p.read)
 	buf := make([]byte, 32<<10)
@@ -176,7 +177,7 @@ func (p *person) check(step string, err error) {
 	}
 }
 
-// await returns when the pattern matches the screen, or no longer does.
+// await waits until the pattern matches the screen, or no longer matches.
 func (p *person) await(pattern string, want bool) {
 	re := compile(p.ts, pattern)
 	deadline := time.After(patience)
@@ -214,7 +215,7 @@ func (p *person) wait() int {
 	return 0
 }
 
-// checkRestored fails when the command left the terminal in another state.
+// checkRestored fails if the command left the terminal in another state.
 func (p *person) checkRestored() {
 	after, err := term.GetState(int(p.tty.Fd()))
 	p.ts.Check(err)

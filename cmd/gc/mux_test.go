@@ -17,8 +17,8 @@ import (
 	"gascity.dev/gc/internal/testenv"
 )
 
-// TestUpgradeProgramThatHangs: a program that never says its version is no gc,
-// also where a child of it holds its output open.
+// TestUpgradeProgramThatHangs: a program that never reports its version is not gc,
+// even if a child of it keeps its output open.
 func TestUpgradeProgramThatHangs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -48,11 +48,11 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	long := ""
 	if s.word == "agent" { // the session commands have the flag together
 		addHost(a, cmd)
-		long = " With\n--host the name is that of a session on the other machine."
+		long = "\nWith --host the name is that of a session on the other machine."
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.readOnly, "read-only", false, "do not send keys to the program or resize it")
-	f.StringVar(&o.detachKeys, "detach-keys", "", "`KEYS` that detach, such as \"ctrl-q\" or \"none\" (default: GC_DETACH_KEYS, else detach_keys of the city, else \"ctrl-b d\")")
+	f.StringVar(&o.detachKeys, "detach-keys", "", "detach with these `KEYS`, such as \"ctrl-q\" or \"none\" (default: GC_DETACH_KEYS, else detach_keys of the city, else \"ctrl-b d\")")
 	f.BoolVar(&o.alone, "detach-others", false, "detach all other terminals, like tmux attach -d")
 	f.BoolVar(&o.scrollback, "scrollback", false, "print the history into your terminal's scrollback first")
 	f.BoolVar(&o.create, "create", false, "if no session has this name, start one with the command after -- (default: your shell)")

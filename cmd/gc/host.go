@@ -15,7 +15,7 @@ import (
 
 // addHost adds the flag --host to a command and its subcommands.
 func addHost(a *app, cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&a.host, "host", "", "use the sessions of another machine: ssh://[user@]HOST[:port] (default: GC_HOST)")
+	cmd.PersistentFlags().StringVar(&a.host, "host", "", "use the sessions of another machine at this `URL`: ssh://[user@]HOST[:port] (default: GC_HOST)")
 }
 
 // remote is the machine of --host, or nil for this one. GC_SSH replaces ssh,

@@ -71,7 +71,7 @@ func newNudgeCmd(a *app, s scope) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.delivery, "delivery", deliverImmediate, "`MODE`: immediate, wait-idle or queue")
+	f.StringVar(&o.delivery, "delivery", deliverImmediate, "deliver in this `MODE`: immediate, wait-idle or queue")
 	f.DurationVar(&o.ttl, "ttl", 0, "give up a queued message after this long (default 24h)")
 	values := cobra.FixedCompletions([]string{deliverImmediate, deliverWaitIdle, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag exists

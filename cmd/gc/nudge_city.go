@@ -50,7 +50,7 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.delivery, "delivery", "", "`MODE`: wait-idle, immediate or queue (default: wait-idle if the agent reports that it is working, else immediate)")
+	f.StringVar(&o.delivery, "delivery", "", "deliver in this `MODE`: wait-idle, immediate or queue (default: wait-idle if the agent reports that it is working, else immediate)")
 	f.StringSliceVar(&o.to, "to", nil, "send to these `AGENTS`, separated by commas; a pool or rig means all its running agents")
 	f.BoolVar(&o.all, "all", false, "send to every running agent except the calling one")
 	f.DurationVar(&o.timeout, "timeout", 0, "with wait-idle: leave the message in the queue after this long (default: wait)")
@@ -104,7 +104,7 @@ func runAgentNudge(ctx context.Context, a *app, s scope, o agentNudgeOptions) er
 	case o.delivery != "" && o.delivery != deliverWaitIdle && o.delivery != deliverImmediate && o.delivery != deliverQueue:
 		return unknownDelivery(o.delivery)
 	case o.timeout < 0 || o.wait < 0 || o.ttl <= 0:
-		return fail(exitUsage, "", "--timeout, --wait and --ttl must be positive")
+		return fail(exitUsage, "", "--timeout and --wait cannot be negative, and --ttl must be positive")
 	}
 	names, group, err := a.nudged(ctx, o)
 	if err != nil {

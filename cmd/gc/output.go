@@ -75,7 +75,7 @@ func (o orders[T]) keys() string { return strings.Join(slices.Sorted(maps.Keys(o
 // addListing adds -o and --sort to cmd.
 func addListing(cmd *cobra.Command, l *listing, keys string) {
 	f := cmd.Flags()
-	f.StringVarP(&l.output, "output", "o", outputTable, "output `FORMAT`: table, wide (more columns, nothing cut) or json")
+	f.StringVarP(&l.output, "output", "o", outputTable, "print this `FORMAT`: table, wide (more columns, nothing cut) or json")
 	f.StringVar(&l.sort, "sort", "", "sort by `KEY` ("+keys+"); -KEY reverses the order")
 	values := cobra.FixedCompletions([]string{outputTable, outputWide, outputJSON}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("output", values) // the flag exists

@@ -37,7 +37,7 @@ func newPeekCmd(a *app, s scope) *cobra.Command {
 	f := cmd.Flags()
 	f.IntVarP(&o.lines, "lines", "n", 0, "print the last `N` lines of screen and scrollback")
 	f.BoolVar(&o.all, "all", false, "print the whole scrollback and the screen")
-	f.StringVar(&o.format, "format", "text", "`FORMAT` of the output: text, ansi or json")
+	f.StringVar(&o.format, "format", "text", "print this `FORMAT`: text, ansi or json")
 	f.BoolVar(&o.join, "join", false, "join lines that the terminal wrapped")
 	f.StringVar(&o.at, "at", "", "show the screen at this `TIME` of a recorded session: a time, 90s after its start, -30s from now, or a number of bytes of output")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.FormatText, api.FormatANSI, api.FormatJSON}, cobra.ShellCompDirectiveNoFileComp))

@@ -41,7 +41,7 @@ func newProcessLogCmd(a *app) *cobra.Command {
 	f.IntVar(&r.Limit, "limit", 0, "print at most `N` lines (default 200)")
 	f.IntVar(&r.Tail, "tail", 0, "print the last `N` lines")
 	f.StringVar(&r.Match, "match", "", "print only lines that match this regular expression `RE` (RE2)")
-	f.StringVar(&r.Format, "format", api.FormatText, "text, raw, screen")
+	f.StringVar(&r.Format, "format", api.FormatText, "print this `FORMAT`: text, raw or screen")
 	f.BoolVarP(&number, "number", "n", false, "print line numbers")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with the offset of the next page")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.FormatText, api.FormatRaw, api.FormatScreen}, cobra.ShellCompDirectiveNoFileComp))

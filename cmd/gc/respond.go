@@ -156,9 +156,9 @@ func chooseOption(options []string, want string) (string, error) {
 	case len(fits) == 0:
 		return "", fail(exitFailure, "options: "+strings.Join(options, " | "), "the question has no option %q", want)
 	case len(fits) > 1:
-		return "", fail(exitFailure, "options: "+strings.Join(options, " | "), "%q fits several options: %s", want, strings.Join(fits, " | "))
+		return "", fail(exitFailure, "options: "+strings.Join(options, " | "), "%q matches several options: %s", want, strings.Join(fits, " | "))
 	case slices.Contains(options[slices.Index(options, fits[0])+1:], fits[0]):
-		return "", fail(exitFailure, "attach to it and answer by hand", "several options are called %q", fits[0])
+		return "", fail(exitFailure, "attach to it and answer by hand", "several options have the label %q", fits[0])
 	}
 	return fits[0], nil
 }

@@ -167,7 +167,7 @@ city.toml, or native.`, `
 		gc attach worker          # ctrl-b d detaches
 		gc session new build -- make -j4`,
 		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
-	root.PersistentFlags().StringVar(&a.city, "city", "", "`DIR` of the city (default: GC_CITY_PATH, or the nearest city.toml upwards)")
+	root.PersistentFlags().StringVar(&a.city, "city", "", "use the city in this `DIR` (default: GC_CITY_PATH, or the nearest city.toml upwards)")
 	a.color = colorAuto
 	root.PersistentFlags().Var(&a.color, "color", "use colours: auto (on a terminal without NO_COLOR), always or never")
 	root.Flags().BoolVar(&version, "version", false, "print the version and exit")

@@ -53,7 +53,7 @@ func newSessionNewCmd(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.cwd, "cwd", "", "start the program in this `DIR` (default: the current one)")
 	f.StringArrayVar(&o.env, "env", nil, "set a variable `K=V` for the program; K= unsets it")
-	f.StringVar(&o.size, "size", "", "`COLSxROWS` of the terminal without attached terminals (default 120x40)")
+	f.StringVar(&o.size, "size", "", "set the size without attached terminals to `COLSxROWS` (default 120x40)")
 	f.StringVar(&o.ready, "ready-prefix", "", "return when a line of the screen starts with this `TEXT`")
 	f.BoolVar(&o.record, "record", false, "record the output with times, for session record and peek --at")
 	f.BoolVar(&o.json, "json", false, "print the new session as JSON")

@@ -29,7 +29,7 @@ func newSessionRecordCmd(a *app, s scope) *cobra.Command {
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionRecord(ctx, a, t, o) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", mux.RecordingASCIICast, "`FORMAT` of the output: asciicast (version 2, for asciinema) or raw (only the bytes)")
+	f.StringVar(&o.format, "format", mux.RecordingASCIICast, "write this `FORMAT`: asciicast (version 2, for asciinema) or raw (only the bytes)")
 	f.StringVarP(&o.file, "output", "o", "", "write to this `FILE` (default: standard output)")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{mux.RecordingASCIICast, mux.RecordingRaw}, cobra.ShellCompDirectiveNoFileComp))
 	return describe(cmd, `Writes all output of the program so far, with times and sizes. The session must have

@@ -55,7 +55,7 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.until, "until", []string{"exit"}, "`CONDITION` to wait for; repeat it to wait for the first of several")
+	f.StringArrayVar(&o.until, "until", []string{"exit"}, "wait for this `CONDITION`; repeat it to wait for the first of several")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this long (default: never)")
 	f.BoolVar(&o.json, "json", false, "print the met condition as JSON")
 	f.BoolVar(&o.all, "all", false, "wait for every running "+s.word)

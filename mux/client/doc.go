@@ -1,7 +1,7 @@
 // Package client is what a caller of the multiplexer links: it finds or starts the
-// server ([Dial], [Ensure], [Host] for those of other machines), speaks the /v1 API
+// server ([Dial], [Ensure], [Host] for other machines), speaks the /v1 API
 // ([Client]) and connects a person's terminal to a session ([Client.AttachTerminal]).
 //
-// It never imports the server. What it asks again after a server died is said at each
-// method. Providers, the command line and tests call it.
+// It never imports the server. Each method says what it retries after a server died.
+// Providers, the command line and tests call it.
 package client

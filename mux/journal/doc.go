@@ -1,7 +1,7 @@
 // Package journal keeps what must outlive a server process: the output that no
-// snapshot holds yet, snapshots of the screen, how far a nudge and a person's typing
-// came ([Journal], in memory that the keeper holds), and the lines above the screen
-// ([History], in a file).
+// snapshot holds yet, snapshots of the screen, the progress of a nudge and of a
+// person's typing ([Journal], in memory that the keeper holds), and the lines above
+// the screen ([History], in a file).
 //
 // It knows the bytes, not sessions, programs or clients. A Journal is not safe for
 // concurrent use: its owner's lock orders all calls. A [History] and its [Writer] are.

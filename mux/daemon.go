@@ -6,14 +6,12 @@ import (
 	"os"
 
 	"gascity.dev/gc/mux/keeper"
+	"gascity.dev/gc/mux/server"
 )
 
 // IsDaemon reports whether the process was started as a keeper or a server.
 // main asks before anything else.
-func IsDaemon(argv []string) bool {
-	return len(argv) > 1 && argv[1] == keeper.Mark &&
-		(argv[0] == keeper.Name || argv[0] == keeper.ServerName || argv[0] == keeper.SpawnName)
-}
+func IsDaemon(argv []string) bool { return keeper.IsDaemon(argv) }
 
 // RunDaemon is the whole life of a keeper or a server; it returns the exit
 // status.
@@ -24,7 +22,7 @@ func RunDaemon(argv []string) int {
 	case keeper.Name:
 		return keeper.Run(argv[2:])
 	case keeper.ServerName:
-		return runServer(argv[2:])
+		return server.Run(argv[2:])
 	case keeper.SpawnName:
 		return keeper.RunSpawn(argv[2:])
 	}

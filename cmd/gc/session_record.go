@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"gascity.dev/gc/mux"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
 
@@ -29,9 +29,9 @@ func newSessionRecordCmd(a *app, s scope) *cobra.Command {
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionRecord(ctx, a, t, o) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", mux.RecordingASCIICast, "write this `FORMAT`: asciicast (version 2, for asciinema) or raw (only the bytes)")
+	f.StringVar(&o.format, "format", api.RecordingASCIICast, "write this `FORMAT`: asciicast (version 2, for asciinema) or raw (only the bytes)")
 	f.StringVarP(&o.file, "output", "o", "", "write to this `FILE` (default: standard output)")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{mux.RecordingASCIICast, mux.RecordingRaw}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.RecordingASCIICast, api.RecordingRaw}, cobra.ShellCompDirectiveNoFileComp))
 	return describe(cmd, `Writes all output of the program so far, with times and sizes. The session must have
 been started with --record. A recording has at most 256 MiB, lies beside the server's
 state, and is deleted with the session. With -o the file is written completely or not
@@ -43,10 +43,10 @@ at all.`, `
 }
 
 func runSessionRecord(ctx context.Context, a *app, t *target, o recordOptions) error {
-	if o.format != mux.RecordingASCIICast && o.format != mux.RecordingRaw {
+	if o.format != api.RecordingASCIICast && o.format != api.RecordingRaw {
 		return fail(exitUsage, "valid values: asciicast, raw", "unknown format %q", o.format)
 	}
-	if f, ok := a.out.(*os.File); ok && o.file == "" && o.format == mux.RecordingRaw && term.IsTerminal(int(f.Fd())) {
+	if f, ok := a.out.(*os.File); ok && o.file == "" && o.format == api.RecordingRaw && term.IsTerminal(int(f.Fd())) {
 		return fail(exitUsage, "-o FILE writes a file", "cannot write raw output to a terminal")
 	}
 	client, err := recordedClient(ctx, t, "session record")

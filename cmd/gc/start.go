@@ -20,7 +20,6 @@ import (
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
-	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
@@ -211,7 +210,7 @@ func recorder(p runtime.Provider) controller.Recorder {
 		if err != nil {
 			return err
 		}
-		err = c.Recording(ctx, session, mux.RecordingASCIICast, w)
+		err = c.Recording(ctx, session, api.RecordingASCIICast, w)
 		switch {
 		case errors.Is(err, api.ErrRequest): // an agent that ran before
 			return fmt.Errorf("recording of %s: %w", session, runtime.ErrUnsupported)

@@ -165,8 +165,8 @@ func (c *Client) ProcessAlive(ctx context.Context, name string, names []string) 
 	return out.Alive, err
 }
 
-// Recording writes the session's recording to w, as RecordingASCIICast or
-// RecordingRaw; "" is the first. ErrRequest when the session was started
+// Recording writes the session's recording to w, as api.RecordingASCIICast or
+// api.RecordingRaw; "" is the first. ErrRequest when the session was started
 // without one.
 func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer) error {
 	resp, err := c.Do(ctx, "GET", sessionPath(name, "/recording?format="+url.QueryEscape(format)), nil)

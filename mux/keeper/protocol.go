@@ -18,6 +18,13 @@ const (
 	Mark       = "mux-1"
 )
 
+// IsDaemon reports whether a process with these arguments is a keeper, a server, or a
+// program on its way to being executed by [RunSpawn].
+func IsDaemon(argv []string) bool {
+	return len(argv) > 1 && argv[1] == Mark &&
+		(argv[0] == Name || argv[0] == ServerName || argv[0] == SpawnName)
+}
+
 // Keeper protocol 1. It is frozen: keepers run for months under servers of
 // any later version, so kinds and tags are only ever added, and both ends
 // ignore the ones they do not know.

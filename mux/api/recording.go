@@ -1,0 +1,7 @@
+package api
+
+// Formats of a recording.
+const (
+	RecordingASCIICast = "asciicast" // version 2
+	RecordingRaw       = "raw"       // the bytes alone
+)

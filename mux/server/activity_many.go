@@ -1,0 +1,47 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"gascity.dev/gc/mux/api"
+)
+
+func (srv *server) handleActivities(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Names []string `json:"names"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Names) > maxPeeks {
+		return nil, fmt.Errorf("%w: %d sessions, at most %d", api.ErrTooLarge, len(in.Names), maxPeeks)
+	}
+	list := make([]api.SessionActivity, 0, len(in.Names))
+	for _, name := range in.Names {
+		srv.mu.Lock()
+		s := srv.live[name]
+		srv.mu.Unlock()
+		if s != nil {
+			list = append(list, s.brief(name))
+		}
+	}
+	return map[string][]api.SessionActivity{"sessions": list}, nil
+}
+
+// brief is the session's entry of a list.
+func (s *session) brief(name string) api.SessionActivity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, whole, _ := s.detect()
+	if !whole {
+		a = s.doing.last
+	}
+	if a.State == "" {
+		a.State = api.ActivityUnknown
+	}
+	a.Sources = nil
+	return api.SessionActivity{
+		Name: name, Activity: a, Attached: len(s.clients), LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)),
+	}
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	goruntime "runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/mux/keeper"
+	"golang.org/x/sys/unix"
+)
+
+// tableID is the keeper's entry of the table of journals.
+const tableID = "table"
+
+// openTable maps the table that the keeper holds, or makes one.
+func (srv *server) openTable(entries []keeper.Entry) error {
+	for _, e := range entries {
+		if e.ID == tableID && len(e.FDs) == 1 {
+			srv.tableFD = e.FDs[0]
+			t, err := journal.MapTable(e.FDs[0])
+			srv.table = t
+			return err
+		}
+	}
+	fd, err := sys.NewMemory(srv.paths.Dir, journal.SlotSize*journal.TableSize)
+	if err != nil {
+		return err
+	}
+	srv.tableFD = fd
+	if srv.table, err = journal.MapTable(fd); err != nil {
+		return err
+	}
+	return srv.link.Deposit(tableID, nil, fd)
+}
+
+// adopt makes sessions of what the keeper holds. They are there at once, each
+// locked until restore has made its screen: who asks for one waits for that
+// alone.
+func (srv *server) adopt(entries []keeper.Entry) {
+	for _, running := range [...]bool{true, false} {
+		for _, e := range entries {
+			if e.Kind != keeper.EntrySession || e.Exited == running {
+				continue
+			}
+			s, err := srv.adoptSession(e)
+			if err != nil {
+				slog.Error("cannot adopt a session", "session", e.ID, "error", err)
+				continue
+			}
+			srv.adopted = append(srv.adopted, adopted{s, e})
+		}
+	}
+}
+
+// adopted is a session whose screen is still to be made.
+type adopted struct {
+	s *session
+	e keeper.Entry
+}
+
+// recoveryGC is the collector's target until the screens are made: what comes
+// up to then stays.
+const recoveryGC = 400
+
+// restore makes the screens of what was adopted, on every processor.
+func (srv *server) restore() {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range goruntime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(srv.adopted)); i = next.Add(1) - 1 {
+				srv.restoreSession(srv.adopted[i])
+			}
+		})
+	}
+	all.Wait()
+	srv.adopted = nil
+	srv.mu.Lock()
+	slices.SortFunc(srv.exited, func(a, b *session) int { return a.exitTime().Compare(b.exitTime()) })
+	srv.mu.Unlock()
+}
+
+// restoreSession makes one screen from the journal, and then lets the session
+// go on, or end.
+func (srv *server) restoreSession(a adopted) {
+	s, e := a.s, a.e
+	func() {
+		defer s.mu.Unlock() // adoptSession has locked it
+		s.recoverScreen()
+		s.fixSize()
+		s.resumeFlow()
+	}()
+	if err := srv.loop.add(s); err != nil {
+		s.mu.Lock()
+		s.eof = true // an ended session's stand-in is no terminal
+		s.mu.Unlock()
+	}
+	switch {
+	case e.Exited:
+		s.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
+	case s.watch >= 0 || e.Foreign:
+		srv.work.Go(func() { srv.watchForeign(s) })
+	default:
+		srv.lateExit(s)
+	}
+}
+
+// adoptSession makes one session, without its screen, and locks it.
+func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
+	var rec sessionRecord
+	if err := json.Unmarshal(e.Data, &rec); err != nil || e.Own < 1 || len(e.FDs) < e.Own+1 {
+		sys.CloseAll(e.FDs)
+		return nil, fmt.Errorf("%w: an entry with %d descriptors (%v)", keeper.ErrProtocol, len(e.FDs), err)
+	}
+	in := newStdin(rec, e.FDs[1:e.Own])
+	watch := -1
+	if len(e.FDs) > e.Own+1 { // a descriptor of the process: an earlier keeper was its parent
+		watch = e.FDs[e.Own+1]
+		sys.CloseAll(e.FDs[e.Own+2:])
+	}
+	if !srv.table.Take(rec.Slot) {
+		sys.CloseAll([]int{e.FDs[0], e.FDs[e.Own]})
+		return nil, errors.New("its journal's slot belongs to another session")
+	}
+	j, err := journal.Open(e.FDs[e.Own], srv.table.At(rec.Slot))
+	if err != nil {
+		unix.Close(e.FDs[0])
+		return nil, err
+	}
+	s, err := newSession(srv, rec, e.PID, e.Start, e.FDs[0], j)
+	if err != nil {
+		unix.Close(e.FDs[0])
+		return nil, err
+	}
+	s.watch, s.stdin = watch, in
+	s.openOutput()
+	if !e.Exited {
+		if finish := s.claimNudge(); finish != nil {
+			srv.resumed = append(srv.resumed, finish)
+		}
+	}
+	s.mu.Lock() // until restoreSession
+	srv.mu.Lock()
+	srv.sessions[rec.ID] = s
+	if !e.Exited {
+		srv.live[rec.Name] = s
+	}
+	srv.mu.Unlock()
+	return s, nil
+}
+
+// fixSize gives the terminal the screen's size, where the last server died
+// between the two, and then the size that is configured: the clients are gone.
+// mu is held.
+func (s *session) fixSize() {
+	if s.rec.Pipes {
+		return
+	}
+	ws, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ)
+	if err == nil && (int(ws.Col) != s.cols || int(ws.Row) != s.rows) {
+		want := unix.Winsize{Col: uint16(s.cols), Row: uint16(s.rows)}
+		_ = unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &want)
+	}
+}

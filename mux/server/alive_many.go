@@ -1,0 +1,70 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
+)
+
+func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Requests []api.AliveRequest `json:"requests"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Requests) > maxPeeks {
+		return nil, fmt.Errorf("%w: %d sessions, at most %d", api.ErrTooLarge, len(in.Requests), maxPeeks)
+	}
+	var table map[int][]proctree.Proc // by session, of one moment, for all that need it
+	alive := make([]string, 0, len(in.Requests))
+	for _, q := range in.Requests {
+		srv.mu.Lock()
+		s := srv.live[q.Name]
+		srv.mu.Unlock()
+		if s != nil && s.isRunning() && s.seenAlive(q.Names, &table) {
+			alive = append(alive, q.Name)
+		}
+	}
+	return map[string][]string{"alive": alive}, nil
+}
+
+// seenAlive looks at the leader and at the processes of its terminal, where the
+// program is but in rare cases.
+func (s *session) seenAlive(names []string, table *map[int][]proctree.Proc) bool {
+	if len(names) == 0 || s.leaderIs(names) {
+		return true
+	}
+	if *table == nil {
+		*table = bySession()
+	}
+	for _, p := range (*table)[s.pid] {
+		if now, err := proctree.Get(p.PID); err == nil && now.Start == p.Start && now.Matches(names) {
+			return true
+		}
+	}
+	return false
+}
+
+// bySession is the table of processes by session (setsid(2)), empty when it
+// cannot be had.
+func bySession() map[int][]proctree.Proc {
+	out := map[int][]proctree.Proc{}
+	all, err := proctree.Table()
+	if err != nil {
+		return out
+	}
+	for _, p := range all {
+		out[p.SID] = append(out[p.SID], p)
+	}
+	return out
+}
+
+// leaderIs reports whether the session's first process lives and has one of the
+// names.
+func (s *session) leaderIs(names []string) bool {
+	p, err := proctree.Get(s.pid)
+	return err == nil && (s.start == 0 || p.Start == s.start) && p.Matches(names)
+}

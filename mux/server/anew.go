@@ -1,0 +1,157 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
+	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
+	"golang.org/x/sys/unix"
+)
+
+// A server whose state directory or socket is removed can no longer be found:
+// starters would take it for dead and start another one. It notices at once,
+// makes both anew, and hands over to its successor, which opens the new files.
+
+// Times of making the state directory anew.
+const (
+	anewSettle = 20 * time.Millisecond // for whoever removes one file after the other
+	anewFirst  = 50 * time.Millisecond // between failures, doubled
+	anewMost   = 30 * time.Second
+)
+
+// lockID is the keeper's entry of a lock file that was made anew.
+const lockID = "lock"
+
+// watchState keeps the server findable until srv.done is closed.
+func (srv *server) watchState() {
+	socketDir, socket := filepath.Split(srv.paths.Socket)
+	names := []string{api.ServerLock, filepath.Base(srv.paths.Db()), socket}
+	for pause := anewFirst; ; {
+		w, err := sys.WatchRemovals(names, srv.paths.Dir, filepath.Clean(socketDir))
+		gone := srv.makeAnew() // with the watch in place: what is removed from now on ends its wait
+		if gone != nil {
+			slog.Warn("cannot restore the state directory", "error", gone)
+		}
+		settle := anewSettle
+		if err == nil && gone == nil {
+			pause = anewFirst
+			w.Wait(srv.done)
+		} else {
+			settle = pause
+			pause = min(2*pause, anewMost)
+		}
+		w.Close()
+		select {
+		case <-time.After(settle):
+		case <-srv.done:
+			return
+		}
+	}
+}
+
+// makeAnew makes what is missing of the state directory and the socket. A server
+// without sessions ends instead.
+func (srv *server) makeAnew() error {
+	d, err := statedir.Open(srv.paths.Dir)
+	if err == nil {
+		defer d.Close()
+	}
+	lost := srv.db.Lost()
+	if err == nil && !lost && srv.holds(d) {
+		srv.relisten()
+		return nil
+	}
+	srv.mu.Lock()
+	empty := len(srv.live) == 0 && len(srv.sessions) == 0
+	srv.stopping = srv.stopping || empty
+	srv.mu.Unlock()
+	if empty {
+		slog.Info("the state directory was removed, and no session runs")
+		srv.end()
+		return nil
+	}
+	if err := statedir.Make(srv.paths.Dir); err != nil {
+		return err
+	}
+	if err := srv.lockAnew(); err != nil {
+		return err
+	}
+	if log, err := statedir.OpenLog(srv.paths); err == nil {
+		_ = sys.Dup2(int(log.Fd()), 2)
+		log.Close()
+	}
+	slog.Warn("the state directory was removed and is made again")
+	if lost {
+		if err := srv.db.Copy(srv.paths.Db()); err != nil {
+			return fmt.Errorf("%w: %w", api.ErrStateDir, err)
+		}
+	}
+	srv.relisten()
+	if lost {
+		srv.leave() // for a server that opens the copy
+	}
+	return nil
+}
+
+// holds reports whether the lock in the directory is the one that this server
+// has.
+func (srv *server) holds(d statedir.Dir) bool {
+	var mine, there unix.Stat_t
+	err := errors.Join(
+		unix.Fstat(srv.lockFD, &mine),
+		unix.Fstatat(int(d.Fd()), api.ServerLock, &there, unix.AT_SYMLINK_NOFOLLOW))
+	return err == nil && mine.Dev == there.Dev && mine.Ino == there.Ino
+}
+
+// lockAnew makes and locks the lock file unless it is there, and lets the keeper
+// hold it. ErrStateDir when another server has it.
+func (srv *server) lockAnew() error {
+	d, err := statedir.Open(srv.paths.Dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if srv.holds(d) {
+		return nil
+	}
+	f, err := d.Open(api.ServerLock, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("%w: another server has %s: %w", api.ErrStateDir, f.Name(), err)
+	}
+	if err := srv.currentLink().Deposit(lockID, nil, int(f.Fd())); err != nil {
+		return err
+	}
+	return srv.takeLock(int(f.Fd()))
+}
+
+// takeLock makes fd the server's lock, under the number that the old one has.
+func (srv *server) takeLock(fd int) error {
+	if err := sys.Dup2(fd, srv.lockFD); err != nil {
+		return err
+	}
+	_, err := unix.Pwrite(srv.lockFD, fmt.Appendf(nil, "%-20d\n", os.Getpid()), 0)
+	return err
+}
+
+// adoptLock takes a lock that an earlier server made anew.
+func (srv *server) adoptLock(entries []keeper.Entry) error {
+	for _, e := range entries {
+		if e.ID == lockID && len(e.FDs) == 1 {
+			err := srv.takeLock(e.FDs[0])
+			unix.Close(e.FDs[0])
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/keys"
+)
+
+// keyPause is the silence that ends an unfinished key.
+const keyPause = 50 * time.Millisecond
+
+// typed passes a person's input on, and counts it.
+func (c *attachClient) typed(ctx context.Context, p []byte) error {
+	ignored, err := c.pass(ctx, p)
+	if c.typist == nil {
+		return err
+	}
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ignored {
+		c.typist.Skip(len(p))
+	}
+	if c.taken = c.typist.Done; c.taken >= c.ackd+ackBytes {
+		c.poke()
+	}
+	return err
+}
+
+// pass writes a person's input, or ignores it.
+func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err error) {
+	s := c.s
+	s.mu.Lock()
+	if !c.types() {
+		s.mu.Unlock()
+		return true, nil
+	}
+	now := time.Now()
+	interrupted, person := false, false
+	take := func(tok keys.Token) {
+		person = person || !answersImages(tok)
+		interrupted = interrupted || isInterrupt(tok)
+		s.in.draft.typed(c, tok, now)
+		if s.in.draft.owner != nil {
+			s.in.left.touched = true
+		}
+	}
+	before := s.in.draft
+	if now.Sub(c.active) > keyPause {
+		c.scan.Flush(take) // what was pressed before is not the start of this
+	}
+	c.scan.Feed(p, take)
+	if s.leader != nil && s.leader != c && !person && !c.scan.Pending() {
+		s.mu.Unlock() // the question went to every terminal, and one answer is enough
+		return true, nil
+	}
+	c.active = now
+	if person {
+		s.see()
+	}
+	if s.leader != c {
+		s.leader = c
+		_ = s.follow()
+	}
+	if before.owner != nil && s.in.draft.owner == nil {
+		s.broadcast() // a nudge may wait for it
+	}
+	s.mu.Unlock()
+	if interrupted {
+		s.cancelNudge()
+	}
+	err = s.sendTyped(ctx, c.typist, p)
+	if errors.Is(err, api.ErrExited) || errors.Is(err, api.ErrInputFull) {
+		return errors.Is(err, api.ErrInputFull), nil // the writer tells about the end
+	}
+	return false, err
+}

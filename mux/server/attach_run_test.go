@@ -1,0 +1,65 @@
+//go:build unix
+
+package server
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/internal/persontest"
+)
+
+// attachRun is an AttachTerminal that is under way.
+type attachRun struct {
+	t      *testing.T
+	cancel context.CancelFunc
+	done   chan struct{}
+	result client.AttachResult
+	err    error
+	panic  any
+}
+
+// attachPerson attaches the person's terminal. A SIGWINCH would be that of every
+// terminal that the process has: the person's window tells of its own size.
+func attachPerson(p *persontest.Person, c *client.Client, name string, change func(*client.AttachOptions)) *attachRun {
+	o := client.AttachOptions{In: p.Tty, Out: p.Tty, Resized: p.Resized}
+	if change != nil {
+		change(&o)
+	}
+	return attachWith(p.T, c, name, o)
+}
+
+func attachWith(t *testing.T, c *client.Client, name string, o client.AttachOptions) *attachRun {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &attachRun{t: t, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		defer func() { r.panic = recover() }()
+		r.result, r.err = c.AttachTerminal(ctx, name, o)
+	}()
+	t.Cleanup(func() { cancel(); <-r.done })
+	return r
+}
+
+// ended waits for the end and returns how it was.
+func (r *attachRun) ended() (client.AttachResult, error) {
+	r.t.Helper()
+	select {
+	case <-r.done:
+	case <-time.After(persontest.Patience):
+		r.t.Fatal("the attachment does not end")
+	}
+	return r.result, r.err
+}
+
+// want fails when the end is not this reason without an error.
+func (r *attachRun) want(reason client.AttachReason) client.AttachResult {
+	r.t.Helper()
+	res, err := r.ended()
+	if err != nil || res.Reason != reason || r.panic != nil {
+		r.t.Errorf("ended %q, %v, panic %v; want %q", res.Reason, err, r.panic, reason)
+	}
+	return res
+}

@@ -1,0 +1,43 @@
+package server
+
+import "testing"
+
+// TestOnesSentAwayCountNoMore: what a client that was sent away, or has left, had
+// sent before it knew changes neither the size nor whose size counts.
+func TestOnesSentAwayCountNoMore(t *testing.T) {
+	b := newJournalBench(t)
+	join := func(cols int, alone bool) *attachClient {
+		c := &attachClient{s: b.s, cols: cols, rows: 20, alone: alone, wake: make(chan struct{}, 1)}
+		b.s.join(c)
+		return c
+	}
+	old := join(70, false)
+	now := join(90, true)
+	check := func(after string) {
+		t.Helper()
+		b.s.mu.Lock()
+		defer b.s.mu.Unlock()
+		if b.s.leader != now || b.s.cols != 90 {
+			t.Errorf("%s: %d columns, and the new terminal's size counts: %v", after, b.s.cols, b.s.leader == now)
+		}
+	}
+	check("one joins alone")
+	late := func() {
+		t.Helper()
+		if err := old.typed(t.Context(), []byte("x")); err != nil {
+			t.Error(err)
+		}
+		check("a key")
+		if err := old.told([]byte(`{"type":"resize","cols":60,"rows":20}`)); err != nil {
+			t.Error(err)
+		}
+		check("a size")
+	}
+	late()
+	b.s.leave(old)
+	late()
+	b.s.leave(now)
+	if late := (&attachClient{s: b.s, cols: 50, rows: 20, kicked: true, wake: make(chan struct{}, 1)}); late.told([]byte(`{"type":"resize","cols":61,"rows":20}`)) != nil || b.s.leader != nil {
+		t.Error("the size of one that was sent away counts again")
+	}
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/store"
+)
+
+// startJumped starts a server of whose machine the clock was set by jump since
+// its state was written: the even clock goes on where it was.
+func startJumped(t *testing.T, jump time.Duration) *client.Client {
+	t.Helper()
+	p := testPaths(t)
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(p.Db(), schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := clock.New().Anchor()
+	a.At = a.At.Add(-jump)
+	err = db.Update(func(tx *store.Tx) error { return clockBucket.Put(tx, clockKey, a) })
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startServerAt(t, p)
+}
+
+// TestClockJumps: whatever was done to the system's clock, and over a restart of
+// the server, nothing expires, waits or is collected but by the time that really
+// passed.
+func TestClockJumps(t *testing.T) {
+	t.Parallel()
+	const year = 365 * 24 * time.Hour
+	for name, jump := range map[string]time.Duration{
+		"an hour forward": time.Hour, "an hour back": -time.Hour, "a year forward": year, "a year back": -year,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := startJumped(t, jump)
+			ctx := t.Context()
+			pending := run(t, c, api.ExecRequest{Command: "sleep 0.2; echo x", Background: true, Owner: "owner"}).ID
+			queued, err := c.Enqueue(ctx, api.QueueRequest{Target: "owner", Text: "from the queue", Policy: api.PolicyImmediate})
+			if err != nil {
+				t.Fatal(err)
+			}
+			limited := run(t, c, api.ExecRequest{Command: "sleep 300", Background: true, TimeoutMS: 1500, Owner: "away"}).ID
+			silent := run(t, c, api.ExecRequest{Command: "while :; do echo x; sleep 0.1; done", Background: true, IdleTimeoutMS: 2000}).ID
+			killServer(t, c)
+			var r api.ExecResult
+			if err := retry(ctx, func() error { r, err = c.ProcessWait(ctx, limited, "", 20*time.Second); return err }); err != nil {
+				t.Fatal(err)
+			}
+			if r.Status != process.TimedOut || r.DurationMS < 1400 || r.DurationMS > 15_000 {
+				t.Errorf("a time limit of 1.5 s: %+v", r)
+			}
+			if r, err := c.Process(ctx, silent); err != nil || r.Status.Ended() || r.IdleMS > 10_000 || r.DurationMS > 60_000 {
+				t.Errorf("a command that prints all the time: %+v, %v", r, err)
+			}
+			if r := awaitCommand(t, c, pending, ""); r.DurationMS < 150 || r.DurationMS > 15_000 {
+				t.Errorf("0.2 s took %d ms", r.DurationMS)
+			}
+			s := startOwner(t, c, "no")
+			awaitDeliveries(t, c, process.Delivered, pending)
+			if it, err := c.AwaitQueued(ctx, queued.ID); err != nil || it.State != api.QueueDelivered {
+				t.Errorf("the queue: %+v, %v", it, err)
+			}
+			if n := said(t, c, []string{s.ID}, pending); n != 1 {
+				t.Errorf("said %d times", n)
+			}
+			if w, err := c.Wait(ctx, "owner", api.WaitRequest{Conditions: []api.Condition{{Quiet: 300 * time.Millisecond}}, Timeout: 20 * time.Second}); err != nil || w.Met != 0 {
+				t.Errorf("quiet: %+v, %v", w, err)
+			}
+			info, err := c.Get(ctx, "owner")
+			if err != nil || time.Since(info.LastOutput).Abs() > time.Minute {
+				t.Errorf("the last output is shown as of %v: %v", info.LastOutput, err)
+			}
+			if list, err := c.ProcessList(ctx, "", true); err != nil || len(list) != 3 {
+				t.Errorf("kept: %+v, %v", list, err)
+			}
+		})
+	}
+}

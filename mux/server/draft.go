@@ -1,0 +1,79 @@
+package server
+
+import (
+	"slices"
+	"time"
+	"unicode"
+
+	"gascity.dev/gc/mux/keys"
+)
+
+// draftAge is how long a draft counts after the last key.
+const draftAge = 60 * time.Second
+
+// draft is what persons at attached terminals have typed since the last Enter,
+// Ctrl-C or Ctrl-U. What goes through the API (keys, paste, nudge) is a
+// program's doing and no draft.
+type draft struct {
+	owner *attachClient
+	since time.Time // of the last key
+}
+
+func (d *draft) clear() { *d = draft{} }
+
+// stands reports whether somebody's draft stands in the composer, and until
+// when it counts.
+func (d *draft) stands(now time.Time) (until time.Time, ok bool) {
+	if d.owner == nil {
+		return time.Time{}, false
+	}
+	until = d.since.Add(draftAge)
+	return until, now.Before(until)
+}
+
+// typed notes one piece of a person's input. Replies of the terminal, focus,
+// mouse and key releases never count.
+func (d *draft) typed(owner *attachClient, tok keys.Token, now time.Time) {
+	switch tok.Kind {
+	case keys.TokenPaste:
+		*d = draft{owner, now}
+		return
+	case keys.TokenMouse, keys.TokenString, keys.TokenBroken:
+		return
+	}
+	ev, pressed := keys.Decode(tok)
+	if ev != keys.EventKey {
+		return
+	}
+	for _, k := range pressed {
+		switch {
+		case endsDraft(k):
+			d.clear()
+			return
+		case isPrintable(k):
+			*d = draft{owner, now}
+			return
+		}
+	}
+}
+
+// endsDraft: Enter, Ctrl-C and Ctrl-U submit or throw away what was typed.
+func endsDraft(k keys.Identity) bool {
+	return k.Mods == 0 && (k.Code == '\r' || k.Code == ctrlC || k.Code == ctrlU)
+}
+
+const ctrlU = 0x15
+
+// isInterrupt reports whether a person pressed Ctrl-C, in any encoding.
+func isInterrupt(tok keys.Token) bool {
+	if tok.Kind == keys.TokenPaste {
+		return false
+	}
+	ev, pressed := keys.Decode(tok)
+	return ev == keys.EventKey && slices.Contains(pressed, keys.Identity{Code: ctrlC})
+}
+
+// isPrintable reports whether the key leaves text behind.
+func isPrintable(k keys.Identity) bool {
+	return k.Mods&^keys.ModShift == 0 && k.Code >= ' ' && k.Code != 0x7f && k.Code <= unicode.MaxRune
+}

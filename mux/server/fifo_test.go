@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"gascity.dev/gc/mux/api"
+)
+
+func TestFIFO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFIFO()
+		if err := l.lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		got := make(chan int, 4)
+		for i := range 4 {
+			ctx := t.Context()
+			if i == 1 {
+				ctx = gone
+			}
+			go func() {
+				if err := l.lock(ctx); err != nil {
+					got <- -1
+					return
+				}
+				got <- i
+			}()
+			synctest.Wait() // they ask one after the other
+		}
+		leave()
+		if n := <-got; n != -1 {
+			t.Fatalf("%d has the lock", n)
+		}
+		for _, want := range []int{0, 2, 3} {
+			l.unlock()
+			if n := <-got; n != want {
+				t.Fatalf("%d has the lock, want %d", n, want)
+			}
+		}
+		l.unlock()
+		if err := l.lock(t.Context()); err != nil || l.waiters.Load() != 0 {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A waiter that leaves in the moment it is granted the lock passes it on.
+func TestFIFOGrantedAndLeft(t *testing.T) {
+	for range 200 {
+		l := newFIFO()
+		if err := l.lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- l.lock(ctx) }()
+		go leave()
+		l.unlock()
+		if <-done == nil {
+			l.unlock()
+		}
+		if err := l.lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFIFOIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFIFO()
+		ctx, leave := context.WithCancel(t.Context())
+		if err := l.lock(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for range maxWaiters {
+			go func() { _ = l.lock(ctx) }()
+		}
+		synctest.Wait()
+		if err := l.lock(ctx); !errors.Is(err, api.ErrInputFull) {
+			t.Fatal(err)
+		}
+		leave()
+	})
+}

@@ -1,0 +1,455 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
+	"github.com/coder/websocket"
+)
+
+// Limits of requests.
+const (
+	maxRequest    = 24 << 20 // bytes of a body: the largest paste in base64
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = 60 * time.Second
+	maxHeader     = 64 << 10
+	idleConn      = 5 * time.Minute
+	defaultGrace  = 5 * time.Second
+)
+
+// features name what this server can do beyond the first version of /v1.
+var features = []string{
+	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
+	"resume", "rename",
+}
+
+// handler returns the reply to a request, which is sent as JSON.
+type handler = func(w http.ResponseWriter, r *http.Request) (any, error)
+
+// newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
+func (srv *server) newHTTP() *http.Server {
+	m := http.NewServeMux()
+	handle := func(pattern string, h handler) {
+		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			srv.trim.Note() // also here: a request may wait for hours
+			defer srv.trim.Note()
+			serveJSON(w, r, h)
+		})
+	}
+	srv.routes(handle)
+	srv.processRoutes(handle)
+	srv.sessionRoutes(handle)
+	return &http.Server{
+		Handler: named(m), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn), ConnContext: withPeer, ConnState: srv.countConn,
+	}
+}
+
+// countConn counts a connection until its last handler returns or hijacks it.
+func (srv *server) countConn(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		srv.conns.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		srv.conns.Done()
+	}
+}
+
+// named answers requests with an empty name or id in their path, which net/http
+// would redirect to another path.
+func named(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if unnamed(r) {
+			writeError(w, fmt.Errorf("%w: an empty name", api.ErrNotFound))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func unnamed(r *http.Request) bool {
+	path := r.URL.EscapedPath()
+	return strings.Contains(path, "//") || strings.HasSuffix(path, "/")
+}
+
+// routes registers the routes of the server and of many sessions at once.
+func (srv *server) routes(handle func(string, handler)) {
+	handle("GET /v1/status", srv.handleStatus)
+	handle("POST /v1/shutdown", srv.handleShutdown)
+	handle("POST /v1/upgrade", srv.handleUpgrade)
+	handle("GET /v1/sessions", srv.handleList)
+	handle("POST /v1/sessions", srv.handleCreate)
+	handle("POST /v1/peek", srv.handlePeekMany)
+	handle("POST /v1/activity", srv.handleActivities)
+	handle("POST /v1/alive", srv.handleAliveMany)
+	handle("GET /v1/events", srv.handleEvents)
+	handle("POST /v1/queue", srv.handleEnqueue)
+	handle("GET /v1/queue", srv.handleQueue)
+	handle("GET /v1/queue/{id}", srv.handleQueueItem)
+	handle("DELETE /v1/queue/{id}", srv.handleDequeue)
+	handle("POST /v1/exec", srv.execs.handleExec)
+	handle("GET /v1/processes", srv.execs.handleList)
+	handle("GET /v1/deliveries", srv.execs.handleDeliveries)
+	handle("POST /v1/deliveries/claim", srv.execs.handleClaim)
+	handle("POST /v1/deliveries/settle", srv.execs.handleSettle)
+}
+
+// processRoutes registers the routes of one background command.
+func (srv *server) processRoutes(handle func(string, handler)) {
+	proc := func(pattern string, h func(p *proc, w http.ResponseWriter, r *http.Request) (any, error)) {
+		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
+			p, err := srv.execs.find(r.PathValue("id"))
+			if err != nil {
+				return nil, err
+			}
+			return h(p, w, r)
+		})
+	}
+	proc("GET /v1/processes/{id}", srv.execs.handleGet)
+	proc("DELETE /v1/processes/{id}", srv.execs.handleRemove)
+	proc("POST /v1/processes/{id}/poll", srv.execs.handlePoll)
+	proc("POST /v1/processes/{id}/follow", srv.execs.handleFollow)
+	proc("POST /v1/processes/{id}/wait", srv.execs.handleWait)
+	proc("POST /v1/processes/{id}/log", srv.execs.handleLog)
+	proc("POST /v1/processes/{id}/write", srv.execs.handleWrite)
+	proc("POST /v1/processes/{id}/keys", srv.execs.handleKeys)
+	proc("POST /v1/processes/{id}/paste", srv.execs.handlePaste)
+	proc("POST /v1/processes/{id}/signal", srv.execs.handleSignal)
+	proc("POST /v1/processes/{id}/kill", srv.execs.handleKill)
+	proc("POST /v1/processes/{id}/background", srv.execs.handleBackground)
+}
+
+// sessionRoutes registers the routes of one session.
+func (srv *server) sessionRoutes(handle func(string, handler)) {
+	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
+		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
+			s, err := srv.find(r.PathValue("name"))
+			if err != nil {
+				return nil, err
+			}
+			return h(s, w, r)
+		})
+	}
+	session("GET /v1/sessions/{name}", handleGet)
+	session("DELETE /v1/sessions/{name}", srv.handleKill)
+	session("POST /v1/sessions/{name}/interrupt", handleInterrupt)
+	session("POST /v1/sessions/{name}/signal", handleSignal)
+	session("POST /v1/sessions/{name}/resize", handleResize)
+	session("POST /v1/sessions/{name}/rename", srv.handleRename)
+	session("POST /v1/sessions/{name}/peek", handlePeek)
+	session("POST /v1/sessions/{name}/keys", handleKeys)
+	session("POST /v1/sessions/{name}/paste", handlePaste)
+	session("POST /v1/sessions/{name}/nudge", handleNudge)
+	session("POST /v1/sessions/{name}/wait", handleWait)
+	session("GET /v1/sessions/{name}/activity", handleActivity)
+	session("POST /v1/sessions/{name}/respond", handleRespond)
+	session("POST /v1/sessions/{name}/seen", handleSeen)
+	session("POST /v1/sessions/{name}/clear", handleClear)
+	session("GET /v1/sessions/{name}/meta", srv.handleMetaGet)
+	session("PUT /v1/sessions/{name}/meta", srv.handleMetaSet)
+	session("DELETE /v1/sessions/{name}/meta", srv.handleMetaRemove)
+	session("GET /v1/sessions/{name}/processes", handleProcesses)
+	session("POST /v1/sessions/{name}/alive", handleAlive)
+	session("GET /v1/sessions/{name}/attach", handleAttach)
+	session("GET /v1/sessions/{name}/recording", handleRecording)
+}
+
+// hijacked is the result of a handler that wrote the reply itself.
+type hijacked struct{}
+
+// serveJSON runs a handler and writes its result. A panic costs one request.
+func serveJSON(w http.ResponseWriter, r *http.Request, h handler) {
+	defer func() {
+		p := recover()
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		if p != nil {
+			slog.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			writeError(w, errors.New("internal error; see the server's log"))
+		}
+	}()
+	if r.ContentLength > maxRequest { // do not wait for it
+		w.Header().Set("Connection", "close")
+		writeError(w, &http.MaxBytesError{Limit: maxRequest})
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+	out, err := h(w, r)
+	if err != nil {
+		if r.Context().Err() != nil {
+			panic(http.ErrAbortHandler) // an empty reply would say 200
+		}
+		writeError(w, err)
+		return
+	}
+	if _, ok := out.(hijacked); ok {
+		return
+	}
+	if out == nil {
+		out = struct{}{}
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	_, _ = w.Write(b)
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
+		err = fmt.Errorf("%w: more than %d bytes", api.ErrTooLarge, big.Limit)
+	}
+	e := api.Remote(err)
+	b, _ := json.Marshal(e)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(b)
+}
+
+// readJSON decodes a request's body, which must arrive within bodyTimeout; an empty
+// one leaves out as it is. Unknown fields are ignored: clients may be newer.
+func readJSON(w http.ResponseWriter, r *http.Request, out any) error {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
+	b, err := io.ReadAll(r.Body)
+	_ = c.SetReadDeadline(time.Time{})
+	if err == nil && len(b) > 0 {
+		err = json.Unmarshal(b, out)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrRequest, err)
+	}
+	return nil
+}
+
+func boolQuery(r *http.Request, key string) bool {
+	v, _ := strconv.ParseBool(r.URL.Query().Get(key))
+	return v
+}
+
+func (srv *server) handleList(_ http.ResponseWriter, r *http.Request) (any, error) {
+	return map[string][]api.SessionInfo{"sessions": srv.list(r.URL.Query().Get("prefix"), boolQuery(r, "all"))}, nil
+}
+
+func (srv *server) handleCreate(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.CreateRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	s, err := srv.create(in, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.info(), nil
+}
+
+func handleGet(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	return s.info(), nil
+}
+
+func (srv *server) handleKill(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	grace := defaultGrace
+	if v := r.URL.Query().Get("grace"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			return nil, fmt.Errorf("%w: grace: %w", api.ErrRequest, err)
+		}
+		grace = d
+	}
+	ctx, done := srv.untilDone(r.Context())
+	defer done()
+	return nil, srv.kill(ctx, s, grace)
+}
+
+func handleInterrupt(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	return nil, s.interrupt()
+}
+
+func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Signal string `json:"signal"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.signal(in.Signal)
+}
+
+func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.Size
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.configureSize(in.Cols, in.Rows)
+}
+
+func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.KeysRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.keys(r.Context(), in)
+}
+
+func handlePaste(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Data []byte `json:"data"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Data) > maxPaste {
+		return nil, fmt.Errorf("%w: a paste of %d bytes, at most %d", api.ErrTooLarge, len(in.Data), maxPaste)
+	}
+	return nil, s.paste(r.Context(), in.Data)
+}
+
+func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.NudgeRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return s.nudgeOnce(r.Context(), in)
+}
+
+func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.WaitRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return s.waitFor(r.Context(), in)
+}
+
+func handleClear(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	s.clearHistory()
+	return nil, nil
+}
+
+func (srv *server) handleMetaGet(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if !r.URL.Query().Has("key") {
+		m, err := srv.allMeta(s.rec.ID)
+		return map[string]map[string][]byte{"meta": m}, err
+	}
+	v, err := srv.getMeta(s.rec.ID, r.URL.Query().Get("key"))
+	return map[string][]byte{"value": v}, err
+}
+
+func (srv *server) handleMetaSet(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Value []byte `json:"value"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, srv.putMeta(s.rec.ID, map[string]string{r.URL.Query().Get("key"): string(in.Value)})
+}
+
+func (srv *server) handleMetaRemove(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	return nil, srv.removeMeta(s.rec.ID, r.URL.Query().Get("key"))
+}
+
+func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	format := r.URL.Query().Get("format")
+	if format != "" && format != api.RecordingASCIICast && format != api.RecordingRaw {
+		return nil, fmt.Errorf("%w: format %q (%s, %s)", api.ErrRequest, format, api.RecordingASCIICast, api.RecordingRaw)
+	}
+	f, err := s.readRecording()
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if err := s.export(w, format); err != nil {
+		slog.Warn("cannot send a recording", "session", s.rec.ID, "error", err)
+		panic(http.ErrAbortHandler) // the client must not take half of it for the whole
+	}
+	return hijacked{}, nil
+}
+
+func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	q := r.URL.Query()
+	cols, _ := strconv.Atoi(q.Get("cols"))
+	rows, _ := strconv.Atoi(q.Get("rows"))
+	if cols != 0 || rows != 0 {
+		if err := checkSize(cols, rows); err != nil {
+			return nil, err
+		}
+	}
+	if boolQuery(r, "running") && !s.isRunning() {
+		return nil, fmt.Errorf("%s: %w", s.name(), api.ErrExited)
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return nil, fmt.Errorf("%w: attach is a WebSocket", api.ErrRequest)
+	}
+	c := &attachClient{
+		s: s, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
+		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
+	}
+	pid, _ := r.Context().Value(peerKey{}).(int)
+	inside := s.srv.around(pid)
+	if err := s.srv.nesting.enter(c, inside); err != nil {
+		return nil, err
+	}
+	defer s.srv.nesting.leave(c)
+	if inside == nil {
+		s.srv.nesting.mark(c)
+	}
+	var t *journal.Typist
+	if id := typedID(r); id != 0 {
+		var err error
+		if t, err = s.typist(r.Context(), id); err != nil {
+			return nil, err
+		}
+		defer s.dropTypist(t)
+		if t.Known || !boolQuery(r, "back") {
+			tellTyped(t, w.Header())
+		}
+	}
+	w.Header().Set(api.SessionHeader, s.rec.ID) // saves the client a request
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // no browser reaches this socket; its peer's uid was checked
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return hijacked{}, nil // Accept has answered
+	}
+	c.ws = ws
+	if t != nil {
+		t.Done = t.Next // the reply's header reports what may be lost
+		c.typist, c.taken, c.ackd = t, t.Done, t.Done
+	}
+	s.attach(r.Context(), c)
+	return hijacked{}, nil
+}
+
+// placeOf returns where a returning client left off; nil for a new one. A client that
+// needs a paint gets an offset that no output has.
+func placeOf(r *http.Request) *place {
+	if !boolQuery(r, "back") {
+		return nil
+	}
+	q := r.URL.Query()
+	offset, err := strconv.ParseUint(q.Get("offset"), 10, 64)
+	skip, serr := strconv.ParseUint(q.Get("skip"), 10, 64)
+	if err != nil || serr != nil {
+		return &place{offset: math.MaxUint64}
+	}
+	return &place{offset, skip}
+}

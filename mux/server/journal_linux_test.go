@@ -1,0 +1,79 @@
+package server
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/mux/journal"
+	"golang.org/x/sys/unix"
+)
+
+// TestJournalMemory: the segments of a busy session stay in memory, wiped, until
+// it rests; a session that has time gives them back at once.
+func TestJournalMemory(t *testing.T) {
+	b := newJournalBench(t)
+	memory := func() int64 {
+		var st unix.Stat_t
+		if err := unix.Fstat(b.fd, &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Blocks * 512
+	}
+	other := func() []byte { return b.s.j.Mem[(1-b.s.j.Current())*journal.SegmentArea:][:journal.SegmentLeast] } // looking takes memory, too
+	fill := func() {
+		for turn := b.s.j.Turn.Load(); b.s.j.Turn.Load() == turn; {
+			b.write([]byte(strings.Repeat("busy output\r\n", 1000)))
+			b.srv.history.Flush()
+		}
+	}
+	fill()
+	fill()
+	b.s.j.Begun = time.Now().Add(time.Hour) // fast, however slow the machine is
+	fill()
+	if got := b.s.j.Room; got != journal.SegmentBurst {
+		t.Errorf("a segment of %d bytes while output comes fast", got)
+	}
+	if got := memory(); got < journal.SegmentLeast {
+		t.Errorf("busy: %d bytes", got)
+	}
+	if n := len(bytes.Trim(other(), "\x00")); n > 0 {
+		t.Errorf("%d bytes were not wiped", n)
+	}
+	for range 2 {
+		b.s.j.Begun = time.Now().Add(-time.Minute)
+		fill()
+	}
+	if got := b.s.j.Room; got != journal.SegmentLeast {
+		t.Errorf("a segment of %d bytes while output comes slowly", got)
+	}
+	if got := memory(); got > journal.SegmentLeast {
+		t.Errorf("slow: %d bytes", got)
+	}
+	fill()
+	fill()
+	b.s.rest(time.Now().Add(time.Hour).UnixNano())
+	if got, most := memory(), int64(b.s.j.Snap[b.s.j.Current()].Load())+3*journal.SegmentPad; got > most {
+		t.Errorf("at rest: %d bytes, want at most %d", got, most)
+	}
+	b.s.mu.Lock()
+	if _, known := b.srv.resting.used[b.s]; known {
+		t.Error("it rests, and is looked at")
+	}
+	if !b.s.holds(condition{text: regexp.MustCompile("busy")}, 0) {
+		t.Error("the screen is blank")
+	}
+	if _, known := b.srv.resting.used[b.s]; !known {
+		t.Error("a screen that was read never rests")
+	}
+	b.s.mu.Unlock()
+	b.crash(t)
+	if got := b.s.term.ScreenText(); !strings.Contains(got, "busy output") {
+		t.Errorf("after a crash: %q", got)
+	}
+	if _, known := b.srv.resting.used[b.s]; !known {
+		t.Error("a recovered session never rests")
+	}
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
+	"golang.org/x/sys/unix"
+)
+
+// The keeper is small so that it does not die; when somebody kills it, the
+// server still has every master and journal. It starts a new keeper, which
+// watches this server and holds everything again. The programs are then
+// nobody's children here: their exits are known by a descriptor of the process,
+// which the new keeper holds too.
+
+// Pauses between tries to start a new keeper.
+const (
+	keeperFirst = 20 * time.Millisecond
+	keeperMax   = 5 * time.Second
+)
+
+// keeperLost is called when the keeper has died.
+func (srv *server) keeperLost() {
+	select {
+	case <-srv.done:
+		return
+	default:
+	}
+	slog.Warn("the keeper is gone")
+	srv.work.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			select {
+			case <-srv.done:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		for pause := keeperFirst; ; pause = min(2*pause, keeperMax) {
+			err := srv.newKeeper()
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			slog.Warn("cannot start a new keeper", "error", err)
+			if sys.Sleep(ctx, pause) != nil {
+				return
+			}
+		}
+	})
+}
+
+// newKeeper starts a keeper and gives it everything to hold.
+func (srv *server) newKeeper() error {
+	dup, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, sys.HighFD)
+	if err != nil {
+		return err
+	}
+	lock := os.NewFile(uintptr(dup), "lock")
+	defer lock.Close()
+	mine, theirs, err := sys.SocketPair()
+	if err != nil {
+		return err
+	}
+	end := os.NewFile(uintptr(theirs), "keeper")
+	err = keeper.Launch(srv.paths, lock, end, "detach-adopt", srv.paths.Dir, srv.paths.Socket, srv.version,
+		strconv.Itoa(os.Getpid()), keeper.FormatRlimits(srv.currentLink().Info.Starters))
+	end.Close()
+	if err != nil {
+		unix.Close(mine)
+		return err
+	}
+	holds := make(chan bool, 1)
+	link, err := keeper.NewLink(mine, srv.exitNoticed, func() {
+		if <-holds { // else the caller tries again
+			srv.keeperLost()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = srv.handOver(link)
+	holds <- err == nil
+	if err != nil {
+		_ = link.Tell(keeper.KindStop, "") // two keepers would start two servers
+		link.Conn.Close()
+		return fmt.Errorf("hand over to a new keeper: %w", err)
+	}
+	return nil
+}
+
+// handOver makes link the server's and deposits everything. Until it is done the
+// server's status has no keeper: what dies then is lost.
+func (srv *server) handOver(link *keeper.Link) error {
+	if err := link.Hello(); err != nil {
+		return err
+	}
+	srv.mu.Lock()
+	srv.link, srv.handing = link, true
+	close(srv.relinked)
+	srv.relinked = make(chan struct{})
+	all := make([]*session, 0, len(srv.sessions))
+	for _, s := range srv.sessions {
+		all = append(all, s)
+	}
+	listener, sock := srv.listener, srv.sock
+	srv.mu.Unlock()
+	errs := []error{link.Deposit(tableID, nil, srv.tableFD)}
+	raw, err := listener.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			errs = append(errs, link.Deposit(listenerID, fmt.Appendf(nil, "%d:%d", sock.dev, sock.ino), int(fd)))
+		})
+	}
+	errs = append(errs, err)
+	for _, s := range all {
+		errs = append(errs, srv.giveForeign(link, s))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	srv.mu.Lock()
+	srv.handing = false
+	srv.mu.Unlock()
+	return nil
+}
+
+// giveForeign lets the keeper hold a session that is not its child, and
+// watches the session's leader.
+func (srv *server) giveForeign(link *keeper.Link, s *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.collected {
+		return nil
+	}
+	e := keeper.Entry{ID: s.rec.ID, PID: s.pid, Start: s.start, Data: s.rec.encode(), Own: 1}
+	fds := []int{s.fd}
+	if s.fd < 0 { // ended: any descriptor stands in for the master
+		fds[0] = s.j.Fd
+	} else if s.stdin.isOpen() {
+		e.Own, fds = 2, append(fds, s.stdin.fd)
+	}
+	fds = append(fds, s.j.Fd)
+	if exit := s.dead; exit != nil {
+		e.Exited, e.Status, e.Ended = true, waitStatusOf(exit), exit.Time.UnixNano()
+	} else if s.watch < 0 {
+		s.watch = sys.OpenProcess(s.pid, s.start)
+		srv.work.Go(func() { srv.watchForeign(s) })
+	}
+	if s.watch >= 0 {
+		fds = append(fds, s.watch)
+	}
+	return link.Adopt(&e, fds...)
+}
+
+// watchForeign waits for the end of a leader that is nobody's child here.
+func (srv *server) watchForeign(s *session) {
+	status, known, ok := sys.AwaitProcess(s.watch, s.pid, s.start, srv.done)
+	if !ok {
+		return // the server ends
+	}
+	exit := &api.Exit{Code: -1, Reason: api.ReasonUnknown, Time: time.Now()}
+	if known {
+		exit = exitOf(status, time.Now())
+	}
+	s.leaderEnded(exit)
+	_ = srv.giveForeign(srv.currentLink(), s) // the next server is told how it ended
+}
+
+// waitStatusOf is the inverse of exitOf; a status that is not known is one that
+// no process can have.
+func waitStatusOf(e *api.Exit) uint32 {
+	switch {
+	case e.Reason == api.ReasonUnknown:
+		return unknownStatus
+	case e.Signal != "":
+		return uint32(unix.SignalNum(e.Signal))
+	}
+	return uint32(e.Code&0xff) << 8
+}
+
+// unknownStatus reads as neither exited nor signalled.
+const unknownStatus = 0xffff

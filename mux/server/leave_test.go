@@ -1,0 +1,118 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/internal/persontest"
+)
+
+// TestUpgradeDuringAKill: a kill with a long grace does not keep the server, and
+// the next server finishes it.
+func TestUpgradeDuringAKill(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	const stubborn = `trap 'echo asked' TERM; trap '' HUP; echo ready; while :; do sleep 1000 & wait; done`
+	create(t, c, "hour", stubborn)
+	short := create(t, c, "short", stubborn)
+	left := create(t, c, "left", stubborn)
+	p := run(t, c, api.ExecRequest{Command: stubborn, PTY: true, Background: true, TimeoutMS: -1})
+	await(t, c, "hour", "^ready")
+	await(t, c, "short", "^ready")
+	await(t, c, "left", "^ready")
+	await(t, c, p.ID, "^ready")
+	killed := make(chan error, 3)
+	go func() { killed <- c.Kill(t.Context(), "hour", time.Hour) }()
+	go func() { killed <- c.Kill(t.Context(), "short", 4*time.Second) }()
+	cut := make(chan error, 1)
+	go func() { // one that is not asked for again
+		_, err := c.Do(t.Context(), "DELETE", "/v1/sessions/left?grace=4s", nil)
+		cut <- err
+	}()
+	go func() { _, err := c.ProcessKill(t.Context(), p.ID, "", time.Hour); killed <- err }()
+	await(t, c, "hour", "^asked")
+	await(t, c, "short", "^asked")
+	await(t, c, "left", "^asked")
+	await(t, c, p.ID, "^asked")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Upgrade(t.Context(), exe, "newer"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-cut; !errors.Is(err, api.ErrLeaving) {
+		t.Errorf("a kill that was cut short: %v", err)
+	}
+	if err := <-killed; err != nil {
+		t.Errorf("the short kill: %v", err)
+	}
+	awaitNone(t, c, "short") // the server's own kill may still be collecting it
+	noneIsLeft(t, short)
+	awaitNone(t, c, "left")
+	noneIsLeft(t, left)
+	for _, name := range []string{"hour", p.ID} {
+		if err := c.Kill(t.Context(), name, 0); err != nil { // ends the ones that go on, too
+			t.Error(err)
+		}
+		if err := <-killed; err != nil {
+			t.Errorf("a long kill: %v", err)
+		}
+	}
+}
+
+// awaitNone waits until a session is not known any more.
+func awaitNone(t *testing.T, c *client.Client, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(persontest.Patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := c.Get(t.Context(), name); errors.Is(err, api.ErrNotFound) {
+			return
+		}
+	}
+	t.Fatalf("%s is still there", name)
+}
+
+// TestShutdownDuringCreates: nothing that is being created outlives the server.
+func TestShutdownDuringCreates(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	mark := fmt.Sprintf("9%d", os.Getpid())
+	var creators sync.WaitGroup
+	begun := make(chan struct{})
+	once := sync.OnceFunc(func() { close(begun) })
+	for w := range 8 {
+		creators.Go(func() {
+			for i := 0; ; i++ {
+				r := api.CreateRequest{Name: fmt.Sprintf("s%d-%d", w, i), Command: "trap '' HUP; exec sleep " + mark, Env: testEnv}
+				if _, err := c.Create(t.Context(), r); err != nil {
+					return
+				}
+				once()
+			}
+		})
+	}
+	<-begun
+	if err := c.Shutdown(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	creators.Wait()
+	table, err := proctree.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range table {
+		if argv, err := proctree.Cmdline(p.PID); err == nil && len(argv) == 2 && argv[1] == mark && p.Alive() {
+			t.Errorf("%d (%s) outlived the server", p.PID, strings.Join(argv, " "))
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		}
+	}
+}

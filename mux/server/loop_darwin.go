@@ -1,0 +1,129 @@
+package server
+
+import (
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// loop reads every terminal in a parked goroutine of its own; the runtime's
+// poller waits.
+type loop struct {
+	work sync.WaitGroup
+
+	mu    sync.Mutex
+	files map[*session]*os.File
+}
+
+func newLoop() (*loop, error) { return &loop{files: make(map[*session]*os.File)}, nil }
+
+// add begins to read the session's terminal, through a duplicate, so that the
+// session's own descriptor stays a plain number.
+func (l *loop) add(s *session) error {
+	fd, err := unix.FcntlInt(uintptr(s.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), "terminal")
+	raw, err := f.SyscallConn()
+	if err != nil {
+		f.Close()
+		return err
+	}
+	l.mu.Lock()
+	l.files[s] = f
+	l.mu.Unlock()
+	l.work.Go(func() {
+		defer f.Close()
+		for alive := true; alive && s.awaitFlow(); {
+			first := true
+			err := raw.Read(func(uintptr) bool {
+				if first {
+					first = false
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					alive = s.turn(false)
+					return !alive || s.held()
+				}
+				return true
+			})
+			if err != nil {
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// awaitFlow waits while the session's output stays with its program; false when
+// the server ends.
+func (s *session) awaitFlow() bool {
+	for {
+		s.mu.Lock()
+		if s.fd < 0 || !s.held() {
+			s.mu.Unlock()
+			return true
+		}
+		if s.flow.moved == nil {
+			s.flow.moved = make(chan struct{})
+		}
+		moved := s.flow.moved
+		s.mu.Unlock()
+		select {
+		case <-moved:
+		case <-s.srv.done:
+			return false
+		}
+	}
+}
+
+// armLocked waits for room to write, when input waits for it.
+func (l *loop) armLocked(s *session) {
+	if !s.in.wantsWrite() {
+		return
+	}
+	l.mu.Lock()
+	f := l.files[s]
+	l.mu.Unlock()
+	if f == nil {
+		return
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	l.work.Go(func() {
+		first := true
+		_ = raw.Write(func(uintptr) bool {
+			ok := !first
+			first = false
+			return ok
+		})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.in.writable()
+	})
+}
+
+// remove ends the watch.
+func (l *loop) remove(s *session) {
+	l.mu.Lock()
+	f := l.files[s]
+	delete(l.files, s)
+	l.mu.Unlock()
+	if f != nil {
+		f.Close()
+	}
+}
+
+// close ends the loop and waits for its goroutines.
+func (l *loop) close() {
+	l.mu.Lock()
+	for s, f := range l.files {
+		delete(l.files, s)
+		f.Close()
+	}
+	l.mu.Unlock()
+	l.work.Wait()
+}

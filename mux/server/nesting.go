@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
+)
+
+// A client that runs inside of a session makes that session show another one.
+// One that shows itself, at once or through others, would paint its own paints
+// for ever: such a client is refused. Where a client runs is known by its process; one
+// that came by another machine, or by ssh, has none here, and its terminal gets a mark:
+// the session in whose output the mark is found is the one around it.
+
+// peerKey is the context's key for the pid at the other end of the connection.
+type peerKey struct{}
+
+// withPeer adds the pid at the other end to a connection's context.
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, sys.PeerPID(conn))
+}
+
+// around returns the running session that a process runs inside of; nil for none.
+func (srv *server) around(pid int) *session {
+	srv.mu.Lock()
+	leaders := make(map[int]*session, len(srv.live))
+	for _, s := range srv.live {
+		if s != nil && s.pid > 0 {
+			leaders[s.pid] = s
+		}
+	}
+	srv.mu.Unlock()
+	if len(leaders) == 0 {
+		return nil
+	}
+	for at := pid; at > 1; {
+		if s := leaders[at]; s != nil {
+			return s
+		}
+		p, err := proctree.Get(at)
+		if err != nil {
+			break
+		}
+		at = p.PPID
+	}
+	env, err := proctree.Environ(pid) // its parents may have ended
+	if err != nil || env[proctree.SessionVar] == "" {
+		return nil
+	}
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.sessions[env[proctree.SessionVar]]
+}
+
+// nesting is which sessions show which: of each client that runs inside of one.
+type nesting struct {
+	mu    sync.Mutex
+	shows map[*attachClient]shown
+	marks map[string]*attachClient
+}
+
+type shown struct{ inside, what *session }
+
+// enter notes a client; ErrNested when its session would show itself.
+func (n *nesting) enter(c *attachClient, inside *session) error {
+	if inside == nil {
+		return nil
+	}
+	n.mu.Lock()
+	ok := n.add(c, inside)
+	n.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%s: %w", c.s.name(), api.ErrNested)
+	}
+	return nil
+}
+
+// mark gives the client a mark to put on its terminal.
+func (n *nesting) mark(c *attachClient) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c.mark = rand.Text()
+	if n.marks == nil {
+		n.marks = make(map[string]*attachClient)
+	}
+	n.marks[c.mark] = c
+}
+
+// found notes that a mark stands in a session's output, and ends its client when the
+// session would show itself. The session's mu is held.
+func (n *nesting) found(mark string, inside *session) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.marks[mark]
+	if c == nil {
+		return
+	}
+	delete(n.marks, mark)
+	if !n.add(c, inside) {
+		c.nested.Store(true)
+		c.poke()
+	}
+}
+
+// add notes a client, unless its session would show itself. mu is held.
+func (n *nesting) add(c *attachClient, inside *session) bool {
+	if n.reaches(c.s, inside, map[*session]bool{}) {
+		return false
+	}
+	if n.shows == nil {
+		n.shows = make(map[*attachClient]shown)
+	}
+	n.shows[c] = shown{inside, c.s}
+	return true
+}
+
+// reaches reports whether from shows to. mu is held.
+func (n *nesting) reaches(from, to *session, seen map[*session]bool) bool {
+	if from == to {
+		return true
+	}
+	seen[from] = true
+	return slices.ContainsFunc(slices.Collect(maps.Values(n.shows)), func(e shown) bool {
+		return e.inside == from && !seen[e.what] && n.reaches(e.what, to, seen)
+	})
+}
+
+// leave forgets a client.
+func (n *nesting) leave(c *attachClient) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.shows, c)
+	delete(n.marks, c.mark)
+}

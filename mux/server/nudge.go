@@ -1,0 +1,380 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/mux/keys"
+)
+
+// Times of the nudge transaction.
+const (
+	nudgeWait    = 30 * time.Second       // for a dialog or a draft to go away
+	nudgeStuck   = 2 * time.Second        // the terminal takes no byte
+	readLimit    = 10 * time.Second       // the program does not read what the terminal took; it may be starved
+	nudgeWrite   = 20 * time.Second       // all bytes of a long message
+	settleTime   = 150 * time.Millisecond // of quiet
+	settleLimit  = time.Second            // a program that shows nothing, or is never quiet
+	burstGap     = 150 * time.Millisecond // from the burst to Enter; agents take Enter within 120 ms for a newline
+	verifyTime   = 1500 * time.Millisecond
+	consumeTick  = 5 * time.Millisecond
+	maxCanonical = 4095 // bytes of a line that a cooked terminal keeps (N_TTY_BUF_SIZE - 1)
+)
+
+// nudge is one transaction: one message typed and submitted.
+type nudge struct {
+	s        *session
+	text     string
+	print    string // fingerprint of the text
+	wait     time.Duration
+	cooked   bool // the terminal edits lines itself
+	crnl     bool // and turns CR into LF
+	bracket  bool
+	before   nudgeView  // when the text was written
+	typed    nudgeView  // when it was consumed
+	seen     *nudgeView // of the screen's revision; nil before the first look
+	revision uint64
+	left     string // what of it stands there, not submitted
+	changed  string // what was done so that it arrives as text
+	wrote    bool   // the terminal took bytes of it
+	key      uint64 // of its id, 0 without one
+	mark     func(stage uint64)
+}
+
+// nudgeView is what can be seen of a session at one moment.
+type nudgeView struct {
+	output   uint64
+	screen   string // squeezed
+	standing bool   // the end of the text stands on the cursor's line
+}
+
+// runNudge carries out one nudge; key stands for its id, and mark, which may be
+// nil, is told how far it came, before each step. The error is ErrTooLarge or that of ctx,
+// with nothing delivered; every other outcome is the receipt.
+func (s *session) runNudge(ctx context.Context, r api.NudgeRequest, key uint64, mark func(stage uint64)) (api.Receipt, error) {
+	if len(r.Text) > maxNudge {
+		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), maxNudge)
+	}
+	n := &nudge{s: s, text: keys.CleanText(r.Text), wait: r.Timeout, key: key, mark: mark}
+	if !r.Raw {
+		n.text, n.changed = s.rec.Composer.Plain(n.text)
+	}
+	if mark == nil {
+		n.mark = func(uint64) {}
+	}
+	if n.wait <= 0 {
+		n.wait = nudgeWait
+	}
+	n.print = fingerprint(n.text)
+	if !s.isRunning() {
+		return api.Receipt{State: api.Dead, Detail: api.ErrExited.Error()}, nil
+	}
+	if err := s.in.nudges.lock(ctx); err != nil { // in the order they came
+		return api.Receipt{}, err
+	}
+	defer s.in.nudges.unlock()
+	rec := n.run(ctx)
+	if rec.State != api.Blocked {
+		rec.Changed = n.changed
+	}
+	n.leave(&rec)
+	s.srv.emit(s, api.Event{Type: api.EventNudged, Receipt: &rec})
+	return rec, nil
+}
+
+// run is the transaction. What the caller's end of ctx means is only that
+// nobody waits for a dialog any more: bytes that were begun are finished.
+func (n *nudge) run(ctx context.Context) api.Receipt {
+	rec, ok := n.open(ctx)
+	if !ok {
+		return rec
+	}
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	n.s.mu.Lock()
+	n.s.in.cancel = cancel
+	n.s.mu.Unlock()
+	rec, ok = n.write(work)
+	n.s.unlockInput()
+	if !ok {
+		return rec
+	}
+	return n.verify(work)
+}
+
+// open waits until nothing stands in the way and returns with the input lock.
+func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
+	limit := time.After(n.wait)
+	for {
+		if err := n.s.lockInput(ctx); err != nil {
+			return failedNudge(err), false
+		}
+		by, detail, until, change := n.obstacle()
+		if by == "left" {
+			n.clearLeft(ctx)
+			by, detail, until, change = n.obstacle()
+		}
+		if by == "" {
+			return api.Receipt{}, true
+		}
+		n.s.unlockInput()
+		d := time.Duration(-1)
+		if !until.IsZero() {
+			d = max(time.Until(until), 0)
+		}
+		expires, stop := after(d)
+		select {
+		case <-change:
+			stop()
+			continue
+		case <-expires:
+			continue
+		case <-limit:
+		case <-ctx.Done():
+		}
+		stop()
+		return api.Receipt{State: api.Blocked, By: by, Detail: detail}, false
+	}
+}
+
+// obstacle says what stands in the way: a dialog, a draft, a person's until a
+// time, or "left", a draft that is this server's own to clear; and what to wait
+// on.
+func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan struct{}) {
+	s := n.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exit != nil {
+		return "", "", time.Time{}, nil // the writer finds out
+	}
+	if found, ok := s.dialog(); ok {
+		return "dialog", dialogName(found), time.Time{}, s.change()
+	}
+	if a, ok, _ := s.detect(); ok && a.State == status.Blocked && a.Kind != status.Question {
+		return "dialog", blockedBy(a), time.Time{}, s.change() // what Enter may approve
+	}
+	until, typing := s.in.draft.stands(time.Now())
+	if left := &s.in.left; left.print != "" {
+		switch {
+		case !s.standing(left.print):
+			*left = unsent{}
+		case typing || left.touched || left.tried || len(s.rec.Composer.Clear) == 0:
+			return "draft", "an earlier message stands there, not submitted", time.Time{}, s.change()
+		default:
+			return "left", "", time.Time{}, nil
+		}
+	}
+	if typing {
+		return "draft", "a person is typing", until, s.change()
+	}
+	return "", "", time.Time{}, nil
+}
+
+// blockedBy is what a program waits with that says itself that it does.
+func blockedBy(a api.Activity) string {
+	if a.Pending != nil && a.Pending.Prompt != "" {
+		return a.Pending.Prompt
+	}
+	return cmp.Or(a.Evidence, "the program waits for an answer: "+a.Kind)
+}
+
+func dialogName(f rule.Found) string {
+	if f.Known {
+		return f.Dialog.Name + ": " + f.Question
+	}
+	return f.Question
+}
+
+// write types the text and Enter. The caller has the input lock. It reports
+// whether Enter was sent.
+func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
+	n.modes()
+	if n.cooked && !n.bracket {
+		for line := range strings.SplitSeq(n.text, "\n") {
+			if len(line) > maxCanonical {
+				return api.Receipt{State: api.Refused, Detail: fmt.Sprintf(
+					"a line of %d bytes; the program reads cooked lines of at most %d", len(line), maxCanonical)}, false
+			}
+		}
+	}
+	n.before = n.view()
+	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
+	n.s.mu.Lock()
+	err := n.s.j.Ahead(journal.Ahead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
+	n.s.mu.Unlock()
+	if err != nil {
+		return api.Receipt{State: api.Refused, Detail: err.Error()}, false
+	}
+	n.mark(journal.StageTyping)
+	return n.finishWrite(ctx, p, 0)
+}
+
+// finishWrite types p from the byte from on, and then Enter.
+func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receipt, bool) {
+	limited, cancel := context.WithTimeoutCause(ctx, nudgeWrite, errStuck)
+	defer cancel()
+	n.track(true)
+	done, err := n.s.writeInput(limited, p[from:], nudgeStuck)
+	n.track(false)
+	done += from
+	n.wrote = n.wrote || done > 0
+	if err != nil {
+		n.closePaste(done, len(p))
+		return n.failedWrite(err, done, len(p)), false
+	}
+	if err := n.settle(ctx); err != nil {
+		return n.failedWrite(err, done, len(p)), false
+	}
+	n.mark(journal.StageEntered)
+	n.wrote = true
+	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
+		return n.failedWrite(err, done, len(p)), false
+	}
+	return api.Receipt{}, true
+}
+
+// track lets the journal know how much of the text the terminal takes.
+func (n *nudge) track(on bool) {
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
+	n.s.in.tracked = on && n.key != 0
+}
+
+// closePaste ends a paste that was cut short, so that the program does not
+// take what comes next for more of it.
+func (n *nudge) closePaste(done, all int) {
+	if n.bracket && done > 0 && done < all {
+		ctx, cancel := context.WithTimeout(context.Background(), nudgeStuck)
+		defer cancel()
+		_, _ = n.s.writeInput(ctx, []byte(keys.PasteEnd), settleTime)
+	}
+}
+
+func (n *nudge) failedWrite(err error, done, all int) api.Receipt {
+	switch {
+	case errors.Is(err, api.ErrExited):
+		return api.Receipt{State: api.Dead, Detail: api.ErrExited.Error()}
+	case done > 0 && done == all:
+		return api.Receipt{State: api.Drafted, Detail: "typed, not submitted: " + err.Error()}
+	case done > 0:
+		if n.bracket {
+			done, all = max(done-len(keys.PasteStart), 0), all-len(keys.PasteStart)-len(keys.PasteEnd)
+		}
+		n.left = fingerprint(n.text[:min(done, len(n.text))])
+		return api.Receipt{State: api.Refused, Detail: fmt.Sprintf("%v: it took %d of %d bytes", err, done, all)}
+	}
+	return api.Receipt{State: api.Refused, Detail: err.Error()}
+}
+
+func failedNudge(err error) api.Receipt {
+	if errors.Is(err, api.ErrExited) {
+		return api.Receipt{State: api.Dead, Detail: err.Error()}
+	}
+	return api.Receipt{State: api.Refused, Detail: err.Error()}
+}
+
+// modes notes how the program reads.
+func (n *nudge) modes() {
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
+	n.bracket = n.s.term.Modes().BracketedPaste
+	n.cooked, n.crnl = sys.CookedMode(n.s.fd)
+	if n.s.rec.Pipes {
+		n.cooked, n.crnl, n.bracket = true, false, false
+	}
+}
+
+// enter is what submits.
+func (n *nudge) enter() []byte {
+	if n.cooked && !n.crnl {
+		return []byte{'\n'}
+	}
+	p, err := keys.Encode(nil, []string{"Enter"}, n.s.keyModes())
+	if err != nil {
+		return []byte{'\r'}
+	}
+	return p
+}
+
+// settle waits until the text was consumed and the burst is over: the program
+// has read it, has shown something since, and burstGap passed after that. The
+// clock of a program that is starved of the processor starts when it shows what
+// it read, not when it read it. One that shows nothing, or never stops to, gets
+// settleLimit. A terminal that edits lines itself needs no pause.
+func (n *nudge) settle(ctx context.Context) error {
+	end := time.Now()
+	read := end // when the program was last seen not to have read everything
+	var seen time.Time
+	for {
+		now := time.Now()
+		view, last, change, gone := n.observe()
+		if gone {
+			return api.ErrExited
+		}
+		n.typed = view
+		if n.cooked && !n.bracket {
+			return nil
+		}
+		if unread, known := n.unread(); known && unread > 0 && !n.cooked {
+			read = now
+		}
+		if seen.IsZero() && n.print != "" && strings.Contains(view.screen, n.print) && !strings.Contains(n.before.screen, n.print) {
+			seen = now
+		}
+		shown := view.output != n.before.output && now.Sub(latest(read, last)) >= burstGap
+		echoed := !seen.IsZero() && now.Sub(latest(read, seen)) >= burstGap
+		if now.Sub(read) >= burstGap && (shown || echoed || now.Sub(read) > settleLimit) {
+			return nil
+		}
+		if now.Sub(end) > readLimit {
+			return errStuck
+		}
+		if err := waitChange(ctx, change, consumeTick); err != nil {
+			return err
+		}
+	}
+}
+
+func latest(first time.Time, more ...time.Time) time.Time {
+	for _, t := range more {
+		if t.After(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// unread is how many bytes the program has not read; known is false where the
+// system does not tell.
+func (n *nudge) unread() (bytes int, known bool) {
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
+	if n.s.rec.Pipes {
+		return 0, false
+	}
+	return sys.UnreadInput(n.s.fd)
+}
+
+// waitChange waits for a change, d or the end of ctx.
+func waitChange(ctx context.Context, change <-chan struct{}, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-change:
+		// A program that writes without end must not keep this one busy.
+		return sys.Sleep(ctx, time.Millisecond)
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/mux/keys"
+)
+
+// begun returns the nudge that a dead server had begun and not ended, and how
+// far it came.
+func (s *session) begun() (key, stage uint64, ok bool) {
+	for i := range s.j.Nudges {
+		m := &s.j.Nudges[i]
+		if st := m.Stage.Load(); m.ID.Load() != 0 && (st == journal.StageTyping || st == journal.StageEntered) {
+			return m.ID.Load(), st, true
+		}
+	}
+	return 0, 0, false
+}
+
+// claimNudge takes the locks of such a nudge, before anybody else can, and
+// returns what finishes it; nil when there is none.
+func (s *session) claimNudge() (finish func(ctx context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, stage, ok := s.begun()
+	if !ok {
+		return nil
+	}
+	a, err := s.j.ReadAhead()
+	if err != nil || a.Key != key {
+		return nil // it is reported as it stands
+	}
+	f := &flight{done: make(chan struct{})}
+	s.in.flights = map[uint64]*flight{key: f}
+	for _, l := range []*fifo{s.in.nudges, s.in.lock} {
+		if err := l.lock(context.Background()); err != nil { // nobody else has the session yet
+			return nil
+		}
+	}
+	n := &nudge{s: s, text: string(a.Text), bracket: a.Bracket, key: key}
+	n.print = fingerprint(n.text)
+	n.mark = func(stage uint64) { s.mark(key, stage) }
+	return func(ctx context.Context) {
+		defer s.in.nudges.unlock()
+		f.rec = n.resume(ctx, stage)
+		n.leave(&f.rec)
+		s.mu.Lock()
+		delete(s.in.flights, key)
+		s.mu.Unlock()
+		close(f.done)
+		s.srv.emit(s, api.Event{Type: api.EventNudged, Receipt: &f.rec})
+	}
+}
+
+// resume goes on where the dead server was. The caller has both locks.
+func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
+	s := n.s
+	bracket := n.bracket // as the text was begun, whatever the program says now
+	n.modes()
+	n.bracket = bracket
+	if stage == journal.StageEntered {
+		n.wrote = true
+		s.unlockInput()
+		n.typed = n.view()
+		return n.verify(ctx)
+	}
+	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
+	s.mu.Lock()
+	done, next := s.j.AheadDone.Load(), s.j.AheadNext.Load()
+	s.mu.Unlock()
+	if done != next || done > uint64(len(p)) {
+		// Killed inside a write: only the screen can tell whether the terminal
+		// took it.
+		n.wrote = true
+		n.closePaste(1, len(p))
+		if err := n.settle(ctx); err != nil || !n.typed.standing {
+			s.unlockInput()
+			return api.Receipt{State: api.Drafted, Detail: "the server was restarted while the text was typed"}
+		}
+		done = uint64(len(p))
+	}
+	rec, ok := n.finishWrite(ctx, p, int(done))
+	s.unlockInput()
+	if !ok {
+		return rec
+	}
+	return n.verify(ctx)
+}

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/internal/persontest"
+)
+
+var testComposer = api.Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "⠀", Clear: []string{"C-u"}}
+
+// startAgent runs the composer of an agent with commands.
+func startAgent(t *testing.T, c *client.Client, name string, comp api.Composer) (out string) {
+	t.Helper()
+	return startComposer(t, c, name, "agent", comp)
+}
+
+func startComposer(t *testing.T, c *client.Client, name, mode string, comp api.Composer) (out string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = t.TempDir() + "/out"
+	_, err = c.Create(t.Context(), api.CreateRequest{
+		Name: name, Argv: []string{exe}, ReadyPrefix: "> ", Composer: comp,
+		Env: append([]string{receiverVar + "=" + mode, "MUX_TEST_OUT=" + out}, testEnv...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, name, "^> ?$")
+	return out
+}
+
+// TestNudgeArrivesAsText: what is a command to the agent is marked, and said to
+// be, unless the text is to be typed raw.
+func TestNudgeArrivesAsText(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	out := startAgent(t, c, "a", testComposer)
+	nudge := func(text string, raw bool) api.Receipt {
+		t.Helper()
+		r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: text, Raw: raw})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := nudge("!rm -rf x", false); r.State != api.Submitted || !strings.Contains(r.Changed, "!rm is a command") {
+		t.Errorf("a shell command: %+v", r)
+	}
+	if r := nudge("two\n!lines", false); r.State != api.Submitted || r.Changed != "" {
+		t.Errorf("a plain text: %+v", r)
+	}
+	if r := nudge("see @main.go", false); r.State != api.Submitted || !strings.Contains(r.Changed, "@main.go takes Enter") {
+		t.Errorf("an open picker: %+v", r)
+	}
+	if r := nudge("!date", true); r.State != api.Submitted || r.Changed != "" {
+		t.Errorf("raw: %+v", r)
+	}
+	if got, want := submitted(t, out), []string{"⠀!rm -rf x", "two\n!lines", "see @main.go ", "!date"}; !slices.Equal(got, want) {
+		t.Errorf("arrived: %q, want %q", got, want)
+	}
+}
+
+// TestNudgeClearsItsOwnDraft: a message that an agent did not take is in nobody's
+// way, but what a person has typed into is never thrown away.
+func TestNudgeClearsItsOwnDraft(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	out := startAgent(t, c, "a", testComposer)
+	for _, text := range []string{"/nosuch thing", "/nosuch\nof three\nlines"} {
+		if r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: text, Raw: true}); err != nil || r.State != api.Drafted {
+			t.Fatalf("an unknown command: %+v, %v", r, err)
+		}
+		r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "go on", Timeout: time.Minute})
+		if err != nil || r.State != api.Submitted || !strings.Contains(r.Changed, "was cleared") {
+			t.Fatalf("the next one: %+v, %v", r, err)
+		}
+	}
+	if got := submitted(t, out); !slices.Equal(got, []string{"go on", "go on"}) {
+		t.Errorf("arrived: %q", got)
+	}
+	startAgent(t, c, "demo", testComposer)
+	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "/nosuch", Raw: true}); err != nil || r.State != api.Drafted {
+		t.Fatalf("an unknown command: %+v, %v", r, err)
+	}
+	p := persontest.New(t)
+	r := attachPerson(p, c, "demo", nil)
+	p.Shows("/nosuch")
+	p.Types("x")
+	await(t, c, "demo", "/nosuchx")
+	p.Types("\x02d")
+	r.want(client.AttachDetached) // it is no draft that the person still writes
+	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != api.Blocked || r.By != "draft" {
+		t.Errorf("a person has typed into it: %+v, %v", r, err)
+	}
+}
+
+// TestNudgeStaysInDrawnComposer: a program that paints its own cursor takes no
+// Enter at first. The text in its composer is not submitted, whatever else
+// changes on the screen, and Enter is pressed once more.
+func TestNudgeStaysInDrawnComposer(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	out := startComposer(t, c, "a", "drawn", api.Composer{})
+	r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "a message"})
+	if err != nil || r.State != api.Submitted {
+		t.Fatal(r, err)
+	}
+	if got := submitted(t, out); !slices.Equal(got, []string{"a message"}) {
+		t.Errorf("arrived: %q", got)
+	}
+}
+
+// TestNudgeNeverInSight: a screen that changes for another reason says nothing
+// of a short message that it never showed.
+func TestNudgeNeverInSight(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	create(t, c, "a", `stty raw -echo; echo up; (while :; do printf 'tick\r\n'; sleep 0.05; done) & exec cat > /dev/null`)
+	await(t, c, "a", "^up")
+	r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "a message"})
+	if err != nil || r.State != api.Unverified {
+		t.Fatal(r, err)
+	}
+}
+
+// TestNudgeWaitsForAStarvedProgram: one that reads nothing for four seconds gets
+// its message all the same.
+func TestNudgeWaitsForAStarvedProgram(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir() + "/out"
+	_, err = c.Create(t.Context(), api.CreateRequest{
+		Name: "a", Command: "stty raw -echo; echo up; sleep 4; exec " + exe,
+		Env: append([]string{receiverVar + "=plain", "MUX_TEST_OUT=" + out}, testEnv...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "a", "^up")
+	r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "a message"})
+	if err != nil || r.State != api.Submitted {
+		t.Fatal(r, err)
+	}
+	if got := submitted(t, out); !slices.Equal(got, []string{"a message"}) {
+		t.Errorf("arrived: %q", got)
+	}
+}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"gascity.dev/gc/internal/status"
+	"gascity.dev/gc/mux/api"
+)
+
+// view reads the session.
+func (n *nudge) view() nudgeView {
+	v, _, _, _ := n.observe()
+	return v
+}
+
+// observe reads what can be seen now, when output last came, what to wait on
+// for a change, and whether the session ended.
+func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, gone bool) {
+	s := n.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if revision := s.term.Revision(); n.seen == nil || n.revision != revision {
+		n.revision = revision
+		n.seen = &nudgeView{screen: squeeze(s.screen().ScreenText()), standing: s.standing(n.print)}
+	}
+	v = *n.seen
+	v.output = s.out
+	if s.lastOut != 0 {
+		last = time.Now().Add(-s.srv.clock.Since(unixTime(s.lastOut)))
+	}
+	return v, last, s.change(), s.exit != nil || s.dead != nil
+}
+
+// standing reports whether the end of a text stands on the cursor's line, or
+// wraps onto it; where a program paints a cursor of its own, whether it stands in
+// the composer. mu is held.
+func (s *session) standing(print string) bool {
+	cursor := s.term.Cursor()
+	above := ""
+	if cursor.Row > 0 {
+		above = squeeze(s.screen().Line(cursor.Row - 1))
+	}
+	if stands(print, above, squeeze(s.screen().Line(cursor.Row))) {
+		return true
+	}
+	if cursor.Visible || print == "" || s.rec.Ready == "" {
+		return false
+	}
+	if found, ok := s.dialog(); ok && len(found.Options) > 0 {
+		return false // in place of the composer
+	}
+	draft, ok := status.DialogViewOf(s.screen(), s.rec.Ready).Draft()
+	return ok && strings.Contains(squeeze(draft), print)
+}
+
+// stands reports whether the end of a text stands on the cursor's line, or
+// wraps from the line above onto it.
+func stands(print, above, line string) bool {
+	if print == "" {
+		return false
+	}
+	if strings.Contains(line, print) {
+		return true
+	}
+	if line == "" || len(line) >= len(print) {
+		return false
+	}
+	return strings.HasSuffix(print, line) && strings.HasSuffix(above, print[:len(print)-len(line)])
+}
+
+// verify finds out whether Enter submitted the text.
+func (n *nudge) verify(ctx context.Context) api.Receipt {
+	rec, again := n.watch(ctx)
+	if !again {
+		return rec
+	}
+	if !n.secondEnter(ctx) {
+		return rec
+	}
+	rec, _ = n.watch(ctx)
+	return rec
+}
+
+// watch looks at the screen until it tells. again: the text still stands on
+// the cursor's line.
+func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
+	start := time.Now()
+	for {
+		v, last, change, gone := n.observe()
+		unread, known := n.unread()
+		if n.submitted(v, unread) {
+			return api.Receipt{State: api.Submitted}, false
+		}
+		if gone {
+			return n.died(v), false
+		}
+		late := time.Since(start) > verifyTime
+		quiet := time.Since(latest(start, last)) > settleTime
+		if late && (quiet || time.Since(start) > 2*verifyTime) {
+			return n.unsure(v, unread, known)
+		}
+		if waitChange(ctx, change, settleTime/4) != nil {
+			return api.Receipt{State: api.Drafted, Detail: "interrupted before it could be verified"}, false
+		}
+	}
+}
+
+// submitted reports whether the screen says so: the text, or the place it was
+// typed at, could be seen and is not on the cursor's line any more.
+func (n *nudge) submitted(v nudgeView, unread int) bool {
+	if v.output == n.typed.output || v.standing || n.cooked && unread > 0 {
+		return false
+	}
+	echoed := n.typed.standing || n.print != "" && strings.Contains(n.typed.screen, n.print) && !strings.Contains(n.before.screen, n.print)
+	shown := n.hidden() && n.typed.screen != n.before.screen
+	if n.cooked && !n.bracket {
+		// The terminal echoes at once, so that the text may first be seen
+		// together with what Enter did.
+		echoed = echoed || n.print != "" && strings.Count(v.screen, n.print) > strings.Count(n.before.screen, n.print)
+		return echoed
+	}
+	return (echoed || shown) && v.screen != n.typed.screen
+}
+
+// hidden reports whether an agent may show something else in place of the text:
+// a placeholder for a long paste, or a text that its frame breaks in two.
+func (n *nudge) hidden() bool {
+	const shownWhole = 40 // bytes
+	return len(n.text) > shownWhole || strings.Contains(n.text, "\n")
+}
+
+// died is the receipt of a program that ended: it is submitted when its screen
+// says so, else it may have been read or not.
+func (n *nudge) died(v nudgeView) api.Receipt {
+	if v.output != n.typed.output && n.typed.standing && !v.standing {
+		return api.Receipt{State: api.Submitted, Detail: "the program ended afterwards"}
+	}
+	return api.Receipt{State: api.Dead, Detail: "the program ended before the text was seen to be submitted"}
+}
+
+// unsure is the receipt when time is up.
+func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) {
+	switch {
+	case n.cooked && known && unread > 0:
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program has not read it"}, false
+	case v.standing:
+		return api.Receipt{State: api.Drafted, Detail: "the text still stands on the cursor's line"}, true
+	case n.typed.screen == n.before.screen || !n.hidden():
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the text was never in sight"}, false
+	}
+	return api.Receipt{State: api.Unverified, Detail: "typed and entered; the screen did not change"}, false
+}
+
+// secondEnter presses Enter once more, when that cannot answer anything but
+// the text: it still stands, and no dialog came up.
+func (n *nudge) secondEnter(ctx context.Context) bool {
+	if err := n.s.lockInput(ctx); err != nil {
+		return false
+	}
+	defer n.s.unlockInput()
+	v := n.view()
+	n.s.mu.Lock()
+	_, dialog := n.s.dialog()
+	n.s.mu.Unlock()
+	if !v.standing || dialog {
+		return false
+	}
+	n.typed = v
+	_, err := n.s.writeInput(ctx, n.enter(), nudgeStuck)
+	return err == nil
+}

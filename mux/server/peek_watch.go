@@ -1,0 +1,92 @@
+package server
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gascity.dev/gc/mux/api"
+)
+
+// Bounds of the lists that a server remembers.
+const (
+	watchLists = 16
+	watchMost  = 1024 // requests of a list
+)
+
+// watches are lists of requests whose sessions were all unchanged. A client requests
+// such a list again by its token. Newer lists replace older ones, and none survives
+// the server.
+type watches struct {
+	mu    sync.Mutex
+	lists []*watchList // oldest first
+}
+
+type watchList struct {
+	token    string
+	requests []api.PeekRequest
+	changes  atomic.Uint64 // server.changes when nothing in the list was new
+}
+
+// keep remembers a list and returns its token; "" if it is too long.
+func (w *watches) keep(requests []api.PeekRequest) string {
+	if len(requests) > watchMost {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.lists) - watchLists + 1; n > 0 {
+		w.lists = slices.Delete(w.lists, 0, n)
+	}
+	token := rand.Text()
+	w.lists = append(w.lists, &watchList{token: token, requests: requests})
+	return token
+}
+
+// list returns the list of a token; ErrTooOld if it is not kept.
+func (w *watches) list(token string) (*watchList, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.lists {
+		if l.token == token {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: watch %q", api.ErrTooOld, token)
+}
+
+// watch returns the requests of a list, none if nothing in it is new. While no
+// session of the server changes, it looks at none.
+func (srv *server) watch(token string) ([]api.PeekRequest, error) {
+	l, err := srv.watches.list(token)
+	if err != nil {
+		return nil, err
+	}
+	changes := srv.changes.Load() // read first: later changes are new next time
+	if l.changes.Load() == changes {
+		return nil, nil
+	}
+	if !srv.allSame(l.requests) {
+		return l.requests, nil
+	}
+	l.changes.Store(changes)
+	return nil, nil
+}
+
+// allSame reports whether no session has anything new.
+func (srv *server) allSame(requests []api.PeekRequest) bool {
+	found := make([]*session, len(requests))
+	srv.mu.Lock()
+	for i := range requests {
+		found[i] = srv.live[requests[i].Name]
+	}
+	srv.mu.Unlock()
+	for i, s := range found {
+		if s == nil || !s.same(&requests[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/keeper"
+	"gascity.dev/gc/vt"
+)
+
+// A background command may run on pipes instead of a terminal: one for its
+// standard output and error together, so that their order is kept, and one for
+// its standard input.
+
+// stdin is the writing end of a program's standard input.
+type stdin struct {
+	fd int      // what the keeper is given when it was replaced
+	f  *os.File // a duplicate that the runtime's poller waits for
+}
+
+// newStdin takes over what came with a session besides its output.
+func newStdin(rec sessionRecord, fds []int) *stdin {
+	if !rec.Pipes || len(fds) == 0 {
+		sys.CloseAll(fds)
+		return nil
+	}
+	sys.CloseAll(fds[1:])
+	dup, err := unix.FcntlInt(uintptr(fds[0]), unix.F_DUPFD_CLOEXEC, sys.HighFD)
+	if err != nil {
+		unix.Close(fds[0])
+		return nil
+	}
+	return &stdin{fd: fds[0], f: os.NewFile(uintptr(dup), "stdin")}
+}
+
+func (i *stdin) isOpen() bool { return i != nil && i.fd >= 0 }
+
+func (i *stdin) close() {
+	if i.isOpen() {
+		unix.Close(i.fd)
+		i.f.Close()
+		i.fd = -1
+	}
+}
+
+// stdio is what the keeper makes for a session.
+func (r *sessionRecord) stdio() uint64 {
+	if r.Pipes {
+		return keeper.StdioMixed
+	}
+	return keeper.StdioPTY
+}
+
+func (r *sessionRecord) kind() string {
+	if r.Exec {
+		return api.KindExec
+	}
+	return ""
+}
+
+// prepare makes a fresh terminal show what comes through a pipe: its lines end
+// with LF alone (LNM, ECMA-48 7.2.10).
+func (s *session) prepare(t *vt.Terminal) {
+	if s.rec.Pipes {
+		_, _ = t.Write([]byte("\x1b[20h"))
+	}
+}
+
+// writePipe is writeInput without a terminal. ErrExited when nobody reads any
+// more, or the input was closed.
+func (s *session) writePipe(ctx context.Context, p []byte, patience time.Duration) (int, error) {
+	s.mu.Lock()
+	in, over := s.stdin, s.exit != nil
+	open := in.isOpen()
+	s.noteInput()
+	s.mu.Unlock()
+	if over || !open {
+		return 0, api.ErrExited
+	}
+	stop := context.AfterFunc(ctx, func() { _ = in.f.SetWriteDeadline(time.Now()) })
+	defer stop()
+	done := 0
+	for done < len(p) {
+		limit := time.Time{}
+		if patience > 0 {
+			limit = time.Now().Add(patience)
+		}
+		_ = in.f.SetWriteDeadline(limit)
+		if ctx.Err() != nil {
+			return done, context.Cause(ctx)
+		}
+		n, err := in.f.Write(p[done:min(len(p), done+64<<10)])
+		done += n
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return done, context.Cause(ctx)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if n == 0 {
+				return done, errStuck
+			}
+		default:
+			return done, api.ErrExited // EPIPE, or closed meanwhile
+		}
+	}
+	return done, nil
+}
+
+// closeInput ends the program's standard input: a pipe is closed, a terminal is
+// told so by its end-of-file character (POSIX 11.1.9).
+func (s *session) closeInput(ctx context.Context) error {
+	if !s.rec.Pipes {
+		return s.send(ctx, []byte{4})
+	}
+	if err := s.lockInput(ctx); err != nil {
+		return err
+	}
+	defer s.unlockInput()
+	s.mu.Lock()
+	s.stdin.close()
+	s.mu.Unlock()
+	return s.srv.currentLink().Trim(s.rec.ID, 1)
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/keeper"
+)
+
+// spawnFor builds what the keeper executes.
+func spawnFor(r *api.CreateRequest, rec *sessionRecord) (*keeper.Spec, error) {
+	env := sessionEnv(r.Env, rec.ID, r.KeepSessionID)
+	dir, err := workDir(r.WorkDir, lookupEnv(env, "HOME"))
+	if err != nil {
+		return nil, err
+	}
+	spec := &keeper.Spec{
+		ID: rec.ID, Env: env, Dir: dir, Umask: 0o022, Stdio: rec.stdio(),
+		Cols: uint16(r.Cols), Rows: uint16(r.Rows),
+	}
+	if r.Umask != nil {
+		spec.Umask = *r.Umask & 0o777
+	}
+	shell := lookupEnv(env, "SHELL")
+	if !isExecutable(shell) {
+		shell = "/bin/sh"
+	}
+	switch {
+	case len(r.Argv) > 0:
+		spec.Argv = r.Argv
+		rec.Command = strings.Join(r.Argv, " ")
+		spec.Path, spec.Argv = resolve(r.Argv, lookupEnv(env, "PATH"), dir)
+	case r.Command != "":
+		rec.Command = r.Command
+		spec.Path, spec.Argv = shell, []string{shell, "-c", r.Command}
+	default:
+		rec.Command = shell
+		spec.Path, spec.Argv = shell, []string{shell}
+	}
+	rec.WorkDir = dir
+	return spec, nil
+}
+
+// workDir checks the directory a program is to start in.
+func workDir(dir, home string) (string, error) {
+	if dir == "" {
+		dir = home
+		if fi, err := os.Stat(dir); dir == "" || err != nil || !fi.IsDir() {
+			dir = "/"
+		}
+	}
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("%w: %s is not absolute", api.ErrWorkDir, dir)
+	}
+	fi, err := os.Stat(dir)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return "", fmt.Errorf("%w: %s: %w", api.ErrWorkDir, dir, err)
+	}
+	if !fi.IsDir() {
+		return "", fmt.Errorf("%w: %s is no directory", api.ErrWorkDir, dir)
+	}
+	if unix.Access(dir, unix.X_OK) != nil {
+		return "", fmt.Errorf("%w: %s: permission denied", api.ErrWorkDir, dir)
+	}
+	return dir, nil
+}
+
+// sessionEnv is the program's environment: the caller's, with what the
+// terminal is and the session's mark. keep: GC_SESSION_ID is the caller's.
+func sessionEnv(env []string, id string, keep bool) []string {
+	mark := proctree.SessionVar
+	if keep && lookupEnv(env, proctree.SessionVar) != "" {
+		mark = proctree.MarkerVar
+	}
+	out := make([]string, 0, len(env)+3)
+	for _, kv := range env {
+		key, _, ok := strings.Cut(kv, "=")
+		if !ok || key == "" || key == "TERM" || key == "COLORTERM" || key == mark || key == proctree.MarkerVar {
+			continue
+		}
+		out = append(out, kv)
+	}
+	return append(out, "TERM=xterm-256color", "COLORTERM=truecolor", mark+"="+id)
+}
+
+func lookupEnv(env []string, key string) string {
+	value := ""
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
+			value = v
+		}
+	}
+	return value
+}
+
+func isExecutable(path string) bool {
+	fi, err := os.Stat(path)
+	return filepath.IsAbs(path) && err == nil && fi.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
+}
+
+// resolve finds argv's program as a shell would. One that is not there becomes
+// a shell that says so and exits with 127, or 126 where it cannot be executed.
+func resolve(argv []string, path, dir string) (string, []string) {
+	name := argv[0]
+	found := ""
+	switch {
+	case strings.Contains(name, "/"):
+		found = name
+		if !filepath.IsAbs(name) {
+			found = filepath.Join(dir, name)
+		}
+	default:
+		if path == "" {
+			path = "/usr/local/bin:/usr/bin:/bin"
+		}
+		for _, d := range filepath.SplitList(path) {
+			if !filepath.IsAbs(d) {
+				d = filepath.Join(dir, d)
+			}
+			if p := filepath.Join(d, name); isExecutable(p) {
+				return p, argv
+			}
+		}
+	}
+	why, status := "command not found", "127"
+	if fi, err := os.Stat(found); found != "" && err == nil {
+		if isExecutable(found) {
+			return found, argv
+		}
+		why, status = "permission denied", "126"
+		if fi.IsDir() {
+			why = "is a directory"
+		}
+	}
+	const script = `printf 'gc: %s: %s\n' "$1" "$2" >&2; exit "$3"`
+	return "/bin/sh", []string{"/bin/sh", "-c", script, "gc", name, why, status}
+}

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/store"
+)
+
+// Times and bounds of the queue.
+const (
+	queueTTL     = 24 * time.Hour
+	queueLease   = 2 * time.Minute
+	queueIdle    = time.Second // of quiet, before a background command's end is told
+	queuePause   = time.Second // after the first failed try, doubled up to queuePauses
+	queuePauses  = time.Minute
+	queueTries   = 50
+	queueKeep    = time.Hour // a delivered message
+	maxQueue     = 10_000
+	queueWorkers = 8 // messages typed at once
+)
+
+// queueBucket holds the messages by id; ids sort by age.
+var queueBucket = store.NewBucket[api.QueueItem]("queue")
+
+// deliveries hands queued messages to their sessions: one at a time for each
+// name, in order. A message is leased, durably, before it is tried, and its
+// nudge has the message's id: a server after a crash looks first whether a
+// leased message was typed, and never types it again.
+type deliveries struct {
+	srv   *server
+	kick  chan struct{}
+	limit chan struct{}
+	work  sync.WaitGroup
+	waits atomic.Bool // false: no message waits, and a pass that finds one is still to begin
+
+	mu      sync.Mutex
+	busy    map[string]bool // names with a delivery under way
+	changed chan struct{}   // closed at the next change of a message; nil while nobody waits
+	unsaved unsaved
+	left    map[string]leftMessage // leased messages of the server before, by id
+}
+
+func newDeliveries(srv *server) *deliveries {
+	return &deliveries{
+		srv: srv, kick: make(chan struct{}, 1), limit: make(chan struct{}, queueWorkers), busy: make(map[string]bool),
+		unsaved: unsaved{items: make(map[string]api.QueueItem)},
+	}
+}
+
+// wake makes the loop look at the queue.
+func (d *deliveries) wake() {
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+// sessionsChanged makes the loop look at the queue when a message may have
+// waited for a session that came or went.
+func (d *deliveries) sessionsChanged() {
+	if d.waits.Load() {
+		d.wake()
+	}
+}
+
+// run delivers until done is closed.
+func (d *deliveries) run(done <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer d.work.Wait()
+	defer cancel()
+	for {
+		next := d.pass(ctx)
+		var later <-chan time.Time
+		var t *time.Timer
+		if !next.IsZero() {
+			t = time.NewTimer(-d.srv.clock.Since(next))
+			later = t.C
+		}
+		select {
+		case <-d.kick:
+		case <-later:
+		case <-done:
+			cancel()
+			return
+		}
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// pass starts what is due and returns when to look again; zero: when
+// something happens.
+func (d *deliveries) pass(ctx context.Context) (next time.Time) {
+	d.waits.Store(true) // before the sessions are looked at: one that comes now wakes the next pass
+	defer func() { d.waits.Store(!next.IsZero()) }()
+	if later := d.save(); !later.IsZero() {
+		return later
+	}
+	items, err := d.list("")
+	if err != nil {
+		slog.Warn("cannot read the queue", "error", err)
+		return d.srv.clock.Now().Add(queuePause)
+	}
+	now := d.srv.clock.Now()
+	soonest := func(t time.Time) {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	seen := make(map[string]bool)
+	for _, it := range items {
+		if it.State == api.QueueDead || it.State != api.QueueDelivered && seen[it.Target] {
+			continue
+		}
+		if it.State == api.QueueDelivered {
+			if now.Sub(it.Done) > queueKeep {
+				_ = d.remove(it.ID)
+			} else {
+				soonest(it.Done.Add(queueKeep + time.Second))
+			}
+			continue
+		}
+		expired := now.After(it.Expires)
+		switch {
+		case d.isBusy(it.Target): // its end wakes the loop
+		case it.State == api.QueueLeased:
+			d.begin(it, func() { d.settleLeft(ctx, it) })
+		case expired:
+			d.finish(it, api.QueueDead, strings.TrimSuffix("its time was over: "+it.Detail, ": "))
+			continue
+		case it.Next.After(now):
+			soonest(it.Next)
+		default:
+			d.start(ctx, it)
+		}
+		seen[it.Target] = true
+		if !expired {
+			soonest(it.Expires.Add(time.Second))
+		}
+	}
+	return next
+}
+
+// start delivers a message in the background, when its session is there.
+func (d *deliveries) start(ctx context.Context, it api.QueueItem) {
+	d.srv.mu.Lock()
+	s := d.srv.live[it.Target]
+	d.srv.mu.Unlock()
+	if it.Session != "" && (s == nil || s.rec.ID != it.Session) {
+		var err error
+		if s, err = d.srv.find(it.Session); err != nil || !s.isRunning() { // else it has another name now
+			d.finish(it, api.QueueDead, "the session has ended")
+			return
+		}
+	}
+	if s != nil { // else its start wakes the loop
+		d.begin(it, func() { d.deliver(ctx, s, it) })
+	}
+}
+
+// begin runs f in the background as the only work for the message's target.
+func (d *deliveries) begin(it api.QueueItem, f func()) {
+	d.mu.Lock()
+	d.busy[it.Target] = true
+	d.mu.Unlock()
+	d.work.Go(func() {
+		f()
+		d.mu.Lock()
+		delete(d.busy, it.Target)
+		d.mu.Unlock()
+		d.wake()
+	})
+}
+
+func (d *deliveries) isBusy(target string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.busy[target]
+}
+
+// enqueue checks a message and writes it.
+func (d *deliveries) enqueue(r api.QueueRequest) (api.QueueItem, error) {
+	if err := checkName(r.Target); err != nil {
+		return api.QueueItem{}, err
+	}
+	if r.Policy == "" {
+		r.Policy = api.PolicyWaitIdle
+	}
+	if r.Policy != api.PolicyWaitIdle && r.Policy != api.PolicyImmediate {
+		return api.QueueItem{}, fmt.Errorf("%w: policy %q (%s, %s)", api.ErrRequest, r.Policy, api.PolicyWaitIdle, api.PolicyImmediate)
+	}
+	if len(r.Text) > maxNudge {
+		return api.QueueItem{}, fmt.Errorf("%w: a message of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), maxNudge)
+	}
+	if r.TTL <= 0 {
+		r.TTL = queueTTL
+	}
+	now := d.srv.clock.Now()
+	it := api.QueueItem{QueueRequest: r, State: api.QueueWaiting, Created: now, Expires: now.Add(r.TTL)}
+	err := d.srv.db.Batch(func(tx *store.Tx) error {
+		if queueBucket.Len(tx, "") >= maxQueue {
+			return fmt.Errorf("%w: %d messages are queued", api.ErrTooLarge, maxQueue)
+		}
+		n, err := queueBucket.NextSequence(tx)
+		if err != nil {
+			return err
+		}
+		it.ID = fmt.Sprintf("%016x", n)
+		return queueBucket.Put(tx, it.ID, it)
+	})
+	d.wake()
+	return it, err
+}

@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
+)
+
+// queueNudgeID is the id of the nudge that carries a message. The time tells it from
+// the messages of a mux.db that was set aside.
+func queueNudgeID(it *api.QueueItem) string {
+	return "queue-" + it.ID + "-" + strconv.FormatInt(it.Created.UnixNano(), 36)
+}
+
+// leftMessage is what is known of a message that was leased when the server
+// before this one died.
+type leftMessage struct {
+	s      *session // nil: nothing of it was typed
+	rec    api.Receipt
+	flight *flight // it is being finished: rec is to come
+}
+
+// adopt looks what became of leased messages. It comes before the first request
+// is answered: later nudges may take the place of what tells.
+func (d *deliveries) adopt() error {
+	items, err := d.list("")
+	if err != nil {
+		return err
+	}
+	d.left = make(map[string]leftMessage)
+	for _, it := range items {
+		if it.State == api.QueueLeased {
+			d.left[it.ID] = d.srv.lookForMessage(&it)
+		}
+	}
+	return nil
+}
+
+// lookForMessage asks the journals of all sessions of the target's name. No
+// request is answered yet, so that no lock is needed.
+func (srv *server) lookForMessage(it *api.QueueItem) leftMessage {
+	keys := []uint64{journal.NudgeKey(queueNudgeID(it)), journal.NudgeKey("queue-" + it.ID)} // the second is an earlier server's
+	for _, s := range srv.sessions {
+		if s.rec.Name != it.Target && s.rec.ID != it.Session { // it may have another name now
+			continue
+		}
+		for _, key := range keys {
+			if f := s.in.flights[key]; f != nil {
+				return leftMessage{s: s, flight: f}
+			}
+			if rec, ok := s.j.Receipt(key); ok {
+				return leftMessage{s: s, rec: rec}
+			}
+		}
+	}
+	return leftMessage{}
+}
+
+// settleLeft ends a message that was leased by the server before, or puts it
+// back when nothing of it was typed.
+func (d *deliveries) settleLeft(ctx context.Context, it api.QueueItem) {
+	left := d.left[it.ID]
+	if left.flight != nil {
+		select {
+		case <-left.flight.done:
+			left.rec = left.flight.rec
+		case <-ctx.Done():
+			return
+		}
+	}
+	if left.s == nil {
+		it.State, it.Lease, it.Detail = api.QueueWaiting, time.Time{}, "the server was restarted before it was typed"
+		d.put(it)
+		return
+	}
+	d.settle(it, left.rec)
+}
+
+// deliver tries one message once.
+func (d *deliveries) deliver(ctx context.Context, s *session, it api.QueueItem) {
+	ctx, cancel := context.WithTimeout(ctx, -d.srv.clock.Since(it.Expires))
+	defer cancel()
+	if it.Policy == api.PolicyWaitIdle && !d.awaitIdle(ctx, s, &it) {
+		return // looked at again
+	}
+	select {
+	case d.limit <- struct{}{}:
+		defer func() { <-d.limit }()
+	case <-ctx.Done():
+		return
+	}
+	before := it
+	it.State, it.Detail, it.Tries, it.Lease = api.QueueLeased, "", it.Tries+1, d.srv.clock.Now().Add(queueLease)
+	if kept, err := d.write(it); err != nil {
+		d.hold(before, err) // nothing was typed
+		return
+	} else if !kept {
+		return
+	}
+	rec, err := s.nudgeOnce(ctx, api.NudgeRequest{ID: queueNudgeID(&it), Text: it.Text, Raw: it.Raw})
+	if err != nil { // nothing was typed
+		rec = api.Receipt{State: api.Refused, Detail: err.Error()}
+	}
+	d.settle(it, rec)
+}
+
+// settle writes down the outcome of a try. What was not typed is tried again.
+func (d *deliveries) settle(it api.QueueItem, rec api.Receipt) {
+	it.Receipt = &rec
+	switch {
+	case rec.State == api.Submitted:
+		d.finish(it, api.QueueDelivered, "")
+	case rec.State == api.Dead && it.Session != "":
+		d.finish(it, api.QueueDead, "the session has ended")
+	case rec.State == api.Dead:
+		d.retry(it, rec.Detail)
+	case rec.State == api.Drafted || rec.State == api.Unverified || rec.Typed:
+		d.finish(it, api.QueueDead, "it was typed and is not typed again: "+rec.Detail)
+	default:
+		d.retry(it, rec.Detail)
+	}
+}
+
+// awaitIdle waits until the program is known to be idle, and says with the
+// message why it waits. false: it ended, or the message was removed.
+func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *api.QueueItem) bool {
+	for {
+		a, err := s.currentActivity(ctx)
+		if err != nil || a.State == api.ActivityExited {
+			return false
+		}
+		if a.TakesMessages() {
+			return true
+		}
+		if why := "waiting until it is idle: it is " + a.State + ": " + a.Evidence; why != it.Detail {
+			it.Detail = why
+			if !d.put(*it) {
+				return false
+			}
+		}
+		err = s.awaitActivity(ctx, func(now api.Activity) bool { return now.State != a.State || now.Evidence != a.Evidence })
+		if err != nil {
+			return false
+		}
+	}
+}
+
+// retry puts a message back for later.
+func (d *deliveries) retry(it api.QueueItem, why string) {
+	if it.Tries >= queueTries {
+		d.finish(it, api.QueueDead, fmt.Sprintf("%d tries: %s", it.Tries, why))
+		return
+	}
+	it.State, it.Lease, it.Detail = api.QueueWaiting, time.Time{}, why
+	it.Next = d.srv.clock.Now().Add(min(queuePause<<min(it.Tries-1, 10), queuePauses))
+	d.put(it)
+}
+
+func (d *deliveries) finish(it api.QueueItem, state, detail string) {
+	it.State, it.Detail, it.Lease, it.Next, it.Done = state, detail, time.Time{}, time.Time{}, d.srv.clock.Now()
+	d.put(it)
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
+)
+
+// TestDeliveryWithoutDescriptors: a server without a free descriptor types a queued
+// message once and records the outcome, for the next server too.
+func TestDeliveryWithoutDescriptors(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{api.PolicyImmediate, api.PolicyWaitIdle} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			c := startServer(t)
+			out := startReceiver(t, c, "q", "paste")
+			st, err := c.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := starveDescriptors(t, c.Paths(), st.Server.PID)
+			it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: "hello", Policy: policy})
+			if err != nil {
+				t.Fatal(err)
+			}
+			used := cpuTime(t, st.Server.PID)
+			_ = sys.Sleep(t.Context(), 3*time.Second) // in which it may spin
+			if used = cpuTime(t, st.Server.PID) - used; used > time.Second {
+				t.Errorf("the server used %v", used)
+			}
+			before := awaitQueue(t, c, it.ID, api.QueueDelivered)
+			end()
+			killServer(t, c)
+			after, err := c.AwaitQueued(t.Context(), it.ID)
+			if err != nil || after.State != api.QueueDelivered || after.Tries != before.Tries || after.Tries != 1 {
+				t.Errorf("before %+v, after %+v, %v", before, after, err)
+			}
+			if got := submitted(t, out); len(got) != 1 || got[0] != "hello" {
+				t.Errorf("typed %q", got)
+			}
+		})
+	}
+}
+
+// TestServerDiesWithoutDescriptors: a server without descriptors dies just after
+// Enter, and its keeper has none to start the next one with. The message is typed
+// once, and the next server starts when there are descriptors again.
+func TestServerDiesWithoutDescriptors(t *testing.T) {
+	t.Parallel()
+	c, dir := startServer(t), t.TempDir()
+	create(t, c, "q", assassin(dir))
+	server := notePID(t, c, dir)
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	starveDescriptors(t, c.Paths(), server)
+	end := starveDescriptors(t, c.Paths(), st.Keeper.PID)
+	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: "kill"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitLine(t, dir+"/out", "kill")
+	for deadline := time.Now().Add(10 * time.Second); ; _ = sys.Sleep(t.Context(), 5*time.Millisecond) {
+		log, err := os.ReadFile(c.Paths().Log())
+		if err == nil && strings.Contains(string(log), unix.EMFILE.Error()) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the keeper did not try to start a server: %v\n%s", err, log)
+		}
+	}
+	end()
+	c = startServerAt(t, c.Paths())
+	if it, err = c.AwaitQueued(t.Context(), it.ID); err != nil || it.State != api.QueueDelivered && it.Detail == "" {
+		t.Errorf("%+v, %v", it, err)
+	}
+	nudgeOften(t, c, "q", "idle", 1)
+	nudgeOften(t, c, "q", "last", 1)
+	if got := strings.Join(lines(t, dir+"/out"), " "); got != "kill idle0 last0" {
+		t.Errorf("typed %q", got)
+	}
+	if now, err := c.Status(t.Context()); err != nil || now.Keeper.PID != st.Keeper.PID {
+		t.Errorf("another keeper: %+v, %v", now, err)
+	}
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// cpuTime is what a process has used of the processors.
+func cpuTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	f := strings.Fields(rest) // from the state on: utime and stime are 11 and 12, in ticks
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// TestQueueOnAFullDisk: while mux.db takes no write, nothing is typed, no core
+// spins and the log stays short. The message is typed, once, when it does again.
+func TestQueueOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	p, fill := smallDisk(t, "size=4m")
+	c := startServerAt(t, p)
+	text := strings.Repeat("a", 400_000) // of one write, so that no page in mux.db is free for the next
+	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(true)
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := startReceiver(t, c, "q", "paste")
+	log, used := fileSize(t, p.Log()), cpuTime(t, st.Server.PID)
+	_ = sys.Sleep(t.Context(), 3*time.Second) // for which nothing is to happen
+	if grown := fileSize(t, p.Log()) - log; grown > 4096 {
+		t.Errorf("the log grew by %d bytes", grown)
+	}
+	if used = cpuTime(t, st.Server.PID) - used; used > time.Second {
+		t.Errorf("the server used %v", used)
+	}
+	if got := submitted(t, out); len(got) != 0 {
+		t.Errorf("%d messages were typed that could not be leased", len(got))
+	}
+	fill(false)
+	if it = awaitQueue(t, c, it.ID, api.QueueDelivered); it.Tries != 1 {
+		t.Errorf("%d tries", it.Tries)
+	}
+	if got := submitted(t, out); len(got) != 1 || got[0] != text {
+		t.Errorf("%d messages arrived", len(got))
+	}
+}
+
+// TestOutcomeThatCannotBeWritten: the outcome of a message that mux.db does not
+// take is known all the same, and written down when it does.
+func TestOutcomeThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/mux.db"
+	db, err := openState(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &server{db: db, clock: resumeClock(db)}
+	srv.queue = newDeliveries(srv)
+	it, err := srv.queue.enqueue(api.QueueRequest{Target: "q", Text: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it.State, it.Done = api.QueueDelivered, srv.clock.Now()
+	srv.queue.hold(it, unix.ENOSPC)
+	if again := srv.queue.pass(t.Context()); again.IsZero() {
+		t.Error("it is not tried again")
+	}
+	if got, err := srv.queue.await(t.Context(), it.ID, time.Hour); err != nil || got.State != api.QueueDelivered {
+		t.Errorf("%+v, %v", got, err)
+	}
+	srv.queue.unsaved.next = srv.clock.Now()
+	srv.queue.pass(t.Context())
+	if n := len(srv.queue.unsaved.items); n != 0 {
+		t.Errorf("%d are unsaved", n)
+	}
+	if items, err := srv.queue.list("q"); err != nil || len(items) != 1 || items[0].State != api.QueueDelivered {
+		t.Errorf("%+v, %v", items, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	fi, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fi.Size()
+}

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gascity.dev/gc/internal/process"
+	"gascity.dev/gc/mux/api"
+)
+
+// tapes makes the bench's session a recorded one, as a background command is.
+func (b *journalBench) tapes(t *testing.T) {
+	t.Helper()
+	ring, err := process.OpenRing(filepath.Join(b.srv.paths.Dir, "ring"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ring.Close() })
+	b.keeps = func(s *session) { s.rec.Recording, s.ring = true, ring }
+	b.keeps(b.s)
+	b.s.startRecording()
+	t.Cleanup(func() { b.s.tape.remove() })
+}
+
+// checkKept fails unless recording and ring hold this output and no other.
+func (b *journalBench) checkKept(t *testing.T, when, want string) {
+	t.Helper()
+	var raw bytes.Buffer
+	if err := b.s.export(&raw, api.RecordingRaw); err != nil || raw.String() != want {
+		t.Errorf("%s: the recording has %d bytes %.60q (%v), want %d", when, raw.Len(), raw.String(), err, len(want))
+	}
+	ring, _, missing, err := b.s.ring.Read(0, 1<<20)
+	if err != nil || string(ring) != want || missing != 0 {
+		t.Errorf("%s: the ring has %d bytes %.60q (%v), %d missing, want %d", when, len(ring), ring, err, missing, len(want))
+	}
+	out := b.s.out
+	term, err := b.s.terminalAt(api.PeekRequest{AtOutput: &out})
+	if err != nil || term.ScreenText() != b.s.term.ScreenText() {
+		t.Errorf("%s: the recording shows another screen (%v)", when, err)
+	}
+}
+
+// TestRecordingAfterAKill: wherever between the steps of showing output the
+// server is killed, the recording and the ring have every byte once.
+func TestRecordingAfterAKill(t *testing.T) {
+	b := newJournalBench(t)
+	b.tapes(t)
+	var want strings.Builder
+	write := func(text string) {
+		want.WriteString(text)
+		b.write([]byte(text))
+	}
+	write("shown, recorded and answered\r\n")
+	effect := b.s.j.Effect.Load()
+	write("shown and recorded, its answers did not go out\r\n")
+	b.s.j.Effect.Store(effect)
+	b.crash(t)
+	b.checkKept(t, "killed before the effects", want.String())
+	text := "in the journal only\r\n"
+	want.WriteString(text)
+	b.land([]byte(text))
+	b.s.j.Commit(len(text))
+	b.crash(t)
+	b.checkKept(t, "killed before it was shown", want.String())
+	text = "read, and the length not moved\r\n"
+	want.WriteString(text)
+	b.land([]byte(text))
+	b.crash(t)
+	b.checkKept(t, "killed behind the read", want.String())
+	write("and on\r\n")
+	b.checkKept(t, "afterwards", want.String())
+	if err := b.s.resizeTo(30, 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.s.tape.f.Truncate(b.s.tape.size - frameHead - 8); err != nil {
+		t.Fatal(err)
+	}
+	b.crash(t)
+	write("of another size\r\n")
+	b.checkKept(t, "killed before the size was recorded", want.String())
+	if err := b.s.tape.rotate(); err != nil {
+		t.Fatal(err)
+	}
+	text = "behind a file that was full\r\n"
+	want.WriteString(text)
+	b.land([]byte(text))
+	b.crash(t)
+	b.checkKept(t, "killed between two files", want.String())
+}
+
+// TestRecordingOfALostScreen: a screen that is lost takes no byte of the output
+// with it, neither in a server that lives nor in the next.
+func TestRecordingOfALostScreen(t *testing.T) {
+	const bad = "this one panics\r\n"
+	defer func(f func([]byte)) { feedFault = f }(feedFault)
+	feedFault = func(p []byte) {
+		if bytes.Contains(p, []byte(bad)) {
+			panic("a test's own")
+		}
+	}
+	b := newJournalBench(t)
+	b.tapes(t)
+	b.write([]byte("one\r\n"))
+	b.write([]byte(bad))
+	b.write([]byte("two\r\n"))
+	if !b.s.lost {
+		t.Fatal("the screen is not lost")
+	}
+	want := "one\r\n" + bad + "two\r\n"
+	b.checkKept(t, "in a server that lives", want)
+
+	b.land([]byte(bad))
+	b.s.j.Commit(len(bad))
+	b.crash(t)
+	want += bad
+	b.write([]byte("three\r\n"))
+	want += "three\r\n"
+	b.checkKept(t, "in the next", want)
+
+	b.land([]byte("four\r\n"))
+	b.s.j.Commit(len("four\r\n"))
+	b.s.j.Tries.Store(maxTries) // as after replays that ended their servers
+	b.crash(t)
+	want += "four\r\n"
+	b.write([]byte("five\r\n"))
+	want += "five\r\n"
+	b.checkKept(t, "where replays end servers", want)
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/vt"
+)
+
+func TestRecording(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	_, err := c.Create(t.Context(), api.CreateRequest{
+		Name: "r", Env: testEnv, Recording: true,
+		Command: `printf 'fr\303'; printf '\251d\n'; while read -r x; do echo "got $x"; done`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "r", "fréd")
+	then := time.Now()
+	if err := c.Resize(t.Context(), "r", 50, 10); err != nil {
+		t.Fatal(err)
+	}
+	killServer(t, c)
+	if _, err := c.Nudge(t.Context(), "r", api.NudgeRequest{Text: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "r", "got one")
+	var raw, cast bytes.Buffer
+	if err := c.Recording(t.Context(), "r", api.RecordingRaw, &raw); err != nil {
+		t.Fatal(err)
+	}
+	if got := raw.String(); got != "fréd\r\none\r\ngot one\r\n" {
+		t.Errorf("raw %q", got)
+	}
+	if err := c.Recording(t.Context(), "r", "", &cast); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(cast.String()), "\n")
+	var head struct{ Version, Width, Height int }
+	if err := json.Unmarshal([]byte(lines[0]), &head); err != nil || head.Version != 2 || head.Width != 120 || head.Height != 40 {
+		t.Errorf("header %s: %v", lines[0], err)
+	}
+	text, resized := "", false
+	for _, l := range lines[1:] {
+		var e [3]any
+		if err := json.Unmarshal([]byte(l), &e); err != nil {
+			t.Fatalf("%s: %v", l, err)
+		}
+		if e[1] == "o" {
+			text += e[2].(string)
+		}
+		resized = resized || e[1] == "r" && e[2] == "50x10"
+	}
+	if text != raw.String() || !resized {
+		t.Errorf("text %q, resized %v", text, resized)
+	}
+	p, err := c.Peek(t.Context(), api.PeekRequest{Name: "r", At: then})
+	if err != nil || p.Text != "fréd" {
+		t.Errorf("then: %+v, %v", p, err)
+	}
+	create(t, c, "plain", "exec cat")
+	if err := c.Recording(t.Context(), "plain", "", &raw); !errors.Is(err, api.ErrRequest) {
+		t.Errorf("without a recording: %v", err)
+	}
+}
+
+// TestRecordingKeepsTheNewest: at its cap a recording loses the older half, and
+// what is left shows the screen as it was at any time of it.
+func TestRecordingKeepsTheNewest(t *testing.T) {
+	b := newJournalBench(t)
+	b.s.rec.Recording = true
+	b.s.startRecording()
+	b.s.tape.most = 64 << 10
+	want := map[uint64]string{} // by offset
+	for i := range 4000 {
+		b.write([]byte("\x1b[32mline " + strconv.Itoa(i) + "\x1b[m of what was written\r\n"))
+		if i%100 == 0 {
+			want[b.s.out] = b.s.term.ScreenText()
+		}
+		if i == 2500 { // a kill between the two files, at worst
+			b.crash(t)
+			b.s.rec.Recording = true
+			b.s.startRecording()
+			b.s.tape.most = 64 << 10
+		}
+	}
+	kept := int64(0)
+	for _, path := range []string{b.s.tape.path, olderRecording(b.s.tape.path)} {
+		fi, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept += fi.Size()
+	}
+	if kept > 2*(64<<10+8<<10) {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	known := 0
+	for offset, text := range want {
+		term, err := b.s.terminalAt(api.PeekRequest{AtOutput: &offset})
+		if err != nil {
+			if !errors.Is(err, api.ErrRequest) || !strings.Contains(err.Error(), "begins at") {
+				t.Fatalf("at %d: %v", offset, err)
+			}
+			continue
+		}
+		known++
+		if got := term.ScreenText(); got != text {
+			t.Errorf("at %d: %q, want %q", offset, got, text)
+		}
+	}
+	if known == 0 || known == len(want) {
+		t.Errorf("%d of %d screens are known", known, len(want))
+	}
+	var cast bytes.Buffer
+	if err := b.s.export(&cast, api.RecordingASCIICast); err != nil {
+		t.Fatal(err)
+	}
+	player := lastScreen(t, cast.Bytes())
+	if got := player.ScreenText(); got != b.s.term.ScreenText() {
+		t.Errorf("played %q, want %q", got, b.s.term.ScreenText())
+	}
+	b.s.tape.remove()
+	if left, err := filepath.Glob(b.s.tape.path + "*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// lastScreen plays an asciicast.
+func lastScreen(t *testing.T, cast []byte) *vt.Terminal {
+	t.Helper()
+	lines := bytes.Split(bytes.TrimSpace(cast), []byte("\n"))
+	var head struct{ Width, Height int }
+	if err := json.Unmarshal(lines[0], &head); err != nil {
+		t.Fatal(err)
+	}
+	term, err := vt.New(vt.Options{Cols: head.Width, Rows: head.Height})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		var e [3]any
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e[1] == "o" {
+			_, _ = term.Write([]byte(e[2].(string)))
+		}
+	}
+	return term
+}
+
+// TestRecordingGap: what a full disk did not take is missing, and the screen is
+// right again from the moment there is room.
+func TestRecordingGap(t *testing.T) {
+	b := newJournalBench(t)
+	b.s.rec.Recording = true
+	b.s.startRecording()
+	defer b.s.tape.remove()
+	b.write([]byte("recorded\r\n"))
+	whole := b.s.tape.f
+	closed, err := os.Open(os.DevNull) // nothing can be written to it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed.Close()
+	b.s.tape.f = closed
+	b.write([]byte("not recorded\r\n"))
+	b.s.tape.f = whole
+	b.write([]byte("again\r\n"))
+	b.write([]byte("and on\r\n"))
+	term, err := b.s.terminalAt(api.PeekRequest{At: time.Now()})
+	if err != nil || term.ScreenText() != b.s.term.ScreenText() {
+		t.Fatalf("%q, %v; want %q", term.ScreenText(), err, b.s.term.ScreenText())
+	}
+	var raw bytes.Buffer
+	if err := b.s.export(&raw, api.RecordingRaw); err != nil || raw.String() != "recorded\r\nand on\r\n" {
+		t.Errorf("raw %q, %v", raw.String(), err)
+	}
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/store"
+)
+
+func (srv *server) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.RenameRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, srv.rename(s, in.Name)
+}
+
+func (srv *server) rename(s *session, to string) error {
+	if err := checkName(to); err != nil {
+		return err
+	}
+	if err := srv.takeName(s, to); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.rec.Name = s.name() // a rename that came later may be here first
+	err := srv.currentLink().Deposit(s.rec.ID, s.rec.encode())
+	s.mu.Unlock()
+	if err != nil {
+		slog.Warn("the keeper did not take a new name", "session", s.rec.ID, "error", err)
+	}
+	srv.emit(s, api.Event{Type: api.EventRenamed})
+	srv.queue.renamed(s)
+	return nil
+}
+
+// takeName makes the session the live one of the name.
+func (srv *server) takeName(s *session, to string) error {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	from := s.name()
+	switch taken, ok := srv.live[to]; {
+	case s.rec.Exec:
+		return fmt.Errorf("%w: %s is a background command", api.ErrRequest, from)
+	case srv.live[from] != s || !s.isRunning():
+		return fmt.Errorf("rename %s: %w", from, api.ErrExited)
+	case taken == s:
+		return nil
+	case ok && (taken == nil || taken.isRunning()):
+		return fmt.Errorf("%w: %s", api.ErrExists, to)
+	}
+	for _, other := range srv.sessions {
+		if other.rec.Exec && other.rec.Owner == from && other.isRunning() {
+			return fmt.Errorf("%w: background commands of %s run, and tell that name of their end", api.ErrRequest, from)
+		}
+	}
+	delete(srv.live, from)
+	srv.live[to] = s
+	s.called.Store(&to)
+	return nil
+}
+
+// renamed gives the messages that wait for the session its new name.
+func (d *deliveries) renamed(s *session) {
+	err := d.srv.db.Batch(func(tx *store.Tx) error {
+		return queueBucket.Each(tx, "", func(id string, it api.QueueItem) error {
+			if it.Session != s.rec.ID || it.Target == s.name() {
+				return nil
+			}
+			it.Target = s.name()
+			return queueBucket.Put(tx, id, it)
+		})
+	})
+	if err != nil {
+		slog.Warn("cannot rename in the queue", "error", err)
+	}
+	d.wake()
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/keys"
+)
+
+// Times of an answer.
+const (
+	respondMove = 2 * time.Second // until the selection moved
+	respondGone = 5 * time.Second // until the question is gone
+)
+
+func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.RespondRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.respond(r.Context(), in)
+}
+
+// respond selects an option of the question that stands and confirms it.
+// Nothing else is typed meanwhile: it holds the input lock.
+func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
+	if err := s.lockInput(ctx); err != nil {
+		return err
+	}
+	defer s.unlockInput()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	s.in.cancel = cancel // a person's Ctrl-C
+	s.mu.Unlock()
+	if _, err := s.asked(ctx); err != nil {
+		return err
+	}
+	p, err := s.question(ctx)
+	if err != nil {
+		return err
+	}
+	if r.ID != "" && r.ID != p.ID {
+		return fmt.Errorf("%w: another one stands: %q", api.ErrQuestion, p.Prompt)
+	}
+	want, err := pick(p, r.Action)
+	if err != nil {
+		return err
+	}
+	for range 2*len(p.Options) + 2 {
+		now, err := s.question(ctx)
+		switch {
+		case err != nil:
+			return err
+		case now.ID != p.ID:
+			return fmt.Errorf("%w: another one came up: %q", api.ErrQuestion, now.Prompt)
+		case now.Selected < 0:
+			return fmt.Errorf("%w: which option is selected cannot be told", api.ErrQuestion)
+		case now.Selected == want:
+			return s.confirm(ctx, now)
+		}
+		key := "Down"
+		if want < now.Selected {
+			key = "Up"
+		}
+		if err := s.press(ctx, key); err != nil {
+			return err
+		}
+		// A menu that is being painted again is gone, or another one, for a moment.
+		if err := s.awaitQuestion(ctx, respondMove, func(q *api.Pending) bool {
+			return q != nil && q.ID == now.ID && q.Selected >= 0 && q.Selected != now.Selected
+		}); err != nil {
+			return s.notMoved(ctx, now, err)
+		}
+	}
+	return fmt.Errorf("%w: the selection never reaches %q", api.ErrQuestion, r.Action)
+}
+
+// notMoved says why a key did not move the selection from where it was.
+func (s *session) notMoved(ctx context.Context, was *api.Pending, err error) error {
+	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	now, err := s.question(ctx)
+	switch {
+	case err != nil:
+		return err
+	case now.ID != was.ID:
+		return fmt.Errorf("%w: another one came up: %q", api.ErrQuestion, now.Prompt)
+	}
+	return fmt.Errorf("%w: the selection does not follow the keys", api.ErrQuestion)
+}
+
+// pick finds the option that is meant: exactly one.
+func pick(p *api.Pending, action string) (int, error) {
+	if len(p.Options) == 0 {
+		return -1, fmt.Errorf("%w: %q shows no options to choose from", api.ErrQuestion, p.Prompt)
+	}
+	at, err := rule.PickLabel(p.Options, action)
+	if err != nil {
+		return -1, fmt.Errorf("%w: %w", api.ErrQuestion, err)
+	}
+	return at, nil
+}
+
+// question is what the session asks now.
+func (s *session) question(ctx context.Context) (*api.Pending, error) {
+	a, err := s.currentActivity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.State == api.ActivityExited {
+		return nil, api.ErrExited
+	}
+	if a.Pending == nil {
+		return nil, fmt.Errorf("%w: nothing is asked", api.ErrQuestion)
+	}
+	return a.Pending, nil
+}
+
+// confirm presses Enter, once, and waits until the question is gone.
+func (s *session) confirm(ctx context.Context, p *api.Pending) error {
+	if err := s.press(ctx, "Enter"); err != nil {
+		return err
+	}
+	err := s.awaitQuestion(ctx, respondGone, func(q *api.Pending) bool { return q == nil || q.ID != p.ID })
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("%w: it still stands after Enter", api.ErrQuestion)
+	}
+	return err
+}
+
+func (s *session) press(ctx context.Context, key string) error {
+	b, err := keys.Encode(nil, []string{key}, s.keyModes())
+	if err != nil {
+		return err
+	}
+	_, err = s.writeInput(ctx, b, nudgeStuck)
+	return err
+}
+
+// awaitQuestion waits until what is asked is ok, at most for limit.
+func (s *session) awaitQuestion(ctx context.Context, limit time.Duration, ok func(*api.Pending) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return s.awaitActivity(ctx, func(a api.Activity) bool { return ok(a.Pending) })
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+
+	"gascity.dev/gc/mux/api"
+)
+
+// TestRevisionsAreNotUsedAgain: a reader that asks whether the screen changed is
+// never told of another screen that it has not, by this server or the next.
+func TestRevisionsAreNotUsedAgain(t *testing.T) {
+	b := newJournalBench(t)
+	told := map[uint64]string{}
+	look := func(when string) {
+		t.Helper()
+		p, err := b.s.peek(api.PeekRequest{Screen: true, Format: api.FormatJSON})
+		if err != nil || p.Screen.Revision != p.Revision {
+			t.Fatalf("%s: %+v, %v", when, p, err)
+		}
+		text := b.s.term.ScreenText()
+		if had, known := told[p.Revision]; known && had != text {
+			t.Errorf("%s: revision %d is that of %q and of %q", when, p.Revision, had, text)
+		}
+		told[p.Revision] = text
+	}
+	look("silent")
+	for revision := range told {
+		if p, err := b.s.peek(api.PeekRequest{IfRevision: revision}); err != nil || !p.Unchanged {
+			t.Errorf("a screen that nothing was written to: %+v, %v", p, err)
+		}
+	}
+	for kill := range 5 {
+		for i := range 20 {
+			b.write(fmt.Appendf(nil, "%d of server %d\r\n", i, kill))
+			look("written")
+		}
+		if kill == 3 {
+			b.s.loseScreen()
+			look("lost")
+		}
+		b.crash(t)
+		look("killed")
+	}
+}
+
+// TestRevisionsOfTheNextSession: who asks by name is not told that nothing
+// changed when another session has the name now.
+func TestRevisionsOfTheNextSession(t *testing.T) {
+	c := startServer(t)
+	var had uint64
+	for _, id := range []string{"first", "second"} {
+		if _, err := c.Create(t.Context(), api.CreateRequest{Name: "a", ID: id, Command: "exec sleep 1000", Env: testEnv}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.Peek(t.Context(), api.PeekRequest{Name: "a", Screen: true, IfRevision: had})
+		if err != nil || p.Unchanged || p.ID != id || p.Revision >= 1<<53 {
+			t.Errorf("%s: %+v, %v", id, p, err)
+		}
+		had = p.Revision
+		if err := c.Kill(t.Context(), "a", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

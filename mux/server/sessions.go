@@ -1,0 +1,380 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/alive"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/limits"
+	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/mux/keeper"
+	"gascity.dev/gc/mux/keys"
+)
+
+// maxName is the longest session name in bytes.
+const maxName = 200
+
+// checkName returns ErrBadName unless name is 1 to 200 bytes of
+// [A-Za-z0-9._-] that do not start with "-" or ".".
+func checkName(name string) error {
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("%w: it must have 1 to %d bytes", api.ErrBadName, maxName)
+	}
+	if name[0] == '-' || name[0] == '.' {
+		return fmt.Errorf("%w: %q starts with %q", api.ErrBadName, name, name[0])
+	}
+	for _, c := range name {
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+		if !ok {
+			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", api.ErrBadName, name, c)
+		}
+	}
+	return nil
+}
+
+// create starts a session; that of a background command when command is not nil.
+func (srv *server) create(r api.CreateRequest, command *execStart) (*session, error) {
+	if r.Cols == 0 {
+		r.Cols = api.DefaultCols
+	}
+	if r.Rows == 0 {
+		r.Rows = api.DefaultRows
+	}
+	if err := checkCreate(&r); err != nil {
+		return nil, err
+	}
+	if err := srv.reserve(r.Name, r.ID); err != nil {
+		return nil, err
+	}
+	s, err := srv.spawn(r, command)
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.creating--
+	srv.created.Broadcast()
+	if err != nil {
+		delete(srv.live, r.Name)
+		srv.checkIdle()
+		if errors.Is(err, unix.EMFILE) {
+			err = api.ErrOpenFiles
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+func checkCreate(r *api.CreateRequest) error {
+	if err := checkName(r.Name); err != nil {
+		return err
+	}
+	if r.ID != "" {
+		if err := checkName(r.ID); err != nil {
+			return fmt.Errorf("session id: %w", err)
+		}
+	}
+	if r.Command != "" && len(r.Argv) > 0 {
+		return fmt.Errorf("%w: command and argv exclude each other", api.ErrRequest)
+	}
+	for _, s := range slices.Concat(r.Argv, r.Env, []string{r.Command, r.WorkDir}) {
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", api.ErrRequest)
+		}
+	}
+	if err := limits.Check(r.Limits); err != nil {
+		return err
+	}
+	if len(r.StatusRules) > maxRules {
+		return fmt.Errorf("%w: %d status rules, at most %d", api.ErrTooLarge, len(r.StatusRules), maxRules)
+	}
+	if _, err := keys.Encode(nil, r.InterruptKeys, keys.Modes{}); err != nil {
+		return fmt.Errorf("interrupt keys: %w", err)
+	}
+	for i := range r.StatusRules {
+		if err := r.StatusRules[i].Check(); err != nil {
+			return fmt.Errorf("%w: %w", api.ErrRequest, err)
+		}
+	}
+	if _, err := keys.Encode(nil, r.Composer.Clear, keys.Modes{}); err != nil {
+		return fmt.Errorf("%w: composer: %w", api.ErrRequest, err)
+	}
+	return checkSize(r.Cols, r.Rows)
+}
+
+// maxRules is how many status rules a session may have.
+const maxRules = 100
+
+// reserve takes the name, so that of two creates one wins.
+func (srv *server) reserve(name, id string) error {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.stopping {
+		return api.ErrEnding
+	}
+	if s, taken := srv.live[name]; taken && (s == nil || s.isRunning()) {
+		return fmt.Errorf("%w: %s", api.ErrExists, name)
+	}
+	if id != "" && srv.sessions[id] != nil {
+		return fmt.Errorf("%w: id %s", api.ErrExists, id)
+	}
+	srv.live[name] = nil
+	srv.creating++
+	srv.checkIdle()
+	return nil
+}
+
+// spawn starts the program of a reserved name and enters the session.
+func (srv *server) spawn(r api.CreateRequest, command *execStart) (*session, error) {
+	rec := sessionRecord{
+		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
+		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
+		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
+		Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
+	}
+	if command != nil {
+		rec.Exec, rec.Pipes, rec.Owner = true, command.pipes, command.owner
+	}
+	if rec.ID == "" {
+		rec.ID = newID(time.Now())
+	}
+	if err := srv.spareDescriptors(); err != nil {
+		return nil, err
+	}
+	spec, err := spawnFor(&r, &rec)
+	if err != nil {
+		return nil, err
+	}
+	if err := srv.putMeta(rec.ID, r.Meta); err != nil {
+		return nil, err
+	}
+	s, err := srv.launchLimited(spec, rec, r.Limits)
+	if err != nil {
+		_ = srv.dropMeta(rec.ID)
+		return nil, err
+	}
+	s.mu.Lock()
+	s.startRecording()
+	s.openOutput()
+	s.mu.Unlock()
+	srv.mu.Lock()
+	srv.sessions[s.rec.ID], srv.live[s.name()] = s, s
+	srv.emit(s, api.Event{Type: api.EventStarted}) // under mu, and so before its exit is noticed
+	later := srv.link
+	srv.mu.Unlock()
+	if later != s.spawner { // its keeper died, and the next one got everything before this was there
+		if err := srv.giveForeign(later, s); err != nil {
+			slog.Warn("cannot give a session to the new keeper", "session", s.rec.ID, "error", err)
+		}
+	}
+	if err := srv.loop.add(s); err != nil {
+		srv.work.Go(func() { _ = srv.kill(context.Background(), s, 0) }) // nobody would read its output
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+	}
+	srv.queue.sessionsChanged()
+	srv.execs.wake()
+	srv.lateExit(s)
+	return s, nil
+}
+
+// sparedFDs is how many descriptors no session gets: clients are served and trees
+// ended also when there are no more for sessions.
+const sparedFDs = 24
+
+// spareDescriptors returns an ErrSpawn when there are no others left.
+func (srv *server) spareDescriptors() error {
+	var l unix.Rlimit
+	srv.mu.Lock()
+	guess := 4*uint64(len(srv.sessions)) + 256 // more than are open, but for clients
+	srv.mu.Unlock()
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && guess < l.Cur {
+		return nil
+	}
+	var probes []int
+	defer func() { sys.CloseAll(probes) }()
+	for range sparedFDs {
+		fd, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%w: %w", api.ErrSpawn, err)
+		}
+		probes = append(probes, fd)
+	}
+	return nil
+}
+
+// launchLimited is launch with limits: in a cgroup, and without it when the
+// program cannot be born there.
+func (srv *server) launchLimited(spec *keeper.Spec, rec sessionRecord, l api.Limits) (*session, error) {
+	var group *limits.Cgroup
+	if limits.WantsCgroup(l) {
+		group = limits.Make(srv.paths, rec.ID, l)
+	}
+	rec.Cgroup = group.Path()
+	spec.Cgroup = rec.Cgroup
+	spec.Rlimits, rec.Limits = limits.Plan(l, group)
+	s, err := srv.launch(spec, rec)
+	if err == nil || rec.Cgroup == "" {
+		return s, err
+	}
+	if err := limits.Remove(rec.Cgroup); err != nil {
+		slog.Warn("cannot remove a cgroup", "cgroup", rec.Cgroup, "error", err)
+	}
+	group = &limits.Cgroup{Reason: err.Error()}
+	rec.Cgroup, spec.Cgroup = "", ""
+	spec.Rlimits, rec.Limits = limits.Plan(l, group)
+	return srv.launch(spec, rec)
+}
+
+// launch makes the journal and starts the program.
+func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error) {
+	var err error
+	if rec.Slot, err = srv.table.Alloc(); err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+	}
+	fd, err := sys.NewMemory(srv.paths.Dir, journal.Size)
+	if err != nil {
+		srv.table.Release(rec.Slot)
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+	}
+	j, err := journal.Open(fd, srv.table.At(rec.Slot))
+	if err != nil {
+		srv.table.Release(rec.Slot)
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+	}
+	rec.Started = time.Now().UnixNano()
+	spec.Data = rec.encode()
+	link, p, err := srv.spawnProgram(spec, fd)
+	if err != nil {
+		j.Close()
+		srv.table.Release(rec.Slot)
+		return nil, err
+	}
+	if rec.Pipes && len(p.FDs) < 2 { // a keeper from before there were pipes gave a terminal
+		_ = unix.Kill(-p.PID, unix.SIGKILL)
+		_ = srv.currentLink().Forget(rec.ID)
+		sys.CloseAll(p.FDs)
+		j.Close()
+		srv.table.Release(rec.Slot)
+		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", api.ErrSpawn)
+	}
+	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrSize, err) // checkSize leaves nothing
+	}
+	s.stdin, s.spawner = newStdin(rec, p.FDs[1:]), link
+	return s, nil
+}
+
+// spawnProgram lets the keeper start a program: where that has just died, the
+// next one.
+func (srv *server) spawnProgram(spec *keeper.Spec, fd int) (*keeper.Link, keeper.Spawned, error) {
+	late := time.NewTimer(alive.Limit)
+	defer late.Stop()
+	for {
+		srv.mu.Lock()
+		link, next := srv.link, srv.relinked
+		srv.mu.Unlock()
+		p, err := link.Spawn(spec, fd)
+		if !errors.Is(err, keeper.ErrNotSent) {
+			return link, p, err
+		}
+		select {
+		case <-next:
+		case <-late.C:
+			return link, p, err
+		case <-srv.done:
+			return link, p, err
+		}
+	}
+}
+
+// newID is a fresh session id: creation time first, so that ids sort by age.
+func newID(now time.Time) string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%012x%s", now.UnixMilli(), hex.EncodeToString(b[:]))
+}
+
+// find returns the session of a name: the live one, else the newest that
+// exited; or the one of an id.
+func (srv *server) find(name string) (*session, error) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if s := srv.live[name]; s != nil {
+		return s, nil
+	}
+	if s := srv.sessions[name]; s != nil {
+		return s, nil
+	}
+	var newest *session
+	for _, s := range srv.sessions {
+		if s.name() == name && (newest == nil || s.rec.Created > newest.rec.Created) {
+			newest = s
+		}
+	}
+	if newest != nil {
+		return newest, nil
+	}
+	return nil, fmt.Errorf("%w: %s", api.ErrNotFound, name)
+}
+
+// list returns the sessions, by name and then age.
+func (srv *server) list(prefix string, all bool) []api.SessionInfo {
+	srv.mu.Lock()
+	var found []*session
+	for _, s := range srv.sessions {
+		if strings.HasPrefix(s.name(), prefix) {
+			found = append(found, s)
+		}
+	}
+	srv.mu.Unlock()
+	slices.SortFunc(found, func(a, b *session) int {
+		if c := strings.Compare(a.name(), b.name()); c != 0 {
+			return c
+		}
+		return int(min(1, max(-1, a.rec.Created-b.rec.Created)))
+	})
+	out := make([]api.SessionInfo, 0, len(found))
+	for _, s := range found {
+		if i := s.info(); all || i.State == api.StateRunning {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// shutdown ends everything; ErrBusy with running sessions unless forced.
+func (srv *server) shutdown(ctx context.Context, force bool) error {
+	srv.mu.Lock()
+	n := len(srv.live)
+	if n > 0 && !force {
+		srv.mu.Unlock()
+		return fmt.Errorf("%w: %d", api.ErrBusy, n)
+	}
+	srv.stopping = true
+	for srv.creating > 0 { // what is being started would outlive the server
+		srv.created.Wait()
+	}
+	var all []*session
+	for _, s := range srv.live {
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	srv.mu.Unlock()
+	err := srv.killAll(ctx, all)
+	if err != nil {
+		srv.mu.Lock()
+		srv.stopping = false // it goes on
+		srv.mu.Unlock()
+	}
+	return err
+}

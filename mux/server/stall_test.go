@@ -1,0 +1,102 @@
+package server
+
+import (
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/mux/journal"
+	"golang.org/x/sys/unix"
+)
+
+// TestNoRoomForASnapshot: a session whose journal gets no memory leaves its
+// output with the program, tries again less and less often, and goes on without
+// a gap when there is memory.
+func TestNoRoomForASnapshot(t *testing.T) {
+	b := newJournalBench(t)
+	l, err := newLoop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.srv.loop = l
+	if b.s.fd, err = unix.FcntlInt(r.Fd(), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.SetNonblock(b.s.fd, true); err != nil {
+		t.Fatal(err)
+	}
+	const tries = 5
+	var left atomic.Int32
+	left.Store(tries)
+	var times []time.Time // written under the session's mu
+	was := journal.SnapshotFault
+	defer func() { journal.SnapshotFault = was }()
+	journal.SnapshotFault = func() error {
+		if left.Add(-1) >= 0 {
+			times = append(times, time.Now())
+			return unix.ENOSPC
+		}
+		return nil
+	}
+	b.s.mu.Lock()
+	err = l.add(b.s)
+	b.s.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("a line of output\r\n", 4*journal.SegmentLeast/18)
+	go func() {
+		_, _ = w.WriteString(text)
+		w.Close()
+	}()
+	for done := false; !done; time.Sleep(time.Millisecond) {
+		b.s.mu.Lock()
+		done = b.s.out == uint64(len(text)) && b.s.eof
+		b.s.mu.Unlock()
+	}
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	b.s.drain.Stop()
+	if len(times) != tries {
+		t.Fatalf("%d tries failed, want %d", len(times), tries)
+	}
+	for i, least := 1, stallFirst; i < tries; i, least = i+1, 2*least {
+		if d := times[i].Sub(times[i-1]); d < least {
+			t.Errorf("try %d came after %v, want %v", i, d, least)
+		}
+	}
+	l.remove(b.s)
+	unix.Close(b.s.fd)
+	r.Close()
+}
+
+// TestScreenTooLargeForASnapshot: such a screen goes on; after a crash it is lost,
+// says so, and the session goes on.
+func TestScreenTooLargeForASnapshot(t *testing.T) {
+	b := newJournalBench(t)
+	b.s.j.Most = 2048
+	b.write([]byte(strings.Repeat("history\r\n", 100)))
+	for i := range 200 {
+		b.write([]byte("\x1b[38;2;1;2;" + strings.Repeat("1", i%2+1) + "mx"))
+	}
+	b.s.nextSegment()
+	b.write([]byte("\x1b[m\r\ngoes on"))
+	if got := b.s.term.ScreenText(); !strings.HasSuffix(got, "xxx\ngoes on") || b.s.lost || b.s.stall.on {
+		t.Errorf("it shows %q, lost %v, stalled %v", got, b.s.lost, b.s.stall.on)
+	}
+	b.crash(t)
+	if !b.s.lost {
+		t.Error("the screen is lost, and nobody is told")
+	}
+	b.write([]byte("\x1b[H\x1b[2Jfresh"))
+	if got := b.s.term.ScreenText(); got != "fresh" {
+		t.Errorf("after the crash: %q", got)
+	}
+}

@@ -1,0 +1,5 @@
+package server
+
+import "golang.org/x/sys/unix"
+
+const tcgets, tcsets = unix.TIOCGETA, unix.TIOCSETA

@@ -1,0 +1,22 @@
+package server
+
+import (
+	"errors"
+	"testing"
+
+	"gascity.dev/gc/mux/api"
+)
+
+// What an older server has no path for says what is, and not a status.
+func TestRequestThatTheServerDoesNotKnow(t *testing.T) {
+	c := startServer(t)
+	for _, method := range []string{"GET", "POST"} {
+		_, err := c.Do(t.Context(), method, "/v1/from-a-later-version", nil)
+		if !errors.Is(err, api.ErrVersion) || errors.Is(err, api.ErrNotFound) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	if _, err := c.Get(t.Context(), "none"); !errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrVersion) {
+		t.Errorf("a session that is not there: %v", err)
+	}
+}

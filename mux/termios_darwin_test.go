@@ -1,5 +1,0 @@
-package mux
-
-import "golang.org/x/sys/unix"
-
-const tcgets, tcsets = unix.TIOCGETA, unix.TIOCSETA

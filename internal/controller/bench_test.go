@@ -64,8 +64,14 @@ func thousand(b *testing.B, p runtime.Provider, command, process string, start f
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { l.store.Close() })
-	l.ops.ctx, l.timer = context.Background(), time.NewTimer(time.Hour)
-	b.Cleanup(func() { l.timer.Stop() })
+	l.ops.ctx, l.ops.cancel = context.WithCancel(context.Background())
+	l.timer = time.NewTimer(time.Hour)
+	b.Cleanup(func() {
+		l.ops.cancel()
+		close(l.done) // nobody reads the inbox
+		l.ops.Wait()
+		l.timer.Stop()
+	})
 	return l
 }
 

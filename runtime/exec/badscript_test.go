@@ -257,7 +257,7 @@ func TestSelection(t *testing.T) {
 	}
 	for script, want := range map[string]string{
 		"": "no script is named", filepath.Join(dir, "none"): "no such file", plain: "not executable",
-		dir: "folder", "no-such-name-on-path": "not found",
+		dir: "directory", "no-such-name-on-path": "not found",
 	} {
 		_, err := exec.New(exec.Options{Script: script})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), strconv.Quote(script)) {

@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
@@ -166,15 +167,16 @@ func checkMux(ctx context.Context, f *controller.Findings) {
 		f.OK("mux", "no server is running; the first session starts it")
 		return
 	case err != nil:
-		f.Fail("mux", "gc mux stop --force ends it and its sessions", "the server does not answer: %v", err)
+		checkSilent(f, paths, err)
 		return
 	}
 	defer client.Close()
 	s, err := client.Status(ctx)
 	if err != nil {
-		f.Fail("mux", "gc mux stop --force ends it and its sessions", "the server does not answer: %v", err)
+		checkSilent(f, paths, err)
 		return
 	}
+	checkStopped(f, "keeper", s.Keeper.PID)
 	f.OK("mux", "server pid %d, keeper pid %d, %s, %s", s.Server.PID, s.Keeper.PID, display.Count(s.Sessions, "session"), display.Memory(s.Server.MemoryBytes+s.Keeper.MemoryBytes))
 	if s.Version != version {
 		f.Warn("mux", "gc mux upgrade replaces it; sessions keep running", "the server is version %s, this is %s", s.Version, version)
@@ -188,6 +190,32 @@ func checkMux(ctx context.Context, f *controller.Findings) {
 	if s.Restarts > 0 {
 		f.Warn("mux", "no session was lost; "+paths.Dir+"/mux.log has the reason", "the server died and was restarted: %s", display.Count(s.Restarts, "time"))
 	}
+}
+
+// checkSilent reports a server that does not answer, and its keeper if that is
+// stopped too.
+func checkSilent(f *controller.Findings, paths api.Paths, why error) {
+	pid := client.ServerPID(paths)
+	if pid == 0 {
+		f.Fail("mux", paths.Dir+"/mux.log may have the reason", "the server does not answer: %v", why)
+		return
+	}
+	if !checkStopped(f, "server", pid) {
+		f.Fail("mux", fmt.Sprintf("kill -KILL %d; its keeper starts another server, and sessions keep running", pid), "the server, pid %d, does not answer: %v", pid, why)
+	}
+	if server, err := proctree.Get(pid); err == nil {
+		checkStopped(f, "keeper", server.PPID)
+	}
+}
+
+// checkStopped reports whether a process is stopped (SIGSTOP), as a problem.
+func checkStopped(f *controller.Findings, what string, pid int) bool {
+	p, err := proctree.Get(pid)
+	if err != nil || !p.Stopped() {
+		return false
+	}
+	f.Fail("mux", fmt.Sprintf("kill -CONT %d", pid), "the %s, pid %d, is stopped", what, pid)
+	return true
 }
 
 // checkStateDir reports whether the directory can be used or created.

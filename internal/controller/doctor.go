@@ -154,7 +154,7 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 		defer c.Close()
 		st, err := c.Status(ctx)
 		if err != nil {
-			d.Fail("controller", "gc stop, then gc start", "it is running but does not reply: %v", err)
+			d.silent(dir, err)
 			return true
 		}
 		d.OK("controller", "pid %d", st.Controller.PID)
@@ -176,6 +176,17 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 	}
 	d.Fail("controller", "", "%v", err)
 	return false
+}
+
+// silent reports a controller that listens but does not reply.
+func (d *doctor) silent(dir string, why error) {
+	held, locked, err := api.Holder(dir)
+	if err != nil || !locked || held.PID == 0 {
+		d.Fail("controller", "gc stop, then gc start", "it is running but does not reply: %v", why)
+		return
+	}
+	hint := fmt.Sprintf("kill -CONT %d if it is stopped; otherwise kill -KILL %d, then gc start adopts the agents", held.PID, held.PID)
+	d.Fail("controller", hint, "pid %d is running but does not reply: %v", held.PID, why)
 }
 
 // noController tells a controller that does not listen from none.

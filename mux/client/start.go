@@ -182,12 +182,38 @@ func waitGone(ctx context.Context, p api.Paths, keeper, server int) error {
 // socket again. Nothing but a server of this user's for this directory gets the
 // signal.
 func wakeServer(d statedir.Dir, lock *os.File) {
+	if pid := recordedPID(lock); pid > 1 {
+		sys.SignalProcess(pid, unix.SIGUSR1, func() bool { return isServer(pid, d) })
+	}
+}
+
+// recordedPID reads a lock file; 0 if it holds no pid.
+func recordedPID(lock *os.File) int {
 	b, _ := io.ReadAll(io.LimitReader(lock, 64))
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil || pid <= 1 {
-		return
+	if err != nil {
+		return 0
 	}
-	sys.SignalProcess(pid, unix.SIGUSR1, func() bool { return isServer(pid, d) })
+	return pid
+}
+
+// ServerPID returns the pid of the running server without asking it; 0 if it cannot
+// tell.
+func ServerPID(p api.Paths) int {
+	d, err := statedir.Open(p.Dir)
+	if err != nil {
+		return 0
+	}
+	defer d.Close()
+	lock, err := d.Open(api.ServerLock, unix.O_RDONLY)
+	if err != nil {
+		return 0
+	}
+	defer lock.Close()
+	if pid := recordedPID(lock); pid > 1 && isServer(pid, d) {
+		return pid
+	}
+	return 0
 }
 
 // isServer reports whether a process is a server of this user's for the

@@ -33,6 +33,7 @@ var arrows = map[string][]string{
 	"internal/testenv":  {},
 	"internal/clock":    {},
 	"internal/alive":    {},
+	"internal/fds":      {},
 	"internal/proctree": {},
 	"internal/staging":  {},
 	"internal/shell":    {},
@@ -46,7 +47,7 @@ var arrows = map[string][]string{
 
 	"mux/keys":               {},
 	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
-	"mux/keeper":             {"mux/api", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
+	"mux/keeper":             {"mux/api", "internal/fds", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
 	"mux/client":             {"mux/api", "vt", "mux/keys", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process"},
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
 	"mux/internal/limits":    {"mux/api", "mux/internal/sys"},

@@ -10,6 +10,7 @@ import (
 	"context"
 	"os"
 
+	"gascity.dev/gc/internal/fds"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime/subprocess"
 )
@@ -25,5 +26,6 @@ func main() {
 	if subprocess.IsParent(os.Args) {
 		os.Exit(subprocess.RunParent())
 	}
+	fds.CloseOnExec(3)
 	os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/internal/fds"
+
 	"gascity.dev/gc/mux/internal/slack"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
@@ -134,6 +136,7 @@ func Run(args []string) int {
 // parent that would have to reap it.
 func detachKeeper(args []string) int {
 	DropImage(keeperReadyFD + 1)
+	fds.CloseOnExec(keeperReadyFD + 1) // inherited from the starter's shell
 	p := ownProgram()
 	stage := map[string]string{"detach": "run", "detach-adopt": "adopt"}[args[0]]
 	argv := append([]string{Name, Mark, stage}, args[1:]...)

@@ -1,0 +1,5 @@
+package fds
+
+import "errors"
+
+func closeRange(uint, uint) error { return errors.ErrUnsupported }

@@ -91,3 +91,41 @@ func TestServerDiesWithoutDescriptors(t *testing.T) {
 		t.Errorf("another keeper: %+v, %v", now, err)
 	}
 }
+
+// TestRefusedWithoutDescriptors: a server without a free descriptor tries a message of
+// which nothing was typed again, until the program takes it; it is typed once.
+func TestRefusedWithoutDescriptors(t *testing.T) {
+	t.Parallel()
+	c, dir := startServer(t), t.TempDir()
+	create(t, c, "q", `stty -echo; echo ready; while [ ! -e `+dir+`/go ]; do sleep 0.05; done
+		stty echo -icanon; while read -r line; do echo got ${#line}; echo $line >>`+dir+`/out; done`)
+	await(t, c, "q", "ready")
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := starveDescriptors(t, c.Paths(), st.Server.PID)
+	long := strings.Repeat("x", maxCanonical+1)
+	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: long, Policy: api.PolicyImmediate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); it.Tries == 0 || it.State != api.QueueWaiting; _ = sys.Sleep(t.Context(), 10*time.Millisecond) {
+		items, err := c.Queue(t.Context(), "q")
+		if err != nil || len(items) != 1 || time.Now().After(deadline) {
+			t.Fatal(items, err)
+		}
+		it = items[0]
+	}
+	if it.Receipt == nil || it.Receipt.State != api.Refused || it.Detail == "" {
+		t.Errorf("%+v, receipt %+v", it, it.Receipt)
+	}
+	if err := os.WriteFile(dir+"/go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	awaitQueue(t, c, it.ID, api.QueueDelivered)
+	end()
+	if got := lines(t, dir+"/out"); len(got) != 1 || got[0] != long {
+		t.Errorf("%d lines arrived", len(got))
+	}
+}

@@ -45,7 +45,7 @@ var arrows = map[string][]string{
 	"internal/rule":     {},
 	"internal/delivery": {},
 
-	"mux/keys":               {},
+	"mux/keys":               {"internal/nearest"},
 	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
 	"mux/keeper":             {"mux/api", "internal/fds", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
 	"mux/client":             {"mux/api", "vt", "mux/keys", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process"},

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	spelling "gascity.dev/gc/internal/nearest"
 )
 
 // press is one press of one key.
@@ -160,9 +162,10 @@ func isJamo(r rune) bool { return r >= 0x1100 && r <= 0x11ff || r >= 0xac00 && r
 func nearest(name string) string {
 	_, base := cutKeyMods(name)
 	prefix := name[:len(name)-len(base)]
+	start := strings.ToLower(base[:min(len(base), 32)]) // no key has a longer name
 	best, bestDistance := "", -1
 	consider := func(candidate string) {
-		d := editDistance(strings.ToLower(base), strings.ToLower(candidate))
+		d := spelling.Distance(start, strings.ToLower(candidate))
 		if bestDistance < 0 || d < bestDistance {
 			best, bestDistance = candidate, d
 		}
@@ -174,30 +177,4 @@ func nearest(name string) string {
 	}
 	consider("BTab")
 	return prefix + best
-}
-
-// editDistance counts the bytes to insert, delete, replace or swap with the
-// next one to make b of a. Of names longer than any key only the start counts.
-func editDistance(a, b string) int {
-	const most = 32
-	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
-	var before, last, row [most + 1]int
-	for j := range len(b) + 1 {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }

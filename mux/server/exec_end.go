@@ -84,49 +84,30 @@ func (p *proc) age() time.Duration {
 	return max(0, p.x.srv.clock.Since(p.rec.Begun))
 }
 
-// finish writes the end, its event and its delivery in one transaction, again
-// and again until the disk takes it. Callers that wait for the end have it
-// meanwhile.
+// finish saves the end of a command and announces it.
 func (x *execs) finish(p *proc, end process.End) {
-	p.mu.Lock()
-	now, watched := p.rec, p.followers > 0
-	p.mu.Unlock()
-	x.srv.mu.Lock()
-	if x.srv.stopping {
-		now.Intent = process.IntentShutdown
+	rec, ok := x.saveEnd(p, end)
+	if !ok {
+		return
 	}
-	x.srv.mu.Unlock()
-	if now.Intent == "" && end.Reason == process.IntentKill {
-		now.Intent = process.IntentKill
-	}
-	var rec process.Record
-	pause := execRetry
-	for {
-		p.mu.Lock()
-		seen := p.rec.Seen
-		p.mu.Unlock()
-		err := x.srv.db.Batch(func(tx *store.Tx) error {
-			_, err := x.book.Update(tx, p.id, func(r *process.Record) {
-				r.Started, r.PID, r.Acked = now.Started, now.PID, now.Acked
-				r.Background = r.Background || now.Background || !watched
-				if r.Intent == "" {
-					r.Intent = now.Intent
-				}
-				if r.Seen = seen; !r.Background {
-					r.Seen = end.Now // somebody waits for it
-				}
-			})
-			if err == nil {
-				rec, _, err = x.book.Finish(tx, p.id, end)
-			}
-			return err
-		})
+	execFault("finished")
+	x.announceEnd(p, rec)
+}
+
+// saveEnd writes the end, its event and its delivery in one transaction, and retries
+// until the disk takes it; those who wait for the end get it meanwhile. It returns
+// false if the command was removed or the server ends: then the keeper tells the next
+// server.
+func (x *execs) saveEnd(p *proc, end process.End) (process.Record, bool) {
+	now, watched := x.atEnd(p, end)
+	for pause := execRetry; ; pause = min(2*pause, execRetryMax) {
+		rec, err := x.writeEnd(p, now, end, watched)
 		if err == nil {
-			break
+			return rec, true
 		}
 		if errors.Is(err, process.ErrNotFound) || errors.Is(err, store.ErrClosed) {
 			slog.Warn("cannot save the end of a command", "command", p.id, "error", err)
-			return
+			return rec, false
 		}
 		slog.Warn("cannot save the end of a command yet", "command", p.id, "error", err)
 		if !p.ended() {
@@ -138,12 +119,55 @@ func (x *execs) finish(p *proc, end process.End) {
 		}
 		select {
 		case <-time.After(pause):
-			pause = min(2*pause, execRetryMax)
 		case <-x.srv.done:
-			return // the keeper tells the next server
+			return rec, false
 		}
 	}
-	execFault("finished")
+}
+
+// atEnd returns the record of a command as it ended, with what ended it, and whether
+// somebody follows its output.
+func (x *execs) atEnd(p *proc, end process.End) (now process.Record, watched bool) {
+	p.mu.Lock()
+	now, watched = p.rec, p.followers > 0
+	p.mu.Unlock()
+	x.srv.mu.Lock()
+	if x.srv.stopping {
+		now.Intent = process.IntentShutdown
+	}
+	x.srv.mu.Unlock()
+	if now.Intent == "" && end.Reason == process.IntentKill {
+		now.Intent = process.IntentKill
+	}
+	return now, watched
+}
+
+// writeEnd is one try of saveEnd.
+func (x *execs) writeEnd(p *proc, now process.Record, end process.End, watched bool) (rec process.Record, err error) {
+	p.mu.Lock()
+	seen := p.rec.Seen
+	p.mu.Unlock()
+	err = x.srv.db.Batch(func(tx *store.Tx) error {
+		_, err := x.book.Update(tx, p.id, func(r *process.Record) {
+			r.Started, r.PID, r.Acked = now.Started, now.PID, now.Acked
+			r.Background = r.Background || now.Background || !watched
+			if r.Intent == "" {
+				r.Intent = now.Intent
+			}
+			if r.Seen = seen; !r.Background {
+				r.Seen = end.Now // somebody waits for it
+			}
+		})
+		if err == nil {
+			rec, _, err = x.book.Finish(tx, p.id, end)
+		}
+		return err
+	})
+	return rec, err
+}
+
+// announceEnd tells those who wait for a command, and its owner, of its saved end.
+func (x *execs) announceEnd(p *proc, rec process.Record) {
 	p.mu.Lock()
 	rec.Acked = max(rec.Acked, p.rec.Acked)
 	seen := p.unwritten && !p.rec.Seen.IsZero() && rec.Seen.IsZero() // while it was being written

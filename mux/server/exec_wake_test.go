@@ -102,9 +102,16 @@ func awaitDeliveries(t testing.TB, c *client.Client, want process.DeliveryState,
 	}
 }
 
+// background starts a command whose owner does not learn of its end from the reply:
+// on a busy machine a short command may end before it, and is then started again.
 func background(t testing.TB, c *client.Client, command string) string {
 	t.Helper()
-	return run(t, c, api.ExecRequest{Command: command, Background: true, Owner: "owner"}).ID
+	for {
+		r := run(t, c, api.ExecRequest{Command: command, Background: true, Owner: "owner"})
+		if !r.Status.Ended() {
+			return r.ID
+		}
+	}
 }
 
 // TestExecWakesItsOwner: the owner is told once, what it saw by itself it is

@@ -182,7 +182,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 	}
 }
 
-// ends are modules of which both ends of a connection need one.
+// ends are modules that both ends of a connection import.
 var ends = map[string][]string{"github.com/coder/websocket": {"mux/client", "mux/server"}}
 
 // One package knows each third-party module. golang.org/x counts as the

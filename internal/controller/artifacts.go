@@ -107,7 +107,7 @@ func (a *artifacts) agent(ctx context.Context, dir string, s api.AgentStatus) (s
 	return screen, errors.Join(errs...)
 }
 
-// peek returns "" for a session that never ran, or of which nothing is kept.
+// peek returns "" for a session that never ran or is no longer kept.
 func (a *artifacts) peek(ctx context.Context, session string, lines int) (string, error) {
 	if a.absent[session] {
 		return "", nil

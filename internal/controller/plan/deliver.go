@@ -16,8 +16,8 @@ const (
 	ActReport   Kind = "report"   // type the ends of its background commands
 )
 
-// Recipient is an agent as messages to it see it. The zero value is one of which
-// nothing is known.
+// Recipient is what delivery needs to know of an agent. The zero value is an agent
+// about which nothing is known.
 type Recipient struct {
 	ID        string    // the incarnation that runs, or ran last; "" if unknown
 	Ready     bool      // it runs, and neither an operation, a drain nor another message is in flight

@@ -50,8 +50,8 @@ type shownLine struct {
 	ever    bool
 }
 
-// Run prints the session, of which res is a first peek, until it ends, Flush is
-// closed or ctx ends. The exit is nil unless the session ended.
+// Run prints the session until it ends, Flush is closed or ctx ends. res is a first
+// peek of it. The exit is nil unless the session ended.
 func (l *Follower) Run(ctx context.Context, res api.PeekResult) (*api.Exit, error) {
 	l.shown = map[uint64]*shownLine{}
 	following, cancel := l.untilFlush(ctx)

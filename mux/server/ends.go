@@ -148,10 +148,8 @@ func (srv *server) collect(drop []*session) {
 		s.collected = true
 		s.j.Close()
 		s.hist.Remove()
-		if s.tape != nil {
-			s.tape.remove()
-			s.tape = nil
-		}
+		s.tape.Remove()
+		s.tape = nil
 		if s.watch >= 0 {
 			unix.Close(s.watch)
 			s.watch = -1

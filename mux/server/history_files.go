@@ -3,25 +3,33 @@ package server
 import (
 	"os"
 	"path/filepath"
-	"strings"
+
+	"gascity.dev/gc/mux/journal"
 )
 
-// historyPath is where the pages of a session's history stand.
+// historyPath is the file of a session's history.
 func (srv *server) historyPath(id string) string {
 	return filepath.Join(srv.paths.Dir, "history", id)
 }
 
-// sweepFiles removes histories and recordings of sessions that are not there:
-// those of a server whose keeper died with it.
+// sweepFiles removes histories and recordings without a session, left by a server that
+// died together with its keeper.
 func (srv *server) sweepFiles() {
-	for _, path := range []string{srv.historyPath(""), srv.recordingPath("")} {
-		entries, err := os.ReadDir(path)
+	keep := map[string]bool{}
+	for id := range srv.sessions {
+		keep[srv.historyPath(id)] = true
+		for _, path := range journal.RecordingFiles(srv.recordingPath(id)) {
+			keep[path] = true
+		}
+	}
+	for _, dir := range []string{srv.historyPath(""), srv.recordingPath("")} {
+		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue // there never was one
 		}
 		for _, e := range entries {
-			if srv.sessions[strings.TrimSuffix(e.Name(), olderRecording(""))] == nil {
-				_ = os.Remove(filepath.Join(path, e.Name()))
+			if path := filepath.Join(dir, e.Name()); !keep[path] {
+				_ = os.Remove(path)
 			}
 		}
 	}

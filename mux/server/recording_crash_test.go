@@ -2,12 +2,15 @@ package server
 
 import (
 	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 )
 
 // tapes makes the bench's session a recorded one, as a background command is.
@@ -21,7 +24,7 @@ func (b *journalBench) tapes(t *testing.T) {
 	b.keeps = func(s *session) { s.rec.Recording, s.ring = true, ring }
 	b.keeps(b.s)
 	b.s.startRecording()
-	t.Cleanup(func() { b.s.tape.remove() })
+	t.Cleanup(func() { b.s.tape.Remove() })
 }
 
 // checkKept fails unless recording and ring hold this output and no other.
@@ -74,13 +77,19 @@ func TestRecordingAfterAKill(t *testing.T) {
 	if err := b.s.resizeTo(30, 5); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.s.tape.f.Truncate(b.s.tape.size - frameHead - 8); err != nil {
+	fi, err := os.Stat(b.recording())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const resizeFrame = 20 + 8
+	if err := os.Truncate(b.recording(), fi.Size()-resizeFrame); err != nil {
 		t.Fatal(err)
 	}
 	b.crash(t)
 	write("of another size\r\n")
 	b.checkKept(t, "killed before the size was recorded", want.String())
-	if err := b.s.tape.rotate(); err != nil {
+	files := journal.RecordingFiles(b.recording())
+	if err := errors.Join(os.Rename(files[1], files[0]), os.WriteFile(files[1], nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	text = "behind a file that was full\r\n"

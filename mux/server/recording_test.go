@@ -12,8 +12,18 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
+
+// record begins or continues the recording of the bench's session.
+func (b *journalBench) record(limit int64) {
+	b.s.rec.Recording = true
+	b.s.recordUpTo(limit)
+}
+
+// recording is the path of the session's recording.
+func (b *journalBench) recording() string { return b.srv.recordingPath(b.s.rec.ID) }
 
 func TestRecording(t *testing.T) {
 	t.Parallel()
@@ -78,9 +88,7 @@ func TestRecording(t *testing.T) {
 // what is left shows the screen as it was at any time of it.
 func TestRecordingKeepsTheNewest(t *testing.T) {
 	b := newJournalBench(t)
-	b.s.rec.Recording = true
-	b.s.startRecording()
-	b.s.tape.most = 64 << 10
+	b.record(128 << 10)
 	want := map[uint64]string{} // by offset
 	for i := range 4000 {
 		b.write([]byte("\x1b[32mline " + strconv.Itoa(i) + "\x1b[m of what was written\r\n"))
@@ -89,13 +97,11 @@ func TestRecordingKeepsTheNewest(t *testing.T) {
 		}
 		if i == 2500 { // a kill between the two files, at worst
 			b.crash(t)
-			b.s.rec.Recording = true
-			b.s.startRecording()
-			b.s.tape.most = 64 << 10
+			b.record(128 << 10)
 		}
 	}
 	kept := int64(0)
-	for _, path := range []string{b.s.tape.path, olderRecording(b.s.tape.path)} {
+	for _, path := range journal.RecordingFiles(b.recording()) {
 		fi, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
@@ -130,8 +136,8 @@ func TestRecordingKeepsTheNewest(t *testing.T) {
 	if got := player.ScreenText(); got != b.s.term.ScreenText() {
 		t.Errorf("played %q, want %q", got, b.s.term.ScreenText())
 	}
-	b.s.tape.remove()
-	if left, err := filepath.Glob(b.s.tape.path + "*"); err != nil || len(left) > 0 {
+	b.s.tape.Remove()
+	if left, err := filepath.Glob(b.recording() + "*"); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
@@ -158,33 +164,4 @@ func lastScreen(t *testing.T, cast []byte) *vt.Terminal {
 		}
 	}
 	return term
-}
-
-// TestRecordingGap: what a full disk did not take is missing, and the screen is
-// right again from the moment there is room.
-func TestRecordingGap(t *testing.T) {
-	b := newJournalBench(t)
-	b.s.rec.Recording = true
-	b.s.startRecording()
-	defer b.s.tape.remove()
-	b.write([]byte("recorded\r\n"))
-	whole := b.s.tape.f
-	closed, err := os.Open(os.DevNull) // nothing can be written to it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closed.Close()
-	b.s.tape.f = closed
-	b.write([]byte("not recorded\r\n"))
-	b.s.tape.f = whole
-	b.write([]byte("again\r\n"))
-	b.write([]byte("and on\r\n"))
-	term, err := b.s.terminalAt(api.PeekRequest{At: time.Now()})
-	if err != nil || term.ScreenText() != b.s.term.ScreenText() {
-		t.Fatalf("%q, %v; want %q", term.ScreenText(), err, b.s.term.ScreenText())
-	}
-	var raw bytes.Buffer
-	if err := b.s.export(&raw, api.RecordingRaw); err != nil || raw.String() != "recorded\r\nand on\r\n" {
-		t.Errorf("raw %q, %v", raw.String(), err)
-	}
 }

@@ -77,17 +77,17 @@ type session struct {
 	remade     uint64 // how often term was made anew, in all servers
 	j          *journal.Journal
 	hist       *journal.History
-	tape       *recording    // nil without
-	fd         int           // the terminal's master; -1 after the end
-	cols, rows int           // in force
-	out        uint64        // bytes of output that the screen shows
-	told       uint64        // and that everybody knows of
-	opened     []byte        // the sequence that was open where the journal's segment begins
-	lastIn     int64         // Unix nanoseconds
-	ring       *process.Ring // output of a background command; nil without
-	flow       flow          // of that output to its caller
-	stdin      *stdin        // nil on a terminal
-	lastOut    int64         // both by the server's clock
+	tape       *journal.Recording // nil without
+	fd         int                // the terminal's master; -1 after the end
+	cols, rows int                // in force
+	out        uint64             // bytes of output that the screen shows
+	told       uint64             // and that everybody knows of
+	opened     []byte             // the sequence that was open where the journal's segment begins
+	lastIn     int64              // Unix nanoseconds
+	ring       *process.Ring      // output of a background command; nil without
+	flow       flow               // of that output to its caller
+	stdin      *stdin             // nil on a terminal
+	lastOut    int64              // both by the server's clock
 	bells      uint64
 	prompt     bool          // a shell prompt is open
 	doing      *activity     // nil while nothing told and nobody asked
@@ -249,9 +249,7 @@ func (s *session) resizeTo(cols, rows int) error {
 	s.cols, s.rows = cols, rows
 	s.report()
 	s.nextSegment()
-	if s.tape != nil {
-		s.tape.resize(cols, rows)
-	}
+	s.tape.Resize(cols, rows)
 	if s.fd >= 0 && !s.rec.Pipes {
 		ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
 		if err := unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &ws); err != nil {

@@ -53,7 +53,7 @@ func (s *session) show() {
 	s.srv.resting.use(s)
 	s.keep()
 	s.effects()
-	s.paintTape()
+	s.paintRecording()
 	p := s.j.From(s.told) // nil when the segment went with the screen
 	s.told = s.out
 	for _, c := range s.clients {
@@ -173,9 +173,7 @@ func (s *session) loseScreen() {
 	s.j.Flags.Or(journal.FlagLost)
 	s.j.Tries.Store(0)
 	s.keep()
-	if s.tape != nil {
-		s.tape.owed = frameGap
-	}
+	s.tape.Gap()
 	s.beginSegment(t.SnapshotPages())
 	for _, c := range s.clients {
 		c.resync()
@@ -285,10 +283,8 @@ func (s *session) recoverScreen() {
 		s.screenPanic(err)
 	}
 	s.told = s.out
-	if s.tape != nil && s.tape.owed == 0 {
-		s.tape.resize(s.cols, s.rows) // killed before it was recorded
-	}
-	s.paintTape()
+	s.tape.Resize(s.cols, s.rows) // the last server may have been killed before it did
+	s.paintRecording()
 	s.keep() // also where nothing is left to be shown
 	s.show()
 	s.srv.resting.use(s) // the screen is whole in memory, also when nothing comes any more

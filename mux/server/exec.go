@@ -281,13 +281,13 @@ func (x *execs) plan(r *api.ExecRequest) (process.Record, api.CreateRequest, err
 		return none, api.CreateRequest{}, fmt.Errorf("%w: %w", api.ErrRequest, err)
 	}
 	if r.Owner != "" {
-		if err := checkName(r.Owner); err != nil {
+		if err := api.CheckName(r.Owner); err != nil {
 			return none, api.CreateRequest{}, fmt.Errorf("owner: %w", err)
 		}
 	}
 	for _, s := range []string{r.Label, r.CallID, r.Key} {
-		if len(s) > maxName {
-			return none, api.CreateRequest{}, fmt.Errorf("%w: a label, call id or key of %d bytes, at most %d", api.ErrTooLarge, len(s), maxName)
+		if len(s) > api.MaxName {
+			return none, api.CreateRequest{}, fmt.Errorf("%w: a label, call id or key of %d bytes, at most %d", api.ErrTooLarge, len(s), api.MaxName)
 		}
 	}
 	now := time.Now()

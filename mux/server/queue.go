@@ -188,7 +188,7 @@ func (d *deliveries) isBusy(target string) bool {
 
 // enqueue checks a message and writes it.
 func (d *deliveries) enqueue(r api.QueueRequest) (api.QueueItem, error) {
-	if err := checkName(r.Target); err != nil {
+	if err := api.CheckName(r.Target); err != nil {
 		return api.QueueItem{}, err
 	}
 	if r.Policy == "" {

@@ -18,7 +18,7 @@ func (srv *server) handleRename(s *session, w http.ResponseWriter, r *http.Reque
 }
 
 func (srv *server) rename(s *session, to string) error {
-	if err := checkName(to); err != nil {
+	if err := api.CheckName(to); err != nil {
 		return err
 	}
 	if err := srv.takeName(s, to); err != nil {

@@ -22,27 +22,6 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// maxName is the longest session name in bytes.
-const maxName = 200
-
-// checkName returns ErrBadName unless name is 1 to 200 bytes of
-// [A-Za-z0-9._-] that do not start with "-" or ".".
-func checkName(name string) error {
-	if name == "" || len(name) > maxName {
-		return fmt.Errorf("%w: it must have 1 to %d bytes", api.ErrBadName, maxName)
-	}
-	if name[0] == '-' || name[0] == '.' {
-		return fmt.Errorf("%w: %q starts with %q", api.ErrBadName, name, name[0])
-	}
-	for _, c := range name {
-		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
-		if !ok {
-			return fmt.Errorf("%w: %q holds %q; letters, digits, '.', '_' and '-' are allowed", api.ErrBadName, name, c)
-		}
-	}
-	return nil
-}
-
 // create starts a session; that of a background command when command is not nil.
 func (srv *server) create(r api.CreateRequest, command *execStart) (*session, error) {
 	if r.Cols == 0 {
@@ -74,11 +53,11 @@ func (srv *server) create(r api.CreateRequest, command *execStart) (*session, er
 }
 
 func checkCreate(r *api.CreateRequest) error {
-	if err := checkName(r.Name); err != nil {
+	if err := api.CheckName(r.Name); err != nil {
 		return err
 	}
 	if r.ID != "" {
-		if err := checkName(r.ID); err != nil {
+		if err := api.CheckName(r.ID); err != nil {
 			return fmt.Errorf("session id: %w", err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keys"
-	"github.com/coder/websocket"
 )
 
 // errDetachKeys is the cause of an end by the detach keys.
@@ -87,19 +86,7 @@ type AttachResult struct {
 //
 // It writes what the session shows and nothing of its own.
 func (c *Client) AttachTerminal(ctx context.Context, name string, o AttachOptions) (AttachResult, error) {
-	return attachTerminal(ctx, &clientSession{c: c, name: name}, o)
-}
-
-// attachSession is the session that an attachment shows.
-type attachSession interface {
-	// dial opens a connection. One that takes the place of a lost one says with
-	// at how far the terminal came; nil is the first. meanwhile, if any, is called
-	// while the server answers.
-	dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*websocket.Conn, error)
-	// exit returns how the session ended, nil when that is not known.
-	exit(ctx context.Context) *api.Exit
-	// typed is what the server of the last dial said of the client's input.
-	typed() typedSoFar
+	return attachTerminal(ctx, &session{client: c, name: name}, o)
 }
 
 const (
@@ -118,7 +105,7 @@ type attachMessage struct {
 // attachment is one run of AttachTerminal.
 type attachment struct {
 	o       AttachOptions
-	session attachSession
+	session *session
 	screen  *outerTerminal
 
 	ctx    context.Context // ends with the attachment; its cause says why
@@ -139,7 +126,7 @@ type attachment struct {
 	asked    bool     // the terminal was asked what it looks like; of the reader
 
 	mu      sync.Mutex
-	conn    *websocket.Conn // the connection in use, nil in between
+	conn    *AttachConn // the connection in use, nil in between
 	kept    keptInput
 	stale   bool   // somebody else wrote on the terminal
 	leaving bool   // the detach keys were typed; the server may close now
@@ -154,7 +141,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
-func attachTerminal(ctx context.Context, session attachSession, o AttachOptions) (AttachResult, error) {
+func attachTerminal(ctx context.Context, session *session, o AttachOptions) (AttachResult, error) {
 	a := &attachment{
 		o: o, session: session,
 		messages: make(chan attachMessage, attachQueue),
@@ -182,7 +169,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 	})
 	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() { a.screen.open(a.ctx) })
 	if err == nil {
-		defer conn.CloseNow()
+		defer conn.Drop()
 		<-caught
 		err = a.screen.makeRaw()
 	}
@@ -205,7 +192,7 @@ func attachTerminal(ctx context.Context, session attachSession, o AttachOptions)
 }
 
 // run shows the session until the end and waits for every task.
-func (a *attachment) run(conn *websocket.Conn) (AttachResult, error) {
+func (a *attachment) run(conn *AttachConn) (AttachResult, error) {
 	input, err := openInput(a.ctx, a.o.In)
 	if err != nil {
 		return AttachResult{Reason: AttachLost}, err

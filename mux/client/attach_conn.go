@@ -2,29 +2,26 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"gascity.dev/gc/mux/api"
-	"github.com/coder/websocket"
 )
 
-// maxControl bounds a control message of the server, in bytes.
-const maxControl = 64 << 10
-
-// clientSession is a session reached through a Client.
-type clientSession struct {
-	c    *Client
-	name string
-	me   string // the client's number; empty: it types nothing
-	so   typedSoFar
-	id   string // once it is known: a new session of the same name is another one
+// session is the session that an attachment shows.
+type session struct {
+	client *Client
+	name   string
+	me     string // the client's number, under which the server counts its input
+	id     string // once known: a later session of the same name is another one
 }
 
-func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*websocket.Conn, error) {
+// dial opens a connection. at is how far the terminal came on a lost one that it
+// replaces; nil for the first. meanwhile, unless nil, is called while the server
+// answers.
+func (s *session) dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*AttachConn, error) {
 	r := api.AttachRequest{Name: s.name, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback, Alone: o.Alone, Running: at == nil}
 	if s.id != "" {
 		r.Name = s.id
@@ -38,23 +35,34 @@ func (s *clientSession) dial(ctx context.Context, cols, rows int, o AttachOption
 		r.Resume = at.known && at.size == api.Size{Cols: cols, Rows: rows}
 		r.Offset, r.Skip = at.offset, at.behind
 	}
-	conn, err := s.c.attach(ctx, r, meanwhile)
+	conn, err := s.client.AttachWhile(ctx, r, meanwhile)
 	if err != nil {
 		return nil, err
 	}
-	s.so = conn.typed
 	if s.id == "" {
-		s.id = conn.id
+		s.id = conn.ID()
 	}
-	if s.id == "" { // a server from before the header
-		info, err := s.c.Get(ctx, s.name)
+	if s.id == "" { // an older server
+		info, err := s.client.Get(ctx, s.name)
 		if err != nil {
-			conn.ws.CloseNow()
+			conn.Drop()
 			return nil, err
 		}
 		s.id = info.ID
 	}
-	return conn.ws, nil
+	return conn, nil
+}
+
+// exit returns how the session ended; nil if unknown.
+func (s *session) exit(ctx context.Context) *api.Exit {
+	if s.id == "" {
+		return nil
+	}
+	info, err := s.client.Get(ctx, s.id)
+	if err != nil {
+		return nil
+	}
+	return info.Exit
 }
 
 // progress is how far a terminal came in a session's output.
@@ -83,22 +91,8 @@ func (p *progress) finished() {
 	}
 }
 
-func (s *clientSession) typed() typedSoFar { return s.so }
-
-func (s *clientSession) exit(ctx context.Context) *api.Exit {
-	if s.id == "" {
-		return nil
-	}
-	info, err := s.c.Get(ctx, s.id)
-	if err != nil {
-		return nil
-	}
-	return info.Exit
-}
-
 // serve uses one connection until it ends.
-func (a *attachment) serve(conn *websocket.Conn) ending {
-	conn.SetReadLimit(-1) // a paint may be large; it is passed on in pieces
+func (a *attachment) serve(conn *AttachConn) ending {
 	ctx, cancel := context.WithCancel(a.ctx)
 	a.setConn(conn)
 	written := make(chan struct{})
@@ -112,12 +106,12 @@ func (a *attachment) serve(conn *websocket.Conn) ending {
 	end := a.readMessages(ctx, conn)
 	cancel()
 	a.setConn(nil)
-	conn.CloseNow()
+	conn.Drop()
 	<-written
 	return end
 }
 
-func (a *attachment) setConn(conn *websocket.Conn) {
+func (a *attachment) setConn(conn *AttachConn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.conn = conn
@@ -130,13 +124,13 @@ func (a *attachment) drop() {
 	a.stale = true
 	a.mu.Unlock()
 	if conn != nil {
-		conn.CloseNow()
+		conn.Drop()
 	}
 }
 
 // writeMessages sends input and sizes until an error. What a server that died did
 // not bring to the program goes first on the next connection.
-func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
+func (a *attachment) writeMessages(ctx context.Context, conn *AttachConn) {
 	if a.resend(ctx, conn) != nil {
 		return
 	}
@@ -152,7 +146,7 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 				return
 			}
 		case <-a.changed:
-			if conn.Write(ctx, websocket.MessageText, []byte(`{"type":"look"}`)) != nil {
+			if conn.Control(ctx, api.AttachControl{Type: "look"}) != nil {
 				return
 			}
 		case <-a.resized:
@@ -162,7 +156,7 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 			}
 		case m := <-a.messages:
 			if m.detach {
-				if conn.Write(ctx, websocket.MessageText, []byte(`{"type":"detach"}`)) != nil {
+				if conn.Control(ctx, api.AttachControl{Type: "detach"}) != nil {
 					return
 				}
 				continue
@@ -176,57 +170,49 @@ func (a *attachment) writeMessages(ctx context.Context, conn *websocket.Conn) {
 
 // write sends input. It was typed on a terminal of the size that it has now,
 // whether SIGWINCH was told yet or not, and the program is to find that size.
-func (a *attachment) write(ctx context.Context, conn *websocket.Conn, p []byte) error {
+func (a *attachment) write(ctx context.Context, conn *AttachConn, p []byte) error {
 	cols, rows := a.screen.size()
 	if now := (api.Size{Cols: cols, Rows: rows}); now != a.sized {
 		if err := a.tellSize(ctx, conn, now); err != nil {
 			return err
 		}
 	}
-	return conn.Write(ctx, websocket.MessageBinary, p)
+	return conn.Write(ctx, p)
 }
 
-// tellSize says how large the terminal is.
-func (a *attachment) tellSize(ctx context.Context, conn *websocket.Conn, now api.Size) error {
-	b, err := json.Marshal(api.AttachControl{Type: "resize", Cols: now.Cols, Rows: now.Rows})
-	if err != nil {
-		return err
-	}
+// tellSize sends the size of the terminal.
+func (a *attachment) tellSize(ctx context.Context, conn *AttachConn, now api.Size) error {
 	a.sized = now
-	return conn.Write(ctx, websocket.MessageText, b)
+	return conn.Resize(ctx, now.Cols, now.Rows)
 }
 
-// tell says what the terminal looks like, when that is known.
-func (a *attachment) tell(ctx context.Context, conn *websocket.Conn) error {
+// tell sends what the terminal looks like, if known.
+func (a *attachment) tell(ctx context.Context, conn *AttachConn) error {
 	m, known := a.look.control(a.screen)
 	if !known {
 		return nil
 	}
-	b, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return conn.Write(ctx, websocket.MessageText, b)
+	return conn.Control(ctx, m)
 }
 
 // readMessages shows what the server sends until the connection ends.
-func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) ending {
+func (a *attachment) readMessages(ctx context.Context, conn *AttachConn) ending {
 	var exited bool
 	var exit *api.Exit
 	buf := make([]byte, 32<<10)
 	for {
-		kind, r, err := conn.Reader(ctx)
+		control, output, err := conn.Next(ctx)
 		switch {
 		case err != nil && exited:
 			return ending{exited: true, exit: exit}
-		case websocket.CloseStatus(err) == api.StatusKicked:
+		case errors.Is(err, ErrKicked):
 			return ending{kicked: true}
-		case websocket.CloseStatus(err) == api.StatusNested:
-			return ending{failed: api.ErrNested}
+		case errors.Is(err, api.ErrNested):
+			return ending{failed: err}
 		case err != nil:
 			return ending{lost: err}
-		case kind == websocket.MessageBinary:
-			if end, ok := a.show(r, buf); !ok {
+		case control == nil:
+			if end, ok := a.show(output, buf); !ok {
 				return end
 			}
 			if !a.seen {
@@ -237,15 +223,6 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 				a.asked = true
 				a.look.ask(a.screen)
 			}
-			continue
-		}
-		b, err := io.ReadAll(io.LimitReader(r, maxControl+1))
-		if err != nil {
-			return ending{lost: err}
-		}
-		// Unknown messages, and what is none, are for other clients.
-		var control api.AttachControl
-		if len(b) > maxControl || json.Unmarshal(b, &control) != nil {
 			continue
 		}
 		switch control.Type {
@@ -263,7 +240,7 @@ func (a *attachment) readMessages(ctx context.Context, conn *websocket.Conn) end
 				a.screen.reset()
 			}
 		}
-		a.shown.told(control)
+		a.shown.told(*control)
 	}
 }
 
@@ -289,7 +266,7 @@ func (a *attachment) show(r io.Reader, buf []byte) (ending, bool) {
 
 // reconnect waits for the server to come back. Without a connection the ending
 // says why.
-func (a *attachment) reconnect(lost error) (*websocket.Conn, ending) {
+func (a *attachment) reconnect(lost error) (*AttachConn, ending) {
 	limit := a.o.Reconnect
 	if limit == 0 {
 		limit = api.ReconnectWithin

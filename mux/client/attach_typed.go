@@ -4,28 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
-
-	"gascity.dev/gc/mux/api"
-	"github.com/coder/websocket"
 )
 
 // maxTyped bounds one message of input.
 const maxTyped = 32 << 10
-
-// typedSoFar is what a server says of a client's input when it connects.
-type typedSoFar struct {
-	known bool   // a server from before says nothing
-	taken uint64 // bytes that need not be sent again
-	lost  uint64 // of the last of them, those that may not have arrived
-}
-
-func readTyped(h http.Header) (t typedSoFar) {
-	n, _ := fmt.Sscanf(h.Get(api.TypedHeader), "%d %d", &t.taken, &t.lost)
-	t.known = n == 2
-	return t
-}
 
 // newClientID numbers an attachment; never 0.
 func newClientID() string { return fmt.Sprintf("%x", max(rand.Uint64(), 1)) }
@@ -42,15 +25,15 @@ type keptInput struct {
 
 // resume takes what a server says and returns what is to be sent first. unsent is
 // what could not be written.
-func (k *keptInput) resume(so typedSoFar, unsent []byte) []byte {
-	if so.lost > 0 && so.taken != k.lostAt {
-		k.lost, k.lostAt = k.lost+so.lost, so.taken
+func (k *keptInput) resume(so Typed, unsent []byte) []byte {
+	if so.Lost > 0 && so.Taken != k.lostAt {
+		k.lost, k.lostAt = k.lost+so.Lost, so.Taken
 	}
 	rest := unsent
-	if k.on && so.known && so.taken >= k.base && so.taken-k.base <= uint64(len(k.bytes)) {
-		rest = k.bytes[so.taken-k.base:]
+	if k.on && so.Known && so.Taken >= k.base && so.Taken-k.base <= uint64(len(k.bytes)) {
+		rest = k.bytes[so.Taken-k.base:]
 	}
-	k.on, k.base, k.bytes = so.known, so.taken, nil
+	k.on, k.base, k.bytes = so.Known, so.Taken, nil
 	k.add(rest)
 	return slices.Clone(rest)
 }
@@ -70,9 +53,9 @@ func (k *keptInput) taken(n uint64) {
 }
 
 // resend sends what the last connection did not bring to the program.
-func (a *attachment) resend(ctx context.Context, conn *websocket.Conn) error {
+func (a *attachment) resend(ctx context.Context, conn *AttachConn) error {
 	a.mu.Lock()
-	rest := a.kept.resume(a.session.typed(), a.unsent)
+	rest := a.kept.resume(conn.Typed(), a.unsent)
 	a.mu.Unlock()
 	a.unsent = nil
 	for len(rest) > 0 {
@@ -87,7 +70,7 @@ func (a *attachment) resend(ctx context.Context, conn *websocket.Conn) error {
 }
 
 // typed sends input.
-func (a *attachment) typed(ctx context.Context, conn *websocket.Conn, p []byte) error {
+func (a *attachment) typed(ctx context.Context, conn *AttachConn, p []byte) error {
 	a.mu.Lock()
 	a.kept.add(p)
 	a.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/trust"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
@@ -103,7 +103,7 @@ func statusOf(err error) (status int, hint string) {
 		}
 		return exitNotFound, ""
 	}
-	var sig *client.SignalError
+	var sig *attach.SignalError
 	if errors.As(err, &sig) {
 		if n, ok := sig.Signal.(syscall.Signal); ok {
 			return exitSignal + int(n), ""

@@ -15,7 +15,7 @@ import (
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/runtime"
 )
 
@@ -32,7 +32,7 @@ func TestReport(t *testing.T) {
 		{fmt.Errorf("x: %w", runtime.ErrSessionNotFound), 3, "gc: x: session not found\nhint: gc session list --all\n"},
 		{fmt.Errorf("wait: %w", runtime.ErrUnsupported), 5, "gc: wait: not supported by this provider\n"},
 		{fmt.Errorf("peek: %w", api.ErrUnreachable), 4, "gc: peek: the mux server does not answer\nhint: gc mux status\n"},
-		{fmt.Errorf("attach x: %w", &client.SignalError{Signal: syscall.SIGTERM}), 143, "gc: attach x: ended by signal: terminated\n"},
+		{fmt.Errorf("attach x: %w", &attach.SignalError{Signal: syscall.SIGTERM}), 143, "gc: attach x: ended by signal: terminated\n"},
 		{fail(124, "", "a: exit did not happen"), 124, "gc: a: exit did not happen\n"},
 		{&cityapi.Error{Err: cityapi.ErrControllerRunning, Help: "try gc stop"}, 1, "gc: the city already has a controller\nhint: try gc stop\n"},
 		{errors.New("says \x1b[31m"), 1, "gc: says \\x1b[31m\n"},

@@ -15,7 +15,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/attach"
 )
 
 type eventsOptions struct {
@@ -114,7 +114,7 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 // Ctrl-C.
 func followEnd(ctx context.Context) error {
 	err := context.Cause(ctx)
-	var sig *client.SignalError
+	var sig *attach.SignalError
 	if errors.As(err, &sig) && sig.Signal == syscall.SIGINT {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
 )
 
@@ -104,7 +105,7 @@ gc process lists, reads, feeds and ends background commands.`, `
 // the command's.
 func ownFailure(err error) error {
 	var q quiet
-	if err == nil || errors.As(err, &q) || errors.As(err, new(*client.SignalError)) {
+	if err == nil || errors.As(err, &q) || errors.As(err, new(*attach.SignalError)) {
 		return err
 	}
 	_, hint := explain(err)
@@ -439,7 +440,7 @@ func (f *foreground) forward(ctx context.Context, signals <-chan os.Signal, star
 		late := limited.Err()
 		stop()
 		if err != nil && late != nil || errors.Is(err, api.ErrUnreachable) {
-			cancel(&client.SignalError{Signal: sig})
+			cancel(&attach.SignalError{Signal: sig})
 			return
 		}
 	}

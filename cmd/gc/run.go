@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/runtime"
 )
 
@@ -110,7 +110,7 @@ func endedBySignals(act runE, soon bool) runE {
 			close(caught)
 			select {
 			case sig := <-signals:
-				cancel(&client.SignalError{Signal: sig})
+				cancel(&attach.SignalError{Signal: sig})
 			case <-ctx.Done():
 			}
 		}()

@@ -2,274 +2,209 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"runtime/debug"
-	"sync"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/keys"
+	"github.com/coder/websocket"
 )
 
-// errDetachKeys is the cause of an end by the detach keys.
-var errDetachKeys = errors.New("detached")
+// AttachConn is a client's end of an attach connection. One goroutine may read
+// while another writes.
+type AttachConn struct {
+	id    string // of the session
+	typed Typed
+	ws    *websocket.Conn
+	ended atomic.Bool // the server closed the connection with a close frame
+}
 
-// ErrLost is wrapped by the error of an attachment whose server went away and
-// did not come back. The session itself is not affected.
-var ErrLost = errors.New("the connection to the mux server was lost")
-
-// SignalError is the error of an attachment that a signal to this process
-// ended; the session goes on.
-type SignalError struct{ Signal os.Signal }
-
-// Error names the signal.
-func (e *SignalError) Error() string { return "ended by signal: " + e.Signal.String() }
-
-// AttachReason says why an attachment ended.
-type AttachReason string
-
-// Reasons of the end of an attachment.
+// Limits of one message of an attach connection.
 const (
-	AttachDetached AttachReason = "detached" // the person left, or had to; the session goes on
-	AttachExited   AttachReason = "exited"   // the program ended
-	AttachLost     AttachReason = "lost"     // the server went away, or the terminal
-	AttachKicked   AttachReason = "kicked"   // the server sent the client away
+	maxFrame   = 64 << 20 // of Read: a full history paint
+	maxControl = 64 << 10 // of a control message that Next reads
 )
 
-// AttachOptions are a person's terminal and how it is connected. The zero value
-// shows the session and takes no input.
-type AttachOptions struct {
-	// In is where keys come from. A terminal is put in raw mode until the end.
-	// Nothing is read from an *os.File after the end; from another reader
-	// without SetReadDeadline one Read may still be under way.
-	In io.Reader
-	// Out is where the screen goes.
-	Out io.Writer
-	// Size returns the columns and rows of the terminal. nil asks Out, then In;
-	// an error or a size of 0 means that of the session.
-	Size func() (cols, rows int, err error)
-	// Resized delivers a value when the size changed; nil means SIGWINCH.
-	Resized <-chan struct{}
+// ErrKicked is the error of a connection that the server closed because another
+// terminal asked to be alone.
+var ErrKicked = errors.New("another terminal sent this one away")
 
-	ReadOnly   bool            // send no input; the detach keys still work
-	DetachKeys keys.DetachKeys // zero: DefaultDetach
-	Scrollback bool            // show the history first
-	Alone      bool            // send the other terminals away
-
-	// Reconnect is how long a server that went away is waited for. 0: 10 s;
-	// negative: not at all.
-	Reconnect time.Duration
+// Typed is how much of a client's input a server has, over all connections with the
+// same AttachRequest.Client.
+type Typed struct {
+	Known bool   // false: an older server, which does not count
+	Taken uint64 // bytes that need not be sent again
+	Lost  uint64 // the last Lost of them may not have reached the program
 }
 
-// AttachResult is how an attachment ended.
-type AttachResult struct {
-	Reason AttachReason
-	Exit   *api.Exit // of the program, for AttachExited; nil when it is not known
-	Rest   []byte    // typed behind the detach keys and read with them
-	Lost   uint64    // bytes that were typed while a server died and may not have arrived
+func readTyped(h http.Header) (t Typed) {
+	n, _ := fmt.Sscanf(h.Get(api.TypedHeader), "%d %d", &t.Taken, &t.Lost)
+	t.Known = n == 2
+	return t
 }
 
-// AttachTerminal connects a person's terminal to a session until the detach
-// keys, the program's end, ctx, or SIGINT, SIGTERM, SIGHUP or SIGQUIT to this process,
-// which it catches meanwhile. The terminal's modes are those from before in
-// every case, a panic included, and its cursor stands on a fresh last line.
-//
-// When the server goes away, it is waited for and the session painted again;
-// what was typed meanwhile is sent then. The error is nil when the person
-// detached, the program ended or the server sent the client away; ErrNotFound
-// or ErrExited when there is no such session running; a [*SignalError]; or it
-// wraps ErrLost or the error of ctx.
-//
-// It writes what the session shows and nothing of its own.
-func (c *Client) AttachTerminal(ctx context.Context, name string, o AttachOptions) (AttachResult, error) {
-	return attachTerminal(ctx, &session{client: c, name: name}, o)
+// Attach connects to a session. ErrNotFound if there is none, ErrExited if it ended
+// and r.Running is set, ErrSize.
+func (c *Client) Attach(ctx context.Context, r api.AttachRequest) (*AttachConn, error) {
+	return c.AttachWhile(ctx, r, nil)
 }
 
-const (
-	attachQueue    = 256                    // messages to the server that wait
-	attachReadSize = 4 << 10                // bytes of input read at once
-	keyTimeout     = 50 * time.Millisecond  // of silence that ends an unfinished key
-	leaveTimeout   = 300 * time.Millisecond // for the server to take what was typed before a detach, and the detach
-)
-
-// attachMessage is one message to the server: input, or the last one.
-type attachMessage struct {
-	input  []byte
-	detach bool
-}
-
-// attachment is one run of AttachTerminal.
-type attachment struct {
-	o       AttachOptions
-	session *session
-	screen  *outerTerminal
-
-	ctx    context.Context // ends with the attachment; its cause says why
-	cancel context.CancelCauseFunc
-	tasks  sync.WaitGroup
-
-	messages chan attachMessage
-	resized  chan struct{} // the size changed; capacity 1
-	looked   chan struct{} // the terminal said what it looks like; capacity 1
-	changed  chan struct{} // the terminal said that its colours changed; capacity 1
-	painted  chan struct{} // closed when the terminal shows something
-	look     outerLook
-	unsent   []byte   // input that could not be written; of the writer
-	sized    api.Size // what the server has for the size; of the writer
-	shown    progress // how far the terminal came; of the reader
-	again    bool     // the connection is not the first; of the reader
-	seen     bool     // painted is closed; of the reader
-	asked    bool     // the terminal was asked what it looks like; of the reader
-
-	mu      sync.Mutex
-	conn    *AttachConn // the connection in use, nil in between
-	kept    keptInput
-	stale   bool   // somebody else wrote on the terminal
-	leaving bool   // the detach keys were typed; the server may close now
-	rest    []byte // what was typed behind them
-}
-
-// panicError carries a panic of a task to the caller's goroutine.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
-
-func attachTerminal(ctx context.Context, session *session, o AttachOptions) (AttachResult, error) {
-	a := &attachment{
-		o: o, session: session,
-		messages: make(chan attachMessage, attachQueue),
-		resized:  make(chan struct{}, 1),
-		looked:   make(chan struct{}, 1),
-		changed:  make(chan struct{}, 1),
-		painted:  make(chan struct{}),
+// AttachWhile is Attach and calls meanwhile, unless nil, while the server answers.
+func (c *Client) AttachWhile(ctx context.Context, r api.AttachRequest, meanwhile func()) (*AttachConn, error) {
+	q := url.Values{}
+	q.Set("cols", strconv.Itoa(r.Cols))
+	q.Set("rows", strconv.Itoa(r.Rows))
+	if r.ReadOnly {
+		q.Set("readonly", "true")
 	}
-	a.ctx, a.cancel = context.WithCancelCause(ctx)
-	defer a.cancel(nil)
-	a.screen = newOuterTerminal(o)
-	signals := make(chan os.Signal, 8)
-	defer signal.Stop(signals)
-	defer a.screen.restore()
-
-	// The first connection comes before the terminal is touched, so that an
-	// error finds it as it was. What else is needed is made ready while the
-	// server answers, as it takes as long.
-	cols, rows := a.screen.size()
-	caught := make(chan struct{})
-	a.start(func() {
-		catchSignals(signals)
-		close(caught)
-		a.watch(signals, api.Size{Cols: cols, Rows: rows})
-	})
-	conn, err := session.dial(a.ctx, cols, rows, o, nil, func() { a.screen.open(a.ctx) })
-	if err == nil {
-		defer conn.Drop()
-		<-caught
-		err = a.screen.makeRaw()
+	if r.Scrollback {
+		q.Set("scrollback", "true")
 	}
-	var result AttachResult
-	if err == nil {
-		a.sized = api.Size{Cols: cols, Rows: rows}
-		result, err = a.run(conn)
-	} else if a.ctx.Err() != nil {
-		result, err = a.result(ending{cause: context.Cause(a.ctx)})
+	if r.Alone {
+		q.Set("alone", "true")
 	}
-	a.cancel(nil)
-	a.tasks.Wait()
-	a.screen.restore()
-	result.Lost = a.lost()
-	var p *panicError
-	if errors.As(err, &p) {
-		panic(p)
+	if r.Running {
+		q.Set("running", "true")
 	}
-	return result, err
-}
-
-// run shows the session until the end and waits for every task.
-func (a *attachment) run(conn *AttachConn) (AttachResult, error) {
-	input, err := openInput(a.ctx, a.o.In)
+	if r.Back {
+		q.Set("back", "true")
+	}
+	if r.Client != "" {
+		q.Set("client", r.Client)
+	}
+	if r.Resume {
+		q.Set("offset", strconv.FormatUint(r.Offset, 10))
+		q.Set("skip", strconv.FormatUint(r.Skip, 10))
+	}
+	ws, resp, err := websocket.Dial(ctx, "http://"+host+sessionPath(r.Name, "/attach?"+q.Encode()),
+		&websocket.DialOptions{HTTPClient: &http.Client{Transport: c.conns.While(meanwhile)}, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		return AttachResult{Reason: AttachLost}, err
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if resp != nil && resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+			return nil, replyError(resp)
+		}
+		return nil, unreachable(err)
 	}
-	defer func() {
-		a.cancel(nil)
-		input.wake()
-		a.tasks.Wait()
-		a.swallow(input)
-		input.close()
-	}()
-	if a.o.In != nil {
-		a.start(func() { a.readKeys(input) })
+	ws.SetReadLimit(-1) // Read has its own, Next hands on a message in pieces
+	return &AttachConn{ws: ws, id: resp.Header.Get(api.SessionHeader), typed: readTyped(resp.Header)}, nil
+}
+
+// ID returns the id of the session; "" if the server is too old to send it.
+func (a *AttachConn) ID() string { return a.id }
+
+// Typed returns what the server had of the client's input when it connected.
+func (a *AttachConn) Typed() Typed { return a.typed }
+
+// Read returns the next message: a control message, or terminal bytes. io.EOF after
+// the server closed the connection with a close frame.
+func (a *AttachConn) Read(ctx context.Context) (*api.AttachControl, []byte, error) {
+	kind, r, err := a.reader(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
+	data, err := io.ReadAll(io.LimitReader(r, maxFrame+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(data) > maxFrame {
+		a.Drop()
+		return nil, nil, fmt.Errorf("attach: a message of more than %d bytes", maxFrame)
+	}
+	if kind == websocket.MessageBinary {
+		return nil, data, nil
+	}
+	m := new(api.AttachControl)
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, nil, fmt.Errorf("attach: bad control message: %w", err)
+	}
+	return m, nil, nil
+}
+
+// Next returns the next message like Read, but terminal bytes of any length, as a
+// reader to be read to its end before the next call. It skips text that is not a
+// control message. ErrKicked and ErrNested if the server closed the connection
+// for these reasons.
+func (a *AttachConn) Next(ctx context.Context) (*api.AttachControl, io.Reader, error) {
 	for {
-		end := a.serve(conn)
-		if a.left(end) {
-			a.cancel(errDetachKeys)
+		kind, r, err := a.reader(ctx)
+		if err != nil {
+			return nil, nil, err
 		}
-		if end.lost != nil && a.ctx.Err() == nil {
-			if conn, end = a.reconnect(end.lost); conn != nil {
-				continue
-			}
+		if kind == websocket.MessageBinary {
+			return nil, r, nil
 		}
-		if a.ctx.Err() != nil && !end.exited && !end.kicked {
-			end = ending{cause: context.Cause(a.ctx)}
+		data, err := io.ReadAll(io.LimitReader(r, maxControl+1))
+		if err != nil {
+			return nil, nil, err
 		}
-		return a.result(end)
+		m := new(api.AttachControl)
+		if len(data) <= maxControl && json.Unmarshal(data, m) == nil {
+			return m, nil, nil
+		}
 	}
 }
 
-// start runs a task; a panic in it ends the attachment instead of the process,
-// so that the terminal can be restored first.
-func (a *attachment) start(task func()) {
-	a.tasks.Go(func() {
-		defer a.catch()
-		task()
-	})
-}
-
-// catch ends the attachment with a panic; it is deferred.
-func (a *attachment) catch() {
-	if v := recover(); v != nil {
-		a.cancel(&panicError{v, debug.Stack()})
+// reader returns the next message, and the error that a close frame stands for.
+func (a *AttachConn) reader(ctx context.Context) (websocket.MessageType, io.Reader, error) {
+	kind, r, err := a.ws.Reader(ctx)
+	switch websocket.CloseStatus(err) {
+	case websocket.StatusNormalClosure:
+		a.ended.Store(true)
+		err = io.EOF
+	case api.StatusKicked:
+		err = ErrKicked
+	case api.StatusNested:
+		err = api.ErrNested
 	}
+	return kind, r, err
 }
 
-// ending is why a connection, and perhaps the attachment, ended: one of them.
-type ending struct {
-	cause  error // what cancelled the attachment
-	lost   error // the connection broke
-	failed error // the terminal or the session does not allow to go on
-	kicked bool
-	exited bool
-	exit   *api.Exit
+// Write sends input, at most 1 MiB.
+func (a *AttachConn) Write(ctx context.Context, p []byte) error {
+	return a.ws.Write(ctx, websocket.MessageBinary, p)
 }
 
-// result says what an ending means to the caller.
-func (a *attachment) result(e ending) (AttachResult, error) {
-	var p *panicError
-	switch {
-	case errors.Is(e.cause, errDetachKeys):
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return AttachResult{Reason: AttachDetached, Rest: a.rest}, nil
-	case errors.As(e.cause, &p):
-		return AttachResult{Reason: AttachLost}, e.cause
-	case errors.Is(e.cause, errTerminalGone):
-		return AttachResult{Reason: AttachLost}, e.cause
-	case e.cause != nil:
-		return AttachResult{Reason: AttachDetached}, e.cause
-	case e.exited:
-		return AttachResult{Reason: AttachExited, Exit: e.exit}, nil
-	case e.kicked:
-		return AttachResult{Reason: AttachKicked}, nil
-	case e.failed != nil:
-		return AttachResult{Reason: AttachLost}, e.failed
+// Control sends a control message.
+func (a *AttachConn) Control(ctx context.Context, m api.AttachControl) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
 	}
-	return AttachResult{Reason: AttachLost}, fmt.Errorf("%w: %w", ErrLost, e.lost)
+	return a.ws.Write(ctx, websocket.MessageText, b)
+}
+
+// Resize sends the size of the client's terminal.
+func (a *AttachConn) Resize(ctx context.Context, cols, rows int) error {
+	return a.Control(ctx, api.AttachControl{Type: "resize", Cols: cols, Rows: rows})
+}
+
+// Drop breaks the connection without a word; calls under way return.
+func (a *AttachConn) Drop() { _ = a.ws.CloseNow() }
+
+// detachTime bounds Close.
+const detachTime = time.Second
+
+// Close detaches: when it returns without an error, the server no longer counts the
+// client. It waits for a server that hangs at most detachTime. It is safe while another
+// goroutine reads.
+func (a *AttachConn) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), detachTime)
+	defer cancel()
+	err := a.Control(ctx, api.AttachControl{Type: "detach"})
+	for err == nil {
+		_, _, err = a.Read(ctx) // until the server closes
+	}
+	a.Drop()
+	if a.ended.Load() {
+		return nil
+	}
+	return fmt.Errorf("%w: detach: %w", api.ErrUnreachable, err)
 }

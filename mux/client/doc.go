@@ -1,7 +1,7 @@
 // Package client is what a caller of the multiplexer links: it finds or starts the
-// server ([Dial], [Ensure], [Host] for other machines), speaks the /v1 API
-// ([Client]) and connects a person's terminal to a session ([Client.AttachTerminal]).
+// server ([Dial], [Ensure], [Host] for other machines) and speaks the /v1 API
+// ([Client]). A person's terminal is the work of mux/attach.
 //
 // It never imports the server. Each method says what it retries after a server died.
-// Providers, the command line and tests call it.
+// Providers, mux/attach, the command line and tests call it.
 package client

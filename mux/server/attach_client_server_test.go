@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/vt"
@@ -149,7 +150,7 @@ func attachRealPaint(t *testing.T, c *client.Client) {
 			t.Errorf("the terminal does not show the session (-session +terminal):\n%s", diff)
 		}
 		p.Types("\x1b[98;5u\x1b[98;5:3ud")
-		r.want(client.AttachDetached)
+		r.want(attach.Detached)
 		p.CheckRestored()
 		p.Sees(string(vt.AppendReset(nil)))
 		fresh, _ := vt.New(vt.Options{Cols: 120, Rows: 40})
@@ -203,7 +204,7 @@ func attachRealTyping(t *testing.T, c *client.Client) {
 	p.Types("one\rtwo\r")
 	p.Shows("got two")
 	p.Types("\x02\x02\r\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	if info, err := c.Get(context.Background(), "demo"); err != nil || info.Attached != 0 {
 		t.Errorf("after the detach %d clients are counted, %v", info.Attached, err)
 	}
@@ -217,7 +218,7 @@ func attachRealExit(t *testing.T, c *client.Client) {
 	r := attachPerson(p, c, "demo", nil)
 	p.Shows("ready")
 	p.Types("\r")
-	if res := r.want(client.AttachExited); res.Exit == nil || res.Exit.Code != 7 || res.Exit.Reason != api.ReasonExited {
+	if res := r.want(attach.Exited); res.Exit == nil || res.Exit.Code != 7 || res.Exit.Reason != api.ReasonExited {
 		t.Errorf("exit %+v", res.Exit)
 	}
 	p.Sees("the end")
@@ -232,7 +233,7 @@ func attachRealKilled(t *testing.T, c *client.Client) {
 	if err := unix.Kill(info.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if res := r.want(client.AttachExited); res.Exit == nil || res.Exit.Signal != "SIGKILL" {
+	if res := r.want(attach.Exited); res.Exit == nil || res.Exit.Signal != "SIGKILL" {
 		t.Errorf("exit %+v", res.Exit)
 	}
 	p.CheckRestored()
@@ -247,7 +248,7 @@ func attachRealResize(t *testing.T, c *client.Client) {
 	p.Resized <- struct{}{}
 	p.Shows("30 100")
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	waitText(t, c, "40 120")
 	if s := sessionSize(t, c); s != (api.Size{Cols: api.DefaultCols, Rows: api.DefaultRows}) {
 		t.Errorf("size after the detach: %+v", s)
@@ -260,7 +261,7 @@ func attachRealSmall(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; for i in $(seq 1 60); do echo "line $i"; done; echo ready; while read -r x; do printf '\033[Hat the top %s' "$x"; done`, "ready")
 	p := persontest.New(t)
 	p.Resize(20, 5)
-	r := attachPerson(p, c, "demo", func(o *client.AttachOptions) { o.ReadOnly = true })
+	r := attachPerson(p, c, "demo", func(o *attach.Options) { o.ReadOnly = true })
 	p.Shows("line 60\nready")
 	if s := sessionSize(t, c); s != (api.Size{Cols: api.DefaultCols, Rows: api.DefaultRows}) {
 		t.Errorf("size: %+v", s)
@@ -271,7 +272,7 @@ func attachRealSmall(t *testing.T, c *client.Client) {
 	}
 	p.Shows("at the top a")
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	waitText(t, c, "at the top a$|at the top a[^t]")
 	p.CheckRestored()
 }
@@ -289,7 +290,7 @@ off) printf '\033[<u\033[?1l\033[?2004l\033[?1002l\033[?1049lMAIN';;
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := attachPerson(p, c, "demo", func(o *client.AttachOptions) { o.ReadOnly = true })
+	r := attachPerson(p, c, "demo", func(o *attach.Options) { o.ReadOnly = true })
 	p.Shows("ready")
 	typed := func(line string) {
 		if err := c.Keys(context.Background(), "demo", []string{line + "\r"}, true); err != nil {
@@ -321,7 +322,7 @@ off) printf '\033[<u\033[?1l\033[?2004l\033[?1002l\033[?1049lMAIN';;
 	}
 	p.Mu.Unlock()
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 }
 
 // attachRealTwo: the size follows who typed last.
@@ -344,13 +345,13 @@ func attachRealTwo(t *testing.T, c *client.Client) {
 		t.Errorf("size with the second: %+v", s)
 	}
 	small.Types("\x02d")
-	rs.want(client.AttachDetached)
+	rs.want(attach.Detached)
 	waitClients(t, c, 1)
 	if s := sessionSize(t, c); s != (api.Size{Cols: 130, Rows: 50}) {
 		t.Errorf("size after the second left: %+v", s)
 	}
 	big.Types("\x02d")
-	rb.want(client.AttachDetached)
+	rb.want(attach.Detached)
 }
 
 // attachRealQueries: the server answers, once, and the terminal is asked
@@ -362,7 +363,7 @@ dd bs=1 count=1 2>/dev/null | od -An -c | tr -d '\n'; printf 'asked %s\r\n' "$k"
 	p := persontest.New(t)
 	r := attachPerson(p, c, "demo", nil)
 	p.Shows("ready")
-	p.Sees(client.OuterQuestions)
+	p.Sees(attach.Questions)
 	p.Mu.Lock()
 	p.Screen.TakeReplies() // to what the attachment asked when it began
 	p.Mu.Unlock()
@@ -374,7 +375,7 @@ dd bs=1 count=1 2>/dev/null | od -An -c | tr -d '\n'; printf 'asked %s\r\n' "$k"
 	}
 	p.Mu.Unlock()
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 }
 
 // attachRealServerKilled: attached terminals find the new server by
@@ -397,7 +398,7 @@ func attachRealServerKilled(t *testing.T, c *client.Client) {
 		p.Shows(fmt.Sprintf("got again %d", i))
 	}
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	p.CheckRestored()
 }
 
@@ -406,10 +407,10 @@ func attachRealScrollback(t *testing.T, c *client.Client) {
 	startScript(t, c, `for i in $(seq 1 200); do echo "line $i"; done; echo ready; exec cat`, "ready")
 	p := persontest.New(t)
 	p.Resize(api.DefaultCols, api.DefaultRows)
-	r := attachPerson(p, c, "demo", func(o *client.AttachOptions) { o.Scrollback = true })
+	r := attachPerson(p, c, "demo", func(o *attach.Options) { o.Scrollback = true })
 	p.Shows("ready")
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	p.Sees(string(vt.AppendReset(nil)))
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
@@ -436,17 +437,17 @@ func attachRealAlone(t *testing.T, c *client.Client) {
 	var runs []*attachRun
 	for i := range 4 {
 		p := persontest.New(t)
-		runs = append(runs, attachPerson(p, c, "demo", func(o *client.AttachOptions) { o.ReadOnly, o.Alone = i == 1, i == 3 }))
+		runs = append(runs, attachPerson(p, c, "demo", func(o *attach.Options) { o.ReadOnly, o.Alone = i == 1, i == 3 }))
 		p.Shows("ready")
 		people = append(people, p)
 	}
 	for i := range 3 {
-		runs[i].want(client.AttachKicked)
+		runs[i].want(attach.Kicked)
 		people[i].CheckRestored()
 	}
 	waitClients(t, c, 1)
 	people[3].Types("alone\r")
 	people[3].Shows("alone")
 	people[3].Types("\x02d")
-	runs[3].want(client.AttachDetached)
+	runs[3].want(attach.Detached)
 }

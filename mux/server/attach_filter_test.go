@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ printf '\033%%GUTF-8 \303\251\r\n'; exec cat`, "ready")
 		}
 	}
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	p.Sees("\x1b]111\x1b\\")
 	p.Mu.Lock()
 	defer p.Mu.Unlock()

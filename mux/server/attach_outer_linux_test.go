@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"golang.org/x/sys/unix"
@@ -28,7 +29,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 		t.Fatal(err)
 	}
 	r := attachPerson(p, c, "demo", nil)
-	p.Sees(client.OuterQuestions)
+	p.Sees(attach.Questions)
 	p.Shows("ready")
 	p.Types("\x1b]10;rgb:1111/2222/3333\x1b\\\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
 	awaitOuter(t, c, func() bool {
@@ -44,7 +45,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 		return p.Has("]11;rgb:fdfd/f6f6/e3e3")
 	})
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	p.CheckRestored()
 }
 
@@ -73,20 +74,20 @@ func TestAttachColoursChange(t *testing.T) {
 	p := persontest.New(t)
 	p.Resize(100, 30)
 	r := attachPerson(p, c, "demo", nil)
-	p.Sees(client.OuterQuestions)
+	p.Sees(attach.Questions)
 	await(t, c, "demo", `E\[48;30;100;`)
 	p.Types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
 	await(t, c, "demo", `E\[\?997;2n`)
 	p.Forget()
 	p.Types("\x1b[?997;1n")
-	p.Sees(client.OuterQuestions)
+	p.Sees(attach.Questions)
 	p.Types("\x1b]11;rgb:00/00/00\a\x1b[?62;c")
 	await(t, c, "demo", `E\[\?997;1n`)
 	if text := screen(t, c, "demo"); strings.Count(text, "997") != 2 {
 		t.Errorf("the program is told\n%s", text)
 	}
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	p.Sees("\x1b[?2031l")
 	p.CheckRestored()
 }
@@ -103,7 +104,7 @@ func TestAttachLateAnswers(t *testing.T) {
 	p.Shows("ready")
 	p.Types("\x02d")
 	p.Types("\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	p.CheckRestored()
 	n := 0
 	err := persontest.Control(p.Tty, func(fd int) (err error) { n, err = unix.IoctlGetInt(fd, unix.TIOCINQ); return err })

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/vt"
 )
@@ -64,12 +64,12 @@ func TestAttachResumes(t *testing.T) {
 	}
 	p.Sees("finished")
 	waitClients(t, c, 1)
-	shown := strings.Replace(p.All(), client.OuterQuestions, "", 1)
+	shown := strings.Replace(p.All(), attach.Questions, "", 1)
 	if diff := cmp.Diff(sessionScreen(t, c), personScreen(t, p)); diff != "" {
 		t.Errorf("the terminal does not show the session (-session +terminal):\n%s", diff)
 	}
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	if resets := strings.Count(shown, string(vt.AppendReset(nil))); resets != 0 {
 		t.Errorf("painted anew %d times", resets)
 	}
@@ -105,7 +105,7 @@ func TestAttachResumesOrPaints(t *testing.T) {
 	}
 	shown := p.All()
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 	parts := strings.Split(shown, string(vt.AppendReset(nil)))
 	t.Logf("painted anew %d times of 12", len(parts)-1)
 	for i, part := range parts {
@@ -232,7 +232,7 @@ func TestAttachBackKeepsTheSize(t *testing.T) {
 	people[1].Types("\x02d")
 	people[0].Types("\x02d")
 	for _, r := range runs {
-		r.want(client.AttachDetached)
+		r.want(attach.Detached)
 	}
 	if got := sessionSize(t, c); got != (api.Size{Cols: api.DefaultCols, Rows: api.DefaultRows}) {
 		t.Errorf("the size is %+v", got)

@@ -7,44 +7,45 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// attachRun is an AttachTerminal that is under way.
+// attachRun is an attach.Terminal that is under way.
 type attachRun struct {
 	t      *testing.T
 	cancel context.CancelFunc
 	done   chan struct{}
-	result client.AttachResult
+	result attach.Result
 	err    error
 	panic  any
 }
 
 // attachPerson attaches the person's terminal. A SIGWINCH would be that of every
 // terminal that the process has: the person's window tells of its own size.
-func attachPerson(p *persontest.Person, c *client.Client, name string, change func(*client.AttachOptions)) *attachRun {
-	o := client.AttachOptions{In: p.Tty, Out: p.Tty, Resized: p.Resized}
+func attachPerson(p *persontest.Person, c *client.Client, name string, change func(*attach.Options)) *attachRun {
+	o := attach.Options{In: p.Tty, Out: p.Tty, Resized: p.Resized}
 	if change != nil {
 		change(&o)
 	}
 	return attachWith(p.T, c, name, o)
 }
 
-func attachWith(t *testing.T, c *client.Client, name string, o client.AttachOptions) *attachRun {
+func attachWith(t *testing.T, c *client.Client, name string, o attach.Options) *attachRun {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &attachRun{t: t, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
 		defer func() { r.panic = recover() }()
-		r.result, r.err = c.AttachTerminal(ctx, name, o)
+		r.result, r.err = attach.Terminal(ctx, c, name, o)
 	}()
 	t.Cleanup(func() { cancel(); <-r.done })
 	return r
 }
 
 // ended waits for the end and returns how it was.
-func (r *attachRun) ended() (client.AttachResult, error) {
+func (r *attachRun) ended() (attach.Result, error) {
 	r.t.Helper()
 	select {
 	case <-r.done:
@@ -55,7 +56,7 @@ func (r *attachRun) ended() (client.AttachResult, error) {
 }
 
 // want fails when the end is not this reason without an error.
-func (r *attachRun) want(reason client.AttachReason) client.AttachResult {
+func (r *attachRun) want(reason attach.Reason) attach.Result {
 	r.t.Helper()
 	res, err := r.ended()
 	if err != nil || res.Reason != reason || r.panic != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
@@ -88,7 +89,7 @@ func TestHostHeld(t *testing.T) {
 		t.Errorf("%d processes for an attachment and two streams of requests", len(b))
 	}
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 }
 
 func TestHostFails(t *testing.T) {

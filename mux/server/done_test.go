@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
@@ -72,5 +72,5 @@ func TestDoneUntilALook(t *testing.T) {
 	p.Shows("again")
 	is(api.ActivityIdle)
 	p.Types("\x02d")
-	r.want(client.AttachDetached)
+	r.want(attach.Detached)
 }

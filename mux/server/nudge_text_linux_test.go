@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
@@ -97,7 +98,7 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	p.Types("x")
 	await(t, c, "demo", "/nosuchx")
 	p.Types("\x02d")
-	r.want(client.AttachDetached) // it is no draft that the person still writes
+	r.want(attach.Detached) // it is no draft that the person still writes
 	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != api.Blocked || r.By != "draft" {
 		t.Errorf("a person has typed into it: %+v, %v", r, err)
 	}

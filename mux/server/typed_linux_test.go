@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/internal/persontest"
 	"golang.org/x/sys/unix"
 )
@@ -51,7 +51,7 @@ func TestTypedWhileTheServerDies(t *testing.T) {
 		got = string(b)
 	}
 	p.Types("\x02d")
-	result := r.want(client.AttachDetached)
+	result := r.want(attach.Detached)
 	p.CheckRestored()
 	if missing := want.Len() - len(got); missing > int(result.Lost) || missing < 0 {
 		t.Errorf("%d bytes were typed, %d came, and %d may be lost", want.Len(), len(got), result.Lost)

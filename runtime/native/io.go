@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
@@ -14,7 +15,7 @@ import (
 
 // Attach implements runtime.Provider.
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
-	o := client.AttachOptions{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback}
+	o := attach.Options{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback}
 	if t.DetachKeys != "" {
 		keys, err := keys.ParseDetach(t.DetachKeys)
 		if err != nil {
@@ -26,12 +27,12 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", name, convert(err))
 	}
-	res, err := c.AttachTerminal(ctx, name, o)
+	res, err := attach.Terminal(ctx, c, name, o)
 	if res.Lost > 0 && t.Lost != nil {
 		t.Lost(res.Lost)
 	}
 	switch {
-	case errors.Is(err, api.ErrUnreachable) && !errors.Is(err, client.ErrLost):
+	case errors.Is(err, api.ErrUnreachable) && !errors.Is(err, attach.ErrLost):
 		// An idle connection does not notice that the server ended.
 		p.drop(c)
 		if _, live := p.live(ctx, name); gone(live) {
@@ -39,9 +40,9 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		}
 	case errors.Is(err, api.ErrExited):
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSessionNotFound)
-	case err == nil && res.Reason == client.AttachKicked:
+	case err == nil && res.Reason == attach.Kicked:
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSentAway)
-	case err == nil && res.Reason == client.AttachExited && t.Ended != nil:
+	case err == nil && res.Reason == attach.Exited && t.Ended != nil:
 		t.Ended(exitOf(res.Exit))
 		return nil
 	case err == nil:

@@ -1,10 +1,12 @@
-package client
+package attach
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"gascity.dev/gc/mux/client"
 )
 
 // maxTyped bounds one message of input.
@@ -25,7 +27,7 @@ type keptInput struct {
 
 // resume takes what a server says and returns what is to be sent first. unsent is
 // what could not be written.
-func (k *keptInput) resume(so Typed, unsent []byte) []byte {
+func (k *keptInput) resume(so client.Typed, unsent []byte) []byte {
 	if so.Lost > 0 && so.Taken != k.lostAt {
 		k.lost, k.lostAt = k.lost+so.Lost, so.Taken
 	}
@@ -53,7 +55,7 @@ func (k *keptInput) taken(n uint64) {
 }
 
 // resend sends what the last connection did not bring to the program.
-func (a *attachment) resend(ctx context.Context, conn *AttachConn) error {
+func (a *attachment) resend(ctx context.Context, conn *client.AttachConn) error {
 	a.mu.Lock()
 	rest := a.kept.resume(conn.Typed(), a.unsent)
 	a.mu.Unlock()
@@ -70,7 +72,7 @@ func (a *attachment) resend(ctx context.Context, conn *AttachConn) error {
 }
 
 // typed sends input.
-func (a *attachment) typed(ctx context.Context, conn *AttachConn, p []byte) error {
+func (a *attachment) typed(ctx context.Context, conn *client.AttachConn, p []byte) error {
 	a.mu.Lock()
 	a.kept.add(p)
 	a.mu.Unlock()

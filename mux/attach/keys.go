@@ -1,4 +1,4 @@
-package client
+package attach
 
 import (
 	"errors"
@@ -12,19 +12,19 @@ import (
 // errTerminalGone is why an attachment ends whose terminal was closed.
 var errTerminalGone = errors.New("the terminal is gone")
 
-// attachKeys is what stands between a person's terminal and the session.
-type attachKeys struct {
+// keyReader is what stands between a person's terminal and the session.
+type keyReader struct {
 	replies replyFilter
 	detach  *keys.DetachMatcher
 }
 
 // feed takes input and returns what of it goes to the session.
-func (k *attachKeys) feed(p []byte) (forward []byte, detach bool) {
+func (k *keyReader) feed(p []byte) (forward []byte, detach bool) {
 	return k.detach.Feed(k.replies.feed(p))
 }
 
 // flush does the same when no byte came for keyTimeout.
-func (k *attachKeys) flush() (forward []byte, detach bool) {
+func (k *keyReader) flush() (forward []byte, detach bool) {
 	forward, detach = k.detach.Feed(k.replies.flush())
 	if detach || k.replies.scan.Pending() {
 		return forward, detach
@@ -35,16 +35,16 @@ func (k *attachKeys) flush() (forward []byte, detach bool) {
 }
 
 // pending reports whether an unfinished key is held.
-func (k *attachKeys) pending() bool { return k.replies.scan.Pending() || k.detach.Pending() }
+func (k *keyReader) pending() bool { return k.replies.scan.Pending() || k.detach.Pending() }
 
 // rest returns what was read behind the detach keys.
-func (k *attachKeys) rest() []byte {
+func (k *keyReader) rest() []byte {
 	return slices.Concat(k.detach.Rest(), k.replies.scan.Buf)
 }
 
 // readKeys sends what a person types until the end.
 func (a *attachment) readKeys(in inputSource) {
-	keys := attachKeys{replies: replyFilter{note: a.answer}, detach: keys.NewDetachMatcher(a.o.DetachKeys)}
+	keys := keyReader{replies: replyFilter{note: a.answer}, detach: keys.NewDetachMatcher(a.o.DetachKeys)}
 	for a.ctx.Err() == nil {
 		timeout := time.Duration(-1)
 		if keys.pending() {
@@ -63,7 +63,7 @@ func (a *attachment) readKeys(in inputSource) {
 			forward, detach = keys.feed(p)
 		}
 		if len(forward) > 0 && !a.o.ReadOnly {
-			a.send(attachMessage{input: slices.Clone(forward)})
+			a.send(message{input: slices.Clone(forward)})
 		}
 		if detach {
 			a.leave(keys.rest())
@@ -74,7 +74,7 @@ func (a *attachment) readKeys(in inputSource) {
 
 // send queues a message; while the server takes none and the queue is full it
 // waits, and with it what the person types.
-func (a *attachment) send(m attachMessage) {
+func (a *attachment) send(m message) {
 	select {
 	case a.messages <- m:
 	case <-a.ctx.Done():
@@ -91,7 +91,7 @@ func (a *attachment) leave(rest []byte) {
 	timer := time.NewTimer(leaveTimeout)
 	defer timer.Stop()
 	select {
-	case a.messages <- attachMessage{detach: true}:
+	case a.messages <- message{detach: true}:
 	case <-timer.C:
 		a.cancel(errDetachKeys)
 		return

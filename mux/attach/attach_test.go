@@ -1,6 +1,6 @@
 //go:build unix
 
-package client
+package attach
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
@@ -26,7 +27,7 @@ import (
 
 // attachDemo attaches a person to the fake session and shows them a first
 // screen.
-func attachDemo(t *testing.T, change func(*AttachOptions)) (*fakeServer, *fakeConn, *persontest.Person, *attachRun) {
+func attachDemo(t *testing.T, change func(*Options)) (*fakeServer, *fakeConn, *persontest.Person, *attachRun) {
 	t.Helper()
 	s, p := newFakeServer(t), persontest.New(t)
 	r := attachPerson(p, s.client(), "demo", change)
@@ -60,7 +61,7 @@ func TestAttachShowsAndTypes(t *testing.T) {
 		t.Error("the output is not what was sent")
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 	p.CheckRestored()
 	if got := c.rest(); got != "" {
 		t.Errorf("the session got %q with the detach keys", got)
@@ -76,7 +77,7 @@ func TestAttachDetachKeys(t *testing.T) {
 			_, c, p, r := attachDemo(t, nil)
 			p.Forget()
 			p.Types("exit\r" + keys + "typed ahead")
-			res := r.want(AttachDetached)
+			res := r.want(Detached)
 			if got := c.rest(); got != "exit\r" && !strings.Contains(keys, "57442") {
 				t.Errorf("the session got %q", got)
 			}
@@ -101,13 +102,13 @@ func TestAttachOtherDetachKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.DetachKeys = keys })
+	_, c, p, r := attachDemo(t, func(o *Options) { o.DetachKeys = keys })
 	p.Types("\x02d")
 	if got := c.input(2); got != "\x02d" {
 		t.Errorf("the session got %q", got)
 	}
 	p.Types("\x11")
-	r.want(AttachDetached)
+	r.want(Detached)
 }
 
 func TestAttachExit(t *testing.T) {
@@ -115,7 +116,7 @@ func TestAttachExit(t *testing.T) {
 	c.raw("bye")
 	c.control(api.AttachControl{Type: "exit", Exit: &api.Exit{Code: 3, Reason: api.ReasonExited}})
 	c.end(websocket.StatusNormalClosure)
-	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 3 {
+	if res := r.want(Exited); res.Exit == nil || res.Exit.Code != 3 {
 		t.Errorf("exit %+v", res.Exit)
 	}
 	p.Sees("bye")
@@ -125,7 +126,7 @@ func TestAttachExit(t *testing.T) {
 func TestAttachKicked(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
 	c.end(api.StatusKicked)
-	r.want(AttachKicked)
+	r.want(Kicked)
 	p.CheckRestored()
 }
 
@@ -159,7 +160,7 @@ func TestAttachReconnects(t *testing.T) {
 		t.Errorf("the session got %q", got)
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 	p.CheckRestored()
 }
 
@@ -179,17 +180,17 @@ func TestAttachResetsBeforeRepaint(t *testing.T) {
 		t.Errorf("came: %q", after)
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached) // else it may come back once more while the test ends
+	r.want(Detached) // else it may come back once more while the test ends
 }
 
 func TestAttachLost(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"not waited for": -1, "does not come back": 30 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			s, c, p, r := attachDemo(t, func(o *AttachOptions) { o.Reconnect = wait })
+			s, c, p, r := attachDemo(t, func(o *Options) { o.Reconnect = wait })
 			s.stop()
 			c.drop()
 			res, err := r.ended()
-			if res.Reason != AttachLost || !errors.Is(err, ErrLost) {
+			if res.Reason != Lost || !errors.Is(err, ErrLost) {
 				t.Errorf("ended %q, %v", res.Reason, err)
 			}
 			p.CheckRestored()
@@ -203,7 +204,7 @@ func TestAttachExitWhileAway(t *testing.T) {
 	s.set(func(i *api.SessionInfo) { i.State, i.Exit = api.StateExited, &api.Exit{Code: 130, Signal: "SIGINT"} })
 	s.fail(api.ErrExited)
 	c.drop()
-	if res := r.want(AttachExited); res.Exit == nil || res.Exit.Code != 130 {
+	if res := r.want(Exited); res.Exit == nil || res.Exit.Code != 130 {
 		t.Errorf("exit %+v", res.Exit)
 	}
 	p.CheckRestored()
@@ -214,7 +215,7 @@ func TestAttachDetachWhileAway(t *testing.T) {
 	s.stop()
 	c.drop()
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 	p.CheckRestored()
 }
 
@@ -223,25 +224,25 @@ func TestAttachHungServer(t *testing.T) {
 	_, _, p, r := attachDemo(t, nil)
 	p.Types("some keys")
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 	p.CheckRestored()
 }
 
 func TestAttachResize(t *testing.T) {
-	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.Resized = nil })
+	_, c, p, r := attachDemo(t, func(o *Options) { o.Resized = nil })
 	p.Resize(100, 30)
 	persontest.SignalSelf(t, unix.SIGWINCH)
 	if m := c.resize(); m.Cols != 100 || m.Rows != 30 {
 		t.Errorf("size %+v", m)
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 }
 
 // TestAttachTypedAfterResize: what is typed comes behind the size that it was
 // typed at, even if the signal that tells of it is late.
 func TestAttachTypedAfterResize(t *testing.T) {
-	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.Resized = make(chan struct{}) }) // never
+	_, c, p, r := attachDemo(t, func(o *Options) { o.Resized = make(chan struct{}) }) // never
 	p.Resize(100, 30)
 	p.Types("x")
 	if m := c.resize(); m.Cols != 100 || m.Rows != 30 {
@@ -251,13 +252,13 @@ func TestAttachTypedAfterResize(t *testing.T) {
 		t.Errorf("the session got %q", got)
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 }
 
 func TestAttachResizedByOwner(t *testing.T) {
 	resized := make(chan struct{})
 	cols := 90
-	_, c, p, r := attachDemo(t, func(o *AttachOptions) {
+	_, c, p, r := attachDemo(t, func(o *Options) {
 		o.Resized = resized
 		o.Size = func() (int, int, error) { return cols, 1 << 20, nil }
 	})
@@ -275,16 +276,16 @@ func TestAttachResizedByOwner(t *testing.T) {
 		t.Errorf("the session got %q", got)
 	}
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 }
 
 func TestAttachReadOnly(t *testing.T) {
-	_, c, p, r := attachDemo(t, func(o *AttachOptions) { o.ReadOnly, o.Scrollback = true, true })
+	_, c, p, r := attachDemo(t, func(o *Options) { o.ReadOnly, o.Scrollback = true, true })
 	if c.query.Get("readonly") != "true" || c.query.Get("scrollback") != "true" {
 		t.Errorf("attached with %v", c.query)
 	}
 	p.Types("rm -rf\r\x03\x02\x02\x02x\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 	if got := c.rest(); got != "" {
 		t.Errorf("the session got %q", got)
 	}
@@ -297,7 +298,7 @@ func TestAttachSignals(t *testing.T) {
 		persontest.SignalSelf(t, s)
 		res, err := r.ended()
 		var se *SignalError
-		if !errors.As(err, &se) || se.Signal != s || res.Reason != AttachDetached {
+		if !errors.As(err, &se) || se.Signal != s || res.Reason != Detached {
 			t.Errorf("%v: ended %q, %v", s, res.Reason, err)
 		}
 		c.rest()
@@ -315,7 +316,7 @@ func TestAttachSignalBeforeAnswer(t *testing.T) {
 	defer far.Close()
 	go io.Copy(io.Discard, far)
 	p := persontest.New(t)
-	r := attachPerson(p, NewClient(func(context.Context) (net.Conn, error) { return near, nil }), "demo", nil)
+	r := attachPerson(p, client.NewClient(func(context.Context) (net.Conn, error) { return near, nil }), "demo", nil)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for waiting := true; waiting; {
@@ -328,7 +329,7 @@ func TestAttachSignalBeforeAnswer(t *testing.T) {
 	}
 	res, err := r.ended()
 	var se *SignalError
-	if !errors.As(err, &se) || se.Signal != unix.SIGTERM || res.Reason != AttachDetached {
+	if !errors.As(err, &se) || se.Signal != unix.SIGTERM || res.Reason != Detached {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
 	p.CheckRestored()
@@ -351,14 +352,14 @@ func TestAttachContinued(t *testing.T) {
 	c.paint("second screen")
 	p.Sees("second screen")
 	p.Types("\x02d")
-	r.want(AttachDetached)
+	r.want(Detached)
 	p.CheckRestored()
 }
 
 func TestAttachContext(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
 	r.cancel()
-	if res, err := r.ended(); res.Reason != AttachDetached || err == nil {
+	if res, err := r.ended(); res.Reason != Detached || err == nil {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
 	c.rest()
@@ -368,7 +369,7 @@ func TestAttachContext(t *testing.T) {
 func TestAttachPanic(t *testing.T) {
 	resized := make(chan struct{}, 1)
 	broken := false
-	_, _, p, r := attachDemo(t, func(o *AttachOptions) {
+	_, _, p, r := attachDemo(t, func(o *Options) {
 		o.Resized = resized
 		o.Size = func() (int, int, error) {
 			if broken {
@@ -389,7 +390,7 @@ func TestAttachPanic(t *testing.T) {
 func TestAttachTerminalGone(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
 	p.Outer.Close()
-	if res, err := r.ended(); res.Reason != AttachLost || err == nil {
+	if res, err := r.ended(); res.Reason != Lost || err == nil {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
 	c.rest()
@@ -424,9 +425,9 @@ func TestAttachStoppedTerminal(t *testing.T) {
 
 func TestAttachWriteError(t *testing.T) {
 	s, p := newFakeServer(t), persontest.New(t)
-	r := attachPerson(p, s.client(), "demo", func(o *AttachOptions) { o.Out = failingWriter{} })
+	r := attachPerson(p, s.client(), "demo", func(o *Options) { o.Out = failingWriter{} })
 	s.next().paint("screen")
-	if res, err := r.ended(); res.Reason != AttachLost || !errors.Is(err, os.ErrClosed) {
+	if res, err := r.ended(); res.Reason != Lost || !errors.Is(err, os.ErrClosed) {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
 	p.CheckRestored()
@@ -456,7 +457,7 @@ func TestAttachStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newFakeServer(t)
 			shown := make(shownWriter, 8)
-			r := attachWith(t, s.client(), "demo", AttachOptions{In: in.r, Out: shown})
+			r := attachWith(t, s.client(), "demo", Options{In: in.r, Out: shown})
 			c := s.next()
 			if c.query.Get("cols") != "0" {
 				t.Errorf("attached with %v", c.query)
@@ -470,7 +471,7 @@ func TestAttachStreams(t *testing.T) {
 				t.Errorf("the session got %q", got)
 			}
 			in.w.Close()
-			r.want(AttachDetached)
+			r.want(Detached)
 			c.rest()
 		})
 	}
@@ -490,11 +491,11 @@ func TestAttachReaderIsLeftAlone(t *testing.T) {
 	defer local.Close()
 	defer far.Close()
 	s := newFakeServer(t)
-	r := attachWith(t, s.client(), "demo", AttachOptions{In: local})
+	r := attachWith(t, s.client(), "demo", Options{In: local})
 	c := s.next()
 	c.control(api.AttachControl{Type: "exit", Exit: &api.Exit{}})
 	c.end(websocket.StatusNormalClosure)
-	r.want(AttachExited)
+	r.want(Exited)
 	go far.Write([]byte("next"))
 	buf := make([]byte, 8)
 	if n, err := local.Read(buf); err != nil || string(buf[:n]) != "next" {
@@ -504,10 +505,10 @@ func TestAttachReaderIsLeftAlone(t *testing.T) {
 
 func TestAttachWithoutInput(t *testing.T) {
 	s := newFakeServer(t)
-	r := attachWith(t, s.client(), "demo", AttachOptions{ReadOnly: true})
+	r := attachWith(t, s.client(), "demo", Options{ReadOnly: true})
 	c := s.next()
 	c.paint("screen")
 	c.control(api.AttachControl{Type: "exit", Exit: &api.Exit{}})
 	c.end(websocket.StatusNormalClosure)
-	r.want(AttachExited)
+	r.want(Exited)
 }

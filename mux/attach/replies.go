@@ -1,4 +1,4 @@
-package client
+package attach
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 // parameter (2 to 16), as nothing here asks for a position; every other CSI … R
 // with parameters is a report. (kitty sends CSI 13 ~ for F3 for this reason.)
 //
-// An unfinished sequence is held, as in [DetachMatcher]; flush is called under
+// An unfinished sequence is held, as in [keys.DetachMatcher]; flush is called under
 // the same rule. A reply that never ends is dropped.
 type replyFilter struct {
 	note func(reply []byte) // of every reply that is dropped; may be nil

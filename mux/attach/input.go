@@ -1,6 +1,6 @@
 //go:build unix
 
-package client
+package attach
 
 import (
 	"context"
@@ -54,7 +54,7 @@ type fileInput struct {
 	f      *os.File
 	wakeR  int
 	wakeW  int
-	buffer [attachReadSize]byte
+	buffer [readSize]byte
 }
 
 func newFileInput(f *os.File) (*fileInput, error) {
@@ -136,7 +136,7 @@ type readerInput struct {
 	interrupt func()
 	undo      func()
 	done      chan struct{}
-	buffer    [attachReadSize]byte
+	buffer    [readSize]byte
 }
 
 type readResult struct {

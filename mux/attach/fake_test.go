@@ -1,4 +1,4 @@
-package client
+package attach
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
@@ -58,8 +59,8 @@ func newFakeServer(t *testing.T) *fakeServer {
 }
 
 // client returns a real client of the server.
-func (s *fakeServer) client() *Client {
-	c := NewClient(func(ctx context.Context) (net.Conn, error) {
+func (s *fakeServer) client() *client.Client {
+	c := client.NewClient(func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", s.socket)
 	})
 	s.t.Cleanup(func() { c.Close() })

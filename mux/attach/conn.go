@@ -1,4 +1,4 @@
-package client
+package attach
 
 import (
 	"context"
@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // session is the session that an attachment shows.
 type session struct {
-	client *Client
+	client *client.Client
 	name   string
 	me     string // the client's number, under which the server counts its input
 	id     string // once known: a later session of the same name is another one
@@ -21,7 +22,7 @@ type session struct {
 // dial opens a connection. at is how far the terminal came on a lost one that it
 // replaces; nil for the first. meanwhile, unless nil, is called while the server
 // answers.
-func (s *session) dial(ctx context.Context, cols, rows int, o AttachOptions, at *progress, meanwhile func()) (*AttachConn, error) {
+func (s *session) dial(ctx context.Context, cols, rows int, o Options, at *progress, meanwhile func()) (*client.AttachConn, error) {
 	r := api.AttachRequest{Name: s.name, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback, Alone: o.Alone, Running: at == nil}
 	if s.id != "" {
 		r.Name = s.id
@@ -92,7 +93,7 @@ func (p *progress) finished() {
 }
 
 // serve uses one connection until it ends.
-func (a *attachment) serve(conn *AttachConn) ending {
+func (a *attachment) serve(conn *client.AttachConn) ending {
 	ctx, cancel := context.WithCancel(a.ctx)
 	a.setConn(conn)
 	written := make(chan struct{})
@@ -111,7 +112,7 @@ func (a *attachment) serve(conn *AttachConn) ending {
 	return end
 }
 
-func (a *attachment) setConn(conn *AttachConn) {
+func (a *attachment) setConn(conn *client.AttachConn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.conn = conn
@@ -130,7 +131,7 @@ func (a *attachment) drop() {
 
 // writeMessages sends input and sizes until an error. What a server that died did
 // not bring to the program goes first on the next connection.
-func (a *attachment) writeMessages(ctx context.Context, conn *AttachConn) {
+func (a *attachment) writeMessages(ctx context.Context, conn *client.AttachConn) {
 	if a.resend(ctx, conn) != nil {
 		return
 	}
@@ -170,7 +171,7 @@ func (a *attachment) writeMessages(ctx context.Context, conn *AttachConn) {
 
 // write sends input. It was typed on a terminal of the size that it has now,
 // whether SIGWINCH was told yet or not, and the program is to find that size.
-func (a *attachment) write(ctx context.Context, conn *AttachConn, p []byte) error {
+func (a *attachment) write(ctx context.Context, conn *client.AttachConn, p []byte) error {
 	cols, rows := a.screen.size()
 	if now := (api.Size{Cols: cols, Rows: rows}); now != a.sized {
 		if err := a.tellSize(ctx, conn, now); err != nil {
@@ -181,13 +182,13 @@ func (a *attachment) write(ctx context.Context, conn *AttachConn, p []byte) erro
 }
 
 // tellSize sends the size of the terminal.
-func (a *attachment) tellSize(ctx context.Context, conn *AttachConn, now api.Size) error {
+func (a *attachment) tellSize(ctx context.Context, conn *client.AttachConn, now api.Size) error {
 	a.sized = now
 	return conn.Resize(ctx, now.Cols, now.Rows)
 }
 
 // tell sends what the terminal looks like, if known.
-func (a *attachment) tell(ctx context.Context, conn *AttachConn) error {
+func (a *attachment) tell(ctx context.Context, conn *client.AttachConn) error {
 	m, known := a.look.control(a.screen)
 	if !known {
 		return nil
@@ -196,7 +197,7 @@ func (a *attachment) tell(ctx context.Context, conn *AttachConn) error {
 }
 
 // readMessages shows what the server sends until the connection ends.
-func (a *attachment) readMessages(ctx context.Context, conn *AttachConn) ending {
+func (a *attachment) readMessages(ctx context.Context, conn *client.AttachConn) ending {
 	var exited bool
 	var exit *api.Exit
 	buf := make([]byte, 32<<10)
@@ -205,7 +206,7 @@ func (a *attachment) readMessages(ctx context.Context, conn *AttachConn) ending 
 		switch {
 		case err != nil && exited:
 			return ending{exited: true, exit: exit}
-		case errors.Is(err, ErrKicked):
+		case errors.Is(err, client.ErrKicked):
 			return ending{kicked: true}
 		case errors.Is(err, api.ErrNested):
 			return ending{failed: err}
@@ -266,7 +267,7 @@ func (a *attachment) show(r io.Reader, buf []byte) (ending, bool) {
 
 // reconnect waits for the server to come back. Without a connection the ending
 // says why.
-func (a *attachment) reconnect(lost error) (*AttachConn, ending) {
+func (a *attachment) reconnect(lost error) (*client.AttachConn, ending) {
 	limit := a.o.Reconnect
 	if limit == 0 {
 		limit = api.ReconnectWithin

@@ -1,4 +1,4 @@
-package client
+package attach
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type outerTerminal struct {
 // deadliner is a writer whose Write can be made to return.
 type deadliner interface{ SetWriteDeadline(time.Time) error }
 
-func newOuterTerminal(o AttachOptions) *outerTerminal {
+func newOuterTerminal(o Options) *outerTerminal {
 	t := &outerTerminal{in: terminalFile(o.In), out: terminalFile(o.Out), asked: o.Size, w: o.Out}
 	if o.Out == nil {
 		t.w = io.Discard

@@ -1,6 +1,6 @@
 //go:build unix
 
-package client
+package attach
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 // told to the server whenever an answer comes: nothing waits for it. DA1 is
 // asked last, since every terminal answers it, and in order. When its colours
 // change (mode 2031) the server says where in the output they are asked again.
-const OuterQuestions = "\x1b[?2031h\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
+const Questions = "\x1b[?2031h\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
 
 // outerPatience is how long answers may take; a terminal that is given back
 // earlier is read until then, so that they do not become keys of a shell.
@@ -41,7 +41,7 @@ func (l *outerLook) ask(t *outerTerminal) {
 	l.mu.Lock()
 	l.asked, l.answered = time.Now(), false
 	l.mu.Unlock()
-	_, _ = t.w.Write([]byte(OuterQuestions)) // a terminal that is gone is noticed with the first paint
+	_, _ = t.w.Write([]byte(Questions)) // a terminal that is gone is noticed with the first paint
 }
 
 // take notes an answer; it reports whether there is something new to tell.

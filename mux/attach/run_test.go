@@ -1,49 +1,50 @@
 //go:build unix
 
-package client
+package attach
 
 import (
 	"context"
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// attachRun is an AttachTerminal that is under way.
+// attachRun is a Terminal that is under way.
 type attachRun struct {
 	t      *testing.T
 	cancel context.CancelFunc
 	done   chan struct{}
-	result AttachResult
+	result Result
 	err    error
 	panic  any
 }
 
 // attachPerson attaches the person's terminal. A SIGWINCH would be that of every
 // terminal that the process has: the person's window tells of its own size.
-func attachPerson(p *persontest.Person, c *Client, name string, change func(*AttachOptions)) *attachRun {
-	o := AttachOptions{In: p.Tty, Out: p.Tty, Resized: p.Resized}
+func attachPerson(p *persontest.Person, c *client.Client, name string, change func(*Options)) *attachRun {
+	o := Options{In: p.Tty, Out: p.Tty, Resized: p.Resized}
 	if change != nil {
 		change(&o)
 	}
 	return attachWith(p.T, c, name, o)
 }
 
-func attachWith(t *testing.T, c *Client, name string, o AttachOptions) *attachRun {
+func attachWith(t *testing.T, c *client.Client, name string, o Options) *attachRun {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &attachRun{t: t, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
 		defer func() { r.panic = recover() }()
-		r.result, r.err = c.AttachTerminal(ctx, name, o)
+		r.result, r.err = Terminal(ctx, c, name, o)
 	}()
 	t.Cleanup(func() { cancel(); <-r.done })
 	return r
 }
 
 // Ended waits for the end and returns how it was.
-func (r *attachRun) ended() (AttachResult, error) {
+func (r *attachRun) ended() (Result, error) {
 	r.t.Helper()
 	select {
 	case <-r.done:
@@ -54,7 +55,7 @@ func (r *attachRun) ended() (AttachResult, error) {
 }
 
 // Want fails when the end is not this reason without an error.
-func (r *attachRun) want(reason AttachReason) AttachResult {
+func (r *attachRun) want(reason Reason) Result {
 	r.t.Helper()
 	res, err := r.ended()
 	if err != nil || res.Reason != reason || r.panic != nil {

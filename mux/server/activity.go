@@ -24,9 +24,20 @@ const (
 	lookEvery = 250 * time.Millisecond
 )
 
-// activity is what a session's detector needs. It is made with the first event
-// that tells something, or the first who asks.
+// activity is when a session was active and what its program is doing. session.mu guards
+// it.
 type activity struct {
+	s        *session
+	lastIn   int64 // Unix nanoseconds, by the server's clock
+	lastOut  int64
+	bells    uint64
+	prompt   bool      // a shell prompt is open
+	detector *detector // nil before the first event or question
+}
+
+// detector is what a session's detector needs. It is made with the first event
+// that tells something, or the first who asks.
+type detector struct {
 	status.Detector
 	last   api.Activity
 	again  time.Time // last may be another one from then on; zero: only by output
@@ -37,93 +48,94 @@ type activity struct {
 }
 
 // detector is the session's. mu is held.
-func (s *session) detector() *activity {
-	if s.doing == nil {
-		s.doing = &activity{}
-		s.doing.Group = s.foreground
+func (act *activity) ensure() *detector {
+	if act.detector == nil {
+		act.detector = &detector{}
+		act.detector.Group = act.s.tty.foreground
 	}
-	return s.doing
+	return act.detector
 }
 
 // noteActivity takes over events that tell what the program is doing. mu is
 // held.
-func (s *session) noteActivity(events []vt.Event) {
+func (act *activity) note(events []vt.Event) {
 	changed := false
-	now := unixTime(max(s.lastOut, s.born)) // one time for what came together
+	now := unixTime(max(act.lastOut, act.s.life.born)) // one time for what came together
 	for _, e := range events {
 		switch e.Kind {
 		case vt.EventStatus, vt.EventPrompt, vt.EventProgress:
-			changed = s.detector().Event(e, now) || changed
+			changed = act.ensure().Event(e, now) || changed
 		case vt.EventReset:
-			changed = s.doing != nil && s.doing.Event(e, now) || changed
+			changed = act.detector != nil && act.detector.Event(e, now) || changed
 		}
 	}
 	if changed {
-		s.keepActivity()
+		act.save()
 	}
 }
 
 // see notes that a person looked at the session: what its program has done is
 // no news any more. mu is held.
-func (s *session) see() {
-	if s.detector().See(s.srv.clock.Now()) {
-		s.keepActivity()
-		s.broadcast()
+func (act *activity) see() {
+	if act.ensure().See(act.s.srv.clock.Now()) {
+		act.save()
+		act.s.broadcast()
 	}
 }
 
 func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.exit != nil {
+	if s.life.exit != nil {
 		return nil, api.ErrExited
 	}
-	s.see()
+	s.activity.see()
 	return nil, nil
 }
 
 // keepActivity writes down what the detector knows now. mu is held.
-func (s *session) keepActivity() {
-	s.doing.at = time.Time{}
-	b, err := s.doing.Save()
+func (act *activity) save() {
+	act.detector.at = time.Time{}
+	b, err := act.detector.Save()
 	if err == nil {
-		err = s.j.KeepStatus(b)
+		err = act.s.storage.journal.KeepStatus(b)
 	}
 	if err != nil {
-		slog.Warn("cannot save the activity", "session", s.rec.ID, "error", err)
+		slog.Warn("cannot save the activity", "session", act.s.rec.ID, "error", err)
 	}
 }
 
 // recoverActivity takes over what a dead server knew. Events of the replay
 // come after it: of each thing the last word counts, so that some of them may
 // come twice. mu is held.
-func (s *session) recoverActivity() {
-	b, err := s.j.KeptStatus()
+func (act *activity) restore() {
+	b, err := act.s.storage.journal.KeptStatus()
 	if err == nil && len(b) > 0 {
-		err = s.detector().Load(b)
+		err = act.ensure().Load(b)
 	}
 	if err != nil {
-		slog.Warn("cannot restore the activity", "session", s.rec.ID, "error", err)
+		slog.Warn("cannot restore the activity", "session", act.s.rec.ID, "error", err)
 	}
 }
 
 // detect says what the program is doing. ok is false while the screen is being
 // painted: then, or when a result may change by itself, it is worth asking
 // again after d (0: only after a change). mu is held.
-func (s *session) detect() (a api.Activity, ok bool, d time.Duration) {
+func (act *activity) detect() (a api.Activity, ok bool, d time.Duration) {
+	s := act.s
 	now := s.srv.clock.Now()
-	doing := s.detector()
-	fresh := !doing.at.IsZero() && doing.output == s.out && doing.screen == s.term.Revision() && s.exit == nil && (doing.again.IsZero() || now.Before(doing.again))
+	doing := act.ensure()
+	fresh := !doing.at.IsZero() && doing.output == s.screen.rendered && doing.screen == s.screen.term.Revision() && s.life.exit == nil && (doing.again.IsZero() || now.Before(doing.again))
 	if !fresh {
 		if doing.news.IsZero() {
 			doing.news = now
 		}
-		quiet, every := unixTime(s.lastOut).Add(lookQuiet), doing.news.Add(lookEvery)
-		if s.exit == nil && now.Before(quiet) && now.Before(every) {
+		quiet, every := unixTime(act.lastOut).Add(lookQuiet), doing.news.Add(lookEvery)
+		if s.life.exit == nil && now.Before(quiet) && now.Before(every) {
 			return api.Activity{}, false, min(quiet.Sub(now), every.Sub(now))
 		}
-		doing.last, doing.again = doing.Detect(s.screen(), s.facts(), now)
-		doing.output, doing.screen, doing.at, doing.news = s.out, s.term.Revision(), now, time.Time{}
+		doing.last, doing.again = doing.Detect(s.screen.view(), act.facts(), now)
+		doing.output, doing.screen, doing.at, doing.news = s.screen.rendered, s.screen.term.Revision(), now, time.Time{}
 	}
 	if !doing.again.IsZero() {
 		d = max(doing.again.Sub(now), time.Millisecond)
@@ -132,27 +144,28 @@ func (s *session) detect() (a api.Activity, ok bool, d time.Duration) {
 }
 
 // facts are what the detector wants to know. mu is held.
-func (s *session) facts() status.Facts {
+func (act *activity) facts() status.Facts {
+	s := act.s
 	f := status.Facts{
 		Ready: s.rec.Ready, Reports: s.rec.Reports, Dialogs: s.srv.dialogs, Rules: s.rec.Rules,
-		Started: unixTime(s.born), LastOutput: unixTime(s.lastOut), LastInput: unixTime(s.lastIn),
+		Started: unixTime(s.life.born), LastOutput: unixTime(act.lastOut), LastInput: unixTime(act.lastIn),
 	}
-	if s.exit == nil && s.doing.Marked() {
-		f.Leader, f.Foreground = s.programs()
+	if s.life.exit == nil && act.detector.Marked() {
+		f.Leader, f.Foreground = act.programs()
 	}
-	if s.exit != nil {
-		f.Ended, f.EndedAt = exitLine(s.exit), s.exit.Time
+	if s.life.exit != nil {
+		f.Ended, f.EndedAt = exitLine(s.life.exit), s.life.exit.Time
 	}
 	return f
 }
 
 // foreground is the process group that has the terminal, 0 when it cannot be
 // told. mu is held.
-func (s *session) foreground() int {
-	if s.fd < 0 || s.rec.Pipes {
+func (t *tty) foreground() int {
+	if t.fd < 0 || t.s.rec.Pipes {
 		return 0
 	}
-	group, err := unix.IoctlGetInt(s.fd, unix.TIOCGPGRP)
+	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
 	if err != nil {
 		return 0
 	}
@@ -161,7 +174,7 @@ func (s *session) foreground() int {
 
 // programs are the session's leader and what leads the process group in the
 // foreground, "" where that cannot be told. mu is held.
-func (s *session) programs() (leader, foreground string) {
+func (act *activity) programs() (leader, foreground string) {
 	name := func(pid int) string {
 		p, err := proctree.Get(pid)
 		if err != nil || pid <= 1 {
@@ -169,7 +182,7 @@ func (s *session) programs() (leader, foreground string) {
 		}
 		return p.Comm
 	}
-	return name(s.pid), name(s.foreground())
+	return name(act.s.life.pid), name(act.s.tty.foreground())
 }
 
 // exitLine is how a program ended, for a person.
@@ -185,11 +198,11 @@ func exitLine(e *api.Exit) string {
 
 // currentActivity waits until the screen is whole, at most lookEvery, and says
 // what the program is doing.
-func (s *session) currentActivity(ctx context.Context) (api.Activity, error) {
+func (act *activity) current(ctx context.Context) (api.Activity, error) {
 	for {
-		s.mu.Lock()
-		a, ok, d := s.detect()
-		s.mu.Unlock()
+		act.s.mu.Lock()
+		a, ok, d := act.detect()
+		act.s.mu.Unlock()
 		if ok {
 			return a, nil
 		}
@@ -201,11 +214,12 @@ func (s *session) currentActivity(ctx context.Context) (api.Activity, error) {
 
 // awaitActivity looks at what the program is doing at every change until ok, or
 // its end.
-func (s *session) awaitActivity(ctx context.Context, ok func(api.Activity) bool) error {
+func (act *activity) await(ctx context.Context, ok func(api.Activity) bool) error {
+	s := act.s
 	for {
 		s.mu.Lock()
-		a, whole, d := s.detect()
-		change, ended := s.change(), s.exit != nil
+		a, whole, d := act.detect()
+		change, ended := s.change(), s.life.exit != nil
 		s.mu.Unlock()
 		if ended || whole && ok(a) {
 			return nil
@@ -230,15 +244,15 @@ func (s *session) awaitActivity(ctx context.Context, ok func(api.Activity) bool)
 
 // dialog is what stands on the screen for somebody to answer, or a line that
 // may belong to it. mu is held.
-func (s *session) dialog() (rule.Found, bool) {
-	return status.DialogViewOf(s.screen(), s.rec.Ready).Find(s.srv.dialogs)
+func (sc *screen) dialog() (rule.Found, bool) {
+	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Find(sc.s.srv.dialogs)
 }
 
 func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Get("question") != "" {
-		return s.asked(r.Context())
+		return s.activity.asked(r.Context())
 	}
-	return s.currentActivity(r.Context())
+	return s.activity.current(r.Context())
 }
 
 // paintsWithin is how long a program may take to show the question that it has
@@ -247,8 +261,8 @@ const paintsWithin = time.Second
 
 // asked is what the program is doing. If it has just said that it asks, its
 // question's options are waited for: agents say so before they paint it.
-func (s *session) asked(ctx context.Context) (api.Activity, error) {
-	a, err := s.currentActivity(ctx)
+func (act *activity) asked(ctx context.Context) (api.Activity, error) {
+	a, err := act.current(ctx)
 	if err != nil || a.Pending == nil || len(a.Pending.Options) > 0 || a.Source == status.FromDialog {
 		return a, err
 	}
@@ -256,9 +270,9 @@ func (s *session) asked(ctx context.Context) (api.Activity, error) {
 	if left <= 0 {
 		return a, nil
 	}
-	err = s.awaitQuestion(ctx, left, func(q *api.Pending) bool { return q == nil || len(q.Options) > 0 })
+	err = act.awaitQuestion(ctx, left, func(q *api.Pending) bool { return q == nil || len(q.Options) > 0 })
 	if err != nil && ctx.Err() != nil {
 		return a, err
 	}
-	return s.currentActivity(ctx)
+	return act.current(ctx)
 }

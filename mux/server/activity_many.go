@@ -23,25 +23,26 @@ func (srv *server) handleActivities(w http.ResponseWriter, r *http.Request) (any
 		s := srv.live[name]
 		srv.mu.Unlock()
 		if s != nil {
-			list = append(list, s.brief(name))
+			list = append(list, s.activity.brief(name))
 		}
 	}
 	return map[string][]api.SessionActivity{"sessions": list}, nil
 }
 
 // brief is the session's entry of a list.
-func (s *session) brief(name string) api.SessionActivity {
+func (act *activity) brief(name string) api.SessionActivity {
+	s := act.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, whole, _ := s.detect()
+	a, whole, _ := act.detect()
 	if !whole {
-		a = s.doing.last
+		a = act.detector.last
 	}
 	if a.State == "" {
 		a.State = api.ActivityUnknown
 	}
 	a.Sources = nil
 	return api.SessionActivity{
-		Name: name, Activity: a, Attached: len(s.clients), LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)),
+		Name: name, Activity: a, Attached: len(s.clients.list), LastInput: s.srv.clock.Wall(unixTime(act.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(act.lastOut)),
 	}
 }

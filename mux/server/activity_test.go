@@ -162,7 +162,7 @@ func TestRespond(t *testing.T) {
 		}
 		r, err := c.Wait(ctx, name, api.WaitRequest{Conditions: []api.Condition{{Blocked: true}}, Timeout: 10 * time.Second})
 		if err != nil || r.Met != 0 {
-			t.Fatal(r, err, screen(t, c, name))
+			t.Fatal(r, err, screenText(t, c, name))
 		}
 		return *doingNow(t, c, name).Pending
 	}
@@ -175,8 +175,8 @@ func TestRespond(t *testing.T) {
 			t.Fatalf("%+v: %v", r, err)
 		}
 	}
-	if strings.Contains(screen(t, c, "good"), "key") {
-		t.Fatalf("keys were typed:\n%s", screen(t, c, "good"))
+	if strings.Contains(screenText(t, c, "good"), "key") {
+		t.Fatalf("keys were typed:\n%s", screenText(t, c, "good"))
 	}
 	if err := c.Respond(ctx, "good", api.RespondRequest{ID: p.ID, Action: "Yes, always"}); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestRespond(t *testing.T) {
 	if err := c.Respond(ctx, "deaf", api.RespondRequest{Action: "Yes"}); !errors.Is(err, api.ErrQuestion) {
 		t.Fatal(err)
 	}
-	if s := screen(t, c, "deaf"); !strings.Contains(s, "Remove the folder?") || strings.Contains(s, "chose") {
+	if s := screenText(t, c, "deaf"); !strings.Contains(s, "Remove the folder?") || strings.Contains(s, "chose") {
 		t.Fatalf("it was confirmed:\n%s", s)
 	}
 }

@@ -84,7 +84,7 @@ func (srv *server) restore() {
 	all.Wait()
 	srv.adopted = nil
 	srv.mu.Lock()
-	slices.SortFunc(srv.exited, func(a, b *session) int { return a.exitTime().Compare(b.exitTime()) })
+	slices.SortFunc(srv.exited, func(a, b *session) int { return a.life.exitTime().Compare(b.life.exitTime()) })
 	srv.mu.Unlock()
 }
 
@@ -94,19 +94,19 @@ func (srv *server) restoreSession(a adopted) {
 	s, e := a.s, a.e
 	func() {
 		defer s.mu.Unlock() // adoptSession has locked it
-		s.recoverScreen()
-		s.fixSize()
-		s.resumeFlow()
+		s.screen.recover()
+		s.tty.fixSize()
+		s.output.resumeFlow()
 	}()
 	if err := srv.loop.add(s); err != nil {
 		s.mu.Lock()
-		s.eof = true // an ended session's stand-in is no terminal
+		s.tty.eof = true // an ended session's stand-in is no terminal
 		s.mu.Unlock()
 	}
 	switch {
 	case e.Exited:
-		s.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
-	case s.watch >= 0 || e.Foreign:
+		s.life.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
+	case s.life.watch >= 0 || e.Foreign:
 		srv.work.Go(func() { srv.watchForeign(s) })
 	default:
 		srv.lateExit(s)
@@ -140,10 +140,10 @@ func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
 		unix.Close(e.FDs[0])
 		return nil, err
 	}
-	s.watch, s.stdin = watch, in
-	s.openOutput()
+	s.life.watch, s.tty.stdin = watch, in
+	s.output.open()
 	if !e.Exited {
-		if finish := s.claimNudge(); finish != nil {
+		if finish := s.nudges.claim(); finish != nil {
 			srv.resumed = append(srv.resumed, finish)
 		}
 	}
@@ -160,13 +160,14 @@ func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
 // fixSize gives the terminal the screen's size, where the last server died
 // between the two, and then the size that is configured: the clients are gone.
 // mu is held.
-func (s *session) fixSize() {
+func (t *tty) fixSize() {
+	s := t.s
 	if s.rec.Pipes {
 		return
 	}
-	ws, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ)
-	if err == nil && (int(ws.Col) != s.cols || int(ws.Row) != s.rows) {
-		want := unix.Winsize{Col: uint16(s.cols), Row: uint16(s.rows)}
-		_ = unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &want)
+	ws, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
+	if err == nil && (int(ws.Col) != s.screen.cols || int(ws.Row) != s.screen.rows) {
+		want := unix.Winsize{Col: uint16(s.screen.cols), Row: uint16(s.screen.rows)}
+		_ = unix.IoctlSetWinsize(t.fd, unix.TIOCSWINSZ, &want)
 	}
 }

@@ -24,7 +24,7 @@ func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any,
 		srv.mu.Lock()
 		s := srv.live[q.Name]
 		srv.mu.Unlock()
-		if s != nil && s.isRunning() && s.seenAlive(q.Names, &table) {
+		if s != nil && s.life.running() && s.life.seenAlive(q.Names, &table) {
 			alive = append(alive, q.Name)
 		}
 	}
@@ -33,14 +33,14 @@ func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any,
 
 // seenAlive looks at the leader and at the processes of its terminal, where the
 // program is but in rare cases.
-func (s *session) seenAlive(names []string, table *map[int][]proctree.Proc) bool {
-	if len(names) == 0 || s.leaderIs(names) {
+func (l *life) seenAlive(names []string, table *map[int][]proctree.Proc) bool {
+	if len(names) == 0 || l.leaderIs(names) {
 		return true
 	}
 	if *table == nil {
 		*table = bySession()
 	}
-	for _, p := range (*table)[s.pid] {
+	for _, p := range (*table)[l.pid] {
 		if now, err := proctree.Get(p.PID); err == nil && now.Start == p.Start && now.Matches(names) {
 			return true
 		}
@@ -64,7 +64,7 @@ func bySession() map[int][]proctree.Proc {
 
 // leaderIs reports whether the session's first process lives and has one of the
 // names.
-func (s *session) leaderIs(names []string) bool {
-	p, err := proctree.Get(s.pid)
-	return err == nil && (s.start == 0 || p.Start == s.start) && p.Matches(names)
+func (l *life) leaderIs(names []string) bool {
+	p, err := proctree.Get(l.pid)
+	return err == nil && (l.start == 0 || p.Start == l.start) && p.Matches(names)
 }

@@ -116,7 +116,7 @@ func TestEnvironmentAndUmaskAreTheCallers(t *testing.T) {
 	}
 	await(t, c, "e", "^"+dir+"$")
 	s, _ := c.Get(t.Context(), "e")
-	got := screen(t, c, "e")
+	got := screenText(t, c, "e")
 	for _, want := range []string{"TERM=xterm-256color", "COLORTERM=truecolor", "GC_SESSION_ID=" + s.ID, "X=a b", "\n0027\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
@@ -137,7 +137,7 @@ func TestArgvThatIsNotFound(t *testing.T) {
 		if x := awaitExit(t, c, "n"); x.Code != code || x.Reason != api.ReasonNotFound {
 			t.Errorf("%s: %+v", argv0, x)
 		}
-		if got := screen(t, c, "n"); !strings.Contains(got, argv0) {
+		if got := screenText(t, c, "n"); !strings.Contains(got, argv0) {
 			t.Errorf("%s: screen %q", argv0, got)
 		}
 	}
@@ -154,7 +154,7 @@ func TestLimitsHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "l", "^524288$")
-	if got := screen(t, c, "l"); got != "77\n524288" {
+	if got := screenText(t, c, "l"); got != "77\n524288" {
 		t.Fatal(got)
 	}
 }
@@ -321,7 +321,7 @@ func TestOutputOfAClosingProgramIsComplete(t *testing.T) {
 	}
 	create(t, c, "big", "exec cat "+f)
 	awaitExit(t, c, "big")
-	if got := screen(t, c, "big") + "\n"; got != want.String() {
+	if got := screenText(t, c, "big") + "\n"; got != want.String() {
 		t.Fatalf("%d bytes of %d", len(got), want.Len())
 	}
 }

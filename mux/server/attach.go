@@ -90,7 +90,7 @@ func (c *attachClient) poke() {
 // terminal have no carriage returns, and with 8-bit controls mean something
 // else on a terminal of a person. mu is held.
 func (c *attachClient) raw() bool {
-	return c.cols == c.s.cols && c.rows == c.s.rows && !c.s.rec.Pipes && !c.s.term.EightBit()
+	return c.cols == c.s.screen.cols && c.rows == c.s.screen.rows && !c.s.rec.Pipes && !c.s.screen.term.EightBit()
 }
 
 // output notes new output that ends at offset. mu is held.
@@ -156,7 +156,7 @@ func (c *attachClient) next() (m message, ok bool) {
 		c.resumed = false
 		return message{resume: true, offset: c.back.offset}, true
 	case c.repaint || c.dirty:
-		modes := s.term.Modes()
+		modes := s.screen.term.Modes()
 		o := vt.PaintOptions{Scrollback: c.scrollback, Again: c.painted}
 		if !c.raw() {
 			o.Cols, o.Rows = c.cols, c.rows
@@ -167,11 +167,11 @@ func (c *attachClient) next() (m message, ok bool) {
 		c.scrollback, c.painted, c.modes = false, true, modes
 		c.shown = c.raw()
 		m.raw, m.size = c.raw(), api.Size{Cols: c.cols, Rows: c.rows}
-		m.paint, m.offset, m.data = true, s.out, s.screen().AppendPaint(nil, o)
-		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.out
+		m.paint, m.offset, m.data = true, s.screen.rendered, s.screen.view().AppendPaint(nil, o)
+		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.screen.rendered
 		c.filter = vt.HostFilter{}
 		if c.raw() {
-			m.data = c.filter.Filter(m.data, s.term.Pending())
+			m.data = c.filter.Filter(m.data, s.screen.term.Pending())
 		}
 		if first && c.mark != "" {
 			m.data = append([]byte(vt.Marker(c.mark)), m.data...)
@@ -187,8 +187,8 @@ func (c *attachClient) next() (m message, ok bool) {
 	case c.look && c.filter.Idle():
 		c.look = false
 		return message{look: true}, true
-	case s.exit != nil:
-		m.exit = s.exitCopy()
+	case s.life.exit != nil:
+		m.exit = s.life.exitCopy()
 		return m, true
 	}
 	return m, false
@@ -324,53 +324,55 @@ func (c *attachClient) told(data []byte) error {
 	defer s.mu.Unlock()
 	c.cols, c.rows = m.Cols, m.Rows
 	c.resync()
-	if s.leader == nil && c.types() {
-		s.leader = c
+	if s.clients.sizeOwner == nil && c.types() {
+		s.clients.sizeOwner = c
 	}
-	if s.leader == c {
-		return s.follow()
+	if s.clients.sizeOwner == c {
+		return s.clients.applySize()
 	}
 	return nil
 }
 
 // follow puts the size in force that the session should have now. mu is held.
-func (s *session) follow() error {
-	if s.exit != nil {
+func (cs *clients) applySize() error {
+	s := cs.s
+	if s.life.exit != nil {
 		return nil
 	}
-	if s.leader != nil {
-		s.setOuter(s.leader.outer)
-		return s.resizeTo(s.leader.cols, s.leader.rows)
+	if cs.sizeOwner != nil {
+		s.screen.setHost(cs.sizeOwner.outer)
+		return s.screen.resize(cs.sizeOwner.cols, cs.sizeOwner.rows)
 	}
-	return s.resizeTo(s.rec.Cols, s.rec.Rows)
+	return s.screen.resize(s.rec.Cols, s.rec.Rows)
 }
 
 // join adds a client. It is painted unless it goes on where it left off.
-func (s *session) join(c *attachClient) {
+func (cs *clients) join(c *attachClient) {
+	s := cs.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.cols == 0 || c.rows == 0 {
-		c.cols, c.rows = s.cols, s.rows
+		c.cols, c.rows = s.screen.cols, s.screen.rows
 	}
 	if c.alone {
-		for _, o := range s.clients {
+		for _, o := range cs.list {
 			o.kicked = true
 			o.poke()
 		}
-		if s.leader != nil {
-			s.leader = nil
+		if cs.sizeOwner != nil {
+			cs.sizeOwner = nil
 			if c.readOnly {
-				s.elect()
+				cs.elect()
 			}
 		}
 	}
-	s.clients = append(s.clients, c)
+	cs.list = append(cs.list, c)
 	c.repaint = c.back == nil || !c.resume(*c.back)
 	if c.back == nil {
-		s.see()
+		s.activity.see()
 	}
 	if !c.readOnly {
-		s.joinTyping(c)
+		cs.joinTyping(c)
 	}
 	s.broadcast()
 	s.srv.emit(s, api.Event{Type: api.EventAttached})
@@ -380,67 +382,69 @@ func (s *session) join(c *attachClient) {
 // force. After a restart of the server the size is still that of who typed
 // last: others that are back wait for that one, or for their first key. mu is
 // held.
-func (s *session) joinTyping(c *attachClient) {
+func (cs *clients) joinTyping(c *attachClient) {
+	s := cs.s
 	c.active = time.Now()
 	same := c.raw()
-	if s.leader != nil || c.back != nil && !same {
+	if cs.sizeOwner != nil || c.back != nil && !same {
 		return
 	}
-	s.leader = c
-	_ = s.follow()
-	if same && c.back == nil && s.exit == nil && s.dead == nil {
-		_ = s.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
+	cs.sizeOwner = c
+	_ = cs.applySize()
+	if same && c.back == nil && s.life.exit == nil && s.life.dead == nil {
+		_ = s.tty.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
 	}
 }
 
 // leave removes a client; its draft goes with it, and the size follows who
 // typed last of those that are left.
-func (s *session) leave(c *attachClient) {
+func (cs *clients) leave(c *attachClient) {
+	s := cs.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.clients, c)
+	i := slices.Index(cs.list, c)
 	if i < 0 {
 		return
 	}
 	c.left = true
-	s.clients = slices.Delete(s.clients, i, i+1)
-	if len(s.clients) == 0 {
-		s.clients = nil
+	cs.list = slices.Delete(cs.list, i, i+1)
+	if len(cs.list) == 0 {
+		cs.list = nil
 	}
-	if s.in.draft.owner == c {
-		s.in.draft.clear()
+	if s.input.draft.owner == c {
+		s.input.draft.clear()
 	}
-	if s.leader == c {
-		s.elect()
+	if cs.sizeOwner == c {
+		cs.elect()
 	}
 	s.broadcast()
 	s.srv.emit(s, api.Event{Type: api.EventDetached})
 }
 
 // elect lets the size follow who typed last of those that are there. mu is held.
-func (s *session) elect() {
-	s.leader = nil
-	for _, o := range s.clients {
-		if o.types() && (s.leader == nil || o.active.After(s.leader.active)) {
-			s.leader = o
+func (cs *clients) elect() {
+	cs.sizeOwner = nil
+	for _, o := range cs.list {
+		if o.types() && (cs.sizeOwner == nil || o.active.After(cs.sizeOwner.active)) {
+			cs.sizeOwner = o
 		}
 	}
-	_ = s.follow()
+	_ = cs.applySize()
 }
 
 // attach serves one client until it, the session or ctx ends.
-func (s *session) attach(ctx context.Context, c *attachClient) {
+func (cs *clients) serve(ctx context.Context, c *attachClient) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.ws.SetReadLimit(clientInput)
-	s.join(c)
-	defer s.leave(c)
+	cs.join(c)
+	defer cs.leave(c)
 	readDone := make(chan struct{})
 	go func() {
 		defer close(readDone)
 		defer cancel()
 		if errors.Is(c.read(ctx), errDetached) {
-			s.leave(c) // before the client is answered
+			cs.leave(c) // before the client is answered
 			c.ws.Close(websocket.StatusNormalClosure, "detached")
 		}
 	}()
@@ -449,10 +453,10 @@ func (s *session) attach(ctx context.Context, c *attachClient) {
 	case err == nil:
 		c.ws.Close(websocket.StatusNormalClosure, "the session ended")
 	case errors.Is(err, errKicked):
-		s.leave(c) // before the client knows
+		cs.leave(c) // before the client knows
 		c.ws.Close(api.StatusKicked, "another terminal sent this one away")
 	case errors.Is(err, api.ErrNested):
-		s.leave(c)
+		cs.leave(c)
 		c.ws.Close(api.StatusNested, api.ErrNested.Error())
 	}
 	cancel()

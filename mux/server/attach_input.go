@@ -43,36 +43,36 @@ func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err er
 	take := func(tok keys.Token) {
 		person = person || !answersImages(tok)
 		interrupted = interrupted || isInterrupt(tok)
-		s.in.draft.typed(c, tok, now)
-		if s.in.draft.owner != nil {
-			s.in.left.touched = true
+		s.input.draft.typed(c, tok, now)
+		if s.input.draft.owner != nil {
+			s.nudges.left.touched = true
 		}
 	}
-	before := s.in.draft
+	before := s.input.draft
 	if now.Sub(c.active) > keyPause {
 		c.scan.Flush(take) // what was pressed before is not the start of this
 	}
 	c.scan.Feed(p, take)
-	if s.leader != nil && s.leader != c && !person && !c.scan.Pending() {
+	if s.clients.sizeOwner != nil && s.clients.sizeOwner != c && !person && !c.scan.Pending() {
 		s.mu.Unlock() // the question went to every terminal, and one answer is enough
 		return true, nil
 	}
 	c.active = now
 	if person {
-		s.see()
+		s.activity.see()
 	}
-	if s.leader != c {
-		s.leader = c
-		_ = s.follow()
+	if s.clients.sizeOwner != c {
+		s.clients.sizeOwner = c
+		_ = s.clients.applySize()
 	}
-	if before.owner != nil && s.in.draft.owner == nil {
+	if before.owner != nil && s.input.draft.owner == nil {
 		s.broadcast() // a nudge may wait for it
 	}
 	s.mu.Unlock()
 	if interrupted {
-		s.cancelNudge()
+		s.input.cancelNudge()
 	}
-	err = s.sendTyped(ctx, c.typist, p)
+	err = s.input.sendTyped(ctx, c.typist, p)
 	if errors.Is(err, api.ErrExited) || errors.Is(err, api.ErrInputFull) {
 		return errors.Is(err, api.ErrInputFull), nil // the writer tells about the end
 	}

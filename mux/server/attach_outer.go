@@ -29,23 +29,24 @@ func (c *attachClient) looks(m api.AttachControl) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.outer = o
-	if s.leader == c {
-		s.setOuter(o)
+	if s.clients.sizeOwner == c {
+		s.screen.setHost(o)
 	}
 }
 
 // setOuter tells the screen what shows it, and its program when that asked to be
 // told. mu is held.
-func (s *session) setOuter(o vt.HostTerminal) {
-	s.term.SetHostTerminal(o)
-	s.report()
+func (sc *screen) setHost(o vt.HostTerminal) {
+	sc.term.SetHostTerminal(o)
+	sc.report()
 }
 
 // report writes what the screen has to say without new output. mu is held.
-func (s *session) report() {
-	if replies := s.term.TakeReplies(); len(replies) > 0 && !s.rec.Pipes {
-		s.in.addReplies(replies)
-		s.flushReplies()
+func (sc *screen) report() {
+	s := sc.s
+	if replies := sc.term.TakeReplies(); len(replies) > 0 && !s.rec.Pipes {
+		s.input.addReplies(replies)
+		s.input.flushReplies()
 	}
 }
 

@@ -54,7 +54,7 @@ func awaitOuter(t *testing.T, c *client.Client, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(persontest.Patience); !is(); {
 		if time.Now().After(end) {
-			t.Fatalf("the program is not told; it shows\n%s", screen(t, c, "demo"))
+			t.Fatalf("the program is not told; it shows\n%s", screenText(t, c, "demo"))
 		}
 		ctx := t.Context()
 		if _, err := c.Wait(ctx, "demo", api.WaitRequest{Conditions: []api.Condition{{Quiet: 50 * time.Millisecond}}}); err != nil {
@@ -83,7 +83,7 @@ func TestAttachColoursChange(t *testing.T) {
 	p.Sees(attach.Questions)
 	p.Types("\x1b]11;rgb:00/00/00\a\x1b[?62;c")
 	await(t, c, "demo", `E\[\?997;1n`)
-	if text := screen(t, c, "demo"); strings.Count(text, "997") != 2 {
+	if text := screenText(t, c, "demo"); strings.Count(text, "997") != 2 {
 		t.Errorf("the program is told\n%s", text)
 	}
 	p.Types("\x02d")
@@ -112,7 +112,7 @@ func TestAttachLateAnswers(t *testing.T) {
 		t.Errorf("%d bytes are left in the terminal's input, %v", n, err)
 	}
 	await(t, c, "demo", "ready")
-	if got := screen(t, c, "demo"); got != "ready" {
+	if got := screenText(t, c, "demo"); got != "ready" {
 		t.Errorf("the program got %q", got)
 	}
 }
@@ -148,7 +148,7 @@ func TestAttachImageAnswers(t *testing.T) {
 	await(t, c, "demo", `2$`)
 	types(second, "\x1b[?2;0;7S")
 	await(t, c, "demo", `7S`)
-	if got := screen(t, c, "demo"); got != `ready
+	if got := screenText(t, c, "demo"); got != `ready
 1E_Gi=2;OKE\2E[?2;0;7S` {
 		t.Errorf("the program got %q", got)
 	}

@@ -25,13 +25,13 @@ type place struct {
 // is held.
 func (c *attachClient) resume(at place) bool {
 	s := c.s
-	base := s.j.Start()
-	if !c.raw() || s.exit != nil || at.offset < base || at.offset > s.out {
+	base := s.storage.journal.Start()
+	if !c.raw() || s.life.exit != nil || at.offset < base || at.offset > s.screen.rendered {
 		return false
 	}
-	held := s.j.From(base)[:s.out-base]
+	held := s.storage.journal.From(base)[:s.screen.rendered-base]
 	var f vt.HostFilter
-	before := f.Filter(nil, s.opened)
+	before := f.Filter(nil, s.storage.pending)
 	before = f.Filter(before[:0], held[:at.offset-base])
 	f.Stale()
 	missing := f.Filter(before[:0], held[at.offset-base:])
@@ -41,8 +41,8 @@ func (c *attachClient) resume(at place) bool {
 	if at.skip > uint64(len(missing)) || len(missing)-int(at.skip) > clientBacklog {
 		return false
 	}
-	c.filter, c.sent, c.backlog = f, s.out, missing[at.skip:]
-	c.painted, c.shown, c.modes, c.resumed = true, true, s.term.Modes(), true
+	c.filter, c.sent, c.backlog = f, s.screen.rendered, missing[at.skip:]
+	c.painted, c.shown, c.modes, c.resumed = true, true, s.screen.term.Modes(), true
 	return true
 }
 
@@ -54,8 +54,8 @@ func (srv *server) forgetSizes() {
 	srv.mu.Unlock()
 	for _, s := range all {
 		s.mu.Lock()
-		if s.leader == nil {
-			s.elect()
+		if s.clients.sizeOwner == nil {
+			s.clients.elect()
 		}
 		s.mu.Unlock()
 	}

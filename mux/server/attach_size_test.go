@@ -8,7 +8,7 @@ func TestOnesSentAwayCountNoMore(t *testing.T) {
 	b := newJournalBench(t)
 	join := func(cols int, alone bool) *attachClient {
 		c := &attachClient{s: b.s, cols: cols, rows: 20, alone: alone, wake: make(chan struct{}, 1)}
-		b.s.join(c)
+		b.s.clients.join(c)
 		return c
 	}
 	old := join(70, false)
@@ -17,8 +17,8 @@ func TestOnesSentAwayCountNoMore(t *testing.T) {
 		t.Helper()
 		b.s.mu.Lock()
 		defer b.s.mu.Unlock()
-		if b.s.leader != now || b.s.cols != 90 {
-			t.Errorf("%s: %d columns, and the new terminal's size counts: %v", after, b.s.cols, b.s.leader == now)
+		if b.s.clients.sizeOwner != now || b.s.screen.cols != 90 {
+			t.Errorf("%s: %d columns, and the new terminal's size counts: %v", after, b.s.screen.cols, b.s.clients.sizeOwner == now)
 		}
 	}
 	check("one joins alone")
@@ -34,10 +34,10 @@ func TestOnesSentAwayCountNoMore(t *testing.T) {
 		check("a size")
 	}
 	late()
-	b.s.leave(old)
+	b.s.clients.leave(old)
 	late()
-	b.s.leave(now)
-	if late := (&attachClient{s: b.s, cols: 50, rows: 20, kicked: true, wake: make(chan struct{}, 1)}); late.told([]byte(`{"type":"resize","cols":61,"rows":20}`)) != nil || b.s.leader != nil {
+	b.s.clients.leave(now)
+	if late := (&attachClient{s: b.s, cols: 50, rows: 20, kicked: true, wake: make(chan struct{}, 1)}); late.told([]byte(`{"type":"resize","cols":61,"rows":20}`)) != nil || b.s.clients.sizeOwner != nil {
 		t.Error("the size of one that was sent away counts again")
 	}
 }

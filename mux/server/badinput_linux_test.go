@@ -178,7 +178,7 @@ func TestOversizedRequests(t *testing.T) {
 			t.Errorf("%.20q: status %d", body, code)
 		}
 	}
-	if got := screen(t, c, "o"); got != "" {
+	if got := screenText(t, c, "o"); got != "" {
 		t.Errorf("something was typed: %q", got)
 	}
 }

@@ -32,7 +32,7 @@ func (srv *server) exitNoticed(n keeper.ExitNotice) {
 	}
 	srv.mu.Unlock()
 	if s != nil {
-		s.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
+		s.life.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
 	}
 }
 
@@ -43,15 +43,15 @@ func (srv *server) lateExit(s *session) {
 	delete(srv.early, s.rec.ID)
 	srv.mu.Unlock()
 	if ok {
-		s.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
+		s.life.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
 	}
 }
 
 // sessionEnded enters the session among the exited ones. The session's mu is
 // held, so that the work that needs the server's own is done elsewhere.
 func (srv *server) sessionEnded(s *session) {
-	if s.j.Flags.Or(journal.FlagEnded)&journal.FlagEnded == 0 { // else a server before this one said so
-		exit := *s.exit
+	if s.storage.journal.Flags.Or(journal.FlagEnded)&journal.FlagEnded == 0 { // else a server before this one said so
+		exit := *s.life.exit
 		srv.emit(s, api.Event{Type: api.EventExited, Exit: &exit})
 	}
 	srv.work.Go(func() { srv.moveExited(s) })
@@ -64,8 +64,8 @@ func (srv *server) moveExited(s *session) {
 	if srv.live[s.name()] == s {
 		delete(srv.live, s.name())
 	}
-	if srv.sessions[s.rec.ID] == s && !s.taken && !slices.Contains(srv.exited, s) {
-		s.over = srv.clock.Now()
+	if srv.sessions[s.rec.ID] == s && !s.life.collecting && !slices.Contains(srv.exited, s) {
+		s.life.keptSince = srv.clock.Now()
 		srv.exited = append(srv.exited, s)
 	}
 	drop := srv.overdue(srv.clock.Now())
@@ -97,11 +97,11 @@ func (srv *server) overdue(now time.Time) []*session {
 		if s.rec.Exec {
 			most = min(most, keepExecs)
 		}
-		if left[s.rec.Exec] <= most && now.Sub(s.over) < srv.times.keep {
+		if left[s.rec.Exec] <= most && now.Sub(s.life.keptSince) < srv.times.keep {
 			return false
 		}
 		left[s.rec.Exec]--
-		s.taken = true
+		s.life.collecting = true
 		drop = append(drop, s)
 		return true
 	})
@@ -109,11 +109,11 @@ func (srv *server) overdue(now time.Time) []*session {
 }
 
 // exitTime is when the session ended by the system's clock, as its keeper saw it.
-func (s *session) exitTime() (t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.exit != nil {
-		t = s.exit.Time
+func (l *life) exitTime() (t time.Time) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if l.exit != nil {
+		t = l.exit.Time
 	}
 	return t
 }
@@ -127,7 +127,7 @@ func (srv *server) armSweep() {
 	if len(srv.exited) == 0 {
 		return
 	}
-	srv.sweep = time.AfterFunc(srv.times.keep-srv.clock.Since(srv.exited[0].over)+time.Millisecond, func() {
+	srv.sweep = time.AfterFunc(srv.times.keep-srv.clock.Since(srv.exited[0].life.keptSince)+time.Millisecond, func() {
 		srv.mu.Lock()
 		drop := srv.overdue(srv.clock.Now())
 		srv.armSweep()
@@ -145,14 +145,14 @@ func (srv *server) collect(drop []*session) {
 	for _, s := range drop {
 		ids = append(ids, s.rec.ID)
 		s.mu.Lock()
-		s.collected = true
-		s.j.Close()
-		s.hist.Remove()
-		s.tape.Remove()
-		s.tape = nil
-		if s.watch >= 0 {
-			unix.Close(s.watch)
-			s.watch = -1
+		s.life.collected = true
+		s.storage.journal.Close()
+		s.storage.history.Remove()
+		s.storage.recording.Remove()
+		s.storage.recording = nil
+		if s.life.watch >= 0 {
+			unix.Close(s.life.watch)
+			s.life.watch = -1
 		}
 		s.broadcast()
 		s.mu.Unlock()
@@ -213,10 +213,10 @@ func (srv *server) checkIdle() {
 // kill ends a session's tree and collects it.
 func (srv *server) kill(ctx context.Context, s *session, grace time.Duration) error {
 	s.mu.Lock()
-	s.stopping = true
-	running := s.exit == nil
+	s.life.stopping = true
+	running := s.life.exit == nil
 	if running {
-		s.killers++
+		s.life.killers++
 	}
 	s.mu.Unlock()
 	if running {
@@ -232,8 +232,8 @@ func (srv *server) kill(ctx context.Context, s *session, grace time.Duration) er
 // unkilled gives what a Kill left over to the sweeper.
 func (srv *server) unkilled(s *session) {
 	s.mu.Lock()
-	s.killers--
-	over := s.exit != nil
+	s.life.killers--
+	over := s.life.exit != nil
 	s.mu.Unlock()
 	if over {
 		select {
@@ -247,7 +247,7 @@ func (srv *server) unkilled(s *session) {
 // ends before, the next one goes on.
 func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration) error {
 	deadline := srv.clock.Now().Add(grace)
-	err := s.endTree(ctx, grace)
+	err := s.life.endTree(ctx, grace)
 	if err != nil && errors.Is(context.Cause(ctx), api.ErrLeaving) {
 		srv.leaveKill(s, deadline)
 		return fmt.Errorf("kill %s: %w", s.name(), api.ErrLeaving)
@@ -255,14 +255,15 @@ func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration)
 	return err
 }
 
-func (s *session) endTree(ctx context.Context, grace time.Duration) error {
+func (l *life) endTree(ctx context.Context, grace time.Duration) error {
+	s := l.s
 	defer killLate(grace, s)()
-	if err := proctree.Kill(ctx, withCgroups(s.tree().Scanner(), s), grace); err != nil {
+	if err := proctree.Kill(ctx, withCgroups(l.tree().Scanner(), s), grace); err != nil {
 		return fmt.Errorf("kill %s: %w", s.name(), err)
 	}
 	ctx, cancel := noticeLimit(ctx)
 	defer cancel()
-	return s.awaitEnd(ctx)
+	return l.await(ctx)
 }
 
 // noticeLimit bounds the wait for the keeper's word that a program has ended.
@@ -271,10 +272,10 @@ func noticeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // awaitEnd waits for the session's end.
-func (s *session) awaitEnd(ctx context.Context) error {
-	s.mu.Lock()
-	end := s.end()
-	s.mu.Unlock()
+func (l *life) await(ctx context.Context) error {
+	l.s.mu.Lock()
+	end := l.end()
+	l.s.mu.Unlock()
 	select {
 	case <-end:
 		return nil
@@ -289,10 +290,10 @@ func (srv *server) remove(all ...*session) {
 	var mine []*session
 	srv.mu.Lock()
 	for _, s := range all {
-		if srv.sessions[s.rec.ID] != s || s.taken {
+		if srv.sessions[s.rec.ID] != s || s.life.collecting {
 			continue
 		}
-		s.taken = true
+		s.life.collecting = true
 		mine = append(mine, s)
 		if srv.live[s.name()] == s {
 			delete(srv.live, s.name())
@@ -316,7 +317,7 @@ func (srv *server) killAll(ctx context.Context, all []*session) error {
 	}
 	for _, s := range all {
 		s.mu.Lock()
-		s.stopping = true
+		s.life.stopping = true
 		s.mu.Unlock()
 	}
 	defer killLate(killAllGrace, all...)()
@@ -326,7 +327,7 @@ func (srv *server) killAll(ctx context.Context, all []*session) error {
 	ctx, cancel := noticeLimit(ctx)
 	defer cancel()
 	for _, s := range all {
-		if err := s.awaitEnd(ctx); err != nil {
+		if err := s.life.await(ctx); err != nil {
 			return err
 		}
 	}
@@ -372,7 +373,7 @@ func (srv *server) sweepBatch(batch []*session) {
 	batch = slices.DeleteFunc(batch, func(s *session) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.killers > 0
+		return s.life.killers > 0
 	})
 	if len(batch) == 0 {
 		return
@@ -413,7 +414,7 @@ func (srv *server) withoutHeirs(list func() ([]proctree.Proc, error), batch []*s
 		}
 		srv.mu.Unlock()
 		for _, h := range heirs {
-			tree := h.tree()
+			tree := h.life.tree()
 			tree.ID = ""
 			own, err := tree.Members()
 			if err != nil {

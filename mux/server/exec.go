@@ -175,7 +175,7 @@ func (p *proc) run(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.s = s
-	p.rec.Started, p.rec.PID = time.Unix(0, s.rec.Started), s.pid
+	p.rec.Started, p.rec.PID = time.Unix(0, s.rec.Started), s.life.pid
 	close(p.started)
 	p.arm()
 	p.awaitReader()

@@ -129,7 +129,7 @@ func TestExecWithoutRoomForOutput(t *testing.T) {
 	if r.Status != process.Failed || code(r) != 3 {
 		t.Errorf("%+v", r)
 	}
-	if got := screen(t, c, r.ID); got != "x" {
+	if got := screenText(t, c, r.ID); got != "x" {
 		t.Errorf("its screen: %q", got)
 	}
 }

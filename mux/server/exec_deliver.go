@@ -178,7 +178,7 @@ func (x *execs) tellOnce(ctx context.Context, s *session, owner string, limit ch
 		return true
 	}
 	if !x.awaitIdle(ctx, s) {
-		return ctx.Err() == nil && !s.isRunning()
+		return ctx.Err() == nil && !s.life.running()
 	}
 	select {
 	case limit <- struct{}{}:
@@ -190,7 +190,7 @@ func (x *execs) tellOnce(ctx context.Context, s *session, owner string, limit ch
 	if len(events) == 0 {
 		return false
 	}
-	rec, err := s.nudgeOnce(ctx, api.NudgeRequest{ID: batch, Text: text, Timeout: wakeBlocked})
+	rec, err := s.nudges.once(ctx, api.NudgeRequest{ID: batch, Text: text, Timeout: wakeBlocked})
 	if err != nil {
 		rec = api.Receipt{State: api.Blocked, Detail: err.Error()}
 	}
@@ -264,7 +264,7 @@ func (x *execs) watched(id string) bool {
 // settle writes down what became of a message.
 func (x *execs) settle(ctx context.Context, s *session, events []string, rec api.Receipt) {
 	if rec.State == api.Dead { // what it said last is still to be read
-		_ = s.awaitEnd(ctx)
+		_ = s.life.await(ctx)
 	}
 	now := x.srv.clock.Now()
 	delivered := func(detail string) {
@@ -355,10 +355,10 @@ func (x *execs) settleGone(events []string) {
 func (s *session) nudgeResult(ctx context.Context, id string) (rec api.Receipt, known bool) {
 	key := journal.NudgeKey(id)
 	s.mu.Lock()
-	f := s.in.flights[key]
+	f := s.nudges.flights[key]
 	if f == nil {
 		defer s.mu.Unlock()
-		return s.remembered(key)
+		return s.nudges.remembered(key)
 	}
 	s.mu.Unlock()
 	select {
@@ -377,7 +377,7 @@ func (x *execs) awaitIdle(ctx context.Context, s *session) bool {
 		if err != nil || r.Met < 0 || r.Exit != nil {
 			return false
 		}
-		a, err := s.currentActivity(ctx)
+		a, err := s.activity.current(ctx)
 		if err != nil {
 			return false
 		}
@@ -403,11 +403,11 @@ func (s *session) pause(ctx context.Context, d time.Duration) bool {
 func (s *session) shows(events []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := squeeze(s.screen().Text(vt.TextOptions{Join: true}))
-	row := s.term.Cursor().Row
-	draft := squeeze(s.term.Line(row))
+	text := squeeze(s.screen.view().Text(vt.TextOptions{Join: true}))
+	row := s.screen.term.Cursor().Row
+	draft := squeeze(s.screen.term.Line(row))
 	if row > 0 && draft != "" { // it may be wrapped
-		draft = squeeze(s.term.Line(row-1)) + draft
+		draft = squeeze(s.screen.term.Line(row-1)) + draft
 	}
 	return !slices.ContainsFunc(events, func(id string) bool {
 		tag := squeeze(process.Tag(id))
@@ -419,5 +419,5 @@ func (s *session) shows(events []string) bool {
 func (s *session) clearDraft(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, nudgeStuck)
 	defer cancel()
-	return s.send(limited, []byte{ctrlU})
+	return s.input.send(limited, []byte{ctrlU})
 }

@@ -41,7 +41,7 @@ func (x *execs) ended(s *session) {
 	<-p.started
 	execFault("ended")
 	s.mu.Lock()
-	exit := *s.exit
+	exit := *s.life.exit
 	s.mu.Unlock()
 	p.mu.Lock()
 	p.stopTimers()
@@ -219,8 +219,8 @@ func (p *proc) quiet() {
 	s, limit := p.s, p.rec.IdleTimeout
 	p.mu.Unlock()
 	s.mu.Lock()
-	silent := s.silent()
-	if s.held() { // its caller is behind
+	silent := s.activity.silent()
+	if s.output.held() { // its caller is behind
 		silent = 0
 	}
 	s.mu.Unlock()
@@ -297,7 +297,7 @@ func (p *proc) background() error {
 		p.timer = nil
 	}
 	if p.s != nil {
-		p.s.changeFlow(func(f *flow) { f.on = false })
+		p.s.output.changeFlow(func(f *flow) { f.on = false })
 	}
 	p.spareMemory()
 	return err

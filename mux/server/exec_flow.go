@@ -25,39 +25,41 @@ type flow struct {
 
 // held reports whether output stays with the program: its caller has to take what
 // there is, or the journal has no room. mu is held.
-func (s *session) held() bool {
-	if s.stall.on {
+func (o *output) held() bool {
+	s := o.s
+	if s.storage.stall.on {
 		return true
 	}
-	if !s.flow.on {
+	if !o.flow.on {
 		return false
 	}
 	limit := uint64(flowWindow)
-	if s.dead != nil {
+	if s.life.dead != nil {
 		limit = flowRest
 	}
-	return s.out >= s.flow.taken+limit
+	return s.screen.rendered >= o.flow.taken+limit
 }
 
 // changeFlow applies a change to the flow and goes on with reading when it
 // allows that.
-func (s *session) changeFlow(f func(*flow)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	was := s.held()
-	f(&s.flow)
+func (o *output) changeFlow(f func(*flow)) {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	was := o.held()
+	f(&o.flow)
 	if was {
-		s.flowMoved()
+		o.flowMoved()
 	}
 }
 
 // flowMoved goes on with reading when the session is held no longer. mu is held.
-func (s *session) flowMoved() {
-	if s.held() {
+func (o *output) flowMoved() {
+	s := o.s
+	if o.held() {
 		return
 	}
-	s.lastOut = s.srv.clock.Now().UnixNano() // it was not the program that was silent
-	s.flow.wake()
+	s.activity.lastOut = s.srv.clock.Now().UnixNano() // it was not the program that was silent
+	o.flow.wake()
 	s.srv.loop.armLocked(s)
 }
 
@@ -77,16 +79,17 @@ func (f *flow) end() {
 
 // resumeFlow supposes, after a restart of the server, that the caller is as far
 // behind as it may be, until it says so. mu is held.
-func (s *session) resumeFlow() {
-	s.flow.taken = s.out - min(s.out, flowWindow)
+func (o *output) resumeFlow() {
+	o.flow.taken = o.s.screen.rendered - min(o.s.screen.rendered, flowWindow)
 }
 
 // openOutput gives the session of a command what keeps its output. mu is held,
 // or nobody else knows the session.
-func (s *session) openOutput() {
-	s.ring = s.srv.execs.ring(s.rec)
-	if s.flow.on = s.ring != nil && s.srv.execs.paced(s.rec.ID); s.flow.on {
-		s.ring.SetSpill(process.SpillFront)
+func (o *output) open() {
+	s := o.s
+	o.ring = s.srv.execs.ring(s.rec)
+	if o.flow.on = o.ring != nil && s.srv.execs.paced(s.rec.ID); o.flow.on {
+		o.ring.SetSpill(process.SpillFront)
 	}
 }
 
@@ -120,7 +123,7 @@ func (p *proc) enterReader(r *reader) {
 	p.readers = append(p.readers, r)
 	if p.s != nil && p.paced() {
 		least := p.slowest()
-		p.s.changeFlow(func(f *flow) { f.on, f.taken = p.s.ring != nil, least })
+		p.s.output.changeFlow(func(f *flow) { f.on, f.taken = p.s.output.ring != nil, least })
 	}
 }
 
@@ -132,7 +135,7 @@ func (p *proc) tookOutput(r *reader, to uint64) {
 	p.rec.Acked = max(p.rec.Acked, to)
 	if p.s != nil {
 		least := p.slowest()
-		p.s.changeFlow(func(f *flow) { f.taken = least })
+		p.s.output.changeFlow(func(f *flow) { f.taken = least })
 	}
 }
 
@@ -166,14 +169,14 @@ func (p *proc) awaitReader() {
 	}
 	if len(p.readers) > 0 {
 		least := p.slowest()
-		p.s.changeFlow(func(f *flow) { f.taken = least })
+		p.s.output.changeFlow(func(f *flow) { f.taken = least })
 		return
 	}
 	p.away = time.AfterFunc(flowAway, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if len(p.readers) == 0 && p.s != nil {
-			p.s.changeFlow(func(f *flow) { f.on = false })
+			p.s.output.changeFlow(func(f *flow) { f.on = false })
 			p.spareMemory()
 		}
 	})

@@ -180,7 +180,7 @@ func (x *execs) handleLog(p *proc, w http.ResponseWriter, r *http.Request) (any,
 		if err != nil {
 			return nil, err
 		}
-		shown, err := s.peek(api.PeekRequest{Screen: true})
+		shown, err := s.screen.peek(api.PeekRequest{Screen: true})
 		return api.LogResult{Lines: []api.LogLine{}, Screen: shown.Text}, err
 	}
 	return nil, fmt.Errorf("%w: format %q (text, raw, screen)", api.ErrRequest, in.Format)
@@ -208,11 +208,11 @@ func (p *proc) write(ctx context.Context, in api.WriteRequest) error {
 		}
 		data = append(slices.Clone(data), end)
 	}
-	if err := s.send(ctx, data); err != nil {
+	if err := s.input.send(ctx, data); err != nil {
 		return err
 	}
 	if in.EOF {
-		return s.closeInput(ctx)
+		return s.input.close(ctx)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (p *proc) result() api.ExecResult {
 	}
 	res.DurationMS = p.running().Milliseconds()
 	s.mu.Lock()
-	silent, held := s.silent(), s.held()
+	silent, held := s.activity.silent(), s.output.held()
 	s.mu.Unlock()
 	res.IdleMS = silent.Milliseconds()
 	res.Waiting = !held && silent >= waitingTime && out != nil && out.OpenLine()

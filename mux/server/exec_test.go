@@ -365,7 +365,7 @@ func TestExecIsASession(t *testing.T) {
 	if err != nil || s.Kind != api.KindExec || s.Owner != "me" || s.ID != r.ID {
 		t.Errorf("session: %+v, %v", s, err)
 	}
-	if got := screen(t, c, r.ID); got != "hello\nworld" {
+	if got := screenText(t, c, r.ID); got != "hello\nworld" {
 		t.Errorf("screen: %q", got)
 	}
 	if err := c.Kill(t.Context(), r.ID, time.Second); err != nil {

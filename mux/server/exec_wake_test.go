@@ -93,7 +93,7 @@ func awaitDeliveries(t testing.TB, c *client.Client, want process.DeliveryState,
 			}
 			if time.Now().After(deadline) {
 				d, _ := c.Deliveries(t.Context(), "", "")
-				t.Fatalf("%s is %q, want %q: %+v; deliveries %+v\nowner:\n%s", id, r.Delivery, want, r, d, screen(t, c, "owner"))
+				t.Fatalf("%s is %q, want %q: %+v; deliveries %+v\nowner:\n%s", id, r.Delivery, want, r, d, screenText(t, c, "owner"))
 			}
 			if err := sys.Sleep(t.Context(), 10*time.Millisecond); err != nil {
 				t.Fatal(err)
@@ -122,7 +122,7 @@ func TestExecWakesItsOwner(t *testing.T) {
 	s := startOwner(t, c, "no")
 	id := background(t, c, "echo the output; exit 3")
 	awaitDeliveries(t, c, process.Delivered, id)
-	text := screen(t, c, "owner")
+	text := screenText(t, c, "owner")
 	for _, want := range []string{"failed with status 3", "the output", process.Tag(id + "/exit")} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the owner was not told %q:\n%s", want, text)
@@ -196,7 +196,7 @@ func TestExecFaults(t *testing.T) {
 			awaitDeliveries(t, c, state, r.ID)
 			awaitGone(t, c.Paths().Dir+"/fault")
 			if n := said(t, c, []string{s.ID}, r.ID); n != want {
-				t.Errorf("%s, said %d times:\n%s", state, n, screen(t, c, "owner"))
+				t.Errorf("%s, said %d times:\n%s", state, n, screenText(t, c, "owner"))
 			}
 		})
 	}
@@ -232,7 +232,7 @@ func TestExecOwnerDies(t *testing.T) {
 			second := startOwner(t, c, "no")
 			awaitDeliveries(t, c, process.Delivered, id)
 			if n := said(t, c, []string{first.ID, second.ID}, id); n != 1 {
-				t.Errorf("said %d times:\n%s\nand\n%s", n, screen(t, c, first.ID), screen(t, c, second.ID))
+				t.Errorf("said %d times:\n%s\nand\n%s", n, screenText(t, c, first.ID), screenText(t, c, second.ID))
 			}
 		})
 	}

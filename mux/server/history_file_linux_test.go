@@ -59,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "full", "0059999 ")
-	lost := checkSequence(t, screen(t, c, "full"))
+	lost := checkSequence(t, screenText(t, c, "full"))
 	if lost == 0 || lost > 55000 {
 		t.Fatalf("%d lines lost of 60000", lost)
 	}
@@ -69,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	killServer(t, c)
 	// The replay makes the newest pages again, that were lost since the snapshot.
-	if again := checkSequence(t, screen(t, c, "full")); again > lost {
+	if again := checkSequence(t, screenText(t, c, "full")); again > lost {
 		t.Errorf("after a kill %d lines are lost, before %d", again, lost)
 	}
 	if err := os.Remove(file); err != nil {
@@ -81,7 +81,7 @@ func TestFullDisk(t *testing.T) {
 	if x := awaitExit(t, c, "full"); x.Code != 0 {
 		t.Fatalf("exit %+v", x)
 	}
-	all := screen(t, c, "full")
+	all := screenText(t, c, "full")
 	if second := strings.LastIndex(all, "\n0000000 "); second < 0 || checkSequence(t, all[second+1:]) != 0 {
 		t.Error("lines are lost that came when there was room again")
 	}

@@ -279,7 +279,7 @@ func (srv *server) handleKill(s *session, _ http.ResponseWriter, r *http.Request
 }
 
 func handleInterrupt(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
-	return nil, s.interrupt()
+	return nil, s.input.interrupt()
 }
 
 func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -289,7 +289,7 @@ func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return nil, s.signal(in.Signal)
+	return nil, s.tty.signal(in.Signal)
 }
 
 func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -297,7 +297,7 @@ func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return nil, s.configureSize(in.Cols, in.Rows)
+	return nil, s.clients.configure(in.Cols, in.Rows)
 }
 
 func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -305,7 +305,7 @@ func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return nil, s.keys(r.Context(), in)
+	return nil, s.input.keys(r.Context(), in)
 }
 
 func handlePaste(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -318,7 +318,7 @@ func handlePaste(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	if len(in.Data) > maxPaste {
 		return nil, fmt.Errorf("%w: a paste of %d bytes, at most %d", api.ErrTooLarge, len(in.Data), maxPaste)
 	}
-	return nil, s.paste(r.Context(), in.Data)
+	return nil, s.input.paste(r.Context(), in.Data)
 }
 
 func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -326,7 +326,7 @@ func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return s.nudgeOnce(r.Context(), in)
+	return s.nudges.once(r.Context(), in)
 }
 
 func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -338,7 +338,7 @@ func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 }
 
 func handleClear(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
-	s.clearHistory()
+	s.screen.clearHistory()
 	return nil, nil
 }
 
@@ -370,13 +370,13 @@ func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, e
 	if format != "" && format != api.RecordingASCIICast && format != api.RecordingRaw {
 		return nil, fmt.Errorf("%w: format %q (%s, %s)", api.ErrRequest, format, api.RecordingASCIICast, api.RecordingRaw)
 	}
-	f, err := s.readRecording()
+	f, err := s.storage.readRecording()
 	if err != nil {
 		return nil, err
 	}
 	f.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
-	if err := s.export(w, format); err != nil {
+	if err := s.storage.export(w, format); err != nil {
 		slog.Warn("cannot send a recording", "session", s.rec.ID, "error", err)
 		panic(http.ErrAbortHandler) // the client must not take half of it for the whole
 	}
@@ -392,7 +392,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 			return nil, err
 		}
 	}
-	if boolQuery(r, "running") && !s.isRunning() {
+	if boolQuery(r, "running") && !s.life.running() {
 		return nil, fmt.Errorf("%s: %w", s.name(), api.ErrExited)
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -414,10 +414,10 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	var t *journal.Typist
 	if id := typedID(r); id != 0 {
 		var err error
-		if t, err = s.typist(r.Context(), id); err != nil {
+		if t, err = s.input.typistOf(r.Context(), id); err != nil {
 			return nil, err
 		}
-		defer s.dropTypist(t)
+		defer s.input.dropTypist(t)
 		if t.Known || !boolQuery(r, "back") {
 			tellTyped(t, w.Header())
 		}
@@ -435,7 +435,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 		t.Done = t.Next // the reply's header reports what may be lost
 		c.typist, c.taken, c.ackd = t, t.Done, t.Done
 	}
-	s.attach(r.Context(), c)
+	s.clients.serve(r.Context(), c)
 	return hijacked{}, nil
 }
 

@@ -21,15 +21,14 @@ const (
 	maxNudge   = 1 << 20
 )
 
-// input is the way into a session's terminal. Every writer takes its lock, in
-// the order of arrival, for as long as its bytes must stay together. What the
-// program does not read stays with the writer, who waits: nothing is buffered
-// but the terminal's own replies.
+// input is the way into a session's terminal. Every writer holds the lock, granted in
+// the order of arrival, while its bytes must stay together. What the program does not
+// read stays with the writer, who waits; only the terminal's own replies are buffered.
 //
-// All but the locks is guarded by session.mu.
+// session.mu guards all but the lock.
 type input struct {
-	lock   *fifo // held by the writer that types
-	nudges *fifo // held by the nudge under way
+	s    *session
+	lock *fifo // held by the writer that types
 
 	room    chan struct{} // closed when the terminal takes bytes again; nil while nobody waits
 	writing bool          // a writer is between its first and its last byte
@@ -38,10 +37,8 @@ type input struct {
 	unread  uint64                  // batches of replies that found no room
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
 	draft   draft
-	typist  *journal.Typist // whose input is being written
-	left    unsent
-
-	flights map[uint64]*flight // nudges with an id that are under way
+	typist  *journal.Typist            // whose input is being written
+	typists map[uint64]*journal.Typist // by the number of the client
 }
 
 // errCancelled is why a nudge ends when a person presses Ctrl-C.
@@ -52,45 +49,46 @@ var errStuck = errors.New("the program does not read its input")
 
 // lockInput waits for the lock. ErrExited after the session's end, ErrInputFull
 // when too many wait.
-func (s *session) lockInput(ctx context.Context) error {
-	if !s.isRunning() {
+func (i *input) acquire(ctx context.Context) error {
+	if !i.s.life.running() {
 		return api.ErrExited
 	}
-	return s.in.lock.lock(ctx)
+	return i.lock.lock(ctx)
 }
 
 // unlockInput gives the lock to the next writer.
-func (s *session) unlockInput() {
-	s.mu.Lock()
-	s.in.cancel = nil
-	s.mu.Unlock()
-	s.in.lock.unlock()
+func (i *input) release() {
+	i.s.mu.Lock()
+	i.cancel = nil
+	i.s.mu.Unlock()
+	i.lock.unlock()
 }
 
 // writeInput writes all of p, as fast as the program reads, and returns how
 // much the terminal took. The caller has the input lock. errStuck when the
 // terminal took nothing for patience (0: no limit), ErrExited after the end.
-func (s *session) writeInput(ctx context.Context, p []byte, patience time.Duration) (int, error) {
+func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (int, error) {
+	s := i.s
 	if s.rec.Pipes {
-		return s.writePipe(ctx, p, patience)
+		return i.writePipe(ctx, p, patience)
 	}
 	done := 0
 	s.mu.Lock()
-	s.in.writing = true
+	i.writing = true
 	defer func() {
-		s.in.writing = false
-		s.noteInput()
-		s.flushReplies()
+		i.writing = false
+		i.note()
+		i.flushReplies()
 		s.mu.Unlock()
 	}()
 	for done < len(p) {
 		if err := ctx.Err(); err != nil {
 			return done, context.Cause(ctx)
 		}
-		if s.fd < 0 || s.exit != nil {
+		if s.tty.fd < 0 || s.life.exit != nil {
 			return done, api.ErrExited
 		}
-		n, err := s.put(p[done:])
+		n, err := i.put(p[done:])
 		if n > 0 {
 			done += n
 			continue
@@ -101,10 +99,10 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 		if !errors.Is(err, unix.EAGAIN) {
 			return done, api.ErrExited // EIO: nobody has the terminal open
 		}
-		if s.in.room == nil {
-			s.in.room = make(chan struct{})
+		if i.room == nil {
+			i.room = make(chan struct{})
 		}
-		room := s.in.room
+		room := i.room
 		s.srv.loop.armLocked(s)
 		s.mu.Unlock()
 		err = waitRoom(ctx, room, patience)
@@ -118,30 +116,32 @@ func (s *session) writeInput(ctx context.Context, p []byte, patience time.Durati
 
 // put writes once. Of a nudge's text, and of what a client types, the journal knows how much the terminal
 // took, but for a kill within the call. mu is held.
-func (s *session) put(p []byte) (int, error) {
-	if t := s.in.typist; t != nil {
+func (i *input) put(p []byte) (int, error) {
+	s := i.s
+	if t := i.typist; t != nil {
 		t.Begin(len(p))
-		n, err := unix.Write(s.fd, p)
+		n, err := unix.Write(s.tty.fd, p)
 		t.End(n)
 		return n, err
 	}
-	if !s.in.tracked {
-		return unix.Write(s.fd, p)
+	if !i.tracked {
+		return unix.Write(s.tty.fd, p)
 	}
-	done := s.j.AheadDone.Load()
-	s.j.AheadNext.Store(done + uint64(len(p)))
-	n, err := unix.Write(s.fd, p)
+	done := s.storage.journal.AheadDone.Load()
+	s.storage.journal.AheadNext.Store(done + uint64(len(p)))
+	n, err := unix.Write(s.tty.fd, p)
 	done += uint64(max(n, 0))
-	s.j.AheadDone.Store(done)
-	s.j.AheadNext.Store(done)
+	s.storage.journal.AheadDone.Store(done)
+	s.storage.journal.AheadNext.Store(done)
 	return n, err
 }
 
 // noteInput notes that a writer wrote. mu is held.
-func (s *session) noteInput() {
-	s.lastIn = s.srv.clock.Now().UnixNano()
-	if s.fd >= 0 {
-		s.j.LastIn.Store(s.lastIn)
+func (i *input) note() {
+	s := i.s
+	s.activity.lastIn = s.srv.clock.Now().UnixNano()
+	if s.tty.fd >= 0 {
+		s.storage.journal.LastIn.Store(s.activity.lastIn)
 	}
 }
 
@@ -187,101 +187,101 @@ func (i *input) addReplies(p []byte) {
 
 // flushReplies writes queued replies, never into the middle of what a writer
 // sends. mu is held.
-func (s *session) flushReplies() {
-	for len(s.in.replies) > 0 && !s.in.writing && s.fd >= 0 {
-		n, err := unix.Write(s.fd, s.in.replies)
+func (i *input) flushReplies() {
+	for len(i.replies) > 0 && !i.writing && i.s.tty.fd >= 0 {
+		n, err := unix.Write(i.s.tty.fd, i.replies)
 		if n > 0 {
-			s.in.replies = s.in.replies[n:]
+			i.replies = i.replies[n:]
 			continue
 		}
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if !errors.Is(err, unix.EAGAIN) {
-			s.in.replies = nil
+			i.replies = nil
 		}
 		break
 	}
-	if len(s.in.replies) == 0 {
-		s.in.replies = nil
+	if len(i.replies) == 0 {
+		i.replies = nil
 	}
 }
 
 // send takes the lock, writes p and gives the lock back.
-func (s *session) send(ctx context.Context, p []byte) error {
+func (i *input) send(ctx context.Context, p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
-	s.cancelledBy(p)
-	if err := s.lockInput(ctx); err != nil {
+	i.cancelledBy(p)
+	if err := i.acquire(ctx); err != nil {
 		return err
 	}
-	defer s.unlockInput()
-	_, err := s.writeInput(ctx, p, 0)
+	defer i.release()
+	_, err := i.write(ctx, p, 0)
 	return err
 }
 
 // cancelledBy ends the nudge that holds the lock when p has a Ctrl-C.
-func (s *session) cancelledBy(p []byte) {
+func (i *input) cancelledBy(p []byte) {
 	if slices.Contains(p, ctrlC) {
-		s.cancelNudge()
+		i.cancelNudge()
 	}
 }
 
 const ctrlC = 0x03
 
 // cancelNudge ends the nudge that holds the lock, if one does.
-func (s *session) cancelNudge() {
-	s.mu.Lock()
-	cancel := s.in.cancel
-	s.mu.Unlock()
+func (i *input) cancelNudge() {
+	i.s.mu.Lock()
+	cancel := i.cancel
+	i.s.mu.Unlock()
 	if cancel != nil {
 		cancel(errCancelled)
 	}
 }
 
 // keys types keys as the modes of the program ask, or text as it is.
-func (s *session) keys(ctx context.Context, r api.KeysRequest) error {
+func (i *input) keys(ctx context.Context, r api.KeysRequest) error {
 	if r.Literal {
 		var p []byte
 		for _, k := range r.Keys {
 			p = append(p, k...)
 		}
-		return s.send(ctx, p)
+		return i.send(ctx, p)
 	}
 	if _, err := keys.Encode(nil, r.Keys, keys.Modes{}); err != nil {
 		return err
 	}
 	for _, k := range r.Keys {
 		if p, err := keys.Encode(nil, []string{k}, keys.Modes{}); err == nil && slices.Contains(p, ctrlC) {
-			s.cancelNudge()
+			i.cancelNudge()
 		}
 	}
-	if err := s.lockInput(ctx); err != nil {
+	if err := i.acquire(ctx); err != nil {
 		return err
 	}
-	defer s.unlockInput()
-	p, err := keys.Encode(nil, r.Keys, s.keyModes())
+	defer i.release()
+	p, err := keys.Encode(nil, r.Keys, i.s.screen.keyModes())
 	if err != nil {
 		return err
 	}
-	if s.rec.Pipes { // no terminal makes a line end of Enter
+	if i.s.rec.Pipes { // no terminal makes a line end of Enter
 		p = bytes.ReplaceAll(bytes.ReplaceAll(p, []byte("\r\n"), []byte{'\n'}), []byte{'\r'}, []byte{'\n'})
 	}
-	_, err = s.writeInput(ctx, p, 0)
+	_, err = i.write(ctx, p, 0)
 	return err
 }
 
 // keyModes are the modes in force that change what keys send.
-func (s *session) keyModes() keys.Modes {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.modesOfKeys()
+func (sc *screen) keyModes() keys.Modes {
+	sc.s.mu.Lock()
+	defer sc.s.mu.Unlock()
+	return sc.keyModesLocked()
 }
 
 // modesOfKeys is keyModes for callers that hold mu.
-func (s *session) modesOfKeys() keys.Modes {
-	m := s.term.Modes()
+func (sc *screen) keyModesLocked() keys.Modes {
+	m := sc.term.Modes()
 	return keys.Modes{
 		AppCursor: m.AppCursor, AppKeypad: m.AppKeypad, NewLine: m.NewLine,
 		BackarrowSendsBS: m.BackarrowSendsBS, ModifyOtherKeys: m.ModifyOtherKeys, KittyFlags: m.KittyFlags,
@@ -289,41 +289,43 @@ func (s *session) modesOfKeys() keys.Modes {
 }
 
 // paste types data as one paste.
-func (s *session) paste(ctx context.Context, data []byte) error {
-	if err := s.lockInput(ctx); err != nil {
+func (i *input) paste(ctx context.Context, data []byte) error {
+	s := i.s
+	if err := i.acquire(ctx); err != nil {
 		return err
 	}
-	defer s.unlockInput()
+	defer i.release()
 	s.mu.Lock()
-	bracketed := s.term.Modes().BracketedPaste
+	bracketed := s.screen.term.Modes().BracketedPaste
 	s.mu.Unlock()
-	_, err := s.writeInput(ctx, keys.AppendPaste(nil, data, bracketed), 0)
+	_, err := i.write(ctx, keys.AppendPaste(nil, data, bracketed), 0)
 	return err
 }
 
 // signal sends a signal by name to the foreground process group.
-func (s *session) signal(name string) error {
+func (t *tty) signal(name string) error {
+	s := t.s
 	sig, err := parseSignal(name)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.exit != nil || s.dead != nil {
+	if s.life.exit != nil || s.life.dead != nil {
 		return api.ErrExited
 	}
-	return s.signalForeground(sig)
+	return t.signalForeground(sig)
 }
 
 // signalForeground signals the terminal's foreground process group, else the
 // leader's. mu is held and the leader was not reaped.
-func (s *session) signalForeground(sig unix.Signal) error {
+func (t *tty) signalForeground(sig unix.Signal) error {
 	pgrp := 0
-	if s.fd >= 0 && !s.rec.Pipes {
-		pgrp, _ = unix.IoctlGetInt(s.fd, unix.TIOCGPGRP)
+	if t.fd >= 0 && !t.s.rec.Pipes {
+		pgrp, _ = unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
 	}
 	if pgrp <= 1 {
-		pgrp = s.pid
+		pgrp = t.s.life.pid
 	}
 	if err := unix.Kill(-pgrp, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("signal: %w", err)

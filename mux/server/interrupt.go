@@ -22,33 +22,34 @@ const (
 
 // interrupt types Ctrl-C past everybody who waits; where a full input queue keeps
 // it from the program, the foreground group gets SIGINT.
-func (s *session) interrupt() error {
-	s.cancelNudge()
+func (i *input) interrupt() error {
+	s := i.s
+	i.cancelNudge()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fd < 0 || s.exit != nil {
+	if s.tty.fd < 0 || s.life.exit != nil {
 		return api.ErrExited
 	}
-	s.noteInput()
-	s.in.draft.clear()
+	i.note()
+	i.draft.clear()
 	if s.rec.Pipes {
-		return s.signalForeground(unix.SIGINT)
+		return s.tty.signalForeground(unix.SIGINT)
 	}
 	if len(s.rec.Interrupt) > 0 {
-		return s.interruptKeys()
+		return i.interruptKeys()
 	}
-	if unread, _ := sys.UnreadInput(s.fd); unread >= maxCanonical { // what is typed now waits behind the queue
-		return s.signalForeground(unix.SIGINT)
+	if unread, _ := sys.UnreadInput(s.tty.fd); unread >= maxCanonical { // what is typed now waits behind the queue
+		return s.tty.signalForeground(unix.SIGINT)
 	}
-	n, err := unix.Write(s.fd, []byte{ctrlC})
+	n, err := unix.Write(s.tty.fd, []byte{ctrlC})
 	if n != 1 {
 		if !errors.Is(err, unix.EAGAIN) && err != nil {
 			return fmt.Errorf("%w: %w", api.ErrExited, err)
 		}
-		return s.signalForeground(unix.SIGINT)
+		return s.tty.signalForeground(unix.SIGINT)
 	}
-	if s.stuckInput() {
-		return s.signalForeground(unix.SIGINT)
+	if i.stuck() {
+		return s.tty.signalForeground(unix.SIGINT)
 	}
 	return nil
 }
@@ -56,21 +57,22 @@ func (s *session) interrupt() error {
 // interruptKeys presses the keys that interrupt this program, with a pause
 // between them: two Escapes at once are another key. A full input queue gets
 // none. mu is held, but not all the time.
-func (s *session) interruptKeys() error {
+func (i *input) interruptKeys() error {
+	s := i.s
 	for i, key := range s.rec.Interrupt {
 		if i > 0 {
 			s.mu.Unlock()
 			time.Sleep(interruptGap)
 			s.mu.Lock()
-			if s.fd < 0 || s.exit != nil || s.dead != nil {
+			if s.tty.fd < 0 || s.life.exit != nil || s.life.dead != nil {
 				return nil // it has ended
 			}
 		}
-		b, err := keys.Encode(nil, []string{key}, s.modesOfKeys())
+		b, err := keys.Encode(nil, []string{key}, s.screen.keyModesLocked())
 		if err != nil {
 			return err
 		}
-		if n, err := unix.Write(s.fd, b); n != len(b) {
+		if n, err := unix.Write(s.tty.fd, b); n != len(b) {
 			return fmt.Errorf("%w: it took %d of %d bytes of %s: %v", errStuck, max(n, 0), len(b), key, err)
 		}
 	}
@@ -82,21 +84,22 @@ func (s *session) interruptKeys() error {
 // one has room for it. Of cooked input only the finished lines are counted, so
 // that a full queue does not show before; and what was typed a moment ago may not
 // be counted yet. mu is held, but not all the time.
-func (s *session) stuckInput() bool {
-	stuck, out, most := false, s.out, 0
-	if !sys.SignalsInput(s.fd) {
+func (i *input) stuck() bool {
+	s := i.s
+	stuck, out, most := false, s.screen.rendered, 0
+	if !sys.SignalsInput(s.tty.fd) {
 		most = maxCanonical - 1
 	}
 	for start := time.Now(); time.Since(start) < interruptTime; {
-		unread, known := sys.UnreadInput(s.fd)
+		unread, known := sys.UnreadInput(s.tty.fd)
 		stuck = unread > most
-		if !known || !stuck && (s.out != out || time.Since(start) > interruptQuiet) {
+		if !known || !stuck && (s.screen.rendered != out || time.Since(start) > interruptQuiet) {
 			return false
 		}
 		s.mu.Unlock()
 		time.Sleep(interruptStep)
 		s.mu.Lock()
-		if s.fd < 0 || s.exit != nil || s.dead != nil {
+		if s.tty.fd < 0 || s.life.exit != nil || s.life.dead != nil {
 			return false
 		}
 	}

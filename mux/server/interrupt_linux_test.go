@@ -60,11 +60,11 @@ func TestInterruptOnce(t *testing.T) {
 		}
 	}
 	await(t, c, "raw", "0a")
-	if got := strings.Join(strings.Fields(screen(t, c, "raw")), " "); got != "ready 61 62 63 03 7a 0a" {
+	if got := strings.Join(strings.Fields(screenText(t, c, "raw")), " "); got != "ready 61 62 63 03 7a 0a" {
 		t.Errorf("raw: %q", got)
 	}
 	await(t, c, "cooked", "^got z")
-	if got := screen(t, c, "cooked"); strings.Count(got, "signal") != 1 {
+	if got := screenText(t, c, "cooked"); strings.Count(got, "signal") != 1 {
 		t.Errorf("cooked: %q", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestInterruptKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "keys", "7a")
-	if got := strings.Join(strings.Fields(screen(t, c, "keys")), " "); !strings.HasPrefix(got, "ready 1b 1b") || strings.Contains(got, "03") {
+	if got := strings.Join(strings.Fields(screenText(t, c, "keys")), " "); !strings.HasPrefix(got, "ready 1b 1b") || strings.Contains(got, "03") {
 		t.Errorf("%q", got)
 	}
 	if _, err := c.Create(t.Context(), api.CreateRequest{Name: "bad", Command: "true", InterruptKeys: []string{"NoSuchKey"}}); err == nil {

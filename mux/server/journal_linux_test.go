@@ -22,18 +22,20 @@ func TestJournalMemory(t *testing.T) {
 		}
 		return st.Blocks * 512
 	}
-	other := func() []byte { return b.s.j.Mem[(1-b.s.j.Current())*journal.SegmentArea:][:journal.SegmentLeast] } // looking takes memory, too
+	other := func() []byte {
+		return b.s.storage.journal.Mem[(1-b.s.storage.journal.Current())*journal.SegmentArea:][:journal.SegmentLeast]
+	} // looking takes memory, too
 	fill := func() {
-		for turn := b.s.j.Turn.Load(); b.s.j.Turn.Load() == turn; {
+		for turn := b.s.storage.journal.Turn.Load(); b.s.storage.journal.Turn.Load() == turn; {
 			b.write([]byte(strings.Repeat("busy output\r\n", 1000)))
 			b.srv.history.Flush()
 		}
 	}
 	fill()
 	fill()
-	b.s.j.Begun = time.Now().Add(time.Hour) // fast, however slow the machine is
+	b.s.storage.journal.Begun = time.Now().Add(time.Hour) // fast, however slow the machine is
 	fill()
-	if got := b.s.j.Room; got != journal.SegmentBurst {
+	if got := b.s.storage.journal.Room; got != journal.SegmentBurst {
 		t.Errorf("a segment of %d bytes while output comes fast", got)
 	}
 	if got := memory(); got < journal.SegmentLeast {
@@ -43,10 +45,10 @@ func TestJournalMemory(t *testing.T) {
 		t.Errorf("%d bytes were not wiped", n)
 	}
 	for range 2 {
-		b.s.j.Begun = time.Now().Add(-time.Minute)
+		b.s.storage.journal.Begun = time.Now().Add(-time.Minute)
 		fill()
 	}
-	if got := b.s.j.Room; got != journal.SegmentLeast {
+	if got := b.s.storage.journal.Room; got != journal.SegmentLeast {
 		t.Errorf("a segment of %d bytes while output comes slowly", got)
 	}
 	if got := memory(); got > journal.SegmentLeast {
@@ -54,8 +56,8 @@ func TestJournalMemory(t *testing.T) {
 	}
 	fill()
 	fill()
-	b.s.rest(time.Now().Add(time.Hour).UnixNano())
-	if got, most := memory(), int64(b.s.j.Snap[b.s.j.Current()].Load())+3*journal.SegmentPad; got > most {
+	b.s.screen.compact(time.Now().Add(time.Hour).UnixNano())
+	if got, most := memory(), int64(b.s.storage.journal.Snap[b.s.storage.journal.Current()].Load())+3*journal.SegmentPad; got > most {
 		t.Errorf("at rest: %d bytes, want at most %d", got, most)
 	}
 	b.s.mu.Lock()
@@ -70,7 +72,7 @@ func TestJournalMemory(t *testing.T) {
 	}
 	b.s.mu.Unlock()
 	b.crash(t)
-	if got := b.s.term.ScreenText(); !strings.Contains(got, "busy output") {
+	if got := b.s.screen.term.ScreenText(); !strings.Contains(got, "busy output") {
 		t.Errorf("after a crash: %q", got)
 	}
 	if _, known := b.srv.resting.used[b.s]; !known {

@@ -44,7 +44,7 @@ func newJournalBench(t testing.TB) *journalBench {
 	b := &journalBench{srv: &server{clock: clock.New(), paths: api.Paths{Dir: dir}, history: journal.NewWriter(), events: event.NewLog[api.Event](event.Options{}), table: table, version: "test"}, fd: fd}
 	b.srv.resting.close() // the test says when a session rests
 	t.Cleanup(func() {
-		b.s.j.Close()
+		b.s.storage.journal.Close()
 		unix.Close(fd)
 		_ = unix.Munmap(table.Mem)
 		unix.Close(tableFD)
@@ -74,8 +74,8 @@ func (b *journalBench) open(t testing.TB) {
 
 // reset makes the journal that of a new session.
 func (b *journalBench) reset(t testing.TB) {
-	sys.PunchHole(b.fd, 0, b.s.j.Mem)
-	b.s.j.Close()
+	sys.PunchHole(b.fd, 0, b.s.storage.journal.Mem)
+	b.s.storage.journal.Close()
 	clear(b.srv.table.Mem[:journal.SlotSize])
 	b.replies = nil
 	b.open(t)
@@ -83,36 +83,36 @@ func (b *journalBench) reset(t testing.TB) {
 
 // sent takes the replies that went out.
 func (b *journalBench) sent() {
-	b.replies = append(b.replies, b.s.in.replies...)
-	b.s.in.replies = nil
+	b.replies = append(b.replies, b.s.input.replies...)
+	b.s.input.replies = nil
 }
 
 // crash drops the session as a kill does, and recovers it.
 func (b *journalBench) crash(t testing.TB) {
-	b.s.j.Close()
+	b.s.storage.journal.Close()
 	b.srv.history = journal.NewWriter() // what was not written never is
 	b.open(t)
 	if b.keeps != nil {
 		b.keeps(b.s)
 	}
-	b.s.recoverScreen()
+	b.s.screen.recover()
 	b.sent()
 }
 
 // land is a read whose length was not moved.
 func (b *journalBench) land(p []byte) {
-	if len(b.s.j.Space()) < journal.SegmentPad {
-		b.s.nextSegment()
+	if len(b.s.storage.journal.Space()) < journal.SegmentPad {
+		b.s.storage.nextSegment()
 	}
-	copy(b.s.j.Space(), p)
+	copy(b.s.storage.journal.Space(), p)
 }
 
 func (b *journalBench) write(p []byte) {
 	for len(p) > 0 {
 		n := min(len(p), journal.SegmentPad)
 		b.land(p[:n])
-		b.s.j.Commit(n)
-		b.s.show()
+		b.s.storage.journal.Commit(n)
+		b.s.screen.show()
 		b.sent()
 		p = p[n:]
 	}
@@ -127,7 +127,7 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 	b := newJournalBench(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b.reset(t)
-		o := b.s.options()
+		o := b.s.screen.options()
 		o.Pages = nil
 		want, err := vt.New(o)
 		if err != nil {
@@ -152,7 +152,7 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 				b.srv.history.Flush()
 			case 3:
 				cols, rows := rapid.IntRange(10, 60).Draw(rt, "cols"), rapid.IntRange(3, 20).Draw(rt, "rows")
-				if err := b.s.resizeTo(cols, rows); err != nil {
+				if err := b.s.screen.resize(cols, rows); err != nil {
 					rt.Fatal(err)
 				}
 				if err := want.Resize(cols, rows); err != nil {
@@ -160,7 +160,7 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 				}
 			}
 			if rapid.Bool().Draw(rt, "rest") {
-				b.s.rest(b.s.used)
+				b.s.screen.compact(b.s.screen.usedAt)
 			}
 			if rest := p; len(rest) > 0 {
 				b.write(rest)
@@ -170,10 +170,10 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 			want.TakeEvents()
 		}
 		b.crash(t)
-		if got, w := b.s.term.Text(vt.TextOptions{}), want.Text(vt.TextOptions{}); got != w {
+		if got, w := b.s.screen.term.Text(vt.TextOptions{}), want.Text(vt.TextOptions{}); got != w {
 			rt.Fatalf("text:\n%s\nwant:\n%s", got, w)
 		}
-		if got, w := state(rt, b.s.term), state(rt, want); got != w {
+		if got, w := state(rt, b.s.screen.term), state(rt, want); got != w {
 			rt.Fatalf("state:\n%s\nwant:\n%s", got, w)
 		}
 		if got := b.replies; !bytes.Equal(got, replies) {
@@ -185,57 +185,57 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 func TestPanicEndsNothingElse(t *testing.T) {
 	b := newJournalBench(t)
 	b.write([]byte("before\r\n"))
-	b.s.term = nil // the next write panics
+	b.s.screen.term = nil // the next write panics
 	b.write([]byte("after\r\n"))
-	if got := b.s.term.ScreenText(); got != "before\nafter" || b.s.lost {
-		t.Fatalf("after one panic: %q, lost %v", got, b.s.lost)
+	if got := b.s.screen.term.ScreenText(); got != "before\nafter" || b.s.screen.lost {
+		t.Fatalf("after one panic: %q, lost %v", got, b.s.screen.lost)
 	}
 	// The replay fails too: the screen is lost, and the bytes go on.
-	if err := b.s.j.Begin(nil, []byte("no snapshot")); err != nil {
+	if err := b.s.storage.journal.Begin(nil, []byte("no snapshot")); err != nil {
 		t.Fatal(err)
 	}
-	b.s.panics, b.s.term = 0, nil
+	b.s.screen.panics, b.s.screen.term = 0, nil
 	b.write([]byte("lost\r\n"))
-	if !b.s.lost {
+	if !b.s.screen.lost {
 		t.Fatal("the screen should be lost")
 	}
 	b.write([]byte("fresh\r\n"))
-	if got := b.s.term.ScreenText(); got != "fresh" {
+	if got := b.s.screen.term.ScreenText(); got != "fresh" {
 		t.Fatalf("the fresh screen: %q", got)
 	}
 	b.crash(t)
-	if got := b.s.term.ScreenText(); got != "fresh" || !b.s.lost {
-		t.Fatalf("after a crash: %q, lost %v", got, b.s.lost)
+	if got := b.s.screen.term.ScreenText(); got != "fresh" || !b.s.screen.lost {
+		t.Fatalf("after a crash: %q, lost %v", got, b.s.screen.lost)
 	}
-	if n := uint64(len("before\r\nafter\r\nlost\r\nfresh\r\n")); b.s.out != n {
-		t.Fatalf("offset %d, want %d", b.s.out, n)
+	if n := uint64(len("before\r\nafter\r\nlost\r\nfresh\r\n")); b.s.screen.rendered != n {
+		t.Fatalf("offset %d, want %d", b.s.screen.rendered, n)
 	}
 }
 
 func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 	b := newJournalBench(t)
 	b.write([]byte("poison\r\n"))
-	b.s.j.Tries.Store(maxTries) // two servers ended in the replay
+	b.s.storage.journal.Tries.Store(maxTries) // two servers ended in the replay
 	b.crash(t)
-	if !b.s.lost || b.s.term.ScreenText() != "" {
-		t.Fatalf("%q, lost %v", b.s.term.ScreenText(), b.s.lost)
+	if !b.s.screen.lost || b.s.screen.term.ScreenText() != "" {
+		t.Fatalf("%q, lost %v", b.s.screen.term.ScreenText(), b.s.screen.lost)
 	}
 	b.write([]byte("goes on"))
 	b.srv.killed = true // and these were killed in it, which is nobody's fault
 	for range 10 {
-		b.s.j.Tries.Add(1)
-		b.s.lost = false
+		b.s.storage.journal.Tries.Add(1)
+		b.s.screen.lost = false
 		b.crash(t)
-		b.s.j.Tries.Add(1)
+		b.s.storage.journal.Tries.Add(1)
 	}
 	b.crash(t)
-	if got := b.s.term.ScreenText(); got != "goes on" {
+	if got := b.s.screen.term.ScreenText(); got != "goes on" {
 		t.Fatal(got)
 	}
 	b.srv.killed = false
-	b.s.j.Tries.Store(1)
+	b.s.storage.journal.Tries.Store(1)
 	b.crash(t)
-	if got := b.s.term.ScreenText(); got != "goes on" {
+	if got := b.s.screen.term.ScreenText(); got != "goes on" {
 		t.Fatalf("after one crash: %q", got)
 	}
 }

@@ -138,32 +138,32 @@ func (srv *server) handOver(link *keeper.Link) error {
 func (srv *server) giveForeign(link *keeper.Link, s *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.collected {
+	if s.life.collected {
 		return nil
 	}
-	e := keeper.Entry{ID: s.rec.ID, PID: s.pid, Start: s.start, Data: s.rec.encode(), Own: 1}
-	fds := []int{s.fd}
-	if s.fd < 0 { // ended: any descriptor stands in for the master
-		fds[0] = s.j.Fd
-	} else if s.stdin.isOpen() {
-		e.Own, fds = 2, append(fds, s.stdin.fd)
+	e := keeper.Entry{ID: s.rec.ID, PID: s.life.pid, Start: s.life.start, Data: s.rec.encode(), Own: 1}
+	fds := []int{s.tty.fd}
+	if s.tty.fd < 0 { // ended: any descriptor stands in for the master
+		fds[0] = s.storage.journal.Fd
+	} else if s.tty.stdin.isOpen() {
+		e.Own, fds = 2, append(fds, s.tty.stdin.fd)
 	}
-	fds = append(fds, s.j.Fd)
-	if exit := s.dead; exit != nil {
+	fds = append(fds, s.storage.journal.Fd)
+	if exit := s.life.dead; exit != nil {
 		e.Exited, e.Status, e.Ended = true, waitStatusOf(exit), exit.Time.UnixNano()
-	} else if s.watch < 0 {
-		s.watch = sys.OpenProcess(s.pid, s.start)
+	} else if s.life.watch < 0 {
+		s.life.watch = sys.OpenProcess(s.life.pid, s.life.start)
 		srv.work.Go(func() { srv.watchForeign(s) })
 	}
-	if s.watch >= 0 {
-		fds = append(fds, s.watch)
+	if s.life.watch >= 0 {
+		fds = append(fds, s.life.watch)
 	}
 	return link.Adopt(&e, fds...)
 }
 
 // watchForeign waits for the end of a leader that is nobody's child here.
 func (srv *server) watchForeign(s *session) {
-	status, known, ok := sys.AwaitProcess(s.watch, s.pid, s.start, srv.done)
+	status, known, ok := sys.AwaitProcess(s.life.watch, s.life.pid, s.life.start, srv.done)
 	if !ok {
 		return // the server ends
 	}
@@ -171,7 +171,7 @@ func (srv *server) watchForeign(s *session) {
 	if known {
 		exit = exitOf(status, time.Now())
 	}
-	s.leaderEnded(exit)
+	s.life.leaderEnded(exit)
 	_ = srv.giveForeign(srv.currentLink(), s) // the next server is told how it ended
 }
 

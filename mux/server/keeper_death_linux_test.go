@@ -87,7 +87,7 @@ func TestKeeperLetsGoOfTerminals(t *testing.T) {
 		if x := awaitExit(t, c, name); x.Code != 3 {
 			t.Errorf("%s: %+v", name, x)
 		}
-		if got := screen(t, c, name); got != "last words" {
+		if got := screenText(t, c, name); got != "last words" {
 			t.Errorf("%s shows %q", name, got)
 		}
 	}

@@ -21,7 +21,7 @@ func newLoop() (*loop, error) { return &loop{files: make(map[*session]*os.File)}
 // add begins to read the session's terminal, through a duplicate, so that the
 // session's own descriptor stays a plain number.
 func (l *loop) add(s *session) error {
-	fd, err := unix.FcntlInt(uintptr(s.fd), unix.F_DUPFD_CLOEXEC, 0)
+	fd, err := unix.FcntlInt(uintptr(s.tty.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
@@ -36,15 +36,15 @@ func (l *loop) add(s *session) error {
 	l.mu.Unlock()
 	l.work.Go(func() {
 		defer f.Close()
-		for alive := true; alive && s.awaitFlow(); {
+		for alive := true; alive && s.tty.awaitFlow(); {
 			first := true
 			err := raw.Read(func(uintptr) bool {
 				if first {
 					first = false
 					s.mu.Lock()
 					defer s.mu.Unlock()
-					alive = s.turn(false)
-					return !alive || s.held()
+					alive = s.tty.turn(false)
+					return !alive || s.output.held()
 				}
 				return true
 			})
@@ -58,17 +58,18 @@ func (l *loop) add(s *session) error {
 
 // awaitFlow waits while the session's output stays with its program; false when
 // the server ends.
-func (s *session) awaitFlow() bool {
+func (t *tty) awaitFlow() bool {
+	s := t.s
 	for {
 		s.mu.Lock()
-		if s.fd < 0 || !s.held() {
+		if t.fd < 0 || !s.output.held() {
 			s.mu.Unlock()
 			return true
 		}
-		if s.flow.moved == nil {
-			s.flow.moved = make(chan struct{})
+		if s.output.flow.moved == nil {
+			s.output.flow.moved = make(chan struct{})
 		}
-		moved := s.flow.moved
+		moved := s.output.flow.moved
 		s.mu.Unlock()
 		select {
 		case <-moved:
@@ -80,7 +81,7 @@ func (s *session) awaitFlow() bool {
 
 // armLocked waits for room to write, when input waits for it.
 func (l *loop) armLocked(s *session) {
-	if !s.in.wantsWrite() {
+	if !s.input.wantsWrite() {
 		return
 	}
 	l.mu.Lock()
@@ -102,7 +103,7 @@ func (l *loop) armLocked(s *session) {
 		})
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.in.writable()
+		s.input.writable()
 	})
 }
 

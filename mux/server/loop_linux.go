@@ -98,7 +98,7 @@ func (l *loop) give(r readiness, last bool) {
 		return
 	}
 	defer r.s.mu.Unlock()
-	if r.s.turn(r.writable) {
+	if r.s.tty.turn(r.writable) {
 		l.armLocked(r.s)
 	}
 }
@@ -106,7 +106,7 @@ func (l *loop) give(r readiness, last bool) {
 func (l *loop) worker() {
 	for r := range l.ready {
 		r.s.mu.Lock()
-		if r.s.turn(r.writable) {
+		if r.s.tty.turn(r.writable) {
 			l.armLocked(r.s)
 		}
 		r.s.mu.Unlock()
@@ -117,11 +117,11 @@ func (l *loop) worker() {
 func (l *loop) add(s *session) error {
 	l.mu.Lock()
 	l.next++
-	s.slot = l.next
-	l.slots[s.slot] = s
+	s.tty.slot = l.next
+	l.slots[s.tty.slot] = s
 	l.mu.Unlock()
-	ev := epollEvent(s.slot, unix.EPOLLIN|unix.EPOLLONESHOT)
-	if err := unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, s.fd, &ev); err != nil {
+	ev := epollEvent(s.tty.slot, unix.EPOLLIN|unix.EPOLLONESHOT)
+	if err := unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, s.tty.fd, &ev); err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
 	return nil
@@ -130,28 +130,28 @@ func (l *loop) add(s *session) error {
 // armLocked asks for the next readiness, of writing too when input waits. The
 // session's mu is held.
 func (l *loop) armLocked(s *session) {
-	if s.fd < 0 {
+	if s.tty.fd < 0 {
 		return
 	}
 	want := uint32(unix.EPOLLONESHOT)
-	if !s.eof && !s.held() {
+	if !s.tty.eof && !s.output.held() {
 		want |= unix.EPOLLIN
 	}
-	if s.in.wantsWrite() {
+	if s.input.wantsWrite() {
 		want |= unix.EPOLLOUT
 	}
 	if want == unix.EPOLLONESHOT { // a hang-up would be told again and again
 		return
 	}
-	ev := epollEvent(s.slot, want)
-	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, s.fd, &ev)
+	ev := epollEvent(s.tty.slot, want)
+	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, s.tty.fd, &ev)
 }
 
 // remove ends the watch. The session's mu is held and its descriptor open.
 func (l *loop) remove(s *session) {
-	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, s.fd, nil)
+	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, s.tty.fd, nil)
 	l.mu.Lock()
-	delete(l.slots, s.slot)
+	delete(l.slots, s.tty.slot)
 	l.mu.Unlock()
 }
 

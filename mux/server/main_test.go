@@ -135,8 +135,8 @@ func awaitExit(t testing.TB, c *client.Client, name string) api.Exit {
 	return *r.Exit
 }
 
-// screen is what the session shows.
-func screen(t testing.TB, c *client.Client, name string) string {
+// screenText is what the session shows.
+func screenText(t testing.TB, c *client.Client, name string) string {
 	t.Helper()
 	p, err := c.Peek(t.Context(), api.PeekRequest{Name: name})
 	if err != nil {

@@ -33,8 +33,8 @@ func (srv *server) around(pid int) *session {
 	srv.mu.Lock()
 	leaders := make(map[int]*session, len(srv.live))
 	for _, s := range srv.live {
-		if s != nil && s.pid > 0 {
-			leaders[s.pid] = s
+		if s != nil && s.life.pid > 0 {
+			leaders[s.life.pid] = s
 		}
 	}
 	srv.mu.Unlock()

@@ -60,7 +60,8 @@ type nudgeView struct {
 // runNudge carries out one nudge; key stands for its id, and mark, which may be
 // nil, is told how far it came, before each step. The error is ErrTooLarge or that of ctx,
 // with nothing delivered; every other outcome is the receipt.
-func (s *session) runNudge(ctx context.Context, r api.NudgeRequest, key uint64, mark func(stage uint64)) (api.Receipt, error) {
+func (ns *nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, mark func(stage uint64)) (api.Receipt, error) {
+	s := ns.s
 	if len(r.Text) > maxNudge {
 		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), maxNudge)
 	}
@@ -75,13 +76,13 @@ func (s *session) runNudge(ctx context.Context, r api.NudgeRequest, key uint64, 
 		n.wait = nudgeWait
 	}
 	n.print = fingerprint(n.text)
-	if !s.isRunning() {
+	if !s.life.running() {
 		return api.Receipt{State: api.Dead, Detail: api.ErrExited.Error()}, nil
 	}
-	if err := s.in.nudges.lock(ctx); err != nil { // in the order they came
+	if err := ns.queue.lock(ctx); err != nil { // in the order they came
 		return api.Receipt{}, err
 	}
-	defer s.in.nudges.unlock()
+	defer ns.queue.unlock()
 	rec := n.run(ctx)
 	if rec.State != api.Blocked {
 		rec.Changed = n.changed
@@ -101,10 +102,10 @@ func (n *nudge) run(ctx context.Context) api.Receipt {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	n.s.mu.Lock()
-	n.s.in.cancel = cancel
+	n.s.input.cancel = cancel
 	n.s.mu.Unlock()
 	rec, ok = n.write(work)
-	n.s.unlockInput()
+	n.s.input.release()
 	if !ok {
 		return rec
 	}
@@ -115,7 +116,7 @@ func (n *nudge) run(ctx context.Context) api.Receipt {
 func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 	limit := time.After(n.wait)
 	for {
-		if err := n.s.lockInput(ctx); err != nil {
+		if err := n.s.input.acquire(ctx); err != nil {
 			return failedNudge(err), false
 		}
 		by, detail, until, change := n.obstacle()
@@ -126,7 +127,7 @@ func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 		if by == "" {
 			return api.Receipt{}, true
 		}
-		n.s.unlockInput()
+		n.s.input.release()
 		d := time.Duration(-1)
 		if !until.IsZero() {
 			d = max(time.Until(until), 0)
@@ -153,19 +154,19 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	s := n.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.exit != nil {
+	if s.life.exit != nil {
 		return "", "", time.Time{}, nil // the writer finds out
 	}
-	if found, ok := s.dialog(); ok {
+	if found, ok := s.screen.dialog(); ok {
 		return "dialog", dialogName(found), time.Time{}, s.change()
 	}
-	if a, ok, _ := s.detect(); ok && a.State == status.Blocked && a.Kind != status.Question {
+	if a, ok, _ := s.activity.detect(); ok && a.State == status.Blocked && a.Kind != status.Question {
 		return "dialog", blockedBy(a), time.Time{}, s.change() // what Enter may approve
 	}
-	until, typing := s.in.draft.stands(time.Now())
-	if left := &s.in.left; left.print != "" {
+	until, typing := s.input.draft.stands(time.Now())
+	if left := &s.nudges.left; left.print != "" {
 		switch {
-		case !s.standing(left.print):
+		case !s.screen.standing(left.print):
 			*left = unsent{}
 		case typing || left.touched || left.tried || len(s.rec.Composer.Clear) == 0:
 			return "draft", "an earlier message stands there, not submitted", time.Time{}, s.change()
@@ -209,7 +210,7 @@ func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
 	n.before = n.view()
 	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
 	n.s.mu.Lock()
-	err := n.s.j.Ahead(journal.Ahead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
+	err := n.s.storage.journal.Ahead(journal.Ahead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
 	n.s.mu.Unlock()
 	if err != nil {
 		return api.Receipt{State: api.Refused, Detail: err.Error()}, false
@@ -223,7 +224,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 	limited, cancel := context.WithTimeoutCause(ctx, nudgeWrite, errStuck)
 	defer cancel()
 	n.track(true)
-	done, err := n.s.writeInput(limited, p[from:], nudgeStuck)
+	done, err := n.s.input.write(limited, p[from:], nudgeStuck)
 	n.track(false)
 	done += from
 	n.wrote = n.wrote || done > 0
@@ -236,7 +237,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 	}
 	n.mark(journal.StageEntered)
 	n.wrote = true
-	if _, err := n.s.writeInput(ctx, n.enter(), nudgeStuck); err != nil {
+	if _, err := n.s.input.write(ctx, n.enter(), nudgeStuck); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}
 	return api.Receipt{}, true
@@ -246,7 +247,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 func (n *nudge) track(on bool) {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
-	n.s.in.tracked = on && n.key != 0
+	n.s.input.tracked = on && n.key != 0
 }
 
 // closePaste ends a paste that was cut short, so that the program does not
@@ -255,7 +256,7 @@ func (n *nudge) closePaste(done, all int) {
 	if n.bracket && done > 0 && done < all {
 		ctx, cancel := context.WithTimeout(context.Background(), nudgeStuck)
 		defer cancel()
-		_, _ = n.s.writeInput(ctx, []byte(keys.PasteEnd), settleTime)
+		_, _ = n.s.input.write(ctx, []byte(keys.PasteEnd), settleTime)
 	}
 }
 
@@ -286,8 +287,8 @@ func failedNudge(err error) api.Receipt {
 func (n *nudge) modes() {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
-	n.bracket = n.s.term.Modes().BracketedPaste
-	n.cooked, n.crnl = sys.CookedMode(n.s.fd)
+	n.bracket = n.s.screen.term.Modes().BracketedPaste
+	n.cooked, n.crnl = sys.CookedMode(n.s.tty.fd)
 	if n.s.rec.Pipes {
 		n.cooked, n.crnl, n.bracket = true, false, false
 	}
@@ -298,7 +299,7 @@ func (n *nudge) enter() []byte {
 	if n.cooked && !n.crnl {
 		return []byte{'\n'}
 	}
-	p, err := keys.Encode(nil, []string{"Enter"}, n.s.keyModes())
+	p, err := keys.Encode(nil, []string{"Enter"}, n.s.screen.keyModes())
 	if err != nil {
 		return []byte{'\r'}
 	}
@@ -361,7 +362,7 @@ func (n *nudge) unread() (bytes int, known bool) {
 	if n.s.rec.Pipes {
 		return 0, false
 	}
-	return sys.UnreadInput(n.s.fd)
+	return sys.UnreadInput(n.s.tty.fd)
 }
 
 // waitChange waits for a change, d or the end of ctx.

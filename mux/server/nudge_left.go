@@ -32,7 +32,7 @@ func (n *nudge) leave(rec *api.Receipt) {
 	}
 	if n.left != "" {
 		n.s.mu.Lock()
-		n.s.in.left = unsent{print: n.left, lines: composerLines(n.text, n.s.cols)}
+		n.s.nudges.left = unsent{print: n.left, lines: composerLines(n.text, n.s.screen.cols)}
 		n.s.mu.Unlock()
 	}
 	n.mark(journal.ReceiptStage(*rec))
@@ -53,23 +53,23 @@ func composerLines(text string, cols int) int {
 func (n *nudge) clearLeft(ctx context.Context) {
 	s := n.s
 	s.mu.Lock()
-	left := s.in.left
-	s.in.left.tried = true
+	left := s.nudges.left
+	s.nudges.left.tried = true
 	s.mu.Unlock()
-	keys, err := keys.Encode(nil, s.rec.Composer.ClearKeys(left.lines), s.keyModes())
+	keys, err := keys.Encode(nil, s.rec.Composer.ClearKeys(left.lines), s.screen.keyModes())
 	if err != nil {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, clearLimit)
 	defer cancel()
-	if _, err := s.writeInput(limited, keys, clearLimit); err != nil {
+	if _, err := s.input.write(limited, keys, clearLimit); err != nil {
 		return
 	}
 	for {
 		s.mu.Lock()
-		gone, change := !s.standing(left.print), s.change()
+		gone, change := !s.screen.standing(left.print), s.change()
 		if gone {
-			s.in.left = unsent{}
+			s.nudges.left = unsent{}
 		}
 		s.mu.Unlock()
 		if gone {

@@ -194,7 +194,7 @@ func TestNudgeWithTheSameIDIsNotRepeated(t *testing.T) {
 		await(t, c, "n", "^got only once$")
 		killServer(t, c)
 	}
-	if got := screen(t, c, "n"); got != "only once\ngot only once" {
+	if got := screenText(t, c, "n"); got != "only once\ngot only once" {
 		t.Fatalf("screen %q", got)
 	}
 }

@@ -16,13 +16,14 @@ type flight struct {
 
 // nudgeOnce carries out a nudge, or joins the one with the same id, or tells
 // how that one ended.
-func (s *session) nudgeOnce(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
+func (ns *nudges) once(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
+	s := ns.s
 	if r.ID == "" {
-		return s.runNudge(ctx, r, 0, nil)
+		return ns.run(ctx, r, 0, nil)
 	}
 	key := journal.NudgeKey(r.ID)
 	s.mu.Lock()
-	if f := s.in.flights[key]; f != nil {
+	if f := ns.flights[key]; f != nil {
 		s.mu.Unlock()
 		select {
 		case <-f.done:
@@ -31,21 +32,21 @@ func (s *session) nudgeOnce(ctx context.Context, r api.NudgeRequest) (api.Receip
 			return api.Receipt{}, ctx.Err()
 		}
 	}
-	if rec, ok := s.remembered(key); ok {
+	if rec, ok := ns.remembered(key); ok {
 		s.mu.Unlock()
 		return rec, nil
 	}
 	f := &flight{done: make(chan struct{})}
-	if s.in.flights == nil {
-		s.in.flights = make(map[uint64]*flight)
+	if ns.flights == nil {
+		ns.flights = make(map[uint64]*flight)
 	}
-	s.in.flights[key] = f
+	ns.flights[key] = f
 	s.mu.Unlock()
-	f.rec, f.err = s.runNudge(ctx, r, key, func(stage uint64) { s.mark(key, stage) })
+	f.rec, f.err = ns.run(ctx, r, key, func(stage uint64) { ns.mark(key, stage) })
 	s.mu.Lock()
-	delete(s.in.flights, key)
-	if len(s.in.flights) == 0 {
-		s.in.flights = nil
+	delete(ns.flights, key)
+	if len(ns.flights) == 0 {
+		ns.flights = nil
 	}
 	s.mu.Unlock()
 	close(f.done)
@@ -54,13 +55,14 @@ func (s *session) nudgeOnce(ctx context.Context, r api.NudgeRequest) (api.Receip
 
 // mark notes how far a nudge came; stage 0 forgets it. Nudges of a session come
 // one after the other, and a new one takes the place of the oldest.
-func (s *session) mark(key, stage uint64) {
+func (ns *nudges) mark(key, stage uint64) {
+	s := ns.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.collected {
+	if s.life.collected {
 		return
 	}
-	if m := s.j.Nudge(key); m != nil {
+	if m := s.storage.journal.Nudge(key); m != nil {
 		if stage == 0 {
 			m.ID.Store(0)
 		}
@@ -70,7 +72,7 @@ func (s *session) mark(key, stage uint64) {
 	if stage == 0 {
 		return
 	}
-	m := s.j.TakeMark()
+	m := s.storage.journal.TakeMark()
 	m.ID.Store(0)
 	m.Stage.Store(stage)
 	m.ID.Store(key)
@@ -78,9 +80,9 @@ func (s *session) mark(key, stage uint64) {
 
 // remembered is the receipt of a nudge that this server, or one that died,
 // has begun. mu is held.
-func (s *session) remembered(key uint64) (api.Receipt, bool) {
-	if s.collected {
+func (ns *nudges) remembered(key uint64) (api.Receipt, bool) {
+	if ns.s.life.collected {
 		return api.Receipt{}, false
 	}
-	return s.j.Receipt(key)
+	return ns.s.storage.journal.Receipt(key)
 }

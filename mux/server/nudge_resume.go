@@ -10,9 +10,9 @@ import (
 
 // begun returns the nudge that a dead server had begun and not ended, and how
 // far it came.
-func (s *session) begun() (key, stage uint64, ok bool) {
-	for i := range s.j.Nudges {
-		m := &s.j.Nudges[i]
+func (ns *nudges) begun() (key, stage uint64, ok bool) {
+	for i := range ns.s.storage.journal.Nudges {
+		m := &ns.s.storage.journal.Nudges[i]
 		if st := m.Stage.Load(); m.ID.Load() != 0 && (st == journal.StageTyping || st == journal.StageEntered) {
 			return m.ID.Load(), st, true
 		}
@@ -22,33 +22,34 @@ func (s *session) begun() (key, stage uint64, ok bool) {
 
 // claimNudge takes the locks of such a nudge, before anybody else can, and
 // returns what finishes it; nil when there is none.
-func (s *session) claimNudge() (finish func(ctx context.Context)) {
+func (ns *nudges) claim() (finish func(ctx context.Context)) {
+	s := ns.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key, stage, ok := s.begun()
+	key, stage, ok := ns.begun()
 	if !ok {
 		return nil
 	}
-	a, err := s.j.ReadAhead()
+	a, err := s.storage.journal.ReadAhead()
 	if err != nil || a.Key != key {
 		return nil // it is reported as it stands
 	}
 	f := &flight{done: make(chan struct{})}
-	s.in.flights = map[uint64]*flight{key: f}
-	for _, l := range []*fifo{s.in.nudges, s.in.lock} {
+	ns.flights = map[uint64]*flight{key: f}
+	for _, l := range []*fifo{ns.queue, s.input.lock} {
 		if err := l.lock(context.Background()); err != nil { // nobody else has the session yet
 			return nil
 		}
 	}
 	n := &nudge{s: s, text: string(a.Text), bracket: a.Bracket, key: key}
 	n.print = fingerprint(n.text)
-	n.mark = func(stage uint64) { s.mark(key, stage) }
+	n.mark = func(stage uint64) { ns.mark(key, stage) }
 	return func(ctx context.Context) {
-		defer s.in.nudges.unlock()
+		defer ns.queue.unlock()
 		f.rec = n.resume(ctx, stage)
 		n.leave(&f.rec)
 		s.mu.Lock()
-		delete(s.in.flights, key)
+		delete(ns.flights, key)
 		s.mu.Unlock()
 		close(f.done)
 		s.srv.emit(s, api.Event{Type: api.EventNudged, Receipt: &f.rec})
@@ -63,13 +64,13 @@ func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
 	n.bracket = bracket
 	if stage == journal.StageEntered {
 		n.wrote = true
-		s.unlockInput()
+		s.input.release()
 		n.typed = n.view()
 		return n.verify(ctx)
 	}
 	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
 	s.mu.Lock()
-	done, next := s.j.AheadDone.Load(), s.j.AheadNext.Load()
+	done, next := s.storage.journal.AheadDone.Load(), s.storage.journal.AheadNext.Load()
 	s.mu.Unlock()
 	if done != next || done > uint64(len(p)) {
 		// Killed inside a write: only the screen can tell whether the terminal
@@ -77,13 +78,13 @@ func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
 		n.wrote = true
 		n.closePaste(1, len(p))
 		if err := n.settle(ctx); err != nil || !n.typed.standing {
-			s.unlockInput()
+			s.input.release()
 			return api.Receipt{State: api.Drafted, Detail: "the server was restarted while the text was typed"}
 		}
 		done = uint64(len(p))
 	}
 	rec, ok := n.finishWrite(ctx, p, int(done))
-	s.unlockInput()
+	s.input.release()
 	if !ok {
 		return rec
 	}

@@ -21,37 +21,37 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 	s := n.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if revision := s.term.Revision(); n.seen == nil || n.revision != revision {
+	if revision := s.screen.term.Revision(); n.seen == nil || n.revision != revision {
 		n.revision = revision
-		n.seen = &nudgeView{screen: squeeze(s.screen().ScreenText()), standing: s.standing(n.print)}
+		n.seen = &nudgeView{screen: squeeze(s.screen.view().ScreenText()), standing: s.screen.standing(n.print)}
 	}
 	v = *n.seen
-	v.output = s.out
-	if s.lastOut != 0 {
-		last = time.Now().Add(-s.srv.clock.Since(unixTime(s.lastOut)))
+	v.output = s.screen.rendered
+	if s.activity.lastOut != 0 {
+		last = time.Now().Add(-s.srv.clock.Since(unixTime(s.activity.lastOut)))
 	}
-	return v, last, s.change(), s.exit != nil || s.dead != nil
+	return v, last, s.change(), s.life.exit != nil || s.life.dead != nil
 }
 
 // standing reports whether the end of a text stands on the cursor's line, or
 // wraps onto it; where a program paints a cursor of its own, whether it stands in
 // the composer. mu is held.
-func (s *session) standing(print string) bool {
-	cursor := s.term.Cursor()
+func (sc *screen) standing(print string) bool {
+	cursor := sc.term.Cursor()
 	above := ""
 	if cursor.Row > 0 {
-		above = squeeze(s.screen().Line(cursor.Row - 1))
+		above = squeeze(sc.view().Line(cursor.Row - 1))
 	}
-	if stands(print, above, squeeze(s.screen().Line(cursor.Row))) {
+	if stands(print, above, squeeze(sc.view().Line(cursor.Row))) {
 		return true
 	}
-	if cursor.Visible || print == "" || s.rec.Ready == "" {
+	if cursor.Visible || print == "" || sc.s.rec.Ready == "" {
 		return false
 	}
-	if found, ok := s.dialog(); ok && len(found.Options) > 0 {
+	if found, ok := sc.dialog(); ok && len(found.Options) > 0 {
 		return false // in place of the composer
 	}
-	draft, ok := status.DialogViewOf(s.screen(), s.rec.Ready).Draft()
+	draft, ok := status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft()
 	return ok && strings.Contains(squeeze(draft), print)
 }
 
@@ -156,18 +156,18 @@ func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) 
 // secondEnter presses Enter once more, when that cannot answer anything but
 // the text: it still stands, and no dialog came up.
 func (n *nudge) secondEnter(ctx context.Context) bool {
-	if err := n.s.lockInput(ctx); err != nil {
+	if err := n.s.input.acquire(ctx); err != nil {
 		return false
 	}
-	defer n.s.unlockInput()
+	defer n.s.input.release()
 	v := n.view()
 	n.s.mu.Lock()
-	_, dialog := n.s.dialog()
+	_, dialog := n.s.screen.dialog()
 	n.s.mu.Unlock()
 	if !v.standing || dialog {
 		return false
 	}
 	n.typed = v
-	_, err := n.s.writeInput(ctx, n.enter(), nudgeStuck)
+	_, err := n.s.input.write(ctx, n.enter(), nudgeStuck)
 	return err == nil
 }

@@ -51,8 +51,8 @@ func TestPanicIsOneSessions(t *testing.T) {
 	}
 	enter("bad")
 	await(t, c, "bad", "^again")
-	if i, err := c.Get(t.Context(), "bad"); err != nil || i.ScreenLost || screen(t, c, "bad") != "before\nagain" {
-		t.Errorf("after one panic: %+v, %v, %q", i, err, screen(t, c, "bad"))
+	if i, err := c.Get(t.Context(), "bad"); err != nil || i.ScreenLost || screenText(t, c, "bad") != "before\nagain" {
+		t.Errorf("after one panic: %+v, %v, %q", i, err, screenText(t, c, "bad"))
 	}
 	enter("bad")
 	for lost := false; !lost; { // what comes in the same piece is lost with it

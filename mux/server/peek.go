@@ -12,25 +12,26 @@ import (
 const maxPeeks = 4096
 
 // peek returns what a session shows.
-func (s *session) peek(r api.PeekRequest) (api.PeekResult, error) {
+func (sc *screen) peek(r api.PeekRequest) (api.PeekResult, error) {
+	s := sc.s
 	if isPast(&r) {
-		return s.peekAt(r)
+		return sc.peekAt(r)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := api.PeekResult{
-		ID: s.rec.ID, Name: s.name(), State: api.StateRunning, Revision: s.revision(),
-		ScreenLost: s.lost, Exit: s.exitCopy(),
+		ID: s.rec.ID, Name: s.name(), State: api.StateRunning, Revision: sc.revision(),
+		ScreenLost: sc.lost, Exit: s.life.exitCopy(),
 	}
-	if s.exit != nil {
+	if s.life.exit != nil {
 		out.State = api.StateExited
 	}
 	if r.IfRevision != 0 && r.IfRevision == out.Revision {
 		out.Unchanged = true
 		return out, nil
 	}
-	err := dump(s.screen(), r, &out)
-	out.HistoryLost = s.term.HistoryLost()
+	err := dump(sc.view(), r, &out)
+	out.HistoryLost = sc.term.HistoryLost()
 	if out.Screen != nil {
 		out.Screen.Revision = out.Revision
 	}
@@ -41,23 +42,24 @@ func (s *session) peek(r api.PeekRequest) (api.PeekResult, error) {
 func isPast(r *api.PeekRequest) bool { return !r.At.IsZero() || r.Elapsed != nil || r.AtOutput != nil }
 
 // same reports whether a peek would only say that a running session is unchanged.
-func (s *session) same(r *api.PeekRequest) bool {
+func (sc *screen) same(r *api.PeekRequest) bool {
+	s := sc.s
 	if r.IfRevision == 0 || isPast(r) || r.Name != s.name() {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.revision() == r.IfRevision && s.exit == nil && !s.lost
+	return sc.revision() == r.IfRevision && s.life.exit == nil && !sc.lost
 }
 
 // peekAt returns what a recorded session showed at a moment. That screen is built
 // without the session's lock.
-func (s *session) peekAt(r api.PeekRequest) (api.PeekResult, error) {
-	t, err := s.terminalAt(r)
+func (sc *screen) peekAt(r api.PeekRequest) (api.PeekResult, error) {
+	t, err := sc.at(r)
 	if err != nil {
 		return api.PeekResult{}, err
 	}
-	out := api.PeekResult{ID: s.rec.ID, Name: s.name(), Revision: t.Revision()}
+	out := api.PeekResult{ID: sc.s.rec.ID, Name: sc.s.name(), Revision: t.Revision()}
 	err = dump(t, r, &out)
 	return out, err
 }

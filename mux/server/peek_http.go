@@ -12,7 +12,7 @@ func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return s.peek(in)
+	return s.screen.peek(in)
 }
 
 func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, error) {
@@ -48,7 +48,7 @@ func (srv *server) peekOne(r api.PeekRequest) api.PeekResult {
 	s, err := srv.find(r.Name)
 	var out api.PeekResult
 	if err == nil {
-		out, err = s.peek(r)
+		out, err = s.screen.peek(r)
 	}
 	if err != nil {
 		return api.PeekResult{Name: r.Name, Error: api.Remote(err)}

@@ -84,7 +84,7 @@ func (srv *server) allSame(requests []api.PeekRequest) bool {
 	}
 	srv.mu.Unlock()
 	for i, s := range found {
-		if s == nil || !s.same(&requests[i]) {
+		if s == nil || !s.screen.same(&requests[i]) {
 			return false
 		}
 	}

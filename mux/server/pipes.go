@@ -66,19 +66,20 @@ func (r *sessionRecord) kind() string {
 
 // prepare makes a fresh terminal show what comes through a pipe: its lines end
 // with LF alone (LNM, ECMA-48 7.2.10).
-func (s *session) prepare(t *vt.Terminal) {
-	if s.rec.Pipes {
+func (sc *screen) prepare(t *vt.Terminal) {
+	if sc.s.rec.Pipes {
 		_, _ = t.Write([]byte("\x1b[20h"))
 	}
 }
 
 // writePipe is writeInput without a terminal. ErrExited when nobody reads any
 // more, or the input was closed.
-func (s *session) writePipe(ctx context.Context, p []byte, patience time.Duration) (int, error) {
+func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration) (int, error) {
+	s := i.s
 	s.mu.Lock()
-	in, over := s.stdin, s.exit != nil
+	in, over := s.tty.stdin, s.life.exit != nil
 	open := in.isOpen()
-	s.noteInput()
+	i.note()
 	s.mu.Unlock()
 	if over || !open {
 		return 0, api.ErrExited
@@ -114,16 +115,17 @@ func (s *session) writePipe(ctx context.Context, p []byte, patience time.Duratio
 
 // closeInput ends the program's standard input: a pipe is closed, a terminal is
 // told so by its end-of-file character (POSIX 11.1.9).
-func (s *session) closeInput(ctx context.Context) error {
+func (i *input) close(ctx context.Context) error {
+	s := i.s
 	if !s.rec.Pipes {
-		return s.send(ctx, []byte{4})
+		return i.send(ctx, []byte{4})
 	}
-	if err := s.lockInput(ctx); err != nil {
+	if err := i.acquire(ctx); err != nil {
 		return err
 	}
-	defer s.unlockInput()
+	defer i.release()
 	s.mu.Lock()
-	s.stdin.close()
+	s.tty.stdin.close()
 	s.mu.Unlock()
 	return s.srv.currentLink().Trim(s.rec.ID, 1)
 }

@@ -26,7 +26,7 @@ func TestModesOfAPipe(t *testing.T) {
 		t.Fatalf("nudge: %+v, %v", rec, err)
 	}
 	await(t, c, name, "^two")
-	got := screen(t, c, name)
+	got := screenText(t, c, name)
 	if want := "go\npasted\n^[[A    ^[a\none\ntwo"; got != want {
 		t.Errorf("it read:\n%s\nwant:\n%s", got, want)
 	}

@@ -156,7 +156,7 @@ func (d *deliveries) start(ctx context.Context, it api.QueueItem) {
 	d.srv.mu.Unlock()
 	if it.Session != "" && (s == nil || s.rec.ID != it.Session) {
 		var err error
-		if s, err = d.srv.find(it.Session); err != nil || !s.isRunning() { // else it has another name now
+		if s, err = d.srv.find(it.Session); err != nil || !s.life.running() { // else it has another name now
 			d.finish(it, api.QueueDead, "the session has ended")
 			return
 		}

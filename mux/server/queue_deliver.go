@@ -49,10 +49,10 @@ func (srv *server) lookForMessage(it *api.QueueItem) leftMessage {
 			continue
 		}
 		for _, key := range keys {
-			if f := s.in.flights[key]; f != nil {
+			if f := s.nudges.flights[key]; f != nil {
 				return leftMessage{s: s, flight: f}
 			}
-			if rec, ok := s.j.Receipt(key); ok {
+			if rec, ok := s.storage.journal.Receipt(key); ok {
 				return leftMessage{s: s, rec: rec}
 			}
 		}
@@ -101,7 +101,7 @@ func (d *deliveries) deliver(ctx context.Context, s *session, it api.QueueItem) 
 	} else if !kept {
 		return
 	}
-	rec, err := s.nudgeOnce(ctx, api.NudgeRequest{ID: queueNudgeID(&it), Text: it.Text, Raw: it.Raw})
+	rec, err := s.nudges.once(ctx, api.NudgeRequest{ID: queueNudgeID(&it), Text: it.Text, Raw: it.Raw})
 	if err != nil { // nothing was typed
 		rec = api.Receipt{State: api.Refused, Detail: err.Error()}
 	}
@@ -129,7 +129,7 @@ func (d *deliveries) settle(it api.QueueItem, rec api.Receipt) {
 // message why it waits. false: it ended, or the message was removed.
 func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *api.QueueItem) bool {
 	for {
-		a, err := s.currentActivity(ctx)
+		a, err := s.activity.current(ctx)
 		if err != nil || a.State == api.ActivityExited {
 			return false
 		}
@@ -142,7 +142,7 @@ func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *api.QueueIte
 				return false
 			}
 		}
-		err = s.awaitActivity(ctx, func(now api.Activity) bool { return now.State != a.State || now.Evidence != a.Evidence })
+		err = s.activity.await(ctx, func(now api.Activity) bool { return now.State != a.State || now.Evidence != a.Evidence })
 		if err != nil {
 			return false
 		}

@@ -173,7 +173,7 @@ func TestBlockedMessageIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitQueue(t, c, it.ID, api.QueueDelivered)
-	if got := screen(t, c, "q"); strings.Count(got, "now") != 2 { // its echo, and what cat says
+	if got := screenText(t, c, "q"); strings.Count(got, "now") != 2 { // its echo, and what cat says
 		t.Errorf("%q", got)
 	}
 }

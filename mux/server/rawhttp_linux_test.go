@@ -250,7 +250,7 @@ func TestHalfRequests(t *testing.T) {
 			t.Errorf("%.60q: status %d, want %d", text, code, want)
 		}
 	}
-	if got := screen(t, c, "h"); got != "" {
+	if got := screenText(t, c, "h"); got != "" {
 		t.Errorf("something was typed: %q", got)
 	}
 }

@@ -22,18 +22,19 @@ func (srv *server) recordingPath(id string) string {
 
 // startRecording opens the session's recording, if it has one, and continues it. mu is
 // held.
-func (s *session) startRecording() {
-	if s.rec.Recording {
-		s.recordUpTo(0)
+func (st *storage) startRecording() {
+	if st.s.rec.Recording {
+		st.recordUpTo(0)
 	}
 }
 
 // recordUpTo is startRecording with another limit in bytes; 0 for the default. mu is
 // held.
-func (s *session) recordUpTo(limit int64) {
+func (st *storage) recordUpTo(limit int64) {
+	s := st.s
 	var err error
-	s.tape, err = journal.OpenRecording(s.srv.recordingPath(s.rec.ID), journal.RecordingOptions{
-		Cols: s.cols, Rows: s.rows, Now: s.srv.clock.Now, Max: limit,
+	st.recording, err = journal.OpenRecording(s.srv.recordingPath(s.rec.ID), journal.RecordingOptions{
+		Cols: s.screen.cols, Rows: s.screen.rows, Now: s.srv.clock.Now, Max: limit,
 	})
 	if err != nil {
 		slog.Warn("cannot start a recording", "session", s.rec.ID, "error", err)
@@ -43,26 +44,29 @@ func (s *session) recordUpTo(limit int64) {
 // keep takes the journal's output into the recording and the ring of a background
 // command before the screen is fed: a screen that panics loses none of it. What they
 // already have, because the server was killed after it, is left out. mu is held.
-func (s *session) keep() {
-	if s.ring != nil {
-		if from := max(s.ring.Total(), s.j.Start()); from < s.j.End() {
-			s.ring.Write(s.j.From(from), from)
+func (st *storage) keep() {
+	s := st.s
+	if s.output.ring != nil {
+		if from := max(s.output.ring.Total(), st.journal.Start()); from < st.journal.End() {
+			s.output.ring.Write(st.journal.From(from), from)
 		}
 	}
-	s.tape.Take(s.j)
+	st.recording.Take(st.journal)
 }
 
 // paintRecording records the screen where the recording needs it. The effects of all
 // output were let out before, so that no server shows any of it again. mu is held.
-func (s *session) paintRecording() {
-	s.tape.Paint(s.out, s.cols, s.rows, func(p []byte) (picture []byte, err error) {
-		err = protect(func() { picture = s.term.AppendPaint(p, vt.PaintOptions{}) })
+func (st *storage) paintRecording() {
+	s := st.s
+	st.recording.Paint(s.screen.rendered, s.screen.cols, s.screen.rows, func(p []byte) (picture []byte, err error) {
+		err = protect(func() { picture = s.screen.term.AppendPaint(p, vt.PaintOptions{}) })
 		return picture, err
 	})
 }
 
 // readRecording opens a session's recording for reading. ErrRequest if it has none.
-func (s *session) readRecording() (*journal.RecordingReader, error) {
+func (st *storage) readRecording() (*journal.RecordingReader, error) {
+	s := st.s
 	s.mu.Lock() // the recording is not rotated meanwhile
 	defer s.mu.Unlock()
 	r, err := journal.ReadRecording(s.srv.recordingPath(s.rec.ID))
@@ -73,8 +77,9 @@ func (s *session) readRecording() (*journal.RecordingReader, error) {
 }
 
 // export writes a recording in a format.
-func (s *session) export(w io.Writer, format string) error {
-	r, err := s.readRecording()
+func (st *storage) export(w io.Writer, format string) error {
+	s := st.s
+	r, err := st.readRecording()
 	if err != nil {
 		return err
 	}
@@ -93,23 +98,23 @@ func (s *session) export(w io.Writer, format string) error {
 
 // terminalAt returns the terminal as it was at the moment of a request. ErrRequest if
 // the recording no longer has it.
-func (s *session) terminalAt(r api.PeekRequest) (*vt.Terminal, error) {
-	f, err := s.readRecording()
+func (sc *screen) at(r api.PeekRequest) (*vt.Terminal, error) {
+	f, err := sc.s.storage.readRecording()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	o := s.options()
+	o := sc.options()
 	o.Pages = nil // those are of the screen as it is now
 	t, err := vt.New(o)
 	if err != nil {
 		return nil, err
 	}
-	s.prepare(t)
+	sc.prepare(t)
 	err = f.Play(t, journal.Moment{At: r.At, Elapsed: r.Elapsed, Output: r.AtOutput})
 	if early := new(journal.TooEarlyError); errors.As(err, &early) {
 		return nil, fmt.Errorf("%w: the recording of %s begins at %s, earlier output is not kept",
-			api.ErrRequest, s.name(), early.Begin.Format(time.RFC3339))
+			api.ErrRequest, sc.s.name(), early.Begin.Format(time.RFC3339))
 	}
 	return t, err
 }

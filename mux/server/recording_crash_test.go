@@ -21,26 +21,26 @@ func (b *journalBench) tapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ring.Close() })
-	b.keeps = func(s *session) { s.rec.Recording, s.ring = true, ring }
+	b.keeps = func(s *session) { s.rec.Recording, s.output.ring = true, ring }
 	b.keeps(b.s)
-	b.s.startRecording()
-	t.Cleanup(func() { b.s.tape.Remove() })
+	b.s.storage.startRecording()
+	t.Cleanup(func() { b.s.storage.recording.Remove() })
 }
 
 // checkKept fails unless recording and ring hold this output and no other.
 func (b *journalBench) checkKept(t *testing.T, when, want string) {
 	t.Helper()
 	var raw bytes.Buffer
-	if err := b.s.export(&raw, api.RecordingRaw); err != nil || raw.String() != want {
+	if err := b.s.storage.export(&raw, api.RecordingRaw); err != nil || raw.String() != want {
 		t.Errorf("%s: the recording has %d bytes %.60q (%v), want %d", when, raw.Len(), raw.String(), err, len(want))
 	}
-	ring, _, missing, err := b.s.ring.Read(0, 1<<20)
+	ring, _, missing, err := b.s.output.ring.Read(0, 1<<20)
 	if err != nil || string(ring) != want || missing != 0 {
 		t.Errorf("%s: the ring has %d bytes %.60q (%v), %d missing, want %d", when, len(ring), ring, err, missing, len(want))
 	}
-	out := b.s.out
-	term, err := b.s.terminalAt(api.PeekRequest{AtOutput: &out})
-	if err != nil || term.ScreenText() != b.s.term.ScreenText() {
+	out := b.s.screen.rendered
+	term, err := b.s.screen.at(api.PeekRequest{AtOutput: &out})
+	if err != nil || term.ScreenText() != b.s.screen.term.ScreenText() {
 		t.Errorf("%s: the recording shows another screen (%v)", when, err)
 	}
 }
@@ -56,15 +56,15 @@ func TestRecordingAfterAKill(t *testing.T) {
 		b.write([]byte(text))
 	}
 	write("shown, recorded and answered\r\n")
-	effect := b.s.j.Effect.Load()
+	effect := b.s.storage.journal.Effect.Load()
 	write("shown and recorded, its answers did not go out\r\n")
-	b.s.j.Effect.Store(effect)
+	b.s.storage.journal.Effect.Store(effect)
 	b.crash(t)
 	b.checkKept(t, "killed before the effects", want.String())
 	text := "in the journal only\r\n"
 	want.WriteString(text)
 	b.land([]byte(text))
-	b.s.j.Commit(len(text))
+	b.s.storage.journal.Commit(len(text))
 	b.crash(t)
 	b.checkKept(t, "killed before it was shown", want.String())
 	text = "read, and the length not moved\r\n"
@@ -74,7 +74,7 @@ func TestRecordingAfterAKill(t *testing.T) {
 	b.checkKept(t, "killed behind the read", want.String())
 	write("and on\r\n")
 	b.checkKept(t, "afterwards", want.String())
-	if err := b.s.resizeTo(30, 5); err != nil {
+	if err := b.s.screen.resize(30, 5); err != nil {
 		t.Fatal(err)
 	}
 	fi, err := os.Stat(b.recording())
@@ -114,14 +114,14 @@ func TestRecordingOfALostScreen(t *testing.T) {
 	b.write([]byte("one\r\n"))
 	b.write([]byte(bad))
 	b.write([]byte("two\r\n"))
-	if !b.s.lost {
+	if !b.s.screen.lost {
 		t.Fatal("the screen is not lost")
 	}
 	want := "one\r\n" + bad + "two\r\n"
 	b.checkKept(t, "in a server that lives", want)
 
 	b.land([]byte(bad))
-	b.s.j.Commit(len(bad))
+	b.s.storage.journal.Commit(len(bad))
 	b.crash(t)
 	want += bad
 	b.write([]byte("three\r\n"))
@@ -129,8 +129,8 @@ func TestRecordingOfALostScreen(t *testing.T) {
 	b.checkKept(t, "in the next", want)
 
 	b.land([]byte("four\r\n"))
-	b.s.j.Commit(len("four\r\n"))
-	b.s.j.Tries.Store(maxTries) // as after replays that ended their servers
+	b.s.storage.journal.Commit(len("four\r\n"))
+	b.s.storage.journal.Tries.Store(maxTries) // as after replays that ended their servers
 	b.crash(t)
 	want += "four\r\n"
 	b.write([]byte("five\r\n"))

@@ -19,7 +19,7 @@ import (
 // record begins or continues the recording of the bench's session.
 func (b *journalBench) record(limit int64) {
 	b.s.rec.Recording = true
-	b.s.recordUpTo(limit)
+	b.s.storage.recordUpTo(limit)
 }
 
 // recording is the path of the session's recording.
@@ -93,7 +93,7 @@ func TestRecordingKeepsTheNewest(t *testing.T) {
 	for i := range 4000 {
 		b.write([]byte("\x1b[32mline " + strconv.Itoa(i) + "\x1b[m of what was written\r\n"))
 		if i%100 == 0 {
-			want[b.s.out] = b.s.term.ScreenText()
+			want[b.s.screen.rendered] = b.s.screen.term.ScreenText()
 		}
 		if i == 2500 { // a kill between the two files, at worst
 			b.crash(t)
@@ -113,7 +113,7 @@ func TestRecordingKeepsTheNewest(t *testing.T) {
 	}
 	known := 0
 	for offset, text := range want {
-		term, err := b.s.terminalAt(api.PeekRequest{AtOutput: &offset})
+		term, err := b.s.screen.at(api.PeekRequest{AtOutput: &offset})
 		if err != nil {
 			if !errors.Is(err, api.ErrRequest) || !strings.Contains(err.Error(), "begins at") {
 				t.Fatalf("at %d: %v", offset, err)
@@ -129,14 +129,14 @@ func TestRecordingKeepsTheNewest(t *testing.T) {
 		t.Errorf("%d of %d screens are known", known, len(want))
 	}
 	var cast bytes.Buffer
-	if err := b.s.export(&cast, api.RecordingASCIICast); err != nil {
+	if err := b.s.storage.export(&cast, api.RecordingASCIICast); err != nil {
 		t.Fatal(err)
 	}
 	player := lastScreen(t, cast.Bytes())
-	if got := player.ScreenText(); got != b.s.term.ScreenText() {
-		t.Errorf("played %q, want %q", got, b.s.term.ScreenText())
+	if got := player.ScreenText(); got != b.s.screen.term.ScreenText() {
+		t.Errorf("played %q, want %q", got, b.s.screen.term.ScreenText())
 	}
-	b.s.tape.Remove()
+	b.s.storage.recording.Remove()
 	if left, err := filepath.Glob(b.recording() + "*"); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}

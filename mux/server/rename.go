@@ -44,15 +44,15 @@ func (srv *server) takeName(s *session, to string) error {
 	switch taken, ok := srv.live[to]; {
 	case s.rec.Exec:
 		return fmt.Errorf("%w: %s is a background command", api.ErrRequest, from)
-	case srv.live[from] != s || !s.isRunning():
+	case srv.live[from] != s || !s.life.running():
 		return fmt.Errorf("rename %s: %w", from, api.ErrExited)
 	case taken == s:
 		return nil
-	case ok && (taken == nil || taken.isRunning()):
+	case ok && (taken == nil || taken.life.running()):
 		return fmt.Errorf("%w: %s", api.ErrExists, to)
 	}
 	for _, other := range srv.sessions {
-		if other.rec.Exec && other.rec.Owner == from && other.isRunning() {
+		if other.rec.Exec && other.rec.Owner == from && other.life.running() {
 			return fmt.Errorf("%w: background commands of %s run, and tell that name of their end", api.ErrRequest, from)
 		}
 	}

@@ -29,19 +29,19 @@ func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, err
 // respond selects an option of the question that stands and confirms it.
 // Nothing else is typed meanwhile: it holds the input lock.
 func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
-	if err := s.lockInput(ctx); err != nil {
+	if err := s.input.acquire(ctx); err != nil {
 		return err
 	}
-	defer s.unlockInput()
+	defer s.input.release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.mu.Lock()
-	s.in.cancel = cancel // a person's Ctrl-C
+	s.input.cancel = cancel // a person's Ctrl-C
 	s.mu.Unlock()
-	if _, err := s.asked(ctx); err != nil {
+	if _, err := s.activity.asked(ctx); err != nil {
 		return err
 	}
-	p, err := s.question(ctx)
+	p, err := s.activity.question(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 		return err
 	}
 	for range 2*len(p.Options) + 2 {
-		now, err := s.question(ctx)
+		now, err := s.activity.question(ctx)
 		switch {
 		case err != nil:
 			return err
@@ -68,11 +68,11 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 		if want < now.Selected {
 			key = "Up"
 		}
-		if err := s.press(ctx, key); err != nil {
+		if err := s.input.press(ctx, key); err != nil {
 			return err
 		}
 		// A menu that is being painted again is gone, or another one, for a moment.
-		if err := s.awaitQuestion(ctx, respondMove, func(q *api.Pending) bool {
+		if err := s.activity.awaitQuestion(ctx, respondMove, func(q *api.Pending) bool {
 			return q != nil && q.ID == now.ID && q.Selected >= 0 && q.Selected != now.Selected
 		}); err != nil {
 			return s.notMoved(ctx, now, err)
@@ -86,7 +86,7 @@ func (s *session) notMoved(ctx context.Context, was *api.Pending, err error) err
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	now, err := s.question(ctx)
+	now, err := s.activity.question(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -109,8 +109,8 @@ func pick(p *api.Pending, action string) (int, error) {
 }
 
 // question is what the session asks now.
-func (s *session) question(ctx context.Context) (*api.Pending, error) {
-	a, err := s.currentActivity(ctx)
+func (act *activity) question(ctx context.Context) (*api.Pending, error) {
+	a, err := act.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,28 +125,28 @@ func (s *session) question(ctx context.Context) (*api.Pending, error) {
 
 // confirm presses Enter, once, and waits until the question is gone.
 func (s *session) confirm(ctx context.Context, p *api.Pending) error {
-	if err := s.press(ctx, "Enter"); err != nil {
+	if err := s.input.press(ctx, "Enter"); err != nil {
 		return err
 	}
-	err := s.awaitQuestion(ctx, respondGone, func(q *api.Pending) bool { return q == nil || q.ID != p.ID })
+	err := s.activity.awaitQuestion(ctx, respondGone, func(q *api.Pending) bool { return q == nil || q.ID != p.ID })
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("%w: it still stands after Enter", api.ErrQuestion)
 	}
 	return err
 }
 
-func (s *session) press(ctx context.Context, key string) error {
-	b, err := keys.Encode(nil, []string{key}, s.keyModes())
+func (i *input) press(ctx context.Context, key string) error {
+	b, err := keys.Encode(nil, []string{key}, i.s.screen.keyModes())
 	if err != nil {
 		return err
 	}
-	_, err = s.writeInput(ctx, b, nudgeStuck)
+	_, err = i.write(ctx, b, nudgeStuck)
 	return err
 }
 
 // awaitQuestion waits until what is asked is ok, at most for limit.
-func (s *session) awaitQuestion(ctx context.Context, limit time.Duration, ok func(*api.Pending) bool) error {
+func (act *activity) awaitQuestion(ctx context.Context, limit time.Duration, ok func(*api.Pending) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return s.awaitActivity(ctx, func(a api.Activity) bool { return ok(a.Pending) })
+	return act.await(ctx, func(a api.Activity) bool { return ok(a.Pending) })
 }

@@ -25,11 +25,11 @@ type resting struct {
 // use notes that a session's screen was written to or read. The session's mu
 // is held.
 func (r *resting) use(s *session) {
-	s.used = time.Now().UnixNano()
-	if s.inUse {
+	s.screen.usedAt = time.Now().UnixNano()
+	if s.screen.inUse {
 		return
 	}
-	s.inUse = true
+	s.screen.inUse = true
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.used == nil {
@@ -50,7 +50,7 @@ func (r *resting) look() {
 	}
 	r.mu.Unlock()
 	for _, s := range all {
-		s.rest(time.Now().Add(-quietTime).UnixNano())
+		s.screen.compact(time.Now().Add(-quietTime).UnixNano())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *resting) look() {
 // done notes that a session rests. Its mu is held, so that a use that follows is
 // not forgotten.
 func (r *resting) done(s *session) {
-	s.inUse = false
+	s.screen.inUse = false
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.used, s)
@@ -80,32 +80,34 @@ func (r *resting) close() {
 }
 
 // rest makes the session's memory small when it was not used since the time.
-func (s *session) rest(since int64) {
+func (sc *screen) compact(since int64) {
+	s := sc.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used > since && !s.collected {
+	if sc.usedAt > since && !s.life.collected {
 		return
 	}
 	s.srv.resting.done(s)
-	if s.collected {
+	if s.life.collected {
 		return
 	}
-	s.smallSegment()
-	s.j.Release()
-	if len(s.term.Pending()) > 0 {
+	s.storage.compactSegment()
+	s.storage.journal.Release()
+	if len(sc.term.Pending()) > 0 {
 		return // a sequence is half written: its bytes are not given back
 	}
-	if err := protect(s.term.Pack); err != nil {
-		s.screenPanic(err)
+	if err := protect(sc.term.Pack); err != nil {
+		sc.panicked(err)
 	}
 	s.srv.trim.Note()
 }
 
 // screen is the session's terminal for who reads what it shows. From then on it
 // is whole in memory, until the session rests again. mu is held.
-func (s *session) screen() *vt.Terminal {
-	if !s.collected {
+func (sc *screen) view() *vt.Terminal {
+	s := sc.s
+	if !s.life.collected {
 		s.srv.resting.use(s)
 	}
-	return s.term
+	return sc.term
 }

@@ -14,11 +14,11 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 	told := map[uint64]string{}
 	look := func(when string) {
 		t.Helper()
-		p, err := b.s.peek(api.PeekRequest{Screen: true, Format: api.FormatJSON})
+		p, err := b.s.screen.peek(api.PeekRequest{Screen: true, Format: api.FormatJSON})
 		if err != nil || p.Screen.Revision != p.Revision {
 			t.Fatalf("%s: %+v, %v", when, p, err)
 		}
-		text := b.s.term.ScreenText()
+		text := b.s.screen.term.ScreenText()
 		if had, known := told[p.Revision]; known && had != text {
 			t.Errorf("%s: revision %d is that of %q and of %q", when, p.Revision, had, text)
 		}
@@ -26,7 +26,7 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 	}
 	look("silent")
 	for revision := range told {
-		if p, err := b.s.peek(api.PeekRequest{IfRevision: revision}); err != nil || !p.Unchanged {
+		if p, err := b.s.screen.peek(api.PeekRequest{IfRevision: revision}); err != nil || !p.Unchanged {
 			t.Errorf("a screen that nothing was written to: %+v, %v", p, err)
 		}
 	}
@@ -36,7 +36,7 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 			look("written")
 		}
 		if kill == 3 {
-			b.s.loseScreen()
+			b.s.screen.lose()
 			look("lost")
 		}
 		b.crash(t)

@@ -166,37 +166,39 @@ func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.
 }
 
 // configureSize sets the session's size while no client is attached.
-func (s *session) configureSize(cols, rows int) error {
+func (cs *clients) configure(cols, rows int) error {
+	s := cs.s
 	if err := checkSize(cols, rows); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.exit != nil {
+	if s.life.exit != nil {
 		return api.ErrExited
 	}
 	s.rec.Cols, s.rec.Rows = cols, rows
 	if err := s.srv.currentLink().Deposit(s.rec.ID, s.rec.encode()); err != nil {
 		slog.Warn("the keeper did not take a new size", "session", s.rec.ID, "error", err)
 	}
-	if s.leader != nil {
+	if cs.sizeOwner != nil {
 		return nil
 	}
-	return s.resizeTo(cols, rows)
+	return s.screen.resize(cols, rows)
 }
 
-func (s *session) clearHistory() {
+func (sc *screen) clearHistory() {
+	s := sc.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.term.ClearHistory()
-	if !s.collected {
-		s.nextSegment()
+	sc.term.ClearHistory()
+	if !s.life.collected {
+		s.storage.nextSegment()
 	}
 	s.broadcast()
 }
 
 func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
-	members, err := s.tree().Members()
+	members, err := s.life.tree().Members()
 	if err != nil {
 		return nil, err
 	}
@@ -220,23 +222,23 @@ func handleAlive(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	alive, err := s.processAlive(in.Names)
+	alive, err := s.life.alive(in.Names)
 	return map[string]bool{"alive": alive}, err
 }
 
 // processAlive reports whether a live process of the tree has one of the
 // names; true when names is empty.
-func (s *session) processAlive(names []string) (bool, error) {
-	if !s.isRunning() {
+func (l *life) alive(names []string) (bool, error) {
+	if !l.running() {
 		return false, nil
 	}
 	if len(names) == 0 {
 		return true, nil
 	}
-	if s.leaderIs(names) {
+	if l.leaderIs(names) {
 		return true, nil // the usual case: no scan of the process table
 	}
-	members, err := s.tree().Members()
+	members, err := l.tree().Members()
 	if err != nil {
 		return false, err
 	}

@@ -9,11 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
-	"gascity.dev/gc/mux/keeper"
 	"gascity.dev/gc/vt"
 )
 
@@ -53,91 +51,63 @@ func (r *sessionRecord) encode() []byte {
 	return b
 }
 
-// session is one incarnation: a program on a terminal, its screen, and
-// everybody who looks at it. An idle one has no goroutine, buffer or timer.
+// session is one incarnation of a program: its terminal and everything that the server
+// knows about it. An idle session has no goroutine, buffer or timer.
 //
-// mu guards everything below it, the emulator included. It is held for the
-// time of a read and its emulation at most, never while anything is waited
-// for. Input has a lock of its own, see input.
+// Its parts share mu, the emulator included. mu is held for one read and its emulation
+// at most, never while something is waited for. Methods that expect it say so.
 type session struct {
-	srv     *server
-	rec     sessionRecord          // its Name is for the keeper; see name
-	called  atomic.Pointer[string] // changed under server.mu
-	pid     int
-	start   uint64       // of pid, against its reuse
-	slot    uint64       // in the readiness loop
-	watch   int          // descriptor of pid when a lost keeper was its parent, else -1
-	over    time.Time    // when it was kept as an ended one, by the server's clock; guarded by server.mu
-	spawner *keeper.Link // whose keeper started it; nil for one that was adopted
-	taken   bool         // somebody collects it; guarded by server.mu
+	srv    *server
+	rec    sessionRecord          // rec.Name is what the keeper has; see name
+	called atomic.Pointer[string] // changed under server.mu
+	life   life
 
-	mu         sync.Mutex
-	term       *vt.Terminal
-	first      uint64 // of the numbers of its screens: another incarnation of the name has others
-	remade     uint64 // how often term was made anew, in all servers
-	j          *journal.Journal
-	hist       *journal.History
-	tape       *journal.Recording // nil without
-	fd         int                // the terminal's master; -1 after the end
-	cols, rows int                // in force
-	out        uint64             // bytes of output that the screen shows
-	told       uint64             // and that everybody knows of
-	opened     []byte             // the sequence that was open where the journal's segment begins
-	lastIn     int64              // Unix nanoseconds
-	ring       *process.Ring      // output of a background command; nil without
-	flow       flow               // of that output to its caller
-	stdin      *stdin             // nil on a terminal
-	lastOut    int64              // both by the server's clock
-	bells      uint64
-	prompt     bool          // a shell prompt is open
-	doing      *activity     // nil while nothing told and nobody asked
-	changed    chan struct{} // closed at the next change; nil while nobody waits
-	ended      chan struct{} // closed at the end; nil while nobody waits
-	eof        bool          // nothing more will come from the terminal
-	dead       *api.Exit     // the leader ended; output may still be drained
-	exit       *api.Exit     // the session ended
-	collected  bool          // no trace is left
-	born       int64         // when it began, by the server's clock
-	small      journal.Place // where smallSegment looked
-	used       int64         // when the screen was last written to or read, Unix nanoseconds
-	inUse      bool          // srv.resting knows it
-	stall      stall         // of its journal
-	stopping   bool          // Kill began
-	killers    int           // Kills that are under way, or ended the whole tree
-	lost       bool          // the screen was lost
-	panics     int
-	typists    map[uint64]*journal.Typist // by the number of the client
-	clients    []*attachClient
-	leader     *attachClient // whose size is in force
-	in         input
-	drain      *time.Timer
-	sync       *time.Timer // runs while a synchronized update is on
+	mu       sync.Mutex    // guards all below, and life where it says so
+	changed  chan struct{} // closed at the next change; nil if nobody waits
+	tty      tty
+	screen   screen
+	storage  storage
+	activity activity
+	input    input
+	nudges   nudges
+	clients  clients
+	output   output
 }
 
 // terminal options that every session shares.
-func (s *session) options() vt.Options {
+func (sc *screen) options() vt.Options {
+	s := sc.s
 	return vt.Options{
 		Cols: s.rec.Cols, Rows: s.rec.Rows, HistoryLines: s.rec.HistLines, HistoryBytes: s.rec.HistBytes,
-		Version: "gc " + s.srv.version, Pages: s.hist, Pipe: s.rec.Pipes,
+		Version: "gc " + s.srv.version, Pages: s.storage.history, Pipe: s.rec.Pipes,
 	}
 }
 
 // newSession makes the session of a record, with a fresh screen; fd and j are
 // taken over.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal.Journal) (*session, error) {
-	s := &session{srv: srv, rec: rec, pid: pid, start: start, fd: fd, j: j, watch: -1, cols: rec.Cols, rows: rec.Rows, in: input{lock: newFIFO(), nudges: newFIFO()}}
+	s := &session{srv: srv, rec: rec}
+	s.life = life{s: s, pid: pid, start: start, watch: -1}
+	s.tty = tty{s: s, fd: fd}
+	s.screen = screen{s: s, cols: rec.Cols, rows: rec.Rows}
+	s.storage = storage{s: s, journal: j}
+	s.activity = activity{s: s}
+	s.input = input{s: s, lock: newFIFO()}
+	s.nudges = nudges{s: s, queue: newFIFO()}
+	s.clients = clients{s: s}
+	s.output = output{s: s}
 	s.called.Store(&rec.Name)
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(rec.ID))        // never fails
-	s.first = uint64(h.Sum32() & 0xfffff) // a revision stays below 2^53, for those who count in floating point
-	s.born = srv.clock.Now().Add(-max(0, time.Since(time.Unix(0, rec.Started)))).UnixNano()
-	s.hist = &journal.History{Path: srv.historyPath(rec.ID), Writer: srv.history}
-	t, err := vt.New(s.options())
+	_, _ = h.Write([]byte(rec.ID))               // never fails
+	s.screen.epoch = uint64(h.Sum32() & 0xfffff) // a revision stays below 2^53, for those who count in floating point
+	s.life.born = srv.clock.Now().Add(-max(0, time.Since(time.Unix(0, rec.Started)))).UnixNano()
+	s.storage.history = &journal.History{Path: srv.historyPath(rec.ID), Writer: srv.history}
+	t, err := vt.New(s.screen.options())
 	if err != nil {
 		return nil, err
 	}
-	s.prepare(t)
-	s.term = t
+	s.screen.prepare(t)
+	s.screen.term = t
 	return s, nil
 }
 
@@ -145,22 +115,22 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 func (s *session) name() string { return *s.called.Load() }
 
 // tree is the session's processes, also after the leader was reaped.
-func (s *session) tree() proctree.Tree {
-	return proctree.Tree{Root: s.pid, RootStart: s.start, SID: s.pid, ID: s.rec.ID}
+func (l *life) tree() proctree.Tree {
+	return proctree.Tree{Root: l.pid, RootStart: l.start, SID: l.pid, ID: l.s.rec.ID}
 }
 
 // forest identifies the processes of many sessions.
 func forest(all []*session) proctree.Forest {
 	f := make(proctree.Forest, len(all))
 	for i, s := range all {
-		f[i] = s.tree()
+		f[i] = s.life.tree()
 	}
 	return f
 }
 
 // silent is how long there was no output, if ever. mu is held.
-func (s *session) silent() time.Duration {
-	return max(0, s.srv.clock.Since(unixTime(max(s.lastOut, s.born))))
+func (act *activity) silent() time.Duration {
+	return max(0, act.s.srv.clock.Since(unixTime(max(act.lastOut, act.s.life.born))))
 }
 
 // broadcast wakes everybody who waits for a change, and counts it. mu is held.
@@ -182,14 +152,14 @@ func (s *session) change() <-chan struct{} {
 
 // end returns the channel that closes when the session ends. Who waits for
 // nothing else is not woken by output. mu is held.
-func (s *session) end() <-chan struct{} {
-	if s.ended == nil {
-		s.ended = make(chan struct{})
-		if s.exit != nil {
-			close(s.ended)
+func (l *life) end() <-chan struct{} {
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.exit != nil {
+			close(l.done)
 		}
 	}
-	return s.ended
+	return l.done
 }
 
 // info is what the API shows.
@@ -197,25 +167,25 @@ func (s *session) info() api.SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := api.SessionInfo{
-		ID: s.rec.ID, Name: s.name(), State: api.StateRunning, PID: s.pid,
-		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: api.Size{Cols: s.cols, Rows: s.rows},
-		Title: s.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
-		LastInput: s.srv.clock.Wall(unixTime(s.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.lastOut)), Attached: len(s.clients),
-		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.revision(), Output: s.out, ScreenLost: s.lost, Recording: s.rec.Recording,
+		ID: s.rec.ID, Name: s.name(), State: api.StateRunning, PID: s.life.pid,
+		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: api.Size{Cols: s.screen.cols, Rows: s.screen.rows},
+		Title: s.screen.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
+		LastInput: s.srv.clock.Wall(unixTime(s.activity.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.activity.lastOut)), Attached: len(s.clients.list),
+		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.screen.revision(), Output: s.screen.rendered, ScreenLost: s.screen.lost, Recording: s.rec.Recording,
 		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits,
 	}
-	i.Dropped = s.dropped()
-	if s.exit != nil {
-		e := *s.exit
+	i.Dropped = s.screen.dropped()
+	if s.life.exit != nil {
+		e := *s.life.exit
 		i.State, i.PID, i.Exit = api.StateExited, 0, &e
 	}
 	return i
 }
 
 // dropped is what of the output was not kept; nil for nothing. mu is held.
-func (s *session) dropped() *api.Dropped {
-	d := api.Dropped{Dropped: s.term.Dropped(), HistoryBytes: s.hist.LostBytes()}
-	d.Replies += s.in.unread
+func (sc *screen) dropped() *api.Dropped {
+	d := api.Dropped{Dropped: sc.term.Dropped(), HistoryBytes: sc.s.storage.history.LostBytes()}
+	d.Replies += sc.s.input.unread
 	if d == (api.Dropped{}) {
 		return nil
 	}
@@ -230,33 +200,34 @@ func unixTime(ns int64) time.Time {
 }
 
 // isRunning reports whether the session has not ended.
-func (s *session) isRunning() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.exit == nil
+func (l *life) running() bool {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	return l.exit == nil
 }
 
 // resizeTo puts a size in force: the emulator first, then the journal, then the
 // terminal, so that what the program writes for the new size meets the new
 // screen, now and in a replay. mu is held.
-func (s *session) resizeTo(cols, rows int) error {
-	if cols == s.cols && rows == s.rows {
+func (sc *screen) resize(cols, rows int) error {
+	s := sc.s
+	if cols == sc.cols && rows == sc.rows {
 		return nil
 	}
-	if err := s.term.Resize(cols, rows); err != nil {
+	if err := sc.term.Resize(cols, rows); err != nil {
 		return err
 	}
-	s.cols, s.rows = cols, rows
-	s.report()
-	s.nextSegment()
-	s.tape.Resize(cols, rows)
-	if s.fd >= 0 && !s.rec.Pipes {
+	sc.cols, sc.rows = cols, rows
+	sc.report()
+	s.storage.nextSegment()
+	s.storage.recording.Resize(cols, rows)
+	if s.tty.fd >= 0 && !s.rec.Pipes {
 		ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
-		if err := unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &ws); err != nil {
+		if err := unix.IoctlSetWinsize(s.tty.fd, unix.TIOCSWINSZ, &ws); err != nil {
 			return err
 		}
 	}
-	for _, c := range s.clients {
+	for _, c := range s.clients.list {
 		c.resync()
 	}
 	s.broadcast()

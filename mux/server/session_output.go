@@ -24,58 +24,60 @@ const drainTime = 250 * time.Millisecond
 
 // turn reads what the terminal has, at most turnBytes, and feeds it to the
 // screen. It reports whether the session still wants to be called. mu is held.
-func (s *session) turn(writable bool) (again bool) {
-	if s.fd < 0 {
+func (t *tty) turn(writable bool) (again bool) {
+	s := t.s
+	if t.fd < 0 {
 		return false
 	}
 	if writable {
-		s.in.writable()
+		s.input.writable()
 	}
-	if !s.held() {
-		s.read(turnBytes)
+	if !s.output.held() {
+		t.read(turnBytes)
 	}
-	if s.eof {
-		s.in.writable() // who waits to write finds out
-		if s.dead != nil {
-			s.finish()
+	if t.eof {
+		s.input.writable() // who waits to write finds out
+		if s.life.dead != nil {
+			s.life.finish()
 		} else if !s.rec.Pipes { // a pipe is never opened again
-			s.drain = time.AfterFunc(reopenTime, s.reopened)
+			s.life.drain = time.AfterFunc(reopenTime, t.reopened)
 		}
 		return false
 	}
-	s.flushReplies()
+	s.input.flushReplies()
 	return true
 }
 
 // read reads at most limit bytes into the journal and shows them. It returns
 // how many came. mu is held.
-func (s *session) read(limit int) int {
+func (t *tty) read(limit int) int {
+	s := t.s
 	n, began := 0, time.Now()
-	for n < limit && !s.eof && time.Since(began) < turnTime {
-		space := s.j.Space()
+	for n < limit && !t.eof && time.Since(began) < turnTime {
+		space := s.storage.journal.Space()
 		if len(space) < journal.SegmentPad {
-			s.show()
-			s.nextSegment()
-			if space = s.j.Space(); len(space) < journal.SegmentPad {
+			s.screen.show()
+			s.storage.nextSegment()
+			if space = s.storage.journal.Space(); len(space) < journal.SegmentPad {
 				break // the snapshot could not be written: output stays with the program
 			}
 		}
-		m, err := unix.Read(s.fd, space[:min(len(space), limit-n)])
+		m, err := unix.Read(t.fd, space[:min(len(space), limit-n)])
 		if m > 0 {
-			s.j.Commit(m)
+			s.storage.journal.Commit(m)
 			n += m
-			s.advance() // while it is in the cache, and the kernel gets the next ready
+			s.screen.advance() // while it is in the cache, and the kernel gets the next ready
 			continue
 		}
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if !errors.Is(err, unix.EAGAIN) {
-			s.eof = true // EIO: the last of the programs closed the terminal
+			t.eof = true // EIO: the last of the programs closed the terminal
 		}
 		break
 	}
-	s.show()
+	s.screen.show()
 	return n
 }
 
@@ -84,11 +86,12 @@ func (s *session) read(limit int) int {
 const reopenTime = time.Second
 
 // reopened looks at such a terminal again.
-func (s *session) reopened() {
+func (t *tty) reopened() {
+	s := t.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dead == nil && s.fd >= 0 {
-		s.eof = false
+	if s.life.dead == nil && t.fd >= 0 {
+		t.eof = false
 		s.srv.loop.armLocked(s)
 	}
 }
@@ -98,72 +101,75 @@ const syncTime = 150 * time.Millisecond
 
 // watchSync ends a synchronized update that its program does not end. mu is
 // held.
-func (s *session) watchSync() {
-	on := s.term.Modes().SyncUpdate
+func (sc *screen) watchSync() {
+	s := sc.s
+	on := sc.term.Modes().SyncUpdate
 	switch {
-	case on && s.sync == nil:
-		s.sync = time.AfterFunc(syncTime, func() {
+	case on && sc.syncEnd == nil:
+		sc.syncEnd = time.AfterFunc(syncTime, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.sync = nil
-			s.term.ReleaseSync()
-			for _, c := range s.clients {
-				c.output(nil, s.out)
+			sc.syncEnd = nil
+			sc.term.ReleaseSync()
+			for _, c := range s.clients.list {
+				c.output(nil, sc.rendered)
 			}
 			s.broadcast()
 		})
-	case !on && s.sync != nil:
-		s.sync.Stop()
-		s.sync = nil
+	case !on && sc.syncEnd != nil:
+		sc.syncEnd.Stop()
+		sc.syncEnd = nil
 	}
 }
 
 // terminalEvent notes what the program told its terminal. mu is held.
-func (s *session) terminalEvent(e vt.Event) {
+func (sc *screen) note(e vt.Event) {
+	s := sc.s
 	switch e.Kind {
 	case vt.EventBell:
-		s.bells += uint64(e.Count)
+		s.activity.bells += uint64(e.Count)
 		s.srv.emit(s, api.Event{Type: api.EventBell})
 	case vt.EventTitle:
 		s.srv.emit(s, api.Event{Type: api.EventTitle, Title: e.Text})
 	case vt.EventMarker:
 		s.srv.nesting.found(e.Text, s)
 	case vt.EventPrompt:
-		s.prompt = e.Name == "A" || e.Name == "B"
-		if s.prompt {
-			s.j.Flags.Or(journal.FlagPrompt)
+		s.activity.prompt = e.Name == "A" || e.Name == "B"
+		if s.activity.prompt {
+			s.storage.journal.Flags.Or(journal.FlagPrompt)
 		} else {
-			s.j.Flags.And(^uint64(journal.FlagPrompt))
+			s.storage.journal.Flags.And(^uint64(journal.FlagPrompt))
 		}
 	}
 }
 
 // leaderEnded notes the exit of the leader; the session ends when its output
 // is drained.
-func (s *session) leaderEnded(e *api.Exit) {
+func (l *life) leaderEnded(e *api.Exit) {
+	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dead != nil {
+	if l.dead != nil {
 		return
 	}
-	held := s.held()
-	s.dead = e
+	held := s.output.held()
+	l.dead = e
 	switch {
-	case s.stopping:
+	case l.stopping:
 		e.Reason = api.ReasonStopped
 	case e.Code == 127 || e.Code == 126:
 		e.Reason = api.ReasonNotFound
 	}
-	if s.eof || s.fd < 0 {
-		s.finish()
+	if s.tty.eof || s.tty.fd < 0 {
+		l.finish()
 		return
 	}
-	if s.drain != nil {
-		s.drain.Stop()
+	if l.drain != nil {
+		l.drain.Stop()
 	}
-	s.drain = time.AfterFunc(drainTime, s.drained)
+	l.drain = time.AfterFunc(drainTime, l.drained)
 	if held { // what is in the pipe is read now
-		s.flowMoved()
+		s.output.flowMoved()
 	}
 }
 
@@ -172,42 +178,44 @@ const lastBytes = 4 << 20
 
 // drained ends a session whose terminal is held open by someone else, after
 // what is there was read: on a busy machine the loop may not have come to it.
-func (s *session) drained() {
+func (l *life) drained() {
+	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for total := 0; total < lastBytes && s.fd >= 0 && s.exit == nil && !s.held(); {
-		n := s.read(turnBytes)
+	for total := 0; total < lastBytes && s.tty.fd >= 0 && l.exit == nil && !s.output.held(); {
+		n := s.tty.read(turnBytes)
 		if n == 0 {
 			break
 		}
 		total += n
 	}
-	s.finish()
+	l.finish()
 }
 
 // finish ends the session. mu is held.
-func (s *session) finish() {
-	if s.exit != nil {
+func (l *life) finish() {
+	s := l.s
+	if l.exit != nil {
 		return
 	}
-	if s.drain != nil {
-		s.drain.Stop()
+	if l.drain != nil {
+		l.drain.Stop()
 	}
-	s.exit = s.dead
-	if s.fd >= 0 {
+	l.exit = l.dead
+	if s.tty.fd >= 0 {
 		s.srv.loop.remove(s)
-		unix.Close(s.fd)
-		s.fd = -1
-		s.stdin.close()
+		unix.Close(s.tty.fd)
+		s.tty.fd = -1
+		s.tty.stdin.close()
 	}
-	s.in.writable()
-	s.flow.end()
-	for _, c := range s.clients {
+	s.input.writable()
+	s.output.flow.end()
+	for _, c := range s.clients.list {
 		c.ended()
 	}
 	s.broadcast()
-	if s.ended != nil {
-		close(s.ended)
+	if l.done != nil {
+		close(l.done)
 	}
 	s.srv.sessionEnded(s)
 }

@@ -14,7 +14,7 @@ func TestSessionShowsWhatItsProgramWrites(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "a", `printf 'hello\nworld\n'; exec cat`)
 	await(t, c, "a", "^world")
-	if got := screen(t, c, "a"); got != "hello\nworld" {
+	if got := screenText(t, c, "a"); got != "hello\nworld" {
 		t.Fatalf("screen %q", got)
 	}
 	if err := c.Keys(t.Context(), "a", []string{"x", "y", "Enter"}, false); err != nil {
@@ -45,7 +45,7 @@ func TestExitIsKept(t *testing.T) {
 		if x.Code != tc.code || x.Signal != tc.signal || x.Reason != tc.reason {
 			t.Errorf("%s: exit %+v", tc.command, x)
 		}
-		if got := screen(t, c, "e"); !strings.Contains(got, tc.screen) {
+		if got := screenText(t, c, "e"); !strings.Contains(got, tc.screen) {
 			t.Errorf("%s: screen %q", tc.command, got)
 		}
 	}
@@ -67,7 +67,7 @@ func TestNudgeSubmits(t *testing.T) {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
 	await(t, c, "n", "^got hello there$")
-	if got := screen(t, c, "n"); got != "hello there\ngot hello there" {
+	if got := screenText(t, c, "n"); got != "hello there\ngot hello there" {
 		t.Fatalf("screen %q", got)
 	}
 }

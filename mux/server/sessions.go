@@ -99,7 +99,7 @@ func (srv *server) reserve(name, id string) error {
 	if srv.stopping {
 		return api.ErrEnding
 	}
-	if s, taken := srv.live[name]; taken && (s == nil || s.isRunning()) {
+	if s, taken := srv.live[name]; taken && (s == nil || s.life.running()) {
 		return fmt.Errorf("%w: %s", api.ErrExists, name)
 	}
 	if id != "" && srv.sessions[id] != nil {
@@ -141,15 +141,15 @@ func (srv *server) spawn(r api.CreateRequest, command *execStart) (*session, err
 		return nil, err
 	}
 	s.mu.Lock()
-	s.startRecording()
-	s.openOutput()
+	s.storage.startRecording()
+	s.output.open()
 	s.mu.Unlock()
 	srv.mu.Lock()
 	srv.sessions[s.rec.ID], srv.live[s.name()] = s, s
 	srv.emit(s, api.Event{Type: api.EventStarted}) // under mu, and so before its exit is noticed
 	later := srv.link
 	srv.mu.Unlock()
-	if later != s.spawner { // its keeper died, and the next one got everything before this was there
+	if later != s.life.spawner { // its keeper died, and the next one got everything before this was there
 		if err := srv.giveForeign(later, s); err != nil {
 			slog.Warn("cannot give a session to the new keeper", "session", s.rec.ID, "error", err)
 		}
@@ -248,7 +248,7 @@ func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrSize, err) // checkSize leaves nothing
 	}
-	s.stdin, s.spawner = newStdin(rec, p.FDs[1:]), link
+	s.tty.stdin, s.life.spawner = newStdin(rec, p.FDs[1:]), link
 	return s, nil
 }
 

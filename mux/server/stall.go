@@ -1,9 +1,10 @@
 package server
 
 import (
-	"gascity.dev/gc/mux/journal"
 	"log/slog"
 	"time"
+
+	"gascity.dev/gc/mux/journal"
 )
 
 // A journal without room for the next snapshot takes no output: that stays with
@@ -20,28 +21,29 @@ type stall struct {
 }
 
 // stalled leaves output with the program for a while. mu is held.
-func (s *session) stalled(err error) {
-	if s.stall.pause == 0 {
-		slog.Warn("output waits", "session", s.rec.ID, "error", err)
+func (st *storage) stalled(err error) {
+	if st.stall.pause == 0 {
+		slog.Warn("output waits", "session", st.s.rec.ID, "error", err)
 	}
-	if s.stall.on {
+	if st.stall.on {
 		return
 	}
-	s.stall.on = true
-	s.stall.pause = min(max(2*s.stall.pause, stallFirst), stallMost)
-	time.AfterFunc(s.stall.pause, s.unstall)
+	st.stall.on = true
+	st.stall.pause = min(max(2*st.stall.pause, stallFirst), stallMost)
+	time.AfterFunc(st.stall.pause, st.unstall)
 }
 
 // unstall tries again.
-func (s *session) unstall() {
+func (st *storage) unstall() {
+	s := st.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stall.on = false; s.fd < 0 || s.collected {
+	if st.stall.on = false; s.tty.fd < 0 || s.life.collected {
 		return
 	}
-	s.show()
-	if s.nextSegment(); !s.stall.on {
-		s.flowMoved()
+	s.screen.show()
+	if st.nextSegment(); !st.stall.on {
+		s.output.flowMoved()
 	}
 }
 
@@ -50,13 +52,13 @@ func (st *stall) end() { st.pause = 0 }
 
 // bareSegment begins a segment without the screen, whose snapshot is too large:
 // the screen stays as it is, but a new server could not show it. mu is held.
-func (s *session) bareSegment(why error) error {
-	if s.j.Flags.Or(journal.FlagBare)&journal.FlagBare == 0 {
-		slog.Warn("the screen would not survive a crash", "session", s.rec.ID, "error", why)
+func (st *storage) bareSegment(why error) error {
+	if st.journal.Flags.Or(journal.FlagBare)&journal.FlagBare == 0 {
+		slog.Warn("the screen would not survive a crash", "session", st.s.rec.ID, "error", why)
 	}
 	var b []byte
-	if err := protect(func() { b = s.term.AppendBareSnapshot(nil) }); err != nil {
+	if err := protect(func() { b = st.s.screen.term.AppendBareSnapshot(nil) }); err != nil {
 		return err
 	}
-	return s.j.Begin(s.hist.Mark(), b)
+	return st.journal.Begin(st.history.Mark(), b)
 }

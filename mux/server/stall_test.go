@@ -26,10 +26,10 @@ func TestNoRoomForASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.srv.loop = l
-	if b.s.fd, err = unix.FcntlInt(r.Fd(), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+	if b.s.tty.fd, err = unix.FcntlInt(r.Fd(), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.SetNonblock(b.s.fd, true); err != nil {
+	if err := unix.SetNonblock(b.s.tty.fd, true); err != nil {
 		t.Fatal(err)
 	}
 	const tries = 5
@@ -58,12 +58,12 @@ func TestNoRoomForASnapshot(t *testing.T) {
 	}()
 	for done := false; !done; time.Sleep(time.Millisecond) {
 		b.s.mu.Lock()
-		done = b.s.out == uint64(len(text)) && b.s.eof
+		done = b.s.screen.rendered == uint64(len(text)) && b.s.tty.eof
 		b.s.mu.Unlock()
 	}
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	b.s.drain.Stop()
+	b.s.life.drain.Stop()
 	if len(times) != tries {
 		t.Fatalf("%d tries failed, want %d", len(times), tries)
 	}
@@ -73,7 +73,7 @@ func TestNoRoomForASnapshot(t *testing.T) {
 		}
 	}
 	l.remove(b.s)
-	unix.Close(b.s.fd)
+	unix.Close(b.s.tty.fd)
 	r.Close()
 }
 
@@ -81,22 +81,22 @@ func TestNoRoomForASnapshot(t *testing.T) {
 // says so, and the session goes on.
 func TestScreenTooLargeForASnapshot(t *testing.T) {
 	b := newJournalBench(t)
-	b.s.j.Most = 2048
+	b.s.storage.journal.Most = 2048
 	b.write([]byte(strings.Repeat("history\r\n", 100)))
 	for i := range 200 {
 		b.write([]byte("\x1b[38;2;1;2;" + strings.Repeat("1", i%2+1) + "mx"))
 	}
-	b.s.nextSegment()
+	b.s.storage.nextSegment()
 	b.write([]byte("\x1b[m\r\ngoes on"))
-	if got := b.s.term.ScreenText(); !strings.HasSuffix(got, "xxx\ngoes on") || b.s.lost || b.s.stall.on {
-		t.Errorf("it shows %q, lost %v, stalled %v", got, b.s.lost, b.s.stall.on)
+	if got := b.s.screen.term.ScreenText(); !strings.HasSuffix(got, "xxx\ngoes on") || b.s.screen.lost || b.s.storage.stall.on {
+		t.Errorf("it shows %q, lost %v, stalled %v", got, b.s.screen.lost, b.s.storage.stall.on)
 	}
 	b.crash(t)
-	if !b.s.lost {
+	if !b.s.screen.lost {
 		t.Error("the screen is lost, and nobody is told")
 	}
 	b.write([]byte("\x1b[H\x1b[2Jfresh"))
-	if got := b.s.term.ScreenText(); got != "fresh" {
+	if got := b.s.screen.term.ScreenText(); got != "fresh" {
 		t.Errorf("after the crash: %q", got)
 	}
 }

@@ -13,14 +13,15 @@ import (
 
 // typist returns the mark of a client. One of the same client that is still read
 // is waited for: what it has read counts.
-func (s *session) typist(ctx context.Context, id uint64) (*journal.Typist, error) {
+func (i *input) typistOf(ctx context.Context, id uint64) (*journal.Typist, error) {
+	s := i.s
 	for {
 		s.mu.Lock()
-		old := s.typists[id]
+		old := i.typists[id]
 		if old == nil {
 			break
 		}
-		clients := slices.Clone(s.clients)
+		clients := slices.Clone(s.clients.list)
 		s.mu.Unlock()
 		for _, c := range clients {
 			if c.typist == old {
@@ -34,25 +35,25 @@ func (s *session) typist(ctx context.Context, id uint64) (*journal.Typist, error
 		}
 	}
 	defer s.mu.Unlock()
-	t, err := s.j.Typist(id)
+	t, err := s.storage.journal.Typist(id)
 	if err != nil {
 		return nil, err
 	}
-	if s.typists == nil {
-		s.typists = make(map[uint64]*journal.Typist)
+	if i.typists == nil {
+		i.typists = make(map[uint64]*journal.Typist)
 	}
-	s.typists[id] = t
+	i.typists[id] = t
 	return t, nil
 }
 
 // dropTypist notes that a client's input ended.
-func (s *session) dropTypist(t *journal.Typist) {
+func (i *input) dropTypist(t *journal.Typist) {
 	if t == nil {
 		return
 	}
-	s.mu.Lock()
-	delete(s.typists, t.ID)
-	s.mu.Unlock()
+	i.s.mu.Lock()
+	delete(i.typists, t.ID)
+	i.s.mu.Unlock()
 	close(t.Gone)
 }
 
@@ -73,29 +74,29 @@ func typedID(r *http.Request) uint64 {
 }
 
 // sendTyped is send for what a client typed.
-func (s *session) sendTyped(ctx context.Context, t *journal.Typist, p []byte) error {
+func (i *input) sendTyped(ctx context.Context, t *journal.Typist, p []byte) error {
 	if t == nil || len(p) == 0 {
-		return s.send(ctx, p)
+		return i.send(ctx, p)
 	}
-	s.cancelledBy(p)
-	if err := s.lockInput(ctx); err != nil {
+	i.cancelledBy(p)
+	if err := i.acquire(ctx); err != nil {
 		return err
 	}
-	defer s.unlockInput()
-	if s.rec.Pipes {
+	defer i.release()
+	if i.s.rec.Pipes {
 		t.Begin(len(p))
-		n, err := s.writeInput(ctx, p, 0)
+		n, err := i.write(ctx, p, 0)
 		t.End(n)
 		return err
 	}
-	s.setTypist(t)
-	defer s.setTypist(nil)
-	_, err := s.writeInput(ctx, p, 0)
+	i.setTypist(t)
+	defer i.setTypist(nil)
+	_, err := i.write(ctx, p, 0)
 	return err
 }
 
-func (s *session) setTypist(t *journal.Typist) {
-	s.mu.Lock()
-	s.in.typist = t
-	s.mu.Unlock()
+func (i *input) setTypist(t *journal.Typist) {
+	i.s.mu.Lock()
+	i.typist = t
+	i.s.mu.Unlock()
 }

@@ -1,8 +1,9 @@
 package server
 
 import (
-	"gascity.dev/gc/mux/journal"
 	"testing"
+
+	"gascity.dev/gc/mux/journal"
 )
 
 // TestTypist: how far a client's input came is known to the next server, until
@@ -11,7 +12,7 @@ func TestTypist(t *testing.T) {
 	b := newJournalBench(t)
 	at := func(id uint64) *journal.Typist {
 		t.Helper()
-		m, err := b.s.j.Typist(id)
+		m, err := b.s.storage.journal.Typist(id)
 		if err != nil {
 			t.Fatal(err)
 		}

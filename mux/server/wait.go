@@ -82,7 +82,7 @@ func (s *session) waitFor(ctx context.Context, r api.WaitRequest) (api.WaitResul
 		limit = t.C
 	}
 	s.mu.Lock()
-	began := waitBegan{bells: s.bells}
+	began := waitBegan{bells: s.activity.bells}
 	s.mu.Unlock()
 	for {
 		res, done, quiet, change := s.check(cs, &began)
@@ -127,7 +127,7 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 			quiet = d
 		}
 	}
-	change = s.end()
+	change = s.life.end()
 	for i, c := range cs {
 		if !c.Exit {
 			change = s.change()
@@ -135,11 +135,11 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 		var held bool
 		switch {
 		case c.Quiet > 0:
-			left := c.Quiet - s.silent()
+			left := c.Quiet - s.activity.silent()
 			held = left <= 0
 			again(left)
 		case c.Idle || c.Blocked || c.Done || c.Status:
-			a, ok, d := s.detect()
+			a, ok, d := s.activity.detect()
 			held = ok && (c.Idle && a.TakesMessages() || c.Blocked && a.State == api.ActivityBlocked ||
 				c.Done && a.State == api.ActivityDone || c.Status && began.other(a))
 			again(d)
@@ -147,11 +147,11 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 			held = s.holds(c, began.bells)
 		}
 		if held {
-			return api.WaitResult{Met: i, Exit: s.exitCopy()}, true, quiet, nil
+			return api.WaitResult{Met: i, Exit: s.life.exitCopy()}, true, quiet, nil
 		}
 	}
-	if s.exit != nil {
-		return api.WaitResult{Met: -1, Exit: s.exitCopy()}, true, quiet, nil
+	if s.life.exit != nil {
+		return api.WaitResult{Met: -1, Exit: s.life.exitCopy()}, true, quiet, nil
 	}
 	return api.WaitResult{}, false, quiet, change
 }
@@ -160,17 +160,17 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 func (s *session) holds(c condition, bells uint64) bool {
 	switch {
 	case c.Exit:
-		return s.exit != nil
+		return s.life.exit != nil
 	case c.Bell:
-		return s.bells > bells
+		return s.activity.bells > bells
 	case c.Prompt:
-		return s.prompt
+		return s.activity.prompt
 	case c.Changed != nil:
-		return s.revision() != *c.Changed
+		return s.screen.revision() != *c.Changed
 	case c.title != nil:
-		return c.title.MatchString(s.term.Title())
+		return c.title.MatchString(s.screen.term.Title())
 	case c.text != nil:
-		screen := s.screen()
+		screen := s.screen.view()
 		_, rows := screen.Size()
 		for i := range rows {
 			if c.text.MatchString(screen.Line(i)) {
@@ -182,10 +182,10 @@ func (s *session) holds(c condition, bells uint64) bool {
 }
 
 // exitCopy is the exit, for others to keep. mu is held.
-func (s *session) exitCopy() *api.Exit {
-	if s.exit == nil {
+func (l *life) exitCopy() *api.Exit {
+	if l.exit == nil {
 		return nil
 	}
-	e := *s.exit
+	e := *l.exit
 	return &e
 }

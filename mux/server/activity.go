@@ -7,10 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gascity.dev/gc/internal/proctree"
-	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
@@ -47,7 +44,7 @@ type detector struct {
 	news   time.Time // when it was first asked for after the screen changed; zero: not since then
 }
 
-// detector is the session's. mu is held.
+// ensure is the session's. mu is held.
 func (act *activity) ensure() *detector {
 	if act.detector == nil {
 		act.detector = &detector{}
@@ -56,7 +53,7 @@ func (act *activity) ensure() *detector {
 	return act.detector
 }
 
-// noteActivity takes over events that tell what the program is doing. mu is
+// note takes over events that tell what the program is doing. mu is
 // held.
 func (act *activity) note(events []vt.Event) {
 	changed := false
@@ -93,7 +90,7 @@ func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error)
 	return nil, nil
 }
 
-// keepActivity writes down what the detector knows now. mu is held.
+// save writes down what the detector knows now. mu is held.
 func (act *activity) save() {
 	act.detector.at = time.Time{}
 	b, err := act.detector.Save()
@@ -105,7 +102,7 @@ func (act *activity) save() {
 	}
 }
 
-// recoverActivity takes over what a dead server knew. Events of the replay
+// restore takes over what a dead server knew. Events of the replay
 // come after it: of each thing the last word counts, so that some of them may
 // come twice. mu is held.
 func (act *activity) restore() {
@@ -159,19 +156,6 @@ func (act *activity) facts() status.Facts {
 	return f
 }
 
-// foreground is the process group that has the terminal, 0 when it cannot be
-// told. mu is held.
-func (t *tty) foreground() int {
-	if t.fd < 0 || t.s.rec.Pipes {
-		return 0
-	}
-	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-	if err != nil {
-		return 0
-	}
-	return group
-}
-
 // programs are the session's leader and what leads the process group in the
 // foreground, "" where that cannot be told. mu is held.
 func (act *activity) programs() (leader, foreground string) {
@@ -196,7 +180,7 @@ func exitLine(e *api.Exit) string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// currentActivity waits until the screen is whole, at most lookEvery, and says
+// current waits until the screen is whole, at most lookEvery, and says
 // what the program is doing.
 func (act *activity) current(ctx context.Context) (api.Activity, error) {
 	for {
@@ -212,7 +196,7 @@ func (act *activity) current(ctx context.Context) (api.Activity, error) {
 	}
 }
 
-// awaitActivity looks at what the program is doing at every change until ok, or
+// await looks at what the program is doing at every change until ok, or
 // its end.
 func (act *activity) await(ctx context.Context, ok func(api.Activity) bool) error {
 	s := act.s
@@ -242,12 +226,6 @@ func (act *activity) await(ctx context.Context, ok func(api.Activity) bool) erro
 	}
 }
 
-// dialog is what stands on the screen for somebody to answer, or a line that
-// may belong to it. mu is held.
-func (sc *screen) dialog() (rule.Found, bool) {
-	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Find(sc.s.srv.dialogs)
-}
-
 func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Get("question") != "" {
 		return s.activity.asked(r.Context())
@@ -275,4 +253,31 @@ func (act *activity) asked(ctx context.Context) (api.Activity, error) {
 		return a, err
 	}
 	return act.current(ctx)
+}
+
+// silent is how long there was no output, if ever. mu is held.
+func (act *activity) silent() time.Duration {
+	return max(0, act.s.srv.clock.Since(unixTime(max(act.lastOut, act.s.life.born))))
+}
+
+// question is what the session asks now.
+func (act *activity) question(ctx context.Context) (*api.Pending, error) {
+	a, err := act.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.State == api.ActivityExited {
+		return nil, api.ErrExited
+	}
+	if a.Pending == nil {
+		return nil, fmt.Errorf("%w: nothing is asked", api.ErrQuestion)
+	}
+	return a.Pending, nil
+}
+
+// awaitQuestion waits until what is asked is ok, at most for limit.
+func (act *activity) awaitQuestion(ctx context.Context, limit time.Duration, ok func(*api.Pending) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return act.await(ctx, func(a api.Activity) bool { return ok(a.Pending) })
 }

@@ -156,18 +156,3 @@ func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
 	srv.mu.Unlock()
 	return s, nil
 }
-
-// fixSize gives the terminal the screen's size, where the last server died
-// between the two, and then the size that is configured: the clients are gone.
-// mu is held.
-func (t *tty) fixSize() {
-	s := t.s
-	if s.rec.Pipes {
-		return
-	}
-	ws, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
-	if err == nil && (int(ws.Col) != s.screen.cols || int(ws.Row) != s.screen.rows) {
-		want := unix.Winsize{Col: uint16(s.screen.cols), Row: uint16(s.screen.rows)}
-		_ = unix.IoctlSetWinsize(t.fd, unix.TIOCSWINSZ, &want)
-	}
-}

@@ -31,23 +31,6 @@ func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any,
 	return map[string][]string{"alive": alive}, nil
 }
 
-// seenAlive looks at the leader and at the processes of its terminal, where the
-// program is but in rare cases.
-func (l *life) seenAlive(names []string, table *map[int][]proctree.Proc) bool {
-	if len(names) == 0 || l.leaderIs(names) {
-		return true
-	}
-	if *table == nil {
-		*table = bySession()
-	}
-	for _, p := range (*table)[l.pid] {
-		if now, err := proctree.Get(p.PID); err == nil && now.Start == p.Start && now.Matches(names) {
-			return true
-		}
-	}
-	return false
-}
-
 // bySession is the table of processes by session (setsid(2)), empty when it
 // cannot be had.
 func bySession() map[int][]proctree.Proc {
@@ -60,11 +43,4 @@ func bySession() map[int][]proctree.Proc {
 		out[p.SID] = append(out[p.SID], p)
 	}
 	return out
-}
-
-// leaderIs reports whether the session's first process lives and has one of the
-// names.
-func (l *life) leaderIs(names []string) bool {
-	p, err := proctree.Get(l.pid)
-	return err == nil && (l.start == 0 || p.Start == l.start) && p.Matches(names)
 }

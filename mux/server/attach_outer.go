@@ -34,22 +34,6 @@ func (c *attachClient) looks(m api.AttachControl) {
 	}
 }
 
-// setOuter tells the screen what shows it, and its program when that asked to be
-// told. mu is held.
-func (sc *screen) setHost(o vt.HostTerminal) {
-	sc.term.SetHostTerminal(o)
-	sc.report()
-}
-
-// report writes what the screen has to say without new output. mu is held.
-func (sc *screen) report() {
-	s := sc.s
-	if replies := sc.term.TakeReplies(); len(replies) > 0 && !s.rec.Pipes {
-		s.input.addReplies(replies)
-		s.input.flushReplies()
-	}
-}
-
 // answersImages reports whether a token answers a question about images, which
 // only a person's terminal can: of kitty's protocol, or XTSMGRAPHICS.
 func answersImages(tok keys.Token) bool {

@@ -1,9 +1,173 @@
 package server
 
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"github.com/coder/websocket"
+	"golang.org/x/sys/unix"
+)
+
 // clients are the terminals attached to a session, and the size they give it.
 // session.mu guards it.
 type clients struct {
 	s         *session
 	list      []*attachClient
 	sizeOwner *attachClient // whose size is in force; nil: the configured size is
+}
+
+// applySize puts the size in force that the session should have now. mu is held.
+func (cs *clients) applySize() error {
+	s := cs.s
+	if s.life.exit != nil {
+		return nil
+	}
+	if cs.sizeOwner != nil {
+		s.screen.setHost(cs.sizeOwner.outer)
+		return s.screen.resize(cs.sizeOwner.cols, cs.sizeOwner.rows)
+	}
+	return s.screen.resize(s.rec.Cols, s.rec.Rows)
+}
+
+// join adds a client. It is painted unless it goes on where it left off.
+func (cs *clients) join(c *attachClient) {
+	s := cs.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.cols == 0 || c.rows == 0 {
+		c.cols, c.rows = s.screen.cols, s.screen.rows
+	}
+	if c.alone {
+		for _, o := range cs.list {
+			o.kicked = true
+			o.poke()
+		}
+		if cs.sizeOwner != nil {
+			cs.sizeOwner = nil
+			if c.readOnly {
+				cs.elect()
+			}
+		}
+	}
+	cs.list = append(cs.list, c)
+	c.repaint = c.back == nil || !c.resume(*c.back)
+	if c.back == nil {
+		s.activity.see()
+	}
+	if !c.readOnly {
+		cs.joinTyping(c)
+	}
+	s.broadcast()
+	s.srv.emit(s, api.Event{Type: api.EventAttached})
+}
+
+// joinTyping makes the first client that may type the one whose size is in
+// force. After a restart of the server the size is still that of who typed
+// last: others that are back wait for that one, or for their first key. mu is
+// held.
+func (cs *clients) joinTyping(c *attachClient) {
+	s := cs.s
+	c.active = time.Now()
+	same := c.raw()
+	if cs.sizeOwner != nil || c.back != nil && !same {
+		return
+	}
+	cs.sizeOwner = c
+	_ = cs.applySize()
+	if same && c.back == nil && s.life.exit == nil && s.life.dead == nil {
+		_ = s.tty.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
+	}
+}
+
+// leave removes a client; its draft goes with it, and the size follows who
+// typed last of those that are left.
+func (cs *clients) leave(c *attachClient) {
+	s := cs.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(cs.list, c)
+	if i < 0 {
+		return
+	}
+	c.left = true
+	cs.list = slices.Delete(cs.list, i, i+1)
+	if len(cs.list) == 0 {
+		cs.list = nil
+	}
+	if s.input.draft.owner == c {
+		s.input.draft.clear()
+	}
+	if cs.sizeOwner == c {
+		cs.elect()
+	}
+	s.broadcast()
+	s.srv.emit(s, api.Event{Type: api.EventDetached})
+}
+
+// elect lets the size follow who typed last of those that are there. mu is held.
+func (cs *clients) elect() {
+	cs.sizeOwner = nil
+	for _, o := range cs.list {
+		if o.types() && (cs.sizeOwner == nil || o.active.After(cs.sizeOwner.active)) {
+			cs.sizeOwner = o
+		}
+	}
+	_ = cs.applySize()
+}
+
+// serve serves one client until it, the session or ctx ends.
+func (cs *clients) serve(ctx context.Context, c *attachClient) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.ws.SetReadLimit(clientInput)
+	cs.join(c)
+	defer cs.leave(c)
+	readDone := make(chan struct{})
+	go func() {
+		defer close(readDone)
+		defer cancel()
+		if errors.Is(c.read(ctx), errDetached) {
+			cs.leave(c) // before the client is answered
+			c.ws.Close(websocket.StatusNormalClosure, "detached")
+		}
+	}()
+	err := c.write(ctx)
+	switch {
+	case err == nil:
+		c.ws.Close(websocket.StatusNormalClosure, "the session ended")
+	case errors.Is(err, errKicked):
+		cs.leave(c) // before the client knows
+		c.ws.Close(api.StatusKicked, "another terminal sent this one away")
+	case errors.Is(err, api.ErrNested):
+		cs.leave(c)
+		c.ws.Close(api.StatusNested, api.ErrNested.Error())
+	}
+	cancel()
+	c.ws.CloseNow()
+	<-readDone
+}
+
+// configure sets the session's size while no client is attached.
+func (cs *clients) configure(cols, rows int) error {
+	s := cs.s
+	if err := checkSize(cols, rows); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.exit != nil {
+		return api.ErrExited
+	}
+	s.rec.Cols, s.rec.Rows = cols, rows
+	if err := s.srv.currentLink().Deposit(s.rec.ID, s.rec.encode()); err != nil {
+		slog.Warn("the keeper did not take a new size", "session", s.rec.ID, "error", err)
+	}
+	if cs.sizeOwner != nil {
+		return nil
+	}
+	return s.screen.resize(cols, rows)
 }

@@ -108,16 +108,6 @@ func (srv *server) overdue(now time.Time) []*session {
 	return drop
 }
 
-// exitTime is when the session ended by the system's clock, as its keeper saw it.
-func (l *life) exitTime() (t time.Time) {
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	if l.exit != nil {
-		t = l.exit.Time
-	}
-	return t
-}
-
 // armSweep sets the one timer that collects exited sessions. mu is held.
 func (srv *server) armSweep() {
 	if srv.sweep != nil {
@@ -255,33 +245,9 @@ func (srv *server) endTree(ctx context.Context, s *session, grace time.Duration)
 	return err
 }
 
-func (l *life) endTree(ctx context.Context, grace time.Duration) error {
-	s := l.s
-	defer killLate(grace, s)()
-	if err := proctree.Kill(ctx, withCgroups(l.tree().Scanner(), s), grace); err != nil {
-		return fmt.Errorf("kill %s: %w", s.name(), err)
-	}
-	ctx, cancel := noticeLimit(ctx)
-	defer cancel()
-	return l.await(ctx)
-}
-
 // noticeLimit bounds the wait for the keeper's word that a program has ended.
 func noticeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, alive.Limit, api.ErrKeeperFrozen)
-}
-
-// awaitEnd waits for the session's end.
-func (l *life) await(ctx context.Context) error {
-	l.s.mu.Lock()
-	end := l.end()
-	l.s.mu.Unlock()
-	select {
-	case <-end:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // remove collects sessions at once; those that somebody else collects are left

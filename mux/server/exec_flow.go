@@ -83,7 +83,7 @@ func (o *output) resumeFlow() {
 	o.flow.taken = o.s.screen.rendered - min(o.s.screen.rendered, flowWindow)
 }
 
-// openOutput gives the session of a command what keeps its output. mu is held,
+// open gives the session of a command what keeps its output. mu is held,
 // or nobody else knows the session.
 func (o *output) open() {
 	s := o.s

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -47,7 +46,7 @@ var errCancelled = errors.New("interrupted")
 // errStuck is a terminal that took no byte for too long.
 var errStuck = errors.New("the program does not read its input")
 
-// lockInput waits for the lock. ErrExited after the session's end, ErrInputFull
+// acquire waits for the lock. ErrExited after the session's end, ErrInputFull
 // when too many wait.
 func (i *input) acquire(ctx context.Context) error {
 	if !i.s.life.running() {
@@ -56,7 +55,7 @@ func (i *input) acquire(ctx context.Context) error {
 	return i.lock.lock(ctx)
 }
 
-// unlockInput gives the lock to the next writer.
+// release gives the lock to the next writer.
 func (i *input) release() {
 	i.s.mu.Lock()
 	i.cancel = nil
@@ -64,7 +63,7 @@ func (i *input) release() {
 	i.lock.unlock()
 }
 
-// writeInput writes all of p, as fast as the program reads, and returns how
+// write writes all of p, as fast as the program reads, and returns how
 // much the terminal took. The caller has the input lock. errStuck when the
 // terminal took nothing for patience (0: no limit), ErrExited after the end.
 func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (int, error) {
@@ -136,7 +135,7 @@ func (i *input) put(p []byte) (int, error) {
 	return n, err
 }
 
-// noteInput notes that a writer wrote. mu is held.
+// note notes that a writer wrote. mu is held.
 func (i *input) note() {
 	s := i.s
 	s.activity.lastIn = s.srv.clock.Now().UnixNano()
@@ -272,22 +271,6 @@ func (i *input) keys(ctx context.Context, r api.KeysRequest) error {
 	return err
 }
 
-// keyModes are the modes in force that change what keys send.
-func (sc *screen) keyModes() keys.Modes {
-	sc.s.mu.Lock()
-	defer sc.s.mu.Unlock()
-	return sc.keyModesLocked()
-}
-
-// modesOfKeys is keyModes for callers that hold mu.
-func (sc *screen) keyModesLocked() keys.Modes {
-	m := sc.term.Modes()
-	return keys.Modes{
-		AppCursor: m.AppCursor, AppKeypad: m.AppKeypad, NewLine: m.NewLine,
-		BackarrowSendsBS: m.BackarrowSendsBS, ModifyOtherKeys: m.ModifyOtherKeys, KittyFlags: m.KittyFlags,
-	}
-}
-
 // paste types data as one paste.
 func (i *input) paste(ctx context.Context, data []byte) error {
 	s := i.s
@@ -302,33 +285,11 @@ func (i *input) paste(ctx context.Context, data []byte) error {
 	return err
 }
 
-// signal sends a signal by name to the foreground process group.
-func (t *tty) signal(name string) error {
-	s := t.s
-	sig, err := parseSignal(name)
+func (i *input) press(ctx context.Context, key string) error {
+	b, err := keys.Encode(nil, []string{key}, i.s.screen.keyModes())
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.life.exit != nil || s.life.dead != nil {
-		return api.ErrExited
-	}
-	return t.signalForeground(sig)
-}
-
-// signalForeground signals the terminal's foreground process group, else the
-// leader's. mu is held and the leader was not reaped.
-func (t *tty) signalForeground(sig unix.Signal) error {
-	pgrp := 0
-	if t.fd >= 0 && !t.s.rec.Pipes {
-		pgrp, _ = unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-	}
-	if pgrp <= 1 {
-		pgrp = t.s.life.pid
-	}
-	if err := unix.Kill(-pgrp, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("signal: %w", err)
-	}
-	return nil
+	_, err = i.write(ctx, b, nudgeStuck)
+	return err
 }

@@ -79,7 +79,7 @@ func (i *input) interruptKeys() error {
 	return nil
 }
 
-// stuckInput reports whether the Ctrl-C that was typed does not get through: a
+// stuck reports whether the Ctrl-C that was typed does not get through: a
 // terminal that makes a signal of it drops the input that nobody read, another
 // one has room for it. Of cooked input only the finished lines are counted, so
 // that a full queue does not show before; and what was typed a moment ago may not

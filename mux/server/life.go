@@ -1,10 +1,14 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keeper"
+	"golang.org/x/sys/unix"
 )
 
 // life is a session's leader, from its start to the removal of every trace.
@@ -26,4 +30,221 @@ type life struct {
 	done      chan struct{} // closed at the end; nil while nobody waits
 	drain     *time.Timer
 	collected bool // no trace is left
+}
+
+// drainTime is how long output is awaited after the leader's end while another
+// process holds the terminal.
+const drainTime = 250 * time.Millisecond
+
+// tree is the session's processes, also after the leader was reaped.
+func (l *life) tree() proctree.Tree {
+	return proctree.Tree{Root: l.pid, RootStart: l.start, SID: l.pid, ID: l.s.rec.ID}
+}
+
+// leaderEnded notes the exit of the leader; the session ends when its output
+// is drained.
+func (l *life) leaderEnded(e *api.Exit) {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.dead != nil {
+		return
+	}
+	held := s.output.held()
+	l.dead = e
+	switch {
+	case l.stopping:
+		e.Reason = api.ReasonStopped
+	case e.Code == 127 || e.Code == 126:
+		e.Reason = api.ReasonNotFound
+	}
+	if s.tty.eof || s.tty.fd < 0 {
+		l.finish()
+		return
+	}
+	if l.drain != nil {
+		l.drain.Stop()
+	}
+	l.drain = time.AfterFunc(drainTime, l.drained)
+	if held { // what is in the pipe is read now
+		s.output.flowMoved()
+	}
+}
+
+// drained ends a session whose terminal is held open by someone else, after
+// what is there was read: on a busy machine the loop may not have come to it.
+func (l *life) drained() {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for total := 0; total < lastBytes && s.tty.fd >= 0 && l.exit == nil && !s.output.held(); {
+		n := s.tty.read(turnBytes)
+		if n == 0 {
+			break
+		}
+		total += n
+	}
+	l.finish()
+}
+
+// finish ends the session. mu is held.
+func (l *life) finish() {
+	s := l.s
+	if l.exit != nil {
+		return
+	}
+	if l.drain != nil {
+		l.drain.Stop()
+	}
+	l.exit = l.dead
+	if s.tty.fd >= 0 {
+		s.srv.loop.remove(s)
+		unix.Close(s.tty.fd)
+		s.tty.fd = -1
+		s.tty.stdin.close()
+	}
+	s.input.writable()
+	s.output.flow.end()
+	for _, c := range s.clients.list {
+		c.ended()
+	}
+	s.broadcast()
+	if l.done != nil {
+		close(l.done)
+	}
+	s.srv.sessionEnded(s)
+}
+
+// lastBytes bounds what is read of a terminal when its time is up.
+const lastBytes = 4 << 20
+
+// exitTime is when the session ended by the system's clock, as its keeper saw it.
+func (l *life) exitTime() (t time.Time) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if l.exit != nil {
+		t = l.exit.Time
+	}
+	return t
+}
+
+func (l *life) endTree(ctx context.Context, grace time.Duration) error {
+	s := l.s
+	defer killLate(grace, s)()
+	if err := proctree.Kill(ctx, withCgroups(l.tree().Scanner(), s), grace); err != nil {
+		return fmt.Errorf("kill %s: %w", s.name(), err)
+	}
+	ctx, cancel := noticeLimit(ctx)
+	defer cancel()
+	return l.await(ctx)
+}
+
+// await waits for the session's end.
+func (l *life) await(ctx context.Context) error {
+	l.s.mu.Lock()
+	end := l.end()
+	l.s.mu.Unlock()
+	select {
+	case <-end:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// end returns the channel that closes when the session ends. Who waits for
+// nothing else is not woken by output. mu is held.
+func (l *life) end() <-chan struct{} {
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.exit != nil {
+			close(l.done)
+		}
+	}
+	return l.done
+}
+
+// running reports whether the session has not ended.
+func (l *life) running() bool {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	return l.exit == nil
+}
+
+// exitCopy is the exit, for others to keep. mu is held.
+func (l *life) exitCopy() *api.Exit {
+	if l.exit == nil {
+		return nil
+	}
+	e := *l.exit
+	return &e
+}
+
+// exitOf translates a wait status.
+func exitOf(ws unix.WaitStatus, at time.Time) *api.Exit {
+	switch {
+	case ws.Exited():
+		e := &api.Exit{Code: ws.ExitStatus(), Reason: api.ReasonExited, Time: at}
+		return e
+	case ws.Signaled():
+		return &api.Exit{Code: 128 + int(ws.Signal()), Signal: unix.SignalName(ws.Signal()), Reason: api.ReasonKilled, Time: at}
+	}
+	return &api.Exit{Code: -1, Reason: api.ReasonUnknown, Time: at}
+}
+
+// alive reports whether a live process of the tree has one of the
+// names; true when names is empty.
+func (l *life) alive(names []string) (bool, error) {
+	if !l.running() {
+		return false, nil
+	}
+	if len(names) == 0 {
+		return true, nil
+	}
+	if l.leaderIs(names) {
+		return true, nil // the usual case: no scan of the process table
+	}
+	members, err := l.tree().Members()
+	if err != nil {
+		return false, err
+	}
+	for _, p := range members {
+		if p.Alive() && proctree.Matches(p.PID, names) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// leaderIs reports whether the session's first process lives and has one of the
+// names.
+func (l *life) leaderIs(names []string) bool {
+	p, err := proctree.Get(l.pid)
+	return err == nil && (l.start == 0 || p.Start == l.start) && p.Matches(names)
+}
+
+// seenAlive looks at the leader and at the processes of its terminal, where the
+// program is but in rare cases.
+func (l *life) seenAlive(names []string, table *map[int][]proctree.Proc) bool {
+	if len(names) == 0 || l.leaderIs(names) {
+		return true
+	}
+	if *table == nil {
+		*table = bySession()
+	}
+	for _, p := range (*table)[l.pid] {
+		if now, err := proctree.Get(p.PID); err == nil && now.Start == p.Start && now.Matches(names) {
+			return true
+		}
+	}
+	return false
+}
+
+// forest identifies the processes of many sessions.
+func forest(all []*session) proctree.Forest {
+	f := make(proctree.Forest, len(all))
+	for i, s := range all {
+		f[i] = s.life.tree()
+	}
+	return f
 }

@@ -57,7 +57,7 @@ type nudgeView struct {
 	standing bool   // the end of the text stands on the cursor's line
 }
 
-// runNudge carries out one nudge; key stands for its id, and mark, which may be
+// run carries out one nudge; key stands for its id, and mark, which may be
 // nil, is told how far it came, before each step. The error is ErrTooLarge or that of ctx,
 // with nothing delivered; every other outcome is the receipt.
 func (ns *nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, mark func(stage uint64)) (api.Receipt, error) {

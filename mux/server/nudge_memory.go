@@ -14,7 +14,7 @@ type flight struct {
 	err  error
 }
 
-// nudgeOnce carries out a nudge, or joins the one with the same id, or tells
+// once carries out a nudge, or joins the one with the same id, or tells
 // how that one ended.
 func (ns *nudges) once(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
 	s := ns.s

@@ -20,7 +20,7 @@ func (ns *nudges) begun() (key, stage uint64, ok bool) {
 	return 0, 0, false
 }
 
-// claimNudge takes the locks of such a nudge, before anybody else can, and
+// claim takes the locks of such a nudge, before anybody else can, and
 // returns what finishes it; nil when there is none.
 func (ns *nudges) claim() (finish func(ctx context.Context)) {
 	s := ns.s

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 )
 
@@ -31,28 +30,6 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 		last = time.Now().Add(-s.srv.clock.Since(unixTime(s.activity.lastOut)))
 	}
 	return v, last, s.change(), s.life.exit != nil || s.life.dead != nil
-}
-
-// standing reports whether the end of a text stands on the cursor's line, or
-// wraps onto it; where a program paints a cursor of its own, whether it stands in
-// the composer. mu is held.
-func (sc *screen) standing(print string) bool {
-	cursor := sc.term.Cursor()
-	above := ""
-	if cursor.Row > 0 {
-		above = squeeze(sc.view().Line(cursor.Row - 1))
-	}
-	if stands(print, above, squeeze(sc.view().Line(cursor.Row))) {
-		return true
-	}
-	if cursor.Visible || print == "" || sc.s.rec.Ready == "" {
-		return false
-	}
-	if found, ok := sc.dialog(); ok && len(found.Options) > 0 {
-		return false // in place of the composer
-	}
-	draft, ok := status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft()
-	return ok && strings.Contains(squeeze(draft), print)
 }
 
 // stands reports whether the end of a text stands on the cursor's line, or

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
 
@@ -115,4 +118,27 @@ func dumpANSI(t *vt.Terminal, r api.PeekRequest) string {
 		return string(t.AppendPaint(nil, vt.PaintOptions{}))
 	}
 	return string(t.ANSI())
+}
+
+// at returns the terminal as it was at the moment of a request. ErrRequest if
+// the recording no longer has it.
+func (sc *screen) at(r api.PeekRequest) (*vt.Terminal, error) {
+	f, err := sc.s.storage.readRecording()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	o := sc.options()
+	o.Pages = nil // those are of the screen as it is now
+	t, err := vt.New(o)
+	if err != nil {
+		return nil, err
+	}
+	sc.prepare(t)
+	err = f.Play(t, journal.Moment{At: r.At, Elapsed: r.Elapsed, Output: r.AtOutput})
+	if early := new(journal.TooEarlyError); errors.As(err, &early) {
+		return nil, fmt.Errorf("%w: the recording of %s begins at %s, earlier output is not kept",
+			api.ErrRequest, sc.s.name(), early.Begin.Format(time.RFC3339))
+	}
+	return t, err
 }

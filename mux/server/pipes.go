@@ -6,12 +6,10 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keeper"
-	"gascity.dev/gc/vt"
+	"golang.org/x/sys/unix"
 )
 
 // A background command may run on pipes instead of a terminal: one for its
@@ -64,14 +62,6 @@ func (r *sessionRecord) kind() string {
 	return ""
 }
 
-// prepare makes a fresh terminal show what comes through a pipe: its lines end
-// with LF alone (LNM, ECMA-48 7.2.10).
-func (sc *screen) prepare(t *vt.Terminal) {
-	if sc.s.rec.Pipes {
-		_, _ = t.Write([]byte("\x1b[20h"))
-	}
-}
-
 // writePipe is writeInput without a terminal. ErrExited when nobody reads any
 // more, or the input was closed.
 func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration) (int, error) {
@@ -113,7 +103,7 @@ func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration)
 	return done, nil
 }
 
-// closeInput ends the program's standard input: a pipe is closed, a terminal is
+// close ends the program's standard input: a pipe is closed, a terminal is
 // told so by its end-of-file character (POSIX 11.1.9).
 func (i *input) close(ctx context.Context) error {
 	s := i.s

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
@@ -94,27 +93,4 @@ func (st *storage) export(w io.Writer, format string) error {
 		return err
 	}
 	return out.Flush()
-}
-
-// terminalAt returns the terminal as it was at the moment of a request. ErrRequest if
-// the recording no longer has it.
-func (sc *screen) at(r api.PeekRequest) (*vt.Terminal, error) {
-	f, err := sc.s.storage.readRecording()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	o := sc.options()
-	o.Pages = nil // those are of the screen as it is now
-	t, err := vt.New(o)
-	if err != nil {
-		return nil, err
-	}
-	sc.prepare(t)
-	err = f.Play(t, journal.Moment{At: r.At, Elapsed: r.Elapsed, Output: r.AtOutput})
-	if early := new(journal.TooEarlyError); errors.As(err, &early) {
-		return nil, fmt.Errorf("%w: the recording of %s begins at %s, earlier output is not kept",
-			api.ErrRequest, sc.s.name(), early.Begin.Format(time.RFC3339))
-	}
-	return t, err
 }

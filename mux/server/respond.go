@@ -9,7 +9,6 @@ import (
 
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/keys"
 )
 
 // Times of an answer.
@@ -108,21 +107,6 @@ func pick(p *api.Pending, action string) (int, error) {
 	return at, nil
 }
 
-// question is what the session asks now.
-func (act *activity) question(ctx context.Context) (*api.Pending, error) {
-	a, err := act.current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if a.State == api.ActivityExited {
-		return nil, api.ErrExited
-	}
-	if a.Pending == nil {
-		return nil, fmt.Errorf("%w: nothing is asked", api.ErrQuestion)
-	}
-	return a.Pending, nil
-}
-
 // confirm presses Enter, once, and waits until the question is gone.
 func (s *session) confirm(ctx context.Context, p *api.Pending) error {
 	if err := s.input.press(ctx, "Enter"); err != nil {
@@ -133,20 +117,4 @@ func (s *session) confirm(ctx context.Context, p *api.Pending) error {
 		return fmt.Errorf("%w: it still stands after Enter", api.ErrQuestion)
 	}
 	return err
-}
-
-func (i *input) press(ctx context.Context, key string) error {
-	b, err := keys.Encode(nil, []string{key}, i.s.screen.keyModes())
-	if err != nil {
-		return err
-	}
-	_, err = i.write(ctx, b, nudgeStuck)
-	return err
-}
-
-// awaitQuestion waits until what is asked is ok, at most for limit.
-func (act *activity) awaitQuestion(ctx context.Context, limit time.Duration, ok func(*api.Pending) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return act.await(ctx, func(a api.Activity) bool { return ok(a.Pending) })
 }

@@ -3,8 +3,6 @@ package server
 import (
 	"sync"
 	"time"
-
-	"gascity.dev/gc/vt"
 )
 
 // Times after which a session's memory is made small.
@@ -77,37 +75,4 @@ func (r *resting) close() {
 	if r.tick != nil {
 		r.tick.Stop()
 	}
-}
-
-// rest makes the session's memory small when it was not used since the time.
-func (sc *screen) compact(since int64) {
-	s := sc.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sc.usedAt > since && !s.life.collected {
-		return
-	}
-	s.srv.resting.done(s)
-	if s.life.collected {
-		return
-	}
-	s.storage.compactSegment()
-	s.storage.journal.Release()
-	if len(sc.term.Pending()) > 0 {
-		return // a sequence is half written: its bytes are not given back
-	}
-	if err := protect(sc.term.Pack); err != nil {
-		sc.panicked(err)
-	}
-	s.srv.trim.Note()
-}
-
-// screen is the session's terminal for who reads what it shows. From then on it
-// is whole in memory, until the session rests again. mu is held.
-func (sc *screen) view() *vt.Terminal {
-	s := sc.s
-	if !s.life.collected {
-		s.srv.resting.use(s)
-	}
-	return sc.term
 }

@@ -165,38 +165,6 @@ func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.
 	}
 }
 
-// configureSize sets the session's size while no client is attached.
-func (cs *clients) configure(cols, rows int) error {
-	s := cs.s
-	if err := checkSize(cols, rows); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.life.exit != nil {
-		return api.ErrExited
-	}
-	s.rec.Cols, s.rec.Rows = cols, rows
-	if err := s.srv.currentLink().Deposit(s.rec.ID, s.rec.encode()); err != nil {
-		slog.Warn("the keeper did not take a new size", "session", s.rec.ID, "error", err)
-	}
-	if cs.sizeOwner != nil {
-		return nil
-	}
-	return s.screen.resize(cols, rows)
-}
-
-func (sc *screen) clearHistory() {
-	s := sc.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sc.term.ClearHistory()
-	if !s.life.collected {
-		s.storage.nextSegment()
-	}
-	s.broadcast()
-}
-
 func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
 	members, err := s.life.tree().Members()
 	if err != nil {
@@ -224,28 +192,4 @@ func handleAlive(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	}
 	alive, err := s.life.alive(in.Names)
 	return map[string]bool{"alive": alive}, err
-}
-
-// processAlive reports whether a live process of the tree has one of the
-// names; true when names is empty.
-func (l *life) alive(names []string) (bool, error) {
-	if !l.running() {
-		return false, nil
-	}
-	if len(names) == 0 {
-		return true, nil
-	}
-	if l.leaderIs(names) {
-		return true, nil // the usual case: no scan of the process table
-	}
-	members, err := l.tree().Members()
-	if err != nil {
-		return false, err
-	}
-	for _, p := range members {
-		if p.Alive() && proctree.Matches(p.PID, names) {
-			return true, nil
-		}
-	}
-	return false, nil
 }

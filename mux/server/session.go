@@ -7,9 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
@@ -74,15 +71,6 @@ type session struct {
 	output   output
 }
 
-// terminal options that every session shares.
-func (sc *screen) options() vt.Options {
-	s := sc.s
-	return vt.Options{
-		Cols: s.rec.Cols, Rows: s.rec.Rows, HistoryLines: s.rec.HistLines, HistoryBytes: s.rec.HistBytes,
-		Version: "gc " + s.srv.version, Pages: s.storage.history, Pipe: s.rec.Pipes,
-	}
-}
-
 // newSession makes the session of a record, with a fresh screen; fd and j are
 // taken over.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal.Journal) (*session, error) {
@@ -114,25 +102,6 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 // name is what the session is called now.
 func (s *session) name() string { return *s.called.Load() }
 
-// tree is the session's processes, also after the leader was reaped.
-func (l *life) tree() proctree.Tree {
-	return proctree.Tree{Root: l.pid, RootStart: l.start, SID: l.pid, ID: l.s.rec.ID}
-}
-
-// forest identifies the processes of many sessions.
-func forest(all []*session) proctree.Forest {
-	f := make(proctree.Forest, len(all))
-	for i, s := range all {
-		f[i] = s.life.tree()
-	}
-	return f
-}
-
-// silent is how long there was no output, if ever. mu is held.
-func (act *activity) silent() time.Duration {
-	return max(0, act.s.srv.clock.Since(unixTime(max(act.lastOut, act.s.life.born))))
-}
-
 // broadcast wakes everybody who waits for a change, and counts it. mu is held.
 func (s *session) broadcast() {
 	s.srv.changes.Add(1)
@@ -148,18 +117,6 @@ func (s *session) change() <-chan struct{} {
 		s.changed = make(chan struct{})
 	}
 	return s.changed
-}
-
-// end returns the channel that closes when the session ends. Who waits for
-// nothing else is not woken by output. mu is held.
-func (l *life) end() <-chan struct{} {
-	if l.done == nil {
-		l.done = make(chan struct{})
-		if l.exit != nil {
-			close(l.done)
-		}
-	}
-	return l.done
 }
 
 // info is what the API shows.
@@ -197,52 +154,4 @@ func unixTime(ns int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, ns)
-}
-
-// isRunning reports whether the session has not ended.
-func (l *life) running() bool {
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	return l.exit == nil
-}
-
-// resizeTo puts a size in force: the emulator first, then the journal, then the
-// terminal, so that what the program writes for the new size meets the new
-// screen, now and in a replay. mu is held.
-func (sc *screen) resize(cols, rows int) error {
-	s := sc.s
-	if cols == sc.cols && rows == sc.rows {
-		return nil
-	}
-	if err := sc.term.Resize(cols, rows); err != nil {
-		return err
-	}
-	sc.cols, sc.rows = cols, rows
-	sc.report()
-	s.storage.nextSegment()
-	s.storage.recording.Resize(cols, rows)
-	if s.tty.fd >= 0 && !s.rec.Pipes {
-		ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
-		if err := unix.IoctlSetWinsize(s.tty.fd, unix.TIOCSWINSZ, &ws); err != nil {
-			return err
-		}
-	}
-	for _, c := range s.clients.list {
-		c.resync()
-	}
-	s.broadcast()
-	s.srv.emit(s, api.Event{Type: api.EventResized, Size: &api.Size{Cols: cols, Rows: rows}})
-	return nil
-}
-
-// exitOf translates a wait status.
-func exitOf(ws unix.WaitStatus, at time.Time) *api.Exit {
-	switch {
-	case ws.Exited():
-		e := &api.Exit{Code: ws.ExitStatus(), Reason: api.ReasonExited, Time: at}
-		return e
-	case ws.Signaled():
-		return &api.Exit{Code: 128 + int(ws.Signal()), Signal: unix.SignalName(ws.Signal()), Reason: api.ReasonKilled, Time: at}
-	}
-	return &api.Exit{Code: -1, Reason: api.ReasonUnknown, Time: at}
 }

@@ -1,7 +1,15 @@
 package server
 
 import (
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/vt"
 )
 
 // storage is what of a session outlives the server: the journal, the history file and
@@ -15,3 +23,116 @@ type storage struct {
 	compactAt journal.Place      // where compactSegment looked last
 	stall     stall
 }
+
+// nextSegment begins a new segment of the journal with the screen as it is.
+// Every byte so far was shown. mu is held.
+func (st *storage) nextSegment() {
+	buf, _ := snapshots.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	defer snapshots.Put(buf)
+	if err := protect(func() { *buf = st.s.screen.term.AppendSnapshot((*buf)[:0]) }); err != nil {
+		st.s.screen.panicked(err)
+		return
+	}
+	st.beginSegment(*buf)
+}
+
+// compactSegment begins a segment for a time in which nothing comes, where that
+// takes less memory: output of more than a page, or a snapshot as a busy session
+// has it, is replaced by a deflated snapshot. mu is held.
+func (st *storage) compactSegment() {
+	s := st.s
+	i := st.journal.Current()
+	now := journal.WholePages(st.journal.Length[i].Load()) + journal.WholePages(st.journal.Snap[i].Load())
+	if now <= journal.SegmentPad || st.compactAt == st.journal.Place() || s.screen.rendered != st.journal.End() {
+		return
+	}
+	var b []byte
+	if err := protect(func() { b = vt.DeflateSnapshot(s.screen.term.SnapshotPages()) }); err != nil {
+		s.screen.panicked(err)
+		return
+	}
+	if journal.WholePages(uint64(len(b))) < now {
+		st.beginSegment(b)
+	}
+	st.compactAt = st.journal.Place()
+}
+
+// beginSegment begins a new segment with a snapshot of all that was shown. mu
+// is held.
+func (st *storage) beginSegment(snapshot []byte) {
+	err := st.journal.Begin(st.history.Mark(), snapshot)
+	if errors.Is(err, api.ErrTooLarge) {
+		err = st.bareSegment(err)
+	} else if err == nil {
+		st.journal.Flags.And(^uint64(journal.FlagBare))
+	}
+	if err != nil {
+		st.stalled(err)
+		return
+	}
+	st.stall.end()
+	st.pending = slices.Clone(st.s.screen.term.Pending())
+	st.history.Marked()
+}
+
+// bareSegment begins a segment without the screen, whose snapshot is too large:
+// the screen stays as it is, but a new server could not show it. mu is held.
+func (st *storage) bareSegment(why error) error {
+	if st.journal.Flags.Or(journal.FlagBare)&journal.FlagBare == 0 {
+		slog.Warn("the screen would not survive a crash", "session", st.s.rec.ID, "error", why)
+	}
+	var b []byte
+	if err := protect(func() { b = st.s.screen.term.AppendBareSnapshot(nil) }); err != nil {
+		return err
+	}
+	return st.journal.Begin(st.history.Mark(), b)
+}
+
+// snapshots are buffers, *[]byte, for the next snapshot.
+var snapshots sync.Pool
+
+// stall is how long a session waits for room. The zero value is none.
+type stall struct {
+	on    bool
+	pause time.Duration // before the next try
+}
+
+// A journal without room for the next snapshot takes no output: that stays with
+// the program until there is room again. How often it is tried:
+const (
+	stallFirst = 50 * time.Millisecond
+	stallMost  = 2 * time.Second
+)
+
+// stalled leaves output with the program for a while. mu is held.
+func (st *storage) stalled(err error) {
+	if st.stall.pause == 0 {
+		slog.Warn("output waits", "session", st.s.rec.ID, "error", err)
+	}
+	if st.stall.on {
+		return
+	}
+	st.stall.on = true
+	st.stall.pause = min(max(2*st.stall.pause, stallFirst), stallMost)
+	time.AfterFunc(st.stall.pause, st.unstall)
+}
+
+// unstall tries again.
+func (st *storage) unstall() {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.stall.on = false; s.tty.fd < 0 || s.life.collected {
+		return
+	}
+	s.screen.show()
+	if st.nextSegment(); !st.stall.on {
+		s.output.flowMoved()
+	}
+}
+
+// end notes that a segment began.
+func (st *stall) end() { st.pause = 0 }

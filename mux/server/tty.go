@@ -1,5 +1,15 @@
 package server
 
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
+	"golang.org/x/sys/unix"
+)
+
 // tty is the server's side of a session's terminal, or of the pipes of a background
 // command. session.mu guards it.
 type tty struct {
@@ -8,4 +18,144 @@ type tty struct {
 	slot  uint64 // in the readiness loop
 	eof   bool   // the terminal has no more output
 	stdin *stdin // nil on a terminal
+}
+
+// What one session may have read, and how long, before another gets its turn: a
+// few bytes can ask for much work.
+const (
+	turnBytes = 64 << 10
+	turnTime  = 10 * time.Millisecond
+)
+
+// turn reads what the terminal has, at most turnBytes, and feeds it to the
+// screen. It reports whether the session still wants to be called. mu is held.
+func (t *tty) turn(writable bool) (again bool) {
+	s := t.s
+	if t.fd < 0 {
+		return false
+	}
+	if writable {
+		s.input.writable()
+	}
+	if !s.output.held() {
+		t.read(turnBytes)
+	}
+	if t.eof {
+		s.input.writable() // who waits to write finds out
+		if s.life.dead != nil {
+			s.life.finish()
+		} else if !s.rec.Pipes { // a pipe is never opened again
+			s.life.drain = time.AfterFunc(reopenTime, t.reopened)
+		}
+		return false
+	}
+	s.input.flushReplies()
+	return true
+}
+
+// read reads at most limit bytes into the journal and shows them. It returns
+// how many came. mu is held.
+func (t *tty) read(limit int) int {
+	s := t.s
+	n, began := 0, time.Now()
+	for n < limit && !t.eof && time.Since(began) < turnTime {
+		space := s.storage.journal.Space()
+		if len(space) < journal.SegmentPad {
+			s.screen.show()
+			s.storage.nextSegment()
+			if space = s.storage.journal.Space(); len(space) < journal.SegmentPad {
+				break // the snapshot could not be written: output stays with the program
+			}
+		}
+		m, err := unix.Read(t.fd, space[:min(len(space), limit-n)])
+		if m > 0 {
+			s.storage.journal.Commit(m)
+			n += m
+			s.screen.advance() // while it is in the cache, and the kernel gets the next ready
+			continue
+		}
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			t.eof = true // EIO: the last of the programs closed the terminal
+		}
+		break
+	}
+	s.screen.show()
+	return n
+}
+
+// reopenTime is how often a terminal is looked at that all programs closed
+// while the leader lives: one of them may open it again.
+const reopenTime = time.Second
+
+// reopened looks at such a terminal again.
+func (t *tty) reopened() {
+	s := t.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.dead == nil && t.fd >= 0 {
+		t.eof = false
+		s.srv.loop.armLocked(s)
+	}
+}
+
+// foreground is the process group that has the terminal, 0 when it cannot be
+// told. mu is held.
+func (t *tty) foreground() int {
+	if t.fd < 0 || t.s.rec.Pipes {
+		return 0
+	}
+	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
+// signal sends a signal by name to the foreground process group.
+func (t *tty) signal(name string) error {
+	s := t.s
+	sig, err := parseSignal(name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.exit != nil || s.life.dead != nil {
+		return api.ErrExited
+	}
+	return t.signalForeground(sig)
+}
+
+// signalForeground signals the terminal's foreground process group, else the
+// leader's. mu is held and the leader was not reaped.
+func (t *tty) signalForeground(sig unix.Signal) error {
+	pgrp := 0
+	if t.fd >= 0 && !t.s.rec.Pipes {
+		pgrp, _ = unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	}
+	if pgrp <= 1 {
+		pgrp = t.s.life.pid
+	}
+	if err := unix.Kill(-pgrp, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signal: %w", err)
+	}
+	return nil
+}
+
+// fixSize gives the terminal the screen's size, where the last server died
+// between the two, and then the size that is configured: the clients are gone.
+// mu is held.
+func (t *tty) fixSize() {
+	s := t.s
+	if s.rec.Pipes {
+		return
+	}
+	ws, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
+	if err == nil && (int(ws.Col) != s.screen.cols || int(ws.Row) != s.screen.rows) {
+		want := unix.Winsize{Col: uint16(s.screen.cols), Row: uint16(s.screen.rows)}
+		_ = unix.IoctlSetWinsize(t.fd, unix.TIOCSWINSZ, &want)
+	}
 }

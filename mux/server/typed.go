@@ -11,7 +11,23 @@ import (
 	"gascity.dev/gc/mux/journal"
 )
 
-// typist returns the mark of a client. One of the same client that is still read
+// tellTyped tells a client how much of its input was taken.
+func tellTyped(t *journal.Typist, h http.Header) {
+	if t != nil {
+		h.Set(api.TypedHeader, fmt.Sprintf("%d %d", t.Next, t.Next-t.Done))
+	}
+}
+
+// typedID is the client's number in an attach request, 0 for none.
+func typedID(r *http.Request) uint64 {
+	id, err := strconv.ParseUint(r.URL.Query().Get("client"), 16, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
+// typistOf returns the mark of a client. One of the same client that is still read
 // is waited for: what it has read counts.
 func (i *input) typistOf(ctx context.Context, id uint64) (*journal.Typist, error) {
 	s := i.s
@@ -55,22 +71,6 @@ func (i *input) dropTypist(t *journal.Typist) {
 	delete(i.typists, t.ID)
 	i.s.mu.Unlock()
 	close(t.Gone)
-}
-
-// tellTyped tells a client how much of its input was taken.
-func tellTyped(t *journal.Typist, h http.Header) {
-	if t != nil {
-		h.Set(api.TypedHeader, fmt.Sprintf("%d %d", t.Next, t.Next-t.Done))
-	}
-}
-
-// typedID is the client's number in an attach request, 0 for none.
-func typedID(r *http.Request) uint64 {
-	id, err := strconv.ParseUint(r.URL.Query().Get("client"), 16, 64)
-	if err != nil {
-		return 0
-	}
-	return id
 }
 
 // sendTyped is send for what a client typed.

@@ -180,12 +180,3 @@ func (s *session) holds(c condition, bells uint64) bool {
 	}
 	return false
 }
-
-// exitCopy is the exit, for others to keep. mu is held.
-func (l *life) exitCopy() *api.Exit {
-	if l.exit == nil {
-		return nil
-	}
-	e := *l.exit
-	return &e
-}

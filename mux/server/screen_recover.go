@@ -6,29 +6,11 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"sync"
-	"time"
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
-
-// screen is a session's emulator and how far it came. session.mu guards it.
-type screen struct {
-	s          *session
-	term       *vt.Terminal
-	cols, rows int    // in force
-	rendered   uint64 // offset of the output that the screen shows
-	published  uint64 // offset of the output that clients and readers know of
-	epoch      uint64 // first part of the revisions; differs between incarnations of a name
-	remade     uint64 // how often term was replaced, over all servers
-	lost       bool   // the screen was lost
-	panics     int
-	usedAt     int64       // last write or read, Unix nanoseconds
-	inUse      bool        // server.resting knows it
-	syncEnd    *time.Timer // runs during a synchronized update
-}
 
 // maxTries is how many replays may not come to their end before a session gets
 // a fresh screen: a panic ends the first, and what no panic handler catches
@@ -46,124 +28,7 @@ func protect(f func()) (err error) {
 	return nil
 }
 
-// advance feeds the emulator what the journal has beyond s.out. mu is held.
-func (sc *screen) advance() {
-	p := sc.s.storage.journal.From(sc.rendered)
-	if len(p) == 0 {
-		return
-	}
-	if err := protect(func() { feed(sc.term, p) }); err != nil {
-		sc.panicked(err)
-	}
-	sc.rendered = sc.s.storage.journal.End()
-}
-
-// show brings the screen up to date, and lets everybody know what is new since
-// s.told: replies and events go out. mu is held.
-func (sc *screen) show() {
-	s := sc.s
-	sc.advance()
-	if sc.rendered == sc.published {
-		return
-	}
-	s.activity.lastOut = s.srv.clock.Now().UnixNano()
-	s.storage.journal.LastOut.Store(s.activity.lastOut)
-	s.srv.resting.use(s)
-	s.storage.keep()
-	sc.effects()
-	s.storage.paintRecording()
-	p := s.storage.journal.From(sc.published) // nil when the segment went with the screen
-	sc.published = sc.rendered
-	for _, c := range s.clients.list {
-		c.output(p, sc.rendered)
-	}
-	sc.watchSync()
-	s.broadcast()
-}
-
-// feed gives a screen its bytes. It may panic.
-func feed(t *vt.Terminal, p []byte) {
-	feedFault(p)
-	_, _ = t.Write(p) // never fails
-}
-
-// feedFault is called before a screen is fed; tests replace it to end in the
-// middle.
-var feedFault = func([]byte) {}
-
-// effects lets out what the emulator wants to say. The cursor moves first: what
-// went out is never said again by a replay. mu is held.
-func (sc *screen) effects() {
-	s := sc.s
-	s.storage.journal.Effect.Store(sc.rendered)
-	if replies := sc.term.TakeReplies(); !s.rec.Pipes { // a pipe is no terminal: nobody waits for answers
-		s.input.addReplies(replies)
-	}
-	events := sc.term.TakeEvents()
-	s.activity.note(events)
-	for _, e := range events {
-		sc.note(e)
-	}
-}
-
-// nextSegment begins a new segment of the journal with the screen as it is.
-// Every byte so far was shown. mu is held.
-func (st *storage) nextSegment() {
-	buf, _ := snapshots.Get().(*[]byte)
-	if buf == nil {
-		buf = new([]byte)
-	}
-	defer snapshots.Put(buf)
-	if err := protect(func() { *buf = st.s.screen.term.AppendSnapshot((*buf)[:0]) }); err != nil {
-		st.s.screen.panicked(err)
-		return
-	}
-	st.beginSegment(*buf)
-}
-
-// smallSegment begins a segment for a time in which nothing comes, where that
-// takes less memory: output of more than a page, or a snapshot as a busy session
-// has it, is replaced by a deflated snapshot. mu is held.
-func (st *storage) compactSegment() {
-	s := st.s
-	i := st.journal.Current()
-	now := journal.WholePages(st.journal.Length[i].Load()) + journal.WholePages(st.journal.Snap[i].Load())
-	if now <= journal.SegmentPad || st.compactAt == st.journal.Place() || s.screen.rendered != st.journal.End() {
-		return
-	}
-	var b []byte
-	if err := protect(func() { b = vt.DeflateSnapshot(s.screen.term.SnapshotPages()) }); err != nil {
-		s.screen.panicked(err)
-		return
-	}
-	if journal.WholePages(uint64(len(b))) < now {
-		st.beginSegment(b)
-	}
-	st.compactAt = st.journal.Place()
-}
-
-// snapshots are buffers, *[]byte, for the next snapshot.
-var snapshots sync.Pool
-
-// beginSegment begins a new segment with a snapshot of all that was shown. mu
-// is held.
-func (st *storage) beginSegment(snapshot []byte) {
-	err := st.journal.Begin(st.history.Mark(), snapshot)
-	if errors.Is(err, api.ErrTooLarge) {
-		err = st.bareSegment(err)
-	} else if err == nil {
-		st.journal.Flags.And(^uint64(journal.FlagBare))
-	}
-	if err != nil {
-		st.stalled(err)
-		return
-	}
-	st.stall.end()
-	st.pending = slices.Clone(st.s.screen.term.Pending())
-	st.history.Marked()
-}
-
-// screenPanic replaces an emulator that panicked: by one that replays the
+// panicked replaces an emulator that panicked: by one that replays the
 // journal, or, when that panics too, by a fresh one. mu is held.
 func (sc *screen) panicked(err error) {
 	s := sc.s
@@ -178,7 +43,7 @@ func (sc *screen) panicked(err error) {
 	sc.lose()
 }
 
-// loseScreen gives the session a fresh screen; its output goes on. mu is held.
+// lose gives the session a fresh screen; its output goes on. mu is held.
 func (sc *screen) lose() {
 	s := sc.s
 	o := sc.options()
@@ -249,13 +114,6 @@ func (sc *screen) noteRemade() {
 	sc.s.broadcast()
 }
 
-// revision changes whenever the screen does. No two screens of a session have the
-// same, whatever servers it had, and none has 0; those of another session of the
-// name have others but for one chance in a million. mu is held.
-func (sc *screen) revision() uint64 {
-	return (sc.epoch+sc.remade)<<journal.RemadeShift + sc.term.Revision() + 1
-}
-
 // restored makes a terminal of a snapshot, or a fresh one of none.
 func (sc *screen) restored(snapshot []byte) (t *vt.Terminal, err error) {
 	if len(snapshot) == 0 {
@@ -288,7 +146,7 @@ func (sc *screen) guilty() bool {
 	return n%killedTry >= maxTries || n/killedTry >= maxKilledTries
 }
 
-// recoverScreen makes the screen of a session whose server died: silently what
+// recover makes the screen of a session whose server died: silently what
 // had its effects, then the rest as if it came now. mu is held.
 func (sc *screen) recover() {
 	s := sc.s

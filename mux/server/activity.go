@@ -144,7 +144,7 @@ func (act *activity) detect() (a api.Activity, ok bool, d time.Duration) {
 func (act *activity) facts() status.Facts {
 	s := act.s
 	f := status.Facts{
-		Ready: s.rec.Ready, Reports: s.rec.Reports, Dialogs: s.srv.dialogs, Rules: s.rec.Rules,
+		Ready: s.rec.Ready, Reports: s.rec.Reports, Dialogs: s.srv.settings.dialogs, Rules: s.rec.Rules,
 		Started: unixTime(s.life.born), LastOutput: unixTime(act.lastOut), LastInput: unixTime(act.lastIn),
 	}
 	if s.life.exit == nil && act.detector.Marked() {

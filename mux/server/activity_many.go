@@ -7,7 +7,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-func (srv *server) handleActivities(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleActivities(w http.ResponseWriter, r *http.Request) (any, error) {
+	srv := a.srv
 	var in struct {
 		Names []string `json:"names"`
 	}
@@ -20,7 +21,7 @@ func (srv *server) handleActivities(w http.ResponseWriter, r *http.Request) (any
 	list := make([]api.SessionActivity, 0, len(in.Names))
 	for _, name := range in.Names {
 		srv.mu.Lock()
-		s := srv.live[name]
+		s := srv.sessions.byName[name]
 		srv.mu.Unlock()
 		if s != nil {
 			list = append(list, s.activity.brief(name))

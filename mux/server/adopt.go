@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,47 +18,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tableID is the keeper's entry of the table of journals.
-const tableID = "table"
-
-// openTable maps the table that the keeper holds, or makes one.
-func (srv *server) openTable(entries []keeper.Entry) error {
-	for _, e := range entries {
-		if e.ID == tableID && len(e.FDs) == 1 {
-			srv.tableFD = e.FDs[0]
-			t, err := journal.MapTable(e.FDs[0])
-			srv.table = t
-			return err
-		}
-	}
-	fd, err := sys.NewMemory(srv.paths.Dir, journal.SlotSize*journal.TableSize)
-	if err != nil {
-		return err
-	}
-	srv.tableFD = fd
-	if srv.table, err = journal.MapTable(fd); err != nil {
-		return err
-	}
-	return srv.link.Deposit(tableID, nil, fd)
-}
-
-// adopt makes sessions of what the keeper holds. They are there at once, each
+// add makes sessions of what the keeper holds. They are there at once, each
 // locked until restore has made its screen: who asks for one waits for that
 // alone.
-func (srv *server) adopt(entries []keeper.Entry) {
+func (ad *adoption) add(entries []keeper.Entry) {
 	for _, running := range [...]bool{true, false} {
 		for _, e := range entries {
 			if e.Kind != keeper.EntrySession || e.Exited == running {
 				continue
 			}
-			s, err := srv.adoptSession(e)
+			s, err := ad.adoptSession(e)
 			if err != nil {
 				slog.Error("cannot adopt a session", "session", e.ID, "error", err)
 				continue
 			}
-			srv.adopted = append(srv.adopted, adopted{s, e})
+			ad.list = append(ad.list, adopted{s, e})
 		}
 	}
+}
+
+// adoption is what the last server left to this one. Only one goroutine at a time uses
+// it.
+type adoption struct {
+	srv     *server
+	list    []adopted               // until restore has made their screens
+	resumed []func(context.Context) // finish what was under way
 }
 
 // adopted is a session whose screen is still to be made.
@@ -71,26 +56,28 @@ type adopted struct {
 const recoveryGC = 400
 
 // restore makes the screens of what was adopted, on every processor.
-func (srv *server) restore() {
+func (ad *adoption) restore() {
+	srv := ad.srv
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range goruntime.GOMAXPROCS(0) {
 		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(srv.adopted)); i = next.Add(1) - 1 {
-				srv.restoreSession(srv.adopted[i])
+			for i := next.Add(1) - 1; i < int64(len(ad.list)); i = next.Add(1) - 1 {
+				ad.restoreSession(ad.list[i])
 			}
 		})
 	}
 	all.Wait()
-	srv.adopted = nil
+	ad.list = nil
 	srv.mu.Lock()
-	slices.SortFunc(srv.exited, func(a, b *session) int { return a.life.exitTime().Compare(b.life.exitTime()) })
+	slices.SortFunc(srv.sessions.exited, func(a, b *session) int { return a.life.exitTime().Compare(b.life.exitTime()) })
 	srv.mu.Unlock()
 }
 
 // restoreSession makes one screen from the journal, and then lets the session
 // go on, or end.
-func (srv *server) restoreSession(a adopted) {
+func (ad *adoption) restoreSession(a adopted) {
+	srv := ad.srv
 	s, e := a.s, a.e
 	func() {
 		defer s.mu.Unlock() // adoptSession has locked it
@@ -107,14 +94,15 @@ func (srv *server) restoreSession(a adopted) {
 	case e.Exited:
 		s.life.leaderEnded(exitOf(unix.WaitStatus(e.Status), time.Unix(0, e.Ended)))
 	case s.life.watch >= 0 || e.Foreign:
-		srv.work.Go(func() { srv.watchForeign(s) })
+		srv.lifetime.work.Go(func() { srv.keeper.watch(s) })
 	default:
-		srv.lateExit(s)
+		srv.sessions.lateExit(s)
 	}
 }
 
 // adoptSession makes one session, without its screen, and locks it.
-func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
+func (ad *adoption) adoptSession(e keeper.Entry) (*session, error) {
+	srv := ad.srv
 	var rec sessionRecord
 	if err := json.Unmarshal(e.Data, &rec); err != nil || e.Own < 1 || len(e.FDs) < e.Own+1 {
 		sys.CloseAll(e.FDs)
@@ -126,11 +114,11 @@ func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
 		watch = e.FDs[e.Own+1]
 		sys.CloseAll(e.FDs[e.Own+2:])
 	}
-	if !srv.table.Take(rec.Slot) {
+	if !srv.journals.table.Take(rec.Slot) {
 		sys.CloseAll([]int{e.FDs[0], e.FDs[e.Own]})
 		return nil, errors.New("its journal's slot belongs to another session")
 	}
-	j, err := journal.Open(e.FDs[e.Own], srv.table.At(rec.Slot))
+	j, err := journal.Open(e.FDs[e.Own], srv.journals.table.At(rec.Slot))
 	if err != nil {
 		unix.Close(e.FDs[0])
 		return nil, err
@@ -144,14 +132,14 @@ func (srv *server) adoptSession(e keeper.Entry) (*session, error) {
 	s.output.open()
 	if !e.Exited {
 		if finish := s.nudges.claim(); finish != nil {
-			srv.resumed = append(srv.resumed, finish)
+			ad.resumed = append(ad.resumed, finish)
 		}
 	}
 	s.mu.Lock() // until restoreSession
 	srv.mu.Lock()
-	srv.sessions[rec.ID] = s
+	srv.sessions.byID[rec.ID] = s
 	if !e.Exited {
-		srv.live[rec.Name] = s
+		srv.sessions.byName[rec.Name] = s
 	}
 	srv.mu.Unlock()
 	return s, nil

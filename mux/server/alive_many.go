@@ -8,7 +8,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleAliveMany(w http.ResponseWriter, r *http.Request) (any, error) {
+	srv := a.srv
 	var in struct {
 		Requests []api.AliveRequest `json:"requests"`
 	}
@@ -22,7 +23,7 @@ func (srv *server) handleAliveMany(w http.ResponseWriter, r *http.Request) (any,
 	alive := make([]string, 0, len(in.Requests))
 	for _, q := range in.Requests {
 		srv.mu.Lock()
-		s := srv.live[q.Name]
+		s := srv.sessions.byName[q.Name]
 		srv.mu.Unlock()
 		if s != nil && s.life.running() && s.life.seenAlive(q.Names, &table) {
 			alive = append(alive, q.Name)

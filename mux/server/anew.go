@@ -31,10 +31,10 @@ const lockID = "lock"
 
 // watchState keeps the server findable until srv.done is closed.
 func (srv *server) watchState() {
-	socketDir, socket := filepath.Split(srv.paths.Socket)
-	names := []string{api.ServerLock, filepath.Base(srv.paths.Db()), socket}
+	socketDir, socket := filepath.Split(srv.settings.paths.Socket)
+	names := []string{api.ServerLock, filepath.Base(srv.settings.paths.Db()), socket}
 	for pause := anewFirst; ; {
-		w, err := sys.WatchRemovals(names, srv.paths.Dir, filepath.Clean(socketDir))
+		w, err := sys.WatchRemovals(names, srv.settings.paths.Dir, filepath.Clean(socketDir))
 		gone := srv.makeAnew() // with the watch in place: what is removed from now on ends its wait
 		if gone != nil {
 			slog.Warn("cannot restore the state directory", "error", gone)
@@ -42,7 +42,7 @@ func (srv *server) watchState() {
 		settle := anewSettle
 		if err == nil && gone == nil {
 			pause = anewFirst
-			w.Wait(srv.done)
+			w.Wait(srv.lifetime.done)
 		} else {
 			settle = pause
 			pause = min(2*pause, anewMost)
@@ -50,7 +50,7 @@ func (srv *server) watchState() {
 		w.Close()
 		select {
 		case <-time.After(settle):
-		case <-srv.done:
+		case <-srv.lifetime.done:
 			return
 		}
 	}
@@ -59,66 +59,66 @@ func (srv *server) watchState() {
 // makeAnew makes what is missing of the state directory and the socket. A server
 // without sessions ends instead.
 func (srv *server) makeAnew() error {
-	d, err := statedir.Open(srv.paths.Dir)
+	d, err := statedir.Open(srv.settings.paths.Dir)
 	if err == nil {
 		defer d.Close()
 	}
 	lost := srv.db.Lost()
-	if err == nil && !lost && srv.holds(d) {
-		srv.relisten()
+	if err == nil && !lost && srv.keeper.holdsLock(d) {
+		srv.api.relisten()
 		return nil
 	}
 	srv.mu.Lock()
-	empty := len(srv.live) == 0 && len(srv.sessions) == 0
-	srv.stopping = srv.stopping || empty
+	empty := len(srv.sessions.byName) == 0 && len(srv.sessions.byID) == 0
+	srv.sessions.stopping = srv.sessions.stopping || empty
 	srv.mu.Unlock()
 	if empty {
 		slog.Info("the state directory was removed, and no session runs")
 		srv.end()
 		return nil
 	}
-	if err := statedir.Make(srv.paths.Dir); err != nil {
+	if err := statedir.Make(srv.settings.paths.Dir); err != nil {
 		return err
 	}
-	if err := srv.lockAnew(); err != nil {
+	if err := srv.keeper.lockAnew(); err != nil {
 		return err
 	}
-	if log, err := statedir.OpenLog(srv.paths); err == nil {
+	if log, err := statedir.OpenLog(srv.settings.paths); err == nil {
 		_ = sys.Dup2(int(log.Fd()), 2)
 		log.Close()
 	}
 	slog.Warn("the state directory was removed and is made again")
 	if lost {
-		if err := srv.db.Copy(srv.paths.Db()); err != nil {
+		if err := srv.db.Copy(srv.settings.paths.Db()); err != nil {
 			return fmt.Errorf("%w: %w", api.ErrStateDir, err)
 		}
 	}
-	srv.relisten()
+	srv.api.relisten()
 	if lost {
 		srv.leave() // for a server that opens the copy
 	}
 	return nil
 }
 
-// holds reports whether the lock in the directory is the one that this server
+// holdsLock reports whether the lock in the directory is the one that this server
 // has.
-func (srv *server) holds(d statedir.Dir) bool {
+func (k *keeperLink) holdsLock(d statedir.Dir) bool {
 	var mine, there unix.Stat_t
 	err := errors.Join(
-		unix.Fstat(srv.lockFD, &mine),
+		unix.Fstat(k.lockFD, &mine),
 		unix.Fstatat(int(d.Fd()), api.ServerLock, &there, unix.AT_SYMLINK_NOFOLLOW))
 	return err == nil && mine.Dev == there.Dev && mine.Ino == there.Ino
 }
 
 // lockAnew makes and locks the lock file unless it is there, and lets the keeper
 // hold it. ErrStateDir when another server has it.
-func (srv *server) lockAnew() error {
-	d, err := statedir.Open(srv.paths.Dir)
+func (k *keeperLink) lockAnew() error {
+	d, err := statedir.Open(k.srv.settings.paths.Dir)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if srv.holds(d) {
+	if k.holdsLock(d) {
 		return nil
 	}
 	f, err := d.Open(api.ServerLock, os.O_RDWR|os.O_CREATE)
@@ -129,26 +129,26 @@ func (srv *server) lockAnew() error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("%w: another server has %s: %w", api.ErrStateDir, f.Name(), err)
 	}
-	if err := srv.currentLink().Deposit(lockID, nil, int(f.Fd())); err != nil {
+	if err := k.current().Deposit(lockID, nil, int(f.Fd())); err != nil {
 		return err
 	}
-	return srv.takeLock(int(f.Fd()))
+	return k.takeLock(int(f.Fd()))
 }
 
 // takeLock makes fd the server's lock, under the number that the old one has.
-func (srv *server) takeLock(fd int) error {
-	if err := sys.Dup2(fd, srv.lockFD); err != nil {
+func (k *keeperLink) takeLock(fd int) error {
+	if err := sys.Dup2(fd, k.lockFD); err != nil {
 		return err
 	}
-	_, err := unix.Pwrite(srv.lockFD, fmt.Appendf(nil, "%-20d\n", os.Getpid()), 0)
+	_, err := unix.Pwrite(k.lockFD, fmt.Appendf(nil, "%-20d\n", os.Getpid()), 0)
 	return err
 }
 
 // adoptLock takes a lock that an earlier server made anew.
-func (srv *server) adoptLock(entries []keeper.Entry) error {
+func (k *keeperLink) adoptLock(entries []keeper.Entry) error {
 	for _, e := range entries {
 		if e.ID == lockID && len(e.FDs) == 1 {
-			err := srv.takeLock(e.FDs[0])
+			err := k.takeLock(e.FDs[0])
 			unix.Close(e.FDs[0])
 			return err
 		}

@@ -48,10 +48,10 @@ func (c *attachClient) resume(at place) bool {
 
 // forgetSizes gives sessions their own size back whose clients did not come back
 // to this server.
-func (srv *server) forgetSizes() {
-	srv.mu.Lock()
-	all := slices.Collect(maps.Values(srv.sessions))
-	srv.mu.Unlock()
+func (t *sessionTable) forgetSizes() {
+	t.srv.mu.Lock()
+	all := slices.Collect(maps.Values(t.byID))
+	t.srv.mu.Unlock()
 	for _, s := range all {
 		s.mu.Lock()
 		if s.clients.sizeOwner == nil {

@@ -62,7 +62,7 @@ func (cs *clients) join(c *attachClient) {
 		cs.joinTyping(c)
 	}
 	s.broadcast()
-	s.srv.emit(s, api.Event{Type: api.EventAttached})
+	s.srv.events.emit(s, api.Event{Type: api.EventAttached})
 }
 
 // joinTyping makes the first client that may type the one whose size is in
@@ -105,7 +105,7 @@ func (cs *clients) leave(c *attachClient) {
 		cs.elect()
 	}
 	s.broadcast()
-	s.srv.emit(s, api.Event{Type: api.EventDetached})
+	s.srv.events.emit(s, api.Event{Type: api.EventDetached})
 }
 
 // elect lets the size follow who typed last of those that are there. mu is held.
@@ -163,7 +163,7 @@ func (cs *clients) configure(cols, rows int) error {
 		return api.ErrExited
 	}
 	s.rec.Cols, s.rec.Rows = cols, rows
-	if err := s.srv.currentLink().Deposit(s.rec.ID, s.rec.encode()); err != nil {
+	if err := s.srv.keeper.current().Deposit(s.rec.ID, s.rec.encode()); err != nil {
 		slog.Warn("the keeper did not take a new size", "session", s.rec.ID, "error", err)
 	}
 	if cs.sizeOwner != nil {

@@ -79,7 +79,7 @@ func newExecs(srv *server) *execs {
 	}
 }
 
-func (x *execs) dir() string { return filepath.Join(x.srv.paths.Dir, "processes") }
+func (x *execs) dir() string { return filepath.Join(x.srv.settings.paths.Dir, "processes") }
 
 func (x *execs) enter(r process.Record) *proc {
 	p := &proc{x: x, id: r.ID, rec: r, done: make(chan struct{}), started: make(chan struct{})}
@@ -148,11 +148,11 @@ func (x *execs) reconcile() {
 			continue
 		}
 		x.srv.mu.Lock()
-		s := x.srv.sessions[p.id]
+		s := x.srv.sessions.byID[p.id]
 		x.srv.mu.Unlock()
 		if s == nil {
 			close(p.started)
-			x.srv.work.Go(func() {
+			x.srv.lifetime.work.Go(func() {
 				x.finish(p, process.End{Code: -1, Lost: true, Reason: "its process is gone, and nobody saw how it ended", At: time.Now(), Now: x.srv.clock.Now()})
 			})
 			continue

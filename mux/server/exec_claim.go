@@ -13,7 +13,7 @@ import (
 func (x *execs) hosts(owner string) bool {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
-	return x.srv.live[owner] != nil
+	return x.srv.sessions.byName[owner] != nil
 }
 
 // away are the open deliveries to owners without a session here.

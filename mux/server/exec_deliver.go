@@ -40,8 +40,8 @@ func (x *execs) wake() {
 func (x *execs) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	x.srv.work.Go(func() {
-		<-x.srv.done
+	x.srv.lifetime.work.Go(func() {
+		<-x.srv.lifetime.done
 		cancel()
 	})
 	limit := make(chan struct{}, wakeWorkers)
@@ -112,12 +112,12 @@ func (x *execs) giveUp(d process.Delivery, now time.Time) {
 // there. Its start wakes the loop otherwise.
 func (x *execs) tellOwner(ctx context.Context, owner string, limit chan struct{}) {
 	x.srv.mu.Lock()
-	s := x.srv.live[owner]
+	s := x.srv.sessions.byName[owner]
 	x.srv.mu.Unlock()
 	if s == nil || !x.reserve(owner) {
 		return
 	}
-	x.srv.work.Go(func() {
+	x.srv.lifetime.work.Go(func() {
 		if more := x.tellOnce(ctx, s, owner, limit); more {
 			defer x.wake()
 		}
@@ -326,7 +326,7 @@ func (x *execs) finishInjected(ctx context.Context, owner string) bool {
 func (x *execs) finishBatch(ctx context.Context, batch string, events []string) {
 	id, _, _ := strings.Cut(batch, " ")
 	x.srv.mu.Lock()
-	s := x.srv.sessions[id]
+	s := x.srv.sessions.byID[id]
 	x.srv.mu.Unlock()
 	if s == nil {
 		x.settleGone(events)

@@ -25,7 +25,7 @@ func (x *execs) tell(p *proc) {
 	p.mu.Lock()
 	e := p.rec.Event()
 	p.mu.Unlock()
-	x.srv.events.Append(api.Event{Type: e.Type, Time: time.Now(), Session: "exec-" + p.id, SID: p.id, Exec: &e})
+	x.srv.events.log.Append(api.Event{Type: e.Type, Time: time.Now(), Session: "exec-" + p.id, SID: p.id, Exec: &e})
 }
 
 // ended writes down the end of a session that is a command. Its output was
@@ -119,7 +119,7 @@ func (x *execs) saveEnd(p *proc, end process.End) (process.Record, bool) {
 		}
 		select {
 		case <-time.After(pause):
-		case <-x.srv.done:
+		case <-x.srv.lifetime.done:
 			return rec, false
 		}
 	}
@@ -132,7 +132,7 @@ func (x *execs) atEnd(p *proc, end process.End) (now process.Record, watched boo
 	now, watched = p.rec, p.followers > 0
 	p.mu.Unlock()
 	x.srv.mu.Lock()
-	if x.srv.stopping {
+	if x.srv.sessions.stopping {
 		now.Intent = process.IntentShutdown
 	}
 	x.srv.mu.Unlock()
@@ -259,7 +259,7 @@ func (p *proc) end(ctx context.Context, intent string, grace time.Duration) erro
 	if err != nil {
 		return err
 	}
-	if err := p.x.srv.endTree(ctx, s, grace); err != nil {
+	if err := p.x.srv.reaper.endTree(ctx, s, grace); err != nil {
 		return err
 	}
 	return p.await(ctx)
@@ -384,12 +384,12 @@ func (x *execs) remove(ids ...string) error {
 	var sessions []*session
 	x.srv.mu.Lock()
 	for _, id := range ids {
-		if s := x.srv.sessions[id]; s != nil {
+		if s := x.srv.sessions.byID[id]; s != nil {
 			sessions = append(sessions, s)
 		}
 	}
 	x.srv.mu.Unlock()
-	x.srv.remove(sessions...)
+	x.srv.sessions.remove(sessions...)
 	for _, id := range ids {
 		x.mu.Lock()
 		delete(x.open, id+"/exit")

@@ -74,7 +74,7 @@ func (p *proc) stream(ctx context.Context, w http.ResponseWriter, cursor uint64,
 		select {
 		case <-news:
 		case <-p.done:
-		case <-p.x.srv.done:
+		case <-p.x.srv.lifetime.done:
 			return
 		case <-ctx.Done():
 		}

@@ -54,7 +54,7 @@ func (x *execs) feed(p *proc, r api.ExecRequest) {
 	if len(r.Stdin) == 0 && !r.EOF {
 		return
 	}
-	x.srv.work.Go(func() {
+	x.srv.lifetime.work.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		stop := p.stopWith(cancel)
@@ -72,7 +72,7 @@ func (p *proc) stopWith(cancel func()) (stop func()) {
 	go func() {
 		select {
 		case <-p.done:
-		case <-p.x.srv.done:
+		case <-p.x.srv.lifetime.done:
 		case <-over:
 		}
 		cancel()
@@ -176,7 +176,7 @@ func (x *execs) handleLog(p *proc, w http.ResponseWriter, r *http.Request) (any,
 	case "", api.FormatText, api.FormatRaw:
 		return p.log(in)
 	case api.FormatScreen:
-		s, err := x.srv.find(p.id)
+		s, err := x.srv.sessions.find(p.id)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gascity.dev/gc/mux/api"
@@ -29,6 +30,18 @@ const (
 	defaultGrace  = 5 * time.Second
 )
 
+// apiServer serves /v1 on the socket.
+type apiServer struct {
+	srv     *server
+	http    *http.Server
+	conns   sync.WaitGroup // listeners, and connections that net/http serves
+	watches watches
+
+	// guarded by server.mu
+	listener *net.UnixListener
+	sock     socketID // identity of the listener's socket in the file system
+}
+
 // features name what this server can do beyond the first version of /v1.
 var features = []string{
 	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
@@ -39,31 +52,31 @@ var features = []string{
 type handler = func(w http.ResponseWriter, r *http.Request) (any, error)
 
 // newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
-func (srv *server) newHTTP() *http.Server {
+func (a *apiServer) newHTTP() *http.Server {
 	m := http.NewServeMux()
 	handle := func(pattern string, h handler) {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			srv.trim.Note() // also here: a request may wait for hours
-			defer srv.trim.Note()
+			a.srv.compactor.trim.Note() // also here: a request may wait for hours
+			defer a.srv.compactor.trim.Note()
 			serveJSON(w, r, h)
 		})
 	}
-	srv.routes(handle)
-	srv.processRoutes(handle)
-	srv.sessionRoutes(handle)
+	a.routes(handle)
+	a.processRoutes(handle)
+	a.sessionRoutes(handle)
 	return &http.Server{
 		Handler: named(m), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn), ConnContext: withPeer, ConnState: srv.countConn,
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn), ConnContext: withPeer, ConnState: a.countConn,
 	}
 }
 
 // countConn counts a connection until its last handler returns or hijacks it.
-func (srv *server) countConn(_ net.Conn, state http.ConnState) {
+func (a *apiServer) countConn(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
-		srv.conns.Add(1)
+		a.conns.Add(1)
 	case http.StateClosed, http.StateHijacked:
-		srv.conns.Done()
+		a.conns.Done()
 	}
 }
 
@@ -85,20 +98,21 @@ func unnamed(r *http.Request) bool {
 }
 
 // routes registers the routes of the server and of many sessions at once.
-func (srv *server) routes(handle func(string, handler)) {
-	handle("GET /v1/status", srv.handleStatus)
-	handle("POST /v1/shutdown", srv.handleShutdown)
-	handle("POST /v1/upgrade", srv.handleUpgrade)
-	handle("GET /v1/sessions", srv.handleList)
-	handle("POST /v1/sessions", srv.handleCreate)
-	handle("POST /v1/peek", srv.handlePeekMany)
-	handle("POST /v1/activity", srv.handleActivities)
-	handle("POST /v1/alive", srv.handleAliveMany)
-	handle("GET /v1/events", srv.handleEvents)
-	handle("POST /v1/queue", srv.handleEnqueue)
-	handle("GET /v1/queue", srv.handleQueue)
-	handle("GET /v1/queue/{id}", srv.handleQueueItem)
-	handle("DELETE /v1/queue/{id}", srv.handleDequeue)
+func (a *apiServer) routes(handle func(string, handler)) {
+	srv := a.srv
+	handle("GET /v1/status", a.handleStatus)
+	handle("POST /v1/shutdown", a.handleShutdown)
+	handle("POST /v1/upgrade", a.handleUpgrade)
+	handle("GET /v1/sessions", a.handleList)
+	handle("POST /v1/sessions", a.handleCreate)
+	handle("POST /v1/peek", a.handlePeekMany)
+	handle("POST /v1/activity", a.handleActivities)
+	handle("POST /v1/alive", a.handleAliveMany)
+	handle("GET /v1/events", a.handleEvents)
+	handle("POST /v1/queue", a.handleEnqueue)
+	handle("GET /v1/queue", a.handleQueue)
+	handle("GET /v1/queue/{id}", a.handleQueueItem)
+	handle("DELETE /v1/queue/{id}", a.handleDequeue)
 	handle("POST /v1/exec", srv.execs.handleExec)
 	handle("GET /v1/processes", srv.execs.handleList)
 	handle("GET /v1/deliveries", srv.execs.handleDeliveries)
@@ -107,7 +121,8 @@ func (srv *server) routes(handle func(string, handler)) {
 }
 
 // processRoutes registers the routes of one background command.
-func (srv *server) processRoutes(handle func(string, handler)) {
+func (a *apiServer) processRoutes(handle func(string, handler)) {
+	srv := a.srv
 	proc := func(pattern string, h func(p *proc, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			p, err := srv.execs.find(r.PathValue("id"))
@@ -132,10 +147,10 @@ func (srv *server) processRoutes(handle func(string, handler)) {
 }
 
 // sessionRoutes registers the routes of one session.
-func (srv *server) sessionRoutes(handle func(string, handler)) {
+func (a *apiServer) sessionRoutes(handle func(string, handler)) {
 	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
-			s, err := srv.find(r.PathValue("name"))
+			s, err := a.srv.sessions.find(r.PathValue("name"))
 			if err != nil {
 				return nil, err
 			}
@@ -143,11 +158,11 @@ func (srv *server) sessionRoutes(handle func(string, handler)) {
 		})
 	}
 	session("GET /v1/sessions/{name}", handleGet)
-	session("DELETE /v1/sessions/{name}", srv.handleKill)
+	session("DELETE /v1/sessions/{name}", a.handleKill)
 	session("POST /v1/sessions/{name}/interrupt", handleInterrupt)
 	session("POST /v1/sessions/{name}/signal", handleSignal)
 	session("POST /v1/sessions/{name}/resize", handleResize)
-	session("POST /v1/sessions/{name}/rename", srv.handleRename)
+	session("POST /v1/sessions/{name}/rename", a.handleRename)
 	session("POST /v1/sessions/{name}/peek", handlePeek)
 	session("POST /v1/sessions/{name}/keys", handleKeys)
 	session("POST /v1/sessions/{name}/paste", handlePaste)
@@ -157,9 +172,9 @@ func (srv *server) sessionRoutes(handle func(string, handler)) {
 	session("POST /v1/sessions/{name}/respond", handleRespond)
 	session("POST /v1/sessions/{name}/seen", handleSeen)
 	session("POST /v1/sessions/{name}/clear", handleClear)
-	session("GET /v1/sessions/{name}/meta", srv.handleMetaGet)
-	session("PUT /v1/sessions/{name}/meta", srv.handleMetaSet)
-	session("DELETE /v1/sessions/{name}/meta", srv.handleMetaRemove)
+	session("GET /v1/sessions/{name}/meta", a.handleMetaGet)
+	session("PUT /v1/sessions/{name}/meta", a.handleMetaSet)
+	session("DELETE /v1/sessions/{name}/meta", a.handleMetaRemove)
 	session("GET /v1/sessions/{name}/processes", handleProcesses)
 	session("POST /v1/sessions/{name}/alive", handleAlive)
 	session("GET /v1/sessions/{name}/attach", handleAttach)
@@ -244,16 +259,16 @@ func boolQuery(r *http.Request, key string) bool {
 	return v
 }
 
-func (srv *server) handleList(_ http.ResponseWriter, r *http.Request) (any, error) {
-	return map[string][]api.SessionInfo{"sessions": srv.list(r.URL.Query().Get("prefix"), boolQuery(r, "all"))}, nil
+func (a *apiServer) handleList(_ http.ResponseWriter, r *http.Request) (any, error) {
+	return map[string][]api.SessionInfo{"sessions": a.srv.sessions.list(r.URL.Query().Get("prefix"), boolQuery(r, "all"))}, nil
 }
 
-func (srv *server) handleCreate(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleCreate(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.CreateRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	s, err := srv.create(in, nil)
+	s, err := a.srv.create(in, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +279,7 @@ func handleGet(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) 
 	return s.info(), nil
 }
 
-func (srv *server) handleKill(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleKill(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
 	grace := defaultGrace
 	if v := r.URL.Query().Get("grace"); v != "" {
 		d, err := time.ParseDuration(v)
@@ -273,9 +288,9 @@ func (srv *server) handleKill(s *session, _ http.ResponseWriter, r *http.Request
 		}
 		grace = d
 	}
-	ctx, done := srv.untilDone(r.Context())
+	ctx, done := a.srv.untilDone(r.Context())
 	defer done()
-	return nil, srv.kill(ctx, s, grace)
+	return nil, a.srv.reaper.kill(ctx, s, grace)
 }
 
 func handleInterrupt(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
@@ -342,27 +357,27 @@ func handleClear(s *session, _ http.ResponseWriter, _ *http.Request) (any, error
 	return nil, nil
 }
 
-func (srv *server) handleMetaGet(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleMetaGet(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
 	if !r.URL.Query().Has("key") {
-		m, err := srv.allMeta(s.rec.ID)
+		m, err := a.srv.meta.all(s.rec.ID)
 		return map[string]map[string][]byte{"meta": m}, err
 	}
-	v, err := srv.getMeta(s.rec.ID, r.URL.Query().Get("key"))
+	v, err := a.srv.meta.get(s.rec.ID, r.URL.Query().Get("key"))
 	return map[string][]byte{"value": v}, err
 }
 
-func (srv *server) handleMetaSet(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleMetaSet(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
 		Value []byte `json:"value"`
 	}
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return nil, srv.putMeta(s.rec.ID, map[string]string{r.URL.Query().Get("key"): string(in.Value)})
+	return nil, a.srv.meta.put(s.rec.ID, map[string]string{r.URL.Query().Get("key"): string(in.Value)})
 }
 
-func (srv *server) handleMetaRemove(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
-	return nil, srv.removeMeta(s.rec.ID, r.URL.Query().Get("key"))
+func (a *apiServer) handleMetaRemove(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	return nil, a.srv.meta.remove(s.rec.ID, r.URL.Query().Get("key"))
 }
 
 func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -403,7 +418,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
 	}
 	pid, _ := r.Context().Value(peerKey{}).(int)
-	inside := s.srv.around(pid)
+	inside := s.srv.sessions.around(pid)
 	if err := s.srv.nesting.enter(c, inside); err != nil {
 		return nil, err
 	}

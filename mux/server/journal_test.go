@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"gascity.dev/gc/internal/clock"
-	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
@@ -41,8 +40,9 @@ func newJournalBench(t testing.TB) *journalBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &journalBench{srv: &server{clock: clock.New(), paths: api.Paths{Dir: dir}, history: journal.NewWriter(), events: event.NewLog[api.Event](event.Options{}), table: table, version: "test"}, fd: fd}
-	b.srv.resting.close() // the test says when a session rests
+	b := &journalBench{srv: newServer(settings{paths: api.Paths{Dir: dir}, version: "test"}), fd: fd}
+	b.srv.clock, b.srv.journals.table = clock.New(), table
+	b.srv.compactor.close() // the test says when a session rests
 	t.Cleanup(func() {
 		b.s.storage.journal.Close()
 		unix.Close(fd)
@@ -62,7 +62,7 @@ func (b *journalBench) open(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := journal.Open(dup, b.srv.table.At(0))
+	j, err := journal.Open(dup, b.srv.journals.table.At(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (b *journalBench) open(t testing.TB) {
 func (b *journalBench) reset(t testing.TB) {
 	sys.PunchHole(b.fd, 0, b.s.storage.journal.Mem)
 	b.s.storage.journal.Close()
-	clear(b.srv.table.Mem[:journal.SlotSize])
+	clear(b.srv.journals.table.Mem[:journal.SlotSize])
 	b.replies = nil
 	b.open(t)
 }
@@ -90,7 +90,7 @@ func (b *journalBench) sent() {
 // crash drops the session as a kill does, and recovers it.
 func (b *journalBench) crash(t testing.TB) {
 	b.s.storage.journal.Close()
-	b.srv.history = journal.NewWriter() // what was not written never is
+	b.srv.journals.writer = journal.NewWriter() // what was not written never is
 	b.open(t)
 	if b.keeps != nil {
 		b.keeps(b.s)
@@ -149,7 +149,7 @@ func TestRecoveredScreenIsTheSame(t *testing.T) {
 				_, _ = want.Write(p[:min(len(p), journal.SegmentPad)])
 				p = p[min(len(p), journal.SegmentPad):]
 			case 2:
-				b.srv.history.Flush()
+				b.srv.journals.writer.Flush()
 			case 3:
 				cols, rows := rapid.IntRange(10, 60).Draw(rt, "cols"), rapid.IntRange(3, 20).Draw(rt, "rows")
 				if err := b.s.screen.resize(cols, rows); err != nil {
@@ -221,7 +221,7 @@ func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 		t.Fatalf("%q, lost %v", b.s.screen.term.ScreenText(), b.s.screen.lost)
 	}
 	b.write([]byte("goes on"))
-	b.srv.killed = true // and these were killed in it, which is nobody's fault
+	b.srv.settings.killed = true // and these were killed in it, which is nobody's fault
 	for range 10 {
 		b.s.storage.journal.Tries.Add(1)
 		b.s.screen.lost = false
@@ -232,7 +232,7 @@ func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 	if got := b.s.screen.term.ScreenText(); got != "goes on" {
 		t.Fatal(got)
 	}
-	b.srv.killed = false
+	b.srv.settings.killed = false
 	b.s.storage.journal.Tries.Store(1)
 	b.crash(t)
 	if got := b.s.screen.term.ScreenText(); got != "goes on" {

@@ -27,26 +27,27 @@ const (
 	keeperMax   = 5 * time.Second
 )
 
-// keeperLost is called when the keeper has died.
-func (srv *server) keeperLost() {
+// lost is called when the keeper has died.
+func (k *keeperLink) lost() {
+	srv := k.srv
 	select {
-	case <-srv.done:
+	case <-srv.lifetime.done:
 		return
 	default:
 	}
 	slog.Warn("the keeper is gone")
-	srv.work.Go(func() {
+	srv.lifetime.work.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		go func() {
 			select {
-			case <-srv.done:
+			case <-srv.lifetime.done:
 				cancel()
 			case <-ctx.Done():
 			}
 		}()
 		for pause := keeperFirst; ; pause = min(2*pause, keeperMax) {
-			err := srv.newKeeper()
+			err := k.restart()
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -58,9 +59,10 @@ func (srv *server) keeperLost() {
 	})
 }
 
-// newKeeper starts a keeper and gives it everything to hold.
-func (srv *server) newKeeper() error {
-	dup, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, sys.HighFD)
+// restart starts a keeper and gives it everything to hold.
+func (k *keeperLink) restart() error {
+	srv := k.srv
+	dup, err := unix.FcntlInt(uintptr(k.lockFD), unix.F_DUPFD_CLOEXEC, sys.HighFD)
 	if err != nil {
 		return err
 	}
@@ -71,23 +73,23 @@ func (srv *server) newKeeper() error {
 		return err
 	}
 	end := os.NewFile(uintptr(theirs), "keeper")
-	err = keeper.Launch(srv.paths, lock, end, "detach-adopt", srv.paths.Dir, srv.paths.Socket, srv.version,
-		strconv.Itoa(os.Getpid()), keeper.FormatRlimits(srv.currentLink().Info.Starters))
+	err = keeper.Launch(srv.settings.paths, lock, end, "detach-adopt", srv.settings.paths.Dir, srv.settings.paths.Socket, srv.settings.version,
+		strconv.Itoa(os.Getpid()), keeper.FormatRlimits(k.current().Info.Starters))
 	end.Close()
 	if err != nil {
 		unix.Close(mine)
 		return err
 	}
 	holds := make(chan bool, 1)
-	link, err := keeper.NewLink(mine, srv.exitNoticed, func() {
+	link, err := keeper.NewLink(mine, srv.sessions.exitNoticed, func() {
 		if <-holds { // else the caller tries again
-			srv.keeperLost()
+			k.lost()
 		}
 	})
 	if err != nil {
 		return err
 	}
-	err = srv.handOver(link)
+	err = k.handOver(link)
 	holds <- err == nil
 	if err != nil {
 		_ = link.Tell(keeper.KindStop, "") // two keepers would start two servers
@@ -99,21 +101,22 @@ func (srv *server) newKeeper() error {
 
 // handOver makes link the server's and deposits everything. Until it is done the
 // server's status has no keeper: what dies then is lost.
-func (srv *server) handOver(link *keeper.Link) error {
+func (k *keeperLink) handOver(link *keeper.Link) error {
+	srv := k.srv
 	if err := link.Hello(); err != nil {
 		return err
 	}
 	srv.mu.Lock()
-	srv.link, srv.handing = link, true
-	close(srv.relinked)
-	srv.relinked = make(chan struct{})
-	all := make([]*session, 0, len(srv.sessions))
-	for _, s := range srv.sessions {
+	k.link, k.handing = link, true
+	close(k.replaced)
+	k.replaced = make(chan struct{})
+	all := make([]*session, 0, len(srv.sessions.byID))
+	for _, s := range srv.sessions.byID {
 		all = append(all, s)
 	}
-	listener, sock := srv.listener, srv.sock
+	listener, sock := srv.api.listener, srv.api.sock
 	srv.mu.Unlock()
-	errs := []error{link.Deposit(tableID, nil, srv.tableFD)}
+	errs := []error{link.Deposit(tableID, nil, srv.journals.tableFD)}
 	raw, err := listener.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
@@ -122,20 +125,20 @@ func (srv *server) handOver(link *keeper.Link) error {
 	}
 	errs = append(errs, err)
 	for _, s := range all {
-		errs = append(errs, srv.giveForeign(link, s))
+		errs = append(errs, k.give(link, s))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	srv.mu.Lock()
-	srv.handing = false
+	k.handing = false
 	srv.mu.Unlock()
 	return nil
 }
 
-// giveForeign lets the keeper hold a session that is not its child, and
+// give lets the keeper hold a session that is not its child, and
 // watches the session's leader.
-func (srv *server) giveForeign(link *keeper.Link, s *session) error {
+func (k *keeperLink) give(link *keeper.Link, s *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.life.collected {
@@ -153,7 +156,7 @@ func (srv *server) giveForeign(link *keeper.Link, s *session) error {
 		e.Exited, e.Status, e.Ended = true, waitStatusOf(exit), exit.Time.UnixNano()
 	} else if s.life.watch < 0 {
 		s.life.watch = sys.OpenProcess(s.life.pid, s.life.start)
-		srv.work.Go(func() { srv.watchForeign(s) })
+		k.srv.lifetime.work.Go(func() { k.watch(s) })
 	}
 	if s.life.watch >= 0 {
 		fds = append(fds, s.life.watch)
@@ -161,9 +164,9 @@ func (srv *server) giveForeign(link *keeper.Link, s *session) error {
 	return link.Adopt(&e, fds...)
 }
 
-// watchForeign waits for the end of a leader that is nobody's child here.
-func (srv *server) watchForeign(s *session) {
-	status, known, ok := sys.AwaitProcess(s.life.watch, s.life.pid, s.life.start, srv.done)
+// watch waits for the end of a leader that is nobody's child here.
+func (k *keeperLink) watch(s *session) {
+	status, known, ok := sys.AwaitProcess(s.life.watch, s.life.pid, s.life.start, k.srv.lifetime.done)
 	if !ok {
 		return // the server ends
 	}
@@ -172,7 +175,7 @@ func (srv *server) watchForeign(s *session) {
 		exit = exitOf(status, time.Now())
 	}
 	s.life.leaderEnded(exit)
-	_ = srv.giveForeign(srv.currentLink(), s) // the next server is told how it ended
+	_ = k.give(k.current(), s) // the next server is told how it ended
 }
 
 // waitStatusOf is the inverse of exitOf; a status that is not known is one that

@@ -112,7 +112,7 @@ func (l *life) finish() {
 	if l.done != nil {
 		close(l.done)
 	}
-	s.srv.sessionEnded(s)
+	s.srv.sessions.ended(s)
 }
 
 // lastBytes bounds what is read of a terminal when its time is up.

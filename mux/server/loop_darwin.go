@@ -73,7 +73,7 @@ func (t *tty) awaitFlow() bool {
 		s.mu.Unlock()
 		select {
 		case <-moved:
-		case <-s.srv.done:
+		case <-s.srv.lifetime.done:
 			return false
 		}
 	}

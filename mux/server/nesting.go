@@ -29,10 +29,11 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // around returns the running session that a process runs inside of; nil for none.
-func (srv *server) around(pid int) *session {
+func (t *sessionTable) around(pid int) *session {
+	srv := t.srv
 	srv.mu.Lock()
-	leaders := make(map[int]*session, len(srv.live))
-	for _, s := range srv.live {
+	leaders := make(map[int]*session, len(t.byName))
+	for _, s := range t.byName {
 		if s != nil && s.life.pid > 0 {
 			leaders[s.life.pid] = s
 		}
@@ -57,7 +58,7 @@ func (srv *server) around(pid int) *session {
 	}
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
-	return srv.sessions[env[proctree.SessionVar]]
+	return t.byID[env[proctree.SessionVar]]
 }
 
 // nesting is which sessions show which: of each client that runs inside of one.

@@ -88,7 +88,7 @@ func (ns *nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, mark 
 		rec.Changed = n.changed
 	}
 	n.leave(&rec)
-	s.srv.emit(s, api.Event{Type: api.EventNudged, Receipt: &rec})
+	s.srv.events.emit(s, api.Event{Type: api.EventNudged, Receipt: &rec})
 	return rec, nil
 }
 

@@ -52,7 +52,7 @@ func (ns *nudges) claim() (finish func(ctx context.Context)) {
 		delete(ns.flights, key)
 		s.mu.Unlock()
 		close(f.done)
-		s.srv.emit(s, api.Event{Type: api.EventNudged, Receipt: &f.rec})
+		s.srv.events.emit(s, api.Event{Type: api.EventNudged, Receipt: &f.rec})
 	}
 }
 

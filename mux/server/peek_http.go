@@ -15,7 +15,7 @@ func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 	return s.screen.peek(in)
 }
 
-func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.PeekList
 	err := readJSON(w, r, &in)
 	if err != nil {
@@ -25,7 +25,7 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 		return nil, fmt.Errorf("%w: %d peeks, at most %d", api.ErrTooLarge, len(in.Requests), maxPeeks)
 	}
 	if in.Watch != "" {
-		if in.Requests, err = srv.watch(in.Watch); err != nil {
+		if in.Requests, err = a.watch(in.Watch); err != nil {
 			return nil, err
 		}
 		if len(in.Requests) == 0 {
@@ -34,18 +34,18 @@ func (srv *server) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, 
 	}
 	out := api.PeekReply{Results: make([]api.PeekResult, len(in.Requests))}
 	for i, one := range in.Requests {
-		out.Results[i] = srv.peekOne(one)
+		out.Results[i] = a.peekOne(one)
 	}
-	if in.Keep && len(in.Requests) > 0 && srv.allSame(in.Requests) {
-		out.Watch = srv.watches.keep(in.Requests)
+	if in.Keep && len(in.Requests) > 0 && a.srv.sessions.allSame(in.Requests) {
+		out.Watch = a.watches.keep(in.Requests)
 	}
 	return out, nil
 }
 
 // peekOne is the result of one of many requests; that of a session that does not
 // exist has Error set.
-func (srv *server) peekOne(r api.PeekRequest) api.PeekResult {
-	s, err := srv.find(r.Name)
+func (a *apiServer) peekOne(r api.PeekRequest) api.PeekResult {
+	s, err := a.srv.sessions.find(r.Name)
 	var out api.PeekResult
 	if err == nil {
 		out, err = s.screen.peek(r)

@@ -59,16 +59,16 @@ func (w *watches) list(token string) (*watchList, error) {
 
 // watch returns the requests of a list, none if nothing in it is new. While no
 // session of the server changes, it looks at none.
-func (srv *server) watch(token string) ([]api.PeekRequest, error) {
-	l, err := srv.watches.list(token)
+func (a *apiServer) watch(token string) ([]api.PeekRequest, error) {
+	l, err := a.watches.list(token)
 	if err != nil {
 		return nil, err
 	}
-	changes := srv.changes.Load() // read first: later changes are new next time
+	changes := a.srv.events.changes.Load() // read first: later changes are new next time
 	if l.changes.Load() == changes {
 		return nil, nil
 	}
-	if !srv.allSame(l.requests) {
+	if !a.srv.sessions.allSame(l.requests) {
 		return l.requests, nil
 	}
 	l.changes.Store(changes)
@@ -76,13 +76,13 @@ func (srv *server) watch(token string) ([]api.PeekRequest, error) {
 }
 
 // allSame reports whether no session has anything new.
-func (srv *server) allSame(requests []api.PeekRequest) bool {
+func (t *sessionTable) allSame(requests []api.PeekRequest) bool {
 	found := make([]*session, len(requests))
-	srv.mu.Lock()
+	t.srv.mu.Lock()
 	for i := range requests {
-		found[i] = srv.live[requests[i].Name]
+		found[i] = t.byName[requests[i].Name]
 	}
-	srv.mu.Unlock()
+	t.srv.mu.Unlock()
 	for i, s := range found {
 		if s == nil || !s.screen.same(&requests[i]) {
 			return false

@@ -104,24 +104,24 @@ func TestPeekAgain(t *testing.T) {
 
 // TestWatchesAreFew: the server keeps only the newest lists, and no long ones.
 func TestWatchesAreFew(t *testing.T) {
-	srv := &server{}
-	w := &srv.watches
+	srv := newServer(settings{})
+	w := &srv.api.watches
 	list := func(name string) []api.PeekRequest { return []api.PeekRequest{{Name: name, IfRevision: 1}} }
 	first, second := w.keep(list("first")), w.keep(list("second"))
 	for i := range watchLists - 1 {
 		w.keep(list(fmt.Sprint(i)))
 	}
-	srv.changes.Add(1)
-	if got, err := srv.watch(first); !errors.Is(err, api.ErrTooOld) {
+	srv.events.changes.Add(1)
+	if got, err := srv.api.watch(first); !errors.Is(err, api.ErrTooOld) {
 		t.Errorf("the oldest: %v, %v", got, err)
 	}
-	if got, err := srv.watch(second); err != nil || got[0].Name != "second" {
+	if got, err := srv.api.watch(second); err != nil || got[0].Name != "second" {
 		t.Errorf("the next one: %v, %v", got, err)
 	}
 	if token := w.keep(make([]api.PeekRequest, watchMost+1)); token != "" {
 		t.Errorf("a long list has the token %q", token)
 	}
-	if _, err := srv.watch(""); !errors.Is(err, api.ErrTooOld) {
+	if _, err := srv.api.watch(""); !errors.Is(err, api.ErrTooOld) {
 		t.Error(err)
 	}
 }

@@ -117,5 +117,5 @@ func (i *input) close(ctx context.Context) error {
 	s.mu.Lock()
 	s.tty.stdin.close()
 	s.mu.Unlock()
-	return s.srv.currentLink().Trim(s.rec.ID, 1)
+	return s.srv.keeper.current().Trim(s.rec.ID, 1)
 }

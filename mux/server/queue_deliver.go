@@ -44,7 +44,7 @@ func (d *deliveries) adopt() error {
 // request is answered yet, so that no lock is needed.
 func (srv *server) lookForMessage(it *api.QueueItem) leftMessage {
 	keys := []uint64{journal.NudgeKey(queueNudgeID(it)), journal.NudgeKey("queue-" + it.ID)} // the second is an earlier server's
-	for _, s := range srv.sessions {
+	for _, s := range srv.sessions.byID {
 		if s.rec.Name != it.Target && s.rec.ID != it.Session { // it may have another name now
 			continue
 		}

@@ -73,7 +73,8 @@ func TestOutcomeThatCannotBeWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &server{db: db, clock: resumeClock(db)}
+	srv := newServer(settings{})
+	srv.db, srv.clock = db, resumeClock(db)
 	srv.queue = newDeliveries(srv)
 	it, err := srv.queue.enqueue(api.QueueRequest{Target: "q", Text: "x"})
 	if err != nil {

@@ -8,30 +8,30 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-func (srv *server) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.QueueRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return srv.queue.enqueue(in)
+	return a.srv.queue.enqueue(in)
 }
 
-func (srv *server) handleQueue(_ http.ResponseWriter, r *http.Request) (any, error) {
-	items, err := srv.queue.list(r.URL.Query().Get("target"))
+func (a *apiServer) handleQueue(_ http.ResponseWriter, r *http.Request) (any, error) {
+	items, err := a.srv.queue.list(r.URL.Query().Get("target"))
 	return map[string][]api.QueueItem{"items": items}, err
 }
 
-func (srv *server) handleDequeue(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleDequeue(_ http.ResponseWriter, r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	if id == "" || len(id) > 64 {
 		return nil, fmt.Errorf("%w: bad id", api.ErrRequest)
 	}
-	return nil, srv.queue.remove(id)
+	return nil, a.srv.queue.remove(id)
 }
 
 // handleQueueItem answers when the message was delivered or given up, at the
 // latest after the time in wait.
-func (srv *server) handleQueueItem(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleQueueItem(_ http.ResponseWriter, r *http.Request) (any, error) {
 	limit := time.Duration(0)
 	if v := r.URL.Query().Get("wait"); v != "" {
 		d, err := time.ParseDuration(v)
@@ -40,5 +40,5 @@ func (srv *server) handleQueueItem(_ http.ResponseWriter, r *http.Request) (any,
 		}
 		limit = d
 	}
-	return srv.queue.await(r.Context(), r.PathValue("id"), limit)
+	return a.srv.queue.await(r.Context(), r.PathValue("id"), limit)
 }

@@ -174,7 +174,7 @@ func (d *deliveries) await(ctx context.Context, id string, limit time.Duration) 
 		case <-changed:
 		case <-late:
 			return it, nil
-		case <-d.srv.done:
+		case <-d.srv.lifetime.done:
 			return it, nil
 		case <-ctx.Done():
 			return it, ctx.Err()

@@ -7,17 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
-
-// recordingPath returns the path of a session's recording.
-func (srv *server) recordingPath(id string) string {
-	return filepath.Join(srv.paths.Dir, "recordings", id)
-}
 
 // startRecording opens the session's recording, if it has one, and continues it. mu is
 // held.
@@ -32,7 +26,7 @@ func (st *storage) startRecording() {
 func (st *storage) recordUpTo(limit int64) {
 	s := st.s
 	var err error
-	st.recording, err = journal.OpenRecording(s.srv.recordingPath(s.rec.ID), journal.RecordingOptions{
+	st.recording, err = journal.OpenRecording(s.srv.journals.recordingPath(s.rec.ID), journal.RecordingOptions{
 		Cols: s.screen.cols, Rows: s.screen.rows, Now: s.srv.clock.Now, Max: limit,
 	})
 	if err != nil {
@@ -68,7 +62,7 @@ func (st *storage) readRecording() (*journal.RecordingReader, error) {
 	s := st.s
 	s.mu.Lock() // the recording is not rotated meanwhile
 	defer s.mu.Unlock()
-	r, err := journal.ReadRecording(s.srv.recordingPath(s.rec.ID))
+	r, err := journal.ReadRecording(s.srv.journals.recordingPath(s.rec.ID))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %s was started without recording", api.ErrRequest, s.name())
 	}

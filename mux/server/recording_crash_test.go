@@ -16,7 +16,7 @@ import (
 // tapes makes the bench's session a recorded one, as a background command is.
 func (b *journalBench) tapes(t *testing.T) {
 	t.Helper()
-	ring, err := process.OpenRing(filepath.Join(b.srv.paths.Dir, "ring"))
+	ring, err := process.OpenRing(filepath.Join(b.srv.settings.paths.Dir, "ring"))
 	if err != nil {
 		t.Fatal(err)
 	}

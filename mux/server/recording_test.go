@@ -23,7 +23,7 @@ func (b *journalBench) record(limit int64) {
 }
 
 // recording is the path of the session's recording.
-func (b *journalBench) recording() string { return b.srv.recordingPath(b.s.rec.ID) }
+func (b *journalBench) recording() string { return b.srv.journals.recordingPath(b.s.rec.ID) }
 
 func TestRecording(t *testing.T) {
 	t.Parallel()

@@ -9,55 +9,56 @@ import (
 	"gascity.dev/gc/store"
 )
 
-func (srv *server) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.RenameRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return nil, srv.rename(s, in.Name)
+	return nil, a.srv.sessions.rename(s, in.Name)
 }
 
-func (srv *server) rename(s *session, to string) error {
+func (t *sessionTable) rename(s *session, to string) error {
+	srv := t.srv
 	if err := api.CheckName(to); err != nil {
 		return err
 	}
-	if err := srv.takeName(s, to); err != nil {
+	if err := t.takeName(s, to); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.rec.Name = s.name() // a rename that came later may be here first
-	err := srv.currentLink().Deposit(s.rec.ID, s.rec.encode())
+	err := srv.keeper.current().Deposit(s.rec.ID, s.rec.encode())
 	s.mu.Unlock()
 	if err != nil {
 		slog.Warn("the keeper did not take a new name", "session", s.rec.ID, "error", err)
 	}
-	srv.emit(s, api.Event{Type: api.EventRenamed})
+	srv.events.emit(s, api.Event{Type: api.EventRenamed})
 	srv.queue.renamed(s)
 	return nil
 }
 
 // takeName makes the session the live one of the name.
-func (srv *server) takeName(s *session, to string) error {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
+func (t *sessionTable) takeName(s *session, to string) error {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
 	from := s.name()
-	switch taken, ok := srv.live[to]; {
+	switch taken, ok := t.byName[to]; {
 	case s.rec.Exec:
 		return fmt.Errorf("%w: %s is a background command", api.ErrRequest, from)
-	case srv.live[from] != s || !s.life.running():
+	case t.byName[from] != s || !s.life.running():
 		return fmt.Errorf("rename %s: %w", from, api.ErrExited)
 	case taken == s:
 		return nil
 	case ok && (taken == nil || taken.life.running()):
 		return fmt.Errorf("%w: %s", api.ErrExists, to)
 	}
-	for _, other := range srv.sessions {
+	for _, other := range t.byID {
 		if other.rec.Exec && other.rec.Owner == from && other.life.running() {
 			return fmt.Errorf("%w: background commands of %s run, and tell that name of their end", api.ErrRequest, from)
 		}
 	}
-	delete(srv.live, from)
-	srv.live[to] = s
+	delete(t.byName, from)
+	t.byName[to] = s
 	s.called.Store(&to)
 	return nil
 }

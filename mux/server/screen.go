@@ -51,7 +51,7 @@ func (sc *screen) show() {
 	}
 	s.activity.lastOut = s.srv.clock.Now().UnixNano()
 	s.storage.journal.LastOut.Store(s.activity.lastOut)
-	s.srv.resting.use(s)
+	s.srv.compactor.use(s)
 	s.storage.keep()
 	sc.effects()
 	s.storage.paintRecording()
@@ -137,7 +137,7 @@ func (sc *screen) resize(cols, rows int) error {
 		c.resync()
 	}
 	s.broadcast()
-	s.srv.emit(s, api.Event{Type: api.EventResized, Size: &api.Size{Cols: cols, Rows: rows}})
+	s.srv.events.emit(s, api.Event{Type: api.EventResized, Size: &api.Size{Cols: cols, Rows: rows}})
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (sc *screen) options() vt.Options {
 	s := sc.s
 	return vt.Options{
 		Cols: s.rec.Cols, Rows: s.rec.Rows, HistoryLines: s.rec.HistLines, HistoryBytes: s.rec.HistBytes,
-		Version: "gc " + s.srv.version, Pages: s.storage.history, Pipe: s.rec.Pipes,
+		Version: "gc " + s.srv.settings.version, Pages: s.storage.history, Pipe: s.rec.Pipes,
 	}
 }
 
@@ -201,9 +201,9 @@ func (sc *screen) note(e vt.Event) {
 	switch e.Kind {
 	case vt.EventBell:
 		s.activity.bells += uint64(e.Count)
-		s.srv.emit(s, api.Event{Type: api.EventBell})
+		s.srv.events.emit(s, api.Event{Type: api.EventBell})
 	case vt.EventTitle:
-		s.srv.emit(s, api.Event{Type: api.EventTitle, Title: e.Text})
+		s.srv.events.emit(s, api.Event{Type: api.EventTitle, Title: e.Text})
 	case vt.EventMarker:
 		s.srv.nesting.found(e.Text, s)
 	case vt.EventPrompt:
@@ -224,7 +224,7 @@ func (sc *screen) compact(since int64) {
 	if sc.usedAt > since && !s.life.collected {
 		return
 	}
-	s.srv.resting.done(s)
+	s.srv.compactor.done(s)
 	if s.life.collected {
 		return
 	}
@@ -236,7 +236,7 @@ func (sc *screen) compact(since int64) {
 	if err := protect(sc.term.Pack); err != nil {
 		sc.panicked(err)
 	}
-	s.srv.trim.Note()
+	s.srv.compactor.trim.Note()
 }
 
 // view is the session's terminal for who reads what it shows. From then on it
@@ -244,7 +244,7 @@ func (sc *screen) compact(since int64) {
 func (sc *screen) view() *vt.Terminal {
 	s := sc.s
 	if !s.life.collected {
-		s.srv.resting.use(s)
+		s.srv.compactor.use(s)
 	}
 	return sc.term
 }
@@ -268,7 +268,7 @@ func (sc *screen) keyModesLocked() keys.Modes {
 // dialog is what stands on the screen for somebody to answer, or a line that
 // may belong to it. mu is held.
 func (sc *screen) dialog() (rule.Found, bool) {
-	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Find(sc.s.srv.dialogs)
+	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Find(sc.s.srv.settings.dialogs)
 }
 
 // standing reports whether the end of a text stands on the cursor's line, or

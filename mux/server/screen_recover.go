@@ -65,7 +65,7 @@ func (sc *screen) lose() {
 	for _, c := range s.clients.list {
 		c.resync()
 	}
-	s.srv.emit(s, api.Event{Type: api.EventLost})
+	s.srv.events.emit(s, api.Event{Type: api.EventLost})
 }
 
 // replay makes the screen from the journal, up to an offset, and says nothing.
@@ -139,7 +139,7 @@ const (
 func (sc *screen) guilty() bool {
 	s := sc.s
 	n := s.storage.journal.Tries.Load()
-	if crashed := n % killedTry; s.srv.killed && crashed > 0 {
+	if crashed := n % killedTry; s.srv.settings.killed && crashed > 0 {
 		n += killedTry - 1
 		s.storage.journal.Tries.Store(n)
 	}
@@ -170,5 +170,5 @@ func (sc *screen) recover() {
 	s.storage.paintRecording()
 	s.storage.keep() // also where nothing is left to be shown
 	sc.show()
-	s.srv.resting.use(s) // the screen is whole in memory, also when nothing comes any more
+	s.srv.compactor.use(s) // the screen is whole in memory, also when nothing comes any more
 }

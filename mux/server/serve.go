@@ -20,31 +20,21 @@ import (
 	"gascity.dev/gc/mux/keeper"
 )
 
-// emit publishes an event of a session. It never blocks.
-func (srv *server) emit(s *session, e api.Event) {
-	e.Time, e.Session, e.SID = time.Now(), s.name(), s.rec.ID
-	srv.events.Append(e)
-}
-
-// emitServer publishes that the server accepts requests.
-func (srv *server) emitServer() {
-	srv.events.Append(api.Event{Type: api.EventServer, Time: time.Now()})
-}
-
-func (srv *server) handleStatus(http.ResponseWriter, *http.Request) (any, error) {
-	damaged := damaged(srv.paths)
+func (a *apiServer) handleStatus(http.ResponseWriter, *http.Request) (any, error) {
+	srv := a.srv
+	damaged := damaged(srv.settings.paths)
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
-	k := srv.link.Info
-	if srv.handing {
+	k := srv.keeper.link.Info
+	if srv.keeper.handing {
 		k = keeper.Info{}
 	}
 	return api.ServerStatus{
-		Version: srv.version, API: 1, Features: features, Socket: srv.paths.Socket, StateDir: srv.paths.Dir,
-		Epoch:    srv.events.Epoch(),
-		Server:   api.ProcessStatus{PID: os.Getpid(), Since: srv.since, MemoryBytes: residentBytes(os.Getpid())},
+		Version: srv.settings.version, API: 1, Features: features, Socket: srv.settings.paths.Socket, StateDir: srv.settings.paths.Dir,
+		Epoch:    srv.events.log.Epoch(),
+		Server:   api.ProcessStatus{PID: os.Getpid(), Since: srv.settings.since, MemoryBytes: residentBytes(os.Getpid())},
 		Keeper:   api.ProcessStatus{PID: k.PID, Since: k.Since, MemoryBytes: residentBytes(k.PID)},
-		Sessions: len(srv.live), Exited: len(srv.exited), Restarts: k.Restarts, UpgradeFailed: k.LastFail,
+		Sessions: len(srv.sessions.byName), Exited: len(srv.sessions.exited), Restarts: k.Restarts, UpgradeFailed: k.LastFail,
 		Damaged: damaged,
 	}, nil
 }
@@ -63,20 +53,21 @@ func residentBytes(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-func (srv *server) handleShutdown(w http.ResponseWriter, r *http.Request) (any, error) {
-	if err := srv.shutdown(context.WithoutCancel(r.Context()), boolQuery(r, "force")); err != nil {
+func (a *apiServer) handleShutdown(w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := a.srv.shutdown(context.WithoutCancel(r.Context()), boolQuery(r, "force")); err != nil {
 		return nil, err
 	}
 	w.Header().Set("Connection", "close")
 	_, _ = w.Write([]byte("{}"))
 	_ = http.NewResponseController(w).Flush()
-	srv.end()
+	a.srv.end()
 	return hijacked{}, nil
 }
 
 // handleUpgrade gives the keeper the image of the new binary and ends this server;
 // the keeper starts the new one, or this one again if that fails.
-func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, error) {
+	srv := a.srv
 	var in struct {
 		Path    string `json:"path"`
 		Version string `json:"version"`
@@ -85,7 +76,7 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 		return nil, err
 	}
 	select { // the keeper takes the next ready message for the new server's
-	case <-srv.ready:
+	case <-srv.lifetime.ready:
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
@@ -97,7 +88,7 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 		return nil, fmt.Errorf("%w: %s: %w", api.ErrRequest, in.Path, err)
 	}
 	defer unix.Close(fd)
-	if err := srv.currentLink().Upgrade(in.Path, in.Version, fd); err != nil {
+	if err := srv.keeper.current().Upgrade(in.Path, in.Version, fd); err != nil {
 		return nil, err
 	}
 	w.Header().Set("Connection", "close")
@@ -108,7 +99,7 @@ func (srv *server) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, e
 }
 
 // handleEvents streams events as server-sent events.
-func (srv *server) handleEvents(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleEvents(w http.ResponseWriter, r *http.Request) (any, error) {
 	after := r.URL.Query().Get("after")
 	if after == "" {
 		after = r.Header.Get("Last-Event-ID")
@@ -117,7 +108,7 @@ func (srv *server) handleEvents(w http.ResponseWriter, r *http.Request) (any, er
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrRequest, err)
 	}
-	sub, err := srv.events.Subscribe(pos)
+	sub, err := a.srv.events.log.Subscribe(pos)
 	if errors.Is(err, event.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", api.ErrTooOld, err)
 	} else if err != nil {
@@ -130,15 +121,15 @@ func (srv *server) handleEvents(w http.ResponseWriter, r *http.Request) (any, er
 	if err := out.Flush(); err != nil {
 		return hijacked{}, nil
 	}
-	srv.stream(r.Context(), w, out, sub)
+	a.stream(r.Context(), w, out, sub)
 	return hijacked{}, nil
 }
 
 // eventWrite bounds how long a subscriber takes to read one event.
 const eventWrite = 10 * time.Second
 
-func (srv *server) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[api.Event]) {
-	epoch := srv.events.Epoch()
+func (a *apiServer) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[api.Event]) {
+	epoch := a.srv.events.log.Epoch()
 	for {
 		item, err := sub.Next(ctx)
 		_ = out.SetWriteDeadline(time.Now().Add(eventWrite))

@@ -89,7 +89,7 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 	_, _ = h.Write([]byte(rec.ID))               // never fails
 	s.screen.epoch = uint64(h.Sum32() & 0xfffff) // a revision stays below 2^53, for those who count in floating point
 	s.life.born = srv.clock.Now().Add(-max(0, time.Since(time.Unix(0, rec.Started)))).UnixNano()
-	s.storage.history = &journal.History{Path: srv.historyPath(rec.ID), Writer: srv.history}
+	s.storage.history = &journal.History{Path: srv.journals.historyPath(rec.ID), Writer: srv.journals.writer}
 	t, err := vt.New(s.screen.options())
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (s *session) name() string { return *s.called.Load() }
 
 // broadcast wakes everybody who waits for a change, and counts it. mu is held.
 func (s *session) broadcast() {
-	s.srv.changes.Add(1)
+	s.srv.events.changes.Add(1)
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil

@@ -1,300 +1,70 @@
 package server
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/limits"
-	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/internal/trim"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
-	"gascity.dev/gc/mux/keys"
+	"golang.org/x/sys/unix"
 )
 
-// create starts a session; that of a background command when command is not nil.
-func (srv *server) create(r api.CreateRequest, command *execStart) (*session, error) {
-	if r.Cols == 0 {
-		r.Cols = api.DefaultCols
-	}
-	if r.Rows == 0 {
-		r.Rows = api.DefaultRows
-	}
-	if err := checkCreate(&r); err != nil {
-		return nil, err
-	}
-	if err := srv.reserve(r.Name, r.ID); err != nil {
-		return nil, err
-	}
-	s, err := srv.spawn(r, command)
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.creating--
-	srv.created.Broadcast()
-	if err != nil {
-		delete(srv.live, r.Name)
-		srv.checkIdle()
-		if errors.Is(err, unix.EMFILE) {
-			err = api.ErrOpenFiles
-		}
-		return nil, err
-	}
-	return s, nil
-}
+// sessionTable holds the sessions from their creation until they are collected.
+// server.mu guards it.
+type sessionTable struct {
+	srv      *server
+	byID     map[string]*session
+	byName   map[string]*session          // running ones; nil while one is being created
+	exited   []*session                   // oldest first
+	early    map[string]keeper.ExitNotice // exits that overtook their session
+	creating int                          // sessions being created
+	created  sync.Cond                    // one of them exists or failed
+	stopping bool                         // no more sessions are created
 
-func checkCreate(r *api.CreateRequest) error {
-	if err := api.CheckName(r.Name); err != nil {
-		return err
-	}
-	if r.ID != "" {
-		if err := api.CheckName(r.ID); err != nil {
-			return fmt.Errorf("session id: %w", err)
-		}
-	}
-	if r.Command != "" && len(r.Argv) > 0 {
-		return fmt.Errorf("%w: command and argv exclude each other", api.ErrRequest)
-	}
-	for _, s := range slices.Concat(r.Argv, r.Env, []string{r.Command, r.WorkDir}) {
-		if strings.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", api.ErrRequest)
-		}
-	}
-	if err := limits.Check(r.Limits); err != nil {
-		return err
-	}
-	if len(r.StatusRules) > maxRules {
-		return fmt.Errorf("%w: %d status rules, at most %d", api.ErrTooLarge, len(r.StatusRules), maxRules)
-	}
-	if _, err := keys.Encode(nil, r.InterruptKeys, keys.Modes{}); err != nil {
-		return fmt.Errorf("interrupt keys: %w", err)
-	}
-	for i := range r.StatusRules {
-		if err := r.StatusRules[i].Check(); err != nil {
-			return fmt.Errorf("%w: %w", api.ErrRequest, err)
-		}
-	}
-	if _, err := keys.Encode(nil, r.Composer.Clear, keys.Modes{}); err != nil {
-		return fmt.Errorf("%w: composer: %w", api.ErrRequest, err)
-	}
-	return checkSize(r.Cols, r.Rows)
+	idleTimer  *time.Timer // runs while there is no session at all
+	sweepTimer *time.Timer // runs while exited sessions are kept
 }
-
-// maxRules is how many status rules a session may have.
-const maxRules = 100
 
 // reserve takes the name, so that of two creates one wins.
-func (srv *server) reserve(name, id string) error {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if srv.stopping {
+func (t *sessionTable) reserve(name, id string) error {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	if t.stopping {
 		return api.ErrEnding
 	}
-	if s, taken := srv.live[name]; taken && (s == nil || s.life.running()) {
+	if s, taken := t.byName[name]; taken && (s == nil || s.life.running()) {
 		return fmt.Errorf("%w: %s", api.ErrExists, name)
 	}
-	if id != "" && srv.sessions[id] != nil {
+	if id != "" && t.byID[id] != nil {
 		return fmt.Errorf("%w: id %s", api.ErrExists, id)
 	}
-	srv.live[name] = nil
-	srv.creating++
-	srv.checkIdle()
+	t.byName[name] = nil
+	t.creating++
+	t.checkIdle()
 	return nil
-}
-
-// spawn starts the program of a reserved name and enters the session.
-func (srv *server) spawn(r api.CreateRequest, command *execStart) (*session, error) {
-	rec := sessionRecord{
-		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
-		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
-		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
-		Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
-	}
-	if command != nil {
-		rec.Exec, rec.Pipes, rec.Owner = true, command.pipes, command.owner
-	}
-	if rec.ID == "" {
-		rec.ID = newID(time.Now())
-	}
-	if err := srv.spareDescriptors(); err != nil {
-		return nil, err
-	}
-	spec, err := spawnFor(&r, &rec)
-	if err != nil {
-		return nil, err
-	}
-	if err := srv.putMeta(rec.ID, r.Meta); err != nil {
-		return nil, err
-	}
-	s, err := srv.launchLimited(spec, rec, r.Limits)
-	if err != nil {
-		_ = srv.dropMeta(rec.ID)
-		return nil, err
-	}
-	s.mu.Lock()
-	s.storage.startRecording()
-	s.output.open()
-	s.mu.Unlock()
-	srv.mu.Lock()
-	srv.sessions[s.rec.ID], srv.live[s.name()] = s, s
-	srv.emit(s, api.Event{Type: api.EventStarted}) // under mu, and so before its exit is noticed
-	later := srv.link
-	srv.mu.Unlock()
-	if later != s.life.spawner { // its keeper died, and the next one got everything before this was there
-		if err := srv.giveForeign(later, s); err != nil {
-			slog.Warn("cannot give a session to the new keeper", "session", s.rec.ID, "error", err)
-		}
-	}
-	if err := srv.loop.add(s); err != nil {
-		srv.work.Go(func() { _ = srv.kill(context.Background(), s, 0) }) // nobody would read its output
-		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
-	}
-	srv.queue.sessionsChanged()
-	srv.execs.wake()
-	srv.lateExit(s)
-	return s, nil
-}
-
-// sparedFDs is how many descriptors no session gets: clients are served and trees
-// ended also when there are no more for sessions.
-const sparedFDs = 24
-
-// spareDescriptors returns an ErrSpawn when there are no others left.
-func (srv *server) spareDescriptors() error {
-	var l unix.Rlimit
-	srv.mu.Lock()
-	guess := 4*uint64(len(srv.sessions)) + 256 // more than are open, but for clients
-	srv.mu.Unlock()
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && guess < l.Cur {
-		return nil
-	}
-	var probes []int
-	defer func() { sys.CloseAll(probes) }()
-	for range sparedFDs {
-		fd, err := unix.FcntlInt(uintptr(srv.lockFD), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("%w: %w", api.ErrSpawn, err)
-		}
-		probes = append(probes, fd)
-	}
-	return nil
-}
-
-// launchLimited is launch with limits: in a cgroup, and without it when the
-// program cannot be born there.
-func (srv *server) launchLimited(spec *keeper.Spec, rec sessionRecord, l api.Limits) (*session, error) {
-	var group *limits.Cgroup
-	if limits.WantsCgroup(l) {
-		group = limits.Make(srv.paths, rec.ID, l)
-	}
-	rec.Cgroup = group.Path()
-	spec.Cgroup = rec.Cgroup
-	spec.Rlimits, rec.Limits = limits.Plan(l, group)
-	s, err := srv.launch(spec, rec)
-	if err == nil || rec.Cgroup == "" {
-		return s, err
-	}
-	if err := limits.Remove(rec.Cgroup); err != nil {
-		slog.Warn("cannot remove a cgroup", "cgroup", rec.Cgroup, "error", err)
-	}
-	group = &limits.Cgroup{Reason: err.Error()}
-	rec.Cgroup, spec.Cgroup = "", ""
-	spec.Rlimits, rec.Limits = limits.Plan(l, group)
-	return srv.launch(spec, rec)
-}
-
-// launch makes the journal and starts the program.
-func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error) {
-	var err error
-	if rec.Slot, err = srv.table.Alloc(); err != nil {
-		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
-	}
-	fd, err := sys.NewMemory(srv.paths.Dir, journal.Size)
-	if err != nil {
-		srv.table.Release(rec.Slot)
-		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
-	}
-	j, err := journal.Open(fd, srv.table.At(rec.Slot))
-	if err != nil {
-		srv.table.Release(rec.Slot)
-		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
-	}
-	rec.Started = time.Now().UnixNano()
-	spec.Data = rec.encode()
-	link, p, err := srv.spawnProgram(spec, fd)
-	if err != nil {
-		j.Close()
-		srv.table.Release(rec.Slot)
-		return nil, err
-	}
-	if rec.Pipes && len(p.FDs) < 2 { // a keeper from before there were pipes gave a terminal
-		_ = unix.Kill(-p.PID, unix.SIGKILL)
-		_ = srv.currentLink().Forget(rec.ID)
-		sys.CloseAll(p.FDs)
-		j.Close()
-		srv.table.Release(rec.Slot)
-		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", api.ErrSpawn)
-	}
-	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", api.ErrSize, err) // checkSize leaves nothing
-	}
-	s.tty.stdin, s.life.spawner = newStdin(rec, p.FDs[1:]), link
-	return s, nil
-}
-
-// spawnProgram lets the keeper start a program: where that has just died, the
-// next one.
-func (srv *server) spawnProgram(spec *keeper.Spec, fd int) (*keeper.Link, keeper.Spawned, error) {
-	late := time.NewTimer(alive.Limit)
-	defer late.Stop()
-	for {
-		srv.mu.Lock()
-		link, next := srv.link, srv.relinked
-		srv.mu.Unlock()
-		p, err := link.Spawn(spec, fd)
-		if !errors.Is(err, keeper.ErrNotSent) {
-			return link, p, err
-		}
-		select {
-		case <-next:
-		case <-late.C:
-			return link, p, err
-		case <-srv.done:
-			return link, p, err
-		}
-	}
-}
-
-// newID is a fresh session id: creation time first, so that ids sort by age.
-func newID(now time.Time) string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return fmt.Sprintf("%012x%s", now.UnixMilli(), hex.EncodeToString(b[:]))
 }
 
 // find returns the session of a name: the live one, else the newest that
 // exited; or the one of an id.
-func (srv *server) find(name string) (*session, error) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if s := srv.live[name]; s != nil {
+func (t *sessionTable) find(name string) (*session, error) {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	if s := t.byName[name]; s != nil {
 		return s, nil
 	}
-	if s := srv.sessions[name]; s != nil {
+	if s := t.byID[name]; s != nil {
 		return s, nil
 	}
 	var newest *session
-	for _, s := range srv.sessions {
+	for _, s := range t.byID {
 		if s.name() == name && (newest == nil || s.rec.Created > newest.rec.Created) {
 			newest = s
 		}
@@ -306,15 +76,15 @@ func (srv *server) find(name string) (*session, error) {
 }
 
 // list returns the sessions, by name and then age.
-func (srv *server) list(prefix string, all bool) []api.SessionInfo {
-	srv.mu.Lock()
+func (t *sessionTable) list(prefix string, all bool) []api.SessionInfo {
+	t.srv.mu.Lock()
 	var found []*session
-	for _, s := range srv.sessions {
+	for _, s := range t.byID {
 		if strings.HasPrefix(s.name(), prefix) {
 			found = append(found, s)
 		}
 	}
-	srv.mu.Unlock()
+	t.srv.mu.Unlock()
 	slices.SortFunc(found, func(a, b *session) int {
 		if c := strings.Compare(a.name(), b.name()); c != 0 {
 			return c
@@ -330,30 +100,209 @@ func (srv *server) list(prefix string, all bool) []api.SessionInfo {
 	return out
 }
 
-// shutdown ends everything; ErrBusy with running sessions unless forced.
-func (srv *server) shutdown(ctx context.Context, force bool) error {
-	srv.mu.Lock()
-	n := len(srv.live)
-	if n > 0 && !force {
+// overdue takes the exited sessions that are not kept any longer. mu is held.
+func (t *sessionTable) overdue(now time.Time) []*session {
+	left := map[bool]int{} // of background commands, and of the others
+	for _, s := range t.exited {
+		left[s.rec.Exec]++
+	}
+	var drop []*session
+	t.exited = slices.DeleteFunc(t.exited, func(s *session) bool {
+		most := t.srv.settings.times.keepMost
+		if s.rec.Exec {
+			most = min(most, keepExecs)
+		}
+		if left[s.rec.Exec] <= most && now.Sub(s.life.keptSince) < t.srv.settings.times.keep {
+			return false
+		}
+		left[s.rec.Exec]--
+		s.life.collecting = true
+		drop = append(drop, s)
+		return true
+	})
+	return drop
+}
+
+// armSweep sets the one timer that collects exited sessions. mu is held.
+func (t *sessionTable) armSweep() {
+	srv := t.srv
+	if t.sweepTimer != nil {
+		t.sweepTimer.Stop()
+		t.sweepTimer = nil
+	}
+	if len(t.exited) == 0 {
+		return
+	}
+	t.sweepTimer = time.AfterFunc(srv.settings.times.keep-srv.clock.Since(t.exited[0].life.keptSince)+time.Millisecond, func() {
+		srv.mu.Lock()
+		drop := t.overdue(srv.clock.Now())
+		t.armSweep()
 		srv.mu.Unlock()
-		return fmt.Errorf("%w: %d", api.ErrBusy, n)
+		t.collect(drop)
+	})
+}
+
+// collect forgets sessions: nothing of them is left.
+func (t *sessionTable) collect(drop []*session) {
+	srv := t.srv
+	if len(drop) == 0 {
+		return
 	}
-	srv.stopping = true
-	for srv.creating > 0 { // what is being started would outlive the server
-		srv.created.Wait()
+	var ids []string
+	for _, s := range drop {
+		ids = append(ids, s.rec.ID)
+		s.mu.Lock()
+		s.life.collected = true
+		s.storage.journal.Close()
+		s.storage.history.Remove()
+		s.storage.recording.Remove()
+		s.storage.recording = nil
+		if s.life.watch >= 0 {
+			unix.Close(s.life.watch)
+			s.life.watch = -1
+		}
+		s.broadcast()
+		s.mu.Unlock()
 	}
-	var all []*session
-	for _, s := range srv.live {
-		if s != nil {
-			all = append(all, s)
+	if err := srv.keeper.current().Forget(ids...); err != nil {
+		slog.Warn("the keeper cannot forget sessions", "error", err)
+	}
+	if err := srv.meta.drop(ids...); err != nil {
+		slog.Warn("cannot remove metadata", "error", err)
+	}
+	for _, s := range drop {
+		if s.rec.Cgroup == "" {
+			continue
+		}
+		srv.lifetime.work.Go(func() {
+			if err := limits.Remove(s.rec.Cgroup); err != nil {
+				slog.Warn("cannot remove a cgroup", "cgroup", s.rec.Cgroup, "error", err)
+			}
+		})
+	}
+	srv.mu.Lock()
+	for _, s := range drop {
+		delete(t.byID, s.rec.ID)
+		srv.journals.table.Release(s.rec.Slot)
+	}
+	t.checkIdle()
+	srv.mu.Unlock()
+	for _, s := range drop {
+		srv.events.emit(s, api.Event{Type: api.EventRemoved})
+	}
+}
+
+// remove collects sessions at once; those that somebody else collects are left
+// to them.
+func (t *sessionTable) remove(all ...*session) {
+	var mine []*session
+	t.srv.mu.Lock()
+	for _, s := range all {
+		if t.byID[s.rec.ID] != s || s.life.collecting {
+			continue
+		}
+		s.life.collecting = true
+		mine = append(mine, s)
+		if t.byName[s.name()] == s {
+			delete(t.byName, s.name())
+		}
+		if i := slices.Index(t.exited, s); i >= 0 {
+			t.exited = slices.Delete(t.exited, i, i+1)
 		}
 	}
-	srv.mu.Unlock()
-	err := srv.killAll(ctx, all)
-	if err != nil {
-		srv.mu.Lock()
-		srv.stopping = false // it goes on
-		srv.mu.Unlock()
+	t.srv.mu.Unlock()
+	t.collect(mine)
+}
+
+// checkIdle runs the timer that ends a server without sessions. mu is held.
+func (t *sessionTable) checkIdle() {
+	srv := t.srv
+	if len(t.byName) > 0 || len(t.byID) > 0 {
+		if t.idleTimer != nil {
+			t.idleTimer.Stop()
+			t.idleTimer = nil
+		}
+		return
 	}
-	return err
+	if t.idleTimer == nil {
+		if srv.api.http != nil {
+			time.AfterFunc(trim.AfterStart, trim.Memory)
+		}
+		t.idleTimer = time.AfterFunc(srv.settings.times.idle, func() {
+			srv.mu.Lock()
+			empty := len(t.byName) == 0 && len(t.byID) == 0
+			t.stopping = t.stopping || empty
+			srv.mu.Unlock()
+			if empty {
+				srv.end()
+			}
+		})
+	}
+}
+
+// moveExited frees the name and lets the sweeper end what is left of the tree.
+func (t *sessionTable) moveExited(s *session) {
+	srv := t.srv
+	srv.execs.ended(s)
+	srv.mu.Lock()
+	if t.byName[s.name()] == s {
+		delete(t.byName, s.name())
+	}
+	if t.byID[s.rec.ID] == s && !s.life.collecting && !slices.Contains(t.exited, s) {
+		s.life.keptSince = srv.clock.Now()
+		t.exited = append(t.exited, s)
+	}
+	drop := t.overdue(srv.clock.Now())
+	t.armSweep()
+	t.checkIdle()
+	link := srv.keeper.link
+	srv.mu.Unlock()
+	t.collect(drop)
+	srv.queue.sessionsChanged()
+	srv.execs.wake()
+	select {
+	case srv.reaper.ended <- s:
+	default: // a thousand at once: their orphans are listed, not swept
+	}
+	if err := srv.keeper.give(link, s); err != nil && !errors.Is(err, keeper.ErrLost) { // it lets go of the terminal
+		slog.Warn("cannot give an ended session to the keeper", "session", s.rec.ID, "error", err)
+	}
+}
+
+// ended enters the session among the exited ones. The session's mu is
+// held, so that the work that needs the server's own is done elsewhere.
+func (t *sessionTable) ended(s *session) {
+	if s.storage.journal.Flags.Or(journal.FlagEnded)&journal.FlagEnded == 0 { // else a server before this one said so
+		exit := *s.life.exit
+		t.srv.events.emit(s, api.Event{Type: api.EventExited, Exit: &exit})
+	}
+	t.srv.lifetime.work.Go(func() { t.moveExited(s) })
+}
+
+// lateExit delivers a notice that came before the session was entered.
+func (t *sessionTable) lateExit(s *session) {
+	t.srv.mu.Lock()
+	n, ok := t.early[s.rec.ID]
+	delete(t.early, s.rec.ID)
+	t.srv.mu.Unlock()
+	if ok {
+		s.life.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
+	}
+}
+
+// exitNoticed is called by the keeper's link for every exit.
+func (t *sessionTable) exitNoticed(n keeper.ExitNotice) {
+	t.srv.mu.Lock()
+	s := t.byID[n.ID]
+	if s == nil {
+		// The notice overtook the session's entry; lateExit finds it.
+		if t.early == nil {
+			t.early = make(map[string]keeper.ExitNotice)
+		}
+		t.early[n.ID] = n
+	}
+	t.srv.mu.Unlock()
+	if s != nil {
+		s.life.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
+	}
 }

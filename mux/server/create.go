@@ -1,0 +1,268 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/limits"
+	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/mux/keeper"
+	"gascity.dev/gc/mux/keys"
+)
+
+// create starts a session; that of a background command when command is not nil.
+func (srv *server) create(r api.CreateRequest, command *execStart) (*session, error) {
+	if r.Cols == 0 {
+		r.Cols = api.DefaultCols
+	}
+	if r.Rows == 0 {
+		r.Rows = api.DefaultRows
+	}
+	if err := checkCreate(&r); err != nil {
+		return nil, err
+	}
+	if err := srv.sessions.reserve(r.Name, r.ID); err != nil {
+		return nil, err
+	}
+	s, err := srv.spawn(r, command)
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.sessions.creating--
+	srv.sessions.created.Broadcast()
+	if err != nil {
+		delete(srv.sessions.byName, r.Name)
+		srv.sessions.checkIdle()
+		if errors.Is(err, unix.EMFILE) {
+			err = api.ErrOpenFiles
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+func checkCreate(r *api.CreateRequest) error {
+	if err := api.CheckName(r.Name); err != nil {
+		return err
+	}
+	if r.ID != "" {
+		if err := api.CheckName(r.ID); err != nil {
+			return fmt.Errorf("session id: %w", err)
+		}
+	}
+	if r.Command != "" && len(r.Argv) > 0 {
+		return fmt.Errorf("%w: command and argv exclude each other", api.ErrRequest)
+	}
+	for _, s := range slices.Concat(r.Argv, r.Env, []string{r.Command, r.WorkDir}) {
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", api.ErrRequest)
+		}
+	}
+	if err := limits.Check(r.Limits); err != nil {
+		return err
+	}
+	if len(r.StatusRules) > maxRules {
+		return fmt.Errorf("%w: %d status rules, at most %d", api.ErrTooLarge, len(r.StatusRules), maxRules)
+	}
+	if _, err := keys.Encode(nil, r.InterruptKeys, keys.Modes{}); err != nil {
+		return fmt.Errorf("interrupt keys: %w", err)
+	}
+	for i := range r.StatusRules {
+		if err := r.StatusRules[i].Check(); err != nil {
+			return fmt.Errorf("%w: %w", api.ErrRequest, err)
+		}
+	}
+	if _, err := keys.Encode(nil, r.Composer.Clear, keys.Modes{}); err != nil {
+		return fmt.Errorf("%w: composer: %w", api.ErrRequest, err)
+	}
+	return checkSize(r.Cols, r.Rows)
+}
+
+// maxRules is how many status rules a session may have.
+const maxRules = 100
+
+// spawn starts the program of a reserved name and enters the session.
+func (srv *server) spawn(r api.CreateRequest, command *execStart) (*session, error) {
+	rec := sessionRecord{
+		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
+		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
+		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
+		Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
+	}
+	if command != nil {
+		rec.Exec, rec.Pipes, rec.Owner = true, command.pipes, command.owner
+	}
+	if rec.ID == "" {
+		rec.ID = newID(time.Now())
+	}
+	if err := srv.spareDescriptors(); err != nil {
+		return nil, err
+	}
+	spec, err := spawnFor(&r, &rec)
+	if err != nil {
+		return nil, err
+	}
+	if err := srv.meta.put(rec.ID, r.Meta); err != nil {
+		return nil, err
+	}
+	s, err := srv.launchLimited(spec, rec, r.Limits)
+	if err != nil {
+		_ = srv.meta.drop(rec.ID)
+		return nil, err
+	}
+	s.mu.Lock()
+	s.storage.startRecording()
+	s.output.open()
+	s.mu.Unlock()
+	srv.mu.Lock()
+	srv.sessions.byID[s.rec.ID], srv.sessions.byName[s.name()] = s, s
+	srv.events.emit(s, api.Event{Type: api.EventStarted}) // under mu, and so before its exit is noticed
+	later := srv.keeper.link
+	srv.mu.Unlock()
+	if later != s.life.spawner { // its keeper died, and the next one got everything before this was there
+		if err := srv.keeper.give(later, s); err != nil {
+			slog.Warn("cannot give a session to the new keeper", "session", s.rec.ID, "error", err)
+		}
+	}
+	if err := srv.loop.add(s); err != nil {
+		srv.lifetime.work.Go(func() { _ = srv.reaper.kill(context.Background(), s, 0) }) // nobody would read its output
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+	}
+	srv.queue.sessionsChanged()
+	srv.execs.wake()
+	srv.sessions.lateExit(s)
+	return s, nil
+}
+
+// sparedFDs is how many descriptors no session gets: clients are served and trees
+// ended also when there are no more for sessions.
+const sparedFDs = 24
+
+// spareDescriptors returns an ErrSpawn when there are no others left.
+func (srv *server) spareDescriptors() error {
+	var l unix.Rlimit
+	srv.mu.Lock()
+	guess := 4*uint64(len(srv.sessions.byID)) + 256 // more than are open, but for clients
+	srv.mu.Unlock()
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && guess < l.Cur {
+		return nil
+	}
+	var probes []int
+	defer func() { sys.CloseAll(probes) }()
+	for range sparedFDs {
+		fd, err := unix.FcntlInt(uintptr(srv.keeper.lockFD), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%w: %w", api.ErrSpawn, err)
+		}
+		probes = append(probes, fd)
+	}
+	return nil
+}
+
+// launchLimited is launch with limits: in a cgroup, and without it when the
+// program cannot be born there.
+func (srv *server) launchLimited(spec *keeper.Spec, rec sessionRecord, l api.Limits) (*session, error) {
+	var group *limits.Cgroup
+	if limits.WantsCgroup(l) {
+		group = limits.Make(srv.settings.paths, rec.ID, l)
+	}
+	rec.Cgroup = group.Path()
+	spec.Cgroup = rec.Cgroup
+	spec.Rlimits, rec.Limits = limits.Plan(l, group)
+	s, err := srv.launch(spec, rec)
+	if err == nil || rec.Cgroup == "" {
+		return s, err
+	}
+	if err := limits.Remove(rec.Cgroup); err != nil {
+		slog.Warn("cannot remove a cgroup", "cgroup", rec.Cgroup, "error", err)
+	}
+	group = &limits.Cgroup{Reason: err.Error()}
+	rec.Cgroup, spec.Cgroup = "", ""
+	spec.Rlimits, rec.Limits = limits.Plan(l, group)
+	return srv.launch(spec, rec)
+}
+
+// launch makes the journal and starts the program.
+func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error) {
+	var err error
+	if rec.Slot, err = srv.journals.table.Alloc(); err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+	}
+	fd, err := sys.NewMemory(srv.settings.paths.Dir, journal.Size)
+	if err != nil {
+		srv.journals.table.Release(rec.Slot)
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+	}
+	j, err := journal.Open(fd, srv.journals.table.At(rec.Slot))
+	if err != nil {
+		srv.journals.table.Release(rec.Slot)
+		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
+	}
+	rec.Started = time.Now().UnixNano()
+	spec.Data = rec.encode()
+	link, p, err := srv.keeper.spawn(spec, fd)
+	if err != nil {
+		j.Close()
+		srv.journals.table.Release(rec.Slot)
+		return nil, err
+	}
+	if rec.Pipes && len(p.FDs) < 2 { // a keeper from before there were pipes gave a terminal
+		_ = unix.Kill(-p.PID, unix.SIGKILL)
+		_ = srv.keeper.current().Forget(rec.ID)
+		sys.CloseAll(p.FDs)
+		j.Close()
+		srv.journals.table.Release(rec.Slot)
+		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", api.ErrSpawn)
+	}
+	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrSize, err) // checkSize leaves nothing
+	}
+	s.tty.stdin, s.life.spawner = newStdin(rec, p.FDs[1:]), link
+	return s, nil
+}
+
+// newID is a fresh session id: creation time first, so that ids sort by age.
+func newID(now time.Time) string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%012x%s", now.UnixMilli(), hex.EncodeToString(b[:]))
+}
+
+// shutdown ends everything; ErrBusy with running sessions unless forced.
+func (srv *server) shutdown(ctx context.Context, force bool) error {
+	srv.mu.Lock()
+	n := len(srv.sessions.byName)
+	if n > 0 && !force {
+		srv.mu.Unlock()
+		return fmt.Errorf("%w: %d", api.ErrBusy, n)
+	}
+	srv.sessions.stopping = true
+	for srv.sessions.creating > 0 { // what is being started would outlive the server
+		srv.sessions.created.Wait()
+	}
+	var all []*session
+	for _, s := range srv.sessions.byName {
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	srv.mu.Unlock()
+	err := srv.reaper.killAll(ctx, all)
+	if err != nil {
+		srv.mu.Lock()
+		srv.sessions.stopping = false // it goes on
+		srv.mu.Unlock()
+	}
+	return err
+}

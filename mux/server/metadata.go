@@ -1,0 +1,124 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/store"
+)
+
+// metadata is the sessions' metadata in mux.db.
+type metadata struct{ srv *server }
+
+// put writes metadata of a session; it is durable when putMeta returns.
+func (m *metadata) put(id string, meta map[string]string) error {
+	if len(meta) == 0 {
+		return nil
+	}
+	for k, v := range meta {
+		if err := checkMeta(k, []byte(v)); err != nil {
+			return err
+		}
+	}
+	return m.srv.db.Batch(func(tx *store.Tx) error {
+		if n := metaBucket.Len(tx, metaKey(id, "")); n+len(meta) > maxMetaKeys {
+			return fmt.Errorf("%w: at most %d metadata keys", api.ErrTooLarge, maxMetaKeys)
+		}
+		for k, v := range meta {
+			if err := metaBucket.Put(tx, metaKey(id, k), []byte(v)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// get reads one value.
+func (m *metadata) get(id, key string) (value []byte, err error) {
+	if err := checkMeta(key, nil); err != nil {
+		return nil, err
+	}
+	err = m.srv.db.View(func(tx *store.Tx) error {
+		value, _, err = metaBucket.Get(tx, metaKey(id, key))
+		return err
+	})
+	return value, err
+}
+
+// all reads a session's metadata.
+func (m *metadata) all(id string) (map[string][]byte, error) {
+	out := make(map[string][]byte)
+	prefix := metaKey(id, "")
+	err := m.srv.db.View(func(tx *store.Tx) error {
+		return metaBucket.Each(tx, prefix, func(key string, v []byte) error {
+			out[key[len(prefix):]] = v
+			return nil
+		})
+	})
+	return out, err
+}
+
+// remove removes one value.
+func (m *metadata) remove(id, key string) error {
+	if err := checkMeta(key, nil); err != nil {
+		return err
+	}
+	return m.srv.db.Batch(func(tx *store.Tx) error { return metaBucket.Delete(tx, metaKey(id, key)) })
+}
+
+// sweep removes the metadata of sessions that are no more: they ended with
+// the machine, or with their keeper.
+func (m *metadata) sweep() error {
+	gone := make(map[string]bool)
+	err := m.srv.db.View(func(tx *store.Tx) error {
+		for key := range metaBucket.All(tx, "") {
+			if id, _, ok := strings.Cut(key, "\x00"); ok && m.srv.sessions.byID[id] == nil {
+				gone[id] = true
+			}
+		}
+		return nil
+	})
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	return m.drop(slices.Collect(maps.Keys(gone))...)
+}
+
+// drop removes everything of sessions.
+func (m *metadata) drop(ids ...string) error {
+	return m.srv.db.Batch(func(tx *store.Tx) error {
+		for _, id := range ids {
+			for key := range metaBucket.All(tx, metaKey(id, "")) {
+				if err := metaBucket.Delete(tx, key); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// metaBucket holds the metadata: session id, NUL, key. Nothing else has to be
+// durable: what a session is lives with the keeper, as long as the session.
+var metaBucket = store.NewBucket[[]byte]("meta")
+
+const (
+	maxMetaKey   = 1024
+	maxMetaValue = 1 << 20
+	maxMetaKeys  = 1024
+)
+
+func metaKey(id, key string) string { return id + "\x00" + key }
+
+func checkMeta(key string, value []byte) error {
+	if key == "" || len(key) > maxMetaKey {
+		return fmt.Errorf("%w: a metadata key must have 1 to %d bytes", api.ErrRequest, maxMetaKey)
+	}
+	if len(value) > maxMetaValue {
+		return fmt.Errorf("%w: a metadata value of %d bytes, at most %d", api.ErrTooLarge, len(value), maxMetaValue)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"gascity.dev/gc/internal/alive"
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/store"
+	"golang.org/x/sys/unix"
+)
+
+// reaper ends the processes of sessions, also those that outlive their session.
+type reaper struct {
+	srv   *server
+	ended chan *session // sessions whose tree must be swept
+}
+
+// kill ends a session's tree and collects it.
+func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) error {
+	s.mu.Lock()
+	s.life.stopping = true
+	running := s.life.exit == nil
+	if running {
+		s.life.killers++
+	}
+	s.mu.Unlock()
+	if running {
+		if err := r.endTree(ctx, s, grace); err != nil {
+			r.unkilled(s)
+			return err
+		}
+	}
+	r.srv.sessions.remove(s)
+	return nil
+}
+
+// unkilled gives what a Kill left over to the sweeper.
+func (r *reaper) unkilled(s *session) {
+	s.mu.Lock()
+	s.life.killers--
+	over := s.life.exit != nil
+	s.mu.Unlock()
+	if over {
+		select {
+		case r.ended <- s:
+		default:
+		}
+	}
+}
+
+// endTree ends the processes and waits for the session's end. Where this server
+// ends before, the next one goes on.
+func (r *reaper) endTree(ctx context.Context, s *session, grace time.Duration) error {
+	deadline := r.srv.clock.Now().Add(grace)
+	err := s.life.endTree(ctx, grace)
+	if err != nil && errors.Is(context.Cause(ctx), api.ErrLeaving) {
+		r.leaveKill(s, deadline)
+		return fmt.Errorf("kill %s: %w", s.name(), api.ErrLeaving)
+	}
+	return err
+}
+
+// noticeLimit bounds the wait for the keeper's word that a program has ended.
+func noticeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, alive.Limit, api.ErrKeeperFrozen)
+}
+
+// killAllGrace is what processes have between TERM and KILL when the server
+// ends.
+const killAllGrace = time.Second
+
+// killAll ends many sessions at once and collects them.
+func (r *reaper) killAll(ctx context.Context, all []*session) error {
+	if len(all) == 0 {
+		return nil
+	}
+	for _, s := range all {
+		s.mu.Lock()
+		s.life.stopping = true
+		s.mu.Unlock()
+	}
+	defer killLate(killAllGrace, all...)()
+	if err := proctree.Kill(ctx, withCgroups(forest(all).Scanner(), all...), killAllGrace); err != nil {
+		return fmt.Errorf("kill %d sessions: %w", len(all), err)
+	}
+	ctx, cancel := noticeLimit(ctx)
+	defer cancel()
+	for _, s := range all {
+		if err := s.life.await(ctx); err != nil {
+			return err
+		}
+	}
+	r.srv.sessions.remove(all...)
+	return nil
+}
+
+// sweepPause is how long after an end its tree is swept. The process table is
+// read for it, which takes a core for milliseconds, and just then the session is
+// being started again.
+const sweepPause = 50 * time.Millisecond
+
+// run ends what sessions have left behind at their end: HUP, then as
+// Kill. Those that ended together are swept together.
+func (r *reaper) run() {
+	for {
+		var batch []*session
+		select {
+		case s := <-r.ended:
+			batch = append(batch, s)
+		case <-r.srv.lifetime.done:
+			return
+		}
+		pause := time.NewTimer(sweepPause)
+		for more := true; more; {
+			select {
+			case s := <-r.ended:
+				batch = append(batch, s)
+			case <-pause.C:
+				more = false
+			case <-r.srv.lifetime.done:
+				return
+			}
+		}
+		r.sweep(batch)
+	}
+}
+
+// Not those that Kill ends: the next session may bear the same id, as after a
+// relaunch, and would be swept with them. For the same reason what belongs to
+// a later session of the id is left alone.
+func (r *reaper) sweep(batch []*session) {
+	batch = slices.DeleteFunc(batch, func(s *session) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.life.killers > 0
+	})
+	if len(batch) == 0 {
+		return
+	}
+	left, err := r.withoutHeirs(withCgroups(forest(batch).Scanner(), batch...), batch)()
+	if err != nil || len(left) == 0 {
+		return
+	}
+	for _, p := range left {
+		if p.Alive() {
+			_ = unix.Kill(p.PID, unix.SIGHUP)
+		}
+	}
+	r.srv.lifetime.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		defer killLate(sweepGrace, batch...)()
+		if err := proctree.Kill(ctx, r.withoutHeirs(withCgroups(forest(batch).Scanner(), batch...), batch), sweepGrace); err != nil {
+			slog.Warn("cannot end all processes of ended sessions", "sessions", len(batch), "error", err)
+		}
+	})
+}
+
+// withoutHeirs leaves out what belongs to later sessions with the ids of these.
+func (r *reaper) withoutHeirs(list func() ([]proctree.Proc, error), batch []*session) func() ([]proctree.Proc, error) {
+	srv := r.srv
+	return func() ([]proctree.Proc, error) {
+		procs, err := list()
+		if err != nil || len(procs) == 0 {
+			return procs, err
+		}
+		theirs := map[int]bool{}
+		srv.mu.Lock()
+		var heirs []*session
+		for _, s := range batch {
+			if heir := srv.sessions.byID[s.rec.ID]; heir != nil && heir != s {
+				heirs = append(heirs, heir)
+			}
+		}
+		srv.mu.Unlock()
+		for _, h := range heirs {
+			tree := h.life.tree()
+			tree.ID = ""
+			own, err := tree.Members()
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range own {
+				theirs[p.PID] = true
+			}
+		}
+		return slices.DeleteFunc(procs, func(p proctree.Proc) bool { return theirs[p.PID] }), nil
+	}
+}
+
+// sweepGrace is what the rest of a tree has between TERM and KILL.
+const sweepGrace = 2 * time.Second
+
+// leaveKill lets the next server finish a kill.
+func (r *reaper) leaveKill(s *session, deadline time.Time) {
+	if err := r.srv.db.Batch(func(tx *store.Tx) error { return killBucket.Put(tx, s.rec.ID, deadline) }); err != nil {
+		slog.Warn("cannot hand over a kill", "session", s.rec.ID, "error", err)
+	}
+}
+
+// finishKills resumes the kills that the last server left.
+func (r *reaper) finishKills() error {
+	srv := r.srv
+	kills := make(map[string]time.Time)
+	err := srv.db.View(func(tx *store.Tx) error {
+		for id, deadline := range killBucket.All(tx, "") {
+			kills[id] = deadline
+		}
+		return nil
+	})
+	if err == nil && len(kills) > 0 {
+		err = srv.db.Update(func(tx *store.Tx) error { return killBucket.Clear(tx) })
+	}
+	if err != nil {
+		return fmt.Errorf("kills of the server before: %w", err)
+	}
+	for id, deadline := range kills {
+		s := srv.sessions.byID[id]
+		if s == nil {
+			continue
+		}
+		srv.adoption.resumed = append(srv.adoption.resumed, func(ctx context.Context) {
+			ctx, done := srv.untilDone(ctx)
+			defer done()
+			finish := r.kill
+			if s.rec.Exec { // its record and output stay
+				finish = r.endTree
+			}
+			if err := finish(ctx, s, max(0, -srv.clock.Since(deadline))); err != nil {
+				slog.Warn("cannot finish a kill", "session", s.rec.ID, "error", err)
+			}
+		})
+	}
+	return nil
+}
+
+// killBucket holds when the grace of unfinished kills ends, by the session's id.
+var killBucket = store.NewBucket[time.Time]("kills")

@@ -7,12 +7,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
-	"strconv"
-	"syscall"
 	"time"
 
-	"gascity.dev/gc/mux/api"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,11 +19,11 @@ var (
 
 // inputSource reads a person's keys; a read can be ended from outside.
 type inputSource interface {
-	// read returns the next input, valid until the next call; errInputQuiet when
-	// none came within timeout (negative: no limit), errInputClosed after wake.
+	// read returns the next input, valid until the next call; errInputQuiet if none
+	// came within timeout (negative: no limit), errInputClosed after wake.
 	read(timeout time.Duration) ([]byte, error)
 	wake() // ends the read under way and every later one
-	// last reads once more after wake; an error where nothing can be read.
+	// last reads once more after wake; an error if there is nothing to read from.
 	last(timeout time.Duration) ([]byte, error)
 	close() // after the last read
 }
@@ -48,8 +44,8 @@ func openInput(ctx context.Context, r io.Reader) (inputSource, error) {
 	return in, nil
 }
 
-// fileInput polls a file beside a pipe that wakes it, so that nothing is read
-// which is not wanted and no goroutine stays behind in a read.
+// fileInput polls a file together with a pipe that wakes it: it reads no more than
+// is wanted, and leaves no goroutine behind in a read.
 type fileInput struct {
 	f      *os.File
 	wakeR  int
@@ -124,9 +120,9 @@ func (i *fileInput) close() {
 	unix.Close(i.wakeW)
 }
 
-// readerInput reads from anything else, in a goroutine that reads only when it
-// is asked to. Without a read deadline it stays in its last Read until that
-// returns, and is not waited for.
+// readerInput reads from anything else, in a goroutine that reads only on request.
+// Without a read deadline, nothing waits for that goroutine: it stays in its last
+// Read until that returns.
 type readerInput struct {
 	ctx       context.Context
 	r         io.Reader
@@ -178,7 +174,7 @@ func (i *readerInput) read(timeout time.Duration) ([]byte, error) {
 		switch {
 		case i.ctx.Err() != nil:
 			return nil, errInputClosed
-		case res.n > 0: // an error comes again with the next read
+		case res.n > 0: // the next read returns the error again
 			return i.buffer[:res.n], nil
 		case res.err == nil:
 			return nil, errInputQuiet
@@ -191,7 +187,7 @@ func (i *readerInput) read(timeout time.Duration) ([]byte, error) {
 	}
 }
 
-// last implements inputSource: what is no file is no terminal that answers.
+// last implements inputSource: only a file can be a terminal that answers.
 func (i *readerInput) last(time.Duration) ([]byte, error) { return nil, errInputClosed }
 
 func (i *readerInput) wake() {
@@ -206,81 +202,4 @@ func (i *readerInput) close() {
 	}
 	<-i.done
 	i.undo()
-}
-
-// catchSignals catches what would end this process with the terminal in raw
-// mode.
-func catchSignals(signals chan<- os.Signal) {
-	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
-}
-
-// catchRest catches what can be caught late, as what it did not tell is seen:
-// each signal takes the time of several switches between threads.
-func (a *attachment) catchRest(signals chan<- os.Signal, was api.Size) {
-	signal.Notify(signals, unix.SIGCONT)
-	if a.screen.givenBack() {
-		a.continued()
-	}
-	if a.o.Resized == nil {
-		signal.Notify(signals, unix.SIGWINCH)
-		if cols, rows := a.screen.size(); was != (api.Size{Cols: cols, Rows: rows}) {
-			a.noteSize()
-		}
-	}
-}
-
-// continued goes on after a shell had the terminal; a new connection paints it.
-func (a *attachment) continued() {
-	a.screen.again()
-	a.drop()
-}
-
-// watch heeds signals and changes of the size, which was the given one, until
-// the end.
-func (a *attachment) watch(signals chan os.Signal, was api.Size) {
-	resized, painted := a.o.Resized, a.painted
-	for {
-		select {
-		case <-a.ctx.Done():
-			return
-		case <-painted:
-			painted = nil
-			a.catchRest(signals, was)
-		case _, ok := <-resized:
-			if !ok {
-				resized = nil
-				continue
-			}
-			a.noteSize()
-		case s := <-signals:
-			switch s {
-			case unix.SIGWINCH:
-				a.noteSize()
-			case unix.SIGCONT:
-				a.continued()
-			default:
-				a.cancel(&SignalError{s})
-				return
-			}
-		}
-	}
-}
-
-// noteSize lets the size be sent; several changes are one.
-func (a *attachment) noteSize() {
-	select {
-	case a.resized <- struct{}{}:
-	default:
-	}
-}
-
-// reopenTerminal opens the terminal f once more, as a description of our own
-// with deadlines.
-func reopenTerminal(f *os.File) (*os.File, error) {
-	path := ""
-	err := withFD(f, func(fd int) error { path = "/dev/fd/" + strconv.Itoa(fd); return nil })
-	if err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|syscall.O_NOCTTY, 0)
 }

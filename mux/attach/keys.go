@@ -9,21 +9,27 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// errTerminalGone is why an attachment ends whose terminal was closed.
+// errTerminalGone is the cause of an end by a terminal that was closed.
 var errTerminalGone = errors.New("the terminal is gone")
 
-// keyReader is what stands between a person's terminal and the session.
+const (
+	readSize     = 4 << 10                // bytes of input read at once
+	keyTimeout   = 50 * time.Millisecond  // of silence that ends an unfinished key
+	leaveTimeout = 300 * time.Millisecond // for the server to take input and detach
+)
+
+// keyReader takes replies and the detach keys out of what a terminal sends.
 type keyReader struct {
 	replies replyFilter
 	detach  *keys.DetachMatcher
 }
 
-// feed takes input and returns what of it goes to the session.
+// feed returns what of p goes to the session, and whether the detach keys ended it.
 func (k *keyReader) feed(p []byte) (forward []byte, detach bool) {
 	return k.detach.Feed(k.replies.feed(p))
 }
 
-// flush does the same when no byte came for keyTimeout.
+// flush is feed when no byte came for keyTimeout.
 func (k *keyReader) flush() (forward []byte, detach bool) {
 	forward, detach = k.detach.Feed(k.replies.flush())
 	if detach || k.replies.scan.Pending() {
@@ -72,26 +78,24 @@ func (a *attachment) readKeys(in inputSource) {
 	}
 }
 
-// send queues a message; while the server takes none and the queue is full it
-// waits, and with it what the person types.
+// send queues a message. It waits while the queue is full; the person's input waits
+// with it.
 func (a *attachment) send(m message) {
 	select {
-	case a.messages <- m:
+	case a.sender.messages <- m:
 	case <-a.ctx.Done():
 	}
 }
 
-// leave ends the attachment from the person's side. The server closes the
-// connection when it has taken what was typed before and does not count this
-// client any more; one that does not answer is not waited for.
+// leave ends the attachment for the person. The server closes the connection once it
+// has taken all input and no longer counts this client; leave waits for that at most
+// leaveTimeout.
 func (a *attachment) leave(rest []byte) {
-	a.mu.Lock()
-	a.leaving, a.rest = true, rest
-	a.mu.Unlock()
+	a.link.leave(rest)
 	timer := time.NewTimer(leaveTimeout)
 	defer timer.Stop()
 	select {
-	case a.messages <- message{detach: true}:
+	case a.sender.messages <- message{detach: true}:
 	case <-timer.C:
 		a.cancel(errDetachKeys)
 		return
@@ -105,15 +109,8 @@ func (a *attachment) leave(rest []byte) {
 	}
 }
 
-// left reports whether a connection ended because of leave.
-func (a *attachment) left(e ending) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.leaving && e.lost != nil
-}
-
-// inputEnded ends the attachment with its input: a pipe that was read to its
-// end is a detach, a terminal that hung up is an error.
+// inputEnded ends the attachment with its input: the end of a pipe is a detach, a
+// terminal that hung up is an error.
 func (a *attachment) inputEnded(err error) {
 	switch {
 	case errors.Is(err, errInputClosed):

@@ -14,38 +14,38 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// What a person's terminal looks like is asked once, behind the first paint, and
-// told to the server whenever an answer comes: nothing waits for it. DA1 is
-// asked last, since every terminal answers it, and in order. When its colours
-// change (mode 2031) the server says where in the output they are asked again.
+// Questions are written to a person's terminal behind the first paint, and again
+// when its colours changed: tell changes of colours (mode 2031), foreground,
+// background, DA1. Every terminal answers DA1, and in order, so its answer is the
+// last. Nothing waits for the answers; the server gets each when it comes.
 const Questions = "\x1b[?2031h\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
 
-// outerPatience is how long answers may take; a terminal that is given back
-// earlier is read until then, so that they do not become keys of a shell.
-const outerPatience = 300 * time.Millisecond
+// answerTime is how long answers may take. An attachment that ends earlier reads
+// until then, so that they do not become input of the shell.
+const answerTime = 300 * time.Millisecond
 
-// outerLook is what is known of a person's terminal.
-type outerLook struct {
+// hostLook is what is known of a person's terminal.
+type hostLook struct {
 	mu         sync.Mutex
-	asked      time.Time // zero: nobody was asked
+	asked      time.Time // zero: never
 	answered   bool      // the last answer came
 	foreground string    // as OSC 10 has it
 	background string
 }
 
 // ask sends the questions to a terminal that can answer.
-func (l *outerLook) ask(t *outerTerminal) {
+func (l *hostLook) ask(t *hostTerminal) {
 	if t.in == nil || t.out == nil {
 		return
 	}
 	l.mu.Lock()
 	l.asked, l.answered = time.Now(), false
 	l.mu.Unlock()
-	_, _ = t.w.Write([]byte(Questions)) // a terminal that is gone is noticed with the first paint
+	_, _ = t.w.Write([]byte(Questions)) // the next paint finds a terminal that is gone
 }
 
-// take notes an answer; it reports whether there is something new to tell.
-func (l *outerLook) take(reply []byte) bool {
+// take notes an answer and reports whether the server should get it.
+func (l *hostLook) take(reply []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if bytes.HasPrefix(reply, []byte("\x1b[?")) && bytes.HasSuffix(reply, []byte("c")) {
@@ -66,16 +66,16 @@ func (l *outerLook) take(reply []byte) bool {
 
 func isColor(s string) bool { _, ok := vt.ParseColor(s); return ok }
 
-// open reports until when answers may still come; false when none is awaited.
-func (l *outerLook) open() (until time.Time, open bool) {
+// open returns until when answers may come; false if none is awaited.
+func (l *hostLook) open() (until time.Time, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until = l.asked.Add(outerPatience)
+	until = l.asked.Add(answerTime)
 	return until, !l.asked.IsZero() && !l.answered && time.Now().Before(until)
 }
 
-// control is what the server is told; false when nothing is known.
-func (l *outerLook) control(t *outerTerminal) (api.AttachControl, bool) {
+// control returns the message for the server; false if nothing is known.
+func (l *hostLook) control(t *hostTerminal) (api.AttachControl, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := api.AttachControl{Type: "terminal", Foreground: l.foreground, Background: l.background}
@@ -83,8 +83,8 @@ func (l *outerLook) control(t *outerTerminal) (api.AttachControl, bool) {
 	return m, m.Foreground != "" || m.Background != "" || m.CellWidth > 0
 }
 
-// cell is the size of a cell in pixels, zero when the terminal does not say.
-func (t *outerTerminal) cell() (width, height int) {
+// cell returns the size of a cell in pixels; zero if unknown.
+func (t *hostTerminal) cell() (width, height int) {
 	if t.out == nil {
 		return 0, 0
 	}
@@ -104,23 +104,13 @@ func (t *outerTerminal) cell() (width, height int) {
 // answer takes a reply of the person's terminal.
 func (a *attachment) answer(reply []byte) {
 	if bytes.HasPrefix(reply, []byte("\x1b[?997;")) {
-		select {
-		case a.changed <- struct{}{}:
-		default:
-		}
-		return
-	}
-	if !a.look.take(reply) {
-		return
-	}
-	select {
-	case a.looked <- struct{}{}:
-	default:
+		a.sender.changed.note()
+	} else if a.look.take(reply) {
+		a.sender.looked.note()
 	}
 }
 
-// swallow reads the answers that are still on their way, after the last key was
-// read.
+// swallow reads the answers that are still to come, after the last key.
 func (a *attachment) swallow(in inputSource) {
 	replies := replyFilter{note: a.answer}
 	for {

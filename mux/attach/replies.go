@@ -7,26 +7,26 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// replyFilter takes a terminal's replies out of what a person types. The
-// server answers every query of a program itself, attached or not, and takes
-// queries out of what it sends to clients; a reply that still arrives answers
-// something older (a query of the shell before, one that was on its way) and
-// would reach the program as keys.
+// replyFilter takes a terminal's replies out of what a person types. The server
+// answers every query of a program itself and removes queries from what it sends to
+// clients. A reply that still arrives answers something older, such as a query of the
+// shell before, and would reach the program as keys.
 //
 // Dropped: DA, DSR and cursor position reports, DECRPM, window reports, kitty's
 // answer about its flags, every OSC and DCS string. Kept, because a program
-// asked the person's terminal for them: answers about kitty graphics (APC G)
-// and XTSMGRAPHICS (CSI ? … S), mouse, focus. Inside a bracketed paste everything is kept.
+// asked the person's terminal for them: answers about kitty graphics (APC G) and
+// XTSMGRAPHICS (CSI ? … S), mouse, focus. Inside a bracketed paste everything is
+// kept.
 //
-// CSI 1 ; n R is the one form with two meanings: F3 with modifiers in xterm, and
-// the position of a cursor in the first row. It is a key when n is a modifier
-// parameter (2 to 16), as nothing here asks for a position; every other CSI … R
-// with parameters is a report. (kitty sends CSI 13 ~ for F3 for this reason.)
+// CSI 1 ; n R has two meanings: F3 with modifiers in xterm, and a cursor position in
+// the first row. It is a key if n is a modifier parameter (2 to 16), as nothing here
+// asks for a position; every other CSI … R with parameters is a report. (For this
+// reason kitty sends CSI 13 ~ for F3.)
 //
-// An unfinished sequence is held, as in [keys.DetachMatcher]; flush is called under
-// the same rule. A reply that never ends is dropped.
+// An unfinished sequence is held as in [keys.DetachMatcher], and flushed by the same
+// rule. A reply that never ends is dropped.
 type replyFilter struct {
-	note func(reply []byte) // of every reply that is dropped; may be nil
+	note func(reply []byte) // gets every dropped reply; may be nil
 	scan keys.Scanner
 	out  []byte
 }
@@ -38,7 +38,7 @@ func (f *replyFilter) feed(p []byte) []byte {
 	return f.out
 }
 
-// flush returns what was held of keys when no byte came for a moment.
+// flush returns held keys when no byte came for a moment.
 func (f *replyFilter) flush() []byte {
 	f.out = f.out[:0]
 	f.scan.Flush(f.take)

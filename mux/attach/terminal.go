@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"os"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -12,18 +14,17 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// restoreTimeout is how long a terminal that does not take its bytes is waited
-// for at the end.
+// restoreTimeout bounds the last write to a terminal that takes no bytes.
 const restoreTimeout = 500 * time.Millisecond
 
-// outerTerminal is a person's terminal as far as it is written to and has
-// modes: raw mode while it is open, and every mode reset at the end.
-type outerTerminal struct {
+// hostTerminal is a person's terminal without its input: raw mode until the end,
+// output, and every mode reset at the end.
+type hostTerminal struct {
 	in, out *os.File // nil when they are no terminals
 	asked   func() (cols, rows int, err error)
 
 	w        io.Writer
-	reopened *os.File // out once more, so that a write can be cut short
+	reopened *os.File // out, opened again for its deadline
 	deadline deadliner
 	stop     func() bool
 
@@ -37,8 +38,8 @@ type outerTerminal struct {
 // deadliner is a writer whose Write can be made to return.
 type deadliner interface{ SetWriteDeadline(time.Time) error }
 
-func newOuterTerminal(o Options) *outerTerminal {
-	t := &outerTerminal{in: terminalFile(o.In), out: terminalFile(o.Out), asked: o.Size, w: o.Out}
+func newHostTerminal(o Options) *hostTerminal {
+	t := &hostTerminal{in: terminalFile(o.In), out: terminalFile(o.Out), asked: o.Size, w: o.Out}
 	if o.Out == nil {
 		t.w = io.Discard
 	}
@@ -58,8 +59,7 @@ func terminalFile(v any) *os.File {
 	return f
 }
 
-// withFD calls do with a descriptor, without changing the file's mode as Fd
-// would.
+// withFD calls do with f's descriptor; unlike Fd it leaves the file's mode alone.
 func withFD(f *os.File, do func(fd int) error) error {
 	c, err := f.SyscallConn()
 	if err != nil {
@@ -72,9 +72,8 @@ func withFD(f *os.File, do func(fd int) error) error {
 	return inner
 }
 
-// size returns columns and rows within the limits of a session, 0 and 0 when
-// they are not known.
-func (t *outerTerminal) size() (cols, rows int) {
+// size returns columns and rows within a session's limits; 0, 0 if unknown.
+func (t *hostTerminal) size() (cols, rows int) {
 	ask := t.asked
 	if ask == nil {
 		ask = t.ask
@@ -86,7 +85,7 @@ func (t *outerTerminal) size() (cols, rows int) {
 	return min(max(cols, vt.MinCols), vt.MaxCols), min(max(rows, vt.MinRows), vt.MaxRows)
 }
 
-func (t *outerTerminal) ask() (cols, rows int, err error) {
+func (t *hostTerminal) ask() (cols, rows int, err error) {
 	f := t.out
 	if f == nil {
 		f = t.in
@@ -98,13 +97,13 @@ func (t *outerTerminal) ask() (cols, rows int, err error) {
 	return cols, rows, err
 }
 
-// open prepares writing: when ctx ends, a write that the terminal does not take
-// ends too.
+// open prepares writing, so that a write which the terminal does not take ends
+// with ctx.
 //
-// For that it is opened a second time, as a deadline needs a description of our
-// own: non-blocking mode on the person's would be felt by every program that
-// shares it. Where that is not possible a stopped terminal can hold the end up.
-func (t *outerTerminal) open(ctx context.Context) {
+// That needs a deadline, and so a file description of our own: non-blocking mode on
+// the person's would affect every program that shares it. If the terminal cannot be
+// opened again, a stopped terminal can delay the end.
+func (t *hostTerminal) open(ctx context.Context) {
 	if t.out != nil {
 		if f, err := reopenTerminal(t.out); err == nil {
 			t.reopened, t.w, t.deadline = f, f, f
@@ -129,7 +128,7 @@ func (t *outerTerminal) open(ctx context.Context) {
 }
 
 // makeRaw puts the terminal in raw mode.
-func (t *outerTerminal) makeRaw() error {
+func (t *hostTerminal) makeRaw() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.in == nil {
@@ -139,15 +138,14 @@ func (t *outerTerminal) makeRaw() error {
 }
 
 // raw reports whether the input is a terminal in raw mode.
-func (t *outerTerminal) raw() bool {
+func (t *hostTerminal) raw() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.saved != nil
 }
 
-// givenBack reports whether the terminal has the modes from before, although it
-// was put in raw mode.
-func (t *outerTerminal) givenBack() bool {
+// givenBack reports whether somebody restored the terminal's modes after makeRaw.
+func (t *hostTerminal) givenBack() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.saved == nil {
@@ -162,8 +160,8 @@ func (t *outerTerminal) givenBack() bool {
 	return err == nil && back
 }
 
-// again puts the terminal back in raw mode after a shell had it in between.
-func (t *outerTerminal) again() {
+// makeRawAgain puts the terminal in raw mode after a shell had it.
+func (t *hostTerminal) makeRawAgain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.saved != nil {
@@ -172,7 +170,7 @@ func (t *outerTerminal) again() {
 }
 
 // write shows bytes of the session.
-func (t *outerTerminal) write(p []byte) error {
+func (t *hostTerminal) write(p []byte) error {
 	t.mu.Lock()
 	t.written = true
 	t.undo.Note(p)
@@ -181,12 +179,12 @@ func (t *outerTerminal) write(p []byte) error {
 	return err
 }
 
-// reset brings the terminal to a known state; a paint has to follow.
-func (t *outerTerminal) reset() { t.w.Write(vt.AppendReset(nil)) }
+// reset brings the terminal to a known state; a paint must follow.
+func (t *hostTerminal) reset() { t.w.Write(vt.AppendReset(nil)) }
 
-// restore undoes everything, once: the modes that the session set, the place of
-// the cursor, raw mode.
-func (t *outerTerminal) restore() {
+// restore undoes, once, the modes that the session set, the cursor's place and raw
+// mode.
+func (t *hostTerminal) restore() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.opened {
@@ -210,4 +208,15 @@ func (t *outerTerminal) restore() {
 	if t.reopened != nil {
 		t.reopened.Close()
 	}
+}
+
+// reopenTerminal opens the terminal f again, as a file description of our own with
+// deadlines.
+func reopenTerminal(f *os.File) (*os.File, error) {
+	path := ""
+	err := withFD(f, func(fd int) error { path = "/dev/fd/" + strconv.Itoa(fd); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|syscall.O_NOCTTY, 0)
 }

@@ -1,0 +1,70 @@
+//go:build unix
+
+package attach
+
+import (
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/mux/api"
+)
+
+// catchSignals catches the signals that would end this process with the terminal in
+// raw mode.
+func catchSignals(signals chan<- os.Signal) {
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
+}
+
+// catchRest catches the signals that can wait for the first paint, as each costs
+// several thread switches; what an earlier one would have told is looked up.
+func (a *attachment) catchRest(signals chan<- os.Signal, was api.Size) {
+	signal.Notify(signals, unix.SIGCONT)
+	if a.screen.givenBack() {
+		a.continued()
+	}
+	if a.o.Resized == nil {
+		signal.Notify(signals, unix.SIGWINCH)
+		if cols, rows := a.screen.size(); was != (api.Size{Cols: cols, Rows: rows}) {
+			a.sender.resized.note()
+		}
+	}
+}
+
+// continued goes on after a shell had the terminal; a new connection paints it.
+func (a *attachment) continued() {
+	a.screen.makeRawAgain()
+	a.link.drop()
+}
+
+// watch handles signals and changes of the size until the end. was is the size that
+// the server has.
+func (a *attachment) watch(signals chan os.Signal, was api.Size) {
+	resized, painted := a.o.Resized, a.viewer.painted
+	for {
+		select {
+		case <-a.ctx.Done():
+			return
+		case <-painted:
+			painted = nil
+			a.catchRest(signals, was)
+		case _, ok := <-resized:
+			if !ok {
+				resized = nil
+				continue
+			}
+			a.sender.resized.note()
+		case s := <-signals:
+			switch s {
+			case unix.SIGWINCH:
+				a.sender.resized.note()
+			case unix.SIGCONT:
+				a.continued()
+			default:
+				a.cancel(&SignalError{s})
+				return
+			}
+		}
+	}
+}

@@ -12,9 +12,6 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
-	"gascity.dev/gc/mux/journal"
-	"gascity.dev/gc/mux/keys"
-	"gascity.dev/gc/vt"
 )
 
 const (
@@ -32,42 +29,30 @@ const (
 // errDetached is why an attachment ends when its detach keys were typed.
 var errDetached = errors.New("detached")
 
-// attachClient is one terminal that looks at a session.
+// attachClient is one terminal that shows a session. The session never waits for it.
 //
-// The fields below the line are guarded by the session's mu. The session never
-// waits for a client: output goes into a bounded backlog, and a client that
-// does not keep up loses it and gets a fresh paint.
+// The session's mu guards everything below wake.
 type attachClient struct {
-	s          *session
-	ws         *websocket.Conn
-	readOnly   bool
-	scrollback bool // paint the history first, once
-	wake       chan struct{}
-	alone      bool         // it sends the others away
-	back       *place       // a client that lost its server, and how far it came
-	scan       keys.Scanner // of the person's input; only the reader uses it
+	s        *session
+	ws       *websocket.Conn
+	readOnly bool
+	alone    bool          // it disconnects all others
+	nested   atomic.Bool   // its terminal is its own session's: see nesting
+	wake     chan struct{} // there is something for the writer
 
-	cols, rows int
-	outer      vt.HostTerminal // what its terminal looks like
-	filter     vt.HostFilter
-	typist     *journal.Typist // how far its input came; nil: nobody counts
-	taken      uint64          // bytes of it that the program has
-	ackd       uint64          // those that the client knows of
-	look       bool            // it is to ask its terminal anew what it looks like
-	shown      bool            // raw output follows what it was last painted
-	backlog    []byte
-	sending    int         // bytes that its writer has taken of it
-	sent       uint64      // offset up to which output is in the backlog or was sent
-	repaint    bool        // paint before anything else
-	dirty      bool        // the screen changed; for a client that gets paints
-	painted    bool        // it was painted before
-	resumed    bool        // it is to be told that it goes on where it was
-	kicked     bool        // it is to be sent away
-	mark       string      // put on its terminal with the first paint; empty: not needed
-	nested     atomic.Bool // its terminal is its own session's: see nesting
-	left       bool        // it is no client any more
-	modes      vt.Modes
-	active     time.Time
+	kicked   bool // it is to be disconnected
+	left     bool // it is no longer attached
+	terminal attachTerminal
+	out      attachOutput
+	in       attachInput
+}
+
+// newAttachClient returns a client of a session with a size; 0: the session's.
+func newAttachClient(s *session, cols, rows int) *attachClient {
+	c := &attachClient{s: s, wake: make(chan struct{}, 1)}
+	c.terminal = attachTerminal{c: c, cols: cols, rows: rows}
+	c.out.c, c.in.c = c, c
+	return c
 }
 
 // errKicked ends a client that another one sends away.
@@ -85,44 +70,8 @@ func (c *attachClient) poke() {
 	}
 }
 
-// raw reports whether the client gets the program's own bytes, which without a
-// terminal have no carriage returns, and with 8-bit controls mean something
-// else on a terminal of a person. mu is held.
-func (c *attachClient) raw() bool {
-	return c.cols == c.s.screen.cols && c.rows == c.s.screen.rows && !c.s.rec.Pipes && !c.s.screen.term.EightBit()
-}
-
-// output notes new output that ends at offset. mu is held.
-func (c *attachClient) output(p []byte, offset uint64) {
-	switch {
-	case c.repaint:
-	case c.raw() != c.shown:
-		c.resync()
-	case !c.raw():
-		c.dirty = true
-	case c.sending+len(c.backlog)+len(p) > clientBacklog:
-		c.resync()
-	default:
-		if n := len(c.backlog) + len(p); n > clientFew && n > cap(c.backlog) { // at once: what grows leaves garbage
-			c.backlog = append(make([]byte, 0, clientBacklog), c.backlog...)
-		}
-		c.backlog = c.filter.Filter(c.backlog, p)
-		c.sent = offset
-		if c.filter.Stale() {
-			c.resync()
-		}
-	}
-	c.poke()
-}
-
-// resync drops the backlog and asks for a paint. mu is held.
-func (c *attachClient) resync() {
-	c.backlog, c.repaint = nil, true
-	c.poke()
-}
-
-// ended notes that the session ended. mu is held.
-func (c *attachClient) ended() { c.poke() }
+// sessionEnded notes that the session ended. mu is held.
+func (c *attachClient) sessionEnded() { c.poke() }
 
 // message is what the writer sends next.
 type message struct {
@@ -142,53 +91,32 @@ type message struct {
 
 // next takes what is to be sent; ok is false when there is nothing.
 func (c *attachClient) next() (m message, ok bool) {
-	s := c.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.sending = 0
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	o := &c.out
+	o.sending = 0
 	switch {
 	case c.nested.Load():
 		return message{nested: true}, true
 	case c.kicked:
 		return message{kick: true}, true
-	case c.resumed:
-		c.resumed = false
-		return message{resume: true, offset: c.back.offset}, true
-	case c.repaint || c.dirty:
-		modes := s.screen.term.Modes()
-		o := vt.PaintOptions{Scrollback: c.scrollback, Again: c.painted}
-		if !c.raw() {
-			o.Cols, o.Rows = c.cols, c.rows
-			o.Content = c.painted && !c.repaint && modes == c.modes
-			m.pause = paintInterval
-		}
-		first := !c.painted
-		c.scrollback, c.painted, c.modes = false, true, modes
-		c.shown = c.raw()
-		m.raw, m.size = c.raw(), api.Size{Cols: c.cols, Rows: c.rows}
-		m.paint, m.offset, m.data = true, s.screen.rendered, s.screen.view().AppendPaint(nil, o)
-		c.repaint, c.dirty, c.backlog, c.sent = false, false, nil, s.screen.rendered
-		c.filter = vt.HostFilter{}
-		if c.raw() {
-			m.data = c.filter.Filter(m.data, s.screen.term.Pending())
-		}
-		if first && c.mark != "" {
-			m.data = append([]byte(vt.Marker(c.mark)), m.data...)
-		}
+	case o.resumed:
+		o.resumed = false
+		return message{resume: true, offset: o.back.offset}, true
+	case o.repaint || o.dirty:
+		return o.paint(), true
+	case len(o.backlog) > 0:
+		m.data, m.offset = o.backlog, o.sent
+		o.backlog, o.sending = nil, len(m.data)
 		return m, true
-	case len(c.backlog) > 0:
-		m.data, m.offset = c.backlog, c.sent
-		c.backlog, c.sending = nil, len(m.data)
-		return m, true
-	case c.taken >= c.ackd+ackBytes:
-		c.ackd = c.taken
-		return message{taken: c.taken}, true
-	case c.look && c.filter.Idle():
-		c.look = false
+	case c.in.taken >= c.in.acked+ackBytes:
+		c.in.acked = c.in.taken
+		return message{taken: c.in.taken}, true
+	case c.terminal.ask && o.filter.Idle():
+		c.terminal.ask = false
 		return message{look: true}, true
-	case s.life.exit != nil:
-		m.exit = s.life.exitCopy()
-		return m, true
+	case c.s.life.exit != nil:
+		return message{exit: c.s.life.exitCopy()}, true
 	}
 	return m, false
 }
@@ -286,9 +214,9 @@ func (c *attachClient) read(ctx context.Context) error {
 			return err
 		}
 		if typ == websocket.MessageBinary {
-			err = c.typed(ctx, data)
+			err = c.in.typed(ctx, data)
 		} else {
-			err = c.told(data)
+			err = c.carryOut(data)
 		}
 		if err != nil {
 			return err
@@ -296,8 +224,8 @@ func (c *attachClient) read(ctx context.Context) error {
 	}
 }
 
-// told carries out a control message; what is not known is ignored.
-func (c *attachClient) told(data []byte) error {
+// carryOut carries out a control message; what is not known is ignored.
+func (c *attachClient) carryOut(data []byte) error {
 	var m api.AttachControl
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil
@@ -306,11 +234,11 @@ func (c *attachClient) told(data []byte) error {
 	case "detach":
 		return errDetached
 	case "terminal":
-		c.looks(m)
+		c.terminal.describe(m)
 		return nil
 	case "look":
 		c.s.mu.Lock()
-		c.look = true
+		c.terminal.ask = true
 		c.s.mu.Unlock()
 		c.poke()
 		return nil
@@ -321,8 +249,8 @@ func (c *attachClient) told(data []byte) error {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.cols, c.rows = m.Cols, m.Rows
-	c.resync()
+	c.terminal.cols, c.terminal.rows = m.Cols, m.Rows
+	c.out.resync()
 	if s.clients.sizeOwner == nil && c.types() {
 		s.clients.sizeOwner = c
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -13,25 +14,26 @@ import (
 const keyPause = 50 * time.Millisecond
 
 // typed passes a person's input on, and counts it.
-func (c *attachClient) typed(ctx context.Context, p []byte) error {
-	ignored, err := c.pass(ctx, p)
-	if c.typist == nil {
+func (i *attachInput) typed(ctx context.Context, p []byte) error {
+	ignored, err := i.pass(ctx, p)
+	if i.typist == nil {
 		return err
 	}
-	s := c.s
+	s := i.c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ignored {
-		c.typist.Skip(len(p))
+		i.typist.Skip(len(p))
 	}
-	if c.taken = c.typist.Done; c.taken >= c.ackd+ackBytes {
-		c.poke()
+	if i.taken = i.typist.Done; i.taken >= i.acked+ackBytes {
+		i.c.poke()
 	}
 	return err
 }
 
 // pass writes a person's input, or ignores it.
-func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err error) {
+func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err error) {
+	c := i.c
 	s := c.s
 	s.mu.Lock()
 	if !c.types() {
@@ -49,15 +51,15 @@ func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err er
 		}
 	}
 	before := s.input.draft
-	if now.Sub(c.active) > keyPause {
-		c.scan.Flush(take) // what was pressed before is not the start of this
+	if now.Sub(i.active) > keyPause {
+		i.scan.Flush(take) // what was pressed before is not the start of this
 	}
-	c.scan.Feed(p, take)
-	if s.clients.sizeOwner != nil && s.clients.sizeOwner != c && !person && !c.scan.Pending() {
+	i.scan.Feed(p, take)
+	if s.clients.sizeOwner != nil && s.clients.sizeOwner != c && !person && !i.scan.Pending() {
 		s.mu.Unlock() // the question went to every terminal, and one answer is enough
 		return true, nil
 	}
-	c.active = now
+	i.active = now
 	if person {
 		s.activity.see()
 	}
@@ -72,9 +74,19 @@ func (c *attachClient) pass(ctx context.Context, p []byte) (ignored bool, err er
 	if interrupted {
 		s.input.cancelNudge()
 	}
-	err = s.input.sendTyped(ctx, c.typist, p)
+	err = s.input.sendTyped(ctx, i.typist, p)
 	if errors.Is(err, api.ErrExited) || errors.Is(err, api.ErrInputFull) {
 		return errors.Is(err, api.ErrInputFull), nil // the writer tells about the end
 	}
 	return false, err
+}
+
+// attachInput is what a person types. The session's mu guards it.
+type attachInput struct {
+	c      *attachClient
+	scan   keys.Scanner    // used by the reader only
+	typist *journal.Typist // how far the input came; nil: nobody counts
+	taken  uint64          // bytes that the program has
+	acked  uint64          // bytes of these that the client knows of
+	active time.Time
 }

@@ -7,7 +7,8 @@ import "testing"
 func TestOnesSentAwayCountNoMore(t *testing.T) {
 	b := newJournalBench(t)
 	join := func(cols int, alone bool) *attachClient {
-		c := &attachClient{s: b.s, cols: cols, rows: 20, alone: alone, wake: make(chan struct{}, 1)}
+		c := newAttachClient(b.s, cols, 20)
+		c.alone = alone
 		b.s.clients.join(c)
 		return c
 	}
@@ -24,11 +25,11 @@ func TestOnesSentAwayCountNoMore(t *testing.T) {
 	check("one joins alone")
 	late := func() {
 		t.Helper()
-		if err := old.typed(t.Context(), []byte("x")); err != nil {
+		if err := old.in.typed(t.Context(), []byte("x")); err != nil {
 			t.Error(err)
 		}
 		check("a key")
-		if err := old.told([]byte(`{"type":"resize","cols":60,"rows":20}`)); err != nil {
+		if err := old.carryOut([]byte(`{"type":"resize","cols":60,"rows":20}`)); err != nil {
 			t.Error(err)
 		}
 		check("a size")
@@ -37,7 +38,9 @@ func TestOnesSentAwayCountNoMore(t *testing.T) {
 	b.s.clients.leave(old)
 	late()
 	b.s.clients.leave(now)
-	if late := (&attachClient{s: b.s, cols: 50, rows: 20, kicked: true, wake: make(chan struct{}, 1)}); late.told([]byte(`{"type":"resize","cols":61,"rows":20}`)) != nil || b.s.clients.sizeOwner != nil {
+	last := newAttachClient(b.s, 50, 20)
+	last.kicked = true
+	if last.carryOut([]byte(`{"type":"resize","cols":61,"rows":20}`)) != nil || b.s.clients.sizeOwner != nil {
 		t.Error("the size of one that was sent away counts again")
 	}
 }

@@ -27,8 +27,8 @@ func (cs *clients) applySize() error {
 		return nil
 	}
 	if cs.sizeOwner != nil {
-		s.screen.setHost(cs.sizeOwner.outer)
-		return s.screen.resize(cs.sizeOwner.cols, cs.sizeOwner.rows)
+		s.screen.setHost(cs.sizeOwner.terminal.host)
+		return s.screen.resize(cs.sizeOwner.terminal.cols, cs.sizeOwner.terminal.rows)
 	}
 	return s.screen.resize(s.rec.Cols, s.rec.Rows)
 }
@@ -38,8 +38,8 @@ func (cs *clients) join(c *attachClient) {
 	s := cs.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.cols == 0 || c.rows == 0 {
-		c.cols, c.rows = s.screen.cols, s.screen.rows
+	if c.terminal.cols == 0 || c.terminal.rows == 0 {
+		c.terminal.cols, c.terminal.rows = s.screen.cols, s.screen.rows
 	}
 	if c.alone {
 		for _, o := range cs.list {
@@ -54,8 +54,8 @@ func (cs *clients) join(c *attachClient) {
 		}
 	}
 	cs.list = append(cs.list, c)
-	c.repaint = c.back == nil || !c.resume(*c.back)
-	if c.back == nil {
+	c.out.repaint = c.out.back == nil || !c.out.resume(*c.out.back)
+	if c.out.back == nil {
 		s.activity.see()
 	}
 	if !c.readOnly {
@@ -71,14 +71,14 @@ func (cs *clients) join(c *attachClient) {
 // held.
 func (cs *clients) joinTyping(c *attachClient) {
 	s := cs.s
-	c.active = time.Now()
-	same := c.raw()
-	if cs.sizeOwner != nil || c.back != nil && !same {
+	c.in.active = time.Now()
+	same := c.out.raw()
+	if cs.sizeOwner != nil || c.out.back != nil && !same {
 		return
 	}
 	cs.sizeOwner = c
 	_ = cs.applySize()
-	if same && c.back == nil && s.life.exit == nil && s.life.dead == nil {
+	if same && c.out.back == nil && s.life.exit == nil && s.life.dead == nil {
 		_ = s.tty.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
 	}
 }
@@ -112,7 +112,7 @@ func (cs *clients) leave(c *attachClient) {
 func (cs *clients) elect() {
 	cs.sizeOwner = nil
 	for _, o := range cs.list {
-		if o.types() && (cs.sizeOwner == nil || o.active.After(cs.sizeOwner.active)) {
+		if o.types() && (cs.sizeOwner == nil || o.in.active.After(cs.sizeOwner.in.active)) {
 			cs.sizeOwner = o
 		}
 	}

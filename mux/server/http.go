@@ -413,10 +413,9 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return nil, fmt.Errorf("%w: attach is a WebSocket", api.ErrRequest)
 	}
-	c := &attachClient{
-		s: s, cols: cols, rows: rows, readOnly: boolQuery(r, "readonly"),
-		scrollback: boolQuery(r, "scrollback"), alone: boolQuery(r, "alone"), back: placeOf(r), wake: make(chan struct{}, 1),
-	}
+	c := newAttachClient(s, cols, rows)
+	c.readOnly, c.alone = boolQuery(r, "readonly"), boolQuery(r, "alone")
+	c.out.scrollback, c.out.back = boolQuery(r, "scrollback"), placeOf(r)
 	pid, _ := r.Context().Value(peerKey{}).(int)
 	inside := s.srv.sessions.around(pid)
 	if err := s.srv.nesting.enter(c, inside); err != nil {
@@ -448,7 +447,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	c.ws = ws
 	if t != nil {
 		t.Done = t.Next // the reply's header reports what may be lost
-		c.typist, c.taken, c.ackd = t, t.Done, t.Done
+		c.in.typist, c.in.taken, c.in.acked = t, t.Done, t.Done
 	}
 	s.clients.serve(r.Context(), c)
 	return hijacked{}, nil

@@ -106,7 +106,7 @@ func (l *life) finish() {
 	s.input.writable()
 	s.output.flow.end()
 	for _, c := range s.clients.list {
-		c.ended()
+		c.sessionEnded()
 	}
 	s.broadcast()
 	if l.done != nil {

@@ -88,11 +88,11 @@ func (n *nesting) enter(c *attachClient, inside *session) error {
 func (n *nesting) mark(c *attachClient) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c.mark = rand.Text()
+	c.terminal.mark = rand.Text()
 	if n.marks == nil {
 		n.marks = make(map[string]*attachClient)
 	}
-	n.marks[c.mark] = c
+	n.marks[c.terminal.mark] = c
 }
 
 // found notes that a mark stands in a session's output, and ends its client when the
@@ -139,5 +139,5 @@ func (n *nesting) leave(c *attachClient) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.shows, c)
-	delete(n.marks, c.mark)
+	delete(n.marks, c.terminal.mark)
 }

@@ -58,7 +58,7 @@ func (sc *screen) show() {
 	p := s.storage.journal.From(sc.published) // nil when the segment went with the screen
 	sc.published = sc.rendered
 	for _, c := range s.clients.list {
-		c.output(p, sc.rendered)
+		c.out.add(p, sc.rendered)
 	}
 	sc.watchSync()
 	s.broadcast()
@@ -134,7 +134,7 @@ func (sc *screen) resize(cols, rows int) error {
 		}
 	}
 	for _, c := range s.clients.list {
-		c.resync()
+		c.out.resync()
 	}
 	s.broadcast()
 	s.srv.events.emit(s, api.Event{Type: api.EventResized, Size: &api.Size{Cols: cols, Rows: rows}})
@@ -182,7 +182,7 @@ func (sc *screen) watchSync() {
 			sc.syncEnd = nil
 			sc.term.ReleaseSync()
 			for _, c := range s.clients.list {
-				c.output(nil, sc.rendered)
+				c.out.add(nil, sc.rendered)
 			}
 			s.broadcast()
 		})

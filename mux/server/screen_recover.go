@@ -63,7 +63,7 @@ func (sc *screen) lose() {
 	s.storage.recording.Gap()
 	s.storage.beginSegment(t.SnapshotPages())
 	for _, c := range s.clients.list {
-		c.resync()
+		c.out.resync()
 	}
 	s.srv.events.emit(s, api.Event{Type: api.EventLost})
 }

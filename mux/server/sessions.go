@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -304,5 +305,20 @@ func (t *sessionTable) exitNoticed(n keeper.ExitNotice) {
 	t.srv.mu.Unlock()
 	if s != nil {
 		s.life.leaderEnded(exitOf(unix.WaitStatus(n.Status), n.At))
+	}
+}
+
+// forgetSizes gives sessions their own size back whose clients did not come back
+// to this server.
+func (t *sessionTable) forgetSizes() {
+	t.srv.mu.Lock()
+	all := slices.Collect(maps.Values(t.byID))
+	t.srv.mu.Unlock()
+	for _, s := range all {
+		s.mu.Lock()
+		if s.clients.sizeOwner == nil {
+			s.clients.elect()
+		}
+		s.mu.Unlock()
 	}
 }

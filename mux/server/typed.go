@@ -40,7 +40,7 @@ func (i *input) typistOf(ctx context.Context, id uint64) (*journal.Typist, error
 		clients := slices.Clone(s.clients.list)
 		s.mu.Unlock()
 		for _, c := range clients {
-			if c.typist == old {
+			if c.in.typist == old {
 				c.ws.CloseNow()
 			}
 		}

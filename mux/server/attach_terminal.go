@@ -11,10 +11,10 @@ import (
 // maxCell bounds the pixels of a cell that a client may claim.
 const maxCell = 1000
 
-// looks notes what the client's terminal looks like. Programs that ask get the
+// describe notes what the client's terminal looks like. Programs that ask get the
 // answers for the terminal whose size is in force; after it left, those of the
 // last one.
-func (c *attachClient) looks(m api.AttachControl) {
+func (t *attachTerminal) describe(m api.AttachControl) {
 	o := vt.HostTerminal{CellWidth: m.CellWidth, CellHeight: m.CellHeight}
 	if min(m.CellWidth, m.CellHeight) <= 0 || max(m.CellWidth, m.CellHeight) > maxCell {
 		o.CellWidth, o.CellHeight = 0, 0
@@ -25,11 +25,11 @@ func (c *attachClient) looks(m api.AttachControl) {
 	if v, ok := vt.ParseColor(m.Background); ok {
 		o.Background = &v
 	}
-	s := c.s
+	s := t.c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.outer = o
-	if s.clients.sizeOwner == c {
+	t.host = o
+	if s.clients.sizeOwner == t.c {
 		s.screen.setHost(o)
 	}
 }
@@ -44,4 +44,13 @@ func answersImages(tok keys.Token) bool {
 		return bytes.HasPrefix(tok.Data, []byte("\x1b[?")) && tok.Data[len(tok.Data)-1] == 'S'
 	}
 	return false
+}
+
+// attachTerminal is the terminal of a client. The session's mu guards it.
+type attachTerminal struct {
+	c          *attachClient
+	cols, rows int
+	host       vt.HostTerminal // its colours and cell size
+	ask        bool            // the client must ask its terminal for these again
+	mark       string          // put on the terminal with the first paint; empty: not needed
 }

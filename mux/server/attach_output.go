@@ -1,0 +1,125 @@
+package server
+
+import (
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/vt"
+)
+
+// A client that lost its server and is back goes on where it was, when the new
+// server still has the bytes. It says how far it came: an offset in the
+// session's output that a server told it ("paint", "offset"), and how many bytes
+// it got behind that. The bytes that it got are the output without the queries,
+// and taking those out depends on nothing but the output; so the new server
+// makes them again from a place where the state is known, the beginning of the
+// journal's segment, and leaves out what the client has.
+
+// place is how far a client came.
+type place struct {
+	offset uint64 // of the session's output
+	skip   uint64 // bytes that it got behind that
+}
+
+// resume makes the client go on at a place; false when it has to be painted. mu
+// is held.
+func (o *attachOutput) resume(at place) bool {
+	s := o.c.s
+	base := s.storage.journal.Start()
+	if !o.raw() || s.life.exit != nil || at.offset < base || at.offset > s.screen.rendered {
+		return false
+	}
+	held := s.storage.journal.From(base)[:s.screen.rendered-base]
+	var f vt.HostFilter
+	before := f.Filter(nil, s.storage.pending)
+	before = f.Filter(before[:0], held[:at.offset-base])
+	f.Stale()
+	missing := f.Filter(before[:0], held[at.offset-base:])
+	if f.Stale() {
+		return false
+	}
+	if at.skip > uint64(len(missing)) || len(missing)-int(at.skip) > clientBacklog {
+		return false
+	}
+	o.filter, o.sent, o.backlog = f, s.screen.rendered, missing[at.skip:]
+	o.painted, o.paintedRaw, o.modes, o.resumed = true, true, s.screen.term.Modes(), true
+	return true
+}
+
+// attachOutput is what a client has seen and what it gets next: output goes into a
+// bounded backlog, and a client that falls behind loses it and gets a fresh paint. The
+// session's mu guards it.
+type attachOutput struct {
+	c          *attachClient
+	back       *place // where a client that lost its server left off
+	scrollback bool   // paint the history first, once
+	filter     vt.HostFilter
+	backlog    []byte
+	sending    int    // bytes of the backlog that the writer has taken
+	sent       uint64 // offset up to which output was queued or sent
+	repaint    bool   // paint before anything else
+	dirty      bool   // the screen changed; for a client that gets paints
+	painted    bool   // it was painted before
+	paintedRaw bool   // raw output follows its last paint
+	modes      vt.Modes
+	resumed    bool // tell it that it continues where it left off
+}
+
+// add notes new output that ends at offset. mu is held.
+func (o *attachOutput) add(p []byte, offset uint64) {
+	switch {
+	case o.repaint:
+	case o.raw() != o.paintedRaw:
+		o.resync()
+	case !o.raw():
+		o.dirty = true
+	case o.sending+len(o.backlog)+len(p) > clientBacklog:
+		o.resync()
+	default:
+		if n := len(o.backlog) + len(p); n > clientFew && n > cap(o.backlog) { // at once: what grows leaves garbage
+			o.backlog = append(make([]byte, 0, clientBacklog), o.backlog...)
+		}
+		o.backlog = o.filter.Filter(o.backlog, p)
+		o.sent = offset
+		if o.filter.Stale() {
+			o.resync()
+		}
+	}
+	o.c.poke()
+}
+
+// raw reports whether the client gets the program's own bytes, which without a
+// terminal have no carriage returns, and with 8-bit controls mean something
+// else on a terminal of a person. mu is held.
+func (o *attachOutput) raw() bool {
+	c := o.c
+	return c.terminal.cols == c.s.screen.cols && c.terminal.rows == c.s.screen.rows && !c.s.rec.Pipes && !c.s.screen.term.EightBit()
+}
+
+// resync drops the backlog and asks for a paint. mu is held.
+func (o *attachOutput) resync() {
+	o.backlog, o.repaint = nil, true
+	o.c.poke()
+}
+
+// paint returns the screen as a message for the client's terminal. mu is held.
+func (o *attachOutput) paint() message {
+	sc, t := &o.c.s.screen, &o.c.terminal
+	raw, first, modes := o.raw(), !o.painted, sc.term.Modes()
+	m := message{paint: true, raw: raw, size: api.Size{Cols: t.cols, Rows: t.rows}, offset: sc.rendered}
+	opts := vt.PaintOptions{Scrollback: o.scrollback, Again: o.painted}
+	if !raw {
+		opts.Cols, opts.Rows = t.cols, t.rows
+		opts.Content = o.painted && !o.repaint && modes == o.modes
+		m.pause = paintInterval
+	}
+	m.data = sc.view().AppendPaint(nil, opts)
+	o.scrollback, o.painted, o.paintedRaw, o.modes = false, true, raw, modes
+	o.repaint, o.dirty, o.backlog, o.sent = false, false, nil, sc.rendered
+	o.filter = vt.HostFilter{}
+	if raw {
+		m.data = o.filter.Filter(m.data, sc.term.Pending())
+	}
+	if first && t.mark != "" {
+		m.data = append([]byte(vt.Marker(t.mark)), m.data...)
+	}
+	return m
+}

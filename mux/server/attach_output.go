@@ -5,45 +5,6 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// A client that lost its server and is back goes on where it was, when the new
-// server still has the bytes. It says how far it came: an offset in the
-// session's output that a server told it ("paint", "offset"), and how many bytes
-// it got behind that. The bytes that it got are the output without the queries,
-// and taking those out depends on nothing but the output; so the new server
-// makes them again from a place where the state is known, the beginning of the
-// journal's segment, and leaves out what the client has.
-
-// place is how far a client came.
-type place struct {
-	offset uint64 // of the session's output
-	skip   uint64 // bytes that it got behind that
-}
-
-// resume makes the client go on at a place; false when it has to be painted. mu
-// is held.
-func (o *attachOutput) resume(at place) bool {
-	s := o.c.s
-	base := s.storage.journal.Start()
-	if !o.raw() || s.life.exit != nil || at.offset < base || at.offset > s.screen.rendered {
-		return false
-	}
-	held := s.storage.journal.From(base)[:s.screen.rendered-base]
-	var f vt.HostFilter
-	before := f.Filter(nil, s.storage.pending)
-	before = f.Filter(before[:0], held[:at.offset-base])
-	f.Stale()
-	missing := f.Filter(before[:0], held[at.offset-base:])
-	if f.Stale() {
-		return false
-	}
-	if at.skip > uint64(len(missing)) || len(missing)-int(at.skip) > clientBacklog {
-		return false
-	}
-	o.filter, o.sent, o.backlog = f, s.screen.rendered, missing[at.skip:]
-	o.painted, o.paintedRaw, o.modes, o.resumed = true, true, s.screen.term.Modes(), true
-	return true
-}
-
 // attachOutput is what a client has seen and what it gets next: output goes into a
 // bounded backlog, and a client that falls behind loses it and gets a fresh paint. The
 // session's mu guards it.
@@ -122,4 +83,40 @@ func (o *attachOutput) paint() message {
 		m.data = append([]byte(vt.Marker(t.mark)), m.data...)
 	}
 	return m
+}
+
+// place is how far a client that lost its server came. The server told it an offset in
+// the session's output ("paint", "offset"), and it received skip bytes after that.
+//
+// What a client receives is the output without queries, and taking those out depends on
+// nothing but the output. So a new server makes the same bytes again from a place where
+// the state is known, the beginning of the journal's segment, and leaves out what the
+// client has.
+type place struct {
+	offset uint64 // in the session's output
+	skip   uint64 // bytes received after it
+}
+
+// resume makes the client continue at a place; false if it must be painted. mu is held.
+func (o *attachOutput) resume(at place) bool {
+	s := o.c.s
+	base := s.storage.journal.Start()
+	if !o.raw() || s.life.exit != nil || at.offset < base || at.offset > s.screen.rendered {
+		return false
+	}
+	held := s.storage.journal.From(base)[:s.screen.rendered-base]
+	var f vt.HostFilter
+	before := f.Filter(nil, s.storage.pending)
+	before = f.Filter(before[:0], held[:at.offset-base])
+	f.Stale()
+	missing := f.Filter(before[:0], held[at.offset-base:])
+	if f.Stale() {
+		return false
+	}
+	if at.skip > uint64(len(missing)) || len(missing)-int(at.skip) > clientBacklog {
+		return false
+	}
+	o.filter, o.sent, o.backlog = f, s.screen.rendered, missing[at.skip:]
+	o.painted, o.paintedRaw, o.modes, o.resumed = true, true, s.screen.term.Modes(), true
+	return true
 }

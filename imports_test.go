@@ -63,7 +63,7 @@ var arrows = map[string][]string{
 	"mux":              {"mux/keeper", "mux/server"},
 	"mux/server": {
 		"mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/limits", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
-		"internal/status", "internal/process", "internal/clock", "internal/alive",
+		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
 	},
 
 	"runtime":             {"internal/environ", "internal/rule"},

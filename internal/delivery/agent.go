@@ -27,6 +27,7 @@ const (
 	NotSubmitted Result = iota // refused, blocked, or left as a draft
 	Submitted
 	Unverified // typed and entered; whether it was submitted cannot be told
+	Withdrawn  // typed, not submitted, and taken out of the composer again
 )
 
 // Outcome is a result with its reason.

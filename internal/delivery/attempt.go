@@ -37,6 +37,9 @@ func (a *Attempt) Type(ctx context.Context, text string) (State, string, error) 
 	limited, cancel := context.WithTimeout(ctx, typeTimeout)
 	o, err := a.Agent.Type(limited, text)
 	cancel()
+	if err == nil && o.Result == Submitted {
+		return Delivered, "", nil
+	}
 	if ctx.Err() != nil {
 		return "", "", ctx.Err() // the next attempt finds out
 	}
@@ -45,8 +48,8 @@ func (a *Attempt) Type(ctx context.Context, text string) (State, string, error) 
 		return Pending, "the session ended before it was typed", nil
 	case err != nil:
 		return a.Resolve(ctx, Dead, "it may have been typed: "+firstLine(err.Error()))
-	case o.Result == Submitted:
-		return Delivered, "", nil
+	case o.Result == Withdrawn:
+		return Pending, o.Detail, nil
 	case o.Result == Unverified:
 		return a.Resolve(ctx, Dead, "unverified: typed and entered, and not typed again: "+o.Detail)
 	}
@@ -65,7 +68,11 @@ func (a *Attempt) Resolve(ctx context.Context, state State, detail string) (Stat
 	case err != nil:
 		return "", "", err
 	case shown && draft:
-		return a.finishDraft(ctx)
+		final, why, err := a.finishDraft(ctx)
+		if errors.Is(err, ErrGone) { // with its draft
+			return state, detail, nil
+		}
+		return final, why, err
 	case shown:
 		return Delivered, "it stands on the screen", nil
 	}

@@ -83,7 +83,6 @@ func (ad *adoption) restoreSession(a adopted) {
 		defer s.mu.Unlock() // adoptSession has locked it
 		s.screen.recover()
 		s.tty.fixSize()
-		s.output.resumeFlow()
 	}()
 	if err := srv.loop.add(s); err != nil {
 		s.mu.Lock()

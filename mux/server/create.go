@@ -22,7 +22,7 @@ import (
 )
 
 // create starts a session; that of a background command when command is not nil.
-func (srv *server) create(r api.CreateRequest, command *execStart) (*session, error) {
+func (srv *server) create(r api.CreateRequest, command *commandStart) (*session, error) {
 	if r.Cols == 0 {
 		r.Cols = api.DefaultCols
 	}
@@ -92,7 +92,7 @@ func checkCreate(r *api.CreateRequest) error {
 const maxRules = 100
 
 // spawn starts the program of a reserved name and enters the session.
-func (srv *server) spawn(r api.CreateRequest, command *execStart) (*session, error) {
+func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, error) {
 	rec := sessionRecord{
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
@@ -139,7 +139,7 @@ func (srv *server) spawn(r api.CreateRequest, command *execStart) (*session, err
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
 	srv.queue.sessionsChanged()
-	srv.execs.wake()
+	srv.commands.OwnersChanged()
 	srv.sessions.lateExit(s)
 	return s, nil
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,328 +19,306 @@ import (
 
 // Times and bounds of background commands.
 const (
-	execTimeout  = 30 * time.Minute // in the foreground
-	execGrace    = 5 * time.Second  // between TERM and KILL
-	execHistory  = 2000             // lines of the screen's history; the ring has the output
-	execRetry    = time.Second      // when mux.db takes no write
-	execRetryMax = time.Minute
-	keepExecs    = 64 // sessions of ended commands; their output is kept longer
+	foregroundTimeout = 30 * time.Minute // of a command in the foreground that has no other
+	DefaultGrace      = 5 * time.Second  // between TERM and KILL
+	historyLines      = 2000             // of the screen; the ring has the output
+	saveRetry         = time.Second      // when mux.db takes no write
+	saveRetryMax      = time.Minute
 )
 
-// execFault is called at each step of a command's life and of the delivery of
-// its end: recorded, started, ended, finished, leased, injecting, typed,
-// delivered. Tests set it to end the server there.
-var execFault = func(step string) {}
-
-// execStart is what makes a session a background command.
-type execStart struct {
-	pipes bool
-	owner string
+// Options are what [New] needs.
+type Options struct {
+	Host Host
+	Dir  string           // of the files with output
+	Now  func() time.Time // the clock of all times that are compared later
+	// NewID returns the id of a new session; ids sort by age.
+	NewID func() string
+	// Go runs f on a goroutine that the server waits for at its end.
+	Go func(f func())
+	// Done is closed when the server ends.
+	Done <-chan struct{}
+	// Fault is called at each step of a command's life and of the delivery of its
+	// end: recorded, started, ended, finished, leased, injecting, typed, delivered.
+	// Tests end the server there; nil does nothing.
+	Fault func(step string)
 }
 
-// execs are the background commands: each a session, a record in mux.db, and a
-// ring of output on disk.
-type execs struct {
-	srv  *server
-	book process.Store
-	kick chan struct{}
+// Commands are the background commands of one server: each has a session, a record
+// in the database, and a ring of output on disk. It is safe for concurrent use.
+type Commands struct {
+	Options
+	store       process.Store
+	completions *completions
+	collector   collector
 
-	mu      sync.Mutex
-	procs   map[string]*proc
-	open    map[string]bool // events whose delivery is not final
-	busy    map[string]bool // owners that are being told
-	sweep   *time.Timer
-	sweepAt time.Time
-	closing bool
+	mu   sync.Mutex
+	byID map[string]*Command
 }
 
-// proc is one background command. mu guards what is below it; it is taken
-// before a session's mu, never after.
-type proc struct {
-	x       *execs
-	id      string
-	done    chan struct{} // closed when the end was written down
-	started chan struct{} // closed when the process runs, or will not
-
-	mu        sync.Mutex
-	rec       process.Record
-	unwritten bool     // the end is not on disk yet
-	s         *session // nil after it was collected, or when it never was
-	out       *process.Ring
-	timer     *time.Timer
-	idle      *time.Timer
-	away      *time.Timer // runs while nobody takes the output of a command in the foreground
-	readers   []*reader   // callers that take it
-	followers int         // callers in the foreground that wait for the end
-}
-
-func newExecs(srv *server) *execs {
-	return &execs{
-		srv: srv, kick: make(chan struct{}, 1),
-		procs: make(map[string]*proc), open: make(map[string]bool), busy: make(map[string]bool),
+// New returns no commands yet; [Commands.Load] adds those of an earlier server.
+func New(o Options) *Commands {
+	if o.Fault == nil {
+		o.Fault = func(string) {}
 	}
+	c := &Commands{Options: o, byID: make(map[string]*Command)}
+	c.completions = newCompletions(c)
+	c.collector.commands = c
+	return c
 }
 
-func (x *execs) dir() string { return filepath.Join(x.srv.settings.paths.Dir, "processes") }
+func (c *Commands) since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-func (x *execs) enter(r process.Record) *proc {
-	p := &proc{x: x, id: r.ID, rec: r, done: make(chan struct{}), started: make(chan struct{})}
+func (c *Commands) add(r process.Record) *Command {
+	cmd := &Command{c: c, id: r.ID, rec: r, done: make(chan struct{}), started: make(chan struct{})}
+	cmd.readers.cmd = cmd
 	if r.Status.Ended() {
-		close(p.done)
-		close(p.started)
+		close(cmd.done)
+		close(cmd.started)
 	}
-	x.mu.Lock()
-	x.procs[r.ID] = p
-	x.mu.Unlock()
-	return p
+	c.mu.Lock()
+	c.byID[r.ID] = cmd
+	c.mu.Unlock()
+	return cmd
 }
 
-// find returns a command by its id.
-func (x *execs) find(id string) (*proc, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if p := x.procs[id]; p != nil {
-		return p, nil
+// Find returns a command by its id; ErrNotFound if there is none.
+func (c *Commands) Find(id string) (*Command, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cmd := c.byID[id]; cmd != nil {
+		return cmd, nil
 	}
 	return nil, fmt.Errorf("%w: background command %s", api.ErrNotFound, id)
 }
 
-// load reads what an earlier server wrote down.
-func (x *execs) load() error {
-	now := x.srv.clock.Now()
+// all returns the commands, oldest first.
+func (c *Commands) all() []*Command {
+	c.mu.Lock()
+	all := make([]*Command, 0, len(c.byID))
+	for _, cmd := range c.byID {
+		all = append(all, cmd)
+	}
+	c.mu.Unlock()
+	slices.SortFunc(all, func(a, b *Command) int { return strings.Compare(a.id, b.id) })
+	return all
+}
+
+// List returns the commands of an owner ("" is everyone), oldest first, without
+// output; the ended ones too if all is set.
+func (c *Commands) List(owner string, all bool) []api.ExecResult {
+	out := []api.ExecResult{}
+	for _, cmd := range c.all() {
+		res := cmd.Result()
+		if (owner == "" || owner == res.Owner) && (all || !res.Status.Ended()) {
+			res.Tail = ""
+			out = append(out, res)
+		}
+	}
+	return out
+}
+
+// Load reads the records of an earlier server. It comes before any other call.
+func (c *Commands) Load() error {
 	var all []process.Record
-	var ids []string
-	err := x.srv.db.View(func(tx *store.Tx) error {
-		var err error
-		if all, err = x.book.Records(tx); err != nil {
-			return err
-		}
-		open, err := x.book.Open(tx)
-		for _, d := range open {
-			x.open[d.Event] = true
-			if d.State == process.Leased {
-				ids = append(ids, d.Event)
-			}
-		}
+	err := c.Host.View(func(tx *store.Tx) (err error) {
+		all, err = c.store.Records(tx)
 		return err
 	})
+	if err == nil {
+		err = c.completions.load()
+	}
 	if err != nil {
 		return fmt.Errorf("background commands: %w", err)
 	}
-	if len(ids) > 0 { // a full disk leaves them leased for a while
-		x.step(ids, func(d *process.Delivery) error { d.Recover(now); return nil })
-	}
 	for _, r := range all {
-		x.enter(r)
+		c.add(r)
 	}
 	return nil
 }
 
-// reconcile tells what became of commands that ran when the last server ended:
-// those that the keeper has go on, the others are lost.
-func (x *execs) reconcile() {
-	x.mu.Lock()
-	all := make([]*proc, 0, len(x.procs))
-	for _, p := range x.procs {
-		all = append(all, p)
-	}
-	x.mu.Unlock()
-	for _, p := range all {
-		if p.ended() {
+// Reconcile takes up the commands that ran when the last server ended: those whose
+// session the host found go on, the others are lost.
+func (c *Commands) Reconcile() {
+	for _, cmd := range c.all() {
+		if cmd.ended() {
 			continue
 		}
-		x.srv.mu.Lock()
-		s := x.srv.sessions.byID[p.id]
-		x.srv.mu.Unlock()
-		if s == nil {
-			close(p.started)
-			x.srv.lifetime.work.Go(func() {
-				x.finish(p, process.End{Code: -1, Lost: true, Reason: "its process is gone, and nobody saw how it ended", At: time.Now(), Now: x.srv.clock.Now()})
-			})
+		if s, ok := c.Host.Find(cmd.id); ok {
+			cmd.attach(s)
 			continue
 		}
-		p.run(s)
+		close(cmd.started)
+		c.Go(func() {
+			cmd.finish(process.End{Code: -1, Lost: true, Reason: "its process is gone, and nobody saw how it ended", At: time.Now(), Now: c.Now()})
+		})
 	}
 }
 
-func (p *proc) ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
+// Run delivers ends to owners and removes old commands until the server ends.
+func (c *Commands) Run() {
+	c.collector.soon()
+	c.completions.run()
+}
+
+// OwnersChanged makes [Commands.Run] look at the owners again: a session has started
+// or ended.
+func (c *Commands) OwnersChanged() { c.completions.wake() }
+
+// Close closes the files of output. The server has ended everything that writes them.
+func (c *Commands) Close() {
+	c.collector.close()
+	for _, cmd := range c.all() {
+		cmd.close()
 	}
 }
 
-// run notes the session of a command and starts its timers.
-func (p *proc) run(s *session) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.s = s
-	p.rec.Started, p.rec.PID = time.Unix(0, s.rec.Started), s.life.pid
-	close(p.started)
-	p.arm()
-	p.awaitReader()
-}
-
-// ring is the output of a command that is about to run, or runs; nil for other
-// sessions, and where the disk has no room for one.
-func (x *execs) ring(rec sessionRecord) *process.Ring {
-	if !rec.Exec {
-		return nil
-	}
-	p, err := x.find(rec.ID)
-	if err == nil {
-		var r *process.Ring
-		if r, err = p.ring(); err == nil {
-			return r
-		}
-	}
-	slog.Warn("output of a command is not kept", "command", rec.ID, "error", err)
-	return nil
-}
-
-// ring opens the command's output, in memory where there is no room for a file.
-func (p *proc) ring() (*process.Ring, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.out != nil {
-		return p.out, nil
-	}
-	err := os.MkdirAll(p.x.dir(), 0o700)
-	if err == nil {
-		p.out, err = process.OpenRing(filepath.Join(p.x.dir(), p.id))
-	}
-	if err != nil && !p.rec.Status.Ended() {
-		slog.Warn("output of a command is kept in memory", "command", p.id, "error", err)
-		p.out, err = process.MemoryRing(err), nil
-	}
-	return p.out, err
-}
-
-// start begins a command. The record is on disk before the process is there.
-// existed is true when the key was known; nothing is started then.
-func (x *execs) start(r api.ExecRequest) (p *proc, existed bool, err error) {
-	rec, create, err := x.plan(&r)
+// Start starts a command. Its record is on disk before its process exists. existed
+// is true if the owner has a command with the same key: that is returned, and nothing
+// is started.
+func (c *Commands) Start(r api.ExecRequest) (cmd *Command, existed bool, err error) {
+	rec, create, err := c.plan(&r)
 	if err != nil {
 		return nil, false, err
 	}
-	p = x.enter(rec)
-	err = x.srv.db.Batch(func(tx *store.Tx) error {
-		var err error
-		rec, existed, err = x.book.Begin(tx, p.rec)
+	cmd = c.add(rec)
+	planned := rec
+	err = c.Host.Tx(func(tx *store.Tx) (err error) {
+		rec, existed, err = c.store.Begin(tx, planned)
 		return err
 	})
 	if err != nil || existed {
-		x.drop(p.id)
+		c.drop(cmd.id)
 		if err != nil {
 			return nil, false, err
 		}
-		p, err = x.find(rec.ID)
-		return p, true, err
+		cmd, err = c.Find(rec.ID)
+		return cmd, true, err
 	}
-	execFault("recorded")
-	s, err := x.srv.create(create, &execStart{pipes: !r.PTY, owner: r.Owner})
+	c.Fault("recorded")
+	s, err := c.Host.Create(create, r.PTY, r.Owner)
 	if err != nil {
-		close(p.started)
-		x.drop(p.id)
-		return nil, false, errors.Join(err, x.srv.db.Batch(func(tx *store.Tx) error { return x.book.Cancel(tx, p.id) }))
+		close(cmd.started)
+		c.drop(cmd.id)
+		return nil, false, errors.Join(err, c.Host.Tx(func(tx *store.Tx) error { return c.store.Cancel(tx, cmd.id) }))
 	}
-	p.run(s)
-	execFault("started")
-	x.tell(p)
-	return p, false, nil
+	cmd.attach(s)
+	c.Fault("started")
+	cmd.publish()
+	cmd.feed(r)
+	return cmd, false, nil
 }
 
 // drop forgets a command in memory, and its output.
-func (x *execs) drop(id string) {
-	x.mu.Lock()
-	p := x.procs[id]
-	delete(x.procs, id)
-	x.mu.Unlock()
-	if p == nil {
+func (c *Commands) drop(id string) {
+	c.mu.Lock()
+	cmd := c.byID[id]
+	delete(c.byID, id)
+	c.mu.Unlock()
+	if cmd == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopTimers()
-	if p.out != nil {
-		p.out.Close()
-		p.out = nil
-	}
-	if err := os.Remove(filepath.Join(x.dir(), id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	cmd.close()
+	if err := os.Remove(filepath.Join(c.Dir, id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		slog.Warn("cannot remove the output of a command", "command", id, "error", err)
 	}
 }
 
-// plan checks a request and makes the record and the session of it.
-func (x *execs) plan(r *api.ExecRequest) (process.Record, api.CreateRequest, error) {
-	var none process.Record
-	if (r.Command == "") == (len(r.Argv) == 0) {
-		return none, api.CreateRequest{}, fmt.Errorf("%w: give a command or an argv", api.ErrRequest)
+// plan checks a request and makes the record of the command and the request for its
+// session.
+func (c *Commands) plan(r *api.ExecRequest) (process.Record, api.CreateRequest, error) {
+	if err := check(r); err != nil {
+		return process.Record{}, api.CreateRequest{}, err
 	}
-	if err := process.CheckNotify(r.Notify); err != nil {
-		return none, api.CreateRequest{}, fmt.Errorf("%w: %w", api.ErrRequest, err)
-	}
-	if r.Owner != "" {
-		if err := api.CheckName(r.Owner); err != nil {
-			return none, api.CreateRequest{}, fmt.Errorf("owner: %w", err)
-		}
-	}
-	for _, s := range []string{r.Label, r.CallID, r.Key} {
-		if len(s) > api.MaxName {
-			return none, api.CreateRequest{}, fmt.Errorf("%w: a label, call id or key of %d bytes, at most %d", api.ErrTooLarge, len(s), api.MaxName)
-		}
-	}
-	now := time.Now()
-	id := newID(now)
-	c := api.CreateRequest{
-		ID: id, Name: "exec-" + id, Command: r.Command, Argv: r.Argv, WorkDir: r.WorkDir, Env: r.Env,
-		Cols: r.Cols, Rows: r.Rows, Limits: r.Limits, ScrollbackLines: execHistory,
+	id := c.NewID()
+	create := api.CreateRequest{
+		ID: id, Name: sessionName(id), Command: r.Command, Argv: r.Argv, WorkDir: r.WorkDir, Env: r.Env,
+		Cols: r.Cols, Rows: r.Rows, Limits: r.Limits, ScrollbackLines: historyLines,
 	}
 	rec := process.Record{
 		ID: id, Label: r.Label, Command: commandLine(r), WorkDir: r.WorkDir, PTY: r.PTY, Owner: r.Owner, CallID: r.CallID,
-		Key: r.Key, Notify: r.Notify, Background: r.Background, Follow: r.Follow, Created: now, Begun: x.srv.clock.Now(), Status: process.Running,
+		Key: r.Key, Notify: r.Notify, Background: r.Background, Follow: r.Follow, Created: time.Now(), Begun: c.Now(), Status: process.Running,
 		IdleTimeout: time.Duration(max(0, r.IdleTimeoutMS)) * time.Millisecond,
 	}
 	switch {
 	case r.TimeoutMS > 0:
 		rec.Timeout = time.Duration(r.TimeoutMS) * time.Millisecond
 	case r.TimeoutMS == 0 && !r.Background:
-		rec.Timeout = execTimeout
+		rec.Timeout = foregroundTimeout
 	}
-	return rec, c, nil
+	return rec, create, nil
 }
 
-// close closes every ring. The server has ended all that writes to them.
-func (x *execs) close() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.closing = true
-	if x.sweep != nil {
-		x.sweep.Stop()
+func sessionName(id string) string { return "exec-" + id }
+
+func commandLine(r *api.ExecRequest) string {
+	if r.Command != "" {
+		return r.Command
 	}
-	for _, p := range x.procs {
-		p.mu.Lock()
-		p.stopTimers()
-		if p.out != nil {
-			p.out.Close()
+	return strings.Join(r.Argv, " ")
+}
+
+func check(r *api.ExecRequest) error {
+	if (r.Command == "") == (len(r.Argv) == 0) {
+		return fmt.Errorf("%w: give a command or an argv", api.ErrRequest)
+	}
+	if err := process.CheckNotify(r.Notify); err != nil {
+		return fmt.Errorf("%w: %w", api.ErrRequest, err)
+	}
+	if r.Owner != "" {
+		if err := api.CheckName(r.Owner); err != nil {
+			return fmt.Errorf("owner: %w", err)
 		}
-		p.mu.Unlock()
 	}
+	for _, s := range []string{r.Label, r.CallID, r.Key} {
+		if len(s) > api.MaxName {
+			return fmt.Errorf("%w: a label, call id or key of %d bytes, at most %d", api.ErrTooLarge, len(s), api.MaxName)
+		}
+	}
+	return nil
 }
 
-// input is the session that takes input; ErrExited after the end.
-func (p *proc) input(ctx context.Context) (*session, error) {
-	select {
-	case <-p.started:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// Remove deletes ended commands: their records in one transaction, their sessions,
+// their output. ErrBusy for one that runs.
+func (c *Commands) Remove(ids ...string) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.s == nil || p.rec.Status.Ended() {
-		return nil, api.ErrExited
+	err := c.Host.Tx(func(tx *store.Tx) error {
+		for _, id := range ids {
+			err := c.store.Remove(tx, id)
+			if err != nil && (len(ids) == 1 || !errors.Is(err, process.ErrNotFound)) { // a person was faster
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, process.ErrRunning) {
+		return fmt.Errorf("%w: %w", api.ErrBusy, err)
 	}
-	return p.s, nil
+	if err != nil {
+		return err
+	}
+	c.Host.Forget(ids...)
+	for _, id := range ids {
+		c.completions.forget(eventID(id))
+		c.drop(id)
+	}
+	return nil
+}
+
+// eventID is the id of the event of a command's end.
+func eventID(id string) string { return (&process.Record{ID: id}).EventID() }
+
+// untilEnd returns a context that ends with the command or the server.
+func (cmd *Command) untilEnd() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-cmd.done:
+		case <-cmd.c.Done:
+		case <-ctx.Done():
+		}
+		cancel()
+	}()
+	return ctx, cancel
 }

@@ -2,107 +2,101 @@ package server
 
 import (
 	"fmt"
-	"net/http"
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/store"
 )
 
-// hosts reports whether the owner has a session here.
-func (x *execs) hosts(owner string) bool {
-	x.srv.mu.Lock()
-	defer x.srv.mu.Unlock()
-	return x.srv.sessions.byName[owner] != nil
-}
-
-// away are the open deliveries to owners without a session here.
-func (x *execs) away() ([]api.Delivery, error) {
-	open, err := x.deliveries()
+// Away returns the open deliveries to owners without a session here, oldest first.
+func (c *Commands) Away() ([]api.Delivery, error) {
+	open, err := c.completions.list()
 	out := []api.Delivery{}
 	for _, d := range open {
-		if !x.hosts(d.Owner) {
+		if !c.hosts(d.Owner) {
 			out = append(out, d)
 		}
 	}
 	return out, err
 }
 
-func (x *execs) handleClaim(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in struct{ Owner, By string }
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
+// hosts reports whether the owner has a session here.
+func (c *Commands) hosts(owner string) bool {
+	_, ok := c.Host.Owner(owner)
+	return ok
+}
+
+// Deliveries returns the deliveries of an owner ("" is all) in a state ("" is any),
+// also the final ones, and how many there are in each state.
+func (c *Commands) Deliveries(owner string, state process.DeliveryState) (list []api.Delivery, counts map[process.DeliveryState]int, err error) {
+	list, counts = []api.Delivery{}, make(map[process.DeliveryState]int)
+	err = c.Host.View(func(tx *store.Tx) error {
+		open, err := c.store.Open(tx)
+		if err != nil {
+			return err
+		}
+		finished, err := c.store.Finished(tx)
+		for _, d := range append(finished, open...) {
+			if owner != "" && d.Owner != owner {
+				continue
+			}
+			counts[d.State]++
+			if state == "" || d.State == state {
+				list = append(list, d)
+			}
+		}
+		return err
+	})
+	return list, counts, err
+}
+
+// Claim gives the caller what is due to an owner without a session here; nobody else
+// types it then. The claim is empty if there is nothing, or another one delivers to
+// the owner.
+func (c *Commands) Claim(owner, by string) (api.Claim, error) {
+	if owner == "" || by == "" {
+		return api.Claim{}, fmt.Errorf("%w: a claim names the owner, and whose it is", api.ErrRequest)
 	}
-	if in.Owner == "" || in.By == "" {
-		return nil, fmt.Errorf("%w: a claim names the owner, and whose it is", api.ErrRequest)
-	}
-	if !x.reserve(in.Owner) { // it is being told
+	co := c.completions
+	if !co.reserve(owner) {
 		return api.Claim{}, nil
 	}
 	defer func() {
-		x.release(in.Owner)
-		if x.hosts(in.Owner) { // it came meanwhile
-			x.wake()
+		co.release(owner)
+		if c.hosts(owner) { // it came meanwhile
+			co.wake()
 		}
 	}()
-	if x.hosts(in.Owner) {
+	if c.hosts(owner) {
 		return api.Claim{}, nil
 	}
-	batch, events, text := x.take("away", in.Owner, in.By)
+	batch, events, text := co.take("away", owner, by)
 	if len(events) == 0 {
 		return api.Claim{}, nil
 	}
 	return api.Claim{Batch: batch, Events: events, Text: text}, nil
 }
 
-// reserve makes the caller the only one who tells an owner; false when somebody
-// does.
-func (x *execs) reserve(owner string) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.busy[owner] {
-		return false
+// Settle saves the outcome of a claim: delivered, dead, or pending for another try.
+// An outcome that comes late is ignored.
+func (c *Commands) Settle(batch string, state process.DeliveryState, detail string) error {
+	settle := outcome(state, c.Now(), detail)
+	if settle == nil || batch == "" {
+		return fmt.Errorf("%w: a batch is settled as delivered, pending or dead", api.ErrRequest)
 	}
-	x.busy[owner] = true
-	return true
-}
-
-func (x *execs) release(owner string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.busy, owner)
-}
-
-func (x *execs) handleSettle(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in struct {
-		Batch, Detail string
-		State         process.DeliveryState
-	}
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
-	}
-	now := x.srv.clock.Now()
-	settle := map[process.DeliveryState]func(*process.Delivery) error{
-		process.Delivered: func(d *process.Delivery) error { return d.Deliver(now, in.Detail) },
-		process.Pending:   func(d *process.Delivery) error { return d.Retry(now, in.Detail) },
-		process.Dead:      func(d *process.Delivery) error { return d.GiveUp(now, in.Detail) },
-	}[in.State]
-	if settle == nil || in.Batch == "" {
-		return nil, fmt.Errorf("%w: a batch is settled as delivered, pending or dead", api.ErrRequest)
-	}
-	open, err := x.deliveries()
+	open, err := c.completions.list()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var ids []string
 	for _, d := range open {
-		if d.Batch == in.Batch && d.By != "" && d.State == process.Injecting {
+		if d.Batch == batch && d.By != "" && d.State == process.Injecting {
 			ids = append(ids, d.Event)
 		}
 	}
-	err = x.srv.db.Batch(func(tx *store.Tx) error {
-		_, err := x.book.Step(tx, ids, func(d *process.Delivery) error {
-			if d.Batch != in.Batch || d.By == "" {
+	err = c.Host.Tx(func(tx *store.Tx) error {
+		_, err := c.store.Step(tx, ids, func(d *process.Delivery) error {
+			if d.Batch != batch || d.By == "" {
 				return process.ErrState // settled meanwhile
 			}
 			return settle(d)
@@ -110,11 +104,11 @@ func (x *execs) handleSettle(w http.ResponseWriter, r *http.Request) (any, error
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, id := range ids {
-		x.refresh(id)
+		c.completions.refresh(id)
 	}
-	x.wake() // its session may have come here meanwhile
-	return nil, nil
+	c.completions.wake() // its session may have come here meanwhile
+	return nil
 }

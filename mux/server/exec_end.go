@@ -3,9 +3,7 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/process"
@@ -13,41 +11,29 @@ import (
 	"gascity.dev/gc/store"
 )
 
-func commandLine(r *api.ExecRequest) string {
-	if r.Command != "" {
-		return r.Command
-	}
-	return strings.Join(r.Argv, " ")
+// publish publishes the newest event of a command.
+func (cmd *Command) publish() {
+	rec := cmd.record()
+	e := rec.Event()
+	cmd.c.Host.Publish(api.Event{Type: e.Type, Time: time.Now(), Session: sessionName(cmd.id), SID: cmd.id, Exec: &e})
 }
 
-// tell publishes the newest event of a command.
-func (x *execs) tell(p *proc) {
-	p.mu.Lock()
-	e := p.rec.Event()
-	p.mu.Unlock()
-	x.srv.events.log.Append(api.Event{Type: e.Type, Time: time.Now(), Session: "exec-" + p.id, SID: p.id, Exec: &e})
-}
-
-// ended writes down the end of a session that is a command. Its output was
-// drained. The caller has no lock.
-func (x *execs) ended(s *session) {
-	if !s.rec.Exec {
+// Ended saves and announces the end of the command that ran in the session with the
+// id. All its output has been written. It returns when the end is saved, which a full
+// disk delays until the server ends.
+func (c *Commands) Ended(id string, exit api.Exit) {
+	cmd, err := c.Find(id)
+	if err != nil || cmd.ended() {
 		return
 	}
-	p, err := x.find(s.rec.ID)
-	if err != nil || p.ended() {
-		return
-	}
-	<-p.started
-	execFault("ended")
-	s.mu.Lock()
-	exit := *s.life.exit
-	s.mu.Unlock()
-	p.mu.Lock()
-	p.stopTimers()
-	p.mu.Unlock()
-	end := process.End{Code: exit.Code, Signal: exit.Signal, At: exit.Time, Now: x.srv.clock.Now()}
-	end.Took = took(exit.Time.Sub(time.Unix(0, s.rec.Started)), p.running())
+	<-cmd.started
+	c.Fault("ended")
+	cmd.mu.Lock()
+	cmd.stopTimers()
+	started := cmd.rec.Started
+	cmd.mu.Unlock()
+	end := process.End{Code: exit.Code, Signal: exit.Signal, At: exit.Time, Now: c.Now()}
+	end.Took = took(exit.Time.Sub(started), cmd.running())
 	switch exit.Reason {
 	case api.ReasonUnknown:
 		end.Lost, end.Reason = true, "its keeper was gone, and the system does not tell how it ended"
@@ -56,12 +42,12 @@ func (x *execs) ended(s *session) {
 	case api.ReasonNotFound:
 		end.Reason = api.ReasonNotFound
 	}
-	end.Tail = p.tail()
-	x.finish(p, end)
+	end.Tail = cmd.tail()
+	cmd.finish(end)
 }
 
-// took is how long a command ran: by the system's clock, which the keeper reads
-// at the very end, unless that was set meanwhile; then as long as it was seen to.
+// took is how long a command ran: by the system's clock, which the keeper reads at the
+// very end, unless that clock was set meanwhile; then as long as it was seen to run.
 func took(wall, seen time.Duration) time.Duration {
 	if wall < 0 || wall > seen+time.Second {
 		return seen
@@ -69,73 +55,71 @@ func took(wall, seen time.Duration) time.Duration {
 	return wall
 }
 
-// running is how long ago the command was begun.
-func (p *proc) running() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.age()
+// running is how long ago the command was started.
+func (cmd *Command) running() time.Duration {
+	cmd.mu.Lock()
+	defer cmd.mu.Unlock()
+	return cmd.age()
 }
 
 // age is running. mu is held.
-func (p *proc) age() time.Duration {
-	if p.rec.Begun.IsZero() { // an earlier program wrote it
-		return max(0, time.Since(p.rec.Started))
+func (cmd *Command) age() time.Duration {
+	if cmd.rec.Begun.IsZero() { // an earlier program wrote it
+		return max(0, time.Since(cmd.rec.Started))
 	}
-	return max(0, p.x.srv.clock.Since(p.rec.Begun))
+	return max(0, cmd.c.since(cmd.rec.Begun))
 }
 
 // finish saves the end of a command and announces it.
-func (x *execs) finish(p *proc, end process.End) {
-	rec, ok := x.saveEnd(p, end)
+func (cmd *Command) finish(end process.End) {
+	rec, ok := cmd.saveEnd(end)
 	if !ok {
 		return
 	}
-	execFault("finished")
-	x.announceEnd(p, rec)
+	cmd.c.Fault("finished")
+	cmd.announceEnd(rec)
 }
 
 // saveEnd writes the end, its event and its delivery in one transaction, and retries
 // until the disk takes it; those who wait for the end get it meanwhile. It returns
 // false if the command was removed or the server ends: then the keeper tells the next
 // server.
-func (x *execs) saveEnd(p *proc, end process.End) (process.Record, bool) {
-	now, watched := x.atEnd(p, end)
-	for pause := execRetry; ; pause = min(2*pause, execRetryMax) {
-		rec, err := x.writeEnd(p, now, end, watched)
+func (cmd *Command) saveEnd(end process.End) (process.Record, bool) {
+	now, watched := cmd.atEnd(end)
+	for pause := saveRetry; ; pause = min(2*pause, saveRetryMax) {
+		rec, err := cmd.writeEnd(now, end, watched)
 		if err == nil {
 			return rec, true
 		}
 		if errors.Is(err, process.ErrNotFound) || errors.Is(err, store.ErrClosed) {
-			slog.Warn("cannot save the end of a command", "command", p.id, "error", err)
+			slog.Warn("cannot save the end of a command", "command", cmd.id, "error", err)
 			return rec, false
 		}
-		slog.Warn("cannot save the end of a command yet", "command", p.id, "error", err)
-		if !p.ended() {
-			p.mu.Lock()
-			p.rec.Intent, p.unwritten = now.Intent, true
-			p.rec = p.rec.Finish(end)
-			p.mu.Unlock()
-			close(p.done)
+		slog.Warn("cannot save the end of a command yet", "command", cmd.id, "error", err)
+		if !cmd.ended() {
+			cmd.mu.Lock()
+			cmd.rec.Intent, cmd.unsaved = now.Intent, true
+			cmd.rec = cmd.rec.Finish(end)
+			cmd.mu.Unlock()
+			close(cmd.done)
 		}
 		select {
 		case <-time.After(pause):
-		case <-x.srv.lifetime.done:
+		case <-cmd.c.Done:
 			return rec, false
 		}
 	}
 }
 
 // atEnd returns the record of a command as it ended, with what ended it, and whether
-// somebody follows its output.
-func (x *execs) atEnd(p *proc, end process.End) (now process.Record, watched bool) {
-	p.mu.Lock()
-	now, watched = p.rec, p.followers > 0
-	p.mu.Unlock()
-	x.srv.mu.Lock()
-	if x.srv.sessions.stopping {
+// somebody waits for the end.
+func (cmd *Command) atEnd(end process.End) (now process.Record, watched bool) {
+	cmd.mu.Lock()
+	now, watched = cmd.rec, cmd.waiting > 0
+	cmd.mu.Unlock()
+	if cmd.c.Host.ShuttingDown() {
 		now.Intent = process.IntentShutdown
 	}
-	x.srv.mu.Unlock()
 	if now.Intent == "" && end.Reason == process.IntentKill {
 		now.Intent = process.IntentKill
 	}
@@ -143,12 +127,11 @@ func (x *execs) atEnd(p *proc, end process.End) (now process.Record, watched boo
 }
 
 // writeEnd is one try of saveEnd.
-func (x *execs) writeEnd(p *proc, now process.Record, end process.End, watched bool) (rec process.Record, err error) {
-	p.mu.Lock()
-	seen := p.rec.Seen
-	p.mu.Unlock()
-	err = x.srv.db.Batch(func(tx *store.Tx) error {
-		_, err := x.book.Update(tx, p.id, func(r *process.Record) {
+func (cmd *Command) writeEnd(now process.Record, end process.End, watched bool) (rec process.Record, err error) {
+	c := cmd.c
+	seen := cmd.record().Seen
+	err = c.Host.Tx(func(tx *store.Tx) error {
+		_, err := c.store.Update(tx, cmd.id, func(r *process.Record) {
 			r.Started, r.PID, r.Acked = now.Started, now.PID, now.Acked
 			r.Background = r.Background || now.Background || !watched
 			if r.Intent == "" {
@@ -159,7 +142,7 @@ func (x *execs) writeEnd(p *proc, now process.Record, end process.End, watched b
 			}
 		})
 		if err == nil {
-			rec, _, err = x.book.Finish(tx, p.id, end)
+			rec, _, err = c.store.Finish(tx, cmd.id, end)
 		}
 		return err
 	})
@@ -167,91 +150,89 @@ func (x *execs) writeEnd(p *proc, now process.Record, end process.End, watched b
 }
 
 // announceEnd tells those who wait for a command, and its owner, of its saved end.
-func (x *execs) announceEnd(p *proc, rec process.Record) {
-	p.mu.Lock()
-	rec.Acked = max(rec.Acked, p.rec.Acked)
-	seen := p.unwritten && !p.rec.Seen.IsZero() && rec.Seen.IsZero() // while it was being written
-	p.rec, p.unwritten = rec, false
-	p.mu.Unlock()
+func (cmd *Command) announceEnd(rec process.Record) {
+	c := cmd.c
+	cmd.mu.Lock()
+	rec.Acked = max(rec.Acked, cmd.rec.Acked)
+	seen := cmd.unsaved && !cmd.rec.Seen.IsZero() && rec.Seen.IsZero() // while it was being written
+	cmd.rec, cmd.unsaved = rec, false
+	cmd.mu.Unlock()
 	if rec.Wakes() {
-		x.mu.Lock()
-		x.open[rec.EventID()] = true
-		x.mu.Unlock()
+		c.completions.add(rec.EventID())
 	}
-	if !p.ended() {
-		close(p.done)
+	if !cmd.ended() {
+		close(cmd.done)
 	}
 	if seen {
-		res := p.result()
-		if err := p.see(rec.Owner, &res); err != nil {
-			slog.Warn("cannot save that the end of a command was seen", "command", p.id, "error", err)
+		res := cmd.Result()
+		if err := cmd.see(rec.Owner, &res); err != nil {
+			slog.Warn("cannot save that the end of a command was seen", "command", cmd.id, "error", err)
 		}
 	}
-	x.tell(p)
-	x.wake()
-	x.armSweep()
+	cmd.publish()
+	c.completions.wake()
+	c.collector.soon()
 }
 
 // arm starts the command's timers, for what is left of its time. mu is held.
-func (p *proc) arm() {
-	if d := p.rec.Timeout; d > 0 {
-		left := d - min(d, p.age())
-		p.timer = time.AfterFunc(left, func() { p.expire(process.IntentTimeout) })
+func (cmd *Command) arm() {
+	if d := cmd.rec.Timeout; d > 0 {
+		left := d - min(d, cmd.age())
+		cmd.timeout = time.AfterFunc(left, func() { cmd.expire(process.IntentTimeout) })
 	}
-	if d := p.rec.IdleTimeout; d > 0 {
-		p.idle = time.AfterFunc(d, p.quiet)
+	if d := cmd.rec.IdleTimeout; d > 0 {
+		cmd.idle = time.AfterFunc(d, cmd.checkIdle)
 	}
 }
 
 // stopTimers ends the timers. mu is held.
-func (p *proc) stopTimers() {
-	for _, t := range []*time.Timer{p.timer, p.idle, p.away} {
+func (cmd *Command) stopTimers() {
+	for _, t := range []*time.Timer{cmd.timeout, cmd.idle} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	p.timer, p.idle, p.away = nil, nil, nil
+	cmd.timeout, cmd.idle = nil, nil
+	cmd.readers.stop()
 }
 
-// quiet looks whether the command was silent for its idle timeout.
-func (p *proc) quiet() {
-	p.mu.Lock()
-	s, limit := p.s, p.rec.IdleTimeout
-	p.mu.Unlock()
-	s.mu.Lock()
-	silent := s.activity.silent()
-	if s.output.held() { // its caller is behind
+// checkIdle ends the command if it was silent for its idle timeout.
+func (cmd *Command) checkIdle() {
+	cmd.mu.Lock()
+	s, limit := cmd.session, cmd.rec.IdleTimeout
+	cmd.mu.Unlock()
+	silent, held := s.Silent()
+	if held { // its caller lags
 		silent = 0
 	}
-	s.mu.Unlock()
 	if silent >= limit {
-		p.expire(process.IntentIdle)
+		cmd.expire(process.IntentIdle)
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.idle != nil {
-		p.idle = time.AfterFunc(limit-silent, p.quiet)
+	cmd.mu.Lock()
+	defer cmd.mu.Unlock()
+	if cmd.idle != nil {
+		cmd.idle = time.AfterFunc(limit-silent, cmd.checkIdle)
 	}
 }
 
 // expire ends a command whose time is up.
-func (p *proc) expire(intent string) {
-	if err := p.end(context.Background(), intent, execGrace); err != nil {
-		slog.Warn("cannot end a command", "command", p.id, "error", err)
+func (cmd *Command) expire(intent string) {
+	if err := cmd.end(context.Background(), intent, DefaultGrace); err != nil {
+		slog.Warn("cannot end a command", "command", cmd.id, "error", err)
 	}
 }
 
-// end ends the whole tree, because of intent, and returns when the end is
-// written down. The intent is on disk before the first signal.
-func (p *proc) end(ctx context.Context, intent string, grace time.Duration) error {
-	s, err := p.input(ctx)
+// end ends the whole tree, because of intent, and returns when the end is saved. The
+// intent is on disk before the first signal.
+func (cmd *Command) end(ctx context.Context, intent string, grace time.Duration) error {
+	s, err := cmd.Input(ctx)
 	if errors.Is(err, api.ErrExited) {
-		return p.await(ctx)
+		return cmd.await(ctx)
 	} else if err != nil {
 		return err
 	}
-	err = p.change(func(r *process.Record) {
+	err = cmd.change(func(r *process.Record) {
 		if r.Intent == "" {
 			r.Intent = intent
 		}
@@ -259,142 +240,8 @@ func (p *proc) end(ctx context.Context, intent string, grace time.Duration) erro
 	if err != nil {
 		return err
 	}
-	if err := p.x.srv.reaper.endTree(ctx, s, grace); err != nil {
+	if err := s.End(ctx, grace); err != nil {
 		return err
 	}
-	return p.await(ctx)
-}
-
-// change changes the record of a running command, durably.
-func (p *proc) change(f func(*process.Record)) error {
-	err := p.x.srv.db.Batch(func(tx *store.Tx) error {
-		_, err := p.x.book.Update(tx, p.id, func(r *process.Record) {
-			if !r.Status.Ended() {
-				f(r)
-			}
-		})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.rec.Status.Ended() {
-		f(&p.rec)
-	}
-	return nil
-}
-
-// background lets a command of the foreground go on without its caller: its
-// timeout lapses, and its owner is told of the end.
-func (p *proc) background() error {
-	err := p.change(func(r *process.Record) { r.Background, r.Timeout = true, 0 })
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.timer != nil {
-		p.timer.Stop()
-		p.timer = nil
-	}
-	if p.s != nil {
-		p.s.output.changeFlow(func(f *flow) { f.on = false })
-	}
-	p.spareMemory()
-	return err
-}
-
-// await waits until the end is written down.
-func (p *proc) await(ctx context.Context) error {
-	select {
-	case <-p.done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// armSweep looks for records that are kept no longer, now and when the next
-// one is due.
-func (x *execs) armSweep() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.sweepIn(time.Second) // many end at once
-}
-
-// sweepIn sets the timer that collects, unless it is set to an earlier time. mu
-// is held.
-func (x *execs) sweepIn(d time.Duration) {
-	at := time.Now().Add(d)
-	if x.closing || x.sweep != nil && !at.Before(x.sweepAt) {
-		return
-	}
-	if x.sweep != nil {
-		x.sweep.Stop()
-	}
-	x.sweep, x.sweepAt = time.AfterFunc(d, x.collect), at
-}
-
-// collect forgets what is kept no longer.
-func (x *execs) collect() {
-	x.mu.Lock()
-	x.sweep = nil
-	open := make(map[string]bool, len(x.open))
-	for id := range x.open {
-		open[id] = true
-	}
-	var all []process.Record
-	for _, p := range x.procs {
-		p.mu.Lock()
-		all = append(all, p.rec)
-		p.mu.Unlock()
-	}
-	x.mu.Unlock()
-	ids, next := process.Overdue(all, open, x.srv.clock.Now())
-	if err := x.remove(ids...); err != nil {
-		slog.Warn("cannot remove old commands", "error", err)
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !next.IsZero() {
-		x.sweepIn(max(-x.srv.clock.Since(next), time.Second))
-	}
-}
-
-// remove forgets ended commands: their records in one transaction, their
-// sessions, their output.
-func (x *execs) remove(ids ...string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	err := x.srv.db.Batch(func(tx *store.Tx) error {
-		for _, id := range ids {
-			err := x.book.Remove(tx, id)
-			if err != nil && (len(ids) == 1 || !errors.Is(err, process.ErrNotFound)) { // a person was faster
-				return err
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, process.ErrRunning) {
-		return fmt.Errorf("%w: %w", api.ErrBusy, err)
-	}
-	if err != nil {
-		return err
-	}
-	var sessions []*session
-	x.srv.mu.Lock()
-	for _, id := range ids {
-		if s := x.srv.sessions.byID[id]; s != nil {
-			sessions = append(sessions, s)
-		}
-	}
-	x.srv.mu.Unlock()
-	x.srv.sessions.remove(sessions...)
-	for _, id := range ids {
-		x.mu.Lock()
-		delete(x.open, id+"/exit")
-		x.mu.Unlock()
-		x.drop(id)
-	}
-	return nil
+	return cmd.await(ctx)
 }

@@ -2,103 +2,82 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 )
 
-// followBytes is the output in one line of a stream at most.
+// followBytes is the most output in one result of [Command.Follow].
 const followBytes = 256 << 10
 
-func (x *execs) handleFollow(p *proc, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in struct {
-		Cursor uint64 `json:"cursor"`
-		Caller string `json:"caller"`
+// Follow calls send with what is known of the command: at once, then with all output
+// from the cursor on as it comes, and at last with the end, the only result whose
+// status is final. It goes as fast as send returns, and so does a command in the
+// foreground. It ends early if send fails, or with ctx or the server; then the caller
+// follows again. The error is ErrRequest for a cursor behind the end.
+func (cmd *Command) Follow(ctx context.Context, cursor uint64, caller string, send func(api.ExecResult) error) error {
+	if out, err := cmd.output(); err == nil && cursor > out.ring.Total() {
+		return fmt.Errorf("%w: %w: %d is behind the end at %d", api.ErrRequest, process.ErrCursor, cursor, out.ring.Total())
 	}
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
-	}
-	if out, err := p.ring(); err == nil && in.Cursor > out.Total() {
-		return nil, fmt.Errorf("%w: %w: %d is behind the end at %d", api.ErrRequest, process.ErrCursor, in.Cursor, out.Total())
-	}
-	p.stream(r.Context(), w, in.Cursor, in.Caller, false)
-	return hijacked{}, nil
-}
-
-// stream sends what is known of the command, one ExecResult a line: at once,
-// with all output from the cursor on as it comes, and at last with the end,
-// which is the only line with a status that is one. It goes as fast as the
-// caller reads, and so does a command in the foreground.
-func (p *proc) stream(ctx context.Context, w http.ResponseWriter, cursor uint64, caller string, existed bool) {
 	r := &reader{at: cursor}
-	defer p.follow()()
-	p.enterReader(r)
-	defer p.leaveReader(r)
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines, out := json.NewEncoder(w), http.NewResponseController(w)
-	send := func(res api.ExecResult) error {
-		res.Existed = existed
-		if err := lines.Encode(res); err != nil {
-			return err
-		}
-		return out.Flush()
-	}
-	if !p.ended() && send(api.ExecResult{ID: p.id, Status: process.Running, Cursor: r.at}) != nil {
-		return
+	defer cmd.follow()()
+	cmd.readers.enter(r)
+	defer cmd.readers.leave(r)
+	if !cmd.ended() && send(api.ExecResult{ID: cmd.id, Status: process.Running, Cursor: r.at}) != nil {
+		return nil
 	}
 	for ctx.Err() == nil {
-		news := p.news()
-		res, err := p.chunk(r.at)
+		news := cmd.changed()
+		res, err := cmd.chunk(r.at)
 		if err != nil {
-			slog.Warn("cannot read the output of a command", "command", p.id, "error", err)
-			return // the caller asks again
+			slog.Warn("cannot read the output of a command", "command", cmd.id, "error", err)
+			return nil
 		}
-		over := res.Status.Ended()
-		if over {
-			if err := p.see(caller, &res); err != nil {
-				slog.Warn("cannot save that the end of a command was seen", "command", p.id, "error", err)
-				return
+		ended := res.Status.Ended()
+		if ended {
+			if err := cmd.see(caller, &res); err != nil {
+				slog.Warn("cannot save that the end of a command was seen", "command", cmd.id, "error", err)
+				return nil
 			}
 		}
-		if over || res.Cursor > r.at {
-			if send(res) != nil || over {
-				return
+		if ended || res.Cursor > r.at {
+			if send(res) != nil || ended {
+				return nil
 			}
-			p.tookOutput(r, res.Cursor)
+			cmd.readers.took(r, res.Cursor)
 			continue
 		}
 		select {
 		case <-news:
-		case <-p.done:
-		case <-p.x.srv.lifetime.done:
-			return
+		case <-cmd.done:
+		case <-cmd.c.Done:
+			return nil
 		case <-ctx.Done():
 		}
 	}
+	return nil
 }
 
-// chunk is the next line of a stream.
-func (p *proc) chunk(cursor uint64) (api.ExecResult, error) {
-	ended := p.ended() // before the output is read: then all of it is there
-	res := api.ExecResult{ID: p.id, Status: process.Running, Cursor: cursor}
-	out, err := p.ring()
+// chunk is the next result of [Command.Follow].
+func (cmd *Command) chunk(cursor uint64) (api.ExecResult, error) {
+	ended := cmd.ended() // before the output is read: then all of it is there
+	res := api.ExecResult{ID: cmd.id, Status: process.Running, Cursor: cursor}
+	out, err := cmd.output()
 	if err != nil { // there was no room for any of it; the command goes on
 		if ended {
-			res = p.result()
+			res = cmd.Result()
 			res.Cursor = cursor
 		}
 		return res, nil
 	}
-	data, next, missing, err := out.Read(cursor, followBytes)
+	data, next, missing, err := out.ring.Read(cursor, followBytes)
 	if err != nil {
 		return res, err
 	}
-	if ended && next == out.Total() {
-		res = p.result()
+	if ended && next == out.ring.Total() {
+		res = cmd.Result()
 	}
 	res.Data, res.Cursor, res.Missing, res.Truncated = data, next, missing, missing > 0
 	return res, nil

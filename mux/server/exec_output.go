@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -15,7 +17,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// Bounds of what one answer holds.
+// Bounds of one answer.
 const (
 	pollBytes   = 64 << 10
 	pollMost    = 1 << 20
@@ -26,8 +28,85 @@ const (
 	tailLines   = 60
 )
 
-// renderer makes plain text of raw lines: what a terminal would show of each,
-// so that a progress bar is one line, and no escape sequence is left.
+// Output takes what a command writes and keeps the beginning and the end of it. It is
+// safe for concurrent use. A nil Output is never full.
+type Output struct {
+	ring *process.Ring
+
+	mu    sync.Mutex
+	total uint64 // bytes written
+	paced bool   // the command waits for its callers
+	taken uint64 // how far they are
+}
+
+// NewOutput returns an output that keeps its bytes in the ring.
+func NewOutput(ring *process.Ring) *Output { return &Output{ring: ring, total: ring.Total()} }
+
+// Write adds output at an offset. Bytes that are there already are skipped.
+func (o *Output) Write(p []byte, offset uint64) {
+	o.ring.Write(p, offset)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.total = max(o.total, offset+uint64(len(p)))
+}
+
+// Total is the number of bytes of output so far, kept or not.
+func (o *Output) Total() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total
+}
+
+// Full reports whether further output must wait in the program: its callers lag. drain
+// is set when the program has ended, and more of what it left is read.
+func (o *Output) Full(drain bool) bool {
+	if o == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.full(drain)
+}
+
+// full is Full. mu is held.
+func (o *Output) full(drain bool) bool {
+	limit := uint64(flowWindow)
+	if drain {
+		limit = flowDrain
+	}
+	return o.paced && o.total >= o.taken+limit
+}
+
+// begin makes the program wait for a caller that has not reported its offset: after a
+// restart of the server it may lag by a whole window.
+func (o *Output) begin() {
+	o.ring.SetSpill(process.SpillFront)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.paced, o.taken = true, o.total-min(o.total, flowWindow)
+}
+
+// take notes how far the callers are. It reports whether output was held back.
+func (o *Output) take(to uint64, begin bool) (held bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	held = o.full(false)
+	o.taken, o.paced = to, o.paced || begin
+	return held
+}
+
+// free lets the program write without a caller. It reports whether output was held
+// back.
+func (o *Output) free() (held bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	held = o.full(false)
+	o.paced = false
+	return held
+}
+
+// renderer makes plain text of raw lines: what a terminal would show of each, so that
+// a progress bar is one line and no escape sequence is left.
 type renderer struct{ t *vt.Terminal }
 
 // line is one line as a person would see it.
@@ -49,7 +128,7 @@ func (r *renderer) line(raw []byte) string {
 	return strings.ReplaceAll(strings.Trim(r.t.Text(vt.TextOptions{Join: true}), "\n"), "\n", " ")
 }
 
-// plain reports whether a line is text that shows as it is.
+// plain reports whether a line shows as it is.
 func plain(raw []byte) bool {
 	for _, b := range raw {
 		if b < ' ' && b != '\t' || b == 0x7f {
@@ -60,12 +139,8 @@ func plain(raw []byte) bool {
 }
 
 // tail is the end of the output as text.
-func (p *proc) tail() string {
-	r, err := p.ring()
-	if err != nil {
-		return ""
-	}
-	page, err := r.Last(tailLines)
+func (o *Output) tail() string {
+	page, err := o.ring.Last(tailLines)
 	if err != nil {
 		return ""
 	}
@@ -79,181 +154,12 @@ func (p *proc) tail() string {
 			size += len(s)
 		}
 	}
-	for i, j := 0, len(lines)-1; i < j; i, j = i+1, j-1 {
-		lines[i], lines[j] = lines[j], lines[i]
-	}
+	slices.Reverse(lines)
 	return process.TailOf(strings.Trim(strings.Join(lines, "\n"), "\n"), process.MaxTail)
 }
 
-// result is what is known of the command, without output.
-func (p *proc) result() api.ExecResult {
-	p.mu.Lock()
-	r, s, out := p.rec, p.s, p.out
-	p.mu.Unlock()
-	res := api.ExecResult{
-		ID: r.ID, Status: r.Status, Signal: r.Signal, Reason: r.Reason, PID: r.PID, Started: r.Started, Ended: r.Ended,
-		DurationMS: r.Duration.Milliseconds(), Cursor: r.Acked, Tail: r.Tail, Command: r.Command, Label: r.Label,
-		Owner: r.Owner, CallID: r.CallID, PTY: r.PTY, Background: r.Background,
-	}
-	if r.Status.Ended() {
-		code := r.ExitCode
-		res.ExitCode, res.EventID, res.PID = &code, r.EventID(), 0
-		return res
-	}
-	if s == nil {
-		return res
-	}
-	res.DurationMS = p.running().Milliseconds()
-	s.mu.Lock()
-	silent, held := s.activity.silent(), s.output.held()
-	s.mu.Unlock()
-	res.IdleMS = silent.Milliseconds()
-	res.Waiting = !held && silent >= waitingTime && out != nil && out.OpenLine()
-	return res
-}
-
-// fill adds the output from a cursor on.
-func (p *proc) fill(res *api.ExecResult, cursor uint64, limit int, raw bool) error {
-	out, err := p.ring()
-	if err != nil { // there was no room for any of it; the command goes on
-		res.Cursor, res.Truncated = cursor, !res.Status.Ended()
-		return nil
-	}
-	if limit <= 0 {
-		limit = pollBytes
-	}
-	data, next, missing, err := out.Read(cursor, min(limit, pollMost))
-	if err != nil {
-		return fmt.Errorf("%w: %w", api.ErrRequest, err)
-	}
-	if !raw && next < out.Total() { // a character is not cut in two
-		n := wholeRunes(data)
-		next, data = next-uint64(len(data)-n), data[:n]
-	}
-	res.Cursor, res.Missing = next, missing
-	res.Truncated = missing > 0 || next < out.Total()
-	if raw {
-		res.Data = data
-	} else {
-		res.Output = strings.ToValidUTF8(string(data), "\uFFFD")
-	}
-	if res.Tail == "" && !res.Status.Ended() {
-		res.Tail = p.tail()
-	}
-	return nil
-}
-
-// poll waits for something new behind a cursor, or the end.
-func (p *proc) poll(ctx context.Context, r api.PollRequest) (api.ExecResult, error) {
-	defer p.follow()()
-	p.mu.Lock()
-	cursor := p.rec.Acked
-	p.mu.Unlock()
-	if r.Cursor != nil {
-		cursor = *r.Cursor
-		p.acknowledge(cursor)
-	}
-	limit := time.NewTimer(min(max(0, time.Duration(r.WaitMS)*time.Millisecond), pollWait))
-	defer limit.Stop()
-	for {
-		news := p.news()
-		ended := p.ended() // before the output is read: then all of it is there
-		res := p.result()
-		if err := p.fill(&res, cursor, r.Bytes, r.Raw); err != nil {
-			return res, err
-		}
-		if res.Cursor > cursor || ended || r.WaitMS <= 0 {
-			return res, p.see(r.Caller, &res)
-		}
-		select {
-		case <-news:
-		case <-p.done:
-		case <-limit.C:
-			r.WaitMS = 0
-		case <-ctx.Done():
-			return res, ctx.Err()
-		}
-	}
-}
-
-// follow counts a caller that waits for the end; it is not counted any more
-// when the function that is returned is called.
-func (p *proc) follow() func() {
-	add := func(n int) {
-		p.mu.Lock()
-		p.followers += n
-		p.mu.Unlock()
-	}
-	add(1)
-	return func() {
-		add(-1)
-		p.x.wake()
-	}
-}
-
-// news closes when the command's screen changes.
-func (p *proc) news() <-chan struct{} {
-	p.mu.Lock()
-	s := p.s
-	p.mu.Unlock()
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.change()
-}
-
-// acknowledge notes what the owner has. It is written down at the end only: a
-// server that died may show output again.
-func (p *proc) acknowledge(cursor uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rec.Acked = max(p.rec.Acked, cursor)
-}
-
-// see notes that a caller is shown the end. The owner's own look consumes the
-// delivery, in one transaction with everything that may deliver it.
-func (p *proc) see(caller string, res *api.ExecResult) error {
-	if !res.Status.Ended() || caller != res.Owner || caller == "" {
-		return nil
-	}
-	event := p.id + "/exit"
-	p.x.mu.Lock()
-	open := p.x.open[event]
-	p.x.mu.Unlock()
-	p.mu.Lock()
-	seen := !p.rec.Seen.IsZero()
-	if p.unwritten && !seen {
-		p.rec.Seen, seen = p.x.srv.clock.Now(), true // written with the end
-	}
-	p.mu.Unlock()
-	if seen && !open {
-		return nil
-	}
-	var rec process.Record
-	err := p.x.srv.db.Batch(func(tx *store.Tx) error {
-		var err error
-		rec, err = p.x.book.See(tx, p.id, p.x.srv.clock.Now())
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	p.rec.Seen = rec.Seen
-	p.mu.Unlock()
-	p.x.refresh(event)
-	p.x.armSweep()
-	return nil
-}
-
-// log is a page of the output.
-func (p *proc) log(r api.LogRequest) (api.LogResult, error) {
-	out, err := p.ring()
-	if err != nil {
-		return api.LogResult{}, err
-	}
+// page returns lines of the output.
+func (o *Output) page(r api.LogRequest) (api.LogResult, error) {
 	limit := min(max(r.Limit, 0), logMost)
 	if limit == 0 {
 		limit = logLines
@@ -268,13 +174,14 @@ func (p *proc) log(r api.LogRequest) (api.LogResult, error) {
 		keep = func(l process.Line) bool { return re.MatchString(text.line(l.Text)) }
 	}
 	var page process.Page
+	var err error
 	switch {
 	case r.Offset > 0 || r.Match != "":
-		page, err = out.Page(r.Offset, limit, keep)
+		page, err = o.ring.Page(r.Offset, limit, keep)
 	case r.Tail > 0:
-		page, err = out.Last(min(r.Tail, logMost))
+		page, err = o.ring.Last(min(r.Tail, logMost))
 	default:
-		page, err = out.Last(limit)
+		page, err = o.ring.Last(limit)
 	}
 	if err != nil {
 		return api.LogResult{}, err
@@ -293,4 +200,187 @@ func (p *proc) log(r api.LogRequest) (api.LogResult, error) {
 		res.First = res.Lines[0].N
 	}
 	return res, nil
+}
+
+// Log returns a page of the output, as text or raw.
+func (cmd *Command) Log(r api.LogRequest) (api.LogResult, error) {
+	out, err := cmd.output()
+	if err != nil {
+		return api.LogResult{}, err
+	}
+	return out.page(r)
+}
+
+// tail is the end of the output as text; "" if there is none.
+func (cmd *Command) tail() string {
+	out, err := cmd.output()
+	if err != nil {
+		return ""
+	}
+	return out.tail()
+}
+
+// Result is what is known of the command, without output.
+func (cmd *Command) Result() api.ExecResult {
+	cmd.mu.Lock()
+	r, s, out := cmd.rec, cmd.session, cmd.out
+	cmd.mu.Unlock()
+	res := api.ExecResult{
+		ID: r.ID, Status: r.Status, Signal: r.Signal, Reason: r.Reason, PID: r.PID, Started: r.Started, Ended: r.Ended,
+		DurationMS: r.Duration.Milliseconds(), Cursor: r.Acked, Tail: r.Tail, Command: r.Command, Label: r.Label,
+		Owner: r.Owner, CallID: r.CallID, PTY: r.PTY, Background: r.Background,
+	}
+	if r.Status.Ended() {
+		code := r.ExitCode
+		res.ExitCode, res.EventID, res.PID = &code, r.EventID(), 0
+		return res
+	}
+	if s == nil {
+		return res
+	}
+	res.DurationMS = cmd.running().Milliseconds()
+	silent, held := s.Silent()
+	res.IdleMS = silent.Milliseconds()
+	res.Waiting = !held && silent >= waitingTime && out != nil && out.ring.OpenLine()
+	return res
+}
+
+// State is Result with how far the delivery of the end has come.
+func (cmd *Command) State() (api.ExecResult, error) {
+	res := cmd.Result()
+	err := cmd.c.Host.View(func(tx *store.Tx) error {
+		d, ok, err := cmd.c.store.Delivery(tx, eventID(cmd.id))
+		if ok {
+			res.Delivery = string(d.State)
+		}
+		return err
+	})
+	return res, err
+}
+
+// fill adds the output from a cursor on.
+func (cmd *Command) fill(res *api.ExecResult, cursor uint64, limit int, raw bool) error {
+	out, err := cmd.output()
+	if err != nil { // there was no room for any of it; the command goes on
+		res.Cursor, res.Truncated = cursor, !res.Status.Ended()
+		return nil
+	}
+	if limit <= 0 {
+		limit = pollBytes
+	}
+	data, next, missing, err := out.ring.Read(cursor, min(limit, pollMost))
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrRequest, err)
+	}
+	if !raw && next < out.ring.Total() { // a character is not cut in two
+		n := wholeRunes(data)
+		next, data = next-uint64(len(data)-n), data[:n]
+	}
+	res.Cursor, res.Missing = next, missing
+	res.Truncated = missing > 0 || next < out.ring.Total()
+	if raw {
+		res.Data = data
+	} else {
+		res.Output = strings.ToValidUTF8(string(data), "\uFFFD")
+	}
+	if res.Tail == "" && !res.Status.Ended() {
+		res.Tail = out.tail()
+	}
+	return nil
+}
+
+// Poll waits for output after a cursor, or the end.
+func (cmd *Command) Poll(ctx context.Context, r api.PollRequest) (api.ExecResult, error) {
+	defer cmd.follow()()
+	cursor := cmd.record().Acked
+	if r.Cursor != nil {
+		cursor = *r.Cursor
+		cmd.acknowledge(cursor)
+	}
+	limit := time.NewTimer(min(max(0, time.Duration(r.WaitMS)*time.Millisecond), pollWait))
+	defer limit.Stop()
+	for {
+		news := cmd.changed()
+		ended := cmd.ended() // before the output is read: then all of it is there
+		res := cmd.Result()
+		if err := cmd.fill(&res, cursor, r.Bytes, r.Raw); err != nil {
+			return res, err
+		}
+		if res.Cursor > cursor || ended || r.WaitMS <= 0 {
+			return res, cmd.see(r.Caller, &res)
+		}
+		select {
+		case <-news:
+		case <-cmd.done:
+		case <-limit.C:
+			r.WaitMS = 0
+		case <-ctx.Done():
+			return res, ctx.Err()
+		}
+	}
+}
+
+// changed is closed when the command's screen changes; nil without a session.
+func (cmd *Command) changed() <-chan struct{} {
+	cmd.mu.Lock()
+	s := cmd.session
+	cmd.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.Changed()
+}
+
+// acknowledge notes what the owner has. It is saved with the end only: a server that
+// died may send output again.
+func (cmd *Command) acknowledge(cursor uint64) {
+	cmd.mu.Lock()
+	defer cmd.mu.Unlock()
+	cmd.rec.Acked = max(cmd.rec.Acked, cursor)
+}
+
+// see notes that a caller is shown the end. If the owner is, that consumes the
+// delivery, in one transaction with everything that may deliver it.
+func (cmd *Command) see(caller string, res *api.ExecResult) error {
+	if !res.Status.Ended() || caller != res.Owner || caller == "" {
+		return nil
+	}
+	c := cmd.c
+	open := c.completions.isOpen(eventID(cmd.id))
+	cmd.mu.Lock()
+	seen := !cmd.rec.Seen.IsZero()
+	if cmd.unsaved && !seen {
+		cmd.rec.Seen, seen = c.Now(), true // saved with the end
+	}
+	cmd.mu.Unlock()
+	if seen && !open {
+		return nil
+	}
+	var rec process.Record
+	err := c.Host.Tx(func(tx *store.Tx) (err error) {
+		rec, err = c.store.See(tx, cmd.id, c.Now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	cmd.mu.Lock()
+	cmd.rec.Seen = rec.Seen
+	cmd.mu.Unlock()
+	c.completions.refresh(eventID(cmd.id))
+	c.collector.soon()
+	return nil
+}
+
+// wholeRunes returns the length of p without an incomplete last character.
+func wholeRunes(p []byte) int {
+	for i := 1; i < utf8.UTFMax && i <= len(p); i++ {
+		if b := p[len(p)-i]; utf8.RuneStart(b) {
+			if b >= utf8.RuneSelf && !utf8.FullRune(p[len(p)-i:]) {
+				return len(p) - i
+			}
+			break
+		}
+	}
+	return len(p)
 }

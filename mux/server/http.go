@@ -62,7 +62,7 @@ func (a *apiServer) newHTTP() *http.Server {
 		})
 	}
 	a.routes(handle)
-	a.processRoutes(handle)
+	a.commandRoutes(handle)
 	a.sessionRoutes(handle)
 	return &http.Server{
 		Handler: named(m), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
@@ -99,7 +99,6 @@ func unnamed(r *http.Request) bool {
 
 // routes registers the routes of the server and of many sessions at once.
 func (a *apiServer) routes(handle func(string, handler)) {
-	srv := a.srv
 	handle("GET /v1/status", a.handleStatus)
 	handle("POST /v1/shutdown", a.handleShutdown)
 	handle("POST /v1/upgrade", a.handleUpgrade)
@@ -113,37 +112,6 @@ func (a *apiServer) routes(handle func(string, handler)) {
 	handle("GET /v1/queue", a.handleQueue)
 	handle("GET /v1/queue/{id}", a.handleQueueItem)
 	handle("DELETE /v1/queue/{id}", a.handleDequeue)
-	handle("POST /v1/exec", srv.execs.handleExec)
-	handle("GET /v1/processes", srv.execs.handleList)
-	handle("GET /v1/deliveries", srv.execs.handleDeliveries)
-	handle("POST /v1/deliveries/claim", srv.execs.handleClaim)
-	handle("POST /v1/deliveries/settle", srv.execs.handleSettle)
-}
-
-// processRoutes registers the routes of one background command.
-func (a *apiServer) processRoutes(handle func(string, handler)) {
-	srv := a.srv
-	proc := func(pattern string, h func(p *proc, w http.ResponseWriter, r *http.Request) (any, error)) {
-		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
-			p, err := srv.execs.find(r.PathValue("id"))
-			if err != nil {
-				return nil, err
-			}
-			return h(p, w, r)
-		})
-	}
-	proc("GET /v1/processes/{id}", srv.execs.handleGet)
-	proc("DELETE /v1/processes/{id}", srv.execs.handleRemove)
-	proc("POST /v1/processes/{id}/poll", srv.execs.handlePoll)
-	proc("POST /v1/processes/{id}/follow", srv.execs.handleFollow)
-	proc("POST /v1/processes/{id}/wait", srv.execs.handleWait)
-	proc("POST /v1/processes/{id}/log", srv.execs.handleLog)
-	proc("POST /v1/processes/{id}/write", srv.execs.handleWrite)
-	proc("POST /v1/processes/{id}/keys", srv.execs.handleKeys)
-	proc("POST /v1/processes/{id}/paste", srv.execs.handlePaste)
-	proc("POST /v1/processes/{id}/signal", srv.execs.handleSignal)
-	proc("POST /v1/processes/{id}/kill", srv.execs.handleKill)
-	proc("POST /v1/processes/{id}/background", srv.execs.handleBackground)
 }
 
 // sessionRoutes registers the routes of one session.

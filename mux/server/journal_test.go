@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
@@ -23,6 +24,7 @@ type journalBench struct {
 	s   *session
 
 	replies []byte         // that went out
+	ring    *process.Ring  // of a background command
 	keeps   func(*session) // what keeps the output of every session on the journal; nil: nothing
 }
 

@@ -67,7 +67,7 @@ func (l *life) leaderEnded(e *api.Exit) {
 	}
 	l.drain = time.AfterFunc(drainTime, l.drained)
 	if held { // what is in the pipe is read now
-		s.output.flowMoved()
+		s.output.resume()
 	}
 }
 
@@ -104,7 +104,7 @@ func (l *life) finish() {
 		s.tty.stdin.close()
 	}
 	s.input.writable()
-	s.output.flow.end()
+	s.output.wake()
 	for _, c := range s.clients.list {
 		c.sessionEnded()
 	}

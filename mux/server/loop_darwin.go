@@ -66,13 +66,13 @@ func (t *tty) awaitFlow() bool {
 			s.mu.Unlock()
 			return true
 		}
-		if s.output.flow.moved == nil {
-			s.output.flow.moved = make(chan struct{})
+		if s.output.resumed == nil {
+			s.output.resumed = make(chan struct{})
 		}
-		moved := s.output.flow.moved
+		resumed := s.output.resumed
 		s.mu.Unlock()
 		select {
-		case <-moved:
+		case <-resumed:
 		case <-s.srv.lifetime.done:
 			return false
 		}

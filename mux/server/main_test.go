@@ -23,7 +23,7 @@ import (
 // that tests run real keepers and servers.
 func TestMain(m *testing.M) {
 	if keeper.IsDaemon(os.Args) {
-		execFault = dieAt(os.Args)
+		commandFault = dieAt(os.Args)
 		feedFault = panicAt
 		testenv.Exit(runDaemon(os.Args))
 	}

@@ -53,6 +53,25 @@ func (ns *nudges) once(ctx context.Context, r api.NudgeRequest) (api.Receipt, er
 	return f.rec, f.err
 }
 
+// result is the receipt of a nudge that this server finishes, or that an earlier one
+// began. known is false if no byte of it was typed.
+func (ns *nudges) result(ctx context.Context, id string) (rec api.Receipt, known bool) {
+	key := journal.NudgeKey(id)
+	ns.s.mu.Lock()
+	f := ns.flights[key]
+	if f == nil {
+		defer ns.s.mu.Unlock()
+		return ns.remembered(key)
+	}
+	ns.s.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.rec, f.err == nil
+	case <-ctx.Done():
+		return api.Receipt{}, false
+	}
+}
+
 // mark notes how far a nudge came; stage 0 forgets it. Nudges of a session come
 // one after the other, and a new one takes the place of the oldest.
 func (ns *nudges) mark(key, stage uint64) {

@@ -1,10 +1,51 @@
 package server
 
-import "gascity.dev/gc/internal/process"
+import (
+	"log/slog"
+)
 
 // output is where the output of a background command goes. session.mu guards it.
 type output struct {
-	s    *session
-	ring *process.Ring // nil if the session is none
-	flow flow          // to the caller
+	s       *session
+	sink    *Output       // nil if the session is none
+	resumed chan struct{} // closed when output is read again; nil if nobody waits
+}
+
+// open gets the sink of a command. mu is held, or nobody else knows the session.
+func (o *output) open() {
+	if !o.s.rec.Exec {
+		return
+	}
+	sink, err := o.s.srv.commands.Output(o.s.rec.ID)
+	if err != nil {
+		slog.Warn("output of a command is not kept", "command", o.s.rec.ID, "error", err)
+		return
+	}
+	o.sink = sink
+}
+
+// held reports whether output stays with the program: the callers of a command have to
+// take what there is, or the journal has no room. mu is held.
+func (o *output) held() bool {
+	s := o.s
+	return s.storage.stall.on || s.life.exit == nil && o.sink.Full(s.life.dead != nil)
+}
+
+// resume reads output again unless it is held. mu is held.
+func (o *output) resume() {
+	s := o.s
+	if o.held() {
+		return
+	}
+	s.activity.lastOut = s.srv.clock.Now().UnixNano() // it was not the program that was silent
+	o.wake()
+	s.srv.loop.armLocked(s)
+}
+
+// wake wakes a reader that waits until output is not held. mu is held.
+func (o *output) wake() {
+	if o.resumed != nil {
+		close(o.resumed)
+		o.resumed = nil
+	}
 }

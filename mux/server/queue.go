@@ -17,7 +17,6 @@ import (
 const (
 	queueTTL     = 24 * time.Hour
 	queueLease   = 2 * time.Minute
-	queueIdle    = time.Second // of quiet, before a background command's end is told
 	queuePause   = time.Second // after the first failed try, doubled up to queuePauses
 	queuePauses  = time.Minute
 	queueTries   = 50

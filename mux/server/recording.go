@@ -39,9 +39,9 @@ func (st *storage) recordUpTo(limit int64) {
 // already have, because the server was killed after it, is left out. mu is held.
 func (st *storage) keep() {
 	s := st.s
-	if s.output.ring != nil {
-		if from := max(s.output.ring.Total(), st.journal.Start()); from < st.journal.End() {
-			s.output.ring.Write(st.journal.From(from), from)
+	if s.output.sink != nil {
+		if from := max(s.output.sink.Total(), st.journal.Start()); from < st.journal.End() {
+			s.output.sink.Write(st.journal.From(from), from)
 		}
 	}
 	st.recording.Take(st.journal)

@@ -21,7 +21,8 @@ func (b *journalBench) tapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ring.Close() })
-	b.keeps = func(s *session) { s.rec.Recording, s.output.ring = true, ring }
+	b.ring = ring
+	b.keeps = func(s *session) { s.rec.Recording, s.output.sink = true, NewOutput(ring) }
 	b.keeps(b.s)
 	b.s.storage.startRecording()
 	t.Cleanup(func() { b.s.storage.recording.Remove() })
@@ -34,7 +35,7 @@ func (b *journalBench) checkKept(t *testing.T, when, want string) {
 	if err := b.s.storage.export(&raw, api.RecordingRaw); err != nil || raw.String() != want {
 		t.Errorf("%s: the recording has %d bytes %.60q (%v), want %d", when, raw.Len(), raw.String(), err, len(want))
 	}
-	ring, _, missing, err := b.s.output.ring.Read(0, 1<<20)
+	ring, _, missing, err := b.ring.Read(0, 1<<20)
 	if err != nil || string(ring) != want || missing != 0 {
 		t.Errorf("%s: the ring has %d bytes %.60q (%v), %d missing, want %d", when, len(ring), ring, err, missing, len(want))
 	}

@@ -42,7 +42,7 @@ type server struct {
 	reaper   reaper
 	api      apiServer
 	queue    *deliveries
-	execs    *execs
+	commands *Commands
 	nesting  nesting
 
 	compactor compactor
@@ -108,7 +108,7 @@ func Run(args []string) int {
 	})
 	srv.keeper.lockFD = lock
 	srv.queue = newDeliveries(srv)
-	srv.execs = newExecs(srv)
+	srv.commands = newCommands(srv)
 	if err := srv.open(control); err != nil {
 		slog.Error("cannot start", "error", err)
 		if srv.keeper.link != nil {
@@ -158,7 +158,7 @@ func (srv *server) open(control int) error {
 	if err := srv.journals.open(entries); err != nil {
 		return err
 	}
-	if err := srv.execs.load(); err != nil {
+	if err := srv.commands.Load(); err != nil {
 		return err
 	}
 	srv.adoption.add(entries)
@@ -169,7 +169,7 @@ func (srv *server) open(control int) error {
 	if err := srv.meta.sweep(); err != nil { // a full disk is no reason not to start
 		slog.Warn("cannot remove metadata of sessions that are gone", "error", err)
 	}
-	srv.execs.reconcile()
+	srv.commands.Reconcile()
 	if err := srv.reaper.finishKills(); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (srv *server) serve() {
 	}
 	srv.adoption.resumed = nil
 	srv.lifetime.work.Go(func() { srv.queue.run(srv.lifetime.done) })
-	srv.lifetime.work.Go(srv.execs.run)
+	srv.lifetime.work.Go(srv.commands.Run)
 	srv.api.serveOn(srv.api.listener)
 	srv.events.emitStart()
 	srv.adoption.restore()

@@ -111,7 +111,7 @@ func (t *sessionTable) overdue(now time.Time) []*session {
 	t.exited = slices.DeleteFunc(t.exited, func(s *session) bool {
 		most := t.srv.settings.times.keepMost
 		if s.rec.Exec {
-			most = min(most, keepExecs)
+			most = min(most, keepCommands)
 		}
 		if left[s.rec.Exec] <= most && now.Sub(s.life.keptSince) < t.srv.settings.times.keep {
 			return false
@@ -244,7 +244,12 @@ func (t *sessionTable) checkIdle() {
 // moveExited frees the name and lets the sweeper end what is left of the tree.
 func (t *sessionTable) moveExited(s *session) {
 	srv := t.srv
-	srv.execs.ended(s)
+	if s.rec.Exec {
+		s.mu.Lock()
+		exit := *s.life.exit
+		s.mu.Unlock()
+		srv.commands.Ended(s.rec.ID, exit)
+	}
 	srv.mu.Lock()
 	if t.byName[s.name()] == s {
 		delete(t.byName, s.name())
@@ -260,7 +265,7 @@ func (t *sessionTable) moveExited(s *session) {
 	srv.mu.Unlock()
 	t.collect(drop)
 	srv.queue.sessionsChanged()
-	srv.execs.wake()
+	srv.commands.OwnersChanged()
 	select {
 	case srv.reaper.ended <- s:
 	default: // a thousand at once: their orphans are listed, not swept

@@ -38,7 +38,7 @@ func (srv *server) close() {
 	case <-late.C:
 		slog.Warn("ended while requests were still being carried out")
 	}
-	srv.execs.close()
+	srv.commands.Close()
 	if srv.db.Lost() { // the next server opens the copy
 		if err := srv.db.Copy(srv.settings.paths.Db()); err != nil {
 			slog.Error("cannot copy the database", "error", err)

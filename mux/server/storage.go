@@ -130,7 +130,7 @@ func (st *storage) unstall() {
 	}
 	s.screen.show()
 	if st.nextSegment(); !st.stall.on {
-		s.output.flowMoved()
+		s.output.resume()
 	}
 }
 

@@ -38,6 +38,9 @@ type Facts struct {
 	Started    time.Time
 	LastOutput time.Time // zero: none yet
 	LastInput  time.Time // zero: none yet
+	// HasFirst reports whether the message that the program was given on its
+	// command line is on the screen outside the composer; nil: it was given none.
+	HasFirst func() bool
 	// Leader and Foreground are the names of the session's leader and of the
 	// program in the terminal's foreground ("bash"); "": unknown.
 	Leader, Foreground string
@@ -62,6 +65,8 @@ type Detector struct {
 	// that is not in sight.
 	asksSince    time.Time
 	titleIdle    time.Time // since when the title says idle; zero: it does not
+	firstTaken   bool      // the message of the command line has been taken, or is given up
+	firstIdle    time.Time // since when it is waited for although the program looks idle
 	previous     Finding   // the last answer, for Since
 	asked        *Pending
 	missingSince time.Time // since when the last answer's question is out of sight; zero: it is visible
@@ -152,7 +157,7 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 	if all[3].State != "" && best.Source == FromReport && all[3].Since.After(best.Since.Add(sameTime)) {
 		best = all[3] // a shell's prompt that appeared after an old claim
 	}
-	best = d.hold(best, now, soon)
+	best = d.hold(d.first(best, f, now, soon), now, soon)
 	if best.Since.IsZero() { // sources without a time of their own
 		best.Since = latest(f.Started, f.LastOutput)
 		if best.State == d.previous.State && best.Source == d.previous.Source {

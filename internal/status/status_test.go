@@ -232,6 +232,49 @@ func TestReadyPrefixBeforeTheFirstReport(t *testing.T) {
 	}
 }
 
+// TestFirstMessage: a program that was given a message on its command line is
+// not idle before it takes it, is seen to work, or a limit passes.
+func TestFirstMessage(t *testing.T) {
+	idle := func(t *testing.T) (*rig, *bool) {
+		r, shown := newRig(t), false
+		r.f.Ready, r.f.HasFirst = "> ", func() bool { return shown }
+		r.write("> ")
+		r.pass(2 * time.Second)
+		a, again := r.is("unknown")
+		if again != 10*time.Second || !strings.Contains(a.Evidence, "message of its command line") {
+			t.Fatalf("again in %v: %+v", again, a)
+		}
+		return r, &shown
+	}
+	t.Run("shown", func(t *testing.T) {
+		r, shown := idle(t)
+		*shown = true
+		r.is("idle")
+		*shown = false // it has scrolled away
+		r.is("idle")
+	})
+	t.Run("worked", func(t *testing.T) {
+		r, _ := idle(t)
+		r.write(report("state=working"))
+		r.is("working")
+		r.write(report("state=idle"))
+		r.pass(2 * time.Second)
+		r.is("idle")
+	})
+	t.Run("never", func(t *testing.T) {
+		r, _ := idle(t)
+		r.pass(10 * time.Second)
+		r.is("idle")
+	})
+	t.Run("started long ago", func(t *testing.T) {
+		r := newRig(t)
+		r.f.Ready, r.f.HasFirst = "> ", func() bool { return false }
+		r.write("> ")
+		r.pass(time.Minute)
+		r.is("idle")
+	})
+}
+
 func TestTitleAndProgress(t *testing.T) {
 	r := newRig(t)
 	r.write("\x1b]0;⠂ thinking\x07")

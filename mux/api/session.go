@@ -49,6 +49,9 @@ type CreateRequest struct {
 	StatusRules []StatusRule `json:"statusRules,omitempty"` // what the screen tells of the program's status
 	Composer    Composer     `json:"composer,omitzero"`     // what it makes of typed text; holds for every nudge
 
+	// FirstMessage is what the command line tells the program to do first, if
+	// anything: it is not idle before it has taken that.
+	FirstMessage  string   `json:"firstMessage,omitempty"`
 	ReportsStatus bool     `json:"reportsStatus,omitempty"` // it reports its status (OSC 7501): its prompt alone is no sign of idleness until it has, or did not for a while
 	InterruptKeys []string `json:"interruptKeys,omitempty"` // names of keys that an interrupt presses, one after the other; empty: Ctrl-C
 }

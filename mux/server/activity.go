@@ -147,6 +147,9 @@ func (act *activity) facts() status.Facts {
 		Ready: s.rec.Ready, Reports: s.rec.Reports, Dialogs: s.srv.settings.dialogs, Rules: s.rec.Rules,
 		Started: unixTime(s.life.born), LastOutput: unixTime(act.lastOut), LastInput: unixTime(act.lastIn),
 	}
+	if s.rec.First != "" {
+		f.HasFirst = s.screen.hasFirst
+	}
 	if s.life.exit == nil && act.detector.Marked() {
 		f.Leader, f.Foreground = act.programs()
 	}

@@ -97,7 +97,7 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
 		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
-		Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
+		First: firstPrint(r.FirstMessage), Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
 	}
 	if command != nil {
 		rec.Exec, rec.Pipes, rec.Owner = true, command.pipes, command.owner

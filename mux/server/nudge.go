@@ -55,6 +55,8 @@ type nudgeView struct {
 	output   uint64
 	screen   string // squeezed
 	standing bool   // the end of the text stands on the cursor's line
+	composer bool   // the agent's composer is in sight; false if the terminal's cursor marks it
+	occupied bool   // the agent works or asks
 }
 
 // run carries out one nudge; key stands for its id, and mark, which may be

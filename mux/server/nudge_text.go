@@ -23,6 +23,13 @@ func fingerprint(text string) string {
 	return text
 }
 
+// firstPrint is the fingerprint of a message's first line, which agents show
+// whole: those of this program's controller begin with the time.
+func firstPrint(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return fingerprint(line)
+}
+
 // squeeze removes blanks, which programs change when they wrap and pad.
 func squeeze(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -105,18 +105,23 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 }
 
 // TestNudgeStaysInDrawnComposer: a program that paints its own cursor takes no
-// Enter at first. The text in its composer is not submitted, whatever else
+// Enter at first, or hides its composer after it. The text in its composer is not submitted, whatever else
 // changes on the screen, and Enter is pressed once more.
 func TestNudgeStaysInDrawnComposer(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	out := startComposer(t, c, "a", "drawn", api.Composer{})
-	r, err := c.Nudge(t.Context(), "a", api.NudgeRequest{Text: "a message"})
-	if err != nil || r.State != api.Submitted {
-		t.Fatal(r, err)
-	}
-	if got := submitted(t, out); !slices.Equal(got, []string{"a message"}) {
-		t.Errorf("arrived: %q", got)
+	for _, mode := range []string{"drawn", "loads"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			out := startComposer(t, c, mode, mode, api.Composer{})
+			r, err := c.Nudge(t.Context(), mode, api.NudgeRequest{Text: "a message"})
+			if err != nil || r.State != api.Submitted {
+				t.Fatal(r, err)
+			}
+			if got := submitted(t, out); !slices.Equal(got, []string{"a message"}) {
+				t.Errorf("arrived: %q", got)
+			}
+		})
 	}
 }
 

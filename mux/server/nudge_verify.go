@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 )
 
@@ -23,6 +24,12 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 	if revision := s.screen.term.Revision(); n.seen == nil || n.revision != revision {
 		n.revision = revision
 		n.seen = &nudgeView{screen: squeeze(s.screen.view().ScreenText()), standing: s.screen.standing(n.print)}
+		_, n.seen.composer = s.screen.drawnDraft()
+	}
+	n.seen.occupied = false
+	if n.typed.composer && !n.seen.composer {
+		a, _, _ := s.activity.detect()
+		n.seen.occupied = a.State == status.Working || a.State == status.Blocked
 	}
 	v = *n.seen
 	v.output = s.screen.rendered
@@ -90,6 +97,9 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 	if v.output == n.typed.output || v.standing || n.cooked && unread > 0 {
 		return false
 	}
+	if n.away(v) {
+		return false
+	}
 	echoed := n.typed.standing || n.print != "" && strings.Contains(n.typed.screen, n.print) && !strings.Contains(n.before.screen, n.print)
 	shown := n.hidden() && n.typed.screen != n.before.screen
 	if n.cooked && !n.bracket {
@@ -100,6 +110,10 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 	}
 	return (echoed || shown) && v.screen != n.typed.screen
 }
+
+// away reports whether the composer that held the text is out of sight although
+// the agent neither works nor asks: it may come back with the text.
+func (n *nudge) away(v nudgeView) bool { return n.typed.composer && !v.composer && !v.occupied }
 
 // hidden reports whether an agent may show something else in place of the text:
 // a placeholder for a long paste, or a text that its frame breaks in two.
@@ -124,6 +138,8 @@ func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) 
 		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program has not read it"}, false
 	case v.standing:
 		return api.Receipt{State: api.Drafted, Detail: "the text still stands on the cursor's line"}, true
+	case n.away(v):
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program's prompt is out of sight"}, false
 	case n.typed.screen == n.before.screen || !n.hidden():
 		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the text was never in sight"}, false
 	}

@@ -13,8 +13,8 @@ import (
 
 // receiverVar makes the test binary an agent's composer: raw mode, and Enter
 // within burstTime of other input is a newline, as agents do. Its value says
-// how: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing, "drawn" is runDrawn. In
-// "agent" it is as paste, Ctrl-U empties a line, and an unknown /command is
+// how: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing,
+// "drawn" and "loads" are runDrawn. In "agent" it is as paste, Ctrl-U empties a line, and an unknown /command is
 // refused and stays.
 const (
 	receiverVar = "MUX_TEST_RECEIVER"
@@ -32,8 +32,8 @@ func runReceiver(mode string) int {
 		fmt.Println(err)
 		return 1
 	}
-	if mode == "drawn" {
-		return runDrawn(out)
+	if mode == "drawn" || mode == "loads" {
+		return runDrawn(out, mode == "loads")
 	}
 	if mode == "paste" || mode == "agent" {
 		fmt.Print("\x1b[?2004h")
@@ -56,8 +56,8 @@ func runReceiver(mode string) int {
 
 // runDrawn is a composer that paints its own cursor and parks the terminal's,
 // hidden, below it. It is not ready for the first Enter: that only changes its
-// status line.
-func runDrawn(out *os.File) int {
+// status line or, with loads, hides the composer for a moment.
+func runDrawn(out *os.File, loads bool) int {
 	text, enters := "", 0
 	paint := func() {
 		fmt.Printf("\x1b[?25l\x1b[2J\x1b[Htalk\r\n──────────\r\n> %s\r\n──────────\r\n%d enters", text, enters)
@@ -77,6 +77,9 @@ func runDrawn(out *os.File) int {
 			if enters++; enters > 1 {
 				fmt.Fprintf(out, "%q\n", text)
 				text = ""
+			} else if loads {
+				fmt.Print("\x1b[2J\x1b[Htalk\r\nloading")
+				time.Sleep(time.Second)
 			}
 		}
 		paint()

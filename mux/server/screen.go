@@ -283,12 +283,28 @@ func (sc *screen) standing(print string) bool {
 	if stands(print, above, squeeze(sc.view().Line(cursor.Row))) {
 		return true
 	}
-	if cursor.Visible || print == "" || sc.s.rec.Ready == "" {
-		return false
+	draft, ok := sc.drawnDraft()
+	return ok && print != "" && strings.Contains(squeeze(draft), print)
+}
+
+// drawnDraft returns the text in the composer of a program that paints its own
+// cursor; ok is false if none is in sight, or a menu is in its place. mu is held.
+func (sc *screen) drawnDraft() (text string, ok bool) {
+	if sc.s.rec.Ready == "" || sc.term.Cursor().Visible {
+		return "", false
 	}
 	if found, ok := sc.dialog(); ok && len(found.Options) > 0 {
-		return false // in place of the composer
+		return "", false
 	}
-	draft, ok := status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft()
-	return ok && strings.Contains(squeeze(draft), print)
+	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft()
+}
+
+// hasFirst reports whether the message of the command line is on the screen, and
+// not as a draft. mu is held.
+func (sc *screen) hasFirst() bool {
+	shown := strings.Count(squeeze(sc.view().ScreenText()), sc.s.rec.First)
+	if draft, ok := status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft(); ok {
+		shown -= strings.Count(squeeze(draft), sc.s.rec.First)
+	}
+	return shown > 0
 }

@@ -30,6 +30,7 @@ type sessionRecord struct {
 	Ready     string           `json:"ready,omitempty"`
 	Rules     []api.StatusRule `json:"rules,omitempty"`
 	Composer  api.Composer     `json:"composer,omitzero"`
+	First     string           `json:"first,omitempty"` // the end of the first line of its first message
 	Reports   bool             `json:"reports,omitempty"`
 	Interrupt []string         `json:"interrupt,omitempty"`
 	Cgroup    string           `json:"cgroup,omitempty"` // directory; "": none

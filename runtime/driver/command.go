@@ -27,10 +27,7 @@ func CommandLine(name string, cfg runtime.Config) (string, error) {
 	if len(line) <= maxLine {
 		return line, nil
 	}
-	text, ok := shell.Unquote(cfg.PromptSuffix)
-	if !ok {
-		text = cfg.PromptSuffix
-	}
+	text := FirstMessage(cfg)
 	dir := filepath.Join(cfg.WorkDir, ".gc")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("prompt of %s: %w", name, err)
@@ -44,6 +41,18 @@ func CommandLine(name string, cfg runtime.Config) (string, error) {
 		return "", fmt.Errorf("command of %s has %d bytes, the limit is %d", name, len(line), maxLine)
 	}
 	return line, nil
+}
+
+// FirstMessage returns the prompt as the program gets it, "" if it gets none.
+func FirstMessage(cfg runtime.Config) string {
+	if cfg.Command == "" {
+		return ""
+	}
+	text, ok := shell.Unquote(cfg.PromptSuffix)
+	if !ok {
+		return cfg.PromptSuffix
+	}
+	return text
 }
 
 func joinPrompt(cfg runtime.Config, prompt string) string {

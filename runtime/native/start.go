@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
-	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
@@ -126,14 +125,13 @@ func (s *starter) make(ctx context.Context, c *client.Client, line string) error
 	if err != nil {
 		return convert(err)
 	}
-	first, _ := shell.Unquote(s.cfg.PromptSuffix)
 	info, err := c.Create(ctx, api.CreateRequest{
 		ID: sessionID(s.cfg.Env), Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
 		Env:  runtime.Environment(environ, s.cfg.BaseEnv, s.cfg.Env),
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
 		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
 		ReadyPrefix: s.cfg.ReadyPromptPrefix, StatusRules: s.cfg.StatusRules, Composer: s.cfg.Composer,
-		FirstMessage: first, ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
+		FirstMessage: driver.FirstMessage(s.cfg), ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
 	})
 	if err != nil {
 		return startError(err)

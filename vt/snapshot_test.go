@@ -15,7 +15,7 @@ import (
 // drawLong draws input that seals pages of history, mixed with other input.
 func drawLong(t *rapid.T) []byte {
 	var b bytes.Buffer
-	for range rapid.IntRange(1, 4).Draw(t, "parts") {
+	for range rapid.IntRange(1, 2).Draw(t, "parts") {
 		b.Write(drawInput(t, 15))
 		line := rapid.SampledFrom([]string{
 			"plain text of a line %d", "\x1b[3%[1]dmred %[1]d\x1b[m and 漢字 e\u0301", "%d a long line that is wrapped in every size, and again",

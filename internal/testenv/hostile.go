@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -13,8 +14,14 @@ type Hostile struct {
 	item func(w io.Writer, i int) // the i-th piece
 }
 
-// WriteTo writes at least size bytes of it.
+// slow names output of which a few bytes are much work for a terminal.
+var slow = map[string]bool{"clusters": true, "counts": true}
+
+// WriteTo writes at least size bytes of it, or a sixteenth of that if it is slow.
 func (h Hostile) WriteTo(w io.Writer, size int64) error {
+	if slow[h.Name] {
+		size /= 16
+	}
 	c := counted{w: w}
 	b := bufio.NewWriterSize(&c, 64<<10)
 	for i := 0; c.n < size && c.err == nil; i++ {
@@ -44,6 +51,11 @@ var (
 
 // HostileOutput returns every kind of it.
 func HostileOutput() []Hostile {
+	return slices.Concat(hostileLinks(), hostileCommands(), hostileStrings(), hostileText())
+}
+
+// hostileLinks: hyperlinks, and a screen that is held back.
+func hostileLinks() []Hostile {
 	return []Hostile{
 		{"links", func(w io.Writer, i int) { fmt.Fprintf(w, "\x1b]8;;http://%d/%s\x1b\\l\x1b]8;;\x1b\\\r\n", i, filler) }},
 		{"links-in-a-line", func(w io.Writer, i int) { fmt.Fprintf(w, "\x1b]8;;http://%d/%s\x1b\\l", i, filler) }},
@@ -54,6 +66,15 @@ func HostileOutput() []Hostile {
 			fmt.Fprintf(w, "\x1b]8;;h:%d\x1b\\l\x1b]8;;http://a/%s\x1b\\m", i%2, filler)
 		}},
 		{"link-parameters", func(w io.Writer, i int) { fmt.Fprintf(w, "\x1b]8;x=%s;http://%d/\x1b\\l", long, i) }},
+		{"held-updates", func(w io.Writer, i int) {
+			fmt.Fprintf(w, "\x1b[?2026h\x1b]8;;http://%d/%s\x1b\\l\x1b[?1049h%s\x1b[?1049l", i, filler, filler)
+		}},
+	}
+}
+
+// hostileCommands: commands to the terminal (OSC) that it stores or passes on.
+func hostileCommands() []Hostile {
+	return []Hostile{
 		{"titles", func(w io.Writer, i int) { fmt.Fprintf(w, "\x1b]0;%d%s\x07\x1b[22t", i, text) }},
 		{"long-titles", func(w io.Writer, i int) { fmt.Fprintf(w, "\x1b]2;%d%s\x07", i, long) }},
 		{"icons", func(w io.Writer, i int) {
@@ -69,6 +90,17 @@ func HostileOutput() []Hostile {
 		{"status", func(w io.Writer, i int) {
 			fmt.Fprintf(w, "\x1b]7501;state=working:id=a%d:msg=%s\x1b\\", i, strings.Repeat("YWFh", 600))
 		}},
+		{"colours", func(w io.Writer, i int) {
+			for k := range 256 {
+				fmt.Fprintf(w, "\x1b]4;%d;#%06x\x07", k, i)
+			}
+		}},
+	}
+}
+
+// hostileStrings: strings and sequences that are long, or never end.
+func hostileStrings() []Hostile {
+	return []Hostile{
 		{"device-strings", func(w io.Writer, i int) {
 			for _, k := range []string{"q", "+q", "$q", "2$t", "1;1|", "tmux;\x1b\x1b]0;", "=1s"} {
 				fmt.Fprintf(w, "\x1bP%s%d%s\x1b\\", k, i, long)
@@ -92,6 +124,12 @@ func HostileOutput() []Hostile {
 			}
 			fmt.Fprint(w, strings.Repeat("1;", 4000))
 		}},
+	}
+}
+
+// hostileText: text, its rendition and its replies.
+func hostileText() []Hostile {
+	return []Hostile{
 		{"styles", func(w io.Writer, i int) {
 			fmt.Fprintf(w, "\x1b[38;2;%d;%d;%d;48;2;%d;7;9ms", i&255, i>>8&255, i>>16&255, i&255)
 		}},
@@ -102,14 +140,6 @@ func HostileOutput() []Hostile {
 			const n = "2147483647"
 			fmt.Fprintf(w, "x\x1b[%[1]sb\x1b[%[1]sS\x1b[%[1]sT\x1b[%[1]sL\x1b[%[1]s@\x1b[%[1]sX\x1b[%[1]sI\x1b[%[1]s;%[1]sH\x1b[%[1]s'}\x1b[?%[1]ss\x1b[#{\x1b[?%[2]ds", n, i)
 		}},
-		{"colours", func(w io.Writer, i int) {
-			for k := range 256 {
-				fmt.Fprintf(w, "\x1b]4;%d;#%06x\x07", k, i)
-			}
-		}},
 		{"questions", func(w io.Writer, _ int) { fmt.Fprint(w, strings.Repeat("\x1b[c\x1b[6n\x1bP+q544e\x1b\\\x05", 1000)) }},
-		{"held-updates", func(w io.Writer, i int) {
-			fmt.Fprintf(w, "\x1b[?2026h\x1b]8;;http://%d/%s\x1b\\l\x1b[?1049h%s\x1b[?1049l", i, filler, filler)
-		}},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
 
@@ -53,6 +54,31 @@ func (act *activity) ensure() *detector {
 	return act.detector
 }
 
+// noteOutput notes that output came. mu is held.
+func (act *activity) noteOutput() {
+	act.lastOut = act.s.srv.clock.Now().UnixNano()
+	act.s.storage.journal.LastOut.Store(act.lastOut)
+}
+
+// noteInput notes that somebody typed. mu is held.
+func (act *activity) noteInput() {
+	act.lastIn = act.s.srv.clock.Now().UnixNano()
+	if !act.s.tty.closed() { // else the journal may be closed, too
+		act.s.storage.journal.LastIn.Store(act.lastIn)
+	}
+}
+
+// notePrompt notes whether a shell prompt is open. mu is held.
+func (act *activity) notePrompt(open bool) {
+	act.prompt = open
+	flags := &act.s.storage.journal.Flags
+	if open {
+		flags.Or(journal.FlagPrompt)
+	} else {
+		flags.And(^uint64(journal.FlagPrompt))
+	}
+}
+
 // note takes over events that tell what the program is doing. mu is
 // held.
 func (act *activity) note(events []vt.Event) {
@@ -83,7 +109,7 @@ func (act *activity) see() {
 func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.life.exit != nil {
+	if s.life.ended() {
 		return nil, api.ErrExited
 	}
 	s.activity.see()
@@ -106,7 +132,9 @@ func (act *activity) save() {
 // come after it: of each thing the last word counts, so that some of them may
 // come twice. mu is held.
 func (act *activity) restore() {
-	b, err := act.s.storage.journal.KeptStatus()
+	j := act.s.storage.journal
+	act.lastIn, act.lastOut, act.prompt = j.LastIn.Load(), j.LastOut.Load(), j.Flags.Load()&journal.FlagPrompt != 0
+	b, err := j.KeptStatus()
 	if err == nil && len(b) > 0 {
 		err = act.ensure().Load(b)
 	}
@@ -122,13 +150,13 @@ func (act *activity) detect() (a api.Activity, ok bool, d time.Duration) {
 	s := act.s
 	now := s.srv.clock.Now()
 	doing := act.ensure()
-	fresh := !doing.at.IsZero() && doing.output == s.screen.rendered && doing.screen == s.screen.term.Revision() && s.life.exit == nil && (doing.again.IsZero() || now.Before(doing.again))
+	fresh := !doing.at.IsZero() && doing.output == s.screen.rendered && doing.screen == s.screen.term.Revision() && !s.life.ended() && (doing.again.IsZero() || now.Before(doing.again))
 	if !fresh {
 		if doing.news.IsZero() {
 			doing.news = now
 		}
 		quiet, every := unixTime(act.lastOut).Add(lookQuiet), doing.news.Add(lookEvery)
-		if s.life.exit == nil && now.Before(quiet) && now.Before(every) {
+		if !s.life.ended() && now.Before(quiet) && now.Before(every) {
 			return api.Activity{}, false, min(quiet.Sub(now), every.Sub(now))
 		}
 		doing.last, doing.again = doing.Detect(s.screen.view(), act.facts(), now)
@@ -150,10 +178,10 @@ func (act *activity) facts() status.Facts {
 	if s.rec.First != "" {
 		f.HasFirst = s.screen.hasFirst
 	}
-	if s.life.exit == nil && act.detector.Marked() {
+	if !s.life.ended() && act.detector.Marked() {
 		f.Leader, f.Foreground = act.programs()
 	}
-	if s.life.exit != nil {
+	if s.life.ended() {
 		f.Ended, f.EndedAt = exitLine(s.life.exit), s.life.exit.Time
 	}
 	return f
@@ -206,7 +234,7 @@ func (act *activity) await(ctx context.Context, ok func(api.Activity) bool) erro
 	for {
 		s.mu.Lock()
 		a, whole, d := act.detect()
-		change, ended := s.change(), s.life.exit != nil
+		change, ended := s.change(), s.life.ended()
 		s.mu.Unlock()
 		if ended || whole && ok(a) {
 			return nil

@@ -70,9 +70,6 @@ func (c *attachClient) poke() {
 	}
 }
 
-// sessionEnded notes that the session ended. mu is held.
-func (c *attachClient) sessionEnded() { c.poke() }
-
 // message is what the writer sends next.
 type message struct {
 	paint  bool
@@ -115,7 +112,7 @@ func (c *attachClient) next() (m message, ok bool) {
 	case c.terminal.ask && o.filter.Idle():
 		c.terminal.ask = false
 		return message{look: true}, true
-	case c.s.life.exit != nil:
+	case c.s.life.ended():
 		return message{exit: c.s.life.exitCopy()}, true
 	}
 	return m, false

@@ -101,7 +101,7 @@ type place struct {
 func (o *attachOutput) resume(at place) bool {
 	s := o.c.s
 	base := s.storage.journal.Start()
-	if !o.raw() || s.life.exit != nil || at.offset < base || at.offset > s.screen.rendered {
+	if !o.raw() || s.life.ended() || at.offset < base || at.offset > s.screen.rendered {
 		return false
 	}
 	held := s.storage.journal.From(base)[:s.screen.rendered-base]

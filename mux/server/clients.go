@@ -20,10 +20,31 @@ type clients struct {
 	sizeOwner *attachClient // whose size is in force; nil: the configured size is
 }
 
+// output notes new output, which ends at the offset that the screen shows. mu is held.
+func (cs *clients) output(p []byte) {
+	for _, c := range cs.list {
+		c.out.add(p, cs.s.screen.rendered)
+	}
+}
+
+// resync makes every client be painted again. mu is held.
+func (cs *clients) resync() {
+	for _, c := range cs.list {
+		c.out.resync()
+	}
+}
+
+// poke wakes every client's writer. mu is held.
+func (cs *clients) poke() {
+	for _, c := range cs.list {
+		c.poke()
+	}
+}
+
 // applySize puts the size in force that the session should have now. mu is held.
 func (cs *clients) applySize() error {
 	s := cs.s
-	if s.life.exit != nil {
+	if s.life.ended() {
 		return nil
 	}
 	if cs.sizeOwner != nil {
@@ -78,7 +99,7 @@ func (cs *clients) joinTyping(c *attachClient) {
 	}
 	cs.sizeOwner = c
 	_ = cs.applySize()
-	if same && c.out.back == nil && s.life.exit == nil && s.life.dead == nil {
+	if same && c.out.back == nil && !s.life.ending() {
 		_ = s.tty.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
 	}
 }
@@ -159,7 +180,7 @@ func (cs *clients) configure(cols, rows int) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.life.exit != nil {
+	if s.life.ended() {
 		return api.ErrExited
 	}
 	s.rec.Cols, s.rec.Rows = cols, rows

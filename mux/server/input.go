@@ -76,7 +76,7 @@ func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (in
 	i.writing = true
 	defer func() {
 		i.writing = false
-		i.note()
+		i.s.activity.noteInput()
 		i.flushReplies()
 		s.mu.Unlock()
 	}()
@@ -84,7 +84,7 @@ func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (in
 		if err := ctx.Err(); err != nil {
 			return done, context.Cause(ctx)
 		}
-		if s.tty.fd < 0 || s.life.exit != nil {
+		if s.tty.closed() || s.life.ended() {
 			return done, api.ErrExited
 		}
 		n, err := i.put(p[done:])
@@ -119,29 +119,20 @@ func (i *input) put(p []byte) (int, error) {
 	s := i.s
 	if t := i.typist; t != nil {
 		t.Begin(len(p))
-		n, err := unix.Write(s.tty.fd, p)
+		n, err := s.tty.write(p)
 		t.End(n)
 		return n, err
 	}
 	if !i.tracked {
-		return unix.Write(s.tty.fd, p)
+		return s.tty.write(p)
 	}
 	done := s.storage.journal.AheadDone.Load()
 	s.storage.journal.AheadNext.Store(done + uint64(len(p)))
-	n, err := unix.Write(s.tty.fd, p)
+	n, err := s.tty.write(p)
 	done += uint64(max(n, 0))
 	s.storage.journal.AheadDone.Store(done)
 	s.storage.journal.AheadNext.Store(done)
 	return n, err
-}
-
-// note notes that a writer wrote. mu is held.
-func (i *input) note() {
-	s := i.s
-	s.activity.lastIn = s.srv.clock.Now().UnixNano()
-	if s.tty.fd >= 0 {
-		s.storage.journal.LastIn.Store(s.activity.lastIn)
-	}
 }
 
 func waitRoom(ctx context.Context, room <-chan struct{}, patience time.Duration) error {
@@ -187,8 +178,8 @@ func (i *input) addReplies(p []byte) {
 // flushReplies writes queued replies, never into the middle of what a writer
 // sends. mu is held.
 func (i *input) flushReplies() {
-	for len(i.replies) > 0 && !i.writing && i.s.tty.fd >= 0 {
-		n, err := unix.Write(i.s.tty.fd, i.replies)
+	for len(i.replies) > 0 && !i.writing && !i.s.tty.closed() {
+		n, err := i.s.tty.write(i.replies)
 		if n > 0 {
 			i.replies = i.replies[n:]
 			continue

@@ -27,10 +27,10 @@ func (i *input) interrupt() error {
 	i.cancelNudge()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tty.fd < 0 || s.life.exit != nil {
+	if s.tty.closed() || s.life.ended() {
 		return api.ErrExited
 	}
-	i.note()
+	i.s.activity.noteInput()
 	i.draft.clear()
 	if s.rec.Pipes {
 		return s.tty.signalForeground(unix.SIGINT)
@@ -38,10 +38,10 @@ func (i *input) interrupt() error {
 	if len(s.rec.Interrupt) > 0 {
 		return i.interruptKeys()
 	}
-	if unread, _ := sys.UnreadInput(s.tty.fd); unread >= maxCanonical { // what is typed now waits behind the queue
+	if unread, _ := s.tty.unread(); unread >= maxCanonical { // what is typed now waits behind the queue
 		return s.tty.signalForeground(unix.SIGINT)
 	}
-	n, err := unix.Write(s.tty.fd, []byte{ctrlC})
+	n, err := s.tty.write([]byte{ctrlC})
 	if n != 1 {
 		if !errors.Is(err, unix.EAGAIN) && err != nil {
 			return fmt.Errorf("%w: %w", api.ErrExited, err)
@@ -64,7 +64,7 @@ func (i *input) interruptKeys() error {
 			s.mu.Unlock()
 			time.Sleep(interruptGap)
 			s.mu.Lock()
-			if s.tty.fd < 0 || s.life.exit != nil || s.life.dead != nil {
+			if s.tty.closed() || s.life.ending() {
 				return nil // it has ended
 			}
 		}
@@ -72,7 +72,7 @@ func (i *input) interruptKeys() error {
 		if err != nil {
 			return err
 		}
-		if n, err := unix.Write(s.tty.fd, b); n != len(b) {
+		if n, err := s.tty.write(b); n != len(b) {
 			return fmt.Errorf("%w: it took %d of %d bytes of %s: %v", errStuck, max(n, 0), len(b), key, err)
 		}
 	}
@@ -91,7 +91,7 @@ func (i *input) stuck() bool {
 		most = maxCanonical - 1
 	}
 	for start := time.Now(); time.Since(start) < interruptTime; {
-		unread, known := sys.UnreadInput(s.tty.fd)
+		unread, known := s.tty.unread()
 		stuck = unread > most
 		if !known || !stuck && (s.screen.rendered != out || time.Since(start) > interruptQuiet) {
 			return false
@@ -99,7 +99,7 @@ func (i *input) stuck() bool {
 		s.mu.Unlock()
 		time.Sleep(interruptStep)
 		s.mu.Lock()
-		if s.tty.fd < 0 || s.life.exit != nil || s.life.dead != nil {
+		if s.tty.closed() || s.life.ending() {
 			return false
 		}
 	}

@@ -146,7 +146,7 @@ func (k *keeperLink) give(link *keeper.Link, s *session) error {
 	}
 	e := keeper.Entry{ID: s.rec.ID, PID: s.life.pid, Start: s.life.start, Data: s.rec.encode(), Own: 1}
 	fds := []int{s.tty.fd}
-	if s.tty.fd < 0 { // ended: any descriptor stands in for the master
+	if s.tty.closed() { // ended: any descriptor stands in for the master
 		fds[0] = s.storage.journal.Fd
 	} else if s.tty.stdin.isOpen() {
 		e.Own, fds = 2, append(fds, s.tty.stdin.fd)

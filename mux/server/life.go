@@ -58,7 +58,7 @@ func (l *life) leaderEnded(e *api.Exit) {
 	case e.Code == 127 || e.Code == 126:
 		e.Reason = api.ReasonNotFound
 	}
-	if s.tty.eof || s.tty.fd < 0 {
+	if s.tty.eof || s.tty.closed() {
 		l.finish()
 		return
 	}
@@ -77,7 +77,7 @@ func (l *life) drained() {
 	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for total := 0; total < lastBytes && s.tty.fd >= 0 && l.exit == nil && !s.output.held(); {
+	for total := 0; total < lastBytes && !s.tty.closed() && l.exit == nil && !s.output.held(); {
 		n := s.tty.read(turnBytes)
 		if n == 0 {
 			break
@@ -97,17 +97,10 @@ func (l *life) finish() {
 		l.drain.Stop()
 	}
 	l.exit = l.dead
-	if s.tty.fd >= 0 {
-		s.srv.loop.remove(s)
-		unix.Close(s.tty.fd)
-		s.tty.fd = -1
-		s.tty.stdin.close()
-	}
+	s.tty.close()
 	s.input.writable()
 	s.output.wake()
-	for _, c := range s.clients.list {
-		c.sessionEnded()
-	}
+	s.clients.poke()
 	s.broadcast()
 	if l.done != nil {
 		close(l.done)
@@ -142,7 +135,7 @@ func (l *life) endTree(ctx context.Context, grace time.Duration) error {
 // await waits for the session's end.
 func (l *life) await(ctx context.Context) error {
 	l.s.mu.Lock()
-	end := l.end()
+	end := l.endChan()
 	l.s.mu.Unlock()
 	select {
 	case <-end:
@@ -152,9 +145,9 @@ func (l *life) await(ctx context.Context) error {
 	}
 }
 
-// end returns the channel that closes when the session ends. Who waits for
+// endChan returns the channel that closes when the session ends. Who waits for
 // nothing else is not woken by output. mu is held.
-func (l *life) end() <-chan struct{} {
+func (l *life) endChan() <-chan struct{} {
 	if l.done == nil {
 		l.done = make(chan struct{})
 		if l.exit != nil {
@@ -164,11 +157,26 @@ func (l *life) end() <-chan struct{} {
 	return l.done
 }
 
+// ended reports whether the session has ended. mu is held.
+func (l *life) ended() bool { return l.exit != nil }
+
+// ending reports whether the leader has ended; output may still come. mu is held.
+func (l *life) ending() bool { return l.dead != nil || l.exit != nil }
+
 // running reports whether the session has not ended.
 func (l *life) running() bool {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	return l.exit == nil
+}
+
+// collect notes that no trace of the session is left. mu is held.
+func (l *life) collect() {
+	l.collected = true
+	if l.watch >= 0 {
+		unix.Close(l.watch)
+		l.watch = -1
+	}
 }
 
 // exitCopy is the exit, for others to keep. mu is held.

@@ -130,7 +130,7 @@ func (l *loop) add(s *session) error {
 // armLocked asks for the next readiness, of writing too when input waits. The
 // session's mu is held.
 func (l *loop) armLocked(s *session) {
-	if s.tty.fd < 0 {
+	if s.tty.closed() {
 		return
 	}
 	want := uint32(unix.EPOLLONESHOT)

@@ -156,7 +156,7 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	s := n.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.life.exit != nil {
+	if s.life.ended() {
 		return "", "", time.Time{}, nil // the writer finds out
 	}
 	if found, ok := s.screen.dialog(); ok {
@@ -289,11 +289,8 @@ func failedNudge(err error) api.Receipt {
 func (n *nudge) modes() {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
-	n.bracket = n.s.screen.term.Modes().BracketedPaste
-	n.cooked, n.crnl = sys.CookedMode(n.s.tty.fd)
-	if n.s.rec.Pipes {
-		n.cooked, n.crnl, n.bracket = true, false, false
-	}
+	n.bracket = n.s.screen.term.Modes().BracketedPaste && !n.s.rec.Pipes
+	n.cooked, n.crnl = n.s.tty.cooked()
 }
 
 // enter is what submits.
@@ -361,10 +358,7 @@ func latest(first time.Time, more ...time.Time) time.Time {
 func (n *nudge) unread() (bytes int, known bool) {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
-	if n.s.rec.Pipes {
-		return 0, false
-	}
-	return sys.UnreadInput(n.s.tty.fd)
+	return n.s.tty.unread()
 }
 
 // waitChange waits for a change, d or the end of ctx.

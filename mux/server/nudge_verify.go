@@ -36,7 +36,7 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 	if s.activity.lastOut != 0 {
 		last = time.Now().Add(-s.srv.clock.Since(unixTime(s.activity.lastOut)))
 	}
-	return v, last, s.change(), s.life.exit != nil || s.life.dead != nil
+	return v, last, s.change(), s.life.ending()
 }
 
 // stands reports whether the end of a text stands on the cursor's line, or

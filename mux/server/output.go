@@ -28,7 +28,7 @@ func (o *output) open() {
 // take what there is, or the journal has no room. mu is held.
 func (o *output) held() bool {
 	s := o.s
-	return s.storage.stall.on || s.life.exit == nil && o.sink.Full(s.life.dead != nil)
+	return s.storage.stall.on || !s.life.ended() && o.sink.Full(s.life.dead != nil)
 }
 
 // resume reads output again unless it is held. mu is held.

@@ -26,7 +26,7 @@ func (sc *screen) peek(r api.PeekRequest) (api.PeekResult, error) {
 		ID: s.rec.ID, Name: s.name(), State: api.StateRunning, Revision: sc.revision(),
 		ScreenLost: sc.lost, Exit: s.life.exitCopy(),
 	}
-	if s.life.exit != nil {
+	if s.life.ended() {
 		out.State = api.StateExited
 	}
 	if r.IfRevision != 0 && r.IfRevision == out.Revision {
@@ -52,7 +52,7 @@ func (sc *screen) same(r *api.PeekRequest) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sc.revision() == r.IfRevision && s.life.exit == nil && !sc.lost
+	return sc.revision() == r.IfRevision && !s.life.ended() && !sc.lost
 }
 
 // peekAt returns what a recorded session showed at a moment. That screen is built

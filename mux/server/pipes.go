@@ -67,9 +67,9 @@ func (r *sessionRecord) kind() string {
 func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration) (int, error) {
 	s := i.s
 	s.mu.Lock()
-	in, over := s.tty.stdin, s.life.exit != nil
+	in, over := s.tty.stdin, s.life.ended()
 	open := in.isOpen()
-	i.note()
+	i.s.activity.noteInput()
 	s.mu.Unlock()
 	if over || !open {
 		return 0, api.ErrExited

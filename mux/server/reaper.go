@@ -25,7 +25,7 @@ type reaper struct {
 func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) error {
 	s.mu.Lock()
 	s.life.stopping = true
-	running := s.life.exit == nil
+	running := !s.life.ended()
 	if running {
 		s.life.killers++
 	}
@@ -44,7 +44,7 @@ func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) erro
 func (r *reaper) unkilled(s *session) {
 	s.mu.Lock()
 	s.life.killers--
-	over := s.life.exit != nil
+	over := s.life.ended()
 	s.mu.Unlock()
 	if over {
 		select {

@@ -10,7 +10,6 @@ import (
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/vt"
-	"golang.org/x/sys/unix"
 )
 
 // screen is a session's emulator and how far it came. session.mu guards it.
@@ -49,17 +48,14 @@ func (sc *screen) show() {
 	if sc.rendered == sc.published {
 		return
 	}
-	s.activity.lastOut = s.srv.clock.Now().UnixNano()
-	s.storage.journal.LastOut.Store(s.activity.lastOut)
+	s.activity.noteOutput()
 	s.srv.compactor.use(s)
 	s.storage.keep()
 	sc.effects()
 	s.storage.paintRecording()
 	p := s.storage.journal.From(sc.published) // nil when the segment went with the screen
 	sc.published = sc.rendered
-	for _, c := range s.clients.list {
-		c.out.add(p, sc.rendered)
-	}
+	s.clients.output(p)
 	sc.watchSync()
 	s.broadcast()
 }
@@ -127,15 +123,10 @@ func (sc *screen) resize(cols, rows int) error {
 	sc.report()
 	s.storage.nextSegment()
 	s.storage.recording.Resize(cols, rows)
-	if s.tty.fd >= 0 && !s.rec.Pipes {
-		ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
-		if err := unix.IoctlSetWinsize(s.tty.fd, unix.TIOCSWINSZ, &ws); err != nil {
-			return err
-		}
+	if err := s.tty.setSize(cols, rows); err != nil {
+		return err
 	}
-	for _, c := range s.clients.list {
-		c.out.resync()
-	}
+	s.clients.resync()
 	s.broadcast()
 	s.srv.events.emit(s, api.Event{Type: api.EventResized, Size: &api.Size{Cols: cols, Rows: rows}})
 	return nil
@@ -181,9 +172,7 @@ func (sc *screen) watchSync() {
 			defer s.mu.Unlock()
 			sc.syncEnd = nil
 			sc.term.ReleaseSync()
-			for _, c := range s.clients.list {
-				c.out.add(nil, sc.rendered)
-			}
+			s.clients.output(nil)
 			s.broadcast()
 		})
 	case !on && sc.syncEnd != nil:
@@ -207,12 +196,7 @@ func (sc *screen) note(e vt.Event) {
 	case vt.EventMarker:
 		s.srv.nesting.found(e.Text, s)
 	case vt.EventPrompt:
-		s.activity.prompt = e.Name == "A" || e.Name == "B"
-		if s.activity.prompt {
-			s.storage.journal.Flags.Or(journal.FlagPrompt)
-		} else {
-			s.storage.journal.Flags.And(^uint64(journal.FlagPrompt))
-		}
+		s.activity.notePrompt(e.Name == "A" || e.Name == "B")
 	}
 }
 

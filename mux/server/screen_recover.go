@@ -62,9 +62,7 @@ func (sc *screen) lose() {
 	s.storage.keep()
 	s.storage.recording.Gap()
 	s.storage.beginSegment(t.SnapshotPages())
-	for _, c := range s.clients.list {
-		c.out.resync()
-	}
+	s.clients.resync()
 	s.srv.events.emit(s, api.Event{Type: api.EventLost})
 }
 
@@ -150,10 +148,9 @@ func (sc *screen) guilty() bool {
 // had its effects, then the rest as if it came now. mu is held.
 func (sc *screen) recover() {
 	s := sc.s
-	s.activity.lastIn, s.activity.lastOut = s.storage.journal.LastIn.Load(), s.storage.journal.LastOut.Load()
 	flags := s.storage.journal.Flags.Load()
 	s.activity.restore()
-	sc.lost, s.activity.prompt = flags&(journal.FlagLost|journal.FlagBare) != 0, flags&journal.FlagPrompt != 0
+	sc.lost = flags&(journal.FlagLost|journal.FlagBare) != 0
 	if flags&journal.FlagBare != 0 {
 		s.storage.journal.Flags.Or(journal.FlagLost)
 	}

@@ -103,6 +103,15 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 // name is what the session is called now.
 func (s *session) name() string { return *s.called.Load() }
 
+// collect removes what is left of an ended session, except for its place in the table.
+func (s *session) collect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.life.collect()
+	s.storage.remove()
+	s.broadcast()
+}
+
 // broadcast wakes everybody who waits for a change, and counts it. mu is held.
 func (s *session) broadcast() {
 	s.srv.events.changes.Add(1)
@@ -133,7 +142,7 @@ func (s *session) info() api.SessionInfo {
 		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits,
 	}
 	i.Dropped = s.screen.dropped()
-	if s.life.exit != nil {
+	if s.life.ended() {
 		e := *s.life.exit
 		i.State, i.PID, i.Exit = api.StateExited, 0, &e
 	}

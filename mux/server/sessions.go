@@ -152,18 +152,7 @@ func (t *sessionTable) collect(drop []*session) {
 	var ids []string
 	for _, s := range drop {
 		ids = append(ids, s.rec.ID)
-		s.mu.Lock()
-		s.life.collected = true
-		s.storage.journal.Close()
-		s.storage.history.Remove()
-		s.storage.recording.Remove()
-		s.storage.recording = nil
-		if s.life.watch >= 0 {
-			unix.Close(s.life.watch)
-			s.life.watch = -1
-		}
-		s.broadcast()
-		s.mu.Unlock()
+		s.collect()
 	}
 	if err := srv.keeper.current().Forget(ids...); err != nil {
 		slog.Warn("the keeper cannot forget sessions", "error", err)

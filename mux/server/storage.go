@@ -24,6 +24,14 @@ type storage struct {
 	stall     stall
 }
 
+// remove removes everything. mu is held.
+func (st *storage) remove() {
+	st.journal.Close()
+	st.history.Remove()
+	st.recording.Remove()
+	st.recording = nil
+}
+
 // nextSegment begins a new segment of the journal with the screen as it is.
 // Every byte so far was shown. mu is held.
 func (st *storage) nextSegment() {
@@ -125,7 +133,7 @@ func (st *storage) unstall() {
 	s := st.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st.stall.on = false; s.tty.fd < 0 || s.life.collected {
+	if st.stall.on = false; s.tty.closed() || s.life.collected {
 		return
 	}
 	s.screen.show()

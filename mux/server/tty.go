@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
 	"golang.org/x/sys/unix"
 )
@@ -27,11 +28,55 @@ const (
 	turnTime  = 10 * time.Millisecond
 )
 
+// closed reports whether the terminal is gone. mu is held.
+func (t *tty) closed() bool { return t.fd < 0 }
+
+// close ends the server's use of the terminal. mu is held.
+func (t *tty) close() {
+	if t.closed() {
+		return
+	}
+	t.s.srv.loop.remove(t.s)
+	unix.Close(t.fd)
+	t.fd = -1
+	t.stdin.close()
+}
+
+// write writes as much as the terminal takes at once. mu is held.
+func (t *tty) write(p []byte) (int, error) { return unix.Write(t.fd, p) }
+
+// unread returns how many bytes the program has not read; known is false where the
+// system does not tell. mu is held.
+func (t *tty) unread() (n int, known bool) {
+	if t.s.rec.Pipes {
+		return 0, false
+	}
+	return sys.UnreadInput(t.fd)
+}
+
+// cooked reports whether the terminal edits lines itself, and whether it turns CR into
+// LF. A pipe counts as such a terminal. mu is held.
+func (t *tty) cooked() (cooked, crnl bool) {
+	if t.s.rec.Pipes {
+		return true, false
+	}
+	return sys.CookedMode(t.fd)
+}
+
+// setSize gives the terminal a size. mu is held.
+func (t *tty) setSize(cols, rows int) error {
+	if t.closed() || t.s.rec.Pipes {
+		return nil
+	}
+	ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
+	return unix.IoctlSetWinsize(t.fd, unix.TIOCSWINSZ, &ws)
+}
+
 // turn reads what the terminal has, at most turnBytes, and feeds it to the
 // screen. It reports whether the session still wants to be called. mu is held.
 func (t *tty) turn(writable bool) (again bool) {
 	s := t.s
-	if t.fd < 0 {
+	if t.closed() {
 		return false
 	}
 	if writable {
@@ -95,7 +140,7 @@ func (t *tty) reopened() {
 	s := t.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.life.dead == nil && t.fd >= 0 {
+	if s.life.dead == nil && !t.closed() {
 		t.eof = false
 		s.srv.loop.armLocked(s)
 	}
@@ -104,7 +149,7 @@ func (t *tty) reopened() {
 // foreground is the process group that has the terminal, 0 when it cannot be
 // told. mu is held.
 func (t *tty) foreground() int {
-	if t.fd < 0 || t.s.rec.Pipes {
+	if t.closed() || t.s.rec.Pipes {
 		return 0
 	}
 	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
@@ -123,7 +168,7 @@ func (t *tty) signal(name string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.life.exit != nil || s.life.dead != nil {
+	if s.life.ending() {
 		return api.ErrExited
 	}
 	return t.signalForeground(sig)
@@ -132,10 +177,7 @@ func (t *tty) signal(name string) error {
 // signalForeground signals the terminal's foreground process group, else the
 // leader's. mu is held and the leader was not reaped.
 func (t *tty) signalForeground(sig unix.Signal) error {
-	pgrp := 0
-	if t.fd >= 0 && !t.s.rec.Pipes {
-		pgrp, _ = unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-	}
+	pgrp := t.foreground()
 	if pgrp <= 1 {
 		pgrp = t.s.life.pid
 	}
@@ -155,7 +197,6 @@ func (t *tty) fixSize() {
 	}
 	ws, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
 	if err == nil && (int(ws.Col) != s.screen.cols || int(ws.Row) != s.screen.rows) {
-		want := unix.Winsize{Col: uint16(s.screen.cols), Row: uint16(s.screen.rows)}
-		_ = unix.IoctlSetWinsize(t.fd, unix.TIOCSWINSZ, &want)
+		_ = t.setSize(s.screen.cols, s.screen.rows)
 	}
 }

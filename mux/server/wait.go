@@ -127,7 +127,7 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 			quiet = d
 		}
 	}
-	change = s.life.end()
+	change = s.life.endChan()
 	for i, c := range cs {
 		if !c.Exit {
 			change = s.change()
@@ -150,7 +150,7 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 			return api.WaitResult{Met: i, Exit: s.life.exitCopy()}, true, quiet, nil
 		}
 	}
-	if s.life.exit != nil {
+	if s.life.ended() {
 		return api.WaitResult{Met: -1, Exit: s.life.exitCopy()}, true, quiet, nil
 	}
 	return api.WaitResult{}, false, quiet, change
@@ -160,7 +160,7 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 func (s *session) holds(c condition, bells uint64) bool {
 	switch {
 	case c.Exit:
-		return s.life.exit != nil
+		return s.life.ended()
 	case c.Bell:
 		return s.activity.bells > bells
 	case c.Prompt:

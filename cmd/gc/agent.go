@@ -24,10 +24,10 @@ func newAgentCmd(a *app) *cobra.Command {
 		gc agent list
 		gc agent stop worker`,
 		[]entry{
-			{"list", "", func() *cobra.Command { return newAgentListCmd(a) }},
-			{"stop", "", func() *cobra.Command { return newAgentStopCmd(a) }},
-			{"suspend", "", func() *cobra.Command { return newAgentSuspendCmd(a) }},
-			{"resume", "", func() *cobra.Command { return newAgentResumeCmd(a) }},
+			{name: "list", make: func() *cobra.Command { return newAgentListCmd(a) }},
+			{name: "stop", make: func() *cobra.Command { return newAgentStopCmd(a) }},
+			{name: "suspend", make: func() *cobra.Command { return newAgentSuspendCmd(a) }},
+			{name: "resume", make: func() *cobra.Command { return newAgentResumeCmd(a) }},
 		})
 }
 

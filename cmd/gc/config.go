@@ -20,8 +20,8 @@ func newConfigCmd(a *app) *cobra.Command {
 		gc config check
 		gc config show worker`,
 		[]entry{
-			{"check", "", func() *cobra.Command { return newConfigCheckCmd(a) }},
-			{"show", "", func() *cobra.Command { return newConfigShowCmd(a) }},
+			{name: "check", make: func() *cobra.Command { return newConfigCheckCmd(a) }},
+			{name: "show", make: func() *cobra.Command { return newConfigShowCmd(a) }},
 		})
 }
 

@@ -36,7 +36,7 @@ func newControllerCmd(a *app) *cobra.Command {
 	}
 	g := a.newGroup("controller", "Run the process that keeps a city running",
 		"Internal: gc start runs it in the background.", "gc start",
-		[]entry{{"run", "", func() *cobra.Command { return runCmd }}})
+		[]entry{{name: "run", make: func() *cobra.Command { return runCmd }}})
 	g.Hidden = true
 	return g
 }

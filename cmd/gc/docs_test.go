@@ -60,7 +60,7 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 func TestOneCommandIsMade(t *testing.T) {
 	eachCommand(newRootCmd(&app{}), func(cmd *cobra.Command) {
 		words := strings.Fields(cmd.CommandPath())[1:]
-		root := newRootCmd(&app{words: commandWords(append([]string{"--city", "x"}, words...))})
+		root := newRootCmd(&app{console: newConsole(stdio{}, append([]string{"--city", "x"}, words...))})
 		got, _, err := root.Find(words)
 		if err != nil || got.CommandPath() != cmd.CommandPath() {
 			t.Fatalf("%s: found %s, %v", cmd.CommandPath(), got.CommandPath(), err)

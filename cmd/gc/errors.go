@@ -34,6 +34,9 @@ func (f *failure) Unwrap() error { return f.err }
 // Hint is the next step, or "".
 func (f *failure) Hint() string { return f.hint }
 
+// Status is the exit status.
+func (f *failure) Status() int { return f.status }
+
 // fail returns an error with an exit status and a hint, which may be "".
 func fail(status int, hint, format string, args ...any) error {
 	return &failure{err: fmt.Errorf(format, args...), status: status, hint: hint}
@@ -182,6 +185,6 @@ func printError(w io.Writer, msg, hint string) {
 }
 
 // warn prints a warning; the command goes on.
-func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.err, "%s: warning: %s\n", program, display.Line(named(fmt.Sprintf(format, args...))))
+func (c *console) warn(format string, args ...any) {
+	fmt.Fprintf(c.err, "%s: warning: %s\n", program, display.Line(named(fmt.Sprintf(format, args...))))
 }

@@ -109,7 +109,7 @@ func ownFailure(err error) error {
 		return err
 	}
 	_, hint := explain(err)
-	return &failure{err: err, status: exitOwn, hint: hint}
+	return fail(exitOwn, hint, "%w", err)
 }
 
 func runExec(ctx context.Context, a *app, o execOptions) error {

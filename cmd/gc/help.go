@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -72,6 +71,9 @@ func indent(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// isCommandWord reports whether gc has a command of a name, for named.
+var isCommandWord func(word string) bool
+
 // product is the program's name unless the user renamed it.
 const product = "gc"
 
@@ -80,10 +82,10 @@ var program = product
 
 // setProgram takes the name from the first word of the command line. It ignores a
 // name that a person would not type, such as that of a login shell (-gc).
-func setProgram(arg0 string) {
+func setProgram(arg0 string, isCommand func(word string) bool) {
 	name := filepath.Base(arg0)
 	if name != product && usableName().MatchString(name) {
-		program = name
+		program, isCommandWord = name, isCommand
 	}
 }
 
@@ -104,43 +106,9 @@ func named(text string) string {
 	}
 	return callOfGC().ReplaceAllStringFunc(text, func(call string) string {
 		head, word, _ := strings.Cut(call, product+" ")
-		if !isCommand(word) {
+		if !isCommandWord(word) {
 			return call
 		}
 		return head + program + " " + word
 	})
-}
-
-// isCommand reports whether gc has a command of this name.
-func isCommand(word string) bool {
-	return word == sessionOpName || slices.ContainsFunc(rootEntries(nil), func(e entry) bool { return e.name == word })
-}
-
-// versionInfo is what gc version --json prints.
-type versionInfo struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-func newVersionCmd(a *app) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  exactly(0),
-		RunE:  func(*cobra.Command, []string) error { return runVersion(a, asJSON) },
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the Go version and the platform")
-	return describe(cmd, "Prints the version of this program. gc mux status shows the server's version.", `
-		gc version
-		gc version --json`, statuses{})
-}
-
-func runVersion(a *app, asJSON bool) error {
-	if asJSON {
-		return a.printJSON(versionInfo{version, goruntime.Version(), goruntime.GOOS + "/" + goruntime.GOARCH})
-	}
-	_, err := fmt.Fprintln(a.out, "gc", version)
-	return err
 }

@@ -8,18 +8,22 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
+	goruntime "runtime"
+	"slices"
 
 	"gascity.dev/gc/internal/fds"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime/subprocess"
+	"github.com/spf13/cobra"
 )
 
 // version is set by the linker.
 var version = "dev"
 
 func main() {
-	setProgram(os.Args[0])
+	setProgram(os.Args[0], isCommand)
 	if mux.IsDaemon(os.Args) {
 		os.Exit(mux.RunDaemon(os.Args))
 	}
@@ -27,5 +31,39 @@ func main() {
 		os.Exit(subprocess.RunParent())
 	}
 	fds.CloseOnExec(3)
-	os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(run(context.Background(), os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+// isCommand reports whether gc has a command of this name.
+func isCommand(word string) bool {
+	return word == sessionOpName || slices.ContainsFunc(rootEntries(nil), func(e entry) bool { return e.name == word })
+}
+
+// versionInfo is what gc version --json prints.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func newVersionCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  exactly(0),
+		RunE:  func(*cobra.Command, []string) error { return runVersion(a, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the Go version and the platform")
+	return describe(cmd, "Prints the version of this program. gc mux status shows the server's version.", `
+		gc version
+		gc version --json`, statuses{})
+}
+
+func runVersion(a *app, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(versionInfo{version, goruntime.Version(), goruntime.GOOS + "/" + goruntime.GOARCH})
+	}
+	_, err := fmt.Fprintln(a.out, "gc", version)
+	return err
 }

@@ -35,10 +35,10 @@ can control every session.`, `
 		gc mux upgrade
 		gc mux stop --force`,
 		[]entry{
-			{"status", "", func() *cobra.Command { return newMuxStatusCmd(a) }},
-			{"stop", "", func() *cobra.Command { return newMuxStopCmd(a) }},
-			{"upgrade", "", func() *cobra.Command { return newMuxUpgradeCmd(a) }},
-			{"dial", "", func() *cobra.Command { return newMuxDialCmd(a) }},
+			{name: "status", make: func() *cobra.Command { return newMuxStatusCmd(a) }},
+			{name: "stop", make: func() *cobra.Command { return newMuxStopCmd(a) }},
+			{name: "upgrade", make: func() *cobra.Command { return newMuxUpgradeCmd(a) }},
+			{name: "dial", make: func() *cobra.Command { return newMuxDialCmd(a) }},
 		})
 	addHost(a, cmd)
 	return cmd

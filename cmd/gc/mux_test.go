@@ -32,7 +32,7 @@ func TestUpgradeProgramThatHangs(t *testing.T) {
 	start := time.Now()
 	_, _, err := upgradeProgram(ctx, program)
 	var e *failure
-	if !errors.As(err, &e) || e.status != exitUsage {
+	if !errors.As(err, &e) || e.Status() != exitUsage {
 		t.Errorf("%v", err)
 	}
 	if d := time.Since(start); d > time.Minute {

@@ -75,8 +75,8 @@ receipt follows the agent's name, and the command fails if one delivery fails.`,
 		gc nudge --all 'the branch is frozen' --delivery queue`,
 		statuses{exitOK: "submitted; with --delivery queue: queued", exitFailure: "drafted, blocked, refused or dead", exitNotFound: "", exitCannotTell: "unverified", exitTimeout: "still queued after --timeout"})
 	a.addTo(cmd, []entry{
-		{"list", "", func() *cobra.Command { return newNudgeListCmd(a) }},
-		{"drop", "", func() *cobra.Command { return newNudgeDropCmd(a) }},
+		{name: "list", make: func() *cobra.Command { return newNudgeListCmd(a) }},
+		{name: "drop", make: func() *cobra.Command { return newNudgeDropCmd(a) }},
 	})
 	return cmd
 }

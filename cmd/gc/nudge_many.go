@@ -130,7 +130,7 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 	for i, name := range names {
 		d := &all[i]
 		t, err := s.target(ctx, name)
-		d.app, d.failed = &app{stdio: stdio{in: a.in, out: &d.out, err: &d.err}, city: a.city, agent: t}, err
+		d.app, d.failed = &app{console: newConsole(stdio{in: a.in, out: &d.out, err: &d.err}, nil), city: a.city, agent: t}, err
 		if err == nil {
 			work.Go(func() { d.failed = d.app.agentDown(ctx, d.app.deliverTo(ctx, t, o)) })
 		}

@@ -25,9 +25,9 @@ const (
 
 // Set implements pflag.Value.
 func (m *colorMode) Set(s string) error {
-	switch c := colorMode(s); c {
+	switch v := colorMode(s); v {
 	case colorAuto, colorAlways, colorNever:
-		*m = c
+		*m = v
 		return nil
 	}
 	return fmt.Errorf("must be auto, always or never")
@@ -40,8 +40,8 @@ func (m *colorMode) Type() string { return "WHEN" }
 
 // colours reports whether text written to w may be coloured. NO_COLOR:
 // https://no-color.org.
-func (a *app) colours(w io.Writer) bool {
-	switch a.color {
+func (c *console) colours(w io.Writer) bool {
+	switch c.color {
 	case colorAlways:
 		return true
 	case colorNever:
@@ -115,8 +115,8 @@ func sorted[T any](list []T, l listing, by orders[T]) error {
 }
 
 // newTable returns a table for standard output.
-func (a *app) newTable(l listing) display.Table {
-	t := display.Table{Width: a.width(), Colour: a.colours(a.out)}
+func (c *console) newTable(l listing) display.Table {
+	t := display.Table{Width: c.width(), Colour: c.colours(c.out)}
 	if l.wide() {
 		t.Width = 0
 	}

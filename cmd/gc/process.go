@@ -25,18 +25,18 @@ MiB and the last 7 MiB) with fixed line numbers.`, `
 		gc process log ID --tail 50
 		gc process wait ID --timeout 5m`,
 		[]entry{
-			{"list", "", func() *cobra.Command { return newProcessListCmd(a) }},
-			{"poll", "", func() *cobra.Command { return newProcessPollCmd(a) }},
-			{"log", "", func() *cobra.Command { return newProcessLogCmd(a) }},
-			{"wait", "", func() *cobra.Command { return newProcessWaitCmd(a) }},
-			{"write", "", func() *cobra.Command { return newProcessWriteCmd(a) }},
-			{"submit", "", func() *cobra.Command { return newProcessSubmitCmd(a) }},
-			{"keys", "", func() *cobra.Command { return newProcessKeysCmd(a) }},
-			{"paste", "", func() *cobra.Command { return newProcessPasteCmd(a) }},
-			{"signal", "", func() *cobra.Command { return newProcessSignalCmd(a) }},
-			{"kill", "", func() *cobra.Command { return newProcessKillCmd(a) }},
-			{"clear", "", func() *cobra.Command { return newProcessClearCmd(a) }},
-			{"remove", "", func() *cobra.Command { return newProcessRemoveCmd(a) }},
+			{name: "list", make: func() *cobra.Command { return newProcessListCmd(a) }},
+			{name: "poll", make: func() *cobra.Command { return newProcessPollCmd(a) }},
+			{name: "log", make: func() *cobra.Command { return newProcessLogCmd(a) }},
+			{name: "wait", make: func() *cobra.Command { return newProcessWaitCmd(a) }},
+			{name: "write", make: func() *cobra.Command { return newProcessWriteCmd(a) }},
+			{name: "submit", make: func() *cobra.Command { return newProcessSubmitCmd(a) }},
+			{name: "keys", make: func() *cobra.Command { return newProcessKeysCmd(a) }},
+			{name: "paste", make: func() *cobra.Command { return newProcessPasteCmd(a) }},
+			{name: "signal", make: func() *cobra.Command { return newProcessSignalCmd(a) }},
+			{name: "kill", make: func() *cobra.Command { return newProcessKillCmd(a) }},
+			{name: "clear", make: func() *cobra.Command { return newProcessClearCmd(a) }},
+			{name: "remove", make: func() *cobra.Command { return newProcessRemoveCmd(a) }},
 		})
 	addHost(a, cmd)
 	return cmd

@@ -43,7 +43,7 @@ func TestProvidersAreDecorated(t *testing.T) {
 	}
 	for _, name := range append(providerNames(), "fake") {
 		synctest.Test(t, func(t *testing.T) {
-			a := &app{stdio: stdio{nil, io.Discard, io.Discard}}
+			a := &app{console: newConsole(stdio{out: io.Discard, err: io.Discard}, nil)}
 			p, err := a.newProvider(choice{name, "the test"}, city)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)

@@ -24,11 +24,11 @@ city remembers which rigs are suspended.`, `
 		gc rig list
 		gc rig suspend web`,
 		[]entry{
-			{"list", "", func() *cobra.Command { return newRigListCmd(a) }},
-			{"add", "", func() *cobra.Command { return newRigAddCmd(a) }},
-			{"remove", "", func() *cobra.Command { return newRigRemoveCmd(a) }},
-			{"suspend", "", func() *cobra.Command { return newRigSuspendCmd(a) }},
-			{"resume", "", func() *cobra.Command { return newRigResumeCmd(a) }},
+			{name: "list", make: func() *cobra.Command { return newRigListCmd(a) }},
+			{name: "add", make: func() *cobra.Command { return newRigAddCmd(a) }},
+			{name: "remove", make: func() *cobra.Command { return newRigRemoveCmd(a) }},
+			{name: "suspend", make: func() *cobra.Command { return newRigSuspendCmd(a) }},
+			{name: "resume", make: func() *cobra.Command { return newRigResumeCmd(a) }},
 		})
 }
 

@@ -2,38 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
-	"os"
-	"os/signal"
-	"slices"
-	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/runtime"
 )
 
-// stdio is the three streams of a command.
-type stdio struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
 // app is the state shared by the code of a command.
 type app struct {
-	stdio
+	console
 	city string // --city
 	host string // --host
-	cols int    // width of the terminal if out is not a file
-
-	color colorMode // --color
 
 	looksOnly bool // the command must not run the city's session script
 
@@ -41,8 +23,7 @@ type app struct {
 	cityRead *config.City
 	cityErr  error
 
-	agent *target  // the agent that the command is about, or nil
-	words []string // that may name the command to build: see addTo
+	agent *target // the agent that the command is about, or nil
 
 	mu       sync.Mutex
 	warnings []string           // from the steps of a start, unless there is a
@@ -67,7 +48,7 @@ func (a *app) close() {
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, s stdio) int {
-	a := &app{stdio: s, words: commandWords(args)}
+	a := &app{console: newConsole(s, args)}
 	defer a.close()
 	if len(args) > 0 && args[0] == sessionOpName && !wantsHelp(args[1:]) && !wantsCheck(args[1:]) {
 		return runSessionOp(ctx, a, args[1:]) // scripts call it many times a second: skip cobra
@@ -80,55 +61,6 @@ func run(ctx context.Context, args []string, s stdio) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	err = a.agentDown(ctx, err)
 	return report(s.err, cmd, err)
-}
-
-// runE is what cobra calls.
-type runE = func(cmd *cobra.Command, args []string) error
-
-// graceful makes SIGINT, SIGTERM and SIGHUP cancel the command's context, for a
-// command that must clean up. Other commands just die: catching signals costs a
-// thread.
-func graceful(act runE) runE {
-	return endedBySignals(act, false)
-}
-
-// gracefulSoon is graceful for a command that has nothing to clean up at first: it
-// starts before the signals are caught.
-func gracefulSoon(act runE) runE {
-	return endedBySignals(act, true)
-}
-
-// endedBySignals calls act once the signals are caught, or at once with soon.
-func endedBySignals(act runE, soon bool) runE {
-	return func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithCancelCause(cmd.Context())
-		signals := make(chan os.Signal, 1)
-		caught, over := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(over)
-			signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-			close(caught)
-			select {
-			case sig := <-signals:
-				cancel(&attach.SignalError{Signal: sig})
-			case <-ctx.Done():
-			}
-		}()
-		defer func() {
-			cancel(nil)
-			<-over
-			signal.Stop(signals)
-		}()
-		if !soon {
-			<-caught
-		}
-		cmd.SetContext(ctx)
-		err := act(cmd, args)
-		if errors.Is(err, context.Canceled) {
-			err = context.Cause(ctx)
-		}
-		return err
-	}
 }
 
 func newRootCmd(a *app) *cobra.Command {
@@ -183,41 +115,41 @@ city.toml, or native.`, `
 func rootEntries(a *app) []entry {
 	s := agentScope(a)
 	return []entry{
-		{"init", groupCity, func() *cobra.Command { return newInitCmd(a) }},
-		{"trust", groupCity, func() *cobra.Command { return newTrustCmd(a) }},
-		{"start", groupCity, func() *cobra.Command { return newStartCmd(a) }},
-		{"stop", groupCity, func() *cobra.Command { return newStopCmd(a) }},
-		{"status", groupCity, func() *cobra.Command { return newStatusCmd(a) }},
-		{"restart", groupCity, func() *cobra.Command { return newRestartCmd(a) }},
-		{"suspend", groupCity, func() *cobra.Command { return newSuspendCmd(a) }},
-		{"resume", groupCity, func() *cobra.Command { return newResumeCmd(a) }},
-		{"rig", groupCity, func() *cobra.Command { return newRigCmd(a) }},
-		{"events", groupCity, func() *cobra.Command { return newEventsCmd(a) }},
-		{"config", groupCity, func() *cobra.Command { return newConfigCmd(a) }},
-		{"doctor", groupCity, func() *cobra.Command { return newDoctorCmd(a) }},
-		{"attach", groupAgent, func() *cobra.Command { return newAttachCmd(a, s) }},
-		{"peek", groupAgent, func() *cobra.Command { return newPeekCmd(a, s) }},
-		{"nudge", groupAgent, func() *cobra.Command { return newAgentNudgeCmd(a, s) }},
-		{"keys", groupAgent, func() *cobra.Command { return newKeysCmd(a, s) }},
-		{"interrupt", groupAgent, func() *cobra.Command { return newInterruptCmd(s) }},
-		{"logs", groupAgent, func() *cobra.Command { return newLogsCmd(a, s) }},
-		{"wait", groupAgent, func() *cobra.Command { return newAgentWaitCmd(a, s) }},
-		{"pending", groupAgent, func() *cobra.Command { return newPendingCmd(a, s) }},
-		{"respond", groupAgent, func() *cobra.Command { return newRespondCmd(a, s) }},
-		{"seen", groupAgent, func() *cobra.Command { return newSeenCmd(s) }},
-		{"explain", groupAgent, func() *cobra.Command { return newExplainCmd(a, s) }},
-		{"prime", groupAgent, func() *cobra.Command { return newPrimeCmd(a) }},
-		{"agent", groupCity, func() *cobra.Command { return newAgentCmd(a) }},
-		{"runtime", groupAgent, func() *cobra.Command { return newRuntimeCmd(a) }},
-		{"session", groupOther, func() *cobra.Command { return newSessionCmd(a) }},
-		{"exec", groupOther, func() *cobra.Command { return newExecCmd(a) }},
-		{"process", groupOther, func() *cobra.Command { return newProcessCmd(a) }},
-		{"mcp", groupOther, newMCPCmd},
-		{"mux", groupOther, func() *cobra.Command { return newMuxCmd(a) }},
-		{sessionOpName, groupOther, func() *cobra.Command { return newSessionOpCmd(a) }},
-		{"version", groupOther, func() *cobra.Command { return newVersionCmd(a) }},
-		{"completion", groupOther, func() *cobra.Command { return newCompletionCmd(a) }},
-		{"controller", "", func() *cobra.Command { return newControllerCmd(a) }},
+		{name: "init", group: groupCity, make: func() *cobra.Command { return newInitCmd(a) }},
+		{name: "trust", group: groupCity, make: func() *cobra.Command { return newTrustCmd(a) }},
+		{name: "start", group: groupCity, make: func() *cobra.Command { return newStartCmd(a) }},
+		{name: "stop", group: groupCity, make: func() *cobra.Command { return newStopCmd(a) }},
+		{name: "status", group: groupCity, make: func() *cobra.Command { return newStatusCmd(a) }},
+		{name: "restart", group: groupCity, make: func() *cobra.Command { return newRestartCmd(a) }},
+		{name: "suspend", group: groupCity, make: func() *cobra.Command { return newSuspendCmd(a) }},
+		{name: "resume", group: groupCity, make: func() *cobra.Command { return newResumeCmd(a) }},
+		{name: "rig", group: groupCity, make: func() *cobra.Command { return newRigCmd(a) }},
+		{name: "events", group: groupCity, make: func() *cobra.Command { return newEventsCmd(a) }},
+		{name: "config", group: groupCity, make: func() *cobra.Command { return newConfigCmd(a) }},
+		{name: "doctor", group: groupCity, make: func() *cobra.Command { return newDoctorCmd(a) }},
+		{name: "attach", group: groupAgent, make: func() *cobra.Command { return newAttachCmd(a, s) }},
+		{name: "peek", group: groupAgent, make: func() *cobra.Command { return newPeekCmd(a, s) }},
+		{name: "nudge", group: groupAgent, make: func() *cobra.Command { return newAgentNudgeCmd(a, s) }},
+		{name: "keys", group: groupAgent, make: func() *cobra.Command { return newKeysCmd(a, s) }},
+		{name: "interrupt", group: groupAgent, make: func() *cobra.Command { return newInterruptCmd(s) }},
+		{name: "logs", group: groupAgent, make: func() *cobra.Command { return newLogsCmd(a, s) }},
+		{name: "wait", group: groupAgent, make: func() *cobra.Command { return newAgentWaitCmd(a, s) }},
+		{name: "pending", group: groupAgent, make: func() *cobra.Command { return newPendingCmd(a, s) }},
+		{name: "respond", group: groupAgent, make: func() *cobra.Command { return newRespondCmd(a, s) }},
+		{name: "seen", group: groupAgent, make: func() *cobra.Command { return newSeenCmd(s) }},
+		{name: "explain", group: groupAgent, make: func() *cobra.Command { return newExplainCmd(a, s) }},
+		{name: "prime", group: groupAgent, make: func() *cobra.Command { return newPrimeCmd(a) }},
+		{name: "agent", group: groupCity, make: func() *cobra.Command { return newAgentCmd(a) }},
+		{name: "runtime", group: groupAgent, make: func() *cobra.Command { return newRuntimeCmd(a) }},
+		{name: "session", group: groupOther, make: func() *cobra.Command { return newSessionCmd(a) }},
+		{name: "exec", group: groupOther, make: func() *cobra.Command { return newExecCmd(a) }},
+		{name: "process", group: groupOther, make: func() *cobra.Command { return newProcessCmd(a) }},
+		{name: "mcp", group: groupOther, make: newMCPCmd},
+		{name: "mux", group: groupOther, make: func() *cobra.Command { return newMuxCmd(a) }},
+		{name: sessionOpName, group: groupOther, make: func() *cobra.Command { return newSessionOpCmd(a) }},
+		{name: "version", group: groupOther, make: func() *cobra.Command { return newVersionCmd(a) }},
+		{name: "completion", group: groupOther, make: func() *cobra.Command { return newCompletionCmd(a) }},
+		{name: "controller", make: func() *cobra.Command { return newControllerCmd(a) }},
 	}
 }
 
@@ -227,111 +159,3 @@ const (
 	groupAgent = "agent"
 	groupOther = "other"
 )
-
-// entry is one command of a group; make builds it when it is needed.
-type entry struct {
-	name  string
-	group string // in the help; may be empty
-	make  func() *cobra.Command
-}
-
-// addTo adds to a group the command that the next word names, or all commands if
-// it names none: building every command takes as long as starting the program.
-func (a *app) addTo(parent *cobra.Command, entries []entry) {
-	word := ""
-	if len(a.words) > 0 {
-		word, a.words = a.words[0], a.words[1:]
-	}
-	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == word })
-	if i >= 0 {
-		entries = entries[i : i+1]
-	} else {
-		a.words = nil
-	}
-	for _, e := range entries {
-		cmd := e.make()
-		cmd.GroupID = e.group
-		parent.AddCommand(cmd)
-	}
-}
-
-// commandWords are the leading words of a command line, which may name commands.
-func commandWords(args []string) []string {
-	for len(args) > 1 && args[0] == "--city" {
-		args = args[2:]
-	}
-	n := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
-	if n >= 0 {
-		args = args[:n]
-	}
-	return args
-}
-
-// newGroup returns a command that only has subcommands.
-func (a *app) newGroup(use, short, long, example string, entries []entry) *cobra.Command {
-	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return unknownCommand(cmd, args[0])
-		}
-		return cmd.Help()
-	}}
-	describe(g, long, example, statuses{})
-	a.addTo(g, entries)
-	return g
-}
-
-// exactly requires n arguments.
-func exactly(n int) cobra.PositionalArgs { return between(n, n) }
-
-// between requires least to most arguments; most < 0 is no limit.
-func between(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return usageError(cmd, "missing argument: "+cmd.UseLine())
-		case most >= 0 && len(args) > most:
-			return usageError(cmd, "too many arguments: "+cmd.UseLine())
-		}
-		return nil
-	}
-}
-
-// printJSON writes v as indented JSON.
-func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
-// width is the number of columns of the terminal on standard output, or 0.
-func (a *app) width() int {
-	f, ok := a.out.(*os.File)
-	if !ok {
-		return a.cols
-	}
-	cols, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return cols
-}
-
-// height is the number of rows of the terminal on standard output, or 0.
-func (a *app) height() int {
-	f, ok := a.out.(*os.File)
-	if !ok {
-		return 0
-	}
-	_, rows, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return rows
-}
-
-// interactive reports whether standard input is a terminal.
-func (a *app) interactive() bool {
-	f, ok := a.in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}

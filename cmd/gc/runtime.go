@@ -21,11 +21,11 @@ the session's agent; drain, undrain and drain-check also take a name, from anywh
 		gc runtime drain-check && gc runtime drain-ack
 		gc runtime request-restart`,
 		[]entry{
-			{"drain", "", func() *cobra.Command { return newRuntimeDrainCmd(a) }},
-			{"undrain", "", func() *cobra.Command { return newRuntimeUndrainCmd(a) }},
-			{"drain-check", "", func() *cobra.Command { return newRuntimeDrainCheckCmd(a) }},
-			{"drain-ack", "", func() *cobra.Command { return newRuntimeDrainAckCmd(a) }},
-			{"request-restart", "", func() *cobra.Command { return newRuntimeRestartCmd(a) }},
+			{name: "drain", make: func() *cobra.Command { return newRuntimeDrainCmd(a) }},
+			{name: "undrain", make: func() *cobra.Command { return newRuntimeUndrainCmd(a) }},
+			{name: "drain-check", make: func() *cobra.Command { return newRuntimeDrainCheckCmd(a) }},
+			{name: "drain-ack", make: func() *cobra.Command { return newRuntimeDrainAckCmd(a) }},
+			{name: "request-restart", make: func() *cobra.Command { return newRuntimeRestartCmd(a) }},
 		})
 }
 

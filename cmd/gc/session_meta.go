@@ -18,10 +18,10 @@ the next session of that name.`, `
 		gc session meta set build branch main
 		gc session meta get build branch`,
 		[]entry{
-			{"get", "", func() *cobra.Command { return newMetaGetCmd(a, s) }},
-			{"set", "", func() *cobra.Command { return newMetaSetCmd(a, s) }},
-			{"rm", "", func() *cobra.Command { return newMetaRmCmd(s) }},
-			{"list", "", func() *cobra.Command { return newMetaListCmd(a, s) }},
+			{name: "get", make: func() *cobra.Command { return newMetaGetCmd(a, s) }},
+			{name: "set", make: func() *cobra.Command { return newMetaSetCmd(a, s) }},
+			{name: "rm", make: func() *cobra.Command { return newMetaRmCmd(s) }},
+			{name: "list", make: func() *cobra.Command { return newMetaListCmd(a, s) }},
 		})
 }
 

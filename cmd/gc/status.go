@@ -109,7 +109,8 @@ func watchStatus(ctx context.Context, a *app, l listing) error {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	var frame bytes.Buffer
-	once := &app{stdio: stdio{in: a.in, out: &frame, err: &frame}, city: a.city, color: colorNever}
+	once := &app{console: newConsole(stdio{in: a.in, out: &frame, err: &frame}, nil), city: a.city}
+	once.color = colorNever
 	if a.colours(a.out) {
 		once.color = colorAlways
 	}

@@ -58,7 +58,7 @@ func TestWatchHoldsOneProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
-		a := &app{stdio: stdio{nil, &frames{left: 20, end: cancel}, nil}, city: dir}
+		a := &app{console: newConsole(stdio{out: &frames{left: 20, end: cancel}}, nil), city: dir}
 		if err := watchStatus(ctx, a, listing{}); err != nil {
 			t.Fatal(err)
 		}

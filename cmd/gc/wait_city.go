@@ -63,8 +63,8 @@ Exit status:`, 1)
 		return runStoreWait(cmd.Context(), a, args[0], *o)
 	}
 	a.addTo(cmd, []entry{
-		{"list", "", func() *cobra.Command { return newWaitListCmd(a) }},
-		{"drop", "", func() *cobra.Command { return newWaitDropCmd(a) }},
+		{name: "list", make: func() *cobra.Command { return newWaitListCmd(a) }},
+		{name: "drop", make: func() *cobra.Command { return newWaitDropCmd(a) }},
 	})
 	return cmd
 }

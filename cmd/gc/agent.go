@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
@@ -19,15 +20,15 @@ import (
 )
 
 func newAgentCmd(a *app) *cobra.Command {
-	return a.newGroup("agent", "List, stop, suspend and resume agents",
+	return a.Group("agent", "List, stop, suspend and resume agents",
 		"These commands act on the agents of the city. gc status shows their state.", `
 		gc agent list
 		gc agent stop worker`,
-		[]entry{
-			{name: "list", make: func() *cobra.Command { return newAgentListCmd(a) }},
-			{name: "stop", make: func() *cobra.Command { return newAgentStopCmd(a) }},
-			{name: "suspend", make: func() *cobra.Command { return newAgentSuspendCmd(a) }},
-			{name: "resume", make: func() *cobra.Command { return newAgentResumeCmd(a) }},
+		[]cli.Entry{
+			{Name: "list", Make: func() *cobra.Command { return newAgentListCmd(a) }},
+			{Name: "stop", Make: func() *cobra.Command { return newAgentStopCmd(a) }},
+			{Name: "suspend", Make: func() *cobra.Command { return newAgentSuspendCmd(a) }},
+			{Name: "resume", Make: func() *cobra.Command { return newAgentResumeCmd(a) }},
 		})
 }
 
@@ -53,29 +54,29 @@ type poolInfo struct {
 
 func newAgentListCmd(a *app) *cobra.Command {
 	var asJSON bool
-	var l listing
+	var l cli.Listing
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the agents in city.toml and their commands",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(*cobra.Command, []string) error { return runAgentList(a, l, asJSON) },
 	}
-	addListing(cmd, &l, agentOrders.keys())
+	cli.AddListing(cmd, &l, agentOrders.Keys())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
-	return describe(cmd, `Lists the agents in city.toml, running or not. A pool is one line with its size; gc
+	return cli.Describe(cmd, `Lists the agents in city.toml, running or not. A pool is one line with its size; gc
 status shows its members.`, `
 		gc agent list
-		gc agent list --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no city here"})
+		gc agent list --json`, cli.Statuses{cli.ExitFailure: "failure, or city.toml has problems", cli.ExitNotFound: "no city here"})
 }
 
 // agentOrders are the keys of gc agent list --sort.
-var agentOrders = orders[agentInfo]{
+var agentOrders = cli.Orders[agentInfo]{
 	"name":     func(a, b agentInfo) int { return strings.Compare(a.Name, b.Name) },
 	"provider": func(a, b agentInfo) int { return strings.Compare(a.Provider, b.Provider) },
 }
 
-func runAgentList(a *app, l listing, asJSON bool) error {
-	if err := l.check(&asJSON); err != nil {
+func runAgentList(a *app, l cli.Listing, asJSON bool) error {
+	if err := l.Check(&asJSON); err != nil {
 		return err
 	}
 	city, err := a.loadCity()
@@ -90,23 +91,23 @@ func runAgentList(a *app, l listing, asJSON bool) error {
 	for _, s := range specs {
 		agents = append(agents, listedAgent(s))
 	}
-	if err := sorted(agents, l, agentOrders); err != nil {
+	if err := cli.Sort(agents, l, agentOrders); err != nil {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(agents)
+		return a.PrintJSON(agents)
 	}
 	if len(agents) == 0 {
-		fmt.Fprintf(a.err, "no agents: add [[agents]] to %s\n", display.Line(city.File))
+		fmt.Fprintf(a.Err, "no agents: add [[agents]] to %s\n", display.Line(city.File))
 		return nil
 	}
 	return a.printAgents(agents, l)
 }
 
-func (a *app) printAgents(agents []agentInfo, l listing) error {
-	t := a.newTable(l)
+func (a *app) printAgents(agents []agentInfo, l cli.Listing) error {
+	t := a.Table(l)
 	header := []string{"AGENT", "SESSION", "COMMAND", "DESCRIPTION"}
-	if l.wide() {
+	if l.Wide() {
 		header = append(header, "PROVIDER", "LIFECYCLE", "WORK DIR", "DEPENDS ON")
 	}
 	t.Add(header...)
@@ -116,12 +117,12 @@ func (a *app) printAgents(agents []agentInfo, l listing) error {
 			name += " (pool of " + poolSize(in.Pool) + ")"
 		}
 		row := []string{name, cmp.Or(in.Session, "-"), cmp.Or(in.Command, "(your shell)"), in.Description}
-		if l.wide() {
+		if l.Wide() {
 			row = append(row, cmp.Or(in.Provider, "-"), cmp.Or(in.Lifecycle, "-"), in.WorkDir, cmp.Or(strings.Join(in.DependsOn, ","), "-"))
 		}
 		t.Add(row...)
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 func listedAgent(s *agent.Spec) agentInfo {
@@ -151,12 +152,12 @@ func newAgentStopCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "stop AGENT...",
 		Short:             "Stop agents until gc restart",
-		Args:              between(1, -1),
+		Args:              cli.Between(1, -1),
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runAgentStop(cmd.Context(), a, args) },
 	}
-	return describe(cmd, "Stops the agents gracefully and returns when they are gone. They stay down until\ngc restart, gc agent resume or the next gc start.",
-		"gc agent stop worker", statuses{exitNotFound: "", exitCannotTell: ""})
+	return cli.Describe(cmd, "Stops the agents gracefully and returns when they are gone. They stay down until\ngc restart, gc agent resume or the next gc start.",
+		"gc agent stop worker", cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: ""})
 }
 
 func runAgentStop(ctx context.Context, a *app, names []string) error {
@@ -183,7 +184,7 @@ func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spe
 	}
 	if by := status.SessionProvider; by != "" && by != c.name {
 		if c.origin == fromEnv {
-			a.warn("ignoring GC_SESSION=%s: the city's controller uses %s", c.name, by)
+			a.Warn("ignoring GC_SESSION=%s: the city's controller uses %s", c.name, by)
 		}
 		c = choice{by, "the city's controller"}
 	}
@@ -263,16 +264,16 @@ func (a *app) agentDown(ctx context.Context, err error) error {
 	if a.agent == nil || !errors.Is(err, runtime.ErrSessionNotFound) && !errors.Is(err, api.ErrNotFound) {
 		return err
 	}
-	var f *failure
+	var f *cli.Failure
 	if errors.As(err, &f) {
 		return err // already specific
 	}
 	ag := a.statusOf(ctx, a.agent)
 	if ag == nil {
-		return fail(exitNotFound, "gc start", "agent %s is not running", a.agent.label)
+		return cli.Fail(cli.ExitNotFound, "gc start", "agent %s is not running", a.agent.label)
 	}
 	if ag.State == cityapi.StateRunning {
-		return fail(exitCannotTell, "gc doctor; GC_MUX_SOCKET and XDG_STATE_HOME must be the same as for gc start",
+		return cli.Fail(cli.ExitCannotTell, "gc doctor; GC_MUX_SOCKET and XDG_STATE_HOME must be the same as for gc start",
 			"agent %s is running, says the controller, but its session is not found from here", ag.Name)
 	}
 	hint := "gc restart " + ag.Name
@@ -284,5 +285,5 @@ func (a *app) agentDown(ctx context.Context, err error) error {
 	case ag.Hint != "":
 		hint = ag.Hint
 	}
-	return fail(exitNotFound, hint, "agent %s is not running: %s", ag.Name, stateText(*ag))
+	return cli.Fail(cli.ExitNotFound, hint, "agent %s is not running: %s", ag.Name, stateText(*ag))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/keys"
@@ -33,7 +34,7 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 		Short:             "Connect your terminal to a session; ctrl-b d detaches",
 		Args:              func(cmd *cobra.Command, args []string) error { return o.checkArgs(cmd, args) },
 		ValidArgsFunction: s.complete,
-		RunE: gracefulSoon(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.GracefulSoon(func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if len(args) > 0 {
 				name, o.argv = args[0], args[1:]
@@ -56,7 +57,7 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.alone, "detach-others", false, "detach all other terminals, like tmux attach -d")
 	f.BoolVar(&o.scrollback, "scrollback", false, "print the history into your terminal's scrollback first")
 	f.BoolVar(&o.create, "create", false, "if no session has this name, start one with the command after -- (default: your shell)")
-	return describe(cmd, `Shows the session's screen and passes input and output through until you press the
+	return cli.Describe(cmd, `Shows the session's screen and passes input and output through until you press the
 detach keys, the program ends or the connection breaks. ctrl-b ctrl-b sends one
 ctrl-b. When an agent is restarted, Enter attaches to the new session. Your terminal
 is always restored.
@@ -67,13 +68,13 @@ of the city, or, outside a city, for a session.`+long, fmt.Sprintf(`
 		%[1]s attach %[2]s --read-only
 		%[1]s attach --create notes -- vim notes.txt
 		%[1]s attach %[2]s --detach-keys 'ctrl-q'`, s.path, s.word),
-		statuses{exitOK: "detached, or the program ended", exitNotFound: "", exitUnsupported: ""})
+		cli.Statuses{cli.ExitOK: "detached, or the program ended", cli.ExitNotFound: "", cli.ExitUnsupported: ""})
 }
 
 func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 	detach := cmp.Or(o.detachKeys, os.Getenv("GC_DETACH_KEYS"), t.detach)
 	if _, err := keys.ParseDetach(detach); err != nil {
-		return fail(exitUsage, `such as "ctrl-b d", "ctrl-q,x" or "none"`, "%v", err)
+		return cli.Fail(cli.ExitUsage, `such as "ctrl-b d", "ctrl-q,x" or "none"`, "%v", err)
 	}
 	can, err := runtime.CapabilitiesFor(ctx, t.provider, t.session)
 	if err != nil {
@@ -83,7 +84,7 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 		return fmt.Errorf("attach %s: %w", t.label, runtime.ErrUnsupported)
 	}
 	if t.lookOnly && !o.readOnly {
-		return fail(exitFailure, "gc attach "+shell.Word(t.label)+" --read-only, or gc nudge", "agent %s has attach = false in city.toml", t.label)
+		return cli.Fail(cli.ExitFailure, "gc attach "+shell.Word(t.label)+" --read-only, or gc nudge", "agent %s has attach = false in city.toml", t.label)
 	}
 	if o.scrollback {
 		if muxed, err := inMux(ctx, t); err != nil {
@@ -92,14 +93,14 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 			return fmt.Errorf("attach --scrollback %s: %w", t.label, runtime.ErrUnsupported)
 		}
 	}
-	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	if f, ok := a.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		if err := mustExist(ctx, t); err != nil {
 			return a.endedSession(ctx, t, err)
 		}
-		return fail(exitUsage, "peek, nudge and keys work without one", "attach requires a terminal on standard input")
+		return cli.Fail(cli.ExitUsage, "peek, nudge and keys work without one", "attach requires a terminal on standard input")
 	}
 	terminal := runtime.Terminal{
-		In: a.in, Out: a.out, ReadOnly: o.readOnly, DetachKeys: detach, Alone: o.alone, Scrollback: o.scrollback,
+		In: a.In, Out: a.Out, ReadOnly: o.readOnly, DetachKeys: detach, Alone: o.alone, Scrollback: o.scrollback,
 	}
 	for follow := true; follow; {
 		if follow, err = a.attachOnce(ctx, t, terminal); err != nil {
@@ -117,12 +118,12 @@ func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Termin
 	var exit *runtime.Exit
 	terminal.Ended = func(e *runtime.Exit) { ended, exit = true, e }
 	terminal.Lost = func(n uint64) {
-		fmt.Fprintf(a.err, "%s: the multiplexer was restarted: up to %d bytes of your input may be lost\n", t.label, n)
+		fmt.Fprintf(a.Err, "%s: the multiplexer was restarted: up to %d bytes of your input may be lost\n", t.label, n)
 	}
 	err = t.provider.Attach(ctx, t.session, terminal)
 	switch {
 	case errors.Is(err, runtime.ErrSentAway):
-		fmt.Fprintf(a.err, "detached from %s: %v\n", t.label, runtime.ErrSentAway)
+		fmt.Fprintf(a.Err, "detached from %s: %v\n", t.label, runtime.ErrSentAway)
 		return false, nil
 	case err != nil:
 		return false, a.endedSession(ctx, t, err)
@@ -133,7 +134,7 @@ func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Termin
 		exit = lastExit(ctx, t)
 	}
 	if !ended && exit == nil {
-		fmt.Fprintf(a.err, "detached from %s\n", t.label)
+		fmt.Fprintf(a.Err, "detached from %s\n", t.label)
 		return false, nil
 	}
 	return a.followRestart(ctx, t, exit)
@@ -154,12 +155,12 @@ func (a *app) followRestart(ctx context.Context, t *target, exit *runtime.Exit) 
 		how = exitText(exit)
 	}
 	if a.agent == nil || !a.awaitRestart(ctx, t) {
-		fmt.Fprintf(a.err, "%s ended: %s\n", t.label, how)
+		fmt.Fprintf(a.Err, "%s ended: %s\n", t.label, how)
 		return false, nil
 	}
-	fmt.Fprintf(a.err, "%s restarted (%s): Enter attaches again, any other key exits ", t.label, how)
+	fmt.Fprintf(a.Err, "%s restarted (%s): Enter attaches again, any other key exits ", t.label, how)
 	key, err := a.readKey(ctx)
-	fmt.Fprintln(a.err)
+	fmt.Fprintln(a.Err)
 	return err == nil && (key == '\r' || key == '\n'), err
 }
 
@@ -194,7 +195,7 @@ func (a *app) awaitRestart(ctx context.Context, t *target) bool {
 // readKey reads one key from the terminal. It returns when ctx ends; the reader
 // then lives until the process exits.
 func (a *app) readKey(ctx context.Context) (byte, error) {
-	f, ok := a.in.(*os.File)
+	f, ok := a.In.(*os.File)
 	if !ok {
 		return 0, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -23,12 +24,12 @@ import (
 // checkArgs allows a command only with --create, after --.
 func (o *attachOptions) checkArgs(cmd *cobra.Command, args []string) error {
 	if !o.create {
-		return between(0, 1)(cmd, args)
+		return cli.Between(0, 1)(cmd, args)
 	}
 	if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
-		return usageError(cmd, "put -- before the command: gc attach --create NAME -- COMMAND")
+		return cli.UsageError(cmd, "put -- before the command: gc attach --create NAME -- COMMAND")
 	}
-	return between(1, -1)(cmd, args)
+	return cli.Between(1, -1)(cmd, args)
 }
 
 // attachTarget is the session to attach to: an agent's, or, on another machine,
@@ -64,15 +65,15 @@ func (a *app) createMissing(ctx context.Context, t *target, o attachOptions) err
 	switch {
 	case err != nil || running:
 		return err
-	case !a.interactive():
-		return fail(exitUsage, "gc session new works without one", "attach requires a terminal on standard input")
+	case !a.Interactive():
+		return cli.Fail(cli.ExitUsage, "gc session new works without one", "attach requires a terminal on standard input")
 	}
 	return runSessionNew(ctx, a, sessionNewOptions{name: t.session, argv: o.argv})
 }
 
 // sessionInstead adds a hint to a "no such agent" error if a session has the name.
 func (a *app) sessionInstead(ctx context.Context, name string, err error) error {
-	if status, _ := statusOf(err); status != exitNotFound || runtime.CheckName(name) != nil {
+	if status, _ := cli.StatusOf(err); status != cli.ExitNotFound || runtime.CheckName(name) != nil {
 		return err
 	}
 	p, none := a.sessionProvider()
@@ -82,7 +83,7 @@ func (a *app) sessionInstead(ctx context.Context, name string, err error) error 
 	if running, none := p.IsRunning(ctx, name); none != nil || !running {
 		return err
 	}
-	return fail(exitNotFound, "gc session attach "+shell.Word(name)+" attaches to the session with this name", "%w", err)
+	return cli.Fail(cli.ExitNotFound, "gc session attach "+shell.Word(name)+" attaches to the session with this name", "%w", err)
 }
 
 // endedSession replaces a "no such session" error if the session has ended: it
@@ -96,7 +97,7 @@ func (a *app) endedSession(ctx context.Context, t *target, err error) error {
 		return err
 	}
 	if screen, err := t.provider.Peek(ctx, t.session, lastScreenLines); err == nil {
-		printScreen(a.err, screen)
+		cli.PrintScreen(a.Err, screen)
 	}
 	if t == a.agent {
 		return err // agentDown adds the hint
@@ -105,7 +106,7 @@ func (a *app) endedSession(ctx context.Context, t *target, err error) error {
 	if !exit.Time.IsZero() {
 		when = " " + display.Ago(exit.Time, time.Now()) + " ago"
 	}
-	return fail(exitNotFound, "gc session new "+shell.Word(t.label)+" starts a new one", "%s ended%s: %s", t.label, when, exitText(exit))
+	return cli.Fail(cli.ExitNotFound, "gc session new "+shell.Word(t.label)+" starts a new one", "%s ended%s: %s", t.label, when, exitText(exit))
 }
 
 // lastScreenLines is how many lines of an ended session are printed.
@@ -125,20 +126,20 @@ func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 		if s.path == "gc" {
 			hint = "gc start"
 		}
-		return "", fail(exitNotFound, hint, "no %s is running", s.word)
+		return "", cli.Fail(cli.ExitNotFound, hint, "no %s is running", s.word)
 	}
-	if !a.interactive() {
-		return "", fail(exitUsage, "such as "+strings.Join(names[:min(len(names), hintedNames)], ", "), "requires the name of the %s", s.word)
+	if !a.Interactive() {
+		return "", cli.Fail(cli.ExitUsage, "such as "+strings.Join(names[:min(len(names), hintedNames)], ", "), "requires the name of the %s", s.word)
 	}
-	t := display.Table{Width: a.width(), Colour: a.colours(a.err)}
+	t := display.Table{Width: a.Width(), Colour: a.Colours(a.Err)}
 	t.Add("", strings.ToUpper(s.word), "STATUS")
 	for i, n := range names {
 		t.Add(strconv.Itoa(i+1), n, about[i])
 	}
-	if err := t.Print(a.err); err != nil {
+	if err := t.Print(a.Err); err != nil {
 		return "", err
 	}
-	fmt.Fprint(a.err, "attach to which? [1] ")
+	fmt.Fprint(a.Err, "attach to which? [1] ")
 	return a.readChoice(ctx, names)
 }
 
@@ -147,7 +148,7 @@ func (a *app) readChoice(ctx context.Context, names []string) (string, error) {
 	text, err := a.readLine(ctx)
 	switch {
 	case errors.Is(err, io.EOF): // Ctrl-D: no choice
-		return "", quiet(exitFailure)
+		return "", cli.Quiet(cli.ExitFailure)
 	case err != nil:
 		return "", err
 	}
@@ -156,7 +157,7 @@ func (a *app) readChoice(ctx context.Context, names []string) (string, error) {
 	}
 	n, err := strconv.Atoi(cmp.Or(text, "1"))
 	if err != nil || n < 1 || n > len(names) {
-		return "", fail(exitUsage, "enter a name or 1 to "+strconv.Itoa(len(names)), "invalid choice %q", text)
+		return "", cli.Fail(cli.ExitUsage, "enter a name or 1 to "+strconv.Itoa(len(names)), "invalid choice %q", text)
 	}
 	return names[n-1], nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
@@ -77,7 +78,7 @@ type scope struct {
 }
 
 // on runs act on the session that the first argument names.
-func (s scope) on(act func(ctx context.Context, t *target) error) runE {
+func (s scope) on(act func(ctx context.Context, t *target) error) cli.RunE {
 	return func(cmd *cobra.Command, args []string) error {
 		t, err := s.target(cmd.Context(), args[0])
 		if err != nil {
@@ -89,7 +90,7 @@ func (s scope) on(act func(ctx context.Context, t *target) error) runE {
 
 func sessionScope(a *app) scope {
 	return scope{
-		path: program + " session", noun: "NAME", word: "session", complete: a.completeSessions,
+		path: cli.Program + " session", noun: "NAME", word: "session", complete: a.completeSessions,
 		target: func(_ context.Context, name string) (*target, error) {
 			if err := runtime.CheckName(name); err != nil {
 				return nil, err
@@ -109,7 +110,7 @@ func sessionScope(a *app) scope {
 
 func agentScope(a *app) scope {
 	return scope{
-		path: program, noun: "AGENT", word: "agent", complete: a.completeAgents,
+		path: cli.Program, noun: "AGENT", word: "agent", complete: a.completeAgents,
 		target: func(ctx context.Context, name string) (*target, error) {
 			city, err := a.loadCity()
 			if err != nil {
@@ -169,5 +170,5 @@ func (t *target) ofCity(ctx context.Context, dir string) error {
 	if err != nil || mark == "" || mark == dir || mark == config.MovedFrom(realPath(dir)) {
 		return nil // the command itself reports the error
 	}
-	return fail(exitFailure, cityapi.ForeignHint, "agent %s: %w: it belongs to %s", t.label, cityapi.ErrForeign, display.Line(mark))
+	return cli.Fail(cli.ExitFailure, cityapi.ForeignHint, "agent %s: %w: it belongs to %s", t.label, cityapi.ErrForeign, display.Line(mark))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
@@ -20,27 +21,27 @@ func newCompletionCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:       "completion " + strings.Join(shells, "|"),
 		Short:     "Print the completion script for a shell",
-		Args:      exactly(1),
+		Args:      cli.Exactly(1),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(a.out, true)
+				return root.GenBashCompletionV2(a.Out, true)
 			case "zsh":
-				return root.GenZshCompletion(a.out)
+				return root.GenZshCompletion(a.Out)
 			case "fish":
-				return root.GenFishCompletion(a.out, true)
+				return root.GenFishCompletion(a.Out, true)
 			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(a.out)
+				return root.GenPowerShellCompletionWithDesc(a.Out)
 			}
-			return fail(exitUsage, "valid values: "+strings.Join(shells, ", "), "unknown shell %q", args[0])
+			return cli.Fail(cli.ExitUsage, "valid values: "+strings.Join(shells, ", "), "unknown shell %q", args[0])
 		},
 	}
-	return describe(cmd, "Prints a script that completes commands, flags, and the names of running sessions\nand of the city's agents.", `
+	return cli.Describe(cmd, "Prints a script that completes commands, flags, and the names of running sessions\nand of the city's agents.", `
 		source <(gc completion bash)
 		gc completion zsh > "${fpath[1]}/_gc"
-		gc completion fish | source`, statuses{})
+		gc completion fish | source`, cli.Statuses{})
 }
 
 // completeSessions completes the first argument with the names of running

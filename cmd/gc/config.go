@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
@@ -15,13 +16,13 @@ import (
 )
 
 func newConfigCmd(a *app) *cobra.Command {
-	return a.newGroup("config", "Check city.toml, or show the resolved config",
+	return a.Group("config", "Check city.toml, or show the resolved config",
 		"A running city applies a valid change of city.toml at once.", `
 		gc config check
 		gc config show worker`,
-		[]entry{
-			{name: "check", make: func() *cobra.Command { return newConfigCheckCmd(a) }},
-			{name: "show", make: func() *cobra.Command { return newConfigShowCmd(a) }},
+		[]cli.Entry{
+			{Name: "check", Make: func() *cobra.Command { return newConfigCheckCmd(a) }},
+			{Name: "show", Make: func() *cobra.Command { return newConfigShowCmd(a) }},
 		})
 }
 
@@ -49,16 +50,16 @@ func newConfigCheckCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Report every problem in city.toml with its position",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(*cobra.Command, []string) error { return runConfigCheck(a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: file, ok, agents, problems, warnings")
-	return describe(cmd, `Reads city.toml as gc start does and reports every problem with file, line, column and
+	return cli.Describe(cmd, `Reads city.toml as gc start does and reports every problem with file, line, column and
 a hint. It also reports what would keep agents from starting on this machine: an
 unsupported session provider, rigs and work dirs that do not exist, programs that are
 not on PATH. It warns about keys without effect. It starts and changes nothing.`, `
 		gc config check
-		gc config check --json`, statuses{exitOK: "no problems", exitFailure: "problems found", exitNotFound: "no city here"})
+		gc config check --json`, cli.Statuses{cli.ExitOK: "no problems", cli.ExitFailure: "problems found", cli.ExitNotFound: "no city here"})
 }
 
 func runConfigCheck(a *app, asJSON bool) error {
@@ -80,7 +81,7 @@ func runConfigCheck(a *app, asJSON bool) error {
 	}
 	if !asJSON {
 		for _, w := range r.Warnings {
-			a.warn("%s", w)
+			a.Warn("%s", w)
 		}
 	}
 	var problems *config.Problems
@@ -95,16 +96,16 @@ func runConfigCheck(a *app, asJSON bool) error {
 	}
 	r.OK = len(r.Problems) == 0
 	if asJSON {
-		if err := a.printJSON(r); err != nil || r.OK {
+		if err := a.PrintJSON(r); err != nil || r.OK {
 			return err
 		}
-		return quiet(exitFailure)
+		return cli.Quiet(cli.ExitFailure)
 	}
 	warnings := ""
 	if n := len(r.Warnings); n > 0 {
 		warnings = display.Count(n, "warning") + ", "
 	}
-	_, err = fmt.Fprintf(a.out, "%s: no problems, %s%s\n", display.Line(r.File), warnings, display.Count(r.Agents, "agent"))
+	_, err = fmt.Fprintf(a.Out, "%s: no problems, %s%s\n", display.Line(r.File), warnings, display.Count(r.Agents, "agent"))
 	return err
 }
 
@@ -132,12 +133,12 @@ func newConfigShowCmd(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print JSON: file, city, agents, each value with key, value and origin")
 	f.BoolVar(&o.reveal, "reveal", false, "also show secrets in env")
-	return describe(cmd, `Shows the config of each agent, merged from presets, providers, [workspace] and its own
+	return cli.Describe(cmd, `Shows the config of each agent, merged from presets, providers, [workspace] and its own
 keys, and the file and line of every value. Values in env that look like secrets are
 masked. Templates in commands are not expanded.`, `
 		gc config show
 		gc config show worker
-		gc config show --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no such agent or city"})
+		gc config show --json`, cli.Statuses{cli.ExitFailure: "failure, or city.toml has problems", cli.ExitNotFound: "no such agent or city"})
 }
 
 func runConfigShow(a *app, names []string, o configShowOptions) error {
@@ -160,9 +161,9 @@ func runConfigShow(a *app, names []string, o configShowOptions) error {
 		shown.Mask()
 	}
 	if o.json {
-		return a.printJSON(shown)
+		return a.PrintJSON(shown)
 	}
-	return shown.WriteText(a.out)
+	return shown.WriteText(a.Out)
 }
 
 // templateNames are the qualified names of the agents and pools in city.toml.
@@ -184,7 +185,7 @@ func (a *app) startProblems(city *config.City, specs []*agent.Spec) error {
 	}
 	a.looksOnly = true
 	if _, err := a.newProvider(selectedIn(city), city.Dir); err != nil {
-		_, hint := explain(err)
+		_, hint := cli.Explain(err)
 		add(providerPlace(city), hint, "%v", err)
 	}
 	for i := range city.Rigs {

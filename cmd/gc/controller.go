@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
@@ -22,9 +23,9 @@ func newControllerCmd(a *app) *cobra.Command {
 	runCmd := &cobra.Command{
 		Use:    "run",
 		Short:  "Run the city's controller (gc start runs this command)",
-		Args:   exactly(0),
+		Args:   cli.Exactly(0),
 		Hidden: true,
-		RunE: graceful(func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.Graceful(func(cmd *cobra.Command, _ []string) error {
 			return controller.Child(cmd.Context(), func() (controller.Options, error) {
 				o, err := a.controllerOptions()
 				if err == nil {
@@ -34,9 +35,9 @@ func newControllerCmd(a *app) *cobra.Command {
 			})
 		}),
 	}
-	g := a.newGroup("controller", "Run the process that keeps a city running",
+	g := a.Group("controller", "Run the process that keeps a city running",
 		"Internal: gc start runs it in the background.", "gc start",
-		[]entry{{name: "run", make: func() *cobra.Command { return runCmd }}})
+		[]cli.Entry{{Name: "run", Make: func() *cobra.Command { return runCmd }}})
 	g.Hidden = true
 	return g
 }
@@ -53,7 +54,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	for _, w := range agent.TemplateWarnings(city) {
-		a.warn("%s", w)
+		a.Warn("%s", w)
 	}
 	build, err := buildOptions()
 	if err != nil {

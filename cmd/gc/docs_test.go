@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,7 +61,7 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 func TestOneCommandIsMade(t *testing.T) {
 	eachCommand(newRootCmd(&app{}), func(cmd *cobra.Command) {
 		words := strings.Fields(cmd.CommandPath())[1:]
-		root := newRootCmd(&app{console: newConsole(stdio{}, append([]string{"--city", "x"}, words...))})
+		root := newRootCmd(&app{Console: cli.NewConsole(cli.Streams{}, append([]string{"--city", "x"}, words...))})
 		got, _, err := root.Find(words)
 		if err != nil || got.CommandPath() != cmd.CommandPath() {
 			t.Fatalf("%s: found %s, %v", cmd.CommandPath(), got.CommandPath(), err)

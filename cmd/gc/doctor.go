@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
@@ -36,16 +37,16 @@ func newDoctorCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Diagnose problems and suggest fixes",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: ok and findings, each with level, about, text and hint")
-	return describe(cmd, `Checks your environment, the multiplexer with its directory and sockets, the session
+	return cli.Describe(cmd, `Checks your environment, the multiplexer with its directory and sockets, the session
 providers, and, in a city, its config, directories, controller, database and agents.
 It starts and changes nothing.`, `
 		gc doctor
 		gc doctor --json | jq -r '.findings[] | select(.level == "problem").text'`,
-		statuses{exitOK: "no problems (there may be warnings)", exitFailure: "problems found"})
+		cli.Statuses{cli.ExitOK: "no problems (there may be warnings)", cli.ExitFailure: "problems found"})
 }
 
 func runDoctor(ctx context.Context, a *app, asJSON bool) error {
@@ -68,12 +69,12 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	}
 	print := a.printFindings
 	if asJSON {
-		print = func(doctorReport) error { return a.printJSON(r) }
+		print = func(doctorReport) error { return a.PrintJSON(r) }
 	}
 	if err := print(r); err != nil || r.OK {
 		return err
 	}
-	return quiet(exitFailure)
+	return cli.Quiet(cli.ExitFailure)
 }
 
 // printFindings prints one line per finding, with its hint below.
@@ -87,7 +88,7 @@ func (a *app) printFindings(r doctorReport) error {
 		about := display.Line(f.About)
 		fmt.Fprintf(&b, "%-7s  %s%s  %s\n", f.Level, about, strings.Repeat(" ", wide-len([]rune(about))), display.Line(f.Text))
 		if f.Hint != "" {
-			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", display.Line(named(f.Hint)))
+			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", display.Line(cli.Named(f.Hint)))
 		}
 		switch f.Level {
 		case controller.LevelFail:
@@ -96,10 +97,10 @@ func (a *app) printFindings(r doctorReport) error {
 			warnings++
 		}
 	}
-	if _, err := fmt.Fprint(a.out, b.String()); err != nil {
+	if _, err := fmt.Fprint(a.Out, b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "%s, %s\n", display.Count(problems, "problem"), display.Count(warnings, "warning"))
+	fmt.Fprintf(a.Err, "%s, %s\n", display.Count(problems, "problem"), display.Count(warnings, "warning"))
 	return nil
 }
 
@@ -117,7 +118,7 @@ func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 	}
 	p, err := a.newProvider(c, dir)
 	if err != nil {
-		_, hint := explain(err)
+		_, hint := cli.Explain(err)
 		f.Fail("sessions", hint, "%v", err)
 	}
 	if none {

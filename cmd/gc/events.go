@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
@@ -35,7 +36,7 @@ func newEventsCmd(a *app) *cobra.Command {
 		Use:               "events [AGENT...]",
 		Short:             "Show the city's events, and follow them",
 		ValidArgsFunction: a.completeEveryAgent,
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			o.agents = args
 			if o.follow && !cmd.Flags().Changed("after") && !cmd.Flags().Changed("last") {
 				o.last = followLast
@@ -48,7 +49,7 @@ func newEventsCmd(a *app) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print one JSON object per line: seq, time, kind, agent, session, why, detail, exit, screen")
 	f.Int64Var(&o.after, "after", 0, "print only events after this `SEQ`")
 	f.IntVarP(&o.last, "last", "n", 0, "print only the last `N` past events (with --follow 10, unless --after is given)")
-	return describe(cmd, `Shows the city's events, oldest first: starts, exits, crashes, drains, config changes,
+	return cli.Describe(cmd, `Shows the city's events, oldest first: starts, exits, crashes, drains, config changes,
 deliveries. They are numbered without gaps for the life of the city, and the last 10000
 are kept: a reader that remembers the number of the last event misses none. With names
 it shows only the events of those agents. It works without a controller.
@@ -59,15 +60,15 @@ drain-cancelled, stopping, relaunched, orphan, foreign, nudge, wait, command.`, 
 		gc events -n 20
 		gc events --follow worker
 		gc events --follow --json --after 1234 | jq -r 'select(.kind == "crashed").agent'`,
-		statuses{exitNotFound: "no such agent, city or controller"})
+		cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
 }
 
 func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 	switch {
 	case o.after < 0:
-		return fail(exitUsage, "", "--after %d is negative", o.after)
+		return cli.Fail(cli.ExitUsage, "", "--after %d is negative", o.after)
 	case o.last < 0:
-		return fail(exitUsage, "", "-n %d is negative", o.last)
+		return cli.Fail(cli.ExitUsage, "", "-n %d is negative", o.last)
 	}
 	c, agents, err := a.cityController(o.agents...)
 	if errors.Is(err, cityapi.ErrNoController) && !o.follow {
@@ -96,7 +97,7 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 		case ctx.Err() != nil:
 			return followEnd(ctx)
 		case s.ended:
-			fmt.Fprintln(a.err, "the controller has ended")
+			fmt.Fprintln(a.Err, "the controller has ended")
 			return nil
 		case s.failed != nil:
 			return s.failed
@@ -218,7 +219,7 @@ func (s *eventStream) print(e cityapi.Event) error {
 
 func (s *eventStream) show(e cityapi.Event) error {
 	if s.o.json {
-		enc := json.NewEncoder(s.app.out)
+		enc := json.NewEncoder(s.app.Out)
 		enc.SetEscapeHTML(false)
 		return enc.Encode(e)
 	}
@@ -228,6 +229,6 @@ func (s *eventStream) show(e cityapi.Event) error {
 		format = time.TimeOnly
 	}
 	line := fmt.Sprintf("%6d  %s  %s", e.Seq, at.Format(format), eventText(e))
-	_, err := fmt.Fprintln(s.app.out, display.Cut(display.Line(line), s.app.width()))
+	_, err := fmt.Fprintln(s.app.Out, display.Cut(display.Line(line), s.app.Width()))
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/process"
@@ -54,7 +55,7 @@ func newExecCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "exec [flags] -- COMMAND...",
 		Short:             "Run a command, also in the background, and report its end",
-		Args:              func(cmd *cobra.Command, args []string) error { return ownFailure(between(1, -1)(cmd, args)) },
+		Args:              func(cmd *cobra.Command, args []string) error { return ownFailure(cli.Between(1, -1)(cmd, args)) },
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.argv, o.limited, o.owned = args, cmd.Flags().Changed("timeout"), cmd.Flags().Changed("owner")
@@ -62,7 +63,7 @@ func newExecCmd(a *app) *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fail(exitOwn, cmd.CommandPath()+" --help", "%v", err)
+		return cli.Fail(exitOwn, cmd.CommandPath()+" --help", "%v", err)
 	})
 	addHost(a, cmd)
 	f := cmd.Flags()
@@ -83,7 +84,7 @@ func newExecCmd(a *app) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the output")
 	_ = cmd.RegisterFlagCompletionFunc("notify", cobra.FixedCompletions(
 		[]string{process.NotifyAuto, process.NotifyAlways, process.NotifyFailure, process.NotifyNever}, cobra.ShellCompDirectiveNoFileComp))
-	describe(cmd, `Runs a command in a new session and passes input, output and exit status through.
+	cli.Describe(cmd, `Runs a command in a new session and passes input, output and exit status through.
 Several words are a program and its arguments; a single word is a shell command line.
 The command inherits your whole environment.
 
@@ -96,20 +97,20 @@ gc process lists, reads, feeds and ends background commands.`, `
 		gc exec --yield 10s -- ./slow-build.sh
 		id=$(gc exec --bg --label deploy -- ./deploy.sh) || true
 		gc exec --timeout 5m --json -- 'make && make test'`,
-		statuses{exitOK: "the command's exit status, passed through", exitFailure: "the command's exit status, as are all others", exitTimeout: "timed out",
-			exitOwn: "gc itself failed: the command may not have run, or output is lost", exitSignal: "plus n: ended by signal n", exitRunning: "still running; its id is on standard output"})
+		cli.Statuses{cli.ExitOK: "the command's exit status, passed through", cli.ExitFailure: "the command's exit status, as are all others", cli.ExitTimeout: "timed out",
+			exitOwn: "gc itself failed: the command may not have run, or output is lost", cli.ExitSignal: "plus n: ended by signal n", exitRunning: "still running; its id is on standard output"})
 	return cmd
 }
 
 // ownFailure gives an error of gc itself an exit status that is not mistaken for
 // the command's.
 func ownFailure(err error) error {
-	var q quiet
+	var q cli.Quiet
 	if err == nil || errors.As(err, &q) || errors.As(err, new(*attach.SignalError)) {
 		return err
 	}
-	_, hint := explain(err)
-	return fail(exitOwn, hint, "%w", err)
+	_, hint := cli.Explain(err)
+	return cli.Fail(exitOwn, hint, "%w", err)
 }
 
 func runExec(ctx context.Context, a *app, o execOptions) error {
@@ -162,7 +163,7 @@ func (o *execOptions) request(ctx context.Context, a *app, h *client.Host) (api.
 	}
 	switch {
 	case o.timeout < 0 || o.yield < 0 || o.idle < 0:
-		return r, fail(exitOwn, "such as --timeout 90s", "--timeout, --yield and --idle-timeout cannot be negative")
+		return r, cli.Fail(exitOwn, "such as --timeout 90s", "--timeout, --yield and --idle-timeout cannot be negative")
 	case o.limited && o.timeout == 0:
 		r.TimeoutMS = -1
 	case o.limited || !o.background:
@@ -175,7 +176,7 @@ func (o *execOptions) request(ctx context.Context, a *app, h *client.Host) (api.
 	for _, kv := range o.env {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || k == "" {
-			return r, fail(exitOwn, "such as --env LANG=C", "--env %s: must be K=V", kv)
+			return r, cli.Fail(exitOwn, "such as --env LANG=C", "--env %s: must be K=V", kv)
 		}
 		r.Env = withoutVar(r.Env, k)
 		if v != "" {
@@ -199,7 +200,7 @@ func (o *execOptions) place(ctx context.Context, h *client.Host, r *api.ExecRequ
 		return err
 	}
 	if o.cwd != "" && !filepath.IsAbs(o.cwd) {
-		return fail(exitOwn, "the directory is on the other machine", "--cwd %s: must be an absolute path with --host", o.cwd)
+		return cli.Fail(exitOwn, "the directory is on the other machine", "--cwd %s: must be an absolute path with --host", o.cwd)
 	}
 	if !o.owned { // GC_SESSION_NAME is a session of this machine
 		r.Owner = ""
@@ -213,7 +214,7 @@ func (o *execOptions) place(ctx context.Context, h *client.Host, r *api.ExecRequ
 // regular file or, in the foreground, a small file (not of size 0, as files in
 // /proc are) or the null device.
 func (o *execOptions) readInput(a *app, r *api.ExecRequest) error {
-	f, ok := a.in.(*os.File)
+	f, ok := a.In.(*os.File)
 	if !ok {
 		return nil
 	}
@@ -230,7 +231,7 @@ func (o *execOptions) readInput(a *app, r *api.ExecRequest) error {
 		return fmt.Errorf("read standard input: %w", err)
 	}
 	if r.EOF = true; len(r.Stdin) > maxExecStdin {
-		return fail(exitOwn, "gc exec --bg -- 'COMMAND < FILE'", "standard input has more than %d bytes", maxExecStdin)
+		return cli.Fail(exitOwn, "gc exec --bg -- 'COMMAND < FILE'", "standard input has more than %d bytes", maxExecStdin)
 	}
 	return nil
 }
@@ -261,13 +262,13 @@ func withoutVar(env []string, key string) []string {
 // leftRunning prints that the command is still running.
 func (a *app) leftRunning(res api.ExecResult, asJSON bool) error {
 	if asJSON {
-		if err := a.printJSON(res); err != nil {
+		if err := a.PrintJSON(res); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintln(a.out, res.ID); err != nil {
+	} else if _, err := fmt.Fprintln(a.Out, res.ID); err != nil {
 		return err
 	}
-	return quiet(exitRunning)
+	return cli.Quiet(exitRunning)
 }
 
 // foreground is a command in the foreground.
@@ -338,7 +339,7 @@ func (f *foreground) take(ctx context.Context, res api.ExecResult) error {
 	if f.unread {
 		return nil
 	}
-	_, err := f.out.Write(res.Data)
+	_, err := f.Out.Write(res.Data)
 	switch {
 	case errors.Is(err, unix.EPIPE): // as if the command itself had written
 		f.unread = true
@@ -366,7 +367,7 @@ func (f *foreground) leave(ctx context.Context) error {
 		}
 	}
 	if f.missing > 0 {
-		f.warn("lost %d bytes of output", f.missing)
+		f.Warn("lost %d bytes of output", f.missing)
 	}
 	return f.leftRunning(res, f.options.json)
 }
@@ -377,7 +378,7 @@ func (f *foreground) end(ctx context.Context, res api.ExecResult) error {
 		if err != nil {
 			return err
 		}
-		if err := f.printJSON(res); err != nil {
+		if err := f.PrintJSON(res); err != nil {
 			return err
 		}
 	}
@@ -386,10 +387,10 @@ func (f *foreground) end(ctx context.Context, res api.ExecResult) error {
 		return err
 	}
 	code := 0
-	if q := quiet(0); errors.As(err, &q) {
+	if q := cli.Quiet(0); errors.As(err, &q) {
 		code = int(q)
 	}
-	return fail(exitOwn, "free some space on the disk of the mux state directory", "lost %d bytes of output; the command's exit status is %d", f.missing, code)
+	return cli.Fail(exitOwn, "free some space on the disk of the mux state directory", "lost %d bytes of output; the command's exit status is %d", f.missing, code)
 }
 
 // all returns the command with all its output.
@@ -404,17 +405,17 @@ func (f *foreground) all(ctx context.Context) (api.ExecResult, error) {
 func endOf(a *app, res api.ExecResult) error {
 	switch {
 	case res.Status == process.TimedOut:
-		fmt.Fprintf(a.err, "%s: timed out (%s) after %s\n", program, display.Line(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
-		return quiet(exitTimeout)
+		fmt.Fprintf(a.Err, "%s: timed out (%s) after %s\n", cli.Program, display.Line(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
+		return cli.Quiet(cli.ExitTimeout)
 	case res.Status == process.Lost || res.ExitCode == nil:
-		return fail(exitOwn, "gc process log "+res.ID, "the command is lost: %s", res.Reason)
+		return cli.Fail(exitOwn, "gc process log "+res.ID, "the command is lost: %s", res.Reason)
 	case *res.ExitCode == 0 && res.Status == process.Completed:
 		return nil
 	}
 	if *res.ExitCode == 0 { // it was killed on request, and exited with 0
-		return quiet(exitSignal + int(unix.SIGTERM))
+		return cli.Quiet(cli.ExitSignal + int(unix.SIGTERM))
 	}
-	return quiet(*res.ExitCode)
+	return cli.Quiet(*res.ExitCode)
 }
 
 // signalTime is the time limit for passing a signal to the command.
@@ -465,7 +466,7 @@ func (f *foreground) pass(ctx context.Context, sig os.Signal, started <-chan str
 func (f *foreground) feed(ctx context.Context) {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := f.in.Read(buf)
+		n, err := f.In.Read(buf)
 		if n > 0 && f.client.ProcessWrite(ctx, f.id, api.WriteRequest{Data: buf[:n]}) != nil {
 			return
 		}

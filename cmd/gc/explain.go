@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
@@ -27,18 +28,18 @@ func newExplainCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "explain " + s.noun,
 		Short:             "Explain what an agent is doing, with the evidence",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runExplain(ctx, a, t, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: agent, session, activity with its sources, status")
-	return describe(cmd, `Prints the agent's activity (idle, working, blocked, done, error, unknown) and every
+	return cli.Describe(cmd, `Prints the agent's activity (idle, working, blocked, done, error, unknown) and every
 source of evidence, strongest first, with what it reports or why it reports nothing.
 The first source with a report decides. If none has one, the activity is unknown, and
 a waiting nudge types nothing. For an agent that is down it prints the reason.`, fmt.Sprintf(`
 		%[1]s explain %[2]s
 		%[1]s explain %[2]s --json | jq .activity.state`, s.path, s.word),
-		statuses{exitNotFound: "no such agent or city", exitCannotTell: "", exitUnsupported: ""})
+		cli.Statuses{cli.ExitNotFound: "no such agent or city", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
@@ -55,12 +56,12 @@ func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(e)
+		return a.PrintJSON(e)
 	}
 	return a.printExplained(e, time.Now())
 }
 
-// statusOf is the agent's status from a running controller, or nil.
+// StatusOf is the agent's status from a running controller, or nil.
 func (a *app) statusOf(ctx context.Context, t *target) *cityapi.AgentStatus {
 	dir, err := a.cityDir()
 	if err != nil {
@@ -84,16 +85,16 @@ func (a *app) statusOf(ctx context.Context, t *target) *cityapi.AgentStatus {
 }
 
 func (a *app) printExplained(e explained, now time.Time) error {
-	facts := display.Table{Width: a.width()}
+	facts := display.Table{Width: a.Width()}
 	facts.Add("agent", e.Agent)
 	facts.Add("session", e.Session)
 	if e.Status != nil {
 		addStatusFacts(&facts, e.Status)
 	} else {
-		facts.Add("controller", named("not running (gc start)"))
+		facts.Add("controller", cli.Named("not running (gc start)"))
 	}
 	if e.Activity == nil {
-		return facts.Print(a.out)
+		return facts.Print(a.Out)
 	}
 	act := e.Activity
 	doing := act.State
@@ -107,19 +108,19 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	if act.Source != "" {
 		facts.Add("because", act.Source+": "+act.Evidence)
 	}
-	if err := facts.Print(a.out); err != nil {
+	if err := facts.Print(a.Out); err != nil {
 		return err
 	}
 	if act.Pending != nil {
-		if _, err := fmt.Fprintf(a.out, "\n%s", questionText(act.Pending)); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "\n%s", questionText(act.Pending)); err != nil {
 			return err
 		}
 	}
 	if len(act.Sources) == 0 {
 		return nil
 	}
-	fmt.Fprintln(a.out)
-	t := a.newTable(listing{})
+	fmt.Fprintln(a.Out)
+	t := a.Table(cli.Listing{})
 	t.Add("SOURCE", "SAYS", "SINCE", "EVIDENCE")
 	for _, s := range act.Sources {
 		says := cmp.Or(s.State, "-")
@@ -128,7 +129,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 		}
 		t.Add(s.Source, says, display.Ago(s.Since, now), s.Evidence)
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 // addStatusFacts adds the controller's facts and a hint.
@@ -148,6 +149,6 @@ func addStatusFacts(facts *display.Table, s *cityapi.AgentStatus) {
 		hint = "gc restart " + s.Name
 	}
 	if hint != "" {
-		facts.Add("hint", named(hint))
+		facts.Add("hint", cli.Named(hint))
 	}
 }

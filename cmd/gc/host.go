@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
@@ -27,9 +28,9 @@ func (a *app) remote() (*client.Host, error) {
 	}
 	h, err := client.ParseHost(name)
 	if err != nil {
-		return nil, fail(exitUsage, "such as --host ssh://me@build.example", "%v", err)
+		return nil, cli.Fail(cli.ExitUsage, "such as --host ssh://me@build.example", "%v", err)
 	}
-	h.Program, h.Bin = os.Getenv("GC_SSH"), cmp.Or(os.Getenv("GC_HOST_BIN"), program)
+	h.Program, h.Bin = os.Getenv("GC_SSH"), cmp.Or(os.Getenv("GC_HOST_BIN"), cli.Program)
 	return &h, nil
 }
 

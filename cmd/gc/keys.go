@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -20,7 +21,7 @@ func newKeysCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "keys " + s.noun + " KEY...",
 		Short:             "Press keys by name",
-		Args:              between(2, -1),
+		Args:              cli.Between(2, -1),
 		ValidArgsFunction: s.completeThen(func() []string { return append(keys.Names(), "C-c", "C-d") }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.target(cmd.Context(), args[0])
@@ -32,7 +33,7 @@ func newKeysCmd(a *app, s scope) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.literal, "literal", false, "send the arguments as text, not as key names")
-	return describe(cmd, `Presses keys in the encoding that the program asked for; it adds no Enter. A single
+	return cli.Describe(cmd, `Presses keys in the encoding that the program asked for; it adds no Enter. A single
 character is its own key. C- is Ctrl, M- is Alt, S- is Shift: C-c, M-x, S-Tab, C-Left.
 The names are:
 
@@ -43,7 +44,7 @@ If a name is unknown, nothing is sent.`, fmt.Sprintf(`
 		%[1]s keys %[2]s C-c
 		%[1]s keys %[2]s --literal ':wq'
 		%[1]s keys %[2]s Enter`, s.path, s.word),
-		statuses{exitUsage: "wrong usage, or no such key", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		cli.Statuses{cli.ExitUsage: "wrong usage, or no such key", cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runKeys(ctx context.Context, _ *app, t *target, o keysOptions) error {
@@ -78,14 +79,14 @@ func newInterruptCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "interrupt " + s.noun,
 		Short:             "Interrupt the running program, ahead of queued input",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runInterrupt(ctx, t) }),
 	}
-	return describe(cmd, `Presses Ctrl-C, or the keys that end a turn of this agent (interrupt_keys in its
+	return cli.Describe(cmd, `Presses Ctrl-C, or the keys that end a turn of this agent (interrupt_keys in its
 preset). It does not wait for a message that is being typed. A program that does not
 read its input gets the signal itself.`,
-		fmt.Sprintf("%s interrupt %s", s.path, s.word), statuses{exitNotFound: "", exitCannotTell: ""})
+		fmt.Sprintf("%s interrupt %s", s.path, s.word), cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: ""})
 }
 
 func runInterrupt(ctx context.Context, t *target) error {
@@ -99,11 +100,11 @@ func newSessionPasteCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "paste NAME [TEXT|-]",
 		Short:             "Paste text without submitting it",
-		Args:              between(1, 2),
+		Args:              cli.Between(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && a.interactive() {
-				return usageError(cmd, "requires text, as an argument or on standard input")
+			if len(args) == 1 && a.Interactive() {
+				return cli.UsageError(cmd, "requires text, as an argument or on standard input")
 			}
 			t, err := s.target(cmd.Context(), args[0])
 			if err != nil {
@@ -119,9 +120,9 @@ func newSessionPasteCmd(a *app, s scope) *cobra.Command {
 			return runSessionPaste(cmd.Context(), t, args[1])
 		},
 	}
-	return describe(cmd, "Pastes the text, bracketed if the program asked for that. It adds no Enter and does\nnot check the result; see nudge.", `
+	return cli.Describe(cmd, "Pastes the text, bracketed if the program asked for that. It adds no Enter and does\nnot check the result; see nudge.", `
 		gc session paste notes 'some text'
-		gc session paste notes < snippet.txt`, statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		gc session paste notes < snippet.txt`, cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runSessionPaste(ctx context.Context, t *target, text string) error {

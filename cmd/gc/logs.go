@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/follow"
 	"gascity.dev/gc/mux/api"
@@ -25,9 +26,9 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 		Use:               "logs " + s.noun + "...",
 		Short:             "Print the output of agents, and follow it",
 		ValidArgsFunction: a.completeEveryAgent,
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			if (len(args) > 0) == o.all {
-				return usageError(cmd, "requires names or --all: "+cmd.UseLine())
+				return cli.UsageError(cmd, "requires names or --all: "+cmd.UseLine())
 			}
 			targets, err := a.waitTargets(cmd.Context(), s, args)
 			if err != nil {
@@ -43,7 +44,7 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines until the program ends or Ctrl-C")
 	f.IntVarP(&o.lines, "lines", "n", 0, "print only the last `N` lines of past output (default: all that are kept)")
 	f.BoolVar(&o.all, "all", false, "print the output of every running agent")
-	return describe(cmd, `Prints scrollback and screen as text without control sequences; lines that the terminal
+	return cli.Describe(cmd, `Prints scrollback and screen as text without control sequences; lines that the terminal
 wrapped are joined. With -f a new line is printed once it is final: it scrolled off, or
 it is above the cursor and has not changed for a moment. A line that the program
 repaints is printed again. For full-screen programs use gc attach or gc peek. With
@@ -51,12 +52,12 @@ several agents each line starts with the agent's name.`, fmt.Sprintf(`
 		%[1]s logs %[2]s -n 100
 		%[1]s logs --all -f -n 5
 		%[1]s logs %[2]s -f | grep --line-buffered ERROR`, s.path, s.word),
-		statuses{exitOK: "done; with -f: the program ended", exitNotFound: "", exitCannotTell: "", exitUnsupported: "the provider cannot follow output"})
+		cli.Statuses{cli.ExitOK: "done; with -f: the program ended", cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: "the provider cannot follow output"})
 }
 
 func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	if o.lines < 0 {
-		return fail(exitUsage, "", "-n %d: must be at least 1", o.lines)
+		return cli.Fail(cli.ExitUsage, "", "-n %d: must be at least 1", o.lines)
 	}
 	muxed, err := inMux(ctx, t)
 	if err != nil {
@@ -64,7 +65,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	}
 	if !muxed {
 		if o.follow {
-			return fail(exitUnsupported, followHint(t), "%s: logs -f: its provider cannot follow output", display.Line(t.label))
+			return cli.Fail(cli.ExitUnsupported, followHint(t), "%s: logs -f: its provider cannot follow output", display.Line(t.label))
 		}
 		text, err := t.provider.Peek(ctx, t.session, o.lines)
 		if err != nil {
@@ -84,20 +85,20 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		if err := a.printScreen(res.Text); err != nil || !o.follow {
 			return err
 		}
-		fmt.Fprintf(a.err, "%s ended: %s\n", display.Line(t.label), exitText(runtimeExit(res.Exit)))
+		fmt.Fprintf(a.Err, "%s ended: %s\n", display.Line(t.label), exitText(runtimeExit(res.Exit)))
 		return nil
 	}
 	l := &follow.Follower{Source: client, ID: res.ID, Print: func(line string) error {
-		_, err := fmt.Fprintln(a.out, display.Text(line))
+		_, err := fmt.Fprintln(a.Out, display.Text(line))
 		return err
 	}}
-	l.Note = func(text string) { fmt.Fprintln(a.err, text) }
+	l.Note = func(text string) { fmt.Fprintln(a.Err, text) }
 	exit, err := l.Run(ctx, res)
 	if ctx.Err() != nil {
 		return followEnd(ctx)
 	}
 	if err == nil && exit != nil {
-		fmt.Fprintf(a.err, "%s ended: %s\n", display.Line(t.label), exitText(runtimeExit(exit)))
+		fmt.Fprintf(a.Err, "%s ended: %s\n", display.Line(t.label), exitText(runtimeExit(exit)))
 	}
 	return err
 }
@@ -111,13 +112,13 @@ func followHint(t *target) string {
 // name before each line.
 func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) error {
 	if o.lines < 0 {
-		return fail(exitUsage, "", "-n %d: must be at least 1", o.lines)
+		return cli.Fail(cli.ExitUsage, "", "-n %d: must be at least 1", o.lines)
 	}
 	var names []string
 	for _, t := range targets {
 		names = append(names, t.label)
 	}
-	out := display.NewMerged(a.out, a.colours(a.out), names...)
+	out := display.NewMerged(a.Out, a.Colours(a.Out), names...)
 	var followed sync.WaitGroup
 	ends := make([]error, len(targets))
 	for i, t := range targets {
@@ -151,7 +152,7 @@ func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logs
 		return nil, res, err
 	}
 	if !muxed && o.follow {
-		return nil, res, fail(exitUnsupported, followHint(t), "%s: logs -f: its provider cannot follow output", display.Line(t.label))
+		return nil, res, cli.Fail(cli.ExitUnsupported, followHint(t), "%s: logs -f: its provider cannot follow output", display.Line(t.label))
 	}
 	if !muxed {
 		text, err := t.provider.Peek(ctx, t.session, o.lines)

@@ -3,7 +3,7 @@
 //
 // Its invariant: a command parses its arguments, calls one of the packages and
 // prints the result; it decides nothing. Data goes to standard output, everything
-// else to standard error, and the exit status says what happened (see help.go).
+// else to standard error, and the exit status says what happened (see internal/cli).
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	goruntime "runtime"
 	"slices"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/fds"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime/subprocess"
@@ -23,7 +24,7 @@ import (
 var version = "dev"
 
 func main() {
-	setProgram(os.Args[0], isCommand)
+	cli.SetProgram(os.Args[0], isCommand)
 	if mux.IsDaemon(os.Args) {
 		os.Exit(mux.RunDaemon(os.Args))
 	}
@@ -31,12 +32,12 @@ func main() {
 		os.Exit(subprocess.RunParent())
 	}
 	fds.CloseOnExec(3)
-	os.Exit(run(context.Background(), os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(context.Background(), os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // isCommand reports whether gc has a command of this name.
 func isCommand(word string) bool {
-	return word == sessionOpName || slices.ContainsFunc(rootEntries(nil), func(e entry) bool { return e.name == word })
+	return word == sessionOpName || slices.ContainsFunc(rootEntries(nil), func(e cli.Entry) bool { return e.Name == word })
 }
 
 // versionInfo is what gc version --json prints.
@@ -51,19 +52,19 @@ func newVersionCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(*cobra.Command, []string) error { return runVersion(a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the Go version and the platform")
-	return describe(cmd, "Prints the version of this program. gc mux status shows the server's version.", `
+	return cli.Describe(cmd, "Prints the version of this program. gc mux status shows the server's version.", `
 		gc version
-		gc version --json`, statuses{})
+		gc version --json`, cli.Statuses{})
 }
 
 func runVersion(a *app, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(versionInfo{version, goruntime.Version(), goruntime.GOOS + "/" + goruntime.GOARCH})
+		return a.PrintJSON(versionInfo{version, goruntime.Version(), goruntime.GOOS + "/" + goruntime.GOARCH})
 	}
-	_, err := fmt.Fprintln(a.out, "gc", version)
+	_, err := fmt.Fprintln(a.Out, "gc", version)
 	return err
 }

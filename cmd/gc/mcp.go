@@ -7,6 +7,7 @@ import (
 	"slices"
 	"syscall"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -15,19 +16,19 @@ func newMCPCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "mcp",
 		Short:             "Serve the Model Context Protocol to an agent",
-		Args:              exactly(0),
+		Args:              cli.Exactly(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return runMCP(control) },
 	}
 	cmd.Flags().BoolVar(&control, "control", false, "also allow changes to other sessions and commands")
-	return describe(cmd, `Serves the protocol on standard input and output with the tools exec, process,
+	return cli.Describe(cmd, `Serves the protocol on standard input and output with the tools exec, process,
 session_list, session_peek, session_send, session_wait and session_respond. An agent
 gets background commands that survive it, and is told when they end, if it runs in a
 session (GC_SESSION_NAME). Other sessions and commands are read-only without
 --control. The server is the program gc-mcp beside gc.`, `
 		claude mcp add gc -- gc mcp
 		npx @modelcontextprotocol/inspector --cli gc mcp --method tools/list`,
-		statuses{exitNotFound: "gc-mcp is not installed"})
+		cli.Statuses{cli.ExitNotFound: "gc-mcp is not installed"})
 }
 
 // runMCP executes gc-mcp, a separate program so that the protocol does not slow
@@ -54,7 +55,7 @@ func runMCP(control bool) error {
 // findMCP looks for gc-mcp in the directory of gc, then on PATH. It may have been
 // renamed together with gc.
 func findMCP(dir string) (string, error) {
-	names := slices.Compact([]string{program + "-mcp", product + "-mcp"})
+	names := slices.Compact([]string{cli.Program + "-mcp", cli.Product + "-mcp"})
 	for _, name := range names {
 		if path := filepath.Join(dir, name); exists(path) {
 			return path, nil
@@ -65,7 +66,7 @@ func findMCP(dir string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fail(exitNotFound, "put "+names[0]+" into the same directory (make build builds both)", "cannot find %s in %s or on PATH", names[0], dir)
+	return "", cli.Fail(cli.ExitNotFound, "put "+names[0]+" into the same directory (make build builds both)", "cannot find %s in %s or on PATH", names[0], dir)
 }
 
 func exists(path string) bool {

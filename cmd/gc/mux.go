@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -25,7 +26,7 @@ import (
 )
 
 func newMuxCmd(a *app) *cobra.Command {
-	cmd := a.newGroup("mux", "Manage the server of the native sessions",
+	cmd := a.Group("mux", "Manage the server of the native sessions",
 		`Two processes run the sessions: the keeper, which is the parent of every program,
 and the server, which owns the screens and can die without ending a session. The first
 session starts them; they exit ten minutes after the last session ended. Their files
@@ -34,11 +35,11 @@ can control every session.`, `
 		gc mux status
 		gc mux upgrade
 		gc mux stop --force`,
-		[]entry{
-			{name: "status", make: func() *cobra.Command { return newMuxStatusCmd(a) }},
-			{name: "stop", make: func() *cobra.Command { return newMuxStopCmd(a) }},
-			{name: "upgrade", make: func() *cobra.Command { return newMuxUpgradeCmd(a) }},
-			{name: "dial", make: func() *cobra.Command { return newMuxDialCmd(a) }},
+		[]cli.Entry{
+			{Name: "status", Make: func() *cobra.Command { return newMuxStatusCmd(a) }},
+			{Name: "stop", Make: func() *cobra.Command { return newMuxStopCmd(a) }},
+			{Name: "upgrade", Make: func() *cobra.Command { return newMuxUpgradeCmd(a) }},
+			{Name: "dial", Make: func() *cobra.Command { return newMuxDialCmd(a) }},
 		})
 	addHost(a, cmd)
 	return cmd
@@ -51,13 +52,13 @@ func newMuxStatusCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the server, the keeper and their memory use",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStatus(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return describe(cmd, "Shows version, socket, processes, memory and the number of sessions. It never starts a\nserver.", `
+	return cli.Describe(cmd, "Shows version, socket, processes, memory and the number of sessions. It never starts a\nserver.", `
 		gc mux status
-		gc mux status --json`, statuses{exitNotFound: "no server is running", exitCannotTell: ""})
+		gc mux status --json`, cli.Statuses{cli.ExitNotFound: "no server is running", cli.ExitCannotTell: ""})
 }
 
 func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
@@ -71,10 +72,10 @@ func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(s)
+		return a.PrintJSON(s)
 	}
 	now := time.Now()
-	t := a.newTable(listing{})
+	t := a.Table(cli.Listing{})
 	t.Add("version", s.Version)
 	t.Add("socket", s.Socket)
 	t.Add("state", s.StateDir)
@@ -84,11 +85,11 @@ func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
 	for _, path := range s.Damaged {
 		t.Add("damaged", path+" is a damaged database that was replaced; its metadata, queue and background commands are lost")
 	}
-	if err := t.Print(a.out); err != nil {
+	if err := t.Print(a.Out); err != nil {
 		return err
 	}
 	if s.Version != version {
-		a.warn("the server is version %s, this is %s; gc mux upgrade replaces it; sessions keep running", s.Version, version)
+		a.Warn("the server is version %s, this is %s; gc mux upgrade replaces it; sessions keep running", s.Version, version)
 	}
 	return nil
 }
@@ -98,22 +99,22 @@ func newMuxStopCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the server and the keeper",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStop(cmd.Context(), a, force) },
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "end running sessions first")
-	return describe(cmd, `Stops both and returns when they are gone. It refuses while sessions are running,
+	return cli.Describe(cmd, `Stops both and returns when they are gone. It refuses while sessions are running,
 unless --force is given, and always while a session belongs to a running city, because
 its controller would restart it at once: stop the city first. It succeeds if no server
 is running.`, `
 		gc mux stop
-		gc mux stop --force`, statuses{exitFailure: "failure, or sessions or a city are running", exitCannotTell: ""})
+		gc mux stop --force`, cli.Statuses{cli.ExitFailure: "failure, or sessions or a city are running", cli.ExitCannotTell: ""})
 }
 
 func runMuxStop(ctx context.Context, a *app, force bool) error {
 	client, err := a.dialMux(ctx)
 	if isNoServer(err) {
-		fmt.Fprintln(a.err, "no mux server is running")
+		fmt.Fprintln(a.Err, "no mux server is running")
 		return nil
 	}
 	if err != nil {
@@ -122,7 +123,7 @@ func runMuxStop(ctx context.Context, a *app, force bool) error {
 	defer client.Close()
 	if h, err := a.remote(); force && h == nil && err == nil {
 		if dir := runningCity(ctx, client); dir != "" {
-			return fail(exitFailure, "gc stop --city "+dir+", then gc mux stop --force",
+			return cli.Fail(cli.ExitFailure, "gc stop --city "+dir+", then gc mux stop --force",
 				"the city in %s is running, and its controller would restart its agents", dir)
 		}
 	}
@@ -155,7 +156,7 @@ func newMuxUpgradeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade [PATH]",
 		Short: "Upgrade the server without ending sessions",
-		Args:  between(0, 1),
+		Args:  cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := ""
 			if len(args) > 0 {
@@ -164,13 +165,13 @@ func newMuxUpgradeCmd(a *app) *cobra.Command {
 			return runMuxUpgrade(cmd.Context(), a, path)
 		},
 	}
-	return describe(cmd, `Replaces the server's program by the one at PATH (default: this one) and returns when it
+	return cli.Describe(cmd, `Replaces the server's program by the one at PATH (default: this one) and returns when it
 answers. Sessions keep running, and attached terminals reconnect. If the new program is
 not ready within 5 s, the old one continues, nothing is lost, and gc mux status shows
 the failure.`, `
 		gc mux upgrade
 		gc mux upgrade ~/go/bin/gc`,
-		statuses{exitFailure: "failure; the old program is running", exitNotFound: "no server is running", exitCannotTell: ""})
+		cli.Statuses{cli.ExitFailure: "failure; the old program is running", cli.ExitNotFound: "no server is running", cli.ExitCannotTell: ""})
 }
 
 // upgradeLimit is the time limit of an upgrade: more than twice what the keeper
@@ -181,7 +182,7 @@ func runMuxUpgrade(ctx context.Context, a *app, path string) error {
 	if h, err := a.remote(); err != nil {
 		return err
 	} else if h != nil {
-		return fail(exitUnsupported, "ssh "+h.Name+" gc mux upgrade", "cannot upgrade the server of another machine")
+		return cli.Fail(cli.ExitUnsupported, "ssh "+h.Name+" gc mux upgrade", "cannot upgrade the server of another machine")
 	}
 	path, to, err := upgradeProgram(ctx, path)
 	if err != nil {
@@ -200,7 +201,7 @@ func runMuxUpgrade(ctx context.Context, a *app, path string) error {
 	defer cancel()
 	if err := client.Upgrade(ctx, path, to); err != nil {
 		if errors.Is(err, api.ErrUpgrade) {
-			return fail(exitFailure, "the old program is running again; gc mux status shows it", "%v", err)
+			return cli.Fail(cli.ExitFailure, "the old program is running again; gc mux status shows it", "%v", err)
 		}
 		return err
 	}
@@ -208,7 +209,7 @@ func runMuxUpgrade(ctx context.Context, a *app, path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "upgraded from %s (pid %d) to %s (pid %d), %d sessions\n",
+	fmt.Fprintf(a.Out, "upgraded from %s (pid %d) to %s (pid %d), %d sessions\n",
 		before.Version, before.Server.PID, after.Version, after.Server.PID, after.Sessions)
 	return nil
 }
@@ -232,7 +233,7 @@ func upgradeProgram(ctx context.Context, path string) (program, says string, err
 	out, err := cmd.Output()
 	says, ok := strings.CutPrefix(strings.TrimSpace(string(out)), "gc ")
 	if err != nil || !ok {
-		return "", "", fail(exitUsage, program+" version must print its version", "%s: not a gc program for this machine", path)
+		return "", "", cli.Fail(cli.ExitUsage, program+" version must print its version", "%s: not a gc program for this machine", path)
 	}
 	return program, says, nil
 }
@@ -247,26 +248,26 @@ func newMuxDialCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dial",
 		Short: "Connect standard input and output to the server's socket",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxDial(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.start, "start", false, "start a server if none is running")
 	f.BoolVar(&o.environ, "environ", false, "instead print the environment that a session here would inherit, as a JSON array")
-	return describe(cmd, `Copies bytes between its standard streams and the server of this machine until one side
+	return cli.Describe(cmd, `Copies bytes between its standard streams and the server of this machine until one side
 closes. --host runs it on the other machine. An HTTP client that can use a program as
 its connection can use the API through it (docs/api.md).`, `
 		ssh build.example gc mux dial
 		gc session list --host ssh://build.example`,
-		statuses{exitNotFound: "no server is running", exitCannotTell: ""})
+		cli.Statuses{cli.ExitNotFound: "no server is running", cli.ExitCannotTell: ""})
 }
 
 func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
 	if a.host != "" {
-		return fail(exitUsage, "GC_HOST is ignored, too", "mux dial only connects to the server of this machine")
+		return cli.Fail(cli.ExitUsage, "GC_HOST is ignored, too", "mux dial only connects to the server of this machine")
 	}
 	if o.environ {
-		return json.NewEncoder(a.out).Encode(runtime.Environment(os.Environ()))
+		return json.NewEncoder(a.Out).Encode(runtime.Environment(os.Environ()))
 	}
 	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
@@ -292,12 +293,12 @@ func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
 // on the end of the input.
 func splice(a *app, conn net.Conn) error {
 	go func() { // lives until the process exits at the latest
-		_, _ = io.Copy(conn, a.in)
+		_, _ = io.Copy(conn, a.In)
 		if c, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = c.CloseWrite()
 		}
 	}()
-	if _, err := io.Copy(a.out, conn); err != nil {
+	if _, err := io.Copy(a.Out, conn); err != nil {
 		return fmt.Errorf("mux dial: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 )
@@ -31,8 +32,8 @@ func TestUpgradeProgramThatHangs(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, _, err := upgradeProgram(ctx, program)
-	var e *failure
-	if !errors.As(err, &e) || e.Status() != exitUsage {
+	var e *cli.Failure
+	if !errors.As(err, &e) || e.Status() != cli.ExitUsage {
 		t.Errorf("%v", err)
 	}
 	if d := time.Since(start); d > time.Minute {

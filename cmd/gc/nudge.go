@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
@@ -50,7 +51,7 @@ func newNudgeCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "nudge " + s.noun + " [TEXT|-]",
 		Short:             "Type a message, submit it and report whether it was accepted",
-		Args:              between(1, 2),
+		Args:              cli.Between(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.takeText(cmd, a, args[1:]); err != nil {
@@ -75,7 +76,7 @@ func newNudgeCmd(a *app, s scope) *cobra.Command {
 	f.DurationVar(&o.ttl, "ttl", 0, "give up a queued message after this long (default 24h)")
 	values := cobra.FixedCompletions([]string{deliverImmediate, deliverWaitIdle, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag exists
-	return describe(cmd, receiptsHelp+`
+	return cli.Describe(cmd, receiptsHelp+`
 
 `+commandsHelp+`
 
@@ -85,7 +86,7 @@ is on disk and is only for this session, not for a later one with the same name.
 		%[1]s nudge %[2]s 'please run the tests'
 		%[1]s nudge %[2]s 'and then the linter' --delivery queue
 		git diff | %[1]s nudge %[2]s -`, s.path, s.word),
-		statuses{exitOK: "submitted; with --delivery queue: queued", exitFailure: "drafted, blocked, refused or dead", exitNotFound: "", exitCannotTell: "unverified"})
+		cli.Statuses{cli.ExitOK: "submitted; with --delivery queue: queued", cli.ExitFailure: "drafted, blocked, refused or dead", cli.ExitNotFound: "", cli.ExitCannotTell: "unverified"})
 }
 
 // addFlags adds the flags that both nudge commands have.
@@ -102,14 +103,14 @@ func (o *nudgeOptions) takeText(cmd *cobra.Command, a *app, args []string) error
 	if !o.stdin {
 		o.text = args[0]
 	}
-	if len(args) == 0 && a.interactive() {
-		return usageError(cmd, "requires text, as an argument or on standard input")
+	if len(args) == 0 && a.Interactive() {
+		return cli.UsageError(cmd, "requires text, as an argument or on standard input")
 	}
 	return nil
 }
 
 func unknownDelivery(mode string) error {
-	return fail(exitUsage, "valid values: wait-idle, immediate, queue", "unknown delivery mode %q", mode)
+	return cli.Fail(cli.ExitUsage, "valid values: wait-idle, immediate, queue", "unknown delivery mode %q", mode)
 }
 
 // messageText reads the message if it is on standard input, and rejects an empty
@@ -123,7 +124,7 @@ func (a *app) messageText(t *target, o *nudgeOptions) error {
 		o.text, o.stdin = strings.TrimRight(text, "\n"), false
 	}
 	if o.text == "" {
-		return fail(exitUsage, a.pathOf(t)+" keys "+t.label+" Enter presses only Enter", "the message is empty")
+		return cli.Fail(cli.ExitUsage, a.pathOf(t)+" keys "+t.label+" Enter presses only Enter", "the message is empty")
 	}
 	return nil
 }
@@ -173,31 +174,31 @@ func nudgeWithin(ctx context.Context, t *target, o nudgeOptions) (runtime.Receip
 // pathOf is the command whose subcommands act on the target.
 func (a *app) pathOf(t *target) string {
 	if t == a.agent {
-		return program
+		return cli.Program
 	}
-	return program + " session"
+	return cli.Program + " session"
 }
 
 // sayBlocked prints what blocks a message, and a hint.
 func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 	if r.By != "dialog" {
-		fmt.Fprintln(a.err, "hint: --wait 1m waits for it to go away")
+		fmt.Fprintln(a.Err, "hint: --wait 1m waits for it to go away")
 		return
 	}
 	path := a.pathOf(t)
 	name := shell.Word(t.label)
 	q, _, err := asked(ctx, t)
 	if err != nil || q == nil {
-		fmt.Fprintf(a.err, "hint: %s peek %s shows the screen; answer with %s attach %s\n", path, display.Line(name), path, display.Line(name))
+		fmt.Fprintf(a.Err, "hint: %s peek %s shows the screen; answer with %s attach %s\n", path, display.Line(name), path, display.Line(name))
 		return
 	}
-	fmt.Fprint(a.err, questionText(q))
+	fmt.Fprint(a.Err, questionText(q))
 	a.shown(ctx, t, q)
 	answer := "--text ANSWER"
 	if len(q.Options) > 0 {
 		answer = "--option " + shell.Word(q.Options[0])
 	}
-	fmt.Fprintf(a.err, "hint: %s pending %s shows the question; answer with %s respond %s %s; --wait 1m waits for an answer\n",
+	fmt.Fprintf(a.Err, "hint: %s pending %s shows the question; answer with %s respond %s %s; --wait 1m waits for an answer\n",
 		path, display.Line(name), path, display.Line(name), display.Line(answer))
 }
 
@@ -211,7 +212,7 @@ func (o *nudgeOptions) content() []runtime.ContentBlock {
 
 func (a *app) printReceipt(r runtime.Receipt, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(r)
+		return a.PrintJSON(r)
 	}
 	line := string(r.State)
 	if r.By != "" {
@@ -223,7 +224,7 @@ func (a *app) printReceipt(r runtime.Receipt, asJSON bool) error {
 	if r.Changed != "" {
 		line += " (" + r.Changed + ")"
 	}
-	_, err := fmt.Fprintln(a.out, display.Line(line))
+	_, err := fmt.Fprintln(a.Out, display.Line(line))
 	return err
 }
 
@@ -233,19 +234,19 @@ func receiptStatus(r runtime.Receipt) error {
 	case runtime.Submitted:
 		return nil
 	case runtime.Unverified:
-		return quiet(exitCannotTell)
+		return cli.Quiet(cli.ExitCannotTell)
 	}
-	return quiet(exitFailure)
+	return cli.Quiet(cli.ExitFailure)
 }
 
 // readMessage reads standard input, up to maxMessage.
 func (a *app) readMessage() (string, error) {
-	text, err := io.ReadAll(io.LimitReader(a.in, maxMessage+1))
+	text, err := io.ReadAll(io.LimitReader(a.In, maxMessage+1))
 	if err != nil {
 		return "", fmt.Errorf("read standard input: %w", err)
 	}
 	if len(text) > maxMessage {
-		return "", fail(exitUsage, "write it to a file and nudge the path", "the text has more than %d bytes", maxMessage)
+		return "", cli.Fail(cli.ExitUsage, "write it to a file and nudge the path", "the text has more than %d bytes", maxMessage)
 	}
 	return string(text), nil
 }

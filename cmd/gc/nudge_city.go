@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
@@ -39,9 +40,9 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "nudge AGENT [TEXT|-]",
 		Short:             "Type a message, submit it and report whether it was accepted",
-		Args:              between(0, 2),
+		Args:              cli.Between(0, 2),
 		ValidArgsFunction: s.complete,
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd, a, args); err != nil {
 				return err
 			}
@@ -57,7 +58,7 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	f.DurationVar(&o.ttl, "ttl", session.DefaultTTL, "give up a queued message after this long")
 	values := cobra.FixedCompletions([]string{deliverWaitIdle, deliverImmediate, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag exists
-	describe(cmd, receiptsHelp+`
+	cli.Describe(cmd, receiptsHelp+`
   queued      it waits until the agent is idle (--delivery queue, or the timeout)
 
 `+commandsHelp+`
@@ -73,10 +74,10 @@ receipt follows the agent's name, and the command fails if one delivery fails.`,
 		gc nudge worker 'and then the linter' --delivery queue
 		gc nudge --to worker,tester 'stop at five'
 		gc nudge --all 'the branch is frozen' --delivery queue`,
-		statuses{exitOK: "submitted; with --delivery queue: queued", exitFailure: "drafted, blocked, refused or dead", exitNotFound: "", exitCannotTell: "unverified", exitTimeout: "still queued after --timeout"})
-	a.addTo(cmd, []entry{
-		{name: "list", make: func() *cobra.Command { return newNudgeListCmd(a) }},
-		{name: "drop", make: func() *cobra.Command { return newNudgeDropCmd(a) }},
+		cli.Statuses{cli.ExitOK: "submitted; with --delivery queue: queued", cli.ExitFailure: "drafted, blocked, refused or dead", cli.ExitNotFound: "", cli.ExitCannotTell: "unverified", cli.ExitTimeout: "still queued after --timeout"})
+	a.AddTo(cmd, []cli.Entry{
+		{Name: "list", Make: func() *cobra.Command { return newNudgeListCmd(a) }},
+		{Name: "drop", Make: func() *cobra.Command { return newNudgeDropCmd(a) }},
 	})
 	return cmd
 }
@@ -85,16 +86,16 @@ receipt follows the agent's name, and the command fails if one delivery fails.`,
 func (o *agentNudgeOptions) parse(cmd *cobra.Command, a *app, args []string) error {
 	switch {
 	case len(o.to) > 0 && o.all:
-		return usageError(cmd, "cannot use --to with --all")
+		return cli.UsageError(cmd, "cannot use --to with --all")
 	case len(o.to) > 0 || o.all:
 	case len(args) == 0:
-		return between(1, 2)(cmd, args)
+		return cli.Between(1, 2)(cmd, args)
 	default:
 		o.to, args = args[:1], args[1:]
 		o.single = true
 	}
 	if len(args) > 1 {
-		return usageError(cmd, "with --to or --all the only argument is the text: gc nudge --to a,b TEXT")
+		return cli.UsageError(cmd, "with --to or --all the only argument is the text: gc nudge --to a,b TEXT")
 	}
 	return o.takeText(cmd, a, args)
 }
@@ -104,7 +105,7 @@ func runAgentNudge(ctx context.Context, a *app, s scope, o agentNudgeOptions) er
 	case o.delivery != "" && o.delivery != deliverWaitIdle && o.delivery != deliverImmediate && o.delivery != deliverQueue:
 		return unknownDelivery(o.delivery)
 	case o.timeout < 0 || o.wait < 0 || o.ttl <= 0:
-		return fail(exitUsage, "", "--timeout and --wait cannot be negative, and --ttl must be positive")
+		return cli.Fail(cli.ExitUsage, "", "--timeout and --wait cannot be negative, and --ttl must be positive")
 	}
 	names, group, err := a.nudged(ctx, o)
 	if err != nil {
@@ -133,7 +134,7 @@ func (a *app) deliverTo(ctx context.Context, t *target, o agentNudgeOptions) err
 	}
 	c, _, err := a.cityController()
 	if errors.Is(err, cityapi.ErrNoController) {
-		return fail(exitNotFound, "gc start, or --delivery immediate", "%v", err)
+		return cli.Fail(cli.ExitNotFound, "gc start, or --delivery immediate", "%v", err)
 	}
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func (a *app) usualDelivery(ctx context.Context, t *target) string {
 	if act, err := p.Activity(ctx, t.session); err != nil || act.State != runtime.ActivityWorking {
 		return deliverImmediate
 	}
-	fmt.Fprintf(a.err, "%s is working (--delivery immediate does not wait)\n", display.Line(t.label))
+	fmt.Fprintf(a.Err, "%s is working (--delivery immediate does not wait)\n", display.Line(t.label))
 	return deliverWaitIdle
 }
 
@@ -170,7 +171,7 @@ func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o
 	if o.delivery == deliverQueue {
 		return a.printQueued(n, o.json)
 	}
-	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C drops the message)\n", shortID(n.ID), display.Line(t.label))
+	fmt.Fprintf(a.Err, "queued as %s: waiting until %s is idle (Ctrl-C drops the message)\n", shortID(n.ID), display.Line(t.label))
 	if q, _, err := asked(ctx, t); err == nil && q != nil {
 		a.sayBlocked(ctx, t, runtime.Receipt{By: "dialog"})
 	}
@@ -184,14 +185,14 @@ func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o
 	switch {
 	case ctx.Err() != nil:
 		if err := c.DropNudge(context.WithoutCancel(ctx), n.ID); err != nil {
-			a.warn("the message may still be delivered: %v", err)
+			a.Warn("the message may still be delivered: %v", err)
 		}
 		return context.Cause(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
 		if err := a.printQueued(n, o.json); err != nil {
 			return err
 		}
-		return quiet(exitTimeout)
+		return cli.Quiet(cli.ExitTimeout)
 	case err != nil:
 		return err
 	}
@@ -216,13 +217,13 @@ func receiptOf(n session.Nudge) runtime.Receipt {
 
 func (a *app) printQueued(n session.Nudge, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(n)
+		return a.PrintJSON(n)
 	}
 	line := "queued as " + shortID(n.ID)
 	if n.Detail != "" {
 		line += ": " + n.Detail
 	}
-	_, err := fmt.Fprintln(a.out, display.Line(line))
+	_, err := fmt.Fprintln(a.Out, display.Line(line))
 	return err
 }
 

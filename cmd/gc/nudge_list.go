@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/session"
 )
@@ -34,11 +35,11 @@ func newNudgeListCmd(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "also list delivered messages, while they are kept")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
-	return describe(cmd, `Lists the city's queue in the order of delivery. A message is queued (DETAIL says why it
+	return cli.Describe(cmd, `Lists the city's queue in the order of delivery. A message is queued (DETAIL says why it
 waits), delivering, delivered, or dead: its session ended, its ttl expired, or it is
 unknown whether it was typed. Dead messages stay until gc nudge drop removes them.`, `
 		gc nudge list
-		gc nudge list worker --all --json`, statuses{exitNotFound: "no such agent, city or controller"})
+		gc nudge list worker --all --json`, cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
 }
 
 func runNudgeList(ctx context.Context, a *app, o nudgeListOptions) error {
@@ -58,33 +59,33 @@ func runNudgeList(ctx context.Context, a *app, o nudgeListOptions) error {
 		}
 	}
 	if o.json {
-		return a.printJSON(list)
+		return a.PrintJSON(list)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.err, "no messages")
+		fmt.Fprintln(a.Err, "no messages")
 		return nil
 	}
 	now := time.Now()
-	t := a.newTable(listing{})
+	t := a.Table(cli.Listing{})
 	t.Add("ID", "AGENT", "STATE", "AGE", "TRIES", "DETAIL", "TEXT")
 	for _, n := range list {
 		t.Add(shortID(n.ID), n.Agent, string(n.State), display.Ago(n.Created, now), strconv.Itoa(n.Tries), display.Cut(cmp.Or(n.Detail, "-"), 50), n.Text)
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 func newNudgeDropCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop ID...",
 		Short: "Drop messages from the queue",
-		Args:  between(1, -1),
+		Args:  cli.Between(1, -1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			return without(withPrefix(a.nudgeIDs(cmd.Context()), prefix), args), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runNudgeDrop(cmd.Context(), a, args) },
 	}
-	return describe(cmd, "Removes waiting or dead messages from the queue. A message that is being typed cannot\nbe dropped.",
-		"gc nudge drop 7", statuses{exitNotFound: "no such message, city or controller"})
+	return cli.Describe(cmd, "Removes waiting or dead messages from the queue. A message that is being typed cannot\nbe dropped.",
+		"gc nudge drop 7", cli.Statuses{cli.ExitNotFound: "no such message, city or controller"})
 }
 
 // nudgeIDs completes the ids of messages.
@@ -120,7 +121,7 @@ func runNudgeDrop(ctx context.Context, a *app, ids []string) error {
 	for _, id := range ids {
 		i := slices.IndexFunc(list, func(n session.Nudge) bool { return shortID(n.ID) == shortID(id) })
 		if i < 0 {
-			return fail(exitNotFound, "gc nudge list --all", "no message %s", id)
+			return cli.Fail(cli.ExitNotFound, "gc nudge list --all", "no message %s", id)
 		}
 		if err := c.DropNudge(ctx, list[i].ID); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/follow"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -30,7 +31,7 @@ func (a *app) nudged(ctx context.Context, o agentNudgeOptions) (names []string, 
 		caller := os.Getenv("GC_SESSION_NAME")
 		names = running(status, func(ag cityapi.AgentStatus) bool { return ag.Session != caller })
 		if len(names) == 0 {
-			return nil, false, fail(exitNotFound, "gc status shows the agents", "no other agent is running")
+			return nil, false, cli.Fail(cli.ExitNotFound, "gc status shows the agents", "no other agent is running")
 		}
 		return names, true, nil
 	}
@@ -81,7 +82,7 @@ func (a *app) expand(s cityapi.Status, name string) ([]string, error) {
 			return isRig && strings.HasPrefix(ag.Name, name+"/") || ag.Pool != "" && (ag.Pool == name || strings.HasSuffix(ag.Pool, "/"+name))
 		})
 		if len(found) == 0 {
-			return nil, fail(exitNotFound, "gc status shows the agents", "no agent of %s is running", name)
+			return nil, cli.Fail(cli.ExitNotFound, "gc status shows the agents", "no agent of %s is running", name)
 		}
 		return found, nil
 	}
@@ -130,7 +131,7 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 	for i, name := range names {
 		d := &all[i]
 		t, err := s.target(ctx, name)
-		d.app, d.failed = &app{console: newConsole(stdio{in: a.in, out: &d.out, err: &d.err}, nil), city: a.city, agent: t}, err
+		d.app, d.failed = &app{Console: cli.NewConsole(cli.Streams{In: a.In, Out: &d.out, Err: &d.err}, nil), city: a.city, agent: t}, err
 		if err == nil {
 			work.Go(func() { d.failed = d.app.agentDown(ctx, d.app.deliverTo(ctx, t, o)) })
 		}
@@ -141,9 +142,9 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 	statuses := make([]int, len(names))
 	for i, name := range names {
 		d := &all[i]
-		statuses[i] = report(&d.err, nil, d.failed)
+		statuses[i] = cli.Report(&d.err, nil, d.failed)
 		receipts[i] = manyReceipt{Agent: name}
-		var said quiet
+		var said cli.Quiet
 		if text := bytes.TrimSpace(d.out.Bytes()); o.json && json.Valid(text) {
 			receipts[i].Receipt = json.RawMessage(text)
 		} else if d.failed != nil && !errors.As(d.failed, &said) {
@@ -151,22 +152,22 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 		}
 		if !o.json {
 			for _, line := range follow.Lines(strings.TrimSpace(d.out.String())) {
-				fmt.Fprintf(a.out, "%s: %s\n", display.Line(name), line)
+				fmt.Fprintf(a.Out, "%s: %s\n", display.Line(name), line)
 			}
 		}
 		for _, line := range follow.Lines(strings.TrimRight(d.err.String(), "\n")) {
-			fmt.Fprintf(a.err, "%s: %s\n", display.Line(name), line)
+			fmt.Fprintf(a.Err, "%s: %s\n", display.Line(name), line)
 		}
 	}
 	var err error
 	if o.json {
-		err = a.printJSON(receipts)
+		err = a.PrintJSON(receipts)
 	}
-	if worst := slices.Max(statuses); worst != exitOK {
-		if slices.Contains(statuses, exitFailure) {
-			worst = exitFailure
+	if worst := slices.Max(statuses); worst != cli.ExitOK {
+		if slices.Contains(statuses, cli.ExitFailure) {
+			worst = cli.ExitFailure
 		}
-		return errors.Join(err, quiet(worst))
+		return errors.Join(err, cli.Quiet(worst))
 	}
 	return err
 }

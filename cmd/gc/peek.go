@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
@@ -30,7 +31,7 @@ func newPeekCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "peek " + s.noun,
 		Short:             "Show the screen",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runPeek(ctx, a, t, o) }),
 	}
@@ -41,7 +42,7 @@ func newPeekCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.join, "join", false, "join lines that the terminal wrapped")
 	f.StringVar(&o.at, "at", "", "show the screen at this `TIME` of a recorded session: a time, 90s after its start, -30s from now, or a number of bytes of output")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.FormatText, api.FormatANSI, api.FormatJSON}, cobra.ShellCompDirectiveNoFileComp))
-	return describe(cmd, `Prints the current screen; with -n or --all also lines that scrolled off. It works for
+	return cli.Describe(cmd, `Prints the current screen; with -n or --all also lines that scrolled off. It works for
 an ended session, too, while the session is kept. The format text contains no control
 characters; ansi is the screen with its colours and, unless printed to a terminal,
 its complete state for a terminal emulator of the same size; json has runs of text
@@ -50,15 +51,15 @@ with attributes, cursor, modes, title and revision.`, fmt.Sprintf(`
 		%[1]s peek %[2]s -n 100 --join
 		%[1]s peek %[2]s --format json
 		%[1]s peek %[2]s --at -30s`, s.path, s.word),
-		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: "the provider has no such format"})
+		cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: "the provider has no such format"})
 }
 
 func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 	switch {
 	case o.format != "text" && o.format != "ansi" && o.format != "json":
-		return fail(exitUsage, "valid values: text, ansi, json", "unknown format %q", o.format)
+		return cli.Fail(cli.ExitUsage, "valid values: text, ansi, json", "unknown format %q", o.format)
 	case o.lines < 0:
-		return fail(exitUsage, "--all prints everything", "-n %d: must be at least 1", o.lines)
+		return cli.Fail(cli.ExitUsage, "--all prints everything", "-n %d: must be at least 1", o.lines)
 	}
 	r := api.PeekRequest{
 		Name: t.session, Lines: o.lines, Screen: o.lines == 0 && !o.all, Format: o.format, Join: o.join,
@@ -97,7 +98,7 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 
 // onTerminal reports whether standard output is a terminal.
 func (a *app) onTerminal() bool {
-	f, ok := a.out.(*os.File)
+	f, ok := a.Out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -119,28 +120,28 @@ func (a *app) printRows(ctx context.Context, client *client.Client, r api.PeekRe
 		lines := strings.SplitAfter(rows, "\n")
 		rows = strings.Join(lines[max(len(lines)-1-r.Lines, 0):], "")
 	}
-	_, err = fmt.Fprint(a.out, rows)
+	_, err = fmt.Fprint(a.Out, rows)
 	return err
 }
 
 func (a *app) printPeek(res api.PeekResult, format string) error {
 	switch format {
 	case api.FormatJSON:
-		return a.printJSON(res)
+		return a.PrintJSON(res)
 	case api.FormatANSI:
-		_, err := fmt.Fprint(a.out, res.Text)
+		_, err := fmt.Fprint(a.Out, res.Text)
 		return err
 	}
 	return a.printScreen(res.Text)
 }
 
-// printScreen prints the text of a screen without control characters; nothing if
+// PrintScreen prints the text of a screen without control characters; nothing if
 // it is empty.
 func (a *app) printScreen(text string) error {
 	if text == "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.out, display.Text(text))
+	_, err := fmt.Fprintln(a.Out, display.Text(text))
 	return err
 }
 
@@ -173,7 +174,7 @@ func peekMoment(r *api.PeekRequest, at string, now time.Time) error {
 		r.At = t
 		return nil
 	}
-	return fail(exitUsage, "such as 14:03:22, 2026-01-31T14:03:22Z, 90s after the start, -30s from now, or bytes of output",
+	return cli.Fail(cli.ExitUsage, "such as 14:03:22, 2026-01-31T14:03:22Z, 90s after the start, -30s from now, or bytes of output",
 		"--at %q: not a time, duration or number", at)
 }
 

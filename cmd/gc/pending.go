@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/runtime"
 )
@@ -17,17 +18,17 @@ func newPendingCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "pending " + s.noun,
 		Short:             "Show the question an agent is waiting on",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runPending(ctx, a, t, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: request_id, kind, prompt, options; null without a question")
-	return describe(cmd, `Prints the question on the agent's screen and its options: a permission, a trust
+	return cli.Describe(cmd, `Prints the question on the agent's screen and its options: a permission, a trust
 dialog, a choice. gc respond answers it, unless the screen shows another question by
 then; gc respond --request takes its request ID.`, fmt.Sprintf(`
 		%[1]s pending %[2]s
 		%[1]s wait %[2]s --until blocked && %[1]s pending %[2]s`, s.path, s.word),
-		statuses{exitOK: "the agent asks a question", exitFailure: "it asks no question, or failure", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		cli.Statuses{cli.ExitOK: "the agent asks a question", cli.ExitFailure: "it asks no question, or failure", cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 // asked is the current question, or nil.
@@ -46,16 +47,16 @@ func runPending(ctx context.Context, a *app, t *target, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		err = a.printJSON(q)
+		err = a.PrintJSON(q)
 	} else if q != nil {
-		_, err = fmt.Fprintf(a.out, "%srequest %s\n", questionText(q), display.Line(q.RequestID))
+		_, err = fmt.Fprintf(a.Out, "%srequest %s\n", questionText(q), display.Line(q.RequestID))
 	}
 	if err == nil && q != nil {
 		a.shown(ctx, t, q)
 	}
 	if err == nil && q == nil {
-		fmt.Fprintf(a.err, "%s asks no question\n", display.Line(t.label))
-		return quiet(exitFailure)
+		fmt.Fprintf(a.Err, "%s asks no question\n", display.Line(t.label))
+		return cli.Quiet(cli.ExitFailure)
 	}
 	return err
 }
@@ -88,14 +89,14 @@ func newSeenCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "seen " + s.noun,
 		Short:             "Mark an agent's finished work as seen",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(runSeen),
 	}
-	return describe(cmd, `An agent that reports its work as done is shown as done until its next turn or until
+	return cli.Describe(cmd, `An agent that reports its work as done is shown as done until its next turn or until
 someone attaches. gc seen shows it as idle without attaching.`,
 		fmt.Sprintf(`
-		%[1]s seen %[2]s`, s.path, s.word), statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		%[1]s seen %[2]s`, s.path, s.word), cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runSeen(ctx context.Context, t *target) error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 )
 
@@ -13,7 +14,7 @@ func newPrimeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "prime [AGENT]",
 		Short:             "Print the prompt of an agent",
-		Args:              between(0, 1),
+		Args:              cli.Between(0, 1),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := os.Getenv("GC_AGENT")
@@ -23,18 +24,18 @@ func newPrimeCmd(a *app) *cobra.Command {
 			return runPrime(a, name)
 		},
 	}
-	return describe(cmd, `Prints the prompt that the agent gets at its start: prompt_template and
+	return cli.Describe(cmd, `Prints the prompt that the agent gets at its start: prompt_template and
 global_fragments of city.toml, expanded. Inside a session the default is the session's
 agent (GC_AGENT), so that an agent that lost its context can read it again. Prints
 nothing for an agent without a prompt.`, `
 		gc prime worker
 		gc prime                  # inside a session`,
-		statuses{exitUsage: "wrong usage, or no name outside a session", exitNotFound: "no such agent or city"})
+		cli.Statuses{cli.ExitUsage: "wrong usage, or no name outside a session", cli.ExitNotFound: "no such agent or city"})
 }
 
 func runPrime(a *app, name string) error {
 	if name == "" {
-		return fail(exitUsage, "gc prime AGENT", "requires the name of an agent: GC_AGENT is not set")
+		return cli.Fail(cli.ExitUsage, "gc prime AGENT", "requires the name of an agent: GC_AGENT is not set")
 	}
 	city, err := a.loadCity()
 	if err != nil {
@@ -49,9 +50,9 @@ func runPrime(a *app, name string) error {
 		return err
 	}
 	if text == "" {
-		fmt.Fprintf(a.err, "agent %s has no prompt (prompt_template)\n", display.Line(spec.Name()))
+		fmt.Fprintf(a.Err, "agent %s has no prompt (prompt_template)\n", display.Line(spec.Name()))
 		return nil
 	}
-	_, err = fmt.Fprintln(a.out, text)
+	_, err = fmt.Fprintln(a.Out, text)
 	return err
 }

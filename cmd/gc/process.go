@@ -11,32 +11,33 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
 
 func newProcessCmd(a *app) *cobra.Command {
-	cmd := a.newGroup("process", "Inspect, feed and end background commands",
+	cmd := a.Group("process", "Inspect, feed and end background commands",
 		`gc exec starts background commands and prints their ids. A command is also a session:
 gc session peek, attach and wait accept its id. Its output is kept on disk (the first
 MiB and the last 7 MiB) with fixed line numbers.`, `
 		gc process list
 		gc process log ID --tail 50
 		gc process wait ID --timeout 5m`,
-		[]entry{
-			{name: "list", make: func() *cobra.Command { return newProcessListCmd(a) }},
-			{name: "poll", make: func() *cobra.Command { return newProcessPollCmd(a) }},
-			{name: "log", make: func() *cobra.Command { return newProcessLogCmd(a) }},
-			{name: "wait", make: func() *cobra.Command { return newProcessWaitCmd(a) }},
-			{name: "write", make: func() *cobra.Command { return newProcessWriteCmd(a) }},
-			{name: "submit", make: func() *cobra.Command { return newProcessSubmitCmd(a) }},
-			{name: "keys", make: func() *cobra.Command { return newProcessKeysCmd(a) }},
-			{name: "paste", make: func() *cobra.Command { return newProcessPasteCmd(a) }},
-			{name: "signal", make: func() *cobra.Command { return newProcessSignalCmd(a) }},
-			{name: "kill", make: func() *cobra.Command { return newProcessKillCmd(a) }},
-			{name: "clear", make: func() *cobra.Command { return newProcessClearCmd(a) }},
-			{name: "remove", make: func() *cobra.Command { return newProcessRemoveCmd(a) }},
+		[]cli.Entry{
+			{Name: "list", Make: func() *cobra.Command { return newProcessListCmd(a) }},
+			{Name: "poll", Make: func() *cobra.Command { return newProcessPollCmd(a) }},
+			{Name: "log", Make: func() *cobra.Command { return newProcessLogCmd(a) }},
+			{Name: "wait", Make: func() *cobra.Command { return newProcessWaitCmd(a) }},
+			{Name: "write", Make: func() *cobra.Command { return newProcessWriteCmd(a) }},
+			{Name: "submit", Make: func() *cobra.Command { return newProcessSubmitCmd(a) }},
+			{Name: "keys", Make: func() *cobra.Command { return newProcessKeysCmd(a) }},
+			{Name: "paste", Make: func() *cobra.Command { return newProcessPasteCmd(a) }},
+			{Name: "signal", Make: func() *cobra.Command { return newProcessSignalCmd(a) }},
+			{Name: "kill", Make: func() *cobra.Command { return newProcessKillCmd(a) }},
+			{Name: "clear", Make: func() *cobra.Command { return newProcessClearCmd(a) }},
+			{Name: "remove", Make: func() *cobra.Command { return newProcessRemoveCmd(a) }},
 		})
 	addHost(a, cmd)
 	return cmd
@@ -47,7 +48,7 @@ MiB and the last 7 MiB) with fixed line numbers.`, `
 func callerName() string { return os.Getenv("GC_SESSION_NAME") }
 
 // onProcess runs act with a client and the arguments; the first is an id.
-func (a *app) onProcess(act func(ctx context.Context, c *client.Client, args []string) error) runE {
+func (a *app) onProcess(act func(ctx context.Context, c *client.Client, args []string) error) cli.RunE {
 	return func(cmd *cobra.Command, args []string) error {
 		client, err := a.dialMux(cmd.Context())
 		if isNoServer(err) && len(args) > 0 {
@@ -58,10 +59,10 @@ func (a *app) onProcess(act func(ctx context.Context, c *client.Client, args []s
 			err = act(cmd.Context(), client, args)
 		}
 		if errors.Is(err, api.ErrExited) {
-			return fail(exitFailure, "gc process poll "+args[0], "background command %s has ended or closed its input", args[0])
+			return cli.Fail(cli.ExitFailure, "gc process poll "+args[0], "background command %s has ended or closed its input", args[0])
 		}
 		if errors.Is(err, api.ErrNotFound) {
-			return fail(exitNotFound, "gc process list", "%v", strings.TrimPrefix(err.Error(), api.ErrNotFound.Error()+": ")+" does not exist")
+			return cli.Fail(cli.ExitNotFound, "gc process list", "%v", strings.TrimPrefix(err.Error(), api.ErrNotFound.Error()+": ")+" does not exist")
 		}
 		return err
 	}
@@ -114,7 +115,7 @@ func newProcessListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "list",
 		Short:             "List background commands",
-		Args:              exactly(0),
+		Args:              cli.Exactly(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runProcessList(cmd.Context(), a, owner, running, asJSON)
@@ -124,10 +125,10 @@ func newProcessListCmd(a *app) *cobra.Command {
 	f.StringVar(&owner, "owner", callerName(), "list only commands of this `SESSION` (default: GC_SESSION_NAME, else all)")
 	f.BoolVar(&running, "running", false, "list only running commands")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	return describe(cmd, `Lists running commands and ended ones that are still kept: for 30 minutes after the
+	return cli.Describe(cmd, `Lists running commands and ended ones that are still kept: for 30 minutes after the
 owner saw the end, for at most 24 hours, and at most 50 per owner.`, `
 		gc process list
-		gc process list --running --owner '' --json`, statuses{exitCannotTell: ""})
+		gc process list --running --owner '' --json`, cli.Statuses{cli.ExitCannotTell: ""})
 }
 
 func runProcessList(ctx context.Context, a *app, owner string, running, asJSON bool) error {
@@ -144,9 +145,9 @@ func runProcessList(ctx context.Context, a *app, owner string, running, asJSON b
 		}
 	}
 	if asJSON {
-		return a.printJSON(map[string]any{"processes": all})
+		return a.PrintJSON(map[string]any{"processes": all})
 	}
-	t := &display.Table{Width: a.width()}
+	t := &display.Table{Width: a.Width()}
 	t.Add("ID", "STATUS", "AGE", "OWNER", "COMMAND")
 	for _, p := range all {
 		status := string(p.Status)
@@ -159,7 +160,7 @@ func runProcessList(ctx context.Context, a *app, owner string, running, asJSON b
 		}
 		t.Add(p.ID, status, display.Ago(p.Started, time.Now()), p.Owner, command)
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 func newProcessPollCmd(a *app) *cobra.Command {
@@ -169,7 +170,7 @@ func newProcessPollCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "poll ID",
 		Short:             "Print new output",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: a.completeProcesses,
 	}
 	f := cmd.Flags()
@@ -186,20 +187,20 @@ func newProcessPollCmd(a *app) *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return a.printJSON(res)
+			return a.PrintJSON(res)
 		}
-		if _, err := fmt.Fprint(a.out, display.Text(res.Output)); err != nil {
+		if _, err := fmt.Fprint(a.Out, display.Text(res.Output)); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.err, "%s, cursor %d\n", res.Status, res.Cursor)
+		fmt.Fprintf(a.Err, "%s, cursor %d\n", res.Status, res.Cursor)
 		return nil
 	})
-	return describe(cmd, `Prints the output after the cursor. The same output is printed again until a poll with
+	return cli.Describe(cmd, `Prints the output after the cursor. The same output is printed again until a poll with
 the next cursor acknowledges it. Control characters are shown as escapes. The status
 and the next cursor are printed to standard error. An owner that polls the end is not
 told about it again.`, `
 		gc process poll 01a1fcd101fd490729a25aa5
-		gc process poll ID --cursor 4096 --wait 20s --json`, statuses{exitNotFound: "no such command", exitCannotTell: ""})
+		gc process poll ID --cursor 4096 --wait 20s --json`, cli.Statuses{cli.ExitNotFound: "no such command", cli.ExitCannotTell: ""})
 }
 
 func newProcessWaitCmd(a *app) *cobra.Command {
@@ -208,7 +209,7 @@ func newProcessWaitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "wait ID",
 		Short:             "Wait for the end and exit with the command's status",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: a.completeProcesses,
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			res, err := c.ProcessWait(ctx, args[0], callerName(), timeout)
@@ -216,12 +217,12 @@ func newProcessWaitCmd(a *app) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				if err := a.printJSON(res); err != nil {
+				if err := a.PrintJSON(res); err != nil {
 					return err
 				}
 			}
 			if !res.Status.Ended() {
-				return quiet(exitRunning)
+				return cli.Quiet(exitRunning)
 			}
 			return endOf(a, res)
 		}),
@@ -229,9 +230,9 @@ func newProcessWaitCmd(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.DurationVar(&timeout, "timeout", 0, "give up after this long")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
-	return describe(cmd, "Waits for the command to end. An owner that waits is not told about the end again.", `
+	return cli.Describe(cmd, "Waits for the command to end. An owner that waits is not told about the end again.", `
 		gc process wait ID && echo fine
 		gc process wait ID --timeout 1m --json`,
-		statuses{exitOK: "the command's exit status, as with gc exec", exitNotFound: "the command's exit status, or: no such command",
-			exitRunning: "still running after --timeout", exitTimeout: "the command timed out", exitOwn: "the command is lost"})
+		cli.Statuses{cli.ExitOK: "the command's exit status, as with gc exec", cli.ExitNotFound: "the command's exit status, or: no such command",
+			exitRunning: "still running after --timeout", cli.ExitTimeout: "the command timed out", exitOwn: "the command is lost"})
 }

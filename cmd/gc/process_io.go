@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 )
 
-var processStatuses = statuses{exitNotFound: "no such command", exitCannotTell: ""}
+var processStatuses = cli.Statuses{cli.ExitNotFound: "no such command", cli.ExitCannotTell: ""}
 
 func newProcessLogCmd(a *app) *cobra.Command {
 	var r api.LogRequest
@@ -23,7 +24,7 @@ func newProcessLogCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "log ID",
 		Short:             "Print lines of the output",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: a.completeProcesses,
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			res, err := c.ProcessLog(ctx, args[0], r)
@@ -31,7 +32,7 @@ func newProcessLogCmd(a *app) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return a.printJSON(res)
+				return a.PrintJSON(res)
 			}
 			return a.printLog(res, r.Format, number)
 		}),
@@ -45,7 +46,7 @@ func newProcessLogCmd(a *app) *cobra.Command {
 	f.BoolVarP(&number, "number", "n", false, "print line numbers")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with the offset of the next page")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.FormatText, api.FormatRaw, api.FormatScreen}, cobra.ShellCompDirectiveNoFileComp))
-	return describe(cmd, `Prints the last 200 lines, or those from --offset on. Line numbers start at 1 and never
+	return cli.Describe(cmd, `Prints the last 200 lines, or those from --offset on. Line numbers start at 1 and never
 change. The format text prints each line as a terminal would show it, so a progress bar
 is one line; raw prints every byte (escaped on a terminal); screen prints the current
 screen of the command's terminal.`, `
@@ -60,7 +61,7 @@ func (a *app) printLog(res api.LogResult, format string, number bool) error {
 	if format == api.FormatScreen {
 		fmt.Fprintln(&b, display.Text(res.Screen))
 	}
-	terminal := a.width() > 0
+	terminal := a.Width() > 0
 	for _, l := range res.Lines {
 		text := display.Text(l.Text)
 		if format == api.FormatRaw {
@@ -77,7 +78,7 @@ func (a *app) printLog(res api.LogResult, format string, number bool) error {
 		b.WriteString(text)
 		b.WriteByte('\n')
 	}
-	_, err := fmt.Fprint(a.out, b.String())
+	_, err := fmt.Fprint(a.Out, b.String())
 	return err
 }
 
@@ -86,8 +87,8 @@ func (a *app) processText(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
 	}
-	if len(args) == 1 && a.interactive() {
-		return "", usageError(cmd, "requires text, as an argument or on standard input")
+	if len(args) == 1 && a.Interactive() {
+		return "", cli.UsageError(cmd, "requires text, as an argument or on standard input")
 	}
 	return a.readMessage()
 }
@@ -97,7 +98,7 @@ func newProcessWriteCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "write ID [TEXT|-]",
 		Short:             "Write text to the standard input",
-		Args:              between(1, 2),
+		Args:              cli.Between(1, 2),
 		ValidArgsFunction: a.completeProcesses,
 	}
 	cmd.Flags().BoolVar(&eof, "eof", false, "close the input afterwards; TEXT may be omitted")
@@ -110,7 +111,7 @@ func newProcessWriteCmd(a *app) *cobra.Command {
 		}
 		return c.ProcessWrite(ctx, args[0], api.WriteRequest{Data: []byte(text), EOF: eof})
 	})
-	return describe(cmd, "Writes the text without a newline. Without TEXT, or with -, it copies standard input.\nReturns when the command has accepted all of it.", `
+	return cli.Describe(cmd, "Writes the text without a newline. Without TEXT, or with -, it copies standard input.\nReturns when the command has accepted all of it.", `
 		gc process write ID 'half a '
 		gc process write ID - < data && gc process write ID --eof`, processStatuses)
 }
@@ -119,14 +120,14 @@ func newProcessSubmitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "submit ID [TEXT]",
 		Short:             "Write a line to the standard input",
-		Args:              between(1, 2),
+		Args:              cli.Between(1, 2),
 		ValidArgsFunction: a.completeProcesses,
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			text := strings.Join(args[1:], "")
 			return c.ProcessWrite(ctx, args[0], api.WriteRequest{Data: []byte(text), Submit: true})
 		}),
 	}
-	return describe(cmd, "Writes the text and a line end: LF, or CR on a terminal.", "gc process submit ID yes", processStatuses)
+	return cli.Describe(cmd, "Writes the text and a line end: LF, or CR on a terminal.", "gc process submit ID yes", processStatuses)
 }
 
 func newProcessKeysCmd(a *app) *cobra.Command {
@@ -134,14 +135,14 @@ func newProcessKeysCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "keys ID KEY...",
 		Short:             "Press keys by name",
-		Args:              between(2, -1),
+		Args:              cli.Between(2, -1),
 		ValidArgsFunction: a.completeProcessThen(append(keys.Names(), "C-c", "C-d")...),
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			return c.ProcessKeys(ctx, args[0], args[1:], literal)
 		}),
 	}
 	cmd.Flags().BoolVar(&literal, "literal", false, "send the arguments as text, not as key names")
-	return describe(cmd, "Presses keys by name, as gc keys does. Without a terminal, Enter is LF.", "gc process keys ID Up Enter",
+	return cli.Describe(cmd, "Presses keys by name, as gc keys does. Without a terminal, Enter is LF.", "gc process keys ID Up Enter",
 		processStatuses)
 }
 
@@ -149,7 +150,7 @@ func newProcessPasteCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "paste ID [TEXT|-]",
 		Short:             "Paste text without submitting it",
-		Args:              between(1, 2),
+		Args:              cli.Between(1, 2),
 		ValidArgsFunction: a.completeProcesses,
 	}
 	cmd.RunE = a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
@@ -159,7 +160,7 @@ func newProcessPasteCmd(a *app) *cobra.Command {
 		}
 		return c.ProcessPaste(ctx, args[0], []byte(text))
 	})
-	return describe(cmd, "Pastes the text, bracketed if the program asked for that.", "gc process paste ID < snippet.txt",
+	return cli.Describe(cmd, "Pastes the text, bracketed if the program asked for that.", "gc process paste ID < snippet.txt",
 		processStatuses)
 }
 
@@ -167,17 +168,17 @@ func newProcessSignalCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "signal ID SIGNAL",
 		Short:             "Send a signal to a command",
-		Args:              exactly(2),
+		Args:              cli.Exactly(2),
 		ValidArgsFunction: a.completeProcessThen("HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "TSTP", "WINCH"),
 		RunE: a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 			return c.ProcessSignal(ctx, args[0], args[1])
 		}),
 	}
-	return describe(cmd, "Sends the signal to the command's foreground process group.", "gc process signal ID USR1", processStatuses)
+	return cli.Describe(cmd, "Sends the signal to the command's foreground process group.", "gc process signal ID USR1", processStatuses)
 }
 
 // onEach runs act with each id.
-func (a *app) onEach(act func(ctx context.Context, c *client.Client, id string) error) runE {
+func (a *app) onEach(act func(ctx context.Context, c *client.Client, id string) error) cli.RunE {
 	return a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		for _, id := range args {
 			if err := act(ctx, c, id); err != nil {
@@ -193,7 +194,7 @@ func newProcessKillCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "kill ID...",
 		Short:             "End commands and all their processes",
-		Args:              between(1, -1),
+		Args:              cli.Between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
 		RunE: a.onEach(func(ctx context.Context, c *client.Client, id string) error {
 			_, err := c.ProcessKill(ctx, id, callerName(), grace)
@@ -201,7 +202,7 @@ func newProcessKillCmd(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().DurationVar(&grace, "grace", 5*time.Second, "time between TERM and KILL")
-	return describe(cmd, "Ends the whole process tree and returns when the end is recorded. It does nothing to an\nended command.", "gc process kill ID",
+	return cli.Describe(cmd, "Ends the whole process tree and returns when the end is recorded. It does nothing to an\nended command.", "gc process kill ID",
 		processStatuses)
 }
 
@@ -209,27 +210,27 @@ func newProcessClearCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "clear ID...",
 		Short:             "Delete ended commands",
-		Args:              between(1, -1),
+		Args:              cli.Between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
 		RunE: a.onEach(func(ctx context.Context, c *client.Client, id string) error {
 			err := c.ProcessRemove(ctx, id, false)
 			if errors.Is(err, api.ErrBusy) {
-				return fail(exitFailure, "gc process kill "+id+" ends it; gc process remove also deletes it", "background command %s is still running", id)
+				return cli.Fail(cli.ExitFailure, "gc process kill "+id+" ends it; gc process remove also deletes it", "background command %s is still running", id)
 			}
 			return err
 		}),
 	}
-	return describe(cmd, "Deletes ended commands and their output, and undelivered messages about their end.", "gc process clear ID",
-		statuses{exitFailure: "failure, such as: the command is still running", exitNotFound: "no such command", exitCannotTell: ""})
+	return cli.Describe(cmd, "Deletes ended commands and their output, and undelivered messages about their end.", "gc process clear ID",
+		cli.Statuses{cli.ExitFailure: "failure, such as: the command is still running", cli.ExitNotFound: "no such command", cli.ExitCannotTell: ""})
 }
 
 func newProcessRemoveCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "remove ID...",
 		Short:             "End commands if they are running, and delete them",
-		Args:              between(1, -1),
+		Args:              cli.Between(1, -1),
 		ValidArgsFunction: a.completeEveryProcess,
 		RunE:              a.onEach(func(ctx context.Context, c *client.Client, id string) error { return c.ProcessRemove(ctx, id, true) }),
 	}
-	return describe(cmd, "Kills the commands that are still running, and deletes all of them with their output.", "gc process remove ID", processStatuses)
+	return cli.Describe(cmd, "Kills the commands that are still running, and deletes all of them with their output.", "gc process remove ID", processStatuses)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux/client"
@@ -147,7 +148,7 @@ func newExec(a *app, c choice, script, city string) (runtime.Provider, error) {
 	}
 	p, err := exec.New(exec.Options{Script: script, Environ: scriptEnviron(city), Deny: deny, Report: a.startStep})
 	if err != nil {
-		return nil, fail(exitFailure, "exec: requires the path of an executable, or a name on PATH", "%v", err)
+		return nil, cli.Fail(cli.ExitFailure, "exec: requires the path of an executable, or a name on PATH", "%v", err)
 	}
 	return p, nil
 }
@@ -246,7 +247,7 @@ func (a *app) construct(c choice, city string) (runtime.Provider, error) {
 		if config.ValidSessionProvider(c.name) {
 			what = "this gc does not have session provider"
 		}
-		return nil, fail(exitUsage, "valid values: "+strings.Join(append(providerNames(), execPrefix+"<script>"), ", "), "%s %q (from %s)", what, c.name, c.origin)
+		return nil, cli.Fail(cli.ExitUsage, "valid values: "+strings.Join(append(providerNames(), execPrefix+"<script>"), ", "), "%s %q (from %s)", what, c.name, c.origin)
 	}
 	return make(a, city)
 }
@@ -268,7 +269,7 @@ func (a *app) sessionProvider() (runtime.Provider, error) {
 	switch {
 	case errors.As(err, &problems):
 		// Session commands do not need a city, so a broken config is no error.
-		a.warn("cannot use city.toml (%s); using the %s provider (GC_SESSION selects another)", problems.List[0], defaultProvider)
+		a.Warn("cannot use city.toml (%s); using the %s provider (GC_SESSION selects another)", problems.List[0], defaultProvider)
 		return a.newProvider(selected(""), "")
 	case err != nil:
 		return nil, err
@@ -381,7 +382,7 @@ func leftProviders(dir string) []string {
 // newHybrid hosts the sessions that match remote_match remotely.
 func (a *app) newHybrid(c choice, dir string) (runtime.Provider, error) {
 	if dir == "" {
-		return nil, fail(exitUsage, "--city DIR selects one", "session provider hybrid (from %s) requires a city", c.origin)
+		return nil, cli.Fail(cli.ExitUsage, "--city DIR selects one", "session provider hybrid (from %s) requires a city", c.origin)
 	}
 	city, err := config.Load(dir)
 	if err != nil {
@@ -389,7 +390,7 @@ func (a *app) newHybrid(c choice, dir string) (runtime.Provider, error) {
 	}
 	s := city.Session
 	if len(s.RemoteMatch) == 0 {
-		return nil, fail(exitUsage, `add remote_match = ["NAME*"] to [session]`, "session provider hybrid (from %s) requires remote_match", c.origin)
+		return nil, cli.Fail(cli.ExitUsage, `add remote_match = ["NAME*"] to [session]`, "session provider hybrid (from %s) requires remote_match", c.origin)
 	}
 	local, remote := cmp.Or(s.Local, defaultProvider), cmp.Or(s.Remote, "k8s")
 	return router.Hybrid(a.sides(dir, map[string]string{local: "[session] local", remote: "[session] remote"}), local, remote, s.RemoteMatch)

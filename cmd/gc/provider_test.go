@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -43,7 +44,7 @@ func TestProvidersAreDecorated(t *testing.T) {
 	}
 	for _, name := range append(providerNames(), "fake") {
 		synctest.Test(t, func(t *testing.T) {
-			a := &app{console: newConsole(stdio{out: io.Discard, err: io.Discard}, nil)}
+			a := &app{Console: cli.NewConsole(cli.Streams{Out: io.Discard, Err: io.Discard}, nil)}
 			p, err := a.newProvider(choice{name, "the test"}, city)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
@@ -26,14 +27,14 @@ func newRespondCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "respond " + s.noun,
 		Short:             "Answer the question an agent is waiting on",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("option") == cmd.Flags().Changed("text") {
-				return usageError(cmd, "requires either --option or --text")
+				return cli.UsageError(cmd, "requires either --option or --text")
 			}
 			if cmd.Flags().Changed("text") && o.text == "" {
-				return usageError(cmd, "--text is empty")
+				return cli.UsageError(cmd, "--text is empty")
 			}
 			t, err := s.target(cmd.Context(), args[0])
 			if err != nil {
@@ -47,7 +48,7 @@ func newRespondCmd(a *app, s scope) *cobra.Command {
 	f.StringVar(&o.request, "request", "", "answer only the question with this request `ID`, as gc pending shows it")
 	f.StringVar(&o.text, "text", "", "answer a question without options with this `TEXT`")
 	_ = cmd.RegisterFlagCompletionFunc("option", s.completeOptions) // the flag exists
-	return describe(cmd, `Chooses an option of the question on the agent's screen: it moves the selection step
+	return cli.Describe(cmd, `Chooses an option of the question on the agent's screen: it moves the selection step
 by step, presses Enter only when the option is selected, and returns when the question
 is gone. It types nothing if the question has no such option, or is not the expected
 one: the one with the --request ID or, without --request, the one that gc pending last
@@ -56,7 +57,7 @@ showed.`, fmt.Sprintf(`
 		%[1]s respond %[2]s --option 1
 		id=$(%[1]s pending %[2]s --json | jq -r .request_id)
 		%[1]s respond %[2]s --request "$id" --option Yes`, s.path, s.word),
-		statuses{exitOK: "answered", exitFailure: "no such question or option, or the question did not go away", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		cli.Statuses{cli.ExitOK: "answered", cli.ExitFailure: "no such question or option, or the question did not go away", cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error {
@@ -65,7 +66,7 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 		return err
 	}
 	if q == nil {
-		return fail(exitFailure, "gc peek shows its screen", "%s asks no question", t.label)
+		return cli.Fail(cli.ExitFailure, "gc peek shows its screen", "%s asks no question", t.label)
 	}
 	if err := a.checkAsked(ctx, t, q, o.request); err != nil {
 		return err
@@ -76,7 +77,7 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 			return err
 		}
 	} else if len(q.Options) > 0 {
-		return fail(exitUsage, "--option "+shell.Word(q.Options[0]), "the question of %s requires one of its options", t.label)
+		return cli.Fail(cli.ExitUsage, "--option "+shell.Word(q.Options[0]), "the question of %s requires one of its options", t.label)
 	}
 	err = p.Respond(ctx, t.session, answer)
 	if o.text != "" && errors.Is(err, runtime.ErrInteractionUnsupported) {
@@ -94,7 +95,7 @@ func (a *app) shown(ctx context.Context, t *target, q *runtime.Interaction) {
 		return
 	}
 	if err := t.provider.SetMeta(ctx, t.session, metaShown, q.RequestID); err != nil {
-		a.warn("cannot record that the question was shown: %v", err)
+		a.Warn("cannot record that the question was shown: %v", err)
 	}
 }
 
@@ -111,7 +112,7 @@ func (a *app) checkAsked(ctx context.Context, t *target, q *runtime.Interaction,
 		return nil
 	}
 	hint := a.pathOf(t) + " pending " + shell.Word(t.label) + " shows it"
-	return fail(exitFailure, hint, "%s now asks another question: %q", t.label, q.Prompt)
+	return cli.Fail(cli.ExitFailure, hint, "%s now asks another question: %q", t.label, q.Prompt)
 }
 
 // completeOptions completes --option with the question's options.
@@ -140,7 +141,7 @@ func (s scope) completeOptions(cmd *cobra.Command, args []string, prefix string)
 // its number or the beginning of its label. A name that fits several is refused.
 func chooseOption(options []string, want string) (string, error) {
 	if len(options) == 0 {
-		return "", fail(exitFailure, "--text answers it", "the question has no options to choose from")
+		return "", cli.Fail(cli.ExitFailure, "--text answers it", "the question has no options to choose from")
 	}
 	fits := fitting(options, func(_ int, label string) bool { return label == want })
 	if len(fits) == 0 {
@@ -154,11 +155,11 @@ func chooseOption(options []string, want string) (string, error) {
 	}
 	switch {
 	case len(fits) == 0:
-		return "", fail(exitFailure, "options: "+strings.Join(options, " | "), "the question has no option %q", want)
+		return "", cli.Fail(cli.ExitFailure, "options: "+strings.Join(options, " | "), "the question has no option %q", want)
 	case len(fits) > 1:
-		return "", fail(exitFailure, "options: "+strings.Join(options, " | "), "%q matches several options: %s", want, strings.Join(fits, " | "))
+		return "", cli.Fail(cli.ExitFailure, "options: "+strings.Join(options, " | "), "%q matches several options: %s", want, strings.Join(fits, " | "))
 	case slices.Contains(options[slices.Index(options, fits[0])+1:], fits[0]):
-		return "", fail(exitFailure, "attach to it and answer by hand", "several options have the label %q", fits[0])
+		return "", cli.Fail(cli.ExitFailure, "attach to it and answer by hand", "several options have the label %q", fits[0])
 	}
 	return fits[0], nil
 }

@@ -10,25 +10,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 )
 
 func newRigCmd(a *app) *cobra.Command {
-	return a.newGroup("rig", "Manage the project directories that agents work in",
+	return a.Group("rig", "Manage the project directories that agents work in",
 		`A rig is a directory with a name. An agent with  dir = "RIG"  is called RIG/NAME and
 runs there. city.toml lists the rigs. gc rig suspend does not change city.toml: the
 city remembers which rigs are suspended.`, `
 		gc rig add web ../web
 		gc rig list
 		gc rig suspend web`,
-		[]entry{
-			{name: "list", make: func() *cobra.Command { return newRigListCmd(a) }},
-			{name: "add", make: func() *cobra.Command { return newRigAddCmd(a) }},
-			{name: "remove", make: func() *cobra.Command { return newRigRemoveCmd(a) }},
-			{name: "suspend", make: func() *cobra.Command { return newRigSuspendCmd(a) }},
-			{name: "resume", make: func() *cobra.Command { return newRigResumeCmd(a) }},
+		[]cli.Entry{
+			{Name: "list", Make: func() *cobra.Command { return newRigListCmd(a) }},
+			{Name: "add", Make: func() *cobra.Command { return newRigAddCmd(a) }},
+			{Name: "remove", Make: func() *cobra.Command { return newRigRemoveCmd(a) }},
+			{Name: "suspend", Make: func() *cobra.Command { return newRigSuspendCmd(a) }},
+			{Name: "resume", Make: func() *cobra.Command { return newRigResumeCmd(a) }},
 		})
 }
 
@@ -46,13 +47,13 @@ func newRigListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List rigs with their directories and agents",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runRigList(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
-	return describe(cmd, "Lists the rigs of city.toml. Rigs suspended by gc rig suspend are shown as such only\nwhile the city runs.", `
+	return cli.Describe(cmd, "Lists the rigs of city.toml. Rigs suspended by gc rig suspend are shown as such only\nwhile the city runs.", `
 		gc rig list
-		gc rig list --json`, statuses{exitFailure: "failure, or city.toml has problems", exitNotFound: "no city here"})
+		gc rig list --json`, cli.Statuses{cli.ExitFailure: "failure, or city.toml has problems", cli.ExitNotFound: "no city here"})
 }
 
 func runRigList(ctx context.Context, a *app, asJSON bool) error {
@@ -76,13 +77,13 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return a.printJSON(rigs)
+		return a.PrintJSON(rigs)
 	}
 	if len(rigs) == 0 {
-		fmt.Fprintf(a.err, "no rigs: %s rig add NAME PATH\n", program)
+		fmt.Fprintf(a.Err, "no rigs: %s rig add NAME PATH\n", cli.Program)
 		return nil
 	}
-	t := a.newTable(listing{})
+	t := a.Table(cli.Listing{})
 	t.Add("RIG", "STATE", "PATH", "AGENTS")
 	for _, r := range rigs {
 		state := "active"
@@ -94,7 +95,7 @@ func runRigList(ctx context.Context, a *app, asJSON bool) error {
 		}
 		t.Add(r.Name, state, r.Path, strings.Join(r.Agents, ", "))
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 // rigsOf never returns nil, so that JSON has an array.
@@ -119,7 +120,7 @@ func newRigAddCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME [PATH]",
 		Short: "Add a rig to city.toml",
-		Args:  between(1, 2),
+		Args:  cli.Between(1, 2),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
 				return nil, cobra.ShellCompDirectiveFilterDirs
@@ -134,12 +135,12 @@ func newRigAddCmd(a *app) *cobra.Command {
 			return runRigAdd(cmd.Context(), a, args[0], path)
 		},
 	}
-	return describe(cmd, `Appends a [[rigs]] table for the directory (default: the current one) to city.toml and
+	return cli.Describe(cmd, `Appends a [[rigs]] table for the directory (default: the current one) to city.toml and
 changes nothing else in the file. The path of a directory inside or beside the city is
 written relative to the city. A running city applies the change at once.`, `
 		gc rig add web ../web
 		cd ~/src/api && gc --city ~/city rig add api`,
-		statuses{exitFailure: "failure, the rig already exists, or city.toml has problems", exitNotFound: "no city here, or no such directory"})
+		cli.Statuses{cli.ExitFailure: "failure, the rig already exists, or city.toml has problems", cli.ExitNotFound: "no city here, or no such directory"})
 }
 
 func runRigAdd(ctx context.Context, a *app, name, path string) error {
@@ -152,7 +153,7 @@ func runRigAdd(ctx context.Context, a *app, name, path string) error {
 		return err
 	}
 	if st, err := os.Stat(abs); err != nil || !st.IsDir() {
-		return fail(exitNotFound, "mkdir -p "+shell.Word(path), "%s: not a directory", path)
+		return cli.Fail(cli.ExitNotFound, "mkdir -p "+shell.Word(path), "%s: not a directory", path)
 	}
 	if err := config.AddRig(city, name, rigPath(city.Dir, abs)); err != nil {
 		return rigError(err)
@@ -177,13 +178,13 @@ func newRigRemoveCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "remove NAME",
 		Short:             "Remove a rig from city.toml, but not its directory",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: a.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigRemove(cmd.Context(), a, args[0]) },
 	}
-	return describe(cmd, `Removes the [[rigs]] table from city.toml and keeps the comments around it. It refuses
+	return cli.Describe(cmd, `Removes the [[rigs]] table from city.toml and keeps the comments around it. It refuses
 if agents work in the rig, because they would run somewhere else.`, "gc rig remove web",
-		statuses{exitFailure: "failure, or agents work in it", exitNotFound: "no such rig or city"})
+		cli.Statuses{cli.ExitFailure: "failure, or agents work in it", cli.ExitNotFound: "no such rig or city"})
 }
 
 func runRigRemove(ctx context.Context, a *app, name string) error {
@@ -201,9 +202,9 @@ func runRigRemove(ctx context.Context, a *app, name string) error {
 func rigError(err error) error {
 	switch {
 	case errors.Is(err, config.ErrUnknownRig):
-		return fail(exitNotFound, "gc rig list", "%v", err)
+		return cli.Fail(cli.ExitNotFound, "gc rig list", "%v", err)
 	case errors.Is(err, config.ErrRigInUse):
-		return fail(exitFailure, "change their dir in city.toml first, or use gc rig suspend", "%v", err)
+		return cli.Fail(cli.ExitFailure, "change their dir in city.toml first, or use gc rig suspend", "%v", err)
 	}
 	return err
 }
@@ -225,12 +226,12 @@ func newRigSuspendCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "suspend NAME...",
 		Short:             "Stop the agents of rigs until gc rig resume",
-		Args:              between(1, -1),
+		Args:              cli.Between(1, -1),
 		ValidArgsFunction: a.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigSuspend(cmd.Context(), a, args) },
 	}
-	return describe(cmd, `Drains the agents of the rigs and keeps them down until gc rig resume, even across
-gc stop and gc start. Returns when that is stored.`, "gc rig suspend web", statuses{exitNotFound: "no such rig, city or controller"})
+	return cli.Describe(cmd, `Drains the agents of the rigs and keeps them down until gc rig resume, even across
+gc stop and gc start. Returns when that is stored.`, "gc rig suspend web", cli.Statuses{cli.ExitNotFound: "no such rig, city or controller"})
 }
 
 func runRigSuspend(ctx context.Context, a *app, names []string) error {
@@ -246,12 +247,12 @@ func newRigResumeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resume NAME...",
 		Short:             "Start the agents of suspended rigs again",
-		Args:              between(1, -1),
+		Args:              cli.Between(1, -1),
 		ValidArgsFunction: a.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigResume(cmd.Context(), a, args) },
 	}
-	return describe(cmd, "Undoes gc rig suspend. It warns about agents that stay down for another reason.",
-		"gc rig resume web", statuses{exitNotFound: "no such rig, city or controller"})
+	return cli.Describe(cmd, "Undoes gc rig suspend. It warns about agents that stay down for another reason.",
+		"gc rig resume web", cli.Statuses{cli.ExitNotFound: "no such rig, city or controller"})
 }
 
 func runRigResume(ctx context.Context, a *app, names []string) error {

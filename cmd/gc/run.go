@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
 )
 
 // app is the state shared by the code of a command.
 type app struct {
-	console
+	cli.Console
 	city string // --city
 	host string // --host
 
@@ -47,32 +48,32 @@ func (a *app) close() {
 }
 
 // run executes a command line and returns the exit status.
-func run(ctx context.Context, args []string, s stdio) int {
-	a := &app{console: newConsole(s, args)}
+func run(ctx context.Context, args []string, s cli.Streams) int {
+	a := &app{Console: cli.NewConsole(s, args)}
 	defer a.close()
 	if len(args) > 0 && args[0] == sessionOpName && !wantsHelp(args[1:]) && !wantsCheck(args[1:]) {
 		return runSessionOp(ctx, a, args[1:]) // scripts call it many times a second: skip cobra
 	}
 	root := newRootCmd(a)
 	root.SetArgs(args)
-	root.SetIn(s.in)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
 	cmd, err := root.ExecuteContextC(ctx)
 	err = a.agentDown(ctx, err)
-	return report(s.err, cmd, err)
+	return cli.Report(s.Err, cmd, err)
 }
 
 func newRootCmd(a *app) *cobra.Command {
 	version := false
 	root := &cobra.Command{
-		Use:   program,
+		Use:   cli.Program,
 		Short: "Run fleets of coding agents in terminals that survive",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 0:
-				return unknownCommand(cmd, args[0])
+				return cli.UnknownCommand(cmd, args[0])
 			case version:
 				return runVersion(a, false)
 			}
@@ -82,7 +83,7 @@ func newRootCmd(a *app) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	describe(root, `gc runs terminal programs (agents, shells, editors) in sessions that outlive your
+	cli.Describe(root, `gc runs terminal programs (agents, shells, editors) in sessions that outlive your
 terminal, and keeps a city of agents running: it starts them, watches them,
 restarts them when they die, and lets you look, type and attach.
 
@@ -98,58 +99,58 @@ city.toml, or native.`, `
 		gc peek worker
 		gc attach worker          # ctrl-b d detaches
 		gc session new build -- make -j4`,
-		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
+		cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: "", cli.ExitTimeout: ""})
 	root.PersistentFlags().StringVar(&a.city, "city", "", "use the city in this `DIR` (default: GC_CITY_PATH, or the nearest city.toml upwards)")
-	a.color = colorAuto
-	root.PersistentFlags().Var(&a.color, "color", "use colours: auto (on a terminal without NO_COLOR), always or never")
+	a.Color = cli.ColorAuto
+	root.PersistentFlags().Var(&a.Color, "color", "use colours: auto (on a terminal without NO_COLOR), always or never")
 	root.Flags().BoolVar(&version, "version", false, "print the version and exit")
-	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(newHelpCmd())
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetHelpCommand(cli.HelpCommand())
 	root.AddGroup(&cobra.Group{ID: groupCity, Title: "City:"}, &cobra.Group{ID: groupAgent, Title: "Agents:"}, &cobra.Group{ID: groupOther, Title: "Sessions and other commands:"})
-	a.addTo(root, rootEntries(a))
+	a.AddTo(root, rootEntries(a))
 	root.SetHelpCommandGroupID(groupOther)
 	return root
 }
 
 // rootEntries are the commands of the first level.
-func rootEntries(a *app) []entry {
+func rootEntries(a *app) []cli.Entry {
 	s := agentScope(a)
-	return []entry{
-		{name: "init", group: groupCity, make: func() *cobra.Command { return newInitCmd(a) }},
-		{name: "trust", group: groupCity, make: func() *cobra.Command { return newTrustCmd(a) }},
-		{name: "start", group: groupCity, make: func() *cobra.Command { return newStartCmd(a) }},
-		{name: "stop", group: groupCity, make: func() *cobra.Command { return newStopCmd(a) }},
-		{name: "status", group: groupCity, make: func() *cobra.Command { return newStatusCmd(a) }},
-		{name: "restart", group: groupCity, make: func() *cobra.Command { return newRestartCmd(a) }},
-		{name: "suspend", group: groupCity, make: func() *cobra.Command { return newSuspendCmd(a) }},
-		{name: "resume", group: groupCity, make: func() *cobra.Command { return newResumeCmd(a) }},
-		{name: "rig", group: groupCity, make: func() *cobra.Command { return newRigCmd(a) }},
-		{name: "events", group: groupCity, make: func() *cobra.Command { return newEventsCmd(a) }},
-		{name: "config", group: groupCity, make: func() *cobra.Command { return newConfigCmd(a) }},
-		{name: "doctor", group: groupCity, make: func() *cobra.Command { return newDoctorCmd(a) }},
-		{name: "attach", group: groupAgent, make: func() *cobra.Command { return newAttachCmd(a, s) }},
-		{name: "peek", group: groupAgent, make: func() *cobra.Command { return newPeekCmd(a, s) }},
-		{name: "nudge", group: groupAgent, make: func() *cobra.Command { return newAgentNudgeCmd(a, s) }},
-		{name: "keys", group: groupAgent, make: func() *cobra.Command { return newKeysCmd(a, s) }},
-		{name: "interrupt", group: groupAgent, make: func() *cobra.Command { return newInterruptCmd(s) }},
-		{name: "logs", group: groupAgent, make: func() *cobra.Command { return newLogsCmd(a, s) }},
-		{name: "wait", group: groupAgent, make: func() *cobra.Command { return newAgentWaitCmd(a, s) }},
-		{name: "pending", group: groupAgent, make: func() *cobra.Command { return newPendingCmd(a, s) }},
-		{name: "respond", group: groupAgent, make: func() *cobra.Command { return newRespondCmd(a, s) }},
-		{name: "seen", group: groupAgent, make: func() *cobra.Command { return newSeenCmd(s) }},
-		{name: "explain", group: groupAgent, make: func() *cobra.Command { return newExplainCmd(a, s) }},
-		{name: "prime", group: groupAgent, make: func() *cobra.Command { return newPrimeCmd(a) }},
-		{name: "agent", group: groupCity, make: func() *cobra.Command { return newAgentCmd(a) }},
-		{name: "runtime", group: groupAgent, make: func() *cobra.Command { return newRuntimeCmd(a) }},
-		{name: "session", group: groupOther, make: func() *cobra.Command { return newSessionCmd(a) }},
-		{name: "exec", group: groupOther, make: func() *cobra.Command { return newExecCmd(a) }},
-		{name: "process", group: groupOther, make: func() *cobra.Command { return newProcessCmd(a) }},
-		{name: "mcp", group: groupOther, make: newMCPCmd},
-		{name: "mux", group: groupOther, make: func() *cobra.Command { return newMuxCmd(a) }},
-		{name: sessionOpName, group: groupOther, make: func() *cobra.Command { return newSessionOpCmd(a) }},
-		{name: "version", group: groupOther, make: func() *cobra.Command { return newVersionCmd(a) }},
-		{name: "completion", group: groupOther, make: func() *cobra.Command { return newCompletionCmd(a) }},
-		{name: "controller", make: func() *cobra.Command { return newControllerCmd(a) }},
+	return []cli.Entry{
+		{Name: "init", Group: groupCity, Make: func() *cobra.Command { return newInitCmd(a) }},
+		{Name: "trust", Group: groupCity, Make: func() *cobra.Command { return newTrustCmd(a) }},
+		{Name: "start", Group: groupCity, Make: func() *cobra.Command { return newStartCmd(a) }},
+		{Name: "stop", Group: groupCity, Make: func() *cobra.Command { return newStopCmd(a) }},
+		{Name: "status", Group: groupCity, Make: func() *cobra.Command { return newStatusCmd(a) }},
+		{Name: "restart", Group: groupCity, Make: func() *cobra.Command { return newRestartCmd(a) }},
+		{Name: "suspend", Group: groupCity, Make: func() *cobra.Command { return newSuspendCmd(a) }},
+		{Name: "resume", Group: groupCity, Make: func() *cobra.Command { return newResumeCmd(a) }},
+		{Name: "rig", Group: groupCity, Make: func() *cobra.Command { return newRigCmd(a) }},
+		{Name: "events", Group: groupCity, Make: func() *cobra.Command { return newEventsCmd(a) }},
+		{Name: "config", Group: groupCity, Make: func() *cobra.Command { return newConfigCmd(a) }},
+		{Name: "doctor", Group: groupCity, Make: func() *cobra.Command { return newDoctorCmd(a) }},
+		{Name: "attach", Group: groupAgent, Make: func() *cobra.Command { return newAttachCmd(a, s) }},
+		{Name: "peek", Group: groupAgent, Make: func() *cobra.Command { return newPeekCmd(a, s) }},
+		{Name: "nudge", Group: groupAgent, Make: func() *cobra.Command { return newAgentNudgeCmd(a, s) }},
+		{Name: "keys", Group: groupAgent, Make: func() *cobra.Command { return newKeysCmd(a, s) }},
+		{Name: "interrupt", Group: groupAgent, Make: func() *cobra.Command { return newInterruptCmd(s) }},
+		{Name: "logs", Group: groupAgent, Make: func() *cobra.Command { return newLogsCmd(a, s) }},
+		{Name: "wait", Group: groupAgent, Make: func() *cobra.Command { return newAgentWaitCmd(a, s) }},
+		{Name: "pending", Group: groupAgent, Make: func() *cobra.Command { return newPendingCmd(a, s) }},
+		{Name: "respond", Group: groupAgent, Make: func() *cobra.Command { return newRespondCmd(a, s) }},
+		{Name: "seen", Group: groupAgent, Make: func() *cobra.Command { return newSeenCmd(s) }},
+		{Name: "explain", Group: groupAgent, Make: func() *cobra.Command { return newExplainCmd(a, s) }},
+		{Name: "prime", Group: groupAgent, Make: func() *cobra.Command { return newPrimeCmd(a) }},
+		{Name: "agent", Group: groupCity, Make: func() *cobra.Command { return newAgentCmd(a) }},
+		{Name: "runtime", Group: groupAgent, Make: func() *cobra.Command { return newRuntimeCmd(a) }},
+		{Name: "session", Group: groupOther, Make: func() *cobra.Command { return newSessionCmd(a) }},
+		{Name: "exec", Group: groupOther, Make: func() *cobra.Command { return newExecCmd(a) }},
+		{Name: "process", Group: groupOther, Make: func() *cobra.Command { return newProcessCmd(a) }},
+		{Name: "mcp", Group: groupOther, Make: newMCPCmd},
+		{Name: "mux", Group: groupOther, Make: func() *cobra.Command { return newMuxCmd(a) }},
+		{Name: sessionOpName, Group: groupOther, Make: func() *cobra.Command { return newSessionOpCmd(a) }},
+		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return newVersionCmd(a) }},
+		{Name: "completion", Group: groupOther, Make: func() *cobra.Command { return newCompletionCmd(a) }},
+		{Name: "controller", Make: func() *cobra.Command { return newControllerCmd(a) }},
 	}
 }
 

@@ -8,24 +8,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 func newRuntimeCmd(a *app) *cobra.Command {
-	return a.newGroup("runtime", "Drain or restart an agent from inside its session",
+	return a.Group("runtime", "Drain or restart an agent from inside its session",
 		`An agent that is no longer wanted is drained: it gets one Ctrl-C and may finish its
 work. The agent asks with drain-check whether it is draining, and agrees to be stopped
 with drain-ack, or simply exits. GC_AGENT, GC_CITY_PATH and GC_INSTANCE_TOKEN identify
 the session's agent; drain, undrain and drain-check also take a name, from anywhere.`, `
 		gc runtime drain-check && gc runtime drain-ack
 		gc runtime request-restart`,
-		[]entry{
-			{name: "drain", make: func() *cobra.Command { return newRuntimeDrainCmd(a) }},
-			{name: "undrain", make: func() *cobra.Command { return newRuntimeUndrainCmd(a) }},
-			{name: "drain-check", make: func() *cobra.Command { return newRuntimeDrainCheckCmd(a) }},
-			{name: "drain-ack", make: func() *cobra.Command { return newRuntimeDrainAckCmd(a) }},
-			{name: "request-restart", make: func() *cobra.Command { return newRuntimeRestartCmd(a) }},
+		[]cli.Entry{
+			{Name: "drain", Make: func() *cobra.Command { return newRuntimeDrainCmd(a) }},
+			{Name: "undrain", Make: func() *cobra.Command { return newRuntimeUndrainCmd(a) }},
+			{Name: "drain-check", Make: func() *cobra.Command { return newRuntimeDrainCheckCmd(a) }},
+			{Name: "drain-ack", Make: func() *cobra.Command { return newRuntimeDrainAckCmd(a) }},
+			{Name: "request-restart", Make: func() *cobra.Command { return newRuntimeRestartCmd(a) }},
 		})
 }
 
@@ -33,7 +34,7 @@ the session's agent; drain, undrain and drain-check also take a name, from anywh
 func self() (cityapi.InsideRequest, error) {
 	q := cityapi.InsideRequest{Agent: os.Getenv("GC_AGENT"), Token: os.Getenv("GC_INSTANCE_TOKEN")}
 	if q.Agent == "" {
-		return q, fail(exitUsage, "gc agent and gc restart work outside a session", "not in an agent's session: GC_AGENT is not set")
+		return q, cli.Fail(cli.ExitUsage, "gc agent and gc restart work outside a session", "not in an agent's session: GC_AGENT is not set")
 	}
 	return q, nil
 }
@@ -64,11 +65,11 @@ func newRuntimeDrainCmd(a *app) *cobra.Command {
 			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Drain)
 		},
 	}
-	return describe(cmd, `Sends one Ctrl-C; then the agent may exit or agree to be stopped (drain-ack). After
+	return cli.Describe(cmd, `Sends one Ctrl-C; then the agent may exit or agree to be stopped (drain-ack). After
 drift_drain_timeout it is stopped. It stays down until undrain, gc restart, gc agent
 resume or the next gc start. Without a name, drains the agent of this session.`, `
 		gc runtime drain
-		gc runtime drain worker-2`, statuses{exitNotFound: "no such agent, city or controller"})
+		gc runtime drain worker-2`, cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
 }
 
 func newRuntimeUndrainCmd(a *app) *cobra.Command {
@@ -87,9 +88,9 @@ func newRuntimeUndrainCmd(a *app) *cobra.Command {
 			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Undrain)
 		},
 	}
-	return describe(cmd, `Undoes gc runtime drain: cancels the drain, or starts the agent if it has exited. It
+	return cli.Describe(cmd, `Undoes gc runtime drain: cancels the drain, or starts the agent if it has exited. It
 does not cancel drains caused by a config change.`, "gc runtime undrain worker-2",
-		statuses{exitNotFound: "no such agent, city or controller"})
+		cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
 }
 
 func runRuntimeDrain(ctx context.Context, a *app, names []string, act func(*cityapi.Client, context.Context, ...string) error) error {
@@ -106,7 +107,7 @@ func newRuntimeDrainCheckCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "drain-check [AGENT]",
 		Short:             "Report whether an agent is draining",
-		Args:              between(0, 1),
+		Args:              cli.Between(0, 1),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
@@ -117,11 +118,11 @@ func newRuntimeDrainCheckCmd(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: since, until, why, acked; null without a drain")
-	return describe(cmd, `Prints the reason for the agent's drain and the time it has left. Without a name,
+	return cli.Describe(cmd, `Prints the reason for the agent's drain and the time it has left. Without a name,
 reports on the agent of this session. Agents call it between two pieces of work.`, `
 		gc runtime drain-check && exit 0
 		gc runtime drain-check worker-2 --json`,
-		statuses{exitOK: "draining", exitFailure: "not draining, or failure", exitNotFound: "no such agent, city or controller"})
+		cli.Statuses{cli.ExitOK: "draining", cli.ExitFailure: "not draining, or failure", cli.ExitNotFound: "no such agent, city or controller"})
 }
 
 func runRuntimeDrainCheck(ctx context.Context, a *app, name string, asJSON bool) error {
@@ -153,13 +154,13 @@ func (a *app) printDrain(ag cityapi.AgentStatus, asJSON bool) error {
 	var err error
 	switch {
 	case asJSON:
-		err = a.printJSON(ag.Drain)
+		err = a.PrintJSON(ag.Drain)
 	case ag.Drain != nil:
 		left := max(time.Until(ag.Drain.Until), 0).Round(time.Second)
-		_, err = fmt.Fprintf(a.out, "draining: %s, %s left\n", display.Line(ag.Drain.Why), left)
+		_, err = fmt.Fprintf(a.Out, "draining: %s, %s left\n", display.Line(ag.Drain.Why), left)
 	}
 	if err == nil && ag.Drain == nil {
-		return quiet(exitFailure)
+		return cli.Quiet(cli.ExitFailure)
 	}
 	return err
 }
@@ -168,29 +169,29 @@ func newRuntimeDrainAckCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain-ack",
 		Short: "Agree to be stopped now, during a drain",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.AckDrain(cmd.Context(), q) })
 		},
 	}
-	return describe(cmd, `Tells the controller that the agent of this session has finished its work, so that it
+	return cli.Describe(cmd, `Tells the controller that the agent of this session has finished its work, so that it
 stops the session at once.`, "gc runtime drain-check && gc runtime drain-ack",
-		statuses{exitFailure: "failure, not draining, or another instance is running", exitNotFound: "no city or controller"})
+		cli.Statuses{cli.ExitFailure: "failure, not draining, or another instance is running", cli.ExitNotFound: "no city or controller"})
 }
 
 func newRuntimeRestartCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "request-restart",
 		Short: "Ask to be stopped and started again",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error {
 				return c.RequestRestart(cmd.Context(), q)
 			})
 		},
 	}
-	return describe(cmd, `Stops the session of this agent and starts it again with the current config, for
+	return cli.Describe(cmd, `Stops the session of this agent and starts it again with the current config, for
 example when its context is full. It does not count against the restart budget.
 Returns when the request is stored; the stop follows soon after.`, "gc runtime request-restart",
-		statuses{exitFailure: "failure, or another instance is running", exitNotFound: "no city or controller"})
+		cli.Statuses{cli.ExitFailure: "failure, or another instance is running", cli.ExitNotFound: "no city or controller"})
 }

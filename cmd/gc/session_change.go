@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/runtime"
 )
@@ -16,7 +17,7 @@ func newSessionRenameCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "rename NAME NEW",
 		Short:             "Rename a session",
-		Args:              exactly(2),
+		Args:              cli.Exactly(2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.target(cmd.Context(), args[0])
@@ -26,10 +27,10 @@ func newSessionRenameCmd(s scope) *cobra.Command {
 			return runSessionRename(cmd.Context(), t, args[1])
 		},
 	}
-	return describe(cmd, `Renames a running session. Terminals stay attached and queued messages still reach it;
+	return cli.Describe(cmd, `Renames a running session. Terminals stay attached and queued messages still reach it;
 the program's environment keeps the old name. The session of a city's agent cannot be
 renamed.`, "gc session rename work build",
-		statuses{exitFailure: "the new name is taken, or it is the session of an agent", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		cli.Statuses{cli.ExitFailure: "the new name is taken, or it is the session of an agent", cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runSessionRename(ctx context.Context, t *target, to string) error {
@@ -48,7 +49,7 @@ func runSessionRename(ctx context.Context, t *target, to string) error {
 		return err
 	}
 	if city != "" {
-		return fail(exitFailure, "city.toml decides the names of agents", "%s is the session of an agent of %s", t.label, city)
+		return cli.Fail(cli.ExitFailure, "city.toml decides the names of agents", "%s is the session of an agent of %s", t.label, city)
 	}
 	return client.Rename(ctx, t.session, to)
 }
@@ -57,7 +58,7 @@ func newSessionResizeCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resize NAME COLSxROWS",
 		Short:             "Set the size of a session without attached terminals",
-		Args:              exactly(2),
+		Args:              cli.Exactly(2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cols, rows, err := parseSize(args[1])
@@ -71,8 +72,8 @@ func newSessionResizeCmd(s scope) *cobra.Command {
 			return runSessionResize(cmd.Context(), t, cols, rows)
 		},
 	}
-	return describe(cmd, "Sets the size that the session has while no terminal is attached. While one is, its\nsize is used.", "gc session resize build 200x50",
-		statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+	return cli.Describe(cmd, "Sets the size that the session has while no terminal is attached. While one is, its\nsize is used.", "gc session resize build 200x50",
+		cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runSessionResize(ctx context.Context, t *target, cols, rows int) error {
@@ -87,12 +88,12 @@ func newSessionClearCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "clear NAME",
 		Short:             "Clear the scrollback, keep the screen",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionClear(ctx, t) }),
 	}
-	return describe(cmd, "Deletes the lines that scrolled off the screen. The screen stays.",
-		"gc session clear build", statuses{exitNotFound: "", exitCannotTell: ""})
+	return cli.Describe(cmd, "Deletes the lines that scrolled off the screen. The screen stays.",
+		"gc session clear build", cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: ""})
 }
 
 func runSessionClear(ctx context.Context, t *target) error {
@@ -106,7 +107,7 @@ func newSessionCopyCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "copy-to NAME SOURCE [DEST]",
 		Short: "Copy a file or directory into a session's work dir",
-		Args:  between(2, 3),
+		Args:  cli.Between(2, 3),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
 				return nil, cobra.ShellCompDirectiveDefault // files
@@ -125,17 +126,17 @@ func newSessionCopyCmd(s scope) *cobra.Command {
 			return runSessionCopy(cmd.Context(), t, args[1], dst)
 		},
 	}
-	return describe(cmd, `Copies SOURCE to the machine of the session, below its work dir. DEST is relative to
+	return cli.Describe(cmd, `Copies SOURCE to the machine of the session, below its work dir. DEST is relative to
 the work dir; without DEST a file keeps its name, and the contents of a directory go
 into the work dir itself. It refuses a path or link that leads out of the work dir.`, `
 		gc session copy-to build notes.txt
 		gc session copy-to build ./fixtures testdata/fixtures`,
-		statuses{exitNotFound: "no such session, or no such file", exitCannotTell: "", exitUnsupported: ""})
+		cli.Statuses{cli.ExitNotFound: "no such session, or no such file", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runSessionCopy(ctx context.Context, t *target, src, dst string) error {
 	if _, err := os.Stat(src); err != nil { // CopyTo ignores a missing source
-		return fail(exitNotFound, "", "copy to %s: %v", t.label, err)
+		return cli.Fail(cli.ExitNotFound, "", "copy to %s: %v", t.label, err)
 	}
 	if err := mustExist(ctx, t); err != nil {
 		return err
@@ -151,7 +152,7 @@ func newSessionKillCmd(s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kill NAME...",
 		Short: "End sessions and all their processes",
-		Args:  between(1, -1),
+		Args:  cli.Between(1, -1),
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			return s.complete(cmd, nil, prefix)
 		},
@@ -168,10 +169,10 @@ func newSessionKillCmd(s scope) *cobra.Command {
 			return nil
 		},
 	}
-	return describe(cmd, `Sends TERM to the whole process tree, and KILL to what is left after a grace period.
+	return cli.Describe(cmd, `Sends TERM to the whole process tree, and KILL to what is left after a grace period.
 Returns when every process is gone. The session's last screen and metadata are
 deleted; an ended session is only deleted.`,
-		"gc session kill build", statuses{exitNotFound: "", exitCannotTell: ""})
+		"gc session kill build", cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: ""})
 }
 
 func runSessionKill(ctx context.Context, t *target) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux/api"
 )
@@ -25,13 +26,13 @@ func newSessionInspectCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "inspect NAME",
 		Short:             "Show all details of a session",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionInspect(ctx, a, t, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return describe(cmd, "Shows a session's identity, program, times, exit, metadata and process tree.",
-		"gc session inspect build --json", statuses{exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+	return cli.Describe(cmd, "Shows a session's identity, program, times, exit, metadata and process tree.",
+		"gc session inspect build --json", cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runSessionInspect(ctx context.Context, a *app, t *target, asJSON bool) error {
@@ -57,14 +58,14 @@ func runSessionInspect(ctx context.Context, a *app, t *target, asJSON bool) erro
 		in.Processes = append(in.Processes, tree...)
 	}
 	if asJSON {
-		return a.printJSON(in)
+		return a.PrintJSON(in)
 	}
 	return in.print(a)
 }
 
 // print writes one fact per line.
 func (in *inspection) print(a *app) error {
-	t := display.Table{Width: a.width()}
+	t := display.Table{Width: a.Width()}
 	fact := func(name, value string) {
 		if value != "" {
 			t.Add(name, value)
@@ -106,7 +107,7 @@ func (in *inspection) print(a *app) error {
 		}
 		fact(fmt.Sprintf("process %d", p.PID), fmt.Sprintf("%s parent %d: %s", p.State, p.PPID, line))
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 // droppedText lists output that was dropped; "" for none.

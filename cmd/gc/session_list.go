@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
 type sessionListOptions struct {
-	listing
+	cli.Listing
 	prefix string
 	all    bool
 	json   bool
@@ -27,23 +28,23 @@ func newSessionListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List sessions",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runSessionList(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.prefix, "prefix", "", "list only names that start with this `TEXT`")
 	f.BoolVar(&o.all, "all", false, "also list ended sessions, while they are kept")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
-	addListing(cmd, &o.listing, sessionOrders.keys())
-	return describe(cmd, "Lists the running sessions by name; with --all also ended ones. CREATED and ACTIVE\n(the last output, or the end) are ages; -o wide adds INPUT, the age of the last input.", `
+	cli.AddListing(cmd, &o.Listing, sessionOrders.Keys())
+	return cli.Describe(cmd, "Lists the running sessions by name; with --all also ended ones. CREATED and ACTIVE\n(the last output, or the end) are ages; -o wide adds INPUT, the age of the last input.", `
 		gc session list
 		gc session list --all
 		gc session list -o wide --sort active
-		gc session list --prefix gc-demo- --json | jq -r '.[].name'`, statuses{exitCannotTell: ""})
+		gc session list --prefix gc-demo- --json | jq -r '.[].name'`, cli.Statuses{cli.ExitCannotTell: ""})
 }
 
 // sessionOrders are the keys of gc session list --sort; times sort newest first.
-var sessionOrders = orders[api.SessionInfo]{
+var sessionOrders = cli.Orders[api.SessionInfo]{
 	"name":    func(a, b api.SessionInfo) int { return strings.Compare(a.Name, b.Name) },
 	"state":   func(a, b api.SessionInfo) int { return strings.Compare(b.State, a.State) }, // running first
 	"created": func(a, b api.SessionInfo) int { return b.Created.Compare(a.Created) },
@@ -59,7 +60,7 @@ func activeAt(s api.SessionInfo) time.Time {
 }
 
 func runSessionList(ctx context.Context, a *app, o sessionListOptions) error {
-	if err := o.check(&o.json); err != nil {
+	if err := o.Check(&o.json); err != nil {
 		return err
 	}
 	p, err := a.sessionProvider()
@@ -71,26 +72,26 @@ func runSessionList(ctx context.Context, a *app, o sessionListOptions) error {
 	}
 	sessions, err := listMux(ctx, p, o)
 	if err == nil {
-		err = sorted(sessions, o.listing, sessionOrders)
+		err = cli.Sort(sessions, o.Listing, sessionOrders)
 	}
 	if err != nil {
 		return err
 	}
 	if o.json {
-		return a.printJSON(sessions)
+		return a.PrintJSON(sessions)
 	}
 	if len(sessions) == 0 {
-		fmt.Fprintln(a.err, "no sessions")
+		fmt.Fprintln(a.Err, "no sessions")
 		return nil
 	}
-	return a.printSessions(sessions, o.listing)
+	return a.printSessions(sessions, o.Listing)
 }
 
-func (a *app) printSessions(sessions []api.SessionInfo, l listing) error {
+func (a *app) printSessions(sessions []api.SessionInfo, l cli.Listing) error {
 	now := time.Now()
-	t := a.newTable(l)
+	t := a.Table(l)
 	header := []string{"NAME", "STATE", "PID", "SIZE", "ATTACHED", "CREATED", "ACTIVE", "COMMAND"}
-	if l.wide() {
+	if l.Wide() {
 		header = append(header, "INPUT", "WORK DIR", "TITLE", "ID")
 	}
 	t.Add(header...)
@@ -100,13 +101,13 @@ func (a *app) printSessions(sessions []api.SessionInfo, l listing) error {
 			s.Name, state, pidText(s), fmt.Sprintf("%dx%d", s.Size.Cols, s.Size.Rows),
 			strconv.Itoa(s.Attached), display.Ago(s.Created, now), display.Ago(activeAt(s), now), s.Command,
 		}
-		if l.wide() {
+		if l.Wide() {
 			row = append(row, display.Ago(s.LastInput, now), s.WorkDir, cmp.Or(s.Title, "-"), s.ID)
 		}
 		t.Add(row...)
 		t.Paint(1, c)
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 // pidText is the process ID of a running session.
@@ -144,7 +145,7 @@ func listNames(ctx context.Context, a *app, p runtime.Provider, o sessionListOpt
 		State string `json:"state"`
 	}
 	sessions := make([]session, len(names))
-	t := a.newTable(o.listing)
+	t := a.Table(o.Listing)
 	t.Add("NAME", "STATE")
 	for i, n := range names {
 		sessions[i] = session{n, api.StateRunning}
@@ -152,10 +153,10 @@ func listNames(ctx context.Context, a *app, p runtime.Provider, o sessionListOpt
 	}
 	switch {
 	case o.json:
-		return a.printJSON(sessions)
+		return a.PrintJSON(sessions)
 	case len(names) == 0:
-		fmt.Fprintln(a.err, "no sessions")
+		fmt.Fprintln(a.Err, "no sessions")
 		return nil
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }

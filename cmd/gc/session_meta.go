@@ -6,29 +6,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/runtime"
 )
 
 func newSessionMetaCmd(a *app, s scope) *cobra.Command {
-	return a.newGroup("meta", "Read and write a session's metadata",
+	return a.Group("meta", "Read and write a session's metadata",
 		`Metadata are key-value pairs of one incarnation of a session: they survive a restart
 of the server, stay readable while an ended session is kept, and are not passed on to
 the next session of that name.`, `
 		gc session meta set build branch main
 		gc session meta get build branch`,
-		[]entry{
-			{name: "get", make: func() *cobra.Command { return newMetaGetCmd(a, s) }},
-			{name: "set", make: func() *cobra.Command { return newMetaSetCmd(a, s) }},
-			{name: "rm", make: func() *cobra.Command { return newMetaRmCmd(s) }},
-			{name: "list", make: func() *cobra.Command { return newMetaListCmd(a, s) }},
+		[]cli.Entry{
+			{Name: "get", Make: func() *cobra.Command { return newMetaGetCmd(a, s) }},
+			{Name: "set", Make: func() *cobra.Command { return newMetaSetCmd(a, s) }},
+			{Name: "rm", Make: func() *cobra.Command { return newMetaRmCmd(s) }},
+			{Name: "list", Make: func() *cobra.Command { return newMetaListCmd(a, s) }},
 		})
 }
 
 // newMetaCmd returns a meta command; act gets a session that exists.
 func newMetaCmd(use, short, long, example string, s scope, args int, act func(ctx context.Context, t *target, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: exactly(args), ValidArgsFunction: s.complete,
+		Use: use, Short: short, Args: cli.Exactly(args), ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			t, err := s.target(ctx, args[0])
@@ -45,7 +46,7 @@ func newMetaCmd(use, short, long, example string, s scope, args int, act func(ct
 			return act(ctx, t, args[1:])
 		},
 	}
-	return describe(cmd, long, example, statuses{exitNotFound: "", exitCannotTell: ""})
+	return cli.Describe(cmd, long, example, cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: ""})
 }
 
 func newMetaGetCmd(a *app, s scope) *cobra.Command {
@@ -55,10 +56,10 @@ func newMetaGetCmd(a *app, s scope) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.width() > 0 {
+			if a.Width() > 0 {
 				v = display.Text(v)
 			}
-			_, err = fmt.Fprintln(a.out, v)
+			_, err = fmt.Fprintln(a.Out, v)
 			return err
 		})
 }
@@ -102,13 +103,13 @@ func newMetaListCmd(a *app, s scope) *cobra.Command {
 				if meta == nil {
 					meta = map[string]string{}
 				}
-				return a.printJSON(meta)
+				return a.PrintJSON(meta)
 			}
-			list := display.Table{Width: a.width()}
+			list := display.Table{Width: a.Width()}
 			for _, k := range sortedKeys(meta) {
 				list.Add(k, meta[k])
 			}
-			return list.Print(a.out)
+			return list.Print(a.Out)
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd

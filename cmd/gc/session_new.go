@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
@@ -40,12 +41,12 @@ func newSessionNewCmd(a *app) *cobra.Command {
 		Short: "Start a program in a new session",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
-				return usageError(cmd, "put -- before the command: "+cmd.UseLine())
+				return cli.UsageError(cmd, "put -- before the command: "+cmd.UseLine())
 			}
-			return between(1, -1)(cmd, args)
+			return cli.Between(1, -1)(cmd, args)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			o.name, o.argv = args[0], args[1:]
 			return runSessionNew(cmd.Context(), a, o)
 		}),
@@ -57,14 +58,14 @@ func newSessionNewCmd(a *app) *cobra.Command {
 	f.StringVar(&o.ready, "ready-prefix", "", "return when a line of the screen starts with this `TEXT`")
 	f.BoolVar(&o.record, "record", false, "record the output with times, for session record and peek --at")
 	f.BoolVar(&o.json, "json", false, "print the new session as JSON")
-	return describe(cmd, `Starts the command and returns. Several words are a program and its arguments; a
+	return cli.Describe(cmd, `Starts the command and returns. Several words are a program and its arguments; a
 single word is a shell command line; without a command it starts your shell. The
 program inherits only HOME, PATH, SHELL and the locale, time zone and proxy
 variables; --env adds others.`, `
 		gc session new notes -- vim notes.txt
 		gc session new build --cwd ~/src -- 'make && make test'
 		gc session new py --ready-prefix '>>>' --size 80x24 -- python3`,
-		statuses{exitFailure: "failure, such as: the name is taken, or the command does not exist", exitCannotTell: ""})
+		cli.Statuses{cli.ExitFailure: "failure, such as: the name is taken, or the command does not exist", cli.ExitCannotTell: ""})
 }
 
 func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
@@ -90,7 +91,7 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 		return err
 	}
 	for _, w := range a.warnings {
-		a.warn("%s", w)
+		a.Warn("%s", w)
 	}
 	if h == nil && !o.found(cfg.WorkDir) {
 		if err := reportDeath(ctx, p, o.name); err != nil {
@@ -108,7 +109,7 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.printJSON(info)
+	return a.PrintJSON(info)
 }
 
 // config is the config of the session. With away its directory is on another
@@ -124,12 +125,12 @@ func (o *sessionNewOptions) config(away bool) (runtime.Config, error) {
 			return cfg, err
 		}
 	case o.cwd != "" && !filepath.IsAbs(o.cwd):
-		return cfg, fail(exitUsage, "the directory is on the other machine", "--cwd %s: must be an absolute path with --host", o.cwd)
+		return cfg, cli.Fail(cli.ExitUsage, "the directory is on the other machine", "--cwd %s: must be an absolute path with --host", o.cwd)
 	}
 	for _, kv := range o.env {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || k == "" {
-			return cfg, fail(exitUsage, "such as --env LANG=C", "--env %s: must be K=V", kv)
+			return cfg, cli.Fail(cli.ExitUsage, "such as --env LANG=C", "--env %s: must be K=V", kv)
 		}
 		cfg.Env[k] = v
 	}
@@ -149,11 +150,11 @@ func localDir(dir string) (string, error) {
 	}
 	switch st, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fail(exitFailure, "create the directory, or use another --cwd", "work dir %s does not exist", dir)
+		return "", cli.Fail(cli.ExitFailure, "create the directory, or use another --cwd", "work dir %s does not exist", dir)
 	case err != nil:
 		return "", fmt.Errorf("work dir: %w", err)
 	case !st.IsDir():
-		return "", fail(exitFailure, "--cwd requires a directory", "work dir %s: not a directory", dir)
+		return "", cli.Fail(cli.ExitFailure, "--cwd requires a directory", "work dir %s: not a directory", dir)
 	}
 	return dir, nil
 }
@@ -201,7 +202,7 @@ func parseSize(s string) (cols, rows int, err error) {
 	cols, errCols := strconv.Atoi(c)
 	rows, errRows := strconv.Atoi(r)
 	if errCols != nil || errRows != nil || cols < 1 || rows < 1 {
-		return 0, 0, fail(exitUsage, "such as 120x40", "size %q: must be COLSxROWS", s)
+		return 0, 0, cli.Fail(cli.ExitUsage, "such as 120x40", "size %q: must be COLSxROWS", s)
 	}
 	return cols, rows, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/runtime/exec/check"
 )
@@ -34,14 +35,14 @@ func newSessionOpCmd(a *app) *cobra.Command {
 			if wantsHelp(args) {
 				return cmd.Help()
 			}
-			if status := runSessionOp(cmd.Context(), a, args); status != exitOK {
-				return quiet(status)
+			if status := runSessionOp(cmd.Context(), a, args); status != cli.ExitOK {
+				return cli.Quiet(status)
 			}
 			return nil
 		},
 	}
 	cmd.AddCommand(newSessionOpCheckCmd(a))
-	return describe(cmd, `Runs one operation of the exec session protocol (docs/exec-protocol.md) on a
+	return cli.Describe(cmd, `Runs one operation of the exec session protocol (docs/exec-protocol.md) on a
 session of the multiplexer, for programs that host their sessions through a
 script such as contrib/session-scripts/gc-session-native. Values are read from
 standard input; results are written to standard output.
@@ -54,7 +55,7 @@ exec, provision, wait-idle SECONDS, last-exit.`, `
 		echo '{"command":"make -j4"}' | gc session-op start build
 		gc session-op is-running build
 		gc session-op peek build 120`,
-		statuses{exitFailure: "failure, including wrong usage", exitUsage: "no such operation"})
+		cli.Statuses{cli.ExitFailure: "failure, including wrong usage", cli.ExitUsage: "no such operation"})
 }
 
 // wantsHelp reports whether the arguments ask for help.
@@ -67,10 +68,10 @@ func wantsCheck(args []string) bool { return len(args) > 0 && args[0] == checkNa
 
 // runSessionOp carries out one operation and returns the exit status.
 func runSessionOp(ctx context.Context, a *app, args []string) int {
-	o := sessionop.Options{In: a.in, Out: a.out, Err: a.err, Program: program, Version: version}
+	o := sessionop.Options{In: a.In, Out: a.Out, Err: a.Err, Program: cli.Program, Version: version}
 	status, err := sessionop.Run(ctx, o, args)
 	if err != nil {
-		printError(a.err, err.Error(), "")
+		cli.PrintError(a.Err, err.Error(), "")
 	}
 	return status
 }
@@ -83,14 +84,14 @@ func newSessionOpCheckCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   checkName + " SCRIPT",
 		Short: "Check a session script against the protocol",
-		Args:  exactly(1),
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+		Args:  cli.Exactly(1),
+		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			return runSessionOpCheck(cmd, a, args[0], only, asJSON)
 		}),
 	}
 	cmd.Flags().StringVar(&only, "only", "", "check only this `OPERATION`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
-	return describe(cmd, `Runs SCRIPT as callers of the exec session protocol do (docs/exec-protocol.md), on
+	return cli.Describe(cmd, `Runs SCRIPT as callers of the exec session protocol do (docs/exec-protocol.md), on
 sessions that it starts and stops itself, and reports for each rule whether the
 script follows it. This takes about a minute.
 
@@ -100,7 +101,7 @@ prints what was observed, the effect on callers, and the call to repeat by hand.
 GC_EXEC_STATE_DIR and GC_CITY_PATH are set to a temporary directory.`, `
 		gc session-op check ./my-script
 		gc session-op check ./my-script --only nudge`,
-		statuses{exitFailure: "the script breaks a rule"})
+		cli.Statuses{cli.ExitFailure: "the script breaks a rule"})
 }
 
 func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON bool) error {
@@ -109,7 +110,7 @@ func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON b
 		path, err = filepath.Abs(path)
 	}
 	if err != nil {
-		return fail(exitFailure, "SCRIPT is the path of an executable, or a name on PATH", "session script %q: %v", script, err)
+		return cli.Fail(cli.ExitFailure, "SCRIPT is the path of an executable, or a name on PATH", "session script %q: %v", script, err)
 	}
 	o := check.Options{Script: path, Only: only, Environ: withSelf(os.Environ())}
 	if !asJSON {
@@ -124,15 +125,15 @@ func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON b
 		count[r.Outcome]++
 	}
 	if asJSON {
-		if err := a.printJSON(results); err != nil {
+		if err := a.PrintJSON(results); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.out, "\nok %d, missing %d, skipped %d, faults %d\n",
+		fmt.Fprintf(a.Out, "\nok %d, missing %d, skipped %d, faults %d\n",
 			count[check.OK], count[check.Missing], count[check.Skipped], count[check.Fault])
 	}
 	if count[check.Fault] > 0 {
-		return quiet(exitFailure)
+		return cli.Quiet(cli.ExitFailure)
 	}
 	return nil
 }
@@ -143,10 +144,10 @@ func printFinding(a *app, r check.Result) {
 	if outcome == check.Fault {
 		outcome = "FAULT"
 	}
-	fmt.Fprintf(a.out, "%-8s %s: %s\n", outcome, r.Operation, r.Rule)
+	fmt.Fprintf(a.Out, "%-8s %s: %s\n", outcome, r.Operation, r.Rule)
 	for _, line := range []struct{ head, text string }{{"seen", r.Detail}, {"so", r.Advice}, {"by hand", r.Call}} {
 		if line.text != "" {
-			fmt.Fprintf(a.out, "         %s: %s\n", line.head, strings.ReplaceAll(line.text, "\n", "\n           "))
+			fmt.Fprintf(a.Out, "         %s: %s\n", line.head, strings.ReplaceAll(line.text, "\n", "\n           "))
 		}
 	}
 }

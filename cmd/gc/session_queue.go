@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
@@ -29,7 +30,7 @@ func newSessionQueueCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "queue [NAME]",
 		Short:             "List or drop queued and undelivered messages",
-		Args:              between(0, 1),
+		Args:              cli.Between(0, 1),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -42,12 +43,12 @@ func newSessionQueueCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "also list delivered messages, while they are kept")
 	f.StringArrayVar(&o.drop, "drop", nil, "drop the message with this `ID`; may be repeated")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
-	return describe(cmd, `Lists the multiplexer's queue in the order of delivery. A message is waiting (DETAIL
+	return cli.Describe(cmd, `Lists the multiplexer's queue in the order of delivery. A message is waiting (DETAIL
 says why), leased (being delivered), delivered, or dead: its session ended, its ttl
 expired, or it is unknown whether it was typed. Dead messages stay until they are
 dropped. A message that is being typed cannot be dropped.`, `
 		gc session queue build
-		gc session queue --drop 7`, statuses{exitNotFound: "no such message", exitCannotTell: "", exitUnsupported: ""})
+		gc session queue --drop 7`, cli.Statuses{cli.ExitNotFound: "no such message", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runSessionQueue(ctx context.Context, a *app, o sessionQueueOptions) error {
@@ -79,7 +80,7 @@ func dropQueued(ctx context.Context, c *client.Client, items []api.QueueItem, id
 	for _, id := range ids {
 		i := slices.IndexFunc(items, func(it api.QueueItem) bool { return shortID(it.ID) == shortID(id) })
 		if i < 0 {
-			return fail(exitNotFound, "gc session queue --all", "no message %s", id)
+			return cli.Fail(cli.ExitNotFound, "gc session queue --all", "no message %s", id)
 		}
 		if err := c.Dequeue(ctx, items[i].ID); err != nil {
 			return err
@@ -90,19 +91,19 @@ func dropQueued(ctx context.Context, c *client.Client, items []api.QueueItem, id
 
 func (a *app) printQueue(items []api.QueueItem, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(slices.Concat([]api.QueueItem{}, items))
+		return a.PrintJSON(slices.Concat([]api.QueueItem{}, items))
 	}
 	if len(items) == 0 {
-		fmt.Fprintln(a.err, "no messages")
+		fmt.Fprintln(a.Err, "no messages")
 		return nil
 	}
 	now := time.Now()
-	t := a.newTable(listing{})
+	t := a.Table(cli.Listing{})
 	t.Add("ID", "SESSION", "STATE", "POLICY", "AGE", "TRIES", "DETAIL", "TEXT")
 	for _, it := range items {
 		t.Add(shortID(it.ID), it.Target, it.State, it.Policy, display.Ago(it.Created, now), strconv.Itoa(it.Tries), display.Cut(cmp.Or(it.Detail, "-"), 60), it.Text)
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 // deliverToSession carries out gc session nudge with --delivery wait-idle or
@@ -128,11 +129,11 @@ func (a *app) deliverToSession(ctx context.Context, t *target, o nudgeOptions) e
 	if err != nil || o.delivery == deliverQueue {
 		return errors.Join(err, a.printWaiting(it, o.json))
 	}
-	fmt.Fprintf(a.err, "queued as %s: waiting until %s is idle (Ctrl-C drops the message)\n", shortID(it.ID), display.Line(t.label))
+	fmt.Fprintf(a.Err, "queued as %s: waiting until %s is idle (Ctrl-C drops the message)\n", shortID(it.ID), display.Line(t.label))
 	done, err := client.AwaitQueued(ctx, it.ID)
 	if ctx.Err() != nil {
 		if err := client.Dequeue(context.WithoutCancel(ctx), it.ID); err != nil {
-			a.warn("the message may still be delivered: %v", err)
+			a.Warn("the message may still be delivered: %v", err)
 		}
 		return context.Cause(ctx)
 	}
@@ -164,8 +165,8 @@ func (a *app) printWaiting(it api.QueueItem, asJSON bool) error {
 		return nil
 	}
 	if asJSON {
-		return a.printJSON(it)
+		return a.PrintJSON(it)
 	}
-	_, err := fmt.Fprintln(a.out, "queued as "+shortID(it.ID))
+	_, err := fmt.Fprintln(a.Out, "queued as "+shortID(it.ID))
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
@@ -24,7 +25,7 @@ func newSessionRecordCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "record NAME",
 		Short:             "Export the recording of a session",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runSessionRecord(ctx, a, t, o) }),
 	}
@@ -32,29 +33,29 @@ func newSessionRecordCmd(a *app, s scope) *cobra.Command {
 	f.StringVar(&o.format, "format", api.RecordingASCIICast, "write this `FORMAT`: asciicast (version 2, for asciinema) or raw (only the bytes)")
 	f.StringVarP(&o.file, "output", "o", "", "write to this `FILE` (default: standard output)")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{api.RecordingASCIICast, api.RecordingRaw}, cobra.ShellCompDirectiveNoFileComp))
-	return describe(cmd, `Writes all output of the program so far, with times and sizes. The session must have
+	return cli.Describe(cmd, `Writes all output of the program so far, with times and sizes. The session must have
 been started with --record. A recording has at most 256 MiB, lies beside the server's
 state, and is deleted with the session. With -o the file is written completely or not
 at all.`, `
 		gc session new build --record -- make -j4
 		gc session record build -o build.cast && asciinema play build.cast
 		gc session record build --format raw | less -R`,
-		statuses{exitFailure: "failure, or the session has no recording", exitNotFound: "", exitCannotTell: "", exitUnsupported: ""})
+		cli.Statuses{cli.ExitFailure: "failure, or the session has no recording", cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
 func runSessionRecord(ctx context.Context, a *app, t *target, o recordOptions) error {
 	if o.format != api.RecordingASCIICast && o.format != api.RecordingRaw {
-		return fail(exitUsage, "valid values: asciicast, raw", "unknown format %q", o.format)
+		return cli.Fail(cli.ExitUsage, "valid values: asciicast, raw", "unknown format %q", o.format)
 	}
-	if f, ok := a.out.(*os.File); ok && o.file == "" && o.format == api.RecordingRaw && term.IsTerminal(int(f.Fd())) {
-		return fail(exitUsage, "-o FILE writes a file", "cannot write raw output to a terminal")
+	if f, ok := a.Out.(*os.File); ok && o.file == "" && o.format == api.RecordingRaw && term.IsTerminal(int(f.Fd())) {
+		return cli.Fail(cli.ExitUsage, "-o FILE writes a file", "cannot write raw output to a terminal")
 	}
 	client, err := recordedClient(ctx, t, "session record")
 	if err != nil {
 		return err
 	}
 	if o.file == "" {
-		return client.Recording(ctx, t.session, o.format, a.out)
+		return client.Recording(ctx, t.session, o.format, a.Out)
 	}
 	return writeWhole(o.file, func(w io.Writer) error { return client.Recording(ctx, t.session, o.format, w) })
 }
@@ -70,7 +71,7 @@ func recordedClient(ctx context.Context, t *target, what string) (*client.Client
 		return nil, err
 	}
 	if !info.Recording {
-		return nil, fail(exitFailure, "recording begins with the session: gc session new NAME --record -- COMMAND",
+		return nil, cli.Fail(cli.ExitFailure, "recording begins with the session: gc session new NAME --record -- COMMAND",
 			"%s has no recording", t.label)
 	}
 	return client, nil

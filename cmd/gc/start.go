@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
@@ -45,9 +46,9 @@ func newStartCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "start [DIR|AGENT]",
 		Short:             "Start the city's agents and keep them running",
-		Args:              between(0, 1),
+		Args:              cli.Between(0, 1),
 		ValidArgsFunction: a.completeAgents,
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if st, err := os.Stat(args[0]); (err != nil || !st.IsDir()) && a.isAgent(args[0]) {
 					flags := false
@@ -61,13 +62,13 @@ func newStartCmd(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(cmd)
-	return describe(cmd, startHelp, `
+	return cli.Describe(cmd, startHelp, `
 		gc start
 		gc start examples/demo
 		gc start worker
 		gc start --dry-run
 		gc start --foreground --until done --timeout 10m --artifacts out`,
-		statuses{exitFailure: "failure, such as: an agent did not start", exitNotFound: "", exitTimeout: ""})
+		cli.Statuses{cli.ExitFailure: "failure, such as: an agent did not start", cli.ExitNotFound: "", cli.ExitTimeout: ""})
 }
 
 const startHelp = `Starts a controller in the background, which starts the agents, dependencies first,
@@ -116,29 +117,29 @@ func (o *startOptions) addFlags(cmd *cobra.Command) {
 func (o *startOptions) check() error {
 	switch {
 	case o.foreground && o.once:
-		return fail(exitUsage, "", "cannot use --foreground with --once")
+		return cli.Fail(cli.ExitUsage, "", "cannot use --foreground with --once")
 	case o.dryRun && o.trust:
-		return fail(exitUsage, "", "cannot use --dry-run with --trust: it runs nothing")
+		return cli.Fail(cli.ExitUsage, "", "cannot use --dry-run with --trust: it runs nothing")
 	case o.dryRun && (o.foreground || o.once):
-		return fail(exitUsage, "", "cannot use --dry-run with --foreground or --once")
+		return cli.Fail(cli.ExitUsage, "", "cannot use --dry-run with --foreground or --once")
 	case o.json && !o.dryRun && !o.foreground:
-		return fail(exitUsage, "gc status --json", "--json requires --dry-run or --foreground")
+		return cli.Fail(cli.ExitUsage, "gc status --json", "--json requires --dry-run or --foreground")
 	case o.quiet && !o.foreground:
-		return fail(exitUsage, "", "--quiet requires --foreground")
+		return cli.Fail(cli.ExitUsage, "", "--quiet requires --foreground")
 	case o.until != "" && !o.foreground:
-		return fail(exitUsage, "gc start --foreground --until "+o.until, "--until requires --foreground")
+		return cli.Fail(cli.ExitUsage, "gc start --foreground --until "+o.until, "--until requires --foreground")
 	case o.timeout != 0 && o.until == "":
-		return fail(exitUsage, "", "--timeout requires --until")
+		return cli.Fail(cli.ExitUsage, "", "--timeout requires --until")
 	case (o.blockedSet || o.failOn != "") && o.until == "":
-		return fail(exitUsage, "gc start --foreground --until done", "--blocked-timeout and --fail-on require --until")
+		return cli.Fail(cli.ExitUsage, "gc start --foreground --until done", "--blocked-timeout and --fail-on require --until")
 	case o.failOn != "" && o.failOn != "blocked":
-		return fail(exitUsage, "valid value: blocked", "--fail-on: unknown value %q", o.failOn)
+		return cli.Fail(cli.ExitUsage, "valid value: blocked", "--fail-on: unknown value %q", o.failOn)
 	case o.blockedTimeout < 0:
-		return fail(exitUsage, "", "--blocked-timeout %v is negative", o.blockedTimeout)
+		return cli.Fail(cli.ExitUsage, "", "--blocked-timeout %v is negative", o.blockedTimeout)
 	case o.artifacts != "" && o.until == "":
-		return fail(exitUsage, "gc start --foreground --until done --artifacts "+shell.Word(o.artifacts), "--artifacts requires --until")
+		return cli.Fail(cli.ExitUsage, "gc start --foreground --until done --artifacts "+shell.Word(o.artifacts), "--artifacts requires --until")
 	case o.until != "" && o.until != string(controller.UntilDone) && o.until != string(controller.UntilIdle):
-		return fail(exitUsage, "valid values: done, idle", "--until: unknown state %q", o.until)
+		return cli.Fail(cli.ExitUsage, "valid values: done, idle", "--until: unknown state %q", o.until)
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	if o.until == string(controller.UntilDone) && !hasOneShot(city) {
-		return fail(exitUsage, `set lifecycle = "one_shot" for agents that end by themselves, or use --until idle`, "--until done: the city has no one_shot agent")
+		return cli.Fail(cli.ExitUsage, `set lifecycle = "one_shot" for agents that end by themselves, or use --until idle`, "--until done: the city has no one_shot agent")
 	}
 	if a.looksOnly = o.dryRun; !o.dryRun {
 		if err := a.trustToStart(ctx, city, o.trust); err != nil {
@@ -181,7 +182,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 // found out.
 func (a *app) sayOwnNames(city *config.City, before config.Identity) {
 	if now, ok := config.ReadIdentity(city.Dir); ok && now.InNames && !before.InNames {
-		fmt.Fprintf(a.err, "%s: another city is also named %s: the session names of this one end in -%s\n", program, display.Line(city.Name()), now.ID)
+		fmt.Fprintf(a.Err, "%s: another city is also named %s: the session names of this one end in -%s\n", cli.Program, display.Line(city.Name()), now.ID)
 	}
 }
 
@@ -236,7 +237,7 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 		return err
 	}
 	list := make([]plannedAction, 0, len(actions))
-	t := a.newTable(listing{})
+	t := a.Table(cli.Listing{})
 	t.Add("ACTION", "AGENT", "SESSION", "WHY")
 	for _, act := range actions {
 		p := plannedAction{Action: string(act.Kind), Agent: act.Agent, Session: act.Session, Why: act.Why}
@@ -248,17 +249,17 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 	}
 	switch {
 	case asJSON:
-		return a.printJSON(list)
+		return a.PrintJSON(list)
 	case len(list) == 0:
-		fmt.Fprintln(a.err, "nothing to do")
+		fmt.Fprintln(a.Err, "nothing to do")
 		return nil
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 // showStarted prints the status, and fails if an agent has a problem.
 func (a *app) showStarted(ctx context.Context, s cityapi.Status) error {
-	if err := a.printStatus(ctx, s, listing{}); err != nil {
+	if err := a.printStatus(ctx, s, cli.Listing{}); err != nil {
 		return err
 	}
 	a.sayUnchecked(s)
@@ -276,11 +277,11 @@ func (a *app) sayBad(s cityapi.Status) error {
 			bad++
 		}
 		if ag.Warning != "" {
-			a.warn("agent %s: %s", ag.Name, ag.Warning)
+			a.Warn("agent %s: %s", ag.Name, ag.Warning)
 		}
 	}
 	if bad > 0 {
-		return quiet(exitFailure)
+		return cli.Quiet(cli.ExitFailure)
 	}
 	return nil
 }
@@ -294,7 +295,7 @@ func (a *app) sayUnchecked(s cityapi.Status) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(a.err, "%s: these agents run everything without asking: %s\n", program, strings.Join(names, ", "))
+		fmt.Fprintf(a.Err, "%s: these agents run everything without asking: %s\n", cli.Program, strings.Join(names, ", "))
 	}
 }
 
@@ -302,7 +303,7 @@ func (a *app) sayUnchecked(s cityapi.Status) {
 // hint.
 func (a *app) explainAgent(ag cityapi.AgentStatus) {
 	if ag.LastScreen != "" {
-		fmt.Fprintln(a.err, display.Text(ag.LastScreen))
+		fmt.Fprintln(a.Err, display.Text(ag.LastScreen))
 	}
 	why, hint := ag.Error, ag.Hint
 	switch {
@@ -317,5 +318,5 @@ func (a *app) explainAgent(ag cityapi.AgentStatus) {
 	if hint == "" {
 		hint = "gc restart " + ag.Name + " tries again"
 	}
-	printError(a.err, "agent "+ag.Name+": "+why, hint)
+	cli.PrintError(a.Err, "agent "+ag.Name+": "+why, hint)
 }

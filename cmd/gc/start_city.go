@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -28,7 +29,7 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 		s, err := launchController(ctx, opts)
 		done <- result{s, err}
 	}()
-	p := display.NewProgress(a.err)
+	p := display.NewProgress(a.Err)
 	tick := time.NewTicker(display.ProgressTick)
 	defer tick.Stop()
 	began := time.Now()
@@ -38,7 +39,7 @@ func (a *app) startCity(ctx context.Context, opts controller.Options) error {
 			p.Clear()
 			switch {
 			case r.err != nil && ctx.Err() != nil:
-				fmt.Fprintln(a.err, "the city continues to start: gc status shows it, gc stop stops it")
+				fmt.Fprintln(a.Err, "the city continues to start: gc status shows it, gc stop stops it")
 				return r.err
 			case errors.Is(r.err, cityapi.ErrControllerRunning): // another gc start was faster
 				if s, err := awaitRunning(ctx, opts.City.Dir); err == nil {
@@ -92,9 +93,9 @@ func awaitRunning(ctx context.Context, dir string) (cityapi.Status, error) {
 }
 
 func (a *app) showRunning(ctx context.Context, dir string, s cityapi.Status) error {
-	fmt.Fprintf(a.err, "city %s is already running\n", display.Line(s.City))
+	fmt.Fprintf(a.Err, "city %s is already running\n", display.Line(s.City))
 	a.warnMoved(dir, s)
-	return a.printStatus(ctx, s, listing{})
+	return a.printStatus(ctx, s, cli.Listing{})
 }
 
 // startProgress says which agents a start waits for, and why; "" if unknown.
@@ -144,7 +145,7 @@ func (a *app) isAgent(name string) bool {
 // startAgent starts one agent of a running city.
 func (a *app) startAgent(ctx context.Context, name string, flags bool) error {
 	if flags {
-		return fail(exitUsage, "", "the flags of gc start apply to the whole city only")
+		return cli.Fail(cli.ExitUsage, "", "the flags of gc start apply to the whole city only")
 	}
 	c, names, err := a.cityController(name)
 	if err != nil {
@@ -160,12 +161,12 @@ func (a *app) startAgent(ctx context.Context, name string, flags bool) error {
 			continue
 		}
 		if ag.State == cityapi.StateRunning || ag.State == cityapi.StateStarting {
-			fmt.Fprintf(a.err, "%s is already %s\n", ag.Name, ag.State)
+			fmt.Fprintf(a.Err, "%s is already %s\n", ag.Name, ag.State)
 			return nil
 		}
 		if ag.SuspendedBy != "" {
 			_, hint := suspendedText(ag)
-			return fail(exitFailure, hint, "agent %s is suspended", ag.Name)
+			return cli.Fail(cli.ExitFailure, hint, "agent %s is suspended", ag.Name)
 		}
 	}
 	return c.Restart(ctx, names...)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
@@ -55,7 +56,7 @@ func (a *app) runForeground(ctx context.Context, opts controller.Options, o star
 		opts.Artifacts, opts.Build.Record, opts.Record = o.artifacts, true, recorder(opts.Provider)
 	}
 	if !o.quiet {
-		opts.Log, opts.Event = a.err, stream.take
+		opts.Log, opts.Event = a.Err, stream.take
 	}
 	after := context.WithoutCancel(ctx) // to print the stop of the city, too
 	stream.run(after)
@@ -73,7 +74,7 @@ func (a *app) runFailed(s cityapi.Status, err error) error {
 	var blocked *controller.BlockedError
 	switch {
 	case errors.Is(err, cityapi.ErrTimeout):
-		return fail(exitTimeout, "", "%w", err)
+		return cli.Fail(cli.ExitTimeout, "", "%w", err)
 	case errors.As(err, &blocked):
 		return a.blockedAgent(blocked)
 	case errors.As(err, &failed):
@@ -94,17 +95,17 @@ func (a *app) failedAgent(s cityapi.Status, failed *controller.FailedError) erro
 		}
 	}
 	if failed.Code < 1 || failed.Code > 255 {
-		return quiet(exitFailure)
+		return cli.Quiet(cli.ExitFailure)
 	}
-	return quiet(failed.Code)
+	return cli.Quiet(failed.Code)
 }
 
 // blockedAgent prints the question that nobody answered and returns the error.
 func (a *app) blockedAgent(b *controller.BlockedError) error {
 	if q := b.Activity.Pending; q != nil {
-		fmt.Fprint(a.err, questionText(q))
+		fmt.Fprint(a.Err, questionText(q))
 	}
-	return fail(exitFailure, `permissions in city.toml decide what agents do without asking; --blocked-timeout leaves time for gc respond `+shell.Word(b.Agent), "%w", b)
+	return cli.Fail(cli.ExitFailure, `permissions in city.toml decide what agents do without asking; --blocked-timeout leaves time for gc respond `+shell.Word(b.Agent), "%w", b)
 }
 
 // hasOneShot reports whether the city has an agent that ends by itself.
@@ -131,14 +132,14 @@ type resultLine struct {
 // stopped.
 func (a *app) printResult(r runResult, asJSON bool) error {
 	if asJSON {
-		return display.NewMergedJSON(a.out).Object(resultLine{time.Now().UTC(), "result", r.status})
+		return display.NewMergedJSON(a.Out).Object(resultLine{time.Now().UTC(), "result", r.status})
 	}
-	t := display.Table{Width: a.width(), Colour: a.colours(a.out)}
+	t := display.Table{Width: a.Width(), Colour: a.Colours(a.Out)}
 	t.Add("AGENT", "RESULT", "TOOK", "RESTARTS", "LAST LINE")
 	for _, ag := range r.status.Agents {
 		text, c := resultText(ag)
 		t.Add(ag.Name, text, took(ag, r.at), strconv.Itoa(ag.Restarts), cmp.Or(blockedOn(ag), r.last[ag.Session]))
 		t.Paint(1, c)
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }

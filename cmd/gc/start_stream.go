@@ -55,7 +55,7 @@ func (a *app) newCityStream(opts controller.Options, json bool) *cityStream {
 		names = append(names, opts.City.Agents[i].QualifiedName())
 	}
 	s := &cityStream{
-		app: a, city: opts.City.Name(), out: display.NewMerged(a.out, a.colours(a.out), names...), p: opts.Provider,
+		app: a, city: opts.City.Name(), out: display.NewMerged(a.Out, a.Colours(a.Out), names...), p: opts.Provider,
 		events: make(chan func(context.Context), streamBacklog), flush: make(chan struct{}),
 		current: map[string]*following{}, seen: map[string]bool{},
 	}
@@ -106,7 +106,7 @@ func (s *cityStream) close(ctx context.Context) {
 	close(s.events)
 	s.work.Wait()
 	if s.dropped > 0 {
-		s.app.warn("%s could not be printed in time: gc events shows them", display.Count(s.dropped, "event"))
+		s.app.Warn("%s could not be printed in time: gc events shows them", display.Count(s.dropped, "event"))
 	}
 }
 

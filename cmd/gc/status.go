@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
@@ -20,7 +21,7 @@ import (
 )
 
 type statusOptions struct {
-	listing
+	cli.Listing
 	json  bool
 	watch bool
 }
@@ -33,19 +34,19 @@ func newStatusCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state, activity, restarts and last line of every agent",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			act := func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, o) }
 			if o.watch {
-				act = graceful(act)
+				act = cli.Graceful(act)
 			}
 			return act(cmd, args)
 		},
 	}
-	addListing(cmd, &o.listing, statusOrders.keys())
+	cli.AddListing(cmd, &o.Listing, statusOrders.Keys())
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "refresh every second until Ctrl-C")
-	return describe(cmd, `Shows every agent of the city. STATE is stopped, starting, running, draining, exited (a
+	return cli.Describe(cmd, `Shows every agent of the city. STATE is stopped, starting, running, draining, exited (a
 one_shot that has finished), crashed, quarantined (it died too often), suspended, or
 unknown if the backend does not answer. STATUS is what the agent is doing: idle,
 working, done, error or blocked, with the kind of question; "-" without evidence.
@@ -55,35 +56,35 @@ age of the last output. Without a controller only running agents are known.`, `
 		gc status
 		gc status -o wide --sort state
 		gc status --json | jq -r '.agents[] | select(.state != "running").name'`,
-		statuses{exitNotFound: "no city here", exitCannotTell: ""})
+		cli.Statuses{cli.ExitNotFound: "no city here", cli.ExitCannotTell: ""})
 }
 
 func runStatus(ctx context.Context, a *app, o statusOptions) error {
 	a.looksOnly = true
-	if err := o.check(&o.json); err != nil {
+	if err := o.Check(&o.json); err != nil {
 		return err
 	}
 	if o.watch && o.json {
-		return fail(exitUsage, "gc status --json prints one status", "cannot use --watch with --json")
+		return cli.Fail(cli.ExitUsage, "gc status --json prints one status", "cannot use --watch with --json")
 	}
-	if o.watch && a.width() == 0 {
-		return fail(exitUsage, "gc events --follow works without one", "--watch requires a terminal on standard output")
+	if o.watch && a.Width() == 0 {
+		return cli.Fail(cli.ExitUsage, "gc events --follow works without one", "--watch requires a terminal on standard output")
 	}
 	if o.watch {
-		return watchStatus(ctx, a, o.listing)
+		return watchStatus(ctx, a, o.Listing)
 	}
 	status, err := cityStatus(ctx, a)
 	if err != nil {
 		return err
 	}
-	if err := sorted(status.Agents, o.listing, statusOrders); err != nil {
+	if err := cli.Sort(status.Agents, o.Listing, statusOrders); err != nil {
 		return err
 	}
 	if o.json {
-		return a.printJSON(status)
+		return a.PrintJSON(status)
 	}
 	a.warnUncertain(status)
-	return a.printStatus(ctx, status, o.listing)
+	return a.printStatus(ctx, status, o.Listing)
 }
 
 // warnUncertain says why the states of agents are uncertain, one line per reason.
@@ -100,32 +101,32 @@ func (a *app) warnUncertain(s cityapi.Status) {
 		about[ag.Error] = append(about[ag.Error], ag.Name)
 	}
 	for _, why := range reasons {
-		a.warn("%s: %s", strings.Join(about[why], ", "), why)
+		a.Warn("%s: %s", strings.Join(about[why], ", "), why)
 	}
 }
 
 // watchStatus repaints the status until ctx ends.
-func watchStatus(ctx context.Context, a *app, l listing) error {
+func watchStatus(ctx context.Context, a *app, l cli.Listing) error {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	var frame bytes.Buffer
-	once := &app{console: newConsole(stdio{in: a.in, out: &frame, err: &frame}, nil), city: a.city}
-	once.color = colorNever
-	if a.colours(a.out) {
-		once.color = colorAlways
+	once := &app{Console: cli.NewConsole(cli.Streams{In: a.In, Out: &frame, Err: &frame}, nil), city: a.city}
+	once.Color = cli.ColorNever
+	if a.Colours(a.Out) {
+		once.Color = cli.ColorAlways
 	}
 	defer once.close()
 	for {
 		frame.Reset()
-		once.cols = a.width()
-		if err := runStatus(ctx, once, statusOptions{listing: l}); err != nil && ctx.Err() == nil {
+		once.Cols = a.Width()
+		if err := runStatus(ctx, once, statusOptions{Listing: l}); err != nil && ctx.Err() == nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
 		// CUP and ED, ECMA-48 8.3.21 and 8.3.39: go home, erase the rest.
-		if _, err := fmt.Fprintf(a.out, "\x1b[H\x1b[J%s", a.fit(frame.String())); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "\x1b[H\x1b[J%s", a.fit(frame.String())); err != nil {
 			return err
 		}
 		select {
@@ -138,7 +139,7 @@ func watchStatus(ctx context.Context, a *app, l listing) error {
 
 // fit cuts text to the height of the terminal, so that its top stays visible.
 func (a *app) fit(text string) string {
-	rows := a.height()
+	rows := a.Height()
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	if rows < 3 || len(lines) < rows {
 		return text
@@ -162,7 +163,7 @@ func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 		return a.offlineStatus(ctx, city)
 	}
 	if err != nil {
-		return cityapi.Status{}, fail(exitCannotTell, "gc start", "%v", err)
+		return cityapi.Status{}, cli.Fail(cli.ExitCannotTell, "gc start", "%v", err)
 	}
 	defer c.Close()
 	status, err := c.Status(ctx)
@@ -175,7 +176,7 @@ func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 // warnMoved warns if the city was moved while its controller was running.
 func (a *app) warnMoved(dir string, s cityapi.Status) {
 	if s.CityPath != realPath(dir) {
-		a.warn("the city was moved here from %s while it was running: run %s stop, then %s start", s.CityPath, program, program)
+		a.Warn("the city was moved here from %s while it was running: run %s stop, then %s start", s.CityPath, cli.Program, cli.Program)
 	}
 }
 

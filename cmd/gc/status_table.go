@@ -8,12 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 // statusOrders are the keys of gc status --sort.
-var statusOrders = orders[cityapi.AgentStatus]{
+var statusOrders = cli.Orders[cityapi.AgentStatus]{
 	"name":     func(a, b cityapi.AgentStatus) int { return strings.Compare(a.Name, b.Name) },
 	"state":    func(a, b cityapi.AgentStatus) int { return cmp.Compare(urgency(a), urgency(b)) },
 	"restarts": func(a, b cityapi.AgentStatus) int { return cmp.Compare(b.Restarts, a.Restarts) },
@@ -21,19 +22,19 @@ var statusOrders = orders[cityapi.AgentStatus]{
 }
 
 // printStatus prints the status as a table.
-func (a *app) printStatus(ctx context.Context, s cityapi.Status, l listing) error {
+func (a *app) printStatus(ctx context.Context, s cityapi.Status, l cli.Listing) error {
 	a.sayCity(s)
 	last := a.lastLines(ctx, s)
 	now := time.Now()
-	t := a.newTable(l)
+	t := a.Table(l)
 	header := []string{"AGENT", "STATE", "SINCE", "STATUS", "RESTARTS", "LAST LINE"}
-	if l.wide() {
+	if l.Wide() {
 		header = []string{"AGENT", "STATE", "SINCE", "STATUS", "STATUS SINCE", "UP", "OUTPUT", "RESTARTS", "SESSION", "PROVIDER", "PERMISSIONS", "LAST LINE"}
 	}
 	t.Add(header...)
 	for _, ag := range s.Agents {
 		line, restarts := cmp.Or(blockedOn(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
-		if l.wide() {
+		if l.Wide() {
 			t.Add(ag.Name, stateText(ag), agoOf(ag.Since, now), activityText(ag), display.Ago(activitySince(ag), now), upTime(ag, now), agoOf(ag.LastActivity, now),
 				restarts, cmp.Or(ag.Session, "-"), cmp.Or(ag.Provider, "-"), cmp.Or(ag.Permissions, "-"), line)
 		} else {
@@ -42,28 +43,28 @@ func (a *app) printStatus(ctx context.Context, s cityapi.Status, l listing) erro
 		t.Paint(1, stateColour(ag))
 		t.Paint(3, activityColour(ag))
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 // sayCity prints facts about the whole city.
 func (a *app) sayCity(s cityapi.Status) {
 	if s.Controller.PID != 0 {
-		fmt.Fprintf(a.err, "city %s: controller pid %d, up %s\n", display.Line(s.City), s.Controller.PID, agoOf(s.Controller.Since, time.Now()))
+		fmt.Fprintf(a.Err, "city %s: controller pid %d, up %s\n", display.Line(s.City), s.Controller.PID, agoOf(s.Controller.Since, time.Now()))
 	} else {
-		fmt.Fprintf(a.err, "city %s: no controller (%s start)\n", display.Line(s.City), program)
+		fmt.Fprintf(a.Err, "city %s: no controller (%s start)\n", display.Line(s.City), cli.Program)
 	}
 	if s.Suspended {
-		fmt.Fprintf(a.err, "the city is suspended; %s resume starts it again\n", program)
+		fmt.Fprintf(a.Err, "the city is suspended; %s resume starts it again\n", cli.Program)
 	}
 	if s.ConfigError != "" {
-		a.warn("using the old config: %s", s.ConfigError)
+		a.Warn("using the old config: %s", s.ConfigError)
 	}
 	if s.StoreError != "" {
-		a.warn("cannot save the city's records: %s", s.StoreError)
+		a.Warn("cannot save the city's records: %s", s.StoreError)
 	}
 	for _, p := range s.Pools {
 		if p.Error != "" {
-			a.warn("pool %s: check failed: %s; keeping the minimum of %d", p.Name, p.Error, p.Min)
+			a.Warn("pool %s: check failed: %s; keeping the minimum of %d", p.Name, p.Error, p.Min)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -58,8 +59,8 @@ func TestWatchHoldsOneProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
-		a := &app{console: newConsole(stdio{out: &frames{left: 20, end: cancel}}, nil), city: dir}
-		if err := watchStatus(ctx, a, listing{}); err != nil {
+		a := &app{Console: cli.NewConsole(cli.Streams{Out: &frames{left: 20, end: cancel}}, nil), city: dir}
+		if err := watchStatus(ctx, a, cli.Listing{}); err != nil {
 			t.Fatal(err)
 		}
 	})

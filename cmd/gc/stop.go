@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -27,7 +28,7 @@ func newStopCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "stop [DIR|AGENT]",
 		Short:             "Stop the city or one agent",
-		Args:              between(0, 1),
+		Args:              cli.Between(0, 1),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -45,7 +46,7 @@ func newStopCmd(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.DurationVar(&o.timeout, "timeout", 0, "kill the agents after this long (default: shutdown_timeout of the city)")
 	f.BoolVar(&o.now, "now", false, "kill at once")
-	return describe(cmd, `Interrupts agents that are working, then sends SIGHUP to all agents, dependents
+	return cli.Describe(cmd, `Interrupts agents that are working, then sends SIGHUP to all agents, dependents
 first, as a closing terminal does, and kills agents that are still running after
 shutdown_timeout, which is one deadline for all of them. Then it stops the
 controller. A second Ctrl-C kills at once.
@@ -55,15 +56,15 @@ gc restart or the next gc start. Stopping a city that is not running succeeds.`,
 		gc stop
 		gc stop worker
 		gc stop --timeout 30s
-		gc stop --now`, statuses{exitNotFound: "", exitCannotTell: ""})
+		gc stop --now`, cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: ""})
 }
 
 func (o *stopOptions) check() error {
 	switch {
 	case o.timeout < 0:
-		return fail(exitUsage, "", "--timeout %v is negative", o.timeout)
+		return cli.Fail(cli.ExitUsage, "", "--timeout %v is negative", o.timeout)
 	case o.now && o.timeout != 0:
-		return fail(exitUsage, "", "cannot use --now with --timeout")
+		return cli.Fail(cli.ExitUsage, "", "cannot use --now with --timeout")
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func (o *stopOptions) request() cityapi.StopRequest {
 
 func (a *app) stopAgent(ctx context.Context, names []string, o stopOptions) error {
 	if o != (stopOptions{}) {
-		return fail(exitUsage, "", "--timeout and --now apply to the whole city only")
+		return cli.Fail(cli.ExitUsage, "", "--timeout and --now apply to the whole city only")
 	}
 	return runAgentStop(ctx, a, names)
 }
@@ -106,7 +107,7 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 	done := make(chan error, 2)
 	stop := func(r cityapi.StopRequest) { done <- c.Stop(ctx, r) }
 	go stop(o.request())
-	p := display.NewProgress(a.err)
+	p := display.NewProgress(a.Err)
 	defer p.Clear()
 	tick := time.NewTicker(display.ProgressTick)
 	defer tick.Stop()
@@ -119,12 +120,12 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 			p.Clear()
 			switch interrupts++; interrupts {
 			case 1:
-				fmt.Fprintln(a.err, "still stopping; Ctrl-C again kills the remaining agents")
+				fmt.Fprintln(a.Err, "still stopping; Ctrl-C again kills the remaining agents")
 			case 2:
-				fmt.Fprintln(a.err, "killing the remaining agents")
+				fmt.Fprintln(a.Err, "killing the remaining agents")
 				go stop(cityapi.StopRequest{Now: true})
 			default:
-				return quiet(128 + int(syscall.SIGINT))
+				return cli.Quiet(128 + int(syscall.SIGINT))
 			}
 		case <-tick.C:
 			if p.Visible() {
@@ -174,11 +175,11 @@ func newRestartCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRestart(cmd.Context(), a, args) },
 	}
-	return describe(cmd, `Stops the agents and starts them again, whatever state they are in; without names,
+	return cli.Describe(cmd, `Stops the agents and starts them again, whatever state they are in; without names,
 all agents. It ends a quarantine and does not count against the restart budget.
 Returns when the starts are done.`, `
 		gc restart worker
-		gc restart`, statuses{exitFailure: "failure, or an agent did not start", exitNotFound: "no such agent, city or controller"})
+		gc restart`, cli.Statuses{cli.ExitFailure: "failure, or an agent did not start", cli.ExitNotFound: "no such agent, city or controller"})
 }
 
 func runRestart(ctx context.Context, a *app, names []string) error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
@@ -14,53 +15,53 @@ func newSuspendCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suspend",
 		Short: "Stop every agent until gc resume; the controller stays",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runSuspend(cmd.Context(), a, nil) },
 	}
-	return describe(cmd, `Drains every agent (one interrupt, then at most drift_drain_timeout) and starts none
+	return cli.Describe(cmd, `Drains every agent (one interrupt, then at most drift_drain_timeout) and starts none
 until gc resume, even across gc stop and gc start. Returns when that is stored;
 gc status shows the drains. gc agent suspend and gc rig suspend stop fewer agents.`, `
 		gc suspend
-		gc resume`, statuses{exitNotFound: "no city, or no controller"})
+		gc resume`, cli.Statuses{cli.ExitNotFound: "no city, or no controller"})
 }
 
 func newResumeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume",
 		Short: "Start the agents of a suspended city again",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runResume(cmd.Context(), a, nil) },
 	}
-	return describe(cmd, `Undoes gc suspend. Agents and rigs that were suspended by name or in city.toml stay
-suspended; a warning names them.`, "gc resume", statuses{exitNotFound: "no city, or no controller"})
+	return cli.Describe(cmd, `Undoes gc suspend. Agents and rigs that were suspended by name or in city.toml stay
+suspended; a warning names them.`, "gc resume", cli.Statuses{cli.ExitNotFound: "no city, or no controller"})
 }
 
 func newAgentSuspendCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "suspend AGENT...",
 		Short:             "Stop agents until gc agent resume",
-		Args:              between(1, -1),
+		Args:              cli.Between(1, -1),
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runSuspend(cmd.Context(), a, args) },
 	}
-	return describe(cmd, `Drains the agents (one interrupt, then at most drift_drain_timeout) and keeps them
+	return cli.Describe(cmd, `Drains the agents (one interrupt, then at most drift_drain_timeout) and keeps them
 down until gc agent resume, even across gc stop and gc start. The name of a pool means
 all its members, also ones that its check asks for later. Returns when that is stored.`, `
 		gc agent suspend worker
-		gc agent suspend worker tester`, statuses{exitNotFound: "no such agent, city or controller"})
+		gc agent suspend worker tester`, cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
 }
 
 func newAgentResumeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resume AGENT...",
 		Short:             "Start suspended, stopped or drained agents again",
-		Args:              between(1, -1),
+		Args:              cli.Between(1, -1),
 		ValidArgsFunction: a.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runResume(cmd.Context(), a, args) },
 	}
-	return describe(cmd, `Undoes gc agent suspend, gc agent stop and gc runtime drain. A warning names agents
+	return cli.Describe(cmd, `Undoes gc agent suspend, gc agent stop and gc runtime drain. A warning names agents
 that stay down because their rig, the city or city.toml suspends them.`,
-		"gc agent resume worker", statuses{exitNotFound: "no such agent, city or controller"})
+		"gc agent resume worker", cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
 }
 
 // runSuspend suspends agents; without names, the city.
@@ -110,7 +111,7 @@ func (a *app) warnSuspended(s cityapi.Status, about func(cityapi.AgentStatus) bo
 			continue
 		}
 		why, hint := suspendedText(ag)
-		a.warn("%s is still suspended %s", ag.Name, why)
-		fmt.Fprintf(a.err, "hint: %s\n", display.Line(named(hint)))
+		a.Warn("%s is still suspended %s", ag.Name, why)
+		fmt.Fprintf(a.Err, "hint: %s\n", display.Line(cli.Named(hint)))
 	}
 }

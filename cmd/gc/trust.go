@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -41,7 +42,7 @@ func newTrustCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [DIR]",
 		Short: "Trust a city to run its commands",
-		Args:  between(0, 1),
+		Args:  cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				a.city = args[0]
@@ -54,7 +55,7 @@ func newTrustCmd(a *app) *cobra.Command {
 	f.BoolVar(&o.remove, "remove", false, "stop trusting the city; running agents go on")
 	f.BoolVar(&o.list, "list", false, "list the cities you trust")
 	f.BoolVar(&o.json, "json", false, "with --list: print a JSON array")
-	return describe(cmd, `The commands in city.toml run as your user, so gc runs none of them until you trust
+	return cli.Describe(cmd, `The commands in city.toml run as your user, so gc runs none of them until you trust
 the city. On a terminal gc start asks once; this command trusts without asking and
 prints what the city runs. Trust covers what the city runs now: when that changes,
 you are asked again, unless you trusted it with --always. Cities created by gc init
@@ -66,15 +67,15 @@ In scripts, use gc start --trust or set GC_TRUST=1.`, `
 		gc trust examples/demo
 		gc trust --always
 		gc trust --list`,
-		statuses{exitFailure: "failure, such as: other users can write to the city", exitNotFound: "no city here"})
+		cli.Statuses{cli.ExitFailure: "failure, such as: other users can write to the city", cli.ExitNotFound: "no city here"})
 }
 
 func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	switch {
 	case o.json && !o.list:
-		return fail(exitUsage, "gc trust --list --json", "--json requires --list")
+		return cli.Fail(cli.ExitUsage, "gc trust --list --json", "--json requires --list")
 	case o.list && (o.always || o.remove) || o.always && o.remove:
-		return fail(exitUsage, "", "use only one of --always, --remove and --list")
+		return cli.Fail(cli.ExitUsage, "", "use only one of --always, --remove and --list")
 	}
 	store, err := trust.DefaultStore(os.Getenv)
 	if err != nil {
@@ -91,7 +92,7 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 		if err := store.Remove(realPath(dir)); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return fail(exitNotFound, "gc trust --list", "%s is not trusted", dir)
+		return cli.Fail(cli.ExitNotFound, "gc trust --list", "%s is not trusted", dir)
 	}
 	city, err := a.loadCity()
 	if err != nil {
@@ -105,11 +106,11 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 		return err
 	}
 	for _, line := range v.Runs {
-		if _, err := fmt.Fprintln(a.out, display.Line(line)); err != nil {
+		if _, err := fmt.Fprintln(a.Out, display.Line(line)); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(a.err, "trusted: %s\n", display.Line(city.Dir))
+	fmt.Fprintf(a.Err, "trusted: %s\n", display.Line(city.Dir))
 	return reloadCity(ctx, city.Dir)
 }
 
@@ -119,9 +120,9 @@ func (a *app) listTrust(store trust.Store, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(list)
+		return a.PrintJSON(list)
 	}
-	t := display.Table{Width: a.width()}
+	t := display.Table{Width: a.Width()}
 	t.Add("CITY", "TRUSTED", "SINCE")
 	for _, r := range list {
 		what := "what it ran then"
@@ -130,7 +131,7 @@ func (a *app) listTrust(store trust.Store, asJSON bool) error {
 		}
 		t.Add(r.City, what, r.Since.Local().Format("2006-01-02 15:04"))
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 func realPath(dir string) string {
@@ -171,7 +172,7 @@ func trusted(city *config.City, record bool) (trust.Store, trust.Survey, error) 
 	case err != nil || record:
 		return store, v, err
 	}
-	return store, v, fail(exitFailure, trustHint, "city %s is not trusted: ran nothing", city.Dir)
+	return store, v, cli.Fail(cli.ExitFailure, trustHint, "city %s is not trusted: ran nothing", city.Dir)
 }
 
 // mayRun fails unless the city is trusted. Every start and reload checks it.
@@ -183,19 +184,19 @@ func mayRun(city *config.City) error {
 // trustToStart is mayRun for a person: on a terminal it asks.
 func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) error {
 	store, v, err := trusted(city, record)
-	var f *failure
-	if err == nil || !errors.As(err, &f) || !a.interactive() {
+	var f *cli.Failure
+	if err == nil || !errors.As(err, &f) || !a.Interactive() {
 		return err
 	}
 	what := "The city %s is not trusted yet. It runs:\n"
 	if store.Knows(v.City) {
 		what = "The commands of the city %s have changed since you trusted it. It now runs:\n"
 	}
-	fmt.Fprintf(a.err, what, display.Line(city.Dir))
+	fmt.Fprintf(a.Err, what, display.Line(city.Dir))
 	for _, line := range v.Runs {
-		fmt.Fprintf(a.err, "  %s\n", display.Line(line))
+		fmt.Fprintf(a.Err, "  %s\n", display.Line(line))
 	}
-	fmt.Fprint(a.err, "Run this as your user? y (yes), a (always, also after changes), N (no): ")
+	fmt.Fprint(a.Err, "Run this as your user? y (yes), a (always, also after changes), N (no): ")
 	switch answer, e := a.readLine(ctx); {
 	case e != nil && !errors.Is(e, io.EOF):
 		return e
@@ -212,7 +213,7 @@ func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) 
 func (a *app) readLine(ctx context.Context) (string, error) {
 	line, none := make(chan string, 1), make(chan error, 1)
 	go func() {
-		text, err := bufio.NewReader(a.in).ReadString('\n')
+		text, err := bufio.NewReader(a.In).ReadString('\n')
 		if text == "" && err != nil {
 			none <- err
 			return
@@ -223,7 +224,7 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	case text := <-line:
 		return text, nil
 	case err := <-none:
-		fmt.Fprintln(a.err)
+		fmt.Fprintln(a.Err)
 		return "", err
 	case <-ctx.Done():
 		return "", ctx.Err()
@@ -244,7 +245,7 @@ func (a *app) scriptAllowed(city, path string) (deny, err error) {
 	if err != nil || ok || os.Getenv(trustEnv) == "1" {
 		return nil, err
 	}
-	return nil, fail(exitFailure, trustHint, "city %s is not trusted: did not run its session script %s", city, path)
+	return nil, cli.Fail(cli.ExitFailure, trustHint, "city %s is not trusted: did not run its session script %s", city, path)
 }
 
 // trustOwn trusts a city that the user has just created.
@@ -254,14 +255,14 @@ func (a *app) trustOwn(dir string) {
 		err = store.Add(trust.Survey{City: realPath(dir)}, true)
 	}
 	if err != nil {
-		a.warn("gc start will ask whether you trust the city: %v", err)
+		a.Warn("gc start will ask whether you trust the city: %v", err)
 	}
 }
 
 // controllerTrust is mayRun with an error for the controller.
 func controllerTrust(city *config.City) error {
 	err := mayRun(city)
-	var f *failure
+	var f *cli.Failure
 	if errors.As(err, &f) {
 		return &cityapi.Error{Err: errors.New("the commands of the city have changed and are not trusted yet"), Help: "gc trust " + shell.Word(city.Dir)}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/runtime"
 )
@@ -40,9 +41,9 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 		Use:               "wait " + s.noun + "...",
 		Short:             "Wait for text on the screen, a state, or the program's exit",
 		ValidArgsFunction: s.complete,
-		RunE: graceful(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			if (len(args) > 0) == o.all {
-				return usageError(cmd, "requires names or --all: "+cmd.UseLine())
+				return cli.UsageError(cmd, "requires names or --all: "+cmd.UseLine())
 			}
 			targets, err := a.waitTargets(cmd.Context(), s, args)
 			if err != nil {
@@ -61,7 +62,7 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "wait for every running "+s.word)
 	f.BoolVar(&o.exitStatus, "exit-status", false, "exit with the program's exit status when it ends (128+N after signal N)")
 	f.BoolVar(&o.each, "each", false, "wait until each of several meets a condition, not the first")
-	return describe(cmd, `Waits until a condition holds, without polling, and prints the condition:
+	return cli.Describe(cmd, `Waits until a condition holds, without polling, and prints the condition:
 
   exit        the program ended
   idle        the program waits for input and asks no question: it reports idle or
@@ -82,7 +83,7 @@ with --each all of them must meet one.`, fmt.Sprintf(`
 		%[1]s wait %[2]s --exit-status || echo it failed
 		%[1]s wait %[2]s --until idle --until blocked --timeout 1h
 		%[1]s wait --all --until blocked`, s.path, s.word),
-		statuses{exitFailure: "failure, or the session ended before a condition held", exitNotFound: "", exitCannotTell: "", exitUnsupported: "", exitTimeout: ""})
+		cli.Statuses{cli.ExitFailure: "failure, or the session ended before a condition held", cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: "", cli.ExitTimeout: ""})
 }
 
 func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
@@ -114,10 +115,10 @@ func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
 // conditions parses --until.
 func (o *waitOptions) conditions() ([]runtime.Condition, error) {
 	if o.timeout < 0 {
-		return nil, fail(exitUsage, "", "--timeout %v is negative", o.timeout)
+		return nil, cli.Fail(cli.ExitUsage, "", "--timeout %v is negative", o.timeout)
 	}
 	if o.exitStatus && !slices.Contains(o.until, "exit") {
-		return nil, fail(exitUsage, "add --until exit", "--exit-status requires --until exit")
+		return nil, cli.Fail(cli.ExitUsage, "add --until exit", "--exit-status requires --until exit")
 	}
 	all := make([]runtime.Condition, len(o.until))
 	for i, u := range o.until {
@@ -152,13 +153,13 @@ func waitIdle(ctx context.Context, a *app, t *target, o waitOptions) error {
 // from one that never existed.
 func waitFailed(ctx context.Context, t *target, o waitOptions, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fail(exitTimeout, "gc peek shows the screen", "%s: %s did not happen within %v", t.label, strings.Join(o.until, ", "), o.timeout)
+		return cli.Fail(cli.ExitTimeout, "gc peek shows the screen", "%s: %s did not happen within %v", t.label, strings.Join(o.until, ", "), o.timeout)
 	}
 	if !errors.Is(err, runtime.ErrSessionNotFound) {
 		return err
 	}
 	if exit := lastExit(ctx, t); exit != nil {
-		return fail(exitFailure, "", "%s ended (%s) before %s", t.label, exitText(exit), strings.Join(o.until, ", "))
+		return cli.Fail(cli.ExitFailure, "", "%s ended (%s) before %s", t.label, exitText(exit), strings.Join(o.until, ", "))
 	}
 	return err
 }
@@ -174,7 +175,7 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 		res.Exit = lastExit(ctx, t)
 	}
 	if o.json {
-		return errors.Join(a.printJSON(res), o.statusOf(res.Exit))
+		return errors.Join(a.PrintJSON(res), o.statusOf(res.Exit))
 	}
 	line := res.Met
 	if named {
@@ -183,23 +184,23 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 	if res.Exit != nil {
 		line += ": " + exitText(res.Exit)
 	}
-	_, err := fmt.Fprintln(a.out, display.Line(line))
+	_, err := fmt.Fprintln(a.Out, display.Line(line))
 	return errors.Join(err, o.statusOf(res.Exit))
 }
 
-// statusOf is the exit status of a wait with --exit-status.
+// StatusOf is the exit status of a wait with --exit-status.
 func (o *waitOptions) statusOf(exit *runtime.Exit) error {
 	switch {
 	case !o.exitStatus || exit == nil:
 		return nil
 	case exit.Signal != "":
-		return quiet(exitSignal + int(unix.SignalNum(exit.Signal)))
+		return cli.Quiet(cli.ExitSignal + int(unix.SignalNum(exit.Signal)))
 	case exit.Code < 0:
-		return quiet(exitCannotTell)
+		return cli.Quiet(cli.ExitCannotTell)
 	case exit.Code == 0:
 		return nil
 	}
-	return quiet(exit.Code)
+	return cli.Quiet(exit.Code)
 }
 
 // lastExit is how the session ended, or nil if that is unknown.
@@ -219,7 +220,7 @@ func lastExit(ctx context.Context, t *target) *runtime.Exit {
 func parseCondition(s string) (runtime.Condition, error) {
 	word, value, has := strings.Cut(s, "=")
 	bad := func(format string, args ...any) (runtime.Condition, error) {
-		return runtime.Condition{}, fail(exitUsage, "valid: exit, idle, done, blocked, any-change, text=RE, quiet=DURATION, title=RE, bell, prompt", format, args...)
+		return runtime.Condition{}, cli.Fail(cli.ExitUsage, "valid: exit, idle, done, blocked, any-change, text=RE, quiet=DURATION, title=RE, bell, prompt", format, args...)
 	}
 	if plain := slices.Contains([]string{"exit", "idle", "done", "blocked", "any-change", "bell", "prompt"}, word); plain == has {
 		return bad("--until %s: not a condition", s)

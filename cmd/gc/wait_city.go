@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
@@ -42,11 +43,11 @@ Exit status:`, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case o.wake == "" && o.note != "":
-			return usageError(cmd, "--note requires --wake")
+			return cli.UsageError(cmd, "--note requires --wake")
 		case o.wake == "":
 			return block(cmd, args)
 		case cmd.Flags().Changed("timeout"):
-			return usageError(cmd, "cannot use --wake with --timeout: a stored wait lasts until its condition is met")
+			return cli.UsageError(cmd, "cannot use --wake with --timeout: a stored wait lasts until its condition is met")
 		}
 		until, err := cmd.Flags().GetStringArray("until")
 		if err != nil {
@@ -58,23 +59,23 @@ Exit status:`, 1)
 		}
 		o.until, o.json = until, asJSON
 		if len(args) != 1 {
-			return usageError(cmd, "--wake requires one agent to wait for")
+			return cli.UsageError(cmd, "--wake requires one agent to wait for")
 		}
 		return runStoreWait(cmd.Context(), a, args[0], *o)
 	}
-	a.addTo(cmd, []entry{
-		{name: "list", make: func() *cobra.Command { return newWaitListCmd(a) }},
-		{name: "drop", make: func() *cobra.Command { return newWaitDropCmd(a) }},
+	a.AddTo(cmd, []cli.Entry{
+		{Name: "list", Make: func() *cobra.Command { return newWaitListCmd(a) }},
+		{Name: "drop", Make: func() *cobra.Command { return newWaitDropCmd(a) }},
 	})
 	return cmd
 }
 
 func runStoreWait(ctx context.Context, a *app, name string, o agentWaitOptions) error {
 	if len(o.until) != 1 {
-		return fail(exitUsage, "store one wait per condition", "--wake accepts only one --until")
+		return cli.Fail(cli.ExitUsage, "store one wait per condition", "--wake accepts only one --until")
 	}
 	if _, err := cityapi.ParseUntil(o.until[0]); err != nil {
-		return fail(exitUsage, cityapi.Hint(err), "%v", err)
+		return cli.Fail(cli.ExitUsage, cityapi.Hint(err), "%v", err)
 	}
 	c, names, err := a.cityController(name, o.wake)
 	if err != nil {
@@ -86,9 +87,9 @@ func runStoreWait(ctx context.Context, a *app, name string, o agentWaitOptions) 
 		return err
 	}
 	if o.json {
-		return a.printJSON(w)
+		return a.PrintJSON(w)
 	}
-	_, err = fmt.Fprintf(a.out, "stored as %s\n", shortID(w.ID))
+	_, err = fmt.Fprintf(a.Out, "stored as %s\n", shortID(w.ID))
 	return err
 }
 
@@ -97,13 +98,13 @@ func newWaitListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List stored waits whose conditions are not met",
-		Args:  exactly(0),
+		Args:  cli.Exactly(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runWaitList(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
-	return describe(cmd, "Lists the waits stored by gc wait --wake. A met wait becomes a message in gc nudge\nlist.", `
+	return cli.Describe(cmd, "Lists the waits stored by gc wait --wake. A met wait becomes a message in gc nudge\nlist.", `
 		gc wait list
-		gc wait list --json`, statuses{exitNotFound: "no city or controller"})
+		gc wait list --json`, cli.Statuses{cli.ExitNotFound: "no city or controller"})
 }
 
 func runWaitList(ctx context.Context, a *app, asJSON bool) error {
@@ -117,29 +118,29 @@ func runWaitList(ctx context.Context, a *app, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(append([]session.Wait{}, list...))
+		return a.PrintJSON(append([]session.Wait{}, list...))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.err, "no waits")
+		fmt.Fprintln(a.Err, "no waits")
 		return nil
 	}
 	now := time.Now()
-	t := a.newTable(listing{})
+	t := a.Table(cli.Listing{})
 	t.Add("ID", "AGENT", "UNTIL", "WAKES", "AGE", "NOTE")
 	for _, w := range list {
 		t.Add(shortID(w.ID), w.Agent, w.Until, w.Wake, display.Ago(w.Created, now), cmp.Or(w.Detail, w.Note))
 	}
-	return t.Print(a.out)
+	return t.Print(a.Out)
 }
 
 func newWaitDropCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop ID...",
 		Short: "Remove stored waits",
-		Args:  between(1, -1),
+		Args:  cli.Between(1, -1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return runWaitDrop(cmd.Context(), a, args) },
 	}
-	return describe(cmd, "Removes stored waits without nudging their agents.", "gc wait drop 3", statuses{exitNotFound: "no such wait, city or controller"})
+	return cli.Describe(cmd, "Removes stored waits without nudging their agents.", "gc wait drop 3", cli.Statuses{cli.ExitNotFound: "no such wait, city or controller"})
 }
 
 func runWaitDrop(ctx context.Context, a *app, ids []string) error {
@@ -155,7 +156,7 @@ func runWaitDrop(ctx context.Context, a *app, ids []string) error {
 	for _, id := range ids {
 		i := slices.IndexFunc(list, func(w session.Wait) bool { return shortID(w.ID) == shortID(id) })
 		if i < 0 {
-			return fail(exitNotFound, "gc wait list", "no wait %s", id)
+			return cli.Fail(cli.ExitNotFound, "gc wait list", "no wait %s", id)
 		}
 		if err := c.DropWait(ctx, list[i].ID); err != nil {
 			return err

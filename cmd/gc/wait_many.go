@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
@@ -20,7 +21,7 @@ func (a *app) waitTargets(ctx context.Context, s scope, names []string) ([]*targ
 			return nil, err
 		}
 		if len(names) == 0 {
-			return nil, fail(exitNotFound, "", "no %s is running", s.word)
+			return nil, cli.Fail(cli.ExitNotFound, "", "no %s is running", s.word)
 		}
 	}
 	var all []*target
@@ -36,7 +37,7 @@ func (a *app) waitTargets(ctx context.Context, s scope, names []string) ([]*targ
 
 // runningNames are the running agents of the city, or the running sessions.
 func (a *app) runningNames(ctx context.Context, s scope) ([]string, error) {
-	if s.path != program {
+	if s.path != cli.Program {
 		p, err := a.sessionProvider()
 		if err != nil {
 			return nil, err
@@ -94,7 +95,7 @@ func runWaitMany(ctx context.Context, a *app, targets []*target, o waitOptions) 
 		switch {
 		case w.err == nil:
 			err := a.printMet(ctx, w.t, o, w.met, true)
-			if status := quiet(0); !o.each || err != nil && !errors.As(err, &status) {
+			if status := cli.Quiet(0); !o.each || err != nil && !errors.As(err, &status) {
 				return err
 			}
 			failed = cmp.Or(failed, err)
@@ -105,8 +106,8 @@ func runWaitMany(ctx context.Context, a *app, targets []*target, o waitOptions) 
 			if o.each || errors.Is(w.err, context.DeadlineExceeded) {
 				return manyFailed(targets, o, w.err, one)
 			}
-			a.warn("%v", one)
-			failed = quiet(exitFailure)
+			a.Warn("%v", one)
+			failed = cli.Quiet(cli.ExitFailure)
 		}
 	}
 	return failed
@@ -118,7 +119,7 @@ func manyFailed(targets []*target, o waitOptions, err, one error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return one
 	}
-	return fail(exitTimeout, "gc status shows them", "%s of %s did not happen within %v",
+	return cli.Fail(cli.ExitTimeout, "gc status shows them", "%s of %s did not happen within %v",
 		strings.Join(o.until, ", "), display.Count(len(targets), "session"), o.timeout)
 }
 

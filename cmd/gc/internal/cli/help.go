@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -16,37 +16,37 @@ import (
 // Exit statuses of every command. They are part of the interface: scripts
 // branch on them.
 const (
-	exitOK          = 0
-	exitFailure     = 1
-	exitUsage       = 2
-	exitNotFound    = 3
-	exitCannotTell  = 4
-	exitUnsupported = 5
-	exitTimeout     = 124
-	exitSignal      = 128 // plus the number of the signal that ended the command
+	ExitOK          = 0
+	ExitFailure     = 1
+	ExitUsage       = 2
+	ExitNotFound    = 3
+	ExitCannotTell  = 4
+	ExitUnsupported = 5
+	ExitTimeout     = 124
+	ExitSignal      = 128 // plus the number of the signal that ended the command
 )
 
 // statusText says what a status means; a command may be more exact.
 var statusText = map[int]string{
-	exitOK:          "done",
-	exitFailure:     "failure",
-	exitUsage:       "wrong usage",
-	exitNotFound:    "not found: no such session, agent or city",
-	exitCannotTell:  "cannot tell: the backend gave no answer",
-	exitUnsupported: "not supported by this provider",
-	exitTimeout:     "timeout",
+	ExitOK:          "done",
+	ExitFailure:     "failure",
+	ExitUsage:       "wrong usage",
+	ExitNotFound:    "not found: no such session, agent or city",
+	ExitCannotTell:  "cannot tell: the backend gave no answer",
+	ExitUnsupported: "not supported by this provider",
+	ExitTimeout:     "timeout",
 }
 
-// statuses are the exit statuses of a command besides 0, 1 and 2, which every
+// Statuses are the exit statuses of a command besides 0, 1 and 2, which every
 // command has; a non-empty text replaces the general one.
-type statuses map[int]string
+type Statuses map[int]string
 
-// describe gives cmd its long help (what it does, then the exit statuses) and
+// Describe gives cmd its long help (what it does, then the exit statuses) and
 // its examples, and puts the program's own name into every text.
-func describe(cmd *cobra.Command, long, example string, s statuses) *cobra.Command {
-	codes := []int{exitOK, exitFailure, exitUsage}
+func Describe(cmd *cobra.Command, long, example string, s Statuses) *cobra.Command {
+	codes := []int{ExitOK, ExitFailure, ExitUsage}
 	for code := range s {
-		if code > exitUsage {
+		if code > ExitUsage {
 			codes = append(codes, code)
 		}
 	}
@@ -55,10 +55,10 @@ func describe(cmd *cobra.Command, long, example string, s statuses) *cobra.Comma
 	for _, code := range codes {
 		lines = append(lines, fmt.Sprintf("  %-4d %s", code, cmp.Or(s[code], statusText[code])))
 	}
-	cmd.Long = named(strings.Join(lines, "\n"))
-	cmd.Example = named(indent(example))
-	cmd.Short = named(cmd.Short)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = named(f.Usage) })
+	cmd.Long = Named(strings.Join(lines, "\n"))
+	cmd.Example = Named(indent(example))
+	cmd.Short = Named(cmd.Short)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = Named(f.Usage) })
 	return cmd
 }
 
@@ -74,18 +74,18 @@ func indent(s string) string {
 // isCommandWord reports whether gc has a command of a name, for named.
 var isCommandWord func(word string) bool
 
-// product is the program's name unless the user renamed it.
-const product = "gc"
+// Product is the program's name unless the user renamed it.
+const Product = "gc"
 
-// program is the name that the binary was called by. Only main sets it.
-var program = product
+// Program is the name that the binary was called by. Only main sets it.
+var Program = Product
 
-// setProgram takes the name from the first word of the command line. It ignores a
+// SetProgram takes the name from the first word of the command line. It ignores a
 // name that a person would not type, such as that of a login shell (-gc).
-func setProgram(arg0 string, isCommand func(word string) bool) {
+func SetProgram(arg0 string, isCommand func(word string) bool) {
 	name := filepath.Base(arg0)
-	if name != product && usableName().MatchString(name) {
-		program, isCommandWord = name, isCommand
+	if name != Product && usableName().MatchString(name) {
+		Program, isCommandWord = name, isCommand
 	}
 }
 
@@ -98,17 +98,17 @@ var (
 	callOfGC = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(^|[\\s\"'`(|;&])gc ([a-z][a-z-]*)") })
 )
 
-// named replaces gc by the program's name in every call of gc in one of our
+// Named replaces gc by the program's name in every call of gc in one of our
 // texts. A gc that is not followed by a command means the product and stays.
-func named(text string) string {
-	if program == product || !strings.Contains(text, product) {
+func Named(text string) string {
+	if Program == Product || !strings.Contains(text, Product) {
 		return text
 	}
 	return callOfGC().ReplaceAllStringFunc(text, func(call string) string {
-		head, word, _ := strings.Cut(call, product+" ")
+		head, word, _ := strings.Cut(call, Product+" ")
 		if !isCommandWord(word) {
 			return call
 		}
-		return head + program + " " + word
+		return head + Program + " " + word
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"slices"
@@ -49,20 +49,20 @@ func suggestion(cmd *cobra.Command, typed string) string {
 	return near[0]
 }
 
-// unknownCommand is the error for a word that is not a command of cmd.
-func unknownCommand(cmd *cobra.Command, name string) error {
+// UnknownCommand is the error for a word that is not a command of cmd.
+func UnknownCommand(cmd *cobra.Command, name string) error {
 	hint := cmd.CommandPath() + " --help lists the commands"
 	if near := suggestion(cmd, name); near != "" {
 		hint = "did you mean " + cmd.CommandPath() + " " + near + "?"
 	}
-	return fail(exitUsage, hint, "unknown command %q", name)
+	return Fail(ExitUsage, hint, "unknown command %q", name)
 }
 
-// flagError is the error for bad flags.
-func flagError(cmd *cobra.Command, err error) error {
+// FlagError is the error for bad flags.
+func FlagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
-		return usageError(cmd, err.Error())
+		return UsageError(cmd, err.Error())
 	}
 	best, near := suggestDistance+1, ""
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -71,27 +71,27 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	})
 	if near == "" {
-		return usageError(cmd, err.Error())
+		return UsageError(cmd, err.Error())
 	}
-	return fail(exitUsage, "did you mean --"+near+"?", "%w", err)
+	return Fail(ExitUsage, "did you mean --"+near+"?", "%w", err)
 }
 
-// newHelpCmd returns gc help. Unlike cobra's own it fails for an unknown command.
-func newHelpCmd() *cobra.Command {
+// HelpCommand returns gc help. Unlike cobra's own it fails for an unknown command.
+func HelpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND...]",
 		Short: "Show the help of a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || about == nil {
-				return unknownCommand(cmd.Root(), args[0])
+				return UnknownCommand(cmd.Root(), args[0])
 			}
 			if len(rest) > 0 {
-				return unknownCommand(about, rest[0])
+				return UnknownCommand(about, rest[0])
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
 		},
 	}
-	return describe(cmd, "Shows the help of a command, as gc COMMAND --help does.", "gc help start\ngc help session new", statuses{exitUsage: "no such command"})
+	return Describe(cmd, "Shows the help of a command, as gc COMMAND --help does.", "gc help start\ngc help session new", Statuses{ExitUsage: "no such command"})
 }

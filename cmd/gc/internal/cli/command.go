@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -13,24 +13,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runE is what cobra calls.
-type runE = func(cmd *cobra.Command, args []string) error
+// RunE is what cobra calls.
+type RunE = func(cmd *cobra.Command, args []string) error
 
-// graceful makes SIGINT, SIGTERM and SIGHUP cancel the command's context, for a
+// Graceful makes SIGINT, SIGTERM and SIGHUP cancel the command's context, for a
 // command that must clean up. Other commands just die: catching signals costs a
 // thread.
-func graceful(act runE) runE {
+func Graceful(act RunE) RunE {
 	return endedBySignals(act, false)
 }
 
-// gracefulSoon is graceful for a command that has nothing to clean up at first: it
+// GracefulSoon is graceful for a command that has nothing to clean up at first: it
 // starts before the signals are caught.
-func gracefulSoon(act runE) runE {
+func GracefulSoon(act RunE) RunE {
 	return endedBySignals(act, true)
 }
 
 // endedBySignals calls act once the signals are caught, or at once with soon.
-func endedBySignals(act runE, soon bool) runE {
+func endedBySignals(act RunE, soon bool) RunE {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithCancelCause(cmd.Context())
 		signals := make(chan os.Signal, 1)
@@ -62,29 +62,29 @@ func endedBySignals(act runE, soon bool) runE {
 	}
 }
 
-// entry is one command of a group; make builds it when it is needed.
-type entry struct {
-	name  string
-	group string // in the help; may be empty
-	make  func() *cobra.Command
+// Entry is one command of a group; make builds it when it is needed.
+type Entry struct {
+	Name  string
+	Group string // in the help; may be empty
+	Make  func() *cobra.Command
 }
 
-// addTo adds to a group the command that the next word names, or all commands if
+// AddTo adds to a group the command that the next word names, or all commands if
 // it names none: building every command takes as long as starting the program.
-func (c *console) addTo(parent *cobra.Command, entries []entry) {
+func (c *Console) AddTo(parent *cobra.Command, entries []Entry) {
 	word := ""
 	if len(c.words) > 0 {
 		word, c.words = c.words[0], c.words[1:]
 	}
-	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == word })
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == word })
 	if i >= 0 {
 		entries = entries[i : i+1]
 	} else {
 		c.words = nil
 	}
 	for _, e := range entries {
-		cmd := e.make()
-		cmd.GroupID = e.group
+		cmd := e.Make()
+		cmd.GroupID = e.Group
 		parent.AddCommand(cmd)
 	}
 }
@@ -101,30 +101,30 @@ func commandWords(args []string) []string {
 	return args
 }
 
-// newGroup returns a command that only has subcommands.
-func (c *console) newGroup(use, short, long, example string, entries []entry) *cobra.Command {
+// Group returns a command that only has subcommands.
+func (c *Console) Group(use, short, long, example string, entries []Entry) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return unknownCommand(cmd, args[0])
+			return UnknownCommand(cmd, args[0])
 		}
 		return cmd.Help()
 	}}
-	describe(g, long, example, statuses{})
-	c.addTo(g, entries)
+	Describe(g, long, example, Statuses{})
+	c.AddTo(g, entries)
 	return g
 }
 
-// exactly requires n arguments.
-func exactly(n int) cobra.PositionalArgs { return between(n, n) }
+// Exactly requires n arguments.
+func Exactly(n int) cobra.PositionalArgs { return Between(n, n) }
 
-// between requires least to most arguments; most < 0 is no limit.
-func between(least, most int) cobra.PositionalArgs {
+// Between requires least to most arguments; most < 0 is no limit.
+func Between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usageError(cmd, "missing argument: "+cmd.UseLine())
+			return UsageError(cmd, "missing argument: "+cmd.UseLine())
 		case most >= 0 && len(args) > most:
-			return usageError(cmd, "too many arguments: "+cmd.UseLine())
+			return UsageError(cmd, "too many arguments: "+cmd.UseLine())
 		}
 		return nil
 	}

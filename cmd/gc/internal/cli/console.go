@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Streams is the three streams of a command.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Console is the streams of a command, and how it prints on them.
+type Console struct {
+	Streams
+	Color ColorMode // --color
+	Cols  int       // width of the terminal if Out is not a file
+	words []string  // that may name the command to build: see AddTo
+}
+
+// NewConsole returns the console of a command line.
+func NewConsole(s Streams, args []string) Console {
+	return Console{Streams: s, words: commandWords(args)}
+}
+
+// PrintJSON writes v as indented JSON.
+func (c *Console) PrintJSON(v any) error {
+	e := json.NewEncoder(c.Out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// Width is the number of columns of the terminal on standard output, or 0.
+func (c *Console) Width() int {
+	f, ok := c.Out.(*os.File)
+	if !ok {
+		return c.Cols
+	}
+	cols, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return cols
+}
+
+// Height is the number of rows of the terminal on standard output, or 0.
+func (c *Console) Height() int {
+	f, ok := c.Out.(*os.File)
+	if !ok {
+		return 0
+	}
+	_, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return rows
+}
+
+// Interactive reports whether standard input is a terminal.
+func (c *Console) Interactive() bool {
+	f, ok := c.In.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// ColorMode is the value of --color.
+type ColorMode string
+
+const (
+	ColorAuto   ColorMode = "auto" // on a terminal, without NO_COLOR
+	ColorAlways ColorMode = "always"
+	ColorNever  ColorMode = "never"
+)
+
+// Set implements pflag.Value.
+func (m *ColorMode) Set(s string) error {
+	switch v := ColorMode(s); v {
+	case ColorAuto, ColorAlways, ColorNever:
+		*m = v
+		return nil
+	}
+	return fmt.Errorf("must be auto, always or never")
+}
+
+func (m *ColorMode) String() string { return string(*m) }
+
+// Type implements pflag.Value.
+func (m *ColorMode) Type() string { return "WHEN" }
+
+// Colours reports whether text written to w may be coloured. NO_COLOR:
+// https://no-color.org.
+func (c *Console) Colours(w io.Writer) bool {
+	switch c.Color {
+	case ColorAlways:
+		return true
+	case ColorNever:
+		return false
+	}
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

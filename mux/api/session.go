@@ -358,6 +358,11 @@ type AttachRequest struct {
 	Resume       bool
 	Offset, Skip uint64
 
+	// Through are the processes that show the client's terminal where its
+	// parents do not: the clients of a tmux. Unless empty, the session around them
+	// is the one around the client.
+	Through []int
+
 	// Client is a number, in hexadecimal, that the client has chosen: the server
 	// counts its input over several connections.
 	Client string

@@ -22,6 +22,9 @@ type session struct {
 // answers.
 func (s *session) dial(ctx context.Context, cols, rows int, o Options, at *progress, meanwhile func()) (*client.AttachConn, error) {
 	r := api.AttachRequest{Name: s.name, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback, Alone: o.Alone, Running: at == nil}
+	if s.client.Paths() != (api.Paths{}) { // on this machine
+		r.Through = through(ctx)
+	}
 	if s.id != "" {
 		r.Name = s.id
 	}

@@ -75,6 +75,9 @@ func (c *Client) AttachWhile(ctx context.Context, r api.AttachRequest, meanwhile
 	if r.Back {
 		q.Set("back", "true")
 	}
+	if len(r.Through) > 0 {
+		q.Set("through", joinInts(r.Through))
+	}
 	if r.Client != "" {
 		q.Set("client", r.Client)
 	}
@@ -207,4 +210,16 @@ func (a *AttachConn) Close() error {
 		return nil
 	}
 	return fmt.Errorf("%w: detach: %w", api.ErrUnreachable, err)
+}
+
+// joinInts returns the numbers, separated by commas.
+func joinInts(numbers []int) string {
+	var b []byte
+	for i, n := range numbers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return string(b)
 }

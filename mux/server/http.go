@@ -384,13 +384,12 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	c := newAttachClient(s, cols, rows)
 	c.readOnly, c.alone = boolQuery(r, "readonly"), boolQuery(r, "alone")
 	c.out.scrollback, c.out.back = boolQuery(r, "scrollback"), placeOf(r)
-	pid, _ := r.Context().Value(peerKey{}).(int)
-	inside := s.srv.sessions.around(pid)
+	inside := s.srv.sessions.aroundAny(throughOf(r))
 	if err := s.srv.nesting.enter(c, inside); err != nil {
 		return nil, err
 	}
 	defer s.srv.nesting.leave(c)
-	if inside == nil {
+	if len(inside) == 0 {
 		s.srv.nesting.mark(c)
 	}
 	var t *journal.Typist
@@ -420,6 +419,25 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	s.clients.serve(r.Context(), c)
 	return hijacked{}, nil
 }
+
+// throughOf returns the processes that show the client's terminal: those that it
+// names, or itself.
+func throughOf(r *http.Request) []int {
+	var pids []int
+	for field := range strings.SplitSeq(r.URL.Query().Get("through"), ",") {
+		if pid, err := strconv.Atoi(field); err == nil && pid > 1 && len(pids) < maxThrough {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		pid, _ := r.Context().Value(peerKey{}).(int)
+		pids = []int{pid}
+	}
+	return pids
+}
+
+// maxThrough bounds how many processes are examined for one client.
+const maxThrough = 32
 
 // placeOf returns where a returning client left off; nil for a new one. A client that
 // needs a paint gets an offset that no output has.

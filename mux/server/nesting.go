@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -26,6 +25,17 @@ type peerKey struct{}
 // withPeer adds the pid at the other end to a connection's context.
 func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, sys.PeerPID(conn))
+}
+
+// aroundAny returns the running sessions that the processes run inside of.
+func (t *sessionTable) aroundAny(pids []int) []*session {
+	var all []*session
+	for _, pid := range pids {
+		if s := t.around(pid); s != nil && !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // around returns the running session that a process runs inside of; nil for none.
@@ -64,22 +74,22 @@ func (t *sessionTable) around(pid int) *session {
 // nesting is which sessions show which: of each client that runs inside of one.
 type nesting struct {
 	mu    sync.Mutex
-	shows map[*attachClient]shown
+	shows map[*attachClient][]shown
 	marks map[string]*attachClient
 }
 
 type shown struct{ inside, what *session }
 
-// enter notes a client; ErrNested when its session would show itself.
-func (n *nesting) enter(c *attachClient, inside *session) error {
-	if inside == nil {
-		return nil
-	}
+// enter adds a client that runs inside of the sessions; ErrNested if its session
+// would show itself.
+func (n *nesting) enter(c *attachClient, inside []*session) error {
 	n.mu.Lock()
-	ok := n.add(c, inside)
-	n.mu.Unlock()
-	if !ok {
-		return fmt.Errorf("%s: %w", c.s.name(), api.ErrNested)
+	defer n.mu.Unlock()
+	for _, s := range inside {
+		if !n.add(c, s) {
+			delete(n.shows, c)
+			return fmt.Errorf("%s: %w", c.s.name(), api.ErrNested)
+		}
 	}
 	return nil
 }
@@ -117,9 +127,9 @@ func (n *nesting) add(c *attachClient, inside *session) bool {
 		return false
 	}
 	if n.shows == nil {
-		n.shows = make(map[*attachClient]shown)
+		n.shows = make(map[*attachClient][]shown)
 	}
-	n.shows[c] = shown{inside, c.s}
+	n.shows[c] = append(n.shows[c], shown{inside, c.s})
 	return true
 }
 
@@ -129,9 +139,14 @@ func (n *nesting) reaches(from, to *session, seen map[*session]bool) bool {
 		return true
 	}
 	seen[from] = true
-	return slices.ContainsFunc(slices.Collect(maps.Values(n.shows)), func(e shown) bool {
-		return e.inside == from && !seen[e.what] && n.reaches(e.what, to, seen)
-	})
+	for _, all := range n.shows {
+		for _, e := range all {
+			if e.inside == from && !seen[e.what] && n.reaches(e.what, to, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // leave forgets a client.

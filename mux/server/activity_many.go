@@ -8,7 +8,6 @@ import (
 )
 
 func (a *apiServer) handleActivities(w http.ResponseWriter, r *http.Request) (any, error) {
-	srv := a.srv
 	var in struct {
 		Names []string `json:"names"`
 	}
@@ -20,10 +19,7 @@ func (a *apiServer) handleActivities(w http.ResponseWriter, r *http.Request) (an
 	}
 	list := make([]api.SessionActivity, 0, len(in.Names))
 	for _, name := range in.Names {
-		srv.mu.Lock()
-		s := srv.sessions.byName[name]
-		srv.mu.Unlock()
-		if s != nil {
+		if s := a.srv.sessions.named(name); s != nil {
 			list = append(list, s.activity.brief(name))
 		}
 	}

@@ -136,10 +136,7 @@ func (ad *adoption) adoptSession(e keeper.Entry) (*session, error) {
 	}
 	s.mu.Lock() // until restoreSession
 	srv.mu.Lock()
-	srv.sessions.byID[rec.ID] = s
-	if !e.Exited {
-		srv.sessions.byName[rec.Name] = s
-	}
+	srv.sessions.enter(s, !e.Exited)
 	srv.mu.Unlock()
 	return s, nil
 }

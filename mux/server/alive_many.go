@@ -9,7 +9,6 @@ import (
 )
 
 func (a *apiServer) handleAliveMany(w http.ResponseWriter, r *http.Request) (any, error) {
-	srv := a.srv
 	var in struct {
 		Requests []api.AliveRequest `json:"requests"`
 	}
@@ -22,9 +21,7 @@ func (a *apiServer) handleAliveMany(w http.ResponseWriter, r *http.Request) (any
 	var table map[int][]proctree.Proc // by session, of one moment, for all that need it
 	alive := make([]string, 0, len(in.Requests))
 	for _, q := range in.Requests {
-		srv.mu.Lock()
-		s := srv.sessions.byName[q.Name]
-		srv.mu.Unlock()
+		s := a.srv.sessions.named(q.Name)
 		if s != nil && s.life.running() && s.life.seenAlive(q.Names, &table) {
 			alive = append(alive, q.Name)
 		}

@@ -68,11 +68,7 @@ func (srv *server) makeAnew() error {
 		srv.api.relisten()
 		return nil
 	}
-	srv.mu.Lock()
-	empty := len(srv.sessions.byName) == 0 && len(srv.sessions.byID) == 0
-	srv.sessions.stopping = srv.sessions.stopping || empty
-	srv.mu.Unlock()
-	if empty {
+	if srv.sessions.closeIfEmpty() {
 		slog.Info("the state directory was removed, and no session runs")
 		srv.end()
 		return nil

@@ -55,21 +55,15 @@ func (h commandHost) Create(r api.CreateRequest, pty bool, owner string) (Sessio
 	return commandSession{s}, nil
 }
 
-func (h commandHost) byID(id string) *session {
-	h.srv.mu.Lock()
-	defer h.srv.mu.Unlock()
-	return h.srv.sessions.byID[id]
-}
-
 func (h commandHost) Find(id string) (Session, bool) {
-	s := h.byID(id)
+	s := h.srv.sessions.withID(id)
 	return commandSession{s}, s != nil
 }
 
 func (h commandHost) Forget(ids ...string) {
 	var all []*session
 	for _, id := range ids {
-		if s := h.byID(id); s != nil {
+		if s := h.srv.sessions.withID(id); s != nil {
 			all = append(all, s)
 		}
 	}
@@ -77,14 +71,12 @@ func (h commandHost) Forget(ids ...string) {
 }
 
 func (h commandHost) Owner(name string) (Owner, bool) {
-	h.srv.mu.Lock()
-	defer h.srv.mu.Unlock()
-	s := h.srv.sessions.byName[name]
+	s := h.srv.sessions.named(name)
 	return owner{s}, s != nil
 }
 
 func (h commandHost) OwnerByID(id string) (Owner, bool) {
-	s := h.byID(id)
+	s := h.srv.sessions.withID(id)
 	return owner{s}, s != nil
 }
 

@@ -36,13 +36,8 @@ func (srv *server) create(r api.CreateRequest, command *commandStart) (*session,
 		return nil, err
 	}
 	s, err := srv.spawn(r, command)
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.sessions.creating--
-	srv.sessions.created.Broadcast()
+	srv.sessions.release(r.Name, err == nil)
 	if err != nil {
-		delete(srv.sessions.byName, r.Name)
-		srv.sessions.checkIdle()
 		if errors.Is(err, unix.EMFILE) {
 			err = api.ErrOpenFiles
 		}
@@ -125,7 +120,7 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	s.output.open()
 	s.mu.Unlock()
 	srv.mu.Lock()
-	srv.sessions.byID[s.rec.ID], srv.sessions.byName[s.name()] = s, s
+	srv.sessions.enter(s, true)
 	srv.events.emit(s, api.Event{Type: api.EventStarted}) // under mu, and so before its exit is noticed
 	later := srv.keeper.link
 	srv.mu.Unlock()
@@ -241,28 +236,13 @@ func newID(now time.Time) string {
 
 // shutdown ends everything; ErrBusy with running sessions unless forced.
 func (srv *server) shutdown(ctx context.Context, force bool) error {
-	srv.mu.Lock()
-	n := len(srv.sessions.byName)
-	if n > 0 && !force {
-		srv.mu.Unlock()
-		return fmt.Errorf("%w: %d", api.ErrBusy, n)
-	}
-	srv.sessions.stopping = true
-	for srv.sessions.creating > 0 { // what is being started would outlive the server
-		srv.sessions.created.Wait()
-	}
-	var all []*session
-	for _, s := range srv.sessions.byName {
-		if s != nil {
-			all = append(all, s)
-		}
-	}
-	srv.mu.Unlock()
-	err := srv.reaper.killAll(ctx, all)
+	all, err := srv.sessions.close(force)
 	if err != nil {
-		srv.mu.Lock()
-		srv.sessions.stopping = false // it goes on
-		srv.mu.Unlock()
+		return err
 	}
-	return err
+	if err := srv.reaper.killAll(ctx, all); err != nil {
+		srv.sessions.reopen()
+		return err
+	}
+	return nil
 }

@@ -75,7 +75,7 @@ func (m *metadata) sweep() error {
 	gone := make(map[string]bool)
 	err := m.srv.db.View(func(tx *store.Tx) error {
 		for key := range metaBucket.All(tx, "") {
-			if id, _, ok := strings.Cut(key, "\x00"); ok && m.srv.sessions.byID[id] == nil {
+			if id, _, ok := strings.Cut(key, "\x00"); ok && m.srv.sessions.withID(id) == nil {
 				gone[id] = true
 			}
 		}

@@ -150,9 +150,7 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 
 // start delivers a message in the background, when its session is there.
 func (d *deliveries) start(ctx context.Context, it api.QueueItem) {
-	d.srv.mu.Lock()
-	s := d.srv.sessions.byName[it.Target]
-	d.srv.mu.Unlock()
+	s := d.srv.sessions.named(it.Target)
 	if it.Session != "" && (s == nil || s.rec.ID != it.Session) {
 		var err error
 		if s, err = d.srv.sessions.find(it.Session); err != nil || !s.life.running() { // else it has another name now

@@ -221,7 +221,7 @@ func (r *reaper) finishKills() error {
 		return fmt.Errorf("kills of the server before: %w", err)
 	}
 	for id, deadline := range kills {
-		s := srv.sessions.byID[id]
+		s := srv.sessions.withID(id)
 		if s == nil {
 			continue
 		}

@@ -53,6 +53,78 @@ func (t *sessionTable) reserve(name, id string) error {
 	return nil
 }
 
+// release ends the creation that reserve began.
+func (t *sessionTable) release(name string, created bool) {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	t.creating--
+	t.created.Broadcast()
+	if !created {
+		delete(t.byName, name)
+		t.checkIdle()
+	}
+}
+
+// enter adds a session. mu is held.
+func (t *sessionTable) enter(s *session, running bool) {
+	t.byID[s.rec.ID] = s
+	if running {
+		t.byName[s.name()] = s
+	}
+}
+
+// named returns the running session of a name; nil if there is none.
+func (t *sessionTable) named(name string) *session {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	return t.byName[name]
+}
+
+// withID returns the session of an id; nil if there is none.
+func (t *sessionTable) withID(id string) *session {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	return t.byID[id]
+}
+
+// close lets no more sessions be created and returns the running ones. ErrBusy if there
+// are any, unless force.
+func (t *sessionTable) close(force bool) ([]*session, error) {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	if n := len(t.byName); n > 0 && !force {
+		return nil, fmt.Errorf("%w: %d", api.ErrBusy, n)
+	}
+	t.stopping = true
+	for t.creating > 0 { // a session being started would outlive the server
+		t.created.Wait()
+	}
+	var all []*session
+	for _, s := range t.byName {
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// reopen undoes close.
+func (t *sessionTable) reopen() {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	t.stopping = false
+}
+
+// closeIfEmpty lets no more sessions be created if there is none, and reports whether it
+// did.
+func (t *sessionTable) closeIfEmpty() bool {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	empty := len(t.byName) == 0 && len(t.byID) == 0
+	t.stopping = t.stopping || empty
+	return empty
+}
+
 // find returns the session of a name: the live one, else the newest that
 // exited; or the one of an id.
 func (t *sessionTable) find(name string) (*session, error) {
@@ -219,11 +291,7 @@ func (t *sessionTable) checkIdle() {
 			time.AfterFunc(trim.AfterStart, trim.Memory)
 		}
 		t.idleTimer = time.AfterFunc(srv.settings.times.idle, func() {
-			srv.mu.Lock()
-			empty := len(t.byName) == 0 && len(t.byID) == 0
-			t.stopping = t.stopping || empty
-			srv.mu.Unlock()
-			if empty {
+			if t.closeIfEmpty() {
 				srv.end()
 			}
 		})

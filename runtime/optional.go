@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"strconv"
 	"time"
 )
 
@@ -37,6 +38,17 @@ type Exit struct {
 	Signal string    `json:"signal,omitempty"` // "SIGKILL"
 	Reason string    `json:"reason,omitempty"` // "exited", "killed", "stopped", "command not found", "unknown"
 	Time   time.Time `json:"time"`
+}
+
+// Status is "exit status 3", "SIGKILL" or "exit status unknown".
+func (e *Exit) Status() string {
+	switch {
+	case e.Signal != "":
+		return e.Signal
+	case e.Code < 0:
+		return "exit status unknown"
+	}
+	return "exit status " + strconv.Itoa(e.Code)
 }
 
 // ExitReporter reports how a session ended, while the backend keeps it.

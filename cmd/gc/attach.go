@@ -152,7 +152,7 @@ const (
 func (a *app) followRestart(ctx context.Context, t *target, exit *runtime.Exit) (follow bool, err error) {
 	how := "exit status unknown"
 	if exit != nil {
-		how = exitText(exit)
+		how = exit.Status()
 	}
 	if a.agent == nil || !a.awaitRestart(ctx, t) {
 		fmt.Fprintf(a.Err, "%s ended: %s\n", t.label, how)

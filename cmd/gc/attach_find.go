@@ -106,7 +106,7 @@ func (a *app) endedSession(ctx context.Context, t *target, err error) error {
 	if !exit.Time.IsZero() {
 		when = " " + display.Ago(exit.Time, time.Now()) + " ago"
 	}
-	return cli.Fail(cli.ExitNotFound, "gc session new "+shell.Word(t.label)+" starts a new one", "%s ended%s: %s", t.label, when, exitText(exit))
+	return cli.Fail(cli.ExitNotFound, "gc session new "+shell.Word(t.label)+" starts a new one", "%s ended%s: %s", t.label, when, exit.Status())
 }
 
 // lastScreenLines is how many lines of an ended session are printed.

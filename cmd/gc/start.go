@@ -308,10 +308,10 @@ func (a *app) explainAgent(ag cityapi.AgentStatus) {
 	why, hint := ag.Error, ag.Hint
 	switch {
 	case why == "" && ag.LastExit != nil && ag.State == cityapi.StateStarting:
-		why = "ended (" + exitText(ag.LastExit) + ") and is being restarted"
+		why = "ended (" + ag.LastExit.Status() + ") and is being restarted"
 		hint = cmp.Or(hint, "gc status shows the progress")
 	case why == "" && ag.LastExit != nil:
-		why = string(ag.State) + " (" + exitText(ag.LastExit) + ")"
+		why = string(ag.State) + " (" + ag.LastExit.Status() + ")"
 	case why == "":
 		why = string(ag.State)
 	}

@@ -159,7 +159,7 @@ func waitFailed(ctx context.Context, t *target, o waitOptions, err error) error 
 		return err
 	}
 	if exit := lastExit(ctx, t); exit != nil {
-		return cli.Fail(cli.ExitFailure, "", "%s ended (%s) before %s", t.label, exitText(exit), strings.Join(o.until, ", "))
+		return cli.Fail(cli.ExitFailure, "", "%s ended (%s) before %s", t.label, exit.Status(), strings.Join(o.until, ", "))
 	}
 	return err
 }
@@ -182,7 +182,7 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 		line = t.label + ": " + line
 	}
 	if res.Exit != nil {
-		line += ": " + exitText(res.Exit)
+		line += ": " + res.Exit.Status()
 	}
 	_, err := fmt.Fprintln(a.Out, display.Line(line))
 	return errors.Join(err, o.statusOf(res.Exit))

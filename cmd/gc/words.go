@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +63,7 @@ func stateText(ag cityapi.AgentStatus) string {
 	case ag.LastExit == nil:
 		return text
 	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateExited:
-		return text + " (" + exitText(ag.LastExit) + ")"
+		return text + " (" + ag.LastExit.Status() + ")"
 	}
 	return text
 }
@@ -210,7 +209,7 @@ func eventText(e cityapi.Event) string {
 		text += " (" + e.Why + ")"
 	}
 	if e.Exit != nil {
-		text += ", " + exitText(e.Exit)
+		text += ", " + e.Exit.Status()
 	}
 	if e.Detail != "" {
 		text += ", " + e.Detail
@@ -228,17 +227,6 @@ func eventColour(e cityapi.Event) display.Colour {
 	return display.Dim
 }
 
-// exitText is "exit status 3", "SIGKILL" or "exit status unknown".
-func exitText(e *runtime.Exit) string {
-	switch {
-	case e.Signal != "":
-		return e.Signal
-	case e.Code < 0:
-		return "exit status unknown"
-	}
-	return "exit status " + strconv.Itoa(e.Code)
-}
-
 func runtimeExit(e *api.Exit) *runtime.Exit {
 	return &runtime.Exit{Code: e.Code, Signal: e.Signal, Reason: e.Reason, Time: e.Time}
 }
@@ -249,7 +237,7 @@ func sessionState(s api.SessionInfo) (string, display.Colour) {
 	case s.Exit == nil:
 		return s.State, display.Green
 	case s.Exit.Code != 0 || s.Exit.Signal != "":
-		return s.State + " (" + exitText(runtimeExit(s.Exit)) + ")", display.Red
+		return s.State + " (" + runtimeExit(s.Exit).Status() + ")", display.Red
 	}
-	return s.State + " (" + exitText(runtimeExit(s.Exit)) + ")", display.Dim
+	return s.State + " (" + runtimeExit(s.Exit).Status() + ")", display.Dim
 }

@@ -95,14 +95,9 @@ func (sp *stops) quarantined(ag *agentState) {
 	}
 }
 
+// exitText is the exit's status, and its reason unless it says nothing new.
 func exitText(e *runtime.Exit) string {
-	text := fmt.Sprintf("exit status %d", e.Code)
-	switch {
-	case e.Signal != "":
-		text = e.Signal
-	case e.Code < 0:
-		text = "exit status unknown"
-	}
+	text := e.Status()
 	if e.Reason != "" && e.Reason != "exited" {
 		text += " (" + e.Reason + ")"
 	}

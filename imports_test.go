@@ -95,6 +95,7 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/sessionop": {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree"},
 	"cmd/gc/internal/follow":    {"cmd/gc/internal/display", "mux/api"},
 	"cmd/gc/internal/display":   {},
+	"cmd/gc/internal/words":     {"cmd/gc/internal/display", "internal/controller/api", "mux/api", "runtime"},
 	"cmd/gc/internal/cli":       {"cmd/gc/internal/display", "internal/agent", "internal/config", "internal/controller/api", "internal/nearest", "internal/trust", "mux/api", "mux/attach", "mux/keys", "runtime"},
 	"cmd/gc-mcp":                {"internal/mcp", "mux/client", "mux/api"},
 }

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -279,11 +280,11 @@ func (a *app) agentDown(ctx context.Context, err error) error {
 	hint := "gc restart " + ag.Name
 	switch {
 	case ag.SuspendedBy != "":
-		_, hint = suspendedText(*ag)
+		_, hint = words.Suspended(*ag)
 	case ag.State == cityapi.StateStarting || ag.WaitsFor != "":
 		hint = "gc status --watch"
 	case ag.Hint != "":
 		hint = ag.Hint
 	}
-	return cli.Fail(cli.ExitNotFound, hint, "agent %s is not running: %s", ag.Name, stateText(*ag))
+	return cli.Fail(cli.ExitNotFound, hint, "agent %s is not running: %s", ag.Name, words.State(*ag))
 }

@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
@@ -178,7 +179,7 @@ func (a *app) attachable(ctx context.Context, s scope) (names, about []string, e
 			if ag.State != cityapi.StateRunning || asks != blocked {
 				continue
 			}
-			names, about = append(names, ag.Name), append(about, cmp.Or(blockedOn(ag), activityText(ag)))
+			names, about = append(names, ag.Name), append(about, cmp.Or(words.Question(ag), words.Activity(ag)))
 		}
 	}
 	return names, about, nil

@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -228,7 +229,7 @@ func (s *eventStream) show(e cityapi.Event) error {
 	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
 		format = time.TimeOnly
 	}
-	line := fmt.Sprintf("%6d  %s  %s", e.Seq, at.Format(format), eventText(e))
+	line := fmt.Sprintf("%6d  %s  %s", e.Seq, at.Format(format), words.Event(e))
 	_, err := fmt.Fprintln(s.app.Out, display.Cut(display.Line(line), s.app.Width()))
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
@@ -134,13 +135,13 @@ func (a *app) printExplained(e explained, now time.Time) error {
 
 // addStatusFacts adds the controller's facts and a hint.
 func addStatusFacts(facts *display.Table, s *cityapi.AgentStatus) {
-	facts.Add("state", stateText(*s))
+	facts.Add("state", words.State(*s))
 	if s.Error != "" {
 		facts.Add("error", s.Error)
 	}
 	hint := s.Hint
 	if s.SuspendedBy != "" {
-		_, hint = suspendedText(*s)
+		_, hint = words.Suspended(*s)
 	}
 	if s.RetryAt != nil {
 		facts.Add("next try", s.RetryAt.Local().Format(time.DateTime))

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/mux/api"
 )
 
@@ -75,7 +76,7 @@ func (in *inspection) print(a *app) error {
 	fact("id", in.ID)
 	fact("state", in.State)
 	if in.Exit != nil {
-		fact("exit", runtimeExit(in.Exit).Status()+", "+in.Exit.Reason+", "+moment(in.Exit.Time))
+		fact("exit", words.Exit(in.Exit)+", "+in.Exit.Reason+", "+moment(in.Exit.Time))
 	}
 	if in.PID != 0 {
 		fact("pid", fmt.Sprint(in.PID))

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
@@ -96,7 +97,7 @@ func (a *app) printSessions(sessions []api.SessionInfo, l cli.Listing) error {
 	}
 	t.Add(header...)
 	for _, s := range sessions {
-		state, c := sessionState(s)
+		state, c := words.Session(s)
 		row := []string{
 			s.Name, state, pidText(s), fmt.Sprintf("%dx%d", s.Size.Cols, s.Size.Rows),
 			strconv.Itoa(s.Attached), display.Ago(s.Created, now), display.Ago(activeAt(s), now), s.Command,

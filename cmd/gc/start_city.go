@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
@@ -165,7 +166,7 @@ func (a *app) startAgent(ctx context.Context, name string, flags bool) error {
 			return nil
 		}
 		if ag.SuspendedBy != "" {
-			_, hint := suspendedText(ag)
+			_, hint := words.Suspended(ag)
 			return cli.Fail(cli.ExitFailure, hint, "agent %s is suspended", ag.Name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
@@ -137,8 +138,8 @@ func (a *app) printResult(r runResult, asJSON bool) error {
 	t := display.Table{Width: a.Width(), Colour: a.Colours(a.Out)}
 	t.Add("AGENT", "RESULT", "TOOK", "RESTARTS", "LAST LINE")
 	for _, ag := range r.status.Agents {
-		text, c := resultText(ag)
-		t.Add(ag.Name, text, took(ag, r.at), strconv.Itoa(ag.Restarts), cmp.Or(blockedOn(ag), r.last[ag.Session]))
+		text, c := words.Result(ag)
+		t.Add(ag.Name, text, words.Took(ag, r.at), strconv.Itoa(ag.Restarts), cmp.Or(words.Question(ag), r.last[ag.Session]))
 		t.Paint(1, c)
 	}
 	return t.Print(a.Out)

@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/follow"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux/api"
@@ -133,7 +134,7 @@ func (s *cityStream) print(e cityapi.Event) error {
 		name = s.city
 	}
 	text.Agent, text.Session = "", ""
-	return s.out.Note(name, eventText(text), eventColour(e))
+	return s.out.Note(name, words.Event(text), words.EventColour(e))
 }
 
 // follow prints the last lines of the agent's session (0: all), and new ones from

@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -92,7 +93,7 @@ func (a *app) warnUncertain(s cityapi.Status) {
 	var reasons []string
 	about := map[string][]string{}
 	for _, ag := range s.Agents {
-		if !uncertain(ag) {
+		if !words.Uncertain(ag) {
 			continue
 		}
 		if about[ag.Error] == nil {

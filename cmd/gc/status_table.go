@@ -10,15 +10,16 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 // statusOrders are the keys of gc status --sort.
 var statusOrders = cli.Orders[cityapi.AgentStatus]{
 	"name":     func(a, b cityapi.AgentStatus) int { return strings.Compare(a.Name, b.Name) },
-	"state":    func(a, b cityapi.AgentStatus) int { return cmp.Compare(urgency(a), urgency(b)) },
+	"state":    func(a, b cityapi.AgentStatus) int { return cmp.Compare(words.Urgency(a), words.Urgency(b)) },
 	"restarts": func(a, b cityapi.AgentStatus) int { return cmp.Compare(b.Restarts, a.Restarts) },
-	"since":    func(a, b cityapi.AgentStatus) int { return sinceOf(b).Compare(sinceOf(a)) },
+	"since":    func(a, b cityapi.AgentStatus) int { return words.Since(b).Compare(words.Since(a)) },
 }
 
 // printStatus prints the status as a table.
@@ -33,15 +34,15 @@ func (a *app) printStatus(ctx context.Context, s cityapi.Status, l cli.Listing) 
 	}
 	t.Add(header...)
 	for _, ag := range s.Agents {
-		line, restarts := cmp.Or(blockedOn(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
+		line, restarts := cmp.Or(words.Question(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
 		if l.Wide() {
-			t.Add(ag.Name, stateText(ag), agoOf(ag.Since, now), activityText(ag), display.Ago(activitySince(ag), now), upTime(ag, now), agoOf(ag.LastActivity, now),
+			t.Add(ag.Name, words.State(ag), words.Ago(ag.Since, now), words.Activity(ag), display.Ago(words.ActivitySince(ag), now), words.Up(ag, now), words.Ago(ag.LastActivity, now),
 				restarts, cmp.Or(ag.Session, "-"), cmp.Or(ag.Provider, "-"), cmp.Or(ag.Permissions, "-"), line)
 		} else {
-			t.Add(ag.Name, stateText(ag), display.Ago(sinceOf(ag), now), activityText(ag), restarts, line)
+			t.Add(ag.Name, words.State(ag), display.Ago(words.Since(ag), now), words.Activity(ag), restarts, line)
 		}
-		t.Paint(1, stateColour(ag))
-		t.Paint(3, activityColour(ag))
+		t.Paint(1, words.StateColour(ag))
+		t.Paint(3, words.ActivityColour(ag))
 	}
 	return t.Print(a.Out)
 }
@@ -49,7 +50,7 @@ func (a *app) printStatus(ctx context.Context, s cityapi.Status, l cli.Listing) 
 // sayCity prints facts about the whole city.
 func (a *app) sayCity(s cityapi.Status) {
 	if s.Controller.PID != 0 {
-		fmt.Fprintf(a.Err, "city %s: controller pid %d, up %s\n", display.Line(s.City), s.Controller.PID, agoOf(s.Controller.Since, time.Now()))
+		fmt.Fprintf(a.Err, "city %s: controller pid %d, up %s\n", display.Line(s.City), s.Controller.PID, words.Ago(s.Controller.Since, time.Now()))
 	} else {
 		fmt.Fprintf(a.Err, "city %s: no controller (%s start)\n", display.Line(s.City), cli.Program)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/words"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
@@ -110,7 +111,7 @@ func (a *app) warnSuspended(s cityapi.Status, about func(cityapi.AgentStatus) bo
 		if ag.SuspendedBy == "" || !about(ag) {
 			continue
 		}
-		why, hint := suspendedText(ag)
+		why, hint := words.Suspended(ag)
 		a.Warn("%s is still suspended %s", ag.Name, why)
 		fmt.Fprintf(a.Err, "hint: %s\n", display.Line(cli.Named(hint)))
 	}

@@ -1,4 +1,7 @@
-package main
+// Package words holds the words and colours for states, activities, exits and events,
+// so that every command says the same of the same thing. Its functions are pure and
+// print nothing; their texts are for people, never for scripts.
+package words
 
 import (
 	"cmp"
@@ -12,18 +15,15 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// This file holds the words and colours for states, activities, exits and
-// events; every command uses them.
-
-// uncertain reports whether the agent's state is only the last known one: the
+// Uncertain reports whether the agent's state is only the last known one: the
 // backend gave no answer, or the session belongs to another city.
-func uncertain(ag cityapi.AgentStatus) bool {
+func Uncertain(ag cityapi.AgentStatus) bool {
 	up := ag.State == cityapi.StateRunning || ag.State == cityapi.StateDraining || ag.State == cityapi.StateUnknown
 	return up && ag.Error != ""
 }
 
-// blockedOn is the question of a blocked agent with its options, "" for others.
-func blockedOn(ag cityapi.AgentStatus) string {
+// Question is the question of a blocked agent with its options, "" for others.
+func Question(ag cityapi.AgentStatus) string {
 	info := ag.ActivityInfo
 	if ag.Activity != runtime.ActivityBlocked || info == nil {
 		return ""
@@ -39,8 +39,8 @@ func blockedOn(ag cityapi.AgentStatus) string {
 	return text
 }
 
-// activityText is the activity of an agent; "-" without evidence.
-func activityText(ag cityapi.AgentStatus) string {
+// Activity is the activity of an agent; "-" without evidence.
+func Activity(ag cityapi.AgentStatus) string {
 	switch {
 	case ag.Activity == "" || ag.Activity == runtime.ActivityUnknown || ag.Activity == string(ag.State):
 		return "-"
@@ -50,15 +50,15 @@ func activityText(ag cityapi.AgentStatus) string {
 	return ag.Activity
 }
 
-// stateText is the state of an agent with the reason for it.
-func stateText(ag cityapi.AgentStatus) string {
+// State is the state of an agent with the reason for it.
+func State(ag cityapi.AgentStatus) string {
 	text := string(ag.State)
 	switch {
 	case ag.State == cityapi.StateSuspended && ag.SuspendedBy != "" && ag.SuspendedBy != cityapi.ByAgent:
 		return text + " (" + ag.SuspendedBy + ")"
 	case ag.WaitsFor != "":
 		return text + " (waits for " + ag.WaitsFor + ")"
-	case uncertain(ag) && ag.State != cityapi.StateUnknown:
+	case Uncertain(ag) && ag.State != cityapi.StateUnknown:
 		return text + " (last seen)"
 	case ag.LastExit == nil:
 		return text
@@ -68,8 +68,8 @@ func stateText(ag cityapi.AgentStatus) string {
 	return text
 }
 
-// urgency orders agents by how soon a person should look at them.
-func urgency(ag cityapi.AgentStatus) int {
+// Urgency orders agents by how soon a person should look at them.
+func Urgency(ag cityapi.AgentStatus) int {
 	switch {
 	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined:
 		return 0
@@ -85,9 +85,9 @@ func urgency(ag cityapi.AgentStatus) int {
 	return 5
 }
 
-// sinceOf is when the agent entered its state, or became blocked.
-func sinceOf(ag cityapi.AgentStatus) time.Time {
-	if at := activitySince(ag); ag.Activity == runtime.ActivityBlocked && !at.IsZero() {
+// Since is when the agent entered its state, or became blocked.
+func Since(ag cityapi.AgentStatus) time.Time {
+	if at := ActivitySince(ag); ag.Activity == runtime.ActivityBlocked && !at.IsZero() {
 		return at
 	}
 	if ag.Since == nil {
@@ -96,30 +96,30 @@ func sinceOf(ag cityapi.AgentStatus) time.Time {
 	return *ag.Since
 }
 
-// activitySince is when the agent's activity began; zero if unknown.
-func activitySince(ag cityapi.AgentStatus) time.Time {
+// ActivitySince is when the agent's activity began; zero if unknown.
+func ActivitySince(ag cityapi.AgentStatus) time.Time {
 	if ag.ActivityInfo == nil {
 		return time.Time{}
 	}
 	return ag.ActivityInfo.Since
 }
 
-// upTime is how long the agent has been running; "-" if it is down.
-func upTime(ag cityapi.AgentStatus, now time.Time) string {
+// Up is how long the agent has been running; "-" if it is down.
+func Up(ag cityapi.AgentStatus, now time.Time) string {
 	if ag.State != cityapi.StateRunning && ag.State != cityapi.StateDraining {
 		return "-"
 	}
-	return agoOf(ag.Started, now)
+	return Ago(ag.Started, now)
 }
 
-func agoOf(at *time.Time, now time.Time) string {
+func Ago(at *time.Time, now time.Time) string {
 	if at == nil {
 		return "-"
 	}
 	return display.Ago(*at, now)
 }
 
-func stateColour(ag cityapi.AgentStatus) display.Colour {
+func StateColour(ag cityapi.AgentStatus) display.Colour {
 	switch ag.State {
 	case cityapi.StateRunning:
 		return display.Green
@@ -131,7 +131,7 @@ func stateColour(ag cityapi.AgentStatus) display.Colour {
 	return display.Dim
 }
 
-func activityColour(ag cityapi.AgentStatus) display.Colour {
+func ActivityColour(ag cityapi.AgentStatus) display.Colour {
 	switch ag.Activity {
 	case runtime.ActivityBlocked, runtime.ActivityError:
 		return display.Red
@@ -143,8 +143,8 @@ func activityColour(ag cityapi.AgentStatus) display.Colour {
 	return display.Plain
 }
 
-// suspendedText says what suspends the agent ("by rig web"), and how to end that.
-func suspendedText(ag cityapi.AgentStatus) (why, hint string) {
+// Suspended says what suspends the agent ("by rig web"), and how to end that.
+func Suspended(ag cityapi.AgentStatus) (why, hint string) {
 	by, name, _ := strings.Cut(ag.SuspendedBy, " ")
 	switch by {
 	case cityapi.ByCity:
@@ -159,17 +159,17 @@ func suspendedText(ag cityapi.AgentStatus) (why, hint string) {
 	return "by name", "gc agent resume " + ag.Name
 }
 
-// resultText is the outcome of an agent's run, and its colour.
-func resultText(ag cityapi.AgentStatus) (string, display.Colour) {
+// Result is the outcome of an agent's run, and its colour.
+func Result(ag cityapi.AgentStatus) (string, display.Colour) {
 	switch {
 	case ag.State == cityapi.StateExited:
-		return stateText(ag), display.Green
+		return State(ag), display.Green
 	case ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.State == cityapi.StateUnknown:
-		return stateText(ag), display.Red
+		return State(ag), display.Red
 	case ag.Error != "":
 		return "failed: " + ag.Error, display.Red
 	case ag.State == cityapi.StateRunning && ag.Activity == runtime.ActivityBlocked:
-		return activityText(ag), display.Red
+		return Activity(ag), display.Red
 	case ag.State == cityapi.StateRunning && ag.OneShot:
 		return "not done", display.Red
 	case ag.State == cityapi.StateRunning:
@@ -181,11 +181,11 @@ func resultText(ag cityapi.AgentStatus) (string, display.Colour) {
 	case ag.State == cityapi.StateStopped:
 		return "not started", display.Yellow
 	}
-	return stateText(ag), display.Yellow
+	return State(ag), display.Yellow
 }
 
-// took is how long the agent's newest incarnation ran; "-" if none did.
-func took(ag cityapi.AgentStatus, end time.Time) string {
+// Took is how long the agent's newest incarnation ran; "-" if none did.
+func Took(ag cityapi.AgentStatus, end time.Time) string {
 	if ag.Started == nil || ag.State == cityapi.StateStopped || ag.State == cityapi.StateSuspended {
 		return "-"
 	}
@@ -199,8 +199,8 @@ func took(ag cityapi.AgentStatus, end time.Time) string {
 	return d.Round(time.Second).String()
 }
 
-// eventText is "worker crashed (why), exit status 3, detail".
-func eventText(e cityapi.Event) string {
+// Event is "worker crashed (why), exit status 3, detail".
+func Event(e cityapi.Event) string {
 	text := e.Kind
 	if who := cmp.Or(e.Agent, e.Session); who != "" {
 		text = who + " " + text
@@ -217,7 +217,7 @@ func eventText(e cityapi.Event) string {
 	return text
 }
 
-func eventColour(e cityapi.Event) display.Colour {
+func EventColour(e cityapi.Event) display.Colour {
 	switch e.Kind {
 	case cityapi.EventCrashed, cityapi.EventQuarantined, cityapi.EventStartFailed, cityapi.EventZombie, cityapi.EventConfigRejected:
 		return display.Red
@@ -227,17 +227,16 @@ func eventColour(e cityapi.Event) display.Colour {
 	return display.Dim
 }
 
-func runtimeExit(e *api.Exit) *runtime.Exit {
-	return &runtime.Exit{Code: e.Code, Signal: e.Signal, Reason: e.Reason, Time: e.Time}
-}
+// Exit is "exit status 3", "SIGKILL" or "exit status unknown".
+func Exit(e *api.Exit) string { return (*runtime.Exit)(e).Status() }
 
-// sessionState is the state of a session, how it ended, and the colour for it.
-func sessionState(s api.SessionInfo) (string, display.Colour) {
+// Session is the state of a session, how it ended, and the colour for it.
+func Session(s api.SessionInfo) (string, display.Colour) {
 	switch {
 	case s.Exit == nil:
 		return s.State, display.Green
 	case s.Exit.Code != 0 || s.Exit.Signal != "":
-		return s.State + " (" + runtimeExit(s.Exit).Status() + ")", display.Red
+		return s.State + " (" + Exit(s.Exit) + ")", display.Red
 	}
-	return s.State + " (" + runtimeExit(s.Exit).Status() + ")", display.Dim
+	return s.State + " (" + Exit(s.Exit) + ")", display.Dim
 }

@@ -133,7 +133,11 @@ func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 		return "", cli.Fail(cli.ExitUsage, "such as "+strings.Join(names[:min(len(names), hintedNames)], ", "), "requires the name of the %s", s.word)
 	}
 	t := display.Table{Width: a.Width(), Colour: a.Colours(a.Err)}
-	t.Add("", strings.ToUpper(s.word), "STATUS")
+	what := "STATUS"
+	if s.word == "session" {
+		what = "COMMAND"
+	}
+	t.Add("", strings.ToUpper(s.word), what)
 	for i, n := range names {
 		t.Add(strconv.Itoa(i+1), n, about[i])
 	}

@@ -52,14 +52,20 @@ func suggestion(cmd *cobra.Command, typed string) string {
 // UnknownCommand is the error for a word that is not a command of cmd.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	hint := cmd.CommandPath() + " --help lists the commands"
-	if near := suggestion(cmd, name); near != "" {
+	if same := familiar[name]; same != "" && (!cmd.HasParent() || strings.HasPrefix(same, "gc "+cmd.Name()+" ")) {
+		hint = "use " + strings.ReplaceAll(same, "gc ", cmd.Root().Name()+" ")
+	} else if near := suggestion(cmd, name); near != "" {
 		hint = "did you mean " + cmd.CommandPath() + " " + near + "?"
 	}
 	return Fail(ExitUsage, hint, "unknown command %q", name)
 }
 
-// FlagError is the error for bad flags.
+// FlagError is the error for bad flags, or for the unknown command that they are
+// for.
 func FlagError(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasSubCommands() {
+		return UnknownCommand(cmd, words[0])
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
 		return UsageError(cmd, err.Error())

@@ -15,15 +15,15 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// While output comes the screen may be half painted: it is looked at after a
-// pause of lookQuiet, and at least every lookEvery.
+// While output comes, the screen may be half painted. It is examined after a pause of
+// lookQuiet, and at least every lookEvery.
 const (
 	lookQuiet = 16 * time.Millisecond
 	lookEvery = 250 * time.Millisecond
 )
 
-// activity is when a session was active and what its program is doing. session.mu guards
-// it.
+// activity is when a session was last active, and what its program does. session.mu
+// guards it.
 type activity struct {
 	s        *session
 	lastIn   int64 // Unix nanoseconds, by the server's clock
@@ -33,19 +33,18 @@ type activity struct {
 	detector *detector // nil before the first event or question
 }
 
-// detector is what a session's detector needs. It is made with the first event
-// that tells something, or the first who asks.
+// detector finds out what the program does.
 type detector struct {
 	status.Detector
 	last   api.Activity
-	again  time.Time // last may be another one from then on; zero: only by output
-	output uint64    // s.out and the screen's revision when it was made
+	again  time.Time // last may be outdated from then on; zero: only by output
+	output uint64    // rendered offset and revision of the screen that last describes
 	screen uint64
 	at     time.Time // zero: never, or outdated
-	news   time.Time // when it was first asked for after the screen changed; zero: not since then
+	news   time.Time // first question after the screen changed; zero: none since
 }
 
-// ensure is the session's. mu is held.
+// ensure returns the detector, which is made when first needed. mu is held.
 func (act *activity) ensure() *detector {
 	if act.detector == nil {
 		act.detector = &detector{}
@@ -60,7 +59,7 @@ func (act *activity) noteOutput() {
 	act.s.storage.journal.LastOut.Store(act.lastOut)
 }
 
-// noteInput notes that somebody typed. mu is held.
+// noteInput notes that something was typed. mu is held.
 func (act *activity) noteInput() {
 	act.lastIn = act.s.srv.clock.Now().UnixNano()
 	if !act.s.tty.closed() { // else the journal may be closed, too
@@ -79,11 +78,10 @@ func (act *activity) notePrompt(open bool) {
 	}
 }
 
-// note takes over events that tell what the program is doing. mu is
-// held.
+// note handles events about what the program does. mu is held.
 func (act *activity) note(events []vt.Event) {
 	changed := false
-	now := unixTime(max(act.lastOut, act.s.life.born)) // one time for what came together
+	now := unixTime(max(act.lastOut, act.s.life.born)) // the same time for all events of one read
 	for _, e := range events {
 		switch e.Kind {
 		case vt.EventStatus, vt.EventPrompt, vt.EventProgress:
@@ -97,8 +95,8 @@ func (act *activity) note(events []vt.Event) {
 	}
 }
 
-// see notes that a person looked at the session: what its program has done is
-// no news any more. mu is held.
+// see notes that a person has seen the session: what its program did is no longer news.
+// mu is held.
 func (act *activity) see() {
 	if act.ensure().See(act.s.srv.clock.Now()) {
 		act.save()
@@ -116,7 +114,7 @@ func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error)
 	return nil, nil
 }
 
-// save writes down what the detector knows now. mu is held.
+// save writes the detector's state to the journal. mu is held.
 func (act *activity) save() {
 	act.detector.at = time.Time{}
 	b, err := act.detector.Save()
@@ -128,9 +126,8 @@ func (act *activity) save() {
 	}
 }
 
-// restore takes over what a dead server knew. Events of the replay
-// come after it: of each thing the last word counts, so that some of them may
-// come twice. mu is held.
+// restore takes over the state of a dead server. Events of the replay follow; some may
+// come twice, and the last one counts. mu is held.
 func (act *activity) restore() {
 	j := act.s.storage.journal
 	act.lastIn, act.lastOut, act.prompt = j.LastIn.Load(), j.LastOut.Load(), j.Flags.Load()&journal.FlagPrompt != 0
@@ -143,9 +140,9 @@ func (act *activity) restore() {
 	}
 }
 
-// detect says what the program is doing. ok is false while the screen is being
-// painted: then, or when a result may change by itself, it is worth asking
-// again after d (0: only after a change). mu is held.
+// detect returns what the program does. ok is false while the screen is being painted. If
+// the answer may change without output, ask again after d; 0: only after a change. mu is
+// held.
 func (act *activity) detect() (a api.Activity, ok bool, d time.Duration) {
 	s := act.s
 	now := s.srv.clock.Now()
@@ -168,7 +165,7 @@ func (act *activity) detect() (a api.Activity, ok bool, d time.Duration) {
 	return doing.last, true, d
 }
 
-// facts are what the detector wants to know. mu is held.
+// facts returns the detector's input besides the screen. mu is held.
 func (act *activity) facts() status.Facts {
 	s := act.s
 	f := status.Facts{
@@ -187,8 +184,8 @@ func (act *activity) facts() status.Facts {
 	return f
 }
 
-// programs are the session's leader and what leads the process group in the
-// foreground, "" where that cannot be told. mu is held.
+// programs returns the names of the leader and of the leader of the foreground process
+// group, "" if unknown. mu is held.
 func (act *activity) programs() (leader, foreground string) {
 	name := func(pid int) string {
 		p, err := proctree.Get(pid)
@@ -200,7 +197,7 @@ func (act *activity) programs() (leader, foreground string) {
 	return name(act.s.life.pid), name(act.s.tty.foreground())
 }
 
-// exitLine is how a program ended, for a person.
+// exitLine describes the end of a program to a person.
 func exitLine(e *api.Exit) string {
 	if e.Signal != "" {
 		return e.Signal
@@ -211,8 +208,8 @@ func exitLine(e *api.Exit) string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// current waits until the screen is whole, at most lookEvery, and says
-// what the program is doing.
+// current waits at most lookEvery until the screen is whole, and returns what the program
+// does.
 func (act *activity) current(ctx context.Context) (api.Activity, error) {
 	for {
 		act.s.mu.Lock()
@@ -227,8 +224,7 @@ func (act *activity) current(ctx context.Context) (api.Activity, error) {
 	}
 }
 
-// await looks at what the program is doing at every change until ok, or
-// its end.
+// await checks what the program does after every change until ok or its end.
 func (act *activity) await(ctx context.Context, ok func(api.Activity) bool) error {
 	s := act.s
 	for {
@@ -243,7 +239,7 @@ func (act *activity) await(ctx context.Context, ok func(api.Activity) bool) erro
 			d = -1
 		}
 		if !whole {
-			change = nil // nothing can be said before d passed
+			change = nil // nothing is known before d has passed
 		}
 		again, stop := after(d)
 		select {
@@ -264,12 +260,11 @@ func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, er
 	return s.activity.current(r.Context())
 }
 
-// paintsWithin is how long a program may take to show the question that it has
-// said it asks.
+// paintsWithin is how long a program may take to show a question after it announced one.
 const paintsWithin = time.Second
 
-// asked is what the program is doing. If it has just said that it asks, its
-// question's options are waited for: agents say so before they paint it.
+// asked returns what the program does. If it has just announced a question, asked waits
+// for the options: agents announce a question before they paint it.
 func (act *activity) asked(ctx context.Context) (api.Activity, error) {
 	a, err := act.current(ctx)
 	if err != nil || a.Pending == nil || len(a.Pending.Options) > 0 || a.Source == status.FromDialog {
@@ -286,12 +281,12 @@ func (act *activity) asked(ctx context.Context) (api.Activity, error) {
 	return act.current(ctx)
 }
 
-// silent is how long there was no output, if ever. mu is held.
+// silent returns how long there was no output. mu is held.
 func (act *activity) silent() time.Duration {
 	return max(0, act.s.srv.clock.Since(unixTime(max(act.lastOut, act.s.life.born))))
 }
 
-// question is what the session asks now.
+// question returns the session's open question.
 func (act *activity) question(ctx context.Context) (*api.Pending, error) {
 	a, err := act.current(ctx)
 	if err != nil {
@@ -306,7 +301,7 @@ func (act *activity) question(ctx context.Context) (*api.Pending, error) {
 	return a.Pending, nil
 }
 
-// awaitQuestion waits until what is asked is ok, at most for limit.
+// awaitQuestion waits until ok accepts the open question, at most for limit.
 func (act *activity) awaitQuestion(ctx context.Context, limit time.Duration, ok func(*api.Pending) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

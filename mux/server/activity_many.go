@@ -26,7 +26,7 @@ func (a *apiServer) handleActivities(w http.ResponseWriter, r *http.Request) (an
 	return map[string][]api.SessionActivity{"sessions": list}, nil
 }
 
-// brief is the session's entry of a list.
+// brief returns the session's entry in a list.
 func (act *activity) brief(name string) api.SessionActivity {
 	s := act.s
 	s.mu.Lock()

@@ -18,7 +18,7 @@ func (a *apiServer) handleAliveMany(w http.ResponseWriter, r *http.Request) (any
 	if len(in.Requests) > maxPeeks {
 		return nil, fmt.Errorf("%w: %d sessions, at most %d", api.ErrTooLarge, len(in.Requests), maxPeeks)
 	}
-	var table map[int][]proctree.Proc // by session, of one moment, for all that need it
+	var table map[int][]proctree.Proc // of one moment, read when first needed
 	alive := make([]string, 0, len(in.Requests))
 	for _, q := range in.Requests {
 		s := a.srv.sessions.named(q.Name)
@@ -29,8 +29,7 @@ func (a *apiServer) handleAliveMany(w http.ResponseWriter, r *http.Request) (any
 	return map[string][]string{"alive": alive}, nil
 }
 
-// bySession is the table of processes by session (setsid(2)), empty when it
-// cannot be had.
+// bySession lists all processes by their session (setsid(2)); empty if that is unknown.
 func bySession() map[int][]proctree.Proc {
 	out := map[int][]proctree.Proc{}
 	all, err := proctree.Table()

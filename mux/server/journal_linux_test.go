@@ -61,13 +61,13 @@ func TestJournalMemory(t *testing.T) {
 		t.Errorf("at rest: %d bytes, want at most %d", got, most)
 	}
 	b.s.mu.Lock()
-	if _, known := b.srv.compactor.used[b.s]; known {
+	if _, known := b.srv.compactor.inUse[b.s]; known {
 		t.Error("it rests, and is looked at")
 	}
 	if !b.s.holds(condition{text: regexp.MustCompile("busy")}, 0) {
 		t.Error("the screen is blank")
 	}
-	if _, known := b.srv.compactor.used[b.s]; !known {
+	if _, known := b.srv.compactor.inUse[b.s]; !known {
 		t.Error("a screen that was read never rests")
 	}
 	b.s.mu.Unlock()
@@ -75,7 +75,7 @@ func TestJournalMemory(t *testing.T) {
 	if got := b.s.screen.term.ScreenText(); !strings.Contains(got, "busy output") {
 		t.Errorf("after a crash: %q", got)
 	}
-	if _, known := b.srv.compactor.used[b.s]; !known {
+	if _, known := b.srv.compactor.inUse[b.s]; !known {
 		t.Error("a recovered session never rests")
 	}
 }

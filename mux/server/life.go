@@ -32,17 +32,16 @@ type life struct {
 	collected bool // no trace is left
 }
 
-// drainTime is how long output is awaited after the leader's end while another
-// process holds the terminal.
+// drainTime is how long to wait for output after the leader's end while another process
+// holds the terminal.
 const drainTime = 250 * time.Millisecond
 
-// tree is the session's processes, also after the leader was reaped.
+// tree identifies the session's processes, also after the leader was reaped.
 func (l *life) tree() proctree.Tree {
 	return proctree.Tree{Root: l.pid, RootStart: l.start, SID: l.pid, ID: l.s.rec.ID}
 }
 
-// leaderEnded notes the exit of the leader; the session ends when its output
-// is drained.
+// leaderEnded notes the exit of the leader. The session ends when its output is drained.
 func (l *life) leaderEnded(e *api.Exit) {
 	s := l.s
 	s.mu.Lock()
@@ -66,13 +65,13 @@ func (l *life) leaderEnded(e *api.Exit) {
 		l.drain.Stop()
 	}
 	l.drain = time.AfterFunc(drainTime, l.drained)
-	if held { // what is in the pipe is read now
+	if held { // read what is left in the pipe now
 		s.output.resume()
 	}
 }
 
-// drained ends a session whose terminal is held open by someone else, after
-// what is there was read: on a busy machine the loop may not have come to it.
+// drained ends a session whose terminal another process holds open. It first reads what
+// is there: on a busy machine the loop may be behind.
 func (l *life) drained() {
 	s := l.s
 	s.mu.Lock()
@@ -108,10 +107,10 @@ func (l *life) finish() {
 	s.srv.sessions.ended(s)
 }
 
-// lastBytes bounds what is read of a terminal when its time is up.
+// lastBytes limits what is read of such a terminal.
 const lastBytes = 4 << 20
 
-// exitTime is when the session ended by the system's clock, as its keeper saw it.
+// exitTime returns when the session ended by the system's clock, as its keeper saw it.
 func (l *life) exitTime() (t time.Time) {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
@@ -145,8 +144,8 @@ func (l *life) await(ctx context.Context) error {
 	}
 }
 
-// endChan returns the channel that closes when the session ends. Who waits for
-// nothing else is not woken by output. mu is held.
+// endChan returns the channel that closes when the session ends. Unlike change, it does
+// not wake its readers for output. mu is held.
 func (l *life) endChan() <-chan struct{} {
 	if l.done == nil {
 		l.done = make(chan struct{})
@@ -179,7 +178,7 @@ func (l *life) collect() {
 	}
 }
 
-// exitCopy is the exit, for others to keep. mu is held.
+// exitCopy returns a copy of the exit. mu is held.
 func (l *life) exitCopy() *api.Exit {
 	if l.exit == nil {
 		return nil
@@ -200,8 +199,8 @@ func exitOf(ws unix.WaitStatus, at time.Time) *api.Exit {
 	return &api.Exit{Code: -1, Reason: api.ReasonUnknown, Time: at}
 }
 
-// alive reports whether a live process of the tree has one of the
-// names; true when names is empty.
+// alive reports whether a live process of the tree has one of the names; true if names is
+// empty.
 func (l *life) alive(names []string) (bool, error) {
 	if !l.running() {
 		return false, nil
@@ -224,15 +223,14 @@ func (l *life) alive(names []string) (bool, error) {
 	return false, nil
 }
 
-// leaderIs reports whether the session's first process lives and has one of the
-// names.
+// leaderIs reports whether the leader is alive and has one of the names.
 func (l *life) leaderIs(names []string) bool {
 	p, err := proctree.Get(l.pid)
 	return err == nil && (l.start == 0 || p.Start == l.start) && p.Matches(names)
 }
 
-// seenAlive looks at the leader and at the processes of its terminal, where the
-// program is but in rare cases.
+// seenAlive checks the leader and the processes of its terminal, which include the
+// program in all but rare cases.
 func (l *life) seenAlive(names []string, table *map[int][]proctree.Proc) bool {
 	if len(names) == 0 || l.leaderIs(names) {
 		return true

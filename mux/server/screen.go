@@ -16,19 +16,19 @@ import (
 type screen struct {
 	s          *session
 	term       *vt.Terminal
-	cols, rows int    // in force
+	cols, rows int    // current size
 	rendered   uint64 // offset of the output that the screen shows
 	published  uint64 // offset of the output that clients and readers know of
-	epoch      uint64 // first part of the revisions; differs between incarnations of a name
+	epoch      uint64 // first part of revisions; differs between incarnations of a name
 	remade     uint64 // how often term was replaced, over all servers
 	lost       bool   // the screen was lost
 	panics     int
 	usedAt     int64       // last write or read, Unix nanoseconds
-	inUse      bool        // server.resting knows it
+	inUse      bool        // the compactor has it
 	syncEnd    *time.Timer // runs during a synchronized update
 }
 
-// advance feeds the emulator what the journal has beyond s.out. mu is held.
+// advance feeds the emulator what the journal has beyond rendered. mu is held.
 func (sc *screen) advance() {
 	p := sc.s.storage.journal.From(sc.rendered)
 	if len(p) == 0 {
@@ -40,8 +40,8 @@ func (sc *screen) advance() {
 	sc.rendered = sc.s.storage.journal.End()
 }
 
-// show brings the screen up to date, and lets everybody know what is new since
-// s.told: replies and events go out. mu is held.
+// show brings the screen up to date and publishes what is new: replies, events, and
+// output for clients. mu is held.
 func (sc *screen) show() {
 	s := sc.s
 	sc.advance()
@@ -53,7 +53,7 @@ func (sc *screen) show() {
 	s.storage.keep()
 	sc.effects()
 	s.storage.paintRecording()
-	p := s.storage.journal.From(sc.published) // nil when the segment went with the screen
+	p := s.storage.journal.From(sc.published) // nil if the segment was lost with the screen
 	sc.published = sc.rendered
 	s.clients.output(p)
 	sc.watchSync()
@@ -66,16 +66,15 @@ func feed(t *vt.Terminal, p []byte) {
 	_, _ = t.Write(p) // never fails
 }
 
-// feedFault is called before a screen is fed; tests replace it to end in the
-// middle.
+// feedFault is called before a screen is fed; tests replace it to fail there.
 var feedFault = func([]byte) {}
 
-// effects lets out what the emulator wants to say. The cursor moves first: what
-// went out is never said again by a replay. mu is held.
+// effects publishes the emulator's replies and events. The journal's cursor moves first,
+// so that no replay publishes them again. mu is held.
 func (sc *screen) effects() {
 	s := sc.s
 	s.storage.journal.Effect.Store(sc.rendered)
-	if replies := sc.term.TakeReplies(); !s.rec.Pipes { // a pipe is no terminal: nobody waits for answers
+	if replies := sc.term.TakeReplies(); !s.rec.Pipes { // nothing reads answers from a pipe
 		s.input.addReplies(replies)
 	}
 	events := sc.term.TakeEvents()
@@ -85,21 +84,21 @@ func (sc *screen) effects() {
 	}
 }
 
-// revision changes whenever the screen does. No two screens of a session have the
-// same, whatever servers it had, and none has 0; those of another session of the
-// name have others but for one chance in a million. mu is held.
+// revision changes whenever the screen does. It is unique per session across servers and
+// never 0; two sessions of the same name share one with a chance of one in a million. mu
+// is held.
 func (sc *screen) revision() uint64 {
 	return (sc.epoch+sc.remade)<<journal.RemadeShift + sc.term.Revision() + 1
 }
 
-// setHost tells the screen what shows it, and its program when that asked to be
-// told. mu is held.
+// setHost notes the terminal that shows the screen, and reports it to a program that
+// asked for that. mu is held.
 func (sc *screen) setHost(o vt.HostTerminal) {
 	sc.term.SetHostTerminal(o)
 	sc.report()
 }
 
-// report writes what the screen has to say without new output. mu is held.
+// report writes the emulator's replies that no output caused. mu is held.
 func (sc *screen) report() {
 	s := sc.s
 	if replies := sc.term.TakeReplies(); len(replies) > 0 && !s.rec.Pipes {
@@ -108,9 +107,9 @@ func (sc *screen) report() {
 	}
 }
 
-// resize puts a size in force: the emulator first, then the journal, then the
-// terminal, so that what the program writes for the new size meets the new
-// screen, now and in a replay. mu is held.
+// resize changes the size of the emulator first, then of the journal, then of the
+// terminal, so that output for the new size meets the new screen, now and in a replay. mu
+// is held.
 func (sc *screen) resize(cols, rows int) error {
 	s := sc.s
 	if cols == sc.cols && rows == sc.rows {
@@ -132,7 +131,7 @@ func (sc *screen) resize(cols, rows int) error {
 	return nil
 }
 
-// terminal options that every session shares.
+// options are the terminal's options.
 func (sc *screen) options() vt.Options {
 	s := sc.s
 	return vt.Options{
@@ -141,8 +140,8 @@ func (sc *screen) options() vt.Options {
 	}
 }
 
-// prepare makes a fresh terminal show what comes through a pipe: its lines end
-// with LF alone (LNM, ECMA-48 7.2.10).
+// prepare makes a fresh terminal show what comes through a pipe, whose lines end with LF
+// alone (LNM, ECMA-48 7.2.10).
 func (sc *screen) prepare(t *vt.Terminal) {
 	if sc.s.rec.Pipes {
 		_, _ = t.Write([]byte("\x1b[20h"))
@@ -160,8 +159,7 @@ func (sc *screen) clearHistory() {
 	s.broadcast()
 }
 
-// watchSync ends a synchronized update that its program does not end. mu is
-// held.
+// watchSync ends a synchronized update that lasts too long. mu is held.
 func (sc *screen) watchSync() {
 	s := sc.s
 	on := sc.term.Modes().SyncUpdate
@@ -181,10 +179,10 @@ func (sc *screen) watchSync() {
 	}
 }
 
-// syncTime is how long a program may hold back what readers see.
+// syncTime is how long a program may hold back its screen.
 const syncTime = 150 * time.Millisecond
 
-// note notes what the program told its terminal. mu is held.
+// note handles an event of the emulator. mu is held.
 func (sc *screen) note(e vt.Event) {
 	s := sc.s
 	switch e.Kind {
@@ -200,7 +198,7 @@ func (sc *screen) note(e vt.Event) {
 	}
 }
 
-// compact makes the session's memory small when it was not used since the time.
+// compact compacts the session's memory if it was not used since a time.
 func (sc *screen) compact(since int64) {
 	s := sc.s
 	s.mu.Lock()
@@ -215,7 +213,7 @@ func (sc *screen) compact(since int64) {
 	s.storage.compactSegment()
 	s.storage.journal.Release()
 	if len(sc.term.Pending()) > 0 {
-		return // a sequence is half written: its bytes are not given back
+		return // an unfinished sequence needs its bytes
 	}
 	if err := protect(sc.term.Pack); err != nil {
 		sc.panicked(err)
@@ -223,8 +221,8 @@ func (sc *screen) compact(since int64) {
 	s.srv.compactor.trim.Note()
 }
 
-// view is the session's terminal for who reads what it shows. From then on it
-// is whole in memory, until the session rests again. mu is held.
+// view returns the terminal for reading. It stays unpacked in memory until the next
+// compact. mu is held.
 func (sc *screen) view() *vt.Terminal {
 	s := sc.s
 	if !s.life.collected {
@@ -233,7 +231,7 @@ func (sc *screen) view() *vt.Terminal {
 	return sc.term
 }
 
-// keyModes are the modes in force that change what keys send.
+// keyModes returns the modes that change what keys send.
 func (sc *screen) keyModes() keys.Modes {
 	sc.s.mu.Lock()
 	defer sc.s.mu.Unlock()
@@ -249,15 +247,14 @@ func (sc *screen) keyModesLocked() keys.Modes {
 	}
 }
 
-// dialog is what stands on the screen for somebody to answer, or a line that
-// may belong to it. mu is held.
+// dialog returns the dialog on the screen, or a line that may belong to one. mu is held.
 func (sc *screen) dialog() (rule.Found, bool) {
 	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Find(sc.s.srv.settings.dialogs)
 }
 
-// standing reports whether the end of a text stands on the cursor's line, or
-// wraps onto it; where a program paints a cursor of its own, whether it stands in
-// the composer. mu is held.
+// standing reports whether the end of a text stands on the cursor's line or wraps onto
+// it. If the program paints its own cursor, it reports whether the text stands in the
+// composer. mu is held.
 func (sc *screen) standing(print string) bool {
 	cursor := sc.term.Cursor()
 	above := ""
@@ -271,8 +268,8 @@ func (sc *screen) standing(print string) bool {
 	return ok && print != "" && strings.Contains(squeeze(draft), print)
 }
 
-// drawnDraft returns the text in the composer of a program that paints its own
-// cursor; ok is false if none is in sight, or a menu is in its place. mu is held.
+// drawnDraft returns the text in the composer of a program that paints its own cursor. ok
+// is false if no composer is visible or a menu replaces it. mu is held.
 func (sc *screen) drawnDraft() (text string, ok bool) {
 	if sc.s.rec.Ready == "" || sc.term.Cursor().Visible {
 		return "", false
@@ -283,8 +280,8 @@ func (sc *screen) drawnDraft() (text string, ok bool) {
 	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft()
 }
 
-// hasFirst reports whether the message of the command line is on the screen, and
-// not as a draft. mu is held.
+// hasFirst reports whether the message of the command line is on the screen, other than
+// as a draft. mu is held.
 func (sc *screen) hasFirst() bool {
 	shown := strings.Count(squeeze(sc.view().ScreenText()), sc.s.rec.First)
 	if draft, ok := status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft(); ok {

@@ -12,9 +12,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// maxTries is how many replays may not come to their end before a session gets
-// a fresh screen: a panic ends the first, and what no panic handler catches
-// ends the server.
+// maxTries is how many replays may fail before a session gets a fresh screen. The first
+// ends in a panic; a fault that no handler catches ends the server.
 const maxTries = 2
 
 // protect runs f and turns a panic into an error.
@@ -28,8 +27,8 @@ func protect(f func()) (err error) {
 	return nil
 }
 
-// panicked replaces an emulator that panicked: by one that replays the
-// journal, or, when that panics too, by a fresh one. mu is held.
+// panicked replaces an emulator that panicked by one that replays the journal or, if that
+// panics too, by a fresh one. mu is held.
 func (sc *screen) panicked(err error) {
 	s := sc.s
 	slog.Error("the screen panicked", "session", s.rec.ID, "error", err)
@@ -43,7 +42,7 @@ func (sc *screen) panicked(err error) {
 	sc.lose()
 }
 
-// lose gives the session a fresh screen; its output goes on. mu is held.
+// lose gives the session a fresh screen; its output continues. mu is held.
 func (sc *screen) lose() {
 	s := sc.s
 	o := sc.options()
@@ -66,8 +65,7 @@ func (sc *screen) lose() {
 	s.srv.events.emit(s, api.Event{Type: api.EventLost})
 }
 
-// replay makes the screen from the journal, up to an offset, and says nothing.
-// mu is held.
+// replay makes the screen from the journal up to an offset, without effects. mu is held.
 func (sc *screen) replay(upTo uint64) error {
 	s := sc.s
 	left, err := s.storage.journal.Recovered()
@@ -105,14 +103,14 @@ func (sc *screen) replay(upTo uint64) error {
 	return nil
 }
 
-// noteRemade counts screens that were made anew: a replay feeds in one piece what
-// came in many, so that its revisions are others. mu is held.
+// noteRemade counts replaced screens: a replay feeds in one piece what came in many, so
+// its revisions differ. mu is held.
 func (sc *screen) noteRemade() {
 	sc.remade = sc.s.storage.journal.Flags.Add(1<<journal.RemadeShift) >> journal.RemadeShift
 	sc.s.broadcast()
 }
 
-// restored makes a terminal of a snapshot, or a fresh one of none.
+// restored makes a terminal from a snapshot; a fresh one if that is empty.
 func (sc *screen) restored(snapshot []byte) (t *vt.Terminal, err error) {
 	if len(snapshot) == 0 {
 		if t, err = vt.New(sc.options()); err == nil {
@@ -124,16 +122,15 @@ func (sc *screen) restored(snapshot []byte) (t *vt.Terminal, err error) {
 	return t, errors.Join(panicked, err)
 }
 
-// killedTry is what a replay counts in slot.tries that ended because somebody
-// killed the server: many of them are needed to look like a replay's fault (one
-// that takes all memory ends so too).
+// killedTry is added to Slot.Tries for a replay that ended because the server was killed.
+// It takes many of these to blame the replay, which may also have exhausted the memory.
 const (
 	killedTry      = 1 << 32
 	maxKilledTries = 1000
 )
 
-// guilty reports whether the replay of this session is what ended servers: it
-// is not tried again. mu is held.
+// guilty reports whether replays of this session crashed servers, so that it must not be
+// replayed again. mu is held.
 func (sc *screen) guilty() bool {
 	s := sc.s
 	n := s.storage.journal.Tries.Load()
@@ -144,7 +141,7 @@ func (sc *screen) guilty() bool {
 	return n%killedTry >= maxTries || n/killedTry >= maxKilledTries
 }
 
-// recover makes the screen of a session whose server died: silently what
+// recover makes the screen of a session whose server died: first, silently, what already
 // had its effects, then the rest as if it came now. mu is held.
 func (sc *screen) recover() {
 	s := sc.s
@@ -163,9 +160,9 @@ func (sc *screen) recover() {
 		sc.panicked(err)
 	}
 	sc.published = sc.rendered
-	s.storage.recording.Resize(sc.cols, sc.rows) // the last server may have been killed before it did
+	s.storage.recording.Resize(sc.cols, sc.rows) // the last server may have been killed before it could
 	s.storage.paintRecording()
-	s.storage.keep() // also where nothing is left to be shown
+	s.storage.keep() // also if nothing is left to show
 	sc.show()
-	s.srv.compactor.use(s) // the screen is whole in memory, also when nothing comes any more
+	s.srv.compactor.use(s) // the screen is unpacked in memory, even if nothing follows
 }

@@ -12,9 +12,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// sessionRecord is what a session is; the keeper holds it beside the process,
-// so that a new server knows everything without a file. JSON, fields are only
-// added.
+// sessionRecord describes a session. The keeper holds it beside the process, so that a
+// new server needs no file. JSON; fields are only added.
 type sessionRecord struct {
 	ID        string           `json:"id"`
 	Name      string           `json:"name"`
@@ -30,7 +29,7 @@ type sessionRecord struct {
 	Ready     string           `json:"ready,omitempty"`
 	Rules     []api.StatusRule `json:"rules,omitempty"`
 	Composer  api.Composer     `json:"composer,omitzero"`
-	First     string           `json:"first,omitempty"` // the end of the first line of its first message
+	First     string           `json:"first,omitempty"` // end of the first line of its first message
 	Reports   bool             `json:"reports,omitempty"`
 	Interrupt []string         `json:"interrupt,omitempty"`
 	Cgroup    string           `json:"cgroup,omitempty"` // directory; "": none
@@ -72,8 +71,7 @@ type session struct {
 	output   output
 }
 
-// newSession makes the session of a record, with a fresh screen; fd and j are
-// taken over.
+// newSession makes the session of a record, with a fresh screen. It takes over fd and j.
 func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j *journal.Journal) (*session, error) {
 	s := &session{srv: srv, rec: rec}
 	s.life = life{s: s, pid: pid, start: start, watch: -1}
@@ -88,7 +86,7 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 	s.called.Store(&rec.Name)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(rec.ID))               // never fails
-	s.screen.epoch = uint64(h.Sum32() & 0xfffff) // a revision stays below 2^53, for those who count in floating point
+	s.screen.epoch = uint64(h.Sum32() & 0xfffff) // keeps a revision below 2^53 for readers that use floating point
 	s.life.born = srv.clock.Now().Add(-max(0, time.Since(time.Unix(0, rec.Started)))).UnixNano()
 	s.storage.history = &journal.History{Path: srv.journals.historyPath(rec.ID), Writer: srv.journals.writer}
 	t, err := vt.New(s.screen.options())
@@ -100,7 +98,7 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 	return s, nil
 }
 
-// name is what the session is called now.
+// name returns the session's current name.
 func (s *session) name() string { return *s.called.Load() }
 
 // collect removes what is left of an ended session, except for its place in the table.
@@ -112,7 +110,7 @@ func (s *session) collect() {
 	s.broadcast()
 }
 
-// broadcast wakes everybody who waits for a change, and counts it. mu is held.
+// broadcast wakes everyone who waits for a change, and counts it. mu is held.
 func (s *session) broadcast() {
 	s.srv.events.changes.Add(1)
 	if s.changed != nil {
@@ -129,7 +127,7 @@ func (s *session) change() <-chan struct{} {
 	return s.changed
 }
 
-// info is what the API shows.
+// info returns the session as the API shows it.
 func (s *session) info() api.SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +147,7 @@ func (s *session) info() api.SessionInfo {
 	return i
 }
 
-// dropped is what of the output was not kept; nil for nothing. mu is held.
+// dropped returns what was lost of the output; nil if nothing was. mu is held.
 func (sc *screen) dropped() *api.Dropped {
 	d := api.Dropped{Dropped: sc.term.Dropped(), HistoryBytes: sc.s.storage.history.LostBytes()}
 	d.Replies += sc.s.input.unread

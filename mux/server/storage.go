@@ -12,14 +12,14 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// storage is what of a session outlives the server: the journal, the history file and
-// the recording. session.mu guards it.
+// storage is the part of a session that outlives the server: journal, history file and
+// recording. session.mu guards it.
 type storage struct {
 	s         *session
 	journal   *journal.Journal
 	history   *journal.History
 	recording *journal.Recording // nil without
-	pending   []byte             // the sequence that was unfinished where the journal's segment begins
+	pending   []byte             // unfinished sequence where the journal's segment begins
 	compactAt journal.Place      // where compactSegment looked last
 	stall     stall
 }
@@ -32,8 +32,8 @@ func (st *storage) remove() {
 	st.recording = nil
 }
 
-// nextSegment begins a new segment of the journal with the screen as it is.
-// Every byte so far was shown. mu is held.
+// nextSegment begins a new segment of the journal with the current screen, which shows
+// all output so far. mu is held.
 func (st *storage) nextSegment() {
 	buf, _ := snapshots.Get().(*[]byte)
 	if buf == nil {
@@ -47,9 +47,8 @@ func (st *storage) nextSegment() {
 	st.beginSegment(*buf)
 }
 
-// compactSegment begins a segment for a time in which nothing comes, where that
-// takes less memory: output of more than a page, or a snapshot as a busy session
-// has it, is replaced by a deflated snapshot. mu is held.
+// compactSegment begins a segment with a deflated snapshot for an idle session, if that
+// takes less memory than the present one. mu is held.
 func (st *storage) compactSegment() {
 	s := st.s
 	i := st.journal.Current()
@@ -68,8 +67,8 @@ func (st *storage) compactSegment() {
 	st.compactAt = st.journal.Place()
 }
 
-// beginSegment begins a new segment with a snapshot of all that was shown. mu
-// is held.
+// beginSegment begins a new segment with a snapshot of everything shown so far. mu is
+// held.
 func (st *storage) beginSegment(snapshot []byte) {
 	err := st.journal.Begin(st.history.Mark(), snapshot)
 	if errors.Is(err, api.ErrTooLarge) {
@@ -86,8 +85,8 @@ func (st *storage) beginSegment(snapshot []byte) {
 	st.history.Marked()
 }
 
-// bareSegment begins a segment without the screen, whose snapshot is too large:
-// the screen stays as it is, but a new server could not show it. mu is held.
+// bareSegment begins a segment without the screen, whose snapshot is too large. The
+// screen stays, but no other server could show it. mu is held.
 func (st *storage) bareSegment(why error) error {
 	if st.journal.Flags.Or(journal.FlagBare)&journal.FlagBare == 0 {
 		slog.Warn("the screen would not survive a crash", "session", st.s.rec.ID, "error", why)
@@ -99,17 +98,17 @@ func (st *storage) bareSegment(why error) error {
 	return st.journal.Begin(st.history.Mark(), b)
 }
 
-// snapshots are buffers, *[]byte, for the next snapshot.
+// snapshots holds buffers, *[]byte, for the next snapshot.
 var snapshots sync.Pool
 
-// stall is how long a session waits for room. The zero value is none.
+// stall is the wait of a session for disk space. The zero value is none.
 type stall struct {
 	on    bool
 	pause time.Duration // before the next try
 }
 
-// A journal without room for the next snapshot takes no output: that stays with
-// the program until there is room again. How often it is tried:
+// A journal without space for the next snapshot takes no output, which stays with the
+// program. Pauses between tries:
 const (
 	stallFirst = 50 * time.Millisecond
 	stallMost  = 2 * time.Second

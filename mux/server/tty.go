@@ -21,8 +21,8 @@ type tty struct {
 	stdin *stdin // nil on a terminal
 }
 
-// What one session may have read, and how long, before another gets its turn: a
-// few bytes can ask for much work.
+// What one session may read, and how long, before it is another one's turn: a few bytes
+// can cause much work.
 const (
 	turnBytes = 64 << 10
 	turnTime  = 10 * time.Millisecond
@@ -72,8 +72,8 @@ func (t *tty) setSize(cols, rows int) error {
 	return unix.IoctlSetWinsize(t.fd, unix.TIOCSWINSZ, &ws)
 }
 
-// turn reads what the terminal has, at most turnBytes, and feeds it to the
-// screen. It reports whether the session still wants to be called. mu is held.
+// turn reads what the terminal has, at most turnBytes, and feeds it to the screen. It
+// reports whether to call it again. mu is held.
 func (t *tty) turn(writable bool) (again bool) {
 	s := t.s
 	if t.closed() {
@@ -86,10 +86,10 @@ func (t *tty) turn(writable bool) (again bool) {
 		t.read(turnBytes)
 	}
 	if t.eof {
-		s.input.writable() // who waits to write finds out
+		s.input.writable() // writers that wait find out
 		if s.life.dead != nil {
 			s.life.finish()
-		} else if !s.rec.Pipes { // a pipe is never opened again
+		} else if !s.rec.Pipes { // a pipe cannot be opened again
 			s.life.drain = time.AfterFunc(reopenTime, t.reopened)
 		}
 		return false
@@ -98,8 +98,8 @@ func (t *tty) turn(writable bool) (again bool) {
 	return true
 }
 
-// read reads at most limit bytes into the journal and shows them. It returns
-// how many came. mu is held.
+// read reads at most limit bytes into the journal and shows them. It returns their
+// number. mu is held.
 func (t *tty) read(limit int) int {
 	s := t.s
 	n, began := 0, time.Now()
@@ -109,21 +109,21 @@ func (t *tty) read(limit int) int {
 			s.screen.show()
 			s.storage.nextSegment()
 			if space = s.storage.journal.Space(); len(space) < journal.SegmentPad {
-				break // the snapshot could not be written: output stays with the program
+				break // the snapshot could not be written: leave the output with the program
 			}
 		}
 		m, err := unix.Read(t.fd, space[:min(len(space), limit-n)])
 		if m > 0 {
 			s.storage.journal.Commit(m)
 			n += m
-			s.screen.advance() // while it is in the cache, and the kernel gets the next ready
+			s.screen.advance() // while it is in the cache
 			continue
 		}
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if !errors.Is(err, unix.EAGAIN) {
-			t.eof = true // EIO: the last of the programs closed the terminal
+			t.eof = true // EIO: every program closed the terminal
 		}
 		break
 	}
@@ -131,11 +131,11 @@ func (t *tty) read(limit int) int {
 	return n
 }
 
-// reopenTime is how often a terminal is looked at that all programs closed
-// while the leader lives: one of them may open it again.
+// reopenTime is how often to check a terminal that all programs closed while the leader
+// lives: one of them may open it again.
 const reopenTime = time.Second
 
-// reopened looks at such a terminal again.
+// reopened checks such a terminal.
 func (t *tty) reopened() {
 	s := t.s
 	s.mu.Lock()
@@ -146,8 +146,7 @@ func (t *tty) reopened() {
 	}
 }
 
-// foreground is the process group that has the terminal, 0 when it cannot be
-// told. mu is held.
+// foreground returns the process group in the foreground; 0 if unknown. mu is held.
 func (t *tty) foreground() int {
 	if t.closed() || t.s.rec.Pipes {
 		return 0
@@ -174,8 +173,8 @@ func (t *tty) signal(name string) error {
 	return t.signalForeground(sig)
 }
 
-// signalForeground signals the terminal's foreground process group, else the
-// leader's. mu is held and the leader was not reaped.
+// signalForeground signals the terminal's foreground process group, or the leader's if
+// unknown. mu is held and the leader was not reaped.
 func (t *tty) signalForeground(sig unix.Signal) error {
 	pgrp := t.foreground()
 	if pgrp <= 1 {
@@ -187,9 +186,8 @@ func (t *tty) signalForeground(sig unix.Signal) error {
 	return nil
 }
 
-// fixSize gives the terminal the screen's size, where the last server died
-// between the two, and then the size that is configured: the clients are gone.
-// mu is held.
+// fixSize gives the terminal the screen's size, in case the last server died after it
+// resized only one of them. mu is held.
 func (t *tty) fixSize() {
 	s := t.s
 	if s.rec.Pipes {

@@ -21,9 +21,9 @@ import (
 
 // Times of making the state directory anew.
 const (
-	anewSettle = 20 * time.Millisecond // for whoever removes one file after the other
-	anewFirst  = 50 * time.Millisecond // between failures, doubled
-	anewMost   = 30 * time.Second
+	anewPause = 20 * time.Millisecond // for whoever removes one file after the other
+	anewFirst = 50 * time.Millisecond // between failures, doubled
+	anewMost  = 30 * time.Second
 )
 
 // lockID is the keeper's entry of a lock file that was made anew.
@@ -39,17 +39,17 @@ func (srv *server) watchState() {
 		if gone != nil {
 			slog.Warn("cannot restore the state directory", "error", gone)
 		}
-		settle := anewSettle
+		wait := anewPause
 		if err == nil && gone == nil {
 			pause = anewFirst
 			w.Wait(srv.lifetime.done)
 		} else {
-			settle = pause
+			wait = pause
 			pause = min(2*pause, anewMost)
 		}
 		w.Close()
 		select {
-		case <-time.After(settle):
+		case <-time.After(wait):
 		case <-srv.lifetime.done:
 			return
 		}

@@ -11,9 +11,8 @@ import (
 // draftAge is how long a draft counts after the last key.
 const draftAge = 60 * time.Second
 
-// draft is what persons at attached terminals have typed since the last Enter,
-// Ctrl-C or Ctrl-U. What goes through the API (keys, paste, nudge) is a
-// program's doing and no draft.
+// draft is what people at attached terminals typed since the last Enter, Ctrl-C or
+// Ctrl-U. Input through the API (keys, paste, nudge) is no draft.
 type draft struct {
 	owner *attachClient
 	since time.Time // of the last key
@@ -21,8 +20,7 @@ type draft struct {
 
 func (d *draft) clear() { *d = draft{} }
 
-// stands reports whether somebody's draft stands in the composer, and until
-// when it counts.
+// stands reports whether a draft is in the composer, and until when it counts.
 func (d *draft) stands(now time.Time) (until time.Time, ok bool) {
 	if d.owner == nil {
 		return time.Time{}, false
@@ -31,8 +29,8 @@ func (d *draft) stands(now time.Time) (until time.Time, ok bool) {
 	return until, now.Before(until)
 }
 
-// typed notes one piece of a person's input. Replies of the terminal, focus,
-// mouse and key releases never count.
+// typed handles one token of a person's input. Replies of the terminal, focus, mouse and
+// key releases do not count.
 func (d *draft) typed(owner *attachClient, tok keys.Token, now time.Time) {
 	switch tok.Kind {
 	case keys.TokenPaste:
@@ -57,7 +55,7 @@ func (d *draft) typed(owner *attachClient, tok keys.Token, now time.Time) {
 	}
 }
 
-// endsDraft: Enter, Ctrl-C and Ctrl-U submit or throw away what was typed.
+// endsDraft reports whether a key submits or discards the draft.
 func endsDraft(k keys.Identity) bool {
 	return k.Mods == 0 && (k.Code == '\r' || k.Code == ctrlC || k.Code == ctrlU)
 }

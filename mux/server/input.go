@@ -29,25 +29,25 @@ type input struct {
 	s    *session
 	lock *fifo // held by the writer that types
 
-	room    chan struct{} // closed when the terminal takes bytes again; nil while nobody waits
+	space   chan struct{} // closed when the terminal takes bytes again; nil if nobody waits
 	writing bool          // a writer is between its first and its last byte
-	tracked bool          // it writes a nudge's text
+	tracked bool          // the writer writes a nudge's text
 	replies []byte
-	unread  uint64                  // batches of replies that found no room
+	unread  uint64                  // batches of replies that were dropped
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
 	draft   draft
 	typist  *journal.Typist            // whose input is being written
-	typists map[uint64]*journal.Typist // by the number of the client
+	typists map[uint64]*journal.Typist // by the client's number
 }
 
 // errCancelled is why a nudge ends when a person presses Ctrl-C.
 var errCancelled = errors.New("interrupted")
 
-// errStuck is a terminal that took no byte for too long.
+// errStuck means that the terminal took no byte for too long.
 var errStuck = errors.New("the program does not read its input")
 
-// acquire waits for the lock. ErrExited after the session's end, ErrInputFull
-// when too many wait.
+// acquire waits for the lock. ErrExited after the session's end, ErrInputFull if too many
+// wait.
 func (i *input) acquire(ctx context.Context) error {
 	if !i.s.life.running() {
 		return api.ErrExited
@@ -63,9 +63,9 @@ func (i *input) release() {
 	i.lock.unlock()
 }
 
-// write writes all of p, as fast as the program reads, and returns how
-// much the terminal took. The caller has the input lock. errStuck when the
-// terminal took nothing for patience (0: no limit), ErrExited after the end.
+// write writes all of p, as fast as the program reads, and returns how much the terminal
+// took. The caller holds the lock. errStuck if the terminal took nothing for patience (0:
+// no limit), ErrExited after the end.
 func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (int, error) {
 	s := i.s
 	if s.rec.Pipes {
@@ -96,15 +96,15 @@ func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (in
 			continue
 		}
 		if !errors.Is(err, unix.EAGAIN) {
-			return done, api.ErrExited // EIO: nobody has the terminal open
+			return done, api.ErrExited // EIO: no program has the terminal open
 		}
-		if i.room == nil {
-			i.room = make(chan struct{})
+		if i.space == nil {
+			i.space = make(chan struct{})
 		}
-		room := i.room
+		space := i.space
 		s.srv.loop.armLocked(s)
 		s.mu.Unlock()
-		err = waitRoom(ctx, room, patience)
+		err = waitSpace(ctx, space, patience)
 		s.mu.Lock()
 		if err != nil {
 			return done, err
@@ -113,8 +113,8 @@ func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (in
 	return done, nil
 }
 
-// put writes once. Of a nudge's text, and of what a client types, the journal knows how much the terminal
-// took, but for a kill within the call. mu is held.
+// put writes once. The journal records how much of a nudge's or a client's text the
+// terminal took, except if the server is killed within the call. mu is held.
 func (i *input) put(p []byte) (int, error) {
 	s := i.s
 	if t := i.typist; t != nil {
@@ -135,7 +135,7 @@ func (i *input) put(p []byte) (int, error) {
 	return n, err
 }
 
-func waitRoom(ctx context.Context, room <-chan struct{}, patience time.Duration) error {
+func waitSpace(ctx context.Context, space <-chan struct{}, patience time.Duration) error {
 	var late <-chan time.Time
 	if patience > 0 {
 		t := time.NewTimer(patience)
@@ -143,7 +143,7 @@ func waitRoom(ctx context.Context, room <-chan struct{}, patience time.Duration)
 		late = t.C
 	}
 	select {
-	case <-room:
+	case <-space:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -152,21 +152,21 @@ func waitRoom(ctx context.Context, room <-chan struct{}, patience time.Duration)
 	}
 }
 
-// writable wakes the writer that waits for room. mu is held.
+// writable wakes the writer that waits for space. mu is held.
 func (i *input) writable() {
-	if i.room != nil {
-		close(i.room)
-		i.room = nil
+	if i.space != nil {
+		close(i.space)
+		i.space = nil
 	}
 }
 
-// wantsWrite reports whether somebody waits for room. mu is held.
+// wantsWrite reports whether anything waits for space. mu is held.
 func (i *input) wantsWrite() bool {
-	return i.room != nil || len(i.replies) > 0 && !i.writing
+	return i.space != nil || len(i.replies) > 0 && !i.writing
 }
 
-// addReplies queues what the terminal answers to the program; a program that
-// asks and never reads loses answers. mu is held.
+// addReplies queues the terminal's replies to the program. If the program does not read
+// them, they are dropped. mu is held.
 func (i *input) addReplies(p []byte) {
 	if len(i.replies)+len(p) > maxReplies {
 		i.unread++
@@ -175,8 +175,7 @@ func (i *input) addReplies(p []byte) {
 	i.replies = append(i.replies, p...)
 }
 
-// flushReplies writes queued replies, never into the middle of what a writer
-// sends. mu is held.
+// flushReplies writes queued replies, never between the bytes of a writer. mu is held.
 func (i *input) flushReplies() {
 	for len(i.replies) > 0 && !i.writing && !i.s.tty.closed() {
 		n, err := i.s.tty.write(i.replies)
@@ -197,7 +196,7 @@ func (i *input) flushReplies() {
 	}
 }
 
-// send takes the lock, writes p and gives the lock back.
+// send writes p while it holds the lock.
 func (i *input) send(ctx context.Context, p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -211,7 +210,7 @@ func (i *input) send(ctx context.Context, p []byte) error {
 	return err
 }
 
-// cancelledBy ends the nudge that holds the lock when p has a Ctrl-C.
+// cancelledBy cancels the nudge that holds the lock if p contains Ctrl-C.
 func (i *input) cancelledBy(p []byte) {
 	if slices.Contains(p, ctrlC) {
 		i.cancelNudge()
@@ -220,7 +219,7 @@ func (i *input) cancelledBy(p []byte) {
 
 const ctrlC = 0x03
 
-// cancelNudge ends the nudge that holds the lock, if one does.
+// cancelNudge cancels the nudge that holds the lock, if any.
 func (i *input) cancelNudge() {
 	i.s.mu.Lock()
 	cancel := i.cancel
@@ -230,7 +229,7 @@ func (i *input) cancelNudge() {
 	}
 }
 
-// keys types keys as the modes of the program ask, or text as it is.
+// keys types keys, encoded for the program's modes, or literal text.
 func (i *input) keys(ctx context.Context, r api.KeysRequest) error {
 	if r.Literal {
 		var p []byte
@@ -255,7 +254,7 @@ func (i *input) keys(ctx context.Context, r api.KeysRequest) error {
 	if err != nil {
 		return err
 	}
-	if i.s.rec.Pipes { // no terminal makes a line end of Enter
+	if i.s.rec.Pipes { // no terminal turns Enter into a line end
 		p = bytes.ReplaceAll(bytes.ReplaceAll(p, []byte("\r\n"), []byte{'\n'}), []byte{'\r'}, []byte{'\n'})
 	}
 	_, err = i.write(ctx, p, 0)

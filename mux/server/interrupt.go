@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Times for a terminal to make a signal of Ctrl-C: it does so within a
-// millisecond, or the Ctrl-C stands behind what does not fit into its queue.
+// A terminal turns Ctrl-C into a signal within a millisecond, unless its input queue is
+// full.
 const (
 	interruptTime  = 100 * time.Millisecond
-	interruptQuiet = 50 * time.Millisecond // with no input that is seen to be unread
+	interruptQuiet = 50 * time.Millisecond // without unread input
 	interruptStep  = 2 * time.Millisecond
 	interruptGap   = 200 * time.Millisecond // between two keys
 )
 
-// interrupt types Ctrl-C past everybody who waits; where a full input queue keeps
-// it from the program, the foreground group gets SIGINT.
+// interrupt types Ctrl-C ahead of queued input. If a full input queue keeps it from the
+// program, interrupt sends SIGINT to the foreground group.
 func (i *input) interrupt() error {
 	s := i.s
 	i.cancelNudge()
@@ -38,7 +38,7 @@ func (i *input) interrupt() error {
 	if len(s.rec.Interrupt) > 0 {
 		return i.interruptKeys()
 	}
-	if unread, _ := s.tty.unread(); unread >= maxCanonical { // what is typed now waits behind the queue
+	if unread, _ := s.tty.unread(); unread >= maxCanonical { // what is typed now waits in the queue
 		return s.tty.signalForeground(unix.SIGINT)
 	}
 	n, err := s.tty.write([]byte{ctrlC})
@@ -54,9 +54,9 @@ func (i *input) interrupt() error {
 	return nil
 }
 
-// interruptKeys presses the keys that interrupt this program, with a pause
-// between them: two Escapes at once are another key. A full input queue gets
-// none. mu is held, but not all the time.
+// interruptKeys presses the keys that interrupt this program, with a pause between them:
+// two Escapes at once are another key. A full input queue gets none. mu is held, but
+// released during pauses.
 func (i *input) interruptKeys() error {
 	s := i.s
 	for i, key := range s.rec.Interrupt {
@@ -65,7 +65,7 @@ func (i *input) interruptKeys() error {
 			time.Sleep(interruptGap)
 			s.mu.Lock()
 			if s.tty.closed() || s.life.ending() {
-				return nil // it has ended
+				return nil // the program has ended
 			}
 		}
 		b, err := keys.Encode(nil, []string{key}, s.screen.keyModesLocked())
@@ -79,11 +79,10 @@ func (i *input) interruptKeys() error {
 	return nil
 }
 
-// stuck reports whether the Ctrl-C that was typed does not get through: a
-// terminal that makes a signal of it drops the input that nobody read, another
-// one has room for it. Of cooked input only the finished lines are counted, so
-// that a full queue does not show before; and what was typed a moment ago may not
-// be counted yet. mu is held, but not all the time.
+// stuck reports whether the Ctrl-C did not get through. A terminal that makes it a signal
+// drops unread input; any other has space for it. Of cooked input only finished lines are
+// counted, so that a full queue shows late, as may input typed just now. mu is held, but
+// released during pauses.
 func (i *input) stuck() bool {
 	s := i.s
 	stuck, out, most := false, s.screen.rendered, 0

@@ -20,13 +20,13 @@ import (
 const (
 	nudgeWait    = 30 * time.Second       // for a dialog or a draft to go away
 	nudgeStuck   = 2 * time.Second        // the terminal takes no byte
-	readLimit    = 10 * time.Second       // the program does not read what the terminal took; it may be starved
+	readLimit    = 10 * time.Second       // the program does not read what the terminal took; it may get no processor time
 	nudgeWrite   = 20 * time.Second       // all bytes of a long message
-	settleTime   = 150 * time.Millisecond // of quiet
-	settleLimit  = time.Second            // a program that shows nothing, or is never quiet
-	burstGap     = 150 * time.Millisecond // from the burst to Enter; agents take Enter within 120 ms for a newline
+	quietTime    = 150 * time.Millisecond // of quiet
+	quietLimit   = time.Second            // for a program that shows nothing or is never quiet
+	burstGap     = 150 * time.Millisecond // between the text and Enter; agents take Enter within 120 ms for a newline
 	verifyTime   = 1500 * time.Millisecond
-	consumeTick  = 5 * time.Millisecond
+	readTick     = 5 * time.Millisecond
 	maxCanonical = 4095 // bytes of a line that a cooked terminal keeps (N_TTY_BUF_SIZE - 1)
 )
 
@@ -37,42 +37,42 @@ type nudge struct {
 	print    string // fingerprint of the text
 	wait     time.Duration
 	cooked   bool // the terminal edits lines itself
-	crnl     bool // and turns CR into LF
+	crnl     bool // the terminal turns CR into LF
 	bracket  bool
 	before   nudgeView  // when the text was written
 	typed    nudgeView  // when it was consumed
-	seen     *nudgeView // of the screen's revision; nil before the first look
+	seen     *nudgeView // at revision; nil before the first look
 	revision uint64
-	left     string // what of it stands there, not submitted
-	changed  string // what was done so that it arrives as text
-	wrote    bool   // the terminal took bytes of it
-	key      uint64 // of its id, 0 without one
-	mark     func(stage uint64)
+	left     string       // part of the text that remains in the composer
+	changed  string       // how the text was changed so that it arrives as text
+	wrote    bool         // the terminal took bytes of it
+	key      uint64       // of its id, 0 without one
+	stage    func(uint64) // records the stage before it begins
 }
 
-// nudgeView is what can be seen of a session at one moment.
+// nudgeView is what a session shows at one moment.
 type nudgeView struct {
 	output   uint64
 	screen   string // squeezed
-	standing bool   // the end of the text stands on the cursor's line
-	composer bool   // the agent's composer is in sight; false if the terminal's cursor marks it
+	standing bool   // the end of the text is on the cursor's line
+	composer bool   // the agent's composer is visible; false if the terminal's cursor marks it
 	occupied bool   // the agent works or asks
 }
 
-// run carries out one nudge; key stands for its id, and mark, which may be
-// nil, is told how far it came, before each step. The error is ErrTooLarge or that of ctx,
-// with nothing delivered; every other outcome is the receipt.
-func (ns *nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, mark func(stage uint64)) (api.Receipt, error) {
+// run carries out one nudge. key stands for its id; stage, which may be nil, is called
+// with each stage before it begins. The error is ErrTooLarge or that of ctx, and nothing
+// was delivered; every other outcome is the receipt.
+func (ns *nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, stage func(uint64)) (api.Receipt, error) {
 	s := ns.s
 	if len(r.Text) > maxNudge {
 		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), maxNudge)
 	}
-	n := &nudge{s: s, text: keys.CleanText(r.Text), wait: r.Timeout, key: key, mark: mark}
+	n := &nudge{s: s, text: keys.CleanText(r.Text), wait: r.Timeout, key: key, stage: stage}
 	if !r.Raw {
 		n.text, n.changed = s.rec.Composer.Plain(n.text)
 	}
-	if mark == nil {
-		n.mark = func(uint64) {}
+	if stage == nil {
+		n.stage = func(uint64) {}
 	}
 	if n.wait <= 0 {
 		n.wait = nudgeWait
@@ -81,7 +81,7 @@ func (ns *nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, mark 
 	if !s.life.running() {
 		return api.Receipt{State: api.Dead, Detail: api.ErrExited.Error()}, nil
 	}
-	if err := ns.queue.lock(ctx); err != nil { // in the order they came
+	if err := ns.queue.lock(ctx); err != nil { // in the order of arrival
 		return api.Receipt{}, err
 	}
 	defer ns.queue.unlock()
@@ -94,8 +94,8 @@ func (ns *nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, mark 
 	return rec, nil
 }
 
-// run is the transaction. What the caller's end of ctx means is only that
-// nobody waits for a dialog any more: bytes that were begun are finished.
+// run is the transaction. Cancelling ctx stops only the wait for a dialog; bytes already
+// begun are finished.
 func (n *nudge) run(ctx context.Context) api.Receipt {
 	rec, ok := n.open(ctx)
 	if !ok {
@@ -114,7 +114,7 @@ func (n *nudge) run(ctx context.Context) api.Receipt {
 	return n.verify(work)
 }
 
-// open waits until nothing stands in the way and returns with the input lock.
+// open waits until nothing is in the way and returns with the input lock.
 func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 	limit := time.After(n.wait)
 	for {
@@ -149,9 +149,8 @@ func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 	}
 }
 
-// obstacle says what stands in the way: a dialog, a draft, a person's until a
-// time, or "left", a draft that is this server's own to clear; and what to wait
-// on.
+// obstacle returns what is in the way: a dialog, a draft (a person's, until a time) or
+// "left", a draft of this server that it may clear. It also returns what to wait for.
 func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan struct{}) {
 	s := n.s
 	s.mu.Lock()
@@ -163,7 +162,7 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 		return "dialog", dialogName(found), time.Time{}, s.change()
 	}
 	if a, ok, _ := s.activity.detect(); ok && a.State == status.Blocked && a.Kind != status.Question {
-		return "dialog", blockedBy(a), time.Time{}, s.change() // what Enter may approve
+		return "dialog", blockedBy(a), time.Time{}, s.change() // Enter might approve it
 	}
 	until, typing := s.input.draft.stands(time.Now())
 	if left := &s.nudges.left; left.print != "" {
@@ -182,7 +181,7 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	return "", "", time.Time{}, nil
 }
 
-// blockedBy is what a program waits with that says itself that it does.
+// blockedBy describes what a program says it is waiting for.
 func blockedBy(a api.Activity) string {
 	if a.Pending != nil && a.Pending.Prompt != "" {
 		return a.Pending.Prompt
@@ -197,8 +196,8 @@ func dialogName(f rule.Found) string {
 	return f.Question
 }
 
-// write types the text and Enter. The caller has the input lock. It reports
-// whether Enter was sent.
+// write types the text and Enter. The caller holds the input lock. It reports whether
+// Enter was sent.
 func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
 	n.modes()
 	if n.cooked && !n.bracket {
@@ -217,11 +216,11 @@ func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
 	if err != nil {
 		return api.Receipt{State: api.Refused, Detail: err.Error()}, false
 	}
-	n.mark(journal.StageTyping)
+	n.stage(journal.StageTyping)
 	return n.finishWrite(ctx, p, 0)
 }
 
-// finishWrite types p from the byte from on, and then Enter.
+// finishWrite types p from the byte at from, then Enter.
 func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receipt, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, nudgeWrite, errStuck)
 	defer cancel()
@@ -234,10 +233,10 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 		n.closePaste(done, len(p))
 		return n.failedWrite(err, done, len(p)), false
 	}
-	if err := n.settle(ctx); err != nil {
+	if err := n.awaitQuiet(ctx); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}
-	n.mark(journal.StageEntered)
+	n.stage(journal.StageEntered)
 	n.wrote = true
 	if _, err := n.s.input.write(ctx, n.enter(), nudgeStuck); err != nil {
 		return n.failedWrite(err, done, len(p)), false
@@ -245,20 +244,20 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 	return api.Receipt{}, true
 }
 
-// track lets the journal know how much of the text the terminal takes.
+// track makes the journal record how much of the text the terminal takes.
 func (n *nudge) track(on bool) {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
 	n.s.input.tracked = on && n.key != 0
 }
 
-// closePaste ends a paste that was cut short, so that the program does not
-// take what comes next for more of it.
+// closePaste ends a paste that was cut short, so that the program does not take later
+// input for more of it.
 func (n *nudge) closePaste(done, all int) {
 	if n.bracket && done > 0 && done < all {
 		ctx, cancel := context.WithTimeout(context.Background(), nudgeStuck)
 		defer cancel()
-		_, _ = n.s.input.write(ctx, []byte(keys.PasteEnd), settleTime)
+		_, _ = n.s.input.write(ctx, []byte(keys.PasteEnd), quietTime)
 	}
 }
 
@@ -293,7 +292,7 @@ func (n *nudge) modes() {
 	n.cooked, n.crnl = n.s.tty.cooked()
 }
 
-// enter is what submits.
+// enter returns the bytes that submit.
 func (n *nudge) enter() []byte {
 	if n.cooked && !n.crnl {
 		return []byte{'\n'}
@@ -305,14 +304,13 @@ func (n *nudge) enter() []byte {
 	return p
 }
 
-// settle waits until the text was consumed and the burst is over: the program
-// has read it, has shown something since, and burstGap passed after that. The
-// clock of a program that is starved of the processor starts when it shows what
-// it read, not when it read it. One that shows nothing, or never stops to, gets
-// settleLimit. A terminal that edits lines itself needs no pause.
-func (n *nudge) settle(ctx context.Context) error {
+// awaitQuiet waits until the program has read the text, has shown something since, and
+// burstGap has passed. A program that gets little processor time is given its time from
+// when it shows what it read. One that shows nothing, or never stops, gets quietLimit. A
+// terminal that edits lines itself needs no pause.
+func (n *nudge) awaitQuiet(ctx context.Context) error {
 	end := time.Now()
-	read := end // when the program was last seen not to have read everything
+	read := end // when input was last seen unread
 	var seen time.Time
 	for {
 		now := time.Now()
@@ -332,13 +330,13 @@ func (n *nudge) settle(ctx context.Context) error {
 		}
 		shown := view.output != n.before.output && now.Sub(latest(read, last)) >= burstGap
 		echoed := !seen.IsZero() && now.Sub(latest(read, seen)) >= burstGap
-		if now.Sub(read) >= burstGap && (shown || echoed || now.Sub(read) > settleLimit) {
+		if now.Sub(read) >= burstGap && (shown || echoed || now.Sub(read) > quietLimit) {
 			return nil
 		}
 		if now.Sub(end) > readLimit {
 			return errStuck
 		}
-		if err := waitChange(ctx, change, consumeTick); err != nil {
+		if err := waitChange(ctx, change, readTick); err != nil {
 			return err
 		}
 	}
@@ -353,8 +351,8 @@ func latest(first time.Time, more ...time.Time) time.Time {
 	return first
 }
 
-// unread is how many bytes the program has not read; known is false where the
-// system does not tell.
+// unread returns how many bytes the program has not read; known is false where the system
+// does not tell.
 func (n *nudge) unread() (bytes int, known bool) {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
@@ -367,7 +365,7 @@ func waitChange(ctx context.Context, change <-chan struct{}, d time.Duration) er
 	defer t.Stop()
 	select {
 	case <-change:
-		// A program that writes without end must not keep this one busy.
+		// a program that writes all the time must not keep us busy
 		return sys.Sleep(ctx, time.Millisecond)
 	case <-t.C:
 		return nil

@@ -10,21 +10,21 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// unsent is a nudge that was typed and not submitted: the next one must not be
-// typed behind it.
+// unsent is a nudge that was typed but not submitted. The next one must not be typed
+// after it.
 type unsent struct {
 	print   string // its fingerprint; "": there is none
-	lines   int    // of the composer that it may take
-	touched bool   // a person has typed since: it is theirs, too
-	tried   bool   // to clear it, in vain
+	lines   int    // upper bound of the composer lines it takes
+	touched bool   // a person has typed since, so it is theirs too
+	tried   bool   // clearing it was tried and failed
 }
 
 const (
-	clearLimit = 2 * time.Second // for a draft to go away
-	clearLines = 500             // of a draft, at most; a paste this long is one sign to an agent
+	clearLimit = 2 * time.Second // to clear a draft
+	clearLines = 500             // at most; agents show a longer paste as one sign
 )
 
-// leave marks how the nudge ended, and notes what it left in the composer.
+// leave records the nudge's outcome and what it left in the composer.
 func (n *nudge) leave(rec *api.Receipt) {
 	rec.Typed = n.wrote
 	if rec.State == api.Drafted {
@@ -35,11 +35,11 @@ func (n *nudge) leave(rec *api.Receipt) {
 		n.s.nudges.left = unsent{print: n.left, lines: composerLines(n.text, n.s.screen.cols)}
 		n.s.mu.Unlock()
 	}
-	n.mark(journal.ReceiptStage(*rec))
+	n.stage(journal.ReceiptStage(*rec))
 }
 
-// composerLines is how many lines a text takes in a composer, rather too many: it
-// is narrower than the terminal.
+// composerLines returns an upper bound of the lines that a text takes in a composer,
+// which is narrower than the terminal.
 func composerLines(text string, cols int) int {
 	lines := 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -48,8 +48,8 @@ func composerLines(text string, cols int) int {
 	return min(lines, clearLines)
 }
 
-// clearLeft empties the composer of what an earlier nudge left there, and notes
-// that it did. The caller has the input lock.
+// clearLeft clears what an earlier nudge left in the composer, and records that it did.
+// The caller holds the input lock.
 func (n *nudge) clearLeft(ctx context.Context) {
 	s := n.s
 	s.mu.Lock()

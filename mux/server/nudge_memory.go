@@ -14,8 +14,8 @@ type flight struct {
 	err  error
 }
 
-// once carries out a nudge, or joins the one with the same id, or tells
-// how that one ended.
+// once carries out a nudge, joins the one with the same id, or returns that one's
+// receipt.
 func (ns *nudges) once(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
 	s := ns.s
 	if r.ID == "" {
@@ -42,7 +42,7 @@ func (ns *nudges) once(ctx context.Context, r api.NudgeRequest) (api.Receipt, er
 	}
 	ns.flights[key] = f
 	s.mu.Unlock()
-	f.rec, f.err = ns.run(ctx, r, key, func(stage uint64) { ns.mark(key, stage) })
+	f.rec, f.err = ns.run(ctx, r, key, func(stage uint64) { ns.record(key, stage) })
 	s.mu.Lock()
 	delete(ns.flights, key)
 	if len(ns.flights) == 0 {
@@ -53,8 +53,8 @@ func (ns *nudges) once(ctx context.Context, r api.NudgeRequest) (api.Receipt, er
 	return f.rec, f.err
 }
 
-// result is the receipt of a nudge that this server finishes, or that an earlier one
-// began. known is false if no byte of it was typed.
+// result returns the receipt of a nudge that this server or an earlier one began. known
+// is false if none of it was typed.
 func (ns *nudges) result(ctx context.Context, id string) (rec api.Receipt, known bool) {
 	key := journal.NudgeKey(id)
 	ns.s.mu.Lock()
@@ -72,9 +72,9 @@ func (ns *nudges) result(ctx context.Context, id string) (rec api.Receipt, known
 	}
 }
 
-// mark notes how far a nudge came; stage 0 forgets it. Nudges of a session come
-// one after the other, and a new one takes the place of the oldest.
-func (ns *nudges) mark(key, stage uint64) {
+// record records the stage of a nudge; stage 0 forgets it. A new nudge replaces the oldest
+// record.
+func (ns *nudges) record(key, stage uint64) {
 	s := ns.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,8 +97,8 @@ func (ns *nudges) mark(key, stage uint64) {
 	m.ID.Store(key)
 }
 
-// remembered is the receipt of a nudge that this server, or one that died,
-// has begun. mu is held.
+// remembered returns the receipt of a nudge that this server or an earlier one began. mu
+// is held.
 func (ns *nudges) remembered(key uint64) (api.Receipt, bool) {
 	if ns.s.life.collected {
 		return api.Receipt{}, false

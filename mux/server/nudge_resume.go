@@ -8,8 +8,7 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// begun returns the nudge that a dead server had begun and not ended, and how
-// far it came.
+// begun returns the nudge that a dead server began and did not end, and its stage.
 func (ns *nudges) begun() (key, stage uint64, ok bool) {
 	for i := range ns.s.storage.journal.Nudges {
 		m := &ns.s.storage.journal.Nudges[i]
@@ -20,8 +19,8 @@ func (ns *nudges) begun() (key, stage uint64, ok bool) {
 	return 0, 0, false
 }
 
-// claim takes the locks of such a nudge, before anybody else can, and
-// returns what finishes it; nil when there is none.
+// claim takes the locks of such a nudge before anyone else can and returns what finishes
+// it; nil if there is none.
 func (ns *nudges) claim() (finish func(ctx context.Context)) {
 	s := ns.s
 	s.mu.Lock()
@@ -32,18 +31,18 @@ func (ns *nudges) claim() (finish func(ctx context.Context)) {
 	}
 	a, err := s.storage.journal.ReadAhead()
 	if err != nil || a.Key != key {
-		return nil // it is reported as it stands
+		return nil // its receipt is what the journal knows
 	}
 	f := &flight{done: make(chan struct{})}
 	ns.flights = map[uint64]*flight{key: f}
 	for _, l := range []*fifo{ns.queue, s.input.lock} {
-		if err := l.lock(context.Background()); err != nil { // nobody else has the session yet
+		if err := l.lock(context.Background()); err != nil { // never waits: nobody else has the session yet
 			return nil
 		}
 	}
 	n := &nudge{s: s, text: string(a.Text), bracket: a.Bracket, key: key}
 	n.print = fingerprint(n.text)
-	n.mark = func(stage uint64) { ns.mark(key, stage) }
+	n.stage = func(stage uint64) { ns.record(key, stage) }
 	return func(ctx context.Context) {
 		defer ns.queue.unlock()
 		f.rec = n.resume(ctx, stage)
@@ -56,10 +55,10 @@ func (ns *nudges) claim() (finish func(ctx context.Context)) {
 	}
 }
 
-// resume goes on where the dead server was. The caller has both locks.
+// resume continues where the dead server stopped. The caller holds both locks.
 func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
 	s := n.s
-	bracket := n.bracket // as the text was begun, whatever the program says now
+	bracket := n.bracket // as the text was begun, whatever the program's mode is now
 	n.modes()
 	n.bracket = bracket
 	if stage == journal.StageEntered {
@@ -73,11 +72,10 @@ func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
 	done, next := s.storage.journal.AheadDone.Load(), s.storage.journal.AheadNext.Load()
 	s.mu.Unlock()
 	if done != next || done > uint64(len(p)) {
-		// Killed inside a write: only the screen can tell whether the terminal
-		// took it.
+		// Killed during a write: only the screen shows whether the terminal took it.
 		n.wrote = true
 		n.closePaste(1, len(p))
-		if err := n.settle(ctx); err != nil || !n.typed.standing {
+		if err := n.awaitQuiet(ctx); err != nil || !n.typed.standing {
 			s.input.release()
 			return api.Receipt{State: api.Drafted, Detail: "the server was restarted while the text was typed"}
 		}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// fingerprint is the end of a message, without blanks: short enough to stand
-// on one line of a screen, long enough to be told from what stood there.
+// fingerprint is the end of a message without blanks: short enough for one line of a
+// screen, long enough to differ from what was there.
 func fingerprint(text string) string {
 	const runes = 16
 	text = text[strings.LastIndexByte(text, '\n')+1:]
@@ -23,8 +23,8 @@ func fingerprint(text string) string {
 	return text
 }
 
-// firstPrint is the fingerprint of a message's first line, which agents show
-// whole: those of this program's controller begin with the time.
+// firstPrint is the fingerprint of a message's first line, which agents show whole. The
+// controller's messages begin with the time.
 func firstPrint(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return fingerprint(line)

@@ -9,14 +9,14 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// view reads the session.
+// view returns what the session shows.
 func (n *nudge) view() nudgeView {
 	v, _, _, _ := n.observe()
 	return v
 }
 
-// observe reads what can be seen now, when output last came, what to wait on
-// for a change, and whether the session ended.
+// observe returns what the session shows, when output last came, a channel that closes at
+// the next change, and whether the session ended.
 func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, gone bool) {
 	s := n.s
 	s.mu.Lock()
@@ -39,8 +39,8 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 	return v, last, s.change(), s.life.ending()
 }
 
-// stands reports whether the end of a text stands on the cursor's line, or
-// wraps from the line above onto it.
+// stands reports whether the end of a text is on the cursor's line or wraps onto it from
+// the line above.
 func stands(print, above, line string) bool {
 	if print == "" {
 		return false
@@ -67,8 +67,8 @@ func (n *nudge) verify(ctx context.Context) api.Receipt {
 	return rec
 }
 
-// watch looks at the screen until it tells. again: the text still stands on
-// the cursor's line.
+// watch observes the screen until the outcome is clear. again means that the text is
+// still on the cursor's line.
 func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
 	start := time.Now()
 	for {
@@ -81,18 +81,18 @@ func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
 			return n.died(v), false
 		}
 		late := time.Since(start) > verifyTime
-		quiet := time.Since(latest(start, last)) > settleTime
+		quiet := time.Since(latest(start, last)) > quietTime
 		if late && (quiet || time.Since(start) > 2*verifyTime) {
 			return n.unsure(v, unread, known)
 		}
-		if waitChange(ctx, change, settleTime/4) != nil {
+		if waitChange(ctx, change, quietTime/4) != nil {
 			return api.Receipt{State: api.Drafted, Detail: "interrupted before it could be verified"}, false
 		}
 	}
 }
 
-// submitted reports whether the screen says so: the text, or the place it was
-// typed at, could be seen and is not on the cursor's line any more.
+// submitted reports whether the screen shows it: the text, or the place where it was
+// typed, was visible and is no longer on the cursor's line.
 func (n *nudge) submitted(v nudgeView, unread int) bool {
 	if v.output == n.typed.output || v.standing || n.cooked && unread > 0 {
 		return false
@@ -103,27 +103,27 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 	echoed := n.typed.standing || n.print != "" && strings.Contains(n.typed.screen, n.print) && !strings.Contains(n.before.screen, n.print)
 	shown := n.hidden() && n.typed.screen != n.before.screen
 	if n.cooked && !n.bracket {
-		// The terminal echoes at once, so that the text may first be seen
-		// together with what Enter did.
+		// The terminal echoes at once: the text may first be seen together with the
+		// effect of Enter.
 		echoed = echoed || n.print != "" && strings.Count(v.screen, n.print) > strings.Count(n.before.screen, n.print)
 		return echoed
 	}
 	return (echoed || shown) && v.screen != n.typed.screen
 }
 
-// away reports whether the composer that held the text is out of sight although
-// the agent neither works nor asks: it may come back with the text.
+// away reports whether the composer that held the text is not visible although the agent
+// neither works nor asks. It may come back with the text.
 func (n *nudge) away(v nudgeView) bool { return n.typed.composer && !v.composer && !v.occupied }
 
-// hidden reports whether an agent may show something else in place of the text:
-// a placeholder for a long paste, or a text that its frame breaks in two.
+// hidden reports whether an agent may show something else in place of the text: a
+// placeholder for a long paste, or a text broken by its frame.
 func (n *nudge) hidden() bool {
 	const shownWhole = 40 // bytes
 	return len(n.text) > shownWhole || strings.Contains(n.text, "\n")
 }
 
-// died is the receipt of a program that ended: it is submitted when its screen
-// says so, else it may have been read or not.
+// died returns the receipt for a program that ended: submitted if its screen shows it,
+// else unknown.
 func (n *nudge) died(v nudgeView) api.Receipt {
 	if v.output != n.typed.output && n.typed.standing && !v.standing {
 		return api.Receipt{State: api.Submitted, Detail: "the program ended afterwards"}
@@ -131,7 +131,7 @@ func (n *nudge) died(v nudgeView) api.Receipt {
 	return api.Receipt{State: api.Dead, Detail: "the program ended before the text was seen to be submitted"}
 }
 
-// unsure is the receipt when time is up.
+// unsure returns the receipt when time is up.
 func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) {
 	switch {
 	case n.cooked && known && unread > 0:
@@ -146,8 +146,8 @@ func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) 
 	return api.Receipt{State: api.Unverified, Detail: "typed and entered; the screen did not change"}, false
 }
 
-// secondEnter presses Enter once more, when that cannot answer anything but
-// the text: it still stands, and no dialog came up.
+// secondEnter presses Enter again if that can only answer the text: it is still there,
+// and no dialog is open.
 func (n *nudge) secondEnter(ctx context.Context) bool {
 	if err := n.s.input.acquire(ctx); err != nil {
 		return false

@@ -12,17 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A background command may run on pipes instead of a terminal: one for its
-// standard output and error together, so that their order is kept, and one for
-// its standard input.
+// A background command may run on pipes instead of a terminal: one for standard output
+// and error together, which keeps their order, and one for standard input.
 
 // stdin is the writing end of a program's standard input.
 type stdin struct {
-	fd int      // what the keeper is given when it was replaced
-	f  *os.File // a duplicate that the runtime's poller waits for
+	fd int      // given to a new keeper
+	f  *os.File // a duplicate for the runtime's poller
 }
 
-// newStdin takes over what came with a session besides its output.
+// newStdin takes over the descriptors of a session other than its output.
 func newStdin(rec sessionRecord, fds []int) *stdin {
 	if !rec.Pipes || len(fds) == 0 {
 		sys.CloseAll(fds)
@@ -47,7 +46,7 @@ func (i *stdin) close() {
 	}
 }
 
-// stdio is what the keeper makes for a session.
+// stdio returns what the keeper must make for a session.
 func (r *sessionRecord) stdio() uint64 {
 	if r.Pipes {
 		return keeper.StdioMixed
@@ -62,8 +61,8 @@ func (r *sessionRecord) kind() string {
 	return ""
 }
 
-// writePipe is writeInput without a terminal. ErrExited when nobody reads any
-// more, or the input was closed.
+// writePipe is write without a terminal. ErrExited if nobody reads or the input is
+// closed.
 func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration) (int, error) {
 	s := i.s
 	s.mu.Lock()
@@ -103,8 +102,8 @@ func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration)
 	return done, nil
 }
 
-// close ends the program's standard input: a pipe is closed, a terminal is
-// told so by its end-of-file character (POSIX 11.1.9).
+// close ends the program's standard input: it closes a pipe, and types the end-of-file
+// character on a terminal (POSIX 11.1.9).
 func (i *input) close(ctx context.Context) error {
 	s := i.s
 	if !s.rec.Pipes {

@@ -77,7 +77,7 @@ func (d *deliveries) settleLeft(ctx context.Context, it api.QueueItem) {
 		d.put(it)
 		return
 	}
-	d.settle(it, left.rec)
+	d.record(it, left.rec)
 }
 
 // deliver tries one message once.
@@ -105,11 +105,11 @@ func (d *deliveries) deliver(ctx context.Context, s *session, it api.QueueItem) 
 	if err != nil { // nothing was typed
 		rec = api.Receipt{State: api.Refused, Detail: err.Error()}
 	}
-	d.settle(it, rec)
+	d.record(it, rec)
 }
 
-// settle writes down the outcome of a try. What was not typed is tried again.
-func (d *deliveries) settle(it api.QueueItem, rec api.Receipt) {
+// record records the outcome of an attempt. A message that was not typed is tried again.
+func (d *deliveries) record(it api.QueueItem, rec api.Receipt) {
 	it.Receipt = &rec
 	switch {
 	case rec.State == api.Submitted:

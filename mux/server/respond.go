@@ -13,7 +13,7 @@ import (
 
 // Times of an answer.
 const (
-	respondMove = 2 * time.Second // until the selection moved
+	respondMove = 2 * time.Second // until the selection moves
 	respondGone = 5 * time.Second // until the question is gone
 )
 
@@ -25,8 +25,8 @@ func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, err
 	return nil, s.respond(r.Context(), in)
 }
 
-// respond selects an option of the question that stands and confirms it.
-// Nothing else is typed meanwhile: it holds the input lock.
+// respond selects an option of the open question and confirms it. It holds the input
+// lock, so that nothing else is typed meanwhile.
 func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 	if err := s.input.acquire(ctx); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.mu.Lock()
-	s.input.cancel = cancel // a person's Ctrl-C
+	s.input.cancel = cancel // for a person's Ctrl-C
 	s.mu.Unlock()
 	if _, err := s.activity.asked(ctx); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 		if err := s.input.press(ctx, key); err != nil {
 			return err
 		}
-		// A menu that is being painted again is gone, or another one, for a moment.
+		// A menu that is being repainted is gone, or another one, for a moment.
 		if err := s.activity.awaitQuestion(ctx, respondMove, func(q *api.Pending) bool {
 			return q != nil && q.ID == now.ID && q.Selected >= 0 && q.Selected != now.Selected
 		}); err != nil {
@@ -80,7 +80,7 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 	return fmt.Errorf("%w: the selection never reaches %q", api.ErrQuestion, r.Action)
 }
 
-// notMoved says why a key did not move the selection from where it was.
+// notMoved returns why a key did not move the selection.
 func (s *session) notMoved(ctx context.Context, was *api.Pending, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -95,7 +95,7 @@ func (s *session) notMoved(ctx context.Context, was *api.Pending, err error) err
 	return fmt.Errorf("%w: the selection does not follow the keys", api.ErrQuestion)
 }
 
-// pick finds the option that is meant: exactly one.
+// pick returns the only option that action matches.
 func pick(p *api.Pending, action string) (int, error) {
 	if len(p.Options) == 0 {
 		return -1, fmt.Errorf("%w: %q shows no options to choose from", api.ErrQuestion, p.Prompt)
@@ -107,7 +107,7 @@ func pick(p *api.Pending, action string) (int, error) {
 	return at, nil
 }
 
-// confirm presses Enter, once, and waits until the question is gone.
+// confirm presses Enter once and waits until the question is gone.
 func (s *session) confirm(ctx context.Context, p *api.Pending) error {
 	if err := s.input.press(ctx, "Enter"); err != nil {
 		return err

@@ -11,14 +11,14 @@ import (
 	"gascity.dev/gc/mux/journal"
 )
 
-// tellTyped tells a client how much of its input was taken.
+// tellTyped reports to a client how much of its input was taken.
 func tellTyped(t *journal.Typist, h http.Header) {
 	if t != nil {
 		h.Set(api.TypedHeader, fmt.Sprintf("%d %d", t.Next, t.Next-t.Done))
 	}
 }
 
-// typedID is the client's number in an attach request, 0 for none.
+// typedID returns the client's number in an attach request; 0 if it has none.
 func typedID(r *http.Request) uint64 {
 	id, err := strconv.ParseUint(r.URL.Query().Get("client"), 16, 64)
 	if err != nil {
@@ -27,8 +27,8 @@ func typedID(r *http.Request) uint64 {
 	return id
 }
 
-// typistOf returns the mark of a client. One of the same client that is still read
-// is waited for: what it has read counts.
+// typistOf returns the journal's record of a client. It waits until an earlier connection
+// of the same client has been read to its end.
 func (i *input) typistOf(ctx context.Context, id uint64) (*journal.Typist, error) {
 	s := i.s
 	for {

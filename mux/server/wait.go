@@ -53,7 +53,7 @@ type waitBegan struct {
 	doing *api.Activity // nil before the first answer
 }
 
-// other reports whether a is not what the program was doing when the wait began.
+// other reports whether the program does something else than when the wait began.
 func (w *waitBegan) other(a api.Activity) bool {
 	if w.doing == nil {
 		w.doing = &a
@@ -68,8 +68,8 @@ func (w *waitBegan) other(a api.Activity) bool {
 	return a.State != w.doing.State || a.Kind != w.doing.Kind || question(a) != question(*w.doing)
 }
 
-// waitFor blocks until a condition holds, the session ends or the time is
-// over. Conditions are looked at when something changed, never in between.
+// waitFor blocks until a condition holds, the session ends or the time is over. It checks
+// the conditions after changes only.
 func (s *session) waitFor(ctx context.Context, r api.WaitRequest) (api.WaitResult, error) {
 	cs, err := compileConditions(r.Conditions)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *session) waitFor(ctx context.Context, r api.WaitRequest) (api.WaitResul
 	}
 }
 
-// after is a timer; a negative d never fires.
+// after returns a channel that fires after d; never if d is negative.
 func after(d time.Duration) (fires <-chan time.Time, stop func()) {
 	if d < 0 {
 		return nil, func() {}
@@ -116,8 +116,8 @@ func after(d time.Duration) (fires <-chan time.Time, stop func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// check looks at the conditions now. quiet is how long no output may come
-// before one holds, -1 for none.
+// check checks the conditions. quiet is how long output must stay away until one holds,
+// -1 for none.
 func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, d
 	return api.WaitResult{}, false, quiet, change
 }
 
-// holds looks at one condition that is not about time. mu is held.
+// holds checks one condition that does not depend on time. mu is held.
 func (s *session) holds(c condition, bells uint64) bool {
 	switch {
 	case c.Exit:

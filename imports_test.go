@@ -95,9 +95,18 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/sessionop": {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree"},
 	"cmd/gc/internal/follow":    {"cmd/gc/internal/display", "mux/api"},
 	"cmd/gc/internal/display":   {},
-	"cmd/gc/internal/words":     {"cmd/gc/internal/display", "internal/controller/api", "mux/api", "runtime"},
-	"cmd/gc/internal/cli":       {"cmd/gc/internal/display", "internal/agent", "internal/config", "internal/controller/api", "internal/nearest", "internal/trust", "mux/api", "mux/attach", "mux/keys", "runtime"},
-	"cmd/gc-mcp":                {"internal/mcp", "mux/client", "mux/api"},
+	"cmd/gc/internal/host":      {"cmd/gc/internal/cli", "mux/api", "mux/client"},
+	"cmd/gc/internal/background": {
+		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "internal/alive", "internal/process",
+		"mux/api", "mux/attach", "mux/client", "mux/keys",
+	},
+	"cmd/gc/internal/muxcmd": {
+		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "internal/agent", "internal/controller/api",
+		"mux/api", "mux/client", "runtime",
+	},
+	"cmd/gc/internal/words": {"cmd/gc/internal/display", "internal/controller/api", "mux/api", "runtime"},
+	"cmd/gc/internal/cli":   {"cmd/gc/internal/display", "internal/agent", "internal/config", "internal/controller/api", "internal/nearest", "internal/trust", "mux/api", "mux/attach", "mux/keys", "runtime"},
+	"cmd/gc-mcp":            {"internal/mcp", "mux/client", "mux/api"},
 }
 
 // helpers are packages that only tests, benchmarks and the arrows' own package

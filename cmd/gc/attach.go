@@ -48,7 +48,7 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	}
 	long := ""
 	if s.word == "agent" { // the session commands have the flag together
-		addHost(a, cmd)
+		a.mux.AddFlag(cmd)
 		long = "\nWith --host the name is that of a session on the other machine."
 	}
 	f := cmd.Flags()

@@ -36,7 +36,7 @@ func (o *attachOptions) checkArgs(cmd *cobra.Command, args []string) error {
 // attachTarget is the session to attach to: an agent's, or, on another machine,
 // outside a city and with --create, the one with the name.
 func attachTarget(ctx context.Context, a *app, s scope, name string, o attachOptions) (*target, error) {
-	h, err := a.remote()
+	h, err := a.mux.Remote()
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +11,6 @@ import (
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
-
-// completeLimit is the time limit of a completion.
-const completeLimit = time.Second
 
 func newCompletionCmd(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
@@ -55,7 +51,7 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, prefix string)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompleteLimit)
 	defer cancel()
 	names, err := p.ListRunning(ctx, prefix)
 	if err != nil {
@@ -77,13 +73,13 @@ func (a *app) completeAgents(cmd *cobra.Command, args []string, prefix string) (
 func (a *app) completeEveryAgent(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	names := a.liveNames(cmd.Context(), prefix)
 	if city, err := a.loadCity(); err == nil {
-		for _, n := range withPrefix(templateNames(city), prefix) {
+		for _, n := range cli.WithPrefix(templateNames(city), prefix) {
 			if !slices.Contains(names, n) {
 				names = append(names, n)
 			}
 		}
 	}
-	return without(names, args), cobra.ShellCompDirectiveNoFileComp
+	return cli.Without(names, args), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeEveryTemplate is completeEveryAgent with the names in city.toml: pools
@@ -93,7 +89,7 @@ func (a *app) completeEveryTemplate(_ *cobra.Command, args []string, prefix stri
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return without(withPrefix(templateNames(city), prefix), args), cobra.ShellCompDirectiveNoFileComp
+	return cli.Without(cli.WithPrefix(templateNames(city), prefix), args), cobra.ShellCompDirectiveNoFileComp
 }
 
 // liveNames are the agents of the running controller, or else those of the
@@ -103,7 +99,7 @@ func (a *app) liveNames(ctx context.Context, prefix string) []string {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, completeLimit)
+	ctx, cancel := context.WithTimeout(ctx, cli.CompleteLimit)
 	defer cancel()
 	var names []string
 	if c, err := cityapi.Dial(dir); err == nil {
@@ -112,7 +108,7 @@ func (a *app) liveNames(ctx context.Context, prefix string) []string {
 			for _, ag := range st.Agents {
 				names = append(names, ag.Name)
 			}
-			return withPrefix(names, prefix)
+			return cli.WithPrefix(names, prefix)
 		}
 	}
 	city, err := config.Load(dir)
@@ -126,16 +122,7 @@ func (a *app) liveNames(ctx context.Context, prefix string) []string {
 	for _, s := range specs {
 		names = append(names, s.Name())
 	}
-	return withPrefix(names, prefix)
-}
-
-func withPrefix(names []string, prefix string) []string {
-	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, prefix) })
-}
-
-// without returns names except the given ones.
-func without(names, given []string) []string {
-	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(given, n) })
+	return cli.WithPrefix(names, prefix)
 }
 
 // completeThen completes the first argument as the scope does and the others with

@@ -111,7 +111,7 @@ func newSessionPasteCmd(a *app, s scope) *cobra.Command {
 				return err
 			}
 			if len(args) == 1 || args[1] == "-" {
-				text, err := a.readMessage()
+				text, err := a.ReadMessage()
 				if err != nil {
 					return err
 				}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -14,9 +13,6 @@ import (
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
-
-// maxMessage is the longest message on standard input, in bytes.
-const maxMessage = 1 << 20
 
 type nudgeOptions struct {
 	text  string
@@ -117,7 +113,7 @@ func unknownDelivery(mode string) error {
 // one.
 func (a *app) messageText(t *target, o *nudgeOptions) error {
 	if o.stdin {
-		text, err := a.readMessage()
+		text, err := a.ReadMessage()
 		if err != nil {
 			return err
 		}
@@ -237,16 +233,4 @@ func receiptStatus(r runtime.Receipt) error {
 		return cli.Quiet(cli.ExitCannotTell)
 	}
 	return cli.Quiet(cli.ExitFailure)
-}
-
-// readMessage reads standard input, up to maxMessage.
-func (a *app) readMessage() (string, error) {
-	text, err := io.ReadAll(io.LimitReader(a.In, maxMessage+1))
-	if err != nil {
-		return "", fmt.Errorf("read standard input: %w", err)
-	}
-	if len(text) > maxMessage {
-		return "", cli.Fail(cli.ExitUsage, "write it to a file and nudge the path", "the text has more than %d bytes", maxMessage)
-	}
-	return string(text), nil
 }

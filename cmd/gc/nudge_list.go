@@ -80,7 +80,7 @@ func newNudgeDropCmd(a *app) *cobra.Command {
 		Short: "Drop messages from the queue",
 		Args:  cli.Between(1, -1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			return without(withPrefix(a.nudgeIDs(cmd.Context()), prefix), args), cobra.ShellCompDirectiveNoFileComp
+			return cli.Without(cli.WithPrefix(a.nudgeIDs(cmd.Context()), prefix), args), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runNudgeDrop(cmd.Context(), a, args) },
 	}
@@ -95,7 +95,7 @@ func (a *app) nudgeIDs(ctx context.Context) []string {
 		return nil
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, completeLimit)
+	ctx, cancel := context.WithTimeout(ctx, cli.CompleteLimit)
 	defer cancel()
 	list, err := c.Nudges(ctx)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux/client"
@@ -255,7 +256,7 @@ func (a *app) construct(c choice, city string) (runtime.Provider, error) {
 // sessionProvider is the provider of the session commands: another machine's with
 // --host, else as GC_SESSION or the nearest city says, if there is one.
 func (a *app) sessionProvider() (runtime.Provider, error) {
-	if h, err := a.remote(); err != nil {
+	if h, err := a.mux.Remote(); err != nil {
 		return nil, err
 	} else if h != nil {
 		return a.remoteProvider(h)
@@ -277,6 +278,11 @@ func (a *app) sessionProvider() (runtime.Provider, error) {
 		return a.newProvider(selected(""), "")
 	}
 	return a.newProvider(selectedIn(city), city.Dir)
+}
+
+// remoteProvider returns the provider of another machine's sessions.
+func (a *app) remoteProvider(h *client.Host) (runtime.Provider, error) {
+	return native.New(native.Options{Version: version, Report: a.startStep, Host: h})
 }
 
 // muxed is a provider whose sessions live in a mux.
@@ -316,7 +322,7 @@ func sessionClient(ctx context.Context, t *target, what string) (*client.Client,
 		return nil, fmt.Errorf("%s: %w", what, runtime.ErrUnsupported)
 	}
 	c, err := m.Client(ctx)
-	if isNoServer(err) {
+	if host.IsNoServer(err) {
 		return nil, fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
 	}
 	return c, err

@@ -120,7 +120,7 @@ func (s scope) completeOptions(cmd *cobra.Command, args []string, prefix string)
 	if len(args) != 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompleteLimit)
 	defer cancel()
 	t, err := s.target(ctx, args[0])
 	if err != nil {
@@ -134,7 +134,7 @@ func (s scope) completeOptions(cmd *cobra.Command, args []string, prefix string)
 	for i, o := range q.Options {
 		labels[i] = display.Line(o)
 	}
-	return withPrefix(labels, prefix), cobra.ShellCompDirectiveNoFileComp
+	return cli.WithPrefix(labels, prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
 // chooseOption finds the one option that a person named: by its label, else by

@@ -289,5 +289,5 @@ func (a *app) completeRigs(_ *cobra.Command, args []string, prefix string) ([]st
 	for i := range city.Rigs {
 		names = append(names, city.Rigs[i].Name)
 	}
-	return without(withPrefix(names, prefix), args), cobra.ShellCompDirectiveNoFileComp
+	return cli.Without(cli.WithPrefix(names, prefix), args), cobra.ShellCompDirectiveNoFileComp
 }

@@ -7,7 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/background"
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/cmd/gc/internal/host"
+	"gascity.dev/gc/cmd/gc/internal/muxcmd"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
 )
@@ -15,8 +18,8 @@ import (
 // app is the state shared by the code of a command.
 type app struct {
 	cli.Console
+	mux  host.Mux
 	city string // --city
-	host string // --host
 
 	looksOnly bool // the command must not run the city's session script
 
@@ -49,7 +52,7 @@ func (a *app) close() {
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, s cli.Streams) int {
-	a := &app{Console: cli.NewConsole(s, args)}
+	a := &app{Console: cli.NewConsole(s, args), mux: host.Mux{Version: version}}
 	defer a.close()
 	if len(args) > 0 && args[0] == sessionOpName && !wantsHelp(args[1:]) && !wantsCheck(args[1:]) {
 		return runSessionOp(ctx, a, args[1:]) // scripts call it many times a second: skip cobra
@@ -143,10 +146,10 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "agent", Group: groupCity, Make: func() *cobra.Command { return newAgentCmd(a) }},
 		{Name: "runtime", Group: groupAgent, Make: func() *cobra.Command { return newRuntimeCmd(a) }},
 		{Name: "session", Group: groupOther, Make: func() *cobra.Command { return newSessionCmd(a) }},
-		{Name: "exec", Group: groupOther, Make: func() *cobra.Command { return newExecCmd(a) }},
-		{Name: "process", Group: groupOther, Make: func() *cobra.Command { return newProcessCmd(a) }},
+		{Name: "exec", Group: groupOther, Make: func() *cobra.Command { return background.NewExec(&a.Console, &a.mux) }},
+		{Name: "process", Group: groupOther, Make: func() *cobra.Command { return background.NewProcess(&a.Console, &a.mux) }},
 		{Name: "mcp", Group: groupOther, Make: newMCPCmd},
-		{Name: "mux", Group: groupOther, Make: func() *cobra.Command { return newMuxCmd(a) }},
+		{Name: "mux", Group: groupOther, Make: func() *cobra.Command { return muxcmd.New(&a.Console, &a.mux) }},
 		{Name: sessionOpName, Group: groupOther, Make: func() *cobra.Command { return newSessionOpCmd(a) }},
 		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return newVersionCmd(a) }},
 		{Name: "completion", Group: groupOther, Make: func() *cobra.Command { return newCompletionCmd(a) }},

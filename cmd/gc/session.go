@@ -39,6 +39,6 @@ there.`, `
 			{Name: "copy-to", Make: func() *cobra.Command { return newSessionCopyCmd(s) }},
 			{Name: "kill", Make: func() *cobra.Command { return newSessionKillCmd(s) }},
 		})
-	addHost(a, cmd)
+	a.mux.AddFlag(cmd)
 	return cmd
 }

@@ -61,7 +61,7 @@ func newSessionResizeCmd(s scope) *cobra.Command {
 		Args:              cli.Exactly(2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cols, rows, err := parseSize(args[1])
+			cols, rows, err := cli.ParseSize(args[1])
 			if err != nil {
 				return err
 			}

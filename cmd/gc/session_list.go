@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
@@ -122,7 +123,7 @@ func pidText(s api.SessionInfo) string {
 // listMux never returns nil, so that JSON has an array.
 func listMux(ctx context.Context, p runtime.Provider, o sessionListOptions) ([]api.SessionInfo, error) {
 	client, err := muxClient(ctx, p, "session list")
-	if isNoServer(err) {
+	if host.IsNoServer(err) {
 		return []api.SessionInfo{}, nil
 	}
 	if err != nil {

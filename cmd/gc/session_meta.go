@@ -70,7 +70,7 @@ func newMetaSetCmd(a *app, s scope) *cobra.Command {
 		gc session meta set build notes - < notes.txt`, s, 3, func(ctx context.Context, t *target, args []string) error {
 		value := args[1]
 		if value == "-" {
-			text, err := a.readMessage()
+			text, err := a.ReadMessage()
 			if err != nil {
 				return err
 			}

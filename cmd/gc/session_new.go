@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -72,7 +71,7 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	if err := runtime.CheckName(o.name); err != nil {
 		return err
 	}
-	h, err := a.remote()
+	h, err := a.mux.Remote()
 	if err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (o *sessionNewOptions) config(away bool) (runtime.Config, error) {
 		cfg.Env[k] = v
 	}
 	if o.size != "" {
-		if cfg.Cols, cfg.Rows, err = parseSize(o.size); err != nil {
+		if cfg.Cols, cfg.Rows, err = cli.ParseSize(o.size); err != nil {
 			return cfg, err
 		}
 	}
@@ -194,17 +193,6 @@ func reportDeath(ctx context.Context, p runtime.Provider, name string) error {
 		return err
 	}
 	return fmt.Errorf("start %s: %w", name, &runtime.StartupDeath{Session: name, Code: exit.Code, Signal: exit.Signal, Screen: screen})
-}
-
-// parseSize parses COLSxROWS.
-func parseSize(s string) (cols, rows int, err error) {
-	c, r, _ := strings.Cut(s, "x")
-	cols, errCols := strconv.Atoi(c)
-	rows, errRows := strconv.Atoi(r)
-	if errCols != nil || errRows != nil || cols < 1 || rows < 1 {
-		return 0, 0, cli.Fail(cli.ExitUsage, "such as 120x40", "size %q: must be COLSxROWS", s)
-	}
-	return cols, rows, nil
 }
 
 // shellLine turns a program and its arguments into a shell command line that

@@ -25,7 +25,7 @@ func newSessionOpCmd(a *app) *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
 			case 0:
-				return withPrefix(sessionop.Operations(), word), cobra.ShellCompDirectiveNoFileComp
+				return cli.WithPrefix(sessionop.Operations(), word), cobra.ShellCompDirectiveNoFileComp
 			case 1:
 				return sessionScope(a).complete(cmd, nil, word)
 			}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -128,4 +129,15 @@ func Between(least, most int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// ParseSize parses COLSxROWS.
+func ParseSize(s string) (cols, rows int, err error) {
+	c, r, _ := strings.Cut(s, "x")
+	cols, errCols := strconv.Atoi(c)
+	rows, errRows := strconv.Atoi(r)
+	if errCols != nil || errRows != nil || cols < 1 || rows < 1 {
+		return 0, 0, Fail(ExitUsage, "such as 120x40", "size %q: must be COLSxROWS", s)
+	}
+	return cols, rows, nil
 }

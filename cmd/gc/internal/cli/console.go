@@ -68,6 +68,21 @@ func (c *Console) Interactive() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// maxMessage is the longest message on standard input, in bytes.
+const maxMessage = 1 << 20
+
+// ReadMessage reads standard input, up to maxMessage.
+func (c *Console) ReadMessage() (string, error) {
+	text, err := io.ReadAll(io.LimitReader(c.In, maxMessage+1))
+	if err != nil {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	if len(text) > maxMessage {
+		return "", Fail(ExitUsage, "write it to a file and nudge the path", "the text has more than %d bytes", maxMessage)
+	}
+	return string(text), nil
+}
+
 // ColorMode is the value of --color.
 type ColorMode string
 

@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"context"
@@ -13,11 +13,14 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
 
-func newProcessCmd(a *app) *cobra.Command {
+// NewProcess returns gc process.
+func NewProcess(c *cli.Console, m *host.Mux) *cobra.Command {
+	a := &commands{c, m}
 	cmd := a.Group("process", "Inspect, feed and end background commands",
 		`gc exec starts background commands and prints their ids. A command is also a session:
 gc session peek, attach and wait accept its id. Its output is kept on disk (the first
@@ -39,7 +42,7 @@ MiB and the last 7 MiB) with fixed line numbers.`, `
 			{Name: "clear", Make: func() *cobra.Command { return newProcessClearCmd(a) }},
 			{Name: "remove", Make: func() *cobra.Command { return newProcessRemoveCmd(a) }},
 		})
-	addHost(a, cmd)
+	a.mux.AddFlag(cmd)
 	return cmd
 }
 
@@ -48,10 +51,10 @@ MiB and the last 7 MiB) with fixed line numbers.`, `
 func callerName() string { return os.Getenv("GC_SESSION_NAME") }
 
 // onProcess runs act with a client and the arguments; the first is an id.
-func (a *app) onProcess(act func(ctx context.Context, c *client.Client, args []string) error) cli.RunE {
+func (a *commands) onProcess(act func(ctx context.Context, c *client.Client, args []string) error) cli.RunE {
 	return func(cmd *cobra.Command, args []string) error {
-		client, err := a.dialMux(cmd.Context())
-		if isNoServer(err) && len(args) > 0 {
+		client, err := a.mux.Dial(cmd.Context())
+		if host.IsNoServer(err) && len(args) > 0 {
 			err = fmt.Errorf("%w: background command %s", api.ErrNotFound, args[0])
 		}
 		if err == nil {
@@ -70,7 +73,7 @@ func (a *app) onProcess(act func(ctx context.Context, c *client.Client, args []s
 
 // completeProcesses completes the first argument with the ids of background
 // commands.
-func (a *app) completeProcesses(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a *commands) completeProcesses(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -78,10 +81,10 @@ func (a *app) completeProcesses(cmd *cobra.Command, args []string, prefix string
 }
 
 // completeEveryProcess completes every argument with ids that are not given yet.
-func (a *app) completeEveryProcess(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
+func (a *commands) completeEveryProcess(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompleteLimit)
 	defer cancel()
-	client, err := a.dialMux(ctx)
+	client, err := a.mux.Dial(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -100,16 +103,16 @@ func (a *app) completeEveryProcess(cmd *cobra.Command, args []string, prefix str
 }
 
 // completeProcessThen completes an id, then words.
-func (a *app) completeProcessThen(words ...string) cobra.CompletionFunc {
+func (a *commands) completeProcessThen(words ...string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return a.completeProcesses(cmd, args, prefix)
 		}
-		return withPrefix(slices.Clone(words), prefix), cobra.ShellCompDirectiveNoFileComp
+		return cli.WithPrefix(slices.Clone(words), prefix), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func newProcessListCmd(a *app) *cobra.Command {
+func newProcessListCmd(a *commands) *cobra.Command {
 	var owner string
 	var running, asJSON bool
 	cmd := &cobra.Command{
@@ -131,11 +134,11 @@ owner saw the end, for at most 24 hours, and at most 50 per owner.`, `
 		gc process list --running --owner '' --json`, cli.Statuses{cli.ExitCannotTell: ""})
 }
 
-func runProcessList(ctx context.Context, a *app, owner string, running, asJSON bool) error {
+func runProcessList(ctx context.Context, a *commands, owner string, running, asJSON bool) error {
 	all := []api.ExecResult{}
-	client, err := a.dialMux(ctx)
+	client, err := a.mux.Dial(ctx)
 	switch {
-	case isNoServer(err):
+	case host.IsNoServer(err):
 	case err != nil:
 		return err
 	default:
@@ -163,7 +166,7 @@ func runProcessList(ctx context.Context, a *app, owner string, running, asJSON b
 	return t.Print(a.Out)
 }
 
-func newProcessPollCmd(a *app) *cobra.Command {
+func newProcessPollCmd(a *commands) *cobra.Command {
 	var wait time.Duration
 	var cursor uint64
 	var asJSON bool
@@ -203,7 +206,7 @@ told about it again.`, `
 		gc process poll ID --cursor 4096 --wait 20s --json`, cli.Statuses{cli.ExitNotFound: "no such command", cli.ExitCannotTell: ""})
 }
 
-func newProcessWaitCmd(a *app) *cobra.Command {
+func newProcessWaitCmd(a *commands) *cobra.Command {
 	var timeout time.Duration
 	var asJSON bool
 	cmd := &cobra.Command{

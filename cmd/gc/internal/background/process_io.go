@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 var processStatuses = cli.Statuses{cli.ExitNotFound: "no such command", cli.ExitCannotTell: ""}
 
-func newProcessLogCmd(a *app) *cobra.Command {
+func newProcessLogCmd(a *commands) *cobra.Command {
 	var r api.LogRequest
 	var number, asJSON bool
 	cmd := &cobra.Command{
@@ -56,7 +56,7 @@ screen of the command's terminal.`, `
 }
 
 // printLog prints a page of output.
-func (a *app) printLog(res api.LogResult, format string, number bool) error {
+func (a *commands) printLog(res api.LogResult, format string, number bool) error {
 	var b strings.Builder
 	if format == api.FormatScreen {
 		fmt.Fprintln(&b, display.Text(res.Screen))
@@ -83,17 +83,17 @@ func (a *app) printLog(res api.LogResult, format string, number bool) error {
 }
 
 // processText is the text argument, or standard input.
-func (a *app) processText(cmd *cobra.Command, args []string) (string, error) {
+func (a *commands) processText(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
 	}
 	if len(args) == 1 && a.Interactive() {
 		return "", cli.UsageError(cmd, "requires text, as an argument or on standard input")
 	}
-	return a.readMessage()
+	return a.ReadMessage()
 }
 
-func newProcessWriteCmd(a *app) *cobra.Command {
+func newProcessWriteCmd(a *commands) *cobra.Command {
 	var eof bool
 	cmd := &cobra.Command{
 		Use:               "write ID [TEXT|-]",
@@ -116,7 +116,7 @@ func newProcessWriteCmd(a *app) *cobra.Command {
 		gc process write ID - < data && gc process write ID --eof`, processStatuses)
 }
 
-func newProcessSubmitCmd(a *app) *cobra.Command {
+func newProcessSubmitCmd(a *commands) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "submit ID [TEXT]",
 		Short:             "Write a line to the standard input",
@@ -130,7 +130,7 @@ func newProcessSubmitCmd(a *app) *cobra.Command {
 	return cli.Describe(cmd, "Writes the text and a line end: LF, or CR on a terminal.", "gc process submit ID yes", processStatuses)
 }
 
-func newProcessKeysCmd(a *app) *cobra.Command {
+func newProcessKeysCmd(a *commands) *cobra.Command {
 	var literal bool
 	cmd := &cobra.Command{
 		Use:               "keys ID KEY...",
@@ -146,7 +146,7 @@ func newProcessKeysCmd(a *app) *cobra.Command {
 		processStatuses)
 }
 
-func newProcessPasteCmd(a *app) *cobra.Command {
+func newProcessPasteCmd(a *commands) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "paste ID [TEXT|-]",
 		Short:             "Paste text without submitting it",
@@ -164,7 +164,7 @@ func newProcessPasteCmd(a *app) *cobra.Command {
 		processStatuses)
 }
 
-func newProcessSignalCmd(a *app) *cobra.Command {
+func newProcessSignalCmd(a *commands) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "signal ID SIGNAL",
 		Short:             "Send a signal to a command",
@@ -178,7 +178,7 @@ func newProcessSignalCmd(a *app) *cobra.Command {
 }
 
 // onEach runs act with each id.
-func (a *app) onEach(act func(ctx context.Context, c *client.Client, id string) error) cli.RunE {
+func (a *commands) onEach(act func(ctx context.Context, c *client.Client, id string) error) cli.RunE {
 	return a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
 		for _, id := range args {
 			if err := act(ctx, c, id); err != nil {
@@ -189,7 +189,7 @@ func (a *app) onEach(act func(ctx context.Context, c *client.Client, id string) 
 	})
 }
 
-func newProcessKillCmd(a *app) *cobra.Command {
+func newProcessKillCmd(a *commands) *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:               "kill ID...",
@@ -206,7 +206,7 @@ func newProcessKillCmd(a *app) *cobra.Command {
 		processStatuses)
 }
 
-func newProcessClearCmd(a *app) *cobra.Command {
+func newProcessClearCmd(a *commands) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "clear ID...",
 		Short:             "Delete ended commands",
@@ -224,7 +224,7 @@ func newProcessClearCmd(a *app) *cobra.Command {
 		cli.Statuses{cli.ExitFailure: "failure, such as: the command is still running", cli.ExitNotFound: "no such command", cli.ExitCannotTell: ""})
 }
 
-func newProcessRemoveCmd(a *app) *cobra.Command {
+func newProcessRemoveCmd(a *commands) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "remove ID...",
 		Short:             "End commands if they are running, and delete them",

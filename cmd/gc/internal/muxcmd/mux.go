@@ -1,4 +1,8 @@
-package main
+// Package muxcmd is gc mux: the server and the keeper of the native sessions.
+//
+// Only gc mux dial --start starts a server, and none of its commands ends a session
+// without --force. cmd/gc adds [New] to the command tree.
+package muxcmd
 
 import (
 	"context"
@@ -18,6 +22,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/internal/agent"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux/api"
@@ -25,7 +30,15 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-func newMuxCmd(a *app) *cobra.Command {
+// commands is what the commands share.
+type commands struct {
+	*cli.Console
+	mux *host.Mux
+}
+
+// New returns gc mux.
+func New(c *cli.Console, m *host.Mux) *cobra.Command {
+	a := &commands{c, m}
 	cmd := a.Group("mux", "Manage the server of the native sessions",
 		`Two processes run the sessions: the keeper, which is the parent of every program,
 and the server, which owns the screens and can die without ending a session. The first
@@ -36,24 +49,22 @@ can control every session.`, `
 		gc mux upgrade
 		gc mux stop --force`,
 		[]cli.Entry{
-			{Name: "status", Make: func() *cobra.Command { return newMuxStatusCmd(a) }},
-			{Name: "stop", Make: func() *cobra.Command { return newMuxStopCmd(a) }},
-			{Name: "upgrade", Make: func() *cobra.Command { return newMuxUpgradeCmd(a) }},
-			{Name: "dial", Make: func() *cobra.Command { return newMuxDialCmd(a) }},
+			{Name: "status", Make: func() *cobra.Command { return newStatusCmd(a) }},
+			{Name: "stop", Make: func() *cobra.Command { return newStopCmd(a) }},
+			{Name: "upgrade", Make: func() *cobra.Command { return newUpgradeCmd(a) }},
+			{Name: "dial", Make: func() *cobra.Command { return newDialCmd(a) }},
 		})
-	addHost(a, cmd)
+	a.mux.AddFlag(cmd)
 	return cmd
 }
 
-func isNoServer(err error) bool { return errors.Is(err, api.ErrNoServer) }
-
-func newMuxStatusCmd(a *app) *cobra.Command {
+func newStatusCmd(a *commands) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the server, the keeper and their memory use",
 		Args:  cli.Exactly(0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStatus(cmd.Context(), a, asJSON) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cli.Describe(cmd, "Shows version, socket, processes, memory and the number of sessions. It never starts a\nserver.", `
@@ -61,8 +72,8 @@ func newMuxStatusCmd(a *app) *cobra.Command {
 		gc mux status --json`, cli.Statuses{cli.ExitNotFound: "no server is running", cli.ExitCannotTell: ""})
 }
 
-func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
-	client, err := a.dialMux(ctx)
+func runStatus(ctx context.Context, a *commands, asJSON bool) error {
+	client, err := a.mux.Dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,19 +99,19 @@ func runMuxStatus(ctx context.Context, a *app, asJSON bool) error {
 	if err := t.Print(a.Out); err != nil {
 		return err
 	}
-	if s.Version != version {
-		a.Warn("the server is version %s, this is %s; gc mux upgrade replaces it; sessions keep running", s.Version, version)
+	if s.Version != a.mux.Version {
+		a.Warn("the server is version %s, this is %s; gc mux upgrade replaces it; sessions keep running", s.Version, a.mux.Version)
 	}
 	return nil
 }
 
-func newMuxStopCmd(a *app) *cobra.Command {
+func newStopCmd(a *commands) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the server and the keeper",
 		Args:  cli.Exactly(0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxStop(cmd.Context(), a, force) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runStop(cmd.Context(), a, force) },
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "end running sessions first")
 	return cli.Describe(cmd, `Stops both and returns when they are gone. It refuses while sessions are running,
@@ -111,9 +122,9 @@ is running.`, `
 		gc mux stop --force`, cli.Statuses{cli.ExitFailure: "failure, or sessions or a city are running", cli.ExitCannotTell: ""})
 }
 
-func runMuxStop(ctx context.Context, a *app, force bool) error {
-	client, err := a.dialMux(ctx)
-	if isNoServer(err) {
+func runStop(ctx context.Context, a *commands, force bool) error {
+	client, err := a.mux.Dial(ctx)
+	if host.IsNoServer(err) {
 		fmt.Fprintln(a.Err, "no mux server is running")
 		return nil
 	}
@@ -121,7 +132,7 @@ func runMuxStop(ctx context.Context, a *app, force bool) error {
 		return err
 	}
 	defer client.Close()
-	if h, err := a.remote(); force && h == nil && err == nil {
+	if h, err := a.mux.Remote(); force && h == nil && err == nil {
 		if dir := runningCity(ctx, client); dir != "" {
 			return cli.Fail(cli.ExitFailure, "gc stop --city "+dir+", then gc mux stop --force",
 				"the city in %s is running, and its controller would restart its agents", dir)
@@ -152,7 +163,7 @@ func runningCity(ctx context.Context, client *client.Client) string {
 	return ""
 }
 
-func newMuxUpgradeCmd(a *app) *cobra.Command {
+func newUpgradeCmd(a *commands) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade [PATH]",
 		Short: "Upgrade the server without ending sessions",
@@ -162,7 +173,7 @@ func newMuxUpgradeCmd(a *app) *cobra.Command {
 			if len(args) > 0 {
 				path = args[0]
 			}
-			return runMuxUpgrade(cmd.Context(), a, path)
+			return runUpgrade(cmd.Context(), a, path)
 		},
 	}
 	return cli.Describe(cmd, `Replaces the server's program by the one at PATH (default: this one) and returns when it
@@ -178,17 +189,22 @@ the failure.`, `
 // gives a new server.
 const upgradeLimit = 20 * time.Second
 
-func runMuxUpgrade(ctx context.Context, a *app, path string) error {
-	if h, err := a.remote(); err != nil {
+func runUpgrade(ctx context.Context, a *commands, path string) error {
+	if h, err := a.mux.Remote(); err != nil {
 		return err
 	} else if h != nil {
 		return cli.Fail(cli.ExitUnsupported, "ssh "+h.Name+" gc mux upgrade", "cannot upgrade the server of another machine")
 	}
-	path, to, err := upgradeProgram(ctx, path)
+	to, err := a.mux.Version, error(nil)
+	if path == "" {
+		path, err = os.Executable()
+	} else {
+		path, to, err = upgradeProgram(ctx, path)
+	}
 	if err != nil {
 		return err
 	}
-	client, err := a.dialMux(ctx)
+	client, err := a.mux.Dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,10 +233,6 @@ func runMuxUpgrade(ctx context.Context, a *app, path string) error {
 // upgradeProgram returns the program's absolute path and the version it reports.
 // A file that reports no version is not gc.
 func upgradeProgram(ctx context.Context, path string) (program, says string, err error) {
-	if path == "" {
-		program, err = os.Executable()
-		return program, version, err
-	}
 	if program, err = filepath.Abs(path); err != nil {
 		return "", "", err
 	}
@@ -238,18 +250,18 @@ func upgradeProgram(ctx context.Context, path string) (program, says string, err
 	return program, says, nil
 }
 
-type muxDialOptions struct {
+type dialOptions struct {
 	start   bool
 	environ bool
 }
 
-func newMuxDialCmd(a *app) *cobra.Command {
-	var o muxDialOptions
+func newDialCmd(a *commands) *cobra.Command {
+	var o dialOptions
 	cmd := &cobra.Command{
 		Use:   "dial",
 		Short: "Connect standard input and output to the server's socket",
 		Args:  cli.Exactly(0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runMuxDial(cmd.Context(), a, o) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runDial(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.start, "start", false, "start a server if none is running")
@@ -262,8 +274,8 @@ its connection can use the API through it (docs/api.md).`, `
 		cli.Statuses{cli.ExitNotFound: "no server is running", cli.ExitCannotTell: ""})
 }
 
-func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
-	if a.host != "" {
+func runDial(ctx context.Context, a *commands, o dialOptions) error {
+	if a.mux.URL != "" {
 		return cli.Fail(cli.ExitUsage, "GC_HOST is ignored, too", "mux dial only connects to the server of this machine")
 	}
 	if o.environ {
@@ -274,8 +286,8 @@ func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
 		return err
 	}
 	c, err := client.Dial(ctx, paths)
-	if o.start && isNoServer(err) {
-		c, err = client.Ensure(ctx, paths, version)
+	if o.start && host.IsNoServer(err) {
+		c, err = client.Ensure(ctx, paths, a.mux.Version)
 	}
 	if err != nil {
 		return err
@@ -291,7 +303,7 @@ func runMuxDial(ctx context.Context, a *app, o muxDialOptions) error {
 
 // splice copies bytes both ways until the server closes the connection. It passes
 // on the end of the input.
-func splice(a *app, conn net.Conn) error {
+func splice(a *commands, conn net.Conn) error {
 	go func() { // lives until the process exits at the latest
 		_, _ = io.Copy(conn, a.In)
 		if c, ok := conn.(interface{ CloseWrite() error }); ok {

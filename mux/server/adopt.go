@@ -18,9 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// add makes sessions of what the keeper holds. They are there at once, each
-// locked until restore has made its screen: who asks for one waits for that
-// alone.
+// add makes sessions of what the keeper holds. They exist at once, each locked until
+// restore has made its screen, so that a request for one waits for that one only.
 func (ad *adoption) add(entries []keeper.Entry) {
 	for _, running := range [...]bool{true, false} {
 		for _, e := range entries {
@@ -37,8 +36,7 @@ func (ad *adoption) add(entries []keeper.Entry) {
 	}
 }
 
-// adoption is what the last server left to this one. Only one goroutine at a time uses
-// it.
+// adoption is what the last server left to this one. One goroutine at a time uses it.
 type adoption struct {
 	srv     *server
 	list    []adopted               // until restore has made their screens
@@ -51,11 +49,11 @@ type adopted struct {
 	e keeper.Entry
 }
 
-// recoveryGC is the collector's target until the screens are made: what comes
-// up to then stays.
+// recoveryGC is the collector's target until the screens are made: what is allocated
+// until then stays.
 const recoveryGC = 400
 
-// restore makes the screens of what was adopted, on every processor.
+// restore makes the screens of adopted sessions, on every processor.
 func (ad *adoption) restore() {
 	srv := ad.srv
 	var next atomic.Int64
@@ -74,19 +72,19 @@ func (ad *adoption) restore() {
 	srv.mu.Unlock()
 }
 
-// restoreSession makes one screen from the journal, and then lets the session
-// go on, or end.
+// restoreSession makes one screen from the journal, then lets the session continue or
+// end.
 func (ad *adoption) restoreSession(a adopted) {
 	srv := ad.srv
 	s, e := a.s, a.e
 	func() {
-		defer s.mu.Unlock() // adoptSession has locked it
+		defer s.mu.Unlock() // locked by adoptSession
 		s.screen.recover()
 		s.tty.fixSize()
 	}()
 	if err := srv.loop.add(s); err != nil {
 		s.mu.Lock()
-		s.tty.eof = true // an ended session's stand-in is no terminal
+		s.tty.eof = true // the descriptor of an ended session is no terminal
 		s.mu.Unlock()
 	}
 	switch {
@@ -99,7 +97,7 @@ func (ad *adoption) restoreSession(a adopted) {
 	}
 }
 
-// adoptSession makes one session, without its screen, and locks it.
+// adoptSession makes one session without its screen, and locks it.
 func (ad *adoption) adoptSession(e keeper.Entry) (*session, error) {
 	srv := ad.srv
 	var rec sessionRecord
@@ -109,7 +107,7 @@ func (ad *adoption) adoptSession(e keeper.Entry) (*session, error) {
 	}
 	in := newStdin(rec, e.FDs[1:e.Own])
 	watch := -1
-	if len(e.FDs) > e.Own+1 { // a descriptor of the process: an earlier keeper was its parent
+	if len(e.FDs) > e.Own+1 { // a process descriptor: an earlier keeper was its parent
 		watch = e.FDs[e.Own+1]
 		sys.CloseAll(e.FDs[e.Own+2:])
 	}
@@ -134,7 +132,7 @@ func (ad *adoption) adoptSession(e keeper.Entry) (*session, error) {
 			ad.resumed = append(ad.resumed, finish)
 		}
 	}
-	s.mu.Lock() // until restoreSession
+	s.mu.Lock() // until restoreSession unlocks it
 	srv.mu.Lock()
 	srv.sessions.enter(s, !e.Exited)
 	srv.mu.Unlock()

@@ -15,27 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A server whose state directory or socket is removed can no longer be found:
-// starters would take it for dead and start another one. It notices at once,
-// makes both anew, and hands over to its successor, which opens the new files.
+// A server whose state directory or socket was removed cannot be found: starters would
+// think it dead and start another one. It notices the removal at once, makes both again,
+// and hands over to its successor, which opens the new files.
 
-// Times of making the state directory anew.
+// Pauses before the state directory is made again.
 const (
-	anewPause = 20 * time.Millisecond // for whoever removes one file after the other
-	anewFirst = 50 * time.Millisecond // between failures, doubled
+	anewPause = 20 * time.Millisecond // for a removal of many files
+	anewFirst = 50 * time.Millisecond // after a failure, doubled each time
 	anewMost  = 30 * time.Second
 )
 
-// lockID is the keeper's entry of a lock file that was made anew.
+// lockID is the keeper's entry for a lock file that was made again.
 const lockID = "lock"
 
-// watchState keeps the server findable until srv.done is closed.
+// watchState keeps the server findable until lifetime.done is closed.
 func (srv *server) watchState() {
 	socketDir, socket := filepath.Split(srv.settings.paths.Socket)
 	names := []string{api.ServerLock, filepath.Base(srv.settings.paths.Db()), socket}
 	for pause := anewFirst; ; {
 		w, err := sys.WatchRemovals(names, srv.settings.paths.Dir, filepath.Clean(socketDir))
-		gone := srv.makeAnew() // with the watch in place: what is removed from now on ends its wait
+		gone := srv.makeAnew() // while watching: later removals end the wait
 		if gone != nil {
 			slog.Warn("cannot restore the state directory", "error", gone)
 		}
@@ -56,8 +56,8 @@ func (srv *server) watchState() {
 	}
 }
 
-// makeAnew makes what is missing of the state directory and the socket. A server
-// without sessions ends instead.
+// makeAnew makes what is missing of the state directory and the socket. A server without
+// sessions ends instead.
 func (srv *server) makeAnew() error {
 	d, err := statedir.Open(srv.settings.paths.Dir)
 	if err == nil {
@@ -91,13 +91,12 @@ func (srv *server) makeAnew() error {
 	}
 	srv.api.relisten()
 	if lost {
-		srv.leave() // for a server that opens the copy
+		srv.leave() // its successor opens the copy
 	}
 	return nil
 }
 
-// holdsLock reports whether the lock in the directory is the one that this server
-// has.
+// holdsLock reports whether the lock file in the directory is this server's.
 func (k *keeperLink) holdsLock(d statedir.Dir) bool {
 	var mine, there unix.Stat_t
 	err := errors.Join(
@@ -106,8 +105,8 @@ func (k *keeperLink) holdsLock(d statedir.Dir) bool {
 	return err == nil && mine.Dev == there.Dev && mine.Ino == there.Ino
 }
 
-// lockAnew makes and locks the lock file unless it is there, and lets the keeper
-// hold it. ErrStateDir when another server has it.
+// lockAnew makes and locks the lock file if it is missing, and lets the keeper hold it.
+// ErrStateDir if another server has it.
 func (k *keeperLink) lockAnew() error {
 	d, err := statedir.Open(k.srv.settings.paths.Dir)
 	if err != nil {
@@ -131,7 +130,7 @@ func (k *keeperLink) lockAnew() error {
 	return k.takeLock(int(f.Fd()))
 }
 
-// takeLock makes fd the server's lock, under the number that the old one has.
+// takeLock makes fd the server's lock, with the number of the old one.
 func (k *keeperLink) takeLock(fd int) error {
 	if err := sys.Dup2(fd, k.lockFD); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (k *keeperLink) takeLock(fd int) error {
 	return err
 }
 
-// adoptLock takes a lock that an earlier server made anew.
+// adoptLock takes over a lock that an earlier server made again.
 func (k *keeperLink) adoptLock(entries []keeper.Entry) error {
 	for _, e := range entries {
 		if e.ID == lockID && len(e.FDs) == 1 {

@@ -19,9 +19,13 @@ func TestAPIDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := os.ReadFile("http.go")
-	if err != nil {
-		t.Fatal(err)
+	var src []byte
+	for _, name := range []string{"http.go", "commands_http.go"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src = append(src, b...)
 	}
 	routes := findAll(src, `"((?:GET|PUT|POST|DELETE) /v1/[^"]*)"`)
 	if described := findAll(doc, `(?m)^### ((?:GET|PUT|POST|DELETE) /v1/.*)$`); !slices.Equal(routes, described) {

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	clientBacklog  = 512 << 10        // bytes of output a client may be behind
-	clientFew      = 64 << 10         // of them, for which memory is taken as they come
+	clientBacklog  = 512 << 10        // bytes of output a client may lag
+	clientFew      = 64 << 10         // bytes up to which the backlog grows as needed
 	clientInput    = 1 << 20          // bytes of one input message
 	paintInterval  = time.Second / 30 // for a client of another size
-	offsetInterval = 2 * time.Second  // between notes of where raw output stands, at most
-	offsetBytes    = 16 << 10         // of output between them, at most
-	clientWrite    = 30 * time.Second // a client that takes nothing for so long is gone
+	offsetInterval = 2 * time.Second  // longest time between reports of the raw output's offset
+	offsetBytes    = 16 << 10         // most output between them
+	clientWrite    = 30 * time.Second // a client that takes nothing for this long is gone
 	clientChunk    = 64 << 10         // bytes of one message
-	ackBytes       = 4 << 10          // of input after which the client is told that they were taken
+	ackBytes       = 4 << 10          // input between acknowledgements
 )
 
-// errDetached is why an attachment ends when its detach keys were typed.
+// errDetached is why an attachment ends when the detach keys were typed.
 var errDetached = errors.New("detached")
 
 // attachClient is one terminal that shows a session. The session never waits for it.
@@ -55,11 +55,11 @@ func newAttachClient(s *session, cols, rows int) *attachClient {
 	return c
 }
 
-// errKicked ends a client that another one sends away.
+// errKicked ends a client that another client disconnects.
 var errKicked = errors.New("sent away")
 
-// types reports whether the client's input and size count. What one has sent
-// that was sent away, or left, may still be on its way. mu is held.
+// types reports whether the client's input and size count. Those of a client that left or
+// was disconnected may still arrive. mu is held.
 func (c *attachClient) types() bool { return !c.readOnly && !c.kicked && !c.left }
 
 // poke wakes the client's writer.
@@ -86,7 +86,7 @@ type message struct {
 	pause  time.Duration // before the next one
 }
 
-// next takes what is to be sent; ok is false when there is nothing.
+// next returns what to send next; ok is false if there is nothing.
 func (c *attachClient) next() (m message, ok bool) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *attachClient) next() (m message, ok bool) {
 	return m, false
 }
 
-// noted reports whether the message says where raw output stands.
+// noted reports whether the message contains the offset of raw output.
 func (m *message) noted() bool { return m.paint || m.resume }
 
 // write sends until the session or the connection ends.
@@ -221,7 +221,7 @@ func (c *attachClient) read(ctx context.Context) error {
 	}
 }
 
-// carryOut carries out a control message; what is not known is ignored.
+// carryOut handles a control message. Unknown ones are ignored.
 func (c *attachClient) carryOut(data []byte) error {
 	var m api.AttachControl
 	if err := json.Unmarshal(data, &m); err != nil {

@@ -13,7 +13,7 @@ import (
 // keyPause is the silence that ends an unfinished key.
 const keyPause = 50 * time.Millisecond
 
-// typed passes a person's input on, and counts it.
+// typed writes and counts a person's input.
 func (i *attachInput) typed(ctx context.Context, p []byte) error {
 	ignored, err := i.pass(ctx, p)
 	if i.typist == nil {
@@ -52,11 +52,11 @@ func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err err
 	}
 	before := s.input.draft
 	if now.Sub(i.active) > keyPause {
-		i.scan.Flush(take) // what was pressed before is not the start of this
+		i.scan.Flush(take) // an earlier unfinished key is not the start of this
 	}
 	i.scan.Feed(p, take)
 	if s.clients.sizeOwner != nil && s.clients.sizeOwner != c && !person && !i.scan.Pending() {
-		s.mu.Unlock() // the question went to every terminal, and one answer is enough
+		s.mu.Unlock() // the question went to every terminal; one answer is enough
 		return true, nil
 	}
 	i.active = now
@@ -76,7 +76,7 @@ func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err err
 	}
 	err = s.input.sendTyped(ctx, i.typist, p)
 	if errors.Is(err, api.ErrExited) || errors.Is(err, api.ErrInputFull) {
-		return errors.Is(err, api.ErrInputFull), nil // the writer tells about the end
+		return errors.Is(err, api.ErrInputFull), nil // the writer reports the end
 	}
 	return false, err
 }

@@ -35,7 +35,7 @@ func (o *attachOutput) add(p []byte, offset uint64) {
 	case o.sending+len(o.backlog)+len(p) > clientBacklog:
 		o.resync()
 	default:
-		if n := len(o.backlog) + len(p); n > clientFew && n > cap(o.backlog) { // at once: what grows leaves garbage
+		if n := len(o.backlog) + len(p); n > clientFew && n > cap(o.backlog) { // at once, as growing leaves garbage
 			o.backlog = append(make([]byte, 0, clientBacklog), o.backlog...)
 		}
 		o.backlog = o.filter.Filter(o.backlog, p)
@@ -47,9 +47,9 @@ func (o *attachOutput) add(p []byte, offset uint64) {
 	o.c.poke()
 }
 
-// raw reports whether the client gets the program's own bytes, which without a
-// terminal have no carriage returns, and with 8-bit controls mean something
-// else on a terminal of a person. mu is held.
+// raw reports whether the client gets the program's own bytes. Those of a pipe have no
+// carriage returns, and 8-bit controls mean something else on a person's terminal. mu is
+// held.
 func (o *attachOutput) raw() bool {
 	c := o.c
 	return c.terminal.cols == c.s.screen.cols && c.terminal.rows == c.s.screen.rows && !c.s.rec.Pipes && !c.s.screen.term.EightBit()

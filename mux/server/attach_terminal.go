@@ -8,12 +8,11 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// maxCell bounds the pixels of a cell that a client may claim.
+// maxCell limits the pixels of a cell that a client may report.
 const maxCell = 1000
 
-// describe notes what the client's terminal looks like. Programs that ask get the
-// answers for the terminal whose size is in force; after it left, those of the
-// last one.
+// describe notes the properties of the client's terminal. Programs that ask are told
+// those of the size owner's terminal, or of the last one after it left.
 func (t *attachTerminal) describe(m api.AttachControl) {
 	o := vt.HostTerminal{CellWidth: m.CellWidth, CellHeight: m.CellHeight}
 	if min(m.CellWidth, m.CellHeight) <= 0 || max(m.CellWidth, m.CellHeight) > maxCell {
@@ -34,8 +33,8 @@ func (t *attachTerminal) describe(m api.AttachControl) {
 	}
 }
 
-// answersImages reports whether a token answers a question about images, which
-// only a person's terminal can: of kitty's protocol, or XTSMGRAPHICS.
+// answersImages reports whether a token answers a question about images (kitty's protocol
+// or XTSMGRAPHICS), which only a person's terminal can.
 func answersImages(tok keys.Token) bool {
 	switch tok.Kind {
 	case keys.TokenString:

@@ -8,8 +8,8 @@ import (
 	"gascity.dev/gc/mux/internal/limits"
 )
 
-// withCgroups adds to a list of processes those in the sessions' cgroups, which
-// no process can leave by itself.
+// withCgroups adds the processes in the sessions' cgroups, which no process can leave by
+// itself, to a list.
 func withCgroups(list func() ([]proctree.Proc, error), all ...*session) func() ([]proctree.Proc, error) {
 	if !slices.ContainsFunc(all, func(s *session) bool { return s.rec.Cgroup != "" }) {
 		return list
@@ -37,8 +37,8 @@ func withCgroups(list func() ([]proctree.Proc, error), all ...*session) func() (
 	}
 }
 
-// killLate kills the sessions' cgroups as a whole after grace: no fork is
-// faster than that. stop takes it back.
+// killLate kills the sessions' cgroups as a whole after grace, which no fork can outrun.
+// stop cancels it.
 func killLate(grace time.Duration, all ...*session) (stop func()) {
 	kill := func() {
 		for _, s := range all {

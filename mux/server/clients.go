@@ -41,7 +41,7 @@ func (cs *clients) poke() {
 	}
 }
 
-// applySize puts the size in force that the session should have now. mu is held.
+// applySize gives the session the size that it should have now. mu is held.
 func (cs *clients) applySize() error {
 	s := cs.s
 	if s.life.ended() {
@@ -54,7 +54,7 @@ func (cs *clients) applySize() error {
 	return s.screen.resize(s.rec.Cols, s.rec.Rows)
 }
 
-// join adds a client. It is painted unless it goes on where it left off.
+// join adds a client. It is painted unless it continues where it left off.
 func (cs *clients) join(c *attachClient) {
 	s := cs.s
 	s.mu.Lock()
@@ -86,10 +86,9 @@ func (cs *clients) join(c *attachClient) {
 	s.srv.events.emit(s, api.Event{Type: api.EventAttached})
 }
 
-// joinTyping makes the first client that may type the one whose size is in
-// force. After a restart of the server the size is still that of who typed
-// last: others that are back wait for that one, or for their first key. mu is
-// held.
+// joinTyping makes the first client that may type the size owner. After a restart of the
+// server the size is still that of the client that typed last: other clients that return
+// wait for that one, or for their own first key. mu is held.
 func (cs *clients) joinTyping(c *attachClient) {
 	s := cs.s
 	c.in.active = time.Now()
@@ -100,12 +99,12 @@ func (cs *clients) joinTyping(c *attachClient) {
 	cs.sizeOwner = c
 	_ = cs.applySize()
 	if same && c.out.back == nil && !s.life.ending() {
-		_ = s.tty.signalForeground(unix.SIGWINCH) // the program repaints, as after a resize
+		_ = s.tty.signalForeground(unix.SIGWINCH) // makes the program repaint, as after a resize
 	}
 }
 
-// leave removes a client; its draft goes with it, and the size follows who
-// typed last of those that are left.
+// leave removes a client and its draft. If it owned the size, the client that typed last
+// does now.
 func (cs *clients) leave(c *attachClient) {
 	s := cs.s
 	s.mu.Lock()
@@ -129,7 +128,7 @@ func (cs *clients) leave(c *attachClient) {
 	s.srv.events.emit(s, api.Event{Type: api.EventDetached})
 }
 
-// elect lets the size follow who typed last of those that are there. mu is held.
+// elect makes the client that typed last the size owner. mu is held.
 func (cs *clients) elect() {
 	cs.sizeOwner = nil
 	for _, o := range cs.list {
@@ -172,7 +171,7 @@ func (cs *clients) serve(ctx context.Context, c *attachClient) {
 	<-readDone
 }
 
-// configure sets the session's size while no client is attached.
+// configure sets the session's size without clients.
 func (cs *clients) configure(cols, rows int) error {
 	s := cs.s
 	if err := checkSize(cols, rows); err != nil {

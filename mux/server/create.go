@@ -21,7 +21,7 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// create starts a session; that of a background command when command is not nil.
+// create starts a session; that of a background command if command is not nil.
 func (srv *server) create(r api.CreateRequest, command *commandStart) (*session, error) {
 	if r.Cols == 0 {
 		r.Cols = api.DefaultCols
@@ -83,7 +83,7 @@ func checkCreate(r *api.CreateRequest) error {
 	return checkSize(r.Cols, r.Rows)
 }
 
-// maxRules is how many status rules a session may have.
+// maxRules is the maximum number of a session's status rules.
 const maxRules = 100
 
 // spawn starts the program of a reserved name and enters the session.
@@ -121,10 +121,10 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	s.mu.Unlock()
 	srv.mu.Lock()
 	srv.sessions.enter(s, true)
-	srv.events.emit(s, api.Event{Type: api.EventStarted}) // under mu, and so before its exit is noticed
+	srv.events.emit(s, api.Event{Type: api.EventStarted}) // under mu, so before its exit is noticed
 	later := srv.keeper.link
 	srv.mu.Unlock()
-	if later != s.life.spawner { // its keeper died, and the next one got everything before this was there
+	if later != s.life.spawner { // its keeper died, and the next one was given everything before this session existed
 		if err := srv.keeper.give(later, s); err != nil {
 			slog.Warn("cannot give a session to the new keeper", "session", s.rec.ID, "error", err)
 		}
@@ -139,15 +139,15 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	return s, nil
 }
 
-// sparedFDs is how many descriptors no session gets: clients are served and trees
-// ended also when there are no more for sessions.
+// sparedFDs is how many descriptors no session may take, so that clients are served and
+// trees ended even when sessions have used up all others.
 const sparedFDs = 24
 
-// spareDescriptors returns an ErrSpawn when there are no others left.
+// spareDescriptors returns ErrSpawn if there are no others left.
 func (srv *server) spareDescriptors() error {
 	var l unix.Rlimit
 	srv.mu.Lock()
-	guess := 4*uint64(len(srv.sessions.byID)) + 256 // more than are open, but for clients
+	guess := 4*uint64(len(srv.sessions.byID)) + 256 // more than are open, apart from clients
 	srv.mu.Unlock()
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && guess < l.Cur {
 		return nil
@@ -164,8 +164,8 @@ func (srv *server) spareDescriptors() error {
 	return nil
 }
 
-// launchLimited is launch with limits: in a cgroup, and without it when the
-// program cannot be born there.
+// launchLimited is launch with limits: in a cgroup, or without one if the program cannot
+// be started in it.
 func (srv *server) launchLimited(spec *keeper.Spec, rec sessionRecord, l api.Limits) (*session, error) {
 	var group *limits.Cgroup
 	if limits.WantsCgroup(l) {
@@ -211,7 +211,7 @@ func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error
 		srv.journals.table.Release(rec.Slot)
 		return nil, err
 	}
-	if rec.Pipes && len(p.FDs) < 2 { // a keeper from before there were pipes gave a terminal
+	if rec.Pipes && len(p.FDs) < 2 { // an older keeper gave a terminal
 		_ = unix.Kill(-p.PID, unix.SIGKILL)
 		_ = srv.keeper.current().Forget(rec.ID)
 		sys.CloseAll(p.FDs)
@@ -221,20 +221,21 @@ func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error
 	}
 	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", api.ErrSize, err) // checkSize leaves nothing
+		return nil, fmt.Errorf("%w: %w", api.ErrSize, err) // checkSize excludes it
 	}
 	s.tty.stdin, s.life.spawner = newStdin(rec, p.FDs[1:]), link
 	return s, nil
 }
 
-// newID is a fresh session id: creation time first, so that ids sort by age.
+// newID returns a new session id. It begins with the creation time, so that ids sort by
+// age.
 func newID(now time.Time) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return fmt.Sprintf("%012x%s", now.UnixMilli(), hex.EncodeToString(b[:]))
 }
 
-// shutdown ends everything; ErrBusy with running sessions unless forced.
+// shutdown ends all sessions. ErrBusy if there are any, unless force.
 func (srv *server) shutdown(ctx context.Context, force bool) error {
 	all, err := srv.sessions.close(force)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// eventFeed is what subscribers and pollers learn about changes.
+// eventFeed publishes what changes, to subscribers and pollers.
 type eventFeed struct {
 	log     *event.Log[api.Event]
 	changes atomic.Uint64 // of all sessions

@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxWaiters bounds the queue for one lock.
+// maxWaiters limits the queue for one lock.
 const maxWaiters = 1024
 
-// fifo is a lock that is granted in the order of the calls, to a bounded number
-// of waiters.
+// fifo is a lock granted in the order of the calls, to a bounded number of waiters.
 type fifo struct {
 	sem     *semaphore.Weighted // first come first
 	waiters atomic.Int32
@@ -21,8 +20,7 @@ type fifo struct {
 
 func newFIFO() *fifo { return &fifo{sem: semaphore.NewWeighted(1)} }
 
-// lock waits for the lock; ErrInputFull when too many wait already, or the
-// error of ctx.
+// lock waits for the lock. ErrInputFull if too many wait already, or ctx's error.
 func (l *fifo) lock(ctx context.Context) error {
 	if l.sem.TryAcquire(1) {
 		return nil

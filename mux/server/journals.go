@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/mux/keeper"
 )
 
-// journals is where the sessions' journals, histories and recordings stand.
+// journals holds the table of journals and the paths of histories and recordings.
 type journals struct {
 	srv     *server
 	table   *journal.Table
@@ -17,7 +17,7 @@ type journals struct {
 	writer  *journal.Writer // of the history files
 }
 
-// tableID is the keeper's entry of the table of journals.
+// tableID is the keeper's entry for the table of journals.
 const tableID = "table"
 
 // open maps the table that the keeper holds, or makes one.
@@ -41,7 +41,7 @@ func (j *journals) open(entries []keeper.Entry) error {
 	return j.srv.keeper.link.Deposit(tableID, nil, fd)
 }
 
-// historyPath is the file of a session's history.
+// historyPath returns the path of a session's history.
 func (j *journals) historyPath(id string) string {
 	return filepath.Join(j.srv.settings.paths.Dir, "history", id)
 }
@@ -64,7 +64,7 @@ func (j *journals) sweep() {
 	for _, dir := range []string{j.historyPath(""), j.recordingPath("")} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // there never was one
+			continue // none yet
 		}
 		for _, e := range entries {
 			if path := filepath.Join(dir, e.Name()); !keep[path] {

@@ -11,7 +11,7 @@ import (
 // keeperLink is the connection to the keeper, which may die and be replaced.
 type keeperLink struct {
 	srv    *server
-	lockFD int // the lock file; open as long as this process lives
+	lockFD int // the lock file, open as long as this process lives
 
 	// guarded by server.mu
 	link     *keeper.Link
@@ -25,8 +25,7 @@ func (k *keeperLink) current() *keeper.Link {
 	return k.link
 }
 
-// spawn lets the keeper start a program: where that has just died, the
-// next one.
+// spawn makes the keeper start a program; the next keeper if this one has just died.
 func (k *keeperLink) spawn(spec *keeper.Spec, fd int) (*keeper.Link, keeper.Spawned, error) {
 	srv := k.srv
 	late := time.NewTimer(alive.Limit)

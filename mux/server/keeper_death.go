@@ -15,11 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The keeper is small so that it does not die; when somebody kills it, the
-// server still has every master and journal. It starts a new keeper, which
-// watches this server and holds everything again. The programs are then
-// nobody's children here: their exits are known by a descriptor of the process,
-// which the new keeper holds too.
+// The keeper is small so that it does not crash. If it is killed, the server still has
+// every terminal and journal. It starts a new keeper, which watches this server and holds
+// everything again. The programs are not children of the new keeper: their exits are
+// noticed through process descriptors, which it holds too.
 
 // Pauses between tries to start a new keeper.
 const (
@@ -82,7 +81,7 @@ func (k *keeperLink) restart() error {
 	}
 	holds := make(chan bool, 1)
 	link, err := keeper.NewLink(mine, srv.sessions.exitNoticed, func() {
-		if <-holds { // else the caller tries again
+		if <-holds { // if not, the caller tries again
 			k.lost()
 		}
 	})
@@ -92,15 +91,15 @@ func (k *keeperLink) restart() error {
 	err = k.handOver(link)
 	holds <- err == nil
 	if err != nil {
-		_ = link.Tell(keeper.KindStop, "") // two keepers would start two servers
+		_ = link.Tell(keeper.KindStop, "") // a second keeper would start a second server
 		link.Conn.Close()
 		return fmt.Errorf("hand over to a new keeper: %w", err)
 	}
 	return nil
 }
 
-// handOver makes link the server's and deposits everything. Until it is done the
-// server's status has no keeper: what dies then is lost.
+// handOver makes link the server's and deposits everything. Until it is done, the
+// server's status shows no keeper: a crash now loses sessions.
 func (k *keeperLink) handOver(link *keeper.Link) error {
 	srv := k.srv
 	if err := link.Hello(); err != nil {
@@ -136,8 +135,8 @@ func (k *keeperLink) handOver(link *keeper.Link) error {
 	return nil
 }
 
-// give lets the keeper hold a session that is not its child, and
-// watches the session's leader.
+// give makes the keeper hold a session that is not its child, and watches the session's
+// leader.
 func (k *keeperLink) give(link *keeper.Link, s *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +145,7 @@ func (k *keeperLink) give(link *keeper.Link, s *session) error {
 	}
 	e := keeper.Entry{ID: s.rec.ID, PID: s.life.pid, Start: s.life.start, Data: s.rec.encode(), Own: 1}
 	fds := []int{s.tty.fd}
-	if s.tty.closed() { // ended: any descriptor stands in for the master
+	if s.tty.closed() { // ended: any descriptor serves in place of the terminal
 		fds[0] = s.storage.journal.Fd
 	} else if s.tty.stdin.isOpen() {
 		e.Own, fds = 2, append(fds, s.tty.stdin.fd)
@@ -164,7 +163,7 @@ func (k *keeperLink) give(link *keeper.Link, s *session) error {
 	return link.Adopt(&e, fds...)
 }
 
-// watch waits for the end of a leader that is nobody's child here.
+// watch waits for the end of a leader that is not our keeper's child.
 func (k *keeperLink) watch(s *session) {
 	status, known, ok := sys.AwaitProcess(s.life.watch, s.life.pid, s.life.start, k.srv.lifetime.done)
 	if !ok {
@@ -175,11 +174,11 @@ func (k *keeperLink) watch(s *session) {
 		exit = exitOf(status, time.Now())
 	}
 	s.life.leaderEnded(exit)
-	_ = k.give(k.current(), s) // the next server is told how it ended
+	_ = k.give(k.current(), s) // for the next server
 }
 
-// waitStatusOf is the inverse of exitOf; a status that is not known is one that
-// no process can have.
+// waitStatusOf is the inverse of exitOf. An unknown status becomes one that no process
+// can have.
 func waitStatusOf(e *api.Exit) uint32 {
 	switch {
 	case e.Reason == api.ReasonUnknown:

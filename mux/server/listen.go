@@ -43,7 +43,7 @@ func (l peerListener) Accept() (net.Conn, error) {
 	}
 }
 
-// socketID tells whether a path still is the socket that was made there.
+// socketID identifies a socket in the file system.
 type socketID struct{ dev, ino uint64 }
 
 func statSocket(path string) socketID {
@@ -54,12 +54,12 @@ func statSocket(path string) socketID {
 	return socketID{uint64(st.Dev), st.Ino}
 }
 
-// listenerID is the keeper's entry of the listening socket. Its data is the
-// socket's identity in the file system.
+// listenerID is the keeper's entry for the listening socket. Its data is the socket's
+// identity in the file system.
 const listenerID = "listener"
 
-// listen takes the listening socket that the keeper holds, so that nobody who
-// connected during a restart is lost, or makes one.
+// listen takes over the listening socket that the keeper holds, so that clients that
+// connected during a restart are not lost. If there is none, it makes one.
 func (a *apiServer) listen(entries []keeper.Entry) error {
 	for _, e := range entries {
 		if e.ID != listenerID || len(e.FDs) == 0 {
@@ -92,7 +92,7 @@ func (a *apiServer) newListener() error {
 	if err != nil {
 		return fmt.Errorf("%w: listen at %s: %w", api.ErrStateDir, srv.settings.paths.Socket, err)
 	}
-	raw, err := l.SyscallConn() // File() and Fd() would make the shared description blocking
+	raw, err := l.SyscallConn() // File() and Fd() would make the description blocking
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (a *apiServer) newListener() error {
 	return nil
 }
 
-// relisten makes the socket again when it was unlinked or replaced.
+// relisten makes the socket again if it was removed or replaced.
 func (a *apiServer) relisten() {
 	srv := a.srv
 	srv.mu.Lock()

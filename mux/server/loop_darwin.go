@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop reads every terminal in a parked goroutine of its own; the runtime's
-// poller waits.
+// loop reads every terminal in a goroutine of its own, parked in the runtime's poller.
 type loop struct {
 	work sync.WaitGroup
 
@@ -18,8 +17,8 @@ type loop struct {
 
 func newLoop() (*loop, error) { return &loop{files: make(map[*session]*os.File)}, nil }
 
-// add begins to read the session's terminal, through a duplicate, so that the
-// session's own descriptor stays a plain number.
+// add starts reading the session's terminal, through a duplicate, so that the session's
+// own descriptor stays a plain number.
 func (l *loop) add(s *session) error {
 	fd, err := unix.FcntlInt(uintptr(s.tty.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -56,8 +55,7 @@ func (l *loop) add(s *session) error {
 	return nil
 }
 
-// awaitFlow waits while the session's output stays with its program; false when
-// the server ends.
+// awaitFlow waits while output is held; false if the server ends.
 func (t *tty) awaitFlow() bool {
 	s := t.s
 	for {
@@ -79,7 +77,7 @@ func (t *tty) awaitFlow() bool {
 	}
 }
 
-// armLocked waits for room to write, when input waits for it.
+// armLocked waits for writable space if input needs it.
 func (l *loop) armLocked(s *session) {
 	if !s.input.wantsWrite() {
 		return
@@ -107,7 +105,7 @@ func (l *loop) armLocked(s *session) {
 	})
 }
 
-// remove ends the watch.
+// remove stops watching.
 func (l *loop) remove(s *session) {
 	l.mu.Lock()
 	f := l.files[s]

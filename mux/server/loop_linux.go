@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop waits for all terminals at once. It gives ready sessions to GOMAXPROCS
-// workers, and serves the last of them itself: a single busy session wakes
-// nobody up. Readiness is one-shot, so that no two have the same session, and a
-// turn is bounded, so that no session starves another.
+// loop waits for all terminals at once. It gives ready sessions to GOMAXPROCS workers and
+// serves the last of them itself, so that a single busy session wakes no other thread.
+// Readiness is one-shot, so that only one worker has a session, and a turn is bounded, so
+// that no session starves another.
 type loop struct {
 	ep    *os.File // the epoll descriptor, itself watched by the runtime's poller
 	epfd  int
@@ -83,8 +83,8 @@ func (l *loop) wait() {
 	}
 }
 
-// give lets a worker have a session, or serves it here when it is the last one
-// or all are at work; but never waits for somebody who has the session's lock.
+// give gives a session to a worker, or serves it here if it is the last one or all
+// workers are busy. It never waits for a session's lock.
 func (l *loop) give(r readiness, last bool) {
 	if !last {
 		select {
@@ -127,8 +127,8 @@ func (l *loop) add(s *session) error {
 	return nil
 }
 
-// armLocked asks for the next readiness, of writing too when input waits. The
-// session's mu is held.
+// armLocked asks for the next readiness, including for writing if input waits. session.mu
+// is held.
 func (l *loop) armLocked(s *session) {
 	if s.tty.closed() {
 		return
@@ -140,14 +140,14 @@ func (l *loop) armLocked(s *session) {
 	if s.input.wantsWrite() {
 		want |= unix.EPOLLOUT
 	}
-	if want == unix.EPOLLONESHOT { // a hang-up would be told again and again
+	if want == unix.EPOLLONESHOT { // a hang-up would be reported again and again
 		return
 	}
 	ev := epollEvent(s.tty.slot, want)
 	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, s.tty.fd, &ev)
 }
 
-// remove ends the watch. The session's mu is held and its descriptor open.
+// remove stops watching. session.mu is held and the descriptor open.
 func (l *loop) remove(s *session) {
 	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, s.tty.fd, nil)
 	l.mu.Lock()

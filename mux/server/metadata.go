@@ -13,7 +13,7 @@ import (
 // metadata is the sessions' metadata in mux.db.
 type metadata struct{ srv *server }
 
-// put writes metadata of a session; it is durable when putMeta returns.
+// put writes metadata of a session durably.
 func (m *metadata) put(id string, meta map[string]string) error {
 	if len(meta) == 0 {
 		return nil
@@ -69,8 +69,8 @@ func (m *metadata) remove(id, key string) error {
 	return m.srv.db.Batch(func(tx *store.Tx) error { return metaBucket.Delete(tx, metaKey(id, key)) })
 }
 
-// sweep removes the metadata of sessions that are no more: they ended with
-// the machine, or with their keeper.
+// sweep removes the metadata of sessions that no longer exist: they ended with the
+// machine or with their keeper.
 func (m *metadata) sweep() error {
 	gone := make(map[string]bool)
 	err := m.srv.db.View(func(tx *store.Tx) error {
@@ -87,7 +87,7 @@ func (m *metadata) sweep() error {
 	return m.drop(slices.Collect(maps.Keys(gone))...)
 }
 
-// drop removes everything of sessions.
+// drop removes all metadata of sessions.
 func (m *metadata) drop(ids ...string) error {
 	return m.srv.db.Batch(func(tx *store.Tx) error {
 		for _, id := range ids {
@@ -101,8 +101,8 @@ func (m *metadata) drop(ids ...string) error {
 	})
 }
 
-// metaBucket holds the metadata: session id, NUL, key. Nothing else has to be
-// durable: what a session is lives with the keeper, as long as the session.
+// metaBucket maps session id, NUL, key to a value. Nothing else must be durable: what a
+// session is, the keeper knows as long as the session exists.
 var metaBucket = store.NewBucket[[]byte]("meta")
 
 const (

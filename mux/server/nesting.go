@@ -13,11 +13,11 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
-// A client that runs inside of a session makes that session show another one.
-// One that shows itself, at once or through others, would paint its own paints
-// for ever: such a client is refused. Where a client runs is known by its process; one
-// that came by another machine, or by ssh, has none here, and its terminal gets a mark:
-// the session in whose output the mark is found is the one around it.
+// A client that runs inside a session makes that session show another one. If that leads
+// back to itself, it would repaint its own paints for ever, so such a client is refused.
+// Where a client runs is known from its process. If it came from another machine or by
+// ssh, its terminal gets a mark, and the session whose output contains the mark is the
+// one around it.
 
 // peerKey is the context's key for the pid at the other end of the connection.
 type peerKey struct{}
@@ -27,7 +27,7 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, sys.PeerPID(conn))
 }
 
-// aroundAny returns the running sessions that the processes run inside of.
+// aroundAny returns the running sessions that the processes run in.
 func (t *sessionTable) aroundAny(pids []int) []*session {
 	var all []*session
 	for _, pid := range pids {
@@ -38,7 +38,7 @@ func (t *sessionTable) aroundAny(pids []int) []*session {
 	return all
 }
 
-// around returns the running session that a process runs inside of; nil for none.
+// around returns the running session that a process runs in; nil if none.
 func (t *sessionTable) around(pid int) *session {
 	srv := t.srv
 	srv.mu.Lock()
@@ -62,7 +62,7 @@ func (t *sessionTable) around(pid int) *session {
 		}
 		at = p.PPID
 	}
-	env, err := proctree.Environ(pid) // its parents may have ended
+	env, err := proctree.Environ(pid) // if its parents have ended
 	if err != nil || env[proctree.SessionVar] == "" {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (t *sessionTable) around(pid int) *session {
 	return t.byID[env[proctree.SessionVar]]
 }
 
-// nesting is which sessions show which: of each client that runs inside of one.
+// nesting is which sessions show which others through clients that run inside them.
 type nesting struct {
 	mu    sync.Mutex
 	shows map[*attachClient][]shown
@@ -80,8 +80,8 @@ type nesting struct {
 
 type shown struct{ inside, what *session }
 
-// enter adds a client that runs inside of the sessions; ErrNested if its session
-// would show itself.
+// enter adds a client that runs inside sessions. ErrNested if its session would show
+// itself.
 func (n *nesting) enter(c *attachClient, inside []*session) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -94,7 +94,7 @@ func (n *nesting) enter(c *attachClient, inside []*session) error {
 	return nil
 }
 
-// mark gives the client a mark to put on its terminal.
+// mark gives the client a mark for its terminal.
 func (n *nesting) mark(c *attachClient) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -105,8 +105,8 @@ func (n *nesting) mark(c *attachClient) {
 	n.marks[c.terminal.mark] = c
 }
 
-// found notes that a mark stands in a session's output, and ends its client when the
-// session would show itself. The session's mu is held.
+// found handles a mark in a session's output. It ends the mark's client if the session
+// would show itself. session.mu is held.
 func (n *nesting) found(mark string, inside *session) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,7 +121,7 @@ func (n *nesting) found(mark string, inside *session) {
 	}
 }
 
-// add notes a client, unless its session would show itself. mu is held.
+// add adds a client unless its session would show itself. mu is held.
 func (n *nesting) add(c *attachClient, inside *session) bool {
 	if n.reaches(c.s, inside, map[*session]bool{}) {
 		return false

@@ -37,7 +37,7 @@ func (o *output) resume() {
 	if o.held() {
 		return
 	}
-	s.activity.lastOut = s.srv.clock.Now().UnixNano() // it was not the program that was silent
+	s.activity.lastOut = s.srv.clock.Now().UnixNano() // the program was not silent
 	o.wake()
 	s.srv.loop.armLocked(s)
 }

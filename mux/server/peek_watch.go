@@ -27,7 +27,7 @@ type watches struct {
 type watchList struct {
 	token    string
 	requests []api.PeekRequest
-	changes  atomic.Uint64 // server.changes when nothing in the list was new
+	changes  atomic.Uint64 // eventFeed.changes when nothing in the list was new
 }
 
 // keep remembers a list and returns its token; "" if it is too long.
@@ -57,14 +57,14 @@ func (w *watches) list(token string) (*watchList, error) {
 	return nil, fmt.Errorf("%w: watch %q", api.ErrTooOld, token)
 }
 
-// watch returns the requests of a list, none if nothing in it is new. While no
-// session of the server changes, it looks at none.
+// watch returns the requests of a list; none if nothing in it is new. While no session of
+// the server changes, it examines none.
 func (a *apiServer) watch(token string) ([]api.PeekRequest, error) {
 	l, err := a.watches.list(token)
 	if err != nil {
 		return nil, err
 	}
-	changes := a.srv.events.changes.Load() // read first: later changes are new next time
+	changes := a.srv.events.changes.Load() // first: what changes later is new next time
 	if l.changes.Load() == changes {
 		return nil, nil
 	}

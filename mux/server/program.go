@@ -14,7 +14,7 @@ import (
 	"gascity.dev/gc/mux/keeper"
 )
 
-// spawnFor builds what the keeper executes.
+// spawnFor returns what the keeper must execute.
 func spawnFor(r *api.CreateRequest, rec *sessionRecord) (*keeper.Spec, error) {
 	env := sessionEnv(r.Env, rec.ID, r.KeepSessionID)
 	dir, err := workDir(r.WorkDir, lookupEnv(env, "HOME"))
@@ -48,7 +48,7 @@ func spawnFor(r *api.CreateRequest, rec *sessionRecord) (*keeper.Spec, error) {
 	return spec, nil
 }
 
-// workDir checks the directory a program is to start in.
+// workDir checks the directory to start in.
 func workDir(dir, home string) (string, error) {
 	if dir == "" {
 		dir = home
@@ -76,8 +76,8 @@ func workDir(dir, home string) (string, error) {
 	return dir, nil
 }
 
-// sessionEnv is the program's environment: the caller's, with what the
-// terminal is and the session's mark. keep: GC_SESSION_ID is the caller's.
+// sessionEnv returns the program's environment: the caller's, with the terminal's type
+// and the session's id. If keep, GC_SESSION_ID stays the caller's.
 func sessionEnv(env []string, id string, keep bool) []string {
 	mark := proctree.SessionVar
 	if keep && lookupEnv(env, proctree.SessionVar) != "" {
@@ -109,8 +109,8 @@ func isExecutable(path string) bool {
 	return filepath.IsAbs(path) && err == nil && fi.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
 }
 
-// resolve finds argv's program as a shell would. One that is not there becomes
-// a shell that says so and exits with 127, or 126 where it cannot be executed.
+// resolve finds argv's program as a shell would. If it does not exist or cannot be
+// executed, it returns a shell that prints an error and exits with status 127 or 126.
 func resolve(argv []string, path, dir string) (string, []string) {
 	name := argv[0]
 	found := ""

@@ -13,11 +13,11 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// Times and bounds of the queue.
+// Times and limits of the queue.
 const (
 	queueTTL     = 24 * time.Hour
 	queueLease   = 2 * time.Minute
-	queuePause   = time.Second // after the first failed try, doubled up to queuePauses
+	queuePause   = time.Second // after the first failed attempt, then doubled up to queuePauses
 	queuePauses  = time.Minute
 	queueTries   = 50
 	queueKeep    = time.Hour // a delivered message
@@ -28,22 +28,22 @@ const (
 // queueBucket holds the messages by id; ids sort by age.
 var queueBucket = store.NewBucket[api.QueueItem]("queue")
 
-// deliveries hands queued messages to their sessions: one at a time for each
-// name, in order. A message is leased, durably, before it is tried, and its
-// nudge has the message's id: a server after a crash looks first whether a
-// leased message was typed, and never types it again.
+// deliveries delivers queued messages to their sessions: one at a time for each name, in
+// order. A message is leased, durably, before the attempt, and its nudge has the
+// message's id. So a server that follows a crash finds out whether a leased message was
+// typed and never types it twice.
 type deliveries struct {
 	srv   *server
 	kick  chan struct{}
 	limit chan struct{}
 	work  sync.WaitGroup
-	waits atomic.Bool // false: no message waits, and a pass that finds one is still to begin
+	waits atomic.Bool // false only if the last pass found nothing waiting
 
 	mu      sync.Mutex
 	busy    map[string]bool // names with a delivery under way
 	changed chan struct{}   // closed at the next change of a message; nil while nobody waits
 	unsaved unsaved
-	left    map[string]leftMessage // leased messages of the server before, by id
+	left    map[string]leftMessage // leased by the last server, by id
 }
 
 func newDeliveries(srv *server) *deliveries {
@@ -61,8 +61,7 @@ func (d *deliveries) wake() {
 	}
 }
 
-// sessionsChanged makes the loop look at the queue when a message may have
-// waited for a session that came or went.
+// sessionsChanged wakes the loop if a message may wait for a session that came or went.
 func (d *deliveries) sessionsChanged() {
 	if d.waits.Load() {
 		d.wake()
@@ -95,10 +94,9 @@ func (d *deliveries) run(done <-chan struct{}) {
 	}
 }
 
-// pass starts what is due and returns when to look again; zero: when
-// something happens.
+// pass starts what is due and returns when to look again; zero: when something changes.
 func (d *deliveries) pass(ctx context.Context) (next time.Time) {
-	d.waits.Store(true) // before the sessions are looked at: one that comes now wakes the next pass
+	d.waits.Store(true) // before the sessions are examined: a change from now on wakes the next pass
 	defer func() { d.waits.Store(!next.IsZero()) }()
 	if later := d.save(); !later.IsZero() {
 		return later
@@ -129,7 +127,7 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 		}
 		expired := now.After(it.Expires)
 		switch {
-		case d.isBusy(it.Target): // its end wakes the loop
+		case d.isBusy(it.Target): // the end of that delivery wakes the loop
 		case it.State == api.QueueLeased:
 			d.begin(it, func() { d.settleLeft(ctx, it) })
 		case expired:
@@ -148,12 +146,12 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 	return next
 }
 
-// start delivers a message in the background, when its session is there.
+// start delivers a message in the background if its session exists.
 func (d *deliveries) start(ctx context.Context, it api.QueueItem) {
 	s := d.srv.sessions.named(it.Target)
 	if it.Session != "" && (s == nil || s.rec.ID != it.Session) {
 		var err error
-		if s, err = d.srv.sessions.find(it.Session); err != nil || !s.life.running() { // else it has another name now
+		if s, err = d.srv.sessions.find(it.Session); err != nil || !s.life.running() { // if it runs, it was renamed
 			d.finish(it, api.QueueDead, "the session has ended")
 			return
 		}

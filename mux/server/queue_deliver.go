@@ -10,22 +10,21 @@ import (
 	"gascity.dev/gc/mux/journal"
 )
 
-// queueNudgeID is the id of the nudge that carries a message. The time tells it from
-// the messages of a mux.db that was set aside.
+// queueNudgeID is the id of the nudge that carries a message. The creation time
+// distinguishes it from messages of a mux.db that was set aside.
 func queueNudgeID(it *api.QueueItem) string {
 	return "queue-" + it.ID + "-" + strconv.FormatInt(it.Created.UnixNano(), 36)
 }
 
-// leftMessage is what is known of a message that was leased when the server
-// before this one died.
+// leftMessage is what is known of a message that the last server had leased.
 type leftMessage struct {
-	s      *session // nil: nothing of it was typed
+	s      *session // nil: nothing was typed
 	rec    api.Receipt
-	flight *flight // it is being finished: rec is to come
+	flight *flight // it is being finished; rec follows
 }
 
-// adopt looks what became of leased messages. It comes before the first request
-// is answered: later nudges may take the place of what tells.
+// adopt finds out what became of leased messages. It runs before the first request is
+// answered: later nudges may overwrite the evidence.
 func (d *deliveries) adopt() error {
 	items, err := d.list("")
 	if err != nil {
@@ -40,12 +39,12 @@ func (d *deliveries) adopt() error {
 	return nil
 }
 
-// lookForMessage asks the journals of all sessions of the target's name. No
-// request is answered yet, so that no lock is needed.
+// lookForMessage searches the journals of all sessions of the target's name. No request
+// is answered yet, so it needs no lock.
 func (srv *server) lookForMessage(it *api.QueueItem) leftMessage {
-	keys := []uint64{journal.NudgeKey(queueNudgeID(it)), journal.NudgeKey("queue-" + it.ID)} // the second is an earlier server's
+	keys := []uint64{journal.NudgeKey(queueNudgeID(it)), journal.NudgeKey("queue-" + it.ID)} // an earlier version's id
 	for _, s := range srv.sessions.byID {
-		if s.rec.Name != it.Target && s.rec.ID != it.Session { // it may have another name now
+		if s.rec.Name != it.Target && s.rec.ID != it.Session { // it may have been renamed
 			continue
 		}
 		for _, key := range keys {
@@ -60,8 +59,8 @@ func (srv *server) lookForMessage(it *api.QueueItem) leftMessage {
 	return leftMessage{}
 }
 
-// settleLeft ends a message that was leased by the server before, or puts it
-// back when nothing of it was typed.
+// settleLeft ends a message that the last server had leased, or puts it back if nothing
+// was typed.
 func (d *deliveries) settleLeft(ctx context.Context, it api.QueueItem) {
 	left := d.left[it.ID]
 	if left.flight != nil {
@@ -80,12 +79,12 @@ func (d *deliveries) settleLeft(ctx context.Context, it api.QueueItem) {
 	d.record(it, left.rec)
 }
 
-// deliver tries one message once.
+// deliver makes one attempt to deliver a message.
 func (d *deliveries) deliver(ctx context.Context, s *session, it api.QueueItem) {
 	ctx, cancel := context.WithTimeout(ctx, -d.srv.clock.Since(it.Expires))
 	defer cancel()
 	if it.Policy == api.PolicyWaitIdle && !d.awaitIdle(ctx, s, &it) {
-		return // looked at again
+		return // the next pass sees it again
 	}
 	select {
 	case d.limit <- struct{}{}:
@@ -125,8 +124,8 @@ func (d *deliveries) record(it api.QueueItem, rec api.Receipt) {
 	}
 }
 
-// awaitIdle waits until the program is known to be idle, and says with the
-// message why it waits. false: it ended, or the message was removed.
+// awaitIdle waits until the program is idle and records in the message why it waits. It
+// returns false if the program ended or the message was removed.
 func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *api.QueueItem) bool {
 	for {
 		a, err := s.activity.current(ctx)

@@ -29,8 +29,8 @@ func (a *apiServer) handleDequeue(_ http.ResponseWriter, r *http.Request) (any, 
 	return nil, a.srv.queue.remove(id)
 }
 
-// handleQueueItem answers when the message was delivered or given up, at the
-// latest after the time in wait.
+// handleQueueItem replies when the message was delivered or given up, or after the time
+// in wait.
 func (a *apiServer) handleQueueItem(_ http.ResponseWriter, r *http.Request) (any, error) {
 	limit := time.Duration(0)
 	if v := r.URL.Query().Get("wait"); v != "" {

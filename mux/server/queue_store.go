@@ -11,16 +11,16 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// unsaved are messages that mux.db does not take, as they are in truth. While
-// there is one, nothing is delivered and the disk is tried again after a pause.
+// unsaved are messages in the state that mux.db refused to take. While there are any,
+// nothing is delivered, and the disk is tried again after a pause.
 type unsaved struct {
 	items map[string]api.QueueItem
 	pause time.Duration
 	next  time.Time // of the next try
 }
 
-// put writes a message, or holds it until the disk takes it. kept is false for
-// one that was removed meanwhile.
+// put writes a message, or holds it until the disk takes it. kept is false if it was
+// removed meanwhile.
 func (d *deliveries) put(it api.QueueItem) (kept bool) {
 	kept, err := d.write(it)
 	if err != nil {
@@ -47,7 +47,7 @@ func putMessage(tx *store.Tx, it api.QueueItem) (kept bool, err error) {
 	return true, queueBucket.Put(tx, it.ID, it)
 }
 
-// hold keeps in memory what the disk did not take.
+// hold keeps a message in memory that the disk refused.
 func (d *deliveries) hold(it api.QueueItem, why error) {
 	if errors.Is(why, store.ErrClosed) {
 		return
@@ -67,8 +67,8 @@ func (d *deliveries) hold(it api.QueueItem, why error) {
 	d.notify()
 }
 
-// save writes what is unsaved, when it is time to. It returns when to try again;
-// zero: nothing is left.
+// save writes unsaved messages if it is time to. It returns the time of the next attempt;
+// zero if nothing is left.
 func (d *deliveries) save() (next time.Time) {
 	d.mu.Lock()
 	u := &d.unsaved
@@ -107,13 +107,13 @@ func (d *deliveries) save() (next time.Time) {
 		}
 	}
 	u.next = time.Time{}
-	if len(u.items) > 0 { // held meanwhile
+	if len(u.items) > 0 { // added meanwhile
 		u.next = d.srv.clock.Now().Add(queuePause)
 	}
 	return u.next
 }
 
-// current is a message as it is in truth, given what mux.db has.
+// current returns the actual state of a message, given what mux.db has.
 func (d *deliveries) current(it api.QueueItem) api.QueueItem {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +134,7 @@ func (d *deliveries) remove(id string) error {
 	return err
 }
 
-// notify wakes those who wait for the end of a message.
+// notify wakes those who wait for the outcome of a message.
 func (d *deliveries) notify() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,8 +144,8 @@ func (d *deliveries) notify() {
 	}
 }
 
-// await returns a message when it was delivered or given up, or as it is after
-// limit. ErrNoMessage when there is none.
+// await returns a message when it was delivered or given up, or as it is after limit.
+// ErrNoMessage if it does not exist.
 func (d *deliveries) await(ctx context.Context, id string, limit time.Duration) (it api.QueueItem, err error) {
 	late, stop := after(limit)
 	defer stop()

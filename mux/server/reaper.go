@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reaper ends the processes of sessions, also those that outlive their session.
+// reaper ends the processes of sessions, including those that outlive their session.
 type reaper struct {
 	srv   *server
 	ended chan *session // sessions whose tree must be swept
@@ -40,7 +40,7 @@ func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) erro
 	return nil
 }
 
-// unkilled gives what a Kill left over to the sweeper.
+// unkilled leaves what an incomplete Kill left to the sweeper.
 func (r *reaper) unkilled(s *session) {
 	s.mu.Lock()
 	s.life.killers--
@@ -54,8 +54,8 @@ func (r *reaper) unkilled(s *session) {
 	}
 }
 
-// endTree ends the processes and waits for the session's end. Where this server
-// ends before, the next one goes on.
+// endTree ends the processes and waits for the session's end. If this server ends before,
+// the next one continues.
 func (r *reaper) endTree(ctx context.Context, s *session, grace time.Duration) error {
 	deadline := r.srv.clock.Now().Add(grace)
 	err := s.life.endTree(ctx, grace)
@@ -66,13 +66,12 @@ func (r *reaper) endTree(ctx context.Context, s *session, grace time.Duration) e
 	return err
 }
 
-// noticeLimit bounds the wait for the keeper's word that a program has ended.
+// noticeLimit bounds the wait for the keeper's notice that a program has ended.
 func noticeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, alive.Limit, api.ErrKeeperFrozen)
 }
 
-// killAllGrace is what processes have between TERM and KILL when the server
-// ends.
+// killAllGrace is the time between TERM and KILL when the server ends.
 const killAllGrace = time.Second
 
 // killAll ends many sessions at once and collects them.
@@ -100,13 +99,13 @@ func (r *reaper) killAll(ctx context.Context, all []*session) error {
 	return nil
 }
 
-// sweepPause is how long after an end its tree is swept. The process table is
-// read for it, which takes a core for milliseconds, and just then the session is
-// being started again.
+// sweepPause is the time from a session's end to the sweep of its tree. The sweep reads
+// the process table, which takes milliseconds of a core, and just then the session is
+// often being restarted.
 const sweepPause = 50 * time.Millisecond
 
-// run ends what sessions have left behind at their end: HUP, then as
-// Kill. Those that ended together are swept together.
+// run sweeps the trees of ended sessions: HUP, then as Kill. Sessions that end together
+// are swept together.
 func (r *reaper) run() {
 	for {
 		var batch []*session
@@ -131,9 +130,8 @@ func (r *reaper) run() {
 	}
 }
 
-// Not those that Kill ends: the next session may bear the same id, as after a
-// relaunch, and would be swept with them. For the same reason what belongs to
-// a later session of the id is left alone.
+// sweepBatch skips sessions that Kill is ending: a relaunch may reuse their id. For the
+// same reason it leaves out what belongs to a later session with the same id.
 func (r *reaper) sweep(batch []*session) {
 	batch = slices.DeleteFunc(batch, func(s *session) bool {
 		s.mu.Lock()
@@ -162,7 +160,7 @@ func (r *reaper) sweep(batch []*session) {
 	})
 }
 
-// withoutHeirs leaves out what belongs to later sessions with the ids of these.
+// withoutHeirs leaves out the processes of later sessions with the same ids.
 func (r *reaper) withoutHeirs(list func() ([]proctree.Proc, error), batch []*session) func() ([]proctree.Proc, error) {
 	srv := r.srv
 	return func() ([]proctree.Proc, error) {
@@ -194,10 +192,10 @@ func (r *reaper) withoutHeirs(list func() ([]proctree.Proc, error), batch []*ses
 	}
 }
 
-// sweepGrace is what the rest of a tree has between TERM and KILL.
+// sweepGrace is the time between TERM and KILL for the rest of a tree.
 const sweepGrace = 2 * time.Second
 
-// leaveKill lets the next server finish a kill.
+// leaveKill leaves the rest of a kill to the next server.
 func (r *reaper) leaveKill(s *session, deadline time.Time) {
 	if err := r.srv.db.Batch(func(tx *store.Tx) error { return killBucket.Put(tx, s.rec.ID, deadline) }); err != nil {
 		slog.Warn("cannot hand over a kill", "session", s.rec.ID, "error", err)
@@ -229,7 +227,7 @@ func (r *reaper) finishKills() error {
 			ctx, done := srv.untilDone(ctx)
 			defer done()
 			finish := r.kill
-			if s.rec.Exec { // its record and output stay
+			if s.rec.Exec { // its record and output are kept
 				finish = r.endTree
 			}
 			if err := finish(ctx, s, max(0, -srv.clock.Since(deadline))); err != nil {
@@ -240,5 +238,5 @@ func (r *reaper) finishKills() error {
 	return nil
 }
 
-// killBucket holds when the grace of unfinished kills ends, by the session's id.
+// killBucket maps a session's id to the end of the grace of its unfinished kill.
 var killBucket = store.NewBucket[time.Time]("kills")

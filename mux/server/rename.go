@@ -26,7 +26,7 @@ func (t *sessionTable) rename(s *session, to string) error {
 		return err
 	}
 	s.mu.Lock()
-	s.rec.Name = s.name() // a rename that came later may be here first
+	s.rec.Name = s.name() // a later rename may have come first
 	err := srv.keeper.current().Deposit(s.rec.ID, s.rec.encode())
 	s.mu.Unlock()
 	if err != nil {
@@ -37,7 +37,7 @@ func (t *sessionTable) rename(s *session, to string) error {
 	return nil
 }
 
-// takeName makes the session the live one of the name.
+// takeName makes the session the running one of the name.
 func (t *sessionTable) takeName(s *session, to string) error {
 	t.srv.mu.Lock()
 	defer t.srv.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *sessionTable) takeName(s *session, to string) error {
 	return nil
 }
 
-// renamed gives the messages that wait for the session its new name.
+// renamed updates the target of messages that wait for the session.
 func (d *deliveries) renamed(s *session) {
 	err := d.srv.db.Batch(func(tx *store.Tx) error {
 		return queueBucket.Each(tx, "", func(id string, it api.QueueItem) error {

@@ -75,7 +75,7 @@ func (a *apiServer) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, 
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	select { // the keeper takes the next ready message for the new server's
+	select { // the keeper expects the next ready message from the new server
 	case <-srv.lifetime.ready:
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
@@ -125,7 +125,7 @@ func (a *apiServer) handleEvents(w http.ResponseWriter, r *http.Request) (any, e
 	return hijacked{}, nil
 }
 
-// eventWrite bounds how long a subscriber takes to read one event.
+// eventWrite limits the time a subscriber takes to read one event.
 const eventWrite = 10 * time.Second
 
 func (a *apiServer) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[api.Event]) {

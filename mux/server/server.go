@@ -26,7 +26,7 @@ import (
 // server owns the sessions and the API. It may die at any moment: what must survive is
 // with the keeper and in mux.db.
 //
-// mu guards the parts that say so. It is taken before a session's mu, never after.
+// mu guards the parts that say so. It is taken before a session's mu.
 type server struct {
 	settings settings
 	loop     *loop
@@ -60,7 +60,7 @@ type settings struct {
 	times   timing
 }
 
-// lifetime is the beginning and the end of the server.
+// lifetime is the server's beginning and end.
 type lifetime struct {
 	ready chan struct{} // closed when the keeper was told that the server serves
 	done  chan struct{} // closed when the server should end
@@ -85,8 +85,8 @@ func newServer(set settings) *server {
 	return srv
 }
 
-// Run is the server's life. args: dir, socket, version, and ServerKilled
-// when it applies.
+// Run is the whole life of the server. args: dir, socket, version, and ServerKilled if it
+// applies.
 func Run(args []string) int {
 	if len(args) < 3 {
 		return 2
@@ -127,11 +127,10 @@ func Run(args []string) int {
 	return 0
 }
 
-// serverGC is the collector's target: screens live long, so that the heap
-// stays small at little cost.
+// serverGC is the collector's target: screens live long, so a small heap costs little.
 const serverGC = 50
 
-// open adopts what the keeper holds and makes everything that is missing.
+// open adopts what the keeper holds and makes what is missing.
 func (srv *server) open(control int) error {
 	link, err := keeper.NewLink(control, srv.sessions.exitNoticed, srv.keeper.lost)
 	if err != nil {
@@ -166,7 +165,7 @@ func (srv *server) open(control int) error {
 		return err
 	}
 	srv.journals.sweep()
-	if err := srv.meta.sweep(); err != nil { // a full disk is no reason not to start
+	if err := srv.meta.sweep(); err != nil { // a full disk must not stop the server
 		slog.Warn("cannot remove metadata of sessions that are gone", "error", err)
 	}
 	srv.commands.Reconcile()
@@ -210,13 +209,13 @@ func (srv *server) serve() {
 	srv.close()
 }
 
-// end lets serve return; the keeper ends too.
+// end lets serve return, and ends the keeper too.
 func (srv *server) end() {
 	srv.lifetime.once.Do(func() {
 		_ = srv.keeper.current().Tell(keeper.KindStop, "")
 		srv.mu.Lock()
 		if statSocket(srv.settings.paths.Socket) == srv.api.sock {
-			_ = os.Remove(srv.settings.paths.Socket) // the lock is still held: nobody makes another
+			_ = os.Remove(srv.settings.paths.Socket) // the lock is still held, so no other server can have made it
 		}
 		srv.mu.Unlock()
 		close(srv.lifetime.done)

@@ -125,8 +125,8 @@ func (t *sessionTable) closeIfEmpty() bool {
 	return empty
 }
 
-// find returns the session of a name: the live one, else the newest that
-// exited; or the one of an id.
+// find returns the session of a name, the running one or the newest that exited, or the
+// session of an id.
 func (t *sessionTable) find(name string) (*session, error) {
 	t.srv.mu.Lock()
 	defer t.srv.mu.Unlock()
@@ -148,7 +148,7 @@ func (t *sessionTable) find(name string) (*session, error) {
 	return nil, fmt.Errorf("%w: %s", api.ErrNotFound, name)
 }
 
-// list returns the sessions, by name and then age.
+// list returns the sessions, sorted by name and then age.
 func (t *sessionTable) list(prefix string, all bool) []api.SessionInfo {
 	t.srv.mu.Lock()
 	var found []*session
@@ -173,9 +173,9 @@ func (t *sessionTable) list(prefix string, all bool) []api.SessionInfo {
 	return out
 }
 
-// overdue takes the exited sessions that are not kept any longer. mu is held.
+// overdue removes the exited sessions that are no longer kept from the list. mu is held.
 func (t *sessionTable) overdue(now time.Time) []*session {
-	left := map[bool]int{} // of background commands, and of the others
+	left := map[bool]int{} // background commands and others
 	for _, s := range t.exited {
 		left[s.rec.Exec]++
 	}
@@ -196,7 +196,7 @@ func (t *sessionTable) overdue(now time.Time) []*session {
 	return drop
 }
 
-// armSweep sets the one timer that collects exited sessions. mu is held.
+// armSweep sets the timer that collects exited sessions. mu is held.
 func (t *sessionTable) armSweep() {
 	srv := t.srv
 	if t.sweepTimer != nil {
@@ -215,7 +215,7 @@ func (t *sessionTable) armSweep() {
 	})
 }
 
-// collect forgets sessions: nothing of them is left.
+// collect removes sessions for good.
 func (t *sessionTable) collect(drop []*session) {
 	srv := t.srv
 	if len(drop) == 0 {
@@ -254,8 +254,7 @@ func (t *sessionTable) collect(drop []*session) {
 	}
 }
 
-// remove collects sessions at once; those that somebody else collects are left
-// to them.
+// remove collects sessions at once. It skips those that someone else is collecting.
 func (t *sessionTable) remove(all ...*session) {
 	var mine []*session
 	t.srv.mu.Lock()
@@ -276,7 +275,7 @@ func (t *sessionTable) remove(all ...*session) {
 	t.collect(mine)
 }
 
-// checkIdle runs the timer that ends a server without sessions. mu is held.
+// checkIdle starts or stops the timer that ends a server without sessions. mu is held.
 func (t *sessionTable) checkIdle() {
 	srv := t.srv
 	if len(t.byName) > 0 || len(t.byID) > 0 {
@@ -298,7 +297,7 @@ func (t *sessionTable) checkIdle() {
 	}
 }
 
-// moveExited frees the name and lets the sweeper end what is left of the tree.
+// moveExited frees the name and lets the reaper end what is left of the tree.
 func (t *sessionTable) moveExited(s *session) {
 	srv := t.srv
 	if s.rec.Exec {
@@ -325,24 +324,24 @@ func (t *sessionTable) moveExited(s *session) {
 	srv.commands.OwnersChanged()
 	select {
 	case srv.reaper.ended <- s:
-	default: // a thousand at once: their orphans are listed, not swept
+	default: // a thousand at once: what they left keeps running, and is listed
 	}
-	if err := srv.keeper.give(link, s); err != nil && !errors.Is(err, keeper.ErrLost) { // it lets go of the terminal
+	if err := srv.keeper.give(link, s); err != nil && !errors.Is(err, keeper.ErrLost) { // so that it closes the terminal
 		slog.Warn("cannot give an ended session to the keeper", "session", s.rec.ID, "error", err)
 	}
 }
 
-// ended enters the session among the exited ones. The session's mu is
-// held, so that the work that needs the server's own is done elsewhere.
+// ended is called when a session ends, with its mu held: work that needs the server's mu
+// is done elsewhere.
 func (t *sessionTable) ended(s *session) {
-	if s.storage.journal.Flags.Or(journal.FlagEnded)&journal.FlagEnded == 0 { // else a server before this one said so
+	if s.storage.journal.Flags.Or(journal.FlagEnded)&journal.FlagEnded == 0 { // else an earlier server published it
 		exit := *s.life.exit
 		t.srv.events.emit(s, api.Event{Type: api.EventExited, Exit: &exit})
 	}
 	t.srv.lifetime.work.Go(func() { t.moveExited(s) })
 }
 
-// lateExit delivers a notice that came before the session was entered.
+// lateExit delivers an exit notice that came before the session was entered.
 func (t *sessionTable) lateExit(s *session) {
 	t.srv.mu.Lock()
 	n, ok := t.early[s.rec.ID]
@@ -358,7 +357,7 @@ func (t *sessionTable) exitNoticed(n keeper.ExitNotice) {
 	t.srv.mu.Lock()
 	s := t.byID[n.ID]
 	if s == nil {
-		// The notice overtook the session's entry; lateExit finds it.
+		// the notice overtook the session; lateExit delivers it
 		if t.early == nil {
 			t.early = make(map[string]keeper.ExitNotice)
 		}
@@ -370,8 +369,8 @@ func (t *sessionTable) exitNoticed(n keeper.ExitNotice) {
 	}
 }
 
-// forgetSizes gives sessions their own size back whose clients did not come back
-// to this server.
+// forgetSizes restores the configured size of sessions whose clients did not return to
+// this server.
 func (t *sessionTable) forgetSizes() {
 	t.srv.mu.Lock()
 	all := slices.Collect(maps.Values(t.byID))

@@ -8,15 +8,15 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// Bounds of a server's orderly end. New connections wait in the socket's queue for the
-// next server, so the end must be quick.
+// Limits of a server's orderly end. It must be quick: new connections wait in the
+// socket's queue for the next server.
 const (
-	lastReplies = 250 * time.Millisecond // for replies that are being written; requests that wait are cut off
-	lastWork    = 3 * time.Second        // for work that ignores that, such as a nudge between its text and Enter
+	lastReplies = 250 * time.Millisecond // for replies being written; waiting requests are cut off
+	lastWork    = 3 * time.Second        // for work that ignores the cut, such as a nudge between its text and Enter
 )
 
-// close ends what serve began, after srv.done was closed. It abandons work that is not
-// done within lastWork: whatever must survive a server survives its kill, too.
+// close ends what serve began, after lifetime.done was closed. Work not finished within
+// lastWork is abandoned: what must survive a server survives its kill, too.
 func (srv *server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastReplies)
 	defer cancel()
@@ -48,7 +48,7 @@ func (srv *server) close() {
 }
 
 // untilDone returns ctx without its cancellation, so that work is finished even if the
-// client left. When the server ends, it is cancelled with ErrLeaving.
+// client left. It is cancelled with ErrLeaving when the server ends.
 func (srv *server) untilDone(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	over := make(chan struct{})

@@ -14,13 +14,13 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// schema of mux.db. Version 1: the bucket of metadata.
+// schema of mux.db. Version 1 has the bucket of metadata.
 var schema = store.Schema{Name: "mux", Version: 1}
 
-// asideMark is in the name of a database that was put aside.
+// asideMark is in the names of damaged databases that were set aside.
 const asideMark = ".corrupt-"
 
-// damaged lists the databases that were put aside and not removed since.
+// damaged lists the databases that were set aside and not yet removed.
 func damaged(p api.Paths) []string {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -35,8 +35,8 @@ func damaged(p api.Paths) []string {
 	return out
 }
 
-// openState opens mux.db. A file that cannot be read is put aside, never
-// removed: sessions without metadata are better than no sessions.
+// openState opens mux.db. A damaged file is set aside, never removed: sessions without
+// metadata are better than no sessions.
 func openState(path string) (*store.DB, error) {
 	db, err := store.Open(path, schema)
 	if errors.Is(err, store.ErrCorrupt) {
@@ -53,13 +53,13 @@ func openState(path string) (*store.DB, error) {
 	return db, nil
 }
 
-// clockBucket holds where the even clock stands.
+// clockBucket holds the position of the monotonic clock.
 var clockBucket = store.NewBucket[clock.Anchor]("clock")
 
 const clockKey = "server"
 
-// resumeClock goes on with the clock of the last server. A disk that takes no
-// write leaves the next server at an older mark, no more.
+// resumeClock continues the clock of the last server. If the disk is full, the next
+// server only resumes from an older position.
 func resumeClock(db *store.DB) *clock.Clock {
 	var a clock.Anchor
 	err := db.View(func(tx *store.Tx) (err error) {

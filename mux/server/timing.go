@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// timing are the server's periods.
+// timing holds the server's periods.
 type timing struct {
-	idle     time.Duration // without a session until the server ends itself
-	keep     time.Duration // an exited session
-	keepMost int           // exited sessions
+	idle     time.Duration // without a session, until the server ends itself
+	keep     time.Duration // of an exited session
+	keepMost int           // of exited sessions
 }
 
 var defaultTiming = timing{idle: 10 * time.Minute, keep: time.Hour, keepMost: 200}
 
-// readTiming reads timing from the state directory, for tests: a file that
-// nobody else makes.
+// readTiming reads timing from a file in the state directory that only tests make.
 func readTiming(dir string) timing {
 	t := defaultTiming
 	b, err := os.ReadFile(dir + "/timing")

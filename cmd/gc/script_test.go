@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,36 +93,43 @@ func setupScript(env *testscript.Env) error {
 	return nil
 }
 
-// cleanUp stops the controllers and the mux server of a script and reports
-// processes that are left.
+// cleanUp stops the controllers and mux servers of a script, however it ended, and
+// reports processes that are left.
 func cleanUp(t testing.TB, env *testscript.Env) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
+	var servers []api.Paths
 	_ = filepath.WalkDir(env.WorkDir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == "city.toml" {
+		switch {
+		case err != nil:
+		case d.Name() == "city.toml":
 			if c, err := cityapi.Dial(filepath.Dir(path)); err == nil {
 				if err := c.Stop(ctx, cityapi.StopRequest{}); err != nil {
 					t.Errorf("stop the controller of %s: %v", path, err)
 				}
 			}
+		case d.Name() == api.ServerLock:
+			dir := filepath.Dir(path)
+			if socket, ok := strings.CutSuffix(dir, ".d"); ok { // GC_MUX_SOCKET
+				servers = append(servers, api.Paths{Dir: dir, Socket: socket})
+			} else {
+				servers = append(servers, api.Paths{Dir: dir, Socket: filepath.Join(dir, "mux.sock")})
+			}
 		}
 		return nil
 	})
 	endTmux(ctx, t, filepath.Join(env.Getenv("XDG_STATE_HOME"), "gc", "tmux"))
-	paths, err := api.DefaultPaths(env.Getenv)
-	if err != nil {
-		t.Errorf("mux paths: %v", err)
-		return
-	}
-	if c, err := client.Dial(ctx, paths); err == nil {
-		if err := c.Shutdown(ctx, true); err != nil {
-			t.Errorf("stop the mux server: %v", err)
+	for _, paths := range servers {
+		if c, err := client.Dial(ctx, paths); err == nil {
+			if err := c.Shutdown(ctx, true); err != nil {
+				t.Errorf("stop the mux server of %s: %v", paths.Dir, err)
+			}
+			_ = c.Close()
 		}
-		_ = c.Close()
 	}
 	var left []proctree.Proc
 	eventually(func() bool { // a process has just given back its lock
-		left = leftOvers(t, env.Getenv("HOME"), paths.Dir, env.Getenv("XDG_STATE_HOME"))
+		left = leftOvers(t, env.WorkDir)
 		return len(left) == 0
 	})
 	for _, p := range left {
@@ -145,9 +151,10 @@ func endTmux(ctx context.Context, t testing.TB, dir string) {
 	}
 }
 
-// leftOvers are the live processes with the script's HOME in their environment, or
-// its state directory in their arguments (the daemons have an empty environment).
-func leftOvers(t testing.TB, home string, state ...string) []proctree.Proc {
+// leftOvers are the live processes with the HOME of a script's directory in their
+// environment, or a path below it in their arguments (the daemons have an empty
+// environment).
+func leftOvers(t testing.TB, dir string) []proctree.Proc {
 	procs, err := proctree.Table()
 	if err != nil {
 		t.Errorf("process table: %v", err)
@@ -158,9 +165,9 @@ func leftOvers(t testing.TB, home string, state ...string) []proctree.Proc {
 		if p.PID == os.Getpid() || p.Zombie() {
 			continue
 		}
-		env, err := proctree.Environ(p.PID)
+		env, _ := proctree.Environ(p.PID)
 		args, _ := proctree.Cmdline(p.PID)
-		if err == nil && env["HOME"] == home || slices.ContainsFunc(state, func(s string) bool { return strings.Contains(strings.Join(args, "\n"), s) }) {
+		if strings.HasPrefix(env["HOME"], dir+"/") || strings.Contains(strings.Join(args, "\n"), dir+"/") {
 			left = append(left, p)
 		}
 	}

@@ -296,7 +296,7 @@ func (act *activity) question(ctx context.Context) (*api.Pending, error) {
 		return nil, api.ErrExited
 	}
 	if a.Pending == nil {
-		return nil, fmt.Errorf("%w: nothing is asked", api.ErrQuestion)
+		return nil, fmt.Errorf("%w: no question is open", api.ErrQuestion)
 	}
 	return a.Pending, nil
 }

@@ -56,7 +56,7 @@ func newAttachClient(s *session, cols, rows int) *attachClient {
 }
 
 // errKicked ends a client that another client disconnects.
-var errKicked = errors.New("sent away")
+var errKicked = errors.New("disconnected by another client")
 
 // types reports whether the client's input and size count. Those of a client that left or
 // was disconnected may still arrive. mu is held.

@@ -56,7 +56,7 @@ func checkCreate(r *api.CreateRequest) error {
 		}
 	}
 	if r.Command != "" && len(r.Argv) > 0 {
-		return fmt.Errorf("%w: command and argv exclude each other", api.ErrRequest)
+		return fmt.Errorf("%w: command and argv are mutually exclusive", api.ErrRequest)
 	}
 	for _, s := range slices.Concat(r.Argv, r.Env, []string{r.Command, r.WorkDir}) {
 		if strings.IndexByte(s, 0) >= 0 {
@@ -217,7 +217,7 @@ func (srv *server) launch(spec *keeper.Spec, rec sessionRecord) (*session, error
 		sys.CloseAll(p.FDs)
 		j.Close()
 		srv.journals.table.Release(rec.Slot)
-		return nil, fmt.Errorf("%w: the keeper is of an older gc and makes no pipes; use a terminal, or restart the mux", api.ErrSpawn)
+		return nil, fmt.Errorf("%w: the keeper is from an older gc and cannot make pipes; use a terminal or restart the mux", api.ErrSpawn)
 	}
 	s, err := newSession(srv, rec, p.PID, p.Start, p.FDs[0], j)
 	if err != nil {

@@ -85,7 +85,7 @@ func (a *apiServer) countConn(_ net.Conn, state http.ConnState) {
 func named(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if unnamed(r) {
-			writeError(w, fmt.Errorf("%w: an empty name", api.ErrNotFound))
+			writeError(w, fmt.Errorf("%w: the name is empty", api.ErrNotFound))
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -379,7 +379,7 @@ func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 		return nil, fmt.Errorf("%s: %w", s.name(), api.ErrExited)
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return nil, fmt.Errorf("%w: attach is a WebSocket", api.ErrRequest)
+		return nil, fmt.Errorf("%w: attach requires a WebSocket", api.ErrRequest)
 	}
 	c := newAttachClient(s, cols, rows)
 	c.readOnly, c.alone = boolQuery(r, "readonly"), boolQuery(r, "alone")

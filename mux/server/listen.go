@@ -70,7 +70,7 @@ func (a *apiServer) listen(entries []keeper.Entry) error {
 		f.Close()
 		ul, ok := l.(*net.UnixListener)
 		if err != nil || !ok {
-			slog.Warn("cannot use the listener from before", "error", err)
+			slog.Warn("cannot use the previous listener", "error", err)
 			continue
 		}
 		ul.SetUnlinkOnClose(false)

@@ -73,7 +73,7 @@ func (n *nudge) clearLeft(ctx context.Context) {
 		}
 		s.mu.Unlock()
 		if gone {
-			n.changed = strings.TrimSuffix("an earlier message that stood there, not submitted, was cleared; "+n.changed, "; ")
+			n.changed = strings.TrimSuffix("an earlier unsubmitted message was cleared; "+n.changed, "; ")
 			return
 		}
 		if waitChange(limited, change, clearLimit) != nil {

@@ -137,11 +137,11 @@ func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) 
 	case n.cooked && known && unread > 0:
 		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program has not read it"}, false
 	case v.standing:
-		return api.Receipt{State: api.Drafted, Detail: "the text still stands on the cursor's line"}, true
+		return api.Receipt{State: api.Drafted, Detail: "the text is still on the cursor's line"}, true
 	case n.away(v):
-		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program's prompt is out of sight"}, false
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program's prompt is not visible"}, false
 	case n.typed.screen == n.before.screen || !n.hidden():
-		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the text was never in sight"}, false
+		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the text was never visible"}, false
 	}
 	return api.Receipt{State: api.Unverified, Detail: "typed and entered; the screen did not change"}, false
 }

@@ -68,7 +68,7 @@ func workDir(dir, home string) (string, error) {
 		return "", fmt.Errorf("%w: %s: %w", api.ErrWorkDir, dir, err)
 	}
 	if !fi.IsDir() {
-		return "", fmt.Errorf("%w: %s is no directory", api.ErrWorkDir, dir)
+		return "", fmt.Errorf("%w: %s: not a directory", api.ErrWorkDir, dir)
 	}
 	if unix.Access(dir, unix.X_OK) != nil {
 		return "", fmt.Errorf("%w: %s: permission denied", api.ErrWorkDir, dir)

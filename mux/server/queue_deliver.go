@@ -151,7 +151,7 @@ func (d *deliveries) awaitIdle(ctx context.Context, s *session, it *api.QueueIte
 // retry puts a message back for later.
 func (d *deliveries) retry(it api.QueueItem, why string) {
 	if it.Tries >= queueTries {
-		d.finish(it, api.QueueDead, fmt.Sprintf("%d tries: %s", it.Tries, why))
+		d.finish(it, api.QueueDead, fmt.Sprintf("gave up after %d attempts: %s", it.Tries, why))
 		return
 	}
 	it.State, it.Lease, it.Detail = api.QueueWaiting, time.Time{}, why

@@ -36,7 +36,7 @@ func (a *apiServer) handleQueueItem(_ http.ResponseWriter, r *http.Request) (any
 	if v := r.URL.Query().Get("wait"); v != "" {
 		d, err := time.ParseDuration(v)
 		if err != nil || d < 0 {
-			return nil, fmt.Errorf("%w: wait %q is no duration", api.ErrRequest, v)
+			return nil, fmt.Errorf("%w: wait %q: not a duration", api.ErrRequest, v)
 		}
 		limit = d
 	}

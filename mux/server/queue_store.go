@@ -62,7 +62,7 @@ func (d *deliveries) hold(it api.QueueItem, why error) {
 	}
 	d.mu.Unlock()
 	if first {
-		slog.Warn("the queue waits until mux.db takes writes again", "error", why)
+		slog.Warn("the queue is paused until mux.db accepts writes", "error", why)
 	}
 	d.notify()
 }
@@ -100,7 +100,7 @@ func (d *deliveries) save() (next time.Time) {
 		u.next = d.srv.clock.Now().Add(u.pause)
 		return u.next
 	}
-	slog.Info("the queue goes on: mux.db takes writes again")
+	slog.Info("the queue is running again: mux.db accepts writes")
 	for _, it := range items {
 		if now := u.items[it.ID]; now.State == it.State && now.Tries == it.Tries && now.Detail == it.Detail {
 			delete(u.items, it.ID)

@@ -216,7 +216,7 @@ func (r *reaper) finishKills() error {
 		err = srv.db.Update(func(tx *store.Tx) error { return killBucket.Clear(tx) })
 	}
 	if err != nil {
-		return fmt.Errorf("kills of the server before: %w", err)
+		return fmt.Errorf("unfinished kills: %w", err)
 	}
 	for id, deadline := range kills {
 		s := srv.sessions.withID(id)

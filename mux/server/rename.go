@@ -54,7 +54,7 @@ func (t *sessionTable) takeName(s *session, to string) error {
 	}
 	for _, other := range t.byID {
 		if other.rec.Exec && other.rec.Owner == from && other.life.running() {
-			return fmt.Errorf("%w: background commands of %s run, and tell that name of their end", api.ErrRequest, from)
+			return fmt.Errorf("%w: background commands of %s are running and report their end to that name", api.ErrRequest, from)
 		}
 	}
 	delete(t.byName, from)

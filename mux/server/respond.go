@@ -45,7 +45,7 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 		return err
 	}
 	if r.ID != "" && r.ID != p.ID {
-		return fmt.Errorf("%w: another one stands: %q", api.ErrQuestion, p.Prompt)
+		return fmt.Errorf("%w: another question is open: %q", api.ErrQuestion, p.Prompt)
 	}
 	want, err := pick(p, r.Action)
 	if err != nil {
@@ -57,9 +57,9 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 		case err != nil:
 			return err
 		case now.ID != p.ID:
-			return fmt.Errorf("%w: another one came up: %q", api.ErrQuestion, now.Prompt)
+			return fmt.Errorf("%w: another question appeared: %q", api.ErrQuestion, now.Prompt)
 		case now.Selected < 0:
-			return fmt.Errorf("%w: which option is selected cannot be told", api.ErrQuestion)
+			return fmt.Errorf("%w: cannot tell which option is selected", api.ErrQuestion)
 		case now.Selected == want:
 			return s.confirm(ctx, now)
 		}
@@ -90,7 +90,7 @@ func (s *session) notMoved(ctx context.Context, was *api.Pending, err error) err
 	case err != nil:
 		return err
 	case now.ID != was.ID:
-		return fmt.Errorf("%w: another one came up: %q", api.ErrQuestion, now.Prompt)
+		return fmt.Errorf("%w: another question appeared: %q", api.ErrQuestion, now.Prompt)
 	}
 	return fmt.Errorf("%w: the selection does not follow the keys", api.ErrQuestion)
 }
@@ -114,7 +114,7 @@ func (s *session) confirm(ctx context.Context, p *api.Pending) error {
 	}
 	err := s.activity.awaitQuestion(ctx, respondGone, func(q *api.Pending) bool { return q == nil || q.ID != p.ID })
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Errorf("%w: it still stands after Enter", api.ErrQuestion)
+		return fmt.Errorf("%w: the question is still open after Enter", api.ErrQuestion)
 	}
 	return err
 }

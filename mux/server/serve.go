@@ -81,7 +81,7 @@ func (a *apiServer) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, 
 		return nil, r.Context().Err()
 	}
 	if !isExecutable(in.Path) {
-		return nil, fmt.Errorf("%w: %s is no executable file", api.ErrRequest, in.Path)
+		return nil, fmt.Errorf("%w: %s: not an executable file", api.ErrRequest, in.Path)
 	}
 	fd, err := unix.Open(in.Path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

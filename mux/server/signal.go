@@ -21,5 +21,5 @@ func parseSignal(name string) (unix.Signal, error) {
 	if sig := unix.SignalNum(upper); sig != 0 {
 		return sig, nil
 	}
-	return 0, fmt.Errorf("%w: %q is no signal", api.ErrRequest, name)
+	return 0, fmt.Errorf("%w: unknown signal %q", api.ErrRequest, name)
 }

@@ -41,7 +41,7 @@ func openState(path string) (*store.DB, error) {
 	db, err := store.Open(path, schema)
 	if errors.Is(err, store.ErrCorrupt) {
 		aside := fmt.Sprintf("%s%s%d", path, asideMark, time.Now().Unix())
-		slog.Error("the database is damaged and put aside", "error", err, "file", aside)
+		slog.Error("the database is damaged and set aside", "error", err, "file", aside)
 		if err := os.Rename(path, aside); err != nil {
 			return nil, fmt.Errorf("%w: %w", api.ErrStateDir, err)
 		}

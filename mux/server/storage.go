@@ -117,7 +117,7 @@ const (
 // stalled leaves output with the program for a while. mu is held.
 func (st *storage) stalled(err error) {
 	if st.stall.pause == 0 {
-		slog.Warn("output waits", "session", st.s.rec.ID, "error", err)
+		slog.Warn("output is held back", "session", st.s.rec.ID, "error", err)
 	}
 	if st.stall.on {
 		return

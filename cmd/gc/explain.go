@@ -62,7 +62,7 @@ func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
 	return a.printExplained(e, time.Now())
 }
 
-// StatusOf is the agent's status from a running controller, or nil.
+// statusOf is the agent's status from a running controller, or nil.
 func (a *app) statusOf(ctx context.Context, t *target) *cityapi.AgentStatus {
 	dir, err := a.cityDir()
 	if err != nil {

@@ -335,17 +335,19 @@ type manyReceipt struct {
 	Error   string          `json:"error,omitempty"`
 }
 
+// oneOfMany is the delivery to one of several agents, with its own output.
+type oneOfMany struct {
+	app      *app
+	out, err bytes.Buffer
+	failed   error
+}
+
 // nudgeMany delivers a message to several agents at the same time.
 func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNudgeOptions) error {
 	if err := a.messageText(&target{label: strings.Join(names, ",")}, &o.nudgeOptions); err != nil {
 		return err
 	}
-	type one struct {
-		app      *app
-		out, err bytes.Buffer
-		failed   error
-	}
-	all := make([]one, len(names))
+	all := make([]oneOfMany, len(names))
 	var work sync.WaitGroup
 	for i, name := range names {
 		d := &all[i]
@@ -360,23 +362,7 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 	receipts := make([]manyReceipt, len(names))
 	statuses := make([]int, len(names))
 	for i, name := range names {
-		d := &all[i]
-		statuses[i] = cli.Report(&d.err, nil, d.failed)
-		receipts[i] = manyReceipt{Agent: name}
-		var said cli.Quiet
-		if text := bytes.TrimSpace(d.out.Bytes()); o.json && json.Valid(text) {
-			receipts[i].Receipt = json.RawMessage(text)
-		} else if d.failed != nil && !errors.As(d.failed, &said) {
-			receipts[i].Error = display.Line(d.failed.Error())
-		}
-		if !o.json {
-			for _, line := range follow.Lines(strings.TrimSpace(d.out.String())) {
-				fmt.Fprintf(a.Out, "%s: %s\n", display.Line(name), line)
-			}
-		}
-		for _, line := range follow.Lines(strings.TrimRight(d.err.String(), "\n")) {
-			fmt.Fprintf(a.Err, "%s: %s\n", display.Line(name), line)
-		}
+		receipts[i], statuses[i] = a.printOne(name, &all[i], o.json)
 	}
 	var err error
 	if o.json {
@@ -389,4 +375,26 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 		return errors.Join(err, cli.Quiet(worst))
 	}
 	return err
+}
+
+// printOne prints one delivery, with the agent's name before each line, and returns
+// its receipt for JSON and its exit status.
+func (a *app) printOne(name string, d *oneOfMany, asJSON bool) (manyReceipt, int) {
+	status := cli.Report(&d.err, nil, d.failed)
+	receipt := manyReceipt{Agent: name}
+	var said cli.Quiet
+	if text := bytes.TrimSpace(d.out.Bytes()); asJSON && json.Valid(text) {
+		receipt.Receipt = json.RawMessage(text)
+	} else if d.failed != nil && !errors.As(d.failed, &said) {
+		receipt.Error = display.Line(d.failed.Error())
+	}
+	if !asJSON {
+		for _, line := range follow.Lines(strings.TrimSpace(d.out.String())) {
+			fmt.Fprintf(a.Out, "%s: %s\n", display.Line(name), line)
+		}
+	}
+	for _, line := range follow.Lines(strings.TrimRight(d.err.String(), "\n")) {
+		fmt.Fprintf(a.Err, "%s: %s\n", display.Line(name), line)
+	}
+	return receipt, status
 }

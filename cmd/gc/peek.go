@@ -135,7 +135,7 @@ func (a *app) printPeek(res api.PeekResult, format string) error {
 	return a.printScreen(res.Text)
 }
 
-// PrintScreen prints the text of a screen without control characters; nothing if
+// printScreen prints the text of a screen without control characters; nothing if
 // it is empty.
 func (a *app) printScreen(text string) error {
 	if text == "" {

@@ -86,11 +86,11 @@ func (a *app) startStep(s runtime.Step) {
 	}
 }
 
-// tellSteps passes the steps of starts to told from now on, and records none.
-func (a *app) tellSteps(told func(runtime.Step)) {
+// tellSteps passes later steps of starts to report instead of recording them.
+func (a *app) tellSteps(report func(runtime.Step)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tellStep = told
+	a.tellStep = report
 }
 
 // selected is the provider of a command: GC_SESSION, else configured ([session]
@@ -194,7 +194,7 @@ func selectedIn(city *config.City) choice {
 // newProvider returns the chosen provider for the city's directory, "" for none.
 // It checks the provider's requirements first.
 func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
-	make := a.newSide
+	make := a.newBackend
 	switch c.name {
 	case autoProvider:
 		make = func(_ choice, city string) (runtime.Provider, error) { return a.newAuto(city) }
@@ -211,12 +211,12 @@ func (a *app) newProvider(c choice, city string) (runtime.Provider, error) {
 // queryTime is the deadline of a query to a backend.
 const queryTime = 10 * time.Second
 
-// newSide returns a provider that does not route, the same one for each call with
+// newBackend returns a provider that does not route, the same one for each call with
 // the same arguments. Every provider gets its decoration here.
-func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
+func (a *app) newBackend(c choice, city string) (runtime.Provider, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := side{c.name, city, a.looksOnly, c.origin == fromEnv}
+	key := backend{c.name, city, a.looksOnly, c.origin == fromEnv}
 	if p := a.made[key]; p != nil {
 		return p, nil
 	}
@@ -232,7 +232,7 @@ func (a *app) newSide(c choice, city string) (runtime.Provider, error) {
 		d.Query = queryTime
 	}
 	if a.made == nil {
-		a.made = map[side]runtime.Provider{}
+		a.made = map[backend]runtime.Provider{}
 	}
 	a.made[key] = wrap.Decorate(p, d)
 	return a.made[key], nil
@@ -366,7 +366,7 @@ func (a *app) newAuto(dir string) (runtime.Provider, error) {
 			}
 		}
 	}
-	return router.Auto(a.sides(dir, origin), home, others...)
+	return router.Auto(a.backends(dir, origin), home, others...)
 }
 
 // leftProviders may still have sessions of the city although no agent names them.
@@ -399,12 +399,12 @@ func (a *app) newHybrid(c choice, dir string) (runtime.Provider, error) {
 		return nil, cli.Fail(cli.ExitUsage, `add remote_match = ["NAME*"] to [session]`, "session provider hybrid (from %s) requires remote_match", c.origin)
 	}
 	local, remote := cmp.Or(s.Local, defaultProvider), cmp.Or(s.Remote, "k8s")
-	return router.Hybrid(a.sides(dir, map[string]string{local: "[session] local", remote: "[session] remote"}), local, remote, s.RemoteMatch)
+	return router.Hybrid(a.backends(dir, map[string]string{local: "[session] local", remote: "[session] remote"}), local, remote, s.RemoteMatch)
 }
 
-// sides makes the backends of a router; origin says what chose them.
-func (a *app) sides(dir string, origin map[string]string) func(string) (runtime.Provider, error) {
+// backends makes the backends of a router; origin says what chose them.
+func (a *app) backends(dir string, origin map[string]string) func(string) (runtime.Provider, error) {
 	return func(name string) (runtime.Provider, error) {
-		return a.newSide(choice{name, cmp.Or(origin[name], "a session of this city")}, dir)
+		return a.newBackend(choice{name, cmp.Or(origin[name], "a session of this city")}, dir)
 	}
 }

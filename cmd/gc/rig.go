@@ -231,7 +231,7 @@ func newRigSuspendCmd(a *app) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigSuspend(cmd.Context(), a, args) },
 	}
 	return cli.Describe(cmd, `Drains the agents of the rigs and keeps them down until gc rig resume, even across
-gc stop and gc start. Returns when that is stored.`, "gc rig suspend web", cli.Statuses{cli.ExitNotFound: "no such rig, city or controller"})
+gc stop and gc start. Returns once this is stored.`, "gc rig suspend web", cli.Statuses{cli.ExitNotFound: "no such rig, city or controller"})
 }
 
 func runRigSuspend(ctx context.Context, a *app, names []string) error {

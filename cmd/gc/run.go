@@ -33,11 +33,11 @@ type app struct {
 	warnings []string           // from the steps of a start, unless there is a
 	tellStep func(runtime.Step) // function for steps
 	opened   []io.Closer        // providers that hold connections
-	made     map[side]runtime.Provider
+	made     map[backend]runtime.Provider
 }
 
-// side identifies a provider; a command makes each once.
-type side struct {
+// backend identifies a provider; a command makes each once.
+type backend struct {
 	name, city string
 	looksOnly  bool
 	fromEnv    bool // named by the caller, so a script needs no trust

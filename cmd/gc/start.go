@@ -90,7 +90,7 @@ with the status of the city.
 
 --foreground --until is for build machines: it requires no terminal, ends by itself,
 and exits with 0, with the status of the first one_shot agent that failed, or with 1
-if an agent asked a question that nobody answered within --blocked-timeout; it
+if an agent asked a question that was not answered within --blocked-timeout; it
 prints the question.
 
 --artifacts keeps a directory for each session with the last screen (screen.txt), the

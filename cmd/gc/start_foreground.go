@@ -106,7 +106,7 @@ func (a *app) failedAgent(s cityapi.Status, failed *controller.FailedError) erro
 	return cli.Quiet(failed.Code)
 }
 
-// blockedAgent prints the question that nobody answered and returns the error.
+// blockedAgent prints the unanswered question and returns the error.
 func (a *app) blockedAgent(b *controller.BlockedError) error {
 	if q := b.Activity.Pending; q != nil {
 		fmt.Fprint(a.Err, questionText(q))

@@ -20,7 +20,7 @@ func newSuspendCmd(a *app) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runSuspend(cmd.Context(), a, nil) },
 	}
 	return cli.Describe(cmd, `Drains every agent (one interrupt, then at most drift_drain_timeout) and starts none
-until gc resume, even across gc stop and gc start. Returns when that is stored;
+until gc resume, even across gc stop and gc start. Returns once this is stored;
 gc status shows the drains. gc agent suspend and gc rig suspend stop fewer agents.`, `
 		gc suspend
 		gc resume`, cli.Statuses{cli.ExitNotFound: "no city, or no controller"})
@@ -47,7 +47,8 @@ func newAgentSuspendCmd(a *app) *cobra.Command {
 	}
 	return cli.Describe(cmd, `Drains the agents (one interrupt, then at most drift_drain_timeout) and keeps them
 down until gc agent resume, even across gc stop and gc start. The name of a pool means
-all its members, also ones that its check asks for later. Returns when that is stored.`, `
+all its members, including those that its check asks for later. Returns once this is
+stored.`, `
 		gc agent suspend worker
 		gc agent suspend worker tester`, cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
 }

@@ -188,7 +188,7 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 	return errors.Join(err, o.statusOf(res.Exit))
 }
 
-// StatusOf is the exit status of a wait with --exit-status.
+// statusOf is the exit status of a wait with --exit-status.
 func (o *waitOptions) statusOf(exit *runtime.Exit) error {
 	switch {
 	case !o.exitStatus || exit == nil:

@@ -64,6 +64,25 @@ func NewExec(c *cli.Console, m *host.Mux) *cobra.Command {
 		return cli.Fail(exitOwn, cmd.CommandPath()+" --help", "%v", err)
 	})
 	a.mux.AddFlag(cmd)
+	o.addFlags(cmd)
+	return cli.Describe(cmd, `Runs a command in a new session and passes input, output and exit status through.
+Several words are a program and its arguments; a single word is a shell command line.
+The command inherits your whole environment.
+
+With --bg, or after --yield, it prints an id and the command continues in the
+background. When the command ends, the owner's session gets one message with the end of
+the output, once it is idle, unless the owner has already seen the end with gc process
+poll or wait. A command survives the death of its caller, its owner and the server.
+gc process lists, reads, feeds and ends background commands.`, `
+		gc exec -- make test
+		gc exec --yield 10s -- ./slow-build.sh
+		id=$(gc exec --bg --label deploy -- ./deploy.sh) || true
+		gc exec --timeout 5m --json -- 'make && make test'`,
+		cli.Statuses{cli.ExitOK: "the command's exit status, passed through", cli.ExitFailure: "the command's exit status, as are all others", cli.ExitTimeout: "timed out",
+			exitOwn: "gc itself failed: the command may not have run, or output is lost", cli.ExitSignal: "plus n: ended by signal n", exitRunning: "still running; its id is on standard output"})
+}
+
+func (o *execOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.BoolVar(&o.background, "bg", false, "print the id and return at once")
@@ -82,22 +101,6 @@ func NewExec(c *cli.Console, m *host.Mux) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the output")
 	_ = cmd.RegisterFlagCompletionFunc("notify", cobra.FixedCompletions(
 		[]string{process.NotifyAuto, process.NotifyAlways, process.NotifyFailure, process.NotifyNever}, cobra.ShellCompDirectiveNoFileComp))
-	cli.Describe(cmd, `Runs a command in a new session and passes input, output and exit status through.
-Several words are a program and its arguments; a single word is a shell command line.
-The command inherits your whole environment.
-
-With --bg, or after --yield, it prints an id and the command continues in the
-background. When the command ends, the owner's session gets one message with the end of
-the output, once it is idle, unless the owner has already seen the end with gc process
-poll or wait. A command survives the death of its caller, its owner and the server.
-gc process lists, reads, feeds and ends background commands.`, `
-		gc exec -- make test
-		gc exec --yield 10s -- ./slow-build.sh
-		id=$(gc exec --bg --label deploy -- ./deploy.sh) || true
-		gc exec --timeout 5m --json -- 'make && make test'`,
-		cli.Statuses{cli.ExitOK: "the command's exit status, passed through", cli.ExitFailure: "the command's exit status, as are all others", cli.ExitTimeout: "timed out",
-			exitOwn: "gc itself failed: the command may not have run, or output is lost", cli.ExitSignal: "plus n: ended by signal n", exitRunning: "still running; its id is on standard output"})
-	return cmd
 }
 
 // ownFailure gives an error of gc itself an exit status that is not mistaken for

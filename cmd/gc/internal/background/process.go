@@ -46,8 +46,8 @@ MiB and the last 7 MiB) with fixed line numbers.`, `
 	return cmd
 }
 
-// callerName is the session of the caller. An owner that has seen the end of its
-// command this way is not told again.
+// callerName is the session of the caller. An owner that sees the end of its command
+// this way gets no message about it.
 func callerName() string { return os.Getenv("GC_SESSION_NAME") }
 
 // onProcess runs act with a client and the arguments; the first is an id.
@@ -200,8 +200,8 @@ func newProcessPollCmd(a *commands) *cobra.Command {
 	})
 	return cli.Describe(cmd, `Prints the output after the cursor. The same output is printed again until a poll with
 the next cursor acknowledges it. Control characters are shown as escapes. The status
-and the next cursor are printed to standard error. An owner that polls the end is not
-told about it again.`, `
+and the next cursor are printed to standard error. An owner that polls the end gets no
+message about it.`, `
 		gc process poll 01a1fcd101fd490729a25aa5
 		gc process poll ID --cursor 4096 --wait 20s --json`, cli.Statuses{cli.ExitNotFound: "no such command", cli.ExitCannotTell: ""})
 }
@@ -233,7 +233,7 @@ func newProcessWaitCmd(a *commands) *cobra.Command {
 	f := cmd.Flags()
 	f.DurationVar(&timeout, "timeout", 0, "give up after this long")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
-	return cli.Describe(cmd, "Waits for the command to end. An owner that waits is not told about the end again.", `
+	return cli.Describe(cmd, "Waits for the command to end. An owner that waits gets no message about the end.", `
 		gc process wait ID && echo fine
 		gc process wait ID --timeout 1m --json`,
 		cli.Statuses{cli.ExitOK: "the command's exit status, as with gc exec", cli.ExitNotFound: "the command's exit status, or: no such command",

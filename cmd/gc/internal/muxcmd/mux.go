@@ -266,8 +266,8 @@ func newDialCmd(a *commands) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.start, "start", false, "start a server if none is running")
 	f.BoolVar(&o.environ, "environ", false, "instead print the environment that a session here would inherit, as a JSON array")
-	return cli.Describe(cmd, `Copies bytes between its standard streams and the server of this machine until one side
-closes. --host runs it on the other machine. An HTTP client that can use a program as
+	return cli.Describe(cmd, `Copies bytes between its standard streams and the server of this machine until either
+end closes. --host runs it on the other machine. An HTTP client that can use a program as
 its connection can use the API through it (docs/api.md).`, `
 		ssh build.example gc mux dial
 		gc session list --host ssh://build.example`,

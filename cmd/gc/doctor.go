@@ -77,7 +77,8 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	return cli.Quiet(cli.ExitFailure)
 }
 
-// printFindings prints one line per finding, with its hint below.
+// printFindings prints one line per finding, wrapped on a terminal, with its hint
+// below.
 func (a *app) printFindings(r doctorReport) error {
 	wide, problems, warnings := 0, 0, 0
 	for _, f := range r.Findings {
@@ -86,7 +87,9 @@ func (a *app) printFindings(r doctorReport) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		about := display.Line(f.About)
-		fmt.Fprintf(&b, "%-7s  %s%s  %s\n", f.Level, about, strings.Repeat(" ", wide-len([]rune(about))), display.Line(f.Text))
+		margin := "\n" + strings.Repeat(" ", wide+len("problem")+4)
+		text := strings.Join(display.Wrap(display.Line(f.Text), a.Width()-len(margin)+1), margin)
+		fmt.Fprintf(&b, "%-7s  %s%s  %s\n", f.Level, about, strings.Repeat(" ", wide-len([]rune(about))), text)
 		if f.Hint != "" {
 			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", display.Line(cli.Named(f.Hint)))
 		}

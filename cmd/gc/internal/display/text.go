@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
 )
 
 // Line returns s on one line: every control character, line separator and
@@ -43,6 +45,27 @@ func hostile(r rune) bool {
 		return true
 	}
 	return false
+}
+
+// Wrap breaks a line between words into lines of at most width columns, where its
+// words allow it. A width ≤ 0 leaves it whole.
+func Wrap(line string, width int) []string {
+	if width <= 0 {
+		return []string{line}
+	}
+	var lines []string
+	at := ""
+	for word := range strings.FieldsSeq(line) {
+		switch {
+		case at == "":
+			at = word
+		case displaywidth.String(at)+1+displaywidth.String(word) <= width:
+			at += " " + word
+		default:
+			lines, at = append(lines, at), word
+		}
+	}
+	return append(lines, at)
 }
 
 // Ago is the time since t in one unit: 12s, 5m, 3h, 2d; "-" for the zero time.

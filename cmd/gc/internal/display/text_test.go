@@ -60,3 +60,21 @@ func TestAgo(t *testing.T) {
 		t.Errorf("no time gives %s", got)
 	}
 }
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		line  string
+		width int
+		want  string
+	}{
+		{"", 10, ""},
+		{"a few  words", 0, "a few  words"},
+		{"one two three", 7, "one two|three"},
+		{"日本 語", 4, "日本|語"},
+		{"a unbreakable b", 4, "a|unbreakable|b"},
+	} {
+		if got := strings.Join(Wrap(c.line, c.width), "|"); got != c.want {
+			t.Errorf("%q in %d columns: %q, want %q", c.line, c.width, got, c.want)
+		}
+	}
+}

@@ -18,7 +18,7 @@ func TestActivitiesOfManySessions(t *testing.T) {
 	await(t, c, "works", "^done")
 	await(t, c, "silent", "^done")
 	for _, name := range []string{"asks", "works", "silent"} {
-		doingNow(t, c, name) // its screen is whole
+		doingNow(t, c, name) // wait until its screen is whole
 	}
 	list, err := c.Activities(t.Context(), []string{"silent", "nobody", "works", "asks"})
 	if err != nil || len(list) != 3 {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// say is a shell command that sends OSC sequences and then waits for lines.
+// say returns a shell command that sends OSC sequences and then waits for lines.
 func say(oscs ...string) string {
 	var b strings.Builder
 	for _, o := range oscs {
@@ -68,8 +68,8 @@ func TestActivityOfWhatProgramsSay(t *testing.T) {
 	}
 }
 
-// TestActivitySurvivesTheServer kills the server: what the program said once
-// is still known.
+// TestActivitySurvivesTheServer: what the program reported is known after the server was
+// killed.
 func TestActivitySurvivesTheServer(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -93,7 +93,8 @@ func TestActivitySurvivesTheServer(t *testing.T) {
 	}
 }
 
-// TestIdleWait: the ready prefix on the cursor's line and quiet, and no menu.
+// TestIdleWait: a program is idle with the ready prefix on the cursor's line, quiet, and
+// no menu.
 func TestIdleWait(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -133,8 +134,8 @@ func TestIdleWait(t *testing.T) {
 	}
 }
 
-// TestQuestionBehindItsAnnouncement: a program says that it asks before it paints
-// the question. What is pending is the question with its options.
+// TestQuestionBehindItsAnnouncement: a program announces a question before it paints it.
+// What is pending is the question with its options.
 func TestQuestionBehindItsAnnouncement(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -149,7 +150,7 @@ func TestQuestionBehindItsAnnouncement(t *testing.T) {
 	}
 }
 
-// TestRespond answers the menus of a program that tells what was chosen.
+// TestRespond answers the menus of a program that prints the choice.
 func TestRespond(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

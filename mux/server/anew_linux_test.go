@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
-// TestStateDirRemoved: a server whose state directory is removed stays the one
-// that is found, with its sessions, metadata and messages.
+// TestStateDirRemoved: a server whose state directory is removed can still be found, with
+// its sessions, metadata and messages.
 func TestStateDirRemoved(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(p api.Paths) error{
@@ -44,7 +44,7 @@ func TestStateDirRemoved(t *testing.T) {
 			for _, path := range []string{p.Lock(), p.Db(), p.Socket} {
 				awaitFile(t, path)
 			}
-			killServer(t, c) // the next one is found as well
+			killServer(t, c) // the next server can be found as well
 			again, err := client.Ensure(t.Context(), p, "test")
 			if err != nil {
 				t.Fatal(err)
@@ -67,7 +67,8 @@ func TestStateDirRemoved(t *testing.T) {
 	}
 }
 
-// TestStateDirRemovedFromUnderNothing: a server without sessions ends.
+// TestStateDirRemovedFromUnderNothing: a server without sessions ends if its state
+// directory is removed.
 func TestStateDirRemovedFromUnderNothing(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)

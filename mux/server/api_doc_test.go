@@ -12,8 +12,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestAPIDoc: docs/api.md has a section for every route and a line for every
-// error, and none for others.
+// TestAPIDoc: docs/api.md has a section for each route, a line for each error, and no
+// others.
 func TestAPIDoc(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/api.md")
 	if err != nil {
@@ -45,8 +45,7 @@ func TestAPIDoc(t *testing.T) {
 	}
 }
 
-// TestAPIDocFields: every field of what is asked and answered stands in its own
-// section, as code.
+// TestAPIDocFields: each field of requests and replies is in its section, as code.
 func TestAPIDocFields(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/api.md")
 	if err != nil {

@@ -254,7 +254,7 @@ func TestWaitConditions(t *testing.T) {
 			}
 			done <- r
 		}()
-		if tc.condition.Bell { // counts only from the wait's beginning
+		if tc.condition.Bell { // counts only from the beginning of the wait
 			for met := false; !met; {
 				if err := c.Keys(t.Context(), "w", []string{tc.trigger, "\r"}, true); err != nil {
 					t.Fatal(err)

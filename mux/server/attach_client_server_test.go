@@ -21,8 +21,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// TestAttachReal attaches terminals to sessions of a real server; all of it to
-// one, as a server under the race detector takes seconds to end.
+// TestAttachReal attaches terminals to sessions of a real server. All cases share one
+// server, because a server under the race detector takes seconds to end.
 func TestAttachReal(t *testing.T) {
 	t.Parallel()
 	c := attachServer(t)
@@ -96,7 +96,7 @@ func waitText(t *testing.T, c *client.Client, text string) {
 	}
 }
 
-// sessionSize returns the size in force.
+// sessionSize returns the current size.
 func sessionSize(t *testing.T, c *client.Client) api.Size {
 	t.Helper()
 	info, err := c.Get(context.Background(), "demo")
@@ -130,7 +130,7 @@ func waitClients(t *testing.T, c *client.Client, n int) {
 	}
 }
 
-// everything is a program that uses what a terminal has, and then echoes.
+// everything is a program that uses every feature of a terminal, then echoes.
 const everything = `printf '\033]2;the title\033\\'
 printf 'on the primary screen\r\n\033[31mred\033[m\r\n'
 printf '\033[?1049h\033[2J\033[H'
@@ -163,8 +163,8 @@ func attachRealPaint(t *testing.T, c *client.Client) {
 	}
 }
 
-// sessionScreen is the session's screen, and personScreen the terminal's, in
-// the form of peek without what may differ.
+// sessionScreen is the session's screen and personScreen the terminal's, in the format of
+// peek, without the parts that may differ.
 func sessionScreen(t *testing.T, c *client.Client) map[string]any {
 	t.Helper()
 	r, err := c.Peek(context.Background(), api.PeekRequest{Name: "demo", Format: api.FormatJSON, Screen: true})
@@ -192,7 +192,7 @@ func comparable(t *testing.T, s vt.Screen) map[string]any {
 		t.Fatal(err)
 	}
 	delete(m, "revision")
-	delete(m["modes"].(map[string]any), "colorScheme") // the attachment asks to be told
+	delete(m["modes"].(map[string]any), "colorScheme") // the attachment asks for notifications
 	return m
 }
 
@@ -255,8 +255,8 @@ func attachRealResize(t *testing.T, c *client.Client) {
 	}
 }
 
-// attachRealSmall: a terminal that is smaller than the session and may not
-// change it shows the part with the cursor.
+// attachRealSmall: a read-only terminal smaller than the session shows the part with the
+// cursor.
 func attachRealSmall(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; for i in $(seq 1 60); do echo "line $i"; done; echo ready; while read -r x; do printf '\033[Hat the top %s' "$x"; done`, "ready")
 	p := persontest.New(t)
@@ -277,8 +277,8 @@ func attachRealSmall(t *testing.T, c *client.Client) {
 	p.CheckRestored()
 }
 
-// attachRealSmallModes: modes that go off in the session go off on a terminal
-// of another size too, and painting again and again leaves nothing behind.
+// attachRealSmallModes: modes that the session switches off go off on a terminal of
+// another size too, and repeated paints leave nothing behind.
 func attachRealSmallModes(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; while read -r x; do case $x in
 on) printf '\033[?1049h\033[2J\033[H\033[?1002h\033[?2004h\033[?1h\033[>1u\033[3;4HALT';;
@@ -312,7 +312,7 @@ off) printf '\033[<u\033[?1l\033[?2004l\033[?1002l\033[?1049lMAIN';;
 		p.Shows("MAIN")
 		p.Await("no modes", func() bool {
 			m := p.Screen.Modes()
-			m.ColorScheme = false // the attachment asks to be told
+			m.ColorScheme = false // the attachment asks for notifications
 			return m == fresh.Modes()
 		})
 	}
@@ -325,7 +325,7 @@ off) printf '\033[<u\033[?1l\033[?2004l\033[?1002l\033[?1049lMAIN';;
 	r.want(attach.Detached)
 }
 
-// attachRealTwo: the size follows who typed last.
+// attachRealTwo: the size follows the client that typed last.
 func attachRealTwo(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; while read -r x; do echo "got $x"; done`, "ready")
 	big, small := persontest.New(t), persontest.New(t)
@@ -354,8 +354,7 @@ func attachRealTwo(t *testing.T, c *client.Client) {
 	rb.want(attach.Detached)
 }
 
-// attachRealQueries: the server answers, once, and the terminal is asked
-// nothing.
+// attachRealQueries: the server answers queries, once, and the terminal gets none.
 func attachRealQueries(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty raw -echo; printf 'ready\r\n'
 while :; do k=$(dd bs=1 count=1 2>/dev/null); printf '\033[c\033[6n\033]11;?\033\\\033[>q\033[?u\033[?2026$p'
@@ -365,7 +364,7 @@ dd bs=1 count=1 2>/dev/null | od -An -c | tr -d '\n'; printf 'asked %s\r\n' "$k"
 	p.Shows("ready")
 	p.Sees(attach.Questions)
 	p.Mu.Lock()
-	p.Screen.TakeReplies() // to what the attachment asked when it began
+	p.Screen.TakeReplies() // replies to the attachment's first queries
 	p.Mu.Unlock()
 	p.Types("x")
 	p.Shows("asked x")
@@ -378,8 +377,7 @@ dd bs=1 count=1 2>/dev/null | od -An -c | tr -d '\n'; printf 'asked %s\r\n' "$k"
 	r.want(attach.Detached)
 }
 
-// attachRealServerKilled: attached terminals find the new server by
-// themselves.
+// attachRealServerKilled: attached terminals reconnect to the new server.
 func attachRealServerKilled(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; while read -r x; do echo "got $x"; done`, "ready")
 	p := persontest.New(t)
@@ -402,7 +400,7 @@ func attachRealServerKilled(t *testing.T, c *client.Client) {
 	p.CheckRestored()
 }
 
-// attachRealScrollback: the history comes first, into the terminal's own.
+// attachRealScrollback: the history is painted first, into the terminal's own.
 func attachRealScrollback(t *testing.T, c *client.Client) {
 	startScript(t, c, `for i in $(seq 1 200); do echo "line $i"; done; echo ready; exec cat`, "ready")
 	p := persontest.New(t)
@@ -419,7 +417,7 @@ func attachRealScrollback(t *testing.T, c *client.Client) {
 	}
 }
 
-// attachRealMissing: no session, nothing touched.
+// attachRealMissing: without a session the terminal is not touched.
 func attachRealMissing(t *testing.T, c *client.Client) {
 	p := persontest.New(t)
 	start := time.Now()
@@ -429,8 +427,8 @@ func attachRealMissing(t *testing.T, c *client.Client) {
 	p.CheckRestored()
 }
 
-// attachRealAlone: a client that wants to be alone sends the others away, for
-// good; they are told, and their terminals are as before.
+// attachRealAlone: a client that wants to be alone disconnects the others for good. They
+// learn why, and their terminals are restored.
 func attachRealAlone(t *testing.T, c *client.Client) {
 	startScript(t, c, `echo ready; exec cat`, "ready")
 	var people []*persontest.Person

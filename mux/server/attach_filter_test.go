@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// attachRealFilter: what a program does to a terminal that no detach could undo
-// does not reach it, and it shows the session nevertheless.
+// attachRealFilter: sequences that no detach could undo do not reach the terminal, which
+// shows the session nevertheless.
 func attachRealFilter(t *testing.T, c *client.Client) {
 	startScript(t, c, `stty -echo; echo ready; read x
 printf '\033[2h\033[?2l\033[5i\033P0;1|17/41\033\\\033P@kitty-cmd{}\033\\\033]5113;ac=send\033\\'

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAttachOuter: a program that asks for colours and pixels is told those of
-// the terminal whose size is in force, and never sees the terminal's own answer.
+// TestAttachOuter: a program that asks for colours and pixels is told those of the size
+// owner's terminal, and never sees the terminal's own answer.
 func TestAttachOuter(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", `stty -echo -icanon min 1 time 0; echo ready; while read -r x; do
 printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '\033\007' 'E\n'; done`)
 	await(t, c, "demo", "ready")
-	// Each answer has its own length of digits: 2 colours of 24 bytes, cells of 10.
+	// Each answer has its own length: 2 colours of 24 bytes, cells of 10.
 	const size = "58\r"
 	p := persontest.New(t)
 	if err := persontest.Control(p.Outer, func(fd int) error {
@@ -49,7 +49,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	p.CheckRestored()
 }
 
-// awaitOuter waits until is says yes, which asks the program each time.
+// awaitOuter asks the program until is accepts the answer.
 func awaitOuter(t *testing.T, c *client.Client, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(persontest.Patience); !is(); {
@@ -63,9 +63,9 @@ func awaitOuter(t *testing.T, c *client.Client, is func() bool) {
 	}
 }
 
-// TestAttachColoursChange: a program that asked to be told hears of it, with the
-// new colours for its next question, also when it says nothing itself; the
-// terminal's own notice does not reach it.
+// TestAttachColoursChange: a program that asked for notifications gets one, and the new
+// colours with its next question, also if it shows nothing itself. The terminal's own
+// notification does not reach it.
 func TestAttachColoursChange(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -92,8 +92,8 @@ func TestAttachColoursChange(t *testing.T) {
 	p.CheckRestored()
 }
 
-// TestAttachLateAnswers: an answer that comes behind the detach keys does not
-// become input of the shell that has the terminal then.
+// TestAttachLateAnswers: an answer that comes after the detach keys does not become input
+// of the shell that has the terminal by then.
 func TestAttachLateAnswers(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -117,8 +117,8 @@ func TestAttachLateAnswers(t *testing.T) {
 	}
 }
 
-// TestAttachImageAnswers: every terminal is asked about images, and only the
-// answer of the one that was typed into last is the program's.
+// TestAttachImageAnswers: every terminal is asked about images, and the program gets only
+// the answer of the one that was typed into last.
 func TestAttachImageAnswers(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -17,9 +17,9 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// numbered is a program that writes numbered lines with colours, characters of
-// several bytes and questions to its terminal, in bursts with a pause, from Enter
-// on until it has written so many, and then waits.
+// numbered is a program that, after Enter, writes a number of numbered lines with
+// colours, characters of several bytes and queries, in bursts with a pause, and then
+// waits.
 func numbered(lines, burst int) string {
 	return fmt.Sprintf(`stty -echo; echo ready; read x; i=0; while [ $i -lt %d ]; do i=$((i+1))
 printf 'n\033[3%%dm%%06d\033[m €ü\033[5n\033]10;?\007!\n' $((i%%8)) $i
@@ -28,7 +28,7 @@ printf 'n\033[3%%dm%%06d\033[m €ü\033[5n\033]10;?\007!\n' $((i%%8)) $i
 
 var numberedLine = regexp.MustCompile(`(?m)^n(\d{6}) €ü!$`)
 
-// checkNumbers fails unless the numbered lines of a text follow each other.
+// checkNumbers fails unless the numbered lines of a text are consecutive.
 func checkNumbers(t *testing.T, what, text string) (first, last int) {
 	t.Helper()
 	for i, m := range numberedLine.FindAllStringSubmatch(text, -1) {
@@ -44,9 +44,8 @@ func checkNumbers(t *testing.T, what, text string) (first, last int) {
 	return first, last
 }
 
-// TestAttachResumes: a terminal that is attached while its server is killed
-// again and again gets every byte once, and nothing else, as long as the next
-// server has the bytes that it missed.
+// TestAttachResumes: a terminal whose server is killed again and again gets every byte
+// exactly once, as long as the next server has what it missed.
 func TestAttachResumes(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -81,8 +80,8 @@ func TestAttachResumes(t *testing.T) {
 	}
 }
 
-// TestAttachResumesOrPaints: at full speed the bytes are gone now and then; the
-// terminal is painted then, and what comes after is exact again.
+// TestAttachResumesOrPaints: at full speed the missed bytes are sometimes gone. The
+// terminal is painted then, and what follows is exact again.
 func TestAttachResumesOrPaints(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -113,7 +112,7 @@ func TestAttachResumesOrPaints(t *testing.T) {
 	}
 }
 
-// shownText is what a terminal with a long memory makes of bytes.
+// shownText is what a terminal with a long history makes of bytes.
 func shownText(t *testing.T, shown string) string {
 	t.Helper()
 	term, err := vt.New(vt.Options{Cols: api.DefaultCols, Rows: api.DefaultRows, HistoryLines: 100000})
@@ -126,8 +125,8 @@ func shownText(t *testing.T, shown string) string {
 	return term.Text(vt.TextOptions{})
 }
 
-// TestAttachResumePlace: where a client may go on, and what it gets there, split
-// at every byte.
+// TestAttachResumePlace: where a client may continue and what it gets there, split at
+// every byte.
 func TestAttachResumePlace(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -202,8 +201,8 @@ func TestAttachResumePlace(t *testing.T) {
 	}
 }
 
-// TestAttachBackKeepsTheSize: after a restart the size stays that of who typed
-// last, whoever comes back first.
+// TestAttachBackKeepsTheSize: after a restart the size stays that of the client that
+// typed last, whichever returns first.
 func TestAttachBackKeepsTheSize(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

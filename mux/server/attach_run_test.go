@@ -12,7 +12,7 @@ import (
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// attachRun is an attach.Terminal that is under way.
+// attachRun is a running attach.Terminal.
 type attachRun struct {
 	t      *testing.T
 	cancel context.CancelFunc
@@ -22,8 +22,8 @@ type attachRun struct {
 	panic  any
 }
 
-// attachPerson attaches the person's terminal. A SIGWINCH would be that of every
-// terminal that the process has: the person's window tells of its own size.
+// attachPerson attaches the person's terminal. A SIGWINCH would reach every terminal of
+// the process, so the window reports its own size.
 func attachPerson(p *persontest.Person, c *client.Client, name string, change func(*attach.Options)) *attachRun {
 	o := attach.Options{In: p.Tty, Out: p.Tty, Resized: p.Resized}
 	if change != nil {
@@ -44,7 +44,7 @@ func attachWith(t *testing.T, c *client.Client, name string, o attach.Options) *
 	return r
 }
 
-// ended waits for the end and returns how it was.
+// ended waits for the end and returns its reason.
 func (r *attachRun) ended() (attach.Result, error) {
 	r.t.Helper()
 	select {
@@ -55,7 +55,7 @@ func (r *attachRun) ended() (attach.Result, error) {
 	return r.result, r.err
 }
 
-// want fails when the end is not this reason without an error.
+// want fails unless it ended for this reason without an error.
 func (r *attachRun) want(reason attach.Reason) attach.Result {
 	r.t.Helper()
 	res, err := r.ended()

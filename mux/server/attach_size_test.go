@@ -2,8 +2,8 @@ package server
 
 import "testing"
 
-// TestOnesSentAwayCountNoMore: what a client that was sent away, or has left, had
-// sent before it knew changes neither the size nor whose size counts.
+// TestOnesSentAwayCountNoMore: what a client sent before it knew that it was
+// disconnected, or had left, changes neither the size nor its owner.
 func TestOnesSentAwayCountNoMore(t *testing.T) {
 	b := newJournalBench(t)
 	join := func(cols int, alone bool) *attachClient {

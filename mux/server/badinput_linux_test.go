@@ -25,8 +25,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestForeignUser: a process of another user gets no answer, even where the
-// socket's mode would let it in.
+// TestForeignUser: a process of another user gets no answer, even if the socket's mode
+// would let it in.
 func TestForeignUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testenv.Missing(t, "only root can be somebody else")
@@ -67,7 +67,7 @@ func TestForeignUser(t *testing.T) {
 	}
 }
 
-// askRaw asks for the status and returns how much was answered.
+// askRaw requests the status and returns the length of the answer.
 func askRaw(socket string) (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -78,7 +78,7 @@ func askRaw(socket string) (int, error) {
 		return 0, err
 	}
 	if _, err := unix.Write(fd, []byte("GET /v1/status HTTP/1.1\r\nHost: mux\r\n\r\n")); err != nil {
-		return 0, nil // hung up on
+		return 0, nil // disconnected
 	}
 	n, err := unix.Read(fd, make([]byte, 4096))
 	if errors.Is(err, unix.ECONNRESET) {
@@ -87,8 +87,8 @@ func askRaw(socket string) (int, error) {
 	return max(n, 0), err
 }
 
-// TestLargePasteFlows: what the program does not read yet waits with the
-// writer, and arrives as it was sent.
+// TestLargePasteFlows: what the program has not read waits with the writer, and arrives
+// as it was sent.
 func TestLargePasteFlows(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -105,8 +105,8 @@ func TestLargePasteFlows(t *testing.T) {
 	await(t, c, "p", fmt.Sprintf("%x", sha256.Sum256(data)))
 }
 
-// TestClientsThatVanishLetGo: a client that goes in the middle of a write that
-// cannot go on leaves the input to the next.
+// TestClientsThatVanishLetGo: a client that vanishes during a blocked write leaves the
+// input to the next.
 func TestClientsThatVanishLetGo(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -141,7 +141,7 @@ func TestClientsThatVanishLetGo(t *testing.T) {
 	}
 }
 
-// TestOversizedRequests are refused, whatever they say about their length.
+// TestOversizedRequests are refused, whatever length they claim.
 func TestOversizedRequests(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -158,7 +158,7 @@ func TestOversizedRequests(t *testing.T) {
 		}}}
 		resp, err := h.Do(r)
 		if err != nil {
-			return 0 // hung up on while it was sending
+			return 0 // disconnected while it was sending
 		}
 		resp.Body.Close()
 		return resp.StatusCode
@@ -187,8 +187,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{'0'}, len(p))), nil }
 
-// TestHostileNames of sessions, keys and queues are refused in requests' paths
-// as well as in their bodies.
+// TestHostileNames of sessions, keys and queues are refused in the paths and the bodies
+// of requests.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -211,8 +211,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestResizeStorm: many writers of sizes, and a program that paints meanwhile;
-// the last size is the one that program and screen have.
+// TestResizeStorm: many clients resize while a program paints; program and screen end
+// with the last size.
 func TestResizeStorm(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -248,8 +248,7 @@ func TestResizeStorm(t *testing.T) {
 	}
 }
 
-// TestEmptyNames: an empty name in a path is one that is not found, and no
-// redirection.
+// TestEmptyNames: an empty name in a path is not found, and not redirected.
 func TestEmptyNames(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -19,8 +19,8 @@ import (
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// farHost is a host whose program passes every connection to a server of this
-// machine, as gc mux dial does, and notes each run in the file.
+// farHost is a host whose program connects to a server of this machine, as gc mux dial
+// does, and records each run in the file.
 func farHost(t *testing.T, c *client.Client) (client.Host, string) {
 	t.Helper()
 	runs := filepath.Join(t.TempDir(), "runs")
@@ -48,8 +48,8 @@ func dialForTest(socket string) int {
 	return 0
 }
 
-// TestHostHeld: the requests of a held client share two processes at most,
-// however many there are, and an attachment works beside them.
+// TestHostHeld: the requests of a held client share at most two processes, and an
+// attachment works beside them.
 func TestHostHeld(t *testing.T) {
 	c := startServer(t)
 	create(t, c, "demo", "stty -echo; echo ready; exec cat")

@@ -12,7 +12,7 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// TestAttachConnCloseHung: a server that hangs does not hold up who leaves.
+// TestAttachConnCloseHung: a server that hangs does not delay a client that leaves.
 func TestAttachConnCloseHung(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -16,13 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killServer ends the server as nothing else does and returns when the keeper
-// has started another.
+// killServer kills the server and returns when the keeper has started another.
 func killServer(t testing.TB, c *client.Client) {
 	t.Helper()
 	var before api.ServerStatus
 	var err error
-	// A server that is handing over may cut the first request off.
+	// a server that is handing over may cut the first request off
 	if err = retry(t.Context(), func() error { before, err = c.Status(t.Context()); return err }); err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +332,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil || st.Version != "newer" || st.Sessions != 1 {
 		t.Fatalf("%+v, %v", st, err)
 	}
-	// One that ends at once is undone.
+	// one that ends at once is forgotten
 	if err := c.Upgrade(t.Context(), "/bin/true", "broken"); !errors.Is(err, api.ErrUpgrade) {
 		t.Fatal(err)
 	}
@@ -365,8 +364,8 @@ func TestKillOfAnInteractiveShellIsQuick(t *testing.T) {
 	}
 }
 
-// TestKillHangsUpAgain: a shell that noted HUP just before it went to wait for a
-// key only acts on the next one.
+// TestKillHangsUpAgain: a shell that received HUP just before it began to wait for a key
+// acts only on the next one.
 func TestKillHangsUpAgain(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -11,8 +11,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// smallDisk makes a state directory on a file system of its own, with these
-// mount options, and returns what fills and empties it.
+// smallDisk makes a state directory on a file system of its own with these mount options,
+// and returns functions that fill and empty it.
 func smallDisk(t *testing.T, options string) (p api.Paths, fill func(full bool)) {
 	t.Helper()
 	p = testPaths(t)

@@ -9,8 +9,8 @@ import (
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// TestDoneTakesMessages: a program that says done after its turns gets the
-// second message as it got the first one, and the end of a command of its own.
+// TestDoneTakesMessages: a program that reports done after its turns gets the second
+// message like the first, and the end of its command.
 func TestDoneTakesMessages(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -33,8 +33,7 @@ func TestDoneTakesMessages(t *testing.T) {
 	}
 }
 
-// TestDoneUntilALook: peek and status leave done as it is; Seen and an attach
-// end it.
+// TestDoneUntilALook: peek and status leave done as it is; Seen and an attach end it.
 func TestDoneUntilALook(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

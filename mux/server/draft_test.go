@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// TestDraft: what a person types stands as a draft until it is submitted or
-// thrown away, in every encoding of keys; what is no typing never counts.
+// TestDraft: what a person types is a draft until it is submitted or discarded, in every
+// encoding of keys. Other input never counts.
 func TestDraft(t *testing.T) {
 	for input, want := range map[string]struct{ draft, interrupt bool }{
 		"hello":                         {draft: true},

@@ -29,7 +29,7 @@ func TestFIFO(t *testing.T) {
 				}
 				got <- i
 			}()
-			synctest.Wait() // they ask one after the other
+			synctest.Wait() // so that they queue in order
 		}
 		leave()
 		if n := <-got; n != -1 {
@@ -48,7 +48,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// A waiter that leaves in the moment it is granted the lock passes it on.
+// a waiter that leaves in the moment it gets the lock passes it on
 func TestFIFOGrantedAndLeft(t *testing.T) {
 	for range 200 {
 		l := newFIFO()

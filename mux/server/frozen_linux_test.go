@@ -31,7 +31,7 @@ func freeze(t *testing.T, pid int) (thaw func()) {
 	return thaw
 }
 
-// threadsStopped reports whether no thread of the process runs: each stops on its own
+// threadsStopped reports whether no thread of the process runs; each stops separately
 // after the signal (proc_pid_stat(5), the state after the name).
 func threadsStopped(pid int) bool {
 	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -48,13 +48,13 @@ func threadsStopped(pid int) bool {
 	return true
 }
 
-// TestFrozen: what is asked of a server that is stopped, or whose keeper is,
-// ends in time with ErrUnreachable; everything works when it goes on.
+// TestFrozen: requests to a stopped server, or one whose keeper is stopped, end in time
+// with ErrUnreachable. Everything works when it continues.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	type question struct {
 		name   string
-		keeper bool // asked of a frozen keeper too
+		keeper bool // for a frozen keeper too
 		ask    func(ctx context.Context, c *client.Client) error
 	}
 	questions := []question{

@@ -14,8 +14,8 @@ import (
 // sequence writes numbered lines.
 const sequence = "i=0; while [ $i -lt 300 ]; do seq -f '%07g " + "................................................................................" + "' $((i*200)) $((i*200+199)); i=$((i+1)); done"
 
-// checkSequence wants all of sequence's lines, in order, but for those that a
-// mark says are lost; it returns how many are.
+// checkSequence requires all of sequence's lines, in order, except those that a mark
+// reports lost; it returns their number.
 func checkSequence(t *testing.T, text string) int {
 	t.Helper()
 	next, lost := 0, 0
@@ -39,9 +39,8 @@ func checkSequence(t *testing.T, text string) int {
 
 var lostMark = regexp.MustCompile(`^\[lost: (\d+) lines of history\]$`)
 
-// TestFullDisk: with a disk that takes nothing, the history has a gap that says
-// how long it is, and nothing else is different, also for the next server. When
-// there is room again, what comes then is kept.
+// TestFullDisk: with a full disk the history has a gap that tells its length, and nothing
+// else differs, also for the next server. What comes after there is space again is kept.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
@@ -68,7 +67,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("HistoryLost %d, ScreenLost %v, %v; %d lines are lost", r.HistoryLost, r.ScreenLost, err, lost)
 	}
 	killServer(t, c)
-	// The replay makes the newest pages again, that were lost since the snapshot.
+	// the replay makes the newest pages again, which were lost since the snapshot
 	if again := checkSequence(t, screenText(t, c, "full")); again > lost {
 		t.Errorf("after a kill %d lines are lost, before %d", again, lost)
 	}

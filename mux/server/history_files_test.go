@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestLeftoverFilesAreSwept: a new server removes what sessions of a dead
-// keeper left.
+// TestLeftoverFilesAreSwept: a new server removes the files of a dead keeper's sessions.
 func TestLeftoverFilesAreSwept(t *testing.T) {
 	p := testPaths(t)
 	var left []string

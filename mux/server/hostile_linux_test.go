@@ -16,12 +16,12 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// hostileMost bounds the memory that one session may take whatever its program
-// writes, in bytes: that of the server and of the journals.
+// hostileMost limits the bytes of memory that one session may cause, in the server and in
+// journals, whatever its program writes.
 const hostileMost = 64 << 20
 
-// TestHostileOutput: whatever a program writes, its session stays small, another
-// one answers meanwhile, and the server rests afterwards.
+// TestHostileOutput: whatever a program writes, its session stays small, another one
+// answers meanwhile, and the server is idle afterwards.
 func TestHostileOutput(t *testing.T) {
 	t.Parallel()
 	size, patience := int64(2<<20), 5*time.Second
@@ -83,8 +83,8 @@ func TestHostileOutput(t *testing.T) {
 	awaitRest(t, st.Server.PID)
 }
 
-// slowestEcho types into the other session until done, and returns how long
-// what was typed took to be seen.
+// slowestEcho types into the other session until done, and returns the longest time until
+// the echo.
 func slowestEcho(t *testing.T, c *client.Client, done <-chan struct{}) (slowest time.Duration) {
 	for i := 0; ; i++ {
 		select {
@@ -107,7 +107,7 @@ func slowestEcho(t *testing.T, c *client.Client, done <-chan struct{}) (slowest 
 	}
 }
 
-// memoryOf is what a server takes, in bytes: its own memory and its journals'.
+// memoryOf returns the bytes of a server's memory and its journals.
 func memoryOf(t *testing.T, pid int) int64 {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -133,7 +133,7 @@ func memoryOf(t *testing.T, pid int) int64 {
 	return sum
 }
 
-// awaitRest waits until a process does next to nothing.
+// awaitRest waits until a process is nearly idle.
 func awaitRest(t *testing.T, pid int) {
 	t.Helper()
 	used := func() int64 {

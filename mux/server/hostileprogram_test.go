@@ -8,8 +8,8 @@ import (
 	"gascity.dev/gc/internal/testenv"
 )
 
-// hostileVar makes the test binary a program that writes hostile output of this
-// kind, "NAME BYTES", and then waits for its input to end.
+// hostileVar makes the test binary a program that writes hostile output, "NAME BYTES",
+// and then waits for its input to end.
 const hostileVar = "MUX_TEST_HOSTILE"
 
 func runHostile(what string) int {

@@ -8,8 +8,8 @@ import (
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// TestInterruptBehindAFullQueue: Ctrl-C reaches a program that does not read,
-// whatever stands before it in its terminal's queue.
+// TestInterruptBehindAFullQueue: Ctrl-C reaches a program that does not read, whatever is
+// in its terminal's queue.
 func TestInterruptBehindAFullQueue(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -41,7 +41,7 @@ func TestInterruptBehindAFullQueue(t *testing.T) {
 	}
 }
 
-// TestInterruptOnce: a program that reads gets one Ctrl-C, or one SIGINT.
+// TestInterruptOnce: a program that reads gets one Ctrl-C or one SIGINT.
 func TestInterruptOnce(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -69,8 +69,8 @@ func TestInterruptOnce(t *testing.T) {
 	}
 }
 
-// TestInterruptKeys: a program with keys of its own gets those, each as a key of
-// its own, and no Ctrl-C.
+// TestInterruptKeys: a program with interrupt keys of its own gets each of them as a
+// separate key, and no Ctrl-C.
 func TestInterruptKeys(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJournalMemory: the segments of a busy session stay in memory, wiped, until
-// it rests; a session that has time gives them back at once.
+// TestJournalMemory: the segments of a busy session stay in memory, wiped, until it is
+// idle. A session with little output releases them at once.
 func TestJournalMemory(t *testing.T) {
 	b := newJournalBench(t)
 	memory := func() int64 {
@@ -24,7 +24,7 @@ func TestJournalMemory(t *testing.T) {
 	}
 	other := func() []byte {
 		return b.s.storage.journal.Mem[(1-b.s.storage.journal.Current())*journal.SegmentArea:][:journal.SegmentLeast]
-	} // looking takes memory, too
+	} // measuring takes memory, too
 	fill := func() {
 		for turn := b.s.storage.journal.Turn.Load(); b.s.storage.journal.Turn.Load() == turn; {
 			b.write([]byte(strings.Repeat("busy output\r\n", 1000)))
@@ -33,7 +33,7 @@ func TestJournalMemory(t *testing.T) {
 	}
 	fill()
 	fill()
-	b.s.storage.journal.Begun = time.Now().Add(time.Hour) // fast, however slow the machine is
+	b.s.storage.journal.Begun = time.Now().Add(time.Hour) // fast output, however slow the machine is
 	fill()
 	if got := b.s.storage.journal.Room; got != journal.SegmentBurst {
 		t.Errorf("a segment of %d bytes while output comes fast", got)

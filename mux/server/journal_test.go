@@ -23,9 +23,9 @@ type journalBench struct {
 	fd  int
 	s   *session
 
-	replies []byte         // that went out
+	replies []byte         // published
 	ring    *process.Ring  // of a background command
-	keeps   func(*session) // what keeps the output of every session on the journal; nil: nothing
+	keeps   func(*session) // sets what keeps the output of each session on the journal; nil: nothing
 }
 
 func newJournalBench(t testing.TB) *journalBench {
@@ -44,7 +44,7 @@ func newJournalBench(t testing.TB) *journalBench {
 	}
 	b := &journalBench{srv: newServer(settings{paths: api.Paths{Dir: dir}, version: "test"}), fd: fd}
 	b.srv.clock, b.srv.journals.table = clock.New(), table
-	b.srv.compactor.close() // the test says when a session rests
+	b.srv.compactor.close() // the test decides when a session is compacted
 	t.Cleanup(func() {
 		b.s.storage.journal.Close()
 		unix.Close(fd)
@@ -83,7 +83,7 @@ func (b *journalBench) reset(t testing.TB) {
 	b.open(t)
 }
 
-// sent takes the replies that went out.
+// sent collects the published replies.
 func (b *journalBench) sent() {
 	b.replies = append(b.replies, b.s.input.replies...)
 	b.s.input.replies = nil
@@ -92,7 +92,7 @@ func (b *journalBench) sent() {
 // crash drops the session as a kill does, and recovers it.
 func (b *journalBench) crash(t testing.TB) {
 	b.s.storage.journal.Close()
-	b.srv.journals.writer = journal.NewWriter() // what was not written never is
+	b.srv.journals.writer = journal.NewWriter() // what was not written is lost
 	b.open(t)
 	if b.keeps != nil {
 		b.keeps(b.s)
@@ -101,7 +101,7 @@ func (b *journalBench) crash(t testing.TB) {
 	b.sent()
 }
 
-// land is a read whose length was not moved.
+// land is a read after which the length was not moved.
 func (b *journalBench) land(p []byte) {
 	if len(b.s.storage.journal.Space()) < journal.SegmentPad {
 		b.s.storage.nextSegment()
@@ -192,7 +192,7 @@ func TestPanicEndsNothingElse(t *testing.T) {
 	if got := b.s.screen.term.ScreenText(); got != "before\nafter" || b.s.screen.lost {
 		t.Fatalf("after one panic: %q, lost %v", got, b.s.screen.lost)
 	}
-	// The replay fails too: the screen is lost, and the bytes go on.
+	// the replay fails too: the screen is lost, and the output continues
 	if err := b.s.storage.journal.Begin(nil, []byte("no snapshot")); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 		t.Fatalf("%q, lost %v", b.s.screen.term.ScreenText(), b.s.screen.lost)
 	}
 	b.write([]byte("goes on"))
-	b.srv.settings.killed = true // and these were killed in it, which is nobody's fault
+	b.srv.settings.killed = true // and these were killed during it, which is no fault of the replay
 	for range 10 {
 		b.s.storage.journal.Tries.Add(1)
 		b.s.screen.lost = false
@@ -242,7 +242,7 @@ func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 	}
 }
 
-// state is everything a reader can see but the revision.
+// state is everything a reader can see except for the revision.
 func state(t *rapid.T, term *vt.Terminal) string {
 	s := term.Screen()
 	s.Revision = 0

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestKillWithoutAReaper: when the keeper has died and nobody reaps the
-// programs, they are dead all the same, and how they ended is known.
+// TestKillWithoutAReaper: if the keeper died and nobody reaps the programs, they end all
+// the same, and their exit is known.
 func TestKillWithoutAReaper(t *testing.T) {
-	// The orphans of what starts from here on are this process's, which reaps none.
+	// orphans are adopted by this process, which reaps none
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func TestKillWithoutAReaper(t *testing.T) {
 	}
 }
 
-// TestKeeperLetsGoOfTerminals: a session that has ended and is kept for its last
-// screen has no terminal, in the server or in the keeper.
+// TestKeeperLetsGoOfTerminals: an ended session that is kept for its last screen has no
+// terminal, neither in the server nor in the keeper.
 func TestKeeperLetsGoOfTerminals(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -81,7 +81,7 @@ func TestKeeperLetsGoOfTerminals(t *testing.T) {
 			}
 		}
 	}
-	killServer(t, c) // the next one has all that the keeper held
+	killServer(t, c) // the next one has everything that the keeper held
 	for i := range 5 {
 		name := fmt.Sprintf("s%d", i)
 		if x := awaitExit(t, c, name); x.Code != 3 {
@@ -93,7 +93,7 @@ func TestKeeperLetsGoOfTerminals(t *testing.T) {
 	}
 }
 
-// terminalsOf counts the terminals that a process has open.
+// terminalsOf counts a process's open terminals.
 func terminalsOf(t *testing.T, pid int) (n int) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
@@ -109,8 +109,8 @@ func terminalsOf(t *testing.T, pid int) (n int) {
 	return n
 }
 
-// TestCreateAtTheKeepersDeath: what is started in the instant after the keeper's
-// death is started, once.
+// TestCreateAtTheKeepersDeath: a session created just after the keeper's death is
+// started, once.
 func TestCreateAtTheKeepersDeath(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -120,7 +120,7 @@ func TestCreateAtTheKeepersDeath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for st.Keeper.PID == 0 { // the last one's successor is given everything
+		for st.Keeper.PID == 0 { // until its successor was given everything
 			if st, err = c.Status(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -144,8 +144,8 @@ func TestCreateAtTheKeepersDeath(t *testing.T) {
 	}
 }
 
-// TestDamagedDatabaseIsMentioned: a mux.db that was put aside is in the status
-// until it is removed.
+// TestDamagedDatabaseIsMentioned: a mux.db that was set aside is in the status until it
+// is removed.
 func TestDamagedDatabaseIsMentioned(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)

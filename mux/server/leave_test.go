@@ -16,8 +16,8 @@ import (
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// TestUpgradeDuringAKill: a kill with a long grace does not keep the server, and
-// the next server finishes it.
+// TestUpgradeDuringAKill: a kill with a long grace does not delay an upgrade, and the
+// next server finishes it.
 func TestUpgradeDuringAKill(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -34,7 +34,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 	go func() { killed <- c.Kill(t.Context(), "hour", time.Hour) }()
 	go func() { killed <- c.Kill(t.Context(), "short", 4*time.Second) }()
 	cut := make(chan error, 1)
-	go func() { // one that is not asked for again
+	go func() { // not requested again
 		_, err := c.Do(t.Context(), "DELETE", "/v1/sessions/left?grace=4s", nil)
 		cut <- err
 	}()
@@ -61,7 +61,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 	awaitNone(t, c, "left")
 	noneIsLeft(t, left)
 	for _, name := range []string{"hour", p.ID} {
-		if err := c.Kill(t.Context(), name, 0); err != nil { // ends the ones that go on, too
+		if err := c.Kill(t.Context(), name, 0); err != nil { // also ends those that are under way
 			t.Error(err)
 		}
 		if err := <-killed; err != nil {
@@ -70,7 +70,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 	}
 }
 
-// awaitNone waits until a session is not known any more.
+// awaitNone waits until a session no longer exists.
 func awaitNone(t *testing.T, c *client.Client, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(persontest.Patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -81,7 +81,7 @@ func awaitNone(t *testing.T, c *client.Client, name string) {
 	t.Fatalf("%s is still there", name)
 }
 
-// TestShutdownDuringCreates: nothing that is being created outlives the server.
+// TestShutdownDuringCreates: no session being created outlives the server.
 func TestShutdownDuringCreates(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -17,9 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDescriptorsRunOut takes descriptors away from the server, then from the
-// keeper, until a session cannot be made; nothing that runs is lost, and what runs
-// can be ended.
+// TestDescriptorsRunOut takes descriptors from the server, then from the keeper, until no
+// session can be created. Running sessions are not lost and can be ended.
 func TestDescriptorsRunOut(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -72,7 +71,8 @@ func TestDescriptorsRunOut(t *testing.T) {
 	}
 }
 
-// TestLimitsAreHeldOrSaidNotToBe runs on whatever this machine can hold.
+// TestLimitsAreHeldOrSaidNotToBe: limits are enforced or reported as not enforced,
+// depending on this machine.
 func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -122,7 +122,7 @@ func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
 	}
 }
 
-// cgroupOf is the directory of a process's cgroup, "" where there is none.
+// cgroupOf returns the directory of a process's cgroup, "" if it has none.
 func cgroupOf(t *testing.T, pid int) string {
 	t.Helper()
 	own, top, err := limits.Own()
@@ -141,13 +141,13 @@ func cgroupOf(t *testing.T, pid int) string {
 	return ""
 }
 
-// bomb forks without end, and ignores TERM and HUP.
+// bomb forks without end and ignores TERM and HUP.
 const bomb = `trap "" TERM HUP; b() { while :; do (b) & done; }
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do sleep 1000 & done
 echo ready; (b 2>/dev/null) & (b 2>/dev/null) & (b 2>/dev/null); wait`
 
-// TestForkBomb: the server stays, and the session can be ended, in a cgroup and
-// without one.
+// TestForkBomb: the server survives, and the session can be ended, with and without a
+// cgroup.
 func TestForkBomb(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

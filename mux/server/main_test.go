@@ -19,8 +19,8 @@ import (
 	"gascity.dev/gc/mux/keeper"
 )
 
-// TestMain turns the test binary into the daemon when it is started as one, so
-// that tests run real keepers and servers.
+// TestMain turns the test binary into a daemon if it was started as one, so that tests
+// run real keepers and servers.
 func TestMain(m *testing.M) {
 	if keeper.IsDaemon(os.Args) {
 		commandFault = dieAt(os.Args)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	if socket := os.Getenv("GC_TEST_DIAL"); socket != "" {
 		os.Exit(dialForTest(socket))
 	}
-	testenv.SideBySide(3) // they wait for programs most of their time
+	testenv.SideBySide(3) // they mostly wait for programs
 	goleak.VerifyTestMain(m)
 }
 
@@ -55,7 +55,7 @@ func runDaemon(argv []string) int {
 	return keeper.RunSpawn(argv[2:])
 }
 
-// testPaths is a state directory of the test's own, with a short path.
+// testPaths returns a state directory of the test's own with a short path.
 func testPaths(t testing.TB) api.Paths {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mux")
@@ -135,7 +135,7 @@ func awaitExit(t testing.TB, c *client.Client, name string) api.Exit {
 	return *r.Exit
 }
 
-// screenText is what the session shows.
+// screenText returns what the session shows.
 func screenText(t testing.TB, c *client.Client, name string) string {
 	t.Helper()
 	p, err := c.Peek(t.Context(), api.PeekRequest{Name: name})
@@ -145,7 +145,7 @@ func screenText(t testing.TB, c *client.Client, name string) string {
 	return p.Text
 }
 
-// noneIsLeft checks that no process of a session is alive.
+// noneIsLeft fails if any process of a session is alive.
 func noneIsLeft(t testing.TB, s api.SessionInfo) {
 	t.Helper()
 	left, err := proctree.Members(0, s.PID, s.ID)
@@ -159,8 +159,8 @@ func noneIsLeft(t testing.TB, s api.SessionInfo) {
 	}
 }
 
-// retry repeats a request until a server answers it: the one that there was may
-// have been killed or replaced.
+// retry repeats a request until a server answers: the last one may have been killed or
+// replaced.
 func retry(ctx context.Context, f func() error) error {
 	for {
 		err := f()

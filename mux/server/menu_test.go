@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// menuVar makes the test binary a program that asks a question with a menu:
-// "walk" follows the arrow keys, "deaf" only takes Enter.
+// menuVar makes the test binary a program that asks a question with a menu: "walk"
+// follows the arrow keys, "deaf" takes only Enter.
 const menuVar = "MUX_TEST_MENU"
 
 func runMenu(mode string) int {

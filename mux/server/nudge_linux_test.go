@@ -13,7 +13,7 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// startReceiver runs the composer and returns the file of what it submitted.
+// startReceiver runs the composer and returns the file with what it submitted.
 func startReceiver(t *testing.T, c *client.Client, name, mode string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -36,7 +36,7 @@ func startReceiver(t *testing.T, c *client.Client, name, mode string) string {
 	return out
 }
 
-// submitted reads what the composer got.
+// submitted reads what the composer submitted.
 func submitted(t *testing.T, path string) []string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -160,7 +160,7 @@ func TestNudgesAcrossACrashAreTrue(t *testing.T) {
 			results <- result{text, r}
 		}()
 	}
-	// Somewhere in the first nudges.
+	// somewhere in the first nudges
 	await(t, c, "r", "message")
 	killServer(t, c)
 	counts := map[string]int{}

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scale is how much one run of many nudges does.
+// scale is the size of one run.
 type scale struct{ writers, inFlight, sessions, nudges, kills int }
 
-// scaleOf is a short form, or the long one with GC_SOAK=1.
+// scaleOf returns a short run, or the long one with GC_SOAK=1.
 func scaleOf(short, long scale) scale {
 	if os.Getenv("GC_SOAK") == "1" {
 		return long
@@ -28,16 +28,16 @@ func scaleOf(short, long scale) scale {
 	return short
 }
 
-// sent is one nudge and what came of it.
+// sent is one nudge and its outcome.
 type sent struct {
-	session, text string
-	lane, number  int // numbers of one lane and session go up
-	rec           api.Receipt
+	session, text  string
+	stream, number int // numbers of one stream and session go up
+	rec            api.Receipt
 }
 
-// TestScaleNudges: of many writers into many composers that take an early
-// Enter for a newline, with and without mode 2004, every message arrives once,
-// whole, in order, and submitted.
+// TestScaleNudges: with many writers and composers that take an early Enter for a
+// newline, with and without mode 2004, every message arrives once, whole, in order, and
+// submitted.
 func TestScaleNudges(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
@@ -51,14 +51,14 @@ func TestScaleNudges(t *testing.T) {
 	t.Logf("%d nudges in %v", len(all), time.Since(began).Round(time.Millisecond))
 	for _, n := range all {
 		if n.rec.State != api.Submitted {
-			t.Errorf("%s %d/%d: %+v", n.session, n.lane, n.number, n.rec)
+			t.Errorf("%s %d/%d: %+v", n.session, n.stream, n.number, n.rec)
 		}
 	}
 	checkArrived(t, all, outs)
 }
 
-// TestScaleNudgesAcrossKills kills the server all the time: a nudge is finished
-// or reported, never repeated, and what is called submitted arrived.
+// TestScaleNudgesAcrossKills: while the server is killed again and again, a nudge is
+// finished or reported, never repeated, and each one reported as submitted arrived.
 func TestScaleNudgesAcrossKills(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
@@ -81,7 +81,7 @@ func TestScaleNudgesAcrossKills(t *testing.T) {
 	checkArrived(t, all, outs)
 }
 
-// startReceivers starts composers and returns the files of what they got.
+// startReceivers starts composers and returns the files with what they submitted.
 func startReceivers(t *testing.T, p api.Paths, n int) map[string]string {
 	t.Helper()
 	c := dial(t, p)
@@ -106,25 +106,24 @@ func dial(t *testing.T, p api.Paths) *client.Client {
 	return c
 }
 
-// sendMany sends z.nudges from z.writers clients, each with z.inFlight of them
-// under way.
+// sendMany sends z.nudges from z.writers clients, z.inFlight of each at a time.
 func sendMany(t *testing.T, p api.Paths, z scale) []sent {
 	var mu sync.Mutex
 	var all []sent
 	var wg sync.WaitGroup
-	lanes := z.writers * z.inFlight
+	streams := z.writers * z.inFlight
 	for w := range z.writers {
 		c := dial(t, p)
 		for k := range z.inFlight {
-			lane := w*z.inFlight + k
+			stream := w*z.inFlight + k
 			wg.Go(func() {
-				for i := range (z.nudges + lanes - 1 - lane) / lanes {
-					n := sent{session: fmt.Sprintf("s%02d", (lane+i)%z.sessions), lane: lane, number: i}
-					n.text = messageOf(lane, i)
+				for i := range (z.nudges + streams - 1 - stream) / streams {
+					n := sent{session: fmt.Sprintf("s%02d", (stream+i)%z.sessions), stream: stream, number: i}
+					n.text = messageOf(stream, i)
 					var err error
 					n.rec, err = c.Nudge(t.Context(), n.session, api.NudgeRequest{Text: n.text, Timeout: time.Minute})
 					if err != nil {
-						t.Errorf("lane %d, %d: %v", lane, i, err)
+						t.Errorf("stream %d, %d: %v", stream, i, err)
 						return
 					}
 					mu.Lock()
@@ -138,26 +137,26 @@ func sendMany(t *testing.T, p api.Paths, z scale) []sent {
 	return all
 }
 
-// messageOf is a message of up to 2 KB that tells where it is from.
-func messageOf(lane, number int) string {
+// messageOf is a message of up to 2 KB that names its origin.
+func messageOf(stream, number int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "lane %d number %d:", lane, number)
-	for i := range (lane*7 + number*13) % 60 {
+	fmt.Fprintf(&b, "stream %d number %d:", stream, number)
+	for i := range (stream*7 + number*13) % 60 {
 		fmt.Fprintf(&b, " wörd%d of a message", i)
 		if i%9 == 8 {
 			b.WriteByte('\n')
 		}
 	}
-	fmt.Fprintf(&b, " end of %d/%d", lane, number)
+	fmt.Fprintf(&b, " end of %d/%d", stream, number)
 	return b.String()
 }
 
-// checkArrived compares what the composers got with what was sent.
+// checkArrived compares what was submitted with what was sent.
 func checkArrived(t *testing.T, all []sent, outs map[string]string) {
 	t.Helper()
 	type place struct {
 		session string
-		lane    int
+		stream  int
 	}
 	byText := make(map[string]sent)
 	for _, n := range all {
@@ -176,9 +175,9 @@ func checkArrived(t *testing.T, all []sent, outs map[string]string) {
 			if arrived[key]++; arrived[key] > 1 {
 				t.Errorf("%s got it %d times: %.60q, %+v", name, arrived[key], text, n.rec)
 			}
-			at := place{name, n.lane}
+			at := place{name, n.stream}
 			if before, ok := last[at]; ok && before >= n.number {
-				t.Errorf("%s: lane %d: %d came behind %d", name, n.lane, n.number, before)
+				t.Errorf("%s: stream %d: %d came behind %d", name, n.stream, n.number, before)
 			}
 			last[at] = n.number
 		}
@@ -194,7 +193,7 @@ func checkArrived(t *testing.T, all []sent, outs map[string]string) {
 func killEverySoOften(ctx context.Context, t *testing.T, p api.Paths, n int) {
 	c := dial(t, p)
 	for range n {
-		// Servers that all end at once would make the keeper pause.
+		// servers that all end at once would make the keeper pause
 		if sys.Sleep(ctx, time.Duration(300+rand.IntN(1500))*time.Millisecond) != nil {
 			return
 		}

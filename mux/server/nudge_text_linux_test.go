@@ -15,7 +15,7 @@ import (
 
 var testComposer = api.Composer{Commands: []string{"!", "/"}, Openers: []string{"@"}, Mark: "⠀", Clear: []string{"C-u"}}
 
-// startAgent runs the composer of an agent with commands.
+// startAgent runs the composer of an agent with slash commands.
 func startAgent(t *testing.T, c *client.Client, name string, comp api.Composer) (out string) {
 	t.Helper()
 	return startComposer(t, c, name, "agent", comp)
@@ -39,8 +39,8 @@ func startComposer(t *testing.T, c *client.Client, name, mode string, comp api.C
 	return out
 }
 
-// TestNudgeArrivesAsText: what is a command to the agent is marked, and said to
-// be, unless the text is to be typed raw.
+// TestNudgeArrivesAsText: text that the agent would take for a command is marked, and the
+// receipt says so, unless it is typed raw.
 func TestNudgeArrivesAsText(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -70,8 +70,8 @@ func TestNudgeArrivesAsText(t *testing.T) {
 	}
 }
 
-// TestNudgeClearsItsOwnDraft: a message that an agent did not take is in nobody's
-// way, but what a person has typed into is never thrown away.
+// TestNudgeClearsItsOwnDraft: a message that an agent did not take is not in the way of
+// the next, but what a person typed is never discarded.
 func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -104,9 +104,9 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	}
 }
 
-// TestNudgeStaysInDrawnComposer: a program that paints its own cursor takes no
-// Enter at first, or hides its composer after it. The text in its composer is not submitted, whatever else
-// changes on the screen, and Enter is pressed once more.
+// TestNudgeStaysInDrawnComposer: a program that paints its own cursor ignores Enter at
+// first, or hides its composer after it. Whatever else changes on the screen, the text in
+// its composer is not submitted, and Enter is pressed once more.
 func TestNudgeStaysInDrawnComposer(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -125,8 +125,8 @@ func TestNudgeStaysInDrawnComposer(t *testing.T) {
 	}
 }
 
-// TestNudgeNeverInSight: a screen that changes for another reason says nothing
-// of a short message that it never showed.
+// TestNudgeNeverInSight: a screen that changes for another reason proves nothing about a
+// short message that it never showed.
 func TestNudgeNeverInSight(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -138,8 +138,8 @@ func TestNudgeNeverInSight(t *testing.T) {
 	}
 }
 
-// TestNudgeWaitsForAStarvedProgram: one that reads nothing for four seconds gets
-// its message all the same.
+// TestNudgeWaitsForAStarvedProgram: a program that reads nothing for four seconds gets
+// its message.
 func TestNudgeWaitsForAStarvedProgram(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

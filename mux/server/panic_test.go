@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// What makes a server of the tests panic: once, or whenever a screen is fed it.
+// These make a server of the tests panic: once, or whenever a screen is fed them.
 const (
 	panicOnce   = "\\033_test-panic-once\\033\\134"
 	panicAlways = "\\033_test-panic-always\\033\\134"
@@ -24,8 +24,8 @@ func panicAt(p []byte) {
 	}
 }
 
-// TestPanicIsOneSessions: where one session's screen panics, its own program and
-// screen go on, and the other sessions of the server are not touched.
+// TestPanicIsOneSessions: when one session's screen panics, its program and screen
+// continue, and other sessions are not affected.
 func TestPanicIsOneSessions(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -55,7 +55,7 @@ func TestPanicIsOneSessions(t *testing.T) {
 		t.Errorf("after one panic: %+v, %v, %q", i, err, screenText(t, c, "bad"))
 	}
 	enter("bad")
-	for lost := false; !lost; { // what comes in the same piece is lost with it
+	for lost := false; !lost; { // what comes in the same read is lost with it
 		i, err := c.Get(t.Context(), "bad")
 		if err != nil || i.State != api.StateRunning {
 			t.Fatalf("after the panic that comes again: %+v, %v", i, err)

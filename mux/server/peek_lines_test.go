@@ -8,8 +8,8 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// Every line has one number, whatever has scrolled off and however much of it is
-// asked for.
+// TestLineNumbers: every line has one number, whatever has scrolled off and however many
+// lines are requested.
 func TestLineNumbers(t *testing.T) {
 	term, err := vt.New(vt.Options{Cols: 10, Rows: 4})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// TestPeekManySaysWhatPeekSays for sessions in every state, by name and by id, changed
-// and unchanged.
+// TestPeekManySaysWhatPeekSays compares the two for sessions in every state, by name and
+// by id, changed and unchanged.
 func TestPeekManySaysWhatPeekSays(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -70,7 +70,7 @@ func TestPeekManySaysWhatPeekSays(t *testing.T) {
 	}
 }
 
-// TestPeekManyRequests: what a list may look like, and what is refused.
+// TestPeekManyRequests: which lists are accepted and which are refused.
 func TestPeekManyRequests(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -112,7 +112,7 @@ func TestPeekManyRequests(t *testing.T) {
 	}
 }
 
-// post sends a body as it is and decodes the reply into out, unless it is nil.
+// post sends a body and decodes the reply into out, unless that is nil.
 func post(t *testing.T, c *client.Client, path, body string, out any) error {
 	t.Helper()
 	resp, err := c.Do(t.Context(), "POST", path, strings.NewReader(body))

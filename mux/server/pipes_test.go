@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestModesOfAPipe: what a program on pipes writes changes nothing of what it
-// reads: no paste marks, no keys of an application.
+// TestModesOfAPipe: the output of a program on pipes does not change its input: no paste
+// brackets, no application keys.
 func TestModesOfAPipe(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -31,7 +31,7 @@ func TestDeliveryWithoutDescriptors(t *testing.T) {
 				t.Fatal(err)
 			}
 			used := cpuTime(t, st.Server.PID)
-			_ = sys.Sleep(t.Context(), 3*time.Second) // in which it may spin
+			_ = sys.Sleep(t.Context(), 3*time.Second) // time in which it may spin
 			if used = cpuTime(t, st.Server.PID) - used; used > time.Second {
 				t.Errorf("the server used %v", used)
 			}
@@ -92,8 +92,8 @@ func TestServerDiesWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// TestRefusedWithoutDescriptors: a server without a free descriptor tries a message of
-// which nothing was typed again, until the program takes it; it is typed once.
+// TestRefusedWithoutDescriptors: a server without a free descriptor retries a message
+// that was not typed until the program takes it. It is typed once.
 func TestRefusedWithoutDescriptors(t *testing.T) {
 	t.Parallel()
 	c, dir := startServer(t), t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is what a process has used of the processors.
+// cpuTime is a process's processor time.
 func cpuTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -21,19 +21,19 @@ func cpuTime(t *testing.T, pid int) time.Duration {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(b), ") ")
-	f := strings.Fields(rest) // from the state on: utime and stime are 11 and 12, in ticks
+	f := strings.Fields(rest) // after the name: utime and stime are 11 and 12, in ticks
 	user, _ := strconv.Atoi(f[11])
 	system, _ := strconv.Atoi(f[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// TestQueueOnAFullDisk: while mux.db takes no write, nothing is typed, no core
-// spins and the log stays short. The message is typed, once, when it does again.
+// TestQueueOnAFullDisk: while mux.db refuses writes, nothing is typed, no core spins and
+// the log stays short. Later the message is typed once.
 func TestQueueOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	p, fill := smallDisk(t, "size=4m")
 	c := startServerAt(t, p)
-	text := strings.Repeat("a", 400_000) // of one write, so that no page in mux.db is free for the next
+	text := strings.Repeat("a", 400_000) // in one write, so that mux.db has no free page for the next
 	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: text})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestQueueOnAFullDisk(t *testing.T) {
 	}
 	out := startReceiver(t, c, "q", "paste")
 	log, used := fileSize(t, p.Log()), cpuTime(t, st.Server.PID)
-	_ = sys.Sleep(t.Context(), 3*time.Second) // for which nothing is to happen
+	_ = sys.Sleep(t.Context(), 3*time.Second) // nothing may happen meanwhile
 	if grown := fileSize(t, p.Log()) - log; grown > 4096 {
 		t.Errorf("the log grew by %d bytes", grown)
 	}
@@ -64,8 +64,8 @@ func TestQueueOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestOutcomeThatCannotBeWritten: the outcome of a message that mux.db does not
-// take is known all the same, and written down when it does.
+// TestOutcomeThatCannotBeWritten: an outcome that mux.db refuses is known all the same,
+// and written when possible.
 func TestOutcomeThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/mux.db"

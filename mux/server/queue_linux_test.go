@@ -13,8 +13,7 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
-// awaitQueue waits until the message has the state; the queue has no waiter of
-// its own, and the session's events pace the looks.
+// awaitQueue waits until the message has the state. The session's events pace the checks.
 func awaitQueue(t *testing.T, c *client.Client, id, state string) api.QueueItem {
 	t.Helper()
 	for limit := time.Now().Add(15 * time.Second); ; {
@@ -51,7 +50,7 @@ func TestQueueDeliversInOrderAndOnce(t *testing.T) {
 	if it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: "not wanted"}); err != nil || c.Dequeue(t.Context(), it.ID) != nil {
 		t.Fatal(err)
 	}
-	killServer(t, c) // the queue is durable, and waits for the session
+	killServer(t, c) // the queue is durable and waits for the session
 	out := startReceiver(t, c, "q", "paste")
 	killServer(t, c)
 	awaitQueue(t, c, last.ID, api.QueueDelivered)
@@ -92,8 +91,8 @@ func TestQueueGivesUp(t *testing.T) {
 	}
 }
 
-// TestQueueWaitsForIdle: a message waits, and says why, until the program is
-// known to be idle; those of other sessions do not wait for it.
+// TestQueueWaitsForIdle: a message waits and says why until the program is idle. Messages
+// of other sessions do not wait for it.
 func TestQueueWaitsForIdle(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -145,8 +144,8 @@ func TestQueueWaitsForIdle(t *testing.T) {
 	}
 }
 
-// TestBlockedMessageIsTriedAgain: a message that a dialog was in the way of is
-// typed, once, when the dialog is gone, also by the next server.
+// TestBlockedMessageIsTriedAgain: a message that a dialog blocked is typed once when the
+// dialog is gone, also by the next server.
 func TestBlockedMessageIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -173,7 +172,7 @@ func TestBlockedMessageIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitQueue(t, c, it.ID, api.QueueDelivered)
-	if got := screenText(t, c, "q"); strings.Count(got, "now") != 2 { // its echo, and what cat says
+	if got := screenText(t, c, "q"); strings.Count(got, "now") != 2 { // its echo and cat's output
 		t.Errorf("%q", got)
 	}
 }

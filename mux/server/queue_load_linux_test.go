@@ -15,8 +15,8 @@ import (
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// TestQueueWithoutRoom: with a full disk, or without descriptors, a queued
-// message is late, and neither lost nor typed twice; the queue does not spin.
+// TestQueueWithoutRoom: with a full disk or without descriptors, a queued message is
+// late, but neither lost nor typed twice, and the queue does not spin.
 func TestQueueWithoutRoom(t *testing.T) {
 	for name, starve := range map[string]func(t *testing.T, p api.Paths, server int) (end func()){
 		"disk":        starveDisk,
@@ -41,14 +41,14 @@ func TestQueueWithoutRoom(t *testing.T) {
 			}
 			end := starve(t, p, st.Server.PID)
 			var wanted []string
-			for i := range 5 { // those that it takes; an error says that it took none
+			for i := range 5 { // accepted ones; an error means that none was
 				text := fmt.Sprintf("message-%d", i)
 				if _, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "reader", Text: text, Policy: api.PolicyImmediate}); err == nil {
 					wanted = append(wanted, text)
 				}
 			}
 			before := processorTime(t, st.Server.PID)
-			time.Sleep(2 * time.Second) // what is to be seen is that nothing happens
+			time.Sleep(2 * time.Second) // nothing may happen meanwhile
 			if used := processorTime(t, st.Server.PID) - before; used > time.Second {
 				t.Errorf("the server was busy for %v of two seconds", used)
 			}
@@ -95,7 +95,7 @@ func starveDescriptors(t *testing.T, _ api.Paths, server int) (end func()) {
 	if err := unix.Prlimit(server, unix.RLIMIT_NOFILE, nil, &old); err != nil {
 		t.Fatal(err)
 	}
-	few := unix.Rlimit{Cur: 8, Max: old.Max} // fewer than are open: there is no new one
+	few := unix.Rlimit{Cur: 8, Max: old.Max} // fewer than are open, so there is no new one
 	if err := unix.Prlimit(server, unix.RLIMIT_NOFILE, &few, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func starveDescriptors(t *testing.T, _ api.Paths, server int) (end func()) {
 	}
 }
 
-// processorTime is what a process has used (proc_pid_stat(5), utime and stime).
+// processorTime is a process's processor time (proc_pid_stat(5), utime and stime).
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -118,5 +118,5 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	if _, err := fmt.Sscan(f[11]+" "+f[12], &user, &system); err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(user+system) * 10 * time.Millisecond // of 100 a second
+	return time.Duration(user+system) * 10 * time.Millisecond // 100 ticks a second
 }

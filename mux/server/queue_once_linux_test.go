@@ -17,7 +17,7 @@ import (
 	"gascity.dev/gc/mux/journal"
 )
 
-// lines reads a file that may not be there yet.
+// lines reads a file that may not exist yet.
 func lines(t *testing.T, path string) []string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -44,9 +44,8 @@ func awaitLine(t *testing.T, path, line string) {
 	}
 }
 
-// assassin is a program that kills the server in the instant in which it reads
-// the line "kill", and writes down every line it reads. Afterwards it says that
-// it works, until it reads "idle".
+// assassin is a program that kills the server as soon as it reads the line "kill", and
+// records every line it reads. It then reports that it works until it reads "idle".
 func assassin(dir string) string {
 	idle, working := say("7501;state=idle"), say("7501;state=working")
 	return `cd ` + dir + `; ` + idle + `while read -r x; do
@@ -55,7 +54,7 @@ func assassin(dir string) string {
 done`
 }
 
-// notePID writes the server's pid where the assassin looks for it.
+// notePID writes the server's pid to the assassin's file.
 func notePID(t *testing.T, c *client.Client, dir string) int {
 	t.Helper()
 	st, err := c.Status(t.Context())
@@ -68,7 +67,7 @@ func notePID(t *testing.T, c *client.Client, dir string) int {
 	return st.Server.PID
 }
 
-// nudgeOften sends n messages with ids, each to be seen in out.
+// nudgeOften sends n messages with ids and waits for each in out.
 func nudgeOften(t *testing.T, c *client.Client, session, prefix string, n int) {
 	t.Helper()
 	for i := range n {
@@ -80,8 +79,8 @@ func nudgeOften(t *testing.T, c *client.Client, session, prefix string, n int) {
 	}
 }
 
-// TestQueuedMessageIsTypedOnce: a message whose server dies just after Enter
-// was typed, whatever is typed before the program is idle again.
+// TestQueuedMessageIsTypedOnce: a message whose server dies just after its Enter is typed
+// once, whatever is typed before the program is idle again.
 func TestQueuedMessageIsTypedOnce(t *testing.T) {
 	t.Parallel()
 	c, dir := startServer(t), t.TempDir()
@@ -104,8 +103,8 @@ func TestQueuedMessageIsTypedOnce(t *testing.T) {
 	}
 }
 
-// TestYoungestNudgesAreKnown: over many kills, the last NudgeMemory nudges of a
-// session are known, and none of them is typed again.
+// TestYoungestNudgesAreKnown: over many kills, the last NudgeMemory nudges of a session
+// are known, and none is typed again.
 func TestYoungestNudgesAreKnown(t *testing.T) {
 	t.Parallel()
 	c, dir := startServer(t), t.TempDir()
@@ -127,9 +126,9 @@ func TestYoungestNudgesAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusedMessageIsTriedAgain: a message of which nothing was typed, since it is
-// longer than a line of a cooked terminal, is typed when the program reads without
-// lines; when that never happens, the message is given up, with the reason.
+// TestRefusedMessageIsTriedAgain: a message longer than a line of a cooked terminal, of
+// which nothing was typed, is typed when the program leaves cooked mode. If it never
+// does, the message is given up with the reason.
 func TestRefusedMessageIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	c, dir := startServer(t), t.TempDir()

@@ -39,10 +39,10 @@ func dialRaw(t *testing.T, c *client.Client) *rawConn {
 	return &rawConn{conn.(*net.UnixConn), t, bufio.NewReader(conn)}
 }
 
-// says writes; the server may have hung up.
+// says writes; the server may have disconnected.
 func (c *rawConn) says(text string) { _, _ = c.Write([]byte(text)) }
 
-// status reads a status line and the head; 0 when the server hung up.
+// status reads a status line and the head; 0 if the server disconnected.
 func (c *rawConn) status() int {
 	line, err := c.r.ReadString('\n')
 	if err != nil {
@@ -142,7 +142,7 @@ func TestSlowSubscriber(t *testing.T) {
 	}
 }
 
-// eventNumber is the number in an event's id.
+// eventNumber returns the number in an event's id.
 func eventNumber(t *testing.T, id string) uint64 {
 	t.Helper()
 	_, seq, _ := strings.Cut(id, ":")
@@ -187,7 +187,7 @@ func TestSubscribersThatVanish(t *testing.T) {
 	awaitOpenFiles(t, c, func(n int) bool { return n <= before+2 }) // the next event finds out
 }
 
-// openFiles is the number of the server's descriptors.
+// openFiles returns the number of the server's descriptors.
 func openFiles(t *testing.T, c *client.Client) int {
 	t.Helper()
 	st, err := c.Status(t.Context())
@@ -201,7 +201,7 @@ func openFiles(t *testing.T, c *client.Client) int {
 	return len(fds)
 }
 
-// awaitOpenFiles waits until enough accepts their number.
+// awaitOpenFiles waits until enough accepts that number.
 func awaitOpenFiles(t *testing.T, c *client.Client, enough func(n int) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(persontest.Patience); !enough(openFiles(t, c)); {
@@ -255,7 +255,7 @@ func TestHalfRequests(t *testing.T) {
 	}
 }
 
-// postTo is a request to a session.
+// postTo returns a request to a session.
 func postTo(session, what, body string) string {
 	return fmt.Sprintf("POST /v1/sessions/%s/%s HTTP/1.1\r\nHost: mux\r\nContent-Length: %d\r\n\r\n%s", session, what, len(body), body)
 }

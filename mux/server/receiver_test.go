@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiverVar makes the test binary an agent's composer: raw mode, and Enter
-// within burstTime of other input is a newline, as agents do. Its value says
-// how: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing,
-// "drawn" and "loads" are runDrawn. In "agent" it is as paste, Ctrl-U empties a line, and an unknown /command is
-// refused and stays.
+// receiverVar makes the test binary an agent's composer in raw mode, where Enter within
+// burstTime of other input is a newline, as in real agents. Its value is the kind:
+// "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing, "drawn" and
+// "loads" are runDrawn. "agent" is like paste, but Ctrl-U clears a line, and an unknown
+// /command is refused and stays.
 const (
 	receiverVar = "MUX_TEST_RECEIVER"
 	burstTime   = 120 * time.Millisecond
@@ -54,9 +54,9 @@ func runReceiver(mode string) int {
 	}
 }
 
-// runDrawn is a composer that paints its own cursor and parks the terminal's,
-// hidden, below it. It is not ready for the first Enter: that only changes its
-// status line or, with loads, hides the composer for a moment.
+// runDrawn is a composer that paints its own cursor and hides the terminal's below it. It
+// ignores the first Enter, which only changes its status line or, with loads, hides the
+// composer for a moment.
 func runDrawn(out *os.File, loads bool) int {
 	text, enters := "", 0
 	paint := func() {
@@ -92,7 +92,7 @@ type receiver struct {
 	mute  bool
 	agent bool
 	text  []byte
-	last  time.Time // of the last byte that was no Enter
+	last  time.Time // of the last byte other than Enter
 	paste bool
 	die   string // where it kills itself; "no": nowhere, but it repeats on the terminal what was submitted
 }

@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/mux/journal"
 )
 
-// tapes makes the bench's session a recorded one, as a background command is.
-func (b *journalBench) tapes(t *testing.T) {
+// records makes the bench's session a recorded one, as a background command is.
+func (b *journalBench) records(t *testing.T) {
 	t.Helper()
 	ring, err := process.OpenRing(filepath.Join(b.srv.settings.paths.Dir, "ring"))
 	if err != nil {
@@ -28,7 +28,7 @@ func (b *journalBench) tapes(t *testing.T) {
 	t.Cleanup(func() { b.s.storage.recording.Remove() })
 }
 
-// checkKept fails unless recording and ring hold this output and no other.
+// checkKept fails unless recording and ring hold exactly this output.
 func (b *journalBench) checkKept(t *testing.T, when, want string) {
 	t.Helper()
 	var raw bytes.Buffer
@@ -46,11 +46,11 @@ func (b *journalBench) checkKept(t *testing.T, when, want string) {
 	}
 }
 
-// TestRecordingAfterAKill: wherever between the steps of showing output the
-// server is killed, the recording and the ring have every byte once.
+// TestRecordingAfterAKill: wherever the server is killed while it shows output, the
+// recording and the ring have every byte once.
 func TestRecordingAfterAKill(t *testing.T) {
 	b := newJournalBench(t)
-	b.tapes(t)
+	b.records(t)
 	var want strings.Builder
 	write := func(text string) {
 		want.WriteString(text)
@@ -100,8 +100,8 @@ func TestRecordingAfterAKill(t *testing.T) {
 	b.checkKept(t, "killed between two files", want.String())
 }
 
-// TestRecordingOfALostScreen: a screen that is lost takes no byte of the output
-// with it, neither in a server that lives nor in the next.
+// TestRecordingOfALostScreen: a lost screen loses no output, neither in the same server
+// nor in the next.
 func TestRecordingOfALostScreen(t *testing.T) {
 	const bad = "this one panics\r\n"
 	defer func(f func([]byte)) { feedFault = f }(feedFault)
@@ -111,7 +111,7 @@ func TestRecordingOfALostScreen(t *testing.T) {
 		}
 	}
 	b := newJournalBench(t)
-	b.tapes(t)
+	b.records(t)
 	b.write([]byte("one\r\n"))
 	b.write([]byte(bad))
 	b.write([]byte("two\r\n"))

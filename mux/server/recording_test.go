@@ -84,8 +84,8 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// TestRecordingKeepsTheNewest: at its cap a recording loses the older half, and
-// what is left shows the screen as it was at any time of it.
+// TestRecordingKeepsTheNewest: at its limit a recording drops the older half, and what is
+// left shows the screen at any time since.
 func TestRecordingKeepsTheNewest(t *testing.T) {
 	b := newJournalBench(t)
 	b.record(128 << 10)
@@ -95,7 +95,7 @@ func TestRecordingKeepsTheNewest(t *testing.T) {
 		if i%100 == 0 {
 			want[b.s.screen.rendered] = b.s.screen.term.ScreenText()
 		}
-		if i == 2500 { // a kill between the two files, at worst
+		if i == 2500 { // a kill between the two files, at the worst moment
 			b.crash(t)
 			b.record(128 << 10)
 		}

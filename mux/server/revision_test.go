@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestRevisionsAreNotUsedAgain: a reader that asks whether the screen changed is
-// never told of another screen that it has not, by this server or the next.
+// TestRevisionsAreNotUsedAgain: no server reports a screen as unchanged to a reader that
+// has another one.
 func TestRevisionsAreNotUsedAgain(t *testing.T) {
 	b := newJournalBench(t)
 	told := map[uint64]string{}
@@ -44,8 +44,8 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 	}
 }
 
-// TestRevisionsOfTheNextSession: who asks by name is not told that nothing
-// changed when another session has the name now.
+// TestRevisionsOfTheNextSession: a reader by name notices that another session has the
+// name now.
 func TestRevisionsOfTheNextSession(t *testing.T) {
 	c := startServer(t)
 	var had uint64

@@ -9,9 +9,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestTimersOfPrograms: programs, those under limits and those of a server that
-// was started again too, have the timers' slack of who started the mux, although
-// the keeper has its own.
+// TestTimersOfPrograms: programs, also with limits or after a restart of the server, have
+// the timer slack of the process that started the mux, not the keeper's.
 func TestTimersOfPrograms(t *testing.T) {
 	own := slackOf(t, "self")
 	c := startServer(t)
@@ -26,7 +25,7 @@ func TestTimersOfPrograms(t *testing.T) {
 	create(t, c, "later", show)
 	await(t, c, "later", `slack `+own+`\.`)
 	if os.Geteuid() != 0 {
-		return // that of other processes is shown to root only
+		return // only root may see it for other processes
 	}
 	st, err := c.Status(t.Context())
 	if err != nil {

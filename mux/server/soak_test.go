@@ -16,8 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// soakKills is how often the server is killed; GC_SOAK_KILLS sets another
-// number.
+// soakKills is how often the server is killed; GC_SOAK_KILLS overrides it.
 func soakKills() int {
 	if n, err := strconv.Atoi(os.Getenv("GC_SOAK_KILLS")); err == nil {
 		return n
@@ -25,8 +24,8 @@ func soakKills() int {
 	return 8
 }
 
-// TestNoByteIsLost kills the server at random moments under writers at full
-// speed, and compares screen and history with what was written.
+// TestNoByteIsLost kills the server at random moments while programs write at full speed,
+// and compares screen and history with the output.
 func TestNoByteIsLost(t *testing.T) {
 	t.Parallel()
 	const writers, lines = 4, 15000

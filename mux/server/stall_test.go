@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNoRoomForASnapshot: a session whose journal gets no memory leaves its
-// output with the program, tries again less and less often, and goes on without
-// a gap when there is memory.
+// TestNoRoomForASnapshot: a session whose journal gets no memory leaves output with the
+// program, tries again at growing intervals, and continues without a gap.
 func TestNoRoomForASnapshot(t *testing.T) {
 	b := newJournalBench(t)
 	l, err := newLoop()
@@ -35,7 +34,7 @@ func TestNoRoomForASnapshot(t *testing.T) {
 	const tries = 5
 	var left atomic.Int32
 	left.Store(tries)
-	var times []time.Time // written under the session's mu
+	var times []time.Time // guarded by session.mu
 	was := journal.SnapshotFault
 	defer func() { journal.SnapshotFault = was }()
 	journal.SnapshotFault = func() error {
@@ -77,8 +76,8 @@ func TestNoRoomForASnapshot(t *testing.T) {
 	r.Close()
 }
 
-// TestScreenTooLargeForASnapshot: such a screen goes on; after a crash it is lost,
-// says so, and the session goes on.
+// TestScreenTooLargeForASnapshot: the screen stays; after a crash it is reported lost,
+// and the session continues.
 func TestScreenTooLargeForASnapshot(t *testing.T) {
 	b := newJournalBench(t)
 	b.s.storage.journal.Most = 2048

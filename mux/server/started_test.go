@@ -8,7 +8,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestStartedComesFirst: of a program that ends at once, too.
+// TestStartedComesFirst: the start is published before the end, even of a program that
+// ends at once.
 func TestStartedComesFirst(t *testing.T) {
 	t.Parallel()
 	const workers, each = 6, 40

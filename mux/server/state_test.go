@@ -8,8 +8,8 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// TestMetadataOfGoneSessions: what sessions left in mux.db that ended with the
-// machine is removed by the next server, and no other.
+// TestMetadataOfGoneSessions: the next server removes the metadata of sessions that ended
+// with the machine, and no other.
 func TestMetadataOfGoneSessions(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)

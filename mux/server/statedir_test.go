@@ -19,19 +19,19 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// aliveStat matches /proc/PID/stat of a process that runs.
+// aliveStat matches /proc/PID/stat of a living process.
 var aliveStat = regexp.MustCompile(`\) [SRD] `)
 
 // stranger is a uid that is not this process's.
 const stranger = 64003
 
-// planted is a folder that others share, and what a stranger left in it.
+// planted is a directory that others share, with what a stranger left in it.
 type planted struct {
 	t      *testing.T
 	p      api.Paths
-	victim *exec.Cmd // no server; SIGUSR1 ends it
-	mine   string    // a folder that others may look into
-	target string    // where a symbolic link leads to; not there
+	victim *exec.Cmd // not a server; SIGUSR1 ends it
+	mine   string    // a directory that others may read
+	target string    // target of a symbolic link; does not exist
 }
 
 func (x *planted) check(err error) {
@@ -41,7 +41,7 @@ func (x *planted) check(err error) {
 	}
 }
 
-// give makes something the stranger's.
+// give changes the owner of a file to the stranger.
 func (x *planted) give(paths ...string) {
 	x.t.Helper()
 	if os.Geteuid() != 0 {
@@ -64,8 +64,8 @@ func (x *planted) state() {
 	x.check(unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 }
 
-// TestPlantedState: whatever others put where the socket and the state directory
-// are to be, nothing of this user's is signalled, made, changed or waited for.
+// TestPlantedState: whatever others put in place of the socket and the state directory,
+// nothing of this user is signalled, created, changed or waited for.
 func TestPlantedState(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(x *planted){

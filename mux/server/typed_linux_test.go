@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTypedWhileTheServerDies: lines that a person types while the server is
-// killed again and again arrive once each and in order. What is missing is one
-// write in flight a kill at most, and the client is told how many bytes.
+// TestTypedWhileTheServerDies: lines typed while the server is killed again and again
+// arrive once each and in order. At most one write in flight per kill is lost, and the
+// client learns how many bytes.
 func TestTypedWhileTheServerDies(t *testing.T) {
 	t.Parallel()
 	c := attachServer(t)

@@ -6,8 +6,8 @@ import (
 	"gascity.dev/gc/mux/journal"
 )
 
-// TestTypist: how far a client's input came is known to the next server, until
-// too many others came; what was being written at a kill is settled and told.
+// TestTypist: the next server knows how far a client's input came, until too many other
+// clients came. A write during the kill is resolved and reported.
 func TestTypist(t *testing.T) {
 	b := newJournalBench(t)
 	at := func(id uint64) *journal.Typist {

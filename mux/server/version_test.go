@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// What an older server has no path for says what is, and not a status.
+// An older server answers a path it does not know with an explanation, not only a status.
 func TestRequestThatTheServerDoesNotKnow(t *testing.T) {
 	c := startServer(t)
 	for _, method := range []string{"GET", "POST"} {

@@ -271,6 +271,13 @@ func (a *app) agentDown(ctx context.Context, err error) error {
 	}
 	ag := a.statusOf(ctx, a.agent)
 	if ag == nil {
+		c, _, err := a.cityController()
+		if errors.Is(err, cityapi.ErrAnotherUser) {
+			return err
+		}
+		if err == nil {
+			_ = c.Close()
+		}
 		return cli.Fail(cli.ExitNotFound, "gc start", "agent %s is not running", a.agent.label)
 	}
 	if ag.State == cityapi.StateRunning {

@@ -165,6 +165,9 @@ func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 		}
 		return a.offlineStatus(ctx, city)
 	}
+	if errors.Is(err, cityapi.ErrAnotherUser) {
+		return cityapi.Status{}, err
+	}
 	if err != nil {
 		return cityapi.Status{}, cli.Fail(cli.ExitCannotTell, "gc start", "%v", err)
 	}

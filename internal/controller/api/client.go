@@ -28,16 +28,13 @@ type Client struct {
 }
 
 // Dial connects to the controller of the city in dir; ErrNoController if none
-// answers.
+// answers, ErrAnotherUser if its socket is closed to this user.
 func Dial(dir string) (*Client, error) {
 	sock := SocketPath(dir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, sock) }
 	conn, err := dial(context.Background(), "", "")
 	if err != nil {
-		if noListener(err) {
-			return nil, &Error{Err: fmt.Errorf("%w: %s", ErrNoController, dir), Help: "gc start"}
-		}
-		return nil, fmt.Errorf("controller of %s: %w", dir, err)
+		return nil, dialError(dir, err)
 	}
 	first := make(chan net.Conn, 1)
 	first <- conn
@@ -61,6 +58,17 @@ func Dial(dir string) (*Client, error) {
 	}
 	c.http = &http.Client{Transport: tr}
 	return c, nil
+}
+
+// dialError says why no connection came about.
+func dialError(dir string, err error) error {
+	switch {
+	case noListener(err):
+		return &Error{Err: fmt.Errorf("%w: %s", ErrNoController, dir), Help: "gc start"}
+	case errors.Is(err, os.ErrPermission):
+		return &Error{Err: fmt.Errorf("%w: %s", ErrAnotherUser, dir), Help: "run gc as the user that started the city"}
+	}
+	return fmt.Errorf("controller of %s: %w", dir, err)
 }
 
 // Close closes the connections. A connection whose reply has just been read is

@@ -9,6 +9,8 @@ import (
 var (
 	// ErrNoController means that no controller is running for the city.
 	ErrNoController = errors.New("no controller is running for this city")
+	// ErrAnotherUser means that the city's controller belongs to another user.
+	ErrAnotherUser = errors.New("the city's controller belongs to another user")
 	// ErrControllerRunning means that the city already has a controller.
 	ErrControllerRunning = errors.New("the city already has a controller")
 	// ErrUnknownAgent means that the city has no agent of that name.

@@ -2,9 +2,11 @@ package api
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -39,5 +41,17 @@ func TestSocketOnALongPath(t *testing.T) {
 	ln.Close()
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the socket is left")
+	}
+}
+
+// TestDialError: each reason for which nothing answers is told apart.
+func TestDialError(t *testing.T) {
+	for errno, want := range map[syscall.Errno]error{
+		syscall.ENOENT: ErrNoController, syscall.ECONNREFUSED: ErrNoController, syscall.EACCES: ErrAnotherUser,
+	} {
+		err := dialError("/town", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", errno)})
+		if !errors.Is(err, want) {
+			t.Errorf("%v: %v, want %v", errno, err, want)
+		}
 	}
 }

@@ -59,6 +59,7 @@ var sentinels = []struct {
 	hint   string
 }{
 	{config.ErrNoCity, ExitNotFound, "gc init DIR creates a city; --city DIR selects one"},
+	{cityapi.ErrAnotherUser, ExitCannotTell, "run gc as the user that started the city"},
 	{cityapi.ErrNoController, ExitNotFound, "gc start"},
 	{runtime.ErrSessionNotFound, ExitNotFound, "gc session list --all"},
 	{api.ErrNotFound, ExitNotFound, "gc session list --all"},

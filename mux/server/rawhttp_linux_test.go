@@ -313,7 +313,7 @@ func TestWaitingClientsThatVanish(t *testing.T) {
 func TestServerEndsConnections(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	create(t, c, "n", `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo "$i $(printf '%0100d' 0)"; done; echo written; exec cat`)
+	create(t, c, "n", `p=$(printf '%0100d' 0); i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo "$i $p"; done; echo written; exec cat`)
 	await(t, c, "n", "^written")
 	opened := openFiles(t, c)
 	idle, waits, deaf := dialRaw(t, c), dialRaw(t, c), dialRaw(t, c)

@@ -143,24 +143,29 @@ func (k *keeperLink) give(link *keeper.Link, s *session) error {
 	if s.life.collected {
 		return nil
 	}
-	e := keeper.Entry{ID: s.rec.ID, PID: s.life.pid, Start: s.life.start, Data: s.rec.encode(), Own: 1}
-	fds := []int{s.tty.fd}
-	if s.tty.closed() { // ended: any descriptor serves in place of the terminal
-		fds[0] = s.storage.journal.Fd
-	} else if s.tty.stdin.isOpen() {
-		e.Own, fds = 2, append(fds, s.tty.stdin.fd)
+	if s.life.watchLeader() {
+		k.srv.lifetime.work.Go(func() { k.watch(s) })
 	}
+	e, fds := s.entry()
+	return link.Adopt(&e, fds...)
+}
+
+// entry returns what a keeper must hold of a session that is not its child. mu is held.
+func (s *session) entry() (keeper.Entry, []int) {
+	e := keeper.Entry{ID: s.rec.ID, PID: s.life.pid, Start: s.life.start, Data: s.rec.encode()}
+	fds := s.tty.descriptors()
+	if len(fds) == 0 { // ended: any descriptor serves in place of the terminal
+		fds = append(fds, s.storage.journal.Fd)
+	}
+	e.Own = len(fds)
 	fds = append(fds, s.storage.journal.Fd)
 	if exit := s.life.dead; exit != nil {
 		e.Exited, e.Status, e.Ended = true, waitStatusOf(exit), exit.Time.UnixNano()
-	} else if s.life.watch < 0 {
-		s.life.watch = sys.OpenProcess(s.life.pid, s.life.start)
-		k.srv.lifetime.work.Go(func() { k.watch(s) })
 	}
 	if s.life.watch >= 0 {
 		fds = append(fds, s.life.watch)
 	}
-	return link.Adopt(&e, fds...)
+	return e, fds
 }
 
 // watch waits for the end of a leader that is not our keeper's child.

@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
 )
@@ -167,6 +168,57 @@ func (l *life) running() bool {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	return l.exit == nil
+}
+
+// beginKill notes that a Kill began. It reports whether the session runs; then the Kill
+// ends its whole tree, or calls abandonKill.
+func (l *life) beginKill() (running bool) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.stopping = true
+	if !l.ended() {
+		l.killers++
+	}
+	return !l.ended()
+}
+
+// abandonKill notes that a Kill failed, and reports whether the session ended meanwhile.
+func (l *life) abandonKill() (ended bool) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.killers--
+	return l.ended()
+}
+
+// killed reports whether a Kill ends the tree, or did.
+func (l *life) killed() bool {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	return l.killers > 0
+}
+
+// stop notes that the server ends the session.
+func (l *life) stop() {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.stopping = true
+}
+
+// exited returns the exit of an ended session.
+func (l *life) exited() api.Exit {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	return *l.exit
+}
+
+// watchLeader opens a descriptor of the leader, whose parent has died. It reports whether
+// it did so now. mu is held.
+func (l *life) watchLeader() bool {
+	if l.dead != nil || l.watch >= 0 {
+		return false
+	}
+	l.watch = sys.OpenProcess(l.pid, l.start)
+	return true
 }
 
 // collect notes that no trace of the session is left. mu is held.

@@ -23,16 +23,11 @@ type reaper struct {
 
 // kill ends a session's tree and collects it.
 func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) error {
-	s.mu.Lock()
-	s.life.stopping = true
-	running := !s.life.ended()
-	if running {
-		s.life.killers++
-	}
-	s.mu.Unlock()
-	if running {
+	if s.life.beginKill() {
 		if err := r.endTree(ctx, s, grace); err != nil {
-			r.unkilled(s)
+			if s.life.abandonKill() {
+				r.add(s)
+			}
 			return err
 		}
 	}
@@ -40,17 +35,12 @@ func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) erro
 	return nil
 }
 
-// unkilled leaves what an incomplete Kill left to the sweeper.
-func (r *reaper) unkilled(s *session) {
-	s.mu.Lock()
-	s.life.killers--
-	over := s.life.ended()
-	s.mu.Unlock()
-	if over {
-		select {
-		case r.ended <- s:
-		default:
-		}
+// add makes the sweeper end what is left of an ended session's tree. If a thousand end at
+// once, what some of them left keeps running, and is listed.
+func (r *reaper) add(s *session) {
+	select {
+	case r.ended <- s:
+	default:
 	}
 }
 
@@ -80,9 +70,7 @@ func (r *reaper) killAll(ctx context.Context, all []*session) error {
 		return nil
 	}
 	for _, s := range all {
-		s.mu.Lock()
-		s.life.stopping = true
-		s.mu.Unlock()
+		s.life.stop()
 	}
 	defer killLate(killAllGrace, all...)()
 	if err := proctree.Kill(ctx, withCgroups(forest(all).Scanner(), all...), killAllGrace); err != nil {
@@ -130,14 +118,10 @@ func (r *reaper) run() {
 	}
 }
 
-// sweepBatch skips sessions that Kill is ending: a relaunch may reuse their id. For the
+// sweep skips sessions that Kill is ending: a relaunch may reuse their id. For the
 // same reason it leaves out what belongs to a later session with the same id.
 func (r *reaper) sweep(batch []*session) {
-	batch = slices.DeleteFunc(batch, func(s *session) bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.life.killers > 0
-	})
+	batch = slices.DeleteFunc(batch, func(s *session) bool { return s.life.killed() })
 	if len(batch) == 0 {
 		return
 	}

@@ -122,25 +122,6 @@ func (sc *screen) restored(snapshot []byte) (t *vt.Terminal, err error) {
 	return t, errors.Join(panicked, err)
 }
 
-// killedTry is added to Slot.Tries for a replay that ended because the server was killed.
-// It takes many of these to blame the replay, which may also have exhausted the memory.
-const (
-	killedTry      = 1 << 32
-	maxKilledTries = 1000
-)
-
-// guilty reports whether replays of this session crashed servers, so that it must not be
-// replayed again. mu is held.
-func (sc *screen) guilty() bool {
-	s := sc.s
-	n := s.storage.journal.Tries.Load()
-	if crashed := n % killedTry; s.srv.settings.killed && crashed > 0 {
-		n += killedTry - 1
-		s.storage.journal.Tries.Store(n)
-	}
-	return n%killedTry >= maxTries || n/killedTry >= maxKilledTries
-}
-
 // recover makes the screen of a session whose server died: first, silently, what already
 // had its effects, then the rest as if it came now. mu is held.
 func (sc *screen) recover() {
@@ -152,7 +133,7 @@ func (sc *screen) recover() {
 		s.storage.journal.Flags.Or(journal.FlagLost)
 	}
 	s.storage.startRecording()
-	if sc.guilty() {
+	if s.storage.guilty() {
 		_, err := s.storage.journal.Recovered()
 		slog.Error("the screen is lost", "session", s.rec.ID, "error", err)
 		sc.lose()

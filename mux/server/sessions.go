@@ -301,10 +301,7 @@ func (t *sessionTable) checkIdle() {
 func (t *sessionTable) moveExited(s *session) {
 	srv := t.srv
 	if s.rec.Exec {
-		s.mu.Lock()
-		exit := *s.life.exit
-		s.mu.Unlock()
-		srv.commands.Ended(s.rec.ID, exit)
+		srv.commands.Ended(s.rec.ID, s.life.exited())
 	}
 	srv.mu.Lock()
 	if t.byName[s.name()] == s {
@@ -322,10 +319,7 @@ func (t *sessionTable) moveExited(s *session) {
 	t.collect(drop)
 	srv.queue.sessionsChanged()
 	srv.commands.OwnersChanged()
-	select {
-	case srv.reaper.ended <- s:
-	default: // a thousand at once: what they left keeps running, and is listed
-	}
+	srv.reaper.add(s)
 	if err := srv.keeper.give(link, s); err != nil && !errors.Is(err, keeper.ErrLost) { // so that it closes the terminal
 		slog.Warn("cannot give an ended session to the keeper", "session", s.rec.ID, "error", err)
 	}
@@ -335,8 +329,7 @@ func (t *sessionTable) moveExited(s *session) {
 // is done elsewhere.
 func (t *sessionTable) ended(s *session) {
 	if s.storage.journal.Flags.Or(journal.FlagEnded)&journal.FlagEnded == 0 { // else an earlier server published it
-		exit := *s.life.exit
-		t.srv.events.emit(s, api.Event{Type: api.EventExited, Exit: &exit})
+		t.srv.events.emit(s, api.Event{Type: api.EventExited, Exit: s.life.exitCopy()})
 	}
 	t.srv.lifetime.work.Go(func() { t.moveExited(s) })
 }

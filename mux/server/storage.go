@@ -143,3 +143,21 @@ func (st *storage) unstall() {
 
 // end notes that a segment began.
 func (st *stall) end() { st.pause = 0 }
+
+// killedTry is added to Slot.Tries for a replay that ended because the server was killed.
+// It takes many of these to blame the replay, which may also have exhausted the memory.
+const (
+	killedTry      = 1 << 32
+	maxKilledTries = 1000
+)
+
+// guilty reports whether replays of this session crashed servers, so that it must not be
+// replayed again. mu is held.
+func (st *storage) guilty() bool {
+	n := st.journal.Tries.Load()
+	if crashed := n % killedTry; st.s.srv.settings.killed && crashed > 0 {
+		n += killedTry - 1
+		st.journal.Tries.Store(n)
+	}
+	return n%killedTry >= maxTries || n/killedTry >= maxKilledTries
+}

@@ -42,6 +42,17 @@ func (t *tty) close() {
 	t.stdin.close()
 }
 
+// descriptors returns what the keeper must hold of the terminal. mu is held.
+func (t *tty) descriptors() []int {
+	switch {
+	case t.closed():
+		return nil
+	case t.stdin.isOpen():
+		return []int{t.fd, t.stdin.fd}
+	}
+	return []int{t.fd}
+}
+
 // write writes as much as the terminal takes at once. mu is held.
 func (t *tty) write(p []byte) (int, error) { return unix.Write(t.fd, p) }
 

@@ -10,23 +10,23 @@ import (
 type ExecRequest struct {
 	Command       string   `json:"command,omitempty"` // a shell command line, run as CreateRequest's
 	Argv          []string `json:"argv,omitempty"`
-	Background    bool     `json:"background,omitempty"`    // answer at once
-	YieldMS       int64    `json:"yieldMs,omitempty"`       // wait so long, then go on in the background; 0: to the end
-	Follow        bool     `json:"follow,omitempty"`        // stay in the foreground, and answer with a stream; see ExecFollow
+	Background    bool     `json:"background,omitempty"`    // reply at once
+	YieldMS       int64    `json:"yieldMs,omitempty"`       // wait this long, then continue in the background; 0: wait for the end
+	Follow        bool     `json:"follow,omitempty"`        // stay in the foreground and reply with a stream; see ExecFollow
 	PTY           bool     `json:"pty,omitempty"`           // on a terminal instead of pipes
 	Cols          int      `json:"cols,omitempty"`          // 0: DefaultCols
 	Rows          int      `json:"rows,omitempty"`          // 0: DefaultRows
 	TimeoutMS     int64    `json:"timeoutMs,omitempty"`     // 0: 30 min in the foreground, none in the background; < 0: none
-	IdleTimeoutMS int64    `json:"idleTimeoutMs,omitempty"` // no output for so long; 0: none
+	IdleTimeoutMS int64    `json:"idleTimeoutMs,omitempty"` // maximum time without output; 0: none
 	Stdin         []byte   `json:"stdin,omitempty"`         // written at the start
-	EOF           bool     `json:"eof,omitempty"`           // and then the input is closed
+	EOF           bool     `json:"eof,omitempty"`           // then close the input
 	WorkDir       string   `json:"cwd,omitempty"`           // absolute; empty as CreateRequest's
 	Env           []string `json:"-"`                       // whole environment, as CreateRequest's
 	Label         string   `json:"label,omitempty"`
 	Limits        Limits   `json:"limits,omitzero"`
-	Owner         string   `json:"owner,omitempty"` // name of the session that is woken
+	Owner         string   `json:"owner,omitempty"` // name of the session to wake
 	CallID        string   `json:"callId,omitempty"`
-	Key           string   `json:"idempotencyKey,omitempty"` // a second request of the owner with it starts nothing
+	Key           string   `json:"idempotencyKey,omitempty"` // a second request of the owner with this key starts nothing
 	Notify        string   `json:"notify,omitempty"`         // auto, always, failure, never; empty: auto
 }
 
@@ -38,11 +38,11 @@ type ExecWire struct {
 	EnvBytes [][]byte `json:"envBytes,omitempty"`
 }
 
-// ExecResult is what is known of a command: the one shape of every answer.
+// ExecResult describes a command, in every reply.
 type ExecResult struct {
 	ID       string         `json:"sessionId"`
 	Status   process.Status `json:"status"`
-	ExitCode *int           `json:"exitCode,omitempty"` // not before the end
+	ExitCode *int           `json:"exitCode,omitempty"` // only after the end
 	Signal   string         `json:"signal,omitempty"`
 	Reason   string         `json:"reason,omitempty"`
 	PID      int            `json:"pid,omitempty"`
@@ -50,12 +50,12 @@ type ExecResult struct {
 	Ended    time.Time      `json:"endedAt,omitzero"`
 
 	DurationMS int64  `json:"durationMs"`
-	Output     string `json:"output,omitempty"`    // new since the cursor of the request; what is not UTF-8 is U+FFFD
-	Data       []byte `json:"data,omitempty"`      // the same as bytes, when asked for
+	Output     string `json:"output,omitempty"`    // since the cursor of the request; bytes that are not UTF-8 become U+FFFD
+	Data       []byte `json:"data,omitempty"`      // the same as bytes, if requested
 	Missing    uint64 `json:"missing,omitempty"`   // bytes before Output that are not kept
 	Cursor     uint64 `json:"cursor"`              // for the next poll
 	Tail       string `json:"tail,omitempty"`      // the end of the output, at most 4000 characters
-	Truncated  bool   `json:"truncated,omitempty"` // there is more behind Cursor, or something is missing
+	Truncated  bool   `json:"truncated,omitempty"` // there is more after Cursor, or some is missing
 	Waiting    bool   `json:"waitingForInput,omitempty"`
 	IdleMS     int64  `json:"idleMs,omitempty"` // since the last output
 	EventID    string `json:"eventId,omitempty"`
@@ -66,25 +66,25 @@ type ExecResult struct {
 	CallID     string `json:"callId,omitempty"`
 	PTY        bool   `json:"pty,omitempty"`
 	Background bool   `json:"background,omitempty"`
-	Existed    bool   `json:"existed,omitempty"` // the key was known: nothing was started
+	Existed    bool   `json:"existed,omitempty"` // the key was known, and nothing was started
 	Delivery   string `json:"delivery,omitempty"`
 }
 
-// PollRequest asks for what is new.
+// PollRequest reads new output.
 type PollRequest struct {
-	Cursor *uint64 `json:"cursor,omitempty"` // acknowledges what is before it; nil: from what was acknowledged last
+	Cursor *uint64 `json:"cursor,omitempty"` // acknowledges everything before it; nil: the last acknowledged cursor
 	WaitMS int64   `json:"waitMs,omitempty"` // for output or the end; at most 30000
-	Bytes  int     `json:"bytes,omitempty"`  // of output at most; 0: 65536
+	Bytes  int     `json:"bytes,omitempty"`  // most bytes of output; 0: 65536
 	Raw    bool    `json:"raw,omitempty"`    // fill in Data instead of Output
-	Caller string  `json:"caller,omitempty"` // name of the session that asks: the owner has then seen the end
+	Caller string  `json:"caller,omitempty"` // name of the calling session; if it is the owner, it has seen the end
 }
 
-// LogRequest asks for lines of the output.
+// LogRequest reads lines of the output.
 type LogRequest struct {
 	Offset uint64 `json:"offset,omitempty"` // number of the first line, from 1
 	Limit  int    `json:"limit,omitempty"`  // lines; 0: 200
-	Tail   int    `json:"tail,omitempty"`   // the last so many lines, when Offset is 0; 0: 200
-	Match  string `json:"match,omitempty"`  // RE2: only such lines; the search begins at Offset, or 1
+	Tail   int    `json:"tail,omitempty"`   // number of last lines, if Offset is 0; 0: 200
+	Match  string `json:"match,omitempty"`  // RE2: only matching lines; the search begins at Offset, or 1
 	Format string `json:"format,omitempty"` // text, raw, screen; empty: text
 }
 
@@ -99,8 +99,8 @@ type LogLine struct {
 	N       uint64 `json:"n"`
 	Text    string `json:"text"`
 	Data    []byte `json:"data,omitempty"`    // FormatRaw
-	Cut     bool   `json:"cut,omitempty"`     // longer than 64 KiB, or its beginning is not kept
-	Missing uint64 `json:"missing,omitempty"` // instead of text: bytes that are not kept
+	Cut     bool   `json:"cut,omitempty"`     // longer than 64 KiB, or its beginning was dropped
+	Missing uint64 `json:"missing,omitempty"` // instead of text: bytes that were dropped
 }
 
 // LogResult is a page of the output.
@@ -113,12 +113,12 @@ type LogResult struct {
 	Screen     string    `json:"screen,omitempty"` // FormatScreen
 }
 
-// WriteRequest gives a command input.
+// WriteRequest is input for a command.
 type WriteRequest struct {
 	Data   []byte `json:"data,omitempty"`
-	Submit bool   `json:"submit,omitempty"` // and then a line end: LF, on a terminal CR
-	EOF    bool   `json:"eof,omitempty"`    // and then the end of the input
+	Submit bool   `json:"submit,omitempty"` // append a line end: LF, or CR on a terminal
+	EOF    bool   `json:"eof,omitempty"`    // then end the input
 }
 
-// Delivery is how far the waking of an owner came.
+// Delivery is the state of a message to an owner.
 type Delivery = process.Delivery

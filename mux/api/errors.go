@@ -9,8 +9,8 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// Errors of the multiplexer; compare with [errors.Is]. Those that a server
-// reports cross the socket as a stable code and come back as the same value.
+// Errors of the multiplexer; compare with [errors.Is]. A server's error crosses the
+// socket as a stable code and becomes the same value again.
 var (
 	ErrNoServer    = errors.New("no mux server is running")
 	ErrUnreachable = errors.New("the mux server does not answer")
@@ -42,8 +42,8 @@ var (
 	ErrNested    = errors.New("a session cannot show itself")
 )
 
-// ErrFrozen is a server that is there and says nothing: it was stopped, or
-// hangs. It is an ErrUnreachable, and asking again at once is of no use.
+// ErrFrozen means that a server exists but does not answer: it is stopped, or hangs.
+// It is an ErrUnreachable; retrying at once is useless.
 var (
 	ErrFrozen       = error(&frozen{"no reply in 10s"})
 	ErrKeeperFrozen = error(&frozen{"its keeper gives no reply in 10s"})
@@ -56,12 +56,10 @@ func (e *frozen) Error() string        { return ErrUnreachable.Error() + ": " + 
 func (e *frozen) Unwrap() error        { return ErrUnreachable }
 func (e *frozen) Is(target error) bool { return target == ErrFrozen }
 
-// ErrLeaving is why a server that ends cuts work short that the next one
-// continues.
+// ErrLeaving ends work of a server that is about to end; the next one continues it.
 var ErrLeaving = fmt.Errorf("%w: it is being replaced, and the next server goes on", ErrUnreachable)
 
-// Codes are the names of the sentinels on the wire. They are only ever added
-// to.
+// Codes are the sentinels' names on the wire. New ones may be added; none changes.
 var Codes = []struct {
 	Code string
 	HTTP int
@@ -94,8 +92,8 @@ var Codes = []struct {
 	{"request", 400, ErrRequest},
 }
 
-// RemoteError is an error that the server reported. It unwraps to the sentinel
-// of its code; an unknown code unwraps to nothing.
+// RemoteError is an error from the server. It unwraps to the sentinel of its code, or
+// to nothing if the code is unknown.
 type RemoteError struct {
 	Status  int    `json:"-"`
 	Code    string `json:"code"`
@@ -113,8 +111,8 @@ func (e *RemoteError) Error() string {
 	return e.Message
 }
 
-// unknownPath reports the answer of a server that has no such request; all others
-// have a code.
+// unknownPath reports whether the server does not know the request; every other error
+// has a code.
 func (e *RemoteError) unknownPath() bool {
 	return e.Code == "" && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed)
 }
@@ -132,7 +130,7 @@ func (e *RemoteError) Unwrap() error {
 	return nil
 }
 
-// Remote turns an error of the server into what it sends.
+// Remote converts an error of the server for the wire.
 func Remote(err error) *RemoteError {
 	for _, c := range Codes {
 		if errors.Is(err, c.err) {

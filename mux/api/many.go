@@ -6,8 +6,8 @@ import (
 	"gascity.dev/gc/internal/status"
 )
 
-// Activity is what the program of a session is doing; Pending a question that
-// it asks. Finding is what one source of evidence says.
+// Activity is what the program of a session is doing, Pending a question that it asks,
+// and Finding the report of one source of evidence.
 type (
 	Activity = status.Activity
 	Pending  = status.Pending
@@ -25,8 +25,7 @@ const (
 	ActivityUnknown = status.Unknown
 )
 
-// SessionActivity is one session's entry of [Client.Activities]: what its
-// program was doing when its screen was last whole.
+// SessionActivity is one session's activity when its screen was last whole.
 type SessionActivity struct {
 	Name       string    `json:"name"`
 	Activity   Activity  `json:"activity"` // without Sources
@@ -43,19 +42,19 @@ type AliveRequest struct {
 
 // RespondRequest answers a [Pending].
 type RespondRequest struct {
-	ID     string `json:"requestId,omitempty"` // the question's; empty: whatever is asked now
-	Action string `json:"action"`              // the label of an option, whole
+	ID     string `json:"requestId,omitempty"` // of the question; empty: the current one
+	Action string `json:"action"`              // the whole label of an option
 }
 
-// Claim is a message about ended commands that its claimer is to type. Batch is
-// "" when there is nothing to type.
+// Claim is a message about ended commands for its claimer to type. Batch is "" if
+// there is nothing to type.
 type Claim struct {
 	Batch  string   `json:"batch"`
-	Events []string `json:"events"` // whose tags stand in Text
+	Events []string `json:"events"` // whose tags are in Text
 	Text   string   `json:"text"`
 }
 
-// PeekList is the body of a request for many.
+// PeekList is the body of a request for several sessions.
 type PeekList struct {
 	Requests []PeekRequest `json:"requests,omitempty"`
 	Keep     bool          `json:"keep,omitempty"`
@@ -68,20 +67,20 @@ type PeekReply struct {
 	Watch   string       `json:"watch,omitempty"`
 }
 
-// PeekUnchanged is the reply to a token for a list that has nothing new.
+// PeekUnchanged is the reply to the token of an unchanged list.
 type PeekUnchanged struct {
 	Unchanged bool `json:"unchanged"`
 }
 
-// TypedHeader tells a client that connects how many of its bytes were taken, and
-// how many of the last of these may be lost.
+// TypedHeader tells a connecting client how many bytes of its input the server has,
+// and how many of the last of these may be lost.
 const TypedHeader = "Gc-Typed"
 
-// SessionHeader tells the id of the session that an attach connection shows.
+// SessionHeader is the id of the session that an attach connection shows.
 const SessionHeader = "Gc-Session-Id"
 
-// ReconnectWithin is how long an attached client tries to reach a new server, which
-// keeps the sizes of sessions for it so long.
+// ReconnectWithin is how long an attached client tries to reach a new server. For that
+// long the server keeps the sizes of sessions.
 const ReconnectWithin = 10 * time.Second
 
 type RenameRequest struct {

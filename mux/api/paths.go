@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Paths are where a server lives: its state directory (0700, one server each)
-// and its socket.
+// Paths are a server's state directory (0700, one server each) and its socket.
 type Paths struct {
 	Dir    string
 	Socket string
@@ -14,8 +13,8 @@ type Paths struct {
 
 // DefaultPaths derives the paths from the environment: GC_MUX_SOCKET=S means
 // socket S and state S.d; otherwise $XDG_STATE_HOME/gc, else
-// ~/.local/state/gc. The result is absolute. ErrStateDir when neither says
-// where.
+// ~/.local/state/gc. The result is absolute. ErrStateDir if the environment has none
+// of them.
 func DefaultPaths(getenv func(string) string) (Paths, error) {
 	if s := getenv("GC_MUX_SOCKET"); s != "" {
 		abs, err := filepath.Abs(s)
@@ -39,7 +38,7 @@ func DefaultPaths(getenv func(string) string) (Paths, error) {
 // Files of the state directory.
 const (
 	ServerLock = "mux.lock"   // held by the keeper and its server
-	StartLock  = "start.lock" // held by whoever looks whether there is a server
+	StartLock  = "start.lock" // held while a process looks for a server and starts one
 	ServerLog  = "mux.log"
 )
 

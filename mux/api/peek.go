@@ -8,24 +8,23 @@ type PeekResult struct {
 	Name       string     `json:"name"`
 	State      string     `json:"state,omitempty"`
 	Revision   uint64     `json:"revision"`
-	Unchanged  bool       `json:"unchanged,omitempty"` // the screen still has IfRevision; nothing else is set
+	Unchanged  bool       `json:"unchanged,omitempty"` // the screen still has IfRevision; no other field is set
 	Text       string     `json:"text,omitempty"`      // FormatText, FormatANSI
 	Screen     *vt.Screen `json:"screen,omitempty"`    // FormatJSON
 	ScreenLost bool       `json:"screenLost,omitempty"`
-	// HistoryLost is how many lines of the history could not be kept, as far as
-	// the peek had to read it: a line in their place says so.
+	// HistoryLost is the number of lost lines in the part of the history that the peek
+	// read; a line in their place says so.
 	HistoryLost int          `json:"historyLost,omitempty"`
 	Lines       *LineNumbers `json:"lines,omitempty"` // of joined text with its history
 	Exit        *Exit        `json:"exit,omitempty"`
 	Error       *RemoteError `json:"error,omitempty"` // PeekMany only
 }
 
-// LineNumbers number the lines of a session for its life, so that a reader which
-// comes again finds where it was. A line is what the program ended by a line
-// end, whatever the width. The alternate screen has none, and an empty screen
-// gives none.
+// LineNumbers number the lines of a session for its life, so that a reader can
+// continue where it was. A line is what the program ended with a line end, whatever
+// the width. The alternate screen and an empty screen have no numbers.
 type LineNumbers struct {
 	First  uint64 `json:"first"`  // of the first line of the text
-	Closed uint64 `json:"closed"` // those below it have left the screen, and change no more
+	Closed uint64 `json:"closed"` // lines with lower numbers have left the screen and no longer change
 	Cursor uint64 `json:"cursor"` // of the line that the cursor is on
 }

@@ -6,7 +6,7 @@ import (
 
 // Policies of a queued message.
 const (
-	PolicyImmediate = "immediate" // as soon as the session is there, ready or not
+	PolicyImmediate = "immediate" // as soon as the session exists, ready or not
 	PolicyWaitIdle  = "wait-idle" // when the program is known to be idle
 )
 
@@ -15,10 +15,10 @@ const (
 	QueueWaiting   = "waiting"
 	QueueLeased    = "leased" // being delivered
 	QueueDelivered = "delivered"
-	QueueDead      = "dead" // given up; kept until it is removed, Receipt and Detail say why
+	QueueDead      = "dead" // given up, see Receipt and Detail; kept until it is removed
 )
 
-// QueueRequest is a message that waits for its session.
+// QueueRequest is a message to queue.
 type QueueRequest struct {
 	Target  string        `json:"target"`              // session name
 	Session string        `json:"sessionId,omitempty"` // only this incarnation; empty: any of the name
@@ -36,8 +36,8 @@ type QueueItem struct {
 	Tries   int       `json:"tries"`
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
-	Next    time.Time `json:"next,omitzero"`  // not tried before
-	Lease   time.Time `json:"lease,omitzero"` // of a delivery under way
+	Next    time.Time `json:"next,omitzero"`  // no try before this time
+	Lease   time.Time `json:"lease,omitzero"` // end of the present delivery's lease
 	Done    time.Time `json:"done,omitzero"`
 	Receipt *Receipt  `json:"receipt,omitempty"` // of the last try
 	Detail  string    `json:"detail,omitempty"`  // why it waits, or was given up

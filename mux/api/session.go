@@ -16,7 +16,7 @@ type Size struct {
 	Rows int `json:"rows"`
 }
 
-// The size of a session that asked for none.
+// The default size of a session.
 const (
 	DefaultCols = 120
 	DefaultRows = 40
@@ -40,29 +40,29 @@ type CreateRequest struct {
 	Limits          Limits            `json:"limits,omitzero"`
 	Recording       bool              `json:"recording,omitempty"` // keep the raw output in a capped file
 
-	// KeepSessionID leaves GC_SESSION_ID of Env to the program: it is another
-	// program's id. GC_MUX_MARK marks the processes then.
+	// KeepSessionID leaves GC_SESSION_ID of Env unchanged, as another program's id;
+	// GC_MUX_MARK then marks the processes.
 	KeepSessionID bool `json:"keepSessionId,omitempty"`
 
-	ReadyPrefix string `json:"readyPrefix,omitempty"` // what the program's prompt begins with; a sign of idleness
+	ReadyPrefix string `json:"readyPrefix,omitempty"` // the start of the program's prompt; evidence of idleness
 
-	StatusRules []StatusRule `json:"statusRules,omitempty"` // what the screen tells of the program's status
-	Composer    Composer     `json:"composer,omitzero"`     // what it makes of typed text; holds for every nudge
+	StatusRules []StatusRule `json:"statusRules,omitempty"` // which screens mean which status of the program
+	Composer    Composer     `json:"composer,omitzero"`     // what the program makes of typed text; for every nudge
 
-	// FirstMessage is what the command line tells the program to do first, if
-	// anything: it is not idle before it has taken that.
+	// FirstMessage is the program's first task, given on its command line; "" if none.
+	// The program is not idle before it has accepted it.
 	FirstMessage  string   `json:"firstMessage,omitempty"`
-	ReportsStatus bool     `json:"reportsStatus,omitempty"` // it reports its status (OSC 7501): its prompt alone is no sign of idleness until it has, or did not for a while
-	InterruptKeys []string `json:"interruptKeys,omitempty"` // names of keys that an interrupt presses, one after the other; empty: Ctrl-C
+	ReportsStatus bool     `json:"reportsStatus,omitempty"` // it reports its status (OSC 7501): until it has, or for a while has not, its prompt alone does not mean idle
+	InterruptKeys []string `json:"interruptKeys,omitempty"` // names of the keys that an interrupt presses in order; empty: Ctrl-C
 }
 
 // Composer is what a program's input line makes of a message.
 type Composer = rule.Composer
 
-// StatusRule tells from a screen what a program is doing.
+// StatusRule says which screen means which status.
 type StatusRule = rule.Status
 
-// createWire is CreateRequest in JSON: strings that are not UTF-8 go in base64.
+// createWire is CreateRequest in JSON; strings that are not UTF-8 are in base64.
 type createWire struct {
 	createPlain
 	Env      []string          `json:"env,omitempty"`
@@ -137,10 +137,10 @@ const (
 	ReasonKilled   = "killed"            // by a signal that Stop did not send
 	ReasonStopped  = "stopped"           // by Kill
 	ReasonNotFound = "command not found" // status 127 or 126 of the shell at once
-	ReasonUnknown  = "unknown"           // the keeper was lost and the kernel does not tell
+	ReasonUnknown  = "unknown"           // the keeper died, and the kernel does not report it
 )
 
-// Exit tells how a session's leader ended.
+// Exit is how a session's leader ended.
 type Exit struct {
 	Code   int       `json:"code"`             // exit status; 128+n for signal n; -1 unknown
 	Signal string    `json:"signal,omitempty"` // "SIGKILL"
@@ -148,7 +148,7 @@ type Exit struct {
 	Time   time.Time `json:"time"`
 }
 
-// SessionInfo is what is known of one session.
+// SessionInfo describes one session.
 type SessionInfo struct {
 	ID          string      `json:"id"` // of this incarnation
 	Name        string      `json:"name"`
@@ -172,15 +172,14 @@ type SessionInfo struct {
 	ReadyPrefix string      `json:"readyPrefix,omitempty"`
 	Limits      []LimitInfo `json:"limits,omitempty"`
 	Exit        *Exit       `json:"exit,omitempty"`
-	Dropped     *Dropped    `json:"dropped,omitempty"` // what the output asked for beyond a bound
+	Dropped     *Dropped    `json:"dropped,omitempty"` // output beyond a limit
 }
 
-// Dropped counts what of a session's output was not kept because a bound was
-// reached. Plain text is never among it but as history that the disk had no room
-// for.
+// Dropped counts output that was dropped at a limit. Plain text is dropped only as
+// history that did not fit on the disk.
 type Dropped struct {
 	vt.Dropped
-	HistoryBytes uint64 `json:"historyBytes,omitempty"` // of history that did not reach the disk, since the server began
+	HistoryBytes uint64 `json:"historyBytes,omitempty"` // of history that did not fit on the disk, since the server started
 }
 
 // ProcessStatus is one of the multiplexer's own processes.
@@ -206,8 +205,8 @@ type ServerStatus struct {
 
 	UpgradeFailed string `json:"upgradeFailed,omitempty"` // why the last upgrade was undone
 
-	// Databases that were damaged and put aside; what they held of metadata, queue
-	// and background commands is not known.
+	// Damaged databases that were moved aside; their metadata, queue and background
+	// commands are lost.
 	Damaged []string `json:"damaged,omitempty"`
 }
 
@@ -218,15 +217,15 @@ const (
 	FormatJSON = "json"
 )
 
-// PeekRequest asks what a session shows.
+// PeekRequest reads what a session shows.
 type PeekRequest struct {
 	Name       string    `json:"name"`
 	Lines      int       `json:"lines,omitempty"`      // from the bottom of screen and history; <= 0: all
 	Screen     bool      `json:"screen,omitempty"`     // the screen only
 	Format     string    `json:"format,omitempty"`     // "" is FormatText
 	Join       bool      `json:"join,omitempty"`       // wrapped lines as one
-	At         time.Time `json:"at,omitzero"`          // as it was then; needs a recording, as the last two
-	IfRevision uint64    `json:"ifRevision,omitempty"` // answer Unchanged when the screen still has it; 0: always answer
+	At         time.Time `json:"at,omitzero"`          // at this time; requires a recording, as do the last two
+	IfRevision uint64    `json:"ifRevision,omitempty"` // reply Unchanged if the screen still has it; 0: always the screen
 
 	Elapsed  *time.Duration `json:"elapsed,omitempty"`  // At as the time since the recording began, in ns
 	AtOutput *uint64        `json:"atOutput,omitempty"` // At as the bytes of output so far
@@ -240,10 +239,10 @@ type KeysRequest struct {
 
 // NudgeRequest is a message to be typed and submitted.
 type NudgeRequest struct {
-	ID      string        `json:"id,omitempty"` // a request with the id of an earlier one is answered with that one's receipt; empty: Client makes one
+	ID      string        `json:"id,omitempty"` // a repeated id gets the receipt of the first request; empty: Client makes one
 	Text    string        `json:"text"`
 	Timeout time.Duration `json:"timeout,omitempty"` // for a dialog or a draft to go away, in ns; 0: 30 s
-	Raw     bool          `json:"raw,omitempty"`     // type it as it is, also what is a command to the program
+	Raw     bool          `json:"raw,omitempty"`     // type it unchanged, even if it is a command to the program
 }
 
 // States of a [Receipt]; the same strings as the runtime contract's.
@@ -256,16 +255,16 @@ const (
 	Unverified = "unverified"
 )
 
-// Receipt is what is known about one nudge.
+// Receipt is the outcome of one nudge.
 type Receipt struct {
 	State  string `json:"state"`
 	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"
 	Detail string `json:"detail,omitempty"` // one line for a person
 
-	// Changed says what was done so that the text arrived as text, one line for
-	// a person; "" when it was typed as it came.
+	// Changed says, in one line for a person, how the text was changed to arrive as
+	// text; "" if it was typed unchanged.
 	Changed string `json:"changed,omitempty"`
-	Typed   bool   // bytes of the text were written; always so when Submitted
+	Typed   bool   // bytes of the text were written; always true when Submitted
 }
 
 // Condition is one thing to wait for. Exactly one field is set.
@@ -276,12 +275,11 @@ type Condition struct {
 	Title   string        `json:"title,omitempty"`   // RE2 on the window title
 	Bell    bool          `json:"bell,omitempty"`    // BEL after the wait began
 	Prompt  bool          `json:"prompt,omitempty"`  // a shell prompt is open (OSC 133)
-	Idle    bool          `json:"idle,omitempty"`    // the program takes a message: ActivityIdle or ActivityDone
+	Idle    bool          `json:"idle,omitempty"`    // the program accepts a message: ActivityIdle or ActivityDone
 	Blocked bool          `json:"blocked,omitempty"` // the program is ActivityBlocked
 	Done    bool          `json:"done,omitempty"`    // the program is ActivityDone
-	Status  bool          `json:"status,omitempty"`  // what the program is doing is not what it was when the wait began
-	// Changed is a revision that the screen does not have any more, as told by
-	// a peek.
+	Status  bool          `json:"status,omitempty"`  // the activity differs from that at the start of the wait
+	// Changed waits until the screen no longer has this revision, which a peek returned.
 	Changed *uint64 `json:"changed,omitempty"`
 }
 
@@ -314,7 +312,7 @@ type ProcessInfo struct {
 const (
 	EventStarted  = "session.started"
 	EventExited   = "session.exited"
-	EventRemoved  = "session.removed" // collected: nothing is kept of it
+	EventRemoved  = "session.removed" // deleted
 	EventTitle    = "session.title"
 	EventBell     = "session.bell"
 	EventAttached = "session.attached"
@@ -326,8 +324,7 @@ const (
 	EventServer   = "server.started"
 )
 
-// Event is one thing that happened. ID is "EPOCH:SEQUENCE" and is what after
-// takes.
+// Event is one thing that happened. ID is "EPOCH:SEQUENCE", the value for after.
 type Event struct {
 	ID      string    `json:"id"`
 	Type    string    `json:"type"`
@@ -351,35 +348,35 @@ type AttachRequest struct {
 	Alone      bool // send the other clients away
 	Running    bool // ErrExited for a session that ended, instead of its last screen
 
-	// Back says that the client was attached before and lost its server. With
-	// Resume it goes on behind Offset, as the last "paint" or "offset" told, and
-	// the Skip bytes that it got after that, where the server still has them.
+	// Back says that the client lost its connection. With Resume, output continues at
+	// Offset (from the last "paint" or "offset") plus Skip (bytes received since), if
+	// the server still has it.
 	Back         bool
 	Resume       bool
 	Offset, Skip uint64
 
-	// Through are the processes that show the client's terminal where its
-	// parents do not: the clients of a tmux. Unless empty, the session around them
-	// is the one around the client.
+	// Through are the processes that show the client's terminal if its parents do
+	// not, such as the clients of a tmux. Unless empty, the session around them counts
+	// as the one around the client.
 	Through []int
 
-	// Client is a number, in hexadecimal, that the client has chosen: the server
-	// counts its input over several connections.
+	// Client is a number, in hexadecimal, that the client chose. Under it the server
+	// counts input across connections.
 	Client string
 }
 
-// Control messages of an attach connection are WebSocket text messages with
-// one JSON object of this shape; binary messages are terminal bytes.
+// AttachControl is a control message of an attach connection: a WebSocket text
+// message. Binary messages are terminal bytes.
 //
-// Client to server: "resize"; "terminal" (the colours and the cells of the
-// client's terminal, for programs that ask); "look" (these have changed: the server
-// answers with the same where its output can be interrupted by questions); "detach"
-// before it closes. Server to client:
-// "paint" (the next binary message repaints a terminal of Cols and Rows; with
-// Raw the program's output goes on at Offset), "resume" (instead of a first
-// paint: output goes on where the client was), "offset" (raw output up to here
-// was sent), "typed" (so many bytes of input, counted over all connections of the
-// Client, were taken), "exit" (the program ended; the connection closes).
+// From the client: "resize"; "terminal" (the colours and cell size of its terminal,
+// for programs that ask); "look" (these changed: the server sends the same at a point
+// of its output where questions can be written); "detach", before it closes.
+//
+// From the server: "paint" (the next binary message repaints a terminal of Cols and
+// Rows; with Raw, program output follows from Offset), "resume" (instead of the first
+// paint: output follows from where the client was), "offset" (raw output up to here
+// was sent), "typed" (the server has so many bytes of input from all connections of the
+// Client), "exit" (the program ended; the connection closes).
 type AttachControl struct {
 	Type   string `json:"type"`
 	Cols   int    `json:"cols,omitempty"`

@@ -16,9 +16,9 @@ import (
 
 func processPath(id, more string) string { return "/v1/processes/" + url.PathEscape(id) + more }
 
-// Exec starts a command, and waits for its end unless the request says
-// otherwise, also across a restart of the server: nothing is started twice.
-// ErrLimit when the owner has too many, and the errors of Create.
+// Exec starts a command and, unless the request says otherwise, waits for its end,
+// even across a restart of the server; it starts nothing twice. ErrLimit if the owner
+// has too many commands, and the errors of Create.
 func (c *Client) Exec(ctx context.Context, r api.ExecRequest) (api.ExecResult, error) {
 	w, made := execBody(r)
 	var out api.ExecResult
@@ -30,8 +30,8 @@ func (c *Client) Exec(ctx context.Context, r api.ExecRequest) (api.ExecResult, e
 	return out, err
 }
 
-// execBody is a request as it is sent, with a key, so that it can be asked again
-// when the server dies meanwhile. made: the caller gave none.
+// execBody returns the request for the wire, with a key, so that it can be repeated if
+// the server dies. made reports that the caller gave no key.
 func execBody(r api.ExecRequest) (w api.ExecWire, made bool) {
 	if made = r.Key == ""; made {
 		r.Key = rand.Text()
@@ -47,8 +47,8 @@ func execBody(r api.ExecRequest) (w api.ExecWire, made bool) {
 	return w, made
 }
 
-// ProcessList lists the background commands of an owner, oldest first; "" is
-// everybody's. all adds those that ended.
+// ProcessList lists the background commands of an owner, oldest first; "" means all
+// owners. all includes ended ones.
 func (c *Client) ProcessList(ctx context.Context, owner string, all bool) ([]api.ExecResult, error) {
 	q := url.Values{}
 	if owner != "" {
@@ -64,15 +64,15 @@ func (c *Client) ProcessList(ctx context.Context, owner string, all bool) ([]api
 	return out.Processes, err
 }
 
-// Process tells about one command. ErrNotFound for an id that is none.
+// Process returns one command. ErrNotFound for an unknown id.
 func (c *Client) Process(ctx context.Context, id string) (api.ExecResult, error) {
 	var out api.ExecResult
 	err := c.call(ctx, "GET", processPath(id, ""), nil, &out)
 	return out, err
 }
 
-// ProcessPoll returns what is new since a cursor, also across a restart of the
-// server. ErrRequest for a cursor behind the end.
+// ProcessPoll returns the output after a cursor, even across a restart of the server.
+// ErrRequest for a cursor past the end.
 func (c *Client) ProcessPoll(ctx context.Context, id string, r api.PollRequest) (api.ExecResult, error) {
 	var out api.ExecResult
 	err := c.across(ctx, func() error {
@@ -82,8 +82,8 @@ func (c *Client) ProcessPoll(ctx context.Context, id string, r api.PollRequest) 
 	return out, err
 }
 
-// ProcessWait waits for the end; after the timeout, 0 for none, the command is
-// told of as it is, running.
+// ProcessWait waits for the end. After the timeout (0: none) it returns the command
+// still running.
 func (c *Client) ProcessWait(ctx context.Context, id, caller string, timeout time.Duration) (api.ExecResult, error) {
 	var out api.ExecResult
 	end := time.Now().Add(timeout)
@@ -105,7 +105,7 @@ func (c *Client) ProcessLog(ctx context.Context, id string, r api.LogRequest) (a
 	return out, err
 }
 
-// ProcessWrite gives input. ErrExited when nobody reads it any more.
+// ProcessWrite writes input. ErrExited if the command no longer reads any.
 func (c *Client) ProcessWrite(ctx context.Context, id string, r api.WriteRequest) error {
 	return c.call(ctx, "POST", processPath(id, "/write"), r, nil)
 }
@@ -125,8 +125,8 @@ func (c *Client) ProcessSignal(ctx context.Context, id, sig string) error {
 	return c.call(ctx, "POST", processPath(id, "/signal"), map[string]string{"signal": sig}, nil)
 }
 
-// ProcessKill ends the whole tree: TERM, and KILL after grace. It returns when
-// the end is written down.
+// ProcessKill ends the whole tree: TERM, then KILL after grace. It returns once the end
+// is recorded.
 func (c *Client) ProcessKill(ctx context.Context, id, caller string, grace time.Duration) (api.ExecResult, error) {
 	var out api.ExecResult
 	in := map[string]any{"caller": caller, "graceMs": grace.Milliseconds()}
@@ -134,16 +134,16 @@ func (c *Client) ProcessKill(ctx context.Context, id, caller string, grace time.
 	return out, err
 }
 
-// ProcessBackground lets a command of the foreground go on in the background;
-// its timeout lapses.
+// ProcessBackground moves a foreground command to the background; its timeout no
+// longer applies.
 func (c *Client) ProcessBackground(ctx context.Context, id string) (api.ExecResult, error) {
 	var out api.ExecResult
 	err := c.call(ctx, "POST", processPath(id, "/background"), nil, &out)
 	return out, err
 }
 
-// ProcessRemove forgets a command and its output; ErrBusy while it runs, unless
-// kill ends it first.
+// ProcessRemove deletes a command and its output. ErrBusy if it is running, unless kill
+// ends it first.
 func (c *Client) ProcessRemove(ctx context.Context, id string, kill bool) error {
 	q := ""
 	if kill {
@@ -152,8 +152,8 @@ func (c *Client) ProcessRemove(ctx context.Context, id string, kill bool) error 
 	return c.call(ctx, "DELETE", processPath(id, q), nil, nil)
 }
 
-// Deliveries lists what owners are told: what is open, and what was done with
-// the commands that are still kept. State "" is all.
+// Deliveries lists the messages to owners about ended commands: the open ones, and
+// those of commands that are still kept. State "" means all.
 func (c *Client) Deliveries(ctx context.Context, owner, state string) ([]api.Delivery, error) {
 	return c.deliveries(ctx, url.Values{"owner": {owner}, "state": {state}})
 }
@@ -166,34 +166,33 @@ func (c *Client) deliveries(ctx context.Context, q url.Values) ([]api.Delivery, 
 	return out.Deliveries, err
 }
 
-// DeliveriesAway lists what is open for owners that have no session here, oldest
-// first: for whoever hosts them elsewhere, or can start them.
+// DeliveriesAway lists the open messages to owners without a session here, oldest
+// first, for a caller that hosts them elsewhere or can start them.
 func (c *Client) DeliveriesAway(ctx context.Context) ([]api.Delivery, error) {
 	return c.deliveries(ctx, url.Values{"away": {"true"}})
 }
 
-// ClaimDeliveries takes what is due to an owner that has no session here, in
-// the name of by. It is empty when nothing is due, and when the server tells the
-// owner itself. What was claimed is settled by SettleDeliveries.
+// ClaimDeliveries leases, for by, the messages due to an owner without a session here.
+// It is empty if nothing is due or the server delivers them itself. Settle a claim
+// with SettleDeliveries.
 func (c *Client) ClaimDeliveries(ctx context.Context, owner, by string) (api.Claim, error) {
 	var out api.Claim
 	err := c.call(ctx, "POST", "/v1/deliveries/claim", map[string]string{"owner": owner, "by": by}, &out)
 	return out, err
 }
 
-// SettleDeliveries says what became of a claim: Delivered, Dead, or Pending for
-// one that was not submitted and is due again later. Idempotent.
+// SettleDeliveries reports the outcome of a claim: Delivered, Dead, or Pending if it
+// was not submitted and is due again later. Idempotent.
 func (c *Client) SettleDeliveries(ctx context.Context, batch string, state process.DeliveryState, detail string) error {
 	return c.across(ctx, func() error {
 		return c.call(ctx, "POST", "/v1/deliveries/settle", map[string]string{"batch": batch, "state": string(state), "detail": detail}, nil)
 	})
 }
 
-// ExecFollow starts a command in the foreground and gives every line of its
-// stream to take: at once, with output as it comes, in Data, and with the end.
-// The command waits while take does not return, when that is 2 MiB behind. An
-// error of take or of ctx leaves it running. No byte is lost or comes twice
-// when the server dies meanwhile.
+// ExecFollow starts a command in the foreground and calls take at once, for each piece
+// of output (in Data), and at the end. The command blocks when take is 2 MiB behind.
+// An error of take or ctx leaves it running. No byte is lost or repeated if the server
+// dies.
 func (c *Client) ExecFollow(ctx context.Context, r api.ExecRequest, take func(api.ExecResult) error) error {
 	r.Follow = true
 	w, made := execBody(r)

@@ -113,7 +113,7 @@ func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
 		return nil, err
 	}
 	c := newClient(api.Paths{}, nil, func(context.Context) (net.Conn, error) {
-		if conn != nil { // Status takes it
+		if conn != nil { // for the request of Status
 			first := conn
 			conn = nil
 			return first, nil

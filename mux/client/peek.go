@@ -16,7 +16,7 @@ type watched struct {
 	mu       sync.Mutex
 	token    string
 	requests []api.PeekRequest
-	results  []api.PeekResult // none of them has anything new
+	results  []api.PeekResult // all unchanged
 }
 
 // peekAgain requests a list by its token. ErrTooOld: the server no longer keeps it, or
@@ -38,11 +38,11 @@ func (c *Client) peekAgain(ctx context.Context, token string, rs []api.PeekReque
 	return out.Results, checkResults(out.Results, rs)
 }
 
-// Peek returns what a session shows; an exited one answers while it is kept.
+// Peek returns what a session shows, also after its exit, while it is kept.
 func (c *Client) Peek(ctx context.Context, r api.PeekRequest) (api.PeekResult, error) {
 	var out struct {
 		api.PeekResult
-		Screen json.RawMessage `json:"screen"` // encoding/json takes 0.1 ms to study its type
+		Screen json.RawMessage `json:"screen"` // reflecting on its type costs encoding/json 0.1 ms
 	}
 	err := c.call(ctx, "POST", sessionPath(r.Name, "/peek"), r, &out)
 	if err == nil && out.Screen != nil {
@@ -53,10 +53,10 @@ func (c *Client) Peek(ctx context.Context, r api.PeekRequest) (api.PeekResult, e
 	return out.PeekResult, err
 }
 
-// PeekMany answers up to 4096 requests at once, in their order. A session that does
-// not exist has Error set; the call itself fails only when the server does. A list
-// in which nothing changed since IfRevision is remembered by the server: asking for
-// it again costs the least.
+// PeekMany makes up to 4096 requests at once; results are in their order. A session
+// that does not exist has Error set; the call itself fails only if the server does. The
+// server remembers a list in which nothing changed since IfRevision, so that repeating
+// it is cheapest.
 func (c *Client) PeekMany(ctx context.Context, rs []api.PeekRequest) ([]api.PeekResult, error) {
 	if token := c.watched.of(rs); token != "" {
 		if out, err := c.peekAgain(ctx, token, rs); !errors.Is(err, api.ErrTooOld) {
@@ -92,8 +92,8 @@ func (w *watched) keep(token string, requests []api.PeekRequest, results []api.P
 	w.token, w.requests, w.results = token, slices.Clone(requests), slices.Clone(results)
 }
 
-// nothing returns the results of a list that has nothing new; ErrTooOld if there is
-// another list by now.
+// nothing returns the results of an unchanged list; ErrTooOld if the list has been
+// replaced.
 func (w *watched) nothing(token string) ([]api.PeekResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +103,7 @@ func (w *watched) nothing(token string) ([]api.PeekResult, error) {
 	return slices.Clone(w.results), nil
 }
 
-// of returns the token for exactly these requests; "" when there is none.
+// of returns the token for exactly these requests, or "".
 func (w *watched) of(requests []api.PeekRequest) (token string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// Enqueue puts a message into the queue; it is durable when Enqueue returns.
-// Messages for one session are delivered in the order they came.
+// Enqueue queues a message; it is on disk when Enqueue returns. Messages for one
+// session are delivered in order.
 func (c *Client) Enqueue(ctx context.Context, r api.QueueRequest) (api.QueueItem, error) {
 	var out api.QueueItem
 	err := c.call(ctx, "POST", "/v1/queue", r, &out)
 	return out, err
 }
 
-// Queue lists the messages for a session name, oldest first; "" is all.
+// Queue lists the messages for a session name, oldest first; "" means all.
 func (c *Client) Queue(ctx context.Context, target string) ([]api.QueueItem, error) {
 	var out struct {
 		Items []api.QueueItem `json:"items"`
@@ -25,9 +25,8 @@ func (c *Client) Queue(ctx context.Context, target string) ([]api.QueueItem, err
 	return out.Items, err
 }
 
-// AwaitQueued returns a message when it was delivered or given up, also across
-// a restart of the server. ErrNoMessage when it is not there, or was removed
-// meanwhile.
+// AwaitQueued waits until a message is delivered or given up, even across a restart of
+// the server. ErrNoMessage if it does not exist or is removed meanwhile.
 func (c *Client) AwaitQueued(ctx context.Context, id string) (api.QueueItem, error) {
 	for {
 		var out api.QueueItem
@@ -40,11 +39,11 @@ func (c *Client) AwaitQueued(ctx context.Context, id string) (api.QueueItem, err
 	}
 }
 
-// queueWait is how long one request of AwaitQueued lasts.
+// queueWait is the length of one request of AwaitQueued.
 const queueWait = time.Hour
 
-// Dequeue removes a message; nil when it is not there. One that is being
-// delivered may still arrive.
+// Dequeue removes a message; nil if it does not exist. One that is being delivered may
+// still arrive.
 func (c *Client) Dequeue(ctx context.Context, id string) error {
 	return c.call(ctx, "DELETE", "/v1/queue/"+url.PathEscape(id), nil, nil)
 }

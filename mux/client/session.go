@@ -13,39 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Interrupt types Ctrl-C without waiting for other input; when the program
-// does not read, its foreground process group gets SIGINT.
+// Interrupt types Ctrl-C ahead of queued input. If the program does not read, its
+// foreground process group gets SIGINT.
 func (c *Client) Interrupt(ctx context.Context, name string) error {
 	return c.call(ctx, "POST", sessionPath(name, "/interrupt"), nil, nil)
 }
 
 // Signal sends a signal ("TERM", "SIGUSR1") to the foreground process group.
-// ErrRequest for a name that is no signal, ErrExited after the end.
+// ErrRequest for an unknown signal, ErrExited after the end.
 func (c *Client) Signal(ctx context.Context, name, sig string) error {
 	return c.call(ctx, "POST", sessionPath(name, "/signal"), map[string]string{"signal": sig}, nil)
 }
 
-// Resize sets the size that the session has without clients. ErrSize outside
-// the limits.
+// Resize sets the session's size without clients. ErrSize outside the limits.
 func (c *Client) Resize(ctx context.Context, name string, cols, rows int) error {
 	return c.call(ctx, "POST", sessionPath(name, "/resize"), api.Size{Cols: cols, Rows: rows}, nil)
 }
 
-// Keys presses keys by name ([KeyNames]), encoded as the program's modes ask;
-// literal sends them as text. The error wraps ErrUnknownKey for a key without
-// a meaning, and nothing is sent then. ErrExited after the session's end.
+// Keys presses keys by name (see mux/keys), encoded for the program's modes; literal
+// sends them as text. The error wraps keys.ErrUnknown for an unknown key; then nothing
+// is sent. ErrExited after the session's end.
 func (c *Client) Keys(ctx context.Context, name string, keys []string, literal bool) error {
 	return c.call(ctx, "POST", sessionPath(name, "/keys"), api.KeysRequest{Keys: keys, Literal: literal}, nil)
 }
 
-// Paste types data as one paste, bracketed when the program asked for that.
+// Paste types data as one paste, bracketed if the program asked for that.
 func (c *Client) Paste(ctx context.Context, name string, data []byte) error {
 	return c.call(ctx, "POST", sessionPath(name, "/paste"), map[string][]byte{"data": data}, nil)
 }
 
-// Nudge types a message and submits it. Every outcome but a missing session is
-// in the receipt. When the server is restarted meanwhile, the receipt says how
-// far the message came; it is never typed twice.
+// Nudge types a message and submits it. The receipt has every outcome except a missing
+// session. After a restart of the server it says how far the message came; nothing is
+// typed twice.
 func (c *Client) Nudge(ctx context.Context, name string, r api.NudgeRequest) (api.Receipt, error) {
 	if r.ID == "" {
 		r.ID = rand.Text()
@@ -55,8 +54,8 @@ func (c *Client) Nudge(ctx context.Context, name string, r api.NudgeRequest) (ap
 	return out, err
 }
 
-// Wait blocks until a condition holds, the session ends or the time is over,
-// also across a restart of the server.
+// Wait blocks until a condition holds, the session ends or the time is up, even across
+// a restart of the server.
 func (c *Client) Wait(ctx context.Context, name string, r api.WaitRequest) (api.WaitResult, error) {
 	var out api.WaitResult
 	end := time.Now().Add(r.Timeout)
@@ -73,19 +72,19 @@ func (c *Client) Wait(ctx context.Context, name string, r api.WaitRequest) (api.
 const (
 	acrossStep  = 5 * time.Millisecond
 	acrossMost  = 250 * time.Millisecond
-	acrossLimit = 15 * time.Second // without any server
-	acrossCuts  = 1000             // servers that died with the request: it may be to blame
+	acrossLimit = 15 * time.Second // without a server
+	acrossCuts  = 1000             // servers that died during the request: it may be the cause
 )
 
-// across repeats a request that the server's end has cut off. A keeper starts
-// the next one, and holds the socket meanwhile; without a keeper nobody
-// listens, and the error is returned.
+// across repeats a request that the server's death cut off. The keeper starts another
+// server and keeps the socket open meanwhile; without a keeper, connecting fails and
+// across returns the error.
 func (c *Client) across(ctx context.Context, f func() error) error {
-	reached := time.Now() // when a server was last known to be there
+	reached := time.Now() // when a server was last known to run
 	pause := acrossStep
 	for cuts := 0; ; pause = min(2*pause, acrossMost) {
 		err := f()
-		if err == nil || errors.Is(err, api.ErrFrozen) || !errors.Is(err, api.ErrUnreachable) || errors.Is(err, api.ErrNoServer) || isNobody(err) {
+		if err == nil || errors.Is(err, api.ErrFrozen) || !errors.Is(err, api.ErrUnreachable) || errors.Is(err, api.ErrNoServer) || isDeaf(err) {
 			return err
 		}
 		if wasCut(err) {
@@ -101,7 +100,7 @@ func (c *Client) across(ctx context.Context, f func() error) error {
 	}
 }
 
-// wasCut reports whether a connection broke that a server had taken.
+// wasCut reports whether a connection broke after a server had accepted it.
 func wasCut(err error) bool {
 	for _, cut := range []error{io.EOF, io.ErrUnexpectedEOF, unix.ECONNRESET, unix.EPIPE} {
 		if errors.Is(err, cut) {
@@ -120,7 +119,7 @@ func (c *Client) Meta(ctx context.Context, name string) (map[string]string, erro
 	return api.MetaStrings(out.Meta), err
 }
 
-// GetMeta returns one value; "" when it is not set.
+// GetMeta returns one value; "" if it is not set.
 func (c *Client) GetMeta(ctx context.Context, name, key string) (string, error) {
 	var out struct {
 		Value []byte `json:"value"`
@@ -129,19 +128,18 @@ func (c *Client) GetMeta(ctx context.Context, name, key string) (string, error) 
 	return string(out.Value), err
 }
 
-// SetMeta sets one value, which may hold any bytes. It is durable when SetMeta
-// returns.
+// SetMeta sets one value, which may hold any bytes. It is on disk when SetMeta returns.
 func (c *Client) SetMeta(ctx context.Context, name, key, value string) error {
 	in := map[string][]byte{"value": []byte(value)}
 	return c.call(ctx, "PUT", sessionPath(name, "/meta?key="+url.QueryEscape(key)), in, nil)
 }
 
-// RemoveMeta removes one value; nil when it was not set.
+// RemoveMeta removes one value; nil if it was not set.
 func (c *Client) RemoveMeta(ctx context.Context, name, key string) error {
 	return c.call(ctx, "DELETE", sessionPath(name, "/meta?key="+url.QueryEscape(key)), nil, nil)
 }
 
-// ClearHistory forgets the scrollback and keeps the screen.
+// ClearHistory deletes the scrollback and keeps the screen.
 func (c *Client) ClearHistory(ctx context.Context, name string) error {
 	return c.call(ctx, "POST", sessionPath(name, "/clear"), nil, nil)
 }
@@ -155,8 +153,8 @@ func (c *Client) Processes(ctx context.Context, name string) ([]api.ProcessInfo,
 	return out.Processes, err
 }
 
-// ProcessAlive reports whether a live process with one of the names is in the
-// session's tree; true when names is empty.
+// ProcessAlive reports whether the session's tree has a live process with one of the
+// names; true if names is empty.
 func (c *Client) ProcessAlive(ctx context.Context, name string, names []string) (bool, error) {
 	var out struct {
 		Alive bool `json:"alive"`
@@ -166,8 +164,7 @@ func (c *Client) ProcessAlive(ctx context.Context, name string, names []string) 
 }
 
 // Recording writes the session's recording to w, as api.RecordingASCIICast or
-// api.RecordingRaw; "" is the first. ErrRequest when the session was started
-// without one.
+// api.RecordingRaw; "" means the first. ErrRequest if the session has no recording.
 func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer) error {
 	resp, err := c.Do(ctx, "GET", sessionPath(name, "/recording?format="+url.QueryEscape(format)), nil)
 	if err != nil {
@@ -178,9 +175,9 @@ func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer
 	return err
 }
 
-// Activities says what the programs of live sessions are doing, in the order of
-// the names; a session that does not run is left out. It never waits for a
-// screen that is being painted: what it was before counts until then.
+// Activities returns what the programs of the named running sessions are doing, in the
+// order of the names; others are left out. It does not wait for a screen that is being
+// painted: the last whole one counts.
 func (c *Client) Activities(ctx context.Context, names []string) ([]api.SessionActivity, error) {
 	var out struct {
 		Sessions []api.SessionActivity `json:"sessions"`
@@ -189,8 +186,8 @@ func (c *Client) Activities(ctx context.Context, names []string) ([]api.SessionA
 	return out.Sessions, err
 }
 
-// AliveMany returns those of the sessions in which such a process was seen to
-// live. That another is missing says nothing: ask with [Client.ProcessAlive].
+// AliveMany returns the sessions in which such a process was seen alive. The absence of
+// a session proves nothing: ask [Client.ProcessAlive].
 func (c *Client) AliveMany(ctx context.Context, rs []api.AliveRequest) ([]string, error) {
 	var out struct {
 		Alive []string `json:"alive"`
@@ -199,9 +196,9 @@ func (c *Client) AliveMany(ctx context.Context, rs []api.AliveRequest) ([]string
 	return out.Alive, err
 }
 
-// Rename gives a running session another name. Its id, its clients and the
-// messages that wait for it stay. ErrExists when a session of that name runs,
-// ErrExited for one that has ended.
+// Rename gives a running session another name; its id, clients and queued messages
+// stay. ErrExists if a session of that name is running, ErrExited if this one has
+// ended.
 func (c *Client) Rename(ctx context.Context, name, to string) error {
 	return c.call(ctx, "POST", sessionPath(name, "/rename"), api.RenameRequest{Name: to}, nil)
 }

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long a starter waits for a new server, and for one that holds the lock
-// but does not listen (it makes its socket again, or is about to end).
+// How long a starter waits for a new server, and for one that holds the lock but does
+// not listen: it is recreating its socket, or about to end.
 const (
 	relistTimeout = 5 * time.Second
 
@@ -32,16 +32,15 @@ const (
 	relistStep     = 10 * time.Millisecond
 )
 
-// Dial connects to the running server. ErrNoServer when the lock says that
-// there is none; ErrUnreachable when there is one that does not answer.
+// Dial connects to the running server. ErrNoServer if the lock shows that there is
+// none; ErrUnreachable if there is one that does not answer.
 func Dial(ctx context.Context, p api.Paths) (*Client, error) {
 	return locate(ctx, p, func(*os.File) error { return api.ErrNoServer })
 }
 
-// Ensure connects to the server and starts it when there is none; version is
-// what a new server reports. Starters that race start one server. ErrStateDir
-// when the directory or the socket cannot be made, ErrStart with what the
-// server said when it ended at once.
+// Ensure connects to the server and starts it if there is none; a new server reports
+// version. Concurrent callers start one server. ErrStateDir if the directory or the
+// socket cannot be created; ErrStart, with the server's output, if it ended at once.
 func Ensure(ctx context.Context, p api.Paths, version string) (*Client, error) {
 	if c, err := connectClient(ctx, p); err == nil {
 		return c, nil
@@ -52,11 +51,11 @@ func Ensure(ctx context.Context, p api.Paths, version string) (*Client, error) {
 	return locate(ctx, p, func(lock *os.File) error { return keeper.Start(ctx, p, version, lock) })
 }
 
-// locate connects; when nobody answers and the lock is free, it calls absent
-// with the lock held and connects again after its success.
+// locate connects. If nothing listens and the lock is free, it calls absent with the
+// lock held, and connects again if that succeeds.
 func locate(ctx context.Context, p api.Paths, absent func(lock *os.File) error) (*Client, error) {
 	c, err := connectClient(ctx, p)
-	if err == nil || !isNobody(err) {
+	if err == nil || !isDeaf(err) {
 		return c, err
 	}
 	d, err := statedir.Open(p.Dir)
@@ -81,7 +80,7 @@ func locateLocked(ctx context.Context, p api.Paths, d statedir.Dir, absent func(
 	deadline := time.Now().Add(relistTimeout)
 	for woken := false; ; {
 		c, err := connectClient(ctx, p)
-		if err == nil || !isNobody(err) {
+		if err == nil || !isDeaf(err) {
 			return c, err
 		}
 		lock, err := d.Open(api.ServerLock, os.O_RDWR|os.O_CREATE)
@@ -103,7 +102,7 @@ func locateLocked(ctx context.Context, p api.Paths, d statedir.Dir, absent func(
 		}
 		lock.Close()
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%w: a process holds %s, but nobody listens at %s", api.ErrUnreachable, p.Lock(), p.Socket)
+			return nil, fmt.Errorf("%w: a process holds %s, but nothing listens at %s", api.ErrUnreachable, p.Lock(), p.Socket)
 		}
 		if err := sys.Sleep(ctx, relistStep); err != nil {
 			return nil, err
@@ -111,8 +110,8 @@ func locateLocked(ctx context.Context, p api.Paths, d statedir.Dir, absent func(
 	}
 }
 
-// connectClient connects once. ErrStateDir when the socket is not this user's;
-// else errors.Is(err, ErrUnreachable) unless ctx ended.
+// connectClient connects once. ErrStateDir if the socket is another user's;
+// ErrUnreachable for other failures, unless ctx ended.
 func connectClient(ctx context.Context, p api.Paths) (*Client, error) {
 	dial := func(ctx context.Context) (net.Conn, error) {
 		if err := statedir.CheckSocket(p.Socket); err != nil {
@@ -141,18 +140,18 @@ func connectClient(ctx context.Context, p api.Paths) (*Client, error) {
 	return newClient(p, conn, dial), nil
 }
 
-// isNobody reports whether nobody listens at a socket.
-func isNobody(err error) bool {
+// isDeaf reports whether err of a dial means that nothing listens at the socket.
+func isDeaf(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) ||
 		errors.Is(err, unix.ENOTSOCK) || errors.Is(err, unix.ENOTDIR)
 }
 
-// goneLimit bounds the wait for the end of a server that has agreed to end.
+// goneLimit bounds the wait for a server that has agreed to end.
 const goneLimit = 30 * time.Second
 
-// waitGone waits until the two processes are gone, and with them their lock. The
-// lock itself may be another server's by then. keeper is 0 where it is not known;
-// then the lock tells.
+// waitGone waits until the two processes have ended and released their lock, which
+// another server may hold by then. keeper is 0 if unknown; then waitGone watches the
+// lock.
 func waitGone(ctx context.Context, p api.Paths, keeper, server int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, goneLimit, fmt.Errorf("%w: the server did not end within %v", api.ErrUnreachable, goneLimit))
 	defer cancel()
@@ -178,9 +177,8 @@ func waitGone(ctx context.Context, p api.Paths, keeper, server int) error {
 	return f.Close()
 }
 
-// wakeServer asks the server whose pid stands in the lock file to make its
-// socket again. Nothing but a server of this user's for this directory gets the
-// signal.
+// wakeServer signals the server whose pid is in the lock file to recreate its socket.
+// It signals only this user's server for this directory.
 func wakeServer(d statedir.Dir, lock *os.File) {
 	if pid := recordedPID(lock); pid > 1 {
 		sys.SignalProcess(pid, unix.SIGUSR1, func() bool { return isServer(pid, d) })
@@ -197,8 +195,7 @@ func recordedPID(lock *os.File) int {
 	return pid
 }
 
-// ServerPID returns the pid of the running server without asking it; 0 if it cannot
-// tell.
+// ServerPID returns the pid of the running server without asking it; 0 if unknown.
 func ServerPID(p api.Paths) int {
 	d, err := statedir.Open(p.Dir)
 	if err != nil {
@@ -216,8 +213,7 @@ func ServerPID(p api.Paths) int {
 	return 0
 }
 
-// isServer reports whether a process is a server of this user's for the
-// directory.
+// isServer reports whether a process is this user's server for the directory.
 func isServer(pid int, d statedir.Dir) bool {
 	if uid, err := sys.ProcessUID(pid); err != nil || uid != os.Geteuid() {
 		return false

@@ -8,23 +8,22 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// A nudge is written ahead into the journal's memory, and the journal's header
-// says how much of it the terminal took. So a server that comes after a crash
-// types the rest and submits it, instead of leaving half a message in the
-// composer for the next one to be mixed with.
+// A nudge is written ahead into the journal's memory, and the header records how much of
+// it the terminal took. So a server that follows a crash types the rest and submits it,
+// instead of leaving half a message in the composer.
 const (
 	aheadArea = snapshotArea + 2*snapshotMax
-	aheadMax  = 8 << 20 // a message in JSON
+	aheadMax  = 8 << 20 // of a message in JSON
 )
 
-// Ahead is what a nudge needs to be finished.
+// Ahead is what is needed to finish a nudge.
 type Ahead struct {
-	Key     uint64 `json:"key"` // 0: the caller gave no id
+	Key     uint64 `json:"key"` // 0 if the caller gave no id
 	Text    []byte `json:"text"`
 	Bracket bool   `json:"bracket,omitempty"`
 }
 
-// Ahead writes a nudge ahead. mu is held.
+// Ahead writes a nudge ahead.
 func (j *Journal) Ahead(a Ahead) error {
 	b, err := json.Marshal(a)
 	if err != nil {
@@ -42,7 +41,7 @@ func (j *Journal) Ahead(a Ahead) error {
 	return nil
 }
 
-// ReadAhead is the nudge that was written ahead last.
+// ReadAhead returns the nudge that was last written ahead.
 func (j *Journal) ReadAhead() (a Ahead, err error) {
 	var head [8]byte
 	if err := readAt(j.Fd, head[:], aheadArea); err != nil {

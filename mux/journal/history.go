@@ -19,37 +19,37 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// errHistory is a history file or its mark that cannot be read.
+// errHistory means that a history file or its state cannot be read.
 var errHistory = errors.New("damaged history")
 
-// History keeps the sealed pages of a session's history in a file below
-// the state directory. Appending never waits for the disk: a page waits in
-// memory, and in the snapshots that are taken meanwhile, until the server's
-// writer has brought it there. So the file needs no order of its own: after a
-// crash the snapshot says where the next page goes, and what stands behind that
-// is written over.
+// History keeps the sealed pages of a session's history in a file below the state
+// directory. Appending never waits for the disk: a page stays in memory, and in snapshots
+// taken meanwhile, until the Writer has written it. So the file needs no order of writes:
+// after a crash the snapshot says where the next page goes, and anything beyond that is
+// overwritten.
 //
-// A page stands at a block of the file, behind its CRC-32C (4 bytes, little
+// A page begins at a block of the file with its CRC-32C (4 bytes, little endian). Its
+// number is the block and its length, so there is no index.
 // endian). Its number is the block and its length, so that there is no index.
 type History struct {
 	Path   string
 	Writer *Writer
 
 	mu      sync.Mutex
-	end     uint64        // the block behind the last page
+	end     uint64        // block after the last page
 	waiting []waitingPage // not in the file yet, oldest first
-	dropped []uint64      // the screen does not need them, but the snapshot may
-	spare   []uint64      // nobody needs them: their room is given back when they are many
-	lost    uint64        // bytes of pages that waited in vain
+	dropped []uint64      // not needed by the screen, but perhaps by the snapshot
+	spare   []uint64      // not needed; holes are punched once there are many
+	lost    uint64        // bytes of pages that were never written
 	failing bool          // the last write failed
-	queued  bool          // the writer knows
+	queued  bool          // the Writer has it
 	removed bool          // the session was collected
 }
 
 type waitingPage struct {
 	number uint64
 	data   []byte
-	lent   bool // somebody may still have data when it was written
+	lent   bool // a reader may still use data when it was written
 }
 
 var (
@@ -57,7 +57,7 @@ var (
 	_ vt.PageBuffers = (*History)(nil)
 )
 
-// pageBuffers are the memory, *[]byte, of pages that were written.
+// pageBuffers holds the memory, *[]byte, of written pages.
 var pageBuffers sync.Pool
 
 // Buffer returns memory for a page.
@@ -72,28 +72,28 @@ const (
 	historyBlock = 4096
 	historySum   = 4  // bytes of the checksum
 	pageLenBits  = 24 // of a page's number
-	// How many pages may wait: a slow disk is given time, a full one has its
-	// chance to get room. Past it the oldest is lost.
+	// How many pages may wait. A slow disk gets time, and a full one a chance to be
+	// emptied; then the oldest page is lost.
+	// chance to get room; then the oldest is lost.
 	waitingSlow = 64
 	waitingFull = 8
-	// And how many bytes: they are in memory, and in every snapshot.
+	// The same in bytes: they are in memory and in every snapshot.
 	waitingBytes = 8 << 20
-	// How many pages are spare until their room is given back: one call for many.
+	// How many pages are spare before holes are punched, many with one call.
 	spareFew  = 1 // when the disk is full
 	spareMany = 16
 )
 
-// castagnoli is made by the first who needs it: every gc would pay for it at its
-// start.
+// castagnoli is made when first needed, not at the start of every gc.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 func pageBlock(number uint64) int64 { return int64(number>>pageLenBits) * historyBlock }
 func pageLen(number uint64) int     { return int(number & (1<<pageLenBits - 1)) }
 
-// pageBlocks is how many blocks a page of n bytes takes.
+// pageBlocks returns how many blocks a page of n bytes takes.
 func pageBlocks(n int) uint64 { return uint64(n+historySum+historyBlock-1) / historyBlock }
 
-// Append takes a page over, and returns without I/O.
+// Append takes over a page and returns without I/O.
 func (f *History) Append(page []byte) (uint64, error) {
 	if len(page) >= 1<<pageLenBits {
 		return 0, fmt.Errorf("%w: a page of %d bytes", api.ErrTooLarge, len(page))
@@ -121,14 +121,14 @@ func (f *History) Append(page []byte) (uint64, error) {
 	return number, nil
 }
 
-// LostBytes is how much history did not reach the disk.
+// LostBytes returns how much history never reached the disk.
 func (f *History) LostBytes() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lost
 }
 
-// errPageLost says that a page is not what was written.
+// errPageLost means that a page differs from what was written.
 var errPageLost = errors.New("a page of history is lost")
 
 // Read returns a page.
@@ -157,13 +157,13 @@ func (f *History) Read(number uint64) ([]byte, error) {
 	return nil, errPageLost
 }
 
-// Drop notes that the screen does not need a page. Its room is given back when
-// no snapshot refers to it any more.
+// Drop notes that the screen no longer needs a page. A hole is punched when no snapshot
+// refers to it.
 func (f *History) Drop(number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, p := range f.waiting {
-		if p.number == number { // a snapshot that refers to it holds it
+		if p.number == number { // a snapshot that refers to it contains it
 			f.waiting = slices.Delete(f.waiting, i, i+1)
 			return
 		}
@@ -171,10 +171,10 @@ func (f *History) Drop(number uint64) {
 	f.dropped = append(f.dropped, number)
 }
 
-// Mark is what a snapshot must hold of the file: uvarints of the end and of the
-// number of pages that wait, and of each its number; their bytes; then uvarints
-// of how many pages are spare once this snapshot is in use, and their numbers.
-func (f *History) Mark() [][]byte {
+// State returns what a snapshot must contain of the file: uvarints of the end, of the
+// number of waiting pages and of their numbers; their bytes; then uvarints of the number
+// of pages that are spare once this snapshot is in use, and of their numbers.
+func (f *History) State() [][]byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	head := binary.AppendUvarint(nil, f.end)
@@ -194,9 +194,9 @@ func (f *History) Mark() [][]byte {
 	return append(parts, tail)
 }
 
-// Marked notes that the snapshot with the last mark is in use: what was dropped
-// before it is needed by nobody.
-func (f *History) Marked() {
+// StateSaved notes that the snapshot with the last State is in use: pages dropped before
+// it are no longer needed.
+func (f *History) StateSaved() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.spare = append(f.spare, f.dropped...)
@@ -206,7 +206,7 @@ func (f *History) Marked() {
 	}
 }
 
-// spareMost is how many spare pages are many. mu is held.
+// spareMost returns how many spare pages are many. mu is held.
 func (f *History) spareMost() int {
 	if f.failing {
 		return spareFew
@@ -214,11 +214,11 @@ func (f *History) spareMost() int {
 	return spareMany
 }
 
-// Restore goes back to a mark.
-func (f *History) Restore(mark []byte) error {
+// Restore returns to a state.
+func (f *History) Restore(state []byte) error {
 	next := func() uint64 {
-		v, n := binary.Uvarint(mark)
-		mark = mark[max(n, 0):]
+		v, n := binary.Uvarint(state)
+		state = state[max(n, 0):]
 		return v
 	}
 	end, count := next(), next()
@@ -231,13 +231,13 @@ func (f *History) Restore(mark []byte) error {
 	}
 	for i := range waiting {
 		n := pageLen(waiting[i].number)
-		if n > len(mark) {
+		if n > len(state) {
 			return fmt.Errorf("%w: the snapshot's pages are cut short", errHistory)
 		}
-		waiting[i].data, waiting[i].lent, mark = mark[:n:n], true, mark[n:]
+		waiting[i].data, waiting[i].lent, state = state[:n:n], true, state[n:]
 	}
 	var spare []uint64
-	for range min(next(), uint64(len(mark))) { // older servers wrote none
+	for range min(next(), uint64(len(state))) { // older servers wrote none
 		spare = append(spare, next())
 	}
 	f.mu.Lock()
@@ -249,7 +249,7 @@ func (f *History) Restore(mark []byte) error {
 	return nil
 }
 
-// Remove lets the file go; what is still read of it is lost.
+// Remove removes the file; reads of its pages fail.
 func (f *History) Remove() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -257,13 +257,13 @@ func (f *History) Remove() {
 	f.Writer.enqueue(f)
 }
 
-// flush writes what waits. Only the writer calls it.
+// flush writes the waiting pages. Only the Writer calls it.
 func (f *History) flush() {
 	for {
 		p, spare, removed := f.next()
 		if removed {
 			f.Writer.shut(f)
-			_ = os.Remove(f.Path) // never made, perhaps
+			_ = os.Remove(f.Path) // it may not exist
 			return
 		}
 		if p.data == nil && len(spare) == 0 {
@@ -271,11 +271,11 @@ func (f *History) flush() {
 		}
 		fd, err := f.Writer.open(f)
 		if err == nil {
-			giveBackPages(fd, spare)
+			punchPages(fd, spare)
 			err = writePage(fd, p)
 		}
 		if err != nil {
-			f.Writer.shut(f) // another file may stand there when there is room again
+			f.Writer.shut(f) // another file may be there once there is space
 		}
 		if !f.written(p, err) {
 			return
@@ -283,8 +283,7 @@ func (f *History) flush() {
 	}
 }
 
-// next returns what is to be done: a page to be written, if it has data, and
-// pages whose room is given back.
+// next returns what to do: write a page, if it has data, and punch holes for the others.
 func (f *History) next() (p waitingPage, spare []uint64, removed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -298,7 +297,7 @@ func (f *History) next() (p waitingPage, spare []uint64, removed bool) {
 	return p, spare, f.removed
 }
 
-// written notes what became of a page; false: it failed.
+// written handles the result of a write.
 func (f *History) written(p waitingPage, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -319,8 +318,8 @@ func (f *History) written(p waitingPage, err error) bool {
 	return err == nil
 }
 
-// openHistory opens a file to be written, and makes it and its directory when
-// they are not there.
+// openHistory opens a file for writing, and makes it and its directory if they are
+// missing.
 func openHistory(path string) (int, error) {
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC
 	fd, err := unix.Open(path, flags, 0o600)
@@ -344,9 +343,9 @@ func writePage(fd int, p waitingPage) error {
 	return writeAt(fd, pageBlock(p.number), sum, p.data)
 }
 
-// giveBackPages gives back the room of pages, where the file system can: those
-// that stand side by side, as most do, at once.
-func giveBackPages(fd int, numbers []uint64) {
+// punchPages punches holes for pages where the file system can; adjacent pages, which
+// most are, with one call.
+func punchPages(fd int, numbers []uint64) {
 	if len(numbers) == 0 {
 		return
 	}

@@ -35,8 +35,8 @@ func TestHistoryRoomIsGivenBack(t *testing.T) {
 		for _, n := range numbers[from:to] {
 			f.Drop(n)
 		}
-		mark := bytes.Join(f.Mark(), nil)
-		f.Marked()
+		mark := bytes.Join(f.State(), nil)
+		f.StateSaved()
 		w.Flush()
 		return mark
 	}

@@ -27,11 +27,11 @@ func TestHistoryFile(t *testing.T) {
 		pages, saved := map[uint64][]byte{}, state{pages: map[uint64][]byte{}}
 		var seen, should [][]byte // what was read, which nobody may write over
 		snapshot := func() {
-			saved = state{mark: bytes.Join(f.Mark(), nil), pages: map[uint64][]byte{}}
+			saved = state{mark: bytes.Join(f.State(), nil), pages: map[uint64][]byte{}}
 			for n, p := range pages {
 				saved.pages[n] = p
 			}
-			f.Marked()
+			f.StateSaved()
 		}
 		snapshot()
 		for i := range rapid.IntRange(1, 40).Draw(rt, "steps") {

@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Writer brings pages of history to their files, off the path that
-// reads the terminals: one goroutine serves every session.
+// Writer writes pages of history to their files, so that reading terminals never waits
+// for the disk. One goroutine serves every session.
 type Writer struct {
 	mu    sync.Mutex
 	queue []*History
-	wake  chan struct{} // has room for one
+	wake  chan struct{} // has space for one
 
-	opened map[*History]int // descriptors of those written lately; run's own
+	opened map[*History]int // descriptors of files written lately; used by Run only
 }
 
 const (
-	openHistories   = 8               // how many files are open at most
+	openHistories   = 8               // files open at most
 	historyOpenTime = 2 * time.Second // after the last page
 )
 
@@ -26,7 +26,7 @@ func NewWriter() *Writer {
 	return &Writer{wake: make(chan struct{}, 1), opened: make(map[*History]int)}
 }
 
-// enqueue lets the writer look at a file. The file's mu is held.
+// enqueue queues a file. The file's mu is held.
 func (w *Writer) enqueue(f *History) {
 	if f.queued {
 		return
@@ -41,7 +41,7 @@ func (w *Writer) enqueue(f *History) {
 	}
 }
 
-// Run writes until the server ends, and then what still waits.
+// Run writes until the server ends, then what is still waiting.
 func (w *Writer) Run(done <-chan struct{}) {
 	defer w.shutAll()
 	for {
@@ -61,7 +61,7 @@ func (w *Writer) Run(done <-chan struct{}) {
 	}
 }
 
-// open returns the descriptor of a file, which stays open for what comes next.
+// open returns the descriptor of a file, which stays open for more pages.
 func (w *Writer) open(f *History) (int, error) {
 	if fd, ok := w.opened[f]; ok {
 		return fd, nil
@@ -76,7 +76,7 @@ func (w *Writer) open(f *History) (int, error) {
 	return fd, err
 }
 
-// shut closes a file, if it is open.
+// shut closes a file if it is open.
 func (w *Writer) shut(f *History) {
 	if fd, ok := w.opened[f]; ok {
 		unix.Close(fd)
@@ -90,7 +90,7 @@ func (w *Writer) shutAll() {
 	}
 }
 
-// Flush serves every file that is in the queue.
+// Flush writes every file in the queue.
 func (w *Writer) Flush() {
 	for {
 		w.mu.Lock()

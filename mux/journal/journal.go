@@ -13,72 +13,69 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A journal holds the output that is not in a snapshot yet, so that a new
-// server has every byte. It is memory that the keeper holds beside the
-// terminal's master: two segments that are used in turn, and before each the
-// snapshot of the screen at its beginning.
+// A journal holds the output that is not in a snapshot yet, so that a new server has
+// every byte. It is memory that the keeper holds beside the terminal: two segments, used
+// in turn, each with the snapshot of the screen at its beginning.
 //
 //	0        segment 0, raw output
 //	8 MiB    segment 1
 //	16 MiB   snapshot at the beginning of segment 0
 //	80 MiB   snapshot at the beginning of segment 1
-//	144 MiB  the nudge under way, what the program said it is doing, and how much
-//	         was typed by each client
+//	144 MiB  the nudge under way, the detector's state, and the progress of each
+//	         client's typing
 //
-// A segment is 128 KiB long, or 512 KiB while the output comes fast, or twice as
-// long as its snapshot where the screen is a large and colourful one, so that
-// snapshots never cost more than the output does. History is not in it: see
-// History.
+// A segment is 128 KiB long, 512 KiB during fast output, or twice as long as its snapshot
+// if the screen is large and colourful, so that snapshots never cost more than the
+// output. History is elsewhere: see History.
 //
-// read(2) goes straight into the mapped segment, behind its length; then the
-// length moves, then the screen is fed. What lies behind the length is zero,
-// and a NUL is nothing to a terminal: after a crash, bytes that are not zero
-// there are a read whose length was not moved. Everything is sparse: what is
-// not used takes no memory, and what was used is given back: at once, or when a
-// busy session rests.
+// read(2) writes straight into the mapped segment, after its length; then the length
+// moves, then the screen is fed. The memory after the length is zero, and a NUL means
+// nothing to a terminal. So after a crash, bytes there that are not zero are a read whose
+// length was not moved. Everything is sparse: unused memory takes no space, and used
+// memory is released, at once or when a busy session becomes idle.
 //
-// What changes the screen and is no output (a resize, a cleared history) begins
-// a new segment, with the changed screen as its snapshot. So the order of
-// things is always that of the bytes, and no list of such marks is needed.
+// A change of the screen that is not output (a resize, a cleared history) begins a new
+// segment with the changed screen as its snapshot. So things happen in the order of the
+// bytes, and no list of such changes is needed.
 const (
 	SegmentArea  = 8 << 20
 	SegmentLeast = 128 << 10
 	SegmentBurst = 4 * SegmentLeast
-	SegmentPad   = 4096 // a read of a terminal gives at most this much
+	SegmentPad   = 4096 // a terminal returns at most this much per read
 	snapshotArea = 2 * SegmentArea
 	snapshotMax  = 64 << 20
-	Size         = typedArea + TypedMarks*typedPlace
+	Size         = typedArea + TypedClients*typedPlace
 )
 
-// Slot is a journal's header, in the table that all journals share: a page
-// each would cost more than an idle session otherwise takes. Every field is
-// written by one store, so that a kill leaves the old or the new value.
-type Slot struct {
-	Turn    atomic.Uint64    // number of segments begun; its last bit is the one in use
+// Header is a journal's header, in a table that all journals share: a page for each would
+// take more memory than the rest of an idle session. Each field is written with one
+// store, so a kill leaves the old or the new value.
+type Header struct {
+	Turn    atomic.Uint64    // number of segments begun; its last bit is the current one
 	Length  [2]atomic.Uint64 // bytes in each segment
 	base    [2]atomic.Uint64 // offset of each segment in the session's output
 	Snap    [2]atomic.Uint64 // bytes of each snapshot; 0: a fresh terminal
-	mark    [2]atomic.Uint64 // bytes at the beginning of each snapshot that are the history's mark
-	Effect  atomic.Uint64    // offset up to which replies and events went out
+	history [2]atomic.Uint64 // bytes at the beginning of each snapshot that are the history's state
+	Effect  atomic.Uint64    // offset up to which replies and events were published
 	LastIn  atomic.Int64     // Unix nanoseconds
 	LastOut atomic.Int64
 	Tries   atomic.Uint64 // replays that began and did not end
 	Flags   atomic.Uint64
 
-	AheadDone atomic.Uint64 // bytes of the nudge under way that the terminal took
-	AheadNext atomic.Uint64 // and would have with the write that was begun
-	Nudges    [NudgeMemory]NudgeMark
+	AheadDone atomic.Uint64 // bytes of the current nudge that the terminal took
+	AheadNext atomic.Uint64 // the same with the write under way
+	Nudges    [NudgeMemory]NudgeEntry
 }
 
-// NudgeMark says how far a nudge came, for a server after a crash: it is
+// NudgeEntry is the progress of a nudge, for a server after a crash: the nudge is
 // finished or reported, never repeated.
-type NudgeMark struct {
+type NudgeEntry struct {
 	ID    atomic.Uint64 // hash of the nudge's id; 0: free
 	Stage atomic.Uint64
 }
 
-// Nudge is the mark of a nudge that is known; nil for any other.
-func (s *Slot) Nudge(key uint64) *NudgeMark {
+// Nudge returns the entry of a nudge; nil if there is none.
+func (s *Header) Nudge(key uint64) *NudgeEntry {
 	for i := range s.Nudges {
 		if s.Nudges[i].ID.Load() == key {
 			return &s.Nudges[i]
@@ -91,33 +88,33 @@ func (s *Slot) Nudge(key uint64) *NudgeMark {
 const NudgeMemory = 8
 
 const (
-	SlotSize  = 256
-	TableSize = 65536 // slots; sparse
+	HeaderSize = 256
+	TableSize  = 65536 // headers; sparse
 )
 
-// A slot is as large as its place in the table, which servers of every version
-// share: neither of these compiles otherwise.
+// A header has the size of its place in the table, which servers of every version share.
+// Neither line compiles otherwise.
 var (
-	_ [SlotSize - unsafe.Sizeof(Slot{})]struct{}
-	_ [unsafe.Sizeof(Slot{}) - SlotSize]struct{}
+	_ [HeaderSize - unsafe.Sizeof(Header{})]struct{}
+	_ [unsafe.Sizeof(Header{}) - HeaderSize]struct{}
 )
 
-// flags of a slot.
+// flags of a Header
 const (
 	FlagLost   = 1 << 0 // the screen was lost
 	FlagPrompt = 1 << 1 // a shell prompt is open
-	FlagEnded  = 1 << 2 // the end was announced
-	FlagBare   = 1 << 3 // the snapshot in use has no screen: it was too large
+	FlagEnded  = 1 << 2 // the end was published
+	FlagBare   = 1 << 3 // the current snapshot has no screen: it was too large
 
-	// Bits 8 to 15: index of the nudge mark that is overwritten next, so that it
-	// is the oldest, whichever server wrote it.
+	// Bits 8 to 15: index of the nudge entry to be overwritten next, the oldest,
+	// whichever server wrote it.
 	nextMarkShift = 8
 
-	RemadeShift = 32 // the upper half counts how often the screen was made anew
+	RemadeShift = 32 // the upper half counts how often the screen was replaced
 )
 
-// TakeMark returns the oldest nudge mark and makes the one after it the oldest.
-func (s *Slot) TakeMark() *NudgeMark {
+// OldestNudge returns the oldest nudge entry and makes the one after it the oldest.
+func (s *Header) OldestNudge() *NudgeEntry {
 	for {
 		old := s.Flags.Load()
 		i := old >> nextMarkShift & 0xff % NudgeMemory
@@ -134,26 +131,26 @@ type Table struct {
 
 	mu   sync.Mutex
 	used []bool
-	low  int // no free slot is below
+	low  int // there is no free header below
 }
 
 var errNoSlot = errors.New("too many sessions")
 
 // MapTable maps the memory behind fd, which stays the caller's.
 func MapTable(fd int) (*Table, error) {
-	mem, err := unix.Mmap(fd, 0, SlotSize*TableSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := unix.Mmap(fd, 0, HeaderSize*TableSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map the table of journals: %w", err)
 	}
 	return &Table{Mem: mem}, nil
 }
 
-// At returns a slot.
-func (t *Table) At(i int) *Slot {
-	return (*Slot)(unsafe.Pointer(&t.Mem[i*SlotSize]))
+// At returns a header.
+func (t *Table) At(i int) *Header {
+	return (*Header)(unsafe.Pointer(&t.Mem[i*HeaderSize]))
 }
 
-// Take marks a slot as used; false when it is taken or not there.
+// Take marks a header as used; false if it is used or does not exist.
 func (t *Table) Take(i int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +167,7 @@ func (t *Table) Take(i int) bool {
 	return true
 }
 
-// Alloc returns a free slot, zeroed.
+// Alloc returns a free header, zeroed.
 func (t *Table) Alloc() (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,11 +182,11 @@ func (t *Table) Alloc() (int, error) {
 		t.used = append(t.used, false)
 	}
 	t.used[i], t.low = true, i+1
-	clear(t.Mem[i*SlotSize : (i+1)*SlotSize])
+	clear(t.Mem[i*HeaderSize : (i+1)*HeaderSize])
 	return i, nil
 }
 
-// Release gives a slot back.
+// Release frees a header.
 func (t *Table) Release(i int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,72 +196,70 @@ func (t *Table) Release(i int) {
 	}
 }
 
-// Journal is one session's. Its owner serialises all calls.
+// Journal is the journal of one session. Its owner serialises all calls.
 type Journal struct {
-	*Slot
+	*Header
 	Fd    int
 	Mem   []byte       // both segments
-	Room  uint64       // bytes that the segment in use may have
+	Limit uint64       // bytes that the current segment may have
 	Most  int          // bytes that a snapshot may have
-	Begun time.Time    // when it was
-	warm  [2]footprint // what each half may take beside what is in use
+	Begun time.Time    // when the current segment began
+	warm  [2]footprint // what each half may take besides what is in use
 }
 
-// footprint is how far memory was used, in bytes from the beginning of a
-// segment and of a snapshot.
+// footprint is how far memory was used, in bytes from the beginning of a segment and of a
+// snapshot.
 type footprint struct{ segment, snapshot int64 }
 
-// busyTime is in how little time a program must fill a segment to have the next
-// one in memory that is kept for it.
+// busyTime is the time in which a program must fill a segment for the memory of the next
+// one to be kept.
 const busyTime = time.Second
 
-// burstRate is how many bytes must come in a second for the next segment to be
-// longer. A new server replays what is in the segments: as all programs share
-// what it can show in a second, only a few of them are so fast at a time, and
-// the replay of all stays short.
+// burstRate is the output in bytes per second from which on the next segment is longer. A
+// new server replays the segments. As all programs share what it can show in a second,
+// only a few are so fast at a time, and the whole replay stays short.
 const burstRate = 8 << 20
 
-// Open maps the memory behind fd, which is taken over.
-func Open(fd int, s *Slot) (*Journal, error) {
+// Open maps the memory behind fd and takes over fd.
+func Open(fd int, s *Header) (*Journal, error) {
 	mem, err := unix.Mmap(fd, 0, 2*SegmentArea, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("map a journal: %w", err)
 	}
-	return &Journal{Slot: s, Fd: fd, Mem: mem, Room: SegmentLeast, Most: snapshotMax}, nil
+	return &Journal{Header: s, Fd: fd, Mem: mem, Limit: SegmentLeast, Most: snapshotMax}, nil
 }
 
-// Place is how far a journal came.
+// Place identifies a state of a journal.
 type Place struct{ turn, length uint64 }
 
 func (j *Journal) Place() Place {
 	return Place{j.Turn.Load(), j.Length[j.Current()].Load()}
 }
 
-// Current is the segment in use.
+// Current returns the index of the current segment.
 func (j *Journal) Current() int { return int(j.Turn.Load() & 1) }
 
-// segment returns all of segment i, as long as it can have become.
+// segment returns all of segment i at its greatest length.
 func (j *Journal) segment(i int) []byte {
 	n := min(max(SegmentBurst, 2*j.Snap[i].Load()), SegmentArea)
 	return j.Mem[i*SegmentArea:][:n]
 }
 
-// Space is where the next read goes: zeros behind the length.
+// Space returns the memory for the next read: zeros after the current length.
 func (j *Journal) Space() []byte {
 	i := j.Current()
 	n := j.Length[i].Load()
-	return j.segment(i)[n:max(n, j.Room)]
+	return j.segment(i)[n:max(n, j.Limit)]
 }
 
-// Commit takes n bytes at the beginning of space into the journal.
+// Commit adds the first n bytes of Space to the journal.
 func (j *Journal) Commit(n int) {
 	l := &j.Length[j.Current()]
 	l.Store(l.Load() + uint64(n))
 }
 
-// From returns the bytes of the segment in use from an offset of the
-// session's output on.
+// From returns the bytes of the current segment from an offset of the session's output.
 func (j *Journal) From(offset uint64) []byte {
 	i := j.Current()
 	base, n := j.base[i].Load(), j.Length[i].Load()
@@ -274,21 +269,21 @@ func (j *Journal) From(offset uint64) []byte {
 	return j.segment(i)[offset-base : n]
 }
 
-// Start is the offset of the segment in use.
+// Start returns the offset of the current segment.
 func (j *Journal) Start() uint64 { return j.base[j.Current()].Load() }
 
-// End is the offset behind the last byte.
+// End returns the offset after the last byte.
 func (j *Journal) End() uint64 {
 	i := j.Current()
 	return j.base[i].Load() + j.Length[i].Load()
 }
 
-// Begin starts the next segment: snapshot is the screen with every byte so far,
-// mark that of the history's file, in parts. One store makes it the segment in
-// use; a kill before it leaves the old one, complete.
-func (j *Journal) Begin(mark [][]byte, snapshot []byte) error {
+// Begin starts the next segment. snapshot is the screen with every byte so far; history
+// is the history's state, in parts. One store makes the segment current; a kill before it
+// leaves the old one complete.
+func (j *Journal) Begin(history [][]byte, snapshot []byte) error {
 	size := 0
-	for _, p := range mark {
+	for _, p := range history {
 		size += len(p)
 	}
 	if size+len(snapshot) > j.Most {
@@ -299,29 +294,28 @@ func (j *Journal) Begin(mark [][]byte, snapshot []byte) error {
 	now := time.Now()
 	took := now.Sub(j.Begun)
 	j.Begun = now
-	if err := errors.Join(SnapshotFault(), writeAt(j.Fd, snapshotOffset(next), append(mark, snapshot)...)); err != nil {
+	if err := errors.Join(SnapshotFault(), writeAt(j.Fd, snapshotOffset(next), append(history, snapshot)...)); err != nil {
 		return fmt.Errorf("write a snapshot: %w", err)
 	}
 	j.Snap[next].Store(uint64(size + len(snapshot)))
-	j.mark[next].Store(uint64(size))
+	j.history[next].Store(uint64(size))
 	j.base[next].Store(j.End())
 	j.Length[next].Store(0)
 	j.Turn.Add(1)
-	j.Room = SegmentLeast
+	j.Limit = SegmentLeast
 	if n := j.Length[old].Load(); n > SegmentLeast-SegmentPad && float64(n) > burstRate*took.Seconds() {
-		j.Room = SegmentBurst
+		j.Limit = SegmentBurst
 	}
-	j.Room = min(max(j.Room, 2*j.Snap[next].Load()), SegmentArea)
+	j.Limit = min(max(j.Limit, 2*j.Snap[next].Load()), SegmentArea)
 	j.wipe(old, took < busyTime)
 	return nil
 }
 
-// SnapshotFault is asked before a snapshot is written; tests replace it to have
-// no memory for one.
+// SnapshotFault is called before a snapshot is written; tests replace it to fail.
 var SnapshotFault = func() error { return nil }
 
-// wipe zeroes segment i. A busy program fills it again at once: for it the
-// memory stays, unless there is much of it, until the session rests.
+// wipe zeroes segment i. A busy program fills it again at once, so its memory is kept
+// until the session is idle, unless there is much of it.
 func (j *Journal) wipe(i int, busy bool) {
 	seg := j.segment(i)
 	n := min(j.Length[i].Load(), uint64(len(seg)))
@@ -334,14 +328,14 @@ func (j *Journal) wipe(i int, busy bool) {
 	}
 }
 
-// Release gives back what nothing is in.
+// Release releases unused memory.
 func (j *Journal) Release() {
 	for i := range j.warm {
 		j.releaseHalf(i)
 	}
 }
 
-// releaseHalf gives back what half i takes and does not use.
+// releaseHalf releases the unused memory of half i.
 func (j *Journal) releaseHalf(i int) {
 	w := j.warm[i]
 	j.warm[i] = footprint{}
@@ -362,21 +356,21 @@ func WholePages(n uint64) int64 { return int64(n+SegmentPad-1) / SegmentPad * Se
 
 func snapshotOffset(i int) int64 { return snapshotArea + int64(i)*snapshotMax }
 
-// leftover is what a dead server left: the history's mark and the snapshot
-// (empty: a fresh terminal), the offset behind it, and every byte of output
-// since, those of a read included whose length was not moved.
+// leftover is what a dead server left: the history's state and the snapshot (empty: a
+// fresh terminal), the offset after it, and every byte of output since, including those
+// of a read whose length was not moved.
 type leftover struct {
-	Mark, Snapshot []byte
-	Base           uint64
-	Data           []byte // of the mapped segment
+	History, Snapshot []byte
+	Base              uint64
+	Data              []byte // of the mapped segment
 }
 
-// Recovered returns it.
+// Recovered returns what a dead server left.
 func (j *Journal) Recovered() (leftover, error) {
 	i := j.Current()
 	seg := j.segment(i)
 	n := min(j.Length[i].Load(), uint64(len(seg)))
-	// Memory that was never touched must not be by looking at it.
+	// do not touch memory that was never used
 	most := max(int(n), sys.DataEnd(j.Fd, int64(i)*SegmentArea+int64(n), len(seg)-int(n))+int(n))
 	end := most
 	for uint64(end) > n && seg[end-1] == 0 {
@@ -386,25 +380,25 @@ func (j *Journal) Recovered() (leftover, error) {
 		j.Length[i].Store(uint64(end))
 	}
 	j.warm[i].segment = WholePages(uint64(most))
-	// A kill while the last segment was wiped leaves it dirty.
+	// a kill while the last segment was wiped leaves it dirty
 	sys.PunchHole(j.Fd, int64(1-i)*SegmentArea, j.Mem[(1-i)*SegmentArea:][:SegmentArea])
 	j.warm[1-i].snapshot = int64(min(j.Snap[1-i].Load(), snapshotMax))
 	b := make([]byte, min(j.Snap[i].Load(), snapshotMax))
 	if err := readAt(j.Fd, b, snapshotOffset(i)); err != nil {
 		return leftover{}, fmt.Errorf("read a snapshot: %w", err)
 	}
-	k := min(j.mark[i].Load(), uint64(len(b)))
-	return leftover{Mark: b[:k], Snapshot: b[k:], Base: j.base[i].Load(), Data: seg[:j.Length[i].Load()]}, nil
+	k := min(j.history[i].Load(), uint64(len(b)))
+	return leftover{History: b[:k], Snapshot: b[k:], Base: j.base[i].Load(), Data: seg[:j.Length[i].Load()]}, nil
 }
 
-// Close unmaps the journal. What the keeper holds stays.
+// Close unmaps the journal. The keeper's memory stays.
 func (j *Journal) Close() {
 	_ = unix.Munmap(j.Mem)
 	unix.Close(j.Fd)
 	j.Mem, j.Fd = nil, -1
 }
 
-// writeAt writes parts one behind the other, and changes the list of them.
+// writeAt writes parts one after the other, and changes their list.
 func writeAt(fd int, off int64, parts ...[]byte) error {
 	for len(parts) > 0 {
 		n, err := unix.Pwritev(fd, parts, off)
@@ -426,7 +420,7 @@ func writeAt(fd int, off int64, parts ...[]byte) error {
 	return nil
 }
 
-// errShort is memory that an older server made smaller.
+// errShort means that an older server made the memory smaller.
 var errShort = errors.New("it is cut short")
 
 func readAt(fd int, p []byte, off int64) error {

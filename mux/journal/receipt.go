@@ -6,21 +6,21 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// Stages of a nudge, as its mark in the journal's header says. The order is
-// that of the transaction; those from stageReceipt on are its end.
+// Stages of a nudge in its NudgeEntry, in the order of the transaction. Those from
+// stageReceipt on are its end.
 const (
 	StageTyping  = 1 // bytes of the text may have been written
 	StageEntered = 2 // Enter may have been written
 
-	stageReceipt = 16 // and the index of the receipt's state
+	stageReceipt = 16 // plus the index of the receipt's state
 )
 
-// receiptStates are the states in the order of their stages; only added to.
+// receiptStates are the states in the order of their stages; states are only added.
 var receiptStates = []string{api.Submitted, api.Drafted, api.Blocked, api.Refused, api.Dead, api.Unverified}
 
-// Receipt is the outcome of a nudge that has a mark. A nudge without one was
-// not begun, or no byte of it was typed.
-func (s *Slot) Receipt(key uint64) (api.Receipt, bool) {
+// Receipt returns the outcome of a nudge that has an entry. Without an entry, no byte of
+// the nudge was typed.
+func (s *Header) Receipt(key uint64) (api.Receipt, bool) {
 	m := s.Nudge(key)
 	if m == nil {
 		return api.Receipt{}, false
@@ -43,8 +43,8 @@ func (s *Slot) Receipt(key uint64) (api.Receipt, bool) {
 	return api.Receipt{}, false
 }
 
-// ReceiptStage is the stage that stands for a receipt: 0 when nothing was
-// typed, so that the same nudge can be tried again.
+// ReceiptStage returns the stage of a receipt; 0 if nothing was typed, so that the nudge
+// can be tried again.
 func ReceiptStage(r api.Receipt) uint64 {
 	if !r.Typed && r.State != api.Submitted {
 		return 0
@@ -57,7 +57,7 @@ func ReceiptStage(r api.Receipt) uint64 {
 	return StageEntered
 }
 
-// NudgeKey is the id's hash, never 0.
+// NudgeKey returns the hash of an id; never 0.
 func NudgeKey(id string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id)) // never fails

@@ -24,7 +24,7 @@ type recordingBench struct {
 func newRecordingBench(t *testing.T) *recordingBench {
 	t.Helper()
 	dir := t.TempDir()
-	tableFD, err := sys.NewMemory(dir, SlotSize*TableSize)
+	tableFD, err := sys.NewMemory(dir, HeaderSize*TableSize)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// KeepStatus writes what a detector saved.
+// KeepStatus writes a detector's state.
 func (j *Journal) KeepStatus(b []byte) error {
 	if len(b) > statusMax {
 		return fmt.Errorf("%w: a status of %d bytes", api.ErrTooLarge, len(b))
@@ -20,12 +20,12 @@ func (j *Journal) KeepStatus(b []byte) error {
 	return nil
 }
 
-// KeptStatus is what KeepStatus wrote last; empty for nothing.
+// KeptStatus returns what KeepStatus wrote last; empty if nothing.
 func (j *Journal) KeptStatus() ([]byte, error) {
 	var head [8]byte
 	err := readAt(j.Fd, head[:], statusArea)
 	if errors.Is(err, errShort) {
-		return nil, nil // of a server that kept none
+		return nil, nil // an older server kept none
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the status: %w", err)
@@ -38,9 +38,9 @@ func (j *Journal) KeptStatus() ([]byte, error) {
 	return b, readAt(j.Fd, b, statusArea+8)
 }
 
-// What the detector knew is kept in the journal's memory, behind the nudge
-// under way: its length and its JSON. A kill within the write leaves what
-// cannot be read, and so nothing.
+// The detector's state is in the journal's memory after the nudge under way: its length
+// and its JSON. A kill during the write leaves something unreadable, which counts as
+// nothing.
 const (
 	statusArea = aheadArea + 8 + aheadMax
 	statusMax  = 2 << 20

@@ -7,63 +7,62 @@ import (
 	"log/slog"
 )
 
-// What a person types arrives once and in order, also when the server is killed
-// meanwhile. A client numbers its bytes from 0 and keeps them until it knows
-// that the terminal took them. How many that were, by client, stands in the
-// journal's memory, behind the detector's status; a new server tells the client,
-// which sends the rest. A kill within write(2) leaves it open whether those
-// bytes were taken: they are not sent again, and the client is told how many
-// may be lost.
+// What a person types arrives once and in order, even if the server is killed. A client
+// numbers its bytes from 0 and keeps them until it knows that the terminal took them.
+// Their number, by client, is in the journal's memory after the detector's state. A new
+// server reports it to the client, which sends the rest. After a kill during write(2) it
+// is unknown whether these bytes were taken: they are not sent again, and the client
+// learns how many may be lost.
 const (
-	typedArea  = statusArea + 8 + statusMax
-	typedPlace = 32 // bytes of a TypedMark
-	TypedMarks = 64 // clients that are remembered; those before are forgotten
+	typedArea    = statusArea + 8 + statusMax
+	typedPlace   = 32 // bytes of a TypedEntry
+	TypedClients = 64 // clients that are remembered; older ones are forgotten
 )
 
-// TypedMark is how far the input of one client came.
-type TypedMark struct {
-	ID   uint64 // of the client; 0: a free place
-	Done uint64 // bytes that the terminal took, or that nobody was to have
-	Next uint64 // and with the write that was begun
-	used uint64 // order of the clients' coming
+// TypedEntry is the progress of one client's input.
+type TypedEntry struct {
+	ID   uint64 // of the client; 0: free
+	Done uint64 // bytes that the terminal took or that were skipped
+	Next uint64 // the same with the write under way
+	used uint64 // order of arrival
 }
 
-// Typist is a client's mark and its place.
+// Typist is a client's entry.
 type Typist struct {
-	TypedMark
+	TypedEntry
 	j     *Journal
 	place int
-	Known bool          // it was here before
+	Known bool          // the client was here before
 	Gone  chan struct{} // closed when the client's input ended
 }
 
-// Typist finds the mark of a client, or makes one in place of the oldest.
+// Typist finds the entry of a client, or makes one in place of the oldest.
 func (j *Journal) Typist(id uint64) (*Typist, error) {
-	b := make([]byte, TypedMarks*typedPlace)
+	b := make([]byte, TypedClients*typedPlace)
 	if err := readAt(j.Fd, b, typedArea); err != nil && !errors.Is(err, errShort) {
 		return nil, fmt.Errorf("read what was typed: %w", err)
 	}
 	t := &Typist{j: j, Gone: make(chan struct{})}
 	var last uint64
-	for i := range TypedMarks {
+	for i := range TypedClients {
 		m := decodeTyped(b[i*typedPlace:])
 		last = max(last, m.used)
 		if m.ID == id {
-			t.TypedMark, t.place, t.Known = m, i, true
+			t.TypedEntry, t.place, t.Known = m, i, true
 		} else if !t.Known && (i == 0 || m.used < t.used) {
-			t.TypedMark, t.place = m, i
+			t.TypedEntry, t.place = m, i
 		}
 	}
 	if !t.Known {
-		t.TypedMark = TypedMark{ID: id}
+		t.TypedEntry = TypedEntry{ID: id}
 	}
 	t.used = last + 1
 	return t, t.keep()
 }
 
-func decodeTyped(b []byte) TypedMark {
+func decodeTyped(b []byte) TypedEntry {
 	u := binary.LittleEndian.Uint64
-	return TypedMark{u(b), u(b[8:]), u(b[16:]), u(b[24:])}
+	return TypedEntry{u(b), u(b[8:]), u(b[16:]), u(b[24:])}
 }
 
 func (t *Typist) keep() error {
@@ -82,12 +81,12 @@ func (t *Typist) Begin(n int) {
 	if t == nil {
 		return
 	}
-	t.Done = t.Next // what was open is settled: the client sends it no more
+	t.Done = t.Next // what was open is resolved: the client does not send it again
 	t.Next += uint64(n)
 	t.note()
 }
 
-// End notes that n of them were.
+// End notes that n of them were written.
 func (t *Typist) End(n int) {
 	if t == nil {
 		return
@@ -97,7 +96,7 @@ func (t *Typist) End(n int) {
 	t.note()
 }
 
-// Skip notes bytes that nobody is to have.
+// Skip notes bytes that no program gets.
 func (t *Typist) Skip(n int) {
 	t.Begin(n)
 	t.End(n)

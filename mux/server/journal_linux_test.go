@@ -35,7 +35,7 @@ func TestJournalMemory(t *testing.T) {
 	fill()
 	b.s.storage.journal.Begun = time.Now().Add(time.Hour) // fast output, however slow the machine is
 	fill()
-	if got := b.s.storage.journal.Room; got != journal.SegmentBurst {
+	if got := b.s.storage.journal.Limit; got != journal.SegmentBurst {
 		t.Errorf("a segment of %d bytes while output comes fast", got)
 	}
 	if got := memory(); got < journal.SegmentLeast {
@@ -48,7 +48,7 @@ func TestJournalMemory(t *testing.T) {
 		b.s.storage.journal.Begun = time.Now().Add(-time.Minute)
 		fill()
 	}
-	if got := b.s.storage.journal.Room; got != journal.SegmentLeast {
+	if got := b.s.storage.journal.Limit; got != journal.SegmentLeast {
 		t.Errorf("a segment of %d bytes while output comes slowly", got)
 	}
 	if got := memory(); got > journal.SegmentLeast {

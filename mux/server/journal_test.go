@@ -30,7 +30,7 @@ type journalBench struct {
 
 func newJournalBench(t testing.TB) *journalBench {
 	dir := t.TempDir()
-	tableFD, err := sys.NewMemory(dir, journal.SlotSize*journal.TableSize)
+	tableFD, err := sys.NewMemory(dir, journal.HeaderSize*journal.TableSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func (b *journalBench) open(t testing.TB) {
 func (b *journalBench) reset(t testing.TB) {
 	sys.PunchHole(b.fd, 0, b.s.storage.journal.Mem)
 	b.s.storage.journal.Close()
-	clear(b.srv.journals.table.Mem[:journal.SlotSize])
+	clear(b.srv.journals.table.Mem[:journal.HeaderSize])
 	b.replies = nil
 	b.open(t)
 }

@@ -30,7 +30,7 @@ func (j *journals) open(entries []keeper.Entry) error {
 			return err
 		}
 	}
-	fd, err := sys.NewMemory(j.srv.settings.paths.Dir, journal.SlotSize*journal.TableSize)
+	fd, err := sys.NewMemory(j.srv.settings.paths.Dir, journal.HeaderSize*journal.TableSize)
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,9 @@ type loop struct {
 	ready chan readiness
 	work  sync.WaitGroup
 
-	mu    sync.Mutex
-	slots map[uint64]*session
-	next  uint64
+	mu       sync.Mutex
+	sessions map[uint64]*session
+	next     uint64
 }
 
 type readiness struct {
@@ -41,7 +41,7 @@ func newLoop() (*loop, error) {
 	}
 	l := &loop{
 		epfd: fd, ep: os.NewFile(uintptr(fd), "epoll"),
-		ready: make(chan readiness), slots: make(map[uint64]*session),
+		ready: make(chan readiness), sessions: make(map[uint64]*session),
 	}
 	for range goruntime.GOMAXPROCS(0) {
 		l.work.Go(l.worker)
@@ -72,9 +72,9 @@ func (l *loop) wait() {
 			return // closed
 		}
 		for i, e := range events[:n] {
-			slot := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
+			token := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
 			l.mu.Lock()
-			s := l.slots[slot]
+			s := l.sessions[token]
 			l.mu.Unlock()
 			if s != nil {
 				l.give(readiness{s, e.Events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0}, i == n-1)
@@ -117,10 +117,10 @@ func (l *loop) worker() {
 func (l *loop) add(s *session) error {
 	l.mu.Lock()
 	l.next++
-	s.tty.slot = l.next
-	l.slots[s.tty.slot] = s
+	s.tty.token = l.next
+	l.sessions[s.tty.token] = s
 	l.mu.Unlock()
-	ev := epollEvent(s.tty.slot, unix.EPOLLIN|unix.EPOLLONESHOT)
+	ev := epollEvent(s.tty.token, unix.EPOLLIN|unix.EPOLLONESHOT)
 	if err := unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, s.tty.fd, &ev); err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
@@ -143,7 +143,7 @@ func (l *loop) armLocked(s *session) {
 	if want == unix.EPOLLONESHOT { // a hang-up would be reported again and again
 		return
 	}
-	ev := epollEvent(s.tty.slot, want)
+	ev := epollEvent(s.tty.token, want)
 	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, s.tty.fd, &ev)
 }
 
@@ -151,12 +151,12 @@ func (l *loop) armLocked(s *session) {
 func (l *loop) remove(s *session) {
 	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, s.tty.fd, nil)
 	l.mu.Lock()
-	delete(l.slots, s.tty.slot)
+	delete(l.sessions, s.tty.token)
 	l.mu.Unlock()
 }
 
-func epollEvent(slot uint64, events uint32) unix.EpollEvent {
-	return unix.EpollEvent{Events: events, Fd: int32(uint32(slot)), Pad: int32(uint32(slot >> 32))}
+func epollEvent(token uint64, events uint32) unix.EpollEvent {
+	return unix.EpollEvent{Events: events, Fd: int32(uint32(token)), Pad: int32(uint32(token >> 32))}
 }
 
 // close ends the loop and waits for its goroutines.

@@ -91,7 +91,7 @@ func (ns *nudges) record(key, stage uint64) {
 	if stage == 0 {
 		return
 	}
-	m := s.storage.journal.TakeMark()
+	m := s.storage.journal.OldestNudge()
 	m.ID.Store(0)
 	m.Stage.Store(stage)
 	m.ID.Store(key)

@@ -72,7 +72,7 @@ func (sc *screen) replay(upTo uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := s.storage.history.Restore(left.Mark); err != nil {
+	if err := s.storage.history.Restore(left.History); err != nil {
 		return err
 	}
 	s.storage.journal.Tries.Add(1)

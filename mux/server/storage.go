@@ -70,7 +70,7 @@ func (st *storage) compactSegment() {
 // beginSegment begins a new segment with a snapshot of everything shown so far. mu is
 // held.
 func (st *storage) beginSegment(snapshot []byte) {
-	err := st.journal.Begin(st.history.Mark(), snapshot)
+	err := st.journal.Begin(st.history.State(), snapshot)
 	if errors.Is(err, api.ErrTooLarge) {
 		err = st.bareSegment(err)
 	} else if err == nil {
@@ -82,7 +82,7 @@ func (st *storage) beginSegment(snapshot []byte) {
 	}
 	st.stall.end()
 	st.pending = slices.Clone(st.s.screen.term.Pending())
-	st.history.Marked()
+	st.history.StateSaved()
 }
 
 // bareSegment begins a segment without the screen, whose snapshot is too large. The
@@ -95,7 +95,7 @@ func (st *storage) bareSegment(why error) error {
 	if err := protect(func() { b = st.s.screen.term.AppendBareSnapshot(nil) }); err != nil {
 		return err
 	}
-	return st.journal.Begin(st.history.Mark(), b)
+	return st.journal.Begin(st.history.State(), b)
 }
 
 // snapshots holds buffers, *[]byte, for the next snapshot.
@@ -144,7 +144,7 @@ func (st *storage) unstall() {
 // end notes that a segment began.
 func (st *stall) end() { st.pause = 0 }
 
-// killedTry is added to Slot.Tries for a replay that ended because the server was killed.
+// killedTry is added to Header.Tries for a replay that ended because the server was killed.
 // It takes many of these to blame the replay, which may also have exhausted the memory.
 const (
 	killedTry      = 1 << 32

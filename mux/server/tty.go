@@ -16,7 +16,7 @@ import (
 type tty struct {
 	s     *session
 	fd    int    // the terminal's master; -1 after the end
-	slot  uint64 // in the readiness loop
+	token uint64 // in the readiness loop
 	eof   bool   // the terminal has no more output
 	stdin *stdin // nil on a terminal
 }

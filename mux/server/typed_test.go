@@ -26,27 +26,27 @@ func TestTypist(t *testing.T) {
 	m.End(4)
 	m.Skip(3)
 	if m = at(7); !m.Known || m.Done != 7 || m.Next != 7 {
-		t.Errorf("after 4 bytes and 3 that nobody was to have: %+v", m.TypedMark)
+		t.Errorf("after 4 bytes and 3 that nobody was to have: %+v", m.TypedEntry)
 	}
 	m.Begin(5)
 	if m = at(7); m.Done != 7 || m.Next != 12 {
-		t.Errorf("killed within a write of 5: %+v", m.TypedMark)
+		t.Errorf("killed within a write of 5: %+v", m.TypedEntry)
 	}
 	m.Begin(1)
 	m.End(1)
 	if m = at(7); m.Done != 13 || m.Next != 13 {
-		t.Errorf("one byte more: %+v", m.TypedMark)
+		t.Errorf("one byte more: %+v", m.TypedEntry)
 	}
-	for id := uint64(100); id < 100+journal.TypedMarks-1; id++ {
+	for id := uint64(100); id < 100+journal.TypedClients-1; id++ {
 		at(id)
 	}
 	if !at(7).Known {
 		t.Error("it is forgotten although there was room")
 	}
-	for id := uint64(200); id < 200+journal.TypedMarks; id++ {
+	for id := uint64(200); id < 200+journal.TypedClients; id++ {
 		at(id)
 	}
-	if at(7).Known || !at(200+journal.TypedMarks-1).Known {
+	if at(7).Known || !at(200+journal.TypedClients-1).Known {
 		t.Error("not the oldest one is forgotten")
 	}
 }

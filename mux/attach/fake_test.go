@@ -91,7 +91,7 @@ func (s *fakeServer) stop() {
 	<-dead
 }
 
-// set changes what is told of the session.
+// set changes the description of the session.
 func (s *fakeServer) set(change func(*api.SessionInfo)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

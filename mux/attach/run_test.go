@@ -43,7 +43,7 @@ func attachWith(t *testing.T, c *client.Client, name string, o Options) *attachR
 	return r
 }
 
-// Ended waits for the end and returns how it was.
+// ended waits for the end and returns it.
 func (r *attachRun) ended() (Result, error) {
 	r.t.Helper()
 	select {
@@ -54,7 +54,7 @@ func (r *attachRun) ended() (Result, error) {
 	return r.result, r.err
 }
 
-// Want fails when the end is not this reason without an error.
+// want fails if the end is not this reason without an error.
 func (r *attachRun) want(reason Reason) Result {
 	r.t.Helper()
 	res, err := r.ended()

@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// Identity is a key in the one form that all its encodings come down to. A
-// key with a control byte is that byte, so that Ctrl-M and Enter are one key,
-// as on a terminal without a keyboard protocol; a capital is itself, without
-// Shift. Ctrl with Shift stays what it is: only the keyboard protocols have it.
+// Identity is a key in a form common to all its encodings. A key with a control byte is
+// that byte, so that Ctrl-M and Enter are one key, as without a keyboard protocol; a
+// capital is itself, without Shift. Ctrl with Shift keeps both, as only the keyboard
+// protocols have it.
 type Identity struct {
 	Code Code
 	Mods Mods
 }
 
-// identify brings a key to that form. Locks do not count.
+// identify returns the key in that form, without locks.
 func identify(code Code, mods Mods) Identity {
 	mods &^= modCapsLock | modNumLock
 	if d, ok := lookup(code); ok && d.c0 != 0 {
@@ -44,13 +44,13 @@ func identify(code Code, mods Mods) Identity {
 type Event int
 
 const (
-	eventOther Event = iota // no key, or one that is none of ours
+	eventOther Event = iota // no key, or an unknown one
 	EventKey                // a press or a repeat
 	eventQuiet              // a release, a modifier, focus, mouse motion
 )
 
-// Decode says what a token is, and for a press all the keys that it may
-// be: by its code, its shifted code, its place on the keyboard, its text.
+// Decode returns what a token is, and for a press all keys that it may be: by its code,
+// its shifted code, its place on the keyboard, its text.
 func Decode(tok Token) (Event, []Identity) {
 	last := tok.Data[len(tok.Data)-1]
 	switch tok.Kind {
@@ -72,8 +72,8 @@ func Decode(tok Token) (Event, []Identity) {
 	return eventOther, nil
 }
 
-// mouseEvent tells motion and releases, which happen by themselves, from
-// buttons and wheels (xterm ctlseqs, Mouse Tracking).
+// mouseEvent distinguishes motion and releases, which are not deliberate, from buttons
+// and wheels (xterm ctlseqs, Mouse Tracking).
 func mouseEvent(button int, release bool) Event {
 	if release || button&32 != 0 {
 		return eventQuiet
@@ -151,7 +151,7 @@ func SplitCSI(params string) csiParams {
 	return f
 }
 
-// Num returns part of field as a number, 0 when it is not there.
+// Num returns part of field as a number; 0 if it is missing.
 func (f csiParams) Num(field, part int) int {
 	if field >= len(f) || part >= len(f[field]) {
 		return 0
@@ -163,10 +163,10 @@ func (f csiParams) Num(field, part int) int {
 	return n
 }
 
-// mods returns the modifiers, which the second field holds plus one.
+// mods returns the modifiers: the second field minus one.
 func (f csiParams) mods() Mods { return Mods(max(f.Num(1, 0)-1, 0)) }
 
-// kind tells a press or a repeat from a release.
+// kind distinguishes a press or a repeat from a release.
 func (f csiParams) kind() Event {
 	if f.Num(1, 1) == 3 {
 		return eventQuiet

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// DefaultDetach is what a person types to leave a session running.
+// DefaultDetach are the default detach keys.
 const DefaultDetach = "ctrl-b d"
 
-// maxDetachKeys is how many keys a sequence may have.
+// maxDetachKeys is the length of the longest sequence, in keys.
 const maxDetachKeys = 8
 
 // DetachKeys are the keys that end an attach. The zero value means
@@ -20,10 +20,10 @@ type DetachKeys struct {
 	none bool
 }
 
-// ParseDetach reads a sequence of keys, as [Encode] names them, with
-// blanks or commas between them: "ctrl-b d", "C-q", "ctrl-p,ctrl-q". "none"
-// means that nothing detaches, "" the default. Characters must be ASCII. The
-// error of an unknown name wraps [ErrUnknown].
+// ParseDetach parses a sequence of keys, named as for [Encode] and separated by blanks
+// or commas: "ctrl-b d", "C-q", "ctrl-p,ctrl-q". "none" means that nothing detaches, ""
+// means the default. Characters must be ASCII. The error of an unknown name wraps
+// [ErrUnknown].
 func ParseDetach(spec string) (DetachKeys, error) {
 	trimmed := strings.TrimSpace(spec)
 	switch {
@@ -49,8 +49,8 @@ func ParseDetach(spec string) (DetachKeys, error) {
 	return d, nil
 }
 
-// detachNames splits a specification: at blanks, and what is then not a key by
-// itself at commas, so that "ctrl-," is a key.
+// detachNames splits a specification at blanks, and each part that is not a key at
+// commas: "ctrl-," is a key.
 func detachNames(spec string) []string {
 	var names []string
 	for _, field := range strings.Fields(spec) {
@@ -67,7 +67,7 @@ func detachNames(spec string) []string {
 	return names
 }
 
-// String returns the keys as they were given.
+// String returns the keys as given.
 func (d DetachKeys) String() string {
 	if d.spec == "" {
 		return DefaultDetach
@@ -86,27 +86,27 @@ func (d DetachKeys) sequence() []Identity {
 	return []Identity{identify('b', ModCtrl), identify('d', 0)}
 }
 
-// maxDetachHeld bounds what is held while the sequence is half typed: a mouse
-// that moves all the time must not fill the memory.
+// maxDetachHeld bounds the held bytes of an unfinished sequence: constant mouse motion
+// must not fill the memory.
 const maxDetachHeld = 4 << 10
 
-// DetachMatcher finds the detach keys in what a terminal sends, in every
-// encoding of keys there is (plain bytes, CSI u of the kitty protocol with its
-// event types, alternates, text and locks, xterm's modifyOtherKeys) and however
-// the bytes are cut. The zero value matches [DefaultDetach].
+// DetachMatcher finds the detach keys in what a terminal sends, in every encoding of
+// keys (plain bytes, CSI u of the kitty protocol with its event types, alternates, text
+// and locks, xterm's modifyOtherKeys) and however the bytes are cut. The zero value
+// matches [DefaultDetach].
 //
-//   - While the sequence is half typed its bytes are held. Another key then
-//     sends them after all, with that key.
+//   - The bytes of an unfinished sequence are held. Another key releases them,
+//     followed by that key.
 //   - The first key twice sends it once.
 //   - Releases, modifiers, focus reports and mouse motion in between change
 //     nothing; a mouse button or a paste counts as another key.
-//   - Inside a bracketed paste nothing matches.
+//   - Nothing matches inside a bracketed paste.
 //
-// An unfinished escape sequence is held as well. As a person may have pressed
-// nothing but Escape, the owner calls Flush when Pending reports one and no
-// byte came for a moment (some 50 ms): then ESC, alone or with one byte, is a
-// key; what is longer is held for ten such moments. A key that the network cuts
-// in two at such a place and delays longer than that is not recognised.
+// An unfinished escape sequence is held, too. As a person may have pressed only Escape,
+// the owner calls Flush if Pending reports one and no byte came for a moment (some
+// 50 ms): ESC, alone or with one byte, is then a key; a longer sequence is held for
+// ten such moments. A key that the network cuts at such a place and delays for longer
+// is not recognised.
 //
 // A DetachMatcher is not safe for concurrent use.
 type DetachMatcher struct {
@@ -125,10 +125,9 @@ func NewDetachMatcher(keys DetachKeys) *DetachMatcher {
 	return &DetachMatcher{keys: keys.sequence(), set: true}
 }
 
-// Feed takes the next input and returns what of it, and of what was held, is
-// for the session. detach reports that the sequence is complete: forward is
-// then what came before it, and Rest what came behind. forward is valid until
-// the next call.
+// Feed takes the next input and returns the bytes, held ones included, that go to the
+// session; forward is valid until the next call. detach reports that the sequence is
+// complete: forward is what came before it, and Rest what came after it.
 func (m *DetachMatcher) Feed(p []byte) (forward []byte, detach bool) {
 	m.start()
 	m.scan.Feed(p, m.take)
@@ -139,8 +138,8 @@ func (m *DetachMatcher) Feed(p []byte) (forward []byte, detach bool) {
 	return m.out, m.found
 }
 
-// Flush returns what is for the session when no byte came for a moment. Keys
-// of the sequence stay held: a person may take their time.
+// Flush returns the bytes that go to the session if no byte came for a moment. Keys of
+// the sequence stay held, however slowly a person types.
 func (m *DetachMatcher) Flush() (forward []byte, detach bool) {
 	m.start()
 	m.scan.Flush(m.take)
@@ -150,8 +149,8 @@ func (m *DetachMatcher) Flush() (forward []byte, detach bool) {
 // Pending reports whether an unfinished escape sequence is held.
 func (m *DetachMatcher) Pending() bool { return m.scan.Pending() }
 
-// Rest returns the input that followed the sequence in the same Feed and is not
-// for the session.
+// Rest returns the input after the sequence in the same Feed; it does not go to the
+// session.
 func (m *DetachMatcher) Rest() []byte { return m.rest }
 
 func (m *DetachMatcher) start() {
@@ -190,8 +189,8 @@ func (m *DetachMatcher) take(tok Token) {
 	}
 }
 
-// repeat handles the first key in the place of another: the second of two in a
-// row is dropped, later it starts the sequence anew.
+// repeat handles the first key where another was expected: the second of two in a row
+// is dropped; later, it starts the sequence again.
 func (m *DetachMatcher) repeat(tok Token) {
 	anew := m.matched > 1
 	m.release()
@@ -200,7 +199,7 @@ func (m *DetachMatcher) repeat(tok Token) {
 	}
 }
 
-// release sends what is held after all.
+// release forwards the held bytes.
 func (m *DetachMatcher) release() {
 	m.out = append(m.out, m.held...)
 	m.held, m.matched = m.held[:0], 0

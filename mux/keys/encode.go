@@ -5,14 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// The flags of the kitty keyboard protocol that matter to a key press. Presses
-// are sent without an event type, which means press, and no releases: a key
-// that is named is a key that was struck.
+// The flags of the kitty keyboard protocol that matter to a key press. Presses are sent
+// without an event type, which means press, and releases are not sent.
 const (
-	kittyDisambiguate = 1  // what is ambiguous becomes CSI u
-	kittyAlternates   = 4  // the shifted code beside the plain one
-	kittyAllKeys      = 8  // text becomes CSI u too
-	kittyText         = 16 // and carries its code points
+	kittyDisambiguate = 1  // ambiguous keys become CSI u
+	kittyAlternates   = 4  // the shifted code with the plain one
+	kittyAllKeys      = 8  // text becomes CSI u, too
+	kittyText         = 16 // CSI u carries the text's code points
 )
 
 // appendKey appends what a terminal sends for one press.
@@ -34,8 +33,8 @@ func appendKey(dst []byte, k press, m Modes) []byte {
 	return appendLegacy(dst, d, k, m)
 }
 
-// appendLegacyText appends a character key without any keyboard protocol: Ctrl
-// makes a control byte where there is one, Alt puts ESC in front.
+// appendLegacyText appends a character key without a keyboard protocol: Ctrl makes a
+// control byte if there is one, Alt prepends ESC.
 func appendLegacyText(dst []byte, k press) []byte {
 	if k.mods&ModAlt != 0 {
 		dst = append(dst, 0x1b)
@@ -48,10 +47,10 @@ func appendLegacyText(dst []byte, k press) []byte {
 	return append(dst, k.text...)
 }
 
-// modifiesOther reports whether modifyOtherKeys replaces the legacy form of a
-// character key. Level 1 leaves alone what has a well-known meaning: Ctrl with
-// a control byte, and Alt, which stays ESC as in iTerm2 and tmux (xterm itself
-// depends on its resources there). Level 2 takes all but Shift alone.
+// modifiesOther reports whether modifyOtherKeys replaces the legacy form of a character
+// key. Level 1 keeps well-known forms: Ctrl with a control byte, and Alt as ESC, as in
+// iTerm2 and tmux (xterm's own choice depends on its resources). Level 2 replaces all
+// except Shift alone.
 func modifiesOther(k press, level int) bool {
 	if level <= 0 || utf8.RuneCountInString(k.text) > 1 {
 		return false
@@ -70,8 +69,7 @@ func modifiesOther(k press, level int) bool {
 	return true
 }
 
-// otherCode is the code of a character key in modifyOtherKeys: that of the
-// character with Shift applied.
+// otherCode is the code of a character key in modifyOtherKeys, with Shift applied.
 func otherCode(k press) int {
 	r, _ := utf8.DecodeRuneInString(k.text)
 	return int(r)
@@ -109,9 +107,9 @@ func appendLegacy(dst []byte, d def, k press, m Modes) []byte {
 	return appendCSI(dst, d.num, 0, d.final)
 }
 
-// modifiesC0 is modifiesOther for Enter, Tab, Escape and Backspace: S-Tab has
-// its own sequence, and Backspace stays what it is at level 1, at level 2 with
-// Ctrl alone (xterm, input.c).
+// modifiesC0 is modifiesOther for Enter, Tab, Escape and Backspace: S-Tab has its own
+// sequence, and Backspace is unchanged at level 1, and at level 2 with Ctrl alone
+// (xterm, input.c).
 func modifiesC0(d def, mods Mods, level int) bool {
 	if level <= 0 || mods == 0 {
 		return false
@@ -143,8 +141,7 @@ func appendLegacyC0(dst []byte, d def, mods Mods, m Modes) []byte {
 	return append(dst, d.c0)
 }
 
-// appendLegacyKeypad appends a keypad key: SS3 with DECKPAM, else its
-// character.
+// appendLegacyKeypad appends a keypad key: SS3 with DECKPAM, else its character.
 func appendLegacyKeypad(dst []byte, d def, mods Mods, m Modes) []byte {
 	if m.AppKeypad && mods&^ModAlt == 0 {
 		if mods&ModAlt != 0 {
@@ -159,8 +156,8 @@ func appendLegacyKeypad(dst []byte, d def, mods Mods, m Modes) []byte {
 	return appendKey(dst, press{code: Code(d.char), text: string(rune(d.char)), mods: mods}, m)
 }
 
-// appendCSI appends CSI num ; modifiers final; without modifiers the number of
-// a key with a letter is left out.
+// appendCSI appends CSI num ; modifiers final. Without modifiers, a key with a letter
+// has no number.
 func appendCSI(dst []byte, num int, mods Mods, final byte) []byte {
 	dst = append(dst, 0x1b, '[')
 	if num != 1 || mods != 0 {
@@ -173,10 +170,10 @@ func appendCSI(dst []byte, num int, mods Mods, final byte) []byte {
 	return append(dst, final)
 }
 
-// appendKitty appends a key that is not a character in the kitty protocol:
-// Enter, Tab and Backspace stay bytes unless modified or all keys are wanted;
-// Escape never does; the rest keeps its CSI form, never SS3; the keypad has
-// numbers of its own, used where its key types no text.
+// appendKitty appends a key that is not a character in the kitty protocol. Enter, Tab
+// and Backspace stay bytes unless they are modified or all keys are requested; Escape
+// never does. The others keep their CSI form, never SS3. Keypad keys have their own
+// numbers, used if the key types no text.
 func appendKitty(dst []byte, d def, mods Mods, flags int) []byte {
 	all := flags&kittyAllKeys != 0
 	switch {
@@ -202,10 +199,9 @@ func appendKitty(dst []byte, d def, mods Mods, flags int) []byte {
 	return appendCSI(dst, d.num, mods, d.final)
 }
 
-// appendKittyText appends a character key in the kitty protocol: text stays
-// text unless all keys are wanted as sequences. A cluster of several code
-// points has no key of its own: it is sent as text, under key number 0 where
-// the protocol has a place for it.
+// appendKittyText appends a character key in the kitty protocol: text stays text unless
+// all keys are requested as sequences. A cluster of several code points has no key: it
+// is sent as text, with key number 0 if the protocol allows that.
 func appendKittyText(dst []byte, k press, flags int) []byte {
 	all := flags&kittyAllKeys != 0
 	typesText := k.mods&^ModShift == 0
@@ -229,8 +225,7 @@ func appendKittyText(dst []byte, k press, flags int) []byte {
 	return appendKittyFields(dst, code, shifted, k.mods, text)
 }
 
-// appendKittyFields appends CSI code:shifted ; modifiers ; text u, without the
-// fields that are empty.
+// appendKittyFields appends CSI code:shifted ; modifiers ; text u without empty fields.
 func appendKittyFields(dst []byte, code, shifted int, mods Mods, text string) []byte {
 	dst = append(dst, 0x1b, '[')
 	dst = strconv.AppendInt(dst, int64(code), 10)

@@ -1,10 +1,10 @@
-// Package keys knows how keys travel between a person's terminal and a program:
-// names of keys and the bytes that stand for them, the keys that detach, pasted
-// text, and how the bytes of a terminal are cut into keys, sequences and pastes.
+// Package keys translates between keys and the bytes of terminals: names of keys and
+// their encodings, the keys that detach, pasted text, and how input is cut into keys,
+// sequences and pastes.
 //
 // Its functions are pure. It never reads, writes or waits; a caller that holds an
-// unfinished sequence decides when [Scanner.Flush] is due. The server, the attach
-// client and the providers call it.
+// unfinished sequence decides when [Scanner.Flush] is due. The server,
+// mux/attach and the providers call it.
 package keys
 
 import (
@@ -12,14 +12,13 @@ import (
 	"fmt"
 )
 
-// ErrUnknown is wrapped by the error of a key name that means nothing.
+// ErrUnknown is wrapped by the error of an unknown key name.
 var ErrUnknown = errors.New("unknown key")
 
-// Error is the error of a key name that means nothing. It wraps
-// [ErrUnknown].
+// Error is the error of an unknown key name. It wraps [ErrUnknown].
 type Error struct {
-	Key     string // as it was given
-	Nearest string // the valid name that looks most like it
+	Key     string // as given
+	Nearest string // the nearest valid name
 }
 
 // Error names the key and the nearest valid one.
@@ -30,8 +29,8 @@ func (e *Error) Error() string {
 // Unwrap returns [ErrUnknown].
 func (e *Error) Unwrap() error { return ErrUnknown }
 
-// Modes are the modes of a terminal that change what a key sends. The zero
-// value is a terminal after a reset.
+// Modes are the terminal modes that change what a key sends. The zero value is a
+// terminal after a reset.
 type Modes struct {
 	AppCursor        bool // DECCKM: cursor keys send SS3
 	AppKeypad        bool // DECKPAM: the keypad sends SS3
@@ -41,14 +40,13 @@ type Modes struct {
 	KittyFlags       int  // kitty keyboard flags in force, 0 to 31
 }
 
-// Encode appends to dst what a terminal with the modes m sends when the
-// keys are pressed one after the other, and returns the extended slice. A key
-// is the name of one ([Names]; case does not matter), one printable
-// character, ^x for Ctrl with x, or one of these behind modifiers: C- M- S- or
-// ctrl- alt- shift-, in any order, joined with - or +.
+// Encode appends to dst what a terminal in the modes m sends when the keys are pressed
+// in order, and returns the extended slice. A key is a name ([Names]; case does not
+// matter), one printable character, ^x for Ctrl with x, or one of these after
+// modifiers: C- M- S- or ctrl- alt- shift-, in any order, joined with - or +.
 //
-// The error is a [*Error] for the first unknown name; dst is then returned
-// as it was, so that a list with a mistake sends nothing at all.
+// The error is a [*Error] for the first unknown name; dst is then unchanged, so that a
+// list with a mistake sends nothing.
 func Encode(dst []byte, keys []string, m Modes) ([]byte, error) {
 	out := dst
 	for _, name := range keys {
@@ -61,9 +59,8 @@ func Encode(dst []byte, keys []string, m Modes) ([]byte, error) {
 	return out, nil
 }
 
-// Names returns the names of the keys that are not a character, in the
-// spelling of the documentation and without modifiers, and then Ctrl with each
-// letter: what a shell offers for completion.
+// Names returns, for completion, the names of the keys that are not characters, as
+// documented and without modifiers, and then Ctrl with each letter.
 func Names() []string {
 	var names []string
 	for _, d := range table {

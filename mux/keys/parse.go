@@ -10,7 +10,7 @@ import (
 
 // press is one press of one key.
 type press struct {
-	code Code   // of a letter, the lower-case one
+	code Code   // of a letter: of its lower case
 	text string // what a character key types without Ctrl and Alt; "" for other keys
 	mods Mods
 }
@@ -48,7 +48,7 @@ func cutKeyMods(name string) (mods Mods, base string) {
 	}
 }
 
-// cutKeyMod splits off one modifier that something follows.
+// cutKeyMod splits off one modifier, unless nothing follows it.
 func cutKeyMod(name string) (Mods, string, bool) {
 	end := strings.IndexAny(name, "-+")
 	if end <= 0 || end == len(name)-1 {
@@ -94,10 +94,10 @@ func defKey(d def) press {
 	return press{code: d.code}
 }
 
-// normal brings a character key to one form: the code of a capital is that
-// of its small letter with Shift, and with Ctrl the case of a letter that was
-// written without S- means nothing, as with tmux. What Shift makes of a key
-// that is not a letter depends on the layout of a keyboard: nothing here.
+// normal brings a character key to one form: a capital is its small letter with Shift,
+// except with Ctrl, where case means nothing unless S- is given, as in tmux. Shift
+// leaves a key that is not a letter unchanged, as its meaning depends on the keyboard's
+// layout.
 func normal(k press) press {
 	if k.text == "" || utf8.RuneCountInString(k.text) != 1 {
 		return k
@@ -117,9 +117,9 @@ func normal(k press) press {
 	return k
 }
 
-// isGrapheme reports whether s is one printable character as a person counts
-// them: a code point with what joins it (marks, variation selectors, emoji
-// modifiers and joiners, the second half of a flag, Hangul jamo).
+// isGrapheme reports whether s is one printable character to a person: a code point and
+// those that join it (marks, variation selectors, emoji modifiers and joiners, the
+// second half of a flag, Hangul jamo).
 func isGrapheme(s string) bool {
 	r, size := utf8.DecodeRuneInString(s)
 	if size == 0 || r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -145,8 +145,8 @@ func isGrapheme(s string) bool {
 
 const zeroWidthJoiner = 0x200d
 
-// extendsCluster reports whether r joins whatever stands before it (Unicode
-// Standard Annex 29, GB9 and GB9a).
+// extendsCluster reports whether r joins any character before it (Unicode Standard
+// Annex 29, GB9 and GB9a).
 func extendsCluster(r rune) bool {
 	return r == zeroWidthJoiner || unicode.Is(unicode.M, r) ||
 		r >= 0x1f3fb && r <= 0x1f3ff || // emoji modifiers
@@ -157,8 +157,7 @@ func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
 func isJamo(r rune) bool { return r >= 0x1100 && r <= 0x11ff || r >= 0xac00 && r <= 0xd7a3 }
 
-// nearest returns the valid name that needs the fewest changes to become
-// name, with name's modifiers.
+// nearest returns the valid name nearest to name, with name's modifiers.
 func nearest(name string) string {
 	_, base := cutKeyMods(name)
 	prefix := name[:len(name)-len(base)]

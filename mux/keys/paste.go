@@ -6,9 +6,8 @@ import (
 	"unicode"
 )
 
-// AppendPaste appends data as a terminal pastes it. Marks of a paste inside
-// the data are taken out, so that nothing pasted can end the paste and become
-// keys.
+// AppendPaste appends data as a terminal pastes it. It removes paste marks from the
+// data, which could otherwise end the paste and become keys.
 func AppendPaste(dst, data []byte, bracketed bool) []byte {
 	if !bracketed {
 		return append(dst, data...)
@@ -18,8 +17,7 @@ func AppendPaste(dst, data []byte, bracketed bool) []byte {
 	return append(dst, PasteEnd...)
 }
 
-// withoutMarks removes paste marks until none is left: taking one out must not
-// make another.
+// withoutMarks removes paste marks until none is left: removing one can create another.
 func withoutMarks(data []byte) []byte {
 	for bytes.Contains(data, []byte(PasteStart)) || bytes.Contains(data, []byte(PasteEnd)) {
 		data = bytes.ReplaceAll(data, []byte(PasteStart), nil)
@@ -28,9 +26,8 @@ func withoutMarks(data []byte) []byte {
 	return data
 }
 
-// CleanText is a nudge's text without what is no text: control characters
-// but tab and newline; CR LF and CR become LF, trailing newlines go, as Enter
-// is pressed afterwards.
+// CleanText returns a nudge's text with LF for CR LF and CR, without other control
+// characters except tab, and without trailing newlines, since Enter follows.
 func CleanText(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")

@@ -2,7 +2,7 @@ package keys
 
 import "strings"
 
-// TokenKind says what a piece of a terminal's input is.
+// TokenKind is the kind of a piece of a terminal's input.
 type TokenKind int
 
 const (
@@ -12,11 +12,11 @@ const (
 	TokenSS3                     // SS3 final
 	TokenMouse                   // CSI M and three bytes
 	TokenString                  // OSC, DCS or APC with its terminator
-	TokenPaste                   // bytes of a bracketed paste, its end mark included
-	TokenBroken                  // the start of a sequence that something else cut short
+	TokenPaste                   // bytes of a bracketed paste, including its end mark
+	TokenBroken                  // a sequence cut short by something else
 )
 
-// Token is one piece of input. data is valid until the next call.
+// Token is one piece of input. Data is valid until the next call.
 type Token struct {
 	Kind TokenKind
 	Data []byte
@@ -29,8 +29,8 @@ const (
 	maxInputCSI    = 256      // bytes of a CSI sequence from a terminal
 	maxInputString = 64 << 10 // bytes of a string from a terminal
 
-	// Patience is how many calls of flush an unfinished sequence of three
-	// bytes and more survives.
+	// Patience is how many calls of Flush an unfinished sequence of three or more
+	// bytes survives.
 	Patience = 10
 )
 
@@ -47,19 +47,18 @@ const (
 	scanStringEscape
 )
 
-// Scanner cuts what a terminal sends into tokens, in order and without a
-// gap: the data of all tokens together is the input. It may be fed in pieces
-// of any size.
+// Scanner cuts what a terminal sends into tokens, in order and without gaps: the data
+// of all tokens together is the input. Pieces may be of any size.
 //
-// A terminal's replies and the Alt key begin alike (ESC ] is Alt-] too). What
-// follows decides: a string must go on as one of a terminal does. A sequence
-// that stays unfinished is a key that was pressed alone: see flush.
+// A terminal's replies and the Alt key begin alike (ESC ] is also Alt-]). What follows
+// decides: a string must continue as a terminal's does. A sequence that stays
+// unfinished was a key: see Flush.
 type Scanner struct {
 	state scanState
 	Buf   []byte // the unfinished sequence
-	idle  int    // calls of flush since the last byte
+	idle  int    // calls of Flush since the last byte
 	paste bool   // inside a bracketed paste
-	seen  int    // inside one: bytes of PasteEnd that were just seen
+	seen  int    // inside a paste: bytes of PasteEnd just seen
 }
 
 // Feed takes the next bytes and calls emit for every finished token.
@@ -99,9 +98,9 @@ func (s *Scanner) pasted(p []byte) int {
 // Pending reports whether a sequence is unfinished.
 func (s *Scanner) Pending() bool { return len(s.Buf) > 0 }
 
-// Flush tells that no byte came for a moment. ESC alone and ESC with one byte
-// are keys then. A longer start has to be the rest of something that is still
-// on its way, for a while: after Patience calls it is given up.
+// Flush notes that no byte came for a moment. ESC alone and ESC with one byte are then
+// keys. The rest of a longer start may still be on its way; Flush emits it as broken
+// after Patience calls.
 func (s *Scanner) Flush(emit func(Token)) {
 	switch {
 	case len(s.Buf) == 0:
@@ -117,14 +116,14 @@ func (s *Scanner) Flush(emit func(Token)) {
 	}
 }
 
-// emit hands out the unfinished bytes as one token.
+// emit emits the unfinished bytes as one token.
 func (s *Scanner) emit(kind TokenKind, emit func(Token)) {
 	data := s.Buf
 	s.Buf, s.state, s.idle = s.Buf[:0], scanGround, 0
 	emit(Token{kind, data})
 }
 
-// cut gives up the unfinished sequence and takes b anew.
+// cut emits the unfinished sequence as broken and starts again with b.
 func (s *Scanner) cut(b byte, emit func(Token)) {
 	kind := TokenBroken
 	if len(s.Buf) == 2 {
@@ -166,7 +165,7 @@ func (s *Scanner) push(b byte, emit func(Token)) {
 	}
 }
 
-// finish ends the sequence with b when b is fit for it, else cuts it.
+// finish ends the sequence with b if b fits, else cuts it.
 func (s *Scanner) finish(kind TokenKind, b byte, fit bool, emit func(Token)) {
 	if !fit {
 		s.cut(b, emit)
@@ -177,7 +176,7 @@ func (s *Scanner) finish(kind TokenKind, b byte, fit bool, emit func(Token)) {
 }
 
 func (s *Scanner) pushEscape(b byte, emit func(Token)) {
-	if b == 0x1b { // a key of its own, and the start of something
+	if b == 0x1b { // the first ESC was a key
 		s.emit(TokenByte, emit)
 		s.push(b, emit)
 		return
@@ -213,9 +212,10 @@ func (s *Scanner) pushCSI(b byte, emit func(Token)) {
 	}
 }
 
-// stringStarts are the first bytes of a string that a terminal sends: OSC
-// with a number, or l and L (titles); DCS of XTVERSION (>), DA3 (!), DECRPSS,
-// XTGETTCAP and DECUDK-like reports (digits), kitty's remote control (@); APC of kitty graphics (G).
+// stringStarts returns the bytes with which a terminal begins a string of the kind: OSC
+// with a number, or l and L (titles); DCS of XTVERSION (>), DA3 (!), DECRPSS, XTGETTCAP
+// and DECUDK-like reports (digits), kitty's remote control (@); APC of kitty graphics
+// (G).
 func stringStarts(kind byte) string {
 	switch kind {
 	case ']':

@@ -2,7 +2,7 @@ package keys
 
 import "strings"
 
-// Sources of the codes in this table and in keys_encode.go:
+// Sources of the codes in this table and in encode.go:
 //
 //   - xterm control sequences ("ctlseqs"), PC-style and VT220-style function
 //     keys, https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
@@ -11,8 +11,8 @@ import "strings"
 //   - kitty keyboard protocol, legacy and functional key definitions,
 //     https://sw.kovidgoyal.net/kitty/keyboard-protocol/
 
-// Code is a Unicode code point for a character key, else one of the numbers
-// below, which lie past the last code point.
+// Code is a Unicode code point for a character key, else one of the numbers below,
+// past the last code point.
 type Code int32
 
 const (
@@ -35,8 +35,8 @@ const (
 
 const keyKP0 = keyF1 + 20 // the other keys of the keypad follow
 
-// Mods are modifiers as the kitty protocol numbers them: the parameter on
-// the wire is their sum plus one. xterm's first three are the same.
+// Mods are modifiers as the kitty protocol numbers them: the parameter on the wire is
+// their sum plus one. The first three are also xterm's.
 type Mods int
 
 const (
@@ -50,7 +50,7 @@ const (
 	modNumLock
 )
 
-// ss3Use says when a key without modifiers starts with SS3 instead of CSI.
+// ss3Use is when a key without modifiers starts with SS3 instead of CSI.
 type ss3Use int
 
 const (
@@ -60,16 +60,16 @@ const (
 	ss3AppKeypad        // with DECKPAM
 )
 
-// def is one key that is not a character.
+// def defines a key that is not a character.
 type def struct {
 	code  Code
-	names []string // the first is the one shown
+	names []string // the first is the documented one
 	c0    byte     // the byte it sends, and its number in CSI u; 0 for none
 	num   int      // CSI num final: "CSI 3 ~", "CSI 1 A" (1 is left out)
 	final byte
 	ss3   ss3Use
 	char  byte // keypad: the character without DECKPAM
-	kitty int  // number in CSI u when the kitty protocol is on; 0: as above
+	kitty int  // number in CSI u in the kitty protocol; 0: as above
 }
 
 // table holds every key that is not a character. F3 is "CSI 13 ~" in the
@@ -134,7 +134,7 @@ var table = []def{
 	{code: keyKP0 + 17, names: []string{"KP,"}, final: 'l', ss3: ss3AppKeypad, char: ',', kitty: 57416},
 }
 
-// alias is the key with a modifier that a name stands for.
+// alias returns the key with a modifier that a name stands for.
 func alias(name string) (k press, ok bool) {
 	switch strings.ToLower(name) {
 	case "btab", "backtab":

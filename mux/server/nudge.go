@@ -32,26 +32,31 @@ const (
 
 // nudge is one transaction: one message typed and submitted.
 type nudge struct {
-	s        *session
-	text     string
-	print    string // fingerprint of the text
-	wait     time.Duration
-	cooked   bool // the terminal edits lines itself
-	crnl     bool // the terminal turns CR into LF
-	bracket  bool
-	before   nudgeView  // when the text was written
-	typed    nudgeView  // when it was consumed
-	seen     *nudgeView // at revision; nil before the first look
-	revision uint64
-	left     string       // part of the text that remains in the composer
-	changed  string       // how the text was changed so that it arrives as text
-	wrote    bool         // the terminal took bytes of it
-	key      uint64       // of its id, 0 without one
-	stage    func(uint64) // records the stage before it begins
+	s       *session
+	text    string
+	print   string // fingerprint of the text
+	wait    time.Duration
+	mode    inputMode
+	before  nudgeView    // when the text was written
+	typed   nudgeView    // when it was consumed
+	seen    *nudgeView   // last; nil before the first look
+	left    string       // part of the text that remains in the composer
+	changed string       // how the text was changed so that it arrives as text
+	wrote   bool         // the terminal took bytes of it
+	key     uint64       // of its id, 0 without one
+	stage   func(uint64) // records the stage before it begins
+}
+
+// inputMode is how a program reads.
+type inputMode struct {
+	cooked  bool // the terminal edits lines itself
+	crnl    bool // the terminal turns CR into LF
+	bracket bool // pastes are bracketed
 }
 
 // nudgeView is what a session shows at one moment.
 type nudgeView struct {
+	revision uint64
 	output   uint64
 	screen   string // squeezed
 	standing bool   // the end of the text is on the cursor's line
@@ -199,8 +204,8 @@ func dialogName(f rule.Found) string {
 // write types the text and Enter. The caller holds the input lock. It reports whether
 // Enter was sent.
 func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
-	n.modes()
-	if n.cooked && !n.bracket {
+	n.readMode()
+	if n.mode.cooked && !n.mode.bracket {
 		for line := range strings.SplitSeq(n.text, "\n") {
 			if len(line) > maxCanonical {
 				return api.Receipt{State: api.Refused, Detail: fmt.Sprintf(
@@ -209,9 +214,9 @@ func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
 		}
 	}
 	n.before = n.view()
-	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
+	p := keys.AppendPaste(nil, []byte(n.text), n.mode.bracket)
 	n.s.mu.Lock()
-	err := n.s.storage.journal.Ahead(journal.Ahead{Key: n.key, Text: []byte(n.text), Bracket: n.bracket})
+	err := n.s.storage.journal.Ahead(journal.Ahead{Key: n.key, Text: []byte(n.text), Bracket: n.mode.bracket})
 	n.s.mu.Unlock()
 	if err != nil {
 		return api.Receipt{State: api.Refused, Detail: err.Error()}, false
@@ -254,7 +259,7 @@ func (n *nudge) track(on bool) {
 // closePaste ends a paste that was cut short, so that the program does not take later
 // input for more of it.
 func (n *nudge) closePaste(done, all int) {
-	if n.bracket && done > 0 && done < all {
+	if n.mode.bracket && done > 0 && done < all {
 		ctx, cancel := context.WithTimeout(context.Background(), nudgeStuck)
 		defer cancel()
 		_, _ = n.s.input.write(ctx, []byte(keys.PasteEnd), quietTime)
@@ -268,7 +273,7 @@ func (n *nudge) failedWrite(err error, done, all int) api.Receipt {
 	case done > 0 && done == all:
 		return api.Receipt{State: api.Drafted, Detail: "typed, not submitted: " + err.Error()}
 	case done > 0:
-		if n.bracket {
+		if n.mode.bracket {
 			done, all = max(done-len(keys.PasteStart), 0), all-len(keys.PasteStart)-len(keys.PasteEnd)
 		}
 		n.left = fingerprint(n.text[:min(done, len(n.text))])
@@ -284,17 +289,17 @@ func failedNudge(err error) api.Receipt {
 	return api.Receipt{State: api.Refused, Detail: err.Error()}
 }
 
-// modes notes how the program reads.
-func (n *nudge) modes() {
+// readMode notes how the program reads.
+func (n *nudge) readMode() {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
-	n.bracket = n.s.screen.term.Modes().BracketedPaste && !n.s.rec.Pipes
-	n.cooked, n.crnl = n.s.tty.cooked()
+	n.mode.bracket = n.s.screen.term.Modes().BracketedPaste && !n.s.rec.Pipes
+	n.mode.cooked, n.mode.crnl = n.s.tty.cooked()
 }
 
 // enter returns the bytes that submit.
 func (n *nudge) enter() []byte {
-	if n.cooked && !n.crnl {
+	if n.mode.cooked && !n.mode.crnl {
 		return []byte{'\n'}
 	}
 	p, err := keys.Encode(nil, []string{"Enter"}, n.s.screen.keyModes())
@@ -319,10 +324,10 @@ func (n *nudge) awaitQuiet(ctx context.Context) error {
 			return api.ErrExited
 		}
 		n.typed = view
-		if n.cooked && !n.bracket {
+		if n.mode.cooked && !n.mode.bracket {
 			return nil
 		}
-		if unread, known := n.unread(); known && unread > 0 && !n.cooked {
+		if unread, known := n.unread(); known && unread > 0 && !n.mode.cooked {
 			read = now
 		}
 		if seen.IsZero() && n.print != "" && strings.Contains(view.screen, n.print) && !strings.Contains(n.before.screen, n.print) {

@@ -40,7 +40,7 @@ func (ns *nudges) claim() (finish func(ctx context.Context)) {
 			return nil
 		}
 	}
-	n := &nudge{s: s, text: string(a.Text), bracket: a.Bracket, key: key}
+	n := &nudge{s: s, text: string(a.Text), mode: inputMode{bracket: a.Bracket}, key: key}
 	n.print = fingerprint(n.text)
 	n.stage = func(stage uint64) { ns.record(key, stage) }
 	return func(ctx context.Context) {
@@ -58,16 +58,16 @@ func (ns *nudges) claim() (finish func(ctx context.Context)) {
 // resume continues where the dead server stopped. The caller holds both locks.
 func (n *nudge) resume(ctx context.Context, stage uint64) api.Receipt {
 	s := n.s
-	bracket := n.bracket // as the text was begun, whatever the program's mode is now
-	n.modes()
-	n.bracket = bracket
+	bracket := n.mode.bracket // as the text was begun, whatever the program's mode is now
+	n.readMode()
+	n.mode.bracket = bracket
 	if stage == journal.StageEntered {
 		n.wrote = true
 		s.input.release()
 		n.typed = n.view()
 		return n.verify(ctx)
 	}
-	p := keys.AppendPaste(nil, []byte(n.text), n.bracket)
+	p := keys.AppendPaste(nil, []byte(n.text), n.mode.bracket)
 	s.mu.Lock()
 	done, next := s.storage.journal.AheadDone.Load(), s.storage.journal.AheadNext.Load()
 	s.mu.Unlock()

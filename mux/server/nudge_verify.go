@@ -21,9 +21,8 @@ func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, 
 	s := n.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if revision := s.screen.term.Revision(); n.seen == nil || n.revision != revision {
-		n.revision = revision
-		n.seen = &nudgeView{screen: squeeze(s.screen.view().ScreenText()), standing: s.screen.standing(n.print)}
+	if revision := s.screen.term.Revision(); n.seen == nil || n.seen.revision != revision {
+		n.seen = &nudgeView{revision: revision, screen: squeeze(s.screen.view().ScreenText()), standing: s.screen.standing(n.print)}
 		_, n.seen.composer = s.screen.drawnDraft()
 	}
 	n.seen.occupied = false
@@ -94,7 +93,7 @@ func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
 // submitted reports whether the screen shows it: the text, or the place where it was
 // typed, was visible and is no longer on the cursor's line.
 func (n *nudge) submitted(v nudgeView, unread int) bool {
-	if v.output == n.typed.output || v.standing || n.cooked && unread > 0 {
+	if v.output == n.typed.output || v.standing || n.mode.cooked && unread > 0 {
 		return false
 	}
 	if n.away(v) {
@@ -102,7 +101,7 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 	}
 	echoed := n.typed.standing || n.print != "" && strings.Contains(n.typed.screen, n.print) && !strings.Contains(n.before.screen, n.print)
 	shown := n.hidden() && n.typed.screen != n.before.screen
-	if n.cooked && !n.bracket {
+	if n.mode.cooked && !n.mode.bracket {
 		// The terminal echoes at once: the text may first be seen together with the
 		// effect of Enter.
 		echoed = echoed || n.print != "" && strings.Count(v.screen, n.print) > strings.Count(n.before.screen, n.print)
@@ -134,7 +133,7 @@ func (n *nudge) died(v nudgeView) api.Receipt {
 // unsure returns the receipt when time is up.
 func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) {
 	switch {
-	case n.cooked && known && unread > 0:
+	case n.mode.cooked && known && unread > 0:
 		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program has not read it"}, false
 	case v.standing:
 		return api.Receipt{State: api.Drafted, Detail: "the text is still on the cursor's line"}, true

@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/exec"
 	"gascity.dev/gc/store"
 	"gascity.dev/gc/vt"
 )
@@ -34,8 +35,8 @@ type commandStart struct {
 	owner string
 }
 
-func newCommands(srv *server) *Commands {
-	return New(Options{
+func newCommands(srv *server) *exec.Commands {
+	return exec.New(exec.Options{
 		Host: commandHost{srv}, Dir: srv.settings.paths.Dir + "/processes",
 		Now: func() time.Time { return srv.clock.Now() }, NewID: func() string { return newID(time.Now()) },
 		Go: srv.lifetime.work.Go, Done: srv.lifetime.done, Fault: commandFault,
@@ -45,9 +46,9 @@ func newCommands(srv *server) *Commands {
 // commandHost is the server as background commands see it.
 type commandHost struct{ srv *server }
 
-var _ Host = commandHost{}
+var _ exec.Host = commandHost{}
 
-func (h commandHost) Create(r api.CreateRequest, pty bool, owner string) (Session, error) {
+func (h commandHost) Create(r api.CreateRequest, pty bool, owner string) (exec.Session, error) {
 	s, err := h.srv.create(r, &commandStart{pipes: !pty, owner: owner})
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (h commandHost) Create(r api.CreateRequest, pty bool, owner string) (Sessio
 	return commandSession{s}, nil
 }
 
-func (h commandHost) Find(id string) (Session, bool) {
+func (h commandHost) Find(id string) (exec.Session, bool) {
 	s := h.srv.sessions.withID(id)
 	return commandSession{s}, s != nil
 }
@@ -70,12 +71,12 @@ func (h commandHost) Forget(ids ...string) {
 	h.srv.sessions.remove(all...)
 }
 
-func (h commandHost) Owner(name string) (Owner, bool) {
+func (h commandHost) Owner(name string) (exec.Owner, bool) {
 	s := h.srv.sessions.named(name)
 	return owner{s}, s != nil
 }
 
-func (h commandHost) OwnerByID(id string) (Owner, bool) {
+func (h commandHost) OwnerByID(id string) (exec.Owner, bool) {
 	s := h.srv.sessions.withID(id)
 	return owner{s}, s != nil
 }

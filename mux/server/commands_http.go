@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/exec"
 )
 
 // commandRoutes registers the routes of background commands.
@@ -18,7 +19,7 @@ func (a *apiServer) commandRoutes(handle func(string, handler)) {
 	handle("GET /v1/deliveries", a.handleDeliveries)
 	handle("POST /v1/deliveries/claim", a.handleClaim)
 	handle("POST /v1/deliveries/settle", a.handleSettle)
-	command := func(pattern string, h func(cmd *Command, w http.ResponseWriter, r *http.Request) (any, error)) {
+	command := func(pattern string, h func(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			cmd, err := srv.commands.Find(r.PathValue("id"))
 			if err != nil {
@@ -29,7 +30,7 @@ func (a *apiServer) commandRoutes(handle func(string, handler)) {
 	}
 	// input hands over to the handler of the command's session.
 	input := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
-		command(pattern, func(cmd *Command, w http.ResponseWriter, r *http.Request) (any, error) {
+		command(pattern, func(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 			if _, err := cmd.Input(r.Context()); err != nil {
 				return nil, err
 			}
@@ -76,7 +77,7 @@ func (a *apiServer) handleExec(w http.ResponseWriter, r *http.Request) (any, err
 	return res, err
 }
 
-func handleCommandFollow(cmd *Command, w http.ResponseWriter, r *http.Request) (any, error) {
+func handleCommandFollow(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
 		Cursor uint64 `json:"cursor"`
 		Caller string `json:"caller"`
@@ -88,7 +89,7 @@ func handleCommandFollow(cmd *Command, w http.ResponseWriter, r *http.Request) (
 }
 
 // streamCommand replies with what [Command.Follow] sends, one JSON object a line.
-func streamCommand(cmd *Command, w http.ResponseWriter, r *http.Request, cursor uint64, caller string, existed bool) (any, error) {
+func streamCommand(cmd *exec.Command, w http.ResponseWriter, r *http.Request, cursor uint64, caller string, existed bool) (any, error) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines, out := json.NewEncoder(w), http.NewResponseController(w)
 	err := cmd.Follow(r.Context(), cursor, caller, func(res api.ExecResult) error {
@@ -106,11 +107,11 @@ func (a *apiServer) handleCommands(_ http.ResponseWriter, r *http.Request) (any,
 	return map[string][]api.ExecResult{"processes": list}, nil
 }
 
-func handleCommandGet(cmd *Command, _ http.ResponseWriter, _ *http.Request) (any, error) {
+func handleCommandGet(cmd *exec.Command, _ http.ResponseWriter, _ *http.Request) (any, error) {
 	return cmd.State()
 }
 
-func handleCommandPoll(cmd *Command, w http.ResponseWriter, r *http.Request) (any, error) {
+func handleCommandPoll(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.PollRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func handleCommandPoll(cmd *Command, w http.ResponseWriter, r *http.Request) (an
 	return cmd.Poll(r.Context(), in)
 }
 
-func handleCommandWait(cmd *Command, w http.ResponseWriter, r *http.Request) (any, error) {
+func handleCommandWait(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
 		Caller    string `json:"caller"`
 		TimeoutMS int64  `json:"timeoutMs"`
@@ -129,7 +130,7 @@ func handleCommandWait(cmd *Command, w http.ResponseWriter, r *http.Request) (an
 	return cmd.Wait(r.Context(), in.Caller, time.Duration(in.TimeoutMS)*time.Millisecond)
 }
 
-func (a *apiServer) handleCommandLog(cmd *Command, w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleCommandLog(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.LogRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (a *apiServer) handleCommandLog(cmd *Command, w http.ResponseWriter, r *htt
 	return nil, fmt.Errorf("%w: format %q (text, raw, screen)", api.ErrRequest, in.Format)
 }
 
-func handleCommandWrite(cmd *Command, w http.ResponseWriter, r *http.Request) (any, error) {
+func handleCommandWrite(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.WriteRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func handleCommandWrite(cmd *Command, w http.ResponseWriter, r *http.Request) (a
 	return nil, cmd.Write(r.Context(), in)
 }
 
-func (a *apiServer) handleCommandKill(cmd *Command, w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleCommandKill(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
 		Caller  string `json:"caller"`
 		GraceMS *int64 `json:"graceMs"`
@@ -164,7 +165,7 @@ func (a *apiServer) handleCommandKill(cmd *Command, w http.ResponseWriter, r *ht
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	grace := DefaultGrace
+	grace := exec.DefaultGrace
 	if in.GraceMS != nil {
 		grace = time.Duration(max(0, *in.GraceMS)) * time.Millisecond
 	}
@@ -173,18 +174,18 @@ func (a *apiServer) handleCommandKill(cmd *Command, w http.ResponseWriter, r *ht
 	return cmd.Kill(ctx, in.Caller, grace)
 }
 
-func handleCommandBackground(cmd *Command, _ http.ResponseWriter, _ *http.Request) (any, error) {
+func handleCommandBackground(cmd *exec.Command, _ http.ResponseWriter, _ *http.Request) (any, error) {
 	if err := cmd.Background(); err != nil {
 		return nil, err
 	}
 	return cmd.Result(), nil
 }
 
-func (a *apiServer) handleCommandRemove(cmd *Command, _ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *apiServer) handleCommandRemove(cmd *exec.Command, _ http.ResponseWriter, r *http.Request) (any, error) {
 	if boolQuery(r, "kill") {
 		ctx, done := a.srv.untilDone(r.Context())
 		defer done()
-		if _, err := cmd.Kill(ctx, "", DefaultGrace); err != nil {
+		if _, err := cmd.Kill(ctx, "", exec.DefaultGrace); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/exec"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
@@ -81,7 +82,7 @@ func awaitHeld(t *testing.T, c *client.Client, id string) uint64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Output >= flowWindow && s.Output == last {
+		if s.Output >= exec.FlowWindow && s.Output == last {
 			same++
 		} else {
 			same, last = 0, s.Output

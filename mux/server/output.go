@@ -1,13 +1,14 @@
 package server
 
 import (
+	"gascity.dev/gc/mux/exec"
 	"log/slog"
 )
 
 // output is where the output of a background command goes. session.mu guards it.
 type output struct {
 	s       *session
-	sink    *Output       // nil if the session is none
+	sink    *exec.Output  // nil if the session is none
 	resumed chan struct{} // closed when output is read again; nil if nobody waits
 }
 

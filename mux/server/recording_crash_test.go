@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/exec"
 	"gascity.dev/gc/mux/journal"
 )
 
@@ -22,7 +23,7 @@ func (b *journalBench) records(t *testing.T) {
 	}
 	t.Cleanup(func() { ring.Close() })
 	b.ring = ring
-	b.keeps = func(s *session) { s.rec.Recording, s.output.sink = true, NewOutput(ring) }
+	b.keeps = func(s *session) { s.rec.Recording, s.output.sink = true, exec.NewOutput(ring) }
 	b.keeps(b.s)
 	b.s.storage.startRecording()
 	t.Cleanup(func() { b.s.storage.recording.Remove() })

@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/exec"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
 	"gascity.dev/gc/mux/journal"
@@ -42,7 +43,7 @@ type server struct {
 	reaper   reaper
 	api      apiServer
 	queue    *deliveries
-	commands *Commands
+	commands *exec.Commands
 	nesting  nesting
 
 	compactor compactor

@@ -1,4 +1,4 @@
-package server
+package exec
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // command blocks. The ring still holds everything that the caller has not taken, so
 // that the server keeps nothing in memory and waits for nobody.
 const (
-	flowWindow = 2 << 20         // how far the caller may lag
+	FlowWindow = 2 << 20         // how far the caller may lag
 	flowDrain  = 5 << 20         // and once the program has ended; less than the ring's tail
 	flowAway   = 5 * time.Second // a caller that is gone for so long does not come back
 )

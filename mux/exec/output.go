@@ -1,4 +1,4 @@
-package server
+package exec
 
 import (
 	"bytes"
@@ -70,7 +70,7 @@ func (o *Output) Full(drain bool) bool {
 
 // full is Full. mu is held.
 func (o *Output) full(drain bool) bool {
-	limit := uint64(flowWindow)
+	limit := uint64(FlowWindow)
 	if drain {
 		limit = flowDrain
 	}
@@ -83,7 +83,7 @@ func (o *Output) begin() {
 	o.ring.SetSpill(process.SpillFront)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.paced, o.taken = true, o.total-min(o.total, flowWindow)
+	o.paced, o.taken = true, o.total-min(o.total, FlowWindow)
 }
 
 // take notes how far the callers are. It reports whether output was held back.

@@ -61,8 +61,9 @@ var arrows = map[string][]string{
 	"internal/status":  {"vt", "internal/rule"},
 	"internal/process": {"store", "internal/delivery"},
 	"mux":              {"mux/keeper", "mux/server"},
+	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt"},
 	"mux/server": {
-		"mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/limits", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/limits", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
 	},
 

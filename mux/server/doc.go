@@ -1,17 +1,17 @@
-// Package server owns sessions: their screens, input, nudges, waits, attachments,
-// background commands and the /v1 API on a unix socket. [Run] is the whole life of the
-// process. It may be killed at any moment: the next one continues from what the keeper
-// and the journal hold.
+// Package server owns sessions: their screens, input, nudges, waits, attachments, and the
+// /v1 API on a unix socket, also that of background commands (mux/exec). [Run] is the
+// whole life of the process. It may be killed at any moment: the next one continues from
+// what the keeper and the journal hold.
 //
 // A session is made of parts, each a type with its own state: life, tty, screen, storage,
 // activity, input, nudges, clients, output. So is the server: sessions, keeper, journals,
 // metadata, events, adoption, reaper, API, compactor. The parts share their owner's mu
 // unless they say otherwise.
 //
-// Locks, in the order in which they are taken: a background command's mu, a session's
-// input lock (its nudges' queue before it), the server's mu, a session's mu, and those of
-// the compactor, the readiness loop and the nesting, which call nothing. No lock is held
-// while a client is waited for.
+// Locks, in the order in which they are taken: a background command's mu (mux/exec), a
+// session's input lock (its nudges' queue before it), the server's mu, a session's mu, and
+// those of the compactor, the readiness loop, the nesting and a command's output, which
+// call nothing. No lock is held while a client is waited for.
 //
 // Only package mux and tests import it.
 package server

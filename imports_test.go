@@ -97,6 +97,10 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/follow":    {"cmd/gc/internal/display", "mux/api"},
 	"cmd/gc/internal/display":   {},
 	"cmd/gc/internal/host":      {"cmd/gc/internal/cli", "mux/api", "mux/client"},
+	"cmd/gc/internal/backend": {
+		"cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "internal/config", "mux/client", "runtime", "runtime/exec", "runtime/native",
+		"runtime/router", "runtime/runtimefake", "runtime/subprocess", "runtime/tmux", "runtime/wrap",
+	},
 	"cmd/gc/internal/background": {
 		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "internal/alive", "internal/process",
 		"mux/api", "mux/attach", "mux/client", "mux/keys",

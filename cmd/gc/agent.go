@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/words"
@@ -173,23 +174,23 @@ func runAgentStop(ctx context.Context, a *app, names []string) error {
 // agentProvider is the provider of the agent's session: the one that a running
 // controller uses, else the selected one.
 func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spec) (runtime.Provider, error) {
-	c := selectedIn(city)
+	c := backend.SelectedIn(city)
 	client, err := cityapi.Dial(city.Dir)
 	if err != nil {
-		return a.newProvider(c, city.Dir) // no controller, or it does not answer
+		return a.providers.New(c, city.Dir) // no controller, or it does not answer
 	}
 	defer client.Close()
 	status, err := client.Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("controller of %s: %w", city.Name(), err)
 	}
-	if by := status.SessionProvider; by != "" && by != c.name {
-		if c.origin == fromEnv {
-			a.Warn("ignoring GC_SESSION=%s: the city's controller uses %s", c.name, by)
+	if by := status.SessionProvider; by != "" && by != c.Name {
+		if c.Origin == backend.FromEnv {
+			a.Warn("ignoring GC_SESSION=%s: the city's controller uses %s", c.Name, by)
 		}
-		c = choice{by, "the city's controller"}
+		c = backend.Choice{Name: by, Origin: "the city's controller"}
 	}
-	return a.newProvider(c, city.Dir)
+	return a.providers.New(c, city.Dir)
 }
 
 // cityController connects to the city's controller for a call about agents. If the

@@ -3,16 +3,20 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
 )
@@ -153,7 +157,7 @@ func (a *app) liveTarget(ctx context.Context, name string, broken error) (*targe
 		if ag.Name != name && !strings.HasSuffix(ag.Name, "/"+name) {
 			continue
 		}
-		p, err := a.newProvider(choice{status.SessionProvider, "the city's controller"}, dir)
+		p, err := a.providers.New(backend.Choice{Name: status.SessionProvider, Origin: "the city's controller"}, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -167,8 +171,91 @@ func (a *app) liveTarget(ctx context.Context, name string, broken error) (*targe
 // name. A session without an owner may be starting.
 func (t *target) ofCity(ctx context.Context, dir string) error {
 	mark, err := t.provider.GetMeta(ctx, t.session, agent.MetaCityPath)
-	if err != nil || mark == "" || mark == dir || mark == config.MovedFrom(realPath(dir)) {
+	if err != nil || mark == "" || mark == dir || mark == config.MovedFrom(cli.RealPath(dir)) {
 		return nil // the command itself reports the error
 	}
 	return cli.Fail(cli.ExitFailure, cityapi.ForeignHint, "agent %s: %w: it belongs to %s", t.label, cityapi.ErrForeign, display.Line(mark))
+}
+
+// sessionProvider is the provider of the session commands: another machine's with
+// --host, else as GC_SESSION or the nearest city says, if there is one.
+func (a *app) sessionProvider() (runtime.Provider, error) {
+	if h, err := a.mux.Remote(); err != nil {
+		return nil, err
+	} else if h != nil {
+		return a.providers.Remote(h)
+	}
+	if c := backend.Selected(""); c.Origin == backend.FromEnv {
+		dir, _ := a.cityDir() // "" is fine
+		return a.providers.New(c, dir)
+	}
+	city, err := a.optionalCity()
+	var problems *config.Problems
+	switch {
+	case errors.As(err, &problems):
+		// Session commands do not need a city, so a broken config is no error.
+		a.Warn("cannot use city.toml (%s); using the %s provider (GC_SESSION selects another)", problems.List[0], backend.Default)
+		return a.providers.New(backend.Selected(""), "")
+	case err != nil:
+		return nil, err
+	case city == nil:
+		return a.providers.New(backend.Selected(""), "")
+	}
+	return a.providers.New(backend.SelectedIn(city), city.Dir)
+}
+
+// muxed is a provider whose sessions live in a mux.
+type muxed interface {
+	Client(context.Context) (*client.Client, error)
+}
+
+func hasMux(p runtime.Provider) bool {
+	_, ok := runtime.As[muxed](p)
+	return ok
+}
+
+// muxClient is a client of the mux behind a provider, for features outside the
+// contract. It fails with runtime.ErrUnsupported for other providers.
+func muxClient(ctx context.Context, p runtime.Provider, what string) (*client.Client, error) {
+	m, ok := runtime.As[muxed](p)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", what, runtime.ErrUnsupported)
+	}
+	return m.Client(ctx)
+}
+
+// inMux reports whether the session lives, or would live, in a mux.
+func inMux(ctx context.Context, t *target) (bool, error) {
+	_, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
+	return ok, err
+}
+
+// sessionClient is muxClient for one session; without a server the session does
+// not exist.
+func sessionClient(ctx context.Context, t *target, what string) (*client.Client, error) {
+	m, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", what, runtime.ErrUnsupported)
+	}
+	c, err := m.Client(ctx)
+	if host.IsNoServer(err) {
+		return nil, fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+	}
+	return c, err
+}
+
+// mustExist fails if the session does not exist, for operations that are best
+// effort and would ignore that.
+func mustExist(ctx context.Context, t *target) error {
+	running, err := t.provider.IsRunning(ctx, t.session)
+	if err != nil {
+		return err
+	}
+	if !running {
+		return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+	}
+	return nil
 }

@@ -46,7 +46,7 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, prefix string)
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.looksOnly = true
+	a.providers.LooksOnly = true
 	p, err := a.sessionProvider()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

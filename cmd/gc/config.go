@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
@@ -183,8 +184,8 @@ func (a *app) startProblems(city *config.City, specs []*agent.Spec) error {
 	add := func(at config.Pos, hint, format string, args ...any) {
 		list = append(list, config.Problem{File: city.File, Line: at.Line, Column: at.Column, Msg: fmt.Sprintf(format, args...), Hint: hint})
 	}
-	a.looksOnly = true
-	if _, err := a.newProvider(selectedIn(city), city.Dir); err != nil {
+	a.providers.LooksOnly = true
+	if _, err := a.providers.New(backend.SelectedIn(city), city.Dir); err != nil {
 		_, hint := cli.Explain(err)
 		add(providerPlace(city), hint, "%v", err)
 	}

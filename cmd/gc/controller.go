@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
@@ -48,8 +49,8 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	if err != nil {
 		return controller.Options{}, err
 	}
-	c := selectedIn(city)
-	p, err := a.newProvider(c, city.Dir)
+	c := backend.SelectedIn(city)
+	p, err := a.providers.New(c, city.Dir)
 	if err != nil {
 		return controller.Options{}, err
 	}
@@ -61,7 +62,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	return controller.Options{
-		City: city, Provider: p, ProviderName: c.name, Background: &commands{}, Steps: a.tellSteps, Trusted: controllerTrust, Claims: claimsDir(),
+		City: city, Provider: p, ProviderName: c.Name, Background: &commands{}, Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
 		Build: build,
 	}, nil
 }
@@ -69,7 +70,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 // checkMuxDir fails if the city needs a mux server and none can run; otherwise
 // every agent would fail with the same error.
 func checkMuxDir(city *config.City) error {
-	if selectedIn(city).name != defaultProvider {
+	if backend.SelectedIn(city).Name != backend.Default {
 		return nil
 	}
 	paths, err := api.DefaultPaths(os.Getenv)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
@@ -50,7 +51,7 @@ It starts and changes nothing.`, `
 }
 
 func runDoctor(ctx context.Context, a *app, asJSON bool) error {
-	a.looksOnly = true
+	a.providers.LooksOnly = true
 	f, ofMux, ofCity := &controller.Findings{}, &controller.Findings{}, &controller.Findings{}
 	checkEnvironment(f)
 	var mux sync.WaitGroup // concurrently: a hanging server takes a while
@@ -114,12 +115,12 @@ func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 	if err != nil && !none {
 		return err
 	}
-	c := selected("")
+	c := backend.Selected("")
 	if city, err := config.Load(dir); err == nil && !none {
 		checkInherited(f, city, os.Environ())
-		c = selectedIn(city)
+		c = backend.SelectedIn(city)
 	}
-	p, err := a.newProvider(c, dir)
+	p, err := a.providers.New(c, dir)
 	if err != nil {
 		_, hint := cli.Explain(err)
 		f.Fail("sessions", hint, "%v", err)

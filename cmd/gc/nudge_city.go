@@ -352,7 +352,8 @@ func (a *app) nudgeMany(ctx context.Context, s scope, names []string, o agentNud
 	for i, name := range names {
 		d := &all[i]
 		t, err := s.target(ctx, name)
-		d.app, d.failed = &app{Console: cli.NewConsole(cli.Streams{In: a.In, Out: &d.out, Err: &d.err}, nil), city: a.city, agent: t}, err
+		d.app, d.failed = a.on(cli.Streams{In: a.In, Out: &d.out, Err: &d.err}), err
+		d.app.agent = t
 		if err == nil {
 			work.Go(func() { d.failed = d.app.agentDown(ctx, d.app.deliverTo(ctx, t, o)) })
 		}

@@ -2,58 +2,50 @@ package main
 
 import (
 	"context"
-	"io"
 	"sync"
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/background"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/cmd/gc/internal/muxcmd"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/runtime"
 )
 
 // app is the state shared by the code of a command.
 type app struct {
 	cli.Console
-	mux  host.Mux
-	city string // --city
-
-	looksOnly bool // the command must not run the city's session script
+	mux       host.Mux
+	providers *backend.Set
+	city      string // --city
 
 	cityOnce sync.Once // guards the next two: see optionalCity
 	cityRead *config.City
 	cityErr  error
 
 	agent *target // the agent that the command is about, or nil
-
-	mu       sync.Mutex
-	warnings []string           // from the steps of a start, unless there is a
-	tellStep func(runtime.Step) // function for steps
-	opened   []io.Closer        // providers that hold connections
-	made     map[backend]runtime.Provider
 }
 
-// backend identifies a provider; a command makes each once.
-type backend struct {
-	name, city string
-	looksOnly  bool
-	fromEnv    bool // named by the caller, so a script needs no trust
-}
-
-// close closes the connections of the command.
-func (a *app) close() {
-	for _, c := range a.opened {
-		_ = c.Close() // the command has already reported its result
+// newApp returns the app of a command line.
+func newApp(s cli.Streams, args []string) *app {
+	return &app{
+		Console: cli.NewConsole(s, args), mux: host.Mux{Version: version},
+		providers: &backend.Set{Version: version, Trusted: scriptTrusted},
 	}
+}
+
+// on returns an app for a part of the command that prints on other streams. It has
+// its own providers; its owner closes them.
+func (a *app) on(s cli.Streams) *app {
+	return &app{Console: cli.NewConsole(s, nil), mux: a.mux, city: a.city, providers: a.providers.Like()}
 }
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, s cli.Streams) int {
-	a := &app{Console: cli.NewConsole(s, args), mux: host.Mux{Version: version}}
-	defer a.close()
+	a := newApp(s, args)
+	defer a.providers.Close()
 	if len(args) > 0 && args[0] == sessionOpName && !wantsHelp(args[1:]) && !wantsCheck(args[1:]) {
 		return runSessionOp(ctx, a, args[1:]) // scripts call it many times a second: skip cobra
 	}

@@ -89,7 +89,7 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	if err := p.Start(ctx, o.name, cfg); err != nil {
 		return err
 	}
-	for _, w := range a.warnings {
+	for _, w := range a.providers.Warnings() {
 		a.Warn("%s", w)
 	}
 	if h == nil && !o.found(cfg.WorkDir) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/runtime/exec/check"
@@ -112,7 +113,7 @@ func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON b
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, "SCRIPT is the path of an executable, or a name on PATH", "session script %q: %v", script, err)
 	}
-	o := check.Options{Script: path, Only: only, Environ: withSelf(os.Environ())}
+	o := check.Options{Script: path, Only: only, Environ: backend.WithSelf(os.Environ())}
 	if !asJSON {
 		o.Done = func(r check.Result) { printFinding(a, r) }
 	}

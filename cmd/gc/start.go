@@ -155,7 +155,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	if o.until == string(controller.UntilDone) && !hasOneShot(city) {
 		return cli.Fail(cli.ExitUsage, `set lifecycle = "one_shot" for agents that end by themselves, or use --until idle`, "--until done: the city has no one_shot agent")
 	}
-	if a.looksOnly = o.dryRun; !o.dryRun {
+	if a.providers.LooksOnly = o.dryRun; !o.dryRun {
 		if err := a.trustToStart(ctx, city, o.trust); err != nil {
 			return err
 		}

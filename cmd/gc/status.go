@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/words"
@@ -63,7 +64,7 @@ age of the last output. Without a controller only running agents are known.`, `
 }
 
 func runStatus(ctx context.Context, a *app, o statusOptions) error {
-	a.looksOnly = true
+	a.providers.LooksOnly = true
 	if err := o.Check(&o.json); err != nil {
 		return err
 	}
@@ -113,12 +114,12 @@ func watchStatus(ctx context.Context, a *app, l cli.Listing) error {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	var frame bytes.Buffer
-	once := &app{Console: cli.NewConsole(cli.Streams{In: a.In, Out: &frame, Err: &frame}, nil), city: a.city}
+	once := a.on(cli.Streams{In: a.In, Out: &frame, Err: &frame})
 	once.Color = cli.ColorNever
 	if a.Colours(a.Out) {
 		once.Color = cli.ColorAlways
 	}
-	defer once.close()
+	defer once.providers.Close()
 	for {
 		frame.Reset()
 		once.Cols = a.Width()
@@ -181,15 +182,15 @@ func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 
 // warnMoved warns if the city was moved while its controller was running.
 func (a *app) warnMoved(dir string, s cityapi.Status) {
-	if s.CityPath != realPath(dir) {
+	if s.CityPath != cli.RealPath(dir) {
 		a.Warn("the city was moved here from %s while it was running: run %s stop, then %s start", s.CityPath, cli.Program, cli.Program)
 	}
 }
 
 // offlineStatus is the status of a city without a controller, from its provider.
 func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Status, error) {
-	c := selectedIn(city)
-	p, err := a.newProvider(c, city.Dir)
+	c := backend.SelectedIn(city)
+	p, err := a.providers.New(c, city.Dir)
 	if err != nil {
 		return cityapi.Status{}, err
 	}
@@ -197,7 +198,7 @@ func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Sta
 	if err != nil {
 		return cityapi.Status{}, err
 	}
-	return controller.OfflineStatus(ctx, city, p, c.name, build)
+	return controller.OfflineStatus(ctx, city, p, c.Name, build)
 }
 
 // lastLinesTime limits the time for reading last lines.
@@ -214,7 +215,7 @@ func (a *app) lastLines(ctx context.Context, s cityapi.Status) map[string]string
 			last[ag.Session] = display.Line(ag.LastLine)
 		}
 	}
-	p, err := a.newProvider(choice{s.SessionProvider, "the city"}, s.CityPath)
+	p, err := a.providers.New(backend.Choice{Name: s.SessionProvider, Origin: "the city"}, s.CityPath)
 	if err != nil {
 		return last
 	}

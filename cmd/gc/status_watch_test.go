@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
@@ -46,11 +47,9 @@ func TestWatchHoldsOneProvider(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "city.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	real := providers
-	t.Cleanup(func() { providers = real })
 	made, open, most := 0, 0, 0
-	providers = map[string]func(*app, string) (runtime.Provider, error){
-		"fake": func(*app, string) (runtime.Provider, error) {
+	fake := map[string]backend.Maker{
+		"fake": func(*backend.Set, string) (runtime.Provider, error) {
 			made, open = made+1, open+1
 			most = max(most, open)
 			return countedFake{runtimefake.New(), &open}, nil
@@ -59,7 +58,8 @@ func TestWatchHoldsOneProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
-		a := &app{Console: cli.NewConsole(cli.Streams{Out: &frames{left: 20, end: cancel}}, nil), city: dir}
+		a := newApp(cli.Streams{Out: &frames{left: 20, end: cancel}}, nil)
+		a.city, a.providers.Make = dir, fake
 		if err := watchStatus(ctx, a, cli.Listing{}); err != nil {
 			t.Fatal(err)
 		}

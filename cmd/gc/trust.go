@@ -8,11 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
@@ -26,9 +26,6 @@ import (
 const trustEnv = "GC_TRUST"
 
 const trustHint = "gc trust DIR shows and trusts what it runs; in scripts use gc start --trust or " + trustEnv + "=1"
-
-// errNotAsked is why a read-only command does not run a session script.
-var errNotAsked = errors.New("this command does not run the city's scripts")
 
 type trustOptions struct {
 	always bool
@@ -89,7 +86,7 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 		return err
 	}
 	if o.remove {
-		if err := store.Remove(realPath(dir)); !errors.Is(err, fs.ErrNotExist) {
+		if err := store.Remove(cli.RealPath(dir)); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return cli.Fail(cli.ExitNotFound, "gc trust --list", "%s is not trusted", dir)
@@ -134,16 +131,6 @@ func (a *app) listTrust(store trust.Store, asJSON bool) error {
 	return t.Print(a.Out)
 }
 
-func realPath(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	return dir
-}
-
 // trusted returns nil if the city may run its commands. With record the user
 // trusts it by this command. The survey says what it runs.
 func trusted(city *config.City, record bool) (trust.Store, trust.Survey, error) {
@@ -152,7 +139,7 @@ func trusted(city *config.City, record bool) (trust.Store, trust.Survey, error) 
 		return trust.Store{}, v, err
 	}
 	byEnv := os.Getenv(trustEnv) == "1"
-	script, chosen := strings.CutPrefix(selected("").name, execPrefix)
+	script, chosen := strings.CutPrefix(backend.Selected("").Name, backend.ExecPrefix)
 	if chosen { // by the caller; later commands get it from the controller
 		v.AddFile(script)
 	}
@@ -231,28 +218,24 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	}
 }
 
-// scriptAllowed fails unless the city's session script is trusted. For a read-only
-// command it returns deny instead: why the script must not run.
-func (a *app) scriptAllowed(city, path string) (deny, err error) {
-	if a.looksOnly {
-		return errNotAsked, nil
-	}
+// scriptTrusted fails unless the city's session script is trusted.
+func scriptTrusted(city, script string) error {
 	store, err := trust.DefaultStore(os.Getenv)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ok, err := store.TrustsFile(realPath(city), path)
+	ok, err := store.TrustsFile(cli.RealPath(city), script)
 	if err != nil || ok || os.Getenv(trustEnv) == "1" {
-		return nil, err
+		return err
 	}
-	return nil, cli.Fail(cli.ExitFailure, trustHint, "city %s is not trusted: did not run its session script %s", city, path)
+	return cli.Fail(cli.ExitFailure, trustHint, "city %s is not trusted: did not run its session script %s", city, script)
 }
 
 // trustOwn trusts a city that the user has just created.
 func (a *app) trustOwn(dir string) {
 	store, err := trust.DefaultStore(os.Getenv)
 	if err == nil {
-		err = store.Add(trust.Survey{City: realPath(dir)}, true)
+		err = store.Add(trust.Survey{City: cli.RealPath(dir)}, true)
 	}
 	if err != nil {
 		a.Warn("gc start will ask whether you trust the city: %v", err)

@@ -1,16 +1,14 @@
-package main
+package backend
 
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -22,12 +20,10 @@ func TestProvidersAreDecorated(t *testing.T) {
 	for k, v := range map[string]string{"HOME": dir, "XDG_STATE_HOME": dir, "GC_MUX_SOCKET": filepath.Join(dir, "mux.sock")} {
 		t.Setenv(k, v)
 	}
-	real := providers
-	t.Cleanup(func() { providers = real })
 	fakes := map[string]*runtimefake.Fake{}
-	providers = map[string]func(*app, string) (runtime.Provider, error){}
-	for name := range real {
-		providers[name] = func(*app, string) (runtime.Provider, error) {
+	makers := map[string]Maker{}
+	for name := range providers {
+		makers[name] = func(*Set, string) (runtime.Provider, error) {
 			f := runtimefake.New()
 			f.Hang("IsRunning", "", true)
 			fakes[name] = f
@@ -44,8 +40,8 @@ func TestProvidersAreDecorated(t *testing.T) {
 	}
 	for _, name := range append(providerNames(), "fake") {
 		synctest.Test(t, func(t *testing.T) {
-			a := &app{Console: cli.NewConsole(cli.Streams{Out: io.Discard, Err: io.Discard}, nil)}
-			p, err := a.newProvider(choice{name, "the test"}, city)
+			s := &Set{Make: makers}
+			p, err := s.New(Choice{name, "the test"}, city)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -56,7 +52,7 @@ func TestProvidersAreDecorated(t *testing.T) {
 			}
 		})
 	}
-	if len(fakes) != len(real) {
-		t.Errorf("%d of %d providers were made", len(fakes), len(real))
+	if len(fakes) != len(providers) {
+		t.Errorf("%d of %d providers were made", len(fakes), len(providers))
 	}
 }

@@ -1,0 +1,15 @@
+package cli
+
+import "path/filepath"
+
+// RealPath is the absolute path of a directory without symbolic links, as far as it
+// can be told.
+func RealPath(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir
+}

@@ -97,6 +97,9 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/follow":    {"cmd/gc/internal/display", "mux/api"},
 	"cmd/gc/internal/display":   {},
 	"cmd/gc/internal/host":      {"cmd/gc/internal/cli", "mux/api", "mux/client"},
+	"cmd/gc/internal/doctor": {
+		"cmd/gc/internal/display", "internal/config", "internal/controller", "internal/proctree", "internal/shell", "mux/api", "mux/client",
+	},
 	"cmd/gc/internal/backend": {
 		"cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "internal/config", "mux/client", "runtime", "runtime/exec", "runtime/native",
 		"runtime/router", "runtime/runtimefake", "runtime/subprocess", "runtime/tmux", "runtime/wrap",

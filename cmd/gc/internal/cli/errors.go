@@ -75,6 +75,7 @@ var sentinels = []struct {
 	{api.ErrVersion, ExitUnsupported, "gc mux upgrade replaces it; sessions keep running"},
 	{api.ErrStart, ExitFailure, "gc doctor shows what this machine lacks"},
 	{trust.ErrStore, ExitFailure, "set XDG_STATE_HOME to another directory"},
+	{trust.ErrNoState, ExitFailure, "set HOME or XDG_STATE_HOME; GC_TRUST=1 trusts without a record"},
 	{api.ErrStateDir, ExitFailure, "set XDG_STATE_HOME or GC_MUX_SOCKET to another place"},
 	{api.ErrBadName, ExitUsage, ""},
 	{api.ErrSize, ExitUsage, ""},

@@ -16,10 +16,10 @@ import (
 )
 
 // While output comes, the screen may be half painted. It is examined after a pause of
-// lookQuiet, and at least every lookEvery.
+// detectQuiet, and at least every detectEvery.
 const (
-	lookQuiet = 16 * time.Millisecond
-	lookEvery = 250 * time.Millisecond
+	detectQuiet = 16 * time.Millisecond
+	detectEvery = 250 * time.Millisecond
 )
 
 // activity is when a session was last active, and what its program does. session.mu
@@ -41,7 +41,7 @@ type detector struct {
 	output uint64    // rendered offset and revision of the screen that last describes
 	screen uint64
 	at     time.Time // zero: never, or outdated
-	news   time.Time // first question after the screen changed; zero: none since
+	asked  time.Time // first question after the screen changed; zero: none since
 }
 
 // ensure returns the detector, which is made when first needed. mu is held.
@@ -146,23 +146,23 @@ func (act *activity) restore() {
 func (act *activity) detect() (a api.Activity, ok bool, d time.Duration) {
 	s := act.s
 	now := s.srv.clock.Now()
-	doing := act.ensure()
-	fresh := !doing.at.IsZero() && doing.output == s.screen.rendered && doing.screen == s.screen.term.Revision() && !s.life.ended() && (doing.again.IsZero() || now.Before(doing.again))
+	det := act.ensure()
+	fresh := !det.at.IsZero() && det.output == s.screen.rendered && det.screen == s.screen.term.Revision() && !s.life.ended() && (det.again.IsZero() || now.Before(det.again))
 	if !fresh {
-		if doing.news.IsZero() {
-			doing.news = now
+		if det.asked.IsZero() {
+			det.asked = now
 		}
-		quiet, every := unixTime(act.lastOut).Add(lookQuiet), doing.news.Add(lookEvery)
+		quiet, every := unixTime(act.lastOut).Add(detectQuiet), det.asked.Add(detectEvery)
 		if !s.life.ended() && now.Before(quiet) && now.Before(every) {
 			return api.Activity{}, false, min(quiet.Sub(now), every.Sub(now))
 		}
-		doing.last, doing.again = doing.Detect(s.screen.view(), act.facts(), now)
-		doing.output, doing.screen, doing.at, doing.news = s.screen.rendered, s.screen.term.Revision(), now, time.Time{}
+		det.last, det.again = det.Detect(s.screen.view(), act.facts(), now)
+		det.output, det.screen, det.at, det.asked = s.screen.rendered, s.screen.term.Revision(), now, time.Time{}
 	}
-	if !doing.again.IsZero() {
-		d = max(doing.again.Sub(now), time.Millisecond)
+	if !det.again.IsZero() {
+		d = max(det.again.Sub(now), time.Millisecond)
 	}
-	return doing.last, true, d
+	return det.last, true, d
 }
 
 // facts returns the detector's input besides the screen. mu is held.
@@ -208,7 +208,7 @@ func exitLine(e *api.Exit) string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// current waits at most lookEvery until the screen is whole, and returns what the program
+// current waits at most detectEvery until the screen is whole, and returns what the program
 // does.
 func (act *activity) current(ctx context.Context) (api.Activity, error) {
 	for {

@@ -113,7 +113,7 @@ func (ad *adoption) adoptSession(e keeper.Entry) (*session, error) {
 	}
 	if !srv.journals.table.Take(rec.Slot) {
 		sys.CloseAll([]int{e.FDs[0], e.FDs[e.Own]})
-		return nil, errors.New("its journal's slot belongs to another session")
+		return nil, errors.New("its journal's header belongs to another session")
 	}
 	j, err := journal.Open(e.FDs[e.Own], srv.journals.table.At(rec.Slot))
 	if err != nil {

@@ -76,7 +76,7 @@ type message struct {
 	raw    bool     // paint: what follows is the program's output
 	size   api.Size // paint: of the terminal it is for
 	resume bool
-	look   bool
+	ask    bool
 	taken  uint64
 	kick   bool
 	nested bool
@@ -111,7 +111,7 @@ func (c *attachClient) next() (m message, ok bool) {
 		return message{taken: c.in.taken}, true
 	case c.terminal.ask && o.filter.Idle():
 		c.terminal.ask = false
-		return message{look: true}, true
+		return message{ask: true}, true
 	case c.s.life.ended():
 		return message{exit: c.s.life.exitCopy()}, true
 	}
@@ -167,7 +167,7 @@ func (c *attachClient) sendMessage(ctx context.Context, m message) error {
 	if m.taken > 0 {
 		return c.control(ctx, api.AttachControl{Type: "typed", Typed: m.taken})
 	}
-	if m.look {
+	if m.ask {
 		return c.control(ctx, api.AttachControl{Type: "look"})
 	}
 	if m.resume {

@@ -100,7 +100,7 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	if rec.ID == "" {
 		rec.ID = newID(time.Now())
 	}
-	if err := srv.spareDescriptors(); err != nil {
+	if err := srv.checkDescriptors(); err != nil {
 		return nil, err
 	}
 	spec, err := spawnFor(&r, &rec)
@@ -139,12 +139,12 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	return s, nil
 }
 
-// sparedFDs is how many descriptors no session may take, so that clients are served and
+// reservedFDs is how many descriptors no session may take, so that clients are served and
 // trees ended even when sessions have used up all others.
-const sparedFDs = 24
+const reservedFDs = 24
 
-// spareDescriptors returns ErrSpawn if there are no others left.
-func (srv *server) spareDescriptors() error {
+// checkDescriptors returns ErrSpawn if there are no others left.
+func (srv *server) checkDescriptors() error {
 	var l unix.Rlimit
 	srv.mu.Lock()
 	guess := 4*uint64(len(srv.sessions.byID)) + 256 // more than are open, apart from clients
@@ -154,7 +154,7 @@ func (srv *server) spareDescriptors() error {
 	}
 	var probes []int
 	defer func() { sys.CloseAll(probes) }()
-	for range sparedFDs {
+	for range reservedFDs {
 		fd, err := unix.FcntlInt(uintptr(srv.keeper.lockFD), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("%w: %w", api.ErrSpawn, err)

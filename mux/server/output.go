@@ -26,7 +26,7 @@ func (o *output) open() {
 }
 
 // held reports whether output stays with the program: the callers of a command have to
-// take what there is, or the journal has no room. mu is held.
+// take what there is, or the journal has no space. mu is held.
 func (o *output) held() bool {
 	s := o.s
 	return s.storage.stall.on || !s.life.ended() && o.sink.Full(s.life.dead != nil)

@@ -66,11 +66,11 @@ func (r *sessionRecord) kind() string {
 func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration) (int, error) {
 	s := i.s
 	s.mu.Lock()
-	in, over := s.tty.stdin, s.life.ended()
+	in, ended := s.tty.stdin, s.life.ended()
 	open := in.isOpen()
 	i.s.activity.noteInput()
 	s.mu.Unlock()
-	if over || !open {
+	if ended || !open {
 		return 0, api.ErrExited
 	}
 	stop := context.AfterFunc(ctx, func() { _ = in.f.SetWriteDeadline(time.Now()) })

@@ -131,7 +131,7 @@ func (d *deliveries) pass(ctx context.Context) (next time.Time) {
 		case it.State == api.QueueLeased:
 			d.begin(it, func() { d.settleLeft(ctx, it) })
 		case expired:
-			d.finish(it, api.QueueDead, strings.TrimSuffix("its time was over: "+it.Detail, ": "))
+			d.finish(it, api.QueueDead, strings.TrimSuffix("expired: "+it.Detail, ": "))
 			continue
 		case it.Next.After(now):
 			soonest(it.Next)

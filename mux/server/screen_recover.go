@@ -86,11 +86,11 @@ func (sc *screen) replay(upTo uint64) error {
 		upTo = base
 	}
 	data = data[:min(uint64(len(data)), upTo-base)]
-	var told []vt.Event
+	var events []vt.Event
 	err = protect(func() {
 		feed(t, data)
 		t.TakeReplies()
-		told = t.TakeEvents()
+		events = t.TakeEvents()
 	})
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (sc *screen) replay(upTo uint64) error {
 	sc.term, sc.rendered = t, base+uint64(len(data))
 	sc.noteRemade()
 	sc.cols, sc.rows = t.Size()
-	s.activity.note(told)
+	s.activity.note(events)
 	return nil
 }
 

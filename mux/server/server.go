@@ -202,8 +202,8 @@ func (srv *server) serve() {
 	}
 	close(srv.lifetime.ready)
 	srv.lifetime.work.Go(srv.watchState)
-	rest := time.AfterFunc(trim.AfterStart, trim.Memory)
-	defer rest.Stop()
+	compact := time.AfterFunc(trim.AfterStart, trim.Memory)
+	defer compact.Stop()
 	gone := time.AfterFunc(api.ReconnectWithin, srv.sessions.forgetSizes)
 	defer gone.Stop()
 	<-srv.lifetime.done

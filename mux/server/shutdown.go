@@ -24,9 +24,9 @@ func (srv *server) close() {
 	srv.compactor.close()
 	_ = srv.api.http.Shutdown(ctx)
 	_ = srv.api.http.Close()
-	over := make(chan struct{})
+	finished := make(chan struct{})
 	go func() {
-		defer close(over)
+		defer close(finished)
 		srv.api.conns.Wait()
 		srv.loop.close()
 		srv.lifetime.work.Wait()
@@ -34,7 +34,7 @@ func (srv *server) close() {
 	late := time.NewTimer(lastWork)
 	defer late.Stop()
 	select {
-	case <-over:
+	case <-finished:
 	case <-late.C:
 		slog.Warn("ended while requests were still being carried out")
 	}
@@ -51,16 +51,16 @@ func (srv *server) close() {
 // client left. It is cancelled with ErrLeaving when the server ends.
 func (srv *server) untilDone(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	over := make(chan struct{})
+	finished := make(chan struct{})
 	go func() {
 		select {
 		case <-srv.lifetime.done:
 			cancel(api.ErrLeaving)
-		case <-over:
+		case <-finished:
 		}
 	}()
 	return ctx, func() {
-		close(over)
+		close(finished)
 		cancel(nil)
 	}
 }

@@ -49,14 +49,14 @@ func compileConditions(cs []api.Condition) ([]condition, error) {
 
 // waitBegan is what a wait compares with.
 type waitBegan struct {
-	bells uint64
-	doing *api.Activity // nil before the first answer
+	bells    uint64
+	activity *api.Activity // nil before the first answer
 }
 
 // other reports whether the program does something else than when the wait began.
 func (w *waitBegan) other(a api.Activity) bool {
-	if w.doing == nil {
-		w.doing = &a
+	if w.activity == nil {
+		w.activity = &a
 		return false
 	}
 	question := func(a api.Activity) string {
@@ -65,7 +65,7 @@ func (w *waitBegan) other(a api.Activity) bool {
 		}
 		return a.Pending.ID
 	}
-	return a.State != w.doing.State || a.Kind != w.doing.Kind || question(a) != question(*w.doing)
+	return a.State != w.activity.State || a.Kind != w.activity.Kind || question(a) != question(*w.activity)
 }
 
 // waitFor blocks until a condition holds, the session ends or the time is over. It checks

@@ -21,9 +21,9 @@ import (
 
 // Pauses before the state directory is made again.
 const (
-	anewPause = 20 * time.Millisecond // for a removal of many files
-	anewFirst = 50 * time.Millisecond // after a failure, doubled each time
-	anewMost  = 30 * time.Second
+	restorePause = 20 * time.Millisecond // for a removal of many files
+	restoreFirst = 50 * time.Millisecond // after a failure, doubled each time
+	restoreMost  = 30 * time.Second
 )
 
 // lockID is the keeper's entry for a lock file that was made again.
@@ -33,19 +33,19 @@ const lockID = "lock"
 func (srv *server) watchState() {
 	socketDir, socket := filepath.Split(srv.settings.paths.Socket)
 	names := []string{api.ServerLock, filepath.Base(srv.settings.paths.Db()), socket}
-	for pause := anewFirst; ; {
+	for pause := restoreFirst; ; {
 		w, err := sys.WatchRemovals(names, srv.settings.paths.Dir, filepath.Clean(socketDir))
-		gone := srv.makeAnew() // while watching: later removals end the wait
+		gone := srv.restoreState() // while watching: later removals end the wait
 		if gone != nil {
 			slog.Warn("cannot restore the state directory", "error", gone)
 		}
-		wait := anewPause
+		wait := restorePause
 		if err == nil && gone == nil {
-			pause = anewFirst
+			pause = restoreFirst
 			w.Wait(srv.lifetime.done)
 		} else {
 			wait = pause
-			pause = min(2*pause, anewMost)
+			pause = min(2*pause, restoreMost)
 		}
 		w.Close()
 		select {
@@ -56,9 +56,9 @@ func (srv *server) watchState() {
 	}
 }
 
-// makeAnew makes what is missing of the state directory and the socket. A server without
+// restoreState makes what is missing of the state directory and the socket. A server without
 // sessions ends instead.
-func (srv *server) makeAnew() error {
+func (srv *server) restoreState() error {
 	d, err := statedir.Open(srv.settings.paths.Dir)
 	if err == nil {
 		defer d.Close()
@@ -76,7 +76,7 @@ func (srv *server) makeAnew() error {
 	if err := statedir.Make(srv.settings.paths.Dir); err != nil {
 		return err
 	}
-	if err := srv.keeper.lockAnew(); err != nil {
+	if err := srv.keeper.restoreLock(); err != nil {
 		return err
 	}
 	if log, err := statedir.OpenLog(srv.settings.paths); err == nil {
@@ -105,9 +105,9 @@ func (k *keeperLink) holdsLock(d statedir.Dir) bool {
 	return err == nil && mine.Dev == there.Dev && mine.Ino == there.Ino
 }
 
-// lockAnew makes and locks the lock file if it is missing, and lets the keeper hold it.
+// restoreLock makes and locks the lock file if it is missing, and lets the keeper hold it.
 // ErrStateDir if another server has it.
-func (k *keeperLink) lockAnew() error {
+func (k *keeperLink) restoreLock() error {
 	d, err := statedir.Open(k.srv.settings.paths.Dir)
 	if err != nil {
 		return err

@@ -43,9 +43,9 @@ func TestMain(m *testing.M) {
 			},
 		})
 		if err != nil {
-			os.Exit(1)
+			testenv.Exit(1)
 		}
-		os.Exit(0)
+		testenv.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }

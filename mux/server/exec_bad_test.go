@@ -21,7 +21,7 @@ func soaking() bool { return os.Getenv("GC_SOAK") != "" || os.Getenv("GC_SOAK_RU
 func TestExecManyBytes(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	lines := uint64(600_000)
+	lines := uint64(240_000) // 22 MB
 	if soaking() {
 		lines = 11_000_000
 	}

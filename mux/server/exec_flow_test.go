@@ -17,12 +17,12 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
-// counting is a command whose output is far beyond the ring: the numbers up to
+// counting is a command whose output is beyond the ring: the numbers up to
 // countTo, a line each.
 const (
-	countTo  = 2_500_000 // 19 MB
-	counting = "seq 2500000"
-	someMore = "seq 700000" // than a caller may be behind
+	countTo  = 1_400_000 // 10 MB
+	counting = "seq 1400000"
+	someMore = "seq 450000" // than a caller may be behind
 )
 
 // countSum is the sum of counting's output.
@@ -136,7 +136,7 @@ func TestExecFollowCrash(t *testing.T) {
 	next := uint64(1 << 20)
 	f := startFollowing(t.Context(), c, api.ExecRequest{Command: counting}, func(res api.ExecResult) {
 		if res.Cursor > next && !res.Status.Ended() {
-			next += 4 << 20
+			next += 2 << 20
 			killServer(t, c)
 		}
 	})

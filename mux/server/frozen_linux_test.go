@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,44 +73,50 @@ func TestFrozen(t *testing.T) {
 		}},
 		{"stop", true, func(ctx context.Context, c *client.Client) error { return c.Shutdown(ctx, true) }},
 	}
+	var each sync.WaitGroup // most of the time is the limit of silence: all at once
 	for _, what := range []string{"server", "keeper"} {
 		for _, q := range questions {
 			if what == "keeper" && !q.keeper {
 				continue
 			}
-			t.Run(what+" "+q.name, func(t *testing.T) {
-				t.Parallel()
-				c := startServer(t)
-				create(t, c, "a", "exec cat")
-				st, err := c.Status(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				pid := st.Server.PID
-				if what == "keeper" {
-					pid = st.Keeper.PID
-				}
-				thaw := freeze(t, pid)
-				ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-				defer cancel()
-				start := time.Now()
-				if err := q.ask(ctx, c); !errors.Is(err, api.ErrUnreachable) || ctx.Err() != nil {
-					t.Errorf("after %v: %v", time.Since(start), err)
-				}
-				if took := time.Since(start); took > 25*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				thaw()
-				list, err := c.List(t.Context(), "", false)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, s := range list {
-					if s.Name != "a" && s.Name != "b" {
-						t.Errorf("%s is left", s.Name)
-					}
-				}
+			each.Go(func() {
+				t.Run(what+" "+q.name, func(t *testing.T) { frozen(t, what, q.ask) })
 			})
+		}
+	}
+	each.Wait()
+}
+
+// frozen asks a server of its own while it, or its keeper, is stopped.
+func frozen(t *testing.T, what string, ask func(context.Context, *client.Client) error) {
+	c := startServer(t)
+	create(t, c, "a", "exec cat")
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := st.Server.PID
+	if what == "keeper" {
+		pid = st.Keeper.PID
+	}
+	thaw := freeze(t, pid)
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	start := time.Now()
+	if err := ask(ctx, c); !errors.Is(err, api.ErrUnreachable) || ctx.Err() != nil {
+		t.Errorf("after %v: %v", time.Since(start), err)
+	}
+	if took := time.Since(start); took > 25*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	thaw()
+	list, err := c.List(t.Context(), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if s.Name != "a" && s.Name != "b" {
+			t.Errorf("%s is left", s.Name)
 		}
 	}
 }

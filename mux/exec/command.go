@@ -28,8 +28,7 @@ type Command struct {
 	unsaved bool    // the end is not on disk yet
 	session Session // nil before the start and for a command of an earlier server that has ended
 	out     *Output // nil until it is needed
-	timeout *time.Timer
-	idle    *time.Timer
+	timers  timers
 	readers readers
 	waiting int // callers that wait for the end
 }
@@ -59,7 +58,7 @@ func (cmd *Command) attach(s Session) {
 	cmd.session = s
 	cmd.rec.PID, cmd.rec.Started = s.Process()
 	close(cmd.started)
-	cmd.arm()
+	cmd.timers.start()
 	cmd.readers.await()
 }
 
@@ -160,10 +159,7 @@ func (cmd *Command) Background() error {
 	err := cmd.change(func(r *process.Record) { r.Background, r.Timeout = true, 0 })
 	cmd.mu.Lock()
 	defer cmd.mu.Unlock()
-	if cmd.timeout != nil {
-		cmd.timeout.Stop()
-		cmd.timeout = nil
-	}
+	cmd.timers.stopTimeout()
 	cmd.readers.release()
 	return err
 }
@@ -276,7 +272,8 @@ func (cmd *Command) output() (*Output, error) {
 func (cmd *Command) close() {
 	cmd.mu.Lock()
 	defer cmd.mu.Unlock()
-	cmd.stopTimers()
+	cmd.timers.stop()
+	cmd.readers.stop()
 	if cmd.out != nil {
 		cmd.out.ring.Close()
 		cmd.out = nil

@@ -29,7 +29,8 @@ func (c *Commands) Ended(id string, exit api.Exit) {
 	<-cmd.started
 	c.Fault("ended")
 	cmd.mu.Lock()
-	cmd.stopTimers()
+	cmd.timers.stop()
+	cmd.readers.stop()
 	started := cmd.rec.Started
 	cmd.mu.Unlock()
 	end := process.End{Code: exit.Code, Signal: exit.Signal, At: exit.Time, Now: c.Now()}
@@ -42,7 +43,9 @@ func (c *Commands) Ended(id string, exit api.Exit) {
 	case api.ReasonNotFound:
 		end.Reason = api.ReasonNotFound
 	}
-	end.Tail = cmd.tail()
+	if out, err := cmd.output(); err == nil {
+		end.Tail = out.tail()
+	}
 	cmd.finish(end)
 }
 
@@ -172,55 +175,6 @@ func (cmd *Command) announceEnd(rec process.Record) {
 	cmd.publish()
 	c.completions.wake()
 	c.collector.soon()
-}
-
-// arm starts the command's timers, for what is left of its time. mu is held.
-func (cmd *Command) arm() {
-	if d := cmd.rec.Timeout; d > 0 {
-		left := d - min(d, cmd.age())
-		cmd.timeout = time.AfterFunc(left, func() { cmd.expire(process.IntentTimeout) })
-	}
-	if d := cmd.rec.IdleTimeout; d > 0 {
-		cmd.idle = time.AfterFunc(d, cmd.checkIdle)
-	}
-}
-
-// stopTimers ends the timers. mu is held.
-func (cmd *Command) stopTimers() {
-	for _, t := range []*time.Timer{cmd.timeout, cmd.idle} {
-		if t != nil {
-			t.Stop()
-		}
-	}
-	cmd.timeout, cmd.idle = nil, nil
-	cmd.readers.stop()
-}
-
-// checkIdle ends the command if it was silent for its idle timeout.
-func (cmd *Command) checkIdle() {
-	cmd.mu.Lock()
-	s, limit := cmd.session, cmd.rec.IdleTimeout
-	cmd.mu.Unlock()
-	silent, held := s.Silent()
-	if held { // its caller lags
-		silent = 0
-	}
-	if silent >= limit {
-		cmd.expire(process.IntentIdle)
-		return
-	}
-	cmd.mu.Lock()
-	defer cmd.mu.Unlock()
-	if cmd.idle != nil {
-		cmd.idle = time.AfterFunc(limit-silent, cmd.checkIdle)
-	}
-}
-
-// expire ends a command whose time is up.
-func (cmd *Command) expire(intent string) {
-	if err := cmd.end(context.Background(), intent, DefaultGrace); err != nil {
-		slog.Warn("cannot end a command", "command", cmd.id, "error", err)
-	}
 }
 
 // end ends the whole tree, because of intent, and returns when the end is saved. The

@@ -70,7 +70,7 @@ func (c *Commands) since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 func (c *Commands) add(r process.Record) *Command {
 	cmd := &Command{c: c, id: r.ID, rec: r, done: make(chan struct{}), started: make(chan struct{})}
-	cmd.readers.cmd = cmd
+	cmd.timers.cmd, cmd.readers.cmd = cmd, cmd
 	if r.Status.Ended() {
 		close(cmd.done)
 		close(cmd.started)

@@ -25,14 +25,15 @@ type readers struct {
 	away *time.Timer // runs while a command in the foreground has none
 }
 
-// paced reports whether a command waits for its caller to take the output. cmd.mu is
-// held.
-func (cmd *Command) paced() bool {
-	return cmd.rec.Follow && !cmd.rec.Background && !cmd.rec.Status.Ended()
+// wanted reports whether the command waits for its callers to take the output. cmd.mu
+// is held.
+func (rs *readers) wanted() bool {
+	r := &rs.cmd.rec
+	return r.Follow && !r.Background && !r.Status.Ended()
 }
 
-// Output returns where the session of a command writes its output; nil if there is no
-// such command.
+// Output returns where the session of a command writes its output; ErrNotFound if there
+// is no such command.
 func (c *Commands) Output(id string) (*Output, error) {
 	cmd, err := c.Find(id)
 	if err != nil {
@@ -44,7 +45,7 @@ func (c *Commands) Output(id string) (*Output, error) {
 	}
 	cmd.mu.Lock()
 	defer cmd.mu.Unlock()
-	if cmd.paced() {
+	if cmd.readers.wanted() {
 		out.begin()
 	}
 	return out, nil
@@ -57,7 +58,7 @@ func (rs *readers) enter(r *reader) {
 	defer cmd.mu.Unlock()
 	rs.stop()
 	rs.list = append(rs.list, r)
-	if cmd.paced() {
+	if rs.wanted() {
 		rs.pace(true)
 	}
 }
@@ -94,7 +95,7 @@ func (rs *readers) leave(r *reader) {
 // await gives a caller that is not there time to come. cmd.mu is held.
 func (rs *readers) await() {
 	cmd := rs.cmd
-	if cmd.session == nil || !cmd.paced() || rs.away != nil {
+	if cmd.session == nil || !rs.wanted() || rs.away != nil {
 		return
 	}
 	if len(rs.list) > 0 {

@@ -211,15 +211,6 @@ func (cmd *Command) Log(r api.LogRequest) (api.LogResult, error) {
 	return out.page(r)
 }
 
-// tail is the end of the output as text; "" if there is none.
-func (cmd *Command) tail() string {
-	out, err := cmd.output()
-	if err != nil {
-		return ""
-	}
-	return out.tail()
-}
-
 // Result is what is known of the command, without output.
 func (cmd *Command) Result() api.ExecResult {
 	cmd.mu.Lock()

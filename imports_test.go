@@ -97,6 +97,9 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/follow":    {"cmd/gc/internal/display", "mux/api"},
 	"cmd/gc/internal/display":   {},
 	"cmd/gc/internal/host":      {"cmd/gc/internal/cli", "mux/api", "mux/client"},
+	"cmd/gc/internal/citylog": {
+		"cmd/gc/internal/display", "cmd/gc/internal/follow", "cmd/gc/internal/words", "internal/controller/api", "mux/api", "mux/client", "runtime",
+	},
 	"cmd/gc/internal/doctor": {
 		"cmd/gc/internal/display", "internal/config", "internal/controller", "internal/proctree", "internal/shell", "mux/api", "mux/client",
 	},

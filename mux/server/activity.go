@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
@@ -102,16 +101,6 @@ func (act *activity) see() {
 		act.save()
 		act.s.broadcast()
 	}
-}
-
-func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.life.ended() {
-		return nil, api.ErrExited
-	}
-	s.activity.see()
-	return nil, nil
 }
 
 // save writes the detector's state to the journal. mu is held.
@@ -251,13 +240,6 @@ func (act *activity) await(ctx context.Context, ok func(api.Activity) bool) erro
 		}
 		stop()
 	}
-}
-
-func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
-	if r.URL.Query().Get("question") != "" {
-		return s.activity.asked(r.Context())
-	}
-	return s.activity.current(r.Context())
 }
 
 // paintsWithin is how long a program may take to show a question after it announced one.

@@ -18,6 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// adoption is what the last server left to this one. One goroutine at a time uses it.
+type adoption struct {
+	srv     *server
+	list    []adopted               // until restore has made their screens
+	resumed []func(context.Context) // finish what was under way
+}
+
+// adopted is a session whose screen is still to be made.
+type adopted struct {
+	s *session
+	e keeper.Entry
+}
+
 // add makes sessions of what the keeper holds. They exist at once, each locked until
 // restore has made its screen, so that a request for one waits for that one only.
 func (ad *adoption) add(entries []keeper.Entry) {
@@ -34,19 +47,6 @@ func (ad *adoption) add(entries []keeper.Entry) {
 			ad.list = append(ad.list, adopted{s, e})
 		}
 	}
-}
-
-// adoption is what the last server left to this one. One goroutine at a time uses it.
-type adoption struct {
-	srv     *server
-	list    []adopted               // until restore has made their screens
-	resumed []func(context.Context) // finish what was under way
-}
-
-// adopted is a session whose screen is still to be made.
-type adopted struct {
-	s *session
-	e keeper.Entry
 }
 
 // recoveryGC is the collector's target until the screens are made: what is allocated

@@ -20,7 +20,7 @@ func TestAPIDoc(t *testing.T) {
 		t.Fatal(err)
 	}
 	var src []byte
-	for _, name := range []string{"http.go", "commands_http.go"} {
+	for _, name := range []string{"http.go", "http_sessions.go", "commands_http.go"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

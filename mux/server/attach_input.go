@@ -13,6 +13,16 @@ import (
 // keyPause is the silence that ends an unfinished key.
 const keyPause = 50 * time.Millisecond
 
+// attachInput is what a person types. The session's mu guards it.
+type attachInput struct {
+	c      *attachClient
+	scan   keys.Scanner    // used by the reader only
+	typist *journal.Typist // how far the input came; nil: nobody counts
+	taken  uint64          // bytes that the program has
+	acked  uint64          // bytes of these that the client knows of
+	active time.Time
+}
+
 // typed writes and counts a person's input.
 func (i *attachInput) typed(ctx context.Context, p []byte) error {
 	ignored, err := i.pass(ctx, p)
@@ -79,14 +89,4 @@ func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err err
 		return errors.Is(err, api.ErrInputFull), nil // the writer reports the end
 	}
 	return false, err
-}
-
-// attachInput is what a person types. The session's mu guards it.
-type attachInput struct {
-	c      *attachClient
-	scan   keys.Scanner    // used by the reader only
-	typist *journal.Typist // how far the input came; nil: nobody counts
-	taken  uint64          // bytes that the program has
-	acked  uint64          // bytes of these that the client knows of
-	active time.Time
 }

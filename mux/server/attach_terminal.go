@@ -11,6 +11,15 @@ import (
 // maxCell limits the pixels of a cell that a client may report.
 const maxCell = 1000
 
+// attachTerminal is the terminal of a client. The session's mu guards it.
+type attachTerminal struct {
+	c          *attachClient
+	cols, rows int
+	host       vt.HostTerminal // its colours and cell size
+	ask        bool            // the client must ask its terminal for these again
+	mark       string          // put on the terminal with the first paint; empty: not needed
+}
+
 // describe notes the properties of the client's terminal. Programs that ask are told
 // those of the size owner's terminal, or of the last one after it left.
 func (t *attachTerminal) describe(m api.AttachControl) {
@@ -43,13 +52,4 @@ func answersImages(tok keys.Token) bool {
 		return bytes.HasPrefix(tok.Data, []byte("\x1b[?")) && tok.Data[len(tok.Data)-1] == 'S'
 	}
 	return false
-}
-
-// attachTerminal is the terminal of a client. The session's mu guards it.
-type attachTerminal struct {
-	c          *attachClient
-	cols, rows int
-	host       vt.HostTerminal // its colours and cell size
-	ask        bool            // the client must ask its terminal for these again
-	mark       string          // put on the terminal with the first paint; empty: not needed
 }

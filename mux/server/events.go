@@ -1,6 +1,12 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -23,4 +29,62 @@ func (f *eventFeed) emit(s *session, e api.Event) {
 // emitStart publishes that the server accepts requests.
 func (f *eventFeed) emitStart() {
 	f.log.Append(api.Event{Type: api.EventServer, Time: time.Now()})
+}
+
+// handleEvents streams events as server-sent events.
+func (a *apiServer) handleEvents(w http.ResponseWriter, r *http.Request) (any, error) {
+	after := r.URL.Query().Get("after")
+	if after == "" {
+		after = r.Header.Get("Last-Event-ID")
+	}
+	pos, err := event.ParsePosition(after)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrRequest, err)
+	}
+	sub, err := a.srv.events.log.Subscribe(pos)
+	if errors.Is(err, event.ErrGone) {
+		return nil, fmt.Errorf("%w: %w", api.ErrTooOld, err)
+	} else if err != nil {
+		return nil, err
+	}
+	defer sub.Close()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	out := http.NewResponseController(w)
+	if err := out.Flush(); err != nil {
+		return hijacked{}, nil
+	}
+	a.stream(r.Context(), w, out, sub)
+	return hijacked{}, nil
+}
+
+// eventWrite limits the time a subscriber takes to read one event.
+const eventWrite = 10 * time.Second
+
+func (a *apiServer) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[api.Event]) {
+	epoch := a.srv.events.log.Epoch()
+	for {
+		item, err := sub.Next(ctx)
+		_ = out.SetWriteDeadline(time.Now().Add(eventWrite))
+		var slow *event.SlowError
+		if errors.As(err, &slow) {
+			fmt.Fprintf(w, "event: slow\ndata: %s\n\n", slow.Resume)
+			_ = out.Flush()
+			return
+		}
+		if err != nil {
+			return
+		}
+		e := item.Value
+		e.ID = event.Position{Epoch: epoch, Seq: item.Seq}.String()
+		b, err := json.Marshal(e)
+		if err != nil {
+			slog.Error("cannot encode an event", "error", err)
+			continue
+		}
+		fmt.Fprintf(w, "id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Type, b)
+		if out.Flush() != nil {
+			return
+		}
+	}
 }

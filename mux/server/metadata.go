@@ -10,6 +10,16 @@ import (
 	"gascity.dev/gc/store"
 )
 
+// metaBucket maps session id, NUL, key to a value. Nothing else must be durable: what a
+// session is, the keeper knows as long as the session exists.
+var metaBucket = store.NewBucket[[]byte]("meta")
+
+const (
+	maxMetaKey   = 1024
+	maxMetaValue = 1 << 20
+	maxMetaKeys  = 1024
+)
+
 // metadata is the sessions' metadata in mux.db.
 type metadata struct{ srv *server }
 
@@ -100,16 +110,6 @@ func (m *metadata) drop(ids ...string) error {
 		return nil
 	})
 }
-
-// metaBucket maps session id, NUL, key to a value. Nothing else must be durable: what a
-// session is, the keeper knows as long as the session exists.
-var metaBucket = store.NewBucket[[]byte]("meta")
-
-const (
-	maxMetaKey   = 1024
-	maxMetaValue = 1 << 20
-	maxMetaKeys  = 1024
-)
 
 func metaKey(id, key string) string { return id + "\x00" + key }
 

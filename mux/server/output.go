@@ -1,8 +1,9 @@
 package server
 
 import (
-	"gascity.dev/gc/mux/exec"
 	"log/slog"
+
+	"gascity.dev/gc/mux/exec"
 )
 
 // output is where the output of a background command goes. session.mu guards it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"gascity.dev/gc/internal/rule"
@@ -16,14 +15,6 @@ const (
 	respondMove = 2 * time.Second // until the selection moves
 	respondGone = 5 * time.Second // until the question is gone
 )
-
-func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in api.RespondRequest
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
-	}
-	return nil, s.respond(r.Context(), in)
-}
 
 // respond selects an option of the open question and confirms it. It holds the input
 // lock, so that nothing else is typed meanwhile.

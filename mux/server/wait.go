@@ -18,6 +18,12 @@ type condition struct {
 	text, title *regexp.Regexp
 }
 
+// waitBegan is what a wait compares with.
+type waitBegan struct {
+	bells    uint64
+	activity *api.Activity // nil before the first answer
+}
+
 func compileConditions(cs []api.Condition) ([]condition, error) {
 	if len(cs) == 0 || len(cs) > maxConditions {
 		return nil, fmt.Errorf("%w: a wait needs 1 to %d conditions", api.ErrRequest, maxConditions)
@@ -45,12 +51,6 @@ func compileConditions(cs []api.Condition) ([]condition, error) {
 		}
 	}
 	return out, nil
-}
-
-// waitBegan is what a wait compares with.
-type waitBegan struct {
-	bells    uint64
-	activity *api.Activity // nil before the first answer
 }
 
 // other reports whether the program does something else than when the wait began.

@@ -2,20 +2,14 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"gascity.dev/gc/internal/event"
-	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keeper"
 )
@@ -96,91 +90,4 @@ func (a *apiServer) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, 
 	_ = http.NewResponseController(w).Flush()
 	srv.leave()
 	return hijacked{}, nil
-}
-
-// handleEvents streams events as server-sent events.
-func (a *apiServer) handleEvents(w http.ResponseWriter, r *http.Request) (any, error) {
-	after := r.URL.Query().Get("after")
-	if after == "" {
-		after = r.Header.Get("Last-Event-ID")
-	}
-	pos, err := event.ParsePosition(after)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", api.ErrRequest, err)
-	}
-	sub, err := a.srv.events.log.Subscribe(pos)
-	if errors.Is(err, event.ErrGone) {
-		return nil, fmt.Errorf("%w: %w", api.ErrTooOld, err)
-	} else if err != nil {
-		return nil, err
-	}
-	defer sub.Close()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	out := http.NewResponseController(w)
-	if err := out.Flush(); err != nil {
-		return hijacked{}, nil
-	}
-	a.stream(r.Context(), w, out, sub)
-	return hijacked{}, nil
-}
-
-// eventWrite limits the time a subscriber takes to read one event.
-const eventWrite = 10 * time.Second
-
-func (a *apiServer) stream(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, sub *event.Subscription[api.Event]) {
-	epoch := a.srv.events.log.Epoch()
-	for {
-		item, err := sub.Next(ctx)
-		_ = out.SetWriteDeadline(time.Now().Add(eventWrite))
-		var slow *event.SlowError
-		if errors.As(err, &slow) {
-			fmt.Fprintf(w, "event: slow\ndata: %s\n\n", slow.Resume)
-			_ = out.Flush()
-			return
-		}
-		if err != nil {
-			return
-		}
-		e := item.Value
-		e.ID = event.Position{Epoch: epoch, Seq: item.Seq}.String()
-		b, err := json.Marshal(e)
-		if err != nil {
-			slog.Error("cannot encode an event", "error", err)
-			continue
-		}
-		fmt.Fprintf(w, "id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Type, b)
-		if out.Flush() != nil {
-			return
-		}
-	}
-}
-
-func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
-	members, err := s.life.tree().Members()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]api.ProcessInfo, 0, len(members))
-	for _, p := range members {
-		if p.Zombie() {
-			continue
-		}
-		argv, _ := proctree.Cmdline(p.PID) // it may have ended
-		list = append(list, api.ProcessInfo{
-			PID: p.PID, PPID: p.PPID, PGID: p.PGID, SID: p.SID, State: string(rune(p.State)), Command: p.Comm, Argv: argv,
-		})
-	}
-	return map[string][]api.ProcessInfo{"processes": list}, nil
-}
-
-func handleAlive(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	var in struct {
-		Names []string `json:"names"`
-	}
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
-	}
-	alive, err := s.life.alive(in.Names)
-	return map[string]bool{"alive": alive}, err
 }

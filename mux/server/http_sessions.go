@@ -1,0 +1,239 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/mux/api"
+)
+
+// sessionRoutes registers the routes of one session.
+func (a *apiServer) sessionRoutes(handle func(string, handler)) {
+	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
+		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
+			s, err := a.srv.sessions.find(r.PathValue("name"))
+			if err != nil {
+				return nil, err
+			}
+			return h(s, w, r)
+		})
+	}
+	session("GET /v1/sessions/{name}", handleGet)
+	session("DELETE /v1/sessions/{name}", a.handleKill)
+	session("POST /v1/sessions/{name}/interrupt", handleInterrupt)
+	session("POST /v1/sessions/{name}/signal", handleSignal)
+	session("POST /v1/sessions/{name}/resize", handleResize)
+	session("POST /v1/sessions/{name}/rename", a.handleRename)
+	session("POST /v1/sessions/{name}/peek", handlePeek)
+	session("POST /v1/sessions/{name}/keys", handleKeys)
+	session("POST /v1/sessions/{name}/paste", handlePaste)
+	session("POST /v1/sessions/{name}/nudge", handleNudge)
+	session("POST /v1/sessions/{name}/wait", handleWait)
+	session("GET /v1/sessions/{name}/activity", handleActivity)
+	session("POST /v1/sessions/{name}/respond", handleRespond)
+	session("POST /v1/sessions/{name}/seen", handleSeen)
+	session("POST /v1/sessions/{name}/clear", handleClear)
+	session("GET /v1/sessions/{name}/meta", a.handleMetaGet)
+	session("PUT /v1/sessions/{name}/meta", a.handleMetaSet)
+	session("DELETE /v1/sessions/{name}/meta", a.handleMetaRemove)
+	session("GET /v1/sessions/{name}/processes", handleProcesses)
+	session("POST /v1/sessions/{name}/alive", handleAlive)
+	session("GET /v1/sessions/{name}/attach", handleAttach)
+	session("GET /v1/sessions/{name}/recording", handleRecording)
+}
+
+func (a *apiServer) handleList(_ http.ResponseWriter, r *http.Request) (any, error) {
+	return map[string][]api.SessionInfo{"sessions": a.srv.sessions.list(r.URL.Query().Get("prefix"), boolQuery(r, "all"))}, nil
+}
+
+func (a *apiServer) handleCreate(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.CreateRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	s, err := a.srv.create(in, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.info(), nil
+}
+
+func handleGet(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	return s.info(), nil
+}
+
+func (a *apiServer) handleKill(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	grace := defaultGrace
+	if v := r.URL.Query().Get("grace"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			return nil, fmt.Errorf("%w: grace: %w", api.ErrRequest, err)
+		}
+		grace = d
+	}
+	ctx, done := a.srv.untilDone(r.Context())
+	defer done()
+	return nil, a.srv.reaper.kill(ctx, s, grace)
+}
+
+func handleInterrupt(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	return nil, s.input.interrupt()
+}
+
+func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Signal string `json:"signal"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.tty.signal(in.Signal)
+}
+
+func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.Size
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.clients.configure(in.Cols, in.Rows)
+}
+
+func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.KeysRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.input.keys(r.Context(), in)
+}
+
+func handlePaste(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Data []byte `json:"data"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Data) > maxPaste {
+		return nil, fmt.Errorf("%w: a paste of %d bytes, at most %d", api.ErrTooLarge, len(in.Data), maxPaste)
+	}
+	return nil, s.input.paste(r.Context(), in.Data)
+}
+
+func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.NudgeRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return s.nudges.once(r.Context(), in)
+}
+
+func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.WaitRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return s.waitFor(r.Context(), in)
+}
+
+func handleClear(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	s.screen.clearHistory()
+	return nil, nil
+}
+
+func (a *apiServer) handleMetaGet(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if !r.URL.Query().Has("key") {
+		m, err := a.srv.meta.all(s.rec.ID)
+		return map[string]map[string][]byte{"meta": m}, err
+	}
+	v, err := a.srv.meta.get(s.rec.ID, r.URL.Query().Get("key"))
+	return map[string][]byte{"value": v}, err
+}
+
+func (a *apiServer) handleMetaSet(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Value []byte `json:"value"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, a.srv.meta.put(s.rec.ID, map[string]string{r.URL.Query().Get("key"): string(in.Value)})
+}
+
+func (a *apiServer) handleMetaRemove(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	return nil, a.srv.meta.remove(s.rec.ID, r.URL.Query().Get("key"))
+}
+
+func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	format := r.URL.Query().Get("format")
+	if format != "" && format != api.RecordingASCIICast && format != api.RecordingRaw {
+		return nil, fmt.Errorf("%w: format %q (%s, %s)", api.ErrRequest, format, api.RecordingASCIICast, api.RecordingRaw)
+	}
+	f, err := s.storage.readRecording()
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if err := s.storage.export(w, format); err != nil {
+		slog.Warn("cannot send a recording", "session", s.rec.ID, "error", err)
+		panic(http.ErrAbortHandler) // the client must not take half of it for the whole
+	}
+	return hijacked{}, nil
+}
+
+func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	members, err := s.life.tree().Members()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]api.ProcessInfo, 0, len(members))
+	for _, p := range members {
+		if p.Zombie() {
+			continue
+		}
+		argv, _ := proctree.Cmdline(p.PID) // it may have ended
+		list = append(list, api.ProcessInfo{
+			PID: p.PID, PPID: p.PPID, PGID: p.PGID, SID: p.SID, State: string(rune(p.State)), Command: p.Comm, Argv: argv,
+		})
+	}
+	return map[string][]api.ProcessInfo{"processes": list}, nil
+}
+
+func handleAlive(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Names []string `json:"names"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	alive, err := s.life.alive(in.Names)
+	return map[string]bool{"alive": alive}, err
+}
+
+func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.ended() {
+		return nil, api.ErrExited
+	}
+	s.activity.see()
+	return nil, nil
+}
+
+func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if r.URL.Query().Get("question") != "" {
+		return s.activity.asked(r.Context())
+	}
+	return s.activity.current(r.Context())
+}
+
+func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.RespondRequest
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.respond(r.Context(), in)
+}

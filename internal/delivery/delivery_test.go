@@ -78,6 +78,19 @@ func TestPausesDoubleUpToTheMost(t *testing.T) {
 	}
 }
 
+// A message that was submitted is delivered even if the caller gives up meanwhile.
+func TestSubmittedCountsWhenTheCallerGivesUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := Attempt{Agent: &terminal{outcome: Outcome{Result: Submitted}, typing: cancel}}
+	if got, _, err := a.Type(ctx, "hello"); got != Delivered || err != nil {
+		t.Errorf("submitted: %s, %v", got, err)
+	}
+	a = Attempt{Agent: &terminal{outcome: Outcome{Result: Unverified}, typing: cancel}}
+	if got, _, err := a.Type(ctx, "hello"); got != "" || !errors.Is(err, context.Canceled) {
+		t.Errorf("unverified: %s, %v", got, err)
+	}
+}
+
 // terminal is an agent with a composer on the last line.
 type terminal struct {
 	history, draft string
@@ -85,12 +98,17 @@ type terminal struct {
 	err            error
 	keys           bool // it takes them
 	stuck          bool // Enter submits nothing
+	gone           bool // its session has ended; the screen is kept
 	pressed        []string
+	typing         func() // called by Type; may be nil
 }
 
 func (a *terminal) AwaitIdle(context.Context) error { return nil }
 
 func (a *terminal) Type(_ context.Context, text string) (Outcome, error) {
+	if a.typing != nil {
+		a.typing()
+	}
 	if a.err == nil && a.outcome.Result != NotSubmitted {
 		a.history += text + "\n"
 	}
@@ -106,6 +124,8 @@ func (a *terminal) CursorLine(context.Context) (string, bool, error) { return ""
 func (a *terminal) Press(_ context.Context, key string) error {
 	a.pressed = append(a.pressed, key)
 	switch {
+	case a.gone:
+		return ErrGone
 	case !a.keys:
 		return ErrNoKeys
 	case key == "C-u":
@@ -127,6 +147,7 @@ func TestAttemptFindsOutWhatBecameOfAMessage(t *testing.T) {
 		{"submitted", terminal{outcome: Outcome{Result: Submitted}}, true, Delivered, ""},
 		{"unverified, and shown", terminal{outcome: Outcome{Result: Unverified}}, true, Delivered, ""},
 		{"refused", terminal{outcome: Outcome{Result: NotSubmitted}}, true, Pending, ""},
+		{"taken back, and in the history", terminal{outcome: Outcome{Result: Withdrawn}}, true, Pending, ""},
 		{"the session is gone", terminal{err: ErrGone}, true, Pending, ""},
 		{"an error, and nothing shown", terminal{err: errors.New("broken pipe")}, true, Dead, ""},
 		{"an error, and shown", terminal{err: errors.New("broken pipe"), history: "hello [tag 1]\n"}, true, Delivered, ""},
@@ -135,6 +156,7 @@ func TestAttemptFindsOutWhatBecameOfAMessage(t *testing.T) {
 		{"an earlier one, a draft", terminal{draft: "hello [tag 1]", keys: true}, false, Delivered, "Enter"},
 		{"an earlier one, a draft that stays", terminal{draft: "hello [tag 1]", keys: true, stuck: true}, false, Pending, "Enter C-u"},
 		{"an earlier one, a draft without keys", terminal{draft: "hello [tag 1]"}, false, Dead, "Enter"},
+		{"a draft that a dead session left", terminal{draft: "hello [tag 1]", gone: true}, false, Pending, "Enter"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -68,6 +68,17 @@ func TestAttachShowsAndTypes(t *testing.T) {
 	}
 }
 
+// TestAttachLongControlMessage: one that is too long is skipped, and the connection
+// goes on.
+func TestAttachLongControlMessage(t *testing.T) {
+	_, c, p, r := attachDemo(t, nil)
+	c.control(map[string]string{"type": "news", "text": strings.Repeat("long ", 64<<10)})
+	c.raw("after it")
+	p.Sees("after it")
+	p.Types("\x02d")
+	r.want(Detached)
+}
+
 func TestAttachDetachKeys(t *testing.T) {
 	for name, keys := range map[string]string{
 		"legacy": "\x02d", "kitty": "\x1b[98;5u\x1b[98;5:3ud", "modifyOtherKeys": "\x1b[27;5;98~d",

@@ -148,8 +148,14 @@ func (a *AttachConn) Next(ctx context.Context) (*api.AttachControl, io.Reader, e
 		if err != nil {
 			return nil, nil, err
 		}
+		if len(data) > maxControl {
+			if _, err := io.Copy(io.Discard, r); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
 		m := new(api.AttachControl)
-		if len(data) <= maxControl && json.Unmarshal(data, m) == nil {
+		if json.Unmarshal(data, m) == nil {
 			return m, nil, nil
 		}
 	}

@@ -68,8 +68,8 @@ func TestAttachShowsAndTypes(t *testing.T) {
 	}
 }
 
-// TestAttachLongControlMessage: one that is too long is skipped, and the connection
-// goes on.
+// TestAttachLongControlMessage: a control message over the limit is skipped; the
+// connection stays.
 func TestAttachLongControlMessage(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
 	c.control(map[string]string{"type": "news", "text": strings.Repeat("long ", 64<<10)})
@@ -97,7 +97,7 @@ func TestAttachDetachKeys(t *testing.T) {
 			}
 			p.CheckRestored()
 			p.Sees(string(vt.AppendReset(nil)))
-			// What is typed after the end is the next program's.
+			// Input after the end belongs to the next program.
 			p.Types("next\n")
 			buf := make([]byte, 64)
 			n, err := p.Tty.Read(buf)
@@ -230,7 +230,7 @@ func TestAttachDetachWhileAway(t *testing.T) {
 	p.CheckRestored()
 }
 
-// TestAttachHungServer: a server that reads nothing and says nothing.
+// TestAttachHungServer: the server neither reads nor writes.
 func TestAttachHungServer(t *testing.T) {
 	_, _, p, r := attachDemo(t, nil)
 	p.Types("some keys")
@@ -250,8 +250,8 @@ func TestAttachResize(t *testing.T) {
 	r.want(Detached)
 }
 
-// TestAttachTypedAfterResize: what is typed comes behind the size that it was
-// typed at, even if the signal that tells of it is late.
+// TestAttachTypedAfterResize: input follows the size at which it was typed, even if
+// SIGWINCH is late.
 func TestAttachTypedAfterResize(t *testing.T) {
 	_, c, p, r := attachDemo(t, func(o *Options) { o.Resized = make(chan struct{}) }) // never
 	p.Resize(100, 30)
@@ -318,10 +318,10 @@ func TestAttachSignals(t *testing.T) {
 	}
 }
 
-// TestAttachSignalBeforeAnswer: a signal is heeded while a server that hangs is
-// waited for, and finds the terminal as it was.
+// TestAttachSignalBeforeAnswer: a signal ends the wait for a server that hangs; the
+// terminal is unchanged.
 func TestAttachSignalBeforeAnswer(t *testing.T) {
-	// One that comes too early, or after the end, must not be this process's end.
+	// A signal before or after the attachment must not end this process.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM)
 	near, far := net.Pipe()
 	defer far.Close()
@@ -407,8 +407,8 @@ func TestAttachTerminalGone(t *testing.T) {
 	c.rest()
 }
 
-// TestAttachStoppedTerminal: a terminal that takes nothing any more holds up
-// neither the end nor the modes.
+// TestAttachStoppedTerminal: a stopped terminal delays neither the end nor the
+// restoring of its modes.
 func TestAttachStoppedTerminal(t *testing.T) {
 	s, p := newFakeServer(t), persontest.Open(t)
 	r := attachPerson(p, s.client(), "demo", nil)
@@ -418,7 +418,7 @@ func TestAttachStoppedTerminal(t *testing.T) {
 		defer close(sent)
 		ctx, cancel := c.context()
 		defer cancel()
-		// It ends in an error, as the client goes away in the middle.
+		// The write fails, as the client leaves in the middle.
 		c.ws.Write(ctx, websocket.MessageBinary, bytes.Repeat([]byte("much more than a terminal holds "), 1<<14))
 	}()
 	if _, err := io.ReadFull(p.Outer, make([]byte, 100)); err != nil {
@@ -448,7 +448,7 @@ type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-// TestAttachStreams: streams that are no terminal.
+// TestAttachStreams: streams that are not terminals.
 func TestAttachStreams(t *testing.T) {
 	pr, pw, err := os.Pipe()
 	if err != nil {
@@ -488,7 +488,7 @@ func TestAttachStreams(t *testing.T) {
 	}
 }
 
-// shownWriter tells what is written.
+// shownWriter delivers what is written.
 type shownWriter chan string
 
 func (w shownWriter) Write(p []byte) (int, error) {
@@ -496,7 +496,7 @@ func (w shownWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAttachReaderIsLeftAlone: after the end nothing reads from a connection.
+// TestAttachReaderIsLeftAlone: nothing reads from the input after the end.
 func TestAttachReaderIsLeftAlone(t *testing.T) {
 	local, far := net.Pipe()
 	defer local.Close()

@@ -82,7 +82,7 @@ func (s *fakeServer) listen() {
 	go func() { defer close(dead); srv.Serve(l) }()
 }
 
-// stop ends the server; attach connections stay, as nothing tracks them.
+// stop ends the server; attach connections stay.
 func (s *fakeServer) stop() {
 	s.mu.Lock()
 	srv, dead := s.http, s.dead
@@ -129,8 +129,8 @@ func (s *fakeServer) get(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(info)
 }
 
-// info404 reports whether a request for the session's state fails too: by id it
-// still answers, as a session that ended is kept.
+// info404 reports whether a request for the session's state fails, too: by id it
+// succeeds, as an ended session is kept.
 func info404(r *http.Request) bool { return r.PathValue("name") != "id-1" }
 
 func (s *fakeServer) attach(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +171,7 @@ func (c *fakeConn) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), persontest.Patience)
 }
 
-// drop breaks the connection without a word.
+// drop breaks the connection without a close frame.
 func (c *fakeConn) drop() {
 	select {
 	case <-c.done:
@@ -210,7 +210,7 @@ func (c *fakeConn) control(m any) {
 	}
 }
 
-// end closes the connection in order.
+// end closes the connection with a close frame.
 func (c *fakeConn) end(status websocket.StatusCode) {
 	c.ws.Close(status, "")
 	c.drop()
@@ -229,7 +229,7 @@ func (c *fakeConn) input(n int) string {
 	return string(got)
 }
 
-// resize reads until the client tells its size.
+// resize reads until the client sends its size.
 func (c *fakeConn) resize() api.AttachControl {
 	c.t.Helper()
 	for {

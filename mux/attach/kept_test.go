@@ -6,8 +6,7 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// TestKeptInput: what a server took is not sent again, and what it did not take
-// is, behind whatever was sent before.
+// TestKeptInput: only input that the server does not have is sent again, in order.
 func TestKeptInput(t *testing.T) {
 	var k keptInput
 	if got := k.resume(client.Typed{Known: true}, nil); len(got) > 0 {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// terminalReplies are what terminals answer to queries.
+// terminalReplies are replies of terminals to queries.
 var terminalReplies = map[string]string{
 	"DA1":                 "\x1b[?64;1;2;6;9;15;18;21;22c",
 	"DA2":                 "\x1b[>41;390;0c",
@@ -106,8 +106,8 @@ func TestReplyFilterFlush(t *testing.T) {
 	}
 }
 
-// TestReplyFilterMixed: whatever is mixed and however it is cut, the replies go
-// and everything else stays in order.
+// TestReplyFilterMixed: for any mix and any cut, the replies are removed and the rest
+// stays in order.
 func TestReplyFilterMixed(t *testing.T) {
 	var pieces []string
 	isReply := map[string]bool{}

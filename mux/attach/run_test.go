@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
-// attachRun is a Terminal that is under way.
+// attachRun is a running Terminal.
 type attachRun struct {
 	t      *testing.T
 	cancel context.CancelFunc
@@ -21,8 +21,8 @@ type attachRun struct {
 	panic  any
 }
 
-// attachPerson attaches the person's terminal. A SIGWINCH would be that of every
-// terminal that the process has: the person's window tells of its own size.
+// attachPerson attaches the person's terminal. It reports sizes by Resized: SIGWINCH
+// would reach every terminal of the process.
 func attachPerson(p *persontest.Person, c *client.Client, name string, change func(*Options)) *attachRun {
 	o := Options{In: p.Tty, Out: p.Tty, Resized: p.Resized}
 	if change != nil {

@@ -51,6 +51,14 @@ func (e *Exit) Status() string {
 	return "exit status " + strconv.Itoa(e.Code)
 }
 
+// Text is Status and the reason, unless it says nothing new.
+func (e *Exit) Text() string {
+	if e.Reason == "" || e.Reason == "exited" {
+		return e.Status()
+	}
+	return e.Status() + " (" + e.Reason + ")"
+}
+
 // ExitReporter reports how a session ended, while the backend keeps it.
 type ExitReporter interface {
 	// LastExit returns nil without an error for a running session, and

@@ -13,7 +13,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/controller/outside"
 )
 
 func newConfigCmd(a *app) *cobra.Command {
@@ -200,7 +200,7 @@ func (a *app) startProblems(city *config.City, specs []*agent.Spec) error {
 		if !ok {
 			continue
 		}
-		for _, p := range controller.StartProblems(s) {
+		for _, p := range outside.StartProblems(s) {
 			at := ag.Place(p.Key)
 			if p.Key == "start_command" && !ag.Has(p.Key) {
 				at = ag.Place("provider")

@@ -15,13 +15,13 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/doctor"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/controller/outside"
 )
 
 // doctorReport is gc doctor --json.
 type doctorReport struct {
-	OK       bool                 `json:"ok"` // no problems; there may be warnings
-	Findings []controller.Finding `json:"findings"`
+	OK       bool              `json:"ok"` // no problems; there may be warnings
+	Findings []outside.Finding `json:"findings"`
 }
 
 func newDoctorCmd(a *app) *cobra.Command {
@@ -43,7 +43,7 @@ It starts and changes nothing.`, `
 
 func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	a.providers.LooksOnly = true
-	f, ofMux, ofCity := &controller.Findings{}, &controller.Findings{}, &controller.Findings{}
+	f, ofMux, ofCity := &outside.Findings{}, &outside.Findings{}, &outside.Findings{}
 	doctor.Environment(f)
 	var mux sync.WaitGroup // concurrently: a hanging server takes a while
 	mux.Go(func() { doctor.Mux(ctx, ofMux, version) })
@@ -57,7 +57,7 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	f.List = append(f.List, ofCity.List...)
 	r := doctorReport{OK: true, Findings: f.List}
 	for _, one := range f.List {
-		r.OK = r.OK && one.Level != controller.LevelFail
+		r.OK = r.OK && one.Level != outside.LevelFail
 	}
 	print := a.printFindings
 	if asJSON {
@@ -86,9 +86,9 @@ func (a *app) printFindings(r doctorReport) error {
 			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", display.Line(cli.Named(f.Hint)))
 		}
 		switch f.Level {
-		case controller.LevelFail:
+		case outside.LevelFail:
 			problems++
-		case controller.LevelWarn:
+		case outside.LevelWarn:
 			warnings++
 		}
 	}
@@ -100,7 +100,7 @@ func (a *app) printFindings(r doctorReport) error {
 }
 
 // checkCity checks the city, if there is one.
-func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
+func (a *app) checkCity(ctx context.Context, f *outside.Findings) error {
 	dir, err := a.cityDir()
 	none := errors.Is(err, config.ErrNoCity) && a.city == ""
 	if err != nil && !none {
@@ -124,6 +124,6 @@ func (a *app) checkCity(ctx context.Context, f *controller.Findings) error {
 	if err != nil {
 		return err
 	}
-	f.List = append(f.List, controller.Diagnose(ctx, dir, p, build)...)
+	f.List = append(f.List, outside.Diagnose(ctx, dir, p, build)...)
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/outside"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
@@ -198,7 +198,7 @@ func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Sta
 	if err != nil {
 		return cityapi.Status{}, err
 	}
-	return controller.OfflineStatus(ctx, city, p, c.Name, build)
+	return outside.Status(ctx, city, p, c.Name, build)
 }
 
 // lastLinesTime limits the time for reading last lines.

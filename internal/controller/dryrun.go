@@ -65,7 +65,7 @@ func (l *loop) peek() error {
 	if _, err := os.Stat(api.DBPath(l.o.City.Dir)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	b, err := openStore(l.o.City.Dir)
+	b, err := api.OpenStore(l.o.City.Dir)
 	if err != nil {
 		return err
 	}

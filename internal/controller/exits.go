@@ -94,12 +94,3 @@ func (sp *stops) quarantined(ag *agentState) {
 		sp.noteAgent(ag, api.EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
 	}
 }
-
-// exitText is the exit's status, and its reason unless it says nothing new.
-func exitText(e *runtime.Exit) string {
-	text := e.Status()
-	if e.Reason != "" && e.Reason != "exited" {
-		text += " (" + e.Reason + ")"
-	}
-	return text
-}

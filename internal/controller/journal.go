@@ -38,7 +38,7 @@ func (j *journal) note(e api.Event) {
 		line += " (" + e.Why + ")"
 	}
 	if e.Exit != nil {
-		line += ", " + exitText(e.Exit)
+		line += ", " + e.Exit.Text()
 	}
 	if e.Detail != "" {
 		line += ", " + e.Detail

@@ -86,7 +86,7 @@ func (c *junitCase) judge(a api.AgentStatus, result error) {
 	case a.State == api.StateCrashed || a.State == api.StateQuarantined:
 		message := string(a.State)
 		if a.LastExit != nil {
-			message += ": " + exitText(a.LastExit)
+			message += ": " + a.LastExit.Text()
 		}
 		c.Failure = &junitReason{message, xmlText(a.LastScreen)}
 	case a.State == api.StateUnknown || a.State != api.StateRunning && a.Error != "":

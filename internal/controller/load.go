@@ -1,11 +1,7 @@
 package controller
 
 import (
-	"errors"
-	"os"
-
 	"gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/internal/session"
 )
 
 // load continues the run that an earlier controller left.
@@ -79,24 +75,4 @@ func (wl *waitList) load() error {
 		wl.list = append(wl.list, &waiting{Wait: stored[i]})
 	}
 	return err
-}
-
-// openStore opens the city's database. The caller holds the city's lock. A file
-// that cannot be used is left as it is.
-func openStore(city string) (*session.Store, error) {
-	path := api.DBPath(city)
-	b, err := session.Open(path)
-	switch {
-	case err == nil:
-		return b, nil
-	case errors.Is(err, session.ErrCorrupt):
-		return nil, api.Hinted("move "+path+" away to continue with empty records; running agents are adopted", "%w", err)
-	case errors.Is(err, session.ErrNewer):
-		return nil, api.Hinted("use the newer gc that wrote it", "%w", err)
-	case errors.Is(err, session.ErrLocked):
-		return nil, api.Hinted("another program has it open: fuser "+path, "%w", err)
-	case errors.Is(err, os.ErrPermission):
-		return nil, api.StateDirError(city, err)
-	}
-	return nil, err
 }

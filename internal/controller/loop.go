@@ -73,7 +73,7 @@ type operations struct {
 }
 
 func newLoop(o Options, specs []*agent.Spec) (*loop, error) {
-	store, err := openStore(o.City.Dir)
+	store, err := api.OpenStore(o.City.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (l *loop) run(ctx context.Context) error {
 	}()
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
-	l.note(api.Event{Kind: api.EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %s", os.Getpid(), counted(len(l.agents.order), "agent"))})
+	l.note(api.Event{Kind: api.EventController, Why: "starts", Detail: fmt.Sprintf("pid %d, %s", os.Getpid(), api.CountAgents(len(l.agents.order)))})
 	if l.o.Steps != nil {
 		l.o.Steps(l.starts.stepDone)
 	}

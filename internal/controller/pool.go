@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	checkTimeout = 30 * time.Second // for one check or hook
-	checkDrain   = time.Second      // for reading its output after it has ended
-	maxMembers   = 10_000           // in an unlimited pool
+	checkDrain = time.Second // for reading its output after it has ended
+	maxMembers = 10_000      // in an unlimited pool
 )
 
 // pools are the pools of the config.
@@ -139,7 +138,7 @@ func poolWants(ctx context.Context, s *agent.Spec) (int, error) {
 // runHook runs a command of a pool's config in the agent's folder and
 // environment, in a process group that is killed when ctx ends.
 func runHook(ctx context.Context, s *agent.Spec, command string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.CheckTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
 	cmd.Dir = s.Config.WorkDir
@@ -158,7 +157,7 @@ func runHook(ctx context.Context, s *agent.Spec, command string) (string, error)
 		err = nil // it ended; a child of it holds the pipe
 	}
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("%q timed out after %v", command, checkTimeout)
+		return "", fmt.Errorf("%q timed out after %v", command, api.CheckTimeout)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%q: %w", command, err)

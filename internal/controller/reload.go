@@ -127,7 +127,7 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 		cf.err, cf.hint = "", ""
 		cf.o.City = c
 		cf.l.agents.setConfig(specs)
-		cf.note(api.Event{Kind: api.EventConfigReloaded, Detail: counted(len(cf.l.agents.order), "agent")})
+		cf.note(api.Event{Kind: api.EventConfigReloaded, Detail: api.CountAgents(len(cf.l.agents.order))})
 		cf.l.observer.patrolAll()
 	}
 	if cf.again {

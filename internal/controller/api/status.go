@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strconv"
 	"time"
 
 	"gascity.dev/gc/runtime"
@@ -121,3 +122,14 @@ const (
 	ByCity   = "city"   // gc suspend
 	ByConfig = "config" // suspended = true in city.toml
 )
+
+// CheckTimeout limits one check or hook of a pool.
+const CheckTimeout = 30 * time.Second
+
+// CountAgents is "1 agent", "2 agents".
+func CountAgents(n int) string {
+	if n == 1 {
+		return "1 agent"
+	}
+	return strconv.Itoa(n) + " agents"
+}

@@ -1,4 +1,7 @@
-package controller
+// Package outside examines a city without being its controller: the status of a city
+// that has none, and what `gc doctor` finds. It changes nothing. It serves gc status,
+// gc config and gc doctor.
+package outside
 
 import (
 	"context"
@@ -8,8 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +21,8 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
+
+const queryTimeout = 10 * time.Second // for one question to a backend
 
 // Level of a finding.
 type Level string
@@ -96,7 +101,7 @@ func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
 		d.Fail("config", "gc init makes a city", "%v", err)
 		return nil
 	}
-	d.OK("config", "%s: %s", c.File, counted(len(specs), "agent"))
+	d.OK("config", "%s: %s", c.File, api.CountAgents(len(specs)))
 	for _, w := range agent.TemplateWarnings(c) {
 		d.Warn("config", "templates may use City, Agent, Dir, Name", "%s", w)
 	}
@@ -159,11 +164,12 @@ func (d *doctor) controller(ctx context.Context, dir string) bool {
 		}
 		d.OK("controller", "pid %d", st.Controller.PID)
 		if st.ConfigError != "" {
-			d.Fail("controller", "correct city.toml: it is read again at once", "the old config is in use: %s", oneLine(st.ConfigError))
+			first, _, _ := strings.Cut(st.ConfigError, "\n")
+			d.Fail("controller", "correct city.toml: it is read again at once", "the old config is in use: %s", first)
 		}
 		for _, p := range st.Pools {
 			if p.Error != "" {
-				d.Warn("pool "+p.Name, "its check must print a number within "+checkTimeout.String(), "%s; it keeps its minimum of %d", p.Error, p.Min)
+				d.Warn("pool "+p.Name, "its check must print a number within "+api.CheckTimeout.String(), "%s; it keeps its minimum of %d", p.Error, p.Min)
 			}
 		}
 		for _, a := range st.Agents {
@@ -238,7 +244,7 @@ func because(a api.AgentStatus) string {
 	case a.Error != "":
 		return ": " + a.Error
 	case a.LastExit != nil:
-		return ", " + exitText(a.LastExit)
+		return ", " + a.LastExit.Text()
 	}
 	return ""
 }
@@ -249,7 +255,7 @@ func (d *doctor) database(dir string) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return
 	}
-	b, err := openStore(dir)
+	b, err := api.OpenStore(dir)
 	if err != nil {
 		d.Fail("state", api.Hint(err), "%v", err)
 		return
@@ -264,7 +270,9 @@ func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 	if p == nil {
 		return nil
 	}
-	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	list, err := p.ListRunning(ctx, "")
 	if errors.Is(err, runtime.ErrUnsupported) {
 		d.Warn("sessions", "", "the backend cannot list its sessions: known ones are queried, leftovers are not found")
 		return nil
@@ -351,17 +359,11 @@ func executable(path string) bool {
 // left reports sessions of the city that nobody controls.
 func (d *doctor) left(ctx context.Context, p runtime.Provider, city string, sessions []string) {
 	for _, name := range sessions {
-		owner, err := ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, name, agent.MetaCityPath) })
+		query, cancel := context.WithTimeout(ctx, queryTimeout)
+		owner, err := p.GetMeta(query, name, agent.MetaCityPath)
+		cancel()
 		if err == nil && owner == city {
 			d.Warn("session "+name, "gc start takes it over, gc stop ends it", "it runs without a controller")
 		}
 	}
-}
-
-// counted is "1 agent", "2 agents".
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
 }

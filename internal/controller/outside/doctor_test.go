@@ -1,17 +1,30 @@
-package controller
+package outside
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
 )
 
+// newCity makes a city with a config, and returns its directory.
+func newCity(t *testing.T, toml string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, config.FileName), []byte("[workspace]\nname = \"city\"\n"+toml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestDoctor(t *testing.T) {
-	r := newRig(t, `
+	dir := newCity(t, `
 [[rigs]]
 name = "gone"
 path = "nowhere"
@@ -26,20 +39,20 @@ work_dir = "missing"
 name = "c"
 start_command = "exec sleep 1"
 `)
-	c := r.options().City
-	if err := r.fake.Start(t.Context(), "left", runtime.Config{}); err != nil {
+	fake := runtimefake.New()
+	if err := fake.Start(t.Context(), "left", runtime.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.fake.SetMeta(t.Context(), "left", agent.MetaCityPath, c.Dir); err != nil {
+	if err := fake.SetMeta(t.Context(), "left", agent.MetaCityPath, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(api.StateDir(r.dir), 0o700); err != nil {
+	if err := os.Mkdir(api.StateDir(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(api.DBPath(r.dir), []byte("no database"), 0o600); err != nil {
+	if err := os.WriteFile(api.DBPath(dir), []byte("no database"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := Diagnose(t.Context(), r.dir, r.fake, agent.BuildOptions{Environ: []string{"PATH=/bin:/usr/bin", "HOME=/h"}})
+	got := Diagnose(t.Context(), dir, fake, agent.BuildOptions{Environ: []string{"PATH=/bin:/usr/bin", "HOME=/h"}})
 	var text []string
 	for _, f := range got {
 		if f.Level != LevelOK {
@@ -61,23 +74,23 @@ start_command = "exec sleep 1"
 	if len(text) != 5 {
 		t.Errorf("findings:\n%s", all)
 	}
-	if b, _ := os.ReadFile(api.DBPath(r.dir)); string(b) != "no database" {
+	if b, _ := os.ReadFile(api.DBPath(dir)); string(b) != "no database" {
 		t.Error("doctor changed the database")
 	}
 }
 
 // A database that is in use must not be moved away.
 func TestDoctorOfAHeldDatabase(t *testing.T) {
-	r := newRig(t, "")
-	if err := os.Mkdir(api.StateDir(r.dir), 0o700); err != nil {
+	dir := newCity(t, "")
+	if err := os.Mkdir(api.StateDir(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b, err := openStore(r.dir)
+	b, err := api.OpenStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for _, f := range Diagnose(t.Context(), r.dir, nil, agent.BuildOptions{Environ: []string{"HOME=/h"}}) {
+	for _, f := range Diagnose(t.Context(), dir, nil, agent.BuildOptions{Environ: []string{"HOME=/h"}}) {
 		if f.About == "state" && f.Level == LevelFail && strings.Contains(f.Text, "locked") && strings.Contains(f.Hint, "fuser") {
 			return
 		}
@@ -86,9 +99,9 @@ func TestDoctorOfAHeldDatabase(t *testing.T) {
 }
 
 func TestDoctorOfABrokenConfig(t *testing.T) {
-	r := newRig(t, "[daemon]\nmax_restart = 1\n[[agents]]\nnme = \"x\"\n")
+	dir := newCity(t, "[daemon]\nmax_restart = 1\n[[agents]]\nnme = \"x\"\n")
 	var problems int
-	for _, f := range Diagnose(t.Context(), r.dir, nil, agent.BuildOptions{Environ: []string{"HOME=/h"}}) {
+	for _, f := range Diagnose(t.Context(), dir, nil, agent.BuildOptions{Environ: []string{"HOME=/h"}}) {
 		if f.Level == LevelFail && f.About == "config" {
 			problems++
 		}
@@ -100,9 +113,9 @@ func TestDoctorOfABrokenConfig(t *testing.T) {
 
 // A controller that died differs from one that does not listen.
 func TestDoctorOfTheControllersLock(t *testing.T) {
-	r := newRig(t, "[[agents]]\nname = \"a\"\nstart_command = \"exec cat\"\n")
+	dir := newCity(t, "[[agents]]\nname = \"a\"\nstart_command = \"exec cat\"\n")
 	about := func() string {
-		for _, f := range Diagnose(t.Context(), r.dir, nil, agent.BuildOptions{Environ: []string{"PATH=/bin:/usr/bin", "HOME=/h"}}) {
+		for _, f := range Diagnose(t.Context(), dir, nil, agent.BuildOptions{Environ: []string{"PATH=/bin:/usr/bin", "HOME=/h"}}) {
 			if f.About == "controller" {
 				return string(f.Level) + " " + f.Text
 			}
@@ -112,7 +125,7 @@ func TestDoctorOfTheControllersLock(t *testing.T) {
 	if got := about(); got != "ok none is running" {
 		t.Errorf("never started: %s", got)
 	}
-	lock, err := api.TakeLock(r.dir)
+	lock, err := api.TakeLock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +135,7 @@ func TestDoctorOfTheControllersLock(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(api.SocketPath(r.dir), nil, 0o600); err != nil {
+	if err := os.WriteFile(api.SocketPath(dir), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := about(); got != "warning the last one died: its socket is still there" {

@@ -1,4 +1,4 @@
-package controller
+package outside
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// OfflineStatus is the status of a city without a controller: what provider p
+// Status is the status of a city without a controller: what provider p
 // knows about its agents. providerName is the name of p.
-func OfflineStatus(ctx context.Context, city *config.City, p runtime.Provider, providerName string, build agent.BuildOptions) (api.Status, error) {
+func Status(ctx context.Context, city *config.City, p runtime.Provider, providerName string, build agent.BuildOptions) (api.Status, error) {
 	status := api.Status{City: city.Name(), CityPath: city.Dir, SessionProvider: providerName, Agents: []api.AgentStatus{}}
 	_, err := os.Stat(api.StateDir(city.Dir))
 	started := !errors.Is(err, os.ErrNotExist) // else no running session is this city's

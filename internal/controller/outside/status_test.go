@@ -1,4 +1,4 @@
-package controller
+package outside
 
 import (
 	"os"
@@ -14,7 +14,7 @@ import (
 
 // Without a controller the status is what the provider knows. A city that was
 // never started has no sessions, and another city's session is not shown.
-func TestOfflineStatus(t *testing.T) {
+func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	city, err := config.Parse(filepath.Join(dir, config.FileName), []byte(`
 [workspace]
@@ -47,7 +47,7 @@ pool = {min = 0, max = -1}
 		t.Fatal(err)
 	}
 	states := func() (out []string) {
-		s, err := OfflineStatus(t.Context(), city, fake, "fake", agent.BuildOptions{})
+		s, err := Status(t.Context(), city, fake, "fake", agent.BuildOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@
 //
 // Each function adds findings; none starts, changes or repairs anything, and none waits
 // for a server that hangs longer than the client does. Only cmd/gc calls it; a city is
-// examined by internal/controller.
+// examined by internal/controller/outside.
 package doctor
 
 import (
@@ -22,7 +22,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/controller/outside"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/api"
@@ -30,7 +30,7 @@ import (
 )
 
 // Environment checks the variables of terminal and shell.
-func Environment(f *controller.Findings) {
+func Environment(f *outside.Findings) {
 	switch term := os.Getenv("TERM"); term {
 	case "", "dumb":
 		f.Warn("terminal", "attach from a terminal that sets TERM, or export TERM=xterm-256color", "TERM is %q: attach cannot draw", term)
@@ -48,7 +48,7 @@ func Environment(f *controller.Findings) {
 
 // Mux checks the multiplexer's directory, socket and processes; version is this
 // program's.
-func Mux(ctx context.Context, f *controller.Findings, version string) {
+func Mux(ctx context.Context, f *outside.Findings, version string) {
 	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
 		f.Fail("mux", "export HOME, XDG_STATE_HOME or GC_MUX_SOCKET", "%v", err)
@@ -91,7 +91,7 @@ func Mux(ctx context.Context, f *controller.Findings, version string) {
 
 // checkSilent reports a server that does not answer, and its keeper if that is
 // stopped too.
-func checkSilent(f *controller.Findings, paths api.Paths, why error) {
+func checkSilent(f *outside.Findings, paths api.Paths, why error) {
 	pid := client.ServerPID(paths)
 	if pid == 0 {
 		f.Fail("mux", paths.Dir+"/mux.log may have the reason", "the server does not answer: %v", why)
@@ -106,7 +106,7 @@ func checkSilent(f *controller.Findings, paths api.Paths, why error) {
 }
 
 // checkStopped reports whether a process is stopped (SIGSTOP), as a problem.
-func checkStopped(f *controller.Findings, what string, pid int) bool {
+func checkStopped(f *outside.Findings, what string, pid int) bool {
 	p, err := proctree.Get(pid)
 	if err != nil || !p.Stopped() {
 		return false
@@ -116,7 +116,7 @@ func checkStopped(f *controller.Findings, what string, pid int) bool {
 }
 
 // checkStateDir reports whether the directory can be used or created.
-func checkStateDir(f *controller.Findings, dir string) bool {
+func checkStateDir(f *outside.Findings, dir string) bool {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -154,7 +154,7 @@ func checkStateDir(f *controller.Findings, dir string) bool {
 // lowDisk is the free space below which doctor warns, in bytes.
 const lowDisk = 256 << 20
 
-func checkSocket(f *controller.Findings, socket string) {
+func checkSocket(f *outside.Findings, socket string) {
 	st, err := os.Lstat(socket)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -168,7 +168,7 @@ func checkSocket(f *controller.Findings, socket string) {
 }
 
 // Providers looks for the programs of session providers and presets.
-func Providers(f *controller.Findings) {
+func Providers(f *outside.Findings) {
 	f.OK("sessions", "native: built in")
 	if path, err := exec.LookPath("tmux"); err == nil {
 		f.OK("sessions", "tmux: %s", path)
@@ -200,7 +200,7 @@ func Providers(f *controller.Findings) {
 
 // Inherited lists, for each provider in use, which of the variables that its
 // agents inherit are set here; only names, never values.
-func Inherited(f *controller.Findings, city *config.City, environ []string) {
+func Inherited(f *outside.Findings, city *config.City, environ []string) {
 	seen := map[string]bool{}
 	for i := range city.Agents {
 		r, err := city.Resolve(&city.Agents[i])

@@ -14,7 +14,11 @@ import (
 func (a *apiServer) sessionRoutes(handle func(string, handler)) {
 	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
-			s, err := a.srv.sessions.find(r.PathValue("name"))
+			name := r.PathValue("name")
+			if r.Method == http.MethodDelete {
+				a.srv.sessions.awaitCreated(name) // its caller may have given up: nobody else would end it
+			}
+			s, err := a.srv.sessions.find(name)
 			if err != nil {
 				return nil, err
 			}

@@ -65,6 +65,15 @@ func (t *sessionTable) release(name string, created bool) {
 	}
 }
 
+// awaitCreated waits while a session of the name is being created.
+func (t *sessionTable) awaitCreated(name string) {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	for s, taken := t.byName[name]; taken && s == nil; s, taken = t.byName[name] {
+		t.created.Wait()
+	}
+}
+
 // enter adds a session. mu is held.
 func (t *sessionTable) enter(s *session, running bool) {
 	t.byID[s.rec.ID] = s

@@ -5,7 +5,7 @@
 //
 // A session is made of parts, each a type with its own state: life, tty, screen, storage,
 // activity, input, nudges, clients, output. So is the server: sessions, keeper, journals,
-// metadata, events, adoption, reaper, API, compactor. The parts share their owner's mu
+// metadata, events, reaper, API, compactor. The parts share their owner's mu
 // unless they say otherwise.
 //
 // Locks, in the order in which they are taken: a background command's mu (mux/exec), a

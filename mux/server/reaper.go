@@ -186,8 +186,8 @@ func (r *reaper) leaveKill(s *session, deadline time.Time) {
 	}
 }
 
-// finishKills resumes the kills that the last server left.
-func (r *reaper) finishKills() error {
+// finishKills makes left resume the kills that the last server left.
+func (r *reaper) finishKills(left *adoption) error {
 	srv := r.srv
 	kills := make(map[string]time.Time)
 	err := srv.db.View(func(tx *store.Tx) error {
@@ -207,7 +207,7 @@ func (r *reaper) finishKills() error {
 		if s == nil {
 			continue
 		}
-		srv.adoption.resumed = append(srv.adoption.resumed, func(ctx context.Context) {
+		left.resumed = append(left.resumed, func(ctx context.Context) {
 			ctx, done := srv.untilDone(ctx)
 			defer done()
 			finish := r.kill

@@ -39,7 +39,6 @@ type server struct {
 	events   eventFeed
 	meta     metadata
 	sessions sessionTable
-	adoption adoption
 	reaper   reaper
 	api      apiServer
 	queue    *deliveries
@@ -79,7 +78,6 @@ func newServer(set settings) *server {
 	srv.meta.srv = srv
 	srv.sessions = sessionTable{srv: srv, byID: make(map[string]*session), byName: make(map[string]*session)}
 	srv.sessions.created.L = &srv.mu
-	srv.adoption.srv = srv
 	srv.reaper = reaper{srv: srv, ended: make(chan *session, 1024)}
 	srv.api.srv = srv
 	srv.compactor.trim = trim.Trimmer{Worth: trim.Worth}
@@ -110,7 +108,8 @@ func Run(args []string) int {
 	srv.keeper.lockFD = lock
 	srv.queue = newDeliveries(srv)
 	srv.commands = newCommands(srv)
-	if err := srv.open(control); err != nil {
+	left := &adoption{srv: srv}
+	if err := srv.open(control, left); err != nil {
 		slog.Error("cannot start", "error", err)
 		if srv.keeper.link != nil {
 			_ = srv.keeper.link.Tell(keeper.KindRefuse, err.Error())
@@ -124,7 +123,7 @@ func Run(args []string) int {
 			}
 		}
 	}()
-	srv.serve()
+	srv.serve(left)
 	return 0
 }
 
@@ -132,7 +131,7 @@ func Run(args []string) int {
 const serverGC = 50
 
 // open adopts what the keeper holds and makes what is missing.
-func (srv *server) open(control int) error {
+func (srv *server) open(control int, left *adoption) error {
 	link, err := keeper.NewLink(control, srv.sessions.exitNoticed, srv.keeper.lost)
 	if err != nil {
 		return err
@@ -161,7 +160,7 @@ func (srv *server) open(control int) error {
 	if err := srv.commands.Load(); err != nil {
 		return err
 	}
-	srv.adoption.add(entries)
+	left.add(entries)
 	if err := srv.queue.adopt(); err != nil {
 		return err
 	}
@@ -170,7 +169,7 @@ func (srv *server) open(control int) error {
 		slog.Warn("cannot remove metadata of sessions that are gone", "error", err)
 	}
 	srv.commands.Reconcile()
-	if err := srv.reaper.finishKills(); err != nil {
+	if err := srv.reaper.finishKills(left); err != nil {
 		return err
 	}
 	if err := srv.api.listen(entries); err != nil {
@@ -183,19 +182,19 @@ func (srv *server) open(control int) error {
 }
 
 // serve answers requests until the server should end.
-func (srv *server) serve() {
+func (srv *server) serve(left *adoption) {
 	srv.api.http = srv.api.newHTTP()
 	srv.lifetime.work.Go(srv.reaper.run)
 	srv.lifetime.work.Go(func() { srv.journals.writer.Run(srv.lifetime.done) })
-	for _, finish := range srv.adoption.resumed {
+	for _, finish := range left.resumed {
 		srv.lifetime.work.Go(func() { finish(context.Background()) })
 	}
-	srv.adoption.resumed = nil
+	left.resumed = nil
 	srv.lifetime.work.Go(func() { srv.queue.run(srv.lifetime.done) })
 	srv.lifetime.work.Go(srv.commands.Run)
 	srv.api.serveOn(srv.api.listener)
 	srv.events.emitStart()
-	srv.adoption.restore()
+	left.restore()
 	debug.SetGCPercent(serverGC)
 	if err := srv.keeper.link.Tell(keeper.KindReady, ""); err != nil {
 		slog.Warn("cannot report to the keeper", "error", err)

@@ -58,6 +58,9 @@ func (act *activity) noteOutput() {
 	act.s.storage.journal.LastOut.Store(act.lastOut)
 }
 
+// notSilent restarts the time of silence, when output was held back. mu is held.
+func (act *activity) notSilent() { act.lastOut = act.s.srv.clock.Now().UnixNano() }
+
 // noteInput notes that something was typed. mu is held.
 func (act *activity) noteInput() {
 	act.lastIn = act.s.srv.clock.Now().UnixNano()

@@ -248,11 +248,5 @@ func (c *attachClient) carryOut(data []byte) error {
 	defer s.mu.Unlock()
 	c.terminal.cols, c.terminal.rows = m.Cols, m.Rows
 	c.out.resync()
-	if s.clients.sizeOwner == nil && c.types() {
-		s.clients.sizeOwner = c
-	}
-	if s.clients.sizeOwner == c {
-		return s.clients.applySize()
-	}
-	return nil
+	return s.clients.resized(c)
 }

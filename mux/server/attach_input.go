@@ -57,7 +57,7 @@ func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err err
 		interrupted = interrupted || isInterrupt(tok)
 		s.input.draft.typed(c, tok, now)
 		if s.input.draft.owner != nil {
-			s.nudges.left.touched = true
+			s.nudges.touch()
 		}
 	}
 	before := s.input.draft
@@ -65,7 +65,7 @@ func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err err
 		i.scan.Flush(take) // an earlier unfinished key is not the start of this
 	}
 	i.scan.Feed(p, take)
-	if s.clients.sizeOwner != nil && s.clients.sizeOwner != c && !person && !i.scan.Pending() {
+	if s.clients.ownedByOther(c) && !person && !i.scan.Pending() {
 		s.mu.Unlock() // the question went to every terminal; one answer is enough
 		return true, nil
 	}
@@ -73,10 +73,7 @@ func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err err
 	if person {
 		s.activity.see()
 	}
-	if s.clients.sizeOwner != c {
-		s.clients.sizeOwner = c
-		_ = s.clients.applySize()
-	}
+	s.clients.own(c)
 	if before.owner != nil && s.input.draft.owner == nil {
 		s.broadcast() // a nudge may wait for it
 	}

@@ -37,7 +37,7 @@ func (t *attachTerminal) describe(m api.AttachControl) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.host = o
-	if s.clients.sizeOwner == t.c {
+	if s.clients.owns(t.c) {
 		s.screen.setHost(o)
 	}
 }

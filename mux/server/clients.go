@@ -41,6 +41,33 @@ func (cs *clients) poke() {
 	}
 }
 
+// owns reports whether the size is that of c. mu is held.
+func (cs *clients) owns(c *attachClient) bool { return cs.sizeOwner == c }
+
+// ownedByOther reports whether the size is that of another client. mu is held.
+func (cs *clients) ownedByOther(c *attachClient) bool {
+	return cs.sizeOwner != nil && cs.sizeOwner != c
+}
+
+// own makes c the size owner. mu is held.
+func (cs *clients) own(c *attachClient) {
+	if cs.sizeOwner != c {
+		cs.sizeOwner = c
+		_ = cs.applySize()
+	}
+}
+
+// resized notes that c has another size. mu is held.
+func (cs *clients) resized(c *attachClient) error {
+	if cs.sizeOwner == nil && c.types() {
+		cs.sizeOwner = c
+	}
+	if cs.sizeOwner == c {
+		return cs.applySize()
+	}
+	return nil
+}
+
 // applySize gives the session the size that it should have now. mu is held.
 func (cs *clients) applySize() error {
 	s := cs.s

@@ -25,11 +25,9 @@ type compactor struct {
 
 // use notes that a session's screen was written or read. session.mu is held.
 func (c *compactor) use(s *session) {
-	s.screen.usedAt = time.Now().UnixNano()
-	if s.screen.inUse {
+	if s.screen.noteUse() {
 		return
 	}
-	s.screen.inUse = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inUse == nil {
@@ -63,7 +61,7 @@ func (c *compactor) sweep() {
 // done notes that a session is compacted. session.mu is held, so that no later use is
 // lost.
 func (c *compactor) done(s *session) {
-	s.screen.inUse = false
+	s.screen.noteCompacted()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.inUse, s)

@@ -55,6 +55,20 @@ func (i *input) acquire(ctx context.Context) error {
 	return i.lock.lock(ctx)
 }
 
+// cancelWith makes a person's Ctrl-C cancel the holder of the lock, until release.
+func (i *input) cancelWith(cancel context.CancelCauseFunc) {
+	i.s.mu.Lock()
+	defer i.s.mu.Unlock()
+	i.cancel = cancel
+}
+
+// track makes the journal record how much the terminal takes of what is written next.
+func (i *input) track(on bool) {
+	i.s.mu.Lock()
+	defer i.s.mu.Unlock()
+	i.tracked = on
+}
+
 // release gives the lock to the next writer.
 func (i *input) release() {
 	i.s.mu.Lock()

@@ -29,8 +29,8 @@ type life struct {
 	dead      *api.Exit     // the leader ended; output may still be drained
 	exit      *api.Exit     // the session ended
 	done      chan struct{} // closed at the end; nil while nobody waits
-	drain     *time.Timer
-	collected bool // no trace is left
+	drain     *time.Timer   // looks at the terminal again; see later
+	collected bool          // no trace is left
 }
 
 // drainTime is how long to wait for output after the leader's end while another process
@@ -62,10 +62,7 @@ func (l *life) leaderEnded(e *api.Exit) {
 		l.finish()
 		return
 	}
-	if l.drain != nil {
-		l.drain.Stop()
-	}
-	l.drain = time.AfterFunc(drainTime, l.drained)
+	l.later(drainTime, l.drained)
 	if held { // read what is left in the pipe now
 		s.output.resume()
 	}
@@ -85,6 +82,15 @@ func (l *life) drained() {
 		total += n
 	}
 	l.finish()
+}
+
+// later calls f after d, instead of what a call before set, unless the session ends. mu
+// is held.
+func (l *life) later(d time.Duration, f func()) {
+	if l.drain != nil {
+		l.drain.Stop()
+	}
+	l.drain = time.AfterFunc(d, f)
 }
 
 // finish ends the session. mu is held.

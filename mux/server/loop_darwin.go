@@ -64,10 +64,7 @@ func (t *tty) awaitFlow() bool {
 			s.mu.Unlock()
 			return true
 		}
-		if s.output.resumed == nil {
-			s.output.resumed = make(chan struct{})
-		}
-		resumed := s.output.resumed
+		resumed := s.output.resumption()
 		s.mu.Unlock()
 		select {
 		case <-resumed:
@@ -75,6 +72,14 @@ func (t *tty) awaitFlow() bool {
 			return false
 		}
 	}
+}
+
+// resumption returns the channel that closes when output is read again. mu is held.
+func (o *output) resumption() <-chan struct{} {
+	if o.resumed == nil {
+		o.resumed = make(chan struct{})
+	}
+	return o.resumed
 }
 
 // armLocked waits for writable space if input needs it.

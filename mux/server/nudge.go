@@ -108,9 +108,7 @@ func (n *nudge) run(ctx context.Context) api.Receipt {
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	n.s.mu.Lock()
-	n.s.input.cancel = cancel
-	n.s.mu.Unlock()
+	n.s.input.cancelWith(cancel)
 	rec, ok = n.write(work)
 	n.s.input.release()
 	if !ok {
@@ -251,9 +249,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 
 // track makes the journal record how much of the text the terminal takes.
 func (n *nudge) track(on bool) {
-	n.s.mu.Lock()
-	defer n.s.mu.Unlock()
-	n.s.input.tracked = on && n.key != 0
+	n.s.input.track(on && n.key != 0)
 }
 
 // closePaste ends a paste that was cut short, so that the program does not take later

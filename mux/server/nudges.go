@@ -9,3 +9,6 @@ type nudges struct {
 	left    unsent             // of the last one, not submitted
 	flights map[uint64]*flight // under way, by the key of their id
 }
+
+// touch notes that a person has typed after what the last nudge left. mu is held.
+func (ns *nudges) touch() { ns.left.touched = true }

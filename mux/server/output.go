@@ -39,7 +39,7 @@ func (o *output) resume() {
 	if o.held() {
 		return
 	}
-	s.activity.lastOut = s.srv.clock.Now().UnixNano() // the program was not silent
+	s.activity.notSilent()
 	o.wake()
 	s.srv.loop.armLocked(s)
 }

@@ -25,9 +25,7 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 	defer s.input.release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.mu.Lock()
-	s.input.cancel = cancel // for a person's Ctrl-C
-	s.mu.Unlock()
+	s.input.cancelWith(cancel)
 	if _, err := s.activity.asked(ctx); err != nil {
 		return err
 	}

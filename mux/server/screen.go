@@ -221,6 +221,17 @@ func (sc *screen) compact(since int64) {
 	s.srv.compactor.trim.Note()
 }
 
+// noteUse notes that the screen was written or read, and reports whether the compactor
+// knows. mu is held.
+func (sc *screen) noteUse() (known bool) {
+	known = sc.inUse
+	sc.usedAt, sc.inUse = time.Now().UnixNano(), true
+	return known
+}
+
+// noteCompacted undoes noteUse. mu is held.
+func (sc *screen) noteCompacted() { sc.inUse = false }
+
 // view returns the terminal for reading. It stays unpacked in memory until the next
 // compact. mu is held.
 func (sc *screen) view() *vt.Terminal {

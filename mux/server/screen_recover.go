@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
@@ -80,7 +79,7 @@ func (sc *screen) replay(upTo uint64) error {
 	if err != nil {
 		return err
 	}
-	s.storage.pending = slices.Clone(t.Pending())
+	s.storage.notePending(t)
 	base, data := left.Base, left.Data
 	if upTo < base {
 		upTo = base

@@ -81,9 +81,13 @@ func (st *storage) beginSegment(snapshot []byte) {
 		return
 	}
 	st.stall.end()
-	st.pending = slices.Clone(st.s.screen.term.Pending())
+	st.notePending(st.s.screen.term)
 	st.history.StateSaved()
 }
+
+// notePending notes the unfinished sequence of t at the beginning of a segment. mu is
+// held.
+func (st *storage) notePending(t *vt.Terminal) { st.pending = slices.Clone(t.Pending()) }
 
 // bareSegment begins a segment without the screen, whose snapshot is too large. The
 // screen stays, but no other server could show it. mu is held.

@@ -101,7 +101,7 @@ func (t *tty) turn(writable bool) (again bool) {
 		if s.life.dead != nil {
 			s.life.finish()
 		} else if !s.rec.Pipes { // a pipe cannot be opened again
-			s.life.drain = time.AfterFunc(reopenTime, t.reopened)
+			s.life.later(reopenTime, t.reopened)
 		}
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestExecClaim: whoever hosts an owner elsewhere takes its messages, alone,
-// keeps them over a kill of the server, and says what became of them.
+// keeps them over a kill of the server, and reports what became of them.
 func TestExecClaim(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -48,7 +48,7 @@ func TestExecClaim(t *testing.T) {
 	if again := claim(); again.Batch != "" {
 		t.Errorf("claimed twice over a kill: %+v", again)
 	}
-	// Not even the owner's own session is told now: it may have been typed.
+	// It is not typed into the owner's own session either: it may have been typed.
 	s := startOwner(t, c, "no")
 	if list, err := c.Deliveries(ctx, "owner", string(process.Injecting)); err != nil || len(list) != 1 || list[0].By != "city" {
 		t.Fatalf("the claim was lost: %+v, %v", list, err)
@@ -75,7 +75,7 @@ func TestExecClaim(t *testing.T) {
 	}
 }
 
-// TestExecClaimDelivered: what the claimer delivered is told nobody again.
+// TestExecClaimDelivered: what the claimer delivered is not delivered again.
 func TestExecClaimDelivered(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -46,8 +46,8 @@ type follower struct {
 	during func(api.ExecResult)
 }
 
-// startFollowing starts a command in the foreground, of which nothing is taken
-// until the gate is closed.
+// startFollowing starts a command in the foreground and takes no output before the gate
+// is closed.
 func startFollowing(ctx context.Context, c *client.Client, r api.ExecRequest, during func(api.ExecResult)) *follower {
 	f := &follower{gate: make(chan struct{}), id: make(chan string, 1), done: make(chan error, 1), sum: sha256.New(), during: during}
 	r.Env = testEnv
@@ -107,7 +107,7 @@ func (f *follower) await(t *testing.T, sum string) {
 	}
 }
 
-// TestExecFollowSlow: a command waits for a caller who is behind, as on a pipe,
+// TestExecFollowSlow: a command waits for a caller that lags, as on a pipe,
 // and the caller gets every byte; on a terminal too.
 func TestExecFollowSlow(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestExecFollowLeft(t *testing.T) {
 	}
 	close(f.gate)
 	if err := <-f.done; err != nil || f.last.Status != process.Completed {
-		t.Errorf("who follows still: %v, %+v", err, f.last)
+		t.Errorf("the caller that still follows: %v, %+v", err, f.last)
 	}
 
 	f = startFollowing(t.Context(), c, api.ExecRequest{Command: someMore}, nil)
@@ -196,7 +196,7 @@ func TestExecFollowLeft(t *testing.T) {
 	}
 }
 
-// TestExecFollowCursor: a stream begins where it is told, and not behind the
+// TestExecFollowCursor: a stream begins at the cursor, and not behind the
 // end.
 func TestExecFollowCursor(t *testing.T) {
 	t.Parallel()

@@ -114,8 +114,8 @@ func background(t testing.TB, c *client.Client, command string) string {
 	}
 }
 
-// TestExecWakesItsOwner: the owner is told once, what it saw by itself it is
-// not told, and many are told together.
+// TestExecWakesItsOwner: the owner gets one message for an end, none for an end that it
+// has seen, and one for several ends.
 func TestExecWakesItsOwner(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -125,7 +125,7 @@ func TestExecWakesItsOwner(t *testing.T) {
 	text := screenText(t, c, "owner")
 	for _, want := range []string{"failed with status 3", "the output", process.Tag(id + "/exit")} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the owner was not told %q:\n%s", want, text)
+			t.Errorf("the message lacks %q:\n%s", want, text)
 		}
 	}
 	// The owner's own look consumes it; another's does not.
@@ -134,7 +134,7 @@ func TestExecWakesItsOwner(t *testing.T) {
 	awaitDeliveries(t, c, process.Pending, mine.ID)
 	awaitCommand(t, c, mine.ID, "away")
 	awaitDeliveries(t, c, process.Consumed, mine.ID)
-	// Foreground, never: nobody is told.
+	// Foreground, never: no message.
 	for _, r := range []api.ExecRequest{{Command: "true", Owner: "owner"}, {Command: "true", Owner: "owner", Background: true, Notify: process.NotifyNever}} {
 		r := run(t, c, r)
 		awaitCommand(t, c, r.ID, "")
@@ -168,8 +168,8 @@ func TestExecShutdownWakesNobody(t *testing.T) {
 	}
 }
 
-// TestExecFaults: a kill of the server at every step, one by one, leaves each
-// command told exactly once.
+// TestExecFaults: after a kill of the server at any step, the owner has exactly one
+// message.
 func TestExecFaults(t *testing.T) {
 	t.Parallel()
 	for _, step := range execSteps {
@@ -218,8 +218,8 @@ func awaitGone(t testing.TB, path string) {
 	}
 }
 
-// TestExecOwnerDies: an owner that is killed at every step of its own is told
-// once, when it is there again.
+// TestExecOwnerDies: an owner that was killed at any step of its own gets one message
+// when it runs again.
 func TestExecOwnerDies(t *testing.T) {
 	t.Parallel()
 	for _, die := range []string{"read", "submit", "said"} {
@@ -238,7 +238,7 @@ func TestExecOwnerDies(t *testing.T) {
 	}
 }
 
-// soakRuns is how many commands are told while the server and the owner are
+// soakRuns is how many commands end while the server and the owner are
 // killed at random: a few here, as many as GC_SOAK_RUNS says in a soak.
 func soakRuns() int {
 	if n, err := strconv.Atoi(os.Getenv("GC_SOAK_RUNS")); err == nil {
@@ -248,7 +248,7 @@ func soakRuns() int {
 }
 
 // TestExecRandomKills kills the server and the owner at random while commands
-// end: each is told exactly once.
+// end: each end is delivered exactly once.
 func TestExecRandomKills(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

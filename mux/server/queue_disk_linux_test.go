@@ -1,9 +1,7 @@
 package server
 
 import (
-	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,20 +10,6 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
-
-// cpuTime is a process's processor time.
-func cpuTime(t *testing.T, pid int) time.Duration {
-	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	f := strings.Fields(rest) // after the name: utime and stime are 11 and 12, in ticks
-	user, _ := strconv.Atoi(f[11])
-	system, _ := strconv.Atoi(f[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
-}
 
 // TestQueueOnAFullDisk: while mux.db refuses writes, nothing is typed, no core spins and
 // the log stays short. Later the message is typed once.
@@ -44,12 +28,12 @@ func TestQueueOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := startReceiver(t, c, "q", "paste")
-	log, used := fileSize(t, p.Log()), cpuTime(t, st.Server.PID)
+	log, used := fileSize(t, p.Log()), processorTime(t, st.Server.PID)
 	_ = sys.Sleep(t.Context(), 3*time.Second) // nothing may happen meanwhile
 	if grown := fileSize(t, p.Log()) - log; grown > 4096 {
 		t.Errorf("the log grew by %d bytes", grown)
 	}
-	if used = cpuTime(t, st.Server.PID) - used; used > time.Second {
+	if used = processorTime(t, st.Server.PID) - used; used > time.Second {
 		t.Errorf("the server used %v", used)
 	}
 	if got := submitted(t, out); len(got) != 0 {

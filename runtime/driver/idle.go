@@ -23,10 +23,8 @@ func AwaitPrompt(ctx context.Context, screen func(context.Context) (string, erro
 		if prefix != "" && time.Since(since) >= idleQuiet && PromptOpen(now, prefix) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(poll):
+		if err := Sleep(ctx, poll); err != nil {
+			return err
 		}
 	}
 }

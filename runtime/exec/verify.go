@@ -71,10 +71,8 @@ func (w *witness) verdict(ctx context.Context) runtime.Receipt {
 		if time.Since(since) >= seenStill || time.Since(begin) >= seenLimit {
 			return unseen
 		}
-		select {
-		case <-ctx.Done():
+		if driver.Sleep(ctx, seenStep) != nil {
 			return unseen
-		case <-time.After(seenStep):
 		}
 	}
 }

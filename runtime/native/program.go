@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // programGap is how long a program may be missing: some restart themselves.
@@ -42,21 +43,10 @@ func (p *Provider) AwaitProgramGone(ctx context.Context, name string, names []st
 			return nil
 		default:
 			missing = true
-			err = pause(ctx, programGap)
+			err = driver.Sleep(ctx, programGap)
 		}
 		if err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }

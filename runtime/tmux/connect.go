@@ -6,6 +6,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"gascity.dev/gc/runtime/driver"
 )
 
 // runner runs one tmux command and returns the lines of its answer.
@@ -153,7 +155,7 @@ func (p *Provider) query(ctx context.Context, words ...string) ([]string, error)
 			return lines, convert(err)
 		}
 		// A server that is exiting still accepts connections for a moment.
-		if serr := sleep(ctx, lostPause); serr != nil {
+		if serr := driver.Sleep(ctx, lostPause); serr != nil {
 			return nil, convert(errors.Join(err, serr))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // tmux does not notify control clients of a program's end while the pane remains, and
@@ -139,7 +140,7 @@ func (w *watch) follow(v pane) {
 			w.see(now, true)
 			return
 		}
-		if sleep(w.ctx, echoStep) != nil {
+		if driver.Sleep(w.ctx, echoStep) != nil {
 			return
 		}
 	}

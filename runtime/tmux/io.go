@@ -211,7 +211,7 @@ func (p *Provider) typeText(ctx context.Context, name, target, text string, pati
 		}
 		standing = strings.Contains(line, lastWord(text))
 	}
-	if err := sleep(ctx, burst); err != nil {
+	if err := driver.Sleep(ctx, burst); err != nil {
 		return runtime.Receipt{State: runtime.Drafted, Detail: "typed, not submitted"}, err
 	}
 	if err := p.pressKeys(ctx, target, []string{"Enter"}); err != nil {
@@ -242,7 +242,7 @@ func (p *Provider) lockPastDialogs(ctx context.Context, name, target string, pat
 		if !time.Now().Before(deadline) {
 			return nil, nil
 		}
-		if err := sleep(ctx, dialogStep); err != nil {
+		if err := driver.Sleep(ctx, dialogStep); err != nil {
 			return nil, err
 		}
 	}
@@ -307,7 +307,7 @@ func (p *Provider) waitEcho(ctx context.Context, target, before, end string) (sc
 		if time.Since(since) > noEcho || time.Since(begin) > echoLimit {
 			return screen, false, nil
 		}
-		if err := sleep(ctx, echoStep); err != nil {
+		if err := driver.Sleep(ctx, echoStep); err != nil {
 			return "", false, err
 		}
 	}
@@ -358,7 +358,7 @@ func (p *Provider) verify(ctx context.Context, target string, typed standingAt) 
 		default:
 			return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered; the text did not move"}, nil
 		}
-		if err := sleep(ctx, echoStep); err != nil {
+		if err := driver.Sleep(ctx, echoStep); err != nil {
 			return runtime.Receipt{}, err
 		}
 	}
@@ -380,15 +380,4 @@ func (p *Provider) cursorLine(ctx context.Context, target string) (string, error
 	}
 	lines, err := p.query(ctx, "capture-pane", "-p", "-t", target, "-S", at[0], "-E", at[0])
 	return strings.Join(lines, ""), err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

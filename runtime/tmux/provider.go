@@ -238,7 +238,7 @@ func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 		if look%looksUncollected == 0 {
 			_, _ = p.query(ctx, "run-shell", "-b", "true") // its end makes tmux wait for all children
 		}
-		if err := sleep(ctx, echoStep); err != nil {
+		if err := driver.Sleep(ctx, echoStep); err != nil {
 			return pane{}, convert(err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/runtime/driver"
 )
 
 // tmux up to 3.6 crashes, with every session in it, if it has a notice for control
@@ -69,7 +71,7 @@ func (p *Provider) lock(ctx context.Context, name string, how int) (release func
 			return func() { f.Close() }, nil
 		}
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = sleep(ctx, lockStep)
+			err = driver.Sleep(ctx, lockStep)
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			f.Close()

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gascity.dev/gc/runtime/driver"
 )
 
 // The server starts with the first session and exits with the last. tmux does that by
@@ -134,7 +136,7 @@ func (p *Provider) tidy(ctx context.Context) {
 		return
 	}
 	for !errors.Is(p.listening(ctx), errNoServer) { // it exits once nothing queries it
-		if sleep(ctx, echoStep) != nil {
+		if driver.Sleep(ctx, echoStep) != nil {
 			return
 		}
 	}

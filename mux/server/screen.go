@@ -292,8 +292,12 @@ func (sc *screen) drawnDraft() (text string, ok bool) {
 }
 
 // hasFirst reports whether the message of the command line is on the screen, other than
-// as a draft. mu is held.
+// as a draft. Without a ready prefix, where a draft cannot be told from
+// conversation, it is false. mu is held.
 func (sc *screen) hasFirst() bool {
+	if sc.s.rec.Ready == "" {
+		return false
+	}
 	shown := strings.Count(squeeze(sc.view().ScreenText()), sc.s.rec.First)
 	if draft, ok := status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft(); ok {
 		shown -= strings.Count(squeeze(draft), sc.s.rec.First)

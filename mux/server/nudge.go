@@ -25,6 +25,7 @@ const (
 	quietTime    = 150 * time.Millisecond // of quiet
 	quietLimit   = time.Second            // for a program that shows nothing or is never quiet
 	burstGap     = 150 * time.Millisecond // between the text and Enter; agents take Enter within 120 ms for a newline
+	starvedTime  = 4 * time.Second        // likewise, for a text that was never visible
 	verifyTime   = 1500 * time.Millisecond
 	readTick     = 5 * time.Millisecond
 	maxCanonical = 4095 // bytes of a line that a cooked terminal keeps (N_TTY_BUF_SIZE - 1)

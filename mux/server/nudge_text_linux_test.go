@@ -110,7 +110,7 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 func TestNudgeStaysInDrawnComposer(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	for _, mode := range []string{"drawn", "loads"} {
+	for _, mode := range []string{"drawn", "loads", "starved"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			out := startComposer(t, c, mode, mode, api.Composer{})

@@ -69,7 +69,7 @@ func (n *nudge) verify(ctx context.Context) api.Receipt {
 // watch observes the screen until the outcome is clear. again means that the text is
 // still on the cursor's line.
 func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
-	start := time.Now()
+	start, limit := time.Now(), n.verifyLimit()
 	for {
 		v, last, change, gone := n.observe()
 		unread, known := n.unread()
@@ -79,9 +79,9 @@ func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
 		if gone {
 			return n.died(v), false
 		}
-		late := time.Since(start) > verifyTime
+		late := time.Since(start) > limit
 		quiet := time.Since(latest(start, last)) > quietTime
-		if late && (quiet || time.Since(start) > 2*verifyTime) {
+		if late && (quiet || time.Since(start) > 2*limit) {
 			return n.unsure(v, unread, known)
 		}
 		if waitChange(ctx, change, quietTime/4) != nil {
@@ -99,6 +99,9 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 	if n.away(v) {
 		return false
 	}
+	if n.starved() && n.count(v) > n.count(n.before) {
+		return true // it appeared late, in the conversation
+	}
 	echoed := n.typed.standing || n.print != "" && strings.Contains(n.typed.screen, n.print) && !strings.Contains(n.before.screen, n.print)
 	shown := n.hidden() && n.typed.screen != n.before.screen
 	if n.mode.cooked && !n.mode.bracket {
@@ -109,6 +112,24 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 	}
 	return (echoed || shown) && v.screen != n.typed.screen
 }
+
+// verifyLimit is how long the outcome may take.
+func (n *nudge) verifyLimit() time.Duration {
+	if n.starved() {
+		return starvedTime
+	}
+	return verifyTime
+}
+
+// starved reports whether an agent has not shown a short text yet, as on a machine that
+// is very busy. Its composer is known, so that the text can be told from a draft.
+func (n *nudge) starved() bool {
+	return n.s.rec.Ready != "" && n.print != "" && !n.hidden() && !n.mode.cooked &&
+		!n.typed.standing && n.count(n.typed) <= n.count(n.before)
+}
+
+// count is how often the end of the text is on the screen.
+func (n *nudge) count(v nudgeView) int { return strings.Count(v.screen, n.print) }
 
 // away reports whether the composer that held the text is not visible although the agent
 // neither works nor asks. It may come back with the text.

@@ -13,8 +13,8 @@ import (
 
 // receiverVar makes the test binary an agent's composer in raw mode, where Enter within
 // burstTime of other input is a newline, as in real agents. Its value is the kind:
-// "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing, "drawn" and
-// "loads" are runDrawn. "agent" is like paste, but Ctrl-U clears a line, and an unknown
+// "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing, "drawn",
+// "loads" and "starved" are runDrawn. "agent" is like paste, but Ctrl-U clears a line, and an unknown
 // /command is refused and stays.
 const (
 	receiverVar = "MUX_TEST_RECEIVER"
@@ -32,8 +32,8 @@ func runReceiver(mode string) int {
 		fmt.Println(err)
 		return 1
 	}
-	if mode == "drawn" || mode == "loads" {
-		return runDrawn(out, mode == "loads")
+	if mode == "drawn" || mode == "loads" || mode == "starved" {
+		return runDrawn(out, mode)
 	}
 	if mode == "paste" || mode == "agent" {
 		fmt.Print("\x1b[?2004h")
@@ -56,11 +56,15 @@ func runReceiver(mode string) int {
 
 // runDrawn is a composer that paints its own cursor and hides the terminal's below it. It
 // ignores the first Enter, which only changes its status line or, with loads, hides the
-// composer for a moment.
-func runDrawn(out *os.File, loads bool) int {
-	text, enters := "", 0
+// composer for a moment. Starved, it takes the first Enter, and paints nothing for three
+// seconds after the text.
+func runDrawn(out *os.File, mode string) int {
+	text, said, enters := "", "", 0
+	if mode == "starved" {
+		enters = 1
+	}
 	paint := func() {
-		fmt.Printf("\x1b[?25l\x1b[2J\x1b[Htalk\r\n──────────\r\n> %s\r\n──────────\r\n%d enters", text, enters)
+		fmt.Printf("\x1b[?25l\x1b[2J\x1b[Htalk\r\n%s\r\n──────────\r\n> %s\r\n──────────\r\n%d enters", said, text, enters)
 	}
 	paint()
 	buf := make([]byte, 4096)
@@ -76,11 +80,14 @@ func runDrawn(out *os.File, loads bool) int {
 			}
 			if enters++; enters > 1 {
 				fmt.Fprintf(out, "%q\n", text)
-				text = ""
-			} else if loads {
+				said, text = text, ""
+			} else if mode == "loads" {
 				fmt.Print("\x1b[2J\x1b[Htalk\r\nloading")
 				time.Sleep(time.Second)
 			}
+		}
+		if mode == "starved" && text != "" {
+			time.Sleep(3 * time.Second)
 		}
 		paint()
 	}
